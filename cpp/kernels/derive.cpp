@@ -1,0 +1,39 @@
+/// \file derive.cpp
+/// What Clad is asked for: the derivative of every activation and loss with respect to z, in both precisions.
+/// Read by `cargo xtask gradients`, which keeps Clad's answer in generated/; never part of a build.
+#include "activations.hpp"
+#include "losses.hpp"
+
+#include <clad/Differentiator/Differentiator.h>
+
+namespace CladTorch::Kernels {
+
+void Derive()
+{
+   clad::differentiate(Identity<float>, "z");
+   clad::differentiate(Identity<double>, "z");
+   clad::differentiate(Relu<float>, "z");
+   clad::differentiate(Relu<double>, "z");
+   clad::differentiate(LeakyRelu<float>, "z");
+   clad::differentiate(LeakyRelu<double>, "z");
+   clad::differentiate(Tanh<float>, "z");
+   clad::differentiate(Tanh<double>, "z");
+   clad::differentiate(Sigmoid<float>, "z");
+   clad::differentiate(Sigmoid<double>, "z");
+   clad::differentiate(Silu<float>, "z");
+   clad::differentiate(Silu<double>, "z");
+   clad::differentiate(Gelu<float>, "z");
+   clad::differentiate(Gelu<double>, "z");
+   clad::differentiate(Softplus<float>, "z");
+   clad::differentiate(Softplus<double>, "z");
+   clad::differentiate(BinaryCrossEntropy<float>, "z");
+   clad::differentiate(BinaryCrossEntropy<double>, "z");
+   clad::differentiate(SoftmaxCrossEntropy<float>, "z");
+   clad::differentiate(SoftmaxCrossEntropy<double>, "z");
+   clad::differentiate(SquaredError<float>, "z");
+   clad::differentiate(SquaredError<double>, "z");
+   clad::differentiate(Huber<float>, "z");
+   clad::differentiate(Huber<double>, "z");
+}
+
+} // namespace CladTorch::Kernels

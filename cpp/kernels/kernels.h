@@ -1,0 +1,71 @@
+/// \file kernels.h
+/// The C face of the numerical ground floor: stateless functions on raw pointers, once for float (`_f32`) and once
+/// for double (`_f64`).
+///
+/// Every matrix is dense and row-major. R: rows of the tile, I: inputs, O: outputs, C: columns of the network's
+/// output. No function allocates, keeps state, throws or checks: the caller (rust/src/kernels.rs) has checked sizes.
+#pragma once
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/// Activations, in the order of `Activation::ALL` in rust/src/graph/op.rs.
+enum ct_activation {
+   CT_IDENTITY = 0,
+   CT_RELU = 1,
+   CT_LEAKY_RELU = 2,
+   CT_TANH = 3,
+   CT_SIGMOID = 4,
+   CT_SILU = 5,
+   CT_GELU = 6,
+   CT_SOFTPLUS = 7
+};
+
+/// Losses, in the order of `Loss::ALL` in rust/src/graph/op.rs.
+enum ct_loss { CT_BINARY_CROSS_ENTROPY = 0, CT_SOFTMAX_CROSS_ENTROPY = 1, CT_MEAN_SQUARED_ERROR = 2, CT_HUBER = 3 };
+
+/// Numbers of one optimiser sweep. `step` counts from 1 (Adam's bias correction).
+struct ct_sweep {
+   double learning_rate;
+   double weight_decay;
+   double momentum;
+   double beta1;
+   double beta2;
+   double epsilon;
+   int64_t step;
+};
+
+#define CT_DECLARE(T, S)                                                                                               \
+   /* z[R,O] = x[R,I] w[O,I]^T + b[O] */                                                                               \
+   void ct_linear_##S(size_t R, size_t I, size_t O, const T *x, const T *w, const T *b, T *z);                         \
+   /* dw[O,I] += dz[R,O]^T x[R,I]; db[O] += column sums of dz; dx[R,I] = dz w unless dx is null */                     \
+   void ct_linear_pullback_##S(size_t R, size_t I, size_t O, const T *x, const T *w, const T *dz, T *dx, T *dw,        \
+                               T *db);                                                                                 \
+   /* a[n] = act(z[n]); a may be z */                                                                                  \
+   void ct_activation_##S(int kind, size_t n, const T *z, T *a);                                                       \
+   /* dz[n] = da[n] act'(z[n]); dz may be da */                                                                        \
+   void ct_activation_pullback_##S(int kind, size_t n, const T *z, const T *da, T *dz);                                \
+   /* Returns sum_r w[r] loss(z[r,:], y[r,:]) and, unless dz is null, dz = scale * its gradient. The losses over    \
+      elements (all but softmax) are means over the C columns of a row and take y[R,C]; softmax cross-entropy takes \
+      y[R], the class index as a number. */                                                                            \
+   double ct_loss_##S(int kind, size_t R, size_t C, const T *z, const T *y, const T *w, double scale, T *dz);          \
+   /* One sweep over n parameters p with gradient g. velocity is null where momentum is 0. */                          \
+   void ct_sgd_##S(const struct ct_sweep *s, size_t n, T *p, const T *g, T *velocity);                                 \
+   /* Adam (Kingma and Ba 2015, algorithm 1); weight decay is added to the gradient, as in torch::optim::Adam. */      \
+   void ct_adam_##S(const struct ct_sweep *s, size_t n, T *p, const T *g, T *m, T *v);                                 \
+   /* AdamW (Loshchilov and Hutter 2019, algorithm 2): weight decay on the parameter, as in torch::optim::AdamW. */    \
+   void ct_adamw_##S(const struct ct_sweep *s, size_t n, T *p, const T *g, T *m, T *v);
+
+CT_DECLARE(float, f32)
+CT_DECLARE(double, f64)
+#undef CT_DECLARE
+
+/// Restricts the BLAS that LibTorch carries to one thread for calls from this thread. 1 if it could be done.
+int ct_blas_single_thread(void);
+
+#ifdef __cplusplus
+}
+#endif

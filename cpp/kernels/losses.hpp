@@ -1,0 +1,48 @@
+/// \file losses.hpp
+/// The losses as scalar functions of one network output z. Clad derives them with respect to z (see derive.cpp).
+/// On branches see activations.hpp.
+#pragma once
+#include <cmath>
+
+namespace CladTorch::Kernels {
+
+/// Binary cross-entropy of the logit z against the label y in [0, 1]: -y log(s) - (1 - y) log(1 - s), s = sigmoid(z).
+template <typename T>
+inline T BinaryCrossEntropy(T z, T y)
+{
+   if (z > 0)
+      return (1 - y) * z + std::log1p(std::exp(-z));
+   return std::log1p(std::exp(z)) - y * z;
+}
+
+/// One logit's view of softmax cross-entropy. z is the logit and `rest` the sum of the others' exponentials, both
+/// relative to the row's greatest logit (so z <= 0); `target` is 1 for the logit of the event's class, else 0.
+/// For the class's own logit this is the row's loss; its derivative is p - target for every logit.
+template <typename T>
+inline T SoftmaxCrossEntropy(T z, T rest, T target)
+{
+   // log(rest + exp(z)) without losing a small rest beside exp(0) = 1.
+   return std::log1p(rest + std::expm1(z)) - target * z;
+}
+
+/// (z - y)^2
+template <typename T>
+inline T SquaredError(T z, T y)
+{
+   T d = z - y;
+   return d * d;
+}
+
+/// (z - y)^2 / 2 within a distance of 1, linear beyond (Huber 1964, delta = 1).
+template <typename T>
+inline T Huber(T z, T y)
+{
+   T d = z - y;
+   if (d > 1)
+      return d - T(0.5);
+   if (d < -1)
+      return -d - T(0.5);
+   return T(0.5) * d * d;
+}
+
+} // namespace CladTorch::Kernels

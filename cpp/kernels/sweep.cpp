@@ -1,0 +1,84 @@
+/// \file sweep.cpp
+/// One optimiser step over all parameters, which lie in one flat array. The formulas are those of torch::optim.
+#include "elementwise.hpp"
+#include "kernels.h"
+
+#include <cmath>
+
+namespace CladTorch::Kernels {
+namespace {
+
+template <typename T>
+void Sgd(const ct_sweep &s, size_t n, T *p, const T *g)
+{
+   const T rate = static_cast<T>(s.learning_rate), decay = static_cast<T>(s.weight_decay);
+   CT_ELEMENTWISE
+   for (size_t i = 0; i < n; ++i)
+      p[i] -= rate * (g[i] + decay * p[i]);
+}
+
+/// Heavy ball (Polyak 1964) without dampening.
+template <typename T>
+void SgdMomentum(const ct_sweep &s, size_t n, T *p, const T *g, T *velocity)
+{
+   const T rate = static_cast<T>(s.learning_rate), decay = static_cast<T>(s.weight_decay);
+   const T momentum = static_cast<T>(s.momentum);
+   CT_ELEMENTWISE
+   for (size_t i = 0; i < n; ++i) {
+      velocity[i] = momentum * velocity[i] + (g[i] + decay * p[i]);
+      p[i] -= rate * velocity[i];
+   }
+}
+
+/// Adam with two weight decays: `l2` is added to the gradient, `shrink` multiplies the parameter.
+template <typename T>
+void AdamSweep(const ct_sweep &s, T l2, T shrink, size_t n, T *p, const T *g, T *m, T *v)
+{
+   const double step = static_cast<double>(s.step);
+   const T beta1 = static_cast<T>(s.beta1), beta2 = static_cast<T>(s.beta2), epsilon = static_cast<T>(s.epsilon);
+   const T keep1 = static_cast<T>(1 - s.beta1), keep2 = static_cast<T>(1 - s.beta2);
+   const T rate = static_cast<T>(s.learning_rate / (1 - std::pow(s.beta1, step)));
+   const T root = static_cast<T>(std::sqrt(1 - std::pow(s.beta2, step)));
+   CT_ELEMENTWISE
+   for (size_t i = 0; i < n; ++i) {
+      const T gradient = g[i] + l2 * p[i];
+      m[i] = beta1 * m[i] + keep1 * gradient;
+      v[i] = beta2 * v[i] + keep2 * gradient * gradient;
+      p[i] = shrink * p[i] - rate * m[i] / (std::sqrt(v[i]) / root + epsilon);
+   }
+}
+
+template <typename T>
+void Adam(const ct_sweep &s, size_t n, T *p, const T *g, T *m, T *v)
+{
+   AdamSweep<T>(s, static_cast<T>(s.weight_decay), 1, n, p, g, m, v);
+}
+
+template <typename T>
+void AdamW(const ct_sweep &s, size_t n, T *p, const T *g, T *m, T *v)
+{
+   AdamSweep<T>(s, 0, static_cast<T>(1 - s.learning_rate * s.weight_decay), n, p, g, m, v);
+}
+
+} // namespace
+} // namespace CladTorch::Kernels
+
+#define CT_DEFINE(T, S)                                                                                                \
+   void ct_sgd_##S(const ct_sweep *s, size_t n, T *p, const T *g, T *velocity)                                         \
+   {                                                                                                                   \
+      if (velocity)                                                                                                    \
+         CladTorch::Kernels::SgdMomentum(*s, n, p, g, velocity);                                                       \
+      else                                                                                                             \
+         CladTorch::Kernels::Sgd(*s, n, p, g);                                                                         \
+   }                                                                                                                   \
+   void ct_adam_##S(const ct_sweep *s, size_t n, T *p, const T *g, T *m, T *v)                                         \
+   {                                                                                                                   \
+      CladTorch::Kernels::Adam(*s, n, p, g, m, v);                                                                     \
+   }                                                                                                                   \
+   void ct_adamw_##S(const ct_sweep *s, size_t n, T *p, const T *g, T *m, T *v)                                        \
+   {                                                                                                                   \
+      CladTorch::Kernels::AdamW(*s, n, p, g, m, v);                                                                    \
+   }
+
+CT_DEFINE(float, f32)
+CT_DEFINE(double, f64)

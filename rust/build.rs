@@ -1,0 +1,29 @@
+//! Builds what is C++ in this crate: the numerical kernels (CMake, `cpp/kernels`) and the C++ side of the bridge.
+
+use std::env;
+use std::path::Path;
+
+fn main() {
+    kernels();
+    cxx_build::bridge("src/bridge.rs").std("c++17").compile("cladtorch_bridge");
+    println!("cargo::rerun-if-changed=src/bridge.rs");
+    libtorch_rpath();
+}
+
+/// The kernels leave BLAS open; LibTorch (linked by `torch-sys`) has it.
+fn kernels() {
+    let source = "../cpp/kernels";
+    println!("cargo::rerun-if-changed={source}");
+    println!("cargo::rerun-if-env-changed=CMAKE");
+    let out = cmake::Config::new(source).profile("Release").build_target("cladtorch_kernels").build();
+    println!("cargo::rustc-link-search=native={}", out.join("build").display());
+    println!("cargo::rustc-link-lib=static=cladtorch_kernels");
+}
+
+/// Lets test programs find LibTorch without `LD_LIBRARY_PATH`; the plugin's own path is set by CMake.
+fn libtorch_rpath() {
+    println!("cargo::rerun-if-env-changed=LIBTORCH");
+    if let Some(root) = env::var_os("LIBTORCH") {
+        println!("cargo::rustc-link-arg=-Wl,-rpath,{}", Path::new(&root).join("lib").display());
+    }
+}

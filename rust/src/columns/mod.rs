@@ -1,0 +1,93 @@
+//! What a column of a dataset is: a name and the numbers it gives an event.
+
+use std::collections::HashSet;
+
+use crate::bridge::ColumnSpec;
+use crate::error::{Error, Result};
+
+/// More numbers an event than this are a mistake in a length, not a dataset.
+const WIDTH_LIMIT: usize = 1 << 24;
+
+/// Checks names and lengths; returns the numbers an event.
+pub fn checked_width(columns: &[ColumnSpec]) -> Result<usize> {
+    if columns.is_empty() {
+        return Err(Error::invalid("a dataset without columns", "name at least one feature column"));
+    }
+    let mut names = HashSet::new();
+    let mut width = 0usize;
+    for column in columns {
+        if column.name.is_empty() {
+            return Err(Error::invalid("a column without a name", "give every column a name"));
+        }
+        if !names.insert(&column.name) {
+            return Err(Error::invalid(format!("column \"{}\" is listed twice", column.name), "list it once"));
+        }
+        width = width
+            .checked_add(column.length)
+            .filter(|&total| column.length > 0 && total <= WIDTH_LIMIT)
+            .ok_or_else(|| {
+                Error::invalid(
+                    format!("column \"{}\" has length {}", column.name, column.length),
+                    format!("give a length from 1 on, at most {WIDTH_LIMIT} numbers an event in all"),
+                )
+            })?;
+    }
+    Ok(width)
+}
+
+/// The column that number `index` of a row belongs to, as a user would write it: `m_bb` or `strain[17]`.
+pub fn element_name(columns: &[ColumnSpec], index: usize) -> String {
+    let mut first = 0;
+    for column in columns {
+        if index < first + column.length {
+            return match column.length {
+                1 => column.name.clone(),
+                _ => format!("{}[{}]", column.name, index - first),
+            };
+        }
+        first += column.length;
+    }
+    format!("number {index}")
+}
+
+/// `jet_pt, strain[256]`: the columns as they appear in messages.
+pub fn list(columns: &[ColumnSpec]) -> String {
+    let name = |column: &ColumnSpec| match column.length {
+        1 => column.name.clone(),
+        length => format!("{}[{length}]", column.name),
+    };
+    columns.iter().map(name).collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn column(name: &str, length: usize) -> ColumnSpec {
+        ColumnSpec { name: name.into(), length, pad: 0.0 }
+    }
+
+    #[test]
+    fn widths_add_up_and_elements_have_names() {
+        let columns = [column("pt", 1), column("strain", 4), column("eta", 1)];
+        assert_eq!(checked_width(&columns).unwrap(), 6);
+        assert_eq!(element_name(&columns, 0), "pt");
+        assert_eq!(element_name(&columns, 3), "strain[2]");
+        assert_eq!(element_name(&columns, 5), "eta");
+        assert_eq!(list(&columns), "pt, strain[4], eta");
+    }
+
+    #[test]
+    fn bad_columns_are_named() {
+        for (columns, word) in [
+            (vec![], "without columns"),
+            (vec![column("", 1)], "without a name"),
+            (vec![column("a", 1), column("a", 1)], "\"a\" is listed twice"),
+            (vec![column("a", 0)], "\"a\" has length 0"),
+            (vec![column("a", 2), column("b", usize::MAX)], "\"b\" has length"),
+        ] {
+            let error = checked_width(&columns).unwrap_err().to_string();
+            assert!(error.contains(word), "{error}");
+        }
+    }
+}

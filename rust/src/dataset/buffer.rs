@@ -1,0 +1,41 @@
+//! A float32 buffer in LibTorch's memory that grows by doubling.
+
+use crate::device::HostBuffer;
+use crate::error::Result;
+
+#[derive(Default)]
+pub(super) struct GrowingBuffer {
+    buffer: Option<HostBuffer<f32>>,
+    length: usize,
+}
+
+impl GrowingBuffer {
+    pub(super) fn as_slice(&self) -> &[f32] {
+        self.buffer.as_ref().map_or(&[], |buffer| &buffer.as_slice()[..self.length])
+    }
+
+    pub(super) fn reserve(&mut self, more: usize) -> Result<()> {
+        let capacity = self.buffer.as_ref().map_or(0, |buffer| buffer.as_slice().len());
+        let needed = self.length.saturating_add(more);
+        if needed <= capacity {
+            return Ok(());
+        }
+        let mut grown = HostBuffer::zeros(needed.max(capacity.saturating_mul(2)))?;
+        grown.as_mut_slice()[..self.length].copy_from_slice(self.as_slice());
+        self.buffer = Some(grown);
+        Ok(())
+    }
+
+    pub(super) fn extend(&mut self, values: &[f32]) -> Result<()> {
+        self.reserve(values.len())?;
+        if let Some(buffer) = &mut self.buffer {
+            buffer.as_mut_slice()[self.length..][..values.len()].copy_from_slice(values);
+            self.length += values.len();
+        }
+        Ok(())
+    }
+
+    pub(super) fn truncate(&mut self, length: usize) {
+        self.length = self.length.min(length);
+    }
+}

@@ -1,0 +1,68 @@
+//! The one error of the crate, and the guard that every call from C++ goes through.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+
+/// What failed, on what, and what to do about it.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A value from the user, a file or the environment that cannot be used.
+    #[error("{what}; {remedy}")]
+    Invalid {
+        /// What is wrong, with the thing's name and the value found.
+        what: String,
+        /// What to do about it.
+        remedy: String,
+    },
+    /// A file that could not be read or written.
+    #[error("{path}: {source}")]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What the operating system said.
+        source: std::io::Error,
+    },
+    /// A model file that is damaged, foreign or of another version.
+    #[error("model file {path}: {what}")]
+    ModelFile {
+        /// The file.
+        path: PathBuf,
+        /// What was found instead.
+        what: String,
+    },
+    /// An error that LibTorch reported.
+    #[error("LibTorch: {0}")]
+    Torch(#[from] tch::TchError),
+    /// A defect of this library, caught before it could end the process.
+    #[error("internal error (please report it): {0}")]
+    Internal(String),
+}
+
+/// The crate's result.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+impl Error {
+    /// An [`Error::Invalid`].
+    pub fn invalid(what: impl Into<String>, remedy: impl Into<String>) -> Self {
+        Error::Invalid { what: what.into(), remedy: remedy.into() }
+    }
+
+    /// An [`Error::Io`] on `path`.
+    pub fn io(path: &Path, source: std::io::Error) -> Self {
+        Error::Io { path: path.to_path_buf(), source }
+    }
+}
+
+/// Runs `body`; a panic in it becomes [`Error::Internal`]. cxx aborts the process on a panic that reaches C++.
+pub fn guard<T>(body: impl FnOnce() -> Result<T>) -> Result<T> {
+    // The state a panic could have left half-changed is the argument's own: it is either dropped by the caller or
+    // (datasets) rolled back to its last committed source.
+    catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|panic| {
+        let text = panic
+            .downcast_ref::<&str>()
+            .map(|s| (*s).to_owned())
+            .or_else(|| panic.downcast_ref::<String>().cloned())
+            .unwrap_or_else(|| "a panic without a message".to_owned());
+        Err(Error::Internal(text))
+    })
+}

@@ -1,0 +1,197 @@
+//! The same graph on LibTorch's operators and autograd: the fallback, the reference, and the way to a GPU.
+
+use tch::{Device, Kind, Reduction, Tensor, no_grad};
+
+use super::{BETA1, BETA2, EPSILON, Engine, Rows, Settings};
+use crate::dataset::Scaler;
+use crate::error::Result;
+use crate::graph::{Activation, Graph, Loss, Op, Optimiser};
+
+/// A network in training on any device of LibTorch.
+pub struct AutogradEngine {
+    graph: Graph,
+    settings: Settings,
+    device: Device,
+    parameters: Tensor,
+    moments: [Tensor; 2],
+    steps: i32,
+    data: Option<DeviceRows>,
+}
+
+/// A dataset's rows, standardised, on the device.
+struct DeviceRows {
+    features: Tensor,
+    labels: Tensor,
+    weights: Tensor,
+    weight_scale: f64,
+}
+
+impl AutogradEngine {
+    /// Puts `parameters` on `device`.
+    pub fn new(graph: Graph, parameters: &[f32], settings: Settings, device: Device) -> Result<Self> {
+        let parameters = Tensor::f_from_slice(parameters)?.f_to_device(device)?.f_set_requires_grad(true)?;
+        let zeros = || parameters.f_zeros_like()?.f_set_requires_grad(false);
+        Ok(AutogradEngine { moments: [zeros()?, zeros()?], graph, settings, device, parameters, steps: 0, data: None })
+    }
+
+    /// The dataset on the device: sent there at the first call.
+    fn on_device(&mut self, rows: Rows) -> Result<&DeviceRows> {
+        if self.data.is_none() {
+            self.data = Some(DeviceRows::new(rows, self.device)?);
+        }
+        Ok(self.data.as_ref().expect("set just above"))
+    }
+
+    /// Sum of weight times loss over the rows `index` of the dataset on the device.
+    fn loss_of(&self, data: &DeviceRows, index: &Tensor) -> Result<Tensor> {
+        let value = forward(&self.graph, &self.parameters, &data.features.f_index_select(0, index)?)?;
+        let (labels, weights) = (data.labels.f_index_select(0, index)?, data.weights.f_index_select(0, index)?);
+        Ok(row_losses(self.settings.loss, &value, &labels)?.f_mul(&weights)?.f_sum(Kind::Float)?)
+    }
+
+    fn step(&mut self, data: &DeviceRows, index: &Tensor, rows: usize) -> Result<Tensor> {
+        let loss = self.loss_of(data, index)?;
+        self.parameters.zero_grad();
+        loss.f_mul_scalar(data.weight_scale / rows as f64)?.f_backward()?;
+        no_grad(|| self.sweep())?;
+        Ok(loss.f_detach()?)
+    }
+
+    /// The optimiser sweep in tensor operations; the sweeps of `cpp/kernels` are the same formulas on slices.
+    fn sweep(&mut self) -> Result<()> {
+        self.steps += 1;
+        let Settings { optimiser, learning_rate, weight_decay, momentum, .. } = self.settings;
+        let mut gradient = self.parameters.f_grad()?;
+        let parameters = &mut self.parameters;
+        let [first, second] = &mut self.moments;
+        match optimiser {
+            Optimiser::AdamW => drop(parameters.f_mul_scalar_(1.0 - learning_rate * weight_decay)?),
+            _ => gradient = gradient.f_add(&parameters.f_mul_scalar(weight_decay)?)?,
+        }
+        if optimiser == Optimiser::Sgd {
+            let velocity = first.f_mul_scalar_(momentum)?.f_add_(&gradient)?;
+            let _ = parameters.f_sub_(&velocity.f_mul_scalar(learning_rate)?)?;
+            return Ok(());
+        }
+        let mean = first.f_mul_scalar_(BETA1)?.f_add_(&gradient.f_mul_scalar(1.0 - BETA1)?)?;
+        let square = gradient.f_square()?.f_mul_scalar(1.0 - BETA2)?;
+        let square = second.f_mul_scalar_(BETA2)?.f_add_(&square)?;
+        let (bias1, bias2) = (1.0 - BETA1.powi(self.steps), 1.0 - BETA2.powi(self.steps));
+        let scale = square.f_sqrt()?.f_div_scalar(bias2.sqrt())?.f_add_scalar(EPSILON)?;
+        let _ = parameters.f_sub_(&mean.f_mul_scalar(learning_rate / bias1)?.f_div(&scale)?)?;
+        Ok(())
+    }
+}
+
+impl DeviceRows {
+    fn new(rows: Rows, device: Device) -> Result<Self> {
+        let Scaler { mean, inverse } = rows.scaler;
+        let send = |values: &[f32]| Tensor::f_from_slice(values)?.f_to_device(device);
+        let features = send(rows.features)?.f_view([rows.labels.len() as i64, mean.len() as i64])?;
+        Ok(DeviceRows {
+            features: features.f_sub(&send(mean)?)?.f_mul(&send(inverse)?)?,
+            labels: send(rows.labels)?,
+            weights: send(rows.weights)?,
+            weight_scale: rows.weight_scale,
+        })
+    }
+}
+
+impl Engine for AutogradEngine {
+    fn train(&mut self, data: Rows, order: &[u32]) -> Result<f64> {
+        self.on_device(data)?;
+        let rows = self.data.take().expect("set just above");
+        let index = device_index(order, self.device)?;
+        let mut total = Tensor::f_zeros([], (Kind::Double, self.device))?;
+        let outcome = (|| -> Result<f64> {
+            for (batch, chunk) in order.chunks(self.settings.batch_size).enumerate() {
+                let start = (batch * self.settings.batch_size) as i64;
+                let part = index.f_narrow(0, start, chunk.len() as i64)?;
+                let loss = self.step(&rows, &part, chunk.len())?;
+                total = total.f_add(&loss)?;
+            }
+            Ok(total.f_double_value(&[])?)
+        })();
+        self.data = Some(rows);
+        outcome
+    }
+
+    fn evaluate(&mut self, data: Rows, order: &[u32]) -> Result<f64> {
+        /// Rows whose activations are on the device at once.
+        const BLOCK: usize = 1 << 16;
+        self.on_device(data)?;
+        let rows = self.data.as_ref().expect("set just above");
+        let losses = order.chunks(BLOCK).map(|block| -> Result<f64> {
+            let index = device_index(block, self.device)?;
+            let loss = no_grad(|| self.loss_of(rows, &index))?;
+            Ok(loss.f_double_value(&[])?)
+        });
+        losses.sum()
+    }
+
+    fn parameters(&self) -> Result<Vec<f32>> {
+        let host = self.parameters.f_detach()?.f_to_device(Device::Cpu)?;
+        Ok(Vec::<f32>::try_from(&host)?)
+    }
+
+    fn describe(&self) -> String {
+        let device = match self.device {
+            Device::Cuda(index) => format!("cuda:{index}"),
+            _ => "cpu".to_owned(),
+        };
+        format!("autograd (LibTorch) on {device}")
+    }
+}
+
+fn device_index(rows: &[u32], device: Device) -> Result<Tensor> {
+    let rows: Vec<i64> = rows.iter().map(|&row| i64::from(row)).collect();
+    Ok(Tensor::f_from_slice(&rows)?.f_to_device(device)?)
+}
+
+/// The graph's value [rows, outputs] on `x` [rows, inputs], by LibTorch's operators.
+pub fn forward(graph: &Graph, parameters: &Tensor, x: &Tensor) -> Result<Tensor> {
+    let mut value = x.shallow_clone();
+    for node in graph.nodes() {
+        value = match &node.op {
+            Op::Linear { weight, bias } => {
+                let shape = [node.outputs as i64, node.inputs as i64];
+                let part =
+                    |range: &std::ops::Range<usize>| parameters.f_narrow(0, range.start as i64, range.len() as i64);
+                value.f_linear(&part(weight)?.f_view(shape)?, Some(&part(bias)?))?
+            }
+            Op::Activation(activation) => activate(*activation, &value)?,
+        };
+    }
+    Ok(value)
+}
+
+/// The activation by LibTorch's operator.
+pub fn activate(activation: Activation, x: &Tensor) -> Result<Tensor> {
+    Ok(match activation {
+        Activation::Identity => x.shallow_clone(),
+        Activation::ReLU => x.f_relu()?,
+        Activation::LeakyReLU => x.f_leaky_relu()?,
+        Activation::Tanh => x.f_tanh()?,
+        Activation::Sigmoid => x.f_sigmoid()?,
+        Activation::SiLU => x.f_silu()?,
+        Activation::GELU => x.f_gelu("none")?,
+        Activation::Softplus => x.f_softplus()?,
+    })
+}
+
+/// The loss of each row [rows] of `value` [rows, columns]. `labels` is [rows]: a class index for softmax cross-entropy,
+/// else the target of the single column.
+pub fn row_losses(loss: Loss, value: &Tensor, labels: &Tensor) -> Result<Tensor> {
+    let none = Reduction::None;
+    if loss == Loss::SoftmaxCrossEntropy {
+        let classes = labels.f_to_kind(Kind::Int64)?;
+        return Ok(value.f_cross_entropy_loss::<Tensor>(&classes, None, none, -100, 0.0)?);
+    }
+    let value = value.f_squeeze_dim(1)?;
+    Ok(match loss {
+        Loss::BinaryCrossEntropy => value.f_binary_cross_entropy_with_logits::<Tensor>(labels, None, None, none)?,
+        Loss::MeanSquaredError => value.f_mse_loss(labels, none)?,
+        Loss::Huber => value.f_huber_loss(labels, none, 1.0)?,
+        Loss::SoftmaxCrossEntropy => unreachable!("returned above"),
+    })
+}

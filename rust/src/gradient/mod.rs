@@ -1,0 +1,89 @@
+//! Back ends that train a graph: value, gradient, optimiser.
+//!
+//! - [`aot`]: the graph's reverse plan over the pullbacks that Clad derived from `cpp/kernels`, compiled into the crate;
+//!   row tiles on the CPU.
+//! - [`autograd`]: LibTorch's own operators and automatic differentiation, on any device.
+
+pub mod aot;
+pub mod autograd;
+mod plan;
+
+pub use plan::{Plan, TILE_ROWS};
+
+use crate::dataset::Scaler;
+use crate::error::Result;
+use crate::graph::{Loss, Optimiser};
+use crate::kernels::Scalar;
+
+/// What a step minimises and how it moves.
+#[derive(Clone, Copy, Debug)]
+pub struct Settings {
+    /// The loss on the graph's output.
+    pub loss: Loss,
+    /// How the parameters move.
+    pub optimiser: Optimiser,
+    /// Step size.
+    pub learning_rate: f64,
+    /// See [`crate::kernels::Sweep::weight_decay`].
+    pub weight_decay: f64,
+    /// See [`crate::kernels::Sweep::momentum`].
+    pub momentum: f64,
+    /// Rows a step.
+    pub batch_size: usize,
+}
+
+/// Decay rates and epsilon of Adam and AdamW (Kingma and Ba 2015, section 2; LibTorch has the same).
+pub(crate) const BETA1: f64 = 0.9;
+pub(crate) const BETA2: f64 = 0.999;
+pub(crate) const EPSILON: f64 = 1e-8;
+
+/// Rows of a dataset as a back end reads them.
+#[derive(Clone, Copy)]
+pub struct Rows<'a> {
+    /// [_, width]
+    pub features: &'a [f32],
+    /// One a row.
+    pub labels: &'a [f32],
+    /// One a row.
+    pub weights: &'a [f32],
+    /// Applied to the features.
+    pub scaler: &'a Scaler,
+    /// Factor that brings the mean weight of the training part to 1.
+    pub weight_scale: f64,
+}
+
+impl Rows<'_> {
+    /// Copies the given rows, standardised, into x [rows, width], y [rows] and w [rows].
+    fn gather<T: Scalar>(&self, rows: &[u32], x: &mut [T], y: &mut [T], w: &mut [T]) {
+        let width = self.scaler.mean.len();
+        for (row, &from) in rows.iter().enumerate() {
+            let from = from as usize;
+            standardise(self.scaler, &self.features[from * width..][..width], &mut x[row * width..][..width]);
+            y[row] = T::from_f64(f64::from(self.labels[from]));
+            w[row] = T::from_f64(f64::from(self.weights[from]));
+        }
+    }
+}
+
+/// One row of features through the scaler.
+pub(crate) fn standardise<T: Scalar>(scaler: &Scaler, features: &[f32], x: &mut [T]) {
+    let scaled = features.iter().zip(&scaler.mean).zip(&scaler.inverse);
+    for (x, ((&feature, &mean), &inverse)) in x.iter_mut().zip(scaled) {
+        *x = T::from_f64(f64::from((feature - mean) * inverse));
+    }
+}
+
+/// A network in training on some device.
+pub trait Engine: Send {
+    /// One optimiser step for each batch of `order`; returns the sum of weight times loss over its rows.
+    fn train(&mut self, data: Rows, order: &[u32]) -> Result<f64>;
+
+    /// The sum of weight times loss over `order`.
+    fn evaluate(&mut self, data: Rows, order: &[u32]) -> Result<f64>;
+
+    /// The flat parameter vector.
+    fn parameters(&self) -> Result<Vec<f32>>;
+
+    /// Back end, device and threads, for people.
+    fn describe(&self) -> String;
+}

@@ -1,0 +1,89 @@
+//! The lists of operators. Tests, documentation and the model file run over these lists.
+
+/// Declares an enumeration whose variants carry a name and a number fixed for files and for the C++ side.
+macro_rules! listed {
+    ($(#[$doc:meta])* $name:ident { $($(#[$vdoc:meta])* $variant:ident = $text:literal,)* }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[repr(u8)]
+        pub enum $name { $($(#[$vdoc])* $variant,)* }
+
+        impl $name {
+            /// Every member, in the order of its numbers.
+            pub const ALL: &[$name] = &[$($name::$variant,)*];
+
+            /// The name used in messages and model files.
+            pub fn name(self) -> &'static str {
+                match self { $($name::$variant => $text,)* }
+            }
+
+            /// The member of that name.
+            pub fn from_name(name: &str) -> Option<Self> {
+                Self::ALL.iter().copied().find(|member| member.name() == name)
+            }
+
+            /// The member of that number.
+            pub fn from_number(number: u8) -> Option<Self> {
+                Self::ALL.get(usize::from(number)).copied()
+            }
+        }
+    };
+}
+
+listed! {
+    /// Activation functions; the numbers are those of `ct_activation` in `cpp/kernels/kernels.h`.
+    Activation {
+        /// x
+        Identity = "identity",
+        /// max(x, 0)
+        ReLU = "relu",
+        /// x for x > 0, else 0.01 x
+        LeakyReLU = "leaky_relu",
+        /// tanh x
+        Tanh = "tanh",
+        /// 1 / (1 + exp(-x))
+        Sigmoid = "sigmoid",
+        /// x sigmoid(x)
+        SiLU = "silu",
+        /// x Phi(x), exact (Hendrycks and Gimpel 2016, eq. 1)
+        GELU = "gelu",
+        /// log(1 + exp x)
+        Softplus = "softplus",
+    }
+}
+
+listed! {
+    /// Losses; the numbers are those of `ct_loss` in `cpp/kernels/kernels.h`.
+    Loss {
+        /// Binary cross-entropy on logits.
+        BinaryCrossEntropy = "binary_cross_entropy",
+        /// Softmax cross-entropy on logits, with a class index as target.
+        SoftmaxCrossEntropy = "softmax_cross_entropy",
+        /// Mean squared error.
+        MeanSquaredError = "mean_squared_error",
+        /// Huber loss with delta 1.
+        Huber = "huber",
+    }
+}
+
+listed! {
+    /// Distributions that weights start from; biases start at 0.
+    Init {
+        /// Uniform with variance 2 / inputs (He et al. 2015, eq. 10).
+        Kaiming = "kaiming",
+        /// Uniform with variance 2 / (inputs + outputs) (Glorot and Bengio 2010, eq. 16).
+        Xavier = "xavier",
+    }
+}
+
+listed! {
+    /// Optimisers.
+    Optimiser {
+        /// Adam (Kingma and Ba 2015).
+        Adam = "adam",
+        /// Adam with decoupled weight decay (Loshchilov and Hutter 2019).
+        AdamW = "adamw",
+        /// Stochastic gradient descent with momentum.
+        Sgd = "sgd",
+    }
+}

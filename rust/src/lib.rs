@@ -1,0 +1,47 @@
+//! # CladTorch: columns of ROOT trees into LibTorch tensors, networks trained with gradients made by Clad
+//!
+//! This is the architecture map. Arrows point down only.
+//!
+//! | room | does | may know |
+//! |---|---|---|
+//! | `root_macros/` | what a user runs and copies | `cpp/include` |
+//! | `cpp/include/CladTorch/` | the public API in C++: no torch header, no Rust | nothing below |
+//! | `cpp/src/` | one `.cxx` a header: talks to ROOT and calls the core | ROOT, [`bridge`] |
+//! | [`bridge`] | the only `#[cxx::bridge]`; each function one line through [`error::guard`] | every module |
+//! | [`model`] | a network with scaler, columns and options; prediction; the model file | `gradient`, `dataset` |
+//! | [`train`] | options, epochs, metrics | `dataset`, `gradient`, `model` |
+//! | [`gradient`] | back ends: [`gradient::aot`] (Clad's pullbacks, row tiles), [`gradient::autograd`] (LibTorch) | `graph`, `kernels`, `dataset` |
+//! | [`graph`] | the operator graph and the lists of operators | `error` |
+//! | [`dataset`] | features, labels, weights; split, shuffle, scaling | `columns`, `device` |
+//! | [`columns`] | what a column is: names, lengths, places in a row | `error` |
+//! | [`signal`] | spectra, whitening, waveforms and exact bounds for strain data, float64 | `error` |
+//! | [`device`] | host memory of tensors as slices; CUDA loaded on purpose | `kernels`' scalar trait |
+//! | [`kernels`] | checked slices over the C functions of `cpp/kernels` | nothing |
+//! | `cpp/kernels/` | stateless mathematics on raw pointers; `generated/` is Clad's output for it | nothing |
+//!
+//! `unsafe` lives in [`kernels`] (calls of the C functions), [`device`] (tensor memory, the dynamic linker) and in what
+//! cxx writes for [`bridge`].
+//!
+//! The way of the data: a tree or data frame is read by the C++ shim in one event loop and appended to a
+//! [`dataset::Dataset`], whose memory is LibTorch's; [`train::Trainer`] shuffles row numbers, an engine gathers and
+//! standardises them tile by tile, runs the kernels forward and Clad's pullbacks backward in one arena, and one sweep
+//! moves the flat parameter vector; [`model::Model`] keeps the result.
+
+#![deny(unsafe_code)]
+
+#[allow(unsafe_code)] // What cxx writes.
+pub mod bridge;
+pub mod columns;
+pub mod dataset;
+#[allow(unsafe_code)] // Tensor memory as slices; the dynamic linker.
+pub mod device;
+pub mod error;
+pub mod gradient;
+pub mod graph;
+#[allow(unsafe_code)] // Calls of the C functions.
+pub mod kernels;
+pub mod model;
+pub mod signal;
+pub mod train;
+
+pub use error::{Error, Result};

@@ -1,0 +1,183 @@
+//! The model file: a safetensors file whose metadata holds one JSON text under "cladtorch".
+//!
+//! Tensors: `layers.K.weight` [outputs, inputs] and `layers.K.bias` [outputs] float32, `scaler.mean` and
+//! `scaler.inverse` [inputs] float32. Other programs read it with any safetensors library.
+
+use std::collections::HashMap;
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use safetensors::tensor::TensorView;
+use safetensors::{Dtype, SafeTensors};
+use serde::{Deserialize, Serialize};
+
+use super::{Model, Training};
+use crate::bridge::ColumnSpec;
+use crate::columns;
+use crate::dataset::Scaler;
+use crate::error::{Error, Result};
+use crate::graph::{Activation, Init, Loss};
+
+const KEY: &str = "cladtorch";
+const VERSION: u32 = 1;
+
+#[derive(Serialize, Deserialize)]
+struct Header {
+    version: u32,
+    sizes: Vec<usize>,
+    activation: String,
+    init: String,
+    seed: u64,
+    training: Option<TrainingHeader>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct TrainingHeader {
+    loss: String,
+    /// Name, length, pad value.
+    columns: Vec<(String, usize, f32)>,
+    options: Vec<(String, String)>,
+}
+
+impl Model {
+    /// Writes the model to `path`: whole or not at all.
+    pub fn save(&self, path: &Path) -> Result<()> {
+        let header = serde_json::to_string(&self.header()).map_err(|error| Error::Internal(error.to_string()))?;
+        let mut tensors: Vec<(String, Vec<usize>, &[f32])> = Vec::new();
+        for (index, (weight, bias, inputs, outputs)) in self.graph().layers().enumerate() {
+            tensors.push((format!("layers.{index}.weight"), vec![outputs, inputs], &self.parameters()[weight]));
+            tensors.push((format!("layers.{index}.bias"), vec![outputs], &self.parameters()[bias]));
+        }
+        if let Some(Training { scaler, .. }) = &self.training {
+            tensors.push(("scaler.mean".into(), vec![scaler.mean.len()], &scaler.mean));
+            tensors.push(("scaler.inverse".into(), vec![scaler.inverse.len()], &scaler.inverse));
+        }
+        let bytes: Vec<Vec<u8>> =
+            tensors.iter().map(|(_, _, values)| values.iter().flat_map(|v| v.to_le_bytes()).collect()).collect();
+        let views = tensors
+            .into_iter()
+            .zip(&bytes)
+            .map(|((name, shape, _), bytes)| TensorView::new(Dtype::F32, shape, bytes).map(|view| (name, view)));
+        let views = views.collect::<Result<Vec<_>, _>>().map_err(|error| Error::Internal(error.to_string()))?;
+        let metadata = HashMap::from([(KEY.to_owned(), header)]);
+        let file = safetensors::serialize(views, Some(metadata)).map_err(|error| Error::Internal(error.to_string()))?;
+        write_atomically(path, &file)
+    }
+
+    fn header(&self) -> Header {
+        Header {
+            version: VERSION,
+            sizes: self.sizes.clone(),
+            activation: self.activation.name().to_owned(),
+            init: self.init.name().to_owned(),
+            seed: self.seed,
+            training: self.training.as_ref().map(|training| TrainingHeader {
+                loss: training.loss.name().to_owned(),
+                columns: training.columns.iter().map(|c| (c.name.clone(), c.length, c.pad)).collect(),
+                options: training.options.clone(),
+            }),
+        }
+    }
+
+    /// Reads a model. Every size and name in the file is checked before it is used.
+    pub fn load(path: &Path) -> Result<Self> {
+        let bytes = fs::read(path).map_err(|error| Error::io(path, error))?;
+        let bad = |what: String| Error::ModelFile { path: path.to_path_buf(), what };
+        let (_, metadata) = SafeTensors::read_metadata(&bytes)
+            .map_err(|error| bad(format!("not a model file, or damaged ({error})")))?;
+        let tensors = SafeTensors::deserialize(&bytes).map_err(|error| bad(format!("damaged or cut ({error})")))?;
+        let header = metadata.metadata().as_ref().and_then(|metadata| metadata.get(KEY));
+        let header = header.ok_or_else(|| bad("a safetensors file, but not written by CladTorch".into()))?;
+        let version = serde_json::from_str::<serde_json::Value>(header).ok().and_then(|h| h["version"].as_u64());
+        if version != Some(u64::from(VERSION)) {
+            let found = version.map_or("no version".into(), |version| format!("version {version}"));
+            return Err(bad(format!("{found}, this CladTorch reads version {VERSION}")));
+        }
+        let header: Header =
+            serde_json::from_str(header).map_err(|error| bad(format!("its description is damaged ({error})")))?;
+        Self::from_parts(header, &tensors).map_err(|error| match error {
+            Error::Invalid { what, .. } => bad(what),
+            other => other,
+        })
+    }
+
+    fn from_parts(header: Header, tensors: &SafeTensors) -> Result<Self> {
+        // The weights in the file bound what the sizes may ask for, before anything is allocated.
+        let stored: usize = tensors.tensors().iter().map(|(_, view)| view.data().len() / 4).sum();
+        let layers = header.sizes.iter().zip(header.sizes.iter().skip(1));
+        let claimed = layers.fold(Some(0usize), |sum, (&i, &o)| sum?.checked_add(i.checked_mul(o)?));
+        if claimed.is_none_or(|claimed| claimed > stored) {
+            return Err(Error::invalid(format!("layer sizes {:?} need more weights than it holds", header.sizes), ""));
+        }
+        let named = |what: &str, name: &str| Error::invalid(format!("unknown {what} \"{name}\""), "");
+        let activation =
+            Activation::from_name(&header.activation).ok_or_else(|| named("activation", &header.activation))?;
+        let init = Init::from_name(&header.init).ok_or_else(|| named("initialisation", &header.init))?;
+        let mut model = Model::new(&header.sizes, activation, init, header.seed)?;
+        let mut parameters = Vec::with_capacity(model.parameters().len());
+        for (index, (_, _, inputs, outputs)) in model.graph().layers().enumerate() {
+            parameters.extend(numbers(tensors, &format!("layers.{index}.weight"), &[outputs, inputs])?);
+            parameters.extend(numbers(tensors, &format!("layers.{index}.bias"), &[outputs])?);
+        }
+        model.set_parameters(&parameters)?;
+        model.training = header.training.map(|training| training.checked(tensors, header.sizes[0])).transpose()?;
+        Ok(model)
+    }
+}
+
+impl TrainingHeader {
+    fn checked(self, tensors: &SafeTensors, inputs: usize) -> Result<Training> {
+        let columns: Vec<_> =
+            self.columns.into_iter().map(|(name, length, pad)| ColumnSpec { name, length, pad }).collect();
+        if columns::checked_width(&columns)? != inputs {
+            return Err(Error::invalid("its columns do not fit its first layer", ""));
+        }
+        let loss =
+            Loss::from_name(&self.loss).ok_or_else(|| Error::invalid(format!("unknown loss \"{}\"", self.loss), ""))?;
+        let scaler = Scaler {
+            mean: numbers(tensors, "scaler.mean", &[inputs])?,
+            inverse: numbers(tensors, "scaler.inverse", &[inputs])?,
+        };
+        Ok(Training { loss, scaler, columns, options: self.options })
+    }
+}
+
+/// The finite float32 numbers of tensor `name`, which must have `shape`.
+fn numbers(tensors: &SafeTensors, name: &str, shape: &[usize]) -> Result<Vec<f32>> {
+    let bad = |what: String| Error::invalid(format!("tensor {name} {what}"), "");
+    let view = tensors.tensor(name).map_err(|_| bad("is missing".into()))?;
+    if view.dtype() != Dtype::F32 || view.shape() != shape {
+        return Err(bad(format!("is {:?} {:?} instead of F32 {shape:?}", view.dtype(), view.shape())));
+    }
+    let (words, _) = view.data().as_chunks::<4>();
+    let values: Vec<f32> = words.iter().map(|&word| f32::from_le_bytes(word)).collect();
+    match values.iter().all(|value| value.is_finite()) {
+        true => Ok(values),
+        false => Err(bad("holds a number that is not finite".into())),
+    }
+}
+
+/// Temporary file beside `path`, fsync, rename, fsync of the folder: a crash leaves the old file or the new one.
+fn write_atomically(path: &Path, bytes: &[u8]) -> Result<()> {
+    let folder = match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder.to_path_buf(),
+        _ => PathBuf::from("."),
+    };
+    let name = path
+        .file_name()
+        .ok_or_else(|| Error::invalid(format!("\"{}\" names no file", path.display()), "give a file's path"))?;
+    let temporary = folder.join(format!(".{}.{}.tmp", name.to_string_lossy(), std::process::id()));
+    let written = (|| {
+        let mut file = File::create(&temporary)?;
+        file.write_all(bytes)?;
+        file.sync_all()?;
+        fs::rename(&temporary, path)?;
+        File::open(&folder)?.sync_all()
+    })();
+    written.map_err(|error| {
+        // The error to report is the first one; a temporary file that was never made cannot be removed either.
+        let _ = fs::remove_file(&temporary);
+        Error::io(path, error)
+    })
+}

@@ -1,0 +1,45 @@
+//! Real Fourier transforms, X_k = Σ_j x_j exp(-2πi jk/n), with their plans kept.
+
+use std::cell::RefCell;
+
+use realfft::num_complex::Complex;
+use realfft::{FftError, RealFftPlanner};
+
+use crate::error::{Error, Result};
+
+/// Plans of longer series are not kept: their tables are as large as the series.
+const LONGEST_KEPT: usize = 1 << 16;
+
+thread_local! {
+    static PLANNER: RefCell<RealFftPlanner<f64>> = RefCell::new(RealFftPlanner::new());
+}
+
+fn with_planner<T>(samples: usize, plan: impl FnOnce(&mut RealFftPlanner<f64>) -> T) -> T {
+    if samples > LONGEST_KEPT {
+        return plan(&mut RealFftPlanner::new());
+    }
+    PLANNER.with_borrow_mut(plan)
+}
+
+fn internal(error: FftError) -> Error {
+    Error::Internal(format!("Fourier transform: {error}"))
+}
+
+/// [n] to [n/2 + 1]; `series` is used up as scratch.
+pub(super) fn forward(mut series: Vec<f64>) -> Result<Vec<Complex<f64>>> {
+    let plan = with_planner(series.len(), |planner| planner.plan_fft_forward(series.len()));
+    let mut spectrum = plan.make_output_vec();
+    plan.process(&mut series, &mut spectrum).map_err(internal)?;
+    Ok(spectrum)
+}
+
+/// [n/2 + 1] to [n], the inverse of [`forward`]. The first and last bins have to be real.
+pub(super) fn inverse(mut spectrum: Vec<Complex<f64>>) -> Result<Vec<f64>> {
+    let samples = 2 * (spectrum.len() - 1);
+    let plan = with_planner(samples, |planner| planner.plan_fft_inverse(samples));
+    let mut series = plan.make_output_vec();
+    plan.process(&mut spectrum, &mut series).map_err(internal)?;
+    let scale = 1.0 / samples as f64;
+    series.iter_mut().for_each(|x| *x *= scale);
+    Ok(series)
+}

@@ -1,0 +1,145 @@
+//! What a user's fit options may be.
+
+use crate::bridge::{ColumnSpec, FitSpec};
+use crate::columns;
+use crate::dataset::Dataset;
+use crate::error::{Error, Result};
+use crate::gradient::Settings;
+use crate::graph::{Loss, Optimiser};
+use crate::model::Model;
+
+/// More rows a step than this are a mistake.
+const BATCH_LIMIT: usize = 1 << 24;
+const THREAD_LIMIT: usize = 1024;
+
+/// Who makes the gradient.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Gradient {
+    Clad,
+    Autograd,
+}
+
+/// Checks every option; returns what an engine needs of them.
+pub(super) fn checked(spec: &FitSpec, model: &Model, data: &Dataset) -> Result<(Settings, Gradient)> {
+    check_columns(model, data.columns(), data.width())?;
+    if data.rows() == 0 {
+        return Err(Error::invalid("the dataset has no events", "add a source with Dataset::Add"));
+    }
+    check("fEpochs", f64::from(spec.epochs), (1.0..=1e9).contains(&f64::from(spec.epochs)), "from 1 on")?;
+    check("fLearningRate", spec.learning_rate, spec.learning_rate.is_finite() && spec.learning_rate > 0.0, "> 0")?;
+    check("fWeightDecay", spec.weight_decay, spec.weight_decay.is_finite() && spec.weight_decay >= 0.0, ">= 0")?;
+    check("fMomentum", spec.momentum, (0.0..1.0).contains(&spec.momentum), "in [0, 1)")?;
+    check("fValidation", spec.validation, (0.0..1.0).contains(&spec.validation), "in [0, 1)")?;
+    let batch_fits = (1..=BATCH_LIMIT).contains(&spec.batch_size);
+    check("fBatchSize", spec.batch_size as f64, batch_fits, &format!("from 1 to {BATCH_LIMIT}"))?;
+    let threads_fit = spec.threads <= THREAD_LIMIT;
+    check("fThreads", spec.threads as f64, threads_fit, &format!("0 (all cores) to {THREAD_LIMIT}"))?;
+    let loss = loss(spec, model)?;
+    check_labels(loss, model.graph().outputs(), data.labels())?;
+    let settings = Settings {
+        loss,
+        optimiser: Optimiser::from_number(spec.optimiser).ok_or_else(|| unknown("fOptimiser", spec.optimiser))?,
+        learning_rate: spec.learning_rate,
+        weight_decay: spec.weight_decay,
+        momentum: spec.momentum,
+        batch_size: spec.batch_size.min(data.rows()),
+    };
+    let gradient = match spec.gradient {
+        0 => Gradient::Clad,
+        1 => Gradient::Autograd,
+        other => return Err(unknown("fGradient", other)),
+    };
+    Ok((settings, gradient))
+}
+
+/// A model takes the columns it was trained on, or, untrained, any of its width.
+pub(crate) fn check_columns(model: &Model, found: &[ColumnSpec], width: usize) -> Result<()> {
+    let inputs = model.graph().inputs();
+    if width != inputs {
+        return Err(Error::invalid(
+            format!("the dataset has {width} numbers an event ({}), the model takes {inputs}", columns::list(found)),
+            "make the first size of the model the dataset's width",
+        ));
+    }
+    let same = |a: &ColumnSpec, b: &ColumnSpec| a.name == b.name && a.length == b.length;
+    let trained = model.columns();
+    if !trained.is_empty() && !(trained.len() == found.len() && trained.iter().zip(found).all(|(a, b)| same(a, b))) {
+        return Err(Error::invalid(
+            format!(
+                "the dataset's columns ({}) are not the model's ({})",
+                columns::list(found),
+                columns::list(trained)
+            ),
+            "name the columns in the order in which the model was trained",
+        ));
+    }
+    Ok(())
+}
+
+fn loss(spec: &FitSpec, model: &Model) -> Result<Loss> {
+    let outputs = model.graph().outputs();
+    let loss = match (spec.loss, outputs) {
+        (0, 1) => Loss::BinaryCrossEntropy,
+        (0, _) => Loss::SoftmaxCrossEntropy,
+        (number, _) => Loss::from_number(number - 1).ok_or_else(|| unknown("fLoss", number))?,
+    };
+    if (loss == Loss::SoftmaxCrossEntropy) != (outputs > 1) {
+        return Err(Error::invalid(
+            format!("fLoss {} does not fit a model with {outputs} output(s)", loss.name()),
+            "softmax_cross_entropy takes an output for each class, the other losses take one output",
+        ));
+    }
+    Ok(loss)
+}
+
+fn check_labels(loss: Loss, outputs: usize, labels: &[f32]) -> Result<()> {
+    let (fits, expected): (Box<dyn Fn(f32) -> bool>, String) = match loss {
+        Loss::BinaryCrossEntropy => (Box::new(|y| (0.0..=1.0).contains(&y)), "labels from 0 to 1".into()),
+        Loss::SoftmaxCrossEntropy => {
+            let classes = outputs as f32;
+            let is_class = move |y: f32| y >= 0.0 && y < classes && y.fract() == 0.0;
+            (Box::new(is_class), format!("class numbers from 0 to {}", outputs - 1))
+        }
+        Loss::MeanSquaredError | Loss::Huber => return Ok(()),
+    };
+    match labels.iter().position(|&label| !fits(label)) {
+        None => Ok(()),
+        Some(row) => Err(Error::invalid(
+            format!("event {row} has label {}, {} takes {expected}", labels[row], loss.name()),
+            "mend the labels, or choose fLoss = kMeanSquaredError or kHuber for a regression",
+        )),
+    }
+}
+
+fn check(name: &str, value: f64, fits: bool, expected: &str) -> Result<()> {
+    match fits {
+        true => Ok(()),
+        false => Err(Error::invalid(format!("{name} = {value}"), format!("it must be {expected}"))),
+    }
+}
+
+fn unknown(name: &str, number: u8) -> Error {
+    Error::invalid(format!("{name} = {number} is unknown"), "use one of the named constants")
+}
+
+/// The options as they are kept in a model file.
+pub(super) fn record(spec: &FitSpec, loss: Loss, epochs: u64) -> Vec<(String, String)> {
+    let optimiser = Optimiser::from_number(spec.optimiser).map_or("?", Optimiser::name);
+    [
+        ("epochs", epochs.to_string()),
+        ("batch_size", spec.batch_size.to_string()),
+        ("learning_rate", spec.learning_rate.to_string()),
+        ("weight_decay", spec.weight_decay.to_string()),
+        ("momentum", spec.momentum.to_string()),
+        ("validation", spec.validation.to_string()),
+        ("seed", spec.seed.to_string()),
+        ("shuffle", spec.shuffle.to_string()),
+        ("standardise", spec.standardise.to_string()),
+        ("device", spec.device.clone()),
+        ("optimiser", optimiser.to_owned()),
+        ("loss", loss.name().to_owned()),
+        ("gradient", if spec.gradient == 0 { "clad" } else { "autograd" }.to_owned()),
+    ]
+    .map(|(name, value)| (name.to_owned(), value))
+    .to_vec()
+}

@@ -1,0 +1,89 @@
+//! What the set-up found or fetched, and how child processes learn of it.
+
+use std::env;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::project;
+use crate::python::Python;
+use crate::root::Root;
+
+/// Paths of everything a build or a test run uses.
+#[derive(Clone, Debug)]
+pub struct Environment {
+    pub cmake: PathBuf,
+    pub root: Root,
+    pub libtorch: PathBuf,
+    ninja: PathBuf,
+    python: PathBuf,
+    python_path: PathBuf,
+}
+
+impl Environment {
+    /// The ROOT wheel goes with the Python it was fetched for; the user's ROOT with theirs.
+    pub fn new(site_packages: &Path, root: Root, fetched_root: bool, libtorch: PathBuf, python: &Python) -> Self {
+        let (python, python_path) = match fetched_root {
+            true => (python.path.clone(), site_packages.to_path_buf()),
+            false => (PathBuf::from("python3"), root.libraries.clone()),
+        };
+        Self {
+            cmake: site_packages.join("cmake/data/bin/cmake"),
+            ninja: site_packages.join("bin/ninja"),
+            root,
+            libtorch,
+            python,
+            python_path,
+        }
+    }
+
+    /// The CMake of the set-up, with Ninja for whatever CMake is started further down.
+    pub fn cmake(&self) -> Command {
+        let mut command = Command::new(&self.cmake);
+        self.describe_tools(&mut command);
+        command
+    }
+
+    /// `cargo` with the settings that CMake gives it too, so that nothing is built twice.
+    pub fn cargo(&self) -> Command {
+        let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+        command.current_dir(project::root()).env("LIBTORCH", &self.libtorch);
+        self.describe_tools(&mut command);
+        command
+    }
+
+    /// `root.exe` with the plugin of the build folder.
+    pub fn root_exe(&self) -> Command {
+        let mut command = Command::new(self.root.dir.join("bin/root.exe"));
+        command.env("ROOTSYS", &self.root.dir).env("PYTHONPATH", &self.python_path);
+        command.env(
+            "LD_LIBRARY_PATH",
+            prepend("LD_LIBRARY_PATH", &[project::build().join("lib"), self.root.libraries.clone()]),
+        );
+        command
+    }
+
+    /// Tells the tests where everything is.
+    pub fn describe(&self, command: &mut Command) {
+        command
+            .env("CLADTORCH_SOURCE_DIR", project::root())
+            .env("CLADTORCH_PLUGIN_DIR", project::build().join("lib"))
+            .env("CLADTORCH_ROOTSYS", &self.root.dir)
+            .env("CLADTORCH_LIBTORCH", &self.libtorch)
+            .env("CLADTORCH_CMAKE", &self.cmake)
+            .env("CLADTORCH_PYTHON", &self.python)
+            .env("CLADTORCH_PYTHONPATH", &self.python_path);
+    }
+
+    fn describe_tools(&self, command: &mut Command) {
+        let tools: Vec<_> = self.ninja.parent().map(Path::to_path_buf).into_iter().collect();
+        command.env("CMAKE", &self.cmake).env("CMAKE_GENERATOR", "Ninja").env("PATH", prepend("PATH", &tools));
+    }
+}
+
+/// The search path `variable` with `first` before what it holds.
+fn prepend(variable: &str, first: &[PathBuf]) -> OsString {
+    let old = env::var_os(variable).unwrap_or_default();
+    let rest = env::split_paths(&old).filter(|path| !path.as_os_str().is_empty());
+    env::join_paths(first.iter().cloned().chain(rest)).unwrap_or(old.clone())
+}

@@ -1,0 +1,333 @@
+//! `cargo xtask gradients`: Clad's derivatives of `cpp/kernels`, kept in `cpp/kernels/generated`.
+//!
+//! Only who changes an activation or a loss needs Clad. The file records which Clad made it, from which inputs, and a
+//! hash of its own text, so that `--check` finds changed inputs and edits by hand without Clad, and with the same Clad
+//! compares byte for byte.
+
+use std::ffi::OsString;
+use std::fmt::Write as _;
+use std::fs::{self, File};
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::{env, process};
+
+use anyhow::{Context, Result, bail, ensure};
+use sha2::{Digest, Sha256};
+
+const KERNELS: &str = "cpp/kernels";
+const GENERATED: &str = "cpp/kernels/generated/derivatives.hpp";
+/// What the derivatives depend on; the last one is given to Clad.
+const INPUTS: [&str; 3] = ["activations.hpp", "losses.hpp", "derive.cpp"];
+/// Newest first. Clad supports a window of clang versions, and a plugin works with the one it was built for.
+const CLANG_VERSIONS: std::ops::RangeInclusive<u32> = 14..=23;
+
+const MADE_BY: &str = "// Made by Clad ";
+const INPUTS_HASH: &str = "// sha256 of the inputs: ";
+const TEXT_HASH: &str = "// sha256 of the text below: ";
+
+/// Regenerates the derivatives under `root`, or with `check_only` fails where they are not what they should be.
+pub fn run(root: &Path, check_only: bool) -> Result<()> {
+    if check_only { check(root) } else { write(root) }
+}
+
+fn write(root: &Path) -> Result<()> {
+    let clad = Clad::find()?;
+    let text = clad.generate(root)?;
+    replace_file(&root.join(GENERATED), &text)?;
+    println!("{GENERATED} written by Clad {}", clad.name);
+    Ok(())
+}
+
+fn check(root: &Path) -> Result<()> {
+    let present = fs::read_to_string(root.join(GENERATED)).with_context(|| format!("reading {GENERATED}"))?;
+    check_hashes(&present, &hash_inputs(root)?)?;
+    let clad = match Clad::find() {
+        Ok(clad) => clad,
+        Err(problem) => {
+            eprintln!("NOT COMPARED with Clad's output, only hashes were checked: {problem:#}");
+            return Ok(());
+        }
+    };
+    let maker = recorded(&present, MADE_BY)?;
+    if maker != clad.name {
+        eprintln!(
+            "NOT COMPARED with Clad's output, only hashes were checked: made by Clad {maker}, found {}",
+            clad.name
+        );
+        return Ok(());
+    }
+    ensure!(clad.generate(root)? == present, "{GENERATED} is not what Clad {maker} makes: run `cargo xtask gradients`");
+    println!("{GENERATED} is what Clad {maker} makes of the present inputs");
+    Ok(())
+}
+
+/// Fails where `present` was made from other inputs than those hashed to `inputs`, or edited afterwards.
+fn check_hashes(present: &str, inputs: &str) -> Result<()> {
+    let from = recorded(present, INPUTS_HASH)?;
+    ensure!(
+        from == inputs,
+        "{GENERATED} was made from other inputs ({from}, now {inputs}): run `cargo xtask gradients` where Clad is \
+         installed"
+    );
+    let text = present.split_once("\n\n").map_or("", |(_, text)| text);
+    ensure!(
+        recorded(present, TEXT_HASH)? == hash(text.as_bytes()),
+        "{GENERATED} was edited by hand: change its inputs and run `cargo xtask gradients`"
+    );
+    Ok(())
+}
+
+/// The rest of the line of `text` that starts with `label`.
+fn recorded<'a>(text: &'a str, label: &str) -> Result<&'a str> {
+    let line = text.lines().find_map(|line| line.strip_prefix(label));
+    line.with_context(|| format!("{GENERATED} has no line \"{label}...\""))
+}
+
+fn hash_inputs(root: &Path) -> Result<String> {
+    let mut all = Vec::new();
+    for name in INPUTS {
+        let path = root.join(KERNELS).join(name);
+        let bytes = fs::read(&path).with_context(|| format!("reading {}", path.display()))?;
+        // Name and length keep one file's end apart from the next one's start.
+        all.extend_from_slice(format!("{name} {}\n", bytes.len()).as_bytes());
+        all.extend_from_slice(&bytes);
+    }
+    Ok(hash(&all))
+}
+
+fn hash(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().fold(String::new(), |mut hex, byte| {
+        write!(hex, "{byte:02x}").expect("a String takes any text");
+        hex
+    })
+}
+
+/// A clang and a Clad plugin that work together.
+struct Clad {
+    clang: PathBuf,
+    plugin: PathBuf,
+    include: PathBuf,
+    /// Version and git revision.
+    name: String,
+}
+
+impl Clad {
+    fn find() -> Result<Self> {
+        let prefixes = prefixes();
+        let compilers = compilers(&prefixes);
+        let plugins = plugins(&prefixes);
+        for (plugin, include) in &plugins {
+            if let Some(clang) = compilers.iter().find(|clang| loads(clang, plugin)) {
+                let (clang, plugin, include) = (clang.clone(), plugin.clone(), include.clone());
+                let name = name(&plugin, &include)?;
+                return Ok(Self { clang, plugin, include, name });
+            }
+        }
+        bail!("{}", missing(&prefixes, &compilers, &plugins))
+    }
+
+    /// The whole generated file.
+    fn generate(&self, root: &Path) -> Result<String> {
+        let body = wrap(&self.derive(root)?);
+        Ok(format!(
+            "/// \\file derivatives.hpp\n\
+             /// Clad's derivatives of the activations and losses by z, for float and double. Not to be edited.\n\
+             {MADE_BY}{}\n// from {}\n{INPUTS_HASH}{}\n{TEXT_HASH}{}\n// To make it again: cargo xtask gradients\n\n{body}",
+            self.name,
+            INPUTS.join(", "),
+            hash_inputs(root)?,
+            hash(body.as_bytes()),
+        ))
+    }
+
+    /// What Clad writes for the requests in `derive.cpp`.
+    fn derive(&self, root: &Path) -> Result<String> {
+        let source = root.join(KERNELS).join(INPUTS[INPUTS.len() - 1]).canonicalize()?;
+        let folder = Scratch::new(root)?; // Clad writes Derivatives.cpp into the working directory.
+        let mut plugin = OsString::from("-fplugin=");
+        plugin.push(&self.plugin);
+        let output = Command::new(&self.clang)
+            .args(["-std=c++17", "-fsyntax-only", "-Wall", "-Wextra", "-Werror"])
+            .arg("-DCLAD_NO_NUM_DIFF") // An unknown function is an error, not a difference quotient.
+            .arg(plugin)
+            .args(["-Xclang", "-plugin-arg-clad", "-Xclang", "-fgenerate-source-file"])
+            .arg("-isystem") // Its warnings are not ours.
+            .arg(&self.include)
+            .arg(&source)
+            .current_dir(&folder.0)
+            .output()
+            .with_context(|| format!("running {}", self.clang.display()))?;
+        ensure!(output.status.success(), "Clad failed:\n{}", String::from_utf8_lossy(&output.stderr));
+        let text = fs::read_to_string(folder.0.join("Derivatives.cpp")).context("Clad wrote no derivatives")?;
+        let requests = fs::read_to_string(&source)?.matches("clad::differentiate(").count();
+        let derived = text.matches("_darg0(").count();
+        ensure!(derived == requests, "{requests} derivatives were asked of Clad, it wrote {derived}");
+        ensure!(!text.contains("clad::tape"), "Clad recorded a tape: a kernel has a loop, which is slow to derive");
+        Ok(text)
+    }
+}
+
+/// Adds what Clad leaves out: the namespace, and peace about arguments that a derivative does not need.
+fn wrap(text: &str) -> String {
+    let text = text.trim_end();
+    format!(
+        "#pragma once\n#include \"../pushforwards.hpp\"\n\n\
+         #pragma GCC diagnostic push\n#pragma GCC diagnostic ignored \"-Wunused-parameter\"\n\
+         namespace CladTorch::Kernels {{\n\n{text}\n\n}} // namespace CladTorch::Kernels\n\
+         #pragma GCC diagnostic pop\n"
+    )
+}
+
+/// Where Clad may be installed, the user's wish first.
+fn prefixes() -> Vec<PathBuf> {
+    let variable = |name| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let root = variable("ROOTSYS").map(|root| root.join("etc/cling/plugins"));
+    let usual = ["/usr/local", "/usr"].map(PathBuf::from);
+    [variable("CLAD_ROOT"), variable("CONDA_PREFIX"), root].into_iter().flatten().chain(usual).collect()
+}
+
+/// Every clang++ beside a plugin's prefix or on PATH.
+fn compilers(prefixes: &[PathBuf]) -> Vec<PathBuf> {
+    let path = env::var_os("PATH").unwrap_or_default();
+    let folders: Vec<_> = prefixes.iter().map(|prefix| prefix.join("bin")).chain(env::split_paths(&path)).collect();
+    let versioned = CLANG_VERSIONS.rev().map(|version| format!("clang++-{version}"));
+    let mut found = Vec::new();
+    for name in std::iter::once("clang++".to_owned()).chain(versioned) {
+        for candidate in folders.iter().map(|folder| folder.join(&name)) {
+            if candidate.is_file() && !found.contains(&candidate) {
+                found.push(candidate);
+            }
+        }
+    }
+    found
+}
+
+/// Every plugin under a prefix, with the include folder of its headers.
+fn plugins(prefixes: &[PathBuf]) -> Vec<(PathBuf, PathBuf)> {
+    let mut found = Vec::new();
+    for prefix in prefixes {
+        let include = prefix.join("include");
+        let has_headers = include.join("clad/Differentiator/Differentiator.h").is_file();
+        for folder in ["lib", "lib64"] {
+            let plugin = prefix.join(folder).join("clad.so");
+            if has_headers && plugin.is_file() {
+                found.push((plugin, include.clone()));
+            }
+        }
+    }
+    found
+}
+
+/// Whether `clang` accepts the plugin: one of another clang version does not load.
+fn loads(clang: &Path, plugin: &Path) -> bool {
+    let mut argument = OsString::from("-fplugin=");
+    argument.push(plugin);
+    let result = Command::new(clang).arg(argument).args(["-fsyntax-only", "-x", "c++", "/dev/null"]).output();
+    result.is_ok_and(|output| output.status.success())
+}
+
+/// "2.5 (git 0123...)": the version its headers state and the revision that the plugin carries.
+fn name(plugin: &Path, include: &Path) -> Result<String> {
+    let header = include.join("clad/Differentiator/Version.inc");
+    let text = fs::read_to_string(&header).with_context(|| format!("reading {}", header.display()))?;
+    let version = text.split("CLAD_VERSION_STRING \"").nth(1).and_then(|rest| rest.split('"').next());
+    let version = version.with_context(|| format!("{} states no version", header.display()))?;
+    let bytes = fs::read(plugin).with_context(|| format!("reading {}", plugin.display()))?;
+    let is_revision = |word: &&[u8]| word.len() == 40 && word.iter().all(u8::is_ascii_hexdigit);
+    let revision = bytes.split(|&byte| byte == 0).find(is_revision);
+    let revision = revision.map_or("unknown revision".into(), |word| format!("git {}", String::from_utf8_lossy(word)));
+    Ok(format!("{version} ({revision})"))
+}
+
+fn missing(prefixes: &[PathBuf], compilers: &[PathBuf], plugins: &[(PathBuf, PathBuf)]) -> String {
+    let list = |paths: &mut dyn Iterator<Item = &PathBuf>| {
+        let names: Vec<_> = paths.map(|path| path.display().to_string()).collect();
+        if names.is_empty() { "none".to_owned() } else { names.join(" ") }
+    };
+    format!(
+        "no clang++ with a Clad plugin that it can load\n\
+         looked for lib/clad.so and include/clad under: {}\n\
+         plugins found: {}\n\
+         compilers found (in those prefixes' bin and on PATH): {}\n\
+         A plugin works only with the clang version that it was built for. Clad comes with conda-forge \
+         (conda install -c conda-forge clad), with ROOT's own builds, and as source at \
+         https://github.com/vgvassilev/clad; name its install prefix in CLAD_ROOT.",
+        list(&mut prefixes.iter()),
+        list(&mut plugins.iter().map(|(plugin, _)| plugin)),
+        list(&mut compilers.iter()),
+    )
+}
+
+/// A folder of this process under `target/`, removed at the end.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new(root: &Path) -> Result<Self> {
+        let folder = root.join("target").join(format!("gradients-{}", process::id()));
+        fs::create_dir_all(&folder).with_context(|| format!("creating {}", folder.display()))?;
+        Ok(Self(folder))
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0); // Best effort: it lies in target/.
+    }
+}
+
+/// Old or new, never half: a reader or a crash in between sees a whole file.
+fn replace_file(path: &Path, text: &str) -> Result<()> {
+    let folder = path.parent().context("a file has a folder")?;
+    let temporary = path.with_extension(format!("{}.tmp", process::id()));
+    let result = (|| {
+        fs::create_dir_all(folder)?;
+        let mut file = File::create(&temporary)?;
+        file.write_all(text.as_bytes())?;
+        file.sync_all()?;
+        fs::rename(&temporary, path)?;
+        File::open(folder)?.sync_all()
+    })();
+    if result.is_err() {
+        let _ = fs::remove_file(&temporary);
+    }
+    result.with_context(|| format!("writing {}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A generated file around `text`, as `Clad::generate` lays it out.
+    fn sample(inputs: &str, text: &str) -> String {
+        format!("{MADE_BY}1\n{INPUTS_HASH}{inputs}\n{TEXT_HASH}{}\n\n{text}", hash(text.as_bytes()))
+    }
+
+    #[test]
+    fn hashes_that_agree_pass() {
+        check_hashes(&sample("abc", "text\n\nmore\n"), "abc").unwrap();
+    }
+
+    #[test]
+    fn changed_inputs_are_noticed() {
+        let error = check_hashes(&sample("abc", "text\n"), "abd").unwrap_err();
+        assert!(error.to_string().contains("other inputs"), "{error}");
+    }
+
+    #[test]
+    fn an_edit_by_hand_is_noticed() {
+        let error = check_hashes(&sample("abc", "text\n").replace("text\n", "test\n"), "abc").unwrap_err();
+        assert!(error.to_string().contains("by hand"), "{error}");
+    }
+
+    #[test]
+    fn a_missing_header_is_named() {
+        let error = check_hashes("", "abc").unwrap_err();
+        assert!(error.to_string().contains(INPUTS_HASH), "{error}");
+    }
+
+    #[test]
+    fn sha256_is_the_standard_one() {
+        assert_eq!(hash(b"abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+    }
+}

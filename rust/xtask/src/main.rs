@@ -1,0 +1,87 @@
+//! Developer and user commands; this file only names them.
+
+mod demo;
+mod environment;
+mod fetch;
+mod gradients;
+mod libtorch;
+mod plugin;
+mod process;
+mod project;
+mod python;
+mod requirements;
+mod root;
+mod setup;
+mod stamp;
+mod test;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, Parser, Subcommand};
+
+/// CladTorch: set-up, build, tests and demonstration.
+#[derive(Parser)]
+#[command(name = "cargo xtask", version)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+    #[command(flatten)]
+    given: Given,
+}
+
+/// What the machine already has and need not be fetched.
+#[derive(Args, Clone, Debug, Default)]
+struct Given {
+    /// ROOT installation (6.32 or newer, C++17); else `root-config` on PATH, else fetched
+    #[arg(long, value_name = "DIR", env = "ROOTSYS", global = true)]
+    root: Option<PathBuf>,
+    /// LibTorch 2.11 folder with lib/ and include/; else fetched
+    #[arg(long, value_name = "DIR", env = "LIBTORCH", global = true)]
+    libtorch: Option<PathBuf>,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Fetch what the machine lacks into .deps
+    Setup,
+    /// Set up and build the plugin into build/lib
+    Build,
+    /// Set up, build and run every check and test
+    Test,
+    /// Set up, build and train the gravitational-wave and the Higgs classifier in ROOT
+    Demo,
+    /// Set up, build and install the plugin
+    Install {
+        /// Folder that gets lib, include and share
+        #[arg(long, value_name = "DIR")]
+        prefix: PathBuf,
+    },
+    /// Derive the kernels again with Clad
+    Gradients {
+        /// Compare with what is checked in, write nothing
+        #[arg(long)]
+        check: bool,
+    },
+}
+
+fn run(cli: &Cli) -> anyhow::Result<()> {
+    match &cli.command {
+        Command::Setup => setup::run(&cli.given).map(drop),
+        Command::Build => plugin::build(&setup::run(&cli.given)?),
+        Command::Test => test::run(&cli.given),
+        Command::Demo => demo::run(&cli.given),
+        Command::Install { prefix } => plugin::install(&setup::run(&cli.given)?, prefix),
+        Command::Gradients { check } => gradients::run(&project::root(), *check),
+    }
+}
+
+fn main() -> ExitCode {
+    match run(&Cli::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! `setup`: checks what the user gives and fetches the rest, once.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+
+use crate::environment::Environment;
+use crate::requirements::Group;
+use crate::root::Root;
+use crate::stamp::Stamp;
+use crate::{Given, fetch, libtorch, project, python, root};
+
+/// Everything the other commands need, found or fetched.
+pub fn run(given: &Given) -> Result<Environment> {
+    let deps = project::deps();
+    let root_dir = given.root.clone().or_else(root::on_path).filter(|dir| !inside(dir, &deps));
+    let libtorch_dir = given.libtorch.clone().filter(|dir| !inside(dir, &deps));
+    let own_root = root_dir.as_deref().map(root::check).transpose()?;
+    let own_libtorch = libtorch_dir.as_deref().map(libtorch::check).transpose()?;
+
+    let stamp = ensure(&deps, &missing(own_root.as_ref(), own_libtorch.as_deref()))?;
+    let site_packages = deps.join("site-packages");
+    let fetched_root = own_root.is_none();
+    let root = match own_root {
+        Some(root) => root,
+        None => root::check(&site_packages.join("ROOT"))?,
+    };
+    let libtorch = match own_libtorch {
+        Some(dir) => dir,
+        None => libtorch::check(&site_packages.join("torch"))?,
+    };
+    Ok(Environment::new(&site_packages, root, fetched_root, libtorch, &stamp.python))
+}
+
+/// What has to be fetched.
+fn missing(root: Option<&Root>, libtorch: Option<&Path>) -> Vec<Group> {
+    let mut groups = vec![Group::Tools];
+    groups.extend(root.is_none().then_some(Group::Root));
+    groups.extend(libtorch.is_none().then_some(Group::Libtorch));
+    groups
+}
+
+/// Makes `deps` hold `groups`; returns its stamp.
+fn ensure(deps: &Path, groups: &[Group]) -> Result<Stamp> {
+    let site_packages = deps.join("site-packages");
+    let ready = || Stamp::read(&site_packages).filter(|stamp| stamp.covers(groups));
+    if let Some(stamp) = ready() {
+        println!("set-up: nothing to do");
+        return Ok(stamp);
+    }
+    fs::create_dir_all(deps).with_context(|| format!("cannot make {}", deps.display()))?;
+    let _lock = lock(&deps.join("lock"))?;
+    if let Some(stamp) = ready() {
+        println!("set-up: done by another process");
+        return Ok(stamp);
+    }
+    if !cfg!(all(target_os = "linux", target_arch = "x86_64")) {
+        bail!("the packages to fetch exist for x86_64 Linux only");
+    }
+    let earlier = Stamp::read(&site_packages).map(|stamp| stamp.groups).unwrap_or_default();
+    let wanted: Vec<_> =
+        Group::ALL.into_iter().filter(|group| groups.contains(group) || earlier.contains(group)).collect();
+    fetch::fetch(deps, &wanted, &python::find()?)?;
+    ready().context("the set-up ended without its stamp")
+}
+
+/// Keeps other set-ups of this checkout out until it is dropped.
+fn lock(path: &Path) -> Result<File> {
+    let file = File::create(path).with_context(|| format!("cannot write {}", path.display()))?;
+    if file.try_lock().is_err() {
+        println!("set-up: waiting for another process that holds {}", path.display());
+        file.lock().with_context(|| format!("cannot lock {}", path.display()))?;
+    }
+    Ok(file)
+}
+
+/// Whether `dir` is part of what an earlier set-up fetched.
+fn inside(dir: &Path, deps: &Path) -> bool {
+    let full = |path: &Path| fs::canonicalize(path).unwrap_or_else(|_| PathBuf::from(path));
+    full(dir).starts_with(full(deps))
+}

@@ -1,0 +1,88 @@
+//! After its first step the engine allocates nothing: counted in Rust's allocator and in the C library's.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use cladtorch::dataset::Scaler;
+use cladtorch::gradient::aot::AotEngine;
+use cladtorch::gradient::{Engine, Rows, Settings};
+use cladtorch::graph::{Activation, Graph, Loss, Optimiser};
+
+struct Counting;
+
+static ALLOCATIONS: AtomicUsize = AtomicUsize::new(0);
+
+// SAFETY: hands every call on to the system's allocator.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
+        // SAFETY: the caller's promise is passed on.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        // SAFETY: the caller's promise is passed on.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+}
+
+#[global_allocator]
+static COUNTING: Counting = Counting;
+
+#[repr(C)]
+struct Mallinfo2 {
+    fields: [usize; 10],
+}
+
+unsafe extern "C" {
+    fn mallinfo2() -> Mallinfo2;
+}
+
+/// Bytes in use by the C library's allocator (fields `hblkhd` and `uordblks`): what LibTorch and its BLAS hold.
+fn c_bytes_in_use() -> usize {
+    // SAFETY: glibc's function, no arguments.
+    let info = unsafe { mallinfo2() };
+    info.fields[4] + info.fields[7]
+}
+
+#[test]
+fn steps_after_the_first_allocate_nothing() {
+    let rows = 1000;
+    let features: Vec<f32> = (0..rows * 4).map(|i| (i as f32 * 0.37).sin()).collect();
+    let labels: Vec<f32> = (0..rows).map(|i| (i % 2) as f32).collect();
+    let weights = vec![1.0; rows];
+    let scaler = Scaler::identity(4);
+    let data = Rows { features: &features, labels: &labels, weights: &weights, scaler: &scaler, weight_scale: 1.0 };
+    let order: Vec<u32> = (0..rows as u32).collect();
+    for threads in [1, 2] {
+        let graph = Graph::mlp(&[4, 64, 64, 1], Activation::ReLU).unwrap();
+        let start: Vec<f32> = (0..graph.parameters()).map(|i| (i as f32).sin() * 0.1).collect();
+        let settings = Settings {
+            loss: Loss::BinaryCrossEntropy,
+            optimiser: Optimiser::Adam,
+            learning_rate: 1e-3,
+            weight_decay: 0.0,
+            momentum: 0.0,
+            batch_size: 300,
+        };
+        let mut engine = AotEngine::new(graph, &start, settings, threads).unwrap();
+        let first = engine.train(data, &order).unwrap();
+        let before = (ALLOCATIONS.load(Ordering::Relaxed), c_bytes_in_use());
+        let mut last = first;
+        for _ in 0..50 {
+            // Entering the pool once per epoch hands over one job; the steps inside are what must be free.
+            last = engine.train(data, &order).unwrap();
+        }
+        let after = (ALLOCATIONS.load(Ordering::Relaxed), c_bytes_in_use());
+        println!(
+            "{threads} thread(s), 200 steps: {} Rust allocations, C heap {} -> {}",
+            after.0 - before.0,
+            before.1,
+            after.1
+        );
+        assert!(last < first, "it must learn: {first} -> {last}");
+        // rayon's queue of jobs from outside grows by a block each 63 entries: at most one here.
+        assert!(after.0 - before.0 <= 2, "{} allocations in 200 steps", after.0 - before.0);
+        assert_eq!(after.1, before.1, "C heap");
+    }
+}
