@@ -15,7 +15,10 @@ fn kernels() {
     let source = "../cpp/kernels";
     println!("cargo::rerun-if-changed={source}");
     println!("cargo::rerun-if-env-changed=CMAKE");
-    let out = cmake::Config::new(source).profile("Release").build_target("cladtorch_kernels").build();
+    // A build folder belongs to one generator.
+    let generator = env::var("CMAKE_GENERATOR").unwrap_or_default();
+    let folder = Path::new(&env::var_os("OUT_DIR").unwrap_or_default()).join(format!("kernels {generator}").trim());
+    let out = cmake::Config::new(source).out_dir(folder).profile("Release").build_target("cladtorch_kernels").build();
     println!("cargo::rustc-link-search=native={}", out.join("build").display());
     println!("cargo::rustc-link-lib=static=cladtorch_kernels");
 }

@@ -102,6 +102,7 @@ mod ffi {
         fn dataset_weights(data: &Dataset) -> &[f32];
         /// A seeded share of the rows, `first` of [0, 1]; `second` gives the rest instead.
         fn dataset_part(data: &Dataset, first: f64, seed: u64, second: bool) -> Result<Box<Dataset>>;
+        fn dataset_clone(data: &Dataset) -> Result<Box<Dataset>>;
         fn dataset_describe(data: &Dataset) -> String;
 
         type Model;
@@ -212,6 +213,10 @@ fn dataset_weights(data: &Dataset) -> &[f32] {
 
 fn dataset_part(data: &Dataset, first: f64, seed: u64, second: bool) -> Result<Box<Dataset>> {
     guard(|| data.part(first, seed, second).map(Box::new))
+}
+
+fn dataset_clone(data: &Dataset) -> Result<Box<Dataset>> {
+    guard(|| data.copy().map(Box::new))
 }
 
 fn dataset_describe(data: &Dataset) -> String {

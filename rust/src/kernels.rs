@@ -321,3 +321,112 @@ scalar!(
     ct_adam_f64,
     ct_adamw_f64
 );
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tch::nn::{self, OptimizerConfig};
+    use tch::{Device, Tensor};
+
+    const PARAMETERS: usize = 37;
+    const STEPS: i64 = 6;
+
+    fn wave(seed: i64) -> Vec<f64> {
+        (1..=PARAMETERS).map(|i| (i as f64 * (seed as f64 + 0.7)).sin()).collect()
+    }
+
+    fn sweep(step: i64, momentum: f64, weight_decay: f64) -> Sweep {
+        Sweep { learning_rate: 0.02, weight_decay, momentum, beta1: 0.9, beta2: 0.99, epsilon: 1e-8, step }
+    }
+
+    /// Parameters after `STEPS` steps of LibTorch's optimiser, whose gradient at step s is `wave(s)`.
+    fn torch(config: impl OptimizerConfig) -> Vec<f64> {
+        let mut store = nn::VarStore::new(Device::Cpu);
+        let mut p = store.root().var("p", &[PARAMETERS as i64], nn::Init::Const(0.0));
+        store.double();
+        tch::no_grad(|| p.copy_(&Tensor::from_slice(&wave(0))));
+        let mut optimiser = config.build(&store, 0.02).unwrap();
+        for step in 1..=STEPS {
+            optimiser.backward_step(&(&p * Tensor::from_slice(&wave(step))).sum(tch::Kind::Double));
+        }
+        Vec::try_from(&p).unwrap()
+    }
+
+    /// The same with one of the sweeps, which gets the step, parameters, gradient and two zeroed arrays of state.
+    fn ours(sweep: impl Fn(i64, &mut [f64], &[f64], &mut [f64], &mut [f64])) -> Vec<f64> {
+        let (mut p, mut m, mut v) = (wave(0), vec![0.0; PARAMETERS], vec![0.0; PARAMETERS]);
+        for step in 1..=STEPS {
+            sweep(step, &mut p, &wave(step), &mut m, &mut v);
+        }
+        p
+    }
+
+    fn assert_close(ours: &[f64], torch: &[f64]) {
+        for (i, (a, b)) in ours.iter().zip(torch).enumerate() {
+            assert!((a - b).abs() < 1e-13, "parameter {i} is {a}, LibTorch's {b}");
+        }
+    }
+
+    #[test]
+    fn sgd_is_that_of_libtorch() {
+        for (momentum, wd) in [(0.0, 0.0), (0.0, 0.1), (0.9, 0.0), (0.9, 0.1)] {
+            let got = ours(|step, p, g, m, _| {
+                let velocity = (momentum != 0.0).then_some(m);
+                f64::sgd(&sweep(step, momentum, wd), p, g, velocity);
+            });
+            assert_close(&got, &torch(nn::Sgd { momentum, wd, ..Default::default() }));
+        }
+    }
+
+    #[test]
+    fn adam_is_that_of_libtorch() {
+        for wd in [0.0, 0.1] {
+            let got = ours(|step, p, g, m, v| f64::adam(&sweep(step, 0.0, wd), p, g, m, v));
+            assert_close(&got, &torch(nn::Adam { beta2: 0.99, wd, ..Default::default() }));
+        }
+    }
+
+    #[test]
+    fn adamw_is_that_of_libtorch() {
+        for wd in [0.0, 0.1] {
+            let got = ours(|step, p, g, m, v| f64::adamw(&sweep(step, 0.0, wd), p, g, m, v));
+            assert_close(&got, &torch(nn::AdamW { beta2: 0.99, wd, ..Default::default() }));
+        }
+    }
+
+    /// The official LibTorch carries MKL; workers that each open threads would fight for the cores.
+    #[test]
+    fn libtorchs_blas_can_be_kept_to_one_thread() {
+        assert!(blas_single_thread());
+    }
+
+    #[test]
+    #[should_panic(expected = "z has 5 elements, its shape needs 6")]
+    fn a_short_output_panics() {
+        f32::linear(2, 1, 3, &[0.0; 2], &[0.0; 3], &[0.0; 3], &mut [0.0; 5]);
+    }
+
+    #[test]
+    #[should_panic(expected = "sides must be 1 to")]
+    fn a_side_that_blas_cannot_count_panics() {
+        f32::linear(1, 1 << 31, 1, &[], &[], &[0.0], &mut [0.0]);
+    }
+
+    #[test]
+    #[should_panic(expected = "labels that count 0 to 1")]
+    fn a_class_that_does_not_exist_panics() {
+        f64::loss(SOFTMAX_CROSS_ENTROPY, 1, 2, &[0.0; 2], &[2.0], &[1.0], 1.0, None);
+    }
+
+    #[test]
+    #[should_panic(expected = "momentum needs a velocity")]
+    fn momentum_without_velocity_panics() {
+        f32::sgd(&sweep(1, 0.9, 0.0), &mut [0.0], &[0.0], None);
+    }
+
+    #[test]
+    #[should_panic(expected = "no activation number 8")]
+    fn an_unknown_activation_panics() {
+        f32::activation_in_place(ACTIVATIONS, &mut [0.0]);
+    }
+}

@@ -178,6 +178,16 @@ impl Dataset {
         Ok(part)
     }
 
+    /// A copy that shares nothing, of the committed sources.
+    pub fn copy(&self) -> Result<Self> {
+        let mut copy = Dataset::new(&self.columns)?;
+        copy.features.extend(self.features())?;
+        copy.labels.extend(self.labels())?;
+        copy.weights.extend(self.weights())?;
+        copy.sources = self.sources.clone();
+        Ok(copy)
+    }
+
     /// Shape, columns and sources, for people.
     pub fn describe(&self) -> String {
         let mut text = format!("{} events x {} numbers: {}\n", self.rows(), self.width, columns::list(&self.columns));
