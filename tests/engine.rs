@@ -204,3 +204,33 @@ fn the_bits_do_not_depend_on_the_number_of_threads() {
         assert!(run(threads) == one, "{threads} threads");
     }
 }
+
+#[test]
+fn small_batches_are_evaluated_like_large_ones() {
+    let batch = Batch::new(500, Loss::BinaryCrossEntropy, 1, 4);
+    let graph = network(3, 1, Activation::Tanh);
+    let start = parameters(&graph, 5);
+    let evaluate = |rows| {
+        let mut engine =
+            AotEngine::<f64>::new(graph.clone(), &start, settings(Loss::BinaryCrossEntropy, rows), 2).unwrap();
+        engine.evaluate(batch.rows(), &batch.order()).unwrap()
+    };
+    let expected = autograd_gradient(&graph, &start, &batch, Loss::BinaryCrossEntropy).0 * 500.0;
+    for rows in [1, 7, 32, 64, 100, 500] {
+        compare(&[evaluate(rows)], &[expected], 1e-12, 1e-12).unwrap_or_else(|e| panic!("batch of {rows}: {e}"));
+    }
+}
+
+#[test]
+fn the_kernels_for_every_processor_pass_too() {
+    const VARIABLE: &str = "CLADTORCH_KERNELS";
+    if std::env::var_os(VARIABLE).is_some() {
+        return; // This is the second process already.
+    }
+    assert_ne!(cladtorch::kernels::variant_name(), "");
+    let tests = std::env::current_exe().unwrap();
+    let agree = ["every_network_agrees_with_central_differences", "the_bits_do_not_depend_on_the_number_of_threads"];
+    let status = std::process::Command::new(tests).args(agree).env(VARIABLE, "portable").status().unwrap();
+    assert!(status.success());
+    println!("tested on {} and on the portable kernels", cladtorch::kernels::variant_name());
+}

@@ -1,1 +1,179 @@
+//! An installation that was moved, with the ROOT of the set-up copied away too: nothing may come from the source tree.
 
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use tempfile::TempDir;
+
+/// Trains one epoch and prints what this process has mapped and where its interpreter looks for headers.
+const MACRO: &str = r#"
+R__LOAD_LIBRARY(libcladtorch)
+#include <CladTorch/CladTorch.hxx>
+
+void moved()
+{
+   auto frame = ROOT::RDataFrame(64).Define("x", "double(rdfentry_)").Define("y", "rdfentry_ % 2");
+   CladTorch::Dataset data({"x"});
+   data.Add(frame, 1, "y == 1").Add(frame, 0, "y == 0");
+   CladTorch::FitOptions options;
+   options.fEpochs = 1;
+   options.fVerbose = 0;
+   CladTorch::Mlp model({1, 4, 1});
+   model.Fit(data, options);
+   std::cout << std::ifstream("/proc/self/maps").rdbuf() << gInterpreter->GetIncludePath() << "\nfinished" << std::endl;
+}
+"#;
+
+/// The rootmap loads the plugin; loading it once more by name is then no error.
+const SCRIPT: &str = r#"
+import ROOT
+print(ROOT.CladTorch.Mlp([3, 4, 1]).Parameters().Size(), open("/proc/self/maps").read())
+assert ROOT.gSystem.Load("libcladtorch") >= 0
+print("finished")
+"#;
+
+const PROJECT: &str = r#"
+cmake_minimum_required(VERSION 3.20)
+project(Downstream LANGUAGES CXX)
+find_package(CladTorch 0.1 REQUIRED)
+add_executable(downstream main.cxx)
+target_link_libraries(downstream PRIVATE CladTorch::cladtorch)
+"#;
+
+const PROGRAM: &str = r#"
+#include <CladTorch/CladTorch.hxx>
+#include <iostream>
+int main()
+{
+   CladTorch::Mlp model({3, 4, 1});
+   std::cout << "finished" << std::endl;
+}
+"#;
+
+/// Where the build and its tools are: as the test command says, else in the checkout's usual places.
+fn place(variable: &str, usual: &str) -> PathBuf {
+    env::var_os(variable).map_or_else(|| source().join(usual), PathBuf::from)
+}
+
+fn source() -> PathBuf {
+    let manifest = Path::new(env!("CARGO_MANIFEST_DIR"));
+    fs::canonicalize(manifest.join("..")).expect("the checkout is there")
+}
+
+fn cmake() -> Command {
+    Command::new(place("CLADTORCH_CMAKE", ".deps/site-packages/cmake/data/bin/cmake"))
+}
+
+fn succeed(command: &mut Command) -> Output {
+    let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{command:?} ended with {}\n{out}\n{err}", output.status);
+    output
+}
+
+/// A moved installation and a ROOT, both outside the source tree.
+struct Moved {
+    folder: TempDir,
+    root: PathBuf,
+}
+
+impl Moved {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let first = folder.path().join("first");
+        let build = source().join("build");
+        succeed(cmake().arg("--install").arg(build).arg("--prefix").arg(&first));
+        fs::rename(&first, folder.path().join("moved")).expect("the installation can be moved");
+        let root = root_outside(folder.path());
+        Self { folder, root }
+    }
+
+    fn prefix(&self) -> PathBuf {
+        self.folder.path().join("moved")
+    }
+
+    /// `program` with the plugin and nothing else on its paths.
+    fn command(&self, program: &Path) -> Command {
+        let mut command = Command::new(program);
+        command
+            .current_dir(self.folder.path())
+            .env("ROOTSYS", &self.root)
+            .env("LD_LIBRARY_PATH", self.prefix().join("lib"));
+        command.env_remove("ROOT_INCLUDE_PATH").env_remove("PYTHONPATH");
+        command
+    }
+
+    fn write(&self, name: &str, text: &str) -> PathBuf {
+        let path = self.folder.path().join(name);
+        fs::write(&path, text).expect("the temporary folder can be written");
+        path
+    }
+}
+
+/// The ROOT of the set-up, linked or copied to `folder` with what lies beside it; the user's own as it is.
+fn root_outside(folder: &Path) -> PathBuf {
+    let root = fs::canonicalize(place("CLADTORCH_ROOTSYS", ".deps/site-packages/ROOT")).expect("ROOT is there");
+    if !root.starts_with(source()) {
+        return root;
+    }
+    for part in ["ROOT", "root.libs", "cppyy"].map(|name| root.with_file_name(name)) {
+        let linked =
+            Command::new("cp").arg("-al").arg(&part).arg(folder).output().is_ok_and(|done| done.status.success());
+        if !linked {
+            succeed(Command::new("cp").arg("-a").arg(part).arg(folder));
+        }
+    }
+    folder.join("ROOT")
+}
+
+fn assert_stands_alone(output: &Output, prefix: &Path) {
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(text.contains("finished"), "{text}");
+    for library in ["lib/libcladtorch.so", "lib/cladtorch/libtorch_cpu.so"] {
+        let path = prefix.join(library);
+        if path.exists() {
+            assert!(text.contains(path.to_str().unwrap()), "{library} is not what was loaded:\n{text}");
+        }
+    }
+    let source = source();
+    assert!(!text.contains(source.to_str().unwrap()), "{} is in use:\n{text}", source.display());
+}
+
+#[test]
+fn a_macro_runs_from_a_moved_installation() {
+    let moved = Moved::new();
+    let file = moved.write("moved.C", MACRO);
+    let output = succeed(moved.command(&moved.root.join("bin/root.exe")).args(["-l", "-b", "-q"]).arg(file));
+    assert_stands_alone(&output, &moved.prefix());
+}
+
+#[test]
+fn python_runs_from_a_moved_installation() {
+    let moved = Moved::new();
+    let script = moved.write("moved.py", SCRIPT);
+    let python = env::var_os("CLADTORCH_PYTHON").map_or_else(|| PathBuf::from("python3"), PathBuf::from);
+    let wheel = moved.root.join("__init__.py").exists();
+    let modules = if wheel { moved.folder.path().to_path_buf() } else { place("CLADTORCH_PYTHONPATH", "") };
+    let output = succeed(moved.command(&python).env("PYTHONPATH", modules).arg(script));
+    assert_stands_alone(&output, &moved.prefix());
+}
+
+#[test]
+fn a_cmake_project_builds_against_a_moved_installation() {
+    let moved = Moved::new();
+    let root = place("CLADTORCH_ROOTSYS", ".deps/site-packages/ROOT");
+    moved.write("CMakeLists.txt", PROJECT);
+    moved.write("main.cxx", PROGRAM);
+    let (project, build) = (moved.folder.path(), moved.folder.path().join("build"));
+    let mut configure = cmake();
+    configure.arg("-S").arg(project).arg("-B").arg(&build);
+    configure.arg(format!("-DCMAKE_PREFIX_PATH={};{}", moved.prefix().display(), root.display()));
+    succeed(&mut configure);
+    succeed(cmake().arg("--build").arg(&build));
+    let mut program = Command::new(build.join("downstream"));
+    let libraries = [moved.prefix().join("lib"), root.join("lib")];
+    program.env("ROOTSYS", &root).env("LD_LIBRARY_PATH", env::join_paths(libraries).unwrap());
+    assert!(String::from_utf8_lossy(&succeed(&mut program).stdout).contains("finished"));
+}

@@ -1,1 +1,147 @@
+//! The plugin in root.exe and PyROOT. What is checked stands in the macros of `tests/root`; here each is run in a
+//! session of its own.
 
+#[path = "common/session.rs"]
+mod session;
+
+use std::fs;
+use std::process::Command;
+
+use session::{Outcome, Session, plugin, script, source};
+
+const FIRST_STEP: &str = "to the first trained step";
+
+fn macro_of(call: &str) -> Outcome {
+    Session::root(&["-q", &script(call)]).run()
+}
+
+fn loads(outcome: Outcome) {
+    outcome.passed().says(&[FIRST_STEP]).hides(&["rror in", "rror:"]).show(FIRST_STEP);
+}
+
+#[test]
+fn load_at_the_prompt() {
+    let lines = fs::read_to_string(script("prompt.txt")).unwrap().replace("SOURCE", &source().display().to_string());
+    let session = Session::root(&[]).within(&plugin()).typing(&lines);
+    loads(session.run());
+}
+
+#[test]
+fn load_with_gsystem() {
+    loads(macro_of("load_gsystem.C"));
+}
+
+#[test]
+fn load_with_r_load_library() {
+    loads(macro_of("load_macro.C"));
+}
+
+#[test]
+fn load_with_threads_enabled() {
+    loads(macro_of("load_macro.C(true)"));
+}
+
+#[test]
+fn load_by_the_rootmap() {
+    loads(macro_of("load_auto.C"));
+}
+
+#[test]
+fn load_in_python_after_numpy() {
+    loads(Session::python(&[&script("first_step.py"), "numpy-first"]).run());
+}
+
+#[test]
+fn load_in_python_before_numpy() {
+    loads(Session::python(&[&script("first_step.py"), "root-first"]).run());
+}
+
+#[test]
+fn load_in_python_with_threads_enabled() {
+    loads(Session::python(&[&script("first_step.py"), "threads"]).run());
+}
+
+#[test]
+fn columns_of_every_type_and_source() {
+    macro_of("columns.C").passed();
+}
+
+#[test]
+fn training_predictions_plots_and_files() {
+    macro_of("train.C").passed().says(&["epoch 1/10", "epoch 10/10"]).wrote("history.png").wrote("roc.png");
+}
+
+#[test]
+fn training_predictions_plots_and_files_with_threads() {
+    macro_of("train.C(true)").passed().wrote("scores.png");
+}
+
+#[test]
+fn python() {
+    Session::python(&[&script("python.py")]).run().passed();
+}
+
+#[test]
+fn bad_input_caught_in_a_macro() {
+    macro_of("errors.C").passed();
+}
+
+#[test]
+fn bad_input_caught_in_a_macro_with_threads() {
+    macro_of("errors.C(true)").passed();
+}
+
+#[test]
+fn bad_input_at_the_prompt_leaves_the_session_alive() {
+    let lines = fs::read_to_string(script("bad_prompt.txt")).unwrap();
+    let outcome = Session::root(&[]).within(&plugin()).typing(&lines).run();
+    let outcome = outcome.says(&[
+        "Error in <CladTorch::Dataset::Add>: file nowhere.root cannot be opened",
+        "Error in <CladTorch::Mlp>: a network of one size (0)",
+        "Error in <CladTorch::Mlp::Load>: nowhere.ct",
+        "Error in <CladTorch::Testing::ProvokePanic>: internal error",
+        "STILL ALIVE 5",
+    ]);
+    assert_eq!(outcome.code, Some(0), "{}", outcome.text);
+}
+
+#[test]
+fn bad_input_not_caught_in_a_macro_ends_with_the_whole_message() {
+    let outcome = macro_of("bad_macro.C")
+        .says(&["Error in <CladTorch::Dataset::Add>: file nowhere.root cannot be opened as a ROOT file"])
+        .hides(&["NOT REACHED"]);
+    assert_ne!(outcome.code, Some(0), "{}", outcome.text);
+}
+
+#[test]
+fn bad_input_in_compiled_code() {
+    let session = Session::root(&["-q", "-e", "gSystem->Load(\"libcladtorch\")", "bad_aclic.C+"]);
+    for file in ["bad_aclic.C", "check.h"] {
+        fs::copy(script(file), session.folder().join(file)).unwrap();
+    }
+    session.run().passed();
+}
+
+#[test]
+fn interrupt_ends_the_training_and_keeps_the_model() {
+    let mut sent = false;
+    let session = Session::root(&["-q", &script("interrupt.C")]);
+    let outcome = session.run_with(|child, text| {
+        if !sent && text.contains("epoch 1/") {
+            sent = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success();
+        }
+    });
+    outcome.passed().says(&["interrupted after epoch"]);
+}
+
+#[test]
+fn readme_in_cpp() {
+    let outcome = macro_of("readme.C").says(&["mean score of the signal: 0."]).wrote("higgs.ct");
+    assert_eq!(outcome.code, Some(0), "{}", outcome.text);
+}
+
+#[test]
+fn readme_in_python() {
+    let outcome = Session::python(&[&script("readme.py")]).run().says(&["AUC 0.7"]);
+    assert_eq!(outcome.code, Some(0), "{}", outcome.text);
+}

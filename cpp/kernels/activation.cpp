@@ -3,7 +3,7 @@
 #include "activations.hpp"
 #include "elementwise.hpp"
 #include "generated/derivatives.hpp"
-#include "kernels.h"
+#include "kernels.hpp"
 
 namespace CladTorch::Kernels {
 namespace {
@@ -25,6 +25,8 @@ void ApplyPullback(size_t n, const T *z, const T *da, T *dz)
    for (size_t i = 0; i < n; ++i)
       dz[i] = da[i] * D(z[i]);
 }
+
+} // namespace
 
 template <typename T>
 void Activation(int kind, size_t n, const T *z, T *a)
@@ -56,18 +58,9 @@ void ActivationPullback(int kind, size_t n, const T *z, const T *da, T *dz)
    }
 }
 
-} // namespace
+template void Activation(int, size_t, const float *, float *);
+template void Activation(int, size_t, const double *, double *);
+template void ActivationPullback(int, size_t, const float *, const float *, float *);
+template void ActivationPullback(int, size_t, const double *, const double *, double *);
+
 } // namespace CladTorch::Kernels
-
-#define CT_DEFINE(T, S)                                                                                                \
-   void ct_activation_##S(int kind, size_t n, const T *z, T *a)                                                        \
-   {                                                                                                                   \
-      CladTorch::Kernels::Activation(kind, n, z, a);                                                                   \
-   }                                                                                                                   \
-   void ct_activation_pullback_##S(int kind, size_t n, const T *z, const T *da, T *dz)                                 \
-   {                                                                                                                   \
-      CladTorch::Kernels::ActivationPullback(kind, n, z, da, dz);                                                      \
-   }
-
-CT_DEFINE(float, f32)
-CT_DEFINE(double, f64)

@@ -1,6 +1,6 @@
 /// \file kernels.h
-/// The C face of the numerical ground floor: stateless functions on raw pointers, once for float (`_f32`) and once
-/// for double (`_f64`).
+/// The C face of the numerical ground floor: tables of stateless functions on raw pointers, for float (`f32`) and for
+/// double (`f64`), in a variant for each instruction set.
 ///
 /// Every matrix is dense and row-major. R: rows of the tile, I: inputs, O: outputs, C: columns of the network's
 /// output. No function allocates, keeps state, throws or checks: the caller (rust/src/kernels.rs) has checked sizes.
@@ -38,30 +38,50 @@ struct ct_sweep {
    int64_t step;
 };
 
-#define CT_DECLARE(T, S)                                                                                               \
-   /* z[R,O] = x[R,I] w[O,I]^T + b[O] */                                                                               \
-   void ct_linear_##S(size_t R, size_t I, size_t O, const T *x, const T *w, const T *b, T *z);                         \
-   /* dw[O,I] += dz[R,O]^T x[R,I]; db[O] += column sums of dz; dx[R,I] = dz w unless dx is null */                     \
-   void ct_linear_pullback_##S(size_t R, size_t I, size_t O, const T *x, const T *w, const T *dz, T *dx, T *dw,        \
-                               T *db);                                                                                 \
-   /* a[n] = act(z[n]); a may be z */                                                                                  \
-   void ct_activation_##S(int kind, size_t n, const T *z, T *a);                                                       \
-   /* dz[n] = da[n] act'(z[n]); dz may be da */                                                                        \
-   void ct_activation_pullback_##S(int kind, size_t n, const T *z, const T *da, T *dz);                                \
-   /* Returns sum_r w[r] loss(z[r,:], y[r,:]) and, unless dz is null, dz = scale * its gradient. The losses over    \
-      elements (all but softmax) are means over the C columns of a row and take y[R,C]; softmax cross-entropy takes \
-      y[R], the class index as a number. */                                                                            \
-   double ct_loss_##S(int kind, size_t R, size_t C, const T *z, const T *y, const T *w, double scale, T *dz);          \
-   /* One sweep over n parameters p with gradient g. velocity is null where momentum is 0. */                          \
-   void ct_sgd_##S(const struct ct_sweep *s, size_t n, T *p, const T *g, T *velocity);                                 \
-   /* Adam (Kingma and Ba 2015, algorithm 1); weight decay is added to the gradient, as in torch::optim::Adam. */      \
-   void ct_adam_##S(const struct ct_sweep *s, size_t n, T *p, const T *g, T *m, T *v);                                 \
-   /* AdamW (Loshchilov and Hutter 2019, algorithm 2): weight decay on the parameter, as in torch::optim::AdamW. */    \
-   void ct_adamw_##S(const struct ct_sweep *s, size_t n, T *p, const T *g, T *m, T *v);
+#define CT_KERNELS(T, S)                                                                                               \
+   struct ct_kernels_##S {                                                                                             \
+      /* z[R,O] = x[R,I] w[O,I]^T + b[O], by BLAS */                                                                   \
+      void (*linear)(size_t R, size_t I, size_t O, const T *x, const T *w, const T *b, T *z);                          \
+      /* dw[O,I] += dz[R,O]^T x[R,I]; db[O] += column sums of dz; dx[R,I] = dz w unless dx is null; by BLAS */         \
+      void (*linear_pullback)(size_t R, size_t I, size_t O, const T *x, const T *w, const T *dz, T *dx, T *dw, T *db); \
+      /* Numbers that `pack` writes for w[O,I] */                                                                      \
+      size_t (*packed_length)(size_t I, size_t O);                                                                     \
+      /* Lays w[O,I] out in the order in which `packed_linear` reads it */                                             \
+      void (*pack)(size_t I, size_t O, const T *w, T *packed);                                                         \
+      /* As `linear` and `linear_pullback`, by register tiles: for layers whose weights stay in the cache */           \
+      void (*packed_linear)(size_t R, size_t I, size_t O, const T *x, const T *packed, const T *b, T *z);              \
+      void (*tiled_pullback)(size_t R, size_t I, size_t O, const T *x, const T *w, const T *dz, T *dx, T *dw, T *db);  \
+      /* a[n] = act(z[n]); a may be z */                                                                               \
+      void (*activation)(int kind, size_t n, const T *z, T *a);                                                        \
+      /* dz[n] = da[n] act'(z[n]); dz may be da */                                                                     \
+      void (*activation_pullback)(int kind, size_t n, const T *z, const T *da, T *dz);                                 \
+      /* Returns sum_r w[r] loss(z[r,:], y[r,:]) and, unless dz is null, dz = scale * its gradient. The losses over    \
+         elements (all but softmax) are means over the C columns of a row and take y[R,C]; softmax cross-entropy takes \
+         y[R], the class index as a number. */                                                                         \
+      double (*loss)(int kind, size_t R, size_t C, const T *z, const T *y, const T *w, double scale, T *dz);           \
+      /* sum[n] += term[n] */                                                                                          \
+      void (*add)(size_t n, const T *term, T *sum);                                                                    \
+      /* One sweep over n parameters p with gradient g. velocity is null where momentum is 0. */                       \
+      void (*sgd)(const struct ct_sweep *s, size_t n, T *p, const T *g, T *velocity);                                  \
+      /* Adam (Kingma and Ba 2015, algorithm 1); weight decay is added to the gradient, as in torch::optim::Adam. */   \
+      void (*adam)(const struct ct_sweep *s, size_t n, T *p, const T *g, T *m, T *v);                                  \
+      /* AdamW (Loshchilov and Hutter 2019, algorithm 2): weight decay on the parameter, as in torch::optim::AdamW. */ \
+      void (*adamw)(const struct ct_sweep *s, size_t n, T *p, const T *g, T *m, T *v);                                 \
+   };
 
-CT_DECLARE(float, f32)
-CT_DECLARE(double, f64)
-#undef CT_DECLARE
+CT_KERNELS(float, f32)
+CT_KERNELS(double, f64)
+#undef CT_KERNELS
+
+/// The kernels compiled for the instructions that this processor has.
+struct ct_kernels {
+   const char *name;
+   struct ct_kernels_f32 f32;
+   struct ct_kernels_f64 f64;
+};
+
+/// The fastest variant that runs here or, with `portable`, the one that runs on every processor of the architecture.
+const struct ct_kernels *ct_kernels_for_this_machine(int portable);
 
 /// Restricts the BLAS that LibTorch carries to one thread for calls from this thread. 1 if it could be done.
 int ct_blas_single_thread(void);

@@ -1,10 +1,8 @@
 /// \file loss.cpp
 /// The weighted loss of a tile and, in the same pass, its gradient with the derivatives that Clad made.
 #include "generated/derivatives.hpp"
-#include "kernels.h"
+#include "kernels.hpp"
 #include "losses.hpp"
-
-#include <algorithm>
 
 namespace CladTorch::Kernels {
 namespace {
@@ -39,6 +37,15 @@ T SumExp(size_t C, const T *z, T top, size_t left_out)
    return sum;
 }
 
+template <typename T>
+T Greatest(size_t C, const T *z)
+{
+   T top = z[0];
+   for (size_t c = 1; c < C; ++c)
+      top = z[c] > top ? z[c] : top;
+   return top;
+}
+
 /// Softmax cross-entropy of z[R,C] with the classes y[R].
 template <typename T>
 double SoftmaxLoss(size_t R, size_t C, const T *z, const T *y, const T *w, double scale, T *dz)
@@ -46,7 +53,7 @@ double SoftmaxLoss(size_t R, size_t C, const T *z, const T *y, const T *w, doubl
    double sum = 0;
    for (size_t r = 0; r < R; ++r, z += C) {
       const size_t target = static_cast<size_t>(y[r]);
-      const T top = *std::max_element(z, z + C);
+      const T top = Greatest(C, z);
       // Summed without the class itself: the difference of two sums would lose a confident row's small loss.
       const T others = SumExp(C, z, top, target);
       sum += static_cast<double>(w[r]) * SoftmaxCrossEntropy(z[target] - top, others, T(1));
@@ -56,13 +63,16 @@ double SoftmaxLoss(size_t R, size_t C, const T *z, const T *y, const T *w, doubl
       const T total = others + std::exp(z[target] - top);
       for (size_t c = 0; c < C; ++c) {
          const T shifted = z[c] - top;
-         const T rest = c == target ? others : std::max(total - std::exp(shifted), T(0));
+         const T without = total - std::exp(shifted); // may come out below zero
+         const T rest = c == target ? others : without > 0 ? without : T(0);
          dz[c] = factor * SoftmaxCrossEntropy_darg0(shifted, rest, T(c == target));
       }
       dz += C;
    }
    return sum;
 }
+
+} // namespace
 
 template <typename T>
 double Loss(int kind, size_t R, size_t C, const T *z, const T *y, const T *w, double scale, T *dz)
@@ -77,14 +87,7 @@ double Loss(int kind, size_t R, size_t C, const T *z, const T *y, const T *w, do
    return 0;
 }
 
-} // namespace
+template double Loss(int, size_t, size_t, const float *, const float *, const float *, double, float *);
+template double Loss(int, size_t, size_t, const double *, const double *, const double *, double, double *);
+
 } // namespace CladTorch::Kernels
-
-#define CT_DEFINE(T, S)                                                                                                \
-   double ct_loss_##S(int kind, size_t R, size_t C, const T *z, const T *y, const T *w, double scale, T *dz)           \
-   {                                                                                                                   \
-      return CladTorch::Kernels::Loss(kind, R, C, z, y, w, scale, dz);                                                 \
-   }
-
-CT_DEFINE(float, f32)
-CT_DEFINE(double, f64)

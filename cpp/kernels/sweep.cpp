@@ -1,7 +1,7 @@
 /// \file sweep.cpp
 /// One optimiser step over all parameters, which lie in one flat array. The formulas are those of torch::optim.
 #include "elementwise.hpp"
-#include "kernels.h"
+#include "kernels.hpp"
 
 #include <cmath>
 
@@ -9,7 +9,7 @@ namespace CladTorch::Kernels {
 namespace {
 
 template <typename T>
-void Sgd(const ct_sweep &s, size_t n, T *p, const T *g)
+void PlainSgd(const ct_sweep &s, size_t n, T *p, const T *g)
 {
    const T rate = static_cast<T>(s.learning_rate), decay = static_cast<T>(s.weight_decay);
    CT_ELEMENTWISE
@@ -48,37 +48,44 @@ void AdamSweep(const ct_sweep &s, T l2, T shrink, size_t n, T *p, const T *g, T 
    }
 }
 
-template <typename T>
-void Adam(const ct_sweep &s, size_t n, T *p, const T *g, T *m, T *v)
-{
-   AdamSweep<T>(s, static_cast<T>(s.weight_decay), 1, n, p, g, m, v);
-}
-
-template <typename T>
-void AdamW(const ct_sweep &s, size_t n, T *p, const T *g, T *m, T *v)
-{
-   AdamSweep<T>(s, 0, static_cast<T>(1 - s.learning_rate * s.weight_decay), n, p, g, m, v);
-}
-
 } // namespace
+
+template <typename T>
+void Add(size_t n, const T *term, T *sum)
+{
+   CT_ELEMENTWISE
+   for (size_t i = 0; i < n; ++i)
+      sum[i] += term[i];
+}
+
+template <typename T>
+void Sgd(const ct_sweep *s, size_t n, T *p, const T *g, T *velocity)
+{
+   if (velocity)
+      SgdMomentum(*s, n, p, g, velocity);
+   else
+      PlainSgd(*s, n, p, g);
+}
+
+template <typename T>
+void Adam(const ct_sweep *s, size_t n, T *p, const T *g, T *m, T *v)
+{
+   AdamSweep<T>(*s, static_cast<T>(s->weight_decay), 1, n, p, g, m, v);
+}
+
+template <typename T>
+void AdamW(const ct_sweep *s, size_t n, T *p, const T *g, T *m, T *v)
+{
+   AdamSweep<T>(*s, 0, static_cast<T>(1 - s->learning_rate * s->weight_decay), n, p, g, m, v);
+}
+
+template void Add(size_t, const float *, float *);
+template void Add(size_t, const double *, double *);
+template void Sgd(const ct_sweep *, size_t, float *, const float *, float *);
+template void Sgd(const ct_sweep *, size_t, double *, const double *, double *);
+template void Adam(const ct_sweep *, size_t, float *, const float *, float *, float *);
+template void Adam(const ct_sweep *, size_t, double *, const double *, double *, double *);
+template void AdamW(const ct_sweep *, size_t, float *, const float *, float *, float *);
+template void AdamW(const ct_sweep *, size_t, double *, const double *, double *, double *);
+
 } // namespace CladTorch::Kernels
-
-#define CT_DEFINE(T, S)                                                                                                \
-   void ct_sgd_##S(const ct_sweep *s, size_t n, T *p, const T *g, T *velocity)                                         \
-   {                                                                                                                   \
-      if (velocity)                                                                                                    \
-         CladTorch::Kernels::SgdMomentum(*s, n, p, g, velocity);                                                       \
-      else                                                                                                             \
-         CladTorch::Kernels::Sgd(*s, n, p, g);                                                                         \
-   }                                                                                                                   \
-   void ct_adam_##S(const ct_sweep *s, size_t n, T *p, const T *g, T *m, T *v)                                         \
-   {                                                                                                                   \
-      CladTorch::Kernels::Adam(*s, n, p, g, m, v);                                                                     \
-   }                                                                                                                   \
-   void ct_adamw_##S(const ct_sweep *s, size_t n, T *p, const T *g, T *m, T *v)                                        \
-   {                                                                                                                   \
-      CladTorch::Kernels::AdamW(*s, n, p, g, m, v);                                                                    \
-   }
-
-CT_DEFINE(float, f32)
-CT_DEFINE(double, f64)

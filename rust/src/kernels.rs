@@ -3,8 +3,9 @@
 //! Matrices are dense and row-major; R rows, I inputs, O outputs, C columns of the network's output. Nothing here
 //! allocates. A slice of the wrong length is a programming error and panics before anything is written.
 
-use std::ffi::c_int;
+use std::ffi::{CStr, c_char, c_int};
 use std::fmt::Debug;
+use std::sync::OnceLock;
 
 /// Numbers of one optimiser sweep; the layout is that of `ct_sweep` in `cpp/kernels/kernels.h`.
 #[repr(C)]
@@ -47,10 +48,21 @@ pub trait Scalar: Copy + Default + Debug + PartialEq + PartialOrd + Send + Sync 
     /// Exact.
     fn to_f64(self) -> f64;
 
-    /// `z[R,O] = x[R,I] w[O,I]ᵀ + b[O]`.
-    fn linear(rows: usize, inputs: usize, outputs: usize, x: &[Self], w: &[Self], b: &[Self], z: &mut [Self]);
+    #[doc(hidden)]
+    fn table() -> &'static Table<Self>;
 
-    /// `dw[O,I] += dz[R,O]ᵀ x[R,I]`, `db[O] +=` column sums of `dz` and, if wanted, `dx[R,I] = dz w`.
+    /// `z[R,O] = x[R,I] w[O,I]ᵀ + b[O]`, by BLAS.
+    fn linear(rows: usize, inputs: usize, outputs: usize, x: &[Self], w: &[Self], b: &[Self], z: &mut [Self]) {
+        check_length("x", x.len(), area(rows, inputs));
+        check_length("w", w.len(), area(outputs, inputs));
+        check_length("b", b.len(), outputs);
+        check_length("z", z.len(), area(rows, outputs));
+        let linear = Self::table().linear;
+        // SAFETY: the lengths are those of the shapes, and `z` is borrowed apart from the others.
+        unsafe { linear(rows, inputs, outputs, x.as_ptr(), w.as_ptr(), b.as_ptr(), z.as_mut_ptr()) }
+    }
+
+    /// `dw[O,I] += dz[R,O]ᵀ x[R,I]`, `db[O] +=` column sums of `dz` and, if wanted, `dx[R,I] = dz w`, by BLAS.
     #[allow(clippy::too_many_arguments)] // The mathematics has that many.
     fn linear_pullback(
         rows: usize,
@@ -62,16 +74,97 @@ pub trait Scalar: Copy + Default + Debug + PartialEq + PartialOrd + Send + Sync 
         dx: Option<&mut [Self]>,
         dw: &mut [Self],
         db: &mut [Self],
-    );
+    ) {
+        pullback(Self::table().linear_pullback, [rows, inputs, outputs], x, w, dz, dx, dw, db);
+    }
+
+    /// Numbers that [`pack`](Self::pack) writes for a weight [outputs, inputs].
+    fn packed_length(inputs: usize, outputs: usize) -> usize {
+        area(inputs, outputs);
+        let packed_length = Self::table().packed_length;
+        // SAFETY: computes with two numbers.
+        unsafe { packed_length(inputs, outputs) }
+    }
+
+    /// Lays `w[O,I]` out for [`packed_linear`](Self::packed_linear).
+    fn pack(inputs: usize, outputs: usize, w: &[Self], packed: &mut [Self]) {
+        check_length("w", w.len(), area(outputs, inputs));
+        check_length("packed", packed.len(), Self::packed_length(inputs, outputs));
+        let pack = Self::table().pack;
+        // SAFETY: the lengths are those of the shapes.
+        unsafe { pack(inputs, outputs, w.as_ptr(), packed.as_mut_ptr()) }
+    }
+
+    /// [`linear`](Self::linear) by register tiles, from packed weights.
+    fn packed_linear(
+        rows: usize,
+        inputs: usize,
+        outputs: usize,
+        x: &[Self],
+        packed: &[Self],
+        b: &[Self],
+        z: &mut [Self],
+    ) {
+        check_length("x", x.len(), area(rows, inputs));
+        check_length("packed", packed.len(), Self::packed_length(inputs, outputs));
+        check_length("b", b.len(), outputs);
+        check_length("z", z.len(), area(rows, outputs));
+        let linear = Self::table().packed_linear;
+        // SAFETY: the lengths are those of the shapes, and `z` is borrowed apart from the others.
+        unsafe { linear(rows, inputs, outputs, x.as_ptr(), packed.as_ptr(), b.as_ptr(), z.as_mut_ptr()) }
+    }
+
+    /// [`linear_pullback`](Self::linear_pullback) by register tiles.
+    #[allow(clippy::too_many_arguments)] // The mathematics has that many.
+    fn tiled_pullback(
+        rows: usize,
+        inputs: usize,
+        outputs: usize,
+        x: &[Self],
+        w: &[Self],
+        dz: &[Self],
+        dx: Option<&mut [Self]>,
+        dw: &mut [Self],
+        db: &mut [Self],
+    ) {
+        pullback(Self::table().tiled_pullback, [rows, inputs, outputs], x, w, dz, dx, dw, db);
+    }
 
     /// `a = act(z)`, element by element.
-    fn activation(kind: u8, z: &[Self], a: &mut [Self]);
+    fn activation(kind: u8, z: &[Self], a: &mut [Self]) {
+        check_activation(kind);
+        check_length("a", a.len(), z.len());
+        let activation = Self::table().activation;
+        // SAFETY: both have `z.len()` elements.
+        unsafe { activation(kind.into(), z.len(), z.as_ptr(), a.as_mut_ptr()) }
+    }
+
     /// `z = act(z)`.
-    fn activation_in_place(kind: u8, z: &mut [Self]);
+    fn activation_in_place(kind: u8, z: &mut [Self]) {
+        check_activation(kind);
+        let (activation, n, z) = (Self::table().activation, z.len(), z.as_mut_ptr());
+        // SAFETY: `z` has `n` elements, and the kernel allows its two arguments to be the same memory.
+        unsafe { activation(kind.into(), n, z, z) }
+    }
+
     /// `dz = da act'(z)`, with the derivative that Clad made.
-    fn activation_pullback(kind: u8, z: &[Self], da: &[Self], dz: &mut [Self]);
+    fn activation_pullback(kind: u8, z: &[Self], da: &[Self], dz: &mut [Self]) {
+        check_activation(kind);
+        check_length("da", da.len(), z.len());
+        check_length("dz", dz.len(), z.len());
+        let pullback = Self::table().activation_pullback;
+        // SAFETY: all three have `z.len()` elements.
+        unsafe { pullback(kind.into(), z.len(), z.as_ptr(), da.as_ptr(), dz.as_mut_ptr()) }
+    }
+
     /// `d = d act'(z)`: on entry the adjoint of the activation's value, on return that of `z`.
-    fn activation_pullback_in_place(kind: u8, z: &[Self], d: &mut [Self]);
+    fn activation_pullback_in_place(kind: u8, z: &[Self], d: &mut [Self]) {
+        check_activation(kind);
+        check_length("d", d.len(), z.len());
+        let (pullback, d) = (Self::table().activation_pullback, d.as_mut_ptr());
+        // SAFETY: both have `z.len()` elements, and the kernel allows `da` and `dz` to be the same memory.
+        unsafe { pullback(kind.into(), z.len(), z.as_ptr(), d, d) }
+    }
 
     /// Returns `sum_r w[r] loss(z[r,:], y[r,:])` and, if wanted, writes `dz[R,C] = scale` times its gradient.
     ///
@@ -87,14 +180,160 @@ pub trait Scalar: Copy + Default + Debug + PartialEq + PartialOrd + Send + Sync 
         w: &[Self],
         scale: f64,
         dz: Option<&mut [Self]>,
-    ) -> f64;
+    ) -> f64 {
+        check_loss(kind, rows, cols, z, y, w, dz.as_deref());
+        let (z, y, w, dz) = (z.as_ptr(), y.as_ptr(), w.as_ptr(), pointer(dz));
+        let loss = Self::table().loss;
+        // SAFETY: the lengths are those of the shapes, classes are in range; `dz` may be null.
+        unsafe { loss(kind.into(), rows, cols, z, y, w, scale, dz) }
+    }
+
+    /// `sum += term`, element by element.
+    fn add(term: &[Self], sum: &mut [Self]) {
+        check_length("sum", sum.len(), term.len());
+        let add = Self::table().add;
+        // SAFETY: both have `term.len()` elements.
+        unsafe { add(term.len(), term.as_ptr(), sum.as_mut_ptr()) }
+    }
 
     /// One sweep of stochastic gradient descent; `velocity` is needed where the momentum is not 0.
-    fn sgd(sweep: &Sweep, p: &mut [Self], g: &[Self], velocity: Option<&mut [Self]>);
+    fn sgd(sweep: &Sweep, p: &mut [Self], g: &[Self], velocity: Option<&mut [Self]>) {
+        check_length("g", g.len(), p.len());
+        assert!(velocity.is_some() || sweep.momentum == 0.0, "momentum needs a velocity");
+        if let Some(velocity) = &velocity {
+            check_length("velocity", velocity.len(), p.len());
+        }
+        let (sgd, n) = (Self::table().sgd, p.len());
+        // SAFETY: all have `n` elements; `velocity` may be null where the momentum is 0.
+        unsafe { sgd(sweep, n, p.as_mut_ptr(), g.as_ptr(), pointer(velocity)) }
+    }
+
     /// One sweep of Adam with moments `m` and `v`.
-    fn adam(sweep: &Sweep, p: &mut [Self], g: &[Self], m: &mut [Self], v: &mut [Self]);
+    fn adam(sweep: &Sweep, p: &mut [Self], g: &[Self], m: &mut [Self], v: &mut [Self]) {
+        check_moments(p, g, m, v);
+        let adam = Self::table().adam;
+        // SAFETY: all four have `p.len()` elements and are borrowed apart.
+        unsafe { adam(sweep, p.len(), p.as_mut_ptr(), g.as_ptr(), m.as_mut_ptr(), v.as_mut_ptr()) }
+    }
+
     /// One sweep of AdamW with moments `m` and `v`.
-    fn adamw(sweep: &Sweep, p: &mut [Self], g: &[Self], m: &mut [Self], v: &mut [Self]);
+    fn adamw(sweep: &Sweep, p: &mut [Self], g: &[Self], m: &mut [Self], v: &mut [Self]) {
+        check_moments(p, g, m, v);
+        let adamw = Self::table().adamw;
+        // SAFETY: all four have `p.len()` elements and are borrowed apart.
+        unsafe { adamw(sweep, p.len(), p.as_mut_ptr(), g.as_ptr(), m.as_mut_ptr(), v.as_mut_ptr()) }
+    }
+}
+
+/// Checks the shapes of a linear layer's pullback and calls it.
+#[allow(clippy::too_many_arguments)] // The mathematics has that many.
+fn pullback<T: Scalar>(
+    kernel: Pullback<T>,
+    [rows, inputs, outputs]: [usize; 3],
+    x: &[T],
+    w: &[T],
+    dz: &[T],
+    dx: Option<&mut [T]>,
+    dw: &mut [T],
+    db: &mut [T],
+) {
+    check_length("x", x.len(), area(rows, inputs));
+    check_length("w", w.len(), area(outputs, inputs));
+    check_length("dz", dz.len(), area(rows, outputs));
+    if let Some(dx) = &dx {
+        check_length("dx", dx.len(), x.len());
+    }
+    check_length("dw", dw.len(), w.len());
+    check_length("db", db.len(), outputs);
+    let (x, w, dz, dx) = (x.as_ptr(), w.as_ptr(), dz.as_ptr(), pointer(dx));
+    // SAFETY: the lengths are those of the shapes, the outputs are borrowed apart; `dx` may be null.
+    unsafe { kernel(rows, inputs, outputs, x, w, dz, dx, dw.as_mut_ptr(), db.as_mut_ptr()) }
+}
+
+/// `ct_kernels_f32` or `ct_kernels_f64` of `cpp/kernels/kernels.h`, which says what each function computes.
+#[repr(C)]
+#[doc(hidden)]
+pub struct Table<T> {
+    linear: unsafe extern "C" fn(usize, usize, usize, *const T, *const T, *const T, *mut T),
+    linear_pullback: Pullback<T>,
+    packed_length: unsafe extern "C" fn(usize, usize) -> usize,
+    pack: unsafe extern "C" fn(usize, usize, *const T, *mut T),
+    packed_linear: unsafe extern "C" fn(usize, usize, usize, *const T, *const T, *const T, *mut T),
+    tiled_pullback: Pullback<T>,
+    activation: unsafe extern "C" fn(c_int, usize, *const T, *mut T),
+    activation_pullback: unsafe extern "C" fn(c_int, usize, *const T, *const T, *mut T),
+    loss: unsafe extern "C" fn(c_int, usize, usize, *const T, *const T, *const T, f64, *mut T) -> f64,
+    add: unsafe extern "C" fn(usize, *const T, *mut T),
+    sgd: unsafe extern "C" fn(*const Sweep, usize, *mut T, *const T, *mut T),
+    adam: unsafe extern "C" fn(*const Sweep, usize, *mut T, *const T, *mut T, *mut T),
+    adamw: unsafe extern "C" fn(*const Sweep, usize, *mut T, *const T, *mut T, *mut T),
+}
+
+type Pullback<T> = unsafe extern "C" fn(usize, usize, usize, *const T, *const T, *const T, *mut T, *mut T, *mut T);
+
+/// `ct_kernels`.
+#[repr(C)]
+struct Variant {
+    name: *const c_char,
+    f32: Table<f32>,
+    f64: Table<f64>,
+}
+
+// SAFETY: the library's tables are constants; `name` points to a string literal.
+unsafe impl Sync for Variant {}
+
+unsafe extern "C" {
+    fn ct_blas_single_thread() -> c_int;
+    fn ct_kernels_for_this_machine(portable: c_int) -> *const Variant;
+}
+
+/// The kernels for this processor. `CLADTORCH_KERNELS=portable` in the environment asks for those that run on every
+/// processor of the architecture, for tests and for comparing bits between machines.
+fn variant() -> &'static Variant {
+    static CHOSEN: OnceLock<&Variant> = OnceLock::new();
+    CHOSEN.get_or_init(|| {
+        let portable = std::env::var_os("CLADTORCH_KERNELS").is_some_and(|wanted| wanted == "portable");
+        // SAFETY: the function returns the address of a constant.
+        unsafe { &*ct_kernels_for_this_machine(portable.into()) }
+    })
+}
+
+/// Which variant of the kernels runs here: `Avx2` or `Portable`.
+pub fn variant_name() -> &'static str {
+    // SAFETY: a string literal of the library, in ASCII.
+    unsafe { CStr::from_ptr(variant().name) }.to_str().unwrap_or("unknown")
+}
+
+impl Scalar for f32 {
+    const KIND: tch::Kind = tch::Kind::Float;
+
+    fn from_f64(value: f64) -> Self {
+        value as f32
+    }
+
+    fn to_f64(self) -> f64 {
+        self.into()
+    }
+
+    fn table() -> &'static Table<Self> {
+        &variant().f32
+    }
+}
+
+impl Scalar for f64 {
+    const KIND: tch::Kind = tch::Kind::Double;
+
+    fn from_f64(value: f64) -> Self {
+        value
+    }
+
+    fn to_f64(self) -> f64 {
+        self
+    }
+
+    fn table() -> &'static Table<Self> {
+        &variant().f64
+    }
 }
 
 /// Number of elements of a matrix whose sides BLAS can count (32 bits).
@@ -138,189 +377,11 @@ fn pointer<T>(slice: Option<&mut [T]>) -> *mut T {
     slice.map_or(std::ptr::null_mut(), <[T]>::as_mut_ptr)
 }
 
-unsafe extern "C" {
-    fn ct_blas_single_thread() -> c_int;
-}
-
-macro_rules! scalar {
-    ($type:ident, $kind:ident, $linear:ident, $linear_pullback:ident, $activation:ident, $activation_pullback:ident,
-     $loss:ident, $sgd:ident, $adam:ident, $adamw:ident) => {
-        unsafe extern "C" {
-            fn $linear(r: usize, i: usize, o: usize, x: *const $type, w: *const $type, b: *const $type, z: *mut $type);
-            fn $linear_pullback(
-                r: usize,
-                i: usize,
-                o: usize,
-                x: *const $type,
-                w: *const $type,
-                dz: *const $type,
-                dx: *mut $type,
-                dw: *mut $type,
-                db: *mut $type,
-            );
-            fn $activation(kind: c_int, n: usize, z: *const $type, a: *mut $type);
-            fn $activation_pullback(kind: c_int, n: usize, z: *const $type, da: *const $type, dz: *mut $type);
-            fn $loss(
-                kind: c_int,
-                r: usize,
-                c: usize,
-                z: *const $type,
-                y: *const $type,
-                w: *const $type,
-                scale: f64,
-                dz: *mut $type,
-            ) -> f64;
-            fn $sgd(sweep: *const Sweep, n: usize, p: *mut $type, g: *const $type, velocity: *mut $type);
-            fn $adam(sweep: *const Sweep, n: usize, p: *mut $type, g: *const $type, m: *mut $type, v: *mut $type);
-            fn $adamw(sweep: *const Sweep, n: usize, p: *mut $type, g: *const $type, m: *mut $type, v: *mut $type);
-        }
-
-        impl Scalar for $type {
-            const KIND: tch::Kind = tch::Kind::$kind;
-
-            fn from_f64(value: f64) -> Self {
-                value as $type
-            }
-
-            fn to_f64(self) -> f64 {
-                self.into()
-            }
-
-            fn linear(rows: usize, inputs: usize, outputs: usize, x: &[Self], w: &[Self], b: &[Self], z: &mut [Self]) {
-                check_length("x", x.len(), area(rows, inputs));
-                check_length("w", w.len(), area(outputs, inputs));
-                check_length("b", b.len(), outputs);
-                check_length("z", z.len(), area(rows, outputs));
-                // SAFETY: the lengths are those of the shapes, and `z` is borrowed apart from the others.
-                unsafe { $linear(rows, inputs, outputs, x.as_ptr(), w.as_ptr(), b.as_ptr(), z.as_mut_ptr()) }
-            }
-
-            fn linear_pullback(
-                rows: usize,
-                inputs: usize,
-                outputs: usize,
-                x: &[Self],
-                w: &[Self],
-                dz: &[Self],
-                dx: Option<&mut [Self]>,
-                dw: &mut [Self],
-                db: &mut [Self],
-            ) {
-                check_length("x", x.len(), area(rows, inputs));
-                check_length("w", w.len(), area(outputs, inputs));
-                check_length("dz", dz.len(), area(rows, outputs));
-                if let Some(dx) = &dx {
-                    check_length("dx", dx.len(), x.len());
-                }
-                check_length("dw", dw.len(), w.len());
-                check_length("db", db.len(), outputs);
-                let (x, w, dz, dx) = (x.as_ptr(), w.as_ptr(), dz.as_ptr(), pointer(dx));
-                // SAFETY: the lengths are those of the shapes, the outputs are borrowed apart; `dx` may be null.
-                unsafe { $linear_pullback(rows, inputs, outputs, x, w, dz, dx, dw.as_mut_ptr(), db.as_mut_ptr()) }
-            }
-
-            fn activation(kind: u8, z: &[Self], a: &mut [Self]) {
-                check_activation(kind);
-                check_length("a", a.len(), z.len());
-                // SAFETY: both have `z.len()` elements.
-                unsafe { $activation(kind.into(), z.len(), z.as_ptr(), a.as_mut_ptr()) }
-            }
-
-            fn activation_in_place(kind: u8, z: &mut [Self]) {
-                check_activation(kind);
-                let (n, z) = (z.len(), z.as_mut_ptr());
-                // SAFETY: `z` has `n` elements, and the kernel allows its two arguments to be the same memory.
-                unsafe { $activation(kind.into(), n, z, z) }
-            }
-
-            fn activation_pullback(kind: u8, z: &[Self], da: &[Self], dz: &mut [Self]) {
-                check_activation(kind);
-                check_length("da", da.len(), z.len());
-                check_length("dz", dz.len(), z.len());
-                // SAFETY: all three have `z.len()` elements.
-                unsafe { $activation_pullback(kind.into(), z.len(), z.as_ptr(), da.as_ptr(), dz.as_mut_ptr()) }
-            }
-
-            fn activation_pullback_in_place(kind: u8, z: &[Self], d: &mut [Self]) {
-                check_activation(kind);
-                check_length("d", d.len(), z.len());
-                let d = d.as_mut_ptr();
-                // SAFETY: both have `z.len()` elements, and the kernel allows `da` and `dz` to be the same memory.
-                unsafe { $activation_pullback(kind.into(), z.len(), z.as_ptr(), d, d) }
-            }
-
-            fn loss(
-                kind: u8,
-                rows: usize,
-                cols: usize,
-                z: &[Self],
-                y: &[Self],
-                w: &[Self],
-                scale: f64,
-                dz: Option<&mut [Self]>,
-            ) -> f64 {
-                check_loss(kind, rows, cols, z, y, w, dz.as_deref());
-                let (z, y, w, dz) = (z.as_ptr(), y.as_ptr(), w.as_ptr(), pointer(dz));
-                // SAFETY: the lengths are those of the shapes, classes are in range; `dz` may be null.
-                unsafe { $loss(kind.into(), rows, cols, z, y, w, scale, dz) }
-            }
-
-            fn sgd(sweep: &Sweep, p: &mut [Self], g: &[Self], velocity: Option<&mut [Self]>) {
-                check_length("g", g.len(), p.len());
-                assert!(velocity.is_some() || sweep.momentum == 0.0, "momentum needs a velocity");
-                if let Some(velocity) = &velocity {
-                    check_length("velocity", velocity.len(), p.len());
-                }
-                let n = p.len();
-                // SAFETY: all have `n` elements; `velocity` may be null where the momentum is 0.
-                unsafe { $sgd(sweep, n, p.as_mut_ptr(), g.as_ptr(), pointer(velocity)) }
-            }
-
-            fn adam(sweep: &Sweep, p: &mut [Self], g: &[Self], m: &mut [Self], v: &mut [Self]) {
-                check_moments(p, g, m, v);
-                // SAFETY: all four have `p.len()` elements and are borrowed apart.
-                unsafe { $adam(sweep, p.len(), p.as_mut_ptr(), g.as_ptr(), m.as_mut_ptr(), v.as_mut_ptr()) }
-            }
-
-            fn adamw(sweep: &Sweep, p: &mut [Self], g: &[Self], m: &mut [Self], v: &mut [Self]) {
-                check_moments(p, g, m, v);
-                // SAFETY: all four have `p.len()` elements and are borrowed apart.
-                unsafe { $adamw(sweep, p.len(), p.as_mut_ptr(), g.as_ptr(), m.as_mut_ptr(), v.as_mut_ptr()) }
-            }
-        }
-    };
-}
-
 fn check_moments<T>(p: &[T], g: &[T], m: &[T], v: &[T]) {
     check_length("g", g.len(), p.len());
     check_length("m", m.len(), p.len());
     check_length("v", v.len(), p.len());
 }
-
-scalar!(
-    f32,
-    Float,
-    ct_linear_f32,
-    ct_linear_pullback_f32,
-    ct_activation_f32,
-    ct_activation_pullback_f32,
-    ct_loss_f32,
-    ct_sgd_f32,
-    ct_adam_f32,
-    ct_adamw_f32
-);
-scalar!(
-    f64,
-    Double,
-    ct_linear_f64,
-    ct_linear_pullback_f64,
-    ct_activation_f64,
-    ct_activation_pullback_f64,
-    ct_loss_f64,
-    ct_sgd_f64,
-    ct_adam_f64,
-    ct_adamw_f64
-);
 
 #[cfg(test)]
 mod tests {

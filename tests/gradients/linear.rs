@@ -1,9 +1,12 @@
-//! The linear layer and its pullback, the one derivative written by hand.
+//! The linear layer and its pullback, the one derivative written by hand: by BLAS and by register tiles.
 
 use super::*;
 
-/// Rows, inputs, outputs: one row, one output, odd sizes, a whole tile.
-const SHAPES: [[usize; 3]; 12] = [
+/// Rows, inputs, outputs: one row, one output, odd sizes, a whole tile, panels cut off at every edge.
+const SHAPES: [[usize; 3]; 15] = [
+    [13, 300, 18],
+    [6, 8, 8],
+    [70, 30, 40],
     [1, 1, 1],
     [1, 28, 64],
     [64, 28, 1],
@@ -18,7 +21,17 @@ const SHAPES: [[usize; 3]; 12] = [
     [3, 129, 1],
 ];
 
+/// By BLAS (the reference), and by register tiles.
+const WAYS: [Way; 2] = [Way::Blas, Way::Tiles];
+
+#[derive(Clone, Copy, Debug)]
+enum Way {
+    Blas,
+    Tiles,
+}
+
 struct Linear {
+    way: Way,
     shape: [usize; 3],
     x: Vec<f64>,
     w: Vec<f64>,
@@ -27,16 +40,24 @@ struct Linear {
 }
 
 impl Linear {
-    fn new(shape: [usize; 3]) -> Self {
+    fn new(way: Way, shape: [usize; 3]) -> Self {
         let [rows, inputs, outputs] = shape;
         let (x, w) = (numbers(rows * inputs, 6), numbers(outputs * inputs, 7));
-        Self { shape, x, w, b: numbers(outputs, 8), dz: numbers(rows * outputs, 9) }
+        Self { way, shape, x, w, b: numbers(outputs, 8), dz: numbers(rows * outputs, 9) }
     }
 
     fn forward<T: Scalar>(&self, x: &[f64], w: &[f64], b: &[f64]) -> Vec<f64> {
         let [rows, inputs, outputs] = self.shape;
         let mut z = vec![T::default(); rows * outputs];
-        T::linear(rows, inputs, outputs, &cast::<T>(x), &cast::<T>(w), &cast::<T>(b), &mut z);
+        let (x, w, b) = (cast::<T>(x), cast::<T>(w), cast::<T>(b));
+        match self.way {
+            Way::Blas => T::linear(rows, inputs, outputs, &x, &w, &b, &mut z),
+            Way::Tiles => {
+                let mut packed = vec![T::default(); T::packed_length(inputs, outputs)];
+                T::pack(inputs, outputs, &w, &mut packed);
+                T::packed_linear(rows, inputs, outputs, &x, &packed, &b, &mut z);
+            }
+        }
         widen(&z)
     }
 
@@ -47,8 +68,12 @@ impl Linear {
         let mut dx = vec![T::from_f64(f64::NAN); x.len()]; // Whatever was there must be overwritten.
         let [mut dw, mut db] = [w.len(), outputs].map(|size| vec![T::from_f64(1.0); size]);
         let (mut dw_alone, mut db_alone) = (dw.clone(), db.clone());
-        T::linear_pullback(rows, inputs, outputs, &x, &w, &dz, Some(&mut dx), &mut dw, &mut db);
-        T::linear_pullback(rows, inputs, outputs, &x, &w, &dz, None, &mut dw_alone, &mut db_alone);
+        let pullback = match self.way {
+            Way::Blas => T::linear_pullback,
+            Way::Tiles => T::tiled_pullback,
+        };
+        pullback(rows, inputs, outputs, &x, &w, &dz, Some(&mut dx), &mut dw, &mut db);
+        pullback(rows, inputs, outputs, &x, &w, &dz, None, &mut dw_alone, &mut db_alone);
         assert!(dw == dw_alone && db == db_alone, "without dx the others must be the same");
         [dx, dw, db].map(|d| widen(&d))
     }
@@ -81,24 +106,28 @@ impl Linear {
     }
 }
 
+fn cases() -> impl Iterator<Item = (Way, [usize; 3])> {
+    WAYS.into_iter().flat_map(|way| SHAPES.map(|shape| (way, shape)))
+}
+
 #[test]
 fn linear_layers_and_their_pullbacks_are_right() {
-    for shape in SHAPES {
-        let layer = Linear::new(shape);
+    for (way, shape) in cases() {
+        let layer = Linear::new(way, shape);
         let (z, _) = layer.torch();
         compare(&layer.forward::<f64>(&layer.x, &layer.w, &layer.b), &z, 1e-13, 1e-13).unwrap();
         layer.check(&layer.pullback::<f64>()).unwrap();
         let (single, double) = (layer.pullback::<f32>(), layer.pullback::<f64>());
         for (single, double) in single.iter().zip(&double) {
-            compare(single, double, 1e-5, 1e-5).unwrap_or_else(|e| panic!("float, {shape:?}: {e}"));
+            compare(single, double, 1e-5, 1e-5).unwrap_or_else(|e| panic!("float, {way:?}, {shape:?}: {e}"));
         }
     }
 }
 
 #[test]
 fn a_linear_layer_of_zeros_is_right() {
-    for shape in SHAPES {
-        let mut layer = Linear::new(shape);
+    for (way, shape) in cases() {
+        let mut layer = Linear::new(way, shape);
         layer.w.fill(0.0);
         layer.b.fill(0.0);
         assert!(layer.forward::<f64>(&layer.x, &layer.w, &layer.b).iter().all(|&z| z == 0.0));
@@ -108,14 +137,14 @@ fn a_linear_layer_of_zeros_is_right() {
 
 #[test]
 fn a_wrong_linear_pullback_is_caught() {
-    for shape in SHAPES.into_iter().filter(|shape| shape.iter().product::<usize>() < 1000) {
-        let layer = Linear::new(shape);
+    for (way, shape) in cases().filter(|(_, shape)| shape.iter().product::<usize>() < 1000) {
+        let layer = Linear::new(way, shape);
         for part in 0..3 {
             for error in [|d: f64| d * (1.0 + 1e-5), |d: f64| -d, |d: f64| d - 1.0] {
                 let mut wrong = layer.pullback::<f64>();
                 let last = wrong[part].len() - 1;
                 wrong[part][last] = error(wrong[part][last]);
-                assert!(layer.check(&wrong).is_err(), "{shape:?}, part {part}");
+                assert!(layer.check(&wrong).is_err(), "{way:?}, {shape:?}, part {part}");
             }
         }
     }

@@ -10,9 +10,6 @@ const WIDTH_LIMIT: usize = 1 << 24;
 
 /// Checks names and lengths; returns the numbers an event.
 pub fn checked_width(columns: &[ColumnSpec]) -> Result<usize> {
-    if columns.is_empty() {
-        return Err(Error::invalid("a dataset without columns", "name at least one feature column"));
-    }
     let mut names = HashSet::new();
     let mut width = 0usize;
     for column in columns {
@@ -80,7 +77,6 @@ mod tests {
     #[test]
     fn bad_columns_are_named() {
         for (columns, word) in [
-            (vec![], "without columns"),
             (vec![column("", 1)], "without a name"),
             (vec![column("a", 1), column("a", 1)], "\"a\" is listed twice"),
             (vec![column("a", 0)], "\"a\" has length 0"),

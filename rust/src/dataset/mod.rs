@@ -90,6 +90,9 @@ impl Dataset {
         if let Some(open) = &self.open {
             return Err(Error::Internal(format!("source \"{source}\" begun inside \"{open}\"")));
         }
+        if self.columns.is_empty() {
+            return Err(Error::invalid("a dataset without columns", "name at least one feature column"));
+        }
         self.open = Some(source.to_owned());
         Ok(())
     }
@@ -221,6 +224,12 @@ mod tests {
         assert!(data.commit().unwrap_err().to_string().contains("no events"));
         assert_eq!(data.features(), [1., 2., 3., 4., 5., 6.]);
         assert_eq!(data.rows(), 2);
+    }
+
+    #[test]
+    fn a_dataset_without_columns_takes_no_source() {
+        let error = Dataset::new(&[]).unwrap().begin("s").unwrap_err().to_string();
+        assert!(error.contains("without columns"), "{error}");
     }
 
     #[test]

@@ -22,9 +22,10 @@ const MOST_GRADIENT_NUMBERS: usize = 1 << 21;
 
 /// A network in training on the CPU.
 pub struct AotEngine<T> {
-    plan: Plan,
+    plan: Plan<T>,
     settings: Settings,
     parameters: HostBuffer<T>,
+    packed: HostBuffer<T>,
     moments: [HostBuffer<T>; 2],
     steps: i64,
     lanes: Vec<Lane<T>>,
@@ -43,10 +44,11 @@ impl<T: Scalar> AotEngine<T> {
     /// Lays out `graph` with the given parameters for batches of up to `settings.batch_size` rows.
     pub fn new(graph: Graph, parameters: &[T], settings: Settings, threads: usize) -> Result<Self> {
         let length = graph.parameters();
-        let plan = Plan::new(graph, TILE_ROWS.min(settings.batch_size));
+        let plan = Plan::new(graph, TILE_ROWS);
         let lanes = lane_count(settings.batch_size, length);
         Ok(AotEngine {
             lanes: (0..lanes).map(|_| Lane::new(&plan)).collect::<Result<_>>()?,
+            packed: HostBuffer::zeros(plan.packed_length())?,
             plan,
             settings,
             parameters: HostBuffer::from_slice(parameters)?,
@@ -60,18 +62,22 @@ impl<T: Scalar> AotEngine<T> {
     fn gradient(&mut self, data: Rows, rows: &[u32], scale: f64) -> f64 {
         let used = lane_count(rows.len(), self.parameters.as_slice().len()).min(self.lanes.len());
         let lanes = &mut self.lanes[..used];
-        let (plan, loss, parameters) = (&self.plan, self.settings.loss, self.parameters.as_slice());
+        self.plan.pack(self.parameters.as_slice(), self.packed.as_mut_slice());
+        let network = Network::of(&self.plan, &self.settings, &self.parameters, &self.packed);
         let tiles = rows.len().div_ceil(TILE_ROWS);
-        lanes.par_iter_mut().enumerate().for_each(|(index, lane)| {
+        let run = |(index, lane): (usize, &mut Lane<T>)| {
             let first = tiles * index / used * TILE_ROWS;
             let end = (tiles * (index + 1) / used * TILE_ROWS).min(rows.len());
-            lane.run(plan, loss, parameters, data, &rows[first..end], Some(scale));
-        });
+            lane.run(network, data, &rows[first..end], Some(scale));
+        };
+        match &mut *lanes {
+            [lane] => run((0, lane)),
+            lanes => lanes.par_iter_mut().enumerate().for_each(run),
+        }
         let (first, others) = lanes.split_at_mut(1);
         let sum = first[0].gradient.as_mut_slice();
         for lane in others.iter() {
-            let gradient = lane.gradient.as_slice();
-            sum.iter_mut().zip(gradient).for_each(|(sum, &term)| *sum = T::from_f64(sum.to_f64() + term.to_f64()));
+            T::add(lane.gradient.as_slice(), sum);
         }
         lanes.iter().map(|lane| lane.loss).sum()
     }
@@ -105,17 +111,39 @@ impl<T: Scalar> AotEngine<T> {
     }
 
     fn evaluate_batch(&mut self, data: Rows, rows: &[u32]) -> f64 {
-        let (plan, loss, parameters) = (&self.plan, self.settings.loss, self.parameters.as_slice());
+        let network = Network::of(&self.plan, &self.settings, &self.parameters, &self.packed);
         let share = rows.len().div_ceil(self.lanes.len());
         self.lanes.par_iter_mut().zip(rows.par_chunks(share)).for_each(|(lane, rows)| {
-            lane.run(plan, loss, parameters, data, rows, None);
+            lane.run(network, data, rows, None);
         });
         self.lanes.iter().take(rows.len().div_ceil(share)).map(|lane| lane.loss).sum()
     }
 }
 
+/// What every lane reads.
+struct Network<'a, T> {
+    plan: &'a Plan<T>,
+    loss: Loss,
+    parameters: &'a [T],
+    packed: &'a [T],
+}
+
+impl<T> Clone for Network<'_, T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for Network<'_, T> {}
+
+impl<'a, T: Scalar> Network<'a, T> {
+    fn of(plan: &'a Plan<T>, settings: &Settings, parameters: &'a HostBuffer<T>, packed: &'a HostBuffer<T>) -> Self {
+        Network { plan, loss: settings.loss, parameters: parameters.as_slice(), packed: packed.as_slice() }
+    }
+}
+
 impl<T: Scalar> Lane<T> {
-    fn new(plan: &Plan) -> Result<Self> {
+    fn new(plan: &Plan<T>) -> Result<Self> {
         Ok(Lane {
             arena: HostBuffer::zeros(plan.arena_length())?,
             labels: HostBuffer::zeros(TILE_ROWS)?,
@@ -126,7 +154,8 @@ impl<T: Scalar> Lane<T> {
     }
 
     /// Runs the tiles of `rows` one after the other; with a `scale`, backward too.
-    fn run(&mut self, plan: &Plan, loss: Loss, parameters: &[T], data: Rows, rows: &[u32], scale: Option<f64>) {
+    fn run(&mut self, network: Network<T>, data: Rows, rows: &[u32], scale: Option<f64>) {
+        let Network { plan, loss, parameters, packed } = network;
         let arena = self.arena.as_mut_slice();
         let gradient = self.gradient.as_mut_slice();
         self.loss = 0.0;
@@ -138,7 +167,7 @@ impl<T: Scalar> Lane<T> {
             let labels = &mut self.labels.as_mut_slice()[..count];
             let weights = &mut self.weights.as_mut_slice()[..count];
             data.gather(tile, plan.input(arena, count), labels, weights);
-            plan.forward(parameters, arena, count);
+            plan.forward(parameters, packed, arena, count);
             let (output, adjoint) = plan.output_and_adjoint(arena, count);
             let adjoint = scale.is_some().then_some(adjoint);
             let columns = plan.graph().outputs();
@@ -160,6 +189,7 @@ impl<T: Scalar> Engine for AotEngine<T> {
 
     fn evaluate(&mut self, data: Rows, order: &[u32]) -> Result<f64> {
         in_pool(self, |engine| {
+            engine.plan.pack(engine.parameters.as_slice(), engine.packed.as_mut_slice());
             let block = engine.lanes.len() * TILE_ROWS * 16;
             Ok(order.chunks(block).map(|rows| engine.evaluate_batch(data, rows)).sum())
         })

@@ -36,9 +36,11 @@ pub struct Model {
     activation: Activation,
     init: Init,
     seed: u64,
-    tile: Plan,
-    row: Plan,
+    tile: Plan<f32>,
+    row: Plan<f32>,
     parameters: HostBuffer<f32>,
+    /// The parameters as the plans read them.
+    packed: HostBuffer<f32>,
     training: Option<Training>,
 }
 
@@ -46,16 +48,11 @@ impl Model {
     /// A network of the given layer sizes (features, hidden…, outputs), its weights drawn from `seed`.
     pub fn new(sizes: &[usize], activation: Activation, init: Init, seed: u64) -> Result<Self> {
         let graph = Graph::mlp(sizes, activation)?;
-        Ok(Model {
-            sizes: sizes.to_vec(),
-            activation,
-            init,
-            seed,
-            parameters: HostBuffer::from_slice(&initial::draw(&graph, init, seed))?,
-            row: Plan::new(graph.clone(), 1),
-            tile: Plan::new(graph, TILE_ROWS),
-            training: None,
-        })
+        let parameters = HostBuffer::from_slice(&initial::draw(&graph, init, seed))?;
+        let (row, tile) = (Plan::new(graph.clone(), 1), Plan::new(graph, TILE_ROWS));
+        let mut packed = HostBuffer::zeros(tile.packed_length())?;
+        tile.pack(parameters.as_slice(), packed.as_mut_slice());
+        Ok(Model { sizes: sizes.to_vec(), activation, init, seed, tile, row, parameters, packed, training: None })
     }
 
     /// A copy that shares nothing.
@@ -65,6 +62,7 @@ impl Model {
             tile: self.tile.clone(),
             row: self.row.clone(),
             parameters: HostBuffer::from_slice(self.parameters())?,
+            packed: HostBuffer::from_slice(self.packed.as_slice())?,
             training: self.training.clone(),
             ..*self
         })
@@ -93,6 +91,7 @@ impl Model {
             return Err(Error::invalid(format!("parameter {at} is {}", values[at]), "give finite numbers"));
         }
         self.parameters.as_mut_slice().copy_from_slice(values);
+        self.tile.pack(values, self.packed.as_mut_slice());
         Ok(())
     }
 
@@ -145,7 +144,7 @@ impl Model {
         Ok(())
     }
 
-    fn run(&self, plan: &Plan, features: &[f32], raw: bool, arena: &mut [f32], out: &mut [f32]) {
+    fn run(&self, plan: &Plan<f32>, features: &[f32], raw: bool, arena: &mut [f32], out: &mut [f32]) {
         let inputs = self.graph().inputs();
         let rows = features.len() / inputs;
         let x = plan.input(arena, rows);
@@ -157,7 +156,7 @@ impl Model {
             }
             None => x.copy_from_slice(features),
         }
-        plan.forward(self.parameters(), arena, rows);
+        plan.forward(self.parameters(), self.packed.as_slice(), arena, rows);
         out.copy_from_slice(plan.output(arena, rows));
         if !raw {
             out.chunks_mut(self.graph().outputs()).for_each(|row| self.link(row));

@@ -15,25 +15,19 @@ pub struct Environment {
     pub cmake: PathBuf,
     pub root: Root,
     pub libtorch: PathBuf,
-    ninja: PathBuf,
+    pub ninja: PathBuf,
     python: PathBuf,
-    python_path: PathBuf,
 }
 
 impl Environment {
-    /// The ROOT wheel goes with the Python it was fetched for; the user's ROOT with theirs.
-    pub fn new(site_packages: &Path, root: Root, fetched_root: bool, libtorch: PathBuf, python: &Python) -> Self {
-        let (python, python_path) = match fetched_root {
-            true => (python.path.clone(), site_packages.to_path_buf()),
-            false => (PathBuf::from("python3"), root.libraries.clone()),
-        };
+    /// The fetched ROOT goes with the Python it was fetched for, the user's with theirs.
+    pub fn new(site_packages: &Path, root: Root, libtorch: PathBuf, fetched_for: Option<&Python>) -> Self {
         Self {
             cmake: site_packages.join("cmake/data/bin/cmake"),
             ninja: site_packages.join("bin/ninja"),
             root,
             libtorch,
-            python,
-            python_path,
+            python: fetched_for.map_or_else(|| PathBuf::from("python3"), |python| python.path.clone()),
         }
     }
 
@@ -55,7 +49,7 @@ impl Environment {
     /// `root.exe` with the plugin of the build folder.
     pub fn root_exe(&self) -> Command {
         let mut command = Command::new(self.root.dir.join("bin/root.exe"));
-        command.env("ROOTSYS", &self.root.dir).env("PYTHONPATH", &self.python_path);
+        command.env("ROOTSYS", &self.root.dir).env("PYTHONPATH", &self.root.modules);
         command.env(
             "LD_LIBRARY_PATH",
             prepend("LD_LIBRARY_PATH", &[project::build().join("lib"), self.root.libraries.clone()]),
@@ -72,7 +66,7 @@ impl Environment {
             .env("CLADTORCH_LIBTORCH", &self.libtorch)
             .env("CLADTORCH_CMAKE", &self.cmake)
             .env("CLADTORCH_PYTHON", &self.python)
-            .env("CLADTORCH_PYTHONPATH", &self.python_path);
+            .env("CLADTORCH_PYTHONPATH", &self.root.modules);
     }
 
     fn describe_tools(&self, command: &mut Command) {

@@ -1,5 +1,6 @@
 //! Developer and user commands; this file only names them.
 
+mod bench;
 mod demo;
 mod environment;
 mod fetch;
@@ -22,7 +23,7 @@ use clap::{Args, Parser, Subcommand};
 
 /// CladTorch: set-up, build, tests and demonstration.
 #[derive(Parser)]
-#[command(name = "cargo xtask", version)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask", version)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -57,6 +58,8 @@ enum Command {
         #[arg(long, value_name = "DIR")]
         prefix: PathBuf,
     },
+    /// Time CladTorch and its peers side by side
+    Bench(bench::Options),
     /// Derive the kernels again with Clad
     Gradients {
         /// Compare with what is checked in, write nothing
@@ -72,6 +75,7 @@ fn run(cli: &Cli) -> anyhow::Result<()> {
         Command::Test => test::run(&cli.given),
         Command::Demo => demo::run(&cli.given),
         Command::Install { prefix } => plugin::install(&setup::run(&cli.given)?, prefix),
+        Command::Bench(options) => bench::run(&cli.given, options),
         Command::Gradients { check } => gradients::run(&project::root(), *check),
     }
 }

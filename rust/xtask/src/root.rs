@@ -16,8 +16,9 @@ const OLDEST: (u32, u32) = (6, 32);
 pub struct Root {
     /// ROOTSYS.
     pub dir: PathBuf,
-    /// Its libraries and, if it was built with Python, PyROOT.
     pub libraries: PathBuf,
+    /// The folder of its Python modules.
+    pub modules: PathBuf,
 }
 
 /// `dir` as a ROOT installation, if it is one and fits.
@@ -45,10 +46,28 @@ pub fn check(dir: &Path) -> Result<Root> {
             dir.display()
         );
     }
-    // The wheel's own root-config points beside its libraries.
-    let own = full.join("lib");
-    let libraries = if own.join("libCore.so").exists() { own } else { PathBuf::from(ask("--libdir")?) };
-    Ok(Root { dir: full, libraries })
+    let (libraries, modules) = match wheel_modules(&full)? {
+        Some(modules) => (full.join("lib"), modules),
+        None => (PathBuf::from(ask("--libdir")?), PathBuf::from(ask("--libdir")?)),
+    };
+    Ok(Root { dir: full, libraries, modules })
+}
+
+/// The site-packages of a ROOT that came as a wheel: its `root-config` and CMake files call that folder by another name.
+fn wheel_modules(dir: &Path) -> Result<Option<PathBuf>> {
+    let Some(modules) = dir.parent().filter(|_| dir.join("__init__.py").is_file()) else {
+        return Ok(None);
+    };
+    let link = modules.with_file_name("mock_site_packages");
+    if !link.exists() {
+        bail!(
+            "{} is a ROOT wheel, whose CMake files need the link {} to {}; make it, or leave --root and ROOTSYS out to have ROOT fetched",
+            dir.display(),
+            link.display(),
+            modules.display()
+        );
+    }
+    Ok(Some(modules.to_path_buf()))
 }
 
 /// The ROOT whose `root-config` is on PATH.

@@ -30,7 +30,7 @@ pub fn run(given: &Given) -> Result<Environment> {
         Some(dir) => dir,
         None => libtorch::check(&site_packages.join("torch"))?,
     };
-    Ok(Environment::new(&site_packages, root, fetched_root, libtorch, &stamp.python))
+    Ok(Environment::new(&site_packages, root, libtorch, fetched_root.then_some(&stamp.python)))
 }
 
 /// What has to be fetched.

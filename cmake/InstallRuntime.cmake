@@ -1,0 +1,28 @@
+# Runs at installation: puts LIBTORCH's runtime libraries, and what they need, into DESTINATION.
+# Called where LibTorch was fetched into the source tree, which may be gone when the plugin is used.
+#
+# Expects LIBTORCH, DEPS (the folder of what was fetched) and DESTINATION.
+
+file(GET_RUNTIME_DEPENDENCIES
+  LIBRARIES "${LIBTORCH}/lib/libtorch_cpu.so" "${LIBTORCH}/lib/libc10.so"
+  RESOLVED_DEPENDENCIES_VAR _needed
+  UNRESOLVED_DEPENDENCIES_VAR _missing
+  POST_EXCLUDE_REGEXES "^/lib" "^/usr")
+if(_missing)
+  message(FATAL_ERROR "LibTorch needs libraries that were not found: ${_missing}")
+endif()
+
+file(REAL_PATH "${DEPS}" _deps)
+file(MAKE_DIRECTORY "${DESTINATION}")
+list(APPEND _needed "${LIBTORCH}/lib/libtorch_cpu.so" "${LIBTORCH}/lib/libc10.so")
+list(REMOVE_DUPLICATES _needed)
+foreach(_library ${_needed})
+  file(REAL_PATH "${_library}" _file)
+  cmake_path(IS_PREFIX _deps "${_file}" _fetched)
+  if(_fetched)
+    get_filename_component(_name "${_library}" NAME)
+    message(STATUS "Installing: ${DESTINATION}/${_name}")
+    # A hard link saves half a gigabyte where source and destination share a file system.
+    file(CREATE_LINK "${_file}" "${DESTINATION}/${_name}" COPY_ON_ERROR)
+  endif()
+endforeach()

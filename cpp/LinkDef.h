@@ -1,0 +1,35 @@
+#ifdef __CLING__
+
+#pragma link off all globals;
+#pragma link off all classes;
+#pragma link off all functions;
+
+#pragma link C++ namespace CladTorch;
+#pragma link C++ namespace CladTorch::Testing;
+#pragma link C++ function CladTorch::Testing::ProvokePanic;
+
+#pragma link C++ namespace CladTorch::Signal;
+#pragma link C++ class CladTorch::Signal::Whitener-;
+#pragma link C++ function CladTorch::Signal::AucBound;
+#pragma link C++ function CladTorch::Signal::Chirp;
+#pragma link C++ function CladTorch::Signal::DetectorPsd;
+#pragma link C++ function CladTorch::Signal::EfficiencyBound;
+#pragma link C++ function CladTorch::Signal::Noise;
+#pragma link C++ function CladTorch::Signal::PhaseShift;
+#pragma link C++ function CladTorch::Signal::ScaleToSnr;
+#pragma link C++ function CladTorch::Signal::SineGaussian;
+#pragma link C++ function CladTorch::Signal::Snr;
+#pragma link C++ function CladTorch::Signal::Welch;
+#pragma link C++ function CladTorch::Signal::Whiten;
+
+
+// "-": no streamer, a model's file is written by Mlp::Save.
+#pragma link C++ class CladTorch::Dataset-;
+#pragma link C++ class CladTorch::Error-;
+#pragma link C++ class CladTorch::FitOptions-;
+#pragma link C++ class CladTorch::FloatView-;
+#pragma link C++ class CladTorch::Functor-;
+#pragma link C++ class CladTorch::History-;
+#pragma link C++ class CladTorch::Mlp-;
+
+#endif

@@ -1,0 +1,15 @@
+/// \file CladTorch/CladTorch.hxx
+/// \brief All of CladTorch but LibTorch's own C++ API.
+
+#ifndef CLADTORCH_CLADTORCH
+#define CLADTORCH_CLADTORCH
+
+#include <CladTorch/Dataset.hxx>
+#include <CladTorch/Error.hxx>
+#include <CladTorch/FitOptions.hxx>
+#include <CladTorch/Functor.hxx>
+#include <CladTorch/History.hxx>
+#include <CladTorch/Mlp.hxx>
+#include <CladTorch/Signal.hxx>
+
+#endif

@@ -1,0 +1,23 @@
+/// \file CladTorch/Error.hxx
+/// \brief The one exception of CladTorch.
+
+#ifndef CLADTORCH_ERROR
+#define CLADTORCH_ERROR
+
+#include <stdexcept>
+
+namespace CladTorch {
+
+/// What every public function throws when it cannot do what was asked.
+///
+/// The message names the thing (column, source, entry, shape, file or device), what was expected and what to do.
+/// It has been printed through ROOT's `::Error` before it is thrown, so that it is the first thing seen where ROOT
+/// itself ends the process on an exception (`root -b -q macro.C`).
+class Error : public std::runtime_error {
+public:
+   using std::runtime_error::runtime_error;
+};
+
+} // namespace CladTorch
+
+#endif

@@ -1,0 +1,73 @@
+/// \file CladTorch/FitOptions.hxx
+/// \brief How a network is built and trained: enumerations and the options of Mlp::Fit.
+
+#ifndef CLADTORCH_FITOPTIONS
+#define CLADTORCH_FITOPTIONS
+
+#include <cstdint>
+#include <string>
+
+namespace CladTorch {
+
+/// What follows each hidden layer.
+enum EActivation {
+   kIdentity = 0,
+   kReLU = 1,
+   kLeakyReLU = 2, ///< slope 0.01 below zero
+   kTanh = 3,
+   kSigmoid = 4,
+   kSiLU = 5,     ///< x sigmoid(x)
+   kGELU = 6,     ///< exact, with the error function
+   kSoftplus = 7, ///< log(1 + exp(x))
+};
+
+/// Where the weights start; biases start at zero.
+enum EInit {
+   kKaiming = 0, ///< He et al. 2015, for the ReLU family
+   kXavier = 1,  ///< Glorot and Bengio 2010, for tanh and sigmoid
+};
+
+/// What is made small. Every loss is the mean over a batch, each event times its weight; weights are scaled so that
+/// their mean over the training part is 1.
+enum ELoss {
+   kAuto = 0,               ///< one output: kBinaryCrossEntropy, more: kSoftmaxCrossEntropy
+   kBinaryCrossEntropy = 1, ///< on one logit; labels 0 and 1
+   kSoftmaxCrossEntropy = 2, ///< on C logits; labels 0, 1, ..., C-1
+   kMeanSquaredError = 3,
+   kHuber = 4, ///< quadratic up to 1, linear beyond
+};
+
+enum EOptimiser {
+   kAdam = 0,  ///< Kingma and Ba 2015; weight decay as an L2 term of the loss
+   kAdamW = 1, ///< Loshchilov and Hutter 2019; weight decay apart from the gradient
+   kSGD = 2,   ///< with momentum
+};
+
+/// Who provides the gradient.
+enum EGradient {
+   kClad = 0,     ///< derivatives made by Clad, compiled into the plugin
+   kAutograd = 1, ///< LibTorch's tape
+};
+
+/// Options of Mlp::Fit. Values that make no sense are refused by Mlp::Fit with a CladTorch::Error.
+struct FitOptions {
+   int fEpochs = 20;            ///< passes over the training part, at least 1
+   std::int64_t fBatchSize = 256; ///< events a step, at least 1
+   double fLearningRate = 1e-3; ///< positive
+   double fWeightDecay = 0;     ///< not negative
+   double fMomentum = 0.9;      ///< of [0, 1); kSGD only
+   double fValidation = 0.2;    ///< share of the events, of [0, 1), kept out of the training for the validation loss
+   std::uint64_t fSeed = 1;     ///< of the split and of the order of the batches
+   bool fShuffle = true;        ///< a new order of the events each epoch
+   bool fStandardise = true;    ///< features to mean 0 and standard deviation 1 of the training part; kept in the model
+   int fThreads = 0;            ///< 0: as many as ROOT::EnableImplicitMT has set, else all cores
+   std::string fDevice = "cpu"; ///< or "cuda:0"
+   EOptimiser fOptimiser = kAdam;
+   ELoss fLoss = kAuto;
+   EGradient fGradient = kClad;
+   int fVerbose = 1; ///< 0: silent, 1: progress, 2: also what computes the gradient, where, and why
+};
+
+} // namespace CladTorch
+
+#endif

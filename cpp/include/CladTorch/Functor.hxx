@@ -1,0 +1,65 @@
+/// \file CladTorch/Functor.hxx
+/// \brief A trained network as something to call, made for `RDataFrame::Define`.
+
+#ifndef CLADTORCH_FUNCTOR
+#define CLADTORCH_FUNCTOR
+
+#include <ROOT/RVec.hxx>
+
+#include <cstddef>
+#include <memory>
+#include <utility>
+
+namespace CladTorch {
+
+namespace Internal {
+struct ModelData;
+}
+
+/// A frozen copy of a network with one output: later changes of the Mlp do not reach it. It may be called from several
+/// threads at once.
+class Functor {
+public:
+   explicit Functor(std::shared_ptr<const Internal::ModelData> model);
+
+   /// \param row The features of one event, as many as the network has inputs; CladTorch::Error otherwise.
+   /// \return What Mlp::Predict gives: the probability of label 1, or the value of a regression.
+   float operator()(const ROOT::RVecF &row) const { return Evaluate(row.data(), row.size()); }
+
+   /// The same for `size` features from `row` on.
+   float Evaluate(const float *row, std::size_t size) const;
+
+   /// Features of one event.
+   std::size_t Inputs() const;
+
+private:
+   std::shared_ptr<const Internal::ModelData> fModel;
+};
+
+namespace Internal {
+template <std::size_t, class T>
+using Repeat = T;
+} // namespace Internal
+
+template <class Indices, class T>
+class ScalarFunctor;
+
+/// A Functor called with one argument of type T a feature.
+template <std::size_t... I, class T>
+class ScalarFunctor<std::index_sequence<I...>, T> {
+public:
+   explicit ScalarFunctor(Functor model) : fModel(std::move(model)) {}
+
+   float operator()(Internal::Repeat<I, T>... features) const
+   {
+      const float row[] = {static_cast<float>(features)...};
+      return fModel.Evaluate(row, sizeof...(I));
+   }
+
+private:
+   Functor fModel;
+};
+
+} // namespace CladTorch
+
+#endif

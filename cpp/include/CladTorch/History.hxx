@@ -1,0 +1,47 @@
+/// \file CladTorch/History.hxx
+/// \brief What a training looked like.
+
+#ifndef CLADTORCH_HISTORY
+#define CLADTORCH_HISTORY
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+class TCanvas;
+
+namespace CladTorch {
+
+/// Losses after each epoch of one Mlp::Fit.
+class History {
+public:
+   /// Epochs done; fewer than asked for after an interrupt.
+   std::size_t Epochs() const { return fTrainLoss.size(); }
+   /// [epochs], the weighted mean loss over the training part, taken while the weights were changing.
+   const std::vector<double> &TrainLoss() const { return fTrainLoss; }
+   /// [epochs], the weighted mean loss over the validation part after the epoch; NaN without a validation part.
+   const std::vector<double> &ValidationLoss() const { return fValidationLoss; }
+   /// [epochs], wall time in seconds.
+   const std::vector<double> &Seconds() const { return fSeconds; }
+   /// Which gradient back end ran, on which device and threads, and why.
+   const std::string &Description() const { return fDescription; }
+
+   /// Loss curves against the epoch on a new canvas, which belongs to ROOT (gROOT's list of canvases) and owns what
+   /// is drawn on it. Throws CladTorch::Error for a history without epochs.
+   TCanvas *Draw() const;
+
+   /// One line an epoch, on the standard output.
+   void Print() const;
+
+private:
+   friend class Mlp;
+
+   std::vector<double> fTrainLoss;
+   std::vector<double> fValidationLoss;
+   std::vector<double> fSeconds;
+   std::string fDescription;
+};
+
+} // namespace CladTorch
+
+#endif

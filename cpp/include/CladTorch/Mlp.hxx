@@ -1,0 +1,117 @@
+/// \file CladTorch/Mlp.hxx
+/// \brief The multilayer perceptron.
+
+#ifndef CLADTORCH_MLP
+#define CLADTORCH_MLP
+
+#include <CladTorch/Dataset.hxx>
+#include <CladTorch/FitOptions.hxx>
+#include <CladTorch/Functor.hxx>
+#include <CladTorch/History.hxx>
+
+#include <ROOT/RDataFrame.hxx>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+class TCanvas;
+class TGraph;
+class TH1;
+
+namespace CladTorch {
+
+/// Fully connected layers, an activation after each but the last.
+///
+/// ~~~{.cpp}
+/// CladTorch::Mlp model({3, 64, 64, 1});
+/// CladTorch::FitOptions options;
+/// options.fEpochs = 10;
+/// model.Fit(data, options).Draw();
+/// auto scored = model.Define(frame, "score");
+/// ~~~
+///
+/// N events, F inputs, C outputs. The outputs of the last layer are logits for the cross-entropies. Copies are cheap:
+/// they share the parameters until one of them changes. All methods throw CladTorch::Error.
+class Mlp {
+public:
+   /// \param sizes Inputs, neurons of each hidden layer, outputs: at least two numbers, none of them 0.
+   /// \param activation After each layer but the last.
+   /// \param init Distribution of the first weights.
+   /// \param seed Of the first weights.
+   explicit Mlp(const std::vector<std::size_t> &sizes, EActivation activation = kReLU, EInit init = kKaiming,
+                std::uint64_t seed = 1);
+
+   /// Trains on `data`, whose width has to be the number of inputs, starting from the present parameters.
+   ///
+   /// The model keeps the scaler (see FitOptions::fStandardise), the columns and the options. Ctrl-C ends the training
+   /// after the epoch that runs; the model then has what it has learnt so far. On an error it stays as it was.
+   History Fit(const Dataset &data, const FitOptions &options = FitOptions());
+
+   /// [N, C] row-major: probabilities after a cross-entropy, values after a regression.
+   std::vector<float> Predict(const Dataset &data) const;
+   /// [N, C] row-major: what the last layer gives. Rank by these at low false-alarm rates, where probabilities
+   /// saturate.
+   std::vector<float> Logits(const Dataset &data) const;
+
+   /// A frozen copy to call with one `RVecF` row (C = 1), for array columns:
+   /// `frame.Define("score", model.Functor(), {"strain"})`.
+   CladTorch::Functor Functor() const;
+   /// The same to call with N numbers of type T: `Define("score", model.Functor<3>(), model.Columns())`.
+   template <std::size_t N, class T = float>
+   auto Functor() const
+   {
+      CheckFunctor(N);
+      return ScalarFunctor<std::make_index_sequence<N>, T>(Functor());
+   }
+   /// Adds the column `name` with the prediction to a data frame, whatever the types of Columns() are there: `float`
+   /// for C = 1, `RVec<float>` otherwise. Works under `ROOT::EnableImplicitMT`; the network is frozen as it is now.
+   ROOT::RDF::RNode Define(ROOT::RDF::RNode frame, const std::string &name) const;
+
+   /// Area under the ROC curve of label 1 (over 0.5) against the rest, with event weights; C = 1.
+   double Auc(const Dataset &data) const;
+   /// Standard error of Auc() (DeLong, DeLong and Clarke-Pearson 1988).
+   double AucError(const Dataset &data) const;
+   /// Signal efficiency (y) against background efficiency (x), with the AUC and its error in the title.
+   /// The graph belongs to the caller; draw it with "AL".
+   TGraph *Roc(const Dataset &data) const;
+   /// Predictions of the events with label 1 (first) and of the rest (second), weighted, each normalised to 1.
+   /// The histograms belong to the caller and to no directory.
+   std::pair<TH1 *, TH1 *> Scores(const Dataset &data, int bins = 50) const;
+   /// Scores() on a new canvas, which belongs to ROOT and owns what is drawn on it.
+   TCanvas *DrawScores(const Dataset &data, int bins = 50) const;
+
+   /// F
+   std::size_t Inputs() const;
+   /// C
+   std::size_t Outputs() const;
+   /// Columns of the dataset of the last Fit; empty before.
+   std::vector<std::string> Columns() const;
+   /// All weights and biases, layer by layer: weights [outputs, inputs] row-major, then biases [outputs].
+   FloatView Parameters() const;
+   /// Replaces them; throws for another number of values, and for values that are not finite.
+   void SetParameters(const std::vector<float> &values);
+
+   /// Writes architecture, parameters, scaler, columns and options to one file, atomically.
+   void Save(const std::string &path) const;
+   /// Reads what Save() wrote; throws for a file that is cut short or is none of ours.
+   static Mlp Load(const std::string &path);
+   /// Layers and number of parameters, on the standard output.
+   void Print() const;
+
+   /// Called by PyROOT when it meets this class: lets Fit() take options as keywords.
+   static void __cppyy_pythonize__(_object *pyclass, const std::string &name);
+
+private:
+   Mlp(std::shared_ptr<Internal::ModelData> data, Internal::FromCore);
+   void CheckFunctor(std::size_t arguments) const;
+
+   std::shared_ptr<Internal::ModelData> fData;
+};
+
+} // namespace CladTorch
+
+#endif

@@ -1,0 +1,42 @@
+/// \file kernels.hpp
+/// The kernels as templates; kernels.h says what each computes. Every variant of the library compiles them into a
+/// namespace of its own (see CMakeLists.txt), so that the linker cannot mix instruction sets.
+#pragma once
+#include "kernels.h"
+
+namespace CladTorch::Kernels {
+
+template <typename T>
+void Linear(size_t R, size_t I, size_t O, const T *x, const T *w, const T *b, T *z);
+template <typename T>
+void LinearPullback(size_t R, size_t I, size_t O, const T *x, const T *w, const T *dz, T *dx, T *dw, T *db);
+
+template <typename T>
+size_t PackedLength(size_t I, size_t O);
+template <typename T>
+void Pack(size_t I, size_t O, const T *w, T *packed);
+template <typename T>
+void PackedLinear(size_t R, size_t I, size_t O, const T *x, const T *packed, const T *b, T *z);
+template <typename T>
+void TiledPullback(size_t R, size_t I, size_t O, const T *x, const T *w, const T *dz, T *dx, T *dw, T *db);
+
+template <typename T>
+void Activation(int kind, size_t n, const T *z, T *a);
+template <typename T>
+void ActivationPullback(int kind, size_t n, const T *z, const T *da, T *dz);
+template <typename T>
+double Loss(int kind, size_t R, size_t C, const T *z, const T *y, const T *w, double scale, T *dz);
+
+template <typename T>
+void Add(size_t n, const T *term, T *sum);
+template <typename T>
+void Sgd(const ct_sweep *s, size_t n, T *p, const T *g, T *velocity);
+template <typename T>
+void Adam(const ct_sweep *s, size_t n, T *p, const T *g, T *m, T *v);
+template <typename T>
+void AdamW(const ct_sweep *s, size_t n, T *p, const T *g, T *m, T *v);
+
+/// This variant's table.
+extern const ct_kernels kTable;
+
+} // namespace CladTorch::Kernels

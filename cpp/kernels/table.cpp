@@ -1,0 +1,19 @@
+/// \file table.cpp
+/// The table of one variant; CT_VARIANT is its name.
+#include "kernels.hpp"
+
+namespace CladTorch::Kernels {
+namespace {
+
+template <typename Table, typename T>
+constexpr Table MakeTable()
+{
+   return {Linear<T>,     LinearPullback<T>, PackedLength<T>,       Pack<T>, PackedLinear<T>, TiledPullback<T>,
+           Activation<T>, ActivationPullback<T>, Loss<T>, Add<T>, Sgd<T>, Adam<T>, AdamW<T>};
+}
+
+} // namespace
+
+const ct_kernels kTable = {CT_VARIANT, MakeTable<ct_kernels_f32, float>(), MakeTable<ct_kernels_f64, double>()};
+
+} // namespace CladTorch::Kernels

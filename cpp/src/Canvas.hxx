@@ -1,0 +1,26 @@
+/// \file Canvas.hxx
+/// \brief What the plots have in common.
+
+#ifndef CLADTORCH_CANVAS
+#define CLADTORCH_CANVAS
+
+class TCanvas;
+class TLegend;
+
+namespace CladTorch {
+namespace Internal {
+
+/// Two colours that readers with any colour vision, and grey printers, tell apart (Okabe and Ito 2008).
+int FirstColour();
+int SecondColour();
+
+/// A canvas with a name of its own and room above the frame for a legend of one row. It becomes gPad.
+TCanvas *NewCanvas(const char *prefix, const char *title);
+
+/// A legend of `entries` columns above the frame, where no curve passes. It is drawn with, and belongs to, gPad.
+TLegend *LegendAbove(int entries);
+
+} // namespace Internal
+} // namespace CladTorch
+
+#endif

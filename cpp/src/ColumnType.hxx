@@ -1,0 +1,52 @@
+/// \file ColumnType.hxx
+/// \brief What can be done with a column of a known C++ type without the interpreter.
+
+#ifndef CLADTORCH_COLUMNTYPE
+#define CLADTORCH_COLUMNTYPE
+
+#include "RowCollector.hxx"
+
+#include <ROOT/RDataFrame.hxx>
+#include <ROOT/RVec.hxx>
+
+#include <memory>
+#include <string>
+
+namespace CladTorch {
+namespace Internal {
+
+/// The numbers of one column for one event and, through `fPrevious`, those of the columns before it.
+///
+/// Mlp::Define lets each column's link point to the one before, so that a row is complete when the last is known. A
+/// link lives in its data frame node, hence systematic variations of a column have links of their own.
+struct RowLink {
+   const RowLink *fPrevious = nullptr;
+   ROOT::RVecF fValues;
+};
+
+/// Functions compiled for one column type.
+struct ColumnType {
+   bool fScalar;
+   /// Books an action that writes each event's numbers to `collector`.
+   ROOT::RDF::RResultPtr<RowCollector> (*fBook)(ROOT::RDF::RNode &frame, std::shared_ptr<RowCollector> collector,
+                                                const ColumnTarget &target);
+   /// Defines the column `link` of type RowLink that follows the column `previous`.
+   ROOT::RDF::RNode (*fDefine)(ROOT::RDF::RNode &frame, const std::string &link, const std::string &previous,
+                               const ColumnTarget &target);
+};
+
+/// The functions for a type as `GetColumnType` names it; throws for a type that holds no numbers.
+/// \param column, source For the message.
+const ColumnType &
+FindColumnType(const std::string &type, const std::string &column, const std::string &source);
+
+/// The same by the name of an arithmetic type; null for any other. One function for each shape of column, so that
+/// the many instantiations are spread over several files.
+const ColumnType *FindScalarType(const std::string &element);
+const ColumnType *FindRVecType(const std::string &element);
+const ColumnType *FindVectorType(const std::string &element);
+
+} // namespace Internal
+} // namespace CladTorch
+
+#endif

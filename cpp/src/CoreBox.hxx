@@ -1,0 +1,51 @@
+/// \file CoreBox.hxx
+/// \brief The objects of the Rust core behind the public classes.
+
+#ifndef CLADTORCH_COREBOX
+#define CLADTORCH_COREBOX
+
+#include "cladtorch/src/bridge.rs.h"
+#include "rust/cxx.h"
+
+#include <TROOT.h>
+
+#include <cstddef>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace CladTorch {
+namespace Internal {
+
+/// What a Dataset points to. Shared by its copies and by the views of its numbers; never changed while shared.
+struct DatasetData {
+   explicit DatasetData(rust::Box<Core::Dataset> core) : fCore(std::move(core)) {}
+
+   rust::Box<Core::Dataset> fCore;
+   std::string fWeight;            ///< weight column of the sources to come; "": none
+   std::set<std::string> fScalars; ///< columns that must not hold several numbers an event
+};
+
+/// What an Mlp and its functors point to. Never changed while shared.
+struct ModelData {
+   explicit ModelData(rust::Box<Core::Model> core) : fCore(std::move(core)) {}
+
+   rust::Box<Core::Model> fCore;
+};
+
+inline rust::Slice<const float> Slice(const std::vector<float> &values)
+{
+   return {values.data(), values.size()};
+}
+
+/// Threads for the core: what was asked for, else ROOT's pool, else 0 (all cores).
+inline std::size_t Threads(int asked)
+{
+   return asked > 0 ? static_cast<std::size_t>(asked) : ROOT::GetThreadPoolSize();
+}
+
+} // namespace Internal
+} // namespace CladTorch
+
+#endif

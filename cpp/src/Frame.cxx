@@ -1,0 +1,163 @@
+#include "Frame.hxx"
+
+#include <ROOT/RTTreeDS.hxx>
+#include <TChain.h>
+#include <TChainElement.h>
+#include <TClass.h>
+#include <TFile.h>
+#include <TKey.h>
+#include <TList.h>
+#include <TROOT.h>
+#include <TTree.h>
+
+#include <algorithm>
+#include <cctype>
+#include <numeric>
+#include <set>
+#include <stdexcept>
+
+namespace CladTorch {
+namespace Internal {
+
+namespace {
+
+/// Opens the protected door to a node's data source.
+struct SourceAccess : ROOT::RDF::RNode {
+   explicit SourceAccess(const ROOT::RDF::RNode &node) : ROOT::RDF::RNode(node) {}
+   using ROOT::RDF::RNode::GetDataSource;
+};
+
+std::string Join(const std::vector<std::string> &names)
+{
+   std::string text;
+   for (const auto &name : names)
+      text += (text.empty() ? "'" : ", '") + name + "'";
+   return text;
+}
+
+int Lower(char letter)
+{
+   return std::tolower(static_cast<unsigned char>(letter));
+}
+
+/// Levenshtein's distance, without regard to case.
+std::size_t Distance(const std::string &a, const std::string &b)
+{
+   std::vector<std::size_t> row(b.size() + 1);
+   std::iota(row.begin(), row.end(), 0);
+   for (std::size_t i = 0; i < a.size(); ++i) {
+      std::size_t diagonal = row[0]++;
+      for (std::size_t j = 0; j < b.size(); ++j) {
+         const bool same = Lower(a[i]) == Lower(b[j]);
+         const auto next = std::min({row[j] + 1, row[j + 1] + 1, diagonal + (same ? 0 : 1)});
+         diagonal = row[j + 1];
+         row[j + 1] = next;
+      }
+   }
+   return row.back();
+}
+
+/// The names most like `wanted`; the first few where none is alike.
+std::vector<std::string> Nearest(const std::string &wanted, std::vector<std::string> names)
+{
+   constexpr std::size_t kShown = 5;
+   std::stable_sort(names.begin(), names.end(), [&](const auto &a, const auto &b) {
+      return Distance(wanted, a) < Distance(wanted, b);
+   });
+   names.resize(std::min(names.size(), kShown));
+   return names;
+}
+
+/// Trees and RNTuples of a file, in its folders too.
+void CollectTrees(TDirectory &directory, const std::string &path, std::set<std::string> &names)
+{
+   for (TObject *object : *directory.GetListOfKeys()) {
+      auto *key = static_cast<TKey *>(object);
+      const TClass *type = TClass::GetClass(key->GetClassName());
+      const std::string name = path + key->GetName();
+      if (type && type->InheritsFrom(TDirectory::Class())) {
+         if (auto *folder = directory.GetDirectory(key->GetName()))
+            CollectTrees(*folder, name + "/", names);
+      } else if (std::string(key->GetClassName()) == "ROOT::RNTuple" || (type && type->InheritsFrom(TTree::Class()))) {
+         names.insert(name);
+      }
+   }
+}
+
+void CheckFile(const std::string &tree, const std::string &name)
+{
+   const std::unique_ptr<TFile> file(TFile::Open(name.c_str()));
+   if (!file || file->IsZombie())
+      throw std::runtime_error("file " + name + " cannot be opened as a ROOT file: see ROOT's message above");
+   std::set<std::string> trees;
+   CollectTrees(*file, "", trees);
+   if (trees.count(tree) == 0)
+      throw std::runtime_error("file " + name + " has no tree '" + tree + "'; it has " +
+                               (trees.empty() ? "none" : Join({trees.begin(), trees.end()})));
+}
+
+} // namespace
+
+TTree *TreeOf(const ROOT::RDF::RNode &frame)
+{
+   auto *source = dynamic_cast<ROOT::Internal::RDF::RTTreeDS *>(SourceAccess(frame).GetDataSource());
+   return source ? source->GetTree() : nullptr;
+}
+
+std::string Describe(const ROOT::RDF::RNode &frame)
+{
+   TTree *tree = TreeOf(frame);
+   if (!tree) {
+      auto *source = SourceAccess(frame).GetDataSource();
+      return "data frame" + (source ? " (" + source->GetLabel() + ")" : std::string());
+   }
+   std::string text = "tree '" + std::string(tree->GetName()) + "'";
+   if (auto *chain = dynamic_cast<TChain *>(tree)) {
+      const auto *files = chain->GetListOfFiles();
+      if (files->GetEntries() == 1)
+         return text + " of " + files->First()->GetTitle();
+      return text + " of " + std::to_string(files->GetEntries()) + " files";
+   }
+   return text + (tree->GetCurrentFile() ? std::string(" of ") + tree->GetCurrentFile()->GetName() : " in memory");
+}
+
+std::string TypeOfColumn(ROOT::RDF::RNode &frame, const std::string &column, const std::string &source)
+{
+   if (frame.HasColumn(column))
+      return frame.GetColumnType(column);
+   const auto names = frame.GetColumnNames();
+   std::string text = source + " has no column '" + column + "'; ";
+   if (names.empty())
+      text += "it has no columns at all";
+   else
+      text += "the nearest of its " + std::to_string(names.size()) + ": " + Join(Nearest(column, names));
+   throw std::runtime_error(text + ". An expression needs a Define first");
+}
+
+ROOT::RDF::RNode OpenFiles(const std::string &name, const std::string &files)
+{
+   TChain chain(name.c_str());
+   if (chain.Add(files.c_str(), TTree::kMaxEntries) == 0)
+      throw std::runtime_error("no file matches " + (files.empty() ? "'' (the name is empty)" : files));
+   for (TObject *element : *chain.GetListOfFiles())
+      CheckFile(name, element->GetTitle());
+   return ROOT::RDataFrame(name, files);
+}
+
+ROOT::RDF::RNode OpenTree(TTree *tree)
+{
+   if (!tree)
+      throw std::runtime_error("the pointer to the tree is null: the file has no tree of that name, or another class "
+                               "was asked for (list the file with TFile::ls)");
+   if (auto *chain = dynamic_cast<TChain *>(tree)) {
+      if (chain->GetListOfFiles()->IsEmpty())
+         throw std::runtime_error("chain '" + std::string(tree->GetName()) +
+                               "' has no files: add some with TChain::Add");
+      for (TObject *element : *chain->GetListOfFiles())
+         CheckFile(element->GetName(), element->GetTitle());
+   }
+   return ROOT::RDataFrame(*tree);
+}
+
+} // namespace Internal
+} // namespace CladTorch

@@ -1,0 +1,36 @@
+/// \file Frame.hxx
+/// \brief What CladTorch asks of a data frame node besides its columns.
+
+#ifndef CLADTORCH_FRAME
+#define CLADTORCH_FRAME
+
+#include <ROOT/RDataFrame.hxx>
+
+#include <string>
+#include <vector>
+
+class TTree;
+
+namespace CladTorch {
+namespace Internal {
+
+/// The tree or chain that `frame` reads; null where it reads something else.
+TTree *TreeOf(const ROOT::RDF::RNode &frame);
+
+/// "tree 'sig_tree' of Higgs_data.root", for messages.
+std::string Describe(const ROOT::RDF::RNode &frame);
+
+/// The type of a column; throws for one that is not there, naming those that are spelt alike.
+std::string TypeOfColumn(ROOT::RDF::RNode &frame, const std::string &column, const std::string &source);
+
+/// Opens the tree or RNTuple `name` of `files` (a name, glob or URL). Throws where a file cannot be opened or has no
+/// such tree, and lists the trees that it has.
+ROOT::RDF::RNode OpenFiles(const std::string &name, const std::string &files);
+
+/// A data frame on `tree`, which may live in memory. Throws for a null pointer and for a chain without files.
+ROOT::RDF::RNode OpenTree(TTree *tree);
+
+} // namespace Internal
+} // namespace CladTorch
+
+#endif

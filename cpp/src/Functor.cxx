@@ -1,0 +1,127 @@
+#include <CladTorch/Functor.hxx>
+#include <CladTorch/Error.hxx>
+#include <CladTorch/Mlp.hxx>
+
+#include "ColumnType.hxx"
+#include "CoreBox.hxx"
+#include "Frame.hxx"
+#include "Guard.hxx"
+
+#include <algorithm>
+#include <exception>
+#include <stdexcept>
+
+namespace CladTorch {
+
+using namespace Internal;
+
+namespace {
+
+/// One event inside an event loop: an error is thrown but not printed, for every event would print it.
+/// \param row [size]
+/// \param out [outputs]
+void Score(const ModelData &model, const float *row, std::size_t size, float *out, std::size_t outputs)
+{
+   try {
+      Core::model_score(*model.fCore, {row, size}, false, {out, outputs});
+   } catch (const std::exception &e) {
+      throw Error(e.what());
+   }
+}
+
+/// Follows the links from the last column to the first.
+/// \param row [inputs]
+void Assemble(const RowLink &last, std::vector<float> &row)
+{
+   auto end = row.end();
+   for (const RowLink *link = &last; link; link = link->fPrevious)
+      end = std::copy_backward(link->fValues.begin(), link->fValues.end(), end);
+}
+
+/// A name that data frames take for their own and do not list.
+std::string HiddenName(const std::string &name, std::size_t column)
+{
+   return "rdf_cladtorch_" + name + "_" + std::to_string(column) + "_";
+}
+
+ROOT::RDF::RNode DefineLinks(ROOT::RDF::RNode frame, const ModelData &model, const std::string &name)
+{
+   const auto columns = Core::model_columns(*model.fCore);
+   if (columns.empty())
+      throw std::runtime_error("the model has no columns yet: train it with Fit, or use Functor()");
+   const auto source = Describe(frame);
+   std::size_t count = 0;
+   frame = frame.Define(HiddenName(name, count), [] { return RowLink(); });
+   for (const auto &column : columns) {
+      const ColumnTarget target{std::string(column.name), ColumnTarget::kFeatures, 0, column.length, column.pad, false};
+      const auto type = TypeOfColumn(frame, target.fName, source);
+      const auto &functions = FindColumnType(type, target.fName, source);
+      if (functions.fScalar && target.fLength > 1)
+         throw std::runtime_error("column '" + target.fName + "' of " + source + " is a scalar (" + type +
+                                  "), but the model was trained on " + std::to_string(target.fLength) +
+                                  " numbers an event");
+      frame = functions.fDefine(frame, HiddenName(name, count + 1), HiddenName(name, count), target);
+      ++count;
+   }
+   return frame;
+}
+
+} // namespace
+
+Functor::Functor(std::shared_ptr<const ModelData> model) : fModel(std::move(model)) {}
+
+float Functor::Evaluate(const float *row, std::size_t size) const
+{
+   float score = 0;
+   Score(*fModel, row, size, &score, 1);
+   return score;
+}
+
+std::size_t Functor::Inputs() const
+{
+   return Core::model_inputs(*fModel->fCore);
+}
+
+CladTorch::Functor Mlp::Functor() const
+{
+   return Guard("CladTorch::Mlp::Functor", [&] {
+      if (Outputs() != 1)
+         throw std::runtime_error("a functor gives one number, but the model has " + std::to_string(Outputs()) +
+                                  " outputs: use Define, which makes a column of all");
+      return CladTorch::Functor(fData);
+   });
+}
+
+void Mlp::CheckFunctor(std::size_t arguments) const
+{
+   Guard("CladTorch::Mlp::Functor", [&] {
+      if (arguments != Inputs())
+         throw std::runtime_error("a functor of " + std::to_string(arguments) +
+                                  " arguments was asked for, but the model has " + std::to_string(Inputs()) +
+                                  " inputs");
+   });
+}
+
+ROOT::RDF::RNode Mlp::Define(ROOT::RDF::RNode frame, const std::string &name) const
+{
+   return Guard("CladTorch::Mlp::Define", [&]() -> ROOT::RDF::RNode {
+      const auto columns = Core::model_columns(*fData->fCore).size();
+      auto linked = DefineLinks(frame, *fData, name);
+      const std::vector<std::string> last{HiddenName(name, columns)};
+      const auto inputs = Inputs();
+      const auto outputs = Outputs();
+      auto all = [model = std::shared_ptr<const ModelData>(fData), inputs, outputs](const RowLink &link) {
+         thread_local std::vector<float> row;
+         row.resize(inputs);
+         Assemble(link, row);
+         ROOT::RVecF scores(outputs);
+         Score(*model, row.data(), inputs, scores.data(), outputs);
+         return scores;
+      };
+      if (outputs == 1)
+         return linked.Define(name, [all](const RowLink &link) { return all(link)[0]; }, last);
+      return linked.Define(name, all, last);
+   });
+}
+
+} // namespace CladTorch

@@ -1,0 +1,15 @@
+#include "Guard.hxx"
+
+#include <TError.h>
+
+namespace CladTorch {
+namespace Internal {
+
+void Report(const char *where, const std::string &message)
+{
+   ::Error(where, "%s", message.c_str());
+   throw Error(message);
+}
+
+} // namespace Internal
+} // namespace CladTorch

@@ -1,0 +1,39 @@
+/// \file Guard.hxx
+/// \brief The one way from the inside to the user: every public function runs through Guard().
+
+#ifndef CLADTORCH_GUARD
+#define CLADTORCH_GUARD
+
+#include <CladTorch/Error.hxx>
+
+#include <exception>
+#include <string>
+#include <utility>
+
+namespace CladTorch {
+namespace Internal {
+
+/// Prints `message` through `::Error(where, ...)` and throws it as CladTorch::Error.
+[[noreturn]] void Report(const char *where, const std::string &message);
+
+/// Runs `f`; whatever it throws (an error of the Rust core, of ROOT or of the standard library) is printed once
+/// through ROOT's message service and arrives as CladTorch::Error.
+/// \param where Class and method as ROOT prints them, "CladTorch::Mlp::Fit".
+template <class F>
+auto Guard(const char *where, F &&f) -> decltype(f())
+{
+   try {
+      return std::forward<F>(f)();
+   } catch (const Error &) {
+      throw; // printed by the guard that made it
+   } catch (const std::exception &e) {
+      Report(where, e.what());
+   } catch (...) {
+      Report(where, "an exception of unknown type was thrown");
+   }
+}
+
+} // namespace Internal
+} // namespace CladTorch
+
+#endif

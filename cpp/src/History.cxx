@@ -1,0 +1,76 @@
+#include <CladTorch/History.hxx>
+
+#include "Canvas.hxx"
+#include "Guard.hxx"
+
+#include <TAxis.h>
+#include <TCanvas.h>
+#include <TGraph.h>
+#include <TLegend.h>
+#include <TMultiGraph.h>
+
+#include <cmath>
+#include <cstdio>
+#include <stdexcept>
+
+namespace CladTorch {
+
+using namespace Internal;
+
+namespace {
+
+/// One curve over the epochs 1 to `loss.size()`.
+TGraph *Curve(const std::vector<double> &loss, int colour, int style)
+{
+   auto *graph = new TGraph(static_cast<int>(loss.size()));
+   for (std::size_t i = 0; i < loss.size(); ++i)
+      graph->SetPoint(static_cast<int>(i), static_cast<double>(i + 1), loss[i]);
+   graph->SetLineColor(colour);
+   graph->SetMarkerColor(colour);
+   graph->SetLineStyle(style);
+   graph->SetLineWidth(3);
+   graph->SetMarkerStyle(20);
+   graph->SetMarkerSize(loss.size() > 40 ? 0.f : 0.8f);
+   return graph;
+}
+
+} // namespace
+
+TCanvas *History::Draw() const
+{
+   return Guard("CladTorch::History::Draw", [&] {
+      if (fTrainLoss.empty())
+         throw std::runtime_error("the history has no epochs to draw: take the one that Mlp::Fit returns");
+      auto *canvas = NewCanvas("cladtorch_history", "Loss curves");
+      auto *curves = new TMultiGraph();
+      curves->SetBit(kCanDelete);
+      curves->SetTitle(";Epoch;Weighted mean loss");
+      auto *legend = LegendAbove(2);
+      const auto add = [&](const std::vector<double> &loss, int colour, int style, const char *label) {
+         auto *curve = Curve(loss, colour, style);
+         curves->Add(curve, "LP");
+         legend->AddEntry(curve, label, "lp");
+      };
+      add(fTrainLoss, FirstColour(), 1, "Training");
+      if (!std::isnan(fValidationLoss.front()))
+         add(fValidationLoss, SecondColour(), 2, "Validation");
+      curves->Draw("A");
+      curves->GetXaxis()->SetTitleSize(0.045f);
+      curves->GetXaxis()->SetNdivisions(505); // no half epochs
+      curves->GetYaxis()->SetTitleSize(0.045f);
+      curves->GetYaxis()->SetTitleOffset(1.4f);
+      legend->Draw();
+      canvas->Update();
+      return canvas;
+   });
+}
+
+void History::Print() const
+{
+   std::printf("%5s  %12s  %12s  %9s\n", "epoch", "training", "validation", "seconds");
+   for (std::size_t i = 0; i < fTrainLoss.size(); ++i)
+      std::printf("%5zu  %12.6g  %12.6g  %9.3g\n", i + 1, fTrainLoss[i], fValidationLoss[i], fSeconds[i]);
+   std::fflush(stdout);
+}
+
+} // namespace CladTorch

@@ -1,0 +1,38 @@
+#include "Interrupt.hxx"
+
+#include <TROOT.h>
+
+namespace CladTorch {
+namespace Internal {
+
+namespace {
+volatile std::sig_atomic_t gPressed = 0;
+
+extern "C" void NotePressed(int)
+{
+   gPressed = 1;
+}
+} // namespace
+
+InterruptScope::InterruptScope()
+{
+   gPressed = 0;
+   struct sigaction mine = {};
+   mine.sa_handler = NotePressed;
+   sigemptyset(&mine.sa_mask);
+   mine.sa_flags = SA_RESTART;
+   sigaction(SIGINT, &mine, &fBefore);
+}
+
+InterruptScope::~InterruptScope()
+{
+   sigaction(SIGINT, &fBefore, nullptr);
+}
+
+bool InterruptScope::Requested() const
+{
+   return gPressed || gROOT->IsInterrupted();
+}
+
+} // namespace Internal
+} // namespace CladTorch

@@ -1,0 +1,30 @@
+/// \file Interrupt.hxx
+/// \brief Ctrl-C as a wish that a long loop can ask for.
+
+#ifndef CLADTORCH_INTERRUPT
+#define CLADTORCH_INTERRUPT
+
+#include <csignal>
+
+namespace CladTorch {
+namespace Internal {
+
+/// While it lives, Ctrl-C is noted and nothing else. ROOT's own handler would jump out of the running code, over the
+/// frames of the core and of its threads.
+class InterruptScope {
+public:
+   InterruptScope();
+   InterruptScope(const InterruptScope &) = delete;
+   ~InterruptScope();
+
+   /// Whether Ctrl-C was pressed, or ROOT asked to stop (`gROOT->SetInterrupt()`).
+   bool Requested() const;
+
+private:
+   struct sigaction fBefore;
+};
+
+} // namespace Internal
+} // namespace CladTorch
+
+#endif

@@ -1,0 +1,165 @@
+// How good a classifier is: ROC curve, area under it, and distributions of the score.
+
+#include <CladTorch/Mlp.hxx>
+
+#include "Canvas.hxx"
+#include "CoreBox.hxx"
+#include "Guard.hxx"
+
+#include <TAxis.h>
+#include <TCanvas.h>
+#include <TGraph.h>
+#include <TH1F.h>
+#include <THStack.h>
+#include <TLegend.h>
+
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+
+namespace CladTorch {
+
+using namespace Internal;
+
+namespace {
+
+constexpr float kSignalLabel = 0.5f; ///< labels above are signal
+
+void CheckOneOutput(const Mlp &model)
+{
+   if (model.Outputs() != 1)
+      throw std::runtime_error("signal and background need one output, but the model has " +
+                               std::to_string(model.Outputs()));
+}
+
+/// By logits: probabilities near 0 and 1 are no longer different as float32.
+Core::RocCurve Curve(const Mlp &model, const Dataset &data)
+{
+   CheckOneOutput(model);
+   const auto scores = model.Logits(data);
+   const auto labels = data.Labels();
+   const auto weights = data.Weights();
+   return Core::roc(Slice(scores), {labels.Data(), labels.Size()}, {weights.Data(), weights.Size()});
+}
+
+/// At most about `kPoints` of the points, the first and the last among them.
+TGraph *Thinned(const Core::RocCurve &curve)
+{
+   constexpr std::size_t kPoints = 2000;
+   const std::size_t n = curve.false_positive.size();
+   const std::size_t step = std::max<std::size_t>(1, n / kPoints);
+   auto *graph = new TGraph();
+   for (std::size_t i = 0; i < n; i += step)
+      graph->AddPoint(curve.false_positive[i], curve.true_positive[i]);
+   if (n && (n - 1) % step)
+      graph->AddPoint(curve.false_positive[n - 1], curve.true_positive[n - 1]);
+   return graph;
+}
+
+TH1F *Histogram(const char *name, const char *title, int bins, double low, double high)
+{
+   auto *histogram = new TH1F(name, title, bins, low, high);
+   histogram->SetDirectory(nullptr);
+   histogram->SetXTitle("Network output");
+   histogram->SetYTitle("Share of events per bin");
+   histogram->SetLineWidth(3);
+   histogram->SetStats(false);
+   histogram->Sumw2();
+   return histogram;
+}
+
+/// Probabilities fill [0, 1]; the range of other outputs is that of the numbers.
+std::pair<double, double> Range(const std::vector<float> &scores)
+{
+   const auto ends = std::minmax_element(scores.begin(), scores.end());
+   if (scores.empty() || (*ends.first >= 0 && *ends.second <= 1))
+      return {0, 1};
+   const double margin = 0.01 * (*ends.second - *ends.first) + 1e-6;
+   return {*ends.first - margin, *ends.second + margin};
+}
+
+void Normalise(TH1F &histogram)
+{
+   const double sum = histogram.GetSumOfWeights();
+   if (sum != 0)
+      histogram.Scale(1 / sum);
+}
+
+} // namespace
+
+double Mlp::Auc(const Dataset &data) const
+{
+   return Guard("CladTorch::Mlp::Auc", [&] { return Curve(*this, data).auc; });
+}
+
+double Mlp::AucError(const Dataset &data) const
+{
+   return Guard("CladTorch::Mlp::AucError", [&] { return Curve(*this, data).auc_error; });
+}
+
+TGraph *Mlp::Roc(const Dataset &data) const
+{
+   return Guard("CladTorch::Mlp::Roc", [&] {
+      const auto curve = Curve(*this, data);
+      auto *graph = Thinned(curve);
+      graph->SetName("roc");
+      graph->SetTitle(TString::Format("AUC = %.4f #pm %.4f;Background efficiency;Signal efficiency", curve.auc,
+                                      curve.auc_error));
+      graph->SetLineColor(FirstColour());
+      graph->SetLineWidth(3);
+      graph->GetXaxis()->SetLimits(0, 1);
+      graph->SetMinimum(0);
+      graph->SetMaximum(1.02);
+      return graph;
+   });
+}
+
+std::pair<TH1 *, TH1 *> Mlp::Scores(const Dataset &data, int bins) const
+{
+   return Guard("CladTorch::Mlp::Scores", [&] {
+      CheckOneOutput(*this);
+      if (bins < 1)
+         throw std::runtime_error("the number of bins is " + std::to_string(bins) + ": at least 1 is needed");
+      const auto scores = Predict(data);
+      const auto range = Range(scores);
+      auto *signal = Histogram("score_signal", "Signal", bins, range.first, range.second);
+      auto *background = Histogram("score_background", "Background", bins, range.first, range.second);
+      // 1 itself belongs to the last bin, not to the overflow.
+      const double highest = std::nextafter(range.second, range.first);
+      const auto labels = data.Labels();
+      const auto weights = data.Weights();
+      for (std::size_t i = 0; i < scores.size(); ++i)
+         (labels(i) > kSignalLabel ? signal : background)->Fill(std::min<double>(scores[i], highest), weights(i));
+      signal->SetLineColor(FirstColour());
+      background->SetLineColor(SecondColour());
+      background->SetLineStyle(2);
+      Normalise(*signal);
+      Normalise(*background);
+      return std::pair<TH1 *, TH1 *>(signal, background);
+   });
+}
+
+TCanvas *Mlp::DrawScores(const Dataset &data, int bins) const
+{
+   return Guard("CladTorch::Mlp::DrawScores", [&] {
+      const auto histograms = Scores(data, bins);
+      auto *canvas = NewCanvas("cladtorch_scores", "Network output");
+      auto *stack = new THStack("scores", ";Network output;Share of events per bin");
+      auto *legend = LegendAbove(2);
+      for (TH1 *histogram : {histograms.first, histograms.second}) {
+         histogram->SetBit(kCanDelete);
+         stack->Add(histogram, "hist");
+         legend->AddEntry(histogram, histogram->GetTitle(), "l");
+      }
+      stack->SetBit(kCanDelete);
+      stack->Draw("nostack");
+      stack->GetXaxis()->SetTitleSize(0.045f);
+      stack->GetYaxis()->SetTitleSize(0.045f);
+      stack->GetYaxis()->SetTitleOffset(1.4f);
+      legend->Draw();
+      canvas->Update();
+      return canvas;
+   });
+}
+
+} // namespace CladTorch

@@ -1,0 +1,114 @@
+#include <CladTorch/Signal.hxx>
+
+#include "Guard.hxx"
+
+#include "cladtorch/src/bridge.rs.h"
+
+#include <stdexcept>
+#include <string>
+
+namespace CladTorch {
+namespace Signal {
+
+using Internal::Guard;
+
+namespace {
+
+rust::Slice<const double> View(const std::vector<double> &values)
+{
+   return {values.data(), values.size()};
+}
+
+std::vector<double> Copy(const rust::Vec<double> &values)
+{
+   return {values.begin(), values.end()};
+}
+
+} // namespace
+
+std::vector<double> DetectorPsd(std::size_t samples, double rate)
+{
+   return Guard("CladTorch::Signal::DetectorPsd", [&] { return Copy(Core::signal_detector_psd(samples, rate)); });
+}
+
+std::vector<double> Welch(const std::vector<double> &strain, std::size_t segment, double rate)
+{
+   return Guard("CladTorch::Signal::Welch", [&] { return Copy(Core::signal_welch(View(strain), segment, rate)); });
+}
+
+std::vector<double> Noise(const std::vector<double> &psd, double rate, std::uint64_t seed)
+{
+   return Guard("CladTorch::Signal::Noise", [&] { return Copy(Core::signal_noise(View(psd), rate, seed)); });
+}
+
+std::vector<double> Whiten(const std::vector<double> &strain, const std::vector<double> &psd, double rate)
+{
+   return Guard("CladTorch::Signal::Whiten",
+                [&] { return Copy(Core::signal_whiten(View(strain), View(psd), rate)); });
+}
+
+std::vector<double> Chirp(std::size_t samples, double rate, double chirpMass, double start, double coalescence)
+{
+   return Guard("CladTorch::Signal::Chirp",
+                [&] { return Copy(Core::signal_chirp(samples, rate, chirpMass, start, coalescence)); });
+}
+
+std::vector<double> SineGaussian(std::size_t samples, double rate, double frequency, double quality, double arrival)
+{
+   return Guard("CladTorch::Signal::SineGaussian",
+                [&] { return Copy(Core::signal_sine_gaussian(samples, rate, frequency, quality, arrival)); });
+}
+
+std::vector<double> PhaseShift(const std::vector<double> &strain, double phase)
+{
+   return Guard("CladTorch::Signal::PhaseShift", [&] { return Copy(Core::signal_phase_shift(View(strain), phase)); });
+}
+
+double Snr(const std::vector<double> &strain, const std::vector<double> &psd, double rate)
+{
+   return Guard("CladTorch::Signal::Snr", [&] { return Core::signal_snr(View(strain), View(psd), rate); });
+}
+
+std::vector<double>
+ScaleToSnr(const std::vector<double> &strain, const std::vector<double> &psd, double rate, double snr)
+{
+   return Guard("CladTorch::Signal::ScaleToSnr",
+                [&] { return Copy(Core::signal_scale_to_snr(View(strain), View(psd), rate, snr)); });
+}
+
+double AucBound(double snr, EPhase phase)
+{
+   return Guard("CladTorch::Signal::AucBound", [&] { return Core::signal_auc_bound(snr, phase == kKnownPhase); });
+}
+
+double EfficiencyBound(double snr, double falseAlarm, EPhase phase)
+{
+   return Guard("CladTorch::Signal::EfficiencyBound",
+                [&] { return Core::signal_efficiency_bound(snr, falseAlarm, phase == kKnownPhase); });
+}
+
+Whitener::Whitener(const std::vector<double> &psd, double rate, std::size_t first, std::size_t length)
+   : fPsd(psd), fRate(rate), fFirst(first), fLength(length)
+{
+   Guard("CladTorch::Signal::Whitener", [&] {
+      const std::size_t samples = psd.empty() ? 0 : 2 * (psd.size() - 1);
+      if (length == 0 || first > samples || length > samples - first)
+         throw std::invalid_argument("a cut of " + std::to_string(length) + " samples from sample " +
+                                     std::to_string(first) + " on does not fit into a window of " +
+                                     std::to_string(samples) + ", the density's; move or shorten the cut");
+      // Whitening silence shows what is wrong with the density or the rate before an event loop does.
+      Core::signal_whiten(View(std::vector<double>(samples)), View(psd), rate);
+   });
+}
+
+ROOT::RVecF Whitener::operator()(const ROOT::RVecF &strain) const
+{
+   return Guard("CladTorch::Signal::Whitener", [&] {
+      const auto white = Core::signal_whiten(View({strain.begin(), strain.end()}), View(fPsd), fRate);
+      const auto first = white.begin() + fFirst;
+      return ROOT::RVecF(first, first + fLength);
+   });
+}
+
+} // namespace Signal
+} // namespace CladTorch

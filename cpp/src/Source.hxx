@@ -1,0 +1,33 @@
+/// \file Source.hxx
+/// \brief One source of a dataset, read in one event loop.
+
+#ifndef CLADTORCH_SOURCE
+#define CLADTORCH_SOURCE
+
+#include "CoreBox.hxx"
+
+#include <ROOT/RDataFrame.hxx>
+
+#include <set>
+#include <string>
+
+namespace CladTorch {
+namespace Internal {
+
+/// Which events of a source are taken, and what they are called.
+struct Selection {
+   std::string fLabelColumn; ///< "": fLabel for every event
+   double fLabel = 0;
+   std::string fCut;    ///< "": every event
+   std::string fWeight; ///< "": weight 1
+   std::set<std::string> fScalars; ///< columns that must not hold several numbers an event
+};
+
+/// Appends the selected events of `frame` to `data`, in the order of the entries. On an error, which is thrown, `data`
+/// stays as it was.
+void ReadSource(Core::Dataset &data, ROOT::RDF::RNode frame, const Selection &selection);
+
+} // namespace Internal
+} // namespace CladTorch
+
+#endif

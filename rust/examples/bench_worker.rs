@@ -1,0 +1,175 @@
+//! CladTorch's side of `cargo xtask bench step`: trains on request and says how long a step takes.
+//!
+//!     bench_worker aot|aot-double|autograd THREADS
+//!
+//! Requests come a line each on the standard input, answers go to the standard output after the word `bench`:
+//!
+//! | request | answer |
+//! |---|---|
+//! | `case sizes=28,64,64,1 batch=32 rows=8192 data=FOLDER` | `ready` |
+//! | `round steps=200` | `time SECONDS_A_STEP` |
+//! | `check` | `check MEAN_LOSS` over all rows, with the present parameters |
+//! | `sgemm size=512` | `rate FLOP_A_SECOND` of LibTorch's matrix product |
+//!
+//! FOLDER holds `features` [rows, sizes[0]], `labels` [rows] and `parameters` in the order of `Graph::mlp`, raw float32.
+
+use std::collections::HashMap;
+use std::error::Error;
+use std::io::{BufRead, stdin};
+use std::path::Path;
+use std::time::Instant;
+
+use cladtorch::dataset::Scaler;
+use cladtorch::gradient::aot::AotEngine;
+use cladtorch::gradient::autograd::AutogradEngine;
+use cladtorch::gradient::{Engine, Rows, Settings};
+use cladtorch::graph::{Activation, Graph, Loss, Optimiser};
+use tch::{Device, Kind, Tensor};
+
+type Answer<T> = Result<T, Box<dyn Error>>;
+
+/// A network in training and the rows it walks over, again and again.
+struct Training {
+    engine: Box<dyn Engine>,
+    features: Vec<f32>,
+    labels: Vec<f32>,
+    weights: Vec<f32>,
+    scaler: Scaler,
+    batch: usize,
+    /// Batches taken so far.
+    taken: usize,
+}
+
+impl Training {
+    fn new(engine: &str, threads: usize, case: &Request) -> Answer<Self> {
+        let sizes: Vec<usize> = case.text("sizes")?.split(',').map(str::parse).collect::<Result<_, _>>()?;
+        let (batch, folder) = (case.number("batch")?, Path::new(case.text("data")?));
+        let graph = Graph::mlp(&sizes, Activation::ReLU)?;
+        let parameters = floats(&folder.join("parameters"))?;
+        let settings = Settings {
+            loss: if graph.outputs() == 1 { Loss::BinaryCrossEntropy } else { Loss::SoftmaxCrossEntropy },
+            optimiser: Optimiser::Adam,
+            learning_rate: 1e-3,
+            weight_decay: 0.0,
+            momentum: 0.0,
+            batch_size: batch,
+        };
+        let engine: Box<dyn Engine> = match engine {
+            "aot" => Box::new(AotEngine::new(graph, &parameters, settings, threads)?),
+            "aot-double" => {
+                let parameters: Vec<f64> = parameters.iter().copied().map(f64::from).collect();
+                Box::new(AotEngine::new(graph, &parameters, settings, threads)?)
+            }
+            "autograd" => Box::new(AutogradEngine::new(graph, &parameters, settings, Device::Cpu)?),
+            other => return Err(format!("no engine '{other}'").into()),
+        };
+        let labels = floats(&folder.join("labels"))?;
+        Ok(Training {
+            engine,
+            features: floats(&folder.join("features"))?,
+            weights: vec![1.0; labels.len()],
+            scaler: Scaler::identity(sizes[0]),
+            labels,
+            batch,
+            taken: 0,
+        })
+    }
+
+    /// Seconds a step.
+    fn round(&mut self, steps: usize) -> Answer<f64> {
+        let batches = self.labels.len() / self.batch;
+        let rows_of = |step: usize| (step % batches * self.batch..).take(self.batch);
+        let order: Vec<u32> = (self.taken..self.taken + steps).flat_map(rows_of).map(|row| row as u32).collect();
+        self.taken += steps;
+        let start = Instant::now();
+        self.with_rows(|engine, rows| engine.train(rows, &order))?;
+        Ok(start.elapsed().as_secs_f64() / steps as f64)
+    }
+
+    /// Mean loss over all rows.
+    fn check(&mut self) -> Answer<f64> {
+        let all: Vec<u32> = (0..self.labels.len() as u32).collect();
+        Ok(self.with_rows(|engine, rows| engine.evaluate(rows, &all))? / all.len() as f64)
+    }
+
+    fn with_rows(&mut self, work: impl FnOnce(&mut dyn Engine, Rows) -> cladtorch::Result<f64>) -> Answer<f64> {
+        let Training { engine, features, labels, weights, scaler, .. } = self;
+        Ok(work(engine.as_mut(), Rows { features, labels, weights, scaler, weight_scale: 1.0 })?)
+    }
+}
+
+/// Floating-point operations a second of a product of square matrices, best of a few.
+fn sgemm_rate(size: usize) -> Answer<f64> {
+    let side = size as i64;
+    let matrix = || Tensor::f_rand([side, side], (Kind::Float, Device::Cpu));
+    let (a, b, mut c) = (matrix()?, matrix()?, matrix()?);
+    let mut best = f64::INFINITY;
+    for _ in 0..5 {
+        let start = Instant::now();
+        let _ = a.f_mm_out(&mut c, &b)?;
+        best = best.min(start.elapsed().as_secs_f64());
+    }
+    Ok(2.0 * (size as f64).powi(3) / best)
+}
+
+/// A line of the form `verb key=value key=value`.
+struct Request<'a> {
+    verb: &'a str,
+    values: HashMap<&'a str, &'a str>,
+}
+
+impl<'a> Request<'a> {
+    fn parse(line: &'a str) -> Self {
+        let mut words = line.split_whitespace();
+        Request { verb: words.next().unwrap_or_default(), values: words.filter_map(|w| w.split_once('=')).collect() }
+    }
+
+    fn text(&self, key: &str) -> Answer<&'a str> {
+        Ok(self.values.get(key).ok_or_else(|| format!("'{}' needs {key}=", self.verb))?)
+    }
+
+    fn number(&self, key: &str) -> Answer<usize> {
+        Ok(self.text(key)?.parse()?)
+    }
+}
+
+fn floats(path: &Path) -> Answer<Vec<f32>> {
+    let bytes = std::fs::read(path).map_err(|error| format!("{}: {error}", path.display()))?;
+    Ok(bytes.chunks_exact(4).map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect())
+}
+
+fn answer(line: &str, training: &mut Option<Training>, engine: &str, threads: usize) -> Answer<String> {
+    let request = Request::parse(line);
+    let running = || "no case was given yet";
+    match request.verb {
+        "case" => {
+            *training = None;
+            *training = Some(Training::new(engine, threads, &request)?);
+            Ok("ready".to_owned())
+        }
+        "round" => {
+            let steps = request.number("steps")?;
+            Ok(format!("time {:e}", training.as_mut().ok_or_else(running)?.round(steps)?))
+        }
+        "check" => Ok(format!("check {:e}", training.as_mut().ok_or_else(running)?.check()?)),
+        "sgemm" => Ok(format!("rate {:e}", sgemm_rate(request.number("size")?)?)),
+        other => Err(format!("no request '{other}'").into()),
+    }
+}
+
+fn main() -> Answer<()> {
+    let arguments: Vec<String> = std::env::args().collect();
+    let [_, engine, threads] = &arguments[..] else {
+        return Err("usage: bench_worker aot|aot-double|autograd THREADS".into());
+    };
+    let threads: usize = threads.parse()?;
+    tch::set_num_threads(i32::try_from(threads)?);
+    let mut training = None;
+    for line in stdin().lock().lines() {
+        match answer(&line?, &mut training, engine, threads) {
+            Ok(text) => println!("bench {text}"),
+            Err(error) => println!("bench error {error}"),
+        }
+    }
+    Ok(())
+}

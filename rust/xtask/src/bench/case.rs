@@ -1,0 +1,63 @@
+//! What a group of measurements is made of.
+
+use std::path::Path;
+
+use anyhow::Result;
+
+use super::Context;
+use super::party::Party;
+
+/// Measurements that belong in one table.
+pub struct Group {
+    pub name: &'static str,
+    /// What is measured, for the report.
+    pub title: &'static str,
+    /// What one `round` does, how often, and what is the same for everybody; for the report.
+    pub notes: &'static str,
+    /// What the check column shows.
+    pub check: &'static str,
+    pub agreement: Agreement,
+    pub cases: fn(&Context) -> Result<Vec<Case>>,
+    /// The parties on so many threads each, CladTorch first.
+    pub parties: fn(&Context, usize) -> Vec<Party>,
+}
+
+/// One row of the table.
+pub struct Case {
+    pub name: String,
+    /// Writes what the case needs into an empty folder and says what follows the word `case`.
+    pub prepare: Box<dyn Fn(&Path) -> Result<String>>,
+    /// Repetitions of the work in one round.
+    pub steps: u64,
+    /// Rounds before those that count.
+    pub warm_up: u32,
+    /// Floating-point operations of one repetition, where they are known.
+    pub flops: Option<f64>,
+}
+
+/// When the checks of all parties show equal work.
+#[derive(Clone, Copy, Debug)]
+pub enum Agreement {
+    /// One check after all rounds; it differs from the parties' median by at most this, and it fell since the start.
+    Loss { relative: f64, absolute: f64 },
+    /// A score a round, each from another seed; the means differ from the parties' median by at most three standard
+    /// errors, or by this.
+    Score { absolute: f64 },
+    /// Nothing to compare.
+    None,
+}
+
+impl Agreement {
+    pub fn describe(self) -> String {
+        match self {
+            Self::Loss { relative, absolute } => format!(
+                "within {} % (or {absolute}) of the parties' median after equal steps, and lower than before the first",
+                relative * 100.0
+            ),
+            Self::Score { absolute } => {
+                format!("means within three standard errors (at least {absolute}) of the parties' median")
+            }
+            Self::None => "not compared".to_owned(),
+        }
+    }
+}

@@ -1,0 +1,212 @@
+//! Rounds: every party in its turn, on every case.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+
+use super::case::{Agreement, Case, Group};
+use super::party::Party;
+use super::record::{Outcome, Record, Skipped, mean_and_variance, median};
+use super::worker::Worker;
+
+/// Sides of the square matrices whose product shows what the machine can do.
+const GAUGE_SIZES: [u32; 4] = [256, 512, 1024, 1536];
+
+/// A party with its process, and what it took in the present case.
+struct Member {
+    who: &'static str,
+    worker: Worker,
+    first: f64,
+    times: Vec<f64>,
+    checks: Vec<f64>,
+    before: Option<f64>,
+    /// Why it is out of the present case.
+    out: Option<String>,
+}
+
+impl Member {
+    /// Runs `work`, unless the party is out already; an error takes it out.
+    fn attempt(&mut self, work: impl FnOnce(&mut Self) -> Result<()>) {
+        if self.out.is_none()
+            && let Err(error) = work(self)
+        {
+            self.out = Some(format!("{error:#}"));
+        }
+    }
+
+    fn round(&mut self, steps: u64, seed: u32) -> Result<f64> {
+        self.worker.ask_number(&format!("round steps={steps} seed={seed}"), "time")
+    }
+}
+
+/// Runs `cases` with `parties`, which have `threads` threads each. A party that fails is skipped, by name.
+pub fn run(
+    group: &Group,
+    cases: &[Case],
+    parties: Vec<Party>,
+    threads: usize,
+    rounds: u32,
+    out: &Path,
+) -> Result<Outcome> {
+    let mut outcome = Outcome::default();
+    let logs = out.join("logs");
+    fs::create_dir_all(&logs).with_context(|| format!("cannot make {}", logs.display()))?;
+    let mut members = Vec::new();
+    for Party { who, command } in parties {
+        let log = logs.join(format!("{}-{who}-{threads}.txt", group.name));
+        let started = command.and_then(|command| Worker::start(command, &log).map_err(|error| format!("{error:#}")));
+        match started {
+            Ok(worker) => members.push(member(who, worker)),
+            Err(reason) => skip(&mut outcome, who, threads, None, reason),
+        }
+    }
+    let mut rate: f64 = 0.0;
+    for case in cases {
+        println!("==> {} {}, {threads} thread(s)", group.name, case.name);
+        let scratch = Scratch::new(out)?;
+        let request = (case.prepare)(&scratch.0)?;
+        rate = rate.max(gauge(case, &mut members));
+        take_turns(group, case, &request, rounds, &mut members);
+        rate = rate.max(gauge(case, &mut members));
+        outcome.records.extend(conclude(group, case, threads, &members));
+        for member in &members {
+            if let Some(reason) = &member.out {
+                skip(&mut outcome, member.who, threads, Some(case.name.clone()), reason.clone());
+            }
+        }
+        members.retain(|member| !member.worker.lost);
+    }
+    if rate > 0.0 {
+        outcome.rates.push((threads, rate));
+        for record in &mut outcome.records {
+            let case = cases.iter().find(|case| case.name == record.case);
+            record.floor_s = case.and_then(|case| case.flops).map(|flops| flops / rate);
+        }
+    }
+    Ok(outcome)
+}
+
+fn member(who: &'static str, worker: Worker) -> Member {
+    Member { who, worker, first: 0.0, times: Vec::new(), checks: Vec::new(), before: None, out: None }
+}
+
+fn skip(outcome: &mut Outcome, who: &str, threads: usize, case: Option<String>, reason: String) {
+    println!("skipped: {who}{}: {reason}", case.as_ref().map(|case| format!(" in {case}")).unwrap_or_default());
+    outcome.skipped.push(Skipped { who: who.to_owned(), threads, case, reason });
+}
+
+/// The best matrix-product rate that CladTorch's worker reaches now; 0 where nobody asks for a floor.
+fn gauge(case: &Case, members: &mut [Member]) -> f64 {
+    let Some(member) = members.first_mut().filter(|_| case.flops.is_some()) else { return 0.0 };
+    let rates =
+        GAUGE_SIZES.iter().filter_map(|size| member.worker.ask_number(&format!("sgemm size={size}"), "rate").ok());
+    rates.fold(0.0, f64::max)
+}
+
+/// Warm-up and rounds. Who begins changes from round to round.
+fn take_turns(group: &Group, case: &Case, request: &str, rounds: u32, members: &mut [Member]) {
+    let scored = matches!(group.agreement, Agreement::Score { .. });
+    for member in members.iter_mut() {
+        (member.out, member.before) = (None, None);
+        member.times.clear();
+        member.checks.clear();
+        member.attempt(|member| {
+            member.worker.ask(&format!("case {request}"), "ready")?;
+            if matches!(group.agreement, Agreement::Loss { .. }) {
+                member.before = Some(member.worker.ask_number("check", "check")?);
+            }
+            member.first = member.round(1, 0)?;
+            for _ in 0..case.warm_up {
+                member.round(case.steps, 0)?;
+            }
+            Ok(())
+        });
+    }
+    let parties = members.len();
+    for round in 0..rounds {
+        for turn in 0..parties {
+            members[(turn + round as usize) % parties].attempt(|member| {
+                let time = member.round(case.steps, round + 1)?;
+                member.times.push(time);
+                if scored || round + 1 == rounds {
+                    let check = member.worker.ask_number("check", "check")?;
+                    member.checks.push(check);
+                }
+                Ok(())
+            });
+        }
+    }
+}
+
+/// Records of those who came through, flagged where the work was not equal.
+fn conclude(group: &Group, case: &Case, threads: usize, members: &[Member]) -> Vec<Record> {
+    let present: Vec<_> = members.iter().filter(|member| member.out.is_none()).collect();
+    let scored = matches!(group.agreement, Agreement::Score { .. });
+    let mut records: Vec<_> = present
+        .iter()
+        .map(|member| {
+            let (check, variance) = mean_and_variance(&member.checks);
+            Record {
+                case: case.name.clone(),
+                who: member.who.to_owned(),
+                threads,
+                median_s: median(&member.times),
+                low_s: member.times.iter().copied().fold(f64::INFINITY, f64::min),
+                high_s: member.times.iter().copied().fold(0.0, f64::max),
+                floor_s: None,
+                rounds: member.times.len() as u32,
+                first_s: member.first,
+                check,
+                check_before: member.before,
+                check_error: scored.then(|| (variance / member.checks.len() as f64).sqrt()),
+                flag: None,
+            }
+        })
+        .collect();
+    flag(group.agreement, &mut records);
+    records
+}
+
+/// Marks every record of one case whose check is far from the others'.
+fn flag(agreement: Agreement, records: &mut [Record]) {
+    let middle = median(&records.iter().map(|record| record.check).collect::<Vec<_>>());
+    for record in records {
+        record.flag = match agreement {
+            Agreement::None => None,
+            Agreement::Loss { relative, absolute } => {
+                let tolerance = (relative * middle.abs()).max(absolute);
+                let learnt = record.check_before.is_none_or(|before| record.check < before);
+                disagreement(record.check, middle, tolerance)
+                    .or_else(|| (!learnt).then(|| "the loss did not fall".to_owned()))
+            }
+            Agreement::Score { absolute } => {
+                // The median's error is about that of one party.
+                let error = 2f64.sqrt() * record.check_error.unwrap_or(0.0);
+                disagreement(record.check, middle, (3.0 * error).max(absolute))
+            }
+        };
+    }
+}
+
+fn disagreement(check: f64, middle: f64, tolerance: f64) -> Option<String> {
+    let within = (check - middle).abs() <= tolerance;
+    (!within).then(|| format!("{check:.5} differs from the parties' median {middle:.5} by more than {tolerance:.5}"))
+}
+
+/// A folder for the files of one case, removed afterwards.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new(out: &Path) -> Result<Self> {
+        let folder = out.join(format!("scratch-{}", std::process::id()));
+        fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
+        Ok(Self(folder))
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}

@@ -1,0 +1,107 @@
+//! `bench`: CladTorch and its peers do the same work in turns; what each took becomes records, a table and a report.
+//!
+//! A group is one file: it names its cases and the parties that work on them. A party is a process of its own that
+//! answers on lines (see [`worker`]); in every round each party has its turn, so that whatever else the machine does
+//! meets all of them.
+
+mod case;
+mod coordinator;
+mod machine;
+mod party;
+mod peers;
+mod plot;
+mod record;
+mod report;
+mod step;
+mod table;
+mod worker;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result, bail};
+use clap::Args;
+
+use crate::Given;
+use crate::environment::Environment;
+use crate::setup;
+use case::Group;
+use machine::Meta;
+use peers::Peers;
+use record::Outcome;
+
+const GROUPS: [Group; 1] = [step::GROUP];
+
+/// What `cargo xtask bench` takes.
+#[derive(Args, Clone, Debug)]
+pub struct Options {
+    /// step (one training step), end-to-end (file to trained model) or start (loading to first step)
+    #[arg(value_name = "GROUP")]
+    group: String,
+    /// Folder that gets GROUP.json, meta.json, report.md and the plots
+    #[arg(long, value_name = "DIR")]
+    out: PathBuf,
+    /// Turns of each party in a case
+    #[arg(long, default_value_t = 9, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    rounds: u32,
+    /// Threads that every party gets, one run of the group for each number
+    #[arg(long, value_delimiter = ',', default_value = "1,2", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    threads: Vec<u32>,
+    /// Only cases whose name contains this
+    #[arg(long, value_name = "SUBSTRING", default_value = "")]
+    case: String,
+    /// With step: also step time against batch, width and depth
+    #[arg(long)]
+    scaling: bool,
+}
+
+/// What groups need to know to start their parties.
+struct Context {
+    environment: Environment,
+    /// Or why they are missing.
+    peers: Result<Peers, String>,
+    scaling: bool,
+}
+
+/// Runs one group and writes its records, its report and its plots.
+pub fn run(given: &Given, options: &Options) -> Result<()> {
+    let Some(group) = GROUPS.into_iter().find(|group| group.name == options.group) else {
+        bail!("no group '{}'; there are {}", options.group, GROUPS.map(|group| group.name).join(", "));
+    };
+    let out = std::path::absolute(&options.out)?;
+    fs::create_dir_all(&out).with_context(|| format!("cannot make {}", out.display()))?;
+    let environment = setup::run(given)?;
+    let peers = Peers::ensure().map_err(|error| format!("{error:#}"));
+    let context = Context { environment, peers, scaling: options.scaling };
+
+    let mut meta = Meta::before(&context, options);
+    let outcome = measure(&group, &context, options, &out)?;
+    meta.after(&outcome);
+    let document = report::Document { group: &group, meta: &meta, outcome: &outcome };
+    print!("{}", document.screen());
+    write_json(&out.join(format!("{}.json", group.name)), &outcome.records)?;
+    write_json(&out.join("meta.json"), &meta)?;
+    let plots = plot::draw(&context.environment, &group, &outcome.records, &out)?;
+    fs::write(out.join("report.md"), document.markdown(&plots)).context("cannot write report.md")?;
+    println!("records, report and plots are in {}", out.display());
+    Ok(())
+}
+
+fn measure(group: &Group, context: &Context, options: &Options, out: &Path) -> Result<Outcome> {
+    let cases: Vec<_> = (group.cases)(context)?.into_iter().filter(|case| case.name.contains(&options.case)).collect();
+    if cases.is_empty() {
+        bail!("no case of {} has '{}' in its name", group.name, options.case);
+    }
+    let mut outcome = Outcome::default();
+    for &threads in &options.threads {
+        let threads = threads as usize;
+        let parties = (group.parties)(context, threads);
+        outcome.append(coordinator::run(group, &cases, parties, threads, options.rounds, out)?);
+    }
+    Ok(outcome)
+}
+
+fn write_json(path: &Path, value: &impl serde::Serialize) -> Result<()> {
+    let text = serde_json::to_string_pretty(value)?;
+    fs::write(path, text + "\n").with_context(|| format!("cannot write {}", path.display()))
+}

@@ -1,0 +1,125 @@
+//! The peers: pinned Python packages in a folder of their own, and programs compiled on first use.
+
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context as _, Result, bail};
+use sha2::{Digest, Sha256};
+
+use super::Context;
+use crate::process::{output, step};
+use crate::{project, python};
+
+const REQUIREMENTS: &str = include_str!("peers/requirements.txt");
+const OLDEST_PYTHON: u32 = 11;
+
+/// Python with PyTorch, uproot and scikit-learn.
+pub struct Peers {
+    python: PathBuf,
+    pub site_packages: PathBuf,
+}
+
+impl Peers {
+    /// Installs the packages unless an earlier run did.
+    pub fn ensure() -> Result<Self> {
+        let python = python::find()?;
+        if python.minor < OLDEST_PYTHON {
+            bail!("the peers need CPython 3.{OLDEST_PYTHON} or newer, {} is 3.{}", python.path.display(), python.minor);
+        }
+        let peers = Self { site_packages: folder().join("site-packages"), python: python.path };
+        let stamp = format!("3.{} {}\n", python.minor, hash(REQUIREMENTS.as_bytes()));
+        if fs::read_to_string(folder().join("stamp")).is_ok_and(|found| found == stamp) {
+            return Ok(peers);
+        }
+        peers.install()?;
+        fs::write(folder().join("stamp"), stamp).context("cannot write the peers' stamp")?;
+        Ok(peers)
+    }
+
+    fn install(&self) -> Result<()> {
+        let folder = folder();
+        let list = folder.join("requirements.txt");
+        fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
+        fs::write(&list, REQUIREMENTS).with_context(|| format!("cannot write {}", list.display()))?;
+        if self.site_packages.exists() {
+            fs::remove_dir_all(&self.site_packages).context("cannot remove the earlier peers")?;
+        }
+        println!(
+            "the peers (PyTorch, uproot, scikit-learn) need 2.2 GB from the network and 4 GB in {}",
+            folder.display()
+        );
+        let mut pip = Command::new(&self.python);
+        pip.args(["-m", "pip", "--disable-pip-version-check", "install", "--no-deps", "--no-compile"]);
+        pip.args(["--only-binary=:all:", "--target"]).arg(&self.site_packages).arg("-r").arg(&list);
+        pip.env("PIP_USER", "0").env("PIP_REQUIRE_VIRTUALENV", "0").env("TMPDIR", &folder);
+        step("installing the peers", &mut pip)
+    }
+
+    /// Python on one of the scripts beside this file.
+    pub fn script(&self, name: &str) -> Command {
+        let mut command = Command::new(&self.python);
+        command.env("PYTHONPATH", &self.site_packages).arg(source(name));
+        // Compiled graphs stay with the peers.
+        command.env("TORCHINDUCTOR_CACHE_DIR", folder().join("inductor"));
+        command
+    }
+
+    /// Versions of the packages that are measured.
+    pub fn versions(&self) -> Result<String> {
+        let names = "('torch', 'numpy', 'uproot', 'scikit-learn')";
+        let code =
+            format!("from importlib.metadata import version as v; print(', '.join(n + ' ' + v(n) for n in {names}))");
+        output(Command::new(&self.python).env("PYTHONPATH", &self.site_packages).args(["-c", &code]))
+    }
+}
+
+/// The program of the C++ file `name`, compiled as LibTorch's users would: -O3 for this machine.
+///
+/// `with_root` links it to ROOT too.
+pub fn program(context: &Context, name: &str, with_root: bool) -> Result<Command> {
+    let text = fs::read(source(name)).with_context(|| format!("cannot read {}", source(name).display()))?;
+    let mut compiler = Command::new(env::var_os("CXX").unwrap_or_else(|| "c++".into()));
+    let (torch, root) = (&context.environment.libtorch, &context.environment.root);
+    compiler.args(["-O3", "-march=native", "-std=c++17"]);
+    compiler.arg("-isystem").arg(torch.join("include"));
+    compiler.arg("-isystem").arg(torch.join("include/torch/csrc/api/include")).arg(source(name));
+    compiler.args(["-ltorch_cpu", "-lc10"]).args(libraries(&torch.join("lib")));
+    if with_root {
+        compiler.arg("-isystem").arg(root.dir.join("include")).args(libraries(&root.libraries));
+        compiler.args(["-lCore", "-lRIO", "-lTree", "-lROOTDataFrame", "-lROOTVecOps"]);
+    }
+    let key = format!("{}{compiler:?}", hash(&text));
+    let program = folder().join(format!("{name}-{}", &hash(key.as_bytes())[..16]));
+    if !program.exists() {
+        fs::create_dir_all(folder()).with_context(|| format!("cannot make {}", folder().display()))?;
+        let partial = program.with_extension("partial");
+        step(&format!("compiling {name}"), compiler.arg("-o").arg(&partial))?;
+        fs::rename(&partial, &program).context("cannot put the compiled peer into place")?;
+    }
+    let mut command = Command::new(program);
+    if with_root {
+        command.env("ROOTSYS", &root.dir);
+    }
+    Ok(command)
+}
+
+/// Links with the libraries of `folder`, now and at run time.
+fn libraries(folder: &Path) -> [String; 2] {
+    [format!("-L{}", folder.display()), format!("-Wl,-rpath,{}", folder.display())]
+}
+
+/// A file beside this one.
+pub fn source(name: &str) -> PathBuf {
+    project::root().join("rust/xtask/src/bench/peers").join(name)
+}
+
+/// The git-ignored folder of everything that only the peers need.
+pub fn folder() -> PathBuf {
+    project::deps().join("peers")
+}
+
+fn hash(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+}

@@ -1,0 +1,80 @@
+"""PyTorch's side of `cargo xtask bench step`: `step.py eager|fused|compile THREADS`.
+
+eager: torch.optim.Adam as it comes. fused: Adam(fused=True). compile: torch.compile of the loss, with the fused Adam.
+The lines it reads and writes are those of rust/examples/bench_worker.rs. A batch is a view of contiguous rows.
+"""
+
+import os
+import sys
+import time
+
+import numpy as np
+import torch
+from torch import nn
+
+
+def floats(folder, name):
+    return torch.from_numpy(np.fromfile(os.path.join(folder, name), dtype=np.float32))
+
+
+def perceptron(sizes, parameters):
+    """Linear layers with ReLU between them; parameters: for each layer weights [outputs, inputs], then biases."""
+    layers = []
+    for inputs, outputs in zip(sizes, sizes[1:]):
+        layers += [nn.Linear(inputs, outputs), nn.ReLU()]
+    model = nn.Sequential(*layers[:-1])
+    nn.utils.vector_to_parameters(parameters, model.parameters())
+    return model
+
+
+class Training:
+    def __init__(self, variant, sizes, batch, data):
+        sizes = [int(size) for size in sizes.split(",")]
+        self.batch = int(batch)
+        self.x = floats(data, "features").reshape(-1, sizes[0])
+        labels = floats(data, "labels")
+        self.y = labels.reshape(-1, 1) if sizes[-1] == 1 else labels.long()
+        self.model = perceptron(sizes, floats(data, "parameters"))
+        criterion = nn.BCEWithLogitsLoss() if sizes[-1] == 1 else nn.CrossEntropyLoss()
+        self.plain_loss = lambda x, y: criterion(self.model(x), y)
+        self.loss = torch.compile(self.plain_loss) if variant == "compile" else self.plain_loss
+        fused = None if variant == "eager" else True
+        self.optimiser = torch.optim.Adam(self.model.parameters(), lr=1e-3, fused=fused)
+        self.taken = 0
+
+    def round(self, steps):
+        batches = len(self.x) // self.batch
+        start = time.perf_counter()
+        for step in range(self.taken, self.taken + steps):
+            first = step % batches * self.batch
+            x, y = self.x[first : first + self.batch], self.y[first : first + self.batch]
+            self.optimiser.zero_grad(set_to_none=True)
+            self.loss(x, y).backward()
+            self.optimiser.step()
+        seconds = time.perf_counter() - start
+        self.taken += steps
+        return seconds / steps
+
+    def check(self):
+        with torch.no_grad():
+            return self.plain_loss(self.x, self.y).item()
+
+
+def main():
+    variant, threads = sys.argv[1], int(sys.argv[2])
+    torch.set_num_threads(threads)
+    training = None
+    for line in sys.stdin:
+        verb, *words = line.split()
+        values = dict(word.split("=", 1) for word in words)
+        if verb == "case":
+            torch.compiler.reset()
+            training = Training(variant, values["sizes"], values["batch"], values["data"])
+            print("bench ready", flush=True)
+        elif verb == "round":
+            print("bench time", training.round(int(values["steps"])), flush=True)
+        elif verb == "check":
+            print("bench check", training.check(), flush=True)
+
+
+main()

@@ -1,0 +1,97 @@
+//! What was measured.
+
+use serde::Serialize;
+
+/// One party on one case.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Record {
+    pub case: String,
+    pub who: String,
+    pub threads: usize,
+    /// Of one repetition; median, least and most of the rounds.
+    pub median_s: f64,
+    pub low_s: f64,
+    pub high_s: f64,
+    /// The repetition's floating-point operations over the best matrix-product rate of the run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub floor_s: Option<f64>,
+    pub rounds: u32,
+    /// The very first repetition, compilation included.
+    pub first_s: f64,
+    /// Shows equal work: loss after all rounds, or mean score.
+    pub check: f64,
+    /// The check before the first repetition.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub check_before: Option<f64>,
+    /// Standard error of a mean score.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub check_error: Option<f64>,
+    /// Why the work was not equal.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub flag: Option<String>,
+}
+
+/// A party that took no part in a case, or in any.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Skipped {
+    pub who: String,
+    pub threads: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub case: Option<String>,
+    pub reason: String,
+}
+
+/// Everything a run found out.
+#[derive(Clone, Debug, Default)]
+pub struct Outcome {
+    pub records: Vec<Record>,
+    pub skipped: Vec<Skipped>,
+    /// Best matrix-product rate seen, floating-point operations a second, by threads.
+    pub rates: Vec<(usize, f64)>,
+}
+
+impl Outcome {
+    pub fn append(&mut self, mut other: Outcome) {
+        self.records.append(&mut other.records);
+        self.skipped.append(&mut other.skipped);
+        self.rates.append(&mut other.rates);
+    }
+}
+
+/// The middle of `values`; the mean of the two middle ones where their number is even.
+pub fn median(values: &[f64]) -> f64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let middle = sorted.len() / 2;
+    match sorted.len() {
+        0 => f64::NAN,
+        odd if odd % 2 == 1 => sorted[middle],
+        _ => (sorted[middle - 1] + sorted[middle]) / 2.0,
+    }
+}
+
+/// Mean and the variance of the sample (0 for one value).
+pub fn mean_and_variance(values: &[f64]) -> (f64, f64) {
+    let count = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / count;
+    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+    (mean, if values.len() > 1 { squares / (count - 1.0) } else { 0.0 })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn medians() {
+        assert_eq!(median(&[3.0, 1.0, 2.0]), 2.0);
+        assert_eq!(median(&[4.0, 1.0, 2.0, 100.0]), 3.0);
+        assert!(median(&[]).is_nan());
+    }
+
+    #[test]
+    fn variance_of_the_sample() {
+        assert_eq!(mean_and_variance(&[1.0, 2.0, 3.0]), (2.0, 1.0));
+        assert_eq!(mean_and_variance(&[5.0]), (5.0, 0.0));
+    }
+}

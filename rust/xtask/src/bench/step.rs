@@ -1,0 +1,193 @@
+//! `step`: one training step, on data that is already in memory.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context as _, Result};
+
+use super::Context;
+use super::case::{Agreement, Case, Group};
+use super::party::Party;
+use super::peers;
+use crate::process;
+
+pub const GROUP: Group = Group {
+    name: "step",
+    title: "One training step: forward, loss, backward, Adam",
+    notes: "Everybody starts from the same weights (bit-equal) and walks over the same rows in the same order, in fresh \
+batches of float32 (`cladtorch-double` computes in float64). For LibTorch and PyTorch a batch is a view of contiguous \
+rows; CladTorch gathers and standardises its rows inside the step, as `Mlp::Fit` does. `pytorch-fused` is eager with \
+`Adam(fused=True)`, `pytorch-compile` is `torch.compile` of model and loss with the same Adam; its compilation is in \
+the column `first`, not in the median.",
+    check: "loss",
+    agreement: Agreement::Loss { relative: 0.02, absolute: 2e-3 },
+    cases,
+    parties,
+};
+
+/// Layer sizes and batch.
+const CASES: [(&[usize], usize); 8] = [
+    (&[28, 64, 64, 1], 32),
+    (&[28, 64, 64, 1], 256),
+    (&[28, 64, 64, 1], 1024),
+    (&[28, 64, 64, 1], 4096),
+    (&[28, 128, 128, 128, 1], 256),
+    (&[784, 128, 10], 64),
+    (&[784, 512, 512, 10], 128),
+    (&[784, 512, 512, 10], 1024),
+];
+
+/// Rows that are walked over, at least; never fewer than two batches.
+const ROWS: usize = 8192;
+/// Steps a round are chosen for about so many floating-point operations, within these limits.
+const ROUND_FLOPS: f64 = 2e9;
+const STEPS: (f64, f64) = (6.0, 200.0);
+
+fn cases(context: &Context) -> Result<Vec<Case>> {
+    let mut cases: Vec<_> = CASES.into_iter().map(|(sizes, batch)| case("", sizes, batch)).collect();
+    if context.scaling {
+        cases.extend((0..=16).map(|power| case("batch:", &[28, 64, 64, 1], 1 << power)));
+        cases.extend((3..=11).map(|power| case("width:", &[28, 1 << power, 1 << power, 1], 256)));
+        cases.extend([1, 2, 4, 8, 16].map(|depth| {
+            let sizes: Vec<_> = [28].into_iter().chain(std::iter::repeat_n(64, depth)).chain([1]).collect();
+            case("depth:", &sizes, 256)
+        }));
+    }
+    Ok(cases)
+}
+
+/// `28-64-64-1/32`; `axis` begins the names of scaling cases.
+fn case(axis: &str, sizes: &[usize], batch: usize) -> Case {
+    let text: Vec<_> = sizes.iter().map(usize::to_string).collect();
+    let flops = step_flops(sizes, batch);
+    let request = format!("sizes={} batch={batch}", text.join(","));
+    let (sizes, rows) = (sizes.to_vec(), batch * ROWS.div_ceil(batch).max(2));
+    Case {
+        name: format!("{axis}{}/{batch}", text.join("-")),
+        prepare: Box::new(move |folder| {
+            write_data(folder, &sizes, rows)?;
+            Ok(format!("{request} rows={rows} data={}", folder.display()))
+        }),
+        steps: (ROUND_FLOPS / flops).clamp(STEPS.0, STEPS.1) as u64,
+        warm_up: 1,
+        flops: Some(flops),
+    }
+}
+
+/// Two operations for each weight and row in the forward product, in the weight gradient and, but for the first layer,
+/// in the input gradient.
+fn step_flops(sizes: &[usize], batch: usize) -> f64 {
+    let products = |layers: &[usize]| layers.windows(2).map(|pair| (pair[0] * pair[1]) as f64).sum::<f64>();
+    2.0 * batch as f64 * (2.0 * products(sizes) + products(&sizes[1..]))
+}
+
+fn parties(context: &Context, threads: usize) -> Vec<Party> {
+    let worker = worker(context);
+    let ours = |engine: &str| {
+        let mut command = Command::new(worker.as_ref().map_err(|reason| anyhow::anyhow!("{reason}"))?);
+        command.arg(engine).arg(threads.to_string());
+        Ok(command)
+    };
+    let pytorch = |variant: &str| {
+        let peers = context.peers.as_ref().map_err(|reason| anyhow::anyhow!("{reason}"))?;
+        let mut command = peers.script("step.py");
+        command.arg(variant).arg(threads.to_string());
+        Ok(command)
+    };
+    let libtorch = peers::program(context, "step.cxx", false).map(|mut command| {
+        command.arg(threads.to_string());
+        command
+    });
+    vec![
+        Party::new("cladtorch", threads, ours("aot")),
+        Party::new("cladtorch-double", threads, ours("aot-double")),
+        Party::new("cladtorch-autograd", threads, ours("autograd")),
+        Party::new("libtorch", threads, libtorch),
+        Party::new("pytorch-eager", threads, pytorch("eager")),
+        Party::new("pytorch-fused", threads, pytorch("fused")),
+        Party::new("pytorch-compile", threads, pytorch("compile")),
+    ]
+}
+
+/// Builds CladTorch's worker; its path, or why there is none.
+fn worker(context: &Context) -> Result<std::path::PathBuf, String> {
+    let mut cargo = context.environment.cargo();
+    cargo.args(["build", "--release", "--package", "cladtorch", "--example", "bench_worker"]);
+    process::step("building CladTorch's worker", &mut cargo).map_err(|error| format!("{error:#}"))?;
+    Ok(crate::project::root().join("target/release/examples/bench_worker"))
+}
+
+/// Writes `features` [rows, inputs], `labels` [rows] and `parameters` as raw float32. A teacher chooses the labels, so
+/// that there is something to learn: the sign of a random quadratic form, or the largest of random linear forms.
+fn write_data(folder: &Path, sizes: &[usize], rows: usize) -> Result<()> {
+    let (inputs, outputs) = (sizes[0], sizes[sizes.len() - 1]);
+    let mut random = Random(0x5eed);
+    let teacher: Vec<f32> = (0..inputs * outputs.max(2)).map(|_| random.uniform()).collect();
+    let features: Vec<f32> = (0..rows * inputs).map(|_| random.uniform()).collect();
+    let label = |row: &[f32]| {
+        let form = |weights: &[f32]| row.iter().zip(weights).map(|(x, w)| x * w).sum::<f32>();
+        let forms: Vec<_> = teacher.chunks_exact(inputs).map(form).collect();
+        match outputs {
+            1 => f32::from(forms[0] + forms[1] * forms[1] > inputs as f32 / 9.0),
+            _ => (0..outputs).max_by(|&a, &b| forms[a].total_cmp(&forms[b])).unwrap_or(0) as f32,
+        }
+    };
+    let labels: Vec<f32> = features.chunks_exact(inputs).map(label).collect();
+    let scaled: Vec<f32> = features.iter().map(|x| x * 3f32.sqrt()).collect();
+    write_floats(&folder.join("features"), &scaled)?;
+    write_floats(&folder.join("labels"), &labels)?;
+    write_floats(&folder.join("parameters"), &initial_parameters(sizes, &mut random))
+}
+
+/// For each layer weights [outputs, inputs], uniform with the variance 2 / inputs (He et al. 2015), then zero biases.
+fn initial_parameters(sizes: &[usize], random: &mut Random) -> Vec<f32> {
+    let mut parameters = Vec::new();
+    for pair in sizes.windows(2) {
+        let bound = (6.0 / pair[0] as f32).sqrt();
+        parameters.extend((0..pair[0] * pair[1]).map(|_| bound * random.uniform()));
+        parameters.extend(std::iter::repeat_n(0.0, pair[1]));
+    }
+    parameters
+}
+
+fn write_floats(path: &Path, numbers: &[f32]) -> Result<()> {
+    let bytes: Vec<u8> = numbers.iter().flat_map(|number| number.to_le_bytes()).collect();
+    fs::write(path, bytes).with_context(|| format!("cannot write {}", path.display()))
+}
+
+/// SplitMix64 (Steele, Lea and Flood 2014).
+struct Random(u64);
+
+impl Random {
+    /// In [-1, 1).
+    fn uniform(&mut self) -> f32 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((z ^ (z >> 31)) >> 40) as f32 / (1u64 << 23) as f32 - 1.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn floating_point_operations_of_a_step() {
+        // Forward 5952 products a row, as many for the weight gradients, 4160 for the input gradients.
+        assert_eq!(step_flops(&[28, 64, 64, 1], 32), 2.0 * 32.0 * (5952.0 + 5952.0 + 4160.0));
+    }
+
+    #[test]
+    fn the_teacher_uses_both_labels() {
+        let folder = std::env::temp_dir().join(format!("cladtorch-bench-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        write_data(&folder, &[28, 4, 1], 1000).unwrap();
+        let labels = fs::read(folder.join("labels")).unwrap();
+        fs::remove_dir_all(&folder).unwrap();
+        let ones = labels.chunks_exact(4).filter(|bytes| bytes[3] != 0).count();
+        assert!((250..750).contains(&ones), "{ones} of 1000");
+    }
+}

@@ -1,0 +1,103 @@
+//! A party's process and the lines it is talked to with.
+//!
+//! Requests are `verb key=value …`. The answers that count begin with `bench`; what else the process prints is noise
+//! of its libraries. Its standard error goes to a file, whose last line explains a process that ended.
+//!
+//! | request | answer |
+//! |---|---|
+//! | `case …` | `bench ready`; the rest of the line belongs to the group |
+//! | `round steps=N seed=S` | `bench time SECONDS`: of one of the N repetitions |
+//! | `check` | `bench check VALUE` |
+//! | any | `bench error MESSAGE`: this case cannot be done, others may |
+
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::thread;
+use std::time::Duration;
+
+use anyhow::{Context, Result, anyhow, bail};
+
+/// A worker that is silent for so long is given up: far longer than torch.compile needs for the largest case.
+const PATIENCE: Duration = Duration::from_secs(600);
+
+pub struct Worker {
+    child: Child,
+    requests: ChildStdin,
+    answers: Receiver<String>,
+    log: PathBuf,
+    /// Set once the process cannot be talked to any more.
+    pub lost: bool,
+}
+
+impl Worker {
+    /// Starts `command`; its standard error goes to `log`.
+    pub fn start(mut command: Command, log: &Path) -> Result<Self> {
+        let errors = File::create(log).with_context(|| format!("cannot write {}", log.display()))?;
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(errors);
+        let program = command.get_program().to_owned();
+        let mut child = command.spawn().with_context(|| format!("cannot start {}", program.display()))?;
+        let requests = child.stdin.take().context("the worker has no standard input")?;
+        let output = child.stdout.take().context("the worker has no standard output")?;
+        let (sender, answers) = channel();
+        thread::spawn(move || {
+            let lines = BufReader::new(output).lines().map_while(Result::ok);
+            for line in lines.filter_map(|line| line.strip_prefix("bench ").map(str::to_owned)) {
+                if sender.send(line).is_err() {
+                    return;
+                }
+            }
+        });
+        Ok(Self { child, requests, answers, log: log.to_path_buf(), lost: false })
+    }
+
+    /// Sends `request` and waits for an answer that begins with `word`; returns what follows it.
+    pub fn ask(&mut self, request: &str, word: &str) -> Result<String> {
+        if writeln!(self.requests, "{request}").and_then(|()| self.requests.flush()).is_err() {
+            return Err(self.ended());
+        }
+        let line = match self.answers.recv_timeout(PATIENCE) {
+            Ok(line) => line,
+            Err(RecvTimeoutError::Disconnected) => return Err(self.ended()),
+            Err(RecvTimeoutError::Timeout) => {
+                self.lost = true;
+                let _ = self.child.kill();
+                bail!("no answer to '{request}' in {} s", PATIENCE.as_secs());
+            }
+        };
+        match line.split_once(' ').unwrap_or((&line, "")) {
+            ("error", message) => bail!("{message}"),
+            (first, rest) if first == word => Ok(rest.to_owned()),
+            _ => bail!("'{line}' is no answer to '{request}'"),
+        }
+    }
+
+    /// The same where a finite number follows.
+    pub fn ask_number(&mut self, request: &str, word: &str) -> Result<f64> {
+        let text = self.ask(request, word)?;
+        match text.trim().parse::<f64>() {
+            Ok(number) if number.is_finite() => Ok(number),
+            _ => bail!("answered '{word} {text}' to '{request}'"),
+        }
+    }
+
+    fn ended(&mut self) -> anyhow::Error {
+        self.lost = true;
+        let status = self.child.wait().map_or_else(|error| error.to_string(), |status| status.to_string());
+        let log = fs::read_to_string(&self.log).unwrap_or_default();
+        match log.lines().rev().find(|line| !line.trim().is_empty()) {
+            Some(line) => anyhow!("its process ended ({status}): {}", line.trim()),
+            None => anyhow!("its process ended ({status})"),
+        }
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        // A worker has nothing to save.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

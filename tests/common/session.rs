@@ -1,0 +1,189 @@
+//! Runs root.exe and Python with the plugin, as a user would, each in a folder of its own.
+
+use std::fs::File;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+use std::{env, fs, thread};
+
+/// Loading ROOT and compiling a macro takes seconds; a session that hangs has to end before the runner does.
+const LIMIT: Duration = Duration::from_secs(240);
+
+/// What every macro prints when it has checked all.
+const PASSED: &str = "ALL CHECKS PASSED";
+
+/// The repository.
+pub fn source() -> PathBuf {
+    env::var_os("CLADTORCH_SOURCE_DIR")
+        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned(), PathBuf::from)
+}
+
+/// A macro of `tests/root`.
+pub fn script(name: &str) -> String {
+    source().join("tests/root").join(name).display().to_string()
+}
+
+fn setting(name: &str, otherwise: &str) -> PathBuf {
+    env::var_os(name).map_or_else(|| source().join(otherwise), PathBuf::from)
+}
+
+/// The folder of `libcladtorch.so`.
+pub fn plugin() -> PathBuf {
+    let folder = setting("CLADTORCH_PLUGIN_DIR", "build/lib");
+    assert!(
+        folder.join("libcladtorch.so").exists(),
+        "there is no plugin in {}: build it with `cargo xtask build`, or run `cargo xtask test`",
+        folder.display()
+    );
+    folder
+}
+
+/// One session of root.exe or Python.
+pub struct Session {
+    folder: tempfile::TempDir,
+    command: Command,
+}
+
+/// What a session left behind.
+pub struct Outcome {
+    /// Standard output and error, as they came.
+    pub text: String,
+    /// The exit code; `None` after a signal.
+    pub code: Option<i32>,
+    /// Where it ran.
+    pub folder: tempfile::TempDir,
+}
+
+impl Session {
+    /// root.exe in batch mode.
+    pub fn root(arguments: &[&str]) -> Session {
+        let rootsys = setting("CLADTORCH_ROOTSYS", ".deps/site-packages/ROOT");
+        let mut session = Session::new(&rootsys.join("bin/root.exe"), &rootsys);
+        session.command.args(["-l", "-b"]).args(arguments);
+        session
+    }
+
+    /// Python with ROOT on its path.
+    pub fn python(arguments: &[&str]) -> Session {
+        let rootsys = setting("CLADTORCH_ROOTSYS", ".deps/site-packages/ROOT");
+        let python = env::var_os("CLADTORCH_PYTHON").map_or_else(|| PathBuf::from("python3"), PathBuf::from);
+        let mut session = Session::new(&python, &rootsys);
+        session.command.args(["-W", "ignore"]).args(arguments);
+        session
+    }
+
+    fn new(program: &Path, rootsys: &Path) -> Session {
+        let folder = tempfile::tempdir().unwrap();
+        let mut libraries = vec![rootsys.join("lib"), plugin()];
+        libraries.extend(env::var_os("LD_LIBRARY_PATH").iter().flat_map(env::split_paths));
+        let mut command = Command::new(program);
+        command
+            .current_dir(folder.path())
+            .env("ROOTSYS", rootsys)
+            .env("LD_LIBRARY_PATH", env::join_paths(libraries).unwrap())
+            .env("PYTHONPATH", setting("CLADTORCH_PYTHONPATH", ".deps/site-packages"))
+            .env("CLADTORCH_SOURCE_DIR", source())
+            .env("ROOT_HIST", "0")
+            .env_remove("RUST_BACKTRACE")
+            .stdin(Stdio::null());
+        Session { folder, command }
+    }
+
+    /// Runs in `folder` instead of an empty one.
+    pub fn within(mut self, folder: &Path) -> Session {
+        self.command.current_dir(folder);
+        self
+    }
+
+    /// Types `lines` at the prompt.
+    pub fn typing(mut self, lines: &str) -> Session {
+        let path = self.folder.path().join("stdin");
+        fs::write(&path, lines).unwrap();
+        self.command.stdin(File::open(path).unwrap());
+        self
+    }
+
+    /// The folder it runs in, for files that it needs.
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Runs to the end; a session that takes too long is ended, and fails the test.
+    pub fn run(self) -> Outcome {
+        self.run_with(|_, _| {})
+    }
+
+    /// The same; `watch` sees the process and its output again and again.
+    pub fn run_with(mut self, mut watch: impl FnMut(&Child, &str)) -> Outcome {
+        let log = self.folder.path().join("output");
+        let output = File::create(&log).unwrap();
+        let mut child = self
+            .command
+            .stdout(output.try_clone().unwrap())
+            .stderr(output)
+            .spawn()
+            .unwrap_or_else(|error| panic!("{:?}: {error}", self.command.get_program()));
+        let read = || String::from_utf8_lossy(&fs::read(&log).unwrap()).into_owned();
+        let end = Instant::now() + LIMIT;
+        let status = loop {
+            if let Some(status) = child.try_wait().unwrap() {
+                break status;
+            }
+            watch(&child, &read());
+            if Instant::now() > end {
+                child.kill().unwrap();
+                child.wait().unwrap();
+                panic!("{:?} still ran after {LIMIT:?}:\n{}", self.command, read());
+            }
+            thread::sleep(Duration::from_millis(20));
+        };
+        Outcome { text: read(), code: status.code(), folder: self.folder }
+    }
+}
+
+impl Outcome {
+    /// The session ended well, and said that it had checked all.
+    pub fn passed(self) -> Outcome {
+        assert!(
+            self.code == Some(0) && self.text.contains(PASSED),
+            "exit code {:?}, and {PASSED:?} was {}printed:\n{}",
+            self.code,
+            if self.text.contains(PASSED) { "" } else { "not " },
+            self.text
+        );
+        self
+    }
+
+    /// The output has every one of `parts`.
+    pub fn says(self, parts: &[&str]) -> Outcome {
+        for part in parts {
+            assert!(self.text.contains(part), "{part:?} is missing in:\n{}", self.text);
+        }
+        self
+    }
+
+    /// The output has none of `parts`.
+    pub fn hides(self, parts: &[&str]) -> Outcome {
+        for part in parts {
+            assert!(!self.text.contains(part), "{part:?} should not be in:\n{}", self.text);
+        }
+        self
+    }
+
+    /// The lines that hold `part`, for the record: past the test runner, which keeps what a good test prints.
+    pub fn show(&self, part: &str) {
+        for line in self.text.lines().filter(|line| line.contains(part)) {
+            let name = thread::current().name().unwrap_or_default().to_owned();
+            writeln!(std::io::stderr(), "{name}: {line}").unwrap();
+        }
+    }
+
+    /// `file` was written in the session's folder.
+    pub fn wrote(self, file: &str) -> Outcome {
+        let path = self.folder.path().join(file);
+        let size = fs::metadata(&path).map_or(0, |data| data.len());
+        assert!(size > 0, "{file} was not written:\n{}", self.text);
+        self
+    }
+}

@@ -1,0 +1,183 @@
+/// \file errors.C
+/// \brief Every bad source, column and option: the message names it, the dataset stays as it was, the session goes on.
+
+R__LOAD_LIBRARY(libcladtorch)
+#include <CladTorch/CladTorch.hxx>
+#include <CladTorch/Testing.hxx>
+#include "check.h"
+
+#include <TChain.h>
+#include <TFile.h>
+#include <TTree.h>
+
+#include <fstream>
+#include <limits>
+
+using CladTorch::Dataset;
+using CladTorch::FitOptions;
+using CladTorch::Mlp;
+
+void WriteEvents()
+{
+   TFile file("events.root", "recreate");
+   TTree tree("events", "");
+   float x = 0, bad = 0, array[3] = {};
+   double huge = 1;
+   int label = 0;
+   std::string text = "text";
+   tree.SetAutoFlush(10);
+   tree.Branch("x", &x);
+   tree.Branch("bad", &bad);
+   tree.Branch("huge", &huge);
+   tree.Branch("label", &label);
+   tree.Branch("array", array, "array[3]/F");
+   tree.Branch("text", &text);
+   for (int i = 0; i < 100; ++i) {
+      x = i;
+      label = i % 2;
+      bad = i == 57 || i == 81 ? std::numeric_limits<float>::quiet_NaN() : i;
+      huge = i == 33 ? 1e300 : i;
+      array[1] = i == 70 ? std::numeric_limits<float>::infinity() : i;
+      tree.Fill();
+   }
+   tree.Write();
+   TTree none("none", "");
+   none.Branch("x", &x);
+   none.Write();
+}
+
+void CheckColumns()
+{
+   const auto add = [](std::vector<std::string> columns, const char *cut = "") {
+      Dataset data(columns);
+      data.Add("events", "events.root", 1, cut);
+   };
+   Refuses("missing column", [&] { add({"x", "lable"}); }, {"no column 'lable'", "'label'", "events.root"});
+   Refuses("text column", [&] { add({"text"}); }, {"'text'", "string", "arithmetic"});
+   Refuses("array without length", [&] { add({"array"}); }, {"'array'", "RVec", "Column(\"array\", length)"});
+   Refuses("scalar with length", [] { Dataset().Column("x", 3).Add("events", "events.root", 1); }, {"'x'", "scalar"});
+   Refuses("NaN", [&] { add({"x", "bad"}); }, {"'bad'", "nan", "entry 57", "events.root", "2 events"});
+   Refuses("too large for float32", [&] { add({"huge"}); }, {"'huge'", "1e+300", "entry 33"});
+   Refuses("infinity in an array", [] { Dataset().Column("array", 2).Add("events", "events.root", 1); },
+           {"'array'", "inf", "entry 70"});
+   Refuses("NaN in a label", [] { Dataset({"x"}).Add("events", "events.root", "bad"); },
+           {"label column 'bad'", "entry 57"});
+   Refuses("NaN in a weight", [] { Dataset({"x"}).SetWeight("bad").Add("events", "events.root", 1, "x > 60"); },
+           {"weight column 'bad'", "entry 81"});
+   Refuses("NaN as label", [] { Dataset({"x"}).Add("events", "events.root", std::nan("")); }, {"label"});
+   Refuses("array as label", [] { Dataset({"x"}).Add("events", "events.root", "array"); },
+           {"'array'", "labels and weights"});
+   Refuses("no event passes", [&] { add({"x"}, "x > 1000"); }, {"no event", "x > 1000", "events.root"});
+   Refuses("cut that is no expression", [&] { add({"x"}, "x >"); }, {"'x >'", "events.root", "just-in-time"});
+   Refuses("cut on a missing column", [&] { add({"x"}, "nosuch > 1"); }, {"nosuch > 1"});
+   Refuses("duplicate column", [&] { add({"x", "x"}); }, {"x"});
+   Refuses("no columns", [&] { add({}); }, {"without columns"});
+   Refuses("empty name", [&] { add({""}); }, {"name"});
+   Refuses("huge length", [] { Dataset().Column("x", std::size_t(1) << 62); }, {});
+   Refuses("column after events", [] { Dataset({"x"}).Add("events", "events.root", 1).Column("label"); },
+           {"'label'", "too late"});
+}
+
+void CheckSources()
+{
+   Dataset data({"x"});
+   TTree *null = nullptr;
+   Refuses("null tree", [&] { data.Add(null, 1); }, {"null"});
+   Refuses("missing file", [&] { data.Add("events", "nowhere.root", 1); }, {"nowhere.root"});
+   Refuses("glob without match", [&] { data.Add("events", "nowhere*.root", 1); }, {"nowhere*.root"});
+   Refuses("missing tree", [&] { data.Add("evnts", "events.root", 1); },
+           {"'evnts'", "events.root", "'events'", "'none'"});
+   Refuses("tree without entries", [&] { data.Add("none", "events.root", 1); }, {"'none'", "no events"});
+   std::ofstream("zombie.root") << "root, but not really a ROOT file";
+   Refuses("zombie file", [&] { data.Add("events", "zombie.root", 1); }, {"zombie.root", "cannot be opened"});
+   std::ifstream whole("events.root", std::ios::binary);
+   std::string bytes((std::istreambuf_iterator<char>(whole)), {});
+   std::ofstream("cut.root", std::ios::binary) << bytes.substr(0, bytes.size() / 2);
+   Refuses("truncated file", [&] { data.Add("events", "cut.root", 1); }, {"cut.root"});
+   TChain chain("events");
+   Refuses("chain without files", [&] { data.Add(chain, 1); }, {"no files"});
+   chain.Add("events.root");
+   chain.Add("nowhere.root");
+   Refuses("chain with a missing file", [&] { data.Add(chain, 1); }, {"nowhere.root"});
+   ROOT::RDataFrame frame("events", "events.root");
+   const auto limited = [](float x) {
+      if (x > 50)
+         throw std::runtime_error("thrown by the user");
+      return x;
+   };
+   auto throwing = frame.Define("y", limited, {"x"});
+   Dataset other({"y"});
+   Refuses("exception in a Define", [&] { other.Add(throwing, 1); }, {"thrown by the user", "events.root"});
+   CHECK(data.Rows() == 0 && other.Rows() == 0);
+   data.Add(frame, 1, "x < 10");
+   Refuses("bad source after a good one", [&] { data.Add(frame, 0, "x > 1000"); }, {"no event"});
+   CHECK(data.Rows() == 10 && data.Features()(9) == 9); // as it was
+}
+
+void CheckFit()
+{
+   Dataset data({"x"});
+   data.Add("events", "events.root", "label");
+   Mlp model({1, 4, 1});
+   const auto with = [&](auto set) {
+      return [&model, &data, set] {
+         FitOptions options;
+         options.fVerbose = 0;
+         set(options);
+         model.Fit(data, options);
+      };
+   };
+   const std::vector<float> before(model.Parameters().begin(), model.Parameters().end());
+   Refuses("negative learning rate", with([](auto &o) { o.fLearningRate = -1; }), {"fLearningRate"});
+   Refuses("NaN learning rate", with([](auto &o) { o.fLearningRate = std::nan(""); }), {"fLearningRate"});
+   Refuses("no batch", with([](auto &o) { o.fBatchSize = 0; }), {"fBatchSize"});
+   Refuses("negative batch", with([](auto &o) { o.fBatchSize = -5; }), {"fBatchSize", "-5"});
+   Refuses("no epochs", with([](auto &o) { o.fEpochs = 0; }), {"fEpochs"});
+   Refuses("negative epochs", with([](auto &o) { o.fEpochs = -1; }), {"fEpochs", "-1"});
+   Refuses("negative threads", with([](auto &o) { o.fThreads = -1; }), {"fThreads"});
+   Refuses("all for validation", with([](auto &o) { o.fValidation = 1; }), {"fValidation"});
+   Refuses("NaN for validation", with([](auto &o) { o.fValidation = std::nan(""); }), {"fValidation"});
+   Refuses("unknown device", with([](auto &o) { o.fDevice = "gpu?"; }), {"gpu?"});
+   Refuses("unknown optimiser", with([](auto &o) { o.fOptimiser = static_cast<CladTorch::EOptimiser>(99); }), {"99"});
+   Refuses("unknown loss", with([](auto &o) { o.fLoss = static_cast<CladTorch::ELoss>(99); }), {"99"});
+   bool same = true;
+   for (std::size_t i = 0; i < before.size(); ++i)
+      same = same && model.Parameters()(i) == before[i];
+   CHECK(same);
+   Refuses("wrong number of inputs", [&] { Mlp({2, 1}).Fit(data); }, {"2", "1"});
+   Refuses("empty dataset", [&] { model.Fit(Dataset({"x"})); }, {});
+   Refuses("dataset without columns", [&] { model.Fit(Dataset()); }, {"no events"});
+}
+
+void CheckModels()
+{
+   Refuses("one layer size", [] { Mlp({3}); }, {});
+   Refuses("no layer size", [] { Mlp(std::vector<std::size_t>()); }, {});
+   Refuses("layer of 0", [] { Mlp({3, 0, 1}); }, {"0"});
+   Refuses("absurd layer", [] { Mlp({std::size_t(1) << 40, std::size_t(1) << 40, 1}); }, {});
+   Refuses("unknown activation", [] { Mlp({3, 1}, static_cast<CladTorch::EActivation>(99)); }, {"99"});
+   Mlp model({1, 1});
+   Refuses("parameters of another model", [&] { model.SetParameters({1, 2, 3}); }, {"3", "2"});
+   Refuses("functor of another width", [&] { model.Functor<3>(); }, {"3", "1"});
+   Refuses("row of another width", [&] { model.Functor()(ROOT::RVecF{1, 2}); }, {"2", "1"});
+   Refuses("Define before Fit", [&] { model.Define(ROOT::RDataFrame(1), "score"); }, {"no columns"});
+   Refuses("ROC of three outputs", [&] { Mlp({1, 3}).Roc(Dataset({"x"})); }, {"3"});
+   Refuses("functor of three outputs", [&] { Mlp({1, 3}).Functor(); }, {"3 outputs"});
+   Refuses("missing model file", [] { Mlp::Load("nowhere.ct"); }, {"nowhere.ct"});
+   Refuses("foreign model file", [] { Mlp::Load("events.root"); }, {"events.root"});
+   Refuses("unwritable path", [&] { model.Save("/nowhere/model.ct"); }, {"/nowhere"});
+   Refuses("history without epochs", [] { CladTorch::History().Draw(); }, {"no epochs"});
+   Refuses("panic in the core", [] { CladTorch::Testing::ProvokePanic(); }, {"internal error"});
+}
+
+void errors(bool threads = false)
+{
+   if (threads)
+      ROOT::EnableImplicitMT(4);
+   WriteEvents();
+   CheckColumns();
+   CheckSources();
+   CheckFit();
+   CheckModels();
+   Passed();
+}

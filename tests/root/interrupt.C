@@ -1,0 +1,20 @@
+/// \file interrupt.C
+/// \brief A training that would take hours, for Ctrl-C to end.
+
+R__LOAD_LIBRARY(libcladtorch)
+#include <CladTorch/CladTorch.hxx>
+#include "check.h"
+
+void interrupt()
+{
+   CladTorch::Dataset data({"x"});
+   data.Add(ROOT::RDataFrame(20000).Define("x", [](ULong64_t i) { return float(i % 7); }, {"rdfentry_"}), 1);
+   CladTorch::FitOptions options;
+   options.fEpochs = 1000000;
+   CladTorch::Mlp model({1, 16, 1});
+   const float before = model.Parameters()(0);
+   const auto history = model.Fit(data, options);
+   CHECK(history.Epochs() > 0 && history.Epochs() < 1000000);
+   CHECK(model.Parameters()(0) != before); // it keeps what it has learnt
+   Passed();
+}
