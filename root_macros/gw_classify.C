@@ -244,7 +244,8 @@ void DrawSpectrum(const std::vector<double> &welch)
    }
    gPad->SetLogx();
    gPad->SetLogy();
-   auto *frame = Frame(10, 1.2e-24, kRate / 2, 9e-23, "Detector noise;Frequency [Hz];Amplitude spectral density [Hz^{-1/2}]");
+   auto *frame = Frame(10, 1.2e-24, kRate / 2, 9e-23,
+                       "Detector noise;Frequency [Hz];Amplitude spectral density [Hz^{-1/2}]");
    frame->GetXaxis()->SetMoreLogLabels();
    frame->GetXaxis()->SetNoExponent();
    auto *legend = Legend(0.4, 0.72, 0.94, 0.88);
@@ -266,7 +267,7 @@ void DrawExample(const std::string &file, const Template &wave, const Signal::Wh
    for (std::size_t j = 0; j < kLength; ++j)
       time.push_back((kFirst + j) / kRate);
    const auto titles = Form("A window with SNR %g;Time [s];Whitened strain [#sigma of noise]", best);
-   Frame(time.front(), -4.2, time.back(), 6, titles);
+   Frame(time.front(), -5, time.back(), 8.5, titles);
    auto *legend = Legend(0.4, 0.75, 0.95, 0.88);
    legend->AddEntry(Curve(time, {white.begin(), white.end()}, "#999999"), "Signal and noise", "l");
    legend->AddEntry(Curve(time, {signal.begin(), signal.end()}, kColours[1]), "Signal alone", "l");

@@ -167,7 +167,7 @@ def draw_example(path, template, whiten):
     clean = ROOT.RVecF(at_phase(template, best, phase.at(0)).astype(np.float32))
     time = (FIRST + np.arange(LENGTH)) / RATE
     titles = f"A window with SNR {best};Time [s];Whitened strain [#sigma of noise]"
-    frame(time[0], -4.2, time[-1], 6, titles)
+    frame(time[0], -5, time[-1], 8.5, titles)
     box = legend(0.4, 0.75, 0.95, 0.88)
     box.AddEntry(curve(time, whiten(strain.at(0)), "#999999"), "Signal and noise", "l")
     box.AddEntry(curve(time, whiten(clean), COLOURS[1]), "Signal alone", "l")

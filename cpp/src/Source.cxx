@@ -9,7 +9,6 @@
 #include <TChain.h>
 #include <TTree.h>
 
-#include <algorithm>
 #include <cmath>
 #include <memory>
 #include <stdexcept>
@@ -123,8 +122,10 @@ std::vector<std::string> FilesOf(TTree *tree)
    std::string text = "reading " + source;
    if (!cut.empty())
       text += " with the cut '" + cut + "'";
-   const std::string what = e.what();
-   throw std::runtime_error(text + ": " + what.substr(std::min(what.size(), what.find_first_not_of('\n'))));
+   std::string what = e.what(); // may begin and end with empty lines
+   what.erase(0, what.find_first_not_of('\n'));
+   what.erase(what.find_last_not_of('\n') + 1);
+   throw std::runtime_error(text + ": " + what);
 }
 
 } // namespace

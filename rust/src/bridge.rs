@@ -163,6 +163,7 @@ mod ffi {
 
 pub use ffi::{ColumnSpec, EpochRecord, FitSpec, RocCurve};
 
+#[allow(clippy::ptr_arg)] // What cxx makes of `rust::Vec`.
 fn dataset_new(columns: &Vec<ColumnSpec>) -> Result<Box<Dataset>> {
     guard(|| Dataset::new(columns).map(Box::new))
 }

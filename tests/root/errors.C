@@ -146,7 +146,7 @@ void CheckFit()
    CHECK(same);
    Refuses("wrong number of inputs", [&] { Mlp({2, 1}).Fit(data); }, {"2", "1"});
    Refuses("empty dataset", [&] { model.Fit(Dataset({"x"})); }, {});
-   Refuses("dataset without columns", [&] { model.Fit(Dataset()); }, {"no events"});
+   Refuses("dataset without columns", [&] { model.Fit(Dataset()); }, {"0 numbers"});
 }
 
 void CheckModels()

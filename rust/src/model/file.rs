@@ -105,8 +105,8 @@ impl Model {
     fn from_parts(header: Header, tensors: &SafeTensors) -> Result<Self> {
         // The weights in the file bound what the sizes may ask for, before anything is allocated.
         let stored: usize = tensors.tensors().iter().map(|(_, view)| view.data().len() / 4).sum();
-        let layers = header.sizes.iter().zip(header.sizes.iter().skip(1));
-        let claimed = layers.fold(Some(0usize), |sum, (&i, &o)| sum?.checked_add(i.checked_mul(o)?));
+        let mut layers = header.sizes.iter().zip(header.sizes.iter().skip(1));
+        let claimed = layers.try_fold(0usize, |sum, (&i, &o)| sum.checked_add(i.checked_mul(o)?));
         if claimed.is_none_or(|claimed| claimed > stored) {
             return Err(Error::invalid(format!("layer sizes {:?} need more weights than it holds", header.sizes), ""));
         }

@@ -61,9 +61,9 @@ pub(crate) fn check_columns(model: &Model, found: &[ColumnSpec], width: usize) -
             "make the first size of the model the dataset's width",
         ));
     }
-    let same = |a: &ColumnSpec, b: &ColumnSpec| a.name == b.name && a.length == b.length;
+    let key = |column: &ColumnSpec| (column.name.clone(), column.length);
     let trained = model.columns();
-    if !trained.is_empty() && !(trained.len() == found.len() && trained.iter().zip(found).all(|(a, b)| same(a, b))) {
+    if !trained.is_empty() && !trained.iter().map(key).eq(found.iter().map(key)) {
         return Err(Error::invalid(
             format!(
                 "the dataset's columns ({}) are not the model's ({})",

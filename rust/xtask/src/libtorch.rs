@@ -27,7 +27,7 @@ pub fn check(dir: &Path) -> Result<PathBuf> {
 }
 
 /// As LibTorch's own CMake package says it, "2.11.0".
-fn version(dir: &Path) -> Result<String> {
+pub fn version(dir: &Path) -> Result<String> {
     let file = dir.join("share/cmake/Torch/TorchConfigVersion.cmake");
     let text = fs::read_to_string(&file).unwrap_or_default();
     let quoted = text.split_once("set(PACKAGE_VERSION \"").and_then(|(_, rest)| rest.split_once('"'));

@@ -75,7 +75,6 @@ pub fn run(
                 skip(&mut outcome, member.who, threads, Some(case.name.clone()), reason.clone());
             }
         }
-        members.retain(|member| !member.worker.lost);
     }
     if rate > 0.0 {
         outcome.rates.push((threads, rate));

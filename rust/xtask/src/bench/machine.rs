@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::record::{Outcome, Skipped};
 use super::{Context, Options};
 use crate::process::output;
-use crate::project;
+use crate::{libtorch, project};
 
 #[derive(Serialize)]
 pub struct Meta {
@@ -65,8 +65,7 @@ impl Meta {
 
 fn versions(context: &Context) -> Vec<(String, String)> {
     let root = context.environment.root.dir.join("bin/root-config");
-    let torch = fs::read_to_string(context.environment.libtorch.join("build-version"))
-        .map_or_else(|_| "2.11".to_owned(), |version| version.trim().to_owned());
+    let torch = libtorch::version(&context.environment.libtorch).unwrap_or_else(|_| "unknown".to_owned());
     let first_line =
         |program: &str| said(Command::new(program).arg("--version")).lines().next().unwrap_or("?").to_owned();
     let mut versions = vec![
@@ -77,6 +76,9 @@ fn versions(context: &Context) -> Vec<(String, String)> {
         ("C++ compiler", first_line(&std::env::var("CXX").unwrap_or_else(|_| "c++".to_owned()))),
         ("kernel", said(Command::new("uname").arg("-sr"))),
     ];
+    if let Ok(plugin) = fs::metadata(project::build().join("lib/libcladtorch.so")) {
+        versions.push(("size of libcladtorch.so", format!("{:.1} MB", plugin.len() as f64 / 1e6)));
+    }
     if let Ok(peers) = &context.peers {
         versions.push(("peers", peers.versions().unwrap_or_else(|error| format!("{error:#}"))));
     }

@@ -6,14 +6,18 @@
 
 mod case;
 mod coordinator;
+mod end_to_end;
 mod machine;
 mod party;
 mod peers;
 mod plot;
 mod record;
 mod report;
+mod start;
 mod step;
 mod table;
+#[cfg(test)]
+mod tests;
 mod worker;
 
 use std::fs;
@@ -30,7 +34,7 @@ use machine::Meta;
 use peers::Peers;
 use record::Outcome;
 
-const GROUPS: [Group; 1] = [step::GROUP];
+const GROUPS: [Group; 3] = [step::GROUP, end_to_end::GROUP, start::GROUP];
 
 /// What `cargo xtask bench` takes.
 #[derive(Args, Clone, Debug)]

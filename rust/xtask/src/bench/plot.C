@@ -92,7 +92,8 @@ void Bars(const std::vector<Series> &all, const std::string &titles)
    frame->GetXaxis()->SetLabelSize(groups > 4 ? 0.032 : 0.045);
    frame->SetMinimum(least * 0.6);
    frame->SetMaximum(most * 1.6);
-   frame->Draw("AXIS");
+   frame->SetTitleOffset(0.9, "Y");
+   frame->Draw();
    auto legend = Legend(all.size()).release();
    for (std::size_t i = 0; i < all.size(); ++i) {
       auto bars = new TH1F(("bars" + std::to_string(i)).c_str(), "", groups, 0, groups);

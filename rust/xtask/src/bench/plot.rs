@@ -17,51 +17,72 @@ use crate::project;
 const AXES: [(&str, &str); 3] =
     [("batch:", "rows a batch"), ("width:", "width of both hidden layers"), ("depth:", "hidden layers")];
 
-/// Draws what the records allow; file names in `out`, with captions.
-pub fn draw(environment: &Environment, group: &Group, records: &[Record], out: &Path) -> Result<Vec<(String, String)>> {
-    let mut threads: Vec<_> = records.iter().map(|record| record.threads).collect();
-    threads.sort_unstable();
-    threads.dedup();
-    let mut plots = Vec::new();
-    for threads in threads {
-        let records: Vec<_> = records.iter().filter(|record| record.threads == threads).collect();
-        let titles = format!("{}, {threads} thread(s);;time over that of {OURS}", group.name);
-        let name = format!("{}-ratio-{threads}", group.name);
-        let caption = format!("Time of each party over that of {OURS}, {threads} thread(s).");
-        plots.extend(one(environment, out, "bars", &name, &bars(&records), &titles)?.map(|file| (file, caption)));
-        for (axis, title) in AXES {
-            let kind = axis.trim_end_matches(':');
-            let titles = format!("{}, {threads} thread(s);{title};seconds", group.name);
-            let name = format!("{}-{kind}-{threads}", group.name);
-            let caption = format!("Time against {title}, {threads} thread(s); broken line: the floor.");
-            plots.extend(
-                one(environment, out, "curves", &name, &curves(&records, axis), &titles)?.map(|file| (file, caption)),
-            );
-        }
-    }
-    Ok(plots)
+/// What the macro needs for one picture.
+struct Plot {
+    kind: &'static str,
+    /// Of its files, without the ending.
+    name: String,
+    caption: String,
+    /// Of the plot and its axes, as ROOT takes them.
+    titles: String,
+    /// `series, x, label, y` a line; empty where there is nothing to draw.
+    table: String,
 }
 
-/// Draws `table`, unless it is empty.
-fn one(
-    environment: &Environment,
-    out: &Path,
-    kind: &str,
-    name: &str,
-    table: &str,
-    titles: &str,
-) -> Result<Option<String>> {
-    if table.is_empty() {
-        return Ok(None);
+/// Draws what the records allow; file names in `out`, with captions.
+pub fn draw(environment: &Environment, group: &Group, records: &[Record], out: &Path) -> Result<Vec<(String, String)>> {
+    let mut drawn = Vec::new();
+    for plot in plots(group, records).into_iter().filter(|plot| !plot.table.is_empty()) {
+        let (text, image) = (out.join(format!("{}.tsv", plot.name)), format!("{}.png", plot.name));
+        fs::write(&text, &plot.table).with_context(|| format!("cannot write {}", text.display()))?;
+        let script = project::root().join("rust/xtask/src/bench/plot.C");
+        let path = out.join(&image);
+        let arguments = [plot.kind, &text.to_string_lossy(), &path.to_string_lossy(), &plot.titles];
+        let call = format!("{}(\"{}\")", script.display(), arguments.join("\", \""));
+        step(&format!("drawing {image}"), environment.root_exe().args(["-l", "-b", "-q", &call]))?;
+        drawn.push((image, plot.caption));
     }
-    let (text, image) = (out.join(format!("{name}.tsv")), format!("{name}.png"));
-    fs::write(&text, table).with_context(|| format!("cannot write {}", text.display()))?;
-    let script = project::root().join("rust/xtask/src/bench/plot.C");
-    let path = out.join(&image);
-    let call =
-        format!("{}(\"{kind}\", \"{}\", \"{}\", \"{titles}\")", script.display(), text.display(), path.display());
-    step(&format!("drawing {image}"), environment.root_exe().args(["-l", "-b", "-q", &call]))?;
-    Ok(Some(image))
+    Ok(drawn)
+}
+
+fn plots(group: &Group, records: &[Record]) -> Vec<Plot> {
+    let mut numbers: Vec<_> = records.iter().map(|record| record.threads).collect();
+    numbers.sort_unstable();
+    numbers.dedup();
+    let mut plots = Vec::new();
+    for &threads in &numbers {
+        let records: Vec<_> = records.iter().filter(|record| record.threads == threads).collect();
+        plots.push(Plot {
+            kind: "bars",
+            name: format!("{}-ratio-{threads}", group.name),
+            caption: format!("Time of each party over that of {OURS}, {threads} thread(s)."),
+            titles: format!("{}, {threads} thread(s);;time over that of {OURS}", group.name),
+            table: bars(&records),
+        });
+        plots.extend(AXES.map(|(axis, title)| Plot {
+            kind: "curves",
+            name: format!("{}-{}-{threads}", group.name, axis.trim_end_matches(':')),
+            caption: format!("Time against {title}, {threads} thread(s); broken line: the floor."),
+            titles: format!("{}, {threads} thread(s);{title};seconds", group.name),
+            table: curves(&records, axis),
+        }));
+    }
+    if numbers.len() > 1 {
+        plots.push(Plot {
+            kind: "curves",
+            name: format!("{}-threads", group.name),
+            caption: format!("Time of {OURS} against threads."),
+            titles: format!("{}, {OURS};threads;seconds", group.name),
+            table: against_threads(records),
+        });
+    }
+    plots
+}
+
+/// CladTorch's times against the number of threads, a series for each case that stands for itself.
+fn against_threads(records: &[Record]) -> String {
+    let own = records.iter().filter(|record| record.who == OURS && !record.case.contains(':'));
+    own.map(|record| format!("{}\t{}\t\t{}\n", record.case, record.threads, record.median_s)).collect()
 }
 
 /// Ratios of everybody but CladTorch, for the cases that stand for themselves.
@@ -102,7 +123,31 @@ fn position(axis: &str, case: &str) -> Option<usize> {
 
 #[cfg(test)]
 mod tests {
-    use super::position;
+    use super::{curves, position};
+    use crate::bench::record::Record;
+
+    #[test]
+    fn curves_end_with_the_floor() {
+        let record = |who: &str| Record {
+            case: "batch:28-64-64-1/32".to_owned(),
+            who: who.to_owned(),
+            threads: 1,
+            median_s: 2.0,
+            low_s: 1.0,
+            high_s: 3.0,
+            floor_s: Some(0.5),
+            rounds: 3,
+            first_s: 0.0,
+            check: 0.0,
+            check_before: None,
+            check_error: None,
+            flag: None,
+        };
+        let (ours, theirs) = (record("cladtorch"), record("libtorch"));
+        let text = curves(&[&ours, &theirs], "batch:");
+        assert_eq!(text, "cladtorch\t32\t\t2\nlibtorch\t32\t\t2\nfloor\t32\t\t0.5\n");
+        assert!(curves(&[&ours], "width:").is_empty());
+    }
 
     #[test]
     fn cases_lie_on_their_axis() {

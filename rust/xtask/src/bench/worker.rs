@@ -28,8 +28,6 @@ pub struct Worker {
     requests: ChildStdin,
     answers: Receiver<String>,
     log: PathBuf,
-    /// Set once the process cannot be talked to any more.
-    pub lost: bool,
 }
 
 impl Worker {
@@ -50,7 +48,7 @@ impl Worker {
                 }
             }
         });
-        Ok(Self { child, requests, answers, log: log.to_path_buf(), lost: false })
+        Ok(Self { child, requests, answers, log: log.to_path_buf() })
     }
 
     /// Sends `request` and waits for an answer that begins with `word`; returns what follows it.
@@ -62,7 +60,6 @@ impl Worker {
             Ok(line) => line,
             Err(RecvTimeoutError::Disconnected) => return Err(self.ended()),
             Err(RecvTimeoutError::Timeout) => {
-                self.lost = true;
                 let _ = self.child.kill();
                 bail!("no answer to '{request}' in {} s", PATIENCE.as_secs());
             }
@@ -84,7 +81,6 @@ impl Worker {
     }
 
     fn ended(&mut self) -> anyhow::Error {
-        self.lost = true;
         let status = self.child.wait().map_or_else(|error| error.to_string(), |status| status.to_string());
         let log = fs::read_to_string(&self.log).unwrap_or_default();
         match log.lines().rev().find(|line| !line.trim().is_empty()) {

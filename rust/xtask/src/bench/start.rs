@@ -1,0 +1,61 @@
+//! `start`: from loading the library to the end of the first training step, in a new process each time.
+
+use std::process::Command;
+
+use anyhow::{Result, anyhow};
+
+use super::Context;
+use super::case::{Agreement, Case, Group};
+use super::party::Party;
+use super::peers;
+use crate::project;
+
+pub const GROUP: Group = Group {
+    name: "start",
+    title: "From loading the library to the end of the first step, and peak memory",
+    notes: "Each repetition is a process of its own, which measures itself from `.L libcladtorch.so` or `import torch` \
+to the end of one step of 28-64-64-1 on 256 rows (`step`), or of one epoch over a million rows (`memory`). The check \
+is the process's peak memory in MB; the rows alone are 112 MB. root.exe's and Python's own start is not in the time.",
+    check: "peak MB",
+    agreement: Agreement::None,
+    cases,
+    parties,
+};
+
+fn cases(_: &Context) -> Result<Vec<Case>> {
+    let case = |name: &str, rows: usize, batch: usize| {
+        let request = format!("rows={rows} batch={batch}");
+        Case {
+            name: name.to_owned(),
+            prepare: Box::new(move |_| Ok(request.clone())),
+            steps: 1,
+            warm_up: 0,
+            flops: None,
+        }
+    };
+    Ok(vec![case("step", 256, 256), case("memory", 1_000_000, 4096)])
+}
+
+/// `launch.py` starts the command that follows it for each repetition, with rows, batch and threads after it.
+fn parties(context: &Context, threads: usize) -> Vec<Party> {
+    let peers = || context.peers.as_ref().map_err(|reason| anyhow!("{reason}"));
+    let cladtorch = || -> Result<Command> {
+        crate::plugin::build(&context.environment)?;
+        let root = context.environment.root_exe();
+        let mut command = peers()?.script("launch.py");
+        command.envs(root.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        command.arg(threads.to_string()).arg(root.get_program()).args(["-l", "-b", "-q"]);
+        let (script, library) = (peers::source("start.C"), project::build().join("lib/libcladtorch.so"));
+        let call = format!("{}(\"{}\", {{rows}}, {{batch}}, {{threads}})", script.display(), library.display());
+        command.arg(call);
+        Ok(command)
+    };
+    let pytorch = || -> Result<Command> {
+        let script = peers()?.script("start.py");
+        let mut command = peers()?.script("launch.py");
+        command.arg(threads.to_string()).arg(script.get_program()).args(script.get_args());
+        command.args(["{rows}", "{batch}", "{threads}"]);
+        Ok(command)
+    };
+    vec![Party::new("cladtorch", threads, cladtorch()), Party::new("pytorch-fused", threads, pytorch())]
+}

@@ -1,0 +1,162 @@
+//! The coordinator with workers that are shell scripts: no peer, no network, no time is measured.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use super::case::{Agreement, Case, Group};
+use super::party::Party;
+use super::record::{Outcome, Record};
+use super::{coordinator, record};
+
+/// Takes as many seconds as the round's number; its check is 0.9 before the first repetition and `$1` after.
+const WORKER: &str = r#"
+checks=0
+while read -r verb rest; do
+    case $verb in
+        case) echo "noise of a library"; echo "bench ready" ;;
+        round) echo "bench time ${rest##*seed=}" ;;
+        check) checks=$((checks + 1)); if [ $checks = 1 ]; then echo "bench check 0.9"; else echo "bench check $1"; fi ;;
+        sgemm) echo "bench rate 2e9" ;;
+    esac
+done
+"#;
+
+const LOSS: Agreement = Agreement::Loss { relative: 0.01, absolute: 1e-3 };
+
+fn group(agreement: Agreement) -> Group {
+    Group {
+        name: "fake",
+        title: "",
+        notes: "",
+        check: "loss",
+        agreement,
+        cases: |_| Ok(Vec::new()),
+        parties: |_, _| Vec::new(),
+    }
+}
+
+fn case(name: &str) -> Case {
+    let request = format!("name={name}");
+    Case {
+        name: name.to_owned(),
+        prepare: Box::new(move |_| Ok(request.clone())),
+        steps: 1,
+        warm_up: 1,
+        flops: Some(4e9),
+    }
+}
+
+fn script(who: &'static str, text: &str, check: &str) -> Party {
+    let mut command = Command::new("sh");
+    command.args(["-c", text, "sh", check]);
+    Party::new(who, 1, Ok(command))
+}
+
+fn missing(who: &'static str) -> Party {
+    Party::new(who, 1, Err(anyhow::anyhow!("not installed")))
+}
+
+fn run(name: &str, agreement: Agreement, cases: &[Case], parties: Vec<Party>) -> Outcome {
+    let folder = std::env::temp_dir().join(format!("cladtorch-bench-{name}-{}", std::process::id()));
+    let outcome = coordinator::run(&group(agreement), cases, parties, 1, 3, &folder);
+    let left = scratch_left(&folder);
+    std::fs::remove_dir_all(&folder).unwrap();
+    assert!(left.is_empty(), "{left:?}");
+    outcome.unwrap()
+}
+
+fn scratch_left(folder: &Path) -> Vec<PathBuf> {
+    let entries = folder.read_dir().unwrap().map(|entry| entry.unwrap().path());
+    entries.filter(|path| !path.ends_with("logs")).collect()
+}
+
+fn of<'a>(outcome: &'a Outcome, who: &str) -> &'a Record {
+    outcome.records.iter().find(|record| record.who == who).unwrap()
+}
+
+#[test]
+fn a_record_has_the_median_the_spread_and_the_floor() {
+    let outcome = run("spread", LOSS, &[case("one")], vec![script("cladtorch", WORKER, "0.5")]);
+    assert_eq!(
+        serde_json::to_value(&outcome.records).unwrap(),
+        serde_json::json!([{
+            "case": "one", "who": "cladtorch", "threads": 1,
+            "median_s": 2.0, "low_s": 1.0, "high_s": 3.0, "floor_s": 2.0,
+            "rounds": 3, "first_s": 0.0, "check": 0.5, "check_before": 0.9,
+        }])
+    );
+    assert_eq!(outcome.rates, [(1, 2e9)]);
+    assert!(outcome.skipped.is_empty());
+}
+
+#[test]
+fn who_disagrees_is_flagged() {
+    let parties = vec![
+        script("cladtorch", WORKER, "0.500"),
+        script("libtorch", WORKER, "0.501"),
+        script("pytorch-eager", WORKER, "0.520"),
+    ];
+    let outcome = run("flag", LOSS, &[case("one")], parties);
+    assert_eq!(of(&outcome, "cladtorch").flag, None);
+    assert_eq!(of(&outcome, "libtorch").flag, None);
+    let flag = of(&outcome, "pytorch-eager").flag.as_deref();
+    assert_eq!(flag, Some("0.52000 differs from the parties' median 0.50100 by more than 0.00501"));
+}
+
+#[test]
+fn who_does_not_learn_is_flagged() {
+    let outcome = run("learn", LOSS, &[case("one")], vec![script("cladtorch", WORKER, "0.9")]);
+    assert_eq!(of(&outcome, "cladtorch").flag.as_deref(), Some("the loss did not fall"));
+}
+
+#[test]
+fn scores_are_compared_within_their_errors() {
+    // The script says 0.9, 0.7, 0.7: their spread is the error of the mean.
+    let score = Agreement::Score { absolute: 0.005 };
+    let parties = vec![
+        script("cladtorch", WORKER, "0.7"),
+        script("libtorch", WORKER, "0.7"),
+        script(
+            "uproot",
+            "while read -r verb rest; do case $verb in case) echo bench ready;; round) echo bench time 1;; check) echo bench check 0.5;; esac; done",
+            "",
+        ),
+    ];
+    let outcome = run("score", score, &[case("one")], parties);
+    let ours = of(&outcome, "cladtorch");
+    assert_eq!(ours.check_before, None);
+    assert!((ours.check - 2.3 / 3.0).abs() < 1e-12 && ours.flag.is_none());
+    assert!((ours.check_error.unwrap() - (0.04f64 / 3.0 / 3.0).sqrt()).abs() < 1e-12);
+    assert!(of(&outcome, "uproot").flag.is_some());
+}
+
+#[test]
+fn a_missing_peer_is_skipped_by_name() {
+    let parties = vec![script("cladtorch", WORKER, "0.5"), missing("libtorch")];
+    let outcome = run("missing", LOSS, &[case("one")], parties);
+    assert_eq!(outcome.records.len(), 1);
+    let skipped = record::Skipped { who: "libtorch".into(), threads: 1, case: None, reason: "not installed".into() };
+    assert_eq!(outcome.skipped, [skipped]);
+}
+
+#[test]
+fn a_worker_that_dies_is_skipped_with_its_last_words() {
+    let dying = "read -r line; echo 'bench ready'; echo boom >&2; exit 3";
+    let parties = vec![script("cladtorch", WORKER, "0.5"), script("libtorch", dying, "")];
+    let outcome = run("dying", LOSS, &[case("one"), case("two")], parties);
+    assert_eq!(outcome.records.len(), 2);
+    let cases: Vec<_> = outcome.skipped.iter().map(|skipped| skipped.case.as_deref().unwrap()).collect();
+    assert_eq!(cases, ["one", "two"]);
+    assert!(outcome.skipped.iter().all(|skipped| skipped.reason.contains("boom")), "{:?}", outcome.skipped);
+}
+
+#[test]
+fn a_case_that_one_party_cannot_do_leaves_it_in_the_others() {
+    let picky = WORKER.replace(
+        r#"echo "bench ready""#,
+        r#"[ $rest = name=one ] && echo "bench error no such size" || echo "bench ready""#,
+    );
+    let outcome = run("picky", LOSS, &[case("one"), case("two")], vec![script("cladtorch", &picky, "0.5")]);
+    assert_eq!(outcome.records.iter().map(|record| record.case.as_str()).collect::<Vec<_>>(), ["two"]);
+    assert_eq!(outcome.skipped[0].reason, "no such size");
+}

@@ -1,0 +1,14 @@
+//! The README's examples are the files that `tests/root.rs` runs.
+
+const README: &str = include_str!("../README.md");
+
+fn shown(language: &str) -> &'static str {
+    let (_, rest) = README.split_once(&format!("```{language}\n")).expect("the README has such an example");
+    rest.split_once("```").expect("the example ends").0
+}
+
+#[test]
+fn the_examples_are_those_that_are_run() {
+    assert_eq!(shown("cpp"), include_str!("root/readme.C"));
+    assert_eq!(shown("python"), include_str!("root/readme.py"));
+}
