@@ -15,7 +15,7 @@ pub const GROUP: Group = Group {
     name: "end-to-end",
     title: "From a ROOT file to a trained model",
     notes: "A round opens the file, reads the columns, splits off a test part, standardises on the rest, and trains: \
-the same network, epochs, batch size and Adam for everybody, in a new order of the events each epoch, from another seed \
+the same network, distribution of initial weights, epochs, batch size and Adam for everybody, in a new order of the events each epoch, from another seed \
 each round. The score on the test part (area under the ROC curve, or the share of right classes) is taken after the \
 clock stopped. Processes and libraries are loaded before. `cladtorch` is an interpreted macro in root.exe; `libtorch` \
 is compiled C++ that reads by RDataFrame's `Take`; `uproot` and `rdataloader` (ROOT's own loader, all events in memory) \

@@ -61,12 +61,16 @@ std::pair<torch::Tensor, torch::Tensor> Read(const Values &options)
    return {torch::cat(features), torch::cat(labels)};
 }
 
+/// CladTorch's initial weights: He et al. 2015, zero biases.
 torch::nn::Sequential Perceptron(const std::string &text)
 {
    const auto sizes = Cut(text, ',');
    torch::nn::Sequential model;
    for (std::size_t i = 1; i < sizes.size(); ++i) {
-      model->push_back(torch::nn::Linear(std::stoi(sizes[i - 1]), std::stoi(sizes[i])));
+      torch::nn::Linear layer(std::stoi(sizes[i - 1]), std::stoi(sizes[i]));
+      torch::nn::init::kaiming_uniform_(layer->weight, 0, torch::kFanIn, torch::kReLU);
+      torch::nn::init::zeros_(layer->bias);
+      model->push_back(layer);
       if (i + 1 < sizes.size())
          model->push_back(torch::nn::ReLU());
    }

@@ -39,6 +39,9 @@ class Network:
         for inputs, outputs in zip(case.sizes, case.sizes[1:]):
             layers += [nn.Linear(inputs, outputs), nn.ReLU()]
         self.model = nn.Sequential(*layers[:-1])
+        for layer in layers[::2]:  # CladTorch's initial weights: He et al. 2015, zero biases
+            nn.init.kaiming_uniform_(layer.weight, nonlinearity="relu")
+            nn.init.zeros_(layer.bias)
         self.binary = case.sizes[-1] == 1
         self.criterion = nn.BCEWithLogitsLoss() if self.binary else nn.CrossEntropyLoss()
         self.optimiser = torch.optim.Adam(self.model.parameters(), lr=1e-3, fused=True)

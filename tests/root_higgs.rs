@@ -1,0 +1,37 @@
+//! `root_macros/higgs_classify.C` and its PyROOT twin: Clad's gradients and LibTorch's autograd, from the same initial
+//! weights, end at the same area under the ROC curve.
+
+// Part of what it offers is for `root.rs` only.
+#[allow(dead_code)]
+#[path = "common/session.rs"]
+mod session;
+
+use session::{Outcome, Session, source};
+
+const FOLDER: &str = "higgs_classify_out";
+
+/// The number after `name` in the printed table.
+fn auc(text: &str, name: &str) -> f64 {
+    let mut lines = text.lines().filter_map(|line| line.trim().strip_prefix(name)?.split_whitespace().next());
+    let found = lines.find_map(|word| word.parse().ok());
+    found.unwrap_or_else(|| panic!("no AUC of {name} in:\n{text}"))
+}
+
+/// Both areas agree within 0.005 and say that something was learnt; returns Clad's.
+fn checked(outcome: Outcome) -> f64 {
+    assert_eq!(outcome.code, Some(0), "{}", outcome.text);
+    let files = ["loss.png", "scores.png", "roc.png", "higgs.ct"];
+    let outcome = files.into_iter().fold(outcome, |outcome, file| outcome.wrote(&format!("{FOLDER}/{file}")));
+    let [clad, autograd] = ["Clad", "LibTorch autograd"].map(|name| auc(&outcome.text, name));
+    assert!((clad - autograd).abs() < 0.005, "Clad {clad}, autograd {autograd}");
+    assert!((0.67..0.8).contains(&clad), "{clad}");
+    clad
+}
+
+#[test]
+fn clad_and_autograd_reach_the_same_area_in_cpp_and_in_python() {
+    let file = |name: &str| source().join("root_macros").join(name).display().to_string();
+    let cpp = checked(Session::root(&["-q", &format!("{}(\"{FOLDER}\", 5)", file("higgs_classify.C"))]).run());
+    let python = checked(Session::python(&[&file("higgs_classify.py"), FOLDER, "5"]).run());
+    assert!((cpp - python).abs() < 1e-4, "C++ {cpp}, Python {python}");
+}
