@@ -177,3 +177,29 @@ fn a_cmake_project_builds_against_a_moved_installation() {
     program.env("ROOTSYS", &root).env("LD_LIBRARY_PATH", env::join_paths(libraries).unwrap());
     assert!(String::from_utf8_lossy(&succeed(&mut program).stdout).contains("finished"));
 }
+
+/// What Ninja would run in `build`, without the words that name the build folder or the search path.
+fn commands(build: &Path) -> Vec<String> {
+    let ninja = place("CLADTORCH_NINJA", ".deps/site-packages/bin/ninja");
+    let output = succeed(Command::new(ninja).arg("-C").arg(build).args(["-t", "commands"]));
+    let text = String::from_utf8(output.stdout).expect("commands are text");
+    let text = text.replace(build.to_str().unwrap(), "BUILD");
+    let kept = |line: &str| line.split(' ').filter(|word| !word.starts_with("PATH=")).collect::<Vec<_>>().join(" ");
+    text.lines().map(kept).collect()
+}
+
+#[test]
+fn plain_cmake_builds_what_the_command_builds() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let ninja = place("CLADTORCH_NINJA", ".deps/site-packages/bin/ninja");
+    let mut configure = cmake();
+    configure.args(["-G", "Ninja"]).arg(format!("-DCMAKE_MAKE_PROGRAM={}", ninja.display()));
+    configure.arg("-S").arg(source().join("cpp")).arg("-B").arg(folder.path());
+    // A machine's own ROOT and LibTorch, named to the command, are named to CMake by the same variables.
+    configure.env("ROOTSYS", place("CLADTORCH_ROOTSYS", ".deps/site-packages/ROOT"));
+    configure.env("LIBTORCH", place("CLADTORCH_LIBTORCH", ".deps/site-packages/torch"));
+    succeed(&mut configure);
+    let plain = commands(&fs::canonicalize(folder.path()).expect("it is there"));
+    assert!(plain.len() > 10, "{plain:?}");
+    assert_eq!(plain, commands(&source().join("build")));
+}

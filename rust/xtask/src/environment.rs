@@ -65,6 +65,7 @@ impl Environment {
             .env("CLADTORCH_ROOTSYS", &self.root.dir)
             .env("CLADTORCH_LIBTORCH", &self.libtorch)
             .env("CLADTORCH_CMAKE", &self.cmake)
+            .env("CLADTORCH_NINJA", &self.ninja)
             .env("CLADTORCH_PYTHON", &self.python)
             .env("CLADTORCH_PYTHONPATH", &self.root.modules);
     }
