@@ -1,5 +1,8 @@
 //! After its first step the engine allocates nothing: counted in Rust's allocator and in the C library's.
 
+#[path = "common/say.rs"]
+mod say;
+
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -7,6 +10,7 @@ use cladtorch::dataset::Scaler;
 use cladtorch::gradient::aot::AotEngine;
 use cladtorch::gradient::{Engine, Rows, Settings};
 use cladtorch::graph::{Activation, Graph, Loss, Optimiser};
+use say::say;
 
 struct Counting;
 
@@ -54,9 +58,9 @@ fn steps_after_the_first_allocate_nothing() {
     let scaler = Scaler::identity(4);
     let data = Rows { features: &features, labels: &labels, weights: &weights, scaler: &scaler, weight_scale: 1.0 };
     let order: Vec<u32> = (0..rows as u32).collect();
-    for threads in [1, 2] {
-        let graph = Graph::mlp(&[4, 64, 64, 1], Activation::ReLU).unwrap();
-        let start: Vec<f32> = (0..graph.parameters()).map(|i| (i as f32).sin() * 0.1).collect();
+    for (threads, hidden) in [(1, 64), (2, 64), (2, 400)] {
+        let graph = Graph::mlp(&[4, hidden, hidden, 1], Activation::ReLU).unwrap();
+        let start: Vec<f32> = (0..graph.parameters()).map(|i| (i as f32).sin() * 0.03).collect();
         let settings = Settings {
             loss: Loss::BinaryCrossEntropy,
             optimiser: Optimiser::Adam,
@@ -74,12 +78,12 @@ fn steps_after_the_first_allocate_nothing() {
             last = engine.train(data, &order).unwrap();
         }
         let after = (ALLOCATIONS.load(Ordering::Relaxed), c_bytes_in_use());
-        println!(
-            "{threads} thread(s), 200 steps: {} Rust allocations, C heap {} -> {}",
+        say(&format!(
+            "width {hidden}, {threads} thread(s), 200 steps: {} Rust allocations, C heap {} -> {}",
             after.0 - before.0,
             before.1,
             after.1
-        );
+        ));
         assert!(last < first, "it must learn: {first} -> {last}");
         // rayon's queue of jobs from outside grows by a block each 63 entries: at most one here.
         assert!(after.0 - before.0 <= 2, "{} allocations in 200 steps", after.0 - before.0);

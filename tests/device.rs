@@ -2,6 +2,8 @@
 
 #[path = "common/data.rs"]
 mod data;
+#[path = "common/say.rs"]
+mod say;
 
 use cladtorch::bridge::FitSpec;
 use cladtorch::device;
@@ -9,6 +11,7 @@ use cladtorch::graph::{Activation, Init};
 use cladtorch::model::Model;
 use cladtorch::train::Trainer;
 use data::{circle, spec};
+use say::say;
 
 fn history(device: &str) -> Vec<f64> {
     let data = circle(1000, 4);
@@ -27,7 +30,7 @@ fn a_gpu_writes_the_history_of_the_cpu_or_says_what_is_missing() {
         }
         Err(error) => {
             let message = error.to_string();
-            eprintln!("NOT TESTED: training on a GPU, because {message}");
+            say(&format!("NOT TESTED: training on a GPU, because {message}"));
             let parts = ["driver", "GPU", "libtorch_cuda", "CUDA library"];
             assert!(parts.iter().any(|part| message.contains(part)), "{message}");
             assert!(message.contains("\"cuda:0\"") && message.contains("fDevice = \"cpu\""), "{message}");

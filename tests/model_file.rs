@@ -111,6 +111,7 @@ fn a_failed_save_leaves_the_old_file() {
     let before = fs::read(&path).unwrap();
     assert!(model.save(&folder.path().join("missing/model.ct")).unwrap_err().to_string().contains("missing"));
     assert!(model.save(folder.path()).is_err());
+    assert!(Model::load(std::path::Path::new("/dev/zero")).err().unwrap().to_string().contains("not a file"));
     assert!(Model::load(&folder.path().join("none.ct")).err().unwrap().to_string().contains("none.ct"));
     assert_eq!(fs::read(&path).unwrap(), before);
 }

@@ -86,7 +86,7 @@ template <typename T>
 void CutPanel(size_t M, size_t K, Strided<T> a, const T *b, Start start, const T *bias, size_t columns, T *c, size_t cRow)
 {
    constexpr size_t P = kPanel<T>;
-   T block[kRows * P], paddedBias[P] = {};
+   T block[kRows * P] = {}, paddedBias[P] = {};
    if (start == Start::kBias)
       std::memcpy(paddedBias, bias, columns * sizeof(T));
    for (size_t m = 0; m < M; m += kRows) {

@@ -1,10 +1,9 @@
-//! The border to C++: the only `#[cxx::bridge]`. Each function is one line through [`guard`], which turns a panic or
-//! an [`Error`](crate::Error) into a `rust::Error` on the C++ side.
+//! The border to C++: the only `#[cxx::bridge]`. Each function that can fail is one line through [`guard`], which turns a
+//! panic or an [`Error`](crate::Error) into a `rust::Error` on the C++ side; the others only read a field.
 
 use std::path::Path;
 
 use crate::dataset::Dataset;
-use crate::device;
 use crate::error::{Error, Result, guard};
 use crate::graph::{Activation, Init};
 use crate::model::Model;
@@ -88,8 +87,6 @@ mod ffi {
         fn dataset_rows(data: &Dataset) -> usize;
         /// Numbers in a row: the sum of the columns' lengths.
         fn dataset_width(data: &Dataset) -> usize;
-        /// Makes room for `rows` more rows.
-        fn dataset_reserve(data: &mut Dataset, rows: usize) -> Result<()>;
         /// Opens a source; what follows until `dataset_commit` is dropped by `dataset_rollback`.
         fn dataset_begin(data: &mut Dataset, source: &str) -> Result<()>;
         /// Appends `labels.len()` rows; `features` is [rows, width], `weights` [rows].
@@ -133,11 +130,8 @@ mod ffi {
 
         /// `labels` over 0.5 are signal.
         fn roc(scores: &[f32], labels: &[f32], weights: &[f32]) -> Result<RocCurve>;
-        /// Why `device` cannot be used; empty where it can.
-        fn device_problem(device: &str) -> String;
         /// For tests: panics inside the core, to show that it arrives as an exception.
         fn provoke_panic() -> Result<()>;
-        fn version() -> &'static str;
 
         /// One-sided power spectral density [samples / 2 + 1], 1/Hz.
         fn signal_detector_psd(samples: usize, rate: f64) -> Result<Vec<f64>>;
@@ -178,10 +172,6 @@ fn dataset_rows(data: &Dataset) -> usize {
 
 fn dataset_width(data: &Dataset) -> usize {
     data.width()
-}
-
-fn dataset_reserve(data: &mut Dataset, rows: usize) -> Result<()> {
-    guard(|| data.reserve(rows))
 }
 
 fn dataset_begin(data: &mut Dataset, source: &str) -> Result<()> {
@@ -297,16 +287,8 @@ fn roc(scores: &[f32], labels: &[f32], weights: &[f32]) -> Result<RocCurve> {
     guard(|| metrics::roc(scores, labels, weights))
 }
 
-fn device_problem(device: &str) -> String {
-    guard(|| device::open(device)).err().map_or(String::new(), |error| error.to_string())
-}
-
 fn provoke_panic() -> Result<()> {
     guard(|| panic!("provoked for a test"))
-}
-
-fn version() -> &'static str {
-    env!("CARGO_PKG_VERSION")
 }
 
 fn signal_detector_psd(samples: usize, rate: f64) -> Result<Vec<f64>> {

@@ -126,7 +126,7 @@ fn load_libtorch_cuda() -> std::result::Result<(), String> {
     let folder = libtorch_folder().ok_or("the folder of libtorch_cpu.so was not found in this process")?;
     let path = folder.join("libtorch_cuda.so");
     if !path.exists() {
-        return Err(format!("{} does not exist: this LibTorch was built without CUDA", path.display()));
+        return Err(format!("there is no {} (a LibTorch for the CPU, or only its CPU part installed)", path.display()));
     }
     // SAFETY: it is the companion of the libtorch_cpu.so already running here, opened once and never closed.
     match unsafe { Library::open(Some(&path), RTLD_NOW | RTLD_GLOBAL) } {

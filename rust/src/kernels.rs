@@ -38,8 +38,15 @@ pub fn blas_single_thread() -> bool {
     unsafe { ct_blas_single_thread() == 1 }
 }
 
+mod sealed {
+    /// Kernels exist for `f32` and `f64` alone; memory is handed out by `Scalar::KIND`, so no other type may have one.
+    pub trait Sealed {}
+    impl Sealed for f32 {}
+    impl Sealed for f64 {}
+}
+
 /// A floating type for which the kernels exist.
-pub trait Scalar: Copy + Default + Debug + PartialEq + PartialOrd + Send + Sync + 'static {
+pub trait Scalar: sealed::Sealed + Copy + Default + Debug + PartialEq + PartialOrd + Send + Sync + 'static {
     /// LibTorch's name of the type.
     const KIND: tch::Kind;
 
@@ -288,7 +295,7 @@ unsafe extern "C" {
 }
 
 /// The kernels for this processor. `CLADTORCH_KERNELS=portable` in the environment asks for those that run on every
-/// processor of the architecture, for tests and for comparing bits between machines.
+/// processor of the architecture, for tests.
 fn variant() -> &'static Variant {
     static CHOSEN: OnceLock<&Variant> = OnceLock::new();
     CHOSEN.get_or_init(|| {

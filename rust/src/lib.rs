@@ -7,10 +7,10 @@
 //! | `root_macros/` | what a user runs and copies | `cpp/include` |
 //! | `cpp/include/CladTorch/` | the public API in C++: no torch header, no Rust | nothing below |
 //! | `cpp/src/` | one `.cxx` a header: talks to ROOT and calls the core | ROOT, [`bridge`] |
-//! | [`bridge`] | the only `#[cxx::bridge]`; each function one line through [`error::guard`] | every module |
+//! | [`bridge`] | the only `#[cxx::bridge]`; what can fail goes through [`error::guard`] | every module |
 //! | [`model`] | a network with scaler, columns and options; prediction; the model file | `gradient`, `dataset` |
 //! | [`train`] | options, epochs, metrics | `dataset`, `gradient`, `model` |
-//! | [`gradient`] | back ends: [`gradient::aot`] (Clad's pullbacks, row tiles), [`gradient::autograd`] (LibTorch) | `graph`, `kernels`, `dataset` |
+//! | [`gradient`] | back ends: [`gradient::aot`] (Clad's derivatives, row tiles), [`gradient::autograd`] (LibTorch) | `graph`, `kernels`, `dataset` |
 //! | [`graph`] | the operator graph and the lists of operators | `error` |
 //! | [`dataset`] | features, labels, weights; split, shuffle, scaling | `columns`, `device` |
 //! | [`columns`] | what a column is: names, lengths, places in a row | `error` |
@@ -24,7 +24,7 @@
 //!
 //! The way of the data: a tree or data frame is read by the C++ shim in one event loop and appended to a
 //! [`dataset::Dataset`], whose memory is LibTorch's; [`train::Trainer`] shuffles row numbers, an engine gathers and
-//! standardises them tile by tile, runs the kernels forward and Clad's pullbacks backward in one arena, and one sweep
+//! standardises them tile by tile, runs the kernels forward and, with Clad's derivatives, backward in one arena, and one sweep
 //! moves the flat parameter vector; [`model::Model`] keeps the result.
 
 #![deny(unsafe_code)]

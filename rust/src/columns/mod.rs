@@ -16,6 +16,12 @@ pub fn checked_width(columns: &[ColumnSpec]) -> Result<usize> {
         if column.name.is_empty() {
             return Err(Error::invalid("a column without a name", "give every column a name"));
         }
+        if !column.pad.is_finite() {
+            return Err(Error::invalid(
+                format!("column \"{}\" has pad {}", column.name, column.pad),
+                "give a finite number",
+            ));
+        }
         if !names.insert(&column.name) {
             return Err(Error::invalid(format!("column \"{}\" is listed twice", column.name), "list it once"));
         }
@@ -79,6 +85,7 @@ mod tests {
         for (columns, word) in [
             (vec![column("", 1)], "without a name"),
             (vec![column("a", 1), column("a", 1)], "\"a\" is listed twice"),
+            (vec![ColumnSpec { pad: f32::NAN, ..column("a", 2) }], "\"a\" has pad NaN"),
             (vec![column("a", 0)], "\"a\" has length 0"),
             (vec![column("a", 2), column("b", usize::MAX)], "\"b\" has length"),
         ] {

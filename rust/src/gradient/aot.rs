@@ -1,4 +1,5 @@
-//! The row-tile engine: Clad's pullbacks over tiles of rows, tiles over lanes, lanes over rayon's threads.
+//! The row-tile engine: the reverse pass over tiles of rows with Clad's derivatives, tiles over lanes, lanes over
+//! rayon's threads.
 //!
 //! A batch is cut into tiles of [`TILE_ROWS`] rows. A lane is a run of neighbouring tiles with an arena and a gradient
 //! of its own. How many lanes a batch has depends on the batch and the network alone, and their gradients are summed
@@ -200,7 +201,7 @@ impl<T: Scalar> Engine for AotEngine<T> {
     }
 
     fn describe(&self) -> String {
-        format!("aot (pullbacks derived by Clad) on cpu, {} thread(s)", self.threads.current_num_threads())
+        format!("aot (derivatives by Clad) on cpu, {} thread(s)", self.threads.current_num_threads())
     }
 }
 

@@ -27,8 +27,12 @@ struct DeviceRows {
 }
 
 impl AutogradEngine {
-    /// Puts `parameters` on `device`.
-    pub fn new(graph: Graph, parameters: &[f32], settings: Settings, device: Device) -> Result<Self> {
+    /// Puts `parameters` on `device`. On the CPU LibTorch's operators run on `threads` threads, 0: as many as LibTorch
+    /// is set to now.
+    pub fn new(graph: Graph, parameters: &[f32], settings: Settings, device: Device, threads: usize) -> Result<Self> {
+        if threads > 0 {
+            tch::set_num_threads(i32::try_from(threads).unwrap_or(i32::MAX));
+        }
         let parameters = Tensor::f_from_slice(parameters)?.f_to_device(device)?.f_set_requires_grad(true)?;
         let zeros = || parameters.f_zeros_like()?.f_set_requires_grad(false);
         Ok(AutogradEngine { moments: [zeros()?, zeros()?], graph, settings, device, parameters, steps: 0, data: None })
@@ -135,11 +139,10 @@ impl Engine for AutogradEngine {
     }
 
     fn describe(&self) -> String {
-        let device = match self.device {
-            Device::Cuda(index) => format!("cuda:{index}"),
-            _ => "cpu".to_owned(),
-        };
-        format!("autograd (LibTorch) on {device}")
+        match self.device {
+            Device::Cuda(index) => format!("autograd (LibTorch) on cuda:{index}; Clad's kernels run on the CPU only"),
+            _ => format!("autograd (LibTorch) on cpu, {} thread(s)", tch::get_num_threads()),
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! The order in which a graph's kernels run on one tile of rows, and where each value lies in the tile's arena.
 //!
 //! Arena: the input, each node's value, then two adjoints that the reverse pass writes in turn. Every part starts on
-//! a cache line. An activation whose derivative can be had from its own value overwrites its input. Nothing is allocated
+//! a cache line. An activation whose derivative depends on the sign of its input alone overwrites it. Nothing is allocated
 //! after the arena.
 
 use std::marker::PhantomData;

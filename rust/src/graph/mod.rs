@@ -14,7 +14,7 @@ use crate::error::{Error, Result};
 /// The widest layer and the longest parameter vector that a graph may have: far beyond what trains on one machine,
 /// small enough that no product of sizes overflows.
 const WIDTH_LIMIT: usize = 1 << 24;
-const PARAMETER_LIMIT: usize = 1 << 33;
+const PARAMETER_LIMIT: usize = 1 << 31;
 const LAYER_LIMIT: usize = 1024;
 
 /// One operation on rows.

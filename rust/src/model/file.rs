@@ -7,6 +7,7 @@ use std::collections::HashMap;
 use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use safetensors::tensor::TensorView;
 use safetensors::{Dtype, SafeTensors};
@@ -82,7 +83,7 @@ impl Model {
 
     /// Reads a model. Every size and name in the file is checked before it is used.
     pub fn load(path: &Path) -> Result<Self> {
-        let bytes = fs::read(path).map_err(|error| Error::io(path, error))?;
+        let bytes = read_whole(path)?;
         let bad = |what: String| Error::ModelFile { path: path.to_path_buf(), what };
         let (_, metadata) = SafeTensors::read_metadata(&bytes)
             .map_err(|error| bad(format!("not a model file, or damaged ({error})")))?;
@@ -158,6 +159,15 @@ fn numbers(tensors: &SafeTensors, name: &str, shape: &[usize]) -> Result<Vec<f32
     }
 }
 
+/// The bytes of a regular file: a device or a pipe could go on for ever.
+fn read_whole(path: &Path) -> Result<Vec<u8>> {
+    let about = fs::metadata(path).map_err(|error| Error::io(path, error))?;
+    if !about.is_file() {
+        return Err(Error::ModelFile { path: path.to_path_buf(), what: "not a file".into() });
+    }
+    fs::read(path).map_err(|error| Error::io(path, error))
+}
+
 /// Temporary file beside `path`, fsync, rename, fsync of the folder: a crash leaves the old file or the new one.
 fn write_atomically(path: &Path, bytes: &[u8]) -> Result<()> {
     let folder = match path.parent() {
@@ -167,7 +177,9 @@ fn write_atomically(path: &Path, bytes: &[u8]) -> Result<()> {
     let name = path
         .file_name()
         .ok_or_else(|| Error::invalid(format!("\"{}\" names no file", path.display()), "give a file's path"))?;
-    let temporary = folder.join(format!(".{}.{}.tmp", name.to_string_lossy(), std::process::id()));
+    static SAVES: AtomicU64 = AtomicU64::new(0);
+    let mark = (std::process::id(), SAVES.fetch_add(1, Ordering::Relaxed));
+    let temporary = folder.join(format!(".{}.{}-{}.tmp", name.to_string_lossy(), mark.0, mark.1));
     let written = (|| {
         let mut file = File::create(&temporary)?;
         file.write_all(bytes)?;

@@ -48,7 +48,7 @@ impl Model {
     /// A network of the given layer sizes (features, hidden…, outputs), its weights drawn from `seed`.
     pub fn new(sizes: &[usize], activation: Activation, init: Init, seed: u64) -> Result<Self> {
         let graph = Graph::mlp(sizes, activation)?;
-        let parameters = HostBuffer::from_slice(&initial::draw(&graph, init, seed))?;
+        let parameters = initial::draw(&graph, init, seed)?;
         let (row, tile) = (Plan::new(graph.clone(), 1), Plan::new(graph, TILE_ROWS));
         let mut packed = HostBuffer::zeros(tile.packed_length())?;
         tile.pack(parameters.as_slice(), packed.as_mut_slice());

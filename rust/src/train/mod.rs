@@ -11,7 +11,7 @@ use crate::bridge::{EpochRecord, FitSpec};
 use crate::dataset::{Dataset, Scaler, shuffle, split};
 use crate::device;
 use crate::error::{Error, Result};
-use crate::gradient::aot::AotEngine;
+use crate::gradient::aot::{AotEngine, pool};
 use crate::gradient::autograd::AutogradEngine;
 use crate::gradient::{Engine, Rows, Settings};
 use crate::graph::Loss;
@@ -46,7 +46,7 @@ impl Trainer {
             ));
         }
         let scaler = match spec.standardise {
-            true => Scaler::learn(data.features(), data.width(), &train),
+            true => pool(spec.threads)?.install(|| Scaler::learn(data.features(), data.width(), &train)),
             false => Scaler::identity(data.width()),
         };
         let train_weight = total_weight(data, &train, "training")?;
@@ -87,17 +87,25 @@ impl Trainer {
             weight_scale: self.train.len() as f64 / self.train_weight,
         };
         let train_loss = self.engine.train(rows, &self.train)? / self.train_weight;
-        if !train_loss.is_finite() {
-            return Err(Error::invalid(
-                format!("the training loss is {train_loss} in epoch {}", self.epoch),
-                format!("lower fLearningRate (now {}) or look for extreme features", self.spec.learning_rate),
-            ));
-        }
+        self.check_finite("training loss", train_loss)?;
         let validation_loss = match self.validation.is_empty() {
             true => f64::NAN,
             false => self.engine.evaluate(rows, &self.validation)? / self.validation_weight,
         };
+        if !self.validation.is_empty() {
+            self.check_finite("validation loss", validation_loss)?;
+        }
         Ok(EpochRecord { train_loss, validation_loss, seconds: start.elapsed().as_secs_f64() })
+    }
+
+    fn check_finite(&self, what: &str, value: f64) -> Result<()> {
+        if value.is_finite() {
+            return Ok(());
+        }
+        Err(Error::invalid(
+            format!("the {what} is {value} after epoch {}", self.epoch),
+            format!("lower fLearningRate (now {}) or look for extreme features", self.spec.learning_rate),
+        ))
     }
 
     /// Puts what was learned into `model`.
@@ -108,7 +116,10 @@ impl Trainer {
             columns: self.columns.clone(),
             options: options::record(&self.spec, self.loss, self.epoch),
         };
-        model.set_trained(&self.engine.parameters()?, training)
+        let parameters = self.engine.parameters()?;
+        let extreme = parameters.iter().copied().find(|parameter| !parameter.is_finite());
+        self.check_finite("largest parameter", extreme.unwrap_or(0.0).into())?;
+        model.set_trained(&parameters, training)
     }
 
     /// Which back end runs where.
@@ -131,7 +142,7 @@ fn engine(model: &Model, spec: &FitSpec, settings: Settings, gradient: Gradient)
         Gradient::Clad if !on_gpu => {
             Box::new(AotEngine::<f32>::new(graph, model.parameters(), settings, spec.threads)?)
         }
-        _ => Box::new(AutogradEngine::new(graph, model.parameters(), settings, device)?),
+        _ => Box::new(AutogradEngine::new(graph, model.parameters(), settings, device, spec.threads)?),
     })
 }
 

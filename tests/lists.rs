@@ -1,0 +1,47 @@
+//! The lists of operators stand in three languages: they have to agree on names and numbers.
+
+use cladtorch::graph::{Activation, Init, Loss, Optimiser};
+
+const KERNELS: &str = include_str!("../cpp/kernels/kernels.h");
+const OPTIONS: &str = include_str!("../cpp/include/CladTorch/FitOptions.hxx");
+
+/// The members of `enum name { A = 0, ... }` in a header, in lower case without underscores and prefix.
+fn members(header: &str, name: &str, prefix: &str) -> Vec<(String, usize)> {
+    let (_, rest) = header.split_once(&format!("enum {name} {{")).expect("the enumeration is there");
+    let (body, _) = rest.split_once('}').expect("it ends");
+    let member = |line: &str| {
+        let (name, number) = line.split_once('=')?;
+        let number = number.trim().split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()?;
+        Some((plain(name.trim().strip_prefix(prefix)?), number))
+    };
+    body.split([',', '\n']).filter_map(member).collect()
+}
+
+fn plain(name: &str) -> String {
+    name.replace('_', "").to_lowercase()
+}
+
+fn listed(names: impl Iterator<Item = &'static str>, first: usize) -> Vec<(String, usize)> {
+    names.enumerate().map(|(index, name)| (plain(name), index + first)).collect()
+}
+
+#[test]
+fn activations_are_numbered_alike() {
+    let ours = listed(Activation::ALL.iter().map(|a| a.name()), 0);
+    assert_eq!(members(KERNELS, "ct_activation", "CT_"), ours);
+    assert_eq!(members(OPTIONS, "EActivation", "k"), ours);
+}
+
+#[test]
+fn losses_are_numbered_alike() {
+    assert_eq!(members(KERNELS, "ct_loss", "CT_"), listed(Loss::ALL.iter().map(|l| l.name()), 0));
+    let options = members(OPTIONS, "ELoss", "k");
+    assert_eq!(options[0], ("auto".to_owned(), 0));
+    assert_eq!(options[1..], listed(Loss::ALL.iter().map(|l| l.name()), 1));
+}
+
+#[test]
+fn optimisers_and_initialisations_are_numbered_alike() {
+    assert_eq!(members(OPTIONS, "EOptimiser", "k"), listed(Optimiser::ALL.iter().map(|o| o.name()), 0));
+    assert_eq!(members(OPTIONS, "EInit", "k"), listed(Init::ALL.iter().map(|i| i.name()), 0));
+}
