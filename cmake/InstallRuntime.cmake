@@ -6,8 +6,7 @@
 file(GET_RUNTIME_DEPENDENCIES
   LIBRARIES "${LIBTORCH}/lib/libtorch_cpu.so" "${LIBTORCH}/lib/libc10.so"
   RESOLVED_DEPENDENCIES_VAR _needed
-  UNRESOLVED_DEPENDENCIES_VAR _missing
-  POST_EXCLUDE_REGEXES "^/lib" "^/usr")
+  UNRESOLVED_DEPENDENCIES_VAR _missing)
 if(_missing)
   message(FATAL_ERROR "LibTorch needs libraries that were not found: ${_missing}")
 endif()

@@ -22,7 +22,6 @@
 #pragma link C++ function CladTorch::Signal::Welch;
 #pragma link C++ function CladTorch::Signal::Whiten;
 
-
 // "-": no streamer, a model's file is written by Mlp::Save.
 #pragma link C++ class CladTorch::Dataset-;
 #pragma link C++ class CladTorch::Error-;

@@ -20,6 +20,7 @@ R__LOAD_LIBRARY(libcladtorch)
 
 #include <chrono>
 #include <cstdio>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -52,6 +53,9 @@ void higgs_classify(const std::string &folder = "higgs_classify_out", int epochs
 {
    gSystem->mkdir(folder.c_str(), true);
    const std::string file = std::string(gROOT->GetTutorialDir()) + "/machine_learning/data/Higgs_data.root";
+   if (gSystem->AccessPathName(file.c_str()))
+      throw std::runtime_error("there is no " + file +
+                               ": put there Higgs_data.root of ROOT's tutorials (https://root.cern/files/)");
 
    CladTorch::Dataset all(kFeatures);
    all.Add("sig_tree", file, 1).Add("bkg_tree", file, 0);

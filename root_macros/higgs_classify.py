@@ -32,6 +32,8 @@ def main(folder="higgs_classify_out", epochs=10):
         sys.exit("libcladtorch was not found: put its folder into LD_LIBRARY_PATH")
     ct = ROOT.CladTorch
     file = os.path.join(str(ROOT.gROOT.GetTutorialDir()), "machine_learning/data/Higgs_data.root")
+    if not os.path.exists(file):
+        sys.exit(f"there is no {file}: put there Higgs_data.root of ROOT's tutorials (https://root.cern/files/)")
 
     everything = ct.Dataset(FEATURES)
     everything.Add("sig_tree", file, 1).Add("bkg_tree", file, 0)

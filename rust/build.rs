@@ -14,6 +14,7 @@ fn main() {
 fn kernels() {
     let source = "../cpp/kernels";
     println!("cargo::rerun-if-changed={source}");
+    println!("cargo::rerun-if-changed=../cmake/Warnings.cmake");
     println!("cargo::rerun-if-env-changed=CMAKE");
     // A build folder belongs to one generator.
     let generator = env::var("CMAKE_GENERATOR").unwrap_or_default();

@@ -68,19 +68,48 @@ std::vector<std::string> Nearest(const std::string &wanted, std::vector<std::str
    return names;
 }
 
-/// Trees and RNTuples of a file, in its folders too.
-void CollectTrees(TDirectory &directory, const std::string &path, std::set<std::string> &names)
+bool Holds(const TKey &key, const TClass *base)
+{
+   const TClass *type = TClass::GetClass(key.GetClassName(), kTRUE, kTRUE);
+   return type && type->InheritsFrom(base);
+}
+
+bool HoldsTree(const TKey &key)
+{
+   return std::string(key.GetClassName()) == "ROOT::RNTuple" || Holds(key, TTree::Class());
+}
+
+/// Whether the file has a tree or RNTuple at `path`: "tree", "folder/tree", "tree;cycle".
+bool HasTree(TDirectory &file, const std::string &path)
+{
+   const auto slash = path.rfind('/');
+   const bool nested = slash != std::string::npos;
+   TDirectory *folder = nested ? file.GetDirectory(path.substr(0, slash).c_str()) : &file;
+   if (!folder)
+      return false;
+   const std::string last = nested ? path.substr(slash + 1) : path;
+   std::vector<char> name(last.size() + 1);
+   Short_t cycle = 0;
+   TDirectory::DecodeNameCycle(last.c_str(), name.data(), cycle, name.size());
+   constexpr Short_t kNewest = 9999; // DecodeNameCycle's cycle of a name without one
+   const TKey *key = folder->GetKey(name.data(), cycle); // or an older one
+   return key && (cycle == kNewest || cycle == key->GetCycle()) && HoldsTree(*key);
+}
+
+/// Names of the trees and RNTuples of `directory`, in its folders too, as far as `depth` and `keys` reach: a damaged
+/// file can hold folders without end.
+void CollectTrees(TDirectory &directory, const std::string &path, int depth, int &keys, std::set<std::string> &names)
 {
    for (TObject *object : *directory.GetListOfKeys()) {
-      auto *key = static_cast<TKey *>(object);
-      const TClass *type = TClass::GetClass(key->GetClassName());
-      const std::string name = path + key->GetName();
-      if (type && type->InheritsFrom(TDirectory::Class())) {
-         if (auto *folder = directory.GetDirectory(key->GetName()))
-            CollectTrees(*folder, name + "/", names);
-      } else if (std::string(key->GetClassName()) == "ROOT::RNTuple" || (type && type->InheritsFrom(TTree::Class()))) {
+      if (--keys < 0)
+         return;
+      const auto &key = static_cast<const TKey &>(*object);
+      const std::string name = path + key.GetName();
+      if (HoldsTree(key))
          names.insert(name);
-      }
+      else if (depth > 1 && Holds(key, TDirectory::Class()))
+         if (auto *folder = directory.GetDirectory(key.GetName()))
+            CollectTrees(*folder, name + "/", depth - 1, keys, names);
    }
 }
 
@@ -89,11 +118,16 @@ void CheckFile(const std::string &tree, const std::string &name)
    const std::unique_ptr<TFile> file(TFile::Open(name.c_str()));
    if (!file || file->IsZombie())
       throw std::runtime_error("file " + name + " cannot be opened as a ROOT file: see ROOT's message above");
-   std::set<std::string> trees;
-   CollectTrees(*file, "", trees);
-   if (trees.count(tree) == 0)
-      throw std::runtime_error("file " + name + " has no tree '" + tree + "'; it has " +
-                               (trees.empty() ? "none" : Join({trees.begin(), trees.end()})));
+   if (HasTree(*file, tree))
+      return;
+   constexpr int kDepth = 8;
+   int keys = 1000;
+   std::set<std::string> names;
+   CollectTrees(*file, "", kDepth, keys, names);
+   const auto nearest = Nearest(tree, {names.begin(), names.end()});
+   throw std::runtime_error("file " + name + " has no tree '" + tree + "'; it has " +
+                            (names.empty() ? "none" : Join(nearest)) +
+                            (nearest.size() < names.size() ? " and others" : ""));
 }
 
 } // namespace

@@ -7,6 +7,8 @@
 #include "Frame.hxx"
 #include "Guard.hxx"
 
+#include <ROOT/RDF/InterfaceUtils.hxx>
+
 #include <algorithm>
 #include <exception>
 #include <stdexcept>
@@ -17,7 +19,7 @@ using namespace Internal;
 
 namespace {
 
-/// One event inside an event loop: an error is thrown but not printed, for every event would print it.
+/// One event inside an event loop: an error is thrown but not printed, for every event could print it.
 /// \param row [size]
 /// \param out [outputs]
 void Score(const ModelData &model, const float *row, std::size_t size, float *out, std::size_t outputs)
@@ -42,6 +44,15 @@ void Assemble(const RowLink &last, std::vector<float> &row)
 std::string HiddenName(const std::string &name, std::size_t column)
 {
    return "rdf_cladtorch_" + name + "_" + std::to_string(column) + "_";
+}
+
+/// Data frames themselves would name the hidden columns, not the one that was asked for.
+void CheckNewColumn(ROOT::RDF::RNode frame, const std::string &name)
+{
+   ROOT::Internal::RDF::CheckValidCppVarName(name, "Define");
+   if (frame.HasColumn(name))
+      throw std::runtime_error(Describe(frame) + " already has a column '" + name +
+                               "': give the prediction another name");
 }
 
 ROOT::RDF::RNode DefineLinks(ROOT::RDF::RNode frame, const ModelData &model, const std::string &name)
@@ -105,6 +116,7 @@ void Mlp::CheckFunctor(std::size_t arguments) const
 ROOT::RDF::RNode Mlp::Define(ROOT::RDF::RNode frame, const std::string &name) const
 {
    return Guard("CladTorch::Mlp::Define", [&]() -> ROOT::RDF::RNode {
+      CheckNewColumn(frame, name);
       const auto columns = Core::model_columns(*fData->fCore).size();
       auto linked = DefineLinks(frame, *fData, name);
       const std::vector<std::string> last{HiddenName(name, columns)};

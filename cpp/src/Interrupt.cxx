@@ -17,6 +17,7 @@ extern "C" void NotePressed(int)
 InterruptScope::InterruptScope()
 {
    gPressed = 0;
+   gROOT->SetInterrupt(kFALSE); // an earlier one stays set until somebody clears it
    struct sigaction mine = {};
    mine.sa_handler = NotePressed;
    sigemptyset(&mine.sa_mask);

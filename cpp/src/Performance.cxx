@@ -8,6 +8,7 @@
 
 #include <TAxis.h>
 #include <TCanvas.h>
+#include <TDirectory.h>
 #include <TGraph.h>
 #include <TH1F.h>
 #include <THStack.h>
@@ -58,8 +59,8 @@ TGraph *Thinned(const Core::RocCurve &curve)
 
 TH1F *Histogram(const char *name, const char *title, int bins, double low, double high)
 {
+   const TDirectory::TContext none(nullptr); // in a directory it would replace the user's histogram of that name
    auto *histogram = new TH1F(name, title, bins, low, high);
-   histogram->SetDirectory(nullptr);
    histogram->SetXTitle("Network output");
    histogram->SetYTitle("Share of events per bin");
    histogram->SetLineWidth(3);

@@ -46,7 +46,7 @@ public:
    RowCollector(Core::Dataset &data, std::size_t width, unsigned int slots, TTree *tree,
                 const std::vector<std::string> &files, double label);
 
-   /// A task starts in `slot`; `reader` is null unless trees are read by several threads.
+   /// A task starts in `slot`; `reader` is that of the task's tree, or null where ROOT passes none on.
    void BeginTask(TTreeReader *reader, unsigned int slot);
    /// The next row of `slot`, entry `entry` of the source.
    void BeginRow(unsigned int slot, ULong64_t entry);

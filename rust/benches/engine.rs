@@ -8,12 +8,8 @@ use cladtorch::gradient::{Engine, Rows, Settings};
 use cladtorch::graph::{Activation, Graph, Loss, Optimiser};
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
 
-const CASES: [(&[usize], usize); 4] = [
-    (&[28, 64, 64, 1], 32),
-    (&[28, 64, 64, 1], 1024),
-    (&[784, 128, 10], 64),
-    (&[784, 512, 512, 10], 128),
-];
+const CASES: [(&[usize], usize); 4] =
+    [(&[28, 64, 64, 1], 32), (&[28, 64, 64, 1], 1024), (&[784, 128, 10], 64), (&[784, 512, 512, 10], 128)];
 
 fn engine(sizes: &[usize], batch: usize, threads: usize) -> AotEngine<f32> {
     let graph = Graph::mlp(sizes, Activation::ReLU).expect("sizes are positive");
@@ -43,8 +39,7 @@ fn steps(criterion: &mut Criterion) {
         let features: Vec<f32> = (0..batch * sizes[0]).map(|i| (i as f32 * 0.37).sin()).collect();
         let labels: Vec<f32> = (0..batch).map(|i| (i % 2) as f32).collect();
         let (weights, scaler) = (vec![1.0; batch], Scaler::identity(sizes[0]));
-        let rows =
-            Rows { features: &features, labels: &labels, weights: &weights, scaler: &scaler, weight_scale: 1.0 };
+        let rows = Rows { features: &features, labels: &labels, weights: &weights, scaler: &scaler, weight_scale: 1.0 };
         for threads in [1, 2] {
             let mut engine = engine(sizes, batch, threads);
             let name = BenchmarkId::new(format!("{sizes:?}/{batch}"), threads);

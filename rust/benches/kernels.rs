@@ -29,6 +29,7 @@ fn linear(criterion: &mut Criterion) {
         group.bench_function(BenchmarkId::new("tiles", &name), |bencher| {
             bencher.iter(|| f32::packed_linear(rows, inputs, outputs, black_box(&x), &packed, &b, &mut z));
         });
+        group.throughput(Throughput::Elements((inputs * outputs) as u64));
         group.bench_function(BenchmarkId::new("pack", &name), |bencher| {
             bencher.iter(|| f32::pack(inputs, outputs, black_box(&w), &mut packed));
         });

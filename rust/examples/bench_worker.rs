@@ -60,7 +60,7 @@ impl Training {
                 let parameters: Vec<f64> = parameters.iter().copied().map(f64::from).collect();
                 Box::new(AotEngine::new(graph, &parameters, settings, threads)?)
             }
-            "autograd" => Box::new(AutogradEngine::new(graph, &parameters, settings, Device::Cpu)?),
+            "autograd" => Box::new(AutogradEngine::new(graph, &parameters, settings, Device::Cpu, threads)?),
             other => return Err(format!("no engine '{other}'").into()),
         };
         let labels = floats(&folder.join("labels"))?;

@@ -8,7 +8,7 @@
 void bad_aclic()
 {
    Refuses("missing file", [] { CladTorch::Dataset({"x"}).Add("events", "nowhere.root", 1); }, {"nowhere.root"});
-   Refuses("layer of 0", [] { CladTorch::Mlp({1, 0}); }, {"0"});
+   Refuses("layer of 0", [] { CladTorch::Mlp({1, 0}); }, {"layer width 0"});
    Refuses("panic in the core", [] { CladTorch::Testing::ProvokePanic(); }, {"internal error"});
    try {
       CladTorch::Mlp::Load("nowhere.ct");

@@ -89,11 +89,35 @@ void CheckDefined()
    Dataset data({"twice"});
    data.Column("vector", 2).Column("rvec", 2).Add(node, 1, "f > 0");
    CHECK((Read(data) == Rows_t{2, 1, -1, 1, 7, 6, 3, -3, 3, 7, 8, 4, -4, 4, 7}));
+   CHECK(node.GetNRuns() == 1); // one event loop for all columns
    CHECK(*node.Count() == 4); // the node still works
 
    Dataset empty({"x"});
    empty.Add(ROOT::RDataFrame(3).Define("x", "float(rdfentry_)"), 1);
    CHECK((Read(empty) == Rows_t{0, 1, 2}));
+}
+
+/// Trees in folders, and one of several cycles of a name.
+void CheckPaths()
+{
+   {
+      TFile file("paths.root", "recreate");
+      float x = 0;
+      const auto write = [&x](int entries) {
+         TTree tree("t", "");
+         tree.Branch("x", &x);
+         for (int i = 0; i < entries; ++i)
+            tree.Fill();
+         tree.Write();
+      };
+      write(3);
+      write(4);
+      file.mkdir("a")->mkdir("b")->cd();
+      write(5);
+   }
+   const auto rows = [](const char *tree) { return Dataset({"x"}).Add(tree, "paths.root", 1).Rows(); };
+   CHECK(rows("t") == 4 && rows("t;1") == 3 && rows("t;2") == 4);
+   CHECK(rows("a/b/t") == 5 && rows("a/b/t;1") == 5);
 }
 
 void CheckLabelsAndWeights()
@@ -191,6 +215,8 @@ void CheckCopies()
    CHECK(two.Features().Data() == view.Data()); // shared while equal
    one.Add("types", "types.root", 0);
    CHECK(one.Rows() == 10 && two.Rows() == 5);
+   const Dataset three = std::move(one);
+   CHECK(one.Rows() == 10 && three.Rows() == 10); // a move is a copy
    CHECK(view.Rows() == 5 && view(4) == 4); // views outlive the change
    CHECK(one.Features()(9) == 4);
    auto parts = one.Split(0.7, 3);
@@ -203,6 +229,7 @@ void columns()
    CheckScalars();
    CheckArrays();
    CheckDefined();
+   CheckPaths();
    CheckLabelsAndWeights();
    CheckThreads();
    CheckCopies();

@@ -44,6 +44,36 @@ void WriteEvents()
    TTree none("none", "");
    none.Branch("x", &x);
    none.Write();
+   file.mkdir("folder")->cd();
+   tree.CloneTree()->Write("inner");
+}
+
+/// Folder a, with a tree and a folder b whose list of keys is the one of a: a/b/b/b... has no end.
+void WriteEndlessFolders()
+{
+   {
+      TFile file("endless.root", "recreate", "", 0);
+      auto *a = file.mkdir("a");
+      a->mkdir("b");
+      a->cd();
+      TTree("leaf", "").Write();
+      file.Write();
+   }
+   // A folder's record: version (2 bytes), two times, sizes of its keys (at 10) and name, three positions, the last
+   // (at 26) that of its keys; 4 bytes each.
+   std::size_t records[2];
+   {
+      TFile file("endless.root");
+      auto *a = file.GetDirectory("a");
+      records[0] = a->GetSeekDir() + file.GetKey("a")->GetKeylen();
+      records[1] = a->GetDirectory("b")->GetSeekDir() + a->GetKey("b")->GetKeylen();
+   }
+   std::fstream raw("endless.root", std::ios::in | std::ios::out | std::ios::binary);
+   for (const std::size_t field : {10, 26}) {
+      char bytes[4];
+      raw.seekg(records[0] + field).read(bytes, 4);
+      raw.seekp(records[1] + field).write(bytes, 4);
+   }
 }
 
 void CheckColumns()
@@ -64,16 +94,20 @@ void CheckColumns()
            {"label column 'bad'", "entry 57"});
    Refuses("NaN in a weight", [] { Dataset({"x"}).SetWeight("bad").Add("events", "events.root", 1, "x > 60"); },
            {"weight column 'bad'", "entry 81"});
-   Refuses("NaN as label", [] { Dataset({"x"}).Add("events", "events.root", std::nan("")); }, {"label"});
+   Refuses("NaN as label", [] { Dataset({"x"}).Add("events", "events.root", std::nan("")); },
+           {"label of tree 'events'", "not a finite number"});
    Refuses("array as label", [] { Dataset({"x"}).Add("events", "events.root", "array"); },
            {"'array'", "labels and weights"});
    Refuses("no event passes", [&] { add({"x"}, "x > 1000"); }, {"no event", "x > 1000", "events.root"});
    Refuses("cut that is no expression", [&] { add({"x"}, "x >"); }, {"'x >'", "events.root", "just-in-time"});
    Refuses("cut on a missing column", [&] { add({"x"}, "nosuch > 1"); }, {"nosuch > 1"});
-   Refuses("duplicate column", [&] { add({"x", "x"}); }, {"x"});
+   Refuses("duplicate column", [&] { add({"x", "x"}); }, {"\"x\" is listed twice"});
    Refuses("no columns", [&] { add({}); }, {"without columns"});
-   Refuses("empty name", [&] { add({""}); }, {"name"});
-   Refuses("huge length", [] { Dataset().Column("x", std::size_t(1) << 62); }, {});
+   Refuses("empty name", [&] { add({""}); }, {"without a name"});
+   Refuses("huge length", [] { Dataset().Column("x", std::size_t(1) << 62); }, {"\"x\" has length", "at most"});
+   Refuses("pad that is no number", [] { Dataset().Column("v", 3, std::nanf("")); },
+           {"\"v\" has pad NaN", "finite"});
+   Refuses("infinite pad", [] { Dataset().Column("v", 3, HUGE_VALF); }, {"\"v\" has pad inf", "finite"});
    Refuses("column after events", [] { Dataset({"x"}).Add("events", "events.root", 1).Column("label"); },
            {"'label'", "too late"});
 }
@@ -86,7 +120,13 @@ void CheckSources()
    Refuses("missing file", [&] { data.Add("events", "nowhere.root", 1); }, {"nowhere.root"});
    Refuses("glob without match", [&] { data.Add("events", "nowhere*.root", 1); }, {"nowhere*.root"});
    Refuses("missing tree", [&] { data.Add("evnts", "events.root", 1); },
-           {"'evnts'", "events.root", "'events'", "'none'"});
+           {"'evnts'", "events.root", "'events'", "'none'", "'folder/inner'"});
+   Refuses("missing folder", [&] { data.Add("nosuch/inner", "events.root", 1); }, {"no tree 'nosuch/inner'"});
+   Refuses("folder as tree", [&] { data.Add("folder", "events.root", 1); }, {"no tree 'folder'"});
+   Refuses("missing cycle", [&] { data.Add("events;7", "events.root", 1); }, {"no tree 'events;7'", "'events'"});
+   WriteEndlessFolders();
+   CHECK(std::make_unique<TFile>("endless.root")->GetDirectory("a/b/b/b/b/b/b/b/b/b/b/b") != nullptr);
+   Refuses("folders without end", [&] { data.Add("nosuch", "endless.root", 1); }, {"no tree 'nosuch'", "'a/leaf'"});
    Refuses("tree without entries", [&] { data.Add("none", "events.root", 1); }, {"'none'", "no events"});
    std::ofstream("zombie.root") << "root, but not really a ROOT file";
    Refuses("zombie file", [&] { data.Add("events", "zombie.root", 1); }, {"zombie.root", "cannot be opened"});
@@ -114,6 +154,19 @@ void CheckSources()
    CHECK(data.Rows() == 10 && data.Features()(9) == 9); // as it was
 }
 
+/// No driver, or no GPU that it could see: the message says which.
+void CheckDevice(const Dataset &data)
+{
+   if (!gSystem->AccessPathName("/dev/nvidia0")) { // it exists
+      std::printf("SKIPPED: cuda:0 on a machine without a GPU, this one has one\n");
+      return;
+   }
+   FitOptions options;
+   options.fDevice = "cuda:0";
+   Refuses("GPU where there is none", [&] { Mlp({1, 1}).Fit(data, options); },
+           {"device \"cuda:0\" cannot be used", "driver", "fDevice = \"cpu\""});
+}
+
 void CheckFit()
 {
    Dataset data({"x"});
@@ -138,30 +191,42 @@ void CheckFit()
    Refuses("all for validation", with([](auto &o) { o.fValidation = 1; }), {"fValidation"});
    Refuses("NaN for validation", with([](auto &o) { o.fValidation = std::nan(""); }), {"fValidation"});
    Refuses("unknown device", with([](auto &o) { o.fDevice = "gpu?"; }), {"gpu?"});
-   Refuses("unknown optimiser", with([](auto &o) { o.fOptimiser = static_cast<CladTorch::EOptimiser>(99); }), {"99"});
-   Refuses("unknown loss", with([](auto &o) { o.fLoss = static_cast<CladTorch::ELoss>(99); }), {"99"});
+   Refuses("unknown optimiser", with([](auto &o) { o.fOptimiser = static_cast<CladTorch::EOptimiser>(99); }),
+           {"fOptimiser = 99 is unknown"});
+   Refuses("unknown loss", with([](auto &o) { o.fLoss = static_cast<CladTorch::ELoss>(99); }),
+           {"fLoss = 99 is unknown"});
    bool same = true;
    for (std::size_t i = 0; i < before.size(); ++i)
       same = same && model.Parameters()(i) == before[i];
    CHECK(same);
-   Refuses("wrong number of inputs", [&] { Mlp({2, 1}).Fit(data); }, {"2", "1"});
-   Refuses("empty dataset", [&] { model.Fit(Dataset({"x"})); }, {});
+   Refuses("wrong number of inputs", [&] { Mlp({2, 1}).Fit(data); },
+           {"dataset has 1 numbers an event", "model takes 2"});
+   Refuses("empty dataset", [&] { model.Fit(Dataset({"x"})); }, {"no events"});
    Refuses("dataset without columns", [&] { model.Fit(Dataset()); }, {"0 numbers"});
+   CheckDevice(data);
 }
 
 void CheckModels()
 {
-   Refuses("one layer size", [] { Mlp({3}); }, {});
-   Refuses("no layer size", [] { Mlp(std::vector<std::size_t>()); }, {});
-   Refuses("layer of 0", [] { Mlp({3, 0, 1}); }, {"0"});
-   Refuses("absurd layer", [] { Mlp({std::size_t(1) << 40, std::size_t(1) << 40, 1}); }, {});
-   Refuses("unknown activation", [] { Mlp({3, 1}, static_cast<CladTorch::EActivation>(99)); }, {"99"});
+   Refuses("one layer size", [] { Mlp({3}); }, {"one size (3)"});
+   Refuses("no layer size", [] { Mlp(std::vector<std::size_t>()); }, {"without layer sizes"});
+   Refuses("layer of 0", [] { Mlp({3, 0, 1}); }, {"layer width 0"});
+   Refuses("absurd layer", [] { Mlp({std::size_t(1) << 40, std::size_t(1) << 40, 1}); },
+           {"input width 1099511627776"});
+   Refuses("unknown activation", [] { Mlp({3, 1}, static_cast<CladTorch::EActivation>(99)); },
+           {"activation 99 is unknown"});
    Mlp model({1, 1});
-   Refuses("parameters of another model", [&] { model.SetParameters({1, 2, 3}); }, {"3", "2"});
-   Refuses("functor of another width", [&] { model.Functor<3>(); }, {"3", "1"});
-   Refuses("row of another width", [&] { model.Functor()(ROOT::RVecF{1, 2}); }, {"2", "1"});
+   Refuses("parameters of another model", [&] { model.SetParameters({1, 2, 3}); },
+           {"3 parameters for a model of 2"});
+   Refuses("functor of another width", [&] { model.Functor<3>(); }, {"3 arguments", "1 inputs"});
+   Refuses("row of another width", [&] { model.Functor()(ROOT::RVecF{1, 2}); },
+           {"2 features for a model that takes 1"});
    Refuses("Define before Fit", [&] { model.Define(ROOT::RDataFrame(1), "score"); }, {"no columns"});
-   Refuses("ROC of three outputs", [&] { Mlp({1, 3}).Roc(Dataset({"x"})); }, {"3"});
+   const auto frame = ROOT::RDataFrame(1).Define("x", "1.f");
+   Refuses("prediction named like a column", [&] { model.Define(frame, "x"); }, {"already has a column 'x'"});
+   Refuses("prediction with a name that is none", [&] { model.Define(frame, "a b"); }, {"\"a b\"", "valid"});
+   Refuses("ROC of three outputs", [&] { Mlp({1, 3}).Roc(Dataset({"x"})); },
+           {"need one output, but the model has 3"});
    Refuses("functor of three outputs", [&] { Mlp({1, 3}).Functor(); }, {"3 outputs"});
    Refuses("missing model file", [] { Mlp::Load("nowhere.ct"); }, {"nowhere.ct"});
    Refuses("foreign model file", [] { Mlp::Load("events.root"); }, {"events.root"});

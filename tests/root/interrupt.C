@@ -11,6 +11,7 @@ void interrupt()
    data.Add(ROOT::RDataFrame(20000).Define("x", [](ULong64_t i) { return float(i % 7); }, {"rdfentry_"}), 1);
    CladTorch::FitOptions options;
    options.fEpochs = 1000000;
+   gROOT->SetInterrupt(); // left over from before: not meant for this training
    CladTorch::Mlp model({1, 16, 1});
    const float before = model.Parameters()(0);
    const auto history = model.Fit(data, options);

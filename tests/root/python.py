@@ -68,7 +68,7 @@ assert np.all(np.asarray(ct.Mlp.Load("model.ct").Predict(data)) == 0.5)
 
 refuses(lambda: ct.Dataset(["x"]).Add("events", "nowhere.root", 1), "nowhere.root")
 refuses(lambda: ct.Dataset(["xx"]).Add(frame, 1), "no column 'xx'", "'x'")
-refuses(lambda: ct.Mlp([2, 0, 1]), "0")
+refuses(lambda: ct.Mlp([2, 0, 1]), "layer width 0")
 refuses(lambda: ct.Mlp.Load("nowhere.ct"), "nowhere.ct")
 refuses(lambda: model.Fit(data, fLearningRate=-1, fVerbose=0), "fLearningRate")
 refuses(lambda: ct.Testing.ProvokePanic(), "internal error")

@@ -7,8 +7,10 @@ R__LOAD_LIBRARY(libcladtorch)
 
 #include <TCanvas.h>
 #include <TGraph.h>
-#include <TH1.h>
+#include <TH1F.h>
+#include <THStack.h>
 #include <TLegend.h>
+#include <TMultiGraph.h>
 #include <TROOT.h>
 
 using CladTorch::Dataset;
@@ -23,6 +25,13 @@ std::string HiggsFile()
    return (gROOT->GetTutorialDir() + "/machine_learning/data/Higgs_data.root").Data();
 }
 
+template <class Plot>
+void CheckAxes(Plot &plot, const std::string &x, const std::string &y)
+{
+   CHECK(plot.GetXaxis()->GetTitle() == x);
+   CHECK(plot.GetYaxis()->GetTitle() == y);
+}
+
 void CheckHistory(const History &history)
 {
    CHECK(history.Epochs() == 10 && history.ValidationLoss().size() == 10 && history.Seconds().size() == 10);
@@ -32,6 +41,11 @@ void CheckHistory(const History &history)
    canvas->SaveAs("history.png");
    CHECK(gROOT->GetListOfCanvases()->FindObject(canvas) != nullptr);
    CHECK(history.Draw() != canvas);
+   TMultiGraph *curves = nullptr;
+   for (TObject *drawn : *canvas->GetListOfPrimitives())
+      curves = drawn->InheritsFrom(TMultiGraph::Class()) ? static_cast<TMultiGraph *>(drawn) : curves;
+   CHECK(curves != nullptr);
+   CheckAxes(*curves, "Epoch", "Weighted mean loss");
 }
 
 void CheckDefine(const Mlp &model, const Dataset &data)
@@ -71,18 +85,23 @@ void CheckPlots(const Mlp &model, const Dataset &data)
    CHECK(roc->GetN() > 100 && roc->GetPointX(0) == 0 && roc->GetPointY(roc->GetN() - 1) == 1);
    CHECK(Near(roc->Integral() + 0.5, auc, 0.01)); // TGraph closes the curve along the diagonal
    CHECK(std::string(roc->GetTitle()) == Form("AUC = %.4f #pm %.4f", auc, model.AucError(data)));
-   CHECK(std::string(roc->GetXaxis()->GetTitle()) == "Background efficiency");
+   CheckAxes(*roc, "Background efficiency", "Signal efficiency");
    TCanvas canvas;
    roc->Draw("AL");
    canvas.SaveAs("roc.png");
 
+   TH1F mine("score_signal", "", 1, 0, 1); // the user's own histogram stays where it is
    const auto scores = model.Scores(data, 25);
+   CHECK(gDirectory->Get("score_signal") == &mine);
+   CheckAxes(*scores.first, "Network output", "Share of events per bin");
    CHECK(Near(scores.first->Integral(), 1, 1e-6) && Near(scores.second->Integral(), 1, 1e-6));
    CHECK(scores.first->GetEntries() == 10000 && scores.first->GetMean() > scores.second->GetMean());
    CHECK(scores.first->GetDirectory() == nullptr);
    delete scores.first;
    delete scores.second;
-   model.DrawScores(data)->SaveAs("scores.png");
+   auto *drawn = model.DrawScores(data);
+   CheckAxes(dynamic_cast<THStack &>(*drawn->GetPrimitive("scores")), "Network output", "Share of events per bin");
+   drawn->SaveAs("scores.png");
 }
 
 void CheckFile(const Mlp &model, const Dataset &data)
@@ -95,6 +114,19 @@ void CheckFile(const Mlp &model, const Dataset &data)
    const std::string bytes((std::istreambuf_iterator<char>(file)), {});
    std::ofstream("short.ct", std::ios::binary) << bytes.substr(0, bytes.size() - 7);
    Refuses("model file cut short", [] { Mlp::Load("short.ct"); }, {"short.ct"});
+}
+
+void CheckMoves(Mlp model)
+{
+   auto functor = model.Functor();
+   auto view = model.Parameters();
+   const auto other = std::move(functor);
+   const auto numbers = std::move(view);
+   const Mlp moved = std::move(model);
+   CHECK(model.Inputs() == 3 && moved.Inputs() == 3 && functor.Inputs() == 3 && other.Inputs() == 3); // all are copies
+   model = Mlp({1, 1});
+   functor = model.Functor();
+   CHECK(view(0) == numbers(0) && view(0) == moved.Parameters()(0));
 }
 
 void CheckCopies(Mlp model, const Dataset &data)
@@ -144,6 +176,7 @@ void train(bool threads = false)
    CheckPlots(model, data);
    CheckFile(model, data);
    CheckCopies(model, data);
+   CheckMoves(model);
    CheckClasses();
    Passed();
 }

@@ -42,6 +42,9 @@ class Dataset {
 public:
    /// Scalar feature columns, in this order.
    explicit Dataset(const std::vector<std::string> &columns = {});
+   // Copies only: what was moved from would be left without anything to point to.
+   Dataset(const Dataset &) = default;
+   Dataset &operator=(const Dataset &) = default;
 
    /// Adds a feature column.
    /// \param name A column of every source to come.

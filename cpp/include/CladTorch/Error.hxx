@@ -12,7 +12,8 @@ namespace CladTorch {
 ///
 /// The message names the thing (column, source, entry, shape, file or device), what was expected and what to do.
 /// It has been printed through ROOT's `::Error` before it is thrown, so that it is the first thing seen where ROOT
-/// itself ends the process on an exception (`root -b -q macro.C`).
+/// itself ends the process on an exception (`root -b -q macro.C`). Not printed are the errors that a Functor, or a column
+/// of Mlp::Define, has with an event: an event loop could print them for every event.
 class Error : public std::runtime_error {
 public:
    using std::runtime_error::runtime_error;

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 
 struct _object; // Python's PyObject
 
@@ -24,6 +25,9 @@ public:
       : fData(data), fRows(rows), fColumns(columns), fOwner(std::move(owner))
    {
    }
+   // Copies only: what was moved from would be left without anything to point to.
+   FloatView(const FloatView &) = default;
+   FloatView &operator=(const FloatView &) = default;
 
    const float *Data() const { return fData; }
    /// The address of the first number, for array interfaces.

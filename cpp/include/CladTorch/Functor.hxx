@@ -21,6 +21,9 @@ struct ModelData;
 class Functor {
 public:
    explicit Functor(std::shared_ptr<const Internal::ModelData> model);
+   // Copies only: what was moved from would be left without anything to point to.
+   Functor(const Functor &) = default;
+   Functor &operator=(const Functor &) = default;
 
    /// \param row The features of one event, as many as the network has inputs; CladTorch::Error otherwise.
    /// \return What Mlp::Predict gives: the probability of label 1, or the value of a regression.

@@ -44,6 +44,9 @@ public:
    /// \param seed Of the first weights.
    explicit Mlp(const std::vector<std::size_t> &sizes, EActivation activation = kReLU, EInit init = kKaiming,
                 std::uint64_t seed = 1);
+   // Copies only: what was moved from would be left without anything to point to.
+   Mlp(const Mlp &) = default;
+   Mlp &operator=(const Mlp &) = default;
 
    /// Trains on `data`, whose width has to be the number of inputs, starting from the present parameters.
    ///

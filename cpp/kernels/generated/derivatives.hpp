@@ -1,8 +1,8 @@
 /// \file derivatives.hpp
 /// Clad's derivatives of the activations and losses by z, for float and double. Not to be edited.
 // Made by Clad 2.5.0~dev (git 4b2c0eef17e298af448c22b08631923507cbb105)
-// from activations.hpp, losses.hpp, derive.cpp
-// sha256 of the inputs: eb86467b1243df5a1a25bfa6405dd3ad22059e7e848dc164b20a4998422a30c1
+// from activations.hpp, losses.hpp, pushforwards.hpp, derive.cpp
+// sha256 of the inputs: da1d917e0489aa846598fa0364de8d421362d82c3fa632b4eaeb4d98c481b3b0
 // sha256 of the text below: bd7f2bc42731ad77c90012ec377c4aa5122d1aa9ac11838ee24fddb68e71e8e0
 // To make it again: cargo xtask gradients
 

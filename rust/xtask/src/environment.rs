@@ -48,12 +48,21 @@ impl Environment {
 
     /// `root.exe` with the plugin of the build folder.
     pub fn root_exe(&self) -> Command {
-        let mut command = Command::new(self.root.dir.join("bin/root.exe"));
-        command.env("ROOTSYS", &self.root.dir).env("PYTHONPATH", &self.root.modules);
-        command.env(
-            "LD_LIBRARY_PATH",
-            prepend("LD_LIBRARY_PATH", &[project::build().join("lib"), self.root.libraries.clone()]),
-        );
+        self.session(self.root.dir.join("bin/root.exe"))
+    }
+
+    /// Python with ROOT's modules and the plugin of the build folder.
+    pub fn python(&self) -> Command {
+        self.session(self.python.clone())
+    }
+
+    fn session(&self, program: PathBuf) -> Command {
+        let libraries = [project::build().join("lib"), self.root.libraries.clone()];
+        let mut command = Command::new(program);
+        command
+            .env("ROOTSYS", &self.root.dir)
+            .env("PYTHONPATH", prepend("PYTHONPATH", std::slice::from_ref(&self.root.modules)))
+            .env("LD_LIBRARY_PATH", prepend("LD_LIBRARY_PATH", &libraries));
         command
     }
 

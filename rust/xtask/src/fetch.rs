@@ -15,22 +15,23 @@ use crate::stamp::Stamp;
 
 /// Makes `deps/site-packages` hold `groups`. Wheels that an interrupted run completed are not fetched again.
 pub fn fetch(deps: &Path, groups: &[Group], python: &Python) -> Result<()> {
-    let work = deps.join("work");
-    let wheels_dir = deps.join("wheels");
-    remove(&work)?;
-    for dir in [&work, &wheels_dir] {
-        fs::create_dir_all(dir).with_context(|| format!("cannot make {}", dir.display()))?;
-    }
-    let mut wheels = Vec::new();
-    for requirement in select(groups, python.minor)? {
-        wheels.push(wheel(&requirement, &wheels_dir, &work, python)?);
-    }
+    let (work, wheels_dir) = (deps.join("work"), deps.join("wheels"));
+    let wheels = gather(&select(groups, python.minor)?, &wheels_dir, &work, python)?;
     let unpacked = work.join("site-packages");
     unpack(&wheels, &unpacked, &work, python)?;
     Stamp { lock: lock_hash(), python: python.clone(), groups: groups.to_vec() }.write(&unpacked)?;
     exchange(&unpacked, deps, &work)?;
     remove(&wheels_dir)?;
     remove(&work)
+}
+
+/// The paths of the wheels of `requirements` in `wheels`, with `work` made anew.
+fn gather(requirements: &[Requirement], wheels: &Path, work: &Path, python: &Python) -> Result<Vec<PathBuf>> {
+    remove(work)?;
+    for dir in [work, wheels] {
+        fs::create_dir_all(dir).with_context(|| format!("cannot make {}", dir.display()))?;
+    }
+    requirements.iter().map(|requirement| wheel(requirement, wheels, work, python)).collect()
 }
 
 /// The path of the wheel of `requirement`, fetched if it is not whole in `wheels` already.
@@ -91,5 +92,50 @@ fn remove(dir: &Path) -> Result<()> {
             Err(error).with_context(|| format!("cannot remove {}", dir.display()))
         }
         _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    /// A Python whose pip writes the wheel that it is asked for and notes its name, but dies the second time.
+    const FAKE: &str = r#"#!/bin/sh
+cd "$(dirname "$0")"
+name=$(cut -d= -f1 work/requirement.txt)
+echo "$name" >> asked
+[ "$(wc -l < asked)" = 2 ] && printf ha > "wheels/$name-1.0-py3-none-any.whl" && exit 1
+printf '%s' "$name" > "wheels/$name-1.0-py3-none-any.whl"
+"#;
+
+    fn requirement(name: &str) -> Requirement {
+        use sha2::Digest;
+        let hash = sha2::Sha256::digest(name).iter().map(|byte| format!("{byte:02x}")).collect();
+        Requirement {
+            group: crate::requirements::Group::Tools,
+            name: name.to_owned(),
+            version: "1.0".to_owned(),
+            hashes: vec![hash],
+        }
+    }
+
+    #[test]
+    fn an_interrupted_run_is_continued() {
+        let folder = std::env::temp_dir().join(format!("cladtorch-fetch-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let python = Python { path: folder.join("python3"), minor: 12 };
+        fs::write(&python.path, FAKE).unwrap();
+        fs::set_permissions(&python.path, fs::Permissions::from_mode(0o755)).unwrap();
+        let wanted = ["first", "second", "third"].map(requirement);
+        let run = || gather(&wanted, &folder.join("wheels"), &folder.join("work"), &python);
+        let interrupted = run();
+        let wheels = run();
+        let asked = fs::read_to_string(folder.join("asked")).unwrap();
+        fs::remove_dir_all(&folder).unwrap();
+        assert!(interrupted.is_err());
+        assert_eq!(wheels.unwrap().len(), 3);
+        assert_eq!(asked, "first\nsecond\nsecond\nthird\n", "the whole wheel is kept, the cut one is not");
     }
 }

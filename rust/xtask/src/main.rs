@@ -12,6 +12,7 @@ mod project;
 mod python;
 mod requirements;
 mod root;
+mod session;
 mod setup;
 mod stamp;
 mod test;
@@ -34,12 +35,27 @@ struct Cli {
 /// What the machine already has and need not be fetched.
 #[derive(Args, Clone, Debug, Default)]
 struct Given {
-    /// ROOT installation (6.32 or newer, C++17); else `root-config` on PATH, else fetched
-    #[arg(long, value_name = "DIR", env = "ROOTSYS", global = true)]
+    /// ROOT installation (6.40 or newer, C++17); else ROOTSYS, else `root-config` on PATH where it fits, else fetched
+    #[arg(long, value_name = "DIR", global = true)]
     root: Option<PathBuf>,
-    /// LibTorch 2.11 folder with lib/ and include/; else fetched
-    #[arg(long, value_name = "DIR", env = "LIBTORCH", global = true)]
+    /// LibTorch 2.11 folder with lib/ and include/; else LIBTORCH, else fetched
+    #[arg(long, value_name = "DIR", global = true)]
     libtorch: Option<PathBuf>,
+}
+
+impl Given {
+    fn root(&self) -> Option<PathBuf> {
+        self.root.clone().or_else(|| variable("ROOTSYS"))
+    }
+
+    fn libtorch(&self) -> Option<PathBuf> {
+        self.libtorch.clone().or_else(|| variable("LIBTORCH"))
+    }
+}
+
+/// The folder that the environment names; an empty variable names none.
+fn variable(name: &str) -> Option<PathBuf> {
+    std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from)
 }
 
 #[derive(Subcommand)]
@@ -58,6 +74,10 @@ enum Command {
         #[arg(long, value_name = "DIR")]
         prefix: PathBuf,
     },
+    /// Start root.exe with the plugin within reach
+    Root(session::Arguments),
+    /// Start Python with ROOT and the plugin within reach
+    Python(session::Arguments),
     /// Time CladTorch and its peers side by side
     Bench(bench::Options),
     /// Derive the kernels again with Clad
@@ -75,6 +95,8 @@ fn run(cli: &Cli) -> anyhow::Result<()> {
         Command::Test => test::run(&cli.given),
         Command::Demo => demo::run(&cli.given),
         Command::Install { prefix } => plugin::install(&setup::run(&cli.given)?, prefix),
+        Command::Root(arguments) => session::root(&cli.given, arguments),
+        Command::Python(arguments) => session::python(&cli.given, arguments),
         Command::Bench(options) => bench::run(&cli.given, options),
         Command::Gradients { check } => gradients::run(&project::root(), *check),
     }

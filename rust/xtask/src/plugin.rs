@@ -12,7 +12,7 @@ use crate::project;
 pub fn build(environment: &Environment) -> Result<()> {
     let mut configure = environment.cmake();
     configure.arg("-S").arg(project::root().join("cpp")).arg("-B").arg(project::build());
-    configure.arg("-G").arg("Ninja").arg(format!("-DCMAKE_MAKE_PROGRAM={}", environment.ninja.display()));
+    // No -G: the environment asks for Ninja, and a build folder that has another generator keeps it.
     configure.arg(setting("ROOTSYS", &environment.root.dir)).arg(setting("LIBTORCH", &environment.libtorch));
     step("configuring", &mut configure)?;
     step("building", environment.cmake().arg("--build").arg(project::build()))

@@ -30,7 +30,8 @@ pub fn find() -> Result<Python> {
     }
     let seen = if refused.is_empty() { "none is on PATH".to_owned() } else { refused.join("; ") };
     bail!(
-        "the set-up needs CPython 3.{} to 3.{} with pip, but {seen}; install your distribution's python3 and python3-pip",
+        "the set-up needs CPython 3.{} to 3.{} with pip, but {seen}; install your distribution's python3 and \
+         python3-pip, or without root rights get pip by `python3 -m ensurepip --user` or `python3 get-pip.py --user`",
         MINORS.start(),
         MINORS.end()
     )

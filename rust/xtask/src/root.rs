@@ -9,7 +9,7 @@ use anyhow::{Context, Result, bail};
 use crate::process;
 
 /// The oldest ROOT that is accepted, as (major, minor).
-const OLDEST: (u32, u32) = (6, 32);
+const OLDEST: (u32, u32) = (6, 40);
 
 /// A ROOT installation.
 #[derive(Clone, Debug)]
@@ -32,19 +32,13 @@ pub fn check(dir: &Path) -> Result<Root> {
     let version = ask("--version")?;
     if parse_version(&version).is_none_or(|found| found < OLDEST) {
         let (major, minor) = OLDEST;
-        bail!(
-            "{} is ROOT {version}, but CladTorch needs {major}.{minor} or newer; leave --root and ROOTSYS out to have it fetched",
-            dir.display()
-        );
+        bail!("{} is ROOT {version}, but CladTorch needs {major}.{minor} or newer", dir.display());
     }
     let flags = ask("--cflags")?;
     let standard =
         flags.split_whitespace().find_map(|flag| flag.strip_prefix("-std=")).unwrap_or("an unknown standard");
     if !["c++17", "gnu++17", "c++1z"].contains(&standard) {
-        bail!(
-            "{} was built with {standard}, but LibTorch's headers and CladTorch need a ROOT of C++17; leave --root and ROOTSYS out to have it fetched",
-            dir.display()
-        );
+        bail!("{} was built with {standard}, but LibTorch's headers and CladTorch need a ROOT of C++17", dir.display());
     }
     let (libraries, modules) = match wheel_modules(&full)? {
         Some(modules) => (full.join("lib"), modules),
@@ -61,7 +55,7 @@ fn wheel_modules(dir: &Path) -> Result<Option<PathBuf>> {
     let link = modules.with_file_name("mock_site_packages");
     if !link.exists() {
         bail!(
-            "{} is a ROOT wheel, whose CMake files need the link {} to {}; make it, or leave --root and ROOTSYS out to have ROOT fetched",
+            "{} is a ROOT wheel, whose CMake files need the link {} to {}; make it",
             dir.display(),
             link.display(),
             modules.display()
@@ -75,7 +69,7 @@ pub fn on_path() -> Option<PathBuf> {
     process::output(Command::new("root-config").arg("--prefix")).ok().map(PathBuf::from)
 }
 
-/// (6, 32) of "6.32.04" or "6.32/04".
+/// (6, 40) of "6.40.04" or "6.40/04".
 fn parse_version(text: &str) -> Option<(u32, u32)> {
     let mut numbers = text.split(['.', '/']).map(|part| part.parse().ok());
     Some((numbers.next()??, numbers.next()??))

@@ -3,7 +3,7 @@
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 
 use crate::environment::Environment;
 use crate::requirements::Group;
@@ -14,9 +14,8 @@ use crate::{Given, fetch, libtorch, project, python, root};
 /// Everything the other commands need, found or fetched.
 pub fn run(given: &Given) -> Result<Environment> {
     let deps = project::deps();
-    let root_dir = given.root.clone().or_else(root::on_path).filter(|dir| !inside(dir, &deps));
-    let libtorch_dir = given.libtorch.clone().filter(|dir| !inside(dir, &deps));
-    let own_root = root_dir.as_deref().map(root::check).transpose()?;
+    let own_root = own_root(given, &deps)?;
+    let libtorch_dir = given.libtorch().filter(|dir| !inside(dir, &deps));
     let own_libtorch = libtorch_dir.as_deref().map(libtorch::check).transpose()?;
 
     let stamp = ensure(&deps, &missing(own_root.as_ref(), own_libtorch.as_deref()))?;
@@ -31,6 +30,20 @@ pub fn run(given: &Given) -> Result<Environment> {
         None => libtorch::check(&site_packages.join("torch"))?,
     };
     Ok(Environment::new(&site_packages, root, libtorch, fetched_root.then_some(&stamp.python)))
+}
+
+/// The user's ROOT. One that they named has to fit; one that only happens to be on PATH need not.
+fn own_root(given: &Given, deps: &Path) -> Result<Option<Root>> {
+    let outside = |dir: &PathBuf| !inside(dir, deps);
+    if let Some(dir) = given.root() {
+        let refuse = |why| anyhow!("{why:#}; leave --root and ROOTSYS out to have ROOT fetched");
+        return Some(dir).filter(outside).map(|dir| root::check(&dir).map_err(refuse)).transpose();
+    }
+    let found = root::on_path().filter(outside).map(|dir| root::check(&dir)).transpose();
+    Ok(found.unwrap_or_else(|why| {
+        println!("set-up: the ROOT on PATH is passed over: {why:#}");
+        None
+    }))
 }
 
 /// What has to be fetched.

@@ -22,11 +22,13 @@ pub struct Group {
     pub parties: fn(&Context, usize) -> Vec<Party>,
 }
 
+/// Writes what a case needs into an empty folder and says what follows the word `case`.
+pub type Prepare = Box<dyn Fn(&Path) -> Result<String>>;
+
 /// One row of the table.
 pub struct Case {
     pub name: String,
-    /// Writes what the case needs into an empty folder and says what follows the word `case`.
-    pub prepare: Box<dyn Fn(&Path) -> Result<String>>,
+    pub prepare: Prepare,
     /// Repetitions of the work in one round.
     pub steps: u64,
     /// Rounds before those that count.
@@ -41,7 +43,7 @@ pub enum Agreement {
     /// One check after all rounds; it differs from the parties' median by at most this, and it fell since the start.
     Loss { relative: f64, absolute: f64 },
     /// A score a round, each from another seed; the means differ from the parties' median by at most three standard
-    /// errors, or by this.
+    /// errors (those of all parties pooled), or by this.
     Score { absolute: f64 },
     /// Nothing to compare.
     None,
@@ -55,7 +57,7 @@ impl Agreement {
                 relative * 100.0
             ),
             Self::Score { absolute } => {
-                format!("means within three standard errors (at least {absolute}) of the parties' median")
+                format!("means within three pooled standard errors (at least {absolute}) of the parties' median")
             }
             Self::None => "not compared".to_owned(),
         }

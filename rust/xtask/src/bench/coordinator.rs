@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 
 use super::case::{Agreement, Case, Group};
-use super::party::Party;
+use super::party::{OURS, Party};
+
 use super::record::{Outcome, Record, Skipped, mean_and_variance, median};
 use super::worker::Worker;
 
@@ -50,17 +51,7 @@ pub fn run(
     out: &Path,
 ) -> Result<Outcome> {
     let mut outcome = Outcome::default();
-    let logs = out.join("logs");
-    fs::create_dir_all(&logs).with_context(|| format!("cannot make {}", logs.display()))?;
-    let mut members = Vec::new();
-    for Party { who, command } in parties {
-        let log = logs.join(format!("{}-{who}-{threads}.txt", group.name));
-        let started = command.and_then(|command| Worker::start(command, &log).map_err(|error| format!("{error:#}")));
-        match started {
-            Ok(worker) => members.push(member(who, worker)),
-            Err(reason) => skip(&mut outcome, who, threads, None, reason),
-        }
-    }
+    let mut members = hire(group, parties, threads, out, &mut outcome)?;
     let mut rate: f64 = 0.0;
     for case in cases {
         println!("==> {} {}, {threads} thread(s)", group.name, case.name);
@@ -86,8 +77,22 @@ pub fn run(
     Ok(outcome)
 }
 
-fn member(who: &'static str, worker: Worker) -> Member {
-    Member { who, worker, first: 0.0, times: Vec::new(), checks: Vec::new(), before: None, out: None }
+/// Starts the parties' processes; who cannot be started is skipped.
+fn hire(group: &Group, parties: Vec<Party>, threads: usize, out: &Path, outcome: &mut Outcome) -> Result<Vec<Member>> {
+    let logs = out.join("logs");
+    fs::create_dir_all(&logs).with_context(|| format!("cannot make {}", logs.display()))?;
+    let mut members = Vec::new();
+    for Party { who, command } in parties {
+        let log = logs.join(format!("{}-{who}-{threads}.txt", group.name));
+        match command.and_then(|command| Worker::start(command, &log).map_err(|error| format!("{error:#}"))) {
+            Ok(worker) => {
+                let (times, checks) = (Vec::new(), Vec::new());
+                members.push(Member { who, worker, first: 0.0, times, checks, before: None, out: None });
+            }
+            Err(reason) => skip(outcome, who, threads, None, reason),
+        }
+    }
+    Ok(members)
 }
 
 fn skip(outcome: &mut Outcome, who: &str, threads: usize, case: Option<String>, reason: String) {
@@ -97,7 +102,8 @@ fn skip(outcome: &mut Outcome, who: &str, threads: usize, case: Option<String>, 
 
 /// The best matrix-product rate that CladTorch's worker reaches now; 0 where nobody asks for a floor.
 fn gauge(case: &Case, members: &mut [Member]) -> f64 {
-    let Some(member) = members.first_mut().filter(|_| case.flops.is_some()) else { return 0.0 };
+    let ours = members.iter_mut().find(|member| member.who == OURS && case.flops.is_some());
+    let Some(member) = ours else { return 0.0 };
     let rates =
         GAUGE_SIZES.iter().filter_map(|size| member.worker.ask_number(&format!("sgemm size={size}"), "rate").ok());
     rates.fold(0.0, f64::max)
@@ -170,6 +176,9 @@ fn conclude(group: &Group, case: &Case, threads: usize, members: &[Member]) -> V
 /// Marks every record of one case whose check is far from the others'.
 fn flag(agreement: Agreement, records: &mut [Record]) {
     let middle = median(&records.iter().map(|record| record.check).collect::<Vec<_>>());
+    // The parties' scores vary alike: their errors are pooled, and the median's is about that of one party.
+    let variances = records.iter().map(|record| record.check_error.unwrap_or(0.0).powi(2));
+    let error = (2.0 * variances.sum::<f64>() / records.len().max(1) as f64).sqrt();
     for record in records {
         record.flag = match agreement {
             Agreement::None => None,
@@ -179,11 +188,7 @@ fn flag(agreement: Agreement, records: &mut [Record]) {
                 disagreement(record.check, middle, tolerance)
                     .or_else(|| (!learnt).then(|| "the loss did not fall".to_owned()))
             }
-            Agreement::Score { absolute } => {
-                // The median's error is about that of one party.
-                let error = 2f64.sqrt() * record.check_error.unwrap_or(0.0);
-                disagreement(record.check, middle, (3.0 * error).max(absolute))
-            }
+            Agreement::Score { absolute } => disagreement(record.check, middle, (3.0 * error).max(absolute)),
         };
     }
 }

@@ -7,7 +7,7 @@ use anyhow::{Result, anyhow};
 
 use super::Context;
 use super::case::{Agreement, Case, Group};
-use super::party::Party;
+use super::party::{OURS, Party};
 use super::peers;
 use crate::process::output;
 
@@ -81,7 +81,7 @@ fn parties(context: &Context, threads: usize) -> Vec<Party> {
         command
     });
     vec![
-        Party::new("cladtorch", threads, cladtorch(context, threads)),
+        Party::new(OURS, threads, cladtorch(context, threads)),
         Party::new("libtorch", threads, libtorch),
         Party::new("uproot", threads, pytorch("uproot")),
         Party::new("rdataloader", threads, rdataloader),

@@ -42,7 +42,7 @@ pub struct Options {
     /// step (one training step), end-to-end (file to trained model) or start (loading to first step)
     #[arg(value_name = "GROUP")]
     group: String,
-    /// Folder that gets GROUP.json, meta.json, report.md and the plots
+    /// Folder that gets GROUP.json, meta.json, report.md and the plots; one for each group
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
     /// Turns of each party in a case

@@ -4,7 +4,10 @@ use std::process::Command;
 
 use anyhow::Result;
 
-/// One column of the table.
+/// The party whose times the others' are divided by; in `step` its worker also measures the floor.
+pub const OURS: &str = "cladtorch";
+
+/// Who takes part in a case.
 pub struct Party {
     /// `cladtorch`, `libtorch`, `pytorch-fused`, …
     pub who: &'static str,

@@ -61,8 +61,8 @@ impl Peers {
     pub fn script(&self, name: &str) -> Command {
         let mut command = Command::new(&self.python);
         command.env("PYTHONPATH", &self.site_packages).arg(source(name));
-        // Compiled graphs stay with the peers.
-        command.env("TORCHINDUCTOR_CACHE_DIR", folder().join("inductor"));
+        // What Python and torch.compile would leave behind stays out of the sources and of /tmp.
+        command.env("PYTHONDONTWRITEBYTECODE", "1").env("TORCHINDUCTOR_CACHE_DIR", folder().join("inductor"));
         command
     }
 
@@ -79,7 +79,10 @@ impl Peers {
 ///
 /// `with_root` links it to ROOT too.
 pub fn program(context: &Context, name: &str, with_root: bool) -> Result<Command> {
-    let text = fs::read(source(name)).with_context(|| format!("cannot read {}", source(name).display()))?;
+    let mut text = Vec::new();
+    for file in ["lines.h", name] {
+        text.extend(fs::read(source(file)).with_context(|| format!("cannot read {}", source(file).display()))?);
+    }
     let mut compiler = Command::new(env::var_os("CXX").unwrap_or_else(|| "c++".into()));
     let (torch, root) = (&context.environment.libtorch, &context.environment.root);
     // The libraries' own needs are met when they are loaded, without CUDA.

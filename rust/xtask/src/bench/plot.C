@@ -118,10 +118,17 @@ void Curves(const std::vector<Series> &all, const std::string &titles)
    auto graphs = new TMultiGraph("graphs", titles.c_str());
    auto legend = Legend(all.size()).release();
    std::size_t colour = 0;
+   double least = all[0].fPoints[0].fY, most = least;
+   double left = all[0].fPoints[0].fX, right = left;
    for (const auto &series : all) {
       auto graph = new TGraph;
-      for (const auto &point : series.fPoints)
+      for (const auto &point : series.fPoints) {
          graph->AddPoint(point.fX, point.fY);
+         least = std::min(least, point.fY);
+         most = std::max(most, point.fY);
+         left = std::min(left, point.fX);
+         right = std::max(right, point.fX);
+      }
       const bool floor = series.fName == "floor";
       graph->SetLineColor(floor ? kBlack : Colour(colour));
       graph->SetMarkerColor(floor ? kBlack : Colour(colour++));
@@ -134,7 +141,9 @@ void Curves(const std::vector<Series> &all, const std::string &titles)
    gPad->SetLogx();
    graphs->Draw("A");
    graphs->GetXaxis()->SetMoreLogLabels(all[0].fPoints.size() < 6);
+   graphs->GetXaxis()->SetLimits(left / 1.1, right * 1.1);
    graphs->GetXaxis()->SetNoExponent();
+   graphs->GetYaxis()->SetMoreLogLabels(most < 30 * least);
    legend->Draw();
 }
 

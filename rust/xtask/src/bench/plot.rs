@@ -7,13 +7,13 @@ use std::path::Path;
 use anyhow::{Context as _, Result};
 
 use super::case::Group;
+use super::party::OURS;
 use super::record::Record;
-use super::report::OURS;
 use crate::environment::Environment;
 use crate::process::step;
 use crate::project;
 
-/// How a plot of step times against something begins in the name of a case, and the title of its axis.
+/// How the name of a case begins that is a point on a curve (the number follows), and the title of the axis.
 const AXES: [(&str, &str); 3] =
     [("batch:", "rows a batch"), ("width:", "width of both hidden layers"), ("depth:", "hidden layers")];
 
@@ -102,7 +102,7 @@ fn curves(records: &[&Record], axis: &str) -> String {
     let mut table = String::new();
     let mut floor = String::new();
     for record in records {
-        let Some(x) = record.case.strip_prefix(axis).and_then(|case| position(axis, case)) else { continue };
+        let Some(x) = record.case.strip_prefix(axis) else { continue };
         let _ = writeln!(table, "{}\t{x}\t\t{}", record.who, record.median_s);
         if let Some(seconds) = record.floor_s.filter(|_| record.who == OURS) {
             let _ = writeln!(floor, "floor\t{x}\t\t{seconds}");
@@ -111,25 +111,15 @@ fn curves(records: &[&Record], axis: &str) -> String {
     table + &floor
 }
 
-/// Where `28-64-64-1/256` lies on `axis`.
-fn position(axis: &str, case: &str) -> Option<usize> {
-    let (sizes, batch) = case.split_once('/')?;
-    match axis {
-        "batch:" => batch.parse().ok(),
-        "width:" => sizes.split('-').nth(1)?.parse().ok(),
-        _ => sizes.split('-').count().checked_sub(2),
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{curves, position};
+    use super::curves;
     use crate::bench::record::Record;
 
     #[test]
     fn curves_end_with_the_floor() {
         let record = |who: &str| Record {
-            case: "batch:28-64-64-1/32".to_owned(),
+            case: "batch:32".to_owned(),
             who: who.to_owned(),
             threads: 1,
             median_s: 2.0,
@@ -147,12 +137,5 @@ mod tests {
         let text = curves(&[&ours, &theirs], "batch:");
         assert_eq!(text, "cladtorch\t32\t\t2\nlibtorch\t32\t\t2\nfloor\t32\t\t0.5\n");
         assert!(curves(&[&ours], "width:").is_empty());
-    }
-
-    #[test]
-    fn cases_lie_on_their_axis() {
-        assert_eq!(position("batch:", "28-64-64-1/32"), Some(32));
-        assert_eq!(position("width:", "28-64-64-1/32"), Some(64));
-        assert_eq!(position("depth:", "28-64-64-1/32"), Some(2));
     }
 }

@@ -2,11 +2,9 @@
 
 use super::case::Group;
 use super::machine::Meta;
+use super::party::OURS;
 use super::record::{Outcome, Record};
 use super::table::{Table, digits, seconds};
-
-/// The party whose times the others' are divided by.
-pub const OURS: &str = "cladtorch";
 
 pub struct Document<'a> {
     pub group: &'a Group,
@@ -141,7 +139,8 @@ impl Document<'_> {
 fn check_text(record: &Record) -> String {
     let before = record.check_before.map(|before| format!("{before:.3} > ")).unwrap_or_default();
     let error = record.check_error.map(|error| format!(" +- {error:.4}")).unwrap_or_default();
-    format!("{before}{:.4}{error}", record.check)
+    let check = if record.check < 10.0 { format!("{:.4}", record.check) } else { digits(record.check) };
+    format!("{before}{check}{error}")
 }
 
 fn list(lines: &[String]) -> String {

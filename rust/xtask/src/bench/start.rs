@@ -6,7 +6,7 @@ use anyhow::{Result, anyhow};
 
 use super::Context;
 use super::case::{Agreement, Case, Group};
-use super::party::Party;
+use super::party::{OURS, Party};
 use super::peers;
 use crate::project;
 
@@ -57,5 +57,5 @@ fn parties(context: &Context, threads: usize) -> Vec<Party> {
         command.args(["{rows}", "{batch}", "{threads}"]);
         Ok(command)
     };
-    vec![Party::new("cladtorch", threads, cladtorch()), Party::new("pytorch-fused", threads, pytorch())]
+    vec![Party::new(OURS, threads, cladtorch()), Party::new("pytorch-fused", threads, pytorch())]
 }

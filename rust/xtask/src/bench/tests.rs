@@ -112,22 +112,17 @@ fn who_does_not_learn_is_flagged() {
 #[test]
 fn scores_are_compared_within_their_errors() {
     // The script says 0.9, 0.7, 0.7: their spread is the error of the mean.
+    let steady = WORKER.replace("0.9", "$1");
     let score = Agreement::Score { absolute: 0.005 };
-    let parties = vec![
-        script("cladtorch", WORKER, "0.7"),
-        script("libtorch", WORKER, "0.7"),
-        script(
-            "uproot",
-            "while read -r verb rest; do case $verb in case) echo bench ready;; round) echo bench time 1;; check) echo bench check 0.5;; esac; done",
-            "",
-        ),
-    ];
-    let outcome = run("score", score, &[case("one")], parties);
-    let ours = of(&outcome, "cladtorch");
-    assert_eq!(ours.check_before, None);
-    assert!((ours.check - 2.3 / 3.0).abs() < 1e-12 && ours.flag.is_none());
-    assert!((ours.check_error.unwrap() - (0.04f64 / 3.0 / 3.0).sqrt()).abs() < 1e-12);
-    assert!(of(&outcome, "uproot").flag.is_some());
+    for (other, flagged) in [("0.6", false), ("0.1", true)] {
+        let parties = ["cladtorch", "libtorch"].map(|who| script(who, WORKER, "0.7"));
+        let parties = parties.into_iter().chain([script("uproot", &steady, other)]).collect();
+        let outcome = run("score", score, &[case("one")], parties);
+        let ours = of(&outcome, "cladtorch");
+        assert!((ours.check - 2.3 / 3.0).abs() < 1e-12 && ours.check_before.is_none() && ours.flag.is_none());
+        assert!((ours.check_error.unwrap() - 0.2 / 3.0).abs() < 1e-12);
+        assert_eq!(of(&outcome, "uproot").flag.is_some(), flagged, "{other}");
+    }
 }
 
 #[test]

@@ -83,7 +83,7 @@ impl Worker {
     fn ended(&mut self) -> anyhow::Error {
         let status = self.child.wait().map_or_else(|error| error.to_string(), |status| status.to_string());
         let log = fs::read_to_string(&self.log).unwrap_or_default();
-        match log.lines().rev().find(|line| !line.trim().is_empty()) {
+        match log.lines().rev().find(|line| line.contains(char::is_alphabetic)) {
             Some(line) => anyhow!("its process ended ({status}): {}", line.trim()),
             None => anyhow!("its process ended ({status})"),
         }

@@ -5,28 +5,16 @@
 
 R__LOAD_LIBRARY(libcladtorch)
 #include <CladTorch/CladTorch.hxx>
+#include "lines.h"
 
 #include <TROOT.h>
 
+#include <algorithm>
 #include <chrono>
-#include <cstdio>
-#include <iostream>
-#include <map>
 #include <memory>
-#include <sstream>
+#include <stdexcept>
 #include <string>
 #include <vector>
-
-using Values = std::map<std::string, std::string>;
-
-std::vector<std::string> Cut(const std::string &text, char separator)
-{
-   std::vector<std::string> parts;
-   std::istringstream stream(text);
-   for (std::string part; std::getline(stream, part, separator);)
-      parts.push_back(part);
-   return parts;
-}
 
 struct Trained {
    CladTorch::Mlp fModel;
@@ -82,22 +70,17 @@ void end_to_end(int threads)
       ROOT::EnableImplicitMT(threads);
    Values options;
    std::unique_ptr<Trained> trained;
-   for (std::string line; std::getline(std::cin, line);) {
-      const auto words = Cut(line, ' ');
-      Values values;
-      for (std::size_t i = 1; i < words.size(); ++i)
-         values[words[i].substr(0, words[i].find('='))] = words[i].substr(words[i].find('=') + 1);
-      if (words[0] == "case") {
+   Serve([&](const std::string &verb, Values &values) -> std::string {
+      if (verb == "case") {
          options = values;
-         std::printf("bench ready\n");
-      } else if (words[0] == "round") {
-         const auto start = std::chrono::steady_clock::now();
-         trained = std::make_unique<Trained>(Train(options, std::stoul(values["seed"]), threads));
-         const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
-         std::printf("bench time %.9g\n", seconds.count());
-      } else if (words[0] == "check") {
-         std::printf("bench check %.9g\n", trained->Score());
+         return "ready";
       }
-      std::fflush(stdout);
-   }
+      if (trained && verb == "check")
+         return Said("check", trained->Score());
+      if (options.empty() || verb != "round")
+         throw std::invalid_argument("no request '" + verb + "' now");
+      const auto start = std::chrono::steady_clock::now();
+      trained = std::make_unique<Trained>(Train(options, std::stoul(values["seed"]), threads));
+      return Said("time", std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+   });
 }

@@ -1,33 +1,19 @@
 // LibTorch's side of `cargo xtask bench end-to-end`: columns by RDataFrame's Take, training by torch::nn in C++.
 // `end_to_end THREADS`; the lines it reads are those of end_to_end.py.
 
+#include "lines.h"
+
 #include <torch/torch.h>
 
 #include <ROOT/RDataFrame.hxx>
 #include <TROOT.h>
 
-#include <algorithm>
 #include <chrono>
 #include <cstdint>
-#include <exception>
-#include <iostream>
-#include <map>
 #include <memory>
-#include <numeric>
-#include <sstream>
+#include <stdexcept>
 #include <string>
 #include <vector>
-
-using Values = std::map<std::string, std::string>;
-
-std::vector<std::string> Cut(const std::string &text, char separator)
-{
-   std::vector<std::string> parts;
-   std::istringstream stream(text);
-   for (std::string part; std::getline(stream, part, separator);)
-      parts.push_back(part);
-   return parts;
-}
 
 /// [N, F] and [N] of one tree whose columns are all float.
 std::pair<torch::Tensor, torch::Tensor>
@@ -112,11 +98,14 @@ Trained Train(const Values &options, std::uint64_t seed)
    const bool binary = Cut(options.at("sizes"), ',').back() == "1";
    const auto target = binary ? y.unsqueeze(1) : y.to(torch::kLong);
    for (int epoch = std::stoi(options.at("epochs")); epoch > 0; --epoch) {
-      for (const auto &batch : train.index_select(0, torch::randperm(train.size(0), torch::kLong)).split(std::stoi(options.at("batch")))) {
+      const auto shuffled = train.index_select(0, torch::randperm(train.size(0), torch::kLong));
+      for (const auto &batch : shuffled.split(std::stoi(options.at("batch")))) {
          optimiser.zero_grad();
          const auto logits = model->forward(x.index_select(0, batch));
          const auto labels = target.index_select(0, batch);
-         (binary ? torch::binary_cross_entropy_with_logits(logits, labels) : torch::nn::functional::cross_entropy(logits, labels)).backward();
+         const auto loss = binary ? torch::binary_cross_entropy_with_logits(logits, labels)
+                                  : torch::nn::functional::cross_entropy(logits, labels);
+         loss.backward();
          optimiser.step();
       }
    }
@@ -131,26 +120,17 @@ int main(int, char **arguments)
       ROOT::EnableImplicitMT(threads);
    Values options;
    std::unique_ptr<Trained> trained;
-   for (std::string line; std::getline(std::cin, line);) {
-      const auto words = Cut(line, ' ');
-      Values values;
-      for (std::size_t i = 1; i < words.size(); ++i)
-         values[words[i].substr(0, words[i].find('='))] = words[i].substr(words[i].find('=') + 1);
-      try {
-         if (words[0] == "case") {
-            options = values;
-            std::cout << "bench ready" << std::endl;
-         } else if (words[0] == "round") {
-            const auto start = std::chrono::steady_clock::now();
-            trained = std::make_unique<Trained>(Train(options, std::stoul(values["seed"])));
-            const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
-            std::cout << "bench time " << seconds.count() << std::endl;
-         } else if (words[0] == "check") {
-            std::cout << "bench check " << trained->Score() << std::endl;
-         }
-      } catch (const std::exception &error) {
-         const std::string message = error.what();
-         std::cout << "bench error " << message.substr(0, message.find('\n')) << std::endl;
+   Serve([&](const std::string &verb, Values &values) -> std::string {
+      if (verb == "case") {
+         options = values;
+         return "ready";
       }
-   }
+      if (trained && verb == "check")
+         return Said("check", trained->Score());
+      if (options.empty() || verb != "round")
+         throw std::invalid_argument("no request '" + verb + "' now");
+      const auto start = std::chrono::steady_clock::now();
+      trained = std::make_unique<Trained>(Train(options, std::stoul(values["seed"])));
+      return Said("time", std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+   });
 }

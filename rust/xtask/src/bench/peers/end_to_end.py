@@ -13,6 +13,7 @@ import time
 
 import numpy as np
 import torch
+from lines import answer, requests
 from sklearn.metrics import roc_auc_score
 from torch import nn
 
@@ -124,18 +125,18 @@ def main():
     train = {"uproot": train_uproot, "rdataloader": train_rdataloader}[sys.argv[1]]
     torch.set_num_threads(int(sys.argv[2]))
     case = score = None
-    for line in sys.stdin:
-        verb, *words = line.split()
-        values = dict(word.split("=", 1) for word in words)
+    for verb, values in requests():
         if verb == "case":
             case = Case(values)
-            print("bench ready", flush=True)
+            answer("ready")
         elif verb == "round":
             start = time.perf_counter()
             score = train(case, int(values["seed"]))
-            print("bench time", time.perf_counter() - start, flush=True)
+            answer("time", time.perf_counter() - start)
         elif verb == "check":
-            print("bench check", score(), flush=True)
+            answer("check", score())
+        else:
+            answer("error", "no request", verb)
 
 
 main()

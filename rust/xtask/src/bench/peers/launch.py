@@ -6,21 +6,24 @@ In the arguments {rows}, {batch} and {threads} stand for those of the case. The 
 import subprocess
 import sys
 
+from lines import answer, requests
+
 threads, command = sys.argv[1], sys.argv[2:]
 case, megabytes = {}, 0.0
-for line in sys.stdin:
-    verb, *words = line.split()
+for verb, values in requests():
     if verb == "case":
-        case = dict(word.split("=", 1) for word in words)
-        print("bench ready", flush=True)
+        case = values
+        answer("ready")
     elif verb == "round":
         filled = [part.format(threads=threads, **case) for part in command]
         done = subprocess.run(filled, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
         answers = [text.split() for text in done.stdout.splitlines() if text.startswith("bench ")]
         if done.returncode == 0 and answers:
             _, seconds, megabytes = answers[-1]
-            print("bench time", seconds, flush=True)
+            answer("time", seconds)
         else:
-            print(f"bench error {command[0]} ended with {done.returncode} and said nothing", flush=True)
+            answer("error", command[0], "ended with", done.returncode, "and said nothing")
     elif verb == "check":
-        print("bench check", megabytes, flush=True)
+        answer("check", megabytes)
+    else:
+        answer("error", "no request", verb)

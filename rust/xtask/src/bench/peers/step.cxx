@@ -2,21 +2,17 @@
 //
 // The lines it reads and writes are those of rust/examples/bench_worker.rs. A batch is a view of contiguous rows.
 
+#include "lines.h"
+
 #include <torch/torch.h>
 
 #include <chrono>
 #include <cstdint>
-#include <exception>
 #include <fstream>
-#include <iostream>
-#include <map>
 #include <memory>
-#include <sstream>
 #include <stdexcept>
 #include <string>
 #include <vector>
-
-using Values = std::map<std::string, std::string>;
 
 torch::Tensor Floats(const std::string &path)
 {
@@ -87,43 +83,24 @@ struct Training {
 std::unique_ptr<Training> NewTraining(Values &values)
 {
    std::vector<std::int64_t> sizes;
-   std::istringstream list(values.at("sizes"));
-   for (std::string size; std::getline(list, size, ',');)
+   for (const auto &size : Cut(values.at("sizes"), ','))
       sizes.push_back(std::stoll(size));
    return std::make_unique<Training>(sizes, std::stoll(values.at("batch")), values.at("data"));
-}
-
-std::string Answer(const std::string &line, std::unique_ptr<Training> &training)
-{
-   std::istringstream words(line);
-   std::string verb, word;
-   Values values;
-   words >> verb;
-   while (words >> word)
-      values[word.substr(0, word.find('='))] = word.substr(word.find('=') + 1);
-   std::ostringstream answer;
-   answer.precision(9);
-   if (verb == "case") {
-      training = NewTraining(values);
-      answer << "ready";
-   } else if (verb == "round") {
-      answer << "time " << training->Round(std::stoll(values.at("steps")));
-   } else if (verb == "check") {
-      answer << "check " << training->Check();
-   }
-   return answer.str();
 }
 
 int main(int, char **arguments)
 {
    torch::set_num_threads(std::stoi(arguments[1]));
    std::unique_ptr<Training> training;
-   for (std::string line; std::getline(std::cin, line);) {
-      try {
-         std::cout << "bench " << Answer(line, training) << std::endl;
-      } catch (const std::exception &error) {
-         const std::string message = error.what();
-         std::cout << "bench error " << message.substr(0, message.find('\n')) << std::endl;
+   Serve([&](const std::string &verb, Values &values) -> std::string {
+      if (verb == "case") {
+         training = NewTraining(values);
+         return "ready";
       }
-   }
+      if (training && verb == "round")
+         return Said("time", training->Round(std::stoll(values.at("steps"))));
+      if (training && verb == "check")
+         return Said("check", training->Check());
+      throw std::invalid_argument("no request '" + verb + "' now");
+   });
 }

@@ -10,6 +10,7 @@ import time
 
 import numpy as np
 import torch
+from lines import answer, requests
 from torch import nn
 
 
@@ -64,17 +65,17 @@ def main():
     variant, threads = sys.argv[1], int(sys.argv[2])
     torch.set_num_threads(threads)
     training = None
-    for line in sys.stdin:
-        verb, *words = line.split()
-        values = dict(word.split("=", 1) for word in words)
+    for verb, values in requests():
         if verb == "case":
             torch.compiler.reset()
             training = Training(variant, values["sizes"], values["batch"], values["data"])
-            print("bench ready", flush=True)
+            answer("ready")
         elif verb == "round":
-            print("bench time", training.round(int(values["steps"])), flush=True)
+            answer("time", training.round(int(values["steps"])))
         elif verb == "check":
-            print("bench check", training.check(), flush=True)
+            answer("check", training.check())
+        else:
+            answer("error", "no request", verb)
 
 
 main()
