@@ -102,7 +102,7 @@ impl Training {
 fn sgemm_rate(size: usize) -> Answer<f64> {
     let side = size as i64;
     let matrix = || Tensor::f_rand([side, side], (Kind::Float, Device::Cpu));
-    let (a, b, mut c) = (matrix()?, matrix()?, matrix()?);
+    let (a, b, c) = (matrix()?, matrix()?, matrix()?);
     let mut best = f64::INFINITY;
     for _ in 0..5 {
         let start = Instant::now();
