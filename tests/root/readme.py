@@ -5,11 +5,11 @@ ROOT.gSystem.Load("libcladtorch")
 ct = ROOT.CladTorch
 
 file = f"{ROOT.gROOT.GetTutorialDir()}/machine_learning/data/Higgs_data.root"
-data = ct.Dataset(["jet1_pt", "m_bb", "m_wwbb"])
-data.Add("sig_tree", file, 1).Add(ROOT.RDataFrame("bkg_tree", file), 0, "m_bb > 0")
+events = ct.Dataset(["jet1_pt", "m_bb", "m_wwbb"])
+events.Add("sig_tree", file, 1).Add(ROOT.RDataFrame("bkg_tree", file), 0, "m_bb > 0")
 
 model = ct.Mlp([3, 64, 64, 1], ct.kReLU)
-history = model.Fit(data, fEpochs=5, fSeed=1)
-x = np.asarray(data.Features())  # [events, features], no copy
+history = model.Fit(events, fEpochs=5, fSeed=1)
+x = np.asarray(events.Features())  # [events, features], no copy
 scored = model.Define(ROOT.RDataFrame("sig_tree", file), "score")
-print("AUC", model.Auc(data), "mean score of the signal", scored.Mean("score").GetValue())
+print("AUC", model.Auc(events), "mean score of the signal", scored.Mean("score").GetValue())
