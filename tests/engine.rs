@@ -247,12 +247,17 @@ fn small_batches_are_evaluated_like_large_ones() {
 fn the_kernels_for_every_processor_pass_too() {
     const VARIABLE: &str = "CLADTORCH_KERNELS";
     if std::env::var_os(VARIABLE).is_some() {
+        assert_eq!(cladtorch::kernels::variant_name(), "Portable");
         return; // This is the second process already.
     }
     let tests = std::env::current_exe().unwrap();
-    let agree = ["every_network_agrees_with_central_differences", "the_bits_do_not_depend_on_the_number_of_threads"];
+    let agree = [
+        "every_network_agrees_with_central_differences",
+        "the_bits_do_not_depend_on_the_number_of_threads",
+        "the_kernels_for_every_processor_pass_too",
+    ];
     let mut second = std::process::Command::new(tests);
     let output = second.arg("--exact").args(agree).env(VARIABLE, "portable").output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success() && text.contains("2 passed"), "{text}");
+    assert!(output.status.success() && text.contains("3 passed"), "{text}");
 }

@@ -60,13 +60,8 @@ pub trait Scalar: sealed::Sealed + Copy + Default + Debug + PartialEq + PartialO
 
     /// `z[R,O] = x[R,I] w[O,I]ᵀ + b[O]`, by BLAS.
     fn linear(rows: usize, inputs: usize, outputs: usize, x: &[Self], w: &[Self], b: &[Self], z: &mut [Self]) {
-        check_length("x", x.len(), area(rows, inputs));
         check_length("w", w.len(), area(outputs, inputs));
-        check_length("b", b.len(), outputs);
-        check_length("z", z.len(), area(rows, outputs));
-        let linear = Self::table().linear;
-        // SAFETY: the lengths are those of the shapes, and `z` is borrowed apart from the others.
-        unsafe { linear(rows, inputs, outputs, x.as_ptr(), w.as_ptr(), b.as_ptr(), z.as_mut_ptr()) }
+        product(Self::table().linear, [rows, inputs, outputs], x, w, b, z);
     }
 
     /// `dw[O,I] += dz[R,O]ᵀ x[R,I]`, `db[O] +=` column sums of `dz` and, if wanted, `dx[R,I] = dz w`, by BLAS.
@@ -112,13 +107,8 @@ pub trait Scalar: sealed::Sealed + Copy + Default + Debug + PartialEq + PartialO
         b: &[Self],
         z: &mut [Self],
     ) {
-        check_length("x", x.len(), area(rows, inputs));
         check_length("packed", packed.len(), Self::packed_length(inputs, outputs));
-        check_length("b", b.len(), outputs);
-        check_length("z", z.len(), area(rows, outputs));
-        let linear = Self::table().packed_linear;
-        // SAFETY: the lengths are those of the shapes, and `z` is borrowed apart from the others.
-        unsafe { linear(rows, inputs, outputs, x.as_ptr(), packed.as_ptr(), b.as_ptr(), z.as_mut_ptr()) }
+        product(Self::table().packed_linear, [rows, inputs, outputs], x, packed, b, z);
     }
 
     /// [`linear_pullback`](Self::linear_pullback) by register tiles.
@@ -232,6 +222,15 @@ pub trait Scalar: sealed::Sealed + Copy + Default + Debug + PartialEq + PartialO
     }
 }
 
+/// Checks the shapes of a linear layer, but that of `w`, which the caller has checked in its own layout, and calls it.
+fn product<T: Scalar>(kernel: Product<T>, [rows, inputs, outputs]: [usize; 3], x: &[T], w: &[T], b: &[T], z: &mut [T]) {
+    check_length("x", x.len(), area(rows, inputs));
+    check_length("b", b.len(), outputs);
+    check_length("z", z.len(), area(rows, outputs));
+    // SAFETY: the lengths are those of the shapes, and `z` is borrowed apart from the others.
+    unsafe { kernel(rows, inputs, outputs, x.as_ptr(), w.as_ptr(), b.as_ptr(), z.as_mut_ptr()) }
+}
+
 /// Checks the shapes of a linear layer's pullback and calls it.
 #[allow(clippy::too_many_arguments)] // The mathematics has that many.
 fn pullback<T: Scalar>(
@@ -261,11 +260,11 @@ fn pullback<T: Scalar>(
 #[repr(C)]
 #[doc(hidden)]
 pub struct Table<T> {
-    linear: unsafe extern "C" fn(usize, usize, usize, *const T, *const T, *const T, *mut T),
+    linear: Product<T>,
     linear_pullback: Pullback<T>,
     packed_length: unsafe extern "C" fn(usize, usize) -> usize,
     pack: unsafe extern "C" fn(usize, usize, *const T, *mut T),
-    packed_linear: unsafe extern "C" fn(usize, usize, usize, *const T, *const T, *const T, *mut T),
+    packed_linear: Product<T>,
     tiled_pullback: Pullback<T>,
     activation: unsafe extern "C" fn(c_int, usize, *const T, *mut T),
     activation_pullback: unsafe extern "C" fn(c_int, usize, *const T, *const T, *mut T),
@@ -275,6 +274,8 @@ pub struct Table<T> {
     adam: unsafe extern "C" fn(*const Sweep, usize, *mut T, *const T, *mut T, *mut T),
     adamw: unsafe extern "C" fn(*const Sweep, usize, *mut T, *const T, *mut T, *mut T),
 }
+
+type Product<T> = unsafe extern "C" fn(usize, usize, usize, *const T, *const T, *const T, *mut T);
 
 type Pullback<T> = unsafe extern "C" fn(usize, usize, usize, *const T, *const T, *const T, *mut T, *mut T, *mut T);
 
