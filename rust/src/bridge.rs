@@ -5,6 +5,7 @@ use std::path::Path;
 
 use crate::dataset::Dataset;
 use crate::error::{Error, Result, guard};
+use crate::gradient::{CompiledGraph, SavedForward};
 use crate::graph::{Activation, Init};
 use crate::model::Model;
 use crate::signal;
@@ -80,7 +81,147 @@ mod ffi {
         auc_error: f64,
     }
 
+    /// A tensor that an observed function takes, makes or returns.
+    #[derive(Clone, Debug, PartialEq)]
+    struct ObservedValue {
+        /// As in the user's code where that is known, else empty.
+        name: String,
+        /// Number in `DType::ALL`: float32, float64, int64, bool.
+        dtype: u8,
+        /// Elements along each dimension.
+        shape: Vec<i64>,
+        /// Elements between neighbours along each dimension.
+        strides: Vec<i64>,
+    }
+
+    /// One argument of an operator, by its kind.
+    #[derive(Clone, Debug, PartialEq)]
+    struct ObservedArgument {
+        /// 0 none, 1 value, 2 integer, 3 float, 4 bool, 5 integers, 6 string, 7 values, 8 floats, 9 bools.
+        kind: u8,
+        /// Of kinds 1 (index into `ObservedGraph::values`), 2 and 4 (0 or 1).
+        value: i64,
+        /// Of kind 3.
+        number: f64,
+        /// Of kinds 5, 7 (indices into `ObservedGraph::values`; -1 for an absent one) and 9.
+        list: Vec<i64>,
+        /// Of kind 8.
+        numbers: Vec<f64>,
+        /// Of kind 6.
+        text: String,
+    }
+
+    /// One call of a LibTorch operator.
+    #[derive(Clone, Debug, PartialEq)]
+    struct ObservedNode {
+        /// With its namespace: `aten::matmul`.
+        op: String,
+        /// Of its schema: `dim_IntList`; empty for the default.
+        overload: String,
+        /// By position in the schema, defaults filled in.
+        arguments: Vec<ObservedArgument>,
+        /// Indices into `ObservedGraph::values`.
+        outputs: Vec<u32>,
+        /// Where in the user's code, for messages; may be empty.
+        place: String,
+    }
+
+    /// What LibTorch was seen doing, in order. Numbers are indices into `values`.
+    #[derive(Clone, Debug, PartialEq)]
+    struct ObservedGraph {
+        /// Every tensor.
+        values: Vec<ObservedValue>,
+        /// In the order of execution.
+        nodes: Vec<ObservedNode>,
+        /// The function's arguments.
+        inputs: Vec<u32>,
+        /// The function's results.
+        outputs: Vec<u32>,
+        /// Tensors that the function captured: further arguments, after `inputs`.
+        constants: Vec<u32>,
+    }
+
+    /// What `CompileOptions` says, enumerations as their numbers.
+    #[derive(Clone, Debug)]
+    struct CompileSpec {
+        /// Of the user's function, for messages and generated code.
+        name: String,
+        /// 0: the fastest that works; else 1 + number in `BackEnd::ALL` (aot, jit), and failing is an error.
+        back_end: u8,
+        /// Whether a gradient is wanted, for each of inputs and constants.
+        gradients: Vec<bool>,
+        /// 0: as many as the machine has.
+        threads: usize,
+        /// Seconds that compiling may take.
+        time_limit: f64,
+    }
+
+    /// Random factors that the caller draws for each forward call, with
+    /// `empty(shape).bernoulli_(keep).div_(keep)`, in this order, so that a seed means what it means in LibTorch.
+    #[derive(Clone, Debug, PartialEq)]
+    struct NoiseSpec {
+        /// Number in `DType::ALL`.
+        dtype: u8,
+        /// Contiguous.
+        shape: Vec<i64>,
+        /// Probability that an element is not 0.
+        keep: f64,
+    }
+
+    /// What a compiled graph takes and returns beyond the arguments that it was observed with.
+    #[derive(Clone, Debug, PartialEq)]
+    struct CompiledSignature {
+        /// The user's results, then one for each of `updates`; contiguous, made by the caller.
+        outputs: Vec<ObservedValue>,
+        /// Arguments after inputs and constants.
+        noise: Vec<NoiseSpec>,
+        /// Arguments (of inputs, then constants) that LibTorch changes in place (running statistics): the caller
+        /// copies the last outputs into them after each forward call.
+        updates: Vec<u32>,
+    }
+
     extern "Rust" {
+        type CompiledGraph;
+        /// What one forward call keeps for backward calls. Dropping it gives its memory back to the graph's pool.
+        type SavedForward;
+        /// Fails, naming operator and place, where the graph has what no back end but LibTorch itself supports.
+        fn compiled_new(graph: &ObservedGraph, spec: &CompileSpec) -> Result<Box<CompiledGraph>>;
+        fn compiled_signature(graph: &CompiledGraph) -> CompiledSignature;
+        /// Operators, shapes, arena, back end, and why, for people.
+        fn compiled_describe(graph: &CompiledGraph) -> String;
+        /// `aot` or `jit`.
+        fn compiled_back_end(graph: &CompiledGraph) -> String;
+        /// Runs the graph and keeps nothing. `inputs` are the addresses of inputs, constants and noise, each of the
+        /// dtype, shape and strides of its observation; `outputs` those of the signature's outputs. Safe from several
+        /// threads at once.
+        ///
+        /// # Safety
+        /// The addresses are those of tensors as described, in host memory; outputs overlap nothing else.
+        unsafe fn compiled_infer(graph: &CompiledGraph, inputs: &[usize], outputs: &[usize]) -> Result<()>;
+        /// As `compiled_infer`, and keeps what `compiled_backward` needs.
+        ///
+        /// # Safety
+        /// As for `compiled_infer`.
+        unsafe fn compiled_forward(
+            graph: &CompiledGraph,
+            inputs: &[usize],
+            outputs: &[usize],
+        ) -> Result<Box<SavedForward>>;
+        /// Writes the gradient of `sum over user's outputs of adjoint * output`. `inputs` are those of the forward call,
+        /// unchanged since; `adjoints` [user's outputs] contiguous, 0 for one that is zero; `gradients`
+        /// [inputs and constants] contiguous, 0 where none was asked for in the spec. May be called again with the
+        /// same `saved`, also from several threads at once.
+        ///
+        /// # Safety
+        /// As for `compiled_infer`; gradients overlap nothing else.
+        unsafe fn compiled_backward(
+            graph: &CompiledGraph,
+            saved: &SavedForward,
+            inputs: &[usize],
+            adjoints: &[usize],
+            gradients: &[usize],
+        ) -> Result<()>;
+
         type Dataset;
         fn dataset_new(columns: &Vec<ColumnSpec>) -> Result<Box<Dataset>>;
         fn dataset_columns(data: &Dataset) -> Vec<ColumnSpec>;
@@ -155,7 +296,47 @@ mod ffi {
     }
 }
 
-pub use ffi::{ColumnSpec, EpochRecord, FitSpec, RocCurve};
+pub use ffi::{
+    ColumnSpec, CompileSpec, CompiledSignature, EpochRecord, FitSpec, NoiseSpec, ObservedArgument, ObservedGraph,
+    ObservedNode, ObservedValue, RocCurve,
+};
+
+fn compiled_new(graph: &ObservedGraph, spec: &CompileSpec) -> Result<Box<CompiledGraph>> {
+    guard(|| CompiledGraph::new(graph, spec).map(Box::new))
+}
+
+fn compiled_signature(graph: &CompiledGraph) -> CompiledSignature {
+    graph.signature()
+}
+
+fn compiled_describe(graph: &CompiledGraph) -> String {
+    graph.describe()
+}
+
+fn compiled_back_end(graph: &CompiledGraph) -> String {
+    graph.back_end().name().to_owned()
+}
+
+unsafe fn compiled_infer(graph: &CompiledGraph, inputs: &[usize], outputs: &[usize]) -> Result<()> {
+    // SAFETY: the caller's promise is passed on.
+    guard(|| unsafe { graph.infer(inputs, outputs) })
+}
+
+unsafe fn compiled_forward(graph: &CompiledGraph, inputs: &[usize], outputs: &[usize]) -> Result<Box<SavedForward>> {
+    // SAFETY: the caller's promise is passed on.
+    guard(|| unsafe { graph.forward(inputs, outputs) }.map(Box::new))
+}
+
+unsafe fn compiled_backward(
+    graph: &CompiledGraph,
+    saved: &SavedForward,
+    inputs: &[usize],
+    adjoints: &[usize],
+    gradients: &[usize],
+) -> Result<()> {
+    // SAFETY: the caller's promise is passed on.
+    guard(|| unsafe { graph.backward(saved, inputs, adjoints, gradients) })
+}
 
 #[allow(clippy::ptr_arg)] // What cxx makes of `rust::Vec`.
 fn dataset_new(columns: &Vec<ColumnSpec>) -> Result<Box<Dataset>> {

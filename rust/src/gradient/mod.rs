@@ -6,8 +6,11 @@
 
 pub mod aot;
 pub mod autograd;
+#[allow(unsafe_code)] // Addresses of tensors, from C++.
+mod compiled;
 mod plan;
 
+pub use compiled::{BackEnd, CompiledGraph, SavedForward};
 pub use plan::{Plan, TILE_ROWS};
 
 use crate::dataset::Scaler;

@@ -5,7 +5,7 @@
 
 mod op;
 
-pub use op::{Activation, Init, Loss, Optimiser};
+pub use op::{Activation, BackEnd, DType, Init, Loss, Optimiser};
 
 use std::ops::Range;
 

@@ -87,3 +87,27 @@ listed! {
         Sgd = "sgd",
     }
 }
+
+listed! {
+    /// Types of a tensor's elements.
+    DType {
+        /// 4 bytes
+        Float32 = "float32",
+        /// 8 bytes
+        Float64 = "float64",
+        /// Indices.
+        Int64 = "int64",
+        /// Masks, a byte each.
+        Bool = "bool",
+    }
+}
+
+listed! {
+    /// What runs a compiled graph; LibTorch's own autograd is the caller's.
+    BackEnd {
+        /// Kernels with Clad's derivatives, compiled into the library.
+        Aot = "aot",
+        /// One function, emitted, differentiated by Clad and compiled for this graph.
+        Jit = "jit",
+    }
+}
