@@ -35,6 +35,17 @@ pub struct Case {
     pub warm_up: u32,
     /// Floating-point operations of one repetition, where they are known.
     pub flops: Option<f64>,
+    /// What one repetition reads and keeps, where it reads.
+    pub volume: Option<Volume>,
+}
+
+/// Bytes of one repetition.
+#[derive(Clone, Copy, Debug)]
+pub struct Volume {
+    /// Of the columns in the file, uncompressed.
+    pub raw: u64,
+    /// Of the tensor that they become; 0 where nothing is kept.
+    pub tensor: u64,
 }
 
 /// When the checks of all parties show equal work.
@@ -45,6 +56,8 @@ pub enum Agreement {
     /// A score a round, each from another seed; the means differ from the parties' median by at most three standard
     /// errors (those of all parties pooled), or by this.
     Score { absolute: f64 },
+    /// One check after all rounds, the same for all parties; otherwise the run fails.
+    Exact,
     /// Nothing to compare.
     None,
 }
@@ -59,6 +72,7 @@ impl Agreement {
             Self::Score { absolute } => {
                 format!("means within three pooled standard errors (at least {absolute}) of the parties' median")
             }
+            Self::Exact => "the same number for all parties".to_owned(),
             Self::None => "not compared".to_owned(),
         }
     }

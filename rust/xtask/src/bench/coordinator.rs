@@ -9,7 +9,7 @@ use super::case::{Agreement, Case, Group};
 use super::party::{OURS, Party};
 
 use super::record::{Outcome, Record, Skipped, mean_and_variance, median};
-use super::worker::Worker;
+use super::worker::{Turn, Worker};
 
 /// Sides of the square matrices whose product shows what the machine can do.
 const GAUGE_SIZES: [u32; 4] = [256, 512, 1024, 1536];
@@ -19,7 +19,7 @@ struct Member {
     who: &'static str,
     worker: Worker,
     first: f64,
-    times: Vec<f64>,
+    turns: Vec<Turn>,
     checks: Vec<f64>,
     before: Option<f64>,
     /// Why it is out of the present case.
@@ -36,8 +36,9 @@ impl Member {
         }
     }
 
-    fn round(&mut self, steps: u64, seed: u32) -> Result<f64> {
-        self.worker.ask_number(&format!("round steps={steps} seed={seed}"), "time")
+    /// What the turns say about one quantity; empty unless all of them do.
+    fn values(&self, quantity: impl Fn(&Turn) -> Option<f64>) -> Vec<f64> {
+        self.turns.iter().map(quantity).collect::<Option<_>>().unwrap_or_default()
     }
 }
 
@@ -86,8 +87,8 @@ fn hire(group: &Group, parties: Vec<Party>, threads: usize, out: &Path, outcome:
         let log = logs.join(format!("{}-{who}-{threads}.txt", group.name));
         match command.and_then(|command| Worker::start(command, &log).map_err(|error| format!("{error:#}"))) {
             Ok(worker) => {
-                let (times, checks) = (Vec::new(), Vec::new());
-                members.push(Member { who, worker, first: 0.0, times, checks, before: None, out: None });
+                let (turns, checks) = (Vec::new(), Vec::new());
+                members.push(Member { who, worker, first: 0.0, turns, checks, before: None, out: None });
             }
             Err(reason) => skip(outcome, who, threads, None, reason),
         }
@@ -114,16 +115,16 @@ fn take_turns(group: &Group, case: &Case, request: &str, rounds: u32, members: &
     let scored = matches!(group.agreement, Agreement::Score { .. });
     for member in members.iter_mut() {
         (member.out, member.before) = (None, None);
-        member.times.clear();
+        member.turns.clear();
         member.checks.clear();
         member.attempt(|member| {
             member.worker.ask(&format!("case {request}"), "ready")?;
             if matches!(group.agreement, Agreement::Loss { .. }) {
                 member.before = Some(member.worker.ask_number("check", "check")?);
             }
-            member.first = member.round(1, 0)?;
+            member.first = member.worker.round(1, 0)?.seconds;
             for _ in 0..case.warm_up {
-                member.round(case.steps, 0)?;
+                member.worker.round(case.steps, 0)?;
             }
             Ok(())
         });
@@ -132,8 +133,8 @@ fn take_turns(group: &Group, case: &Case, request: &str, rounds: u32, members: &
     for round in 0..rounds {
         for turn in 0..parties {
             members[(turn + round as usize) % parties].attempt(|member| {
-                let time = member.round(case.steps, round + 1)?;
-                member.times.push(time);
+                let turn = member.worker.round(case.steps, round + 1)?;
+                member.turns.push(turn);
                 if scored || round + 1 == rounds {
                     let check = member.worker.ask_number("check", "check")?;
                     member.checks.push(check);
@@ -146,31 +147,36 @@ fn take_turns(group: &Group, case: &Case, request: &str, rounds: u32, members: &
 
 /// Records of those who came through, flagged where the work was not equal.
 fn conclude(group: &Group, case: &Case, threads: usize, members: &[Member]) -> Vec<Record> {
-    let present: Vec<_> = members.iter().filter(|member| member.out.is_none()).collect();
-    let scored = matches!(group.agreement, Agreement::Score { .. });
-    let mut records: Vec<_> = present
-        .iter()
-        .map(|member| {
-            let (check, variance) = mean_and_variance(&member.checks);
-            Record {
-                case: case.name.clone(),
-                who: member.who.to_owned(),
-                threads,
-                median_s: median(&member.times),
-                low_s: member.times.iter().copied().fold(f64::INFINITY, f64::min),
-                high_s: member.times.iter().copied().fold(0.0, f64::max),
-                floor_s: None,
-                rounds: member.times.len() as u32,
-                first_s: member.first,
-                check,
-                check_before: member.before,
-                check_error: scored.then(|| (variance / member.checks.len() as f64).sqrt()),
-                flag: None,
-            }
-        })
-        .collect();
+    let present = members.iter().filter(|member| member.out.is_none());
+    let mut records: Vec<_> = present.map(|member| record(group, case, threads, member)).collect();
     flag(group.agreement, &mut records);
     records
+}
+
+fn record(group: &Group, case: &Case, threads: usize, member: &Member) -> Record {
+    let (check, variance) = mean_and_variance(&member.checks);
+    let scored = matches!(group.agreement, Agreement::Score { .. });
+    let times = member.values(|turn| Some(turn.seconds));
+    let middle = |values: Vec<f64>| (!values.is_empty()).then(|| median(&values));
+    let peak = member.values(|turn| turn.memory).into_iter().reduce(f64::max);
+    Record {
+        case: case.name.clone(),
+        who: member.who.to_owned(),
+        threads,
+        median_s: median(&times),
+        low_s: times.iter().copied().fold(f64::INFINITY, f64::min),
+        high_s: times.iter().copied().fold(0.0, f64::max),
+        floor_s: None,
+        rounds: times.len() as u32,
+        first_s: member.first,
+        bytes: case.volume.map(|volume| volume.raw),
+        cpu_s: middle(member.values(|turn| turn.cpu)),
+        extra_bytes: peak.zip(case.volume).map(|(peak, volume)| peak - volume.tensor as f64),
+        check,
+        check_before: member.before,
+        check_error: scored.then(|| (variance / member.checks.len() as f64).sqrt()),
+        flag: None,
+    }
 }
 
 /// Marks every record of one case whose check is far from the others'.
@@ -182,6 +188,7 @@ fn flag(agreement: Agreement, records: &mut [Record]) {
     for record in records {
         record.flag = match agreement {
             Agreement::None => None,
+            Agreement::Exact => disagreement(record.check, middle, 0.0),
             Agreement::Loss { relative, absolute } => {
                 let tolerance = (relative * middle.abs()).max(absolute);
                 let learnt = record.check_before.is_none_or(|before| record.check < before);

@@ -8,7 +8,7 @@ use anyhow::{Result, anyhow};
 use super::Context;
 use super::case::{Agreement, Case, Group};
 use super::party::{OURS, Party};
-use super::peers;
+use super::peers::{self, Library};
 use crate::process::output;
 
 pub const GROUP: Group = Group {
@@ -59,7 +59,7 @@ fn cases(context: &Context) -> Result<Vec<Case>> {
 }
 
 fn case(name: &str, prepare: impl Fn(&Path) -> Result<String> + 'static) -> Case {
-    Case { name: name.to_owned(), prepare: Box::new(prepare), steps: 1, warm_up: 0, flops: None }
+    Case { name: name.to_owned(), prepare: Box::new(prepare), steps: 1, warm_up: 0, flops: None, volume: None }
 }
 
 fn parties(context: &Context, threads: usize) -> Vec<Party> {
@@ -76,22 +76,14 @@ fn parties(context: &Context, threads: usize) -> Vec<Party> {
         command.env("PYTHONPATH", path).env("ROOTSYS", &context.environment.root.dir);
         Ok(command)
     });
-    let libtorch = peers::program(context, "end_to_end.cxx", true).map(|mut command| {
+    let libtorch = peers::program(context, "end_to_end.cxx", &[Library::Torch, Library::Root]).map(|mut command| {
         command.arg(threads.to_string());
         command
     });
     vec![
-        Party::new(OURS, threads, cladtorch(context, threads)),
+        Party::new(OURS, threads, peers::macro_with_plugin(context, "end_to_end.C", threads)),
         Party::new("libtorch", threads, libtorch),
         Party::new("uproot", threads, pytorch("uproot")),
         Party::new("rdataloader", threads, rdataloader),
     ]
-}
-
-fn cladtorch(context: &Context, threads: usize) -> Result<Command> {
-    crate::plugin::build(&context.environment)?;
-    let call = format!("{}({threads})", peers::source("end_to_end.C").display());
-    let mut root = context.environment.root_exe();
-    root.args(["-l", "-b", "-q", &call]);
-    Ok(root)
 }

@@ -11,6 +11,8 @@ mod machine;
 mod party;
 mod peers;
 mod plot;
+mod rates;
+mod read;
 mod record;
 mod report;
 mod start;
@@ -29,17 +31,17 @@ use clap::Args;
 use crate::Given;
 use crate::environment::Environment;
 use crate::setup;
-use case::Group;
+use case::{Agreement, Group};
 use machine::Meta;
 use peers::Peers;
 use record::Outcome;
 
-const GROUPS: [Group; 3] = [step::GROUP, end_to_end::GROUP, start::GROUP];
+const GROUPS: [Group; 4] = [step::GROUP, end_to_end::GROUP, start::GROUP, read::GROUP];
 
 /// What `cargo xtask bench` takes.
 #[derive(Args, Clone, Debug)]
 pub struct Options {
-    /// step (one training step), end-to-end (file to trained model) or start (loading to first step)
+    /// step (one training step), end-to-end (file to trained model), start (loading to first step) or read (file to tensor)
     #[arg(value_name = "GROUP")]
     group: String,
     /// Folder that gets GROUP.json, meta.json, report.md and the plots; one for each group
@@ -88,7 +90,12 @@ pub fn run(given: &Given, options: &Options) -> Result<()> {
     let plots = plot::draw(&context.environment, &group, &outcome.records, &out)?;
     fs::write(out.join("report.md"), document.markdown(&plots)).context("cannot write report.md")?;
     println!("records, report and plots are in {}", out.display());
-    Ok(())
+    match outcome.records.iter().find(|record| record.flag.is_some()) {
+        Some(record) if matches!(group.agreement, Agreement::Exact) => {
+            bail!("{}: {} disagrees with the others: equal work was not done", record.case, record.who)
+        }
+        _ => Ok(()),
+    }
 }
 
 fn measure(group: &Group, context: &Context, options: &Options, out: &Path) -> Result<Outcome> {

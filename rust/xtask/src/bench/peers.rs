@@ -75,22 +75,31 @@ impl Peers {
     }
 }
 
+/// What a peer in C++ uses.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Library {
+    Torch,
+    Root,
+}
+
 /// The program of the C++ file `name`, compiled as LibTorch's users would: -O3 for this machine.
 ///
-/// `with_root` links it to ROOT too.
-pub fn program(context: &Context, name: &str, with_root: bool) -> Result<Command> {
+/// It is linked to `with`.
+pub fn program(context: &Context, name: &str, with: &[Library]) -> Result<Command> {
     let mut text = Vec::new();
-    for file in ["lines.h", name] {
+    for file in ["lines.h", "checksum.h", name] {
         text.extend(fs::read(source(file)).with_context(|| format!("cannot read {}", source(file).display()))?);
     }
     let mut compiler = Command::new(env::var_os("CXX").unwrap_or_else(|| "c++".into()));
     let (torch, root) = (&context.environment.libtorch, &context.environment.root);
     // The libraries' own needs are met when they are loaded, without CUDA.
-    compiler.args(["-O3", "-march=native", "-std=c++17", "-Wl,--allow-shlib-undefined"]);
-    compiler.arg("-isystem").arg(torch.join("include"));
-    compiler.arg("-isystem").arg(torch.join("include/torch/csrc/api/include")).arg(source(name));
-    compiler.args(["-ltorch_cpu", "-lc10"]).args(libraries(&torch.join("lib")));
-    if with_root {
+    compiler.args(["-O3", "-march=native", "-std=c++17", "-Wl,--allow-shlib-undefined"]).arg(source(name));
+    if with.contains(&Library::Torch) {
+        compiler.arg("-isystem").arg(torch.join("include"));
+        compiler.arg("-isystem").arg(torch.join("include/torch/csrc/api/include"));
+        compiler.args(["-ltorch_cpu", "-lc10"]).args(libraries(&torch.join("lib")));
+    }
+    if with.contains(&Library::Root) {
         compiler.arg("-isystem").arg(root.dir.join("include")).args(libraries(&root.libraries));
         compiler.args(["-lCore", "-lRIO", "-lTree", "-lROOTDataFrame", "-lROOTVecOps"]);
     }
@@ -103,10 +112,19 @@ pub fn program(context: &Context, name: &str, with_root: bool) -> Result<Command
         fs::rename(&partial, &program).context("cannot put the compiled peer into place")?;
     }
     let mut command = Command::new(program);
-    if with_root {
+    if with.contains(&Library::Root) {
         command.env("ROOTSYS", &root.dir);
     }
     Ok(command)
+}
+
+/// root.exe on the macro `name`, which has a function of that name that takes the number of threads, with the plugin.
+pub fn macro_with_plugin(context: &Context, name: &str, threads: usize) -> Result<Command> {
+    crate::plugin::build(&context.environment)?;
+    let call = format!("{}({threads})", source(name).display());
+    let mut root = context.environment.root_exe();
+    root.args(["-l", "-b", "-q", &call]);
+    Ok(root)
 }
 
 /// Links with the libraries of `folder`, now and at run time.

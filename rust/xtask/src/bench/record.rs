@@ -18,6 +18,15 @@ pub struct Record {
     pub rounds: u32,
     /// The very first repetition, compilation included.
     pub first_s: f64,
+    /// Bytes that one repetition reads, uncompressed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<u64>,
+    /// CPU time of one repetition, all threads, median of the rounds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cpu_s: Option<f64>,
+    /// Peak memory beyond the tensor that is made, most of the rounds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub extra_bytes: Option<f64>,
     /// Shows equal work: loss after all rounds, or mean score.
     pub check: f64,
     /// The check before the first repetition.

@@ -3,6 +3,7 @@
 use super::case::Group;
 use super::machine::Meta;
 use super::party::OURS;
+use super::rates;
 use super::record::{Outcome, Record};
 use super::table::{Table, digits, seconds};
 
@@ -16,7 +17,10 @@ impl Document<'_> {
     /// Everything, for a terminal of 120 columns.
     pub fn screen(&self) -> String {
         let mut text = format!("\n{}\n\n{}\n", self.group.title, self.detail().screen());
-        text += &format!("{}\n", self.summary().screen());
+        let tables = [Some(self.summary()), rates::table(&self.outcome.records)];
+        for table in tables.into_iter().flatten() {
+            text += &format!("{}\n", table.screen());
+        }
         for line in self.facts().into_iter().chain(self.remarks()) {
             text += &format!("{line}\n");
         }
@@ -27,6 +31,9 @@ impl Document<'_> {
     pub fn markdown(&self, plots: &[(String, String)]) -> String {
         let mut text = format!("# {}\n\n{}\n\n", self.group.title, self.group.notes);
         text += &format!("{}\n", self.summary().markdown());
+        if let Some(table) = rates::table(&self.outcome.records) {
+            text += &format!("{}\n\n{}\n", rates::LEGEND, table.markdown());
+        }
         for (file, caption) in plots {
             text += &format!("![{caption}]({file})\n\n{caption}\n\n");
         }

@@ -31,6 +31,7 @@ fn cases(_: &Context) -> Result<Vec<Case>> {
             steps: 1,
             warm_up: 0,
             flops: None,
+            volume: None,
         }
     };
     Ok(vec![case("step", 256, 256), case("memory", 1_000_000, 4096)])

@@ -81,6 +81,7 @@ fn case(name: String, sizes: &[usize], batch: usize) -> Case {
         steps: (ROUND_FLOPS / flops).clamp(STEPS.0, STEPS.1) as u64,
         warm_up: 1,
         flops: Some(flops),
+        volume: None,
     }
 }
 
@@ -104,7 +105,7 @@ fn parties(context: &Context, threads: usize) -> Vec<Party> {
         command.arg(variant).arg(threads.to_string());
         Ok(command)
     };
-    let libtorch = peers::program(context, "step.cxx", false).map(|mut command| {
+    let libtorch = peers::program(context, "step.cxx", &[peers::Library::Torch]).map(|mut command| {
         command.arg(threads.to_string());
         command
     });

@@ -3,10 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::case::{Agreement, Case, Group};
+use super::case::{Agreement, Case, Group, Volume};
 use super::party::Party;
 use super::record::{Outcome, Record};
-use super::{coordinator, record};
+use super::{coordinator, rates, record};
 
 /// Takes as many seconds as the round's number; its check is 0.9 before the first repetition and `$1` after.
 const WORKER: &str = r#"
@@ -43,6 +43,7 @@ fn case(name: &str) -> Case {
         steps: 1,
         warm_up: 1,
         flops: Some(4e9),
+        volume: None,
     }
 }
 
@@ -154,4 +155,23 @@ fn a_case_that_one_party_cannot_do_leaves_it_in_the_others() {
     let outcome = run("picky", LOSS, &[case("one"), case("two")], vec![script("cladtorch", &picky, "0.5")]);
     assert_eq!(outcome.records.iter().map(|record| record.case.as_str()).collect::<Vec<_>>(), ["two"]);
     assert_eq!(outcome.skipped[0].reason, "no such size");
+}
+
+#[test]
+fn readers_say_what_they_used_and_have_to_agree_to_the_bit() {
+    const RIGHT: &str = "4503599627370497"; // beyond single precision
+    let reading = WORKER.replace("bench time ${rest##*seed=}", "bench time 2 cpu=4 memory=1500").replace("0.9", "$1");
+    let volume = Volume { raw: 8000, tensor: 1000 };
+    let cases = [Case { flops: None, volume: Some(volume), ..case("one") }];
+    for (other, flagged) in [(RIGHT, false), ("4503599627370498", true)] {
+        let checks = [("cladtorch", RIGHT), ("root-bulk", RIGHT), ("uproot", other)];
+        let parties = checks.map(|(who, check)| script(who, &reading, check)).into_iter().collect();
+        let outcome = run("exact", Agreement::Exact, &cases, parties);
+        let ours = of(&outcome, "cladtorch");
+        assert_eq!((ours.bytes, ours.cpu_s, ours.extra_bytes), (Some(8000), Some(4.0), Some(500.0)));
+        assert_eq!(of(&outcome, "uproot").flag.is_some(), flagged);
+        assert!(ours.flag.is_none());
+        let text = rates::table(&outcome.records).unwrap().screen();
+        assert!(text.contains("one   1    cladtorch"), "{text}");
+    }
 }

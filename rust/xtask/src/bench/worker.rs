@@ -6,7 +6,7 @@
 //! | request | answer |
 //! |---|---|
 //! | `case …` | `bench ready`; the rest of the line belongs to the group |
-//! | `round steps=N seed=S` | `bench time SECONDS`: of one of the N repetitions |
+//! | `round steps=N seed=S` | `bench time SECONDS`: of one of the N repetitions; then, where known, [`Turn`]'s others |
 //! | `check` | `bench check VALUE` |
 //! | any | `bench error MESSAGE`: this case cannot be done, others may |
 
@@ -22,6 +22,39 @@ use anyhow::{Context, Result, anyhow, bail};
 
 /// A worker that is silent for so long is given up: far longer than torch.compile needs for the largest case.
 const PATIENCE: Duration = Duration::from_secs(600);
+
+/// What a party says about one round.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Turn {
+    /// Wall-clock time of one repetition, s.
+    pub seconds: f64,
+    /// `cpu=`: time of all its threads, user and system, s.
+    pub cpu: Option<f64>,
+    /// `memory=`: peak of its resident memory above what it held before the case, bytes.
+    pub memory: Option<f64>,
+}
+
+impl Turn {
+    /// `SECONDS [cpu=S] [memory=BYTES]`
+    fn parse(text: &str) -> Option<Self> {
+        let (seconds, rest) = text.split_once(' ').unwrap_or((text, ""));
+        let mut turn = Self { seconds: number(seconds)?, cpu: None, memory: None };
+        for word in rest.split_whitespace() {
+            let (key, value) = word.split_once('=')?;
+            let field = match key {
+                "cpu" => &mut turn.cpu,
+                "memory" => &mut turn.memory,
+                _ => return None,
+            };
+            *field = Some(number(value)?);
+        }
+        Some(turn)
+    }
+}
+
+fn number(text: &str) -> Option<f64> {
+    text.trim().parse().ok().filter(|number: &f64| number.is_finite())
+}
 
 pub struct Worker {
     child: Child,
@@ -74,10 +107,14 @@ impl Worker {
     /// The same where a finite number follows.
     pub fn ask_number(&mut self, request: &str, word: &str) -> Result<f64> {
         let text = self.ask(request, word)?;
-        match text.trim().parse::<f64>() {
-            Ok(number) if number.is_finite() => Ok(number),
-            _ => bail!("answered '{word} {text}' to '{request}'"),
-        }
+        number(&text).with_context(|| format!("answered '{word} {text}' to '{request}'"))
+    }
+
+    /// One round of `steps` repetitions.
+    pub fn round(&mut self, steps: u64, seed: u32) -> Result<Turn> {
+        let request = format!("round steps={steps} seed={seed}");
+        let text = self.ask(&request, "time")?;
+        Turn::parse(&text).with_context(|| format!("answered 'time {text}' to '{request}'"))
     }
 
     fn ended(&mut self) -> anyhow::Error {
@@ -95,5 +132,21 @@ impl Drop for Worker {
         // A worker has nothing to save.
         let _ = self.child.kill();
         let _ = self.child.wait();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Turn;
+
+    #[test]
+    fn a_turn_says_what_is_known() {
+        let bare = Turn { seconds: 0.5, cpu: None, memory: None };
+        assert_eq!(Turn::parse("0.5"), Some(bare));
+        let full = Turn { cpu: Some(0.75), memory: Some(4096.0), ..bare };
+        assert_eq!(Turn::parse("0.5 memory=4096 cpu=0.75"), Some(full));
+        for wrong in ["", "inf", "0.5 cpu", "0.5 cpu=nan", "0.5 load=1"] {
+            assert_eq!(Turn::parse(wrong), None, "{wrong}");
+        }
     }
 }

@@ -10,9 +10,6 @@ R__LOAD_LIBRARY(libcladtorch)
 #include <TROOT.h>
 
 #include <algorithm>
-#include <chrono>
-#include <memory>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -68,19 +65,6 @@ void end_to_end(int threads)
 {
    if (threads > 1)
       ROOT::EnableImplicitMT(threads);
-   Values options;
-   std::unique_ptr<Trained> trained;
-   Serve([&](const std::string &verb, Values &values) -> std::string {
-      if (verb == "case") {
-         options = values;
-         return "ready";
-      }
-      if (trained && verb == "check")
-         return Said("check", trained->Score());
-      if (options.empty() || verb != "round")
-         throw std::invalid_argument("no request '" + verb + "' now");
-      const auto start = std::chrono::steady_clock::now();
-      trained = std::make_unique<Trained>(Train(options, std::stoul(values["seed"]), threads));
-      return Said("time", std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
-   });
+   ServeRounds([threads](const Values &options, unsigned long seed) { return Train(options, seed, threads); },
+               [](const Values &, const Trained &trained) { return trained.Score(); });
 }

@@ -8,10 +8,7 @@
 #include <ROOT/RDataFrame.hxx>
 #include <TROOT.h>
 
-#include <chrono>
 #include <cstdint>
-#include <memory>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -118,19 +115,5 @@ int main(int, char **arguments)
    torch::set_num_threads(threads);
    if (threads > 1)
       ROOT::EnableImplicitMT(threads);
-   Values options;
-   std::unique_ptr<Trained> trained;
-   Serve([&](const std::string &verb, Values &values) -> std::string {
-      if (verb == "case") {
-         options = values;
-         return "ready";
-      }
-      if (trained && verb == "check")
-         return Said("check", trained->Score());
-      if (options.empty() || verb != "round")
-         throw std::invalid_argument("no request '" + verb + "' now");
-      const auto start = std::chrono::steady_clock::now();
-      trained = std::make_unique<Trained>(Train(options, std::stoul(values["seed"])));
-      return Said("time", std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
-   });
+   ServeRounds(Train, [](const Values &, Trained &trained) { return trained.Score(); });
 }

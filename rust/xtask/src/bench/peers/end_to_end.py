@@ -9,11 +9,10 @@ What follows a tree's name is the label of its events, a number or a column.
 """
 
 import sys
-import time
 
 import numpy as np
 import torch
-from lines import answer, requests
+from lines import Rounds
 from sklearn.metrics import roc_auc_score
 from torch import nn
 
@@ -124,19 +123,7 @@ def train_rdataloader(case, seed):
 def main():
     train = {"uproot": train_uproot, "rdataloader": train_rdataloader}[sys.argv[1]]
     torch.set_num_threads(int(sys.argv[2]))
-    case = score = None
-    for verb, values in requests():
-        if verb == "case":
-            case = Case(values)
-            answer("ready")
-        elif verb == "round":
-            start = time.perf_counter()
-            score = train(case, int(values["seed"]))
-            answer("time", time.perf_counter() - start)
-        elif verb == "check":
-            answer("check", score())
-        else:
-            answer("error", "no request", verb)
+    Rounds(lambda values, seed: train(Case(values), seed), lambda _, score: score()).serve()
 
 
 main()

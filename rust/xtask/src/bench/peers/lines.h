@@ -4,11 +4,18 @@
 #ifndef CLADTORCH_BENCH_LINES
 #define CLADTORCH_BENCH_LINES
 
+#include <sys/resource.h>
+
+#include <chrono>
 #include <exception>
+#include <fstream>
 #include <iostream>
 #include <map>
+#include <optional>
 #include <sstream>
+#include <stdexcept>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 /// What stands before and after each `=` of a request.
@@ -42,13 +49,75 @@ void Serve(Answer &&answer)
    }
 }
 
-/// `word number`, with nine digits.
-inline std::string Said(const char *word, double number)
+/// With all digits that a double has.
+inline std::string Digits(double number)
 {
    std::ostringstream text;
-   text.precision(9);
-   text << word << ' ' << number;
+   text.precision(17);
+   text << number;
    return text.str();
+}
+
+inline std::string Said(const std::string &word, double number)
+{
+   return word + ' ' + Digits(number);
+}
+
+/// What the kernel says about this process's memory: `VmRSS` (now) or `VmHWM` (peak), bytes.
+inline double Memory(const std::string &field)
+{
+   std::ifstream status("/proc/self/status");
+   for (std::string line; std::getline(status, line);) {
+      if (line.rfind(field + ":", 0) == 0)
+         return 1024 * std::stod(line.substr(field.size() + 1));
+   }
+   throw std::runtime_error("the kernel does not say " + field);
+}
+
+/// Lets `VmHWM` begin again from what is held now.
+inline void ResetPeakMemory()
+{
+   std::ofstream("/proc/self/clear_refs") << 5;
+}
+
+/// User and system time of all threads of this process, s.
+inline double CpuSeconds()
+{
+   rusage usage;
+   getrusage(RUSAGE_SELF, &usage);
+   const auto seconds = [](const timeval &time) { return time.tv_sec + 1e-6 * time.tv_usec; };
+   return seconds(usage.ru_utime) + seconds(usage.ru_stime);
+}
+
+/// Answers `case`, `round` and `check`. A round is `work(options of the case, seed)`, whose result is kept for
+/// `check(options, result)` until the next round.
+template <class Work, class Check>
+void ServeRounds(Work &&work, Check &&check)
+{
+   using Clock = std::chrono::steady_clock;
+   Values options;
+   std::optional<std::invoke_result_t<Work &, const Values &, unsigned long>> result;
+   double held = 0;
+   Serve([&](const std::string &verb, const Values &values) -> std::string {
+      if (verb == "case") {
+         result.reset();
+         options = values;
+         held = Memory("VmRSS");
+         return "ready";
+      }
+      if (result && verb == "check")
+         return Said("check", check(options, *result));
+      if (options.empty() || verb != "round")
+         throw std::invalid_argument("no request '" + verb + "' now");
+      result.reset();
+      ResetPeakMemory();
+      const auto cpu = CpuSeconds();
+      const auto start = Clock::now();
+      result.emplace(work(options, std::stoul(values.at("seed"))));
+      const auto seconds = std::chrono::duration<double>(Clock::now() - start).count();
+      const auto used = CpuSeconds() - cpu;
+      return Said("time", seconds) + " cpu=" + Digits(used) + " memory=" + Digits(Memory("VmHWM") - held);
+   });
 }
 
 #endif

@@ -1,0 +1,36 @@
+//! What readers manage: raw data a CPU-second, and what it costs in memory.
+
+use super::party::OURS;
+use super::record::Record;
+use super::table::{Table, digits};
+
+/// What the columns of [`table`] are.
+pub const LEGEND: &str = "`MB/CPU-s`: raw (uncompressed) megabytes of the columns over the CPU time of all threads; \
+`cladtorch x`: how many times that rate is CladTorch's on one thread. `MB/s`: the same over the wall clock. `extra MB`: \
+peak memory beyond the tensor.";
+
+/// A line for each record of a reader; `None` where nobody reads.
+pub fn table(records: &[Record]) -> Option<Table> {
+    let heading = ["case", "thr", "who", "MB/CPU-s", "cladtorch x", "MB/s", "extra MB"];
+    let mut table = Table::new(&heading, 3);
+    let readers: Vec<_> = records.iter().filter_map(|record| Some((record, cpu_rate(record)?))).collect();
+    for &(record, rate) in &readers {
+        let same = |other: &Record| other.case == record.case && other.threads == 1 && other.who == OURS;
+        let ours = readers.iter().find(|(other, _)| same(other));
+        table.push(vec![
+            record.case.clone(),
+            record.threads.to_string(),
+            record.who.clone(),
+            digits(rate / 1e6),
+            ours.map_or("-".to_owned(), |(_, ours)| digits(ours / rate)),
+            record.bytes.map_or("-".to_owned(), |bytes| digits(bytes as f64 / record.median_s / 1e6)),
+            record.extra_bytes.map_or("-".to_owned(), |extra| digits(extra / 1e6)),
+        ]);
+    }
+    (!readers.is_empty()).then_some(table)
+}
+
+/// Raw bytes a CPU-second.
+fn cpu_rate(record: &Record) -> Option<f64> {
+    Some(record.bytes? as f64 / record.cpu_s?)
+}

@@ -1,0 +1,122 @@
+//! `read`: columns of a tree into one contiguous tensor.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context as _, Result, anyhow};
+
+use super::Context;
+use super::case::{Agreement, Case, Group, Volume};
+use super::party::{OURS, Party};
+use super::peers;
+use crate::process::step;
+
+pub const GROUP: Group = Group {
+    name: "read",
+    title: "From a ROOT file to a tensor",
+    notes: "A round opens the file and ends with all its columns as one contiguous float32 matrix [N, F] in the order of \
+the entries; the file is in the page cache. `floats28` is a million rows of 28 floats, `mixed3` five million rows of a \
+float, a double and an int, `rvec8` a million rows of an `RVec<float>` of 0 to 16 numbers, padded to 16. The numbers are \
+exponentially distributed in full precision, so codecs gain little; the int is below 1000. `cladtorch` is an interpreted \
+macro in root.exe that calls `Dataset::Add`. ROOT's readers are compiled with -O3: `GetBulkEntries` basket by basket \
+(`root-bulk-columns` stops at one array for each column), `TTree::GetEntry`, RDataFrame's `Take`, and `Take` with \
+implicit multithreading, put back into the order of the entries. `uproot` stacks NumPy arrays. Who knows only one thread \
+is asked only once.",
+    check: "checksum",
+    agreement: Agreement::Exact,
+    cases,
+    parties,
+};
+
+/// Names of the codecs and ROOT's numbers for them, 100 * algorithm + level.
+const CODECS: [(&str, u32); 5] = [("none", 0), ("zlib-1", 101), ("lz4", 404), ("zstd-5", 505), ("lzma", 207)];
+
+/// A kind of file that `read_files.cxx` writes.
+struct Kind {
+    name: &'static str,
+    columns: fn() -> String,
+    /// Numbers of each column that become columns of the matrix; 0: scalars.
+    length: u64,
+    volume: Volume,
+}
+
+const KINDS: [Kind; 3] = [
+    Kind {
+        name: "floats28",
+        columns: || (0..28).map(|i| format!("f{i}/F")).collect::<Vec<_>>().join(","),
+        length: 0,
+        volume: Volume { raw: 1_000_000 * 28 * 4, tensor: 1_000_000 * 28 * 4 },
+    },
+    Kind {
+        name: "mixed3",
+        columns: || "x/F,y/D,n/I".to_owned(),
+        length: 0,
+        volume: Volume { raw: 5_000_000 * 16, tensor: 5_000_000 * 3 * 4 },
+    },
+    Kind {
+        name: "rvec8",
+        columns: || "jets/V".to_owned(),
+        length: 16,
+        volume: Volume { raw: 1_000_000 * 8 * 4, tensor: 1_000_000 * 16 * 4 },
+    },
+];
+
+fn cases(context: &Context) -> Result<Vec<Case>> {
+    let pairs = KINDS.iter().flat_map(|kind| CODECS.iter().map(move |codec| (kind, codec)));
+    pairs.map(|(kind, &(codec, number))| case(context, kind, codec, number)).collect()
+}
+
+fn case(context: &Context, kind: &'static Kind, codec: &str, number: u32) -> Result<Case> {
+    let writer = peers::program(context, "read_files.cxx", &[peers::Library::Root])?;
+    let file = peers::folder().join("read").join(format!("{}-{codec}.root", kind.name));
+    Ok(Case {
+        name: format!("{codec}/{}", kind.name),
+        prepare: Box::new(move |_| {
+            write_once(&writer, kind.name, number, &file)?;
+            let columns = (kind.columns)();
+            Ok(format!("file={} tree=events columns={columns} length={}", file.display(), kind.length))
+        }),
+        steps: 1,
+        warm_up: 0,
+        flops: None,
+        volume: Some(kind.volume),
+    })
+}
+
+/// The file, unless an earlier run wrote it.
+fn write_once(writer: &Command, kind: &str, compression: u32, file: &Path) -> Result<()> {
+    if file.exists() {
+        return Ok(());
+    }
+    let (partial, folder) = (file.with_extension("partial"), file.parent().context("a file in a folder")?);
+    fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    let mut command = Command::new(writer.get_program());
+    command.envs(writer.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    command.arg(kind).arg(compression.to_string()).arg(&partial);
+    step(&format!("writing {}", file.display()), &mut command)?;
+    fs::rename(&partial, file).context("cannot put the file into place")
+}
+
+fn parties(context: &Context, threads: usize) -> Vec<Party> {
+    let root = |who: &'static str| {
+        let program = peers::program(context, "read.cxx", &[peers::Library::Root]);
+        let command = program.map(|mut command| {
+            command.arg(who).arg(threads.to_string());
+            command
+        });
+        Party::new(who, threads, command)
+    };
+    let uproot = context.peers.as_ref().map_err(|reason| anyhow!("{reason}")).map(|peers| {
+        let mut command = peers.script("read.py");
+        command.arg(threads.to_string());
+        command
+    });
+    let mut parties = vec![Party::new(OURS, threads, peers::macro_with_plugin(context, "read.C", threads))];
+    match threads {
+        1 => parties.extend(["root-bulk", "root-bulk-columns", "root-getentry", "rdf-take"].map(root)),
+        _ => parties.push(root("rdf-imt")),
+    }
+    parties.push(Party::new("uproot", threads, uproot));
+    parties
+}
