@@ -44,13 +44,27 @@ struct ct_sweep {
       void (*linear)(size_t R, size_t I, size_t O, const T *x, const T *w, const T *b, T *z);                          \
       /* dw[O,I] += dz[R,O]^T x[R,I]; db[O] += column sums of dz; dx[R,I] = dz w unless dx is null; by BLAS */         \
       void (*linear_pullback)(size_t R, size_t I, size_t O, const T *x, const T *w, const T *dz, T *dx, T *dw, T *db); \
-      /* Numbers that `pack` writes for w[O,I] */                                                                      \
-      size_t (*packed_length)(size_t I, size_t O);                                                                     \
-      /* Lays w[O,I] out in the order in which `packed_linear` reads it */                                             \
-      void (*pack)(size_t I, size_t O, const T *w, T *packed);                                                         \
-      /* As `linear` and `linear_pullback`, by register tiles: for layers whose weights stay in the cache */           \
-      void (*packed_linear)(size_t R, size_t I, size_t O, const T *x, const T *packed, const T *b, T *z);              \
-      void (*tiled_pullback)(size_t R, size_t I, size_t O, const T *x, const T *w, const T *dz, T *dx, T *dw, T *db);  \
+      /* Columns of a panel; see panels.cpp for the order of numbers in panels */                                      \
+      size_t (*panel_width)(void);                                                                                     \
+      /* Numbers of the parameters of a layer, and its weight w[O,I] and bias b[O] into that order and back */         \
+      size_t (*layer_length)(size_t I, size_t O);                                                                      \
+      void (*pack_layer)(size_t I, size_t O, const T *w, const T *b, T *layer);                                        \
+      void (*unpack_layer)(size_t I, size_t O, const T *layer, T *w, T *b);                                            \
+      /* The weight once more as the pullback's dx reads it */                                                         \
+      size_t (*transposed_length)(size_t I, size_t O);                                                                 \
+      void (*transpose_layer)(size_t I, size_t O, const T *layer, T *transposed);                                      \
+      /* z = act(x w^T + b) in panels; act is CT_IDENTITY, CT_RELU or CT_LEAKY_RELU */                               \
+      void (*panel_linear)(int act, size_t R, size_t I, size_t O, const T *x, const T *layer, T *z);                   \
+      /* dlayer = (sum: +=) the gradient of the layer; dx = act'(x) (dz w) unless dx is null, where x is the value of  \
+         act, one of the three */                                                                                      \
+      void (*panel_pullback)(int act, size_t R, size_t I, size_t O, const T *x, const T *transposed, const T *dz,      \
+                             int sum, T *dx, T *dlayer);                                                               \
+      /* dense[R,C] into panels, with zeros where there is no column, and back */                                      \
+      void (*to_panels)(size_t R, size_t C, const T *dense, T *panels);                                                \
+      void (*from_panels)(size_t R, size_t C, const T *panels, T *dense);                                              \
+      /* Rows `rows` (null: 0 to R - 1) of features[_,C] as (x - mean[C]) inverse[C], in panels */                     \
+      void (*gather)(size_t R, size_t C, const uint32_t *rows, const float *features, const float *mean,               \
+                     const float *inverse, T *panels);                                                                 \
       /* a[n] = act(z[n]); a may be z */                                                                               \
       void (*activation)(int kind, size_t n, const T *z, T *a);                                                        \
       /* dz[n] = da[n] act'(z[n]); dz may be da */                                                                     \

@@ -12,13 +12,29 @@ template <typename T>
 void LinearPullback(size_t R, size_t I, size_t O, const T *x, const T *w, const T *dz, T *dx, T *dw, T *db);
 
 template <typename T>
-size_t PackedLength(size_t I, size_t O);
+size_t PanelWidth();
 template <typename T>
-void Pack(size_t I, size_t O, const T *w, T *packed);
+size_t LayerLength(size_t I, size_t O);
 template <typename T>
-void PackedLinear(size_t R, size_t I, size_t O, const T *x, const T *packed, const T *b, T *z);
+void PackLayer(size_t I, size_t O, const T *w, const T *b, T *layer);
 template <typename T>
-void TiledPullback(size_t R, size_t I, size_t O, const T *x, const T *w, const T *dz, T *dx, T *dw, T *db);
+void UnpackLayer(size_t I, size_t O, const T *layer, T *w, T *b);
+template <typename T>
+size_t TransposedLength(size_t I, size_t O);
+template <typename T>
+void TransposeLayer(size_t I, size_t O, const T *layer, T *transposed);
+template <typename T>
+void PanelLinear(int act, size_t R, size_t I, size_t O, const T *x, const T *layer, T *z);
+template <typename T>
+void PanelPullback(int act, size_t R, size_t I, size_t O, const T *x, const T *transposed, const T *dz, int sum, T *dx,
+                   T *dlayer);
+template <typename T>
+void ToPanels(size_t R, size_t C, const T *dense, T *panels);
+template <typename T>
+void FromPanels(size_t R, size_t C, const T *panels, T *dense);
+template <typename T>
+void Gather(size_t R, size_t C, const uint32_t *rows, const float *features, const float *mean, const float *inverse,
+            T *panels);
 
 template <typename T>
 void Activation(int kind, size_t n, const T *z, T *a);

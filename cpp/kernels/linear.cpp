@@ -1,6 +1,6 @@
 /// \file linear.cpp
-/// The linear layer and its pullback, the one derivative written by hand, by BLAS: the reference that tiled.cpp is
-/// tested against, and the fastest for layers whose weights do not stay in the cache.
+/// The linear layer and its pullback, the one derivative written by hand, by BLAS: the reference that panels.cpp is
+/// tested against.
 #include "blas.hpp"
 #include "elementwise.hpp"
 #include "kernels.hpp"

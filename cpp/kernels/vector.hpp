@@ -3,6 +3,7 @@
 #pragma once
 #include <cstddef>
 #include <cstring>
+#include <utility>
 
 namespace CladTorch::Kernels {
 
@@ -38,5 +39,31 @@ inline void Store(Vector<T> v, T *to)
 {
    std::memcpy(to, &v, sizeof v);
 }
+
+/// As many registers as one has lanes: a square of numbers.
+template <typename T>
+struct Square {
+   Vector<T> fRows[kLanes<T>];
+
+   /// Exchanges rows and lanes, in blocks of S x S within blocks of 2 S x 2 S, for S = 1, 2, 4, ...
+   void Transpose() { Exchange<1>(std::make_integer_sequence<int, kLanes<T>>()); }
+
+private:
+   template <int S, int... J>
+   void Exchange(std::integer_sequence<int, J...> lanes)
+   {
+      constexpr int L = kLanes<T>;
+      if constexpr (S < L) {
+         for (int r = 0; r < L; ++r) {
+            if (r & S)
+               continue;
+            const Vector<T> a = fRows[r], b = fRows[r + S];
+            fRows[r] = __builtin_shufflevector(a, b, (J & S ? L + J - S : J)...);
+            fRows[r + S] = __builtin_shufflevector(a, b, (J & S ? L + J : J + S)...);
+         }
+         Exchange<2 * S>(lanes);
+      }
+   }
+};
 
 } // namespace CladTorch::Kernels

@@ -7,7 +7,7 @@ use cladtorch::kernels::{self, Scalar};
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 
 /// Rows, inputs and outputs of a layer on a tile.
-const LAYERS: [(usize, usize, usize); 4] = [(64, 28, 64), (64, 64, 64), (64, 64, 1), (64, 784, 512)];
+const LAYERS: [(usize, usize, usize); 4] = [(128, 28, 64), (128, 64, 64), (128, 64, 1), (128, 784, 512)];
 
 fn wave(length: usize) -> Vec<f32> {
     (0..length).map(|i| (i as f32 * 0.37).sin()).collect()
@@ -20,18 +20,22 @@ fn linear(criterion: &mut Criterion) {
         let name = format!("{rows}x{inputs}x{outputs}");
         let (x, w, b) = (wave(rows * inputs), wave(outputs * inputs), wave(outputs));
         let mut z = vec![0.0; rows * outputs];
-        let mut packed = vec![0.0; f32::packed_length(inputs, outputs)];
-        f32::pack(inputs, outputs, &w, &mut packed);
+        let (x_panels, layer) = (panels(rows, inputs, &x), layer(inputs, outputs, &w, &b));
+        let mut z_panels = panels(rows, outputs, &z);
         group.throughput(Throughput::Elements(2 * (rows * inputs * outputs) as u64));
         group.bench_function(BenchmarkId::new("blas", &name), |bencher| {
             bencher.iter(|| f32::linear(rows, inputs, outputs, black_box(&x), &w, &b, &mut z));
         });
         group.bench_function(BenchmarkId::new("tiles", &name), |bencher| {
-            bencher.iter(|| f32::packed_linear(rows, inputs, outputs, black_box(&x), &packed, &b, &mut z));
+            let relu = Activation::ReLU as u8;
+            bencher.iter(|| {
+                f32::panel_linear(relu, rows, inputs, outputs, black_box(&x_panels), &layer, &mut z_panels);
+            });
         });
+        let mut transposed = vec![0.0; f32::transposed_length(inputs, outputs)];
         group.throughput(Throughput::Elements((inputs * outputs) as u64));
-        group.bench_function(BenchmarkId::new("pack", &name), |bencher| {
-            bencher.iter(|| f32::pack(inputs, outputs, black_box(&w), &mut packed));
+        group.bench_function(BenchmarkId::new("transpose", &name), |bencher| {
+            bencher.iter(|| f32::transpose_layer(inputs, outputs, black_box(&layer), &mut transposed));
         });
     }
 }
@@ -44,15 +48,34 @@ fn linear_pullback(criterion: &mut Criterion) {
         let (x, w, dz) = (wave(rows * inputs), wave(outputs * inputs), wave(rows * outputs));
         let (mut dx, mut dw, mut db) = (vec![0.0; rows * inputs], vec![0.0; outputs * inputs], vec![0.0; outputs]);
         group.throughput(Throughput::Elements(4 * (rows * inputs * outputs) as u64));
-        for (kernel, tiled) in [("blas", false), ("tiles", true)] {
-            let pullback = if tiled { f32::tiled_pullback } else { f32::linear_pullback };
-            group.bench_function(BenchmarkId::new(kernel, &name), |bencher| {
-                bencher.iter(|| {
-                    pullback(rows, inputs, outputs, black_box(&x), &w, &dz, Some(&mut dx), &mut dw, &mut db);
-                });
+        group.bench_function(BenchmarkId::new("blas", &name), |bencher| {
+            bencher.iter(|| {
+                f32::linear_pullback(rows, inputs, outputs, black_box(&x), &w, &dz, Some(&mut dx), &mut dw, &mut db);
             });
-        }
+        });
+        let (x, dz, mut dlayer) =
+            (panels(rows, inputs, &x), panels(rows, outputs, &dz), layer(inputs, outputs, &w, &db));
+        let mut transposed = vec![0.0; f32::transposed_length(inputs, outputs)];
+        f32::transpose_layer(inputs, outputs, &dlayer, &mut transposed);
+        let (mut dx, shape, relu) = (x.clone(), [rows, inputs, outputs], Activation::ReLU as u8);
+        group.bench_function(BenchmarkId::new("tiles", &name), |bencher| {
+            bencher.iter(|| {
+                f32::panel_pullback(relu, shape, black_box(&x), &transposed, &dz, true, Some(&mut dx), &mut dlayer);
+            });
+        });
     }
+}
+
+fn panels(rows: usize, columns: usize, dense: &[f32]) -> Vec<f32> {
+    let mut panels = vec![0.0; rows * f32::padded(columns)];
+    f32::to_panels(rows, columns, dense, &mut panels);
+    panels
+}
+
+fn layer(inputs: usize, outputs: usize, w: &[f32], b: &[f32]) -> Vec<f32> {
+    let mut layer = vec![0.0; f32::layer_length(inputs, outputs)];
+    f32::pack_layer(inputs, outputs, w, b, &mut layer);
+    layer
 }
 
 fn activations(criterion: &mut Criterion) {

@@ -29,6 +29,7 @@ pub struct Sweep {
 
 /// How many activations and losses `kernels.h` numbers.
 const ACTIVATIONS: u8 = 8;
+const SIGN_ACTIVATIONS: u8 = 3;
 const LOSSES: u8 = 4;
 const SOFTMAX_CROSS_ENTROPY: u8 = 1;
 
@@ -60,8 +61,13 @@ pub trait Scalar: sealed::Sealed + Copy + Default + Debug + PartialEq + PartialO
 
     /// `z[R,O] = x[R,I] w[O,I]ᵀ + b[O]`, by BLAS.
     fn linear(rows: usize, inputs: usize, outputs: usize, x: &[Self], w: &[Self], b: &[Self], z: &mut [Self]) {
+        check_length("x", x.len(), area(rows, inputs));
         check_length("w", w.len(), area(outputs, inputs));
-        product(Self::table().linear, [rows, inputs, outputs], x, w, b, z);
+        check_length("b", b.len(), outputs);
+        check_length("z", z.len(), area(rows, outputs));
+        let linear = Self::table().linear;
+        // SAFETY: the lengths are those of the shapes, and `z` is borrowed apart from the others.
+        unsafe { linear(rows, inputs, outputs, x.as_ptr(), w.as_ptr(), b.as_ptr(), z.as_mut_ptr()) }
     }
 
     /// `dw[O,I] += dz[R,O]ᵀ x[R,I]`, `db[O] +=` column sums of `dz` and, if wanted, `dx[R,I] = dz w`, by BLAS.
@@ -77,54 +83,146 @@ pub trait Scalar: sealed::Sealed + Copy + Default + Debug + PartialEq + PartialO
         dw: &mut [Self],
         db: &mut [Self],
     ) {
-        pullback(Self::table().linear_pullback, [rows, inputs, outputs], x, w, dz, dx, dw, db);
-    }
-
-    /// Numbers that [`pack`](Self::pack) writes for a weight [outputs, inputs].
-    fn packed_length(inputs: usize, outputs: usize) -> usize {
-        area(inputs, outputs);
-        let packed_length = Self::table().packed_length;
-        // SAFETY: computes with two numbers.
-        unsafe { packed_length(inputs, outputs) }
-    }
-
-    /// Lays `w[O,I]` out for [`packed_linear`](Self::packed_linear).
-    fn pack(inputs: usize, outputs: usize, w: &[Self], packed: &mut [Self]) {
+        check_length("x", x.len(), area(rows, inputs));
         check_length("w", w.len(), area(outputs, inputs));
-        check_length("packed", packed.len(), Self::packed_length(inputs, outputs));
-        let pack = Self::table().pack;
+        check_length("dz", dz.len(), area(rows, outputs));
+        if let Some(dx) = &dx {
+            check_length("dx", dx.len(), x.len());
+        }
+        check_length("dw", dw.len(), w.len());
+        check_length("db", db.len(), outputs);
+        let kernel = Self::table().linear_pullback;
+        let (x, w, dz, dx) = (x.as_ptr(), w.as_ptr(), dz.as_ptr(), pointer(dx));
+        // SAFETY: the lengths are those of the shapes, the outputs are borrowed apart; `dx` may be null.
+        unsafe { kernel(rows, inputs, outputs, x, w, dz, dx, dw.as_mut_ptr(), db.as_mut_ptr()) }
+    }
+
+    /// Columns that a matrix of `width` columns has in panels (`cpp/kernels/panels.cpp`): whole panels.
+    fn padded(width: usize) -> usize {
+        let panel_width = Self::table().panel_width;
+        // SAFETY: returns a constant.
+        width.next_multiple_of(unsafe { panel_width() })
+    }
+
+    /// Numbers of a layer's parameters in panels.
+    fn layer_length(inputs: usize, outputs: usize) -> usize {
+        area(inputs, outputs);
+        let layer_length = Self::table().layer_length;
+        // SAFETY: computes with two numbers.
+        unsafe { layer_length(inputs, outputs) }
+    }
+
+    /// `w[O,I]` and `b[O]` into panels; zeros where the layer has no output.
+    fn pack_layer(inputs: usize, outputs: usize, w: &[Self], b: &[Self], layer: &mut [Self]) {
+        check_layer(inputs, outputs, layer, w, b);
+        let pack_layer = Self::table().pack_layer;
         // SAFETY: the lengths are those of the shapes.
-        unsafe { pack(inputs, outputs, w.as_ptr(), packed.as_mut_ptr()) }
+        unsafe { pack_layer(inputs, outputs, w.as_ptr(), b.as_ptr(), layer.as_mut_ptr()) }
     }
 
-    /// [`linear`](Self::linear) by register tiles, from packed weights.
-    fn packed_linear(
-        rows: usize,
-        inputs: usize,
-        outputs: usize,
-        x: &[Self],
-        packed: &[Self],
-        b: &[Self],
-        z: &mut [Self],
-    ) {
-        check_length("packed", packed.len(), Self::packed_length(inputs, outputs));
-        product(Self::table().packed_linear, [rows, inputs, outputs], x, packed, b, z);
+    /// [`pack_layer`](Self::pack_layer) backwards.
+    fn unpack_layer(inputs: usize, outputs: usize, layer: &[Self], w: &mut [Self], b: &mut [Self]) {
+        check_layer(inputs, outputs, layer, w, b);
+        let unpack_layer = Self::table().unpack_layer;
+        // SAFETY: the lengths are those of the shapes.
+        unsafe { unpack_layer(inputs, outputs, layer.as_ptr(), w.as_mut_ptr(), b.as_mut_ptr()) }
     }
 
-    /// [`linear_pullback`](Self::linear_pullback) by register tiles.
+    /// Numbers that [`transpose_layer`](Self::transpose_layer) writes.
+    fn transposed_length(inputs: usize, outputs: usize) -> usize {
+        area(inputs, outputs);
+        let transposed_length = Self::table().transposed_length;
+        // SAFETY: computes with two numbers.
+        unsafe { transposed_length(inputs, outputs) }
+    }
+
+    /// The weight of `layer` once more, in the order in which [`panel_pullback`](Self::panel_pullback) reads it.
+    fn transpose_layer(inputs: usize, outputs: usize, layer: &[Self], transposed: &mut [Self]) {
+        check_length("layer", layer.len(), Self::layer_length(inputs, outputs));
+        check_length("transposed", transposed.len(), Self::transposed_length(inputs, outputs));
+        let transpose_layer = Self::table().transpose_layer;
+        // SAFETY: the lengths are those of the shapes.
+        unsafe { transpose_layer(inputs, outputs, layer.as_ptr(), transposed.as_mut_ptr()) }
+    }
+
+    /// `z = act(x wᵀ + b)`, all in panels; `act` is one that [`panel_pullback`](Self::panel_pullback) takes.
+    fn panel_linear(act: u8, rows: usize, inputs: usize, outputs: usize, x: &[Self], layer: &[Self], z: &mut [Self]) {
+        check_sign_activation(act);
+        check_length("x", x.len(), panels::<Self>(rows, inputs));
+        check_length("layer", layer.len(), Self::layer_length(inputs, outputs));
+        check_length("z", z.len(), panels::<Self>(rows, outputs));
+        let (kernel, act) = (Self::table().panel_linear, act.into());
+        // SAFETY: the lengths are those of the shapes, and `z` is borrowed apart from the others.
+        unsafe { kernel(act, rows, inputs, outputs, x.as_ptr(), layer.as_ptr(), z.as_mut_ptr()) }
+    }
+
+    /// From `dz`, the adjoint of a layer's value before its activation: `dlayer` gets (with `sum`: is increased by)
+    /// the adjoint of its parameters, and `dx`, if wanted, is `act'(x)` times that of `x`, where `x` is the value of
+    /// `act`: identity, ReLU or leaky ReLU. All in panels; shape is rows, inputs, outputs.
     #[allow(clippy::too_many_arguments)] // The mathematics has that many.
-    fn tiled_pullback(
-        rows: usize,
-        inputs: usize,
-        outputs: usize,
+    fn panel_pullback(
+        act: u8,
+        shape: [usize; 3],
         x: &[Self],
-        w: &[Self],
+        transposed: &[Self],
         dz: &[Self],
+        sum: bool,
         dx: Option<&mut [Self]>,
-        dw: &mut [Self],
-        db: &mut [Self],
+        dlayer: &mut [Self],
     ) {
-        pullback(Self::table().tiled_pullback, [rows, inputs, outputs], x, w, dz, dx, dw, db);
+        let [rows, inputs, outputs] = shape;
+        check_sign_activation(act);
+        check_length("x", x.len(), panels::<Self>(rows, inputs));
+        check_length("transposed", transposed.len(), Self::transposed_length(inputs, outputs));
+        check_length("dz", dz.len(), panels::<Self>(rows, outputs));
+        if let Some(dx) = &dx {
+            check_length("dx", dx.len(), x.len());
+        }
+        check_length("dlayer", dlayer.len(), Self::layer_length(inputs, outputs));
+        let (kernel, act) = (Self::table().panel_pullback, act.into());
+        let (x, w, dz, dx) = (x.as_ptr(), transposed.as_ptr(), dz.as_ptr(), pointer(dx));
+        // SAFETY: the lengths are those of the shapes, the outputs are borrowed apart; `dx` may be null.
+        unsafe { kernel(act, rows, inputs, outputs, x, w, dz, sum.into(), dx, dlayer.as_mut_ptr()) }
+    }
+
+    /// `dense` [rows, columns] into panels, with zeros where there is no column.
+    fn to_panels(rows: usize, columns: usize, dense: &[Self], into: &mut [Self]) {
+        check_length("dense", dense.len(), area(rows, columns));
+        check_length("panels", into.len(), panels::<Self>(rows, columns));
+        let to_panels = Self::table().to_panels;
+        // SAFETY: the lengths are those of the shapes.
+        unsafe { to_panels(rows, columns, dense.as_ptr(), into.as_mut_ptr()) }
+    }
+
+    /// [`to_panels`](Self::to_panels) backwards.
+    fn from_panels(rows: usize, columns: usize, from: &[Self], dense: &mut [Self]) {
+        check_length("panels", from.len(), panels::<Self>(rows, columns));
+        check_length("dense", dense.len(), area(rows, columns));
+        let from_panels = Self::table().from_panels;
+        // SAFETY: the lengths are those of the shapes.
+        unsafe { from_panels(rows, columns, from.as_ptr(), dense.as_mut_ptr()) }
+    }
+
+    /// The given rows of `features` [_, columns] as `(x - mean) * inverse`, in panels.
+    fn gather(rows: &[u32], features: &[f32], mean: &[f32], inverse: &[f32], into: &mut [Self]) {
+        let columns = mean.len();
+        let there = features.len() / columns.max(1);
+        assert!(rows.iter().all(|&row| (row as usize) < there), "a row beyond the {there} that there are");
+        check_gather(rows.len(), columns, inverse, into);
+        let (gather, rows, count) = (Self::table().gather, rows.as_ptr(), rows.len());
+        // SAFETY: every row lies in `features`, and the lengths are those of the shapes.
+        unsafe { gather(count, columns, rows, features.as_ptr(), mean.as_ptr(), inverse.as_ptr(), into.as_mut_ptr()) }
+    }
+
+    /// All rows of `features` [rows, columns] as `(x - mean) * inverse`, in panels.
+    fn standardise(features: &[f32], mean: &[f32], inverse: &[f32], into: &mut [Self]) {
+        let columns = mean.len();
+        let count = features.len() / columns.max(1);
+        check_length("features", features.len(), area(count, columns));
+        check_gather(count, columns, inverse, into);
+        let (gather, rows) = (Self::table().gather, std::ptr::null());
+        // SAFETY: without row numbers the kernel reads the first `count` rows, which is what there is.
+        unsafe { gather(count, columns, rows, features.as_ptr(), mean.as_ptr(), inverse.as_ptr(), into.as_mut_ptr()) }
     }
 
     /// `a = act(z)`, element by element.
@@ -222,50 +320,23 @@ pub trait Scalar: sealed::Sealed + Copy + Default + Debug + PartialEq + PartialO
     }
 }
 
-/// Checks the shapes of a linear layer, but that of `w`, which the caller has checked in its own layout, and calls it.
-fn product<T: Scalar>(kernel: Product<T>, [rows, inputs, outputs]: [usize; 3], x: &[T], w: &[T], b: &[T], z: &mut [T]) {
-    check_length("x", x.len(), area(rows, inputs));
-    check_length("b", b.len(), outputs);
-    check_length("z", z.len(), area(rows, outputs));
-    // SAFETY: the lengths are those of the shapes, and `z` is borrowed apart from the others.
-    unsafe { kernel(rows, inputs, outputs, x.as_ptr(), w.as_ptr(), b.as_ptr(), z.as_mut_ptr()) }
-}
-
-/// Checks the shapes of a linear layer's pullback and calls it.
-#[allow(clippy::too_many_arguments)] // The mathematics has that many.
-fn pullback<T: Scalar>(
-    kernel: Pullback<T>,
-    [rows, inputs, outputs]: [usize; 3],
-    x: &[T],
-    w: &[T],
-    dz: &[T],
-    dx: Option<&mut [T]>,
-    dw: &mut [T],
-    db: &mut [T],
-) {
-    check_length("x", x.len(), area(rows, inputs));
-    check_length("w", w.len(), area(outputs, inputs));
-    check_length("dz", dz.len(), area(rows, outputs));
-    if let Some(dx) = &dx {
-        check_length("dx", dx.len(), x.len());
-    }
-    check_length("dw", dw.len(), w.len());
-    check_length("db", db.len(), outputs);
-    let (x, w, dz, dx) = (x.as_ptr(), w.as_ptr(), dz.as_ptr(), pointer(dx));
-    // SAFETY: the lengths are those of the shapes, the outputs are borrowed apart; `dx` may be null.
-    unsafe { kernel(rows, inputs, outputs, x, w, dz, dx, dw.as_mut_ptr(), db.as_mut_ptr()) }
-}
-
 /// `ct_kernels_f32` or `ct_kernels_f64` of `cpp/kernels/kernels.h`, which says what each function computes.
 #[repr(C)]
 #[doc(hidden)]
 pub struct Table<T> {
     linear: Product<T>,
     linear_pullback: Pullback<T>,
-    packed_length: unsafe extern "C" fn(usize, usize) -> usize,
-    pack: unsafe extern "C" fn(usize, usize, *const T, *mut T),
-    packed_linear: Product<T>,
-    tiled_pullback: Pullback<T>,
+    panel_width: unsafe extern "C" fn() -> usize,
+    layer_length: unsafe extern "C" fn(usize, usize) -> usize,
+    pack_layer: unsafe extern "C" fn(usize, usize, *const T, *const T, *mut T),
+    unpack_layer: unsafe extern "C" fn(usize, usize, *const T, *mut T, *mut T),
+    transposed_length: unsafe extern "C" fn(usize, usize) -> usize,
+    transpose_layer: unsafe extern "C" fn(usize, usize, *const T, *mut T),
+    panel_linear: unsafe extern "C" fn(c_int, usize, usize, usize, *const T, *const T, *mut T),
+    panel_pullback: PanelPullback<T>,
+    to_panels: unsafe extern "C" fn(usize, usize, *const T, *mut T),
+    from_panels: unsafe extern "C" fn(usize, usize, *const T, *mut T),
+    gather: unsafe extern "C" fn(usize, usize, *const u32, *const f32, *const f32, *const f32, *mut T),
     activation: unsafe extern "C" fn(c_int, usize, *const T, *mut T),
     activation_pullback: unsafe extern "C" fn(c_int, usize, *const T, *const T, *mut T),
     loss: unsafe extern "C" fn(c_int, usize, usize, *const T, *const T, *const T, f64, *mut T) -> f64,
@@ -276,6 +347,9 @@ pub struct Table<T> {
 }
 
 type Product<T> = unsafe extern "C" fn(usize, usize, usize, *const T, *const T, *const T, *mut T);
+
+type PanelPullback<T> =
+    unsafe extern "C" fn(c_int, usize, usize, usize, *const T, *const T, *const T, c_int, *mut T, *mut T);
 
 type Pullback<T> = unsafe extern "C" fn(usize, usize, usize, *const T, *const T, *const T, *mut T, *mut T, *mut T);
 
@@ -351,12 +425,33 @@ fn area(rows: usize, cols: usize) -> usize {
     rows.checked_mul(cols).expect("a matrix has more elements than memory has addresses")
 }
 
+/// Numbers of [rows, width] in panels.
+fn panels<T: Scalar>(rows: usize, width: usize) -> usize {
+    area(rows, T::padded(width))
+}
+
+fn check_layer<T: Scalar>(inputs: usize, outputs: usize, layer: &[T], w: &[T], b: &[T]) {
+    check_length("layer", layer.len(), T::layer_length(inputs, outputs));
+    check_length("w", w.len(), area(outputs, inputs));
+    check_length("b", b.len(), outputs);
+}
+
+fn check_gather<T: Scalar>(rows: usize, columns: usize, inverse: &[f32], into: &[T]) {
+    check_length("inverse", inverse.len(), columns);
+    check_length("panels", into.len(), panels::<T>(rows, columns));
+}
+
 fn check_length(name: &str, length: usize, expected: usize) {
     assert!(length == expected, "{name} has {length} elements, its shape needs {expected}");
 }
 
 fn check_activation(kind: u8) {
     assert!(kind < ACTIVATIONS, "there is no activation number {kind}");
+}
+
+/// Those whose derivative depends on the sign of their value alone come first.
+fn check_sign_activation(kind: u8) {
+    assert!(kind < SIGN_ACTIVATIONS, "activation number {kind} does not run inside a layer");
 }
 
 fn check_loss<T: Scalar>(kind: u8, rows: usize, cols: usize, z: &[T], y: &[T], w: &[T], dz: Option<&[T]>) {

@@ -1,6 +1,7 @@
-//! The linear layer and its pullback, the one derivative written by hand: by BLAS and by register tiles.
+//! The linear layer and its pullback, the one derivative written by hand: by BLAS and by register tiles on panels.
 
 use super::*;
+use cladtorch::graph::Activation;
 
 /// Rows, inputs, outputs: one row, one output, odd sizes, a whole tile, panels cut off at every edge.
 const SHAPES: [[usize; 3]; 15] = [
@@ -30,6 +31,25 @@ enum Way {
     Tiles,
 }
 
+const IDENTITY: u8 = Activation::Identity as u8;
+
+/// What must be overwritten.
+fn undefined<T: Scalar>(length: usize) -> Vec<T> {
+    vec![T::from_f64(f64::NAN); length]
+}
+
+fn panels<T: Scalar>(rows: usize, columns: usize, dense: &[T]) -> Vec<T> {
+    let mut panels = undefined(rows * T::padded(columns));
+    T::to_panels(rows, columns, dense, &mut panels);
+    panels
+}
+
+fn layer<T: Scalar>(inputs: usize, outputs: usize, w: &[T], b: &[T]) -> Vec<T> {
+    let mut layer = undefined(T::layer_length(inputs, outputs));
+    T::pack_layer(inputs, outputs, w, b, &mut layer);
+    layer
+}
+
 struct Linear {
     way: Way,
     shape: [usize; 3],
@@ -53,9 +73,10 @@ impl Linear {
         match self.way {
             Way::Blas => T::linear(rows, inputs, outputs, &x, &w, &b, &mut z),
             Way::Tiles => {
-                let mut packed = vec![T::default(); T::packed_length(inputs, outputs)];
-                T::pack(inputs, outputs, &w, &mut packed);
-                T::packed_linear(rows, inputs, outputs, &x, &packed, &b, &mut z);
+                let (x, layer) = (panels(rows, inputs, &x), layer(inputs, outputs, &w, &b));
+                let mut z_panels = undefined(rows * T::padded(outputs));
+                T::panel_linear(IDENTITY, rows, inputs, outputs, &x, &layer, &mut z_panels);
+                T::from_panels(rows, outputs, &z_panels, &mut z);
             }
         }
         widen(&z)
@@ -65,16 +86,39 @@ impl Linear {
     fn pullback<T: Scalar>(&self) -> [Vec<f64>; 3] {
         let [rows, inputs, outputs] = self.shape;
         let (x, w, dz) = (cast::<T>(&self.x), cast::<T>(&self.w), cast::<T>(&self.dz));
-        let mut dx = vec![T::from_f64(f64::NAN); x.len()]; // Whatever was there must be overwritten.
+        let mut dx = undefined(x.len());
         let [mut dw, mut db] = [w.len(), outputs].map(|size| vec![T::from_f64(1.0); size]);
-        let (mut dw_alone, mut db_alone) = (dw.clone(), db.clone());
-        let pullback = match self.way {
-            Way::Blas => T::linear_pullback,
-            Way::Tiles => T::tiled_pullback,
-        };
-        pullback(rows, inputs, outputs, &x, &w, &dz, Some(&mut dx), &mut dw, &mut db);
-        pullback(rows, inputs, outputs, &x, &w, &dz, None, &mut dw_alone, &mut db_alone);
-        assert!(dw == dw_alone && db == db_alone, "without dx the others must be the same");
+        match self.way {
+            Way::Blas => {
+                let (mut dw_alone, mut db_alone) = (dw.clone(), db.clone());
+                T::linear_pullback(rows, inputs, outputs, &x, &w, &dz, Some(&mut dx), &mut dw, &mut db);
+                T::linear_pullback(rows, inputs, outputs, &x, &w, &dz, None, &mut dw_alone, &mut db_alone);
+                assert!(dw == dw_alone && db == db_alone, "without dx the others must be the same");
+            }
+            Way::Tiles => {
+                let (x, dz) = (panels(rows, inputs, &x), panels(rows, outputs, &dz));
+                let mut transposed = undefined(T::transposed_length(inputs, outputs));
+                T::transpose_layer(inputs, outputs, &layer(inputs, outputs, &w, &cast(&self.b)), &mut transposed);
+                let mut dx_panels = undefined(x.len());
+                let mut summed = layer(inputs, outputs, &dw, &db);
+                let (mut alone, mut fresh) = (summed.clone(), undefined(summed.len()));
+                let pullback = |sum, dx, dlayer: &mut _| {
+                    T::panel_pullback(IDENTITY, self.shape, &x, &transposed, &dz, sum, dx, dlayer);
+                };
+                pullback(true, Some(&mut dx_panels), &mut summed);
+                pullback(true, None, &mut alone);
+                assert!(summed == alone, "without dx the others must be the same");
+                pullback(false, None, &mut fresh);
+                T::from_panels(rows, inputs, &dx_panels, &mut dx);
+                T::unpack_layer(inputs, outputs, &fresh, &mut dw, &mut db);
+                let [fresh_w, fresh_b] = [widen(&dw), widen(&db)];
+                T::unpack_layer(inputs, outputs, &summed, &mut dw, &mut db);
+                for (fresh, summed) in [(fresh_w, widen(&dw)), (fresh_b, widen(&db))] {
+                    let fresh: Vec<f64> = fresh.iter().map(|d| d + 1.0).collect();
+                    compare(&fresh, &summed, 1e-5, 1e-5).expect("without a sum to start from");
+                }
+            }
+        }
         [dx, dw, db].map(|d| widen(&d))
     }
 

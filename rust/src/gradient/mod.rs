@@ -8,7 +8,9 @@ pub mod aot;
 pub mod autograd;
 #[allow(unsafe_code)] // Addresses of tensors, from C++.
 mod compiled;
+mod lane;
 mod plan;
+mod rendezvous;
 
 pub use compiled::{BackEnd, CompiledGraph, SavedForward};
 pub use plan::{Plan, TILE_ROWS};
@@ -56,23 +58,13 @@ pub struct Rows<'a> {
 }
 
 impl Rows<'_> {
-    /// Copies the given rows, standardised, into x [rows, width], y [rows] and w [rows].
+    /// The given rows, standardised, into x (in panels), y [rows] and w [rows].
     fn gather<T: Scalar>(&self, rows: &[u32], x: &mut [T], y: &mut [T], w: &mut [T]) {
-        let width = self.scaler.mean.len();
-        for (row, &from) in rows.iter().enumerate() {
-            let from = from as usize;
-            standardise(self.scaler, &self.features[from * width..][..width], &mut x[row * width..][..width]);
-            y[row] = T::from_f64(f64::from(self.labels[from]));
-            w[row] = T::from_f64(f64::from(self.weights[from]));
+        T::gather(rows, self.features, &self.scaler.mean, &self.scaler.inverse, x);
+        for ((&from, y), w) in rows.iter().zip(y).zip(w) {
+            *y = T::from_f64(f64::from(self.labels[from as usize]));
+            *w = T::from_f64(f64::from(self.weights[from as usize]));
         }
-    }
-}
-
-/// One row of features through the scaler.
-pub(crate) fn standardise<T: Scalar>(scaler: &Scaler, features: &[f32], x: &mut [T]) {
-    let scaled = features.iter().zip(&scaler.mean).zip(&scaler.inverse);
-    for (x, ((&feature, &mean), &inverse)) in x.iter_mut().zip(scaled) {
-        *x = T::from_f64(f64::from((feature - mean) * inverse));
     }
 }
 

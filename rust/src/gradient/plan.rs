@@ -1,65 +1,126 @@
 //! The order in which a graph's kernels run on one tile of rows, and where each value lies in the tile's arena.
 //!
-//! Arena: the input, each node's value, then two adjoints that the reverse pass writes in turn. Every part starts on
-//! a cache line. An activation whose derivative depends on the sign of its input alone overwrites it. Nothing is allocated
-//! after the arena.
+//! Everything lies in panels (`cpp/kernels/panels.cpp`): the input, the values and adjoints in the arena, the parameters
+//! and their gradient. Arena: the input, the value of each step, then two adjoints that the reverse pass writes in turn.
+//! An activation whose derivative depends on the sign of its value alone runs inside the layer before it, and its
+//! pullback inside the layer behind it. Nothing is allocated after the arena.
 
 use std::marker::PhantomData;
+use std::ops::Range;
 
-use crate::graph::{Activation, Graph, Node, Op};
+use crate::graph::{Activation, Graph, Op};
 use crate::kernels::Scalar;
 
-/// Rows of a tile: activations of a few hundred numbers a row stay in a 512 KB L2 cache.
-pub const TILE_ROWS: usize = 64;
+/// Rows of a tile: with as many the weight's gradient runs at nine tenths of the processor's peak, and the activations
+/// of a few hundred numbers a row stay in a 512 KB L2 cache.
+pub const TILE_ROWS: usize = 128;
 
 /// Parts of the arena start at multiples of this many numbers (64 bytes of float32).
 const ALIGNMENT: usize = 16;
-
-/// Layers of up to this many weights run on the register tiles of `cpp/kernels/tiled.cpp`, wider ones on BLAS, whose
-/// blocking pays once the weights leave the L2 cache.
-const TILED_WEIGHTS: usize = 1 << 17;
 
 /// A graph laid out for tiles of up to a number of rows of T.
 #[derive(Clone, Debug)]
 pub struct Plan<T> {
     graph: Graph,
-    /// Where the input and each node's value start.
-    values: Vec<usize>,
-    /// Where each node's packed weights start; `None` for activations and for layers left to BLAS.
-    packed: Vec<Option<usize>>,
-    packed_length: usize,
+    steps: Vec<Step>,
+    parameters: usize,
+    transposed: usize,
     /// Where the two adjoints start.
     adjoints: [usize; 2],
     length: usize,
     scalar: PhantomData<T>,
 }
 
+/// One call forward and one back.
+#[derive(Clone, Debug)]
+struct Step {
+    inputs: usize,
+    outputs: usize,
+    /// Where its input and its value start in the arena.
+    from: usize,
+    to: usize,
+    kind: Kind,
+}
+
+#[derive(Clone, Debug)]
+enum Kind {
+    Layer(Layer),
+    Activation(Activation),
+}
+
+#[derive(Clone, Debug)]
+struct Layer {
+    /// In the graph's flat parameters.
+    weight: Range<usize>,
+    bias: Range<usize>,
+    /// In the plan's own.
+    own: Range<usize>,
+    transposed: Range<usize>,
+    /// Runs inside this layer; `Identity` for none.
+    behind: Activation,
+    /// The one whose value the input is, if its pullback runs inside this layer's.
+    before: Activation,
+}
+
 impl<T: Scalar> Plan<T> {
     /// Lays out `graph` for tiles of up to `rows` rows.
     pub fn new(graph: Graph, rows: usize) -> Self {
-        let mut length = 0;
-        let mut part = |width: usize| {
-            let start = length;
-            length += (rows * width).next_multiple_of(ALIGNMENT);
-            start
+        let mut plan = Plan {
+            steps: Vec::new(),
+            parameters: 0,
+            transposed: 0,
+            adjoints: [0; 2],
+            length: 0,
+            scalar: PhantomData,
+            graph,
         };
-        let mut values = vec![part(graph.inputs())];
-        for (index, node) in graph.nodes().iter().enumerate() {
-            values.push(if in_place(index, &node.op) { values[index] } else { part(node.outputs) });
+        let mut from = plan.part(rows, plan.graph.inputs());
+        let nodes = plan.graph.nodes().to_vec();
+        for (index, node) in nodes.iter().enumerate() {
+            let kind = match &node.op {
+                Op::Activation(activation) => match plan.steps.last_mut() {
+                    Some(Step { kind: Kind::Layer(layer), .. }) if by_sign(*activation) && index > 0 => {
+                        layer.behind = *activation;
+                        continue;
+                    }
+                    _ => Kind::Activation(*activation),
+                },
+                Op::Linear { weight, bias } => Kind::Layer(Layer {
+                    weight: weight.clone(),
+                    bias: bias.clone(),
+                    own: extend(&mut plan.parameters, T::layer_length(node.inputs, node.outputs)),
+                    transposed: extend(&mut plan.transposed, T::transposed_length(node.inputs, node.outputs)),
+                    behind: Activation::Identity,
+                    before: plan.behind_last(),
+                }),
+            };
+            let to = plan.part(rows, node.outputs);
+            plan.steps.push(Step { inputs: node.inputs, outputs: node.outputs, from, to, kind });
+            from = to;
         }
-        let widest = graph.nodes().iter().map(|node| node.outputs).max().unwrap_or(0);
-        let adjoints = [part(widest), part(widest)];
-        let mut packed_length = 0;
-        let packed = graph.nodes().iter().map(|node| {
-            let tiled = matches!(node.op, Op::Linear { .. }) && node.inputs * node.outputs <= TILED_WEIGHTS;
-            tiled.then(|| {
-                let start = packed_length;
-                packed_length += T::packed_length(node.inputs, node.outputs).next_multiple_of(ALIGNMENT);
-                start
-            })
-        });
-        let packed = packed.collect();
-        Plan { graph, values, packed, packed_length, adjoints, length, scalar: PhantomData }
+        let widest = nodes.iter().map(|node| node.outputs).max().unwrap_or(0);
+        plan.adjoints = [plan.part(rows, widest), plan.part(rows, widest)];
+        plan
+    }
+
+    /// A part of the arena for [rows, width].
+    fn part(&mut self, rows: usize, width: usize) -> usize {
+        extend(&mut self.length, (rows * T::padded(width)).next_multiple_of(ALIGNMENT)).start
+    }
+
+    /// The activation that the last step so far leaves to the next one's pullback.
+    fn behind_last(&self) -> Activation {
+        match self.steps.last() {
+            Some(Step { kind: Kind::Layer(layer), .. }) => layer.behind,
+            _ => Activation::Identity,
+        }
+    }
+
+    fn layers(&self) -> impl Iterator<Item = (&Step, &Layer)> {
+        self.steps.iter().filter_map(|step| match &step.kind {
+            Kind::Layer(layer) => Some((step, layer)),
+            Kind::Activation(_) => None,
+        })
     }
 
     /// Numbers in an arena.
@@ -67,9 +128,14 @@ impl<T: Scalar> Plan<T> {
         self.length
     }
 
-    /// Numbers that [`pack`](Self::pack) writes.
-    pub fn packed_length(&self) -> usize {
-        self.packed_length
+    /// Numbers of the parameters, and of their gradient, in panels.
+    pub fn parameters_length(&self) -> usize {
+        self.parameters
+    }
+
+    /// Numbers that [`transpose`](Self::transpose) writes.
+    pub fn transposed_length(&self) -> usize {
+        self.transposed
     }
 
     /// The graph.
@@ -77,90 +143,103 @@ impl<T: Scalar> Plan<T> {
         &self.graph
     }
 
-    /// Lays the weights out for [`forward`](Self::forward): once for each change of the parameters.
-    pub fn pack(&self, parameters: &[T], packed: &mut [T]) {
-        for (node, start) in self.graph.nodes().iter().zip(&self.packed) {
-            if let (Op::Linear { weight, .. }, Some(start)) = (&node.op, start) {
-                let length = T::packed_length(node.inputs, node.outputs);
-                T::pack(node.inputs, node.outputs, &parameters[weight.clone()], &mut packed[*start..][..length]);
-            }
+    /// The graph's flat parameters into panels.
+    pub fn pack(&self, flat: &[T], own: &mut [T]) {
+        for (step, layer) in self.layers() {
+            let (weight, bias) = (&flat[layer.weight.clone()], &flat[layer.bias.clone()]);
+            T::pack_layer(step.inputs, step.outputs, weight, bias, &mut own[layer.own.clone()]);
         }
     }
 
-    /// Where `rows` rows of features go before [`forward`](Self::forward).
+    /// Parameters, or their gradient, from panels into the graph's order.
+    pub fn unpack(&self, own: &[T], flat: &mut [T]) {
+        for (step, layer) in self.layers() {
+            let (weight, bias) = flat[layer.weight.start..layer.bias.end].split_at_mut(layer.weight.len());
+            T::unpack_layer(step.inputs, step.outputs, &own[layer.own.clone()], weight, bias);
+        }
+    }
+
+    /// Lays the weights out for [`backward`](Self::backward): once for each change of the parameters.
+    pub fn transpose(&self, own: &[T], transposed: &mut [T]) {
+        for (step, layer) in self.layers().filter(|(step, _)| step.from > 0) {
+            let to = &mut transposed[layer.transposed.clone()];
+            T::transpose_layer(step.inputs, step.outputs, &own[layer.own.clone()], to);
+        }
+    }
+
+    /// Where `rows` rows of features go, in panels, before [`forward`](Self::forward).
     pub fn input<'a>(&self, arena: &'a mut [T], rows: usize) -> &'a mut [T] {
-        &mut arena[..rows * self.graph.inputs()]
+        &mut arena[..rows * T::padded(self.graph.inputs())]
     }
 
-    /// Where the last node's value lies after [`forward`](Self::forward).
-    pub fn output<'a>(&self, arena: &'a [T], rows: usize) -> &'a [T] {
-        &arena[self.values[self.values.len() - 1]..][..rows * self.graph.outputs()]
-    }
-
-    /// The last node's value, and where its adjoint goes before [`backward`](Self::backward).
-    pub fn output_and_adjoint<'a>(&self, arena: &'a mut [T], rows: usize) -> (&'a [T], &'a mut [T]) {
-        let (values, adjoints) = arena.split_at_mut(self.adjoints[0]);
-        (self.output(values, rows), &mut adjoints[..rows * self.graph.outputs()])
-    }
-
-    /// Runs every node on `rows` rows. `packed` is what [`pack`](Self::pack) made of `parameters`.
-    pub fn forward(&self, parameters: &[T], packed: &[T], arena: &mut [T], rows: usize) {
-        for (index, node) in self.graph.nodes().iter().enumerate() {
-            let Node { inputs, outputs, .. } = *node;
-            let (from, to) = (self.values[index], self.values[index + 1]);
-            if from == to
-                && let Op::Activation(activation) = node.op
-            {
-                T::activation_in_place(activation as u8, &mut arena[from..][..rows * outputs]);
-                continue;
-            }
-            let (before, after) = arena.split_at_mut(to);
-            let input = &before[from..][..rows * inputs];
-            let value = &mut after[..rows * outputs];
-            match (&node.op, self.packed[index]) {
-                (Op::Linear { bias, .. }, Some(start)) => {
-                    let weight = &packed[start..][..T::packed_length(inputs, outputs)];
-                    T::packed_linear(rows, inputs, outputs, input, weight, &parameters[bias.clone()], value);
+    /// Runs every step on `rows` rows.
+    pub fn forward(&self, own: &[T], arena: &mut [T], rows: usize) {
+        for step in &self.steps {
+            let (before, after) = arena.split_at_mut(step.to);
+            let input = &before[step.from..][..rows * T::padded(step.inputs)];
+            let value = &mut after[..rows * T::padded(step.outputs)];
+            match &step.kind {
+                Kind::Layer(layer) => {
+                    let parameters = &own[layer.own.clone()];
+                    T::panel_linear(layer.behind as u8, rows, step.inputs, step.outputs, input, parameters, value);
                 }
-                (Op::Linear { weight, bias }, None) => {
-                    let (weight, bias) = (&parameters[weight.clone()], &parameters[bias.clone()]);
-                    T::linear(rows, inputs, outputs, input, weight, bias, value);
-                }
-                (Op::Activation(activation), _) => T::activation(*activation as u8, input, value),
+                Kind::Activation(activation) => T::activation(*activation as u8, input, value),
             }
         }
     }
 
-    /// Runs the pullback of every node, last to first, and adds to `gradient`. The input gets no adjoint.
-    pub fn backward(&self, parameters: &[T], arena: &mut [T], gradient: &mut [T], rows: usize) {
+    /// The last value after [`forward`](Self::forward) into `out` [rows, outputs].
+    pub fn output(&self, arena: &[T], out: &mut [T]) {
+        let outputs = self.graph.outputs();
+        let rows = out.len() / outputs;
+        let to = self.steps.last().map_or(0, |step| step.to);
+        T::from_panels(rows, outputs, &arena[to..][..rows * T::padded(outputs)], out);
+    }
+
+    /// From the output's adjoint [rows, outputs], runs the pullback of every step, last to first. `gradient` gets (with
+    /// `sum`: is increased by) the parameters' adjoint. The input gets none.
+    pub fn backward(&self, transposed: &[T], adjoint: &[T], arena: &mut [T], gradient: &mut [T], sum: bool) {
+        let outputs = self.graph.outputs();
+        let rows = adjoint.len() / outputs;
         let (values, adjoints) = arena.split_at_mut(self.adjoints[0]);
         let (mut current, mut other) = adjoints.split_at_mut(self.adjoints[1] - self.adjoints[0]);
-        for (index, node) in self.graph.nodes().iter().enumerate().rev() {
-            let Node { inputs, outputs, .. } = *node;
-            // Of an activation in place this is its value: its sign is all that the derivative asks for.
-            let input = &values[self.values[index]..][..rows * inputs];
-            match &node.op {
-                Op::Linear { weight, bias } => {
-                    let adjoint = &current[..rows * outputs];
-                    let input_adjoint = (index > 0).then(|| &mut other[..rows * inputs]);
-                    let (dw, db) = gradient[weight.start..bias.end].split_at_mut(weight.len());
-                    let weight = &parameters[weight.clone()];
-                    let pullback = if self.packed[index].is_some() { T::tiled_pullback } else { T::linear_pullback };
-                    pullback(rows, inputs, outputs, input, weight, adjoint, input_adjoint, dw, db);
+        T::to_panels(rows, outputs, adjoint, &mut current[..rows * T::padded(outputs)]);
+        let mut done_behind = Activation::Identity;
+        for step in self.steps.iter().rev() {
+            let (inputs, outputs) = (step.inputs, step.outputs);
+            let value = |start: usize, width: usize| &values[start..][..rows * T::padded(width)];
+            let adjoint = &mut current[..rows * T::padded(outputs)];
+            match &step.kind {
+                Kind::Layer(layer) => {
+                    if layer.behind != done_behind {
+                        T::activation_pullback_in_place(layer.behind as u8, value(step.to, outputs), adjoint);
+                    }
+                    let wanted = step.from > 0;
+                    let dx = wanted.then(|| &mut other[..rows * T::padded(inputs)]);
+                    let (x, w) = (value(step.from, inputs), &transposed[layer.transposed.clone()]);
+                    let before = layer.before as u8;
+                    let own = &mut gradient[layer.own.clone()];
+                    T::panel_pullback(before, [rows, inputs, outputs], x, w, adjoint, sum, dx, own);
+                    done_behind = layer.before;
                     std::mem::swap(&mut current, &mut other);
                 }
-                Op::Activation(activation) => {
-                    let adjoint = &mut current[..rows * outputs];
-                    T::activation_pullback_in_place(*activation as u8, input, adjoint);
+                Kind::Activation(activation) => {
+                    T::activation_pullback_in_place(*activation as u8, value(step.from, inputs), adjoint);
+                    done_behind = Activation::Identity;
                 }
             }
         }
     }
 }
 
-/// Whether the node may overwrite its input: an activation whose derivative depends on the sign of its input alone, which
-/// is the sign of its value, after a node whose pullback does not need its own value. The first node keeps the features.
-fn in_place(index: usize, op: &Op) -> bool {
-    let by_sign = [Activation::Identity, Activation::ReLU, Activation::LeakyReLU];
-    index > 0 && matches!(op, Op::Activation(activation) if by_sign.contains(activation))
+/// The next `length` numbers.
+fn extend(end: &mut usize, length: usize) -> Range<usize> {
+    let start = *end;
+    *end += length;
+    start..*end
+}
+
+/// Whether the activation's derivative is known from the sign of its value.
+fn by_sign(activation: Activation) -> bool {
+    [Activation::Identity, Activation::ReLU, Activation::LeakyReLU].contains(&activation)
 }

@@ -13,8 +13,9 @@ use crate::dataset::{Dataset, Scaler};
 use crate::device::HostBuffer;
 use crate::error::{Error, Result};
 use crate::gradient::aot::pool;
-use crate::gradient::{Plan, TILE_ROWS, standardise};
+use crate::gradient::{Plan, TILE_ROWS};
 use crate::graph::{Activation, Graph, Init, Loss};
+use crate::kernels::Scalar;
 use crate::train::check_columns;
 
 /// What a fit leaves in a model.
@@ -39,7 +40,7 @@ pub struct Model {
     tile: Plan<f32>,
     row: Plan<f32>,
     parameters: HostBuffer<f32>,
-    /// The parameters as the plans read them.
+    /// The parameters in panels, as the plans read them.
     packed: HostBuffer<f32>,
     training: Option<Training>,
 }
@@ -50,7 +51,7 @@ impl Model {
         let graph = Graph::mlp(sizes, activation)?;
         let parameters = initial::draw(&graph, init, seed)?;
         let (row, tile) = (Plan::new(graph.clone(), 1), Plan::new(graph, TILE_ROWS));
-        let mut packed = HostBuffer::zeros(tile.packed_length())?;
+        let mut packed = HostBuffer::zeros(tile.parameters_length())?;
         tile.pack(parameters.as_slice(), packed.as_mut_slice());
         Ok(Model { sizes: sizes.to_vec(), activation, init, seed, tile, row, parameters, packed, training: None })
     }
@@ -149,15 +150,11 @@ impl Model {
         let rows = features.len() / inputs;
         let x = plan.input(arena, rows);
         match &self.training {
-            Some(training) => {
-                for (features, x) in features.chunks(inputs).zip(x.chunks_mut(inputs)) {
-                    standardise(&training.scaler, features, x);
-                }
-            }
-            None => x.copy_from_slice(features),
+            Some(Training { scaler, .. }) => f32::standardise(features, &scaler.mean, &scaler.inverse, x),
+            None => f32::to_panels(rows, inputs, features, x),
         }
-        plan.forward(self.parameters(), self.packed.as_slice(), arena, rows);
-        out.copy_from_slice(plan.output(arena, rows));
+        plan.forward(self.packed.as_slice(), arena, rows);
+        plan.output(arena, out);
         if !raw {
             out.chunks_mut(self.graph().outputs()).for_each(|row| self.link(row));
         }

@@ -1,0 +1,82 @@
+//! One worker's share of a batch: tiles of rows, one after the other, in an arena of its own.
+
+use super::{Plan, Rows, TILE_ROWS};
+use crate::device::HostBuffer;
+use crate::error::Result;
+use crate::graph::Loss;
+use crate::kernels::Scalar;
+
+/// What every lane reads.
+pub struct Network<'a, T> {
+    pub plan: &'a Plan<T>,
+    pub loss: Loss,
+    /// In panels.
+    pub parameters: &'a [T],
+    /// What [`Plan::transpose`] made of them.
+    pub transposed: &'a [T],
+}
+
+/// Buffers for tiles, and what came out of the last run.
+pub struct Lane<T> {
+    arena: HostBuffer<T>,
+    labels: HostBuffer<T>,
+    weights: HostBuffer<T>,
+    output: HostBuffer<T>,
+    adjoint: HostBuffer<T>,
+    gradient: HostBuffer<T>,
+    loss: f64,
+}
+
+impl<T: Scalar> Lane<T> {
+    /// For tiles of `plan`.
+    pub fn new(plan: &Plan<T>) -> Result<Self> {
+        let outputs = plan.graph().outputs();
+        Ok(Lane {
+            arena: HostBuffer::zeros(plan.arena_length())?,
+            labels: HostBuffer::zeros(TILE_ROWS)?,
+            weights: HostBuffer::zeros(TILE_ROWS)?,
+            output: HostBuffer::zeros(TILE_ROWS * outputs)?,
+            adjoint: HostBuffer::zeros(TILE_ROWS * outputs)?,
+            gradient: HostBuffer::zeros(plan.parameters_length())?,
+            loss: 0.0,
+        })
+    }
+
+    /// Runs `rows`; with a `scale`, the gradient of `scale * weight * loss` too.
+    pub fn run(&mut self, network: &Network<T>, data: Rows, rows: &[u32], scale: Option<f64>) {
+        let Network { plan, loss, parameters, transposed } = *network;
+        let arena = self.arena.as_mut_slice();
+        let columns = plan.graph().outputs();
+        self.loss = 0.0;
+        for (index, tile) in rows.chunks(TILE_ROWS).enumerate() {
+            let count = tile.len();
+            let labels = &mut self.labels.as_mut_slice()[..count];
+            let weights = &mut self.weights.as_mut_slice()[..count];
+            let output = &mut self.output.as_mut_slice()[..count * columns];
+            let adjoint = &mut self.adjoint.as_mut_slice()[..count * columns];
+            data.gather(tile, plan.input(arena, count), labels, weights);
+            plan.forward(parameters, arena, count);
+            plan.output(arena, output);
+            let wanted = scale.is_some().then_some(&mut *adjoint);
+            self.loss += T::loss(loss as u8, count, columns, output, labels, weights, scale.unwrap_or(0.0), wanted);
+            if scale.is_some() {
+                plan.backward(transposed, adjoint, arena, self.gradient.as_mut_slice(), index > 0);
+            }
+        }
+    }
+
+    /// The sum of weight times loss over the last run's rows.
+    pub fn loss(&self) -> f64 {
+        self.loss
+    }
+
+    /// The last run's gradient, in panels.
+    pub fn gradient(&self) -> &[T] {
+        self.gradient.as_slice()
+    }
+
+    /// The same, to be changed.
+    pub fn gradient_mut(&mut self) -> &mut [T] {
+        self.gradient.as_mut_slice()
+    }
+}
