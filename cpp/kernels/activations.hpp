@@ -3,9 +3,11 @@
 /// the project knows their mathematics.
 ///
 /// Where the textbook form is not differentiable by rule (0 * inf, a kink hidden in std::abs), it is written with a
-/// branch each side of which is smooth and finite; with `if` rather than `?:` where a side costs, because Clad computes
-/// both sides of the latter. At a kink the derivative is LibTorch's: that of the left side.
+/// branch each side of which is smooth and finite. Branches only choose between numbers that are there already, so that
+/// loops over an activation become vector code. At a kink the derivative is LibTorch's: that of the left side.
 #pragma once
+#include "exponential.hpp"
+
 #include <cmath>
 
 namespace CladTorch::Kernels {
@@ -35,17 +37,20 @@ inline T LeakyRelu(T z)
 template <typename T>
 inline T Tanh(T z)
 {
-   return std::tanh(z);
+   return HyperbolicTangent(z);
 }
 
 /// 1 / (1 + exp(-z)), with the exponential that cannot overflow.
 template <typename T>
 inline T Sigmoid(T z)
 {
+   T s = z;
    if (z >= 0)
-      return 1 / (1 + std::exp(-z));
-   T e = std::exp(z);
-   return e / (1 + e);
+      s = -z;
+   T e = Exp(s), numerator = 1;
+   if (z < 0)
+      numerator = e;
+   return numerator / (1 + e);
 }
 
 /// z sigmoid(z) (Elfwing, Uchibe and Doya 2018).
@@ -67,9 +72,12 @@ inline T Gelu(T z)
 template <typename T>
 inline T Softplus(T z)
 {
-   if (z > 0)
-      return z + std::log1p(std::exp(-z));
-   return std::log1p(std::exp(z));
+   T s = z, linear = 0;
+   if (z > 0) {
+      s = -z;
+      linear = z;
+   }
+   return linear + Log1pOfUnit(Exp(s));
 }
 
 } // namespace CladTorch::Kernels

@@ -6,6 +6,16 @@
 
 #include <clad/Differentiator/Differentiator.h>
 
+/// Functions whose derivatives Clad must not make itself: it would differentiate the arithmetic inside.
+namespace clad::custom_derivatives::CladTorch::Kernels {
+template <typename T>
+ValueAndPushforward<T, T> Exp_pushforward(T x, T d_x);
+template <typename T>
+ValueAndPushforward<T, T> Log1pOfUnit_pushforward(T x, T d_x);
+template <typename T>
+ValueAndPushforward<T, T> HyperbolicTangent_pushforward(T x, T d_x);
+} // namespace clad::custom_derivatives::CladTorch::Kernels
+
 namespace CladTorch::Kernels {
 
 void Derive()

@@ -2,6 +2,8 @@
 /// The losses as scalar functions of one network output z. Clad derives them with respect to z (see derive.cpp).
 /// On branches see activations.hpp.
 #pragma once
+#include "exponential.hpp"
+
 #include <cmath>
 
 namespace CladTorch::Kernels {
@@ -10,9 +12,12 @@ namespace CladTorch::Kernels {
 template <typename T>
 inline T BinaryCrossEntropy(T z, T y)
 {
-   if (z > 0)
-      return (1 - y) * z + std::log1p(std::exp(-z));
-   return std::log1p(std::exp(z)) - y * z;
+   T s = z, linear = 0;
+   if (z > 0) {
+      s = -z;
+      linear = z;
+   }
+   return linear - y * z + Log1pOfUnit(Exp(s));
 }
 
 /// One logit's view of softmax cross-entropy. z is the logit and `rest` the sum of the others' exponentials, both
@@ -37,12 +42,12 @@ inline T SquaredError(T z, T y)
 template <typename T>
 inline T Huber(T z, T y)
 {
-   T d = z - y;
-   if (d > 1)
-      return d - T(0.5);
-   if (d < -1)
-      return -d - T(0.5);
-   return T(0.5) * d * d;
+   T d = z - y, size = d, bound = 1;
+   if (d < 0)
+      size = -d;
+   if (size < 1)
+      bound = size;
+   return bound * (size - T(0.5) * bound);
 }
 
 } // namespace CladTorch::Kernels

@@ -5,6 +5,8 @@
 /// They live in CladTorch::Kernels::clad, where the generated text finds them first: no clash with Clad's own headers
 /// in a process that has them.
 #pragma once
+#include "exponential.hpp"
+
 #include <cmath>
 
 namespace CladTorch::Kernels::clad {
@@ -27,20 +29,13 @@ inline ValueAndPushforward<T> exp_pushforward(T x, T d_x)
 template <typename T>
 inline ValueAndPushforward<T> expm1_pushforward(T x, T d_x)
 {
-   return {::std::expm1(x), ::std::exp(x) * d_x};
+   return {::std::expm1(x), Exp(x) * d_x};
 }
 
 template <typename T>
 inline ValueAndPushforward<T> log1p_pushforward(T x, T d_x)
 {
    return {::std::log1p(x), d_x / (1 + x)};
-}
-
-template <typename T>
-inline ValueAndPushforward<T> tanh_pushforward(T x, T d_x)
-{
-   T t = ::std::tanh(x);
-   return {t, (1 - t * t) * d_x};
 }
 
 template <typename T>
@@ -51,6 +46,31 @@ inline ValueAndPushforward<T> erfc_pushforward(T x, T d_x)
 }
 
 } // namespace custom_derivatives::std
+
+namespace custom_derivatives::CladTorch::Kernels {
+
+template <typename T>
+inline ValueAndPushforward<T> Exp_pushforward(T x, T d_x)
+{
+   T e = Exp(x);
+   return {e, e * d_x};
+}
+
+template <typename T>
+inline ValueAndPushforward<T> Log1pOfUnit_pushforward(T x, T d_x)
+{
+   return {Log1pOfUnit(x), d_x / (1 + x)};
+}
+
+template <typename T>
+inline ValueAndPushforward<T> HyperbolicTangent_pushforward(T x, T d_x)
+{
+   // 1 - tanh(x)^2 without the difference, which loses the digits of a small slope.
+   T e = Exp(x < 0 ? 2 * x : -2 * x), root = 2 / (1 + e);
+   return {HyperbolicTangent(x), e * root * root * d_x};
+}
+
+} // namespace custom_derivatives::CladTorch::Kernels
 } // namespace CladTorch::Kernels::clad
 
 namespace CladTorch::Kernels {

@@ -1,9 +1,9 @@
 /// \file derivatives.hpp
 /// Clad's derivatives of the activations and losses by z, for float and double. Not to be edited.
 // Made by Clad 2.5.0~dev (git 4b2c0eef17e298af448c22b08631923507cbb105)
-// from activations.hpp, losses.hpp, pushforwards.hpp, derive.cpp
-// sha256 of the inputs: da1d917e0489aa846598fa0364de8d421362d82c3fa632b4eaeb4d98c481b3b0
-// sha256 of the text below: bd7f2bc42731ad77c90012ec377c4aa5122d1aa9ac11838ee24fddb68e71e8e0
+// from activations.hpp, losses.hpp, exponential.hpp, pushforwards.hpp, derive.cpp
+// sha256 of the inputs: cca006bb484e48769b416eecfed25de00ec1a0b1263809275a1cc09133c71087
+// sha256 of the text below: 7d379d67f766fad46ce016ac7615d38f44b74eedda07ff6e0a90d860c77e1c09
 // To make it again: cargo xtask gradients
 
 #pragma once
@@ -45,51 +45,66 @@ inline double LeakyRelu_darg0(double z) {
 }
 inline float Tanh_darg0(float z) {
     float _d_z = 1;
-    ValueAndPushforward<float, float> _t0 = clad::custom_derivatives::std::tanh_pushforward(z, _d_z);
+    ValueAndPushforward<float, float> _t0 = clad::custom_derivatives::CladTorch::Kernels::HyperbolicTangent_pushforward(z, _d_z);
     return _t0.pushforward;
 }
 inline double Tanh_darg0(double z) {
     double _d_z = 1;
-    ValueAndPushforward<double, double> _t0 = clad::custom_derivatives::std::tanh_pushforward(z, _d_z);
+    ValueAndPushforward<double, double> _t0 = clad::custom_derivatives::CladTorch::Kernels::HyperbolicTangent_pushforward(z, _d_z);
     return _t0.pushforward;
 }
 inline float Sigmoid_darg0(float z) {
     float _d_z = 1;
+    float _d_s = _d_z;
+    float s = z;
     if (z >= 0) {
-        ValueAndPushforward<float, float> _t0 = clad::custom_derivatives::std::exp_pushforward(-z, -_d_z);
-        float _t1 = (1 + _t0.value);
-        return (0 - _t0.pushforward) / (_t1 * _t1);
+        _d_s = -_d_z;
+        s = -z;
     }
-    ValueAndPushforward<float, float> _t2 = clad::custom_derivatives::std::exp_pushforward(z, _d_z);
-    float _d_e = _t2.pushforward;
-    float e = _t2.value;
-    float _t3 = (1 + e);
-    return (_d_e * _t3 - e * _d_e) / (_t3 * _t3);
+    ValueAndPushforward<float, float> _t0 = clad::custom_derivatives::CladTorch::Kernels::Exp_pushforward(s, _d_s);
+    float _d_e = _t0.pushforward, _d_numerator = 0;
+    float e = _t0.value, numerator = 1;
+    if (z < 0) {
+        _d_numerator = _d_e;
+        numerator = e;
+    }
+    float _t1 = (1 + e);
+    return (_d_numerator * _t1 - numerator * _d_e) / (_t1 * _t1);
 }
 inline double Sigmoid_darg0(double z) {
     double _d_z = 1;
+    double _d_s = _d_z;
+    double s = z;
     if (z >= 0) {
-        ValueAndPushforward<double, double> _t0 = clad::custom_derivatives::std::exp_pushforward(-z, -_d_z);
-        double _t1 = (1 + _t0.value);
-        return (0 - _t0.pushforward) / (_t1 * _t1);
+        _d_s = -_d_z;
+        s = -z;
     }
-    ValueAndPushforward<double, double> _t2 = clad::custom_derivatives::std::exp_pushforward(z, _d_z);
-    double _d_e = _t2.pushforward;
-    double e = _t2.value;
-    double _t3 = (1 + e);
-    return (_d_e * _t3 - e * _d_e) / (_t3 * _t3);
+    ValueAndPushforward<double, double> _t0 = clad::custom_derivatives::CladTorch::Kernels::Exp_pushforward(s, _d_s);
+    double _d_e = _t0.pushforward, _d_numerator = 0;
+    double e = _t0.value, numerator = 1;
+    if (z < 0) {
+        _d_numerator = _d_e;
+        numerator = e;
+    }
+    double _t1 = (1 + e);
+    return (_d_numerator * _t1 - numerator * _d_e) / (_t1 * _t1);
 }
 inline clad::ValueAndPushforward<float, float> Sigmoid_pushforward(float z, float _d_z) {
+    float _d_s = _d_z;
+    float s = z;
     if (z >= 0) {
-        ValueAndPushforward<float, float> _t0 = clad::custom_derivatives::std::exp_pushforward(-z, -_d_z);
-        float _t1 = (1 + _t0.value);
-        return {1 / _t1, (0 - _t0.pushforward) / (_t1 * _t1)};
+        _d_s = -_d_z;
+        s = -z;
     }
-    ValueAndPushforward<float, float> _t2 = clad::custom_derivatives::std::exp_pushforward(z, _d_z);
-    float _d_e = _t2.pushforward;
-    float e = _t2.value;
-    float _t3 = (1 + e);
-    return {e / _t3, (_d_e * _t3 - e * _d_e) / (_t3 * _t3)};
+    ValueAndPushforward<float, float> _t0 = clad::custom_derivatives::CladTorch::Kernels::Exp_pushforward(s, _d_s);
+    float _d_e = _t0.pushforward, _d_numerator = 0;
+    float e = _t0.value, numerator = 1;
+    if (z < 0) {
+        _d_numerator = _d_e;
+        numerator = e;
+    }
+    float _t1 = (1 + e);
+    return {numerator / _t1, (_d_numerator * _t1 - numerator * _d_e) / (_t1 * _t1)};
 }
 inline float Silu_darg0(float z) {
     float _d_z = 1;
@@ -98,16 +113,21 @@ inline float Silu_darg0(float z) {
     return _d_z * _t1 + z * _t0.pushforward;
 }
 inline clad::ValueAndPushforward<double, double> Sigmoid_pushforward(double z, double _d_z) {
+    double _d_s = _d_z;
+    double s = z;
     if (z >= 0) {
-        ValueAndPushforward<double, double> _t0 = clad::custom_derivatives::std::exp_pushforward(-z, -_d_z);
-        double _t1 = (1 + _t0.value);
-        return {1 / _t1, (0 - _t0.pushforward) / (_t1 * _t1)};
+        _d_s = -_d_z;
+        s = -z;
     }
-    ValueAndPushforward<double, double> _t2 = clad::custom_derivatives::std::exp_pushforward(z, _d_z);
-    double _d_e = _t2.pushforward;
-    double e = _t2.value;
-    double _t3 = (1 + e);
-    return {e / _t3, (_d_e * _t3 - e * _d_e) / (_t3 * _t3)};
+    ValueAndPushforward<double, double> _t0 = clad::custom_derivatives::CladTorch::Kernels::Exp_pushforward(s, _d_s);
+    double _d_e = _t0.pushforward, _d_numerator = 0;
+    double e = _t0.value, numerator = 1;
+    if (z < 0) {
+        _d_numerator = _d_e;
+        numerator = e;
+    }
+    double _t1 = (1 + e);
+    return {numerator / _t1, (_d_numerator * _t1 - numerator * _d_e) / (_t1 * _t1)};
 }
 inline double Silu_darg0(double z) {
     double _d_z = 1;
@@ -135,51 +155,61 @@ inline double Gelu_darg0(double z) {
 }
 inline float Softplus_darg0(float z) {
     float _d_z = 1;
+    float _d_s = _d_z, _d_linear = 0;
+    float s = z, linear = 0;
     if (z > 0) {
-        ValueAndPushforward<float, float> _t0 = clad::custom_derivatives::std::exp_pushforward(-z, -_d_z);
-        ValueAndPushforward<float, float> _t1 = clad::custom_derivatives::std::log1p_pushforward(_t0.value, _t0.pushforward);
-        return _d_z + _t1.pushforward;
+        _d_s = -_d_z;
+        s = -z;
+        _d_linear = _d_z;
+        linear = z;
     }
-    ValueAndPushforward<float, float> _t2 = clad::custom_derivatives::std::exp_pushforward(z, _d_z);
-    ValueAndPushforward<float, float> _t3 = clad::custom_derivatives::std::log1p_pushforward(_t2.value, _t2.pushforward);
-    return _t3.pushforward;
+    ValueAndPushforward<float, float> _t0 = clad::custom_derivatives::CladTorch::Kernels::Exp_pushforward(s, _d_s);
+    ValueAndPushforward<float, float> _t1 = clad::custom_derivatives::CladTorch::Kernels::Log1pOfUnit_pushforward(_t0.value, _t0.pushforward);
+    return _d_linear + _t1.pushforward;
 }
 inline double Softplus_darg0(double z) {
     double _d_z = 1;
+    double _d_s = _d_z, _d_linear = 0;
+    double s = z, linear = 0;
     if (z > 0) {
-        ValueAndPushforward<double, double> _t0 = clad::custom_derivatives::std::exp_pushforward(-z, -_d_z);
-        ValueAndPushforward<double, double> _t1 = clad::custom_derivatives::std::log1p_pushforward(_t0.value, _t0.pushforward);
-        return _d_z + _t1.pushforward;
+        _d_s = -_d_z;
+        s = -z;
+        _d_linear = _d_z;
+        linear = z;
     }
-    ValueAndPushforward<double, double> _t2 = clad::custom_derivatives::std::exp_pushforward(z, _d_z);
-    ValueAndPushforward<double, double> _t3 = clad::custom_derivatives::std::log1p_pushforward(_t2.value, _t2.pushforward);
-    return _t3.pushforward;
+    ValueAndPushforward<double, double> _t0 = clad::custom_derivatives::CladTorch::Kernels::Exp_pushforward(s, _d_s);
+    ValueAndPushforward<double, double> _t1 = clad::custom_derivatives::CladTorch::Kernels::Log1pOfUnit_pushforward(_t0.value, _t0.pushforward);
+    return _d_linear + _t1.pushforward;
 }
 inline float BinaryCrossEntropy_darg0(float z, float y) {
     float _d_z = 1;
     float _d_y = 0;
+    float _d_s = _d_z, _d_linear = 0;
+    float s = z, linear = 0;
     if (z > 0) {
-        float _t0 = (1 - y);
-        ValueAndPushforward<float, float> _t1 = clad::custom_derivatives::std::exp_pushforward(-z, -_d_z);
-        ValueAndPushforward<float, float> _t2 = clad::custom_derivatives::std::log1p_pushforward(_t1.value, _t1.pushforward);
-        return (0 - _d_y) * z + _t0 * _d_z + _t2.pushforward;
+        _d_s = -_d_z;
+        s = -z;
+        _d_linear = _d_z;
+        linear = z;
     }
-    ValueAndPushforward<float, float> _t3 = clad::custom_derivatives::std::exp_pushforward(z, _d_z);
-    ValueAndPushforward<float, float> _t4 = clad::custom_derivatives::std::log1p_pushforward(_t3.value, _t3.pushforward);
-    return _t4.pushforward - (_d_y * z + y * _d_z);
+    ValueAndPushforward<float, float> _t0 = clad::custom_derivatives::CladTorch::Kernels::Exp_pushforward(s, _d_s);
+    ValueAndPushforward<float, float> _t1 = clad::custom_derivatives::CladTorch::Kernels::Log1pOfUnit_pushforward(_t0.value, _t0.pushforward);
+    return _d_linear - (_d_y * z + y * _d_z) + _t1.pushforward;
 }
 inline double BinaryCrossEntropy_darg0(double z, double y) {
     double _d_z = 1;
     double _d_y = 0;
+    double _d_s = _d_z, _d_linear = 0;
+    double s = z, linear = 0;
     if (z > 0) {
-        double _t0 = (1 - y);
-        ValueAndPushforward<double, double> _t1 = clad::custom_derivatives::std::exp_pushforward(-z, -_d_z);
-        ValueAndPushforward<double, double> _t2 = clad::custom_derivatives::std::log1p_pushforward(_t1.value, _t1.pushforward);
-        return (0 - _d_y) * z + _t0 * _d_z + _t2.pushforward;
+        _d_s = -_d_z;
+        s = -z;
+        _d_linear = _d_z;
+        linear = z;
     }
-    ValueAndPushforward<double, double> _t3 = clad::custom_derivatives::std::exp_pushforward(z, _d_z);
-    ValueAndPushforward<double, double> _t4 = clad::custom_derivatives::std::log1p_pushforward(_t3.value, _t3.pushforward);
-    return _t4.pushforward - (_d_y * z + y * _d_z);
+    ValueAndPushforward<double, double> _t0 = clad::custom_derivatives::CladTorch::Kernels::Exp_pushforward(s, _d_s);
+    ValueAndPushforward<double, double> _t1 = clad::custom_derivatives::CladTorch::Kernels::Log1pOfUnit_pushforward(_t0.value, _t0.pushforward);
+    return _d_linear - (_d_y * z + y * _d_z) + _t1.pushforward;
 }
 inline float SoftmaxCrossEntropy_darg0(float z, float rest, float target) {
     float _d_z = 1;
@@ -214,28 +244,36 @@ inline double SquaredError_darg0(double z, double y) {
 inline float Huber_darg0(float z, float y) {
     float _d_z = 1;
     float _d_y = 0;
-    float _d_d = _d_z - _d_y;
-    float d = z - y;
-    if (d > 1)
-        return _d_d - float(0.);
-    if (d < -1)
-        return -_d_d;
+    float _d_d = _d_z - _d_y, _d_size = _d_d, _d_bound = 0;
+    float d = z - y, size = d, bound = 1;
+    if (d < 0) {
+        _d_size = -_d_d;
+        size = -d;
+    }
+    if (size < 1) {
+        _d_bound = _d_size;
+        bound = size;
+    }
     float _t0 = float(0.5);
-    float _t1 = _t0 * d;
-    return (_t0 * _d_d) * d + _t1 * _d_d;
+    float _t1 = (size - _t0 * bound);
+    return _d_bound * _t1 + bound * (_d_size - (_t0 * _d_bound));
 }
 inline double Huber_darg0(double z, double y) {
     double _d_z = 1;
     double _d_y = 0;
-    double _d_d = _d_z - _d_y;
-    double d = z - y;
-    if (d > 1)
-        return _d_d - double(0.);
-    if (d < -1)
-        return -_d_d;
+    double _d_d = _d_z - _d_y, _d_size = _d_d, _d_bound = 0;
+    double d = z - y, size = d, bound = 1;
+    if (d < 0) {
+        _d_size = -_d_d;
+        size = -d;
+    }
+    if (size < 1) {
+        _d_bound = _d_size;
+        bound = size;
+    }
     double _t0 = double(0.5);
-    double _t1 = _t0 * d;
-    return (_t0 * _d_d) * d + _t1 * _d_d;
+    double _t1 = (size - _t0 * bound);
+    return _d_bound * _t1 + bound * (_d_size - (_t0 * _d_bound));
 }
 
 } // namespace CladTorch::Kernels

@@ -18,7 +18,7 @@ use sha2::{Digest, Sha256};
 const KERNELS: &str = "cpp/kernels";
 const GENERATED: &str = "cpp/kernels/generated/derivatives.hpp";
 /// What the derivatives depend on, the rules that they call included; the last one is given to Clad.
-const INPUTS: [&str; 4] = ["activations.hpp", "losses.hpp", "pushforwards.hpp", "derive.cpp"];
+const INPUTS: [&str; 5] = ["activations.hpp", "losses.hpp", "exponential.hpp", "pushforwards.hpp", "derive.cpp"];
 /// Newest first. Clad supports a window of clang versions, and a plugin works with the one it was built for.
 const CLANG_VERSIONS: std::ops::RangeInclusive<u32> = 14..=23;
 
