@@ -26,9 +26,17 @@
 #pragma link C++ class CladTorch::Dataset-;
 #pragma link C++ class CladTorch::Error-;
 #pragma link C++ class CladTorch::FitOptions-;
-#pragma link C++ class CladTorch::FloatView-;
 #pragma link C++ class CladTorch::Functor-;
 #pragma link C++ class CladTorch::History-;
 #pragma link C++ class CladTorch::Mlp-;
+#pragma link C++ class CladTorch::Source-;
+
+// All that a tensor of other numbers than a Dataset's needs.
+#pragma link C++ class CladTorch::View<float>-;
+#pragma link C++ class CladTorch::View<double>-;
+#pragma link C++ class CladTorch::View<std::int64_t>-;
+#pragma link C++ class CladTorch::Jagged<float>-;
+#pragma link C++ class CladTorch::Jagged<double>-;
+#pragma link C++ class CladTorch::Jagged<std::int64_t>-;
 
 #endif

@@ -1,43 +1,65 @@
 #include "ColumnType.hxx"
 
-#include <stdexcept>
+#include <initializer_list>
 
 namespace CladTorch {
 namespace Internal {
 
 namespace {
-/// "X" of "prefix<X>" or "prefix<X,...>" (an allocator); "" for any other type.
-std::string ElementOf(const std::string &type, const std::string &prefix)
+std::string WithoutNamespace(std::string name)
 {
-   if (type.size() <= prefix.size() + 2 || type.compare(0, prefix.size() + 1, prefix + "<") != 0)
-      return "";
-   const auto start = prefix.size() + 1;
-   return type.substr(start, type.find_first_of(",>", start) - start);
+   for (const char *prefix : {"std::", "ROOT::VecOps::", "ROOT::"})
+      if (name.rfind(prefix, 0) == 0)
+         name.erase(0, std::string(prefix).size());
+   return name;
 }
 
-const ColumnType *Find(const std::string &type)
+/// Where the first argument of a template's list ends that begins at `start`.
+std::size_t EndOfArgument(const std::string &type, std::size_t start)
 {
-   for (const char *prefix : {"ROOT::VecOps::RVec", "ROOT::RVec"}) {
-      const auto element = ElementOf(type, prefix);
-      if (!element.empty())
-         return FindRVecType(element);
+   int depth = 0;
+   for (auto at = start; at < type.size(); ++at) {
+      if (depth == 0 && (type[at] == ',' || type[at] == '>'))
+         return at;
+      depth += (type[at] == '<') - (type[at] == '>');
    }
-   for (const char *prefix : {"std::vector", "vector"}) {
-      const auto element = ElementOf(type, prefix);
-      if (!element.empty())
-         return FindVectorType(element);
-   }
-   return FindScalarType(type);
+   return type.size();
+}
+
+bool IsContainer(const std::string &name)
+{
+   for (const char *container : {"RVec", "vector", "array", "list", "deque", "set", "multiset", "forward_list"})
+      if (name == container)
+         return true;
+   return false;
 }
 } // namespace
 
-const ColumnType &FindColumnType(const std::string &type, const std::string &column, const std::string &source)
+TypeShape ShapeOf(const std::string &type)
 {
-   if (const auto *found = Find(type))
-      return *found;
-   throw std::runtime_error("column '" + column + "' of " + source + " has type " + type +
-                            ", which holds no list of numbers: define a column of an arithmetic type or a "
-                            "ROOT::RVec of one from it");
+   TypeShape shape{{}, type};
+   for (;;) {
+      const auto open = shape.fElement.find('<');
+      const auto container = WithoutNamespace(shape.fElement.substr(0, open));
+      if (open == std::string::npos || !IsContainer(container))
+         return shape;
+      shape.fContainers.push_back(container);
+      auto inner = shape.fElement.substr(open + 1, EndOfArgument(shape.fElement, open + 1) - open - 1);
+      inner.erase(inner.find_last_not_of(' ') + 1);
+      shape.fElement = std::move(inner);
+   }
+}
+
+const ColumnType *FindColumnType(const std::string &type)
+{
+   const auto shape = ShapeOf(type);
+   if (shape.fContainers.empty())
+      return FindScalarType(shape.fElement);
+   if (shape.fContainers.size() > 1)
+      return nullptr;
+   if (shape.fContainers[0] == "RVec")
+      return FindRVecType(shape.fElement);
+   return shape.fContainers[0] == "vector" ? FindVectorType(shape.fElement) : nullptr;
 }
 
 } // namespace Internal

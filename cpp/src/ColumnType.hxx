@@ -4,13 +4,14 @@
 #ifndef CLADTORCH_COLUMNTYPE
 #define CLADTORCH_COLUMNTYPE
 
-#include "RowCollector.hxx"
+#include "Collector.hxx"
 
 #include <ROOT/RDataFrame.hxx>
 #include <ROOT/RVec.hxx>
 
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace CladTorch {
 namespace Internal {
@@ -28,19 +29,24 @@ struct RowLink {
 struct ColumnType {
    bool fScalar;
    /// Books an action that writes each event's numbers to `collector`.
-   ROOT::RDF::RResultPtr<RowCollector> (*fBook)(ROOT::RDF::RNode &frame, std::shared_ptr<RowCollector> collector,
+   ROOT::RDF::RResultPtr<Collector> (*fBook)(ROOT::RDF::RNode &frame, std::shared_ptr<Collector> collector,
                                                 const ColumnTarget &target);
    /// Defines the column `link` of type RowLink that follows the column `previous`.
    ROOT::RDF::RNode (*fDefine)(ROOT::RDF::RNode &frame, const std::string &link, const std::string &previous,
                                const ColumnTarget &target);
 };
 
-/// The functions for a type as `GetColumnType` names it; throws for a type that holds no numbers.
-/// \param column, source For the message.
-const ColumnType &
-FindColumnType(const std::string &type, const std::string &column, const std::string &source);
+/// A type as it is spelt, taken apart: `vector<array<int,3> >` is two containers around an `int`.
+struct TypeShape {
+   std::vector<std::string> fContainers; ///< from the outside in, without their namespaces
+   std::string fElement;
+};
+TypeShape ShapeOf(const std::string &type);
 
-/// The same by the name of an arithmetic type; null for any other. One function for each shape of column, so that
+/// The functions for a type as `GetColumnType` names it; null where there are none.
+const ColumnType *FindColumnType(const std::string &type);
+
+/// The functions by the name of an arithmetic type; null for any other. One function for each shape of column, so that
 /// the many instantiations are spread over several files.
 const ColumnType *FindScalarType(const std::string &element);
 const ColumnType *FindRVecType(const std::string &element);

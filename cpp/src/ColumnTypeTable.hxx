@@ -5,77 +5,49 @@
 #define CLADTORCH_COLUMNTYPETABLE
 
 #include "ColumnType.hxx"
+#include "Flatten.hxx"
 
 #include <ROOT/RDF/RActionImpl.hxx>
 #include <TDataType.h>
 #include <TROOT.h>
 
-#include <algorithm>
-#include <cmath>
 #include <type_traits>
 
 namespace CladTorch {
 namespace Internal {
 
-/// Converts `value`, a number or a range of numbers, to `target.fLength` floats: cut or padded.
-/// \param out [target.fLength]
-/// \return Whether all are finite; otherwise `bad` is the first that is not.
-template <class T>
-bool Flatten(const T &value, const ColumnTarget &target, float *out, double &bad)
-{
-   if constexpr (std::is_arithmetic<T>::value) {
-      *out = static_cast<float>(value);
-      bad = static_cast<double>(value);
-      return std::isfinite(*out);
-   } else {
-      const std::size_t n = std::min<std::size_t>(value.size(), target.fLength);
-      bool finite = true;
-      for (std::size_t i = 0; i < n; ++i) {
-         out[i] = static_cast<float>(value[i]);
-         if (finite && !std::isfinite(out[i])) {
-            finite = false;
-            bad = static_cast<double>(value[i]);
-         }
-      }
-      std::fill(out + n, out + target.fLength, target.fPad);
-      return finite;
-   }
-}
-
-/// Writes a column's numbers to a RowCollector.
+/// Hands a column's numbers to a collector.
 template <class T>
 class ColumnAction : public ROOT::Detail::RDF::RActionImpl<ColumnAction<T>> {
 public:
-   using Result_t = RowCollector;
+   using Result_t = Collector;
 
-   ColumnAction(std::shared_ptr<RowCollector> collector, ColumnTarget target)
+   ColumnAction(std::shared_ptr<Collector> collector, ColumnTarget target)
       : fCollector(std::move(collector)), fTarget(std::move(target))
    {
    }
    ColumnAction(ColumnAction &&) = default;
 
-   std::shared_ptr<RowCollector> GetResultPtr() const { return fCollector; }
+   std::shared_ptr<Collector> GetResultPtr() const { return fCollector; }
    std::string GetActionName() const { return "CladTorch::Column"; }
    void Initialize() {}
    void InitTask(TTreeReader *, unsigned int) {}
    void Finalize() {}
    void Exec(unsigned int slot, const T &value)
    {
-      double bad = 0;
-      if (!Flatten(value, fTarget, fCollector->Row(slot, fTarget), bad))
-         fCollector->NoteBadValue(slot, fTarget, bad);
+      WithNumbers(value, [&](const Numbers &numbers) { fCollector->Take(slot, fTarget, numbers); });
    }
 
 private:
-   std::shared_ptr<RowCollector> fCollector;
+   std::shared_ptr<Collector> fCollector;
    ColumnTarget fTarget;
 };
 
 template <class T>
-ROOT::RDF::RResultPtr<RowCollector>
-BookColumn(ROOT::RDF::RNode &frame, std::shared_ptr<RowCollector> collector, const ColumnTarget &target)
+ROOT::RDF::RResultPtr<Collector>
+BookColumn(ROOT::RDF::RNode &frame, std::shared_ptr<Collector> collector, const ColumnTarget &target)
 {
-   return frame.Book<T>(ColumnAction<T>(std::move(collector), target), {target.fName});
+   return frame.Book<T>(ColumnAction<T>(std::move(collector), target), {target.fColumn});
 }
 
 template <class T>
@@ -84,11 +56,11 @@ DefineLink(ROOT::RDF::RNode &frame, const std::string &link, const std::string &
 {
    auto follow = [target](const RowLink &before, const T &value) {
       RowLink now{&before, ROOT::RVecF(target.fLength)};
-      double bad = 0;
-      Flatten(value, target, now.fValues.data(), bad); // the network answers NaN with NaN
+      std::string bad; // the network answers NaN with NaN
+      WithNumbers(value, [&](const Numbers &numbers) { Flatten(numbers, target, now.fValues.data(), bad); });
       return now;
    };
-   return frame.Define(link, follow, {previous, target.fName});
+   return frame.Define(link, follow, {previous, target.fColumn});
 }
 
 template <class T>

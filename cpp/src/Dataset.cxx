@@ -1,14 +1,12 @@
 #include <CladTorch/Dataset.hxx>
 
 #include "CoreBox.hxx"
-#include "Frame.hxx"
 #include "Guard.hxx"
+#include "OpenSource.hxx"
 #include "Source.hxx"
 
-#include <TROOT.h>
-#include <TTree.h>
-
 #include <iostream>
+#include <limits>
 #include <stdexcept>
 
 namespace CladTorch {
@@ -16,30 +14,6 @@ namespace CladTorch {
 using namespace Internal;
 
 namespace {
-
-/// ROOT reads a tree without a file on one thread only, and takes its setting when a data frame is made.
-class SerialScope {
-public:
-   explicit SerialScope(bool needed) : fThreads(needed ? ROOT::GetThreadPoolSize() : 0)
-   {
-      if (fThreads)
-         ROOT::DisableImplicitMT();
-   }
-   SerialScope(const SerialScope &) = delete;
-   ~SerialScope()
-   {
-      if (fThreads)
-         ROOT::EnableImplicitMT(fThreads);
-   }
-
-private:
-   unsigned int fThreads;
-};
-
-bool InMemory(TTree *tree)
-{
-   return tree && !tree->InheritsFrom("TChain") && !tree->GetCurrentFile();
-}
 
 /// `core` with the settings of `data`.
 std::shared_ptr<DatasetData> With(rust::Box<Core::Dataset> core, const DatasetData &data)
@@ -58,23 +32,49 @@ DatasetData &Own(std::shared_ptr<DatasetData> &data)
    return *data;
 }
 
+Core::ColumnSpec Spec(const std::string &name, std::size_t length, float pad, std::size_t inner = 0)
+{
+   return {name, length, pad, inner, ""};
+}
+
+/// `data` with one more column, which nothing has been read for yet.
+void AddColumn(std::shared_ptr<DatasetData> &data, Core::ColumnSpec column)
+{
+   if (Core::dataset_rows(*data->fCore))
+      throw std::runtime_error("column '" + std::string(column.name) + "' comes too late: the dataset already has events");
+   auto specs = Core::dataset_columns(*data->fCore);
+   specs.push_back(std::move(column));
+   data = With(Core::dataset_new(specs), *data);
+}
+
+/// 1 for each number of the column and 0 for each pad.
+Core::ColumnSpec MaskOf(const std::string &name, const DatasetData &data)
+{
+   for (const auto &column : Core::dataset_columns(*data.fCore))
+      if (column.name == name && column.mask_of.empty() && !data.fScalars.count(name))
+         return {"mask(" + name + ")", column.length, 0, column.inner, name};
+   throw std::runtime_error("there is no list column '" + name +
+                            "' to make a mask of: add it first, with Column(\"" + name + "\", length, pad)");
+}
+
 /// Scalar columns.
 std::shared_ptr<DatasetData> New(const std::vector<std::string> &columns)
 {
    rust::Vec<Core::ColumnSpec> specs;
    for (const auto &name : columns)
-      specs.push_back({name, 1, 0});
+      specs.push_back(Spec(name, 1, 0));
    auto data = std::make_shared<DatasetData>(Core::dataset_new(specs));
    data->fScalars.insert(columns.begin(), columns.end());
    return data;
 }
 
-void Read(std::shared_ptr<DatasetData> &data, const ROOT::RDF::RNode &frame, Selection selection)
+void Read(std::shared_ptr<DatasetData> &data, const Source &source, Selection selection)
 {
    auto &own = Own(data);
    selection.fWeight = own.fWeight;
    selection.fScalars = own.fScalars;
-   ReadSource(*own.fCore, frame, selection);
+   const OpenSource open(source);
+   ReadSource(*own.fCore, open.Frame(), selection);
 }
 
 Selection WithLabel(double label, const std::string &cut)
@@ -101,13 +101,29 @@ Dataset::Dataset(std::shared_ptr<DatasetData> data, FromCore) : fData(std::move(
 Dataset &Dataset::Column(const std::string &name, std::size_t length, float pad)
 {
    return Guard("CladTorch::Dataset::Column", [&]() -> Dataset & {
-      if (Rows())
-         throw std::runtime_error("column '" + name + "' comes too late: the dataset already has events");
-      auto specs = Core::dataset_columns(*fData->fCore);
-      specs.push_back({name, length ? length : 1, pad});
-      fData = With(Core::dataset_new(specs), *fData);
+      AddColumn(fData, Spec(name, length ? length : 1, pad));
       if (length == 0)
          fData->fScalars.insert(name);
+      return *this;
+   });
+}
+
+Dataset &Dataset::Column(const std::string &name, const std::pair<std::size_t, std::size_t> &shape, float pad)
+{
+   return Guard("CladTorch::Dataset::Column", [&]() -> Dataset & {
+      const auto [lists, numbers] = shape;
+      if (lists == 0 || numbers == 0 || lists > std::numeric_limits<std::size_t>::max() / numbers)
+         throw std::runtime_error("column '" + name + "' has " + std::to_string(lists) + " lists of " +
+                                  std::to_string(numbers) + " numbers: give a shape from {1, 1} on");
+      AddColumn(fData, Spec(name, lists * numbers, pad, numbers));
+      return *this;
+   });
+}
+
+Dataset &Dataset::Mask(const std::string &name)
+{
+   return Guard("CladTorch::Dataset::Mask", [&]() -> Dataset & {
+      AddColumn(fData, MaskOf(name, *fData));
       return *this;
    });
 }
@@ -120,53 +136,26 @@ Dataset &Dataset::SetWeight(const std::string &column)
    });
 }
 
-Dataset &Dataset::Add(ROOT::RDF::RNode frame, double label, const std::string &cut)
+Dataset &Dataset::Add(const Source &source, double label, const std::string &cut)
 {
    return Guard("CladTorch::Dataset::Add", [&]() -> Dataset & {
-      Read(fData, frame, WithLabel(label, cut));
+      Read(fData, source, WithLabel(label, cut));
       return *this;
    });
 }
 
-Dataset &Dataset::Add(ROOT::RDF::RNode frame, const std::string &labelColumn, const std::string &cut)
+Dataset &Dataset::Add(const Source &source, const std::string &labelColumn, const std::string &cut)
 {
    return Guard("CladTorch::Dataset::Add", [&]() -> Dataset & {
-      Read(fData, frame, WithColumn(labelColumn, cut));
+      Read(fData, source, WithColumn(labelColumn, cut));
       return *this;
    });
 }
 
-Dataset &Dataset::Add(TTree *tree, double label, const std::string &cut)
+Dataset &Dataset::Balance()
 {
-   return Guard("CladTorch::Dataset::Add", [&]() -> Dataset & {
-      const SerialScope serial(InMemory(tree));
-      Read(fData, OpenTree(tree), WithLabel(label, cut));
-      return *this;
-   });
-}
-
-Dataset &Dataset::Add(TTree *tree, const std::string &labelColumn, const std::string &cut)
-{
-   return Guard("CladTorch::Dataset::Add", [&]() -> Dataset & {
-      const SerialScope serial(InMemory(tree));
-      Read(fData, OpenTree(tree), WithColumn(labelColumn, cut));
-      return *this;
-   });
-}
-
-Dataset &Dataset::Add(const std::string &tree, const std::string &files, double label, const std::string &cut)
-{
-   return Guard("CladTorch::Dataset::Add", [&]() -> Dataset & {
-      Read(fData, OpenFiles(tree, files), WithLabel(label, cut));
-      return *this;
-   });
-}
-
-Dataset &Dataset::Add(const std::string &tree, const std::string &files, const std::string &labelColumn,
-                      const std::string &cut)
-{
-   return Guard("CladTorch::Dataset::Add", [&]() -> Dataset & {
-      Read(fData, OpenFiles(tree, files), WithColumn(labelColumn, cut));
+   return Guard("CladTorch::Dataset::Balance", [&]() -> Dataset & {
+      Core::dataset_balance(*Own(fData).fCore);
       return *this;
    });
 }

@@ -165,7 +165,7 @@ std::string TypeOfColumn(ROOT::RDF::RNode &frame, const std::string &column, con
       text += "it has no columns at all";
    else
       text += "the nearest of its " + std::to_string(names.size()) + ": " + Join(Nearest(column, names));
-   throw std::runtime_error(text + ". An expression needs a Define first");
+   throw std::runtime_error(text);
 }
 
 ROOT::RDF::RNode OpenFiles(const std::string &name, const std::string &files)

@@ -2,10 +2,11 @@
 #include <CladTorch/Error.hxx>
 #include <CladTorch/Mlp.hxx>
 
-#include "ColumnType.hxx"
 #include "CoreBox.hxx"
 #include "Frame.hxx"
 #include "Guard.hxx"
+#include "Resolve.hxx"
+#include "Source.hxx"
 
 #include <ROOT/RDF/InterfaceUtils.hxx>
 
@@ -64,13 +65,8 @@ ROOT::RDF::RNode DefineLinks(ROOT::RDF::RNode frame, const ModelData &model, con
    std::size_t count = 0;
    frame = frame.Define(HiddenName(name, count), [] { return RowLink(); });
    for (const auto &column : columns) {
-      const ColumnTarget target{std::string(column.name), ColumnTarget::kFeatures, 0, column.length, column.pad, false};
-      const auto type = TypeOfColumn(frame, target.fName, source);
-      const auto &functions = FindColumnType(type, target.fName, source);
-      if (functions.fScalar && target.fLength > 1)
-         throw std::runtime_error("column '" + target.fName + "' of " + source + " is a scalar (" + type +
-                                  "), but the model was trained on " + std::to_string(target.fLength) +
-                                  " numbers an event");
+      auto target = FeatureTarget(column, 0);
+      const auto &functions = Resolve(frame, target, source);
       frame = functions.fDefine(frame, HiddenName(name, count + 1), HiddenName(name, count), target);
       ++count;
    }

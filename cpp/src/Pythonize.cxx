@@ -2,34 +2,66 @@
 // Python, and in root.exe nothing here runs.
 
 #include <CladTorch/Dataset.hxx>
-#include <CladTorch/FloatView.hxx>
 #include <CladTorch/Mlp.hxx>
+#include <CladTorch/Source.hxx>
+#include <CladTorch/View.hxx>
+
+#include "DLPack.hxx"
 
 #include <dlfcn.h>
 
+#include <string>
+#include <type_traits>
+
 namespace {
 
-/// Makes a view an array for NumPy, without a copy; NumPy keeps the view alive.
-constexpr const char *kArrayInterface = R"(
+using CladTorch::Internal::DLManagedTensor;
+using CladTorch::Internal::DLManagedTensorVersioned;
+
+/// Makes a view an array for NumPy and a tensor for DLPack, without a copy; the taker keeps the memory alive.
+/// A taker of DLPack before 1.0 cannot be told that the numbers are read only, so it gets a copy.
+constexpr const char *kArrayInterface = R"py(
 def interface(self):
     shape = (self.Rows(), self.Columns()) if self.Rank() == 2 else (self.Rows(),)
-    return {"version": 3, "typestr": "<f4", "shape": shape, "data": (int(self.Address()), True)}
+    return {"version": 3, "typestr": "{type}", "shape": shape, "data": (int(self.Address()), True)}
 cls.__array_interface__ = property(interface)
 cls.__len__ = lambda self: int(self.Rows())
-)";
+def dlpack(self, *, stream=None, max_version=None, dl_device=None, copy=None):
+    if stream is not None or dl_device not in (None, (1, 0)):
+        raise BufferError("a CladTorch view lies in host memory: ask for it there (dl_device (1, 0)) and move it")
+    versioned = max_version is not None and max_version[0] >= 1
+    if not versioned and copy is False:
+        raise BufferError("a CladTorch view is read only, which DLPack before 1.0 cannot say: allow a copy, "
+                          "or ask with max_version=(1, 0)")
+    return self.DLPackCapsule(versioned, bool(copy) or not versioned)
+cls.__dlpack__ = dlpack
+cls.__dlpack_device__ = lambda self: (1, 0)
+)py";
 
 /// Every node of a data frame's graph has a type of its own; C++ takes the one that stands for all.
 constexpr const char *kAnyNode = R"(
-def wrap(add):
+def wrap(method):
     def any_node(self, first, *args, **kwargs):
         import ROOT
         if hasattr(type(first), "GetColumnType") and hasattr(type(first), "Count"):
             first = ROOT.RDF.AsRNode(first)
-        return add(self, first, *args, **kwargs)
-    any_node.__doc__ = add.__doc__
+        return method(self, first, *args, **kwargs)
+    any_node.__doc__ = method.__doc__
     return any_node
 if "{method}" in cls.__dict__:
     cls.{method} = wrap(cls.{method})
+)";
+
+/// What C++ takes as a Source on its own. With an implicit conversion PyROOT would hide the errors of C++.
+constexpr const char *kAnySource = R"(
+add = cls.Add
+def any_source(self, first, *args, **kwargs):
+    import ROOT
+    if not isinstance(first, (str, ROOT.CladTorch.Source)):
+        first = ROOT.CladTorch.Source(first)
+    return add(self, first, *args, **kwargs)
+any_source.__doc__ = add.__doc__
+cls.Add = any_source
 )";
 
 /// model.Fit(data, fEpochs=5) beside model.Fit(data, options).
@@ -81,31 +113,80 @@ void Run(const std::string &source, _object *pyclass)
    release(globals);
 }
 
-std::string For(std::string source, const std::string &method)
+/// `source` with `value` for every `key`.
+std::string With(std::string source, const std::string &key, const std::string &value)
 {
-   const std::string key = "{method}";
-   for (auto at = source.find(key); at != std::string::npos; at = source.find(key, at))
-      source.replace(at, key.size(), method);
+   for (auto at = source.find(key); at != std::string::npos; at = source.find(key, at + value.size()))
+      source.replace(at, key.size(), value);
    return source;
 }
+
+/// NumPy's name for T in the order of this machine's bytes.
+template <class T>
+std::string TypeString()
+{
+   return (std::is_integral<T>::value ? "<i" : "<f") + std::to_string(sizeof(T));
+}
+
+/// Runs when Python drops a capsule: one that was taken has another name.
+template <class Managed>
+void DropCapsule(_object *capsule, const char *name)
+{
+   const auto pointer = Python<void *(*)(_object *, const char *)>("PyCapsule_GetPointer");
+   const auto isValid = Python<int (*)(_object *, const char *)>("PyCapsule_IsValid");
+   if (!isValid(capsule, name))
+      return;
+   auto *managed = static_cast<Managed *>(pointer(capsule, name));
+   managed->deleter(managed);
+}
+
+_object *Capsule(void *managed, const char *name, void (*drop)(_object *))
+{
+   return Python<_object *(*)(void *, const char *, void (*)(_object *))>("PyCapsule_New")(managed, name, drop);
+}
+
+constexpr const char *kVersioned = "dltensor_versioned";
+constexpr const char *kLegacy = "dltensor";
 
 } // namespace
 
 namespace CladTorch {
 
-void FloatView::__cppyy_pythonize__(_object *pyclass, const std::string &)
+using namespace Internal;
+
+template <class T>
+void View<T>::__cppyy_pythonize__(_object *pyclass, const std::string &)
 {
-   Run(kArrayInterface, pyclass);
+   Run(With(kArrayInterface, "{type}", TypeString<T>()), pyclass);
 }
+
+template <class T>
+_object *View<T>::DLPackCapsule(bool versioned, bool copied) const
+{
+   if (versioned)
+      return Capsule(ExportVersioned(*this, copied), kVersioned,
+                     [](_object *capsule) { DropCapsule<DLManagedTensorVersioned>(capsule, kVersioned); });
+   return Capsule(ExportCopy(*this), kLegacy,
+                  [](_object *capsule) { DropCapsule<DLManagedTensor>(capsule, kLegacy); });
+}
+
+template class View<float>;
+template class View<double>;
+template class View<std::int64_t>;
 
 void Dataset::__cppyy_pythonize__(_object *pyclass, const std::string &)
 {
-   Run(For(kAnyNode, "Add"), pyclass);
+   Run(kAnySource, pyclass);
+}
+
+void Source::__cppyy_pythonize__(_object *pyclass, const std::string &)
+{
+   Run(With(kAnyNode, "{method}", "__init__"), pyclass);
 }
 
 void Mlp::__cppyy_pythonize__(_object *pyclass, const std::string &)
 {
-   Run(For(kAnyNode, "Define"), pyclass);
+   Run(With(kAnyNode, "{method}", "Define"), pyclass);
    Run(kKeywords, pyclass);
 }
 

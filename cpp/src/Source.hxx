@@ -1,9 +1,10 @@
 /// \file Source.hxx
 /// \brief One source of a dataset, read in one event loop.
 
-#ifndef CLADTORCH_SOURCE
-#define CLADTORCH_SOURCE
+#ifndef CLADTORCH_SRC_SOURCE
+#define CLADTORCH_SRC_SOURCE
 
+#include "Collector.hxx"
 #include "CoreBox.hxx"
 
 #include <ROOT/RDataFrame.hxx>
@@ -22,6 +23,9 @@ struct Selection {
    std::string fWeight; ///< "": weight 1
    std::set<std::string> fScalars; ///< columns that must not hold several numbers an event
 };
+
+/// A feature column, whose numbers begin at `offset` of a row.
+ColumnTarget FeatureTarget(const Core::ColumnSpec &column, std::size_t offset);
 
 /// Appends the selected events of `frame` to `data`, in the order of the entries. On an error, which is thrown, `data`
 /// stays as it was.

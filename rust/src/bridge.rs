@@ -16,12 +16,16 @@ mod ffi {
     /// One feature column of a dataset: `length` numbers an event (1 for a scalar).
     #[derive(Clone, Debug, PartialEq)]
     struct ColumnSpec {
-        /// Name in the tree or data frame.
+        /// Name in the tree or data frame, or an expression.
         name: String,
         /// Numbers an event.
         length: usize,
         /// What fills an event that has fewer.
         pad: f32,
+        /// Numbers of each inner list of a list of lists; 0: the column is no such thing.
+        inner: usize,
+        /// The column whose mask this is: 1 where an event has a number, 0 where the pad stands in; "": this is none.
+        mask_of: String,
     }
 
     /// What `FitOptions` says, enumerations as their numbers.
@@ -241,6 +245,8 @@ mod ffi {
         /// A seeded share of the rows, `first` of [0, 1]; `second` gives the rest instead.
         fn dataset_part(data: &Dataset, first: f64, seed: u64, second: bool) -> Result<Box<Dataset>>;
         fn dataset_clone(data: &Dataset) -> Result<Box<Dataset>>;
+        /// Scales the weights: all labels weigh the same, the total stays.
+        fn dataset_balance(data: &mut Dataset) -> Result<()>;
         fn dataset_describe(data: &Dataset) -> String;
 
         type Model;
@@ -389,6 +395,10 @@ fn dataset_part(data: &Dataset, first: f64, seed: u64, second: bool) -> Result<B
 
 fn dataset_clone(data: &Dataset) -> Result<Box<Dataset>> {
     guard(|| data.copy().map(Box::new))
+}
+
+fn dataset_balance(data: &mut Dataset) -> Result<()> {
+    guard(|| data.balance())
 }
 
 fn dataset_describe(data: &Dataset) -> String {

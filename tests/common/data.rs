@@ -7,7 +7,7 @@ use rand_chacha::ChaCha8Rng;
 
 /// A scalar column.
 pub fn column(name: &str) -> ColumnSpec {
-    ColumnSpec { name: name.into(), length: 1, pad: 0.0 }
+    ColumnSpec::new(name, 1)
 }
 
 /// `rows` events of columns x and y in the square from -1 to 1, label 1 inside the circle of radius 0.8, weights from

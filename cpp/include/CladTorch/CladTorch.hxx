@@ -9,7 +9,10 @@
 #include <CladTorch/FitOptions.hxx>
 #include <CladTorch/Functor.hxx>
 #include <CladTorch/History.hxx>
+#include <CladTorch/Jagged.hxx>
 #include <CladTorch/Mlp.hxx>
 #include <CladTorch/Signal.hxx>
+#include <CladTorch/Source.hxx>
+#include <CladTorch/View.hxx>
 
 #endif

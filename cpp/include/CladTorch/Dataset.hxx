@@ -4,9 +4,8 @@
 #ifndef CLADTORCH_DATASET
 #define CLADTORCH_DATASET
 
-#include <CladTorch/FloatView.hxx>
-
-#include <ROOT/RDataFrame.hxx>
+#include <CladTorch/Source.hxx>
+#include <CladTorch/View.hxx>
 
 #include <cstddef>
 #include <cstdint>
@@ -14,8 +13,6 @@
 #include <string>
 #include <utility>
 #include <vector>
-
-class TTree;
 
 namespace CladTorch {
 
@@ -37,6 +34,13 @@ struct FromCore {};
 /// `ROOT::EnableImplicitMT` too. Scalar columns of every arithmetic type and `bool` are taken as they are; arrays,
 /// `std::vector` and `ROOT::RVec` need a length (see Column()). A source that fails leaves the dataset as it was.
 ///
+/// A column (label, weight) is what the source calls it: a branch, `branch.leaf`, a member of a split object
+/// (`tracks.fX`), a column of a friend. Where the source has no column of that name, the text is an expression, as is
+/// every cut: C++ over the source's columns, as for `RDataFrame::Define`, evaluated for every event that passes the
+/// cut. Beside C++ there are `Sum$(list)`, `Min$`, `Max$` and `Length$` of `TTree::Draw`, and `list[i]` of a list that
+/// is shorter is an error that names the entry. Columns() lists an expression by its text, and Mlp::Define evaluates
+/// it again. Mind that `n / 2` of two integers is cut down in C++.
+///
 /// Copies are cheap: they share the numbers until one of them changes. All methods throw CladTorch::Error.
 class Dataset {
 public:
@@ -53,41 +57,40 @@ public:
    /// \param pad Stands in for what a shorter event lacks.
    /// Throws after the first source, and for a name that is there already.
    Dataset &Column(const std::string &name, std::size_t length = 0, float pad = 0);
+   /// Adds a column of lists of lists (`std::vector<std::vector<float>>`), or of a flat list of as many numbers.
+   /// \param shape Lists, and numbers of each list: the features are row-major, `{2, 3}` gives 6. What lacks is padded.
+   Dataset &
+   Column(const std::string &name, const std::pair<std::size_t, std::size_t> &shape, float pad = 0);
 
-   /// The event weight of the sources added from now on: a scalar column, or "" for weight 1.
+   /// Adds, for the list column `name`, as many features as it has: 1 where an event has a number, 0 where the pad
+   /// stands in. Columns() calls them "mask(name)". Throws where there is no such column yet.
+   Dataset &Mask(const std::string &name);
+
+   /// The event weight of the sources added from now on: a scalar column or expression, or "" for weight 1. Negative
+   /// weights are kept.
    Dataset &SetWeight(const std::string &column);
 
-   /// Adds the events of a data frame that pass `cut` (an expression as for `Filter`; "": all), with one label.
-   Dataset &Add(ROOT::RDF::RNode frame, double label, const std::string &cut = "");
-   /// The same with the label from a scalar column.
-   Dataset &Add(ROOT::RDF::RNode frame, const std::string &labelColumn, const std::string &cut = "");
-
-   /// Adds a tree or chain, with its friends; also one that lives in memory.
-   Dataset &Add(TTree *tree, double label, const std::string &cut = "");
-   Dataset &Add(TTree *tree, const std::string &labelColumn, const std::string &cut = "");
-   Dataset &Add(TTree &tree, double label, const std::string &cut = "") { return Add(&tree, label, cut); }
-   Dataset &Add(TTree &tree, const std::string &labelColumn, const std::string &cut = "")
+   /// Adds the events of a source that pass `cut` (an expression; "": all), with one label. Of a data frame with `Vary`
+   /// the nominal values are read. A cut, label or weight in C++ is a node of a data frame:
+   /// `data.SetWeight("w").Add(frame.Filter(isGood, {"x"}).Define("w", weight, {"x"}), 1)`.
+   Dataset &Add(const Source &source, double label, const std::string &cut = "");
+   /// The same with the label from a scalar column or expression.
+   Dataset &Add(const Source &source, const std::string &labelColumn, const std::string &cut = "");
+   /// The same for the tree (or RNTuple) `tree` of a file, a glob ("run*.root") or a URL.
+   Dataset &Add(const std::string &tree, const std::string &files, double label, const std::string &cut = "")
    {
-      return Add(&tree, labelColumn, cut);
+      return Add(Source(tree, files), label, cut);
    }
-
-   /// Adds the tree (or RNTuple) `tree` of a file, a glob ("run*.root") or a URL.
-   Dataset &Add(const std::string &tree, const std::string &files, double label, const std::string &cut = "");
    Dataset &Add(const std::string &tree, const std::string &files, const std::string &labelColumn,
-                const std::string &cut = "");
+                const std::string &cut = "")
+   {
+      return Add(Source(tree, files), labelColumn, cut);
+   }
 
-   /// Adds any other node of a data frame's graph: a filter, a range, a data frame itself.
-   template <class Proxied>
-   Dataset &Add(const ROOT::RDF::RInterface<Proxied> &frame, double label, const std::string &cut = "")
-   {
-      return Add(ROOT::RDF::RNode(frame), label, cut);
-   }
-   template <class Proxied>
-   Dataset &
-   Add(const ROOT::RDF::RInterface<Proxied> &frame, const std::string &labelColumn, const std::string &cut = "")
-   {
-      return Add(ROOT::RDF::RNode(frame), labelColumn, cut);
-   }
+   /// Scales the event weights so that all classes (events of one label) weigh the same and the total stays as it is:
+   /// an event of class c gets w -> w W / (K W_c), with W the sum of all weights, W_c that of its class and K the number
+   /// of classes. Throws where a class does not weigh more than 0, and for more than 1000 different labels.
+   Dataset &Balance();
 
    /// Two datasets that share the events out: a share `first` of [0, 1], chosen by `seed`, and the rest.
    std::pair<Dataset, Dataset> Split(double first, std::uint64_t seed = 1) const;

@@ -8,6 +8,13 @@ use crate::error::{Error, Result};
 /// More numbers an event than this are a mistake in a length, not a dataset.
 const WIDTH_LIMIT: usize = 1 << 24;
 
+impl ColumnSpec {
+    /// A column of `length` numbers an event, the pad 0.
+    pub fn new(name: &str, length: usize) -> Self {
+        ColumnSpec { name: name.to_owned(), length, pad: 0.0, inner: 0, mask_of: String::new() }
+    }
+}
+
 /// Checks names and lengths; returns the numbers an event.
 pub fn checked_width(columns: &[ColumnSpec]) -> Result<usize> {
     let mut names = HashSet::new();
@@ -20,6 +27,12 @@ pub fn checked_width(columns: &[ColumnSpec]) -> Result<usize> {
             return Err(Error::invalid(
                 format!("column \"{}\" has pad {}", column.name, column.pad),
                 "give a finite number",
+            ));
+        }
+        if column.inner > 0 && column.length % column.inner != 0 {
+            return Err(Error::invalid(
+                format!("column \"{}\" has {} numbers in lists of {}", column.name, column.length, column.inner),
+                "give its shape as {lists, numbers of each}",
             ));
         }
         if !names.insert(&column.name) {
@@ -66,13 +79,9 @@ pub fn list(columns: &[ColumnSpec]) -> String {
 mod tests {
     use super::*;
 
-    fn column(name: &str, length: usize) -> ColumnSpec {
-        ColumnSpec { name: name.into(), length, pad: 0.0 }
-    }
-
     #[test]
     fn widths_add_up_and_elements_have_names() {
-        let columns = [column("pt", 1), column("strain", 4), column("eta", 1)];
+        let columns = [ColumnSpec::new("pt", 1), ColumnSpec::new("strain", 4), ColumnSpec::new("eta", 1)];
         assert_eq!(checked_width(&columns).unwrap(), 6);
         assert_eq!(element_name(&columns, 0), "pt");
         assert_eq!(element_name(&columns, 3), "strain[2]");
@@ -83,11 +92,12 @@ mod tests {
     #[test]
     fn bad_columns_are_named() {
         for (columns, word) in [
-            (vec![column("", 1)], "without a name"),
-            (vec![column("a", 1), column("a", 1)], "\"a\" is listed twice"),
-            (vec![ColumnSpec { pad: f32::NAN, ..column("a", 2) }], "\"a\" has pad NaN"),
-            (vec![column("a", 0)], "\"a\" has length 0"),
-            (vec![column("a", 2), column("b", usize::MAX)], "\"b\" has length"),
+            (vec![ColumnSpec::new("", 1)], "without a name"),
+            (vec![ColumnSpec::new("a", 1), ColumnSpec::new("a", 1)], "\"a\" is listed twice"),
+            (vec![ColumnSpec { pad: f32::NAN, ..ColumnSpec::new("a", 2) }], "\"a\" has pad NaN"),
+            (vec![ColumnSpec::new("a", 0)], "\"a\" has length 0"),
+            (vec![ColumnSpec { inner: 3, ..ColumnSpec::new("a", 7) }], "7 numbers in lists of 3"),
+            (vec![ColumnSpec::new("a", 2), ColumnSpec::new("b", usize::MAX)], "\"b\" has length"),
         ] {
             let error = checked_width(&columns).unwrap_err().to_string();
             assert!(error.contains(word), "{error}");

@@ -14,6 +14,11 @@ impl GrowingBuffer {
         self.buffer.as_ref().map_or(&[], |buffer| &buffer.as_slice()[..self.length])
     }
 
+    pub(super) fn as_mut_slice(&mut self) -> &mut [f32] {
+        let length = self.length;
+        self.buffer.as_mut().map_or(&mut [], |buffer| &mut buffer.as_mut_slice()[..length])
+    }
+
     pub(super) fn reserve(&mut self, more: usize) -> Result<()> {
         let capacity = self.buffer.as_ref().map_or(0, |buffer| buffer.as_slice().len());
         let needed = self.length.saturating_add(more);

@@ -1,6 +1,7 @@
 //! Features, labels and event weights in LibTorch's memory, with what training needs to know of them: which rows are
 //! for validation, and how features are standardised.
 
+mod balance;
 mod buffer;
 mod scaler;
 mod split;
@@ -206,8 +207,7 @@ mod tests {
     use super::*;
 
     fn dataset() -> Dataset {
-        let column = |name: &str, length| ColumnSpec { name: name.into(), length, pad: 0.0 };
-        Dataset::new(&[column("a", 1), column("v", 2)]).unwrap()
+        Dataset::new(&[ColumnSpec::new("a", 1), ColumnSpec::new("v", 2)]).unwrap()
     }
 
     #[test]

@@ -36,9 +36,32 @@ struct Header {
 #[derive(Serialize, Deserialize)]
 struct TrainingHeader {
     loss: String,
-    /// Name, length, pad value.
-    columns: Vec<(String, usize, f32)>,
+    columns: Vec<ColumnHeader>,
     options: Vec<(String, String)>,
+}
+
+/// A [`ColumnSpec`] in the file.
+#[derive(Serialize, Deserialize)]
+struct ColumnHeader {
+    name: String,
+    length: usize,
+    pad: f32,
+    #[serde(default)]
+    inner: usize,
+    #[serde(default)]
+    mask_of: String,
+}
+
+impl From<ColumnSpec> for ColumnHeader {
+    fn from(ColumnSpec { name, length, pad, inner, mask_of }: ColumnSpec) -> Self {
+        ColumnHeader { name, length, pad, inner, mask_of }
+    }
+}
+
+impl From<ColumnHeader> for ColumnSpec {
+    fn from(ColumnHeader { name, length, pad, inner, mask_of }: ColumnHeader) -> Self {
+        ColumnSpec { name, length, pad, inner, mask_of }
+    }
 }
 
 impl Model {
@@ -75,7 +98,7 @@ impl Model {
             seed: self.seed,
             training: self.training.as_ref().map(|training| TrainingHeader {
                 loss: training.loss.name().to_owned(),
-                columns: training.columns.iter().map(|c| (c.name.clone(), c.length, c.pad)).collect(),
+                columns: training.columns.iter().cloned().map(ColumnHeader::from).collect(),
                 options: training.options.clone(),
             }),
         }
@@ -129,8 +152,7 @@ impl Model {
 
 impl TrainingHeader {
     fn checked(self, tensors: &SafeTensors, inputs: usize) -> Result<Training> {
-        let columns: Vec<_> =
-            self.columns.into_iter().map(|(name, length, pad)| ColumnSpec { name, length, pad }).collect();
+        let columns: Vec<_> = self.columns.into_iter().map(ColumnSpec::from).collect();
         if columns::checked_width(&columns)? != inputs {
             return Err(Error::invalid("its columns do not fit its first layer", ""));
         }

@@ -61,7 +61,7 @@ pub(crate) fn check_columns(model: &Model, found: &[ColumnSpec], width: usize) -
             "make the first size of the model the dataset's width",
         ));
     }
-    let key = |column: &ColumnSpec| (column.name.clone(), column.length);
+    let key = |column: &ColumnSpec| (column.name.clone(), column.length, column.inner);
     let trained = model.columns();
     if !trained.is_empty() && !trained.iter().map(key).eq(found.iter().map(key)) {
         return Err(Error::invalid(

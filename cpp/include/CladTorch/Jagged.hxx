@@ -1,0 +1,63 @@
+/// \file CladTorch/Jagged.hxx
+/// \brief One column of a source as it is: its own number type, lists of any length.
+
+#ifndef CLADTORCH_JAGGED
+#define CLADTORCH_JAGGED
+
+#include <CladTorch/Source.hxx>
+#include <CladTorch/View.hxx>
+
+#include <ROOT/RVec.hxx>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace CladTorch {
+
+/// The numbers of N events, one event after the other, with the place where each event's begin. T is `float`, `double`
+/// or `std::int64_t`.
+///
+/// ~~~{.cpp}
+/// auto jets = CladTorch::Jagged<double>::Read({"events", "run.root"}, "jet_pt", "n_jet > 0");
+/// auto first = jets.Values()(jets.Offsets()(0));
+/// auto run = CladTorch::Jagged<std::int64_t>::Read(frame, "run").Values(); // a scalar column: [N]
+/// ~~~
+template <class T>
+class Jagged {
+public:
+   Jagged(View<T> values, View<std::int64_t> offsets) : fValues(std::move(values)), fOffsets(std::move(offsets)) {}
+   // Copies only: what was moved from would be left without anything to point to.
+   Jagged(const Jagged &) = default;
+   Jagged &operator=(const Jagged &) = default;
+
+   /// Reads one column (or expression, see Dataset) of the events of `source` that pass `cut`, in the order of the
+   /// entries.
+   ///
+   /// `double` and `std::int64_t` take the numbers exactly or throw a CladTorch::Error that names the entry: integers
+   /// from 2^53 on do not fit `double`; fractions, NaN and unsigned integers from 2^63 on do not fit `std::int64_t`.
+   /// `float` rounds.
+   static Jagged Read(const Source &source, const std::string &column, const std::string &cut = "");
+
+   /// Events, N.
+   std::size_t Rows() const { return fOffsets.Size() - 1; }
+   /// [Offsets()(N)]
+   const View<T> &Values() const { return fValues; }
+   /// [N + 1], rising from 0: event i has the values from offset i up to, not including, offset i + 1.
+   const View<std::int64_t> &Offsets() const { return fOffsets; }
+   /// The numbers of one event, a copy. Not checked: `row < Rows()`.
+   ROOT::RVec<T> operator[](std::size_t row) const
+   {
+      return ROOT::RVec<T>(fValues.Data() + fOffsets(row), fValues.Data() + fOffsets(row + 1));
+   }
+   /// [N, length], each event cut or padded. Throws for a length of 0.
+   View<T> Padded(std::size_t length, T pad = 0) const;
+
+private:
+   View<T> fValues;
+   View<std::int64_t> fOffsets;
+};
+
+} // namespace CladTorch
+
+#endif

@@ -1,0 +1,56 @@
+/// \file CladTorch/Source.hxx
+/// \brief Where events come from.
+
+#ifndef CLADTORCH_SOURCE
+#define CLADTORCH_SOURCE
+
+#include <ROOT/RDataFrame.hxx>
+
+#include <memory>
+#include <string>
+
+class TTree;
+struct _object; // Python's PyObject
+
+namespace CladTorch {
+
+namespace Internal {
+struct SourceData;
+}
+
+/// A data frame node, a tree or chain, or the tree of some files. Nothing is opened before it is read.
+///
+/// Functions that take a Source take each of these as it is; only a tree by its name needs two strings,
+/// `Source("sig_tree", "Higgs_data.root")`.
+class Source {
+public:
+   /// Any node of a data frame's graph: a filter, a range, a data frame itself.
+   Source(ROOT::RDF::RNode frame);
+   template <class Proxied>
+   Source(const ROOT::RDF::RInterface<Proxied> &frame) : Source(ROOT::RDF::RNode(frame))
+   {
+   }
+   /// A tree or chain, with its friends (also indexed ones); only the entries of its entry list, where it has one. It
+   /// may live in memory, and has to live until the source has been read.
+   Source(TTree *tree);
+   Source(TTree &tree) : Source(&tree) {}
+   /// The tree (or RNTuple) `tree` ("folder/tree") of a file, a glob ("run*.root") or a URL: whatever `TFile::Open`
+   /// opens.
+   Source(const std::string &tree, const std::string &files);
+   // Copies only: what was moved from would be left without anything to point to.
+   Source(const Source &) = default;
+   Source &operator=(const Source &) = default;
+
+   /// Called by PyROOT when it meets this class: lets it take every data frame node.
+   static void __cppyy_pythonize__(_object *pyclass, const std::string &name);
+
+   /// For the inside.
+   const Internal::SourceData &Data() const { return *fData; }
+
+private:
+   std::shared_ptr<const Internal::SourceData> fData;
+};
+
+} // namespace CladTorch
+
+#endif

@@ -1,0 +1,76 @@
+/// \file CladTorch/View.hxx
+/// \brief A read-only look at numbers that CladTorch holds.
+
+#ifndef CLADTORCH_VIEW
+#define CLADTORCH_VIEW
+
+#include <ROOT/RVec.hxx>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+struct _object; // Python's PyObject
+
+namespace CladTorch {
+
+/// Numbers of type T (`float`, `double` or `std::int64_t`) in row-major order, [rows] or [rows, columns], without a
+/// copy.
+///
+/// The view shares the memory it shows: it stays valid and unchanged for as long as it lives, whatever happens to the
+/// dataset or model that it came from. In Python it carries NumPy's array interface and DLPack's: `np.asarray(view)`,
+/// `np.from_dlpack(view)` and `torch.from_dlpack(view)` are zero copy.
+template <class T>
+class View {
+public:
+   /// A view of `columns` numbers a row, or of a plain list where `columns` is 0. `owner` keeps `data` alive.
+   View(const T *data, std::size_t rows, std::size_t columns, std::shared_ptr<const void> owner)
+      : fData(data), fRows(rows), fColumns(columns), fOwner(std::move(owner))
+   {
+   }
+   /// [values.size()]: keeps the numbers that it is given.
+   View(std::vector<T> values) : View(std::make_shared<const std::vector<T>>(std::move(values))) {}
+   // Copies only: what was moved from would be left without anything to point to.
+   View(const View &) = default;
+   View &operator=(const View &) = default;
+
+   const T *Data() const { return fData; }
+   /// The address of the first number, for array interfaces.
+   std::uintptr_t Address() const { return reinterpret_cast<std::uintptr_t>(fData); }
+   std::size_t Rows() const { return fRows; }
+   /// Numbers in a row; 1 for a list.
+   std::size_t Columns() const { return fColumns ? fColumns : 1; }
+   /// 1 for a list, 2 for a matrix.
+   int Rank() const { return fColumns ? 2 : 1; }
+   std::size_t Size() const { return Rows() * Columns(); }
+
+   const T *begin() const { return fData; }
+   const T *end() const { return fData + Size(); }
+   /// Not checked: `row < Rows()`, `column < Columns()`.
+   T operator()(std::size_t row, std::size_t column = 0) const { return fData[row * Columns() + column]; }
+
+   /// A copy of all numbers, [Size()].
+   ROOT::RVec<T> ToRVec() const { return ROOT::RVec<T>(begin(), end()); }
+
+   /// Called by PyROOT when it meets this class: adds the array interfaces.
+   static void __cppyy_pythonize__(_object *pyclass, const std::string &name);
+   /// For Python's `__dlpack__`.
+   _object *DLPackCapsule(bool versioned, bool copied) const;
+
+private:
+   explicit View(std::shared_ptr<const std::vector<T>> values) : View(values->data(), values->size(), 0, values) {}
+
+   const T *fData;
+   std::size_t fRows;
+   std::size_t fColumns;
+   std::shared_ptr<const void> fOwner;
+};
+
+using FloatView = View<float>;
+
+} // namespace CladTorch
+
+#endif

@@ -1,0 +1,93 @@
+#include "EventLoop.hxx"
+
+#include "Expression.hxx"
+#include "Frame.hxx"
+#include "Resolve.hxx"
+
+#include <ROOT/InternalTreeUtils.hxx>
+#include <ROOT/RDF/RActionImpl.hxx>
+#include <TChain.h>
+#include <TTree.h>
+
+#include <stdexcept>
+
+namespace CladTorch {
+namespace Internal {
+
+namespace {
+
+/// Starts each row; booked before the columns, because actions run in the order of booking.
+class RowAction : public ROOT::Detail::RDF::RActionImpl<RowAction> {
+public:
+   using Result_t = Collector;
+
+   explicit RowAction(std::shared_ptr<Collector> collector) : fCollector(std::move(collector)) {}
+   RowAction(RowAction &&) = default;
+
+   std::shared_ptr<Collector> GetResultPtr() const { return fCollector; }
+   std::string GetActionName() const { return "CladTorch::Row"; }
+   void Initialize() {}
+   void InitTask(TTreeReader *reader, unsigned int slot) { fCollector->BeginTask(reader, slot); }
+   void Exec(unsigned int slot, ULong64_t entry) { fCollector->BeginRow(slot, entry); }
+   void Finalize() {}
+
+private:
+   std::shared_ptr<Collector> fCollector;
+};
+
+ROOT::RDF::RNode Filtered(ROOT::RDF::RNode frame, const std::string &cut)
+{
+   return cut.empty() ? frame : ROOT::RDF::RNode(frame.Filter(ToCpp(frame, cut)));
+}
+
+/// Adds the source, and the cut that may be to blame, to what ROOT says.
+[[noreturn]] void Explain(const std::exception &e, const Reading &reading)
+{
+   std::string text = "reading " + reading.fSource;
+   if (!reading.fCut.empty())
+      text += " with the cut '" + reading.fCut + "'";
+   std::string what = e.what(); // may begin and end with empty lines
+   what.erase(0, what.find_first_not_of('\n'));
+   what.erase(what.find_last_not_of('\n') + 1);
+   throw std::runtime_error(text + ": " + what);
+}
+
+} // namespace
+
+Origin OriginOf(const ROOT::RDF::RNode &frame, const std::string &source)
+{
+   TTree *tree = TreeOf(frame);
+   if (!tree)
+      return {};
+   if (tree->GetEntryList() && frame.GetNSlots() > 1)
+      throw std::runtime_error(source + " has an entry list, of which ROOT loses entries on several threads: give the "
+                               "tree itself to Add, or make the data frame before ROOT::EnableImplicitMT");
+   if (!tree->InheritsFrom(TChain::Class()) && !tree->GetCurrentFile())
+      return {tree, {}};
+   return {tree, ROOT::Internal::TreeUtils::GetFileNamesFromTree(*tree)};
+}
+
+void RunEventLoop(ROOT::RDF::RNode frame, const Reading &reading, std::shared_ptr<OrderedCollector> collector)
+{
+   auto targets = reading.fTargets;
+   std::vector<const ColumnType *> types; // before the interpreter sees the cut
+   for (auto &target : targets)
+      types.push_back(&Resolve(frame, target, reading.fSource));
+   try {
+      auto selected = Filtered(frame, reading.fCut);
+      std::vector<ROOT::RDF::RResultPtr<Collector>> results{
+         selected.Book<ULong64_t>(RowAction(collector), {"rdfentry_"})};
+      for (std::size_t i = 0; i < targets.size(); ++i)
+         results.push_back(types[i]->fBook(selected, collector, targets[i]));
+      results.front().GetValue(); // one event loop for all
+   } catch (const std::exception &e) {
+      Explain(e, reading);
+   }
+   if (collector->Finish(reading.fSource) == 0)
+      throw std::runtime_error(reading.fCut.empty()
+                                  ? reading.fSource + " has no events"
+                                  : "no event of " + reading.fSource + " passes the cut '" + reading.fCut + "'");
+}
+
+} // namespace Internal
+} // namespace CladTorch

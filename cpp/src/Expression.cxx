@@ -1,0 +1,160 @@
+#include "Expression.hxx"
+
+#include "ColumnType.hxx"
+
+#include <TInterpreter.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cctype>
+#include <iomanip>
+#include <sstream>
+#include <stdexcept>
+
+namespace CladTorch {
+namespace Internal {
+
+namespace {
+
+bool IsNameCharacter(char letter)
+{
+   return std::isalnum(static_cast<unsigned char>(letter)) || letter == '_';
+}
+
+/// `text` as a string literal without letters: data frames replace the names of columns in literals, too.
+std::string Literal(const std::string &text)
+{
+   std::ostringstream literal;
+   literal << '"' << std::oct;
+   for (const unsigned char letter : text)
+      literal << '\\' << std::setw(3) << std::setfill('0') << static_cast<int>(letter);
+   literal << '"';
+   return literal.str();
+}
+
+/// Translates from left to right.
+class Translator {
+public:
+   Translator(ROOT::RDF::RNode frame, const std::string &text) : fFrame(frame), fText(text) {}
+
+   std::string All() { return Until('\0'); }
+
+private:
+   /// Up to, not including, a closing bracket that was not opened here; '\0' stands for the end.
+   std::string Until(char end)
+   {
+      std::string code;
+      int depth = 0;
+      while (fAt < fText.size()) {
+         const char letter = fText[fAt];
+         if (letter == end && depth == 0)
+            return code;
+         depth += (letter == '[') - (letter == ']');
+         if (letter == '"' || letter == '\'')
+            code += Quoted(letter);
+         else if (std::isdigit(static_cast<unsigned char>(letter)))
+            code += Word(); // 1e5f, 0x1F
+         else if (IsNameCharacter(letter))
+            code += Named();
+         else if (letter == '^')
+            throw std::runtime_error("'" + fText + "' has a '^', which is an exclusive or in C++: write std::pow(x, 2) "
+                                     "for a power, xor for the other");
+         else
+            code += fText[fAt++];
+      }
+      if (end)
+         throw std::runtime_error("'" + fText + "' lacks a ']'");
+      return code;
+   }
+
+   std::string Quoted(char quote)
+   {
+      const auto start = fAt++;
+      while (fAt < fText.size() && fText[fAt] != quote)
+         fAt += fText[fAt] == '\\' ? 2 : 1;
+      fAt = std::min(fAt + 1, fText.size());
+      return fText.substr(start, fAt - start);
+   }
+
+   /// Letters, digits and `_`; with `dots` also the dots between them.
+   std::string Word(bool dots = false)
+   {
+      const auto start = fAt;
+      while (fAt < fText.size() && (IsNameCharacter(fText[fAt]) ||
+                                    (dots && fText[fAt] == '.' && fAt + 1 < fText.size() &&
+                                     IsNameCharacter(fText[fAt + 1]))))
+         ++fAt;
+      return fText.substr(start, fAt - start);
+   }
+
+   /// A name, with the indices that follow the name of a list column.
+   std::string Named()
+   {
+      const auto start = fAt;
+      std::string name = Word(true);
+      if (fAt < fText.size() && fText[fAt] == '$')
+         return ListFunction(name);
+      if (!fFrame.HasColumn(name)) { // perhaps a method of a column: jet.size()
+         fAt = start;
+         return Word();
+      }
+      const auto lists = ShapeOf(fFrame.GetColumnType(name)).fContainers.size();
+      std::string code = name;
+      for (std::size_t i = 0; i < lists && fAt < fText.size() && fText[fAt] == '['; ++i) {
+         ++fAt;
+         code = "CladTorch::Internal::At(" + code + ", " + Until(']') + ", " + Literal(name) + ", rdfentry_)";
+         ++fAt;
+      }
+      return code;
+   }
+
+   std::string ListFunction(const std::string &name)
+   {
+      for (const char *known : {"Sum", "Min", "Max", "Length"})
+         if (name == known) {
+            ++fAt; // the $
+            return "CladTorch::Internal::" + name;
+         }
+      throw std::runtime_error("'" + fText + "' uses " + name + "$ of TTree::Draw: only Sum$, Min$, Max$ and Length$ are "
+                               "known here, the rest is C++ as for RDataFrame::Define");
+   }
+
+   ROOT::RDF::RNode fFrame;
+   const std::string &fText;
+   std::size_t fAt = 0;
+};
+
+} // namespace
+
+bool IsPlainName(const std::string &text)
+{
+   return std::all_of(text.begin(), text.end(), [](char letter) {
+      return IsNameCharacter(letter) || letter == '.' || letter == ':' || letter == '#';
+   });
+}
+
+std::string ToCpp(ROOT::RDF::RNode frame, const std::string &text)
+{
+   const auto code = Translator(frame, text).All();
+   if (code != text)
+      DeclareExpressions();
+   return code;
+}
+
+void DeclareExpressions()
+{
+   static const bool known = gInterpreter->Declare("#include <CladTorch/Expression.hxx>");
+   if (!known)
+      throw std::runtime_error("the interpreter cannot include CladTorch/Expression.hxx: see its message above");
+}
+
+std::string DefineHidden(ROOT::RDF::RNode &frame, const std::string &code)
+{
+   static std::atomic<unsigned long> count{0};
+   const auto name = "rdf_cladtorch_expression_" + std::to_string(count++) + "_"; // data frames do not list such
+   frame = frame.Define(name, code);
+   return name;
+}
+
+} // namespace Internal
+} // namespace CladTorch

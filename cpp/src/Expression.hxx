@@ -1,0 +1,31 @@
+/// \file Expression.hxx
+/// \brief Expressions over a data frame's columns.
+
+#ifndef CLADTORCH_SRC_EXPRESSION
+#define CLADTORCH_SRC_EXPRESSION
+
+#include <ROOT/RDataFrame.hxx>
+
+#include <string>
+
+namespace CladTorch {
+namespace Internal {
+
+/// Whether `text` could only be meant as the name of a column: letters, digits, `_`, `.`, `:`, `#`.
+bool IsPlainName(const std::string &text);
+
+/// `text` as C++ for `Filter` and `Define`: `list[i]` of a list column is checked against its length, and `Sum$`,
+/// `Min$`, `Max$` and `Length$` are those of TTree::Draw. Throws for what else TTree::Draw writes with `$` and for `^`,
+/// which is a power there and an exclusive or in C++.
+std::string ToCpp(ROOT::RDF::RNode frame, const std::string &text);
+
+/// Lets the interpreter see CladTorch/Expression.hxx.
+void DeclareExpressions();
+
+/// Adds a column of C++ code under a name that is not listed; returns that name.
+std::string DefineHidden(ROOT::RDF::RNode &frame, const std::string &code);
+
+} // namespace Internal
+} // namespace CladTorch
+
+#endif

@@ -1,0 +1,20 @@
+/// \file Flatten.hxx
+/// \brief A column's numbers as the float32 of a row.
+
+#ifndef CLADTORCH_FLATTEN
+#define CLADTORCH_FLATTEN
+
+#include "Collector.hxx"
+
+namespace CladTorch {
+namespace Internal {
+
+/// Converts `numbers` to `target.fLength` floats: cut or padded; for a mask 1 for each number and 0 for each pad.
+/// \param out [target.fLength]
+/// \return Whether all are finite; otherwise `bad` is the first that is not.
+bool Flatten(const Numbers &numbers, const ColumnTarget &target, float *out, std::string &bad);
+
+} // namespace Internal
+} // namespace CladTorch
+
+#endif

@@ -1,0 +1,52 @@
+#include "OpenSource.hxx"
+
+#include "Frame.hxx"
+
+#include <TROOT.h>
+#include <TTree.h>
+
+namespace CladTorch {
+
+using namespace Internal;
+
+namespace {
+/// ROOT reads a tree without a file on one thread only, and loses entries of an entry list on several.
+bool NeedsOneThread(TTree *tree)
+{
+   return tree && (tree->GetEntryList() || (!tree->InheritsFrom("TChain") && !tree->GetCurrentFile()));
+}
+} // namespace
+
+Source::Source(ROOT::RDF::RNode frame)
+   : fData(std::make_shared<SourceData>(SourceData{[frame] { return frame; }, nullptr}))
+{
+}
+
+Source::Source(TTree *tree) : fData(std::make_shared<SourceData>(SourceData{[tree] { return OpenTree(tree); }, tree})) {}
+
+Source::Source(const std::string &tree, const std::string &files)
+   : fData(std::make_shared<SourceData>(SourceData{[tree, files] { return OpenFiles(tree, files); }, nullptr}))
+{
+}
+
+namespace Internal {
+
+SerialScope::SerialScope(bool needed) : fThreads(needed ? ROOT::GetThreadPoolSize() : 0)
+{
+   if (fThreads)
+      ROOT::DisableImplicitMT();
+}
+
+SerialScope::~SerialScope()
+{
+   if (fThreads)
+      ROOT::EnableImplicitMT(fThreads);
+}
+
+OpenSource::OpenSource(const Source &source)
+   : fSerial(NeedsOneThread(source.Data().fTree)), fFrame(source.Data().fOpen())
+{
+}
+
+} // namespace Internal
+} // namespace CladTorch

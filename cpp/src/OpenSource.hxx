@@ -1,0 +1,47 @@
+/// \file OpenSource.hxx
+/// \brief A Source as a data frame.
+
+#ifndef CLADTORCH_OPENSOURCE
+#define CLADTORCH_OPENSOURCE
+
+#include <CladTorch/Source.hxx>
+
+#include <functional>
+
+namespace CladTorch {
+namespace Internal {
+
+/// What a Source points to.
+struct SourceData {
+   std::function<ROOT::RDF::RNode()> fOpen;
+   TTree *fTree = nullptr; ///< null where it is no tree of the user's
+};
+
+/// ROOT takes its setting of threads when a data frame is made: one thread for as long as this lives, if `needed`.
+class SerialScope {
+public:
+   explicit SerialScope(bool needed);
+   SerialScope(const SerialScope &) = delete;
+   ~SerialScope();
+
+private:
+   unsigned int fThreads;
+};
+
+/// A source while it is read, on one thread where ROOT would read it wrongly on several.
+class OpenSource {
+public:
+   /// Throws for a file, tree or chain that cannot be read.
+   explicit OpenSource(const Source &source);
+
+   const ROOT::RDF::RNode &Frame() const { return fFrame; }
+
+private:
+   SerialScope fSerial;
+   ROOT::RDF::RNode fFrame;
+};
+
+} // namespace Internal
+} // namespace CladTorch
+
+#endif

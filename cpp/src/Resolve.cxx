@@ -1,0 +1,97 @@
+#include "Resolve.hxx"
+
+#include "Expression.hxx"
+#include "Frame.hxx"
+
+#include <sstream>
+#include <stdexcept>
+
+namespace CladTorch {
+namespace Internal {
+
+namespace {
+
+std::string DefineExpression(ROOT::RDF::RNode &frame, const std::string &text, const std::string &source)
+{
+   try {
+      return DefineHidden(frame, ToCpp(frame, text));
+   } catch (const std::exception &e) {
+      throw std::runtime_error(source + " has no column '" + text + "', and as an expression it does not work: " +
+                               e.what());
+   }
+}
+
+/// A float that C++ reads back as it is.
+std::string Literal(float value)
+{
+   std::ostringstream text;
+   text << std::hexfloat << value << "f";
+   return text.str();
+}
+
+/// C++ that makes a flat list of `column`; "" where that is not needed, or not possible.
+std::string Conversion(const TypeShape &shape, const ColumnTarget &target)
+{
+   const std::string call = "CladTorch::Internal::";
+   const auto inner = std::to_string(target.fInner);
+   if (shape.fContainers.size() == 1)
+      return call + "Flat(" + target.fColumn + ")";
+   if (shape.fContainers.size() != 2 || target.fInner == 0)
+      return "";
+   if (target.fMask)
+      return call + "Filled(" + target.fColumn + ", " + inner + ")";
+   return call + "Padded(" + target.fColumn + ", " + inner + ", " + Literal(target.fPad) + ")";
+}
+
+[[noreturn]] void RefuseType(const TypeShape &shape, const std::string &type, const std::string &column)
+{
+   if (shape.fContainers.size() == 2)
+      throw std::runtime_error(column + " holds lists of lists (" + type +
+                               "): give their number and length with Dataset::Column(name, {lists, numbers})");
+   throw std::runtime_error(column + " has type " + type +
+                            ", which holds no list of numbers: define a column of an arithmetic type or a ROOT::RVec of "
+                            "one from it");
+}
+
+/// Scalars take one number; a longer row needs a column of several.
+void CheckShape(bool scalar, const ColumnTarget &target, const std::string &type, const std::string &column)
+{
+   if (scalar && (target.fLength > 1 || target.fMask))
+      throw std::runtime_error(column + " is a scalar (" + type + "), but " +
+                               (target.fMask ? "a mask" : std::to_string(target.fLength) + " numbers an event") +
+                               " were asked for");
+   if (!scalar && target.fScalar)
+      throw std::runtime_error(column + " has several numbers an event (" + type + "): " +
+                               (target.fPart == ColumnTarget::kFeatures
+                                   ? "give their number with Dataset::Column(\"" + target.fName + "\", length)"
+                                   : "labels and weights need one, define a scalar column from it"));
+}
+
+} // namespace
+
+const ColumnType &Resolve(ROOT::RDF::RNode &frame, ColumnTarget &target, const std::string &source)
+{
+   const auto column = "column '" + target.fColumn + "' of " + source;
+   if (!frame.HasColumn(target.fColumn) && !IsPlainName(target.fColumn))
+      target.fColumn = DefineExpression(frame, target.fColumn, source);
+   const auto type = TypeOfColumn(frame, target.fColumn, source);
+   const auto shape = ShapeOf(type);
+   const auto *found = FindColumnType(type);
+   if (!found && FindScalarType(shape.fElement)) {
+      CheckShape(false, target, type, column);
+      const auto conversion = Conversion(shape, target);
+      if (conversion.empty())
+         RefuseType(shape, type, column);
+      DeclareExpressions();
+      target.fColumn = DefineHidden(frame, conversion);
+      target.fMask = target.fMask && shape.fContainers.size() == 1;
+      found = FindColumnType(frame.GetColumnType(target.fColumn));
+   }
+   if (!found)
+      RefuseType(shape, type, column);
+   CheckShape(found->fScalar, target, type, column);
+   return *found;
+}
+
+} // namespace Internal
+} // namespace CladTorch

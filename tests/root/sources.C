@@ -1,0 +1,175 @@
+/// \file sources.C
+/// \brief Friends, indexed friends, entry lists, variations: each against what was written, with and without threads.
+
+R__LOAD_LIBRARY(libcladtorch)
+#include <CladTorch/CladTorch.hxx>
+#include "check.h"
+
+#include <TChain.h>
+#include <TEntryList.h>
+#include <TFile.h>
+#include <TTree.h>
+
+using CladTorch::Dataset;
+using Rows_t = std::vector<float>;
+
+constexpr int kFiles = 3;
+constexpr int kEntries = 100;
+
+/// File k holds x = 1000 k + entry; its friend y = -x, in clusters of another size; ix holds z = x + 0.5 backwards.
+void Write()
+{
+   for (int k = 0; k < kFiles; ++k) {
+      TFile file(Form("main%d.root", k), "recreate");
+      TTree tree("t", "");
+      tree.SetAutoFlush(40);
+      int run = k, event = 0;
+      float x = 0;
+      tree.Branch("run", &run);
+      tree.Branch("event", &event);
+      tree.Branch("x", &x);
+      for (event = 0; event < kEntries; ++event) {
+         x = 1000 * k + event;
+         tree.Fill();
+      }
+      tree.Write();
+      TFile friendFile(Form("friend%d.root", k), "recreate");
+      TTree other("fr", "");
+      other.SetAutoFlush(30);
+      float y = 0;
+      other.Branch("y", &y);
+      other.Branch("x", &y); // the name is taken: fr.x
+      for (int i = 0; i < kEntries; ++i) {
+         y = -(1000 * k + i);
+         other.Fill();
+      }
+      other.Write();
+   }
+   TFile file("indexed.root", "recreate");
+   TTree tree("ix", "");
+   tree.SetAutoFlush(25);
+   int run = 0, event = 0;
+   float z = 0;
+   tree.Branch("run", &run);
+   tree.Branch("event", &event);
+   tree.Branch("z", &z);
+   for (run = kFiles - 1; run >= 0; --run)
+      for (event = kEntries - 1; event >= 0; --event) {
+         z = 1000 * run + event + 0.5;
+         tree.Fill();
+      }
+   tree.BuildIndex("run", "event");
+   tree.Write();
+}
+
+/// Whether row i of `data` is {x, f(x)}, x running over the entries of the given files that `taken` takes.
+template <class F, class G>
+bool Holds(const Dataset &data, int first, int last, F f, G taken)
+{
+   const auto rows = data.Features();
+   std::size_t row = 0;
+   bool same = true;
+   for (int k = first; k <= last; ++k)
+      for (int i = 0; i < kEntries; ++i) {
+         const float x = 1000 * k + i;
+         if (!taken(i))
+            continue;
+         same = same && row < rows.Rows() && rows(row, 0) == x && rows(row, 1) == f(x);
+         ++row;
+      }
+   return same && row == rows.Rows();
+}
+
+bool All(int)
+{
+   return true;
+}
+
+void CheckFriends()
+{
+   TChain chain("t"), friends("fr"), index("ix");
+   chain.Add("main*.root");
+   friends.Add("friend*.root");
+   chain.AddFriend(&friends);
+   const auto minus = [](float x) { return -x; };
+   CHECK(Holds(Dataset({"x", "y"}).Add(chain, 1), 0, 2, minus, All));
+   CHECK(Holds(Dataset({"x", "fr.x"}).Add(chain, 1), 0, 2, minus, All));
+   CHECK(Dataset({"x", "y"}).Add(chain, 1, "y < -1000").Rows() == 2 * kEntries - 1);
+
+   const auto half = [](float x) { return x + 0.5f; };
+   index.Add("indexed.root");
+   index.BuildIndex("run", "event");
+   chain.AddFriend(&index);
+   CHECK(Holds(Dataset({"x", "z"}).Add(chain, 1), 0, 2, half, All));
+   TFile file("main1.root");
+   auto *tree = file.Get<TTree>("t");
+   tree->AddFriend("ix", "indexed.root");
+   CHECK(Holds(Dataset({"x", "z"}).Add(tree, 1), 1, 1, half, All));
+}
+
+void CheckEntryLists()
+{
+   const auto same = [](float x) { return x; };
+   const auto third = [](int i) { return i % 20 == 3; };
+   TChain chain("t");
+   chain.Add("main*.root");
+   chain.Draw(">>chosen", "event % 20 == 3", "entrylist");
+   auto *list = static_cast<TEntryList *>(gDirectory->Get("chosen"));
+   chain.SetEntryList(list);
+   CHECK(list->GetN() == 15);
+   CHECK(Holds(Dataset({"x", "x + 0"}).Add(chain, 1), 0, 2, same, third));
+   CHECK(Dataset({"x"}).Add(chain, 1, "x > 1000").Rows() == 10);
+
+   TFile file("main2.root");
+   auto *tree = file.Get<TTree>("t");
+   TEntryList few("few", "", tree);
+   for (int entry : {3, 23, 43, 63, 83})
+      few.Enter(entry);
+   tree->SetEntryList(&few);
+   CHECK(Holds(Dataset({"x", "x + 0"}).Add(tree, 1), 2, 2, same, third));
+   ROOT::RDataFrame frame(chain);
+   if (ROOT::IsImplicitMTEnabled()) // ROOT would give 5 of the 15
+      Refuses("entry list on several threads", [&] { Dataset({"x"}).Add(frame, 1); },
+              {"tree 't'", "entry list", "EnableImplicitMT"});
+   else
+      CHECK(Dataset({"x"}).Add(frame, 1).Rows() == 15);
+   chain.SetEntryList(nullptr);
+}
+
+void CheckVariations()
+{
+   ROOT::RDataFrame frame("t", "main0.root");
+   auto varied = frame.Define("w", "x + 1").Vary("w", "ROOT::RVecD{w * 2, w * 3}", 2);
+   CHECK(Holds(Dataset({"x", "w"}).Add(varied, 1, "w > 0"), 0, 0, [](float x) { return x + 1; }, All));
+}
+
+void CheckCallables()
+{
+   ROOT::RDataFrame frame("t", "main0.root");
+   const auto isGood = [](float x) { return x >= 10; };
+   const auto weight = [](float x) { return 5 - x; };
+   Dataset data({"x"});
+   data.SetWeight("w").Add(frame.Filter(isGood, {"x"}).Define("w", weight, {"x"}), 1);
+   CHECK(data.Rows() == kEntries - 10 && data.Weights()(0) == -5 && data.Weights()(1) == -6); // negative, and kept
+}
+
+void CheckAll()
+{
+   CheckFriends();
+   CheckEntryLists();
+   CheckVariations();
+   CheckCallables();
+   const auto url = "file://" + std::string(gSystem->WorkingDirectory()) + "/main1.root";
+   CHECK(Dataset({"x"}).Add("t", url, 1).Features()(0) == 1000);
+}
+
+void sources()
+{
+   Write();
+   CheckAll();
+   ROOT::EnableImplicitMT(4);
+   const auto threads = ROOT::GetThreadPoolSize();
+   CheckAll();
+   CHECK(ROOT::GetThreadPoolSize() == threads); // set back after the entry lists
+   Passed();
+}

@@ -1,0 +1,32 @@
+//! Every kind of source and column through ROOT's reader: the macros of `tests/root`, each in a session of its own.
+
+// Part of what it offers is for `root.rs` only.
+#[allow(dead_code)]
+#[path = "common/session.rs"]
+mod session;
+
+use session::{Session, script};
+
+fn passes(name: &str) {
+    Session::root(&["-q", &script(name)]).run().passed();
+}
+
+#[test]
+fn friends_entry_lists_and_variations() {
+    passes("sources.C");
+}
+
+#[test]
+fn members_lists_of_lists_masks_and_expressions() {
+    passes("expressions.C");
+}
+
+#[test]
+fn tensors_of_other_types_jagged_ones_and_balance() {
+    passes("tensors.C");
+}
+
+#[test]
+fn tensors_in_python() {
+    Session::python(&[&script("tensors.py")]).run().passed();
+}
