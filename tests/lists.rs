@@ -1,6 +1,6 @@
 //! The lists of operators stand in three languages: they have to agree on names and numbers.
 
-use cladtorch::graph::{Activation, Init, Loss, Optimiser};
+use cladtorch::graph::{Activation, Function, Init, Loss, Optimiser};
 
 const KERNELS: &str = include_str!("../cpp/kernels/kernels.h");
 const OPTIONS: &str = include_str!("../cpp/include/CladTorch/FitOptions.hxx");
@@ -44,4 +44,22 @@ fn losses_are_numbered_alike() {
 fn optimisers_and_initialisations_are_numbered_alike() {
     assert_eq!(members(OPTIONS, "EOptimiser", "k"), listed(Optimiser::ALL.iter().map(|o| o.name()), 0));
     assert_eq!(members(OPTIONS, "EInit", "k"), listed(Init::ALL.iter().map(|i| i.name()), 0));
+}
+
+#[test]
+fn scalar_functions_are_listed_alike() {
+    const OPERATORS: &str = include_str!("../cpp/kernels/operators.hpp");
+    let (_, lists) = OPERATORS.split_once("CT_UNARY(X) ").expect("the lists are there");
+    let (lists, _) = lists.split_once("namespace").expect("they end");
+    let names: Vec<&str> = lists.split("X(").skip(1).filter_map(|rest| rest.split(')').next()).collect();
+    assert_eq!(names, Function::ALL.iter().map(|function| function.name()).collect::<Vec<_>>());
+    let arities = [("CT_UNARY", 1), ("CT_BINARY", 2), ("CT_FLAT", 2), ("CT_TERNARY", 3)];
+    for (list, arity) in arities {
+        let (_, rest) = OPERATORS.split_once(&format!("#define {list}(X)")).expect("the list is there");
+        let body = rest.split("\n\n").next().expect("it has a body");
+        for function in Function::ALL.iter().filter(|function| body.contains(&format!("X({})", function.name()))) {
+            assert_eq!(function.arity(), arity, "{}", function.name());
+            assert_eq!(function.is_differentiable(), list != "CT_FLAT", "{}", function.name());
+        }
+    }
 }

@@ -36,16 +36,17 @@ struct Factor {
    bool transposed = false;
 };
 
-/// c[M,N] = a[M,K] b[K,N] + beta c, row-major; beta is 0 or 1. BLAS counts columns first, so it is given the
-/// transposed product.
+/// c[M,N] = a[M,K] b[K,N] + beta c, row-major with rows `stride` apart; beta is 0 or 1. BLAS counts columns first, so it
+/// is given the transposed product.
 template <typename T>
-inline void Multiply(std::size_t M, std::size_t N, std::size_t K, Factor<T> a, Factor<T> b, T beta, T *c)
+inline void
+Multiply(std::size_t M, std::size_t N, std::size_t K, Factor<T> a, Factor<T> b, T beta, T *c, std::size_t stride)
 {
    const int m = static_cast<int>(N), n = static_cast<int>(M), k = static_cast<int>(K);
-   const int lda = static_cast<int>(b.stride), ldb = static_cast<int>(a.stride);
+   const int lda = static_cast<int>(b.stride), ldb = static_cast<int>(a.stride), ldc = static_cast<int>(stride);
    const T one = 1;
    Gemm(b.transposed ? "T" : "N", a.transposed ? "T" : "N", &m, &n, &k, &one, b.data, &lda, a.data, &ldb, &beta, c,
-        &m);
+        &ldc);
 }
 
 } // namespace CladTorch::Kernels

@@ -1,8 +1,10 @@
 /// \file derive.cpp
-/// What Clad is asked for: the derivative of every activation and loss with respect to z, in both precisions.
+/// What Clad is asked for: the derivative of every activation and loss with respect to z, and of every operator of the
+/// graph, in both precisions.
 /// Read by `cargo xtask gradients`, which keeps Clad's answer in generated/; never part of a build.
 #include "activations.hpp"
 #include "losses.hpp"
+#include "operators.hpp"
 
 #include <clad/Differentiator/Differentiator.h>
 
@@ -14,6 +16,8 @@ template <typename T>
 ValueAndPushforward<T, T> Log1pOfUnit_pushforward(T x, T d_x);
 template <typename T>
 ValueAndPushforward<T, T> HyperbolicTangent_pushforward(T x, T d_x);
+template <typename T>
+void Div_pullback(T a, T b, T d_z, T *d_a, T *d_b);
 } // namespace clad::custom_derivatives::CladTorch::Kernels
 
 namespace CladTorch::Kernels {
@@ -44,6 +48,28 @@ void Derive()
    clad::differentiate(SquaredError<double>, "z");
    clad::differentiate(Huber<float>, "z");
    clad::differentiate(Huber<double>, "z");
+}
+
+#define CT_CALL_1(F) sum += F(a);
+#define CT_CALL_2(F) sum += F(a, b);
+#define CT_CALL_3(F) sum += F(a, b, c);
+
+/// A function that calls every operator of the graph: its gradient makes Clad write the pushforward of each function of
+/// one number and the pullback of each of several, which is what the graph's kernels call.
+template <typename T>
+inline T EveryOperator(T a, T b, T c)
+{
+   T sum = 0;
+   CT_UNARY(CT_CALL_1)
+   CT_BINARY(CT_CALL_2)
+   CT_TERNARY(CT_CALL_3)
+   return sum;
+}
+
+void DeriveOperators()
+{
+   clad::gradient(EveryOperator<float>);
+   clad::gradient(EveryOperator<double>);
 }
 
 } // namespace CladTorch::Kernels

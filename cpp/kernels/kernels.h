@@ -38,6 +38,37 @@ struct ct_sweep {
    int64_t step;
 };
 
+/// Most dimensions of a view, once neighbours that lie one after the other are joined.
+#define CT_RANK 8
+
+/// The elements of a strided view in row-major order; strides and offset count elements. A view of rank 0 has one element.
+struct ct_stream {
+   /// Elements of the view, and of memory up to its last one.
+   size_t count;
+   size_t extent;
+   size_t rank;
+   size_t offset;
+   size_t sizes[CT_RANK];
+   size_t strides[CT_RANK];
+};
+
+/// How an index chooses along a dimension: `size` elements, `stride` apart.
+struct ct_pick {
+   size_t size;
+   size_t stride;
+   /// Negative indices count from the end.
+   int from_end;
+   /// Whether `skip` is an index that chooses nothing.
+   int has_skip;
+   int64_t skip;
+};
+
+/// Elements between neighbouring rows and columns of a matrix.
+struct ct_matrix {
+   size_t row;
+   size_t column;
+};
+
 #define CT_KERNELS(T, S)                                                                                               \
    struct ct_kernels_##S {                                                                                             \
       /* z[R,O] = x[R,I] w[O,I]^T + b[O], by BLAS */                                                                   \
@@ -81,6 +112,33 @@ struct ct_sweep {
       void (*adam)(const struct ct_sweep *s, size_t n, T *p, const T *g, T *m, T *v);                                  \
       /* AdamW (Loshchilov and Hutter 2019, algorithm 2): weight decay on the parameter, as in torch::optim::AdamW. */ \
       void (*adamw)(const struct ct_sweep *s, size_t n, T *p, const T *g, T *m, T *v);                                 \
+      /* The operator graph. Views are strided; y and dy are contiguous. Functions are numbered in operators.hpp. */   \
+      /* y[n] = function of the views of x, from their element `begin` on */                                           \
+      void (*map)(int function, size_t begin, size_t n, const T *const *x, const struct ct_stream *views, T *y);       \
+      /* dx's view += dy times the derivative of function by operand `which` */                                        \
+      void (*map_pullback)(int function, size_t which, size_t n, const T *const *x, const struct ct_stream *views,     \
+                           const T *dy, T *dx, const struct ct_stream *target);                                        \
+      /* y's view += x's view: a sum where y has stride 0, the pullback of a broadcast where x has */                  \
+      void (*accumulate)(size_t n, const T *x, const struct ct_stream *view, T *y, const struct ct_stream *target);    \
+      /* y's view = x's view */                                                                                        \
+      void (*copy)(size_t n, const T *x, const struct ct_stream *view, T *y, const struct ct_stream *target);          \
+      /* y[R] = greatest of each row of x's view [R,C], NaN above all */                                               \
+      void (*greatest)(size_t R, size_t C, const T *x, const struct ct_stream *view, T *y);                            \
+      /* dx's view += dy shared by the greatest (`even`) or given to the first of them */                              \
+      void (*greatest_pullback)(int even, size_t R, size_t C, const T *x, const struct ct_stream *view, const T *y,    \
+                                const T *dy, T *dx, const struct ct_stream *target);                                   \
+      /* y[R,C] = softmax of each row of x's view, or its logarithm */                                                 \
+      void (*softmax)(int logarithm, size_t R, size_t C, const T *x, const struct ct_stream *view, T *y);              \
+      void (*softmax_pullback)(int logarithm, size_t R, size_t C, const T *y, const T *dy, T *dx,                      \
+                               const struct ct_stream *target);                                                        \
+      /* y[n] = x's view shifted along a dimension by the indices' view; 0 returned: an index is out of range */       \
+      int (*choose)(const struct ct_pick *pick, size_t n, const T *x, const struct ct_stream *bases,                   \
+                    const int64_t *index, const struct ct_stream *indices, T *y);                                      \
+      int (*choose_pullback)(const struct ct_pick *pick, size_t n, const T *dy, const int64_t *index,                  \
+                             const struct ct_stream *indices, T *dx, const struct ct_stream *bases);                   \
+      /* c[M,N] (add: +)= a[M,K] b[K,N]; c has rows or columns of neighbouring elements */                             \
+      void (*product)(size_t M, size_t N, size_t K, const T *a, struct ct_matrix as, const T *b, struct ct_matrix bs,  \
+                      int add, T *c, struct ct_matrix cs);                                                             \
    };
 
 CT_KERNELS(float, f32)

@@ -52,6 +52,36 @@ void Adam(const ct_sweep *s, size_t n, T *p, const T *g, T *m, T *v);
 template <typename T>
 void AdamW(const ct_sweep *s, size_t n, T *p, const T *g, T *m, T *v);
 
+template <typename T>
+void Map(int function, size_t begin, size_t n, const T *const *x, const ct_stream *views, T *y);
+template <typename T>
+void MapPullback(int function, size_t which, size_t n, const T *const *x, const ct_stream *views, const T *dy, T *dx,
+                 const ct_stream *target);
+template <typename T>
+void Accumulate(size_t n, const T *x, const ct_stream *view, T *y, const ct_stream *target);
+template <typename T>
+void Copy(size_t n, const T *x, const ct_stream *view, T *y, const ct_stream *target);
+
+template <typename T>
+void Greatest(size_t R, size_t C, const T *x, const ct_stream *view, T *y);
+template <typename T>
+void GreatestPullback(int even, size_t R, size_t C, const T *x, const ct_stream *view, const T *y, const T *dy, T *dx,
+                      const ct_stream *target);
+template <typename T>
+void Softmax(int logarithm, size_t R, size_t C, const T *x, const ct_stream *view, T *y);
+template <typename T>
+void SoftmaxPullback(int logarithm, size_t R, size_t C, const T *y, const T *dy, T *dx, const ct_stream *target);
+template <typename T>
+int Choose(const ct_pick *pick, size_t n, const T *x, const ct_stream *bases, const int64_t *index,
+           const ct_stream *indices, T *y);
+template <typename T>
+int ChoosePullback(const ct_pick *pick, size_t n, const T *dy, const int64_t *index, const ct_stream *indices, T *dx,
+                   const ct_stream *bases);
+
+template <typename T>
+void Product(size_t M, size_t N, size_t K, const T *a, ct_matrix as, const T *b, ct_matrix bs, int add, T *c,
+             ct_matrix cs);
+
 /// This variant's table.
 extern const ct_kernels kTable;
 

@@ -15,7 +15,7 @@ void Linear(size_t R, size_t I, size_t O, const T *x, const T *w, const T *b, T 
 {
    for (size_t r = 0; r < R; ++r)
       std::copy_n(b, O, z + r * O);
-   Multiply<T>(R, O, I, {x, I}, {w, I, true}, 1, z);
+   Multiply<T>(R, O, I, {x, I}, {w, I, true}, 1, z, O);
 }
 
 /// db[O] += column sums of dz[R,O]
@@ -34,9 +34,9 @@ template <typename T>
 void LinearPullback(size_t R, size_t I, size_t O, const T *x, const T *w, const T *dz, T *dx, T *dw, T *db)
 {
    BiasPullback(R, O, dz, db);
-   Multiply<T>(O, I, R, {dz, O, true}, {x, I}, 1, dw);
+   Multiply<T>(O, I, R, {dz, O, true}, {x, I}, 1, dw, I);
    if (dx)
-      Multiply<T>(R, I, O, {dz, O}, {w, I}, 0, dx);
+      Multiply<T>(R, I, O, {dz, O}, {w, I}, 0, dx, I);
 }
 
 template void Linear(size_t, size_t, size_t, const float *, const float *, const float *, float *);

@@ -8,10 +8,37 @@ namespace {
 template <typename Table, typename T>
 constexpr Table MakeTable()
 {
-   return {Linear<T>,        LinearPullback<T>, PanelWidth<T>,    LayerLength<T>, PackLayer<T>,
-           UnpackLayer<T>,   TransposedLength<T>, TransposeLayer<T>, PanelLinear<T>, PanelPullback<T>,
-           ToPanels<T>,      FromPanels<T>,     Gather<T>,         Activation<T>,  ActivationPullback<T>,
-           Loss<T>,          Add<T>,            Sgd<T>,            Adam<T>,        AdamW<T>};
+   return {Linear<T>,
+           LinearPullback<T>,
+           PanelWidth<T>,
+           LayerLength<T>,
+           PackLayer<T>,
+           UnpackLayer<T>,
+           TransposedLength<T>,
+           TransposeLayer<T>,
+           PanelLinear<T>,
+           PanelPullback<T>,
+           ToPanels<T>,
+           FromPanels<T>,
+           Gather<T>,
+           Activation<T>,
+           ActivationPullback<T>,
+           Loss<T>,
+           Add<T>,
+           Sgd<T>,
+           Adam<T>,
+           AdamW<T>,
+           Map<T>,
+           MapPullback<T>,
+           Accumulate<T>,
+           Copy<T>,
+           Greatest<T>,
+           GreatestPullback<T>,
+           Softmax<T>,
+           SoftmaxPullback<T>,
+           Choose<T>,
+           ChoosePullback<T>,
+           Product<T>};
 }
 
 } // namespace

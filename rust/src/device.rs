@@ -60,6 +60,70 @@ impl<T: Scalar> HostBuffer<T> {
     }
 }
 
+/// Tensors in host memory that a caller owns, by the addresses of their first elements.
+#[derive(Clone, Copy)]
+pub struct Addresses<'a> {
+    addresses: &'a [usize],
+}
+
+impl<'a> Addresses<'a> {
+    /// # Safety
+    /// While this value lives nobody writes to what is read through it, and what is written through it is not used
+    /// otherwise; each memory is as long, and of the type, as it is later asked for.
+    pub unsafe fn new(addresses: &'a [usize]) -> Self {
+        Addresses { addresses }
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.addresses.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.addresses.is_empty()
+    }
+
+    /// Whether there is memory behind number `index`.
+    pub fn is_given(&self, index: usize) -> bool {
+        self.addresses[index] != 0
+    }
+
+    /// The first `length` elements of number `index`.
+    pub fn read<X: Element>(&self, index: usize, length: usize) -> &'a [X] {
+        if length == 0 {
+            return &[];
+        }
+        let address = self.checked::<X>(index);
+        // SAFETY: the constructor's promise; the address is neither null nor misaligned.
+        unsafe { std::slice::from_raw_parts(address as *const X, length) }
+    }
+
+    /// The first `length` elements of number `index`, to be written. One at a time: the numbers may be the same memory.
+    pub fn write<X: Element>(&mut self, index: usize, length: usize) -> &mut [X] {
+        if length == 0 {
+            return &mut [];
+        }
+        let address = self.checked::<X>(index);
+        // SAFETY: the constructor's promise; the address is neither null nor misaligned; the loan is exclusive.
+        unsafe { std::slice::from_raw_parts_mut(address as *mut X, length) }
+    }
+
+    fn checked<X>(&self, index: usize) -> usize {
+        let address = self.addresses[index];
+        assert!(address != 0 && address.is_multiple_of(align_of::<X>()), "tensor {index} has the address {address:#x}");
+        address
+    }
+}
+
+/// What the elements of a tensor may be read as.
+pub trait Element: Copy + 'static {}
+impl Element for f32 {}
+impl Element for f64 {}
+impl Element for i64 {}
+/// bool: any byte but 0 is true.
+impl Element for u8 {}
+
 /// The device that `name` means (`cpu`, `cuda`, `cuda:N`), ready to be used.
 pub fn open(name: &str) -> Result<Device> {
     let unknown = || Error::invalid(format!("device \"{name}\" is unknown"), "use \"cpu\", \"cuda\" or \"cuda:N\"");

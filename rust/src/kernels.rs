@@ -3,6 +3,8 @@
 //! Matrices are dense and row-major; R rows, I inputs, O outputs, C columns of the network's output. Nothing here
 //! allocates. A slice of the wrong length is a programming error and panics before anything is written.
 
+pub mod strided;
+
 use std::ffi::{CStr, c_char, c_int};
 use std::fmt::Debug;
 use std::sync::OnceLock;
@@ -344,6 +346,7 @@ pub struct Table<T> {
     sgd: unsafe extern "C" fn(*const Sweep, usize, *mut T, *const T, *mut T),
     adam: unsafe extern "C" fn(*const Sweep, usize, *mut T, *const T, *mut T, *mut T),
     adamw: unsafe extern "C" fn(*const Sweep, usize, *mut T, *const T, *mut T, *mut T),
+    strided: strided::Table<T>,
 }
 
 type Product<T> = unsafe extern "C" fn(usize, usize, usize, *const T, *const T, *const T, *mut T);

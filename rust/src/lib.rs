@@ -10,8 +10,8 @@
 //! | [`bridge`] | the only `#[cxx::bridge]`; what can fail goes through [`error::guard`] | every module |
 //! | [`model`] | a network with scaler, columns and options; prediction; the model file | `gradient`, `dataset` |
 //! | [`train`] | options, epochs, metrics | `dataset`, `gradient`, `model` |
-//! | [`gradient`] | back ends: [`gradient::aot`] (Clad's derivatives, row tiles), [`gradient::autograd`] (LibTorch) | `graph`, `kernels`, `dataset` |
-//! | [`graph`] | the operator graph and the lists of operators | `error` |
+//! | [`gradient`] | back ends: [`gradient::aot`] (Clad's derivatives, row tiles), [`gradient::autograd`] (LibTorch), [`gradient::CompiledGraph`] (an observed function) | `graph`, `kernels`, `device`, `dataset` |
+//! | [`graph`] | networks as a chain of layers; [`graph::Program`], the operators of an observed function, and [`graph::lower`], which makes it | `error`, [`bridge`]'s structs, `kernels::strided` |
 //! | [`dataset`] | features, labels, weights; split, shuffle, scaling | `columns`, `device` |
 //! | [`columns`] | what a column is: names, lengths, places in a row | `error` |
 //! | [`signal`] | spectra, whitening, waveforms and exact bounds for strain data, float64 | `error` |

@@ -1,55 +1,248 @@
-//! A function observed by LibTorch, compiled: what C++ calls.
+//! A function observed by LibTorch, compiled: what C++ calls. See the section on compiled graphs in [`crate::bridge`].
 
-use std::convert::Infallible;
+use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::bridge::{CompileSpec, CompiledSignature, ObservedGraph};
+use super::executor::{Executor, OutOfRange};
+use crate::bridge::{CompileSpec, CompiledSignature, NoiseSpec, ObservedGraph, ObservedValue};
+use crate::device::{Addresses, Element, HostBuffer};
 use crate::error::{Error, Result};
-pub use crate::graph::BackEnd;
+use crate::graph::program::Tensor;
+use crate::graph::view::row_major;
+use crate::graph::{BackEnd, DType, Program, lower};
+use crate::kernels::Scalar;
 
-/// A graph ready to run; see the section "compile" of [`crate::bridge`].
+/// A graph ready to run.
 pub struct CompiledGraph {
-    back_end: Infallible,
+    name: String,
+    program: Program,
+    /// Operator and place of each observed node, for messages.
+    operators: Vec<String>,
+    runner: Runner,
+}
+
+/// The graph in the type of its numbers.
+enum Runner {
+    Float32(Typed<f32>),
+    Float64(Typed<f64>),
+}
+
+struct Typed<T> {
+    executor: Executor<T>,
+    values: Arc<Pool<T>>,
+    adjoints: Arc<Pool<T>>,
 }
 
 /// What one forward call keeps for its backward calls.
-pub struct SavedForward {
-    _values: Infallible,
+pub struct SavedForward(Saved);
+
+enum Saved {
+    Float32(Lease<f32>),
+    Float64(Lease<f64>),
 }
 
-#[allow(missing_docs, clippy::missing_safety_doc)] // In the bridge.
 impl CompiledGraph {
+    /// Lowers and lays out; fails where only LibTorch itself can run the function.
     pub fn new(graph: &ObservedGraph, spec: &CompileSpec) -> Result<Self> {
-        let first = graph.nodes.first().map_or("", |node| &node.op);
-        Err(Error::invalid(format!("{}: no back end has the operator {first}", spec.name), "it runs on autograd"))
+        let jit = 1 + BackEnd::Jit as u8;
+        if spec.back_end == jit {
+            return Err(Error::invalid("the back end jit is not built into this library", "use aot"));
+        }
+        let program = lower::lower(graph, &spec.gradients)?;
+        let runner = match program.dtype {
+            DType::Float32 => Runner::Float32(Typed::new(&program)?),
+            _ => Runner::Float64(Typed::new(&program)?),
+        };
+        let place = |place: &str| if place.is_empty() { String::new() } else { format!(" at {place}") };
+        let operators = graph.nodes.iter().map(|node| format!("{}{}", node.op, place(&node.place))).collect();
+        Ok(CompiledGraph { name: spec.name.clone(), program, operators, runner })
     }
 
+    /// What the caller passes and gets.
     pub fn signature(&self) -> CompiledSignature {
-        match self.back_end {}
+        let dtype = self.program.dtype as u8;
+        let outputs = self.program.outputs.iter().map(|output: &Tensor| ObservedValue {
+            name: String::new(),
+            dtype,
+            shape: output.view.sizes.iter().map(|&size| size as i64).collect(),
+            strides: row_major(&output.view.sizes).into_iter().map(|stride| stride as i64).collect(),
+        });
+        let noise = self.program.noise.iter().map(|noise| {
+            let shape = &self.program.arguments[noise.argument].view.sizes;
+            NoiseSpec { dtype, shape: shape.iter().map(|&size| size as i64).collect(), keep: noise.keep }
+        });
+        CompiledSignature {
+            outputs: outputs.collect(),
+            noise: noise.collect(),
+            updates: self.program.updates.iter().map(|&argument| argument as u32).collect(),
+        }
     }
 
+    /// Operators, shapes, arena, back end, for people.
     pub fn describe(&self) -> String {
-        match self.back_end {}
+        let arena = match &self.runner {
+            Runner::Float32(typed) => typed.executor.arena() * size_of::<f32>(),
+            Runner::Float64(typed) => typed.executor.arena() * size_of::<f64>(),
+        };
+        let mut text = format!(
+            "{}: {} on back end {}, {} operators in {} steps, arenas of {arena} bytes for values and for adjoints\n",
+            self.name,
+            self.program.dtype.name(),
+            self.back_end().name(),
+            self.operators.len(),
+            self.program.nodes.len(),
+        );
+        for node in &self.program.nodes {
+            let operator = self.operators.get(node.observed).map_or("", String::as_str);
+            text.push_str(&format!("  {:<10} {:?}  {operator}\n", node.primitive.name(), node.shape));
+        }
+        text
     }
 
+    /// Which one runs.
     pub fn back_end(&self) -> BackEnd {
-        match self.back_end {}
+        BackEnd::Aot
     }
 
-    pub unsafe fn infer(&self, _inputs: &[usize], _outputs: &[usize]) -> Result<()> {
-        match self.back_end {}
+    /// Runs and keeps nothing.
+    ///
+    /// # Safety
+    /// See the bridge.
+    pub unsafe fn infer(&self, inputs: &[usize], outputs: &[usize]) -> Result<()> {
+        // SAFETY: the caller's promise.
+        let (inputs, outputs) = unsafe { (Addresses::new(inputs), Addresses::new(outputs)) };
+        match &self.runner {
+            Runner::Float32(typed) => typed.forward(inputs, outputs).map(drop),
+            Runner::Float64(typed) => typed.forward(inputs, outputs).map(drop),
+        }
+        .map_err(|failure| self.explain(failure))
     }
 
-    pub unsafe fn forward(&self, _inputs: &[usize], _outputs: &[usize]) -> Result<SavedForward> {
-        match self.back_end {}
+    /// Runs and keeps the values.
+    ///
+    /// # Safety
+    /// See the bridge.
+    pub unsafe fn forward(&self, inputs: &[usize], outputs: &[usize]) -> Result<SavedForward> {
+        // SAFETY: the caller's promise.
+        let (inputs, outputs) = unsafe { (Addresses::new(inputs), Addresses::new(outputs)) };
+        let saved = match &self.runner {
+            Runner::Float32(typed) => typed.forward(inputs, outputs).map(Saved::Float32),
+            Runner::Float64(typed) => typed.forward(inputs, outputs).map(Saved::Float64),
+        };
+        saved.map(SavedForward).map_err(|failure| self.explain(failure))
     }
 
+    /// Writes the gradients.
+    ///
+    /// # Safety
+    /// See the bridge.
     pub unsafe fn backward(
         &self,
-        _saved: &SavedForward,
-        _inputs: &[usize],
-        _adjoints: &[usize],
-        _gradients: &[usize],
+        saved: &SavedForward,
+        inputs: &[usize],
+        adjoints: &[usize],
+        gradients: &[usize],
     ) -> Result<()> {
-        match self.back_end {}
+        let wanted = self.program.arguments.iter().enumerate().filter(|(_, argument)| argument.gradient);
+        for (index, argument) in wanted {
+            let is_missing = gradients.get(index).is_none_or(|&address| address == 0) && !argument.view.is_empty();
+            if is_missing {
+                return Err(Error::Internal(format!("no memory for the gradient of argument {index}")));
+            }
+        }
+        // SAFETY: the caller's promise.
+        let [inputs, adjoints, gradients] =
+            unsafe { [Addresses::new(inputs), Addresses::new(adjoints), Addresses::new(gradients)] };
+        match (&self.runner, &saved.0) {
+            (Runner::Float32(typed), Saved::Float32(values)) => typed.backward(values, inputs, adjoints, gradients),
+            (Runner::Float64(typed), Saved::Float64(values)) => typed.backward(values, inputs, adjoints, gradients),
+            _ => Err(Error::Internal("the saved forward call is another graph's".into())),
+        }
+    }
+
+    fn explain(&self, failure: Failure) -> Error {
+        match failure {
+            Failure::Other(error) => error,
+            Failure::OutOfRange(OutOfRange { observed }) => Error::invalid(
+                format!("{}: an index of {} is out of range", self.name, self.operators[observed]),
+                "indices count from 0 to one below the size of their dimension",
+            ),
+        }
+    }
+}
+
+enum Failure {
+    OutOfRange(OutOfRange),
+    Other(Error),
+}
+
+impl<T: Scalar + Element> Typed<T> {
+    fn new(program: &Program) -> Result<Self> {
+        let executor = Executor::new(program)?;
+        let pool = || Arc::new(Pool::new(executor.arena()));
+        Ok(Typed { values: pool(), adjoints: pool(), executor })
+    }
+
+    fn forward(&self, inputs: Addresses, outputs: Addresses) -> Result<Lease<T>, Failure> {
+        let mut values = Pool::lease(&self.values, |fresh| self.executor.prepare(fresh)).map_err(Failure::Other)?;
+        self.executor.forward(values.as_mut_slice(), inputs, outputs).map_err(Failure::OutOfRange)?;
+        Ok(values)
+    }
+
+    fn backward(&self, values: &Lease<T>, inputs: Addresses, seeds: Addresses, gradients: Addresses) -> Result<()> {
+        if !Arc::ptr_eq(&values.pool, &self.values) {
+            return Err(Error::Internal("the saved forward call is another graph's".into()));
+        }
+        let mut adjoints = Pool::lease(&self.adjoints, |_| ())?;
+        self.executor.backward(values.as_slice(), adjoints.as_mut_slice(), inputs, seeds, gradients);
+        Ok(())
+    }
+}
+
+/// Arenas of one length, used again and again.
+struct Pool<T> {
+    length: usize,
+    free: Mutex<Vec<HostBuffer<T>>>,
+}
+
+impl<T: Scalar> Pool<T> {
+    fn new(length: usize) -> Self {
+        Pool { length, free: Mutex::new(Vec::new()) }
+    }
+
+    fn lease(pool: &Arc<Self>, prepare: impl FnOnce(&mut [T])) -> Result<Lease<T>> {
+        let free = pool.free.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let buffer = match free {
+            Some(buffer) => buffer,
+            None => {
+                let mut buffer = HostBuffer::zeros(pool.length)?;
+                prepare(buffer.as_mut_slice());
+                buffer
+            }
+        };
+        Ok(Lease { buffer: Some(buffer), pool: Arc::clone(pool) })
+    }
+}
+
+/// An arena on loan; dropping it gives it back.
+struct Lease<T: Scalar> {
+    /// There until it is dropped.
+    buffer: Option<HostBuffer<T>>,
+    pool: Arc<Pool<T>>,
+}
+
+impl<T: Scalar> Lease<T> {
+    fn as_slice(&self) -> &[T] {
+        self.buffer.as_ref().map_or(&[], HostBuffer::as_slice)
+    }
+
+    fn as_mut_slice(&mut self) -> &mut [T] {
+        self.buffer.as_mut().map_or(&mut [], HostBuffer::as_mut_slice)
+    }
+}
+
+impl<T: Scalar> Drop for Lease<T> {
+    fn drop(&mut self) {
+        let mut free = self.pool.free.lock().unwrap_or_else(PoisonError::into_inner);
+        free.extend(self.buffer.take());
     }
 }

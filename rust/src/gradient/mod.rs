@@ -1,4 +1,6 @@
-//! Back ends that train a graph: value, gradient, optimiser.
+//! Back ends: value and gradient of a graph.
+//!
+//! A [`CompiledGraph`] is any function that LibTorch was seen to run, `executor` what runs it. Networks are trained by:
 //!
 //! - [`aot`]: the graph's reverse plan over the pullbacks that Clad derived from `cpp/kernels`, compiled into the crate;
 //!   row tiles on the CPU.
@@ -8,11 +10,12 @@ pub mod aot;
 pub mod autograd;
 #[allow(unsafe_code)] // Addresses of tensors, from C++.
 mod compiled;
+mod executor;
 mod lane;
 mod plan;
 mod rendezvous;
 
-pub use compiled::{BackEnd, CompiledGraph, SavedForward};
+pub use compiled::{CompiledGraph, SavedForward};
 pub use plan::{Plan, TILE_ROWS};
 
 use crate::dataset::Scaler;

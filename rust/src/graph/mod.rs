@@ -1,9 +1,20 @@
-//! The operator graph that the gradient back ends run: nodes, shapes, and where their parameters lie.
+//! What the gradient back ends run.
+//!
+//! - [`Graph`]: a network to be trained, and where its parameters lie.
+//! - [`Program`]: the operators of any function that LibTorch was seen to run; [`lower`] makes it.
 //!
 //! A graph is a chain: each node takes the value of the node before it, the first one the features. Rows are not part
 //! of a shape; a node has a width (numbers a row).
 
+mod function;
+pub mod lower;
 mod op;
+pub mod program;
+pub mod view;
+
+pub use function::Function;
+pub use program::Program;
+pub use view::View;
 
 pub use op::{Activation, BackEnd, DType, Init, Loss, Optimiser};
 

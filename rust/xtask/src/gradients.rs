@@ -18,7 +18,8 @@ use sha2::{Digest, Sha256};
 const KERNELS: &str = "cpp/kernels";
 const GENERATED: &str = "cpp/kernels/generated/derivatives.hpp";
 /// What the derivatives depend on, the rules that they call included; the last one is given to Clad.
-const INPUTS: [&str; 5] = ["activations.hpp", "losses.hpp", "exponential.hpp", "pushforwards.hpp", "derive.cpp"];
+const INPUTS: [&str; 6] =
+    ["activations.hpp", "losses.hpp", "operators.hpp", "exponential.hpp", "pushforwards.hpp", "derive.cpp"];
 /// Newest first. Clad supports a window of clang versions, and a plugin works with the one it was built for.
 const CLANG_VERSIONS: std::ops::RangeInclusive<u32> = 14..=23;
 
@@ -132,7 +133,7 @@ impl Clad {
         let body = wrap(&self.derive(root)?);
         Ok(format!(
             "/// \\file derivatives.hpp\n\
-             /// Clad's derivatives of the activations and losses by z, for float and double. Not to be edited.\n\
+             /// Clad's derivatives of activations, losses and operators, for float and double. Not to be edited.\n\
              {MADE_BY}{}\n// from {}\n{INPUTS_HASH}{}\n{TEXT_HASH}{}\n// To make it again: cargo xtask gradients\n\n{body}",
             self.name,
             INPUTS.join(", "),
@@ -160,19 +161,21 @@ impl Clad {
             .with_context(|| format!("running {}", self.clang.display()))?;
         ensure!(output.status.success(), "Clad failed:\n{}", String::from_utf8_lossy(&output.stderr));
         let text = fs::read_to_string(folder.0.join("Derivatives.cpp")).context("Clad wrote no derivatives")?;
-        let requests = fs::read_to_string(&source)?.matches("clad::differentiate(").count();
-        let derived = text.matches("_darg0(").count();
-        ensure!(derived == requests, "{requests} derivatives were asked of Clad, it wrote {derived}");
+        let requests = fs::read_to_string(&source)?;
+        let requests = ["clad::differentiate(", "clad::gradient("].map(|call| requests.matches(call).count());
+        let derived = ["_darg0(", "EveryOperator_grad("].map(|name| text.matches(name).count());
+        ensure!(derived == requests, "{requests:?} derivatives were asked of Clad, it wrote {derived:?}");
         Ok(text)
     }
 }
 
-/// Adds what Clad leaves out: the namespace, and peace about arguments that a derivative does not need.
+/// Adds what Clad leaves out: the namespace, and peace about arguments and values that a derivative does not need.
 fn wrap(text: &str) -> String {
     let text = text.trim_end();
     format!(
-        "#pragma once\n#include \"../pushforwards.hpp\"\n\n\
+        "#pragma once\n#include \"../operators.hpp\"\n#include \"../pushforwards.hpp\"\n\n\
          #pragma GCC diagnostic push\n#pragma GCC diagnostic ignored \"-Wunused-parameter\"\n\
+         #pragma GCC diagnostic ignored \"-Wunused-but-set-variable\"\n\
          namespace CladTorch::Kernels {{\n\n{text}\n\n}} // namespace CladTorch::Kernels\n\
          #pragma GCC diagnostic pop\n"
     )

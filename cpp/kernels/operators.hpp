@@ -1,0 +1,351 @@
+/// \file operators.hpp
+/// The scalar functions of the operator graph. Clad derives them (see derive.cpp); nothing else in the project knows
+/// their mathematics. At a kink, at a tie and for a NaN the derivative is the one that LibTorch documents or computes.
+///
+/// Masks are numbers: 1 for true, 0 for false. On branches see activations.hpp.
+#pragma once
+#include "activations.hpp"
+
+#include <cmath>
+#include <limits>
+
+// The lists that everything runs over: the enumeration in kernels.h, the loops in map.cpp, what is asked of Clad in
+// derive.cpp and `Function` in rust/src/graph/function.rs, in this order.
+
+/// Functions of one number.
+#define CT_UNARY(X)                                                                                                    \
+   X(Identity) X(Neg) X(Reciprocal) X(Squared) X(Sqrt) X(Rsqrt) X(PowerOfE) X(Expm1) X(Log) X(Log1p) X(Sin) X(Cos) X(Tanh)   \
+   X(Erf) X(Abs) X(Relu) X(Sigmoid) X(Silu) X(Gelu) X(GeluTanh) X(LogSigmoid)
+
+/// Functions of two numbers, differentiable by both.
+#define CT_BINARY(X)                                                                                                   \
+   X(Add) X(Sub) X(Mul) X(Div) X(Pow) X(Maximum) X(Minimum) X(ClampMin) X(ClampMax) X(Leaky) X(Elu) X(SoftplusBelow)   \
+   X(LogitLoss) X(HuberLoss) X(SmoothLoss) X(KullbackLeibler)
+
+/// Functions of two numbers, flat wherever they have a derivative.
+#define CT_FLAT(X) X(Less) X(LessEqual) X(Equal) X(NotEqual) X(And) X(Or)
+
+/// Functions of three numbers.
+#define CT_TERNARY(X) X(Where) X(Clamp)
+
+namespace CladTorch::Kernels {
+
+template <typename T>
+inline T Neg(T z)
+{
+   return -z;
+}
+
+template <typename T>
+inline T Reciprocal(T z)
+{
+   return 1 / z;
+}
+
+template <typename T>
+inline T Squared(T z)
+{
+   return z * z;
+}
+
+template <typename T>
+inline T Sqrt(T z)
+{
+   return std::sqrt(z);
+}
+
+template <typename T>
+inline T Rsqrt(T z)
+{
+   return 1 / std::sqrt(z);
+}
+
+/// exp(z), one call away from Exp: Clad's reverse mode leaves out a call of a function whose rule is only a pushforward.
+template <typename T>
+inline T PowerOfE(T z)
+{
+   return Exp(z);
+}
+
+template <typename T>
+inline T Expm1(T z)
+{
+   return std::expm1(z);
+}
+
+template <typename T>
+inline T Log(T z)
+{
+   return std::log(z);
+}
+
+template <typename T>
+inline T Log1p(T z)
+{
+   return std::log1p(z);
+}
+
+template <typename T>
+inline T Sin(T z)
+{
+   return std::sin(z);
+}
+
+template <typename T>
+inline T Cos(T z)
+{
+   return std::cos(z);
+}
+
+template <typename T>
+inline T Erf(T z)
+{
+   return std::erf(z);
+}
+
+/// |z|, with derivative 0 at 0.
+template <typename T>
+inline T Abs(T z)
+{
+   if (z > 0)
+      return z;
+   if (z < 0)
+      return -z;
+   return z == 0 ? T(0) : std::numeric_limits<T>::quiet_NaN();
+}
+
+/// The tanh approximation of Gelu (Hendrycks and Gimpel 2016, section 2).
+template <typename T>
+inline T GeluTanh(T z)
+{
+   T inner = T(0.79788456080286535588) * (z + T(0.044715) * z * z * z); // sqrt(2 / pi)
+   return T(0.5) * z * (1 + HyperbolicTangent(inner));
+}
+
+/// log(sigmoid(z))
+template <typename T>
+inline T LogSigmoid(T z)
+{
+   return -Softplus(-z);
+}
+
+template <typename T>
+inline T Add(T a, T b)
+{
+   return a + b;
+}
+
+template <typename T>
+inline T Sub(T a, T b)
+{
+   return a - b;
+}
+
+template <typename T>
+inline T Mul(T a, T b)
+{
+   return a * b;
+}
+
+/// a / b; see pushforwards.hpp for its derivative by b.
+template <typename T>
+inline T Div(T a, T b)
+{
+   return a / b;
+}
+
+/// a^b; see pushforwards.hpp for its derivatives where they are not obvious.
+template <typename T>
+inline T Pow(T a, T b)
+{
+   return std::pow(a, b);
+}
+
+/// The greater one; a tie gives each half of the derivative, a NaN the whole to both.
+template <typename T>
+inline T Maximum(T a, T b)
+{
+   T m = a + b;
+   if (a > b)
+      m = a;
+   else if (b > a)
+      m = b;
+   else if (a == b)
+      m = std::abs(a) < 1 ? a + (b - a) / 2 : a / 2 + b / 2; // exact for denormals, large numbers and infinities
+   return m;
+}
+
+/// The smaller one; see Maximum.
+template <typename T>
+inline T Minimum(T a, T b)
+{
+   T m = a + b;
+   if (a < b)
+      m = a;
+   else if (b < a)
+      m = b;
+   else if (a == b)
+      m = std::abs(a) < 1 ? a + (b - a) / 2 : a / 2 + b / 2;
+   return m;
+}
+
+/// z, but not below `low`; at `low` itself the derivative is that of z.
+template <typename T>
+inline T ClampMin(T z, T low)
+{
+   T m = std::numeric_limits<T>::quiet_NaN();
+   if (z >= low)
+      m = z;
+   else if (z < low)
+      m = low;
+   return m;
+}
+
+/// z, but not above `high`; see ClampMin.
+template <typename T>
+inline T ClampMax(T z, T high)
+{
+   T m = std::numeric_limits<T>::quiet_NaN();
+   if (z <= high)
+      m = z;
+   else if (z > high)
+      m = high;
+   return m;
+}
+
+/// z above 0, slope z below (Maas, Hannun and Ng 2013).
+template <typename T>
+inline T Leaky(T z, T slope)
+{
+   T m = slope * z;
+   if (z > 0)
+      m = z;
+   return m;
+}
+
+/// z above 0, alpha (exp(z) - 1) below (Clevert, Unterthiner and Hochreiter 2016).
+template <typename T>
+inline T Elu(T z, T alpha)
+{
+   T m = z;
+   if (!(z > 0))
+      m = alpha * std::expm1(z);
+   return m;
+}
+
+/// Softplus below `threshold`, the identity above, as LibTorch cuts it off.
+template <typename T>
+inline T SoftplusBelow(T z, T threshold)
+{
+   T m = z;
+   if (!(z > threshold))
+      m = Softplus(z);
+   return m;
+}
+
+/// Binary cross-entropy of the logit z against the label y: -y log(s) - (1 - y) log(1 - s), s = sigmoid(z).
+template <typename T>
+inline T LogitLoss(T z, T y)
+{
+   return (1 - y) * z + Softplus(-z);
+}
+
+/// d^2 / 2 within a distance of delta, linear beyond (Huber 1964).
+template <typename T>
+inline T HuberLoss(T d, T delta)
+{
+   T m;
+   if (d >= delta)
+      m = delta * (d - T(0.5) * delta);
+   else if (d <= -delta)
+      m = delta * (-d - T(0.5) * delta);
+   else
+      m = T(0.5) * d * d;
+   return m;
+}
+
+/// d^2 / (2 beta) within a distance of beta, |d| - beta / 2 beyond (Girshick 2015, eq. 3).
+template <typename T>
+inline T SmoothLoss(T d, T beta)
+{
+   T m;
+   if (d >= beta)
+      m = d - T(0.5) * beta;
+   else if (d <= -beta)
+      m = -d - T(0.5) * beta;
+   else
+      m = T(0.5) * d * d / beta;
+   return m;
+}
+
+/// y (log(y) - z): one term of the divergence of a distribution with the logarithm z from the one with density y.
+template <typename T>
+inline T KullbackLeibler(T z, T y)
+{
+   T m = -y * z;
+   if (y != 0)
+      m = y * (std::log(y) - z);
+   return m;
+}
+
+template <typename T>
+inline T Less(T a, T b)
+{
+   return a < b ? T(1) : T(0);
+}
+
+template <typename T>
+inline T LessEqual(T a, T b)
+{
+   return a <= b ? T(1) : T(0);
+}
+
+template <typename T>
+inline T Equal(T a, T b)
+{
+   return a == b ? T(1) : T(0);
+}
+
+template <typename T>
+inline T NotEqual(T a, T b)
+{
+   return a != b ? T(1) : T(0);
+}
+
+template <typename T>
+inline T And(T a, T b)
+{
+   return a != 0 && b != 0 ? T(1) : T(0);
+}
+
+template <typename T>
+inline T Or(T a, T b)
+{
+   return a != 0 || b != 0 ? T(1) : T(0);
+}
+
+/// a where the mask c is true, else b.
+template <typename T>
+inline T Where(T c, T a, T b)
+{
+   return c != 0 ? a : b;
+}
+
+/// z between low and high; `high` wins where low is above it.
+template <typename T>
+inline T Clamp(T z, T low, T high)
+{
+   T m = std::numeric_limits<T>::quiet_NaN();
+   if (z == z) {
+      m = z;
+      if (low > high)
+         m = high;
+      else if (z > high)
+         m = high;
+      else if (z < low)
+         m = low;
+   }
+   return m;
+}
+
+} // namespace CladTorch::Kernels

@@ -1,0 +1,182 @@
+/// \file stream.hpp
+/// The elements of a strided view in row-major order, a block at a time: kernels work on contiguous blocks and never
+/// see strides. A contiguous view is handed out where it lies.
+#pragma once
+#include "elementwise.hpp"
+#include "kernels.h"
+
+#include <cstring>
+
+namespace CladTorch::Kernels {
+
+/// Elements that a kernel works on at once: a few operands of them stay in the first-level cache.
+constexpr size_t kBlock = 256;
+
+/// Where in a view a walk through it stands.
+class Walk {
+   const ct_stream &fView;
+   size_t fIndex[CT_RANK] = {};
+   size_t fOffset;
+
+   /// Steps to the next row of the last dimension.
+   void Carry()
+   {
+      size_t d = fView.rank - 1;
+      while (fIndex[d] == fView.sizes[d]) {
+         fOffset -= fIndex[d] * fView.strides[d];
+         fIndex[d] = 0;
+         if (d-- == 0)
+            return;
+         ++fIndex[d];
+         fOffset += fView.strides[d];
+      }
+   }
+
+public:
+   /// Stands at element `begin` of the view.
+   Walk(const ct_stream &view, size_t begin) : fView(view), fOffset(view.offset)
+   {
+      for (size_t d = view.rank; begin && d-- > 0; begin /= view.sizes[d]) {
+         fIndex[d] = begin % view.sizes[d];
+         fOffset += fIndex[d] * view.strides[d];
+      }
+   }
+
+   size_t Offset() const { return fOffset; }
+
+   /// Steps over n elements, calling run(offset, stride, length) for each stretch along the last dimension.
+   template <typename Run>
+   void Forward(size_t n, Run run)
+   {
+      if (fView.rank == 0) {
+         for (; n; --n)
+            run(fOffset, size_t(0), size_t(1));
+         return;
+      }
+      const size_t last = fView.rank - 1, stride = fView.strides[last];
+      while (n) {
+         const size_t room = fView.sizes[last] - fIndex[last], length = n < room ? n : room;
+         run(fOffset, stride, length);
+         n -= length;
+         fIndex[last] += length;
+         fOffset += length * stride;
+         if (fIndex[last] == fView.sizes[last])
+            Carry();
+      }
+   }
+};
+
+/// Whether the view's elements lie one after the other.
+inline bool IsContiguous(const ct_stream &view)
+{
+   return view.rank == 0 || (view.rank == 1 && view.strides[0] == 1);
+}
+
+/// Reads a view.
+template <typename T>
+class Reader {
+   const T *fData;
+   Walk fWalk;
+   bool fContiguous, fConstant;
+   size_t fFilled = 0;
+   T fRoom[kBlock];
+
+public:
+   Reader(const T *data, const ct_stream &view, size_t begin)
+      : fData(data),
+        fWalk(view, begin),
+        fContiguous(IsContiguous(view)),
+        fConstant(view.rank == 1 && view.strides[0] == 0)
+   {
+      if (fContiguous)
+         fData += fWalk.Offset();
+   }
+
+   /// The next n <= kBlock elements: in place, or gathered; valid until the next call.
+   const T *Next(size_t n)
+   {
+      if (fContiguous) {
+         const T *from = fData;
+         fData += n;
+         return from;
+      }
+      if (fConstant) {
+         for (; fFilled < n; ++fFilled)
+            fRoom[fFilled] = fData[fWalk.Offset()];
+         return fRoom;
+      }
+      T *to = fRoom;
+      fWalk.Forward(n, [&](size_t offset, size_t stride, size_t length) {
+         const T *from = fData + offset;
+         if (stride == 1)
+            std::memcpy(to, from, length * sizeof(T));
+         else
+            for (size_t i = 0; i < length; ++i)
+               to[i] = from[i * stride];
+         to += length;
+      });
+      return fRoom;
+   }
+};
+
+/// The sum of n numbers, over several partial sums.
+template <typename T>
+inline T Total(size_t n, const T *x)
+{
+   constexpr size_t kSums = 16;
+   T sums[kSums] = {};
+   size_t i = 0;
+   for (; i + kSums <= n; i += kSums)
+      for (size_t s = 0; s < kSums; ++s)
+         sums[s] += x[i + s];
+   for (size_t s = 0; i + s < n; ++s)
+      sums[s] += x[i + s];
+   for (size_t half = kSums / 2; half; half /= 2)
+      for (size_t s = 0; s < half; ++s)
+         sums[s] += sums[s + half];
+   return sums[0];
+}
+
+/// Writes to a view or adds to it. Elements of the view may be the same memory (a broadcast dimension has stride 0):
+/// adding sums over it.
+template <typename T>
+class Writer {
+   T *fData;
+   Walk fWalk;
+
+public:
+   Writer(T *data, const ct_stream &view, size_t begin) : fData(data), fWalk(view, begin) {}
+
+   void Store(size_t n, const T *values)
+   {
+      fWalk.Forward(n, [&](size_t offset, size_t stride, size_t length) {
+         T *to = fData + offset;
+         if (stride == 1)
+            std::memcpy(to, values, length * sizeof(T));
+         else
+            for (size_t i = 0; i < length; ++i)
+               to[i * stride] = values[i];
+         values += length;
+      });
+   }
+
+   void Add(size_t n, const T *values)
+   {
+      fWalk.Forward(n, [&](size_t offset, size_t stride, size_t length) {
+         T *to = fData + offset;
+         if (stride == 0) {
+            *to += Total(length, values);
+         } else if (stride == 1) {
+            CT_ELEMENTWISE
+            for (size_t i = 0; i < length; ++i)
+               to[i] += values[i];
+         } else {
+            for (size_t i = 0; i < length; ++i)
+               to[i * stride] += values[i];
+         }
+         values += length;
+      });
+   }
+};
+
+} // namespace CladTorch::Kernels

@@ -1,0 +1,41 @@
+//! The scalar functions of the operator graph.
+
+/// Declares [`Function`] in the order of the lists in `cpp/kernels/operators.hpp`.
+macro_rules! functions {
+    ($($arity:literal $kind:ident: $($name:ident)*;)*) => {
+        /// A scalar function; the numbers are those of `cpp/kernels/operators.hpp`, which says what each computes.
+        #[allow(missing_docs)]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[repr(u8)]
+        pub enum Function { $($($name,)*)* }
+
+        impl Function {
+            /// Every function, in the order of its numbers.
+            pub const ALL: &[Function] = &[$($(Function::$name,)*)*];
+
+            /// As in `operators.hpp`.
+            pub fn name(self) -> &'static str {
+                match self { $($(Function::$name => stringify!($name),)*)* }
+            }
+
+            /// Operands.
+            pub fn arity(self) -> usize {
+                match self { $($(Function::$name => $arity,)*)* }
+            }
+
+            /// Whether it has a derivative other than 0 somewhere.
+            pub fn is_differentiable(self) -> bool {
+                match self { $($(Function::$name => stringify!($kind) == "smooth",)*)* }
+            }
+        }
+    };
+}
+
+functions! {
+    1 smooth: Identity Neg Reciprocal Squared Sqrt Rsqrt PowerOfE Expm1 Log Log1p Sin Cos Tanh Erf Abs Relu Sigmoid Silu Gelu
+        GeluTanh LogSigmoid;
+    2 smooth: Add Sub Mul Div Pow Maximum Minimum ClampMin ClampMax Leaky Elu SoftplusBelow LogitLoss HuberLoss SmoothLoss
+        KullbackLeibler;
+    2 flat: Less LessEqual Equal NotEqual And Or;
+    3 smooth: Where Clamp;
+}

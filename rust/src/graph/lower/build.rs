@@ -1,0 +1,273 @@
+//! What operators are made of: each method adds the nodes of one step and returns its value.
+
+use super::Call;
+use crate::error::Result;
+use crate::graph::program::{Gather, Kind, Noise, Primitive, Product, Tensor};
+use crate::graph::view::broadcast;
+use crate::graph::{Function, View};
+
+impl Call<'_, '_> {
+    fn node(&mut self, primitive: Primitive, operands: Vec<Tensor>, shape: Vec<usize>) -> Result<Tensor> {
+        let index = self.index;
+        self.program().node(primitive, operands, shape, index)
+    }
+
+    /// The tensor as numbers.
+    pub fn as_number(&mut self, tensor: &Tensor) -> Result<Tensor> {
+        match tensor.kind {
+            Kind::Number => Ok(tensor.clone()),
+            Kind::Mask => Ok(Tensor { kind: Kind::Number, ..tensor.clone() }),
+            Kind::Index => self.node(Primitive::Load, vec![tensor.clone()], tensor.view.sizes.clone()),
+        }
+    }
+
+    pub fn literal(&mut self, value: f64) -> Result<Tensor> {
+        self.program().literal(value)
+    }
+
+    /// A function of tensors that are broadcast against each other.
+    pub fn map(&mut self, function: Function, operands: &[&Tensor]) -> Result<Tensor> {
+        let mut shape = Vec::new();
+        for operand in operands {
+            let both = broadcast(&shape, &operand.view.sizes);
+            shape = both.ok_or_else(|| self.refuse("has operands that do not broadcast"))?;
+        }
+        let operands = operands.iter().map(|operand| {
+            let operand = self.as_number(operand)?;
+            self.expand(&operand, &shape)
+        });
+        let operands = operands.collect::<Result<Vec<_>>>()?;
+        self.node(Primitive::Map(function), operands, shape)
+    }
+
+    /// A function of a tensor and a number.
+    pub fn map_number(&mut self, function: Function, x: &Tensor, number: f64) -> Result<Tensor> {
+        let number = self.literal(number)?;
+        self.map(function, &[x, &number])
+    }
+
+    /// `x * factor`; nothing where that is 1.
+    pub fn scaled(&mut self, x: &Tensor, factor: f64) -> Result<Tensor> {
+        if factor == 1.0 { Ok(x.clone()) } else { self.map_number(Function::Mul, x, factor) }
+    }
+
+    pub fn expand(&self, x: &Tensor, sizes: &[usize]) -> Result<Tensor> {
+        let view = x.view.expand(sizes).ok_or_else(|| self.refuse("has operands that do not broadcast"))?;
+        Ok(Tensor { view, ..x.clone() })
+    }
+
+    /// The same elements, dense.
+    pub fn dense(&mut self, x: &Tensor) -> Result<Tensor> {
+        let x = self.as_number(x)?;
+        if x.view.is_contiguous() { Ok(x) } else { self.map(Function::Identity, &[&x]) }
+    }
+
+    /// Another shape: a view where that can be, else a copy.
+    pub fn reshape(&mut self, x: &Tensor, sizes: &[usize]) -> Result<Tensor> {
+        if sizes.iter().product::<usize>() != x.view.len() {
+            return Err(self.refuse(format!("reshapes {:?} to {sizes:?}", x.view.sizes)));
+        }
+        if let Some(view) = x.view.reshape(sizes) {
+            return Ok(Tensor { view, ..x.clone() });
+        }
+        let copy = self.map(Function::Identity, &[x])?;
+        Ok(Tensor { view: View::contiguous(sizes), kind: x.kind, ..copy })
+    }
+
+    /// The sum over `dims`; they stay as dimensions of one element if `keep`.
+    pub fn sum(&mut self, x: &Tensor, dims: &[usize], keep: bool) -> Result<Tensor> {
+        let x = self.as_number(x)?;
+        let mut kept = x.view.sizes.clone();
+        for &dim in dims {
+            kept[dim] = 1;
+        }
+        let mut target = View::contiguous(&kept);
+        for &dim in dims {
+            target.strides[dim] = 0;
+        }
+        target.sizes.clone_from(&x.view.sizes);
+        let sum = self.node(Primitive::Sum(target), vec![x], kept)?;
+        Ok(if keep { sum } else { without(&sum, dims) })
+    }
+
+    pub fn mean(&mut self, x: &Tensor, dims: &[usize], keep: bool) -> Result<Tensor> {
+        let count: usize = dims.iter().map(|&dim| x.view.sizes[dim]).product();
+        let sum = self.sum(x, dims, keep)?;
+        self.map_number(Function::Div, &sum, count as f64)
+    }
+
+    /// `x` less its mean over `dims`, and the mean of the square of that: the variance without Bessel's correction. Both
+    /// keep the dimensions.
+    pub fn centred(&mut self, x: &Tensor, dims: &[usize]) -> Result<(Tensor, Tensor, Tensor)> {
+        let mean = self.mean(x, dims, true)?;
+        let centred = self.map(Function::Sub, &[x, &mean])?;
+        let square = self.map(Function::Squared, &[&centred])?;
+        let variance = self.mean(&square, dims, true)?;
+        Ok((mean, centred, variance))
+    }
+
+    /// The greatest element over `dims`; see [`Primitive::Greatest`].
+    pub fn greatest(&mut self, x: &Tensor, dims: &[usize], keep: bool, even: bool) -> Result<Tensor> {
+        let x = self.as_number(x)?;
+        let kept: Vec<usize> = (0..x.view.rank()).filter(|dim| !dims.contains(dim)).collect();
+        let order: Vec<usize> = kept.iter().chain(dims).copied().collect();
+        let columns: usize = dims.iter().map(|&dim| x.view.sizes[dim]).product();
+        if columns == 0 {
+            return Err(self.refuse("takes the greatest of no elements"));
+        }
+        let shape: Vec<usize> = kept.iter().map(|&dim| x.view.sizes[dim]).collect();
+        let rows = Tensor { view: x.view.permute(&order), ..x };
+        let mut value = self.node(Primitive::Greatest { columns, even }, vec![rows], shape)?;
+        if keep {
+            for &dim in dims {
+                value.view = value.view.unsqueeze(dim);
+            }
+        }
+        Ok(value)
+    }
+
+    pub fn softmax(&mut self, x: &Tensor, dim: usize, logarithm: bool) -> Result<Tensor> {
+        let x = self.as_number(x)?;
+        if x.view.rank() == 0 {
+            let row = Tensor { view: x.view.unsqueeze(0), ..x };
+            let value = self.softmax(&row, 0, logarithm)?;
+            return Ok(Tensor { view: value.view.squeeze(0), ..value });
+        }
+        let last = x.view.rank() - 1;
+        let rows = Tensor { view: x.view.transpose(dim, last), ..x };
+        let (shape, columns) = (rows.view.sizes.clone(), rows.view.sizes[last]);
+        let value = self.node(Primitive::Softmax { columns, logarithm }, vec![rows], shape)?;
+        Ok(Tensor { view: value.view.transpose(dim, last), ..value })
+    }
+
+    /// `a [.., m, k] b [.., k, n] (+ start)`, leading dimensions broadcast.
+    pub fn product(&mut self, a: &Tensor, b: &Tensor, start: Option<&Tensor>) -> Result<Tensor> {
+        let (a, b) = (self.as_number(a)?, self.as_number(b)?);
+        let ([before_a @ .., m, k], [before_b @ .., k_b, n]) = (&a.view.sizes[..], &b.view.sizes[..]) else {
+            return Err(self.refuse("multiplies something else than matrices"));
+        };
+        let (m, n, k) = (*m, *n, *k);
+        if k != *k_b {
+            return Err(self.refuse(format!("multiplies {:?} and {:?}", a.view.sizes, b.view.sizes)));
+        }
+        // Rows of a batch that all meet the same matrix are rows of one product.
+        if before_b.is_empty() && !before_a.is_empty() && start.is_none() {
+            let rows = before_a.iter().product::<usize>() * m;
+            let shape: Vec<usize> = before_a.iter().copied().chain([m, n]).collect();
+            let flat = self.reshape(&a, &[rows, k])?;
+            let value = self.product(&flat, &b, None)?;
+            return self.reshape(&value, &shape);
+        }
+        let batch = broadcast(before_a, before_b).ok_or_else(|| self.refuse("has batches that do not broadcast"))?;
+        let with = |sides: [usize; 2]| batch.iter().copied().chain(sides).collect::<Vec<_>>();
+        let shape = with([m, n]);
+        let (a, b) = (self.matrices(&a)?, self.matrices(&b)?);
+        let (a, b) = (self.expand(&a, &with([m, k]))?, self.expand(&b, &with([k, n]))?);
+        let starts = |x: &Tensor| starts(&x.view, batch.len());
+        let batches = starts(&a).into_iter().zip(starts(&b)).map(|(a, b)| [a, b]).collect();
+        let mut operands = vec![a, b];
+        if let Some(start) = start {
+            let start = self.as_number(start)?;
+            operands.push(self.expand(&start, &shape)?);
+        }
+        self.node(Primitive::Product(Product { m, n, k, batches }), operands, shape)
+    }
+
+    /// The tensor with matrices that the kernel can read, and add adjoints to, as they lie; a copy where it has not.
+    fn matrices(&mut self, x: &Tensor) -> Result<Tensor> {
+        let mut view = x.view.clone();
+        let (row, column) = (view.rank() - 2, view.rank() - 1);
+        let [rows, columns] = [view.sizes[row], view.sizes[column]];
+        // The stride of a dimension of one element is never used: it may be what suits.
+        if columns <= 1 {
+            view.strides[column] = 1;
+        }
+        if rows <= 1 {
+            view.strides[row] = if view.strides[column] == 1 { columns.max(1) } else { 1 };
+        }
+        let [down, right] = [view.strides[row], view.strides[column]];
+        let plain = (right == 1 && down >= columns) || (down == 1 && right >= rows);
+        if plain { Ok(Tensor { view, ..x.clone() }) } else { self.map(Function::Identity, &[x]) }
+    }
+
+    /// The elements of `x` along `dim` that the index, an element of which belongs to each of the result, chooses.
+    /// `bases` is the view of `x` as it would be if every index were 0.
+    pub fn gather(&mut self, x: &Tensor, bases: View, gather: Gather, index: &Tensor, indices: View) -> Result<Tensor> {
+        if index.kind != Kind::Index {
+            return Err(self.refuse("has an index that is not an int64 argument of the function"));
+        }
+        let x = self.as_number(x)?;
+        if gather.size == 0 && !bases.is_empty() {
+            return Err(self.refuse("chooses from no elements"));
+        }
+        let shape = bases.sizes.clone();
+        let operands = vec![Tensor { view: bases, ..x }, Tensor { view: indices, ..index.clone() }];
+        self.node(Primitive::Gather(gather), operands, shape)
+    }
+
+    /// A tensor of that shape filled with a number, and the parts at their places.
+    pub fn assemble(&mut self, shape: &[usize], fill: f64, parts: Vec<(Tensor, View)>) -> Result<Tensor> {
+        let (operands, places) = parts.into_iter().unzip();
+        self.node(Primitive::Assemble { fill, places }, operands, shape.to_vec())
+    }
+
+    /// `x` with `before` and `after` elements of `fill` along `dim`.
+    pub fn padded(&mut self, x: &Tensor, dim: usize, [before, after]: [usize; 2], fill: f64) -> Result<Tensor> {
+        if before + after == 0 {
+            return self.as_number(x);
+        }
+        let x = self.as_number(x)?;
+        let mut shape = x.view.sizes.clone();
+        shape[dim] += before + after;
+        let place = View::contiguous(&shape).narrow(dim, before, x.view.sizes[dim], 1);
+        self.assemble(&shape, fill, vec![(x, place)])
+    }
+
+    /// `x` times factors that the caller draws: 0 with probability `p`, else 1 / (1 - p).
+    pub fn dropped(&mut self, x: &Tensor, p: f64) -> Result<Tensor> {
+        if p == 0.0 {
+            return Ok(x.clone());
+        }
+        if p == 1.0 {
+            return self.scaled(x, 0.0);
+        }
+        let program = self.program();
+        let view = View::contiguous(&x.view.sizes);
+        let factors = program.argument("noise", program.dtype, view, false)?;
+        program.noise.push(Noise { argument: program.arguments.len() - 1, keep: 1.0 - p });
+        self.map(Function::Mul, &[x, &factors])
+    }
+
+    /// Cuts the tensor off from the reverse pass.
+    pub fn detached(&mut self, x: &Tensor) -> Result<Tensor> {
+        if !self.program().is_active(x) {
+            return Ok(x.clone());
+        }
+        let copy = self.map(Function::Identity, &[x])?;
+        self.program().buffers[copy.buffer].active = false;
+        Ok(copy)
+    }
+
+    /// The function's argument at `position` takes this value after the call.
+    pub fn update(&mut self, position: usize, value: Tensor) -> Result<()> {
+        let argument = self.argument_number(position)?;
+        self.lowering.updates.push((argument, value));
+        Ok(())
+    }
+}
+
+/// Without dimensions of one element.
+pub fn without(x: &Tensor, dims: &[usize]) -> Tensor {
+    let view = dims.iter().rev().fold(x.view.clone(), |view, &dim| view.squeeze(dim));
+    Tensor { view, ..x.clone() }
+}
+
+/// Where the matrices of each batch start.
+fn starts(view: &View, batch_rank: usize) -> Vec<usize> {
+    let mut starts = vec![view.offset];
+    for dim in 0..batch_rank {
+        let (size, stride) = (view.sizes[dim], view.strides[dim]);
+        starts = starts.iter().flat_map(|&start| (0..size).map(move |i| start + i * stride)).collect();
+    }
+    starts
+}

@@ -1,0 +1,217 @@
+//! One observed call of an operator: its arguments by position, as what the operator expects.
+
+use super::{Lowering, dtype, sizes, value};
+use crate::bridge::{ObservedArgument, ObservedNode, ObservedValue};
+use crate::error::{Error, Result};
+use crate::graph::program::{Kind, Tensor};
+use crate::graph::{DType, Program};
+
+/// Kinds of [`ObservedArgument`].
+const NONE: u8 = 0;
+const VALUE: u8 = 1;
+const INTEGER: u8 = 2;
+const FLOAT: u8 = 3;
+const BOOL: u8 = 4;
+const INTEGERS: u8 = 5;
+const TEXT: u8 = 6;
+const VALUES: u8 = 7;
+
+/// A call that is being lowered.
+pub struct Call<'a, 'b> {
+    pub(super) lowering: &'a mut Lowering<'b>,
+    pub(super) node: &'b ObservedNode,
+    pub(super) index: usize,
+}
+
+impl Call<'_, '_> {
+    /// The error that the operator cannot be lowered, because it `does` something.
+    pub fn refuse(&self, does: impl AsRef<str>) -> Error {
+        let ObservedNode { op, overload, place, .. } = self.node;
+        let dot = if overload.is_empty() { "" } else { "." };
+        let place = if place.is_empty() { String::new() } else { format!(" at {place}") };
+        Error::invalid(
+            format!("{op}{dot}{overload}{place} {}", does.as_ref()),
+            "it runs with the back end autograd, which is LibTorch itself",
+        )
+    }
+
+    pub(super) fn program(&mut self) -> &mut Program {
+        &mut self.lowering.program
+    }
+
+    fn argument(&self, position: usize) -> Result<&ObservedArgument> {
+        let argument = self.node.arguments.get(position);
+        argument.ok_or_else(|| self.refuse(format!("has {} arguments", self.node.arguments.len())))
+    }
+
+    fn unexpected(&self, position: usize, expected: &str) -> Error {
+        self.refuse(format!("has something else than {expected} as argument {position}"))
+    }
+
+    /// Whether there is no such argument.
+    pub fn is_none(&self, position: usize) -> bool {
+        self.node.arguments.get(position).is_none_or(|argument| argument.kind == NONE)
+    }
+
+    pub fn overload(&self) -> &str {
+        &self.node.overload
+    }
+
+    fn known(&self, index: i64) -> Result<Tensor> {
+        value(self.lowering.graph, index)?;
+        let tensor = self.lowering.tensors[index as usize].clone();
+        tensor.ok_or_else(|| self.refuse(format!("takes value {index}, which is not computed before it")))
+    }
+
+    /// A tensor; a number is one without dimensions.
+    pub fn tensor(&mut self, position: usize) -> Result<Tensor> {
+        let argument = self.argument(position)?;
+        match argument.kind {
+            VALUE => self.known(argument.value),
+            INTEGER | BOOL | FLOAT => {
+                let number = self.number(position)?;
+                self.program().literal(number)
+            }
+            _ => Err(self.unexpected(position, "a tensor")),
+        }
+    }
+
+    /// A tensor that may be missing.
+    pub fn optional(&mut self, position: usize) -> Result<Option<Tensor>> {
+        if self.is_none(position) { Ok(None) } else { self.tensor(position).map(Some) }
+    }
+
+    /// A list of tensors, some of which may be missing.
+    pub fn tensors(&mut self, position: usize) -> Result<Vec<Option<Tensor>>> {
+        let argument = self.argument(position)?;
+        if argument.kind != VALUES {
+            return Err(self.unexpected(position, "a list of tensors"));
+        }
+        let tensor = |&index: &i64| if index < 0 { Ok(None) } else { self.known(index).map(Some) };
+        argument.list.iter().map(tensor).collect()
+    }
+
+    /// The position among inputs and constants of a tensor passed as it came.
+    pub fn argument_number(&self, position: usize) -> Result<usize> {
+        let wanted = self.argument(position)?.value;
+        let graph = self.lowering.graph;
+        let found = graph.inputs.iter().chain(&graph.constants).position(|&index| i64::from(index) == wanted);
+        found.ok_or_else(|| self.refuse(format!("changes argument {position}, which is not one of the function's own")))
+    }
+
+    pub fn number(&self, position: usize) -> Result<f64> {
+        let argument = self.argument(position)?;
+        match argument.kind {
+            FLOAT => Ok(argument.number),
+            INTEGER | BOOL => Ok(argument.value as f64),
+            _ => Err(self.unexpected(position, "a number")),
+        }
+    }
+
+    /// Whether the argument is a number written in the function, not a tensor.
+    pub fn is_number(&self, position: usize) -> bool {
+        self.argument(position).is_ok_and(|argument| matches!(argument.kind, FLOAT | INTEGER | BOOL))
+    }
+
+    pub fn number_or(&self, position: usize, default: f64) -> Result<f64> {
+        if self.is_none(position) { Ok(default) } else { self.number(position) }
+    }
+
+    pub fn integer(&self, position: usize) -> Result<i64> {
+        let argument = self.argument(position)?;
+        match argument.kind {
+            INTEGER | BOOL => Ok(argument.value),
+            _ => Err(self.unexpected(position, "an integer")),
+        }
+    }
+
+    pub fn integer_or(&self, position: usize, default: i64) -> Result<i64> {
+        if self.is_none(position) { Ok(default) } else { self.integer(position) }
+    }
+
+    pub fn flag(&self, position: usize) -> Result<bool> {
+        Ok(!self.is_none(position) && self.integer(position)? != 0)
+    }
+
+    /// A list of integers; one integer is a list of one.
+    pub fn integers(&self, position: usize) -> Result<Vec<i64>> {
+        let argument = self.argument(position)?;
+        match argument.kind {
+            INTEGERS => Ok(argument.list.clone()),
+            INTEGER => Ok(vec![argument.value]),
+            _ => Err(self.unexpected(position, "a list of integers")),
+        }
+    }
+
+    /// Sizes, none of them negative.
+    pub fn sizes(&self, position: usize) -> Result<Vec<usize>> {
+        sizes(&self.integers(position)?).map_err(|_| self.refuse("has a negative size"))
+    }
+
+    /// One size for one dimension, as pooling and convolution take them.
+    pub fn size_1d(&self, position: usize) -> Result<usize> {
+        match self.sizes(position)?[..] {
+            [size] => Ok(size),
+            _ => Err(self.refuse("works on more than one dimension")),
+        }
+    }
+
+    pub fn text(&self, position: usize) -> Result<&str> {
+        let argument = self.argument(position)?;
+        if argument.kind == TEXT { Ok(&argument.text) } else { Err(self.unexpected(position, "a text")) }
+    }
+
+    /// A dimension of a tensor of that rank, negative ones counted from the end.
+    pub fn dim_of(&self, dim: i64, rank: usize) -> Result<usize> {
+        let rank = rank as i64;
+        let counted = if dim < 0 { dim + rank.max(1) } else { dim };
+        if (0..rank.max(1)).contains(&counted) {
+            Ok(counted as usize)
+        } else {
+            Err(self.refuse(format!("has dimension {dim} of a tensor with {rank}")))
+        }
+    }
+
+    pub fn dim(&self, position: usize, rank: usize) -> Result<usize> {
+        self.dim_of(self.integer(position)?, rank)
+    }
+
+    /// Dimensions in rising order; none or an empty list mean all.
+    pub fn dims(&self, position: usize, rank: usize) -> Result<Vec<usize>> {
+        let given = if self.is_none(position) { Vec::new() } else { self.integers(position)? };
+        if given.is_empty() || rank == 0 {
+            return Ok((0..rank).collect());
+        }
+        let mut dims = given.into_iter().map(|dim| self.dim_of(dim, rank)).collect::<Result<Vec<_>>>()?;
+        dims.sort_unstable();
+        dims.dedup();
+        Ok(dims)
+    }
+
+    /// The shape that LibTorch was seen to return.
+    pub fn result_shape(&self, result: usize) -> Result<Vec<usize>> {
+        let index = self.node.outputs.get(result).copied();
+        let index = index.ok_or_else(|| self.refuse("has no result"))?;
+        sizes(&value(self.lowering.graph, index.into())?.shape)
+    }
+
+    /// Whether LibTorch was seen to return integers.
+    pub fn returns_index(&self) -> bool {
+        let index = self.node.outputs.first().map_or(-1, |&index| index.into());
+        value(self.lowering.graph, index).and_then(dtype).is_ok_and(|dtype| dtype == DType::Int64)
+    }
+
+    /// What was lowered has the shape and the type that LibTorch returned.
+    pub(super) fn check_result(&self, observed: &ObservedValue, tensor: &Tensor) -> Result<()> {
+        if sizes(&observed.shape)? != tensor.view.sizes {
+            let shapes = format!("{:?} instead of {:?}", tensor.view.sizes, observed.shape);
+            return Err(Error::Internal(format!("{} was lowered to shape {shapes}", self.node.op)));
+        }
+        let fits = match dtype(observed)? {
+            DType::Int64 => tensor.kind == Kind::Index,
+            DType::Bool => tensor.kind == Kind::Mask,
+            number => tensor.kind != Kind::Index && number == self.lowering.program.dtype,
+        };
+        if fits { Ok(()) } else { Err(self.refuse("returns a type that is not supported here")) }
+    }
+}

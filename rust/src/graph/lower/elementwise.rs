@@ -1,0 +1,178 @@
+//! Operators element by element, operands broadcast.
+
+use super::{Call, Operator};
+use crate::error::Result;
+use crate::graph::Function;
+use crate::graph::program::Tensor;
+
+type Lowered = Result<Vec<Tensor>>;
+
+/// `lower: f(x)` for an operator that is one function of its first argument.
+macro_rules! unary {
+    ($function:ident) => {
+        |call| {
+            let x = call.tensor(0)?;
+            Ok(vec![call.map(Function::$function, &[&x])?])
+        }
+    };
+}
+
+/// `lower: f(a, b)` for an operator that is one function of its first two arguments.
+macro_rules! binary {
+    ($function:ident) => {
+        |call| {
+            let (a, b) = (call.tensor(0)?, call.tensor(1)?);
+            Ok(vec![call.map(Function::$function, &[&a, &b])?])
+        }
+    };
+    ($function:ident, swapped) => {
+        |call| {
+            let (a, b) = (call.tensor(0)?, call.tensor(1)?);
+            Ok(vec![call.map(Function::$function, &[&b, &a])?])
+        }
+    };
+}
+
+pub(super) const TABLE: &[Operator] = &[
+    Operator { name: "add", does: "`a + alpha b`", lower: |call| sum(call, 1.0) },
+    Operator { name: "sub", does: "`a - alpha b`", lower: |call| sum(call, -1.0) },
+    Operator { name: "rsub", does: "`b - alpha a`", lower: rsub },
+    Operator { name: "mul", does: "`a b`", lower: binary!(Mul) },
+    Operator { name: "div", does: "`a / b`, without rounding", lower: div },
+    Operator { name: "neg", does: "`-x`", lower: unary!(Neg) },
+    Operator { name: "pow", does: "`a^b`", lower: pow },
+    Operator { name: "square", does: "`x^2`", lower: unary!(Squared) },
+    Operator { name: "reciprocal", does: "`1 / x`", lower: unary!(Reciprocal) },
+    Operator { name: "exp", does: "`exp(x)`", lower: unary!(PowerOfE) },
+    Operator { name: "expm1", does: "`exp(x) - 1`", lower: unary!(Expm1) },
+    Operator { name: "log", does: "`log(x)`", lower: unary!(Log) },
+    Operator { name: "log1p", does: "`log(1 + x)`", lower: unary!(Log1p) },
+    Operator { name: "sqrt", does: "`sqrt(x)`", lower: unary!(Sqrt) },
+    Operator { name: "rsqrt", does: "`1 / sqrt(x)`", lower: unary!(Rsqrt) },
+    Operator { name: "sin", does: "`sin(x)`", lower: unary!(Sin) },
+    Operator { name: "cos", does: "`cos(x)`", lower: unary!(Cos) },
+    Operator { name: "erf", does: "`erf(x)`", lower: unary!(Erf) },
+    Operator { name: "abs", does: "`|x|`, derivative 0 at 0", lower: unary!(Abs) },
+    Operator { name: "tanh", does: "`tanh(x)`", lower: unary!(Tanh) },
+    Operator { name: "sigmoid", does: "`1 / (1 + exp(-x))`", lower: unary!(Sigmoid) },
+    Operator { name: "log_sigmoid", does: "`log(sigmoid(x))`", lower: unary!(LogSigmoid) },
+    Operator { name: "relu", does: "`max(x, 0)`, derivative 0 at 0", lower: unary!(Relu) },
+    Operator { name: "leaky_relu", does: "`x` above 0, `slope x` below", lower: binary!(Leaky) },
+    Operator { name: "elu", does: "`scale x` above 0, `scale alpha (exp(x input_scale) - 1)` below", lower: elu },
+    Operator { name: "silu", does: "`x sigmoid(x)`", lower: unary!(Silu) },
+    Operator { name: "gelu", does: "`x Phi(x)`, exact or the tanh approximation", lower: gelu },
+    Operator { name: "softplus", does: "`log(1 + exp(beta x)) / beta`, linear above the threshold", lower: softplus },
+    Operator { name: "clamp", does: "`x` between two numbers; at one of them the derivative is 1", lower: clamp },
+    Operator { name: "clamp_min", does: "`x`, but not below a number", lower: binary!(ClampMin) },
+    Operator { name: "clamp_max", does: "`x`, but not above a number", lower: binary!(ClampMax) },
+    Operator { name: "maximum", does: "the greater one; a tie gives each half", lower: binary!(Maximum) },
+    Operator { name: "minimum", does: "the smaller one; a tie gives each half", lower: binary!(Minimum) },
+    Operator { name: "where", does: "`a` where the mask is true, else `b`", lower: choose },
+    Operator { name: "masked_fill", does: "a number where the mask is true, else `x`", lower: masked_fill },
+    Operator { name: "lt", does: "mask of `a < b`", lower: binary!(Less) },
+    Operator { name: "le", does: "mask of `a <= b`", lower: binary!(LessEqual) },
+    Operator { name: "gt", does: "mask of `a > b`", lower: binary!(Less, swapped) },
+    Operator { name: "ge", does: "mask of `a >= b`", lower: binary!(LessEqual, swapped) },
+    Operator { name: "eq", does: "mask of `a == b`", lower: binary!(Equal) },
+    Operator { name: "ne", does: "mask of `a != b`", lower: binary!(NotEqual) },
+    Operator { name: "logical_and", does: "mask of both", lower: binary!(And) },
+    Operator { name: "logical_or", does: "mask of either", lower: binary!(Or) },
+    Operator { name: "logical_not", does: "mask of `x == 0`", lower: logical_not },
+];
+
+/// `a + sign alpha b`
+fn sum(call: &mut Call, sign: f64) -> Lowered {
+    let (a, b, alpha) = (call.tensor(0)?, call.tensor(1)?, call.number_or(2, 1.0)?);
+    Ok(vec![match sign * alpha {
+        1.0 => call.map(Function::Add, &[&a, &b])?,
+        -1.0 => call.map(Function::Sub, &[&a, &b])?,
+        factor => {
+            let b = call.scaled(&b, factor)?;
+            call.map(Function::Add, &[&a, &b])?
+        }
+    }])
+}
+
+fn rsub(call: &mut Call) -> Lowered {
+    let (a, b, alpha) = (call.tensor(0)?, call.tensor(1)?, call.number_or(2, 1.0)?);
+    let a = call.scaled(&a, alpha)?;
+    Ok(vec![call.map(Function::Sub, &[&b, &a])?])
+}
+
+fn div(call: &mut Call) -> Lowered {
+    if !call.is_none(2) {
+        return Err(call.refuse("rounds"));
+    }
+    let (a, b) = (call.tensor(0)?, call.tensor(1)?);
+    Ok(vec![call.map(Function::Div, &[&a, &b])?])
+}
+
+/// Powers with a cheaper form take it, as in LibTorch.
+fn pow(call: &mut Call) -> Lowered {
+    let (a, b) = (call.tensor(0)?, call.tensor(1)?);
+    let exponent = if call.is_number(1) { call.number(1)? } else { f64::NAN };
+    Ok(vec![match exponent {
+        2.0 => call.map(Function::Squared, &[&a])?,
+        3.0 => {
+            let square = call.map(Function::Squared, &[&a])?;
+            call.map(Function::Mul, &[&square, &a])?
+        }
+        0.5 => call.map(Function::Sqrt, &[&a])?,
+        -0.5 => call.map(Function::Rsqrt, &[&a])?,
+        -1.0 => call.map(Function::Reciprocal, &[&a])?,
+        _ => call.map(Function::Pow, &[&a, &b])?,
+    }])
+}
+
+fn elu(call: &mut Call) -> Lowered {
+    let x = call.tensor(0)?;
+    let [alpha, scale, input_scale] = [call.number_or(1, 1.0)?, call.number_or(2, 1.0)?, call.number_or(3, 1.0)?];
+    if input_scale != 1.0 {
+        return Err(call.refuse("scales its input"));
+    }
+    let value = call.map_number(Function::Elu, &x, alpha)?;
+    Ok(vec![call.scaled(&value, scale)?])
+}
+
+fn gelu(call: &mut Call) -> Lowered {
+    let x = call.tensor(0)?;
+    let function = match if call.is_none(1) { "none" } else { call.text(1)? } {
+        "none" => Function::Gelu,
+        "tanh" => Function::GeluTanh,
+        other => return Err(call.refuse(format!("has the approximation \"{other}\""))),
+    };
+    Ok(vec![call.map(function, &[&x])?])
+}
+
+fn softplus(call: &mut Call) -> Lowered {
+    let (x, beta, threshold) = (call.tensor(0)?, call.number_or(1, 1.0)?, call.number_or(2, 20.0)?);
+    let x = call.scaled(&x, beta)?;
+    let value = call.map_number(Function::SoftplusBelow, &x, threshold)?;
+    Ok(vec![if beta == 1.0 { value } else { call.map_number(Function::Div, &value, beta)? }])
+}
+
+fn clamp(call: &mut Call) -> Lowered {
+    let x = call.tensor(0)?;
+    let (low, high) = (call.optional(1)?, call.optional(2)?);
+    Ok(vec![match (low, high) {
+        (Some(low), Some(high)) => call.map(Function::Clamp, &[&x, &low, &high])?,
+        (Some(low), None) => call.map(Function::ClampMin, &[&x, &low])?,
+        (None, Some(high)) => call.map(Function::ClampMax, &[&x, &high])?,
+        (None, None) => x,
+    }])
+}
+
+fn choose(call: &mut Call) -> Lowered {
+    let (mask, a, b) = (call.tensor(0)?, call.tensor(1)?, call.tensor(2)?);
+    Ok(vec![call.map(Function::Where, &[&mask, &a, &b])?])
+}
+
+fn masked_fill(call: &mut Call) -> Lowered {
+    let (x, mask, value) = (call.tensor(0)?, call.tensor(1)?, call.tensor(2)?);
+    Ok(vec![call.map(Function::Where, &[&mask, &value, &x])?])
+}
+
+fn logical_not(call: &mut Call) -> Lowered {
+    let x = call.tensor(0)?;
+    Ok(vec![call.map_number(Function::Equal, &x, 0.0)?])
+}

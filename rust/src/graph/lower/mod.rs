@@ -1,0 +1,179 @@
+//! From LibTorch's operators, as they were observed, to the few primitives of a [`Program`].
+//!
+//! [`operators`] is the list of what can be lowered: the tests and the documentation run over it. Each operator is written
+//! as what it does to tensors; its shape is checked against the one that LibTorch was seen to return. What is not on the
+//! list, or is asked for in a way that is not supported, is refused with its name, its place and the reason.
+
+mod build;
+mod call;
+mod elementwise;
+mod loss;
+mod network;
+mod product;
+mod reduce;
+mod shape;
+
+use call::Call;
+
+use super::program::{Kind, Tensor};
+use super::{DType, Program, View};
+use crate::bridge::{ObservedGraph, ObservedValue};
+use crate::error::{Error, Result};
+
+/// Shapes from outside have at most this many dimensions, as in LibTorch.
+const RANK_LIMIT: usize = 64;
+
+/// An operator that can be lowered.
+pub struct Operator {
+    /// LibTorch's name, without overload.
+    pub name: &'static str,
+    /// What it computes, for the table in the documentation.
+    pub does: &'static str,
+    lower: fn(&mut Call) -> Result<Vec<Tensor>>,
+}
+
+/// Every operator that can be lowered.
+pub fn operators() -> impl Iterator<Item = &'static Operator> {
+    [elementwise::TABLE, reduce::TABLE, product::TABLE, shape::TABLE, network::TABLE, loss::TABLE].into_iter().flatten()
+}
+
+/// The operators as a table in Markdown.
+pub fn documentation() -> String {
+    let row = |operator: &Operator| format!("| `{}` | {} |\n", operator.name, operator.does);
+    format!("| operator | computes |\n|---|---|\n{}", operators().map(row).collect::<String>())
+}
+
+/// Lowers an observed function; `gradients` says for each input and constant whether its gradient is wanted.
+pub fn lower(graph: &ObservedGraph, gradients: &[bool]) -> Result<Program> {
+    let mut lowering = Lowering {
+        graph,
+        program: Program::new(common_type(graph)?),
+        tensors: vec![None; graph.values.len()],
+        updates: Vec::new(),
+    };
+    lowering.arguments(gradients)?;
+    for index in 0..graph.nodes.len() {
+        lowering.node(index)?;
+    }
+    lowering.finish()
+}
+
+struct Lowering<'a> {
+    graph: &'a ObservedGraph,
+    program: Program,
+    /// What each observed value has become.
+    tensors: Vec<Option<Tensor>>,
+    /// Arguments that LibTorch changes in place, with their new values.
+    updates: Vec<(usize, Tensor)>,
+}
+
+impl Lowering<'_> {
+    fn arguments(&mut self, gradients: &[bool]) -> Result<()> {
+        let graph = self.graph;
+        let arguments: Vec<u32> = graph.inputs.iter().chain(&graph.constants).copied().collect();
+        if gradients.len() != arguments.len() {
+            let count = format!("{} answers for {} arguments", gradients.len(), arguments.len());
+            return Err(Error::Internal(format!("whether gradients are wanted: {count}")));
+        }
+        for (&index, &gradient) in arguments.iter().zip(gradients) {
+            let value = value(graph, index.into())?;
+            let dtype = dtype(value)?;
+            let gradient = gradient && matches!(dtype, DType::Float32 | DType::Float64);
+            let tensor = self.program.argument(&value.name, dtype, observed_view(value)?, gradient)?;
+            self.tensors[index as usize] = Some(tensor);
+        }
+        Ok(())
+    }
+
+    fn node(&mut self, index: usize) -> Result<()> {
+        let graph = self.graph;
+        let node = &graph.nodes[index];
+        let mut call = Call { lowering: self, node, index };
+        let known = node.op.strip_prefix("aten::");
+        let operator = operators().find(|operator| Some(operator.name) == known);
+        let operator = operator.ok_or_else(|| call.refuse("is not on the list of operators"))?;
+        let results = (operator.lower)(&mut call)?;
+        if results.len() < node.outputs.len() {
+            return Err(call.refuse("gives more results here than it is supported with"));
+        }
+        for (&output, tensor) in node.outputs.iter().zip(results) {
+            call.check_result(value(graph, output.into())?, &tensor)?;
+            self.tensors[output as usize] = Some(tensor);
+            call = Call { lowering: self, node, index };
+        }
+        Ok(())
+    }
+
+    fn finish(mut self) -> Result<Program> {
+        for &output in &self.graph.outputs {
+            let tensor = self.tensors.get(output as usize).cloned().flatten();
+            let tensor = tensor.ok_or_else(|| Error::Internal(format!("result {output} was never computed")))?;
+            if tensor.kind != Kind::Number {
+                return Err(Error::invalid(
+                    "a result that is not a floating-point tensor",
+                    "return float32 or float64 tensors from the compiled function",
+                ));
+            }
+            self.program.outputs.push(tensor);
+        }
+        for (argument, tensor) in self.updates {
+            self.program.updates.push(argument);
+            self.program.outputs.push(tensor);
+        }
+        Ok(self.program)
+    }
+}
+
+/// The one floating-point type of the graph. A tensor without dimensions does not count: LibTorch lets it adapt.
+fn common_type(graph: &ObservedGraph) -> Result<DType> {
+    let arguments = graph.inputs.iter().chain(&graph.constants);
+    let results = graph.nodes.iter().flat_map(|node| &node.outputs);
+    let mut found = None;
+    let mut scalar = None;
+    for (&index, is_argument) in arguments.map(|index| (index, true)).chain(results.map(|index| (index, false))) {
+        let value = value(graph, index.into())?;
+        let dtype = dtype(value)?;
+        if !matches!(dtype, DType::Float32 | DType::Float64) {
+            continue;
+        }
+        if is_argument && value.shape.is_empty() {
+            scalar = Some(dtype);
+        } else if found.is_some_and(|found| found != dtype) {
+            return Err(Error::invalid(
+                "both float32 and float64 in one function",
+                "convert its arguments to one type",
+            ));
+        } else {
+            found = Some(dtype);
+        }
+    }
+    found.or(scalar).ok_or_else(|| Error::invalid("a function without floating-point tensors", "give it some"))
+}
+
+fn value(graph: &ObservedGraph, index: i64) -> Result<&ObservedValue> {
+    let value = usize::try_from(index).ok().and_then(|index| graph.values.get(index));
+    value.ok_or_else(|| Error::Internal(format!("observed value {index} of {}", graph.values.len())))
+}
+
+fn dtype(value: &ObservedValue) -> Result<DType> {
+    DType::from_number(value.dtype).ok_or_else(|| {
+        Error::invalid(format!("a tensor of type number {}", value.dtype), "use float32, float64, int64 or bool")
+    })
+}
+
+/// Sizes from outside as ours.
+fn sizes(numbers: &[i64]) -> Result<Vec<usize>> {
+    let size = |&number: &i64| usize::try_from(number).map_err(|_| Error::Internal(format!("a size of {number}")));
+    if numbers.len() > RANK_LIMIT {
+        return Err(Error::invalid(format!("a tensor with {} dimensions", numbers.len()), "use fewer"));
+    }
+    numbers.iter().map(size).collect()
+}
+
+fn observed_view(value: &ObservedValue) -> Result<View> {
+    let (sizes, strides) = (sizes(&value.shape)?, sizes(&value.strides)?);
+    if sizes.len() != strides.len() {
+        return Err(Error::Internal(format!("{} sizes with {} strides", sizes.len(), strides.len())));
+    }
+    Ok(View { offset: 0, sizes, strides })
+}

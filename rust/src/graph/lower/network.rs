@@ -1,0 +1,256 @@
+//! Layers of networks.
+
+use super::{Call, Operator};
+use crate::error::Result;
+use crate::graph::program::{Kind, Tensor};
+use crate::graph::{Function, View};
+
+type Lowered = Result<Vec<Tensor>>;
+
+pub(super) const TABLE: &[Operator] = &[
+    Operator {
+        name: "layer_norm",
+        does: "`(x - mean) / sqrt(var + eps) w + b` over the last dimensions",
+        lower: layer_norm,
+    },
+    Operator {
+        name: "batch_norm",
+        does: "`(x - mean) / sqrt(var + eps) w + b` for each channel, both modes",
+        lower: batch_norm,
+    },
+    Operator { name: "dropout", does: "`x` times factors drawn by LibTorch's generator", lower: dropout },
+    Operator { name: "conv1d", does: "convolution in one dimension", lower: conv1d },
+    Operator { name: "convolution", does: "convolution in one dimension", lower: convolution },
+    Operator { name: "_convolution", does: "convolution in one dimension", lower: convolution },
+    Operator {
+        name: "max_pool1d",
+        does: "greatest of each window; the first of equals has the derivative",
+        lower: max_pool1d,
+    },
+    Operator { name: "avg_pool1d", does: "mean of each window", lower: avg_pool1d },
+    Operator { name: "scaled_dot_product_attention", does: "`softmax(q k^T scale + mask) v`", lower: attention },
+];
+
+/// `centred / sqrt(variance + eps) weight + bias`
+fn normalised(
+    call: &mut Call,
+    centred: &Tensor,
+    variance: &Tensor,
+    eps: f64,
+    [weight, bias]: [Option<&Tensor>; 2],
+) -> Result<Tensor> {
+    let variance = call.map_number(Function::Add, variance, eps)?;
+    let factor = call.map(Function::Rsqrt, &[&variance])?;
+    let mut value = call.map(Function::Mul, &[centred, &factor])?;
+    if let Some(weight) = weight {
+        value = call.map(Function::Mul, &[&value, weight])?;
+    }
+    if let Some(bias) = bias {
+        value = call.map(Function::Add, &[&value, bias])?;
+    }
+    Ok(value)
+}
+
+fn layer_norm(call: &mut Call) -> Lowered {
+    let (x, shape) = (call.tensor(0)?, call.sizes(1)?);
+    let (weight, bias, eps) = (call.optional(2)?, call.optional(3)?, call.number_or(4, 1e-5)?);
+    let rank = x.view.rank();
+    let first =
+        rank.checked_sub(shape.len()).ok_or_else(|| call.refuse("normalises more dimensions than there are"))?;
+    let dims: Vec<usize> = (first..rank).collect();
+    let (_, centred, variance) = call.centred(&x, &dims)?;
+    Ok(vec![normalised(call, &centred, &variance, eps, [weight.as_ref(), bias.as_ref()])?])
+}
+
+/// A tensor [C] so that it broadcasts against [N, C, ...] of that rank.
+fn channels(x: Tensor, rank: usize) -> Tensor {
+    let view = (2..rank).fold(x.view.clone(), |view, _| view.unsqueeze(view.rank()));
+    Tensor { view, ..x }
+}
+
+fn batch_norm(call: &mut Call) -> Lowered {
+    let x = call.tensor(0)?;
+    let rank = x.view.rank();
+    if rank < 2 {
+        return Err(call.refuse("has an input without channels"));
+    }
+    let (weight, bias) = (call.optional(1)?.map(|w| channels(w, rank)), call.optional(2)?.map(|b| channels(b, rank)));
+    let (running_mean, running_variance) = (call.optional(3)?, call.optional(4)?);
+    let (training, momentum, eps) = (call.flag(5)?, call.number_or(6, 0.1)?, call.number_or(7, 1e-5)?);
+    let affine = [weight.as_ref(), bias.as_ref()];
+    if !training {
+        let (Some(mean), Some(variance)) = (running_mean, running_variance) else {
+            return Err(call.refuse("has no running statistics to use"));
+        };
+        let centred = call.map(Function::Sub, &[&x, &channels(mean, rank)])?;
+        return Ok(vec![normalised(call, &centred, &channels(variance, rank), eps, affine)?]);
+    }
+    let dims: Vec<usize> = (0..rank).filter(|&dim| dim != 1).collect();
+    let (mean, centred, variance) = call.centred(&x, &dims)?;
+    let value = normalised(call, &centred, &variance, eps, affine)?;
+    let count = x.view.len() as f64 / x.view.sizes[1].max(1) as f64;
+    for (position, old, new, factor) in
+        [(3, running_mean, mean, 1.0), (4, running_variance, variance, count / (count - 1.0))]
+    {
+        if let Some(old) = old {
+            let new = call.reshape(&new, &old.view.sizes.clone())?;
+            let new = call.detached(&new)?;
+            let (kept, added) = (call.scaled(&old, 1.0 - momentum)?, call.scaled(&new, momentum * factor)?);
+            let updated = call.map(Function::Add, &[&kept, &added])?;
+            call.update(position, updated)?;
+        }
+    }
+    Ok(vec![value])
+}
+
+fn dropout(call: &mut Call) -> Lowered {
+    let (x, p, training) = (call.tensor(0)?, call.number(1)?, call.flag(2)?);
+    Ok(vec![if training { call.dropped(&x, p)? } else { x }])
+}
+
+/// What a convolution along one dimension does.
+struct Convolution {
+    stride: usize,
+    padding: [usize; 2],
+    dilation: usize,
+    groups: usize,
+}
+
+/// `conv1d(x, weight, bias, stride, padding, dilation, groups)`; the padding may be a word.
+fn conv1d(call: &mut Call) -> Lowered {
+    let (stride, dilation) = (call.size_1d(3)?, call.size_1d(5)?);
+    let groups = call.integer(6)?;
+    let padding = match call.overload() {
+        "padding" => {
+            let reach = (call.tensor(1)?.view.sizes.get(2).copied().unwrap_or(1).max(1) - 1) * dilation;
+            match call.text(4)? {
+                "valid" => [0, 0],
+                "same" => [reach / 2, reach - reach / 2],
+                other => return Err(call.refuse(format!("has the padding \"{other}\""))),
+            }
+        }
+        _ => [call.size_1d(4)?; 2],
+    };
+    convolve(call, Convolution { stride, padding, dilation, groups: groups.max(1) as usize })
+}
+
+/// `convolution(x, weight, bias, stride, padding, dilation, transposed, output_padding, groups, ...)`
+fn convolution(call: &mut Call) -> Lowered {
+    if call.flag(6)? {
+        return Err(call.refuse("is transposed"));
+    }
+    let (stride, padding, dilation) = (call.size_1d(3)?, call.size_1d(4)?, call.size_1d(5)?);
+    let groups = call.integer(8)?.max(1) as usize;
+    convolve(call, Convolution { stride, padding: [padding; 2], dilation, groups })
+}
+
+/// Each window of the input as a column, then one product for each event and group: weight [O, I K] x columns [I K, L].
+fn convolve(call: &mut Call, c: Convolution) -> Lowered {
+    let (x, weight, bias) = (call.tensor(0)?, call.tensor(1)?, call.optional(2)?);
+    let single = x.view.rank() == 2;
+    let x = if single { Tensor { view: x.view.unsqueeze(0), ..x } } else { x };
+    let ([events, inputs, _], [outputs, group_inputs, taps]) = (&x.view.sizes[..], &weight.view.sizes[..]) else {
+        return Err(call.refuse("works on more than one dimension"));
+    };
+    let (events, inputs, outputs, group_inputs, taps) = (*events, *inputs, *outputs, *group_inputs, *taps);
+    if c.stride == 0 || c.dilation == 0 || group_inputs * c.groups != inputs || outputs % c.groups != 0 {
+        return Err(call.refuse("has sizes that do not fit together"));
+    }
+    let padded = call.padded(&x, 2, c.padding, 0.0)?;
+    let windows = windows(call, &padded, taps, c.stride, c.dilation)?; // [N, I, L, K]
+    let length = windows.view.sizes[2];
+    let columns = Tensor { view: windows.view.transpose(2, 3), ..windows };
+    let columns = call.dense(&columns)?;
+    let depth = group_inputs * taps;
+    let columns = call.reshape(&columns, &[events, c.groups, depth, length])?;
+    let weight = call.reshape(&weight, &[c.groups, outputs / c.groups, depth])?;
+    let bias = match bias {
+        Some(bias) => Some(call.reshape(&bias, &[c.groups, outputs / c.groups, 1])?),
+        None => None,
+    };
+    let value = call.product(&weight, &columns, bias.as_ref())?;
+    let shape = [events, outputs, length];
+    Ok(vec![call.reshape(&value, if single { &shape[1..] } else { &shape })?])
+}
+
+/// Windows along the last dimension, whose elements become a new last one.
+fn windows(call: &Call, x: &Tensor, size: usize, stride: usize, dilation: usize) -> Result<Tensor> {
+    let view = x.view.windows(x.view.rank() - 1, size, stride, dilation);
+    let view = view.ok_or_else(|| call.refuse("has no window that fits"))?;
+    Ok(Tensor { view, ..x.clone() })
+}
+
+/// Window and stride (the window where none is given) of `pool1d(x, kernel_size, stride, padding, ...)`, with the padded
+/// input.
+fn pooled(call: &mut Call, fill: f64, dilation: usize) -> Result<Tensor> {
+    let (x, size, padding) = (call.tensor(0)?, call.size_1d(1)?, call.size_1d(3)?);
+    let stride = if call.is_none(2) || call.integers(2)?.is_empty() { size } else { call.size_1d(2)? };
+    if x.view.rank() == 0 || stride == 0 || dilation == 0 {
+        return Err(call.refuse("has nothing to go along"));
+    }
+    let padded = call.padded(&x, x.view.rank() - 1, [padding; 2], fill)?;
+    windows(call, &padded, size, stride, dilation)
+}
+
+fn max_pool1d(call: &mut Call) -> Lowered {
+    let dilation = call.size_1d(4)?;
+    let windows = pooled(call, f64::NEG_INFINITY, dilation)?;
+    refuse_ceiling(call, 5, &windows)?;
+    let last = windows.view.rank() - 1;
+    Ok(vec![call.greatest(&windows, &[last], false, false)?])
+}
+
+fn avg_pool1d(call: &mut Call) -> Lowered {
+    let windows = pooled(call, 0.0, 1)?;
+    refuse_ceiling(call, 4, &windows)?;
+    if call.size_1d(3)? > 0 && !call.flag(5)? {
+        return Err(call.refuse("does not count its padding"));
+    }
+    let last = windows.view.rank() - 1;
+    Ok(vec![call.mean(&windows, &[last], false)?])
+}
+
+/// A window cut off at the end is only there with `ceil_mode`.
+fn refuse_ceiling(call: &Call, position: usize, windows: &Tensor) -> Result<()> {
+    let count = windows.view.sizes[windows.view.rank() - 2];
+    if call.flag(position)? && call.result_shape(0)?.last() != Some(&count) {
+        return Err(call.refuse("has a last window that is cut off"));
+    }
+    Ok(())
+}
+
+/// `attention(q, k, v, mask, dropout_p, is_causal, scale, enable_gqa)`
+fn attention(call: &mut Call) -> Lowered {
+    let (q, k, v, mask) = (call.tensor(0)?, call.tensor(1)?, call.tensor(2)?, call.optional(3)?);
+    let (p, is_causal) = (call.number_or(4, 0.0)?, call.flag(5)?);
+    let rank = q.view.rank();
+    if call.flag(7)? || rank < 2 || k.view.rank() < 2 {
+        return Err(call.refuse("shares keys among heads"));
+    }
+    let width = q.view.sizes[rank - 1] as f64;
+    let scale = call.number_or(6, 1.0 / width.sqrt())?;
+    let k = Tensor { view: k.view.transpose(k.view.rank() - 2, k.view.rank() - 1), ..k };
+    let scores = call.product(&q, &k, None)?;
+    let mut scores = call.scaled(&scores, scale)?;
+    let last = scores.view.rank() - 1;
+    let mask = if is_causal { Some(causal(call, scores.view.sizes[last - 1], scores.view.sizes[last])?) } else { mask };
+    if let Some(mask) = mask {
+        scores = if mask.kind == Kind::Mask {
+            let never = call.literal(f64::NEG_INFINITY)?;
+            call.map(Function::Where, &[&mask, &scores, &never])?
+        } else {
+            call.map(Function::Add, &[&scores, &mask])?
+        };
+    }
+    let weights = call.softmax(&scores, last, false)?;
+    let weights = call.dropped(&weights, p)?;
+    Ok(vec![call.product(&weights, &v, None)?])
+}
+
+/// The mask [rows, columns] that lets row i see the columns up to i.
+fn causal(call: &mut Call, rows: usize, columns: usize) -> Result<Tensor> {
+    crate::graph::view::checked_length(&[rows, columns], 1 << 28)?;
+    let values = (0..rows).flat_map(|row| (0..columns).map(move |column| f64::from(u8::from(column <= row)))).collect();
+    let mask = call.program().table(values, &[rows, columns])?;
+    Ok(Tensor { kind: Kind::Mask, view: View::contiguous(&[rows, columns]), ..mask })
+}

@@ -1,0 +1,278 @@
+//! Operators that move or choose elements. Those that only look differently at a tensor make no node.
+
+use super::{Call, Operator};
+use crate::error::Result;
+use crate::graph::View;
+use crate::graph::program::{Gather, Kind, Tensor};
+
+type Lowered = Result<Vec<Tensor>>;
+
+pub(super) const TABLE: &[Operator] = &[
+    Operator { name: "transpose", does: "two dimensions exchanged", lower: transpose },
+    Operator { name: "t", does: "a matrix transposed", lower: t },
+    Operator { name: "permute", does: "dimensions in another order", lower: permute },
+    Operator { name: "reshape", does: "another shape", lower: reshape },
+    Operator { name: "view", does: "another shape", lower: reshape },
+    Operator { name: "_unsafe_view", does: "another shape", lower: reshape },
+    Operator { name: "flatten", does: "neighbouring dimensions joined", lower: reshape },
+    Operator { name: "unflatten", does: "a dimension split", lower: reshape },
+    Operator { name: "squeeze", does: "without dimensions of one element", lower: reshape },
+    Operator { name: "unsqueeze", does: "with a dimension of one element", lower: reshape },
+    Operator { name: "expand", does: "broadcast to a shape", lower: expand },
+    Operator { name: "expand_as", does: "broadcast to another tensor's shape", lower: expand },
+    Operator { name: "broadcast_to", does: "broadcast to a shape", lower: expand },
+    Operator { name: "slice", does: "a range along a dimension, with a step", lower: slice },
+    Operator { name: "narrow", does: "a range along a dimension", lower: narrow },
+    Operator { name: "select", does: "one element along a dimension", lower: select },
+    Operator { name: "split", does: "ranges of one length along a dimension", lower: split },
+    Operator { name: "split_with_sizes", does: "ranges of given lengths along a dimension", lower: split },
+    Operator { name: "chunk", does: "a number of ranges along a dimension", lower: split },
+    Operator { name: "unbind", does: "the elements along a dimension", lower: unbind },
+    Operator { name: "cat", does: "tensors one after the other along a dimension", lower: cat },
+    Operator { name: "stack", does: "tensors along a new dimension", lower: stack },
+    Operator { name: "contiguous", does: "the same elements, dense", lower: same },
+    Operator { name: "clone", does: "the same elements", lower: same },
+    Operator { name: "alias", does: "the same elements", lower: same },
+    Operator { name: "to", does: "the same elements; masks and integers as numbers", lower: to },
+    Operator { name: "detach", does: "the same elements without a gradient", lower: detach },
+    Operator { name: "embedding", does: "rows of a table chosen by an index", lower: embedding },
+    Operator { name: "index_select", does: "elements along a dimension chosen by an index", lower: index_select },
+    Operator { name: "index", does: "elements along one dimension chosen by an index", lower: index },
+    Operator { name: "gather", does: "elements along a dimension, chosen for each result", lower: gather },
+    Operator { name: "zeros_like", does: "zeros", lower: |call| filled(call, 0.0) },
+    Operator { name: "ones_like", does: "ones", lower: |call| filled(call, 1.0) },
+    Operator { name: "zeros", does: "zeros", lower: |call| filled(call, 0.0) },
+    Operator { name: "ones", does: "ones", lower: |call| filled(call, 1.0) },
+    Operator { name: "full_like", does: "a number everywhere", lower: full },
+    Operator { name: "full", does: "a number everywhere", lower: full },
+];
+
+fn seen(x: Tensor, view: View) -> Lowered {
+    Ok(vec![Tensor { view, ..x }])
+}
+
+fn transpose(call: &mut Call) -> Lowered {
+    let x = call.tensor(0)?;
+    let (a, b) = (call.dim(1, x.view.rank())?, call.dim(2, x.view.rank())?);
+    let view = if x.view.rank() == 0 { x.view.clone() } else { x.view.transpose(a, b) };
+    seen(x, view)
+}
+
+fn t(call: &mut Call) -> Lowered {
+    let x = call.tensor(0)?;
+    let view = if x.view.rank() < 2 { x.view.clone() } else { x.view.transpose(0, 1) };
+    seen(x, view)
+}
+
+fn permute(call: &mut Call) -> Lowered {
+    let x = call.tensor(0)?;
+    let rank = x.view.rank();
+    let order = call.integers(1)?.into_iter().map(|dim| call.dim_of(dim, rank)).collect::<Result<Vec<_>>>()?;
+    let mut sorted = order.clone();
+    sorted.sort_unstable();
+    if sorted != (0..rank).collect::<Vec<_>>() {
+        return Err(call.refuse("does not name every dimension once"));
+    }
+    let view = x.view.permute(&order);
+    seen(x, view)
+}
+
+/// To the shape that LibTorch came to.
+fn reshape(call: &mut Call) -> Lowered {
+    let (x, shape) = (call.tensor(0)?, call.result_shape(0)?);
+    Ok(vec![call.reshape(&x, &shape)?])
+}
+
+fn expand(call: &mut Call) -> Lowered {
+    let (x, shape) = (call.tensor(0)?, call.result_shape(0)?);
+    Ok(vec![call.expand(&x, &shape)?])
+}
+
+/// `index`, negative ones counted from the end, brought into 0 to `size`.
+fn clipped(index: i64, size: usize) -> usize {
+    let size = size as i64;
+    (if index < 0 { index.saturating_add(size) } else { index }).clamp(0, size) as usize
+}
+
+fn slice(call: &mut Call) -> Lowered {
+    let x = call.tensor(0)?;
+    let dim = call.dim_of(call.integer_or(1, 0)?, x.view.rank())?;
+    let size = x.view.sizes[dim];
+    let (start, end) = (clipped(call.integer_or(2, 0)?, size), clipped(call.integer_or(3, i64::MAX)?, size));
+    let step = usize::try_from(call.integer_or(4, 1)?).ok().filter(|&step| step > 0);
+    let step = step.ok_or_else(|| call.refuse("has a step below 1"))?;
+    let view = x.view.narrow(dim, start, end.saturating_sub(start).div_ceil(step), step);
+    seen(x, view)
+}
+
+fn narrow(call: &mut Call) -> Lowered {
+    let x = call.tensor(0)?;
+    let dim = call.dim(1, x.view.rank())?;
+    let (start, length) = (clipped(call.integer(2)?, x.view.sizes[dim]), call.result_shape(0)?[dim]);
+    ranged(call, &x, dim, start, length).map(|part| vec![part])
+}
+
+fn ranged(call: &Call, x: &Tensor, dim: usize, start: usize, length: usize) -> Result<Tensor> {
+    if start + length > x.view.sizes[dim] {
+        return Err(call.refuse("reaches beyond its tensor"));
+    }
+    Ok(Tensor { view: x.view.narrow(dim, start, length, 1), ..x.clone() })
+}
+
+fn select(call: &mut Call) -> Lowered {
+    let x = call.tensor(0)?;
+    let dim = call.dim(1, x.view.rank())?;
+    let index = clipped(call.integer(2)?, x.view.sizes[dim]);
+    if index >= x.view.sizes[dim] {
+        return Err(call.refuse("selects beyond its tensor"));
+    }
+    let view = x.view.select(dim, index);
+    seen(x, view)
+}
+
+/// Into the lengths that LibTorch came to.
+fn split(call: &mut Call) -> Lowered {
+    let x = call.tensor(0)?;
+    let dim = call.dim_of(call.integer_or(2, 0)?, x.view.rank())?;
+    let mut start = 0;
+    let parts = (0..call.node.outputs.len()).map(|part| {
+        let length = call.result_shape(part)?[dim];
+        start += length;
+        ranged(call, &x, dim, start - length, length)
+    });
+    parts.collect()
+}
+
+fn unbind(call: &mut Call) -> Lowered {
+    let x = call.tensor(0)?;
+    let dim = call.dim_of(call.integer_or(1, 0)?, x.view.rank())?;
+    Ok((0..x.view.sizes[dim]).map(|index| Tensor { view: x.view.select(dim, index), ..x.clone() }).collect())
+}
+
+fn present(call: &mut Call) -> Result<Vec<Tensor>> {
+    let tensors = call.tensors(0)?.into_iter().collect::<Option<Vec<_>>>();
+    let tensors = tensors.ok_or_else(|| call.refuse("has an undefined tensor"))?;
+    if tensors.iter().any(|x| x.kind == Kind::Index) {
+        return Err(call.refuse("joins integers"));
+    }
+    Ok(tensors)
+}
+
+fn cat(call: &mut Call) -> Lowered {
+    let mut tensors = present(call)?;
+    let shape = call.result_shape(0)?;
+    let dim = call.dim_of(call.integer_or(1, 0)?, shape.len())?;
+    // LibTorch lets an empty tensor of one dimension stand beside any shape.
+    tensors.retain(|x| x.view.sizes != [0] || shape.len() == 1);
+    joined(call, tensors, &shape, dim)
+}
+
+fn stack(call: &mut Call) -> Lowered {
+    let shape = call.result_shape(0)?;
+    let dim = call.dim_of(call.integer_or(1, 0)?, shape.len())?;
+    let tensors = present(call)?.into_iter().map(|x| Tensor { view: x.view.unsqueeze(dim), ..x }).collect();
+    joined(call, tensors, &shape, dim)
+}
+
+fn joined(call: &mut Call, tensors: Vec<Tensor>, shape: &[usize], dim: usize) -> Lowered {
+    let whole = View::contiguous(shape);
+    let mut start = 0;
+    let mut parts = Vec::new();
+    for x in tensors {
+        let fits = x.view.rank() == shape.len()
+            && (0..shape.len())
+                .all(|d| if d == dim { start + x.view.sizes[d] <= shape[d] } else { x.view.sizes[d] == shape[d] });
+        if !fits {
+            return Err(call.refuse(format!("joins {:?} to {shape:?}", x.view.sizes)));
+        }
+        let place = whole.narrow(dim, start, x.view.sizes[dim], 1);
+        start += x.view.sizes[dim];
+        parts.push((x, place));
+    }
+    Ok(vec![call.assemble(shape, 0.0, parts)?])
+}
+
+fn same(call: &mut Call) -> Lowered {
+    Ok(vec![call.tensor(0)?])
+}
+
+/// A change of type between float32 and float64 is refused before: one graph has one type.
+fn to(call: &mut Call) -> Lowered {
+    let x = call.tensor(0)?;
+    let is_index = x.kind == Kind::Index && call.returns_index();
+    Ok(vec![if is_index { x } else { call.as_number(&x)? }])
+}
+
+fn detach(call: &mut Call) -> Lowered {
+    let x = call.tensor(0)?;
+    Ok(vec![call.detached(&x)?])
+}
+
+fn embedding(call: &mut Call) -> Lowered {
+    let (table, index) = (call.tensor(0)?, call.tensor(1)?);
+    if call.integer_or(2, -1)? >= 0 {
+        return Err(call.refuse("has a padding_idx"));
+    }
+    if call.flag(3)? || call.flag(4)? {
+        return Err(call.refuse("wants sparse or rescaled gradients"));
+    }
+    chosen(call, &table, 0, &index, false)
+}
+
+fn index_select(call: &mut Call) -> Lowered {
+    let (x, index) = (call.tensor(0)?, call.tensor(2)?);
+    let dim = call.dim(1, x.view.rank())?;
+    chosen(call, &x, dim, &index, false)
+}
+
+fn index(call: &mut Call) -> Lowered {
+    let (x, indices) = (call.tensor(0)?, call.tensors(1)?);
+    let mut given = indices.into_iter().enumerate().filter_map(|(dim, index)| Some((dim, index?)));
+    match (given.next(), given.next()) {
+        (Some((dim, index)), None) => chosen(call, &x, dim, &index, true),
+        _ => Err(call.refuse("has more than one index")),
+    }
+}
+
+/// Dimension `dim` of `x` replaced by those of the index.
+fn chosen(call: &mut Call, x: &Tensor, dim: usize, index: &Tensor, from_end: bool) -> Lowered {
+    let (size, stride) = (x.view.sizes[dim], x.view.strides[dim]);
+    let rank = index.view.rank();
+    let mut bases = View { offset: x.view.offset, sizes: Vec::new(), strides: Vec::new() };
+    let mut indices = View { offset: index.view.offset, ..bases.clone() };
+    let mut push = |size: usize, base: usize, index: usize| {
+        bases.sizes.push(size);
+        bases.strides.push(base);
+        indices.sizes.push(size);
+        indices.strides.push(index);
+    };
+    (0..dim).for_each(|d| push(x.view.sizes[d], x.view.strides[d], 0));
+    (0..rank).for_each(|d| push(index.view.sizes[d], 0, index.view.strides[d]));
+    (dim + 1..x.view.rank()).for_each(|d| push(x.view.sizes[d], x.view.strides[d], 0));
+    let gather = Gather { size, stride, from_end, skip: None };
+    Ok(vec![call.gather(x, bases, gather, index, indices)?])
+}
+
+fn gather(call: &mut Call) -> Lowered {
+    let (x, index) = (call.tensor(0)?, call.tensor(2)?);
+    let dim = call.dim(1, x.view.rank())?;
+    if index.view.rank() != x.view.rank() || x.view.rank() == 0 {
+        return Err(call.refuse("has an index of another rank"));
+    }
+    let gather = Gather { size: x.view.sizes[dim], stride: x.view.strides[dim], from_end: false, skip: None };
+    let mut bases = x.view.clone();
+    bases.sizes.clone_from(&index.view.sizes);
+    bases.strides[dim] = 0;
+    let indices = index.view.clone();
+    Ok(vec![call.gather(&x, bases, gather, &index, indices)?])
+}
+
+fn filled(call: &mut Call, value: f64) -> Lowered {
+    let (number, shape) = (call.literal(value)?, call.result_shape(0)?);
+    Ok(vec![call.expand(&number, &shape)?])
+}
+
+fn full(call: &mut Call) -> Lowered {
+    let value = call.number(1)?;
+    filled(call, value)
+}

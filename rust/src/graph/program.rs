@@ -1,0 +1,303 @@
+//! The operator graph of an observed function: a list of few primitives over strided views of contiguous buffers.
+//!
+//! A tensor is a [`Tensor`]: a view of a buffer. Transposing, slicing, broadcasting and the like change the view and make
+//! no node. A node computes one new buffer, dense and row-major, from views of earlier ones, so that the list is in an
+//! order in which it can run, and its reverse in one in which adjoints can. In the reverse pass the adjoint of an operand
+//! is added to the adjoint of its buffer through the same view: where the view broadcasts, that sums.
+//!
+//! A number is float32 or float64, one of them in the whole graph; a mask is a number, 0 or 1. Integers are indices.
+
+use std::sync::Arc;
+
+use super::{DType, Function, View, view};
+use crate::error::{Error, Result};
+
+/// The largest buffer: far beyond what fits in memory, small enough that no product of sizes overflows.
+const LENGTH_LIMIT: usize = 1 << 40;
+
+/// A view of a buffer.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Tensor {
+    /// Index into [`Program::buffers`].
+    pub buffer: usize,
+    /// Of its elements.
+    pub view: View,
+    /// What the elements are.
+    pub kind: Kind,
+}
+
+/// What a tensor's elements are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Numbers.
+    Number,
+    /// Numbers that are 0 or 1.
+    Mask,
+    /// int64, only ever read from an argument.
+    Index,
+}
+
+/// Where a buffer's elements come from.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Origin {
+    /// The caller: index into [`Program::arguments`].
+    Argument(usize),
+    /// Fixed numbers.
+    Literal(Arc<[f64]>),
+    /// Index into [`Program::nodes`].
+    Node(usize),
+}
+
+/// Memory for a tensor.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Buffer {
+    /// Elements.
+    pub length: usize,
+    /// Where they come from.
+    pub origin: Origin,
+    /// Whether its adjoint is needed.
+    pub active: bool,
+}
+
+/// A tensor that the caller passes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Argument {
+    /// As in the user's code; may be empty.
+    pub name: String,
+    /// Of its elements.
+    pub dtype: DType,
+    /// Its shape and strides in the caller's memory, from its first element on.
+    pub view: View,
+    /// Whether its gradient is wanted.
+    pub gradient: bool,
+    /// Where its elements lie as dense numbers; the adjoint of this buffer is its gradient.
+    pub buffer: usize,
+}
+
+/// What a node computes from its operands.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Primitive {
+    /// An argument, of any type and strides, as dense numbers.
+    Load,
+    /// A function, element by element; the operands have the shape of the value.
+    Map(Function),
+    /// Adds the operand to the view of the value, which has stride 0 in the dimensions summed over.
+    Sum(View),
+    /// The greatest element over the last dimensions, which have `columns` elements together.
+    Greatest {
+        /// Elements of a row.
+        columns: usize,
+        /// Equals share the derivative; otherwise the first one has it.
+        even: bool,
+    },
+    /// Softmax over the last dimension of `columns` elements, or its logarithm.
+    Softmax {
+        /// Elements of a row.
+        columns: usize,
+        /// The logarithm.
+        logarithm: bool,
+    },
+    /// A product of matrices for each of `batches`: [`m`, `k`] x [`k`, `n`], added to the third operand if there is one.
+    Product(Product),
+    /// The elements of the first operand that the second one, an index, chooses.
+    Gather(Gather),
+    /// The value filled with a number, then each operand copied to its place in it.
+    Assemble {
+        /// What the rest is filled with.
+        fill: f64,
+        /// A view of the value for each operand.
+        places: Vec<View>,
+    },
+}
+
+impl Primitive {
+    /// For people.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Primitive::Load => "Load",
+            Primitive::Map(function) => function.name(),
+            Primitive::Sum(_) => "Sum",
+            Primitive::Greatest { .. } => "Greatest",
+            Primitive::Softmax { logarithm: false, .. } => "Softmax",
+            Primitive::Softmax { logarithm: true, .. } => "LogSoftmax",
+            Primitive::Product(_) => "Product",
+            Primitive::Gather(_) => "Gather",
+            Primitive::Assemble { .. } => "Assemble",
+        }
+    }
+}
+
+/// See [`Primitive::Product`]. The last two dimensions of the first two operands are the matrices.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Product {
+    /// Rows of the first factor.
+    pub m: usize,
+    /// Columns of the second factor.
+    pub n: usize,
+    /// Terms of each sum.
+    pub k: usize,
+    /// Where the matrices of each product start: first factor, second factor.
+    pub batches: Vec<[usize; 2]>,
+}
+
+/// See [`Primitive::Gather`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct Gather {
+    /// The dimension's elements.
+    pub size: usize,
+    /// Between them.
+    pub stride: usize,
+    /// Negative indices count from the end.
+    pub from_end: bool,
+    /// The index that chooses nothing: its value is 0.
+    pub skip: Option<i64>,
+}
+
+/// One step of the graph.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Node {
+    /// What it computes.
+    pub primitive: Primitive,
+    /// Views of earlier buffers.
+    pub operands: Vec<Tensor>,
+    /// Its value's buffer.
+    pub buffer: usize,
+    /// Its value's shape.
+    pub shape: Vec<usize>,
+    /// The observed operator that it belongs to: index into the observation's nodes.
+    pub observed: usize,
+}
+
+/// Factors that the caller draws; see `NoiseSpec` in [`crate::bridge`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct Noise {
+    /// Index into [`Program::arguments`].
+    pub argument: usize,
+    /// Probability that an element is not 0.
+    pub keep: f64,
+}
+
+/// A validated graph.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Program {
+    /// Of every number.
+    pub dtype: DType,
+    /// Inputs, constants, noise.
+    pub arguments: Vec<Argument>,
+    /// Those of `arguments` that are drawn, the last ones.
+    pub noise: Vec<Noise>,
+    /// Everything that nodes read and write.
+    pub buffers: Vec<Buffer>,
+    /// In the order of execution.
+    pub nodes: Vec<Node>,
+    /// The user's results, then one for each of `updates`.
+    pub outputs: Vec<Tensor>,
+    /// Arguments that the caller overwrites with the last outputs.
+    pub updates: Vec<usize>,
+}
+
+impl Program {
+    /// An empty graph of float32 or float64 numbers.
+    pub fn new(dtype: DType) -> Self {
+        Program {
+            dtype,
+            arguments: Vec::new(),
+            noise: Vec::new(),
+            buffers: Vec::new(),
+            nodes: Vec::new(),
+            outputs: Vec::new(),
+            updates: Vec::new(),
+        }
+    }
+
+    /// Adds an argument and returns it as a tensor of its own type, or of numbers where it has another.
+    pub fn argument(&mut self, name: &str, dtype: DType, view: View, gradient: bool) -> Result<Tensor> {
+        let dense = dtype == self.dtype && view.is_contiguous();
+        let (index, shape) = (self.arguments.len(), view.sizes.clone());
+        let buffer = self.buffers.len();
+        self.arguments.push(Argument { name: name.to_owned(), dtype, view: view.clone(), gradient, buffer });
+        self.buffer(extent(&view)?, Origin::Argument(index), gradient && dense);
+        let kind = match dtype {
+            DType::Int64 => Kind::Index,
+            DType::Bool => Kind::Mask,
+            DType::Float32 | DType::Float64 => Kind::Number,
+        };
+        let tensor = Tensor { buffer, view, kind };
+        if dense || kind == Kind::Index {
+            return Ok(tensor);
+        }
+        let loaded = self.node(Primitive::Load, vec![tensor], shape, 0)?;
+        self.buffers[loaded.buffer].active = gradient;
+        self.arguments[index].buffer = loaded.buffer;
+        Ok(Tensor { kind, ..loaded })
+    }
+
+    /// One number as a tensor without dimensions.
+    pub fn literal(&mut self, value: f64) -> Result<Tensor> {
+        let is_same = |buffer: &Buffer| match &buffer.origin {
+            Origin::Literal(values) => matches!(**values, [only] if only.to_bits() == value.to_bits()),
+            _ => false,
+        };
+        match self.buffers.iter().position(is_same) {
+            Some(buffer) => Ok(Tensor { buffer, view: View::contiguous(&[]), kind: Kind::Number }),
+            None => self.table(vec![value], &[]),
+        }
+    }
+
+    /// Numbers known now, as a tensor.
+    pub fn table(&mut self, values: Vec<f64>, shape: &[usize]) -> Result<Tensor> {
+        let buffer = self.buffer(values.len(), Origin::Literal(values.into()), false);
+        Ok(Tensor { buffer, view: View::contiguous(shape), kind: Kind::Number })
+    }
+
+    /// Adds a node whose value has the given shape. It is active where one of its operands is and a derivative exists.
+    pub fn node(
+        &mut self,
+        primitive: Primitive,
+        operands: Vec<Tensor>,
+        shape: Vec<usize>,
+        observed: usize,
+    ) -> Result<Tensor> {
+        let flat = matches!(primitive, Primitive::Map(function) if !function.is_differentiable());
+        let active = !flat && operands.iter().any(|operand| self.is_active(operand));
+        for operand in &operands {
+            let length = self.buffers[operand.buffer].length;
+            if extent(&operand.view)? > length {
+                return Err(Error::Internal(format!("a view of {:?} ends beyond its buffer", operand.view)));
+            }
+        }
+        let length = view::checked_length(&shape, LENGTH_LIMIT)?;
+        let buffer = self.buffer(length, Origin::Node(self.nodes.len()), active);
+        let view = View::contiguous(&shape);
+        self.nodes.push(Node { primitive, operands, buffer, shape, observed });
+        Ok(Tensor { buffer, view, kind: if flat { Kind::Mask } else { Kind::Number } })
+    }
+
+    /// Whether the tensor's adjoint is needed.
+    pub fn is_active(&self, tensor: &Tensor) -> bool {
+        self.buffers[tensor.buffer].active
+    }
+
+    fn buffer(&mut self, length: usize, origin: Origin, active: bool) -> usize {
+        self.buffers.push(Buffer { length, origin, active });
+        self.buffers.len() - 1
+    }
+}
+
+/// Elements of memory that the view reaches over.
+fn extent(view: &View) -> Result<usize> {
+    if view.is_empty() {
+        return Ok(0);
+    }
+    let reach = view
+        .sizes
+        .iter()
+        .zip(&view.strides)
+        .try_fold(view.offset, |at, (&size, &stride)| at.checked_add((size - 1).checked_mul(stride)?));
+    reach.filter(|&reach| reach < LENGTH_LIMIT).map(|reach| reach + 1).ok_or_else(|| {
+        Error::invalid(
+            format!("a tensor of shape {:?} and strides {:?}", view.sizes, view.strides),
+            "use a smaller one",
+        )
+    })
+}

@@ -1,0 +1,343 @@
+//! Kernels of the operator graph over strided views.
+//!
+//! A [`Stream`] is checked when it is made; a call only compares its extent with the slice.
+
+use std::ffi::c_int;
+
+use super::{Scalar, check_length};
+
+/// Most dimensions of a view after neighbours are joined: `CT_RANK` of `cpp/kernels/kernels.h`.
+const RANK: usize = 8;
+
+/// The elements of a strided view in row-major order; the layout is that of `ct_stream`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Stream {
+    count: usize,
+    extent: usize,
+    rank: usize,
+    offset: usize,
+    sizes: [usize; RANK],
+    strides: [usize; RANK],
+}
+
+impl Stream {
+    /// Joins neighbouring dimensions; `None` where more than eight are left or a number overflows.
+    pub fn new(offset: usize, sizes: &[usize], strides: &[usize]) -> Option<Self> {
+        let mut stream = Stream { count: 1, extent: 0, rank: 0, offset, sizes: [0; RANK], strides: [0; RANK] };
+        let mut last = offset;
+        for (&size, &stride) in sizes.iter().zip(strides) {
+            stream.count = stream.count.checked_mul(size)?;
+            last = last.checked_add(size.saturating_sub(1).checked_mul(stride)?)?;
+            if size != 1 {
+                stream.push(size, stride)?;
+            }
+        }
+        if stream.count > 0 {
+            stream.extent = last.checked_add(1)?;
+        }
+        Some(stream)
+    }
+
+    fn push(&mut self, size: usize, stride: usize) -> Option<()> {
+        if self.rank > 0 && Some(self.strides[self.rank - 1]) == size.checked_mul(stride) {
+            self.sizes[self.rank - 1] = self.sizes[self.rank - 1].checked_mul(size)?;
+            self.strides[self.rank - 1] = stride;
+            return Some(());
+        }
+        *self.sizes.get_mut(self.rank)? = size;
+        self.strides[self.rank] = stride;
+        self.rank += 1;
+        Some(())
+    }
+
+    /// Elements.
+    pub fn count(&self) -> usize {
+        self.count
+    }
+
+    /// Calls `visit` with the offset of each element in row-major order.
+    pub fn for_each(&self, mut visit: impl FnMut(usize)) {
+        let mut index = [0; RANK];
+        let mut offset = self.offset;
+        for _ in 0..self.count {
+            visit(offset);
+            for dim in (0..self.rank).rev() {
+                index[dim] += 1;
+                offset += self.strides[dim];
+                if index[dim] < self.sizes[dim] {
+                    break;
+                }
+                offset -= self.sizes[dim] * self.strides[dim];
+                index[dim] = 0;
+            }
+        }
+    }
+
+    /// Elements of memory up to the last one of the view.
+    pub fn extent(&self) -> usize {
+        self.extent
+    }
+
+    fn check<T>(&self, name: &str, memory: &[T], count: usize) {
+        assert!(self.count == count, "the view of {name} has {} elements, its operator needs {count}", self.count);
+        assert!(self.extent <= memory.len(), "the view of {name} ends beyond its {} elements", memory.len());
+    }
+}
+
+/// How an index chooses along a dimension; the layout is that of `ct_pick`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Pick {
+    /// Elements along the dimension.
+    pub size: usize,
+    /// Numbers between them.
+    pub stride: usize,
+    from_end: c_int,
+    has_skip: c_int,
+    skip: i64,
+}
+
+impl Pick {
+    /// `from_end`: negative indices count from the end; `skip`: the index that chooses nothing.
+    pub fn new(size: usize, stride: usize, from_end: bool, skip: Option<i64>) -> Self {
+        Pick {
+            size,
+            stride,
+            from_end: from_end.into(),
+            has_skip: skip.is_some().into(),
+            skip: skip.unwrap_or_default(),
+        }
+    }
+
+    /// Every index from `bases` must stay inside `memory`.
+    fn check<T>(&self, bases: &Stream, memory: &[T], count: usize) {
+        bases.check("the source", memory, count);
+        let reach = bases.extent + self.size.saturating_sub(1) * self.stride;
+        assert!(reach <= memory.len() || count == 0, "an index could reach beyond {} elements", memory.len());
+    }
+}
+
+/// Elements between neighbouring rows and columns; the layout is that of `ct_matrix`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Matrix {
+    /// Between rows.
+    pub row: usize,
+    /// Between columns.
+    pub column: usize,
+}
+
+impl Matrix {
+    fn check<T>(&self, name: &str, memory: &[T], rows: usize, columns: usize) {
+        if rows > 0 && columns > 0 {
+            let last = (rows - 1) * self.row + (columns - 1) * self.column;
+            assert!(last < memory.len(), "{name} ends beyond its {} elements", memory.len());
+        }
+    }
+}
+
+type Map<T> = unsafe extern "C" fn(c_int, usize, usize, *const *const T, *const Stream, *mut T);
+type MapPullback<T> =
+    unsafe extern "C" fn(c_int, usize, usize, *const *const T, *const Stream, *const T, *mut T, *const Stream);
+type Move<T> = unsafe extern "C" fn(usize, *const T, *const Stream, *mut T, *const Stream);
+type GreatestPullback<T> =
+    unsafe extern "C" fn(c_int, usize, usize, *const T, *const Stream, *const T, *const T, *mut T, *const Stream);
+type SoftmaxPullback<T> = unsafe extern "C" fn(c_int, usize, usize, *const T, *const T, *mut T, *const Stream);
+type Gather<T> =
+    unsafe extern "C" fn(*const Pick, usize, *const T, *const Stream, *const i64, *const Stream, *mut T) -> c_int;
+type GatherPullback<T> =
+    unsafe extern "C" fn(*const Pick, usize, *const T, *const i64, *const Stream, *mut T, *const Stream) -> c_int;
+type Product<T> = unsafe extern "C" fn(usize, usize, usize, *const T, Matrix, *const T, Matrix, c_int, *mut T, Matrix);
+
+/// The part of `ct_kernels_f32` and `ct_kernels_f64` for the operator graph.
+#[repr(C)]
+pub struct Table<T> {
+    map: Map<T>,
+    map_pullback: MapPullback<T>,
+    accumulate: Move<T>,
+    copy: Move<T>,
+    greatest: unsafe extern "C" fn(usize, usize, *const T, *const Stream, *mut T),
+    greatest_pullback: GreatestPullback<T>,
+    softmax: unsafe extern "C" fn(c_int, usize, usize, *const T, *const Stream, *mut T),
+    softmax_pullback: SoftmaxPullback<T>,
+    gather: Gather<T>,
+    gather_pullback: GatherPullback<T>,
+    product: Product<T>,
+}
+
+/// How many functions `operators.hpp` numbers, by their operands: those before the first bound take one, and so on.
+const UNARY: u8 = 21;
+const BINARY: u8 = UNARY + 16;
+const FLAT: u8 = BINARY + 6;
+const TERNARY: u8 = FLAT + 2;
+
+/// Operands of a function.
+fn arity(function: u8) -> usize {
+    match function {
+        ..UNARY => 1,
+        UNARY..FLAT => 2,
+        FLAT..TERNARY => 3,
+        _ => panic!("there is no function number {function}"),
+    }
+}
+
+fn check_operands<T>(function: u8, x: &[&[T]], views: &[Stream], count: usize) {
+    let arity = arity(function);
+    assert!(x.len() == arity && views.len() == arity, "function {function} takes {arity} operands");
+    for (x, view) in x.iter().zip(views) {
+        view.check("an operand", x, count);
+    }
+}
+
+/// The addresses of up to three operands.
+fn pointers<T>(x: &[&[T]]) -> [*const T; 3] {
+    std::array::from_fn(|i| x.get(i).map_or(std::ptr::null(), |x| x.as_ptr()))
+}
+
+/// `y = function(x...)` over the elements of the views from `begin` on; `y` has as many as are wanted.
+pub fn map<T: Scalar>(function: u8, begin: usize, x: &[&[T]], views: &[Stream], y: &mut [T]) {
+    let count = views.first().map_or(0, Stream::count);
+    check_operands(function, x, views, count);
+    assert!(begin <= count && y.len() <= count - begin, "the output is longer than its operands");
+    let (map, operands) = (T::table().strided.map, pointers(x));
+    // SAFETY: every view stays inside its slice and has the elements asked for.
+    unsafe { map(function.into(), begin, y.len(), operands.as_ptr(), views.as_ptr(), y.as_mut_ptr()) }
+}
+
+/// Adds `dy` times the derivative of the function by operand `which` to the view `target` of `dx`.
+#[allow(clippy::too_many_arguments)] // The mathematics has that many.
+pub fn map_pullback<T: Scalar>(
+    function: u8,
+    which: usize,
+    x: &[&[T]],
+    views: &[Stream],
+    dy: &[T],
+    dx: &mut [T],
+    target: &Stream,
+) {
+    check_operands(function, x, views, dy.len());
+    assert!(which < x.len() && !(BINARY..FLAT).contains(&function), "function {function} has no such derivative");
+    target.check("an adjoint", dx, dy.len());
+    let (pullback, operands) = (T::table().strided.map_pullback, pointers(x));
+    let (dy, n) = (dy.as_ptr(), dy.len());
+    // SAFETY: every view stays inside its slice and has `n` elements.
+    unsafe { pullback(function.into(), which, n, operands.as_ptr(), views.as_ptr(), dy, dx.as_mut_ptr(), target) }
+}
+
+/// Adds the view of `x` to the view `target` of `y`, in order: where `target` has stride 0 that is a sum.
+pub fn accumulate<T: Scalar>(x: &[T], view: &Stream, y: &mut [T], target: &Stream) {
+    view.check("x", x, view.count);
+    target.check("y", y, view.count);
+    let accumulate = T::table().strided.accumulate;
+    // SAFETY: both views stay inside their slices and have the same number of elements.
+    unsafe { accumulate(view.count, x.as_ptr(), view, y.as_mut_ptr(), target) }
+}
+
+/// Copies the view of `x` to the view `target` of `y`.
+pub fn copy<T: Scalar>(x: &[T], view: &Stream, y: &mut [T], target: &Stream) {
+    view.check("x", x, view.count);
+    target.check("y", y, view.count);
+    let copy = T::table().strided.copy;
+    // SAFETY: both views stay inside their slices and have the same number of elements.
+    unsafe { copy(view.count, x.as_ptr(), view, y.as_mut_ptr(), target) }
+}
+
+/// `y[rows]` = the greatest of each row of the view [rows, columns]; a NaN counts as greater than all.
+pub fn greatest<T: Scalar>(columns: usize, x: &[T], view: &Stream, y: &mut [T]) {
+    view.check("x", x, y.len() * columns);
+    let greatest = T::table().strided.greatest;
+    // SAFETY: the view stays inside `x` and has `columns` elements for each of `y`.
+    unsafe { greatest(y.len(), columns, x.as_ptr(), view, y.as_mut_ptr()) }
+}
+
+/// The pullback of [`greatest`]: `even` shares among equals, else the first takes all.
+#[allow(clippy::too_many_arguments)] // The mathematics has that many.
+pub fn greatest_pullback<T: Scalar>(
+    even: bool,
+    columns: usize,
+    x: &[T],
+    view: &Stream,
+    y: &[T],
+    dy: &[T],
+    dx: &mut [T],
+    target: &Stream,
+) {
+    view.check("x", x, y.len() * columns);
+    check_length("dy", dy.len(), y.len());
+    target.check("dx", dx, y.len() * columns);
+    let pullback = T::table().strided.greatest_pullback;
+    let (x, rows) = (x.as_ptr(), y.len());
+    // SAFETY: both views stay inside their slices and have `columns` elements for each of the rows of `y` and `dy`.
+    unsafe { pullback(even.into(), rows, columns, x, view, y.as_ptr(), dy.as_ptr(), dx.as_mut_ptr(), target) }
+}
+
+/// `y[rows, columns]` = softmax of each row of the view, or its logarithm.
+pub fn softmax<T: Scalar>(logarithm: bool, columns: usize, x: &[T], view: &Stream, y: &mut [T]) {
+    view.check("x", x, y.len());
+    let rows = y.len().checked_div(columns).unwrap_or(0);
+    check_length("y", y.len(), rows * columns);
+    let softmax = T::table().strided.softmax;
+    // SAFETY: the view stays inside `x`; it and `y` have rows * columns elements.
+    unsafe { softmax(logarithm.into(), rows, columns, x.as_ptr(), view, y.as_mut_ptr()) }
+}
+
+/// The pullback of [`softmax`], from its value.
+pub fn softmax_pullback<T: Scalar>(logarithm: bool, columns: usize, y: &[T], dy: &[T], dx: &mut [T], target: &Stream) {
+    target.check("dx", dx, y.len());
+    check_length("dy", dy.len(), y.len());
+    let rows = y.len().checked_div(columns).unwrap_or(0);
+    check_length("y", y.len(), rows * columns);
+    let pullback = T::table().strided.softmax_pullback;
+    // SAFETY: the view stays inside `dx`; it, `y` and `dy` have rows * columns elements.
+    unsafe { pullback(logarithm.into(), rows, columns, y.as_ptr(), dy.as_ptr(), dx.as_mut_ptr(), target) }
+}
+
+/// `y` = the elements that the indices choose, each from its place in `bases`; false where an index is out of range.
+pub fn gather<T: Scalar>(pick: &Pick, x: &[T], bases: &Stream, index: &[i64], indices: &Stream, y: &mut [T]) -> bool {
+    pick.check(bases, x, y.len());
+    indices.check("the index", index, y.len());
+    let gather = T::table().strided.gather;
+    // SAFETY: the views have y.len() elements; every index in range, which the kernel checks, stays inside `x`.
+    unsafe { gather(pick, y.len(), x.as_ptr(), bases, index.as_ptr(), indices, y.as_mut_ptr()) != 0 }
+}
+
+/// The pullback of [`gather`].
+pub fn gather_pullback<T: Scalar>(
+    pick: &Pick,
+    dy: &[T],
+    index: &[i64],
+    indices: &Stream,
+    dx: &mut [T],
+    bases: &Stream,
+) -> bool {
+    pick.check(bases, dx, dy.len());
+    indices.check("the index", index, dy.len());
+    let pullback = T::table().strided.gather_pullback;
+    // SAFETY: as for `gather`, with `dx` written and `dy` read.
+    unsafe { pullback(pick, dy.len(), dy.as_ptr(), index.as_ptr(), indices, dx.as_mut_ptr(), bases) != 0 }
+}
+
+/// `c[M,N] = a[M,K] b[K,N]`, or added to `c`; `c` has rows or columns of neighbouring elements.
+#[allow(clippy::too_many_arguments)] // The mathematics has that many.
+pub fn product<T: Scalar>(
+    [m, n, k]: [usize; 3],
+    a: &[T],
+    a_order: Matrix,
+    b: &[T],
+    b_order: Matrix,
+    add: bool,
+    c: &mut [T],
+    c_order: Matrix,
+) {
+    let limit = i32::MAX as usize;
+    assert!(m <= limit && n <= limit && k <= limit, "matrices of {m} x {k} and {k} x {n}: sides must be up to {limit}");
+    assert!(c_order.row == 1 || c_order.column == 1, "the product needs rows or columns of neighbouring elements");
+    a_order.check("a", a, m, k);
+    b_order.check("b", b, k, n);
+    c_order.check("c", c, m, n);
+    let product = T::table().strided.product;
+    let (a, b, c) = (a.as_ptr(), b.as_ptr(), c.as_mut_ptr());
+    // SAFETY: the three matrices end inside their slices, and `c` is borrowed apart.
+    unsafe { product(m, n, k, a, a_order, b, b_order, add.into(), c, c_order) }
+}

@@ -1,0 +1,230 @@
+//! Builds observed graphs as the C++ front does, by running LibTorch's operators one after the other, and compares what a
+//! compiled graph makes of them with LibTorch and its autograd.
+
+use cladtorch::bridge::{CompileSpec, ObservedArgument, ObservedGraph, ObservedNode, ObservedValue};
+use cladtorch::gradient::CompiledGraph;
+use tch::{Kind, Tensor};
+
+/// An argument of an operator; `V` counts the recorder's values.
+#[derive(Clone, Debug)]
+pub enum A {
+    None,
+    V(usize),
+    I(i64),
+    F(f64),
+    B(bool),
+    L(Vec<i64>),
+    S(&'static str),
+    VL(Vec<i64>),
+}
+
+impl A {
+    fn observed(&self) -> ObservedArgument {
+        let mut argument = ObservedArgument {
+            kind: 0,
+            value: 0,
+            number: 0.0,
+            list: Vec::new(),
+            numbers: Vec::new(),
+            text: String::new(),
+        };
+        argument.kind = match self {
+            A::None => 0,
+            A::V(_) => 1,
+            A::I(_) => 2,
+            A::F(_) => 3,
+            A::B(_) => 4,
+            A::L(_) => 5,
+            A::S(_) => 6,
+            A::VL(_) => 7,
+        };
+        match self {
+            A::None => (),
+            A::V(index) => argument.value = *index as i64,
+            A::I(value) => argument.value = *value,
+            A::F(number) => argument.number = *number,
+            A::B(value) => argument.value = i64::from(*value),
+            A::L(list) | A::VL(list) => argument.list.clone_from(list),
+            A::S(text) => argument.text = (*text).to_owned(),
+        }
+        argument
+    }
+}
+
+pub struct Recorder {
+    pub graph: ObservedGraph,
+    /// LibTorch's values, with autograd's history behind them.
+    pub tensors: Vec<Tensor>,
+}
+
+fn observed(tensor: &Tensor) -> ObservedValue {
+    let dtype = match tensor.kind() {
+        Kind::Float => 0,
+        Kind::Double => 1,
+        Kind::Int64 => 2,
+        Kind::Bool => 3,
+        other => panic!("a tensor of type {other:?}"),
+    };
+    ObservedValue { name: String::new(), dtype, shape: tensor.size(), strides: tensor.stride() }
+}
+
+impl Recorder {
+    /// Starts with a function's inputs.
+    pub fn new(inputs: &[Tensor]) -> Self {
+        let is_float = |tensor: &Tensor| matches!(tensor.kind(), Kind::Float | Kind::Double);
+        // Detached: a leaf with the strides that were asked for.
+        let leaves = inputs.iter().map(|tensor| tensor.detach().set_requires_grad(is_float(tensor)));
+        let tensors: Vec<Tensor> = leaves.collect();
+        Recorder {
+            graph: ObservedGraph {
+                values: tensors.iter().map(observed).collect(),
+                nodes: Vec::new(),
+                inputs: (0..tensors.len() as u32).collect(),
+                outputs: Vec::new(),
+                constants: Vec::new(),
+            },
+            tensors,
+        }
+    }
+
+    /// Records that `op` of these arguments gave `results`; returns the number of the first.
+    pub fn record(&mut self, op: &str, overload: &str, arguments: &[A], results: Vec<Tensor>) -> usize {
+        let first = self.tensors.len();
+        self.graph.values.extend(results.iter().map(observed));
+        self.graph.nodes.push(ObservedNode {
+            op: format!("aten::{op}"),
+            overload: overload.to_owned(),
+            arguments: arguments.iter().map(A::observed).collect(),
+            outputs: (first..first + results.len()).map(|index| index as u32).collect(),
+            place: String::new(),
+        });
+        self.tensors.extend(results);
+        first
+    }
+
+    pub fn returns(&mut self, outputs: &[usize]) {
+        self.graph.outputs = outputs.iter().map(|&output| output as u32).collect();
+    }
+
+    fn inputs(&self) -> &[Tensor] {
+        &self.tensors[..self.graph.inputs.len()]
+    }
+
+    pub fn compile(&self) -> Result<CompiledGraph, String> {
+        let gradients = self.inputs().iter().map(Tensor::requires_grad).collect();
+        let spec = CompileSpec { name: "f".into(), back_end: 1, gradients, threads: 1, time_limit: 60.0 };
+        CompiledGraph::new(&self.graph, &spec).map_err(|error| error.to_string())
+    }
+
+    /// Seeds of the outputs: numbers between 0.5 and 1.5, so that nothing cancels.
+    fn seeds(&self) -> Vec<Tensor> {
+        let seed = |&output: &u32| {
+            let tensor = &self.tensors[output as usize];
+            let count = tensor.numel() as i64;
+            let angles = Tensor::arange(count, (tensor.kind(), tch::Device::Cpu)) * 0.7 + f64::from(output);
+            (angles.sin() * 0.5 + 1.0).reshape(tensor.size())
+        };
+        self.graph.outputs.iter().map(seed).collect()
+    }
+
+    /// LibTorch's outputs, then the gradients of the floating-point inputs of the sum of seed times output.
+    pub fn expected(&self) -> Vec<Tensor> {
+        let outputs: Vec<&Tensor> = self.graph.outputs.iter().map(|&output| &self.tensors[output as usize]).collect();
+        let mut expected: Vec<Tensor> = outputs.iter().map(|output| output.detach()).collect();
+        let leaves: Vec<&Tensor> = self.inputs().iter().filter(|tensor| tensor.requires_grad()).collect();
+        let terms = outputs.iter().zip(self.seeds()).filter(|(output, _)| output.requires_grad());
+        let total = terms.fold(None, |sum: Option<Tensor>, (output, seed)| {
+            let term = (*output * seed).sum(output.kind());
+            Some(sum.map_or(term.shallow_clone(), |sum| sum + term))
+        });
+        if let Some(total) = total {
+            total.backward();
+        }
+        expected.extend(leaves.iter().map(|leaf| {
+            let gradient = leaf.grad();
+            if gradient.defined() { gradient } else { leaf.zeros_like().contiguous() }
+        }));
+        expected
+    }
+
+    /// The compiled graph's outputs and gradients, in the same order.
+    pub fn actual(&self, compiled: &CompiledGraph) -> Result<Vec<Tensor>, String> {
+        run(compiled, self.inputs(), &self.seeds(), true)
+    }
+
+    /// The sum of seed times output of the compiled graph at other inputs.
+    pub fn total(&self, compiled: &CompiledGraph, inputs: &[Tensor]) -> f64 {
+        let seeds = self.seeds();
+        let outputs = run(compiled, inputs, &seeds, false).expect("it ran before");
+        outputs.iter().zip(&seeds).map(|(output, seed)| (output * seed).sum(Kind::Double).double_value(&[])).sum()
+    }
+}
+
+fn addresses(tensors: &[Tensor]) -> Vec<usize> {
+    tensors.iter().map(|tensor| tensor.data_ptr() as usize).collect()
+}
+
+/// Outputs of the compiled graph and, with `backward`, the gradients of the inputs that require them.
+fn run(compiled: &CompiledGraph, inputs: &[Tensor], seeds: &[Tensor], backward: bool) -> Result<Vec<Tensor>, String> {
+    // Memory full of NaN: what is not written shows.
+    let fresh = |like: &Tensor| Tensor::full(like.size(), f64::NAN, (like.kind(), tch::Device::Cpu));
+    let mut results: Vec<Tensor> = seeds.iter().map(fresh).collect();
+    let (input_addresses, output_addresses) = (addresses(inputs), addresses(&results));
+    let text = |error: cladtorch::Error| error.to_string();
+    if !backward {
+        // SAFETY: the tensors have the shapes, strides and types of the observation and outlive the call.
+        unsafe { compiled.infer(&input_addresses, &output_addresses) }.map_err(text)?;
+        return Ok(results);
+    }
+    // SAFETY: as above.
+    let saved = unsafe { compiled.forward(&input_addresses, &output_addresses) }.map_err(text)?;
+    let gradients: Vec<Option<Tensor>> =
+        inputs.iter().map(|input| input.requires_grad().then(|| fresh(input))).collect();
+    let gradient_addresses: Vec<usize> =
+        gradients.iter().map(|gradient| gradient.as_ref().map_or(0, |g| g.data_ptr() as usize)).collect();
+    for _ in 0..2 {
+        // Twice: a backward call leaves everything as it was.
+        // SAFETY: as above; gradients are dense and of their inputs' shapes.
+        unsafe { compiled.backward(&saved, &input_addresses, &addresses(seeds), &gradient_addresses) }.map_err(text)?;
+    }
+    results.extend(gradients.into_iter().flatten());
+    Ok(results)
+}
+
+/// The numbers of a tensor in row-major order.
+pub fn numbers(tensor: &Tensor) -> Vec<f64> {
+    Vec::try_from(tensor.detach().to_kind(Kind::Double).contiguous().flatten(0, -1)).unwrap()
+}
+
+/// Whether two lists of numbers agree: within `rtol` of the number and `atol` of the largest one, and infinities and NaN in
+/// the same places.
+pub fn agree(got: &[f64], want: &[f64], rtol: f64, atol: f64) -> Result<(), String> {
+    if got.len() != want.len() {
+        return Err(format!("{} elements instead of {}", got.len(), want.len()));
+    }
+    let largest = want.iter().filter(|x| x.is_finite()).fold(0.0f64, |top, x| top.max(x.abs()));
+    for (index, (&got, &want)) in got.iter().zip(want).enumerate() {
+        let close = (got - want).abs() <= rtol * want.abs() + atol * largest.max(1e-30);
+        if !(close || got == want || got.is_nan() && want.is_nan()) {
+            return Err(format!("element {index} is {got:e} instead of {want:e}"));
+        }
+    }
+    Ok(())
+}
+
+/// Compares outputs and gradients with LibTorch's.
+pub fn check(recorder: &Recorder, rtol: f64, atol: f64) -> Result<CompiledGraph, String> {
+    let compiled = recorder.compile()?;
+    compare(recorder, recorder.actual(&compiled)?, rtol, atol)?;
+    Ok(compiled)
+}
+
+/// Compares outputs and gradients, however they were made, with LibTorch's.
+pub fn compare(recorder: &Recorder, got: Vec<Tensor>, rtol: f64, atol: f64) -> Result<(), String> {
+    let outputs = recorder.graph.outputs.len();
+    for (index, (got, want)) in got.iter().zip(recorder.expected()).enumerate() {
+        let what = if index < outputs { format!("output {index}") } else { format!("gradient {}", index - outputs) };
+        agree(&numbers(got), &numbers(&want), rtol, atol).map_err(|e| format!("{what}: {e}"))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,268 @@
+//! Every operator that a graph can be lowered from: value and all gradients against LibTorch in float64 and float32, with
+//! dense and strided inputs, empty ones and single elements, NaN and infinity; central differences in float64.
+
+mod common;
+
+#[path = "graph/cases.rs"]
+mod cases;
+#[path = "graph/recorder.rs"]
+#[allow(dead_code)] // Each test uses a part of it.
+mod recorder;
+
+use std::collections::HashSet;
+
+use cases::{Case, In, cases};
+use cladtorch::graph::lower;
+use common::{central_difference, compare};
+use recorder::{A, Recorder, check, numbers};
+use tch::{Device, Kind, Tensor};
+
+/// How the memory of an input lies.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Layout {
+    Dense,
+    /// Every dimension but the last in reverse order of memory.
+    Transposed,
+    /// Every second element of a larger tensor.
+    Stepped,
+}
+
+/// The same elements with another layout.
+fn laid_out(tensor: &Tensor, layout: Layout) -> Tensor {
+    let rank = tensor.dim() as i64;
+    let order: Vec<i64> = (0..rank).rev().collect();
+    match layout {
+        Layout::Transposed if rank > 1 => tensor.permute(&order).contiguous().permute(&order),
+        Layout::Stepped if rank > 0 && tensor.numel() > 0 => {
+            let wide = tensor.repeat_interleave_self_int(2, rank - 1, None);
+            wide.slice(rank - 1, 0, None, 2)
+        }
+        _ => tensor.contiguous(),
+    }
+}
+
+fn recorded(case: &Case, inputs: &[Tensor]) -> Recorder {
+    let mut recorder = Recorder::new(inputs);
+    let results = (case.run)(&recorder.tensors);
+    let (count, is_mask) = (results.len(), results[0].kind() == Kind::Bool);
+    let first = recorder.record(case.op, case.overload, &case.arguments, results);
+    if is_mask {
+        // Results are numbers: the mask chooses between the last input and 2.
+        let (mask, numbers) = (recorder.tensors[first].shallow_clone(), inputs.len() - 1);
+        let two = Tensor::full([] as [i64; 0], 2.0, (inputs[numbers].kind(), Device::Cpu));
+        let chosen = recorder.tensors[numbers].where_self(&mask, &two);
+        let arguments = [A::V(first), A::V(numbers), A::F(2.0)];
+        let chosen = recorder.record("where", "ScalarOther", &arguments, vec![chosen]);
+        recorder.returns(&[chosen]);
+    } else {
+        recorder.returns(&(first..first + count).collect::<Vec<_>>());
+    }
+    recorder
+}
+
+fn check_case(case: &Case, kind: Kind, layout: Layout) -> Result<(), String> {
+    let inputs: Vec<Tensor> =
+        case.inputs.iter().enumerate().map(|(i, input)| laid_out(&input.tensor(i, kind), layout)).collect();
+    let recorder = recorded(case, &inputs);
+    let (rtol, atol) = if kind == Kind::Double { (1e-11, 1e-12) } else { (2e-5, 4e-6) };
+    let compiled = check(&recorder, rtol, atol)?;
+    if kind == Kind::Double && layout == Layout::Dense && case.is_smooth {
+        check_differences(&recorder, &compiled, &inputs)?;
+    }
+    Ok(())
+}
+
+/// The gradients against central differences of the compiled graph's own value.
+fn check_differences(
+    recorder: &Recorder,
+    compiled: &cladtorch::gradient::CompiledGraph,
+    inputs: &[Tensor],
+) -> Result<(), String> {
+    let results = recorder.actual(compiled)?;
+    let mut gradients = results[recorder.graph.outputs.len()..].iter();
+    for (index, input) in inputs.iter().enumerate().filter(|(_, input)| input.kind() == Kind::Double) {
+        let gradient = gradients.next().expect("one for each");
+        let value = |point: &[f64]| {
+            let mut moved: Vec<Tensor> = inputs.iter().map(Tensor::shallow_clone).collect();
+            moved[index] = Tensor::from_slice(point).reshape(input.size());
+            recorder.total(compiled, &moved)
+        };
+        let numeric = central_difference(value, &numbers(input));
+        compare(&numbers(gradient), &numeric, 1e-6, 1e-6).map_err(|e| format!("differences by input {index}: {e}"))?;
+    }
+    Ok(())
+}
+
+#[test]
+fn operators_have_libtorchs_values_and_gradients() {
+    let mut failures = Vec::new();
+    for case in cases() {
+        for kind in [Kind::Double, Kind::Float] {
+            for layout in [Layout::Dense, Layout::Transposed, Layout::Stepped] {
+                if let Err(error) = check_case(&case, kind, layout) {
+                    failures.push(format!("{case}, {kind:?}, {layout:?}: {error}"));
+                }
+            }
+        }
+    }
+    assert!(failures.is_empty(), "{} failures:\n{}", failures.len(), failures.join("\n"));
+}
+
+/// A gradient that is wrong by a factor, by its sign, or in one element, is caught for every operator that has one.
+#[test]
+fn a_wrong_derivative_is_caught() {
+    let mut planted = 0;
+    for case in cases() {
+        let inputs: Vec<Tensor> = case.inputs.iter().enumerate().map(|(i, x)| x.tensor(i, Kind::Double)).collect();
+        let recorder = recorded(&case, &inputs);
+        let outputs = recorder.graph.outputs.len();
+        let compiled = recorder.compile().unwrap();
+        let plant = |name: &str, index: usize, error: &dyn Fn(&Tensor) -> Tensor| {
+            let mut results = recorder.actual(&compiled).unwrap();
+            results[index] = error(&results[index]);
+            let got = recorder::compare(&recorded(&case, &inputs), results, 1e-11, 1e-12);
+            assert!(got.is_err(), "{case}: {name} in gradient {} passed", index - outputs);
+        };
+        let results = recorder.actual(&compiled).unwrap();
+        for (index, gradient) in results.iter().enumerate().skip(outputs) {
+            if gradient.numel() == 0 || gradient.abs().max().double_value(&[]) == 0.0 {
+                continue;
+            }
+            planted += 1;
+            plant("a factor of 1 + 1e-6", index, &|d| d * (1.0 + 1e-6));
+            plant("a sign", index, &|d| -d);
+            plant("an element", index, &|d| {
+                let d = d.copy();
+                let mut last = d.flatten(0, -1).select(0, -1);
+                let _ = last.fill_(1234.5);
+                d
+            });
+        }
+    }
+    assert!(planted > 300, "only {planted} gradients");
+}
+
+#[test]
+fn every_operator_on_the_list_has_a_case() {
+    let tested: HashSet<&str> = cases().iter().map(|case| case.op).collect();
+    let missing: Vec<&str> =
+        lower::operators().map(|operator| operator.name).filter(|name| !tested.contains(name)).collect();
+    assert!(missing.is_empty(), "no case for {missing:?}");
+}
+
+/// Zeros, denormals, kinks, values where exp overflows, infinities and NaN.
+const AWKWARD: [f64; 24] = [
+    0.0,
+    -0.0,
+    1e-40,
+    -1e-40,
+    5e-324,
+    1.0,
+    -1.0,
+    2.0,
+    -2.0,
+    0.5,
+    -0.5,
+    20.0,
+    -20.0,
+    88.0,
+    -88.0,
+    100.0,
+    -100.0,
+    104.0,
+    1e4,
+    -1e4,
+    3.0,
+    f64::INFINITY,
+    f64::NEG_INFINITY,
+    f64::NAN,
+];
+
+/// Element-by-element operators at awkward numbers, every pair of them for two operands.
+#[test]
+fn awkward_numbers_come_out_in_the_same_places() {
+    let mut failures = Vec::new();
+    for case in cases().into_iter().filter(|case| case.is_elementwise) {
+        for kind in [Kind::Double, Kind::Float] {
+            let floats = case.inputs.iter().filter(|input| matches!(input, In::Normal(_) | In::Positive(_))).count();
+            let grid = Tensor::from_slice(&AWKWARD).to_kind(kind);
+            let n = AWKWARD.len() as i64;
+            let mut float = 0;
+            let awkward = |(i, input): (usize, &In)| match input {
+                In::Normal(_) | In::Positive(_) => {
+                    float += 1;
+                    let shape = if float == 1 { [n, 1] } else { [1, n] };
+                    let whole = grid.reshape(shape);
+                    if floats == 1 { whole } else { whole.expand([n, n], true).contiguous() }
+                }
+                other => other.with_shape(&[n, if floats == 1 { 1 } else { n }]).tensor(i, kind),
+            };
+            let inputs: Vec<Tensor> = case.inputs.iter().enumerate().map(awkward).collect();
+            // Absolutely: LibTorch computes some derivatives from values that have lost digits, exp(x) as expm1(x) + 1.
+            let (rtol, atol) = if kind == Kind::Double { (1e-11, 1e-15) } else { (2e-6, 4e-7) };
+            if let Err(error) = check_awkward(&recorded(&case, &inputs), rtol, atol) {
+                failures.push(format!("{case}, {kind:?}: {error}"));
+            }
+        }
+    }
+    assert!(failures.is_empty(), "{} failures:\n{}", failures.len(), failures.join("\n"));
+}
+
+/// As [`check`], but names the point and leaves out the few where LibTorch or the rule is known to be off.
+fn check_awkward(recorder: &Recorder, rtol: f64, atol: f64) -> Result<(), String> {
+    let compiled = recorder.compile()?;
+    let got = recorder.actual(&compiled)?;
+    for (index, (got, want)) in got.iter().zip(recorder.expected()).enumerate() {
+        let (got, want) = (numbers(got), numbers(&want));
+        let points: Vec<Vec<f64>> = recorder.tensors[..recorder.graph.inputs.len()].iter().map(numbers).collect();
+        for (i, (&got, &want)) in got.iter().zip(&want).enumerate() {
+            let close = (got - want).abs() <= rtol * want.abs() + atol;
+            let at: Vec<f64> = points.iter().map(|x| x[i % x.len()]).collect();
+            if !(close || got == want || got.is_nan() && want.is_nan() || is_known(recorder, &at)) {
+                return Err(format!("result {index} at {at:?} is {got:e} instead of {want:e}"));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Where a difference from LibTorch is expected.
+fn is_known(recorder: &Recorder, at: &[f64]) -> bool {
+    let node = &recorder.graph.nodes[0];
+    match node.op.as_str() {
+        // LibTorch's value is that of rsqrt, its derivative that of pow.
+        "aten::pow" => node.arguments[1].number == -0.5 && at[0] == f64::NEG_INFINITY,
+        // LibTorch's derivative of a NaN depends on its neighbours.
+        "aten::elu" => at[0].is_nan(),
+        _ => false,
+    }
+}
+
+#[test]
+fn empty_tensors_and_single_elements_pass() {
+    let mut failures = Vec::new();
+    for case in cases().into_iter().filter(|case| case.is_elementwise) {
+        for shape in [&[0, 3][..], &[1, 1], &[], &[0], &[1]] {
+            let inputs: Vec<Tensor> = case
+                .inputs
+                .iter()
+                .enumerate()
+                .map(|(i, input)| input.with_shape(shape).tensor(i, Kind::Double))
+                .collect();
+            if let Err(error) = check(&recorded(&case, &inputs), 1e-11, 1e-12) {
+                failures.push(format!("{case}, {shape:?}: {error}"));
+            }
+        }
+    }
+    assert!(failures.is_empty(), "{} failures:\n{}", failures.len(), failures.join("\n"));
+}
+
+#[test]
+fn what_is_not_supported_is_refused_by_name() {
+    let x = Tensor::rand([3], (Kind::Double, Device::Cpu));
+    let mut recorder = Recorder::new(&[x.shallow_clone()]);
+    let y = recorder.record("cumsum", "", &[A::V(0), A::I(0)], vec![x.cumsum(0, None)]);
+    recorder.returns(&[y]);
+    let error = recorder.compile().err().expect("cumsum is not on the list");
+    assert!(error.contains("aten::cumsum") && error.contains("autograd"), "{error}");
+}

@@ -1,0 +1,211 @@
+//! Random graphs of up to 20 operators against LibTorch, in float64 and float32. A failing one is reduced before it is
+//! printed: operators that the failure does not need are taken out.
+
+#[path = "graph/recorder.rs"]
+#[allow(dead_code)] // Each test uses a part of it.
+mod recorder;
+
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+use recorder::{A, Recorder, check};
+use tch::{Device, Kind, Tensor};
+
+const GRAPHS: u64 = 500;
+const LONGEST: usize = 20;
+
+/// What a random graph is made of: numbers that choose operands and operators once the values before are known, so that any
+/// subset of the steps is a graph too.
+type Plan = Vec<[u32; 4]>;
+
+fn plan(seed: u64) -> Plan {
+    let mut random = StdRng::seed_from_u64(seed);
+    let length = random.random_range(1..=LONGEST);
+    (0..length).map(|_| std::array::from_fn(|_| random.random())).collect()
+}
+
+fn inputs(seed: u64, kind: Kind) -> Vec<Tensor> {
+    let wave = |count: i64, phase: f64| {
+        let angles = Tensor::arange(count, (Kind::Double, Device::Cpu)) * (1.3 + 0.1 * (seed % 7) as f64) + phase;
+        // What float32 can say too.
+        (angles.sin() * 1.5).to_kind(Kind::Float).to_kind(kind)
+    };
+    vec![
+        wave(12, 0.1).reshape([3, 4]),
+        wave(12, 0.7).reshape([4, 3]).tr(), // [3, 4], strided
+        wave(4, 1.1),
+        wave(24, 0.3).reshape([2, 3, 4]),
+        wave(1, 0.9).reshape([] as [i64; 0]),
+    ]
+}
+
+/// Builds the graph of a plan; what does not fit is left out.
+fn build(plan: &Plan, seed: u64, kind: Kind) -> Recorder {
+    let mut recorder = Recorder::new(&inputs(seed, kind));
+    for step in plan {
+        add(&mut recorder, *step);
+    }
+    // Everything that nothing else uses is a result.
+    let used: Vec<i64> = recorder.graph.nodes.iter().flat_map(|node| &node.arguments).flat_map(used_by).collect();
+    let inputs = recorder.graph.inputs.len();
+    let unused = (inputs..recorder.tensors.len()).filter(|&index| !used.contains(&(index as i64)));
+    let outputs: Vec<usize> = unused.collect();
+    recorder.returns(&outputs);
+    recorder
+}
+
+fn used_by(argument: &cladtorch::bridge::ObservedArgument) -> Vec<i64> {
+    match argument.kind {
+        1 => vec![argument.value],
+        7 => argument.list.clone(),
+        _ => Vec::new(),
+    }
+}
+
+/// One operator, chosen by `step` from those that fit its operands.
+fn add(recorder: &mut Recorder, [which, first, second, detail]: [u32; 4]) {
+    let count = recorder.tensors.len() as u32;
+    // Rather the last values than the first: long chains.
+    let pick = |number: u32| (count - 1 - (number % count).min(number / 7 % count)) as usize;
+    let (a, b) = (pick(first), pick(second));
+    let (x, y) = (recorder.tensors[a].shallow_clone(), recorder.tensors[b].shallow_clone());
+    let rank = x.dim() as i64;
+    let dim = if rank > 0 { i64::from(detail) % rank } else { 0 };
+    let mut unary = |op: &str, value: Tensor| recorder.record(op, "", &[A::V(a)], vec![value]);
+    match which % 24 {
+        0 => unary("tanh", x.tanh()),
+        1 => unary("sigmoid", x.sigmoid()),
+        2 => unary("relu", x.relu()),
+        3 => unary("silu", x.silu()),
+        4 => unary("sin", x.sin()),
+        5 => unary("abs", x.abs()),
+        6 => recorder.record("gelu", "", &[A::V(a), A::S("none")], vec![x.gelu("none")]),
+        7..=13 => {
+            binary(recorder, which % 24, a, b, &x, &y);
+            return;
+        }
+        14 if rank > 0 => {
+            let arguments = [A::V(a), A::L(vec![dim]), A::B(detail & 64 > 0), A::None];
+            recorder.record("sum", "dim_IntList", &arguments, vec![x.sum_dim_intlist(dim, detail & 64 > 0, None)])
+        }
+        15 if rank > 0 => {
+            let arguments = [A::V(a), A::L(vec![dim]), A::B(detail & 64 > 0), A::None];
+            recorder.record("mean", "dim", &arguments, vec![x.mean_dim(dim, detail & 64 > 0, None)])
+        }
+        16 if rank > 0 => {
+            recorder.record("amax", "", &[A::V(a), A::L(vec![dim]), A::B(false)], vec![x.amax(dim, false)])
+        }
+        17 if rank > 0 => recorder.record("softmax", "int", &[A::V(a), A::I(dim), A::None], vec![x.softmax(dim, None)]),
+        18 if rank > 1 => {
+            recorder.record("transpose", "int", &[A::V(a), A::I(0), A::I(dim)], vec![x.transpose(0, dim)])
+        }
+        19 if rank > 0 && x.size()[dim as usize] > 1 => {
+            let arguments = [A::V(a), A::I(dim), A::I(1), A::I(i64::MAX), A::I(1)];
+            recorder.record("slice", "Tensor", &arguments, vec![x.slice(dim, 1, None, 1)])
+        }
+        20 if rank > 0 => {
+            let arguments = [A::V(a), A::I(dim), A::I(-1)];
+            recorder.record("select", "int", &arguments, vec![x.select(dim, -1)])
+        }
+        21 if rank > 0 && x.numel() < 200 => {
+            let arguments = [A::VL(vec![a as i64, a as i64]), A::I(dim)];
+            recorder.record("cat", "", &arguments, vec![Tensor::cat(&[&x, &x], dim)])
+        }
+        22 => recorder.record("flatten", "using_ints", &[A::V(a), A::I(0), A::I(-1)], vec![x.flatten(0, -1)]),
+        23 if x.numel() < 200 && rank < 4 => {
+            let sizes: Vec<i64> = std::iter::once(2).chain(x.size()).collect();
+            recorder.record(
+                "expand",
+                "",
+                &[A::V(a), A::L(sizes.clone()), A::B(false)],
+                vec![x.expand(&sizes[..], false)],
+            )
+        }
+        _ => return,
+    };
+}
+
+fn binary(recorder: &mut Recorder, which: u32, a: usize, b: usize, x: &Tensor, y: &Tensor) {
+    let pair = [A::V(a), A::V(b)];
+    if which == 13 {
+        if let Ok(value) = x.f_matmul(y)
+            && value.numel() < 2000
+        {
+            recorder.record("matmul", "", &pair, vec![value]);
+        }
+        return;
+    }
+    let scaled = [A::V(a), A::V(b), A::I(1)];
+    let (op, arguments, value): (_, &[A], _) = match which {
+        7 => ("add", &scaled, x.f_add(y)),
+        8 => ("sub", &scaled, x.f_sub(y)),
+        9 | 10 => ("mul", &pair, x.f_mul(y)),
+        11 => ("maximum", &pair, x.f_maximum(y)),
+        _ => ("minimum", &pair, x.f_minimum(y)),
+    };
+    if let Ok(value) = value
+        && value.numel() < 2000
+    {
+        recorder.record(op, "Tensor", arguments, vec![value]);
+    }
+}
+
+fn failure(plan: &Plan, seed: u64, kind: Kind) -> Option<String> {
+    let recorder = build(plan, seed, kind);
+    if recorder.graph.outputs.is_empty() {
+        return None;
+    }
+    let (rtol, atol) = if kind == Kind::Double { (1e-9, 1e-11) } else { (1e-3, 2e-4) };
+    check(&recorder, rtol, atol).err()
+}
+
+/// The shortest plan found that still fails.
+fn reduced(mut plan: Plan, fails: impl Fn(&Plan) -> bool) -> Plan {
+    let mut index = 0;
+    while index < plan.len() {
+        let mut shorter = plan.clone();
+        shorter.remove(index);
+        if fails(&shorter) {
+            plan = shorter;
+            index = 0;
+        } else {
+            index += 1;
+        }
+    }
+    plan
+}
+
+fn printed(plan: &Plan, seed: u64, kind: Kind) -> String {
+    let recorder = build(plan, seed, kind);
+    let line = |node: &cladtorch::bridge::ObservedNode| {
+        let shape = &recorder.graph.values[node.outputs[0] as usize].shape;
+        let operands: Vec<i64> = node.arguments.iter().flat_map(used_by).collect();
+        format!("  %{} = {} {operands:?} {shape:?}\n", node.outputs[0], node.op)
+    };
+    recorder.graph.nodes.iter().map(line).collect()
+}
+
+#[test]
+fn random_graphs_have_libtorchs_values_and_gradients() {
+    let mut operators = 0;
+    for seed in 0..GRAPHS {
+        for kind in [Kind::Double, Kind::Float] {
+            let whole = plan(seed);
+            operators += build(&whole, seed, kind).graph.nodes.len();
+            if let Some(error) = failure(&whole, seed, kind) {
+                let small = reduced(whole, |plan| failure(plan, seed, kind).is_some());
+                let now = failure(&small, seed, kind);
+                panic!("graph {seed} in {kind:?}: {error}\nreduced: {now:?}\n{}", printed(&small, seed, kind));
+            }
+        }
+    }
+    assert!(operators as u64 > 6 * 2 * GRAPHS, "only {operators} operators: the plans do not fit their values");
+}
+
+/// What reduces a failure finds the operator that causes it.
+#[test]
+fn a_failing_graph_is_reduced_to_its_cause() {
+    let is_bad = |plan: &Plan| build(plan, 3, Kind::Double).graph.nodes.iter().any(|node| node.op == "aten::abs");
+    let seed = (0..GRAPHS).find(|&seed| plan(seed).len() > 10 && is_bad(&plan(seed))).expect("one of many");
+    let small = reduced(plan(seed), is_bad);
+    assert_eq!(build(&small, 3, Kind::Double).graph.nodes.len(), 1, "{}", printed(&small, 3, Kind::Double));
+}
