@@ -136,6 +136,8 @@ void OrderedCollector::Stash(Slot &slot)
 {
    if (!slot.fBlock || slot.fBlock->fRows == 0)
       return;
+   if (fOrdered)
+      return HandOver(*slot.fBlock); // the next file of a chain: what comes now follows these rows
    const std::lock_guard<std::mutex> lock(fMutex);
    fBlocks.emplace(slot.fFirst, std::move(slot.fBlock));
 }
