@@ -145,11 +145,35 @@ CT_KERNELS(float, f32)
 CT_KERNELS(double, f64)
 #undef CT_KERNELS
 
+/// Types of numbers in a file, in the order of `Element::ALL` in rust/src/columns/branch.rs.
+enum ct_element {
+   CT_BOOL = 0,
+   CT_I8 = 1,
+   CT_U8 = 2,
+   CT_I16 = 3,
+   CT_U16 = 4,
+   CT_I32 = 5,
+   CT_U32 = 6,
+   CT_I64 = 7,
+   CT_U64 = 8,
+   CT_F32 = 9,
+   CT_F64 = 10
+};
+
+/// From the numbers of a file to rows of float32.
+struct ct_columns {
+   /* values[n] from n big-endian numbers at any address; 1 if all are finite as float32, else 0. */
+   int (*convert)(int element, size_t n, const uint8_t *bytes, float *values);
+   /* rows[r * width + c] = columns[c][r] for eight columns c and R rows r. */
+   void (*interleave)(size_t R, const float *const *columns, size_t width, float *rows);
+};
+
 /// The kernels compiled for the instructions that this processor has.
 struct ct_kernels {
    const char *name;
    struct ct_kernels_f32 f32;
    struct ct_kernels_f64 f64;
+   struct ct_columns columns;
 };
 
 /// The fastest variant that runs here or, with `portable`, the one that runs on every processor of the architecture.

@@ -1,5 +1,6 @@
 /// \file table.cpp
 /// The table of one variant; CT_VARIANT is its name.
+#include "columns.hpp"
 #include "kernels.hpp"
 
 namespace CladTorch::Kernels {
@@ -43,6 +44,7 @@ constexpr Table MakeTable()
 
 } // namespace
 
-const ct_kernels kTable = {CT_VARIANT, MakeTable<ct_kernels_f32, float>(), MakeTable<ct_kernels_f64, double>()};
+const ct_kernels kTable = {CT_VARIANT, MakeTable<ct_kernels_f32, float>(), MakeTable<ct_kernels_f64, double>(),
+                           {ConvertColumn, Interleave}};
 
 } // namespace CladTorch::Kernels

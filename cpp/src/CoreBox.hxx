@@ -4,6 +4,8 @@
 #ifndef CLADTORCH_COREBOX
 #define CLADTORCH_COREBOX
 
+#include <CladTorch/Dataset.hxx>
+
 #include "cladtorch/src/bridge.rs.h"
 #include "rust/cxx.h"
 
@@ -25,6 +27,7 @@ struct DatasetData {
    rust::Box<Core::Dataset> fCore;
    std::string fWeight;            ///< weight column of the sources to come; "": none
    std::set<std::string> fScalars; ///< columns that must not hold several numbers an event
+   EReader fReader = kAutoReader;  ///< of the sources to come
 };
 
 /// What an Mlp and its functors point to. Never changed while shared.

@@ -21,6 +21,7 @@ std::shared_ptr<DatasetData> With(rust::Box<Core::Dataset> core, const DatasetDa
    auto copy = std::make_shared<DatasetData>(std::move(core));
    copy->fWeight = data.fWeight;
    copy->fScalars = data.fScalars;
+   copy->fReader = data.fReader;
    return copy;
 }
 
@@ -73,20 +74,21 @@ void Read(std::shared_ptr<DatasetData> &data, const Source &source, Selection se
    auto &own = Own(data);
    selection.fWeight = own.fWeight;
    selection.fScalars = own.fScalars;
+   selection.fReader = own.fReader;
    const OpenSource open(source);
    ReadSource(*own.fCore, open.Frame(), selection);
 }
 
 Selection WithLabel(double label, const std::string &cut)
 {
-   return {"", label, cut, "", {}};
+   return {"", label, cut, "", {}, kAutoReader};
 }
 
 Selection WithColumn(const std::string &column, const std::string &cut)
 {
    if (column.empty())
       throw std::runtime_error("the name of the label column is empty");
-   return {column, 0, cut, "", {}};
+   return {column, 0, cut, "", {}, kAutoReader};
 }
 
 } // namespace
@@ -124,6 +126,14 @@ Dataset &Dataset::Mask(const std::string &name)
 {
    return Guard("CladTorch::Dataset::Mask", [&]() -> Dataset & {
       AddColumn(fData, MaskOf(name, *fData));
+      return *this;
+   });
+}
+
+Dataset &Dataset::SetReader(EReader reader)
+{
+   return Guard("CladTorch::Dataset::SetReader", [&]() -> Dataset & {
+      Own(fData).fReader = reader;
       return *this;
    });
 }

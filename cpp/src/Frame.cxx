@@ -1,5 +1,6 @@
 #include "Frame.hxx"
 
+#include <ROOT/RDF/RLoopManager.hxx>
 #include <ROOT/RTTreeDS.hxx>
 #include <TChain.h>
 #include <TChainElement.h>
@@ -21,10 +22,12 @@ namespace Internal {
 
 namespace {
 
-/// Opens the protected door to a node's data source.
+/// Opens the protected doors of a node.
 struct SourceAccess : ROOT::RDF::RNode {
    explicit SourceAccess(const ROOT::RDF::RNode &node) : ROOT::RDF::RNode(node) {}
    using ROOT::RDF::RNode::GetDataSource;
+   using ROOT::RDF::RNode::GetLoopManager;
+   using ROOT::RDF::RNode::GetProxiedPtr;
 };
 
 std::string Join(const std::vector<std::string> &names)
@@ -136,6 +139,15 @@ TTree *TreeOf(const ROOT::RDF::RNode &frame)
 {
    auto *source = dynamic_cast<ROOT::Internal::RDF::RTTreeDS *>(SourceAccess(frame).GetDataSource());
    return source ? source->GetTree() : nullptr;
+}
+
+bool ReadsWhole(const ROOT::RDF::RNode &frame)
+{
+   const SourceAccess access(frame);
+   const ROOT::Detail::RDF::RNodeBase *top = access.GetLoopManager();
+   // A data frame of a specification, which may restrict the entries, has a chain without a name.
+   const TTree *tree = TreeOf(frame);
+   return access.GetProxiedPtr().get() == top && tree && *tree->GetName();
 }
 
 std::string Describe(const ROOT::RDF::RNode &frame)

@@ -17,6 +17,9 @@ namespace Internal {
 /// The tree or chain that `frame` reads; null where it reads something else.
 TTree *TreeOf(const ROOT::RDF::RNode &frame);
 
+/// Whether `frame` gives every entry of its tree: no filter or range lies above it.
+bool ReadsWhole(const ROOT::RDF::RNode &frame);
+
 /// "tree 'sig_tree' of Higgs_data.root", for messages.
 std::string Describe(const ROOT::RDF::RNode &frame);
 

@@ -6,8 +6,8 @@ namespace CladTorch {
 namespace Internal {
 
 RowCollector::RowCollector(Core::Dataset &data, std::size_t width, unsigned int slots, const Origin &origin,
-                           double label)
-   : OrderedCollector(slots, origin), fData(data), fWidth(width), fLabel(static_cast<float>(label))
+                           double label, const std::vector<std::uint64_t> &starts)
+   : OrderedCollector(slots, origin), fData(data), fWidth(width), fLabel(static_cast<float>(label)), fStarts(starts)
 {
 }
 
@@ -18,8 +18,11 @@ void RowCollector::Take(unsigned int slot, const ColumnTarget &target, const Num
       NoteBadValue(slot, target, bad);
 }
 
-void RowCollector::Rows::BeginRow(const Place_t &)
+void RowCollector::Rows::BeginRow(const Place_t &place)
 {
+   // Either the entry counts from the start of its file, or, where all files are one, from that of the source.
+   if (!fStarts.empty())
+      fEntries.push_back(place.first + 1 < fStarts.size() ? fStarts[place.first] + place.second : fStarts.back());
    fFeatures.resize(fFeatures.size() + fWidth);
    fLabels.push_back(fLabel);
    fWeights.push_back(1);
@@ -38,6 +41,8 @@ void RowCollector::Append(Block &block)
 {
    auto &rows = static_cast<Rows &>(block);
    Core::dataset_append(fData, Slice(rows.fFeatures), Slice(rows.fLabels), Slice(rows.fWeights));
+   fEntries.insert(fEntries.end(), rows.fEntries.begin(), rows.fEntries.end());
+   rows.fEntries.clear();
    rows.fFeatures.clear();
    rows.fLabels.clear();
    rows.fWeights.clear();

@@ -7,6 +7,7 @@
 #include "Collector.hxx"
 #include "CoreBox.hxx"
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -19,29 +20,41 @@ class RowCollector : public OrderedCollector {
 public:
    /// \param width Features of a row.
    /// \param label Of each event, unless a column gives another.
-   RowCollector(Core::Dataset &data, std::size_t width, unsigned int slots, const Origin &origin, double label);
+   /// \param starts First entry of each file, if the entries of the rows are to be known.
+   RowCollector(Core::Dataset &data, std::size_t width, unsigned int slots, const Origin &origin, double label,
+                const std::vector<std::uint64_t> &starts);
+
+   /// Of each row, its entry, counted over all files. Without `starts` empty.
+   const std::vector<std::uint64_t> &Entries() const { return fEntries; }
 
    void Take(unsigned int slot, const ColumnTarget &target, const Numbers &numbers) override;
 
 private:
    struct Rows : Block {
-      Rows(std::size_t width, float label) : fWidth(width), fLabel(label) {}
+      Rows(std::size_t width, float label, const std::vector<std::uint64_t> &starts)
+         : fWidth(width), fLabel(label), fStarts(starts)
+      {
+      }
       void BeginRow(const Place_t &) override;
       /// Room for the column's numbers in the present row, `target.fLength` of them.
       float *Slots(const ColumnTarget &target);
 
       std::size_t fWidth;
       float fLabel;
+      const std::vector<std::uint64_t> &fStarts;
       std::vector<float> fFeatures, fLabels, fWeights;
+      std::vector<std::uint64_t> fEntries;
    };
 
-   std::unique_ptr<Block> NewBlock() const override { return std::make_unique<Rows>(fWidth, fLabel); }
+   std::unique_ptr<Block> NewBlock() const override { return std::make_unique<Rows>(fWidth, fLabel, fStarts); }
    void Append(Block &block) override;
    std::string Remedy() const override;
 
    Core::Dataset &fData;
    std::size_t fWidth;
    float fLabel;
+   std::vector<std::uint64_t> fStarts;
+   std::vector<std::uint64_t> fEntries;
 };
 
 } // namespace Internal

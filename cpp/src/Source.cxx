@@ -2,9 +2,12 @@
 
 #include "EventLoop.hxx"
 #include "Frame.hxx"
+#include "ReaderPlan.hxx"
 #include "RowCollector.hxx"
 
+#include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <memory>
 #include <stdexcept>
 #include <vector>
@@ -59,6 +62,30 @@ std::vector<ColumnTarget> Targets(const Core::Dataset &data, const Selection &se
    return targets;
 }
 
+/// Appends all entries, whose columns are all for the fast reader.
+void ReadWhole(Core::Dataset &data, const ReaderPlan &plan, double label)
+{
+   Core::dataset_reserve(data, static_cast<std::size_t>(plan.Entries()));
+   for (const auto &file : plan.fFiles)
+      Core::dataset_read(data, *file, static_cast<float>(label), Threads(0));
+}
+
+/// Lets the fast reader fill its columns in the rows that ROOT's reader has begun, which come from `entries`.
+void FillIn(Core::Dataset &data, const ReaderPlan &plan, std::vector<std::uint64_t> entries)
+{
+   auto first = entries.begin();
+   for (std::size_t i = 0; i < plan.fFiles.size(); ++i) {
+      const auto end = std::lower_bound(first, entries.end(), plan.fStarts[i + 1]);
+      std::for_each(first, end, [&](std::uint64_t &entry) { entry -= plan.fStarts[i]; });
+      const auto row = static_cast<std::size_t>(first - entries.begin());
+      Core::dataset_fill(data, *plan.fFiles[i], {entries.data() + row, static_cast<std::size_t>(end - first)}, row,
+                         Threads(0));
+      first = end;
+   }
+   if (first != entries.end())
+      throw std::runtime_error("ROOT gave an event of a file that is not among those of the tree");
+}
+
 } // namespace
 
 ColumnTarget FeatureTarget(const Core::ColumnSpec &column, std::size_t offset)
@@ -77,13 +104,22 @@ ColumnTarget FeatureTarget(const Core::ColumnSpec &column, std::size_t offset)
 
 void ReadSource(Core::Dataset &data, ROOT::RDF::RNode frame, const Selection &selection)
 {
-   const Reading reading{Describe(frame), selection.fCut, Targets(data, selection)};
+   Reading reading{Describe(frame), selection.fCut, Targets(data, selection)};
    if (!std::isfinite(selection.fLabel))
       throw std::runtime_error("the label of " + reading.fSource + " is not a finite number");
+   const auto origin = OriginOf(frame, reading.fSource);
+   const auto plan = PlanReaders(frame, reading, selection.fReader);
    Transaction transaction(data, reading.fSource);
-   RunEventLoop(frame, reading,
-                std::make_shared<RowCollector>(data, Core::dataset_width(data), frame.GetNSlots(),
-                                               OriginOf(frame, reading.fSource), selection.fLabel));
+   Core::dataset_note(data, plan.Describe(reading.fTargets));
+   if (plan.AllFast() && selection.fCut.empty() && ReadsWhole(frame)) {
+      ReadWhole(data, plan, selection.fLabel);
+   } else {
+      reading.fTargets = plan.Left(reading.fTargets);
+      const auto collector = std::make_shared<RowCollector>(data, Core::dataset_width(data), frame.GetNSlots(), origin,
+                                                            selection.fLabel, plan.fStarts);
+      RunEventLoop(frame, reading, collector);
+      FillIn(data, plan, collector->Entries());
+   }
    transaction.Commit();
 }
 

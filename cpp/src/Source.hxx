@@ -7,6 +7,8 @@
 #include "Collector.hxx"
 #include "CoreBox.hxx"
 
+#include <CladTorch/Dataset.hxx>
+
 #include <ROOT/RDataFrame.hxx>
 
 #include <set>
@@ -22,6 +24,7 @@ struct Selection {
    std::string fCut;    ///< "": every event
    std::string fWeight; ///< "": weight 1
    std::set<std::string> fScalars; ///< columns that must not hold several numbers an event
+   EReader fReader = kAutoReader;
 };
 
 /// A feature column, whose numbers begin at `offset` of a row.

@@ -3,6 +3,8 @@
 
 use std::path::Path;
 
+use crate::columns::branch::Branch;
+use crate::columns::file::TreeFile;
 use crate::dataset::Dataset;
 use crate::error::{Error, Result, guard};
 use crate::gradient::{CompiledGraph, SavedForward};
@@ -26,6 +28,31 @@ mod ffi {
         inner: usize,
         /// The column whose mask this is: 1 where an event has a number, 0 where the pad stands in; "": this is none.
         mask_of: String,
+    }
+
+    /// A leaf of a branch and what is wanted of it; see `Branch` in `columns`.
+    #[derive(Clone, Debug)]
+    struct LeafSpec {
+        /// Of the column, for messages.
+        name: String,
+        /// Number in `Element::ALL`.
+        element: u8,
+        /// 0: entries of one length, 1: arrays with a count, 2: `std::vector` or `RVec`.
+        shape: u8,
+        /// Bytes of an entry (shape 0).
+        entry_length: usize,
+        /// Bytes before the leaf in an entry (shape 0).
+        offset: usize,
+        /// Numbers of the leaf (shape 0).
+        length: usize,
+        /// 0: features, 1: label, 2: weight.
+        part: u8,
+        /// Of its first number in a row of features.
+        place: usize,
+        /// Numbers wanted of an entry.
+        wanted: usize,
+        /// Stands in where an entry has fewer.
+        pad: f32,
     }
 
     /// What `FitOptions` says, enumerations as their numbers.
@@ -249,6 +276,33 @@ mod ffi {
         fn dataset_balance(data: &mut Dataset) -> Result<()>;
         fn dataset_describe(data: &Dataset) -> String;
 
+        type TreeFile;
+        /// A local file whose tree has `entries` entries.
+        fn tree_file_new(path: &str, entries: u64) -> Result<Box<TreeFile>>;
+        /// Adds a column, with the position, size and first entry of each basket.
+        fn tree_file_add(
+            file: &mut TreeFile,
+            leaf: &LeafSpec,
+            seeks: &[i64],
+            bytes: &[i32],
+            firsts: &[i64],
+        ) -> Result<()>;
+        /// Makes room for exactly `rows` more rows.
+        fn dataset_reserve(data: &mut Dataset, rows: usize) -> Result<()>;
+        /// Appends all entries of `file`, read by the fast reader; `label` where no column gives it. `threads` 0: all.
+        fn dataset_read(data: &mut Dataset, file: &TreeFile, label: f32, threads: usize) -> Result<()>;
+        /// Fills the columns of `file` in the rows of the open source from `first` on, which come from `entries` of the
+        /// file, in rising order.
+        fn dataset_fill(
+            data: &mut Dataset,
+            file: &TreeFile,
+            entries: &[u64],
+            first: usize,
+            threads: usize,
+        ) -> Result<()>;
+        /// Adds lines to what `dataset_describe` says of the open source.
+        fn dataset_note(data: &mut Dataset, lines: &str) -> Result<()>;
+
         type Model;
         fn model_new(sizes: &[usize], activation: u8, init: u8, seed: u64) -> Result<Box<Model>>;
         fn model_load(path: &str) -> Result<Box<Model>>;
@@ -303,8 +357,8 @@ mod ffi {
 }
 
 pub use ffi::{
-    ColumnSpec, CompileSpec, CompiledSignature, EpochRecord, FitSpec, NoiseSpec, ObservedArgument, ObservedGraph,
-    ObservedNode, ObservedValue, RocCurve,
+    ColumnSpec, CompileSpec, CompiledSignature, EpochRecord, FitSpec, LeafSpec, NoiseSpec, ObservedArgument,
+    ObservedGraph, ObservedNode, ObservedValue, RocCurve,
 };
 
 fn compiled_new(graph: &ObservedGraph, spec: &CompileSpec) -> Result<Box<CompiledGraph>> {
@@ -403,6 +457,30 @@ fn dataset_balance(data: &mut Dataset) -> Result<()> {
 
 fn dataset_describe(data: &Dataset) -> String {
     data.describe()
+}
+
+fn tree_file_new(path: &str, entries: u64) -> Result<Box<TreeFile>> {
+    guard(|| TreeFile::new(path, entries).map(Box::new))
+}
+
+fn tree_file_add(file: &mut TreeFile, leaf: &LeafSpec, seeks: &[i64], bytes: &[i32], firsts: &[i64]) -> Result<()> {
+    guard(|| file.add(Branch::new(leaf)?, seeks, bytes, firsts))
+}
+
+fn dataset_reserve(data: &mut Dataset, rows: usize) -> Result<()> {
+    guard(|| data.reserve(rows))
+}
+
+fn dataset_read(data: &mut Dataset, file: &TreeFile, label: f32, threads: usize) -> Result<()> {
+    guard(|| data.read(file, label, threads))
+}
+
+fn dataset_fill(data: &mut Dataset, file: &TreeFile, entries: &[u64], first: usize, threads: usize) -> Result<()> {
+    guard(|| data.fill(file, entries, first, threads))
+}
+
+fn dataset_note(data: &mut Dataset, lines: &str) -> Result<()> {
+    guard(|| data.note(lines))
 }
 
 fn model_new(sizes: &[usize], activation: u8, init: u8, seed: u64) -> Result<Box<Model>> {

@@ -1,4 +1,4 @@
-//! Where tensors live: host memory handed out as slices, and CUDA loaded on purpose.
+//! Where tensors live and who works on them: host memory handed out as slices, threads, and CUDA loaded on purpose.
 //!
 //! The linker drops `libtorch_cuda.so` because nothing refers to it, so it is opened here before the first use; each
 //! part that can be missing is named.
@@ -9,14 +9,18 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use libloading::os::unix::{Library, RTLD_GLOBAL, RTLD_NOW, Symbol};
+use memmap2::{Advice, MmapMut};
+use rayon::ThreadPool;
 use tch::{Device, Tensor};
 
 use crate::error::{Error, Result};
-use crate::kernels::Scalar;
+use crate::kernels::{self, Scalar};
 
-/// A contiguous one-dimensional tensor in host memory, seen as a slice. LibTorch aligns it to 64 bytes.
+/// A contiguous one-dimensional tensor in host memory, seen as a slice, aligned to 64 bytes at least.
 pub struct HostBuffer<T> {
     tensor: Tensor,
+    /// The tensor's memory where it is not LibTorch's own; dropped after it.
+    _pages: Option<MmapMut>,
     length: usize,
     scalar: PhantomData<T>,
 }
@@ -30,7 +34,23 @@ impl<T: Scalar> HostBuffer<T> {
         let size = i64::try_from(length)
             .map_err(|_| Error::invalid(format!("a buffer of {length} numbers"), "use smaller layers or batches"))?;
         let tensor = Tensor::f_zeros([size], (T::KIND, Device::Cpu))?;
-        Ok(HostBuffer { tensor, length, scalar: PhantomData })
+        Ok(HostBuffer { tensor, _pages: None, length, scalar: PhantomData })
+    }
+
+    /// `length` zeros in pages of their own, for large tables: the system gives each page, zeroed, to the thread that
+    /// first writes to it.
+    pub fn pages(length: usize) -> Result<Self> {
+        let refused = |why: &dyn std::fmt::Display| {
+            Error::invalid(format!("memory for {length} numbers is refused: {why}"), "read fewer events or columns")
+        };
+        let bytes = length.checked_mul(size_of::<T>()).ok_or_else(|| refused(&"more than there are addresses"))?;
+        let pages = MmapMut::map_anon(bytes.max(1)).map_err(|error| refused(&error))?;
+        // Only advice: an older kernel need not know it.
+        let _ = pages.advise(Advice::HugePage);
+        let size = i64::try_from(length).map_err(|error| refused(&error))?;
+        // SAFETY: the pages hold `length` zeros, which are valid numbers, and live as long as the tensor.
+        let tensor = unsafe { Tensor::f_from_blob(pages.as_ptr(), &[size], &[1], T::KIND, Device::Cpu) }?;
+        Ok(HostBuffer { tensor, _pages: Some(pages), length, scalar: PhantomData })
     }
 
     /// A copy of `values`.
@@ -123,6 +143,18 @@ impl Element for f64 {}
 impl Element for i64 {}
 /// bool: any byte but 0 is true.
 impl Element for u8 {}
+
+/// A pool of `threads` threads (0: as many as the machine has), each with its BLAS on one thread.
+pub fn thread_pool(threads: usize) -> Result<ThreadPool> {
+    rayon::ThreadPoolBuilder::new()
+        .num_threads(threads)
+        .thread_name(|index| format!("cladtorch-{index}"))
+        .start_handler(|_| {
+            kernels::blas_single_thread();
+        })
+        .build()
+        .map_err(|error| Error::invalid(format!("{threads} threads could not be started: {error}"), "use fewer"))
+}
 
 /// The device that `name` means (`cpu`, `cuda`, `cuda:N`), ready to be used.
 pub fn open(name: &str) -> Result<Device> {

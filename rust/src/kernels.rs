@@ -3,7 +3,10 @@
 //! Matrices are dense and row-major; R rows, I inputs, O outputs, C columns of the network's output. Nothing here
 //! allocates. A slice of the wrong length is a programming error and panics before anything is written.
 
+mod columns;
 pub mod strided;
+
+pub use columns::{convert, interleave};
 
 use std::ffi::{CStr, c_char, c_int};
 use std::fmt::Debug;
@@ -362,6 +365,7 @@ struct Variant {
     name: *const c_char,
     f32: Table<f32>,
     f64: Table<f64>,
+    columns: columns::Table,
 }
 
 // SAFETY: the library's tables are constants; `name` points to a string literal.

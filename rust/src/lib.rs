@@ -13,17 +13,18 @@
 //! | [`gradient`] | back ends: [`gradient::aot`] (Clad's derivatives, row tiles), [`gradient::autograd`] (LibTorch), [`gradient::CompiledGraph`] (an observed function) | `graph`, `kernels`, `device`, `dataset` |
 //! | [`graph`] | networks as a chain of layers; [`graph::Program`], the operators of an observed function, and [`graph::lower`], which makes it | `error`, [`bridge`]'s structs, `kernels::strided` |
 //! | [`dataset`] | features, labels, weights; split, shuffle, scaling | `columns`, `device` |
-//! | [`columns`] | what a column is: names, lengths, places in a row | `error` |
+//! | [`columns`] | what a column is; the fast reader: baskets of local files, decoded on rayon's threads | `error`, `device`, `kernels` |
 //! | [`signal`] | spectra, whitening, waveforms and exact bounds for strain data, float64 | `error` |
-//! | [`device`] | host memory of tensors as slices; CUDA loaded on purpose | `kernels`' scalar trait |
+//! | [`device`] | host memory of tensors as slices; threads; CUDA loaded on purpose | `kernels`' scalar trait |
 //! | [`kernels`] | checked slices over the C functions of `cpp/kernels` | nothing |
 //! | `cpp/kernels/` | stateless mathematics on raw pointers; `generated/` is Clad's output for it | nothing |
 //!
 //! `unsafe` lives in [`kernels`] (calls of the C functions), [`device`] (tensor memory, the dynamic linker) and in what
 //! cxx writes for [`bridge`].
 //!
-//! The way of the data: a tree or data frame is read by the C++ shim in one event loop and appended to a
-//! [`dataset::Dataset`], whose memory is LibTorch's; [`train::Trainer`] shuffles row numbers, an engine gathers and
+//! The way of the data: the C++ shim asks ROOT where the baskets of a tree's branches lie, and the fast reader ([`columns`])
+//! decodes them straight into a [`dataset::Dataset`], whose memory is a tensor's; cuts, expressions and columns that it is
+//! not sure of are ROOT's work, in one event loop; [`train::Trainer`] shuffles row numbers, an engine gathers and
 //! standardises them tile by tile, runs the kernels forward and, with Clad's derivatives, backward in one arena, and one sweep
 //! moves the flat parameter vector; [`model::Model`] keeps the result.
 

@@ -22,6 +22,13 @@ struct DatasetData;
 struct FromCore {};
 } // namespace Internal
 
+/// See Dataset::SetReader.
+enum EReader {
+   kAutoReader, ///< the fast reader where it is sure of the column, else ROOT's
+   kRootReader, ///< ROOT's
+   kFastReader  ///< the fast reader only
+};
+
 /// N events (rows) of F features, a label and a weight each, read from any number of sources.
 ///
 /// ~~~{.cpp}
@@ -30,7 +37,7 @@ struct FromCore {};
 /// data.Add("sig_tree", "Higgs_data.root", 1).Add("bkg_tree", "Higgs_data.root", 0, "m_bb > 0");
 /// ~~~
 ///
-/// Every source is read in one event loop into one float32 tensor [N, F]; rows come in the order of the entries, with
+/// Every source is read into one float32 tensor [N, F], by the fast reader or by ROOT (see SetReader()); rows come in the order of the entries, with
 /// `ROOT::EnableImplicitMT` too. Scalar columns of every arithmetic type and `bool` are taken as they are; arrays,
 /// `std::vector` and `ROOT::RVec` need a length (see Column()). A source that fails leaves the dataset as it was.
 ///
@@ -65,6 +72,13 @@ public:
    /// Adds, for the list column `name`, as many features as it has: 1 where an event has a number, 0 where the pad
    /// stands in. Columns() calls them "mask(name)". Throws where there is no such column yet.
    Dataset &Mask(const std::string &name);
+
+   /// Who reads the columns of the sources added from now on. The fast reader takes branches of numbers, arrays of them
+   /// and vectors in local files written by ROOT 3.04 or later; what it is not sure of is left to ROOT, column by column,
+   /// and Print() says which and why. Both give the same bits.
+   ///
+   /// With kFastReader a column that would be left to ROOT is an error. Cuts are ROOT's work in any case.
+   Dataset &SetReader(EReader reader);
 
    /// The event weight of the sources added from now on: a scalar column or expression, or "" for weight 1. Negative
    /// weights are kept.
@@ -109,7 +123,7 @@ public:
    /// [N], 1 where no weight column was set.
    FloatView Weights() const;
 
-   /// Columns, sources, events and labels, on the standard output.
+   /// Columns, sources, events and which reader read what, on the standard output.
    void Print() const;
 
    /// Called by PyROOT when it meets this class: lets Add() take every data frame node.

@@ -19,25 +19,31 @@ impl GrowingBuffer {
         self.buffer.as_mut().map_or(&mut [], |buffer| &mut buffer.as_mut_slice()[..length])
     }
 
+    /// Room for `more` numbers beyond those there are; exactly that where nothing was there.
     pub(super) fn reserve(&mut self, more: usize) -> Result<()> {
         let capacity = self.buffer.as_ref().map_or(0, |buffer| buffer.as_slice().len());
         let needed = self.length.saturating_add(more);
         if needed <= capacity {
             return Ok(());
         }
-        let mut grown = HostBuffer::zeros(needed.max(capacity.saturating_mul(2)))?;
+        let mut grown = HostBuffer::pages(needed.max(capacity.saturating_mul(2)))?;
         grown.as_mut_slice()[..self.length].copy_from_slice(self.as_slice());
         self.buffer = Some(grown);
         Ok(())
     }
 
     pub(super) fn extend(&mut self, values: &[f32]) -> Result<()> {
-        self.reserve(values.len())?;
-        if let Some(buffer) = &mut self.buffer {
-            buffer.as_mut_slice()[self.length..][..values.len()].copy_from_slice(values);
-            self.length += values.len();
-        }
+        self.grow(values.len())?.copy_from_slice(values);
         Ok(())
+    }
+
+    /// Appends `more` numbers of any value, to be overwritten.
+    pub(super) fn grow(&mut self, more: usize) -> Result<&mut [f32]> {
+        self.reserve(more)?;
+        let Some(buffer) = &mut self.buffer else { return Ok(&mut []) };
+        let first = self.length;
+        self.length += more;
+        Ok(&mut buffer.as_mut_slice()[first..self.length])
     }
 
     pub(super) fn truncate(&mut self, length: usize) {

@@ -6,19 +6,41 @@ mod buffer;
 mod scaler;
 mod split;
 
+use std::ops::Range;
+
 pub use scaler::Scaler;
 pub use split::{shuffle, split};
 
 use crate::bridge::ColumnSpec;
-use crate::columns;
+use crate::columns::branch::{Branch, Part};
+use crate::columns::file::TreeFile;
+use crate::columns::{self, BadValue, Plane, Rows};
+use crate::device;
 use crate::error::{Error, Result};
 use buffer::GrowingBuffer;
+use rayon::ThreadPool;
 
 /// One tree, chain or data frame that rows came from.
 #[derive(Clone, Debug)]
 struct Source {
     name: String,
     rows: usize,
+    /// Which reader read which columns, and why.
+    notes: Vec<String>,
+}
+
+/// The source being appended.
+struct Open {
+    name: String,
+    notes: Vec<String>,
+    /// What is said of the first number that is not finite.
+    unfinite: Option<String>,
+    /// Of the fast reader, with the number of threads asked for.
+    pool: Option<(usize, ThreadPool)>,
+}
+
+fn no_source() -> Error {
+    Error::Internal("no source is open".into())
 }
 
 /// A table of events: features [rows, width] float32, a label and a weight for each row.
@@ -29,8 +51,8 @@ pub struct Dataset {
     labels: GrowingBuffer,
     weights: GrowingBuffer,
     sources: Vec<Source>,
-    /// The source being appended, not yet committed.
-    open: Option<String>,
+    /// Not yet committed.
+    open: Option<Open>,
 }
 
 impl Dataset {
@@ -89,12 +111,12 @@ impl Dataset {
     /// Opens a source. Rows appended until [`commit`](Self::commit) can still be dropped.
     pub fn begin(&mut self, source: &str) -> Result<()> {
         if let Some(open) = &self.open {
-            return Err(Error::Internal(format!("source \"{source}\" begun inside \"{open}\"")));
+            return Err(Error::Internal(format!("source \"{source}\" begun inside \"{}\"", open.name)));
         }
         if self.columns.is_empty() {
             return Err(Error::invalid("a dataset without columns", "name at least one feature column"));
         }
-        self.open = Some(source.to_owned());
+        self.open = Some(Open { name: source.to_owned(), notes: Vec::new(), unfinite: None, pool: None });
         Ok(())
     }
 
@@ -107,26 +129,120 @@ impl Dataset {
                 features.len(),
                 weights.len(),
                 self.width,
-                self.open,
+                self.open.as_ref().map(|open| &open.name),
             )));
         }
+        self.check_finite(features, labels, weights);
         self.features.extend(features)?;
         self.labels.extend(labels)?;
         self.weights.extend(weights)
     }
 
-    /// Checks the open source's numbers and keeps its rows.
+    /// Notes the first number that is not finite among rows about to be appended.
+    fn check_finite(&mut self, features: &[f32], labels: &[f32], weights: &[f32]) {
+        let first = self.labels.as_slice().len() - self.rows();
+        let Some(open) = &mut self.open else { return };
+        let mut check = |values: &[f32], width: usize, what: &dyn Fn(usize) -> String| {
+            if let Some(at) = values.iter().position(|value| !value.is_finite()) {
+                let row = first + at / width;
+                let text =
+                    format!("{} of \"{}\" is {} in selected event {row}", what(at % width), open.name, values[at]);
+                open.unfinite.get_or_insert(text);
+            }
+        };
+        let column = |i| format!("column \"{}\"", columns::element_name(&self.columns, i));
+        check(features, self.width, &column);
+        check(labels, 1, &|_| "the label".to_owned());
+        check(weights, 1, &|_| "the weight".to_owned());
+    }
+
+    /// Appends all entries of `file`, read by the fast reader on `threads` threads (0: as many as the machine has).
+    /// `label` is that of all events where no column gives it; a weight that no column gives is 1.
+    pub fn read(&mut self, file: &TreeFile, label: f32, threads: usize) -> Result<()> {
+        self.open.as_ref().ok_or_else(no_source)?;
+        let too_many = || Error::invalid(format!("{} entries", file.entries()), "read fewer");
+        let rows = usize::try_from(file.entries()).map_err(|_| too_many())?;
+        let numbers = rows.checked_mul(self.width).ok_or_else(too_many)?;
+        let first = self.labels.as_slice().len();
+        self.features.grow(numbers)?;
+        let given = |part| file.branches().iter().any(|branch| branch.part == part);
+        for (buffer, part, value) in [(&mut self.labels, Part::Label, label), (&mut self.weights, Part::Weight, 1.0)] {
+            let new = buffer.grow(rows)?;
+            if !given(part) {
+                new.fill(value);
+            }
+        }
+        self.read_into(file, Rows::All, first..first + rows, threads)
+    }
+
+    /// Fills the columns of `file` in the rows of the open source from `first` on; `entries` of the file are theirs, in
+    /// rising order.
+    pub fn fill(&mut self, file: &TreeFile, entries: &[u64], first: usize, threads: usize) -> Result<()> {
+        let first = self.rows() + first;
+        self.read_into(file, Rows::Some(entries), first..first + entries.len(), threads)
+    }
+
+    fn read_into(&mut self, file: &TreeFile, entries: Rows, rows: Range<usize>, threads: usize) -> Result<()> {
+        let open = self.open.as_mut().ok_or_else(no_source)?;
+        if rows.end > self.labels.as_slice().len() {
+            return Err(Error::Internal(format!("rows {rows:?} of {}", self.labels.as_slice().len())));
+        }
+        let pool = match &mut open.pool {
+            Some((count, pool)) if *count == threads => pool,
+            pool => &mut pool.insert((threads, device::thread_pool(threads)?)).1,
+        };
+        let mut planes = Vec::new();
+        for (buffer, width, part) in [
+            (&mut self.features, self.width, Part::Features),
+            (&mut self.labels, 1, Part::Label),
+            (&mut self.weights, 1, Part::Weight),
+        ] {
+            let table = &mut buffer.as_mut_slice()[rows.start * width..rows.end * width];
+            planes.push(Plane::new(table, width, file.branches(), part)?);
+        }
+        if let Some(bad) = columns::read(file, entries, &mut planes, pool)? {
+            open.unfinite.get_or_insert_with(|| describe_bad(file, &bad));
+        }
+        Ok(())
+    }
+
+    /// Adds lines to what [`describe`](Self::describe) says of the open source.
+    pub fn note(&mut self, lines: &str) -> Result<()> {
+        self.open.as_mut().ok_or_else(no_source)?.notes.extend(lines.lines().map(str::to_owned));
+        Ok(())
+    }
+
+    /// Keeps the rows of the open source; an error where there are none, or a number is not finite.
     pub fn commit(&mut self) -> Result<()> {
-        let name = self.open.take().ok_or_else(|| Error::Internal("no source is open".into()))?;
+        let open = self.open.take().ok_or_else(no_source)?;
         let first = self.rows();
         let rows = self.labels.as_slice().len() - first;
-        let checked = self.check_new_rows(&name, first);
-        if checked.is_err() {
+        let refused = match open.unfinite {
+            Some(text) => Some(Error::invalid(
+                format!("{text} ({}; {} with such values)", open.name, events(self.unfinite_rows(first))),
+                "features, labels and weights have to be finite as float32: cut these events away or define a column \
+                 that replaces them",
+            )),
+            None if rows == 0 => Some(Error::invalid(
+                format!("\"{}\" gives no events", open.name),
+                "check the cut and that the tree has entries",
+            )),
+            None => None,
+        };
+        if let Some(error) = refused {
             self.rollback();
+            return Err(error);
         }
-        checked?;
-        self.sources.push(Source { name, rows });
+        self.sources.push(Source { name: open.name, rows, notes: open.notes });
         Ok(())
+    }
+
+    /// How many rows from `first` on have a number that is not finite.
+    fn unfinite_rows(&self, first: usize) -> usize {
+        let is_bad = |values: &[f32]| values.iter().any(|value| !value.is_finite());
+        let features = self.features.as_slice()[first * self.width..].chunks(self.width);
+        let others = self.labels.as_slice()[first..].iter().zip(&self.weights.as_slice()[first..]);
+        features.zip(others).filter(|(row, (label, weight))| is_bad(row) || is_bad(&[**label, **weight])).count()
     }
 
     /// Drops the rows of the open source.
@@ -136,33 +252,6 @@ impl Dataset {
         self.features.truncate(rows * self.width);
         self.labels.truncate(rows);
         self.weights.truncate(rows);
-    }
-
-    fn check_new_rows(&self, source: &str, first: usize) -> Result<()> {
-        let bad = |what: String, row: usize, value: f32| {
-            Err(Error::invalid(
-                format!("{what} of \"{source}\" is {value} in selected event {row}"),
-                "cut such events away or give them a number (for example with Define)",
-            ))
-        };
-        let features = &self.features.as_slice()[first * self.width..];
-        if let Some(at) = features.iter().position(|value| !value.is_finite()) {
-            let column = columns::element_name(&self.columns, at % self.width);
-            return bad(format!("column \"{column}\""), at / self.width, features[at]);
-        }
-        for (what, values) in [("the label", &self.labels), ("the weight", &self.weights)] {
-            let values = &values.as_slice()[first..];
-            if let Some(row) = values.iter().position(|value| !value.is_finite()) {
-                return bad(what.to_owned(), row, values[row]);
-            }
-        }
-        if self.labels.as_slice().len() == first {
-            return Err(Error::invalid(
-                format!("\"{source}\" gives no events"),
-                "check the cut and that the tree has entries",
-            ));
-        }
-        Ok(())
     }
 
     /// The rows of a seeded split (see [`split`]): its first part, or its second.
@@ -178,7 +267,11 @@ impl Dataset {
             part.weights.extend(&self.weights()[row..=row])?;
         }
         let names: Vec<_> = self.sources.iter().map(|source| source.name.as_str()).collect();
-        part.sources.push(Source { name: format!("part of {}", names.join(" + ")), rows: rows.len() });
+        part.sources.push(Source {
+            name: format!("part of {}", names.join(" + ")),
+            rows: rows.len(),
+            notes: Vec::new(),
+        });
         Ok(part)
     }
 
@@ -197,9 +290,27 @@ impl Dataset {
         let mut text = format!("{} events x {} numbers: {}\n", self.rows(), self.width, columns::list(&self.columns));
         for source in &self.sources {
             text += &format!("  {:>10} events from {}\n", source.rows, source.name);
+            source.notes.iter().for_each(|note| text += &format!("{:13}{note}\n", ""));
         }
         text
     }
+}
+
+/// Where the fast reader found a number that is not finite.
+fn describe_bad(file: &TreeFile, bad: &BadValue) -> String {
+    let Branch { name, part, .. } = &file.branches()[bad.branch];
+    let what = match part {
+        Part::Features => "column",
+        Part::Label => "label column",
+        Part::Weight => "weight column",
+    };
+    // As C++ prints it.
+    let value = if bad.value.is_nan() { "nan".to_owned() } else { format!("{:e}", bad.value).replace('e', "e+") };
+    format!("{what} '{name}' holds {value} in entry {} of {}", bad.entry, file.path().display())
+}
+
+fn events(count: usize) -> String {
+    format!("{count} event{}", if count == 1 { "" } else { "s" })
 }
 
 #[cfg(test)]

@@ -16,10 +16,10 @@ use rayon::prelude::*;
 use super::lane::{Lane, Network};
 use super::rendezvous::Rendezvous;
 use super::{BETA1, BETA2, EPSILON, Engine, Plan, Rows, Settings, TILE_ROWS};
-use crate::device::HostBuffer;
-use crate::error::{Error, Result};
+use crate::device::{HostBuffer, thread_pool};
+use crate::error::Result;
 use crate::graph::{Graph, Optimiser};
-use crate::kernels::{self, Scalar, Sweep};
+use crate::kernels::{Scalar, Sweep};
 
 /// Most lanes a batch is cut into, and most numbers that the lanes' gradients hold together: summing them must stay
 /// cheap beside making them.
@@ -75,7 +75,7 @@ impl<T: Scalar> AotEngine<T> {
             state: RwLock::new(state),
             plan,
             settings,
-            threads: pool(threads)?,
+            threads: thread_pool(threads)?,
         })
     }
 
@@ -236,16 +236,4 @@ fn lane_count(rows: usize, parameters: usize) -> usize {
     let affordable = (MOST_GRADIENT_NUMBERS / parameters.max(1)).clamp(2, MOST_LANES);
     // A power of two, so that batches and threads of the usual numbers share out evenly.
     rows.div_ceil(TILE_ROWS).min(1 << affordable.ilog2()).max(1)
-}
-
-/// A pool of `threads` threads (0: as many as the machine has), each with its BLAS on one thread.
-pub(crate) fn pool(threads: usize) -> Result<ThreadPool> {
-    rayon::ThreadPoolBuilder::new()
-        .num_threads(threads)
-        .thread_name(|index| format!("cladtorch-{index}"))
-        .start_handler(|_| {
-            kernels::blas_single_thread();
-        })
-        .build()
-        .map_err(|error| Error::invalid(format!("{threads} threads could not be started: {error}"), "use fewer"))
 }

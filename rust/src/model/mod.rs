@@ -10,9 +10,8 @@ use rayon::prelude::*;
 use crate::bridge::ColumnSpec;
 use crate::columns;
 use crate::dataset::{Dataset, Scaler};
-use crate::device::HostBuffer;
+use crate::device::{HostBuffer, thread_pool};
 use crate::error::{Error, Result};
-use crate::gradient::aot::pool;
 use crate::gradient::{Plan, TILE_ROWS};
 use crate::graph::{Activation, Graph, Init, Loss};
 use crate::kernels::Scalar;
@@ -121,7 +120,7 @@ impl Model {
             self.run(&self.tile, features, raw, arena, out);
         };
         let features = data.features().par_chunks(TILE_ROWS * width);
-        pool(threads)?.install(|| {
+        thread_pool(threads)?.install(|| {
             features.zip(out.par_chunks_mut(TILE_ROWS * outputs)).for_each_init(Vec::new, tile);
         });
         Ok(())

@@ -11,7 +11,7 @@ use crate::bridge::{EpochRecord, FitSpec};
 use crate::dataset::{Dataset, Scaler, shuffle, split};
 use crate::device;
 use crate::error::{Error, Result};
-use crate::gradient::aot::{AotEngine, pool};
+use crate::gradient::aot::AotEngine;
 use crate::gradient::autograd::AutogradEngine;
 use crate::gradient::{Engine, Rows, Settings};
 use crate::graph::Loss;
@@ -46,7 +46,7 @@ impl Trainer {
             ));
         }
         let scaler = match spec.standardise {
-            true => pool(spec.threads)?.install(|| Scaler::learn(data.features(), data.width(), &train)),
+            true => device::thread_pool(spec.threads)?.install(|| Scaler::learn(data.features(), data.width(), &train)),
             false => Scaler::identity(data.width()),
         };
         let train_weight = total_weight(data, &train, "training")?;

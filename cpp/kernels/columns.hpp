@@ -1,0 +1,11 @@
+/// \file columns.hpp
+/// The kernels of `ct_columns`; kernels.h says what each computes.
+#pragma once
+#include "kernels.h"
+
+namespace CladTorch::Kernels {
+
+int ConvertColumn(int element, size_t n, const uint8_t *bytes, float *values);
+void Interleave(size_t R, const float *const *columns, size_t width, float *rows);
+
+} // namespace CladTorch::Kernels

@@ -1,0 +1,239 @@
+#include "BranchLayout.hxx"
+
+#include <TBranchElement.h>
+#include <TDataType.h>
+#include <TFile.h>
+#include <TLeafB.h>
+#include <TLeafD.h>
+#include <TLeafF.h>
+#include <TLeafG.h>
+#include <TLeafI.h>
+#include <TLeafL.h>
+#include <TLeafO.h>
+#include <TLeafS.h>
+#include <TROOT.h>
+#include <TTree.h>
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+namespace CladTorch {
+namespace Internal {
+
+namespace {
+
+/// Types of numbers in a file, in the order of `Element::ALL` in rust/src/columns/branch.rs.
+enum EElement : std::uint8_t { kBool, kI8, kU8, kI16, kU16, kI32, kU32, kI64, kU64, kF32, kF64, kNoElement };
+
+/// Shapes, by their numbers in rust/src/bridge.rs.
+enum EShape : std::uint8_t { kFixed, kArray, kVector };
+
+/// The type of a leaf's numbers. Classes are compared exactly: a derived leaf may write something else.
+EElement ElementOf(const TLeaf &leaf)
+{
+   const TClass *type = leaf.IsA();
+   const auto by = [&](EElement plain, EElement isUnsigned) { return leaf.IsUnsigned() ? isUnsigned : plain; };
+   if (type == TLeafF::Class())
+      return kF32;
+   if (type == TLeafD::Class())
+      return kF64;
+   if (type == TLeafI::Class())
+      return by(kI32, kU32);
+   if (type == TLeafS::Class())
+      return by(kI16, kU16);
+   if (type == TLeafB::Class())
+      return by(kI8, kU8);
+   if (type == TLeafO::Class())
+      return kBool;
+   if (type == TLeafL::Class() || type == TLeafG::Class())
+      return by(kI64, kU64);
+   return kNoElement;
+}
+
+/// The same for the numbers of a vector, by the name of their type.
+EElement ElementOf(const std::string &name)
+{
+   const TDataType *type = gROOT->GetType(name.c_str());
+   switch (type ? type->GetType() : 0) {
+   case kBool_t: return kBool;
+   case kChar_t: return kI8;
+   case kUChar_t: return kU8;
+   case kShort_t: return kI16;
+   case kUShort_t: return kU16;
+   case kInt_t: return kI32;
+   case kUInt_t: return kU32;
+   case kLong_t:
+   case kLong64_t: return kI64;
+   case kULong_t:
+   case kULong64_t: return kU64;
+   case kFloat_t: return kF32;
+   case kDouble_t: return kF64;
+   default: return kNoElement;
+   }
+}
+
+/// "float" of "vector<float>" or "ROOT::VecOps::RVec<float>"; "" for any other class.
+std::string VectorElement(const std::string &name)
+{
+   for (const std::string prefix : {"vector<", "ROOT::VecOps::RVec<"})
+      if (name.compare(0, prefix.size(), prefix) == 0 && name.back() == '>')
+         return name.substr(prefix.size(), name.size() - prefix.size() - 1);
+   return "";
+}
+
+/// A column's branch and leaf, by the names that a data frame gives them: "branch" or "branch.leaf".
+TLeaf *FindLeaf(TTree &tree, const std::string &name)
+{
+   const auto plain = [&](const std::string &branchName) {
+      TBranch *branch = tree.GetBranch(branchName.c_str());
+      return branch && branch->GetTree() == &tree && branchName == branch->GetName() ? branch : nullptr;
+   };
+   if (TBranch *branch = plain(name))
+      return branch->GetNleaves() == 1 ? static_cast<TLeaf *>(branch->GetListOfLeaves()->First()) : nullptr;
+   const auto dot = name.rfind('.');
+   if (dot == std::string::npos)
+      return nullptr;
+   TBranch *branch = plain(name.substr(0, dot));
+   return branch ? static_cast<TLeaf *>(branch->GetListOfLeaves()->FindObject(name.substr(dot + 1).c_str())) : nullptr;
+}
+
+/// A branch of leaves that all have a fixed length, of which `leaf` is one.
+std::string DescribeFixed(TBranch &branch, const TLeaf &leaf, Core::LeafSpec &spec)
+{
+   std::size_t length = 0;
+   for (auto *each : TRangeDynCast<TLeaf>(branch.GetListOfLeaves())) {
+      if (!each || ElementOf(*each) == kNoElement || each->GetLeafCount())
+         return "a leaf of its branch has no fixed length";
+      if (each == &leaf)
+         spec.offset = length;
+      length += static_cast<std::size_t>(each->GetLenType()) * each->GetLenStatic();
+   }
+   if (branch.GetEntryOffsetLen() != 0)
+      return "entries of one length, but with a list of offsets";
+   spec.shape = kFixed;
+   spec.entry_length = length;
+   spec.length = leaf.GetLenStatic();
+   return "";
+}
+
+std::string DescribeLeaf(TBranch &branch, const TLeaf &leaf, Core::LeafSpec &spec)
+{
+   const auto element = ElementOf(leaf);
+   if (element == kNoElement)
+      return std::string("leaves of class ") + leaf.ClassName() + " need ROOT";
+   spec.element = element;
+   const std::string title = leaf.GetTitle();
+   if (std::count(title.begin(), title.end(), '[') > 1)
+      return "an array of several dimensions";
+   if (!leaf.GetLeafCount())
+      return DescribeFixed(branch, leaf, spec);
+   if (branch.GetNleaves() != 1 || leaf.GetLenStatic() != 1 || branch.GetEntryOffsetLen() == 0)
+      return "an array of an unusual layout";
+   spec.shape = kArray;
+   return "";
+}
+
+std::string DescribeVector(const TBranchElement &branch, Core::LeafSpec &spec)
+{
+   constexpr int kUnsplit = 0;
+   const auto element = ElementOf(VectorElement(branch.GetClassName()));
+   if (element == kNoElement || branch.GetType() != kUnsplit || branch.GetID() >= 0 ||
+       branch.GetMother() != &branch || branch.GetNleaves() != 1 || branch.GetEntryOffsetLen() == 0)
+      return std::string("members and objects of class ") + branch.GetClassName() + " need ROOT";
+   spec.element = element;
+   spec.shape = kVector;
+   return "";
+}
+
+std::string Describe(TBranch &branch, const TLeaf &leaf, Core::LeafSpec &spec)
+{
+   if (branch.IsA() == TBranch::Class())
+      return DescribeLeaf(branch, leaf, spec);
+   if (branch.IsA() == TBranchElement::Class())
+      return DescribeVector(static_cast<TBranchElement &>(branch), spec);
+   return std::string("branches of class ") + branch.ClassName() + " need ROOT";
+}
+
+/// Whether the file that ROOT has open is the one that its name leads to.
+bool IsUnderItsName(const TFile &file)
+{
+   struct stat open, named;
+   return fstat(file.GetFd(), &open) == 0 && stat(file.GetName(), &named) == 0 && open.st_dev == named.st_dev &&
+          open.st_ino == named.st_ino;
+}
+
+/// Whether all of the branch's entries lie in baskets of the tree's own file.
+std::string CheckBaskets(TBranch &branch)
+{
+   if (*branch.GetFileName())
+      return "its branch has a file of its own";
+   if (branch.GetIOFeatures().Test(ROOT::Experimental::EIOFeatures::kGenerateOffsetMap))
+      return "its baskets leave the offsets of their entries out";
+   if (branch.GetEntries() != branch.GetTree()->GetEntries() || branch.GetFirstEntry() != 0)
+      return "its branch has not as many entries as the tree";
+   const int baskets = branch.GetWriteBasket();
+   if (baskets < 0 || baskets > branch.GetMaxBaskets())
+      return "its branch has an impossible number of baskets";
+   for (int i = 0; i < baskets; ++i)
+      if (branch.GetBasketSeek(i) <= 0 || branch.GetBasketBytes()[i] <= 0)
+         return "a basket of its branch does not lie in the file";
+   if (branch.GetEntries() > 0 && (baskets == 0 || branch.GetBasketEntry()[baskets] != branch.GetEntries()))
+      return "its last basket lies inside the tree";
+   return "";
+}
+
+} // namespace
+
+std::string WhyNotFast(const TFile *file, TTree &tree)
+{
+   constexpr int kOldestVersion = 30402; // before it, a basket did not say whether it is compressed
+   if (!file)
+      return "the tree lives in memory";
+   if (file->IsA() != TFile::Class())
+      return std::string("files of class ") + file->ClassName() + " are read by ROOT";
+   if (file->IsWritable())
+      return "the file is being written";
+   if (!IsUnderItsName(*file))
+      return "the file is no longer to be found under its name";
+   if (file->GetArchive())
+      return "the file lies in an archive";
+   if (file->GetVersion() % 1000000 < kOldestVersion)
+      return "the file was written by a ROOT before 3.04";
+   if (tree.GetEntryList())
+      return "the tree has an entry list";
+   return "";
+}
+
+std::string AddToLayout(Core::TreeFile &layout, TTree &tree, const ColumnTarget &target)
+{
+   TLeaf *leaf = FindLeaf(tree, target.fColumn);
+   if (!leaf)
+      return "it is no branch with one leaf of the tree itself";
+   TBranch &branch = *leaf->GetBranch();
+   Core::LeafSpec spec{};
+   auto reason = Describe(branch, *leaf, spec);
+   if (reason.empty())
+      reason = CheckBaskets(branch);
+   if (!reason.empty())
+      return reason;
+   spec.name = target.fName;
+   spec.part = target.fPart;
+   spec.place = target.fOffset;
+   spec.wanted = target.fLength;
+   spec.pad = target.fPad;
+   const auto baskets = static_cast<std::size_t>(branch.GetWriteBasket());
+   std::vector<std::int64_t> seeks(baskets), firsts(baskets);
+   for (std::size_t i = 0; i < baskets; ++i) {
+      seeks[i] = branch.GetBasketSeek(static_cast<int>(i));
+      firsts[i] = branch.GetBasketEntry()[i];
+   }
+   const rust::Slice<const std::int32_t> bytes(branch.GetBasketBytes(), baskets);
+   Core::tree_file_add(layout, spec, {seeks.data(), baskets}, bytes, {firsts.data(), baskets});
+   return "";
+}
+
+} // namespace Internal
+} // namespace CladTorch

@@ -1,0 +1,27 @@
+/// \file BranchLayout.hxx
+/// \brief Where the numbers of a column lie in a tree's file, for the fast reader.
+
+#ifndef CLADTORCH_BRANCHLAYOUT
+#define CLADTORCH_BRANCHLAYOUT
+
+#include "Collector.hxx"
+#include "CoreBox.hxx"
+
+#include <string>
+
+class TFile;
+class TTree;
+
+namespace CladTorch {
+namespace Internal {
+
+/// Why the fast reader leaves the whole of `tree` in `file` to ROOT; "" where it does not.
+std::string WhyNotFast(const TFile *file, TTree &tree);
+
+/// Adds the column `target` of `tree` to `layout`, or says why the fast reader leaves it to ROOT; "" where it does not.
+std::string AddToLayout(Core::TreeFile &layout, TTree &tree, const ColumnTarget &target);
+
+} // namespace Internal
+} // namespace CladTorch
+
+#endif

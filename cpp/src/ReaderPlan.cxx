@@ -1,0 +1,149 @@
+#include "ReaderPlan.hxx"
+
+#include "BranchLayout.hxx"
+#include "Frame.hxx"
+#include "Resolve.hxx"
+
+#include <TChain.h>
+#include <TChainElement.h>
+#include <TDirectory.h>
+#include <TFile.h>
+#include <TTree.h>
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <set>
+#include <stdexcept>
+
+namespace CladTorch {
+namespace Internal {
+
+namespace {
+
+/// Leaves every target that still has no reason to ROOT.
+void LeaveAll(ReaderPlan &plan, const std::string &reason)
+{
+   for (auto &each : plan.fReasons)
+      if (each.empty())
+         each = reason;
+}
+
+bool NoneFast(const ReaderPlan &plan)
+{
+   return std::none_of(plan.fReasons.begin(), plan.fReasons.end(), [](const auto &reason) { return reason.empty(); });
+}
+
+/// Adds the tree of one file to the plan.
+void AddFile(ReaderPlan &plan, const TFile *file, TTree &tree, const std::vector<ColumnTarget> &targets)
+{
+   const auto reason = WhyNotFast(file, tree);
+   if (!reason.empty())
+      return LeaveAll(plan, reason);
+   const auto entries = static_cast<std::uint64_t>(tree.GetEntries());
+   auto layout = Core::tree_file_new(file->GetName(), entries);
+   for (std::size_t i = 0; i < targets.size(); ++i)
+      if (plan.fReasons[i].empty())
+         plan.fReasons[i] = AddToLayout(*layout, tree, targets[i]);
+   plan.fStarts.push_back(plan.fStarts.back() + entries);
+   plan.fFiles.push_back(std::move(layout));
+}
+
+void AddChain(ReaderPlan &plan, TChain &chain, const std::vector<ColumnTarget> &targets)
+{
+   if (chain.GetEntryList())
+      return LeaveAll(plan, "the chain has an entry list");
+   const TDirectory::TContext context;
+   std::set<std::string> names;
+   for (auto *element : TRangeDynCast<TChainElement>(chain.GetListOfFiles())) {
+      const std::unique_ptr<TFile> file(element ? TFile::Open(element->GetTitle()) : nullptr);
+      auto *tree = file ? file->Get<TTree>(element->GetName()) : nullptr;
+      if (!tree)
+         throw std::runtime_error(std::string("file ") + (element ? element->GetTitle() : "") +
+                                  " cannot be opened any more, or has lost its tree");
+      // ROOT's threads know the files by their names only.
+      if (!names.insert(element->GetTitle()).second)
+         LeaveAll(plan, "the chain has a file twice");
+      AddFile(plan, file.get(), *tree, targets);
+      if (NoneFast(plan))
+         return;
+   }
+}
+
+/// Why `target` is no plain column of a tree; "" if it is. Throws for one of another kind than was asked for.
+std::string WhyNotPlain(ROOT::RDF::RNode frame, ColumnTarget target, const std::string &source)
+{
+   if (target.fMask || target.fInner)
+      return "a mask or a list of lists";
+   if (!frame.HasColumn(target.fColumn))
+      return "an expression";
+   const auto defined = frame.GetDefinedColumnNames();
+   if (std::find(defined.begin(), defined.end(), target.fColumn) != defined.end())
+      return "defined in the data frame";
+   Resolve(frame, target, source);
+   return "";
+}
+
+void Demand(const ReaderPlan &plan, const Reading &reading)
+{
+   for (std::size_t i = 0; i < plan.fReasons.size(); ++i)
+      if (!plan.fReasons[i].empty())
+         throw std::runtime_error("column '" + reading.fTargets[i].fName + "' of " + reading.fSource +
+                                  " is not for the fast reader (" + plan.fReasons[i] +
+                                  "): let ROOT read it, with SetReader(CladTorch::kAutoReader)");
+}
+
+} // namespace
+
+bool ReaderPlan::AllFast() const
+{
+   return std::all_of(fReasons.begin(), fReasons.end(), [](const auto &reason) { return reason.empty(); });
+}
+
+std::vector<ColumnTarget> ReaderPlan::Left(const std::vector<ColumnTarget> &targets) const
+{
+   std::vector<ColumnTarget> left;
+   for (std::size_t i = 0; i < targets.size(); ++i)
+      if (!fReasons[i].empty())
+         left.push_back(targets[i]);
+   return left;
+}
+
+std::string ReaderPlan::Describe(const std::vector<ColumnTarget> &targets) const
+{
+   std::map<std::string, std::string> columns; // of each reason; the fast reader's come first
+   for (std::size_t i = 0; i < targets.size(); ++i) {
+      auto &list = columns[fReasons[i]];
+      list += (list.empty() ? "" : ", ") + targets[i].fName;
+   }
+   std::string text;
+   for (const auto &each : columns)
+      text += each.first.empty() ? "fast reader: " + each.second + "\n"
+                                 : "ROOT's reader (" + each.first + "): " + each.second + "\n";
+   return text;
+}
+
+ReaderPlan PlanReaders(const ROOT::RDF::RNode &frame, const Reading &reading, EReader reader)
+{
+   ReaderPlan plan;
+   plan.fStarts.push_back(0);
+   for (const auto &target : reading.fTargets)
+      plan.fReasons.push_back(reader == kRootReader ? "as asked for" : WhyNotPlain(frame, target, reading.fSource));
+   TTree *tree = TreeOf(frame);
+   if (!tree)
+      LeaveAll(plan, "the source is no tree");
+   else if (auto *chain = dynamic_cast<TChain *>(tree); chain && !NoneFast(plan))
+      AddChain(plan, *chain, reading.fTargets);
+   else if (!NoneFast(plan))
+      AddFile(plan, tree->GetCurrentFile(), *tree, reading.fTargets);
+   if (NoneFast(plan)) {
+      plan.fFiles.clear();
+      plan.fStarts.clear();
+   }
+   if (reader == kFastReader)
+      Demand(plan, reading);
+   return plan;
+}
+
+} // namespace Internal
+} // namespace CladTorch

@@ -1,0 +1,41 @@
+/// \file ReaderPlan.hxx
+/// \brief Which reader reads a column of a source, and why.
+
+#ifndef CLADTORCH_READERPLAN
+#define CLADTORCH_READERPLAN
+
+#include "CoreBox.hxx"
+#include "EventLoop.hxx"
+
+#include <ROOT/RDataFrame.hxx>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace CladTorch {
+namespace Internal {
+
+/// The readers of one source.
+struct ReaderPlan {
+   std::vector<std::string> fReasons;             ///< of each target, why ROOT reads it; "": the fast reader does
+   std::vector<rust::Box<Core::TreeFile>> fFiles; ///< of the source, in their order; empty where ROOT reads everything
+   std::vector<std::uint64_t> fStarts;            ///< first entry of each file, and the end; empty like fFiles
+
+   bool AllFast() const;
+   /// Of all files.
+   std::uint64_t Entries() const { return fStarts.empty() ? 0 : fStarts.back(); }
+   /// The targets that ROOT reads.
+   std::vector<ColumnTarget> Left(const std::vector<ColumnTarget> &targets) const;
+   /// A line for each reader and reason, with its columns: for Dataset::Print.
+   std::string Describe(const std::vector<ColumnTarget> &targets) const;
+};
+
+/// Asks ROOT for the layout of the columns in every file of `frame`'s tree. Throws for a column of another kind than
+/// was asked for and, if `reader` is the fast one, for a column that is left to ROOT.
+ReaderPlan PlanReaders(const ROOT::RDF::RNode &frame, const Reading &reading, EReader reader);
+
+} // namespace Internal
+} // namespace CladTorch
+
+#endif

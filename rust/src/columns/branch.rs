@@ -1,0 +1,392 @@
+//! A branch as ROOT describes it, and how the entries of its baskets become float32.
+
+use std::ops::Range;
+
+use super::basket::{self, Key};
+use super::codec::Codecs;
+use crate::bridge::LeafSpec;
+use crate::error::{Error, Result};
+use crate::kernels;
+
+/// What to do about a file whose lists or baskets contradict one another.
+pub const DAMAGED: &str = "the file is damaged: fetch or write it again, or try ROOT's reader (Dataset::SetReader)";
+
+/// Bytes before the numbers of a vector: byte count, version, number of numbers.
+const VECTOR_HEADER: usize = 10;
+
+const SIGN: u32 = 1 << 31;
+
+/// Types of numbers in a file, big-endian.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+#[allow(missing_docs)] // They say what they are.
+pub enum Element {
+    Bool,
+    I8,
+    U8,
+    I16,
+    U16,
+    I32,
+    U32,
+    I64,
+    U64,
+    F32,
+    F64,
+}
+
+impl Element {
+    /// All of them, in the order of `ct_element` in `cpp/kernels/kernels.h` and of `EElement` in `cpp/src/BranchLayout.cxx`.
+    pub const ALL: [Element; 11] = [
+        Element::Bool,
+        Element::I8,
+        Element::U8,
+        Element::I16,
+        Element::U16,
+        Element::I32,
+        Element::U32,
+        Element::I64,
+        Element::U64,
+        Element::F32,
+        Element::F64,
+    ];
+
+    /// Bytes of a number.
+    pub fn size(self) -> usize {
+        match self {
+            Element::Bool | Element::I8 | Element::U8 => 1,
+            Element::I16 | Element::U16 => 2,
+            Element::I32 | Element::U32 | Element::F32 => 4,
+            Element::I64 | Element::U64 | Element::F64 => 8,
+        }
+    }
+
+    /// The number in `bytes`, for a message.
+    fn value(self, bytes: &[u8]) -> f64 {
+        match self {
+            Element::F32 => bytes.first_chunk().map_or(f64::NAN, |bytes| f32::from_be_bytes(*bytes).into()),
+            Element::F64 => bytes.first_chunk().map_or(f64::NAN, |bytes| f64::from_be_bytes(*bytes)),
+            // The others are all finite.
+            _ => f64::NAN,
+        }
+    }
+}
+
+/// How the numbers of an entry lie in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shape {
+    /// Every entry has `entry_length` bytes, of which `length` numbers begin at byte `offset`.
+    Fixed {
+        /// Bytes of an entry.
+        entry_length: usize,
+        /// Bytes before the numbers: other leaves of the branch.
+        offset: usize,
+        /// Numbers.
+        length: usize,
+    },
+    /// Entries of any number of numbers, as an array with a count has them.
+    Array,
+    /// The same after the header of a `std::vector` or `RVec`: a byte count, a version, and the number of numbers.
+    Vector,
+}
+
+/// One basket of a branch.
+#[derive(Clone, Copy, Debug)]
+pub struct Place {
+    /// Where its record begins in the file.
+    pub seek: u64,
+    /// Bytes of the record.
+    pub bytes: usize,
+    /// Its first entry.
+    pub first: u64,
+    /// The entry after its last.
+    pub end: u64,
+}
+
+/// The table that a column's numbers go to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// [rows, width]
+    Features,
+    /// [rows]
+    Label,
+    /// [rows]
+    Weight,
+}
+
+impl Place {
+    /// Where its record ends in the file.
+    pub fn end_of_record(&self) -> u64 {
+        self.seek + self.bytes as u64
+    }
+}
+
+/// A branch and the numbers that are wanted of it.
+#[derive(Clone, Debug)]
+pub struct Branch {
+    /// Name, for messages.
+    pub name: String,
+    /// Type of its numbers.
+    pub element: Element,
+    /// Of its entries.
+    pub shape: Shape,
+    /// Where they go.
+    pub part: Part,
+    /// Of the first in a row of `part`.
+    pub place: usize,
+    /// Numbers wanted of an entry.
+    pub wanted: usize,
+    /// Stands in where an entry has fewer.
+    pub pad: f32,
+    /// Its baskets, one after the other from entry 0 on.
+    pub baskets: Vec<Place>,
+}
+
+/// The first number of a basket that is not finite as float32.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Unfinite {
+    /// Counted from the basket's first entry.
+    pub entry: usize,
+    /// The number as it lies in the file.
+    pub value: f64,
+}
+
+/// Buffers of one thread.
+#[derive(Default)]
+pub struct Scratch {
+    codecs: Codecs,
+    object: Vec<u8>,
+    offsets: Vec<usize>,
+}
+
+impl Branch {
+    /// A branch without baskets.
+    pub fn new(leaf: &LeafSpec) -> Result<Branch> {
+        let unknown = || Error::Internal(format!("column '{}' has a layout of unknown kind", leaf.name));
+        let element = *Element::ALL.get(usize::from(leaf.element)).ok_or_else(unknown)?;
+        let shape = match leaf.shape {
+            0 => Shape::Fixed { entry_length: leaf.entry_length, offset: leaf.offset, length: leaf.length },
+            1 => Shape::Array,
+            2 => Shape::Vector,
+            _ => return Err(unknown()),
+        };
+        let part = *[Part::Features, Part::Label, Part::Weight].get(usize::from(leaf.part)).ok_or_else(unknown)?;
+        if let Shape::Fixed { entry_length, offset, length } = shape {
+            let end = length.checked_mul(element.size()).and_then(|bytes| bytes.checked_add(offset));
+            if end.is_none_or(|end| end > entry_length) {
+                return Err(Error::invalid(
+                    format!(
+                        "branch '{}' has {length} numbers from byte {offset} on in entries of {entry_length}",
+                        leaf.name
+                    ),
+                    DAMAGED,
+                ));
+            }
+        }
+        Ok(Branch {
+            name: leaf.name.clone(),
+            element,
+            shape,
+            part,
+            place: leaf.place,
+            wanted: leaf.wanted,
+            pad: leaf.pad,
+            baskets: Vec::new(),
+        })
+    }
+
+    /// Checks ROOT's lists against the file and the number of entries: `seeks`, `bytes` and `firsts` of each basket.
+    pub fn set_baskets(
+        &mut self,
+        seeks: &[i64],
+        bytes: &[i32],
+        firsts: &[i64],
+        entries: u64,
+        file_size: u64,
+    ) -> Result<()> {
+        let count = seeks.len();
+        if bytes.len() != count || firsts.len() != count {
+            return Err(Error::Internal(format!("baskets of branch '{}' in lists of different length", self.name)));
+        }
+        self.baskets.clear();
+        let mut before = 0;
+        for i in 0..count {
+            let next = firsts.get(i + 1).map_or(entries, |&next| u64::try_from(next).unwrap_or(u64::MAX));
+            let place = u64::try_from(seeks[i]).ok().zip(usize::try_from(bytes[i]).ok());
+            let place = place.filter(|&(seek, bytes)| {
+                bytes <= basket::MOST_BYTES
+                    && seek.checked_add(bytes as u64).is_some_and(|end| end <= file_size)
+                    && u64::try_from(firsts[i]) == Ok(before)
+                    && (before..=entries).contains(&next)
+            });
+            let Some((seek, bytes)) = place else {
+                return Err(Error::invalid(
+                    format!(
+                        "basket {i} of branch '{}' claims {} bytes at {} for the entries {} to {next} of {entries}, in a \
+                         file of {file_size} bytes",
+                        self.name, bytes[i], seeks[i], firsts[i]
+                    ),
+                    DAMAGED,
+                ));
+            };
+            if next > before {
+                self.baskets.push(Place { seek, bytes, first: before, end: next });
+            }
+            before = next;
+        }
+        if before != entries {
+            return Err(Error::invalid(
+                format!("the baskets of branch '{}' have {before} of its {entries} entries", self.name),
+                DAMAGED,
+            ));
+        }
+        Ok(())
+    }
+
+    /// Decodes the basket at `place` from its `record` into `values` [entries, wanted]. Returns the first number that is
+    /// not finite in an entry (counted from the basket's first) that `is_row`.
+    pub fn decode(
+        &self,
+        place: &Place,
+        record: &[u8],
+        scratch: &mut Scratch,
+        values: &mut [f32],
+        is_row: impl Fn(usize) -> bool,
+    ) -> Result<Option<Unfinite>, String> {
+        let key = Key::parse(record, place.seek)?;
+        if key.entries as u64 != place.end - place.first || key.entries.checked_mul(self.wanted) != Some(values.len()) {
+            return Err(format!("it has {} entries instead of {}", key.entries, place.end - place.first));
+        }
+        if let Shape::Fixed { entry_length, .. } = self.shape
+            && (key.entry_length != entry_length || key.entries.checked_mul(entry_length) != Some(key.entries_length))
+        {
+            return Err(format!(
+                "it has {} bytes in entries of {}, instead of {} entries of {entry_length}",
+                key.entries_length, key.entry_length, key.entries
+            ));
+        }
+        let object = key.object(record, &mut scratch.codecs, &mut scratch.object)?;
+        let entries = &object[..key.entries_length];
+        if self.shape.is_jagged() {
+            basket::offsets(&key, object, &mut scratch.offsets)?;
+            self.check_entries(entries, &scratch.offsets)?;
+        }
+        if self.fills_entries() {
+            return Ok(if kernels::convert(self.element as u8, entries, values) {
+                None
+            } else {
+                self.first_unfinite(entries, &[], values, is_row)
+            });
+        }
+        let spans = (0..key.entries).map(|i| self.span(i, &scratch.offsets));
+        match self.element {
+            Element::Bool => self.scatter(entries, spans, values, |[byte]: [u8; 1]| f32::from(byte != 0)),
+            Element::I8 => self.scatter(entries, spans, values, |bytes| i8::from_be_bytes(bytes).into()),
+            Element::U8 => self.scatter(entries, spans, values, |bytes| u8::from_be_bytes(bytes).into()),
+            Element::I16 => self.scatter(entries, spans, values, |bytes| i16::from_be_bytes(bytes).into()),
+            Element::U16 => self.scatter(entries, spans, values, |bytes| u16::from_be_bytes(bytes).into()),
+            Element::I32 => self.scatter(entries, spans, values, |bytes| i32::from_be_bytes(bytes) as f32),
+            Element::U32 => self.scatter(entries, spans, values, |bytes| u32::from_be_bytes(bytes) as f32),
+            Element::I64 => self.scatter(entries, spans, values, |bytes| i64::from_be_bytes(bytes) as f32),
+            Element::U64 => self.scatter(entries, spans, values, |bytes| u64::from_be_bytes(bytes) as f32),
+            Element::F32 => self.scatter(entries, spans, values, f32::from_be_bytes),
+            Element::F64 => self.scatter(entries, spans, values, |bytes| f64::from_be_bytes(bytes) as f32),
+        }
+        // The largest magnitude tells whether any is infinite or NaN.
+        let largest = values.iter().map(|value| value.to_bits() & !SIGN).max().unwrap_or(0);
+        if f32::from_bits(largest).is_finite() {
+            return Ok(None);
+        }
+        Ok(self.first_unfinite(entries, &scratch.offsets, values, is_row))
+    }
+
+    /// Whether an entry is nothing but the numbers that are wanted.
+    fn fills_entries(&self) -> bool {
+        match self.shape {
+            Shape::Fixed { entry_length, offset, length } => {
+                offset == 0 && length == self.wanted && length * self.element.size() == entry_length
+            }
+            Shape::Array | Shape::Vector => false,
+        }
+    }
+
+    /// The bytes of the numbers of entry `i`.
+    fn span(&self, i: usize, offsets: &[usize]) -> Range<usize> {
+        match self.shape {
+            Shape::Fixed { entry_length, offset, length } => {
+                let start = i * entry_length + offset;
+                start..start + length * self.element.size()
+            }
+            Shape::Array => offsets[i]..offsets[i + 1],
+            Shape::Vector => offsets[i] + VECTOR_HEADER..offsets[i + 1],
+        }
+    }
+
+    /// Entries of different lengths hold whole numbers, and as many as a vector's header says.
+    fn check_entries(&self, entries: &[u8], offsets: &[usize]) -> Result<(), String> {
+        let size = self.element.size();
+        for (i, ends) in offsets.windows(2).enumerate() {
+            let entry = &entries[ends[0]..ends[1]];
+            let fits = match self.shape {
+                Shape::Vector => {
+                    vector_length(entry).is_some_and(|n| n.checked_mul(size) == Some(entry.len() - VECTOR_HEADER))
+                }
+                _ => entry.len().is_multiple_of(size),
+            };
+            if !fits {
+                return Err(format!("the {} bytes of its entry {i} hold no list of {:?}", entry.len(), self.element));
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes the numbers in each of `spans` to its row of `values`, cut or padded.
+    fn scatter<const N: usize>(
+        &self,
+        entries: &[u8],
+        spans: impl Iterator<Item = Range<usize>>,
+        values: &mut [f32],
+        number: impl Fn([u8; N]) -> f32,
+    ) {
+        for (span, row) in spans.zip(values.chunks_exact_mut(self.wanted)) {
+            let (numbers, _) = entries[span].as_chunks::<N>();
+            let count = numbers.len().min(row.len());
+            for (value, bytes) in row.iter_mut().zip(numbers) {
+                *value = number(*bytes);
+            }
+            row[count..].fill(self.pad);
+        }
+    }
+
+    #[cold]
+    fn first_unfinite(
+        &self,
+        entries: &[u8],
+        offsets: &[usize],
+        values: &[f32],
+        is_row: impl Fn(usize) -> bool,
+    ) -> Option<Unfinite> {
+        let is_bad = |&(at, value): &(usize, &f32)| !value.is_finite() && is_row(at / self.wanted);
+        let (at, _) = values.iter().enumerate().find(is_bad)?;
+        let (entry, number) = (at / self.wanted, at % self.wanted);
+        let bytes = &entries[self.span(entry, offsets)][number * self.element.size()..];
+        Some(Unfinite { entry, value: self.element.value(bytes) })
+    }
+}
+
+impl Shape {
+    fn is_jagged(self) -> bool {
+        !matches!(self, Shape::Fixed { .. })
+    }
+}
+
+/// How many numbers the header of a vector announces; `None` for a header of another kind.
+fn vector_length(entry: &[u8]) -> Option<usize> {
+    const BYTE_COUNT: u32 = 1 << 30;
+    const MEMBER_WISE: u16 = 1 << 14;
+    let (count, rest) = entry.split_first_chunk()?;
+    let (version, rest) = rest.split_first_chunk()?;
+    let (length, _) = rest.split_first_chunk()?;
+    let follows = u32::from_be_bytes(*count).checked_sub(BYTE_COUNT)? as usize;
+    let plain = follows == entry.len() - size_of::<u32>() && u16::from_be_bytes(*version) & MEMBER_WISE == 0;
+    plain.then_some(u32::from_be_bytes(*length) as usize)
+}

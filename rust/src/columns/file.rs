@@ -1,0 +1,111 @@
+//! A tree's file as ROOT describes it: one descriptor, read at given places, and known again after the reading.
+
+use std::fs::File;
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::{Path, PathBuf};
+
+use super::branch::{Branch, DAMAGED};
+use crate::error::{Error, Result};
+
+/// What tells a file from another, and from itself after a change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Identity {
+    device: u64,
+    inode: u64,
+    size: u64,
+    /// Seconds and nanoseconds.
+    changed: (i64, i64),
+}
+
+impl Identity {
+    fn of(file: &File, path: &Path) -> Result<Identity> {
+        let data = file.metadata().map_err(|error| Error::io(path, error))?;
+        if !data.is_file() {
+            return Err(Error::invalid(format!("{} is no regular file", path.display()), "use ROOT's reader"));
+        }
+        Ok(Identity {
+            device: data.dev(),
+            inode: data.ino(),
+            size: data.size(),
+            changed: (data.mtime(), data.mtime_nsec()),
+        })
+    }
+}
+
+/// One file of a tree, with the branches that are wanted of it.
+pub struct TreeFile {
+    path: PathBuf,
+    identity: Identity,
+    entries: u64,
+    branches: Vec<Branch>,
+}
+
+impl TreeFile {
+    /// The file at `path`, whose tree has `entries` entries.
+    pub fn new(path: &str, entries: u64) -> Result<TreeFile> {
+        let path = PathBuf::from(path);
+        let file = open(&path)?;
+        let identity = Identity::of(&file, &path)?;
+        Ok(TreeFile { path, identity, entries, branches: Vec::new() })
+    }
+
+    /// Adds a branch; see [`Branch::set_baskets`] for the lists.
+    pub fn add(&mut self, mut branch: Branch, seeks: &[i64], bytes: &[i32], firsts: &[i64]) -> Result<()> {
+        branch
+            .set_baskets(seeks, bytes, firsts, self.entries, self.identity.size)
+            .map_err(|what| Error::invalid(format!("{}: {what}", self.path.display()), DAMAGED))?;
+        self.branches.push(branch);
+        Ok(())
+    }
+
+    /// Of the tree, in this file.
+    pub fn entries(&self) -> u64 {
+        self.entries
+    }
+
+    /// In the order in which they were added.
+    pub fn branches(&self) -> &[Branch] {
+        &self.branches
+    }
+
+    /// As it was given.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Opens the file for reading; an error where it is no longer the one that ROOT described.
+    pub(super) fn open(&self) -> Result<OpenFile<'_>> {
+        let open = OpenFile { file: open(&self.path)?, described: self };
+        open.check_unchanged()?;
+        Ok(open)
+    }
+}
+
+fn open(path: &Path) -> Result<File> {
+    File::open(path).map_err(|error| Error::io(path, error))
+}
+
+/// An open file.
+pub(super) struct OpenFile<'a> {
+    file: File,
+    described: &'a TreeFile,
+}
+
+impl OpenFile<'_> {
+    /// Fills `bytes` from `position` on.
+    pub(super) fn read(&self, position: u64, bytes: &mut [u8]) -> Result<()> {
+        self.file.read_exact_at(bytes, position).map_err(|error| Error::io(&self.described.path, error))
+    }
+
+    /// An error where somebody has written to the file since ROOT described it.
+    pub(super) fn check_unchanged(&self) -> Result<()> {
+        let path = &self.described.path;
+        if Identity::of(&self.file, path)? == self.described.identity {
+            return Ok(());
+        }
+        Err(Error::invalid(
+            format!("{} was changed while it was read", path.display()),
+            "read it when nobody writes to it",
+        ))
+    }
+}

@@ -1,0 +1,202 @@
+//! The two readers of trees against one another, and the fast one against damaged files. ROOT writes the files, in a
+//! session of its own.
+
+#[path = "common/session.rs"]
+mod session;
+
+use std::fs;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use cladtorch::bridge::LeafSpec;
+use cladtorch::columns::branch::{Branch, Place, Scratch};
+use cladtorch::columns::file::TreeFile;
+use cladtorch::dataset::Dataset;
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use session::{Outcome, Session, script};
+
+fn macro_of(call: &str) -> Outcome {
+    Session::root(&["-q", &script(call)]).run()
+}
+
+#[test]
+fn both_readers_give_the_same_bits() {
+    macro_of("readers.C").passed().says(&[
+        "fast reader: f, d, fixed, vi, leaves.y",
+        "ROOT's reader (leaves of class TLeafF16 need ROOT): f16",
+        "ROOT's reader (an expression): f * d",
+    ]);
+}
+
+#[test]
+fn both_readers_give_the_same_bits_with_threads() {
+    macro_of("readers.C(true)").passed();
+}
+
+/// A basket of a file, alone.
+struct Basket {
+    branch: Branch,
+    place: Place,
+    record: Vec<u8>,
+}
+
+/// What `baskets.C` wrote, from `folder`.
+fn baskets(folder: &Path) -> Vec<Basket> {
+    let list = fs::read_to_string(folder.join("baskets.txt")).unwrap();
+    list.lines()
+        .map(|line| {
+            let words: Vec<&str> = line.split(' ').collect();
+            let number = |i: usize| words[i].parse::<usize>().unwrap();
+            let leaf = LeafSpec {
+                name: words[1].into(),
+                element: number(2) as u8,
+                shape: number(3) as u8,
+                entry_length: number(4),
+                offset: number(5),
+                length: number(6),
+                part: 0,
+                place: 0,
+                wanted: if number(3) == 0 { number(6) } else { 3 },
+                pad: -1.0,
+            };
+            let (seek, bytes) = (number(7), number(8));
+            let place = Place { seek: seek as u64, bytes, first: number(9) as u64, end: number(10) as u64 };
+            let record = fs::read(folder.join(words[0])).unwrap()[seek..][..bytes].to_vec();
+            Basket { branch: Branch::new(&leaf).unwrap(), place, record }
+        })
+        .collect()
+}
+
+/// Flips bits, sets bytes, cuts, lengthens or splices.
+fn damage(record: &mut Vec<u8>, other: &[u8], random: &mut ChaCha8Rng) {
+    for _ in 0..random.random_range(1..4) {
+        let at = random.random_range(0..record.len().max(1)).min(record.len().saturating_sub(1));
+        // Half of the damage goes to the key and what follows it, where the sizes are.
+        let at = if random.random() { at.min(at % 128) } else { at };
+        match random.random_range(0..6) {
+            0 | 1 if !record.is_empty() => record[at] ^= 1 << random.random_range(0..8),
+            2 if !record.is_empty() => record[at] = [0, 1, 0x7f, 0x80, 0xff][random.random_range(0..5)],
+            3 => record.truncate(at),
+            4 => record.extend_from_slice(&other[..random.random_range(0..=other.len().min(64))]),
+            _ => {
+                let from = random.random_range(0..other.len());
+                let count = random.random_range(0..64).min(other.len() - from).min(record.len() - at.min(record.len()));
+                record[at..][..count].copy_from_slice(&other[from..][..count]);
+            }
+        }
+    }
+}
+
+/// `CLADTORCH_DAMAGES` in the environment asks for another number of cases; a million takes some minutes.
+#[test]
+fn damaged_baskets_are_refused_or_read_but_never_crash() {
+    let cases = std::env::var("CLADTORCH_DAMAGES").map_or(100_000, |count| count.parse().unwrap());
+    let outcome = macro_of("baskets.C").passed();
+    let baskets = baskets(outcome.folder.path());
+    let mut random = ChaCha8Rng::seed_from_u64(1);
+    let mut scratch = Scratch::default();
+    let mut values = vec![0f32; 1500 * 3];
+    let (mut refused, mut slowest) = (0, Duration::ZERO);
+    for case in 0..cases {
+        let basket = &baskets[random.random_range(0..baskets.len())];
+        let length = (basket.place.end - basket.place.first) as usize * basket.branch.wanted;
+        let mut record = basket.record.clone();
+        if case >= baskets.len() {
+            damage(&mut record, &baskets[random.random_range(0..baskets.len())].record, &mut random);
+        }
+        let start = Instant::now();
+        let decoded = basket.branch.decode(&basket.place, &record, &mut scratch, &mut values[..length], |_| true);
+        slowest = slowest.max(start.elapsed());
+        assert!(case >= baskets.len() || decoded == Ok(None), "{}: {decoded:?}", basket.branch.name);
+        refused += usize::from(decoded.is_err());
+    }
+    assert!(refused > cases / 3, "{refused} of {cases} refused");
+    assert!(slowest < Duration::from_secs(5), "a basket took {slowest:?}");
+    let peak = memory_peak();
+    assert!(peak < 1 << 30, "{peak} bytes of memory");
+}
+
+/// Of this process, in bytes.
+fn memory_peak() -> usize {
+    let status = fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find(|line| line.starts_with("VmHWM:")).unwrap();
+    line.split_whitespace().nth(1).unwrap().parse::<usize>().unwrap() << 10
+}
+
+/// The file of `baskets`, of which one branch is wanted.
+fn tree_file(path: &Path, baskets: &[&Basket]) -> cladtorch::Result<TreeFile> {
+    let entries = baskets.last().unwrap().place.end;
+    let mut file = TreeFile::new(path.to_str().unwrap(), entries)?;
+    let seeks: Vec<i64> = baskets.iter().map(|basket| basket.place.seek as i64).collect();
+    let bytes: Vec<i32> = baskets.iter().map(|basket| basket.place.bytes as i32).collect();
+    let firsts: Vec<i64> = baskets.iter().map(|basket| basket.place.first as i64).collect();
+    file.add(baskets[0].branch.clone(), &seeks, &bytes, &firsts)?;
+    Ok(file)
+}
+
+fn dataset(width: usize) -> Dataset {
+    Dataset::new(&[cladtorch::bridge::ColumnSpec::new("x", width)]).unwrap()
+}
+
+#[test]
+fn errors_name_file_branch_and_entries_and_keep_the_dataset() {
+    let outcome = macro_of("baskets.C").passed();
+    let folder = outcome.folder.path();
+    let baskets = baskets(folder);
+    // The doubles of the zlib file: several baskets.
+    let count = baskets.len() / 6;
+    let doubles: Vec<_> = baskets[count..2 * count].iter().filter(|basket| basket.branch.name == "d").collect();
+    assert!(doubles.len() > 2);
+    let path = folder.join("codec101.root");
+    let sound = fs::read(&path).unwrap();
+    let mut data = dataset(1);
+    data.begin("sound").unwrap();
+    data.read(&tree_file(&path, &doubles).unwrap(), 1.0, 1).unwrap();
+    data.commit().unwrap();
+    let before = data.features().to_vec();
+
+    let place = doubles[1].place;
+    let entries = format!("entries {} to {}", place.first, place.end - 1);
+    let mut refuses = |damage: &dyn Fn(&mut Vec<u8>), words: &[&str]| {
+        let mut bytes = sound.clone();
+        damage(&mut bytes);
+        fs::write(&path, bytes).unwrap();
+        data.begin("damaged").unwrap();
+        let read = tree_file(&path, &doubles).and_then(|file| data.read(&file, 1.0, 1));
+        let error = read.unwrap_err().to_string();
+        assert!(words.iter().all(|word| error.contains(word)), "{words:?} are not all in: {error}");
+        data.rollback();
+        assert_eq!(data.features(), before);
+    };
+    let middle = place.seek as usize + place.bytes / 2;
+    refuses(&|bytes| bytes[middle] ^= 4, &["codec101.root", "'d'", &entries, "Zlib", "damaged"]);
+    refuses(&|bytes| bytes[place.seek as usize] ^= 1, &["codec101.root", "'d'", &entries, "key"]);
+    refuses(&|bytes| bytes.truncate(middle), &["codec101.root", "'d'", "claims"]);
+}
+
+#[test]
+fn a_file_that_is_changed_cut_or_removed_after_it_was_described_is_an_error() {
+    let outcome = macro_of("baskets.C").passed();
+    let folder = outcome.folder.path();
+    let baskets = baskets(folder);
+    let floats: Vec<_> = baskets.iter().filter(|basket| basket.branch.name == "f").take(2).collect();
+    let path = folder.join("codec0.root");
+    let sound = fs::read(&path).unwrap();
+    let changes: [(&dyn Fn(), &str); 3] = [
+        (&|| fs::write(&path, &sound).unwrap(), "was changed while it was read"),
+        (&|| fs::write(&path, &sound[..200]).unwrap(), "was changed while it was read"),
+        (&|| fs::remove_file(&path).unwrap(), "No such file"),
+    ];
+    for (change, word) in changes {
+        fs::write(&path, &sound).unwrap();
+        let file = tree_file(&path, &floats).unwrap();
+        // Times of files have a resolution of some milliseconds.
+        std::thread::sleep(Duration::from_millis(50));
+        change();
+        let mut data = dataset(1);
+        data.begin("changed").unwrap();
+        let error = data.read(&file, 1.0, 1).unwrap_err().to_string();
+        assert!(error.contains(word) && error.contains("codec0.root"), "{error}");
+    }
+}

@@ -1,0 +1,190 @@
+/// \file readers.C
+/// \brief The fast reader gives the same bits as ROOT's, for every type, layout and codec; what it leaves to ROOT it names.
+
+R__LOAD_LIBRARY(libcladtorch)
+#include "readers.h"
+
+#include <TChain.h>
+#include <TEntryList.h>
+#include <TROOT.h>
+
+using CladTorch::Dataset;
+
+void CheckLayouts()
+{
+   for (const int compression : {0, 101, 207, 301, 404, 505}) {
+      WriteFields("fields.root", {3000, 2000, compression, -30000000});
+      Check(BothAgree(AllFields, [](Dataset &data) { data.Add({"t", "fields.root"}, 1); }),
+            ("codec " + std::to_string(compression)).c_str(), __FILE__, __LINE__);
+   }
+   const Layout layouts[] = {{1, 2000, 505, 0}, {7, 100, 404, 0}, {5000, 64000, 404, 1000}, {20000, 32000, 101, 777}};
+   for (const auto &layout : layouts) {
+      WriteFields("fields.root", layout);
+      CHECK(BothAgree(AllFields, [](Dataset &data) { data.Add({"t", "fields.root"}, "n"); }));
+   }
+}
+
+/// Baskets beyond 16 MiB are compressed in several blocks.
+void CheckLargeBaskets()
+{
+   for (const int compression : {0, 101, 404, 505}) {
+      TFile file("large.root", "recreate", "", compression);
+      TTree t("t", "");
+      t.SetAutoFlush(0);
+      double x;
+      int n;
+      float v[4];
+      t.Branch("x", &x, "x/D", 40000000);
+      t.Branch("n", &n);
+      t.Branch("v", v, "v[n]/F", 60000000);
+      for (int i = 0; i < 2500000; ++i) {
+         x = i % 1000;
+         n = i % 4;
+         for (int k = 0; k < n; ++k)
+            v[k] = i + k;
+         t.Fill();
+      }
+      t.Write();
+      CHECK(t.GetBranch("x")->GetBasketBytes()[0] > 0 && t.GetBranch("x")->GetWriteBasket() == 1);
+      file.Close();
+      CHECK(BothAgree([] { return Dataset({"x"}).Column("v", 2, -1); },
+                      [](Dataset &data) { data.Add({"t", "large.root"}, 1); }));
+   }
+}
+
+void CheckSources()
+{
+   WriteFields("a.root", {5000, 3000, 505, 900});
+   WriteFields("b.root", {1, 32000, 404, 0});
+   WriteFields("c.root", {3001, 8000, 101, 1100});
+   TChain chain("t");
+   for (const char *file : {"a.root", "b.root", "c.root"})
+      chain.Add(file);
+   CHECK(BothAgree(AllFields, [&](Dataset &data) { data.Add(chain, "i"); }));
+   CHECK(BothAgree(AllFields, [&](Dataset &data) { data.Add(ROOT::RDataFrame(chain), 1); }));
+   CHECK(BothAgree([] { return AllFields().SetWeight("f"); }, [&](Dataset &data) { data.Add({"t", "[abc].root"}, 1); }));
+   // Rows that a cut, a filter or a range leaves, the columns still by the fast reader.
+   for (const char *cut : {"i > 0", "n == 7 && f > 2", "us % 1000 < 3", "f > 2.5"})
+      CHECK(BothAgree(AllFields, [&](Dataset &data) { data.Add(chain, "i", cut); }));
+   CHECK(BothAgree(AllFields, [&](Dataset &data) {
+      data.Add(ROOT::RDataFrame("t", "c.root").Filter("d > 0").Filter("n % 2 == 1"), 1);
+   }));
+   if (!ROOT::IsImplicitMTEnabled())
+      CHECK(BothAgree(AllFields, [&](Dataset &data) { data.Add(ROOT::RDataFrame(chain).Range(4990, 5010, 3), 1); }));
+   // Two sources in one dataset, the second smaller than the first.
+   CHECK(BothAgree(AllFields, [&](Dataset &data) { data.Add(chain, 1).Add({"t", "b.root"}, 0).Add(chain, 2, "o"); }));
+   TFile file("a.root");
+   CHECK(BothAgree(AllFields, [&](Dataset &data) { data.Add(file.Get<TTree>("t"), 1); }));
+}
+
+/// Columns for both readers in one source.
+void CheckMixtures()
+{
+   const auto mixed = [] {
+      return Dataset({"f", "f16", "d", "d32", "f * d"}).Column("fixed", 2).Column("vi", 3).Column("leaves.y", 2);
+   };
+   TChain chain("t");
+   chain.Add("a.root");
+   chain.Add("c.root");
+   for (const char *cut : {"", "i > 0", "us % 1000 < 3"})
+      CHECK(BothAgree(mixed, [&](Dataset &data) { data.Add(chain, "ub", cut); }, CladTorch::kAutoReader));
+   CHECK(BothAgree([] { return Dataset({"f", "g2"}); },
+                   [&](Dataset &data) { data.Add(ROOT::RDataFrame(chain).Define("g2", "2.0 * n"), 1); },
+                   CladTorch::kAutoReader));
+   mixed().Add(chain, 1).Print();
+}
+
+/// What comes with ROOT: trees of today and, in the second file, of its first years ("CS", a basket inside the tree).
+void CheckTutorials()
+{
+   const std::string folder = TROOT::GetTutorialDir().Data();
+   const auto higgs = folder + "/machine_learning/data/Higgs_data.root";
+   CHECK(BothAgree([] { return Dataset({"jet1_pt", "m_bb", "m_wwbb", "jet1_b-tag"}); },
+                   [&](Dataset &data) { data.Add({"sig_tree", higgs}, 1).Add({"bkg_tree", higgs}, 0, "m_bb > 1"); },
+                   CladTorch::kAutoReader));
+   const auto old = folder + "/legacy/mlp/mlpHiggs.root";
+   CHECK(BothAgree([] { return Dataset({"ptsumf", "qelep", "nch", "msumf"}); },
+                   [&](Dataset &data) { data.Add({"bg_filtered", old}, 1).Add({"sig_filtered", old}, 1); },
+                   CladTorch::kAutoReader));
+}
+
+/// Columns that the fast reader does not take, with the reason.
+void CheckReasons()
+{
+   const auto fast = [](std::vector<std::string> columns) { return Dataset(columns).SetReader(CladTorch::kFastReader); };
+   const auto from = [](Dataset data) { data.Add({"t", "a.root"}, 1); };
+   Refuses("Float16_t", [&] { from(fast({"f16"})); }, {"'f16'", "TLeafF16", "SetReader"});
+   Refuses("Double32_t", [&] { from(fast({"d", "d32"})); }, {"'d32'", "TLeafD32"});
+   Refuses("expression", [&] { from(fast({"f + d"})); }, {"'f + d'", "an expression"});
+   Refuses("matrix", [&] { from(fast({}).Column("matrix", 4)); }, {"'matrix'", "several dimensions"});
+   Refuses("defined column", [&] { fast({"z"}).Add(ROOT::RDataFrame("t", "a.root").Define("z", "f"), 1); },
+           {"'z'", "defined in the data frame"});
+   Refuses("no tree", [&] { fast({"z"}).Add(ROOT::RDataFrame(3).Define("z", "1.f"), 1); }, {"'z'"});
+   TChain twice("t");
+   twice.Add("b.root");
+   twice.Add("b.root");
+   Refuses("a file twice", [&] { fast({"f"}).Add(twice, 1); }, {"a file twice"});
+   TFile file("a.root");
+   auto *tree = file.Get<TTree>("t");
+   TEntryList list("list", "", tree);
+   list.Enter(3, tree);
+   tree->SetEntryList(&list);
+   Refuses("entry list", [&] { fast({"f"}).Add(tree, 1); }, {"entry list"});
+   tree->SetEntryList(nullptr);
+   TTree friends("friends", "");
+   friends.AddFriend(tree);
+   float x = 1;
+   friends.SetDirectory(nullptr);
+   friends.Branch("x", &x);
+   friends.Fill();
+   Refuses("memory", [&] { fast({"x"}).Add(friends, 1); }, {"'x'", "memory"});
+   TFile writing("writing.root", "recreate");
+   TTree open("open", "");
+   open.Branch("x", &x);
+   open.Fill();
+   open.Write();
+   Refuses("being written", [&] { fast({"x"}).Add(open, 1); }, {"'x'", "being written"});
+   CHECK(Dataset({"x"}).Add(open, 1).Features()(0, 0) == 1);
+}
+
+/// Numbers that are not finite: the same words from both readers, and nothing said of events that are cut away.
+void CheckBadValues()
+{
+   {
+      TFile file("bad.root", "recreate");
+      TTree t("t", "");
+      double x;
+      int n;
+      t.Branch("x", &x, "x/D", 2000);
+      t.Branch("n", &n, "n/I", 2000);
+      for (n = 0; n < 1000; ++n) {
+         x = n == 700 ? 1e300 : n == 701 ? NAN : n;
+         t.Fill();
+      }
+      t.Write();
+   }
+   for (const auto reader : {CladTorch::kFastReader, CladTorch::kRootReader}) {
+      Dataset data({"n", "x"});
+      data.SetReader(reader);
+      Refuses("not finite", [&] { data.Add({"t", "bad.root"}, 1); },
+              {"column 'x' holds 1", "e+300 in entry 700 of bad.root", "2 events with such values", "cut these events away"});
+      Refuses("not finite after a cut", [&] { data.Add({"t", "bad.root"}, 1, "n != 700"); },
+              {"column 'x' holds nan in entry 701 of bad.root", "1 event with such values"});
+      CHECK(data.Rows() == 0);
+      CHECK(data.Add({"t", "bad.root"}, 1, "n < 700 || n > 701").Rows() == 998);
+   }
+}
+
+void readers(bool threads = false)
+{
+   if (threads)
+      ROOT::EnableImplicitMT(4);
+   CheckLayouts();
+   CheckLargeBaskets();
+   CheckSources();
+   CheckMixtures();
+   CheckTutorials();
+   CheckReasons();
+   CheckBadValues();
+   Passed();
+}
