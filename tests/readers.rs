@@ -1,6 +1,7 @@
 //! The two readers of trees against one another, and the fast one against damaged files. ROOT writes the files, in a
 //! session of its own.
 
+#[allow(dead_code)] // Each test uses a part of it.
 #[path = "common/session.rs"]
 mod session;
 
