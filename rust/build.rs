@@ -24,8 +24,10 @@ fn kernels() {
     println!("cargo::rustc-link-lib=static=cladtorch_kernels");
 }
 
-/// Lets test programs find LibTorch without `LD_LIBRARY_PATH`; the plugin's own path is set by CMake.
+/// Lets test programs and the command find LibTorch without `LD_LIBRARY_PATH`; the plugin's own path is set by CMake.
 fn libtorch_rpath() {
+    // Where an installation has it, if it was fetched.
+    println!("cargo::rustc-link-arg-bins=-Wl,-rpath,$ORIGIN/../lib/cladtorch");
     println!("cargo::rerun-if-env-changed=LIBTORCH");
     if let Some(root) = env::var_os("LIBTORCH") {
         println!("cargo::rustc-link-arg=-Wl,-rpath,{}", Path::new(&root).join("lib").display());

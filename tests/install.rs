@@ -160,6 +160,20 @@ fn python_runs_from_a_moved_installation() {
     assert_stands_alone(&output, &moved.prefix());
 }
 
+/// It needs neither ROOT nor a search path.
+#[test]
+fn the_command_runs_from_a_moved_installation() {
+    let moved = Moved::new();
+    let command = moved.prefix().join("bin/cladtorch");
+    let output = succeed(Command::new(&command).env_clear().arg("show").arg(source().join("data/trees.root")));
+    assert!(String::from_utf8_lossy(&output.stdout).contains("run1/events: 120 entries"));
+    let libraries =
+        String::from_utf8(succeed(Command::new("ldd").env_remove("LD_LIBRARY_PATH").arg(command)).stdout).unwrap();
+    let fetched = moved.prefix().join("lib/cladtorch/libtorch_cpu.so").exists();
+    assert!(!fetched || libraries.contains("bin/../lib/cladtorch/libtorch_cpu.so"), "{libraries}");
+    assert!(!libraries.contains(source().to_str().unwrap()), "{libraries}");
+}
+
 #[test]
 fn a_cmake_project_builds_against_a_moved_installation() {
     let moved = Moved::new();

@@ -14,6 +14,9 @@
 //! | [`graph`] | networks as a chain of layers; [`graph::Program`], the operators of an observed function, and [`graph::lower`], which makes it | `error`, [`bridge`]'s structs, `kernels::strided` |
 //! | [`dataset`] | features, labels, weights; split, shuffle, scaling | `columns`, `device` |
 //! | [`columns`] | what a column is; the fast reader: baskets of local files, decoded on rayon's threads | `error`, `device`, `kernels` |
+//! | `rust/src/bin/` | the `cladtorch` command | [`rootfile`] |
+//! | [`rootfile`] | files of trees without ROOT: what is in them, their numbers, other formats | `columns`, `device`, `storage` |
+//! | [`storage`] | files written whole or not at all | `error` |
 //! | [`signal`] | spectra, whitening, waveforms and exact bounds for strain data, float64 | `error` |
 //! | [`device`] | host memory of tensors as slices; threads; CUDA loaded on purpose | `kernels`' scalar trait |
 //! | [`kernels`] | checked slices over the C functions of `cpp/kernels` | nothing |
@@ -42,7 +45,9 @@ pub mod graph;
 #[allow(unsafe_code)] // Calls of the C functions.
 pub mod kernels;
 pub mod model;
+pub mod rootfile;
 pub mod signal;
+pub mod storage;
 pub mod train;
 
 pub use error::{Error, Result};

@@ -4,10 +4,8 @@
 //! `scaler.inverse` [inputs] float32. Other programs read it with any safetensors library.
 
 use std::collections::HashMap;
-use std::fs::{self, File};
-use std::io::Write;
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::fs;
+use std::path::Path;
 
 use safetensors::tensor::TensorView;
 use safetensors::{Dtype, SafeTensors};
@@ -19,6 +17,7 @@ use crate::columns;
 use crate::dataset::Scaler;
 use crate::error::{Error, Result};
 use crate::graph::{Activation, Init, Loss};
+use crate::storage;
 
 const KEY: &str = "cladtorch";
 const VERSION: u32 = 1;
@@ -86,7 +85,7 @@ impl Model {
         let views = views.collect::<Result<Vec<_>, _>>().map_err(|error| Error::Internal(error.to_string()))?;
         let metadata = HashMap::from([(KEY.to_owned(), header)]);
         let file = safetensors::serialize(views, Some(metadata)).map_err(|error| Error::Internal(error.to_string()))?;
-        write_atomically(path, &file)
+        storage::replace(path, |new| fs::write(new, &file).map_err(|error| Error::io(path, error)))
     }
 
     fn header(&self) -> Header {
@@ -188,30 +187,4 @@ fn read_whole(path: &Path) -> Result<Vec<u8>> {
         return Err(Error::ModelFile { path: path.to_path_buf(), what: "not a file".into() });
     }
     fs::read(path).map_err(|error| Error::io(path, error))
-}
-
-/// Temporary file beside `path`, fsync, rename, fsync of the folder: a crash leaves the old file or the new one.
-fn write_atomically(path: &Path, bytes: &[u8]) -> Result<()> {
-    let folder = match path.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder.to_path_buf(),
-        _ => PathBuf::from("."),
-    };
-    let name = path
-        .file_name()
-        .ok_or_else(|| Error::invalid(format!("\"{}\" names no file", path.display()), "give a file's path"))?;
-    static SAVES: AtomicU64 = AtomicU64::new(0);
-    let mark = (std::process::id(), SAVES.fetch_add(1, Ordering::Relaxed));
-    let temporary = folder.join(format!(".{}.{}-{}.tmp", name.to_string_lossy(), mark.0, mark.1));
-    let written = (|| {
-        let mut file = File::create(&temporary)?;
-        file.write_all(bytes)?;
-        file.sync_all()?;
-        fs::rename(&temporary, path)?;
-        File::open(&folder)?.sync_all()
-    })();
-    written.map_err(|error| {
-        // The error to report is the first one; a temporary file that was never made cannot be removed either.
-        let _ = fs::remove_file(&temporary);
-        Error::io(path, error)
-    })
 }

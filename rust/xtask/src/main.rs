@@ -68,9 +68,9 @@ enum Command {
     Test,
     /// Set up, build and train the gravitational-wave and the Higgs classifier in ROOT
     Demo,
-    /// Set up, build and install the plugin
+    /// Set up, build and install the plugin and the cladtorch command
     Install {
-        /// Folder that gets lib, include and share
+        /// Folder that gets bin, lib, include and share
         #[arg(long, value_name = "DIR")]
         prefix: PathBuf,
     },

@@ -1,0 +1,170 @@
+//! `cladtorch`: shows what is in a ROOT file, and converts the columns of a tree, without ROOT.
+
+use std::fmt::Write as _;
+use std::io::{self, ErrorKind, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use cladtorch::rootfile::{Column, Format, RootFile, Tree, Wanted};
+use cladtorch::{Error, Result};
+use clap::{Args, Parser, Subcommand};
+
+/// Shows what is in a ROOT file, and converts the columns of a tree. Needs no ROOT.
+///
+/// What it is not certain to read right it refuses, and says why; the plugin reads that through ROOT.
+#[derive(Parser)]
+#[command(name = "cladtorch", version)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// List the trees of a file and their columns
+    Show {
+        /// ROOT file
+        file: PathBuf,
+        /// Only this tree, with its folders, as in run1/events
+        tree: Option<String>,
+    },
+    /// Write columns of a tree as float32 to another file, or as CSV to the terminal
+    Convert(Convert),
+}
+
+#[derive(Args)]
+struct Convert {
+    /// ROOT file
+    file: PathBuf,
+    /// Tree, with its folders, as in run1/events
+    tree: String,
+    /// Columns, in this order; NAME:LENGTH cuts or pads entries of different lengths [default: all of fixed length]
+    #[arg(short, long, value_name = "NAME[:LENGTH]", value_delimiter = ',', value_parser = wanted)]
+    columns: Vec<Wanted>,
+    /// Stands in where an entry is shorter than LENGTH
+    #[arg(long, value_name = "NUMBER", default_value_t = 0.0, allow_negative_numbers = true)]
+    pad: f32,
+    /// File to write: .safetensors (one tensor `features` and the names), .csv or .root (uncompressed)
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+/// `jets:4`. A colon may be part of a name: what follows the last one has to be a number.
+fn wanted(text: &str) -> Result<Wanted, String> {
+    let (name, length) = match text.rsplit_once(':') {
+        Some((name, length)) if length.bytes().all(|byte| byte.is_ascii_digit()) && !length.is_empty() => {
+            (name, length.parse().ok().filter(|&length| length > 0).ok_or("a length is from 1 on")?)
+        }
+        _ => (text, 0),
+    };
+    match name.is_empty() {
+        true => Err("a column has no name".to_owned()),
+        false => Ok(Wanted { name: name.to_owned(), length }),
+    }
+}
+
+fn main() -> ExitCode {
+    let done = match Cli::parse().command {
+        Command::Show { file, tree } => show(&file, tree.as_deref()),
+        Command::Convert(convert) => convert.run(),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        // Who reads our output has seen enough.
+        Err(Error::Io { source, .. }) if source.kind() == ErrorKind::BrokenPipe => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("cladtorch: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn terminal(error: io::Error) -> Error {
+    Error::io(Path::new("standard output"), error)
+}
+
+fn show(path: &Path, only: Option<&str>) -> Result<()> {
+    let file = RootFile::open(path)?;
+    let names: Vec<_> = match only {
+        Some(name) => vec![name],
+        None => file.trees().collect(),
+    };
+    let mut text = String::new();
+    if names.is_empty() {
+        text += "no trees\n";
+    }
+    for name in names {
+        // One tree that is refused does not hide the others.
+        match file.tree(name) {
+            Ok(tree) => text += &description(&tree),
+            Err(error) if only.is_some() => return Err(error),
+            Err(error) => {
+                let _ = writeln!(text, "{name}: {error}\n");
+            }
+        }
+    }
+    io::stdout().write_all(text.as_bytes()).map_err(terminal)
+}
+
+/// A heading and a line for each column.
+fn description(tree: &Tree) -> String {
+    let mut text = format!("{}: {} entries, {} columns\n", tree.name, tree.entries, tree.columns.len());
+    let heading = ["column", "type", "codec", "raw", "stored", ""].map(str::to_owned);
+    let lines: Vec<_> = std::iter::once(heading).chain(tree.columns.iter().map(cells)).collect();
+    let widths = [0, 1, 2, 3, 4].map(|i| lines.iter().map(|cells| cells[i].chars().count()).max().unwrap_or(0));
+    for [name, type_name, codec, raw, stored, note] in &lines {
+        let [a, b, c, d, e] = widths;
+        let line = format!("  {name:a$}  {type_name:b$}  {codec:c$}  {raw:>d$}  {stored:>e$}  {note}");
+        let _ = writeln!(text, "{}", line.trim_end());
+    }
+    text + "\n"
+}
+
+fn cells(column: &Column) -> [String; 6] {
+    let note = column.layout.as_ref().err().map(|reason| format!("not readable here: {reason}"));
+    let (raw, stored) = (bytes(column.raw_bytes), bytes(column.stored_bytes));
+    let (name, type_name, codec) = (column.name.clone(), column.type_name.clone(), column.codec.clone());
+    [name, type_name, codec, raw, stored, note.unwrap_or_default()]
+}
+
+/// `1.2 MB`
+fn bytes(count: i64) -> String {
+    match count as f64 {
+        b if b < 1e3 => format!("{b} B"),
+        b if b < 1e6 => format!("{:.1} kB", b / 1e3),
+        b if b < 1e9 => format!("{:.1} MB", b / 1e6),
+        b => format!("{:.1} GB", b / 1e9),
+    }
+}
+
+impl Convert {
+    fn run(self) -> Result<()> {
+        // Before anything is read.
+        let output = self.output.as_deref().map(|path| Ok::<_, Error>((path, Format::of(path)?))).transpose()?;
+        let tree = RootFile::open(&self.file)?.tree(&self.tree)?;
+        let table = tree.read(&self.chosen(&tree), self.pad)?;
+        if let Some((name, bad)) = &table.bad {
+            eprintln!("cladtorch: note: column '{name}' is {} in entry {}, which stays so", bad.value, bad.entry);
+        }
+        match output {
+            Some((path, format)) => table.write(path, format, tree.name.rsplit('/').next().unwrap_or(&tree.name)),
+            None => table.write_csv(io::BufWriter::new(io::stdout().lock())).map_err(terminal),
+        }
+    }
+
+    /// The columns that were named, or else those that need no more than their name.
+    fn chosen(&self, tree: &Tree) -> Vec<Wanted> {
+        if !self.columns.is_empty() {
+            return self.columns.clone();
+        }
+        let chosen = tree.fixed();
+        if chosen.len() < tree.columns.len() {
+            eprintln!(
+                "cladtorch: note: {} of {} columns; `cladtorch show` lists all",
+                chosen.len(),
+                tree.columns.len()
+            );
+        }
+        chosen
+    }
+}

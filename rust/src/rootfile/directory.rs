@@ -1,0 +1,138 @@
+//! What lies in a file: its header and the keys of its folders.
+
+use std::collections::{HashMap, HashSet};
+use std::fs::File;
+
+use super::bytes::{Cursor, Result};
+use super::record::{Key, read};
+
+/// Bytes of the longest header that is needed.
+const HEADER: usize = 64;
+/// Files beyond 2 GiB add this to their version, and have positions of eight bytes.
+const WIDE_FILE: i32 = 1_000_000;
+/// Before it, baskets did not say whether they are compressed.
+const OLDEST: i32 = 30402;
+/// So do folders.
+const WIDE_FOLDER: u16 = 1000;
+/// Bytes of the longest description of a folder.
+const FOLDER: usize = 42;
+/// Folders in folders beyond this are a file that was made to be refused.
+const DEEPEST: usize = 64;
+/// The list of keys of a folder that claims more bytes is refused.
+const LONGEST_LIST: usize = 256 << 20;
+
+/// Classes that hold a `TTree`.
+const TREES: [&str; 3] = ["TTree", "TNtuple", "TNtupleD"];
+
+/// What the header of a file says.
+pub struct Header {
+    /// Where the description of the file's own folder stands.
+    root: u64,
+    /// ROOT's number, 100 * algorithm + level.
+    pub compression: i32,
+}
+
+/// Keys of all trees, each with the path of its folders before its name: `run1/events`.
+pub fn trees(file: &File, size: u64, header: &Header) -> Result<Vec<(String, Key)>> {
+    let (seen, numbers) = (HashSet::new(), HashMap::new());
+    let mut search = Search { file, size, seen, listed: 0, numbers, trees: Vec::new() };
+    search.folder(header.root, "", 0)?;
+    Ok(search.trees)
+}
+
+/// Reads the header.
+pub fn header(file: &File, size: u64) -> Result<Header> {
+    let header = read(file, size, 0, HEADER.min(size as usize))?;
+    let mut cursor = Cursor::new(&header, 0);
+    if cursor.take(4).ok() != Some(b"root") {
+        return Err("it is no ROOT file".to_owned());
+    }
+    let version = cursor.i32()?;
+    let wide = version >= WIDE_FILE;
+    if version % WIDE_FILE < OLDEST {
+        return Err("it was written by a ROOT before 3.04".to_owned());
+    }
+    let begin = cursor.length()?;
+    let end = cursor.seek(wide)?;
+    if end > size {
+        return Err(format!("it has {size} of its {end} bytes: it was cut short, or not closed"));
+    }
+    cursor.seek(wide)?; // free segments
+    cursor.u32()?; // their bytes
+    cursor.u32()?; // their number
+    let root = begin.checked_add(cursor.length()?).ok_or("its folder lies nowhere")? as u64;
+    cursor.u8()?; // bytes of a position
+    Ok(Header { root, compression: cursor.i32()? })
+}
+
+struct Search<'a> {
+    file: &'a File,
+    size: u64,
+    /// Folders that were visited.
+    seen: HashSet<u64>,
+    /// Bytes of the lists read so far: they share no byte in a sound file.
+    listed: u64,
+    /// Places of the names in `trees`.
+    numbers: HashMap<String, usize>,
+    trees: Vec<(String, Key)>,
+}
+
+impl Search<'_> {
+    /// Adds the trees of the folder that is described at `position`.
+    fn folder(&mut self, position: u64, path: &str, depth: usize) -> Result<()> {
+        if depth > DEEPEST || !self.seen.insert(position) {
+            return Err(format!("its folder '{path}' leads into itself, or too deep"));
+        }
+        for key in self.keys(position)? {
+            let name = if path.is_empty() { key.name.clone() } else { format!("{path}/{}", key.name) };
+            if TREES.contains(&key.class.as_str()) {
+                self.add(name, key);
+            } else if ["TDirectoryFile", "TDirectory"].contains(&key.class.as_str()) {
+                let description = key.seek.checked_add(key.length as u64).ok_or("a folder lies nowhere")?;
+                self.folder(description, &name, depth + 1)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Of several cycles the last counts.
+    fn add(&mut self, name: String, key: Key) {
+        let number = *self.numbers.entry(name.clone()).or_insert(self.trees.len());
+        match self.trees.get_mut(number) {
+            Some((_, known)) if known.cycle < key.cycle => *known = key,
+            Some(_) => (),
+            None => self.trees.push((name, key)),
+        }
+    }
+
+    fn keys(&mut self, position: u64) -> Result<Vec<Key>> {
+        let length = FOLDER.min(self.size.saturating_sub(position) as usize);
+        let description = read(self.file, self.size, position, length)?;
+        let mut cursor = Cursor::new(&description, 0);
+        let wide = cursor.u16()? > WIDE_FOLDER;
+        cursor.take(8)?; // dates
+        let bytes = cursor.length()?;
+        cursor.u32()?; // of the name
+        cursor.seek(wide)?; // itself
+        cursor.seek(wide)?; // the folder around it
+        let list = cursor.seek(wide)?;
+        if list == 0 {
+            return Err(
+                "it has no list of what it holds: it was not closed (opening it in ROOT recovers it)".to_owned()
+            );
+        }
+        self.listed += bytes as u64;
+        if bytes > LONGEST_LIST || self.listed > self.size {
+            return Err(format!("the list of what it holds claims {bytes} bytes"));
+        }
+        let record = read(self.file, self.size, list, bytes)?;
+        let mut cursor = Cursor::new(&record, 0);
+        Key::parse(&mut cursor)?; // of the list itself
+        let count = cursor.length()?;
+        // A key has more than 16 bytes.
+        if count > cursor.remaining() / 16 {
+            return Err(format!("a list of {} bytes claims {count} keys", cursor.remaining()));
+        }
+        (0..count).map(|_| Key::parse(&mut cursor)).collect()
+    }
+}

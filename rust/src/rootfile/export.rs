@@ -1,0 +1,111 @@
+//! Numbers of a tree as a file for other programs.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+use std::rc::Rc;
+
+use oxyroot::{RootFile as NewFile, WriterTree};
+use safetensors::Dtype;
+use safetensors::tensor::TensorView;
+
+use super::Table;
+use crate::error::{Error, Result, guard};
+use crate::storage;
+
+/// `oxyroot` writes positions of four bytes.
+const LARGEST_ROOT_FILE: usize = 1 << 30;
+
+/// Kinds of file that a table can be written to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// One tensor `features` [entries, width], float32; the metadata's `columns` is a JSON list of their names.
+    Safetensors,
+    /// Names in the first line, then a line an entry; numbers as short as they can be read back exactly.
+    Csv,
+    /// A tree of float branches, uncompressed.
+    Root,
+}
+
+impl Format {
+    /// As the ending of `path` says.
+    pub fn of(path: &Path) -> Result<Self> {
+        match path.extension().and_then(|ending| ending.to_str()) {
+            Some("safetensors") => Ok(Self::Safetensors),
+            Some("csv") => Ok(Self::Csv),
+            Some("root") => Ok(Self::Root),
+            _ => Err(Error::invalid(
+                format!("the ending of {} names no format", path.display()),
+                "end it in .safetensors, .csv or .root",
+            )),
+        }
+    }
+}
+
+impl Table {
+    /// Writes the table to `path`, whole or not at all. `tree` is its name there, where the format has one.
+    pub fn write(self, path: &Path, format: Format, tree: &str) -> Result<()> {
+        storage::replace(path, |new| match format {
+            Format::Safetensors => self.write_safetensors(new),
+            Format::Csv => {
+                let file = File::create(new).map_err(|error| Error::io(path, error))?;
+                self.write_csv(BufWriter::new(file)).map_err(|error| Error::io(path, error))
+            }
+            Format::Root => self.write_root(new, tree),
+        })
+    }
+
+    fn write_safetensors(&self, path: &Path) -> Result<()> {
+        let internal = |error: &dyn std::error::Error| Error::Internal(error.to_string());
+        let entries = self.rows.len() / self.names.len().max(1);
+        let bytes: Vec<u8> = self.rows.iter().flat_map(|number| number.to_le_bytes()).collect();
+        let view =
+            TensorView::new(Dtype::F32, vec![entries, self.names.len()], &bytes).map_err(|error| internal(&error))?;
+        let names = serde_json::to_string(&self.names).map_err(|error| internal(&error))?;
+        let metadata = HashMap::from([("columns".to_owned(), names)]);
+        safetensors::serialize_to_file([("features", view)], Some(metadata), path).map_err(|error| internal(&error))
+    }
+
+    /// Writes the table as text.
+    pub fn write_csv(&self, mut to: impl Write) -> io::Result<()> {
+        let names: Vec<_> = self.names.iter().map(|name| quoted(name)).collect();
+        writeln!(to, "{}", names.join(","))?;
+        for row in self.rows.chunks_exact(self.names.len()) {
+            for (i, number) in row.iter().enumerate() {
+                write!(to, "{}{number}", if i > 0 { "," } else { "" })?;
+            }
+            writeln!(to)?;
+        }
+        to.flush()
+    }
+
+    fn write_root(self, path: &Path, tree: &str) -> Result<()> {
+        let text =
+            path.to_str().ok_or_else(|| Error::invalid(format!("{path:?} is no UTF-8"), "choose another name"))?;
+        if self.rows.len() > LARGEST_ROOT_FILE / size_of::<f32>() {
+            let what = format!("a ROOT file of {} numbers is more than can be written here", self.rows.len());
+            return Err(Error::invalid(what, "choose fewer columns, or .safetensors"));
+        }
+        let failed = |error: &dyn std::fmt::Debug| Error::Internal(format!("oxyroot: {error:?}"));
+        let (width, rows) = (self.names.len(), Rc::new(self.rows));
+        guard(|| {
+            let mut file = NewFile::create(text).map_err(|error| failed(&error))?;
+            let mut written = WriterTree::new(tree);
+            for (column, name) in self.names.iter().enumerate() {
+                let rows = Rc::clone(&rows);
+                written.new_branch(name, (0..rows.len() / width).map(move |row| rows[row * width + column]));
+            }
+            written.write(&mut file).map_err(|error| failed(&error))?;
+            file.close().map_err(|error| failed(&error))
+        })
+    }
+}
+
+/// A name as a field of a line.
+fn quoted(name: &str) -> String {
+    match name.contains([',', '"', '\n']) {
+        true => format!("\"{}\"", name.replace('"', "\"\"")),
+        false => name.to_owned(),
+    }
+}

@@ -1,0 +1,205 @@
+//! ROOT files without ROOT: which trees lie in a file, what their columns are, and their numbers.
+//!
+//! [`RootFile`] reads what a file and its trees say about themselves and gives the places of the baskets to the fast
+//! reader in [`columns`](crate::columns), which ROOT gives them to where it is there. So a file is read by the same
+//! decoder with ROOT and without, and what that decoder is not certain of is refused here, with the reason, where the
+//! plugin would turn to ROOT.
+//!
+//! The crate `oxyroot` writes trees here. It does not read them: it keeps the positions of baskets to itself, so its own
+//! decoder would have to be used, which takes no file of ROOT 6.37 or newer, no zstd and no "CS", puts baskets that lie
+//! inside the tree into the wrong place, and trusts the sizes that a file claims.
+
+mod bytes;
+mod column;
+mod directory;
+mod export;
+mod record;
+mod tree;
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+pub use column::{Column, Layout};
+pub use export::Format;
+pub use tree::Baskets;
+
+use crate::columns::branch::{Branch, Part, Shape};
+use crate::columns::file::TreeFile;
+use crate::columns::{BadValue, Plane, Rows, read};
+use crate::device;
+use crate::error::{Error, Result, guard};
+use bytes::Cursor;
+use record::Key;
+
+const REMEDY: &str = "read it with ROOT (the plugin's Dataset::Add does), or write it again";
+
+/// More numbers an entry than this are a mistake in a length.
+const WIDEST: usize = 1 << 24;
+
+/// A file with trees.
+pub struct RootFile {
+    path: PathBuf,
+    file: File,
+    size: u64,
+    compression: i32,
+    trees: Vec<(String, Key)>,
+}
+
+/// A tree of a file.
+pub struct Tree {
+    path: PathBuf,
+    /// With its folders: `run1/events`.
+    pub name: String,
+    /// Number of entries.
+    pub entries: u64,
+    /// In the order of the file.
+    pub columns: Vec<Column>,
+}
+
+/// Numbers of a tree.
+pub struct Table {
+    /// [entries, names], row-major.
+    pub rows: Vec<f32>,
+    /// Of the numbers of an entry: `pt`, `jets[0]`, …
+    pub names: Vec<String>,
+    /// The first number that is not finite, and the name of its column.
+    pub bad: Option<(String, BadValue)>,
+}
+
+/// A column that is wanted and how many numbers of an entry: 0 for as many as each entry has.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Wanted {
+    /// Of the column.
+    pub name: String,
+    /// Cut or padded to so many; 0: as the column has.
+    pub length: usize,
+}
+
+impl RootFile {
+    /// Opens the file at `path` and finds its trees.
+    pub fn open(path: &Path) -> Result<Self> {
+        let file = File::open(path).map_err(|error| Error::io(path, error))?;
+        let data = file.metadata().map_err(|error| Error::io(path, error))?;
+        if !data.is_file() {
+            return Err(Error::invalid(format!("{} is no file", path.display()), "name a ROOT file"));
+        }
+        let size = data.len();
+        let found =
+            directory::header(&file, size).and_then(|header| Ok((directory::trees(&file, size, &header)?, header)));
+        let (trees, header) = found.map_err(|what| refused(path, &what))?;
+        Ok(Self { path: path.to_path_buf(), file, size, compression: header.compression, trees })
+    }
+
+    /// Names of the trees, with their folders.
+    pub fn trees(&self) -> impl Iterator<Item = &str> {
+        self.trees.iter().map(|(name, _)| name.as_str())
+    }
+
+    /// What the tree `name` says about itself.
+    pub fn tree(&self, name: &str) -> Result<Tree> {
+        let Some((_, key)) = self.trees.iter().find(|(known, _)| known == name) else {
+            let names: Vec<_> = self.trees().collect();
+            let what = format!("{} has no tree '{name}'", self.path.display());
+            return Err(Error::invalid(what, format!("it has: {}", names.join(", "))));
+        };
+        let describe = || {
+            let object = key.object(&self.file, self.size)?;
+            let description = tree::parse(&mut Cursor::new(&object, key.length), &key.class)?;
+            let entries = u64::try_from(description.entries).map_err(|_| "its number of entries is negative")?;
+            Ok((entries, column::columns(&description, self.compression)))
+        };
+        let (entries, columns) =
+            describe().map_err(|what: String| refused(&self.path, &format!("tree '{name}': {what}")))?;
+        Ok(Tree { path: self.path.clone(), name: name.to_owned(), entries, columns })
+    }
+}
+
+fn refused(path: &Path, what: &str) -> Error {
+    Error::invalid(format!("{}: {what}", path.display()), REMEDY)
+}
+
+impl Tree {
+    /// The columns that can be read without being told a length: scalars and arrays of a fixed one.
+    pub fn fixed(&self) -> Vec<Wanted> {
+        let fixed = self
+            .columns
+            .iter()
+            .filter(|column| column.layout.as_ref().is_ok_and(|layout| matches!(layout.shape, Shape::Fixed { .. })));
+        fixed.map(|column| Wanted { name: column.name.clone(), length: 0 }).collect()
+    }
+
+    /// Reads `wanted` as float32, side by side; shorter entries are padded with `pad`.
+    pub fn read(&self, wanted: &[Wanted], pad: f32) -> Result<Table> {
+        let path = self.path.to_str();
+        let path = path.ok_or_else(|| Error::invalid(format!("{:?} is no UTF-8", self.path), "rename the file"))?;
+        let columns = wanted.iter().map(|wanted| self.branch(wanted)).collect::<Result<Vec<_>>>()?;
+        let width = columns.iter().try_fold(0usize, |width, (branch, _)| width.checked_add(branch.wanted));
+        let width = width.filter(|width| (1..=WIDEST).contains(width)).ok_or_else(|| {
+            let what = format!("tree '{}' of {}: the wanted columns have no numbers, or too many", self.name, path);
+            Error::invalid(what, format!("ask for 1 to {WIDEST} numbers an entry"))
+        })?;
+        let names = columns.iter().flat_map(|(branch, _)| element_names(branch)).collect();
+        let mut file = TreeFile::new(path, self.entries)?;
+        let mut place = 0;
+        for (branch, layout) in columns {
+            let branch = Branch { pad, place, ..branch };
+            place += branch.wanted;
+            let Baskets { seeks, bytes, firsts } = layout.baskets.as_ref();
+            file.add(branch, seeks, bytes, firsts)?;
+        }
+        let mut rows = self.rows(width)?;
+        let pool = device::thread_pool(0)?;
+        let plane = Plane::new(&mut rows, width, file.branches(), Part::Features)?;
+        let bad = guard(|| read(&file, Rows::All, &mut [plane], &pool))?;
+        Ok(Table { rows, names, bad: bad.map(|bad| (wanted[bad.branch].name.clone(), bad)) })
+    }
+
+    /// Room for the numbers of all entries.
+    fn rows(&self, width: usize) -> Result<Vec<f32>> {
+        let count = usize::try_from(self.entries).ok().and_then(|entries| entries.checked_mul(width));
+        let mut rows = Vec::new();
+        match count.filter(|&count| rows.try_reserve_exact(count).is_ok()) {
+            Some(count) => rows.resize(count, 0.0),
+            None => {
+                let what = format!("there is no memory for {} entries of {width} numbers", self.entries);
+                return Err(Error::invalid(what, "ask for fewer columns"));
+            }
+        }
+        Ok(rows)
+    }
+
+    /// The branch of a wanted column, without its baskets, and where they lie.
+    fn branch(&self, wanted: &Wanted) -> Result<(Branch, &Layout)> {
+        let refuse = |what: &str, remedy: &str| {
+            let place = format!("{}, tree '{}', column '{}'", self.path.display(), self.name, wanted.name);
+            Error::invalid(format!("{place}: {what}"), remedy)
+        };
+        let column = self.columns.iter().find(|column| column.name == wanted.name);
+        let column = column.ok_or_else(|| refuse("there is none", "`cladtorch show` lists the columns"))?;
+        let layout = column.layout.as_ref().map_err(|reason| refuse(reason, REMEDY))?;
+        let length = match (layout.shape, wanted.length) {
+            (Shape::Fixed { length, .. }, 0) => length,
+            (Shape::Fixed { length, .. }, given) if given <= length => given,
+            (Shape::Fixed { length, .. }, given) => {
+                let what = format!("{given} numbers are wanted of {length}");
+                return Err(refuse(&what, "ask for no more than there are"));
+            }
+            (_, 0) => {
+                let remedy = "say how many are wanted, as in `jets:4`";
+                return Err(refuse(&format!("its entries ({}) have different lengths", column.type_name), remedy));
+            }
+            (_, given) => given,
+        };
+        let (element, shape) = (layout.element, layout.shape);
+        let (name, part, baskets) = (wanted.name.clone(), Part::Features, Vec::new());
+        Ok((Branch { name, element, shape, part, place: 0, wanted: length, pad: 0.0, baskets }, layout))
+    }
+}
+
+/// `pt` of a scalar, `jets[0]`, `jets[1]`, … of the others.
+fn element_names(branch: &Branch) -> Vec<String> {
+    match branch.shape {
+        Shape::Fixed { length: 1, .. } => vec![branch.name.clone()],
+        _ => (0..branch.wanted).map(|i| format!("{}[{i}]", branch.name)).collect(),
+    }
+}

@@ -1,0 +1,73 @@
+//! Records of a file: a key, which says what follows it and how long it is, and an object, as a rule compressed.
+
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+
+use super::bytes::{Cursor, Result};
+use crate::columns::codec::Codecs;
+
+/// Added to the version of keys with positions of eight bytes.
+const WIDE: u16 = 1000;
+/// Lists and trees that claim more than this are refused, bytes.
+const LARGEST: usize = 256 << 20;
+
+/// What a key says.
+#[derive(Clone, Debug)]
+pub struct Key {
+    /// Bytes of the record.
+    pub bytes: usize,
+    /// Bytes of the object, uncompressed.
+    pub object: usize,
+    /// Bytes of the key.
+    pub length: usize,
+    /// Rises when an object is written again under its name.
+    pub cycle: u16,
+    /// Where the record begins.
+    pub seek: u64,
+    /// Of the object.
+    pub class: String,
+    /// Of the object.
+    pub name: String,
+}
+
+impl Key {
+    /// A key off the front.
+    pub fn parse(cursor: &mut Cursor) -> Result<Self> {
+        let bytes = cursor.length()?;
+        let wide = cursor.u16()? > WIDE;
+        let object = cursor.length()?;
+        cursor.u32()?; // date
+        let length = usize::from(cursor.u16()?);
+        let cycle = cursor.u16()?;
+        let seek = cursor.seek(wide)?;
+        cursor.seek(wide)?; // the folder
+        let (class, name) = (cursor.string()?, cursor.string()?);
+        cursor.string()?; // title
+        Ok(Self { bytes, object, length, cycle, seek, class, name })
+    }
+
+    /// The object that the key leads to.
+    pub fn object(&self, file: &File, size: u64) -> Result<Vec<u8>> {
+        let stored = self.bytes.checked_sub(self.length).ok_or("a record is shorter than its key")?;
+        if self.object > LARGEST || stored > self.object {
+            return Err(format!("it claims {} bytes, of which {stored} are stored", self.object));
+        }
+        let object = read(file, size, self.seek + self.length as u64, stored)?;
+        if stored == self.object {
+            return Ok(object);
+        }
+        let mut into = Vec::new();
+        Codecs::default().decompress(&object, self.object, &mut into)?;
+        Ok(into)
+    }
+}
+
+/// `length` bytes from `position` on of a file of `size` bytes.
+pub fn read(file: &File, size: u64, position: u64, length: usize) -> Result<Vec<u8>> {
+    if position.checked_add(length as u64).is_none_or(|end| end > size) {
+        return Err(format!("{length} bytes at {position} lie beyond the end of the file, {size} bytes"));
+    }
+    let mut bytes = vec![0; length];
+    file.read_exact_at(&mut bytes, position).map_err(|error| error.to_string())?;
+    Ok(bytes)
+}

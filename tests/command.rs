@@ -1,0 +1,107 @@
+//! The `cladtorch` command, as a user types it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+fn data(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../data").join(name)
+}
+
+fn command(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_cladtorch"));
+    command.args(arguments).env_remove("RUST_BACKTRACE");
+    command
+}
+
+fn run(arguments: &[&str]) -> Output {
+    command(arguments).output().unwrap()
+}
+
+/// Standard output of a run that went well.
+fn said(arguments: &[&str]) -> String {
+    let output = run(arguments);
+    assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// The complaint of a run that went wrong.
+fn complaint(arguments: &[&str]) -> String {
+    let output = run(arguments);
+    assert_eq!(output.status.code(), Some(1), "{arguments:?}");
+    assert!(output.stdout.is_empty(), "{arguments:?}");
+    String::from_utf8(output.stderr).unwrap()
+}
+
+fn trees() -> String {
+    data("trees.root").to_str().unwrap().to_owned()
+}
+
+#[test]
+fn a_file_is_shown() {
+    let text = said(&["show", &trees()]);
+    assert!(text.starts_with("run1/events: 120 entries, 19 columns\n"), "{text}");
+    for part in ["  ul      ULong64_t  ", "  a       float[3] ", "zstd-5", "not readable here: it is a string"] {
+        assert!(text.contains(part), "{part:?} is missing in\n{text}");
+    }
+    assert_eq!(text, said(&["show", &trees(), "run1/events"]));
+}
+
+#[test]
+fn columns_are_printed_as_csv() {
+    let text = said(&["convert", &trees(), "run1/events", "--columns", "pair.n,m:2", "-c", "o", "--pad", "-9"]);
+    let lines: Vec<_> = text.lines().collect();
+    assert_eq!(lines[..3], ["pair.n,m[0],m[1],o", "0,0,-9,1", "3,1,2,0"]);
+    assert_eq!(lines.len(), 121);
+}
+
+#[test]
+fn a_converted_file_replaces_the_old_one_only_when_all_went_well() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("out.safetensors");
+    let output = path.to_str().unwrap();
+    fs::write(&path, "old").unwrap();
+    complaint(&["convert", &trees(), "run1/events", "-c", "t", "-o", output]);
+    assert_eq!(fs::read(&path).unwrap(), b"old");
+    assert!(said(&["convert", &trees(), "run1/events", "-o", output]).is_empty());
+    assert!(fs::read(&path).unwrap().len() > 120 * 17 * 4);
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+}
+
+#[test]
+fn complaints_name_the_thing_and_the_remedy() {
+    let trees = trees();
+    for (arguments, words) in [
+        (vec!["show", "none.root"], ["none.root", "No such file"]),
+        (vec!["show", &trees, "events"], ["no tree 'events'", "it has: run1/events"]),
+        (vec!["convert", &trees, "run1/events", "-c", "v"], ["column 'v'", "jets:4"]),
+        (vec!["convert", &trees, "run1/events", "-c", "h"], ["column 'h'", "read it with ROOT"]),
+        (vec!["convert", &trees, "run1/events", "-o", "out.npy"], ["out.npy", ".safetensors"]),
+        (vec!["convert", &trees, "run1/events", "-o", "/none/out.csv"], ["/none/out.csv", "No such file"]),
+    ] {
+        let text = complaint(&arguments);
+        assert!(text.starts_with("cladtorch: ") && words.iter().all(|word| text.contains(word)), "{text}");
+        assert_eq!(text.lines().filter(|line| !line.contains("note:")).count(), 1, "{text}");
+    }
+    assert_eq!(run(&["convert", &trees]).status.code(), Some(2));
+    assert_eq!(run(&["convert", &trees, "run1/events", "-c", "m:0"]).status.code(), Some(2));
+}
+
+#[test]
+fn help_shows_the_way() {
+    let text = said(&["--help"]);
+    assert!(["show", "convert", "Needs no ROOT"].iter().all(|word| text.contains(word)), "{text}");
+    assert!(said(&["convert", "--help"]).contains("NAME:LENGTH"));
+}
+
+/// As under `cladtorch ... | head -0`.
+#[test]
+fn a_reader_that_goes_away_is_no_error() {
+    for arguments in [&["show", &trees()][..], &["convert", &trees(), "run1/events"]] {
+        let mut child = command(arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        drop(child.stdout.take());
+        let output = child.wait_with_output().unwrap();
+        let text = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success() && !text.contains("ipe"), "{arguments:?}: {text}");
+    }
+}
