@@ -18,6 +18,9 @@ const GAUGE_SIZES: [u32; 4] = [256, 512, 1024, 1536];
 struct Member {
     who: &'static str,
     worker: Worker,
+    cases: fn(&str) -> bool,
+    /// Whether the present case is none of its own.
+    absent: bool,
     first: f64,
     turns: Vec<Turn>,
     checks: Vec<f64>,
@@ -27,9 +30,10 @@ struct Member {
 }
 
 impl Member {
-    /// Runs `work`, unless the party is out already; an error takes it out.
+    /// Runs `work`, unless the party is absent, or out already; an error takes it out.
     fn attempt(&mut self, work: impl FnOnce(&mut Self) -> Result<()>) {
-        if self.out.is_none()
+        if !self.absent
+            && self.out.is_none()
             && let Err(error) = work(self)
         {
             self.out = Some(format!("{error:#}"));
@@ -83,12 +87,22 @@ fn hire(group: &Group, parties: Vec<Party>, threads: usize, out: &Path, outcome:
     let logs = out.join("logs");
     fs::create_dir_all(&logs).with_context(|| format!("cannot make {}", logs.display()))?;
     let mut members = Vec::new();
-    for Party { who, command } in parties {
-        let log = logs.join(format!("{}-{who}-{threads}.txt", group.name));
+    for (number, Party { who, command, cases }) in parties.into_iter().enumerate() {
+        let log = logs.join(format!("{}-{number}-{who}-{threads}.txt", group.name));
         match command.and_then(|command| Worker::start(command, &log).map_err(|error| format!("{error:#}"))) {
             Ok(worker) => {
                 let (turns, checks) = (Vec::new(), Vec::new());
-                members.push(Member { who, worker, first: 0.0, turns, checks, before: None, out: None });
+                members.push(Member {
+                    who,
+                    worker,
+                    cases,
+                    absent: false,
+                    first: 0.0,
+                    turns,
+                    checks,
+                    before: None,
+                    out: None,
+                });
             }
             Err(reason) => skip(outcome, who, threads, None, reason),
         }
@@ -114,7 +128,7 @@ fn gauge(case: &Case, members: &mut [Member]) -> f64 {
 fn take_turns(group: &Group, case: &Case, request: &str, rounds: u32, members: &mut [Member]) {
     let scored = matches!(group.agreement, Agreement::Score { .. });
     for member in members.iter_mut() {
-        (member.out, member.before) = (None, None);
+        (member.out, member.before, member.absent) = (None, None, !(member.cases)(&case.name));
         member.turns.clear();
         member.checks.clear();
         member.attempt(|member| {
@@ -147,7 +161,7 @@ fn take_turns(group: &Group, case: &Case, request: &str, rounds: u32, members: &
 
 /// Records of those who came through, flagged where the work was not equal.
 fn conclude(group: &Group, case: &Case, threads: usize, members: &[Member]) -> Vec<Record> {
-    let present = members.iter().filter(|member| member.out.is_none());
+    let present = members.iter().filter(|member| !member.absent && member.out.is_none());
     let mut records: Vec<_> = present.map(|member| record(group, case, threads, member)).collect();
     flag(group.agreement, &mut records);
     records
@@ -171,6 +185,7 @@ fn record(group: &Group, case: &Case, threads: usize, member: &Member) -> Record
         first_s: member.first,
         bytes: case.volume.map(|volume| volume.raw),
         cpu_s: middle(member.values(|turn| turn.cpu)),
+        first_batch_s: middle(member.values(|turn| turn.first)),
         extra_bytes: peak.zip(case.volume).map(|(peak, volume)| peak - volume.tensor as f64),
         check,
         check_before: member.before,

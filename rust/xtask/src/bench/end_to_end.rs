@@ -69,19 +69,13 @@ fn parties(context: &Context, threads: usize) -> Vec<Party> {
         command.arg(reader).arg(threads.to_string());
         Ok(command)
     };
-    let rdataloader = pytorch("rdataloader").and_then(|mut command| {
-        let peers = context.peers.as_ref().map_err(|reason| anyhow!("{reason}"))?;
-        // PyTorch of the peers first: ROOT's folder may hold a LibTorch that Python cannot import.
-        let path = std::env::join_paths([&peers.site_packages, &context.environment.root.modules])?;
-        command.env("PYTHONPATH", path).env("ROOTSYS", &context.environment.root.dir);
-        Ok(command)
-    });
+    let rdataloader = pytorch("rdataloader").and_then(|command| peers::with_root(context, command));
     let libtorch = peers::program(context, "end_to_end.cxx", &[Library::Torch, Library::Root]).map(|mut command| {
         command.arg(threads.to_string());
         command
     });
     vec![
-        Party::new(OURS, threads, peers::macro_with_plugin(context, "end_to_end.C", threads)),
+        Party::new(OURS, threads, peers::macro_with_plugin(context, "end_to_end.C", &threads.to_string())),
         Party::new("libtorch", threads, libtorch),
         Party::new("uproot", threads, pytorch("uproot")),
         Party::new("rdataloader", threads, rdataloader),

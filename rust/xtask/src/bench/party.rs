@@ -13,6 +13,8 @@ pub struct Party {
     pub who: &'static str,
     /// Its worker, or why it cannot take part.
     pub command: Result<Command, String>,
+    /// Whether it has anything to do in the case of this name.
+    pub cases: fn(&str) -> bool,
 }
 
 impl Party {
@@ -24,6 +26,12 @@ impl Party {
             }
             command
         };
-        Self { who, command: command.map(limited).map_err(|error| format!("{error:#}")) }
+        let command = command.map(limited).map_err(|error| format!("{error:#}"));
+        Self { who, command, cases: |_| true }
+    }
+
+    /// The same party, for some cases only.
+    pub fn only(self, cases: fn(&str) -> bool) -> Self {
+        Self { cases, ..self }
     }
 }

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result, anyhow, bail};
 use sha2::{Digest, Sha256};
 
 use super::Context;
@@ -118,13 +118,22 @@ pub fn program(context: &Context, name: &str, with: &[Library]) -> Result<Comman
     Ok(command)
 }
 
-/// root.exe on the macro `name`, which has a function of that name that takes the number of threads, with the plugin.
-pub fn macro_with_plugin(context: &Context, name: &str, threads: usize) -> Result<Command> {
+/// root.exe on the macro `name`, which has a function of that name, with the plugin.
+pub fn macro_with_plugin(context: &Context, name: &str, arguments: &str) -> Result<Command> {
     crate::plugin::build(&context.environment)?;
-    let call = format!("{}({threads})", source(name).display());
+    let call = format!("{}({arguments})", source(name).display());
     let mut root = context.environment.root_exe();
     root.args(["-l", "-b", "-q", &call]);
     Ok(root)
+}
+
+/// `command`, one of the peers' scripts, with ROOT's modules.
+pub fn with_root(context: &Context, mut command: Command) -> Result<Command> {
+    let peers = context.peers.as_ref().map_err(|reason| anyhow!("{reason}"))?;
+    // PyTorch of the peers first: ROOT's folder may hold a LibTorch that Python cannot import.
+    let path = env::join_paths([&peers.site_packages, &context.environment.root.modules])?;
+    command.env("PYTHONPATH", path).env("ROOTSYS", &context.environment.root.dir);
+    Ok(command)
 }
 
 /// Links with the libraries of `folder`, now and at run time.

@@ -130,6 +130,7 @@ mod tests {
             first_s: 0.0,
             bytes: None,
             cpu_s: None,
+            first_batch_s: None,
             extra_bytes: None,
             check: 0.0,
             check_before: None,

@@ -2,16 +2,16 @@
 
 use super::party::OURS;
 use super::record::Record;
-use super::table::{Table, digits};
+use super::table::{Table, digits, seconds};
 
 /// What the columns of [`table`] are.
 pub const LEGEND: &str = "`MB/CPU-s`: raw (uncompressed) megabytes of the columns over the CPU time of all threads; \
 `cladtorch x`: how many times that rate is CladTorch's on one thread. `MB/s`: the same over the wall clock. `extra MB`: \
-peak memory beyond the tensor.";
+peak memory beyond the tensor. `first batch`: from the start of the reading to the first batch.";
 
 /// A line for each record of a reader; `None` where nobody reads.
 pub fn table(records: &[Record]) -> Option<Table> {
-    let heading = ["case", "thr", "who", "MB/CPU-s", "cladtorch x", "MB/s", "extra MB"];
+    let heading = ["case", "thr", "who", "MB/CPU-s", "cladtorch x", "MB/s", "extra MB", "first batch"];
     let mut table = Table::new(&heading, 3);
     let readers: Vec<_> = records.iter().filter_map(|record| Some((record, cpu_rate(record)?))).collect();
     for &(record, rate) in &readers {
@@ -25,6 +25,7 @@ pub fn table(records: &[Record]) -> Option<Table> {
             ours.map_or("-".to_owned(), |(_, ours)| digits(ours / rate)),
             record.bytes.map_or("-".to_owned(), |bytes| digits(bytes as f64 / record.median_s / 1e6)),
             record.extra_bytes.map_or("-".to_owned(), |extra| digits(extra / 1e6)),
+            record.first_batch_s.map_or("-".to_owned(), seconds),
         ]);
     }
     (!readers.is_empty()).then_some(table)

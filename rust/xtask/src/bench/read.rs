@@ -19,10 +19,11 @@ pub const GROUP: Group = Group {
 the entries; the file is in the page cache. `floats28` is a million rows of 28 floats, `mixed3` five million rows of a \
 float, a double and an int, `rvec8` a million rows of an `RVec<float>` of 0 to 16 numbers, padded to 16. The numbers are \
 exponentially distributed in full precision, so codecs gain little; the int is below 1000. `cladtorch` is an interpreted \
-macro in root.exe that calls `Dataset::Add`. ROOT's readers are compiled with -O3: `GetBulkEntries` basket by basket \
+macro in root.exe that calls `Dataset::Add`, `cladtorch-root` the same with `SetReader(kRootReader)`. ROOT's readers are compiled with -O3: `GetBulkEntries` basket by basket \
 (`root-bulk-columns` stops at one array for each column), `TTree::GetEntry`, RDataFrame's `Take`, and `Take` with \
 implicit multithreading, put back into the order of the entries. `uproot` stacks NumPy arrays. Who knows only one thread \
-is asked only once.",
+is asked only once. In `batches` a round walks once over all rows of `zstd-5/floats28` in shuffled batches of 1024: \
+`CladTorch::Stream` and ROOT's RDataLoader, both as they come; the checksum does not depend on the order of rows.",
     check: "checksum",
     agreement: Agreement::Exact,
     cases,
@@ -62,12 +63,25 @@ const KINDS: [Kind; 3] = [
     },
 ];
 
+/// How the name of a case begins that makes batches rather than a tensor, the codec of its file, and rows a batch.
+const BATCHES: &str = "batches/";
+const BATCHES_CODEC: (&str, u32) = CODECS[3];
+const BATCH: u32 = 1024;
+
 fn cases(context: &Context) -> Result<Vec<Case>> {
     let pairs = KINDS.iter().flat_map(|kind| CODECS.iter().map(move |codec| (kind, codec)));
-    pairs.map(|(kind, &(codec, number))| case(context, kind, codec, number)).collect()
+    let mut cases: Vec<_> = pairs.map(|(kind, &codec)| case(context, kind, codec)).collect::<Result<_>>()?;
+    let batches = case(context, &KINDS[0], BATCHES_CODEC)?;
+    cases.push(Case {
+        name: format!("{BATCHES}{}", KINDS[0].name),
+        prepare: Box::new(move |folder| Ok(format!("{} batch={BATCH}", (batches.prepare)(folder)?))),
+        volume: Some(Volume { tensor: 0, ..KINDS[0].volume }),
+        ..batches
+    });
+    Ok(cases)
 }
 
-fn case(context: &Context, kind: &'static Kind, codec: &str, number: u32) -> Result<Case> {
+fn case(context: &Context, kind: &'static Kind, (codec, number): (&str, u32)) -> Result<Case> {
     let writer = peers::program(context, "read_files.cxx", &[peers::Library::Root])?;
     let file = peers::folder().join("read").join(format!("{}-{codec}.root", kind.name));
     Ok(Case {
@@ -107,16 +121,25 @@ fn parties(context: &Context, threads: usize) -> Vec<Party> {
         });
         Party::new(who, threads, command)
     };
-    let uproot = context.peers.as_ref().map_err(|reason| anyhow!("{reason}")).map(|peers| {
-        let mut command = peers.script("read.py");
+    let python = |script: &str| -> Result<Command> {
+        let mut command = context.peers.as_ref().map_err(|reason| anyhow!("{reason}"))?.script(script);
         command.arg(threads.to_string());
-        command
-    });
-    let mut parties = vec![Party::new(OURS, threads, peers::macro_with_plugin(context, "read.C", threads))];
+        Ok(command)
+    };
+    let ours = |who, by_root: bool| {
+        Party::new(who, threads, peers::macro_with_plugin(context, "read.C", &format!("{threads}, {by_root}")))
+    };
+    let mut parties = vec![ours(OURS, false), ours("cladtorch-root", true)];
     match threads {
         1 => parties.extend(["root-bulk", "root-bulk-columns", "root-getentry", "rdf-take"].map(root)),
         _ => parties.push(root("rdf-imt")),
     }
-    parties.push(Party::new("uproot", threads, uproot));
+    parties.push(Party::new("uproot", threads, python("read.py")));
+    let mut parties: Vec<_> = parties.into_iter().map(|party| party.only(|case| !case.starts_with(BATCHES))).collect();
+    let rdataloader = python("batches.py").and_then(|command| peers::with_root(context, command));
+    let stream = peers::macro_with_plugin(context, "batches.C", &threads.to_string());
+    for (who, command) in [(OURS, stream), ("rdataloader", rdataloader)] {
+        parties.push(Party::new(who, threads, command).only(|case| case.starts_with(BATCHES)));
+    }
     parties
 }

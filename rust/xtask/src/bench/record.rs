@@ -24,6 +24,9 @@ pub struct Record {
     /// CPU time of one repetition, all threads, median of the rounds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cpu_s: Option<f64>,
+    /// From the start of a repetition to the first batch, median of the rounds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub first_batch_s: Option<f64>,
     /// Peak memory beyond the tensor that is made, most of the rounds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub extra_bytes: Option<f64>,

@@ -127,6 +127,15 @@ fn scores_are_compared_within_their_errors() {
 }
 
 #[test]
+fn who_has_nothing_to_do_in_a_case_is_not_missed() {
+    let parties = vec![script("cladtorch", WORKER, "0.5"), script("uproot", WORKER, "0.5").only(|case| case == "two")];
+    let outcome = run("absent", LOSS, &[case("one"), case("two")], parties);
+    let who: Vec<_> = outcome.records.iter().map(|record| (record.case.as_str(), record.who.as_str())).collect();
+    assert_eq!(who, [("one", "cladtorch"), ("two", "cladtorch"), ("two", "uproot")]);
+    assert!(outcome.skipped.is_empty());
+}
+
+#[test]
 fn a_missing_peer_is_skipped_by_name() {
     let parties = vec![script("cladtorch", WORKER, "0.5"), missing("libtorch")];
     let outcome = run("missing", LOSS, &[case("one")], parties);

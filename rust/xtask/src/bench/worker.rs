@@ -30,19 +30,22 @@ pub struct Turn {
     pub seconds: f64,
     /// `cpu=`: time of all its threads, user and system, s.
     pub cpu: Option<f64>,
+    /// `first=`: from the start to the first batch, s.
+    pub first: Option<f64>,
     /// `memory=`: peak of its resident memory above what it held before the case, bytes.
     pub memory: Option<f64>,
 }
 
 impl Turn {
-    /// `SECONDS [cpu=S] [memory=BYTES]`
+    /// `SECONDS [cpu=S] [first=S] [memory=BYTES]`
     fn parse(text: &str) -> Option<Self> {
         let (seconds, rest) = text.split_once(' ').unwrap_or((text, ""));
-        let mut turn = Self { seconds: number(seconds)?, cpu: None, memory: None };
+        let mut turn = Self { seconds: number(seconds)?, cpu: None, first: None, memory: None };
         for word in rest.split_whitespace() {
             let (key, value) = word.split_once('=')?;
             let field = match key {
                 "cpu" => &mut turn.cpu,
+                "first" => &mut turn.first,
                 "memory" => &mut turn.memory,
                 _ => return None,
             };
@@ -141,10 +144,10 @@ mod tests {
 
     #[test]
     fn a_turn_says_what_is_known() {
-        let bare = Turn { seconds: 0.5, cpu: None, memory: None };
+        let bare = Turn { seconds: 0.5, cpu: None, first: None, memory: None };
         assert_eq!(Turn::parse("0.5"), Some(bare));
-        let full = Turn { cpu: Some(0.75), memory: Some(4096.0), ..bare };
-        assert_eq!(Turn::parse("0.5 memory=4096 cpu=0.75"), Some(full));
+        let full = Turn { cpu: Some(0.75), first: Some(0.25), memory: Some(4096.0), ..bare };
+        assert_eq!(Turn::parse("0.5 memory=4096 cpu=0.75 first=0.25"), Some(full));
         for wrong in ["", "inf", "0.5 cpu", "0.5 cpu=nan", "0.5 load=1"] {
             assert_eq!(Turn::parse(wrong), None, "{wrong}");
         }

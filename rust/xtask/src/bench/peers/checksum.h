@@ -8,8 +8,14 @@
 #include <cstdint>
 #include <cstring>
 
-/// Sum over i of `bits(x[i]) * (2 i + 1)` modulo 2^53: a bit that differs changes it, two numbers that change places
-/// too, and a double holds it. `read.py` has the same.
+/// Modulo 2^53, which a double holds.
+inline double Folded(std::uint64_t sum)
+{
+   return static_cast<double>(sum & ((std::uint64_t(1) << 53) - 1));
+}
+
+/// Sum over i of `bits(x[i]) * (2 i + 1)` modulo 2^53: a bit that differs changes it, and two numbers that change
+/// places. `read.py` has the same.
 inline double Checksum(const float *x, std::size_t count)
 {
    std::uint64_t sum = 0;
@@ -18,7 +24,19 @@ inline double Checksum(const float *x, std::size_t count)
       std::memcpy(&bits, x + i, sizeof bits);
       sum += bits * (2 * std::uint64_t(i) + 1);
    }
-   return static_cast<double>(sum & ((std::uint64_t(1) << 53) - 1));
+   return Folded(sum);
+}
+
+/// The same where rows come in any order: sum of `bits(x[row, f]) * (2 f + 1)`, modulo 2^64, to be added up.
+inline std::uint64_t RowsChecksum(const float *x, std::size_t rows, std::size_t width)
+{
+   std::uint64_t sum = 0;
+   for (std::size_t i = 0; i < rows * width; ++i) {
+      std::uint32_t bits;
+      std::memcpy(&bits, x + i, sizeof bits);
+      sum += bits * (2 * std::uint64_t(i % width) + 1);
+   }
+   return sum;
 }
 
 #endif

@@ -89,10 +89,19 @@ inline double CpuSeconds()
    return seconds(usage.ru_utime) + seconds(usage.ru_stime);
 }
 
+/// What a round says beside its time: nothing.
+struct NoMore {
+   template <class Result>
+   std::string operator()(const Result &) const
+   {
+      return "";
+   }
+};
+
 /// Answers `case`, `round` and `check`. A round is `work(options of the case, seed)`, whose result is kept for
-/// `check(options, result)` until the next round.
-template <class Work, class Check>
-void ServeRounds(Work &&work, Check &&check)
+/// `check(options, result)` until the next round; `more(result)` is what it says beside the time, ` key=value`.
+template <class Work, class Check, class More = NoMore>
+void ServeRounds(Work &&work, Check &&check, More &&more = More())
 {
    using Clock = std::chrono::steady_clock;
    Values options;
@@ -116,7 +125,7 @@ void ServeRounds(Work &&work, Check &&check)
       result.emplace(work(options, std::stoul(values.at("seed"))));
       const auto seconds = std::chrono::duration<double>(Clock::now() - start).count();
       const auto used = CpuSeconds() - cpu;
-      return Said("time", seconds) + " cpu=" + Digits(used) + " memory=" + Digits(Memory("VmHWM") - held);
+      return Said("time", seconds) + " cpu=" + Digits(used) + " memory=" + Digits(Memory("VmHWM") - held) + more(*result);
    });
 }
 

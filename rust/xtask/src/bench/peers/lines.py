@@ -31,11 +31,12 @@ def cpu_seconds():
 class Rounds:
     """Answers `case`, `round` and `check`.
 
-    A round is `work(values of the case, seed)`, whose result is kept for `check(values, result)` until the next round.
+    A round is `work(values of the case, seed)`, whose result is kept for `check(values, result)` until the next round;
+    `more(result)` is what it says beside the time, `key=value`.
     """
 
-    def __init__(self, work, check):
-        self.work, self.check = work, check
+    def __init__(self, work, check, more=lambda result: ""):
+        self.work, self.check, self.more = work, check, more
         self.values = self.result = None
         self.held = 0
 
@@ -46,7 +47,7 @@ class Rounds:
         cpu, start = cpu_seconds(), time.perf_counter()
         self.result = self.work(self.values, seed)
         seconds, cpu = time.perf_counter() - start, cpu_seconds() - cpu
-        answer("time", seconds, f"cpu={cpu}", f"memory={memory('VmHWM') - self.held}")
+        answer("time", seconds, f"cpu={cpu}", f"memory={memory('VmHWM') - self.held}", self.more(self.result))
 
     def serve(self):
         for verb, values in requests():
