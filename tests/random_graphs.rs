@@ -70,6 +70,9 @@ fn add(recorder: &mut Recorder, [which, first, second, detail]: [u32; 4]) {
     let (x, y) = (recorder.tensors[a].shallow_clone(), recorder.tensors[b].shallow_clone());
     let rank = x.dim() as i64;
     let dim = if rank > 0 { i64::from(detail) % rank } else { 0 };
+    if (7..=13).contains(&(which % 24)) {
+        return binary(recorder, which % 24, a, b, &x, &y);
+    }
     let mut unary = |op: &str, value: Tensor| recorder.record(op, "", &[A::V(a)], vec![value]);
     match which % 24 {
         0 => unary("tanh", x.tanh()),
@@ -79,10 +82,6 @@ fn add(recorder: &mut Recorder, [which, first, second, detail]: [u32; 4]) {
         4 => unary("sin", x.sin()),
         5 => unary("abs", x.abs()),
         6 => recorder.record("gelu", "", &[A::V(a), A::S("none")], vec![x.gelu("none")]),
-        7..=13 => {
-            binary(recorder, which % 24, a, b, &x, &y);
-            return;
-        }
         14 if rank > 0 => {
             let arguments = [A::V(a), A::L(vec![dim]), A::B(detail & 64 > 0), A::None];
             recorder.record("sum", "dim_IntList", &arguments, vec![x.sum_dim_intlist(dim, detail & 64 > 0, None)])

@@ -78,16 +78,6 @@ inline ValueAndPushforward<T> erfc_pushforward(T x, T d_x)
    return {::std::erfc(x), minusTwoOverSqrtPi * ::std::exp(-x * x) * d_x};
 }
 
-/// By x: 0 where y is 0, also at x = 0. By y: 0 where x is 0 and y at least 0, although log(0) is infinite.
-template <typename T>
-inline void pow_pullback(T x, T y, T d_z, T *d_x, T *d_y)
-{
-   if (y != 0)
-      *d_x += d_z * (y * ::std::pow(x, y - 1));
-   if (!(x == 0 && y >= 0))
-      *d_y += d_z * (::std::pow(x, y) * ::std::log(x));
-}
-
 } // namespace custom_derivatives::std
 
 namespace custom_derivatives::CladTorch::Kernels {
@@ -113,6 +103,16 @@ inline ValueAndPushforward<T> HyperbolicTangent_pushforward(T x, T d_x)
    return {HyperbolicTangent(x), e * root * root * d_x};
 }
 
+/// By x: 0 where y is 0, also at x = 0. By y: 0 where x is 0 and y at least 0, although log(0) is infinite.
+template <typename T>
+inline void Pow_pullback(T x, T y, T d_z, T *d_x, T *d_y)
+{
+   if (y != 0)
+      *d_x += d_z * (y * ::std::pow(x, y - 1));
+   if (!(x == 0 && y >= 0))
+      *d_y += d_z * (::std::pow(x, y) * ::std::log(x));
+}
+
 /// By b: -(a / b) / b instead of -a / (b b), whose divisor may underflow or overflow.
 template <typename T>
 inline void Div_pullback(T a, T b, T d_z, T *d_a, T *d_b)
@@ -126,5 +126,7 @@ inline void Div_pullback(T a, T b, T d_z, T *d_a, T *d_b)
 
 namespace CladTorch::Kernels {
 using clad::ValueAndPushforward; // Clad's text has it with and without the qualifier.
-using clad::custom_derivatives::CladTorch::Kernels::Div_pullback; // The rule of an operator, beside Clad's for the others.
+// The rules of operators, beside Clad's for the others.
+using clad::custom_derivatives::CladTorch::Kernels::Div_pullback;
+using clad::custom_derivatives::CladTorch::Kernels::Pow_pullback;
 } // namespace CladTorch::Kernels

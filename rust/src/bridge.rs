@@ -220,6 +220,8 @@ mod ffi {
         fn compiled_signature(graph: &CompiledGraph) -> CompiledSignature;
         /// Operators, shapes, arena, back end, and why, for people.
         fn compiled_describe(graph: &CompiledGraph) -> String;
+        /// The function that `jit` emitted, and Clad's derivative of it; empty with another back end.
+        fn compiled_text(graph: &CompiledGraph) -> String;
         /// `aot` or `jit`.
         fn compiled_back_end(graph: &CompiledGraph) -> String;
         /// Runs the graph and keeps nothing. `inputs` are the addresses of inputs, constants and noise, each of the
@@ -371,6 +373,10 @@ fn compiled_signature(graph: &CompiledGraph) -> CompiledSignature {
 
 fn compiled_describe(graph: &CompiledGraph) -> String {
     graph.describe()
+}
+
+fn compiled_text(graph: &CompiledGraph) -> String {
+    graph.text().to_owned()
 }
 
 fn compiled_back_end(graph: &CompiledGraph) -> String {

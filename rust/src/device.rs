@@ -104,6 +104,11 @@ impl<'a> Addresses<'a> {
         self.addresses.is_empty()
     }
 
+    /// The addresses themselves.
+    pub fn as_slice(&self) -> &'a [usize] {
+        self.addresses
+    }
+
     /// Whether there is memory behind number `index`.
     pub fn is_given(&self, index: usize) -> bool {
         self.addresses[index] != 0

@@ -387,6 +387,11 @@ fn variant() -> &'static Variant {
     })
 }
 
+/// The address of the table of kernels for T, for code that was compiled against `kernels.h`.
+pub fn table_address<T: Scalar>() -> *const std::ffi::c_void {
+    std::ptr::from_ref(T::table()).cast()
+}
+
 /// Which variant of the kernels runs here: `Avx2` or `Portable`.
 pub fn variant_name() -> &'static str {
     // SAFETY: a string literal of the library, in ASCII.

@@ -22,8 +22,9 @@
 //! | [`kernels`] | checked slices over the C functions of `cpp/kernels` | nothing |
 //! | `cpp/kernels/` | stateless mathematics on raw pointers; `generated/` is Clad's output for it | nothing |
 //!
-//! `unsafe` lives in [`kernels`] (calls of the C functions), [`device`] (tensor memory, the dynamic linker) and in what
-//! cxx writes for [`bridge`].
+//! `unsafe` lives in [`kernels`] (calls of the C functions), [`device`] (tensor memory, the dynamic linker), in
+//! [`gradient::CompiledGraph`] (addresses from C++) and the loader of its compiled functions, and in what cxx writes for
+//! [`bridge`].
 //!
 //! The way of the data: the C++ shim asks ROOT where the baskets of a tree's branches lie, and the fast reader ([`columns`])
 //! decodes them straight into a [`dataset::Dataset`], whose memory is a tensor's; cuts, expressions and columns that it is

@@ -19,6 +19,7 @@ pub enum In {
 }
 
 impl In {
+    #[allow(dead_code)] // Not every test changes shapes.
     pub fn with_shape(&self, shape: &[i64]) -> In {
         let shape = shape.to_vec();
         match self {

@@ -110,9 +110,15 @@ impl Recorder {
         &self.tensors[..self.graph.inputs.len()]
     }
 
+    /// With the back end `aot`.
     pub fn compile(&self) -> Result<CompiledGraph, String> {
+        self.compile_with(1, 0.0)
+    }
+
+    /// With a back end by its number in `CompileSpec`, within so many seconds.
+    pub fn compile_with(&self, back_end: u8, time_limit: f64) -> Result<CompiledGraph, String> {
         let gradients = self.inputs().iter().map(Tensor::requires_grad).collect();
-        let spec = CompileSpec { name: "f".into(), back_end: 1, gradients, threads: 1, time_limit: 60.0 };
+        let spec = CompileSpec { name: "f".into(), back_end, gradients, threads: 1, time_limit };
         CompiledGraph::new(&self.graph, &spec).map_err(|error| error.to_string())
     }
 

@@ -2,8 +2,8 @@
 /// Clad's derivatives of activations, losses and operators, for float and double. Not to be edited.
 // Made by Clad 2.5.0~dev (git 4b2c0eef17e298af448c22b08631923507cbb105)
 // from activations.hpp, losses.hpp, operators.hpp, exponential.hpp, pushforwards.hpp, derive.cpp
-// sha256 of the inputs: de3ea6937ebc590b989908eafe5049b65f919ea34b3d36babade5b7e3a6ca880
-// sha256 of the text below: dcd4d44c3dfd7b130d86ec1d26628653cdcd8a4abc36c88d6506522df1a2fbf0
+// sha256 of the inputs: d0b97d2273d45da65903f17b879a83a2a3b0834728c3fb6f66498a7d99dcb5b2
+// sha256 of the text below: c0d8fa67eee824eabbe39e3fa7716ba3fa5b56c7813af8175efcf6ef3770e6e7
 // To make it again: cargo xtask gradients
 
 #pragma once
@@ -401,15 +401,6 @@ inline void Mul_pullback(float a, float b, float _d_y, float *_d_a, float *_d_b)
     {
         *_d_a += _d_y * b;
         *_d_b += a * _d_y;
-    }
-}
-inline void Pow_pullback(float a, float b, float _d_y, float *_d_a, float *_d_b) {
-    {
-        float _r0 = 0.F;
-        float _r1 = 0.F;
-        clad::custom_derivatives::std::pow_pullback(a, b, _d_y, &_r0, &_r1);
-        *_d_a += _r0;
-        *_d_b += _r1;
     }
 }
 inline void Maximum_pullback(float a, float b, float _d_y, float *_d_a, float *_d_b) {
@@ -813,104 +804,97 @@ inline void EveryOperator_grad(float a, float b, float c, float *_d_a, float *_d
     sum += Clamp(a, b, c);
     _d_sum += 1;
     {
-        float _r54 = 0.F;
-        float _r55 = 0.F;
-        float _r56 = 0.F;
-        CladTorch::Kernels::Clamp_pullback(a, b, c, _d_sum, &_r54, &_r55, &_r56);
-        *_d_a += _r54;
-        *_d_b += _r55;
-        *_d_c += _r56;
-    }
-    {
-        float _r51 = 0.F;
         float _r52 = 0.F;
         float _r53 = 0.F;
-        CladTorch::Kernels::Where_pullback(a, b, c, _d_sum, &_r51, &_r52, &_r53);
-        *_d_a += _r51;
-        *_d_b += _r52;
-        *_d_c += _r53;
+        float _r54 = 0.F;
+        CladTorch::Kernels::Clamp_pullback(a, b, c, _d_sum, &_r52, &_r53, &_r54);
+        *_d_a += _r52;
+        *_d_b += _r53;
+        *_d_c += _r54;
     }
     {
         float _r49 = 0.F;
         float _r50 = 0.F;
-        CladTorch::Kernels::KullbackLeibler_pullback(a, b, _d_sum, &_r49, &_r50);
+        float _r51 = 0.F;
+        CladTorch::Kernels::Where_pullback(a, b, c, _d_sum, &_r49, &_r50, &_r51);
         *_d_a += _r49;
         *_d_b += _r50;
+        *_d_c += _r51;
     }
     {
         float _r47 = 0.F;
         float _r48 = 0.F;
-        CladTorch::Kernels::SmoothLoss_pullback(a, b, _d_sum, &_r47, &_r48);
+        CladTorch::Kernels::KullbackLeibler_pullback(a, b, _d_sum, &_r47, &_r48);
         *_d_a += _r47;
         *_d_b += _r48;
     }
     {
         float _r45 = 0.F;
         float _r46 = 0.F;
-        CladTorch::Kernels::HuberLoss_pullback(a, b, _d_sum, &_r45, &_r46);
+        CladTorch::Kernels::SmoothLoss_pullback(a, b, _d_sum, &_r45, &_r46);
         *_d_a += _r45;
         *_d_b += _r46;
     }
     {
         float _r43 = 0.F;
         float _r44 = 0.F;
-        CladTorch::Kernels::LogitLoss_pullback(a, b, _d_sum, &_r43, &_r44);
+        CladTorch::Kernels::HuberLoss_pullback(a, b, _d_sum, &_r43, &_r44);
         *_d_a += _r43;
         *_d_b += _r44;
     }
     {
         float _r41 = 0.F;
         float _r42 = 0.F;
-        CladTorch::Kernels::SoftplusBelow_pullback(a, b, _d_sum, &_r41, &_r42);
+        CladTorch::Kernels::LogitLoss_pullback(a, b, _d_sum, &_r41, &_r42);
         *_d_a += _r41;
         *_d_b += _r42;
     }
     {
         float _r39 = 0.F;
         float _r40 = 0.F;
-        CladTorch::Kernels::Elu_pullback(a, b, _d_sum, &_r39, &_r40);
+        CladTorch::Kernels::SoftplusBelow_pullback(a, b, _d_sum, &_r39, &_r40);
         *_d_a += _r39;
         *_d_b += _r40;
     }
     {
         float _r37 = 0.F;
         float _r38 = 0.F;
-        CladTorch::Kernels::Leaky_pullback(a, b, _d_sum, &_r37, &_r38);
+        CladTorch::Kernels::Elu_pullback(a, b, _d_sum, &_r37, &_r38);
         *_d_a += _r37;
         *_d_b += _r38;
     }
     {
         float _r35 = 0.F;
         float _r36 = 0.F;
-        CladTorch::Kernels::ClampMax_pullback(a, b, _d_sum, &_r35, &_r36);
+        CladTorch::Kernels::Leaky_pullback(a, b, _d_sum, &_r35, &_r36);
         *_d_a += _r35;
         *_d_b += _r36;
     }
     {
         float _r33 = 0.F;
         float _r34 = 0.F;
-        CladTorch::Kernels::ClampMin_pullback(a, b, _d_sum, &_r33, &_r34);
+        CladTorch::Kernels::ClampMax_pullback(a, b, _d_sum, &_r33, &_r34);
         *_d_a += _r33;
         *_d_b += _r34;
     }
     {
         float _r31 = 0.F;
         float _r32 = 0.F;
-        CladTorch::Kernels::Minimum_pullback(a, b, _d_sum, &_r31, &_r32);
+        CladTorch::Kernels::ClampMin_pullback(a, b, _d_sum, &_r31, &_r32);
         *_d_a += _r31;
         *_d_b += _r32;
     }
     {
         float _r29 = 0.F;
         float _r30 = 0.F;
-        CladTorch::Kernels::Maximum_pullback(a, b, _d_sum, &_r29, &_r30);
+        CladTorch::Kernels::Minimum_pullback(a, b, _d_sum, &_r29, &_r30);
         *_d_a += _r29;
         *_d_b += _r30;
     }
     {
         float _r27 = 0.F;
         float _r28 = 0.F;
-        CladTorch::Kernels::Pow_pullback(a, b, _d_sum, &_r27, &_r28);
+        CladTorch::Kernels::Maximum_pullback(a, b, _d_sum, &_r27, &_r28);
         *_d_a += _r27;
         *_d_b += _r28;
     }
@@ -1165,15 +1149,6 @@ inline void Mul_pullback(double a, double b, double _d_y, double *_d_a, double *
     {
         *_d_a += _d_y * b;
         *_d_b += a * _d_y;
-    }
-}
-inline void Pow_pullback(double a, double b, double _d_y, double *_d_a, double *_d_b) {
-    {
-        double _r0 = 0.;
-        double _r1 = 0.;
-        clad::custom_derivatives::std::pow_pullback(a, b, _d_y, &_r0, &_r1);
-        *_d_a += _r0;
-        *_d_b += _r1;
     }
 }
 inline void Maximum_pullback(double a, double b, double _d_y, double *_d_a, double *_d_b) {
@@ -1577,104 +1552,97 @@ inline void EveryOperator_grad(double a, double b, double c, double *_d_a, doubl
     sum += Clamp(a, b, c);
     _d_sum += 1;
     {
-        double _r54 = 0.;
-        double _r55 = 0.;
-        double _r56 = 0.;
-        CladTorch::Kernels::Clamp_pullback(a, b, c, _d_sum, &_r54, &_r55, &_r56);
-        *_d_a += _r54;
-        *_d_b += _r55;
-        *_d_c += _r56;
-    }
-    {
-        double _r51 = 0.;
         double _r52 = 0.;
         double _r53 = 0.;
-        CladTorch::Kernels::Where_pullback(a, b, c, _d_sum, &_r51, &_r52, &_r53);
-        *_d_a += _r51;
-        *_d_b += _r52;
-        *_d_c += _r53;
+        double _r54 = 0.;
+        CladTorch::Kernels::Clamp_pullback(a, b, c, _d_sum, &_r52, &_r53, &_r54);
+        *_d_a += _r52;
+        *_d_b += _r53;
+        *_d_c += _r54;
     }
     {
         double _r49 = 0.;
         double _r50 = 0.;
-        CladTorch::Kernels::KullbackLeibler_pullback(a, b, _d_sum, &_r49, &_r50);
+        double _r51 = 0.;
+        CladTorch::Kernels::Where_pullback(a, b, c, _d_sum, &_r49, &_r50, &_r51);
         *_d_a += _r49;
         *_d_b += _r50;
+        *_d_c += _r51;
     }
     {
         double _r47 = 0.;
         double _r48 = 0.;
-        CladTorch::Kernels::SmoothLoss_pullback(a, b, _d_sum, &_r47, &_r48);
+        CladTorch::Kernels::KullbackLeibler_pullback(a, b, _d_sum, &_r47, &_r48);
         *_d_a += _r47;
         *_d_b += _r48;
     }
     {
         double _r45 = 0.;
         double _r46 = 0.;
-        CladTorch::Kernels::HuberLoss_pullback(a, b, _d_sum, &_r45, &_r46);
+        CladTorch::Kernels::SmoothLoss_pullback(a, b, _d_sum, &_r45, &_r46);
         *_d_a += _r45;
         *_d_b += _r46;
     }
     {
         double _r43 = 0.;
         double _r44 = 0.;
-        CladTorch::Kernels::LogitLoss_pullback(a, b, _d_sum, &_r43, &_r44);
+        CladTorch::Kernels::HuberLoss_pullback(a, b, _d_sum, &_r43, &_r44);
         *_d_a += _r43;
         *_d_b += _r44;
     }
     {
         double _r41 = 0.;
         double _r42 = 0.;
-        CladTorch::Kernels::SoftplusBelow_pullback(a, b, _d_sum, &_r41, &_r42);
+        CladTorch::Kernels::LogitLoss_pullback(a, b, _d_sum, &_r41, &_r42);
         *_d_a += _r41;
         *_d_b += _r42;
     }
     {
         double _r39 = 0.;
         double _r40 = 0.;
-        CladTorch::Kernels::Elu_pullback(a, b, _d_sum, &_r39, &_r40);
+        CladTorch::Kernels::SoftplusBelow_pullback(a, b, _d_sum, &_r39, &_r40);
         *_d_a += _r39;
         *_d_b += _r40;
     }
     {
         double _r37 = 0.;
         double _r38 = 0.;
-        CladTorch::Kernels::Leaky_pullback(a, b, _d_sum, &_r37, &_r38);
+        CladTorch::Kernels::Elu_pullback(a, b, _d_sum, &_r37, &_r38);
         *_d_a += _r37;
         *_d_b += _r38;
     }
     {
         double _r35 = 0.;
         double _r36 = 0.;
-        CladTorch::Kernels::ClampMax_pullback(a, b, _d_sum, &_r35, &_r36);
+        CladTorch::Kernels::Leaky_pullback(a, b, _d_sum, &_r35, &_r36);
         *_d_a += _r35;
         *_d_b += _r36;
     }
     {
         double _r33 = 0.;
         double _r34 = 0.;
-        CladTorch::Kernels::ClampMin_pullback(a, b, _d_sum, &_r33, &_r34);
+        CladTorch::Kernels::ClampMax_pullback(a, b, _d_sum, &_r33, &_r34);
         *_d_a += _r33;
         *_d_b += _r34;
     }
     {
         double _r31 = 0.;
         double _r32 = 0.;
-        CladTorch::Kernels::Minimum_pullback(a, b, _d_sum, &_r31, &_r32);
+        CladTorch::Kernels::ClampMin_pullback(a, b, _d_sum, &_r31, &_r32);
         *_d_a += _r31;
         *_d_b += _r32;
     }
     {
         double _r29 = 0.;
         double _r30 = 0.;
-        CladTorch::Kernels::Maximum_pullback(a, b, _d_sum, &_r29, &_r30);
+        CladTorch::Kernels::Minimum_pullback(a, b, _d_sum, &_r29, &_r30);
         *_d_a += _r29;
         *_d_b += _r30;
     }
     {
         double _r27 = 0.;
         double _r28 = 0.;
-        CladTorch::Kernels::Pow_pullback(a, b, _d_sum, &_r27, &_r28);
+        CladTorch::Kernels::Maximum_pullback(a, b, _d_sum, &_r27, &_r28);
         *_d_a += _r27;
         *_d_b += _r28;
     }

@@ -1,8 +1,10 @@
 //! A function observed by LibTorch, compiled: what C++ calls. See the section on compiled graphs in [`crate::bridge`].
 
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
-use super::executor::{Executor, OutOfRange};
+use super::executor::{Executor, Layout, OutOfRange};
+use super::jit;
 use crate::bridge::{CompileSpec, CompiledSignature, NoiseSpec, ObservedGraph, ObservedValue};
 use crate::device::{Addresses, Element, HostBuffer};
 use crate::error::{Error, Result};
@@ -18,6 +20,11 @@ pub struct CompiledGraph {
     /// Operator and place of each observed node, for messages.
     operators: Vec<String>,
     runner: Runner,
+    /// Which one runs, and why.
+    back_end: BackEnd,
+    reason: String,
+    /// The emitted function, and what Clad made of it.
+    text: String,
 }
 
 /// The graph in the type of its numbers.
@@ -43,18 +50,50 @@ enum Saved {
 impl CompiledGraph {
     /// Lowers and lays out; fails where only LibTorch itself can run the function.
     pub fn new(graph: &ObservedGraph, spec: &CompileSpec) -> Result<Self> {
-        let jit = 1 + BackEnd::Jit as u8;
-        if spec.back_end == jit {
-            return Err(Error::invalid("the back end jit is not built into this library", "use aot"));
-        }
         let program = lower::lower(graph, &spec.gradients)?;
-        let runner = match program.dtype {
-            DType::Float32 => Runner::Float32(Typed::new(&program)?),
-            _ => Runner::Float64(Typed::new(&program)?),
-        };
         let place = |place: &str| if place.is_empty() { String::new() } else { format!(" at {place}") };
         let operators = graph.nodes.iter().map(|node| format!("{}{}", node.op, place(&node.place))).collect();
-        Ok(CompiledGraph { name: spec.name.clone(), program, operators, runner })
+        let mut compiled = CompiledGraph {
+            name: spec.name.clone(),
+            runner: match program.dtype {
+                DType::Float32 => Runner::Float32(Typed::new(&program)?),
+                _ => Runner::Float64(Typed::new(&program)?),
+            },
+            program,
+            operators,
+            back_end: BackEnd::Aot,
+            reason: "as asked for".to_owned(),
+            text: String::new(),
+        };
+        match spec.back_end.checked_sub(1).map(BackEnd::from_number) {
+            None => compiled.reason = "jit is used where it is asked for".to_owned(),
+            Some(Some(BackEnd::Aot)) => (),
+            Some(Some(BackEnd::Jit)) => {
+                compiled.make(Duration::try_from_secs_f64(spec.time_limit).unwrap_or_default())?
+            }
+            Some(None) => {
+                let what = format!("back end number {} is unknown", spec.back_end);
+                return Err(Error::invalid(what, "use a named constant"));
+            }
+        }
+        Ok(compiled)
+    }
+
+    /// Puts one compiled function in place of the steps.
+    fn make(&mut self, limit: Duration) -> Result<()> {
+        let CompiledGraph { name, program, operators, runner, .. } = self;
+        let made = match runner {
+            Runner::Float32(typed) => typed.make(program, name, operators, limit),
+            Runner::Float64(typed) => typed.make(program, name, operators, limit),
+        };
+        self.text = made.map_err(|reason| Error::invalid(format!("{name}: back end jit: {reason}"), "use aot"))?;
+        self.back_end = BackEnd::Jit;
+        Ok(())
+    }
+
+    /// The emitted function and Clad's derivative of it; empty with other back ends than `jit`.
+    pub fn text(&self) -> &str {
+        &self.text
     }
 
     /// What the caller passes and gets.
@@ -84,10 +123,11 @@ impl CompiledGraph {
             Runner::Float64(typed) => typed.executor.arena() * size_of::<f64>(),
         };
         let mut text = format!(
-            "{}: {} on back end {}, {} operators in {} steps, arenas of {arena} bytes for values and for adjoints\n",
+            "{}: {} on back end {} ({}), {} operators in {} steps, arenas of {arena} bytes for values and for adjoints\n",
             self.name,
             self.program.dtype.name(),
-            self.back_end().name(),
+            self.back_end.name(),
+            self.reason,
             self.operators.len(),
             self.program.nodes.len(),
         );
@@ -100,7 +140,7 @@ impl CompiledGraph {
 
     /// Which one runs.
     pub fn back_end(&self) -> BackEnd {
-        BackEnd::Aot
+        self.back_end
     }
 
     /// Runs and keeps nothing.
@@ -177,9 +217,16 @@ enum Failure {
 
 impl<T: Scalar + Element> Typed<T> {
     fn new(program: &Program) -> Result<Self> {
-        let executor = Executor::new(program)?;
+        let executor = Executor::new(program, &Layout::new(program))?;
         let pool = || Arc::new(Pool::new(executor.arena()));
         Ok(Typed { values: pool(), adjoints: pool(), executor })
+    }
+
+    fn make(&mut self, program: &Program, name: &str, operators: &[String], limit: Duration) -> Result<String, String> {
+        let jit::Made { function, source, derivatives } =
+            jit::make(program, &Layout::new(program), name, operators, limit)?;
+        self.executor.replace_by(function);
+        Ok(format!("{source}\n// What Clad made of it:\n{derivatives}"))
     }
 
     fn forward(&self, inputs: Addresses, outputs: Addresses) -> Result<Lease<T>, Failure> {

@@ -1,5 +1,5 @@
-//! The `aot` back end of an observed function: a [`Program`] laid out once, run by kernels that are compiled into the
-//! library, back by their pullbacks in reverse.
+//! Runs an observed function: a [`Program`] laid out once. With the `aot` back end each node is a call of a kernel that is
+//! compiled into the library, and of its pullback in reverse; with `jit` one compiled function makes all of them.
 //!
 //! Memory: the values of all nodes lie in one arena, in the order of the nodes, behind the literals; their adjoints lie at the
 //! same places of another. What a node reads lies before what it writes. A forward call keeps its values for backward calls;
@@ -10,6 +10,7 @@
 
 use std::ops::Range;
 
+use super::jit::CompiledFunction;
 use crate::device::{Addresses, Element};
 use crate::error::{Error, Result};
 use crate::graph::program::{Buffer, Origin, Primitive, Tensor};
@@ -23,6 +24,10 @@ const ALIGNMENT: usize = 16;
 /// A program laid out for numbers of type T.
 pub struct Executor<T> {
     steps: Vec<Step>,
+    /// Runs all steps but the loads, where there is one.
+    function: Option<CompiledFunction<T>>,
+    /// Gradients whose adjoints a function leaves in the arena: argument, place.
+    left: Vec<(usize, Range<usize>)>,
     literals: Vec<(Range<usize>, Vec<T>)>,
     outputs: Vec<Output>,
     /// Gradients that are wanted: argument, elements.
@@ -36,7 +41,7 @@ pub struct Executor<T> {
 
 /// Where a buffer lies.
 #[derive(Clone, Copy, Debug)]
-enum Place {
+pub enum Place {
     /// In the caller's memory: values as argument, adjoints as gradient of that number.
     Caller(usize),
     /// In the arena, from there on.
@@ -96,26 +101,36 @@ pub struct OutOfRange {
 }
 
 impl<T: Scalar + Element> Executor<T> {
-    /// Lays out the program.
-    pub fn new(program: &Program) -> Result<Self> {
-        let layout = Layout::new(program);
+    /// For a program and its layout.
+    pub fn new(program: &Program, layout: &Layout) -> Result<Self> {
         let literal = |(buffer, place): (&Buffer, &Place)| match (&buffer.origin, place) {
             (Origin::Literal(values), &Place::Arena(start)) => {
                 Some((start..start + values.len(), values.iter().map(|&value| T::from_f64(value)).collect()))
             }
             _ => None,
         };
-        let wanted = program.arguments.iter().enumerate().filter(|(_, argument)| argument.gradient);
+        let wanted = || program.arguments.iter().enumerate().filter(|(_, argument)| argument.gradient);
+        let left = wanted().filter_map(|(index, argument)| match layout.values[argument.buffer] {
+            Place::Arena(start) => Some((index, start..start + argument.view.len())),
+            Place::Caller(_) => None,
+        });
         Ok(Executor {
+            function: None,
+            left: left.collect(),
             steps: program.nodes.iter().map(|node| layout.step(program, node)).collect::<Result<_>>()?,
             literals: program.buffers.iter().zip(&layout.values).filter_map(literal).collect(),
             outputs: program.outputs.iter().map(|output| layout.output(program, output)).collect::<Result<_>>()?,
-            gradients: wanted.map(|(index, argument)| (index, argument.view.len())).collect(),
+            gradients: wanted().map(|(index, argument)| (index, argument.view.len())).collect(),
             arguments: program.arguments.len(),
             user_outputs: program.outputs.len() - program.updates.len(),
             literals_end: layout.literals,
             length: layout.length,
         })
+    }
+
+    /// Runs the steps by `function` from now on.
+    pub fn replace_by(&mut self, function: CompiledFunction<T>) {
+        self.function = Some(function);
     }
 
     /// Numbers in an arena, of values or of adjoints.
@@ -133,8 +148,14 @@ impl<T: Scalar + Element> Executor<T> {
     /// Runs every node and writes the outputs.
     pub fn forward(&self, values: &mut [T], inputs: Addresses, mut outputs: Addresses) -> Result<(), OutOfRange> {
         assert!(inputs.len() == self.arguments && outputs.len() == self.outputs.len(), "wrong number of tensors");
-        for step in &self.steps {
+        let is_mine = |step: &&Step| self.function.is_none() || matches!(step.kernel, Kernel::Load(_));
+        for step in self.steps.iter().filter(is_mine) {
             step.forward(values, inputs).ok_or(OutOfRange { observed: step.observed })?;
+        }
+        if let Some(function) = &self.function
+            && let Some(step) = function.forward(inputs, values)
+        {
+            return Err(OutOfRange { observed: self.steps[step].observed });
         }
         for (index, output) in self.outputs.iter().enumerate() {
             let to = outputs.write(index, output.dense.count());
@@ -165,6 +186,13 @@ impl<T: Scalar + Element> Executor<T> {
                 let target = place.write(adjoints, &mut gradients, output.view.extent());
                 strided::accumulate(seed, &output.dense, target, &output.view);
             }
+        }
+        if let Some(function) = &self.function {
+            function.backward(inputs, values, adjoints, gradients);
+            for (argument, range) in &self.left {
+                T::add(&adjoints[range.clone()], gradients.write(*argument, range.len()));
+            }
+            return;
         }
         for step in self.steps.iter().rev() {
             if let Some(start) = step.adjoint {
@@ -354,15 +382,17 @@ fn tail_mut<T>(x: &mut [T], start: usize) -> &mut [T] {
 }
 
 /// Where everything lies. An adjoint lies where its value does, in an arena of its own.
-struct Layout {
-    values: Vec<Place>,
+pub struct Layout {
+    /// Of each buffer's numbers.
+    pub values: Vec<Place>,
     adjoints: Vec<Option<Place>>,
     literals: usize,
     length: usize,
 }
 
 impl Layout {
-    fn new(program: &Program) -> Self {
+    /// Lays out the program.
+    pub fn new(program: &Program) -> Self {
         let mut length = 0;
         let mut place = |buffer: &Buffer| {
             let start = length;

@@ -11,6 +11,7 @@ pub mod autograd;
 #[allow(unsafe_code)] // Addresses of tensors, from C++.
 mod compiled;
 mod executor;
+mod jit;
 mod lane;
 mod plan;
 mod rendezvous;

@@ -51,6 +51,13 @@ impl Stream {
         Some(())
     }
 
+    /// As an initialiser of `ct_stream` in C++.
+    pub fn text(&self) -> String {
+        let list = |numbers: [usize; RANK]| numbers.map(|number| number.to_string()).join(", ");
+        let Stream { count, extent, rank, offset, sizes, strides } = *self;
+        format!("{{{count}, {extent}, {rank}, {offset}, {{{}}}, {{{}}}}}", list(sizes), list(strides))
+    }
+
     /// Elements.
     pub fn count(&self) -> usize {
         self.count

@@ -1,0 +1,28 @@
+/// \file jit.hpp
+/// What the functions that the back end jit emits start from: the operators, and to Clad the rules for those whose
+/// arithmetic it must not differentiate itself. It travels inside the library and is written beside each function.
+#pragma once
+#include "kernels.h"
+#include "operators.hpp"
+#include "pushforwards.hpp"
+
+#include <clad/Differentiator/Differentiator.h>
+
+/// Before the functions that the library looks for.
+#define CT_EXPORT extern "C" __attribute__((visibility("default")))
+
+namespace clad::custom_derivatives::CladTorch::Kernels {
+
+#define CT_RULE(F)                                                                                                     \
+   template <typename T>                                                                                               \
+   inline ValueAndPushforward<T, T> F##_pushforward(T x, T d_x)                                                        \
+   {                                                                                                                   \
+      const auto both = ::CladTorch::Kernels::clad::custom_derivatives::CladTorch::Kernels::F##_pushforward(x, d_x);   \
+      return {both.value, both.pushforward};                                                                           \
+   }
+CT_RULE(Exp)
+CT_RULE(Log1pOfUnit)
+CT_RULE(HyperbolicTangent)
+#undef CT_RULE
+
+} // namespace clad::custom_derivatives::CladTorch::Kernels

@@ -1,0 +1,128 @@
+//! Compiled functions of this user, by the hash of everything that they were made from: a folder that nobody else may look
+//! into. A function appears in it whole or not at all, so that processes can share it and crash.
+
+use std::fs::{self, DirBuilder};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, SystemTime};
+use std::{env, process};
+
+use sha2::{Digest, Sha256};
+
+/// What the folder may hold; the oldest functions go first.
+const SIZE_LIMIT: u64 = 256 << 20;
+
+/// Work folders older than this were left by a crash.
+const ABANDONED: Duration = Duration::from_secs(24 * 3600);
+
+/// The folder of this user's functions.
+pub struct Cache(PathBuf);
+
+impl Cache {
+    /// `$XDG_CACHE_HOME/cladtorch` or `~/.cache/cladtorch`, made with mode 0700 where it is missing.
+    pub fn open() -> Result<Self, String> {
+        let absolute = |name| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+        let base = absolute("XDG_CACHE_HOME").or_else(|| absolute("HOME").map(|home| home.join(".cache")));
+        let folder = base.ok_or("neither XDG_CACHE_HOME nor HOME says where to keep compiled functions")?;
+        Self::at(&folder.join("cladtorch"))
+    }
+
+    /// The cache in that folder.
+    pub fn at(folder: &Path) -> Result<Self, String> {
+        let failed = |error: std::io::Error| format!("{}: {error}", folder.display());
+        DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(failed)?;
+        let metadata = fs::symlink_metadata(folder).map_err(failed)?;
+        let own = fs::metadata("/proc/self").map_err(failed)?.uid();
+        if !metadata.is_dir() || metadata.uid() != own || metadata.permissions().mode() & 0o077 != 0 {
+            return Err(format!("{} is not a folder that this user alone can use (mode 0700)", folder.display()));
+        }
+        Ok(Cache(folder.to_owned()))
+    }
+
+    /// The name of what is made from these texts.
+    pub fn key(parts: &[&str]) -> String {
+        let mut hash = Sha256::new();
+        for part in parts {
+            // Lengths keep one part's end apart from the next one's start.
+            hash.update((part.len() as u64).to_le_bytes());
+            hash.update(part.as_bytes());
+        }
+        hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+
+    /// The folder of a finished function.
+    pub fn find(&self, key: &str) -> Option<PathBuf> {
+        let folder = self.0.join(key);
+        folder.join(super::LIBRARY).is_file().then_some(folder)
+    }
+
+    /// A folder to work in, gone when it is dropped.
+    pub fn work(&self) -> Result<Work, String> {
+        static NUMBER: AtomicU64 = AtomicU64::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let folder = self.0.join(format!("work-{}-{number}", process::id()));
+        // One of that name was left by a process that had this number before.
+        let _ = fs::remove_dir_all(&folder);
+        DirBuilder::new().mode(0o700).create(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+        Ok(Work(folder))
+    }
+
+    /// Makes the work folder the function `key`; where another process was faster, its function stays.
+    pub fn publish(&self, work: &Work, key: &str) -> Result<PathBuf, String> {
+        let folder = self.0.join(key);
+        if let Err(error) = fs::rename(&work.0, &folder)
+            && self.find(key).is_none()
+        {
+            return Err(format!("{}: {error}", folder.display()));
+        }
+        self.shrink(key);
+        Ok(folder)
+    }
+
+    /// Takes out a function that cannot be opened.
+    pub fn remove(&self, key: &str) {
+        let _ = fs::remove_dir_all(self.0.join(key)); // Another process may have done it.
+    }
+
+    /// Removes the oldest functions beyond the limit, and what crashes left. Best effort: others work here too.
+    fn shrink(&self, keep: &str) {
+        let Ok(entries) = fs::read_dir(&self.0) else { return };
+        let mut functions: Vec<(SystemTime, u64, PathBuf)> = entries
+            .flatten()
+            .filter(|entry| entry.file_name() != keep)
+            .filter_map(|entry| Some((entry.metadata().ok()?.modified().ok()?, size(&entry.path()), entry.path())))
+            .collect();
+        functions.sort();
+        let mut total: u64 = functions.iter().map(|(_, size, _)| size).sum();
+        for (time, size, path) in functions {
+            let is_work = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("work-"));
+            let is_abandoned = is_work && time.elapsed().is_ok_and(|age| age > ABANDONED);
+            if is_abandoned || (!is_work && total > SIZE_LIMIT) {
+                let _ = fs::remove_dir_all(&path);
+                total -= size;
+            }
+        }
+    }
+}
+
+fn size(folder: &Path) -> u64 {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.metadata().ok()).map(|metadata| metadata.len()).sum()
+}
+
+/// A folder to work in.
+pub struct Work(PathBuf);
+
+impl Work {
+    /// Where it is.
+    pub fn folder(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for Work {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0); // Renamed, if it was published.
+    }
+}

@@ -1,0 +1,180 @@
+//! The back end `jit` against LibTorch: the graphs that people use, and every operator. Where there is no clang with Clad,
+//! each test says what it left out.
+
+#[path = "graph/cases.rs"]
+mod cases;
+#[path = "graph/network.rs"]
+mod network;
+#[path = "graph/recorder.rs"]
+#[allow(dead_code)] // Each test uses a part of it.
+mod recorder;
+#[path = "common/say.rs"]
+mod say;
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::Command;
+
+use cases::{Case, cases};
+use network::GRAPHS;
+use recorder::{A, Recorder, compare};
+use say::say;
+use tch::{Kind, Tensor};
+
+/// `jit` in `CompileSpec`.
+const JIT: u8 = 2;
+
+/// Seconds for a function, on a busy machine.
+const LIMIT: f64 = 500.0;
+
+/// Cases in one function: compiling takes seconds whatever is in it.
+const TOGETHER: usize = 60;
+
+/// Whether there is a clang with Clad; says what is not tested otherwise.
+fn is_there(what: &str, count: usize) -> bool {
+    let probe = GRAPHS[0].1(1, Kind::Float).compile_with(JIT, LIMIT);
+    match probe.err().filter(|error| error.contains("no clang++")) {
+        Some(error) => say(&format!("NOT TESTED with jit: {count} {what}: {error}")),
+        None => return true,
+    }
+    false
+}
+
+fn check(recorder: &Recorder, kind: Kind) -> Result<(), String> {
+    let compiled = recorder.compile_with(JIT, LIMIT)?;
+    let (rtol, atol) = if kind == Kind::Double { (1e-10, 1e-12) } else { (1e-4, 2e-5) };
+    compare(recorder, recorder.actual(&compiled)?, rtol, atol)
+}
+
+#[test]
+fn networks_have_libtorchs_values_and_gradients() {
+    if !is_there("networks", GRAPHS.len()) {
+        return;
+    }
+    for &(name, graph) in GRAPHS {
+        for kind in [Kind::Double, Kind::Float] {
+            check(&graph(7, kind), kind).unwrap_or_else(|e| panic!("{name}, {kind:?}: {e}"));
+        }
+    }
+}
+
+/// One function that makes every one of these calls.
+fn together(cases: &[Case], kind: Kind) -> Recorder {
+    let inputs: Vec<Tensor> =
+        cases.iter().flat_map(|case| case.inputs.iter().enumerate().map(|(i, input)| input.tensor(i, kind))).collect();
+    let mut recorder = Recorder::new(&inputs);
+    let mut first = 0;
+    let mut outputs = Vec::new();
+    for case in cases {
+        let own = &recorder.tensors[first..first + case.inputs.len()];
+        let results = (case.run)(own);
+        let count = results.len();
+        let arguments: Vec<A> = case.arguments.iter().map(|argument| moved(argument, first)).collect();
+        let result = recorder.record(case.op, case.overload, &arguments, results);
+        outputs.extend(result..result + count);
+        first += case.inputs.len();
+    }
+    recorder.returns(&outputs);
+    recorder
+}
+
+/// The argument of a case whose inputs are counted from `first`.
+fn moved(argument: &A, first: usize) -> A {
+    match argument {
+        A::V(index) => A::V(index + first),
+        A::VL(list) => A::VL(list.iter().map(|&index| if index < 0 { index } else { index + first as i64 }).collect()),
+        other => other.clone(),
+    }
+}
+
+#[test]
+fn operators_have_libtorchs_values_and_gradients() {
+    let is_mask =
+        |case: &Case| matches!(case.op, "lt" | "le" | "gt" | "ge" | "eq" | "ne") || case.op.starts_with("logical");
+    let cases: Vec<Case> = cases().into_iter().filter(|case| !is_mask(case)).collect();
+    if !is_there("operators", cases.len()) {
+        return;
+    }
+    for (number, group) in cases.chunks(TOGETHER).enumerate() {
+        for kind in [Kind::Double, Kind::Float] {
+            check(&together(group, kind), kind).unwrap_or_else(|e| panic!("group {number}, {kind:?}: {e}"));
+        }
+    }
+}
+
+#[test]
+fn the_function_and_its_derivative_can_be_read() {
+    if !is_there("texts", 1) {
+        return;
+    }
+    let compiled = GRAPHS[1].1(4, Kind::Float).compile_with(JIT, LIMIT).unwrap();
+    let text = compiled.text();
+    for part in ["[4, 64] aten::linear", "saved_grad", "cladtorch_backward", "Relu"] {
+        assert!(text.contains(part), "no {part} in\n{text}");
+    }
+    assert!(compiled.describe().contains("jit"), "{}", compiled.describe());
+}
+
+/// Not a test: what [`a_compiler_that_does_not_work_is_named`] runs in a process of its own.
+#[test]
+#[ignore = "run by another test"]
+fn says_why_there_is_no_jit() {
+    let error = GRAPHS[0].1(3, Kind::Float).compile_with(JIT, 2.0).err();
+    say(&format!("reason: {}", error.unwrap_or_else(|| "it works".to_owned())));
+}
+
+/// A prefix with a plugin and a compiler that loads it, then does as it is told.
+fn prefix(folder: &Path, compiler: &str) {
+    for part in ["bin", "lib", "include/clad/Differentiator"] {
+        fs::create_dir_all(folder.join(part)).unwrap();
+    }
+    fs::write(folder.join("lib/clad.so"), "").unwrap();
+    fs::write(folder.join("include/clad/Differentiator/Differentiator.h"), "").unwrap();
+    let script = folder.join("bin/clang++");
+    fs::write(&script, format!("#!/bin/sh\ncase \"$*\" in *-fsyntax-only*) exit 0 ;; esac\n{compiler}\n")).unwrap();
+    fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+fn reason(prefix: &Path, cache: &Path) -> String {
+    let output = Command::new(std::env::current_exe().unwrap())
+        .args(["--ignored", "--exact", "says_why_there_is_no_jit"])
+        .env("CLAD_ROOT", prefix)
+        .env("XDG_CACHE_HOME", cache)
+        .output()
+        .unwrap();
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+#[test]
+fn a_compiler_that_does_not_work_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let cache = folder.path().join("cache");
+    let nowhere = reason(&folder.path().join("nowhere"), &cache);
+    assert!(nowhere.contains("no clang++ with a Clad plugin") && nowhere.contains("nowhere"), "{nowhere}");
+    for (name, compiler, said) in [
+        ("failing", "echo 'f.cpp:1: error: broken' >&2; exit 1", "error: broken"),
+        ("crashing", "kill -SEGV $$", "the compiler failed"),
+        ("hanging", "exec sleep 1000", "longer than the time limit"),
+        ("empty", "exit 0", "No such file"),
+    ] {
+        let place = folder.path().join(name);
+        prefix(&place, compiler);
+        let reason = reason(&place, &cache);
+        assert!(reason.contains(said) && reason.contains("use aot"), "{name}: {reason}");
+    }
+    let left: Vec<_> = fs::read_dir(cache.join("cladtorch")).unwrap().collect();
+    assert!(left.is_empty(), "left behind: {left:?}");
+}
+
+/// A cache that others can write to could run their code.
+#[test]
+fn a_cache_that_others_can_use_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let (place, cache) = (folder.path().join("clad"), folder.path().join("cache/cladtorch"));
+    prefix(&place, "exit 1");
+    fs::create_dir_all(&cache).unwrap();
+    fs::set_permissions(&cache, fs::Permissions::from_mode(0o777)).unwrap();
+    let reason = reason(&place, &folder.path().join("cache"));
+    assert!(reason.contains("this user alone"), "{reason}");
+}
