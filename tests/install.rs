@@ -26,6 +26,18 @@ void moved()
 }
 "#;
 
+/// LibTorch at the prompt; the module would be passed over with a warning if it did not fit here.
+const TORCH_MACRO: &str = r#"
+R__LOAD_LIBRARY(libcladtorch)
+#include <CladTorch/Torch.hxx>
+
+void moved_torch()
+{
+   std::cout << "sum " << torch::ones({2, 3}).sum().item<double>() << "\n";
+   std::cout << std::ifstream("/proc/self/maps").rdbuf() << gInterpreter->GetIncludePath() << "\nfinished" << std::endl;
+}
+"#;
+
 /// The rootmap loads the plugin; loading it once more by name is then no error.
 const SCRIPT: &str = r#"
 import ROOT
@@ -40,6 +52,8 @@ project(Downstream LANGUAGES CXX)
 find_package(CladTorch 0.1 REQUIRED)
 add_executable(downstream main.cxx)
 target_link_libraries(downstream PRIVATE CladTorch::cladtorch)
+add_executable(downstream_torch torch.cxx)
+target_link_libraries(downstream_torch PRIVATE CladTorch::Torch)
 "#;
 
 const PROGRAM: &str = r#"
@@ -49,6 +63,17 @@ int main()
 {
    CladTorch::Mlp model({3, 4, 1});
    std::cout << "finished" << std::endl;
+}
+"#;
+
+const TORCH_PROGRAM: &str = r#"
+#include <CladTorch/CladTorch.hxx>
+#include <CladTorch/Torch.hxx>
+#include <iostream>
+int main()
+{
+   CladTorch::Mlp model({3, 4, 1});
+   std::cout << "sum " << torch::ones({2, 3}).sum().item<double>() << "\nfinished" << std::endl;
 }
 "#;
 
@@ -150,6 +175,16 @@ fn a_macro_runs_from_a_moved_installation() {
 }
 
 #[test]
+fn libtorch_is_at_the_prompt_of_a_moved_installation() {
+    let moved = Moved::new();
+    let file = moved.write("moved_torch.C", TORCH_MACRO);
+    let output = succeed(moved.command(&moved.root.join("bin/root.exe")).args(["-l", "-b", "-q"]).arg(file));
+    assert_stands_alone(&output, &moved.prefix());
+    assert!(String::from_utf8_lossy(&output.stdout).contains("sum 6"));
+    assert!(!String::from_utf8_lossy(&output.stderr).contains("this will be slow"), "the module is not used");
+}
+
+#[test]
 fn python_runs_from_a_moved_installation() {
     let moved = Moved::new();
     let script = moved.write("moved.py", SCRIPT);
@@ -180,16 +215,19 @@ fn a_cmake_project_builds_against_a_moved_installation() {
     let root = place("CLADTORCH_ROOTSYS", ".deps/site-packages/ROOT");
     moved.write("CMakeLists.txt", PROJECT);
     moved.write("main.cxx", PROGRAM);
+    moved.write("torch.cxx", TORCH_PROGRAM);
     let (project, build) = (moved.folder.path(), moved.folder.path().join("build"));
     let mut configure = cmake();
     configure.arg("-S").arg(project).arg("-B").arg(&build);
     configure.arg(format!("-DCMAKE_PREFIX_PATH={};{}", moved.prefix().display(), root.display()));
     succeed(&mut configure);
     succeed(cmake().arg("--build").arg(&build));
-    let mut program = Command::new(build.join("downstream"));
-    let libraries = [moved.prefix().join("lib"), root.join("lib")];
-    program.env("ROOTSYS", &root).env("LD_LIBRARY_PATH", env::join_paths(libraries).unwrap());
-    assert!(String::from_utf8_lossy(&succeed(&mut program).stdout).contains("finished"));
+    for name in ["downstream", "downstream_torch"] {
+        let mut program = Command::new(build.join(name));
+        let libraries = [moved.prefix().join("lib"), root.join("lib")];
+        program.env("ROOTSYS", &root).env("LD_LIBRARY_PATH", env::join_paths(libraries).unwrap());
+        assert!(String::from_utf8_lossy(&succeed(&mut program).stdout).contains("finished"));
+    }
 }
 
 /// What Ninja would run in `build`, without the words that name the build folder or the search path.

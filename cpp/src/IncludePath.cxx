@@ -3,32 +3,40 @@
 ///
 /// The headers lie in `include` beside the plugin's own folder, so nobody has to set ROOT_INCLUDE_PATH.
 
+#include "LibraryFolder.hxx"
+
 #include <TInterpreter.h>
 
 #include <dlfcn.h>
 
-#include <string>
+#include <filesystem>
+
+namespace CladTorch {
+namespace Internal {
+
+std::string LibraryFolder()
+{
+   Dl_info info{};
+   if (!dladdr(reinterpret_cast<const void *>(&LibraryFolder), &info) || !info.dli_fname)
+      return "";
+   std::error_code failed;
+   return std::filesystem::absolute(info.dli_fname, failed).parent_path().string();
+}
+
+} // namespace Internal
+} // namespace CladTorch
 
 namespace {
 
-/// `<prefix>/include` for `<prefix>/lib/libcladtorch.so`, "" if the dynamic linker does not know where that is.
-std::string HeaderFolder()
-{
-   Dl_info info{};
-   if (!dladdr(reinterpret_cast<const void *>(&HeaderFolder), &info) || !info.dli_fname)
-      return "";
-   const std::string library = info.dli_fname;
-   const auto slash = library.rfind('/');
-   return (slash == std::string::npos ? "." : library.substr(0, slash)) + "/../include";
-}
-
 /// Runs while the plugin is loaded, ahead of the dictionary (priority 101 is the first that is not reserved): the
 /// interpreter looks for the headers when the dictionary registers, and remembers it if they are not found.
-[[gnu::constructor(101)]] void AddHeaderFolder()
+[[gnu::constructor(101)]] void AddHeaderFolders()
 {
-   const auto folder = HeaderFolder();
-   if (!folder.empty())
-      gInterpreter->AddIncludePath(folder.c_str());
+   const auto folder = CladTorch::Internal::LibraryFolder();
+   if (folder.empty())
+      return;
+   gInterpreter->AddIncludePath((folder + "/../include").c_str());
+   CladTorch::Internal::AddLibTorch(folder + "/cladtorch");
 }
 
 } // namespace

@@ -5,7 +5,7 @@
 //! | room | does | may know |
 //! |---|---|---|
 //! | `root_macros/` | what a user runs and copies | `cpp/include` |
-//! | `cpp/include/CladTorch/` | the public API in C++: no torch header, no Rust | nothing below |
+//! | `cpp/include/CladTorch/` | the public API in C++: no Rust, and LibTorch's headers only in `Torch.hxx` and `Torch/` | nothing below |
 //! | `cpp/src/` | one `.cxx` a header: talks to ROOT and calls the core | ROOT, [`bridge`] |
 //! | [`bridge`] | the only `#[cxx::bridge]`; what can fail goes through [`error::guard`] | every module |
 //! | [`model`] | a network with scaler, columns and options; prediction; the model file | `gradient`, `dataset` |

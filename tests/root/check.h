@@ -13,6 +13,7 @@
 #include <initializer_list>
 #include <string>
 
+#undef CHECK // LibTorch has one, too
 #define CHECK(condition) Check(condition, #condition, __FILE__, __LINE__)
 
 inline void Check(bool holds, const char *what, const char *file, int line)

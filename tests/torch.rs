@@ -1,0 +1,68 @@
+//! LibTorch's C++ API in ROOT's interpreter: `#include <CladTorch/Torch.hxx>` in a macro, at the prompt, in PyROOT and
+//! through ACLiC, quickly where there is a module of LibTorch's headers and slowly where there is none.
+
+#[path = "common/session.rs"]
+#[allow(dead_code)] // Shared with the tests of the plugin.
+mod session;
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+
+use session::{Outcome, Session, plugin, script};
+
+const FIRST_TENSOR: &str = "to the first tensor";
+const SLOW: &str = "this will be slow";
+
+fn macro_of(call: &str) -> Outcome {
+    Session::root(&["-q", &script(call)]).run()
+}
+
+/// What is typed at the prompt runs, and an exception of LibTorch's leaves the session alive.
+fn at_the_prompt(plugin: &Path) -> Outcome {
+    let lines = fs::read_to_string(script("torch_prompt.txt")).unwrap();
+    let outcome = Session::root(&[]).within(plugin).typing(&lines).run();
+    assert_eq!(outcome.code, Some(0), "{}", outcome.text);
+    outcome.says(&[FIRST_TENSOR, "gradient 6", "2x3 and 2x3", "STILL ALIVE 5"])
+}
+
+#[test]
+fn at_the_prompt_with_the_module() {
+    at_the_prompt(&plugin()).hides(&[SLOW]).show(FIRST_TENSOR);
+}
+
+/// The plugin beside a module that was cut short, as a full disk leaves it: clang would refuse it with an error.
+#[test]
+fn at_the_prompt_without_a_module_that_fits() {
+    let folder = tempfile::tempdir().unwrap();
+    let library = folder.path().join("lib");
+    fs::create_dir_all(library.join("cladtorch")).unwrap();
+    symlink(plugin().join("../include"), folder.path().join("include")).unwrap();
+    for name in ["libcladtorch.so", "libcladtorch_rdict.pcm", "libcladtorch.rootmap"] {
+        fs::copy(plugin().join(name), library.join(name)).unwrap();
+    }
+    for name in ["include", "cladtorch.modulemap", "LibTorch.stamp"] {
+        symlink(plugin().join("cladtorch").join(name), library.join("cladtorch").join(name)).unwrap();
+    }
+    fs::write(library.join("cladtorch/LibTorch.pcm"), "cut short").unwrap();
+    at_the_prompt(&library).says(&[SLOW]).show(FIRST_TENSOR);
+}
+
+#[test]
+fn in_a_macro() {
+    macro_of("torch_macro.C").passed().hides(&[SLOW]);
+}
+
+#[test]
+fn in_python() {
+    Session::python(&[&script("torch_python.py")]).run().passed().hides(&[SLOW]);
+}
+
+#[test]
+fn in_compiled_code() {
+    let session = Session::root(&["-q", "-e", "gSystem->Load(\"libcladtorch\")", "torch_aclic.C+"]);
+    for file in ["torch_aclic.C", "torch_api.h", "check.h"] {
+        fs::copy(script(file), session.folder().join(file)).unwrap();
+    }
+    session.run().passed();
+}
