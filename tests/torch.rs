@@ -54,6 +54,16 @@ fn in_a_macro() {
 }
 
 #[test]
+fn conversions() {
+    macro_of("torch_convert.C").passed();
+}
+
+#[test]
+fn conversions_with_threads() {
+    macro_of("torch_convert.C(true)").passed();
+}
+
+#[test]
 fn in_python() {
     Session::python(&[&script("torch_python.py")]).run().passed().hides(&[SLOW]);
 }

@@ -13,9 +13,6 @@
 namespace CladTorch {
 namespace Internal {
 
-/// Prints `message` through `::Error(where, ...)` and throws it as CladTorch::Error.
-[[noreturn]] void Report(const char *where, const std::string &message);
-
 /// Runs `f`; whatever it throws (an error of the Rust core, of ROOT or of the standard library) is printed once
 /// through ROOT's message service and arrives as CladTorch::Error.
 /// \param where Class and method as ROOT prints them, "CladTorch::Mlp::Fit".

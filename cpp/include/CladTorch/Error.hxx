@@ -5,6 +5,7 @@
 #define CLADTORCH_ERROR
 
 #include <stdexcept>
+#include <string>
 
 namespace CladTorch {
 
@@ -18,6 +19,13 @@ class Error : public std::runtime_error {
 public:
    using std::runtime_error::runtime_error;
 };
+
+namespace Internal {
+
+/// Prints `message` through `::Error(where, ...)` and throws it as CladTorch::Error.
+[[noreturn]] void Report(const char *where, const std::string &message);
+
+} // namespace Internal
 
 } // namespace CladTorch
 

@@ -20,8 +20,9 @@
 #ifndef CLADTORCH_TORCH
 #define CLADTORCH_TORCH
 
-#include <CladTorch/Torch/LibTorch.hxx>
-
 #include <CladTorch/Error.hxx>
+#include <CladTorch/Torch/Compile.hxx>
+#include <CladTorch/Torch/Convert.hxx>
+#include <CladTorch/Torch/LibTorch.hxx>
 
 #endif

@@ -1,0 +1,173 @@
+/// \file CladTorch/Torch/Compile.hxx
+/// \brief A function written with LibTorch, observed once and run with gradients made by Clad.
+
+#ifndef CLADTORCH_TORCH_COMPILE
+#define CLADTORCH_TORCH_COMPILE
+
+#include <CladTorch/Torch/LibTorch.hxx>
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace CladTorch {
+
+/// What runs a compiled function.
+enum EBackEnd {
+   kAnyBackEnd = 0, ///< the fastest that can
+   kAotBackEnd = 1,        ///< kernels with Clad's derivatives, part of the plugin
+   kJitBackEnd = 2,        ///< one C++ function written and differentiated by Clad for this graph; needs clang and Clad
+   kAutogradBackEnd = 3,   ///< LibTorch itself
+};
+
+/// How to compile.
+struct CompileOptions {
+   std::string fName = "function"; ///< in messages, in Print() and in generated code
+   EBackEnd fBackEnd = kAnyBackEnd; ///< any but kAnyBackEnd is a demand: it is an error where that one cannot
+   int fThreads = 0;                ///< 0: ROOT's pool where there is one, else all cores
+   double fTimeLimit = 60;          ///< seconds that compiling for one set of shapes may take
+};
+
+namespace Internal {
+struct CompiledData;
+using TensorList = std::vector<torch::Tensor>;
+using ListFunction = std::function<TensorList(const TensorList &)>;
+} // namespace Internal
+
+/// A function of tensors that was observed and compiled; CladTorch::Compile makes it.
+///
+/// It is specialised by the dtype, shape and strides of its inputs and captured tensors: a call with others compiles
+/// once more and remembers. What the function captures (parameters of a torch::nn module, running statistics) is read
+/// anew at each call. Copies share everything. All methods may be called from several threads at once and throw
+/// CladTorch::Error.
+class Compiled {
+public:
+   Compiled(Internal::ListFunction function, const std::vector<torch::Tensor> &examples, const CompileOptions &options);
+   // Copies only: what was moved from would be left without anything to point to.
+   Compiled(const Compiled &) = default;
+   Compiled &operator=(const Compiled &) = default;
+
+   /// The value of a function that returns one tensor. Autograd does not see it; what Backward() needs is kept, for this
+   /// thread, until its next Forward().
+   torch::Tensor Forward(const std::vector<torch::Tensor> &inputs) const;
+   /// The same for any number of returned tensors.
+   std::vector<torch::Tensor> ForwardAll(const std::vector<torch::Tensor> &inputs) const;
+
+   /// Gradients of the sum over the outputs of `adjoints` times output with respect to each input of this thread's last
+   /// Forward(), contiguous; an undefined tensor for an input that is not of floating point.
+   /// \param adjoints One for each output, of its shape.
+   /// Throws where an input was changed in place since.
+   std::vector<torch::Tensor> Backward(const std::vector<torch::Tensor> &adjoints) const;
+
+   /// The value as part of LibTorch's autograd graph: gradients reach the inputs and the captured parameters that
+   /// require them, through LibTorch itself where a second derivative is asked for.
+   template <class... Tensors>
+   torch::Tensor operator()(const Tensors &...inputs) const
+   {
+      return Call({inputs...});
+   }
+   /// The same for a list of inputs.
+   torch::Tensor Call(const std::vector<torch::Tensor> &inputs) const;
+   /// The same for any number of returned tensors.
+   std::vector<torch::Tensor> CallAll(const std::vector<torch::Tensor> &inputs) const;
+
+   /// For each specialisation: operators, shapes, memory, back end, and why; on the standard output.
+   void Print() const;
+   /// What runs inputs like the examples: "aot", "jit" or "autograd".
+   std::string BackEnd() const;
+   /// Why that one: empty where nothing stood in the way of a faster one.
+   std::string Reason() const;
+   /// How many sets of dtypes, shapes and strides it is compiled for; the oldest of 256 makes room for one more.
+   std::size_t Specialisations() const;
+
+private:
+   std::shared_ptr<Internal::CompiledData> fData;
+};
+
+namespace Internal {
+
+/// The least number of tensors from N on, of at most 8, that F can be called with; 0 if none.
+template <class F, class Arguments = std::tuple<const torch::Tensor &>, std::size_t N = 1>
+struct Arity;
+template <class F, class... Tensors, std::size_t N>
+struct Arity<F, std::tuple<Tensors...>, N> {
+   static constexpr std::size_t Value()
+   {
+      if constexpr (std::is_invocable_v<F &, Tensors...>)
+         return N;
+      else if constexpr (N < 8)
+         return Arity<F, std::tuple<Tensors..., const torch::Tensor &>, N + 1>::Value();
+      else
+         return 0;
+   }
+};
+
+inline TensorList AsList(torch::Tensor value)
+{
+   return {std::move(value)};
+}
+inline TensorList AsList(TensorList values)
+{
+   return values;
+}
+template <class... Tensors>
+TensorList AsList(const std::tuple<Tensors...> &values)
+{
+   return std::apply([](const auto &...value) { return TensorList{value...}; }, values);
+}
+
+template <class F, std::size_t... I>
+ListFunction Unpacking(F function, std::index_sequence<I...>)
+{
+   return [function = std::move(function)](const TensorList &inputs) mutable {
+      if (inputs.size() != sizeof...(I))
+         throw std::invalid_argument("the function takes " + std::to_string(sizeof...(I)) + " tensors, but " +
+                                     std::to_string(inputs.size()) + " were given");
+      return AsList(function(inputs[I]...));
+   };
+}
+
+/// Any function of tensors as a function of a list.
+template <class F>
+ListFunction AsListFunction(F function)
+{
+   constexpr auto arity = Arity<F>::Value(); // first, because a generic lambda seems to take anything
+   if constexpr (arity > 0) {
+      return Unpacking(std::move(function), std::make_index_sequence<arity>());
+   } else {
+      static_assert(std::is_invocable_v<F &, const TensorList &>,
+                    "Compile needs a function of one to eight torch::Tensor, or of a std::vector of them");
+      return [function = std::move(function)](const TensorList &inputs) mutable { return AsList(function(inputs)); };
+   }
+}
+
+} // namespace Internal
+
+/// Observes `function` and compiles it, with gradients.
+///
+/// ~~~{.cpp}
+/// torch::Tensor my_graph(torch::Tensor x, torch::Tensor w) { return x.matmul(w).relu().sum(); }
+/// auto compiled = CladTorch::Compile(my_graph, {x, w});
+/// auto y = compiled.Forward({x, w});
+/// auto gradients = compiled.Backward({torch::ones_like(y)}); // for x and w
+/// ~~~
+///
+/// \param function Takes one to eight `torch::Tensor`, or a `std::vector` of them, and returns a tensor, a vector or a
+///        tuple of tensors. It must depend on nothing but its inputs and the tensors it captures.
+/// \param examples Inputs to observe it with, on the CPU. It runs on other values of the same shapes as well: where the
+///        operators then differ, the function branches on its data, which is refused with the place.
+/// \param options Back end and its limits. What no back end supports runs on LibTorch's autograd; Print() says why.
+template <class F>
+Compiled Compile(F function, const std::vector<torch::Tensor> &examples, const CompileOptions &options = {})
+{
+   return Compiled(Internal::AsListFunction(std::move(function)), examples, options);
+}
+
+} // namespace CladTorch
+
+#endif

@@ -1,0 +1,173 @@
+#include "Specialisation.hxx"
+
+namespace CladTorch {
+namespace Internal {
+
+namespace {
+
+/// In the order of the core's `DType::ALL`.
+constexpr torch::ScalarType kTypes[] = {torch::kFloat32, torch::kFloat64, torch::kInt64, torch::kBool};
+
+/// Addresses on their way to the core, without an allocation for the usual few.
+class Addresses {
+public:
+   void Add(const torch::Tensor &tensor) { fList.push_back(tensor.defined() ? Address(tensor) : 0); }
+   rust::Slice<const std::size_t> Slice() const { return {fList.data(), fList.size()}; }
+
+private:
+   static std::size_t Address(const torch::Tensor &tensor)
+   {
+      return reinterpret_cast<std::size_t>(tensor.unsafeGetTensorImpl()->data());
+   }
+   c10::SmallVector<std::size_t, 24> fList;
+};
+
+c10::IntArrayRef Shape(const rust::Vec<std::int64_t> &shape)
+{
+   return {shape.data(), shape.size()};
+}
+
+torch::Tensor Empty(std::uint8_t dtype, const rust::Vec<std::int64_t> &shape)
+{
+   return at::detail::empty_cpu(Shape(shape), kTypes[dtype], std::nullopt, std::nullopt, std::nullopt, std::nullopt);
+}
+
+} // namespace
+
+void SavedCall::Keep(TensorList arguments)
+{
+   fArguments = std::move(arguments);
+   fVersions.clear();
+   for (const auto &argument : fArguments)
+      fVersions.push_back(argument._version());
+}
+
+void SavedCall::CheckUnchanged() const
+{
+   for (std::size_t i = 0; i < fArguments.size(); ++i)
+      if (fArguments[i]._version() != fVersions[i])
+         throw std::runtime_error("tensor " + std::to_string(i) + " of inputs and captured tensors was changed in place "
+                                  "between the forward and the backward call");
+}
+
+Specialisation::Layout::Layout(const torch::Tensor &tensor)
+   : fType(tensor.scalar_type()), fShape(tensor.sizes().vec()), fStrides(tensor.strides().vec())
+{
+}
+
+bool Specialisation::Layout::Fits(const torch::Tensor &tensor) const
+{
+   return tensor.scalar_type() == fType && tensor.sizes() == fShape && tensor.strides() == fStrides &&
+          tensor.is_cpu() && tensor.layout() == torch::kStrided;
+}
+
+Specialisation::Specialisation(std::shared_ptr<const ListFunction> function, const TensorList &inputs,
+                               std::vector<bool> wanted, bool captured, const CompileOptions &options)
+   : fFunction(std::move(function)), fInputs(inputs.begin(), inputs.end()), fWanted(std::move(wanted)),
+     fCaptured(captured), fGradients(fWanted)
+{
+   if (options.fBackEnd == kAutogradBackEnd) {
+      fReason = "the options demand it";
+      return;
+   }
+   try {
+      auto observation = Observe(*fFunction, inputs, options.fName);
+      fConstants = std::move(observation.fConstants);
+      for (const auto &constant : fConstants) {
+         fConstantLayouts.emplace_back(constant);
+         fGradients.push_back(captured && constant.requires_grad());
+      }
+      Core::CompileSpec spec{options.fName, static_cast<std::uint8_t>(options.fBackEnd), {},
+                             Threads(options.fThreads), options.fTimeLimit};
+      for (const bool gradient : fGradients)
+         spec.gradients.push_back(gradient);
+      fCore = Core::compiled_new(observation.fGraph, spec);
+      fSignature = Core::compiled_signature(**fCore);
+   } catch (const Unobservable &e) {
+      fReason = e.what();
+   } catch (const rust::Error &e) {
+      fReason = e.what();
+   }
+   if (!Compiled() && options.fBackEnd != kAnyBackEnd)
+      throw std::runtime_error(fReason);
+}
+
+bool Specialisation::Fits(const TensorList &inputs, const std::vector<bool> &wanted, bool captured) const
+{
+   if (inputs.size() != fInputs.size() || captured != fCaptured || wanted != fWanted)
+      return false;
+   for (std::size_t i = 0; i < inputs.size(); ++i)
+      if (!fInputs[i].Fits(inputs[i]))
+         return false;
+   for (std::size_t i = 0; i < fConstants.size(); ++i)
+      if (!fConstantLayouts[i].Fits(fConstants[i]))
+         return false;
+   return true;
+}
+
+std::string Specialisation::BackEnd() const
+{
+   return fCore ? std::string(Core::compiled_back_end(**fCore)) : "autograd";
+}
+
+std::string Specialisation::Describe() const
+{
+   if (fCore)
+      return std::string(Core::compiled_describe(**fCore));
+   return "back end autograd (LibTorch): " + fReason + "\n";
+}
+
+TensorList Specialisation::Original(const TensorList &arguments) const
+{
+   return (*fFunction)({arguments.begin(), arguments.begin() + static_cast<std::ptrdiff_t>(fInputs.size())});
+}
+
+TensorList Specialisation::Forward(const TensorList &arguments, SavedCall *saved) const
+{
+   TensorList all(arguments);
+   for (const auto &noise : fSignature->noise)
+      all.push_back(Empty(noise.dtype, noise.shape).bernoulli_(noise.keep).div_(noise.keep));
+   Addresses inputs, outputs;
+   for (const auto &argument : all)
+      inputs.Add(argument);
+   TensorList results;
+   results.reserve(fSignature->outputs.size());
+   for (const auto &output : fSignature->outputs) {
+      results.push_back(Empty(output.dtype, output.shape));
+      outputs.Add(results.back());
+   }
+   if (saved)
+      saved->fCore = Core::compiled_forward(**fCore, inputs.Slice(), outputs.Slice());
+   else
+      Core::compiled_infer(**fCore, inputs.Slice(), outputs.Slice());
+   const auto own = results.size() - fSignature->updates.size();
+   for (std::size_t i = 0; i < fSignature->updates.size(); ++i)
+      all[fSignature->updates[i]].detach().copy_(results[own + i]);
+   if (saved)
+      saved->Keep(std::move(all));
+   results.resize(own);
+   return results;
+}
+
+TensorList Specialisation::Backward(const SavedCall &saved, const TensorList &adjoints) const
+{
+   Addresses inputs, outputs, gradients;
+   for (const auto &argument : saved.fArguments)
+      inputs.Add(argument);
+   TensorList contiguous;
+   for (const auto &adjoint : adjoints) {
+      contiguous.push_back(adjoint.defined() ? adjoint.contiguous() : adjoint);
+      outputs.Add(contiguous.back());
+   }
+   TensorList results(fGradients.size());
+   for (std::size_t i = 0; i < fGradients.size(); ++i) {
+      if (fGradients[i])
+         results[i] = torch::empty(saved.fArguments[i].sizes(), saved.fArguments[i].scalar_type());
+      gradients.Add(results[i]);
+   }
+   Core::compiled_backward(**fCore, **saved.fCore, inputs.Slice(), outputs.Slice(), gradients.Slice());
+   return results;
+}
+
+} // namespace Internal
+} // namespace CladTorch

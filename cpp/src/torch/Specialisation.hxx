@@ -1,0 +1,83 @@
+/// \file Specialisation.hxx
+/// \brief A function compiled for one set of dtypes, shapes and strides.
+
+#ifndef CLADTORCH_SPECIALISATION
+#define CLADTORCH_SPECIALISATION
+
+#include "../CoreBox.hxx"
+#include "Observe.hxx"
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace CladTorch {
+namespace Internal {
+
+/// What a forward call leaves for its backward calls.
+struct SavedCall {
+   /// Keeps inputs, captured tensors and random factors alive, and remembers them as they are now.
+   void Keep(TensorList arguments);
+   /// Throws where one of them was changed in place since.
+   void CheckUnchanged() const;
+
+   TensorList fArguments;
+   std::vector<std::uint32_t> fVersions;
+   std::optional<rust::Box<Core::SavedForward>> fCore;
+};
+
+/// Thread-safe once made.
+class Specialisation {
+public:
+   /// Observes `function` and compiles it, with gradients for the inputs and captured tensors marked in `wanted`.
+   /// Captured ones that require a gradient are wanted where `captured` is set.
+   /// Where the core cannot, Core() is absent and Reason() says why, unless `options` demand a back end.
+   Specialisation(std::shared_ptr<const ListFunction> function, const TensorList &inputs, std::vector<bool> wanted, bool captured,
+                  const CompileOptions &options);
+
+   /// Whether these inputs have the dtypes, shapes and strides, and want the gradients, that this one was made for.
+   bool Fits(const TensorList &inputs, const std::vector<bool> &wanted, bool captured) const;
+
+   bool Compiled() const { return fCore.has_value(); }
+   const std::string &Reason() const { return fReason; }
+   std::string BackEnd() const;
+   std::string Describe() const;
+   const TensorList &Constants() const { return fConstants; }
+   /// Whether a call draws random factors, so that no second one repeats it.
+   bool Random() const { return fSignature && !fSignature->noise.empty(); }
+
+   /// The function itself, on LibTorch; `arguments` begin with the inputs.
+   TensorList Original(const TensorList &arguments) const;
+   /// Outputs for `arguments` (inputs and captured tensors); what Backward() needs is kept in `saved` if given.
+   TensorList Forward(const TensorList &arguments, SavedCall *saved) const;
+   /// Gradients of inputs and captured tensors, which are as they were in the forward call; undefined where none was
+   /// wanted.
+   TensorList Backward(const SavedCall &saved, const TensorList &adjoints) const;
+
+private:
+   struct Layout {
+      torch::ScalarType fType;
+      std::vector<std::int64_t> fShape;
+      std::vector<std::int64_t> fStrides;
+
+      explicit Layout(const torch::Tensor &tensor);
+      bool Fits(const torch::Tensor &tensor) const;
+   };
+
+   std::shared_ptr<const ListFunction> fFunction;
+   std::vector<Layout> fInputs;
+   std::vector<bool> fWanted;
+   bool fCaptured;
+   TensorList fConstants;
+   std::vector<Layout> fConstantLayouts;
+   std::string fReason;
+   std::optional<rust::Box<Core::CompiledGraph>> fCore;
+   std::optional<Core::CompiledSignature> fSignature;
+   std::vector<bool> fGradients; ///< of inputs and captured tensors
+};
+
+} // namespace Internal
+} // namespace CladTorch
+
+#endif

@@ -1,0 +1,47 @@
+//! `CladTorch::Compile`: what is checked stands in `tests/root/compile_checks.h`; here it runs in a plain macro, through
+//! ACLiC and in PyROOT.
+
+#[path = "common/say.rs"]
+mod say;
+#[path = "common/session.rs"]
+#[allow(dead_code)] // Shared with the tests of the plugin.
+mod session;
+
+use std::path::PathBuf;
+use std::{env, fs};
+
+use session::{Session, plugin, script, source};
+
+#[test]
+fn in_a_plain_macro() {
+    Session::root(&["-q", &script("compile.C")]).run().passed();
+}
+
+#[test]
+fn in_compiled_code() {
+    let session = Session::root(&["-q", "-e", "gSystem->Load(\"libcladtorch\")", "compile_aclic.C+"]);
+    for file in ["compile_aclic.C", "compile_checks.h", "check.h"] {
+        fs::copy(script(file), session.folder().join(file)).unwrap();
+    }
+    session.run().passed();
+}
+
+#[test]
+fn in_python() {
+    Session::python(&[&script("compile.py")]).run().passed();
+}
+
+/// The full PyTorch is gigabytes that the set-up does not fetch; the benchmark does, into `.deps/peers`.
+#[test]
+fn operators_in_pytorch() {
+    let usual = || source().join(".deps/peers/site-packages");
+    let pytorch = env::var_os("CLADTORCH_PYTORCH").map_or_else(usual, PathBuf::from);
+    if !pytorch.join("torch").exists() {
+        let why = format!("no PyTorch in {}; name its site-packages by CLADTORCH_PYTORCH", pytorch.display());
+        say::say(&format!("SKIPPED operators_in_pytorch: {why}"));
+        return;
+    }
+    let library = plugin().join("libcladtorch.so").display().to_string();
+    let folder = pytorch.display().to_string();
+    Session::python(&[&script("compile_operators.py"), &library, &folder]).run().passed().show("SUCCESS");
+}

@@ -1,0 +1,25 @@
+"""CladTorch.Compile in PyROOT, of a function given to gInterpreter.Declare."""
+
+import ROOT
+
+ROOT.gSystem.Load("libcladtorch")
+assert ROOT.gInterpreter.Declare("""
+#include <CladTorch/Torch.hxx>
+torch::Tensor my_graph(torch::Tensor x, torch::Tensor w) { return (x.matmul(w).relu()).sum(); }
+CladTorch::Compiled compile(const torch::Tensor &x, const torch::Tensor &w) { return CladTorch::Compile(my_graph, {x, w}); }
+double largest(const torch::Tensor &x) { return x.abs().max().item<double>(); }
+""")
+torch = ROOT.torch
+x, w = torch.ones([8, 4]), torch.ones([4, 3])
+compiled = ROOT.compile(x, w)
+y = compiled.Forward([x, w])
+gradients = compiled.Backward([torch.ones_like(y)])
+assert ROOT.largest(y) == 96
+assert ROOT.largest(gradients[0]) == 3 and ROOT.largest(gradients[1]) == 8
+try:
+    compiled.Forward([x])
+except Exception as error:  # CladTorch::Error
+    assert "takes 2 tensors" in str(error), error
+else:
+    raise AssertionError("one input instead of two was not refused")
+print("ALL CHECKS PASSED")

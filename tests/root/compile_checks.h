@@ -1,0 +1,222 @@
+/// \file compile_checks.h
+/// \brief Compiled functions against LibTorch: values, gradients, specialisations, autograd, errors.
+
+#include <CladTorch/Torch.hxx>
+
+#include "check.h"
+
+#include <thread>
+
+using Tensors = std::vector<torch::Tensor>;
+
+inline torch::Tensor MyGraph(torch::Tensor x, torch::Tensor w)
+{
+   return (x.matmul(w).relu()).sum();
+}
+
+inline std::tuple<torch::Tensor, torch::Tensor> TwoOutputs(const torch::Tensor &x)
+{
+   return {x.exp(), x * x};
+}
+
+inline torch::Tensor Branch(const torch::Tensor &x)
+{
+   return x.sum().item<double>() > 0 ? x.exp() : x.sin();
+}
+
+inline torch::Tensor Scaled(const torch::Tensor &x)
+{
+   return x * x.max().item<double>();
+}
+
+inline bool Close(const torch::Tensor &a, const torch::Tensor &b)
+{
+   return a.scalar_type() == b.scalar_type() && a.sizes() == b.sizes() && torch::allclose(a, b, 1e-4, 1e-5);
+}
+
+/// Value and gradients of a compiled function against LibTorch's own.
+template <class F>
+bool Agrees(const CladTorch::Compiled &compiled, F function, const Tensors &inputs)
+{
+   const auto y = compiled.Forward(inputs);
+   const auto adjoint = torch::randn_like(y);
+   const auto gradients = compiled.Backward({adjoint});
+   Tensors leaves;
+   for (const auto &input : inputs)
+      leaves.push_back(input.detach().clone().requires_grad_());
+   const auto expected = function(leaves);
+   const auto wanted = torch::autograd::grad({expected}, leaves, {adjoint});
+   bool good = Close(y, expected.detach());
+   for (std::size_t i = 0; i < inputs.size(); ++i)
+      good = good && Close(gradients[i], wanted[i]) && gradients[i].is_contiguous();
+   return good;
+}
+
+inline void CheckValuesAndSpecialisations()
+{
+   torch::manual_seed(1);
+   const auto x = torch::randn({8, 4}), w = torch::randn({4, 3});
+   const auto graph = [](const Tensors &inputs) { return MyGraph(inputs[0], inputs[1]); };
+   const auto compiled = CladTorch::Compile(MyGraph, {x, w});
+   compiled.Print();
+   CHECK(Agrees(compiled, graph, {x, w}));
+   CHECK(Agrees(compiled, graph, {torch::randn({8, 4}), torch::randn({4, 3})}));
+   CHECK(compiled.Specialisations() == 1);
+   CHECK(Agrees(compiled, graph, {torch::randn({5, 4}), w}));
+   CHECK(Agrees(compiled, graph, {x.to(torch::kFloat64), w.to(torch::kFloat64)}));
+   CHECK(Agrees(compiled, graph, {torch::randn({4, 8}).t(), w}));
+   CHECK(Agrees(compiled, graph, {torch::randn({1, 4}).expand({8, 4}), w}));
+   CHECK(Agrees(compiled, graph, {torch::randn({0, 4}), w}));
+   CHECK(compiled.Specialisations() == 6);
+   CHECK(Agrees(compiled, graph, {x, w}));
+   CHECK(compiled.Specialisations() == 6);
+   CHECK(compiled.Forward({x, w}).requires_grad() == false);
+
+   const auto two = CladTorch::Compile(TwoOutputs, {x});
+   const auto values = two.ForwardAll({x});
+   CHECK(values.size() == 2 && Close(values[0], x.exp()) && Close(values[1], x * x));
+   const auto ones = torch::ones_like(x);
+   CHECK(Close(two.Backward({ones, ones})[0], x.exp() + 2 * x));
+
+   const auto list = CladTorch::Compile([](const Tensors &given) { return given[0] + given[1]; }, {x, x});
+   CHECK(Close(list.Forward({x, x}), 2 * x));
+   const auto lambda = CladTorch::Compile([](auto given) { return given.sigmoid(); }, {x});
+   CHECK(Close(lambda.Forward({x}), x.sigmoid()));
+   const auto select = CladTorch::Compile(
+      [](torch::Tensor table, torch::Tensor index) { return torch::embedding(table, index); }, {x, torch::tensor({1, 2})});
+   select.Forward({x, torch::tensor({0, 7})});
+   const auto parts = select.Backward({torch::ones({2, 4})});
+   CHECK(parts[0].sum().item<double>() == 8 && !parts[1].defined());
+}
+
+/// The same training with a module of LibTorch's and with the compiled one.
+inline Tensors Train(bool compile)
+{
+   torch::manual_seed(2);
+   torch::nn::Sequential net(torch::nn::Linear(4, 16), torch::nn::ReLU(), torch::nn::Linear(16, 1));
+   const auto x = torch::randn({64, 4}), y = x.sum(1, true);
+   std::function<torch::Tensor(torch::Tensor)> forward = [&](torch::Tensor given) { return net->forward(given); };
+   if (compile)
+      forward = CladTorch::Compile(forward, {x});
+   torch::optim::SGD optimiser(net->parameters(), 0.05);
+   for (int step = 0; step < 50; ++step) {
+      optimiser.zero_grad();
+      // Twice in one model, with other operators around it.
+      auto loss = torch::mse_loss(forward(x), y) + 0.1 * forward(x * 0.5).pow(2).mean();
+      loss.backward();
+      optimiser.step();
+   }
+   return net->parameters();
+}
+
+inline void CheckAutograd()
+{
+   const auto eager = Train(false), compiled = Train(true);
+   bool same = eager.size() == compiled.size();
+   for (std::size_t i = 0; i < eager.size(); ++i)
+      same = same && Close(eager[i], compiled[i]);
+   CHECK(same);
+
+   const auto cube = CladTorch::Compile([](torch::Tensor x) { return (x * x * x).sum(); }, {torch::randn({5})});
+   auto x = torch::randn({5}).requires_grad_();
+   const auto first = torch::autograd::grad({cube(x)}, {x}, {}, true, true)[0];
+   CHECK(Close(first, 3 * x * x));
+   CHECK(Close(torch::autograd::grad({first.sum()}, {x})[0], 6 * x.detach()));
+   {
+      const torch::NoGradGuard off;
+      CHECK(!cube(x).requires_grad());
+   }
+
+   const auto noisy = CladTorch::Compile([](torch::Tensor given) { return torch::dropout(given, 0.5, true); },
+                                         {torch::ones({1000})});
+   torch::manual_seed(3);
+   const auto a = noisy.Forward({torch::ones({1000})}), b = noisy.Forward({torch::ones({1000})});
+   CHECK(!torch::equal(a, b));
+   torch::manual_seed(3);
+   CHECK(torch::equal(noisy.Forward({torch::ones({1000})}), a));
+}
+
+/// Observing a function runs it; neither running statistics nor random numbers may show that.
+inline void CheckNothingIsLeftBehind()
+{
+   torch::nn::BatchNorm1d norm(4);
+   const auto x = torch::randn({16, 4});
+   torch::manual_seed(5);
+   const auto next = torch::rand({1});
+   torch::manual_seed(5);
+   const auto compiled = CladTorch::Compile(
+      [&](torch::Tensor given) { return torch::dropout(norm->forward(given), 0.5, true); }, {x});
+   CHECK(torch::equal(torch::rand({1}), next));
+   CHECK(torch::equal(norm->running_mean, torch::zeros({4})));
+   CHECK(norm->num_batches_tracked.item<int>() == 0);
+   compiled.Forward({x});
+   CHECK(Close(norm->running_mean, 0.1 * x.mean(0)));
+}
+
+inline void CheckThreads()
+{
+   const auto w = torch::randn({4, 3});
+   const auto compiled = CladTorch::Compile(MyGraph, {torch::randn({8, 4}), w});
+   const auto graph = [](const Tensors &inputs) { return MyGraph(inputs[0], inputs[1]); };
+   bool good[4] = {};
+   std::vector<std::thread> threads;
+   for (int t = 0; t < 4; ++t)
+      threads.emplace_back([&, t] {
+         good[t] = true;
+         for (int i = 0; i < 50; ++i)
+            good[t] = good[t] && Agrees(compiled, graph, {torch::randn({8 + i % 3, 4}), w});
+      });
+   for (auto &thread : threads)
+      thread.join();
+   CHECK(good[0] && good[1] && good[2] && good[3]);
+   CHECK(compiled.Specialisations() == 3);
+}
+
+inline void CheckRefusals()
+{
+   const auto x = torch::rand({8, 4}), w = torch::rand({4, 3});
+   Refuses("a branch on data", [&] { CladTorch::Compile(Branch, {x}); }, {"operator 1 of function", "branches"});
+   Refuses("a number from data", [&] { CladTorch::Compile(Scaled, {x}); }, {"other arguments"});
+   Refuses("too few inputs", [&] { CladTorch::Compile(MyGraph, {x}); }, {"takes 2 tensors, but 1"});
+   Refuses("an undefined input", [&] { CladTorch::Compile(MyGraph, {x, torch::Tensor()}); }, {"input 1", "undefined"});
+   Refuses("shapes that do not fit", [&] { CladTorch::Compile(MyGraph, {x, x}); }, {"8x4 and 8x4"});
+   Refuses(
+      "an exception in the function",
+      [&] {
+         CladTorch::Compile([](torch::Tensor) -> torch::Tensor { throw std::runtime_error("mine"); }, {x});
+      },
+      {"mine"});
+   CladTorch::CompileOptions options;
+   options.fName = "special";
+   options.fBackEnd = CladTorch::kAotBackEnd;
+   Refuses(
+      "a back end that cannot",
+      [&] { CladTorch::Compile([](torch::Tensor given) { return torch::special_i1(given); }, {x}, options); },
+      {"special", "special_i1"});
+   const auto fallen = CladTorch::Compile([](torch::Tensor given) { return torch::special_i1(given); }, {x});
+   CHECK(fallen.BackEnd() == "autograd" && fallen.Reason().find("special_i1") != std::string::npos);
+   CHECK(Agrees(fallen, [](const Tensors &given) { return torch::special_i1(given[0]); }, {x}));
+
+   const auto compiled = CladTorch::Compile(MyGraph, {x, w});
+   Refuses("backward before forward", [&] { compiled.Backward({torch::ones({})}); }, {"before Forward"});
+   compiled.Forward({x, w});
+   Refuses("an adjoint of another shape", [&] { compiled.Backward({x}); }, {"adjoint 0", "Float", "[]"});
+   Refuses("too many adjoints", [&] { compiled.Backward({x, x}); }, {"2 adjoints were given for 1"});
+   Refuses("too few inputs later", [&] { compiled.Forward({x}); }, {"takes 2 tensors"});
+   Refuses("nothing to go back through", [&] { compiled.Backward({torch::ones({})}); }, {"before Forward"});
+   const auto two = CladTorch::Compile(TwoOutputs, {x});
+   Refuses("one of two outputs", [&] { two.Forward({x}); }, {"returns 2 tensors"});
+   auto changed = x.clone();
+   compiled.Forward({changed, w});
+   changed.add_(1);
+   Refuses("an input changed in between", [&] { compiled.Backward({torch::ones({})}); }, {"changed in place"});
+}
+
+inline void CheckCompile()
+{
+   CheckValuesAndSpecialisations();
+   CheckAutograd();
+   CheckNothingIsLeftBehind();
+   CheckThreads();
+   CheckRefusals();
+}
