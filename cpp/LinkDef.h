@@ -23,6 +23,7 @@
 #pragma link C++ function CladTorch::Signal::Whiten;
 
 // "-": no streamer, a model's file is written by Mlp::Save.
+#pragma link C++ class CladTorch::Batches-;
 #pragma link C++ class CladTorch::Dataset-;
 #pragma link C++ class CladTorch::Error-;
 #pragma link C++ class CladTorch::FitOptions-;
@@ -30,6 +31,11 @@
 #pragma link C++ class CladTorch::History-;
 #pragma link C++ class CladTorch::Mlp-;
 #pragma link C++ class CladTorch::Source-;
+#pragma link C++ class CladTorch::Stream-;
+
+#pragma link C++ function CladTorch::ToFrame;
+#pragma link C++ function CladTorch::ToMatrix;
+#pragma link C++ function CladTorch::WriteFriend;
 
 // All that a tensor of other numbers than a Dataset's needs.
 #pragma link C++ class CladTorch::View<float>-;

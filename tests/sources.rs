@@ -30,3 +30,8 @@ fn tensors_of_other_types_jagged_ones_and_balance() {
 fn tensors_in_python() {
     Session::python(&[&script("tensors.py")]).run().passed();
 }
+
+#[test]
+fn tensors_back_to_root() {
+    passes("back_to_root.C");
+}

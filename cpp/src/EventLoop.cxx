@@ -67,23 +67,34 @@ Origin OriginOf(const ROOT::RDF::RNode &frame, const std::string &source)
    return {tree, ROOT::Internal::TreeUtils::GetFileNamesFromTree(*tree)};
 }
 
-void RunEventLoop(ROOT::RDF::RNode frame, const Reading &reading, std::shared_ptr<OrderedCollector> collector)
+PreparedLoop::PreparedLoop(ROOT::RDF::RNode frame, const Reading &reading) : fReading(reading), fSelected(frame)
 {
-   auto targets = reading.fTargets;
-   std::vector<const ColumnType *> types; // before the interpreter sees the cut
-   for (auto &target : targets)
-      types.push_back(&Resolve(frame, target, reading.fSource));
+   for (auto &target : fReading.fTargets) // before the interpreter sees the cut
+      fTypes.push_back(&Resolve(frame, target, reading.fSource));
    try {
-      auto selected = Filtered(frame, reading.fCut);
-      std::vector<ROOT::RDF::RResultPtr<Collector>> results{
-         selected.Book<ULong64_t>(RowAction(collector), {"rdfentry_"})};
-      for (std::size_t i = 0; i < targets.size(); ++i)
-         results.push_back(types[i]->fBook(selected, collector, targets[i]));
-      results.front().GetValue(); // one event loop for all
+      fSelected = Filtered(frame, reading.fCut);
    } catch (const std::exception &e) {
       Explain(e, reading);
    }
-   if (collector->Finish(reading.fSource) == 0)
+}
+
+std::size_t PreparedLoop::Run(std::shared_ptr<OrderedCollector> collector)
+{
+   try {
+      std::vector<ROOT::RDF::RResultPtr<Collector>> results{
+         fSelected.Book<ULong64_t>(RowAction(collector), {"rdfentry_"})};
+      for (std::size_t i = 0; i < fTypes.size(); ++i)
+         results.push_back(fTypes[i]->fBook(fSelected, collector, fReading.fTargets[i]));
+      results.front().GetValue(); // one event loop for all
+   } catch (const std::exception &e) {
+      Explain(e, fReading);
+   }
+   return collector->Finish(fReading.fSource);
+}
+
+void RunEventLoop(ROOT::RDF::RNode frame, const Reading &reading, std::shared_ptr<OrderedCollector> collector)
+{
+   if (PreparedLoop(frame, reading).Run(std::move(collector)) == 0)
       throw std::runtime_error(reading.fCut.empty()
                                   ? reading.fSource + " has no events"
                                   : "no event of " + reading.fSource + " passes the cut '" + reading.fCut + "'");

@@ -15,6 +15,8 @@
 namespace CladTorch {
 namespace Internal {
 
+struct ColumnType;
+
 /// What is read of which events of a source.
 struct Reading {
    std::string fSource; ///< for messages
@@ -24,6 +26,24 @@ struct Reading {
 
 /// Tree and files of `frame`. Throws for what ROOT reads wrongly: an entry list on several threads.
 Origin OriginOf(const ROOT::RDF::RNode &frame, const std::string &source);
+
+/// An event loop that can be run again and again, with the interpreter's work done.
+class PreparedLoop {
+public:
+   /// Throws for a column or cut that does not work.
+   PreparedLoop(ROOT::RDF::RNode frame, const Reading &reading);
+
+   /// Reads the events into `collector`, finishes it and returns their number.
+   std::size_t Run(std::shared_ptr<OrderedCollector> collector);
+
+   /// The events that pass the cut.
+   ROOT::RDF::RNode &Selected() { return fSelected; }
+
+private:
+   Reading fReading; ///< its targets resolved
+   ROOT::RDF::RNode fSelected;
+   std::vector<const ColumnType *> fTypes;
+};
 
 /// Reads the events of `frame` that pass the cut into `collector`, in one event loop, and finishes it. Throws where
 /// there are none.

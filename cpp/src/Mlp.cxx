@@ -1,9 +1,11 @@
 #include <CladTorch/Mlp.hxx>
 
 #include "CoreBox.hxx"
+#include "FitSpec.hxx"
 #include "Guard.hxx"
 #include "Interrupt.hxx"
 #include "Progress.hxx"
+#include "StreamData.hxx"
 
 #include <TError.h>
 
@@ -15,36 +17,6 @@ namespace CladTorch {
 using namespace Internal;
 
 namespace {
-
-/// The core counts in unsigned numbers: a negative one must not wrap around.
-template <class T>
-T NotNegative(const char *name, std::int64_t value)
-{
-   if (value < 0)
-      throw std::runtime_error("FitOptions::" + std::string(name) + " is " + std::to_string(value) +
-                               ": it must not be negative");
-   return static_cast<T>(value);
-}
-
-Core::FitSpec ToSpec(const FitOptions &options)
-{
-   Core::FitSpec spec;
-   spec.epochs = NotNegative<std::uint32_t>("fEpochs", options.fEpochs);
-   spec.batch_size = NotNegative<std::size_t>("fBatchSize", options.fBatchSize);
-   spec.learning_rate = options.fLearningRate;
-   spec.weight_decay = options.fWeightDecay;
-   spec.momentum = options.fMomentum;
-   spec.validation = options.fValidation;
-   spec.seed = options.fSeed;
-   spec.shuffle = options.fShuffle;
-   spec.standardise = options.fStandardise;
-   spec.threads = Threads(NotNegative<int>("fThreads", options.fThreads));
-   spec.device = options.fDevice;
-   spec.optimiser = static_cast<std::uint8_t>(options.fOptimiser);
-   spec.loss = static_cast<std::uint8_t>(options.fLoss);
-   spec.gradient = static_cast<std::uint8_t>(options.fGradient);
-   return spec;
-}
 
 /// [rows, outputs] row-major.
 std::vector<float> Run(const ModelData &model, const DatasetData &data, bool raw)
@@ -67,33 +39,76 @@ Mlp::Mlp(const std::vector<std::size_t> &sizes, EActivation activation, EInit in
 
 Mlp::Mlp(std::shared_ptr<ModelData> data, FromCore) : fData(std::move(data)) {}
 
+/// Runs up to `epochs` epochs; `run` gives the losses of one, or `false` where it was interrupted.
+History Mlp::RunEpochs(std::size_t epochs, const FitOptions &options, std::string description,
+                       const std::function<bool(Core::EpochRecord &)> &run)
+{
+   History history;
+   history.fDescription = std::move(description);
+   if (options.fVerbose > 1)
+      std::cout << history.fDescription << std::endl;
+   Progress progress(epochs, options.fVerbose < 1);
+   Core::EpochRecord epoch{};
+   while (history.Epochs() < epochs && run(epoch)) {
+      history.fTrainLoss.push_back(epoch.train_loss);
+      history.fValidationLoss.push_back(epoch.validation_loss);
+      history.fSeconds.push_back(epoch.seconds);
+      progress.Show(history.Epochs(), epoch.train_loss, epoch.validation_loss, epoch.seconds);
+   }
+   progress.Finish();
+   if (history.Epochs() < epochs)
+      ::Warning("CladTorch::Mlp::Fit", "interrupted after epoch %zu of %zu; the model keeps what it has learnt",
+                history.Epochs(), epochs);
+   return history;
+}
+
 History Mlp::Fit(const Dataset &data, const FitOptions &options)
 {
    return Guard("CladTorch::Mlp::Fit", [&] {
       const auto &events = *data.fData->fCore;
       const auto spec = ToSpec(options);
       auto trainer = Core::trainer_new(*fData->fCore, events, spec);
-      History history;
-      history.fDescription = std::string(Core::trainer_describe(*trainer));
-      if (options.fVerbose > 1)
-         std::cout << history.fDescription << std::endl;
-
-      Progress progress(spec.epochs, options.fVerbose < 1);
       const InterruptScope interrupt;
-      while (history.Epochs() < spec.epochs && !interrupt.Requested()) {
-         const auto epoch = Core::trainer_epoch(*trainer, events);
-         history.fTrainLoss.push_back(epoch.train_loss);
-         history.fValidationLoss.push_back(epoch.validation_loss);
-         history.fSeconds.push_back(epoch.seconds);
-         progress.Show(history.Epochs(), epoch.train_loss, epoch.validation_loss, epoch.seconds);
-      }
-      progress.Finish();
-      if (history.Epochs() < spec.epochs)
-         ::Warning("CladTorch::Mlp::Fit", "interrupted after epoch %zu of %u; the model keeps what it has learnt",
-                   history.Epochs(), spec.epochs);
-
+      const auto run = [&](Core::EpochRecord &epoch) {
+         if (interrupt.Requested())
+            return false;
+         epoch = Core::trainer_epoch(*trainer, events);
+         return true;
+      };
+      auto history = RunEpochs(spec.epochs, options, std::string(Core::trainer_describe(*trainer)), run);
       auto trained = std::make_shared<ModelData>(Core::model_clone(*fData->fCore));
       Core::trainer_finish(*trainer, *trained->fCore);
+      fData = std::move(trained);
+      return history;
+   });
+}
+
+History Mlp::Fit(const Stream &stream, const FitOptions &options)
+{
+   return Guard("CladTorch::Mlp::Fit", [&] {
+      const auto &data = stream.fData;
+      const auto spec = ToSpec(options);
+      const InterruptScope interrupt;
+      const auto start = [&] {
+         auto sample = data->Epoch(0, kTraining, spec);
+         const ReadingThread thread(data, *sample);
+         return Core::stream_trainer_new(*fData->fCore, *data->fCore, spec, *sample);
+      };
+      auto trainer = start();
+      std::uint64_t number = 0;
+      const auto run = [&](Core::EpochRecord &record) {
+         auto epoch = data->Epoch(++number, kTraining, spec);
+         const ReadingThread thread(data, *epoch);
+         do {
+            if (interrupt.Requested())
+               return false;
+         } while (Core::stream_trainer_window(*trainer, *fData->fCore, *epoch));
+         record = Core::stream_trainer_end_epoch(*trainer);
+         return true;
+      };
+      auto history = RunEpochs(spec.epochs, options, std::string(Core::stream_trainer_describe(*trainer)), run);
+      auto trained = std::make_shared<ModelData>(Core::model_clone(*fData->fCore));
+      Core::stream_trainer_finish(*trainer, *trained->fCore);
       fData = std::move(trained);
       return history;
    });

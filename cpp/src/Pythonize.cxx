@@ -4,6 +4,7 @@
 #include <CladTorch/Dataset.hxx>
 #include <CladTorch/Mlp.hxx>
 #include <CladTorch/Source.hxx>
+#include <CladTorch/Stream.hxx>
 #include <CladTorch/View.hxx>
 
 #include "DLPack.hxx"
@@ -62,6 +63,14 @@ def any_source(self, first, *args, **kwargs):
     return add(self, first, *args, **kwargs)
 any_source.__doc__ = add.__doc__
 cls.Add = any_source
+)";
+
+/// for x, y, w in batches
+constexpr const char *kIteration = R"(
+def iteration(self):
+    while self.Next():
+        yield self.Features(), self.Labels(), self.Weights()
+cls.__iter__ = iteration
 )";
 
 /// model.Fit(data, fEpochs=5) beside model.Fit(data, options).
@@ -177,6 +186,16 @@ template class View<std::int64_t>;
 void Dataset::__cppyy_pythonize__(_object *pyclass, const std::string &)
 {
    Run(kAnySource, pyclass);
+}
+
+void Stream::__cppyy_pythonize__(_object *pyclass, const std::string &)
+{
+   Run(kAnySource, pyclass);
+}
+
+void Batches::__cppyy_pythonize__(_object *pyclass, const std::string &)
+{
+   Run(kIteration, pyclass);
 }
 
 void Source::__cppyy_pythonize__(_object *pyclass, const std::string &)

@@ -17,27 +17,6 @@ namespace Internal {
 
 namespace {
 
-/// Keeps the dataset whole: what has not been committed is rolled back.
-class Transaction {
-public:
-   Transaction(Core::Dataset &data, const std::string &source) : fData(data) { Core::dataset_begin(fData, source); }
-   Transaction(const Transaction &) = delete;
-   ~Transaction()
-   {
-      if (!fDone)
-         Core::dataset_rollback(fData);
-   }
-   void Commit()
-   {
-      Core::dataset_commit(fData);
-      fDone = true;
-   }
-
-private:
-   Core::Dataset &fData;
-   bool fDone = false;
-};
-
 ColumnTarget ScalarTarget(const std::string &name, ColumnTarget::EPart part)
 {
    ColumnTarget target;
@@ -46,11 +25,13 @@ ColumnTarget ScalarTarget(const std::string &name, ColumnTarget::EPart part)
    return target;
 }
 
-std::vector<ColumnTarget> Targets(const Core::Dataset &data, const Selection &selection)
+} // namespace
+
+std::vector<ColumnTarget> Targets(const rust::Vec<Core::ColumnSpec> &columns, const Selection &selection)
 {
    std::vector<ColumnTarget> targets;
    std::size_t offset = 0;
-   for (const auto &column : Core::dataset_columns(data)) {
+   for (const auto &column : columns) {
       targets.push_back(FeatureTarget(column, offset));
       targets.back().fScalar = selection.fScalars.count(targets.back().fName) > 0;
       offset += column.length;
@@ -61,6 +42,8 @@ std::vector<ColumnTarget> Targets(const Core::Dataset &data, const Selection &se
       targets.push_back(ScalarTarget(selection.fWeight, ColumnTarget::kWeight));
    return targets;
 }
+
+namespace {
 
 /// Appends all entries, whose columns are all for the fast reader.
 void ReadWhole(Core::Dataset &data, const ReaderPlan &plan, double label)
@@ -104,7 +87,7 @@ ColumnTarget FeatureTarget(const Core::ColumnSpec &column, std::size_t offset)
 
 void ReadSource(Core::Dataset &data, ROOT::RDF::RNode frame, const Selection &selection)
 {
-   Reading reading{Describe(frame), selection.fCut, Targets(data, selection)};
+   Reading reading{Describe(frame), selection.fCut, Targets(Core::dataset_columns(data), selection)};
    if (!std::isfinite(selection.fLabel))
       throw std::runtime_error("the label of " + reading.fSource + " is not a finite number");
    const auto origin = OriginOf(frame, reading.fSource);

@@ -13,6 +13,7 @@
 
 #include <set>
 #include <string>
+#include <vector>
 
 namespace CladTorch {
 namespace Internal {
@@ -29,6 +30,30 @@ struct Selection {
 
 /// A feature column, whose numbers begin at `offset` of a row.
 ColumnTarget FeatureTarget(const Core::ColumnSpec &column, std::size_t offset);
+
+/// Features, and the label and weight columns where there are such.
+std::vector<ColumnTarget> Targets(const rust::Vec<Core::ColumnSpec> &columns, const Selection &selection);
+
+/// Keeps a dataset whole: what has not been committed is rolled back.
+class Transaction {
+public:
+   Transaction(Core::Dataset &data, const std::string &source) : fData(data) { Core::dataset_begin(fData, source); }
+   Transaction(const Transaction &) = delete;
+   ~Transaction()
+   {
+      if (!fDone)
+         Core::dataset_rollback(fData);
+   }
+   void Commit()
+   {
+      Core::dataset_commit(fData);
+      fDone = true;
+   }
+
+private:
+   Core::Dataset &fData;
+   bool fDone = false;
+};
 
 /// Appends the selected events of `frame` to `data`, in the order of the entries. On an error, which is thrown, `data`
 /// stays as it was.

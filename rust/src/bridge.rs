@@ -2,6 +2,7 @@
 //! panic or an [`Error`](crate::Error) into a `rust::Error` on the C++ side; the others only read a field.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use crate::columns::branch::Branch;
 use crate::columns::file::TreeFile;
@@ -11,7 +12,9 @@ use crate::gradient::{CompiledGraph, SavedForward};
 use crate::graph::{Activation, Init};
 use crate::model::Model;
 use crate::signal;
-use crate::train::{Trainer, metrics};
+use crate::storage;
+use crate::stream::{self, BlockRows, Epoch, Feed, Mixing, Part, Stream};
+use crate::train::{StreamTrainer, Trainer, metrics, stream_settings};
 
 #[cxx::bridge(namespace = "CladTorch::Core")]
 mod ffi {
@@ -211,6 +214,90 @@ mod ffi {
         updates: Vec<u32>,
     }
 
+    /// How the events of a stream are mixed and read ahead.
+    #[derive(Clone, Debug)]
+    struct StreamSpec {
+        /// Entries of a window; 0: as many as 64 MB hold, at most 65536.
+        window: u64,
+        /// Entries read ahead; 0: as many as a window.
+        buffer: u64,
+        /// All sources give as many entries as the largest.
+        balanced: bool,
+    }
+
+    /// Neighbouring entries of one source of a stream.
+    #[derive(Clone, Debug)]
+    struct BlockSpec {
+        /// Number of the source.
+        source: usize,
+        /// Its first entry.
+        first: u64,
+        /// How many.
+        entries: u64,
+    }
+
+    /// Events that are trained on together.
+    #[derive(Clone, Debug)]
+    struct Batch {
+        /// [rows, width]
+        features: Vec<f32>,
+        /// [rows]
+        labels: Vec<f32>,
+        /// [rows]
+        weights: Vec<f32>,
+    }
+
+    extern "Rust" {
+        /// A name beside `path` for a file until it is whole.
+        fn file_temporary(path: &str) -> Result<String>;
+        /// Puts the whole file `temporary` in the place of `path`.
+        fn file_publish(temporary: &str, path: &str) -> Result<()>;
+
+        type Stream;
+        fn stream_new(columns: &Vec<ColumnSpec>) -> Result<Box<Stream>>;
+        /// A source of the entries up to the last of `cluster_ends`, which rise.
+        fn stream_add(stream: &mut Stream, name: &str, cluster_ends: &[u64]) -> Result<()>;
+        fn stream_columns(stream: &Stream) -> Vec<ColumnSpec>;
+        fn stream_width(stream: &Stream) -> usize;
+        fn stream_entries(stream: &Stream) -> u64;
+        /// Epoch `number` of the events for training, or of those for validation; 0: a sample. Its feed has to be served.
+        fn stream_epoch(
+            stream: &Stream,
+            number: u64,
+            validation: bool,
+            how: &StreamSpec,
+            fit: &FitSpec,
+        ) -> Result<Box<Epoch>>;
+
+        type Epoch;
+        /// The next batch; without rows at the end. Waits for the feed.
+        fn epoch_batch(epoch: &mut Epoch) -> Result<Batch>;
+        fn epoch_feed(epoch: &Epoch) -> Box<FeedHandle>;
+
+        /// For the reading thread; everything may be called beside the epoch's own functions.
+        type FeedHandle;
+        /// Waits for room; `false`: nothing more is wanted.
+        fn feed_want(feed: &FeedHandle, block: &mut BlockSpec) -> bool;
+        /// `data` has the rows of `block`, `entries` where each comes from.
+        fn feed_deliver(feed: &FeedHandle, block: &BlockSpec, entries: &[u64], data: Box<Dataset>) -> Result<()>;
+        fn feed_fail(feed: &FeedHandle, reason: &str);
+        fn feed_close(feed: &FeedHandle);
+
+        type StreamTrainer;
+        /// `sample` is epoch 0 with the same settings.
+        fn stream_trainer_new(
+            model: &Model,
+            stream: &Stream,
+            spec: &FitSpec,
+            sample: &mut Epoch,
+        ) -> Result<Box<StreamTrainer>>;
+        /// Trains on the next window of `epoch`; `false` at its end.
+        fn stream_trainer_window(trainer: &mut StreamTrainer, model: &Model, epoch: &mut Epoch) -> Result<bool>;
+        fn stream_trainer_end_epoch(trainer: &mut StreamTrainer) -> Result<EpochRecord>;
+        fn stream_trainer_finish(trainer: &StreamTrainer, model: &mut Model) -> Result<()>;
+        fn stream_trainer_describe(trainer: &StreamTrainer) -> String;
+    }
+
     extern "Rust" {
         type CompiledGraph;
         /// What one forward call keeps for backward calls. Dropping it gives its memory back to the graph's pool.
@@ -359,8 +446,8 @@ mod ffi {
 }
 
 pub use ffi::{
-    ColumnSpec, CompileSpec, CompiledSignature, EpochRecord, FitSpec, LeafSpec, NoiseSpec, ObservedArgument,
-    ObservedGraph, ObservedNode, ObservedValue, RocCurve,
+    Batch, BlockSpec, ColumnSpec, CompileSpec, CompiledSignature, EpochRecord, FitSpec, LeafSpec, NoiseSpec,
+    ObservedArgument, ObservedGraph, ObservedNode, ObservedValue, RocCurve, StreamSpec,
 };
 
 fn compiled_new(graph: &ObservedGraph, spec: &CompileSpec) -> Result<Box<CompiledGraph>> {
@@ -564,6 +651,103 @@ fn roc(scores: &[f32], labels: &[f32], weights: &[f32]) -> Result<RocCurve> {
 
 fn provoke_panic() -> Result<()> {
     guard(|| panic!("provoked for a test"))
+}
+
+fn file_temporary(path: &str) -> Result<String> {
+    guard(|| storage::temporary(Path::new(path)).map(|name| name.to_string_lossy().into_owned()))
+}
+
+fn file_publish(temporary: &str, path: &str) -> Result<()> {
+    guard(|| storage::publish(Path::new(temporary), Path::new(path)))
+}
+
+/// A feed that the C++ side holds beside the epoch.
+pub struct FeedHandle(Arc<Feed>);
+
+#[allow(clippy::ptr_arg)] // What cxx makes of `rust::Vec`.
+fn stream_new(columns: &Vec<ColumnSpec>) -> Result<Box<Stream>> {
+    guard(|| Stream::new(columns).map(Box::new))
+}
+
+fn stream_add(stream: &mut Stream, name: &str, cluster_ends: &[u64]) -> Result<()> {
+    guard(|| stream.add(stream::Source { name: name.to_owned(), cluster_ends: cluster_ends.to_vec() }))
+}
+
+fn stream_columns(stream: &Stream) -> Vec<ColumnSpec> {
+    stream.columns().to_vec()
+}
+
+fn stream_width(stream: &Stream) -> usize {
+    stream.width()
+}
+
+fn stream_entries(stream: &Stream) -> u64 {
+    stream.entries()
+}
+
+fn stream_epoch(stream: &Stream, number: u64, validation: bool, how: &StreamSpec, fit: &FitSpec) -> Result<Box<Epoch>> {
+    guard(|| {
+        let mixing = if how.balanced { Mixing::Balanced } else { Mixing::Proportional };
+        let settings = stream_settings(stream, fit, how.window, mixing)?;
+        let part = if validation { Part::Validation } else { Part::Training };
+        let buffer = if how.buffer == 0 { settings.window } else { how.buffer };
+        stream.epoch(number, part, &settings, buffer).map(Box::new)
+    })
+}
+
+fn epoch_batch(epoch: &mut Epoch) -> Result<Batch> {
+    guard(|| epoch.batch())
+}
+
+fn epoch_feed(epoch: &Epoch) -> Box<FeedHandle> {
+    Box::new(FeedHandle(epoch.feed()))
+}
+
+fn feed_want(feed: &FeedHandle, block: &mut BlockSpec) -> bool {
+    let Some(stream::Block { source, first, entries }) = feed.0.want() else { return false };
+    *block = BlockSpec { source, first, entries };
+    true
+}
+
+fn feed_deliver(feed: &FeedHandle, block: &BlockSpec, entries: &[u64], data: Box<Dataset>) -> Result<()> {
+    let block = stream::Block { source: block.source, first: block.first, entries: block.entries };
+    guard(|| {
+        feed.0.deliver(BlockRows::new(block, entries, *data)?);
+        Ok(())
+    })
+}
+
+fn feed_fail(feed: &FeedHandle, reason: &str) {
+    feed.0.fail(reason);
+}
+
+fn feed_close(feed: &FeedHandle) {
+    feed.0.close();
+}
+
+fn stream_trainer_new(
+    model: &Model,
+    stream: &Stream,
+    spec: &FitSpec,
+    sample: &mut Epoch,
+) -> Result<Box<StreamTrainer>> {
+    guard(|| StreamTrainer::new(model, stream, spec, sample).map(Box::new))
+}
+
+fn stream_trainer_window(trainer: &mut StreamTrainer, model: &Model, epoch: &mut Epoch) -> Result<bool> {
+    guard(|| trainer.window(epoch, model.graph().outputs()))
+}
+
+fn stream_trainer_end_epoch(trainer: &mut StreamTrainer) -> Result<EpochRecord> {
+    guard(|| trainer.end_epoch())
+}
+
+fn stream_trainer_finish(trainer: &StreamTrainer, model: &mut Model) -> Result<()> {
+    guard(|| trainer.finish(model))
+}
+
+fn stream_trainer_describe(trainer: &StreamTrainer) -> String {
+    trainer.describe()
 }
 
 fn signal_detector_psd(samples: usize, rate: f64) -> Result<Vec<f64>> {

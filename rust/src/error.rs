@@ -30,6 +30,9 @@ pub enum Error {
         /// What was found instead.
         what: String,
     },
+    /// What the thread that reads a stream could not do.
+    #[error("{0}")]
+    Stream(String),
     /// An error that LibTorch reported.
     #[error("LibTorch: {0}")]
     Torch(#[from] tch::TchError),

@@ -10,10 +10,11 @@
 //! | `cpp/src/torch/` | what sees LibTorch's headers: functions observed and compiled, their autograd nodes, operators for the dispatcher | LibTorch, [`bridge`] |
 //! | [`bridge`] | the only `#[cxx::bridge]`; what can fail goes through [`error::guard`] | every module |
 //! | [`model`] | a network with scaler, columns and options; prediction; the model file | `gradient`, `dataset` |
-//! | [`train`] | options, epochs, metrics | `dataset`, `gradient`, `model` |
+//! | [`train`] | options, epochs, metrics | `dataset`, `stream`, `gradient`, `model` |
 //! | [`gradient`] | back ends: [`gradient::aot`] (Clad's derivatives, row tiles), [`gradient::autograd`] (LibTorch), [`gradient::CompiledGraph`] (an observed function) | `graph`, `kernels`, `device`, `dataset` |
 //! | [`graph`] | networks as a chain of layers; [`graph::Program`], the operators of an observed function, and [`graph::lower`], which makes it | `error`, [`bridge`]'s structs, `kernels::strided` |
 //! | [`dataset`] | features, labels, weights; split, shuffle, scaling | `columns`, `device` |
+//! | [`stream`] | events of data bigger than memory: order, windows, the hand-over from the reading thread | `columns`, `dataset` |
 //! | [`columns`] | what a column is; the fast reader: baskets of local files, decoded on rayon's threads | `error`, `device`, `kernels` |
 //! | `rust/src/bin/` | the `cladtorch` command | [`rootfile`] |
 //! | [`rootfile`] | files of trees without ROOT: what is in them, their numbers, other formats | `columns`, `device`, `storage` |
@@ -31,7 +32,8 @@
 //! decodes them straight into a [`dataset::Dataset`], whose memory is a tensor's; cuts, expressions and columns that it is
 //! not sure of are ROOT's work, in one event loop; [`train::Trainer`] shuffles row numbers, an engine gathers and
 //! standardises them tile by tile, runs the kernels forward and, with Clad's derivatives, backward in one arena, and one sweep
-//! moves the flat parameter vector; [`model::Model`] keeps the result.
+//! moves the flat parameter vector; [`model::Model`] keeps the result. Data bigger than memory goes another way to the same
+//! engines: a thread of the shim reads blocks of entries into a [`stream::Feed`], and [`stream::Epoch`] makes windows of them.
 
 #![deny(unsafe_code)]
 
@@ -50,6 +52,7 @@ pub mod model;
 pub mod rootfile;
 pub mod signal;
 pub mod storage;
+pub mod stream;
 pub mod train;
 
 pub use error::{Error, Result};

@@ -55,6 +55,14 @@ try:
     raise AssertionError("an old reader would have been able to write")
 except BufferError as error:
     assert "read only" in str(error)
+# back to ROOT
+assert ct.ToMatrix(data.Features())[1, 0] == 2.5
+scored = ct.ToFrame({"score": data.Features(), "label": data.Labels()})
+assert np.array_equal(scored.AsNumpy(["label"])["label"], np.asarray(data.Labels()))
+tree = file.Get("t")
+ct.WriteFriend(tree, "friend.root", {"twice": ct.Dataset(["2 * x"]).Add(tree, 1).Labels()})
+assert ROOT.RDataFrame("cladtorch", "friend.root").Sum("twice").GetValue() == 100
+
 try:
     import torch
 

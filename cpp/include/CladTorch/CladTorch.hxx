@@ -6,6 +6,7 @@
 
 #include <CladTorch/Dataset.hxx>
 #include <CladTorch/Error.hxx>
+#include <CladTorch/Export.hxx>
 #include <CladTorch/FitOptions.hxx>
 #include <CladTorch/Functor.hxx>
 #include <CladTorch/History.hxx>
@@ -13,6 +14,7 @@
 #include <CladTorch/Mlp.hxx>
 #include <CladTorch/Signal.hxx>
 #include <CladTorch/Source.hxx>
+#include <CladTorch/Stream.hxx>
 #include <CladTorch/View.hxx>
 
 #endif

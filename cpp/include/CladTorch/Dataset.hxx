@@ -16,6 +16,8 @@
 
 namespace CladTorch {
 
+class Stream;
+
 namespace Internal {
 struct DatasetData;
 /// Marks the constructors around an object of the core, so that `{}` and `{0}` never mean them.
@@ -105,6 +107,9 @@ public:
    /// an event of class c gets w -> w W / (K W_c), with W the sum of all weights, W_c that of its class and K the number
    /// of classes. Throws where a class does not weigh more than 0, and for more than 1000 different labels.
    Dataset &Balance();
+
+   /// A stream of the same columns and weight column, without sources: for data bigger than memory.
+   CladTorch::Stream Stream() const;
 
    /// Two datasets that share the events out: a share `first` of [0, 1], chosen by `seed`, and the rest.
    std::pair<Dataset, Dataset> Split(double first, std::uint64_t seed = 1) const;

@@ -8,11 +8,13 @@
 #include <CladTorch/FitOptions.hxx>
 #include <CladTorch/Functor.hxx>
 #include <CladTorch/History.hxx>
+#include <CladTorch/Stream.hxx>
 
 #include <ROOT/RDataFrame.hxx>
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -23,6 +25,10 @@ class TGraph;
 class TH1;
 
 namespace CladTorch {
+
+namespace Core {
+struct EpochRecord;
+}
 
 /// Fully connected layers, an activation after each but the last.
 ///
@@ -53,6 +59,11 @@ public:
    /// The model keeps the scaler (see FitOptions::fStandardise), the columns and the options. Ctrl-C ends the training
    /// after the epoch that runs; the model then has what it has learnt so far. On an error it stays as it was.
    History Fit(const Dataset &data, const FitOptions &options = FitOptions());
+
+   /// The same on events that are read while they are used. The scaler and the mean weight are learned on a sample, as
+   /// many events as the stream's window, spread over all sources; the validation loss is that
+   /// of as many validation events at most, chosen by their hashes. Ctrl-C ends the training after a window.
+   History Fit(const Stream &stream, const FitOptions &options = FitOptions());
 
    /// [N, C] row-major: probabilities after a cross-entropy, values after a regression.
    std::vector<float> Predict(const Dataset &data) const;
@@ -110,6 +121,8 @@ public:
 
 private:
    Mlp(std::shared_ptr<Internal::ModelData> data, Internal::FromCore);
+   static History RunEpochs(std::size_t epochs, const FitOptions &options, std::string description,
+                            const std::function<bool(Core::EpochRecord &)> &run);
    void CheckFunctor(std::size_t arguments) const;
 
    std::shared_ptr<Internal::ModelData> fData;

@@ -31,6 +31,8 @@ public:
       : fData(data), fRows(rows), fColumns(columns), fOwner(std::move(owner))
    {
    }
+   /// No numbers.
+   View() : View(std::vector<T>()) {}
    /// [values.size()]: keeps the numbers that it is given.
    View(std::vector<T> values) : View(std::make_shared<const std::vector<T>>(std::move(values))) {}
    // Copies only: what was moved from would be left without anything to point to.

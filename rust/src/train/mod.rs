@@ -2,8 +2,10 @@
 
 pub mod metrics;
 mod options;
+mod streaming;
 
 pub(crate) use options::check_columns;
+pub use streaming::{StreamTrainer, stream_settings};
 
 use std::time::Instant;
 

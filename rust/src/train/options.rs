@@ -29,9 +29,7 @@ pub(super) fn checked(spec: &FitSpec, model: &Model, data: &Dataset) -> Result<(
     check("fLearningRate", spec.learning_rate, spec.learning_rate.is_finite() && spec.learning_rate > 0.0, "> 0")?;
     check("fWeightDecay", spec.weight_decay, spec.weight_decay.is_finite() && spec.weight_decay >= 0.0, ">= 0")?;
     check("fMomentum", spec.momentum, (0.0..1.0).contains(&spec.momentum), "in [0, 1)")?;
-    check("fValidation", spec.validation, (0.0..1.0).contains(&spec.validation), "in [0, 1)")?;
-    let batch_fits = (1..=BATCH_LIMIT).contains(&spec.batch_size);
-    check("fBatchSize", spec.batch_size as f64, batch_fits, &format!("from 1 to {BATCH_LIMIT}"))?;
+    check_batches(spec)?;
     let threads_fit = spec.threads <= THREAD_LIMIT;
     check("fThreads", spec.threads as f64, threads_fit, &format!("0 (all cores) to {THREAD_LIMIT}"))?;
     let loss = loss(spec, model)?;
@@ -50,6 +48,13 @@ pub(super) fn checked(spec: &FitSpec, model: &Model, data: &Dataset) -> Result<(
         other => return Err(unknown("fGradient", other)),
     };
     Ok((settings, gradient))
+}
+
+/// Checks what decides on the events of a batch.
+pub(super) fn check_batches(spec: &FitSpec) -> Result<()> {
+    check("fValidation", spec.validation, (0.0..1.0).contains(&spec.validation), "in [0, 1)")?;
+    let batch_fits = (1..=BATCH_LIMIT).contains(&spec.batch_size);
+    check("fBatchSize", spec.batch_size as f64, batch_fits, &format!("from 1 to {BATCH_LIMIT}"))
 }
 
 /// A model takes the columns it was trained on, or, untrained, any of its width.
@@ -92,7 +97,7 @@ fn loss(spec: &FitSpec, model: &Model) -> Result<Loss> {
     Ok(loss)
 }
 
-fn check_labels(loss: Loss, outputs: usize, labels: &[f32]) -> Result<()> {
+pub(super) fn check_labels(loss: Loss, outputs: usize, labels: &[f32]) -> Result<()> {
     let (fits, expected): (Box<dyn Fn(f32) -> bool>, String) = match loss {
         Loss::BinaryCrossEntropy => (Box::new(|y| (0.0..=1.0).contains(&y)), "labels from 0 to 1".into()),
         Loss::SoftmaxCrossEntropy => {

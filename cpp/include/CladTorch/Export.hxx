@@ -1,0 +1,46 @@
+/// \file CladTorch/Export.hxx
+/// \brief Tensors and predictions back to ROOT: matrices, data frames, friend trees.
+
+#ifndef CLADTORCH_EXPORT
+#define CLADTORCH_EXPORT
+
+#include <CladTorch/View.hxx>
+
+#include <ROOT/RDataFrame.hxx>
+#include <TMatrixF.h>
+
+#include <map>
+#include <string>
+
+class TTree;
+
+namespace CladTorch {
+
+/// Columns by their names: N numbers each, or N rows of numbers. `{{"score", model.Predict(data)}}`
+using NamedColumns_t = std::map<std::string, FloatView>;
+
+/// [rows, columns], a copy; a list becomes one column. Throws for more rows or columns than an `int` counts.
+TMatrixF ToMatrix(const FloatView &view);
+
+/// A data frame of N entries: a `float` column for a list, an `RVec<float>` column for rows of numbers. The numbers are
+/// shared, not copied. Throws for columns of different lengths and for names that are no C++ names.
+ROOT::RDF::RNode ToFrame(const NamedColumns_t &columns);
+
+/// Writes a tree `name` to the new file `path`, entry by entry beside `tree`; make it a friend with
+/// `tree.AddFriend("cladtorch", path)`.
+///
+/// ~~~{.cpp}
+/// CladTorch::Dataset all(model.Columns());
+/// all.Add(tree, 0);                                    // every entry: no cut
+/// CladTorch::WriteFriend(tree, "scores.root", {{"score", model.Predict(all)}});
+/// ~~~
+///
+/// A list becomes a branch of `float`, rows of numbers one of `float[columns]`. The file appears whole or not at all, in
+/// place of an older one. Throws where the columns have other rows than the tree has entries, and where the file cannot
+/// be written.
+void WriteFriend(TTree &tree, const std::string &path, const NamedColumns_t &columns,
+                 const std::string &name = "cladtorch");
+
+} // namespace CladTorch
+
+#endif

@@ -1,0 +1,140 @@
+/// \file CladTorch/Stream.hxx
+/// \brief Events of data bigger than memory.
+
+#ifndef CLADTORCH_STREAM
+#define CLADTORCH_STREAM
+
+#include <CladTorch/Dataset.hxx>
+#include <CladTorch/FitOptions.hxx>
+#include <CladTorch/Source.hxx>
+#include <CladTorch/View.hxx>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace CladTorch {
+
+namespace Internal {
+struct BatchesData;
+struct StreamData;
+} // namespace Internal
+
+/// How the sources of a Stream are mixed.
+enum EMixing {
+   kProportional = 0, ///< each gives as many entries as it has
+   kBalanced = 1,     ///< each gives as many entries as the largest has; smaller ones come again, in another order
+};
+
+/// Which events of a Stream are given out.
+enum EPart {
+   kTraining = 0,
+   kValidation = 1,
+};
+
+/// The batches of one epoch of a Stream, one after the other. A thread reads ahead for as long as this lives.
+class Batches {
+public:
+   explicit Batches(std::shared_ptr<Internal::BatchesData> data) : fData(std::move(data)) {}
+   // Copies only, which are the same batches: what was moved from would be left without anything to point to.
+   Batches(const Batches &) = default;
+   Batches &operator=(const Batches &) = default;
+
+   /// Goes to the next batch, the first to begin with; `false` after the last. Throws what the reading thread threw.
+   bool Next();
+
+   /// Events of the batch, n: FitOptions::fBatchSize, fewer in the last batch.
+   std::size_t Rows() const { return Labels().Rows(); }
+   /// [n, F], features as they were read. Stays valid after Next().
+   FloatView Features() const;
+   /// [n]
+   FloatView Labels() const;
+   /// [n]
+   FloatView Weights() const;
+
+   /// Called by PyROOT when it meets this class: lets `for x, y, w in batches` run.
+   static void __cppyy_pythonize__(_object *pyclass, const std::string &name);
+
+private:
+   std::shared_ptr<Internal::BatchesData> fData;
+};
+
+/// Events that are read while they are used: N may be larger than memory.
+///
+/// ~~~{.cpp}
+/// CladTorch::Stream stream({"jet1_pt", "m_bb"});
+/// stream.Add("sig_tree", "huge_*.root", 1).Add("bkg_tree", "huge_*.root", 0, "m_bb > 0");
+/// model.Fit(stream, options);
+/// ~~~
+///
+/// The order of the events belongs to the definition: it depends on the sources, FitOptions (fSeed, fShuffle,
+/// fBatchSize, fValidation), the window and the mixing, and neither on threads nor on how far the reading is ahead. Every
+/// epoch shuffles the clusters of each source and walks through all sources at once, each at the pace of its share; the
+/// events of a window of entries are shuffled together. An event belongs to the validation part by a hash of the seed,
+/// the number of its source and its entry: in every epoch, whatever is read when. The first windows are smaller, so
+/// that training begins soon.
+///
+/// Memory: the window, as many entries read ahead, and a few blocks of 8 MB; training keeps another window of
+/// validation events. Reading takes one thread of its own, with one event loop a block; ROOT's trees and data frames that
+/// were given must not be used elsewhere meanwhile.
+///
+/// Copies are the same stream. All methods throw CladTorch::Error.
+class Stream {
+public:
+   /// Scalar feature columns, in this order. For lists, masks and weights make a Dataset and call Dataset::Stream.
+   explicit Stream(const std::vector<std::string> &columns);
+   // Copies only: what was moved from would be left without anything to point to.
+   Stream(const Stream &) = default;
+   Stream &operator=(const Stream &) = default;
+
+   /// Adds the events of a source that pass `cut`, with one label, as Dataset::Add does. Opens the source, but reads no
+   /// event yet. Trees, chains, their files and data frames on them are taken; not: entry lists, data frames with a
+   /// range or without a tree, RNTuples, and data frames made under `ROOT::EnableImplicitMT`.
+   Stream &Add(const Source &source, double label, const std::string &cut = "");
+   /// The same with the label from a scalar column or expression.
+   Stream &Add(const Source &source, const std::string &labelColumn, const std::string &cut = "");
+   /// The same for the tree `tree` of a file, a glob ("run*.root") or a URL.
+   Stream &Add(const std::string &tree, const std::string &files, double label, const std::string &cut = "")
+   {
+      return Add(Source(tree, files), label, cut);
+   }
+   Stream &Add(const std::string &tree, const std::string &files, const std::string &labelColumn,
+               const std::string &cut = "")
+   {
+      return Add(Source(tree, files), labelColumn, cut);
+   }
+
+   /// Entries (before the cuts) that are shuffled together. 0: as many as 64 MB of features hold, at most 65536.
+   Stream &SetWindow(std::uint64_t entries);
+   /// Entries that may be read ahead, one block at least; changes only memory and waiting. 0: as many as the window.
+   Stream &SetBuffer(std::uint64_t entries);
+   Stream &SetMixing(EMixing mixing);
+
+   /// Batches of one epoch, from 1 on: what Mlp::Fit trains on with the same options.
+   CladTorch::Batches
+   Batches(const FitOptions &options = FitOptions(), std::uint64_t epoch = 1, EPart part = kTraining) const;
+
+   /// Entries of all sources, before the cuts.
+   std::uint64_t Entries() const;
+   /// Features of an event, F.
+   std::size_t Width() const;
+   /// Names of the feature columns.
+   std::vector<std::string> Columns() const;
+
+   /// Called by PyROOT when it meets this class: lets Add() take every data frame node.
+   static void __cppyy_pythonize__(_object *pyclass, const std::string &name);
+
+private:
+   friend class Dataset;
+   friend class Mlp;
+   explicit Stream(std::shared_ptr<Internal::StreamData> data) : fData(std::move(data)) {}
+
+   std::shared_ptr<Internal::StreamData> fData;
+};
+
+} // namespace CladTorch
+
+#endif

@@ -1,0 +1,136 @@
+#include <CladTorch/Export.hxx>
+
+#include "CoreBox.hxx"
+#include "Guard.hxx"
+
+#include <TDirectory.h>
+#include <TFile.h>
+#include <TTree.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <limits>
+#include <stdexcept>
+#include <vector>
+
+namespace CladTorch {
+
+using namespace Internal;
+
+namespace {
+
+ROOT::RDF::RNode DefineColumn(ROOT::RDF::RNode frame, const std::string &name, const FloatView &view)
+{
+   const auto number = [view](ULong64_t entry) { return view(entry); };
+   const auto numbers = [view](ULong64_t entry) {
+      const float *first = view.Data() + entry * view.Columns();
+      return ROOT::RVecF(first, first + view.Columns());
+   };
+   return view.Rank() == 1 ? frame.Define(name, number, {"rdfentry_"}) : frame.Define(name, numbers, {"rdfentry_"});
+}
+
+void CheckRows(const NamedColumns_t &columns, std::size_t rows, const std::string &expected)
+{
+   for (const auto &[name, view] : columns)
+      if (view.Rows() != rows)
+         throw std::runtime_error("column '" + name + "' has " + std::to_string(view.Rows()) + " rows, but " + expected +
+                                  std::to_string(rows) + ": make it from all events, without a cut");
+}
+
+/// A tree that is filled from columns.
+class ColumnTree {
+public:
+   ColumnTree(const std::string &name, const NamedColumns_t &columns) : fTree(name.c_str(), "made by CladTorch")
+   {
+      fRows.reserve(columns.size()); // the branches point into it
+      for (const auto &[column, view] : columns) {
+         fRows.push_back({view, std::vector<float>(view.Columns())});
+         const auto leaf = column + (view.Rank() == 2 ? "[" + std::to_string(view.Columns()) + "]/F" : "/F");
+         if (!fTree.Branch(column.c_str(), fRows.back().fBuffer.data(), leaf.c_str()))
+            throw std::runtime_error("'" + column + "' is no name for a branch");
+      }
+   }
+
+   /// Whether all was written.
+   bool Fill(std::size_t rows)
+   {
+      for (std::size_t row = 0; row < rows; ++row) {
+         for (auto &[view, buffer] : fRows)
+            std::copy_n(view.Data() + row * view.Columns(), view.Columns(), buffer.begin());
+         if (fTree.Fill() < 0)
+            return false;
+      }
+      return fTree.Write() > 0;
+   }
+
+private:
+   struct Row {
+      FloatView fView;
+      std::vector<float> fBuffer;
+   };
+
+   std::vector<Row> fRows;
+   TTree fTree;
+};
+
+/// Whether the file is whole, and on its way to the disk.
+bool WriteTree(const std::string &path, const std::string &name, const NamedColumns_t &columns, std::size_t rows)
+{
+   const TDirectory::TContext context; // the user's directory is the present one again afterwards
+   TFile file(path.c_str(), "recreate");
+   if (file.IsZombie())
+      return false;
+   {
+      ColumnTree tree(name, columns);
+      if (!tree.Fill(rows))
+         return false;
+   }
+   file.Close();
+   return !file.TestBit(TFile::kWriteError);
+}
+
+} // namespace
+
+TMatrixF ToMatrix(const FloatView &view)
+{
+   return Guard("CladTorch::ToMatrix", [&] {
+      constexpr std::size_t kMost = std::numeric_limits<int>::max();
+      if (view.Rows() > kMost || view.Columns() > kMost || view.Size() > kMost)
+         throw std::runtime_error("a TMatrixF cannot hold " + std::to_string(view.Rows()) + " x " +
+                                  std::to_string(view.Columns()) + " numbers: take fewer rows");
+      return TMatrixF(static_cast<int>(view.Rows()), static_cast<int>(view.Columns()), view.Data());
+   });
+}
+
+ROOT::RDF::RNode ToFrame(const NamedColumns_t &columns)
+{
+   return Guard("CladTorch::ToFrame", [&]() -> ROOT::RDF::RNode {
+      if (columns.empty())
+         throw std::runtime_error("a data frame without columns: give some");
+      const auto &[first, view] = *columns.begin();
+      CheckRows(columns, view.Rows(), "'" + first + "' has ");
+      ROOT::RDF::RNode frame = ROOT::RDataFrame(view.Rows());
+      for (const auto &column : columns)
+         frame = DefineColumn(frame, column.first, column.second);
+      return frame;
+   });
+}
+
+void WriteFriend(TTree &tree, const std::string &path, const NamedColumns_t &columns, const std::string &name)
+{
+   Guard("CladTorch::WriteFriend", [&] {
+      const auto rows = static_cast<std::size_t>(tree.GetEntries());
+      if (columns.empty())
+         throw std::runtime_error("a friend without columns: give some");
+      CheckRows(columns, rows, "tree '" + std::string(tree.GetName()) + "' has ");
+      const std::string temporary(Core::file_temporary(path));
+      if (!WriteTree(temporary, name, columns, rows)) {
+         std::remove(temporary.c_str());
+         throw std::runtime_error("file " + path + " could not be written, see ROOT's message above: look for space on "
+                                  "the disk and for the rights to write there");
+      }
+      Core::file_publish(temporary, path);
+   });
+}
+
+} // namespace CladTorch

@@ -1,0 +1,20 @@
+/// \file FitSpec.hxx
+/// \brief FitOptions for the core.
+
+#ifndef CLADTORCH_FITSPEC
+#define CLADTORCH_FITSPEC
+
+#include <CladTorch/FitOptions.hxx>
+
+#include "CoreBox.hxx"
+
+namespace CladTorch {
+namespace Internal {
+
+/// Throws for a negative number where there must be none; the core checks the rest.
+Core::FitSpec ToSpec(const FitOptions &options);
+
+} // namespace Internal
+} // namespace CladTorch
+
+#endif

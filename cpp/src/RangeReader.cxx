@@ -1,0 +1,139 @@
+#include "RangeReader.hxx"
+
+#include "Frame.hxx"
+#include "RowCollector.hxx"
+
+#include <ROOT/RDFHelpers.hxx>
+#include <TChain.h>
+#include <TTree.h>
+
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+
+namespace CladTorch {
+namespace Internal {
+
+namespace {
+
+ROOT::RDF::RNode OpenOnOneThread(const Source &source)
+{
+   const SerialScope serial(true);
+   return source.Data().fOpen();
+}
+
+[[noreturn]] void Refuse(const std::string &source, const std::string &what, const std::string &remedy)
+{
+   throw std::runtime_error("a stream cannot read " + source + ": " + what + "; " + remedy);
+}
+
+void Check(const ROOT::RDF::RNode &frame, const std::string &source)
+{
+   TTree *tree = TreeOf(frame);
+   if (!tree)
+      Refuse(source, "it is no tree", "read it into a Dataset");
+   if (frame.GetNSlots() > 1)
+      Refuse(source, "its data frame was made for several threads",
+             "make it before ROOT::EnableImplicitMT, or give the tree or its files");
+   if (!*tree->GetName() || ROOT::RDF::SaveGraph(frame).find("label=\"Range\"") != std::string::npos)
+      Refuse(source, "its data frame has a range, or is made from a specification, which may have one",
+             "make a cut of it (rdfentry_ < 1000), or read it into a Dataset");
+   if (tree->GetEntryList())
+      Refuse(source, "it has an entry list", "make a cut of it, or read it into a Dataset");
+}
+
+/// Of the tree that `chain` has loaded, which begins at entry `offset`.
+void AppendClusters(TTree &tree, std::uint64_t offset, std::vector<std::uint64_t> &ends)
+{
+   const auto entries = tree.GetEntries();
+   auto clusters = tree.GetClusterIterator(0);
+   while (clusters.Next() < entries) {
+      const auto end = std::min<Long64_t>(clusters.GetNextEntry(), entries);
+      if (ends.empty() || offset + end > ends.back())
+         ends.push_back(offset + end);
+   }
+}
+
+std::vector<std::uint64_t> FindClusters(TTree &tree, std::vector<std::uint64_t> &fileEnds)
+{
+   std::vector<std::uint64_t> ends;
+   auto *chain = dynamic_cast<TChain *>(&tree);
+   if (!chain) {
+      AppendClusters(tree, 0, ends);
+      fileEnds = {static_cast<std::uint64_t>(tree.GetEntries())};
+      return ends;
+   }
+   const auto entries = chain->GetEntries(); // opens all files
+   for (int i = 1; i <= chain->GetNtrees(); ++i)
+      fileEnds.push_back(chain->GetTreeOffset()[i]);
+   for (Long64_t entry = 0; entry < entries;) {
+      if (chain->LoadTree(entry) < 0)
+         throw std::runtime_error("entry " + std::to_string(entry) + " of chain '" + chain->GetName() +
+                                  "' cannot be loaded: see ROOT's message above");
+      AppendClusters(*chain->GetTree(), entry, ends);
+      entry += chain->GetTree()->GetEntries();
+   }
+   return ends;
+}
+
+/// The frame gives all its `entries` again when this ends.
+class RangeScope {
+public:
+   RangeScope(const ROOT::RDF::RNode &frame, std::uint64_t first, std::uint64_t last, std::uint64_t entries)
+      : fFrame(frame), fEntries(entries)
+   {
+      ROOT::Internal::RDF::ChangeBeginAndEndEntries(fFrame, first, last);
+   }
+   RangeScope(const RangeScope &) = delete;
+   ~RangeScope() { ROOT::Internal::RDF::ChangeBeginAndEndEntries(fFrame, 0, fEntries); }
+
+private:
+   const ROOT::RDF::RNode &fFrame;
+   std::uint64_t fEntries;
+};
+
+} // namespace
+
+RangeReader::RangeReader(const Source &source, const rust::Vec<Core::ColumnSpec> &columns, const Selection &selection)
+   : fFrame(OpenOnOneThread(source)),
+     fName(Describe(fFrame)),
+     fOrigin((Check(fFrame, fName), OriginOf(fFrame, fName))),
+     fLabel(selection.fLabel),
+     fLoop(fFrame, {fName, selection.fCut, Targets(columns, selection)}),
+     fClusterEnds(FindClusters(*fOrigin.fTree, fFileEnds))
+{
+   if (!std::isfinite(fLabel))
+      throw std::runtime_error("the label of " + fName + " is not a finite number");
+   if (fClusterEnds.empty())
+      throw std::runtime_error(fName + " has no events");
+}
+
+std::string RangeReader::DescribeRange(std::uint64_t first, std::uint64_t last) const
+{
+   std::string text = "entries " + std::to_string(first) + " to " + std::to_string(last - 1);
+   const auto file = [this](std::uint64_t entry) {
+      return static_cast<std::size_t>(std::upper_bound(fFileEnds.begin(), fFileEnds.end(), entry) - fFileEnds.begin());
+   };
+   const auto &files = fOrigin.fFiles;
+   if (file(last - 1) >= files.size()) // in memory
+      return text;
+   return text + " (" + files[file(first)] + (file(first) == file(last - 1) ? "" : " to " + files[file(last - 1)]) + ")";
+}
+
+std::vector<std::uint64_t> RangeReader::Read(std::uint64_t first, std::uint64_t last, Core::Dataset &data)
+{
+   const RangeScope range(fFrame, first, last, fClusterEnds.back());
+   Transaction transaction(data, fName);
+   auto entries = fLoop.Selected().Take<ULong64_t>("rdfentry_");
+   try {
+      if (fLoop.Run(std::make_shared<RowCollector>(data, Core::dataset_width(data), 1, fOrigin, fLabel)) == 0)
+         return {};
+   } catch (const std::exception &e) {
+      throw std::runtime_error(DescribeRange(first, last) + ": " + e.what());
+   }
+   transaction.Commit();
+   return {entries->begin(), entries->end()};
+}
+
+} // namespace Internal
+} // namespace CladTorch

@@ -1,0 +1,51 @@
+/// \file RangeReader.hxx
+/// \brief A source of a stream: read again and again, a range of entries at a time.
+
+#ifndef CLADTORCH_RANGEREADER
+#define CLADTORCH_RANGEREADER
+
+#include <CladTorch/Source.hxx>
+
+#include "CoreBox.hxx"
+#include "EventLoop.hxx"
+#include "OpenSource.hxx"
+#include "Source.hxx"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace CladTorch {
+namespace Internal {
+
+class RangeReader {
+public:
+   /// Opens the source on one thread. Throws for one that has no clusters of entries, see Stream::Add, and for a column
+   /// or cut that does not work.
+   RangeReader(const Source &source, const rust::Vec<Core::ColumnSpec> &columns, const Selection &selection);
+
+   const std::string &Name() const { return fName; }
+   /// Entry behind each cluster.
+   const std::vector<std::uint64_t> &ClusterEnds() const { return fClusterEnds; }
+
+   /// Appends the events of the entries [first, last) that pass the cut to `data`, which is empty.
+   /// \return The entry of each.
+   std::vector<std::uint64_t> Read(std::uint64_t first, std::uint64_t last, Core::Dataset &data);
+
+private:
+   /// "entries 8000 to 8999 (run7.root)", for messages.
+   std::string DescribeRange(std::uint64_t first, std::uint64_t last) const;
+
+   ROOT::RDF::RNode fFrame;
+   std::string fName;
+   Origin fOrigin;
+   double fLabel;
+   PreparedLoop fLoop;
+   std::vector<std::uint64_t> fFileEnds; ///< entry behind each of the origin's files
+   std::vector<std::uint64_t> fClusterEnds;
+};
+
+} // namespace Internal
+} // namespace CladTorch
+
+#endif

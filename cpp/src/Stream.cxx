@@ -1,0 +1,199 @@
+#include <CladTorch/Stream.hxx>
+
+#include "FitSpec.hxx"
+#include "Guard.hxx"
+#include "StreamData.hxx"
+
+#include <TROOT.h>
+
+#include <exception>
+#include <stdexcept>
+
+namespace CladTorch {
+
+using namespace Internal;
+
+namespace Internal {
+
+/// What Batches points to; the thread ends before what it reads for.
+struct BatchesData {
+   BatchesData(std::shared_ptr<StreamData> stream, rust::Box<Core::Epoch> epoch)
+      : fEpoch(std::move(epoch)), fThread(std::move(stream), *fEpoch)
+   {
+   }
+
+   rust::Box<Core::Epoch> fEpoch;
+   std::shared_ptr<const Core::Batch> fBatch = std::make_shared<Core::Batch>();
+   std::size_t fWidth = 0;
+   ReadingThread fThread;
+};
+
+StreamData::StreamData(const DatasetData &columns) : fCore(Core::stream_new(Core::dataset_columns(*columns.fCore)))
+{
+   fSelection.fWeight = columns.fWeight;
+   fSelection.fScalars = columns.fScalars;
+}
+
+rust::Box<Core::Epoch> StreamData::Epoch(std::uint64_t number, EPart part, const Core::FitSpec &fit) const
+{
+   return Core::stream_epoch(*fCore, number, part == kValidation, fSpec, fit);
+}
+
+ReadingThread::ReadingThread(std::shared_ptr<StreamData> stream, const Core::Epoch &epoch)
+   : fStream(std::move(stream)), fFeed(Core::epoch_feed(epoch)), fThread([this] { Serve(); })
+{
+}
+
+ReadingThread::~ReadingThread()
+{
+   Core::feed_close(*fFeed);
+   fThread.join();
+}
+
+void ReadingThread::Serve()
+{
+   try {
+      for (Core::BlockSpec block{}; Core::feed_want(*fFeed, block);)
+         ReadBlock(block);
+   } catch (const std::exception &e) {
+      Core::feed_fail(*fFeed, e.what());
+   } catch (...) {
+      Core::feed_fail(*fFeed, "an exception of unknown type was thrown while a stream was read");
+   }
+}
+
+void ReadingThread::ReadBlock(const Core::BlockSpec &block)
+{
+   const std::lock_guard<std::mutex> lock(fStream->fReading);
+   auto rows = Core::dataset_new(Core::stream_columns(*fStream->fCore));
+   const auto entries = fStream->fReaders.at(block.source)->Read(block.first, block.first + block.entries, *rows);
+   Core::feed_deliver(*fFeed, block, {entries.data(), entries.size()}, std::move(rows));
+}
+
+} // namespace Internal
+
+namespace {
+
+void AddSource(StreamData &stream, const Source &source, Selection selection)
+{
+   selection.fWeight = stream.fSelection.fWeight;
+   selection.fScalars = stream.fSelection.fScalars;
+   const std::lock_guard<std::mutex> lock(stream.fReading);
+   auto reader = std::make_unique<RangeReader>(source, Core::stream_columns(*stream.fCore), selection);
+   const auto &ends = reader->ClusterEnds();
+   Core::stream_add(*stream.fCore, reader->Name(), {ends.data(), ends.size()});
+   stream.fReaders.push_back(std::move(reader));
+}
+
+/// A view of a batch's numbers, which keeps the batch.
+FloatView ViewOf(const std::shared_ptr<const Core::Batch> &batch, const rust::Vec<float> &values, std::size_t columns)
+{
+   return {values.data(), batch->labels.size(), columns, batch};
+}
+
+} // namespace
+
+Stream::Stream(const std::vector<std::string> &columns)
+   : fData(Guard("CladTorch::Stream", [&] { return Dataset(columns).Stream().fData; }))
+{
+}
+
+CladTorch::Stream Dataset::Stream() const
+{
+   return Guard("CladTorch::Dataset::Stream", [&] {
+      ROOT::EnableThreadSafety(); // a thread will read
+      return CladTorch::Stream(std::make_shared<StreamData>(*fData));
+   });
+}
+
+Stream &Stream::Add(const Source &source, double label, const std::string &cut)
+{
+   return Guard("CladTorch::Stream::Add", [&]() -> Stream & {
+      AddSource(*fData, source, {"", label, cut, "", {}});
+      return *this;
+   });
+}
+
+Stream &Stream::Add(const Source &source, const std::string &labelColumn, const std::string &cut)
+{
+   return Guard("CladTorch::Stream::Add", [&]() -> Stream & {
+      if (labelColumn.empty())
+         throw std::runtime_error("the name of the label column is empty");
+      AddSource(*fData, source, {labelColumn, 0, cut, "", {}});
+      return *this;
+   });
+}
+
+Stream &Stream::SetWindow(std::uint64_t entries)
+{
+   fData->fSpec.window = entries;
+   return *this;
+}
+
+Stream &Stream::SetBuffer(std::uint64_t entries)
+{
+   fData->fSpec.buffer = entries;
+   return *this;
+}
+
+Stream &Stream::SetMixing(EMixing mixing)
+{
+   fData->fSpec.balanced = mixing == kBalanced;
+   return *this;
+}
+
+CladTorch::Batches Stream::Batches(const FitOptions &options, std::uint64_t epoch, EPart part) const
+{
+   return Guard("CladTorch::Stream::Batches", [&] {
+      if (epoch == 0)
+         throw std::runtime_error("epoch 0 was asked for: epochs count from 1");
+      auto data = std::make_shared<BatchesData>(fData, fData->Epoch(epoch, part, ToSpec(options)));
+      data->fWidth = Width();
+      return CladTorch::Batches(std::move(data));
+   });
+}
+
+std::uint64_t Stream::Entries() const
+{
+   return Core::stream_entries(*fData->fCore);
+}
+
+std::size_t Stream::Width() const
+{
+   return Core::stream_width(*fData->fCore);
+}
+
+std::vector<std::string> Stream::Columns() const
+{
+   return Guard("CladTorch::Stream::Columns", [&] {
+      std::vector<std::string> names;
+      for (const auto &column : Core::stream_columns(*fData->fCore))
+         names.emplace_back(column.name);
+      return names;
+   });
+}
+
+bool Batches::Next()
+{
+   return Guard("CladTorch::Batches::Next", [&] {
+      fData->fBatch = std::make_shared<Core::Batch>(Core::epoch_batch(*fData->fEpoch));
+      return !fData->fBatch->labels.empty();
+   });
+}
+
+FloatView Batches::Features() const
+{
+   return ViewOf(fData->fBatch, fData->fBatch->features, fData->fWidth);
+}
+
+FloatView Batches::Labels() const
+{
+   return ViewOf(fData->fBatch, fData->fBatch->labels, 0);
+}
+
+FloatView Batches::Weights() const
+{
+   return ViewOf(fData->fBatch, fData->fBatch->weights, 0);
+}
+
+} // namespace CladTorch

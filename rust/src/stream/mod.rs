@@ -1,0 +1,139 @@
+//! Events of data bigger than memory, in a seeded order.
+//!
+//! The order belongs to the definition of a stream, not to how it is read. Each source is a list of clusters of
+//! entries; an epoch shuffles the clusters (those longer than a window in pieces) of every source, and walks through all sources at once, each at the pace of its
+//! share. The walk is cut into windows of so many entries; the events of a window are shuffled and given out in batches,
+//! what is less than a batch goes into the next window. Windows begin small, so that the first batch is soon there, and
+//! double up to their full size.
+//!
+//! [`Feed`] lies between the thread that reads blocks of entries ahead and the [`Epoch`] that makes windows of them. How
+//! far ahead it reads changes nothing else.
+
+mod epoch;
+mod feed;
+mod order;
+
+pub use epoch::{Epoch, Part, Window};
+pub use feed::{BlockRows, Feed};
+pub use order::Block;
+
+use std::sync::Arc;
+
+use crate::bridge::ColumnSpec;
+use crate::columns;
+use crate::error::{Error, Result};
+use order::Walk;
+
+/// How sources are mixed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mixing {
+    /// Each source gives as many entries as it has.
+    Proportional,
+    /// Each source gives as many entries as the largest has; smaller ones come again, in another order.
+    Balanced,
+}
+
+/// One source: where its clusters end, rising, the last with the number of its entries.
+#[derive(Clone, Debug)]
+pub struct Source {
+    /// For messages.
+    pub name: String,
+    /// Entry behind each cluster.
+    pub cluster_ends: Vec<u64>,
+}
+
+impl Source {
+    /// How many it has.
+    pub fn entries(&self) -> u64 {
+        self.cluster_ends.last().copied().unwrap_or(0)
+    }
+}
+
+/// What decides on the order of an epoch and on who is in it.
+#[derive(Clone, Copy, Debug)]
+pub struct Settings {
+    /// Entries of a window.
+    pub window: u64,
+    /// Most entries read in one go; changes nothing else.
+    pub block: u64,
+    /// How sources are mixed.
+    pub mixing: Mixing,
+    /// Of every choice.
+    pub seed: u64,
+    /// Whether clusters and windows are shuffled.
+    pub shuffle: bool,
+    /// Share of the events kept for validation, in [0, 1).
+    pub validation: f64,
+    /// Events of a batch.
+    pub batch: usize,
+}
+
+/// The sources of a stream and their columns.
+pub struct Stream {
+    columns: Vec<ColumnSpec>,
+    width: usize,
+    sources: Vec<Source>,
+}
+
+impl Stream {
+    /// A stream without sources.
+    pub fn new(columns: &[ColumnSpec]) -> Result<Self> {
+        let width = columns::checked_width(columns)?;
+        if width == 0 {
+            return Err(Error::invalid("a stream without columns", "name at least one feature column"));
+        }
+        Ok(Stream { columns: columns.to_vec(), width, sources: Vec::new() })
+    }
+
+    /// Adds a source behind the others.
+    pub fn add(&mut self, source: Source) -> Result<()> {
+        let ends = &source.cluster_ends;
+        if ends.first().is_none_or(|&end| end == 0) || !ends.is_sorted_by(|a, b| a < b) {
+            return Err(Error::invalid(
+                format!("{} has no entries, or clusters out of order", source.name),
+                "a stream needs sources with entries",
+            ));
+        }
+        self.sources.push(source);
+        Ok(())
+    }
+
+    /// The feature columns.
+    pub fn columns(&self) -> &[ColumnSpec] {
+        &self.columns
+    }
+
+    /// Numbers a row.
+    pub fn width(&self) -> usize {
+        self.width
+    }
+
+    /// Entries of all sources, before any cut.
+    pub fn entries(&self) -> u64 {
+        self.sources.iter().map(Source::entries).sum()
+    }
+
+    /// Epoch `number` of the events of `part`, with up to `buffer` entries read ahead. Epoch 0 is a sample: what comes
+    /// first is spread over all sources. A thread has to serve its feed.
+    pub fn epoch(&self, number: u64, part: Part, settings: &Settings, buffer: u64) -> Result<Epoch> {
+        if self.sources.is_empty() {
+            return Err(Error::invalid("a stream without sources", "add one with Stream::Add"));
+        }
+        let walk = match number {
+            0 => Walk::sample(&self.sources, settings),
+            _ => Walk::new(&self.sources, settings, number),
+        };
+        let feed = Arc::new(Feed::new(walk.blocks(), buffer));
+        Ok(Epoch::new(walk, feed, part, *settings, number, self.width))
+    }
+}
+
+/// A number that each of `parts` changes all over (the finaliser of SplitMix64, Steele, Lea and Flood 2014).
+fn mixed(parts: &[u64]) -> u64 {
+    parts.iter().fold(0, |state: u64, &part| {
+        let mut z = (state ^ part).wrapping_add(0x9e37_79b9_7f4a_7c15);
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    })
+}

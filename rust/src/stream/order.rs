@@ -1,0 +1,239 @@
+//! Which entries come when.
+
+use std::ops::Range;
+
+use super::{Mixing, Settings, Source, mixed};
+use crate::dataset::shuffle;
+
+/// Entries of an epoch's first window.
+const FIRST_WINDOW: u64 = 2048;
+
+/// Neighbouring entries of one source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Block {
+    /// Number of the source.
+    pub source: usize,
+    /// Its first entry.
+    pub first: u64,
+    /// How many.
+    pub entries: u64,
+}
+
+/// An epoch's way through all sources.
+pub(super) struct Walk {
+    /// For each source its blocks in the order in which they come.
+    lanes: Vec<Vec<Block>>,
+    /// For each source the entries that the epoch takes of it.
+    pub(super) entries: Vec<u64>,
+    window: u64,
+}
+
+impl Walk {
+    pub(super) fn new(sources: &[Source], settings: &Settings, epoch: u64) -> Self {
+        let sizes: Vec<u64> = sources.iter().map(Source::entries).collect();
+        let largest = sizes.iter().copied().max().unwrap_or(0);
+        let entries: Vec<u64> = match settings.mixing {
+            Mixing::Proportional => sizes,
+            Mixing::Balanced => vec![largest; sizes.len()],
+        };
+        let lanes = (0..sources.len()).map(|number| lane(number, &sources[number], entries[number], settings, epoch));
+        Walk { lanes: lanes.collect(), entries, window: settings.window.max(1) }
+    }
+
+    /// A way on which what comes first is spread over all of every source: for looking at a part of the events.
+    pub(super) fn sample(sources: &[Source], settings: &Settings) -> Self {
+        let sizes: Vec<u64> = sources.iter().map(Source::entries).collect();
+        let smallest = sizes.iter().copied().min().unwrap_or(0);
+        let total: u64 = sizes.iter().sum();
+        let entries: Vec<u64> = match settings.mixing {
+            Mixing::Proportional => sizes.clone(),
+            Mixing::Balanced => vec![smallest; sizes.len()],
+        };
+        let lanes = (0..sources.len()).map(|number| {
+            let window = u128::from(settings.window) * u128::from(sizes[number]) / u128::from(total.max(1));
+            spread_lane(number, sizes[number], entries[number], window as u64, settings.block)
+        });
+        Walk { lanes: lanes.collect(), entries, window: settings.window.max(1) }
+    }
+
+    pub(super) fn total(&self) -> u64 {
+        self.entries.iter().sum()
+    }
+
+    /// The entries done after each window.
+    pub(super) fn windows(&self) -> impl Iterator<Item = u64> + use<> {
+        let (total, largest) = (self.total(), self.window);
+        let sizes = std::iter::successors(Some(FIRST_WINDOW.min(largest)), move |size| Some((size * 2).min(largest)));
+        let mut done = 0u64;
+        sizes.map_while(move |size| {
+            let before = done;
+            done = total.min(done.saturating_add(size));
+            (done > before).then_some(done)
+        })
+    }
+
+    /// The entries of source `lane` that are due when `done` of all are.
+    pub(super) fn due(&self, lane: usize, done: u64) -> u64 {
+        (u128::from(self.entries[lane]) * u128::from(done) / u128::from(self.total().max(1))) as u64
+    }
+
+    /// All blocks in the order in which the windows need them.
+    pub(super) fn blocks(&self) -> Vec<Block> {
+        let mut blocks = Vec::new();
+        let mut lanes: Vec<_> = self.lanes.iter().map(|lane| (lane.iter(), 0u64)).collect();
+        for done in self.windows() {
+            for (number, (rest, read)) in lanes.iter_mut().enumerate() {
+                while *read < self.due(number, done) {
+                    let Some(block) = rest.next() else { break };
+                    *read += block.entries;
+                    blocks.push(*block);
+                }
+            }
+        }
+        blocks
+    }
+}
+
+/// Blocks of one source, `entries` in all: its clusters in a new order for each pass, each from its beginning to its end.
+/// Clusters longer than a window come in pieces of a window.
+fn lane(number: usize, source: &Source, entries: u64, settings: &Settings, epoch: u64) -> Vec<Block> {
+    let pieces = pieces(source, settings.window.max(1));
+    let mut blocks = Vec::new();
+    let mut left = entries;
+    for pass in 0.. {
+        for piece in order(pieces.len(), settings, &[1, epoch, number as u64, pass]) {
+            let Range { start, end } = pieces[piece];
+            let end = end.min(start + left);
+            push_blocks(&mut blocks, number, start..end, settings.block);
+            left -= end - start;
+        }
+        if left == 0 {
+            break;
+        }
+    }
+    blocks
+}
+
+fn pieces(source: &Source, longest: u64) -> Vec<Range<u64>> {
+    let mut pieces = Vec::new();
+    let mut start = 0;
+    for &end in &source.cluster_ends {
+        while start < end {
+            let next = end.min(start.saturating_add(longest));
+            pieces.push(start..next);
+            start = next;
+        }
+    }
+    pieces
+}
+
+fn order(count: usize, settings: &Settings, mark: &[u64]) -> impl Iterator<Item = usize> + use<> {
+    let mut order: Vec<u32> = (0..count as u32).collect();
+    if settings.shuffle {
+        shuffle(&mut order, settings.seed, mixed(mark));
+    }
+    order.into_iter().map(|piece| piece as usize)
+}
+
+fn push_blocks(blocks: &mut Vec<Block>, source: usize, range: Range<u64>, longest: u64) {
+    let mut first = range.start;
+    while first < range.end {
+        let entries = longest.max(1).min(range.end - first);
+        blocks.push(Block { source, first, entries });
+        first += entries;
+    }
+}
+
+/// Blocks of a source of `size` entries, `entries` in all, from the beginnings of equal parts, then from what follows in
+/// each, twice as much every round. The first round is about `window` entries.
+fn spread_lane(number: usize, size: u64, entries: u64, window: u64, block: u64) -> Vec<Block> {
+    const PARTS: u64 = 64;
+    let mark = |part: u64| (u128::from(size) * u128::from(part) / u128::from(PARTS)) as u64;
+    let mut parts: Vec<Range<u64>> = (0..PARTS).map(|part| mark(part)..mark(part + 1)).collect();
+    let mut blocks = Vec::new();
+    let (mut left, mut step) = (entries, window.div_ceil(PARTS).max(1));
+    while left > 0 {
+        for part in &mut parts {
+            let end = part.end.min(part.start.saturating_add(step)).min(part.start + left);
+            push_blocks(&mut blocks, number, part.start..end, block);
+            left -= end - part.start;
+            part.start = end;
+        }
+        step = step.saturating_mul(2);
+    }
+    blocks
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn source(ends: &[u64]) -> Source {
+        Source { name: "s".into(), cluster_ends: ends.to_vec() }
+    }
+
+    fn settings(mixing: Mixing) -> Settings {
+        Settings { window: 5000, block: 8192, mixing, seed: 7, shuffle: true, validation: 0.0, batch: 10 }
+    }
+
+    fn entries_of(blocks: &[Block], source: usize) -> Vec<u64> {
+        let blocks = blocks.iter().filter(|block| block.source == source);
+        blocks.flat_map(|block| block.first..block.first + block.entries).collect()
+    }
+
+    #[test]
+    fn every_entry_comes_once_and_epochs_differ() {
+        let sources = [source(&[10_000, 30_000, 30_001]), source(&[1000, 2000])];
+        let blocks = |epoch| Walk::new(&sources, &settings(Mixing::Proportional), epoch).blocks();
+        for (number, size) in [(0, 30_001), (1, 2000)] {
+            let mut entries = entries_of(&blocks(1), number);
+            entries.sort_unstable();
+            assert!(entries.into_iter().eq(0..size));
+        }
+        assert_eq!(blocks(1), blocks(1));
+        assert!((1..10).any(|epoch| blocks(epoch) != blocks(0)));
+    }
+
+    #[test]
+    fn smaller_sources_come_again_where_balanced() {
+        let sources = [source(&[9000]), source(&[400, 1000])];
+        let blocks = Walk::new(&sources, &settings(Mixing::Balanced), 1).blocks();
+        let mut counts = vec![0; 1000];
+        entries_of(&blocks, 1).into_iter().for_each(|entry| counts[entry as usize] += 1);
+        assert_eq!(counts.iter().sum::<i32>(), 9000);
+        assert!(counts.iter().all(|&count| count == 9));
+    }
+
+    #[test]
+    fn long_clusters_are_shuffled_too() {
+        let sources = [source(&[50_000])];
+        let firsts: Vec<u64> =
+            Walk::new(&sources, &settings(Mixing::Proportional), 1).blocks().iter().map(|b| b.first).collect();
+        assert!(firsts.len() == 10 && !firsts.is_sorted());
+    }
+
+    #[test]
+    fn a_sample_is_spread_over_its_sources_and_gives_every_entry_in_the_end() {
+        let sources = [source(&[100_000]), source(&[700, 1000])];
+        let blocks = Walk::sample(&sources, &settings(Mixing::Proportional)).blocks();
+        let mut all = entries_of(&blocks, 0);
+        let first: Vec<u64> = all[..5000].to_vec();
+        for tenth in 0..10u64 {
+            let range = tenth * 10_000..(tenth + 1) * 10_000;
+            let count = first.iter().filter(|entry| range.contains(entry)).count();
+            assert!((300..700).contains(&count), "{count} of {range:?}");
+        }
+        all.sort_unstable();
+        assert!(all.into_iter().eq(0..100_000));
+        let balanced = Walk::sample(&sources, &settings(Mixing::Balanced)).blocks();
+        assert_eq!((entries_of(&balanced, 0).len(), entries_of(&balanced, 1).len()), (1000, 1000));
+    }
+
+    #[test]
+    fn windows_double_and_end_with_the_entries() {
+        let walk = Walk::new(&[source(&[9000]), source(&[3000])], &settings(Mixing::Proportional), 1);
+        assert_eq!(walk.windows().collect::<Vec<_>>(), [2048, 6144, 11_144, 12_000]);
+        assert_eq!((walk.due(0, 2048), walk.due(1, 2048)), (1536, 512));
+        assert_eq!((walk.due(0, 12_000), walk.due(1, 12_000)), (9000, 3000));
+    }
+}

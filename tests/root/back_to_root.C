@@ -1,0 +1,146 @@
+/// \file back_to_root.C
+/// \brief Tensors back to ROOT: matrices, data frames, friend trees, and what happens where a disk is full.
+
+R__LOAD_LIBRARY(libcladtorch)
+#include <CladTorch/CladTorch.hxx>
+#include "check.h"
+
+#include <TFile.h>
+#include <TMatrixF.h>
+#include <TSystem.h>
+#include <TTree.h>
+
+#include <csignal>
+#include <fstream>
+#include <string>
+#include <sys/resource.h>
+
+using CladTorch::Dataset;
+using CladTorch::FloatView;
+using CladTorch::ToFrame;
+using CladTorch::ToMatrix;
+using CladTorch::WriteFriend;
+
+constexpr int kEntries = 50000;
+
+void Write()
+{
+   TFile file("events.root", "recreate");
+   TTree tree("t", "");
+   float x = 0;
+   tree.Branch("x", &x);
+   for (int i = 0; i < kEntries; ++i) {
+      x = i;
+      tree.Fill();
+   }
+   tree.Write();
+}
+
+FloatView Table()
+{
+   Dataset data({"x", "-x"});
+   return data.Add("t", "events.root", 1).Features();
+}
+
+void CheckMatrix()
+{
+   const auto matrix = ToMatrix(Table());
+   CHECK(matrix.GetNrows() == kEntries && matrix.GetNcols() == 2);
+   CHECK(matrix(7, 0) == 7 && matrix(7, 1) == -7 && matrix(kEntries - 1, 1) == 1 - kEntries);
+   const auto list = ToMatrix(std::vector<float>{1, 2, 3});
+   CHECK(list.GetNrows() == 3 && list.GetNcols() == 1 && list(2, 0) == 3);
+}
+
+void CheckFrame()
+{
+   std::vector<float> scores(kEntries);
+   for (int i = 0; i < kEntries; ++i)
+      scores[i] = 0.5f * i;
+   auto frame = ToFrame({{"score", scores}, {"row", Table()}});
+   CHECK(frame.GetColumnType("score") == "float");
+   const auto right = [](float score, const ROOT::RVecF &row, ULong64_t entry) {
+      return score == 0.5f * entry && row.size() == 2 && row[0] == entry && row[1] == -row[0];
+   };
+   CHECK(*frame.Filter(right, {"score", "row", "rdfentry_"}).Count() == kEntries);
+   Dataset again({"score"});
+   CHECK(again.Column("row", 2).Add(frame, 1).Features()(9, 2) == -9);
+}
+
+void CheckFriend()
+{
+   std::vector<float> scores(kEntries);
+   for (int i = 0; i < kEntries; ++i)
+      scores[i] = 3 * i;
+   TFile file("events.root");
+   auto *tree = file.Get<TTree>("t");
+   const auto table = Table();
+   file.cd();
+   std::ofstream("friend.root") << "an older file";
+   WriteFriend(*tree, "friend.root", {{"score", scores}, {"row", table}});
+   CHECK(gDirectory == &file);
+   tree->AddFriend("cladtorch", "friend.root");
+   CHECK(tree->GetEntries("score == 3 * x && row[0] == x && row[1] == -x") == kEntries);
+   Dataset both({"x", "score"});
+   CHECK(both.Add(tree, 1).Features()(77, 1) == 3 * 77);
+   WriteFriend(*tree, "other.root", {{"score", scores}}, "mine");
+   CHECK(std::make_unique<TFile>("other.root")->Get<TTree>("mine")->GetEntries() == kEntries);
+}
+
+/// Files of this folder whose names hold `part`.
+int Files(const char *part)
+{
+   int count = 0;
+   void *folder = gSystem->OpenDirectory(".");
+   while (const char *name = gSystem->GetDirEntry(folder))
+      count += std::string(name).find(part) != std::string::npos;
+   gSystem->FreeDirectory(folder);
+   return count;
+}
+
+void CheckErrors()
+{
+   TFile file("events.root");
+   auto *tree = file.Get<TTree>("t");
+   const std::vector<float> few(10), all(kEntries);
+   Refuses("other rows than the tree", [&] { WriteFriend(*tree, "few.root", {{"score", few}}); },
+           {"'score'", "10 rows", "'t'", "50000", "without a cut"});
+   Refuses("no columns", [&] { WriteFriend(*tree, "few.root", {}); }, {"without columns"});
+   Refuses("folder that is not there", [&] { WriteFriend(*tree, "nowhere/f.root", {{"score", all}}); }, {"nowhere/f.root"});
+   Refuses("no file name", [&] { WriteFriend(*tree, "/", {{"score", all}}); }, {"names no file"});
+   Refuses("frame of different lengths", [&] { ToFrame({{"a", few}, {"b", all}}); }, {"'b'", "'a' has 10"});
+   Refuses("frame without columns", [] { ToFrame({}); }, {"without columns"});
+   Refuses("no C++ name", [&] { ToFrame({{"a b", few}}); }, {"a b"});
+
+   // a disk that is full after 100 kB, as the system tells a program that may write no more
+   std::ofstream("kept.root") << "as it was";
+   std::vector<float> noise(kEntries);
+   for (int i = 0; i < kEntries; ++i)
+      noise[i] = std::sin(1e4 * i); // does not compress
+   std::signal(SIGXFSZ, SIG_IGN);
+   rlimit before, small;
+   getrlimit(RLIMIT_FSIZE, &before);
+   small = before;
+   small.rlim_cur = 100000;
+   setrlimit(RLIMIT_FSIZE, &small);
+   Refuses("full disk", [&] { WriteFriend(*tree, "kept.root", {{"score", noise}}); }, {"kept.root", "space"});
+   setrlimit(RLIMIT_FSIZE, &before);
+   std::ifstream kept("kept.root");
+   std::string text((std::istreambuf_iterator<char>(kept)), {});
+   CHECK(text == "as it was");
+   CHECK(Files(".tmp") == 0);
+   WriteFriend(*tree, "kept.root", {{"score", noise}});
+   CHECK(std::make_unique<TFile>("kept.root")->Get<TTree>("cladtorch")->GetEntries() == kEntries);
+}
+
+void back_to_root()
+{
+   Write();
+   CheckMatrix();
+   CheckFrame();
+   CheckFriend();
+   CheckErrors();
+   ROOT::EnableImplicitMT(2);
+   CheckFrame();
+   CheckFriend();
+   Passed();
+}

@@ -1,0 +1,255 @@
+/// \file stream.C
+/// \brief Batches of a stream: the same for every buffer, every event once, the parts apart, errors, training.
+
+R__LOAD_LIBRARY(libcladtorch)
+#include <CladTorch/CladTorch.hxx>
+#include "check.h"
+
+#include <TChain.h>
+#include <TEntryList.h>
+#include <TFile.h>
+#include <TStopwatch.h>
+#include <TSystem.h>
+#include <TTree.h>
+
+#include <algorithm>
+#include <limits>
+
+using CladTorch::Dataset;
+using CladTorch::FitOptions;
+using CladTorch::Mlp;
+using CladTorch::Stream;
+using Rows_t = std::vector<float>;
+
+/// Entries first, first + 1, ...: x tells them apart, y is larger for the signal.
+void WriteFile(const char *name, int first, int entries, double shift, int bad = -1)
+{
+   TFile file(name, "recreate");
+   TTree tree("t", "");
+   tree.SetAutoFlush(700);
+   float x = 0, y = 0, z = 0;
+   ROOT::RVecF v;
+   tree.Branch("x", &x);
+   tree.Branch("y", &y);
+   tree.Branch("z", &z);
+   tree.Branch("v", &v);
+   for (int i = 0; i < entries; ++i) {
+      x = first + i;
+      y = shift + ((i * 7919) % 1000) / 500. - 1;
+      z = i == bad ? std::numeric_limits<float>::quiet_NaN() : 1;
+      v = ROOT::RVecF(i % 3, x);
+      tree.Fill();
+   }
+   tree.Write();
+}
+
+constexpr int kSignal = 23000;
+constexpr int kBackground = 5000;
+
+void Write()
+{
+   WriteFile("signal0.root", 0, 11000, 0.7);
+   WriteFile("signal1.root", 11000, 12000, 0.7);
+   WriteFile("background.root", 100000, kBackground, -0.7);
+   WriteFile("bad.root", 0, 9000, 0, 8500);
+}
+
+Stream Make()
+{
+   auto stream = Dataset({"x", "y - 0"}).Column("v", 2, -1).SetWeight("1 + y * y").Stream();
+   return stream.Add("t", "signal*.root", 1).Add("t", "background.root", 0, "y < 0.1").SetWindow(5000);
+}
+
+FitOptions Options()
+{
+   FitOptions options;
+   options.fBatchSize = 128;
+   options.fSeed = 5;
+   options.fVerbose = 0;
+   return options;
+}
+
+/// All numbers of all batches, with the size of each.
+Rows_t All(CladTorch::Batches batches)
+{
+   Rows_t all;
+   while (batches.Next()) {
+      all.push_back(batches.Rows());
+      for (const auto &part : {batches.Features(), batches.Labels(), batches.Weights()})
+         all.insert(all.end(), part.begin(), part.end());
+   }
+   return all;
+}
+
+/// The first feature of every event, sorted.
+Rows_t Events(CladTorch::Batches batches)
+{
+   Rows_t events;
+   while (batches.Next())
+      for (std::size_t i = 0; i < batches.Rows(); ++i)
+         events.push_back(batches.Features()(i, 0));
+   std::sort(events.begin(), events.end());
+   return events;
+}
+
+Rows_t TakeAll(Dataset data)
+{
+   Rows_t events;
+   for (std::size_t i = 0; i < data.Rows(); ++i)
+      events.push_back(data.Features()(i, 0));
+   std::sort(events.begin(), events.end());
+   return events;
+}
+
+Rows_t CheckBatches()
+{
+   auto stream = Make();
+   CHECK(stream.Entries() == kSignal + kBackground && stream.Width() == 4 && stream.Columns()[1] == "y - 0");
+   const auto reference = All(stream.SetBuffer(1).Batches(Options()));
+   bool same = true;
+   for (const std::uint64_t buffer : {2, 700, 20000, 1000000000})
+      same = same && All(stream.SetBuffer(buffer).Batches(Options())) == reference;
+   CHECK(same);
+   CHECK(All(stream.Batches(Options(), 2)) != reference);
+
+   const auto training = Events(stream.Batches(Options()));
+   const auto validation = Events(stream.Batches(Options(), 7, CladTorch::kValidation));
+   CHECK(training == Events(stream.Batches(Options(), 3)));
+   Rows_t all = training;
+   all.insert(all.end(), validation.begin(), validation.end());
+   std::sort(all.begin(), all.end());
+   Dataset data({"x"});
+   CHECK(all == TakeAll(data.Add("t", "signal*.root", 1).Add("t", "background.root", 0, "y < 0.1")));
+   CHECK(Near(validation.size(), 0.2 * all.size(), 0.01 * all.size()));
+
+   auto batches = stream.Batches(Options());
+   CHECK(batches.Next());
+   const auto x = batches.Features();
+   bool right = x.Rows() == 128 && x.Columns() == 4;
+   for (std::size_t i = 0; i < x.Rows(); ++i) {
+      const bool signal = x(i, 0) < 100000;
+      const int entry = int(x(i, 0)) - (signal ? (x(i, 0) < 11000 ? 0 : 11000) : 100000);
+      right = right && batches.Labels()(i) == signal && x(i, 2) == (entry % 3 > 0 ? x(i, 0) : -1) &&
+              batches.Weights()(i) == float(1 + x(i, 1) * x(i, 1));
+   }
+   CHECK(right);
+   CHECK(batches.Next() && x(0, 0) != batches.Features()(0, 0)); // x is still the first batch
+   return reference; // and the thread that reads ahead ends here, in the middle of an epoch
+}
+
+void CheckMixing()
+{
+   auto stream = Make().SetMixing(CladTorch::kBalanced);
+   double sums[2] = {};
+   for (auto batches = stream.Batches(Options()); batches.Next();)
+      for (const float label : batches.Labels())
+         ++sums[int(label)];
+   CHECK(Near(sums[0] / sums[1], 0.9, 0.02)); // what passes the background's cut
+   std::printf("background %g, signal %g\n", sums[0], sums[1]);
+}
+
+void CheckFrames()
+{
+   ROOT::RDataFrame frame("t", "signal0.root");
+   auto node = frame.Define("w", [](float x) { return x / 2; }, {"x"}).Filter([](float x) { return x >= 100; }, {"x"});
+   Stream stream({"x", "w"});
+   stream.Add(node, "x > 6000");
+   const auto events = Events(stream.Batches(Options(), 1, CladTorch::kTraining));
+   CHECK(events.size() > 8000 && events[0] >= 100);
+   CHECK(*node.Count() == 11000 - 100); // gives all entries again
+   TFile file("background.root");
+   auto *tree = file.Get<TTree>("t");
+   CHECK(Events(Stream({"x"}).Add(tree, 1).Batches(Options())).size() > 3900);
+   TChain chain("t");
+   chain.Add("signal1.root");
+   CHECK(Events(Stream({"x"}).Add(chain, 1).Batches(Options())).front() >= 11000);
+}
+
+void CheckErrors()
+{
+   const auto read = [](Stream stream) { return [stream] { All(stream.Batches(Options())); }; };
+   Refuses("NaN far inside", read(Stream({"x", "z"}).Add("t", "bad.root", 1)), {"'z'", "nan", "entry 8500", "bad.root"});
+   CHECK(Events(Stream({"x", "z"}).Add("t", "bad.root", 1, "z == 1").Batches(Options())).size() > 7000);
+   Refuses("no source", read(Stream({"x"})), {"without sources"});
+   Refuses("no column", [] { Stream(std::vector<std::string>()).Batches(); }, {"without columns"});
+   Refuses("missing column", [] { Stream({"xx"}).Add("t", "bad.root", 1); }, {"no column 'xx'", "bad.root"});
+   Refuses("bad cut", [] { Stream({"x"}).Add("t", "bad.root", 1, "x >"); }, {"'x >'"});
+   Refuses("missing file", [] { Stream({"x"}).Add("t", "nowhere.root", 1); }, {"nowhere.root"});
+   Refuses("no tree", [] { Stream({"x"}).Add(ROOT::RDataFrame(5).Define("x", "1.f"), 1); }, {"no tree", "Dataset"});
+   Refuses("range", [] { Stream({"x"}).Add(ROOT::RDataFrame("t", "bad.root").Range(100), 1); }, {"range", "rdfentry_"});
+   CHECK(Events(Stream({"x"}).Add("t", "bad.root", 1, "rdfentry_ < 4000").Batches(Options())).size() > 3000);
+   Refuses("bad label", [] { Stream({"x"}).Add("t", "bad.root", std::nan("")); }, {"not a finite number"});
+   auto negative = Options();
+   negative.fBatchSize = 0;
+   Refuses("no batch", [&] { Make().Batches(negative); }, {"fBatchSize"});
+   Refuses("epoch 0", [] { Make().Batches(Options(), 0); }, {"epoch 0", "from 1"});
+   Refuses("huge window", [] { Make().SetWindow(std::uint64_t(1) << 40).Batches(); }, {"window"});
+   Refuses("training meets NaN", [] { Mlp({2, 1}).Fit(Stream({"x", "z"}).Add("t", "bad.root", 1), Options()); },
+           {"'z'", "entry 8500"});
+   Refuses("wrong width", [] { Mlp({3, 1}).Fit(Make(), Options()); }, {"4 numbers", "takes 3"});
+   Refuses("labels that are no classes", [] { Mlp({1, 1}).Fit(Stream({"y"}).Add("t", "bad.root", "x"), Options()); },
+           {"label", "binary_cross_entropy"});
+
+   // a file that vanishes while the stream reads the one before it
+   WriteFile("gone0.root", 0, 9000, 0);
+   WriteFile("gone1.root", 0, 9000, 0);
+   auto options = Options();
+   options.fShuffle = false;
+   auto batches = Stream({"x"}).Add("t", "gone*.root", 1).SetWindow(1000).SetBuffer(1).Batches(options);
+   CHECK(batches.Next());
+   gSystem->Unlink("gone1.root");
+   Refuses("vanished file", [&] { while (batches.Next()) {} }, {"entries ", "gone1.root"});
+   TFile file("background.root");
+   auto *tree = file.Get<TTree>("t");
+   TEntryList list("list", "", tree);
+   list.Enter(3);
+   tree->SetEntryList(&list);
+   Refuses("entry list", [&] { Stream({"x"}).Add(tree, 1); }, {"entry list", "cut"});
+}
+
+void CheckTraining()
+{
+   const auto stream = Stream({"y"}).Add("t", "signal*.root", 1).Add("t", "background.root", 0).SetWindow(4000);
+   Dataset data({"y"});
+   data.Add("t", "signal*.root", 1).Add("t", "background.root", 0);
+   auto options = Options();
+   options.fEpochs = 3;
+   Mlp one({1, 8, 1}), two({1, 8, 1}), resident({1, 8, 1});
+   const auto history = one.Fit(stream, options);
+   two.Fit(Stream(stream).SetBuffer(1), options);
+   resident.Fit(data, options);
+   CHECK(history.Epochs() == 3 && history.TrainLoss()[2] < history.TrainLoss()[0]);
+   CHECK(std::equal(one.Parameters().begin(), one.Parameters().end(), two.Parameters().begin()));
+   CHECK(one.Columns() == data.Columns());
+   std::printf("AUC of the stream %.4f, of the dataset %.4f; validation loss %.4f\n", one.Auc(data), resident.Auc(data),
+               history.ValidationLoss()[2]);
+   CHECK(one.Auc(data) > 0.9 && Near(one.Auc(data), resident.Auc(data), 0.002));
+   CHECK(Near(history.ValidationLoss()[2], history.TrainLoss()[2], 0.02));
+}
+
+void CheckStart()
+{
+   TStopwatch watch;
+   auto batches = Stream({"x", "y"}).Add("t", "signal*.root", 1).Add("t", "background.root", 0).Batches(Options());
+   CHECK(batches.Next());
+   std::printf("first batch after %.3f s\n", watch.RealTime());
+}
+
+void stream()
+{
+   Write();
+   const auto serial = CheckBatches();
+   CheckMixing();
+   CheckFrames();
+   CheckErrors();
+   CheckTraining();
+   CheckStart();
+   ROOT::EnableImplicitMT(4);
+   CHECK(CheckBatches() == serial);
+   Refuses("data frame for several threads", [] { Stream({"x"}).Add(ROOT::RDataFrame("t", "signal0.root"), 1); },
+           {"several threads", "EnableImplicitMT"});
+   ROOT::DisableImplicitMT();
+   static auto left = Make().Batches(Options()); // still reading when the session ends
+   CHECK(left.Next());
+   Passed();
+}

@@ -1,0 +1,37 @@
+//! Streams in root.exe and PyROOT: the macros of `tests/root`, each in a session of its own.
+
+// Part of what it offers is for `root.rs` only.
+#[allow(dead_code)]
+#[path = "common/session.rs"]
+mod session;
+
+use std::process::Command;
+
+use session::{Session, script};
+
+#[test]
+fn batches_errors_and_training() {
+    Session::root(&["-q", &script("stream.C")]).run().passed().show("first batch after");
+}
+
+#[test]
+fn memory_stays_bounded() {
+    Session::root(&["-q", &script("stream_memory.C")]).run().passed().show("peak memory");
+}
+
+#[test]
+fn interrupt_ends_the_training_and_the_reading() {
+    let mut sent = false;
+    let session = Session::root(&["-q", &script("stream_interrupt.C")]);
+    let outcome = session.run_with(|child, text| {
+        if !sent && text.contains("epoch 1/") {
+            sent = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success();
+        }
+    });
+    outcome.passed().says(&["interrupted after epoch"]);
+}
+
+#[test]
+fn batches_in_python() {
+    Session::python(&[&script("stream.py")]).run().passed();
+}
