@@ -8,7 +8,8 @@ use anyhow::{Result, anyhow};
 use super::Context;
 use super::case::{Agreement, Case, Group};
 use super::party::{OURS, Party};
-use super::peers::{self, Library};
+use super::peers::{self, Library, Peers};
+use crate::plugin;
 use crate::process::output;
 
 pub const GROUP: Group = Group {
@@ -31,31 +32,55 @@ const HIGGS: &str = "lepton_pT,lepton_eta,lepton_phi,missing_energy_magnitude,mi
 jet1_phi,jet1_b-tag,jet2_pt,jet2_eta,jet2_phi,jet2_b-tag,jet3_pt,jet3_eta,jet3_phi,jet3_b-tag,jet4_pt,jet4_eta,\
 jet4_phi,jet4_b-tag,m_jj,m_jjj,m_lv,m_jlv,m_bb,m_wbb,m_wwbb";
 
+/// Windows of the gravitational-wave case.
+const GW_WINDOWS: usize = 20_000;
+
+/// Where Debian's dataset-fashion-mnist lies.
+const FASHION_MNIST: &str = "/usr/share/datasets/fashion-mnist";
+
 fn cases(context: &Context) -> Result<Vec<Case>> {
     let higgs = context.environment.root.dir.join("tutorials/machine_learning/data/Higgs_data.root");
     let mut cases = vec![case("higgs 28-64-64-1/256", move |_: &Path| {
-        Ok(format!(
-            "file={} trees=sig_tree:1,bkg_tree:0 columns={HIGGS} sizes=28,64,64,1 batch=256 epochs=10 test=0.3",
-            higgs.display()
-        ))
+        let how = "sizes=28,64,64,1 batch=256 epochs=10";
+        Ok(request(&higgs, "sig_tree:1,bkg_tree:0", HIGGS.to_owned(), how))
     })];
+    let environment = context.environment.clone();
+    cases.push(case("gw 128-32-32-1/128", move |folder: &Path| {
+        let file = folder.join("gw.root");
+        let call = format!("{}(\"{}\", {GW_WINDOWS})", peers::source("gw_windows.C").display(), file.display());
+        plugin::build(&environment)?;
+        output(environment.root_exe().args(["-l", "-b", "-q", &call]))?;
+        Ok(request(&file, "windows:label", columns("s", 128), "sizes=128,32,32,1 batch=128 epochs=8"))
+    }));
     if let Ok(peers) = &context.peers {
-        let writer = peers.script("digits.py");
-        let program = writer.get_program().to_owned();
-        let site_packages = peers.site_packages.clone();
-        cases.push(case("digits 64-128-10/64", move |folder: &Path| {
-            let file = folder.join("digits.root");
-            let script = peers::source("digits.py");
-            output(Command::new(&program).env("PYTHONPATH", &site_packages).arg(script).arg(&file))?;
-            let columns: Vec<_> = (0..64).map(|i| format!("p{i}")).collect();
-            Ok(format!(
-                "file={} trees=digits:label columns={} sizes=64,128,10 batch=64 epochs=30 test=0.3",
-                file.display(),
-                columns.join(",")
-            ))
-        }));
+        cases.push(images(peers, "digits 64-128-10/64", "digits", 64, "batch=64 epochs=30", None));
+        if Path::new(FASHION_MNIST).is_dir() {
+            let name = "fashion 784-128-10/64";
+            cases.push(images(peers, name, "fashion", 784, "batch=64 epochs=3", Some(FASHION_MNIST)));
+        } else {
+            println!("left out: Fashion-MNIST, because {FASHION_MNIST} (Debian's dataset-fashion-mnist) is not there");
+        }
     }
     Ok(cases)
+}
+
+/// Images of ten classes, which the script of the tree's name writes; `from` is where it finds them.
+fn images(peers: &Peers, name: &str, tree: &'static str, pixels: usize, how: &str, from: Option<&'static str>) -> Case {
+    let (peers, how) = (peers.clone(), format!("sizes={pixels},128,10 {how}"));
+    case(name, move |folder: &Path| {
+        let file = folder.join("images.root");
+        output(peers.script(&format!("{tree}.py")).arg(&file).args(from))?;
+        Ok(request(&file, &format!("{tree}:label"), columns("p", pixels), &how))
+    })
+}
+
+fn request(file: &Path, tree: &str, columns: String, how: &str) -> String {
+    format!("file={} trees={tree} columns={columns} {how} test=0.3", file.display())
+}
+
+/// `p0,p1,...`
+fn columns(prefix: &str, count: usize) -> String {
+    (0..count).map(|i| format!("{prefix}{i}")).collect::<Vec<_>>().join(",")
 }
 
 fn case(name: &str, prepare: impl Fn(&Path) -> Result<String> + 'static) -> Case {

@@ -16,6 +16,7 @@ const REQUIREMENTS: &str = include_str!("peers/requirements.txt");
 const OLDEST_PYTHON: u32 = 11;
 
 /// Python with PyTorch, uproot and scikit-learn.
+#[derive(Clone)]
 pub struct Peers {
     python: PathBuf,
     pub site_packages: PathBuf,
