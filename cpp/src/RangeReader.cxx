@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <stdexcept>
 
 namespace CladTorch {
@@ -99,7 +100,10 @@ RangeReader::RangeReader(const Source &source, const rust::Vec<Core::ColumnSpec>
      fName(Describe(fFrame)),
      fOrigin((Check(fFrame, fName), OriginOf(fFrame, fName))),
      fLabel(selection.fLabel),
-     fLoop(fFrame, {fName, selection.fCut, Targets(columns, selection)}),
+     fReading{fName, selection.fCut, Targets(columns, selection)},
+     fPlan(PlanReaders(fFrame, fReading, selection.fReader)),
+     fWithoutRoot(fPlan.AllFast() && selection.fCut.empty() && ReadsWhole(fFrame)),
+     fLoop(fFrame, {fName, selection.fCut, fPlan.Left(fReading.fTargets)}),
      fClusterEnds(FindClusters(*fOrigin.fTree, fFileEnds))
 {
    if (!std::isfinite(fLabel))
@@ -122,16 +126,37 @@ std::string RangeReader::DescribeRange(std::uint64_t first, std::uint64_t last) 
 
 std::vector<std::uint64_t> RangeReader::Read(std::uint64_t first, std::uint64_t last, Core::Dataset &data)
 {
-   const RangeScope range(fFrame, first, last, fClusterEnds.back());
-   Transaction transaction(data, fName);
-   auto entries = fLoop.Selected().Take<ULong64_t>("rdfentry_");
    try {
-      if (fLoop.Run(std::make_shared<RowCollector>(data, Core::dataset_width(data), 1, fOrigin, fLabel)) == 0)
-         return {};
+      Transaction transaction(data, fName);
+      auto entries = fWithoutRoot ? ReadAll(first, last, data) : ReadSelected(first, last, data);
+      if (entries.empty())
+         return entries;
+      fPlan.FillIn(data, entries, 1);
+      transaction.Commit();
+      return entries;
    } catch (const std::exception &e) {
       throw std::runtime_error(DescribeRange(first, last) + ": " + e.what());
    }
-   transaction.Commit();
+}
+
+std::vector<std::uint64_t> RangeReader::ReadAll(std::uint64_t first, std::uint64_t last, Core::Dataset &data) const
+{
+   const auto rows = static_cast<std::size_t>(last - first);
+   const std::vector<float> features(rows * Core::dataset_width(data)); // to be filled in
+   const std::vector<float> labels(rows, static_cast<float>(fLabel));
+   const std::vector<float> weights(rows, 1);
+   Core::dataset_append(data, Slice(features), Slice(labels), Slice(weights));
+   std::vector<std::uint64_t> entries(rows);
+   std::iota(entries.begin(), entries.end(), first);
+   return entries;
+}
+
+std::vector<std::uint64_t> RangeReader::ReadSelected(std::uint64_t first, std::uint64_t last, Core::Dataset &data)
+{
+   const RangeScope range(fFrame, first, last, fClusterEnds.back());
+   auto entries = fLoop.Selected().Take<ULong64_t>("rdfentry_");
+   const std::vector<std::uint64_t> starts; // the entries are taken along
+   fLoop.Run(std::make_shared<RowCollector>(data, Core::dataset_width(data), 1, fOrigin, fLabel, starts));
    return {entries->begin(), entries->end()};
 }
 

@@ -9,6 +9,7 @@
 #include "CoreBox.hxx"
 #include "EventLoop.hxx"
 #include "OpenSource.hxx"
+#include "ReaderPlan.hxx"
 #include "Source.hxx"
 
 #include <cstdint>
@@ -33,6 +34,8 @@ public:
    std::vector<std::uint64_t> Read(std::uint64_t first, std::uint64_t last, Core::Dataset &data);
 
 private:
+   std::vector<std::uint64_t> ReadAll(std::uint64_t first, std::uint64_t last, Core::Dataset &data) const;
+   std::vector<std::uint64_t> ReadSelected(std::uint64_t first, std::uint64_t last, Core::Dataset &data);
    /// "entries 8000 to 8999 (run7.root)", for messages.
    std::string DescribeRange(std::uint64_t first, std::uint64_t last) const;
 
@@ -40,6 +43,9 @@ private:
    std::string fName;
    Origin fOrigin;
    double fLabel;
+   Reading fReading;
+   ReaderPlan fPlan;
+   bool fWithoutRoot; ///< every entry is taken, and the fast reader reads all columns
    PreparedLoop fLoop;
    std::vector<std::uint64_t> fFileEnds; ///< entry behind each of the origin's files
    std::vector<std::uint64_t> fClusterEnds;

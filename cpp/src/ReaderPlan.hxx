@@ -9,6 +9,7 @@
 
 #include <ROOT/RDataFrame.hxx>
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -27,6 +28,9 @@ struct ReaderPlan {
    std::uint64_t Entries() const { return fStarts.empty() ? 0 : fStarts.back(); }
    /// The targets that ROOT reads.
    std::vector<ColumnTarget> Left(const std::vector<ColumnTarget> &targets) const;
+   /// Lets the fast reader fill its columns in the rows of `data` that ROOT's reader has begun, which come from `entries`
+   /// of all files.
+   void FillIn(Core::Dataset &data, std::vector<std::uint64_t> entries, std::size_t threads) const;
    /// A line for each reader and reason, with its columns: for Dataset::Print.
    std::string Describe(const std::vector<ColumnTarget> &targets) const;
 };

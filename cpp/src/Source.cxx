@@ -5,7 +5,6 @@
 #include "ReaderPlan.hxx"
 #include "RowCollector.hxx"
 
-#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <memory>
@@ -53,22 +52,6 @@ void ReadWhole(Core::Dataset &data, const ReaderPlan &plan, double label)
       Core::dataset_read(data, *file, static_cast<float>(label), Threads(0));
 }
 
-/// Lets the fast reader fill its columns in the rows that ROOT's reader has begun, which come from `entries`.
-void FillIn(Core::Dataset &data, const ReaderPlan &plan, std::vector<std::uint64_t> entries)
-{
-   auto first = entries.begin();
-   for (std::size_t i = 0; i < plan.fFiles.size(); ++i) {
-      const auto end = std::lower_bound(first, entries.end(), plan.fStarts[i + 1]);
-      std::for_each(first, end, [&](std::uint64_t &entry) { entry -= plan.fStarts[i]; });
-      const auto row = static_cast<std::size_t>(first - entries.begin());
-      Core::dataset_fill(data, *plan.fFiles[i], {entries.data() + row, static_cast<std::size_t>(end - first)}, row,
-                         Threads(0));
-      first = end;
-   }
-   if (first != entries.end())
-      throw std::runtime_error("ROOT gave an event of a file that is not among those of the tree");
-}
-
 } // namespace
 
 ColumnTarget FeatureTarget(const Core::ColumnSpec &column, std::size_t offset)
@@ -101,7 +84,7 @@ void ReadSource(Core::Dataset &data, ROOT::RDF::RNode frame, const Selection &se
       const auto collector = std::make_shared<RowCollector>(data, Core::dataset_width(data), frame.GetNSlots(), origin,
                                                             selection.fLabel, plan.fStarts);
       RunEventLoop(frame, reading, collector);
-      FillIn(data, plan, collector->Entries());
+      plan.FillIn(data, collector->Entries(), Threads(0));
    }
    transaction.Commit();
 }

@@ -32,6 +32,7 @@ StreamData::StreamData(const DatasetData &columns) : fCore(Core::stream_new(Core
 {
    fSelection.fWeight = columns.fWeight;
    fSelection.fScalars = columns.fScalars;
+   fSelection.fReader = columns.fReader;
 }
 
 rust::Box<Core::Epoch> StreamData::Epoch(std::uint64_t number, EPart part, const Core::FitSpec &fit) const
@@ -78,6 +79,7 @@ void AddSource(StreamData &stream, const Source &source, Selection selection)
 {
    selection.fWeight = stream.fSelection.fWeight;
    selection.fScalars = stream.fSelection.fScalars;
+   selection.fReader = stream.fSelection.fReader;
    const std::lock_guard<std::mutex> lock(stream.fReading);
    auto reader = std::make_unique<RangeReader>(source, Core::stream_columns(*stream.fCore), selection);
    const auto &ends = reader->ClusterEnds();
