@@ -10,5 +10,6 @@ fn shown(language: &str) -> &'static str {
 #[test]
 fn the_examples_are_those_that_are_run() {
     assert_eq!(shown("cpp"), include_str!("root/readme.C"));
+    assert_eq!(shown("c++"), include_str!("root/readme_torch.C"));
     assert_eq!(shown("python"), include_str!("root/readme.py"));
 }

@@ -141,6 +141,12 @@ fn readme_in_cpp() {
 }
 
 #[test]
+fn readme_with_libtorch() {
+    let outcome = macro_of("readme_torch.C").says(&["matmul", "CPUFloatType{4,2}"]);
+    assert_eq!(outcome.code, Some(0), "{}", outcome.text);
+}
+
+#[test]
 fn readme_in_python() {
     let outcome = Session::python(&[&script("readme.py")]).run().says(&["AUC 0.7"]);
     assert_eq!(outcome.code, Some(0), "{}", outcome.text);

@@ -54,8 +54,8 @@ fn block(name: &[u8; 2], bytes: &[u8]) -> Vec<u8> {
             lz4 + 8
         }
         _ => {
-            let mut stream = liblzma::stream::Stream::new_easy_encoder(7, liblzma::stream::Check::Crc32).unwrap();
-            stream.process(bytes, &mut packed, liblzma::stream::Action::Finish).unwrap();
+            let mut stream = xz2::stream::Stream::new_easy_encoder(7, xz2::stream::Check::Crc32).unwrap();
+            stream.process(bytes, &mut packed, xz2::stream::Action::Finish).unwrap();
             stream.total_out() as usize
         }
     };
