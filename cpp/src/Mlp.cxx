@@ -88,6 +88,7 @@ History Mlp::Fit(const Stream &stream, const FitOptions &options)
    return Guard("CladTorch::Mlp::Fit", [&] {
       const auto &data = stream.fData;
       const auto spec = ToSpec(options);
+      const SerialScope serial(true); // ROOT's part of the reading
       const InterruptScope interrupt;
       const auto start = [&] {
          auto sample = data->Epoch(0, kTraining, spec);

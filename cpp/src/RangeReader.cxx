@@ -5,6 +5,7 @@
 
 #include <ROOT/RDFHelpers.hxx>
 #include <TChain.h>
+#include <TROOT.h>
 #include <TTree.h>
 
 #include <algorithm>
@@ -153,6 +154,9 @@ std::vector<std::uint64_t> RangeReader::ReadAll(std::uint64_t first, std::uint64
 
 std::vector<std::uint64_t> RangeReader::ReadSelected(std::uint64_t first, std::uint64_t last, Core::Dataset &data)
 {
+   if (ROOT::IsImplicitMTEnabled())
+      throw std::runtime_error("ROOT's reader reads the columns or the cut of " + fName +
+                               " on one thread: call ROOT::DisableImplicitMT() before the batches of a stream are read");
    const RangeScope range(fFrame, first, last, fClusterEnds.back());
    auto entries = fLoop.Selected().Take<ULong64_t>("rdfentry_");
    const std::vector<std::uint64_t> starts; // the entries are taken along

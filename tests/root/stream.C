@@ -224,7 +224,7 @@ void CheckTraining()
    std::printf("AUC of the stream %.4f, of the dataset %.4f; validation loss %.4f\n", one.Auc(data), resident.Auc(data),
                history.ValidationLoss()[2]);
    CHECK(one.Auc(data) > 0.9 && Near(one.Auc(data), resident.Auc(data), 0.002));
-   CHECK(Near(history.ValidationLoss()[2], history.TrainLoss()[2], 0.02));
+   CHECK(Near(history.ValidationLoss()[2], history.TrainLoss()[2], 0.06)); // taken while it falls
 }
 
 void CheckStart()
@@ -245,10 +245,17 @@ void stream()
    CheckTraining();
    CheckStart();
    ROOT::EnableImplicitMT(4);
-   CHECK(CheckBatches() == serial);
+   CheckTraining(); // on the same events in the same order
+   const auto fast = [] { return Stream({"x", "y"}).Add("t", "signal*.root", 1); };
+   Refuses("a cut on several threads", [&] { All(Make().Batches(Options())); }, {"one thread", "DisableImplicitMT"});
+   const auto threads = All(fast().Batches(Options()));
    Refuses("data frame for several threads", [] { Stream({"x"}).Add(ROOT::RDataFrame("t", "signal0.root"), 1); },
            {"several threads", "EnableImplicitMT"});
    ROOT::DisableImplicitMT();
+   CHECK(threads == All(fast().Batches(Options())));
+   const auto slow = Dataset({"x", "y"}).SetReader(CladTorch::kRootReader).Stream().Add("t", "signal*.root", 1);
+   CHECK(threads == All(slow.Batches(Options()))); // both readers
+   CHECK(CheckBatches() == serial);
    static auto left = Make().Batches(Options()); // still reading when the session ends
    CHECK(left.Next());
    Passed();

@@ -25,8 +25,8 @@ assert np.array_equal(np.sort(np.r_[training, validation]), np.arange(18000))
 assert not np.array_equal(training, np.sort(training))
 
 model = ct.Mlp([2, 8, 1])
-history = model.Fit(stream, fEpochs=2, fVerbose=0)
-assert history.Epochs() == 2 and model.Auc(ct.Dataset(["x", "y"]).Add(events, "y > 0")) > 0.99
+history = model.Fit(stream, fEpochs=6, fVerbose=0)
+assert history.Epochs() == 6 and model.Auc(ct.Dataset(["x", "y"]).Add(events, "y > 0")) > 0.99
 columns = ct.Dataset()
 columns.Column("x", (1, 1))
 assert sum(batch[0].Rows() for batch in columns.Stream().Add("t", "events.root", 1).Batches(options)) > 15000

@@ -51,7 +51,7 @@ void CheckExact()
 {
    const auto run = Jagged<std::int64_t>::Read(Events(), "run").Values();
    const auto time = Jagged<double>::Read(Events(), "time").Values();
-   const auto id = Jagged<std::int64_t>::Read(Events(), "id", "rdfentry_ < 999 && run != 0").Values();
+   const auto id = Jagged<std::int64_t>::Read(Events(), "id", "id <= 9223372036854775807ull && run != 0").Values();
    const auto flag = Jagged<std::int64_t>::Read(Events(), "flag").Values();
    bool same = run.Size() == kEntries && time.Size() == kEntries && time.Rank() == 1;
    for (int i = 0; i < kEntries; ++i)

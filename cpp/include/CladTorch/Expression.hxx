@@ -8,6 +8,7 @@
 
 #include <ROOT/RVec.hxx>
 #include <RtypesCore.h>
+#include <TROOT.h>
 
 #include <algorithm>
 #include <cstddef>
@@ -20,14 +21,15 @@ namespace CladTorch {
 namespace Internal {
 
 /// Element `index` of `list`; throws where the event has fewer.
+/// \param entry As `rdfentry_` has it, which counts otherwise on several threads; it is not shown then.
 template <class List>
 decltype(auto) At(const List &list, Long64_t index, const char *name, ULong64_t entry)
 {
    const auto size = static_cast<Long64_t>(std::size(list));
    if (index < 0 || index >= size)
-      throw std::runtime_error("'" + std::string(name) + "[" + std::to_string(index) + "]' is asked for in entry " +
-                               std::to_string(entry) + ", where '" + name + "' has " + std::to_string(size) +
-                               " numbers: cut such events away (Length$(" + name + ") > " + std::to_string(index) +
+      throw std::runtime_error("'" + std::string(name) + "[" + std::to_string(index) + "]' is asked for in " +
+                               (ROOT::IsImplicitMTEnabled() ? "an event" : "entry " + std::to_string(entry)) +
+                               ", where '" + name + "' has " + std::to_string(size) + " numbers: cut such events away (Length$(" + name + ") > " + std::to_string(index) +
                                ") or pad them with Dataset::Column(\"" + name + "\", length, pad)");
    return list[index];
 }

@@ -79,7 +79,8 @@ private:
 ///
 /// Memory: the window, as many entries read ahead, and a few blocks of 8 MB; training keeps another window of
 /// validation events. Reading takes one thread of its own, with one event loop a block; ROOT's trees and data frames that
-/// were given must not be used elsewhere meanwhile.
+/// were given must not be used elsewhere meanwhile. Mlp::Fit switches implicit multi-threading off for as long as it runs;
+/// where it is on, Batches() gives events only of sources without a cut whose columns the fast reader reads.
 ///
 /// Copies are the same stream. All methods throw CladTorch::Error.
 class Stream {
