@@ -109,7 +109,7 @@ struct Entry {
    }
 };
 
-/// `embedded` leaves the last baskets inside the tree, as ROOT did before version 5.26.
+/// `embedded` leaves the last baskets inside the tree.
 void trees(const char *name = "trees", int compression = 505, Long64_t entries = 120, int basket = 400,
            bool embedded = false)
 {
