@@ -33,6 +33,18 @@ inline void Blocks(size_t begin, size_t n, const T *const *x, const ct_stream *v
    }
 }
 
+/// Puts the n elements of a view of x block by block into a view of y.
+template <typename T, void (Writer<T>::*Put)(size_t, const T *)>
+void Transfer(size_t n, const T *x, const ct_stream &view, T *y, const ct_stream &target)
+{
+   Reader<T> reader(x, view, 0);
+   Writer<T> writer(y, target, 0);
+   for (size_t length; n; n -= length) {
+      length = n < kBlock ? n : kBlock;
+      (writer.*Put)(length, reader.Next(length));
+   }
+}
+
 } // namespace
 
 template <typename T>
@@ -110,23 +122,13 @@ void MapPullback(int function, size_t which, size_t n, const T *const *x, const 
 template <typename T>
 void Accumulate(size_t n, const T *x, const ct_stream *view, T *y, const ct_stream *target)
 {
-   Reader<T> reader(x, *view, 0);
-   Writer<T> writer(y, *target, 0);
-   for (size_t length; n; n -= length) {
-      length = n < kBlock ? n : kBlock;
-      writer.Add(length, reader.Next(length));
-   }
+   Transfer<T, &Writer<T>::Add>(n, x, *view, y, *target);
 }
 
 template <typename T>
 void Copy(size_t n, const T *x, const ct_stream *view, T *y, const ct_stream *target)
 {
-   Reader<T> reader(x, *view, 0);
-   Writer<T> writer(y, *target, 0);
-   for (size_t length; n; n -= length) {
-      length = n < kBlock ? n : kBlock;
-      writer.Store(length, reader.Next(length));
-   }
+   Transfer<T, &Writer<T>::Store>(n, x, *view, y, *target);
 }
 
 #define CT_INSTANTIATE(T)                                                                                              \
