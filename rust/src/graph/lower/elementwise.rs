@@ -1,11 +1,7 @@
 //! Operators element by element, operands broadcast.
 
-use super::{Call, Operator};
-use crate::error::Result;
+use super::{Call, Lowered, Operator};
 use crate::graph::Function;
-use crate::graph::program::Tensor;
-
-type Lowered = Result<Vec<Tensor>>;
 
 /// `lower: f(x)` for an operator that is one function of its first argument.
 macro_rules! unary {

@@ -1,11 +1,9 @@
 //! The losses of `torch::nn::functional`.
 
-use super::{Call, Operator};
+use super::{Call, Lowered, Operator};
 use crate::error::Result;
 use crate::graph::program::{Gather, Kind, Tensor};
 use crate::graph::{Function, View};
-
-type Lowered = Result<Vec<Tensor>>;
 
 pub(super) const TABLE: &[Operator] = &[
     Operator { name: "mse_loss", does: "`(x - y)^2`", lower: mse },

@@ -20,6 +20,9 @@ use super::{DType, Program, View};
 use crate::bridge::{ObservedGraph, ObservedValue};
 use crate::error::{Error, Result};
 
+/// The values that an operator's call comes down to.
+type Lowered = Result<Vec<Tensor>>;
+
 /// Shapes from outside have at most this many dimensions, as in LibTorch.
 const RANK_LIMIT: usize = 64;
 
@@ -29,7 +32,7 @@ pub struct Operator {
     pub name: &'static str,
     /// What it computes, for the table in the documentation.
     pub does: &'static str,
-    lower: fn(&mut Call) -> Result<Vec<Tensor>>,
+    lower: fn(&mut Call) -> Lowered,
 }
 
 /// Every operator that can be lowered.

@@ -1,11 +1,9 @@
 //! Layers of networks.
 
-use super::{Call, Operator};
+use super::{Call, Lowered, Operator};
 use crate::error::Result;
 use crate::graph::program::{Kind, Tensor};
 use crate::graph::{Function, View};
-
-type Lowered = Result<Vec<Tensor>>;
 
 pub(super) const TABLE: &[Operator] = &[
     Operator {

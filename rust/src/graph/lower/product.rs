@@ -1,11 +1,8 @@
 //! Products of matrices.
 
 use super::build::without;
-use super::{Call, Operator};
-use crate::error::Result;
+use super::{Call, Lowered, Operator};
 use crate::graph::program::Tensor;
-
-type Lowered = Result<Vec<Tensor>>;
 
 pub(super) const TABLE: &[Operator] = &[
     Operator { name: "matmul", does: "product of vectors, matrices or batches of them", lower: matmul },

@@ -1,12 +1,9 @@
 //! Operators that look at more than one element of a tensor.
 
 use super::build::without;
-use super::{Call, Operator};
+use super::{Call, Lowered, Operator};
 use crate::error::Result;
 use crate::graph::Function;
-use crate::graph::program::Tensor;
-
-type Lowered = Result<Vec<Tensor>>;
 
 pub(super) const TABLE: &[Operator] = &[
     Operator { name: "sum", does: "sum over dimensions", lower: sum },

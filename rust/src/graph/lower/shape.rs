@@ -1,11 +1,9 @@
 //! Operators that move or choose elements. Those that only look differently at a tensor make no node.
 
-use super::{Call, Operator};
+use super::{Call, Lowered, Operator};
 use crate::error::Result;
 use crate::graph::View;
 use crate::graph::program::{Gather, Kind, Tensor};
-
-type Lowered = Result<Vec<Tensor>>;
 
 pub(super) const TABLE: &[Operator] = &[
     Operator { name: "transpose", does: "two dimensions exchanged", lower: transpose },
