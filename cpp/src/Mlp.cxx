@@ -5,7 +5,7 @@
 #include "Guard.hxx"
 #include "Interrupt.hxx"
 #include "Progress.hxx"
-#include "StreamData.hxx"
+#include "ReadingThread.hxx"
 
 #include <TError.h>
 

@@ -2,11 +2,10 @@
 
 #include "FitSpec.hxx"
 #include "Guard.hxx"
-#include "StreamData.hxx"
+#include "ReadingThread.hxx"
 
 #include <TROOT.h>
 
-#include <exception>
 #include <stdexcept>
 
 namespace CladTorch {
@@ -38,37 +37,6 @@ StreamData::StreamData(const DatasetData &columns) : fCore(Core::stream_new(Core
 rust::Box<Core::Epoch> StreamData::Epoch(std::uint64_t number, EPart part, const Core::FitSpec &fit) const
 {
    return Core::stream_epoch(*fCore, number, part == kValidation, fSpec, fit);
-}
-
-ReadingThread::ReadingThread(std::shared_ptr<StreamData> stream, const Core::Epoch &epoch)
-   : fStream(std::move(stream)), fFeed(Core::epoch_feed(epoch)), fThread([this] { Serve(); })
-{
-}
-
-ReadingThread::~ReadingThread()
-{
-   Core::feed_close(*fFeed);
-   fThread.join();
-}
-
-void ReadingThread::Serve()
-{
-   try {
-      for (Core::BlockSpec block{}; Core::feed_want(*fFeed, block);)
-         ReadBlock(block);
-   } catch (const std::exception &e) {
-      Core::feed_fail(*fFeed, e.what());
-   } catch (...) {
-      Core::feed_fail(*fFeed, "an exception of unknown type was thrown while a stream was read");
-   }
-}
-
-void ReadingThread::ReadBlock(const Core::BlockSpec &block)
-{
-   const std::lock_guard<std::mutex> lock(fStream->fReading);
-   auto rows = Core::dataset_new(Core::stream_columns(*fStream->fCore));
-   const auto entries = fStream->fReaders.at(block.source)->Read(block.first, block.first + block.entries, *rows);
-   Core::feed_deliver(*fFeed, block, {entries.data(), entries.size()}, std::move(rows));
 }
 
 } // namespace Internal

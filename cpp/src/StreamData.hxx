@@ -1,5 +1,5 @@
 /// \file StreamData.hxx
-/// \brief What stands behind Stream and Batches.
+/// \brief What stands behind Stream.
 
 #ifndef CLADTORCH_STREAMDATA
 #define CLADTORCH_STREAMDATA
@@ -12,7 +12,6 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
-#include <thread>
 #include <vector>
 
 namespace CladTorch {
@@ -30,22 +29,6 @@ struct StreamData {
    Core::StreamSpec fSpec{};
    std::vector<std::unique_ptr<RangeReader>> fReaders; ///< one a source
    std::mutex fReading; ///< the readers are used by one thread at a time
-};
-
-/// Serves the feed of one epoch on a thread of its own until the epoch is over, something goes wrong, or this ends.
-class ReadingThread {
-public:
-   ReadingThread(std::shared_ptr<StreamData> stream, const Core::Epoch &epoch);
-   ReadingThread(const ReadingThread &) = delete;
-   ~ReadingThread();
-
-private:
-   void Serve();
-   void ReadBlock(const Core::BlockSpec &block);
-
-   std::shared_ptr<StreamData> fStream;
-   rust::Box<Core::FeedHandle> fFeed;
-   std::thread fThread;
 };
 
 } // namespace Internal

@@ -8,12 +8,15 @@ R__LOAD_LIBRARY(libcladtorch)
 #include <TChain.h>
 #include <TEntryList.h>
 #include <TFile.h>
+#include <TROOT.h>
 #include <TStopwatch.h>
 #include <TSystem.h>
 #include <TTree.h>
+#include <TVirtualMutex.h>
 
 #include <algorithm>
 #include <limits>
+#include <memory>
 
 using CladTorch::Dataset;
 using CladTorch::FitOptions;
@@ -235,6 +238,21 @@ void CheckStart()
    std::printf("first batch after %.3f s\n", watch.RealTime());
 }
 
+/// Ends of the reading that nobody plans: ROOT's lock is held, the files are closed.
+void CheckEnds()
+{
+   auto locked = std::make_unique<CladTorch::Batches>(Make().SetBuffer(100000).Batches(Options()));
+   {
+      R__LOCKGUARD(gROOTMutex); // as where cling destroys a variable
+      locked.reset();
+   }
+   auto closed = Make().Batches(Options());
+   CHECK(closed.Next());
+   gROOT->CloseFiles();
+   Refuses("closed files", [&] { while (closed.Next()) {} }, {"closed its files"});
+   CHECK(gROOT->GetListOfFiles()->IsEmpty());
+}
+
 void stream()
 {
    Write();
@@ -256,7 +274,8 @@ void stream()
    const auto slow = Dataset({"x", "y"}).SetReader(CladTorch::kRootReader).Stream().Add("t", "signal*.root", 1);
    CHECK(threads == All(slow.Batches(Options()))); // both readers
    CHECK(CheckBatches() == serial);
-   static auto left = Make().Batches(Options()); // still reading when the session ends
+   CheckEnds();
+   static auto left = Make().SetBuffer(100000).Batches(Options()); // still reading when the session ends
    CHECK(left.Next());
    Passed();
 }
