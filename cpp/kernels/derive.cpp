@@ -13,6 +13,8 @@ namespace clad::custom_derivatives::CladTorch::Kernels {
 template <typename T>
 ValueAndPushforward<T, T> Exp_pushforward(T x, T d_x);
 template <typename T>
+ValueAndPushforward<T, T> Expm1OfNegative_pushforward(T x, T d_x);
+template <typename T>
 ValueAndPushforward<T, T> Log1pOfUnit_pushforward(T x, T d_x);
 template <typename T>
 ValueAndPushforward<T, T> HyperbolicTangent_pushforward(T x, T d_x);

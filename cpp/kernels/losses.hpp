@@ -27,7 +27,7 @@ template <typename T>
 inline T SoftmaxCrossEntropy(T z, T rest, T target)
 {
    // log(rest + exp(z)) without losing a small rest beside exp(0) = 1.
-   return std::log1p(rest + std::expm1(z)) - target * z;
+   return std::log1p(rest + Expm1OfNegative(z)) - target * z;
 }
 
 /// (z - y)^2

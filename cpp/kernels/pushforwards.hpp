@@ -90,6 +90,12 @@ inline ValueAndPushforward<T> Exp_pushforward(T x, T d_x)
 }
 
 template <typename T>
+inline ValueAndPushforward<T> Expm1OfNegative_pushforward(T x, T d_x)
+{
+   return {Expm1OfNegative(x), Exp(x) * d_x};
+}
+
+template <typename T>
 inline ValueAndPushforward<T> Log1pOfUnit_pushforward(T x, T d_x)
 {
    return {Log1pOfUnit(x), d_x / (1 + x)};

@@ -4,8 +4,8 @@
 //! part that can be missing is named.
 
 use std::ffi::{c_int, c_uint};
-use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
+use std::ptr::NonNull;
 use std::sync::OnceLock;
 
 use libloading::os::unix::{Library, RTLD_GLOBAL, RTLD_NOW, Symbol};
@@ -18,14 +18,18 @@ use crate::kernels::{self, Scalar};
 
 /// A contiguous one-dimensional tensor in host memory, seen as a slice, aligned to 64 bytes at least.
 pub struct HostBuffer<T> {
-    tensor: Tensor,
+    /// The tensor's first number: LibTorch takes longer to say it than a small product takes.
+    data: NonNull<T>,
+    length: usize,
+    /// Owns the memory; never handed out, resized or shared.
+    _tensor: Tensor,
     /// The tensor's memory where it is not LibTorch's own; dropped after it.
     _pages: Option<MmapMut>,
-    length: usize,
-    scalar: PhantomData<T>,
 }
 
-// SAFETY: through a shared reference nothing but `&[T]` can be had; LibTorch only reads the tensor's own address then.
+// SAFETY: the buffer owns its numbers, and through a shared reference nothing but `&[T]` can be had.
+unsafe impl<T: Send> Send for HostBuffer<T> {}
+// SAFETY: as above.
 unsafe impl<T: Sync> Sync for HostBuffer<T> {}
 
 impl<T: Scalar> HostBuffer<T> {
@@ -33,8 +37,7 @@ impl<T: Scalar> HostBuffer<T> {
     pub fn zeros(length: usize) -> Result<Self> {
         let size = i64::try_from(length)
             .map_err(|_| Error::invalid(format!("a buffer of {length} numbers"), "use smaller layers or batches"))?;
-        let tensor = Tensor::f_zeros([size], (T::KIND, Device::Cpu))?;
-        Ok(HostBuffer { tensor, _pages: None, length, scalar: PhantomData })
+        Ok(Self::of(Tensor::f_zeros([size], (T::KIND, Device::Cpu))?, None, length))
     }
 
     /// `length` zeros in pages of their own, for large tables: the system gives each page, zeroed, to the thread that
@@ -50,7 +53,13 @@ impl<T: Scalar> HostBuffer<T> {
         let size = i64::try_from(length).map_err(|error| refused(&error))?;
         // SAFETY: the pages hold `length` zeros, which are valid numbers, and live as long as the tensor.
         let tensor = unsafe { Tensor::f_from_blob(pages.as_ptr(), &[size], &[1], T::KIND, Device::Cpu) }?;
-        Ok(HostBuffer { tensor, _pages: Some(pages), length, scalar: PhantomData })
+        Ok(Self::of(tensor, Some(pages), length))
+    }
+
+    /// `tensor` is contiguous, on the CPU, of kind T::KIND and holds `length` numbers.
+    fn of(tensor: Tensor, pages: Option<MmapMut>, length: usize) -> Self {
+        let data = NonNull::new(tensor.data_ptr().cast()).unwrap_or(NonNull::dangling()); // null: of no numbers
+        HostBuffer { data, length, _tensor: tensor, _pages: pages }
     }
 
     /// A copy of `values`.
@@ -62,21 +71,42 @@ impl<T: Scalar> HostBuffer<T> {
 
     /// The numbers.
     pub fn as_slice(&self) -> &[T] {
-        if self.length == 0 {
-            return &[];
-        }
-        // SAFETY: the tensor is contiguous, on the CPU, of kind T::KIND, holds `length` numbers and is never resized
-        // or shared: both are private to this type.
-        unsafe { std::slice::from_raw_parts(self.tensor.data_ptr().cast::<T>(), self.length) }
+        // SAFETY: `data` is the first of the `length` numbers of a tensor that lives as long as this, and that nobody
+        // else has.
+        unsafe { std::slice::from_raw_parts(self.data.as_ptr(), self.length) }
     }
 
     /// The numbers, to be changed.
     pub fn as_mut_slice(&mut self) -> &mut [T] {
-        if self.length == 0 {
-            return &mut [];
-        }
         // SAFETY: as in `as_slice`; `&mut self` makes the view the only one.
-        unsafe { std::slice::from_raw_parts_mut(self.tensor.data_ptr().cast::<T>(), self.length) }
+        unsafe { std::slice::from_raw_parts_mut(self.data.as_ptr(), self.length) }
+    }
+}
+
+/// Number of the processor that this thread runs on now; 0 where the system does not say.
+pub fn processor() -> usize {
+    #[cfg(target_os = "linux")]
+    return rustix::thread::sched_getcpu();
+    #[cfg(not(target_os = "linux"))]
+    0
+}
+
+/// Moves this thread to the first processor it may use that is `free`, and leaves it as free as it was to go on from
+/// there. False if there is none.
+pub fn move_to_processor(free: impl Fn(usize) -> bool) -> bool {
+    #[cfg(target_os = "linux")]
+    {
+        use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+        let Ok(allowed) = sched_getaffinity(None) else { return false };
+        let Some(target) = (0..CpuSet::MAX_CPU).find(|&one| allowed.is_set(one) && free(one)) else { return false };
+        let mut only = CpuSet::new();
+        only.set(target);
+        sched_setaffinity(None, &only).is_ok() && sched_setaffinity(None, &allowed).is_ok()
+    }
+    #[cfg(not(target_os = "linux"))]
+    {
+        let _ = free;
+        false
     }
 }
 
@@ -283,6 +313,18 @@ mod tests {
             let error = open(name).unwrap_err().to_string();
             assert!(error.contains(&format!("\"{name}\"")), "{error}");
         }
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn a_thread_moves_and_stays_free() {
+        use rustix::thread::{CpuSet, sched_getaffinity};
+        let before = sched_getaffinity(None).unwrap();
+        assert!(!move_to_processor(|_| false));
+        let last = (0..CpuSet::MAX_CPU).rfind(|&one| before.is_set(one)).unwrap();
+        assert!(move_to_processor(|one| one == last));
+        assert!(before.is_set(processor()));
+        assert!(sched_getaffinity(None).unwrap() == before);
     }
 
     #[test]

@@ -2,8 +2,8 @@
 /// Clad's derivatives of activations, losses and operators, for float and double. Not to be edited.
 // Made by Clad 2.5.0~dev (git 4b2c0eef17e298af448c22b08631923507cbb105)
 // from activations.hpp, losses.hpp, operators.hpp, exponential.hpp, pushforwards.hpp, derive.cpp
-// sha256 of the inputs: d0b97d2273d45da65903f17b879a83a2a3b0834728c3fb6f66498a7d99dcb5b2
-// sha256 of the text below: c0d8fa67eee824eabbe39e3fa7716ba3fa5b56c7813af8175efcf6ef3770e6e7
+// sha256 of the inputs: ed13f11c63788ae88ff83e623a3207c26f5b3bde5e4fc6a4f0727434e7364849
+// sha256 of the text below: 77ab54eb80d7693ab99d70f3029375b6081689705a90dd586e9933553ef2f8f3
 // To make it again: cargo xtask gradients
 
 #pragma once
@@ -217,7 +217,7 @@ inline float SoftmaxCrossEntropy_darg0(float z, float rest, float target) {
     float _d_z = 1;
     float _d_rest = 0;
     float _d_target = 0;
-    ValueAndPushforward<float, float> _t0 = clad::custom_derivatives::std::expm1_pushforward(z, _d_z);
+    ValueAndPushforward<float, float> _t0 = clad::custom_derivatives::CladTorch::Kernels::Expm1OfNegative_pushforward(z, _d_z);
     ValueAndPushforward<float, float> _t1 = clad::custom_derivatives::std::log1p_pushforward(rest + _t0.value, _d_rest + _t0.pushforward);
     return _t1.pushforward - (_d_target * z + target * _d_z);
 }
@@ -225,7 +225,7 @@ inline double SoftmaxCrossEntropy_darg0(double z, double rest, double target) {
     double _d_z = 1;
     double _d_rest = 0;
     double _d_target = 0;
-    ValueAndPushforward<double, double> _t0 = clad::custom_derivatives::std::expm1_pushforward(z, _d_z);
+    ValueAndPushforward<double, double> _t0 = clad::custom_derivatives::CladTorch::Kernels::Expm1OfNegative_pushforward(z, _d_z);
     ValueAndPushforward<double, double> _t1 = clad::custom_derivatives::std::log1p_pushforward(rest + _t0.value, _d_rest + _t0.pushforward);
     return _t1.pushforward - (_d_target * z + target * _d_z);
 }

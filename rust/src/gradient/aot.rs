@@ -14,7 +14,7 @@ use rayon::ThreadPool;
 use rayon::prelude::*;
 
 use super::lane::{Lane, Network};
-use super::rendezvous::Rendezvous;
+use super::rendezvous::{MOST_MEMBERS, Rendezvous};
 use super::{BETA1, BETA2, EPSILON, Engine, Plan, Rows, Settings, TILE_ROWS};
 use crate::device::{HostBuffer, thread_pool};
 use crate::error::Result;
@@ -23,7 +23,7 @@ use crate::kernels::{Scalar, Sweep};
 
 /// Most lanes a batch is cut into, and most numbers that the lanes' gradients hold together: summing them must stay
 /// cheap beside making them.
-const MOST_LANES: usize = 8;
+const MOST_LANES: usize = MOST_MEMBERS;
 const MOST_GRADIENT_NUMBERS: usize = 1 << 22;
 
 /// Parameters that are swept in one go: those of small networks by one thread, without a hand-over.
@@ -160,12 +160,12 @@ impl<T: Scalar> AotEngine<T> {
         }
     }
 
-    /// What one of the threads does in an epoch.
-    fn take_part(&self, epoch: &Epoch) {
+    /// What thread `member` does in an epoch.
+    fn take_part(&self, epoch: &Epoch, member: usize) {
         for rows in epoch.order.chunks(self.settings.batch_size) {
             let scale = epoch.data.weight_scale / rows.len() as f64;
             self.run_lanes(epoch.data, rows, scale, &epoch.next);
-            let all_came = epoch.meeting.meet(|| {
+            let all_came = epoch.meeting.meet(member, || {
                 *lock(&epoch.loss) += self.step(self.used(rows.len()));
                 epoch.next.store(0, Ordering::Relaxed);
             });
@@ -201,11 +201,11 @@ impl<T: Scalar> Engine for AotEngine<T> {
         let epoch = Epoch { data, order, meeting, next, loss };
         if members == 1 {
             // A broadcast would wake every thread for nothing.
-            self.threads.install(|| self.take_part(&epoch));
+            self.threads.install(|| self.take_part(&epoch, 0));
         } else {
             self.threads.broadcast(|thread| {
                 if thread.index() < members {
-                    epoch.meeting.take_part(|| self.take_part(&epoch));
+                    epoch.meeting.take_part(|| self.take_part(&epoch, thread.index()));
                 }
             });
         }

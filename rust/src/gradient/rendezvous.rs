@@ -2,24 +2,46 @@
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
+use std::time::{Duration, Instant};
 
-/// Looks at the counter before a waiting thread offers its time to others. About a microsecond: what the threads of an
-/// undisturbed training wait for one another.
+use crate::device::{move_to_processor, processor};
+
+/// Threads that can meet.
+pub const MOST_MEMBERS: usize = 8;
+
+/// Looks at the counter between looks at the clock and at the pool's work; about a microsecond.
 const LOOKS: usize = 200;
 
+/// The threads of an undisturbed training wait for one another a few microseconds.
+const PATIENCE: Duration = Duration::from_micros(50);
+
+/// How long a thread sleeps that waited in vain; the system adds about as much.
+const NAP: Duration = Duration::from_micros(50);
+
 /// A barrier for threads of one rayon pool that are in step with one another most of the time: who waits looks for a
-/// short time without giving up its processor, then helps with the pool's work or lets other programs run.
+/// short time without giving up its processor, helps with the pool's work if there is any, then sleeps.
+///
+/// Two threads that the system woke on the same processor would take turns there for many milliseconds, until it
+/// notices that another is free; so who waits in vain, and shares its processor, moves.
 pub struct Rendezvous {
     members: usize,
+    /// The processor of each member when it last came.
+    processors: [AtomicUsize; MOST_MEMBERS],
     arrived: AtomicUsize,
     round: AtomicUsize,
     broken: AtomicBool,
 }
 
 impl Rendezvous {
-    /// For `members` threads.
+    /// For `members` threads, at most [`MOST_MEMBERS`].
     pub fn new(members: usize) -> Self {
-        Rendezvous { members, arrived: AtomicUsize::new(0), round: AtomicUsize::new(0), broken: AtomicBool::new(false) }
+        Rendezvous {
+            members,
+            processors: std::array::from_fn(|_| AtomicUsize::new(usize::MAX)),
+            arrived: AtomicUsize::new(0),
+            round: AtomicUsize::new(0),
+            broken: AtomicBool::new(false),
+        }
     }
 
     /// Runs `work` to its end; should it panic, nobody waits for this member any more.
@@ -30,29 +52,51 @@ impl Rendezvous {
         result
     }
 
-    /// Waits until every member has come; the last of them runs `alone` before the others go on. False if a member will
-    /// never come, because it panicked.
-    pub fn meet(&self, alone: impl FnOnce()) -> bool {
+    /// `member` waits until every member has come; the last of them runs `alone` before the others go on. False if a
+    /// member will never come, because it panicked.
+    pub fn meet(&self, member: usize, alone: impl FnOnce()) -> bool {
         let round = self.round.load(Ordering::Acquire);
+        self.processors[member].store(processor(), Ordering::Relaxed);
         if self.arrived.fetch_add(1, Ordering::AcqRel) + 1 == self.members {
             alone();
             self.arrived.store(0, Ordering::Relaxed);
             self.round.store(round + 1, Ordering::Release);
             return true;
         }
-        let mut looks = 0;
-        while self.round.load(Ordering::Acquire) == round {
+        let mut waiting = Instant::now();
+        while !self.passes(round) {
             if self.broken.load(Ordering::Acquire) {
                 return false;
             }
-            looks += 1;
-            if looks < LOOKS {
-                std::hint::spin_loop();
-            } else if rayon::yield_now() != Some(rayon::Yield::Executed) {
-                thread::yield_now();
+            if rayon::yield_now() == Some(rayon::Yield::Executed) {
+                waiting = Instant::now();
+            } else if waiting.elapsed() > PATIENCE {
+                match self.part(member) {
+                    true => waiting = Instant::now(),
+                    false => thread::sleep(NAP),
+                }
             }
         }
         true
+    }
+
+    /// Moves `member` to a processor of its own, if it shares one and another is free.
+    fn part(&self, member: usize) -> bool {
+        let mut others = self.processors.iter().enumerate().filter(|&(other, _)| other != member);
+        let own = self.processors[member].load(Ordering::Relaxed);
+        others.any(|(_, other)| other.load(Ordering::Relaxed) == own) && {
+            let moved = move_to_processor(|one| self.processors.iter().all(|p| p.load(Ordering::Relaxed) != one));
+            self.processors[member].store(processor(), Ordering::Relaxed);
+            moved
+        }
+    }
+
+    /// Whether the others went on from `round` while this looked.
+    fn passes(&self, round: usize) -> bool {
+        (0..LOOKS).any(|_| {
+            std::hint::spin_loop();
+            self.round.load(Ordering::Acquire) != round
+        })
     }
 }
 
@@ -77,10 +121,10 @@ mod tests {
     #[test]
     fn one_member_at_a_time_runs_alone_and_sees_what_all_did() {
         let (meeting, sum, seen) = (Rendezvous::new(3), AtomicUsize::new(0), Mutex::new(Vec::new()));
-        pool(3).broadcast(|_| {
+        pool(3).broadcast(|member| {
             for _ in 0..1000 {
                 sum.fetch_add(1, Ordering::Relaxed);
-                assert!(meeting.meet(|| seen.lock().unwrap().push(sum.load(Ordering::Relaxed))));
+                assert!(meeting.meet(member.index(), || seen.lock().unwrap().push(sum.load(Ordering::Relaxed))));
             }
         });
         assert_eq!(seen.into_inner().unwrap(), (1..=1000).map(|round| 3 * round).collect::<Vec<_>>());
@@ -94,7 +138,7 @@ mod tests {
             threads.broadcast(|member| {
                 meeting.take_part(|| {
                     assert_ne!(member.index(), 1, "planned");
-                    assert!(!meeting.meet(|| unreachable!("one member is missing")));
+                    assert!(!meeting.meet(0, || unreachable!("one member is missing")));
                 });
             });
         }));
