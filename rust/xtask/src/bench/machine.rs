@@ -48,7 +48,7 @@ impl Meta {
             load_before: load(),
             load_after: String::new(),
             versions: versions(context),
-            environment: ["OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"]
+            environment: ["RAYON_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"]
                 .map(|variable| format!("{variable} = threads"))
                 .to_vec(),
             sgemm_rates: Vec::new(),

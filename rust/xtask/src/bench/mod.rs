@@ -11,6 +11,7 @@ mod machine;
 mod party;
 mod peers;
 mod plot;
+mod predict;
 mod rates;
 mod read;
 mod record;
@@ -36,12 +37,12 @@ use machine::Meta;
 use peers::Peers;
 use record::Outcome;
 
-const GROUPS: [Group; 4] = [step::GROUP, end_to_end::GROUP, start::GROUP, read::GROUP];
+const GROUPS: [Group; 5] = [step::GROUP, predict::GROUP, end_to_end::GROUP, start::GROUP, read::GROUP];
 
 /// What `cargo xtask bench` takes.
 #[derive(Args, Clone, Debug)]
 pub struct Options {
-    /// step (one training step), end-to-end (file to trained model), start (loading to first step) or read (file to tensor)
+    /// step (one training step), predict (a network's outputs), end-to-end (file to trained model), start (loading to first step) or read (file to tensor)
     #[arg(value_name = "GROUP")]
     group: String,
     /// Folder that gets GROUP.json, meta.json, report.md and the plots; one for each group

@@ -21,7 +21,7 @@ impl Party {
     /// Its worker gets `threads` threads from whatever library asks the environment.
     pub fn new(who: &'static str, threads: usize, command: Result<Command>) -> Self {
         let limited = |mut command: Command| {
-            for variable in ["OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"] {
+            for variable in ["RAYON_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"] {
                 command.env(variable, threads.to_string());
             }
             command

@@ -88,7 +88,7 @@ pub enum Library {
 /// It is linked to `with`.
 pub fn program(context: &Context, name: &str, with: &[Library]) -> Result<Command> {
     let mut text = Vec::new();
-    for file in ["lines.h", "checksum.h", name] {
+    for file in ["lines.h", "checksum.h", "network.h", name] {
         text.extend(fs::read(source(file)).with_context(|| format!("cannot read {}", source(file).display()))?);
     }
     let mut compiler = Command::new(env::var_os("CXX").unwrap_or_else(|| "c++".into()));

@@ -130,7 +130,7 @@ fn worker(context: &Context) -> Result<std::path::PathBuf, String> {
 
 /// Writes `features` [rows, inputs], `labels` [rows] and `parameters` as raw float32. A teacher chooses the labels, so
 /// that there is something to learn: the sign of a random quadratic form, or the largest of random linear forms.
-fn write_data(folder: &Path, sizes: &[usize], rows: usize) -> Result<()> {
+pub(super) fn write_data(folder: &Path, sizes: &[usize], rows: usize) -> Result<()> {
     let (inputs, outputs) = (sizes[0], sizes[sizes.len() - 1]);
     let mut random = Random(0x5eed);
     let teacher: Vec<f32> = (0..inputs * outputs.max(2)).map(|_| random.uniform()).collect();

@@ -3,40 +3,14 @@
 // The lines it reads and writes are those of rust/examples/bench_worker.rs. A batch is a view of contiguous rows.
 
 #include "lines.h"
-
-#include <torch/torch.h>
+#include "network.h"
 
 #include <chrono>
 #include <cstdint>
-#include <fstream>
 #include <memory>
 #include <stdexcept>
 #include <string>
 #include <vector>
-
-torch::Tensor Floats(const std::string &path)
-{
-   std::ifstream file(path, std::ios::binary | std::ios::ate);
-   if (!file)
-      throw std::runtime_error("cannot read " + path);
-   auto numbers = torch::empty({static_cast<std::int64_t>(file.tellg()) / 4}, torch::kFloat);
-   file.seekg(0);
-   file.read(static_cast<char *>(numbers.data_ptr()), numbers.numel() * 4);
-   return numbers;
-}
-
-/// Linear layers with ReLU between them; parameters: for each layer weights [outputs, inputs], then biases.
-torch::nn::Sequential Perceptron(const std::vector<std::int64_t> &sizes, const torch::Tensor &parameters)
-{
-   torch::nn::Sequential model;
-   for (std::size_t i = 1; i < sizes.size(); ++i) {
-      model->push_back(torch::nn::Linear(sizes[i - 1], sizes[i]));
-      if (i + 1 < sizes.size())
-         model->push_back(torch::nn::ReLU());
-   }
-   torch::nn::utils::vector_to_parameters(parameters, model->parameters());
-   return model;
-}
 
 struct Training {
    torch::Tensor fFeatures, fLabels; // [N, F]; [N, 1] or [N] class numbers

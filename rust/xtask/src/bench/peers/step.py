@@ -4,28 +4,13 @@ eager: torch.optim.Adam as it comes. fused: Adam(fused=True). compile: torch.com
 The lines it reads and writes are those of rust/examples/bench_worker.rs. A batch is a view of contiguous rows.
 """
 
-import os
 import sys
 import time
 
-import numpy as np
 import torch
 from lines import answer, requests
+from network import floats, perceptron
 from torch import nn
-
-
-def floats(folder, name):
-    return torch.from_numpy(np.fromfile(os.path.join(folder, name), dtype=np.float32))
-
-
-def perceptron(sizes, parameters):
-    """Linear layers with ReLU between them; parameters: for each layer weights [outputs, inputs], then biases."""
-    layers = []
-    for inputs, outputs in zip(sizes, sizes[1:]):
-        layers += [nn.Linear(inputs, outputs), nn.ReLU()]
-    model = nn.Sequential(*layers[:-1])
-    nn.utils.vector_to_parameters(parameters, model.parameters())
-    return model
 
 
 class Training:
