@@ -169,6 +169,16 @@ impl Clad {
     }
 }
 
+/// A clang++ that has loaded Clad, for a program that includes its headers.
+pub fn compiler() -> Result<Command> {
+    let clad = Clad::find()?;
+    let mut plugin = OsString::from("-fplugin=");
+    plugin.push(&clad.plugin);
+    let mut command = Command::new(&clad.clang);
+    command.arg(plugin).arg("-isystem").arg(&clad.include);
+    Ok(command)
+}
+
 /// Adds what Clad leaves out: the namespace, and peace about arguments and values that a derivative does not need.
 fn wrap(text: &str) -> String {
     let text = text.trim_end();

@@ -39,6 +39,9 @@ impl Meta {
         if options.scaling {
             command += " --scaling";
         }
+        if options.busy {
+            command += " --busy";
+        }
         Self {
             command,
             commit: commit(),

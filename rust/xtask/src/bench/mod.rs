@@ -25,6 +25,9 @@ mod worker;
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 
 use anyhow::{Context as _, Result, bail};
 use clap::Args;
@@ -57,6 +60,9 @@ pub struct Options {
     /// Only cases whose name contains this
     #[arg(long, value_name = "SUBSTRING", default_value = "")]
     case: String,
+    /// With a busy neighbour: this program computes on one core all the time
+    #[arg(long)]
+    busy: bool,
     /// With step: also step time against batch, width and depth
     #[arg(long)]
     scaling: bool,
@@ -82,6 +88,7 @@ pub fn run(given: &Given, options: &Options) -> Result<()> {
     let context = Context { environment, peers, scaling: options.scaling };
 
     let mut meta = Meta::before(&context, options);
+    let _neighbour = options.busy.then(Neighbour::start);
     let outcome = measure(&group, &context, options, &out)?;
     meta.after(&outcome);
     let document = report::Document { group: &group, meta: &meta, outcome: &outcome };
@@ -96,6 +103,24 @@ pub fn run(given: &Given, options: &Options) -> Result<()> {
             bail!("{}: {} disagrees with the others: equal work was not done", record.case, record.who)
         }
         _ => Ok(()),
+    }
+}
+
+/// A thread that does nothing, without rest, until this is dropped.
+struct Neighbour(Arc<AtomicBool>);
+
+impl Neighbour {
+    fn start() -> Self {
+        let busy = Arc::new(AtomicBool::new(true));
+        let own = Arc::clone(&busy);
+        thread::spawn(move || while own.load(Ordering::Relaxed) {});
+        Self(busy)
+    }
+}
+
+impl Drop for Neighbour {
+    fn drop(&mut self) {
+        self.0.store(false, Ordering::Relaxed);
     }
 }
 

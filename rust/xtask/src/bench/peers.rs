@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 
 use super::Context;
 use crate::process::{output, step};
-use crate::{project, python};
+use crate::{gradients, project, python};
 
 const REQUIREMENTS: &str = include_str!("peers/requirements.txt");
 const OLDEST_PYTHON: u32 = 11;
@@ -81,6 +81,8 @@ impl Peers {
 pub enum Library {
     Torch,
     Root,
+    /// A plugin of clang, which then is the compiler.
+    Clad,
 }
 
 /// The program of the C++ file `name`, compiled as LibTorch's users would: -O3 for this machine.
@@ -91,7 +93,10 @@ pub fn program(context: &Context, name: &str, with: &[Library]) -> Result<Comman
     for file in ["lines.h", "checksum.h", "network.h", name] {
         text.extend(fs::read(source(file)).with_context(|| format!("cannot read {}", source(file).display()))?);
     }
-    let mut compiler = Command::new(env::var_os("CXX").unwrap_or_else(|| "c++".into()));
+    let mut compiler = match with.contains(&Library::Clad) {
+        true => gradients::compiler()?,
+        false => Command::new(env::var_os("CXX").unwrap_or_else(|| "c++".into())),
+    };
     let (torch, root) = (&context.environment.libtorch, &context.environment.root);
     // The libraries' own needs are met when they are loaded, without CUDA.
     compiler.args(["-O3", "-march=native", "-std=c++17", "-Wl,--allow-shlib-undefined"]).arg(source(name));

@@ -17,9 +17,11 @@ pub const GROUP: Group = Group {
     title: "One training step: forward, loss, backward, Adam",
     notes: "Everybody starts from the same weights (bit-equal) and walks over the same rows in the same order, in fresh \
 batches of float32 (`cladtorch-double` computes in float64). For LibTorch and PyTorch a batch is a view of contiguous \
-rows; CladTorch gathers and standardises its rows inside the step, as `Mlp::Fit` does. `pytorch-fused` is eager with \
-`Adam(fused=True)`, `pytorch-compile` is `torch.compile` of model and loss with the same Adam; its compilation is in \
-the column `first` (short where an earlier run left it in the cache), not in the median. \
+rows; CladTorch gathers and standardises its rows inside the step, as `Mlp::Fit` does. In `cladtorch` Clad derives \
+activations and losses, and the plan calls their and the products' pullbacks in reverse; `cladtorch-naive` is Clad's \
+reverse mode on textbook loops, row by row on one thread: what is left without the kernels. `pytorch-fused` is eager \
+with `Adam(fused=True)`, `pytorch-compile` is `torch.compile` of model and loss with the same Adam; its compilation is \
+in the column `first` (short where an earlier run left it in the cache), not in the median. \
 With `--scaling` the cases `batch:` are 28-64-64-1, `width:` 28-W-W-1 and `depth:` 28-64-…-64-1 with so many hidden \
 layers, the last two at batch 256.",
     check: "loss",
@@ -109,10 +111,12 @@ fn parties(context: &Context, threads: usize) -> Vec<Party> {
         command.arg(threads.to_string());
         command
     });
+    let naive = peers::program(context, "naive.cxx", &[peers::Library::Clad]);
     vec![
         Party::new(OURS, threads, ours("aot")),
         Party::new("cladtorch-double", threads, ours("aot-double")),
         Party::new("cladtorch-autograd", threads, ours("autograd")),
+        Party::new("cladtorch-naive", threads, naive).only(|case| case.starts_with("28-64-64-1/")),
         Party::new("libtorch", threads, libtorch),
         Party::new("pytorch-eager", threads, pytorch("eager")),
         Party::new("pytorch-fused", threads, pytorch("fused")),
