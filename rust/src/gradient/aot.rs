@@ -9,6 +9,7 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
+use std::thread;
 
 use rayon::ThreadPool;
 use rayon::prelude::*;
@@ -36,6 +37,8 @@ pub struct AotEngine<T> {
     state: RwLock<State<T>>,
     lanes: Vec<Mutex<Lane<T>>>,
     threads: ThreadPool,
+    /// That the threads may use.
+    processors: usize,
 }
 
 /// What a step changes; in panels.
@@ -76,6 +79,7 @@ impl<T: Scalar> AotEngine<T> {
             plan,
             settings,
             threads: thread_pool(threads)?,
+            processors: thread::available_parallelism().map_or(1, usize::from),
         })
     }
 
@@ -197,7 +201,7 @@ impl<T: Scalar> Engine for AotEngine<T> {
     fn train(&mut self, data: Rows, order: &[u32]) -> Result<f64> {
         let batch = self.settings.batch_size.min(order.len());
         let members = self.threads.current_num_threads().min(self.used(batch));
-        let (meeting, next, loss) = (Rendezvous::new(members), AtomicUsize::new(0), Mutex::new(0.0));
+        let (meeting, next, loss) = (Rendezvous::new(members, self.processors), AtomicUsize::new(0), Mutex::new(0.0));
         let epoch = Epoch { data, order, meeting, next, loss };
         if members == 1 {
             // A broadcast would wake every thread for nothing.

@@ -25,6 +25,8 @@ const NAP: Duration = Duration::from_micros(50);
 /// notices that another is free; so who waits in vain, and shares its processor, moves.
 pub struct Rendezvous {
     members: usize,
+    /// More members than processors: a member that waits only keeps another from coming.
+    crowded: bool,
     /// The processor of each member when it last came.
     processors: [AtomicUsize; MOST_MEMBERS],
     arrived: AtomicUsize,
@@ -33,10 +35,11 @@ pub struct Rendezvous {
 }
 
 impl Rendezvous {
-    /// For `members` threads, at most [`MOST_MEMBERS`].
-    pub fn new(members: usize) -> Self {
+    /// For `members` threads, at most [`MOST_MEMBERS`], on so many processors.
+    pub fn new(members: usize, processors: usize) -> Self {
         Rendezvous {
             members,
+            crowded: members > processors,
             processors: std::array::from_fn(|_| AtomicUsize::new(usize::MAX)),
             arrived: AtomicUsize::new(0),
             round: AtomicUsize::new(0),
@@ -70,6 +73,8 @@ impl Rendezvous {
             }
             if rayon::yield_now() == Some(rayon::Yield::Executed) {
                 waiting = Instant::now();
+            } else if self.crowded {
+                thread::yield_now();
             } else if waiting.elapsed() > PATIENCE {
                 match self.part(member) {
                     true => waiting = Instant::now(),
@@ -120,7 +125,7 @@ mod tests {
 
     #[test]
     fn one_member_at_a_time_runs_alone_and_sees_what_all_did() {
-        let (meeting, sum, seen) = (Rendezvous::new(3), AtomicUsize::new(0), Mutex::new(Vec::new()));
+        let (meeting, sum, seen) = (Rendezvous::new(3, 8), AtomicUsize::new(0), Mutex::new(Vec::new()));
         pool(3).broadcast(|member| {
             for _ in 0..1000 {
                 sum.fetch_add(1, Ordering::Relaxed);
@@ -132,7 +137,7 @@ mod tests {
 
     #[test]
     fn nobody_waits_for_a_member_that_panicked() {
-        let meeting = Rendezvous::new(2);
+        let meeting = Rendezvous::new(2, 1);
         let threads = pool(2);
         let outcome = catch_unwind(AssertUnwindSafe(|| {
             threads.broadcast(|member| {
