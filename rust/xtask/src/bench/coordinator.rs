@@ -111,8 +111,20 @@ fn hire(group: &Group, parties: Vec<Party>, threads: usize, out: &Path, outcome:
 }
 
 fn skip(outcome: &mut Outcome, who: &str, threads: usize, case: Option<String>, reason: String) {
+    let reason = shorten(&reason);
     println!("skipped: {who}{}: {reason}", case.as_ref().map(|case| format!(" in {case}")).unwrap_or_default());
     outcome.skipped.push(Skipped { who: who.to_owned(), threads, case, reason });
+}
+
+/// The beginning and the end: ROOT's errors name template arguments by the thousand.
+fn shorten(reason: &str) -> String {
+    const KEPT: usize = 120;
+    let characters: Vec<char> = reason.chars().collect();
+    if characters.len() <= 2 * KEPT {
+        return reason.to_owned();
+    }
+    let text = |part: &[char]| part.iter().collect::<String>();
+    format!("{} ... {}", text(&characters[..KEPT]), text(&characters[characters.len() - KEPT..]))
 }
 
 /// The best matrix-product rate that CladTorch's worker reaches now; 0 where nobody asks for a floor.

@@ -167,6 +167,14 @@ fn a_case_that_one_party_cannot_do_leaves_it_in_the_others() {
 }
 
 #[test]
+fn an_endless_reason_is_cut_in_the_middle() {
+    let talkative = "while read -r line; do printf 'bench error begun '; printf '%09999d' 0; echo ' ended'; done";
+    let parties = vec![script("cladtorch", WORKER, "0.5"), script("libtorch", talkative, "")];
+    let reason = &run("talkative", LOSS, &[case("one")], parties).skipped[0].reason;
+    assert!(reason.starts_with("begun 0") && reason.ends_with("0 ended") && reason.len() < 300, "{reason}");
+}
+
+#[test]
 fn readers_say_what_they_used_and_have_to_agree_to_the_bit() {
     const RIGHT: &str = "4503599627370497"; // beyond single precision
     let reading = WORKER.replace("bench time ${rest##*seed=}", "bench time 2 cpu=4 memory=1500").replace("0.9", "$1");
