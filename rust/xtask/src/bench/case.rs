@@ -17,6 +17,8 @@ pub struct Group {
     /// What the check column shows.
     pub check: &'static str,
     pub agreement: Agreement,
+    /// Whether cases are `kind/size`, so that a mean over the kinds says something for each size.
+    pub means: bool,
     pub cases: fn(&Context) -> Result<Vec<Case>>,
     /// The parties on so many threads each, CladTorch first.
     pub parties: fn(&Context, usize) -> Vec<Party>,
@@ -56,6 +58,8 @@ pub enum Agreement {
     /// A score a round, each from another seed; the means differ from the parties' median by at most three standard
     /// errors (those of all parties pooled), or by this.
     Score { absolute: f64 },
+    /// One check after all rounds; it differs from the parties' median by at most this.
+    Value { relative: f64, absolute: f64 },
     /// One check after all rounds, the same for all parties; otherwise the run fails.
     Exact,
     /// Nothing to compare.
@@ -71,6 +75,9 @@ impl Agreement {
             ),
             Self::Score { absolute } => {
                 format!("means within three pooled standard errors (at least {absolute}) of the parties' median")
+            }
+            Self::Value { relative, absolute } => {
+                format!("within {} % (or {absolute}) of the parties' median", relative * 100.0)
             }
             Self::Exact => "the same number for all parties".to_owned(),
             Self::None => "not compared".to_owned(),

@@ -216,6 +216,9 @@ fn flag(agreement: Agreement, records: &mut [Record]) {
         record.flag = match agreement {
             Agreement::None => None,
             Agreement::Exact => disagreement(record.check, middle, 0.0),
+            Agreement::Value { relative, absolute } => {
+                disagreement(record.check, middle, (relative * middle.abs()).max(absolute))
+            }
             Agreement::Loss { relative, absolute } => {
                 let tolerance = (relative * middle.abs()).max(absolute);
                 let learnt = record.check_before.is_none_or(|before| record.check < before);

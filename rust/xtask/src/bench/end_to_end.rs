@@ -23,6 +23,7 @@ is compiled C++ that reads by RDataFrame's `Take`; `uproot` and `rdataloader` (R
 train in PyTorch with the fused Adam.",
     check: "score",
     agreement: Agreement::Score { absolute: 0.005 },
+    means: false,
     cases,
     parties,
 };

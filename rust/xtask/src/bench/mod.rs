@@ -7,7 +7,9 @@
 mod case;
 mod coordinator;
 mod end_to_end;
+mod graph;
 mod machine;
+mod means;
 mod party;
 mod peers;
 mod plot;
@@ -40,12 +42,14 @@ use machine::Meta;
 use peers::Peers;
 use record::Outcome;
 
-const GROUPS: [Group; 5] = [step::GROUP, predict::GROUP, end_to_end::GROUP, start::GROUP, read::GROUP];
+const GROUPS: [Group; 6] =
+    [step::GROUP, predict::GROUP, end_to_end::GROUP, start::GROUP, read::GROUP, graph::GROUP];
 
 /// What `cargo xtask bench` takes.
 #[derive(Args, Clone, Debug)]
 pub struct Options {
-    /// step (one training step), predict (a network's outputs), end-to-end (file to trained model), start (loading to first step) or read (file to tensor)
+    /// step (one training step), predict (a network's outputs), end-to-end (file to trained model), start (loading to
+    /// first step), read (file to tensor) or graph (value and gradients of compiled functions)
     #[arg(value_name = "GROUP")]
     group: String,
     /// Folder that gets GROUP.json, meta.json, report.md and the plots; one for each group
@@ -74,6 +78,8 @@ struct Context {
     /// Or why they are missing.
     peers: Result<Peers, String>,
     scaling: bool,
+    /// The group runs once with each of these.
+    threads: Vec<usize>,
 }
 
 /// Runs one group and writes its records, its report and its plots.
@@ -85,7 +91,8 @@ pub fn run(given: &Given, options: &Options) -> Result<()> {
     fs::create_dir_all(&out).with_context(|| format!("cannot make {}", out.display()))?;
     let environment = setup::run(given)?;
     let peers = Peers::ensure().map_err(|error| format!("{error:#}"));
-    let context = Context { environment, peers, scaling: options.scaling };
+    let threads: Vec<_> = options.threads.iter().map(|&threads| threads as usize).collect();
+    let context = Context { environment, peers, scaling: options.scaling, threads };
 
     let mut meta = Meta::before(&context, options);
     let _neighbour = options.busy.then(Neighbour::start);
@@ -99,7 +106,7 @@ pub fn run(given: &Given, options: &Options) -> Result<()> {
     fs::write(out.join("report.md"), document.markdown(&plots)).context("cannot write report.md")?;
     println!("records, report and plots are in {}", out.display());
     match outcome.records.iter().find(|record| record.flag.is_some()) {
-        Some(record) if matches!(group.agreement, Agreement::Exact) => {
+        Some(record) if matches!(group.agreement, Agreement::Exact | Agreement::Value { .. }) => {
             bail!("{}: {} disagrees with the others: equal work was not done", record.case, record.who)
         }
         _ => Ok(()),
@@ -130,8 +137,7 @@ fn measure(group: &Group, context: &Context, options: &Options, out: &Path) -> R
         bail!("no case of {} has '{}' in its name", group.name, options.case);
     }
     let mut outcome = Outcome::default();
-    for &threads in &options.threads {
-        let threads = threads as usize;
+    for &threads in &context.threads {
         let parties = (group.parties)(context, threads);
         outcome.append(coordinator::run(group, &cases, parties, threads, options.rounds, out)?);
     }

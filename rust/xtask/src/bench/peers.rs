@@ -83,6 +83,8 @@ pub enum Library {
     Root,
     /// A plugin of clang, which then is the compiler.
     Clad,
+    /// The plugin, which is built first; its headers need the other two.
+    CladTorch,
 }
 
 /// The program of the C++ file `name`, compiled as LibTorch's users would: -O3 for this machine.
@@ -90,7 +92,7 @@ pub enum Library {
 /// It is linked to `with`.
 pub fn program(context: &Context, name: &str, with: &[Library]) -> Result<Command> {
     let mut text = Vec::new();
-    for file in ["lines.h", "checksum.h", "network.h", name] {
+    for file in ["lines.h", "checksum.h", "network.h", "graphs.h", name] {
         text.extend(fs::read(source(file)).with_context(|| format!("cannot read {}", source(file).display()))?);
     }
     let mut compiler = match with.contains(&Library::Clad) {
@@ -109,6 +111,14 @@ pub fn program(context: &Context, name: &str, with: &[Library]) -> Result<Comman
         compiler.arg("-isystem").arg(root.dir.join("include")).args(libraries(&root.libraries));
         compiler.args(["-lCore", "-lRIO", "-lTree", "-lROOTDataFrame", "-lROOTVecOps"]);
     }
+    if with.contains(&Library::CladTorch) {
+        crate::plugin::build(&context.environment)?;
+        let include = project::root().join("cpp/include");
+        for header in headers(&include.join("CladTorch"))? {
+            text.extend(fs::read(&header).with_context(|| format!("cannot read {}", header.display()))?);
+        }
+        compiler.arg("-I").arg(include).args(libraries(&project::build().join("lib"))).arg("-lcladtorch");
+    }
     let key = format!("{}{compiler:?}", hash(&text));
     let program = folder().join(format!("{name}-{}", &hash(key.as_bytes())[..16]));
     if !program.exists() {
@@ -122,6 +132,17 @@ pub fn program(context: &Context, name: &str, with: &[Library]) -> Result<Comman
         command.env("ROOTSYS", &root.dir);
     }
     Ok(command)
+}
+
+/// The files of a folder and of those in it, in order.
+fn headers(folder: &Path) -> Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).with_context(|| format!("cannot read {}", folder.display()))? {
+        let path = entry?.path();
+        if path.is_dir() { found.extend(headers(&path)?) } else { found.push(path) }
+    }
+    found.sort();
+    Ok(found)
 }
 
 /// root.exe on the macro `name`, which has a function of that name, with the plugin.

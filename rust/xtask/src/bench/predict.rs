@@ -18,6 +18,7 @@ memory: `Mlp::Predict`, or the model on one tensor without gradients. `one row` 
 root.exe, `libtorch` compiled C++.",
     check: "mean",
     agreement: Agreement::Score { absolute: 1e-4 },
+    means: false,
     cases,
     parties,
 };

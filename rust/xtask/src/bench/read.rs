@@ -26,6 +26,7 @@ is asked only once. In `batches` a round walks once over all rows of `zstd-5/flo
 `CladTorch::Stream` and ROOT's RDataLoader, both as they come; the checksum does not depend on the order of rows.",
     check: "checksum",
     agreement: Agreement::Exact,
+    means: false,
     cases,
     parties,
 };

@@ -2,6 +2,7 @@
 
 use super::case::Group;
 use super::machine::Meta;
+use super::means;
 use super::party::OURS;
 use super::rates;
 use super::record::{Outcome, Record};
@@ -17,7 +18,11 @@ impl Document<'_> {
     /// Everything, for a terminal of 120 columns.
     pub fn screen(&self) -> String {
         let mut text = format!("\n{}\n\n{}\n", self.group.title, self.detail().screen());
-        let tables = [Some(self.summary()), rates::table(&self.outcome.records)];
+        let tables = [
+            Some(self.summary()),
+            rates::table(&self.outcome.records),
+            means::table(self.group, &self.outcome.records),
+        ];
         for table in tables.into_iter().flatten() {
             text += &format!("{}\n", table.screen());
         }
@@ -33,6 +38,9 @@ impl Document<'_> {
         text += &format!("{}\n", self.summary().markdown());
         if let Some(table) = rates::table(&self.outcome.records) {
             text += &format!("{}\n\n{}\n", rates::LEGEND, table.markdown());
+        }
+        if let Some(table) = means::table(self.group, &self.outcome.records) {
+            text += &format!("{}\n\n{}\n", means::LEGEND, table.markdown());
         }
         for (file, caption) in plots {
             text += &format!("![{caption}]({file})\n\n{caption}\n\n");

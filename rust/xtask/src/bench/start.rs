@@ -18,6 +18,7 @@ to the end of one step of 28-64-64-1 on 256 rows (`step`), or of one epoch over 
 is the process's peak memory in MB; the rows alone are 112 MB. root.exe's and Python's own start is not in the time.",
     check: "peak MB",
     agreement: Agreement::None,
+    means: false,
     cases,
     parties,
 };

@@ -26,6 +26,7 @@ With `--scaling` the cases `batch:` are 28-64-64-1, `width:` 28-W-W-1 and `depth
 layers, the last two at batch 256.",
     check: "loss",
     agreement: Agreement::Loss { relative: 0.02, absolute: 1e-3 },
+    means: false,
     cases,
     parties,
 };

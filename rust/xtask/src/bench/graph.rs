@@ -1,0 +1,93 @@
+//! `graph`: value and gradients of functions, compiled by CladTorch and run by LibTorch and PyTorch.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::Result;
+
+use super::Context;
+use super::case::{Agreement, Case, Group};
+use super::party::{OURS, Party};
+use super::peers::{self, Library};
+
+pub const GROUP: Group = Group {
+    name: "graph",
+    title: "Value and gradients of compiled functions",
+    notes: "A repetition is the value of a function and the gradients of all its inputs that are numbers, data included. \
+Everybody has the same function and the same numbers. `cladtorch` is `CladTorch::Compile` with `Forward` and `Backward`, on \
+the back end that it chooses; `cladtorch-jit` the same where `jit` is demanded; `cladtorch-function` the compiled function \
+inside LibTorch's autograd; `cladtorch-operator` LibTorch's autograd around `cladtorch::mlp`. `libtorch` is eager C++, \
+`pytorch-compile` has static shapes. What is compiled is compiled in the column `first`, for the first number of threads \
+with an empty cache of `jit`, afterwards with a full one; PyTorch's own cache may be full from an earlier run. The case \
+`call` doubles one number: all of it is the cost of calls.",
+    check: "value + sum of mean |gradient|",
+    agreement: Agreement::Value { relative: 1e-3, absolute: 1e-5 },
+    means: true,
+    cases,
+    parties,
+};
+
+/// As in peers/graphs.h.
+const GRAPHS: [&str; 12] = [
+    "logistic",
+    "mlp",
+    "residual",
+    "strain-cnn",
+    "transformer",
+    "flow",
+    "mixture",
+    "mass",
+    "resonance",
+    "huber",
+    "categories",
+    "deep-sets",
+];
+
+/// Rows, and repetitions in a round: about as much time for each of them.
+const BATCHES: [(u32, u64); 4] = [(1, 200), (32, 200), (256, 60), (4096, 4)];
+
+/// The case of one call that computes next to nothing.
+const CALL: &str = "call";
+
+fn cases(_: &Context) -> Result<Vec<Case>> {
+    let case = |graph: &str, name: String, (batch, steps): (u32, u64)| {
+        let request = format!("graph={graph} batch={batch}");
+        Case { name, prepare: Box::new(move |_| Ok(request.clone())), steps, warm_up: 1, flops: None, volume: None }
+    };
+    let graphs =
+        GRAPHS.iter().flat_map(|graph| BATCHES.map(|batch| case(graph, format!("{graph}/{}", batch.0), batch)));
+    Ok(graphs.chain([case(CALL, CALL.to_owned(), BATCHES[0])]).collect())
+}
+
+fn parties(context: &Context, threads: usize) -> Vec<Party> {
+    let compiled = peers::folder().join("graph-functions");
+    if Some(&threads) == context.threads.first() {
+        // Whoever is first finds nothing compiled; a folder that was not there is as good.
+        let _ = fs::remove_dir_all(&compiled);
+    }
+    let program = |who, side: &str| Party::new(who, threads, program(context, side, threads, &compiled));
+    let pytorch = |who, variant: &str| Party::new(who, threads, script(context, variant, threads));
+    vec![
+        program(OURS, "direct"),
+        program("cladtorch-jit", "jit"),
+        program("cladtorch-function", "function"),
+        program("cladtorch-operator", "operator").only(|case| case.starts_with("mlp/")),
+        program("libtorch", "eager"),
+        pytorch("pytorch-eager", "eager"),
+        pytorch("pytorch-compile", "compile"),
+    ]
+}
+
+fn program(context: &Context, side: &str, threads: usize, cache: &Path) -> Result<Command> {
+    let mut command = peers::program(context, "graph.cxx", &[Library::Torch, Library::Root, Library::CladTorch])?;
+    command.arg(side).arg(threads.to_string()).env("XDG_CACHE_HOME", cache);
+    Ok(command)
+}
+
+fn script(context: &Context, variant: &str, threads: usize) -> Result<Command> {
+    let peers = context.peers.as_ref().map_err(|reason| anyhow::anyhow!("{reason}"))?;
+    let mut command = peers.script("graph.py");
+    command.arg(variant).arg(threads.to_string());
+    Ok(command)
+}

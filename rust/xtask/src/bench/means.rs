@@ -1,0 +1,65 @@
+//! How much longer the others take than CladTorch, over all kinds of cases of one size.
+
+use std::collections::BTreeMap;
+
+use super::case::Group;
+use super::party::OURS;
+use super::record::Record;
+use super::table::{Table, digits};
+
+pub const LEGEND: &str = "Geometric mean, over the cases of a size, of each party's median over CladTorch's, with the \
+least and the greatest ratio; `all` is over all sizes. Above 1 CladTorch is faster.";
+
+/// A line for each size, number of threads and party; nothing for groups whose cases are not `kind/size`.
+pub fn table(group: &Group, records: &[Record]) -> Option<Table> {
+    let ratios = ratios(records);
+    if !group.means || ratios.is_empty() {
+        return None;
+    }
+    let mut table = Table::new(&["size", "thr", "who", "cases", "mean ratio", "least", "greatest"], 3);
+    for ((size, threads, who), ratios) in ratios {
+        let (least, greatest) = ratios.iter().fold((f64::INFINITY, 0.0f64), |(l, g), &r| (l.min(r), g.max(r)));
+        table.push(vec![
+            if size == u64::MAX { "all".to_owned() } else { size.to_string() },
+            threads.to_string(),
+            who.to_owned(),
+            ratios.len().to_string(),
+            digits(geometric_mean(&ratios)),
+            digits(least),
+            digits(greatest),
+        ]);
+    }
+    Some(table)
+}
+
+type Ratios<'a> = BTreeMap<(u64, usize, &'a str), Vec<f64>>;
+
+/// Of every party by size (the largest number stands for all), threads and name.
+fn ratios(records: &[Record]) -> Ratios<'_> {
+    let mut ratios = Ratios::new();
+    for record in records.iter().filter(|record| record.who != OURS) {
+        let same = |other: &&Record| other.who == OURS && other.case == record.case && other.threads == record.threads;
+        let size = record.case.rsplit_once('/').and_then(|(_, size)| size.parse().ok());
+        if let (Some(ours), Some(size)) = (records.iter().find(same), size) {
+            for size in [size, u64::MAX] {
+                let key = (size, record.threads, record.who.as_str());
+                ratios.entry(key).or_default().push(record.median_s / ours.median_s);
+            }
+        }
+    }
+    ratios
+}
+
+fn geometric_mean(numbers: &[f64]) -> f64 {
+    (numbers.iter().map(|number| number.ln()).sum::<f64>() / numbers.len() as f64).exp()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_mean_of_ratios_is_geometric() {
+        assert!((geometric_mean(&[2.0, 8.0]) - 4.0).abs() < 1e-12);
+    }
+}
