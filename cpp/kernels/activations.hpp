@@ -65,7 +65,7 @@ inline T Silu(T z)
 template <typename T>
 inline T Gelu(T z)
 {
-   return T(0.5) * z * std::erfc(z * T(-0.70710678118654752440)); // -1 / sqrt(2)
+   return T(0.5) * z * Erfc(z * T(-0.70710678118654752440)); // -1 / sqrt(2)
 }
 
 /// log(1 + exp(z)), with the exponential that cannot overflow.

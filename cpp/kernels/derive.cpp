@@ -19,6 +19,8 @@ ValueAndPushforward<T, T> Log1pOfUnit_pushforward(T x, T d_x);
 template <typename T>
 ValueAndPushforward<T, T> HyperbolicTangent_pushforward(T x, T d_x);
 template <typename T>
+ValueAndPushforward<T, T> Erfc_pushforward(T x, T d_x);
+template <typename T>
 void Pow_pullback(T a, T b, T d_z, T *d_a, T *d_b);
 template <typename T>
 void Div_pullback(T a, T b, T d_z, T *d_a, T *d_b);

@@ -23,6 +23,7 @@ namespace clad::custom_derivatives::CladTorch::Kernels {
 CT_RULE(Exp)
 CT_RULE(Log1pOfUnit)
 CT_RULE(HyperbolicTangent)
+CT_RULE(Erfc)
 #undef CT_RULE
 
 } // namespace clad::custom_derivatives::CladTorch::Kernels

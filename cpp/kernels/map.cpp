@@ -8,28 +8,98 @@
 namespace CladTorch::Kernels {
 namespace {
 
-enum Function {
-#define CT_NAME(F) k##F,
-   CT_UNARY(CT_NAME) CT_BINARY(CT_NAME) CT_FLAT(CT_NAME) CT_TERNARY(CT_NAME)
-#undef CT_NAME
+/// A loop over a block: y[i] = f(x[0][i], ...), or with dy the part of its pullback for one operand. A function of its own,
+/// with everything that it calls inside: only then is it vector code.
+#define CT_LOOP template <typename T> __attribute__((noinline, flatten)) void
+
+#define CT_MAP(F, ...)                                                                                                 \
+   CT_LOOP F##Loop(size_t n, const T *const *x, const T *, T *y)                                                       \
+   {                                                                                                                   \
+      CT_ELEMENTWISE                                                                                                   \
+      for (size_t i = 0; i < n; ++i)                                                                                   \
+         y[i] = F(__VA_ARGS__);                                                                                        \
+   }
+#define CT_MAP_1(F) CT_MAP(F, x[0][i])
+#define CT_MAP_2(F) CT_MAP(F, x[0][i], x[1][i])
+#define CT_MAP_3(F) CT_MAP(F, x[0][i], x[1][i], x[2][i])
+CT_UNARY(CT_MAP_1)
+CT_BINARY(CT_MAP_2)
+CT_FLAT(CT_MAP_2)
+CT_TERNARY(CT_MAP_3)
+
+// The pullbacks add to the adjoints of all operands; those that are not kept cost nothing.
+#define CT_PULL(F, WHICH, ...)                                                                                         \
+   CT_LOOP F##PullLoop##WHICH(size_t n, const T *const *x, const T *dy, T *adjoint)                                    \
+   {                                                                                                                   \
+      CT_ELEMENTWISE                                                                                                   \
+      for (size_t i = 0; i < n; ++i) {                                                                                 \
+         T kept = 0, d1 = 0, d2 = 0;                                                                                   \
+         (void)d1, (void)d2;                                                                                           \
+         F##_pullback(__VA_ARGS__);                                                                                    \
+         adjoint[i] = kept;                                                                                            \
+      }                                                                                                                \
+   }
+#define CT_PULL_1(F)                                                                                                   \
+   CT_LOOP F##PullLoop0(size_t n, const T *const *x, const T *dy, T *adjoint)                                          \
+   {                                                                                                                   \
+      CT_ELEMENTWISE                                                                                                   \
+      for (size_t i = 0; i < n; ++i)                                                                                   \
+         adjoint[i] = F##_pushforward(x[0][i], dy[i]).pushforward;                                                     \
+   }
+#define CT_PULL_2(F)                                                                                                   \
+   CT_PULL(F, 0, x[0][i], x[1][i], dy[i], &kept, &d1)                                                                  \
+   CT_PULL(F, 1, x[0][i], x[1][i], dy[i], &d1, &kept)
+#define CT_PULL_3(F)                                                                                                   \
+   CT_PULL(F, 0, x[0][i], x[1][i], x[2][i], dy[i], &kept, &d1, &d2)                                                    \
+   CT_PULL(F, 1, x[0][i], x[1][i], x[2][i], dy[i], &d1, &kept, &d2)                                                    \
+   CT_PULL(F, 2, x[0][i], x[1][i], x[2][i], dy[i], &d1, &d2, &kept)
+CT_UNARY(CT_PULL_1)
+CT_BINARY(CT_PULL_2)
+CT_TERNARY(CT_PULL_3)
+
+/// A scalar function's loops.
+template <typename T>
+struct Function {
+   using Loop = void (*)(size_t, const T *const *, const T *, T *);
+   size_t fArity;
+   Loop fForward, fPullbacks[3];
 };
 
-/// Calls body(length, a, b, c) for each block of the A operands x, from element `begin` on; of b and c there are as
-/// many as there are operands.
+template <typename T>
+constexpr Function<T> kFunctions[] = {
+#define CT_ENTRY_1(F) {1, F##Loop<T>, {F##PullLoop0<T>}},
+#define CT_ENTRY_2(F) {2, F##Loop<T>, {F##PullLoop0<T>, F##PullLoop1<T>}},
+#define CT_ENTRY_FLAT(F) {2, F##Loop<T>, {}},
+#define CT_ENTRY_3(F) {3, F##Loop<T>, {F##PullLoop0<T>, F##PullLoop1<T>, F##PullLoop2<T>}},
+   CT_UNARY(CT_ENTRY_1) CT_BINARY(CT_ENTRY_2) CT_FLAT(CT_ENTRY_FLAT) CT_TERNARY(CT_ENTRY_3)};
+
+/// Calls body(length, operands) for each block of the A operands x, from element `begin` on.
 template <size_t A, typename T, typename Body>
-inline void Blocks(size_t begin, size_t n, const T *const *x, const ct_stream *views, Body body)
+void EachBlock(size_t begin, size_t n, const T *const *x, const ct_stream *views, Body body)
 {
    constexpr size_t second = A > 1 ? 1 : 0, third = A > 2 ? 2 : 0;
-   Reader<T> a(x[0], views[0], begin), b(x[second], views[second], begin), c(x[third], views[third], begin);
+   const size_t block = BlockOf(views, A, begin);
+   Reader<T> a(x[0], views[0], begin, block), b(x[second], views[second], begin, block),
+      c(x[third], views[third], begin, block);
    for (size_t length; n; n -= length) {
-      length = n < kBlock ? n : kBlock;
-      const T *first = a.Next(length);
-      if constexpr (A == 1)
-         body(length, first);
-      else if constexpr (A == 2)
-         body(length, first, b.Next(length));
-      else
-         body(length, first, b.Next(length), c.Next(length));
+      length = n < block ? n : block;
+      const T *operands[3] = {a.Next(length)};
+      if constexpr (A > 1)
+         operands[1] = b.Next(length);
+      if constexpr (A > 2)
+         operands[2] = c.Next(length);
+      body(length, operands);
+   }
+}
+
+/// The same for a number of operands that is known only now.
+template <typename T, typename Body>
+void Blocks(size_t operands, size_t begin, size_t n, const T *const *x, const ct_stream *views, Body body)
+{
+   switch (operands) {
+   case 1: return EachBlock<1>(begin, n, x, views, body);
+   case 2: return EachBlock<2>(begin, n, x, views, body);
+   case 3: return EachBlock<3>(begin, n, x, views, body);
    }
 }
 
@@ -37,10 +107,11 @@ inline void Blocks(size_t begin, size_t n, const T *const *x, const ct_stream *v
 template <typename T, void (Writer<T>::*Put)(size_t, const T *)>
 void Transfer(size_t n, const T *x, const ct_stream &view, T *y, const ct_stream &target)
 {
-   Reader<T> reader(x, view, 0);
+   const size_t block = BlockOf(&view, 1, 0);
+   Reader<T> reader(x, view, 0, block);
    Writer<T> writer(y, target, 0);
    for (size_t length; n; n -= length) {
-      length = n < kBlock ? n : kBlock;
+      length = n < block ? n : block;
       (writer.*Put)(length, reader.Next(length));
    }
 }
@@ -50,73 +121,25 @@ void Transfer(size_t n, const T *x, const ct_stream &view, T *y, const ct_stream
 template <typename T>
 void Map(int function, size_t begin, size_t n, const T *const *x, const ct_stream *views, T *y)
 {
-   switch (function) {
-#define CT_MAP(F, A, PARAMETERS, ...)                                                                                  \
-   case k##F:                                                                                                          \
-      return Blocks<A>(begin, n, x, views, [&](size_t length, CT_BRACED PARAMETERS) {                                  \
-         CT_ELEMENTWISE                                                                                                \
-         for (size_t i = 0; i < length; ++i)                                                                           \
-            y[i] = F(__VA_ARGS__);                                                                                     \
-         y += length;                                                                                                  \
-      });
-#define CT_BRACED(...) __VA_ARGS__
-#define CT_MAP_1(F) CT_MAP(F, 1, (const T *a), a[i])
-#define CT_MAP_2(F) CT_MAP(F, 2, (const T *a, const T *b), a[i], b[i])
-#define CT_MAP_3(F) CT_MAP(F, 3, (const T *a, const T *b, const T *c), a[i], b[i], c[i])
-      CT_UNARY(CT_MAP_1)
-      CT_BINARY(CT_MAP_2)
-      CT_FLAT(CT_MAP_2)
-      CT_TERNARY(CT_MAP_3)
-   }
+   const auto &f = kFunctions<T>[function];
+   Blocks(f.fArity, begin, n, x, views, [&](size_t length, const T *const *operands) {
+      f.fForward(length, operands, nullptr, y);
+      y += length;
+   });
 }
 
 template <typename T>
 void MapPullback(int function, size_t which, size_t n, const T *const *x, const ct_stream *views, const T *dy, T *dx,
                  const ct_stream *target)
 {
-   T adjoint[kBlock];
+   const auto &f = kFunctions<T>[function];
    Writer<T> writer(dx, *target, 0);
-   const auto add = [&](size_t length) {
+   Blocks(f.fArity, 0, n, x, views, [&](size_t length, const T *const *operands) {
+      T adjoint[kBlock];
+      f.fPullbacks[which](length, operands, dy, adjoint);
       writer.Add(length, adjoint);
       dy += length;
-   };
-   // The pullbacks add to the adjoints of all operands; those that are not kept cost nothing.
-   switch (function) {
-#define CT_PULL(F, A, PARAMETERS, ...)                                                                                 \
-   return Blocks<A>(0, n, x, views, [&](size_t length, CT_BRACED PARAMETERS) {                                         \
-      CT_ELEMENTWISE                                                                                                   \
-      for (size_t i = 0; i < length; ++i) {                                                                            \
-         T kept = 0, d1 = 0, d2 = 0;                                                                                   \
-         (void)d1, (void)d2;                                                                                           \
-         F##_pullback(__VA_ARGS__);                                                                                    \
-         adjoint[i] = kept;                                                                                            \
-      }                                                                                                                \
-      add(length);                                                                                                     \
-   })
-#define CT_PULL_1(F)                                                                                                   \
-   case k##F:                                                                                                          \
-      return Blocks<1>(0, n, x, views, [&](size_t length, const T *a) {                                                \
-         CT_ELEMENTWISE                                                                                                \
-         for (size_t i = 0; i < length; ++i)                                                                           \
-            adjoint[i] = F##_pushforward(a[i], dy[i]).pushforward;                                                     \
-         add(length);                                                                                                  \
-      });
-#define CT_PULL_2(F)                                                                                                   \
-   case k##F:                                                                                                          \
-      if (which == 0)                                                                                                  \
-         CT_PULL(F, 2, (const T *a, const T *b), a[i], b[i], dy[i], &kept, &d1);                                       \
-      CT_PULL(F, 2, (const T *a, const T *b), a[i], b[i], dy[i], &d1, &kept);
-#define CT_PULL_3(F)                                                                                                   \
-   case k##F:                                                                                                          \
-      if (which == 0)                                                                                                  \
-         CT_PULL(F, 3, (const T *a, const T *b, const T *c), a[i], b[i], c[i], dy[i], &kept, &d1, &d2);                \
-      if (which == 1)                                                                                                  \
-         CT_PULL(F, 3, (const T *a, const T *b, const T *c), a[i], b[i], c[i], dy[i], &d1, &kept, &d2);                \
-      CT_PULL(F, 3, (const T *a, const T *b, const T *c), a[i], b[i], c[i], dy[i], &d1, &d2, &kept);
-      CT_UNARY(CT_PULL_1)
-      CT_BINARY(CT_PULL_2)
-      CT_TERNARY(CT_PULL_3)
-   }
+   });
 }
 
 template <typename T>

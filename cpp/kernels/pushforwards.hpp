@@ -68,14 +68,7 @@ template <typename T>
 inline ValueAndPushforward<T> erf_pushforward(T x, T d_x)
 {
    constexpr T twoOverSqrtPi = T(1.12837916709551257390);
-   return {::std::erf(x), twoOverSqrtPi * ::std::exp(-x * x) * d_x};
-}
-
-template <typename T>
-inline ValueAndPushforward<T> erfc_pushforward(T x, T d_x)
-{
-   constexpr T minusTwoOverSqrtPi = T(-1.12837916709551257390);
-   return {::std::erfc(x), minusTwoOverSqrtPi * ::std::exp(-x * x) * d_x};
+   return {::std::erf(x), twoOverSqrtPi * Exp(-x * x) * d_x};
 }
 
 } // namespace custom_derivatives::std
@@ -107,6 +100,13 @@ inline ValueAndPushforward<T> HyperbolicTangent_pushforward(T x, T d_x)
    // 1 - tanh(x)^2 without the difference, which loses the digits of a small slope.
    T e = Exp(x < 0 ? 2 * x : -2 * x), root = 2 / (1 + e);
    return {HyperbolicTangent(x), e * root * root * d_x};
+}
+
+template <typename T>
+inline ValueAndPushforward<T> Erfc_pushforward(T x, T d_x)
+{
+   constexpr T minusTwoOverSqrtPi = T(-1.12837916709551257390);
+   return {Erfc(x), minusTwoOverSqrtPi * Exp(-x * x) * d_x};
 }
 
 /// By x: 0 where y is 0, also at x = 0. By y: 0 where x is 0 and y at least 0, although log(0) is infinite.

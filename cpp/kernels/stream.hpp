@@ -12,6 +12,9 @@ namespace CladTorch::Kernels {
 /// Elements that a kernel works on at once: a few operands of them stay in the first-level cache.
 constexpr size_t kBlock = 256;
 
+/// Up to so many elements a loop is faster than a call of memcpy.
+constexpr size_t kShort = 16;
+
 /// Where in a view a walk through it stands.
 class Walk {
    const ct_stream &fView;
@@ -72,21 +75,51 @@ inline bool IsContiguous(const ct_stream &view)
    return view.rank == 0 || (view.rank == 1 && view.strides[0] == 1);
 }
 
+/// Whether each row of the view is the same memory and short: its blocks can all be the same, too.
+inline bool IsPeriodic(const ct_stream &view)
+{
+   return view.rank == 2 && view.strides[0] == 0 && view.sizes[1] <= kBlock;
+}
+
+/// How many elements of these views to take at once: whole rows of one that repeats its rows.
+inline size_t BlockOf(const ct_stream *views, size_t count, size_t begin)
+{
+   for (size_t i = 0; i < count; ++i)
+      if (IsPeriodic(views[i]) && begin % views[i].sizes[1] == 0)
+         return kBlock - kBlock % views[i].sizes[1];
+   return kBlock;
+}
+
 /// Reads a view.
 template <typename T>
 class Reader {
    const T *fData;
    Walk fWalk;
-   bool fContiguous, fConstant;
+   bool fContiguous, fRepeats; ///< repeats: what the first block holds, each one does
    size_t fFilled = 0;
    T fRoom[kBlock];
 
+   void Gather(size_t n, T *to)
+   {
+      fWalk.Forward(n, [&](size_t offset, size_t stride, size_t length) {
+         const T *from = fData + offset;
+         if (stride == 1 && length > kShort)
+            std::memcpy(to, from, length * sizeof(T));
+         else
+            for (size_t i = 0; i < length; ++i)
+               to[i] = from[i * stride];
+         to += length;
+      });
+   }
+
 public:
-   Reader(const T *data, const ct_stream &view, size_t begin)
+   /// From element `begin` on; every call of Next() but the last one is for a multiple of `block` elements.
+   Reader(const T *data, const ct_stream &view, size_t begin, size_t block = 1)
       : fData(data),
         fWalk(view, begin),
         fContiguous(IsContiguous(view)),
-        fConstant(view.rank == 1 && view.strides[0] == 0)
+        fRepeats((view.rank == 1 && view.strides[0] == 0) ||
+                 (IsPeriodic(view) && begin % view.sizes[1] == 0 && block % view.sizes[1] == 0))
    {
       if (fContiguous)
          fData += fWalk.Offset();
@@ -100,21 +133,12 @@ public:
          fData += n;
          return from;
       }
-      if (fConstant) {
-         for (; fFilled < n; ++fFilled)
-            fRoom[fFilled] = fData[fWalk.Offset()];
-         return fRoom;
+      if (!fRepeats) {
+         Gather(n, fRoom);
+      } else if (fFilled < n) {
+         Gather(n - fFilled, fRoom + fFilled);
+         fFilled = n;
       }
-      T *to = fRoom;
-      fWalk.Forward(n, [&](size_t offset, size_t stride, size_t length) {
-         const T *from = fData + offset;
-         if (stride == 1)
-            std::memcpy(to, from, length * sizeof(T));
-         else
-            for (size_t i = 0; i < length; ++i)
-               to[i] = from[i * stride];
-         to += length;
-      });
       return fRoom;
    }
 };

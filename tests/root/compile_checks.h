@@ -52,6 +52,12 @@ bool Agrees(const CladTorch::Compiled &compiled, F function, const Tensors &inpu
    return good;
 }
 
+/// LibTorch makes a number minus a tensor of a tensor that it fills in place.
+inline torch::Tensor NumberFirst(const torch::Tensor &x)
+{
+   return (1 - x) * (2 / (x * x + 1));
+}
+
 inline void CheckValuesAndSpecialisations()
 {
    torch::manual_seed(1);
@@ -77,6 +83,10 @@ inline void CheckValuesAndSpecialisations()
    CHECK(values.size() == 2 && Close(values[0], x.exp()) && Close(values[1], x * x));
    const auto ones = torch::ones_like(x);
    CHECK(Close(two.Backward({ones, ones})[0], x.exp() + 2 * x));
+
+   const auto first = CladTorch::Compile(NumberFirst, {x});
+   CHECK(first.BackEnd() == "aot");
+   CHECK(Agrees(first, [](const Tensors &given) { return NumberFirst(given[0]); }, {x}));
 
    const auto list = CladTorch::Compile([](const Tensors &given) { return given[0] + given[1]; }, {x, x});
    CHECK(Close(list.Forward({x, x}), 2 * x));

@@ -2,8 +2,8 @@
 /// Clad's derivatives of activations, losses and operators, for float and double. Not to be edited.
 // Made by Clad 2.5.0~dev (git 4b2c0eef17e298af448c22b08631923507cbb105)
 // from activations.hpp, losses.hpp, operators.hpp, exponential.hpp, pushforwards.hpp, derive.cpp
-// sha256 of the inputs: ed13f11c63788ae88ff83e623a3207c26f5b3bde5e4fc6a4f0727434e7364849
-// sha256 of the text below: 77ab54eb80d7693ab99d70f3029375b6081689705a90dd586e9933553ef2f8f3
+// sha256 of the inputs: d7b3f395b62a2ba5ff781d522526d067f8bbdf24fcab208eebf6ab0151428dab
+// sha256 of the text below: 69921e08cf18a215a1cd3c3dee7d36959029dd4162206dcd2f8bdb500b72cc68
 // To make it again: cargo xtask gradients
 
 #pragma once
@@ -141,7 +141,7 @@ inline float Gelu_darg0(float z) {
     float _d_z = 1;
     float _t0 = float(0.5);
     float _t1 = float(-0.70710678118654757);
-    ValueAndPushforward<float, float> _t2 = clad::custom_derivatives::std::erfc_pushforward(z * _t1, _d_z * _t1);
+    ValueAndPushforward<float, float> _t2 = clad::custom_derivatives::CladTorch::Kernels::Erfc_pushforward(z * _t1, _d_z * _t1);
     float _t3 = _t0 * z;
     float &_t4 = _t2.value;
     return (_t0 * _d_z) * _t4 + _t3 * _t2.pushforward;
@@ -150,7 +150,7 @@ inline double Gelu_darg0(double z) {
     double _d_z = 1;
     double _t0 = double(0.5);
     double _t1 = double(-0.70710678118654757);
-    ValueAndPushforward<double, double> _t2 = clad::custom_derivatives::std::erfc_pushforward(z * _t1, _d_z * _t1);
+    ValueAndPushforward<double, double> _t2 = clad::custom_derivatives::CladTorch::Kernels::Erfc_pushforward(z * _t1, _d_z * _t1);
     double _t3 = _t0 * z;
     double &_t4 = _t2.value;
     return (_t0 * _d_z) * _t4 + _t3 * _t2.pushforward;
@@ -350,7 +350,7 @@ inline clad::ValueAndPushforward<float, float> Silu_pushforward(float z, float _
 inline clad::ValueAndPushforward<float, float> Gelu_pushforward(float z, float _d_z) {
     float _t0 = float(0.5);
     float _t1 = float(-0.70710678118654757);
-    ValueAndPushforward<float, float> _t2 = clad::custom_derivatives::std::erfc_pushforward(z * _t1, _d_z * _t1);
+    ValueAndPushforward<float, float> _t2 = clad::custom_derivatives::CladTorch::Kernels::Erfc_pushforward(z * _t1, _d_z * _t1);
     float _t3 = _t0 * z;
     float &_t4 = _t2.value;
     return {_t3 * _t4, (_t0 * _d_z) * _t4 + _t3 * _t2.pushforward};
@@ -1098,7 +1098,7 @@ inline clad::ValueAndPushforward<double, double> Silu_pushforward(double z, doub
 inline clad::ValueAndPushforward<double, double> Gelu_pushforward(double z, double _d_z) {
     double _t0 = double(0.5);
     double _t1 = double(-0.70710678118654757);
-    ValueAndPushforward<double, double> _t2 = clad::custom_derivatives::std::erfc_pushforward(z * _t1, _d_z * _t1);
+    ValueAndPushforward<double, double> _t2 = clad::custom_derivatives::CladTorch::Kernels::Erfc_pushforward(z * _t1, _d_z * _t1);
     double _t3 = _t0 * z;
     double &_t4 = _t2.value;
     return {_t3 * _t4, (_t0 * _d_z) * _t4 + _t3 * _t2.pushforward};

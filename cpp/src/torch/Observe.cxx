@@ -96,6 +96,21 @@ TensorList LiftConstants(Graph &graph)
    return tensors;
 }
 
+/// `empty_like(x).fill_(1)`, which `1 - x` is made of, has become a tensor like that empty one and of its type: here it
+/// becomes one like x, of a type that is a constant.
+void SpellOutFills(Graph &graph)
+{
+   for (auto *node : graph.nodes()) {
+      const auto type = node->inputs().empty() ? nullptr : node->input(0)->type()->cast<c10::TensorType>();
+      if (node->kind() == torch::jit::prim::dtype && type && type->scalarType()) {
+         const torch::jit::WithInsertPoint here(node);
+         node->output()->replaceAllUsesWith(graph.insertConstant(static_cast<std::int64_t>(*type->scalarType())));
+      } else if (node->kind() == torch::jit::aten::full_like && node->input(0)->node()->kind() == torch::jit::aten::empty_like) {
+         node->replaceInput(0, node->input(0)->node()->input(0));
+      }
+   }
+}
+
 /// Turns a recorded graph into the core's structure.
 class Lowering {
 public:
@@ -253,6 +268,7 @@ Observation ObserveOnce(const ListFunction &function, const TensorList &inputs, 
    };
    lift(); // before anything is computed from them: they may change
    torch::jit::RemoveTensorMutation(graph);
+   SpellOutFills(*graph);
    torch::jit::ConstantPropagation(graph);
    lift(); // what was computed from nothing but numbers
    torch::jit::LowerSimpleTuples(graph);

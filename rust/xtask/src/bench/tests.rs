@@ -30,6 +30,7 @@ fn group(agreement: Agreement) -> Group {
         notes: "",
         check: "loss",
         agreement,
+        means: false,
         cases: |_| Ok(Vec::new()),
         parties: |_, _| Vec::new(),
     }
