@@ -140,7 +140,7 @@ fn reason(prefix: &Path, cache: &Path) -> String {
     let output = Command::new(std::env::current_exe().unwrap())
         .args(["--ignored", "--exact", "says_why_there_is_no_jit"])
         .env("CLAD_ROOT", prefix)
-        .env("XDG_CACHE_HOME", cache)
+        .env("CLADTORCH_CACHE", cache)
         .output()
         .unwrap();
     String::from_utf8_lossy(&output.stderr).into_owned()
@@ -163,7 +163,7 @@ fn a_compiler_that_does_not_work_is_named() {
         let reason = reason(&place, &cache);
         assert!(reason.contains(said) && reason.contains("use aot"), "{name}: {reason}");
     }
-    let left: Vec<_> = fs::read_dir(cache.join("cladtorch")).unwrap().collect();
+    let left: Vec<_> = fs::read_dir(cache).unwrap().collect();
     assert!(left.is_empty(), "left behind: {left:?}");
 }
 
@@ -171,10 +171,10 @@ fn a_compiler_that_does_not_work_is_named() {
 #[test]
 fn a_cache_that_others_can_use_is_refused() {
     let folder = tempfile::tempdir().unwrap();
-    let (place, cache) = (folder.path().join("clad"), folder.path().join("cache/cladtorch"));
+    let (place, cache) = (folder.path().join("clad"), folder.path().join("cache"));
     prefix(&place, "exit 1");
     fs::create_dir_all(&cache).unwrap();
     fs::set_permissions(&cache, fs::Permissions::from_mode(0o777)).unwrap();
-    let reason = reason(&place, &folder.path().join("cache"));
+    let reason = reason(&place, &cache);
     assert!(reason.contains("this user alone"), "{reason}");
 }

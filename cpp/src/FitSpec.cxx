@@ -35,6 +35,7 @@ Core::FitSpec ToSpec(const FitOptions &options)
    spec.device = options.fDevice;
    spec.optimiser = static_cast<std::uint8_t>(options.fOptimiser);
    spec.loss = static_cast<std::uint8_t>(options.fLoss);
+   spec.loss_function = options.fLossFunction;
    spec.gradient = static_cast<std::uint8_t>(options.fGradient);
    return spec;
 }

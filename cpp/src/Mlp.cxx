@@ -1,5 +1,6 @@
 #include <CladTorch/Mlp.hxx>
 
+#include "Cancellable.hxx"
 #include "CoreBox.hxx"
 #include "FitSpec.hxx"
 #include "Guard.hxx"
@@ -67,7 +68,8 @@ History Mlp::Fit(const Dataset &data, const FitOptions &options)
    return Guard("CladTorch::Mlp::Fit", [&] {
       const auto &events = *data.fData->fCore;
       const auto spec = ToSpec(options);
-      auto trainer = Core::trainer_new(*fData->fCore, events, spec);
+      const auto make = [&] { return Core::trainer_new(*fData->fCore, events, spec); };
+      auto trainer = options.fLossFunction.empty() ? make() : Cancellable(make);
       const InterruptScope interrupt;
       const auto run = [&](Core::EpochRecord &epoch) {
          if (interrupt.Requested())
@@ -95,7 +97,7 @@ History Mlp::Fit(const Stream &stream, const FitOptions &options)
          const ReadingThread thread(data, *sample);
          return Core::stream_trainer_new(*fData->fCore, *data->fCore, spec, *sample);
       };
-      auto trainer = start();
+      auto trainer = options.fLossFunction.empty() ? start() : Cancellable(start);
       std::uint64_t number = 0;
       const auto run = [&](Core::EpochRecord &record) {
          auto epoch = data->Epoch(++number, kTraining, spec);

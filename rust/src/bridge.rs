@@ -8,7 +8,7 @@ use crate::columns::branch::Branch;
 use crate::columns::file::TreeFile;
 use crate::dataset::Dataset;
 use crate::error::{Error, Result, guard};
-use crate::gradient::{CompiledGraph, SavedForward};
+use crate::gradient::{CompiledGraph, SavedForward, cancel};
 use crate::graph::{Activation, Init};
 use crate::model::Model;
 use crate::signal;
@@ -87,6 +87,8 @@ mod ffi {
         optimiser: u8,
         /// 0: by the number of outputs; else 1 + number in `Loss::ALL`.
         loss: u8,
+        /// C++ text of a loss instead of that; may be empty.
+        loss_function: String,
         /// 0: Clad, 1: LibTorch autograd.
         gradient: u8,
     }
@@ -180,12 +182,10 @@ mod ffi {
     struct CompileSpec {
         /// Of the user's function, for messages and generated code.
         name: String,
-        /// 0: the fastest that works; else 1 + number in `BackEnd::ALL` (aot, jit), and failing is an error.
+        /// 0: aot; 1 + number in `BackEnd::ALL` (aot, jit): that one, and failing is an error; 4: jit, else aot.
         back_end: u8,
         /// Whether a gradient is wanted, for each of inputs and constants.
         gradients: Vec<bool>,
-        /// 0: as many as the machine has.
-        threads: usize,
         /// Seconds that compiling may take.
         time_limit: f64,
     }
@@ -304,6 +304,8 @@ mod ffi {
         type SavedForward;
         /// Fails, naming operator and place, where the graph has what no back end but LibTorch itself supports.
         fn compiled_new(graph: &ObservedGraph, spec: &CompileSpec) -> Result<Box<CompiledGraph>>;
+        /// Ends compilers that run, and those that start; `false` ends that.
+        fn compilers_cancel(cancelled: bool);
         fn compiled_signature(graph: &CompiledGraph) -> CompiledSignature;
         /// Operators, shapes, arena, back end, and why, for people.
         fn compiled_describe(graph: &CompiledGraph) -> String;
@@ -449,6 +451,10 @@ pub use ffi::{
     Batch, BlockSpec, ColumnSpec, CompileSpec, CompiledSignature, EpochRecord, FitSpec, LeafSpec, NoiseSpec,
     ObservedArgument, ObservedGraph, ObservedNode, ObservedValue, RocCurve, StreamSpec,
 };
+
+fn compilers_cancel(cancelled: bool) {
+    cancel(cancelled);
+}
 
 fn compiled_new(graph: &ObservedGraph, spec: &CompileSpec) -> Result<Box<CompiledGraph>> {
     guard(|| CompiledGraph::new(graph, spec).map(Box::new))

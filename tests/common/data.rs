@@ -41,6 +41,7 @@ pub fn spec() -> FitSpec {
         device: "cpu".into(),
         optimiser: 0,
         loss: 0,
+        loss_function: String::new(),
         gradient: 0,
     }
 }

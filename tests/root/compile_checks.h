@@ -146,6 +146,40 @@ inline void CheckAutograd()
    CHECK(torch::equal(noisy.Forward({torch::ones({1000})}), a));
 }
 
+/// How far scores move with an energy scale, and second derivatives.
+inline void CheckSensitivity()
+{
+   torch::manual_seed(7);
+   const auto x = torch::randn({6, 3}, torch::kFloat64), w = torch::randn({3}, torch::kFloat64);
+   const auto scale = torch::tensor({1.1}, torch::kFloat64);
+   const auto score = [](torch::Tensor given, torch::Tensor weight, torch::Tensor energy) {
+      return ((given * energy).matmul(weight)).tanh();
+   };
+   const auto compiled = CladTorch::Compile(score, {x, w, scale});
+   const auto jacobian = compiled.Jacobian({x, w, scale});
+   const double step = 1e-6;
+   const auto quotient = (score(x, w, scale + step) - score(x, w, scale - step)) / (2 * step);
+   CHECK(jacobian.size() == 3 && jacobian[0].sizes() == at::IntArrayRef({6, 6, 3}) &&
+         jacobian[2].sizes() == at::IntArrayRef({6, 1}));
+   CHECK(torch::allclose(jacobian[2].flatten(), quotient, 1e-6, 1e-9));
+
+   const auto likelihood = [&](torch::Tensor given, torch::Tensor weight, torch::Tensor energy) {
+      return score(given, weight, energy).square().sum();
+   };
+   const auto number = CladTorch::Compile(likelihood, {x, w, scale});
+   const std::vector<torch::Tensor> along = {torch::randn_like(x), torch::randn_like(w), torch::randn_like(scale)};
+   const auto products = number.HessianVector({x, w, scale}, along);
+   const auto gradients = [&](double distance) {
+      const auto y = number.Forward({x + distance * along[0], w + distance * along[1], scale + distance * along[2]});
+      return number.Backward({torch::ones_like(y)});
+   };
+   const auto above = gradients(1e-5), below = gradients(-1e-5);
+   for (std::size_t i = 0; i < 3; ++i)
+      CHECK(torch::allclose(products[i], (above[i] - below[i]) / 2e-5, 1e-5, 1e-6));
+   Refuses("second derivatives of six numbers", [&] { compiled.HessianVector({x, w, scale}, along); }, {"returns 6"});
+   Refuses("a direction of another shape", [&] { number.HessianVector({x, w, scale}, {w, w, w}); }, {"direction 0"});
+}
+
 /// Observing a function runs it; neither running statistics nor random numbers may show that.
 inline void CheckNothingIsLeftBehind()
 {
@@ -226,6 +260,7 @@ inline void CheckCompile()
 {
    CheckValuesAndSpecialisations();
    CheckAutograd();
+   CheckSensitivity();
    CheckNothingIsLeftBehind();
    CheckThreads();
    CheckRefusals();

@@ -64,6 +64,11 @@ struct FitOptions {
    std::string fDevice = "cpu"; ///< or "cuda:0"
    EOptimiser fOptimiser = kAdam;
    ELoss fLoss = kAuto;
+   /// A loss of your own, instead of fLoss: C++ text that defines `double loss(double output, double label)`, or for several
+   /// outputs `double loss(const double *outputs, double label)`, of one event. Clad differentiates it when Fit begins, which
+   /// needs clang and Clad's plugin; the derivative is compared with difference quotients. Predictions are the outputs as they
+   /// are.
+   std::string fLossFunction;
    EGradient fGradient = kClad;
    int fVerbose = 1; ///< 0: silent, 1: progress, 2: also what computes the gradient, where, and why
 };

@@ -213,6 +213,71 @@ TensorList Backward(CompiledData &data, const TensorList &adjoints)
    return gradients;
 }
 
+TensorList Jacobian(CompiledData &data, const TensorList &inputs)
+{
+   const auto output = Single(Forward(data, inputs));
+   const auto outputs = output.numel();
+   TensorList jacobian;
+   for (const auto &input : inputs) {
+      auto shape = output.sizes().vec();
+      shape.insert(shape.end(), input.sizes().begin(), input.sizes().end());
+      jacobian.push_back(input.is_floating_point() ? torch::empty(shape, input.options().requires_grad(false)) : torch::Tensor());
+   }
+   auto adjoint = torch::zeros_like(output, at::MemoryFormat::Contiguous);
+   const auto flat = adjoint.view(-1);
+   for (std::int64_t row = 0; row < outputs; ++row) {
+      flat.zero_();
+      flat[row] = 1;
+      const auto gradients = Backward(data, {adjoint});
+      for (std::size_t i = 0; i < inputs.size(); ++i)
+         if (jacobian[i].defined())
+            jacobian[i].view({outputs, inputs[i].numel()})[row].copy_(gradients[i].view(-1));
+   }
+   return jacobian;
+}
+
+TensorList HessianVector(const CompiledData &data, const TensorList &inputs, const TensorList &directions)
+{
+   if (inputs.size() != directions.size())
+      throw std::invalid_argument(std::to_string(directions.size()) + " directions were given for " +
+                                  std::to_string(inputs.size()) + " inputs");
+   const torch::AutoGradMode recording(true);
+   TensorList leaves, wanted, along;
+   for (std::size_t i = 0; i < inputs.size(); ++i) {
+      leaves.push_back(inputs[i].detach());
+      if (!inputs[i].is_floating_point())
+         continue;
+      if (!directions[i].defined() || directions[i].sizes() != inputs[i].sizes())
+         throw std::invalid_argument("direction " + std::to_string(i) + " has to have the shape of its input, " +
+                                     c10::str(inputs[i].sizes()));
+      wanted.push_back(leaves.back().set_requires_grad(true));
+      along.push_back(directions[i]);
+   }
+   const auto value = Single((*data.fFunction)(leaves));
+   if (value.numel() != 1)
+      throw std::invalid_argument("second derivatives are those of a function that returns one number, this one returns " +
+                                  std::to_string(value.numel()));
+   const auto gradients = torch::autograd::grad({value.sum()}, wanted, {}, true, true, true);
+   torch::Tensor slope; // of the value along the directions
+   for (std::size_t i = 0; i < wanted.size(); ++i)
+      if (gradients[i].defined())
+         slope = slope.defined() ? slope + (gradients[i] * along[i]).sum() : (gradients[i] * along[i]).sum();
+   TensorList products(wanted.size());
+   if (slope.defined() && slope.requires_grad())
+      products = torch::autograd::grad({slope}, wanted, {}, std::nullopt, false, true);
+   TensorList all;
+   auto next = wanted.begin();
+   auto product = products.begin();
+   for (const auto &input : inputs) {
+      all.emplace_back();
+      if (input.is_floating_point()) {
+         all.back() = product->defined() ? *product : torch::zeros_like(*next).detach();
+         ++next, ++product;
+      }
+   }
+   return all;
+}
+
 /// Whether LibTorch would want a gradient of any of `tensors` now.
 bool AnyRequiresGrad(const TensorList &tensors)
 {
@@ -259,6 +324,17 @@ TensorList Compiled::ForwardAll(const TensorList &inputs) const
 TensorList Compiled::Backward(const TensorList &adjoints) const
 {
    return TorchGuard("CladTorch::Compiled::Backward", [&] { return Internal::Backward(*fData, adjoints); });
+}
+
+TensorList Compiled::Jacobian(const TensorList &inputs) const
+{
+   return TorchGuard("CladTorch::Compiled::Jacobian", [&] { return Internal::Jacobian(*fData, inputs); });
+}
+
+TensorList Compiled::HessianVector(const TensorList &inputs, const TensorList &directions) const
+{
+   return TorchGuard("CladTorch::Compiled::HessianVector",
+                     [&] { return Internal::HessianVector(*fData, inputs, directions); });
 }
 
 torch::Tensor Compiled::Call(const TensorList &inputs) const

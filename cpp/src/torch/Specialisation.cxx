@@ -1,5 +1,7 @@
 #include "Specialisation.hxx"
 
+#include "../Cancellable.hxx"
+
 namespace CladTorch {
 namespace Internal {
 
@@ -77,18 +79,19 @@ Specialisation::Specialisation(std::shared_ptr<const ListFunction> function, con
          fConstantLayouts.emplace_back(constant);
          fGradients.push_back(captured && constant.requires_grad());
       }
-      Core::CompileSpec spec{options.fName, static_cast<std::uint8_t>(options.fBackEnd), {},
-                             Threads(options.fThreads), options.fTimeLimit};
+      Core::CompileSpec spec{options.fName, static_cast<std::uint8_t>(options.fBackEnd), {}, options.fTimeLimit};
       for (const bool gradient : fGradients)
          spec.gradients.push_back(gradient);
-      fCore = Core::compiled_new(observation.fGraph, spec);
+      const auto make = [&] { return Core::compiled_new(observation.fGraph, spec); };
+      const bool byCompiler = options.fBackEnd == kJitBackEnd || options.fBackEnd == kFastestBackEnd;
+      fCore = byCompiler ? Cancellable(make) : make();
       fSignature = Core::compiled_signature(**fCore);
    } catch (const Unobservable &e) {
       fReason = e.what();
    } catch (const rust::Error &e) {
       fReason = e.what();
    }
-   if (!Compiled() && options.fBackEnd != kAnyBackEnd)
+   if (!Compiled() && options.fBackEnd != kAnyBackEnd && options.fBackEnd != kFastestBackEnd)
       throw std::runtime_error(fReason);
 }
 

@@ -16,7 +16,7 @@ use rayon::prelude::*;
 
 use super::lane::{Lane, Network};
 use super::rendezvous::{MOST_MEMBERS, Rendezvous};
-use super::{BETA1, BETA2, EPSILON, Engine, Plan, Rows, Settings, TILE_ROWS};
+use super::{BETA1, BETA2, EPSILON, Engine, Plan, RowLoss, Rows, Settings, TILE_ROWS};
 use crate::device::{HostBuffer, thread_pool};
 use crate::error::Result;
 use crate::graph::{Graph, Optimiser};
@@ -34,6 +34,7 @@ const SWEPT: usize = 1 << 15;
 pub struct AotEngine<T> {
     plan: Plan<T>,
     settings: Settings,
+    row_loss: Option<RowLoss>,
     state: RwLock<State<T>>,
     lanes: Vec<Mutex<Lane<T>>>,
     threads: ThreadPool,
@@ -78,9 +79,15 @@ impl<T: Scalar> AotEngine<T> {
             state: RwLock::new(state),
             plan,
             settings,
+            row_loss: None,
             threads: thread_pool(threads)?,
             processors: thread::available_parallelism().map_or(1, usize::from),
         })
+    }
+
+    /// With a user's loss instead of that of the settings.
+    pub fn with_row_loss(self, loss: RowLoss) -> Self {
+        AotEngine { row_loss: Some(loss), ..self }
     }
 
     /// Lanes that a batch of `rows` rows has.
@@ -92,7 +99,7 @@ impl<T: Scalar> AotEngine<T> {
     fn run_lanes(&self, data: Rows, rows: &[u32], scale: f64, next: &AtomicUsize) {
         let (used, tiles) = (self.used(rows.len()), rows.len().div_ceil(TILE_ROWS));
         let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
-        let network = state.network(&self.plan, &self.settings);
+        let network = state.network(self);
         loop {
             let index = next.fetch_add(1, Ordering::Relaxed);
             if index >= used {
@@ -181,7 +188,7 @@ impl<T: Scalar> AotEngine<T> {
 
     fn evaluate_batch(&self, data: Rows, rows: &[u32]) -> f64 {
         let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
-        let network = state.network(&self.plan, &self.settings);
+        let network = state.network(self);
         let share = rows.len().div_ceil(self.lanes.len());
         self.lanes.par_iter().zip(rows.par_chunks(share)).for_each(|(lane, rows)| {
             lock(lane).run(&network, data, rows, None);
@@ -191,9 +198,10 @@ impl<T: Scalar> AotEngine<T> {
 }
 
 impl<T: Scalar> State<T> {
-    fn network<'a>(&'a self, plan: &'a Plan<T>, settings: &Settings) -> Network<'a, T> {
+    fn network<'a>(&'a self, engine: &'a AotEngine<T>) -> Network<'a, T> {
         let (parameters, transposed) = (self.parameters.as_slice(), self.transposed.as_slice());
-        Network { plan, loss: settings.loss, parameters, transposed }
+        let AotEngine { plan, settings, row_loss, .. } = engine;
+        Network { plan, loss: settings.loss, row_loss: row_loss.as_ref(), parameters, transposed }
     }
 }
 

@@ -1,6 +1,6 @@
 //! One worker's share of a batch: tiles of rows, one after the other, in an arena of its own.
 
-use super::{Plan, Rows, TILE_ROWS};
+use super::{Plan, RowLoss, Rows, TILE_ROWS};
 use crate::device::HostBuffer;
 use crate::error::Result;
 use crate::graph::Loss;
@@ -10,6 +10,8 @@ use crate::kernels::Scalar;
 pub struct Network<'a, T> {
     pub plan: &'a Plan<T>,
     pub loss: Loss,
+    /// Instead of `loss`.
+    pub row_loss: Option<&'a RowLoss>,
     /// In panels.
     pub parameters: &'a [T],
     /// What [`Plan::transpose`] made of them.
@@ -44,7 +46,7 @@ impl<T: Scalar> Lane<T> {
 
     /// Runs `rows`; with a `scale`, the gradient of `scale * weight * loss` too.
     pub fn run(&mut self, network: &Network<T>, data: Rows, rows: &[u32], scale: Option<f64>) {
-        let Network { plan, loss, parameters, transposed } = *network;
+        let Network { plan, loss, row_loss, parameters, transposed } = *network;
         let arena = self.arena.as_mut_slice();
         let columns = plan.graph().outputs();
         self.loss = 0.0;
@@ -58,7 +60,11 @@ impl<T: Scalar> Lane<T> {
             plan.forward(parameters, arena, count);
             plan.output(arena, output);
             let wanted = scale.is_some().then_some(&mut *adjoint);
-            self.loss += T::loss(loss as u8, count, columns, output, labels, weights, scale.unwrap_or(0.0), wanted);
+            let factor = scale.unwrap_or(0.0);
+            self.loss += match row_loss {
+                Some(own) => own.run(output, labels, weights, factor, wanted),
+                None => T::loss(loss as u8, count, columns, output, labels, weights, factor, wanted),
+            };
             if scale.is_some() {
                 plan.backward(transposed, adjoint, arena, self.gradient.as_mut_slice(), index > 0);
             }

@@ -17,6 +17,7 @@ mod plan;
 mod rendezvous;
 
 pub use compiled::{CompiledGraph, SavedForward};
+pub use jit::{RowLoss, cancel};
 pub use plan::{Plan, TILE_ROWS};
 
 use crate::dataset::Scaler;

@@ -7,7 +7,7 @@ mod streaming;
 pub(crate) use options::check_columns;
 pub use streaming::{StreamTrainer, stream_settings};
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::bridge::{EpochRecord, FitSpec};
 use crate::dataset::{Dataset, Scaler, shuffle, split};
@@ -15,10 +15,13 @@ use crate::device;
 use crate::error::{Error, Result};
 use crate::gradient::aot::AotEngine;
 use crate::gradient::autograd::AutogradEngine;
-use crate::gradient::{Engine, Rows, Settings};
+use crate::gradient::{Engine, RowLoss, Rows, Settings};
 use crate::graph::Loss;
 use crate::model::{Model, Training};
 use options::Gradient;
+
+/// How long compiling a user's loss may take.
+const COMPILE_LIMIT: Duration = Duration::from_secs(60);
 
 /// A model in training on one dataset.
 pub struct Trainer {
@@ -131,7 +134,7 @@ impl Trainer {
             self.engine.describe(),
             self.train.len(),
             self.validation.len(),
-            self.loss.name()
+            options::loss_name(&self.spec, self.loss)
         )
     }
 }
@@ -142,7 +145,12 @@ fn engine(model: &Model, spec: &FitSpec, settings: Settings, gradient: Gradient)
     let on_gpu = device != tch::Device::Cpu;
     Ok(match gradient {
         Gradient::Clad if !on_gpu => {
-            Box::new(AotEngine::<f32>::new(graph, model.parameters(), settings, spec.threads)?)
+            let outputs = graph.outputs();
+            let engine = AotEngine::<f32>::new(graph, model.parameters(), settings, spec.threads)?;
+            Box::new(match spec.loss_function.as_str() {
+                "" => engine,
+                text => engine.with_row_loss(RowLoss::compile(text, outputs, COMPILE_LIMIT)?),
+            })
         }
         _ => Box::new(AutogradEngine::new(graph, model.parameters(), settings, device, spec.threads)?),
     })

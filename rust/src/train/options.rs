@@ -83,6 +83,9 @@ pub(crate) fn check_columns(model: &Model, found: &[ColumnSpec], width: usize) -
 
 fn loss(spec: &FitSpec, model: &Model) -> Result<Loss> {
     let outputs = model.graph().outputs();
+    if !spec.loss_function.is_empty() {
+        return own_loss(spec);
+    }
     let loss = match (spec.loss, outputs) {
         (0, 1) => Loss::BinaryCrossEntropy,
         (0, _) => Loss::SoftmaxCrossEntropy,
@@ -95,6 +98,17 @@ fn loss(spec: &FitSpec, model: &Model) -> Result<Loss> {
         ));
     }
     Ok(loss)
+}
+
+/// With a loss of the user's own the network's outputs are numbers, as in a regression.
+fn own_loss(spec: &FitSpec) -> Result<Loss> {
+    if spec.loss != 0 || spec.gradient != 0 || spec.device != "cpu" {
+        return Err(Error::invalid(
+            "fLossFunction beside fLoss, fGradient = kAutograd or another device than the CPU",
+            "leave those as they are: Clad differentiates the function, for the CPU",
+        ));
+    }
+    Ok(Loss::MeanSquaredError)
 }
 
 pub(super) fn check_labels(loss: Loss, outputs: usize, labels: &[f32]) -> Result<()> {
@@ -127,6 +141,11 @@ fn unknown(name: &str, number: u8) -> Error {
     Error::invalid(format!("{name} = {number} is unknown"), "use one of the named constants")
 }
 
+/// What is made small, for people.
+pub(super) fn loss_name(spec: &FitSpec, loss: Loss) -> &'static str {
+    if spec.loss_function.is_empty() { loss.name() } else { "of the user's own" }
+}
+
 /// The options as they are kept in a model file.
 pub(super) fn record(spec: &FitSpec, loss: Loss, epochs: u64) -> Vec<(String, String)> {
     let optimiser = Optimiser::from_number(spec.optimiser).map_or("?", Optimiser::name);
@@ -142,7 +161,8 @@ pub(super) fn record(spec: &FitSpec, loss: Loss, epochs: u64) -> Vec<(String, St
         ("standardise", spec.standardise.to_string()),
         ("device", spec.device.clone()),
         ("optimiser", optimiser.to_owned()),
-        ("loss", loss.name().to_owned()),
+        ("loss", loss_name(spec, loss).to_owned()),
+        ("loss_function", spec.loss_function.clone()),
         ("gradient", if spec.gradient == 0 { "clad" } else { "autograd" }.to_owned()),
     ]
     .map(|(name, value)| (name.to_owned(), value))

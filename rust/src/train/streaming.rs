@@ -146,7 +146,7 @@ impl StreamTrainer {
         format!(
             "{}: a stream, standardised by {sample} of its events, loss {}",
             self.trainer.engine.describe(),
-            self.trainer.loss.name()
+            options::loss_name(&self.trainer.spec, self.trainer.loss)
         )
     }
 }

@@ -9,19 +9,20 @@ use std::fmt::Write as _;
 use std::fs::{self, File};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::Command;
-use std::{env, process};
+use std::process::{self, Command};
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, anyhow, ensure};
 use sha2::{Digest, Sha256};
+
+/// The core's own, which knows nothing else of it.
+#[path = "../../src/gradient/jit/clad.rs"]
+mod finder;
 
 const KERNELS: &str = "cpp/kernels";
 const GENERATED: &str = "cpp/kernels/generated/derivatives.hpp";
 /// What the derivatives depend on, the rules that they call included; the last one is given to Clad.
 const INPUTS: [&str; 6] =
     ["activations.hpp", "losses.hpp", "operators.hpp", "exponential.hpp", "pushforwards.hpp", "derive.cpp"];
-/// Newest first. Clad supports a window of clang versions, and a plugin works with the one it was built for.
-const CLANG_VERSIONS: std::ops::RangeInclusive<u32> = 14..=23;
 
 const MADE_BY: &str = "// Made by Clad ";
 const INPUTS_HASH: &str = "// sha256 of the inputs: ";
@@ -104,28 +105,18 @@ fn hash(bytes: &[u8]) -> String {
     })
 }
 
-/// A clang and a Clad plugin that work together.
+/// A clang with a Clad plugin.
 struct Clad {
-    clang: PathBuf,
-    plugin: PathBuf,
-    include: PathBuf,
+    found: finder::Clad,
     /// Version and git revision.
     name: String,
 }
 
 impl Clad {
     fn find() -> Result<Self> {
-        let prefixes = prefixes();
-        let compilers = compilers(&prefixes);
-        let plugins = plugins(&prefixes);
-        for (plugin, include) in &plugins {
-            if let Some(clang) = compilers.iter().find(|clang| loads(clang, plugin)) {
-                let (clang, plugin, include) = (clang.clone(), plugin.clone(), include.clone());
-                let name = name(&plugin, &include)?;
-                return Ok(Self { clang, plugin, include, name });
-            }
-        }
-        bail!("{}", missing(&prefixes, &compilers, &plugins))
+        let found = finder::Clad::find().map_err(|reason| anyhow!(reason))?;
+        let name = name(&found.plugin, &found.include)?;
+        Ok(Self { found, name })
     }
 
     /// The whole generated file.
@@ -147,18 +138,18 @@ impl Clad {
         let source = root.join(KERNELS).join(INPUTS[INPUTS.len() - 1]).canonicalize()?;
         let folder = Scratch::new(root)?; // Clad writes Derivatives.cpp into the working directory.
         let mut plugin = OsString::from("-fplugin=");
-        plugin.push(&self.plugin);
-        let output = Command::new(&self.clang)
+        plugin.push(&self.found.plugin);
+        let output = Command::new(&self.found.compiler)
             .args(["-std=c++17", "-fsyntax-only", "-Wall", "-Wextra", "-Werror"])
             .arg("-DCLAD_NO_NUM_DIFF") // An unknown function is an error, not a difference quotient.
             .arg(plugin)
             .args(["-Xclang", "-plugin-arg-clad", "-Xclang", "-fgenerate-source-file"])
             .arg("-isystem") // Its warnings are not ours.
-            .arg(&self.include)
+            .arg(&self.found.include)
             .arg(&source)
             .current_dir(&folder.0)
             .output()
-            .with_context(|| format!("running {}", self.clang.display()))?;
+            .with_context(|| format!("running {}", self.found.compiler.display()))?;
         ensure!(output.status.success(), "Clad failed:\n{}", String::from_utf8_lossy(&output.stderr));
         let text = fs::read_to_string(folder.0.join("Derivatives.cpp")).context("Clad wrote no derivatives")?;
         let requests = fs::read_to_string(&source)?;
@@ -173,9 +164,9 @@ impl Clad {
 pub fn compiler() -> Result<Command> {
     let clad = Clad::find()?;
     let mut plugin = OsString::from("-fplugin=");
-    plugin.push(&clad.plugin);
-    let mut command = Command::new(&clad.clang);
-    command.arg(plugin).arg("-isystem").arg(&clad.include);
+    plugin.push(&clad.found.plugin);
+    let mut command = Command::new(&clad.found.compiler);
+    command.arg(plugin).arg("-isystem").arg(&clad.found.include);
     Ok(command)
 }
 
@@ -191,57 +182,6 @@ fn wrap(text: &str) -> String {
     )
 }
 
-/// Where Clad may be installed: where the user says, else the usual places.
-fn prefixes() -> Vec<PathBuf> {
-    let variable = |name| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    if let Some(prefix) = variable("CLAD_ROOT") {
-        return vec![prefix];
-    }
-    let root = variable("ROOTSYS").map(|root| root.join("etc/cling/plugins"));
-    let usual = ["/usr/local", "/usr"].map(PathBuf::from);
-    [variable("CONDA_PREFIX"), root].into_iter().flatten().chain(usual).collect()
-}
-
-/// Every clang++ beside a plugin's prefix or on PATH.
-fn compilers(prefixes: &[PathBuf]) -> Vec<PathBuf> {
-    let path = env::var_os("PATH").unwrap_or_default();
-    let folders: Vec<_> = prefixes.iter().map(|prefix| prefix.join("bin")).chain(env::split_paths(&path)).collect();
-    let versioned = CLANG_VERSIONS.rev().map(|version| format!("clang++-{version}"));
-    let mut found = Vec::new();
-    for name in std::iter::once("clang++".to_owned()).chain(versioned) {
-        for candidate in folders.iter().map(|folder| folder.join(&name)) {
-            if candidate.is_file() && !found.contains(&candidate) {
-                found.push(candidate);
-            }
-        }
-    }
-    found
-}
-
-/// Every plugin under a prefix, with the include folder of its headers.
-fn plugins(prefixes: &[PathBuf]) -> Vec<(PathBuf, PathBuf)> {
-    let mut found = Vec::new();
-    for prefix in prefixes {
-        let include = prefix.join("include");
-        let has_headers = include.join("clad/Differentiator/Differentiator.h").is_file();
-        for folder in ["lib", "lib64"] {
-            let plugin = prefix.join(folder).join("clad.so");
-            if has_headers && plugin.is_file() {
-                found.push((plugin, include.clone()));
-            }
-        }
-    }
-    found
-}
-
-/// Whether `clang` accepts the plugin: one of another clang version does not load.
-fn loads(clang: &Path, plugin: &Path) -> bool {
-    let mut argument = OsString::from("-fplugin=");
-    argument.push(plugin);
-    let result = Command::new(clang).arg(argument).args(["-fsyntax-only", "-x", "c++", "/dev/null"]).output();
-    result.is_ok_and(|output| output.status.success())
-}
-
 /// "2.5 (git 0123...)": the version its headers state and the revision that the plugin carries.
 fn name(plugin: &Path, include: &Path) -> Result<String> {
     let header = include.join("clad/Differentiator/Version.inc");
@@ -253,25 +193,6 @@ fn name(plugin: &Path, include: &Path) -> Result<String> {
     let revision = bytes.split(|&byte| byte == 0).find(is_revision);
     let revision = revision.map_or("unknown revision".into(), |word| format!("git {}", String::from_utf8_lossy(word)));
     Ok(format!("{version} ({revision})"))
-}
-
-fn missing(prefixes: &[PathBuf], compilers: &[PathBuf], plugins: &[(PathBuf, PathBuf)]) -> String {
-    let list = |paths: &mut dyn Iterator<Item = &PathBuf>| {
-        let names: Vec<_> = paths.map(|path| path.display().to_string()).collect();
-        if names.is_empty() { "none".to_owned() } else { names.join(" ") }
-    };
-    format!(
-        "no clang++ with a Clad plugin that it can load\n\
-         looked for lib/clad.so and include/clad in: {}\n\
-         plugins found: {}\n\
-         compilers found (in those prefixes' bin and on PATH): {}\n\
-         A plugin works only with the clang version that it was built for. Clad comes with conda-forge \
-         (conda install -c conda-forge clad), with ROOT's own builds, and as source at \
-         https://github.com/vgvassilev/clad; name its install prefix in CLAD_ROOT.",
-        list(&mut prefixes.iter()),
-        list(&mut plugins.iter().map(|(plugin, _)| plugin)),
-        list(&mut compilers.iter()),
-    )
 }
 
 /// A folder of this process under `target/`, removed at the end.

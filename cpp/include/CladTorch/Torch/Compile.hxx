@@ -19,18 +19,18 @@ namespace CladTorch {
 
 /// What runs a compiled function.
 enum EBackEnd {
-   kAnyBackEnd = 0, ///< the fastest that can
-   kAotBackEnd = 1,        ///< kernels with Clad's derivatives, part of the plugin
-   kJitBackEnd = 2,        ///< one C++ function written and differentiated by Clad for this graph; needs clang and Clad
-   kAutogradBackEnd = 3,   ///< LibTorch itself
+   kAnyBackEnd = 0,      ///< aot, which is there at once, or autograd where that cannot
+   kAotBackEnd = 1,      ///< kernels with Clad's derivatives, part of the plugin
+   kJitBackEnd = 2,      ///< one C++ function written and differentiated by Clad for this graph; needs clang and Clad
+   kAutogradBackEnd = 3, ///< LibTorch itself
+   kFastestBackEnd = 4,  ///< jit, after seconds of compiling the first time; where it cannot be made, as kAnyBackEnd
 };
 
 /// How to compile.
 struct CompileOptions {
-   std::string fName = "function"; ///< in messages, in Print() and in generated code
-   EBackEnd fBackEnd = kAnyBackEnd; ///< any but kAnyBackEnd is a demand: it is an error where that one cannot
-   int fThreads = 0;                ///< 0: ROOT's pool where there is one, else all cores
-   double fTimeLimit = 60;          ///< seconds that compiling for one set of shapes may take
+   std::string fName = "function";  ///< in messages, in Print() and in generated code
+   EBackEnd fBackEnd = kAnyBackEnd; ///< aot, jit or autograd is a demand: it is an error where that one cannot
+   double fTimeLimit = 60;          ///< seconds that compiling for one set of shapes may take; Ctrl-C ends it, too
 };
 
 namespace Internal {
@@ -63,6 +63,16 @@ public:
    /// \param adjoints One for each output, of its shape.
    /// Throws where an input was changed in place since.
    std::vector<torch::Tensor> Backward(const std::vector<torch::Tensor> &adjoints) const;
+
+   /// The derivative of every number that the function returns by every number of each input: for an output of shape S and
+   /// an input of shape T a tensor of shape [S..., T...]; undefined for an input that is not of floating point. One pass
+   /// back for each number returned. For example by a calibration constant: how far each score moves with it.
+   std::vector<torch::Tensor> Jacobian(const std::vector<torch::Tensor> &inputs) const;
+   /// For a function that returns one number: its matrix of second derivatives times `directions`, of the shapes of the
+   /// inputs. LibTorch's autograd makes it, from the function itself: the kernels of compiled functions have first
+   /// derivatives only.
+   std::vector<torch::Tensor>
+   HessianVector(const std::vector<torch::Tensor> &inputs, const std::vector<torch::Tensor> &directions) const;
 
    /// The value as part of LibTorch's autograd graph: gradients reach the inputs and the captured parameters that
    /// require them, through LibTorch itself where a second derivative is asked for.

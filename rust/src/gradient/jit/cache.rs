@@ -20,11 +20,15 @@ const ABANDONED: Duration = Duration::from_secs(24 * 3600);
 pub struct Cache(PathBuf);
 
 impl Cache {
-    /// `$XDG_CACHE_HOME/cladtorch` or `~/.cache/cladtorch`, made with mode 0700 where it is missing.
+    /// `$CLADTORCH_CACHE`, `$XDG_CACHE_HOME/cladtorch` or `~/.cache/cladtorch`, made with mode 0700 where it is missing.
     pub fn open() -> Result<Self, String> {
         let absolute = |name| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+        if let Some(folder) = absolute("CLADTORCH_CACHE") {
+            return Self::at(&folder);
+        }
         let base = absolute("XDG_CACHE_HOME").or_else(|| absolute("HOME").map(|home| home.join(".cache")));
-        let folder = base.ok_or("neither XDG_CACHE_HOME nor HOME says where to keep compiled functions")?;
+        let folder =
+            base.ok_or("none of CLADTORCH_CACHE, XDG_CACHE_HOME and HOME says where to keep compiled functions")?;
         Self::at(&folder.join("cladtorch"))
     }
 

@@ -1,4 +1,4 @@
-//! A compiled function, opened; the only place here that calls foreign code.
+//! Compiled functions, opened; the only place here that calls foreign code.
 
 use std::ffi::{c_int, c_void};
 use std::path::Path;
@@ -8,6 +8,7 @@ use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW, Symbol};
 use crate::device::Addresses;
 use crate::kernels::{self, Scalar};
 
+type Loss = unsafe extern "C" fn(usize, usize, *const f64, *const f64, *mut f64, *mut f64);
 type Bind = unsafe extern "C" fn(*const c_void);
 type Forward<T> = unsafe extern "C" fn(*const usize, *mut T) -> c_int;
 type Backward<T> = unsafe extern "C" fn(*const usize, *const T, *mut T, *const usize);
@@ -23,9 +24,7 @@ pub struct CompiledFunction<T> {
 impl<T: Scalar> CompiledFunction<T> {
     /// Opens what [`emit`](super::emit) wrote and the compiler made of it.
     pub fn open(path: &Path) -> Result<Self, String> {
-        let text = |error: libloading::Error| error.to_string();
-        // SAFETY: the file was compiled from our own text by this user; it has no initialisers.
-        let library = unsafe { Library::open(Some(path), RTLD_NOW | RTLD_LOCAL) }.map_err(text)?;
+        let library = open(path)?;
         // SAFETY: the emitted functions have these types, for the T that the text was emitted for; the kernels' table is
         // a constant of this library.
         unsafe {
@@ -51,4 +50,42 @@ impl<T: Scalar> CompiledFunction<T> {
         // SAFETY: as for `forward`; the function only reads the arena.
         unsafe { (self.backward)(inputs, arena.as_ptr(), adjoints.as_mut_ptr(), gradients) }
     }
+}
+
+/// A user's loss: value and derivative of each row.
+pub struct LossFunction {
+    function: Loss,
+    /// Keeps the code where it is.
+    _library: Library,
+}
+
+impl LossFunction {
+    /// Opens what [`row_loss`](super::row_loss) wrote and the compiler made of it.
+    pub fn open(path: &Path) -> Result<Self, String> {
+        let library = open(path)?;
+        // SAFETY: the function that was written has this type.
+        let function: Symbol<Loss> = unsafe { library.get(b"cladtorch_loss\0") }.map_err(text)?;
+        Ok(LossFunction { function: *function, _library: library })
+    }
+
+    /// For each label the value of the loss, and its derivatives by the outputs: `outputs` and `slopes` are
+    /// [labels, columns].
+    pub fn run(&self, outputs: &[f64], labels: &[f64], values: &mut [f64], slopes: &mut [f64]) {
+        let columns = outputs.len().checked_div(labels.len()).unwrap_or(0);
+        assert!(
+            columns * labels.len() == outputs.len() && outputs.len() == slopes.len() && labels.len() <= values.len()
+        );
+        let [outputs, read] = [outputs, labels].map(<[f64]>::as_ptr);
+        // SAFETY: the slices are as long as the function takes them to be; what it does beside that, the user wrote.
+        unsafe { (self.function)(labels.len(), columns, outputs, read, values.as_mut_ptr(), slopes.as_mut_ptr()) }
+    }
+}
+
+fn open(path: &Path) -> Result<Library, String> {
+    // SAFETY: the file was compiled from our own text, and what the user put into it, by this user.
+    unsafe { Library::open(Some(path), RTLD_NOW | RTLD_LOCAL) }.map_err(text)
+}
+
+fn text(error: libloading::Error) -> String {
+    error.to_string()
 }

@@ -1,16 +1,21 @@
 //! The `jit` back end of an observed function: one C++ function, emitted for the graph, differentiated whole by Clad,
-//! compiled by clang for this machine and opened. Made once for each user and graph: see [`cache`].
+//! compiled by clang for this machine and opened. Made once for each user and graph: see [`cache`]. In the same way a loss
+//! that a user wrote: [`RowLoss`].
 
 mod cache;
+mod clad;
 mod clang;
 mod emit;
-#[allow(unsafe_code)] // Opens the library and calls it.
+#[allow(unsafe_code)] // Opens libraries and calls them.
 mod library;
+mod row_loss;
 
+pub use clang::cancel;
 pub use library::CompiledFunction;
+pub use row_loss::RowLoss;
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::executor::Layout;
@@ -53,31 +58,38 @@ pub fn make<T: Scalar>(
     operators: &[String],
     limit: Duration,
 ) -> Result<Made<T>, String> {
-    let clang = Clang::find()?;
     let source = emit::emit(program, layout, name, operators).map_err(|error| error.to_string())?;
+    let open = |folder: &Path| CompiledFunction::open(&folder.join(LIBRARY));
+    let (function, folder) = build(&source, name, limit, open)?;
+    let derivatives = fs::read_to_string(folder.join(DERIVATIVES)).unwrap_or_default();
+    Ok(Made { function, source, derivatives })
+}
+
+/// Opens what the cache has for `source`, or compiles it first; with the folder in which that lies.
+fn build<R>(
+    source: &str,
+    name: &str,
+    limit: Duration,
+    open: impl Fn(&Path) -> Result<R, String>,
+) -> Result<(R, PathBuf), String> {
+    let clang = Clang::find()?;
     let cache = Cache::open()?;
-    let mut parts = vec![env!("CARGO_PKG_VERSION"), &clang.identity, &source];
+    let mut parts = vec![env!("CARGO_PKG_VERSION"), &clang.identity, source];
     parts.extend(HEADERS.iter().map(|(_, text)| text));
     let key = Cache::key(&parts);
     if let Some(folder) = cache.find(&key) {
-        match open(&folder, source.clone()) {
-            Ok(made) => return Ok(made),
+        match open(&folder) {
+            Ok(opened) => return Ok((opened, folder)),
             Err(_) => cache.remove(&key), // Damaged: made again.
         }
     }
     eprintln!("CladTorch: compiling {name} with Clad (once; kept for later)");
     let work = cache.work()?;
-    for (file, text) in HEADERS.iter().copied().chain([(SOURCE, source.as_str())]) {
+    for (file, text) in HEADERS.iter().copied().chain([(SOURCE, source)]) {
         let path = work.folder().join(file);
         fs::write(&path, text).map_err(|error| format!("{}: {error}", path.display()))?;
     }
     clang.compile(work.folder(), SOURCE, LIBRARY, limit)?;
     let folder = cache.publish(&work, &key)?;
-    open(&folder, source)
-}
-
-fn open<T: Scalar>(folder: &Path, source: String) -> Result<Made<T>, String> {
-    let function = CompiledFunction::open(&folder.join(LIBRARY))?;
-    let derivatives = fs::read_to_string(folder.join(DERIVATIVES)).unwrap_or_default();
-    Ok(Made { function, source, derivatives })
+    Ok((open(&folder)?, folder))
 }

@@ -81,7 +81,7 @@ fn parties(context: &Context, threads: usize) -> Vec<Party> {
 
 fn program(context: &Context, side: &str, threads: usize, cache: &Path) -> Result<Command> {
     let mut command = peers::program(context, "graph.cxx", &[Library::Torch, Library::Root, Library::CladTorch])?;
-    command.arg(side).arg(threads.to_string()).env("XDG_CACHE_HOME", cache);
+    command.arg(side).arg(threads.to_string()).env("CLADTORCH_CACHE", cache);
     Ok(command)
 }
 

@@ -49,7 +49,6 @@ public:
             fNumbers.push_back(fInputs.back().set_requires_grad(recorded));
       }
       fOptions.fName = name;
-      fOptions.fThreads = side.fThreads;
       fOptions.fTimeLimit = 300;
       if (side.fWho == "jit")
          fOptions.fBackEnd = CladTorch::kJitBackEnd;

@@ -1,0 +1,174 @@
+//! A loss that a user wrote in C++, differentiated by Clad: a function of the outputs and the label of one event.
+
+use std::time::Duration;
+
+use super::LIBRARY;
+use super::library::LossFunction;
+use crate::error::{Error, Result};
+use crate::kernels::Scalar;
+
+/// Numbers that are converted to float64 and back at once; most outputs of a network with such a loss.
+const BLOCK: usize = 128;
+
+/// Where the derivative is compared with difference quotients: at so many points, 0 among them, for labels 0 and 1.
+const POINTS: usize = 33;
+const STEP: f64 = 1e-6;
+const TOLERANCE: f64 = 1e-4;
+
+/// A compiled loss.
+pub struct RowLoss {
+    function: LossFunction,
+    columns: usize,
+}
+
+impl RowLoss {
+    /// Compiles `source`, which defines `double loss(double output, double label)` or
+    /// `double loss(const double *outputs, double label)`; anything may stand before it. `columns` are the outputs that it
+    /// is called with. The derivative is compared with difference quotients; nobody's is trusted.
+    pub fn compile(source: &str, columns: usize, limit: Duration) -> Result<Self> {
+        let pointer = takes_pointer(source).ok_or_else(|| {
+            let what = "fLossFunction does not define 'double loss(double output, double label)'";
+            Error::invalid(what, "give the C++ text of that function")
+        })?;
+        if columns > BLOCK || (columns > 1 && !pointer) {
+            return Err(Error::invalid(
+                format!("the model has {columns} outputs, fLossFunction takes {}", if pointer { BLOCK } else { 1 }),
+                format!("define 'double loss(const double *outputs, double label)' for up to {BLOCK}"),
+            ));
+        }
+        let refuse =
+            |reason: String| Error::invalid(format!("fLossFunction: {reason}"), "use one of the losses of fLoss");
+        let open = |folder: &std::path::Path| LossFunction::open(&folder.join(LIBRARY));
+        let function = super::build(&text(source, pointer), "the loss", limit, open).map_err(refuse)?.0;
+        let loss = RowLoss { function, columns };
+        loss.check().map_err(refuse)?;
+        Ok(loss)
+    }
+
+    /// The sum of weight times loss over the rows of `outputs` [rows, columns]; `adjoint` gets the derivative of
+    /// `scale * weight * loss`.
+    pub fn run<T: Scalar>(
+        &self,
+        outputs: &[T],
+        labels: &[T],
+        weights: &[T],
+        scale: f64,
+        mut adjoint: Option<&mut [T]>,
+    ) -> f64 {
+        let rows = BLOCK / self.columns;
+        let (mut z, mut y, mut values, mut slopes) = ([0.0; BLOCK], [0.0; BLOCK], [0.0; BLOCK], [0.0; BLOCK]);
+        let mut sum = 0.0;
+        for (block, labels) in labels.chunks(rows).enumerate() {
+            let (first, count) = (block * rows * self.columns, labels.len() * self.columns);
+            let (z, slopes) = (&mut z[..count], &mut slopes[..count]);
+            convert(&outputs[first..][..count], z);
+            convert(labels, &mut y);
+            self.function.run(z, &y[..labels.len()], &mut values, slopes);
+            let weights = &weights[block * rows..][..labels.len()];
+            for (row, (weight, value)) in weights.iter().zip(values).enumerate() {
+                sum += weight.to_f64() * value;
+                if let Some(adjoint) = &mut adjoint {
+                    let to = &mut adjoint[first + row * self.columns..][..self.columns];
+                    let slopes = &slopes[row * self.columns..];
+                    to.iter_mut().zip(slopes).for_each(|(to, d)| *to = T::from_f64(scale * weight.to_f64() * d));
+                }
+            }
+        }
+        sum
+    }
+
+    /// Whether the derivative is the slope of the function, or at a kink that of one side.
+    fn check(&self) -> Result<(), String> {
+        for label in [0.0, 1.0] {
+            for point in 0..POINTS {
+                let z: Vec<f64> =
+                    (0..self.columns).map(|j| 3.0 * (point as f64 * (0.7 + 0.6 * j as f64)).sin()).collect();
+                let (value, slopes) = self.at(&z, label);
+                for (column, &slope) in slopes.iter().enumerate() {
+                    let beside = |step: f64| {
+                        let mut moved = z.clone();
+                        moved[column] += step;
+                        (self.at(&moved, label).0 - value) / step
+                    };
+                    let sides = [beside(-STEP), beside(STEP)];
+                    let middle = (sides[0] + sides[1]) / 2.0;
+                    let fits = |quotient: f64| (slope - quotient).abs() <= TOLERANCE * (1.0 + quotient.abs());
+                    if middle.is_finite() && ![middle, sides[0], sides[1]].into_iter().any(fits) {
+                        return Err(format!(
+                            "Clad's derivative by output {column} is {slope} at {z:?} for label {label}, but the \
+                             difference quotient is {middle}: write it with a branch each side of which is smooth"
+                        ));
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Value and derivatives of one row.
+    fn at(&self, z: &[f64], label: f64) -> (f64, Vec<f64>) {
+        let (mut value, mut slopes) = ([0.0], vec![0.0; z.len()]);
+        self.function.run(z, &[label], &mut value, &mut slopes);
+        (value[0], slopes)
+    }
+}
+
+fn convert<T: Scalar>(from: &[T], to: &mut [f64]) {
+    to.iter_mut().zip(from).for_each(|(to, from)| *to = from.to_f64());
+}
+
+/// Whether the function `loss` takes a pointer; `None` where there is none.
+fn takes_pointer(source: &str) -> Option<bool> {
+    let mut rest = source;
+    while let Some((before, after)) = rest.split_once("double") {
+        let named = after.trim_start().strip_prefix("loss").map(str::trim_start);
+        let whole_word = !before.ends_with(|c: char| c.is_alphanumeric() || c == '_');
+        if let Some(parameters) = named.and_then(|after| after.strip_prefix('(')).filter(|_| whole_word) {
+            return parameters.split([',', ')']).next().map(|first| first.contains('*'));
+        }
+        rest = after;
+    }
+    None
+}
+
+/// The text that is compiled: the user's, and a loop over rows.
+fn text(source: &str, pointer: bool) -> String {
+    let (parameter, derivative, request, call) = match pointer {
+        true => (
+            "const double *",
+            "void loss_grad_0(const double *, double, double *);",
+            "clad::gradient(loss, \"0\")",
+            "for (size_t j = 0; j < columns; ++j)\n         slope[i * columns + j] = 0;\n      \
+             loss_grad_0(output + i * columns, label[i], slope + i * columns);",
+        ),
+        false => (
+            "double",
+            "double loss_darg0(double, double);",
+            "clad::differentiate(loss, 0)",
+            "slope[i] = loss_darg0(output[i], label[i]);",
+        ),
+    };
+    let argument = if pointer { "output + i * columns" } else { "output[i]" };
+    format!(
+        "#include <clad/Differentiator/Differentiator.h>\n#include <cmath>\n#include <type_traits>\n\n\
+         #line 1 \"fLossFunction\"\n{source}\n\n\
+         static_assert(std::is_same_v<decltype(loss), double({parameter}, double)>, \"loss takes something else\");\n\
+         {derivative} // by Clad\n\
+         [[maybe_unused]] static void requests()\n{{\n   {request};\n}}\n\n\
+         extern \"C\" __attribute__((visibility(\"default\"))) void cladtorch_loss(size_t n, [[maybe_unused]] size_t columns, \
+         const double *output, const double *label, double *value, double *slope)\n{{\n\
+         \x20  for (size_t i = 0; i < n; ++i) {{\n      value[i] = loss({argument}, label[i]);\n      {call}\n   }}\n}}\n"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::takes_pointer;
+
+    #[test]
+    fn the_function_is_found() {
+        assert_eq!(takes_pointer("double loss(double z, double y) { return z; }"), Some(false));
+        assert_eq!(takes_pointer("double f(double *x);\ndouble  loss (const double *z, double y)"), Some(true));
+        assert_eq!(takes_pointer("double losses(double *x); float loss(float, float);"), None);
+    }
+}
