@@ -11,6 +11,9 @@
 /// Before the functions that the library looks for.
 #define CT_EXPORT extern "C" __attribute__((visibility("default")))
 
+/// Before a function with a loop: what it calls is inlined, without which the loop is no vector code.
+#define CT_FLAT_LOOP __attribute__((flatten))
+
 namespace clad::custom_derivatives::CladTorch::Kernels {
 
 #define CT_RULE(F)                                                                                                     \

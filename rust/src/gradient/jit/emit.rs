@@ -164,12 +164,12 @@ impl<'a> Emitter<'a> {
         let (comment, parameters, adjoints) = (self.comment(node), parameters.join(", "), adjoints.join(", "));
         emit!(
             self.steps,
-            "// {value}: {comment}\nnamespace {{\ninline int step_{index}({parameters})\n{{\n{body}   return 1;\n}}"
+            "// {value}: {comment}\nnamespace {{\nCT_FLAT_LOOP inline int step_{index}({parameters})\n{{\n{body}   return 1;\n}}"
         );
         emit!(self.steps, "inline void saved_{index}({parameters}) {{}}\n}} // namespace");
         emit!(
             self.steps,
-            "namespace clad::custom_derivatives {{\ninline void saved_{index}_pullback({parameters}, {adjoints})\n{{\n{pullback}}}\n}} // namespace clad::custom_derivatives\n"
+            "namespace clad::custom_derivatives {{\nCT_FLAT_LOOP inline void saved_{index}_pullback({parameters}, {adjoints})\n{{\n{pullback}}}\n}} // namespace clad::custom_derivatives\n"
         );
         let arguments = names.iter().chain([&value]).cloned().collect::<Vec<_>>().join(", ");
         emit!(self.calls, "   CALL({index}, {arguments}); // {comment}");
