@@ -42,8 +42,7 @@ use machine::Meta;
 use peers::Peers;
 use record::Outcome;
 
-const GROUPS: [Group; 6] =
-    [step::GROUP, predict::GROUP, end_to_end::GROUP, start::GROUP, read::GROUP, graph::GROUP];
+const GROUPS: [Group; 6] = [step::GROUP, predict::GROUP, end_to_end::GROUP, start::GROUP, read::GROUP, graph::GROUP];
 
 /// What `cargo xtask bench` takes.
 #[derive(Args, Clone, Debug)]
