@@ -266,3 +266,14 @@ fn what_is_not_supported_is_refused_by_name() {
     let error = recorder.compile().err().expect("cumsum is not on the list");
     assert!(error.contains("aten::cumsum") && error.contains("autograd"), "{error}");
 }
+
+/// The table in the documentation is that of the list; CLADTORCH_WRITE_TABLE=1 writes it.
+#[test]
+fn the_documented_table_is_that_of_the_list() {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src/graph/lower/operators.md");
+    let table = cladtorch::graph::lower::documentation();
+    if std::env::var_os("CLADTORCH_WRITE_TABLE").is_some() {
+        std::fs::write(&path, &table).unwrap();
+    }
+    assert!(std::fs::read_to_string(&path).unwrap() == table, "run this test again with CLADTORCH_WRITE_TABLE=1");
+}

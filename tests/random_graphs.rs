@@ -4,13 +4,16 @@
 #[path = "graph/recorder.rs"]
 #[allow(dead_code)] // Each test uses a part of it.
 mod recorder;
+#[path = "common/say.rs"]
+mod say;
 
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
-use recorder::{A, Recorder, check};
+use recorder::{A, Recorder, check, compare};
 use tch::{Device, Kind, Tensor};
 
 const GRAPHS: u64 = 500;
+const JIT_GRAPHS: u64 = 16;
 const LONGEST: usize = 20;
 
 /// What a random graph is made of: numbers that choose operands and operators once the values before are known, so that any
@@ -198,6 +201,28 @@ fn random_graphs_have_libtorchs_values_and_gradients() {
         }
     }
     assert!(operators as u64 > 6 * 2 * GRAPHS, "only {operators} operators: the plans do not fit their values");
+}
+
+/// Compiling takes seconds a graph: a few of them.
+#[test]
+fn some_of_them_under_jit() {
+    for seed in 0..JIT_GRAPHS {
+        let whole = plan(seed);
+        let recorder = build(&whole, seed, Kind::Double);
+        if recorder.graph.outputs.is_empty() {
+            continue;
+        }
+        let compiled = match recorder.compile_with(2, 500.0) {
+            Err(error) if error.contains("no clang++") => {
+                return say::say(&format!("NOT TESTED with jit: {JIT_GRAPHS} random graphs: {error}"));
+            }
+            made => {
+                made.unwrap_or_else(|error| panic!("graph {seed}: {error}\n{}", printed(&whole, seed, Kind::Double)))
+            }
+        };
+        let same = recorder.actual(&compiled).and_then(|actual| compare(&recorder, actual, 1e-9, 1e-11));
+        same.unwrap_or_else(|error| panic!("graph {seed}: {error}\n{}", printed(&whole, seed, Kind::Double)));
+    }
 }
 
 /// What reduces a failure finds the operator that causes it.

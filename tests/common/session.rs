@@ -90,6 +90,12 @@ impl Session {
         Session { folder, command }
     }
 
+    /// Has a variable in its environment.
+    pub fn with(mut self, name: &str, value: &Path) -> Session {
+        self.command.env(name, value);
+        self
+    }
+
     /// Runs in `folder` instead of an empty one.
     pub fn within(mut self, folder: &Path) -> Session {
         self.command.current_dir(folder);
