@@ -1,5 +1,7 @@
 /// \file readers.C
 /// \brief The fast reader gives the same bits as ROOT's, for every type, layout and codec; what it leaves to ROOT it names.
+///
+/// The files stay: readers_uproot.py reads them again.
 
 R__LOAD_LIBRARY(libcladtorch)
 #include "readers.h"
@@ -13,14 +15,15 @@ using CladTorch::Dataset;
 void CheckLayouts()
 {
    for (const int compression : {0, 101, 207, 301, 404, 505}) {
-      WriteFields("fields.root", {3000, 2000, compression, -30000000});
-      Check(BothAgree(AllFields, [](Dataset &data) { data.Add({"t", "fields.root"}, 1); }),
-            ("codec " + std::to_string(compression)).c_str(), __FILE__, __LINE__);
+      const auto name = "codec" + std::to_string(compression) + ".root";
+      WriteFields(name, {3000, 2000, compression, -30000000});
+      Check(BothAgree(AllFields, [&](Dataset &data) { data.Add({"t", name}, 1); }), name.c_str(), __FILE__, __LINE__);
    }
    const Layout layouts[] = {{1, 2000, 505, 0}, {7, 100, 404, 0}, {5000, 64000, 404, 1000}, {20000, 32000, 101, 777}};
    for (const auto &layout : layouts) {
-      WriteFields("fields.root", layout);
-      CHECK(BothAgree(AllFields, [](Dataset &data) { data.Add({"t", "fields.root"}, "n"); }));
+      const auto name = "layout" + std::to_string(layout.fEntries) + ".root";
+      WriteFields(name, layout);
+      CHECK(BothAgree(AllFields, [&](Dataset &data) { data.Add({"t", name}, "n"); }));
    }
 }
 
@@ -28,7 +31,8 @@ void CheckLayouts()
 void CheckLargeBaskets()
 {
    for (const int compression : {0, 101, 404, 505}) {
-      TFile file("large.root", "recreate", "", compression);
+      const auto name = "large" + std::to_string(compression) + ".root";
+      TFile file(name.c_str(), "recreate", "", compression);
       TTree t("t", "");
       t.SetAutoFlush(0);
       double x;
@@ -48,8 +52,33 @@ void CheckLargeBaskets()
       CHECK(t.GetBranch("x")->GetBasketBytes()[0] > 0 && t.GetBranch("x")->GetWriteBasket() == 1);
       file.Close();
       CHECK(BothAgree([] { return Dataset({"x"}).Column("v", 2, -1); },
-                      [](Dataset &data) { data.Add({"t", "large.root"}, 1); }));
+                      [&](Dataset &data) { data.Add({"t", name}, 1); }));
    }
+}
+
+/// Lists padded to so many numbers that a basket is decoded piece by piece, and rows wider than what is laid out at a time.
+void CheckWidePadding()
+{
+   {
+      TFile file("wide.root", "recreate");
+      TTree t("t", "");
+      int n;
+      float v[4], x[2];
+      t.Branch("n", &n);
+      t.Branch("v", v, "v[n]/F");
+      t.Branch("x", x, "x[2]/F");
+      for (int i = 0; i < 900; ++i) {
+         n = i % 4;
+         for (int k = 0; k < n; ++k)
+            v[k] = i + k;
+         x[0] = x[1] = i;
+         t.Fill();
+      }
+      t.Write();
+   }
+   for (const int length : {3, 12000, 17000})
+      CHECK(BothAgree([&] { return Dataset({"n"}).Column("x", 2).Column("v", length, -1); },
+                      [](Dataset &data) { data.Add({"t", "wide.root"}, 1).Add({"t", "wide.root"}, 1, "n == 2"); }));
 }
 
 void CheckSources()
@@ -181,6 +210,7 @@ void readers(bool threads = false)
       ROOT::EnableImplicitMT(4);
    CheckLayouts();
    CheckLargeBaskets();
+   CheckWidePadding();
    CheckSources();
    CheckMixtures();
    CheckTutorials();

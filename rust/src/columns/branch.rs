@@ -89,7 +89,14 @@ pub enum Shape {
     Vector,
 }
 
-/// One basket of a branch.
+/// Decoded numbers of a basket that are kept at a time, in bytes: a larger basket, as one of a list that is padded to a
+/// great length, is decoded piece by piece.
+pub(super) const PIECE_BYTES: u64 = 32 << 20;
+
+/// More decoded numbers than this are a mistake in the number of entries, bytes.
+const MOST_DECODED: u64 = 1 << 44;
+
+/// One basket of a branch, or a piece of one.
 #[derive(Clone, Copy, Debug)]
 pub struct Place {
     /// Where its record begins in the file.
@@ -100,6 +107,8 @@ pub struct Place {
     pub first: u64,
     /// The entry after its last.
     pub end: u64,
+    /// The basket's first entry and the entry after its last.
+    pub basket: (u64, u64),
 }
 
 /// The table that a column's numbers go to.
@@ -114,6 +123,21 @@ pub enum Part {
 }
 
 impl Place {
+    /// A whole basket.
+    pub fn whole(seek: u64, bytes: usize, first: u64, end: u64) -> Place {
+        Place { seek, bytes, first, end, basket: (first, end) }
+    }
+
+    /// How many entries of the basket lie before this piece, and how many in it; an error unless the basket's key has as
+    /// many as ROOT's lists.
+    fn entries_in(&self, entries: usize) -> Result<(usize, usize), String> {
+        let (first, end) = self.basket;
+        if entries as u64 != end - first {
+            return Err(format!("it has {entries} entries instead of {}", end - first));
+        }
+        Ok(((self.first - first) as usize, (self.end - self.first) as usize))
+    }
+
     /// Where its record ends in the file.
     pub fn end_of_record(&self) -> u64 {
         self.seek + self.bytes as u64
@@ -207,6 +231,12 @@ impl Branch {
         if bytes.len() != count || firsts.len() != count {
             return Err(Error::Internal(format!("baskets of branch '{}' in lists of different length", self.name)));
         }
+        if entries.checked_mul(self.row_bytes()).is_none_or(|bytes| bytes > MOST_DECODED) {
+            return Err(Error::invalid(
+                format!("{entries} entries of {} numbers of branch '{}' fit no memory", self.wanted, self.name),
+                DAMAGED,
+            ));
+        }
         self.baskets.clear();
         let mut before = 0;
         for i in 0..count {
@@ -228,8 +258,12 @@ impl Branch {
                     DAMAGED,
                 ));
             };
-            if next > before {
-                self.baskets.push(Place { seek, bytes, first: before, end: next });
+            let most = (PIECE_BYTES / self.row_bytes().max(1)).max(1);
+            let mut first = before;
+            while first < next {
+                let end = next.min(first.saturating_add(most));
+                self.baskets.push(Place { seek, bytes, first, end, basket: (before, next) });
+                first = end;
             }
             before = next;
         }
@@ -242,8 +276,8 @@ impl Branch {
         Ok(())
     }
 
-    /// Decodes the basket at `place` from its `record` into `values` [entries, wanted]. Returns the first number that is
-    /// not finite in an entry (counted from the basket's first) that `is_row`.
+    /// Decodes what lies at `place` from the basket's `record` into `values` [entries, wanted]. Returns the first number
+    /// that is not finite in an entry (counted from the first of `place`) that `is_row`.
     pub fn decode(
         &self,
         place: &Place,
@@ -253,8 +287,9 @@ impl Branch {
         is_row: impl Fn(usize) -> bool,
     ) -> Result<Option<Unfinite>, String> {
         let key = Key::parse(record, place.seek)?;
-        if key.entries as u64 != place.end - place.first || key.entries.checked_mul(self.wanted) != Some(values.len()) {
-            return Err(format!("it has {} entries instead of {}", key.entries, place.end - place.first));
+        let (skipped, count) = place.entries_in(key.entries)?;
+        if count.checked_mul(self.wanted) != Some(values.len()) {
+            return Err(format!("{count} entries do not fill {} numbers", values.len()));
         }
         if let Shape::Fixed { entry_length, .. } = self.shape
             && (key.entry_length != entry_length || key.entries.checked_mul(entry_length) != Some(key.entries_length))
@@ -271,13 +306,14 @@ impl Branch {
             self.check_entries(entries, &scratch.offsets)?;
         }
         if self.fills_entries() {
+            let entries = &entries[skipped * key.entry_length..][..count * key.entry_length];
             return Ok(if kernels::convert(self.element as u8, entries, values) {
                 None
             } else {
-                self.first_unfinite(entries, &[], values, is_row)
+                self.first_unfinite(0, entries, &[], values, is_row)
             });
         }
-        let spans = (0..key.entries).map(|i| self.span(i, &scratch.offsets));
+        let spans = (skipped..skipped + count).map(|i| self.span(i, &scratch.offsets));
         match self.element {
             Element::Bool => self.scatter(entries, spans, values, |[byte]: [u8; 1]| f32::from(byte != 0)),
             Element::I8 => self.scatter(entries, spans, values, |bytes| i8::from_be_bytes(bytes).into()),
@@ -296,7 +332,12 @@ impl Branch {
         if f32::from_bits(largest).is_finite() {
             return Ok(None);
         }
-        Ok(self.first_unfinite(entries, &scratch.offsets, values, is_row))
+        Ok(self.first_unfinite(skipped, entries, &scratch.offsets, values, is_row))
+    }
+
+    /// Bytes of the numbers wanted of an entry.
+    pub(super) fn row_bytes(&self) -> u64 {
+        (self.wanted as u64).saturating_mul(size_of::<f32>() as u64)
     }
 
     /// Whether an entry is nothing but the numbers that are wanted.
@@ -357,9 +398,11 @@ impl Branch {
         }
     }
 
+    /// `values` are those of `entries` from number `skipped` on.
     #[cold]
     fn first_unfinite(
         &self,
+        skipped: usize,
         entries: &[u8],
         offsets: &[usize],
         values: &[f32],
@@ -368,7 +411,7 @@ impl Branch {
         let is_bad = |&(at, value): &(usize, &f32)| !value.is_finite() && is_row(at / self.wanted);
         let (at, _) = values.iter().enumerate().find(is_bad)?;
         let (entry, number) = (at / self.wanted, at % self.wanted);
-        let bytes = &entries[self.span(entry, offsets)][number * self.element.size()..];
+        let bytes = &entries[self.span(skipped + entry, offsets)][number * self.element.size()..];
         Some(Unfinite { entry, value: self.element.value(bytes) })
     }
 }

@@ -6,9 +6,11 @@
 
 pub mod basket;
 pub mod branch;
+pub(crate) mod bytes;
 pub mod codec;
 pub mod file;
 mod reader;
+pub(crate) mod record;
 
 pub use reader::{BadValue, Plane, Rows, read};
 

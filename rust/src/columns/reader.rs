@@ -7,7 +7,7 @@ use std::sync::Mutex;
 use rayon::ThreadPool;
 use rayon::prelude::*;
 
-use super::branch::{Branch, DAMAGED, Part, Place, Scratch};
+use super::branch::{Branch, DAMAGED, PIECE_BYTES, Part, Place, Scratch};
 use super::file::{OpenFile, TreeFile};
 use super::room;
 use crate::device::HostBuffer;
@@ -22,9 +22,6 @@ const READ_BYTES: u64 = 256 << 10;
 
 /// Bytes between two records that are read rather than skipped.
 const GAP_BYTES: u64 = 16 << 10;
-
-/// Decoded numbers that are kept at a time, in bytes, where no single basket has more.
-const ARENA_BYTES: u64 = 32 << 20;
 
 /// Rows laid out at a time: small enough for the level-2 cache, a multiple of the kernel's eight.
 const BLOCK_BYTES: usize = 64 << 10;
@@ -122,16 +119,16 @@ pub fn read(file: &TreeFile, rows: Rows, planes: &mut [Plane], pool: &ThreadPool
     Ok(window.bad)
 }
 
-/// Branches that are read together: so many that one basket of each fits the arena.
+/// Branches that are read together: so many that one piece of each fits the arena.
 fn groups(branches: &[Branch]) -> Vec<Range<usize>> {
     let mut groups: Vec<Range<usize>> = Vec::new();
     let mut bytes = 0u64;
     for (number, branch) in branches.iter().enumerate() {
         let largest = branch.baskets.iter().map(|place| place.end - place.first).max().unwrap_or(0);
-        let more = largest.saturating_mul((branch.wanted * size_of::<f32>()) as u64);
+        let more = largest.saturating_mul(branch.row_bytes());
         bytes = bytes.saturating_add(more);
         match groups.last_mut() {
-            Some(group) if bytes <= ARENA_BYTES => group.end = number + 1,
+            Some(group) if bytes <= PIECE_BYTES => group.end = number + 1,
             _ => {
                 groups.push(number..number + 1);
                 bytes = more;
@@ -302,7 +299,7 @@ impl Window<'_> {
         let width = plane.width;
         let within = self.decoder.rows.within(first..end);
         let rows = &mut plane.rows[within.start * width..within.end * width];
-        let block = (BLOCK_BYTES / size_of::<f32>() / width).next_multiple_of(8);
+        let block = (BLOCK_BYTES / size_of::<f32>() / width).max(1).next_multiple_of(8);
         rows.par_chunks_mut(block * width).enumerate().for_each(|(i, rows)| match self.decoder.rows {
             Rows::All => self.lay_out_all(columns, first + (i * block) as u64, width, rows),
             Rows::Some(entries) => {

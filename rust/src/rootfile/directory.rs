@@ -3,8 +3,8 @@
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
 
-use super::bytes::{Cursor, Result};
-use super::record::{Key, read};
+use crate::columns::bytes::{Cursor, Result};
+use crate::columns::record::{Key, read};
 
 /// Bytes of the longest header that is needed.
 const HEADER: usize = 64;
@@ -32,8 +32,18 @@ pub struct Header {
     pub compression: i32,
 }
 
-/// Keys of all trees, each with the path of its folders before its name: `run1/events`.
-pub fn trees(file: &File, size: u64, header: &Header) -> Result<Vec<(String, Key)>> {
+/// A tree that a key leads to.
+pub struct Found {
+    /// With the path of its folders before it: `run1/events`.
+    pub name: String,
+    /// `TTree` or a class that begins like it.
+    pub class: String,
+    /// Of its newest cycle.
+    pub key: Key,
+}
+
+/// All trees.
+pub fn trees(file: &File, size: u64, header: &Header) -> Result<Vec<Found>> {
     let (seen, numbers) = (HashSet::new(), HashMap::new());
     let mut search = Search { file, size, seen, listed: 0, numbers, trees: Vec::new() };
     search.folder(header.root, "", 0)?;
@@ -74,7 +84,7 @@ struct Search<'a> {
     listed: u64,
     /// Places of the names in `trees`.
     numbers: HashMap<String, usize>,
-    trees: Vec<(String, Key)>,
+    trees: Vec<Found>,
 }
 
 impl Search<'_> {
@@ -83,11 +93,11 @@ impl Search<'_> {
         if depth > DEEPEST || !self.seen.insert(position) {
             return Err(format!("its folder '{path}' leads into itself, or too deep"));
         }
-        for key in self.keys(position)? {
-            let name = if path.is_empty() { key.name.clone() } else { format!("{path}/{}", key.name) };
-            if TREES.contains(&key.class.as_str()) {
-                self.add(name, key);
-            } else if ["TDirectoryFile", "TDirectory"].contains(&key.class.as_str()) {
+        for (key, class, name) in self.keys(position)? {
+            let name = if path.is_empty() { name } else { format!("{path}/{name}") };
+            if TREES.contains(&class.as_str()) {
+                self.add(Found { name, class, key });
+            } else if ["TDirectoryFile", "TDirectory"].contains(&class.as_str()) {
                 let description = key.seek.checked_add(key.length as u64).ok_or("a folder lies nowhere")?;
                 self.folder(description, &name, depth + 1)?;
             }
@@ -96,16 +106,17 @@ impl Search<'_> {
     }
 
     /// Of several cycles the last counts.
-    fn add(&mut self, name: String, key: Key) {
-        let number = *self.numbers.entry(name.clone()).or_insert(self.trees.len());
+    fn add(&mut self, found: Found) {
+        let number = *self.numbers.entry(found.name.clone()).or_insert(self.trees.len());
         match self.trees.get_mut(number) {
-            Some((_, known)) if known.cycle < key.cycle => *known = key,
+            Some(known) if known.key.cycle < found.key.cycle => *known = found,
             Some(_) => (),
-            None => self.trees.push((name, key)),
+            None => self.trees.push(found),
         }
     }
 
-    fn keys(&mut self, position: u64) -> Result<Vec<Key>> {
+    /// The keys of the folder that is described at `position`, with class and name.
+    fn keys(&mut self, position: u64) -> Result<Vec<(Key, String, String)>> {
         let length = FOLDER.min(self.size.saturating_sub(position) as usize);
         let description = read(self.file, self.size, position, length)?;
         let mut cursor = Cursor::new(&description, 0);
@@ -133,6 +144,8 @@ impl Search<'_> {
         if count > cursor.remaining() / 16 {
             return Err(format!("a list of {} bytes claims {count} keys", cursor.remaining()));
         }
-        (0..count).map(|_| Key::parse(&mut cursor)).collect()
+        let owned = |text: &[u8]| String::from_utf8_lossy(text).into_owned();
+        let keys = (0..count).map(|_| Key::parse(&mut cursor));
+        keys.map(|key| key.map(|(key, names)| (key, owned(names.class), owned(names.name)))).collect()
     }
 }

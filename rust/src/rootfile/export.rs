@@ -58,8 +58,8 @@ impl Table {
 
     fn write_safetensors(&self, path: &Path) -> Result<()> {
         let internal = |error: &dyn std::error::Error| Error::Internal(error.to_string());
-        let entries = self.rows.len() / self.names.len().max(1);
-        let bytes: Vec<u8> = self.rows.iter().flat_map(|number| number.to_le_bytes()).collect();
+        let entries = self.rows.as_slice().len() / self.names.len().max(1);
+        let bytes: Vec<u8> = self.rows.as_slice().iter().flat_map(|number| number.to_le_bytes()).collect();
         let view =
             TensorView::new(Dtype::F32, vec![entries, self.names.len()], &bytes).map_err(|error| internal(&error))?;
         let names = serde_json::to_string(&self.names).map_err(|error| internal(&error))?;
@@ -71,7 +71,7 @@ impl Table {
     pub fn write_csv(&self, mut to: impl Write) -> io::Result<()> {
         let names: Vec<_> = self.names.iter().map(|name| quoted(name)).collect();
         writeln!(to, "{}", names.join(","))?;
-        for row in self.rows.chunks_exact(self.names.len()) {
+        for row in self.rows.as_slice().chunks_exact(self.names.len()) {
             for (i, number) in row.iter().enumerate() {
                 write!(to, "{}{number}", if i > 0 { "," } else { "" })?;
             }
@@ -83,8 +83,9 @@ impl Table {
     fn write_root(self, path: &Path, tree: &str) -> Result<()> {
         let text =
             path.to_str().ok_or_else(|| Error::invalid(format!("{path:?} is no UTF-8"), "choose another name"))?;
-        if self.rows.len() > LARGEST_ROOT_FILE / size_of::<f32>() {
-            let what = format!("a ROOT file of {} numbers is more than can be written here", self.rows.len());
+        if self.rows.as_slice().len() > LARGEST_ROOT_FILE / size_of::<f32>() {
+            let what =
+                format!("a ROOT file of {} numbers is more than can be written here", self.rows.as_slice().len());
             return Err(Error::invalid(what, "choose fewer columns, or .safetensors"));
         }
         let failed = |error: &dyn std::fmt::Debug| Error::Internal(format!("oxyroot: {error:?}"));
@@ -94,7 +95,10 @@ impl Table {
             let mut written = WriterTree::new(tree);
             for (column, name) in self.names.iter().enumerate() {
                 let rows = Rc::clone(&rows);
-                written.new_branch(name, (0..rows.len() / width).map(move |row| rows[row * width + column]));
+                written.new_branch(
+                    name,
+                    (0..rows.as_slice().len() / width).map(move |row| rows.as_slice()[row * width + column]),
+                );
             }
             written.write(&mut file).map_err(|error| failed(&error))?;
             file.close().map_err(|error| failed(&error))

@@ -9,11 +9,9 @@
 //! decoder would have to be used, which takes no file of ROOT 6.37 or newer, no zstd and no "CS", puts baskets that lie
 //! inside the tree into the wrong place, and trusts the sizes that a file claims.
 
-mod bytes;
 mod column;
 mod directory;
 mod export;
-mod record;
 mod tree;
 
 use std::fs::File;
@@ -24,12 +22,12 @@ pub use export::Format;
 pub use tree::Baskets;
 
 use crate::columns::branch::{Branch, Part, Shape};
+use crate::columns::bytes::Cursor;
 use crate::columns::file::TreeFile;
 use crate::columns::{BadValue, Plane, Rows, read};
-use crate::device;
+use crate::device::{self, HostBuffer};
 use crate::error::{Error, Result, guard};
-use bytes::Cursor;
-use record::Key;
+use directory::Found;
 
 const REMEDY: &str = "read it with ROOT (the plugin's Dataset::Add does), or write it again";
 
@@ -42,7 +40,7 @@ pub struct RootFile {
     file: File,
     size: u64,
     compression: i32,
-    trees: Vec<(String, Key)>,
+    trees: Vec<Found>,
 }
 
 /// A tree of a file.
@@ -59,7 +57,7 @@ pub struct Tree {
 /// Numbers of a tree.
 pub struct Table {
     /// [entries, names], row-major.
-    pub rows: Vec<f32>,
+    pub rows: HostBuffer<f32>,
     /// Of the numbers of an entry: `pt`, `jets[0]`, …
     pub names: Vec<String>,
     /// The first number that is not finite, and the name of its column.
@@ -92,19 +90,19 @@ impl RootFile {
 
     /// Names of the trees, with their folders.
     pub fn trees(&self) -> impl Iterator<Item = &str> {
-        self.trees.iter().map(|(name, _)| name.as_str())
+        self.trees.iter().map(|found| found.name.as_str())
     }
 
     /// What the tree `name` says about itself.
     pub fn tree(&self, name: &str) -> Result<Tree> {
-        let Some((_, key)) = self.trees.iter().find(|(known, _)| known == name) else {
+        let Some(Found { class, key, .. }) = self.trees.iter().find(|found| found.name == name) else {
             let names: Vec<_> = self.trees().collect();
             let what = format!("{} has no tree '{name}'", self.path.display());
             return Err(Error::invalid(what, format!("it has: {}", names.join(", "))));
         };
         let describe = || {
             let object = key.object(&self.file, self.size)?;
-            let description = tree::parse(&mut Cursor::new(&object, key.length), &key.class)?;
+            let description = tree::parse(&mut Cursor::new(&object, key.length), class)?;
             let entries = u64::try_from(description.entries).map_err(|_| "its number of entries is negative")?;
             Ok((entries, column::columns(&description, self.compression)))
         };
@@ -149,23 +147,15 @@ impl Tree {
         }
         let mut rows = self.rows(width)?;
         let pool = device::thread_pool(0)?;
-        let plane = Plane::new(&mut rows, width, file.branches(), Part::Features)?;
+        let plane = Plane::new(rows.as_mut_slice(), width, file.branches(), Part::Features)?;
         let bad = guard(|| read(&file, Rows::All, &mut [plane], &pool))?;
         Ok(Table { rows, names, bad: bad.map(|bad| (wanted[bad.branch].name.clone(), bad)) })
     }
 
-    /// Room for the numbers of all entries.
-    fn rows(&self, width: usize) -> Result<Vec<f32>> {
+    /// Room for the numbers of all entries, which takes memory only as it is written: their number is the file's word.
+    fn rows(&self, width: usize) -> Result<HostBuffer<f32>> {
         let count = usize::try_from(self.entries).ok().and_then(|entries| entries.checked_mul(width));
-        let mut rows = Vec::new();
-        match count.filter(|&count| rows.try_reserve_exact(count).is_ok()) {
-            Some(count) => rows.resize(count, 0.0),
-            None => {
-                let what = format!("there is no memory for {} entries of {width} numbers", self.entries);
-                return Err(Error::invalid(what, "ask for fewer columns"));
-            }
-        }
-        Ok(rows)
+        HostBuffer::pages(count.unwrap_or(usize::MAX))
     }
 
     /// The branch of a wanted column, without its baskets, and where they lie.

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use super::bytes::{Cursor, Pointer, Result};
+use crate::columns::bytes::{Cursor, Pointer, Result};
 
 /// Branches in branches beyond this are a tree that was made to be refused.
 const DEEPEST: usize = 64;

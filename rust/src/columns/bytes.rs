@@ -124,12 +124,17 @@ impl<'a> Cursor<'a> {
     }
 
     /// A `TString`: its length in one byte, or 255 and the length in four.
-    pub fn string(&mut self) -> Result<String> {
+    pub fn text(&mut self) -> Result<&'a [u8]> {
         let length = match self.u8()? {
             255 => self.length()?,
             short => short.into(),
         };
-        Ok(String::from_utf8_lossy(self.take(length)?).into_owned())
+        self.take(length)
+    }
+
+    /// The same as a string.
+    pub fn string(&mut self) -> Result<String> {
+        Ok(String::from_utf8_lossy(self.text()?).into_owned())
     }
 
     /// The name of a class, which ends with a zero.

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 
 use super::bytes::{Cursor, Result};
-use crate::columns::codec::Codecs;
+use super::codec::Codecs;
 
 /// Added to the version of keys with positions of eight bytes.
 const WIDE: u16 = 1000;
@@ -12,7 +12,7 @@ const WIDE: u16 = 1000;
 const LARGEST: usize = 256 << 20;
 
 /// What a key says.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Key {
     /// Bytes of the record.
     pub bytes: usize,
@@ -24,15 +24,20 @@ pub struct Key {
     pub cycle: u16,
     /// Where the record begins.
     pub seek: u64,
-    /// Of the object.
-    pub class: String,
-    /// Of the object.
-    pub name: String,
+}
+
+/// What the object of a key is called.
+#[derive(Clone, Copy, Debug)]
+pub struct Names<'a> {
+    /// Its class.
+    pub class: &'a [u8],
+    /// Its own name.
+    pub name: &'a [u8],
 }
 
 impl Key {
     /// A key off the front.
-    pub fn parse(cursor: &mut Cursor) -> Result<Self> {
+    pub fn parse<'a>(cursor: &mut Cursor<'a>) -> Result<(Self, Names<'a>)> {
         let bytes = cursor.length()?;
         let wide = cursor.u16()? > WIDE;
         let object = cursor.length()?;
@@ -41,12 +46,12 @@ impl Key {
         let cycle = cursor.u16()?;
         let seek = cursor.seek(wide)?;
         cursor.seek(wide)?; // the folder
-        let (class, name) = (cursor.string()?, cursor.string()?);
-        cursor.string()?; // title
-        Ok(Self { bytes, object, length, cycle, seek, class, name })
+        let names = Names { class: cursor.text()?, name: cursor.text()? };
+        cursor.text()?; // title
+        Ok((Self { bytes, object, length, cycle, seek }, names))
     }
 
-    /// The object that the key leads to.
+    /// The object that the key leads to, in a file of `size` bytes.
     pub fn object(&self, file: &File, size: u64) -> Result<Vec<u8>> {
         let stored = self.bytes.checked_sub(self.length).ok_or("a record is shorter than its key")?;
         if self.object > LARGEST || stored > self.object {

@@ -1,0 +1,99 @@
+//! Damaged files and what is asked of who reads them: no crash, no hang, no run for memory.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+use std::{env, fs, process, thread};
+
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+/// A case that takes longer fails the test; one that does not end at all ends the process.
+const SLOW: Duration = Duration::from_secs(5);
+const HUNG: Duration = Duration::from_secs(60);
+
+/// Memory of the whole process that no case may drive it beyond, bytes.
+const MEMORY: usize = 1 << 30;
+
+/// `CLADTORCH_DAMAGES` in the environment asks for another number of cases.
+fn cases(otherwise: usize) -> usize {
+    env::var("CLADTORCH_DAMAGES").map_or(otherwise, |count| count.parse().unwrap())
+}
+
+/// Damages `sound` `otherwise` times, in turn, and calls `read(number, bytes)` with each; the first case of each is
+/// without damage. `read` says whether it took the bytes, and asserts what it gets. Returns cases and refusals.
+pub fn survives(
+    sound: &[Vec<u8>],
+    otherwise: usize,
+    mut read: impl FnMut(usize, &[u8], bool) -> bool,
+) -> (usize, usize) {
+    let cases = cases(otherwise);
+    let mut random = ChaCha8Rng::seed_from_u64(1);
+    let watched = watch();
+    let (mut refused, mut slowest) = (0, Duration::ZERO);
+    for case in 0..cases {
+        let number = case % sound.len();
+        let damaged = case >= sound.len();
+        let mut bytes = sound[number].clone();
+        if damaged {
+            let other = random.random_range(0..sound.len());
+            damage(&mut bytes, &sound[other], &mut random);
+        }
+        watched.store(case, Ordering::Relaxed);
+        let start = Instant::now();
+        refused += usize::from(!read(number, &bytes, damaged));
+        slowest = slowest.max(start.elapsed());
+        assert!(slowest < SLOW, "case {case} took {slowest:?}");
+    }
+    watched.store(usize::MAX, Ordering::Relaxed);
+    let peak = memory_peak();
+    assert!(peak < MEMORY, "{peak} bytes of memory");
+    (cases, refused)
+}
+
+/// Flips bits, sets bytes, cuts, lengthens or splices, once to three times.
+fn damage(bytes: &mut Vec<u8>, other: &[u8], random: &mut ChaCha8Rng) {
+    for _ in 0..random.random_range(1..4) {
+        let at = random.random_range(0..bytes.len().max(1)).min(bytes.len().saturating_sub(1));
+        // Half of the damage goes to the first bytes, where a record has its sizes.
+        let at = if random.random() { at.min(at % 128) } else { at };
+        match random.random_range(0..6) {
+            0 | 1 if !bytes.is_empty() => bytes[at] ^= 1 << random.random_range(0..8),
+            2 if !bytes.is_empty() => bytes[at] = [0, 1, 0x7f, 0x80, 0xff][random.random_range(0..5)],
+            3 => bytes.truncate(at),
+            4 => bytes.extend_from_slice(&other[..random.random_range(0..=other.len().min(64))]),
+            _ => {
+                let from = random.random_range(0..other.len());
+                let count = random.random_range(0..64).min(other.len() - from).min(bytes.len() - at.min(bytes.len()));
+                bytes[at..][..count].copy_from_slice(&other[from..][..count]);
+            }
+        }
+    }
+}
+
+/// Ends the process when the number it returns stays the same for too long; `usize::MAX` ends the watch.
+fn watch() -> Arc<AtomicUsize> {
+    let watched = Arc::new(AtomicUsize::new(0));
+    let case = Arc::clone(&watched);
+    thread::spawn(move || {
+        let (mut last, mut since) = (0, Instant::now());
+        while last != usize::MAX {
+            thread::sleep(Duration::from_millis(200));
+            let now = case.load(Ordering::Relaxed);
+            if now != last {
+                (last, since) = (now, Instant::now());
+            } else if since.elapsed() > HUNG {
+                eprintln!("case {now} still runs after {HUNG:?}");
+                process::abort();
+            }
+        }
+    });
+    watched
+}
+
+/// Of this process, in bytes.
+fn memory_peak() -> usize {
+    let status = fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find(|line| line.starts_with("VmHWM:")).unwrap();
+    line.split_whitespace().nth(1).unwrap().parse::<usize>().unwrap() << 10
+}
