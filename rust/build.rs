@@ -19,7 +19,12 @@ fn kernels() {
     // A build folder belongs to one generator.
     let generator = env::var("CMAKE_GENERATOR").unwrap_or_default();
     let folder = Path::new(&env::var_os("OUT_DIR").unwrap_or_default()).join(format!("kernels {generator}").trim());
-    let out = cmake::Config::new(source).out_dir(folder).profile("Release").build_target("cladtorch_kernels").build();
+    let mut config = cmake::Config::new(source);
+    // Fuzzing: the kernels are watched like the Rust code around them.
+    if env::var("CARGO_CFG_SANITIZE").is_ok_and(|sanitizers| sanitizers.contains("address")) {
+        config.cxxflag("-fsanitize=address");
+    }
+    let out = config.out_dir(folder).profile("Release").build_target("cladtorch_kernels").build();
     println!("cargo::rustc-link-search=native={}", out.join("build").display());
     println!("cargo::rustc-link-lib=static=cladtorch_kernels");
 }

@@ -18,6 +18,7 @@
 //! | [`columns`] | what a column is; the fast reader: baskets of local files, decoded on rayon's threads | `error`, `device`, `kernels` |
 //! | `rust/src/bin/` | the `cladtorch` command | [`rootfile`] |
 //! | [`rootfile`] | files of trees without ROOT: what is in them, their numbers, other formats | `columns`, `device`, `storage` |
+//! | `rust/fuzz/` | targets of libFuzzer for what reads hostile bytes | [`columns`], [`rootfile`] |
 //! | [`storage`] | files written whole or not at all | `error` |
 //! | [`signal`] | spectra, whitening, waveforms and exact bounds for strain data, float64 | `error` |
 //! | [`device`] | host memory of tensors as slices; threads; CUDA loaded on purpose | `kernels`' scalar trait |

@@ -4,6 +4,7 @@ mod bench;
 mod demo;
 mod environment;
 mod fetch;
+mod fuzz;
 mod gradients;
 mod libtorch;
 mod plugin;
@@ -80,6 +81,8 @@ enum Command {
     Python(session::Arguments),
     /// Time CladTorch and its peers side by side
     Bench(bench::Options),
+    /// Feed damaged bytes to the readers, under AddressSanitizer
+    Fuzz(fuzz::Options),
     /// Derive the kernels again with Clad
     Gradients {
         /// Compare with what is checked in, write nothing
@@ -98,6 +101,7 @@ fn run(cli: &Cli) -> anyhow::Result<()> {
         Command::Root(arguments) => session::root(&cli.given, arguments),
         Command::Python(arguments) => session::python(&cli.given, arguments),
         Command::Bench(options) => bench::run(&cli.given, options),
+        Command::Fuzz(options) => fuzz::run(&cli.given, options),
         Command::Gradients { check } => gradients::run(&project::root(), *check),
     }
 }

@@ -1,0 +1,116 @@
+//! `fuzz`: libFuzzer and AddressSanitizer on what reads hostile bytes. It needs neither a nightly compiler nor cargo-fuzz:
+//! the flags are those that cargo-fuzz passes, and RUSTC_BOOTSTRAP lets a stable compiler take the unstable one.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result};
+use clap::{Args, ValueEnum};
+
+use crate::environment::Environment;
+use crate::process::{output, step};
+use crate::{Given, project, setup};
+
+/// What is fuzzed, and for how long.
+#[derive(Args)]
+pub struct Options {
+    /// What is fuzzed
+    #[arg(value_enum)]
+    target: Target,
+    /// Ends after so many seconds
+    #[arg(long, default_value_t = 300)]
+    seconds: u32,
+    /// Processes at a time
+    #[arg(long, default_value_t = 1)]
+    jobs: u32,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Target {
+    /// The decoder of baskets
+    Basket,
+    /// Whole files without ROOT
+    File,
+}
+
+/// Inputs are no longer than this, in bytes: the longest seed has 36 kB.
+const LONGEST: usize = 48 << 10;
+
+/// ROOT's compression numbers of the files that the corpus begins with.
+const COMPRESSIONS: [u32; 6] = [0, 101, 207, 301, 404, 505];
+
+/// Coverage as libFuzzer wants it, and the sanitizer: it watches the Rust code and, by `rust/build.rs`, the kernels. The
+/// codecs' C is watched where it calls the C library.
+const FLAGS: [&str; 9] = [
+    "-Cpasses=sancov-module",
+    "-Cllvm-args=-sanitizer-coverage-level=4",
+    "-Cllvm-args=-sanitizer-coverage-inline-8bit-counters",
+    "-Cllvm-args=-sanitizer-coverage-pc-table",
+    "-Cllvm-args=-sanitizer-coverage-trace-compares",
+    "-Ccodegen-units=1",
+    "-Cdebug-assertions",
+    "-Zsanitizer=address",
+    "--cfg=fuzzing",
+];
+
+pub fn run(given: &Given, options: &Options) -> Result<()> {
+    let environment = setup::run(given)?;
+    let name = match options.target {
+        Target::Basket => "basket",
+        Target::File => "file",
+    };
+    let folder = project::build().join("fuzz");
+    let programs = build(&environment)?;
+    let corpus = folder.join("corpus");
+    if !corpus.join(name).exists() {
+        seed(&environment, &programs.join("corpus"), &folder)?;
+    }
+    let findings = folder.join("findings");
+    fs::create_dir_all(&findings).with_context(|| format!("cannot make {}", findings.display()))?;
+    let mut fuzzer = with_libtorch(&environment, &programs.join(name));
+    fuzzer
+        .arg(corpus.join(name))
+        .arg(format!("-artifact_prefix={}/{name}-", findings.display()))
+        .args([format!("-max_total_time={}", options.seconds), format!("-max_len={LONGEST}")])
+        .args([format!("-fork={}", options.jobs), "-print_final_stats=1".to_owned(), "-timeout=10".to_owned()])
+        .current_dir(&folder);
+    step(&format!("fuzzing {name} for {} s; findings go to {}", options.seconds, findings.display()), &mut fuzzer)
+}
+
+/// The fuzz targets and what makes their corpus; returns their folder.
+fn build(environment: &Environment) -> Result<PathBuf> {
+    let host = output(Command::new("rustc").args(["--print", "host-tuple"]))?;
+    let mut cargo = environment.cargo();
+    cargo
+        .args(["build", "--release", "--package", "cladtorch-fuzz", "--target", &host])
+        .env("RUSTC_BOOTSTRAP", "1")
+        .env("RUSTFLAGS", FLAGS.join(" "));
+    step("building the fuzz targets", &mut cargo)?;
+    Ok(project::root().join("target").join(host).join("release"))
+}
+
+/// Lets ROOT write a small file for each codec and cuts it into the corpus.
+fn seed(environment: &Environment, corpus: &Path, folder: &Path) -> Result<()> {
+    let files = folder.join("files");
+    fs::create_dir_all(&files).with_context(|| format!("cannot make {}", files.display()))?;
+    let script = project::root().join("data/trees.C");
+    let mut root = environment.root_exe();
+    root.args(["-l", "-b", "-q", "-e", &format!(".L {}", script.display())]).current_dir(&files);
+    for number in COMPRESSIONS {
+        root.args(["-e", &format!("trees(\"codec{number}\", {number}, 12, 100)")]);
+    }
+    step("files for the corpus", &mut root)?;
+    let mut cut = with_libtorch(environment, corpus);
+    cut.arg(folder.join("corpus"));
+    cut.args(COMPRESSIONS.map(|number| files.join(format!("codec{number}.root"))));
+    step("corpus", &mut cut)
+}
+
+fn with_libtorch(environment: &Environment, program: &Path) -> Command {
+    let mut command = Command::new(program);
+    command.env("LD_LIBRARY_PATH", environment.libtorch.join("lib"));
+    // LibTorch's own start leaves memory behind; C libraries define a constant in two places.
+    command.env("ASAN_OPTIONS", "detect_leaks=0:detect_odr_violation=0");
+    command
+}
