@@ -12,6 +12,7 @@
 #include <TROOT.h>
 
 #include <cstddef>
+#include <functional>
 #include <set>
 #include <string>
 #include <utility>
@@ -20,12 +21,19 @@
 namespace CladTorch {
 namespace Internal {
 
+/// What the events of a source weigh.
+struct Weight {
+   std::string fText; ///< a column or expression, or what a function is called in messages; "": 1
+   /// Of a function: adds it to a data frame, as a column of this name.
+   std::function<ROOT::RDF::RNode(ROOT::RDF::RNode, const std::string &name)> fDefine = {};
+};
+
 /// What a Dataset points to. Shared by its copies and by the views of its numbers; never changed while shared.
 struct DatasetData {
    explicit DatasetData(rust::Box<Core::Dataset> core) : fCore(std::move(core)) {}
 
    rust::Box<Core::Dataset> fCore;
-   std::string fWeight;            ///< weight column of the sources to come; "": none
+   Weight fWeight;                 ///< of the sources to come
    std::set<std::string> fScalars; ///< columns that must not hold several numbers an event
    EReader fReader = kAutoReader;  ///< of the sources to come
 };

@@ -79,16 +79,25 @@ void Read(std::shared_ptr<DatasetData> &data, const Source &source, Selection se
    ReadSource(*own.fCore, open.Frame(), selection);
 }
 
+/// "weight(pt, eta)"
+std::string NameOfFunction(const std::string &name, const std::vector<std::string> &columns)
+{
+   std::string list;
+   for (const auto &column : columns)
+      list += (list.empty() ? "" : ", ") + column;
+   return name + "(" + list + ")";
+}
+
 Selection WithLabel(double label, const std::string &cut)
 {
-   return {"", label, cut, "", {}, kAutoReader};
+   return {"", label, cut, {}, {}, kAutoReader};
 }
 
 Selection WithColumn(const std::string &column, const std::string &cut)
 {
    if (column.empty())
       throw std::runtime_error("the name of the label column is empty");
-   return {column, 0, cut, "", {}, kAutoReader};
+   return {column, 0, cut, {}, {}, kAutoReader};
 }
 
 } // namespace
@@ -141,7 +150,17 @@ Dataset &Dataset::SetReader(EReader reader)
 Dataset &Dataset::SetWeight(const std::string &column)
 {
    return Guard("CladTorch::Dataset::SetWeight", [&]() -> Dataset & {
-      Own(fData).fWeight = column;
+      Own(fData).fWeight = {column};
+      return *this;
+   });
+}
+
+Dataset &
+Dataset::SetWeightFunction(const std::function<ROOT::RDF::RNode(ROOT::RDF::RNode, const std::string &name)> &define,
+                           const std::vector<std::string> &columns)
+{
+   return Guard("CladTorch::Dataset::SetWeight", [&]() -> Dataset & {
+      Own(fData).fWeight = {NameOfFunction("weight", columns), define};
       return *this;
    });
 }

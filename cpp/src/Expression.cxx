@@ -148,10 +148,15 @@ void DeclareExpressions()
       throw std::runtime_error("the interpreter cannot include CladTorch/Expression.hxx: see its message above");
 }
 
-std::string DefineHidden(ROOT::RDF::RNode &frame, const std::string &code)
+std::string HiddenName()
 {
    static std::atomic<unsigned long> count{0};
-   const auto name = "rdf_cladtorch_expression_" + std::to_string(count++) + "_"; // data frames do not list such
+   return "rdf_cladtorch_expression_" + std::to_string(count++) + "_";
+}
+
+std::string DefineHidden(ROOT::RDF::RNode &frame, const std::string &code)
+{
+   const auto name = HiddenName();
    frame = frame.Define(name, code);
    return name;
 }

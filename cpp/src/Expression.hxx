@@ -22,7 +22,10 @@ std::string ToCpp(ROOT::RDF::RNode frame, const std::string &text);
 /// Lets the interpreter see CladTorch/Expression.hxx.
 void DeclareExpressions();
 
-/// Adds a column of C++ code under a name that is not listed; returns that name.
+/// A name for a column that data frames do not list, another one each time.
+std::string HiddenName();
+
+/// Adds a column of C++ code under such a name, which is returned.
 std::string DefineHidden(ROOT::RDF::RNode &frame, const std::string &code);
 
 } // namespace Internal

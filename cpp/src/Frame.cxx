@@ -1,6 +1,7 @@
 #include "Frame.hxx"
 
 #include <ROOT/RDF/RLoopManager.hxx>
+#include <ROOT/RNTupleDS.hxx>
 #include <ROOT/RTTreeDS.hxx>
 #include <TChain.h>
 #include <TChainElement.h>
@@ -141,6 +142,11 @@ TTree *TreeOf(const ROOT::RDF::RNode &frame)
    return source ? source->GetTree() : nullptr;
 }
 
+bool ReadsRNTuple(const ROOT::RDF::RNode &frame)
+{
+   return dynamic_cast<ROOT::RDF::RNTupleDS *>(SourceAccess(frame).GetDataSource()) != nullptr;
+}
+
 bool ReadsWhole(const ROOT::RDF::RNode &frame)
 {
    const SourceAccess access(frame);
@@ -185,9 +191,12 @@ ROOT::RDF::RNode OpenFiles(const std::string &name, const std::string &files)
    TChain chain(name.c_str());
    if (chain.Add(files.c_str(), TTree::kMaxEntries) == 0)
       throw std::runtime_error("no file matches " + (files.empty() ? "'' (the name is empty)" : files));
-   for (TObject *element : *chain.GetListOfFiles())
+   std::vector<std::string> names;
+   for (TObject *element : *chain.GetListOfFiles()) {
       CheckFile(name, element->GetTitle());
-   return ROOT::RDataFrame(name, files);
+      names.push_back(element->GetTitle());
+   }
+   return ROOT::RDataFrame(name, names); // data frames on RNTuples do not know globs
 }
 
 ROOT::RDF::RNode OpenTree(TTree *tree)

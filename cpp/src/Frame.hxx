@@ -17,6 +17,9 @@ namespace Internal {
 /// The tree or chain that `frame` reads; null where it reads something else.
 TTree *TreeOf(const ROOT::RDF::RNode &frame);
 
+/// Whether `frame` reads an RNTuple.
+bool ReadsRNTuple(const ROOT::RDF::RNode &frame);
+
 /// Whether `frame` gives every entry of its tree: no filter or range lies above it.
 bool ReadsWhole(const ROOT::RDF::RNode &frame);
 

@@ -29,6 +29,14 @@ Source::Source(const std::string &tree, const std::string &files)
 {
 }
 
+Source Source::Then(const std::function<ROOT::RDF::RNode(ROOT::RDF::RNode)> &step) const
+{
+   Source source(*this);
+   const auto open = [before = fData, step] { return step(before->fOpen()); };
+   source.fData = std::make_shared<SourceData>(SourceData{open, fData->fTree});
+   return source;
+}
+
 namespace Internal {
 
 SerialScope::SerialScope(bool needed) : fThreads(needed ? ROOT::GetThreadPoolSize() : 0)

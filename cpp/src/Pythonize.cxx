@@ -55,9 +55,12 @@ if "{method}" in cls.__dict__:
 
 /// What C++ takes as a Source on its own. With an implicit conversion PyROOT would hide the errors of C++.
 constexpr const char *kAnySource = R"(
+import types
 add = cls.Add
 def any_source(self, first, *args, **kwargs):
     import ROOT
+    if any(isinstance(each, (types.FunctionType, types.MethodType)) for each in args):
+        raise TypeError("a cut that is a Python function has to be a node of a data frame, as frame.Filter(f, ['x']) is")
     if not isinstance(first, (str, ROOT.CladTorch.Source)):
         first = ROOT.CladTorch.Source(first)
     return add(self, first, *args, **kwargs)

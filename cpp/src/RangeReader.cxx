@@ -32,15 +32,15 @@ ROOT::RDF::RNode OpenOnOneThread(const Source &source)
 void Check(const ROOT::RDF::RNode &frame, const std::string &source)
 {
    TTree *tree = TreeOf(frame);
-   if (!tree)
-      Refuse(source, "it is no tree", "read it into a Dataset");
+   if (!tree && !ReadsRNTuple(frame))
+      Refuse(source, "it is no tree or RNTuple", "read it into a Dataset");
    if (frame.GetNSlots() > 1)
       Refuse(source, "its data frame was made for several threads",
              "make it before ROOT::EnableImplicitMT, or give the tree or its files");
-   if (!*tree->GetName() || ROOT::RDF::SaveGraph(frame).find("label=\"Range\"") != std::string::npos)
+   if ((tree && !*tree->GetName()) || ROOT::RDF::SaveGraph(frame).find("label=\"Range\"") != std::string::npos)
       Refuse(source, "its data frame has a range, or is made from a specification, which may have one",
              "make a cut of it (rdfentry_ < 1000), or read it into a Dataset");
-   if (tree->GetEntryList())
+   if (tree && tree->GetEntryList())
       Refuse(source, "it has an entry list", "make a cut of it, or read it into a Dataset");
 }
 
@@ -78,6 +78,14 @@ std::vector<std::uint64_t> FindClusters(TTree &tree, std::vector<std::uint64_t> 
    return ends;
 }
 
+std::vector<std::uint64_t> FindClusters(const ROOT::RDF::RNode &ntuple)
+{
+   std::vector<std::uint64_t> ends;
+   for (const auto &cluster : ROOT::Internal::RDF::GetDatasetGlobalClusterBoundaries(ntuple))
+      ends.push_back(cluster.second);
+   return ends;
+}
+
 /// The frame gives all its `entries` again when this ends.
 class RangeScope {
 public:
@@ -101,11 +109,11 @@ RangeReader::RangeReader(const Source &source, const rust::Vec<Core::ColumnSpec>
      fName(Describe(fFrame)),
      fOrigin((Check(fFrame, fName), OriginOf(fFrame, fName))),
      fLabel(selection.fLabel),
-     fReading{fName, selection.fCut, Targets(columns, selection)},
+     fReading{fName, selection.fCut, Targets(fFrame, columns, selection)},
      fPlan(PlanReaders(fFrame, fReading, selection.fReader)),
      fWithoutRoot(fPlan.AllFast() && selection.fCut.empty() && ReadsWhole(fFrame)),
      fLoop(fFrame, {fName, selection.fCut, fPlan.Left(fReading.fTargets)}),
-     fClusterEnds(FindClusters(*fOrigin.fTree, fFileEnds))
+     fClusterEnds(fOrigin.fTree ? FindClusters(*fOrigin.fTree, fFileEnds) : FindClusters(fFrame))
 {
    if (!std::isfinite(fLabel))
       throw std::runtime_error("the label of " + fName + " is not a finite number");

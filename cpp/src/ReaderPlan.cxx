@@ -77,6 +77,8 @@ std::string WhyNotPlain(ROOT::RDF::RNode frame, ColumnTarget target, const std::
       return "a mask or a list of lists";
    if (!frame.HasColumn(target.fColumn))
       return "an expression";
+   if (target.fColumn != target.fName)
+      return "a function";
    const auto defined = frame.GetDefinedColumnNames();
    if (std::find(defined.begin(), defined.end(), target.fColumn) != defined.end())
       return "defined in the data frame";

@@ -1,6 +1,7 @@
 #include "Source.hxx"
 
 #include "EventLoop.hxx"
+#include "Expression.hxx"
 #include "Frame.hxx"
 #include "ReaderPlan.hxx"
 #include "RowCollector.hxx"
@@ -24,9 +25,20 @@ ColumnTarget ScalarTarget(const std::string &name, ColumnTarget::EPart part)
    return target;
 }
 
+ColumnTarget WeightTarget(ROOT::RDF::RNode &frame, const Weight &weight)
+{
+   auto target = ScalarTarget(weight.fText, ColumnTarget::kWeight);
+   if (weight.fDefine) {
+      target.fColumn = HiddenName();
+      frame = weight.fDefine(frame, target.fColumn);
+   }
+   return target;
+}
+
 } // namespace
 
-std::vector<ColumnTarget> Targets(const rust::Vec<Core::ColumnSpec> &columns, const Selection &selection)
+std::vector<ColumnTarget>
+Targets(ROOT::RDF::RNode &frame, const rust::Vec<Core::ColumnSpec> &columns, const Selection &selection)
 {
    std::vector<ColumnTarget> targets;
    std::size_t offset = 0;
@@ -37,8 +49,8 @@ std::vector<ColumnTarget> Targets(const rust::Vec<Core::ColumnSpec> &columns, co
    }
    if (!selection.fLabelColumn.empty())
       targets.push_back(ScalarTarget(selection.fLabelColumn, ColumnTarget::kLabel));
-   if (!selection.fWeight.empty())
-      targets.push_back(ScalarTarget(selection.fWeight, ColumnTarget::kWeight));
+   if (!selection.fWeight.fText.empty())
+      targets.push_back(WeightTarget(frame, selection.fWeight));
    return targets;
 }
 
@@ -70,7 +82,7 @@ ColumnTarget FeatureTarget(const Core::ColumnSpec &column, std::size_t offset)
 
 void ReadSource(Core::Dataset &data, ROOT::RDF::RNode frame, const Selection &selection)
 {
-   Reading reading{Describe(frame), selection.fCut, Targets(Core::dataset_columns(data), selection)};
+   Reading reading{Describe(frame), selection.fCut, Targets(frame, Core::dataset_columns(data), selection)};
    if (!std::isfinite(selection.fLabel))
       throw std::runtime_error("the label of " + reading.fSource + " is not a finite number");
    const auto origin = OriginOf(frame, reading.fSource);

@@ -23,7 +23,7 @@ struct Selection {
    std::string fLabelColumn; ///< "": fLabel for every event
    double fLabel = 0;
    std::string fCut;    ///< "": every event
-   std::string fWeight; ///< "": weight 1
+   Weight fWeight;
    std::set<std::string> fScalars; ///< columns that must not hold several numbers an event
    EReader fReader = kAutoReader;
 };
@@ -31,8 +31,9 @@ struct Selection {
 /// A feature column, whose numbers begin at `offset` of a row.
 ColumnTarget FeatureTarget(const Core::ColumnSpec &column, std::size_t offset);
 
-/// Features, and the label and weight columns where there are such.
-std::vector<ColumnTarget> Targets(const rust::Vec<Core::ColumnSpec> &columns, const Selection &selection);
+/// Features, and the label and weight columns where there are such. A function's weights become a column of `frame`.
+std::vector<ColumnTarget>
+Targets(ROOT::RDF::RNode &frame, const rust::Vec<Core::ColumnSpec> &columns, const Selection &selection);
 
 /// Keeps a dataset whole: what has not been committed is rolled back.
 class Transaction {

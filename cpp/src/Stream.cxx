@@ -79,7 +79,7 @@ CladTorch::Stream Dataset::Stream() const
 Stream &Stream::Add(const Source &source, double label, const std::string &cut)
 {
    return Guard("CladTorch::Stream::Add", [&]() -> Stream & {
-      AddSource(*fData, source, {"", label, cut, "", {}});
+      AddSource(*fData, source, {"", label, cut, {}, {}});
       return *this;
    });
 }
@@ -89,7 +89,7 @@ Stream &Stream::Add(const Source &source, const std::string &labelColumn, const 
    return Guard("CladTorch::Stream::Add", [&]() -> Stream & {
       if (labelColumn.empty())
          throw std::runtime_error("the name of the label column is empty");
-      AddSource(*fData, source, {labelColumn, 0, cut, "", {}});
+      AddSource(*fData, source, {labelColumn, 0, cut, {}, {}});
       return *this;
    });
 }

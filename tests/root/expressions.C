@@ -66,6 +66,15 @@ Rows_t Row(const Dataset &data, std::size_t row)
    return Rows_t(view.begin() + row * data.Width(), view.begin() + (row + 1) * data.Width());
 }
 
+/// Feature, label and weight of every row.
+Rows_t TakeRows(const Dataset &data)
+{
+   Rows_t rows;
+   for (std::size_t i = 0; i < data.Rows(); ++i)
+      rows.insert(rows.end(), {data.Features()(i, 0), data.Labels()(i), data.Weights()(i)});
+   return rows;
+}
+
 Dataset Read(Dataset data, const char *cut = "")
 {
    return data.Add("t", "events.root", 1, cut);
@@ -163,11 +172,44 @@ void CheckModel()
    CHECK(scores.front() < scores.back());
 }
 
+bool IsFar(float pt, int n)
+{
+   return pt > 2 && n != 1;
+}
+
+/// Cuts and weights that are functions, of every kind of callable, on every kind of source.
+void CheckFunctions()
+{
+   const float shift = 0.5;
+   const auto weight = [shift](float pt) { return pt - shift; };
+   const auto text = Dataset({"pt"}).SetWeight("pt - 0.5f").Add("t", "events.root", "n", "pt > 2 && n != 1");
+   CHECK((TakeRows(text) == Rows_t{3, 0, 2.5, 5, 2, 4.5, 6, 0, 5.5, 8, 2, 7.5}));
+   const std::function<bool(float, int)> cut = IsFar;
+   TFile file("events.root");
+   for (const CladTorch::Source &source :
+        {CladTorch::Source("t", "events.root"), CladTorch::Source(file.Get<TTree>("t")),
+         CladTorch::Source(ROOT::RDataFrame("t", "events.root").Filter("pt < 100"))}) {
+      auto data = Dataset({"pt"}).SetWeight(weight, {"pt"});
+      CHECK(TakeRows(data.Add(source, "n", cut, {"pt", "n"})) == TakeRows(text));
+      CHECK(data.Add(source, 1, IsFar, {"pt", "n"}).Rows() == 8 && data.Labels()(7) == 1);
+      CHECK(data.SetWeight("").Add(source, 1).Weights()(9) == 1);
+   }
+   Dataset data({"pt"});
+   data.SetWeight([](float pt) { return pt > 6 ? std::nanf("") : 1.f; }, {"pt"});
+   Refuses("NaN from a function", [&] { data.Add("t", "events.root", 1); }, {"weight column 'weight(pt)'", "nan in entry 7"});
+   Refuses("column of a cut", [&] { data.Add({"t", "events.root"}, 1, IsFar, {"pt", "nn"}); }, {"nn"});
+   Refuses("column of a weight", [&] { data.SetWeight(weight, {"pp"}).Add("t", "events.root", 1); }, {"pp"});
+   Refuses("nothing passes", [] { Dataset({"pt"}).Add({"t", "events.root"}, 1, [](float) { return false; }, {"pt"}); },
+           {"no events"});
+   CHECK(data.Rows() == 0);
+}
+
 void CheckAll()
 {
    CheckTypes();
    CheckNested();
    CheckExpressions();
+   CheckFunctions();
    CheckModel();
 }
 

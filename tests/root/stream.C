@@ -168,6 +168,48 @@ void CheckFrames()
    CHECK(Events(Stream({"x"}).Add(chain, 1).Batches(Options())).front() >= 11000);
 }
 
+/// Files of an RNTuple with several clusters, through ROOT's reader.
+void CheckTuples()
+{
+   ROOT::RDF::RSnapshotOptions options;
+   options.fOutputFormat = ROOT::RDF::ESnapshotOutputFormat::kRNTuple;
+   options.fApproxZippedClusterSize = 4000;
+   for (const char *file : {"0", "1"})
+      ROOT::RDataFrame("t", std::string("signal") + file + ".root")
+         .Snapshot("t", std::string("tuple") + file + ".root", {"x", "y", "v"}, options);
+   const auto make = [](const char *files) {
+      return Dataset({"x"}).Column("v", 2, -1).SetWeight("1 + y * y").Stream().Add("t", files, "y", "x > 5").SetWindow(3000);
+   };
+   const auto sorted = [&](const char *files) { return Events(make(files).Batches(Options())); };
+   const auto events = sorted("tuple*.root");
+   CHECK(make("tuple*.root").Entries() == kSignal && events.size() > 18000);
+   CHECK(events == sorted("signal*.root")); // the same events are for training
+   const auto reference = All(make("tuple*.root").Batches(Options()));
+   CHECK(reference == All(make("tuple*.root").SetBuffer(1).Batches(Options())));
+   auto batches = make("tuple*.root").Batches(Options());
+   bool right = true;
+   while (batches.Next())
+      for (std::size_t i = 0; i < batches.Rows(); ++i) {
+         const auto x = batches.Features();
+         const int entry = int(x(i, 0)) - (x(i, 0) < 11000 ? 0 : 11000);
+         const float y = batches.Labels()(i);
+         right = right && x(i, 1) == (entry % 3 > 0 ? x(i, 0) : -1) && batches.Weights()(i) == 1 + y * y;
+      }
+   CHECK(right);
+}
+
+/// Cuts and weights that are compiled functions.
+void CheckFunctions()
+{
+   const auto cut = [](float x, float y) { return x > 6000 && y < 0.5f; };
+   const auto weight = [](float y) { return 1 + y * y; };
+   const auto with = [&] {
+      return Dataset({"x", "y"}).SetWeight(weight, {"y"}).Stream().Add({"t", "signal*.root"}, 1, cut, {"x", "y"});
+   };
+   const auto text = Dataset({"x", "y"}).SetWeight("1 + y * y").Stream().Add("t", "signal*.root", 1, "x > 6000 && y < 0.5f");
+   CHECK(All(with().Batches(Options())) == All(text.Batches(Options())));
+}
+
 void CheckErrors()
 {
    const auto read = [](Stream stream) { return [stream] { All(stream.Batches(Options())); }; };
@@ -259,6 +301,8 @@ void stream()
    const auto serial = CheckBatches();
    CheckMixing();
    CheckFrames();
+   CheckTuples();
+   CheckFunctions();
    CheckErrors();
    CheckTraining();
    CheckStart();

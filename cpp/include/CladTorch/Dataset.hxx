@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -85,13 +86,31 @@ public:
    /// The event weight of the sources added from now on: a scalar column or expression, or "" for weight 1. Negative
    /// weights are kept.
    Dataset &SetWeight(const std::string &column);
+   /// The same, computed by `f` from `columns`; `f` is anything that `RDataFrame::Define` takes.
+   template <class F>
+   Dataset &SetWeight(F f, const std::vector<std::string> &columns)
+   {
+      return SetWeightFunction(
+         [f, columns](ROOT::RDF::RNode frame, const std::string &name) { return frame.Define(name, f, columns); },
+         columns);
+   }
 
    /// Adds the events of a source that pass `cut` (an expression; "": all), with one label. Of a data frame with `Vary`
-   /// the nominal values are read. A cut, label or weight in C++ is a node of a data frame:
-   /// `data.SetWeight("w").Add(frame.Filter(isGood, {"x"}).Define("w", weight, {"x"}), 1)`.
+   /// the nominal values are read.
    Dataset &Add(const Source &source, double label, const std::string &cut = "");
    /// The same with the label from a scalar column or expression.
    Dataset &Add(const Source &source, const std::string &labelColumn, const std::string &cut = "");
+   /// The same for the events for which the function `cut` of `columns` is true; `label` is a number or a column.
+   ///
+   /// ~~~{.cpp}
+   /// data.SetWeight([](float pt) { return 1 + pt; }, {"pt"});
+   /// data.Add({"events", "run*.root"}, 1, [](float pt, float eta) { return pt > 20 && eta < 2; }, {"pt", "eta"});
+   /// ~~~
+   template <class Label, class F>
+   Dataset &Add(const Source &source, const Label &label, F cut, const std::vector<std::string> &columns)
+   {
+      return Add(source.Filter(cut, columns), label);
+   }
    /// The same for the tree (or RNTuple) `tree` of a file, a glob ("run*.root") or a URL.
    Dataset &Add(const std::string &tree, const std::string &files, double label, const std::string &cut = "")
    {
@@ -137,6 +156,10 @@ public:
 private:
    friend class Mlp;
    Dataset(std::shared_ptr<Internal::DatasetData> data, Internal::FromCore);
+   /// \param define Adds the weight to a data frame, as a column of this name.
+   Dataset &
+   SetWeightFunction(const std::function<ROOT::RDF::RNode(ROOT::RDF::RNode, const std::string &name)> &define,
+                     const std::vector<std::string> &columns);
 
    std::shared_ptr<Internal::DatasetData> fData;
 };

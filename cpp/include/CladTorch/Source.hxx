@@ -6,8 +6,10 @@
 
 #include <ROOT/RDataFrame.hxx>
 
+#include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 class TTree;
 struct _object; // Python's PyObject
@@ -41,6 +43,13 @@ public:
    Source(const Source &) = default;
    Source &operator=(const Source &) = default;
 
+   /// The events of this source for which `f` of `columns` is true; `f` is anything that `RDataFrame::Filter` takes.
+   template <class F>
+   Source Filter(F f, const std::vector<std::string> &columns) const
+   {
+      return Then([f, columns](ROOT::RDF::RNode frame) { return ROOT::RDF::RNode(frame.Filter(f, columns)); });
+   }
+
    /// Called by PyROOT when it meets this class: lets it take every data frame node.
    static void __cppyy_pythonize__(_object *pyclass, const std::string &name);
 
@@ -48,6 +57,8 @@ public:
    const Internal::SourceData &Data() const { return *fData; }
 
 private:
+   Source Then(const std::function<ROOT::RDF::RNode(ROOT::RDF::RNode)> &step) const;
+
    std::shared_ptr<const Internal::SourceData> fData;
 };
 

@@ -92,11 +92,17 @@ public:
    Stream &operator=(const Stream &) = default;
 
    /// Adds the events of a source that pass `cut`, with one label, as Dataset::Add does. Opens the source, but reads no
-   /// event yet. Trees, chains, their files and data frames on them are taken; not: entry lists, data frames with a
-   /// range or without a tree, RNTuples, and data frames made under `ROOT::EnableImplicitMT`.
+   /// event yet. Trees, RNTuples, chains, their files and data frames on them are taken; not: entry lists, data frames
+   /// with a range or on another source, and data frames made under `ROOT::EnableImplicitMT`.
    Stream &Add(const Source &source, double label, const std::string &cut = "");
    /// The same with the label from a scalar column or expression.
    Stream &Add(const Source &source, const std::string &labelColumn, const std::string &cut = "");
+   /// The same for the events for which the function `cut` of `columns` is true, as Dataset::Add has it.
+   template <class Label, class F>
+   Stream &Add(const Source &source, const Label &label, F cut, const std::vector<std::string> &columns)
+   {
+      return Add(source.Filter(cut, columns), label);
+   }
    /// The same for the tree `tree` of a file, a glob ("run*.root") or a URL.
    Stream &Add(const std::string &tree, const std::string &files, double label, const std::string &cut = "")
    {
