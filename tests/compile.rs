@@ -18,6 +18,12 @@ fn in_a_plain_macro() {
 }
 
 #[test]
+fn without_clad() {
+    let empty = tempfile::tempdir().unwrap();
+    Session::root(&["-q", &script("compile_without_clad.C")]).with("CLAD_ROOT", empty.path()).run().passed();
+}
+
+#[test]
 fn in_compiled_code() {
     let session = Session::root(&["-q", "-e", "gSystem->Load(\"libcladtorch\")", "compile_aclic.C+"]);
     for file in ["compile_aclic.C", "compile_checks.h", "check.h"] {

@@ -313,6 +313,8 @@ mod ffi {
         fn compiled_text(graph: &CompiledGraph) -> String;
         /// `aot` or `jit`.
         fn compiled_back_end(graph: &CompiledGraph) -> String;
+        /// What kept the fastest back end from running, where it was asked for; else empty.
+        fn compiled_obstacle(graph: &CompiledGraph) -> String;
         /// Runs the graph and keeps nothing. `inputs` are the addresses of inputs, constants and noise, each of the
         /// dtype, shape and strides of its observation; `outputs` those of the signature's outputs. Safe from several
         /// threads at once.
@@ -470,6 +472,10 @@ fn compiled_describe(graph: &CompiledGraph) -> String {
 
 fn compiled_text(graph: &CompiledGraph) -> String {
     graph.text().to_owned()
+}
+
+fn compiled_obstacle(graph: &CompiledGraph) -> String {
+    graph.obstacle().to_owned()
 }
 
 fn compiled_back_end(graph: &CompiledGraph) -> String {

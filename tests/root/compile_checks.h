@@ -5,6 +5,7 @@
 
 #include "check.h"
 
+#include <iostream>
 #include <thread>
 
 using Tensors = std::vector<torch::Tensor>;
@@ -256,6 +257,19 @@ inline void CheckRefusals()
    Refuses("an input changed in between", [&] { compiled.Backward({torch::ones({})}); }, {"changed in place"});
 }
 
+/// jit where clang and Clad are there, else what there is, with the reason: never an error.
+inline void CheckFastest()
+{
+   const auto x = torch::rand({8, 4}), w = torch::rand({4, 3});
+   const auto eager = [](const Tensors &given) { return MyGraph(given[0], given[1]); };
+   CladTorch::CompileOptions options;
+   options.fBackEnd = CladTorch::kFastestBackEnd;
+   const auto fastest = CladTorch::Compile(MyGraph, {x, w}, options);
+   std::cout << "the fastest back end here: " << fastest.BackEnd() << ' ' << fastest.Reason() << std::endl;
+   CHECK(fastest.BackEnd() == "jit" ? fastest.Reason().empty() : fastest.BackEnd() == "aot" && !fastest.Reason().empty());
+   CHECK(Agrees(fastest, eager, {x, w}));
+}
+
 inline void CheckCompile()
 {
    CheckValuesAndSpecialisations();
@@ -264,4 +278,5 @@ inline void CheckCompile()
    CheckNothingIsLeftBehind();
    CheckThreads();
    CheckRefusals();
+   CheckFastest();
 }

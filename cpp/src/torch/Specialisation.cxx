@@ -86,6 +86,7 @@ Specialisation::Specialisation(std::shared_ptr<const ListFunction> function, con
       const bool byCompiler = options.fBackEnd == kJitBackEnd || options.fBackEnd == kFastestBackEnd;
       fCore = byCompiler ? Cancellable(make) : make();
       fSignature = Core::compiled_signature(**fCore);
+      fReason = std::string(Core::compiled_obstacle(**fCore));
    } catch (const Unobservable &e) {
       fReason = e.what();
    } catch (const rust::Error &e) {

@@ -26,6 +26,8 @@ pub struct CompiledGraph {
     /// Which one runs, and why.
     back_end: BackEnd,
     reason: String,
+    /// What kept the fastest from running, where it was asked for; else empty.
+    obstacle: String,
     /// The emitted function, and what Clad made of it.
     text: String,
 }
@@ -66,6 +68,7 @@ impl CompiledGraph {
             operators,
             back_end: BackEnd::Aot,
             reason: "as asked for".to_owned(),
+            obstacle: String::new(),
             text: String::new(),
         };
         let limit = Duration::try_from_secs_f64(spec.time_limit).unwrap_or_default();
@@ -84,10 +87,13 @@ impl CompiledGraph {
 
     /// Stays with aot, and says why, where jit cannot be made.
     fn make_if_possible(&mut self, limit: Duration) {
-        self.reason = match self.make(limit) {
-            Ok(()) => "the fastest".to_owned(),
-            Err(error) => error.to_string(),
-        };
+        match self.make(limit) {
+            Ok(()) => self.reason = "the fastest".to_owned(),
+            Err(error) => {
+                self.obstacle = error.to_string();
+                self.reason.clone_from(&self.obstacle);
+            }
+        }
     }
 
     /// Puts one compiled function in place of the steps.
@@ -100,6 +106,11 @@ impl CompiledGraph {
         self.text = made.map_err(|reason| Error::invalid(format!("{name}: back end jit: {reason}"), "use aot"))?;
         self.back_end = BackEnd::Jit;
         Ok(())
+    }
+
+    /// What kept the fastest back end from running, where it was asked for; else empty.
+    pub fn obstacle(&self) -> &str {
+        &self.obstacle
     }
 
     /// The emitted function and Clad's derivative of it; empty with other back ends than `jit`.
