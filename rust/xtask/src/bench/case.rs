@@ -35,6 +35,9 @@ pub struct Case {
     pub steps: u64,
     /// Rounds before those that count.
     pub warm_up: u32,
+    /// Repetitions at the beginning of each turn that do not count: after the others' turns nothing is in the caches, and
+    /// the processor may have slept.
+    pub lead: u64,
     /// Floating-point operations of one repetition, where they are known.
     pub flops: Option<f64>,
     /// What one repetition reads and keeps, where it reads.

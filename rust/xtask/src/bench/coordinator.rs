@@ -159,6 +159,9 @@ fn take_turns(group: &Group, case: &Case, request: &str, rounds: u32, members: &
     for round in 0..rounds {
         for turn in 0..parties {
             members[(turn + round as usize) % parties].attempt(|member| {
+                if case.lead > 0 {
+                    member.worker.round(case.lead, 0)?;
+                }
                 let turn = member.worker.round(case.steps, round + 1)?;
                 member.turns.push(turn);
                 if scored || round + 1 == rounds {

@@ -85,7 +85,7 @@ fn columns(prefix: &str, count: usize) -> String {
 }
 
 fn case(name: &str, prepare: impl Fn(&Path) -> Result<String> + 'static) -> Case {
-    Case { name: name.to_owned(), prepare: Box::new(prepare), steps: 1, warm_up: 0, flops: None, volume: None }
+    Case { name: name.to_owned(), prepare: Box::new(prepare), steps: 1, warm_up: 0, lead: 0, flops: None, volume: None }
 }
 
 fn parties(context: &Context, threads: usize) -> Vec<Party> {

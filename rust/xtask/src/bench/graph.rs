@@ -19,7 +19,8 @@ Everybody has the same function and the same numbers. `cladtorch` is `CladTorch:
 the back end that it chooses; `cladtorch-jit` the same where `jit` is demanded; `cladtorch-function` the compiled function \
 inside LibTorch's autograd; `cladtorch-operator` LibTorch's autograd around `cladtorch::mlp`. `libtorch` is eager C++, \
 `pytorch-compile` has static shapes. What is compiled is compiled in the column `first`, for the first number of threads \
-with an empty cache of `jit`, afterwards with a full one; PyTorch's own cache may be full from an earlier run. The case \
+with an empty cache of `jit`, afterwards with a full one; PyTorch's own cache may be full from an earlier run. Each turn begins \
+with half as many repetitions that are not timed. The case \
 `call` doubles one number: all of it is the cost of calls.",
     check: "value + sum of mean |gradient|",
     agreement: Agreement::Value { relative: 1e-3, absolute: 1e-5 },
@@ -53,7 +54,15 @@ const CALL: &str = "call";
 fn cases(_: &Context) -> Result<Vec<Case>> {
     let case = |graph: &str, name: String, (batch, steps): (u32, u64)| {
         let request = format!("graph={graph} batch={batch}");
-        Case { name, prepare: Box::new(move |_| Ok(request.clone())), steps, warm_up: 1, flops: None, volume: None }
+        Case {
+            name,
+            prepare: Box::new(move |_| Ok(request.clone())),
+            steps,
+            warm_up: 1,
+            lead: steps / 2,
+            flops: None,
+            volume: None,
+        }
     };
     let graphs =
         GRAPHS.iter().flat_map(|graph| BATCHES.map(|batch| case(graph, format!("{graph}/{}", batch.0), batch)));

@@ -34,6 +34,7 @@ fn cases(_: &Context) -> Result<Vec<Case>> {
         }),
         steps: 1,
         warm_up: 1,
+        lead: 0,
         flops: None,
         volume: None,
     };

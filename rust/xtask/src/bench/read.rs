@@ -94,6 +94,7 @@ fn case(context: &Context, kind: &'static Kind, (codec, number): (&str, u32)) ->
         }),
         steps: 1,
         warm_up: 0,
+        lead: 0,
         flops: None,
         volume: Some(kind.volume),
     })

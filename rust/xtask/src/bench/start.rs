@@ -31,6 +31,7 @@ fn cases(_: &Context) -> Result<Vec<Case>> {
             prepare: Box::new(move |_| Ok(request.clone())),
             steps: 1,
             warm_up: 0,
+            lead: 0,
             flops: None,
             volume: None,
         }

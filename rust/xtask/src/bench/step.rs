@@ -16,7 +16,8 @@ pub const GROUP: Group = Group {
     name: "step",
     title: "One training step: forward, loss, backward, Adam",
     notes: "Everybody starts from the same weights (bit-equal) and walks over the same rows in the same order, in fresh \
-batches of float32 (`cladtorch-double` computes in float64). For LibTorch and PyTorch a batch is a view of contiguous \
+batches of float32 (`cladtorch-double` computes in float64). Each turn begins with half as many steps that are not \
+timed. For LibTorch and PyTorch a batch is a view of contiguous \
 rows; CladTorch gathers and standardises its rows inside the step, as `Mlp::Fit` does. In `cladtorch` Clad derives \
 activations and losses, and the plan calls their and the products' pullbacks in reverse; `cladtorch-naive` is Clad's \
 reverse mode on textbook loops, row by row on one thread: what is left without the kernels. `pytorch-fused` is eager \
@@ -74,6 +75,7 @@ fn case(name: String, sizes: &[usize], batch: usize) -> Case {
     let text: Vec<_> = sizes.iter().map(usize::to_string).collect();
     let request = format!("sizes={} batch={batch}", text.join(","));
     let flops = step_flops(sizes, batch);
+    let steps = (ROUND_FLOPS / flops).clamp(STEPS.0, STEPS.1) as u64;
     let (sizes, rows) = (sizes.to_vec(), batch * ROWS.div_ceil(batch).max(2));
     Case {
         name,
@@ -81,8 +83,9 @@ fn case(name: String, sizes: &[usize], batch: usize) -> Case {
             write_data(folder, &sizes, rows)?;
             Ok(format!("{request} rows={rows} data={}", folder.display()))
         }),
-        steps: (ROUND_FLOPS / flops).clamp(STEPS.0, STEPS.1) as u64,
+        steps,
         warm_up: 1,
+        lead: steps / 2,
         flops: Some(flops),
         volume: None,
     }

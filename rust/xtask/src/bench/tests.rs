@@ -43,6 +43,7 @@ fn case(name: &str) -> Case {
         prepare: Box::new(move |_| Ok(request.clone())),
         steps: 1,
         warm_up: 1,
+        lead: 0,
         flops: Some(4e9),
         volume: None,
     }
