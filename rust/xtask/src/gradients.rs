@@ -133,19 +133,24 @@ impl Clad {
         ))
     }
 
+    /// The compiler with the plugin loaded and its headers within reach.
+    fn command(&self) -> Command {
+        let mut plugin = OsString::from("-fplugin=");
+        plugin.push(&self.found.plugin);
+        let mut command = Command::new(&self.found.compiler);
+        command.arg(plugin).arg("-isystem").arg(&self.found.include); // Its warnings are not ours.
+        command
+    }
+
     /// What Clad writes for the requests in `derive.cpp`.
     fn derive(&self, root: &Path) -> Result<String> {
         let source = root.join(KERNELS).join(INPUTS[INPUTS.len() - 1]).canonicalize()?;
         let folder = Scratch::new(root)?; // Clad writes Derivatives.cpp into the working directory.
-        let mut plugin = OsString::from("-fplugin=");
-        plugin.push(&self.found.plugin);
-        let output = Command::new(&self.found.compiler)
+        let output = self
+            .command()
             .args(["-std=c++17", "-fsyntax-only", "-Wall", "-Wextra", "-Werror"])
             .arg("-DCLAD_NO_NUM_DIFF") // An unknown function is an error, not a difference quotient.
-            .arg(plugin)
             .args(["-Xclang", "-plugin-arg-clad", "-Xclang", "-fgenerate-source-file"])
-            .arg("-isystem") // Its warnings are not ours.
-            .arg(&self.found.include)
             .arg(&source)
             .current_dir(&folder.0)
             .output()
@@ -162,12 +167,7 @@ impl Clad {
 
 /// A clang++ that has loaded Clad, for a program that includes its headers.
 pub fn compiler() -> Result<Command> {
-    let clad = Clad::find()?;
-    let mut plugin = OsString::from("-fplugin=");
-    plugin.push(&clad.found.plugin);
-    let mut command = Command::new(&clad.found.compiler);
-    command.arg(plugin).arg("-isystem").arg(&clad.found.include);
-    Ok(command)
+    Ok(Clad::find()?.command())
 }
 
 /// Adds what Clad leaves out: the namespace, and peace about arguments and values that a derivative does not need.
