@@ -53,7 +53,7 @@ impl Peers {
         );
         let mut pip = Command::new(&self.python);
         pip.args(["-m", "pip", "--disable-pip-version-check", "install", "--no-deps", "--no-compile"]);
-        pip.args(["--only-binary=:all:", "--target"]).arg(&self.site_packages).arg("-r").arg(&list);
+        pip.args(["--require-hashes", "--only-binary=:all:", "--target"]).arg(&self.site_packages).arg("-r").arg(&list);
         pip.env("PIP_USER", "0").env("PIP_REQUIRE_VIRTUALENV", "0").env("TMPDIR", &folder);
         step("installing the peers", &mut pip)
     }
