@@ -176,8 +176,11 @@ struct ct_kernels {
    struct ct_columns columns;
 };
 
-/// The fastest variant that runs here or, with `portable`, the one that runs on every processor of the architecture.
-const struct ct_kernels *ct_kernels_for_this_machine(int portable);
+/// Variants, each with wider registers than the one before.
+enum ct_variant { CT_PORTABLE, CT_AVX2, CT_AVX512 };
+
+/// The fastest variant that runs here and is none beyond `widest`.
+const struct ct_kernels *ct_kernels_for_this_machine(int widest);
 
 /// Restricts the BLAS that LibTorch carries to one thread for calls from this thread. 1 if it could be done.
 int ct_blas_single_thread(void);

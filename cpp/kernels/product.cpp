@@ -3,17 +3,12 @@
 /// tiles, where BLAS would spend longer on starting than on arithmetic.
 #include "blas.hpp"
 #include "kernels.hpp"
-#include "vector.hpp"
+#include "tile.hpp"
 
 #include <cstring>
 
 namespace CladTorch::Kernels {
 namespace {
-
-/// 6 x 2 registers of sums, 2 of b and 1 of a fill the 16 that x86-64 has.
-constexpr size_t kRows = 6;
-template <typename T>
-constexpr size_t kColumns = 2 * kLanes<T>;
 
 /// Rows of b that are laid out at once.
 constexpr size_t kDepth = 128;
@@ -21,52 +16,34 @@ constexpr size_t kDepth = 128;
 /// Multiplications above which BLAS is the faster one.
 constexpr size_t kLarge = size_t(1) << 18;
 
-/// c[R, kColumns] = (add ? c : 0) + a[R, K] b[K, kColumns]
-template <typename T, size_t R>
-inline void Tile(size_t K, const T *a, size_t aRow, size_t aColumn, const T *b, size_t bRow, bool add, T *c,
-                 size_t cRow)
-{
-   constexpr size_t L = kLanes<T>;
-   Vector<T> sums[R][2];
-   for (size_t r = 0; r < R; ++r) {
-      sums[r][0] = add ? Load(c + r * cRow) : Vector<T>{};
-      sums[r][1] = add ? Load(c + r * cRow + L) : Vector<T>{};
-   }
-   for (size_t k = 0; k < K; ++k) {
-      const Vector<T> left = Load(b + k * bRow), right = Load(b + k * bRow + L);
-      for (size_t r = 0; r < R; ++r) {
-         const T factor = a[r * aRow + k * aColumn];
-         sums[r][0] += factor * left;
-         sums[r][1] += factor * right;
-      }
-   }
-   for (size_t r = 0; r < R; ++r) {
-      Store(sums[r][0], c + r * cRow);
-      Store(sums[r][1], c + r * cRow + L);
-   }
-}
-
-/// c[M, kColumns] = (add ? c : 0) + a[M, K] b[K, kColumns]
+/// c[M, kTileColumns] = (add ? c : 0) + a[M, K] b[K, kTileColumns]
 template <typename T>
-__attribute__((noinline)) void Stripe(size_t M, size_t K, const T *a, size_t aRow, size_t aColumn, const T *b,
-                                      size_t bRow, bool add, T *c, size_t cRow)
-{
-   for (; M >= kRows; M -= kRows, a += kRows * aRow, c += kRows * cRow)
-      Tile<T, kRows>(K, a, aRow, aColumn, b, bRow, add, c, cRow);
-   switch (M) {
-   case 5: return Tile<T, 5>(K, a, aRow, aColumn, b, bRow, add, c, cRow);
-   case 4: return Tile<T, 4>(K, a, aRow, aColumn, b, bRow, add, c, cRow);
-   case 3: return Tile<T, 3>(K, a, aRow, aColumn, b, bRow, add, c, cRow);
-   case 2: return Tile<T, 2>(K, a, aRow, aColumn, b, bRow, add, c, cRow);
-   case 1: return Tile<T, 1>(K, a, aRow, aColumn, b, bRow, add, c, cRow);
-   }
-}
+struct Stripe {
+   size_t fDepth;
+   const T *fA;
+   size_t fARow, fAColumn;
+   const T *fB;
+   size_t fBRow;
+   bool fAdd;
+   T *fC;
+   size_t fCRow;
 
-/// Rows of b as kColumns neighbouring numbers each, filled up with zeros.
+   template <size_t R>
+   void Run(size_t first) const
+   {
+      Tile<T, R> tile{};
+      if (fAdd)
+         tile.Load(fC + first * fCRow, fCRow);
+      tile.Multiply(fDepth, fA + first * fARow, fARow, fAColumn, fB, fBRow);
+      tile.Store(fC + first * fCRow, fCRow);
+   }
+};
+
+/// Rows of b as kTileColumns neighbouring numbers each, filled up with zeros.
 template <typename T>
 void LayOut(size_t K, size_t columns, ct_matrix b, const T *from, T *to)
 {
-   constexpr size_t P = kColumns<T>;
+   constexpr size_t P = kTileColumns<T>;
    std::memset(to, 0, K * P * sizeof(T));
    if (b.column == 1)
       for (size_t k = 0; k < K; ++k)
@@ -81,14 +58,14 @@ void LayOut(size_t K, size_t columns, ct_matrix b, const T *from, T *to)
 template <typename T>
 void CutStripe(size_t M, size_t K, const T *a, ct_matrix as, const T *b, bool add, size_t columns, T *c, size_t cRow)
 {
-   constexpr size_t P = kColumns<T>;
-   T block[kRows * P] = {};
-   for (size_t m = 0; m < M; m += kRows) {
-      const size_t rows = M - m < kRows ? M - m : kRows;
+   constexpr size_t P = kTileColumns<T>;
+   T block[kTileRows * P] = {};
+   for (size_t m = 0; m < M; m += kTileRows) {
+      const size_t rows = M - m < kTileRows ? M - m : kTileRows;
       if (add)
          for (size_t r = 0; r < rows; ++r)
             std::memcpy(block + r * P, c + (m + r) * cRow, columns * sizeof(T));
-      Stripe<T>(rows, K, a + m * as.row, as.row, as.column, b, P, add, block, P);
+      RunTiles(rows, Stripe<T>{K, a + m * as.row, as.row, as.column, b, P, add, block, P});
       for (size_t r = 0; r < rows; ++r)
          std::memcpy(c + (m + r) * cRow, block + r * P, columns * sizeof(T));
    }
@@ -99,7 +76,7 @@ template <typename T>
 void Tiles(size_t M, size_t N, size_t K, const T *a, ct_matrix as, const T *b, ct_matrix bs, bool add, T *c,
            size_t cRow)
 {
-   constexpr size_t P = kColumns<T>;
+   constexpr size_t P = kTileColumns<T>;
    alignas(64) T laidOut[kDepth * P];
    for (size_t n = 0; n < N; n += P) {
       const size_t columns = N - n < P ? N - n : P;
@@ -116,7 +93,7 @@ void Tiles(size_t M, size_t N, size_t K, const T *a, ct_matrix as, const T *b, c
          if (columns < P)
             CutStripe<T>(M, depth, left, as, panel, add || k, columns, c + n, cRow);
          else
-            Stripe<T>(M, depth, left, as.row, as.column, panel, row, add || k, c + n, cRow);
+            RunTiles(M, Stripe<T>{depth, left, as.row, as.column, panel, row, add || k, c + n, cRow});
       }
    }
 }

@@ -6,19 +6,39 @@ namespace CladTorch {
 namespace KernelsPortable {
 extern const ct_kernels kTable;
 }
-#ifdef CT_HAS_AVX2
+#ifdef CT_X86_64
 namespace KernelsAvx2 {
 extern const ct_kernels kTable;
 }
+namespace KernelsAvx512 {
+extern const ct_kernels kTable;
+}
+
+namespace {
+
+bool HasAvx2()
+{
+   return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+}
+
+bool HasAvx512()
+{
+   return HasAvx2() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
+          __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq");
+}
+
+} // namespace
 #endif
 } // namespace CladTorch
 
-const ct_kernels *ct_kernels_for_this_machine(int portable)
+const ct_kernels *ct_kernels_for_this_machine(int widest)
 {
-#ifdef CT_HAS_AVX2
-   if (!portable && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+#ifdef CT_X86_64
+   if (widest >= CT_AVX512 && CladTorch::HasAvx512())
+      return &CladTorch::KernelsAvx512::kTable;
+   if (widest >= CT_AVX2 && CladTorch::HasAvx2())
       return &CladTorch::KernelsAvx2::kTable;
 #endif
-   (void)portable;
+   (void)widest;
    return &CladTorch::KernelsPortable::kTable;
 }

@@ -7,7 +7,9 @@
 
 namespace CladTorch::Kernels {
 
-#if defined(__AVX__)
+#if defined(__AVX512F__)
+constexpr std::size_t kVectorBytes = 64;
+#elif defined(__AVX__)
 constexpr std::size_t kVectorBytes = 32;
 #else
 constexpr std::size_t kVectorBytes = 16;

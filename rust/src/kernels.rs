@@ -373,17 +373,21 @@ unsafe impl Sync for Variant {}
 
 unsafe extern "C" {
     fn ct_blas_single_thread() -> c_int;
-    fn ct_kernels_for_this_machine(portable: c_int) -> *const Variant;
+    fn ct_kernels_for_this_machine(widest: c_int) -> *const Variant;
 }
 
-/// The kernels for this processor. `CLADTORCH_KERNELS=portable` in the environment asks for those that run on every
-/// processor of the architecture, for tests.
+/// Names of the variants that `CLADTORCH_KERNELS` in the environment may ask for, in the order of `ct_variant`.
+const VARIANTS: [&str; 3] = ["portable", "avx2", "avx512"];
+
+/// The kernels for this processor. `CLADTORCH_KERNELS=portable` (or `avx2`) asks for none with wider registers, for
+/// tests and comparisons.
 fn variant() -> &'static Variant {
     static CHOSEN: OnceLock<&Variant> = OnceLock::new();
     CHOSEN.get_or_init(|| {
-        let portable = std::env::var_os("CLADTORCH_KERNELS").is_some_and(|wanted| wanted == "portable");
+        let wanted = std::env::var_os("CLADTORCH_KERNELS");
+        let widest = VARIANTS.iter().position(|&name| wanted.as_deref().is_some_and(|wanted| wanted == name));
         // SAFETY: the function returns the address of a constant.
-        unsafe { &*ct_kernels_for_this_machine(portable.into()) }
+        unsafe { &*ct_kernels_for_this_machine(widest.unwrap_or(VARIANTS.len()) as c_int) }
     })
 }
 
@@ -392,7 +396,7 @@ pub fn table_address<T: Scalar>() -> *const std::ffi::c_void {
     std::ptr::from_ref(T::table()).cast()
 }
 
-/// Which variant of the kernels runs here: `Avx2` or `Portable`.
+/// Which variant of the kernels runs here: `Avx512`, `Avx2` or `Portable`.
 pub fn variant_name() -> &'static str {
     // SAFETY: a string literal of the library, in ASCII.
     unsafe { CStr::from_ptr(variant().name) }.to_str().unwrap_or("unknown")
