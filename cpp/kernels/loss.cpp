@@ -29,6 +29,15 @@ double MeanLoss(size_t R, size_t C, const T *z, const T *y, const T *w, double s
          values[i] = F(z[first + i], y[first + i]);
          slopes[i] = D(z[first + i], y[first + i]);
       }
+      if (C == 1) {
+         for (size_t i = 0; i < count; ++i)
+            sum += w[first + i] * static_cast<double>(values[i]);
+         if (dz)
+            CT_ELEMENTWISE
+            for (size_t i = 0; i < count; ++i)
+               dz[first + i] = static_cast<T>(scale * w[first + i]) * slopes[i];
+         continue;
+      }
       for (size_t i = 0; i < count; ++i) {
          row += values[i];
          if (dz)

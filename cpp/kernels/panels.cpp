@@ -13,7 +13,6 @@
 ///
 /// All products are those of tile.hpp, with kPanel columns.
 #include "activations.hpp"
-#include "elementwise.hpp"
 #include "generated/derivatives.hpp"
 #include "kernels.hpp"
 #include "tile.hpp"
@@ -388,6 +387,13 @@ template <typename T>
 void ToPanels(size_t R, size_t C, const T *dense, T *panels)
 {
    constexpr size_t P = kPanel<T>;
+   if (C == 1) { // A copy of one number is a call of memcpy to the compiler.
+      for (size_t r = 0; r < R; ++r) {
+         std::memset(panels + r * P, 0, P * sizeof(T));
+         panels[r * P] = dense[r];
+      }
+      return;
+   }
    for (size_t p = 0; p < Panels<T>(C); ++p, panels += R * P) {
       const size_t columns = ColumnsOf<T>(p, C);
       for (size_t r = 0; r < R; ++r) {
@@ -401,10 +407,42 @@ template <typename T>
 void FromPanels(size_t R, size_t C, const T *panels, T *dense)
 {
    constexpr size_t P = kPanel<T>;
+   if (C == 1) {
+      for (size_t r = 0; r < R; ++r)
+         dense[r] = panels[r * P];
+      return;
+   }
    for (size_t p = 0; p < Panels<T>(C); ++p, panels += R * P)
       for (size_t r = 0; r < R; ++r)
          std::memcpy(dense + r * C + p * P, panels + r * P, ColumnsOf<T>(p, C) * sizeof(T));
 }
+
+namespace {
+
+/// to[n] = (from - mean) * inverse
+template <typename T>
+inline void Standardise(size_t n, const float *from, const float *mean, const float *inverse, T *to)
+{
+   constexpr size_t L = kLanes<T>;
+   typedef float Floats __attribute__((vector_size(L * sizeof(float))));
+   const auto block = [=](size_t c) {
+      Floats x, m, i;
+      std::memcpy(&x, from + c, sizeof x);
+      std::memcpy(&m, mean + c, sizeof m);
+      std::memcpy(&i, inverse + c, sizeof i);
+      Store<T>(__builtin_convertvector((x - m) * i, Vector<T>), to + c);
+   };
+   size_t c = 0;
+   for (; c + L <= n; c += L)
+      block(c);
+   if (c < n && c > 0)
+      block(n - L); // some for the second time, which costs less than the rest one by one
+   else
+      for (; c < n; ++c)
+         to[c] = static_cast<T>((from[c] - mean[c]) * inverse[c]);
+}
+
+} // namespace
 
 template <typename T>
 void Gather(size_t R, size_t C, const uint32_t *rows, const float *features, const float *mean, const float *inverse,
@@ -422,9 +460,7 @@ void Gather(size_t R, size_t C, const uint32_t *rows, const float *features, con
          const size_t columns = ColumnsOf<T>(p, C), first = p * P;
          if (columns < P)
             std::memset(to, 0, P * sizeof(T));
-         CT_ELEMENTWISE
-         for (size_t c = 0; c < columns; ++c)
-            to[c] = static_cast<T>((from[first + c] - mean[first + c]) * inverse[first + c]);
+         Standardise(columns, from + first, mean + first, inverse + first, to);
       }
    }
 }
