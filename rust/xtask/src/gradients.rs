@@ -115,8 +115,11 @@ struct Clad {
 impl Clad {
     fn find() -> Result<Self> {
         let found = finder::Clad::find().map_err(|reason| anyhow!(reason))?;
-        let name = name(&found.plugin, &found.include)?;
-        Ok(Self { found, name })
+        let mut clad = Self { found, name: String::new() };
+        let mut asked = clad.command();
+        asked.args(["-Xclang", "-plugin-arg-clad", "-Xclang", "-version", "-fsyntax-only", "-x", "c++", "/dev/null"]);
+        clad.name = name(&String::from_utf8_lossy(&asked.output().context("asking Clad for its version")?.stderr))?;
+        Ok(clad)
     }
 
     /// The whole generated file.
@@ -182,16 +185,13 @@ fn wrap(text: &str) -> String {
     )
 }
 
-/// "2.5 (git 0123...)": the version its headers state and the revision that the plugin carries.
-fn name(plugin: &Path, include: &Path) -> Result<String> {
-    let header = include.join("clad/Differentiator/Version.inc");
-    let text = fs::read_to_string(&header).with_context(|| format!("reading {}", header.display()))?;
-    let version = text.split("CLAD_VERSION_STRING \"").nth(1).and_then(|rest| rest.split('"').next());
-    let version = version.with_context(|| format!("{} states no version", header.display()))?;
-    let bytes = fs::read(plugin).with_context(|| format!("reading {}", plugin.display()))?;
-    let is_revision = |word: &&[u8]| word.len() == 40 && word.iter().all(u8::is_ascii_hexdigit);
-    let revision = bytes.split(|&byte| byte == 0).find(is_revision);
-    let revision = revision.map_or("unknown revision".into(), |word| format!("git {}", String::from_utf8_lossy(word)));
+/// "2.5 (git 0123...)" of what a plugin says of itself: "clad version 2.5 (place 0123...) [for clang ...]".
+fn name(said: &str) -> Result<String> {
+    let rest = said.split_once("clad version ").with_context(|| format!("Clad states no version: {said}"))?.1;
+    let mut words = rest.split(|c: char| c.is_whitespace() || "()[]".contains(c));
+    let version = words.next().unwrap_or_default().to_owned();
+    let is_revision = |word: &&str| word.len() == 40 && word.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let revision = words.find(is_revision).map_or("unknown revision".into(), |word| format!("git {word}"));
     Ok(format!("{version} ({revision})"))
 }
 
@@ -254,6 +254,15 @@ mod tests {
     fn an_edit_by_hand_is_noticed() {
         let error = check_hashes(&sample("abc", "text\n").replace("text\n", "test\n"), "abc").unwrap_err();
         assert!(error.to_string().contains("by hand"), "{error}");
+    }
+
+    #[test]
+    fn what_clad_says_of_itself_is_read() {
+        let revision = "0123456789abcdef0123456789abcdef01234567";
+        let said = format!("clad version 2.5.0~dev (/some/place {revision}) [for clang version 19.1.7 (3)]\n");
+        assert_eq!(name(&said).unwrap(), format!("2.5.0~dev (git {revision})"));
+        assert_eq!(name("clad version 2.1 [for clang version 18]\n").unwrap(), "2.1 (unknown revision)");
+        assert!(name("error: no such plugin").is_err());
     }
 
     #[test]
