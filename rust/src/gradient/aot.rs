@@ -1,8 +1,7 @@
 //! The row-tile engine: the reverse pass over tiles of rows with Clad's derivatives, tiles over lanes, lanes over
 //! threads.
 //!
-//! A batch is cut into tiles of [`TILE_ROWS`] rows. A lane is a run of neighbouring tiles with an arena and a gradient
-//! of its own. How many lanes a batch has depends on the batch and the network alone, and their gradients are summed
+//! A batch is cut into tiles of [`TILE_ROWS`] rows. A lane is a run of neighbouring tiles with a gradient of its own. How many lanes a batch has depends on the batch and the network alone, and their gradients are summed
 //! in order: the same bits for any number of threads. The threads stay together for an epoch: each takes the next lane
 //! that is left, and whoever finishes last makes the step while the others wait for it. Nothing is allocated after
 //! construction.
@@ -14,7 +13,7 @@ use std::thread;
 use rayon::ThreadPool;
 use rayon::prelude::*;
 
-use super::lane::{Lane, Network};
+use super::lane::{Lane, Network, Workspace};
 use super::rendezvous::{MOST_MEMBERS, Rendezvous};
 use super::{BETA1, BETA2, EPSILON, Engine, Plan, RowLoss, Rows, Settings, TILE_ROWS};
 use crate::device::{HostBuffer, thread_pool};
@@ -37,6 +36,8 @@ pub struct AotEngine<T> {
     row_loss: Option<RowLoss>,
     state: RwLock<State<T>>,
     lanes: Vec<Mutex<Lane<T>>>,
+    /// One for each thread that takes part in a step, of which there are no more than lanes.
+    workspaces: Vec<Mutex<Workspace<T>>>,
     threads: ThreadPool,
     /// That the threads may use.
     processors: usize,
@@ -75,6 +76,7 @@ impl<T: Scalar> AotEngine<T> {
         plan.pack(parameters, state.parameters.as_mut_slice());
         plan.transpose(state.parameters.as_slice(), state.transposed.as_mut_slice());
         Ok(AotEngine {
+            workspaces: (0..lanes).map(|_| Workspace::new(&plan).map(Mutex::new)).collect::<Result<_>>()?,
             lanes: (0..lanes).map(|_| Lane::new(&plan).map(Mutex::new)).collect::<Result<_>>()?,
             state: RwLock::new(state),
             plan,
@@ -95,11 +97,12 @@ impl<T: Scalar> AotEngine<T> {
         lane_count(rows, self.plan.graph().parameters()).min(self.lanes.len())
     }
 
-    /// Takes lanes of the batch `rows` until none is left.
-    fn run_lanes(&self, data: Rows, rows: &[u32], scale: f64, next: &AtomicUsize) {
+    /// Takes lanes of the batch `rows` until none is left, as thread `member`.
+    fn run_lanes(&self, member: usize, data: Rows, rows: &[u32], scale: f64, next: &AtomicUsize) {
         let (used, tiles) = (self.used(rows.len()), rows.len().div_ceil(TILE_ROWS));
         let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
         let network = state.network(self);
+        let mut space = lock(&self.workspaces[member]);
         loop {
             let index = next.fetch_add(1, Ordering::Relaxed);
             if index >= used {
@@ -107,13 +110,13 @@ impl<T: Scalar> AotEngine<T> {
             }
             let first = tiles * index / used * TILE_ROWS;
             let end = (tiles * (index + 1) / used * TILE_ROWS).min(rows.len());
-            lock(&self.lanes[index]).run(&network, data, &rows[first..end], Some(scale));
+            lock(&self.lanes[index]).run(&mut space, &network, data, &rows[first..end], Some(scale));
         }
     }
 
     /// The gradient of `sum of scale * weight * loss` over `rows` in the graph's order, with the sum of weight times loss.
     pub fn loss_and_gradient(&mut self, data: Rows, rows: &[u32], scale: f64) -> (f64, Vec<T>) {
-        self.run_lanes(data, rows, scale, &AtomicUsize::new(0));
+        self.run_lanes(0, data, rows, scale, &AtomicUsize::new(0));
         let mut lanes = self.lanes[..self.used(rows.len())].iter().map(lock);
         let mut first = lanes.next().expect("there is always one");
         let mut loss = first.loss();
@@ -175,7 +178,7 @@ impl<T: Scalar> AotEngine<T> {
     fn take_part(&self, epoch: &Epoch, member: usize) {
         for rows in epoch.order.chunks(self.settings.batch_size) {
             let scale = epoch.data.weight_scale / rows.len() as f64;
-            self.run_lanes(epoch.data, rows, scale, &epoch.next);
+            self.run_lanes(member, epoch.data, rows, scale, &epoch.next);
             let all_came = epoch.meeting.meet(member, || {
                 *lock(&epoch.loss) += self.step(self.used(rows.len()));
                 epoch.next.store(0, Ordering::Relaxed);
@@ -190,8 +193,9 @@ impl<T: Scalar> AotEngine<T> {
         let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
         let network = state.network(self);
         let share = rows.len().div_ceil(self.lanes.len());
-        self.lanes.par_iter().zip(rows.par_chunks(share)).for_each(|(lane, rows)| {
-            lock(lane).run(&network, data, rows, None);
+        let lanes = self.lanes.par_iter().zip(&self.workspaces);
+        lanes.zip(rows.par_chunks(share)).for_each(|((lane, space), rows)| {
+            lock(lane).run(&mut lock(space), &network, data, rows, None);
         });
         self.lanes.iter().take(rows.len().div_ceil(share)).map(|lane| lock(lane).loss()).sum()
     }

@@ -1,4 +1,4 @@
-//! One worker's share of a batch: tiles of rows, one after the other, in an arena of its own.
+//! One share of a batch: tiles of rows, one after the other, in the workspace of whoever runs it.
 
 use super::{Plan, RowLoss, Rows, TILE_ROWS};
 use crate::device::HostBuffer;
@@ -18,44 +18,60 @@ pub struct Network<'a, T> {
     pub transposed: &'a [T],
 }
 
-/// Buffers for tiles, and what came out of the last run.
-pub struct Lane<T> {
+/// A thread's buffers for tiles. They are a thread's and not a lane's, so that the next lane finds them in its caches.
+pub struct Workspace<T> {
     arena: HostBuffer<T>,
     labels: HostBuffer<T>,
     weights: HostBuffer<T>,
     output: HostBuffer<T>,
     adjoint: HostBuffer<T>,
-    gradient: HostBuffer<T>,
-    loss: f64,
 }
 
-impl<T: Scalar> Lane<T> {
+impl<T: Scalar> Workspace<T> {
     /// For tiles of `plan`.
     pub fn new(plan: &Plan<T>) -> Result<Self> {
         let outputs = plan.graph().outputs();
-        Ok(Lane {
+        Ok(Workspace {
             arena: HostBuffer::zeros(plan.arena_length())?,
             labels: HostBuffer::zeros(TILE_ROWS)?,
             weights: HostBuffer::zeros(TILE_ROWS)?,
             output: HostBuffer::zeros(TILE_ROWS * outputs)?,
             adjoint: HostBuffer::zeros(TILE_ROWS * outputs)?,
-            gradient: HostBuffer::zeros(plan.parameters_length())?,
-            loss: 0.0,
         })
+    }
+}
+
+/// What came out of the last run.
+pub struct Lane<T> {
+    gradient: HostBuffer<T>,
+    loss: f64,
+}
+
+impl<T: Scalar> Lane<T> {
+    /// For the parameters of `plan`.
+    pub fn new(plan: &Plan<T>) -> Result<Self> {
+        Ok(Lane { gradient: HostBuffer::zeros(plan.parameters_length())?, loss: 0.0 })
     }
 
     /// Runs `rows`; with a `scale`, the gradient of `scale * weight * loss` too.
-    pub fn run(&mut self, network: &Network<T>, data: Rows, rows: &[u32], scale: Option<f64>) {
+    pub fn run(
+        &mut self,
+        space: &mut Workspace<T>,
+        network: &Network<T>,
+        data: Rows,
+        rows: &[u32],
+        scale: Option<f64>,
+    ) {
         let Network { plan, loss, row_loss, parameters, transposed } = *network;
-        let arena = self.arena.as_mut_slice();
+        let arena = space.arena.as_mut_slice();
         let columns = plan.graph().outputs();
         self.loss = 0.0;
         for (index, tile) in rows.chunks(TILE_ROWS).enumerate() {
             let count = tile.len();
-            let labels = &mut self.labels.as_mut_slice()[..count];
-            let weights = &mut self.weights.as_mut_slice()[..count];
-            let output = &mut self.output.as_mut_slice()[..count * columns];
-            let adjoint = &mut self.adjoint.as_mut_slice()[..count * columns];
+            let labels = &mut space.labels.as_mut_slice()[..count];
+            let weights = &mut space.weights.as_mut_slice()[..count];
+            let output = &mut space.output.as_mut_slice()[..count * columns];
+            let adjoint = &mut space.adjoint.as_mut_slice()[..count * columns];
             data.gather(tile, plan.input(arena, count), labels, weights);
             plan.forward(parameters, arena, count);
             plan.output(arena, output);

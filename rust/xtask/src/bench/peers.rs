@@ -83,6 +83,8 @@ pub enum Library {
     Root,
     /// A plugin of clang, which then is the compiler.
     Clad,
+    /// The sources of our kernels.
+    Kernels,
     /// The plugin, which is built first; its headers need the other two.
     CladTorch,
 }
@@ -92,7 +94,7 @@ pub enum Library {
 /// It is linked to `with`.
 pub fn program(context: &Context, name: &str, with: &[Library]) -> Result<Command> {
     let mut text = Vec::new();
-    for file in ["lines.h", "checksum.h", "network.h", "graphs.h", name] {
+    for file in ["lines.h", "checksum.h", "network.h", "graphs.h", "training.h", name] {
         text.extend(fs::read(source(file)).with_context(|| format!("cannot read {}", source(file).display()))?);
     }
     let mut compiler = match with.contains(&Library::Clad) {
@@ -111,12 +113,23 @@ pub fn program(context: &Context, name: &str, with: &[Library]) -> Result<Comman
         compiler.arg("-isystem").arg(root.dir.join("include")).args(libraries(&root.libraries));
         compiler.args(["-lCore", "-lRIO", "-lTree", "-lROOTDataFrame", "-lROOTVecOps"]);
     }
+    let mut read = |folder: &Path| -> Result<()> {
+        for file in files(folder)? {
+            text.extend(fs::read(&file).with_context(|| format!("cannot read {}", file.display()))?);
+        }
+        Ok(())
+    };
+    if with.contains(&Library::Kernels) {
+        let kernels = project::root().join("cpp/kernels");
+        read(&kernels)?;
+        // As the library's products are compiled.
+        compiler.args(["-ffp-contract=fast", "-fno-math-errno", "-fno-trapping-math", "-mprefer-vector-width=512"]);
+        compiler.arg("-I").arg(kernels);
+    }
     if with.contains(&Library::CladTorch) {
         crate::plugin::build(&context.environment)?;
         let include = project::root().join("cpp/include");
-        for header in headers(&include.join("CladTorch"))? {
-            text.extend(fs::read(&header).with_context(|| format!("cannot read {}", header.display()))?);
-        }
+        read(&include.join("CladTorch"))?;
         compiler.arg("-I").arg(include).args(libraries(&project::build().join("lib"))).arg("-lcladtorch");
     }
     let key = format!("{}{compiler:?}", hash(&text));
@@ -135,11 +148,11 @@ pub fn program(context: &Context, name: &str, with: &[Library]) -> Result<Comman
 }
 
 /// The files of a folder and of those in it, in order.
-fn headers(folder: &Path) -> Result<Vec<PathBuf>> {
+fn files(folder: &Path) -> Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder).with_context(|| format!("cannot read {}", folder.display()))? {
         let path = entry?.path();
-        if path.is_dir() { found.extend(headers(&path)?) } else { found.push(path) }
+        if path.is_dir() { found.extend(files(&path)?) } else { found.push(path) }
     }
     found.sort();
     Ok(found)

@@ -19,12 +19,14 @@ pub const GROUP: Group = Group {
 batches of float32 (`cladtorch-double` computes in float64). Each turn begins with half as many steps that are not \
 timed. For LibTorch and PyTorch a batch is a view of contiguous \
 rows; CladTorch gathers and standardises its rows inside the step, as `Mlp::Fit` does. In `cladtorch` Clad derives \
-activations and losses, and the plan calls their and the products' pullbacks in reverse; `cladtorch-naive` is Clad's \
-reverse mode on textbook loops, row by row on one thread: what is left without the kernels. `pytorch-fused` is eager \
+activations and losses, and the plan calls their and the products' pullbacks in reverse. For 28-64-64-1, on one thread, \
+`by-hand` is a program of the same kernels called one after the other, `cladtorch-chain` the same program with the reverse \
+sequence that Clad writes: what Clad's chain costs. `cladtorch-naive` is Clad's reverse mode on textbook loops, row by row: \
+what is left without the kernels. `pytorch-fused` is eager \
 with `Adam(fused=True)`, `pytorch-compile` is `torch.compile` of model and loss with the same Adam; its compilation is \
 in the column `first` (short where an earlier run left it in the cache), not in the median. \
 With `--scaling` the cases `batch:` are 28-64-64-1, `width:` 28-W-W-1 and `depth:` 28-64-…-64-1 with so many hidden \
-layers, the last two at batch 256.",
+layers, the last two at batch 256; `torch.compile`, which would compile each of them, stays out.",
     check: "loss",
     agreement: Agreement::Loss { relative: 0.02, absolute: 1e-3 },
     means: false,
@@ -116,16 +118,27 @@ fn parties(context: &Context, threads: usize) -> Vec<Party> {
         command
     });
     let naive = peers::program(context, "naive.cxx", &[peers::Library::Clad]);
-    vec![
+    let chain = |variant: &str| {
+        let mut command = peers::program(context, "chain.cxx", &[peers::Library::Clad, peers::Library::Kernels])?;
+        command.arg(variant);
+        Ok(command)
+    };
+    let small = |case: &str| case.starts_with("28-64-64-1/");
+    let table = |case: &str| !case.contains(':');
+    let mut parties = vec![
         Party::new(OURS, threads, ours("aot")),
-        Party::new("cladtorch-double", threads, ours("aot-double")),
-        Party::new("cladtorch-autograd", threads, ours("autograd")),
-        Party::new("cladtorch-naive", threads, naive).only(|case| case.starts_with("28-64-64-1/")),
+        Party::new("cladtorch-double", threads, ours("aot-double")).only(table),
+        Party::new("cladtorch-autograd", threads, ours("autograd")).only(table),
         Party::new("libtorch", threads, libtorch),
         Party::new("pytorch-eager", threads, pytorch("eager")),
         Party::new("pytorch-fused", threads, pytorch("fused")),
-        Party::new("pytorch-compile", threads, pytorch("compile")),
-    ]
+        Party::new("pytorch-compile", threads, pytorch("compile")).only(table),
+    ];
+    if threads == 1 {
+        let programs = [("by-hand", chain("hand")), ("cladtorch-chain", chain("clad")), ("cladtorch-naive", naive)];
+        parties.extend(programs.map(|(who, command)| Party::new(who, threads, command).only(small)));
+    }
+    parties
 }
 
 /// Builds CladTorch's worker; its path, or why there is none.

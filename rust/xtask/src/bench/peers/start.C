@@ -1,5 +1,5 @@
 /// \file start.C
-/// \brief CladTorch's side of `cargo xtask bench start`: `.L libcladtorch.so`, then one epoch on columns of a data frame.
+/// \brief CladTorch's side of `cargo xtask bench start`: `.L libcladtorch.so`, then one epoch on columns of a tree.
 
 #include <TROOT.h>
 #include <TString.h>
@@ -18,17 +18,12 @@ void Line(const TString &line)
       throw std::runtime_error(line.Data());
 }
 
-void start(const char *library, Long64_t rows, int batch, int threads)
+void start(const char *library, const char *file, int batch, int threads)
 {
    const auto begin = std::chrono::steady_clock::now();
    Line(TString::Format(".L %s", library));
    Line("CladTorch::Dataset events;");
-   Line(TString::Format("ROOT::RDF::RNode frame = ROOT::RDataFrame(%lld).DefineSlotEntry(\"y\", "
-                        "[](unsigned, ULong64_t entry) { return float(entry %% 2); }, {});",
-                        rows));
-   Line("frame = frame.DefineSlotEntry(\"x\", [](unsigned, ULong64_t entry) { ROOT::RVecF x(28); "
-        "for (int i = 0; i < 28; ++i) x[i] = std::sin(0.37f * (entry * 28 + i)); return x; }, {});");
-   Line("events.Column(\"x\", 28).Add(frame, \"y\");");
+   Line(TString::Format("events.Column(\"x\", 28).Add(\"events\", \"%s\", \"y\");", file));
    Line("CladTorch::Mlp model({28, 64, 64, 1});");
    Line(TString::Format("CladTorch::FitOptions options; options.fEpochs = 1; options.fValidation = 0; options.fVerbose = 0;"
                         "options.fBatchSize = %d; options.fThreads = %d;",
