@@ -376,7 +376,8 @@ void PanelPullback(int before, size_t R, size_t I, size_t O, const T *x, const T
    const auto slopes = SlopesOf<T>(before);
    if (O == 1)
       return OneOutputPullback(R, I, x, transposed, slopes, dz, sum, dx, dlayer);
-   WeightPullback(R, I, O, x, dz, sum, dlayer);
+   if (dlayer)
+      WeightPullback(R, I, O, x, dz, sum, dlayer);
    for (size_t i = 0; dx && i < I; i += P, x += R * P, transposed += O * P, dx += R * P)
       WithWidth<T>(I - i, [=](auto width) {
          RunTiles(R, InputPanel<T, width()>{R, O, dz, transposed, x, slopes, dx});

@@ -190,6 +190,37 @@ pub trait Scalar: sealed::Sealed + Copy + Default + Debug + PartialEq + PartialO
         unsafe { kernel(act, rows, inputs, outputs, x, w, dz, sum.into(), dx, dlayer.as_mut_ptr()) }
     }
 
+    /// The part of [`panel_pullback`](Self::panel_pullback) that `dlayer` gets, for a layer of more than one output.
+    /// Neighbouring whole panels of a layer's outputs are a layer too.
+    fn panel_weight_pullback(shape: [usize; 3], x: &[Self], dz: &[Self], sum: bool, dlayer: &mut [Self]) {
+        let [rows, inputs, outputs] = shape;
+        assert!(outputs > 1, "a layer of one output has its pullback in one piece");
+        check_length("x", x.len(), panels::<Self>(rows, inputs));
+        check_length("dz", dz.len(), panels::<Self>(rows, outputs));
+        check_length("dlayer", dlayer.len(), Self::layer_length(inputs, outputs));
+        let (x, dz, none) = (x.as_ptr(), dz.as_ptr(), std::ptr::null_mut());
+        // SAFETY: the lengths are those of the shapes, `dlayer` is borrowed apart; the weight is read for `dx` alone.
+        unsafe {
+            (Self::table().panel_pullback)(0, rows, inputs, outputs, x, none, dz, sum.into(), none, dlayer.as_mut_ptr())
+        }
+    }
+
+    /// The part of [`panel_pullback`](Self::panel_pullback) that `dx` gets, for a layer of more than one output.
+    /// Neighbouring whole panels of a layer's inputs, with theirs of `transposed`, are the inputs of a layer too.
+    fn panel_input_pullback(act: u8, shape: [usize; 3], x: &[Self], transposed: &[Self], dz: &[Self], dx: &mut [Self]) {
+        let [rows, inputs, outputs] = shape;
+        assert!(outputs > 1, "a layer of one output has its pullback in one piece");
+        check_sign_activation(act);
+        check_length("x", x.len(), panels::<Self>(rows, inputs));
+        check_length("transposed", transposed.len(), Self::transposed_length(inputs, outputs));
+        check_length("dz", dz.len(), panels::<Self>(rows, outputs));
+        check_length("dx", dx.len(), x.len());
+        let (kernel, act) = (Self::table().panel_pullback, act.into());
+        let (x, w, dz, none) = (x.as_ptr(), transposed.as_ptr(), dz.as_ptr(), std::ptr::null_mut());
+        // SAFETY: the lengths are those of the shapes, `dx` is borrowed apart; `dlayer` may be null.
+        unsafe { kernel(act, rows, inputs, outputs, x, w, dz, 0, dx.as_mut_ptr(), none) }
+    }
+
     /// `dense` [rows, columns] into panels, with zeros where there is no column.
     fn to_panels(rows: usize, columns: usize, dense: &[Self], into: &mut [Self]) {
         check_length("dense", dense.len(), area(rows, columns));

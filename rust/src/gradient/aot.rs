@@ -3,8 +3,8 @@
 //!
 //! A batch is cut into tiles of [`TILE_ROWS`] rows. A lane is a run of neighbouring tiles with a gradient of its own. How many lanes a batch has depends on the batch and the network alone, and their gradients are summed
 //! in order: the same bits for any number of threads. The threads stay together for an epoch: each takes the next lane
-//! that is left, and whoever finishes last makes the step while the others wait for it. Nothing is allocated after
-//! construction.
+//! that is left, and whoever finishes last makes the step while the others wait for it. Where there are more threads than
+//! lanes, they share large layers ([`Shares`](super::shares::Shares)). Nothing is allocated after construction.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
@@ -101,7 +101,8 @@ impl<T: Scalar> AotEngine<T> {
     fn run_lanes(&self, member: usize, data: Rows, rows: &[u32], scale: f64, next: &AtomicUsize) {
         let (used, tiles) = (self.used(rows.len()), rows.len().div_ceil(TILE_ROWS));
         let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
-        let network = state.network(self);
+        let threads = (rayon::current_num_threads() / used).max(1);
+        let network = Network { threads, ..state.network(self) };
         let mut space = lock(&self.workspaces[member]);
         loop {
             let index = next.fetch_add(1, Ordering::Relaxed);
@@ -116,7 +117,7 @@ impl<T: Scalar> AotEngine<T> {
 
     /// The gradient of `sum of scale * weight * loss` over `rows` in the graph's order, with the sum of weight times loss.
     pub fn loss_and_gradient(&mut self, data: Rows, rows: &[u32], scale: f64) -> (f64, Vec<T>) {
-        self.run_lanes(0, data, rows, scale, &AtomicUsize::new(0));
+        self.threads.install(|| self.run_lanes(0, data, rows, scale, &AtomicUsize::new(0)));
         let mut lanes = self.lanes[..self.used(rows.len())].iter().map(lock);
         let mut first = lanes.next().expect("there is always one");
         let mut loss = first.loss();
@@ -205,7 +206,7 @@ impl<T: Scalar> State<T> {
     fn network<'a>(&'a self, engine: &'a AotEngine<T>) -> Network<'a, T> {
         let (parameters, transposed) = (self.parameters.as_slice(), self.transposed.as_slice());
         let AotEngine { plan, settings, row_loss, .. } = engine;
-        Network { plan, loss: settings.loss, row_loss: row_loss.as_ref(), parameters, transposed }
+        Network { plan, loss: settings.loss, row_loss: row_loss.as_ref(), parameters, transposed, threads: 1 }
     }
 }
 

@@ -16,6 +16,8 @@ pub struct Network<'a, T> {
     pub parameters: &'a [T],
     /// What [`Plan::transpose`] made of them.
     pub transposed: &'a [T],
+    /// Threads of the present pool for one layer: those that have no lane of their own.
+    pub threads: usize,
 }
 
 /// A thread's buffers for tiles. They are a thread's and not a lane's, so that the next lane finds them in its caches.
@@ -62,7 +64,7 @@ impl<T: Scalar> Lane<T> {
         rows: &[u32],
         scale: Option<f64>,
     ) {
-        let Network { plan, loss, row_loss, parameters, transposed } = *network;
+        let Network { plan, loss, row_loss, parameters, transposed, threads } = *network;
         let arena = space.arena.as_mut_slice();
         let columns = plan.graph().outputs();
         self.loss = 0.0;
@@ -73,7 +75,7 @@ impl<T: Scalar> Lane<T> {
             let output = &mut space.output.as_mut_slice()[..count * columns];
             let adjoint = &mut space.adjoint.as_mut_slice()[..count * columns];
             data.gather(tile, plan.input(arena, count), labels, weights);
-            plan.forward(parameters, arena, count);
+            plan.forward(parameters, arena, count, threads);
             plan.output(arena, output);
             let wanted = scale.is_some().then_some(&mut *adjoint);
             let factor = scale.unwrap_or(0.0);
@@ -82,7 +84,7 @@ impl<T: Scalar> Lane<T> {
                 None => T::loss(loss as u8, count, columns, output, labels, weights, factor, wanted),
             };
             if scale.is_some() {
-                plan.backward(transposed, adjoint, arena, self.gradient.as_mut_slice(), index > 0);
+                plan.backward(transposed, adjoint, arena, self.gradient.as_mut_slice(), index > 0, threads);
             }
         }
     }

@@ -15,6 +15,7 @@ mod jit;
 mod lane;
 mod plan;
 mod rendezvous;
+mod shares;
 
 pub use compiled::{CompiledGraph, SavedForward};
 pub use jit::{RowLoss, cancel};

@@ -8,6 +8,7 @@
 use std::marker::PhantomData;
 use std::ops::Range;
 
+use super::shares::Shares;
 use crate::graph::{Activation, Graph, Op};
 use crate::kernels::Scalar;
 
@@ -172,16 +173,16 @@ impl<T: Scalar> Plan<T> {
         &mut arena[..rows * T::padded(self.graph.inputs())]
     }
 
-    /// Runs every step on `rows` rows.
-    pub fn forward(&self, own: &[T], arena: &mut [T], rows: usize) {
+    /// Runs every step on `rows` rows, large layers on `threads` threads of the present pool.
+    pub fn forward(&self, own: &[T], arena: &mut [T], rows: usize, threads: usize) {
         for step in &self.steps {
             let (before, after) = arena.split_at_mut(step.to);
             let input = &before[step.from..][..rows * T::padded(step.inputs)];
             let value = &mut after[..rows * T::padded(step.outputs)];
             match &step.kind {
                 Kind::Layer(layer) => {
-                    let parameters = &own[layer.own.clone()];
-                    T::panel_linear(layer.behind as u8, rows, step.inputs, step.outputs, input, parameters, value);
+                    let shares = Shares { shape: [rows, step.inputs, step.outputs], threads };
+                    shares.linear(layer.behind as u8, input, &own[layer.own.clone()], value);
                 }
                 Kind::Activation(activation) => T::activation(*activation as u8, input, value),
             }
@@ -197,8 +198,18 @@ impl<T: Scalar> Plan<T> {
     }
 
     /// From the output's adjoint [rows, outputs], runs the pullback of every step, last to first. `gradient` gets (with
-    /// `sum`: is increased by) the parameters' adjoint. The input gets none.
-    pub fn backward(&self, transposed: &[T], adjoint: &[T], arena: &mut [T], gradient: &mut [T], sum: bool) {
+    /// `sum`: is increased by) the parameters' adjoint. The input gets none. Large layers run on `threads` threads of the
+    /// present pool.
+    #[allow(clippy::too_many_arguments)] // The mathematics has that many.
+    pub fn backward(
+        &self,
+        transposed: &[T],
+        adjoint: &[T],
+        arena: &mut [T],
+        gradient: &mut [T],
+        sum: bool,
+        threads: usize,
+    ) {
         let outputs = self.graph.outputs();
         let rows = adjoint.len() / outputs;
         let (values, adjoints) = arena.split_at_mut(self.adjoints[0]);
@@ -217,9 +228,8 @@ impl<T: Scalar> Plan<T> {
                     let wanted = step.from > 0;
                     let dx = wanted.then(|| &mut other[..rows * T::padded(inputs)]);
                     let (x, w) = (value(step.from, inputs), &transposed[layer.transposed.clone()]);
-                    let before = layer.before as u8;
-                    let own = &mut gradient[layer.own.clone()];
-                    T::panel_pullback(before, [rows, inputs, outputs], x, w, adjoint, sum, dx, own);
+                    let shares = Shares { shape: [rows, inputs, outputs], threads };
+                    shares.pullback(layer.before as u8, x, w, adjoint, sum, dx, &mut gradient[layer.own.clone()]);
                     done_behind = layer.before;
                     std::mem::swap(&mut current, &mut other);
                 }

@@ -152,7 +152,7 @@ impl Model {
             Some(Training { scaler, .. }) => f32::standardise(features, &scaler.mean, &scaler.inverse, x),
             None => f32::to_panels(rows, inputs, features, x),
         }
-        plan.forward(self.packed.as_slice(), arena, rows);
+        plan.forward(self.packed.as_slice(), arena, rows, 1);
         plan.output(arena, out);
         if !raw {
             out.chunks_mut(self.graph().outputs()).for_each(|row| self.link(row));

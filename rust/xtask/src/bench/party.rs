@@ -7,6 +7,14 @@ use anyhow::Result;
 /// The party whose times the others' are divided by; in `step` its worker also measures the floor.
 pub const OURS: &str = "cladtorch";
 
+/// A program of our kernels alone.
+pub const BY_HAND: &str = "by-hand";
+
+/// Whether it is CladTorch in one form or another, and no peer.
+pub fn is_ours(who: &str) -> bool {
+    who.starts_with(OURS) || who == BY_HAND
+}
+
 /// Who takes part in a case.
 pub struct Party {
     /// `cladtorch`, `libtorch`, `pytorch-fused`, …

@@ -35,8 +35,8 @@ struct Series {
 /// Colours that stay apart for most kinds of colour vision (Petroff 2021).
 Color_t Colour(std::size_t index)
 {
-   static const std::vector<const char *> hex = {"#3f90da", "#ffa90e", "#bd1f01", "#94a4a2",
-                                                 "#832db6", "#a96b59", "#e76300", "#b9ac70"};
+   static const std::vector<const char *> hex = {"#3f90da", "#ffa90e", "#bd1f01", "#94a4a2", "#832db6",
+                                                 "#a96b59", "#e76300", "#b9ac70", "#717581", "#92dadd"};
    return TColor::GetColor(hex[index % hex.size()]);
 }
 
@@ -62,12 +62,15 @@ std::vector<Series> Read(const std::string &path)
 }
 
 /// The legend in the margin on the right.
-std::unique_ptr<TLegend> Legend(std::size_t entries)
+std::unique_ptr<TLegend> Legend(const std::vector<Series> &all)
 {
-   auto legend = std::make_unique<TLegend>(0.81, 0.88 - 0.055 * entries, 0.995, 0.9);
+   std::size_t longest = 1;
+   for (const auto &series : all)
+      longest = std::max(longest, series.fName.size());
+   auto legend = std::make_unique<TLegend>(0.81, 0.88 - 0.055 * all.size(), 0.995, 0.9);
    legend->SetBorderSize(0);
    legend->SetFillStyle(0);
-   legend->SetTextSize(0.034);
+   legend->SetTextSize(std::min(0.034, 0.58 / longest)); // so that the longest name fits
    return legend;
 }
 
@@ -94,7 +97,7 @@ void Bars(const std::vector<Series> &all, const std::string &titles)
    frame->SetMaximum(most * 1.6);
    frame->SetTitleOffset(0.9, "Y");
    frame->Draw();
-   auto legend = Legend(all.size()).release();
+   auto legend = Legend(all).release();
    for (std::size_t i = 0; i < all.size(); ++i) {
       auto bars = new TH1F(("bars" + std::to_string(i)).c_str(), "", groups, 0, groups);
       for (const auto &point : all[i].fPoints)
@@ -116,7 +119,7 @@ void Bars(const std::vector<Series> &all, const std::string &titles)
 void Curves(const std::vector<Series> &all, const std::string &titles)
 {
    auto graphs = new TMultiGraph("graphs", titles.c_str());
-   auto legend = Legend(all.size()).release();
+   auto legend = Legend(all).release();
    std::size_t colour = 0;
    double least = all[0].fPoints[0].fY, most = least;
    double left = all[0].fPoints[0].fX, right = left;

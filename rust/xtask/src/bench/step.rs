@@ -8,7 +8,7 @@ use anyhow::{Context as _, Result};
 
 use super::Context;
 use super::case::{Agreement, Case, Group};
-use super::party::{OURS, Party};
+use super::party::{BY_HAND, OURS, Party};
 use super::peers;
 use crate::process;
 
@@ -135,7 +135,7 @@ fn parties(context: &Context, threads: usize) -> Vec<Party> {
         Party::new("pytorch-compile", threads, pytorch("compile")).only(table),
     ];
     if threads == 1 {
-        let programs = [("by-hand", chain("hand")), ("cladtorch-chain", chain("clad")), ("cladtorch-naive", naive)];
+        let programs = [(BY_HAND, chain("hand")), ("cladtorch-chain", chain("clad")), ("cladtorch-naive", naive)];
         parties.extend(programs.map(|(who, command)| Party::new(who, threads, command).only(small)));
     }
     parties
