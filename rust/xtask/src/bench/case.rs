@@ -5,6 +5,7 @@ use std::path::Path;
 use anyhow::Result;
 
 use super::Context;
+use super::aims::Aim;
 use super::party::Party;
 
 /// Measurements that belong in one table.
@@ -19,6 +20,11 @@ pub struct Group {
     pub agreement: Agreement,
     /// Whether cases are `kind/size`, so that a mean over the kinds says something for each size.
     pub means: bool,
+    /// Seconds that the rounds of a party other than CladTorch may take in a case. A slower one takes its turn in fewer
+    /// rounds, spread over all of them.
+    pub patience: Option<f64>,
+    /// What CladTorch wants to reach.
+    pub aims: &'static [Aim],
     pub cases: fn(&Context) -> Result<Vec<Case>>,
     /// The parties on so many threads each, CladTorch first.
     pub parties: fn(&Context, usize) -> Vec<Party>,

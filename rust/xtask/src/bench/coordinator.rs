@@ -22,6 +22,8 @@ struct Member {
     /// Whether the present case is none of its own.
     absent: bool,
     first: f64,
+    /// Turns that it takes in the present case.
+    share: u32,
     turns: Vec<Turn>,
     checks: Vec<f64>,
     before: Option<f64>,
@@ -98,6 +100,7 @@ fn hire(group: &Group, parties: Vec<Party>, threads: usize, out: &Path, outcome:
                     cases,
                     absent: false,
                     first: 0.0,
+                    share: 0,
                     turns,
                     checks,
                     before: None,
@@ -152,6 +155,7 @@ fn take_turns(group: &Group, case: &Case, request: &str, rounds: u32, members: &
             for _ in 0..case.warm_up {
                 member.worker.round(case.steps, 0)?;
             }
+            member.share = share(group, member, case.steps, rounds);
             Ok(())
         });
     }
@@ -159,6 +163,9 @@ fn take_turns(group: &Group, case: &Case, request: &str, rounds: u32, members: &
     for round in 0..rounds {
         for turn in 0..parties {
             members[(turn + round as usize) % parties].attempt(|member| {
+                if !has_turn(round, member.share, rounds) {
+                    return Ok(());
+                }
                 if case.lead > 0 {
                     member.worker.round(case.lead, 0)?;
                 }
@@ -172,6 +179,24 @@ fn take_turns(group: &Group, case: &Case, request: &str, rounds: u32, members: &
             });
         }
     }
+}
+
+/// How many of `rounds` a party takes part in: by the time that its first repetition took, where patience is limited.
+fn share(group: &Group, member: &Member, steps: u64, rounds: u32) -> u32 {
+    const LEAST: u32 = 3;
+    match group.patience {
+        Some(patience) if member.who != OURS => {
+            let affordable = patience / (member.first * steps as f64);
+            rounds.min((affordable as u32).max(LEAST))
+        }
+        _ => rounds,
+    }
+}
+
+/// Whether a party with `share` of `rounds` turns has one in this round; always in the last.
+fn has_turn(round: u32, share: u32, rounds: u32) -> bool {
+    let before = |round: u32| u64::from(round) * u64::from(share) / u64::from(rounds);
+    before(round + 1) > before(round)
 }
 
 /// Records of those who came through, flagged where the work was not equal.
@@ -252,5 +277,18 @@ impl Scratch {
 impl Drop for Scratch {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::has_turn;
+
+    #[test]
+    fn turns_are_spread_over_the_rounds_and_end_with_the_last() {
+        let turns = |share, rounds| (0..rounds).filter(|&round| has_turn(round, share, rounds)).collect::<Vec<_>>();
+        assert_eq!(turns(3, 9), [2, 5, 8]);
+        assert_eq!(turns(4, 9), [2, 4, 6, 8]);
+        assert_eq!(turns(9, 9), (0..9).collect::<Vec<_>>());
     }
 }

@@ -24,6 +24,8 @@ train in PyTorch with the fused Adam.",
     check: "score",
     agreement: Agreement::Score { absolute: 0.005 },
     means: false,
+    patience: None,
+    aims: &[],
     cases,
     parties,
 };

@@ -25,6 +25,8 @@ with half as many repetitions that are not timed. The case \
     check: "value + sum of mean |gradient|",
     agreement: Agreement::Value { relative: 1e-3, absolute: 1e-5 },
     means: true,
+    patience: None,
+    aims: &[],
     cases,
     parties,
 };

@@ -4,6 +4,7 @@
 //! answers on lines (see [`worker`]); in every round each party has its turn, so that whatever else the machine does
 //! meets all of them.
 
+mod aims;
 mod case;
 mod coordinator;
 mod end_to_end;

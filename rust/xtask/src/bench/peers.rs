@@ -147,6 +147,14 @@ pub fn program(context: &Context, name: &str, with: &[Library]) -> Result<Comman
     Ok(command)
 }
 
+/// One of the crate's examples, built: CladTorch's workers that need no ROOT.
+pub fn example(context: &Context, name: &str) -> Result<PathBuf> {
+    let mut cargo = context.environment.cargo();
+    cargo.args(["build", "--release", "--package", "cladtorch", "--example", name]);
+    step(&format!("building {name}"), &mut cargo)?;
+    Ok(project::root().join("target/release/examples").join(name))
+}
+
 /// The files of a folder and of those in it, in order.
 fn files(folder: &Path) -> Result<Vec<PathBuf>> {
     let mut found = Vec::new();

@@ -19,6 +19,8 @@ root.exe, `libtorch` compiled C++.",
     check: "mean",
     agreement: Agreement::Score { absolute: 1e-4 },
     means: false,
+    patience: None,
+    aims: &[],
     cases,
     parties,
 };

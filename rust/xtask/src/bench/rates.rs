@@ -13,7 +13,7 @@ peak memory beyond the tensor. `first batch`: from the start of the reading to t
 pub fn table(records: &[Record]) -> Option<Table> {
     let heading = ["case", "thr", "who", "MB/CPU-s", "cladtorch x", "MB/s", "extra MB", "first batch"];
     let mut table = Table::new(&heading, 3);
-    let readers: Vec<_> = records.iter().filter_map(|record| Some((record, cpu_rate(record)?))).collect();
+    let readers: Vec<_> = records.iter().filter_map(|record| Some((record, record.cpu_rate()?))).collect();
     for &(record, rate) in &readers {
         let same = |other: &Record| other.case == record.case && other.threads == 1 && other.who == OURS;
         let ours = readers.iter().find(|(other, _)| same(other));
@@ -29,9 +29,4 @@ pub fn table(records: &[Record]) -> Option<Table> {
         ]);
     }
     (!readers.is_empty()).then_some(table)
-}
-
-/// Raw bytes a CPU-second.
-fn cpu_rate(record: &Record) -> Option<f64> {
-    Some(record.bytes? as f64 / record.cpu_s?)
 }

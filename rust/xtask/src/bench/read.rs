@@ -7,6 +7,7 @@ use std::process::Command;
 use anyhow::{Context as _, Result, anyhow};
 
 use super::Context;
+use super::aims::{Aim, Wanted};
 use super::case::{Agreement, Case, Group, Volume};
 use super::party::{OURS, Party};
 use super::peers;
@@ -22,17 +23,43 @@ exponentially distributed in full precision, so codecs gain little; the int is b
 macro in root.exe that calls `Dataset::Add`, `cladtorch-root` the same with `SetReader(kRootReader)`. ROOT's readers are compiled with -O3: `GetBulkEntries` basket by basket \
 (`root-bulk-columns` stops at one array for each column), `TTree::GetEntry`, RDataFrame's `Take`, and `Take` with \
 implicit multithreading, put back into the order of the entries. `uproot` stacks NumPy arrays. Who knows only one thread \
-is asked only once. In `batches` a round walks once over all rows of `zstd-5/floats28` in shuffled batches of 1024: \
+is asked only once. `cladtorch-alone` is the \
+same decoder without ROOT, as the command `cladtorch` uses it. `codec-alone` has the baskets in memory and decompresses them with CladTorch's libraries into one \
+buffer, and nothing else. Parties whose first repetition takes long take their turn in fewer of the rounds, so that a \
+run ends within a quarter of an hour. In `batches` a round walks once over all rows of `zstd-5/floats28` in shuffled batches of 1024: \
 `CladTorch::Stream` and ROOT's RDataLoader, both as they come; the checksum does not depend on the order of rows.",
     check: "checksum",
     agreement: Agreement::Exact,
     means: false,
+    patience: Some(4.0),
+    aims: &AIMS,
     cases,
     parties,
 };
 
 /// Names of the codecs and ROOT's numbers for them, 100 * algorithm + level.
 const CODECS: [(&str, u32); 5] = [("none", 0), ("zlib-1", 101), ("lz4", 404), ("zstd-5", 505), ("lzma", 207)];
+
+/// Into a contiguous tensor, by codec; then for lists, batches and all.
+const AIMS: [Aim; 13] = [
+    Aim { cases: |case| case == "none/floats28", wanted: Wanted::Rate(2000.0) },
+    Aim { cases: |case| case == "lz4/floats28", wanted: Wanted::Rate(1400.0) },
+    Aim { cases: |case| case == "zstd-5/floats28", wanted: Wanted::Rate(800.0) },
+    Aim { cases: |case| case == "zlib-1/floats28", wanted: Wanted::Rate(350.0) },
+    Aim { cases: |case| is_scalar(case, "none"), wanted: Wanted::Against("root-bulk", 1.8) },
+    Aim { cases: |case| is_scalar(case, "lz4"), wanted: Wanted::Against("root-bulk", 1.8) },
+    Aim { cases: |case| is_scalar(case, "zstd-5"), wanted: Wanted::Against("root-bulk", 1.9) },
+    Aim { cases: |case| is_scalar(case, "zlib-1"), wanted: Wanted::Against("root-bulk", 2.0) },
+    Aim { cases: |case| case.ends_with("/rvec8"), wanted: Wanted::Against("rdf-take", 10.0) },
+    Aim { cases: |case| case.starts_with(BATCHES), wanted: Wanted::Against("rdataloader", 10.0) },
+    Aim { cases: |case| case.starts_with(BATCHES), wanted: Wanted::FirstBatch(0.2) },
+    Aim { cases: |case| !case.starts_with(BATCHES), wanted: Wanted::Threads(1.9) },
+    Aim { cases: |case| !case.starts_with(BATCHES), wanted: Wanted::Memory(64.0) },
+];
+
+fn is_scalar(case: &str, codec: &str) -> bool {
+    case.strip_prefix(codec).is_some_and(|kind| ["/floats28", "/mixed3"].contains(&kind))
+}
 
 /// A kind of file that `read_files.cxx` writes.
 struct Kind {
@@ -131,13 +158,31 @@ fn parties(context: &Context, threads: usize) -> Vec<Party> {
     let ours = |who, by_root: bool| {
         Party::new(who, threads, peers::macro_with_plugin(context, "read.C", &format!("{threads}, {by_root}")))
     };
-    let mut parties = vec![ours(OURS, false), ours("cladtorch-root", true)];
+    let worker = peers::example(context, "read_worker");
+    let without_root = |who: &'static str| {
+        let program = worker.as_ref().map_err(|error| anyhow!("{error:#}"));
+        let command = program.map(|path| {
+            let mut command = Command::new(path);
+            command.arg(who).arg(threads.to_string());
+            command
+        });
+        Party::new(who, threads, command)
+    };
+    let mut parties = vec![
+        ours(OURS, false).only(|case| !case.starts_with(BATCHES)),
+        ours("cladtorch-root", true).only(|case| case.starts_with("zstd-5/")),
+        without_root("cladtorch-alone").only(|case| !case.starts_with(BATCHES)),
+        without_root("codec-alone").only(|case| !case.starts_with(BATCHES) && !case.starts_with("none/")),
+    ];
+    let mut others = vec![Party::new("uproot", threads, python("read.py"))];
     match threads {
-        1 => parties.extend(["root-bulk", "root-bulk-columns", "root-getentry", "rdf-take"].map(root)),
-        _ => parties.push(root("rdf-imt")),
+        1 => {
+            others.extend(["root-bulk", "root-bulk-columns", "root-getentry", "rdf-take"].map(root));
+            others.push(without_root("oxyroot"));
+        }
+        _ => others.push(root("rdf-imt")),
     }
-    parties.push(Party::new("uproot", threads, python("read.py")));
-    let mut parties: Vec<_> = parties.into_iter().map(|party| party.only(|case| !case.starts_with(BATCHES))).collect();
+    parties.extend(others.into_iter().map(|party| party.only(|case| !case.starts_with(BATCHES))));
     let rdataloader = python("batches.py").and_then(|command| peers::with_root(context, command));
     let stream = peers::macro_with_plugin(context, "batches.C", &threads.to_string());
     for (who, command) in [(OURS, stream), ("rdataloader", rdataloader)] {

@@ -43,6 +43,13 @@ pub struct Record {
     pub flag: Option<String>,
 }
 
+impl Record {
+    /// Raw bytes a CPU-second.
+    pub fn cpu_rate(&self) -> Option<f64> {
+        Some(self.bytes? as f64 / self.cpu_s?)
+    }
+}
+
 /// A party that took no part in a case, or in any.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Skipped {

@@ -1,5 +1,6 @@
 //! One run for people: on the screen and as a Markdown file.
 
+use super::aims;
 use super::case::Group;
 use super::machine::Meta;
 use super::means;
@@ -21,6 +22,7 @@ impl Document<'_> {
         let tables = [
             Some(self.summary()),
             rates::table(&self.outcome.records),
+            aims::table(self.group, &self.outcome.records),
             means::table(self.group, &self.outcome.records),
         ];
         for table in tables.into_iter().flatten() {
@@ -38,6 +40,9 @@ impl Document<'_> {
         text += &format!("{}\n", self.summary().markdown());
         if let Some(table) = rates::table(&self.outcome.records) {
             text += &format!("{}\n\n{}\n", rates::LEGEND, table.markdown());
+        }
+        if let Some(table) = aims::table(self.group, &self.outcome.records) {
+            text += &format!("{}\n\n{}\n", aims::LEGEND, table.markdown());
         }
         if let Some(table) = means::table(self.group, &self.outcome.records) {
             text += &format!("{}\n\n{}\n", means::LEGEND, table.markdown());
@@ -68,7 +73,7 @@ impl Document<'_> {
     /// A line for each case and party.
     fn detail(&self) -> Table {
         let check = self.group.check;
-        let heading = ["case", "thr", "who", "median", "low", "high", "first", "ratio", "floor", check, ""];
+        let heading = ["case", "thr", "who", "rounds", "median", "low", "high", "first", "ratio", "floor", check, ""];
         let mut table = Table::new(&heading, 3);
         for record in &self.outcome.records {
             let ours = self.find(record, OURS);
@@ -76,6 +81,7 @@ impl Document<'_> {
                 record.case.clone(),
                 record.threads.to_string(),
                 record.who.clone(),
+                record.rounds.to_string(),
                 seconds(record.median_s),
                 seconds(record.low_s),
                 seconds(record.high_s),

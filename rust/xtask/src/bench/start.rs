@@ -20,6 +20,8 @@ process's peak memory in MB; the rows alone are 112 MB. root.exe's and Python's 
     check: "peak MB",
     agreement: Agreement::None,
     means: false,
+    patience: None,
+    aims: &[],
     cases,
     parties,
 };

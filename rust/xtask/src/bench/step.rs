@@ -10,7 +10,6 @@ use super::Context;
 use super::case::{Agreement, Case, Group};
 use super::party::{BY_HAND, OURS, Party};
 use super::peers;
-use crate::process;
 
 pub const GROUP: Group = Group {
     name: "step",
@@ -30,6 +29,8 @@ layers, the last two at batch 256; `torch.compile`, which would compile each of 
     check: "loss",
     agreement: Agreement::Loss { relative: 0.02, absolute: 1e-3 },
     means: false,
+    patience: None,
+    aims: &[],
     cases,
     parties,
 };
@@ -101,9 +102,9 @@ fn step_flops(sizes: &[usize], batch: usize) -> f64 {
 }
 
 fn parties(context: &Context, threads: usize) -> Vec<Party> {
-    let worker = worker(context);
+    let worker = peers::example(context, "bench_worker");
     let ours = |engine: &str| {
-        let mut command = Command::new(worker.as_ref().map_err(|reason| anyhow::anyhow!("{reason}"))?);
+        let mut command = Command::new(worker.as_ref().map_err(|error| anyhow::anyhow!("{error:#}"))?);
         command.arg(engine).arg(threads.to_string());
         Ok(command)
     };
@@ -139,14 +140,6 @@ fn parties(context: &Context, threads: usize) -> Vec<Party> {
         parties.extend(programs.map(|(who, command)| Party::new(who, threads, command).only(small)));
     }
     parties
-}
-
-/// Builds CladTorch's worker; its path, or why there is none.
-fn worker(context: &Context) -> Result<std::path::PathBuf, String> {
-    let mut cargo = context.environment.cargo();
-    cargo.args(["build", "--release", "--package", "cladtorch", "--example", "bench_worker"]);
-    process::step("building CladTorch's worker", &mut cargo).map_err(|error| format!("{error:#}"))?;
-    Ok(crate::project::root().join("target/release/examples/bench_worker"))
 }
 
 /// Writes `features` [rows, inputs], `labels` [rows] and `parameters` as raw float32. A teacher chooses the labels, so

@@ -5,8 +5,31 @@ use std::process::Command;
 
 use super::case::{Agreement, Case, Group, Volume};
 use super::party::Party;
-use super::record::{Outcome, Record};
-use super::{coordinator, rates, record};
+use super::record::{Outcome, Record, Skipped};
+use super::{coordinator, rates};
+
+/// A record of nothing but its names, on one thread.
+pub fn record(case: &str, who: &str) -> Record {
+    Record {
+        case: case.to_owned(),
+        who: who.to_owned(),
+        threads: 1,
+        median_s: 0.0,
+        low_s: 0.0,
+        high_s: 0.0,
+        floor_s: None,
+        rounds: 1,
+        first_s: 0.0,
+        bytes: None,
+        cpu_s: None,
+        first_batch_s: None,
+        extra_bytes: None,
+        check: 0.0,
+        check_before: None,
+        check_error: None,
+        flag: None,
+    }
+}
 
 /// Takes as many seconds as the round's number; its check is 0.9 before the first repetition and `$1` after.
 const WORKER: &str = r#"
@@ -31,6 +54,8 @@ fn group(agreement: Agreement) -> Group {
         check: "loss",
         agreement,
         means: false,
+        patience: None,
+        aims: &[],
         cases: |_| Ok(Vec::new()),
         parties: |_, _| Vec::new(),
     }
@@ -128,6 +153,20 @@ fn scores_are_compared_within_their_errors() {
     }
 }
 
+/// Its first repetition takes no time, the others 1, 2, … s: patience is not tried. With 3 s for each it takes three turns.
+#[test]
+fn a_slow_party_takes_fewer_turns() {
+    let slow = WORKER.replace("bench time ${rest##*seed=}", "bench time 3");
+    let parties =
+        vec![script("cladtorch", &slow, "0.5"), script("uproot", &slow, "0.5"), script("root", WORKER, "0.5")];
+    let folder = std::env::temp_dir().join(format!("cladtorch-bench-slow-{}", std::process::id()));
+    let group = Group { patience: Some(7.0), ..group(LOSS) };
+    let outcome = coordinator::run(&group, &[case("one")], parties, 1, 9, &folder).unwrap();
+    std::fs::remove_dir_all(&folder).unwrap();
+    let rounds = ["cladtorch", "uproot", "root"].map(|who| of(&outcome, who).rounds);
+    assert_eq!(rounds, [9, 3, 9]);
+}
+
 #[test]
 fn who_has_nothing_to_do_in_a_case_is_not_missed() {
     let parties = vec![script("cladtorch", WORKER, "0.5"), script("uproot", WORKER, "0.5").only(|case| case == "two")];
@@ -142,7 +181,7 @@ fn a_missing_peer_is_skipped_by_name() {
     let parties = vec![script("cladtorch", WORKER, "0.5"), missing("libtorch")];
     let outcome = run("missing", LOSS, &[case("one")], parties);
     assert_eq!(outcome.records.len(), 1);
-    let skipped = record::Skipped { who: "libtorch".into(), threads: 1, case: None, reason: "not installed".into() };
+    let skipped = Skipped { who: "libtorch".into(), threads: 1, case: None, reason: "not installed".into() };
     assert_eq!(outcome.skipped, [skipped]);
 }
 
