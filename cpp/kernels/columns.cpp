@@ -1,10 +1,15 @@
 /// \file columns.cpp
 /// From the numbers of a file to rows of float32.
 #include "columns.hpp"
+#include "vector.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <type_traits>
+#if defined(__SSE2__)
+#include <immintrin.h>
+#endif
 
 namespace CladTorch::Kernels {
 namespace {
@@ -38,11 +43,49 @@ float Number(const uint8_t *bytes)
    }
 }
 
-/// Whether all numbers are finite, by the largest magnitude.
-template <typename T, typename Bits>
-int Convert(size_t n, const uint8_t *bytes, float *values)
+/// Numbers that wait in the first-level cache for their way past the others.
+constexpr size_t kStage = 4096;
+
+/// One register to an aligned address, past the caches.
+inline void Stream(Vector<float> v, float *to)
 {
-   constexpr uint32_t kMagnitude = 0x7fffffff, kInfinity = 0x7f800000;
+#if defined(__AVX512F__)
+   _mm512_stream_ps(to, reinterpret_cast<__m512>(v));
+#elif defined(__AVX__)
+   _mm256_stream_ps(to, reinterpret_cast<__m256>(v));
+#elif defined(__SSE2__)
+   _mm_stream_ps(to, reinterpret_cast<__m128>(v));
+#else
+   Store(v, to);
+#endif
+}
+
+/// Nobody may see what comes after before what was streamed.
+inline void EndOfStream()
+{
+#if defined(__SSE2__)
+   _mm_sfence();
+#endif
+}
+
+/// Copies n numbers past the caches. A plain store would fetch each line from memory before it overwrites it, and crowd
+/// out what is needed sooner.
+void CopyPast(const float *from, size_t n, float *to)
+{
+   size_t i = 0;
+   for (; i < n && reinterpret_cast<uintptr_t>(to + i) % kVectorBytes; ++i)
+      to[i] = from[i];
+   for (; i + kLanes<float> <= n; i += kLanes<float>)
+      Stream(Load(from + i), to + i);
+   for (; i < n; ++i)
+      to[i] = from[i];
+}
+
+/// The largest magnitude of n numbers as bits: those of infinity, or more, where one is not finite.
+template <typename T, typename Bits>
+uint32_t Convert(size_t n, const uint8_t *bytes, float *values)
+{
+   constexpr uint32_t kMagnitude = 0x7fffffff;
    uint32_t largest = 0;
    for (size_t i = 0; i < n; ++i) {
       values[i] = Number<T, Bits>(bytes + i * sizeof(Bits));
@@ -53,12 +96,30 @@ int Convert(size_t n, const uint8_t *bytes, float *values)
          largest = bits > largest ? bits : largest;
       }
    }
+   return largest;
+}
+
+template <typename T, typename Bits>
+int ConvertAll(size_t n, const uint8_t *bytes, float *values, int past)
+{
+   constexpr uint32_t kInfinity = 0x7f800000;
+   if (!past)
+      return Convert<T, Bits>(n, bytes, values) < kInfinity;
+   alignas(64) float stage[kStage];
+   uint32_t largest = 0;
+   for (size_t first = 0; first < n; first += kStage) {
+      const size_t count = std::min(kStage, n - first);
+      largest = std::max(largest, Convert<T, Bits>(count, bytes + first * sizeof(Bits), stage));
+      CopyPast(stage, count, values + first);
+   }
+   EndOfStream();
    return largest < kInfinity;
 }
 
 typedef float Octet __attribute__((vector_size(32)));
+constexpr size_t kOctet = 8;
 
-/// Eight rows of eight columns; three rounds of exchanges.
+/// Eight rows of eight columns from `row` on; three rounds of exchanges.
 inline void Transpose(const float *const *columns, size_t row, size_t width, float *rows)
 {
    Octet pairs[8], quads[8];
@@ -79,38 +140,90 @@ inline void Transpose(const float *const *columns, size_t row, size_t width, flo
       const Octet a = quads[i], b = quads[i + 4];
       const Octet low = __builtin_shufflevector(a, b, 0, 1, 2, 3, 8, 9, 10, 11);
       const Octet high = __builtin_shufflevector(a, b, 4, 5, 6, 7, 12, 13, 14, 15);
-      std::memcpy(rows + (row + i) * width, &low, sizeof low);
-      std::memcpy(rows + (row + i + 4) * width, &high, sizeof high);
+      std::memcpy(rows + i * width, &low, sizeof low);
+      std::memcpy(rows + (i + 4) * width, &high, sizeof high);
+   }
+}
+
+/// Rows [first, first + R) of eight columns.
+void EightColumns(size_t first, size_t R, const float *const *columns, size_t width, float *rows)
+{
+   size_t row = 0;
+   for (; row + kOctet <= R; row += kOctet)
+      Transpose(columns, first + row, width, rows + row * width);
+   for (; row < R; ++row)
+      for (size_t c = 0; c < kOctet; ++c)
+         rows[row * width + c] = columns[c][first + row];
+}
+
+/// The same of C columns, fewer than eight.
+template <size_t C>
+void FewColumns(size_t first, size_t R, const float *const *columns, size_t width, float *rows)
+{
+   const float *from[C];
+   for (size_t c = 0; c < C; ++c)
+      from[c] = columns[c] + first;
+   for (size_t row = 0; row < R; ++row)
+      for (size_t c = 0; c < C; ++c)
+         rows[row * width + c] = from[c][row];
+}
+
+/// The same of any number.
+void Columns(size_t first, size_t R, const float *const *columns, size_t C, size_t width, float *rows)
+{
+   switch (C) {
+   case 0: return;
+   case 1: return FewColumns<1>(first, R, columns, width, rows);
+   case 2: return FewColumns<2>(first, R, columns, width, rows);
+   case 3: return FewColumns<3>(first, R, columns, width, rows);
+   case 4: return FewColumns<4>(first, R, columns, width, rows);
+   case 5: return FewColumns<5>(first, R, columns, width, rows);
+   case 6: return FewColumns<6>(first, R, columns, width, rows);
+   case 7: return FewColumns<7>(first, R, columns, width, rows);
+   }
+   // The last eight are taken with some that have been written already.
+   for (size_t c = 0; c < C; c += kOctet) {
+      const size_t from = std::min(c, C - kOctet);
+      EightColumns(first, R, columns + from, width, rows + from);
    }
 }
 
 } // namespace
 
-int ConvertColumn(int element, size_t n, const uint8_t *bytes, float *values)
+int ConvertColumn(int element, size_t n, const uint8_t *bytes, float *values, int past)
 {
    switch (element) {
-   case CT_BOOL: return Convert<bool, uint8_t>(n, bytes, values);
-   case CT_I8: return Convert<int8_t, uint8_t>(n, bytes, values);
-   case CT_U8: return Convert<uint8_t, uint8_t>(n, bytes, values);
-   case CT_I16: return Convert<int16_t, uint16_t>(n, bytes, values);
-   case CT_U16: return Convert<uint16_t, uint16_t>(n, bytes, values);
-   case CT_I32: return Convert<int32_t, uint32_t>(n, bytes, values);
-   case CT_U32: return Convert<uint32_t, uint32_t>(n, bytes, values);
-   case CT_I64: return Convert<int64_t, uint64_t>(n, bytes, values);
-   case CT_U64: return Convert<uint64_t, uint64_t>(n, bytes, values);
-   case CT_F32: return Convert<float, uint32_t>(n, bytes, values);
-   default: return Convert<double, uint64_t>(n, bytes, values);
+   case CT_BOOL: return ConvertAll<bool, uint8_t>(n, bytes, values, past);
+   case CT_I8: return ConvertAll<int8_t, uint8_t>(n, bytes, values, past);
+   case CT_U8: return ConvertAll<uint8_t, uint8_t>(n, bytes, values, past);
+   case CT_I16: return ConvertAll<int16_t, uint16_t>(n, bytes, values, past);
+   case CT_U16: return ConvertAll<uint16_t, uint16_t>(n, bytes, values, past);
+   case CT_I32: return ConvertAll<int32_t, uint32_t>(n, bytes, values, past);
+   case CT_U32: return ConvertAll<uint32_t, uint32_t>(n, bytes, values, past);
+   case CT_I64: return ConvertAll<int64_t, uint64_t>(n, bytes, values, past);
+   case CT_U64: return ConvertAll<uint64_t, uint64_t>(n, bytes, values, past);
+   case CT_F32: return ConvertAll<float, uint32_t>(n, bytes, values, past);
+   default: return ConvertAll<double, uint64_t>(n, bytes, values, past);
    }
 }
 
-void Interleave(size_t R, const float *const *columns, size_t width, float *rows)
+void Interleave(size_t R, const float *const *columns, size_t C, size_t width, float *rows, int past)
 {
-   size_t row = 0;
-   for (; row + 8 <= R; row += 8)
-      Transpose(columns, row, width, rows);
-   for (; row < R; ++row)
-      for (size_t c = 0; c < 8; ++c)
-         rows[row * width + c] = columns[c][row];
+   const size_t block = kStage / std::max<size_t>(C, 1) / kOctet * kOctet; // rows
+   if (!past || C != width || block == 0)
+      return Columns(0, R, columns, C, width, rows);
+   constexpr size_t kLine = 64 / sizeof(float);
+   alignas(64) float stage[kStage];
+   for (size_t first = 0; first < R; first += block) {
+      const size_t count = std::min(block, R - first);
+      // The stretches are too short for the processor to see by itself where they go on.
+      for (size_t c = 0; c < C; ++c)
+         for (size_t next = first + block; next < std::min(R, first + 2 * block); next += kLine)
+            __builtin_prefetch(columns[c] + next);
+      Columns(first, count, columns, C, C, stage);
+      CopyPast(stage, count * C, rows + first * C);
+   }
+   EndOfStream();
 }
 
 } // namespace CladTorch::Kernels

@@ -5,7 +5,7 @@
 
 namespace CladTorch::Kernels {
 
-int ConvertColumn(int element, size_t n, const uint8_t *bytes, float *values);
-void Interleave(size_t R, const float *const *columns, size_t width, float *rows);
+int ConvertColumn(int element, size_t n, const uint8_t *bytes, float *values, int past);
+void Interleave(size_t R, const float *const *columns, size_t C, size_t width, float *rows, int past);
 
 } // namespace CladTorch::Kernels

@@ -160,12 +160,13 @@ enum ct_element {
    CT_F64 = 10
 };
 
-/// From the numbers of a file to rows of float32.
+/// From the numbers of a file to rows of float32. With `past` results go past the caches: for those too large to be
+/// found there again.
 struct ct_columns {
    /* values[n] from n big-endian numbers at any address; 1 if all are finite as float32, else 0. */
-   int (*convert)(int element, size_t n, const uint8_t *bytes, float *values);
-   /* rows[r * width + c] = columns[c][r] for eight columns c and R rows r. */
-   void (*interleave)(size_t R, const float *const *columns, size_t width, float *rows);
+   int (*convert)(int element, size_t n, const uint8_t *bytes, float *values, int past);
+   /* rows[r * width + c] = columns[c][r] for C columns c and R rows r. */
+   void (*interleave)(size_t R, const float *const *columns, size_t C, size_t width, float *rows, int past);
 };
 
 /// The kernels compiled for the instructions that this processor has.

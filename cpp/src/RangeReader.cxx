@@ -138,26 +138,73 @@ std::vector<std::uint64_t> RangeReader::Read(std::uint64_t first, std::uint64_t 
    try {
       Transaction transaction(data, fName);
       auto entries = fWithoutRoot ? ReadAll(first, last, data) : ReadSelected(first, last, data);
-      if (entries.empty())
-         return entries;
-      fPlan.FillIn(data, entries, 1);
-      transaction.Commit();
+      if (!entries.empty())
+         transaction.Commit();
       return entries;
    } catch (const std::exception &e) {
       throw std::runtime_error(DescribeRange(first, last) + ": " + e.what());
    }
 }
 
-std::vector<std::uint64_t> RangeReader::ReadAll(std::uint64_t first, std::uint64_t last, Core::Dataset &data) const
+namespace {
+
+/// first, first + 1, ..., last - 1
+std::vector<std::uint64_t> EntriesOf(std::uint64_t first, std::uint64_t last)
 {
-   const auto rows = static_cast<std::size_t>(last - first);
-   const std::vector<float> features(rows * Core::dataset_width(data)); // to be filled in
-   const std::vector<float> labels(rows, static_cast<float>(fLabel));
-   const std::vector<float> weights(rows, 1);
-   Core::dataset_append(data, Slice(features), Slice(labels), Slice(weights));
-   std::vector<std::uint64_t> entries(rows);
+   std::vector<std::uint64_t> entries(last - first);
    std::iota(entries.begin(), entries.end(), first);
    return entries;
+}
+
+} // namespace
+
+void RangeReader::Decode(std::uint64_t first, std::uint64_t last, Core::Dataset &data) const
+{
+   Core::dataset_append_empty(data, last - first, static_cast<float>(fLabel));
+   fPlan.FillIn(data, EntriesOf(first, last), 1);
+}
+
+RangeReader::Cluster *RangeReader::Around(std::uint64_t first, std::uint64_t last, const Core::Dataset &data)
+{
+   constexpr std::uint64_t kMostBytes = 64 << 20;
+   constexpr std::uint64_t kLeastPart = 512; // ROOT makes its baskets about as long as a cluster
+   const auto end = std::upper_bound(fClusterEnds.begin(), fClusterEnds.end(), first);
+   const std::uint64_t begin = end == fClusterEnds.begin() ? 0 : *(end - 1);
+   const auto entries = *end - begin;
+   if (last > *end || last - first == entries || (last - first) * kLeastPart < entries ||
+       entries > kMostBytes / sizeof(float) / Core::dataset_width(data))
+      return nullptr;
+   if (!fCluster || fCluster->fFirst != begin) {
+      fCluster.reset(); // its memory first
+      auto rows = Core::dataset_new(Core::dataset_columns(data));
+      Transaction transaction(*rows, fName);
+      Decode(begin, *end, *rows);
+      transaction.Commit();
+      fCluster.emplace(Cluster{begin, *end, entries, std::move(rows)});
+   }
+   return &*fCluster;
+}
+
+void RangeReader::TakeFrom(Cluster &cluster, std::uint64_t first, std::uint64_t last, Core::Dataset &data)
+{
+   const auto part = [&](rust::Slice<const float> numbers, std::size_t width) {
+      return rust::Slice<const float>(numbers.data() + (first - cluster.fFirst) * width, (last - first) * width);
+   };
+   const auto &rows = *cluster.fRows;
+   Core::dataset_append(data, part(Core::dataset_features(rows), Core::dataset_width(rows)),
+                        part(Core::dataset_labels(rows), 1), part(Core::dataset_weights(rows), 1));
+   cluster.fLeft -= std::min(cluster.fLeft, last - first);
+   if (cluster.fLeft == 0)
+      fCluster.reset();
+}
+
+std::vector<std::uint64_t> RangeReader::ReadAll(std::uint64_t first, std::uint64_t last, Core::Dataset &data)
+{
+   if (auto *cluster = Around(first, last, data))
+      TakeFrom(*cluster, first, last, data);
+   else
+      Decode(first, last, data);
+   return EntriesOf(first, last);
 }
 
 std::vector<std::uint64_t> RangeReader::ReadSelected(std::uint64_t first, std::uint64_t last, Core::Dataset &data)
@@ -169,7 +216,9 @@ std::vector<std::uint64_t> RangeReader::ReadSelected(std::uint64_t first, std::u
    auto entries = fLoop.Selected().Take<ULong64_t>("rdfentry_");
    const std::vector<std::uint64_t> starts; // the entries are taken along
    fLoop.Run(std::make_shared<RowCollector>(data, Core::dataset_width(data), 1, fOrigin, fLabel, starts));
-   return {entries->begin(), entries->end()};
+   std::vector<std::uint64_t> selected(entries->begin(), entries->end());
+   fPlan.FillIn(data, selected, 1);
+   return selected;
 }
 
 } // namespace Internal

@@ -13,6 +13,7 @@
 #include "Source.hxx"
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -34,7 +35,19 @@ public:
    std::vector<std::uint64_t> Read(std::uint64_t first, std::uint64_t last, Core::Dataset &data);
 
 private:
-   std::vector<std::uint64_t> ReadAll(std::uint64_t first, std::uint64_t last, Core::Dataset &data) const;
+   /// The rows of one cluster, which several ranges are taken from, so that its baskets are decoded once.
+   struct Cluster {
+      std::uint64_t fFirst, fLast; ///< its entries
+      std::uint64_t fLeft;         ///< entries that have not been taken yet
+      rust::Box<Core::Dataset> fRows;
+   };
+
+   /// Decodes every entry of the range into `data`.
+   void Decode(std::uint64_t first, std::uint64_t last, Core::Dataset &data) const;
+   /// The cluster around a range; nullptr for a range that is all of it or nearly none, and for clusters too large to keep.
+   Cluster *Around(std::uint64_t first, std::uint64_t last, const Core::Dataset &data);
+   void TakeFrom(Cluster &cluster, std::uint64_t first, std::uint64_t last, Core::Dataset &data);
+   std::vector<std::uint64_t> ReadAll(std::uint64_t first, std::uint64_t last, Core::Dataset &data);
    std::vector<std::uint64_t> ReadSelected(std::uint64_t first, std::uint64_t last, Core::Dataset &data);
    /// "entries 8000 to 8999 (run7.root)", for messages.
    std::string DescribeRange(std::uint64_t first, std::uint64_t last) const;
@@ -49,6 +62,7 @@ private:
    PreparedLoop fLoop;
    std::vector<std::uint64_t> fFileEnds; ///< entry behind each of the origin's files
    std::vector<std::uint64_t> fClusterEnds;
+   std::optional<Cluster> fCluster;
 };
 
 } // namespace Internal

@@ -4,7 +4,7 @@ use std::hint::black_box;
 
 use cladtorch::columns::branch::Element;
 use cladtorch::columns::codec::Codecs;
-use cladtorch::kernels;
+use cladtorch::kernels::{self, To};
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 
 /// Numbers in a basket of 32 kB, ROOT's default, and columns of the Higgs sample.
@@ -22,7 +22,7 @@ fn convert(criterion: &mut Criterion) {
         let bytes = vec![1; ROWS * element.size()];
         group.throughput(Throughput::Bytes(bytes.len() as u64));
         group.bench_function(format!("{element:?}"), |bencher| {
-            bencher.iter(|| kernels::convert(element as u8, black_box(&bytes), &mut values));
+            bencher.iter(|| kernels::convert(element as u8, black_box(&bytes), &mut values, To::Caches));
         });
     }
 }
@@ -34,7 +34,7 @@ fn interleave(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("interleave");
     group.throughput(Throughput::Bytes((ROWS * COLUMNS * size_of::<f32>()) as u64));
     group.bench_function(BenchmarkId::new("columns", COLUMNS), |bencher| {
-        bencher.iter(|| kernels::interleave(black_box(&columns), 0, COLUMNS, &mut rows));
+        bencher.iter(|| kernels::interleave(black_box(&columns), 0, COLUMNS, &mut rows, To::Caches));
     });
 }
 

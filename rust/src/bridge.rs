@@ -356,6 +356,8 @@ mod ffi {
         fn dataset_begin(data: &mut Dataset, source: &str) -> Result<()>;
         /// Appends `labels.len()` rows; `features` is [rows, width], `weights` [rows].
         fn dataset_append(data: &mut Dataset, features: &[f32], labels: &[f32], weights: &[f32]) -> Result<()>;
+        /// Rows for `dataset_fill`, of this label and the weight 1.
+        fn dataset_append_empty(data: &mut Dataset, rows: usize, label: f32) -> Result<()>;
         fn dataset_commit(data: &mut Dataset) -> Result<()>;
         fn dataset_rollback(data: &mut Dataset);
         /// [rows, width], valid until the dataset changes.
@@ -526,6 +528,10 @@ fn dataset_begin(data: &mut Dataset, source: &str) -> Result<()> {
 
 fn dataset_append(data: &mut Dataset, features: &[f32], labels: &[f32], weights: &[f32]) -> Result<()> {
     guard(|| data.append(features, labels, weights))
+}
+
+fn dataset_append_empty(data: &mut Dataset, rows: usize, label: f32) -> Result<()> {
+    guard(|| data.append_empty(rows, label))
 }
 
 fn dataset_commit(data: &mut Dataset) -> Result<()> {

@@ -3,10 +3,12 @@
 //! The linker drops `libtorch_cuda.so` because nothing refers to it, so it is opened here before the first use; each
 //! part that can be missing is named.
 
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::ffi::{c_int, c_uint};
 use std::path::{Path, PathBuf};
 use std::ptr::NonNull;
-use std::sync::OnceLock;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use libloading::os::unix::{Library, RTLD_GLOBAL, RTLD_NOW, Symbol};
 use memmap2::{Advice, MmapMut};
@@ -15,6 +17,9 @@ use tch::{Device, Tensor};
 
 use crate::error::{Error, Result};
 use crate::kernels::{self, Scalar};
+
+/// Bytes of the pages that the system is asked for, where memory is large enough.
+const LARGE_PAGE: usize = 2 << 20;
 
 /// A contiguous one-dimensional tensor in host memory, seen as a slice, aligned to 64 bytes at least.
 pub struct HostBuffer<T> {
@@ -46,8 +51,11 @@ impl<T: Scalar> HostBuffer<T> {
         let refused = |why: &dyn std::fmt::Display| {
             Error::invalid(format!("memory for {length} numbers is refused: {why}"), "read fewer events or columns")
         };
-        let bytes = length.checked_mul(size_of::<T>()).ok_or_else(|| refused(&"more than there are addresses"))?;
-        let pages = MmapMut::map_anon(bytes.max(1)).map_err(|error| refused(&error))?;
+        let bytes = length.checked_mul(size_of::<T>()).filter(|&bytes| bytes < isize::MAX as usize - LARGE_PAGE);
+        let bytes = bytes.ok_or_else(|| refused(&"more than there are addresses"))?;
+        // Only a mapping of whole large pages is sure to begin with one.
+        let mapped = if bytes < LARGE_PAGE { bytes.max(1) } else { bytes.next_multiple_of(LARGE_PAGE) };
+        let pages = MmapMut::map_anon(mapped).map_err(|error| refused(&error))?;
         // Only advice: an older kernel need not know it.
         let _ = pages.advise(Advice::HugePage);
         let size = i64::try_from(length).map_err(|error| refused(&error))?;
@@ -189,6 +197,18 @@ pub fn thread_pool(threads: usize) -> Result<ThreadPool> {
         })
         .build()
         .map_err(|error| Error::invalid(format!("{threads} threads could not be started: {error}"), "use fewer"))
+}
+
+/// The pool of `threads` threads (0: as many as the machine has) that readers share. Its threads are started once and
+/// sleep when there is nothing to read; a forked process, which has none of them, starts its own.
+pub fn shared_pool(threads: usize) -> Result<Arc<ThreadPool>> {
+    static POOLS: Mutex<BTreeMap<(u32, usize), Arc<ThreadPool>>> = Mutex::new(BTreeMap::new());
+    // A panic elsewhere leaves the map as it was.
+    let mut pools = POOLS.lock().unwrap_or_else(PoisonError::into_inner);
+    match pools.entry((std::process::id(), threads)) {
+        Entry::Occupied(pool) => Ok(Arc::clone(pool.get())),
+        Entry::Vacant(place) => Ok(Arc::clone(place.insert(Arc::new(thread_pool(threads)?)))),
+    }
 }
 
 /// The device that `name` means (`cpu`, `cuda`, `cuda:N`), ready to be used.

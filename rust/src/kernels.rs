@@ -6,7 +6,7 @@
 mod columns;
 pub mod strided;
 
-pub use columns::{convert, interleave};
+pub use columns::{To, convert, interleave};
 
 use std::ffi::{CStr, c_char, c_int};
 use std::fmt::Debug;

@@ -72,13 +72,13 @@ private:
 ///
 /// The order of the events belongs to the definition: it depends on the sources, FitOptions (fSeed, fShuffle,
 /// fBatchSize, fValidation), the window and the mixing, and neither on threads nor on how far the reading is ahead. Every
-/// epoch shuffles the clusters of each source and walks through all sources at once, each at the pace of its share; the
-/// events of a window of entries are shuffled together. An event belongs to the validation part by a hash of the seed,
+/// epoch shuffles the clusters of each source, and pieces of a window within a longer cluster, and walks through all
+/// sources at once, each at the pace of its share; the events of a window of entries are shuffled together. An event belongs to the validation part by a hash of the seed,
 /// the number of its source and its entry: in every epoch, whatever is read when. The first windows are smaller, so
 /// that training begins soon.
 ///
-/// Memory: the window, as many entries read ahead, and a few blocks of 8 MB; training keeps another window of
-/// validation events. Reading takes one thread of its own, with one event loop a block; ROOT's trees and data frames that
+/// Memory: the window, as many entries read ahead, a few blocks of 8 MB and, for each source that the fast reader reads
+/// alone, a decoded cluster of up to 64 MB; training keeps another window of validation events. Reading takes one thread of its own, with one event loop a block; ROOT's trees and data frames that
 /// were given must not be used elsewhere meanwhile. Mlp::Fit switches implicit multi-threading off for as long as it runs;
 /// where it is on, Batches() gives events only of sources without a cut whose columns the fast reader reads.
 ///

@@ -6,7 +6,7 @@ use super::basket::{self, Key};
 use super::codec::Codecs;
 use crate::bridge::LeafSpec;
 use crate::error::{Error, Result};
-use crate::kernels;
+use crate::kernels::{self, To};
 
 /// What to do about a file whose lists or baskets contradict one another.
 pub const DAMAGED: &str = "the file is damaged: fetch or write it again, or try ROOT's reader (Dataset::SetReader)";
@@ -180,6 +180,8 @@ pub struct Scratch {
     codecs: Codecs,
     object: Vec<u8>,
     offsets: Vec<usize>,
+    /// Where decoded numbers go.
+    pub to: To,
 }
 
 impl Branch {
@@ -307,7 +309,7 @@ impl Branch {
         }
         if self.fills_entries() {
             let entries = &entries[skipped * key.entry_length..][..count * key.entry_length];
-            return Ok(if kernels::convert(self.element as u8, entries, values) {
+            return Ok(if kernels::convert(self.element as u8, entries, values, scratch.to) {
                 None
             } else {
                 self.first_unfinite(0, entries, &[], values, is_row)

@@ -12,7 +12,7 @@ use super::file::{OpenFile, TreeFile};
 use super::room;
 use crate::device::HostBuffer;
 use crate::error::{Error, Result};
-use crate::kernels;
+use crate::kernels::{self, To};
 
 /// Decoded numbers of a window, in bytes: a share of the last-level cache.
 const WINDOW_BYTES: usize = 4 << 20;
@@ -23,8 +23,8 @@ const READ_BYTES: u64 = 256 << 10;
 /// Bytes between two records that are read rather than skipped.
 const GAP_BYTES: u64 = 16 << 10;
 
-/// Rows laid out at a time: small enough for the level-2 cache, a multiple of the kernel's eight.
-const BLOCK_BYTES: usize = 64 << 10;
+/// Rows laid out at a time: a share of the level-2 cache, and a multiple of the kernel's eight.
+const BLOCK_BYTES: usize = 256 << 10;
 
 /// Which entries of a file are rows.
 #[derive(Clone, Copy, Debug)]
@@ -111,26 +111,42 @@ pub fn read(file: &TreeFile, rows: Rows, planes: &mut [Plane], pool: &ThreadPool
     rows.check(file)?;
     let decoder = Decoder { file, rows, open: file.open()?, workers: Mutex::default() };
     let mut window = Window { decoder, streams: Vec::new(), arena: HostBuffer::pages(0)?, bad: None };
-    for group in groups(file.branches()) {
-        window.streams = group.clone().map(|number| Stream::new(number, &file.branches()[number])).collect();
+    let mut alone = Vec::new();
+    for plane in planes.iter_mut() {
+        if let Some(branch) = alone_in(plane, rows, file.branches()) {
+            pool.install(|| window.fill(branch, plane))?;
+            alone.push(branch);
+        }
+    }
+    for group in groups(file.branches(), &alone) {
+        window.streams = group.iter().map(|&number| Stream::new(number, &file.branches()[number])).collect();
         pool.install(|| window.slide(&group, planes))?;
     }
     window.decoder.open.check_unchanged()?;
     Ok(window.bad)
 }
 
-/// Branches that are read together: so many that one piece of each fits the arena.
-fn groups(branches: &[Branch]) -> Vec<Range<usize>> {
-    let mut groups: Vec<Range<usize>> = Vec::new();
+/// The branch whose decoded numbers are the rows of `plane`, one behind the other: they need no laying out.
+fn alone_in(plane: &Plane, rows: Rows, branches: &[Branch]) -> Option<usize> {
+    match (rows, plane.columns.as_slice()) {
+        (Rows::All, &[(branch, 0)]) if branches[branch].wanted == plane.width => Some(branch),
+        _ => None,
+    }
+}
+
+/// The numbers of branches that are read together, but for those in `without`: so many that one piece of each fits the
+/// arena.
+fn groups(branches: &[Branch], without: &[usize]) -> Vec<Vec<usize>> {
+    let mut groups: Vec<Vec<usize>> = Vec::new();
     let mut bytes = 0u64;
-    for (number, branch) in branches.iter().enumerate() {
+    for (number, branch) in branches.iter().enumerate().filter(|(number, _)| !without.contains(number)) {
         let largest = branch.baskets.iter().map(|place| place.end - place.first).max().unwrap_or(0);
         let more = largest.saturating_mul(branch.row_bytes());
         bytes = bytes.saturating_add(more);
         match groups.last_mut() {
-            Some(group) if bytes <= PIECE_BYTES => group.end = number + 1,
+            Some(group) if bytes <= PIECE_BYTES => group.push(number),
             _ => {
-                groups.push(number..number + 1);
+                groups.push(vec![number]);
                 bytes = more;
             }
         }
@@ -187,8 +203,20 @@ struct Window<'a> {
 }
 
 impl Window<'_> {
+    /// All entries of the branch that is alone in `plane`.
+    fn fill(&mut self, branch: usize, plane: &mut Plane) -> Result<()> {
+        let Branch { baskets, wanted, .. } = &self.decoder.file.branches()[branch];
+        let job = |(basket, &place): (usize, &Place)| Job { stream: 0, branch, basket, place };
+        let jobs: Vec<Job> = baskets.iter().enumerate().map(job).collect();
+        let lengths = lengths(&jobs, |_| *wanted)?;
+        let to = To::of(plane.rows.len());
+        let bad = self.decoder.decode_all(&jobs, &lengths, plane.rows, to)?;
+        self.bad = earlier(self.bad.take(), bad);
+        Ok(())
+    }
+
     /// From the first entry to the last, with the branches of `group`.
-    fn slide(&mut self, group: &Range<usize>, planes: &mut [Plane]) -> Result<()> {
+    fn slide(&mut self, group: &[usize], planes: &mut [Plane]) -> Result<()> {
         let per_entry: usize = self.streams.iter().map(|stream| stream.branch.wanted * size_of::<f32>()).sum();
         let rows = (WINDOW_BYTES / per_entry.max(1)).max(1) as u64;
         let entries = self.decoder.file.entries();
@@ -199,8 +227,8 @@ impl Window<'_> {
             let end = self.streams.iter().map(|stream| stream.end_of(last)).min().unwrap_or(entries).min(entries);
             self.decode(first, end)?;
             for plane in planes.iter_mut() {
-                let columns = plane.columns.iter().filter(|(branch, _)| group.contains(branch));
-                let columns: Vec<_> = columns.map(|&(branch, place)| (branch - group.start, place)).collect();
+                let stream = |&(branch, place): &(usize, usize)| Some((group.binary_search(&branch).ok()?, place));
+                let columns: Vec<_> = plane.columns.iter().filter_map(stream).collect();
                 self.lay_out(&columns, plane, first, end);
             }
             from = end;
@@ -212,25 +240,13 @@ impl Window<'_> {
     fn decode(&mut self, first: u64, end: u64) -> Result<()> {
         let kept = self.compact(first);
         let jobs = self.jobs(first, end);
-        let lengths = jobs.iter().map(|job| job.length(self.streams[job.stream].branch.wanted));
-        let lengths = lengths.collect::<Option<Vec<_>>>().ok_or_else(too_large)?;
+        let lengths = lengths(&jobs, |stream| self.streams[stream].branch.wanted)?;
         let total = lengths.iter().try_fold(kept, |sum, &length| sum.checked_add(length)).ok_or_else(too_large)?;
         self.reserve(kept, total)?;
-        let mut at = kept;
-        let mut free = &mut self.arena.as_mut_slice()[kept..];
-        let mut groups: Vec<Vec<(Job, &mut [f32])>> = Vec::new();
-        for (job, &length) in jobs.iter().zip(&lengths) {
-            let (values, rest) = free.split_at_mut(length);
-            free = rest;
-            match groups.last_mut() {
-                Some(group) if job.belongs_to(group) => group.push((*job, values)),
-                _ => groups.push(vec![(*job, values)]),
-            }
-        }
-        let decoder = &self.decoder;
-        let bad =
-            groups.into_par_iter().map(|group| decoder.decode(group)).try_reduce(|| None, |a, b| Ok(earlier(a, b)))?;
+        let free = &mut self.arena.as_mut_slice()[kept..];
+        let bad = self.decoder.decode_all(&jobs, &lengths, free, To::of(total))?;
         self.bad = earlier(self.bad.take(), bad);
+        let mut at = kept;
         for (job, length) in jobs.iter().zip(lengths) {
             let Place { first, end, .. } = job.place;
             self.streams[job.stream].chunks.push_back(Chunk { first, end, at });
@@ -296,22 +312,27 @@ impl Window<'_> {
         if columns.is_empty() {
             return;
         }
-        let width = plane.width;
+        let (width, to) = (plane.width, To::of(plane.rows.len()));
         let within = self.decoder.rows.within(first..end);
         let rows = &mut plane.rows[within.start * width..within.end * width];
         let block = (BLOCK_BYTES / size_of::<f32>() / width).max(1).next_multiple_of(8);
         rows.par_chunks_mut(block * width).enumerate().for_each(|(i, rows)| match self.decoder.rows {
-            Rows::All => self.lay_out_all(columns, first + (i * block) as u64, width, rows),
+            Rows::All => self.lay_out_all(columns, first + (i * block) as u64, width, rows, to),
             Rows::Some(entries) => {
-                let entries = &entries[within.start + i * block..];
-                for &(stream, place) in columns {
-                    self.gather(&self.streams[stream], place, entries, width, rows);
+                let entries = &entries[within.start + i * block..][..rows.len() / width];
+                match *entries {
+                    [begin, .., last] if last - begin == entries.len() as u64 - 1 => {
+                        self.lay_out_all(columns, begin, width, rows, to)
+                    }
+                    _ => columns.iter().for_each(|&(stream, place)| {
+                        self.gather(&self.streams[stream], place, entries, width, rows);
+                    }),
                 }
             }
         });
     }
 
-    /// Writes the numbers of one branch for the first of `entries`, as many as there are `rows`.
+    /// Writes the numbers of one branch for `entries`, a row each.
     fn gather(&self, stream: &Stream, place: usize, entries: &[u64], width: usize, rows: &mut [f32]) {
         let wanted = stream.branch.wanted;
         let (mut from, mut values): (u64, &[f32]) = (0, &[]);
@@ -324,16 +345,16 @@ impl Window<'_> {
     }
 
     /// Writes the entries from `entry` on, as many as there are `rows`.
-    fn lay_out_all(&self, columns: &[(usize, usize)], mut entry: u64, width: usize, mut rows: &mut [f32]) {
+    fn lay_out_all(&self, columns: &[(usize, usize)], mut entry: u64, width: usize, mut rows: &mut [f32], to: To) {
         while !rows.is_empty() {
-            let written = self.lay_out_block(columns, entry, width, rows);
+            let written = self.lay_out_block(columns, entry, width, rows, to);
             entry += written as u64;
             rows = &mut rows[written * width..];
         }
     }
 
     /// Writes the entries from `entry` on, as many as lie in one basket of every branch and in `rows`; returns how many.
-    fn lay_out_block(&self, columns: &[(usize, usize)], entry: u64, width: usize, rows: &mut [f32]) -> usize {
+    fn lay_out_block(&self, columns: &[(usize, usize)], entry: u64, width: usize, rows: &mut [f32], to: To) -> usize {
         let wanted = |stream: usize| self.streams[stream].branch.wanted;
         let arena = self.arena.as_slice();
         let values: Vec<&[f32]> = columns.iter().map(|&(stream, _)| self.streams[stream].from(entry, arena)).collect();
@@ -353,7 +374,7 @@ impl Window<'_> {
                 }
                 let scalars: Vec<&[f32]> =
                     values[column..][..side_by_side].iter().map(|values| &values[..count]).collect();
-                kernels::interleave(&scalars, place, width, rows);
+                kernels::interleave(&scalars, place, width, rows, to);
             } else {
                 for (row, values) in rows.chunks_exact_mut(width).zip(values[column].chunks_exact(length)) {
                     row[place..][..length].copy_from_slice(values);
@@ -404,13 +425,28 @@ struct Decoder<'a> {
 }
 
 impl Decoder<'_> {
+    /// Decodes each of `jobs`, which lie in the order of the file, into as many of `values` as its length, one behind the
+    /// other.
+    fn decode_all(&self, jobs: &[Job], lengths: &[usize], mut values: &mut [f32], to: To) -> Result<Option<BadValue>> {
+        let mut groups: Vec<Vec<(Job, &mut [f32])>> = Vec::new();
+        for (job, &length) in jobs.iter().zip(lengths) {
+            let own = values.split_off_mut(..length).ok_or_else(too_large)?;
+            match groups.last_mut() {
+                Some(group) if job.belongs_to(group) => group.push((*job, own)),
+                _ => groups.push(vec![(*job, own)]),
+            }
+        }
+        groups.into_par_iter().map(|group| self.decode(group, to)).try_reduce(|| None, |a, b| Ok(earlier(a, b)))
+    }
+
     /// Reads the records of `group`, which lie one behind the other, at once and decodes them.
-    fn decode(&self, group: Vec<(Job, &mut [f32])>) -> Result<Option<BadValue>> {
+    fn decode(&self, group: Vec<(Job, &mut [f32])>, to: To) -> Result<Option<BadValue>> {
         let (Some((first, _)), Some((last, _))) = (group.first(), group.last()) else { return Ok(None) };
         let (begin, end) = (first.place.seek, last.place.end_of_record());
         // A panic elsewhere leaves the stack as it was.
         let workers = || self.workers.lock().unwrap_or_else(|poison| poison.into_inner());
         let mut worker = workers().pop().unwrap_or_default();
+        worker.scratch.to = to;
         let records = room(&mut worker.records, (end - begin) as usize)
             .map_err(|what| Error::invalid(format!("{}: {what}", self.file.path().display()), DAMAGED))?;
         self.open.read(begin, records)?;
@@ -447,6 +483,11 @@ impl Decoder<'_> {
         })?;
         Ok(bad.map(|bad| BadValue { branch: job.branch, entry: first + bad.entry as u64, value: bad.value }))
     }
+}
+
+/// Numbers that each of `jobs` gives, `wanted` an entry of its stream.
+fn lengths(jobs: &[Job], wanted: impl Fn(usize) -> usize) -> Result<Vec<usize>> {
+    jobs.iter().map(|job| job.length(wanted(job.stream))).collect::<Option<_>>().ok_or_else(too_large)
 }
 
 /// Of two bad numbers the one that comes first.

@@ -18,7 +18,6 @@ use crate::columns::{self, BadValue, Plane, Rows};
 use crate::device;
 use crate::error::{Error, Result};
 use buffer::GrowingBuffer;
-use rayon::ThreadPool;
 
 /// One tree, chain or data frame that rows came from.
 #[derive(Clone, Debug)]
@@ -35,8 +34,6 @@ struct Open {
     notes: Vec<String>,
     /// What is said of the first number that is not finite.
     unfinite: Option<String>,
-    /// Of the fast reader, with the number of threads asked for.
-    pool: Option<(usize, ThreadPool)>,
 }
 
 fn no_source() -> Error {
@@ -116,7 +113,7 @@ impl Dataset {
         if self.columns.is_empty() {
             return Err(Error::invalid("a dataset without columns", "name at least one feature column"));
         }
-        self.open = Some(Open { name: source.to_owned(), notes: Vec::new(), unfinite: None, pool: None });
+        self.open = Some(Open { name: source.to_owned(), notes: Vec::new(), unfinite: None });
         Ok(())
     }
 
@@ -143,6 +140,9 @@ impl Dataset {
         let first = self.labels.as_slice().len() - self.rows();
         let Some(open) = &mut self.open else { return };
         let mut check = |values: &[f32], width: usize, what: &dyn Fn(usize) -> String| {
+            if all_finite(values) {
+                return;
+            }
             if let Some(at) = values.iter().position(|value| !value.is_finite()) {
                 let row = first + at / width;
                 let text =
@@ -154,6 +154,17 @@ impl Dataset {
         check(features, self.width, &column);
         check(labels, 1, &|_| "the label".to_owned());
         check(weights, 1, &|_| "the weight".to_owned());
+    }
+
+    /// Appends `rows` rows of the label `label` and the weight 1 to the open source, for [`fill`](Self::fill) to fill in.
+    pub fn append_empty(&mut self, rows: usize, label: f32) -> Result<()> {
+        self.open.as_ref().ok_or_else(no_source)?;
+        let numbers =
+            rows.checked_mul(self.width).ok_or_else(|| Error::invalid(format!("{rows} rows"), "read fewer"))?;
+        self.features.grow(numbers)?;
+        self.labels.grow(rows)?.fill(label);
+        self.weights.grow(rows)?.fill(1.0);
+        Ok(())
     }
 
     /// Appends all entries of `file`, read by the fast reader on `threads` threads (0: as many as the machine has).
@@ -187,10 +198,7 @@ impl Dataset {
         if rows.end > self.labels.as_slice().len() {
             return Err(Error::Internal(format!("rows {rows:?} of {}", self.labels.as_slice().len())));
         }
-        let pool = match &mut open.pool {
-            Some((count, pool)) if *count == threads => pool,
-            pool => &mut pool.insert((threads, device::thread_pool(threads)?)).1,
-        };
+        let pool = device::shared_pool(threads)?;
         let mut planes = Vec::new();
         for (buffer, width, part) in [
             (&mut self.features, self.width, Part::Features),
@@ -200,7 +208,7 @@ impl Dataset {
             let table = &mut buffer.as_mut_slice()[rows.start * width..rows.end * width];
             planes.push(Plane::new(table, width, file.branches(), part)?);
         }
-        if let Some(bad) = columns::read(file, entries, &mut planes, pool)? {
+        if let Some(bad) = columns::read(file, entries, &mut planes, &pool)? {
             open.unfinite.get_or_insert_with(|| describe_bad(file, &bad));
         }
         Ok(())
@@ -294,6 +302,13 @@ impl Dataset {
         }
         text
     }
+}
+
+/// Whether none is infinite or NaN, by the largest magnitude: in one sweep that the processor does many at a time.
+fn all_finite(values: &[f32]) -> bool {
+    const MAGNITUDE: u32 = u32::MAX >> 1;
+    let largest = values.iter().fold(0, |largest, value| (value.to_bits() & MAGNITUDE).max(largest));
+    f32::from_bits(largest).is_finite()
 }
 
 /// Where the fast reader found a number that is not finite.

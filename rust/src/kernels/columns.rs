@@ -7,68 +7,80 @@ use super::{check_length, variant};
 /// How many types `ct_element` numbers.
 const ELEMENT_SIZES: [usize; 11] = [1, 1, 1, 2, 2, 4, 4, 8, 8, 4, 8];
 
-/// Columns that `interleave` takes at a time.
-const LANES: usize = 8;
-
 /// `ct_columns` of `cpp/kernels/kernels.h`.
 #[repr(C)]
 pub(super) struct Table {
-    convert: unsafe extern "C" fn(c_int, usize, *const u8, *mut f32) -> c_int,
-    interleave: unsafe extern "C" fn(usize, *const *const f32, usize, *mut f32),
+    convert: unsafe extern "C" fn(c_int, usize, *const u8, *mut f32, c_int) -> c_int,
+    interleave: unsafe extern "C" fn(usize, *const *const f32, usize, usize, *mut f32, c_int),
+}
+
+/// Where results go.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum To {
+    /// To the caches first: they are needed soon.
+    #[default]
+    Caches,
+    /// To memory at once: they are too large to be found in a cache later.
+    Memory,
+}
+
+impl To {
+    /// Twice what a core has for itself: of more than this little is left in its caches, bytes.
+    const CACHED: usize = 4 << 20;
+
+    /// For a result of `length` numbers.
+    pub fn of(length: usize) -> To {
+        if length > To::CACHED / size_of::<f32>() { To::Memory } else { To::Caches }
+    }
 }
 
 /// Converts big-endian numbers of type `element` (see `Element`); whether all are finite as float32.
-pub fn convert(element: u8, bytes: &[u8], values: &mut [f32]) -> bool {
+pub fn convert(element: u8, bytes: &[u8], values: &mut [f32], to: To) -> bool {
     let size = ELEMENT_SIZES[usize::from(element)];
     check_length("bytes", bytes.len(), values.len().checked_mul(size).expect("more bytes than addresses"));
+    let (from, into) = (bytes.as_ptr(), values.as_mut_ptr());
     // SAFETY: the element is one of the list, and `bytes` has as many numbers of it as `values`.
-    unsafe { (variant().columns.convert)(element.into(), values.len(), bytes.as_ptr(), values.as_mut_ptr()) == 1 }
+    unsafe { (variant().columns.convert)(element.into(), values.len(), from, into, (to == To::Memory).into()) == 1 }
 }
 
 /// `rows[r * width + offset + c] = columns[c][r]` for the rows of `rows` [R, width].
-pub fn interleave(columns: &[&[f32]], offset: usize, width: usize, rows: &mut [f32]) {
+pub fn interleave(columns: &[&[f32]], offset: usize, width: usize, rows: &mut [f32], to: To) {
     assert!(offset + columns.len() <= width && rows.len().is_multiple_of(width), "columns outside the rows");
     let count = rows.len() / width;
     for column in columns {
         check_length("column", column.len(), count);
     }
-    if columns.len() < LANES {
-        for (c, column) in columns.iter().enumerate() {
-            for (row, value) in rows.chunks_exact_mut(width).zip(*column) {
-                row[offset + c] = *value;
-            }
-        }
+    if count == 0 {
         return;
     }
-    for first in (0..columns.len()).step_by(LANES) {
-        // The last columns are taken with some that have been written already.
-        let first = first.min(columns.len() - LANES);
-        let lanes: [*const f32; LANES] = std::array::from_fn(|lane| columns[first + lane].as_ptr());
-        if count > 0 {
-            // SAFETY: each column has `count` numbers, and `rows` has as many rows of `width` numbers, of which the
-            // kernel writes the eight from `offset + first` on, which lie within the row.
-            unsafe { (variant().columns.interleave)(count, lanes.as_ptr(), width, rows[offset + first..].as_mut_ptr()) }
-        }
-    }
+    let addresses: Vec<*const f32> = columns.iter().map(|column| column.as_ptr()).collect();
+    let (from, into) = (addresses.as_ptr(), rows[offset..].as_mut_ptr());
+    let past = (to == To::Memory).into();
+    // SAFETY: each column has `count` numbers, and `rows` as many rows of `width`, of which the kernel writes
+    // `columns.len()` numbers from `offset` on, which lie within the row.
+    unsafe { (variant().columns.interleave)(count, from, columns.len(), width, into, past) }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    const SOME_COLUMNS: [usize; 10] = [1, 2, 3, 5, 7, 8, 9, 16, 28, 600];
+
     #[test]
     fn columns_become_rows_of_any_number_and_width() {
-        for count in [0, 1, 7, 8, 9, 100] {
-            for columns in [1, 3, 8, 9, 16, 28] {
+        for (count, columns) in [0, 1, 7, 8, 9, 100, 3000].into_iter().flat_map(|n| SOME_COLUMNS.map(|c| (n, c))) {
+            for (offset, width, to) in
+                [(2, columns + 3, To::Caches), (0, columns, To::Memory), (1, columns + 1, To::Memory)]
+            {
                 let values: Vec<Vec<f32>> =
-                    (0..columns).map(|c| (0..count).map(|r| (r * 100 + c) as f32).collect()).collect();
+                    (0..columns).map(|c| (0..count).map(|r| (r * 1000 + c) as f32).collect()).collect();
                 let slices: Vec<&[f32]> = values.iter().map(Vec::as_slice).collect();
-                let width = columns + 3;
                 let mut rows = vec![-1.0; count * width];
-                interleave(&slices, 2, width, &mut rows);
+                interleave(&slices, offset, width, &mut rows, to);
                 for (r, row) in rows.chunks(width).enumerate() {
-                    let expected =
-                        |i: usize| if (2..2 + columns).contains(&i) { (r * 100 + i - 2) as f32 } else { -1.0 };
+                    let inside = offset..offset + columns;
+                    let expected = |i: usize| if inside.contains(&i) { (r * 1000 + i - offset) as f32 } else { -1.0 };
                     assert!(
                         row.iter().enumerate().all(|(i, &value)| value == expected(i)),
                         "{columns} columns, row {r}"
@@ -81,8 +93,8 @@ mod tests {
     #[test]
     fn numbers_of_every_type_are_converted() {
         let numbers = [0i64, 1, 2, 100, 127];
-        for (element, size) in ELEMENT_SIZES.iter().enumerate() {
-            let bytes: Vec<u8> = (0..37)
+        for ((element, size), to) in ELEMENT_SIZES.iter().enumerate().flat_map(|e| [(e, To::Caches), (e, To::Memory)]) {
+            let bytes: Vec<u8> = (0..5000)
                 .flat_map(|i| {
                     let number = numbers[i % numbers.len()];
                     match element {
@@ -92,8 +104,8 @@ mod tests {
                     }
                 })
                 .collect();
-            let mut values = [0f32; 37];
-            assert!(convert(element as u8, &bytes, &mut values));
+            let mut values = [0f32; 5000];
+            assert!(convert(element as u8, &bytes, &mut values, to));
             for (i, &value) in values.iter().enumerate() {
                 let number = numbers[i % numbers.len()] as f32;
                 assert_eq!(value, if element == 0 { number.min(1.0) } else { number }, "element {element}, number {i}");
@@ -106,9 +118,11 @@ mod tests {
         for bad in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
             let mut bytes: Vec<u8> = (0..37).flat_map(|i| (i as f32).to_be_bytes()).collect();
             bytes[4 * 33..][..4].copy_from_slice(&bad.to_be_bytes());
-            assert!(!convert(9, &bytes, &mut [0.0; 37]));
+            for to in [To::Caches, To::Memory] {
+                assert!(!convert(9, &bytes, &mut [0.0; 37], to));
+            }
         }
-        assert!(!convert(10, &1e300f64.to_be_bytes(), &mut [0.0]));
-        assert!(convert(10, &(-1e38f64).to_be_bytes(), &mut [0.0]));
+        assert!(!convert(10, &1e300f64.to_be_bytes(), &mut [0.0], To::Memory));
+        assert!(convert(10, &(-1e38f64).to_be_bytes(), &mut [0.0], To::Memory));
     }
 }

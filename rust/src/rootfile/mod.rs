@@ -146,7 +146,7 @@ impl Tree {
             file.add(branch, seeks, bytes, firsts)?;
         }
         let mut rows = self.rows(width)?;
-        let pool = device::thread_pool(0)?;
+        let pool = device::shared_pool(0)?;
         let plane = Plane::new(rows.as_mut_slice(), width, file.branches(), Part::Features)?;
         let bad = guard(|| read(&file, Rows::All, &mut [plane], &pool))?;
         Ok(Table { rows, names, bad: bad.map(|bad| (wanted[bad.branch].name.clone(), bad)) })

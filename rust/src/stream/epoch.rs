@@ -206,7 +206,11 @@ impl Epoch {
 
 /// The given rows of `values` [_, width].
 fn gathered(values: &[f32], width: usize, rows: &[u32]) -> Vec<f32> {
-    rows.iter().flat_map(|&row| values[row as usize * width..][..width].iter().copied()).collect()
+    let mut gathered = Vec::with_capacity(rows.len() * width);
+    for &row in rows {
+        gathered.extend_from_slice(&values[row as usize * width..][..width]);
+    }
+    gathered
 }
 
 /// Whether an event of this hash is kept for validation; so it is in every epoch, whatever is read when.

@@ -94,18 +94,21 @@ impl Walk {
     }
 }
 
-/// Blocks of one source, `entries` in all: its clusters in a new order for each pass, each from its beginning to its end.
-/// Clusters longer than a window come in pieces of a window.
+/// Blocks of one source, `entries` in all: its clusters in a new order for each pass. A cluster longer than a window comes
+/// in pieces of a window, in an order of their own, but together: whoever decodes a cluster once has all of it.
 fn lane(number: usize, source: &Source, entries: u64, settings: &Settings, epoch: u64) -> Vec<Block> {
-    let pieces = pieces(source, settings.window.max(1));
+    let clusters = clusters(source);
     let mut blocks = Vec::new();
     let mut left = entries;
     for pass in 0.. {
-        for piece in order(pieces.len(), settings, &[1, epoch, number as u64, pass]) {
-            let Range { start, end } = pieces[piece];
-            let end = end.min(start + left);
-            push_blocks(&mut blocks, number, start..end, settings.block);
-            left -= end - start;
+        for cluster in order(clusters.len(), settings, &[1, epoch, number as u64, pass]) {
+            let pieces = pieces(&clusters[cluster], settings.window.max(1));
+            for piece in order(pieces.len(), settings, &[3, epoch, number as u64, pass, cluster as u64]) {
+                let Range { start, end } = pieces[piece];
+                let end = end.min(start + left);
+                push_blocks(&mut blocks, number, start..end, settings.block);
+                left -= end - start;
+            }
         }
         if left == 0 {
             break;
@@ -114,22 +117,19 @@ fn lane(number: usize, source: &Source, entries: u64, settings: &Settings, epoch
     blocks
 }
 
-fn pieces(source: &Source, longest: u64) -> Vec<Range<u64>> {
-    let mut pieces = Vec::new();
-    let mut start = 0;
-    for &end in &source.cluster_ends {
-        while start < end {
-            let next = end.min(start.saturating_add(longest));
-            pieces.push(start..next);
-            start = next;
-        }
-    }
-    pieces
+fn clusters(source: &Source) -> Vec<Range<u64>> {
+    let starts = [0].into_iter().chain(source.cluster_ends.iter().copied());
+    starts.zip(&source.cluster_ends).map(|(start, &end)| start..end).collect()
+}
+
+fn pieces(cluster: &Range<u64>, longest: u64) -> Vec<Range<u64>> {
+    let starts = (cluster.start..cluster.end).step_by(usize::try_from(longest).unwrap_or(usize::MAX));
+    starts.map(|start| start..cluster.end.min(start.saturating_add(longest))).collect()
 }
 
 fn order(count: usize, settings: &Settings, mark: &[u64]) -> impl Iterator<Item = usize> + use<> {
     let mut order: Vec<u32> = (0..count as u32).collect();
-    if settings.shuffle {
+    if settings.shuffle && count > 1 {
         shuffle(&mut order, settings.seed, mixed(mark));
     }
     order.into_iter().map(|piece| piece as usize)
@@ -210,6 +210,15 @@ mod tests {
         let firsts: Vec<u64> =
             Walk::new(&sources, &settings(Mixing::Proportional), 1).blocks().iter().map(|b| b.first).collect();
         assert!(firsts.len() == 10 && !firsts.is_sorted());
+    }
+
+    #[test]
+    fn the_pieces_of_a_cluster_come_together() {
+        let sources = [source(&[20_000, 40_000, 60_000])];
+        let blocks = Walk::new(&sources, &settings(Mixing::Proportional), 1).blocks();
+        let mut clusters: Vec<u64> = blocks.iter().map(|block| block.first / 20_000).collect();
+        clusters.dedup();
+        assert_eq!((blocks.len(), clusters.len()), (12, 3));
     }
 
     #[test]
