@@ -105,3 +105,27 @@ fn a_reader_that_goes_away_is_no_error() {
         assert!(output.status.success() && !text.contains("ipe"), "{arguments:?}: {text}");
     }
 }
+
+/// A disk that is full after 8 kB, as the system tells a program that may write no more; then one that takes nothing.
+#[test]
+fn a_full_disk_is_an_error_and_leaves_the_old_file() {
+    let folder = tempfile::tempdir().unwrap();
+    for ending in ["safetensors", "csv", "root"] {
+        let file = folder.path().join("table").with_extension(ending);
+        fs::write(&file, "the old one").unwrap();
+        let line = "trap '' XFSZ; ulimit -f 8; exec \"$0\" \"$@\"";
+        let mut limited = Command::new("bash");
+        limited.args(["-c", line, env!("CARGO_BIN_EXE_cladtorch"), "convert", &trees(), "run1/events", "--output"]);
+        let output = limited.arg(&file).output().unwrap();
+        let text = String::from_utf8(output.stderr).unwrap();
+        let whole =
+            text.contains(file.to_str().unwrap()) && !text.contains("internal error") && !text.contains("panic");
+        assert!(output.status.code() == Some(1) && whole, "{ending}: {text}");
+        assert_eq!(fs::read_to_string(&file).unwrap(), "the old one");
+    }
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 3, "something was left behind");
+    let full = fs::File::create("/dev/full").unwrap();
+    let output = command(&["convert", &trees(), "run1/events"]).stdout(full).output().unwrap();
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.code() == Some(1) && text.contains("standard output"), "{text}");
+}

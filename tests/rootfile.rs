@@ -198,7 +198,7 @@ fn damaged_files_are_survived() {
     let folder = write(&[0, 101, 207, 301, 404, 505].map(|codec| (names[codec / 100], format!("{codec}, 12, 100"))));
     let sound = names.map(|name| fs::read(folder.path().join(name).with_extension("root")).unwrap());
     let path = folder.path().join("damaged.root");
-    let (cases, refused) = damage::survives(&sound, 25_000, |_, bytes, damaged| {
+    let (cases, refused) = damage::survives(&sound, 100_000, |_, bytes, damaged| {
         fs::write(&path, bytes).unwrap();
         match read(&path) {
             Ok(table) => assert_eq!(table.rows.as_slice().len() % 25, 0),

@@ -35,3 +35,8 @@ fn tensors_in_python() {
 fn tensors_back_to_root() {
     passes("back_to_root.C");
 }
+
+#[test]
+fn files_that_fail_under_a_reader_and_a_full_disk() {
+    passes("failing_files.C");
+}

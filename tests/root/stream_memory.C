@@ -1,5 +1,7 @@
 /// \file stream_memory.C
-/// \brief Training on a chain of 224 MB of floats: the memory it takes.
+/// \brief Training on a long chain of files of 56 MB: the memory it takes does not depend on the length.
+///
+/// `stream_memory(10)` trains on 10 GB. The files of a class are one on the disk, under many names.
 
 R__LOAD_LIBRARY(libcladtorch)
 #include <CladTorch/CladTorch.hxx>
@@ -8,6 +10,7 @@ R__LOAD_LIBRARY(libcladtorch)
 #include <TFile.h>
 #include <TTree.h>
 
+#include <filesystem>
 #include <fstream>
 
 constexpr int kFeatures = 28;
@@ -27,6 +30,14 @@ void Write(const char *name)
    tree.Write();
 }
 
+/// The first file of a class under the names of `files` files.
+void WriteClass(const std::string &name, int files)
+{
+   Write((name + "0.root").c_str());
+   for (int i = 1; i < files; ++i)
+      std::filesystem::create_hard_link(name + "0.root", name + std::to_string(i) + ".root");
+}
+
 /// Megabytes of a line of /proc/self/status.
 double Memory(const std::string &key)
 {
@@ -40,10 +51,12 @@ double Memory(const std::string &key)
    return 0;
 }
 
-void stream_memory()
+void stream_memory(double gigabytes = 1)
 {
-   for (const char *name : {"a0.root", "a1.root", "b0.root", "b1.root"})
-      Write(name);
+   constexpr double kFile = 4e-9 * kFeatures * kEntries; // GB
+   const int files = std::ceil(gigabytes / (2 * kFile)); // of a class
+   for (const char *name : {"a", "b"})
+      WriteClass(name, files);
    CladTorch::Mlp model({kFeatures, 32, 1});
    CladTorch::FitOptions options;
    options.fEpochs = 1;
@@ -59,7 +72,7 @@ void stream_memory()
    const auto history = model.Fit(columns.Stream().Add("t", "a*.root", 1).Add("t", "b*.root", 0), options);
    const double peak = Memory("VmHWM:") - before;
    std::printf("peak memory %.0f MB above the model's, for %.0f MB of features, in %.1f s\n", peak,
-               4e-6 * kFeatures * 4 * kEntries, history.Seconds()[0]);
+               1000 * kFile * 2 * files, history.Seconds()[0]);
    CHECK(peak > 0 && peak < 150);
    Passed();
 }

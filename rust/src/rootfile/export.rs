@@ -7,8 +7,8 @@ use std::path::Path;
 use std::rc::Rc;
 
 use oxyroot::{RootFile as NewFile, WriterTree};
-use safetensors::Dtype;
 use safetensors::tensor::TensorView;
+use safetensors::{Dtype, SafeTensorError};
 
 use super::Table;
 use crate::error::{Error, Result, guard};
@@ -47,24 +47,24 @@ impl Table {
     /// Writes the table to `path`, whole or not at all. `tree` is its name there, where the format has one.
     pub fn write(self, path: &Path, format: Format, tree: &str) -> Result<()> {
         storage::replace(path, |new| match format {
-            Format::Safetensors => self.write_safetensors(new),
+            Format::Safetensors => self.write_safetensors(new).map_err(|error| match error {
+                SafeTensorError::IoError(error) => Error::io(path, error),
+                error => Error::Internal(error.to_string()),
+            }),
             Format::Csv => {
                 let file = File::create(new).map_err(|error| Error::io(path, error))?;
                 self.write_csv(BufWriter::new(file)).map_err(|error| Error::io(path, error))
             }
-            Format::Root => self.write_root(new, tree),
+            Format::Root => self.write_root(new, path, tree),
         })
     }
 
-    fn write_safetensors(&self, path: &Path) -> Result<()> {
-        let internal = |error: &dyn std::error::Error| Error::Internal(error.to_string());
+    fn write_safetensors(&self, path: &Path) -> Result<(), SafeTensorError> {
         let entries = self.rows.as_slice().len() / self.names.len().max(1);
         let bytes: Vec<u8> = self.rows.as_slice().iter().flat_map(|number| number.to_le_bytes()).collect();
-        let view =
-            TensorView::new(Dtype::F32, vec![entries, self.names.len()], &bytes).map_err(|error| internal(&error))?;
-        let names = serde_json::to_string(&self.names).map_err(|error| internal(&error))?;
-        let metadata = HashMap::from([("columns".to_owned(), names)]);
-        safetensors::serialize_to_file([("features", view)], Some(metadata), path).map_err(|error| internal(&error))
+        let view = TensorView::new(Dtype::F32, vec![entries, self.names.len()], &bytes)?;
+        let metadata = HashMap::from([("columns".to_owned(), serde_json::json!(self.names).to_string())]);
+        safetensors::serialize_to_file([("features", view)], Some(metadata), path)
     }
 
     /// Writes the table as text.
@@ -80,15 +80,19 @@ impl Table {
         to.flush()
     }
 
-    fn write_root(self, path: &Path, tree: &str) -> Result<()> {
+    /// Writes to `new` what is to become `path`.
+    fn write_root(self, new: &Path, path: &Path, tree: &str) -> Result<()> {
         let text =
-            path.to_str().ok_or_else(|| Error::invalid(format!("{path:?} is no UTF-8"), "choose another name"))?;
+            new.to_str().ok_or_else(|| Error::invalid(format!("{path:?} is no UTF-8"), "choose another name"))?;
         if self.rows.as_slice().len() > LARGEST_ROOT_FILE / size_of::<f32>() {
             let what =
                 format!("a ROOT file of {} numbers is more than can be written here", self.rows.as_slice().len());
             return Err(Error::invalid(what, "choose fewer columns, or .safetensors"));
         }
-        let failed = |error: &dyn std::fmt::Debug| Error::Internal(format!("oxyroot: {error:?}"));
+        let failed = |error: &dyn std::fmt::Debug| {
+            let what = format!("{} could not be written (oxyroot: {error:?})", path.display());
+            Error::invalid(what, "look for space on the disk and for the rights to write there")
+        };
         let (width, rows) = (self.names.len(), Rc::new(self.rows));
         guard(|| {
             let mut file = NewFile::create(text).map_err(|error| failed(&error))?;

@@ -1,0 +1,162 @@
+/// \file failing_files.C
+/// \brief Files that are cut, replaced or removed under a reader, and a disk that is full: an error, or what was there;
+/// the dataset keeps what it holds and says so, the session goes on.
+
+R__LOAD_LIBRARY(libcladtorch)
+#include <CladTorch/CladTorch.hxx>
+#include "check.h"
+
+#include <TFile.h>
+#include <TRandom3.h>
+#include <TSystem.h>
+#include <TTree.h>
+
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <sys/resource.h>
+
+using CladTorch::Dataset;
+
+constexpr int kEntries = 40000;
+constexpr int kReplaced = 500000; ///< the first x of a file that takes the place of another
+
+/// x counts from `first` on; y does not compress.
+void Write(const char *name, int first)
+{
+   TFile file(name, "recreate");
+   TTree tree("t", "");
+   tree.SetAutoFlush(4000);
+   TRandom3 random(7);
+   float x = 0, y = 0;
+   tree.Branch("x", &x);
+   tree.Branch("y", &y);
+   for (int i = 0; i < kEntries; ++i) {
+      x = first + i;
+      y = random.Gaus();
+      tree.Fill();
+   }
+   tree.Write();
+}
+
+/// With 100 events of a sound file.
+Dataset Some(CladTorch::EReader reader)
+{
+   Dataset data({"x", "y"});
+   data.SetReader(reader);
+   return data.Add("t", "sound.root", 1, "x < 100");
+}
+
+bool HoldsSome(const Dataset &data)
+{
+   std::ostringstream said;
+   auto *screen = std::cout.rdbuf(said.rdbuf());
+   data.Print();
+   std::cout.rdbuf(screen);
+   return data.Rows() == 100 && data.Features()(99, 0) == 99 && said.str().find("100 events x 2 numbers") == 0 &&
+          said.str().find("100 events from tree 't' of sound.root") != std::string::npos &&
+          said.str().find("moving.root") == std::string::npos;
+}
+
+/// Whether all events of moving.root follow: of the first file of that name, or of the one in its place, but not of both.
+bool HoldsOneFile(const Dataset &data)
+{
+   const auto x = data.Features();
+   bool right = x.Rows() == 100 + kEntries && (x(100, 0) == 1000 || x(100, 0) == kReplaced);
+   for (int i = 0; right && i < kEntries; ++i)
+      right = x(100 + i, 0) == x(100, 0) + i;
+   return right;
+}
+
+/// What happens to a file behind the back of a data frame that knows it, and whether its events can still be had.
+void CheckMoved(const char *what, CladTorch::EReader reader, const std::function<void()> &move, bool refused)
+{
+   Write("moving.root", 1000);
+   ROOT::RDataFrame frame("t", "moving.root");
+   CHECK(*frame.Count() == kEntries); // it has looked into the file
+   auto data = Some(reader);
+   move();
+   if (refused) {
+      Refuses(what, [&] { data.Add(frame, 0); }, {"moving.root"});
+      Refuses(what, [&] { data.Add(frame, 0, "y > 0"); }, {"moving.root"});
+      return CHECK(HoldsSome(data));
+   }
+   bool right = true;
+   try {
+      right = HoldsOneFile(data.Add(frame, 0));
+   } catch (const CladTorch::Error &) {
+      right = HoldsSome(data);
+   }
+   Check(right, what, __FILE__, __LINE__);
+}
+
+void CheckMoves(CladTorch::EReader reader)
+{
+   const auto cut = [] { std::filesystem::resize_file("moving.root", std::filesystem::file_size("moving.root") / 2); };
+   CheckMoved("cut in the middle", reader, cut, true);
+   CheckMoved("emptied", reader, [] { std::filesystem::resize_file("moving.root", 0); }, true);
+   const auto overwrite = [] {
+      std::fstream raw("moving.root", std::ios::in | std::ios::out | std::ios::binary);
+      raw.seekp(20000);
+      raw << std::string(100000, 'x');
+   };
+   CheckMoved("overwritten", reader, overwrite, true);
+   CheckMoved("removed", reader, [] { gSystem->Unlink("moving.root"); }, false);
+   const auto replace = [] {
+      Write("other.root", kReplaced);
+      std::filesystem::rename("other.root", "moving.root");
+   };
+   CheckMoved("replaced", reader, replace, false);
+}
+
+/// As the system tells a program that may write no more.
+class FullDisk {
+public:
+   FullDisk()
+   {
+      std::signal(SIGXFSZ, SIG_IGN);
+      getrlimit(RLIMIT_FSIZE, &fBefore);
+      auto small = fBefore;
+      small.rlim_cur = 2000;
+      setrlimit(RLIMIT_FSIZE, &small);
+   }
+   ~FullDisk() { setrlimit(RLIMIT_FSIZE, &fBefore); }
+
+private:
+   rlimit fBefore;
+};
+
+void CheckFullDisk()
+{
+   CladTorch::FitOptions options;
+   options.fVerbose = 0;
+   options.fEpochs = 1;
+   auto data = Some(CladTorch::kAutoReader);
+   CladTorch::Mlp model({2, 64, 64, 1});
+   model.Fit(data, options);
+   model.Save("model.ct");
+   const auto size = std::filesystem::file_size("model.ct");
+   const auto before = model.Predict(data);
+   model.Fit(data, options);
+   {
+      const FullDisk full;
+      Refuses("model on a full disk", [&] { model.Save("model.ct"); }, {"model.ct", "large"});
+   }
+   CHECK(std::filesystem::file_size("model.ct") == size && CladTorch::Mlp::Load("model.ct").Predict(data) == before);
+   for (const auto &file : std::filesystem::directory_iterator("."))
+      CHECK(file.path().extension() != ".tmp");
+   CHECK(HoldsSome(data));
+   model.Save("model.ct");
+}
+
+void failing_files()
+{
+   Write("sound.root", 0);
+   for (const auto reader : {CladTorch::kAutoReader, CladTorch::kRootReader})
+      CheckMoves(reader);
+   CheckFullDisk();
+   ROOT::EnableImplicitMT(2);
+   CheckMoves(CladTorch::kRootReader);
+   Passed();
+}
