@@ -133,11 +133,12 @@ std::string RangeReader::DescribeRange(std::uint64_t first, std::uint64_t last) 
    return text + " (" + files[file(first)] + (file(first) == file(last - 1) ? "" : " to " + files[file(last - 1)]) + ")";
 }
 
-std::vector<std::uint64_t> RangeReader::Read(std::uint64_t first, std::uint64_t last, Core::Dataset &data)
+std::vector<std::uint64_t>
+RangeReader::Read(std::uint64_t first, std::uint64_t last, Core::Dataset &data, std::uint64_t keep)
 {
    try {
       Transaction transaction(data, fName);
-      auto entries = fWithoutRoot ? ReadAll(first, last, data) : ReadSelected(first, last, data);
+      auto entries = fWithoutRoot ? ReadAll(first, last, data, keep) : ReadSelected(first, last, data);
       if (!entries.empty())
          transaction.Commit();
       return entries;
@@ -164,15 +165,15 @@ void RangeReader::Decode(std::uint64_t first, std::uint64_t last, Core::Dataset 
    fPlan.FillIn(data, EntriesOf(first, last), 1);
 }
 
-RangeReader::Cluster *RangeReader::Around(std::uint64_t first, std::uint64_t last, const Core::Dataset &data)
+RangeReader::Cluster *
+RangeReader::Around(std::uint64_t first, std::uint64_t last, const Core::Dataset &data, std::uint64_t keep)
 {
-   constexpr std::uint64_t kMostBytes = 64 << 20;
    constexpr std::uint64_t kLeastPart = 512; // ROOT makes its baskets about as long as a cluster
    const auto end = std::upper_bound(fClusterEnds.begin(), fClusterEnds.end(), first);
    const std::uint64_t begin = end == fClusterEnds.begin() ? 0 : *(end - 1);
    const auto entries = *end - begin;
    if (last > *end || last - first == entries || (last - first) * kLeastPart < entries ||
-       entries > kMostBytes / sizeof(float) / Core::dataset_width(data))
+       entries > keep / sizeof(float) / Core::dataset_width(data))
       return nullptr;
    if (!fCluster || fCluster->fFirst != begin) {
       fCluster.reset(); // its memory first
@@ -198,9 +199,10 @@ void RangeReader::TakeFrom(Cluster &cluster, std::uint64_t first, std::uint64_t 
       fCluster.reset();
 }
 
-std::vector<std::uint64_t> RangeReader::ReadAll(std::uint64_t first, std::uint64_t last, Core::Dataset &data)
+std::vector<std::uint64_t>
+RangeReader::ReadAll(std::uint64_t first, std::uint64_t last, Core::Dataset &data, std::uint64_t keep)
 {
-   if (auto *cluster = Around(first, last, data))
+   if (auto *cluster = Around(first, last, data, keep))
       TakeFrom(*cluster, first, last, data);
    else
       Decode(first, last, data);

@@ -30,9 +30,10 @@ public:
    /// Entry behind each cluster.
    const std::vector<std::uint64_t> &ClusterEnds() const { return fClusterEnds; }
 
-   /// Appends the events of the entries [first, last) that pass the cut to `data`, which is empty.
+   /// Appends the events of the entries [first, last) that pass the cut to `data`, which is empty. A decoded cluster of up
+   /// to `keep` bytes is kept for the ranges to come.
    /// \return The entry of each.
-   std::vector<std::uint64_t> Read(std::uint64_t first, std::uint64_t last, Core::Dataset &data);
+   std::vector<std::uint64_t> Read(std::uint64_t first, std::uint64_t last, Core::Dataset &data, std::uint64_t keep);
 
 private:
    /// The rows of one cluster, which several ranges are taken from, so that its baskets are decoded once.
@@ -45,9 +46,9 @@ private:
    /// Decodes every entry of the range into `data`.
    void Decode(std::uint64_t first, std::uint64_t last, Core::Dataset &data) const;
    /// The cluster around a range; nullptr for a range that is all of it or nearly none, and for clusters too large to keep.
-   Cluster *Around(std::uint64_t first, std::uint64_t last, const Core::Dataset &data);
+   Cluster *Around(std::uint64_t first, std::uint64_t last, const Core::Dataset &data, std::uint64_t keep);
    void TakeFrom(Cluster &cluster, std::uint64_t first, std::uint64_t last, Core::Dataset &data);
-   std::vector<std::uint64_t> ReadAll(std::uint64_t first, std::uint64_t last, Core::Dataset &data);
+   std::vector<std::uint64_t> ReadAll(std::uint64_t first, std::uint64_t last, Core::Dataset &data, std::uint64_t keep);
    std::vector<std::uint64_t> ReadSelected(std::uint64_t first, std::uint64_t last, Core::Dataset &data);
    /// "entries 8000 to 8999 (run7.root)", for messages.
    std::string DescribeRange(std::uint64_t first, std::uint64_t last) const;

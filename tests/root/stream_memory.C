@@ -73,6 +73,6 @@ void stream_memory(double gigabytes = 1)
    const double peak = Memory("VmHWM:") - before;
    std::printf("peak memory %.0f MB above the model's, for %.0f MB of features, in %.1f s\n", peak,
                1000 * kFile * 2 * files, history.Seconds()[0]);
-   CHECK(peak > 0 && peak < 150);
+   CHECK(peak > 0 && peak < 250); // half of what a chain of 10 GB may take, for any length
    Passed();
 }

@@ -77,8 +77,8 @@ private:
 /// the number of its source and its entry: in every epoch, whatever is read when. The first windows are smaller, so
 /// that training begins soon.
 ///
-/// Memory: the window, as many entries read ahead, a few blocks of 8 MB and, for each source that the fast reader reads
-/// alone, a decoded cluster of up to 64 MB; training keeps another window of validation events. Reading takes one thread of its own, with one event loop a block; ROOT's trees and data frames that
+/// Memory: the window, as many entries read ahead, a few blocks of 8 MB and, where the fast reader reads alone, a decoded
+/// cluster of each source, 128 MB in all; training keeps another window of validation events. Reading takes one thread of its own, with one event loop a block; ROOT's trees and data frames that
 /// were given must not be used elsewhere meanwhile. Mlp::Fit switches implicit multi-threading off for as long as it runs;
 /// where it is on, Batches() gives events only of sources without a cut whose columns the fast reader reads.
 ///

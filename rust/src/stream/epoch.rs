@@ -137,14 +137,11 @@ impl Epoch {
 
     /// Moves the rows that wait to the front and drops all others.
     fn keep_rest(&mut self) {
-        let Window { features, labels, weights, hashes, .. } = &self.window;
-        self.window = Window {
-            features: gathered(features, self.width, &self.rest),
-            labels: gathered(labels, 1, &self.rest),
-            weights: gathered(weights, 1, &self.rest),
-            hashes: self.rest.iter().map(|&row| hashes[row as usize]).collect(),
-            ..Window::default()
-        };
+        let Window { features, labels, weights, hashes, .. } = &mut self.window;
+        keep(features, self.width, &self.rest);
+        keep(labels, 1, &self.rest);
+        keep(weights, 1, &self.rest);
+        keep(hashes, 1, &self.rest);
         self.rest = (0..self.rest.len() as u32).collect();
     }
 
@@ -204,8 +201,15 @@ impl Epoch {
     }
 }
 
+/// Leaves the given rows of `values` [_, width] and its memory, which the next window fills again.
+fn keep<T: Copy>(values: &mut Vec<T>, width: usize, rows: &[u32]) {
+    let kept = gathered(values, width, rows);
+    values.clear();
+    values.extend_from_slice(&kept);
+}
+
 /// The given rows of `values` [_, width].
-fn gathered(values: &[f32], width: usize, rows: &[u32]) -> Vec<f32> {
+fn gathered<T: Copy>(values: &[T], width: usize, rows: &[u32]) -> Vec<T> {
     let mut gathered = Vec::with_capacity(rows.len() * width);
     for &row in rows {
         gathered.extend_from_slice(&values[row as usize * width..][..width]);

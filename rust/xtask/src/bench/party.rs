@@ -15,6 +15,9 @@ pub fn is_ours(who: &str) -> bool {
     who.starts_with(OURS) || who == BY_HAND
 }
 
+/// In `read`, the part of the work that nobody can leave out: no peer, but what all are held against.
+pub const BARE: &str = "codec-alone";
+
 /// Who takes part in a case.
 pub struct Party {
     /// `cladtorch`, `libtorch`, `pytorch-fused`, …

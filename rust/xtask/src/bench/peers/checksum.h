@@ -31,10 +31,12 @@ inline double Checksum(const float *x, std::size_t count)
 inline std::uint64_t RowsChecksum(const float *x, std::size_t rows, std::size_t width)
 {
    std::uint64_t sum = 0;
-   for (std::size_t i = 0; i < rows * width; ++i) {
-      std::uint32_t bits;
-      std::memcpy(&bits, x + i, sizeof bits);
-      sum += bits * (2 * std::uint64_t(i % width) + 1);
+   for (std::size_t row = 0; row < rows; ++row) {
+      for (std::size_t f = 0; f < width; ++f) {
+         std::uint32_t bits;
+         std::memcpy(&bits, x + row * width + f, sizeof bits);
+         sum += bits * (2 * std::uint64_t(f) + 1);
+      }
    }
    return sum;
 }
