@@ -69,6 +69,12 @@ struct ct_matrix {
    size_t column;
 };
 
+/// Where the matrices of several products start: number i at list[i * step], or, list being null, at i * step.
+struct ct_starts {
+   const size_t *list;
+   size_t step;
+};
+
 #define CT_KERNELS(T, S)                                                                                               \
    struct ct_kernels_##S {                                                                                             \
       /* z[R,O] = x[R,I] w[O,I]^T + b[O], by BLAS */                                                                   \
@@ -131,14 +137,19 @@ struct ct_matrix {
       void (*softmax)(int logarithm, size_t R, size_t C, const T *x, const struct ct_stream *view, T *y);              \
       void (*softmax_pullback)(int logarithm, size_t R, size_t C, const T *y, const T *dy, T *dx,                      \
                                const struct ct_stream *target);                                                        \
+      /* y[R,C] = (x[R,C] - mean) / sqrt(variance + eps) * w[C] + b[C], by the mean and variance of each row */         \
+      void (*normalise)(size_t R, size_t C, T eps, const T *x, const T *w, const T *b, T *y);                          \
+      void (*normalise_pullback)(size_t R, size_t C, T eps, const T *x, const T *w, const T *dy, T *dx);               \
+      void (*normalise_scale_pullback)(size_t R, size_t C, T eps, const T *x, const T *dy, T *dw);                     \
       /* y[n] = x's view shifted along a dimension by the indices' view; 0 returned: an index is out of range */       \
       int (*choose)(const struct ct_pick *pick, size_t n, const T *x, const struct ct_stream *bases,                   \
                     const int64_t *index, const struct ct_stream *indices, T *y);                                      \
       int (*choose_pullback)(const struct ct_pick *pick, size_t n, const T *dy, const int64_t *index,                  \
                              const struct ct_stream *indices, T *dx, const struct ct_stream *bases);                   \
-      /* c[M,N] (add: +)= a[M,K] b[K,N]; c has rows or columns of neighbouring elements */                             \
-      void (*product)(size_t M, size_t N, size_t K, const T *a, struct ct_matrix as, const T *b, struct ct_matrix bs,  \
-                      int add, T *c, struct ct_matrix cs);                                                             \
+      /* `count` times c[M,N] (add: +)= a[M,K] b[K,N]; c has rows or columns of neighbouring elements */               \
+      void (*products)(size_t count, size_t M, size_t N, size_t K, const T *a, struct ct_starts aStarts,               \
+                       struct ct_matrix as, const T *b, struct ct_starts bStarts, struct ct_matrix bs, int add, T *c,  \
+                       struct ct_starts cStarts, struct ct_matrix cs);                                                 \
    };
 
 CT_KERNELS(float, f32)

@@ -72,6 +72,12 @@ void Softmax(int logarithm, size_t R, size_t C, const T *x, const ct_stream *vie
 template <typename T>
 void SoftmaxPullback(int logarithm, size_t R, size_t C, const T *y, const T *dy, T *dx, const ct_stream *target);
 template <typename T>
+void Normalise(size_t R, size_t C, T eps, const T *x, const T *w, const T *b, T *y);
+template <typename T>
+void NormalisePullback(size_t R, size_t C, T eps, const T *x, const T *w, const T *dy, T *dx);
+template <typename T>
+void NormaliseScalePullback(size_t R, size_t C, T eps, const T *x, const T *dy, T *dw);
+template <typename T>
 int Choose(const ct_pick *pick, size_t n, const T *x, const ct_stream *bases, const int64_t *index,
            const ct_stream *indices, T *y);
 template <typename T>
@@ -81,6 +87,9 @@ int ChoosePullback(const ct_pick *pick, size_t n, const T *dy, const int64_t *in
 template <typename T>
 void Product(size_t M, size_t N, size_t K, const T *a, ct_matrix as, const T *b, ct_matrix bs, int add, T *c,
              ct_matrix cs);
+template <typename T>
+void Products(size_t count, size_t M, size_t N, size_t K, const T *a, ct_starts aStarts, ct_matrix as, const T *b,
+              ct_starts bStarts, ct_matrix bs, int add, T *c, ct_starts cStarts, ct_matrix cs);
 
 /// This variant's table.
 extern const ct_kernels kTable;

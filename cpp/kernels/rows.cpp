@@ -68,32 +68,74 @@ void GreatestPullback(int even, size_t R, size_t C, const T *x, const ct_stream 
    }
 }
 
+namespace {
+
+/// y[n] = exp(x): a loop that only maps becomes vector code.
+template <typename T>
+inline void Exponentials(size_t n, const T *x, T *y)
+{
+   CT_ELEMENTWISE
+   for (size_t i = 0; i < n; ++i)
+      y[i] = Exp(x[i]);
+}
+
+/// Rows whose exponentials are taken in one loop: those of short rows together.
+inline size_t RowsOf(size_t C)
+{
+   return C < kBlock ? kBlock / C : 1;
+}
+
+/// The sum of exp(y[C]) over a row; the exponentials stay in y unless `keep`.
+template <typename T>
+inline T SumOfExponentials(size_t C, T *y, bool keep)
+{
+   T sum = 0;
+   for (size_t first = 0; first < C; first += kBlock) {
+      const size_t n = C - first < kBlock ? C - first : kBlock;
+      T room[kBlock], *to = keep ? room : y + first;
+      Exponentials(n, y + first, to);
+      sum += Total(n, to);
+   }
+   return sum;
+}
+
+} // namespace
+
 /// y[R,C] = exp(x) / its row's sum, or the logarithm of that.
 template <typename T>
 void Softmax(int logarithm, size_t R, size_t C, const T *x, const ct_stream *view, T *y)
 {
    Reader<T> reader(x, *view, 0);
-   for (size_t r = 0; r < R; ++r, y += C) {
-      T top = -std::numeric_limits<T>::infinity(), *to = y;
-      EachBlock(reader, C, [&](size_t n, const T *row) {
-         for (size_t i = 0; i < n; ++i)
-            top = row[i] > top ? row[i] : top;
-         std::memcpy(to, row, n * sizeof(T));
-         to += n;
-      });
-      // The exponentials apart from their sum: a loop that only maps becomes vector code.
-      T sum = 0;
-      for (size_t first = 0; first < C; first += kBlock) {
-         const size_t n = C - first < kBlock ? C - first : kBlock;
-         T room[kBlock], *exponentials = logarithm ? room : y + first;
-         CT_ELEMENTWISE
-         for (size_t i = 0; i < n; ++i)
-            exponentials[i] = Exp(y[first + i] - top);
-         sum += Total(n, exponentials);
+   for (size_t r = 0, rows; r < R; r += rows, y += rows * C) {
+      rows = R - r < RowsOf(C) ? R - r : RowsOf(C);
+      T *to = y;
+      for (size_t i = 0; i < rows; ++i, to += C) {
+         T top = -std::numeric_limits<T>::infinity(), *at = to;
+         EachBlock(reader, C, [&](size_t n, const T *row) {
+            for (size_t c = 0; c < n; ++c)
+               top = row[c] > top ? row[c] : top;
+            std::memcpy(at, row, n * sizeof(T));
+            at += n;
+         });
+         for (size_t c = 0; c < C; ++c)
+            to[c] -= top;
       }
-      const T shift = std::log(sum);
-      for (size_t c = 0; c < C; ++c)
-         y[c] = logarithm ? y[c] - top - shift : y[c] / sum;
+      T room[kBlock];
+      const bool isShort = rows * C <= kBlock;
+      if (isShort)
+         Exponentials(rows * C, y, logarithm ? room : y);
+      for (size_t i = 0; i < rows; ++i) {
+         T *row = y + i * C;
+         const T sum = isShort ? Total(C, logarithm ? room + i * C : row) : SumOfExponentials(C, row, logarithm);
+         if (logarithm) {
+            const T shift = std::log(sum);
+            for (size_t c = 0; c < C; ++c)
+               row[c] -= shift;
+         } else {
+            for (size_t c = 0; c < C; ++c)
+               row[c] /= sum;
+         }
+      }
    }
 }
 
@@ -102,6 +144,24 @@ template <typename T>
 void SoftmaxPullback(int logarithm, size_t R, size_t C, const T *y, const T *dy, T *dx, const ct_stream *target)
 {
    Writer<T> writer(dx, *target, 0);
+   T adjoint[kBlock];
+   if (C <= kBlock) {
+      for (size_t r = 0, rows; r < R; r += rows, y += rows * C, dy += rows * C) {
+         rows = R - r < RowsOf(C) ? R - r : RowsOf(C);
+         if (logarithm)
+            Exponentials(rows * C, y, adjoint);
+         for (size_t first = 0; first < rows * C; first += C) {
+            const T *value = y + first, *d = dy + first;
+            T *to = adjoint + first, sum = 0;
+            for (size_t c = 0; c < C; ++c)
+               sum += logarithm ? d[c] : d[c] * value[c];
+            for (size_t c = 0; c < C; ++c)
+               to[c] = logarithm ? d[c] - to[c] * sum : value[c] * (d[c] - sum);
+         }
+         writer.Add(rows * C, adjoint);
+      }
+      return;
+   }
    for (size_t r = 0; r < R; ++r, y += C, dy += C) {
       T sum = 0;
       for (size_t c = 0; c < C; ++c)
@@ -109,7 +169,6 @@ void SoftmaxPullback(int logarithm, size_t R, size_t C, const T *y, const T *dy,
       for (size_t first = 0; first < C; first += kBlock) {
          const size_t n = C - first < kBlock ? C - first : kBlock;
          const T *value = y + first, *d = dy + first;
-         T adjoint[kBlock];
          for (size_t i = 0; i < n; ++i)
             adjoint[i] = logarithm ? d[i] - Exp(value[i]) * sum : value[i] * (d[i] - sum);
          writer.Add(n, adjoint);
@@ -119,11 +178,40 @@ void SoftmaxPullback(int logarithm, size_t R, size_t C, const T *y, const T *dy,
 
 namespace {
 
-/// Calls body(i, offset) for each of the n picks that is not skipped; false where an index is out of range.
+/// Where along its dimension an index picks; -1 to skip it, -2 where it is out of range.
+inline int64_t PlaceOf(const ct_pick *pick, int64_t at)
+{
+   if (pick->has_skip && at == pick->skip)
+      return -1;
+   if (at < 0 && pick->from_end)
+      at += static_cast<int64_t>(pick->size);
+   return at < 0 || at >= static_cast<int64_t>(pick->size) ? -2 : at;
+}
+
+/// Whether each index picks a whole row of neighbouring elements, as that of an embedding does.
+inline bool PicksRows(const ct_stream *indices, const ct_stream *bases)
+{
+   return indices->rank == 2 && bases->rank == 2 && indices->strides[1] == 0 && bases->strides[0] == 0 &&
+          bases->strides[1] == 1 && bases->sizes[1] == indices->sizes[1];
+}
+
+/// Calls body(i, offset, length) for each of the n picks, or rows of picks, that is not skipped; false where an index is out
+/// of range.
 template <typename Body>
 bool EachPick(const ct_pick *pick, const int64_t *index, const ct_stream *indices, const ct_stream *bases, size_t n,
               Body body)
 {
+   if (PicksRows(indices, bases)) {
+      const size_t length = indices->sizes[1];
+      for (size_t r = 0; r < indices->sizes[0]; ++r) {
+         const int64_t at = PlaceOf(pick, index[indices->offset + r * indices->strides[0]]);
+         if (at == -2)
+            return false;
+         if (at >= 0)
+            body(r * length, bases->offset + static_cast<size_t>(at) * pick->stride, length);
+      }
+      return true;
+   }
    size_t offsets[kBlock];
    Reader<int64_t> reader(index, *indices, 0);
    Walk walk(*bases, 0);
@@ -136,14 +224,11 @@ bool EachPick(const ct_pick *pick, const int64_t *index, const ct_stream *indice
             *to++ = offset + i * stride;
       });
       for (size_t i = 0; i < length; ++i) {
-         int64_t at = block[i];
-         if (pick->has_skip && at == pick->skip)
-            continue;
-         if (at < 0 && pick->from_end)
-            at += static_cast<int64_t>(pick->size);
-         if (at < 0 || at >= static_cast<int64_t>(pick->size))
+         const int64_t at = PlaceOf(pick, block[i]);
+         if (at == -2)
             return false;
-         body(first + i, offsets[i] + static_cast<size_t>(at) * pick->stride);
+         if (at >= 0)
+            body(first + i, offsets[i] + static_cast<size_t>(at) * pick->stride, size_t(1));
       }
    }
    return true;
@@ -158,7 +243,10 @@ int Choose(const ct_pick *pick, size_t n, const T *x, const ct_stream *bases, co
 {
    for (size_t i = 0; i < n; ++i)
       y[i] = 0;
-   return EachPick(pick, index, indices, bases, n, [&](size_t i, size_t offset) { y[i] = x[offset]; });
+   return EachPick(pick, index, indices, bases, n, [&](size_t i, size_t offset, size_t length) {
+      for (size_t j = 0; j < length; ++j)
+         y[i + j] = x[offset + j];
+   });
 }
 
 /// dx[...] += dy, the pullback of Choose.
@@ -166,7 +254,10 @@ template <typename T>
 int ChoosePullback(const ct_pick *pick, size_t n, const T *dy, const int64_t *index, const ct_stream *indices, T *dx,
                    const ct_stream *bases)
 {
-   return EachPick(pick, index, indices, bases, n, [&](size_t i, size_t offset) { dx[offset] += dy[i]; });
+   return EachPick(pick, index, indices, bases, n, [&](size_t i, size_t offset, size_t length) {
+      for (size_t j = 0; j < length; ++j)
+         dx[offset + j] += dy[i + j];
+   });
 }
 
 #define CT_INSTANTIATE(T)                                                                                              \

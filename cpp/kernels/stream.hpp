@@ -47,6 +47,15 @@ public:
 
    size_t Offset() const { return fOffset; }
 
+   bool AtRowStart() const { return fIndex[fView.rank - 1] == 0; }
+
+   /// Steps over whole rows of a view of two dimensions.
+   void SkipRows(size_t rows)
+   {
+      fIndex[0] += rows;
+      fOffset += rows * fView.strides[0];
+   }
+
    /// Steps over n elements, calling run(offset, stride, length) for each stretch along the last dimension.
    template <typename Run>
    void Forward(size_t n, Run run)
@@ -81,11 +90,17 @@ inline bool IsPeriodic(const ct_stream &view)
    return view.rank == 2 && view.strides[0] == 0 && view.sizes[1] <= kBlock;
 }
 
-/// How many elements of these views to take at once: whole rows of one that repeats its rows.
+/// Whether each row of the view is one number, repeated a few times.
+inline bool HasShortConstantRows(const ct_stream &view)
+{
+   return view.rank == 2 && view.strides[1] == 0 && view.sizes[1] <= kShort;
+}
+
+/// How many elements of these views to take at once: whole rows of one that repeats its rows, or its numbers.
 inline size_t BlockOf(const ct_stream *views, size_t count, size_t begin)
 {
    for (size_t i = 0; i < count; ++i)
-      if (IsPeriodic(views[i]) && begin % views[i].sizes[1] == 0)
+      if ((IsPeriodic(views[i]) || HasShortConstantRows(views[i])) && begin % views[i].sizes[1] == 0)
          return kBlock - kBlock % views[i].sizes[1];
    return kBlock;
 }
@@ -96,8 +111,9 @@ class Reader {
    const T *fData;
    Walk fWalk;
    bool fContiguous, fRepeats; ///< repeats: what the first block holds, each one does
+   size_t fColumns = 0, fRow = 0; ///< of short constant rows: how many numbers, and how far apart
    size_t fFilled = 0;
-   T fRoom[kBlock];
+   T fRoom[kBlock + kShort]; ///< with room for the rest of a row
 
    void Gather(size_t n, T *to)
    {
@@ -121,7 +137,11 @@ public:
         fRepeats((view.rank == 1 && view.strides[0] == 0) ||
                  (IsPeriodic(view) && begin % view.sizes[1] == 0 && block % view.sizes[1] == 0))
    {
-      if (fContiguous)
+      if (HasShortConstantRows(view) && begin % view.sizes[1] == 0 && block % view.sizes[1] == 0) {
+         fColumns = view.sizes[1];
+         fRow = view.strides[0];
+      }
+      if (fContiguous || fColumns)
          fData += fWalk.Offset();
    }
 
@@ -133,7 +153,11 @@ public:
          fData += n;
          return from;
       }
-      if (!fRepeats) {
+      if (fColumns) {
+         for (size_t first = 0; first < n; first += fColumns, fData += fRow)
+            for (size_t i = 0; i < kShort; ++i) // more than a row has: of a fixed length
+               fRoom[first + i] = *fData;
+      } else if (!fRepeats) {
          Gather(n, fRoom);
       } else if (fFilled < n) {
          Gather(n - fFilled, fRoom + fFilled);
@@ -166,10 +190,55 @@ inline T Total(size_t n, const T *x)
 template <typename T>
 class Writer {
    T *fData;
+   const ct_stream &fView;
    Walk fWalk;
+   bool fSumsRows, fSumsColumns; ///< short rows, each added up to a number, or rows that are added up to one
+
+   /// Adds up n numbers, whole rows that begin where the walk stands.
+   void AddRows(size_t n, const T *values)
+   {
+      const size_t columns = fView.sizes[1], rows = n / columns;
+      T *to = fData + fWalk.Offset();
+      if (fSumsRows) {
+         for (size_t r = 0; r < rows; ++r, values += columns) {
+            T sum = 0;
+            for (size_t c = 0; c < columns; ++c)
+               sum += values[c];
+            to[r * fView.strides[0]] += sum;
+         }
+      } else if (columns >= kShort) {
+         for (size_t first = 0; first < columns; first += kShort) {
+            T sums[kShort] = {};
+            for (size_t r = 0; r < rows; ++r)
+               for (size_t s = 0; s < kShort; ++s)
+                  sums[s] += values[r * columns + first + s];
+            for (size_t s = 0; s < kShort; ++s)
+               to[first + s] += sums[s];
+         }
+      } else {
+         T sums[kShort] = {};
+         size_t i = 0;
+         for (; i + kShort <= n; i += kShort)
+            for (size_t s = 0; s < kShort; ++s)
+               sums[s] += values[i + s];
+         for (size_t s = 0; i + s < n; ++s)
+            sums[s] += values[i + s];
+         for (size_t s = 0; s < kShort; ++s)
+            to[s % columns] += sums[s];
+      }
+      fWalk.SkipRows(rows);
+   }
 
 public:
-   Writer(T *data, const ct_stream &view, size_t begin) : fData(data), fWalk(view, begin) {}
+   Writer(T *data, const ct_stream &view, size_t begin)
+      : fData(data),
+        fView(view),
+        fWalk(view, begin),
+        fSumsRows(HasShortConstantRows(view)),
+        fSumsColumns(IsPeriodic(view) && view.strides[1] == 1 &&
+                     (kShort % view.sizes[1] == 0 || view.sizes[1] % kShort == 0))
+   {
+   }
 
    void Store(size_t n, const T *values)
    {
@@ -186,6 +255,8 @@ public:
 
    void Add(size_t n, const T *values)
    {
+      if ((fSumsRows || fSumsColumns) && n % fView.sizes[1] == 0 && fWalk.AtRowStart())
+         return AddRows(n, values);
       fWalk.Forward(n, [&](size_t offset, size_t stride, size_t length) {
          T *to = fData + offset;
          if (stride == 0) {

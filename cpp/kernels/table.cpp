@@ -37,9 +37,12 @@ constexpr Table MakeTable()
            GreatestPullback<T>,
            Softmax<T>,
            SoftmaxPullback<T>,
+           Normalise<T>,
+           NormalisePullback<T>,
+           NormaliseScalePullback<T>,
            Choose<T>,
            ChoosePullback<T>,
-           Product<T>};
+           Products<T>};
 }
 
 } // namespace

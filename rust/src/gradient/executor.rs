@@ -8,6 +8,7 @@
 //! An adjoint starts at zero and every pullback adds to it through the operand's view, so that it does not matter how often
 //! a buffer is used, nor that views overlap.
 
+use std::collections::HashMap;
 use std::ops::Range;
 
 use super::jit::CompiledFunction;
@@ -16,7 +17,7 @@ use crate::error::{Error, Result};
 use crate::graph::program::{Buffer, Origin, Primitive, Tensor};
 use crate::graph::{DType, Program, View};
 use crate::kernels::Scalar;
-use crate::kernels::strided::{self, Matrix, Pick, Stream};
+use crate::kernels::strided::{self, Factors, Matrix, Pick, Starts, Stream};
 
 /// Buffers start at multiples of this many numbers: a cache line of float32.
 const ALIGNMENT: usize = 16;
@@ -32,6 +33,8 @@ pub struct Executor<T> {
     outputs: Vec<Output>,
     /// Gradients that are wanted: argument, elements.
     gradients: Vec<(usize, usize)>,
+    /// Adjoints that no step begins: those of results, and of what nothing uses.
+    begun: Vec<(Place, usize)>,
     arguments: usize,
     user_outputs: usize,
     /// Where the literals end in the arena, and its length.
@@ -40,7 +43,7 @@ pub struct Executor<T> {
 }
 
 /// Where a buffer lies.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Place {
     /// In the caller's memory: values as argument, adjoints as gradient of that number.
     Caller(usize),
@@ -61,10 +64,23 @@ struct Step {
     views: Vec<Stream>,
     /// Of the active operands.
     adjoints: Vec<Option<Place>>,
+    /// What the step does to each of these adjoints.
+    begins: Vec<Begin>,
     value: Range<usize>,
     /// Where the value's adjoint starts.
     adjoint: Option<usize>,
     observed: usize,
+}
+
+/// Whether a pullback is the first one that an adjoint gets something from, in the order in which they run.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Begin {
+    /// Others were before it.
+    No,
+    /// The adjoint is zero until then.
+    Zero,
+    /// It writes every element, so that it need not add.
+    Whole,
 }
 
 enum Kernel {
@@ -73,6 +89,7 @@ enum Kernel {
     Sum(Stream),
     Greatest { columns: usize, even: bool },
     Softmax { columns: usize, logarithm: bool },
+    Normalise { columns: usize, eps: f64, dense: Stream },
     Product(Products),
     Gather(Pick),
     Assemble { fill: f64, places: Vec<Stream> },
@@ -114,12 +131,18 @@ impl<T: Scalar + Element> Executor<T> {
             Place::Arena(start) => Some((index, start..start + argument.view.len())),
             Place::Caller(_) => None,
         });
+        let mut steps: Vec<Step> =
+            program.nodes.iter().map(|node| layout.step(program, node)).collect::<Result<_>>()?;
+        let outputs: Vec<Output> =
+            program.outputs.iter().map(|output| layout.output(program, output)).collect::<Result<_>>()?;
+        let begun = begin(program, layout, &mut steps, &outputs);
         Ok(Executor {
             function: None,
             left: left.collect(),
-            steps: program.nodes.iter().map(|node| layout.step(program, node)).collect::<Result<_>>()?,
+            steps,
+            begun,
             literals: program.buffers.iter().zip(&layout.values).filter_map(literal).collect(),
-            outputs: program.outputs.iter().map(|output| layout.output(program, output)).collect::<Result<_>>()?,
+            outputs,
             gradients: wanted().map(|(index, argument)| (index, argument.view.len())).collect(),
             arguments: program.arguments.len(),
             user_outputs: program.outputs.len() - program.updates.len(),
@@ -174,9 +197,15 @@ impl<T: Scalar + Element> Executor<T> {
         mut gradients: Addresses,
     ) {
         assert!(inputs.len() == self.arguments && seeds.len() == self.user_outputs, "wrong number of tensors");
-        adjoints[self.literals_end..].fill(T::default());
-        for &(argument, length) in &self.gradients {
-            gradients.write::<T>(argument, length).fill(T::default());
+        if self.function.is_some() {
+            adjoints[self.literals_end..].fill(T::default());
+            for &(argument, length) in &self.gradients {
+                gradients.write::<T>(argument, length).fill(T::default());
+            }
+        } else {
+            for &(place, length) in &self.begun {
+                place.write(adjoints, &mut gradients, length).fill(T::default());
+            }
         }
         for (index, output) in self.outputs[..self.user_outputs].iter().enumerate() {
             if let Some(place) = output.adjoint
@@ -242,6 +271,10 @@ impl Step {
             Kernel::Softmax { columns, logarithm } => {
                 strided::softmax(*logarithm, *columns, read(0), &self.views[0], value);
             }
+            Kernel::Normalise { columns, eps, .. } => {
+                let (x, [w, b]) = (&read(0)[..value.len()], [1, 2].map(|operand| &read(operand)[..*columns]));
+                strided::normalise(*columns, *eps, x, w, b, value);
+            }
             Kernel::Product(products) => {
                 if self.sources.len() == 3 {
                     strided::copy(read(2), &self.views[2], value, &products.dense);
@@ -297,6 +330,11 @@ impl Step {
             let Some(place) = place else { continue };
             let view = &self.views[operand];
             let dx = place.write(adjoints, gradients, self.sources[operand].length);
+            let begin = self.begins[operand];
+            if begin == Begin::Zero {
+                dx.fill(T::default());
+            }
+            let add = begin != Begin::Whole;
             match &self.kernel {
                 Kernel::Load(_) => unreachable!("an argument's adjoint is its gradient"),
                 Kernel::Map(function) => {
@@ -310,9 +348,17 @@ impl Step {
                 Kernel::Softmax { columns, logarithm } => {
                     strided::softmax_pullback(*logarithm, *columns, value, d, dx, view);
                 }
+                Kernel::Normalise { columns, eps, dense } => {
+                    let (x, w) = (&read(0)[..d.len()], &read(1)[..*columns]);
+                    match operand {
+                        0 => strided::normalise_pullback(*columns, *eps, x, w, d, &mut dx[..d.len()]),
+                        1 => strided::normalise_scale_pullback(*columns, *eps, x, d, &mut dx[..*columns]),
+                        _ => strided::accumulate(d, dense, dx, view),
+                    }
+                }
                 Kernel::Product(products) => match operand {
-                    0 => products.first_pullback(d, read(1), dx),
-                    1 => products.second_pullback(d, read(0), dx),
+                    0 => products.first_pullback(d, read(1), add, dx),
+                    1 => products.second_pullback(d, read(0), add, dx),
                     _ => strided::accumulate(d, &products.dense, dx, view),
                 },
                 Kernel::Gather(pick) => {
@@ -337,48 +383,45 @@ fn loaded<X: Element, T: Scalar>(from: &[X], view: &Stream, to: &mut [T], conver
 }
 
 impl Products {
+    /// The first factor (0) or the second (1) of each product.
+    fn factors<'a, T>(&'a self, which: usize, data: &'a [T]) -> Factors<'a, T> {
+        Factors { data, order: self.orders[which], starts: Starts::Listed(&self.batches, which) }
+    }
+
+    /// The products themselves, or their adjoints.
+    fn values<'a, T>(&self, data: &'a [T]) -> Factors<'a, T> {
+        Factors { data, order: self.dense_order(), starts: Starts::Every(self.sides[0] * self.sides[1]) }
+    }
+
+    fn dense_order(&self) -> Matrix {
+        Matrix { row: self.sides[1].max(1), column: 1 }
+    }
+
     /// c = a b for each of the batches.
     fn forward<T: Scalar>(&self, a: &[T], b: &[T], add: bool, c: &mut [T]) {
-        let [m, n, k] = self.sides;
-        let [a_order, b_order] = self.orders;
-        for (c, &[i, j]) in c.chunks_exact_mut((m * n).max(1)).zip(&self.batches) {
-            let (a, b) = (tail(a, i), tail(b, j));
-            strided::product([m, n, k], a, a_order, b, b_order, add, c, Matrix { row: n.max(1), column: 1 });
-        }
+        let [m, n, _] = self.sides;
+        let (a, b, count) = (self.factors(0, a), self.factors(1, b), self.batches.len());
+        strided::products(count, self.sides, a, b, add, c, self.dense_order(), Starts::Every(m * n));
     }
 
-    /// da += dc b^T
-    fn first_pullback<T: Scalar>(&self, dc: &[T], b: &[T], da: &mut [T]) {
+    /// da (add: +)= dc b^T
+    fn first_pullback<T: Scalar>(&self, dc: &[T], b: &[T], add: bool, da: &mut [T]) {
         let [m, n, k] = self.sides;
-        let [a_order, b_order] = self.orders;
-        for (dc, &[i, j]) in dc.chunks_exact((m * n).max(1)).zip(&self.batches) {
-            let dc_order = Matrix { row: n, column: 1 };
-            strided::product([m, k, n], dc, dc_order, tail(b, j), transposed(b_order), true, tail_mut(da, i), a_order);
-        }
+        let (dc, b, to) = (self.values(dc), transposed(self.factors(1, b)), Starts::Listed(&self.batches, 0));
+        strided::products(self.batches.len(), [m, k, n], dc, b, add, da, self.orders[0], to);
     }
 
-    /// db += a^T dc
-    fn second_pullback<T: Scalar>(&self, dc: &[T], a: &[T], db: &mut [T]) {
+    /// db (add: +)= a^T dc
+    fn second_pullback<T: Scalar>(&self, dc: &[T], a: &[T], add: bool, db: &mut [T]) {
         let [m, n, k] = self.sides;
-        let [a_order, b_order] = self.orders;
-        for (dc, &[i, j]) in dc.chunks_exact((m * n).max(1)).zip(&self.batches) {
-            let dc_order = Matrix { row: n, column: 1 };
-            strided::product([k, n, m], tail(a, i), transposed(a_order), dc, dc_order, true, tail_mut(db, j), b_order);
-        }
+        let (a, dc, to) = (transposed(self.factors(0, a)), self.values(dc), Starts::Listed(&self.batches, 1));
+        strided::products(self.batches.len(), [k, n, m], a, dc, add, db, self.orders[1], to);
     }
 }
 
-fn transposed(order: Matrix) -> Matrix {
-    Matrix { row: order.column, column: order.row }
-}
-
-/// From `start` on; an empty matrix may start beyond the end.
-fn tail<T>(x: &[T], start: usize) -> &[T] {
-    x.get(start..).unwrap_or_default()
-}
-
-fn tail_mut<T>(x: &mut [T], start: usize) -> &mut [T] {
-    x.get_mut(start..).unwrap_or_default()
+fn transposed<T>(factors: Factors<'_, T>) -> Factors<'_, T> {
+    let Matrix { row, column } = factors.order;
+    Factors { order: Matrix { row: column, column: row }, ..factors }
 }
 
 /// Where everything lies. An adjoint lies where its value does, in an arena of its own.
@@ -439,6 +482,7 @@ impl Layout {
             sources: node.operands.iter().map(|operand| self.source(program, operand)).collect(),
             views,
             adjoints: node.operands.iter().map(adjoint).collect(),
+            begins: vec![Begin::No; node.operands.len()],
             value: start..start + program.buffers[node.buffer].length,
             adjoint: match self.adjoints[node.buffer] {
                 Some(Place::Arena(start)) => Some(start),
@@ -458,6 +502,38 @@ impl Layout {
     }
 }
 
+/// Finds for every adjoint the pullback that begins it; returns the others.
+fn begin(program: &Program, layout: &Layout, steps: &mut [Step], outputs: &[Output]) -> Vec<(Place, usize)> {
+    let lengths = program.buffers.iter().zip(&layout.adjoints);
+    let lengths = lengths.filter_map(|(buffer, place)| (*place).map(|place| (place, buffer.length)));
+    let lengths = lengths.filter(|(_, length)| *length > 0);
+    let mut open: HashMap<Place, usize> = lengths.collect();
+    let is_result = |place: &Place| outputs.iter().any(|output| output.adjoint == Some(*place));
+    let mut begun: Vec<(Place, usize)> =
+        open.iter().filter(|(place, _)| is_result(place)).map(|(&place, &length)| (place, length)).collect();
+    open.retain(|place, _| !is_result(place));
+    for (step, node) in steps.iter_mut().zip(&program.nodes).rev() {
+        let own = step.adjoint.map(Place::Arena);
+        // Nothing used its value.
+        begun.extend(own.and_then(|own| open.remove_entry(&own)));
+        if own.is_none() {
+            continue;
+        }
+        for (operand, tensor) in node.operands.iter().enumerate() {
+            // An empty buffer has the place of the next one.
+            let place = step.adjoints[operand].filter(|_| step.sources[operand].length > 0);
+            let Some(length) = place.and_then(|place| open.remove(&place)) else { continue };
+            let is_whole = matches!(node.primitive, Primitive::Product(_))
+                && operand < 2
+                && tensor.view.is_injective()
+                && tensor.view.len() == length;
+            step.begins[operand] = if is_whole { Begin::Whole } else { Begin::Zero };
+        }
+    }
+    begun.extend(open);
+    begun
+}
+
 fn kernel(program: &Program, node: &crate::graph::program::Node) -> Result<Kernel> {
     Ok(match &node.primitive {
         Primitive::Load => {
@@ -470,6 +546,9 @@ fn kernel(program: &Program, node: &crate::graph::program::Node) -> Result<Kerne
         Primitive::Sum(target) => Kernel::Sum(target.stream()?),
         &Primitive::Greatest { columns, even } => Kernel::Greatest { columns, even },
         &Primitive::Softmax { columns, logarithm } => Kernel::Softmax { columns, logarithm },
+        &Primitive::Normalise { columns, eps } => {
+            Kernel::Normalise { columns, eps, dense: View::contiguous(&node.shape).stream()? }
+        }
         Primitive::Product(product) => Kernel::Product(Products {
             sides: [product.m, product.n, product.k],
             orders: [order(&node.operands[0].view), order(&node.operands[1].view)],

@@ -97,6 +97,14 @@ pub enum Primitive {
         /// The logarithm.
         logarithm: bool,
     },
+    /// The first operand, dense, by rows of `columns` elements: brought to mean 0 and variance 1, times the second operand
+    /// plus the third, both dense rows and broadcast.
+    Normalise {
+        /// Elements of a row.
+        columns: usize,
+        /// Added to the variance.
+        eps: f64,
+    },
     /// A product of matrices for each of `batches`: [`m`, `k`] x [`k`, `n`], added to the third operand if there is one.
     Product(Product),
     /// The elements of the first operand that the second one, an index, chooses.
@@ -120,6 +128,7 @@ impl Primitive {
             Primitive::Greatest { .. } => "Greatest",
             Primitive::Softmax { logarithm: false, .. } => "Softmax",
             Primitive::Softmax { logarithm: true, .. } => "LogSoftmax",
+            Primitive::Normalise { .. } => "Normalise",
             Primitive::Product(_) => "Product",
             Primitive::Gather(_) => "Gather",
             Primitive::Assemble { .. } => "Assemble",

@@ -155,7 +155,22 @@ type Gather<T> =
     unsafe extern "C" fn(*const Pick, usize, *const T, *const Stream, *const i64, *const Stream, *mut T) -> c_int;
 type GatherPullback<T> =
     unsafe extern "C" fn(*const Pick, usize, *const T, *const i64, *const Stream, *mut T, *const Stream) -> c_int;
-type Product<T> = unsafe extern "C" fn(usize, usize, usize, *const T, Matrix, *const T, Matrix, c_int, *mut T, Matrix);
+type Products<T> = unsafe extern "C" fn(
+    usize,
+    usize,
+    usize,
+    usize,
+    *const T,
+    RawStarts,
+    Matrix,
+    *const T,
+    RawStarts,
+    Matrix,
+    c_int,
+    *mut T,
+    RawStarts,
+    Matrix,
+);
 
 /// The part of `ct_kernels_f32` and `ct_kernels_f64` for the operator graph.
 #[repr(C)]
@@ -168,9 +183,12 @@ pub struct Table<T> {
     greatest_pullback: GreatestPullback<T>,
     softmax: unsafe extern "C" fn(c_int, usize, usize, *const T, *const Stream, *mut T),
     softmax_pullback: SoftmaxPullback<T>,
+    normalise: unsafe extern "C" fn(usize, usize, T, *const T, *const T, *const T, *mut T),
+    normalise_pullback: unsafe extern "C" fn(usize, usize, T, *const T, *const T, *const T, *mut T),
+    normalise_scale_pullback: unsafe extern "C" fn(usize, usize, T, *const T, *const T, *mut T),
     gather: Gather<T>,
     gather_pullback: GatherPullback<T>,
-    product: Product<T>,
+    products: Products<T>,
 }
 
 /// How many functions `operators.hpp` numbers, by their operands: those before the first bound take one, and so on.
@@ -325,26 +343,116 @@ pub fn gather_pullback<T: Scalar>(
     unsafe { pullback(pick, dy.len(), dy.as_ptr(), index.as_ptr(), indices, dx.as_mut_ptr(), bases) != 0 }
 }
 
-/// `c[M,N] = a[M,K] b[K,N]`, or added to `c`; `c` has rows or columns of neighbouring elements.
+/// Where the matrices of several products start.
+#[derive(Clone, Copy)]
+pub enum Starts<'a> {
+    /// One after the other, so many numbers apart.
+    Every(usize),
+    /// At one of each pair: the first (0) or the second (1).
+    Listed(&'a [[usize; 2]], usize),
+}
+
+/// The layout is that of `ct_starts`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct RawStarts {
+    list: *const usize,
+    step: usize,
+}
+
+impl Starts<'_> {
+    /// The last place of `count`.
+    fn last(self, count: usize) -> usize {
+        match self {
+            Starts::Every(step) => (count - 1) * step,
+            Starts::Listed(pairs, which) => pairs[..count].iter().map(|pair| pair[which]).max().unwrap_or(0),
+        }
+    }
+
+    fn raw(self) -> RawStarts {
+        match self {
+            Starts::Every(step) => RawStarts { list: std::ptr::null(), step },
+            Starts::Listed(pairs, which) => RawStarts { list: pairs.as_flattened()[which..].as_ptr(), step: 2 },
+        }
+    }
+}
+
+/// Factors of several products.
+#[derive(Clone, Copy)]
+pub struct Factors<'a, T> {
+    /// All of them.
+    pub data: &'a [T],
+    /// Of each matrix.
+    pub order: Matrix,
+    /// Where they start.
+    pub starts: Starts<'a>,
+}
+
+/// `count` times `c[M,N] = a[M,K] b[K,N]`, or added to `c`; `c` has rows or columns of neighbouring elements.
 #[allow(clippy::too_many_arguments)] // The mathematics has that many.
-pub fn product<T: Scalar>(
+pub fn products<T: Scalar>(
+    count: usize,
     [m, n, k]: [usize; 3],
-    a: &[T],
-    a_order: Matrix,
-    b: &[T],
-    b_order: Matrix,
+    a: Factors<T>,
+    b: Factors<T>,
     add: bool,
     c: &mut [T],
     c_order: Matrix,
+    c_starts: Starts,
 ) {
     let limit = i32::MAX as usize;
     assert!(m <= limit && n <= limit && k <= limit, "matrices of {m} x {k} and {k} x {n}: sides must be up to {limit}");
     assert!(c_order.row == 1 || c_order.column == 1, "the product needs rows or columns of neighbouring elements");
-    a_order.check("a", a, m, k);
-    b_order.check("b", b, k, n);
-    c_order.check("c", c, m, n);
-    let product = T::table().strided.product;
-    let (a, b, c) = (a.as_ptr(), b.as_ptr(), c.as_mut_ptr());
-    // SAFETY: the three matrices end inside their slices, and `c` is borrowed apart.
-    unsafe { product(m, n, k, a, a_order, b, b_order, add.into(), c, c_order) }
+    if count == 0 || m * n == 0 {
+        return;
+    }
+    if k > 0 {
+        a.order.check("a", &a.data[a.starts.last(count)..], m, k);
+        b.order.check("b", &b.data[b.starts.last(count)..], k, n);
+    }
+    c_order.check("c", &c[c_starts.last(count)..], m, n);
+    let products = T::table().strided.products;
+    let [a_starts, b_starts, c_starts] = [a.starts, b.starts, c_starts].map(Starts::raw);
+    let (left, right, c) = (a.data.as_ptr(), b.data.as_ptr(), c.as_mut_ptr());
+    // SAFETY: the last matrix of each of the three ends inside its slice, `c` is borrowed apart, and lists have `count` pairs.
+    unsafe {
+        products(count, m, n, k, left, a_starts, a.order, right, b_starts, b.order, add.into(), c, c_starts, c_order)
+    }
+}
+
+/// `y[rows, columns]`: the rows of `x` with mean 0 and variance 1, times `w[columns]` plus `b[columns]`.
+pub fn normalise<T: Scalar>(columns: usize, eps: f64, x: &[T], w: &[T], b: &[T], y: &mut [T]) {
+    let rows = check_rows(columns, x, y);
+    check_length("w", w.len(), columns);
+    check_length("b", b.len(), columns);
+    let (normalise, eps) = (T::table().strided.normalise, T::from_f64(eps));
+    // SAFETY: `x` and `y` have rows * columns numbers, `w` and `b` columns.
+    unsafe { normalise(rows, columns, eps, x.as_ptr(), w.as_ptr(), b.as_ptr(), y.as_mut_ptr()) }
+}
+
+/// Adds the pullback of [`normalise`] for `x` to `dx`.
+pub fn normalise_pullback<T: Scalar>(columns: usize, eps: f64, x: &[T], w: &[T], dy: &[T], dx: &mut [T]) {
+    let rows = check_rows(columns, x, dx);
+    check_length("dy", dy.len(), x.len());
+    check_length("w", w.len(), columns);
+    let (pullback, eps) = (T::table().strided.normalise_pullback, T::from_f64(eps));
+    // SAFETY: `x`, `dy` and `dx` have rows * columns numbers, `w` columns.
+    unsafe { pullback(rows, columns, eps, x.as_ptr(), w.as_ptr(), dy.as_ptr(), dx.as_mut_ptr()) }
+}
+
+/// Adds the pullback of [`normalise`] for `w` to `dw`.
+pub fn normalise_scale_pullback<T: Scalar>(columns: usize, eps: f64, x: &[T], dy: &[T], dw: &mut [T]) {
+    let rows = check_rows(columns, x, dy);
+    check_length("dw", dw.len(), columns);
+    let (pullback, eps) = (T::table().strided.normalise_scale_pullback, T::from_f64(eps));
+    // SAFETY: `x` and `dy` have rows * columns numbers, `dw` columns.
+    unsafe { pullback(rows, columns, eps, x.as_ptr(), dy.as_ptr(), dw.as_mut_ptr()) }
+}
+
+/// The rows of two arrays of one length.
+fn check_rows<T>(columns: usize, x: &[T], y: &[T]) -> usize {
+    let rows = x.len().checked_div(columns).unwrap_or(0);
+    check_length("x", x.len(), rows * columns);
+    check_length("y", y.len(), x.len());
+    rows
 }

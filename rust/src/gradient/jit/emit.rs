@@ -326,6 +326,26 @@ impl<'a> Emitter<'a> {
                     view(0)
                 );
             }
+            &Primitive::Normalise { columns, eps } => {
+                let (x, w, b, rows) = (&names[0], &names[1], &names[2], length.checked_div(columns).unwrap_or(0));
+                emit!(forward, "   {k}->normalise({rows}, {columns}, {eps:e}, {x}, {w}, {b}, {value});");
+                if active[0] {
+                    emit!(
+                        backward,
+                        "   {k}->normalise_pullback({rows}, {columns}, {eps:e}, {x}, {w}, _d_{value}, _d_{x});"
+                    );
+                }
+                if active[1] {
+                    emit!(
+                        backward,
+                        "   {k}->normalise_scale_pullback({rows}, {columns}, {eps:e}, {x}, _d_{value}, _d_{w});"
+                    );
+                }
+                if active[2] {
+                    self.stream(&format!("dense_{index}"), &View::contiguous(&node.shape))?;
+                    emit!(backward, "   {k}->accumulate({length}, _d_{value}, &dense_{index}, _d_{b}, {});", view(2));
+                }
+            }
             Primitive::Product(_) => self.product(index, &names, &active, &mut forward, &mut backward)?,
             Primitive::Gather(g) => {
                 let (skips, skip) = (u8::from(g.skip.is_some()), g.skip.unwrap_or_default());
@@ -380,21 +400,19 @@ impl<'a> Emitter<'a> {
         let Primitive::Product(product) = &node.primitive else { return Ok(()) };
         let (m, n, k, count) = (product.m, product.n, product.k, product.batches.len());
         let (value, area) = (self.variable(node.buffer), product.m * product.n);
-        let starts = |which: usize| {
-            let starts: Vec<String> = product.batches.iter().map(|batch| batch[which].to_string()).collect();
-            if starts.is_empty() { "0".to_owned() } else { starts.join(", ") }
-        };
-        emit!(self.steps, "const size_t first_{index}[] = {{{}}};", starts(0));
-        emit!(self.steps, "const size_t second_{index}[] = {{{}}};", starts(1));
+        let starts: Vec<String> = product.batches.as_flattened().iter().map(usize::to_string).collect();
+        emit!(self.steps, "const size_t starts_{index}[] = {{{}}};", joined(&starts, "0, 0"));
+        let listed = |which: usize| format!("{{starts_{index} + {which}, 2}}");
+        let every = format!("{{nullptr, {area}}}");
         let order = |operand: usize, transposed: bool| {
             let strides = &node.operands[operand].view.strides;
             let [row, column] = [strides[strides.len() - 2], strides[strides.len() - 1]];
             if transposed { format!("{{{column}, {row}}}") } else { format!("{{{row}, {column}}}") }
         };
         let dense = format!("{{{}, 1}}", n.max(1));
-        let (a, b) = (format!("{} + first_{index}[i]", names[0]), format!("{} + second_{index}[i]", names[1]));
-        let c = format!("{value} + i * {area}");
-        let head = format!("   for (size_t i = 0; i < {count}; ++i)\n      gKernels->product(");
+        let (a, b, c) = (&names[0], &names[1], &value);
+        let (first, second) = (listed(0), listed(1));
+        let head = format!("   gKernels->products({count}, ");
         let add = u8::from(names.len() == 3);
         if names.len() == 3 {
             self.stream(&format!("dense_{index}"), &View::contiguous(&node.shape))?;
@@ -410,17 +428,23 @@ impl<'a> Emitter<'a> {
         }
         emit!(
             *forward,
-            "{head}{m}, {n}, {k}, {a}, {}, {b}, {}, {add}, {c}, {dense});",
+            "{head}{m}, {n}, {k}, {a}, {first}, {}, {b}, {second}, {}, {add}, {c}, {every}, {dense});",
             order(0, false),
             order(1, false)
         );
         if active[0] {
             let (plain, turned) = (order(0, false), order(1, true));
-            emit!(*backward, "{head}{m}, {k}, {n}, _d_{c}, {dense}, {b}, {turned}, 1, _d_{a}, {plain});");
+            emit!(
+                *backward,
+                "{head}{m}, {k}, {n}, _d_{c}, {every}, {dense}, {b}, {second}, {turned}, 1, _d_{a}, {first}, {plain});"
+            );
         }
         if active[1] {
             let (plain, turned) = (order(1, false), order(0, true));
-            emit!(*backward, "{head}{k}, {n}, {m}, {a}, {turned}, _d_{c}, {dense}, 1, _d_{b}, {plain});");
+            emit!(
+                *backward,
+                "{head}{k}, {n}, {m}, {a}, {first}, {turned}, _d_{c}, {every}, {dense}, 1, _d_{b}, {second}, {plain});"
+            );
         }
         Ok(())
     }

@@ -140,6 +140,20 @@ impl Call<'_, '_> {
         Ok(Tensor { view: value.view.transpose(dim, last), ..value })
     }
 
+    /// Rows over the last dimensions `shape`, see [`Primitive::Normalise`]; 1 and 0 stand in for a missing scale and shift.
+    pub fn normalised(&mut self, x: &Tensor, shape: &[usize], [w, b]: [Option<Tensor>; 2], eps: f64) -> Result<Tensor> {
+        let columns: usize = shape.iter().product();
+        let mut operands = vec![self.dense(x)?];
+        for (row, number) in [(w, 1.0), (b, 0.0)] {
+            let row = match row {
+                Some(row) => self.dense(&row)?,
+                None => self.program().table(vec![number; columns], shape)?,
+            };
+            operands.push(self.expand(&row, &x.view.sizes)?);
+        }
+        self.node(Primitive::Normalise { columns, eps }, operands, x.view.sizes.clone())
+    }
+
     /// `a [.., m, k] b [.., k, n] (+ start)`, leading dimensions broadcast.
     pub fn product(&mut self, a: &Tensor, b: &Tensor, start: Option<&Tensor>) -> Result<Tensor> {
         let (a, b) = (self.as_number(a)?, self.as_number(b)?);

@@ -55,9 +55,10 @@ fn layer_norm(call: &mut Call) -> Lowered {
     let rank = x.view.rank();
     let first =
         rank.checked_sub(shape.len()).ok_or_else(|| call.refuse("normalises more dimensions than there are"))?;
-    let dims: Vec<usize> = (first..rank).collect();
-    let (_, centred, variance) = call.centred(&x, &dims)?;
-    Ok(vec![normalised(call, &centred, &variance, eps, [weight.as_ref(), bias.as_ref()])?])
+    if x.view.sizes[first..] != shape {
+        return Err(call.refuse(format!("normalises {shape:?} of {:?}", x.view.sizes)));
+    }
+    Ok(vec![call.normalised(&x, &shape, [weight, bias], eps)?])
 }
 
 /// A tensor [C] so that it broadcasts against [N, C, ...] of that rank.

@@ -1,0 +1,93 @@
+/// \file normalise.cpp
+/// Rows brought to mean 0 and variance 1, scaled and shifted (Ba, Kiros and Hinton 2016, eq. 3), and the pullbacks. The
+/// pullbacks compute mean and deviation anew: a row is in the cache when they need them.
+#include "kernels.hpp"
+#include "stream.hpp"
+
+#include <cmath>
+
+namespace CladTorch::Kernels {
+namespace {
+
+/// The sum of term(i) for i < n, over several partial sums.
+template <typename T, typename Term>
+inline T SumOf(size_t n, Term term)
+{
+   constexpr size_t kSums = 16;
+   T sums[kSums] = {};
+   size_t i = 0;
+   for (; i + kSums <= n; i += kSums)
+      for (size_t s = 0; s < kSums; ++s)
+         sums[s] += term(i + s);
+   for (size_t s = 0; i + s < n; ++s)
+      sums[s] += term(i + s);
+   for (size_t half = kSums / 2; half; half /= 2)
+      for (size_t s = 0; s < half; ++s)
+         sums[s] += sums[s + half];
+   return sums[0];
+}
+
+/// Mean and reciprocal deviation of a row x[C]; the variance is that of the C numbers themselves.
+template <typename T>
+struct Moments {
+   T fMean, fFactor;
+
+   Moments(size_t C, T eps, const T *x) : fMean(Total(C, x) / static_cast<T>(C))
+   {
+      const T mean = fMean;
+      const T squares = SumOf<T>(C, [=](size_t i) { return (x[i] - mean) * (x[i] - mean); });
+      fFactor = 1 / std::sqrt(squares / static_cast<T>(C) + eps);
+   }
+};
+
+} // namespace
+
+/// y[R,C] = (x[R,C] - mean) / sqrt(variance + eps) * w[C] + b[C], each row by its own mean and variance.
+template <typename T>
+void Normalise(size_t R, size_t C, T eps, const T *x, const T *w, const T *b, T *y)
+{
+   for (size_t r = 0; r < R; ++r, x += C, y += C) {
+      const Moments<T> moments(C, eps, x);
+      const T mean = moments.fMean, factor = moments.fFactor;
+      CT_ELEMENTWISE
+      for (size_t i = 0; i < C; ++i)
+         y[i] = (x[i] - mean) * factor * w[i] + b[i];
+   }
+}
+
+/// dx[R,C] += the part of the pullback for x.
+template <typename T>
+void NormalisePullback(size_t R, size_t C, T eps, const T *x, const T *w, const T *dy, T *dx)
+{
+   for (size_t r = 0; r < R; ++r, x += C, dy += C, dx += C) {
+      const Moments<T> moments(C, eps, x);
+      const T mean = moments.fMean, factor = moments.fFactor;
+      const T shift = SumOf<T>(C, [=](size_t i) { return dy[i] * w[i]; }) / static_cast<T>(C);
+      const T slope = SumOf<T>(C, [=](size_t i) { return dy[i] * w[i] * ((x[i] - mean) * factor); }) / static_cast<T>(C);
+      CT_ELEMENTWISE
+      for (size_t i = 0; i < C; ++i)
+         dx[i] += factor * (dy[i] * w[i] - shift - (x[i] - mean) * factor * slope);
+   }
+}
+
+/// dw[C] += the part of the pullback for w.
+template <typename T>
+void NormaliseScalePullback(size_t R, size_t C, T eps, const T *x, const T *dy, T *dw)
+{
+   for (size_t r = 0; r < R; ++r, x += C, dy += C) {
+      const Moments<T> moments(C, eps, x);
+      const T mean = moments.fMean, factor = moments.fFactor;
+      CT_ELEMENTWISE
+      for (size_t i = 0; i < C; ++i)
+         dw[i] += dy[i] * ((x[i] - mean) * factor);
+   }
+}
+
+#define CT_INSTANTIATE(T)                                                                                              \
+   template void Normalise(size_t, size_t, T, const T *, const T *, const T *, T *);                                   \
+   template void NormalisePullback(size_t, size_t, T, const T *, const T *, const T *, T *);                           \
+   template void NormaliseScalePullback(size_t, size_t, T, const T *, const T *, T *);
+CT_INSTANTIATE(float)
+CT_INSTANTIATE(double)
+
+} // namespace CladTorch::Kernels

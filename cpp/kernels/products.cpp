@@ -1,0 +1,112 @@
+/// \file products.cpp
+/// Many products of matrices of the same sides, as attention and grouped convolutions have: one call for all of them, and
+/// for those with few columns nothing but arithmetic.
+#include "kernels.hpp"
+
+#include <cstring>
+
+namespace CladTorch::Kernels {
+namespace {
+
+/// Deepest product with few columns: its second factor is laid out on the stack.
+constexpr size_t kDeepest = 64;
+
+/// Most columns, in registers of so many numbers.
+constexpr size_t kMost = 16;
+
+template <typename T, size_t C>
+struct Row {
+   typedef T Type __attribute__((vector_size(C * sizeof(T))));
+};
+
+/// c[R, columns] = (add ? c : 0) + a[R, K] b[K, C]; `columns` of the C are there.
+template <typename T, size_t C, size_t R>
+inline void Rows(size_t K, const T *a, ct_matrix as, const T *b, size_t bRow, bool add, size_t columns, T *c, size_t cRow)
+{
+   typename Row<T, C>::Type sums[R] = {};
+   const size_t bytes = columns * sizeof(T);
+   if (add)
+      for (size_t r = 0; r < R; ++r)
+         std::memcpy(&sums[r], c + r * cRow, columns == C ? C * sizeof(T) : bytes);
+   for (size_t k = 0; k < K; ++k) {
+      typename Row<T, C>::Type right;
+      std::memcpy(&right, b + k * bRow, sizeof right);
+      for (size_t r = 0; r < R; ++r)
+         sums[r] += a[r * as.row + k * as.column] * right;
+   }
+   for (size_t r = 0; r < R; ++r)
+      std::memcpy(c + r * cRow, &sums[r], columns == C ? C * sizeof(T) : bytes);
+}
+
+/// c[M, N] = (add ? c : 0) + a[M, K] b[K, N] for N <= C and K <= kDeepest; c is row-major.
+template <typename T, size_t C>
+void FewColumns(size_t M, size_t N, size_t K, const T *a, ct_matrix as, const T *b, ct_matrix bs, bool add, T *c,
+                size_t cRow)
+{
+   T laidOut[kDeepest * C];
+   size_t bRow = bs.row;
+   if (bs.column != 1 || N != C) {
+      for (size_t k = 0; k < K; ++k)
+         for (size_t n = 0; n < C; ++n)
+            laidOut[k * C + n] = n < N ? b[k * bs.row + n * bs.column] : T(0);
+      b = laidOut;
+      bRow = C;
+   }
+   for (; M >= 4; M -= 4, a += 4 * as.row, c += 4 * cRow)
+      Rows<T, C, 4>(K, a, as, b, bRow, add, N, c, cRow);
+   switch (M) {
+   case 3: return Rows<T, C, 3>(K, a, as, b, bRow, add, N, c, cRow);
+   case 2: return Rows<T, C, 2>(K, a, as, b, bRow, add, N, c, cRow);
+   case 1: return Rows<T, C, 1>(K, a, as, b, bRow, add, N, c, cRow);
+   }
+}
+
+/// Whether FewColumns is the way; N columns of neighbouring elements.
+inline bool AreFew(size_t M, size_t N, size_t K)
+{
+   return N > 1 && N <= kMost && K > 0 && K <= kDeepest && M <= kDeepest;
+}
+
+template <typename T>
+void Few(size_t M, size_t N, size_t K, const T *a, ct_matrix as, const T *b, ct_matrix bs, bool add, T *c, size_t cRow)
+{
+   if (N <= 4)
+      FewColumns<T, 4>(M, N, K, a, as, b, bs, add, c, cRow);
+   else if (N <= 8)
+      FewColumns<T, 8>(M, N, K, a, as, b, bs, add, c, cRow);
+   else
+      FewColumns<T, kMost>(M, N, K, a, as, b, bs, add, c, cRow);
+}
+
+inline size_t Start(const ct_starts &starts, size_t i)
+{
+   return starts.list ? starts.list[i * starts.step] : i * starts.step;
+}
+
+} // namespace
+
+/// For each i < count: c[M,N] (add: +)= a[M,K] b[K,N], where these start for i.
+template <typename T>
+void Products(size_t count, size_t M, size_t N, size_t K, const T *a, ct_starts aStarts, ct_matrix as, const T *b,
+              ct_starts bStarts, ct_matrix bs, int add, T *c, ct_starts cStarts, ct_matrix cs)
+{
+   const bool few = cs.column == 1 ? AreFew(M, N, K) : AreFew(N, M, K);
+   for (size_t i = 0; i < count; ++i) {
+      const T *left = a + Start(aStarts, i), *right = b + Start(bStarts, i);
+      T *to = c + Start(cStarts, i);
+      if (!few)
+         Product<T>(M, N, K, left, as, right, bs, add, to, cs);
+      else if (cs.column == 1)
+         Few<T>(M, N, K, left, as, right, bs, add, to, cs.row);
+      else // c^T = b^T a^T
+         Few<T>(N, M, K, right, {bs.column, bs.row}, left, {as.column, as.row}, add, to, cs.column);
+   }
+}
+
+#define CT_INSTANTIATE(T)                                                                                              \
+   template void Products(size_t, size_t, size_t, size_t, const T *, ct_starts, ct_matrix, const T *, ct_starts,       \
+                          ct_matrix, int, T *, ct_starts, ct_matrix);
+CT_INSTANTIATE(float)
+CT_INSTANTIATE(double)
+
+} // namespace CladTorch::Kernels
