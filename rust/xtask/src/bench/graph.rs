@@ -48,7 +48,7 @@ const GRAPHS: [&str; 12] = [
 ];
 
 /// Rows, and repetitions in a round: about as much time for each of them.
-const BATCHES: [(u32, u64); 4] = [(1, 200), (32, 200), (256, 60), (4096, 4)];
+const BATCHES: [(u32, u64); 4] = [(1, 100), (32, 100), (256, 20), (4096, 2)];
 
 /// The case of one call that computes next to nothing.
 const CALL: &str = "call";

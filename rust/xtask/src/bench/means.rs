@@ -7,6 +7,9 @@ use super::party::OURS;
 use super::record::Record;
 use super::table::{Table, digits};
 
+/// The party whose speed nobody gives up.
+const EAGER: &str = "libtorch";
+
 pub const LEGEND: &str = "Geometric mean, over the cases of a size, of each party's median over CladTorch's, with the \
 least and the greatest ratio; `all` is over all sizes. Above 1 CladTorch is faster.";
 
@@ -30,6 +33,23 @@ pub fn table(group: &Group, records: &[Record]) -> Option<Table> {
         ]);
     }
     Some(table)
+}
+
+/// Who is at least so much slower than LibTorch's eager mode is named.
+const TOLERATED: f64 = 0.95;
+
+/// The cases in which a back end of CladTorch is slower than LibTorch's eager mode.
+pub fn misses(group: &Group, records: &[Record]) -> Vec<String> {
+    let line = |record: &Record| {
+        let eager =
+            |other: &&Record| other.who == EAGER && other.case == record.case && other.threads == record.threads;
+        let ratio = records.iter().find(eager)?.median_s / record.median_s;
+        let Record { case, who, threads, .. } = record;
+        (ratio < TOLERATED)
+            .then(|| format!("slower than {EAGER}: {who} in {case}, {threads} thread(s): {}", digits(ratio)))
+    };
+    let own = records.iter().filter(|record| group.means && record.who.starts_with(OURS));
+    own.filter_map(line).collect()
 }
 
 type Ratios<'a> = BTreeMap<(u64, usize, &'a str), Vec<f64>>;

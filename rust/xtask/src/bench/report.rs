@@ -53,7 +53,7 @@ impl Document<'_> {
         text += &format!("## All parties\n\n{}\n\n{}\n", self.legend(), self.detail().markdown());
         let remarks = self.remarks();
         if !remarks.is_empty() {
-            text += &format!("## Flagged and skipped\n\n{}\n", list(&remarks));
+            text += &format!("## Flagged, skipped and slower\n\n{}\n", list(&remarks));
         }
         text += &format!("## Conditions\n\n{}", list(&self.facts()));
         text
@@ -137,7 +137,7 @@ impl Document<'_> {
             let case = skipped.case.as_ref().map(|case| format!(" in {case}")).unwrap_or_default();
             format!("skipped: {}{case}, {} thread(s): {}", skipped.who, skipped.threads, skipped.reason)
         });
-        flagged.chain(skipped).collect()
+        flagged.chain(skipped).chain(means::misses(self.group, &self.outcome.records)).collect()
     }
 
     fn facts(&self) -> Vec<String> {
