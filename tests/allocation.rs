@@ -1,5 +1,11 @@
-//! After its first step the engine allocates nothing: counted in Rust's allocator and in the C library's.
+//! After its first step the engine allocates nothing, and a compiled graph nothing after its first call but what the caller
+//! makes for its results: counted in Rust's allocator and in the C library's.
 
+#[path = "graph/network.rs"]
+mod network;
+#[path = "graph/recorder.rs"]
+#[allow(dead_code)] // Each test uses a part of it.
+mod recorder;
 #[path = "common/say.rs"]
 mod say;
 
@@ -10,7 +16,9 @@ use cladtorch::dataset::Scaler;
 use cladtorch::gradient::aot::AotEngine;
 use cladtorch::gradient::{Engine, Rows, Settings};
 use cladtorch::graph::{Activation, Graph, Loss, Optimiser};
+use network::GRAPHS;
 use say::say;
+use tch::{Kind, Tensor};
 
 struct Counting;
 
@@ -49,8 +57,19 @@ fn c_bytes_in_use() -> usize {
     info.fields[4] + info.fields[7]
 }
 
+/// Rust's allocations so far, and the bytes in use by the C library.
+fn allocated() -> (usize, usize) {
+    (ALLOCATIONS.load(Ordering::Relaxed), c_bytes_in_use())
+}
+
+/// One test: the counters are the process's, and the harness allocates between tests.
 #[test]
-fn steps_after_the_first_allocate_nothing() {
+fn nothing_is_allocated_after_the_first_time() {
+    steps_of_a_training();
+    calls_of_compiled_graphs();
+}
+
+fn steps_of_a_training() {
     let rows = 1000;
     let features: Vec<f32> = (0..rows * 4).map(|i| (i as f32 * 0.37).sin()).collect();
     let labels: Vec<f32> = (0..rows).map(|i| (i % 2) as f32).collect();
@@ -73,9 +92,9 @@ fn steps_after_the_first_allocate_nothing() {
         };
         let mut engine = AotEngine::new(graph, &start, settings, threads).unwrap();
         let first = engine.train(data, &order).unwrap();
-        let before = (ALLOCATIONS.load(Ordering::Relaxed), c_bytes_in_use());
+        let before = allocated();
         let last = engine.train(data, &epoch).unwrap() / 50.0;
-        let after = (ALLOCATIONS.load(Ordering::Relaxed), c_bytes_in_use());
+        let after = allocated();
         say(&format!(
             "width {hidden}, batch {batch_size}, {threads} thread(s), 50 epochs: {} Rust allocations, C heap {} -> {}",
             after.0 - before.0,
@@ -86,5 +105,33 @@ fn steps_after_the_first_allocate_nothing() {
         // An epoch is handed to the threads once, whatever its number of steps.
         assert!(after.0 - before.0 <= 2, "{} allocations in 50 epochs", after.0 - before.0);
         assert_eq!(after.1, before.1, "C heap");
+    }
+}
+
+fn calls_of_compiled_graphs() {
+    for &(name, graph) in GRAPHS {
+        let recorder = graph(256, Kind::Float);
+        let compiled = recorder.compile().unwrap();
+        let inputs = &recorder.tensors[..recorder.graph.inputs.len()];
+        let outputs = recorder.graph.outputs.iter().map(|&output| &recorder.tensors[output as usize]);
+        let results: Vec<Tensor> = outputs.map(|output| output.detach().ones_like()).collect();
+        let gradients: Vec<Tensor> = inputs.iter().map(Tensor::zeros_like).collect();
+        let addresses = |tensors: &[Tensor]| -> Vec<usize> { tensors.iter().map(|t| t.data_ptr() as usize).collect() };
+        let [input, output, gradient] = [addresses(inputs), addresses(&results), addresses(&gradients)];
+        let call = || {
+            // SAFETY: the tensors have the shapes and types of the observation and outlive the calls.
+            unsafe {
+                compiled.infer(&input, &output).unwrap();
+                let saved = compiled.forward(&input, &output).unwrap();
+                compiled.backward(&saved, &input, &output, &gradient).unwrap();
+            }
+        };
+        call();
+        let before = allocated();
+        (0..50).for_each(|_| call());
+        let after = allocated();
+        let rust = after.0 - before.0;
+        say(&format!("{name}, 50 calls: {rust} Rust allocations, C heap {} -> {}", before.1, after.1));
+        assert_eq!((rust, after.1), (0, before.1), "{name}");
     }
 }

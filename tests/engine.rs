@@ -2,15 +2,18 @@
 //! float64, and the same bits for any number of threads.
 
 mod common;
+#[path = "common/events.rs"]
+mod events;
 #[path = "common/say.rs"]
 mod say;
 
 use cladtorch::dataset::Scaler;
 use cladtorch::gradient::aot::AotEngine;
-use cladtorch::gradient::{Engine, Rows, Settings, autograd};
+use cladtorch::gradient::{Engine, Settings, autograd};
 use cladtorch::graph::{Activation, Graph, Loss, Optimiser};
 use cladtorch::kernels::Scalar;
 use common::{central_difference, compare};
+use events::Events;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use say::say;
@@ -18,46 +21,23 @@ use tch::{Kind, Tensor};
 
 const FEATURES: usize = 3;
 
-/// A seeded batch: features, labels that fit the loss, event weights of which one is 0.
-struct Batch {
-    features: Vec<f32>,
-    labels: Vec<f32>,
-    weights: Vec<f32>,
-    scaler: Scaler,
-}
-
-impl Batch {
-    fn new(rows: usize, loss: Loss, outputs: usize, seed: u64) -> Self {
-        let mut generator = ChaCha8Rng::seed_from_u64(seed);
-        let mut uniform = || generator.random::<f32>() * 2.0 - 1.0;
-        let features = (0..rows * FEATURES).map(|_| uniform()).collect();
-        let labels = (0..rows).map(|row| match loss {
-            Loss::BinaryCrossEntropy => (row % 2) as f32,
-            Loss::SoftmaxCrossEntropy => (row % outputs) as f32,
-            Loss::MeanSquaredError | Loss::Huber => 2.5 * uniform(),
-        });
-        let labels = labels.collect();
-        let mut weights: Vec<f32> = (0..rows).map(|_| 0.5 + uniform().abs()).collect();
-        if rows > 1 {
-            weights[rows / 2] = 0.0;
-        }
-        let scaler = Scaler { mean: vec![0.1, -0.2, 0.3], inverse: vec![1.5, 0.7, 1.0] };
-        Batch { features, labels, weights, scaler }
+/// Seeded events: features, labels that fit the loss, event weights of which one is 0.
+fn batch(rows: usize, loss: Loss, outputs: usize, seed: u64) -> Events {
+    let mut generator = ChaCha8Rng::seed_from_u64(seed);
+    let mut uniform = || generator.random::<f32>() * 2.0 - 1.0;
+    let features = (0..rows * FEATURES).map(|_| uniform()).collect();
+    let labels = (0..rows).map(|row| match loss {
+        Loss::BinaryCrossEntropy => (row % 2) as f32,
+        Loss::SoftmaxCrossEntropy => (row % outputs) as f32,
+        Loss::MeanSquaredError | Loss::Huber => 2.5 * uniform(),
+    });
+    let labels = labels.collect();
+    let mut weights: Vec<f32> = (0..rows).map(|_| 0.5 + uniform().abs()).collect();
+    if rows > 1 {
+        weights[rows / 2] = 0.0;
     }
-
-    fn rows(&self) -> Rows<'_> {
-        Rows {
-            features: &self.features,
-            labels: &self.labels,
-            weights: &self.weights,
-            scaler: &self.scaler,
-            weight_scale: 1.0,
-        }
-    }
-
-    fn order(&self) -> Vec<u32> {
-        (0..self.labels.len() as u32).collect()
-    }
+    let scaler = Scaler { mean: vec![0.1, -0.2, 0.3], inverse: vec![1.5, 0.7, 1.0] };
+    Events { features, labels, weights, scaler }
 }
 
 fn settings(loss: Loss, batch_size: usize) -> Settings {
@@ -76,7 +56,7 @@ fn parameters(graph: &Graph, seed: u64) -> Vec<f64> {
     (0..graph.parameters()).map(|_| generator.random::<f64>() * 1.6 - 0.8).collect()
 }
 
-fn gradient<T: Scalar>(graph: &Graph, parameters: &[f64], batch: &Batch, loss: Loss, threads: usize) -> (f64, Vec<T>) {
+fn gradient<T: Scalar>(graph: &Graph, parameters: &[f64], batch: &Events, loss: Loss, threads: usize) -> (f64, Vec<T>) {
     let parameters: Vec<T> = parameters.iter().map(|&p| T::from_f64(p)).collect();
     let rows = batch.order();
     let mut engine = AotEngine::new(graph.clone(), &parameters, settings(loss, rows.len()), threads).unwrap();
@@ -85,7 +65,7 @@ fn gradient<T: Scalar>(graph: &Graph, parameters: &[f64], batch: &Batch, loss: L
     (value * scale, gradient.to_vec())
 }
 
-fn autograd_gradient(graph: &Graph, parameters: &[f64], batch: &Batch, loss: Loss) -> (f64, Vec<f64>) {
+fn autograd_gradient(graph: &Graph, parameters: &[f64], batch: &Events, loss: Loss) -> (f64, Vec<f64>) {
     let flat = Tensor::from_slice(parameters).set_requires_grad(true);
     let column = |values: &[f32]| Tensor::from_slice(values).to_kind(Kind::Double);
     let x = Tensor::from_slice(&batch.features).view([-1, FEATURES as i64]);
@@ -112,7 +92,7 @@ fn every_network_agrees_with_libtorch_autograd() {
                 for rows in [1, 2, 63, 64, 65, 200] {
                     let graph = network(depth, outputs, activation);
                     let start = parameters(&graph, depth as u64);
-                    let batch = Batch::new(rows, loss, outputs, rows as u64);
+                    let batch = batch(rows, loss, outputs, rows as u64);
                     let what = format!("depth {depth}, {}, {}, {rows} rows", activation.name(), loss.name());
                     let (value, ours) = gradient::<f64>(&graph, &start, &batch, loss, 2);
                     let (expected, theirs) = autograd_gradient(&graph, &start, &batch, loss);
@@ -135,7 +115,7 @@ fn layers_left_to_blas_agree_too() {
     let graph = Graph::mlp(&[FEATURES, 400, 400, 1], Activation::ReLU).unwrap();
     let start: Vec<f64> = parameters(&graph, 8).iter().map(|p| 0.1 * p).collect();
     for rows in [1, 65, 200] {
-        let batch = Batch::new(rows, Loss::BinaryCrossEntropy, 1, 3);
+        let batch = batch(rows, Loss::BinaryCrossEntropy, 1, 3);
         let (_, ours) = gradient::<f64>(&graph, &start, &batch, Loss::BinaryCrossEntropy, 2);
         let (_, theirs) = autograd_gradient(&graph, &start, &batch, Loss::BinaryCrossEntropy);
         compare(&ours, &theirs, 1e-9, 1e-12).unwrap_or_else(|e| panic!("{rows} rows: {e}"));
@@ -151,7 +131,7 @@ fn every_network_agrees_with_central_differences() {
             for (loss, outputs) in endings() {
                 let graph = network(depth, outputs, activation);
                 let start = parameters(&graph, 40 + depth as u64);
-                let batch = Batch::new(5, loss, outputs, 9);
+                let batch = batch(5, loss, outputs, 9);
                 let (_, ours) = gradient::<f64>(&graph, &start, &batch, loss, 1);
                 let numeric = central_difference(|p| gradient::<f64>(&graph, p, &batch, loss, 1).0, &start);
                 compare(&ours, &numeric, 1e-5, 1e-8)
@@ -167,7 +147,7 @@ fn zero_weights_and_zero_parameters_give_what_autograd_gives() {
         for (loss, outputs) in endings() {
             let graph = network(3, outputs, activation);
             let zeros = vec![0.0; graph.parameters()];
-            let mut batch = Batch::new(70, loss, outputs, 1);
+            let mut batch = batch(70, loss, outputs, 1);
             let (_, ours) = gradient::<f64>(&graph, &zeros, &batch, loss, 2);
             let (_, theirs) = autograd_gradient(&graph, &zeros, &batch, loss);
             compare(&ours, &theirs, 1e-9, 1e-12)
@@ -184,7 +164,7 @@ fn zero_weights_and_zero_parameters_give_what_autograd_gives() {
 fn a_planted_wrong_pullback_is_caught() {
     let graph = network(3, 1, Activation::SiLU);
     let start = parameters(&graph, 1);
-    let batch = Batch::new(65, Loss::BinaryCrossEntropy, 1, 1);
+    let batch = batch(65, Loss::BinaryCrossEntropy, 1, 1);
     let (_, right) = gradient::<f64>(&graph, &start, &batch, Loss::BinaryCrossEntropy, 1);
     let (_, theirs) = autograd_gradient(&graph, &start, &batch, Loss::BinaryCrossEntropy);
     compare(&right, &theirs, 1e-9, 1e-12).unwrap();
@@ -212,7 +192,7 @@ fn the_bits_do_not_depend_on_the_number_of_threads() {
 fn bits_are_the_same(hidden: usize, batch_size: usize) {
     let graph = Graph::mlp(&[FEATURES, hidden, hidden, 1], Activation::ReLU).unwrap();
     let start: Vec<f32> = parameters(&graph, 2).iter().map(|&p| p as f32 * 0.1).collect();
-    let batch = Batch::new(2000, Loss::BinaryCrossEntropy, 1, 4);
+    let batch = batch(2000, Loss::BinaryCrossEntropy, 1, 4);
     let run = |threads| {
         let mut settings = settings(Loss::BinaryCrossEntropy, batch_size);
         settings.optimiser = Optimiser::Adam;
@@ -231,7 +211,7 @@ fn bits_are_the_same(hidden: usize, batch_size: usize) {
 
 #[test]
 fn small_batches_are_evaluated_like_large_ones() {
-    let batch = Batch::new(500, Loss::BinaryCrossEntropy, 1, 4);
+    let batch = batch(500, Loss::BinaryCrossEntropy, 1, 4);
     let graph = network(3, 1, Activation::Tanh);
     let start = parameters(&graph, 5);
     let evaluate = |rows| {

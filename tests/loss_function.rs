@@ -3,19 +3,21 @@
 #[path = "common/data.rs"]
 #[allow(dead_code)] // Each test uses a part of it.
 mod data;
+#[path = "common/events.rs"]
+mod events;
 #[path = "common/say.rs"]
 mod say;
 
 use std::time::Duration;
 
 use cladtorch::bridge::FitSpec;
-use cladtorch::dataset::Scaler;
 use cladtorch::gradient::aot::AotEngine;
-use cladtorch::gradient::{RowLoss, Rows, Settings};
+use cladtorch::gradient::{RowLoss, Settings};
 use cladtorch::graph::{Activation, Graph, Init, Loss, Optimiser};
 use cladtorch::model::Model;
 use cladtorch::train::Trainer;
 use data::{circle, spec};
+use events::Events;
 use say::say;
 
 const LIMIT: Duration = Duration::from_secs(300);
@@ -47,35 +49,6 @@ fn compiled(what: &str, source: &str, columns: usize) -> Option<RowLoss> {
     None
 }
 
-/// Rows for a network with 5 inputs.
-struct Events {
-    features: Vec<f32>,
-    labels: Vec<f32>,
-    weights: Vec<f32>,
-    scaler: Scaler,
-}
-
-impl Events {
-    fn new(rows: usize, classes: usize) -> Self {
-        Events {
-            features: (0..rows * 5).map(|i| (i as f32 * 0.71).sin()).collect(),
-            labels: (0..rows).map(|row| (row * 7 % classes) as f32).collect(),
-            weights: (0..rows).map(|row| 0.5 + (row % 4) as f32 * 0.3).collect(),
-            scaler: Scaler::identity(5),
-        }
-    }
-
-    fn rows(&self) -> Rows<'_> {
-        Rows {
-            features: &self.features,
-            labels: &self.labels,
-            weights: &self.weights,
-            scaler: &self.scaler,
-            weight_scale: 1.0,
-        }
-    }
-}
-
 fn settings(loss: Loss) -> Settings {
     Settings { loss, optimiser: Optimiser::Sgd, learning_rate: 0.1, weight_decay: 0.0, momentum: 0.0, batch_size: 300 }
 }
@@ -92,21 +65,21 @@ fn parameters(graph: &Graph) -> Vec<f64> {
     (0..graph.parameters()).map(|i| (i as f64 * 1.37).cos() * 0.7).collect()
 }
 
-/// Rows beyond one tile and one block.
-fn order() -> Vec<u32> {
-    (0..300).collect()
-}
+/// Beyond one tile and one block.
+const ROWS: usize = 300;
 
 #[test]
 fn the_gradient_is_that_of_central_differences() {
     let Some(loss) = compiled("a loss of one output", ASYMMETRIC, 1) else { return };
     let graph = Graph::mlp(&[5, 7, 1], Activation::Tanh).unwrap();
-    let (events, mut at) = (Events::new(300, 2), parameters(&graph));
+    let (events, mut at) = (Events::new(ROWS, 5, 2), parameters(&graph));
     let (_, gradient) =
-        engine(&graph, &at, Loss::MeanSquaredError, Some(loss)).loss_and_gradient(events.rows(), &order(), 0.5);
+        engine(&graph, &at, Loss::MeanSquaredError, Some(loss)).loss_and_gradient(events.rows(), &events.order(), 0.5);
     let value = |parameters: &[f64]| {
         let loss = compile(ASYMMETRIC, 1).unwrap();
-        engine(&graph, parameters, Loss::MeanSquaredError, Some(loss)).loss_and_gradient(events.rows(), &order(), 0.5).0
+        engine(&graph, parameters, Loss::MeanSquaredError, Some(loss))
+            .loss_and_gradient(events.rows(), &events.order(), 0.5)
+            .0
             * 0.5
     };
     for index in (0..at.len()).step_by(5) {
@@ -130,9 +103,11 @@ fn losses_that_are_built_in_come_out_the_same() {
     for (source, built_in, outputs) in [(squared, Loss::MeanSquaredError, 1), (SOFTMAX, Loss::SoftmaxCrossEntropy, 3)] {
         let Some(loss) = compiled(built_in.name(), source, outputs) else { return };
         let graph = Graph::mlp(&[5, 7, outputs], Activation::ReLU).unwrap();
-        let (events, at) = (Events::new(300, outputs.max(2)), parameters(&graph));
-        let (value, got) = engine(&graph, &at, built_in, Some(loss)).loss_and_gradient(events.rows(), &order(), 1.0);
-        let (expected, want) = engine(&graph, &at, built_in, None).loss_and_gradient(events.rows(), &order(), 1.0);
+        let (events, at) = (Events::new(ROWS, 5, outputs.max(2)), parameters(&graph));
+        let (value, got) =
+            engine(&graph, &at, built_in, Some(loss)).loss_and_gradient(events.rows(), &events.order(), 1.0);
+        let (expected, want) =
+            engine(&graph, &at, built_in, None).loss_and_gradient(events.rows(), &events.order(), 1.0);
         assert!((value - expected).abs() < 1e-9 * expected, "{}: {value} {expected}", built_in.name());
         for (got, want) in got.iter().zip(&want) {
             assert!((got - want).abs() < 1e-9 * (1.0 + want.abs()), "{}: {got} {want}", built_in.name());
@@ -159,6 +134,17 @@ fn a_fit_makes_it_small() {
     let high = outputs.iter().filter(|&&output| output > 0.0).count();
     let signal = data.labels().iter().filter(|&&label| label > 0.5).count();
     assert!(high > signal, "{high} {signal}");
+    // The file says whose loss it was, and the outputs stay values.
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("model.ct");
+    model.save(&path).unwrap();
+    let loaded = Model::load(&path, None).unwrap();
+    assert!(loaded.describe().contains("loss of the user's own"), "{}", loaded.describe());
+    let bytes = String::from_utf8_lossy(&std::fs::read(&path).unwrap()).into_owned();
+    assert!(!bytes.contains("mean_squared_error"), "no loss of ours was made small");
+    let mut again = vec![0.0; data.rows()];
+    loaded.predict(&data, false, 1, &mut again).unwrap();
+    assert_eq!(again, outputs);
 }
 
 #[test]

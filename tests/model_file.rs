@@ -25,7 +25,7 @@ fn a_model_comes_back_as_it_was() {
     let path = folder.path().join("model.ct");
     for model in [trained(), Model::new(&[2, 1], Activation::ReLU, Init::Kaiming, 1).unwrap()] {
         model.save(&path).unwrap();
-        let loaded = Model::load(&path).unwrap();
+        let loaded = Model::load(&path, None).unwrap();
         assert_eq!(loaded.parameters(), model.parameters());
         assert_eq!(loaded.columns(), model.columns());
         assert_eq!(loaded.describe(), model.describe());
@@ -48,7 +48,7 @@ fn every_cut_file_is_refused() {
     let whole = fs::read(&path).unwrap();
     for length in 0..whole.len() {
         fs::write(&path, &whole[..length]).unwrap();
-        let error = Model::load(&path).err().unwrap_or_else(|| panic!("{length} bytes were accepted"));
+        let error = Model::load(&path, None).err().unwrap_or_else(|| panic!("{length} bytes were accepted"));
         assert!(error.to_string().contains("model.ct"), "{error}");
     }
 }
@@ -65,7 +65,7 @@ fn no_flipped_byte_panics_or_asks_for_much_memory() {
             let mut bytes = whole.clone();
             bytes[at] ^= flip;
             fs::write(&path, &bytes).unwrap();
-            refused += usize::from(Model::load(&path).is_err());
+            refused += usize::from(Model::load(&path, None).is_err());
         }
     }
     println!("{refused} of {} flips refused (the others change a weight or a text)", 3 * whole.len());
@@ -97,7 +97,7 @@ fn foreign_files_and_absurd_sizes_are_refused_with_a_reason() {
         (with_header(&header.replace("scaler.mean", "scaler.moan")), "scaler.mean is missing"),
     ] {
         fs::write(&path, bytes).unwrap();
-        let error = Model::load(&path).err().unwrap_or_else(|| panic!("accepted: {word}")).to_string();
+        let error = Model::load(&path, None).err().unwrap_or_else(|| panic!("accepted: {word}")).to_string();
         assert!(error.contains(word) && error.contains("model.ct"), "{error}");
     }
 }
@@ -111,7 +111,7 @@ fn a_failed_save_leaves_the_old_file() {
     let before = fs::read(&path).unwrap();
     assert!(model.save(&folder.path().join("missing/model.ct")).unwrap_err().to_string().contains("missing"));
     assert!(model.save(folder.path()).is_err());
-    assert!(Model::load(std::path::Path::new("/dev/zero")).err().unwrap().to_string().contains("not a file"));
-    assert!(Model::load(&folder.path().join("none.ct")).err().unwrap().to_string().contains("none.ct"));
+    assert!(Model::load(std::path::Path::new("/dev/zero"), None).err().unwrap().to_string().contains("not a file"));
+    assert!(Model::load(&folder.path().join("none.ct"), None).err().unwrap().to_string().contains("none.ct"));
     assert_eq!(fs::read(&path).unwrap(), before);
 }

@@ -6,9 +6,10 @@ mod network;
 #[allow(dead_code)] // Each test uses a part of it.
 mod recorder;
 
+use cladtorch::graph::AnyBatch;
 use network::GRAPHS;
-use recorder::{check, numbers};
-use tch::Kind;
+use recorder::{A, Recorder, check, numbers};
+use tch::{Device, Kind, Tensor};
 
 #[test]
 fn networks_have_libtorchs_values_and_gradients() {
@@ -18,6 +19,48 @@ fn networks_have_libtorchs_values_and_gradients() {
                 check(&graph(rows, kind), rtol, atol).unwrap_or_else(|e| panic!("{name}, {rows} rows, {kind:?}: {e}"));
             }
         }
+    }
+}
+
+/// What is derived for other numbers of rows is what an observation with them would have been, and runs like it.
+#[test]
+fn one_observation_serves_every_number_of_rows() {
+    for &(name, graph) in GRAPHS {
+        let observed = |rows| graph(rows, Kind::Double).graph;
+        let batch = AnyBatch::new([observed(8), observed(9)], 8, &observed(11), 11).unwrap();
+        for rows in [2, 3, 8, 64, 257] {
+            let own = graph(rows, Kind::Double);
+            let derived = batch.at(rows).unwrap();
+            assert_eq!(derived.nodes, own.graph.nodes, "{name}, {rows} rows");
+            let recorder = Recorder { graph: derived, ..own };
+            check(&recorder, 1e-10, 1e-12).unwrap_or_else(|e| panic!("{name}, {rows} rows: {e}"));
+        }
+    }
+}
+
+/// `op` of a tensor [rows, 4], with an argument that depends on the rows.
+fn of_rows(rows: i64, argument: impl Fn(i64) -> A, value: impl Fn(&Tensor) -> Tensor) -> Recorder {
+    let x = Tensor::rand([rows, 4], (Kind::Double, Device::Cpu));
+    let mut recorder = Recorder::new(&[x.shallow_clone()]);
+    let y = recorder.record("mul", "Scalar", &[A::V(0), argument(rows)], vec![value(&x)]);
+    recorder.returns(&[y]);
+    recorder
+}
+
+#[test]
+fn what_does_not_follow_the_rows_is_refused_by_name() {
+    let batch = |observed: &dyn Fn(i64) -> Recorder| {
+        let [first, second, other] = [8, 9, 11].map(|rows| observed(rows).graph);
+        AnyBatch::new([first, second], 8, &other, 11)
+    };
+    let linear = batch(&|rows| of_rows(rows, |rows| A::F(0.5 * rows as f64), |x| x * (0.5 * x.size()[0] as f64)));
+    let number = linear.unwrap().at(100).unwrap().nodes[0].arguments[1].number;
+    assert!((number - 50.0).abs() < 1e-12, "{number}");
+    let inverse = batch(&|rows| of_rows(rows, |rows| A::F(1.0 / rows as f64), |x| x / x.size()[0] as f64));
+    let half = batch(&|rows| of_rows(rows, |_| A::F(1.0), |x| x.slice(0, 0, x.size()[0] / 2, 1)));
+    for (refused, said) in [(inverse, "aten::mul"), (half, "the shapes do not follow")] {
+        let error = refused.err().expect("it does not follow").to_string();
+        assert!(error.contains(said) && error.contains("without fDynamicBatch"), "{error}");
     }
 }
 

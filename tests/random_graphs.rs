@@ -13,7 +13,8 @@ use recorder::{A, Recorder, check, compare};
 use tch::{Device, Kind, Tensor};
 
 const GRAPHS: u64 = 500;
-const JIT_GRAPHS: u64 = 16;
+/// Graphs in one function of `jit`: compiling takes seconds whatever is in it.
+const TOGETHER: u64 = 25;
 const LONGEST: usize = 20;
 
 /// What a random graph is made of: numbers that choose operands and operators once the values before are known, so that any
@@ -43,9 +44,22 @@ fn inputs(seed: u64, kind: Kind) -> Vec<Tensor> {
 
 /// Builds the graph of a plan; what does not fit is left out.
 fn build(plan: &Plan, seed: u64, kind: Kind) -> Recorder {
-    let mut recorder = Recorder::new(&inputs(seed, kind));
-    for step in plan {
-        add(&mut recorder, *step);
+    build_all(&[(plan.clone(), seed)], kind)
+}
+
+/// The same for several plans, side by side in one graph.
+fn build_all(plans: &[(Plan, u64)], kind: Kind) -> Recorder {
+    let own: Vec<Vec<Tensor>> = plans.iter().map(|(_, seed)| inputs(*seed, kind)).collect();
+    let mut recorder = Recorder::new(&own.iter().flatten().map(Tensor::shallow_clone).collect::<Vec<_>>());
+    let mut first = 0;
+    for ((plan, _), own) in plans.iter().zip(&own) {
+        let mut known: Vec<usize> = (first..first + own.len()).collect();
+        for step in plan {
+            let before = recorder.tensors.len();
+            add(&mut recorder, &known, *step);
+            known.extend(before..recorder.tensors.len());
+        }
+        first += own.len();
     }
     // Everything that nothing else uses is a result.
     let used: Vec<i64> = recorder.graph.nodes.iter().flat_map(|node| &node.arguments).flat_map(used_by).collect();
@@ -64,11 +78,11 @@ fn used_by(argument: &cladtorch::bridge::ObservedArgument) -> Vec<i64> {
     }
 }
 
-/// One operator, chosen by `step` from those that fit its operands.
-fn add(recorder: &mut Recorder, [which, first, second, detail]: [u32; 4]) {
-    let count = recorder.tensors.len() as u32;
+/// One operator, chosen by `step` from those that fit its operands, which are among `known`.
+fn add(recorder: &mut Recorder, known: &[usize], [which, first, second, detail]: [u32; 4]) {
+    let count = known.len() as u32;
     // Rather the last values than the first: long chains.
-    let pick = |number: u32| (count - 1 - (number % count).min(number / 7 % count)) as usize;
+    let pick = |number: u32| known[(count - 1 - (number % count).min(number / 7 % count)) as usize];
     let (a, b) = (pick(first), pick(second));
     let (x, y) = (recorder.tensors[a].shallow_clone(), recorder.tensors[b].shallow_clone());
     let rank = x.dim() as i64;
@@ -203,25 +217,25 @@ fn random_graphs_have_libtorchs_values_and_gradients() {
     assert!(operators as u64 > 6 * 2 * GRAPHS, "only {operators} operators: the plans do not fit their values");
 }
 
-/// Compiling takes seconds a graph: a few of them.
 #[test]
-fn some_of_them_under_jit() {
-    for seed in 0..JIT_GRAPHS {
-        let whole = plan(seed);
-        let recorder = build(&whole, seed, Kind::Double);
-        if recorder.graph.outputs.is_empty() {
-            continue;
-        }
+fn the_same_graphs_under_jit() {
+    for first in (0..GRAPHS).step_by(TOGETHER as usize) {
+        let plans: Vec<(Plan, u64)> = (first..first + TOGETHER).map(|seed| (plan(seed), seed)).collect();
+        // Half of the functions in each type.
+        let (kind, rtol, atol) =
+            if (first / TOGETHER).is_multiple_of(2) { (Kind::Double, 1e-9, 1e-11) } else { (Kind::Float, 1e-3, 2e-4) };
+        let recorder = build_all(&plans, kind);
         let compiled = match recorder.compile_with(2, 500.0) {
             Err(error) if error.contains("no clang++") => {
-                return say::say(&format!("NOT TESTED with jit: {JIT_GRAPHS} random graphs: {error}"));
+                return say::say(&format!("NOT TESTED with jit: {GRAPHS} random graphs: {error}"));
             }
-            made => {
-                made.unwrap_or_else(|error| panic!("graph {seed}: {error}\n{}", printed(&whole, seed, Kind::Double)))
-            }
+            made => made.unwrap_or_else(|error| panic!("graphs {first} and on: {error}")),
         };
-        let same = recorder.actual(&compiled).and_then(|actual| compare(&recorder, actual, 1e-9, 1e-11));
-        same.unwrap_or_else(|error| panic!("graph {seed}: {error}\n{}", printed(&whole, seed, Kind::Double)));
+        let same = recorder.actual(&compiled).and_then(|actual| compare(&recorder, actual, rtol, atol));
+        same.unwrap_or_else(|error| {
+            let texts = plans.iter().map(|(plan, seed)| format!("graph {seed}:\n{}", printed(plan, *seed, kind)));
+            panic!("graphs {first} and on, {kind:?}: {error}\n{}", texts.collect::<String>())
+        });
     }
 }
 

@@ -1,7 +1,7 @@
 #include <CladTorch/Dataset.hxx>
+#include <CladTorch/Guard.hxx>
 
 #include "CoreBox.hxx"
-#include "Guard.hxx"
 #include "OpenSource.hxx"
 #include "Source.hxx"
 

@@ -1,7 +1,7 @@
 #include <CladTorch/Export.hxx>
+#include <CladTorch/Guard.hxx>
 
 #include "CoreBox.hxx"
-#include "Guard.hxx"
 
 #include <TDirectory.h>
 #include <TFile.h>

@@ -1,10 +1,10 @@
 #include <CladTorch/Functor.hxx>
 #include <CladTorch/Error.hxx>
+#include <CladTorch/Guard.hxx>
 #include <CladTorch/Mlp.hxx>
 
 #include "CoreBox.hxx"
 #include "Frame.hxx"
-#include "Guard.hxx"
 #include "Resolve.hxx"
 #include "Source.hxx"
 

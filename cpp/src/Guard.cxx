@@ -1,4 +1,5 @@
-#include "Guard.hxx"
+
+#include <CladTorch/Guard.hxx>
 
 #include <TError.h>
 

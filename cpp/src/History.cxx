@@ -1,7 +1,7 @@
 #include <CladTorch/History.hxx>
+#include <CladTorch/Guard.hxx>
 
 #include "Canvas.hxx"
-#include "Guard.hxx"
 
 #include <TAxis.h>
 #include <TCanvas.h>

@@ -1,8 +1,8 @@
 #include <CladTorch/Jagged.hxx>
+#include <CladTorch/Guard.hxx>
 
 #include "EventLoop.hxx"
 #include "Frame.hxx"
-#include "Guard.hxx"
 #include "OpenSource.hxx"
 
 #include <algorithm>

@@ -1,9 +1,9 @@
 #include <CladTorch/Mlp.hxx>
+#include <CladTorch/Guard.hxx>
 
 #include "Cancellable.hxx"
 #include "CoreBox.hxx"
 #include "FitSpec.hxx"
-#include "Guard.hxx"
 #include "Interrupt.hxx"
 #include "Progress.hxx"
 #include "ReadingThread.hxx"
@@ -34,6 +34,16 @@ Mlp::Mlp(const std::vector<std::size_t> &sizes, EActivation activation, EInit in
         return std::make_shared<ModelData>(Core::model_new({sizes.data(), sizes.size()},
                                                            static_cast<std::uint8_t>(activation),
                                                            static_cast<std::uint8_t>(init), seed));
+     }))
+{
+}
+
+Mlp::Mlp(const std::vector<std::size_t> &sizes, const std::string &activation, EInit init, std::uint64_t seed)
+   : fData(Guard("CladTorch::Mlp", [&] {
+        return Cancellable([&] {
+           return std::make_shared<ModelData>(Core::model_new_own({sizes.data(), sizes.size()}, activation,
+                                                                  static_cast<std::uint8_t>(init), seed));
+        });
      }))
 {
 }
@@ -167,10 +177,12 @@ void Mlp::Save(const std::string &path) const
    Guard("CladTorch::Mlp::Save", [&] { Core::model_save(*fData->fCore, path); });
 }
 
-Mlp Mlp::Load(const std::string &path)
+Mlp Mlp::Load(const std::string &path, const std::string &activation)
 {
-   return Guard("CladTorch::Mlp::Load",
-                [&] { return Mlp(std::make_shared<ModelData>(Core::model_load(path)), FromCore()); });
+   return Guard("CladTorch::Mlp::Load", [&] {
+      const auto load = [&] { return Mlp(std::make_shared<ModelData>(Core::model_load(path, activation)), FromCore()); };
+      return activation.empty() ? load() : Cancellable(load);
+   });
 }
 
 void Mlp::Print() const

@@ -1,10 +1,10 @@
 // How good a classifier is: ROC curve, area under it, and distributions of the score.
 
 #include <CladTorch/Mlp.hxx>
+#include <CladTorch/Guard.hxx>
 
 #include "Canvas.hxx"
 #include "CoreBox.hxx"
-#include "Guard.hxx"
 
 #include <TAxis.h>
 #include <TCanvas.h>

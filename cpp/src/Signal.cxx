@@ -1,6 +1,5 @@
 #include <CladTorch/Signal.hxx>
-
-#include "Guard.hxx"
+#include <CladTorch/Guard.hxx>
 
 #include "cladtorch/src/bridge.rs.h"
 

@@ -1,7 +1,7 @@
 #include <CladTorch/Stream.hxx>
+#include <CladTorch/Guard.hxx>
 
 #include "FitSpec.hxx"
-#include "Guard.hxx"
 #include "ReadingThread.hxx"
 
 #include <TROOT.h>

@@ -1,7 +1,7 @@
 #include <CladTorch/Testing.hxx>
+#include <CladTorch/Guard.hxx>
 
 #include "CoreBox.hxx"
-#include "Guard.hxx"
 
 namespace CladTorch {
 namespace Testing {

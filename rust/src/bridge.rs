@@ -3,13 +3,14 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::columns::branch::Branch;
 use crate::columns::file::TreeFile;
 use crate::dataset::Dataset;
 use crate::error::{Error, Result, guard};
-use crate::gradient::{CompiledGraph, SavedForward, cancel};
-use crate::graph::{Activation, Init};
+use crate::gradient::{CompiledGraph, SavedForward, cancel, compile_activation};
+use crate::graph::{Activation, AnyBatch, Init, Op};
 use crate::model::Model;
 use crate::signal;
 use crate::storage;
@@ -184,6 +185,8 @@ mod ffi {
         name: String,
         /// 0: aot; 1 + number in `BackEnd::ALL` (aot, jit): that one, and failing is an error; 4: jit, else aot.
         back_end: u8,
+        /// Why that one, where the caller chose it for the user; else empty.
+        reason: String,
         /// Whether a gradient is wanted, for each of inputs and constants.
         gradients: Vec<bool>,
         /// Seconds that compiling may take.
@@ -299,6 +302,19 @@ mod ffi {
     }
 
     extern "Rust" {
+        /// A function for any number of rows; see `AnyBatch` in `graph`.
+        type AnyBatch;
+        /// From observations with `rows`, `rows + 1` and `other_rows` rows.
+        fn any_batch_new(
+            first: &ObservedGraph,
+            second: &ObservedGraph,
+            rows: i64,
+            other: &ObservedGraph,
+            other_rows: i64,
+        ) -> Result<Box<AnyBatch>>;
+        /// The function as it would be observed with `rows` rows.
+        fn any_batch_at(batch: &AnyBatch, rows: i64) -> Result<ObservedGraph>;
+
         type CompiledGraph;
         /// What one forward call keeps for backward calls. Dropping it gives its memory back to the graph's pool.
         type SavedForward;
@@ -400,7 +416,10 @@ mod ffi {
 
         type Model;
         fn model_new(sizes: &[usize], activation: u8, init: u8, seed: u64) -> Result<Box<Model>>;
-        fn model_load(path: &str) -> Result<Box<Model>>;
+        /// The same with C++ text of an activation, which is compiled.
+        fn model_new_own(sizes: &[usize], activation: &str, init: u8, seed: u64) -> Result<Box<Model>>;
+        /// `activation` is the text of the model's own; empty: it has none.
+        fn model_load(path: &str, activation: &str) -> Result<Box<Model>>;
         fn model_save(model: &Model, path: &str) -> Result<()>;
         fn model_clone(model: &Model) -> Result<Box<Model>>;
         fn model_columns(model: &Model) -> Vec<ColumnSpec>;
@@ -458,6 +477,20 @@ pub use ffi::{
 
 fn compilers_cancel(cancelled: bool) {
     cancel(cancelled);
+}
+
+fn any_batch_new(
+    first: &ObservedGraph,
+    second: &ObservedGraph,
+    rows: i64,
+    other: &ObservedGraph,
+    other_rows: i64,
+) -> Result<Box<AnyBatch>> {
+    guard(|| AnyBatch::new([first.clone(), second.clone()], rows, other, other_rows).map(Box::new))
+}
+
+fn any_batch_at(batch: &AnyBatch, rows: i64) -> Result<ObservedGraph> {
+    guard(|| batch.at(rows))
 }
 
 fn compiled_new(graph: &ObservedGraph, spec: &CompileSpec) -> Result<Box<CompiledGraph>> {
@@ -594,17 +627,37 @@ fn dataset_note(data: &mut Dataset, lines: &str) -> Result<()> {
     guard(|| data.note(lines))
 }
 
+/// How long compiling a user's activation may take.
+const COMPILE_LIMIT: Duration = Duration::from_secs(60);
+
+fn unknown_number(what: &str, number: u8) -> Error {
+    Error::invalid(format!("{what} {number} is unknown"), "use a named constant")
+}
+
+fn initialisation(number: u8) -> Result<Init> {
+    Init::from_number(number).ok_or_else(|| unknown_number("initialisation", number))
+}
+
 fn model_new(sizes: &[usize], activation: u8, init: u8, seed: u64) -> Result<Box<Model>> {
-    let unknown = |what: &str, number| Error::invalid(format!("{what} {number} is unknown"), "use a named constant");
     guard(|| {
-        let activation = Activation::from_number(activation).ok_or_else(|| unknown("activation", activation))?;
-        let init = Init::from_number(init).ok_or_else(|| unknown("initialisation", init))?;
-        Model::new(sizes, activation, init, seed).map(Box::new)
+        let known = Activation::from_number(activation).ok_or_else(|| unknown_number("activation", activation))?;
+        Model::new(sizes, known, initialisation(init)?, seed).map(Box::new)
     })
 }
 
-fn model_load(path: &str) -> Result<Box<Model>> {
-    guard(|| Model::load(Path::new(path)).map(Box::new))
+fn model_new_own(sizes: &[usize], activation: &str, init: u8, seed: u64) -> Result<Box<Model>> {
+    guard(|| {
+        let own = Op::Own(compile_activation(activation, COMPILE_LIMIT)?);
+        Model::new(sizes, own, initialisation(init)?, seed).map(Box::new)
+    })
+}
+
+fn model_load(path: &str, activation: &str) -> Result<Box<Model>> {
+    guard(|| {
+        let compile = || compile_activation(activation, COMPILE_LIMIT);
+        let own = (!activation.is_empty()).then(compile).transpose()?;
+        Model::load(Path::new(path), own).map(Box::new)
+    })
 }
 
 fn model_save(model: &Model, path: &str) -> Result<()> {

@@ -118,7 +118,7 @@ impl Recorder {
     /// With a back end by its number in `CompileSpec`, within so many seconds.
     pub fn compile_with(&self, back_end: u8, time_limit: f64) -> Result<CompiledGraph, String> {
         let gradients = self.inputs().iter().map(Tensor::requires_grad).collect();
-        let spec = CompileSpec { name: "f".into(), back_end, gradients, time_limit };
+        let spec = CompileSpec { name: "f".into(), back_end, reason: String::new(), gradients, time_limit };
         CompiledGraph::new(&self.graph, &spec).map_err(|error| error.to_string())
     }
 

@@ -198,6 +198,61 @@ inline void CheckNothingIsLeftBehind()
    CHECK(Close(norm->running_mean, 0.1 * x.mean(0)));
 }
 
+/// What a function changes beside its result changes as with LibTorch alone.
+inline void CheckSideEffects()
+{
+   const auto run = [](bool compile, bool training) {
+      torch::manual_seed(11);
+      torch::nn::BatchNorm1d norm(4);
+      norm->train(training);
+      auto calls = torch::zeros({}, torch::kLong);
+      std::function<torch::Tensor(torch::Tensor)> function = [&](torch::Tensor given) {
+         calls.add_(1);
+         return torch::dropout(norm->forward(given), 0.25, training);
+      };
+      const auto x = torch::randn({16, 4});
+      if (compile)
+         function = CladTorch::Compile(function, {x});
+      Tensors seen;
+      torch::manual_seed(12);
+      for (int call = 0; call < 3; ++call)
+         seen.push_back(function(x * (call + 1)).detach());
+      seen.push_back(torch::rand({3})); // the random numbers go on alike
+      for (const auto &buffer : norm->buffers())
+         seen.push_back(buffer.clone());
+      seen.push_back(calls);
+      return seen;
+   };
+   for (const bool training : {true, false}) {
+      const auto eager = run(false, training), compiled = run(true, training);
+      CHECK(eager.size() == 8 && compiled.size() == 8);
+      for (std::size_t i = 0; i < eager.size(); ++i)
+         CHECK(Close(eager[i], compiled[i]));
+   }
+   torch::nn::BatchNorm1d norm(4);
+   const auto compiled = CladTorch::Compile([&](torch::Tensor given) { return norm->forward(given); }, {torch::randn({16, 4})});
+   compiled.Print();
+   CHECK(compiled.BackEnd() == "aot");
+   // What the core cannot repeat runs on LibTorch, which does it.
+   auto total = torch::zeros({4});
+   const auto adding = CladTorch::Compile([&](torch::Tensor given) { total.add_(given.sum(0)); return given.exp(); }, {torch::randn({16, 4})});
+   CHECK(adding.BackEnd() == "autograd" && adding.Reason().find("aten::add_") != std::string::npos);
+   adding.Forward({torch::ones({3, 4})});
+   CHECK(Close(total, torch::full({4}, 3.f)));
+   auto number = torch::zeros({1}, torch::kLong);
+   const auto reading = CladTorch::Compile([&](torch::Tensor given) { return given * number.add_(1); }, {torch::ones({4})});
+   CHECK(Close(reading.Forward({torch::ones({4})}), torch::ones({4})) && Close(reading.Forward({torch::ones({4})}), torch::full({4}, 2.f)));
+   auto changed = torch::ones({4});
+   const auto own = CladTorch::Compile([](torch::Tensor given) { return given.clone().mul_(3).relu_(); }, {changed});
+   CHECK(own.BackEnd() == "aot" && Close(own.Forward({changed}), torch::full({4}, 3.f)) && Close(changed, torch::ones({4})));
+   const auto noisy = CladTorch::Compile([](torch::Tensor given) { return torch::dropout(given * given, 0.5, true); }, {torch::ones({9})});
+   const auto x = torch::ones({9}).requires_grad_();
+   Refuses(
+      "a second derivative through random numbers",
+      [&] { CladTorch::Internal::TorchGuard("test", [&] { torch::autograd::grad({noisy(x).sum()}, {x}, {}, true, true); }); },
+      {"second derivative", "random numbers"});
+}
+
 inline void CheckThreads()
 {
    const auto w = torch::randn({4, 3});
@@ -257,6 +312,90 @@ inline void CheckRefusals()
    Refuses("an input changed in between", [&] { compiled.Backward({torch::ones({})}); }, {"changed in place"});
 }
 
+int gObservations = 0;
+
+inline torch::Tensor Counted(torch::Tensor x, torch::Tensor w, torch::Tensor y)
+{
+   ++gObservations;
+   const auto rows = x.size(0);
+   const auto h = torch::softmax(x.matmul(w).reshape({rows, 1, 3}), 2).flatten(1);
+   return torch::mse_loss(torch::cat({h, x}, 1).sum(1), y) + x.sum() / rows;
+}
+
+/// Files of compiled functions.
+inline int Functions()
+{
+   const char *folder = gSystem->Getenv("CLADTORCH_CACHE");
+   int count = 0;
+   if (void *open = folder ? gSystem->OpenDirectory(folder) : nullptr) {
+      while (gSystem->GetDirEntry(open))
+         ++count;
+      gSystem->FreeDirectory(open);
+   }
+   return count;
+}
+
+/// One observation, and with jit one compilation, for every number of rows.
+inline void CheckDynamicBatch(CladTorch::EBackEnd backEnd)
+{
+   const auto inputs = [w = torch::randn({4, 3})](std::int64_t rows) {
+      return Tensors{torch::randn({rows, 4}), w, torch::randn({rows})};
+   };
+   const auto eager = [](const Tensors &given) { return Counted(given[0], given[1], given[2]); };
+   CladTorch::CompileOptions options;
+   options.fDynamicBatch = true;
+   options.fBackEnd = backEnd;
+   gObservations = 0;
+   const auto compiled = CladTorch::Compile(Counted, inputs(8), options);
+   const int observations = gObservations, functions = Functions();
+   const bool isJit = compiled.BackEnd() == "jit";
+   for (const int rows : {8, 5, 2, 3, 64, 1000, 5}) {
+      const auto given = inputs(rows);
+      const auto y = compiled.Forward(given);
+      compiled.Backward({torch::ones_like(y)});
+   }
+   CHECK(gObservations == observations && Functions() == functions);
+   CHECK(compiled.Specialisations() == 6);
+   compiled.Print();
+   for (const int rows : {8, 5, 2, 3, 64, 1000, 1})
+      CHECK(Agrees(compiled, eager, inputs(rows)));
+   auto strided = inputs(6);
+   strided[0] = torch::randn({4, 6}).t();
+   CHECK(Agrees(compiled, eager, strided));
+   CHECK(compiled.BackEnd() == (isJit ? "jit" : "aot"));
+
+   // In LibTorch's autograd, with captured parameters.
+   const auto parameter = torch::randn({4, 1}).requires_grad_();
+   const auto captured = CladTorch::Compile([&](torch::Tensor x) { return x.matmul(parameter).tanh(); }, {torch::randn({8, 4})}, options);
+   const auto x = torch::randn({5, 4});
+   const auto wanted = torch::autograd::grad({x.matmul(parameter).tanh().sum()}, {parameter})[0];
+   CHECK(Close(torch::autograd::grad({captured(x).sum()}, {parameter})[0], wanted));
+}
+
+inline void CheckDynamicBatchRefusals()
+{
+   CladTorch::CompileOptions options;
+   options.fDynamicBatch = true;
+   const auto refuses = [&](const char *what, auto function, const Tensors &examples, std::initializer_list<const char *> parts) {
+      Refuses(what, [&] { CladTorch::Compile(function, examples, options); }, parts);
+   };
+   const auto x = torch::randn({8, 4});
+   refuses("half of the rows", [](torch::Tensor given) { return given.slice(0, 0, given.size(0) / 2).exp(); }, {x},
+           {"operator 1", "without fDynamicBatch"});
+   refuses("more operators for more rows",
+           [](torch::Tensor given) { return given.size(0) > 8 ? given.exp().sin() : given.exp(); }, {x}, {"fDynamicBatch"});
+   refuses("a captured tensor with a number for each row",
+           [y = torch::randn({8, 4})](torch::Tensor given) { return given * y; }, {x}, {"8 rows but not with more", "fDynamicBatch"});
+   refuses("a weight that is as long as the batch", MyGraph, {torch::randn({4, 4}), torch::randn({4, 3})},
+           {"4 rows but not with more", "as long as that of the first"});
+   refuses("numbers made for each row",
+           [](torch::Tensor given) { return given * torch::arange(given.size(0)).unsqueeze(1).to(torch::kFloat); }, {x},
+           {"makes of numbers"});
+   const auto fallen = CladTorch::Compile([](torch::Tensor given) { return torch::special_i1(given); }, {x}, options);
+   CHECK(fallen.BackEnd() == "autograd");
+   CHECK(Agrees(fallen, [](const Tensors &given) { return torch::special_i1(given[0]); }, {torch::randn({3, 4})}));
+}
+
 /// jit where clang and Clad are there, else what there is, with the reason: never an error.
 inline void CheckFastest()
 {
@@ -276,7 +415,11 @@ inline void CheckCompile()
    CheckAutograd();
    CheckSensitivity();
    CheckNothingIsLeftBehind();
+   CheckSideEffects();
    CheckThreads();
    CheckRefusals();
+   CheckDynamicBatch(CladTorch::kAnyBackEnd);
+   CheckDynamicBatch(CladTorch::kFastestBackEnd);
+   CheckDynamicBatchRefusals();
    CheckFastest();
 }

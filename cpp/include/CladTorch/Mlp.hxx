@@ -50,6 +50,11 @@ public:
    /// \param seed Of the first weights.
    explicit Mlp(const std::vector<std::size_t> &sizes, EActivation activation = kReLU, EInit init = kKaiming,
                 std::uint64_t seed = 1);
+   /// The same with an activation of your own: C++ text that defines `double activation(double x)`, anything before it.
+   /// Clad differentiates it, which needs clang and Clad's plugin; the derivative is compared with difference quotients.
+   /// It runs with the back end aot (FitOptions::fGradient = kClad) on the CPU.
+   explicit Mlp(const std::vector<std::size_t> &sizes, const std::string &activation, EInit init = kKaiming,
+                std::uint64_t seed = 1);
    // Copies only: what was moved from would be left without anything to point to.
    Mlp(const Mlp &) = default;
    Mlp &operator=(const Mlp &) = default;
@@ -112,7 +117,9 @@ public:
    /// Writes architecture, parameters, scaler, columns and options to one file, atomically.
    void Save(const std::string &path) const;
    /// Reads what Save() wrote; throws for a file that is cut short or is none of ours.
-   static Mlp Load(const std::string &path);
+   /// \param activation The text of the model's own activation, where it has one: code that a file brings along is
+   ///        never compiled. The error says what is missing.
+   static Mlp Load(const std::string &path, const std::string &activation = "");
    /// Layers and number of parameters, on the standard output.
    void Print() const;
 

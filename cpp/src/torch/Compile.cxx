@@ -2,10 +2,12 @@
 #include <CladTorch/Torch/Guard.hxx>
 
 #include "CompiledFunction.hxx"
+#include "DynamicBatch.hxx"
 #include "Specialisation.hxx"
 
 #include <algorithm>
 #include <iostream>
+#include <list>
 #include <map>
 #include <mutex>
 #include <shared_mutex>
@@ -51,7 +53,10 @@ struct CompiledData {
       if (auto known = Known(inputs, wanted, captured))
          return known;
       Check(inputs);
-      auto made = std::make_shared<const Specialisation>(fFunction, inputs, wanted, captured, fOptions);
+      auto made = FromBatch(inputs, wanted, captured);
+      if (!made)
+         made = std::make_shared<const Specialisation>(fFunction, inputs, wanted, captured, fOptions,
+                                                       [&] { return Observe(*fFunction, inputs, fOptions.fName); });
       if (fSpecialisations.size() == kMost)
          fSpecialisations.erase(fSpecialisations.begin());
       fSpecialisations.push_back(made);
@@ -91,6 +96,42 @@ private:
       return nullptr;
    }
 
+   /// From an observation for every number of rows; null where there is none, or none that holds for these inputs.
+   std::shared_ptr<const Specialisation> FromBatch(const TensorList &inputs, const std::vector<bool> &wanted, bool captured)
+   {
+      const auto *batch = Batch(inputs);
+      if (!batch)
+         return nullptr;
+      const auto rows = inputs[0].size(0);
+      const auto observe = [&] { return batch->At(rows); };
+      if (rows == batch->Rows())
+         return std::make_shared<const Specialisation>(fFunction, inputs, wanted, captured, fOptions, observe);
+      auto options = fOptions;
+      options.fBackEnd = kAnyBackEnd;
+      const auto first = std::to_string(batch->Rows()) + " rows";
+      const bool byCompiler = fOptions.fBackEnd == kJitBackEnd || fOptions.fBackEnd == kFastestBackEnd;
+      const auto why = byCompiler ? "what jit compiled is for " + first : "derived from the observation with " + first;
+      auto made = std::make_shared<const Specialisation>(fFunction, inputs, wanted, captured, options, observe, why);
+      return made->Compiled() ? made : nullptr;
+   }
+
+   /// What these inputs are another number of rows of, observed now where it was not.
+   const DynamicBatch *Batch(const TensorList &inputs)
+   {
+      if (!fOptions.fDynamicBatch || fOptions.fBackEnd == kAutogradBackEnd || !DynamicBatch::CanBegin(inputs))
+         return nullptr;
+      for (const auto &batch : fBatches)
+         if (batch.Fits(inputs))
+            return &batch;
+      try {
+         if (fBatches.size() == kMost)
+            fBatches.pop_front();
+         return &fBatches.emplace_back(*fFunction, inputs, fOptions.fName);
+      } catch (const Unobservable &) {
+         return nullptr; // LibTorch runs it, whatever the rows
+      }
+   }
+
    static void Check(const TensorList &inputs)
    {
       for (std::size_t i = 0; i < inputs.size(); ++i) {
@@ -105,6 +146,7 @@ private:
 
    mutable std::shared_mutex fMutex;
    std::vector<std::shared_ptr<const Specialisation>> fSpecialisations;
+   std::list<DynamicBatch> fBatches;
    std::mutex fLastMutex;
    std::map<std::thread::id, LastCall> fLast;
 

@@ -2,6 +2,7 @@
 
 #include "CleanDispatch.hxx"
 #include "Preserve.hxx"
+#include "Writes.hxx"
 
 #include <ATen/CPUGeneratorImpl.h>
 #include <torch/csrc/autograd/functions/accumulate_grad.h>
@@ -259,6 +260,7 @@ private:
 Observation ObserveOnce(const ListFunction &function, const TensorList &inputs, const TensorList &parameters,
                         const std::string &name)
 {
+   const Writes writes;
    auto graph = Trace(function, inputs, parameters);
    Observation observation;
    observation.fConstants = parameters;
@@ -273,6 +275,7 @@ Observation ObserveOnce(const ListFunction &function, const TensorList &inputs, 
    lift(); // what was computed from nothing but numbers
    torch::jit::LowerSimpleTuples(graph);
    torch::jit::EliminateDeadCode(graph);
+   observation.fCounters = writes.Counters(observation.fConstants);
    observation.fGraph = Lowering(name).Run(*graph, inputs.size());
    return observation;
 }
@@ -319,6 +322,9 @@ void CheckAlike(const Observation &first, const Observation &second, const std::
    if (a.values.size() != b.values.size() || !std::equal(a.values.begin(), a.values.end(), b.values.begin(),
                                                          [](const auto &x, const auto &y) { return Same(x, y); }))
       throw std::runtime_error("the shapes inside " + name + " differ for other values of the same inputs" + why);
+   const auto sameCounter = [](const Counter &x, const Counter &y) { return x.fTensor.is_same(y.fTensor) && x.fStep == y.fStep; };
+   if (!std::equal(first.fCounters.begin(), first.fCounters.end(), second.fCounters.begin(), second.fCounters.end(), sameCounter))
+      throw std::runtime_error("what " + name + " counts differs for other values of the same inputs" + why);
    for (std::size_t i = 0; i < first.fConstants.size(); ++i) {
       const auto &x = first.fConstants[i], &y = second.fConstants[i];
       if (!x.is_same(y) && !torch::allclose(x.to(torch::kFloat64), y.to(torch::kFloat64), 0, 0, true))

@@ -8,15 +8,24 @@
 
 #include <CladTorch/Torch/Compile.hxx>
 
+#include <cstdint>
 #include <string>
+#include <vector>
 
 namespace CladTorch {
 namespace Internal {
+
+/// A captured whole number that each call of a function counts up, as batch normalisation counts its batches.
+struct Counter {
+   torch::Tensor fTensor;
+   std::int64_t fStep;
+};
 
 /// A function as LibTorch was seen running it.
 struct Observation {
    Core::ObservedGraph fGraph;
    TensorList fConstants; ///< captured tensors, in the order of fGraph.constants; the function's own, not copies
+   std::vector<Counter> fCounters;
 };
 
 /// What has no place in an Observation although the function itself is fine; it runs on LibTorch.

@@ -64,7 +64,8 @@ bool Specialisation::Layout::Fits(const torch::Tensor &tensor) const
 }
 
 Specialisation::Specialisation(std::shared_ptr<const ListFunction> function, const TensorList &inputs,
-                               std::vector<bool> wanted, bool captured, const CompileOptions &options)
+                               std::vector<bool> wanted, bool captured, const CompileOptions &options,
+                               const Observer &observe, const std::string &why)
    : fFunction(std::move(function)), fInputs(inputs.begin(), inputs.end()), fWanted(std::move(wanted)),
      fCaptured(captured), fGradients(fWanted)
 {
@@ -73,13 +74,14 @@ Specialisation::Specialisation(std::shared_ptr<const ListFunction> function, con
       return;
    }
    try {
-      auto observation = Observe(*fFunction, inputs, options.fName);
+      auto observation = observe();
       fConstants = std::move(observation.fConstants);
+      fCounters = std::move(observation.fCounters);
       for (const auto &constant : fConstants) {
          fConstantLayouts.emplace_back(constant);
          fGradients.push_back(captured && constant.requires_grad());
       }
-      Core::CompileSpec spec{options.fName, static_cast<std::uint8_t>(options.fBackEnd), {}, options.fTimeLimit};
+      Core::CompileSpec spec{options.fName, static_cast<std::uint8_t>(options.fBackEnd), why, {}, options.fTimeLimit};
       for (const bool gradient : fGradients)
          spec.gradients.push_back(gradient);
       const auto make = [&] { return Core::compiled_new(observation.fGraph, spec); };
@@ -147,6 +149,8 @@ TensorList Specialisation::Forward(const TensorList &arguments, SavedCall *saved
    const auto own = results.size() - fSignature->updates.size();
    for (std::size_t i = 0; i < fSignature->updates.size(); ++i)
       all[fSignature->updates[i]].detach().copy_(results[own + i]);
+   for (const auto &counter : fCounters)
+      counter.fTensor.detach().add_(counter.fStep);
    if (saved)
       saved->Keep(std::move(all));
    results.resize(own);

@@ -7,6 +7,7 @@
 #include "../CoreBox.hxx"
 #include "Observe.hxx"
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -30,11 +31,15 @@ struct SavedCall {
 /// Thread-safe once made.
 class Specialisation {
 public:
-   /// Observes `function` and compiles it, with gradients for the inputs and captured tensors marked in `wanted`.
+   /// How `function` was observed, or would be; may throw Unobservable.
+   using Observer = std::function<Observation()>;
+
+   /// Compiles `function` as `observe` sees it, with gradients for the inputs and captured tensors marked in `wanted`.
    /// Captured ones that require a gradient are wanted where `captured` is set.
    /// Where the core cannot, Core() is absent and Reason() says why, unless `options` demand a back end.
+   /// \param why The back end was chosen for the user, and why; else empty.
    Specialisation(std::shared_ptr<const ListFunction> function, const TensorList &inputs, std::vector<bool> wanted, bool captured,
-                  const CompileOptions &options);
+                  const CompileOptions &options, const Observer &observe, const std::string &why = "");
 
    /// Whether these inputs have the dtypes, shapes and strides, and want the gradients, that this one was made for.
    bool Fits(const TensorList &inputs, const std::vector<bool> &wanted, bool captured) const;
@@ -71,6 +76,7 @@ private:
    bool fCaptured;
    TensorList fConstants;
    std::vector<Layout> fConstantLayouts;
+   std::vector<Counter> fCounters;
    std::string fReason;
    std::optional<rust::Box<Core::CompiledGraph>> fCore;
    std::optional<Core::CompiledSignature> fSignature;

@@ -4,7 +4,7 @@ use tch::{Device, Kind, Reduction, Tensor, no_grad};
 
 use super::{BETA1, BETA2, EPSILON, Engine, Rows, Settings};
 use crate::dataset::Scaler;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::graph::{Activation, Graph, Loss, Op, Optimiser};
 
 /// A network in training on any device of LibTorch.
@@ -163,6 +163,13 @@ pub fn forward(graph: &Graph, parameters: &Tensor, x: &Tensor) -> Result<Tensor>
                 value.f_linear(&part(weight)?.f_view(shape)?, Some(&part(bias)?))?
             }
             Op::Activation(activation) => activate(*activation, &value)?,
+            Op::Own(_) => {
+                let what = "an activation of the user's own beside LibTorch's autograd";
+                return Err(Error::invalid(
+                    what,
+                    "leave fGradient and fDevice as they are: Clad differentiates it, for the CPU",
+                ));
+            }
         };
     }
     Ok(value)

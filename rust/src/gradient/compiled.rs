@@ -67,13 +67,14 @@ impl CompiledGraph {
             program,
             operators,
             back_end: BackEnd::Aot,
-            reason: "as asked for".to_owned(),
+            reason: if spec.reason.is_empty() { "as asked for".to_owned() } else { spec.reason.clone() },
             obstacle: String::new(),
             text: String::new(),
         };
         let limit = Duration::try_from_secs_f64(spec.time_limit).unwrap_or_default();
         match spec.back_end.checked_sub(1).map(BackEnd::from_number) {
-            None => compiled.reason = "jit is used where it is asked for".to_owned(),
+            None if spec.reason.is_empty() => compiled.reason = "jit is used where it is asked for".to_owned(),
+            None => (),
             Some(_) if spec.back_end == FASTEST => compiled.make_if_possible(limit),
             Some(Some(BackEnd::Aot)) => (),
             Some(Some(BackEnd::Jit)) => compiled.make(limit)?,

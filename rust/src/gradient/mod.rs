@@ -18,7 +18,7 @@ mod rendezvous;
 mod shares;
 
 pub use compiled::{CompiledGraph, SavedForward};
-pub use jit::{RowLoss, cancel};
+pub use jit::{RowLoss, cancel, compile_activation};
 pub use plan::{Plan, TILE_ROWS};
 
 use crate::dataset::Scaler;

@@ -9,7 +9,7 @@ use std::marker::PhantomData;
 use std::ops::Range;
 
 use super::shares::Shares;
-use crate::graph::{Activation, Graph, Op};
+use crate::graph::{Activation, Graph, Op, Own};
 use crate::kernels::Scalar;
 
 /// Rows of a tile: with as many the weight's gradient runs at nine tenths of the processor's peak, and the activations
@@ -47,6 +47,7 @@ struct Step {
 enum Kind {
     Layer(Layer),
     Activation(Activation),
+    Own(Own),
 }
 
 #[derive(Clone, Debug)]
@@ -86,6 +87,7 @@ impl<T: Scalar> Plan<T> {
                     }
                     _ => Kind::Activation(*activation),
                 },
+                Op::Own(own) => Kind::Own(own.clone()),
                 Op::Linear { weight, bias } => Kind::Layer(Layer {
                     weight: weight.clone(),
                     bias: bias.clone(),
@@ -120,7 +122,7 @@ impl<T: Scalar> Plan<T> {
     fn layers(&self) -> impl Iterator<Item = (&Step, &Layer)> {
         self.steps.iter().filter_map(|step| match &step.kind {
             Kind::Layer(layer) => Some((step, layer)),
-            Kind::Activation(_) => None,
+            Kind::Activation(_) | Kind::Own(_) => None,
         })
     }
 
@@ -185,6 +187,9 @@ impl<T: Scalar> Plan<T> {
                     shares.linear(layer.behind as u8, input, &own[layer.own.clone()], value);
                 }
                 Kind::Activation(activation) => T::activation(*activation as u8, input, value),
+                Kind::Own(own) => {
+                    in_blocks(input, value, |x, to| own.values(x, to), |_, f| f);
+                }
             }
         }
     }
@@ -237,8 +242,29 @@ impl<T: Scalar> Plan<T> {
                     T::activation_pullback_in_place(*activation as u8, value(step.from, inputs), adjoint);
                     done_behind = Activation::Identity;
                 }
+                Kind::Own(own) => {
+                    in_blocks(value(step.from, inputs), adjoint, |x, to| own.slopes(x, to), |d, slope| d * slope);
+                    done_behind = Activation::Identity;
+                }
             }
         }
+    }
+}
+
+/// Runs a function of float64 over `x`; `combine` makes each of `to` of what it is and what the function gave.
+fn in_blocks<T: Scalar>(
+    x: &[T],
+    to: &mut [T],
+    function: impl Fn(&[f64], &mut [f64]),
+    combine: impl Fn(f64, f64) -> f64,
+) {
+    const BLOCK: usize = 256;
+    let (mut from, mut results) = ([0.0; BLOCK], [0.0; BLOCK]);
+    for (x, to) in x.chunks(BLOCK).zip(to.chunks_mut(BLOCK)) {
+        let (from, results) = (&mut from[..x.len()], &mut results[..x.len()]);
+        from.iter_mut().zip(x).for_each(|(from, x)| *from = x.to_f64());
+        function(from, results);
+        to.iter_mut().zip(results).for_each(|(to, result)| *to = T::from_f64(combine(to.to_f64(), *result)));
     }
 }
 

@@ -1,22 +1,27 @@
 //! What the gradient back ends run.
 //!
 //! - [`Graph`]: a network to be trained, and where its parameters lie.
-//! - [`Program`]: the operators of any function that LibTorch was seen to run; [`lower`] makes it.
+//! - [`Program`]: the operators of any function that LibTorch was seen to run; [`lower`] makes it. [`AnyBatch`]: such a
+//!   function for any number of rows.
 //!
 //! A graph is a chain: each node takes the value of the node before it, the first one the features. Rows are not part
 //! of a shape; a node has a width (numbers a row).
 
+mod batch;
 mod function;
 pub mod lower;
 mod op;
+mod own;
 pub mod program;
 pub mod view;
 
+pub use batch::AnyBatch;
 pub use function::Function;
 pub use program::Program;
 pub use view::View;
 
 pub use op::{Activation, BackEnd, DType, Init, Loss, Optimiser};
+pub use own::{Own, ScalarFunction};
 
 use std::ops::Range;
 
@@ -40,6 +45,14 @@ pub enum Op {
     },
     /// An activation, number by number.
     Activation(Activation),
+    /// The same by a function of the user's own.
+    Own(Own),
+}
+
+impl From<Activation> for Op {
+    fn from(activation: Activation) -> Self {
+        Op::Activation(activation)
+    }
 }
 
 /// An operation with the widths of its value and of its input.
@@ -70,7 +83,8 @@ impl Graph {
 
     /// A multilayer perceptron: linear layers of the given sizes (features, hidden…, outputs) with `activation`
     /// between them and none after the last.
-    pub fn mlp(sizes: &[usize], activation: Activation) -> Result<Self> {
+    pub fn mlp(sizes: &[usize], activation: impl Into<Op>) -> Result<Self> {
+        let activation = activation.into();
         let [inputs, layers @ ..] = sizes else {
             return Err(Error::invalid("a network without layer sizes", "give at least {features, outputs}"));
         };
@@ -89,8 +103,8 @@ impl Graph {
         let mut graph = Graph::new(*inputs)?;
         for &width in hidden {
             graph = graph.linear(width)?;
-            if activation != Activation::Identity {
-                graph = graph.activation(activation);
+            if activation != Op::Activation(Activation::Identity) {
+                graph = graph.then(activation.clone());
             }
         }
         graph.linear(*last)
@@ -114,10 +128,10 @@ impl Graph {
         Ok(self)
     }
 
-    /// Appends an activation.
-    pub fn activation(mut self, activation: Activation) -> Self {
+    /// Appends an operation that keeps the width.
+    fn then(mut self, op: Op) -> Self {
         let width = self.outputs();
-        self.nodes.push(Node { op: Op::Activation(activation), inputs: width, outputs: width });
+        self.nodes.push(Node { op, inputs: width, outputs: width });
         self
     }
 
@@ -145,7 +159,7 @@ impl Graph {
     pub fn layers(&self) -> impl Iterator<Item = (Range<usize>, Range<usize>, usize, usize)> + '_ {
         self.nodes.iter().filter_map(|node| match &node.op {
             Op::Linear { weight, bias } => Some((weight.clone(), bias.clone(), node.inputs, node.outputs)),
-            Op::Activation(_) => None,
+            Op::Activation(_) | Op::Own(_) => None,
         })
     }
 }

@@ -11,12 +11,12 @@ use safetensors::tensor::TensorView;
 use safetensors::{Dtype, SafeTensors};
 use serde::{Deserialize, Serialize};
 
-use super::{Model, Training};
+use super::{Model, OWN, Training, activation_name};
 use crate::bridge::ColumnSpec;
 use crate::columns;
 use crate::dataset::Scaler;
 use crate::error::{Error, Result};
-use crate::graph::{Activation, Init, Loss};
+use crate::graph::{Activation, Init, Loss, Op, Own};
 use crate::storage;
 
 const KEY: &str = "cladtorch";
@@ -27,6 +27,9 @@ struct Header {
     version: u32,
     sizes: Vec<usize>,
     activation: String,
+    /// C++ text, for people: what a file brings along is never compiled.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    activation_function: String,
     init: String,
     seed: u64,
     training: Option<TrainingHeader>,
@@ -92,19 +95,24 @@ impl Model {
         Header {
             version: VERSION,
             sizes: self.sizes.clone(),
-            activation: self.activation.name().to_owned(),
+            activation: activation_name(&self.activation).to_owned(),
+            activation_function: match &self.activation {
+                Op::Own(own) => own.text().to_owned(),
+                Op::Activation(_) | Op::Linear { .. } => String::new(),
+            },
             init: self.init.name().to_owned(),
             seed: self.seed,
             training: self.training.as_ref().map(|training| TrainingHeader {
-                loss: training.loss.name().to_owned(),
+                loss: training.loss.map_or(OWN, Loss::name).to_owned(),
                 columns: training.columns.iter().cloned().map(ColumnHeader::from).collect(),
                 options: training.options.clone(),
             }),
         }
     }
 
-    /// Reads a model. Every size and name in the file is checked before it is used.
-    pub fn load(path: &Path) -> Result<Self> {
+    /// Reads a model. Every size and name in the file is checked before it is used. A model with an activation of the
+    /// user's own takes it from `own`, not from the file, whose code nobody has vouched for; the texts must be the same.
+    pub fn load(path: &Path, own: Option<Own>) -> Result<Self> {
         let bytes = read_whole(path)?;
         let bad = |what: String| Error::ModelFile { path: path.to_path_buf(), what };
         let (_, metadata) = SafeTensors::read_metadata(&bytes)
@@ -119,13 +127,13 @@ impl Model {
         }
         let header: Header =
             serde_json::from_str(header).map_err(|error| bad(format!("its description is damaged ({error})")))?;
-        Self::from_parts(header, &tensors).map_err(|error| match error {
+        Self::from_parts(header, &tensors, own).map_err(|error| match error {
             Error::Invalid { what, .. } => bad(what),
             other => other,
         })
     }
 
-    fn from_parts(header: Header, tensors: &SafeTensors) -> Result<Self> {
+    fn from_parts(header: Header, tensors: &SafeTensors, own: Option<Own>) -> Result<Self> {
         // The weights in the file bound what the sizes may ask for, before anything is allocated.
         let stored: usize = tensors.tensors().iter().map(|(_, view)| view.data().len() / 4).sum();
         let mut layers = header.sizes.iter().zip(header.sizes.iter().skip(1));
@@ -134,8 +142,7 @@ impl Model {
             return Err(Error::invalid(format!("layer sizes {:?} need more weights than it holds", header.sizes), ""));
         }
         let named = |what: &str, name: &str| Error::invalid(format!("unknown {what} \"{name}\""), "");
-        let activation =
-            Activation::from_name(&header.activation).ok_or_else(|| named("activation", &header.activation))?;
+        let activation = header.activation(own)?;
         let init = Init::from_name(&header.init).ok_or_else(|| named("initialisation", &header.init))?;
         let mut model = Model::new(&header.sizes, activation, init, header.seed)?;
         let mut parameters = Vec::with_capacity(model.parameters().len());
@@ -149,14 +156,38 @@ impl Model {
     }
 }
 
+impl Header {
+    /// What stands between the layers; `own` is the user's.
+    fn activation(&self, own: Option<Own>) -> Result<Op> {
+        let known = Activation::from_name(&self.activation).map(Op::from);
+        let needs = |what: &str| {
+            let text = &self.activation_function;
+            Error::invalid(
+                format!("{what}: Load needs this text beside the path, which clang and Clad compile:\n{text}"),
+                "",
+            )
+        };
+        match (known, own) {
+            (Some(known), None) => Ok(known),
+            (Some(_), Some(_)) => Err(Error::invalid(format!("its activation is {}, not a text", self.activation), "")),
+            (None, Some(own)) if self.activation == OWN && own.text() == self.activation_function => Ok(Op::Own(own)),
+            (None, Some(_)) if self.activation == OWN => Err(needs("it was made with another activation")),
+            (None, _) if self.activation == OWN => Err(needs("its activation is the user's own")),
+            (None, _) => Err(Error::invalid(format!("unknown activation \"{}\"", self.activation), "")),
+        }
+    }
+}
+
 impl TrainingHeader {
     fn checked(self, tensors: &SafeTensors, inputs: usize) -> Result<Training> {
         let columns: Vec<_> = self.columns.into_iter().map(ColumnSpec::from).collect();
         if columns::checked_width(&columns)? != inputs {
             return Err(Error::invalid("its columns do not fit its first layer", ""));
         }
-        let loss =
-            Loss::from_name(&self.loss).ok_or_else(|| Error::invalid(format!("unknown loss \"{}\"", self.loss), ""))?;
+        let loss = match (Loss::from_name(&self.loss), self.loss.as_str()) {
+            (None, name) if name != OWN => return Err(Error::invalid(format!("unknown loss \"{name}\""), "")),
+            (loss, _) => loss,
+        };
         let scaler = Scaler {
             mean: numbers(tensors, "scaler.mean", &[inputs])?,
             inverse: numbers(tensors, "scaler.inverse", &[inputs])?,

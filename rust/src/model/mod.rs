@@ -13,15 +13,18 @@ use crate::dataset::{Dataset, Scaler};
 use crate::device::{HostBuffer, thread_pool};
 use crate::error::{Error, Result};
 use crate::gradient::{Plan, TILE_ROWS};
-use crate::graph::{Activation, Graph, Init, Loss};
+use crate::graph::{Graph, Init, Loss, Op};
 use crate::kernels::Scalar;
 use crate::train::check_columns;
+
+/// In the place of the name of an activation or a loss: C++ text of the user's own.
+pub(crate) const OWN: &str = "of the user's own";
 
 /// What a fit leaves in a model.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Training {
-    /// Decides how a raw output becomes a score.
-    pub loss: Loss,
+    /// Decides how a raw output becomes a score; none: one of the user's own, whose outputs are values.
+    pub loss: Option<Loss>,
     /// Applied to features before the first layer.
     pub scaler: Scaler,
     /// The feature columns, in order.
@@ -33,7 +36,8 @@ pub struct Training {
 /// A multilayer perceptron.
 pub struct Model {
     sizes: Vec<usize>,
-    activation: Activation,
+    /// After each layer but the last.
+    activation: Op,
     init: Init,
     seed: u64,
     tile: Plan<f32>,
@@ -46,8 +50,9 @@ pub struct Model {
 
 impl Model {
     /// A network of the given layer sizes (features, hidden…, outputs), its weights drawn from `seed`.
-    pub fn new(sizes: &[usize], activation: Activation, init: Init, seed: u64) -> Result<Self> {
-        let graph = Graph::mlp(sizes, activation)?;
+    pub fn new(sizes: &[usize], activation: impl Into<Op>, init: Init, seed: u64) -> Result<Self> {
+        let activation = activation.into();
+        let graph = Graph::mlp(sizes, activation.clone())?;
         let parameters = initial::draw(&graph, init, seed)?;
         let (row, tile) = (Plan::new(graph.clone(), 1), Plan::new(graph, TILE_ROWS));
         let mut packed = HostBuffer::zeros(tile.parameters_length())?;
@@ -59,6 +64,7 @@ impl Model {
     pub fn copy(&self) -> Result<Self> {
         Ok(Model {
             sizes: self.sizes.clone(),
+            activation: self.activation.clone(),
             tile: self.tile.clone(),
             row: self.row.clone(),
             parameters: HostBuffer::from_slice(self.parameters())?,
@@ -162,7 +168,7 @@ impl Model {
     /// Turns the raw outputs of one row into what the user asked for.
     fn link(&self, row: &mut [f32]) {
         match (self.training.as_ref().map(|training| training.loss), row) {
-            (Some(Loss::MeanSquaredError | Loss::Huber), _) => {}
+            (Some(None | Some(Loss::MeanSquaredError | Loss::Huber)), _) => {}
             (_, [logit]) => *logit = 1.0 / (1.0 + (-*logit).exp()),
             (_, row) => {
                 let highest = row.iter().copied().fold(f32::NEG_INFINITY, f32::max);
@@ -179,7 +185,7 @@ impl Model {
         let mut text = format!(
             "Mlp {} {}, {} parameters, {} initialisation with seed {}\n",
             sizes.join("-"),
-            self.activation.name(),
+            activation_name(&self.activation),
             self.parameters().len(),
             self.init.name(),
             self.seed,
@@ -193,5 +199,13 @@ impl Model {
             }
         }
         text
+    }
+}
+
+/// For people and for the model file.
+fn activation_name(activation: &Op) -> &'static str {
+    match activation {
+        Op::Activation(activation) => activation.name(),
+        Op::Own(_) | Op::Linear { .. } => OWN,
     }
 }

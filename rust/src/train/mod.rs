@@ -116,7 +116,7 @@ impl Trainer {
     /// Puts what was learned into `model`.
     pub fn finish(&self, model: &mut Model) -> Result<()> {
         let training = Training {
-            loss: self.loss,
+            loss: self.spec.loss_function.is_empty().then_some(self.loss),
             scaler: self.scaler.clone(),
             columns: self.columns.clone(),
             options: options::record(&self.spec, self.loss, self.epoch),

@@ -6,7 +6,7 @@ use crate::dataset::Dataset;
 use crate::error::{Error, Result};
 use crate::gradient::Settings;
 use crate::graph::{Loss, Optimiser};
-use crate::model::Model;
+use crate::model::{Model, OWN};
 
 /// More rows a step than this are a mistake.
 const BATCH_LIMIT: usize = 1 << 24;
@@ -143,7 +143,7 @@ fn unknown(name: &str, number: u8) -> Error {
 
 /// What is made small, for people.
 pub(super) fn loss_name(spec: &FitSpec, loss: Loss) -> &'static str {
-    if spec.loss_function.is_empty() { loss.name() } else { "of the user's own" }
+    if spec.loss_function.is_empty() { loss.name() } else { OWN }
 }
 
 /// The options as they are kept in a model file.

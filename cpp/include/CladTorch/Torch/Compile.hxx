@@ -31,6 +31,12 @@ struct CompileOptions {
    std::string fName = "function";  ///< in messages, in Print() and in generated code
    EBackEnd fBackEnd = kAnyBackEnd; ///< aot, jit or autograd is a demand: it is an error where that one cannot
    double fTimeLimit = 60;          ///< seconds that compiling for one set of shapes may take; Ctrl-C ends it, too
+   /// Keeps the number of rows free: the first dimension of the first input, and of every input that is as long. The
+   /// function is observed with three numbers of rows, once; what it does with any other is derived, so that the last,
+   /// smaller batch costs neither an observation nor a compiler: jit's function is for the rows of the examples, other
+   /// numbers run on aot. The function must do the same for any number, which has to be 2 at least; what does not follow
+   /// the rows is refused with the place. One row, none, and inputs that are not contiguous are observed by themselves.
+   bool fDynamicBatch = false;
 };
 
 namespace Internal {

@@ -9,6 +9,7 @@ use crate::device::Addresses;
 use crate::kernels::{self, Scalar};
 
 type Loss = unsafe extern "C" fn(usize, usize, *const f64, *const f64, *mut f64, *mut f64);
+type Values = unsafe extern "C" fn(usize, *const f64, *mut f64);
 type Bind = unsafe extern "C" fn(*const c_void);
 type Forward<T> = unsafe extern "C" fn(*const usize, *mut T) -> c_int;
 type Backward<T> = unsafe extern "C" fn(*const usize, *const T, *mut T, *const usize);
@@ -79,6 +80,43 @@ impl LossFunction {
         // SAFETY: the slices are as long as the function takes them to be; what it does beside that, the user wrote.
         unsafe { (self.function)(labels.len(), columns, outputs, read, values.as_mut_ptr(), slopes.as_mut_ptr()) }
     }
+}
+
+/// A user's activation: value and derivative of each number.
+pub struct ActivationFunction {
+    values: Values,
+    slopes: Values,
+    /// Keeps the code where it is.
+    _library: Library,
+}
+
+impl ActivationFunction {
+    /// Opens what [`own_activation`](super::own_activation) wrote and the compiler made of it.
+    pub fn open(path: &Path) -> Result<Self, String> {
+        let library = open(path)?;
+        // SAFETY: the functions that were written have this type.
+        unsafe {
+            let values: Symbol<Values> = library.get(b"cladtorch_values\0").map_err(text)?;
+            let slopes: Symbol<Values> = library.get(b"cladtorch_slopes\0").map_err(text)?;
+            Ok(ActivationFunction { values: *values, slopes: *slopes, _library: library })
+        }
+    }
+
+    /// The value at each of `x`.
+    pub fn values(&self, x: &[f64], to: &mut [f64]) {
+        run(self.values, x, to);
+    }
+
+    /// The derivative at each of `x`.
+    pub fn slopes(&self, x: &[f64], to: &mut [f64]) {
+        run(self.slopes, x, to);
+    }
+}
+
+fn run(function: Values, x: &[f64], to: &mut [f64]) {
+    assert_eq!(x.len(), to.len());
+    // SAFETY: the slices have one length; what the function does beside writing that many numbers, the user wrote.
+    unsafe { function(x.len(), x.as_ptr(), to.as_mut_ptr()) }
 }
 
 fn open(path: &Path) -> Result<Library, String> {

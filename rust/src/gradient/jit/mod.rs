@@ -1,6 +1,6 @@
 //! The `jit` back end of an observed function: one C++ function, emitted for the graph, differentiated whole by Clad,
 //! compiled by clang for this machine and opened. Made once for each user and graph: see [`cache`]. In the same way a loss
-//! that a user wrote: [`RowLoss`].
+//! that a user wrote, [`RowLoss`], and an activation, [`compile_activation`].
 
 mod cache;
 mod clad;
@@ -8,10 +8,13 @@ mod clang;
 mod emit;
 #[allow(unsafe_code)] // Opens libraries and calls them.
 mod library;
+mod own_activation;
 mod row_loss;
+mod user;
 
 pub use clang::cancel;
 pub use library::CompiledFunction;
+pub use own_activation::compile as compile_activation;
 pub use row_loss::RowLoss;
 
 use std::fs;

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use super::LIBRARY;
 use super::library::LossFunction;
+use super::{LIBRARY, user};
 use crate::error::{Error, Result};
 use crate::kernels::Scalar;
 
@@ -12,8 +12,6 @@ const BLOCK: usize = 128;
 
 /// Where the derivative is compared with difference quotients: at so many points, 0 among them, for labels 0 and 1.
 const POINTS: usize = 33;
-const STEP: f64 = 1e-6;
-const TOLERANCE: f64 = 1e-4;
 
 /// A compiled loss.
 pub struct RowLoss {
@@ -26,10 +24,11 @@ impl RowLoss {
     /// `double loss(const double *outputs, double label)`; anything may stand before it. `columns` are the outputs that it
     /// is called with. The derivative is compared with difference quotients; nobody's is trusted.
     pub fn compile(source: &str, columns: usize, limit: Duration) -> Result<Self> {
-        let pointer = takes_pointer(source).ok_or_else(|| {
-            let what = "fLossFunction does not define 'double loss(double output, double label)'";
-            Error::invalid(what, "give the C++ text of that function")
-        })?;
+        let pointer =
+            user::first_parameter(source, "loss").map(|parameter| parameter.contains('*')).ok_or_else(|| {
+                let what = "fLossFunction does not define 'double loss(double output, double label)'";
+                Error::invalid(what, "give the C++ text of that function")
+            })?;
         if columns > BLOCK || (columns > 1 && !pointer) {
             return Err(Error::invalid(
                 format!("the model has {columns} outputs, fLossFunction takes {}", if pointer { BLOCK } else { 1 }),
@@ -88,15 +87,12 @@ impl RowLoss {
                     let beside = |step: f64| {
                         let mut moved = z.clone();
                         moved[column] += step;
-                        (self.at(&moved, label).0 - value) / step
+                        self.at(&moved, label).0
                     };
-                    let sides = [beside(-STEP), beside(STEP)];
-                    let middle = (sides[0] + sides[1]) / 2.0;
-                    let fits = |quotient: f64| (slope - quotient).abs() <= TOLERANCE * (1.0 + quotient.abs());
-                    if middle.is_finite() && ![middle, sides[0], sides[1]].into_iter().any(fits) {
+                    if let Some(quotient) = user::quotient_unlike(slope, value, beside) {
                         return Err(format!(
                             "Clad's derivative by output {column} is {slope} at {z:?} for label {label}, but the \
-                             difference quotient is {middle}: write it with a branch each side of which is smooth"
+                             difference quotient is {quotient}: write it with a branch each side of which is smooth"
                         ));
                     }
                 }
@@ -117,20 +113,6 @@ fn convert<T: Scalar>(from: &[T], to: &mut [f64]) {
     to.iter_mut().zip(from).for_each(|(to, from)| *to = from.to_f64());
 }
 
-/// Whether the function `loss` takes a pointer; `None` where there is none.
-fn takes_pointer(source: &str) -> Option<bool> {
-    let mut rest = source;
-    while let Some((before, after)) = rest.split_once("double") {
-        let named = after.trim_start().strip_prefix("loss").map(str::trim_start);
-        let whole_word = !before.ends_with(|c: char| c.is_alphanumeric() || c == '_');
-        if let Some(parameters) = named.and_then(|after| after.strip_prefix('(')).filter(|_| whole_word) {
-            return parameters.split([',', ')']).next().map(|first| first.contains('*'));
-        }
-        rest = after;
-    }
-    None
-}
-
 /// The text that is compiled: the user's, and a loop over rows.
 fn text(source: &str, pointer: bool) -> String {
     let (parameter, derivative, request, call) = match pointer {
@@ -149,9 +131,9 @@ fn text(source: &str, pointer: bool) -> String {
         ),
     };
     let argument = if pointer { "output + i * columns" } else { "output[i]" };
+    let head = user::HEAD;
     format!(
-        "#include <clad/Differentiator/Differentiator.h>\n#include <cmath>\n#include <type_traits>\n\n\
-         #line 1 \"fLossFunction\"\n{source}\n\n\
+        "{head}#line 1 \"fLossFunction\"\n{source}\n\n\
          static_assert(std::is_same_v<decltype(loss), double({parameter}, double)>, \"loss takes something else\");\n\
          {derivative} // by Clad\n\
          [[maybe_unused]] static void requests()\n{{\n   {request};\n}}\n\n\
@@ -159,16 +141,4 @@ fn text(source: &str, pointer: bool) -> String {
          const double *output, const double *label, double *value, double *slope)\n{{\n\
          \x20  for (size_t i = 0; i < n; ++i) {{\n      value[i] = loss({argument}, label[i]);\n      {call}\n   }}\n}}\n"
     )
-}
-
-#[cfg(test)]
-mod tests {
-    use super::takes_pointer;
-
-    #[test]
-    fn the_function_is_found() {
-        assert_eq!(takes_pointer("double loss(double z, double y) { return z; }"), Some(false));
-        assert_eq!(takes_pointer("double f(double *x);\ndouble  loss (const double *z, double y)"), Some(true));
-        assert_eq!(takes_pointer("double losses(double *x); float loss(float, float);"), None);
-    }
 }

@@ -1,4 +1,4 @@
-/// \file Guard.hxx
+/// \file CladTorch/Guard.hxx
 /// \brief The one way from the inside to the user: every public function runs through Guard().
 
 #ifndef CLADTORCH_GUARD

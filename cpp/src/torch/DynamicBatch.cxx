@@ -1,0 +1,91 @@
+#include "DynamicBatch.hxx"
+
+#include <algorithm>
+
+namespace CladTorch {
+namespace Internal {
+
+namespace {
+
+/// Fewest rows of an observation; see CanBegin().
+constexpr std::int64_t kFewest = 2;
+
+/// The captured tensors are the same ones, or were made of the same numbers.
+void CheckConstants(const TensorList &first, const TensorList &other, const std::string &name)
+{
+   bool same = first.size() == other.size();
+   for (std::size_t i = 0; same && i < first.size(); ++i)
+      same = first[i].is_same(other[i]) || (first[i].scalar_type() == other[i].scalar_type() && torch::equal(first[i], other[i]));
+   if (!same)
+      throw std::runtime_error("a tensor that " + name + " makes of numbers follows the number of rows, which fDynamicBatch "
+                               "cannot: make it of an input (torch::ones_like), or compile without fDynamicBatch");
+}
+
+} // namespace
+
+bool DynamicBatch::CanBegin(const TensorList &inputs)
+{
+   return !inputs.empty() && inputs[0].dim() > 0 && inputs[0].size(0) >= kFewest &&
+          std::all_of(inputs.begin(), inputs.end(), [](const auto &input) { return input.is_contiguous(); });
+}
+
+DynamicBatch::DynamicBatch(const ListFunction &function, const TensorList &examples, const std::string &name)
+   : fRows(examples[0].size(0))
+{
+   for (const auto &example : examples)
+      fInputs.push_back({example.scalar_type(), example.sizes().vec(), example.dim() > 0 && example.size(0) == fRows});
+   auto first = Observe(function, examples, name);
+   const auto other = fRows + 3; // odd where the examples' number is even
+   Observation observed[2];
+   try {
+      observed[0] = Observe(function, WithRows(examples, fRows + 1), name);
+      observed[1] = Observe(function, WithRows(examples, other), name);
+   } catch (const c10::Error &e) {
+      throw std::runtime_error(name + " works with " + std::to_string(fRows) + " rows but not with more: " +
+                               e.what_without_backtrace() + ". fDynamicBatch takes each input whose first dimension is as " +
+                               "long as that of the first input to follow it: give examples where no other one is");
+   }
+   for (const auto &observation : observed)
+      CheckConstants(first.fConstants, observation.fConstants, name);
+   fCore = Core::any_batch_new(first.fGraph, observed[0].fGraph, fRows, observed[1].fGraph, other);
+   fConstants = std::move(first.fConstants);
+   fCounters = std::move(first.fCounters);
+}
+
+TensorList DynamicBatch::WithRows(const TensorList &examples, std::int64_t rows) const
+{
+   const auto picked = torch::arange(rows).remainder(fRows);
+   TensorList list;
+   for (std::size_t i = 0; i < examples.size(); ++i)
+      list.push_back(fInputs[i].fFollows ? examples[i].detach().index_select(0, picked) : examples[i]);
+   return list;
+}
+
+bool DynamicBatch::Fits(const TensorList &inputs) const
+{
+   if (inputs.size() != fInputs.size() || !CanBegin(inputs))
+      return false;
+   const auto rows = inputs[0].size(0);
+   for (std::size_t i = 0; i < inputs.size(); ++i) {
+      const auto &[type, shape, follows] = fInputs[i];
+      const auto sizes = inputs[i].sizes();
+      if (inputs[i].scalar_type() != type || sizes.size() != shape.size())
+         return false;
+      for (std::size_t d = 0; d < shape.size(); ++d)
+         if (sizes[d] != (follows && d == 0 ? rows : shape[d]))
+            return false;
+   }
+   return true;
+}
+
+Observation DynamicBatch::At(std::int64_t rows) const
+{
+   Observation observation;
+   observation.fGraph = Core::any_batch_at(**fCore, rows);
+   observation.fConstants = fConstants;
+   observation.fCounters = fCounters;
+   return observation;
+}
+
+} // namespace Internal
+} // namespace CladTorch

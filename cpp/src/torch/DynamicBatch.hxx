@@ -1,0 +1,53 @@
+/// \file DynamicBatch.hxx
+/// \brief One observation of a function for every number of rows.
+
+#ifndef CLADTORCH_DYNAMICBATCH
+#define CLADTORCH_DYNAMICBATCH
+
+#include "../CoreBox.hxx"
+#include "Observe.hxx"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace CladTorch {
+namespace Internal {
+
+/// A function that was observed with three numbers of rows: the length of the first dimension of the first input, and of
+/// every input whose first dimension is as long. Thread-safe once made.
+class DynamicBatch {
+public:
+   /// Throws std::runtime_error where the operators follow the rows in another way than their numbers do, and Unobservable.
+   DynamicBatch(const ListFunction &function, const TensorList &examples, const std::string &name);
+
+   /// Whether inputs like these can be the examples of one: two rows at least, all of them dense. A dimension of one row
+   /// is broadcast, and none leaves LibTorch nothing to do: those are observed by themselves.
+   static bool CanBegin(const TensorList &inputs);
+
+   /// Whether `inputs` differ from the examples in their number of rows alone.
+   bool Fits(const TensorList &inputs) const;
+   std::int64_t Rows() const { return fRows; }
+   /// As it would be observed with so many rows.
+   Observation At(std::int64_t rows) const;
+
+private:
+   struct Input {
+      torch::ScalarType fType;
+      std::vector<std::int64_t> fShape;
+      bool fFollows; ///< the rows
+   };
+   TensorList WithRows(const TensorList &examples, std::int64_t rows) const;
+
+   std::int64_t fRows; ///< of the examples
+   std::vector<Input> fInputs;
+   TensorList fConstants;
+   std::vector<Counter> fCounters;
+   std::optional<rust::Box<Core::AnyBatch>> fCore; ///< there once it is observed
+};
+
+} // namespace Internal
+} // namespace CladTorch
+
+#endif

@@ -1,0 +1,45 @@
+/// \file Writes.hxx
+/// \brief What a function changes beside its result.
+
+#ifndef CLADTORCH_WRITES
+#define CLADTORCH_WRITES
+
+#include "Observe.hxx"
+
+#include <ATen/record_function.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace CladTorch {
+namespace Internal {
+
+/// While it lives, notes what traced functions of this thread change in place, but for tensors that they made themselves and
+/// for running statistics, which have operators of their own. LibTorch's trace leaves these changes out.
+class Writes {
+public:
+   Writes();
+   ~Writes();
+   Writes(const Writes &) = delete;
+   Writes &operator=(const Writes &) = delete;
+
+   /// Throws Unobservable where anything but captured whole numbers that are counted up was changed, and where one of
+   /// these is among the captured tensors that the function reads.
+   std::vector<Counter> Counters(const TensorList &read) const;
+
+private:
+   static std::unique_ptr<at::ObserverContext> BeforeOperator(const at::RecordFunction &call);
+   /// That the operator of that name and inputs changes a tensor which is not the function's own.
+   void Note(const std::string &name, c10::ArrayRef<const c10::IValue> inputs, const torch::Tensor &changed);
+
+   Writes *fOuter;
+   at::CallbackHandle fHandle;
+   std::vector<Counter> fCounters;
+   std::string fOther; ///< the first operator that changed something else
+};
+
+} // namespace Internal
+} // namespace CladTorch
+
+#endif

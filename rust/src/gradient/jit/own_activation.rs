@@ -1,0 +1,93 @@
+//! An activation that a user wrote in C++, differentiated by Clad: a function of one number.
+
+use std::path::Path;
+use std::time::Duration;
+
+use super::library::ActivationFunction;
+use super::{LIBRARY, user};
+use crate::error::{Error, Result};
+use crate::graph::{Own, ScalarFunction};
+
+/// Where the derivative is compared with difference quotients: at so many points on either side of 0.
+const POINTS: i32 = 40;
+const SPACING: f64 = 0.25;
+
+struct OwnActivation {
+    function: ActivationFunction,
+    text: String,
+}
+
+/// Compiles `source`, which defines `double activation(double x)`; anything may stand before it. The derivative is
+/// compared with difference quotients; nobody's is trusted.
+pub fn compile(source: &str, limit: Duration) -> Result<Own> {
+    let refuse = |reason: String| Error::invalid(format!("activation: {reason}"), "use one of the named activations");
+    if user::first_parameter(source, "activation").is_none() {
+        let what = "the text does not define 'double activation(double x)'";
+        return Err(Error::invalid(what, "give the C++ text of that function, or a named activation"));
+    }
+    let open = |folder: &Path| ActivationFunction::open(&folder.join(LIBRARY));
+    let function = super::build(&text(source), "the activation", limit, open).map_err(refuse)?.0;
+    let activation = OwnActivation { function, text: source.to_owned() };
+    activation.check().map_err(refuse)?;
+    Ok(Own::new(activation))
+}
+
+impl OwnActivation {
+    fn at(&self, x: f64) -> (f64, f64) {
+        let (mut value, mut slope) = ([0.0], [0.0]);
+        self.values(&[x], &mut value);
+        self.slopes(&[x], &mut slope);
+        (value[0], slope[0])
+    }
+
+    fn check(&self) -> Result<(), String> {
+        let (value, slope) = self.at(0.0);
+        if !value.is_finite() || !slope.is_finite() {
+            return Err(format!("at 0 it is {value} and its derivative {slope}: both have to be finite there"));
+        }
+        for point in -POINTS..=POINTS {
+            let x = f64::from(point) * SPACING;
+            let (value, slope) = self.at(x);
+            if let Some(quotient) = user::quotient_unlike(slope, value, |step| self.at(x + step).0) {
+                return Err(format!(
+                    "Clad's derivative is {slope} at {x}, but the difference quotient is {quotient}: write it with a \
+                     branch each side of which is smooth"
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl ScalarFunction for OwnActivation {
+    fn text(&self) -> &str {
+        &self.text
+    }
+
+    fn values(&self, x: &[f64], values: &mut [f64]) {
+        self.function.values(x, values);
+    }
+
+    fn slopes(&self, x: &[f64], slopes: &mut [f64]) {
+        self.function.slopes(x, slopes);
+    }
+}
+
+/// The text that is compiled: the user's, and loops.
+fn text(source: &str) -> String {
+    let head = user::HEAD;
+    let way_in = |name: &str, function: &str| {
+        format!(
+            "extern \"C\" __attribute__((visibility(\"default\"))) void {name}(size_t n, const double *x, double *y)\n{{\n\
+             \x20  for (size_t i = 0; i < n; ++i)\n      y[i] = {function}(x[i]);\n}}\n"
+        )
+    };
+    format!(
+        "{head}#line 1 \"activation\"\n{source}\n\n\
+         static_assert(std::is_same_v<decltype(activation), double(double)>, \"activation takes something else\");\n\
+         double activation_darg0(double); // by Clad\n\
+         [[maybe_unused]] static void requests()\n{{\n   clad::differentiate(activation, 0);\n}}\n\n{}\n{}",
+        way_in("cladtorch_values", "activation"),
+        way_in("cladtorch_slopes", "activation_darg0"),
+    )
+}

@@ -1,0 +1,55 @@
+//! What the functions that users write have in common: where they stand in their text, and the test of Clad's derivatives.
+
+/// Of difference quotients, and how far from them a derivative may be.
+const STEP: f64 = 1e-6;
+const TOLERANCE: f64 = 1e-4;
+
+/// What stands before every function that is compiled.
+pub const HEAD: &str =
+    "#include <clad/Differentiator/Differentiator.h>\n#include <cmath>\n#include <cstddef>\n#include <type_traits>\n\n";
+
+/// The first parameter of the function `double name(...)` that the C++ text declares or defines.
+pub fn first_parameter<'a>(source: &'a str, name: &str) -> Option<&'a str> {
+    let mut rest = source;
+    while let Some((before, after)) = rest.split_once("double") {
+        let named = after.trim_start().strip_prefix(name).map(str::trim_start);
+        let whole_word = !before.ends_with(|c: char| c.is_alphanumeric() || c == '_');
+        if let Some(parameters) = named.and_then(|after| after.strip_prefix('(')).filter(|_| whole_word) {
+            return parameters.split([',', ')']).next();
+        }
+        rest = after;
+    }
+    None
+}
+
+/// The difference quotient where `slope` is neither that nor, at a kink, the one of a side. `value` is the function's,
+/// `beside` what it is so far away.
+pub fn quotient_unlike(slope: f64, value: f64, beside: impl Fn(f64) -> f64) -> Option<f64> {
+    let sides = [-STEP, STEP].map(|step| (beside(step) - value) / step);
+    let middle = (sides[0] + sides[1]) / 2.0;
+    let fits = |quotient: f64| (slope - quotient).abs() <= TOLERANCE * (1.0 + quotient.abs());
+    (middle.is_finite() && ![middle, sides[0], sides[1]].into_iter().any(fits)).then_some(middle)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_function_is_found() {
+        let loss = |source| first_parameter(source, "loss");
+        assert_eq!(loss("double loss(double z, double y) { return z; }"), Some("double z"));
+        assert_eq!(loss("double f(double *x);\ndouble  loss (const double *z, double y)"), Some("const double *z"));
+        assert_eq!(loss("double losses(double *x); float loss(float, float);"), None);
+    }
+
+    #[test]
+    fn a_slope_is_that_of_the_function_or_of_a_side() {
+        let kink = |step: f64| step.abs();
+        for slope in [-1.0, 0.0, 1.0] {
+            assert_eq!(quotient_unlike(slope, 0.0, kink), None, "{slope}");
+        }
+        assert_eq!(quotient_unlike(0.5, 0.0, kink), Some(0.0));
+        assert!(quotient_unlike(f64::NAN, 1.0, |step| 1.0 + 2.0 * step).is_some());
+    }
+}

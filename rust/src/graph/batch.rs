@@ -1,0 +1,125 @@
+//! One observation for every number of rows.
+//!
+//! A function was observed with R rows and with R + 1. What differs between the two observations are whole numbers (sizes,
+//! strides, arguments of operators) and rarely a factor; each is taken to be linear in the rows: its value, and how much a
+//! row adds. A third observation, with other rows, has to come out as this says, or the function is refused. Lowering
+//! works every shape out anew and compares it with the one that is expected, so that a wrong one is noticed.
+
+use crate::bridge::{ObservedArgument, ObservedGraph, ObservedNode, ObservedValue};
+use crate::error::{Error, Result};
+
+/// A function as it would be observed with any number of rows.
+pub struct AnyBatch {
+    /// With `rows` rows, and with one more.
+    graphs: [ObservedGraph; 2],
+    rows: i64,
+}
+
+impl AnyBatch {
+    /// From observations with `rows` and `rows + 1` rows; `other` is one with `other_rows`, to check against.
+    pub fn new(graphs: [ObservedGraph; 2], rows: i64, other: &ObservedGraph, other_rows: i64) -> Result<Self> {
+        let batch = AnyBatch { graphs, rows };
+        let expected = batch.at(other_rows)?;
+        match expected.nodes.iter().zip(&other.nodes).position(|(expected, node)| !same_node(expected, node)) {
+            Some(node) => Err(batch.refused(node)),
+            None if same_values(&expected, other) => Ok(batch),
+            None => Err(batch.refused(expected.nodes.len())),
+        }
+    }
+
+    /// The observation with `rows` rows.
+    pub fn at(&self, rows: i64) -> Result<ObservedGraph> {
+        let [first, second] = &self.graphs;
+        let more = rows.checked_sub(self.rows).ok_or_else(|| self.refused(0))?;
+        if first.nodes.len() != second.nodes.len() || first.values.len() != second.values.len() {
+            return Err(self.refused(first.nodes.len().min(second.nodes.len())));
+        }
+        let nodes = first.nodes.iter().zip(&second.nodes).enumerate();
+        let nodes = nodes.map(|(index, (a, b))| node(a, b, more).ok_or_else(|| self.refused(index)));
+        let values = first.values.iter().zip(&second.values);
+        let values = values.map(|(a, b)| value(a, b, more).ok_or_else(|| self.refused(first.nodes.len())));
+        Ok(ObservedGraph {
+            nodes: nodes.collect::<Result<_>>()?,
+            values: values.collect::<Result<_>>()?,
+            inputs: first.inputs.clone(),
+            outputs: first.outputs.clone(),
+            constants: first.constants.clone(),
+        })
+    }
+
+    fn refused(&self, node: usize) -> Error {
+        let what = match self.graphs[0].nodes.get(node) {
+            Some(ObservedNode { op, place, .. }) => format!("{op} at {place} does not follow the number of rows"),
+            None => "the shapes do not follow the number of rows".to_owned(),
+        };
+        Error::invalid(what, "compile it without fDynamicBatch: each number of rows is then observed by itself")
+    }
+}
+
+/// What is `a` at some rows and `b` with one row more, `more` rows further.
+fn whole(a: i64, b: i64, more: i64) -> Option<i64> {
+    a.checked_add(b.checked_sub(a)?.checked_mul(more)?)
+}
+
+fn factor(a: f64, b: f64, more: i64) -> f64 {
+    if a.to_bits() == b.to_bits() { a } else { a + (b - a) * more as f64 }
+}
+
+fn list(a: &[i64], b: &[i64], more: i64) -> Option<Vec<i64>> {
+    (a.len() == b.len()).then(|| a.iter().zip(b).map(|(&a, &b)| whole(a, b, more)).collect())?
+}
+
+fn value(a: &ObservedValue, b: &ObservedValue, more: i64) -> Option<ObservedValue> {
+    let (shape, strides) = (list(&a.shape, &b.shape, more)?, list(&a.strides, &b.strides, more)?);
+    (a.dtype == b.dtype).then(|| ObservedValue { name: a.name.clone(), dtype: a.dtype, shape, strides })
+}
+
+fn argument(a: &ObservedArgument, b: &ObservedArgument, more: i64) -> Option<ObservedArgument> {
+    let numbers = (a.numbers.len() == b.numbers.len())
+        .then(|| a.numbers.iter().zip(&b.numbers).map(|(&a, &b)| factor(a, b, more)).collect())?;
+    (a.kind == b.kind && a.text == b.text).then_some(ObservedArgument {
+        kind: a.kind,
+        value: whole(a.value, b.value, more)?,
+        number: factor(a.number, b.number, more),
+        list: list(&a.list, &b.list, more)?,
+        numbers,
+        text: a.text.clone(),
+    })
+}
+
+fn node(a: &ObservedNode, b: &ObservedNode, more: i64) -> Option<ObservedNode> {
+    let same = a.op == b.op && a.overload == b.overload && a.outputs == b.outputs;
+    let arguments = (same && a.arguments.len() == b.arguments.len()).then(|| {
+        a.arguments.iter().zip(&b.arguments).map(|(a, b)| argument(a, b, more)).collect::<Option<Vec<_>>>()
+    })??;
+    Some(ObservedNode { arguments, ..a.clone() })
+}
+
+fn same_node(a: &ObservedNode, b: &ObservedNode) -> bool {
+    let close = |a: f64, b: f64| a.to_bits() == b.to_bits() || (a - b).abs() <= 1e-12 * b.abs();
+    let same = |(a, b): (&ObservedArgument, &ObservedArgument)| {
+        a.kind == b.kind
+            && a.value == b.value
+            && a.list == b.list
+            && a.text == b.text
+            && close(a.number, b.number)
+            && a.numbers.len() == b.numbers.len()
+            && a.numbers.iter().zip(&b.numbers).all(|(&a, &b)| close(a, b))
+    };
+    a.op == b.op
+        && a.overload == b.overload
+        && a.outputs == b.outputs
+        && a.arguments.len() == b.arguments.len()
+        && a.arguments.iter().zip(&b.arguments).all(same)
+}
+
+/// Strides count for what the caller passes only: those inside are the executor's own.
+fn same_values(a: &ObservedGraph, b: &ObservedGraph) -> bool {
+    let same = |(a, b): (&ObservedValue, &ObservedValue)| a.dtype == b.dtype && a.shape == b.shape;
+    let passed = a.inputs.iter().chain(&a.constants).map(|&index| index as usize);
+    a.nodes.len() == b.nodes.len()
+        && a.values.len() == b.values.len()
+        && [&a.inputs, &a.outputs, &a.constants] == [&b.inputs, &b.outputs, &b.constants]
+        && a.values.iter().zip(&b.values).all(same)
+        && passed.into_iter().all(|index| a.values[index].strides == b.values[index].strides)
+}

@@ -1,0 +1,48 @@
+//! An activation that the user wrote: the graph knows that it is there, a back end has compiled it.
+
+use std::fmt;
+use std::ops::Deref;
+use std::sync::Arc;
+
+/// A function of one number, with its derivative.
+pub trait ScalarFunction: Send + Sync {
+    /// As the user wrote it.
+    fn text(&self) -> &str;
+
+    /// The value at each of `x`; both have one length.
+    fn values(&self, x: &[f64], values: &mut [f64]);
+
+    /// The derivative at each of `x`; both have one length.
+    fn slopes(&self, x: &[f64], slopes: &mut [f64]);
+}
+
+/// A [`ScalarFunction`] in a graph. Two of the same text are the same.
+#[derive(Clone)]
+pub struct Own(Arc<dyn ScalarFunction>);
+
+impl Own {
+    /// Of a function that is ready.
+    pub fn new(function: impl ScalarFunction + 'static) -> Self {
+        Own(Arc::new(function))
+    }
+}
+
+impl Deref for Own {
+    type Target = dyn ScalarFunction;
+
+    fn deref(&self) -> &Self::Target {
+        &*self.0
+    }
+}
+
+impl PartialEq for Own {
+    fn eq(&self, other: &Own) -> bool {
+        self.text() == other.text()
+    }
+}
+
+impl fmt::Debug for Own {
+    fn fmt(&self, to: &mut fmt::Formatter) -> fmt::Result {
+        write!(to, "Own({:?})", self.text())
+    }
+}
