@@ -1,7 +1,8 @@
 //! `fuzz`: libFuzzer and AddressSanitizer on what reads hostile bytes. It needs neither a nightly compiler nor cargo-fuzz:
 //! the flags are those that cargo-fuzz passes, and RUSTC_BOOTSTRAP lets a stable compiler take the unstable one.
 
-use std::fs;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -41,7 +42,7 @@ const LONGEST: usize = 48 << 10;
 const COMPRESSIONS: [u32; 6] = [0, 101, 207, 301, 404, 505];
 
 /// Coverage as libFuzzer wants it, and the sanitizer: it watches the Rust code, by `rust/build.rs` the kernels, and by
-/// [`C_FLAGS`] the codecs.
+/// [`COMPILER`] the codecs.
 const FLAGS: [&str; 9] = [
     "-Cpasses=sancov-module",
     "-Cllvm-args=-sanitizer-coverage-level=4",
@@ -54,8 +55,14 @@ const FLAGS: [&str; 9] = [
     "--cfg=fuzzing",
 ];
 
-/// The codecs' C code under the sanitizer too, without zstd's assembly, which it would not see.
-const C_FLAGS: &str = "-fsanitize=address -DZSTD_DISABLE_ASM";
+/// A C compiler for the codecs: under the sanitizer too, without zstd's assembly, which it would not see. Programs of the
+/// build itself, which are for the same machine but not linked with the sanitizer, are told by their folder.
+const COMPILER: &str = r#"#!/bin/sh
+case $OUT_DIR in
+    */HOST/release/build/*) exec cc -fsanitize=address -DZSTD_DISABLE_ASM "$@" ;;
+    *) exec cc "$@" ;;
+esac
+"#;
 
 pub fn run(given: &Given, options: &Options) -> Result<()> {
     let environment = setup::run(given)?;
@@ -89,9 +96,18 @@ fn build(environment: &Environment) -> Result<PathBuf> {
         .args(["build", "--release", "--package", "cladtorch-fuzz", "--target", &host])
         .env("RUSTC_BOOTSTRAP", "1")
         .env("RUSTFLAGS", FLAGS.join(" "))
-        .env(format!("CFLAGS_{}", host.replace('-', "_")), C_FLAGS);
+        .env(format!("CC_{}", host.replace('-', "_")), compiler(&host)?);
     step("building the fuzz targets", &mut cargo)?;
     Ok(project::root().join("target").join(host).join("release"))
+}
+
+/// [`COMPILER`] as a file.
+fn compiler(host: &str) -> Result<PathBuf> {
+    let path = project::build().join("fuzz/cc");
+    fs::create_dir_all(project::build().join("fuzz")).context("cannot make build/fuzz")?;
+    fs::write(&path, COMPILER.replace("HOST", host)).with_context(|| format!("cannot write {}", path.display()))?;
+    fs::set_permissions(&path, Permissions::from_mode(0o755)).context("cannot make the compiler executable")?;
+    Ok(path)
 }
 
 /// Lets ROOT write a small file for each codec and cuts it into the corpus.
