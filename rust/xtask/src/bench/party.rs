@@ -10,13 +10,13 @@ pub const OURS: &str = "cladtorch";
 /// A program of our kernels alone.
 pub const BY_HAND: &str = "by-hand";
 
-/// Whether it is CladTorch in one form or another, and no peer.
-pub fn is_ours(who: &str) -> bool {
-    who.starts_with(OURS) || who == BY_HAND
-}
-
 /// In `read`, the part of the work that nobody can leave out: no peer, but what all are held against.
 pub const BARE: &str = "codec-alone";
+
+/// Whether it is a peer: not CladTorch in one form or another, nor a part of the work.
+pub fn is_peer(who: &str) -> bool {
+    !who.starts_with(OURS) && ![BY_HAND, BARE].contains(&who)
+}
 
 /// Who takes part in a case.
 pub struct Party {

@@ -4,7 +4,7 @@ use super::aims;
 use super::case::Group;
 use super::machine::Meta;
 use super::means;
-use super::party::{OURS, is_ours};
+use super::party::{OURS, is_peer};
 use super::rates;
 use super::record::{Outcome, Record};
 use super::table::{Table, digits, seconds};
@@ -100,7 +100,7 @@ impl Document<'_> {
         let mut table = Table::new(&["case", "thr", "cladtorch", "floor", "fastest peer", "its median", "ratio"], 2);
         for ours in self.outcome.records.iter().filter(|record| record.who == OURS) {
             let floor = ours.floor_s.map_or("-".to_owned(), |floor| digits(ours.median_s / floor));
-            let peers = self.beside(ours).filter(|record| !is_ours(&record.who));
+            let peers = self.beside(ours).filter(|record| is_peer(&record.who));
             let fastest = peers.min_by(|a, b| a.median_s.total_cmp(&b.median_s));
             let (who, median, ratio) = match fastest {
                 None => ("-".to_owned(), "-".to_owned(), "-".to_owned()),
