@@ -115,28 +115,11 @@ fn curves(records: &[&Record], axis: &str) -> String {
 mod tests {
     use super::curves;
     use crate::bench::record::Record;
+    use crate::bench::tests::record;
 
     #[test]
     fn curves_end_with_the_floor() {
-        let record = |who: &str| Record {
-            case: "batch:32".to_owned(),
-            who: who.to_owned(),
-            threads: 1,
-            median_s: 2.0,
-            low_s: 1.0,
-            high_s: 3.0,
-            floor_s: Some(0.5),
-            rounds: 3,
-            first_s: 0.0,
-            bytes: None,
-            cpu_s: None,
-            first_batch_s: None,
-            extra_bytes: None,
-            check: 0.0,
-            check_before: None,
-            check_error: None,
-            flag: None,
-        };
+        let record = |who: &str| Record { median_s: 2.0, floor_s: Some(0.5), ..record("batch:32", who) };
         let (ours, theirs) = (record("cladtorch"), record("libtorch"));
         let text = curves(&[&ours, &theirs], "batch:");
         assert_eq!(text, "cladtorch\t32\t\t2\nlibtorch\t32\t\t2\nfloor\t32\t\t0.5\n");
