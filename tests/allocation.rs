@@ -10,7 +10,9 @@ mod recorder;
 mod say;
 
 use std::alloc::{GlobalAlloc, Layout, System};
+use std::fs;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
 
 use cladtorch::dataset::Scaler;
 use cladtorch::gradient::aot::AotEngine;
@@ -62,6 +64,17 @@ fn allocated() -> (usize, usize) {
     (ALLOCATIONS.load(Ordering::Relaxed), c_bytes_in_use())
 }
 
+/// Waits for the threads of an engine that was dropped: they end by themselves, and give memory back when they do.
+fn wait_for_threads_to_end() {
+    let name = |task: fs::DirEntry| fs::read_to_string(task.path().join("comm")).unwrap_or_default();
+    let tasks = || fs::read_dir("/proc/self/task").unwrap().flatten();
+    let start = Instant::now();
+    while tasks().any(|task| name(task).starts_with("cladtorch-")) {
+        assert!(start.elapsed() < Duration::from_secs(60), "threads of a dropped engine did not end");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
 /// One test: the counters are the process's, and the harness allocates between tests.
 #[test]
 fn nothing_is_allocated_after_the_first_time() {
@@ -105,6 +118,8 @@ fn steps_of_a_training() {
         // An epoch is handed to the threads once, whatever its number of steps.
         assert!(after.0 - before.0 <= 2, "{} allocations in 50 epochs", after.0 - before.0);
         assert_eq!(after.1, before.1, "C heap");
+        drop(engine);
+        wait_for_threads_to_end();
     }
 }
 
