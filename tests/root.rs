@@ -48,6 +48,13 @@ fn load_by_the_rootmap() {
 }
 
 #[test]
+fn include_before_the_plugin_is_loaded() {
+    let lines = "#include <CladTorch/CladTorch.hxx>\nCladTorch::kReLU\n.q\n";
+    let session = Session::root(&[]).with("ROOT_INCLUDE_PATH", &plugin().join("../include")).typing(lines);
+    session.run().says(&["(CladTorch::kReLU)"]).hides(&["rror:"]);
+}
+
+#[test]
 fn load_in_python_after_numpy() {
     loads(Session::python(&[&script("first_step.py"), "numpy-first"]).run());
 }

@@ -62,7 +62,9 @@ impl Environment {
         command
             .env("ROOTSYS", &self.root.dir)
             .env("PYTHONPATH", prepend("PYTHONPATH", std::slice::from_ref(&self.root.modules)))
-            .env("LD_LIBRARY_PATH", prepend("LD_LIBRARY_PATH", &libraries));
+            .env("LD_LIBRARY_PATH", prepend("LD_LIBRARY_PATH", &libraries))
+            // The plugin names its headers itself; this is for who includes them before it is loaded.
+            .env("ROOT_INCLUDE_PATH", prepend("ROOT_INCLUDE_PATH", &[project::build().join("include")]));
         command
     }
 

@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context, Result};
@@ -19,7 +20,9 @@ pub struct Arguments {
 }
 
 pub fn root(given: &Given, arguments: &Arguments) -> Result<()> {
-    become_program(ready(given)?.root_exe(), arguments)
+    let mut root = ready(given)?.root_exe();
+    root.args(["-e", &with_macros_in(&project::build().join("lib"))]);
+    become_program(root, arguments)
 }
 
 pub fn python(given: &Given, arguments: &Arguments) -> Result<()> {
@@ -35,8 +38,26 @@ fn ready(given: &Given) -> Result<Environment> {
     Ok(environment)
 }
 
+/// A line of C++ that lets `.L libcladtorch.so` find the plugin in any folder: ROOT looks for it where macros are, not
+/// where libraries are, and no variable of the environment adds to that.
+fn with_macros_in(folder: &Path) -> String {
+    let folder = folder.display().to_string().replace('\\', r"\\").replace('"', "\\\"");
+    format!("TROOT::SetMacroPath(TString(TROOT::GetMacroPath()) + \":{folder}\");")
+}
+
 /// In place of this process, so that the terminal and the exit code are the program's own.
 fn become_program(mut program: Command, arguments: &Arguments) -> Result<()> {
     let problem = program.args(&arguments.arguments).exec();
     Err(problem).with_context(|| format!("cannot start {}", program.get_program().display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_of_any_name_is_a_string_of_c() {
+        let line = with_macros_in(Path::new(r#"/my "best"\lib"#));
+        assert!(line.ends_with(r#"+ ":/my \"best\"\\lib");"#), "{line}");
+    }
 }
