@@ -118,28 +118,30 @@ struct ct_starts {
       void (*adam)(const struct ct_sweep *s, size_t n, T *p, const T *g, T *m, T *v);                                  \
       /* AdamW (Loshchilov and Hutter 2019, algorithm 2): weight decay on the parameter, as in torch::optim::AdamW. */ \
       void (*adamw)(const struct ct_sweep *s, size_t n, T *p, const T *g, T *m, T *v);                                 \
-      /* The operator graph. Views are strided; y and dy are contiguous. Functions are numbered in operators.hpp. */   \
+      /* The operator graph. Views are strided; y and dy are contiguous. Functions are numbered in operators.hpp.      \
+         Without `add` a pullback writes its view of dx, no two elements of which may then be the same memory. */      \
       /* y[n] = function of the views of x, from their element `begin` on */                                           \
       void (*map)(int function, size_t begin, size_t n, const T *const *x, const struct ct_stream *views, T *y);       \
-      /* dx's view += dy times the derivative of function by operand `which` */                                        \
-      void (*map_pullback)(int function, size_t which, size_t n, const T *const *x, const struct ct_stream *views,     \
-                           const T *dy, T *dx, const struct ct_stream *target);                                        \
+      /* dx's view (add: +)= dy times the derivative of function by operand `which`, n elements from `begin` on */     \
+      void (*map_pullback)(int function, size_t which, size_t begin, size_t n, const T *const *x,                      \
+                           const struct ct_stream *views, const T *dy, int add, T *dx,                                 \
+                           const struct ct_stream *target);                                                            \
       /* y's view += x's view: a sum where y has stride 0, the pullback of a broadcast where x has */                  \
       void (*accumulate)(size_t n, const T *x, const struct ct_stream *view, T *y, const struct ct_stream *target);    \
       /* y's view = x's view */                                                                                        \
       void (*copy)(size_t n, const T *x, const struct ct_stream *view, T *y, const struct ct_stream *target);          \
       /* y[R] = greatest of each row of x's view [R,C], NaN above all */                                               \
       void (*greatest)(size_t R, size_t C, const T *x, const struct ct_stream *view, T *y);                            \
-      /* dx's view += dy shared by the greatest (`even`) or given to the first of them */                              \
+      /* dx's view (add: +)= dy shared by the greatest (`even`) or given to the first of them */                       \
       void (*greatest_pullback)(int even, size_t R, size_t C, const T *x, const struct ct_stream *view, const T *y,    \
-                                const T *dy, T *dx, const struct ct_stream *target);                                   \
+                                const T *dy, int add, T *dx, const struct ct_stream *target);                          \
       /* y[R,C] = softmax of each row of x's view, or its logarithm */                                                 \
       void (*softmax)(int logarithm, size_t R, size_t C, const T *x, const struct ct_stream *view, T *y);              \
-      void (*softmax_pullback)(int logarithm, size_t R, size_t C, const T *y, const T *dy, T *dx,                      \
+      void (*softmax_pullback)(int logarithm, size_t R, size_t C, const T *y, const T *dy, int add, T *dx,             \
                                const struct ct_stream *target);                                                        \
       /* y[R,C] = (x[R,C] - mean) / sqrt(variance + eps) * w[C] + b[C], by the mean and variance of each row */         \
       void (*normalise)(size_t R, size_t C, T eps, const T *x, const T *w, const T *b, T *y);                          \
-      void (*normalise_pullback)(size_t R, size_t C, T eps, const T *x, const T *w, const T *dy, T *dx);               \
+      void (*normalise_pullback)(size_t R, size_t C, T eps, const T *x, const T *w, const T *dy, int add, T *dx);      \
       void (*normalise_scale_pullback)(size_t R, size_t C, T eps, const T *x, const T *dy, T *dw);                     \
       /* y[n] = x's view shifted along a dimension by the indices' view; 0 returned: an index is out of range */       \
       int (*choose)(const struct ct_pick *pick, size_t n, const T *x, const struct ct_stream *bases,                   \

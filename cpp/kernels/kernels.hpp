@@ -55,8 +55,8 @@ void AdamW(const ct_sweep *s, size_t n, T *p, const T *g, T *m, T *v);
 template <typename T>
 void Map(int function, size_t begin, size_t n, const T *const *x, const ct_stream *views, T *y);
 template <typename T>
-void MapPullback(int function, size_t which, size_t n, const T *const *x, const ct_stream *views, const T *dy, T *dx,
-                 const ct_stream *target);
+void MapPullback(int function, size_t which, size_t begin, size_t n, const T *const *x, const ct_stream *views,
+                 const T *dy, int add, T *dx, const ct_stream *target);
 template <typename T>
 void Accumulate(size_t n, const T *x, const ct_stream *view, T *y, const ct_stream *target);
 template <typename T>
@@ -65,16 +65,16 @@ void Copy(size_t n, const T *x, const ct_stream *view, T *y, const ct_stream *ta
 template <typename T>
 void Greatest(size_t R, size_t C, const T *x, const ct_stream *view, T *y);
 template <typename T>
-void GreatestPullback(int even, size_t R, size_t C, const T *x, const ct_stream *view, const T *y, const T *dy, T *dx,
-                      const ct_stream *target);
+void GreatestPullback(int even, size_t R, size_t C, const T *x, const ct_stream *view, const T *y, const T *dy, int add,
+                      T *dx, const ct_stream *target);
 template <typename T>
 void Softmax(int logarithm, size_t R, size_t C, const T *x, const ct_stream *view, T *y);
 template <typename T>
-void SoftmaxPullback(int logarithm, size_t R, size_t C, const T *y, const T *dy, T *dx, const ct_stream *target);
+void SoftmaxPullback(int logarithm, size_t R, size_t C, const T *y, const T *dy, int add, T *dx, const ct_stream *target);
 template <typename T>
 void Normalise(size_t R, size_t C, T eps, const T *x, const T *w, const T *b, T *y);
 template <typename T>
-void NormalisePullback(size_t R, size_t C, T eps, const T *x, const T *w, const T *dy, T *dx);
+void NormalisePullback(size_t R, size_t C, T eps, const T *x, const T *w, const T *dy, int add, T *dx);
 template <typename T>
 void NormaliseScalePullback(size_t R, size_t C, T eps, const T *x, const T *dy, T *dw);
 template <typename T>

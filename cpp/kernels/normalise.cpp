@@ -9,24 +9,6 @@
 namespace CladTorch::Kernels {
 namespace {
 
-/// The sum of term(i) for i < n, over several partial sums.
-template <typename T, typename Term>
-inline T SumOf(size_t n, Term term)
-{
-   constexpr size_t kSums = 16;
-   T sums[kSums] = {};
-   size_t i = 0;
-   for (; i + kSums <= n; i += kSums)
-      for (size_t s = 0; s < kSums; ++s)
-         sums[s] += term(i + s);
-   for (size_t s = 0; i + s < n; ++s)
-      sums[s] += term(i + s);
-   for (size_t half = kSums / 2; half; half /= 2)
-      for (size_t s = 0; s < half; ++s)
-         sums[s] += sums[s + half];
-   return sums[0];
-}
-
 /// Mean and reciprocal deviation of a row x[C]; the variance is that of the C numbers themselves.
 template <typename T>
 struct Moments {
@@ -39,6 +21,21 @@ struct Moments {
       fFactor = 1 / std::sqrt(squares / static_cast<T>(C) + eps);
    }
 };
+
+/// dx[R,C] (Add: +)= the part of the pullback for x.
+template <bool Add, typename T>
+void PullbackOfRows(size_t R, size_t C, T eps, const T *x, const T *w, const T *dy, T *dx)
+{
+   for (size_t r = 0; r < R; ++r, x += C, dy += C, dx += C) {
+      const Moments<T> moments(C, eps, x);
+      const T mean = moments.fMean, factor = moments.fFactor;
+      const T shift = SumOf<T>(C, [=](size_t i) { return dy[i] * w[i]; }) / static_cast<T>(C);
+      const T slope = SumOf<T>(C, [=](size_t i) { return dy[i] * w[i] * ((x[i] - mean) * factor); }) / static_cast<T>(C);
+      CT_ELEMENTWISE
+      for (size_t i = 0; i < C; ++i)
+         dx[i] = (Add ? dx[i] : T(0)) + factor * (dy[i] * w[i] - shift - (x[i] - mean) * factor * slope);
+   }
+}
 
 } // namespace
 
@@ -55,19 +52,13 @@ void Normalise(size_t R, size_t C, T eps, const T *x, const T *w, const T *b, T 
    }
 }
 
-/// dx[R,C] += the part of the pullback for x.
 template <typename T>
-void NormalisePullback(size_t R, size_t C, T eps, const T *x, const T *w, const T *dy, T *dx)
+void NormalisePullback(size_t R, size_t C, T eps, const T *x, const T *w, const T *dy, int add, T *dx)
 {
-   for (size_t r = 0; r < R; ++r, x += C, dy += C, dx += C) {
-      const Moments<T> moments(C, eps, x);
-      const T mean = moments.fMean, factor = moments.fFactor;
-      const T shift = SumOf<T>(C, [=](size_t i) { return dy[i] * w[i]; }) / static_cast<T>(C);
-      const T slope = SumOf<T>(C, [=](size_t i) { return dy[i] * w[i] * ((x[i] - mean) * factor); }) / static_cast<T>(C);
-      CT_ELEMENTWISE
-      for (size_t i = 0; i < C; ++i)
-         dx[i] += factor * (dy[i] * w[i] - shift - (x[i] - mean) * factor * slope);
-   }
+   if (add)
+      PullbackOfRows<true>(R, C, eps, x, w, dy, dx);
+   else
+      PullbackOfRows<false>(R, C, eps, x, w, dy, dx);
 }
 
 /// dw[C] += the part of the pullback for w.
@@ -85,7 +76,7 @@ void NormaliseScalePullback(size_t R, size_t C, T eps, const T *x, const T *dy, 
 
 #define CT_INSTANTIATE(T)                                                                                              \
    template void Normalise(size_t, size_t, T, const T *, const T *, const T *, T *);                                   \
-   template void NormalisePullback(size_t, size_t, T, const T *, const T *, const T *, T *);                           \
+   template void NormalisePullback(size_t, size_t, T, const T *, const T *, const T *, int, T *);                      \
    template void NormaliseScalePullback(size_t, size_t, T, const T *, const T *, T *);
 CT_INSTANTIATE(float)
 CT_INSTANTIATE(double)

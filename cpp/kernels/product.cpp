@@ -3,6 +3,7 @@
 /// tiles, where BLAS would spend longer on starting than on arithmetic.
 #include "blas.hpp"
 #include "kernels.hpp"
+#include "matvec.hpp"
 #include "tile.hpp"
 
 #include <cstring>
@@ -98,28 +99,6 @@ void Tiles(size_t M, size_t N, size_t K, const T *a, ct_matrix as, const T *b, c
    }
 }
 
-/// The scalar product of n neighbouring numbers.
-template <typename T>
-inline T Dot(size_t n, const T *x, const T *y)
-{
-   constexpr size_t L = kLanes<T>;
-   Vector<T> sums[2] = {};
-   size_t i = 0;
-   for (; i + 2 * L <= n; i += 2 * L) {
-      sums[0] += Load(x + i) * Load(y + i);
-      sums[1] += Load(x + i + L) * Load(y + i + L);
-   }
-   for (; i + L <= n; i += L)
-      sums[0] += Load(x + i) * Load(y + i);
-   sums[0] += sums[1];
-   T sum = 0;
-   for (size_t l = 0; l < L; ++l)
-      sum += sums[0][l];
-   for (; i < n; ++i)
-      sum += x[i] * y[i];
-   return sum;
-}
-
 /// Whether BLAS can read the matrix, and as what.
 inline bool IsPlain(size_t rows, size_t columns, ct_matrix m)
 {
@@ -132,19 +111,34 @@ Factor<T> AsFactor(const T *data, ct_matrix m)
    return m.column == 1 ? Factor<T>{data, m.row, false} : Factor<T>{data, m.column, true};
 }
 
+/// What has a factor or a product that is a vector, or three; whether it was that.
+template <typename T>
+bool VectorProduct(size_t M, size_t N, size_t K, const T *a, ct_matrix as, const T *b, ct_matrix bs, bool add, T *c,
+                   size_t cRow)
+{
+   if (N == 1 && as.column == 1 && bs.row == 1)
+      RowsTimesVector(M, K, a, as.row, b, add, c, cRow);
+   else if (M <= 3 && as.column == 1 && bs.row == 1) // both factors with their sums along memory
+      for (size_t m = 0; m < M; ++m)
+         RowsTimesVector(N, K, b, bs.column, a + m * as.row, add, c + m * cRow, 1);
+   else if (N == 1 && as.row == 1 && cRow == 1 && M >= kLanes<T>)
+      VectorTimesRows(K, M, b, bs.row, a, as.column, add, c);
+   else if (M == 1 && bs.column == 1 && N >= kLanes<T>)
+      VectorTimesRows(K, N, a, as.column, b, bs.row, add, c);
+   else if (K == 1 && bs.column == 1)
+      for (size_t m = 0; m < M; ++m)
+         VectorTimesScalar(N, b, a[m * as.row], add, c + m * cRow);
+   else
+      return false;
+   return true;
+}
+
 template <typename T>
 void RowMajorProduct(size_t M, size_t N, size_t K, const T *a, ct_matrix as, const T *b, ct_matrix bs, bool add, T *c,
                      size_t cRow)
 {
-   // Few rows or columns, both factors with their sums along memory: nothing to lay out.
-   if ((M <= 3 || N == 1) && as.column == 1 && bs.row == 1) {
-      for (size_t m = 0; m < M; ++m)
-         for (size_t n = 0; n < N; ++n) {
-            T &sum = c[m * cRow + n];
-            sum = (add ? sum : T(0)) + Dot(K, a + m * as.row, b + n * bs.column);
-         }
+   if (VectorProduct(M, N, K, a, as, b, bs, add, c, cRow))
       return;
-   }
    if (M * N * K > kLarge && M > 3 && N > 3 && cRow >= N && IsPlain(M, K, as) && IsPlain(K, N, bs))
       return Multiply<T>(M, N, K, AsFactor(a, as), AsFactor(b, bs), add ? T(1) : T(0), c, cRow);
    Tiles(M, N, K, a, as, b, bs, add, c, cRow);

@@ -37,11 +37,11 @@ void Greatest(size_t R, size_t C, const T *x, const ct_stream *view, T *y)
    }
 }
 
-/// dx += dy shared evenly by the greatest elements of a row (`even`), or given whole to one of them: the first, or the
-/// last NaN.
+/// dx (add: +)= dy shared evenly by the greatest elements of a row (`even`), or given whole to one of them: the first, or
+/// the last NaN.
 template <typename T>
-void GreatestPullback(int even, size_t R, size_t C, const T *x, const ct_stream *view, const T *y, const T *dy, T *dx,
-                      const ct_stream *target)
+void GreatestPullback(int even, size_t R, size_t C, const T *x, const ct_stream *view, const T *y, const T *dy, int add,
+                      T *dx, const ct_stream *target)
 {
    Reader<T> counted(x, *view, 0), shared(x, *view, 0);
    Writer<T> writer(dx, *target, 0);
@@ -63,7 +63,7 @@ void GreatestPullback(int even, size_t R, size_t C, const T *x, const ct_stream 
             const T share = isNaN ? std::numeric_limits<T>::quiet_NaN() : dy[r] / static_cast<T>(equal);
             adjoint[i] = even ? (isNaN || row[i] == y[r] ? share : T(0)) : (at == chosen ? dy[r] : T(0));
          }
-         writer.Add(n, adjoint);
+         writer.Put(add, n, adjoint);
       });
    }
 }
@@ -139,9 +139,9 @@ void Softmax(int logarithm, size_t R, size_t C, const T *x, const ct_stream *vie
    }
 }
 
-/// dx += the pullback of Softmax, from its value y[R,C].
+/// dx (add: +)= the pullback of Softmax, from its value y[R,C].
 template <typename T>
-void SoftmaxPullback(int logarithm, size_t R, size_t C, const T *y, const T *dy, T *dx, const ct_stream *target)
+void SoftmaxPullback(int logarithm, size_t R, size_t C, const T *y, const T *dy, int add, T *dx, const ct_stream *target)
 {
    Writer<T> writer(dx, *target, 0);
    T adjoint[kBlock];
@@ -158,7 +158,7 @@ void SoftmaxPullback(int logarithm, size_t R, size_t C, const T *y, const T *dy,
             for (size_t c = 0; c < C; ++c)
                to[c] = logarithm ? d[c] - to[c] * sum : value[c] * (d[c] - sum);
          }
-         writer.Add(rows * C, adjoint);
+         writer.Put(add, rows * C, adjoint);
       }
       return;
    }
@@ -171,7 +171,7 @@ void SoftmaxPullback(int logarithm, size_t R, size_t C, const T *y, const T *dy,
          const T *value = y + first, *d = dy + first;
          for (size_t i = 0; i < n; ++i)
             adjoint[i] = logarithm ? d[i] - Exp(value[i]) * sum : value[i] * (d[i] - sum);
-         writer.Add(n, adjoint);
+         writer.Put(add, n, adjoint);
       }
    }
 }
@@ -262,10 +262,10 @@ int ChoosePullback(const ct_pick *pick, size_t n, const T *dy, const int64_t *in
 
 #define CT_INSTANTIATE(T)                                                                                              \
    template void Greatest(size_t, size_t, const T *, const ct_stream *, T *);                                          \
-   template void GreatestPullback(int, size_t, size_t, const T *, const ct_stream *, const T *, const T *, T *,        \
+   template void GreatestPullback(int, size_t, size_t, const T *, const ct_stream *, const T *, const T *, int, T *,   \
                                   const ct_stream *);                                                                  \
    template void Softmax(int, size_t, size_t, const T *, const ct_stream *, T *);                                      \
-   template void SoftmaxPullback(int, size_t, size_t, const T *, const T *, T *, const ct_stream *);                   \
+   template void SoftmaxPullback(int, size_t, size_t, const T *, const T *, int, T *, const ct_stream *);              \
    template int Choose(const ct_pick *, size_t, const T *, const ct_stream *, const int64_t *, const ct_stream *, T *);\
    template int ChoosePullback(const ct_pick *, size_t, const T *, const int64_t *, const ct_stream *, T *,            \
                                const ct_stream *);

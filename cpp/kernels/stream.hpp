@@ -167,26 +167,33 @@ public:
    }
 };
 
-/// The sum of n numbers, over several partial sums.
-template <typename T>
-inline T Total(size_t n, const T *x)
+/// The sum of term(i) for i < n, over several partial sums.
+template <typename T, typename Term>
+inline T SumOf(size_t n, Term term)
 {
    constexpr size_t kSums = 16;
    T sums[kSums] = {};
    size_t i = 0;
    for (; i + kSums <= n; i += kSums)
       for (size_t s = 0; s < kSums; ++s)
-         sums[s] += x[i + s];
+         sums[s] += term(i + s);
    for (size_t s = 0; i + s < n; ++s)
-      sums[s] += x[i + s];
+      sums[s] += term(i + s);
    for (size_t half = kSums / 2; half; half /= 2)
       for (size_t s = 0; s < half; ++s)
          sums[s] += sums[s + half];
    return sums[0];
 }
 
+/// The sum of n numbers.
+template <typename T>
+inline T Total(size_t n, const T *x)
+{
+   return SumOf<T>(n, [=](size_t i) { return x[i]; });
+}
+
 /// Writes to a view or adds to it. Elements of the view may be the same memory (a broadcast dimension has stride 0):
-/// adding sums over it.
+/// adding sums over it, and writing to it is the caller's mistake.
 template <typename T>
 class Writer {
    T *fData;
@@ -251,6 +258,14 @@ public:
                to[i * stride] = values[i];
          values += length;
       });
+   }
+
+   void Put(bool add, size_t n, const T *values)
+   {
+      if (add)
+         Add(n, values);
+      else
+         Store(n, values);
    }
 
    void Add(size_t n, const T *values)

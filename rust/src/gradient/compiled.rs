@@ -3,8 +3,9 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use super::executor::{Executor, Layout, OutOfRange};
+use super::executor::{Executor, OutOfRange};
 use super::jit;
+use super::layout::Layout;
 use crate::bridge::{CompileSpec, CompiledSignature, NoiseSpec, ObservedGraph, ObservedValue};
 use crate::device::{Addresses, Element, HostBuffer};
 use crate::error::{Error, Result};
@@ -141,12 +142,13 @@ impl CompiledGraph {
 
     /// Operators, shapes, arena, back end, for people.
     pub fn describe(&self) -> String {
-        let arena = match &self.runner {
-            Runner::Float32(typed) => typed.executor.arena() * size_of::<f32>(),
-            Runner::Float64(typed) => typed.executor.arena() * size_of::<f64>(),
+        let [values, adjoints] = match &self.runner {
+            Runner::Float32(typed) => typed.executor.arenas().map(|length| length * size_of::<f32>()),
+            Runner::Float64(typed) => typed.executor.arenas().map(|length| length * size_of::<f64>()),
         };
         let mut text = format!(
-            "{}: {} on back end {} ({}), {} operators in {} steps, arenas of {arena} bytes for values and for adjoints\n",
+            "{}: {} on back end {} ({}), {} operators in {} steps, arenas of {values} bytes for values and \
+             {adjoints} for adjoints\n",
             self.name,
             self.program.dtype.name(),
             self.back_end.name(),
@@ -241,14 +243,15 @@ enum Failure {
 impl<T: Scalar + Element> Typed<T> {
     fn new(program: &Program) -> Result<Self> {
         let executor = Executor::new(program, &Layout::new(program))?;
-        let pool = || Arc::new(Pool::new(executor.arena()));
-        Ok(Typed { values: pool(), adjoints: pool(), executor })
+        let [values, adjoints] = executor.arenas().map(|length| Arc::new(Pool::new(length)));
+        Ok(Typed { values, adjoints, executor })
     }
 
     fn make(&mut self, program: &Program, name: &str, operators: &[String], limit: Duration) -> Result<String, String> {
-        let jit::Made { function, source, derivatives } =
-            jit::make(program, &Layout::new(program), name, operators, limit)?;
-        self.executor.replace_by(function);
+        let layout = Layout::new(program);
+        let jit::Made { function, zero, source, derivatives } = jit::make(program, &layout, name, operators, limit)?;
+        self.executor.replace_by(function, program, &layout, &zero);
+        self.adjoints = Arc::new(Pool::new(self.executor.arenas()[1]));
         Ok(format!("{source}\n// What Clad made of it:\n{derivatives}"))
     }
 

@@ -1,54 +1,48 @@
 //! Runs an observed function: a [`Program`] laid out once. With the `aot` back end each node is a call of a kernel that is
 //! compiled into the library, and of its pullback in reverse; with `jit` one compiled function makes all of them.
 //!
-//! Memory: the values of all nodes lie in one arena, in the order of the nodes, behind the literals; their adjoints lie at the
-//! same places of another. What a node reads lies before what it writes. A forward call keeps its values for backward calls;
-//! adjoints last for one call. Nothing is allocated in a call but the arenas of the first ones.
+//! Memory: the values of all nodes lie in one arena, in the order of the nodes, behind the literals. What a node reads lies
+//! before what it writes. A forward call keeps its values for backward calls; adjoints lie in another arena, for one call:
+//! see [`Reverse`]. Nothing is allocated in a call but the arenas of the first ones.
 //!
-//! An adjoint starts at zero and every pullback adds to it through the operand's view, so that it does not matter how often
-//! a buffer is used, nor that views overlap.
+//! The first pullback that has something for every element of an adjoint writes it, the others add through the operand's
+//! view, so that it does not matter how often a buffer is used, nor that views overlap.
 
-use std::collections::HashMap;
 use std::ops::Range;
 
 use super::jit::CompiledFunction;
+use super::layout::{Layout, Place};
+use super::reverse::{Begin, Pullback, Reverse};
 use crate::device::{Addresses, Element};
 use crate::error::{Error, Result};
-use crate::graph::program::{Buffer, Origin, Primitive, Tensor};
+use crate::graph::program::{Buffer, Node, Origin, Primitive, Tensor};
 use crate::graph::{DType, Program, View};
 use crate::kernels::Scalar;
-use crate::kernels::strided::{self, Factors, Matrix, Pick, Starts, Stream};
-
-/// Buffers start at multiples of this many numbers: a cache line of float32.
-const ALIGNMENT: usize = 16;
+use crate::kernels::strided::{self, Adjoint, Factors, Matrix, Pick, Starts, Stream};
 
 /// A program laid out for numbers of type T.
 pub struct Executor<T> {
     steps: Vec<Step>,
     /// Runs all steps but the loads, where there is one.
     function: Option<CompiledFunction<T>>,
-    /// Gradients whose adjoints a function leaves in the arena: argument, place.
-    left: Vec<(usize, Range<usize>)>,
     literals: Vec<(Range<usize>, Vec<T>)>,
     outputs: Vec<Output>,
-    /// Gradients that are wanted: argument, elements.
-    gradients: Vec<(usize, usize)>,
-    /// Adjoints that no step begins: those of results, and of what nothing uses.
-    begun: Vec<(Place, usize)>,
+    adjoints: Adjoints,
     arguments: usize,
-    user_outputs: usize,
-    /// Where the literals end in the arena, and its length.
-    literals_end: usize,
+    /// Numbers in the arena of values.
     length: usize,
 }
 
-/// Where a buffer lies.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Place {
-    /// In the caller's memory: values as argument, adjoints as gradient of that number.
-    Caller(usize),
-    /// In the arena, from there on.
-    Arena(usize),
+/// Adjoints at the ends of the reverse pass.
+struct Adjoints {
+    /// Of results.
+    results: Vec<Option<Place>>,
+    /// Those that are zero before any pullback, with their lengths.
+    zero: Vec<(Place, usize)>,
+    /// Gradients that a function leaves in the arena: argument, place.
+    left: Vec<(usize, Range<usize>)>,
+    /// Numbers in their arena.
+    length: usize,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -62,25 +56,12 @@ struct Step {
     kernel: Kernel,
     sources: Vec<Source>,
     views: Vec<Stream>,
-    /// Of the active operands.
-    adjoints: Vec<Option<Place>>,
-    /// What the step does to each of these adjoints.
-    begins: Vec<Begin>,
     value: Range<usize>,
-    /// Where the value's adjoint starts.
+    /// Where the value's adjoint starts, unless nothing comes back to it.
     adjoint: Option<usize>,
+    /// Of the active operands.
+    targets: Vec<Option<(Place, Begin)>>,
     observed: usize,
-}
-
-/// Whether a pullback is the first one that an adjoint gets something from, in the order in which they run.
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Begin {
-    /// Others were before it.
-    No,
-    /// The adjoint is zero until then.
-    Zero,
-    /// It writes every element, so that it need not add.
-    Whole,
 }
 
 enum Kernel {
@@ -107,7 +88,6 @@ struct Output {
     source: Source,
     view: Stream,
     dense: Stream,
-    adjoint: Option<Place>,
 }
 
 /// An index out of range, in the step of this observed node.
@@ -120,45 +100,43 @@ pub struct OutOfRange {
 impl<T: Scalar + Element> Executor<T> {
     /// For a program and its layout.
     pub fn new(program: &Program, layout: &Layout) -> Result<Self> {
+        let pullbacks: Vec<Pullback> = program.nodes.iter().map(Pullback::of).collect();
+        let reverse = Reverse::new(program, &pullbacks);
+        let (places, length) = reverse.places(program, &pullbacks);
         let literal = |(buffer, place): (&Buffer, &Place)| match (&buffer.origin, place) {
             (Origin::Literal(values), &Place::Arena(start)) => {
                 Some((start..start + values.len(), values.iter().map(|&value| T::from_f64(value)).collect()))
             }
             _ => None,
         };
-        let wanted = || program.arguments.iter().enumerate().filter(|(_, argument)| argument.gradient);
-        let left = wanted().filter_map(|(index, argument)| match layout.values[argument.buffer] {
-            Place::Arena(start) => Some((index, start..start + argument.view.len())),
-            Place::Caller(_) => None,
-        });
-        let mut steps: Vec<Step> =
-            program.nodes.iter().map(|node| layout.step(program, node)).collect::<Result<_>>()?;
-        let outputs: Vec<Output> =
-            program.outputs.iter().map(|output| layout.output(program, output)).collect::<Result<_>>()?;
-        let begun = begin(program, layout, &mut steps, &outputs);
+        let steps = program.nodes.iter().zip(&reverse.steps);
+        let output = |tensor: &Tensor| -> Result<Output> {
+            let (view, dense) = (tensor.view.stream()?, View::contiguous(&tensor.view.sizes).stream()?);
+            Ok(Output { source: layout.source(program, tensor), view, dense })
+        };
         Ok(Executor {
             function: None,
-            left: left.collect(),
-            steps,
-            begun,
+            steps: steps
+                .map(|(node, begins)| Step::new(program, layout, node, begins, &places))
+                .collect::<Result<_>>()?,
+            adjoints: Adjoints::new(program, &reverse.zero, &places, length),
             literals: program.buffers.iter().zip(&layout.values).filter_map(literal).collect(),
-            outputs,
-            gradients: wanted().map(|(index, argument)| (index, argument.view.len())).collect(),
+            outputs: program.outputs.iter().map(output).collect::<Result<_>>()?,
             arguments: program.arguments.len(),
-            user_outputs: program.outputs.len() - program.updates.len(),
-            literals_end: layout.literals,
             length: layout.length,
         })
     }
 
-    /// Runs the steps by `function` from now on.
-    pub fn replace_by(&mut self, function: CompiledFunction<T>) {
+    /// Runs the steps by `function` from now on, whose adjoints lie where the values do; those of `zero` are zero before it.
+    pub fn replace_by(&mut self, function: CompiledFunction<T>, program: &Program, layout: &Layout, zero: &[usize]) {
+        let places: Vec<Option<Place>> = layout.values.iter().copied().map(Some).collect();
+        self.adjoints = Adjoints::new(program, zero, &places, layout.length);
         self.function = Some(function);
     }
 
-    /// Numbers in an arena, of values or of adjoints.
-    pub fn arena(&self) -> usize {
-        self.length
+    /// Numbers in an arena of values, and of adjoints.
+    pub fn arenas(&self) -> [usize; 2] {
+        [self.length, self.adjoints.length]
     }
 
     /// Writes what never changes to a new arena of values.
@@ -196,19 +174,13 @@ impl<T: Scalar + Element> Executor<T> {
         seeds: Addresses,
         mut gradients: Addresses,
     ) {
-        assert!(inputs.len() == self.arguments && seeds.len() == self.user_outputs, "wrong number of tensors");
-        if self.function.is_some() {
-            adjoints[self.literals_end..].fill(T::default());
-            for &(argument, length) in &self.gradients {
-                gradients.write::<T>(argument, length).fill(T::default());
-            }
-        } else {
-            for &(place, length) in &self.begun {
-                place.write(adjoints, &mut gradients, length).fill(T::default());
-            }
+        let Adjoints { results, zero, left, .. } = &self.adjoints;
+        assert!(inputs.len() == self.arguments && seeds.len() == results.len(), "wrong number of tensors");
+        for &(place, length) in zero {
+            place.write(adjoints, &mut gradients, length).fill(T::default());
         }
-        for (index, output) in self.outputs[..self.user_outputs].iter().enumerate() {
-            if let Some(place) = output.adjoint
+        for (index, (place, output)) in results.iter().zip(&self.outputs).enumerate() {
+            if let Some(place) = place
                 && seeds.is_given(index)
             {
                 let seed = seeds.read(index, output.dense.count());
@@ -218,16 +190,33 @@ impl<T: Scalar + Element> Executor<T> {
         }
         if let Some(function) = &self.function {
             function.backward(inputs, values, adjoints, gradients);
-            for (argument, range) in &self.left {
-                T::add(&adjoints[range.clone()], gradients.write(*argument, range.len()));
+            for (argument, range) in left {
+                gradients.write(*argument, range.len()).copy_from_slice(&adjoints[range.clone()]);
             }
             return;
         }
         for step in self.steps.iter().rev() {
             if let Some(start) = step.adjoint {
-                let (before, after) = adjoints.split_at_mut(start);
-                step.backward(values, inputs, &after[..step.value.len()], before, &mut gradients);
+                step.backward(values, inputs, start, adjoints, &mut gradients);
             }
+        }
+    }
+}
+
+impl Adjoints {
+    /// With a place for every active buffer.
+    fn new(program: &Program, zero: &[usize], places: &[Option<Place>], length: usize) -> Self {
+        let active = |buffer: usize| places[buffer].filter(|_| program.buffers[buffer].active);
+        let wanted = program.arguments.iter().enumerate().filter(|(_, argument)| argument.gradient);
+        let left = wanted.filter_map(|(index, argument)| match active(argument.buffer) {
+            Some(Place::Arena(start)) => Some((index, start..start + argument.view.len())),
+            _ => None,
+        });
+        Adjoints {
+            results: program.results().iter().map(|result| active(result.buffer)).collect(),
+            zero: zero.iter().filter_map(|&buffer| Some((active(buffer)?, program.buffers[buffer].length))).collect(),
+            left: left.collect(),
+            length,
         }
     }
 }
@@ -242,6 +231,12 @@ impl Place {
     }
 }
 
+impl Layout {
+    fn source(&self, program: &Program, tensor: &Tensor) -> Source {
+        Source { place: self.values[tensor.buffer], length: program.buffers[tensor.buffer].length }
+    }
+}
+
 impl Source {
     fn read<'a, T: Element>(&self, values: &'a [T], inputs: Addresses<'a>) -> &'a [T] {
         match self.place {
@@ -252,6 +247,31 @@ impl Source {
 }
 
 impl Step {
+    fn new(
+        program: &Program,
+        layout: &Layout,
+        node: &Node,
+        begins: &[Option<Begin>],
+        places: &[Option<Place>],
+    ) -> Result<Self> {
+        let Place::Arena(start) = layout.values[node.buffer] else {
+            return Err(Error::Internal("a node's value outside the arena".into()));
+        };
+        let targets = node.operands.iter().zip(begins);
+        Ok(Step {
+            kernel: kernel(program, node)?,
+            sources: node.operands.iter().map(|operand| layout.source(program, operand)).collect(),
+            views: node.operands.iter().map(|operand| operand.view.stream()).collect::<Result<_>>()?,
+            value: start..start + program.buffers[node.buffer].length,
+            adjoint: match places[node.buffer] {
+                Some(Place::Arena(start)) if !begins.is_empty() => Some(start),
+                _ => None,
+            },
+            targets: targets.map(|(operand, begin)| Some((places[operand.buffer]?, (*begin)?))).collect(),
+            observed: node.observed,
+        })
+    }
+
     /// `None` where an index is out of range.
     fn forward<T: Scalar + Element>(&self, values: &mut [T], inputs: Addresses) -> Option<()> {
         let (before, after) = values.split_at_mut(self.value.start);
@@ -315,51 +335,57 @@ impl Step {
         }
     }
 
-    /// Adds to the adjoints of the operands what the value's adjoint `d` gives them.
+    /// Leaves in the adjoints of the operands what that of the value, from `start` on, gives them.
     fn backward<T: Scalar + Element>(
         &self,
         values: &[T],
         inputs: Addresses,
-        d: &[T],
+        start: usize,
         adjoints: &mut [T],
         gradients: &mut Addresses,
     ) {
         let value = &values[self.value.clone()];
         let read = |operand: usize| self.sources[operand].read(values, inputs);
-        for (operand, place) in self.adjoints.iter().enumerate() {
-            let Some(place) = place else { continue };
-            let view = &self.views[operand];
-            let dx = place.write(adjoints, gradients, self.sources[operand].length);
-            let begin = self.begins[operand];
+        for (operand, target) in self.targets.iter().enumerate() {
+            let Some((place, begin)) = *target else { continue };
+            let (view, length) = (&self.views[operand], self.sources[operand].length);
+            let (d, dx) = match place {
+                Place::Caller(index) => (&adjoints[start..][..value.len()], gradients.write(index, length)),
+                Place::Arena(to) => apart(adjoints, start..start + value.len(), to..to + length),
+            };
             if begin == Begin::Zero {
                 dx.fill(T::default());
             }
-            let add = begin != Begin::Whole;
+            let add = begin != Begin::Store;
             match &self.kernel {
                 Kernel::Load(_) => unreachable!("an argument's adjoint is its gradient"),
                 Kernel::Map(function) => {
-                    let x = self.operands(values, inputs);
-                    strided::map_pullback(*function, operand, &x[..self.sources.len()], &self.views, d, dx, view);
+                    let x = &self.operands(values, inputs)[..self.sources.len()];
+                    strided::map_pullback(*function, operand, 0, x, &self.views, d, Adjoint { data: dx, view, add });
                 }
-                Kernel::Sum(target) => strided::accumulate(d, target, dx, view),
+                Kernel::Sum(target) => strided::pass_on(d, target, Adjoint { data: dx, view, add }),
                 Kernel::Greatest { columns, even } => {
-                    strided::greatest_pullback(*even, *columns, read(0), view, value, d, dx, view);
+                    let dx = Adjoint { data: dx, view, add };
+                    strided::greatest_pullback(*even, *columns, read(0), view, value, d, dx);
                 }
                 Kernel::Softmax { columns, logarithm } => {
-                    strided::softmax_pullback(*logarithm, *columns, value, d, dx, view);
+                    strided::softmax_pullback(*logarithm, *columns, value, d, Adjoint { data: dx, view, add });
                 }
                 Kernel::Normalise { columns, eps, dense } => {
                     let (x, w) = (&read(0)[..d.len()], &read(1)[..*columns]);
                     match operand {
-                        0 => strided::normalise_pullback(*columns, *eps, x, w, d, &mut dx[..d.len()]),
+                        0 => {
+                            let dx = Adjoint { data: &mut dx[..d.len()], view, add };
+                            strided::normalise_pullback(*columns, *eps, x, w, d, dx);
+                        }
                         1 => strided::normalise_scale_pullback(*columns, *eps, x, d, &mut dx[..*columns]),
-                        _ => strided::accumulate(d, dense, dx, view),
+                        _ => strided::pass_on(d, dense, Adjoint { data: dx, view, add }),
                     }
                 }
                 Kernel::Product(products) => match operand {
                     0 => products.first_pullback(d, read(1), add, dx),
                     1 => products.second_pullback(d, read(0), add, dx),
-                    _ => strided::accumulate(d, &products.dense, dx, view),
+                    _ => strided::pass_on(d, &products.dense, Adjoint { data: dx, view, add }),
                 },
                 Kernel::Gather(pick) => {
                     let Place::Caller(index) = self.sources[1].place else { continue };
@@ -367,9 +393,22 @@ impl Step {
                     // What was in range forward is in range now: the caller promised not to change it.
                     strided::gather_pullback(pick, d, indices, &self.views[1], dx, view);
                 }
-                Kernel::Assemble { places, .. } => strided::accumulate(d, &places[operand], dx, view),
+                Kernel::Assemble { places, .. } => {
+                    strided::pass_on(d, &places[operand], Adjoint { data: dx, view, add });
+                }
             }
         }
+    }
+}
+
+/// Two parts of an arena, one to be read and one to be written.
+fn apart<T>(arena: &mut [T], read: Range<usize>, write: Range<usize>) -> (&[T], &mut [T]) {
+    if read.start < write.start {
+        let (before, after) = arena.split_at_mut(write.start);
+        (&before[read], &mut after[..write.len()])
+    } else {
+        let (before, after) = arena.split_at_mut(read.start);
+        (&after[..read.len()], &mut before[write])
     }
 }
 
@@ -424,117 +463,7 @@ fn transposed<T>(factors: Factors<'_, T>) -> Factors<'_, T> {
     Factors { order: Matrix { row: column, column: row }, ..factors }
 }
 
-/// Where everything lies. An adjoint lies where its value does, in an arena of its own.
-pub struct Layout {
-    /// Of each buffer's numbers.
-    pub values: Vec<Place>,
-    adjoints: Vec<Option<Place>>,
-    literals: usize,
-    length: usize,
-}
-
-impl Layout {
-    /// Lays out the program.
-    pub fn new(program: &Program) -> Self {
-        let mut length = 0;
-        let mut place = |buffer: &Buffer| {
-            let start = length;
-            length += buffer.length.next_multiple_of(ALIGNMENT);
-            Place::Arena(start)
-        };
-        // Literals first: they are written once.
-        let is_literal = |buffer: &&Buffer| matches!(buffer.origin, Origin::Literal(_));
-        let mut first: Vec<Place> = program.buffers.iter().filter(is_literal).map(&mut place).collect();
-        let mut literals = first.drain(..);
-        let values = program.buffers.iter().map(|buffer| match buffer.origin {
-            Origin::Argument(index) => Place::Caller(index),
-            Origin::Literal(_) => literals.next().expect("one for each"),
-            Origin::Node(_) => place(buffer),
-        });
-        let values: Vec<Place> = values.collect();
-        let is_literal = |(buffer, _): &(&Buffer, &Place)| matches!(buffer.origin, Origin::Literal(_));
-        let end = |(buffer, place): (&Buffer, &Place)| match place {
-            Place::Arena(start) => start + buffer.length.next_multiple_of(ALIGNMENT),
-            Place::Caller(_) => 0,
-        };
-        let literals = program.buffers.iter().zip(&values).filter(is_literal).map(end).max().unwrap_or(0);
-        let adjoint = |(index, buffer): (usize, &Buffer)| {
-            let argument = program.arguments.iter().position(|argument| argument.gradient && argument.buffer == index);
-            buffer.active.then(|| argument.map_or(values[index], Place::Caller))
-        };
-        let adjoints = program.buffers.iter().enumerate().map(adjoint).collect();
-        Layout { values, adjoints, literals, length }
-    }
-
-    fn source(&self, program: &Program, tensor: &Tensor) -> Source {
-        Source { place: self.values[tensor.buffer], length: program.buffers[tensor.buffer].length }
-    }
-
-    fn step(&self, program: &Program, node: &crate::graph::program::Node) -> Result<Step> {
-        let Place::Arena(start) = self.values[node.buffer] else {
-            return Err(Error::Internal("a node's value outside the arena".into()));
-        };
-        let views = node.operands.iter().map(|operand| operand.view.stream()).collect::<Result<Vec<_>>>()?;
-        let is_load = matches!(node.primitive, Primitive::Load);
-        let adjoint = |operand: &Tensor| self.adjoints[operand.buffer].filter(|_| !is_load);
-        Ok(Step {
-            kernel: kernel(program, node)?,
-            sources: node.operands.iter().map(|operand| self.source(program, operand)).collect(),
-            views,
-            adjoints: node.operands.iter().map(adjoint).collect(),
-            begins: vec![Begin::No; node.operands.len()],
-            value: start..start + program.buffers[node.buffer].length,
-            adjoint: match self.adjoints[node.buffer] {
-                Some(Place::Arena(start)) => Some(start),
-                _ => None,
-            },
-            observed: node.observed,
-        })
-    }
-
-    fn output(&self, program: &Program, tensor: &Tensor) -> Result<Output> {
-        Ok(Output {
-            source: self.source(program, tensor),
-            view: tensor.view.stream()?,
-            dense: View::contiguous(&tensor.view.sizes).stream()?,
-            adjoint: self.adjoints[tensor.buffer],
-        })
-    }
-}
-
-/// Finds for every adjoint the pullback that begins it; returns the others.
-fn begin(program: &Program, layout: &Layout, steps: &mut [Step], outputs: &[Output]) -> Vec<(Place, usize)> {
-    let lengths = program.buffers.iter().zip(&layout.adjoints);
-    let lengths = lengths.filter_map(|(buffer, place)| (*place).map(|place| (place, buffer.length)));
-    let lengths = lengths.filter(|(_, length)| *length > 0);
-    let mut open: HashMap<Place, usize> = lengths.collect();
-    let is_result = |place: &Place| outputs.iter().any(|output| output.adjoint == Some(*place));
-    let mut begun: Vec<(Place, usize)> =
-        open.iter().filter(|(place, _)| is_result(place)).map(|(&place, &length)| (place, length)).collect();
-    open.retain(|place, _| !is_result(place));
-    for (step, node) in steps.iter_mut().zip(&program.nodes).rev() {
-        let own = step.adjoint.map(Place::Arena);
-        // Nothing used its value.
-        begun.extend(own.and_then(|own| open.remove_entry(&own)));
-        if own.is_none() {
-            continue;
-        }
-        for (operand, tensor) in node.operands.iter().enumerate() {
-            // An empty buffer has the place of the next one.
-            let place = step.adjoints[operand].filter(|_| step.sources[operand].length > 0);
-            let Some(length) = place.and_then(|place| open.remove(&place)) else { continue };
-            let is_whole = matches!(node.primitive, Primitive::Product(_))
-                && operand < 2
-                && tensor.view.is_injective()
-                && tensor.view.len() == length;
-            step.begins[operand] = if is_whole { Begin::Whole } else { Begin::Zero };
-        }
-    }
-    begun.extend(open);
-    begun
-}
-
-fn kernel(program: &Program, node: &crate::graph::program::Node) -> Result<Kernel> {
+fn kernel(program: &Program, node: &Node) -> Result<Kernel> {
     Ok(match &node.primitive {
         Primitive::Load => {
             let Origin::Argument(argument) = program.buffers[node.operands[0].buffer].origin else {

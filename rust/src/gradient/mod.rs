@@ -13,8 +13,10 @@ mod compiled;
 mod executor;
 mod jit;
 mod lane;
+mod layout;
 mod plan;
 mod rendezvous;
+mod reverse;
 mod shares;
 
 pub use compiled::{CompiledGraph, SavedForward};

@@ -282,6 +282,11 @@ impl Program {
         Ok(Tensor { buffer, view, kind: if flat { Kind::Mask } else { Kind::Number } })
     }
 
+    /// What the user's function returns.
+    pub fn results(&self) -> &[Tensor] {
+        &self.outputs[..self.outputs.len() - self.updates.len()]
+    }
+
     /// Whether the tensor's adjoint is needed.
     pub fn is_active(&self, tensor: &Tensor) -> bool {
         self.buffers[tensor.buffer].active

@@ -145,12 +145,32 @@ impl Matrix {
 }
 
 type Map<T> = unsafe extern "C" fn(c_int, usize, usize, *const *const T, *const Stream, *mut T);
-type MapPullback<T> =
-    unsafe extern "C" fn(c_int, usize, usize, *const *const T, *const Stream, *const T, *mut T, *const Stream);
+type MapPullback<T> = unsafe extern "C" fn(
+    c_int,
+    usize,
+    usize,
+    usize,
+    *const *const T,
+    *const Stream,
+    *const T,
+    c_int,
+    *mut T,
+    *const Stream,
+);
 type Move<T> = unsafe extern "C" fn(usize, *const T, *const Stream, *mut T, *const Stream);
-type GreatestPullback<T> =
-    unsafe extern "C" fn(c_int, usize, usize, *const T, *const Stream, *const T, *const T, *mut T, *const Stream);
-type SoftmaxPullback<T> = unsafe extern "C" fn(c_int, usize, usize, *const T, *const T, *mut T, *const Stream);
+type GreatestPullback<T> = unsafe extern "C" fn(
+    c_int,
+    usize,
+    usize,
+    *const T,
+    *const Stream,
+    *const T,
+    *const T,
+    c_int,
+    *mut T,
+    *const Stream,
+);
+type SoftmaxPullback<T> = unsafe extern "C" fn(c_int, usize, usize, *const T, *const T, c_int, *mut T, *const Stream);
 type Gather<T> =
     unsafe extern "C" fn(*const Pick, usize, *const T, *const Stream, *const i64, *const Stream, *mut T) -> c_int;
 type GatherPullback<T> =
@@ -184,7 +204,7 @@ pub struct Table<T> {
     softmax: unsafe extern "C" fn(c_int, usize, usize, *const T, *const Stream, *mut T),
     softmax_pullback: SoftmaxPullback<T>,
     normalise: unsafe extern "C" fn(usize, usize, T, *const T, *const T, *const T, *mut T),
-    normalise_pullback: unsafe extern "C" fn(usize, usize, T, *const T, *const T, *const T, *mut T),
+    normalise_pullback: unsafe extern "C" fn(usize, usize, T, *const T, *const T, *const T, c_int, *mut T),
     normalise_scale_pullback: unsafe extern "C" fn(usize, usize, T, *const T, *const T, *mut T),
     gather: Gather<T>,
     gather_pullback: GatherPullback<T>,
@@ -230,24 +250,42 @@ pub fn map<T: Scalar>(function: u8, begin: usize, x: &[&[T]], views: &[Stream], 
     unsafe { map(function.into(), begin, y.len(), operands.as_ptr(), views.as_ptr(), y.as_mut_ptr()) }
 }
 
-/// Adds `dy` times the derivative of the function by operand `which` to the view `target` of `dx`.
-#[allow(clippy::too_many_arguments)] // The mathematics has that many.
+/// Where a pullback leaves what it computes: a view of an adjoint.
+pub struct Adjoint<'a, T> {
+    /// Its memory.
+    pub data: &'a mut [T],
+    /// The elements that the pullback has something for.
+    pub view: &'a Stream,
+    /// It is added to what they are; otherwise they are overwritten, and no two of them may be the same memory.
+    pub add: bool,
+}
+
+impl<T> Adjoint<'_, T> {
+    fn check(&self, count: usize) {
+        self.view.check("an adjoint", self.data, count);
+    }
+}
+
+/// Leaves `dy` times the derivative of the function by operand `which`, at the elements of the views from `begin` on.
 pub fn map_pullback<T: Scalar>(
     function: u8,
     which: usize,
+    begin: usize,
     x: &[&[T]],
     views: &[Stream],
     dy: &[T],
-    dx: &mut [T],
-    target: &Stream,
+    dx: Adjoint<T>,
 ) {
-    check_operands(function, x, views, dy.len());
+    let count = views.first().map_or(0, Stream::count);
+    check_operands(function, x, views, count);
     assert!(which < x.len() && !(BINARY..FLAT).contains(&function), "function {function} has no such derivative");
-    target.check("an adjoint", dx, dy.len());
+    assert!(begin <= count && dy.len() <= count - begin, "the adjoint is longer than the operands");
+    dx.check(dy.len());
     let (pullback, operands) = (T::table().strided.map_pullback, pointers(x));
-    let (dy, n) = (dy.as_ptr(), dy.len());
-    // SAFETY: every view stays inside its slice and has `n` elements.
-    unsafe { pullback(function.into(), which, n, operands.as_ptr(), views.as_ptr(), dy, dx.as_mut_ptr(), target) }
+    let (views, dy, n, add) = (views.as_ptr(), dy.as_ptr(), dy.len(), dx.add.into());
+    let (dx, target) = (dx.data.as_mut_ptr(), std::ptr::from_ref(dx.view));
+    // SAFETY: every view of an operand stays inside its slice and has `n` elements from `begin` on; that of the adjoint has `n`.
+    unsafe { pullback(function.into(), which, begin, n, operands.as_ptr(), views, dy, add, dx, target) }
 }
 
 /// Adds the view of `x` to the view `target` of `y`, in order: where `target` has stride 0 that is a sum.
@@ -276,8 +314,13 @@ pub fn greatest<T: Scalar>(columns: usize, x: &[T], view: &Stream, y: &mut [T]) 
     unsafe { greatest(y.len(), columns, x.as_ptr(), view, y.as_mut_ptr()) }
 }
 
+/// Leaves the view of `d`, which has as many elements.
+pub fn pass_on<T: Scalar>(d: &[T], view: &Stream, dx: Adjoint<T>) {
+    let transfer = if dx.add { accumulate } else { copy };
+    transfer(d, view, dx.data, dx.view);
+}
+
 /// The pullback of [`greatest`]: `even` shares among equals, else the first takes all.
-#[allow(clippy::too_many_arguments)] // The mathematics has that many.
 pub fn greatest_pullback<T: Scalar>(
     even: bool,
     columns: usize,
@@ -285,16 +328,16 @@ pub fn greatest_pullback<T: Scalar>(
     view: &Stream,
     y: &[T],
     dy: &[T],
-    dx: &mut [T],
-    target: &Stream,
+    dx: Adjoint<T>,
 ) {
     view.check("x", x, y.len() * columns);
     check_length("dy", dy.len(), y.len());
-    target.check("dx", dx, y.len() * columns);
+    dx.check(y.len() * columns);
     let pullback = T::table().strided.greatest_pullback;
-    let (x, rows) = (x.as_ptr(), y.len());
+    let (x, rows, add) = (x.as_ptr(), y.len(), dx.add.into());
+    let (dx, target) = (dx.data.as_mut_ptr(), std::ptr::from_ref(dx.view));
     // SAFETY: both views stay inside their slices and have `columns` elements for each of the rows of `y` and `dy`.
-    unsafe { pullback(even.into(), rows, columns, x, view, y.as_ptr(), dy.as_ptr(), dx.as_mut_ptr(), target) }
+    unsafe { pullback(even.into(), rows, columns, x, view, y.as_ptr(), dy.as_ptr(), add, dx, target) }
 }
 
 /// `y[rows, columns]` = softmax of each row of the view, or its logarithm.
@@ -308,14 +351,15 @@ pub fn softmax<T: Scalar>(logarithm: bool, columns: usize, x: &[T], view: &Strea
 }
 
 /// The pullback of [`softmax`], from its value.
-pub fn softmax_pullback<T: Scalar>(logarithm: bool, columns: usize, y: &[T], dy: &[T], dx: &mut [T], target: &Stream) {
-    target.check("dx", dx, y.len());
+pub fn softmax_pullback<T: Scalar>(logarithm: bool, columns: usize, y: &[T], dy: &[T], dx: Adjoint<T>) {
+    dx.check(y.len());
     check_length("dy", dy.len(), y.len());
     let rows = y.len().checked_div(columns).unwrap_or(0);
     check_length("y", y.len(), rows * columns);
-    let pullback = T::table().strided.softmax_pullback;
+    let (pullback, add) = (T::table().strided.softmax_pullback, dx.add.into());
+    let (dx, target) = (dx.data.as_mut_ptr(), std::ptr::from_ref(dx.view));
     // SAFETY: the view stays inside `dx`; it, `y` and `dy` have rows * columns elements.
-    unsafe { pullback(logarithm.into(), rows, columns, y.as_ptr(), dy.as_ptr(), dx.as_mut_ptr(), target) }
+    unsafe { pullback(logarithm.into(), rows, columns, y.as_ptr(), dy.as_ptr(), add, dx, target) }
 }
 
 /// `y` = the elements that the indices choose, each from its place in `bases`; false where an index is out of range.
@@ -430,14 +474,14 @@ pub fn normalise<T: Scalar>(columns: usize, eps: f64, x: &[T], w: &[T], b: &[T],
     unsafe { normalise(rows, columns, eps, x.as_ptr(), w.as_ptr(), b.as_ptr(), y.as_mut_ptr()) }
 }
 
-/// Adds the pullback of [`normalise`] for `x` to `dx`.
-pub fn normalise_pullback<T: Scalar>(columns: usize, eps: f64, x: &[T], w: &[T], dy: &[T], dx: &mut [T]) {
-    let rows = check_rows(columns, x, dx);
+/// The pullback of [`normalise`] for `x`; `dx` is dense.
+pub fn normalise_pullback<T: Scalar>(columns: usize, eps: f64, x: &[T], w: &[T], dy: &[T], dx: Adjoint<T>) {
+    let rows = check_rows(columns, x, dx.data);
     check_length("dy", dy.len(), x.len());
     check_length("w", w.len(), columns);
     let (pullback, eps) = (T::table().strided.normalise_pullback, T::from_f64(eps));
     // SAFETY: `x`, `dy` and `dx` have rows * columns numbers, `w` columns.
-    unsafe { pullback(rows, columns, eps, x.as_ptr(), w.as_ptr(), dy.as_ptr(), dx.as_mut_ptr()) }
+    unsafe { pullback(rows, columns, eps, x.as_ptr(), w.as_ptr(), dy.as_ptr(), dx.add.into(), dx.data.as_mut_ptr()) }
 }
 
 /// Adds the pullback of [`normalise`] for `w` to `dw`.

@@ -21,7 +21,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::executor::Layout;
+use super::layout::Layout;
 use crate::graph::Program;
 use crate::kernels::Scalar;
 use cache::Cache;
@@ -47,6 +47,8 @@ const HEADERS: &[(&str, &str)] = &[
 pub struct Made<T> {
     /// Forward and backward.
     pub function: CompiledFunction<T>,
+    /// Buffers whose adjoints it finds zero.
+    pub zero: Vec<usize>,
     /// What was emitted.
     pub source: String,
     /// What Clad made of it.
@@ -61,11 +63,11 @@ pub fn make<T: Scalar>(
     operators: &[String],
     limit: Duration,
 ) -> Result<Made<T>, String> {
-    let source = emit::emit(program, layout, name, operators).map_err(|error| error.to_string())?;
+    let (source, zero) = emit::emit(program, layout, name, operators).map_err(|error| error.to_string())?;
     let open = |folder: &Path| CompiledFunction::open(&folder.join(LIBRARY));
     let (function, folder) = build(&source, name, limit, open)?;
     let derivatives = fs::read_to_string(folder.join(DERIVATIVES)).unwrap_or_default();
-    Ok(Made { function, source, derivatives })
+    Ok(Made { function, zero, source, derivatives })
 }
 
 /// Opens what the cache has for `source`, or compiles it first; with the folder in which that lies.

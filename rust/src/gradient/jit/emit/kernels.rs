@@ -1,0 +1,190 @@
+//! Steps that the library's kernels run.
+
+use super::super::super::reverse::Begin;
+use super::{Emitter, joined, line, number};
+use crate::error::{Error, Result};
+use crate::graph::View;
+use crate::graph::program::Primitive;
+
+impl Emitter<'_> {
+    /// A step that the library's kernels run.
+    pub fn kernel(&mut self, index: usize, begins: &[Option<Begin>]) -> Result<()> {
+        let node = &self.program.nodes[index];
+        let value = self.variable(node.buffer);
+        let names: Vec<String> = node.operands.iter().map(|operand| self.variable(operand.buffer)).collect();
+        emit!(self.steps, "namespace {{");
+        for (operand, tensor) in node.operands.iter().enumerate() {
+            self.stream(&format!("view_{index}_{operand}"), &tensor.view)?;
+        }
+        let is_active = |operand: usize| begins.get(operand).is_some_and(Option::is_some);
+        let add = |operand: usize| u8::from(begins[operand] != Some(Begin::Store));
+        let length = self.program.buffers[node.buffer].length;
+        let view = |operand: usize| format!("&view_{index}_{operand}");
+        let (mut forward, mut backward) = (String::new(), String::new());
+        for (operand, _) in begins.iter().enumerate().filter(|(_, begin)| **begin == Some(Begin::Zero)) {
+            self.zeros(&mut backward, node.operands[operand].buffer);
+        }
+        let k = "gKernels";
+        match &node.primitive {
+            Primitive::Sum(target) => {
+                self.stream(&format!("target_{index}"), target)?;
+                let (x, count) = (&names[0], target.len());
+                emit!(forward, "   fill({value}, {length}, 0);");
+                emit!(forward, "   {k}->accumulate({count}, {x}, {}, {value}, &target_{index});", view(0));
+                if is_active(0) {
+                    let pass = pass_on(begins[0]);
+                    emit!(backward, "   {k}->{pass}({count}, _d_{value}, &target_{index}, _d_{x}, {});", view(0));
+                }
+            }
+            &Primitive::Greatest { columns, even } => {
+                let (x, even) = (&names[0], u8::from(even));
+                emit!(forward, "   {k}->greatest({length}, {columns}, {x}, {}, {value});", view(0));
+                if is_active(0) {
+                    emit!(
+                        backward,
+                        "   {k}->greatest_pullback({even}, {length}, {columns}, {x}, {v}, {value}, _d_{value}, {}, _d_{x}, {v});",
+                        add(0),
+                        v = view(0)
+                    );
+                }
+            }
+            &Primitive::Softmax { columns, logarithm } => {
+                let (x, logarithm, rows) = (&names[0], u8::from(logarithm), length.checked_div(columns).unwrap_or(0));
+                emit!(forward, "   {k}->softmax({logarithm}, {rows}, {columns}, {x}, {}, {value});", view(0));
+                if is_active(0) {
+                    emit!(
+                        backward,
+                        "   {k}->softmax_pullback({logarithm}, {rows}, {columns}, {value}, _d_{value}, {}, _d_{x}, {});",
+                        add(0),
+                        view(0)
+                    );
+                }
+            }
+            &Primitive::Normalise { columns, eps } => {
+                let (x, w, b, rows) = (&names[0], &names[1], &names[2], length.checked_div(columns).unwrap_or(0));
+                emit!(forward, "   {k}->normalise({rows}, {columns}, {eps:e}, {x}, {w}, {b}, {value});");
+                if is_active(0) {
+                    emit!(
+                        backward,
+                        "   {k}->normalise_pullback({rows}, {columns}, {eps:e}, {x}, {w}, _d_{value}, {}, _d_{x});",
+                        add(0)
+                    );
+                }
+                if is_active(1) {
+                    emit!(
+                        backward,
+                        "   {k}->normalise_scale_pullback({rows}, {columns}, {eps:e}, {x}, _d_{value}, _d_{w});"
+                    );
+                }
+                if is_active(2) {
+                    self.stream(&format!("dense_{index}"), &View::contiguous(&node.shape))?;
+                    let pass = pass_on(begins[2]);
+                    emit!(backward, "   {k}->{pass}({length}, _d_{value}, &dense_{index}, _d_{b}, {});", view(2));
+                }
+            }
+            Primitive::Product(_) => self.product(index, &names, begins, &mut forward, &mut backward)?,
+            Primitive::Gather(g) => {
+                let (skips, skip) = (u8::from(g.skip.is_some()), g.skip.unwrap_or_default());
+                let (from_end, size, stride) = (u8::from(g.from_end), g.size, g.stride);
+                emit!(self.steps, "const ct_pick pick_{index} = {{{size}, {stride}, {from_end}, {skips}, {skip}}};");
+                let (x, chosen) = (&names[0], &names[1]);
+                emit!(
+                    forward,
+                    "   if (!{k}->choose(&pick_{index}, {length}, {x}, {}, {chosen}, {}, {value}))\n      return 0;",
+                    view(0),
+                    view(1)
+                );
+                if is_active(0) {
+                    emit!(
+                        backward,
+                        "   {k}->choose_pullback(&pick_{index}, {length}, _d_{value}, {chosen}, {}, _d_{x}, {});",
+                        view(1),
+                        view(0)
+                    );
+                }
+            }
+            Primitive::Assemble { fill, places } => {
+                emit!(forward, "   fill({value}, {length}, {});", number(*fill));
+                for (operand, place) in places.iter().enumerate() {
+                    self.stream(&format!("place_{index}_{operand}"), place)?;
+                    let (x, count, v) = (&names[operand], place.len(), view(operand));
+                    emit!(forward, "   {k}->copy({count}, {x}, {v}, {value}, &place_{index}_{operand});");
+                    if is_active(operand) {
+                        let pass = pass_on(begins[operand]);
+                        emit!(backward, "   {k}->{pass}({count}, _d_{value}, &place_{index}_{operand}, _d_{x}, {v});");
+                    }
+                }
+            }
+            Primitive::Load | Primitive::Map(_) => return Err(Error::Internal("emitted elsewhere".into())),
+        }
+        emit!(self.steps, "}} // namespace");
+        let operands: Vec<usize> = node.operands.iter().map(|operand| operand.buffer).collect();
+        self.step(index, &operands, &forward, &backward);
+        Ok(())
+    }
+
+    /// Products of matrices, a loop over the batch.
+    fn product(
+        &mut self,
+        index: usize,
+        names: &[String],
+        begins: &[Option<Begin>],
+        forward: &mut String,
+        backward: &mut String,
+    ) -> Result<()> {
+        let node = &self.program.nodes[index];
+        let Primitive::Product(product) = &node.primitive else { return Ok(()) };
+        let (m, n, k, count) = (product.m, product.n, product.k, product.batches.len());
+        let (value, area) = (self.variable(node.buffer), product.m * product.n);
+        let starts: Vec<String> = product.batches.as_flattened().iter().map(usize::to_string).collect();
+        emit!(self.steps, "const size_t starts_{index}[] = {{{}}};", joined(&starts, "0, 0"));
+        let listed = |which: usize| format!("{{starts_{index} + {which}, 2}}");
+        let every = format!("{{nullptr, {area}}}");
+        let order = |operand: usize, transposed: bool| {
+            let strides = &node.operands[operand].view.strides;
+            let [row, column] = [strides[strides.len() - 2], strides[strides.len() - 1]];
+            if transposed { format!("{{{column}, {row}}}") } else { format!("{{{row}, {column}}}") }
+        };
+        let dense = format!("{{{}, 1}}", n.max(1));
+        let (a, b, c) = (&names[0], &names[1], &value);
+        let (first, second) = (listed(0), listed(1));
+        let head = format!("   gKernels->products({count}, ");
+        let add = u8::from(names.len() == 3);
+        if names.len() == 3 {
+            self.stream(&format!("dense_{index}"), &View::contiguous(&node.shape))?;
+            let length = node.shape.iter().product::<usize>();
+            emit!(*forward, "   gKernels->copy({length}, {}, &view_{index}_2, {value}, &dense_{index});", names[2]);
+        }
+        emit!(
+            *forward,
+            "{head}{m}, {n}, {k}, {a}, {first}, {}, {b}, {second}, {}, {add}, {c}, {every}, {dense});",
+            order(0, false),
+            order(1, false)
+        );
+        let begin = |operand: usize| begins.get(operand).copied().flatten();
+        if let Some(begin) = begin(0) {
+            let (plain, turned, add) = (order(0, false), order(1, true), u8::from(begin != Begin::Store));
+            emit!(
+                *backward,
+                "{head}{m}, {k}, {n}, _d_{c}, {every}, {dense}, {b}, {second}, {turned}, {add}, _d_{a}, {first}, {plain});"
+            );
+        }
+        if let Some(begin) = begin(1) {
+            let (plain, turned, add) = (order(1, false), order(0, true), u8::from(begin != Begin::Store));
+            emit!(
+                *backward,
+                "{head}{k}, {n}, {m}, {a}, {first}, {turned}, _d_{c}, {every}, {dense}, {add}, _d_{b}, {second}, {plain});"
+            );
+        }
+        if begin(2).is_some() {
+            let (length, pass, x) = (node.shape.iter().product::<usize>(), pass_on(begins[2]), &names[2]);
+            emit!(*backward, "   gKernels->{pass}({length}, _d_{value}, &dense_{index}, _d_{x}, &view_{index}_2);");
+        }
+        Ok(())
+    }
+}
+
+/// The kernel that gives an operand's adjoint a view of the value's.
+fn pass_on(begin: Option<Begin>) -> &'static str {
+    if begin == Some(Begin::Store) { "copy" } else { "accumulate" }
+}
