@@ -6,6 +6,7 @@ use cladtorch::columns::branch::Element;
 use cladtorch::columns::codec::Codecs;
 use cladtorch::kernels::{self, To};
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+use liblzma::stream::{Action, Check, Stream};
 
 /// Numbers in a basket of 32 kB, ROOT's default, and columns of the Higgs sample.
 const ROWS: usize = 8000;
@@ -54,8 +55,8 @@ fn block(name: &[u8; 2], bytes: &[u8]) -> Vec<u8> {
             lz4 + 8
         }
         _ => {
-            let mut stream = xz2::stream::Stream::new_easy_encoder(7, xz2::stream::Check::Crc32).unwrap();
-            stream.process(bytes, &mut packed, xz2::stream::Action::Finish).unwrap();
+            let mut stream = Stream::new_easy_encoder(7, Check::Crc32).unwrap();
+            stream.process(bytes, &mut packed, Action::Finish).unwrap();
             stream.total_out() as usize
         }
     };

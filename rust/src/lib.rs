@@ -19,6 +19,7 @@
 //! | `rust/src/bin/` | the `cladtorch` command | [`rootfile`] |
 //! | [`rootfile`] | files of trees without ROOT: what is in them, their numbers, other formats | `columns`, `device`, `storage` |
 //! | `rust/fuzz/` | targets of libFuzzer for what reads hostile bytes | [`columns`], [`rootfile`] |
+//! | `rust/xz2/` | liblzma by the name under which oxyroot asks for it | nothing |
 //! | [`storage`] | files written whole or not at all | `error` |
 //! | [`signal`] | spectra, whitening, waveforms and exact bounds for strain data, float64 | `error` |
 //! | [`device`] | host memory of tensors as slices; threads; CUDA loaded on purpose | `kernels`' scalar trait |

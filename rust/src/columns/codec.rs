@@ -1,8 +1,8 @@
 //! ROOT's compression: a record is a row of blocks, each with a header of 9 bytes (algorithm, method, compressed and
 //! uncompressed size, 3 bytes each, little-endian) and at most 16 MiB.
 
+use liblzma::stream::{Action, Status, Stream};
 use xxhash_rust::xxh64::xxh64;
-use xz2::stream::{Action, Status, Stream};
 
 use super::room;
 

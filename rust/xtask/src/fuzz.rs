@@ -55,11 +55,12 @@ const FLAGS: [&str; 9] = [
     "--cfg=fuzzing",
 ];
 
-/// A C compiler for the codecs: under the sanitizer too, without zstd's assembly, which it would not see. Programs of the
-/// build itself, which are for the same machine but not linked with the sanitizer, are told by their folder.
+/// A C compiler for the codecs: under the sanitizer too, without the assembly of zstd and xz, which it would not see.
+/// Programs of the build itself, which are for the same machine but not linked with the sanitizer, are told by their
+/// folder.
 const COMPILER: &str = r#"#!/bin/sh
 case $OUT_DIR in
-    */HOST/release/build/*) exec cc -fsanitize=address -DZSTD_DISABLE_ASM "$@" ;;
+    */HOST/release/build/*) exec cc -fsanitize=address -DZSTD_DISABLE_ASM -DLZMA_RANGE_DECODER_CONFIG=0 "$@" ;;
     *) exec cc "$@" ;;
 esac
 "#;
