@@ -31,6 +31,8 @@ fn both_readers_give_the_same_bits_and_so_does_uproot() {
         "fast reader: f, d, fixed, vi, leaves.y",
         "ROOT's reader (leaves of class TLeafF16 need ROOT): f16",
         "ROOT's reader (an expression): f * d",
+        "ROOT's reader (its last basket lies inside the tree): x",
+        "ROOT's reader (members and objects of class TVector3 need ROOT): tracks.fX",
     ]);
     uproot_agrees(outcome.folder.path());
 }

@@ -137,32 +137,12 @@ std::vector<std::uint64_t>
 RangeReader::Read(std::uint64_t first, std::uint64_t last, Core::Dataset &data, std::uint64_t keep)
 {
    try {
-      Transaction transaction(data, fName);
-      auto entries = fWithoutRoot ? ReadAll(first, last, data, keep) : ReadSelected(first, last, data);
-      if (!entries.empty())
-         transaction.Commit();
-      return entries;
+      if (auto *cluster = Around(first, last, data, keep))
+         return TakeFrom(*cluster, first, last, data);
+      return Load(first, last, data);
    } catch (const std::exception &e) {
       throw std::runtime_error(DescribeRange(first, last) + ": " + e.what());
    }
-}
-
-namespace {
-
-/// first, first + 1, ..., last - 1
-std::vector<std::uint64_t> EntriesOf(std::uint64_t first, std::uint64_t last)
-{
-   std::vector<std::uint64_t> entries(last - first);
-   std::iota(entries.begin(), entries.end(), first);
-   return entries;
-}
-
-} // namespace
-
-void RangeReader::Decode(std::uint64_t first, std::uint64_t last, Core::Dataset &data) const
-{
-   Core::dataset_append_empty(data, last - first, static_cast<float>(fLabel));
-   fPlan.FillIn(data, EntriesOf(first, last), 1);
 }
 
 RangeReader::Cluster *
@@ -172,41 +152,58 @@ RangeReader::Around(std::uint64_t first, std::uint64_t last, const Core::Dataset
    const auto end = std::upper_bound(fClusterEnds.begin(), fClusterEnds.end(), first);
    const std::uint64_t begin = end == fClusterEnds.begin() ? 0 : *(end - 1);
    const auto entries = *end - begin;
-   if (last > *end || last - first == entries || (last - first) * kLeastPart < entries ||
+   if (!fPlan.AllFast() || last > *end || last - first == entries || (last - first) * kLeastPart < entries ||
        entries > keep / sizeof(float) / Core::dataset_width(data))
       return nullptr;
    if (!fCluster || fCluster->fFirst != begin) {
       fCluster.reset(); // its memory first
       auto rows = Core::dataset_new(Core::dataset_columns(data));
-      Transaction transaction(*rows, fName);
-      Decode(begin, *end, *rows);
-      transaction.Commit();
-      fCluster.emplace(Cluster{begin, *end, entries, std::move(rows)});
+      auto selected = Load(begin, *end, *rows);
+      fCluster.emplace(Cluster{begin, *end, entries, std::move(rows), std::move(selected)});
    }
    return &*fCluster;
 }
 
-void RangeReader::TakeFrom(Cluster &cluster, std::uint64_t first, std::uint64_t last, Core::Dataset &data)
+std::vector<std::uint64_t>
+RangeReader::TakeFrom(Cluster &cluster, std::uint64_t first, std::uint64_t last, Core::Dataset &data)
 {
-   const auto part = [&](rust::Slice<const float> numbers, std::size_t width) {
-      return rust::Slice<const float>(numbers.data() + (first - cluster.fFirst) * width, (last - first) * width);
-   };
-   const auto &rows = *cluster.fRows;
-   Core::dataset_append(data, part(Core::dataset_features(rows), Core::dataset_width(rows)),
-                        part(Core::dataset_labels(rows), 1), part(Core::dataset_weights(rows), 1));
+   const auto &entries = cluster.fEntries;
+   const auto begin = std::lower_bound(entries.begin(), entries.end(), first);
+   const auto end = std::lower_bound(begin, entries.end(), last);
+   std::vector<std::uint64_t> taken(begin, end);
+   if (!taken.empty()) {
+      const auto row = static_cast<std::size_t>(begin - entries.begin());
+      const auto part = [&](rust::Slice<const float> numbers, std::size_t width) {
+         return rust::Slice<const float>(numbers.data() + row * width, taken.size() * width);
+      };
+      const auto &rows = *cluster.fRows;
+      Transaction transaction(data, fName);
+      Core::dataset_append(data, part(Core::dataset_features(rows), Core::dataset_width(rows)),
+                           part(Core::dataset_labels(rows), 1), part(Core::dataset_weights(rows), 1));
+      transaction.Commit();
+   }
    cluster.fLeft -= std::min(cluster.fLeft, last - first);
    if (cluster.fLeft == 0)
       fCluster.reset();
+   return taken;
 }
 
-std::vector<std::uint64_t>
-RangeReader::ReadAll(std::uint64_t first, std::uint64_t last, Core::Dataset &data, std::uint64_t keep)
+std::vector<std::uint64_t> RangeReader::Load(std::uint64_t first, std::uint64_t last, Core::Dataset &data)
 {
-   if (auto *cluster = Around(first, last, data, keep))
-      TakeFrom(*cluster, first, last, data);
-   else
-      Decode(first, last, data);
-   return EntriesOf(first, last);
+   Transaction transaction(data, fName);
+   auto entries = fWithoutRoot ? ReadAll(first, last, data) : ReadSelected(first, last, data);
+   if (!entries.empty())
+      transaction.Commit();
+   return entries;
+}
+
+std::vector<std::uint64_t> RangeReader::ReadAll(std::uint64_t first, std::uint64_t last, Core::Dataset &data) const
+{
+   std::vector<std::uint64_t> entries(last - first);
+   std::iota(entries.begin(), entries.end(), first);
+   Core::dataset_append_empty(data, last - first, static_cast<float>(fLabel));
+   fPlan.FillIn(data, entries, 1);
+   return entries;
 }
 
 std::vector<std::uint64_t> RangeReader::ReadSelected(std::uint64_t first, std::uint64_t last, Core::Dataset &data)

@@ -36,19 +36,21 @@ public:
    std::vector<std::uint64_t> Read(std::uint64_t first, std::uint64_t last, Core::Dataset &data, std::uint64_t keep);
 
 private:
-   /// The rows of one cluster, which several ranges are taken from, so that its baskets are decoded once.
+   /// The events of one cluster, which several ranges are taken from, so that its baskets are decoded once.
    struct Cluster {
       std::uint64_t fFirst, fLast; ///< its entries
       std::uint64_t fLeft;         ///< entries that have not been taken yet
       rust::Box<Core::Dataset> fRows;
+      std::vector<std::uint64_t> fEntries; ///< of each row
    };
 
-   /// Decodes every entry of the range into `data`.
-   void Decode(std::uint64_t first, std::uint64_t last, Core::Dataset &data) const;
-   /// The cluster around a range; nullptr for a range that is all of it or nearly none, and for clusters too large to keep.
+   /// The cluster around a range; nullptr for a range that is all of it or nearly none, for clusters too large to keep, and
+   /// where ROOT reads columns, slowly: the first batch would wait for a whole cluster.
    Cluster *Around(std::uint64_t first, std::uint64_t last, const Core::Dataset &data, std::uint64_t keep);
-   void TakeFrom(Cluster &cluster, std::uint64_t first, std::uint64_t last, Core::Dataset &data);
-   std::vector<std::uint64_t> ReadAll(std::uint64_t first, std::uint64_t last, Core::Dataset &data, std::uint64_t keep);
+   std::vector<std::uint64_t> TakeFrom(Cluster &cluster, std::uint64_t first, std::uint64_t last, Core::Dataset &data);
+   /// Appends the events of a range, from the files. \return The entry of each.
+   std::vector<std::uint64_t> Load(std::uint64_t first, std::uint64_t last, Core::Dataset &data);
+   std::vector<std::uint64_t> ReadAll(std::uint64_t first, std::uint64_t last, Core::Dataset &data) const;
    std::vector<std::uint64_t> ReadSelected(std::uint64_t first, std::uint64_t last, Core::Dataset &data);
    /// "entries 8000 to 8999 (run7.root)", for messages.
    std::string DescribeRange(std::uint64_t first, std::uint64_t last) const;

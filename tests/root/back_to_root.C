@@ -4,16 +4,15 @@
 R__LOAD_LIBRARY(libcladtorch)
 #include <CladTorch/CladTorch.hxx>
 #include "check.h"
+#include "full_disk.h"
 
 #include <TFile.h>
 #include <TMatrixF.h>
 #include <TSystem.h>
 #include <TTree.h>
 
-#include <csignal>
 #include <fstream>
 #include <string>
-#include <sys/resource.h>
 
 using CladTorch::Dataset;
 using CladTorch::FloatView;
@@ -111,19 +110,14 @@ void CheckErrors()
    Refuses("frame without columns", [] { ToFrame({}); }, {"without columns"});
    Refuses("no C++ name", [&] { ToFrame({{"a b", few}}); }, {"a b"});
 
-   // a disk that is full after 100 kB, as the system tells a program that may write no more
    std::ofstream("kept.root") << "as it was";
    std::vector<float> noise(kEntries);
    for (int i = 0; i < kEntries; ++i)
       noise[i] = std::sin(1e4 * i); // does not compress
-   std::signal(SIGXFSZ, SIG_IGN);
-   rlimit before, small;
-   getrlimit(RLIMIT_FSIZE, &before);
-   small = before;
-   small.rlim_cur = 100000;
-   setrlimit(RLIMIT_FSIZE, &small);
-   Refuses("full disk", [&] { WriteFriend(*tree, "kept.root", {{"score", noise}}); }, {"kept.root", "space"});
-   setrlimit(RLIMIT_FSIZE, &before);
+   {
+      const FullDisk full(100000);
+      Refuses("full disk", [&] { WriteFriend(*tree, "kept.root", {{"score", noise}}); }, {"kept.root", "space"});
+   }
    std::ifstream kept("kept.root");
    std::string text((std::istreambuf_iterator<char>(kept)), {});
    CHECK(text == "as it was");

@@ -5,39 +5,23 @@
 R__LOAD_LIBRARY(libcladtorch)
 #include <CladTorch/CladTorch.hxx>
 #include "check.h"
+#include "full_disk.h"
+#include "two_columns.h"
 
-#include <TFile.h>
-#include <TRandom3.h>
 #include <TSystem.h>
-#include <TTree.h>
 
-#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <string>
-#include <sys/resource.h>
 
 using CladTorch::Dataset;
 
 constexpr int kEntries = 40000;
 constexpr int kReplaced = 500000; ///< the first x of a file that takes the place of another
 
-/// x counts from `first` on; y does not compress.
 void Write(const char *name, int first)
 {
-   TFile file(name, "recreate");
-   TTree tree("t", "");
-   tree.SetAutoFlush(4000);
-   TRandom3 random(7);
-   float x = 0, y = 0;
-   tree.Branch("x", &x);
-   tree.Branch("y", &y);
-   for (int i = 0; i < kEntries; ++i) {
-      x = first + i;
-      y = random.Gaus();
-      tree.Fill();
-   }
-   tree.Write();
+   WriteTwoColumns(name, kEntries, 4000, first);
 }
 
 /// With 100 events of a sound file.
@@ -110,23 +94,6 @@ void CheckMoves(CladTorch::EReader reader)
    CheckMoved("replaced", reader, replace, false);
 }
 
-/// As the system tells a program that may write no more.
-class FullDisk {
-public:
-   FullDisk()
-   {
-      std::signal(SIGXFSZ, SIG_IGN);
-      getrlimit(RLIMIT_FSIZE, &fBefore);
-      auto small = fBefore;
-      small.rlim_cur = 2000;
-      setrlimit(RLIMIT_FSIZE, &small);
-   }
-   ~FullDisk() { setrlimit(RLIMIT_FSIZE, &fBefore); }
-
-private:
-   rlimit fBefore;
-};
-
 void CheckFullDisk()
 {
    CladTorch::FitOptions options;
@@ -140,7 +107,7 @@ void CheckFullDisk()
    const auto before = model.Predict(data);
    model.Fit(data, options);
    {
-      const FullDisk full;
+      const FullDisk full(2000);
       Refuses("model on a full disk", [&] { model.Save("model.ct"); }, {"model.ct", "large"});
    }
    CHECK(std::filesystem::file_size("model.ct") == size && CladTorch::Mlp::Load("model.ct").Predict(data) == before);

@@ -6,11 +6,9 @@
 R__LOAD_LIBRARY(libcladtorch)
 #include <CladTorch/CladTorch.hxx>
 #include "check.h"
+#include "two_columns.h"
 
-#include <TFile.h>
-#include <TRandom3.h>
 #include <TSystem.h>
-#include <TTree.h>
 
 #include <algorithm>
 #include <csignal>
@@ -23,19 +21,7 @@ constexpr int kEntries = 3000000;
 /// 24 MB, more than ROOT reads ahead.
 void write_remote(const char *name)
 {
-   TFile file(name, "recreate");
-   TTree tree("t", "");
-   tree.SetAutoFlush(100000);
-   TRandom3 random(7);
-   float x = 0, y = 0;
-   tree.Branch("x", &x);
-   tree.Branch("y", &y);
-   for (int i = 0; i < kEntries; ++i) {
-      x = i;
-      y = random.Gaus();
-      tree.Fill();
-   }
-   tree.Write();
+   WriteTwoColumns(name, kEntries, 100000);
 }
 
 void network(const char *url, const char *local, int server)

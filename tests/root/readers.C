@@ -7,8 +7,11 @@ R__LOAD_LIBRARY(libcladtorch)
 #include "readers.h"
 
 #include <TChain.h>
+#include <TClonesArray.h>
 #include <TEntryList.h>
 #include <TROOT.h>
+#include <TSystem.h>
+#include <TVector3.h>
 
 using CladTorch::Dataset;
 
@@ -123,6 +126,34 @@ void CheckMixtures()
    mixed().Add(chain, 1).Print();
 }
 
+/// A basket inside the tree, and the members of objects: ROOT reads them, and Print() says why.
+void CheckLeftToRoot()
+{
+   {
+      TFile file("left.root", "recreate");
+      TTree embedded("embedded", ""), split("split", "");
+      TClonesArray tracks("TVector3");
+      float x = 0;
+      embedded.Branch("x", &x);
+      split.Branch("tracks", &tracks, 32000, 99);
+      for (x = 0; x < 100; ++x) {
+         tracks.Clear();
+         new (tracks[0]) TVector3(x, 0, 0);
+         embedded.Fill();
+         split.Fill();
+      }
+      file.WriteTObject(&embedded); // without its Write(), which would put the basket into the file
+      split.Write();
+   }
+   Dataset embedded({"x"}), members;
+   members.Column("tracks.fX", 1);
+   for (auto *data : {&embedded.Add({"embedded", "left.root"}, 1), &members.Add({"split", "left.root"}, 1)}) {
+      data->Print();
+      CHECK(data->Rows() == 100 && data->Features()(99, 0) == 99);
+   }
+   gSystem->Unlink("left.root"); // not for readers_uproot.py
+}
+
 /// What comes with ROOT: trees of today and, in the second file, of its first years ("CS", a basket inside the tree).
 void CheckTutorials()
 {
@@ -213,6 +244,7 @@ void readers(bool threads = false)
    CheckWidePadding();
    CheckSources();
    CheckMixtures();
+   CheckLeftToRoot();
    CheckTutorials();
    CheckReasons();
    CheckBadValues();
