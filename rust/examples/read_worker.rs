@@ -28,6 +28,7 @@ use rayon::prelude::*;
 type Answer<T> = Result<T, Box<dyn Error + Send + Sync>>;
 
 /// What a case asks for.
+#[derive(Clone)]
 struct Request {
     file: String,
     tree: String,
@@ -35,6 +36,8 @@ struct Request {
     columns: Vec<(String, String)>,
     /// Numbers wanted of an entry; 0: scalars.
     length: usize,
+    /// Whether rows come in any order, in batches.
+    batches: bool,
 }
 
 impl Request {
@@ -47,6 +50,7 @@ impl Request {
             tree: text("tree")?,
             columns: columns.ok_or("a column is NAME/LETTER")?,
             length: text("length")?.parse()?,
+            batches: values.contains_key("batch"),
         })
     }
 
@@ -117,6 +121,7 @@ struct CodecAlone {
     pool: Arc<ThreadPool>,
     branches: Vec<Branch>,
     baskets: Vec<Basket>,
+    /// Of a row for the checksum: 0 where it does not tell rows apart.
     width: usize,
 }
 
@@ -151,7 +156,8 @@ impl CodecAlone {
 
 impl Reader for CodecAlone {
     fn open(&mut self, request: &Request) -> Answer<()> {
-        (self.branches, self.baskets, self.width) = (Vec::new(), Vec::new(), request.width());
+        let width = if request.batches { 0 } else { request.width() };
+        (self.branches, self.baskets, self.width) = (Vec::new(), Vec::new(), width);
         let tree = RootFile::open(Path::new(&request.file))?.tree(&request.tree)?;
         let file = File::open(&request.file)?;
         for (number, (name, _)) in request.columns.iter().enumerate() {
@@ -215,9 +221,7 @@ impl Oxyroot {
 
 impl Reader for Oxyroot {
     fn open(&mut self, request: &Request) -> Answer<()> {
-        let Request { file, tree, columns, length } = request;
-        self.request =
-            Some(Request { file: file.clone(), tree: tree.clone(), columns: columns.clone(), length: *length });
+        self.request = Some(request.clone());
         Ok(())
     }
 

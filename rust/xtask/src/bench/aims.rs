@@ -1,13 +1,14 @@
 //! What CladTorch wants to reach in a group, and whether a run shows it.
 
 use super::case::Group;
-use super::party::OURS;
+use super::party::{BARE, OURS};
 use super::record::Record;
 use super::table::{Table, digits, seconds};
 
 pub const LEGEND: &str = "What is wanted of CladTorch, and what this run shows. `MB/CPU-s`, `extra MB` and `first batch` \
 are those of the table above; `x WHO`: its rate over that of the party; `x 1 thread`: the time on one thread over that on \
-two.";
+two. `codec alone`: the same figure of who does nothing but decompress, with CladTorch's libraries: no reader with them \
+gets beyond it.";
 
 /// One wanted figure, of the cases of these names.
 pub struct Aim {
@@ -30,7 +31,7 @@ pub enum Wanted {
 
 /// A line for each aim and case; `None` where nothing is aimed at.
 pub fn table(group: &Group, records: &[Record]) -> Option<Table> {
-    let mut table = Table::new(&["case", "figure", "wanted", "measured", ""], 2);
+    let mut table = Table::new(&["case", "figure", "wanted", "codec alone", "measured", ""], 2);
     let mut names: Vec<&str> = records.iter().map(|record| record.case.as_str()).collect();
     names.sort_unstable();
     names.dedup();
@@ -49,6 +50,8 @@ struct Figure {
     name: String,
     wanted: f64,
     measured: Option<f64>,
+    /// What it would be if nothing but decompressing took time.
+    bound: Option<f64>,
     /// Whether less is better.
     at_most: bool,
     show: fn(f64) -> String,
@@ -61,34 +64,41 @@ impl Wanted {
         };
         let ours = find(OURS, 1);
         let rate = |who: &str| find(who, 1).and_then(Record::cpu_rate);
-        let (name, wanted, measured) = match *self {
-            Wanted::Rate(least) => ("MB/CPU-s".to_owned(), least, rate(OURS).map(|rate| rate / 1e6)),
+        let (name, wanted, measured, bound) = match *self {
+            Wanted::Rate(least) => {
+                let megabytes = |who: &str| rate(who).map(|rate| rate / 1e6);
+                ("MB/CPU-s".to_owned(), least, megabytes(OURS), megabytes(BARE))
+            }
             Wanted::Against(who, least) => {
-                (format!("x {who}"), least, rate(OURS).zip(rate(who)).map(|(ours, theirs)| ours / theirs))
+                let ratio = |ours: &str| rate(ours).zip(rate(who)).map(|(ours, theirs)| ours / theirs);
+                (format!("x {who}"), least, ratio(OURS), ratio(BARE))
             }
             Wanted::Threads(least) => {
                 let both = ours.zip(find(OURS, 2)).map(|(one, two)| one.median_s / two.median_s);
-                ("x 1 thread".to_owned(), least, both)
+                ("x 1 thread".to_owned(), least, both, None)
             }
             Wanted::Memory(most) => {
-                ("extra MB".to_owned(), most, ours.and_then(|ours| ours.extra_bytes).map(|bytes| bytes / 1e6))
+                ("extra MB".to_owned(), most, ours.and_then(|ours| ours.extra_bytes).map(|bytes| bytes / 1e6), None)
             }
-            Wanted::FirstBatch(most) => ("first batch".to_owned(), most, ours.and_then(|ours| ours.first_batch_s)),
+            Wanted::FirstBatch(most) => {
+                ("first batch".to_owned(), most, ours.and_then(|ours| ours.first_batch_s), None)
+            }
         };
         let first_batch = matches!(self, Wanted::FirstBatch(_));
         let at_most = first_batch || matches!(self, Wanted::Memory(_));
-        Figure { name, wanted, measured, at_most, show: if first_batch { seconds } else { digits } }
+        Figure { name, wanted, measured, bound, at_most, show: if first_batch { seconds } else { digits } }
     }
 }
 
 fn line(case: &str, wanted: &Wanted, records: &[Record]) -> Vec<String> {
-    let Figure { name, wanted, measured, at_most, show } = wanted.figure(case, records);
+    let Figure { name, wanted, measured, bound, at_most, show } = wanted.figure(case, records);
     let verdict = match measured {
         None => "not measured",
         Some(measured) if if at_most { measured <= wanted } else { measured >= wanted } => "reached",
         Some(_) => "MISSED",
     };
-    vec![case.to_owned(), name, show(wanted), measured.map_or("-".to_owned(), show), verdict.to_owned()]
+    let shown = |figure: Option<f64>| figure.map_or("-".to_owned(), show);
+    vec![case.to_owned(), name, show(wanted), shown(bound), shown(measured), verdict.to_owned()]
 }
 
 #[cfg(test)]
@@ -101,15 +111,16 @@ mod tests {
         let ours =
             Record { bytes: Some(4_000_000), cpu_s: Some(0.002), extra_bytes: Some(50e6), ..record("none/a", OURS) };
         let bulk = Record { cpu_s: Some(0.003), ..Record { who: "root-bulk".to_owned(), ..ours.clone() } };
-        let records = [ours, bulk];
+        let bare = Record { cpu_s: Some(0.001), ..Record { who: BARE.to_owned(), ..ours.clone() } };
+        let records = [ours, bulk, bare];
         let verdict = |wanted: Wanted| line("none/a", &wanted, &records)[2..].join(" ");
-        assert_eq!(verdict(Wanted::Rate(2000.0)), "2000 2000 reached");
-        assert_eq!(verdict(Wanted::Rate(2001.0)), "2001 2000 MISSED");
-        assert_eq!(verdict(Wanted::Against("root-bulk", 1.8)), "1.80 1.50 MISSED");
-        assert_eq!(verdict(Wanted::Against("uproot", 1.8)), "1.80 - not measured");
-        assert_eq!(verdict(Wanted::Memory(64.0)), "64.0 50.0 reached");
-        assert_eq!(verdict(Wanted::Memory(49.0)), "49.0 50.0 MISSED");
-        assert_eq!(verdict(Wanted::FirstBatch(0.2)), "200 ms - not measured");
-        assert_eq!(verdict(Wanted::Threads(1.9)), "1.90 - not measured");
+        assert_eq!(verdict(Wanted::Rate(2000.0)), "2000 4000 2000 reached");
+        assert_eq!(verdict(Wanted::Rate(2001.0)), "2001 4000 2000 MISSED");
+        assert_eq!(verdict(Wanted::Against("root-bulk", 1.8)), "1.80 3.00 1.50 MISSED");
+        assert_eq!(verdict(Wanted::Against("uproot", 1.8)), "1.80 - - not measured");
+        assert_eq!(verdict(Wanted::Memory(64.0)), "64.0 - 50.0 reached");
+        assert_eq!(verdict(Wanted::Memory(49.0)), "49.0 - 50.0 MISSED");
+        assert_eq!(verdict(Wanted::FirstBatch(0.2)), "200 ms - - not measured");
+        assert_eq!(verdict(Wanted::Threads(1.9)), "1.90 - - not measured");
     }
 }

@@ -26,8 +26,9 @@ implicit multithreading, put back into the order of the entries. `uproot` stacks
 is asked only once. `cladtorch-alone` is the \
 same decoder without ROOT, as the command `cladtorch` uses it. `codec-alone` has the baskets in memory and decompresses them with CladTorch's libraries into one \
 buffer, and nothing else. Parties whose first repetition takes long take their turn in fewer of the rounds, so that a \
-run ends within a quarter of an hour. In `batches` a round walks once over all rows of `zstd-5/floats28` in shuffled batches of 1024: \
-`CladTorch::Stream` and ROOT's RDataLoader, both as they come; the checksum does not depend on the order of rows.",
+run ends within a quarter of an hour. In `batches` a round walks once over all rows of `zstd-5/floats28`, or of the \
+uncompressed `none/floats28`, in shuffled batches of 1024: `CladTorch::Stream` and ROOT's RDataLoader, both as they come; \
+the checksum does not depend on the order of rows.",
     check: "checksum",
     agreement: Agreement::Exact,
     means: false,
@@ -91,21 +92,27 @@ const KINDS: [Kind; 3] = [
     },
 ];
 
-/// How the name of a case begins that makes batches rather than a tensor, the codec of its file, and rows a batch.
+/// How the name of a case begins that makes batches rather than a tensor, and rows a batch.
 const BATCHES: &str = "batches/";
-const BATCHES_CODEC: (&str, u32) = CODECS[3];
 const BATCH: u32 = 1024;
+
+/// Its file's codec, and what stands behind the name of the file's kind: where the codec takes most of the time, and
+/// where there is none.
+const BATCHES_OF: [((&str, u32), &str); 2] = [(CODECS[3], ""), (CODECS[0], UNPACKED)];
+const UNPACKED: &str = "-none";
 
 fn cases(context: &Context) -> Result<Vec<Case>> {
     let pairs = KINDS.iter().flat_map(|kind| CODECS.iter().map(move |codec| (kind, codec)));
     let mut cases: Vec<_> = pairs.map(|(kind, &codec)| case(context, kind, codec)).collect::<Result<_>>()?;
-    let batches = case(context, &KINDS[0], BATCHES_CODEC)?;
-    cases.push(Case {
-        name: format!("{BATCHES}{}", KINDS[0].name),
-        prepare: Box::new(move |folder| Ok(format!("{} batch={BATCH}", (batches.prepare)(folder)?))),
-        volume: Some(Volume { tensor: 0, beside: 0, ..KINDS[0].volume }),
-        ..batches
-    });
+    for (codec, suffix) in BATCHES_OF {
+        let batches = case(context, &KINDS[0], codec)?;
+        cases.push(Case {
+            name: format!("{BATCHES}{}{suffix}", KINDS[0].name),
+            prepare: Box::new(move |folder| Ok(format!("{} batch={BATCH}", (batches.prepare)(folder)?))),
+            volume: Some(Volume { tensor: 0, beside: 0, ..KINDS[0].volume }),
+            ..batches
+        });
+    }
     Ok(cases)
 }
 
@@ -172,7 +179,7 @@ fn parties(context: &Context, threads: usize) -> Vec<Party> {
         ours(OURS, false).only(|case| !case.starts_with(BATCHES)),
         ours("cladtorch-root", true).only(|case| case.starts_with("zstd-5/")),
         without_root("cladtorch-alone").only(|case| !case.starts_with(BATCHES)),
-        without_root(BARE).only(|case| !case.starts_with(BATCHES) && !case.starts_with("none/")),
+        without_root(BARE).only(|case| !case.starts_with("none/") && !case.ends_with(UNPACKED)),
     ];
     let mut others = vec![Party::new("uproot", threads, python("read.py"))];
     match threads {
