@@ -2,13 +2,13 @@
 
 use super::case::Group;
 use super::party::{BARE, OURS};
-use super::record::Record;
+use super::record::{Record, fastest_peer};
 use super::table::{Table, digits, seconds};
 
 pub const LEGEND: &str = "What is wanted of CladTorch, and what this run shows. `MB/CPU-s`, `extra MB` and `first batch` \
 are those of the table above; `x WHO`: its rate over that of the party; `x 1 thread`: the time on one thread over that on \
-two. `codec alone`: the same figure of who does nothing but decompress, with CladTorch's libraries: no reader with them \
-gets beyond it.";
+two; the others: medians of times on one thread. `codec alone`: the same figure of who does nothing but decompress, with \
+CladTorch's libraries: no reader with them gets beyond it.";
 
 /// One wanted figure, of the cases of these names.
 pub struct Aim {
@@ -27,18 +27,38 @@ pub enum Wanted {
     Memory(f64),
     /// Seconds to the first batch, at most.
     FirstBatch(f64),
+    /// So many times as fast as the fastest peer, on one thread, at least.
+    Peers(f64),
+    /// So many times as fast as this party, on one thread, at least.
+    Faster(&'static str, f64),
+    /// This party, which is a part of CladTorch, takes so many times as long, on one thread, at most.
+    Slower(&'static str, f64),
+    /// Of the floor, on one thread, at most.
+    Floor(f64),
+    /// Seconds, on so many threads, at most.
+    Seconds(usize, f64),
 }
 
 /// A line for each aim and case; `None` where nothing is aimed at.
 pub fn table(group: &Group, records: &[Record]) -> Option<Table> {
-    let mut table = Table::new(&["case", "figure", "wanted", "codec alone", "measured", ""], 2);
+    // Only readers have such a bound.
+    let bounded = records.iter().any(|record| record.who == BARE);
+    let heads: &[&str] = match bounded {
+        true => &["case", "figure", "wanted", "measured", "codec alone", ""],
+        false => &["case", "figure", "wanted", "measured", ""],
+    };
+    let mut table = Table::new(heads, 2);
     let mut names: Vec<&str> = records.iter().map(|record| record.case.as_str()).collect();
     names.sort_unstable();
     names.dedup();
     let mut lines = 0;
     for case in names {
         for aim in group.aims.iter().filter(|aim| (aim.cases)(case)) {
-            table.push(line(case, &aim.wanted, records));
+            let mut cells = line(case, &aim.wanted, records);
+            if !bounded {
+                cells.remove(BOUND);
+            }
+            table.push(cells);
             lines += 1;
         }
     }
@@ -83,22 +103,48 @@ impl Wanted {
             Wanted::FirstBatch(most) => {
                 ("first batch".to_owned(), most, ours.and_then(|ours| ours.first_batch_s), None)
             }
+            Wanted::Peers(least) => {
+                let peer = ours.and_then(|ours| fastest_peer(records, ours));
+                ("x fastest peer".to_owned(), least, peer.map(|peer| peer.median_s / median(ours)), None)
+            }
+            Wanted::Faster(who, least) => {
+                (format!("faster than {who}"), least, find(who, 1).map(|peer| peer.median_s / median(ours)), None)
+            }
+            Wanted::Slower(who, most) => {
+                (format!("{who} over ours"), most, find(who, 1).map(|part| part.median_s / median(ours)), None)
+            }
+            Wanted::Floor(most) => {
+                let floor = ours.and_then(|ours| Some(ours.median_s / ours.floor_s?));
+                ("of the floor".to_owned(), most, floor, None)
+            }
+            Wanted::Seconds(threads, most) => {
+                let ours = find(OURS, threads);
+                (format!("time, {threads} thread(s)"), most, ours.map(|ours| ours.median_s), None)
+            }
         };
-        let first_batch = matches!(self, Wanted::FirstBatch(_));
-        let at_most = first_batch || matches!(self, Wanted::Memory(_));
-        Figure { name, wanted, measured, bound, at_most, show: if first_batch { seconds } else { digits } }
+        let is_time = matches!(self, Wanted::FirstBatch(_) | Wanted::Seconds(..));
+        let at_most = is_time || matches!(self, Wanted::Memory(_) | Wanted::Slower(..) | Wanted::Floor(_));
+        Figure { name, wanted, measured, bound, at_most, show: if is_time { seconds } else { digits } }
     }
 }
+
+fn median(record: Option<&Record>) -> f64 {
+    record.map_or(f64::NAN, |record| record.median_s)
+}
+
+/// Place of the bound in what [`line`] returns.
+const BOUND: usize = 4;
 
 fn line(case: &str, wanted: &Wanted, records: &[Record]) -> Vec<String> {
     let Figure { name, wanted, measured, bound, at_most, show } = wanted.figure(case, records);
     let verdict = match measured {
         None => "not measured",
+        Some(measured) if measured.is_nan() => "not measured",
         Some(measured) if if at_most { measured <= wanted } else { measured >= wanted } => "reached",
         Some(_) => "MISSED",
     };
     let shown = |figure: Option<f64>| figure.map_or("-".to_owned(), show);
-    vec![case.to_owned(), name, show(wanted), shown(bound), shown(measured), verdict.to_owned()]
+    vec![case.to_owned(), name, show(wanted), shown(measured), shown(bound), verdict.to_owned()]
 }
 
 #[cfg(test)]
@@ -114,13 +160,34 @@ mod tests {
         let bare = Record { cpu_s: Some(0.001), ..Record { who: BARE.to_owned(), ..ours.clone() } };
         let records = [ours, bulk, bare];
         let verdict = |wanted: Wanted| line("none/a", &wanted, &records)[2..].join(" ");
-        assert_eq!(verdict(Wanted::Rate(2000.0)), "2000 4000 2000 reached");
-        assert_eq!(verdict(Wanted::Rate(2001.0)), "2001 4000 2000 MISSED");
-        assert_eq!(verdict(Wanted::Against("root-bulk", 1.8)), "1.80 3.00 1.50 MISSED");
+        assert_eq!(verdict(Wanted::Rate(2000.0)), "2000 2000 4000 reached");
+        assert_eq!(verdict(Wanted::Rate(2001.0)), "2001 2000 4000 MISSED");
+        assert_eq!(verdict(Wanted::Against("root-bulk", 1.8)), "1.80 1.50 3.00 MISSED");
         assert_eq!(verdict(Wanted::Against("uproot", 1.8)), "1.80 - - not measured");
-        assert_eq!(verdict(Wanted::Memory(64.0)), "64.0 - 50.0 reached");
-        assert_eq!(verdict(Wanted::Memory(49.0)), "49.0 - 50.0 MISSED");
+        assert_eq!(verdict(Wanted::Memory(64.0)), "64.0 50.0 - reached");
+        assert_eq!(verdict(Wanted::Memory(49.0)), "49.0 50.0 - MISSED");
         assert_eq!(verdict(Wanted::FirstBatch(0.2)), "200 ms - - not measured");
         assert_eq!(verdict(Wanted::Threads(1.9)), "1.90 - - not measured");
+    }
+
+    #[test]
+    fn times_are_held_against_peers_parts_and_the_floor() {
+        let timed = |who: &str, median_s| Record { median_s, ..record("a", who) };
+        let ours = Record { floor_s: Some(0.4), ..timed(OURS, 1.0) };
+        let records = [ours, timed("libtorch", 3.0), timed("pytorch-eager", 4.0), timed("cladtorch-double", 2.0)];
+        let unbounded = |mut cells: Vec<String>| {
+            cells.remove(BOUND);
+            cells[2..].join(" ")
+        };
+        let verdict = |wanted: Wanted| unbounded(line("a", &wanted, &records));
+        assert_eq!(verdict(Wanted::Peers(3.0)), "3.00 3.00 reached");
+        assert_eq!(verdict(Wanted::Peers(3.1)), "3.10 3.00 MISSED");
+        assert_eq!(verdict(Wanted::Faster("pytorch-eager", 4.5)), "4.50 4.00 MISSED");
+        assert_eq!(verdict(Wanted::Slower("cladtorch-double", 2.2)), "2.20 2.00 reached");
+        assert_eq!(verdict(Wanted::Slower("cladtorch-double", 1.9)), "1.90 2.00 MISSED");
+        assert_eq!(verdict(Wanted::Floor(2.5)), "2.50 2.50 reached");
+        assert_eq!(verdict(Wanted::Seconds(1, 0.5)), "500 ms 1.00 s MISSED");
+        assert_eq!(verdict(Wanted::Seconds(2, 0.5)), "500 ms - not measured");
+        assert_eq!(unbounded(line("b", &Wanted::Peers(3.0), &records)), "3.00 - not measured");
     }
 }

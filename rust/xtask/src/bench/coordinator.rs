@@ -63,7 +63,13 @@ pub fn run(
     for case in cases {
         println!("==> {} {}, {threads} thread(s)", group.name, case.name);
         let scratch = Scratch::new(out)?;
-        let request = (case.prepare)(&scratch.0)?;
+        let request = match (case.prepare)(&scratch.0) {
+            Ok(request) => request,
+            Err(error) => {
+                skip(&mut outcome, "everybody", threads, Some(case.name.clone()), format!("{error:#}"));
+                continue;
+            }
+        };
         rate = rate.max(gauge(case, &mut members));
         take_turns(group, case, &request, rounds, &mut members);
         rate = rate.max(gauge(case, &mut members));

@@ -6,6 +6,7 @@ use std::process::Command;
 use anyhow::{Result, anyhow};
 
 use super::Context;
+use super::aims::{Aim, Wanted};
 use super::case::{Agreement, Case, Group};
 use super::party::{OURS, Party};
 use super::peers::{self, Library, Peers};
@@ -25,10 +26,26 @@ train in PyTorch with the fused Adam.",
     agreement: Agreement::Score { absolute: 0.005 },
     means: false,
     patience: None,
-    aims: &[],
+    aims: &AIMS,
     cases,
     parties,
 };
+
+const AIMS: [Aim; 9] = [
+    Aim { cases: |case| case.starts_with("higgs"), wanted: Wanted::Faster("libtorch", 10.0) },
+    Aim { cases: |case| case.starts_with("higgs"), wanted: Wanted::Faster("uproot", 10.0) },
+    Aim { cases: |case| case.starts_with("higgs"), wanted: Wanted::Faster("rdataloader", 10.0) },
+    Aim { cases: |case| case.starts_with("gw"), wanted: Wanted::Faster("libtorch", 5.0) },
+    Aim { cases: |case| case.starts_with("gw"), wanted: Wanted::Faster("uproot", 5.0) },
+    Aim { cases: |case| case.starts_with("gw"), wanted: Wanted::Faster("rdataloader", 5.0) },
+    Aim { cases: is_images, wanted: Wanted::Faster("libtorch", 3.0) },
+    Aim { cases: is_images, wanted: Wanted::Faster("uproot", 3.0) },
+    Aim { cases: |case| case.starts_with("digits"), wanted: Wanted::Faster("rdataloader", 3.0) },
+];
+
+fn is_images(case: &str) -> bool {
+    case.starts_with("digits") || case.starts_with("fashion")
+}
 
 /// The 28 features of Higgs_data.root.
 const HIGGS: &str = "lepton_pT,lepton_eta,lepton_phi,missing_energy_magnitude,missing_energy_phi,jet1_pt,jet1_eta,\

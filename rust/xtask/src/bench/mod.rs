@@ -102,7 +102,10 @@ pub fn run(given: &Given, options: &Options) -> Result<()> {
     print!("{}", document.screen());
     write_json(&out.join(format!("{}.json", group.name)), &outcome.records)?;
     write_json(&out.join("meta.json"), &meta)?;
-    let plots = plot::draw(&context.environment, &group, &outcome.records, &out)?;
+    let plots = plot::draw(&context.environment, &group, &outcome.records, &out).unwrap_or_else(|error| {
+        println!("the report goes without plots: {error:#}");
+        Vec::new()
+    });
     fs::write(out.join("report.md"), document.markdown(&plots)).context("cannot write report.md")?;
     println!("records, report and plots are in {}", out.display());
     match outcome.records.iter().find(|record| record.flag.is_some()) {

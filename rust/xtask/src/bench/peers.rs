@@ -30,7 +30,7 @@ impl Peers {
             bail!("the peers need CPython 3.{OLDEST_PYTHON} or newer, {} is 3.{}", python.path.display(), python.minor);
         }
         let peers = Self { site_packages: folder().join("site-packages"), python: python.path };
-        let stamp = format!("3.{} {}\n", python.minor, hash(REQUIREMENTS.as_bytes()));
+        let stamp = format!("3.{} compiled {}\n", python.minor, hash(REQUIREMENTS.as_bytes()));
         if fs::read_to_string(folder().join("stamp")).is_ok_and(|found| found == stamp) {
             return Ok(peers);
         }
@@ -52,7 +52,9 @@ impl Peers {
             folder.display()
         );
         let mut pip = Command::new(&self.python);
-        pip.args(["-m", "pip", "--disable-pip-version-check", "install", "--no-deps", "--no-compile"]);
+        pip.args(["-m", "pip", "--disable-pip-version-check", "install", "--no-deps"]);
+        // To bytecode, as an ordinary installation: else every import would compile PyTorch anew, and be slow.
+        pip.arg("--compile");
         pip.args(["--require-hashes", "--only-binary=:all:", "--target"]).arg(&self.site_packages).arg("-r").arg(&list);
         pip.env("PIP_USER", "0").env("PIP_REQUIRE_VIRTUALENV", "0").env("TMPDIR", &folder);
         step("installing the peers", &mut pip)

@@ -2,6 +2,8 @@
 
 use serde::Serialize;
 
+use super::party::is_peer;
+
 /// One party on one case.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Record {
@@ -75,6 +77,13 @@ impl Outcome {
         self.skipped.append(&mut other.skipped);
         self.rates.append(&mut other.rates);
     }
+}
+
+/// The fastest peer on the case and threads of `ours`.
+pub fn fastest_peer<'a>(records: &'a [Record], ours: &Record) -> Option<&'a Record> {
+    let beside = |record: &&Record| record.case == ours.case && record.threads == ours.threads;
+    let peers = records.iter().filter(beside).filter(|record| is_peer(&record.who) && record.flag.is_none());
+    peers.min_by(|a, b| a.median_s.total_cmp(&b.median_s))
 }
 
 /// The middle of `values`; the mean of the two middle ones where their number is even.

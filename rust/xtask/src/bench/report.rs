@@ -4,9 +4,9 @@ use super::aims;
 use super::case::Group;
 use super::machine::Meta;
 use super::means;
-use super::party::{OURS, is_peer};
+use super::party::OURS;
 use super::rates;
-use super::record::{Outcome, Record};
+use super::record::{Outcome, Record, fastest_peer};
 use super::table::{Table, digits, seconds};
 
 pub struct Document<'a> {
@@ -100,9 +100,7 @@ impl Document<'_> {
         let mut table = Table::new(&["case", "thr", "cladtorch", "floor", "fastest peer", "its median", "ratio"], 2);
         for ours in self.outcome.records.iter().filter(|record| record.who == OURS) {
             let floor = ours.floor_s.map_or("-".to_owned(), |floor| digits(ours.median_s / floor));
-            let peers = self.beside(ours).filter(|record| is_peer(&record.who));
-            let fastest = peers.min_by(|a, b| a.median_s.total_cmp(&b.median_s));
-            let (who, median, ratio) = match fastest {
+            let (who, median, ratio) = match fastest_peer(&self.outcome.records, ours) {
                 None => ("-".to_owned(), "-".to_owned(), "-".to_owned()),
                 Some(peer) => (peer.who.clone(), seconds(peer.median_s), digits(peer.median_s / ours.median_s)),
             };

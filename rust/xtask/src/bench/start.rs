@@ -5,10 +5,11 @@ use std::process::Command;
 use anyhow::{Result, anyhow};
 
 use super::Context;
+use super::aims::{Aim, Wanted};
 use super::case::{Agreement, Case, Group};
 use super::party::{OURS, Party};
 use super::peers;
-use crate::{process, project};
+use crate::{process, project, python};
 
 pub const GROUP: Group = Group {
     name: "start",
@@ -21,7 +22,7 @@ process's peak memory in MB; the rows alone are 112 MB. root.exe's and Python's 
     agreement: Agreement::None,
     means: false,
     patience: None,
-    aims: &[],
+    aims: &[Aim { cases: |case| case == "step", wanted: Wanted::Seconds(1, 1.0) }],
     cases,
     parties,
 };
@@ -56,7 +57,9 @@ fn parties(context: &Context, threads: usize) -> Vec<Party> {
     let cladtorch = || -> Result<Command> {
         crate::plugin::build(&context.environment)?;
         let root = context.environment.root_exe();
-        let mut command = peers()?.script("launch.py");
+        // The launcher is plain Python: it measures without the peers, too.
+        let mut command = Command::new(python::find()?.path);
+        command.arg(peers::source("launch.py")).env("PYTHONDONTWRITEBYTECODE", "1");
         command.envs(root.get_envs().filter_map(|(name, value)| Some((name, value?))));
         command.arg(threads.to_string()).arg(root.get_program()).args(["-l", "-b", "-q"]);
         let (script, library) = (peers::source("start.C"), project::build().join("lib/libcladtorch.so"));

@@ -7,6 +7,7 @@ use std::process::Command;
 use anyhow::{Context as _, Result};
 
 use super::Context;
+use super::aims::{Aim, Wanted};
 use super::case::{Agreement, Case, Group};
 use super::party::{BY_HAND, OURS, Party};
 use super::peers;
@@ -30,7 +31,7 @@ layers, the last two at batch 256; `torch.compile`, which would compile each of 
     agreement: Agreement::Loss { relative: 0.02, absolute: 1e-3 },
     means: false,
     patience: None,
-    aims: &[],
+    aims: &AIMS,
     cases,
     parties,
 };
@@ -46,6 +47,36 @@ const CASES: [(&[usize], usize); 8] = [
     (&[784, 512, 512, 10], 128),
     (&[784, 512, 512, 10], 1024),
 ];
+
+/// Against the fastest peer and the floor, by the order of CASES; float64 against float32; two threads against one.
+const AIMS: [Aim; 18] = [
+    Aim { cases: |case| case == "28-64-64-1/32", wanted: Wanted::Peers(20.0) },
+    Aim { cases: |case| case == "28-64-64-1/32", wanted: Wanted::Floor(2.0) },
+    Aim { cases: |case| case == "28-64-64-1/256", wanted: Wanted::Peers(5.5) },
+    Aim { cases: |case| case == "28-64-64-1/256", wanted: Wanted::Floor(1.35) },
+    Aim { cases: |case| case == "28-64-64-1/1024", wanted: Wanted::Peers(3.0) },
+    Aim { cases: |case| case == "28-64-64-1/1024", wanted: Wanted::Floor(1.25) },
+    Aim { cases: |case| case == "28-64-64-1/4096", wanted: Wanted::Peers(2.2) },
+    Aim { cases: |case| case == "28-64-64-1/4096", wanted: Wanted::Floor(1.25) },
+    Aim { cases: |case| case == "28-128-128-128-1/256", wanted: Wanted::Peers(1.9) },
+    Aim { cases: |case| case == "28-128-128-128-1/256", wanted: Wanted::Floor(1.25) },
+    Aim { cases: |case| case == "784-128-10/64", wanted: Wanted::Peers(2.2) },
+    Aim { cases: |case| case == "784-128-10/64", wanted: Wanted::Floor(1.35) },
+    Aim { cases: |case| case == "784-512-512-10/128", wanted: Wanted::Peers(1.3) },
+    Aim { cases: |case| case == "784-512-512-10/128", wanted: Wanted::Floor(1.35) },
+    Aim { cases: |case| case == "784-512-512-10/1024", wanted: Wanted::Peers(1.05) },
+    Aim { cases: |case| case == "784-512-512-10/1024", wanted: Wanted::Floor(1.2) },
+    Aim { cases: |case| !is_scaling(case), wanted: Wanted::Slower("cladtorch-double", 2.2) },
+    Aim {
+        cases: |case| !is_scaling(case) && !["/32", "/64", "/128"].iter().any(|small| case.ends_with(small)),
+        wanted: Wanted::Threads(1.8),
+    },
+];
+
+/// Whether it is one of the cases of `--scaling`.
+fn is_scaling(case: &str) -> bool {
+    case.contains(':')
+}
 
 /// Rows that are walked over, at least; never fewer than two batches.
 const ROWS: usize = 8192;
