@@ -10,15 +10,17 @@ use rayon::prelude::*;
 use super::branch::{Branch, DAMAGED, PIECE_BYTES, Part, Place, Scratch};
 use super::file::{OpenFile, TreeFile};
 use super::room;
-use crate::device::HostBuffer;
+use crate::device::{HostBuffer, LARGE_PAGE};
 use crate::error::{Error, Result};
 use crate::kernels::{self, To};
 
-/// Decoded numbers of a window, in bytes: a share of the last-level cache.
-const WINDOW_BYTES: usize = 4 << 20;
+/// Decoded numbers of a window for each thread, in bytes. It goes on to the end of a basket: with ROOT's usual baskets of
+/// 32 kB and some ten columns it becomes about twice as long, and still stays in a core's own cache.
+const WINDOW_BYTES: usize = 512 << 10;
 
-/// Records that lie side by side are read at once up to this length, in bytes: they are decompressed from the cache.
-const READ_BYTES: u64 = 256 << 10;
+/// Records that lie side by side are read at once up to this length, in bytes: they are decompressed from the cache, and
+/// there are several for each thread.
+const READ_BYTES: u64 = 128 << 10;
 
 /// Bytes between two records that are read rather than skipped.
 const GAP_BYTES: u64 = 16 << 10;
@@ -218,7 +220,7 @@ impl Window<'_> {
     /// From the first entry to the last, with the branches of `group`.
     fn slide(&mut self, group: &[usize], planes: &mut [Plane]) -> Result<()> {
         let per_entry: usize = self.streams.iter().map(|stream| stream.branch.wanted * size_of::<f32>()).sum();
-        let rows = (WINDOW_BYTES / per_entry.max(1)).max(1) as u64;
+        let rows = (rayon::current_num_threads() * WINDOW_BYTES / per_entry.max(1)).max(1) as u64;
         let entries = self.decoder.file.entries();
         let mut from = 0;
         while let Some(first) = self.decoder.rows.next(from, entries) {
@@ -296,10 +298,11 @@ impl Window<'_> {
         jobs
     }
 
-    /// Makes the arena `length` numbers long; the first `kept` stay.
+    /// Makes the arena `length` numbers long at least; the first `kept` stay.
     fn reserve(&mut self, kept: usize, length: usize) -> Result<()> {
         if self.arena.as_slice().len() < length {
-            let mut larger = HostBuffer::pages(length)?;
+            // A large page at least: in small ones there would be more of them than the processor remembers the places of.
+            let mut larger = HostBuffer::pages(length.max(LARGE_PAGE / size_of::<f32>()))?;
             larger.as_mut_slice()[..kept].copy_from_slice(&self.arena.as_slice()[..kept]);
             self.arena = larger;
         }

@@ -4,6 +4,7 @@
 ///     case file=F tree=T columns=f0/F,f1/F length=0 batch=1024
 
 R__LOAD_LIBRARY(libcladtorch)
+#pragma cling optimize(3) // the checksum, which NumPy has compiled too
 #include <CladTorch/CladTorch.hxx>
 #include "checksum.h"
 #include "lines.h"
