@@ -152,6 +152,9 @@ struct ct_starts {
       void (*products)(size_t count, size_t M, size_t N, size_t K, const T *a, struct ct_starts aStarts,               \
                        struct ct_matrix as, const T *b, struct ct_starts bStarts, struct ct_matrix bs, int add, T *c,  \
                        struct ct_starts cStarts, struct ct_matrix cs);                                                 \
+      /* c[M,N] = a[M,K] b[K,N] + bias[N] in every row, c dense */                                                     \
+      void (*biased_product)(size_t M, size_t N, size_t K, const T *a, struct ct_matrix as, const T *b,                \
+                             struct ct_matrix bs, const T *bias, T *c);                                                \
    };
 
 CT_KERNELS(float, f32)

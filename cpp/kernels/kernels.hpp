@@ -88,6 +88,8 @@ template <typename T>
 void Product(size_t M, size_t N, size_t K, const T *a, ct_matrix as, const T *b, ct_matrix bs, int add, T *c,
              ct_matrix cs);
 template <typename T>
+void BiasedProduct(size_t M, size_t N, size_t K, const T *a, ct_matrix as, const T *b, ct_matrix bs, const T *bias, T *c);
+template <typename T>
 void Products(size_t count, size_t M, size_t N, size_t K, const T *a, ct_starts aStarts, ct_matrix as, const T *b,
               ct_starts bStarts, ct_matrix bs, int add, T *c, ct_starts cStarts, ct_matrix cs);
 

@@ -17,7 +17,16 @@ constexpr size_t kDepth = 128;
 /// Multiplications above which BLAS is the faster one.
 constexpr size_t kLarge = size_t(1) << 18;
 
-/// c[M, kTileColumns] = (add ? c : 0) + a[M, K] b[K, kTileColumns]
+/// Rows that a product is added to, `fRow` numbers apart: those of the result, or one again and again; null for none.
+template <typename T>
+struct Begin {
+   const T *fData;
+   size_t fRow;
+
+   Begin From(size_t row, size_t column) const { return {fData ? fData + row * fRow + column : nullptr, fRow}; }
+};
+
+/// c[M, kTileColumns] = begin + a[M, K] b[K, kTileColumns]
 template <typename T>
 struct Stripe {
    size_t fDepth;
@@ -25,7 +34,7 @@ struct Stripe {
    size_t fARow, fAColumn;
    const T *fB;
    size_t fBRow;
-   bool fAdd;
+   Begin<T> fBegin;
    T *fC;
    size_t fCRow;
 
@@ -33,8 +42,8 @@ struct Stripe {
    void Run(size_t first) const
    {
       Tile<T, R> tile{};
-      if (fAdd)
-         tile.Load(fC + first * fCRow, fCRow);
+      if (fBegin.fData)
+         tile.Load(fBegin.From(first, 0).fData, fBegin.fRow);
       tile.Multiply(fDepth, fA + first * fARow, fARow, fAColumn, fB, fBRow);
       tile.Store(fC + first * fCRow, fCRow);
    }
@@ -57,16 +66,17 @@ void LayOut(size_t K, size_t columns, ct_matrix b, const T *from, T *to)
 
 /// One stripe of c of which only `columns` are there.
 template <typename T>
-void CutStripe(size_t M, size_t K, const T *a, ct_matrix as, const T *b, bool add, size_t columns, T *c, size_t cRow)
+void CutStripe(size_t M, size_t K, const T *a, ct_matrix as, const T *b, Begin<T> begin, size_t columns, T *c,
+               size_t cRow)
 {
    constexpr size_t P = kTileColumns<T>;
    T block[kTileRows * P] = {};
    for (size_t m = 0; m < M; m += kTileRows) {
       const size_t rows = M - m < kTileRows ? M - m : kTileRows;
-      if (add)
-         for (size_t r = 0; r < rows; ++r)
-            std::memcpy(block + r * P, c + (m + r) * cRow, columns * sizeof(T));
-      RunTiles(rows, Stripe<T>{K, a + m * as.row, as.row, as.column, b, P, add, block, P});
+      for (size_t r = 0; begin.fData && r < rows; ++r)
+         std::memcpy(block + r * P, begin.From(m + r, 0).fData, columns * sizeof(T));
+      const Begin<T> own{begin.fData ? block : nullptr, P};
+      RunTiles(rows, Stripe<T>{K, a + m * as.row, as.row, as.column, b, P, own, block, P});
       for (size_t r = 0; r < rows; ++r)
          std::memcpy(c + (m + r) * cRow, block + r * P, columns * sizeof(T));
    }
@@ -74,7 +84,7 @@ void CutStripe(size_t M, size_t K, const T *a, ct_matrix as, const T *b, bool ad
 
 /// By register tiles; c is row-major.
 template <typename T>
-void Tiles(size_t M, size_t N, size_t K, const T *a, ct_matrix as, const T *b, ct_matrix bs, bool add, T *c,
+void Tiles(size_t M, size_t N, size_t K, const T *a, ct_matrix as, const T *b, ct_matrix bs, Begin<T> begin, T *c,
            size_t cRow)
 {
    constexpr size_t P = kTileColumns<T>;
@@ -91,10 +101,11 @@ void Tiles(size_t M, size_t N, size_t K, const T *a, ct_matrix as, const T *b, c
             row = P;
          }
          const T *left = a + k * as.column;
+         const Begin<T> sums = k ? Begin<T>{c + n, cRow} : begin.From(0, n);
          if (columns < P)
-            CutStripe<T>(M, depth, left, as, panel, add || k, columns, c + n, cRow);
+            CutStripe<T>(M, depth, left, as, panel, sums, columns, c + n, cRow);
          else
-            RunTiles(M, Stripe<T>{depth, left, as.row, as.column, panel, row, add || k, c + n, cRow});
+            RunTiles(M, Stripe<T>{depth, left, as.row, as.column, panel, row, sums, c + n, cRow});
       }
    }
 }
@@ -141,10 +152,21 @@ void RowMajorProduct(size_t M, size_t N, size_t K, const T *a, ct_matrix as, con
       return;
    if (M * N * K > kLarge && M > 3 && N > 3 && cRow >= N && IsPlain(M, K, as) && IsPlain(K, N, bs))
       return Multiply<T>(M, N, K, AsFactor(a, as), AsFactor(b, bs), add ? T(1) : T(0), c, cRow);
-   Tiles(M, N, K, a, as, b, bs, add, c, cRow);
+   Tiles(M, N, K, a, as, b, bs, Begin<T>{add ? c : nullptr, cRow}, c, cRow);
 }
 
 } // namespace
+
+/// c[M,N] = a[M,K] b[K,N] + rows of bias[N], c dense. Where K is not deep the sums begin with the bias in registers.
+template <typename T>
+void BiasedProduct(size_t M, size_t N, size_t K, const T *a, ct_matrix as, const T *b, ct_matrix bs, const T *bias, T *c)
+{
+   if (N > 1 && M > 3 && K > 1 && K <= kDepth)
+      return Tiles(M, N, K, a, as, b, bs, Begin<T>{bias, 0}, c, N);
+   for (size_t m = 0; m < M; ++m)
+      std::memcpy(c + m * N, bias, N * sizeof(T));
+   Product(M, N, K, a, as, b, bs, 1, c, ct_matrix{N, 1});
+}
 
 template <typename T>
 void Product(size_t M, size_t N, size_t K, const T *a, ct_matrix as, const T *b, ct_matrix bs, int add, T *c,
@@ -162,8 +184,10 @@ void Product(size_t M, size_t N, size_t K, const T *a, ct_matrix as, const T *b,
    RowMajorProduct<T>(N, M, K, b, {bs.column, bs.row}, a, {as.column, as.row}, add, c, cs.column);
 }
 
-template void Product(size_t, size_t, size_t, const float *, ct_matrix, const float *, ct_matrix, int, float *, ct_matrix);
-template void
-Product(size_t, size_t, size_t, const double *, ct_matrix, const double *, ct_matrix, int, double *, ct_matrix);
+#define CT_INSTANTIATE(T)                                                                                              \
+   template void Product(size_t, size_t, size_t, const T *, ct_matrix, const T *, ct_matrix, int, T *, ct_matrix);     \
+   template void BiasedProduct(size_t, size_t, size_t, const T *, ct_matrix, const T *, ct_matrix, const T *, T *);
+CT_INSTANTIATE(float)
+CT_INSTANTIATE(double)
 
 } // namespace CladTorch::Kernels

@@ -121,6 +121,9 @@ class Reader {
          const T *from = fData + offset;
          if (stride == 1 && length > kShort)
             std::memcpy(to, from, length * sizeof(T));
+         else if (stride == 0)
+            for (size_t i = 0; i < length; ++i)
+               to[i] = *from;
          else
             for (size_t i = 0; i < length; ++i)
                to[i] = from[i * stride];

@@ -42,7 +42,8 @@ constexpr Table MakeTable()
            NormaliseScalePullback<T>,
            Choose<T>,
            ChoosePullback<T>,
-           Products<T>};
+           Products<T>,
+           BiasedProduct<T>};
 }
 
 } // namespace

@@ -82,6 +82,8 @@ struct Products {
     batches: Vec<[usize; 2]>,
     /// The whole value.
     dense: Stream,
+    /// See [`Node::bias`].
+    bias: Option<usize>,
 }
 
 struct Output {
@@ -296,10 +298,14 @@ impl Step {
                 strided::normalise(*columns, *eps, x, w, b, value);
             }
             Kernel::Product(products) => {
-                if self.sources.len() == 3 {
-                    strided::copy(read(2), &self.views[2], value, &products.dense);
+                if let Some(start) = products.bias {
+                    products.biased(read(0), read(1), &read(2)[start..], value);
+                } else {
+                    if self.sources.len() == 3 {
+                        strided::copy(read(2), &self.views[2], value, &products.dense);
+                    }
+                    products.forward(read(0), read(1), self.sources.len() == 3, value);
                 }
-                products.forward(read(0), read(1), self.sources.len() == 3, value);
             }
             Kernel::Gather(pick) => {
                 let Place::Caller(index) = self.sources[1].place else { return None };
@@ -443,6 +449,13 @@ impl Products {
         strided::products(count, self.sides, a, b, add, c, self.dense_order(), Starts::Every(m * n));
     }
 
+    /// c = a b + bias in every row.
+    fn biased<T: Scalar>(&self, a: &[T], b: &[T], bias: &[T], c: &mut [T]) {
+        let [[a_start, b_start], ..] = self.batches[..] else { return };
+        let (a, b) = ((&a[a_start..], self.orders[0]), (&b[b_start..], self.orders[1]));
+        strided::biased_product(self.sides, a, b, &bias[..self.sides[1]], c);
+    }
+
     /// da (add: +)= dc b^T
     fn first_pullback<T: Scalar>(&self, dc: &[T], b: &[T], add: bool, da: &mut [T]) {
         let [m, n, k] = self.sides;
@@ -483,6 +496,7 @@ fn kernel(program: &Program, node: &Node) -> Result<Kernel> {
             orders: [order(&node.operands[0].view), order(&node.operands[1].view)],
             batches: product.batches.clone(),
             dense: View::contiguous(&node.shape).stream()?,
+            bias: node.bias(),
         }),
         Primitive::Gather(gather) => {
             Kernel::Gather(Pick::new(gather.size, gather.stride, gather.from_end, gather.skip))

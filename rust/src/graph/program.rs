@@ -177,6 +177,20 @@ pub struct Node {
     pub observed: usize,
 }
 
+impl Node {
+    /// Where in its buffer the third operand of a single product starts, if every row of the product gets the same
+    /// neighbouring numbers of it.
+    pub fn bias(&self) -> Option<usize> {
+        let (Primitive::Product(Product { m, n, batches, .. }), Some(start)) = (&self.primitive, self.operands.get(2))
+        else {
+            return None;
+        };
+        let [.., down, right] = start.view.strides[..] else { return None };
+        let is_row = batches.len() == 1 && (down == 0 || *m == 1) && (right == 1 || *n == 1);
+        is_row.then_some(start.view.offset)
+    }
+}
+
 /// Factors that the caller draws; see `NoiseSpec` in [`crate::bridge`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct Noise {

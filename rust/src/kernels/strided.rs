@@ -192,6 +192,8 @@ type Products<T> = unsafe extern "C" fn(
     Matrix,
 );
 
+type BiasedProduct<T> = unsafe extern "C" fn(usize, usize, usize, *const T, Matrix, *const T, Matrix, *const T, *mut T);
+
 /// The part of `ct_kernels_f32` and `ct_kernels_f64` for the operator graph.
 #[repr(C)]
 pub struct Table<T> {
@@ -209,6 +211,7 @@ pub struct Table<T> {
     gather: Gather<T>,
     gather_pullback: GatherPullback<T>,
     products: Products<T>,
+    biased_product: BiasedProduct<T>,
 }
 
 /// How many functions `operators.hpp` numbers, by their operands: those before the first bound take one, and so on.
@@ -444,8 +447,7 @@ pub fn products<T: Scalar>(
     c_order: Matrix,
     c_starts: Starts,
 ) {
-    let limit = i32::MAX as usize;
-    assert!(m <= limit && n <= limit && k <= limit, "matrices of {m} x {k} and {k} x {n}: sides must be up to {limit}");
+    check_sides([m, n, k]);
     assert!(c_order.row == 1 || c_order.column == 1, "the product needs rows or columns of neighbouring elements");
     if count == 0 || m * n == 0 {
         return;
@@ -462,6 +464,30 @@ pub fn products<T: Scalar>(
     unsafe {
         products(count, m, n, k, left, a_starts, a.order, right, b_starts, b.order, add.into(), c, c_starts, c_order)
     }
+}
+
+/// `c[M,N] = a[M,K] b[K,N]` with `bias[N]` added to every row; each factor a matrix and how it lies.
+pub fn biased_product<T: Scalar>(
+    [m, n, k]: [usize; 3],
+    (a, a_order): (&[T], Matrix),
+    (b, b_order): (&[T], Matrix),
+    bias: &[T],
+    c: &mut [T],
+) {
+    check_sides([m, n, k]);
+    a_order.check("a", a, m, k);
+    b_order.check("b", b, k, n);
+    check_length("bias", bias.len(), n);
+    check_length("c", c.len(), m * n);
+    let product = T::table().strided.biased_product;
+    // SAFETY: every matrix ends inside its slice, and `c` is borrowed apart.
+    unsafe { product(m, n, k, a.as_ptr(), a_order, b.as_ptr(), b_order, bias.as_ptr(), c.as_mut_ptr()) }
+}
+
+/// BLAS counts in 32 bits.
+fn check_sides([m, n, k]: [usize; 3]) {
+    let limit = i32::MAX as usize;
+    assert!(m <= limit && n <= limit && k <= limit, "matrices of {m} x {k} and {k} x {n}: sides must be up to {limit}");
 }
 
 /// `y[rows, columns]`: the rows of `x` with mean 0 and variance 1, times `w[columns]` plus `b[columns]`.

@@ -152,15 +152,27 @@ impl Emitter<'_> {
         let add = u8::from(names.len() == 3);
         if names.len() == 3 {
             self.stream(&format!("dense_{index}"), &View::contiguous(&node.shape))?;
-            let length = node.shape.iter().product::<usize>();
-            emit!(*forward, "   gKernels->copy({length}, {}, &view_{index}_2, {value}, &dense_{index});", names[2]);
         }
-        emit!(
-            *forward,
-            "{head}{m}, {n}, {k}, {a}, {first}, {}, {b}, {second}, {}, {add}, {c}, {every}, {dense});",
-            order(0, false),
-            order(1, false)
-        );
+        if let Some(bias) = node.bias() {
+            let ([a_start, b_start], start) = (product.batches[0], &names[2]);
+            emit!(
+                *forward,
+                "   gKernels->biased_product({m}, {n}, {k}, {a} + {a_start}, {}, {b} + {b_start}, {}, {start} + {bias}, {c});",
+                order(0, false),
+                order(1, false)
+            );
+        } else {
+            if names.len() == 3 {
+                let (length, start) = (node.shape.iter().product::<usize>(), &names[2]);
+                emit!(*forward, "   gKernels->copy({length}, {start}, &view_{index}_2, {value}, &dense_{index});");
+            }
+            emit!(
+                *forward,
+                "{head}{m}, {n}, {k}, {a}, {first}, {}, {b}, {second}, {}, {add}, {c}, {every}, {dense});",
+                order(0, false),
+                order(1, false)
+            );
+        }
         let begin = |operand: usize| begins.get(operand).copied().flatten();
         if let Some(begin) = begin(0) {
             let (plain, turned, add) = (order(0, false), order(1, true), u8::from(begin != Begin::Store));
