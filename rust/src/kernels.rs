@@ -34,6 +34,7 @@ pub struct Sweep {
 
 /// How many activations and losses `kernels.h` numbers.
 const ACTIVATIONS: u8 = 8;
+/// Those whose derivative is known from the sign of their value come first.
 const SIGN_ACTIVATIONS: u8 = 3;
 const LOSSES: u8 = 4;
 const SOFTMAX_CROSS_ENTROPY: u8 = 1;
@@ -496,9 +497,13 @@ fn check_activation(kind: u8) {
     assert!(kind < ACTIVATIONS, "there is no activation number {kind}");
 }
 
-/// Those whose derivative depends on the sign of their value alone come first.
+/// Whether the activation's derivative depends on the sign of its value alone, so that it can run inside a layer.
+pub fn is_sign_activation(kind: u8) -> bool {
+    kind < SIGN_ACTIVATIONS
+}
+
 fn check_sign_activation(kind: u8) {
-    assert!(kind < SIGN_ACTIVATIONS, "activation number {kind} does not run inside a layer");
+    assert!(is_sign_activation(kind), "activation number {kind} does not run inside a layer");
 }
 
 fn check_loss<T: Scalar>(kind: u8, rows: usize, cols: usize, z: &[T], y: &[T], w: &[T], dz: Option<&[T]>) {

@@ -137,6 +137,19 @@ inline void CheckAutograd()
       const torch::NoGradGuard off;
       CHECK(!cube(x).requires_grad());
    }
+   const auto backward = [](const torch::Tensor &value) {
+      CladTorch::Internal::TorchGuard("test", [&] { value.backward(); });
+   };
+   const auto value = cube(x);
+   backward(value);
+   CHECK(Close(x.grad(), 3 * x.detach() * x.detach()));
+   Refuses("a second pass back", [&] { backward(value); }, {"retain_graph"});
+   const auto both = CladTorch::Compile(TwoOutputs, {x});
+   CHECK(Close(torch::autograd::grad({both.CallAll({x})[1].sum()}, {x})[0], 2 * x.detach()));
+   const auto level = torch::autograd::ForwardADLevel::get_next_idx();
+   const auto dual = at::_make_dual(x.detach(), torch::ones_like(x), static_cast<std::int64_t>(level));
+   Refuses("a forward derivative", [&] { cube(dual); }, {"forward derivatives"});
+   torch::autograd::ForwardADLevel::release_idx(level);
 
    const auto noisy = CladTorch::Compile([](torch::Tensor given) { return torch::dropout(given, 0.5, true); },
                                          {torch::ones({1000})});

@@ -5,6 +5,8 @@
 #include "DynamicBatch.hxx"
 #include "Specialisation.hxx"
 
+#include <torch/csrc/autograd/functions/utils.h>
+
 #include <algorithm>
 #include <iostream>
 #include <list>
@@ -335,10 +337,12 @@ TensorList Call(CompiledData &data, const TensorList &inputs)
    const auto specialisation = data.Find(inputs, wanted, recording);
    if (!specialisation->Compiled())
       return (*data.fFunction)(inputs);
-   const auto arguments = CompiledData::WithConstants(inputs, *specialisation);
+   auto arguments = CompiledData::WithConstants(inputs, *specialisation);
+   if (torch::autograd::isFwGradDefinedTensorList(at::ITensorListRef(arguments)))
+      throw std::runtime_error("a compiled function has gradients but no forward derivatives: call the function itself");
    if (recording && AnyRequiresGrad(arguments))
-      return CompiledFunction::apply(at::TensorList(arguments), specialisation);
-   return specialisation->Forward(arguments, nullptr);
+      return CompiledFunction::Run(std::move(arguments), specialisation);
+   return specialisation->Forward(std::move(arguments), nullptr);
 }
 
 } // namespace

@@ -1,32 +1,60 @@
 #include "CompiledFunction.hxx"
 
+#include <ATen/FuncTorchTLS.h>
+#include <torch/csrc/autograd/functions/utils.h>
+
+#include <mutex>
+#include <utility>
+
 namespace CladTorch {
 namespace Internal {
 
-namespace {
-
-constexpr const char *kCall = "call";
-
-/// One call, as LibTorch's graph keeps it until it goes backward.
-struct Call : torch::CustomClassHolder {
-   std::shared_ptr<const Specialisation> fSpecialisation;
-   SavedCall fSaved;
-};
-
-/// LibTorch asks for the gradient of the gradient: it is made by LibTorch itself, from the function.
-TensorList Differentiable(const Call &call, const TensorList &adjoints)
+TensorList CompiledFunction::Run(TensorList arguments, std::shared_ptr<const Specialisation> specialisation)
 {
-   if (call.fSpecialisation->Random())
+   if (const auto &transforms = at::functorch::functorchTLSAccessor())
+      transforms->checkSupportsCppAutogradFunction();
+   const std::shared_ptr<CompiledFunction> node(new CompiledFunction, torch::autograd::deleteNode);
+   node->set_next_edges(torch::autograd::collect_next_edges(arguments));
+   node->fSpecialisation = std::move(specialisation);
+   TensorList outputs;
+   {
+      const torch::AutoGradMode recording(false);
+      outputs = node->fSpecialisation->Forward(std::move(arguments), &node->fSaved);
+   }
+   torch::autograd::set_history(outputs, node);
+   return outputs;
+}
+
+torch::autograd::variable_list CompiledFunction::apply(torch::autograd::variable_list &&adjoints)
+{
+   const std::lock_guard<std::mutex> lock(mutex_); // LibTorch may go back on several threads
+   if (!fSpecialisation)
+      throw std::runtime_error("a second pass back through a compiled function: its values went with the first one, "
+                               "which retain_graph=true keeps");
+   fSaved.CheckUnchanged();
+   return torch::GradMode::is_enabled() ? Differentiable(adjoints) : fSpecialisation->Backward(fSaved, adjoints);
+}
+
+void CompiledFunction::release_variables()
+{
+   const std::lock_guard<std::mutex> lock(mutex_);
+   fSpecialisation = nullptr;
+   fSaved = {};
+}
+
+TensorList CompiledFunction::Differentiable(const TensorList &adjoints) const
+{
+   if (fSpecialisation->Random())
       throw std::runtime_error("a second derivative through a compiled function that draws random numbers is not "
                                "defined: call the function itself");
-   const auto &arguments = call.fSaved.fArguments;
-   const auto outputs = call.fSpecialisation->Original(arguments);
+   const auto &arguments = fSaved.fArguments;
+   const auto outputs = fSpecialisation->Original(arguments);
    TensorList wanted, seen, given;
    for (const auto &argument : arguments)
       if (argument.requires_grad())
          wanted.push_back(argument);
    for (std::size_t i = 0; i < outputs.size(); ++i)
-      if (outputs[i].requires_grad()) {
+      if (outputs[i].requires_grad() && adjoints[i].defined()) {
          seen.push_back(outputs[i]);
          given.push_back(adjoints[i]);
       }
@@ -35,29 +63,6 @@ TensorList Differentiable(const Call &call, const TensorList &adjoints)
    auto next = found.begin();
    for (const auto &argument : arguments)
       gradients.push_back(argument.requires_grad() ? *next++ : torch::Tensor());
-   return gradients;
-}
-
-} // namespace
-
-TensorList CompiledFunction::forward(torch::autograd::AutogradContext *context, at::TensorList arguments,
-                                     const std::shared_ptr<const Specialisation> &specialisation)
-{
-   auto call = c10::make_intrusive<Call>();
-   call->fSpecialisation = specialisation;
-   auto outputs = specialisation->Forward(arguments.vec(), &call->fSaved);
-   context->saved_data[kCall] = c10::IValue::make_capsule(std::move(call));
-   return outputs;
-}
-
-TensorList CompiledFunction::backward(torch::autograd::AutogradContext *context, TensorList adjoints)
-{
-   const auto capsule = context->saved_data[kCall].toCapsule();
-   const auto &call = static_cast<const Call &>(*capsule);
-   call.fSaved.CheckUnchanged();
-   auto gradients = torch::GradMode::is_enabled() ? Differentiable(call, adjoints)
-                                                  : call.fSpecialisation->Backward(call.fSaved, adjoints);
-   gradients.emplace_back(); // of the specialisation, which is no tensor
    return gradients;
 }
 

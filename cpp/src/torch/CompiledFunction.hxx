@@ -7,16 +7,28 @@
 #include "Specialisation.hxx"
 
 #include <memory>
+#include <string>
 
 namespace CladTorch {
 namespace Internal {
 
-/// `apply(arguments, specialisation)`: `arguments` are the inputs and the captured tensors, as an at::TensorList, the one
-/// list in which LibTorch looks for what requires a gradient.
-struct CompiledFunction : torch::autograd::Function<CompiledFunction> {
-   static TensorList forward(torch::autograd::AutogradContext *context, at::TensorList arguments,
-                             const std::shared_ptr<const Specialisation> &specialisation);
-   static TensorList backward(torch::autograd::AutogradContext *context, TensorList adjoints);
+/// One call, kept by LibTorch's graph until it goes backward. A node of its own and not a torch::autograd::Function, which
+/// boxes what it saves and describes every input at each call.
+class CompiledFunction : public torch::autograd::Node {
+public:
+   /// The outputs for `arguments`, the inputs and the captured tensors, one of which requires a gradient.
+   static TensorList Run(TensorList arguments, std::shared_ptr<const Specialisation> specialisation);
+
+   std::string name() const override { return "CladTorch::Compiled"; }
+   void release_variables() override;
+
+private:
+   torch::autograd::variable_list apply(torch::autograd::variable_list &&adjoints) override;
+   /// LibTorch asks for the gradient of the gradient: it is made by LibTorch itself, from the function.
+   TensorList Differentiable(const TensorList &adjoints) const;
+
+   std::shared_ptr<const Specialisation> fSpecialisation; ///< null once LibTorch has let it go
+   SavedCall fSaved;
 };
 
 } // namespace Internal

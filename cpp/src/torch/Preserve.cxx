@@ -1,7 +1,8 @@
 #include "Preserve.hxx"
 
+#include "Written.hxx"
+
 #include <ATen/CPUGeneratorImpl.h>
-#include <ATen/record_function.h>
 #include <torch/csrc/jit/frontend/tracer.h>
 
 #include <string_view>
@@ -50,13 +51,10 @@ std::unique_ptr<at::ObserverContext> Preserve::BeforeOperator(const at::RecordFu
    const auto schema = call.operator_schema();
    if (!schema || !gInnermost)
       return nullptr;
-   const auto inputs = call.inputs();
-   const bool silently = WritesSilently(schema->name());
-   for (std::size_t i = 0; i < inputs.size() && i < schema->arguments().size(); ++i) {
-      const auto *alias = schema->arguments()[i].alias_info();
-      if ((alias && alias->isWrite()) || silently)
-         gInnermost->Keep(inputs[i]);
-   }
+   if (WritesSilently(schema->name()))
+      for (const auto &input : call.inputs())
+         gInnermost->Keep(input);
+   ForEachWritten(call, [](const c10::IValue &argument) { gInnermost->Keep(argument); });
    return nullptr;
 }
 

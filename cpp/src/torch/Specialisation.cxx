@@ -128,13 +128,12 @@ TensorList Specialisation::Original(const TensorList &arguments) const
    return (*fFunction)({arguments.begin(), arguments.begin() + static_cast<std::ptrdiff_t>(fInputs.size())});
 }
 
-TensorList Specialisation::Forward(const TensorList &arguments, SavedCall *saved) const
+TensorList Specialisation::Forward(TensorList arguments, SavedCall *saved) const
 {
-   TensorList all(arguments);
    for (const auto &noise : fSignature->noise)
-      all.push_back(Empty(noise.dtype, noise.shape).bernoulli_(noise.keep).div_(noise.keep));
+      arguments.push_back(Empty(noise.dtype, noise.shape).bernoulli_(noise.keep).div_(noise.keep));
    Addresses inputs, outputs;
-   for (const auto &argument : all)
+   for (const auto &argument : arguments)
       inputs.Add(argument);
    TensorList results;
    results.reserve(fSignature->outputs.size());
@@ -148,11 +147,11 @@ TensorList Specialisation::Forward(const TensorList &arguments, SavedCall *saved
       Core::compiled_infer(**fCore, inputs.Slice(), outputs.Slice());
    const auto own = results.size() - fSignature->updates.size();
    for (std::size_t i = 0; i < fSignature->updates.size(); ++i)
-      all[fSignature->updates[i]].detach().copy_(results[own + i]);
+      arguments[fSignature->updates[i]].detach().copy_(results[own + i]);
    for (const auto &counter : fCounters)
       counter.fTensor.detach().add_(counter.fStep);
    if (saved)
-      saved->Keep(std::move(all));
+      saved->Keep(std::move(arguments));
    results.resize(own);
    return results;
 }

@@ -55,7 +55,7 @@ public:
    /// The function itself, on LibTorch; `arguments` begin with the inputs.
    TensorList Original(const TensorList &arguments) const;
    /// Outputs for `arguments` (inputs and captured tensors); what Backward() needs is kept in `saved` if given.
-   TensorList Forward(const TensorList &arguments, SavedCall *saved) const;
+   TensorList Forward(TensorList arguments, SavedCall *saved) const;
    /// Gradients of inputs and captured tensors, which are as they were in the forward call; undefined where none was
    /// wanted.
    TensorList Backward(const SavedCall &saved, const TensorList &adjoints) const;

@@ -1,5 +1,7 @@
 #include "Writes.hxx"
 
+#include "Written.hxx"
+
 #include <c10/core/impl/LocalDispatchKeySet.h>
 #include <torch/csrc/jit/frontend/tracer.h>
 #include <torch/csrc/jit/ir/ir.h>
@@ -44,12 +46,10 @@ std::unique_ptr<at::ObserverContext> Writes::BeforeOperator(const at::RecordFunc
    // Inside an operator nothing is traced.
    if (!schema || !gInnermost || !trace || c10::impl::tls_is_dispatch_key_excluded(c10::DispatchKey::Tracer))
       return nullptr;
-   const auto inputs = call.inputs();
-   for (std::size_t i = 0; i < inputs.size() && i < schema->arguments().size(); ++i) {
-      const auto *alias = schema->arguments()[i].alias_info();
-      if (alias && alias->isWrite() && inputs[i].isTensor() && !IsOwn(*trace, inputs[i].toTensor()))
-         gInnermost->Note(schema->name(), inputs, inputs[i].toTensor());
-   }
+   ForEachWritten(call, [&](const c10::IValue &argument) {
+      if (argument.isTensor() && !IsOwn(*trace, argument.toTensor()))
+         gInnermost->Note(schema->name(), call.inputs(), argument.toTensor());
+   });
    return nullptr;
 }
 

@@ -10,7 +10,7 @@ use std::ops::Range;
 
 use super::shares::Shares;
 use crate::graph::{Activation, Graph, Op, Own};
-use crate::kernels::Scalar;
+use crate::kernels::{Scalar, is_sign_activation};
 
 /// Rows of a tile: with as many the weight's gradient runs at nine tenths of the processor's peak, and the activations
 /// of a few hundred numbers a row stay in a 512 KB L2 cache.
@@ -81,7 +81,9 @@ impl<T: Scalar> Plan<T> {
         for (index, node) in nodes.iter().enumerate() {
             let kind = match &node.op {
                 Op::Activation(activation) => match plan.steps.last_mut() {
-                    Some(Step { kind: Kind::Layer(layer), .. }) if by_sign(*activation) && index > 0 => {
+                    Some(Step { kind: Kind::Layer(layer), .. })
+                        if is_sign_activation(*activation as u8) && index > 0 =>
+                    {
                         layer.behind = *activation;
                         continue;
                     }
@@ -273,9 +275,4 @@ fn extend(end: &mut usize, length: usize) -> Range<usize> {
     let start = *end;
     *end += length;
     start..*end
-}
-
-/// Whether the activation's derivative is known from the sign of its value.
-fn by_sign(activation: Activation) -> bool {
-    [Activation::Identity, Activation::ReLU, Activation::LeakyReLU].contains(&activation)
 }
