@@ -11,10 +11,11 @@ mod recorder;
 #[path = "common/say.rs"]
 mod say;
 
-use std::fs;
+use std::fs::{self, File};
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
-use std::process::Command;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, SystemTime};
 
 use cases::{Case, cases};
 use network::GRAPHS;
@@ -120,7 +121,8 @@ fn the_function_and_its_derivative_can_be_read() {
 #[test]
 #[ignore = "run by another test"]
 fn says_why_there_is_no_jit() {
-    let error = GRAPHS[0].1(3, Kind::Float).compile_with(JIT, 2.0).err();
+    let limit = std::env::var("CLADTORCH_LIMIT").unwrap().parse().unwrap();
+    let error = GRAPHS[0].1(3, Kind::Float).compile_with(JIT, limit).err();
     say(&format!("reason: {}", error.unwrap_or_else(|| "it works".to_owned())));
 }
 
@@ -136,14 +138,22 @@ fn prefix(folder: &Path, compiler: &str) {
     fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
 }
 
+/// A process that compiles a function into a cache, or says why it cannot.
+fn compiling(cache: &Path, limit: f64) -> Command {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["--ignored", "--exact", "says_why_there_is_no_jit"]).env("CLADTORCH_CACHE", cache);
+    command.env("CLADTORCH_LIMIT", limit.to_string());
+    command.stdout(Stdio::null()).stderr(Stdio::piped());
+    command
+}
+
+fn said(process: Child) -> String {
+    String::from_utf8_lossy(&process.wait_with_output().unwrap().stderr).into_owned()
+}
+
 fn reason(prefix: &Path, cache: &Path) -> String {
-    let output = Command::new(std::env::current_exe().unwrap())
-        .args(["--ignored", "--exact", "says_why_there_is_no_jit"])
-        .env("CLAD_ROOT", prefix)
-        .env("CLADTORCH_CACHE", cache)
-        .output()
-        .unwrap();
-    String::from_utf8_lossy(&output.stderr).into_owned()
+    // What hangs is to be ended soon.
+    said(compiling(cache, 2.0).env("CLAD_ROOT", prefix).spawn().unwrap())
 }
 
 #[test]
@@ -177,4 +187,39 @@ fn a_cache_that_others_can_use_is_refused() {
     fs::set_permissions(&cache, fs::Permissions::from_mode(0o777)).unwrap();
     let reason = reason(&place, &cache);
     assert!(reason.contains("this user alone"), "{reason}");
+}
+
+fn functions(cache: &Path) -> Vec<PathBuf> {
+    fs::read_dir(cache).unwrap().map(|entry| entry.unwrap().path()).collect()
+}
+
+/// Of two processes that compile the same, one publishes; a function that was damaged is made again; what is old goes when
+/// there is too much, and what a crash left after a day.
+#[test]
+fn the_cache_survives_processes_damage_and_crashes() {
+    if !is_there("caches", 1) {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let cache = folder.path().join("cache");
+    let both = [(); 2].map(|()| compiling(&cache, LIMIT).spawn().unwrap());
+    for process in both {
+        let said = said(process);
+        assert!(said.contains("it works"), "{said}");
+    }
+    let made = functions(&cache);
+    let [function] = &made[..] else { panic!("{made:?}") };
+
+    let library = function.join("function.so");
+    File::options().write(true).open(&library).unwrap().set_len(100).unwrap();
+    let long_ago = SystemTime::now() - Duration::from_secs(48 * 3600);
+    for (name, length) in [("0123", 300 << 20), ("work-1-0", 1)] {
+        fs::create_dir(cache.join(name)).unwrap();
+        File::create(cache.join(name).join("function.so")).unwrap().set_len(length).unwrap();
+        File::open(cache.join(name)).unwrap().set_modified(long_ago).unwrap();
+    }
+    let said = said(compiling(&cache, LIMIT).spawn().unwrap());
+    assert!(said.contains("it works"), "{said}");
+    assert!(fs::metadata(&library).unwrap().len() > 1000);
+    assert_eq!(functions(&cache), made);
 }
