@@ -1,5 +1,5 @@
-//! `CladTorch::Compile`: what is checked stands in `tests/root/compile_checks.h`; here it runs in a plain macro, through
-//! ACLiC and in PyROOT.
+//! `CladTorch::Compile`: what is checked stands in `tests/root/compile_checks.h`, which here runs in a plain macro, through
+//! ACLiC and in PyROOT, and in `compile_captured.C` and `compile_threads.C`.
 
 #[path = "common/say.rs"]
 mod say;
@@ -15,6 +15,21 @@ use session::{Session, plugin, script, source};
 #[test]
 fn in_a_plain_macro() {
     Session::root(&["-q", &script("compile.C")]).run().passed();
+}
+
+/// Through ACLiC: LibTorch's inference mode cannot be entered in interpreted code.
+#[test]
+fn with_captured_tensors() {
+    let session = Session::root(&["-q", "-e", "gSystem->Load(\"libcladtorch\")", "compile_captured.C+"]);
+    for file in ["compile_captured.C", "check.h"] {
+        fs::copy(script(file), session.folder().join(file)).unwrap();
+    }
+    session.run().passed();
+}
+
+#[test]
+fn in_threads() {
+    Session::root(&["-q", &script("compile_threads.C")]).run().passed();
 }
 
 #[test]

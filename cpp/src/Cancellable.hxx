@@ -15,12 +15,16 @@
 namespace CladTorch {
 namespace Internal {
 
-/// Ends the compilers of the core when Ctrl-C is pressed.
+/// Ends the compilers of the core when Ctrl-C is pressed: all of them, for the core knows one wish. The last watch to end
+/// takes it back.
 class CompilerWatch {
 public:
    CompilerWatch()
    {
-      Core::compilers_cancel(false);
+      {
+         const std::lock_guard<std::mutex> lock(gMutex);
+         ++gWatches;
+      }
       fThread = std::thread([this] { Watch(); });
    }
    CompilerWatch(const CompilerWatch &) = delete;
@@ -32,6 +36,9 @@ public:
       }
       fEnd.notify_one();
       fThread.join();
+      const std::lock_guard<std::mutex> lock(gMutex);
+      if (--gWatches == 0)
+         Core::compilers_cancel(false);
    }
 
 private:
@@ -43,6 +50,8 @@ private:
             Core::compilers_cancel(true);
    }
 
+   inline static std::mutex gMutex;
+   inline static int gWatches = 0;
    const InterruptScope fInterrupt;
    std::mutex fMutex;
    std::condition_variable fEnd;

@@ -4,13 +4,11 @@
 #ifndef CLADTORCH_INTERRUPT
 #define CLADTORCH_INTERRUPT
 
-#include <csignal>
-
 namespace CladTorch {
 namespace Internal {
 
 /// While it lives, Ctrl-C is noted and nothing else. ROOT's own handler would jump out of the running code, over the
-/// frames of the core and of its threads.
+/// frames of the core and of its threads. Any number may live at once, in any threads: Ctrl-C is meant for all of them.
 class InterruptScope {
 public:
    InterruptScope();
@@ -19,9 +17,6 @@ public:
 
    /// Whether Ctrl-C was pressed, or ROOT asked to stop (`gROOT->SetInterrupt()`).
    bool Requested() const;
-
-private:
-   struct sigaction fBefore;
 };
 
 } // namespace Internal

@@ -10,6 +10,7 @@ R__LOAD_LIBRARY(libcladtorch)
 #include <TH2.h>
 #include <TH3.h>
 #include <TProfile.h>
+#include <TProfile2D.h>
 
 using CladTorch::AsTensor;
 
@@ -67,6 +68,7 @@ void Matrices()
    CHECK(matrix(1, 0) == 9);
    const auto back = CladTorch::ToMatrix<double>(shared.t());
    CHECK(back.GetNrows() == 3 && back(0, 1) == 9);
+   Refuses("rows beyond counting", [&] { CladTorch::ToMatrix<float>(torch::empty({3000000000, 0})); }, {"3000000000", "TMatrixT"});
    Refuses("a list", [&] { CladTorch::ToMatrix<double>(shared[0]); }, {"1 dimensions instead of 2"});
    TMatrixF single(1, 2);
    CHECK(AsTensor(single).scalar_type() == torch::kFloat32);
@@ -93,6 +95,22 @@ void Histograms()
    cube.SetBinContent(2, 3, 1, 8);
    CHECK(AsTensor(cube)[1][2][0].item<double>() == 8);
    TH1S shorts("shorts", "", 2, 0, 1);
+   TH1D waiting("waiting", "", 4, 0, 0); // chooses its bins from the first values
+   for (const double x : {1., 2., 2., 5.})
+      waiting.Fill(x);
+   const auto chosen = AsTensor(waiting);
+   CHECK(chosen.sum().item<double>() == 4 && waiting.GetXaxis()->GetXmax() > 4);
+   waiting.Fill(2);
+   CHECK(chosen.sum().item<double>() == 5 && waiting.GetEntries() == 5);
+   TH1F given("given", "", 2, 0, 0);
+   given.Fill(0.5);
+   CladTorch::SetContents(given, torch::tensor({3.f, 4.f}));
+   CHECK(given.GetBinContent(1) == 3 && given.GetBinContent(2) == 4 && given.Integral() == 7);
+   TProfile profile("profile", "", 2, 0, 1);
+   Refuses("means", [&] { AsTensor(profile); }, {"profile", "TProfile,", "ProjectionX()"});
+   Refuses("means to be set", [&] { CladTorch::SetContents(profile, torch::ones({2})); }, {"ProjectionX()"});
+   TProfile2D plane("plane", "", 2, 0, 1, 2, 0, 1);
+   Refuses("means in a plane", [&] { AsTensor(plane); }, {"TProfile2D", "ProjectionXY()"});
    Refuses("bins of short", [&] { AsTensor(shorts); }, {"shorts", "TH1S"});
 }
 
@@ -111,6 +129,20 @@ void DataFrames()
    Refuses("no such column", [&] { CladTorch::ToTensor(frame, {"c"}); }, {"c"});
 }
 
+/// LibTorch puts off the change of sign: the memory holds the opposite.
+void NegativeViews()
+{
+   const auto z = torch::randn({4, 2}, torch::kComplexFloat);
+   const auto negative = torch::imag(z.conj()), right = negative.clone();
+   CHECK(negative.is_neg() && !right.is_neg());
+   auto frame = CladTorch::ToDataFrame(negative, {"a", "b"});
+   CHECK(torch::equal(CladTorch::ToTensor(frame, {"a", "b"}), right));
+   const auto list = torch::_neg_view(torch::ones({3}));
+   CHECK(list.is_contiguous() && CladTorch::ToRVec<float>(list)[1] == -1);
+   CHECK(CladTorch::ToMatrix<float>(torch::_neg_view(torch::ones({2, 2})))(1, 1) == -1);
+   Refuses("memory of the opposite sign", [&] { CladTorch::AsRVec<float>(list); }, {"opposite sign", "ToRVec"});
+}
+
 void torch_convert(bool threads = false)
 {
    if (threads)
@@ -120,5 +152,6 @@ void torch_convert(bool threads = false)
    Matrices();
    Histograms();
    DataFrames();
+   NegativeViews();
    Passed();
 }

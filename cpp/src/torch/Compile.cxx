@@ -3,6 +3,7 @@
 
 #include "CompiledFunction.hxx"
 #include "DynamicBatch.hxx"
+#include "OnLibTorch.hxx"
 #include "Specialisation.hxx"
 
 #include <torch/csrc/autograd/functions/utils.h>
@@ -13,12 +14,11 @@
 #include <map>
 #include <mutex>
 #include <shared_mutex>
-#include <thread>
 
 namespace CladTorch {
 namespace Internal {
 
-/// What a thread's last Forward() left for its Backward().
+/// What a Forward() leaves for its Backward().
 struct LastCall {
    std::shared_ptr<const Specialisation> fSpecialisation;
    SavedCall fSaved;
@@ -51,14 +51,19 @@ struct CompiledData {
          if (auto known = Known(inputs, wanted, captured))
             return known;
       }
-      const std::unique_lock<std::shared_mutex> writing(fMutex);
-      if (auto known = Known(inputs, wanted, captured))
-         return known;
+      // One at a time makes new ones, which takes seconds with a compiler; what is known is found meanwhile.
+      const std::lock_guard<std::mutex> making(fMaking);
+      {
+         const std::shared_lock<std::shared_mutex> reading(fMutex);
+         if (auto known = Known(inputs, wanted, captured))
+            return known;
+      }
       Check(inputs);
       auto made = FromBatch(inputs, wanted, captured);
       if (!made)
          made = std::make_shared<const Specialisation>(fFunction, inputs, wanted, captured, fOptions,
                                                        [&] { return Observe(*fFunction, inputs, fOptions.fName); });
+      const std::unique_lock<std::shared_mutex> writing(fMutex);
       if (fSpecialisations.size() == kMost)
          fSpecialisations.erase(fSpecialisations.begin());
       fSpecialisations.push_back(made);
@@ -74,8 +79,15 @@ struct CompiledData {
    /// What the calling thread's last Forward() left; the reference is its own.
    LastCall &Last()
    {
+      // Not the thread's number, which a later thread gets again.
+      static thread_local const auto thread = std::make_shared<const char>();
       const std::lock_guard<std::mutex> lock(fLastMutex);
-      return fLast[std::this_thread::get_id()];
+      const auto known = fLast.find(thread);
+      if (known != fLast.end())
+         return known->second;
+      for (auto call = fLast.begin(); call != fLast.end();)
+         call = call->first.expired() ? fLast.erase(call) : std::next(call);
+      return fLast[thread];
    }
 
    static TensorList WithConstants(const TensorList &inputs, const Specialisation &specialisation)
@@ -146,54 +158,18 @@ private:
       }
    }
 
-   mutable std::shared_mutex fMutex;
+   mutable std::shared_mutex fMutex; ///< of the list, never held for long
    std::vector<std::shared_ptr<const Specialisation>> fSpecialisations;
+   std::mutex fMaking; ///< of new ones
    std::list<DynamicBatch> fBatches;
    std::mutex fLastMutex;
-   std::map<std::thread::id, LastCall> fLast;
+   std::map<std::weak_ptr<const char>, LastCall, std::owner_less<>> fLast; ///< by thread, those that have ended too
 
 public:
    const std::shared_ptr<const Specialisation> fFirst; ///< of the examples
 };
 
 namespace {
-
-/// The function on LibTorch, with a graph from fresh leaves.
-void ForwardOnLibTorch(const ListFunction &function, const TensorList &inputs, LastCall &last)
-{
-   const torch::AutoGradMode gradients(true);
-   last.fInputs.clear();
-   for (const auto &input : inputs)
-      last.fInputs.push_back(input.detach().requires_grad_(input.is_floating_point()));
-   last.fOutputs = function(last.fInputs);
-   last.fSaved.Keep(last.fInputs);
-}
-
-TensorList BackwardOnLibTorch(const LastCall &last, const TensorList &adjoints)
-{
-   TensorList leaves, outputs, given;
-   for (const auto &input : last.fInputs)
-      if (input.requires_grad())
-         leaves.push_back(input);
-   for (std::size_t i = 0; i < adjoints.size(); ++i)
-      if (last.fOutputs[i].requires_grad()) {
-         outputs.push_back(last.fOutputs[i]);
-         given.push_back(adjoints[i]);
-      }
-   TensorList found(leaves.size());
-   if (!outputs.empty())
-      found = torch::autograd::grad(outputs, leaves, given, true, false, true);
-   TensorList gradients;
-   auto next = found.begin();
-   for (const auto &input : last.fInputs) {
-      gradients.emplace_back();
-      if (input.requires_grad()) {
-         gradients.back() = next->defined() ? next->contiguous() : torch::zeros_like(input, at::MemoryFormat::Contiguous);
-         ++next;
-      }
-   }
-   return gradients;
-}
 
 void CheckAdjoints(const TensorList &outputs, const TensorList &adjoints)
 {
@@ -226,32 +202,50 @@ torch::Tensor Single(const TensorList &outputs)
    return outputs.front();
 }
 
-TensorList Forward(CompiledData &data, const TensorList &inputs)
+bool AnyNegative(const TensorList &tensors)
 {
-   auto &last = data.Last();
+   return std::any_of(tensors.begin(), tensors.end(), [](const auto &tensor) { return tensor.defined() && tensor.is_neg(); });
+}
+
+/// With the very numbers in memory: of some views, imag(conj(z)) for one, LibTorch puts off the change of sign.
+TensorList WithoutNegative(const TensorList &tensors)
+{
+   TensorList resolved;
+   for (const auto &tensor : tensors)
+      resolved.push_back(tensor.defined() ? tensor.resolve_neg() : tensor);
+   return resolved;
+}
+
+TensorList Forward(CompiledData &data, const TensorList &inputs, LastCall &last)
+{
+   if (AnyNegative(inputs))
+      return Forward(data, WithoutNegative(inputs), last);
    last.fSpecialisation = nullptr; // nothing to go back through where this call fails
+   const c10::InferenceMode normal(false); // what is kept goes backward
    const auto specialisation = data.Find(inputs, CompiledData::Floating(inputs), false);
    TensorList outputs;
    if (specialisation->Compiled()) {
       outputs = specialisation->Forward(CompiledData::WithConstants(inputs, *specialisation), &last.fSaved);
       last.fOutputs = outputs;
    } else {
-      ForwardOnLibTorch(*data.fFunction, inputs, last);
+      last.fInputs = Leaves(inputs);
+      last.fOutputs = (*data.fFunction)(last.fInputs);
+      last.fSaved.Keep(last.fInputs);
       outputs = Detached(last.fOutputs);
    }
    last.fSpecialisation = specialisation;
    return outputs;
 }
 
-TensorList Backward(CompiledData &data, const TensorList &adjoints)
+TensorList Backward(const LastCall &last, const TensorList &adjoints)
 {
-   const auto &last = data.Last();
+   const c10::InferenceMode normal(false);
    if (!last.fSpecialisation)
       throw std::runtime_error("Backward() before Forward() on this thread");
    CheckAdjoints(last.fOutputs, adjoints);
    last.fSaved.CheckUnchanged();
    if (!last.fSpecialisation->Compiled())
-      return BackwardOnLibTorch(last, adjoints);
+      return GradientsOnLibTorch(last.fInputs, last.fOutputs, adjoints);
    auto gradients = last.fSpecialisation->Backward(last.fSaved, adjoints);
    gradients.resize(gradients.size() - last.fSpecialisation->Constants().size());
    return gradients;
@@ -259,7 +253,8 @@ TensorList Backward(CompiledData &data, const TensorList &adjoints)
 
 TensorList Jacobian(CompiledData &data, const TensorList &inputs)
 {
-   const auto output = Single(Forward(data, inputs));
+   LastCall call; // of its own: the thread's last Forward() waits for its Backward()
+   const auto output = Single(Forward(data, inputs, call));
    const auto outputs = output.numel();
    TensorList jacobian;
    for (const auto &input : inputs) {
@@ -272,54 +267,12 @@ TensorList Jacobian(CompiledData &data, const TensorList &inputs)
    for (std::int64_t row = 0; row < outputs; ++row) {
       flat.zero_();
       flat[row] = 1;
-      const auto gradients = Backward(data, {adjoint});
+      const auto gradients = Backward(call, {adjoint});
       for (std::size_t i = 0; i < inputs.size(); ++i)
          if (jacobian[i].defined())
             jacobian[i].view({outputs, inputs[i].numel()})[row].copy_(gradients[i].view(-1));
    }
    return jacobian;
-}
-
-TensorList HessianVector(const CompiledData &data, const TensorList &inputs, const TensorList &directions)
-{
-   if (inputs.size() != directions.size())
-      throw std::invalid_argument(std::to_string(directions.size()) + " directions were given for " +
-                                  std::to_string(inputs.size()) + " inputs");
-   const torch::AutoGradMode recording(true);
-   TensorList leaves, wanted, along;
-   for (std::size_t i = 0; i < inputs.size(); ++i) {
-      leaves.push_back(inputs[i].detach());
-      if (!inputs[i].is_floating_point())
-         continue;
-      if (!directions[i].defined() || directions[i].sizes() != inputs[i].sizes())
-         throw std::invalid_argument("direction " + std::to_string(i) + " has to have the shape of its input, " +
-                                     c10::str(inputs[i].sizes()));
-      wanted.push_back(leaves.back().set_requires_grad(true));
-      along.push_back(directions[i]);
-   }
-   const auto value = Single((*data.fFunction)(leaves));
-   if (value.numel() != 1)
-      throw std::invalid_argument("second derivatives are those of a function that returns one number, this one returns " +
-                                  std::to_string(value.numel()));
-   const auto gradients = torch::autograd::grad({value.sum()}, wanted, {}, true, true, true);
-   torch::Tensor slope; // of the value along the directions
-   for (std::size_t i = 0; i < wanted.size(); ++i)
-      if (gradients[i].defined())
-         slope = slope.defined() ? slope + (gradients[i] * along[i]).sum() : (gradients[i] * along[i]).sum();
-   TensorList products(wanted.size());
-   if (slope.defined() && slope.requires_grad())
-      products = torch::autograd::grad({slope}, wanted, {}, std::nullopt, false, true);
-   TensorList all;
-   auto next = wanted.begin();
-   auto product = products.begin();
-   for (const auto &input : inputs) {
-      all.emplace_back();
-      if (input.is_floating_point()) {
-         all.back() = product->defined() ? *product : torch::zeros_like(*next).detach();
-         ++next, ++product;
-      }
-   }
-   return all;
 }
 
 /// Whether LibTorch would want a gradient of any of `tensors` now.
@@ -330,6 +283,8 @@ bool AnyRequiresGrad(const TensorList &tensors)
 
 TensorList Call(CompiledData &data, const TensorList &inputs)
 {
+   if (AnyNegative(inputs))
+      return Call(data, WithoutNegative(inputs));
    const bool recording = torch::GradMode::is_enabled();
    std::vector<bool> wanted;
    for (const auto &input : inputs)
@@ -359,17 +314,17 @@ Compiled::Compiled(ListFunction function, const TensorList &examples, const Comp
 
 torch::Tensor Compiled::Forward(const TensorList &inputs) const
 {
-   return TorchGuard("CladTorch::Compiled::Forward", [&] { return Single(Internal::Forward(*fData, inputs)); });
+   return TorchGuard("CladTorch::Compiled::Forward", [&] { return Single(Internal::Forward(*fData, inputs, fData->Last())); });
 }
 
 TensorList Compiled::ForwardAll(const TensorList &inputs) const
 {
-   return TorchGuard("CladTorch::Compiled::ForwardAll", [&] { return Internal::Forward(*fData, inputs); });
+   return TorchGuard("CladTorch::Compiled::ForwardAll", [&] { return Internal::Forward(*fData, inputs, fData->Last()); });
 }
 
 TensorList Compiled::Backward(const TensorList &adjoints) const
 {
-   return TorchGuard("CladTorch::Compiled::Backward", [&] { return Internal::Backward(*fData, adjoints); });
+   return TorchGuard("CladTorch::Compiled::Backward", [&] { return Internal::Backward(fData->Last(), adjoints); });
 }
 
 TensorList Compiled::Jacobian(const TensorList &inputs) const
@@ -380,7 +335,7 @@ TensorList Compiled::Jacobian(const TensorList &inputs) const
 TensorList Compiled::HessianVector(const TensorList &inputs, const TensorList &directions) const
 {
    return TorchGuard("CladTorch::Compiled::HessianVector",
-                     [&] { return Internal::HessianVector(*fData, inputs, directions); });
+                     [&] { return Internal::HessianVector(*fData->fFunction, inputs, directions); });
 }
 
 torch::Tensor Compiled::Call(const TensorList &inputs) const
@@ -411,6 +366,11 @@ std::string Compiled::BackEnd() const
 std::string Compiled::Reason() const
 {
    return fData->fFirst->Reason();
+}
+
+std::string Compiled::Code() const
+{
+   return fData->fFirst->Code();
 }
 
 std::size_t Compiled::Specialisations() const

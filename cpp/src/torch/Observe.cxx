@@ -260,7 +260,7 @@ private:
 Observation ObserveOnce(const ListFunction &function, const TensorList &inputs, const TensorList &parameters,
                         const std::string &name)
 {
-   const Writes writes;
+   const Writes writes(inputs.size());
    auto graph = Trace(function, inputs, parameters);
    Observation observation;
    observation.fConstants = parameters;
@@ -275,6 +275,9 @@ Observation ObserveOnce(const ListFunction &function, const TensorList &inputs, 
    lift(); // what was computed from nothing but numbers
    torch::jit::LowerSimpleTuples(graph);
    torch::jit::EliminateDeadCode(graph);
+   for (const auto &constant : observation.fConstants)
+      if (constant.is_neg())
+         throw Unobservable("a captured tensor is stored with the opposite sign: capture its resolve_neg()");
    observation.fCounters = writes.Counters(observation.fConstants);
    observation.fGraph = Lowering(name).Run(*graph, inputs.size());
    return observation;
@@ -337,6 +340,7 @@ void CheckAlike(const Observation &first, const Observation &second, const std::
 Observation Observe(const ListFunction &function, const TensorList &inputs, const std::string &name)
 {
    const CleanDispatch outside;
+   const c10::InferenceMode normal(false); // the observation needs autograd
    const Preserve unchanged;
    auto generator = at::detail::createCPUGenerator(1);
    const auto copies = [&](EValues values) {

@@ -107,6 +107,7 @@ Tensors BackwardOnCpu(const torch::Tensor &adjoint, const torch::Tensor &x, at::
 torch::Tensor LayersShape(const torch::Tensor &x, at::TensorList parameters, c10::string_view, bool)
 {
    CheckParameters(parameters);
+   TORCH_CHECK(x.dim() > 0, "the input has no dimension, but a layer takes [N, in] or [in]");
    auto shape = x.sym_sizes().vec();
    shape.back() = parameters[parameters.size() - 2].sym_size(0);
    return at::empty_symint(shape, x.options());

@@ -1,10 +1,13 @@
 #include "Preserve.hxx"
 
+#include "CleanDispatch.hxx"
 #include "Written.hxx"
 
 #include <ATen/CPUGeneratorImpl.h>
-#include <torch/csrc/jit/frontend/tracer.h>
 
+#include <TError.h>
+
+#include <algorithm>
 #include <string_view>
 
 namespace CladTorch {
@@ -21,7 +24,39 @@ bool WritesSilently(std::string_view name)
    return name.find("batch_norm") != std::string_view::npos || name.find("instance_norm") != std::string_view::npos;
 }
 
+/// The first bytes of a storage, which grows where it has become too small for them.
+torch::Tensor Bytes(const c10::Storage &storage, std::int64_t count)
+{
+   return torch::empty({0}, torch::dtype(torch::kByte).device(storage.device())).set_(storage, 0, {count}, {1});
+}
+
 } // namespace
+
+KeptMemory::KeptMemory(const torch::Tensor &tensor)
+   : fStorage(tensor.storage()), fBytes(Bytes(fStorage, static_cast<std::int64_t>(fStorage.nbytes())).clone())
+{
+}
+
+void KeptMemory::PutBack() const
+{
+   Bytes(fStorage, fBytes.numel()).copy_(fBytes);
+}
+
+Preserve::Geometry::Geometry(const torch::Tensor &tensor)
+   : fTensor(tensor.getIntrusivePtr()), fStorage(tensor.storage()), fOffset(tensor.storage_offset()),
+     fSizes(tensor.sizes().vec()), fStrides(tensor.strides().vec())
+{
+}
+
+void Preserve::Geometry::PutBack() const
+{
+   const torch::Tensor tensor(fTensor.lock());
+   if (!tensor.defined()) // nobody has it any more
+      return;
+   if (!tensor.storage().is_alias_of(fStorage) || tensor.storage_offset() != fOffset || tensor.sizes() != fSizes ||
+       tensor.strides() != fStrides)
+      tensor.set_(fStorage, fOffset, fSizes, fStrides);
+}
 
 Preserve::Preserve() : fOuter(gInnermost)
 {
@@ -37,13 +72,21 @@ Preserve::~Preserve()
 {
    at::removeCallback(fHandle);
    gInnermost = fOuter;
-   const torch::NoGradGuard withoutGradients;
-   for (auto &[key, kept] : fKept)
-      if (kept.first.use_count() > 1) // else nobody has it any more
-         kept.first.copy_(kept.second);
+   try {
+      PutBack();
+   } catch (const std::exception &e) { // thrown out of here, it would end the session
+      ::Warning("CladTorch::Compile", "a captured tensor is not as it was before the function was observed: %s", e.what());
+   }
    auto generator = at::detail::getDefaultCPUGenerator();
    const std::lock_guard<std::mutex> lock(generator.mutex());
    generator.set_state(fRandomState);
+}
+
+void Preserve::PutBack() const
+{
+   const torch::NoGradGuard withoutGradients;
+   std::for_each(fGeometries.rbegin(), fGeometries.rend(), [](const Geometry &kept) { kept.PutBack(); });
+   std::for_each(fMemory.rbegin(), fMemory.rend(), [](const KeptMemory &kept) { kept.PutBack(); });
 }
 
 std::unique_ptr<at::ObserverContext> Preserve::BeforeOperator(const at::RecordFunction &call)
@@ -51,25 +94,25 @@ std::unique_ptr<at::ObserverContext> Preserve::BeforeOperator(const at::RecordFu
    const auto schema = call.operator_schema();
    if (!schema || !gInnermost)
       return nullptr;
+   const auto keep = [](const torch::Tensor &tensor) { gInnermost->Keep(tensor); };
    if (WritesSilently(schema->name()))
       for (const auto &input : call.inputs())
-         gInnermost->Keep(input);
-   ForEachWritten(call, [](const c10::IValue &argument) { gInnermost->Keep(argument); });
+         ForEachTensor(input, keep);
+   ForEachWritten(call, keep);
    return nullptr;
 }
 
-void Preserve::Keep(const c10::IValue &argument)
+void Preserve::Keep(const torch::Tensor &tensor)
 {
-   if (!argument.isTensor() || !argument.toTensor().defined())
-      return;
-   const auto &tensor = argument.toTensor();
-   if (fKept.count(tensor.unsafeGetTensorImpl()))
+   if (!tensor.defined() || !tensor.has_storage())
       return;
    const at::RecordFunctionGuard unobserved(false);
+   const CleanDispatch outside;
    const torch::NoGradGuard withoutGradients;
-   const auto resume = torch::jit::tracer::pauseTracing();
-   fKept.emplace(tensor.unsafeGetTensorImpl(), std::make_pair(tensor, tensor.detach().clone()));
-   resume();
+   if (fKnown.insert(tensor.unsafeGetTensorImpl()).second)
+      fGeometries.emplace_back(tensor);
+   if (fKnown.insert(tensor.storage().unsafeGetStorageImpl()).second)
+      fMemory.emplace_back(tensor);
 }
 
 } // namespace Internal

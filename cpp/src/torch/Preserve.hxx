@@ -6,11 +6,23 @@
 
 #include <CladTorch/Torch/Compile.hxx>
 
-#include <unordered_map>
-#include <utility>
+#include <cstdint>
+#include <unordered_set>
+#include <vector>
 
 namespace CladTorch {
 namespace Internal {
+
+/// All the memory that a tensor is a view of, as it is now. Putting it back is no change that LibTorch counts.
+class KeptMemory {
+public:
+   explicit KeptMemory(const torch::Tensor &tensor);
+   void PutBack() const;
+
+private:
+   c10::Storage fStorage;
+   torch::Tensor fBytes; ///< a copy
+};
 
 /// Puts back, at its end, what functions of this thread have changed in place (running statistics, for one) and the
 /// state of LibTorch's random numbers.
@@ -22,13 +34,27 @@ public:
    Preserve &operator=(const Preserve &) = delete;
 
 private:
+   /// Which part of its memory a tensor shows.
+   struct Geometry {
+      c10::weak_intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl> fTensor;
+      c10::Storage fStorage;
+      std::int64_t fOffset;
+      std::vector<std::int64_t> fSizes, fStrides;
+
+      explicit Geometry(const torch::Tensor &tensor);
+      void PutBack() const;
+   };
+
    static std::unique_ptr<at::ObserverContext> BeforeOperator(const at::RecordFunction &call);
-   void Keep(const c10::IValue &argument);
+   void Keep(const torch::Tensor &tensor);
+   void PutBack() const;
 
    Preserve *fOuter;
    at::CallbackHandle fHandle;
    torch::Tensor fRandomState;
-   std::unordered_map<c10::TensorImpl *, std::pair<torch::Tensor, torch::Tensor>> fKept; ///< tensor and copy
+   std::unordered_set<const void *> fKnown; ///< tensors and storages
+   std::vector<KeptMemory> fMemory;         ///< in the order of the first changes: the same memory may lie under two
+   std::vector<Geometry> fGeometries;
 };
 
 } // namespace Internal

@@ -1,6 +1,9 @@
 #include "Specialisation.hxx"
 
 #include "../Cancellable.hxx"
+#include "Preserve.hxx"
+
+#include <algorithm>
 
 namespace CladTorch {
 namespace Internal {
@@ -34,6 +37,12 @@ torch::Tensor Empty(std::uint8_t dtype, const rust::Vec<std::int64_t> &shape)
    return at::detail::empty_cpu(Shape(shape), kTypes[dtype], std::nullopt, std::nullopt, std::nullopt, std::nullopt);
 }
 
+/// How often a tensor was changed in place; LibTorch does not count it for those of its inference mode.
+std::uint32_t Version(const torch::Tensor &tensor)
+{
+   return tensor.is_inference() ? 0 : tensor._version();
+}
+
 } // namespace
 
 void SavedCall::Keep(TensorList arguments)
@@ -41,13 +50,13 @@ void SavedCall::Keep(TensorList arguments)
    fArguments = std::move(arguments);
    fVersions.clear();
    for (const auto &argument : fArguments)
-      fVersions.push_back(argument._version());
+      fVersions.push_back(Version(argument));
 }
 
 void SavedCall::CheckUnchanged() const
 {
    for (std::size_t i = 0; i < fArguments.size(); ++i)
-      if (fArguments[i]._version() != fVersions[i])
+      if (Version(fArguments[i]) != fVersions[i])
          throw std::runtime_error("tensor " + std::to_string(i) + " of inputs and captured tensors was changed in place "
                                   "between the forward and the backward call");
 }
@@ -60,7 +69,7 @@ Specialisation::Layout::Layout(const torch::Tensor &tensor)
 bool Specialisation::Layout::Fits(const torch::Tensor &tensor) const
 {
    return tensor.scalar_type() == fType && tensor.sizes() == fShape && tensor.strides() == fStrides &&
-          tensor.is_cpu() && tensor.layout() == torch::kStrided;
+          tensor.is_cpu() && tensor.layout() == torch::kStrided && !tensor.is_neg();
 }
 
 Specialisation::Specialisation(std::shared_ptr<const ListFunction> function, const TensorList &inputs,
@@ -106,7 +115,8 @@ bool Specialisation::Fits(const TensorList &inputs, const std::vector<bool> &wan
       if (!fInputs[i].Fits(inputs[i]))
          return false;
    for (std::size_t i = 0; i < fConstants.size(); ++i)
-      if (!fConstantLayouts[i].Fits(fConstants[i]))
+      if (!fConstantLayouts[i].Fits(fConstants[i]) ||
+          (captured && fConstants[i].requires_grad() != fGradients[inputs.size() + i]))
          return false;
    return true;
 }
@@ -123,9 +133,21 @@ std::string Specialisation::Describe() const
    return "back end autograd (LibTorch): " + fReason + "\n";
 }
 
+std::string Specialisation::Code() const
+{
+   return fCore ? std::string(Core::compiled_text(**fCore)) : std::string();
+}
+
 TensorList Specialisation::Original(const TensorList &arguments) const
 {
-   return (*fFunction)({arguments.begin(), arguments.begin() + static_cast<std::ptrdiff_t>(fInputs.size())});
+   std::vector<KeptMemory> before; // the forward call has changed it, and counted
+   for (const auto update : fSignature->updates)
+      before.emplace_back(arguments[update]);
+   for (const auto &counter : fCounters)
+      before.emplace_back(counter.fTensor);
+   auto outputs = (*fFunction)({arguments.begin(), arguments.begin() + static_cast<std::ptrdiff_t>(fInputs.size())});
+   std::for_each(before.rbegin(), before.rend(), [](const KeptMemory &kept) { kept.PutBack(); });
+   return outputs;
 }
 
 TensorList Specialisation::Forward(TensorList arguments, SavedCall *saved) const
@@ -147,7 +169,8 @@ TensorList Specialisation::Forward(TensorList arguments, SavedCall *saved) const
       Core::compiled_infer(**fCore, inputs.Slice(), outputs.Slice());
    const auto own = results.size() - fSignature->updates.size();
    for (std::size_t i = 0; i < fSignature->updates.size(); ++i)
-      arguments[fSignature->updates[i]].detach().copy_(results[own + i]);
+      // As LibTorch's operators do it: not counted, so that the graph of an earlier call can still go backward.
+      arguments[fSignature->updates[i]].variable_data().copy_(results[own + i]);
    for (const auto &counter : fCounters)
       counter.fTensor.detach().add_(counter.fStep);
    if (saved)
@@ -163,7 +186,7 @@ TensorList Specialisation::Backward(const SavedCall &saved, const TensorList &ad
       inputs.Add(argument);
    TensorList contiguous;
    for (const auto &adjoint : adjoints) {
-      contiguous.push_back(adjoint.defined() ? adjoint.contiguous() : adjoint);
+      contiguous.push_back(adjoint.defined() ? adjoint.resolve_neg().contiguous() : adjoint);
       outputs.Add(contiguous.back());
    }
    TensorList results(fGradients.size());

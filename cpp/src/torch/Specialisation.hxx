@@ -48,11 +48,14 @@ public:
    const std::string &Reason() const { return fReason; }
    std::string BackEnd() const;
    std::string Describe() const;
+   /// What jit compiled; empty with another back end.
+   std::string Code() const;
    const TensorList &Constants() const { return fConstants; }
    /// Whether a call draws random factors, so that no second one repeats it.
    bool Random() const { return fSignature && !fSignature->noise.empty(); }
 
-   /// The function itself, on LibTorch; `arguments` begin with the inputs.
+   /// The function itself, on LibTorch, for what Forward() was called with before: what a call changes and counts is left
+   /// alone. `arguments` begin with the inputs.
    TensorList Original(const TensorList &arguments) const;
    /// Outputs for `arguments` (inputs and captured tensors); what Backward() needs is kept in `saved` if given.
    TensorList Forward(TensorList arguments, SavedCall *saved) const;

@@ -6,6 +6,10 @@
 #include <torch/csrc/jit/frontend/tracer.h>
 #include <torch/csrc/jit/ir/ir.h>
 
+#include <algorithm>
+#include <string_view>
+#include <unordered_set>
+
 namespace CladTorch {
 namespace Internal {
 
@@ -24,9 +28,47 @@ bool IsOwn(const torch::jit::tracer::TracingState &trace, const torch::Tensor &t
    return kind != torch::jit::prim::Constant && kind != torch::jit::prim::Param;
 }
 
+/// Operators that make a number of what tensors hold; item(), is_nonzero() and allclose() call the first.
+bool ReadsNumbers(std::string_view name)
+{
+   return name == "aten::_local_scalar_dense" || name == "aten::equal";
+}
+
+/// What the values of a tensor follow.
+struct Sources {
+   bool fVaries = false; ///< inputs of floating point, of which an observation tries several values
+   bool fStays = false;  ///< other inputs and captured tensors
+};
+
+/// \param inputs How many inputs of the trace are the function's.
+void FindSources(const torch::jit::tracer::TracingState &trace, const torch::Tensor &tensor, std::size_t inputs, Sources &sources)
+{
+   if (!trace.hasValue(tensor)) {
+      sources.fStays = true; // captured, and not met before
+      return;
+   }
+   std::vector<const torch::jit::Value *> open{const_cast<torch::jit::tracer::TracingState &>(trace).getValue(tensor)};
+   std::unordered_set<const torch::jit::Value *> seen;
+   while (!open.empty()) {
+      const auto *value = open.back();
+      open.pop_back();
+      if (!seen.insert(value).second)
+         continue;
+      const auto *node = value->node();
+      const auto type = value->type()->cast<c10::TensorType>();
+      if (node->kind() == torch::jit::prim::Param) {
+         const bool varies = value->offset() < inputs && type && type->scalarType() && c10::isFloatingType(*type->scalarType());
+         (varies ? sources.fVaries : sources.fStays) = true;
+      } else if (node->kind() == torch::jit::prim::Constant) {
+         sources.fStays = sources.fStays || type;
+      }
+      open.insert(open.end(), node->inputs().begin(), node->inputs().end());
+   }
+}
+
 } // namespace
 
-Writes::Writes() : fOuter(gInnermost)
+Writes::Writes(std::size_t inputs) : fInputs(inputs), fOuter(gInnermost)
 {
    gInnermost = this;
    auto callback = at::RecordFunctionCallback(&BeforeOperator).needsInputs(true).scopes({at::RecordScope::FUNCTION});
@@ -46,10 +88,12 @@ std::unique_ptr<at::ObserverContext> Writes::BeforeOperator(const at::RecordFunc
    // Inside an operator nothing is traced.
    if (!schema || !gInnermost || !trace || c10::impl::tls_is_dispatch_key_excluded(c10::DispatchKey::Tracer))
       return nullptr;
-   ForEachWritten(call, [&](const c10::IValue &argument) {
-      if (argument.isTensor() && !IsOwn(*trace, argument.toTensor()))
-         gInnermost->Note(schema->name(), call.inputs(), argument.toTensor());
+   ForEachWritten(call, [&](const torch::Tensor &tensor) {
+      if (!IsOwn(*trace, tensor))
+         gInnermost->Note(schema->name(), call.inputs(), tensor);
    });
+   if (ReadsNumbers(schema->name()))
+      gInnermost->NoteNumber(schema->name(), call.inputs());
    return nullptr;
 }
 
@@ -61,14 +105,30 @@ void Writes::Note(const std::string &name, c10::ArrayRef<const c10::IValue> inpu
    if (name == "aten::add_" && is(1) && is(2) && !known &&
        at::isIntegralType(changed.scalar_type(), false))
       fCounters.push_back({changed, inputs[1].toInt() * inputs[2].toInt()});
-   else if (fOther.empty())
-      fOther = name;
+   else if (fObstacle.empty())
+      fObstacle = name + " changes an input or a captured tensor in place";
+}
+
+void Writes::NoteNumber(const std::string &name, c10::ArrayRef<const c10::IValue> inputs)
+{
+   if (!fObstacle.empty() || (name == "aten::equal" && inputs[0].toTensor().is_same(inputs[1].toTensor())))
+      return;
+   const auto &trace = *torch::jit::tracer::getTracingState();
+   Sources sources;
+   for (const auto &input : inputs)
+      ForEachTensor(input, [&](const torch::Tensor &tensor) { FindSources(trace, tensor, fInputs, sources); });
+   if (sources.fVaries || !sources.fStays)
+      return;
+   const auto nodes = trace.graph->nodes();
+   const auto before = std::count_if(nodes.begin(), nodes.end(), [](const auto *node) { return node->kind().is_aten(); });
+   fObstacle = name + " before operator " + std::to_string(before + 1) + " reads a number out of a captured tensor, or out of " +
+               "an input of whole numbers (item(), equal()), which may be another one at the next call: use the tensor itself";
 }
 
 std::vector<Counter> Writes::Counters(const TensorList &read) const
 {
-   if (!fOther.empty())
-      throw Unobservable(fOther + " changes an input or a captured tensor in place");
+   if (!fObstacle.empty())
+      throw Unobservable(fObstacle);
    for (const auto &counter : fCounters)
       for (const auto &tensor : read)
          if (tensor.is_alias_of(counter.fTensor))

@@ -1,5 +1,5 @@
 /// \file Written.hxx
-/// \brief What an operator of LibTorch changes in place.
+/// \brief The tensors among the arguments of LibTorch's operators, and those that an operator changes in place.
 
 #ifndef CLADTORCH_WRITTEN
 #define CLADTORCH_WRITTEN
@@ -10,7 +10,18 @@
 namespace CladTorch {
 namespace Internal {
 
-/// Calls body(argument) for each argument that the operator's schema says it writes to. The call has a schema.
+/// Calls body(tensor) for the tensor that `argument` is, or for each of the list of tensors.
+template <class Body>
+void ForEachTensor(const c10::IValue &argument, Body body)
+{
+   if (argument.isTensor())
+      body(argument.toTensor());
+   else if (argument.isTensorList())
+      for (const auto &tensor : argument.toTensorVector())
+         body(tensor);
+}
+
+/// Calls body(tensor) for each tensor that the operator's schema says it writes to. The call has a schema.
 template <class Body>
 void ForEachWritten(const at::RecordFunction &call, Body body)
 {
@@ -19,7 +30,7 @@ void ForEachWritten(const at::RecordFunction &call, Body body)
    for (std::size_t i = 0; i < inputs.size() && i < arguments.size(); ++i) {
       const auto *alias = arguments[i].alias_info();
       if (alias && alias->isWrite())
-         body(inputs[i]);
+         ForEachTensor(inputs[i], body);
    }
 }
 

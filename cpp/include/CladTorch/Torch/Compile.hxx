@@ -49,8 +49,9 @@ using ListFunction = std::function<TensorList(const TensorList &)>;
 ///
 /// It is specialised by the dtype, shape and strides of its inputs and captured tensors: a call with others compiles
 /// once more and remembers. What the function captures (parameters of a torch::nn module, running statistics) is read
-/// anew at each call. Copies share everything. All methods may be called from several threads at once and throw
-/// CladTorch::Error.
+/// anew at each call, and whether it requires a gradient. Copies share everything. All methods may be called from several
+/// threads at once and throw CladTorch::Error; while one of them compiles for new shapes, the others go on with those that
+/// are known.
 class Compiled {
 public:
    Compiled(Internal::ListFunction function, const std::vector<torch::Tensor> &examples, const CompileOptions &options);
@@ -67,7 +68,7 @@ public:
    /// Gradients of the sum over the outputs of `adjoints` times output with respect to each input of this thread's last
    /// Forward(), contiguous; an undefined tensor for an input that is not of floating point.
    /// \param adjoints One for each output, of its shape.
-   /// Throws where an input was changed in place since.
+   /// Throws where an input was changed in place since; LibTorch does not count changes of tensors of its inference mode.
    std::vector<torch::Tensor> Backward(const std::vector<torch::Tensor> &adjoints) const;
 
    /// The derivative of every number that the function returns by every number of each input: for an output of shape S and
@@ -98,6 +99,9 @@ public:
    std::string BackEnd() const;
    /// Why that one: empty where nothing stood in the way of a faster one.
    std::string Reason() const;
+   /// The C++ function that the jit back end compiled for inputs like the examples, and Clad's derivative of it, for people
+   /// to read; empty with another back end, which compiles nothing.
+   std::string Code() const;
    /// How many sets of dtypes, shapes and strides it is compiled for; the oldest of 256 makes room for one more.
    std::size_t Specialisations() const;
 
@@ -174,9 +178,11 @@ ListFunction AsListFunction(F function)
 /// ~~~
 ///
 /// \param function Takes one to eight `torch::Tensor`, or a `std::vector` of them, and returns a tensor, a vector or a
-///        tuple of tensors. It must depend on nothing but its inputs and the tensors it captures.
+///        tuple of tensors. It must depend on nothing but its inputs and the tensors it captures. A number that it reads
+///        out of a captured tensor (item()) is another one tomorrow: such a function runs on LibTorch.
 /// \param examples Inputs to observe it with, on the CPU. It runs on other values of the same shapes as well: where the
-///        operators then differ, the function branches on its data, which is refused with the place.
+///        operators then differ, the function branches on its data, which is refused with the place. What that changes
+///        is put back, LibTorch's random numbers too: those that other threads draw meanwhile may be drawn again.
 /// \param options Back end and its limits. What no back end supports runs on LibTorch's autograd; Print() says why.
 template <class F>
 Compiled Compile(F function, const std::vector<torch::Tensor> &examples, const CompileOptions &options = {})

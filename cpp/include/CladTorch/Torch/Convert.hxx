@@ -12,7 +12,8 @@
 /// | tensor | ToDataFrame | no; the data frame keeps the tensor alive |
 ///
 /// A copy of its own of what AsTensor shows is `AsTensor(x).clone()`. Functions that give a tensor to ROOT take dense CPU
-/// tensors of the very type they name; `.to(torch::kFloat32)`, `.cpu()` make one. All throw CladTorch::Error.
+/// tensors of the very type they name; `.to(torch::kFloat32)`, `.cpu()` make one. A tensor of which LibTorch has put off the
+/// change of sign or the conjugation (`torch::imag(z.conj())`) is copied. All throw CladTorch::Error.
 
 #ifndef CLADTORCH_TORCH_CONVERT
 #define CLADTORCH_TORCH_CONVERT
@@ -30,6 +31,7 @@
 #include <TMatrixT.h>
 
 #include <cstddef>
+#include <limits>
 #include <memory>
 #include <string>
 #include <utility>
@@ -50,6 +52,12 @@ void CheckTensor(const torch::Tensor &tensor, int rank = -1)
    TORCH_CHECK(tensor.scalar_type() == type, "the tensor is of type ", tensor.scalar_type(), " instead of ", type,
                ": convert it with .to(torch::k", type, ")");
    TORCH_CHECK(rank < 0 || tensor.dim() == rank, "the tensor has ", tensor.dim(), " dimensions instead of ", rank);
+}
+
+/// As contiguous memory that holds the very numbers.
+inline torch::Tensor Dense(const torch::Tensor &tensor)
+{
+   return tensor.resolve_neg().resolve_conj().contiguous();
 }
 
 /// `data` as a tensor that keeps `owner` until it is gone.
@@ -124,11 +132,20 @@ torch::Tensor Bins(T *contents, const TH1 &histogram, bool flow)
 } // namespace Internal
 
 /// The bin contents of a TH1, TH2 or TH3 of type F, D or I: [x], [x, y] or [x, y, z], with strides, sharing the
-/// histogram's memory. The histogram has to outlive the tensor and keep its bins.
+/// histogram's memory. The histogram has to outlive the tensor and keep its bins; what it holds back to choose them is
+/// filled in first.
 /// \param flow With underflow and overflow, as the first and last bin along each axis.
+/// Throws for a TProfile, whose bins are sums, and for bins of other types.
 inline torch::Tensor AsTensor(TH1 &histogram, bool flow = false)
 {
    return Internal::TorchGuard("CladTorch::AsTensor", [&]() -> torch::Tensor {
+      for (const auto &[profile, projection] :
+           {std::pair("TProfile", "ProjectionX()"), std::pair("TProfile2D", "ProjectionXY()"),
+            std::pair("TProfile3D", "ProjectionXYZ()")})
+         TORCH_CHECK(!histogram.InheritsFrom(profile), "histogram ", histogram.GetName(), " is a ", profile, ", which keeps ",
+                     "sums instead of means: use its ", projection);
+      if (histogram.GetBuffer())
+         histogram.BufferEmpty(1);
       if (auto *floats = dynamic_cast<TArrayF *>(&histogram))
          return Internal::Bins(floats->fArray, histogram, flow);
       if (auto *doubles = dynamic_cast<TArrayD *>(&histogram))
@@ -163,6 +180,8 @@ ROOT::RVec<T> AsRVec(const torch::Tensor &tensor)
    return Internal::TorchGuard("CladTorch::AsRVec", [&] {
       Internal::CheckTensor<T>(tensor, 1);
       TORCH_CHECK(tensor.is_contiguous(), "the tensor is not contiguous: use ToRVec, or .contiguous()");
+      TORCH_CHECK(!tensor.is_neg() && !tensor.is_conj(), "the memory holds the tensor with the opposite sign, or conjugated: ",
+                  "use ToRVec, or .resolve_neg().resolve_conj()");
       return ROOT::RVec<T>(tensor.data_ptr<T>(), static_cast<std::size_t>(tensor.numel()));
    });
 }
@@ -173,7 +192,7 @@ ROOT::RVec<T> ToRVec(const torch::Tensor &tensor)
 {
    return Internal::TorchGuard("CladTorch::ToRVec", [&] {
       Internal::CheckTensor<T>(tensor);
-      const auto dense = tensor.contiguous();
+      const auto dense = Internal::Dense(tensor);
       return ROOT::RVec<T>(dense.data_ptr<T>(), dense.data_ptr<T>() + dense.numel());
    });
 }
@@ -184,7 +203,10 @@ TMatrixT<T> ToMatrix(const torch::Tensor &tensor)
 {
    return Internal::TorchGuard("CladTorch::ToMatrix", [&] {
       Internal::CheckTensor<T>(tensor, 2);
-      const auto dense = tensor.contiguous();
+      constexpr std::int64_t most = std::numeric_limits<Int_t>::max();
+      TORCH_CHECK(tensor.size(0) <= most && tensor.size(1) <= most && tensor.numel() <= most, "the tensor is ",
+                  tensor.sizes(), ", but a TMatrixT counts rows, columns and elements up to ", most);
+      const auto dense = Internal::Dense(tensor);
       return TMatrixT<T>(static_cast<Int_t>(dense.size(0)), static_cast<Int_t>(dense.size(1)), dense.data_ptr<T>());
    });
 }
@@ -200,7 +222,8 @@ inline torch::Tensor ToTensor(ROOT::RDF::RNode frame, const std::vector<std::str
 inline ROOT::RDF::RNode ToDataFrame(const torch::Tensor &tensor, const std::vector<std::string> &columns)
 {
    return Internal::TorchGuard("CladTorch::ToDataFrame", [&] {
-      const auto matrix = tensor.dim() == 1 ? tensor.detach().unsqueeze(1) : tensor.detach();
+      const auto values = tensor.detach().resolve_neg();
+      const auto matrix = tensor.dim() == 1 ? values.unsqueeze(1) : values;
       const bool wide = matrix.scalar_type() == torch::kFloat64;
       wide ? Internal::CheckTensor<double>(matrix, 2) : Internal::CheckTensor<float>(matrix, 2);
       TORCH_CHECK(matrix.size(1) == static_cast<std::int64_t>(columns.size()), "the tensor has ", matrix.size(1),

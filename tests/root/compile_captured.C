@@ -1,0 +1,253 @@
+/// \file compile_captured.C
+/// \brief Compiled functions and what lies outside their inputs: captured tensors that change, calls that overlap, tensors
+/// that are not what their memory holds.
+
+R__LOAD_LIBRARY(libcladtorch)
+#include <CladTorch/Torch.hxx>
+
+#include "check.h"
+
+using Tensors = std::vector<torch::Tensor>;
+
+bool Close(const torch::Tensor &a, const torch::Tensor &b)
+{
+   return a.scalar_type() == b.scalar_type() && a.sizes() == b.sizes() && torch::allclose(a, b, 1e-4, 1e-5);
+}
+
+/// LibTorch throws its own exceptions out of backward().
+void GoBack(const torch::Tensor &value)
+{
+   CladTorch::Internal::TorchGuard("test", [&] { value.backward(); });
+}
+
+/// A parameter that was frozen when the function was observed, and is trained later, and frozen again.
+void FrozenParameters()
+{
+   auto w = torch::randn({4});
+   const auto x = torch::randn({3, 4});
+   auto v = torch::randn({4}).requires_grad_();
+   const auto compiled = CladTorch::Compile([&](torch::Tensor given) { return (given * w * v).sum(); }, {x});
+   GoBack(compiled(x));
+   CHECK(!w.grad().defined() && Close(v.grad(), (x * w).sum(0)));
+   w.requires_grad_();
+   GoBack(compiled(x));
+   CHECK(w.grad().defined() && Close(w.grad(), (x * v.detach()).sum(0)));
+   w.requires_grad_(false);
+   w.mutable_grad() = torch::Tensor();
+   GoBack(compiled(x));
+   CHECK(!w.grad().defined() && compiled.BackEnd() == "aot");
+}
+
+/// Jacobian() is a question of its own, between a Forward() and its Backward().
+void JacobianBetweenForwardAndBackward()
+{
+   const auto x = torch::randn({5}, torch::kFloat64), other = torch::randn({5}, torch::kFloat64);
+   const auto compiled = CladTorch::Compile([](torch::Tensor given) { return given.exp().sum(); }, {x});
+   const auto y = compiled.Forward({x});
+   CHECK(Close(compiled.Jacobian({other})[0], other.exp()));
+   CHECK(Close(compiled.Backward({torch::ones_like(y)})[0], x.exp()));
+}
+
+/// LibTorch puts off the change of sign in `imag(conj(z))`: the memory holds the opposite.
+void NegativeViews()
+{
+   const auto z = torch::randn({6}, torch::kComplexFloat);
+   const auto x = torch::imag(z.conj());
+   CHECK(x.is_neg());
+   const auto compiled = CladTorch::Compile([](torch::Tensor given) { return given.exp(); }, {torch::randn({6})});
+   CHECK(Close(compiled.Forward({x}), x.exp()));
+   CHECK(Close(compiled.Backward({x})[0], x * x.exp()));
+   CHECK(Close(compiled(x), x.exp()));
+   const auto leaf = torch::randn({6}, torch::kComplexFloat).requires_grad_();
+   const auto eager = torch::autograd::grad({torch::imag(leaf.conj()).exp().sum()}, {leaf})[0];
+   const auto found = torch::autograd::grad({compiled(torch::imag(leaf.conj())).sum()}, {leaf})[0];
+   CHECK(torch::allclose(eager, found));
+   const auto captured = CladTorch::Compile([&](torch::Tensor given) { return given * x; }, {torch::randn({6})});
+   CHECK(Close(captured.Forward({torch::ones({6})}), x.clone()));
+   CHECK(Close(CladTorch::Compile([](torch::Tensor given) { return given.exp(); }, {x}).Forward({x}), x.exp()));
+}
+
+/// Batch normalisation in training changes its running statistics at each call; a graph with two calls goes back all the
+/// same.
+void TwoBatches()
+{
+   const auto run = [](bool compile) {
+      torch::manual_seed(4);
+      torch::nn::BatchNorm1d norm(4);
+      const auto a = torch::randn({16, 4}), b = torch::randn({16, 4});
+      std::function<torch::Tensor(torch::Tensor)> function = [&](torch::Tensor x) { return norm->forward(x).square(); };
+      if (compile)
+         function = CladTorch::Compile(function, {a});
+      const auto weights = torch::rand({16, 4});
+      GoBack((function(a) * weights).sum() + (function(b) * weights).sum());
+      return Tensors{norm->weight.grad(), norm->bias.grad(), norm->running_mean, norm->running_var};
+   };
+   const auto eager = run(false), compiled = run(true);
+   for (std::size_t i = 0; i < eager.size(); ++i)
+      CHECK(Close(eager[i], compiled[i]));
+   torch::nn::BatchNorm1d norm(4);
+   const auto x = torch::randn({16, 4});
+   const auto compiled2 = CladTorch::Compile([&](torch::Tensor given) { return norm->forward(given); }, {x});
+   CHECK(compiled2.BackEnd() == "aot");
+}
+
+/// A second derivative runs the function itself again: what it counts was counted by the first pass.
+void SecondDerivatives()
+{
+   torch::nn::BatchNorm1d norm(4);
+   const auto compiled = CladTorch::Compile([&](torch::Tensor given) { return norm->forward(given).pow(3).sum(); }, {torch::randn({16, 4})});
+   CHECK(compiled.BackEnd() == "aot");
+   const auto x = torch::randn({16, 4}).requires_grad_();
+   const auto y = compiled(x);
+   const auto mean = norm->running_mean.clone(), variance = norm->running_var.clone();
+   const auto first = torch::autograd::grad({y}, {x}, {}, true, true)[0];
+   const auto second = torch::autograd::grad({first.square().sum()}, {x})[0];
+   CHECK(norm->num_batches_tracked.item<int>() == 1);
+   CHECK(torch::equal(norm->running_mean, mean) && torch::equal(norm->running_var, variance));
+   const auto eager = torch::autograd::grad({norm->forward(x).pow(3).sum()}, {x}, {}, true, true)[0];
+   CHECK(Close(first, eager) && Close(second, torch::autograd::grad({eager.square().sum()}, {x})[0]));
+}
+
+/// Observing a function leaves nothing behind, whatever it does to captured tensors.
+void NothingIsLeftBehind()
+{
+   const auto x = torch::randn({4});
+   auto expanded = torch::zeros({1}).expand({4});
+   Refuses("a captured tensor with elements in one place",
+           [&] { CladTorch::Compile([&](torch::Tensor given) { return given * expanded.add_(1); }, {x}); }, {"single memory location"});
+   CHECK(expanded.sum().item<float>() == 0);
+
+   auto cache = torch::zeros({2, 4});
+   const auto caching = CladTorch::Compile([&](torch::Tensor given) { cache[0].copy_(given); return given * 2; }, {x});
+   CHECK(caching.BackEnd() == "autograd" && caching.Reason().find("aten::copy_") != std::string::npos);
+   CHECK(torch::equal(cache, torch::zeros({2, 4})));
+   caching.Forward({x});
+   CHECK(torch::equal(cache[0], x));
+
+   auto views = torch::arange(8, torch::kFloat);
+   CladTorch::Compile(
+      [&](torch::Tensor given) {
+         for (int first = 0; first < 5; ++first)
+            views.narrow(0, first, 4).add_(given).mul_(2);
+         return given.exp();
+      },
+      {x});
+   CHECK(torch::equal(views, torch::arange(8, torch::kFloat)));
+
+   auto kept = torch::ones({2, 3});
+   CladTorch::Compile([&](torch::Tensor given) { kept.resize_({40, 50}).fill_(3); return given.exp(); }, {x});
+   CHECK(kept.sizes() == at::IntArrayRef({2, 3}) && torch::equal(kept, torch::ones({2, 3})));
+   auto turned = torch::arange(6, torch::kFloat).view({2, 3});
+   CladTorch::Compile([&](torch::Tensor given) { turned.t_(); return given.exp(); }, {x});
+   CHECK(turned.sizes() == at::IntArrayRef({2, 3}) && turned[1][0].item<float>() == 3);
+   Tensors list{torch::zeros({3})};
+   const auto many = CladTorch::Compile([&](torch::Tensor given) { torch::_foreach_add_(list, 1); return given.exp(); }, {x});
+   CHECK(many.BackEnd() == "autograd" && torch::equal(list[0], torch::zeros({3})));
+}
+
+/// A number that is read out of a captured tensor, or out of whole numbers, is another one tomorrow.
+void NumbersOfCapturedTensors()
+{
+   const auto x = torch::randn({4});
+   const auto runs = [&](const char *what, CladTorch::Compiled compiled) {
+      std::printf("%s: %s: %s\n", what, compiled.BackEnd().c_str(), compiled.Reason().c_str());
+      return compiled.BackEnd() == "autograd" && compiled.Reason().find("before operator 1 ") != std::string::npos;
+   };
+   auto scale = torch::tensor(2.f);
+   const auto scaled = CladTorch::Compile([&](torch::Tensor given) { return given * scale.item<double>(); }, {x});
+   CHECK(runs("scale", scaled) && scaled.Reason().find("item") != std::string::npos);
+   scale.fill_(3);
+   CHECK(Close(scaled.Forward({x}), 3 * x) && Close(scaled.Backward({torch::ones({4})})[0], torch::full({4}, 3.f)));
+
+   auto flag = torch::tensor(true);
+   const auto branch = CladTorch::Compile([&](torch::Tensor given) { return flag.item<bool>() ? given.exp() : given.sin(); }, {x});
+   CHECK(runs("flag", branch));
+   flag.fill_(false);
+   CHECK(Close(branch.Forward({x}), x.sin()));
+
+   const auto weights = torch::ones({3});
+   const auto summed = CladTorch::Compile([&](torch::Tensor given) { return given * weights.sum().item<double>(); }, {x});
+   CHECK(summed.BackEnd() == "autograd" && summed.Reason().find("before operator 2 ") != std::string::npos);
+   const auto other = torch::ones({3});
+   const auto equal = CladTorch::Compile([&](torch::Tensor given) { return torch::equal(scale, other) ? given : given.exp(); }, {x});
+   CHECK(runs("equal", equal));
+   const auto count = CladTorch::Compile(
+      [](torch::Tensor given, torch::Tensor n) { return given * n.item<std::int64_t>(); }, {x, torch::tensor(2)});
+   CHECK(runs("count", count));
+   CHECK(Close(count.Forward({x, torch::tensor(5)}), 5 * x));
+   // These read nothing that may be another value: a tensor compared with itself, a number that the function made.
+   const auto own = CladTorch::Compile(
+      [&](torch::Tensor given) { return torch::equal(other, other) ? given * torch::arange(3).sum().item<std::int64_t>() : given; }, {x});
+   CHECK(own.BackEnd() == "aot" && Close(own.Forward({x}), 3 * x));
+}
+
+/// Tensors without a version, as in code that only predicts.
+void InferenceMode()
+{
+   torch::nn::Linear layer(4, 3);
+   const auto compiled = CladTorch::Compile([&](torch::Tensor given) { return layer->forward(given).tanh(); }, {torch::randn({8, 4})});
+   const auto special = CladTorch::Compile([](torch::Tensor given) { return torch::special_i1(given); }, {torch::randn({8, 4})});
+   CHECK(special.BackEnd() == "autograd");
+   const c10::InferenceMode predicting;
+   for (const int rows : {8, 5}) { // known and not
+      const auto x = torch::randn({rows, 4});
+      CHECK(x.is_inference());
+      CHECK(Close(compiled.Forward({x}), layer->forward(x).tanh()));
+      const auto slope = 1 - layer->forward(x).tanh().square();
+      CHECK(Close(compiled.Backward({torch::ones({rows, 3})})[0], slope.matmul(layer->weight.detach())));
+      CHECK(Close(compiled(x), layer->forward(x).tanh()));
+      CHECK(Close(special.Forward({x}), torch::special_i1(x)));
+      CHECK(special.Backward({torch::ones({rows, 4})})[0].sizes() == x.sizes());
+      CHECK(Close(special(x), torch::special_i1(x)));
+   }
+   const auto x = torch::randn({4});
+   const auto cubes = CladTorch::Compile([](torch::Tensor given) { return given.pow(3).sum(); }, {x});
+   CHECK(Close(cubes.HessianVector({x}, {torch::ones({4})})[0], 6 * x));
+   CHECK(Close(cubes.Jacobian({x})[0], 3 * x * x));
+}
+
+/// What jit wrote, to be read; the other back ends write nothing.
+void Code()
+{
+   const auto x = torch::randn({8, 4});
+   const auto function = [](torch::Tensor given) { return given.exp().sum(); };
+   CladTorch::CompileOptions options;
+   options.fName = "energies";
+   options.fBackEnd = CladTorch::kFastestBackEnd;
+   const auto fastest = CladTorch::Compile(function, {x}, options);
+   const auto code = fastest.Code();
+   std::printf("%s\n", code.c_str());
+   const auto has = [&](const char *part) { return code.find(part) != std::string::npos; };
+   CHECK(fastest.BackEnd() == "jit" ? has("energies") && has("_grad") : code.empty());
+   CHECK(CladTorch::Compile(function, {x}).Code().empty());
+}
+
+/// The shapes alone, of an input that has no dimension.
+void ShapeOfANumber()
+{
+   const auto layers = c10::Dispatcher::singleton().findSchemaOrThrow("cladtorch::layers", "");
+   const auto on = torch::TensorOptions().device(torch::kMeta);
+   Refuses("no dimension",
+           [&] {
+              CladTorch::Internal::TorchGuard("test", [&] {
+                 torch::jit::Stack stack{torch::empty({}, on), Tensors{torch::empty({3, 4}, on), torch::empty({3}, on)}, "relu", false};
+                 layers.callBoxed(stack);
+              });
+           },
+           {"no dimension"});
+}
+
+void compile_captured()
+{
+   FrozenParameters();
+   JacobianBetweenForwardAndBackward();
+   NegativeViews();
+   TwoBatches();
+   SecondDerivatives();
+   NothingIsLeftBehind();
+   NumbersOfCapturedTensors();
+   InferenceMode();
+   Code();
+   ShapeOfANumber();
+   Passed();
+}
