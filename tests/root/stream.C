@@ -270,6 +270,28 @@ void CheckTraining()
                history.ValidationLoss()[2]);
    CHECK(one.Auc(data) > 0.9 && Near(one.Auc(data), resident.Auc(data), 0.002));
    CHECK(Near(history.ValidationLoss()[2], history.TrainLoss()[2], 0.06)); // taken while it falls
+
+   // LibTorch has its own copy of the rows: of every window anew, and of the validation events. The other back end takes
+   // the same steps on the same batches.
+   auto reference = options;
+   reference.fGradient = CladTorch::kAutograd;
+   Mlp three({1, 8, 1});
+   const auto same = three.Fit(stream, reference);
+   for (std::size_t epoch = 0; epoch < 3; ++epoch)
+      CHECK(Near(same.TrainLoss()[epoch], history.TrainLoss()[epoch], 1e-4) &&
+            Near(same.ValidationLoss()[epoch], history.ValidationLoss()[epoch], 1e-4));
+
+   // A window that is smaller than a batch makes no more steps than a wide one: as much is learnt.
+   options.fBatchSize = 4000;
+   options.fLearningRate = 0.01;
+   const auto loss = [&](std::uint64_t window) {
+      Mlp model({1, 8, 1});
+      return model.Fit(Stream(stream).SetWindow(window), options).TrainLoss()[2];
+   };
+   const double narrow = loss(500), wide = loss(20000);
+   options.fBatchSize = 400;
+   std::printf("loss of batches of 4000 from windows of 500 and 20000: %.4f, %.4f; of 400: %.4f\n", narrow, wide, loss(20000));
+   CHECK(Near(narrow, wide, 0.05));
 }
 
 void CheckStart()

@@ -38,7 +38,7 @@ impl AutogradEngine {
         Ok(AutogradEngine { moments: [zeros()?, zeros()?], graph, settings, device, parameters, steps: 0, data: None })
     }
 
-    /// The dataset on the device: sent there at the first call.
+    /// The dataset on the device: sent there at the first call, and at the first one after `forget`.
     fn on_device(&mut self, rows: Rows) -> Result<&DeviceRows> {
         if self.data.is_none() {
             self.data = Some(DeviceRows::new(rows, self.device)?);
@@ -131,6 +131,10 @@ impl Engine for AutogradEngine {
             Ok(loss.f_double_value(&[])?)
         });
         losses.sum()
+    }
+
+    fn forget(&mut self) {
+        self.data = None;
     }
 
     fn parameters(&self) -> Result<Vec<f32>> {

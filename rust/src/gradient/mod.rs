@@ -76,13 +76,16 @@ impl Rows<'_> {
     }
 }
 
-/// A network in training on some device.
+/// A network in training on some device. It may keep a copy of the rows until it is told to forget them.
 pub trait Engine: Send {
     /// One optimiser step for each batch of `order`; returns the sum of weight times loss over its rows.
     fn train(&mut self, data: Rows, order: &[u32]) -> Result<f64>;
 
     /// The sum of weight times loss over `order`.
     fn evaluate(&mut self, data: Rows, order: &[u32]) -> Result<f64>;
+
+    /// Says that the next call brings other rows than the last one: whatever was kept of those is dropped.
+    fn forget(&mut self) {}
 
     /// The flat parameter vector.
     fn parameters(&self) -> Result<Vec<f32>>;

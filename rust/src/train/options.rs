@@ -40,7 +40,7 @@ pub(super) fn checked(spec: &FitSpec, model: &Model, data: &Dataset) -> Result<(
         learning_rate: spec.learning_rate,
         weight_decay: spec.weight_decay,
         momentum: spec.momentum,
-        batch_size: spec.batch_size.min(data.rows()),
+        batch_size: spec.batch_size,
     };
     let gradient = match spec.gradient {
         0 => Gradient::Clad,

@@ -39,7 +39,8 @@ pub fn stream_settings(stream: &Stream, spec: &FitSpec, window: u64, mixing: Mix
 
 /// A model in training on one stream.
 ///
-/// Scaler and mean weight are those of a sample: as many events for training as a window, spread over all sources. The validation loss is that of the validation events with the smallest
+/// Scaler and mean weight are those of a sample spread over all sources: as many events for training as a window, fewer
+/// where balanced sources have not as many. The validation loss is that of the validation events with the smallest
 /// hashes, a window of them; they are gathered in the first epoch.
 pub struct StreamTrainer {
     /// On the sample.
@@ -95,6 +96,7 @@ impl StreamTrainer {
             scaler: &self.trainer.scaler,
             weight_scale: self.weight_scale(),
         };
+        self.trainer.engine.forget();
         self.loss += self.trainer.engine.train(rows, &window.order)?;
         self.weight += window.order.iter().map(|&row| f64::from(window.weights[row as usize])).sum::<f64>();
         self.trainer.check_finite("training loss", self.loss)?;
@@ -124,6 +126,7 @@ impl StreamTrainer {
             scaler: &self.trainer.scaler,
             weight_scale: self.weight_scale(),
         };
+        self.trainer.engine.forget();
         let loss = self.trainer.engine.evaluate(rows, &self.held.order)?;
         let weight = self.held.window.weights.iter().map(|&weight| f64::from(weight)).sum();
         let mean = mean(loss, weight, "validation")?;
