@@ -1,10 +1,12 @@
 //! The row-tile engine: the reverse pass over tiles of rows with Clad's derivatives, tiles over lanes, lanes over
 //! threads.
 //!
-//! A batch is cut into tiles of [`TILE_ROWS`] rows. A lane is a run of neighbouring tiles with a gradient of its own. How many lanes a batch has depends on the batch and the network alone, and their gradients are summed
-//! in order: the same bits for any number of threads. The threads stay together for an epoch: each takes the next lane
-//! that is left, and whoever finishes last makes the step while the others wait for it. Where there are more threads than
-//! lanes, they share large layers ([`Shares`](super::shares::Shares)). Nothing is allocated after construction.
+//! A batch is cut into tiles of [`TILE_ROWS`] rows. A lane is a run of neighbouring tiles with a gradient of its own. How
+//! many lanes a batch has depends on the batch and the network alone, and their gradients are summed in order: the same
+//! bits for any number of threads. The threads stay together for an epoch: each takes the next lane that is left, and
+//! whoever finishes last makes the step while the others wait for it. Where there are more threads than lanes, they share
+//! large layers ([`Shares`](super::shares::Shares)). Nothing is allocated after construction but what hands an epoch to
+//! the threads.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
@@ -177,6 +179,10 @@ impl<T: Scalar> AotEngine<T> {
 
     /// What thread `member` does in an epoch.
     fn take_part(&self, epoch: &Epoch, member: usize) {
+        // Whoever comes late would take a share of a layer before its own part, and wait in there for the others.
+        if !epoch.meeting.meet(member, || ()) {
+            return;
+        }
         for rows in epoch.order.chunks(self.settings.batch_size) {
             let scale = epoch.data.weight_scale / rows.len() as f64;
             self.run_lanes(member, epoch.data, rows, scale, &epoch.next);
