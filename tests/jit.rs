@@ -213,10 +213,10 @@ fn the_cache_survives_processes_damage_and_crashes() {
     let library = function.join("function.so");
     File::options().write(true).open(&library).unwrap().set_len(100).unwrap();
     let long_ago = SystemTime::now() - Duration::from_secs(48 * 3600);
-    for (name, length) in [("0123", 300 << 20), ("work-1-0", 1)] {
-        fs::create_dir(cache.join(name)).unwrap();
-        File::create(cache.join(name).join("function.so")).unwrap().set_len(length).unwrap();
-        File::open(cache.join(name)).unwrap().set_modified(long_ago).unwrap();
+    for (name, length) in [("0".repeat(64), 300 << 20), ("work-1-0".to_owned(), 1)] {
+        fs::create_dir(cache.join(&name)).unwrap();
+        File::create(cache.join(&name).join("function.so")).unwrap().set_len(length).unwrap();
+        File::open(cache.join(&name)).unwrap().set_modified(long_ago).unwrap();
     }
     let said = said(compiling(&cache, LIMIT).spawn().unwrap());
     assert!(said.contains("it works"), "{said}");

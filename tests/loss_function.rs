@@ -11,6 +11,7 @@ mod say;
 use std::time::Duration;
 
 use cladtorch::bridge::FitSpec;
+use cladtorch::error::guard;
 use cladtorch::gradient::aot::AotEngine;
 use cladtorch::gradient::{RowLoss, Settings};
 use cladtorch::graph::{Activation, Graph, Init, Loss, Optimiser};
@@ -171,4 +172,24 @@ fn what_cannot_be_used_is_refused() {
         let error = Trainer::new(&model, &data, &options).err().map(|error| error.to_string()).unwrap_or_default();
         assert!(error.contains("fLossFunction beside"), "{error}");
     }
+}
+
+/// Rust cannot let an exception of C++ pass: it has to end as an error, in the threads of a step too.
+#[test]
+fn what_a_loss_throws_is_an_error() {
+    let throwing = "
+#include <stdexcept>
+double checked(double z) { if (z > 3.5) throw std::runtime_error(\"far away\"); return z; }
+double loss(double z, double y) { return (checked(z) - y) * (z - y); }";
+    if compiled("a loss that throws", throwing, 1).is_none() {
+        return;
+    }
+    let data = circle(2000, 1);
+    let options =
+        FitSpec { loss_function: throwing.to_owned(), threads: 2, learning_rate: 100.0, batch_size: 500, ..spec() };
+    let model = Model::new(&[2, 16, 1], Activation::ReLU, Init::Kaiming, 1).unwrap();
+    let mut trainer = Trainer::new(&model, &data, &options).unwrap();
+    let mut epoch = || guard(|| trainer.epoch(&data)).err().map(|error| error.to_string());
+    let said = (0..20).find_map(|_| epoch()).unwrap_or_default();
+    assert!(said.contains("fLossFunction: it threw \"far away\""), "{said:?}");
 }

@@ -1,6 +1,6 @@
 //! The one error of the crate, and the guard that every call from C++ goes through.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::{Path, PathBuf};
 
 /// What failed, on what, and what to do about it.
@@ -56,11 +56,21 @@ impl Error {
     }
 }
 
-/// Runs `body`; a panic in it becomes [`Error::Internal`]. cxx aborts the process on a panic that reaches C++.
+/// Ends the work of [`guard`] with `error`, from where no result can be handed up: inside the threads of a step, where
+/// a function of the user's failed. Unlike a panic it prints nothing.
+pub fn unwind(error: Error) -> ! {
+    resume_unwind(Box::new(error))
+}
+
+/// Runs `body`; a panic in it becomes [`Error::Internal`], what [`unwind`] threw the error that it is. cxx aborts the process on a panic that reaches C++.
 pub fn guard<T>(body: impl FnOnce() -> Result<T>) -> Result<T> {
     // The state a panic could have left half-changed is the argument's own: it is either dropped by the caller or
     // (datasets) rolled back to its last committed source.
     catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|panic| {
+        let panic = match panic.downcast::<Error>() {
+            Ok(error) => return Err(*error),
+            Err(panic) => panic,
+        };
         let text = panic
             .downcast_ref::<&str>()
             .map(|s| (*s).to_owned())

@@ -72,7 +72,7 @@ impl CompiledGraph {
             obstacle: String::new(),
             text: String::new(),
         };
-        let limit = Duration::try_from_secs_f64(spec.time_limit).unwrap_or_default();
+        let limit = time_limit(spec.time_limit)?;
         match spec.back_end.checked_sub(1).map(BackEnd::from_number) {
             None if spec.reason.is_empty() => compiled.reason = "jit is used where it is asked for".to_owned(),
             None => (),
@@ -294,6 +294,14 @@ impl<T: Scalar> Pool<T> {
         };
         Ok(Lease { buffer: Some(buffer), pool: Arc::clone(pool) })
     }
+}
+
+/// What fTimeLimit says: infinity is no limit.
+fn time_limit(seconds: f64) -> Result<Duration> {
+    if !(seconds > 0.0) {
+        return Err(Error::invalid(format!("fTimeLimit = {seconds}"), "give seconds, more than 0"));
+    }
+    Ok(Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX))
 }
 
 /// An arena on loan; dropping it gives it back.

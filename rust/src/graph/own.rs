@@ -9,10 +9,10 @@ pub trait ScalarFunction: Send + Sync {
     /// As the user wrote it.
     fn text(&self) -> &str;
 
-    /// The value at each of `x`; both have one length.
+    /// The value at each of `x`; both have one length. What the function throws unwinds as an error.
     fn values(&self, x: &[f64], values: &mut [f64]);
 
-    /// The derivative at each of `x`; both have one length.
+    /// The derivative at each of `x`; both have one length. What the function throws unwinds as an error.
     fn slopes(&self, x: &[f64], slopes: &mut [f64]);
 }
 

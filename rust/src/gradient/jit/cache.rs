@@ -5,13 +5,17 @@ use std::fs::{self, DirBuilder};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use std::{env, process};
 
 use sha2::{Digest, Sha256};
 
 /// What the folder may hold; the oldest functions go first.
 const SIZE_LIMIT: u64 = 256 << 20;
+
+/// Names of work folders begin so; those of functions are hexadecimal SHA-256.
+const WORK: &str = "work-";
+const KEY_LENGTH: usize = 64;
 
 /// Work folders older than this were left by a crash.
 const ABANDONED: Duration = Duration::from_secs(24 * 3600);
@@ -65,9 +69,9 @@ impl Cache {
     pub fn work(&self) -> Result<Work, String> {
         static NUMBER: AtomicU64 = AtomicU64::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let folder = self.0.join(format!("work-{}-{number}", process::id()));
-        // One of that name was left by a process that had this number before.
-        let _ = fs::remove_dir_all(&folder);
+        // Machines that share the folder have processes of the same number, but hardly at the same nanosecond.
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
+        let folder = self.0.join(format!("{WORK}{}-{number}-{now}", process::id()));
         DirBuilder::new().mode(0o700).create(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
         Ok(Work(folder))
     }
@@ -75,10 +79,10 @@ impl Cache {
     /// Makes the work folder the function `key`; where another process was faster, its function stays.
     pub fn publish(&self, work: &Work, key: &str) -> Result<PathBuf, String> {
         let folder = self.0.join(key);
-        if let Err(error) = fs::rename(&work.0, &folder)
-            && self.find(key).is_none()
-        {
-            return Err(format!("{}: {error}", folder.display()));
+        if fs::rename(&work.0, &folder).is_err() && self.find(key).is_none() {
+            // What is there is the rest of one that somebody was removing.
+            self.remove(key);
+            fs::rename(&work.0, &folder).map_err(|error| format!("{}: {error}", folder.display()))?;
         }
         self.shrink(key);
         Ok(folder)
@@ -89,24 +93,33 @@ impl Cache {
         let _ = fs::remove_dir_all(self.0.join(key)); // Another process may have done it.
     }
 
-    /// Removes the oldest functions beyond the limit, and what crashes left. Best effort: others work here too.
+    /// Removes the oldest functions beyond the limit, and what crashes left; nothing that is not the cache's own, for the
+    /// folder is the user's choice. Best effort: others work here too.
     fn shrink(&self, keep: &str) {
         let Ok(entries) = fs::read_dir(&self.0) else { return };
         let mut functions: Vec<(SystemTime, u64, PathBuf)> = entries
             .flatten()
-            .filter(|entry| entry.file_name() != keep)
+            .filter(|entry| entry.file_name() != keep && entry.file_name().to_str().is_some_and(is_own))
             .filter_map(|entry| Some((entry.metadata().ok()?.modified().ok()?, size(&entry.path()), entry.path())))
             .collect();
         functions.sort();
         let mut total: u64 = functions.iter().map(|(_, size, _)| size).sum();
         for (time, size, path) in functions {
-            let is_work = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("work-"));
+            let is_work = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(WORK));
             let is_abandoned = is_work && time.elapsed().is_ok_and(|age| age > ABANDONED);
             if is_abandoned || (!is_work && total > SIZE_LIMIT) {
                 let _ = fs::remove_dir_all(&path);
                 total -= size;
             }
         }
+    }
+}
+
+/// Whether a folder of this name is a function or a work folder.
+fn is_own(name: &str) -> bool {
+    match name.strip_prefix(WORK) {
+        Some(numbers) => numbers.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-'),
+        None => name.len() == KEY_LENGTH && name.bytes().all(|byte| byte.is_ascii_hexdigit()),
     }
 }
 
@@ -128,5 +141,48 @@ impl Work {
 impl Drop for Work {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.0); // Renamed, if it was published.
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Publishes a function of so many bytes, which take no room on the disk.
+    fn publish(cache: &Cache, name: char, size: u64) -> PathBuf {
+        let work = cache.work().unwrap();
+        fs::File::create(work.folder().join(super::super::LIBRARY)).unwrap().set_len(size).unwrap();
+        cache.publish(&work, &String::from(name).repeat(KEY_LENGTH)).unwrap()
+    }
+
+    #[test]
+    fn only_functions_are_removed_and_the_oldest_first() {
+        let home = tempfile::tempdir().unwrap();
+        fs::set_permissions(home.path(), fs::Permissions::from_mode(0o700)).unwrap();
+        let thesis = home.path().join("work-of-years");
+        fs::create_dir(&thesis).unwrap();
+        fs::File::create(thesis.join("data")).unwrap().set_len(2 * SIZE_LIMIT).unwrap();
+        let cache = Cache::at(home.path()).unwrap();
+        let first = publish(&cache, 'a', SIZE_LIMIT / 2);
+        std::thread::sleep(Duration::from_millis(20)); // The times of change tell them apart.
+        let second = publish(&cache, 'b', SIZE_LIMIT / 2);
+        std::thread::sleep(Duration::from_millis(20));
+        let third = publish(&cache, 'c', SIZE_LIMIT / 4);
+        assert!(first.exists() && second.exists(), "together they fit beside the newest");
+        let fourth = publish(&cache, 'd', 1);
+        assert!(!first.exists() && second.exists() && third.exists() && fourth.exists());
+        assert!(thesis.join("data").exists());
+    }
+
+    #[test]
+    fn the_rest_of_a_function_is_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = Cache::at(&folder.path().join("cache")).unwrap();
+        let key = String::from('a').repeat(KEY_LENGTH);
+        fs::create_dir(cache.0.join(&key)).unwrap();
+        fs::write(cache.0.join(&key).join("function.cpp"), "").unwrap();
+        assert_eq!(cache.find(&key), None);
+        let published = publish(&cache, 'a', 1);
+        assert_eq!(cache.find(&key), Some(published));
     }
 }

@@ -1,11 +1,12 @@
 //! Running clang with Clad's plugin: without a shell, with a time limit, its messages kept.
 
+use std::env;
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::clad::{Clad, wait};
@@ -18,29 +19,43 @@ pub fn cancel(cancelled: bool) {
     CANCELLED.store(cancelled, Ordering::Relaxed);
 }
 
+/// As good as for ever.
+const FAR: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
+
+/// What the environment says about where to look.
+type Place = [Option<OsString>; 2];
+
 /// The pair of this process.
 #[derive(Clone, Debug)]
 pub struct Clang {
     clad: Clad,
-    /// Tells this pair from others: paths, sizes and times of change.
+    /// Tells this pair, on this processor, from others: paths, sizes, times of change, instructions.
     pub identity: String,
 }
 
 impl Clang {
-    /// The first pair that works, looked for once; else what was looked for.
-    pub fn find() -> Result<&'static Clang, String> {
-        static FOUND: OnceLock<Result<Clang, String>> = OnceLock::new();
-        let search = || {
-            let clad = Clad::find()?;
-            let identity = [&clad.compiler, &clad.plugin].map(|path| identity(path)).join(" ");
-            Ok(Clang { clad, identity })
-        };
-        FOUND.get_or_init(search).as_ref().map_err(Clone::clone)
+    /// The first pair that works; else what was looked for. Looked for once, and again when the environment names
+    /// another place.
+    pub fn find() -> Result<Arc<Clang>, String> {
+        static FOUND: Mutex<Option<(Place, Result<Arc<Clang>, String>)>> = Mutex::new(None);
+        let place = ["CLAD_ROOT", "PATH"].map(env::var_os);
+        // A search that panicked left what was there before.
+        let mut found = FOUND.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, outcome)) = found.as_ref().filter(|(looked, _)| *looked == place) {
+            return outcome.clone();
+        }
+        let outcome = Clad::find().map(|clad| {
+            let identity = [identity(&clad.compiler), identity(&clad.plugin), processor()].join(" ");
+            Arc::new(Clang { clad, identity })
+        });
+        *found = Some((place, outcome.clone()));
+        outcome
     }
 
     /// Compiles `source` to the shared library `library`; both lie in `folder`, where Clad writes its derivatives too.
     pub fn compile(&self, folder: &Path, source: &str, library: &str, limit: Duration) -> Result<(), String> {
-        let end = Instant::now() + limit;
+        let now = Instant::now();
+        let end = now.checked_add(limit).unwrap_or(now + FAR);
         let mut plugin = OsString::from("-fplugin=");
         plugin.push(&self.clad.plugin);
         let mut compile = Command::new(&self.clad.compiler);
@@ -58,6 +73,15 @@ impl Clang {
         run(&mut link, folder, end)?;
         fs::remove_file(folder.join("function.o")).map_err(|error| error.to_string())
     }
+}
+
+/// Model and instructions of the first processor, for which `-march=native` compiles: the cache may be shared by
+/// machines.
+fn processor() -> String {
+    let text = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let first = text.split("\n\n").next().unwrap_or_default();
+    let keys = ["model name", "flags", "CPU implementer", "CPU part", "Features"];
+    first.lines().filter(|line| keys.iter().any(|key| line.starts_with(key))).collect::<Vec<_>>().join(" ")
 }
 
 fn identity(path: &Path) -> String {

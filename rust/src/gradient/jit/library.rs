@@ -1,6 +1,6 @@
 //! Compiled functions, opened; the only place here that calls foreign code.
 
-use std::ffi::{c_int, c_void};
+use std::ffi::{CStr, c_char, c_int, c_void};
 use std::path::Path;
 
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW, Symbol};
@@ -8,8 +8,8 @@ use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW, Symbol};
 use crate::device::Addresses;
 use crate::kernels::{self, Scalar};
 
-type Loss = unsafe extern "C" fn(usize, usize, *const f64, *const f64, *mut f64, *mut f64);
-type Values = unsafe extern "C" fn(usize, *const f64, *mut f64);
+type Loss = unsafe extern "C" fn(usize, usize, *const f64, *const f64, *mut f64, *mut f64, *mut c_char, usize) -> c_int;
+type Values = unsafe extern "C" fn(usize, *const f64, *mut f64, *mut c_char, usize) -> c_int;
 type Bind = unsafe extern "C" fn(*const c_void);
 type Forward<T> = unsafe extern "C" fn(*const usize, *mut T) -> c_int;
 type Backward<T> = unsafe extern "C" fn(*const usize, *const T, *mut T, *const usize);
@@ -70,15 +70,16 @@ impl LossFunction {
     }
 
     /// For each label the value of the loss, and its derivatives by the outputs: `outputs` and `slopes` are
-    /// [labels, columns].
-    pub fn run(&self, outputs: &[f64], labels: &[f64], values: &mut [f64], slopes: &mut [f64]) {
+    /// [labels, columns]. An error is what the function threw.
+    pub fn run(&self, outputs: &[f64], labels: &[f64], values: &mut [f64], slopes: &mut [f64]) -> Result<(), String> {
         let columns = outputs.len().checked_div(labels.len()).unwrap_or(0);
         assert!(
             columns * labels.len() == outputs.len() && outputs.len() == slopes.len() && labels.len() <= values.len()
         );
         let [outputs, read] = [outputs, labels].map(<[f64]>::as_ptr);
+        let (values, slopes) = (values.as_mut_ptr(), slopes.as_mut_ptr());
         // SAFETY: the slices are as long as the function takes them to be; what it does beside that, the user wrote.
-        unsafe { (self.function)(labels.len(), columns, outputs, read, values.as_mut_ptr(), slopes.as_mut_ptr()) }
+        caught(|why, room| unsafe { (self.function)(labels.len(), columns, outputs, read, values, slopes, why, room) })
     }
 }
 
@@ -102,21 +103,30 @@ impl ActivationFunction {
         }
     }
 
-    /// The value at each of `x`.
-    pub fn values(&self, x: &[f64], to: &mut [f64]) {
-        run(self.values, x, to);
+    /// The value at each of `x`, or what the function threw.
+    pub fn values(&self, x: &[f64], to: &mut [f64]) -> Result<(), String> {
+        run(self.values, x, to)
     }
 
-    /// The derivative at each of `x`.
-    pub fn slopes(&self, x: &[f64], to: &mut [f64]) {
-        run(self.slopes, x, to);
+    /// The derivative at each of `x`, or what the function threw.
+    pub fn slopes(&self, x: &[f64], to: &mut [f64]) -> Result<(), String> {
+        run(self.slopes, x, to)
     }
 }
 
-fn run(function: Values, x: &[f64], to: &mut [f64]) {
+fn run(function: Values, x: &[f64], to: &mut [f64]) -> Result<(), String> {
     assert_eq!(x.len(), to.len());
     // SAFETY: the slices have one length; what the function does beside writing that many numbers, the user wrote.
-    unsafe { function(x.len(), x.as_ptr(), to.as_mut_ptr()) }
+    caught(|why, room| unsafe { function(x.len(), x.as_ptr(), to.as_mut_ptr(), why, room) })
+}
+
+/// Calls a function that returns 0, or else has written why it failed: so many bytes of it, with a zero at the end.
+fn caught(call: impl FnOnce(*mut c_char, usize) -> c_int) -> Result<(), String> {
+    let mut why = [0_u8; 256];
+    match call(why.as_mut_ptr().cast(), why.len()) {
+        0 => Ok(()),
+        _ => Err(CStr::from_bytes_until_nul(&why).unwrap_or_default().to_string_lossy().into_owned()),
+    }
 }
 
 fn open(path: &Path) -> Result<Library, String> {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::library::ActivationFunction;
 use super::{LIBRARY, user};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, unwind};
 use crate::graph::{Own, ScalarFunction};
 
 /// Where the derivative is compared with difference quotients: at so many points on either side of 0.
@@ -20,35 +20,36 @@ struct OwnActivation {
 /// Compiles `source`, which defines `double activation(double x)`; anything may stand before it. The derivative is
 /// compared with difference quotients; nobody's is trusted.
 pub fn compile(source: &str, limit: Duration) -> Result<Own> {
-    let refuse = |reason: String| Error::invalid(format!("activation: {reason}"), "use one of the named activations");
     if user::first_parameter(source, "activation").is_none() {
         let what = "the text does not define 'double activation(double x)'";
         return Err(Error::invalid(what, "give the C++ text of that function, or a named activation"));
     }
     let open = |folder: &Path| ActivationFunction::open(&folder.join(LIBRARY));
-    let function = super::build(&text(source), "the activation", limit, open).map_err(refuse)?.0;
+    let function = super::build(&text(source), "the activation", limit, open).map_err(refused)?.0;
     let activation = OwnActivation { function, text: source.to_owned() };
-    activation.check().map_err(refuse)?;
+    activation.check().map_err(refused)?;
     Ok(Own::new(activation))
 }
 
 impl OwnActivation {
-    fn at(&self, x: f64) -> (f64, f64) {
+    fn at(&self, x: f64) -> Result<(f64, f64), String> {
         let (mut value, mut slope) = ([0.0], [0.0]);
-        self.values(&[x], &mut value);
-        self.slopes(&[x], &mut slope);
-        (value[0], slope[0])
+        self.function.values(&[x], &mut value)?;
+        self.function.slopes(&[x], &mut slope)?;
+        Ok((value[0], slope[0]))
     }
 
     fn check(&self) -> Result<(), String> {
-        let (value, slope) = self.at(0.0);
+        let (value, slope) = self.at(0.0)?;
         if !value.is_finite() || !slope.is_finite() {
             return Err(format!("at 0 it is {value} and its derivative {slope}: both have to be finite there"));
         }
         for point in -POINTS..=POINTS {
             let x = f64::from(point) * SPACING;
-            let (value, slope) = self.at(x);
-            if let Some(quotient) = user::quotient_unlike(slope, value, |step| self.at(x + step).0) {
+            let (value, slope) = self.at(x)?;
+            // Where it throws beside a point it has no quotient there.
+            let beside = |step| self.at(x + step).map_or(f64::NAN, |(value, _)| value);
+            if let Some(quotient) = user::quotient_unlike(slope, value, beside) {
                 return Err(format!(
                     "Clad's derivative is {slope} at {x}, but the difference quotient is {quotient}: write it with a \
                      branch each side of which is smooth"
@@ -65,12 +66,16 @@ impl ScalarFunction for OwnActivation {
     }
 
     fn values(&self, x: &[f64], values: &mut [f64]) {
-        self.function.values(x, values);
+        self.function.values(x, values).unwrap_or_else(|reason| unwind(refused(reason)));
     }
 
     fn slopes(&self, x: &[f64], slopes: &mut [f64]) {
-        self.function.slopes(x, slopes);
+        self.function.slopes(x, slopes).unwrap_or_else(|reason| unwind(refused(reason)));
     }
+}
+
+fn refused(reason: String) -> Error {
+    Error::invalid(format!("activation: {reason}"), "use one of the named activations")
 }
 
 /// The text that is compiled: the user's, and loops.
@@ -78,8 +83,9 @@ fn text(source: &str) -> String {
     let head = user::HEAD;
     let way_in = |name: &str, function: &str| {
         format!(
-            "extern \"C\" __attribute__((visibility(\"default\"))) void {name}(size_t n, const double *x, double *y)\n{{\n\
-             \x20  for (size_t i = 0; i < n; ++i)\n      y[i] = {function}(x[i]);\n}}\n"
+            "extern \"C\" __attribute__((visibility(\"default\"))) int {name}(size_t n, const double *x, double *y, char *why, size_t room)\n{{\n\
+             \x20  return cladtorch_caught(why, room, [=] {{\n   for (size_t i = 0; i < n; ++i)\n      \
+             y[i] = {function}(x[i]);\n   }});\n}}\n"
         )
     };
     format!(

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::library::LossFunction;
 use super::{LIBRARY, user};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, unwind};
 use crate::kernels::Scalar;
 
 /// Numbers that are converted to float64 and back at once; most outputs of a network with such a loss.
@@ -35,17 +35,15 @@ impl RowLoss {
                 format!("define 'double loss(const double *outputs, double label)' for up to {BLOCK}"),
             ));
         }
-        let refuse =
-            |reason: String| Error::invalid(format!("fLossFunction: {reason}"), "use one of the losses of fLoss");
         let open = |folder: &std::path::Path| LossFunction::open(&folder.join(LIBRARY));
-        let function = super::build(&text(source, pointer), "the loss", limit, open).map_err(refuse)?.0;
+        let function = super::build(&text(source, pointer), "the loss", limit, open).map_err(refused)?.0;
         let loss = RowLoss { function, columns };
-        loss.check().map_err(refuse)?;
+        loss.check().map_err(refused)?;
         Ok(loss)
     }
 
     /// The sum of weight times loss over the rows of `outputs` [rows, columns]; `adjoint` gets the derivative of
-    /// `scale * weight * loss`.
+    /// `scale * weight * loss`. What the function throws unwinds as an error.
     pub fn run<T: Scalar>(
         &self,
         outputs: &[T],
@@ -62,7 +60,8 @@ impl RowLoss {
             let (z, slopes) = (&mut z[..count], &mut slopes[..count]);
             convert(&outputs[first..][..count], z);
             convert(labels, &mut y);
-            self.function.run(z, &y[..labels.len()], &mut values, slopes);
+            let ran = self.function.run(z, &y[..labels.len()], &mut values, slopes);
+            ran.unwrap_or_else(|reason| unwind(refused(reason)));
             let weights = &weights[block * rows..][..labels.len()];
             for (row, (weight, value)) in weights.iter().zip(values).enumerate() {
                 sum += weight.to_f64() * value;
@@ -82,12 +81,13 @@ impl RowLoss {
             for point in 0..POINTS {
                 let z: Vec<f64> =
                     (0..self.columns).map(|j| 3.0 * (point as f64 * (0.7 + 0.6 * j as f64)).sin()).collect();
-                let (value, slopes) = self.at(&z, label);
+                let (value, slopes) = self.at(&z, label)?;
                 for (column, &slope) in slopes.iter().enumerate() {
                     let beside = |step: f64| {
                         let mut moved = z.clone();
                         moved[column] += step;
-                        self.at(&moved, label).0
+                        // Where it throws beside a point it has no quotient there.
+                        self.at(&moved, label).map_or(f64::NAN, |(value, _)| value)
                     };
                     if let Some(quotient) = user::quotient_unlike(slope, value, beside) {
                         return Err(format!(
@@ -102,11 +102,15 @@ impl RowLoss {
     }
 
     /// Value and derivatives of one row.
-    fn at(&self, z: &[f64], label: f64) -> (f64, Vec<f64>) {
+    fn at(&self, z: &[f64], label: f64) -> Result<(f64, Vec<f64>), String> {
         let (mut value, mut slopes) = ([0.0], vec![0.0; z.len()]);
-        self.function.run(z, &[label], &mut value, &mut slopes);
-        (value[0], slopes)
+        self.function.run(z, &[label], &mut value, &mut slopes)?;
+        Ok((value[0], slopes))
     }
+}
+
+fn refused(reason: String) -> Error {
+    Error::invalid(format!("fLossFunction: {reason}"), "use one of the losses of fLoss")
 }
 
 fn convert<T: Scalar>(from: &[T], to: &mut [f64]) {
@@ -137,8 +141,9 @@ fn text(source: &str, pointer: bool) -> String {
          static_assert(std::is_same_v<decltype(loss), double({parameter}, double)>, \"loss takes something else\");\n\
          {derivative} // by Clad\n\
          [[maybe_unused]] static void requests()\n{{\n   {request};\n}}\n\n\
-         extern \"C\" __attribute__((visibility(\"default\"))) void cladtorch_loss(size_t n, [[maybe_unused]] size_t columns, \
-         const double *output, const double *label, double *value, double *slope)\n{{\n\
-         \x20  for (size_t i = 0; i < n; ++i) {{\n      value[i] = loss({argument}, label[i]);\n      {call}\n   }}\n}}\n"
+         extern \"C\" __attribute__((visibility(\"default\"))) int cladtorch_loss(size_t n, [[maybe_unused]] size_t columns, \
+         const double *output, const double *label, double *value, double *slope, char *why, size_t room)\n{{\n\
+         \x20  return cladtorch_caught(why, room, [=] {{\n   for (size_t i = 0; i < n; ++i) {{\n      \
+         value[i] = loss({argument}, label[i]);\n      {call}\n   }}\n   }});\n}}\n"
     )
 }

@@ -4,9 +4,31 @@
 const STEP: f64 = 1e-6;
 const TOLERANCE: f64 = 1e-4;
 
-/// What stands before every function that is compiled.
-pub const HEAD: &str =
-    "#include <clad/Differentiator/Differentiator.h>\n#include <cmath>\n#include <cstddef>\n#include <type_traits>\n\n";
+/// What stands before every function that is compiled. Rust cannot let an exception of C++ pass: what the user's text
+/// throws becomes words.
+pub const HEAD: &str = r#"#include <clad/Differentiator/Differentiator.h>
+#include <cmath>
+#include <cstddef>
+#include <cstdio>
+#include <exception>
+#include <type_traits>
+
+/// 0, or 1 with the reason in `why`.
+template <class F>
+static int cladtorch_caught(char *why, size_t room, F run)
+{
+   try {
+      run();
+      return 0;
+   } catch (const std::exception &thrown) {
+      std::snprintf(why, room, "it threw \"%s\"", thrown.what());
+   } catch (...) {
+      std::snprintf(why, room, "it threw something that is no std::exception");
+   }
+   return 1;
+}
+
+"#;
 
 /// The first parameter of the function `double name(...)` that the C++ text declares or defines.
 pub fn first_parameter<'a>(source: &'a str, name: &str) -> Option<&'a str> {
