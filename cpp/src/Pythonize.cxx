@@ -53,9 +53,21 @@ if "{method}" in cls.__dict__:
     cls.{method} = wrap(cls.{method})
 )";
 
+/// The overload of these types alone: PyROOT goes on to the others after an exception, and then begins again, so that
+/// work which failed late would be done twice, and every error printed twice and buried in a TypeError.
+constexpr const char *kOverload = R"(
+def overload(method, *types):
+    for string in ("const string&", "const std::string&"):
+        try:
+            return method.__overload__(", ".join(string if each == "string" else each for each in types))
+        except LookupError:
+            pass
+    return method
+)";
+
 /// What C++ takes as a Source on its own. With an implicit conversion PyROOT would hide the errors of C++.
 constexpr const char *kAnySource = R"(
-import types
+import numbers, types
 add = cls.Add
 def any_source(self, first, *args, **kwargs):
     import ROOT
@@ -63,7 +75,12 @@ def any_source(self, first, *args, **kwargs):
         raise TypeError("a cut that is a Python function has to be a node of a data frame, as frame.Filter(f, ['x']) is")
     if not isinstance(first, (str, ROOT.CladTorch.Source)):
         first = ROOT.CladTorch.Source(first)
-    return add(self, first, *args, **kwargs)
+    source = ("string", "string") if isinstance(first, str) else ("const CladTorch::Source&",)
+    label = args[len(source) - 1] if len(args) >= len(source) else None
+    kind = "string" if isinstance(label, str) else "double" if isinstance(label, numbers.Real) else None
+    if kind is None or kwargs or not all(isinstance(cut, str) for cut in args[len(source):]):
+        return add(self, first, *args, **kwargs)
+    return overload(add, *source, kind, "string")(self, first, *args)
 any_source.__doc__ = add.__doc__
 cls.Add = any_source
 )";
@@ -91,7 +108,8 @@ def with_keywords(self, data, options=None, **fields):
             setattr(options, name, value)
         except (TypeError, ValueError) as error:
             raise TypeError(f"CladTorch::FitOptions::{name} cannot be {value!r}: {error}") from None
-    return fit(self, data, options)
+    kind = "Stream" if isinstance(data, ROOT.CladTorch.Stream) else "Dataset"
+    return overload(fit, f"const CladTorch::{kind}&", "const CladTorch::FitOptions&")(self, data, options)
 with_keywords.__doc__ = fit.__doc__
 cls.Fit = with_keywords
 )";
@@ -188,12 +206,12 @@ template class View<std::int64_t>;
 
 void Dataset::__cppyy_pythonize__(_object *pyclass, const std::string &)
 {
-   Run(kAnySource, pyclass);
+   Run(std::string(kOverload) + kAnySource, pyclass);
 }
 
 void Stream::__cppyy_pythonize__(_object *pyclass, const std::string &)
 {
-   Run(kAnySource, pyclass);
+   Run(std::string(kOverload) + kAnySource, pyclass);
 }
 
 void Batches::__cppyy_pythonize__(_object *pyclass, const std::string &)
@@ -209,7 +227,7 @@ void Source::__cppyy_pythonize__(_object *pyclass, const std::string &)
 void Mlp::__cppyy_pythonize__(_object *pyclass, const std::string &)
 {
    Run(With(kAnyNode, "{method}", "Define"), pyclass);
-   Run(kKeywords, pyclass);
+   Run(std::string(kOverload) + kKeywords, pyclass);
 }
 
 } // namespace CladTorch

@@ -79,8 +79,17 @@ refuses(lambda: ct.Mlp([2, 0, 1]), "layer width 0")
 refuses(lambda: ct.Mlp.Load("nowhere.ct"), "nowhere.ct")
 refuses(lambda: model.Fit(data, fLearningRate=-1, fVerbose=0), "fLearningRate")
 refuses(lambda: ct.Testing.ProvokePanic(), "internal error")
-try:
-    ct.Mlp([1])
-except ct.Error as error:  # by its own type
-    assert "size" in str(error)
+for call in (
+    lambda: ct.Mlp([1]),
+    lambda: model.Fit(data, fMomentum=7, fVerbose=0),
+    lambda: ct.Dataset(["x"]).Add("events", "elsewhere.root", 1),
+    lambda: ct.Dataset(["x"]).Add("events", "elsewhere.root", "y", "x > 0"),
+    lambda: ct.Dataset(["x"]).Add(frame, 1.0, "x +"),
+):
+    try:
+        call()
+    except ct.Error as error:  # by its own type
+        pass
+    else:
+        raise AssertionError("nothing was raised")
 print("ALL CHECKS PASSED")
