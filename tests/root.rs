@@ -86,7 +86,10 @@ fn training_predictions_plots_and_files_with_threads() {
 
 #[test]
 fn python() {
-    Session::python(&[&script("python.py")]).run().passed();
+    let outcome = Session::python(&[&script("python.py")]).run().passed();
+    let printed = |error: &str| outcome.text.matches(&format!(">: {error}")).count();
+    assert_eq!(printed("fMomentum = 7"), 1, "it was run once: {}", outcome.text);
+    assert_eq!(printed("file elsewhere.root"), 2, "once for each call: {}", outcome.text);
 }
 
 #[test]
@@ -140,6 +143,18 @@ fn interrupt_ends_the_training_and_keeps_the_model() {
         }
     });
     outcome.passed().says(&["interrupted after epoch"]);
+}
+
+#[test]
+fn interrupt_ends_the_reading_and_keeps_the_dataset() {
+    let mut sent = false;
+    let session = Session::root(&["-q", &script("reading_interrupt.C")]);
+    let outcome = session.run_with(|child, text| {
+        if !sent && text.contains("reading now") {
+            sent = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success();
+        }
+    });
+    outcome.passed();
 }
 
 #[test]

@@ -1,5 +1,7 @@
 #include "Collector.hxx"
 
+#include "Interrupt.hxx"
+
 #include <TChain.h>
 #include <TFile.h>
 #include <TROOT.h>
@@ -56,8 +58,11 @@ void OrderedCollector::BeginRow(unsigned int slot, ULong64_t entry)
    auto &block = *now.fBlock;
    if (fOrdered && block.fRows == kBlockRows)
       HandOver(block);
-   if (block.fRows++ == 0)
+   if (block.fRows++ == 0) {
       now.fFirst = now.fPresent;
+      if (fInterrupt)
+         fInterrupt->Check("the reading");
+   }
    block.BeginRow(now.fPresent);
 }
 

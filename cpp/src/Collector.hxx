@@ -22,6 +22,8 @@ class TTreeReader;
 namespace CladTorch {
 namespace Internal {
 
+class InterruptScope;
+
 /// What is read, and where its numbers go.
 struct ColumnTarget {
    enum EPart { kFeatures, kLabel, kWeight };
@@ -68,6 +70,9 @@ public:
 
    void BeginTask(TTreeReader *reader, unsigned int slot) final;
    void BeginRow(unsigned int slot, ULong64_t entry) final;
+
+   /// Throws in the middle of the event loop once `interrupt`, which outlives it, asks for it.
+   void StopOn(const InterruptScope &interrupt) { fInterrupt = &interrupt; }
 
    /// Hands over what has not been yet and returns the number of rows. Throws where a value was bad.
    std::size_t Finish(const std::string &source);
@@ -121,6 +126,7 @@ private:
    std::mutex fMutex; ///< for fBlocks
    std::multimap<Place_t, std::unique_ptr<Block>> fBlocks;
    std::size_t fRows = 0;
+   const InterruptScope *fInterrupt = nullptr;
 };
 
 } // namespace Internal

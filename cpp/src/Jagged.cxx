@@ -3,6 +3,7 @@
 
 #include "EventLoop.hxx"
 #include "Frame.hxx"
+#include "Interrupt.hxx"
 #include "OpenSource.hxx"
 
 #include <algorithm>
@@ -122,7 +123,10 @@ Jagged<T> Jagged<T>::Read(const Source &source, const std::string &column, const
       target.fScalar = false;
       const Reading reading{Describe(frame), cut, {target}};
       auto collector = std::make_shared<ListCollector<T>>(frame.GetNSlots(), OriginOf(frame, reading.fSource));
+      const InterruptScope interrupt;
+      collector->StopOn(interrupt);
       RunEventLoop(frame, reading, collector);
+      interrupt.Check("the reading");
       return collector->Result();
    });
 }

@@ -1,6 +1,7 @@
 #include "Source.hxx"
 
 #include "EventLoop.hxx"
+#include "Interrupt.hxx"
 #include "Expression.hxx"
 #include "Frame.hxx"
 #include "ReaderPlan.hxx"
@@ -57,11 +58,13 @@ Targets(ROOT::RDF::RNode &frame, const rust::Vec<Core::ColumnSpec> &columns, con
 namespace {
 
 /// Appends all entries, whose columns are all for the fast reader.
-void ReadWhole(Core::Dataset &data, const ReaderPlan &plan, double label)
+void ReadWhole(Core::Dataset &data, const ReaderPlan &plan, double label, const InterruptScope &interrupt)
 {
    Core::dataset_reserve(data, static_cast<std::size_t>(plan.Entries()));
-   for (const auto &file : plan.fFiles)
+   for (const auto &file : plan.fFiles) {
       Core::dataset_read(data, *file, static_cast<float>(label), Threads(0));
+      interrupt.Check("the reading");
+   }
 }
 
 } // namespace
@@ -87,17 +90,20 @@ void ReadSource(Core::Dataset &data, ROOT::RDF::RNode frame, const Selection &se
       throw std::runtime_error("the label of " + reading.fSource + " is not a finite number");
    const auto origin = OriginOf(frame, reading.fSource);
    const auto plan = PlanReaders(frame, reading, selection.fReader);
+   const InterruptScope interrupt;
    Transaction transaction(data, reading.fSource);
    Core::dataset_note(data, plan.Describe(reading.fTargets));
    if (plan.AllFast() && selection.fCut.empty() && ReadsWhole(frame)) {
-      ReadWhole(data, plan, selection.fLabel);
+      ReadWhole(data, plan, selection.fLabel, interrupt);
    } else {
       reading.fTargets = plan.Left(reading.fTargets);
       const auto collector = std::make_shared<RowCollector>(data, Core::dataset_width(data), frame.GetNSlots(), origin,
                                                             selection.fLabel, plan.fStarts);
+      collector->StopOn(interrupt);
       RunEventLoop(frame, reading, collector);
       plan.FillIn(data, collector->Entries(), Threads(0));
    }
+   interrupt.Check("the reading");
    transaction.Commit();
 }
 

@@ -2,6 +2,7 @@
 #include <CladTorch/Guard.hxx>
 
 #include "FitSpec.hxx"
+#include "Interrupt.hxx"
 #include "ReadingThread.hxx"
 
 #include <TROOT.h>
@@ -146,7 +147,9 @@ std::vector<std::string> Stream::Columns() const
 bool Batches::Next()
 {
    return Guard("CladTorch::Batches::Next", [&] {
+      const InterruptScope interrupt;
       fData->fBatch = std::make_shared<Core::Batch>(Core::epoch_batch(*fData->fEpoch));
+      interrupt.Check("the reading");
       return !fData->fBatch->labels.empty();
    });
 }
