@@ -43,6 +43,7 @@ struct ModelData {
    explicit ModelData(rust::Box<Core::Model> core) : fCore(std::move(core)) {}
 
    rust::Box<Core::Model> fCore;
+   bool fFromFile = false; ///< the texts of its columns were not written by who runs it
 };
 
 inline rust::Slice<const float> Slice(const std::vector<float> &values)

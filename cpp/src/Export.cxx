@@ -3,14 +3,18 @@
 
 #include "CoreBox.hxx"
 
+#include <ROOT/InternalTreeUtils.hxx>
+#include <TChain.h>
 #include <TDirectory.h>
 #include <TFile.h>
 #include <TTree.h>
 
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
 #include <limits>
 #include <stdexcept>
+#include <system_error>
 #include <vector>
 
 namespace CladTorch {
@@ -116,6 +120,21 @@ ROOT::RDF::RNode ToFrame(const NamedColumns_t &columns)
    });
 }
 
+namespace {
+
+/// A friend in the tree's own file would be all that is left of it.
+void CheckOtherFile(TTree &tree, const std::string &path)
+{
+   for (const auto &file : ROOT::Internal::TreeUtils::GetFileNamesFromTree(tree)) {
+      std::error_code ignored;
+      if (std::filesystem::equivalent(file, path, ignored))
+         throw std::runtime_error(path + " is a file of the tree '" + std::string(tree.GetName()) +
+                                  "' itself: give the friend a file of its own");
+   }
+}
+
+} // namespace
+
 void WriteFriend(TTree &tree, const std::string &path, const NamedColumns_t &columns, const std::string &name)
 {
    Guard("CladTorch::WriteFriend", [&] {
@@ -123,8 +142,17 @@ void WriteFriend(TTree &tree, const std::string &path, const NamedColumns_t &col
       if (columns.empty())
          throw std::runtime_error("a friend without columns: give some");
       CheckRows(columns, rows, "tree '" + std::string(tree.GetName()) + "' has ");
+      if (tree.GetCurrentFile() || tree.InheritsFrom(TChain::Class()))
+         CheckOtherFile(tree, path);
       const std::string temporary(Core::file_temporary(path));
-      if (!WriteTree(temporary, name, columns, rows)) {
+      bool written = false;
+      try {
+         written = WriteTree(temporary, name, columns, rows);
+      } catch (...) {
+         std::remove(temporary.c_str());
+         throw;
+      }
+      if (!written) {
          std::remove(temporary.c_str());
          throw std::runtime_error("file " + path + " could not be written, see ROOT's message above: look for space on "
                                   "the disk and for the rights to write there");

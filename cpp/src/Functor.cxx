@@ -4,6 +4,7 @@
 #include <CladTorch/Mlp.hxx>
 
 #include "CoreBox.hxx"
+#include "Expression.hxx"
 #include "Frame.hxx"
 #include "Resolve.hxx"
 #include "Source.hxx"
@@ -56,16 +57,34 @@ void CheckNewColumn(ROOT::RDF::RNode frame, const std::string &name)
                                "': give the prediction another name");
 }
 
-ROOT::RDF::RNode DefineLinks(ROOT::RDF::RNode frame, const ModelData &model, const std::string &name)
+/// An expression is code. One that came with a file is run only if who runs it says so.
+void CheckOrigin(ROOT::RDF::RNode frame, const ModelData &model, const std::string &text)
+{
+   if (model.fFromFile && !frame.HasColumn(text) && !IsPlainName(text))
+      throw std::runtime_error("the model was read from a file and has the column '" + text +
+                               "', an expression, which would run as code: give the columns, if you trust them, as in "
+                               "Define(frame, name, model.Columns())");
+}
+
+/// \param given Instead of the model's columns; empty for those.
+ROOT::RDF::RNode DefineLinks(ROOT::RDF::RNode frame, const ModelData &model, const std::string &name,
+                             const std::vector<std::string> &given)
 {
    const auto columns = Core::model_columns(*model.fCore);
    if (columns.empty())
       throw std::runtime_error("the model has no columns yet: train it with Fit, or use Functor()");
+   if (!given.empty() && given.size() != columns.size())
+      throw std::runtime_error("the model has " + std::to_string(columns.size()) + " columns, " +
+                               std::to_string(given.size()) + " were given: give one for each of Columns()");
    const auto source = Describe(frame);
    std::size_t count = 0;
    frame = frame.Define(HiddenName(name, count), [] { return RowLink(); });
    for (const auto &column : columns) {
       auto target = FeatureTarget(column, 0);
+      if (given.empty())
+         CheckOrigin(frame, model, target.fColumn);
+      else if (given[count] != target.fName) // a mask has a name of its own
+         target.fColumn = given[count];
       const auto &functions = Resolve(frame, target, source);
       frame = functions.fDefine(frame, HiddenName(name, count + 1), HiddenName(name, count), target);
       ++count;
@@ -109,12 +128,13 @@ void Mlp::CheckFunctor(std::size_t arguments) const
    });
 }
 
-ROOT::RDF::RNode Mlp::Define(ROOT::RDF::RNode frame, const std::string &name) const
+ROOT::RDF::RNode
+Mlp::Define(ROOT::RDF::RNode frame, const std::string &name, const std::vector<std::string> &given) const
 {
    return Guard("CladTorch::Mlp::Define", [&]() -> ROOT::RDF::RNode {
       CheckNewColumn(frame, name);
       const auto columns = Core::model_columns(*fData->fCore).size();
-      auto linked = DefineLinks(frame, *fData, name);
+      auto linked = DefineLinks(frame, *fData, name, given);
       const std::vector<std::string> last{HiddenName(name, columns)};
       const auto inputs = Inputs();
       const auto outputs = Outputs();

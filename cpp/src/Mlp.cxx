@@ -23,7 +23,9 @@ namespace {
 std::vector<float> Run(const ModelData &model, const DatasetData &data, bool raw)
 {
    std::vector<float> out(Core::dataset_rows(*data.fCore) * Core::model_outputs(*model.fCore));
+   const InterruptScope interrupt;
    Core::model_predict(*model.fCore, *data.fCore, raw, Threads(0), {out.data(), out.size()});
+   interrupt.Check("the prediction");
    return out;
 }
 
@@ -167,6 +169,7 @@ void Mlp::SetParameters(const std::vector<float> &values)
 {
    Guard("CladTorch::Mlp::SetParameters", [&] {
       auto changed = std::make_shared<ModelData>(Core::model_clone(*fData->fCore));
+      changed->fFromFile = fData->fFromFile;
       Core::model_set_parameters(*changed->fCore, Slice(values));
       fData = std::move(changed);
    });
@@ -180,7 +183,11 @@ void Mlp::Save(const std::string &path) const
 Mlp Mlp::Load(const std::string &path, const std::string &activation)
 {
    return Guard("CladTorch::Mlp::Load", [&] {
-      const auto load = [&] { return Mlp(std::make_shared<ModelData>(Core::model_load(path, activation)), FromCore()); };
+      const auto load = [&] {
+         auto loaded = std::make_shared<ModelData>(Core::model_load(path, activation));
+         loaded->fFromFile = true;
+         return Mlp(std::move(loaded), FromCore());
+      };
       return activation.empty() ? load() : Cancellable(load);
    });
 }

@@ -105,6 +105,8 @@ void CheckErrors()
            {"'score'", "10 rows", "'t'", "50000", "without a cut"});
    Refuses("no columns", [&] { WriteFriend(*tree, "few.root", {}); }, {"without columns"});
    Refuses("folder that is not there", [&] { WriteFriend(*tree, "nowhere/f.root", {{"score", all}}); }, {"nowhere/f.root"});
+   Refuses("the tree's own file", [&] { WriteFriend(*tree, tree->GetCurrentFile()->GetName(), {{"score", all}}); },
+           {"itself", "a file of its own"});
    Refuses("no file name", [&] { WriteFriend(*tree, "/", {{"score", all}}); }, {"names no file"});
    Refuses("frame of different lengths", [&] { ToFrame({{"a", few}, {"b", all}}); }, {"'b'", "'a' has 10"});
    Refuses("frame without columns", [] { ToFrame({}); }, {"without columns"});

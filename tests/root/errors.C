@@ -230,6 +230,19 @@ void CheckModels()
    Refuses("functor of three outputs", [&] { Mlp({1, 3}).Functor(); }, {"3 outputs"});
    Refuses("missing model file", [] { Mlp::Load("nowhere.ct"); }, {"nowhere.ct"});
    Refuses("foreign model file", [] { Mlp::Load("events.root"); }, {"events.root"});
+   Dataset shifted({"x + 1"});
+   auto options = FitOptions();
+   options.fVerbose = 0;
+   options.fValidation = 0;
+   model.Fit(shifted.Add(ROOT::RDataFrame(10).Define("x", "float(rdfentry_)").Define("y", "x > 4"), "y"), options);
+   CHECK(model.Define(frame, "own").GetColumnNames().size() > 0); // who trained it wrote the expression
+   model.Save("expression.ct");
+   const auto loaded = Mlp::Load("expression.ct");
+   Refuses("code in a model file", [&] { loaded.Define(frame, "s"); }, {"'x + 1'", "from a file", "model.Columns()"});
+   auto shiftedFrame = ROOT::RDataFrame(1).Define("z", "2.f");
+   const float trusted = loaded.Define(frame, "s", loaded.Columns()).Take<float>("s")->at(0);
+   CHECK(Near(trusted, loaded.Define(shiftedFrame, "s", {"z"}).Take<float>("s")->at(0), 1e-6));
+   Refuses("columns for another model", [&] { loaded.Define(frame, "s", {"x", "x"}); }, {"1 columns", "2 were given"});
    Refuses("unwritable path", [&] { model.Save("/nowhere/model.ct"); }, {"/nowhere"});
    Refuses("history without epochs", [] { CladTorch::History().Draw(); }, {"no epochs"});
    Refuses("panic in the core", [] { CladTorch::Testing::ProvokePanic(); }, {"internal error"});

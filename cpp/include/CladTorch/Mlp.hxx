@@ -88,7 +88,10 @@ public:
    }
    /// Adds the column `name` with the prediction to a data frame, whatever the types of Columns() are there: `float`
    /// for C = 1, `RVec<float>` otherwise. Works under `ROOT::EnableImplicitMT`; the network is frozen as it is now.
-   ROOT::RDF::RNode Define(ROOT::RDF::RNode frame, const std::string &name) const;
+   /// \param given What stands in this frame for Columns(), in their order: columns or expressions. Empty: Columns()
+   ///        themselves; but expressions are code, and those of a model from a file run only if they are given here.
+   ROOT::RDF::RNode
+   Define(ROOT::RDF::RNode frame, const std::string &name, const std::vector<std::string> &given = {}) const;
 
    /// Area under the ROC curve of label 1 (over 0.5) against the rest, with event weights; C = 1.
    double Auc(const Dataset &data) const;
