@@ -45,17 +45,29 @@ struct Request {
    std::size_t Width() const { return fColumns.size() * std::max<std::size_t>(fLength, 1); }
 };
 
+/// Leaves numbers as they come: whoever reads writes each of them anyway.
+struct Unwritten : std::allocator<float> {
+   template <class>
+   struct rebind {
+      using other = Unwritten;
+   };
+   void construct(float *) const {}
+   void construct(float *place, float value) const { *place = value; }
+};
+
+using Numbers = std::vector<float, Unwritten>;
+
 /// [N, F], row-major; [F, N] where `fColumnar`.
 struct Table {
-   std::vector<float> fNumbers;
+   Numbers fNumbers;
    bool fColumnar = false;
 };
 
 /// [F, N] as [N, F], in blocks of rows that stay in the cache.
-std::vector<float> Transposed(const std::vector<float> &columns, std::size_t width)
+Numbers Transposed(const Numbers &columns, std::size_t width)
 {
    const auto rows = columns.size() / width;
-   std::vector<float> matrix(columns.size());
+   Numbers matrix(columns.size());
    constexpr std::size_t kBlock = 64;
    for (std::size_t first = 0; first < rows; first += kBlock) {
       for (std::size_t f = 0; f < width; ++f) {
@@ -110,7 +122,7 @@ Table Bulk(const Request &request, bool columnar)
 {
    const Tree tree(request);
    const auto rows = tree.fTree->GetEntries();
-   std::vector<float> columns(rows * request.fColumns.size());
+   Numbers columns(rows * request.fColumns.size());
    auto numbers = columns.data();
    for (const auto &column : request.fColumns) {
       WithType(column, [&](auto value) {
@@ -140,10 +152,11 @@ private:
    T fValue = 0;
 };
 
-/// What stands in front is taken, the rest stays 0.
+/// What stands in front is taken, the rest is 0.
 void StoreVector(const ROOT::RVec<float> &values, std::size_t length, float *row)
 {
-   std::copy_n(values.begin(), std::min(values.size(), length), row);
+   const auto taken = std::min(values.size(), length);
+   std::fill(std::copy_n(values.begin(), taken, row), row + length, 0.f);
 }
 
 class VectorCell : public Cell {
@@ -173,7 +186,7 @@ Table GetEntry(const Request &request)
          });
    }
    const auto rows = tree.fTree->GetEntries();
-   Table table{std::vector<float>(rows * request.Width())};
+   Table table{Numbers(rows * request.Width())};
    auto row = table.fNumbers.data();
    for (Long64_t entry = 0; entry < rows; ++entry) {
       tree.fTree->GetEntry(entry);
@@ -191,7 +204,7 @@ Table GetEntry(const Request &request)
 /// For each row of what was taken its entry: with threads, `Take` gives ranges of entries in any order.
 using Order = std::vector<ULong64_t>;
 /// Books a column; what it returns stores it in a matrix after the event loop.
-using Store = std::function<void(std::vector<float> &, const Order &)>;
+using Store = std::function<void(Numbers &, const Order &)>;
 
 /// Books the first entry of the range that each row came with.
 ROOT::RDF::RResultPtr<std::vector<ULong64_t>> TakeRanges(ROOT::RDataFrame &frame)
@@ -222,7 +235,7 @@ Order Entries(ROOT::RDataFrame &frame)
 template <class T>
 Store Take(ROOT::RDataFrame &frame, const std::string &name, std::size_t offset, std::size_t width)
 {
-   return [taken = frame.Take<T>(name), offset, width](std::vector<float> &matrix, const Order &order) mutable {
+   return [taken = frame.Take<T>(name), offset, width](Numbers &matrix, const Order &order) mutable {
       const auto &values = *taken;
       for (std::size_t i = 0; i < values.size(); ++i)
          matrix[order[i] * width + offset] = values[i];
@@ -232,7 +245,7 @@ Store Take(ROOT::RDataFrame &frame, const std::string &name, std::size_t offset,
 Store TakeVector(ROOT::RDataFrame &frame, const std::string &name, std::size_t offset, const Request &request)
 {
    return [taken = frame.Take<ROOT::RVec<float>>(name), offset, width = request.Width(), length = request.fLength](
-             std::vector<float> &matrix, const Order &order) mutable {
+             Numbers &matrix, const Order &order) mutable {
       const auto &values = *taken;
       for (std::size_t i = 0; i < values.size(); ++i)
          StoreVector(values[i], length, &matrix[order[i] * width + offset]);
@@ -252,7 +265,7 @@ Table DataFrame(const Request &request)
          }));
    }
    const auto order = Entries(frame);
-   Table table{std::vector<float>(order.size() * request.Width())};
+   Table table{Numbers(order.size() * request.Width())};
    for (auto &column : columns)
       column(table.fNumbers, order);
    return table;
