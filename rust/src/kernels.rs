@@ -418,6 +418,10 @@ fn variant() -> &'static Variant {
     CHOSEN.get_or_init(|| {
         let wanted = std::env::var_os("CLADTORCH_KERNELS");
         let widest = VARIANTS.iter().position(|&name| wanted.as_deref().is_some_and(|wanted| wanted == name));
+        if let Some(unknown) = wanted.filter(|wanted| !wanted.is_empty() && widest.is_none()) {
+            let (unknown, known) = (unknown.display(), VARIANTS.join(", "));
+            eprintln!("CladTorch: CLADTORCH_KERNELS={unknown} is ignored; it may be one of {known}");
+        }
         // SAFETY: the function returns the address of a constant.
         unsafe { &*ct_kernels_for_this_machine(widest.unwrap_or(VARIANTS.len()) as c_int) }
     })
