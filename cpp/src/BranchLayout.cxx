@@ -175,7 +175,7 @@ std::string CheckBaskets(TBranch &branch)
    if (branch.GetEntries() != branch.GetTree()->GetEntries() || branch.GetFirstEntry() != 0)
       return "its branch has not as many entries as the tree";
    const int baskets = branch.GetWriteBasket();
-   if (baskets < 0 || baskets > branch.GetMaxBaskets())
+   if (baskets < 0 || baskets >= branch.GetMaxBaskets()) // ROOT keeps room for one more
       return "its branch has an impossible number of baskets";
    for (int i = 0; i < baskets; ++i)
       if (branch.GetBasketSeek(i) <= 0 || branch.GetBasketBytes()[i] <= 0)

@@ -43,7 +43,8 @@ pub struct TreeFile {
 impl TreeFile {
     /// The file at `path`, whose tree has `entries` entries.
     pub fn new(path: &str, entries: u64) -> Result<TreeFile> {
-        let path = PathBuf::from(path);
+        // The working directory may be another when the file is read.
+        let path = std::path::absolute(path).map_err(|error| Error::io(Path::new(path), error))?;
         let file = open(&path)?;
         let identity = Identity::of(&file, &path)?;
         Ok(TreeFile { path, identity, entries, branches: Vec::new() })
@@ -68,7 +69,7 @@ impl TreeFile {
         &self.branches
     }
 
-    /// As it was given.
+    /// Absolute.
     pub fn path(&self) -> &Path {
         &self.path
     }
