@@ -4,14 +4,13 @@
 #ifndef CLADTORCH_INTERRUPT
 #define CLADTORCH_INTERRUPT
 
-#include <csignal>
 #include <string>
 
 namespace CladTorch {
 namespace Internal {
 
 /// While it lives, Ctrl-C is noted and nothing else. ROOT's own handler would jump out of the running code, over the
-/// frames of the core and of its threads.
+/// frames of the core and of its threads. Any number may live at once, in any threads: Ctrl-C is meant for all of them.
 class InterruptScope {
 public:
    InterruptScope();
@@ -22,9 +21,6 @@ public:
    bool Requested() const;
    /// Throws where it was, with `what` in the message.
    void Check(const std::string &what) const;
-
-private:
-   struct sigaction fBefore;
 };
 
 } // namespace Internal
