@@ -91,6 +91,30 @@ void TwoBatches()
    CHECK(compiled2.BackEnd() == "aot");
 }
 
+/// Running statistics and counters that a function changes and uses again: LibTorch runs it.
+void ChangedAndUsedAgain()
+{
+   torch::nn::BatchNorm1d norm(4);
+   const auto x = torch::randn({16, 4});
+   const auto twice = CladTorch::Compile([&](torch::Tensor given) { return norm->forward(norm->forward(given) + 1); }, {x});
+   CHECK(twice.BackEnd() == "autograd" && !twice.Reason().empty());
+   twice.Forward({x});
+   CHECK(norm->num_batches_tracked.item<int>() == 2);
+   CHECK(Close(norm->running_mean, 0.09 * x.mean(0) + 0.1));
+   torch::nn::BatchNorm1d other(torch::nn::BatchNorm1dOptions(4).track_running_stats(true));
+   const auto mean = other->running_mean, variance = other->running_var;
+   const auto reading = CladTorch::Compile(
+      [&](torch::Tensor given) { return torch::batch_norm(given, {}, {}, mean, variance, true, 0.1, 1e-5, false) + mean; }, {x});
+   CHECK(reading.BackEnd() == "autograd" && reading.Reason().find("running statistics") != std::string::npos);
+   CHECK(Close(reading.Forward({x}).mean(0), 0.1 * x.mean(0)));
+   norm->eval();
+   CHECK(CladTorch::Compile([&](torch::Tensor given) { return norm->forward(norm->forward(given)); }, {x}).BackEnd() == "aot");
+   auto calls = torch::ones({}, torch::kLong);
+   const auto doubling = CladTorch::Compile([&](torch::Tensor given) { calls.add_(1).mul_(2); return given.exp(); }, {x});
+   doubling.Forward({x});
+   CHECK(calls.item<int>() == 4);
+}
+
 /// A second derivative runs the function itself again: what it counts was counted by the first pass.
 void SecondDerivatives()
 {
@@ -243,6 +267,7 @@ void compile_captured()
    JacobianBetweenForwardAndBackward();
    NegativeViews();
    TwoBatches();
+   ChangedAndUsedAgain();
    SecondDerivatives();
    NothingIsLeftBehind();
    NumbersOfCapturedTensors();

@@ -89,7 +89,7 @@ std::unique_ptr<at::ObserverContext> Writes::BeforeOperator(const at::RecordFunc
    if (!schema || !gInnermost || !trace || c10::impl::tls_is_dispatch_key_excluded(c10::DispatchKey::Tracer))
       return nullptr;
    ForEachWritten(call, [&](const torch::Tensor &tensor) {
-      if (!IsOwn(*trace, tensor))
+      if (!IsOwn(*trace, tensor) || gInnermost->Counts(tensor)) // what was changed once looks like its own
          gInnermost->Note(schema->name(), call.inputs(), tensor);
    });
    if (ReadsNumbers(schema->name()))
@@ -107,6 +107,12 @@ void Writes::Note(const std::string &name, c10::ArrayRef<const c10::IValue> inpu
       fCounters.push_back({changed, inputs[1].toInt() * inputs[2].toInt()});
    else if (fObstacle.empty())
       fObstacle = name + " changes an input or a captured tensor in place";
+}
+
+bool Writes::Counts(const torch::Tensor &tensor) const
+{
+   return std::any_of(fCounters.begin(), fCounters.end(),
+                      [&](const Counter &counter) { return counter.fTensor.is_alias_of(tensor); });
 }
 
 void Writes::NoteNumber(const std::string &name, c10::ArrayRef<const c10::IValue> inputs)

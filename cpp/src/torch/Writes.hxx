@@ -36,6 +36,8 @@ private:
    /// That the operator of that name and inputs changes a tensor which is not the function's own.
    void Note(const std::string &name, c10::ArrayRef<const c10::IValue> inputs, const torch::Tensor &changed);
 
+   /// Whether the tensor is one that was counted up already.
+   bool Counts(const torch::Tensor &tensor) const;
    /// That the operator makes a number of what its inputs hold.
    void NoteNumber(const std::string &name, c10::ArrayRef<const c10::IValue> inputs);
 
