@@ -122,8 +122,8 @@ struct ct_starts {
          Without `add` a pullback writes its view of dx, no two elements of which may then be the same memory. */      \
       /* y[n] = function of the views of x, from their element `begin` on */                                           \
       void (*map)(int function, size_t begin, size_t n, const T *const *x, const struct ct_stream *views, T *y);       \
-      /* dx's view (add: +)= dy times the derivative of function by operand `which`, n elements from `begin` on */     \
-      void (*map_pullback)(int function, size_t which, size_t begin, size_t n, const T *const *x,                      \
+      /* dx's view (add: +)= dy times the derivative of function by operand `which` */                                 \
+      void (*map_pullback)(int function, size_t which, size_t n, const T *const *x,                                    \
                            const struct ct_stream *views, const T *dy, int add, T *dx,                                 \
                            const struct ct_stream *target);                                                            \
       /* y's view += x's view: a sum where y has stride 0, the pullback of a broadcast where x has */                  \

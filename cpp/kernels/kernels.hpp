@@ -55,7 +55,7 @@ void AdamW(const ct_sweep *s, size_t n, T *p, const T *g, T *m, T *v);
 template <typename T>
 void Map(int function, size_t begin, size_t n, const T *const *x, const ct_stream *views, T *y);
 template <typename T>
-void MapPullback(int function, size_t which, size_t begin, size_t n, const T *const *x, const ct_stream *views,
+void MapPullback(int function, size_t which, size_t n, const T *const *x, const ct_stream *views,
                  const T *dy, int add, T *dx, const ct_stream *target);
 template <typename T>
 void Accumulate(size_t n, const T *x, const ct_stream *view, T *y, const ct_stream *target);

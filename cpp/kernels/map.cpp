@@ -129,21 +129,21 @@ void Map(int function, size_t begin, size_t n, const T *const *x, const ct_strea
 }
 
 template <typename T>
-void MapPullback(int function, size_t which, size_t begin, size_t n, const T *const *x, const ct_stream *views,
+void MapPullback(int function, size_t which, size_t n, const T *const *x, const ct_stream *views,
                  const T *dy, int add, T *dx, const ct_stream *target)
 {
    const auto &f = kFunctions<T>[function];
    const auto pullback = f.fPullbacks[which];
    if (!add && IsContiguous(*target)) {
-      dx += target->offset + begin;
-      return Blocks(f.fArity, begin, n, x, views, [&](size_t length, const T *const *operands) {
+      dx += target->offset;
+      return Blocks(f.fArity, 0, n, x, views, [&](size_t length, const T *const *operands) {
          pullback(length, operands, dy, dx);
          dy += length;
          dx += length;
       });
    }
-   Writer<T> writer(dx, *target, begin);
-   Blocks(f.fArity, begin, n, x, views, [&](size_t length, const T *const *operands) {
+   Writer<T> writer(dx, *target, 0);
+   Blocks(f.fArity, 0, n, x, views, [&](size_t length, const T *const *operands) {
       T adjoint[kBlock];
       pullback(length, operands, dy, adjoint);
       writer.Put(add, length, adjoint);
@@ -165,7 +165,7 @@ void Copy(size_t n, const T *x, const ct_stream *view, T *y, const ct_stream *ta
 
 #define CT_INSTANTIATE(T)                                                                                              \
    template void Map(int, size_t, size_t, const T *const *, const ct_stream *, T *);                                   \
-   template void MapPullback(int, size_t, size_t, size_t, const T *const *, const ct_stream *, const T *, int, T *,    \
+   template void MapPullback(int, size_t, size_t, const T *const *, const ct_stream *, const T *, int, T *,            \
                              const ct_stream *);                                                                       \
    template void Accumulate(size_t, const T *, const ct_stream *, T *, const ct_stream *);                             \
    template void Copy(size_t, const T *, const ct_stream *, T *, const ct_stream *);

@@ -367,7 +367,7 @@ impl Step {
                 Kernel::Load(_) => unreachable!("an argument's adjoint is its gradient"),
                 Kernel::Map(function) => {
                     let x = &self.operands(values, inputs)[..self.sources.len()];
-                    strided::map_pullback(*function, operand, 0, x, &self.views, d, Adjoint { data: dx, view, add });
+                    strided::map_pullback(*function, operand, x, &self.views, d, Adjoint { data: dx, view, add });
                 }
                 Kernel::Sum(target) => strided::pass_on(d, target, Adjoint { data: dx, view, add }),
                 Kernel::Greatest { columns, even } => {

@@ -145,18 +145,8 @@ impl Matrix {
 }
 
 type Map<T> = unsafe extern "C" fn(c_int, usize, usize, *const *const T, *const Stream, *mut T);
-type MapPullback<T> = unsafe extern "C" fn(
-    c_int,
-    usize,
-    usize,
-    usize,
-    *const *const T,
-    *const Stream,
-    *const T,
-    c_int,
-    *mut T,
-    *const Stream,
-);
+type MapPullback<T> =
+    unsafe extern "C" fn(c_int, usize, usize, *const *const T, *const Stream, *const T, c_int, *mut T, *const Stream);
 type Move<T> = unsafe extern "C" fn(usize, *const T, *const Stream, *mut T, *const Stream);
 type GreatestPullback<T> = unsafe extern "C" fn(
     c_int,
@@ -269,26 +259,18 @@ impl<T> Adjoint<'_, T> {
     }
 }
 
-/// Leaves `dy` times the derivative of the function by operand `which`, at the elements of the views from `begin` on.
-pub fn map_pullback<T: Scalar>(
-    function: u8,
-    which: usize,
-    begin: usize,
-    x: &[&[T]],
-    views: &[Stream],
-    dy: &[T],
-    dx: Adjoint<T>,
-) {
+/// Leaves `dy` times the derivative of the function by operand `which`, at the elements of the views.
+pub fn map_pullback<T: Scalar>(function: u8, which: usize, x: &[&[T]], views: &[Stream], dy: &[T], dx: Adjoint<T>) {
     let count = views.first().map_or(0, Stream::count);
     check_operands(function, x, views, count);
     assert!(which < x.len() && !(BINARY..FLAT).contains(&function), "function {function} has no such derivative");
-    assert!(begin <= count && dy.len() <= count - begin, "the adjoint is longer than the operands");
+    assert!(dy.len() <= count, "the adjoint is longer than the operands");
     dx.check(dy.len());
     let (pullback, operands) = (T::table().strided.map_pullback, pointers(x));
     let (views, dy, n, add) = (views.as_ptr(), dy.as_ptr(), dy.len(), dx.add.into());
     let (dx, target) = (dx.data.as_mut_ptr(), std::ptr::from_ref(dx.view));
-    // SAFETY: every view of an operand stays inside its slice and has `n` elements from `begin` on; that of the adjoint has `n`.
-    unsafe { pullback(function.into(), which, begin, n, operands.as_ptr(), views, dy, add, dx, target) }
+    // SAFETY: every view of an operand and that of the adjoint stay inside their slices and have `n` elements.
+    unsafe { pullback(function.into(), which, n, operands.as_ptr(), views, dy, add, dx, target) }
 }
 
 /// Adds the view of `x` to the view `target` of `y`, in order: where `target` has stride 0 that is a sum.
