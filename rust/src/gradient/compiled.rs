@@ -298,7 +298,7 @@ impl<T: Scalar> Pool<T> {
 
 /// What fTimeLimit says: infinity is no limit.
 fn time_limit(seconds: f64) -> Result<Duration> {
-    if !(seconds > 0.0) {
+    if seconds.is_nan() || seconds <= 0.0 {
         return Err(Error::invalid(format!("fTimeLimit = {seconds}"), "give seconds, more than 0"));
     }
     Ok(Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX))

@@ -25,6 +25,9 @@ const FAR: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
 /// What the environment says about where to look.
 type Place = [Option<OsString>; 2];
 
+/// What was found when the environment said so.
+type Found = (Place, Result<Arc<Clang>, String>);
+
 /// The pair of this process.
 #[derive(Clone, Debug)]
 pub struct Clang {
@@ -37,7 +40,7 @@ impl Clang {
     /// The first pair that works; else what was looked for. Looked for once, and again when the environment names
     /// another place.
     pub fn find() -> Result<Arc<Clang>, String> {
-        static FOUND: Mutex<Option<(Place, Result<Arc<Clang>, String>)>> = Mutex::new(None);
+        static FOUND: Mutex<Option<Found>> = Mutex::new(None);
         let place = ["CLAD_ROOT", "PATH"].map(env::var_os);
         // A search that panicked left what was there before.
         let mut found = FOUND.lock().unwrap_or_else(PoisonError::into_inner);
