@@ -112,7 +112,7 @@ impl Recorder {
 
     /// With the back end `aot`.
     pub fn compile(&self) -> Result<CompiledGraph, String> {
-        self.compile_with(1, 0.0)
+        self.compile_with(1, 60.0)
     }
 
     /// With a back end by its number in `CompileSpec`, within so many seconds.
