@@ -35,6 +35,8 @@ impl Identity {
 /// One file of a tree, with the branches that are wanted of it.
 pub struct TreeFile {
     path: PathBuf,
+    /// The same from the root: the working directory may be another when the file is read.
+    place: PathBuf,
     identity: Identity,
     entries: u64,
     branches: Vec<Branch>,
@@ -43,11 +45,11 @@ pub struct TreeFile {
 impl TreeFile {
     /// The file at `path`, whose tree has `entries` entries.
     pub fn new(path: &str, entries: u64) -> Result<TreeFile> {
-        // The working directory may be another when the file is read.
-        let path = std::path::absolute(path).map_err(|error| Error::io(Path::new(path), error))?;
-        let file = open(&path)?;
+        let path = PathBuf::from(path);
+        let place = std::path::absolute(&path).map_err(|error| Error::io(&path, error))?;
+        let file = open(&place)?;
         let identity = Identity::of(&file, &path)?;
-        Ok(TreeFile { path, identity, entries, branches: Vec::new() })
+        Ok(TreeFile { path, place, identity, entries, branches: Vec::new() })
     }
 
     /// Adds a branch; see [`Branch::set_baskets`] for the lists.
@@ -69,14 +71,14 @@ impl TreeFile {
         &self.branches
     }
 
-    /// Absolute.
+    /// As it was given.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
     /// Opens the file for reading; an error where it is no longer the one that ROOT described.
     pub(super) fn open(&self) -> Result<OpenFile<'_>> {
-        let open = OpenFile { file: open(&self.path)?, described: self };
+        let open = OpenFile { file: open(&self.place)?, described: self };
         open.check_unchanged()?;
         Ok(open)
     }
