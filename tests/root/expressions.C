@@ -162,7 +162,7 @@ void CheckModel()
    const auto loaded = CladTorch::Mlp::Load("model.ct");
    CHECK(loaded.Columns() == data.Columns());
    const auto predicted = model.Predict(data);
-   auto scores = *loaded.Define(ROOT::RDataFrame("t", "events.root"), "score").Take<float>("score");
+   auto scores = *loaded.Define(ROOT::RDataFrame("t", "events.root"), "score", loaded.Columns()).Take<float>("score");
    auto expected = predicted;
    std::sort(scores.begin(), scores.end()); // threads deliver in any order
    std::sort(expected.begin(), expected.end());
