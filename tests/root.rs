@@ -6,7 +6,6 @@ mod session;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::process::Command;
 
 use session::{Outcome, Session, plugin, script, source};
 
@@ -135,25 +134,13 @@ fn bad_input_in_compiled_code() {
 
 #[test]
 fn interrupt_ends_the_training_and_keeps_the_model() {
-    let mut sent = false;
-    let session = Session::root(&["-q", &script("interrupt.C")]);
-    let outcome = session.run_with(|child, text| {
-        if !sent && text.contains("epoch 1/") {
-            sent = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success();
-        }
-    });
+    let outcome = Session::root(&["-q", &script("interrupt.C")]).run_interrupted_at("epoch 1/");
     outcome.passed().says(&["interrupted after epoch"]);
 }
 
 #[test]
 fn interrupt_ends_the_reading_and_keeps_the_dataset() {
-    let mut sent = false;
-    let session = Session::root(&["-q", &script("reading_interrupt.C")]);
-    let outcome = session.run_with(|child, text| {
-        if !sent && text.contains("reading now") {
-            sent = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success();
-        }
-    });
+    let outcome = Session::root(&["-q", &script("reading_interrupt.C")]).run_interrupted_at("reading now");
     outcome.passed();
 }
 
@@ -181,13 +168,7 @@ fn interrupt_ends_a_compiler() {
     fs::set_permissions(&compiler, fs::Permissions::from_mode(0o755)).unwrap();
     let call = format!("{}(true)", script("loss_function.C"));
     let session = Session::root(&["-q", &call]).with("CLAD_ROOT", folder.path());
-    let mut sent = false;
-    let outcome = session.run_with(|child, text| {
-        if !sent && text.contains("compiling the loss with Clad") {
-            sent = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success();
-        }
-    });
-    outcome.passed();
+    session.run_interrupted_at("compiling the loss with Clad").passed();
 }
 
 #[test]

@@ -5,8 +5,6 @@
 #[path = "common/session.rs"]
 mod session;
 
-use std::process::Command;
-
 use session::{Session, script};
 
 #[test]
@@ -23,13 +21,7 @@ fn memory_stays_bounded() {
 
 #[test]
 fn interrupt_ends_the_training_and_the_reading() {
-    let mut sent = false;
-    let session = Session::root(&["-q", &script("stream_interrupt.C")]);
-    let outcome = session.run_with(|child, text| {
-        if !sent && text.contains("epoch 1/") {
-            sent = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success();
-        }
-    });
+    let outcome = Session::root(&["-q", &script("stream_interrupt.C")]).run_interrupted_at("epoch 1/");
     outcome.passed().says(&["interrupted after epoch"]);
 }
 

@@ -120,6 +120,16 @@ impl Session {
         self.run_with(|_, _| {})
     }
 
+    /// The same; Ctrl-C is pressed once `sign` is printed.
+    pub fn run_interrupted_at(self, sign: &str) -> Outcome {
+        let mut sent = false;
+        self.run_with(|child, text| {
+            if !sent && text.contains(sign) {
+                sent = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success();
+            }
+        })
+    }
+
     /// The same; `watch` sees the process and its output again and again.
     pub fn run_with(mut self, mut watch: impl FnMut(&Child, &str)) -> Outcome {
         let log = self.folder.path().join("output");
