@@ -62,7 +62,8 @@ pub fn unwind(error: Error) -> ! {
     resume_unwind(Box::new(error))
 }
 
-/// Runs `body`; a panic in it becomes [`Error::Internal`], what [`unwind`] threw the error that it is. cxx aborts the process on a panic that reaches C++.
+/// Runs `body`; a panic in it becomes [`Error::Internal`], what [`unwind`] threw the error that it is. cxx aborts the
+/// process on a panic that reaches C++.
 pub fn guard<T>(body: impl FnOnce() -> Result<T>) -> Result<T> {
     // The state a panic could have left half-changed is the argument's own: it is either dropped by the caller or
     // (datasets) rolled back to its last committed source.
