@@ -54,6 +54,15 @@ fn include_before_the_plugin_is_loaded() {
 }
 
 #[test]
+fn include_without_a_line_that_loads() {
+    for name in ["include_only.C", "include_torch_only.C"] {
+        let session = Session::root(&["-q", &script(name)]);
+        let session = session.with("ROOT_INCLUDE_PATH", &plugin().join("../include"));
+        session.run().says(&["loaded by the header"]).hides(&["rror:"]);
+    }
+}
+
+#[test]
 fn load_in_python_after_numpy() {
     loads(Session::python(&[&script("first_step.py"), "numpy-first"]).run());
 }

@@ -1,6 +1,8 @@
 /// \file CladTorch/Dataset.hxx
 /// \brief Columns of trees and data frames as the input of a network.
 
+#include <CladTorch/Load.hxx>
+
 #ifndef CLADTORCH_DATASET
 #define CLADTORCH_DATASET
 

@@ -1,6 +1,8 @@
 /// \file CladTorch/Error.hxx
 /// \brief The one exception of CladTorch.
 
+#include <CladTorch/Load.hxx>
+
 #ifndef CLADTORCH_ERROR
 #define CLADTORCH_ERROR
 

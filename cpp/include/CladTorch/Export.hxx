@@ -1,6 +1,8 @@
 /// \file CladTorch/Export.hxx
 /// \brief Tensors and predictions back to ROOT: matrices, data frames, friend trees.
 
+#include <CladTorch/Load.hxx>
+
 #ifndef CLADTORCH_EXPORT
 #define CLADTORCH_EXPORT
 

@@ -1,6 +1,8 @@
 /// \file CladTorch/FitOptions.hxx
 /// \brief How a network is built and trained: enumerations and the options of Mlp::Fit.
 
+#include <CladTorch/Load.hxx>
+
 #ifndef CLADTORCH_FITOPTIONS
 #define CLADTORCH_FITOPTIONS
 

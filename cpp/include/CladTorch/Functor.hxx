@@ -1,6 +1,8 @@
 /// \file CladTorch/Functor.hxx
 /// \brief A trained network as something to call, made for `RDataFrame::Define`.
 
+#include <CladTorch/Load.hxx>
+
 #ifndef CLADTORCH_FUNCTOR
 #define CLADTORCH_FUNCTOR
 

@@ -1,6 +1,8 @@
 /// \file CladTorch/History.hxx
 /// \brief What a training looked like.
 
+#include <CladTorch/Load.hxx>
+
 #ifndef CLADTORCH_HISTORY
 #define CLADTORCH_HISTORY
 

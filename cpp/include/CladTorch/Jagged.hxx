@@ -1,6 +1,8 @@
 /// \file CladTorch/Jagged.hxx
 /// \brief One column of a source as it is: its own number type, lists of any length.
 
+#include <CladTorch/Load.hxx>
+
 #ifndef CLADTORCH_JAGGED
 #define CLADTORCH_JAGGED
 

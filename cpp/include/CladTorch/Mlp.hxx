@@ -1,6 +1,8 @@
 /// \file CladTorch/Mlp.hxx
 /// \brief The multilayer perceptron.
 
+#include <CladTorch/Load.hxx>
+
 #ifndef CLADTORCH_MLP
 #define CLADTORCH_MLP
 

@@ -1,6 +1,8 @@
 /// \file CladTorch/Signal.hxx
 /// \brief Signals in coloured Gaussian noise: spectra, whitening, waveforms and the exact detection bounds.
 
+#include <CladTorch/Load.hxx>
+
 #ifndef CLADTORCH_SIGNAL
 #define CLADTORCH_SIGNAL
 

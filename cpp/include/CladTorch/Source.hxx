@@ -1,6 +1,8 @@
 /// \file CladTorch/Source.hxx
 /// \brief Where events come from.
 
+#include <CladTorch/Load.hxx>
+
 #ifndef CLADTORCH_SOURCE
 #define CLADTORCH_SOURCE
 

@@ -1,6 +1,8 @@
 /// \file CladTorch/Stream.hxx
 /// \brief Events of data bigger than memory.
 
+#include <CladTorch/Load.hxx>
+
 #ifndef CLADTORCH_STREAM
 #define CLADTORCH_STREAM
 

@@ -17,6 +17,8 @@
 /// module of LibTorch, and about a minute, with a warning, where it has not. A compiled program links
 /// `CladTorch::Torch` instead of `CladTorch::cladtorch`.
 
+#include <CladTorch/Load.hxx>
+
 #ifndef CLADTORCH_TORCH
 #define CLADTORCH_TORCH
 

@@ -1,6 +1,8 @@
 /// \file CladTorch/View.hxx
 /// \brief A read-only look at numbers that CladTorch holds.
 
+#include <CladTorch/Load.hxx>
+
 #ifndef CLADTORCH_VIEW
 #define CLADTORCH_VIEW
 
