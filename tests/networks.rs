@@ -8,7 +8,7 @@ mod recorder;
 
 use cladtorch::graph::AnyBatch;
 use network::GRAPHS;
-use recorder::{A, Recorder, check, numbers};
+use recorder::{A, AOT, Recorder, check, numbers};
 use tch::{Device, Kind, Tensor};
 
 #[test]
@@ -84,6 +84,38 @@ fn calls_from_several_threads_do_not_meet() {
             }
         });
     }
+}
+
+/// In blocks, whole ones and a shorter one at the end, with one thread and with two.
+#[test]
+fn blocks_of_rows_give_the_same_bits_for_any_number_of_threads() {
+    let mut cut = 0;
+    for &(name, graph) in GRAPHS {
+        let recorder = graph(300, Kind::Float);
+        let Some(compiled) = recorder.compile_in_blocks(64, AOT, 60.0).unwrap() else { continue };
+        let [one, two] = [1, 2].map(|threads| {
+            tch::set_num_threads(threads);
+            recorder.actual(&compiled).unwrap()
+        });
+        let bits = |tensors: &[Tensor]| tensors.iter().flat_map(numbers).map(f64::to_bits).collect::<Vec<_>>();
+        assert_eq!(bits(&one), bits(&two), "{name}");
+        recorder::compare(&recorder, one, 1e-3, 2e-5).unwrap_or_else(|e| panic!("{name}: {e}"));
+        cut += 1;
+    }
+    assert!(cut + 1 >= GRAPHS.len(), "only {cut} of {} graphs", GRAPHS.len());
+}
+
+/// A weight matrix and a bias that are as long as the batch are no rows of it.
+#[test]
+fn a_batch_as_long_as_a_layer_is_wide_is_cut_too() {
+    let shapes: [&[i64]; 3] = [&[6, 6], &[6, 6], &[6]];
+    let inputs = shapes.map(|shape| Tensor::rand(shape, (Kind::Double, Device::Cpu)));
+    let mut recorder = Recorder::new(&inputs);
+    let [x, w, b] = std::array::from_fn(|index| recorder.tensors[index].shallow_clone());
+    let y = recorder.record("linear", "", &[A::V(0), A::V(1), A::V(2)], vec![x.linear(&w, Some(&b))]);
+    recorder.returns(&[y]);
+    assert!(recorder.compile_in_blocks(2, AOT, 60.0).unwrap().is_some());
+    check(&recorder, 1e-12, 1e-12).unwrap();
 }
 
 /// What the compiled graph says of itself names what runs.

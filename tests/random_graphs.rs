@@ -9,7 +9,7 @@ mod say;
 
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
-use recorder::{A, Recorder, check, compare};
+use recorder::{A, AOT, Recorder, check, compare};
 use tch::{Device, Kind, Tensor};
 
 const GRAPHS: u64 = 500;
@@ -202,11 +202,13 @@ fn printed(plan: &Plan, seed: u64, kind: Kind) -> String {
 
 #[test]
 fn random_graphs_have_libtorchs_values_and_gradients() {
-    let mut operators = 0;
+    let (mut operators, mut cut) = (0, 0);
     for seed in 0..GRAPHS {
         for kind in [Kind::Double, Kind::Float] {
             let whole = plan(seed);
-            operators += build(&whole, seed, kind).graph.nodes.len();
+            let recorder = build(&whole, seed, kind);
+            operators += recorder.graph.nodes.len();
+            cut += u64::from(matches!(recorder.compile_in_blocks(1, AOT, 60.0), Ok(Some(_))));
             if let Some(error) = failure(&whole, seed, kind) {
                 let small = reduced(whole, |plan| failure(plan, seed, kind).is_some());
                 let now = failure(&small, seed, kind);
@@ -215,6 +217,7 @@ fn random_graphs_have_libtorchs_values_and_gradients() {
         }
     }
     assert!(operators as u64 > 6 * 2 * GRAPHS, "only {operators} operators: the plans do not fit their values");
+    assert!(cut > GRAPHS / 4, "only {cut} graphs were run in blocks of rows");
 }
 
 #[test]

@@ -208,6 +208,8 @@ mod ffi {
     /// What a compiled graph takes and returns beyond the arguments that it was observed with.
     #[derive(Clone, Debug, PartialEq)]
     struct CompiledSignature {
+        /// As in [`ObservedValue`]: of every number that is computed, gradients included.
+        dtype: u8,
         /// The user's results, then one for each of `updates`; contiguous, made by the caller.
         outputs: Vec<ObservedValue>,
         /// Arguments after inputs and constants.
@@ -349,7 +351,7 @@ mod ffi {
         ) -> Result<Box<SavedForward>>;
         /// Writes the gradient of `sum over user's outputs of adjoint * output`. `inputs` are those of the forward call,
         /// unchanged since; `adjoints` [user's outputs] contiguous, 0 for one that is zero; `gradients`
-        /// [inputs and constants] contiguous, 0 where none was asked for in the spec. May be called again with the
+        /// [inputs and constants] contiguous, of the signature's dtype, 0 where none was asked for in the spec. May be called again with the
         /// same `saved`, also from several threads at once.
         ///
         /// # Safety

@@ -11,8 +11,8 @@
 //! | [`bridge`] | the only `#[cxx::bridge]`; what can fail goes through [`error::guard`] | every module |
 //! | [`model`] | a network with scaler, columns and options; prediction; the model file | `gradient`, `dataset` |
 //! | [`train`] | options, epochs, metrics | `dataset`, `stream`, `gradient`, `model` |
-//! | [`gradient`] | back ends: [`gradient::aot`] (Clad's derivatives, row tiles), [`gradient::autograd`] (LibTorch), [`gradient::CompiledGraph`] (an observed function) | `graph`, `kernels`, `device`, `dataset` |
-//! | [`graph`] | networks as a chain of layers; [`graph::Program`], the operators of an observed function, and [`graph::lower`], which makes it | `error`, [`bridge`]'s structs, `kernels::strided` |
+//! | [`gradient`] | back ends: [`gradient::aot`] (Clad's derivatives, row tiles), [`gradient::autograd`] (LibTorch), [`gradient::CompiledGraph`] (an observed function, in blocks of its rows) | `graph`, `kernels`, `device`, `dataset` |
+//! | [`graph`] | networks as a chain of layers; [`graph::Program`], the operators of an observed function; [`graph::lower`], which makes it, and [`graph::rows`], which takes its rows apart | `error`, [`bridge`]'s structs, `kernels::strided` |
 //! | [`dataset`] | features, labels, weights; split, shuffle, scaling | `columns`, `device` |
 //! | [`stream`] | events of data bigger than memory: order, windows, the hand-over from the reading thread | `columns`, `dataset` |
 //! | [`columns`] | what a column is; the fast reader: baskets of local files, decoded on rayon's threads | `error`, `device`, `kernels` |
@@ -27,7 +27,7 @@
 //! | `cpp/kernels/` | stateless mathematics on raw pointers; `generated/` is Clad's output for it | nothing |
 //!
 //! `unsafe` lives in [`kernels`] (calls of the C functions), [`device`] (tensor memory, the dynamic linker), in
-//! [`gradient::CompiledGraph`] (addresses from C++) and the loader of its compiled functions, and in what cxx writes for
+//! [`gradient::CompiledGraph`] and its blocks (addresses from C++) and the loader of its compiled functions, and in what cxx writes for
 //! [`bridge`].
 //!
 //! The way of the data: the C++ shim asks ROOT where the baskets of a tree's branches lie, and the fast reader ([`columns`])

@@ -2,8 +2,11 @@
 //! compiled graph makes of them with LibTorch and its autograd.
 
 use cladtorch::bridge::{CompileSpec, ObservedArgument, ObservedGraph, ObservedNode, ObservedValue};
-use cladtorch::gradient::CompiledGraph;
+use cladtorch::gradient::{BlockRows, CompiledGraph};
 use tch::{Kind, Tensor};
+
+/// `aot` in `CompileSpec`.
+pub const AOT: u8 = 1;
 
 /// An argument of an operator; `V` counts the recorder's values.
 #[derive(Clone, Debug)]
@@ -112,14 +115,24 @@ impl Recorder {
 
     /// With the back end `aot`.
     pub fn compile(&self) -> Result<CompiledGraph, String> {
-        self.compile_with(1, 60.0)
+        self.compile_with(AOT, 60.0)
     }
 
     /// With a back end by its number in `CompileSpec`, within so many seconds.
     pub fn compile_with(&self, back_end: u8, time_limit: f64) -> Result<CompiledGraph, String> {
+        CompiledGraph::new(&self.graph, &self.spec(back_end, time_limit)).map_err(|error| error.to_string())
+    }
+
+    /// The same in blocks of so many rows; `None` where the rows cannot be told apart.
+    pub fn compile_in_blocks(&self, rows: usize, back_end: u8, limit: f64) -> Result<Option<CompiledGraph>, String> {
+        let compiled = CompiledGraph::in_blocks(&self.graph, &self.spec(back_end, limit), BlockRows::Given(rows));
+        let compiled = compiled.map_err(|error| error.to_string())?;
+        Ok(compiled.describe().contains(" blocks of ").then_some(compiled))
+    }
+
+    fn spec(&self, back_end: u8, time_limit: f64) -> CompileSpec {
         let gradients = self.inputs().iter().map(Tensor::requires_grad).collect();
-        let spec = CompileSpec { name: "f".into(), back_end, reason: String::new(), gradients, time_limit };
-        CompiledGraph::new(&self.graph, &spec).map_err(|error| error.to_string())
+        CompileSpec { name: "f".into(), back_end, reason: String::new(), gradients, time_limit }
     }
 
     /// Seeds of the outputs: numbers between 0.5 and 1.5, so that nothing cancels.
@@ -218,19 +231,30 @@ pub fn agree(got: &[f64], want: &[f64], rtol: f64, atol: f64) -> Result<(), Stri
     Ok(())
 }
 
-/// Compares outputs and gradients with LibTorch's.
+/// Compares outputs and gradients with LibTorch's, of the graph as a whole and in blocks of one and of two rows.
 pub fn check(recorder: &Recorder, rtol: f64, atol: f64) -> Result<CompiledGraph, String> {
     let compiled = recorder.compile()?;
-    compare(recorder, recorder.actual(&compiled)?, rtol, atol)?;
+    let expected = recorder.expected();
+    let compare = |compiled: &CompiledGraph| same(recorder, &recorder.actual(compiled)?, &expected, rtol, atol);
+    compare(&compiled)?;
+    for rows in [1, 2] {
+        if let Some(compiled) = recorder.compile_in_blocks(rows, AOT, 60.0)? {
+            compare(&compiled).map_err(|e| format!("in blocks of {rows}: {e}\n{}", compiled.describe()))?;
+        }
+    }
     Ok(compiled)
 }
 
 /// Compares outputs and gradients, however they were made, with LibTorch's.
 pub fn compare(recorder: &Recorder, got: Vec<Tensor>, rtol: f64, atol: f64) -> Result<(), String> {
+    same(recorder, &got, &recorder.expected(), rtol, atol)
+}
+
+fn same(recorder: &Recorder, got: &[Tensor], want: &[Tensor], rtol: f64, atol: f64) -> Result<(), String> {
     let outputs = recorder.graph.outputs.len();
-    for (index, (got, want)) in got.iter().zip(recorder.expected()).enumerate() {
+    for (index, (got, want)) in got.iter().zip(want).enumerate() {
         let what = if index < outputs { format!("output {index}") } else { format!("gradient {}", index - outputs) };
-        agree(&numbers(got), &numbers(&want), rtol, atol).map_err(|e| format!("{what}: {e}"))?;
+        agree(&numbers(got), &numbers(want), rtol, atol).map_err(|e| format!("{what}: {e}"))?;
     }
     Ok(())
 }

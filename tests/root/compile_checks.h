@@ -89,6 +89,14 @@ inline void CheckValuesAndSpecialisations()
    CHECK(first.BackEnd() == "aot");
    CHECK(Agrees(first, [](const Tensors &given) { return NumberFirst(given[0]); }, {x}));
 
+   // In blocks of rows, the last one shorter; on LibTorch's threads.
+   CHECK(Agrees(compiled, graph, {torch::randn({40000, 4}), w}));
+
+   // A number without dimensions may have another type than the tensors.
+   const auto scale = [](const Tensors &given) { return (given[0] * given[1]).tanh(); };
+   const auto number = torch::tensor(0.7, torch::kFloat64);
+   CHECK(Agrees(CladTorch::Compile(scale, {x, number}), scale, {x, number}));
+
    const auto list = CladTorch::Compile([](const Tensors &given) { return given[0] + given[1]; }, {x, x});
    CHECK(Close(list.Forward({x, x}), 2 * x));
    const auto lambda = CladTorch::Compile([](auto given) { return given.sigmoid(); }, {x});

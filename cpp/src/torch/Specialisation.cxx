@@ -216,10 +216,13 @@ TensorList Specialisation::Backward(const SavedCall &saved, const TensorList &ad
    TensorList results(fGradients.size());
    for (std::size_t i = 0; i < fGradients.size(); ++i) {
       if (fGradients[i])
-         results[i] = torch::empty(saved.fArguments[i].sizes(), saved.fArguments[i].scalar_type());
+         results[i] = torch::empty(saved.fArguments[i].sizes(), kTypes[fSignature->dtype]);
       gradients.Add(results[i]);
    }
    Core::compiled_backward(**fCore, **saved.fCore, inputs.Slice(), outputs.Slice(), gradients.Slice());
+   for (std::size_t i = 0; i < fGradients.size(); ++i)
+      if (fGradients[i] && results[i].scalar_type() != saved.fArguments[i].scalar_type())
+         results[i] = results[i].to(saved.fArguments[i].scalar_type()); // a number without dimensions may have another
    return results;
 }
 

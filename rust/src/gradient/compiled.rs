@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use super::blocks::{BlockRows, Blocks};
 use super::executor::{Executor, OutOfRange};
 use super::jit;
 use super::layout::Layout;
@@ -40,9 +41,15 @@ enum Runner {
 }
 
 struct Typed<T> {
-    executor: Executor<T>,
+    form: Form<T>,
     values: Arc<Pool<T>>,
     adjoints: Arc<Pool<T>>,
+}
+
+/// What runs the program.
+enum Form<T> {
+    Whole(Executor<T>),
+    Blocks(Box<Blocks<T>>),
 }
 
 /// What one forward call keeps for its backward calls.
@@ -56,14 +63,19 @@ enum Saved {
 impl CompiledGraph {
     /// Lowers and lays out; fails where only LibTorch itself can run the function.
     pub fn new(graph: &ObservedGraph, spec: &CompileSpec) -> Result<Self> {
+        Self::in_blocks(graph, spec, BlockRows::Suitable)
+    }
+
+    /// The same in blocks of so many rows.
+    pub fn in_blocks(graph: &ObservedGraph, spec: &CompileSpec, rows: BlockRows) -> Result<Self> {
         let program = lower::lower(graph, &spec.gradients)?;
         let place = |place: &str| if place.is_empty() { String::new() } else { format!(" at {place}") };
         let operators = graph.nodes.iter().map(|node| format!("{}{}", node.op, place(&node.place))).collect();
         let mut compiled = CompiledGraph {
             name: spec.name.clone(),
             runner: match program.dtype {
-                DType::Float32 => Runner::Float32(Typed::new(&program)?),
-                _ => Runner::Float64(Typed::new(&program)?),
+                DType::Float32 => Runner::Float32(Typed::new(&program, rows)?),
+                _ => Runner::Float64(Typed::new(&program, rows)?),
             },
             program,
             operators,
@@ -134,6 +146,7 @@ impl CompiledGraph {
             NoiseSpec { dtype, shape: shape.iter().map(|&size| size as i64).collect(), keep: noise.keep }
         });
         CompiledSignature {
+            dtype,
             outputs: outputs.collect(),
             noise: noise.collect(),
             updates: self.program.updates.iter().map(|&argument| argument as u32).collect(),
@@ -143,22 +156,31 @@ impl CompiledGraph {
     /// Operators, shapes, arena, back end, for people.
     pub fn describe(&self) -> String {
         let [values, adjoints] = match &self.runner {
-            Runner::Float32(typed) => typed.executor.arenas().map(|length| length * size_of::<f32>()),
-            Runner::Float64(typed) => typed.executor.arenas().map(|length| length * size_of::<f64>()),
+            Runner::Float32(typed) => typed.form.arenas().map(|length| length * size_of::<f32>()),
+            Runner::Float64(typed) => typed.form.arenas().map(|length| length * size_of::<f64>()),
         };
+        let parts = match &self.runner {
+            Runner::Float32(typed) => typed.form.parts(&self.program),
+            Runner::Float64(typed) => typed.form.parts(&self.program),
+        };
+        let steps: usize = parts.iter().map(|(_, part)| part.nodes.len()).sum();
         let mut text = format!(
-            "{}: {} on back end {} ({}), {} operators in {} steps, arenas of {values} bytes for values and \
+            "{}: {} on back end {} ({}), {} operators in {steps} steps, arenas of {values} bytes for values and \
              {adjoints} for adjoints\n",
             self.name,
             self.program.dtype.name(),
             self.back_end.name(),
             self.reason,
             self.operators.len(),
-            self.program.nodes.len(),
         );
-        for node in &self.program.nodes {
-            let operator = self.operators.get(node.observed).map_or("", String::as_str);
-            text.push_str(&format!("  {:<10} {:?}  {operator}\n", node.primitive.name(), node.shape));
+        for (what, part) in parts.iter().filter(|(_, part)| !part.nodes.is_empty()) {
+            if !what.is_empty() {
+                text.push_str(&format!("  {what}:\n"));
+            }
+            for node in &part.nodes {
+                let operator = self.operators.get(node.observed).map_or("", String::as_str);
+                text.push_str(&format!("  {:<10} {:?}  {operator}\n", node.primitive.name(), node.shape));
+            }
         }
         text
     }
@@ -241,23 +263,35 @@ enum Failure {
 }
 
 impl<T: Scalar + Element> Typed<T> {
-    fn new(program: &Program) -> Result<Self> {
-        let executor = Executor::new(program, &Layout::new(program))?;
-        let [values, adjoints] = executor.arenas().map(|length| Arc::new(Pool::new(length)));
-        Ok(Typed { values, adjoints, executor })
+    fn new(program: &Program, rows: BlockRows) -> Result<Self> {
+        let form = match Blocks::new(program, rows)? {
+            Some(blocks) => Form::Blocks(Box::new(blocks)),
+            None => Form::Whole(Executor::new(program, &Layout::new(program))?),
+        };
+        let [values, adjoints] = form.arenas().map(|length| Arc::new(Pool::new(length)));
+        Ok(Typed { values, adjoints, form })
     }
 
     fn make(&mut self, program: &Program, name: &str, operators: &[String], limit: Duration) -> Result<String, String> {
+        let (program, executor) = match &mut self.form {
+            Form::Whole(executor) => (program, executor),
+            Form::Blocks(blocks) => blocks.block(),
+        };
         let layout = Layout::new(program);
         let jit::Made { function, zero, source, derivatives } = jit::make(program, &layout, name, operators, limit)?;
-        self.executor.replace_by(function, program, &layout, &zero);
-        self.adjoints = Arc::new(Pool::new(self.executor.arenas()[1]));
+        executor.replace_by(function, program, &layout, &zero);
+        self.adjoints = Arc::new(Pool::new(self.form.arenas()[1]));
         Ok(format!("{source}\n// What Clad made of it:\n{derivatives}"))
     }
 
     fn forward(&self, inputs: Addresses, outputs: Addresses) -> Result<Lease<T>, Failure> {
-        let mut values = Pool::lease(&self.values, |fresh| self.executor.prepare(fresh)).map_err(Failure::Other)?;
-        self.executor.forward(values.as_mut_slice(), inputs, outputs).map_err(Failure::OutOfRange)?;
+        let mut values = Pool::lease(&self.values, |fresh| self.form.prepare(fresh)).map_err(Failure::Other)?;
+        let memory = values.as_mut_slice();
+        match &self.form {
+            Form::Whole(executor) => executor.forward(memory, inputs, outputs),
+            Form::Blocks(blocks) => blocks.forward(memory, inputs, outputs),
+        }
+        .map_err(Failure::OutOfRange)?;
         Ok(values)
     }
 
@@ -266,8 +300,37 @@ impl<T: Scalar + Element> Typed<T> {
             return Err(Error::Internal("the saved forward call is another graph's".into()));
         }
         let mut adjoints = Pool::lease(&self.adjoints, |_| ())?;
-        self.executor.backward(values.as_slice(), adjoints.as_mut_slice(), inputs, seeds, gradients);
+        let (values, adjoints) = (values.as_slice(), adjoints.as_mut_slice());
+        match &self.form {
+            Form::Whole(executor) => executor.backward(values, adjoints, inputs, seeds, gradients),
+            Form::Blocks(blocks) => blocks.backward(values, adjoints, inputs, seeds, gradients),
+        }
         Ok(())
+    }
+}
+
+impl<T: Scalar + Element> Form<T> {
+    /// Numbers in an arena of values, and of adjoints.
+    fn arenas(&self) -> [usize; 2] {
+        match self {
+            Form::Whole(executor) => executor.arenas(),
+            Form::Blocks(blocks) => blocks.arenas(),
+        }
+    }
+
+    fn prepare(&self, values: &mut [T]) {
+        match self {
+            Form::Whole(executor) => executor.prepare(values),
+            Form::Blocks(blocks) => blocks.prepare(values),
+        }
+    }
+
+    /// The programs that run, each with when it does, if there is more than one.
+    fn parts<'a>(&'a self, whole: &'a Program) -> Vec<(String, &'a Program)> {
+        match self {
+            Form::Whole(_) => vec![(String::new(), whole)],
+            Form::Blocks(blocks) => blocks.parts().into(),
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! Back ends: value and gradient of a graph.
 //!
-//! A [`CompiledGraph`] is any function that LibTorch was seen to run, `executor` what runs it. Networks are trained by:
+//! A [`CompiledGraph`] is any function that LibTorch was seen to run, `executor` what runs it, and `blocks` what cuts its rows. Networks are trained by:
 //!
 //! - [`aot`]: the graph's reverse plan over the pullbacks that Clad derived from `cpp/kernels`, compiled into the crate;
 //!   row tiles on the CPU.
@@ -8,6 +8,8 @@
 
 pub mod aot;
 pub mod autograd;
+#[allow(unsafe_code)] // Addresses of rows in the same tensors.
+mod blocks;
 #[allow(unsafe_code)] // Addresses of tensors, from C++.
 mod compiled;
 mod executor;
@@ -19,6 +21,7 @@ mod rendezvous;
 mod reverse;
 mod shares;
 
+pub use blocks::BlockRows;
 pub use compiled::{CompiledGraph, SavedForward};
 pub use jit::{RowLoss, cancel, compile_activation};
 pub use plan::{Plan, TILE_ROWS};

@@ -2,7 +2,7 @@
 //!
 //! - [`Graph`]: a network to be trained, and where its parameters lie.
 //! - [`Program`]: the operators of any function that LibTorch was seen to run; [`lower`] makes it. [`AnyBatch`]: such a
-//!   function for any number of rows.
+//!   function for any number of rows. [`rows`]: its rows in blocks.
 //!
 //! A graph is a chain: each node takes the value of the node before it, the first one the features. Rows are not part
 //! of a shape; a node has a width (numbers a row).
@@ -13,6 +13,7 @@ pub mod lower;
 mod op;
 mod own;
 pub mod program;
+pub mod rows;
 pub mod view;
 
 pub use batch::AnyBatch;

@@ -102,6 +102,17 @@ listed! {
     }
 }
 
+impl DType {
+    /// Of an element.
+    pub fn bytes(self) -> usize {
+        match self {
+            DType::Float64 | DType::Int64 => 8,
+            DType::Float32 => 4,
+            DType::Bool => 1,
+        }
+    }
+}
+
 listed! {
     /// What runs a compiled graph; LibTorch's own autograd is the caller's.
     BackEnd {

@@ -51,7 +51,8 @@ using ListFunction = std::function<TensorList(const TensorList &)>;
 /// once more and remembers. What the function captures (parameters of a torch::nn module, running statistics) is read
 /// anew at each call, and whether it requires a gradient. Copies share everything. All methods may be called from several
 /// threads at once and throw CladTorch::Error; while one of them compiles for new shapes, the others go on with those that
-/// are known.
+/// are known. Where the rows of a large batch do not know each other they are computed block by block, on as many threads
+/// as torch::set_num_threads says, with the same bits for any number of them.
 class Compiled {
 public:
    Compiled(Internal::ListFunction function, const std::vector<torch::Tensor> &examples, const CompileOptions &options);

@@ -1,0 +1,494 @@
+//! Runs a program block by block of its rows: see [`crate::graph::rows`].
+//!
+//! What all rows share is computed before the blocks, what comes of sums over rows after them; backward the other way
+//! round. A block's values, written forward and read backward, fit in a core's own cache together with its adjoints. A lane
+//! is a run of neighbouring blocks whose gradients of what all rows share are added up in one place. How many blocks and
+//! lanes there are depends on the program alone, and sums over blocks and lanes are made in their order: the same bits for
+//! any number of threads.
+//!
+//! Memory, one arena for a forward call: the values of the parts before and after, what they hand on, and the sums of each
+//! block; then the values of each block. Another one for a backward call, likewise, with adjoints of a block for each lane.
+
+use std::cell::RefCell;
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use rayon::ThreadPool;
+use rayon::prelude::*;
+
+use super::executor::{Executor, OutOfRange};
+use super::layout::{ALIGNMENT, Layout};
+use crate::device::{Addresses, Element, shared_pool};
+use crate::error::Result;
+use crate::graph::Program;
+use crate::graph::rows::{Input, Part, Rows};
+use crate::kernels::Scalar;
+
+/// Bytes of the values of a block: with its adjoints they stay in a core's own cache of 1 to 2 MB. Twice and half as many
+/// cost 0 to 15 % on a Xeon with 2 MB, and smaller products pay more often for laying out their weights.
+const BLOCK_BYTES: usize = 512 << 10;
+
+/// Most lanes, and most numbers that their gradients hold together.
+const MOST_LANES: usize = 16;
+const MOST_GRADIENT_NUMBERS: usize = 1 << 22;
+
+/// Rows of a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BlockRows {
+    /// As many as suit the caches; no blocks where there would be a single one.
+    Suitable,
+    /// So many.
+    Given(usize),
+}
+
+/// A program in blocks of rows, for numbers of type T.
+pub struct Blocks<T> {
+    before: Piece<T>,
+    block: Piece<T>,
+    /// The last block, where it has fewer rows.
+    tail: Option<Piece<T>>,
+    after: Piece<T>,
+    /// Of a block, and blocks.
+    rows: usize,
+    count: usize,
+    lanes: usize,
+    /// Of the whole program.
+    arguments: Vec<Argument>,
+    /// Outputs of the program that blocks write, with the bytes of a row.
+    row_outputs: Vec<(usize, usize)>,
+    /// Those that the part after them writes.
+    other_outputs: Vec<usize>,
+    /// What the part before the blocks hands on, and the sums over rows.
+    shared: Places,
+    totals: Places,
+}
+
+/// An argument of the whole program. Where all rows share it, the bytes are 0.
+struct Argument {
+    /// Bytes from one row to the next.
+    step: usize,
+    /// The same in its gradient.
+    gradient_step: usize,
+    /// Numbers of its gradient, where that is wanted and the rows have it in common.
+    common: Option<usize>,
+}
+
+/// A part of the program, laid out.
+struct Piece<T> {
+    part: Part,
+    executor: Executor<T>,
+    /// One for each argument: its gradient, where there is one and the rows have it in common; else empty.
+    gradients: Places,
+}
+
+/// Arrays of numbers, one behind the other.
+#[derive(Default)]
+struct Places {
+    ranges: Vec<Range<usize>>,
+    length: usize,
+}
+
+/// Addresses of what parts read.
+struct Sources<'a> {
+    caller: &'a [usize],
+    shared: usize,
+    totals: usize,
+}
+
+impl<T: Scalar + Element> Blocks<T> {
+    /// Lays out the program; `None` where its rows cannot be told apart, or there would be a single block.
+    pub fn new(program: &Program, wanted: BlockRows) -> Result<Option<Self>> {
+        let Some(cut) = Rows::find(program) else { return Ok(None) };
+        let rows = match wanted {
+            BlockRows::Suitable => suitable::<T>(program, &cut),
+            BlockRows::Given(rows) => rows.max(1),
+        };
+        let (count, left) = (cut.count().div_ceil(rows), cut.count() % rows);
+        if count < 2 {
+            return Ok(None);
+        }
+        let shared_gradients = common_gradients(program, &cut).max(1);
+        let before = Piece::new(cut.before()?, &cut)?;
+        let shared = Places::new(before.part.program.outputs.iter().map(|output| output.view.len()));
+        Ok(Some(Blocks {
+            block: Piece::new(cut.block(rows)?, &cut)?,
+            tail: if left > 0 { Some(Piece::new(cut.block(left)?, &cut)?) } else { None },
+            after: Piece::new(cut.after()?, &cut)?,
+            rows,
+            count,
+            lanes: count.min(MOST_LANES).min((MOST_GRADIENT_NUMBERS / shared_gradients).max(1)),
+            arguments: (0..program.arguments.len()).map(|index| Argument::new::<T>(program, &cut, index)).collect(),
+            row_outputs: cut
+                .row_outputs()
+                .into_iter()
+                .map(|output| (output, row_bytes::<T>(program, &cut, output)))
+                .collect(),
+            other_outputs: cut.other_outputs(),
+            shared,
+            totals: Places::new(cut.totals()),
+            before,
+        }))
+    }
+
+    /// The program of one block and its layout, from which a function can be made that takes the place of its steps.
+    pub fn block(&mut self) -> (&Program, &mut Executor<T>) {
+        (&self.block.part.program, &mut self.block.executor)
+    }
+
+    /// Numbers in an arena of values, and of adjoints.
+    pub fn arenas(&self) -> [usize; 2] {
+        let values: usize = self.value_regions().iter().sum();
+        let adjoints: usize = self.adjoint_regions().iter().sum();
+        [values + self.count * self.block.values(), adjoints + self.lanes * self.lane_length()]
+    }
+
+    /// Parts, each with what it is for people.
+    pub fn parts(&self) -> [(String, &Program); 3] {
+        let Blocks { before, block, after, count, rows, .. } = self;
+        [
+            ("once for all rows".to_owned(), &before.part.program),
+            (format!("in {count} blocks of {rows} rows"), &block.part.program),
+            ("once for the sums over rows".to_owned(), &after.part.program),
+        ]
+    }
+
+    /// Writes what never changes to a new arena of values.
+    pub fn prepare(&self, values: &mut [T]) {
+        let ([before, _, after, ..], blocks) = split(values, self.value_regions());
+        self.before.executor.prepare(before);
+        self.after.executor.prepare(after);
+        for (index, values) in blocks.chunks_mut(self.block.values()).enumerate() {
+            self.piece(index).executor.prepare(values);
+        }
+    }
+
+    /// As [`Executor::forward`].
+    pub fn forward(&self, values: &mut [T], inputs: Addresses, outputs: Addresses) -> Result<(), OutOfRange> {
+        let ([before, shared, after, totals, sums], blocks) = split(values, self.value_regions());
+        let sources = Sources { caller: inputs.as_slice(), shared: address(shared), totals: address(totals) };
+        let outputs = outputs.as_slice();
+        let handed_on = self.shared.ranges.iter().map(|range| place::<T>(sources.shared, range.start));
+        self.run_forward(&self.before, before, &sources, 0, handed_on)?;
+
+        let (failed, sums_at) = (AtomicUsize::new(usize::MAX), address(sums));
+        each_chunk(self.lanes, blocks, self.block.values(), |index, values| {
+            let rows = self.row_outputs.iter().map(|&(output, step)| outputs[output] + index * self.rows * step);
+            let own = place::<T>(sums_at, index * self.totals.length);
+            let results = rows.chain(self.totals.ranges.iter().map(|range| place::<T>(own, range.start)));
+            if let Err(OutOfRange { observed }) = self.run_forward(self.piece(index), values, &sources, index, results)
+            {
+                failed.fetch_min(observed, Ordering::Relaxed);
+            }
+        });
+        let observed = failed.into_inner();
+        if observed < usize::MAX {
+            return Err(OutOfRange { observed });
+        }
+        if !totals.is_empty() {
+            totals.fill(T::default());
+            sums.chunks(totals.len()).for_each(|sum| T::add(sum, totals));
+        }
+        let results = self.other_outputs.iter().map(|&output| outputs[output]);
+        self.run_forward(&self.after, after, &sources, 0, results)
+    }
+
+    fn run_forward(
+        &self,
+        piece: &Piece<T>,
+        values: &mut [T],
+        sources: &Sources,
+        index: usize,
+        results: impl Iterator<Item = usize>,
+    ) -> Result<(), OutOfRange> {
+        with_lists(|[given, written, _]| {
+            given.extend(self.inputs(piece, sources, index));
+            written.extend(results);
+            // SAFETY: the caller's tensors, by the promise of `Addresses`, from the block's own rows on, and regions of
+            // the arena that nobody else has: as long as the part says, for it was cut out of the whole program.
+            let (given, written) = unsafe { (Addresses::new(given), Addresses::new(written)) };
+            piece.executor.forward(values, given, written)
+        })
+    }
+
+    /// As [`Executor::backward`].
+    pub fn backward(
+        &self,
+        values: &[T],
+        adjoints: &mut [T],
+        inputs: Addresses,
+        seeds: Addresses,
+        mut gradients: Addresses,
+    ) {
+        let mut start = 0;
+        let [before, shared, after, totals, _] = self.value_regions().map(|length| {
+            start += length;
+            &values[start - length..start]
+        });
+        let blocks = &values[start..];
+        let sources =
+            Sources { caller: inputs.as_slice(), shared: shared.as_ptr() as usize, totals: totals.as_ptr() as usize };
+        let seeds = seeds.as_slice();
+        let ([after_adjoints, of_after, of_shared, before_adjoints, of_before], lanes) =
+            split(adjoints, self.adjoint_regions());
+
+        let results = self.other_outputs.iter().map(|&output| seeds[output]);
+        let found = address(of_after);
+        self.run_backward(&self.after, after, after_adjoints, &sources, 0, results, |_, at| place::<T>(found, at));
+
+        let caller = gradients.as_slice();
+        let (length, common) = (self.lane_length(), self.block.gradients.length);
+        each_chunk(self.lanes, lanes, length, |lane, memory| {
+            let (adjoints, own) = memory.split_at_mut(length - 2 * common);
+            let (sum, term) = own.split_at_mut(common);
+            let blocks_of_lane = self.count * lane / self.lanes..self.count * (lane + 1) / self.lanes;
+            for index in blocks_of_lane.clone() {
+                let is_first = index == blocks_of_lane.start;
+                let target = if is_first { address(sum) } else { address(term) };
+                let rows =
+                    self.row_outputs.iter().map(|&(output, step)| behind(seeds[output], index * self.rows * step));
+                let results = rows.chain(self.total_seeds(found));
+                let values = &blocks[index * self.block.values()..][..self.block.values()];
+                let gradient = |argument: Option<usize>, at: usize| match argument {
+                    Some(row) => behind(caller[row], index * self.rows * self.arguments[row].gradient_step),
+                    None => place::<T>(target, at),
+                };
+                self.run_backward(self.piece(index), values, adjoints, &sources, index, results, gradient);
+                if !is_first {
+                    T::add(term, sum);
+                }
+            }
+        });
+        let own = length - 2 * common..length - common;
+        let (first, others) = lanes.split_at_mut(length);
+        others.chunks(length).for_each(|lane| T::add(&lane[own.clone()], &mut first[own.clone()]));
+
+        of_shared.fill(T::default());
+        for (index, argument) in self.arguments.iter().enumerate() {
+            if let Some(length) = argument.common {
+                gradients.write::<T>(index, length).fill(T::default());
+            }
+        }
+        self.give(&self.block, &first[own], of_shared, &mut gradients);
+        self.give(&self.after, of_after, of_shared, &mut gradients);
+        let (seeds, found) = (address(of_shared), address(of_before));
+        let results = self.shared.ranges.iter().map(|range| place::<T>(seeds, range.start));
+        self.run_backward(&self.before, before, before_adjoints, &sources, 0, results, |_, at| place::<T>(found, at));
+        self.give(&self.before, of_before, of_shared, &mut gradients);
+    }
+
+    /// `gradient`: where that of an argument goes, by its number if rows have their own, and by its place.
+    #[allow(clippy::too_many_arguments)] // Those of the executor, and where to take them.
+    fn run_backward(
+        &self,
+        piece: &Piece<T>,
+        values: &[T],
+        adjoints: &mut [T],
+        sources: &Sources,
+        index: usize,
+        seeds: impl Iterator<Item = usize>,
+        gradient: impl Fn(Option<usize>, usize) -> usize,
+    ) {
+        with_lists(|[given, results, gradients]| {
+            given.extend(self.inputs(piece, sources, index));
+            results.extend(seeds);
+            let places = piece.part.inputs.iter().zip(&piece.gradients.ranges);
+            gradients.extend(places.map(|(input, range)| match *input {
+                Input::Argument(argument) if self.arguments[argument].has_rows() => {
+                    gradient(Some(argument), range.start)
+                }
+                _ => gradient(None, range.start),
+            }));
+            // SAFETY: as in `run_forward`.
+            let [given, results, gradients] =
+                unsafe { [Addresses::new(given), Addresses::new(results), Addresses::new(gradients)] };
+            piece.executor.backward(values, adjoints, given, results, gradients);
+        });
+    }
+
+    /// Adds the gradients that a part found to those of the caller's arguments, and of what the first part handed on.
+    fn give(&self, piece: &Piece<T>, found: &[T], of_shared: &mut [T], gradients: &mut Addresses) {
+        for (input, range) in
+            piece.part.inputs.iter().zip(&piece.gradients.ranges).filter(|(_, range)| !range.is_empty())
+        {
+            match *input {
+                Input::Argument(index) => T::add(&found[range.clone()], gradients.write(index, range.len())),
+                Input::Shared(index) => {
+                    T::add(&found[range.clone()], &mut of_shared[self.shared.ranges[index].clone()])
+                }
+                Input::Total(_) => (),
+            }
+        }
+    }
+
+    /// Where the adjoint of each sum over rows lies, of which the part after the blocks left its gradients at `found`; 0
+    /// for those that it does not read.
+    fn total_seeds(&self, found: usize) -> impl Iterator<Item = usize> + '_ {
+        (0..self.totals.ranges.len()).map(move |total| {
+            let position = self.after.part.inputs.iter().position(|input| *input == Input::Total(total));
+            position.map_or(0, |input| place::<T>(found, self.after.gradients.ranges[input].start))
+        })
+    }
+
+    fn inputs<'a>(
+        &'a self,
+        piece: &'a Piece<T>,
+        sources: &'a Sources,
+        index: usize,
+    ) -> impl Iterator<Item = usize> + 'a {
+        piece.part.inputs.iter().map(move |input| match *input {
+            Input::Argument(argument) => sources.caller[argument] + index * self.rows * self.arguments[argument].step,
+            Input::Shared(output) => place::<T>(sources.shared, self.shared.ranges[output].start),
+            Input::Total(total) => place::<T>(sources.totals, self.totals.ranges[total].start),
+        })
+    }
+
+    /// That runs block `index`.
+    fn piece(&self, index: usize) -> &Piece<T> {
+        self.tail.as_ref().filter(|_| index + 1 == self.count).unwrap_or(&self.block)
+    }
+
+    /// Values of the part before the blocks, what it hands on; values of the part after them; the sums over rows, and of
+    /// each block.
+    fn value_regions(&self) -> [usize; 5] {
+        let totals = self.totals.length;
+        [self.before.values(), self.shared.length, self.after.values(), totals, self.count * totals]
+    }
+
+    /// Adjoints of the part after the blocks, its gradients; those of what the part before them handed on; adjoints of
+    /// that part, its gradients.
+    fn adjoint_regions(&self) -> [usize; 5] {
+        let Blocks { before, after, shared, .. } = self;
+        [after.adjoints(), after.gradients.length, shared.length, before.adjoints(), before.gradients.length]
+    }
+
+    /// Adjoints of a block, of some length in any case, then the gradients that rows have in common twice: of the lane,
+    /// and of one block.
+    fn lane_length(&self) -> usize {
+        let tail = self.tail.as_ref().map_or(0, Piece::adjoints);
+        self.block.adjoints().max(tail).max(ALIGNMENT) + 2 * self.block.gradients.length
+    }
+}
+
+impl Argument {
+    fn new<T>(program: &Program, cut: &Rows, index: usize) -> Self {
+        let argument = &program.arguments[index];
+        let has_rows = cut.has_rows(index);
+        let row = if has_rows { argument.view.len() / cut.count() } else { 0 };
+        Argument {
+            step: cut.step(index) * argument.dtype.bytes(),
+            gradient_step: row * size_of::<T>(),
+            common: (argument.gradient && !has_rows).then(|| argument.view.len()),
+        }
+    }
+
+    fn has_rows(&self) -> bool {
+        self.gradient_step > 0
+    }
+}
+
+impl<T: Scalar + Element> Piece<T> {
+    fn new(part: Part, cut: &Rows) -> Result<Self> {
+        let executor = Executor::new(&part.program, &Layout::new(&part.program))?;
+        let lengths = part.program.arguments.iter().zip(&part.inputs).map(|(argument, input)| match *input {
+            Input::Argument(index) if cut.has_rows(index) => 0,
+            _ if argument.gradient => argument.view.len(),
+            _ => 0,
+        });
+        Ok(Piece { gradients: Places::new(lengths), part, executor })
+    }
+
+    /// Numbers of its arena of values.
+    fn values(&self) -> usize {
+        self.executor.arenas()[0].next_multiple_of(ALIGNMENT)
+    }
+
+    /// Numbers of its arena of adjoints.
+    fn adjoints(&self) -> usize {
+        self.executor.arenas()[1].next_multiple_of(ALIGNMENT)
+    }
+}
+
+impl Places {
+    fn new(lengths: impl Iterator<Item = usize>) -> Self {
+        let mut places = Places::default();
+        for length in lengths {
+            places.ranges.push(places.length..places.length + length);
+            places.length += length.next_multiple_of(ALIGNMENT);
+        }
+        places
+    }
+}
+
+/// Rows of a block whose values suit the cache. Its gradients of what all rows share, which are added up block by block,
+/// are not to be more than its values.
+fn suitable<T>(program: &Program, cut: &Rows) -> usize {
+    let numbers = cut.numbers().max(1);
+    let fitting = (BLOCK_BYTES / size_of::<T>() / numbers).max(1);
+    (1 << fitting.ilog2()).max((common_gradients(program, cut) / numbers).next_power_of_two())
+}
+
+/// Numbers in the gradients of the arguments that all rows share.
+fn common_gradients(program: &Program, cut: &Rows) -> usize {
+    let arguments = program.arguments.iter().enumerate();
+    let common = arguments.filter(|(index, argument)| argument.gradient && !cut.has_rows(*index));
+    common.map(|(_, argument)| argument.view.len()).sum()
+}
+
+fn row_bytes<T>(program: &Program, cut: &Rows, output: usize) -> usize {
+    program.outputs[output].view.len() / cut.count() * size_of::<T>()
+}
+
+/// Neighbouring parts of an arena, and the rest.
+fn split<T, const N: usize>(mut arena: &mut [T], lengths: [usize; N]) -> ([&mut [T]; N], &mut [T]) {
+    let parts = lengths.map(|length| {
+        let (part, rest) = std::mem::take(&mut arena).split_at_mut(length);
+        arena = rest;
+        part
+    });
+    (parts, arena)
+}
+
+/// Of the first number.
+fn address<T>(memory: &mut [T]) -> usize {
+    memory.as_mut_ptr() as usize
+}
+
+/// Address of number `index`.
+fn place<T>(address: usize, index: usize) -> usize {
+    address + index * size_of::<T>()
+}
+
+/// So many bytes behind an address; 0 stays 0, which is no memory.
+fn behind(address: usize, bytes: usize) -> usize {
+    if address == 0 { 0 } else { address + bytes }
+}
+
+/// Calls `run` with each chunk and its number, on as many of LibTorch's threads as there is work for.
+fn each_chunk<T: Send>(lanes: usize, memory: &mut [T], size: usize, run: impl Fn(usize, &mut [T]) + Send + Sync) {
+    match pool(lanes) {
+        Some(pool) => {
+            pool.install(|| memory.par_chunks_mut(size).enumerate().for_each(|(index, part)| run(index, part)))
+        }
+        None => memory.chunks_mut(size).enumerate().for_each(|(index, part)| run(index, part)),
+    }
+}
+
+/// As many threads as LibTorch was told to use; `None` for the caller's own alone, also where others cannot be started.
+fn pool(lanes: usize) -> Option<Arc<ThreadPool>> {
+    let threads = usize::try_from(tch::get_num_threads()).unwrap_or(1);
+    if threads < 2 || lanes < 2 { None } else { shared_pool(threads).ok() }
+}
+
+thread_local! {
+    /// Lists of addresses for what runs on this thread: memory that is there from the second call on.
+    static LISTS: RefCell<[Vec<usize>; 3]> = const { RefCell::new([const { Vec::new() }; 3]) };
+}
+
+/// Calls `run` with three empty lists.
+fn with_lists<R>(run: impl FnOnce(&mut [Vec<usize>; 3]) -> R) -> R {
+    LISTS.with_borrow_mut(|lists| {
+        lists.iter_mut().for_each(Vec::clear);
+        run(lists)
+    })
+}

@@ -1,0 +1,462 @@
+//! Programs whose rows do not know each other, taken apart: what is the same for all rows, a block of rows, and what
+//! becomes of sums over rows. A batch can then be run block by block, each of which fits in a core's own cache, on as many
+//! threads as there are.
+//!
+//! The rows of a tensor are what its first dimension of more than one element counts, or equal runs of that: a tensor
+//! [N, P, F] seen as [N P, F] has the same N rows. In a dense buffer each row is one run of elements. Whether an operator
+//! keeps rows apart is read off its views alone: each operand's elements that meet a row of the value lie in one row of
+//! the operand, or are the same for all rows.
+
+use super::program::{Kind, Node, Origin, Primitive, Tensor};
+use super::{Program, View};
+use crate::error::{Error, Result};
+
+/// What a buffer's elements have to do with rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Role {
+    /// Nothing.
+    Shared,
+    /// So many of them belong to each row.
+    Rows(usize),
+    /// They come of sums over all rows.
+    Summed,
+}
+
+/// Where an argument of a [`Part`] comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Input {
+    /// The argument of the whole program.
+    Argument(usize),
+    /// That output of [`Rows::before`].
+    Shared(usize),
+    /// The sum over all blocks of what belongs to [`Rows::totals`].
+    Total(usize),
+}
+
+/// A program of its own, cut out of a whole one.
+pub struct Part {
+    /// Its nodes say which observed ones they belong to.
+    pub program: Program,
+    /// Where each of its arguments comes from.
+    pub inputs: Vec<Input>,
+}
+
+/// A program and its rows.
+pub struct Rows<'a> {
+    program: &'a Program,
+    count: usize,
+    /// Of each argument: whether its first dimension counts rows.
+    has_rows: Vec<bool>,
+    /// Of each buffer.
+    roles: Vec<Role>,
+    /// Buffers that nodes compute from what all rows share, and that others read.
+    shared: Vec<usize>,
+    /// Buffers that are sums over rows.
+    totals: Vec<usize>,
+}
+
+impl<'a> Rows<'a> {
+    /// Finds the rows, if the program has some that can be told apart and most of its numbers belong to them.
+    pub fn find(program: &'a Program) -> Option<Self> {
+        if !program.updates.is_empty() || program.buffers.iter().any(|buffer| buffer.length == 0) {
+            return None;
+        }
+        let leading = program.arguments.iter().filter_map(|argument| argument.view.sizes.first());
+        let mut counts: Vec<usize> = leading.copied().filter(|&count| count > 1).collect();
+        counts.sort_unstable();
+        counts.dedup();
+        counts.into_iter().rev().filter_map(|count| Rows::of(program, count)).find(Rows::are_most)
+    }
+
+    /// Arguments whose first dimension is `count` have rows, but those that cannot: a square weight matrix in a batch of
+    /// just as many rows.
+    fn of(program: &'a Program, count: usize) -> Option<Self> {
+        let mut has_rows: Vec<bool> =
+            program.arguments.iter().map(|argument| argument.view.sizes.first() == Some(&count)).collect();
+        loop {
+            match Rows::with(program, count, has_rows.clone()) {
+                Ok(rows) => return Some(rows),
+                // Data come before parameters, in a call as in a list of arguments.
+                Err(suspects) => has_rows[*suspects.last()?] = false,
+            }
+        }
+    }
+
+    /// With rows in these arguments; else those of them that meet where rows are brought together.
+    fn with(program: &'a Program, count: usize, has_rows: Vec<bool>) -> Result<Self, Vec<usize>> {
+        let roles = vec![Role::Shared; program.buffers.len()];
+        let mut rows = Rows { program, count, has_rows, roles, shared: vec![], totals: vec![] };
+        for (buffer, role) in program.buffers.iter().zip(&mut rows.roles) {
+            if let Origin::Argument(index) = buffer.origin
+                && rows.has_rows[index]
+            {
+                *role = Role::Rows(program.arguments[index].view.strides[0]);
+            }
+        }
+        for node in &program.nodes {
+            rows.roles[node.buffer] = rows.role(node).ok_or_else(|| rows.suspects(&node.operands))?;
+            if rows.is_row_node(node) && rows.roles[node.buffer] == Role::Summed {
+                rows.totals.push(node.buffer);
+            }
+        }
+        rows.shared = rows.shared_values();
+        match program.outputs.iter().all(|output| rows.is_output(output)) {
+            true => Ok(rows),
+            false => Err(Vec::new()),
+        }
+    }
+
+    /// Arguments with rows among these tensors.
+    fn suspects(&self, tensors: &[Tensor]) -> Vec<usize> {
+        let arguments = tensors
+            .iter()
+            .filter_map(|tensor| self.program.arguments.iter().position(|argument| argument.buffer == tensor.buffer));
+        arguments.filter(|&argument| self.has_rows[argument]).collect()
+    }
+
+    /// Rows of the whole batch.
+    pub fn count(&self) -> usize {
+        self.count
+    }
+
+    /// Numbers of a row that nodes compute.
+    pub fn numbers(&self) -> usize {
+        let nodes = self.program.nodes.iter();
+        nodes.map(|node| if let Role::Rows(numbers) = self.roles[node.buffer] { numbers } else { 0 }).sum()
+    }
+
+    /// Lengths of the sums over rows, in the order in which a block returns them.
+    pub fn totals(&self) -> impl Iterator<Item = usize> + '_ {
+        self.totals.iter().map(|&buffer| self.program.buffers[buffer].length)
+    }
+
+    /// Outputs of the program that a block returns a part of, in its order.
+    pub fn row_outputs(&self) -> Vec<usize> {
+        self.outputs(true)
+    }
+
+    /// Outputs of the program that [`Rows::after`] returns, in its order.
+    pub fn other_outputs(&self) -> Vec<usize> {
+        self.outputs(false)
+    }
+
+    /// Elements of the caller's memory between a row of this argument and the next; 0 where all rows share it.
+    pub fn step(&self, argument: usize) -> usize {
+        let view = &self.program.arguments[argument].view;
+        if self.has_rows(argument) { view.strides[0] } else { 0 }
+    }
+
+    /// Whether the argument's first dimension counts rows.
+    pub fn has_rows(&self, argument: usize) -> bool {
+        self.has_rows[argument]
+    }
+
+    /// What is computed once before all blocks; its outputs are what they read of it.
+    pub fn before(&self) -> Result<Part> {
+        let mut cutting = Cutting::new(self, self.count);
+        for node in self.program.nodes.iter().filter(|node| self.roles[node.buffer] == Role::Shared) {
+            cutting.add(node)?;
+        }
+        for &buffer in &self.shared {
+            cutting.returns(&self.whole(buffer))?;
+        }
+        Ok(cutting.part)
+    }
+
+    /// A block of so many rows; it returns its rows of the program's outputs, then its sums.
+    pub fn block(&self, rows: usize) -> Result<Part> {
+        let mut cutting = Cutting::new(self, rows);
+        for argument in (0..self.program.arguments.len()).filter(|&argument| self.has_rows(argument)) {
+            cutting.argument(argument)?;
+        }
+        for node in self.program.nodes.iter().filter(|node| self.is_row_node(node)) {
+            cutting.add(node)?;
+        }
+        for output in self.row_outputs() {
+            let tensor = &self.program.outputs[output];
+            let dim = outermost(&tensor.view.sizes);
+            cutting.returns(&Tensor { view: cutting.cut(&tensor.view, dim), ..tensor.clone() })?;
+        }
+        for &buffer in &self.totals {
+            cutting.returns(&self.whole(buffer))?;
+        }
+        Ok(cutting.part)
+    }
+
+    /// What is computed once after all blocks.
+    pub fn after(&self) -> Result<Part> {
+        let mut cutting = Cutting::new(self, self.count);
+        let is_mine = |node: &&Node| self.roles[node.buffer] == Role::Summed && !self.is_row_node(node);
+        for node in self.program.nodes.iter().filter(is_mine) {
+            cutting.add(node)?;
+        }
+        for output in self.other_outputs() {
+            cutting.returns(&self.program.outputs[output])?;
+        }
+        Ok(cutting.part)
+    }
+
+    fn outputs(&self, of_rows: bool) -> Vec<usize> {
+        let outputs = self.program.outputs.iter().enumerate();
+        outputs.filter(|(_, output)| self.is_of_rows(output) == of_rows).map(|(index, _)| index).collect()
+    }
+
+    /// Whether most of what nodes compute belongs to rows: else the rows that were found are not those of the batch.
+    fn are_most(&self) -> bool {
+        let nodes = self.program.nodes.iter();
+        let all: usize = nodes.map(|node| self.program.buffers[node.buffer].length).sum();
+        2 * self.numbers() * self.count > all
+    }
+
+    fn is_of_rows(&self, tensor: &Tensor) -> bool {
+        matches!(self.roles[tensor.buffer], Role::Rows(_))
+    }
+
+    fn is_row_node(&self, node: &Node) -> bool {
+        node.operands.iter().any(|operand| self.is_of_rows(operand))
+    }
+
+    fn is_output(&self, output: &Tensor) -> bool {
+        !self.is_of_rows(output) || self.fits(output, outermost(&output.view.sizes))
+    }
+
+    /// Shared values of nodes that blocks, what comes after them, or results read.
+    fn shared_values(&self) -> Vec<usize> {
+        let is_shared = |tensor: &&Tensor| self.roles[tensor.buffer] == Role::Shared;
+        let readers =
+            self.program.nodes.iter().filter(|node| self.roles[node.buffer] != Role::Shared || self.is_row_node(node));
+        let read = readers.flat_map(|node| &node.operands).chain(&self.program.outputs).filter(is_shared);
+        let mut buffers: Vec<usize> = read.map(|tensor| tensor.buffer).collect();
+        buffers.retain(|&buffer| matches!(self.program.buffers[buffer].origin, Origin::Node(_)));
+        buffers.sort_unstable();
+        buffers.dedup();
+        buffers
+    }
+
+    /// A buffer as a tensor.
+    fn whole(&self, buffer: usize) -> Tensor {
+        Tensor { buffer, view: View::contiguous(&[self.program.buffers[buffer].length]), kind: Kind::Number }
+    }
+
+    /// Of a node's value; `None` where it brings rows together in another way than by adding them up.
+    fn role(&self, node: &Node) -> Option<Role> {
+        let is_summed = node.operands.iter().any(|operand| self.roles[operand.buffer] == Role::Summed);
+        match (self.is_row_node(node), is_summed) {
+            (false, false) => Some(Role::Shared),
+            (false, true) => Some(Role::Summed),
+            (true, true) => None,
+            (true, false) => self.row_role(node),
+        }
+    }
+
+    fn row_role(&self, node: &Node) -> Option<Role> {
+        let length = self.program.buffers[node.buffer].length;
+        let own = Role::Rows(length / self.count);
+        if self.is_whole_load(node) {
+            return Some(own);
+        }
+        let dim = frame_dim(node);
+        if let Primitive::Sum(target) = &node.primitive
+            && self.fits(&node.operands[0], dim)
+            && target.strides[dim] == 0
+        {
+            return Some(Role::Summed);
+        }
+        let keeps_rows = length.is_multiple_of(self.count) && self.keeps_rows(node, dim, length / self.count);
+        keeps_rows.then_some(own)
+    }
+
+    /// Whether a node takes each row of the operands, `dim` of which counts them, to a row of `numbers` numbers.
+    fn keeps_rows(&self, node: &Node, dim: usize, numbers: usize) -> bool {
+        let rank = node.shape.len();
+        let all_fit = || node.operands.iter().all(|operand| self.fits(operand, dim));
+        match &node.primitive {
+            Primitive::Load | Primitive::Map(_) => all_fit(),
+            Primitive::Sum(target) => all_fit() && self.is_cut_by_rows(target, dim, numbers),
+            Primitive::Greatest { .. } => dim < rank && all_fit(),
+            Primitive::Softmax { .. } => dim + 1 < rank && all_fit(),
+            Primitive::Normalise { columns, .. } => {
+                numbers.is_multiple_of(*columns)
+                    && all_fit()
+                    && node.operands[1..].iter().all(|operand| !self.is_of_rows(operand))
+            }
+            // Rows of one product, whose second factor is as long as ever, or one product and more for each row.
+            Primitive::Product(_) if dim + 2 == rank => {
+                !self.is_of_rows(&node.operands[1])
+                    && node.operands.iter().step_by(2).all(|operand| self.fits(operand, dim))
+            }
+            Primitive::Product(_) => dim + 2 < rank && all_fit(),
+            Primitive::Gather(gather) => {
+                let chosen = &node.operands[0];
+                let stays =
+                    |numbers| reach(&chosen.view, dim, self.count) + (gather.size - 1) * gather.stride < numbers;
+                all_fit() && !matches!(self.roles[chosen.buffer], Role::Rows(numbers) if !stays(numbers))
+            }
+            Primitive::Assemble { places, .. } => {
+                all_fit() && places.iter().all(|place| self.is_cut_by_rows(place, dim, numbers))
+            }
+        }
+    }
+
+    /// Whether `dim` of a tensor counts its rows, or all rows share it.
+    fn fits(&self, tensor: &Tensor, dim: usize) -> bool {
+        match self.roles[tensor.buffer] {
+            Role::Shared => {
+                tensor.view.strides.get(dim) == Some(&0) && tensor.view.sizes[dim].is_multiple_of(self.count)
+            }
+            Role::Rows(numbers) => self.is_cut_by_rows(&tensor.view, dim, numbers),
+            Role::Summed => false,
+        }
+    }
+
+    /// Whether `dim` of a view of a buffer with so many numbers in a row counts rows, or runs of equal length in them.
+    fn is_cut_by_rows(&self, view: &View, dim: usize, numbers: usize) -> bool {
+        let Some(&size) = view.sizes.get(dim) else { return false };
+        let run = size / self.count;
+        run * self.count == size && run * view.strides[dim] == numbers && reach(view, dim, self.count) < numbers
+    }
+
+    /// Whether the node is the one that brings an argument into the form of numbers.
+    fn is_whole_load(&self, node: &Node) -> bool {
+        matches!(node.primitive, Primitive::Load)
+            && self.program.arguments.iter().any(|argument| argument.buffer == node.buffer)
+    }
+}
+
+/// The first dimension of more than one element.
+fn outermost(sizes: &[usize]) -> usize {
+    sizes.iter().position(|&size| size != 1).unwrap_or(sizes.len())
+}
+
+/// The dimension of a node's operands that can count rows.
+fn frame_dim(node: &Node) -> usize {
+    match node.primitive {
+        Primitive::Sum(_) | Primitive::Greatest { .. } => outermost(&node.operands[0].view.sizes),
+        _ => outermost(&node.shape),
+    }
+}
+
+/// Offset of the last element that a view has in the first of `count` rows.
+fn reach(view: &View, dim: usize, count: usize) -> usize {
+    let sizes = view.sizes.iter().enumerate();
+    let last = sizes.map(|(other, &size)| if other == dim { size / count } else { size }.saturating_sub(1));
+    view.offset + last.zip(&view.strides).map(|(last, &stride)| last * stride).sum::<usize>()
+}
+
+/// A part in the making.
+struct Cutting<'a> {
+    whole: &'a Rows<'a>,
+    rows: usize,
+    part: Part,
+    /// The part's buffer for each of the whole program's.
+    buffers: Vec<Option<usize>>,
+}
+
+impl<'a> Cutting<'a> {
+    fn new(whole: &'a Rows<'a>, rows: usize) -> Self {
+        let part = Part { program: Program::new(whole.program.dtype), inputs: Vec::new() };
+        Cutting { whole, rows, part, buffers: vec![None; whole.program.buffers.len()] }
+    }
+
+    /// The view with as many rows as the part has, which `dim` counts.
+    fn cut(&self, view: &View, dim: usize) -> View {
+        View { sizes: self.cut_sizes(&view.sizes, dim), ..view.clone() }
+    }
+
+    fn cut_sizes(&self, sizes: &[usize], dim: usize) -> Vec<usize> {
+        let mut sizes = sizes.to_vec();
+        if let Some(size) = sizes.get_mut(dim) {
+            *size = *size / self.whole.count * self.rows;
+        }
+        sizes
+    }
+
+    /// The whole program's argument, as numbers where it is not an index.
+    fn argument(&mut self, index: usize) -> Result<usize> {
+        let argument = &self.whole.program.arguments[index];
+        let view = if self.whole.has_rows(index) { self.cut(&argument.view, 0) } else { argument.view.clone() };
+        let tensor = self.part.program.argument(&argument.name, argument.dtype, view, argument.gradient)?;
+        self.part.inputs.push(Input::Argument(index));
+        self.buffers[argument.buffer] = Some(tensor.buffer);
+        Ok(tensor.buffer)
+    }
+
+    /// The part's buffer for one of the whole program.
+    fn buffer(&mut self, buffer: usize) -> Result<usize> {
+        if let Some(known) = self.buffers[buffer] {
+            return Ok(known);
+        }
+        let Rows { program, shared, totals, .. } = self.whole;
+        let own = &program.buffers[buffer];
+        let made = match &own.origin {
+            Origin::Argument(index) => return self.argument(*index),
+            Origin::Literal(values) => self.part.program.table(values.to_vec(), &[own.length])?.buffer,
+            Origin::Node(_) => {
+                let position = |list: &[usize]| list.iter().position(|&one| one == buffer);
+                let input = position(shared).map(Input::Shared).or_else(|| position(totals).map(Input::Total));
+                let input = input.ok_or_else(|| Error::Internal(format!("buffer {buffer} is in no other part")))?;
+                self.part.inputs.push(input);
+                let view = View::contiguous(&[own.length]);
+                self.part.program.argument("", program.dtype, view, own.active)?.buffer
+            }
+        };
+        self.buffers[buffer] = Some(made);
+        Ok(made)
+    }
+
+    fn tensor(&mut self, tensor: &Tensor) -> Result<Tensor> {
+        Ok(Tensor { buffer: self.buffer(tensor.buffer)?, ..tensor.clone() })
+    }
+
+    fn returns(&mut self, tensor: &Tensor) -> Result<()> {
+        let output = self.tensor(tensor)?;
+        self.part.program.outputs.push(output);
+        Ok(())
+    }
+
+    fn add(&mut self, node: &Node) -> Result<()> {
+        if let (true, Origin::Argument(index)) =
+            (self.whole.is_whole_load(node), &self.whole.program.buffers[node.operands[0].buffer].origin)
+        {
+            if self.buffers[node.buffer].is_none() {
+                self.argument(*index)?;
+            }
+            return Ok(());
+        }
+        let node = if self.whole.is_row_node(node) { self.cut_node(node) } else { node.clone() };
+        let operands = node.operands.iter().map(|operand| self.tensor(operand)).collect::<Result<_>>()?;
+        let value = self.part.program.node(node.primitive, operands, node.shape, node.observed)?;
+        // A detached value has operands with derivatives, and none itself.
+        self.part.program.buffers[value.buffer].active &= self.whole.program.buffers[node.buffer].active;
+        self.buffers[node.buffer] = Some(value.buffer);
+        Ok(())
+    }
+
+    /// A node of the whole program with as many rows as the part has.
+    fn cut_node(&self, node: &Node) -> Node {
+        let dim = frame_dim(node);
+        let mut cut = node.clone();
+        // Of one product of many rows the second factor stays as it is.
+        let stays = |operand: usize| {
+            operand == 1 && matches!(node.primitive, Primitive::Product(_)) && dim + 2 == node.shape.len()
+        };
+        for (_, operand) in cut.operands.iter_mut().enumerate().filter(|(index, _)| !stays(*index)) {
+            operand.view = self.cut(&operand.view, dim);
+        }
+        if self.whole.roles[node.buffer] != Role::Summed {
+            cut.shape = self.cut_sizes(&node.shape, dim);
+        }
+        match &mut cut.primitive {
+            Primitive::Sum(target) => *target = self.cut(target, dim),
+            Primitive::Assemble { places, .. } => *places = places.iter().map(|place| self.cut(place, dim)).collect(),
+            Primitive::Product(product) => {
+                let [.., m, _] = cut.shape[..] else { return cut };
+                product.m = m;
+                let batches = cut.shape[..cut.shape.len() - 2].iter().product();
+                product.batches.truncate(batches);
+            }
+            _ => (),
+        }
+        cut
+    }
+}
