@@ -81,6 +81,7 @@ fn build<R>(
     let cache = Cache::open()?;
     let mut parts = vec![env!("CARGO_PKG_VERSION"), &clang.identity, source];
     parts.extend(HEADERS.iter().map(|(_, text)| text));
+    parts.extend(clang::FLAGS);
     let key = Cache::key(&parts);
     if let Some(folder) = cache.find(&key) {
         match open(&folder) {
