@@ -7,6 +7,7 @@ use std::process::Command;
 use anyhow::Result;
 
 use super::Context;
+use super::aims::{Aim, Wanted};
 use super::case::{Agreement, Case, Group};
 use super::party::{OURS, Party};
 use super::peers::{self, Library};
@@ -26,7 +27,7 @@ with half as many repetitions that are not timed. The case \
     agreement: Agreement::Value { relative: 1e-3, absolute: 1e-5 },
     means: true,
     patience: None,
-    aims: &[],
+    aims: &AIMS,
     cases,
     parties,
 };
@@ -49,6 +50,19 @@ const GRAPHS: [&str; 12] = [
 
 /// Rows, and repetitions in a round: about as much time for each of them.
 const BATCHES: [(u32, u64); 4] = [(1, 100), (32, 100), (256, 20), (4096, 2)];
+
+/// Graphs whose time goes to functions of single numbers.
+const ELEMENTWISE: [&str; 3] = ["mixture/256", "mass/256", "resonance/256"];
+
+const AIMS: [Aim; 6] = [
+    Aim { cases: |case| case.ends_with("/1"), wanted: Wanted::Faster("libtorch", 10.0) },
+    Aim { cases: |case| case.ends_with("/32"), wanted: Wanted::Faster("libtorch", 10.0) },
+    Aim { cases: |case| ELEMENTWISE.contains(&case), wanted: Wanted::Faster("libtorch", 3.0) },
+    Aim { cases: |case| case.ends_with("/4096"), wanted: Wanted::Faster("libtorch", 0.95) },
+    // No more than 1.5 times as slow.
+    Aim { cases: |case| case != CALL, wanted: Wanted::Faster("cladtorch-jit", 0.667) },
+    Aim { cases: |case| case == CALL, wanted: Wanted::Seconds(1, 2e-6) },
+];
 
 /// The case of one call that computes next to nothing.
 const CALL: &str = "call";
