@@ -19,6 +19,7 @@ mod layout;
 mod plan;
 mod rendezvous;
 mod reverse;
+mod seats;
 mod shares;
 
 pub use blocks::BlockRows;

@@ -4,10 +4,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::device::{move_to_processor, processor};
-
-/// Threads that can meet.
-pub const MOST_MEMBERS: usize = 8;
+pub use super::seats::MOST_MEMBERS;
+use super::seats::Seats;
 
 /// Looks at the counter between looks at the clock and at the pool's work; about a microsecond.
 const LOOKS: usize = 200;
@@ -21,14 +19,13 @@ const NAP: Duration = Duration::from_micros(50);
 /// A barrier for threads of one rayon pool that are in step with one another most of the time: who waits looks for a
 /// short time without giving up its processor, helps with the pool's work if there is any, then sleeps.
 ///
-/// Two threads that the system woke on the same processor would take turns there for many milliseconds, until it
-/// notices that another is free; so who waits in vain, and shares its processor, moves.
+/// Who waits in vain, and shares its processor, moves: see [`Seats`].
 pub struct Rendezvous {
     members: usize,
     /// More members than processors: a member that waits only keeps another from coming.
     crowded: bool,
-    /// The processor of each member when it last came.
-    processors: [AtomicUsize; MOST_MEMBERS],
+    /// Of the members when they last came.
+    seats: Seats,
     arrived: AtomicUsize,
     round: AtomicUsize,
     broken: AtomicBool,
@@ -40,7 +37,7 @@ impl Rendezvous {
         Rendezvous {
             members,
             crowded: members > processors,
-            processors: std::array::from_fn(|_| AtomicUsize::new(usize::MAX)),
+            seats: Seats::new(),
             arrived: AtomicUsize::new(0),
             round: AtomicUsize::new(0),
             broken: AtomicBool::new(false),
@@ -59,7 +56,7 @@ impl Rendezvous {
     /// member will never come, because it panicked.
     pub fn meet(&self, member: usize, alone: impl FnOnce()) -> bool {
         let round = self.round.load(Ordering::Acquire);
-        self.processors[member].store(processor(), Ordering::Relaxed);
+        self.seats.take(member);
         if self.arrived.fetch_add(1, Ordering::AcqRel) + 1 == self.members {
             alone();
             self.arrived.store(0, Ordering::Relaxed);
@@ -76,24 +73,13 @@ impl Rendezvous {
             } else if self.crowded {
                 thread::yield_now();
             } else if waiting.elapsed() > PATIENCE {
-                match self.part(member) {
+                match self.seats.part(member) {
                     true => waiting = Instant::now(),
                     false => thread::sleep(NAP),
                 }
             }
         }
         true
-    }
-
-    /// Moves `member` to a processor of its own, if it shares one and another is free.
-    fn part(&self, member: usize) -> bool {
-        let mut others = self.processors.iter().enumerate().filter(|&(other, _)| other != member);
-        let own = self.processors[member].load(Ordering::Relaxed);
-        others.any(|(_, other)| other.load(Ordering::Relaxed) == own) && {
-            let moved = move_to_processor(|one| self.processors.iter().all(|p| p.load(Ordering::Relaxed) != one));
-            self.processors[member].store(processor(), Ordering::Relaxed);
-            moved
-        }
     }
 
     /// Whether the others went on from `round` while this looked.

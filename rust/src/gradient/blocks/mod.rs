@@ -1,32 +1,32 @@
 //! Runs a program block by block of its rows: see [`crate::graph::rows`].
 //!
 //! What all rows share is computed before the blocks, what comes of sums over rows after them; backward the other way
-//! round. A block's values, written forward and read backward, fit in a core's own cache together with its adjoints. A lane
-//! is a run of neighbouring blocks whose gradients of what all rows share are added up in one place. How many blocks and
-//! lanes there are depends on the program alone, and sums over blocks and lanes are made in their order: the same bits for
-//! any number of threads.
+//! round. A block's values, written forward and read backward, fit in a core's own cache together with its adjoints. A
+//! lane is a run of neighbouring blocks whose gradients of what all rows share are added up in one place. How many blocks
+//! and lanes there are depends on the program alone, and sums over blocks and lanes are made in their order: the same bits
+//! for any number of threads.
 //!
-//! Memory, one arena for a forward call: the values of the parts before and after, what they hand on, and the sums of each
-//! block; then the values of each block. Another one for a backward call, likewise, with adjoints of a block for each lane.
+//! Memory, one arena for a forward call: the values of the parts before and after, what they hand on, and the sums of
+//! each block; then the values of each block. Another one for a backward call, likewise, with adjoints of a block for each
+//! lane.
 
-use std::cell::RefCell;
-use std::ops::Range;
-use std::sync::Arc;
+mod memory;
+mod piece;
+
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use rayon::ThreadPool;
-use rayon::prelude::*;
-
 use super::executor::{Executor, OutOfRange};
-use super::layout::{ALIGNMENT, Layout};
-use crate::device::{Addresses, Element, shared_pool};
+use super::layout::ALIGNMENT;
+use crate::device::{Addresses, Element};
 use crate::error::Result;
 use crate::graph::Program;
-use crate::graph::rows::{Input, Part, Rows};
+use crate::graph::rows::{Input, Rows};
 use crate::kernels::Scalar;
+use memory::{address, behind, each_chunk, place, split, with_lists};
+use piece::{Argument, Piece, Places};
 
-/// Bytes of the values of a block: with its adjoints they stay in a core's own cache of 1 to 2 MB. Twice and half as many
-/// cost 0 to 15 % on a Xeon with 2 MB, and smaller products pay more often for laying out their weights.
+/// Bytes of the values of a block: with its adjoints they stay in a core's own cache of 1 to 2 MB. On a Xeon with 2 MB
+/// twice or half as many make 0 to 15 % of difference; smaller products pay more often for laying out their weights.
 const BLOCK_BYTES: usize = 512 << 10;
 
 /// Most lanes, and most numbers that their gradients hold together.
@@ -62,31 +62,6 @@ pub struct Blocks<T> {
     /// What the part before the blocks hands on, and the sums over rows.
     shared: Places,
     totals: Places,
-}
-
-/// An argument of the whole program. Where all rows share it, the bytes are 0.
-struct Argument {
-    /// Bytes from one row to the next.
-    step: usize,
-    /// The same in its gradient.
-    gradient_step: usize,
-    /// Numbers of its gradient, where that is wanted and the rows have it in common.
-    common: Option<usize>,
-}
-
-/// A part of the program, laid out.
-struct Piece<T> {
-    part: Part,
-    executor: Executor<T>,
-    /// One for each argument: its gradient, where there is one and the rows have it in common; else empty.
-    gradients: Places,
-}
-
-/// Arrays of numbers, one behind the other.
-#[derive(Default)]
-struct Places {
-    ranges: Vec<Range<usize>>,
-    length: usize,
 }
 
 /// Addresses of what parts read.
@@ -321,8 +296,8 @@ impl<T: Scalar + Element> Blocks<T> {
         }
     }
 
-    /// Where the adjoint of each sum over rows lies, of which the part after the blocks left its gradients at `found`; 0
-    /// for those that it does not read.
+    /// Where the adjoint of each sum over rows lies, if the part after the blocks left its gradients at `found`; 0 for
+    /// those that it does not read.
     fn total_seeds(&self, found: usize) -> impl Iterator<Item = usize> + '_ {
         (0..self.totals.ranges.len()).map(move |total| {
             let position = self.after.part.inputs.iter().position(|input| *input == Input::Total(total));
@@ -348,8 +323,8 @@ impl<T: Scalar + Element> Blocks<T> {
         self.tail.as_ref().filter(|_| index + 1 == self.count).unwrap_or(&self.block)
     }
 
-    /// Values of the part before the blocks, what it hands on; values of the part after them; the sums over rows, and of
-    /// each block.
+    /// Values of the part before the blocks, what it hands on; values of the part after them; the sums over rows, and
+    /// of each block.
     fn value_regions(&self) -> [usize; 5] {
         let totals = self.totals.length;
         [self.before.values(), self.shared.length, self.after.values(), totals, self.count * totals]
@@ -370,58 +345,8 @@ impl<T: Scalar + Element> Blocks<T> {
     }
 }
 
-impl Argument {
-    fn new<T>(program: &Program, cut: &Rows, index: usize) -> Self {
-        let argument = &program.arguments[index];
-        let has_rows = cut.has_rows(index);
-        let row = if has_rows { argument.view.len() / cut.count() } else { 0 };
-        Argument {
-            step: cut.step(index) * argument.dtype.bytes(),
-            gradient_step: row * size_of::<T>(),
-            common: (argument.gradient && !has_rows).then(|| argument.view.len()),
-        }
-    }
-
-    fn has_rows(&self) -> bool {
-        self.gradient_step > 0
-    }
-}
-
-impl<T: Scalar + Element> Piece<T> {
-    fn new(part: Part, cut: &Rows) -> Result<Self> {
-        let executor = Executor::new(&part.program, &Layout::new(&part.program))?;
-        let lengths = part.program.arguments.iter().zip(&part.inputs).map(|(argument, input)| match *input {
-            Input::Argument(index) if cut.has_rows(index) => 0,
-            _ if argument.gradient => argument.view.len(),
-            _ => 0,
-        });
-        Ok(Piece { gradients: Places::new(lengths), part, executor })
-    }
-
-    /// Numbers of its arena of values.
-    fn values(&self) -> usize {
-        self.executor.arenas()[0].next_multiple_of(ALIGNMENT)
-    }
-
-    /// Numbers of its arena of adjoints.
-    fn adjoints(&self) -> usize {
-        self.executor.arenas()[1].next_multiple_of(ALIGNMENT)
-    }
-}
-
-impl Places {
-    fn new(lengths: impl Iterator<Item = usize>) -> Self {
-        let mut places = Places::default();
-        for length in lengths {
-            places.ranges.push(places.length..places.length + length);
-            places.length += length.next_multiple_of(ALIGNMENT);
-        }
-        places
-    }
-}
-
-/// Rows of a block whose values suit the cache. Its gradients of what all rows share, which are added up block by block,
-/// are not to be more than its values.
+/// Rows of a block whose values suit the cache. Its gradients of what all rows share, which are added up block by
+/// block, are not to be more than its values.
 fn suitable<T>(program: &Program, cut: &Rows) -> usize {
     let numbers = cut.numbers().max(1);
     let fitting = (BLOCK_BYTES / size_of::<T>() / numbers).max(1);
@@ -437,58 +362,4 @@ fn common_gradients(program: &Program, cut: &Rows) -> usize {
 
 fn row_bytes<T>(program: &Program, cut: &Rows, output: usize) -> usize {
     program.outputs[output].view.len() / cut.count() * size_of::<T>()
-}
-
-/// Neighbouring parts of an arena, and the rest.
-fn split<T, const N: usize>(mut arena: &mut [T], lengths: [usize; N]) -> ([&mut [T]; N], &mut [T]) {
-    let parts = lengths.map(|length| {
-        let (part, rest) = std::mem::take(&mut arena).split_at_mut(length);
-        arena = rest;
-        part
-    });
-    (parts, arena)
-}
-
-/// Of the first number.
-fn address<T>(memory: &mut [T]) -> usize {
-    memory.as_mut_ptr() as usize
-}
-
-/// Address of number `index`.
-fn place<T>(address: usize, index: usize) -> usize {
-    address + index * size_of::<T>()
-}
-
-/// So many bytes behind an address; 0 stays 0, which is no memory.
-fn behind(address: usize, bytes: usize) -> usize {
-    if address == 0 { 0 } else { address + bytes }
-}
-
-/// Calls `run` with each chunk and its number, on as many of LibTorch's threads as there is work for.
-fn each_chunk<T: Send>(lanes: usize, memory: &mut [T], size: usize, run: impl Fn(usize, &mut [T]) + Send + Sync) {
-    match pool(lanes) {
-        Some(pool) => {
-            pool.install(|| memory.par_chunks_mut(size).enumerate().for_each(|(index, part)| run(index, part)))
-        }
-        None => memory.chunks_mut(size).enumerate().for_each(|(index, part)| run(index, part)),
-    }
-}
-
-/// As many threads as LibTorch was told to use; `None` for the caller's own alone, also where others cannot be started.
-fn pool(lanes: usize) -> Option<Arc<ThreadPool>> {
-    let threads = usize::try_from(tch::get_num_threads()).unwrap_or(1);
-    if threads < 2 || lanes < 2 { None } else { shared_pool(threads).ok() }
-}
-
-thread_local! {
-    /// Lists of addresses for what runs on this thread: memory that is there from the second call on.
-    static LISTS: RefCell<[Vec<usize>; 3]> = const { RefCell::new([const { Vec::new() }; 3]) };
-}
-
-/// Calls `run` with three empty lists.
-fn with_lists<R>(run: impl FnOnce(&mut [Vec<usize>; 3]) -> R) -> R {
-    LISTS.with_borrow_mut(|lists| {
-        lists.iter_mut().for_each(Vec::clear);
-        run(lists)
-    })
 }

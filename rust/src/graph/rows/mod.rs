@@ -1,15 +1,18 @@
 //! Programs whose rows do not know each other, taken apart: what is the same for all rows, a block of rows, and what
-//! becomes of sums over rows. A batch can then be run block by block, each of which fits in a core's own cache, on as many
-//! threads as there are.
+//! becomes of sums over rows. A batch can then be run block by block, each of which fits in a core's own cache, on as
+//! many threads as there are.
 //!
 //! The rows of a tensor are what its first dimension of more than one element counts, or equal runs of that: a tensor
 //! [N, P, F] seen as [N P, F] has the same N rows. In a dense buffer each row is one run of elements. Whether an operator
 //! keeps rows apart is read off its views alone: each operand's elements that meet a row of the value lie in one row of
 //! the operand, or are the same for all rows.
 
+mod cutting;
+
 use super::program::{Kind, Node, Origin, Primitive, Tensor};
 use super::{Program, View};
-use crate::error::{Error, Result};
+use crate::error::Result;
+use cutting::Cutting;
 
 /// What a buffer's elements have to do with rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -341,122 +344,4 @@ fn reach(view: &View, dim: usize, count: usize) -> usize {
     let sizes = view.sizes.iter().enumerate();
     let last = sizes.map(|(other, &size)| if other == dim { size / count } else { size }.saturating_sub(1));
     view.offset + last.zip(&view.strides).map(|(last, &stride)| last * stride).sum::<usize>()
-}
-
-/// A part in the making.
-struct Cutting<'a> {
-    whole: &'a Rows<'a>,
-    rows: usize,
-    part: Part,
-    /// The part's buffer for each of the whole program's.
-    buffers: Vec<Option<usize>>,
-}
-
-impl<'a> Cutting<'a> {
-    fn new(whole: &'a Rows<'a>, rows: usize) -> Self {
-        let part = Part { program: Program::new(whole.program.dtype), inputs: Vec::new() };
-        Cutting { whole, rows, part, buffers: vec![None; whole.program.buffers.len()] }
-    }
-
-    /// The view with as many rows as the part has, which `dim` counts.
-    fn cut(&self, view: &View, dim: usize) -> View {
-        View { sizes: self.cut_sizes(&view.sizes, dim), ..view.clone() }
-    }
-
-    fn cut_sizes(&self, sizes: &[usize], dim: usize) -> Vec<usize> {
-        let mut sizes = sizes.to_vec();
-        if let Some(size) = sizes.get_mut(dim) {
-            *size = *size / self.whole.count * self.rows;
-        }
-        sizes
-    }
-
-    /// The whole program's argument, as numbers where it is not an index.
-    fn argument(&mut self, index: usize) -> Result<usize> {
-        let argument = &self.whole.program.arguments[index];
-        let view = if self.whole.has_rows(index) { self.cut(&argument.view, 0) } else { argument.view.clone() };
-        let tensor = self.part.program.argument(&argument.name, argument.dtype, view, argument.gradient)?;
-        self.part.inputs.push(Input::Argument(index));
-        self.buffers[argument.buffer] = Some(tensor.buffer);
-        Ok(tensor.buffer)
-    }
-
-    /// The part's buffer for one of the whole program.
-    fn buffer(&mut self, buffer: usize) -> Result<usize> {
-        if let Some(known) = self.buffers[buffer] {
-            return Ok(known);
-        }
-        let Rows { program, shared, totals, .. } = self.whole;
-        let own = &program.buffers[buffer];
-        let made = match &own.origin {
-            Origin::Argument(index) => return self.argument(*index),
-            Origin::Literal(values) => self.part.program.table(values.to_vec(), &[own.length])?.buffer,
-            Origin::Node(_) => {
-                let position = |list: &[usize]| list.iter().position(|&one| one == buffer);
-                let input = position(shared).map(Input::Shared).or_else(|| position(totals).map(Input::Total));
-                let input = input.ok_or_else(|| Error::Internal(format!("buffer {buffer} is in no other part")))?;
-                self.part.inputs.push(input);
-                let view = View::contiguous(&[own.length]);
-                self.part.program.argument("", program.dtype, view, own.active)?.buffer
-            }
-        };
-        self.buffers[buffer] = Some(made);
-        Ok(made)
-    }
-
-    fn tensor(&mut self, tensor: &Tensor) -> Result<Tensor> {
-        Ok(Tensor { buffer: self.buffer(tensor.buffer)?, ..tensor.clone() })
-    }
-
-    fn returns(&mut self, tensor: &Tensor) -> Result<()> {
-        let output = self.tensor(tensor)?;
-        self.part.program.outputs.push(output);
-        Ok(())
-    }
-
-    fn add(&mut self, node: &Node) -> Result<()> {
-        if let (true, Origin::Argument(index)) =
-            (self.whole.is_whole_load(node), &self.whole.program.buffers[node.operands[0].buffer].origin)
-        {
-            if self.buffers[node.buffer].is_none() {
-                self.argument(*index)?;
-            }
-            return Ok(());
-        }
-        let node = if self.whole.is_row_node(node) { self.cut_node(node) } else { node.clone() };
-        let operands = node.operands.iter().map(|operand| self.tensor(operand)).collect::<Result<_>>()?;
-        let value = self.part.program.node(node.primitive, operands, node.shape, node.observed)?;
-        // A detached value has operands with derivatives, and none itself.
-        self.part.program.buffers[value.buffer].active &= self.whole.program.buffers[node.buffer].active;
-        self.buffers[node.buffer] = Some(value.buffer);
-        Ok(())
-    }
-
-    /// A node of the whole program with as many rows as the part has.
-    fn cut_node(&self, node: &Node) -> Node {
-        let dim = frame_dim(node);
-        let mut cut = node.clone();
-        // Of one product of many rows the second factor stays as it is.
-        let stays = |operand: usize| {
-            operand == 1 && matches!(node.primitive, Primitive::Product(_)) && dim + 2 == node.shape.len()
-        };
-        for (_, operand) in cut.operands.iter_mut().enumerate().filter(|(index, _)| !stays(*index)) {
-            operand.view = self.cut(&operand.view, dim);
-        }
-        if self.whole.roles[node.buffer] != Role::Summed {
-            cut.shape = self.cut_sizes(&node.shape, dim);
-        }
-        match &mut cut.primitive {
-            Primitive::Sum(target) => *target = self.cut(target, dim),
-            Primitive::Assemble { places, .. } => *places = places.iter().map(|place| self.cut(place, dim)).collect(),
-            Primitive::Product(product) => {
-                let [.., m, _] = cut.shape[..] else { return cut };
-                product.m = m;
-                let batches = cut.shape[..cut.shape.len() - 2].iter().product();
-                product.batches.truncate(batches);
-            }
-            _ => (),
-        }
-        cut
-    }
 }

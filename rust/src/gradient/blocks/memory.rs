@@ -1,0 +1,70 @@
+//! Arenas in parts, addresses in them, and who works on them.
+
+use std::cell::RefCell;
+use std::sync::Arc;
+
+use rayon::ThreadPool;
+use rayon::prelude::*;
+
+use super::super::seats::{MOST_MEMBERS, Seats};
+use crate::device::shared_pool;
+
+/// Neighbouring parts of an arena, and the rest.
+pub fn split<T, const N: usize>(mut arena: &mut [T], lengths: [usize; N]) -> ([&mut [T]; N], &mut [T]) {
+    let parts = lengths.map(|length| {
+        let (part, rest) = std::mem::take(&mut arena).split_at_mut(length);
+        arena = rest;
+        part
+    });
+    (parts, arena)
+}
+
+/// Of the first number.
+pub fn address<T>(memory: &mut [T]) -> usize {
+    memory.as_mut_ptr() as usize
+}
+
+/// Address of number `index`.
+pub fn place<T>(address: usize, index: usize) -> usize {
+    address + index * size_of::<T>()
+}
+
+/// So many bytes behind an address; 0 stays 0, which is no memory.
+pub fn behind(address: usize, bytes: usize) -> usize {
+    if address == 0 { 0 } else { address + bytes }
+}
+
+/// Calls `run` with each chunk and its number, on as many of LibTorch's threads as there is work for.
+pub fn each_chunk<T: Send>(lanes: usize, memory: &mut [T], size: usize, run: impl Fn(usize, &mut [T]) + Send + Sync) {
+    let Some(pool) = pool(lanes) else {
+        return memory.chunks_mut(size).enumerate().for_each(|(index, part)| run(index, part));
+    };
+    let seats = Seats::new();
+    let run_here = |(index, part): (usize, &mut [T])| {
+        if let Some(member) = rayon::current_thread_index().filter(|&member| member < MOST_MEMBERS) {
+            seats.take(member);
+            seats.part(member);
+        }
+        run(index, part);
+    };
+    pool.install(|| memory.par_chunks_mut(size).enumerate().for_each(run_here));
+}
+
+/// As many threads as LibTorch was told to use; `None` for the caller's own alone, also where others cannot be started.
+fn pool(lanes: usize) -> Option<Arc<ThreadPool>> {
+    let threads = usize::try_from(tch::get_num_threads()).unwrap_or(1);
+    if threads < 2 || lanes < 2 { None } else { shared_pool(threads).ok() }
+}
+
+thread_local! {
+    /// Lists of addresses for what runs on this thread: memory that is there from the second call on.
+    static LISTS: RefCell<[Vec<usize>; 3]> = const { RefCell::new([const { Vec::new() }; 3]) };
+}
+
+/// Calls `run` with three empty lists.
+pub fn with_lists<R>(run: impl FnOnce(&mut [Vec<usize>; 3]) -> R) -> R {
+    LISTS.with_borrow_mut(|lists| {
+        lists.iter_mut().for_each(Vec::clear);
+        run(lists)
+    })
+}

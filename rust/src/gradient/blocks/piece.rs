@@ -1,0 +1,94 @@
+//! What blocks are made of: parts of the program, laid out, and the arguments of the whole.
+
+use std::ops::Range;
+
+use super::super::executor::Executor;
+use super::super::layout::{ALIGNMENT, Layout};
+use crate::device::Element;
+use crate::error::Result;
+use crate::graph::Program;
+use crate::graph::rows::{Input, Part, Rows};
+use crate::kernels::Scalar;
+
+/// An argument of the whole program. Where all rows share it, the bytes are 0.
+pub struct Argument {
+    /// Bytes from one row to the next.
+    pub step: usize,
+    /// The same in its gradient.
+    pub gradient_step: usize,
+    /// Numbers of its gradient, where that is wanted and the rows have it in common.
+    pub common: Option<usize>,
+}
+
+impl Argument {
+    /// Of an argument of the program that is cut, whose gradient consists of T.
+    pub fn new<T>(program: &Program, cut: &Rows, index: usize) -> Self {
+        let argument = &program.arguments[index];
+        let has_rows = cut.has_rows(index);
+        let row = if has_rows { argument.view.len() / cut.count() } else { 0 };
+        Argument {
+            step: cut.step(index) * argument.dtype.bytes(),
+            gradient_step: row * size_of::<T>(),
+            common: (argument.gradient && !has_rows).then(|| argument.view.len()),
+        }
+    }
+
+    /// Whether each row has its own.
+    pub fn has_rows(&self) -> bool {
+        self.gradient_step > 0
+    }
+}
+
+/// A part of the program, laid out.
+pub struct Piece<T> {
+    /// What is computed.
+    pub part: Part,
+    /// What computes it.
+    pub executor: Executor<T>,
+    /// One for each argument: its gradient, where there is one and the rows have it in common; else empty.
+    pub gradients: Places,
+}
+
+impl<T: Scalar + Element> Piece<T> {
+    /// Lays out the part.
+    pub fn new(part: Part, cut: &Rows) -> Result<Self> {
+        let executor = Executor::new(&part.program, &Layout::new(&part.program))?;
+        let lengths = part.program.arguments.iter().zip(&part.inputs).map(|(argument, input)| match *input {
+            Input::Argument(index) if cut.has_rows(index) => 0,
+            _ if argument.gradient => argument.view.len(),
+            _ => 0,
+        });
+        Ok(Piece { gradients: Places::new(lengths), part, executor })
+    }
+
+    /// Numbers of its arena of values.
+    pub fn values(&self) -> usize {
+        self.executor.arenas()[0].next_multiple_of(ALIGNMENT)
+    }
+
+    /// Numbers of its arena of adjoints.
+    pub fn adjoints(&self) -> usize {
+        self.executor.arenas()[1].next_multiple_of(ALIGNMENT)
+    }
+}
+
+/// Arrays of numbers, one behind the other.
+#[derive(Default)]
+pub struct Places {
+    /// Where each of them lies.
+    pub ranges: Vec<Range<usize>>,
+    /// Numbers of all of them.
+    pub length: usize,
+}
+
+impl Places {
+    /// For arrays of these lengths.
+    pub fn new(lengths: impl Iterator<Item = usize>) -> Self {
+        let mut places = Places::default();
+        for length in lengths {
+            places.ranges.push(places.length..places.length + length);
+            places.length += length.next_multiple_of(ALIGNMENT);
+        }
+        places
+    }
+}
