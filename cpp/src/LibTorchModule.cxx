@@ -39,6 +39,7 @@ bool ModuleFits(const std::string &folder)
 void AddLibTorch(const std::string &folder)
 {
    const auto headers = folder + "/include";
+   gInterpreter->AddIncludePath(std::filesystem::path(folder).parent_path().c_str()); // Load.hxx looks for it
    gInterpreter->AddIncludePath(headers.c_str());
    gInterpreter->AddIncludePath((headers + "/torch/csrc/api/include").c_str());
    // LibTorch.hxx says that it will be slow where there is no module.

@@ -27,8 +27,8 @@
 //! | `cpp/kernels/` | stateless mathematics on raw pointers; `generated/` is Clad's output for it | nothing |
 //!
 //! `unsafe` lives in [`kernels`] (calls of the C functions), [`device`] (tensor memory, the dynamic linker), in
-//! [`gradient::CompiledGraph`] and its blocks (addresses from C++) and the loader of its compiled functions, and in what cxx writes for
-//! [`bridge`].
+//! [`gradient::CompiledGraph`] and its blocks (addresses from C++) and the loader of its compiled functions, and in what
+//! cxx writes for [`bridge`].
 //!
 //! The way of the data: the C++ shim asks ROOT where the baskets of a tree's branches lie, and the fast reader ([`columns`])
 //! decodes them straight into a [`dataset::Dataset`], whose memory is a tensor's; cuts, expressions and columns that it is

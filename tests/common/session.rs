@@ -7,7 +7,8 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 use std::{env, fs, thread};
 
-/// Loading ROOT and compiling a macro takes seconds; a slow machine that does other work takes minutes; what hangs has to end before the runner does.
+/// Loading ROOT and compiling a macro takes seconds, or minutes on a slow machine that does other work; what hangs has to
+/// end before the runner does.
 const LIMIT: Duration = Duration::from_secs(900);
 
 /// What every macro prints when it has checked all.

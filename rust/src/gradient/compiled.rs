@@ -173,7 +173,7 @@ impl CompiledGraph {
             self.reason,
             self.operators.len(),
         );
-        for (what, part) in parts.iter().filter(|(_, part)| !part.nodes.is_empty()) {
+        for (what, part) in &parts {
             if !what.is_empty() {
                 text.push_str(&format!("  {what}:\n"));
             }
@@ -329,7 +329,7 @@ impl<T: Scalar + Element> Form<T> {
     fn parts<'a>(&'a self, whole: &'a Program) -> Vec<(String, &'a Program)> {
         match self {
             Form::Whole(_) => vec![(String::new(), whole)],
-            Form::Blocks(blocks) => blocks.parts().into(),
+            Form::Blocks(blocks) => blocks.parts(),
         }
     }
 }

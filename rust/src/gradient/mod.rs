@@ -1,6 +1,7 @@
 //! Back ends: value and gradient of a graph.
 //!
-//! A [`CompiledGraph`] is any function that LibTorch was seen to run, `executor` what runs it, and `blocks` what cuts its rows. Networks are trained by:
+//! A [`CompiledGraph`] is any function that LibTorch was seen to run, `executor` what runs it, and `blocks` what cuts its
+//! rows. Networks are trained by:
 //!
 //! - [`aot`]: the graph's reverse plan over the pullbacks that Clad derived from `cpp/kernels`, compiled into the crate;
 //!   row tiles on the CPU.

@@ -52,7 +52,7 @@ using ListFunction = std::function<TensorList(const TensorList &)>;
 /// anew at each call, and whether it requires a gradient. Copies share everything. All methods may be called from several
 /// threads at once and throw CladTorch::Error; while one of them compiles for new shapes, the others go on with those that
 /// are known. Where the rows of a large batch do not know each other they are computed block by block, on as many threads
-/// as torch::set_num_threads says, with the same bits for any number of them.
+/// as torch::set_num_threads says; sums over blocks are made in the same order for any number of them.
 class Compiled {
 public:
    Compiled(Internal::ListFunction function, const std::vector<torch::Tensor> &examples, const CompileOptions &options);

@@ -34,9 +34,9 @@ pub fn behind(address: usize, bytes: usize) -> usize {
     if address == 0 { 0 } else { address + bytes }
 }
 
-/// Calls `run` with each chunk and its number, on as many of LibTorch's threads as there is work for.
-pub fn each_chunk<T: Send>(lanes: usize, memory: &mut [T], size: usize, run: impl Fn(usize, &mut [T]) + Send + Sync) {
-    let Some(pool) = pool(lanes) else {
+/// Calls `run` with each of `count` chunks and its number, on LibTorch's threads if there are several of both.
+pub fn each_chunk<T: Send>(count: usize, memory: &mut [T], size: usize, run: impl Fn(usize, &mut [T]) + Send + Sync) {
+    let Some(pool) = pool(count) else {
         return memory.chunks_mut(size).enumerate().for_each(|(index, part)| run(index, part));
     };
     let seats = Seats::new();
@@ -51,9 +51,9 @@ pub fn each_chunk<T: Send>(lanes: usize, memory: &mut [T], size: usize, run: imp
 }
 
 /// As many threads as LibTorch was told to use; `None` for the caller's own alone, also where others cannot be started.
-fn pool(lanes: usize) -> Option<Arc<ThreadPool>> {
+fn pool(chunks: usize) -> Option<Arc<ThreadPool>> {
     let threads = usize::try_from(tch::get_num_threads()).unwrap_or(1);
-    if threads < 2 || lanes < 2 { None } else { shared_pool(threads).ok() }
+    if threads < 2 || chunks < 2 { None } else { shared_pool(threads).ok() }
 }
 
 thread_local! {

@@ -76,23 +76,24 @@ impl<T: Scalar + Element> Blocks<T> {
     pub fn new(program: &Program, wanted: BlockRows) -> Result<Option<Self>> {
         let Some(cut) = Rows::find(program) else { return Ok(None) };
         let rows = match wanted {
-            BlockRows::Suitable => suitable::<T>(program, &cut),
+            BlockRows::Suitable => suitable::<T>(&cut),
             BlockRows::Given(rows) => rows.max(1),
         };
         let (count, left) = (cut.count().div_ceil(rows), cut.count() % rows);
         if count < 2 {
             return Ok(None);
         }
-        let shared_gradients = common_gradients(program, &cut).max(1);
+        let block = Piece::new(cut.block(rows)?, &cut)?;
+        let lanes = MOST_GRADIENT_NUMBERS / block.gradients.length.max(1);
         let before = Piece::new(cut.before()?, &cut)?;
         let shared = Places::new(before.part.program.outputs.iter().map(|output| output.view.len()));
         Ok(Some(Blocks {
-            block: Piece::new(cut.block(rows)?, &cut)?,
+            block,
             tail: if left > 0 { Some(Piece::new(cut.block(left)?, &cut)?) } else { None },
             after: Piece::new(cut.after()?, &cut)?,
             rows,
             count,
-            lanes: count.min(MOST_LANES).min((MOST_GRADIENT_NUMBERS / shared_gradients).max(1)),
+            lanes: lanes.clamp(1, MOST_LANES).min(count),
             arguments: (0..program.arguments.len()).map(|index| Argument::new::<T>(program, &cut, index)).collect(),
             row_outputs: cut
                 .row_outputs()
@@ -118,14 +119,17 @@ impl<T: Scalar + Element> Blocks<T> {
         [values + self.count * self.block.values(), adjoints + self.lanes * self.lane_length()]
     }
 
-    /// Parts, each with what it is for people.
-    pub fn parts(&self) -> [(String, &Program); 3] {
+    /// The parts in which there is something to do, and the block, each with what it is for people.
+    pub fn parts(&self) -> Vec<(String, &Program)> {
         let Blocks { before, block, after, count, rows, .. } = self;
-        [
+        let mut parts = vec![
             ("once for all rows".to_owned(), &before.part.program),
-            (format!("in {count} blocks of {rows} rows"), &block.part.program),
             ("once for the sums over rows".to_owned(), &after.part.program),
-        ]
+        ];
+        parts.retain(|(_, part)| !part.nodes.is_empty());
+        let index = usize::from(!before.part.program.nodes.is_empty());
+        parts.insert(index, (format!("in {count} blocks of {rows} rows"), &block.part.program));
+        parts
     }
 
     /// Writes what never changes to a new arena of values.
@@ -147,7 +151,7 @@ impl<T: Scalar + Element> Blocks<T> {
         self.run_forward(&self.before, before, &sources, 0, handed_on)?;
 
         let (failed, sums_at) = (AtomicUsize::new(usize::MAX), address(sums));
-        each_chunk(self.lanes, blocks, self.block.values(), |index, values| {
+        each_chunk(self.count, blocks, self.block.values(), |index, values| {
             let rows = self.row_outputs.iter().map(|&(output, step)| outputs[output] + index * self.rows * step);
             let own = place::<T>(sums_at, index * self.totals.length);
             let results = rows.chain(self.totals.ranges.iter().map(|range| place::<T>(own, range.start)));
@@ -345,19 +349,12 @@ impl<T: Scalar + Element> Blocks<T> {
     }
 }
 
-/// Rows of a block whose values suit the cache. Its gradients of what all rows share, which are added up block by
-/// block, are not to be more than its values.
-fn suitable<T>(program: &Program, cut: &Rows) -> usize {
+/// Rows of a block whose values suit the cache. What all rows share, which every block reads, and whose gradients it
+/// writes, is not to be more than that.
+fn suitable<T>(cut: &Rows) -> usize {
     let numbers = cut.numbers().max(1);
     let fitting = (BLOCK_BYTES / size_of::<T>() / numbers).max(1);
-    (1 << fitting.ilog2()).max((common_gradients(program, cut) / numbers).next_power_of_two())
-}
-
-/// Numbers in the gradients of the arguments that all rows share.
-fn common_gradients(program: &Program, cut: &Rows) -> usize {
-    let arguments = program.arguments.iter().enumerate();
-    let common = arguments.filter(|(index, argument)| argument.gradient && !cut.has_rows(*index));
-    common.map(|(_, argument)| argument.view.len()).sum()
+    (1 << fitting.ilog2()).max((cut.common_numbers() / numbers).next_power_of_two())
 }
 
 fn row_bytes<T>(program: &Program, cut: &Rows, output: usize) -> usize {

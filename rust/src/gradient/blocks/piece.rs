@@ -61,9 +61,9 @@ impl<T: Scalar + Element> Piece<T> {
         Ok(Piece { gradients: Places::new(lengths), part, executor })
     }
 
-    /// Numbers of its arena of values.
+    /// Numbers of its arena of values, some in any case.
     pub fn values(&self) -> usize {
-        self.executor.arenas()[0].next_multiple_of(ALIGNMENT)
+        self.executor.arenas()[0].next_multiple_of(ALIGNMENT).max(ALIGNMENT)
     }
 
     /// Numbers of its arena of adjoints.

@@ -79,7 +79,7 @@ impl<'a> Rows<'a> {
         loop {
             match Rows::with(program, count, has_rows.clone()) {
                 Ok(rows) => return Some(rows),
-                // Data come before parameters, in a call as in a list of arguments.
+                // Data come before parameters in a list of arguments.
                 Err(suspects) => has_rows[*suspects.last()?] = false,
             }
         }
@@ -109,12 +109,12 @@ impl<'a> Rows<'a> {
         }
     }
 
-    /// Arguments with rows among these tensors.
+    /// Arguments with rows among these tensors, in their order.
     fn suspects(&self, tensors: &[Tensor]) -> Vec<usize> {
-        let arguments = tensors
-            .iter()
-            .filter_map(|tensor| self.program.arguments.iter().position(|argument| argument.buffer == tensor.buffer));
-        arguments.filter(|&argument| self.has_rows[argument]).collect()
+        let arguments = self.program.arguments.iter().enumerate().filter(|(index, argument)| {
+            self.has_rows[*index] && tensors.iter().any(|tensor| tensor.buffer == argument.buffer)
+        });
+        arguments.map(|(index, _)| index).collect()
     }
 
     /// Rows of the whole batch.
@@ -126,6 +126,16 @@ impl<'a> Rows<'a> {
     pub fn numbers(&self) -> usize {
         let nodes = self.program.nodes.iter();
         nodes.map(|node| if let Role::Rows(numbers) = self.roles[node.buffer] { numbers } else { 0 }).sum()
+    }
+
+    /// Numbers that all rows share and that nodes with rows read.
+    pub fn common_numbers(&self) -> usize {
+        let nodes = self.program.nodes.iter().filter(|node| self.is_row_node(node));
+        let read = nodes.flat_map(|node| &node.operands).map(|operand| operand.buffer);
+        let mut buffers: Vec<usize> = read.filter(|&buffer| self.roles[buffer] == Role::Shared).collect();
+        buffers.sort_unstable();
+        buffers.dedup();
+        buffers.into_iter().map(|buffer| self.program.buffers[buffer].length).sum()
     }
 
     /// Lengths of the sums over rows, in the order in which a block returns them.
@@ -226,8 +236,7 @@ impl<'a> Rows<'a> {
     /// Shared values of nodes that blocks, what comes after them, or results read.
     fn shared_values(&self) -> Vec<usize> {
         let is_shared = |tensor: &&Tensor| self.roles[tensor.buffer] == Role::Shared;
-        let readers =
-            self.program.nodes.iter().filter(|node| self.roles[node.buffer] != Role::Shared || self.is_row_node(node));
+        let readers = self.program.nodes.iter().filter(|node| self.roles[node.buffer] != Role::Shared);
         let read = readers.flat_map(|node| &node.operands).chain(&self.program.outputs).filter(is_shared);
         let mut buffers: Vec<usize> = read.map(|tensor| tensor.buffer).collect();
         buffers.retain(|&buffer| matches!(self.program.buffers[buffer].origin, Origin::Node(_)));
