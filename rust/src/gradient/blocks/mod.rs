@@ -122,13 +122,15 @@ impl<T: Scalar + Element> Blocks<T> {
     /// The parts in which there is something to do, and the block, each with what it is for people.
     pub fn parts(&self) -> Vec<(String, &Program)> {
         let Blocks { before, block, after, count, rows, .. } = self;
-        let mut parts = vec![
-            ("once for all rows".to_owned(), &before.part.program),
-            ("once for the sums over rows".to_owned(), &after.part.program),
-        ];
-        parts.retain(|(_, part)| !part.nodes.is_empty());
-        let index = usize::from(!before.part.program.nodes.is_empty());
-        parts.insert(index, (format!("in {count} blocks of {rows} rows"), &block.part.program));
+        let is_idle = |piece: &Piece<T>| piece.part.program.nodes.is_empty();
+        let mut parts = Vec::new();
+        if !is_idle(before) {
+            parts.push(("once for all rows".to_owned(), &before.part.program));
+        }
+        parts.push((format!("in {count} blocks of {rows} rows"), &block.part.program));
+        if !is_idle(after) {
+            parts.push(("once for the sums over rows".to_owned(), &after.part.program));
+        }
         parts
     }
 

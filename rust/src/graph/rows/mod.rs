@@ -9,6 +9,8 @@
 
 mod cutting;
 
+use std::collections::BTreeSet;
+
 use super::program::{Kind, Node, Origin, Primitive, Tensor};
 use super::{Program, View};
 use crate::error::Result;
@@ -65,9 +67,7 @@ impl<'a> Rows<'a> {
             return None;
         }
         let leading = program.arguments.iter().filter_map(|argument| argument.view.sizes.first());
-        let mut counts: Vec<usize> = leading.copied().filter(|&count| count > 1).collect();
-        counts.sort_unstable();
-        counts.dedup();
+        let counts: BTreeSet<usize> = leading.copied().filter(|&count| count > 1).collect();
         counts.into_iter().rev().filter_map(|count| Rows::of(program, count)).find(Rows::are_most)
     }
 
@@ -132,9 +132,7 @@ impl<'a> Rows<'a> {
     pub fn common_numbers(&self) -> usize {
         let nodes = self.program.nodes.iter().filter(|node| self.is_row_node(node));
         let read = nodes.flat_map(|node| &node.operands).map(|operand| operand.buffer);
-        let mut buffers: Vec<usize> = read.filter(|&buffer| self.roles[buffer] == Role::Shared).collect();
-        buffers.sort_unstable();
-        buffers.dedup();
+        let buffers: BTreeSet<usize> = read.filter(|&buffer| self.roles[buffer] == Role::Shared).collect();
         buffers.into_iter().map(|buffer| self.program.buffers[buffer].length).sum()
     }
 
@@ -238,11 +236,9 @@ impl<'a> Rows<'a> {
         let is_shared = |tensor: &&Tensor| self.roles[tensor.buffer] == Role::Shared;
         let readers = self.program.nodes.iter().filter(|node| self.roles[node.buffer] != Role::Shared);
         let read = readers.flat_map(|node| &node.operands).chain(&self.program.outputs).filter(is_shared);
-        let mut buffers: Vec<usize> = read.map(|tensor| tensor.buffer).collect();
-        buffers.retain(|&buffer| matches!(self.program.buffers[buffer].origin, Origin::Node(_)));
-        buffers.sort_unstable();
-        buffers.dedup();
-        buffers
+        let is_computed = |buffer: &usize| matches!(self.program.buffers[*buffer].origin, Origin::Node(_));
+        let buffers: BTreeSet<usize> = read.map(|tensor| tensor.buffer).filter(is_computed).collect();
+        buffers.into_iter().collect()
     }
 
     /// A buffer as a tensor.
