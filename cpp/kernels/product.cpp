@@ -49,13 +49,35 @@ struct Stripe {
    }
 };
 
+/// `columns` columns of K >= kLanes neighbouring numbers each, `stride` apart, as K rows of kTileColumns.
+template <typename T>
+void LayOutColumns(size_t K, size_t columns, size_t stride, const T *from, T *to)
+{
+   constexpr size_t L = kLanes<T>, P = kTileColumns<T>;
+   for (size_t p = 0; p < columns; p += L) {
+      const size_t there = columns - p < L ? columns - p : L;
+      for (size_t k = 0; k < K; k += L) {
+         const size_t first = k + L <= K ? k : K - L; // the last ones together with some before them
+         Square<T> square{};
+         for (size_t r = 0; r < there; ++r)
+            square.fRows[r] = Load(from + (p + r) * stride + first);
+         square.Transpose();
+         for (size_t r = 0; r < L; ++r)
+            Store(square.fRows[r], to + (first + r) * P + p);
+      }
+   }
+}
+
 /// Rows of b as kTileColumns neighbouring numbers each, filled up with zeros.
 template <typename T>
 void LayOut(size_t K, size_t columns, ct_matrix b, const T *from, T *to)
 {
    constexpr size_t P = kTileColumns<T>;
-   std::memset(to, 0, K * P * sizeof(T));
-   if (b.column == 1)
+   if (columns <= kLanes<T> || b.row != 1 || K < kLanes<T>)
+      std::memset(to, 0, K * P * sizeof(T));
+   if (b.row == 1 && K >= kLanes<T>)
+      LayOutColumns(K, columns, b.column, from, to);
+   else if (b.column == 1)
       for (size_t k = 0; k < K; ++k)
          std::memcpy(to + k * P, from + k * b.row, columns * sizeof(T));
    else
@@ -110,6 +132,27 @@ void Tiles(size_t M, size_t N, size_t K, const T *a, ct_matrix as, const T *b, c
    }
 }
 
+/// A product of fewer columns than this, but as many rows and as deep, can be made the other way round.
+constexpr size_t kTurned = 16;
+
+/// c of few columns with its sums along memory in both factors, as gradients of narrow layers have them: c^T by tiles, in
+/// which the many rows of c are columns.
+template <typename T>
+void Turned(size_t M, size_t N, size_t K, const T *a, ct_matrix as, const T *b, ct_matrix bs, bool add, T *c, size_t cRow)
+{
+   constexpr size_t P = kTileColumns<T>;
+   T block[kTurned * P];
+   for (size_t m = 0; m < M; m += P) {
+      const size_t rows = M - m < P ? M - m : P;
+      Tiles<T>(N, rows, K, b, {bs.column, bs.row}, a + m, {as.column, 1}, Begin<T>{}, block, P);
+      for (size_t r = 0; r < rows; ++r) {
+         T *to = c + (m + r) * cRow;
+         for (size_t n = 0; n < N; ++n)
+            to[n] = (add ? to[n] : T(0)) + block[n * P + r];
+      }
+   }
+}
+
 /// Whether BLAS can read the matrix, and as what.
 inline bool IsPlain(size_t rows, size_t columns, ct_matrix m)
 {
@@ -150,6 +193,8 @@ void RowMajorProduct(size_t M, size_t N, size_t K, const T *a, ct_matrix as, con
 {
    if (VectorProduct(M, N, K, a, as, b, bs, add, c, cRow))
       return;
+   if (N < kTurned && M >= kTurned && K >= kTurned && as.row == 1)
+      return Turned(M, N, K, a, as, b, bs, add, c, cRow);
    if (M * N * K > kLarge && M > 3 && N > 3 && cRow >= N && IsPlain(M, K, as) && IsPlain(K, N, bs))
       return Multiply<T>(M, N, K, AsFactor(a, as), AsFactor(b, bs), add ? T(1) : T(0), c, cRow);
    Tiles(M, N, K, a, as, b, bs, Begin<T>{add ? c : nullptr, cRow}, c, cRow);

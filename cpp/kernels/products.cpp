@@ -14,6 +14,9 @@ constexpr size_t kDeepest = 64;
 /// Most columns, in registers of so many numbers.
 constexpr size_t kMost = 16;
 
+/// Rows at a time: as many sums as additions can be under way at once.
+constexpr size_t kRows = 8;
+
 template <typename T, size_t C>
 struct Row {
    typedef T Type __attribute__((vector_size(C * sizeof(T))));
@@ -52,19 +55,18 @@ void FewColumns(size_t M, size_t N, size_t K, const T *a, ct_matrix as, const T 
       b = laidOut;
       bRow = C;
    }
-   for (; M >= 4; M -= 4, a += 4 * as.row, c += 4 * cRow)
-      Rows<T, C, 4>(K, a, as, b, bRow, add, N, c, cRow);
-   switch (M) {
-   case 3: return Rows<T, C, 3>(K, a, as, b, bRow, add, N, c, cRow);
-   case 2: return Rows<T, C, 2>(K, a, as, b, bRow, add, N, c, cRow);
-   case 1: return Rows<T, C, 1>(K, a, as, b, bRow, add, N, c, cRow);
-   }
+   for (; M >= kRows; M -= kRows, a += kRows * as.row, c += kRows * cRow)
+      Rows<T, C, kRows>(K, a, as, b, bRow, add, N, c, cRow);
+   for (; M >= 2; M -= 2, a += 2 * as.row, c += 2 * cRow)
+      Rows<T, C, 2>(K, a, as, b, bRow, add, N, c, cRow);
+   if (M == 1)
+      Rows<T, C, 1>(K, a, as, b, bRow, add, N, c, cRow);
 }
 
 /// Whether FewColumns is the way; N columns of neighbouring elements.
 inline bool AreFew(size_t M, size_t N, size_t K)
 {
-   return N > 1 && N <= kMost && K > 0 && K <= kDeepest && M <= kDeepest;
+   return M > 1 && N > 1 && N <= kMost && K > 0 && K <= kDeepest;
 }
 
 template <typename T>

@@ -20,20 +20,76 @@ inline void EachBlock(Reader<T> &reader, size_t n, Body body)
    }
 }
 
+/// Rows that are looked at together: as many short ones as a block holds.
+inline size_t RowsOf(size_t C)
+{
+   return C < kBlock ? kBlock / C : 1;
+}
+
+/// Calls body(first, rows, block) for the rows of a view, of C <= kBlock elements each, as many at a time as a block holds.
+template <typename T, typename Body>
+inline void EachShortRows(size_t R, size_t C, const T *x, const ct_stream &view, Body body)
+{
+   Reader<T> reader(x, view, 0, C);
+   for (size_t r = 0, rows; r < R; r += rows) {
+      rows = R - r < RowsOf(C) ? R - r : RowsOf(C);
+      body(r, rows, reader.Next(rows * C));
+   }
+}
+
+/// The greater of `top` and a row's elements.
+template <typename T>
+inline T GreatestOf(T top, size_t n, const T *row)
+{
+   for (size_t i = 0; i < n; ++i)
+      top = row[i] > top || row[i] != row[i] ? row[i] : top;
+   return top;
+}
+
+/// Which elements of a row are the greatest one, y, whose adjoint is dy; a row is seen piece by piece, twice.
+template <typename T>
+class Sharing {
+   bool fEven, fIsNaN;
+   T fY, fDy;
+   size_t fEqual = 0, fChosen = 0, fSeen = 0, fGiven = 0;
+
+public:
+   Sharing(bool even, T y, T dy) : fEven(even), fIsNaN(y != y), fY(y), fDy(dy) {}
+
+   void See(size_t n, const T *row)
+   {
+      for (size_t i = 0; i < n; ++i, ++fSeen) { // selects: where the greatest one is cannot be predicted
+         const bool here = fIsNaN ? row[i] != row[i] : row[i] == fY;
+         fChosen = here & (fIsNaN | (fEqual == 0)) ? fSeen : fChosen;
+         fEqual += here;
+      }
+   }
+
+   void Give(size_t n, const T *row, T *adjoint)
+   {
+      // LibTorch compares with ==, so that even shares of a NaN are 0 / 0.
+      const T share = fIsNaN ? std::numeric_limits<T>::quiet_NaN() : fDy / static_cast<T>(fEqual);
+      for (size_t i = 0; i < n; ++i, ++fGiven)
+         adjoint[i] = fEven ? (fIsNaN || row[i] == fY ? share : T(0)) : (fGiven == fChosen ? fDy : T(0));
+   }
+};
+
 } // namespace
 
 /// y[R] = the greatest of each row; a NaN counts as greater than all.
 template <typename T>
 void Greatest(size_t R, size_t C, const T *x, const ct_stream *view, T *y)
 {
+   constexpr T least = -std::numeric_limits<T>::infinity();
+   if (C > 0 && C <= kBlock)
+      return EachShortRows(R, C, x, *view, [&](size_t first, size_t rows, const T *block) {
+         for (size_t r = 0; r < rows; ++r)
+            y[first + r] = GreatestOf(least, C, block + r * C);
+      });
    Reader<T> reader(x, *view, 0);
    for (size_t r = 0; r < R; ++r) {
-      T top = -std::numeric_limits<T>::infinity();
-      EachBlock(reader, C, [&](size_t n, const T *row) {
-         for (size_t i = 0; i < n; ++i)
-            top = row[i] > top || row[i] != row[i] ? row[i] : top;
-      });
-      y[r] = top;
+      y[r] = least;
+      EachBlock(reader, C, [&](size_t n, const T *row) { y[r] = GreatestOf(y[r], n, row); });
    }
 }
 
@@ -43,26 +99,23 @@ template <typename T>
 void GreatestPullback(int even, size_t R, size_t C, const T *x, const ct_stream *view, const T *y, const T *dy, int add,
                       T *dx, const ct_stream *target)
 {
-   Reader<T> counted(x, *view, 0), shared(x, *view, 0);
    Writer<T> writer(dx, *target, 0);
-   for (size_t r = 0; r < R; ++r) {
-      const bool isNaN = y[r] != y[r];
-      size_t equal = 0, chosen = 0, at = 0;
-      EachBlock(counted, C, [&](size_t n, const T *row) {
-         for (size_t i = 0; i < n; ++i, ++at)
-            if (isNaN ? row[i] != row[i] : row[i] == y[r]) {
-               chosen = equal == 0 || isNaN ? at : chosen;
-               ++equal;
-            }
-      });
-      at = 0;
-      EachBlock(shared, C, [&](size_t n, const T *row) {
-         T adjoint[kBlock];
-         for (size_t i = 0; i < n; ++i, ++at) {
-            // LibTorch compares with ==, so that even shares of a NaN are 0 / 0.
-            const T share = isNaN ? std::numeric_limits<T>::quiet_NaN() : dy[r] / static_cast<T>(equal);
-            adjoint[i] = even ? (isNaN || row[i] == y[r] ? share : T(0)) : (at == chosen ? dy[r] : T(0));
+   T adjoint[kBlock];
+   if (C > 0 && C <= kBlock)
+      return EachShortRows(R, C, x, *view, [&](size_t first, size_t rows, const T *block) {
+         for (size_t r = 0; r < rows; ++r) {
+            Sharing<T> sharing(even, y[first + r], dy[first + r]);
+            sharing.See(C, block + r * C);
+            sharing.Give(C, block + r * C, adjoint + r * C);
          }
+         writer.Put(add, rows * C, adjoint);
+      });
+   Reader<T> seen(x, *view, 0), given(x, *view, 0);
+   for (size_t r = 0; r < R; ++r) {
+      Sharing<T> sharing(even, y[r], dy[r]);
+      EachBlock(seen, C, [&](size_t n, const T *row) { sharing.See(n, row); });
+      EachBlock(given, C, [&](size_t n, const T *row) {
+         sharing.Give(n, row, adjoint);
          writer.Put(add, n, adjoint);
       });
    }
@@ -77,12 +130,6 @@ inline void Exponentials(size_t n, const T *x, T *y)
    CT_ELEMENTWISE
    for (size_t i = 0; i < n; ++i)
       y[i] = Exp(x[i]);
-}
-
-/// Rows whose exponentials are taken in one loop: those of short rows together.
-inline size_t RowsOf(size_t C)
-{
-   return C < kBlock ? kBlock / C : 1;
 }
 
 /// The sum of exp(y[C]) over a row; the exponentials stay in y unless `keep`.

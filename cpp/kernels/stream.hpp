@@ -6,6 +6,7 @@
 #include "kernels.h"
 
 #include <cstring>
+#include <type_traits>
 
 namespace CladTorch::Kernels {
 
@@ -54,6 +55,25 @@ public:
    {
       fIndex[0] += rows;
       fOffset += rows * fView.strides[0];
+   }
+
+   /// Steps over n elements where these are whole short rows of neighbouring elements: calls rows(C, offset, stride, count)
+   /// with their length C as a constant, which makes a move of each row one instruction. Else returns false.
+   template <typename Rows>
+   bool ForwardShortRows(size_t n, Rows rows)
+   {
+      if (fView.rank != 2 || fView.strides[1] != 1 || fView.sizes[1] > kShort || n % fView.sizes[1] || !AtRowStart())
+         return false;
+      const size_t stride = fView.strides[0], count = n / fView.sizes[1];
+      switch (fView.sizes[1]) {
+      case 2: rows(std::integral_constant<size_t, 2>(), fOffset, stride, count); break;
+      case 4: rows(std::integral_constant<size_t, 4>(), fOffset, stride, count); break;
+      case 8: rows(std::integral_constant<size_t, 8>(), fOffset, stride, count); break;
+      case 16: rows(std::integral_constant<size_t, 16>(), fOffset, stride, count); break;
+      default: return false;
+      }
+      SkipRows(count);
+      return true;
    }
 
    /// Steps over n elements, calling run(offset, stride, length) for each stretch along the last dimension.
@@ -117,6 +137,12 @@ class Reader {
 
    void Gather(size_t n, T *to)
    {
+      const auto rows = [&](auto columns, size_t offset, size_t stride, size_t count) {
+         for (size_t r = 0; r < count; ++r)
+            std::memcpy(to + r * columns, fData + offset + r * stride, columns * sizeof(T));
+      };
+      if (fWalk.ForwardShortRows(n, rows))
+         return;
       fWalk.Forward(n, [&](size_t offset, size_t stride, size_t length) {
          const T *from = fData + offset;
          if (stride == 1 && length > kShort)
@@ -252,6 +278,12 @@ public:
 
    void Store(size_t n, const T *values)
    {
+      const auto rows = [&](auto columns, size_t offset, size_t stride, size_t count) {
+         for (size_t r = 0; r < count; ++r)
+            std::memcpy(fData + offset + r * stride, values + r * columns, columns * sizeof(T));
+      };
+      if (fWalk.ForwardShortRows(n, rows))
+         return;
       fWalk.Forward(n, [&](size_t offset, size_t stride, size_t length) {
          T *to = fData + offset;
          if (stride == 1)
@@ -275,6 +307,13 @@ public:
    {
       if ((fSumsRows || fSumsColumns) && n % fView.sizes[1] == 0 && fWalk.AtRowStart())
          return AddRows(n, values);
+      const auto rows = [&](auto columns, size_t offset, size_t stride, size_t count) {
+         for (size_t r = 0; r < count; ++r)
+            for (size_t c = 0; c < columns; ++c)
+               fData[offset + r * stride + c] += values[r * columns + c];
+      };
+      if (fWalk.ForwardShortRows(n, rows))
+         return;
       fWalk.Forward(n, [&](size_t offset, size_t stride, size_t length) {
          T *to = fData + offset;
          if (stride == 0) {

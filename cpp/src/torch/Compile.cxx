@@ -36,15 +36,15 @@ struct CompiledData {
    }
 
    /// The inputs that have a gradient.
-   static std::vector<bool> Floating(const TensorList &inputs)
+   static Marks Floating(const TensorList &inputs)
    {
-      std::vector<bool> floating;
+      Marks floating;
       for (const auto &input : inputs)
          floating.push_back(input.is_floating_point());
       return floating;
    }
 
-   std::shared_ptr<const Specialisation> Find(const TensorList &inputs, const std::vector<bool> &wanted, bool captured)
+   std::shared_ptr<const Specialisation> Find(const TensorList &inputs, const Marks &wanted, bool captured)
    {
       {
          const std::shared_lock<std::shared_mutex> reading(fMutex);
@@ -102,7 +102,7 @@ struct CompiledData {
 
 private:
    std::shared_ptr<const Specialisation>
-   Known(const TensorList &inputs, const std::vector<bool> &wanted, bool captured) const
+   Known(const TensorList &inputs, const Marks &wanted, bool captured) const
    {
       for (const auto &one : fSpecialisations)
          if (one->Fits(inputs, wanted, captured))
@@ -111,7 +111,7 @@ private:
    }
 
    /// From an observation for every number of rows; null where there is none, or none that holds for these inputs.
-   std::shared_ptr<const Specialisation> FromBatch(const TensorList &inputs, const std::vector<bool> &wanted, bool captured)
+   std::shared_ptr<const Specialisation> FromBatch(const TensorList &inputs, const Marks &wanted, bool captured)
    {
       const auto *batch = Batch(inputs);
       if (!batch)
@@ -216,18 +216,31 @@ TensorList WithoutNegative(const TensorList &tensors)
    return resolved;
 }
 
+/// LibTorch's usual mode where its inference mode is on: what is made and kept goes backward.
+class UsualMode {
+   std::optional<c10::InferenceMode> fOff; // switching costs as much as a small tensor
+
+public:
+   UsualMode()
+   {
+      if (c10::InferenceMode::is_enabled())
+         fOff.emplace(false);
+   }
+};
+
 TensorList Forward(CompiledData &data, const TensorList &inputs, LastCall &last)
 {
    if (AnyNegative(inputs))
       return Forward(data, WithoutNegative(inputs), last);
    last.fSpecialisation = nullptr; // nothing to go back through where this call fails
-   const c10::InferenceMode normal(false); // what is kept goes backward
+   const UsualMode usual;
    const auto specialisation = data.Find(inputs, CompiledData::Floating(inputs), false);
    TensorList outputs;
    if (specialisation->Compiled()) {
       outputs = specialisation->Forward(CompiledData::WithConstants(inputs, *specialisation), &last.fSaved);
       last.fOutputs = outputs;
    } else {
+      const torch::AutoGradMode recording(true);
       last.fInputs = Leaves(inputs);
       last.fOutputs = (*data.fFunction)(last.fInputs);
       last.fSaved.Keep(last.fInputs);
@@ -239,7 +252,7 @@ TensorList Forward(CompiledData &data, const TensorList &inputs, LastCall &last)
 
 TensorList Backward(const LastCall &last, const TensorList &adjoints)
 {
-   const c10::InferenceMode normal(false);
+   const UsualMode usual;
    if (!last.fSpecialisation)
       throw std::runtime_error("Backward() before Forward() on this thread");
    CheckAdjoints(last.fOutputs, adjoints);
@@ -286,7 +299,7 @@ TensorList Call(CompiledData &data, const TensorList &inputs)
    if (AnyNegative(inputs))
       return Call(data, WithoutNegative(inputs));
    const bool recording = torch::GradMode::is_enabled();
-   std::vector<bool> wanted;
+   Marks wanted;
    for (const auto &input : inputs)
       wanted.push_back(recording && input.defined() && input.requires_grad());
    const auto specialisation = data.Find(inputs, wanted, recording);

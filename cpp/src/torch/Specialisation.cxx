@@ -32,9 +32,18 @@ c10::IntArrayRef Shape(const rust::Vec<std::int64_t> &shape)
    return {shape.data(), shape.size()};
 }
 
-torch::Tensor Empty(std::uint8_t dtype, const rust::Vec<std::int64_t> &shape)
+/// Without the dispatcher, which takes several times as long as the memory.
+torch::Tensor Empty(std::uint8_t dtype, c10::IntArrayRef shape)
 {
-   return at::detail::empty_cpu(Shape(shape), kTypes[dtype], std::nullopt, std::nullopt, std::nullopt, std::nullopt);
+   return at::detail::empty_cpu(shape, kTypes[dtype], std::nullopt, std::nullopt, std::nullopt, std::nullopt);
+}
+
+/// The very numbers in memory, row by row; the tensor itself where it is so already.
+torch::Tensor Plain(const torch::Tensor &tensor)
+{
+   if (!tensor.defined())
+      return tensor;
+   return tensor.is_neg() ? tensor.resolve_neg().contiguous() : tensor.contiguous();
 }
 
 /// How often a tensor was changed in place; LibTorch does not count it for those of its inference mode.
@@ -70,7 +79,8 @@ void CheckUpdates(const Core::ObservedGraph &graph, const rust::Vec<std::uint32_
 void SavedCall::Keep(TensorList arguments)
 {
    fArguments = std::move(arguments);
-   fVersions.clear();
+   fVersions.clear(); // its memory stays for the next call
+   fVersions.reserve(fArguments.size());
    for (const auto &argument : fArguments)
       fVersions.push_back(Version(argument));
 }
@@ -95,7 +105,7 @@ bool Specialisation::Layout::Fits(const torch::Tensor &tensor) const
 }
 
 Specialisation::Specialisation(std::shared_ptr<const ListFunction> function, const TensorList &inputs,
-                               std::vector<bool> wanted, bool captured, const CompileOptions &options,
+                               Marks wanted, bool captured, const CompileOptions &options,
                                const Observer &observe, const std::string &why)
    : fFunction(std::move(function)), fInputs(inputs.begin(), inputs.end()), fWanted(std::move(wanted)),
      fCaptured(captured), fGradients(fWanted)
@@ -131,7 +141,7 @@ Specialisation::Specialisation(std::shared_ptr<const ListFunction> function, con
       throw std::runtime_error(fReason);
 }
 
-bool Specialisation::Fits(const TensorList &inputs, const std::vector<bool> &wanted, bool captured) const
+bool Specialisation::Fits(const TensorList &inputs, const Marks &wanted, bool captured) const
 {
    if (inputs.size() != fInputs.size() || captured != fCaptured || wanted != fWanted)
       return false;
@@ -177,14 +187,14 @@ TensorList Specialisation::Original(const TensorList &arguments) const
 TensorList Specialisation::Forward(TensorList arguments, SavedCall *saved) const
 {
    for (const auto &noise : fSignature->noise)
-      arguments.push_back(Empty(noise.dtype, noise.shape).bernoulli_(noise.keep).div_(noise.keep));
+      arguments.push_back(Empty(noise.dtype, Shape(noise.shape)).bernoulli_(noise.keep).div_(noise.keep));
    Addresses inputs, outputs;
    for (const auto &argument : arguments)
       inputs.Add(argument);
    TensorList results;
    results.reserve(fSignature->outputs.size());
    for (const auto &output : fSignature->outputs) {
-      results.push_back(Empty(output.dtype, output.shape));
+      results.push_back(Empty(output.dtype, Shape(output.shape)));
       outputs.Add(results.back());
    }
    if (saved)
@@ -208,15 +218,15 @@ TensorList Specialisation::Backward(const SavedCall &saved, const TensorList &ad
    Addresses inputs, outputs, gradients;
    for (const auto &argument : saved.fArguments)
       inputs.Add(argument);
-   TensorList contiguous;
+   c10::SmallVector<torch::Tensor, 8> plain;
    for (const auto &adjoint : adjoints) {
-      contiguous.push_back(adjoint.defined() ? adjoint.resolve_neg().contiguous() : adjoint);
-      outputs.Add(contiguous.back());
+      plain.push_back(Plain(adjoint));
+      outputs.Add(plain.back());
    }
    TensorList results(fGradients.size());
    for (std::size_t i = 0; i < fGradients.size(); ++i) {
       if (fGradients[i])
-         results[i] = torch::empty(saved.fArguments[i].sizes(), kTypes[fSignature->dtype]);
+         results[i] = Empty(fSignature->dtype, saved.fArguments[i].sizes());
       gradients.Add(results[i]);
    }
    Core::compiled_backward(**fCore, **saved.fCore, inputs.Slice(), outputs.Slice(), gradients.Slice());

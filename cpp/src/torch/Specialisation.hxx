@@ -16,6 +16,9 @@
 namespace CladTorch {
 namespace Internal {
 
+/// One for each input or argument; usually so few that they need no memory of their own.
+using Marks = c10::SmallVector<bool, 16>;
+
 /// What a forward call leaves for its backward calls.
 struct SavedCall {
    /// Keeps inputs, captured tensors and random factors alive, and remembers them as they are now.
@@ -38,11 +41,11 @@ public:
    /// Captured ones that require a gradient are wanted where `captured` is set.
    /// Where the core cannot, Core() is absent and Reason() says why, unless `options` demand a back end.
    /// \param why The back end was chosen for the user, and why; else empty.
-   Specialisation(std::shared_ptr<const ListFunction> function, const TensorList &inputs, std::vector<bool> wanted, bool captured,
+   Specialisation(std::shared_ptr<const ListFunction> function, const TensorList &inputs, Marks wanted, bool captured,
                   const CompileOptions &options, const Observer &observe, const std::string &why = "");
 
    /// Whether these inputs have the dtypes, shapes and strides, and want the gradients, that this one was made for.
-   bool Fits(const TensorList &inputs, const std::vector<bool> &wanted, bool captured) const;
+   bool Fits(const TensorList &inputs, const Marks &wanted, bool captured) const;
 
    bool Compiled() const { return fCore.has_value(); }
    const std::string &Reason() const { return fReason; }
@@ -75,7 +78,7 @@ private:
 
    std::shared_ptr<const ListFunction> fFunction;
    std::vector<Layout> fInputs;
-   std::vector<bool> fWanted;
+   Marks fWanted;
    bool fCaptured;
    TensorList fConstants;
    std::vector<Layout> fConstantLayouts;
@@ -83,7 +86,7 @@ private:
    std::string fReason;
    std::optional<rust::Box<Core::CompiledGraph>> fCore;
    std::optional<Core::CompiledSignature> fSignature;
-   std::vector<bool> fGradients; ///< of inputs and captured tensors
+   Marks fGradients; ///< of inputs and captured tensors
 };
 
 } // namespace Internal
