@@ -24,6 +24,7 @@ namespace clad::custom_derivatives::CladTorch::Kernels {
       return {both.value, both.pushforward};                                                                           \
    }
 CT_RULE(Exp)
+CT_RULE(Expm1OfNegative)
 CT_RULE(Log1pOfUnit)
 CT_RULE(HyperbolicTangent)
 CT_RULE(Erfc)

@@ -223,13 +223,20 @@ inline T Leaky(T z, T slope)
    return m;
 }
 
+/// exp(z) - 1 for z <= 0, one call away as PowerOfE is.
+template <typename T>
+inline T EluBelowZero(T z)
+{
+   return Expm1OfNegative(z);
+}
+
 /// z above 0, alpha (exp(z) - 1) below (Clevert, Unterthiner and Hochreiter 2016).
 template <typename T>
 inline T Elu(T z, T alpha)
 {
    T m = z;
    if (!(z > 0))
-      m = alpha * std::expm1(z);
+      m = alpha * EluBelowZero(z);
    return m;
 }
 

@@ -26,8 +26,8 @@ struct Begin {
    Begin From(size_t row, size_t column) const { return {fData ? fData + row * fRow + column : nullptr, fRow}; }
 };
 
-/// c[M, kTileColumns] = begin + a[M, K] b[K, kTileColumns]
-template <typename T>
+/// c[M, W registers] = begin + a[M, K] b[K, W registers]; for `fSecond` see Tile.
+template <typename T, size_t W>
 struct Stripe {
    size_t fDepth;
    const T *fA;
@@ -36,16 +36,16 @@ struct Stripe {
    size_t fBRow;
    Begin<T> fBegin;
    T *fC;
-   size_t fCRow;
+   size_t fCRow, fSecond;
 
    template <size_t R>
    void Run(size_t first) const
    {
-      Tile<T, R> tile{};
+      Tile<T, R, W> tile{};
       if (fBegin.fData)
-         tile.Load(fBegin.From(first, 0).fData, fBegin.fRow);
-      tile.Multiply(fDepth, fA + first * fARow, fARow, fAColumn, fB, fBRow);
-      tile.Store(fC + first * fCRow, fCRow);
+         tile.Load(fBegin.From(first, 0).fData, fBegin.fRow, fSecond);
+      tile.Multiply(fDepth, fA + first * fARow, fARow, fAColumn, fB, fBRow, fSecond);
+      tile.Store(fC + first * fCRow, fCRow, fSecond);
    }
 };
 
@@ -68,12 +68,12 @@ void LayOutColumns(size_t K, size_t columns, size_t stride, const T *from, T *to
    }
 }
 
-/// Rows of b as kTileColumns neighbouring numbers each, filled up with zeros.
+/// Rows of b as kTileColumns neighbouring numbers each; fewer than a register are filled up with zeros.
 template <typename T>
 void LayOut(size_t K, size_t columns, ct_matrix b, const T *from, T *to)
 {
    constexpr size_t P = kTileColumns<T>;
-   if (columns <= kLanes<T> || b.row != 1 || K < kLanes<T>)
+   if (columns < kLanes<T>)
       std::memset(to, 0, K * P * sizeof(T));
    if (b.row == 1 && K >= kLanes<T>)
       LayOutColumns(K, columns, b.column, from, to);
@@ -86,22 +86,32 @@ void LayOut(size_t K, size_t columns, ct_matrix b, const T *from, T *to)
             to[k * P + p] = from[k * b.row + p * b.column];
 }
 
-/// One stripe of c of which only `columns` are there.
+/// One stripe of c of which only `columns` are there, less than a register; b is laid out.
 template <typename T>
 void CutStripe(size_t M, size_t K, const T *a, ct_matrix as, const T *b, Begin<T> begin, size_t columns, T *c,
                size_t cRow)
 {
-   constexpr size_t P = kTileColumns<T>;
-   T block[kTileRows * P] = {};
+   constexpr size_t L = kLanes<T>;
+   T block[kTileRows * L] = {};
    for (size_t m = 0; m < M; m += kTileRows) {
       const size_t rows = M - m < kTileRows ? M - m : kTileRows;
       for (size_t r = 0; begin.fData && r < rows; ++r)
-         std::memcpy(block + r * P, begin.From(m + r, 0).fData, columns * sizeof(T));
-      const Begin<T> own{begin.fData ? block : nullptr, P};
-      RunTiles(rows, Stripe<T>{K, a + m * as.row, as.row, as.column, b, P, own, block, P});
+         std::memcpy(block + r * L, begin.From(m + r, 0).fData, columns * sizeof(T));
+      const Begin<T> own{begin.fData ? block : nullptr, L};
+      RunTiles(rows, Stripe<T, 1>{K, a + m * as.row, as.row, as.column, b, kTileColumns<T>, own, block, L, 0});
       for (size_t r = 0; r < rows; ++r)
-         std::memcpy(c + (m + r) * cRow, block + r * P, columns * sizeof(T));
+         std::memcpy(c + (m + r) * cRow, block + r * L, columns * sizeof(T));
    }
+}
+
+/// The columns of the next stripe of N: two registers, or one where that leaves more than one to the last stripe.
+template <typename T>
+size_t StripeOf(size_t N)
+{
+   constexpr size_t L = kLanes<T>;
+   if (N <= 2 * L)
+      return N;
+   return N < 3 * L ? L : 2 * L;
 }
 
 /// By register tiles; c is row-major.
@@ -109,25 +119,28 @@ template <typename T>
 void Tiles(size_t M, size_t N, size_t K, const T *a, ct_matrix as, const T *b, ct_matrix bs, Begin<T> begin, T *c,
            size_t cRow)
 {
-   constexpr size_t P = kTileColumns<T>;
+   constexpr size_t L = kLanes<T>, P = kTileColumns<T>;
    alignas(64) T laidOut[kDepth * P];
-   for (size_t n = 0; n < N; n += P) {
-      const size_t columns = N - n < P ? N - n : P;
+   for (size_t n = 0, columns; n < N; n += columns) {
+      columns = StripeOf<T>(N - n);
       for (size_t k = 0; k < K; k += kDepth) {
          const size_t depth = K - k < kDepth ? K - k : kDepth;
          const T *panel = b + k * bs.row + n * bs.column;
          size_t row = bs.row;
-         if (bs.column != 1 || columns < P) {
+         if (bs.column != 1 || columns < L) {
             LayOut(depth, columns, bs, panel, laidOut);
             panel = laidOut;
             row = P;
          }
          const T *left = a + k * as.column;
-         const Begin<T> sums = k ? Begin<T>{c + n, cRow} : begin.From(0, n);
-         if (columns < P)
-            CutStripe<T>(M, depth, left, as, panel, sums, columns, c + n, cRow);
+         T *to = c + n;
+         const Begin<T> sums = k ? Begin<T>{to, cRow} : begin.From(0, n);
+         if (columns < L)
+            CutStripe<T>(M, depth, left, as, panel, sums, columns, to, cRow);
+         else if (columns == L)
+            RunTiles(M, Stripe<T, 1>{depth, left, as.row, as.column, panel, row, sums, to, cRow, 0});
          else
-            RunTiles(M, Stripe<T>{depth, left, as.row, as.column, panel, row, sums, c + n, cRow});
+            RunTiles(M, Stripe<T, 2>{depth, left, as.row, as.column, panel, row, sums, to, cRow, columns - L});
       }
    }
 }

@@ -26,20 +26,24 @@ inline size_t RowsOf(size_t C)
    return C < kBlock ? kBlock / C : 1;
 }
 
-/// Calls body(first, rows, block) for the rows of a view, of C <= kBlock elements each, as many at a time as a block holds.
+/// Calls body(length, first, rows, block) for the rows of a view, of C <= kBlock elements each, as many at a time as a block
+/// holds; see WithShortLength() for `length`, which is C.
 template <typename T, typename Body>
 inline void EachShortRows(size_t R, size_t C, const T *x, const ct_stream &view, Body body)
 {
    Reader<T> reader(x, view, 0, C);
    for (size_t r = 0, rows; r < R; r += rows) {
       rows = R - r < RowsOf(C) ? R - r : RowsOf(C);
-      body(r, rows, reader.Next(rows * C));
+      const T *block = reader.Next(rows * C);
+      const auto all = [&](auto length) { body(length, r, rows, block); };
+      if (!WithShortLength(C, all))
+         all(C);
    }
 }
 
 /// The greater of `top` and a row's elements.
-template <typename T>
-inline T GreatestOf(T top, size_t n, const T *row)
+template <typename T, typename Length>
+inline T GreatestOf(T top, Length n, const T *row)
 {
    for (size_t i = 0; i < n; ++i)
       top = row[i] > top || row[i] != row[i] ? row[i] : top;
@@ -56,7 +60,8 @@ class Sharing {
 public:
    Sharing(bool even, T y, T dy) : fEven(even), fIsNaN(y != y), fY(y), fDy(dy) {}
 
-   void See(size_t n, const T *row)
+   template <typename Length>
+   void See(Length n, const T *row)
    {
       for (size_t i = 0; i < n; ++i, ++fSeen) { // selects: where the greatest one is cannot be predicted
          const bool here = fIsNaN ? row[i] != row[i] : row[i] == fY;
@@ -65,7 +70,8 @@ public:
       }
    }
 
-   void Give(size_t n, const T *row, T *adjoint)
+   template <typename Length>
+   void Give(Length n, const T *row, T *adjoint)
    {
       // LibTorch compares with ==, so that even shares of a NaN are 0 / 0.
       const T share = fIsNaN ? std::numeric_limits<T>::quiet_NaN() : fDy / static_cast<T>(fEqual);
@@ -82,9 +88,9 @@ void Greatest(size_t R, size_t C, const T *x, const ct_stream *view, T *y)
 {
    constexpr T least = -std::numeric_limits<T>::infinity();
    if (C > 0 && C <= kBlock)
-      return EachShortRows(R, C, x, *view, [&](size_t first, size_t rows, const T *block) {
+      return EachShortRows(R, C, x, *view, [&](auto length, size_t first, size_t rows, const T *block) {
          for (size_t r = 0; r < rows; ++r)
-            y[first + r] = GreatestOf(least, C, block + r * C);
+            y[first + r] = GreatestOf(least, length, block + r * length);
       });
    Reader<T> reader(x, *view, 0);
    for (size_t r = 0; r < R; ++r) {
@@ -102,13 +108,13 @@ void GreatestPullback(int even, size_t R, size_t C, const T *x, const ct_stream 
    Writer<T> writer(dx, *target, 0);
    T adjoint[kBlock];
    if (C > 0 && C <= kBlock)
-      return EachShortRows(R, C, x, *view, [&](size_t first, size_t rows, const T *block) {
+      return EachShortRows(R, C, x, *view, [&](auto length, size_t first, size_t rows, const T *block) {
          for (size_t r = 0; r < rows; ++r) {
             Sharing<T> sharing(even, y[first + r], dy[first + r]);
-            sharing.See(C, block + r * C);
-            sharing.Give(C, block + r * C, adjoint + r * C);
+            sharing.See(length, block + r * length);
+            sharing.Give(length, block + r * length, adjoint + r * length);
          }
-         writer.Put(add, rows * C, adjoint);
+         writer.Put(add, rows * length, adjoint);
       });
    Reader<T> seen(x, *view, 0), given(x, *view, 0);
    for (size_t r = 0; r < R; ++r) {

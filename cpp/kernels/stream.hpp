@@ -16,6 +16,20 @@ constexpr size_t kBlock = 256;
 /// Up to so many elements a loop is faster than a call of memcpy.
 constexpr size_t kShort = 16;
 
+/// body(length) with one of the usual short lengths as a constant, which makes a loop over a row a few instructions; whether
+/// it is one of them.
+template <typename Body>
+inline bool WithShortLength(size_t length, Body body)
+{
+   switch (length) {
+   case 2: body(std::integral_constant<size_t, 2>()); return true;
+   case 4: body(std::integral_constant<size_t, 4>()); return true;
+   case 8: body(std::integral_constant<size_t, 8>()); return true;
+   case 16: body(std::integral_constant<size_t, 16>()); return true;
+   default: return false;
+   }
+}
+
 /// Where in a view a walk through it stands.
 class Walk {
    const ct_stream &fView;
@@ -57,23 +71,17 @@ public:
       fOffset += rows * fView.strides[0];
    }
 
-   /// Steps over n elements where these are whole short rows of neighbouring elements: calls rows(C, offset, stride, count)
-   /// with their length C as a constant, which makes a move of each row one instruction. Else returns false.
+   /// Steps over n elements where these are whole short rows of neighbouring elements: calls rows(length, offset, stride,
+   /// count) with a constant length. Else returns false.
    template <typename Rows>
    bool ForwardShortRows(size_t n, Rows rows)
    {
-      if (fView.rank != 2 || fView.strides[1] != 1 || fView.sizes[1] > kShort || n % fView.sizes[1] || !AtRowStart())
+      if (fView.rank != 2 || fView.strides[1] != 1 || n % fView.sizes[1] || !AtRowStart())
          return false;
-      const size_t stride = fView.strides[0], count = n / fView.sizes[1];
-      switch (fView.sizes[1]) {
-      case 2: rows(std::integral_constant<size_t, 2>(), fOffset, stride, count); break;
-      case 4: rows(std::integral_constant<size_t, 4>(), fOffset, stride, count); break;
-      case 8: rows(std::integral_constant<size_t, 8>(), fOffset, stride, count); break;
-      case 16: rows(std::integral_constant<size_t, 16>(), fOffset, stride, count); break;
-      default: return false;
-      }
-      SkipRows(count);
-      return true;
+      return WithShortLength(fView.sizes[1], [&](auto length) {
+         rows(length, fOffset, fView.strides[0], n / length);
+         SkipRows(n / length);
+      });
    }
 
    /// Steps over n elements, calling run(offset, stride, length) for each stretch along the last dimension.
@@ -221,6 +229,16 @@ inline T Total(size_t n, const T *x)
    return SumOf<T>(n, [=](size_t i) { return x[i]; });
 }
 
+/// The sum of the few numbers of a short row.
+template <typename T, typename Length>
+inline T ShortTotal(Length length, const T *x)
+{
+   T sum = 0;
+   for (size_t i = 0; i < length; ++i)
+      sum += x[i];
+   return sum;
+}
+
 /// Writes to a view or adds to it. Elements of the view may be the same memory (a broadcast dimension has stride 0):
 /// adding sums over it, and writing to it is the caller's mistake.
 template <typename T>
@@ -236,12 +254,12 @@ class Writer {
       const size_t columns = fView.sizes[1], rows = n / columns;
       T *to = fData + fWalk.Offset();
       if (fSumsRows) {
-         for (size_t r = 0; r < rows; ++r, values += columns) {
-            T sum = 0;
-            for (size_t c = 0; c < columns; ++c)
-               sum += values[c];
-            to[r * fView.strides[0]] += sum;
-         }
+         const auto sums = [&](auto length) {
+            for (size_t r = 0; r < rows; ++r)
+               to[r * fView.strides[0]] += ShortTotal(length, values + r * length);
+         };
+         if (!WithShortLength(columns, sums))
+            sums(columns);
       } else if (columns >= kShort) {
          for (size_t first = 0; first < columns; first += kShort) {
             T sums[kShort] = {};

@@ -20,33 +20,35 @@ constexpr std::size_t kTileRows = 6;
 template <typename T>
 constexpr std::size_t kTileColumns = 2 * kLanes<T>;
 
-/// R rows of W registers of sums; W is 2, or 1 where the matrix has no column in the second half.
+/// R rows of W registers of sums; W is 2, or 1 where the matrix has no column in the second half. The second register
+/// stands `second` columns behind the first one: where that is less than kLanes, some columns are in both.
 template <typename T, std::size_t R, std::size_t W = 2>
 struct Tile {
    Vector<T> fSums[R][W];
 
    /// Sets each row to the numbers from `from + r * row` on.
-   void Load(const T *from, std::size_t row)
+   void Load(const T *from, std::size_t row, std::size_t second = kLanes<T>)
    {
       for (std::size_t r = 0; r < R; ++r, from += row)
          for (std::size_t h = 0; h < W; ++h)
-            fSums[r][h] = Kernels::Load(from + h * kLanes<T>);
+            fSums[r][h] = Kernels::Load(from + h * second);
    }
 
-   void Store(T *to, std::size_t row) const
+   void Store(T *to, std::size_t row, std::size_t second = kLanes<T>) const
    {
       for (std::size_t r = 0; r < R; ++r, to += row)
          for (std::size_t h = 0; h < W; ++h)
-            Kernels::Store(fSums[r][h], to + h * kLanes<T>);
+            Kernels::Store(fSums[r][h], to + h * second);
    }
 
    /// += a[R, K] b[K, W registers]; element (r, k) of a is a[r * aRow + k * aColumn].
-   void Multiply(std::size_t K, const T *a, std::size_t aRow, std::size_t aColumn, const T *b, std::size_t bRow)
+   void Multiply(std::size_t K, const T *a, std::size_t aRow, std::size_t aColumn, const T *b, std::size_t bRow,
+                 std::size_t second = kLanes<T>)
    {
       for (std::size_t k = 0; k < K; ++k, a += aColumn, b += bRow) {
          Vector<T> row[W];
          for (std::size_t h = 0; h < W; ++h)
-            row[h] = Kernels::Load(b + h * kLanes<T>);
+            row[h] = Kernels::Load(b + h * second);
          for (std::size_t r = 0; r < R; ++r) {
             const T factor = a[r * aRow];
             for (std::size_t h = 0; h < W; ++h)

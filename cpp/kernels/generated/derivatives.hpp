@@ -2,8 +2,8 @@
 /// Clad's derivatives of activations, losses and operators, for float and double. Not to be edited.
 // Made by Clad 2.5.0~dev (git 4b2c0eef17e298af448c22b08631923507cbb105)
 // from activations.hpp, losses.hpp, operators.hpp, exponential.hpp, pushforwards.hpp, derive.cpp
-// sha256 of the inputs: d7b3f395b62a2ba5ff781d522526d067f8bbdf24fcab208eebf6ab0151428dab
-// sha256 of the text below: 69921e08cf18a215a1cd3c3dee7d36959029dd4162206dcd2f8bdb500b72cc68
+// sha256 of the inputs: 2759c35fe271bda75daaa66eb80607edcd1dbdbabbd50b48bc2b4730287e6c42
+// sha256 of the text below: 9e55b7113ad05d8c78c7b81a6eb52b26876cf5cd50024af99f9ab8a6d21df56a
 // To make it again: cargo xtask gradients
 
 #pragma once
@@ -564,6 +564,10 @@ inline void Leaky_pullback(float z, float slope, float _d_y, float *_d_z, float 
         *_d_z += slope * _d_m;
     }
 }
+inline clad::ValueAndPushforward<float, float> EluBelowZero_pushforward(float z, float _d_z) {
+    ValueAndPushforward<float, float> _t0 = clad::custom_derivatives::CladTorch::Kernels::Expm1OfNegative_pushforward(z, _d_z);
+    return {_t0.value, _t0.pushforward};
+}
 inline void Elu_pullback(float z, float alpha, float _d_y, float *_d_z, float *_d_alpha) {
     bool _cond0;
     float _t0;
@@ -572,7 +576,7 @@ inline void Elu_pullback(float z, float alpha, float _d_y, float *_d_z, float *_
     {
         _cond0 = !(z > 0);
         if (_cond0) {
-            _t0 = std::expm1(z);
+            _t0 = EluBelowZero(z);
             m = alpha * _t0;
         }
     }
@@ -580,7 +584,7 @@ inline void Elu_pullback(float z, float alpha, float _d_y, float *_d_z, float *_
     if (_cond0) {
         *_d_alpha += _d_m * _t0;
         float _r0 = 0.F;
-        _r0 += alpha * _d_m * clad::custom_derivatives::std::expm1_pushforward(z, 1.F).pushforward;
+        _r0 += alpha * _d_m * CladTorch::Kernels::EluBelowZero_pushforward(z, 1.F).pushforward;
         *_d_z += _r0;
         _d_m = 0.F;
     }
@@ -1312,6 +1316,10 @@ inline void Leaky_pullback(double z, double slope, double _d_y, double *_d_z, do
         *_d_z += slope * _d_m;
     }
 }
+inline clad::ValueAndPushforward<double, double> EluBelowZero_pushforward(double z, double _d_z) {
+    ValueAndPushforward<double, double> _t0 = clad::custom_derivatives::CladTorch::Kernels::Expm1OfNegative_pushforward(z, _d_z);
+    return {_t0.value, _t0.pushforward};
+}
 inline void Elu_pullback(double z, double alpha, double _d_y, double *_d_z, double *_d_alpha) {
     bool _cond0;
     double _t0;
@@ -1320,7 +1328,7 @@ inline void Elu_pullback(double z, double alpha, double _d_y, double *_d_z, doub
     {
         _cond0 = !(z > 0);
         if (_cond0) {
-            _t0 = std::expm1(z);
+            _t0 = EluBelowZero(z);
             m = alpha * _t0;
         }
     }
@@ -1328,7 +1336,7 @@ inline void Elu_pullback(double z, double alpha, double _d_y, double *_d_z, doub
     if (_cond0) {
         *_d_alpha += _d_m * _t0;
         double _r0 = 0.;
-        _r0 += alpha * _d_m * clad::custom_derivatives::std::expm1_pushforward(z, 1.).pushforward;
+        _r0 += alpha * _d_m * CladTorch::Kernels::EluBelowZero_pushforward(z, 1.).pushforward;
         *_d_z += _r0;
         _d_m = 0.;
     }
