@@ -6,6 +6,8 @@ mod common;
 mod events;
 #[path = "common/say.rs"]
 mod say;
+#[path = "common/variants.rs"]
+mod variants;
 
 use cladtorch::dataset::Scaler;
 use cladtorch::gradient::aot::AotEngine;
@@ -227,26 +229,11 @@ fn small_batches_are_evaluated_like_large_ones() {
 
 #[test]
 fn the_variants_of_the_kernels_pass_too() {
-    const VARIABLE: &str = "CLADTORCH_KERNELS";
-    let name = cladtorch::kernels::variant_name;
-    if let Some(wanted) = std::env::var_os(VARIABLE) {
-        assert_eq!(Some(name().to_lowercase().as_str()), wanted.to_str());
-        return; // This is the second process already.
-    }
-    let tests = std::env::current_exe().unwrap();
-    let agree = [
+    variants::pass_too(&[
         "every_network_agrees_with_central_differences",
         "every_network_agrees_with_libtorch_autograd",
         "wide_layers_agree_too",
         "the_bits_do_not_depend_on_the_number_of_threads",
         "the_variants_of_the_kernels_pass_too",
-    ];
-    let narrower = ["portable", "avx2", "avx512"].into_iter().take_while(|variant| *variant != name().to_lowercase());
-    for variant in narrower {
-        let mut second = std::process::Command::new(&tests);
-        let output = second.arg("--exact").args(agree).env(VARIABLE, variant).output().unwrap();
-        let text = String::from_utf8_lossy(&output.stdout);
-        assert!(output.status.success() && text.contains("5 passed"), "{variant}: {text}");
-    }
-    say(&format!("kernels tested: those up to {}; this processor has no wider registers", name()));
+    ]);
 }

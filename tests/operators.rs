@@ -8,6 +8,8 @@ mod cases;
 #[path = "graph/recorder.rs"]
 #[allow(dead_code)] // Each test uses a part of it.
 mod recorder;
+#[path = "common/variants.rs"]
+mod variants;
 
 use std::collections::HashSet;
 
@@ -273,6 +275,67 @@ fn empty_tensors_and_single_elements_pass() {
         }
     }
     assert!(failures.is_empty(), "{} failures:\n{}", failures.len(), failures.join("\n"));
+}
+
+/// Rows of lengths that kernels know as constants, others, and more than a block: ties, one NaN, two, infinities.
+#[test]
+fn the_greatest_of_a_row_is_found_among_ties_and_nan() {
+    for columns in [2, 3, 8, 16, 300] {
+        for kind in [Kind::Double, Kind::Float] {
+            let x = (In::Index(vec![12, columns], 5).tensor(0, kind)).to_kind(kind);
+            let plant = |row: i64, column: i64, value: f64| {
+                let _ = x.get(row).get(column).fill_(value);
+            };
+            plant(1, 0, f64::NAN);
+            plant(2, columns - 1, f64::NAN);
+            plant(3, 0, f64::NAN);
+            plant(3, columns - 1, f64::NAN);
+            plant(4, 1, f64::INFINITY);
+            let _ = x.get(5).fill_(f64::NEG_INFINITY);
+            let mut greatest = Recorder::new(&[x.shallow_clone()]);
+            let value = greatest.tensors[0].amax(&[1i64][..], false);
+            let value = greatest.record("amax", "", &[A::V(0), A::L(vec![1]), A::B(false)], vec![value]);
+            greatest.returns(&[value]);
+            check_awkward(&greatest, 1e-6, 0.0).unwrap_or_else(|error| panic!("amax of {columns}, {kind:?}: {error}"));
+
+            let mut pool = Recorder::new(&[x.unsqueeze(0)]);
+            let value = pool.tensors[0].max_pool1d(columns, columns, 0, 1, false);
+            let [size, zero, one] = [columns, 0, 1].map(|size| A::L(vec![size]));
+            let arguments = [A::V(0), size, A::L(vec![columns]), zero, one, A::B(false)];
+            let value = pool.record("max_pool1d", "", &arguments, vec![value]);
+            pool.returns(&[value]);
+            check_awkward(&pool, 1e-6, 0.0).unwrap_or_else(|error| panic!("pool of {columns}, {kind:?}: {error}"));
+        }
+    }
+}
+
+/// Far below zero gelu is nearly nothing, but not nothing: relative to erfc of LibTorch in float64.
+#[test]
+fn gelu_keeps_its_digits_where_it_is_small() {
+    for (kind, tolerance) in [(Kind::Float, 2e-5), (Kind::Double, 1e-12)] {
+        let z = Tensor::linspace(-12.5, -3.0, 2000, (kind, Device::Cpu));
+        let mut recorder = Recorder::new(&[z.shallow_clone()]);
+        let value = recorder.tensors[0].gelu("none");
+        let value = recorder.record("gelu", "", &[A::V(0), A::S("none")], vec![value]);
+        recorder.returns(&[value]);
+        let compiled = recorder.compile().unwrap();
+        let got = numbers(&recorder.actual(&compiled).unwrap()[0]);
+        let exact = z.to_kind(Kind::Double);
+        let exact = numbers(&(&exact * 0.5 * (&exact * -std::f64::consts::FRAC_1_SQRT_2).special_erfc()));
+        compare(&got, &exact, tolerance, 1e-37).unwrap_or_else(|error| panic!("{kind:?}: {error}"));
+    }
+}
+
+#[test]
+fn the_variants_of_the_kernels_pass_too() {
+    variants::pass_too(&[
+        "operators_have_libtorchs_values_and_gradients",
+        "awkward_numbers_come_out_in_the_same_places",
+        "empty_tensors_and_single_elements_pass",
+        "the_greatest_of_a_row_is_found_among_ties_and_nan",
+        "gelu_keeps_its_digits_where_it_is_small",
+        "the_variants_of_the_kernels_pass_too",
+    ]);
 }
 
 #[test]

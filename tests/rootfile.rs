@@ -153,6 +153,7 @@ fn every_codec_and_size_of_basket_is_right_to_the_bit() {
 fn baskets_inside_the_tree_are_refused() {
     let folder = write(&[("embedded", "505, 120, 400, true")]);
     let tree = open(&folder.path().join("embedded.root")).unwrap();
+    assert!(refusal(tree.read(&wanted(&[("f", 0)]), f32::NAN)).contains("the pad is NaN"));
     let message = refusal(tree.read(&wanted(&[("f", 0)]), 0.0));
     assert!(message.contains("column 'f': a basket lies inside the tree"), "{message}");
 }

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <cstring>
 #include <type_traits>
+#include <utility>
 #if defined(__SSE2__)
 #include <immintrin.h>
 #endif
@@ -81,20 +82,25 @@ void CopyPast(const float *from, size_t n, float *to)
       to[i] = from[i];
 }
 
-/// The largest magnitude of n numbers as bits: those of infinity, or more, where one is not finite.
+/// The magnitude of infinity as bits: others have less, unless they are not finite.
+constexpr uint32_t kInfinity = 0x7f800000;
+
+inline uint32_t Magnitude(float value)
+{
+   uint32_t bits;
+   std::memcpy(&bits, &value, sizeof bits);
+   return bits & 0x7fffffff;
+}
+
+/// The largest magnitude of n numbers.
 template <typename T, typename Bits>
 uint32_t Convert(size_t n, const uint8_t *bytes, float *values)
 {
-   constexpr uint32_t kMagnitude = 0x7fffffff;
    uint32_t largest = 0;
    for (size_t i = 0; i < n; ++i) {
       values[i] = Number<T, Bits>(bytes + i * sizeof(Bits));
-      if constexpr (std::is_floating_point_v<T>) {
-         uint32_t bits;
-         std::memcpy(&bits, &values[i], sizeof bits);
-         bits &= kMagnitude;
-         largest = bits > largest ? bits : largest;
-      }
+      if constexpr (std::is_floating_point_v<T>)
+         largest = std::max(largest, Magnitude(values[i]));
    }
    return largest;
 }
@@ -102,7 +108,6 @@ uint32_t Convert(size_t n, const uint8_t *bytes, float *values)
 template <typename T, typename Bits>
 int ConvertAll(size_t n, const uint8_t *bytes, float *values, int past)
 {
-   constexpr uint32_t kInfinity = 0x7f800000;
    if (!past)
       return Convert<T, Bits>(n, bytes, values) < kInfinity;
    alignas(64) float stage[kStage];
@@ -114,6 +119,127 @@ int ConvertAll(size_t n, const uint8_t *bytes, float *values, int past)
    }
    EndOfStream();
    return largest < kInfinity;
+}
+
+/// C numbers in one register, or in two neighbours of half its size.
+template <typename T, size_t C>
+struct Pack {
+   typedef T Type __attribute__((vector_size(C * sizeof(T))));
+};
+
+/// The bytes of each number in the other order.
+template <typename Bits, size_t C, size_t... I>
+inline typename Pack<Bits, C>::Type Reversed(typename Pack<Bits, C>::Type bits, std::index_sequence<I...>)
+{
+   typedef typename Pack<uint8_t, C * sizeof(Bits)>::Type Bytes;
+   return (typename Pack<Bits, C>::Type)__builtin_shufflevector((Bytes)bits, (Bytes)bits, (I ^ (sizeof(Bits) - 1))...);
+}
+
+/// The floats of C numbers at `bytes`.
+template <typename T, typename Bits, size_t C>
+inline typename Pack<float, C>::Type Numbers(const uint8_t *bytes)
+{
+   typedef typename Pack<float, C>::Type Floats;
+   typename Pack<Bits, C>::Type bits;
+   std::memcpy(&bits, bytes, sizeof bits);
+   if constexpr (sizeof(Bits) > 1)
+      bits = Reversed<Bits, C>(bits, std::make_index_sequence<C * sizeof(Bits)>());
+   if constexpr (std::is_same_v<T, bool>)
+      return __builtin_convertvector((bits != 0) & 1, Floats);
+   else
+      return __builtin_convertvector((typename Pack<T, C>::Type)bits, Floats);
+}
+
+/// Rows made of lists, as many numbers at a time as fill a register.
+template <typename T, typename Bits>
+class Scattered {
+   static constexpr size_t kRound = kVectorBytes / std::max(sizeof(Bits), sizeof(float));
+   typedef typename Pack<float, kRound>::Type Floats;
+   typedef typename Pack<int32_t, kRound>::Type Integers;
+
+   const ct_lists fLists;
+   const size_t fWanted, fRounded; ///< rounded: to whole rounds
+   const float fPad;
+   Integers fLane, fLargest = {}; ///< of magnitudes
+   bool fPadded = false;          ///< any row
+
+   /// Takes whatever lies behind the list for the time being, and writes what is too much, too.
+   void FillRounds(const uint8_t *bytes, size_t count, float *row)
+   {
+      for (size_t first = 0; first < fWanted; first += kRound) {
+         const Floats all = Numbers<T, Bits, kRound>(bytes + first * sizeof(Bits));
+         const Integers there = fLane + static_cast<int32_t>(first) < static_cast<int32_t>(count);
+         const Floats numbers = there ? all : Floats{} + fPad;
+         if constexpr (std::is_floating_point_v<T>) {
+            const Integers magnitudes = (Integers)all & 0x7fffffff & there;
+            fLargest = magnitudes > fLargest ? magnitudes : fLargest;
+         }
+         std::memcpy(row + first, &numbers, sizeof numbers);
+      }
+   }
+
+   void Fill(const uint8_t *bytes, size_t count, float *row)
+   {
+      for (size_t i = 0; i < fWanted; ++i) {
+         row[i] = i < count ? Number<T, Bits>(bytes + i * sizeof(Bits)) : fPad;
+         if (i < count)
+            fLargest[0] = std::max(fLargest[0], static_cast<int32_t>(Magnitude(row[i])));
+      }
+   }
+
+public:
+   /// For the slack behind rows: a round may write so many numbers too many, less one.
+   static constexpr size_t kSlack = kRound;
+
+   Scattered(const ct_lists &lists, size_t wanted, float pad)
+      : fLists(lists), fWanted(wanted), fRounded((wanted + kRound - 1) / kRound * kRound), fPad(pad)
+   {
+      for (size_t i = 0; i < kRound; ++i)
+         fLane[i] = static_cast<int32_t>(i);
+   }
+
+   /// Makes n rows of the lists from `first` on. There is `room` for so many numbers, of which those behind the rows are
+   /// left with any value.
+   void Rows(size_t first, size_t n, float *values, size_t room)
+   {
+      for (size_t r = 0; r < n; ++r) {
+         const size_t begin = fLists.ends[first + r] + fLists.before, end = fLists.ends[first + r + 1] - fLists.after;
+         const size_t count = std::min((end - begin) / sizeof(Bits), fWanted);
+         fPadded |= count < fWanted;
+         if (begin + fRounded * sizeof(Bits) <= fLists.length && r * fWanted + fRounded <= room)
+            FillRounds(fLists.entries + begin, count, values + r * fWanted);
+         else
+            Fill(fLists.entries + begin, count, values + r * fWanted);
+      }
+   }
+
+   bool AllFinite() const
+   {
+      uint32_t largest = fPadded ? Magnitude(fPad) : 0;
+      for (size_t i = 0; i < kRound; ++i)
+         largest = std::max(largest, static_cast<uint32_t>(fLargest[i]));
+      return largest < kInfinity;
+   }
+};
+
+template <typename T, typename Bits>
+int ScatterAll(size_t n, const ct_lists &lists, size_t wanted, float pad, float *values, int past)
+{
+   Scattered<T, Bits> scattered(lists, wanted, pad);
+   if (!past || wanted > kStage) {
+      scattered.Rows(0, n, values, n * wanted);
+      return scattered.AllFinite();
+   }
+   constexpr size_t kRoom = kStage + Scattered<T, Bits>::kSlack;
+   alignas(64) float stage[kRoom];
+   const size_t block = kStage / wanted;
+   for (size_t first = 0; first < n; first += block) {
+      const size_t count = std::min(block, n - first);
+      scattered.Rows(first, count, stage, kRoom);
+      CopyPast(stage, count * wanted, values + first * wanted);
+   }
+   EndOfStream();
+   return scattered.AllFinite();
 }
 
 typedef float Octet __attribute__((vector_size(32)));
@@ -190,21 +316,34 @@ void Columns(size_t first, size_t R, const float *const *columns, size_t C, size
 
 } // namespace
 
+/// `call` for the type of the file's numbers, and its bits.
+#define CT_WITH_ELEMENT(element, call)                                                                                 \
+   switch (element) {                                                                                                  \
+   case CT_BOOL: return call(bool, uint8_t);                                                                           \
+   case CT_I8: return call(int8_t, uint8_t);                                                                           \
+   case CT_U8: return call(uint8_t, uint8_t);                                                                          \
+   case CT_I16: return call(int16_t, uint16_t);                                                                        \
+   case CT_U16: return call(uint16_t, uint16_t);                                                                       \
+   case CT_I32: return call(int32_t, uint32_t);                                                                        \
+   case CT_U32: return call(uint32_t, uint32_t);                                                                       \
+   case CT_I64: return call(int64_t, uint64_t);                                                                        \
+   case CT_U64: return call(uint64_t, uint64_t);                                                                       \
+   case CT_F32: return call(float, uint32_t);                                                                          \
+   default: return call(double, uint64_t);                                                                             \
+   }
+
 int ConvertColumn(int element, size_t n, const uint8_t *bytes, float *values, int past)
 {
-   switch (element) {
-   case CT_BOOL: return ConvertAll<bool, uint8_t>(n, bytes, values, past);
-   case CT_I8: return ConvertAll<int8_t, uint8_t>(n, bytes, values, past);
-   case CT_U8: return ConvertAll<uint8_t, uint8_t>(n, bytes, values, past);
-   case CT_I16: return ConvertAll<int16_t, uint16_t>(n, bytes, values, past);
-   case CT_U16: return ConvertAll<uint16_t, uint16_t>(n, bytes, values, past);
-   case CT_I32: return ConvertAll<int32_t, uint32_t>(n, bytes, values, past);
-   case CT_U32: return ConvertAll<uint32_t, uint32_t>(n, bytes, values, past);
-   case CT_I64: return ConvertAll<int64_t, uint64_t>(n, bytes, values, past);
-   case CT_U64: return ConvertAll<uint64_t, uint64_t>(n, bytes, values, past);
-   case CT_F32: return ConvertAll<float, uint32_t>(n, bytes, values, past);
-   default: return ConvertAll<double, uint64_t>(n, bytes, values, past);
-   }
+#define CT_CONVERT(T, Bits) ConvertAll<T, Bits>(n, bytes, values, past)
+   CT_WITH_ELEMENT(element, CT_CONVERT)
+#undef CT_CONVERT
+}
+
+int ScatterLists(int element, size_t n, const ct_lists *lists, size_t wanted, float pad, float *values, int past)
+{
+#define CT_SCATTER(T, Bits) ScatterAll<T, Bits>(n, *lists, wanted, pad, values, past)
+   CT_WITH_ELEMENT(element, CT_SCATTER)
+#undef CT_SCATTER
 }
 
 void Interleave(size_t R, const float *const *columns, size_t C, size_t width, float *rows, int past)

@@ -145,7 +145,7 @@ inline T Erfc(T x)
    T sum = 0;
    for (int k = sizeof F::kErfc / sizeof(T) - 1; k >= 0; --k)
       sum = F::kErfc[k] + s * sum;
-   const T rest = (upper - size) * (upper + size); // below 0.12 in magnitude, or the other factor is 0
+   const T rest = (upper - size) * (upper + size); // below 0.12 in magnitude
    T factor = 1;
    for (int k = 5; k > 0; --k)
       factor = 1 + factor * (rest * (T(1) / T(k)));

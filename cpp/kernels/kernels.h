@@ -176,11 +176,21 @@ enum ct_element {
    CT_F64 = 10
 };
 
+/// Lists of numbers, one behind the other: list r lies in bytes [ends[r] + before, ends[r + 1] - after) of entries[length].
+struct ct_lists {
+   const uint8_t *entries;
+   size_t length;
+   const size_t *ends;
+   size_t before, after;
+};
+
 /// From the numbers of a file to rows of float32. With `past` results go past the caches: for those too large to be
 /// found there again.
 struct ct_columns {
    /* values[n] from n big-endian numbers at any address; 1 if all are finite as float32, else 0. */
    int (*convert)(int element, size_t n, const uint8_t *bytes, float *values, int past);
+   /* Row r of values[n, wanted] gets the big-endian numbers of list r, cut, or filled up with `pad`; the same 1 or 0. */
+   int (*scatter)(int element, size_t n, const struct ct_lists *lists, size_t wanted, float pad, float *values, int past);
    /* rows[r * width + c] = columns[c][r] for C columns c and R rows r. */
    void (*interleave)(size_t R, const float *const *columns, size_t C, size_t width, float *rows, int past);
 };

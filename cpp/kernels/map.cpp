@@ -73,11 +73,28 @@ constexpr Function<T> kFunctions[] = {
 #define CT_ENTRY_3(F) {3, F##Loop<T>, {F##PullLoop0<T>, F##PullLoop1<T>, F##PullLoop2<T>}},
    CT_UNARY(CT_ENTRY_1) CT_BINARY(CT_ENTRY_2) CT_FLAT(CT_ENTRY_FLAT) CT_TERNARY(CT_ENTRY_3)};
 
+/// Calls body(length, operands) for each block of operands that all lie as they are read, which needs no reader.
+template <size_t A, typename T, typename Body>
+void EachBlockInPlace(size_t begin, size_t n, const T *const *x, const ct_stream *views, Body body)
+{
+   const T *operands[3];
+   for (size_t i = 0; i < A; ++i)
+      operands[i] = x[i] + views[i].offset + begin;
+   for (size_t length; n; n -= length) {
+      length = n < kBlock ? n : kBlock;
+      body(length, operands);
+      for (size_t i = 0; i < A; ++i)
+         operands[i] += length;
+   }
+}
+
 /// Calls body(length, operands) for each block of the A operands x, from element `begin` on.
 template <size_t A, typename T, typename Body>
 void EachBlock(size_t begin, size_t n, const T *const *x, const ct_stream *views, Body body)
 {
    constexpr size_t second = A > 1 ? 1 : 0, third = A > 2 ? 2 : 0;
+   if (IsContiguous(views[0]) && IsContiguous(views[second]) && IsContiguous(views[third]))
+      return EachBlockInPlace<A>(begin, n, x, views, body);
    const size_t block = BlockOf(views, A, begin);
    Reader<T> a(x[0], views[0], begin, block), b(x[second], views[second], begin, block),
       c(x[third], views[third], begin, block);
@@ -134,10 +151,13 @@ void MapPullback(int function, size_t which, size_t n, const T *const *x, const 
 {
    const auto &f = kFunctions<T>[function];
    const auto pullback = f.fPullbacks[which];
-   if (!add && IsContiguous(*target)) {
+   if (IsContiguous(*target)) {
       dx += target->offset;
       return Blocks(f.fArity, 0, n, x, views, [&](size_t length, const T *const *operands) {
-         pullback(length, operands, dy, dx);
+         T adjoint[kBlock], *to = add ? adjoint : dx;
+         pullback(length, operands, dy, to);
+         for (size_t i = 0; add && i < length; ++i)
+            dx[i] += adjoint[i];
          dy += length;
          dx += length;
       });

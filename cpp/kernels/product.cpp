@@ -145,11 +145,12 @@ void Tiles(size_t M, size_t N, size_t K, const T *a, ct_matrix as, const T *b, c
    }
 }
 
-/// A product of fewer columns than this, but as many rows and as deep, can be made the other way round.
+/// A product of fewer columns than this, but as many rows and as deep, can be made the other way round. Here those of more
+/// than one column are deep: see AreFew() in products.cpp.
 constexpr size_t kTurned = 16;
 
-/// c of few columns with its sums along memory in both factors, as gradients of narrow layers have them: c^T by tiles, in
-/// which the many rows of c are columns.
+/// c of few columns, whose rows are neighbours in a, as in gradients of narrow layers: c^T by tiles, in which the many rows
+/// of c are columns.
 template <typename T>
 void Turned(size_t M, size_t N, size_t K, const T *a, ct_matrix as, const T *b, ct_matrix bs, bool add, T *c, size_t cRow)
 {

@@ -2,6 +2,7 @@
 /// Many products of matrices of the same sides, as attention and grouped convolutions have: one call for all of them, and
 /// for those with few columns nothing but arithmetic.
 #include "kernels.hpp"
+#include "vector.hpp"
 
 #include <cstring>
 
@@ -14,8 +15,9 @@ constexpr size_t kDeepest = 64;
 /// Most columns, in registers of so many numbers.
 constexpr size_t kMost = 16;
 
-/// Rows at a time: as many sums as additions can be under way at once.
-constexpr size_t kRows = 8;
+/// Rows at a time: as many sums as additions can be under way at once, of the 16 registers that there are at least.
+template <typename T, size_t C>
+constexpr size_t kRows = C * sizeof(T) > kVectorBytes ? 4 : 8;
 
 template <typename T, size_t C>
 struct Row {
@@ -55,8 +57,9 @@ void FewColumns(size_t M, size_t N, size_t K, const T *a, ct_matrix as, const T 
       b = laidOut;
       bRow = C;
    }
-   for (; M >= kRows; M -= kRows, a += kRows * as.row, c += kRows * cRow)
-      Rows<T, C, kRows>(K, a, as, b, bRow, add, N, c, cRow);
+   constexpr size_t rows = kRows<T, C>;
+   for (; M >= rows; M -= rows, a += rows * as.row, c += rows * cRow)
+      Rows<T, C, rows>(K, a, as, b, bRow, add, N, c, cRow);
    for (; M >= 2; M -= 2, a += 2 * as.row, c += 2 * cRow)
       Rows<T, C, 2>(K, a, as, b, bRow, add, N, c, cRow);
    if (M == 1)

@@ -76,7 +76,7 @@ public:
    template <typename Rows>
    bool ForwardShortRows(size_t n, Rows rows)
    {
-      if (fView.rank != 2 || fView.strides[1] != 1 || n % fView.sizes[1] || !AtRowStart())
+      if (n == 0 || fView.rank != 2 || fView.strides[1] != 1 || n % fView.sizes[1] || !AtRowStart())
          return false;
       return WithShortLength(fView.sizes[1], [&](auto length) {
          rows(length, fOffset, fView.strides[0], n / length);

@@ -4,7 +4,7 @@ use std::hint::black_box;
 
 use cladtorch::columns::branch::Element;
 use cladtorch::columns::codec::Codecs;
-use cladtorch::kernels::{self, To};
+use cladtorch::kernels::{self, Lists, To};
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use liblzma::stream::{Action, Check, Stream};
 
@@ -36,6 +36,22 @@ fn interleave(criterion: &mut Criterion) {
     group.throughput(Throughput::Bytes((ROWS * COLUMNS * size_of::<f32>()) as u64));
     group.bench_function(BenchmarkId::new("columns", COLUMNS), |bencher| {
         bencher.iter(|| kernels::interleave(black_box(&columns), 0, COLUMNS, &mut rows, To::Caches));
+    });
+}
+
+/// Lists of 0 to 16 numbers behind the header of a vector, padded to 16.
+fn scatter(criterion: &mut Criterion) {
+    const HEADER: usize = 10;
+    let ends: Vec<usize> = (0..=ROWS)
+        .scan(0, |end, row| Some(std::mem::replace(end, *end + HEADER + row * 7 % 17 * size_of::<f32>())))
+        .collect();
+    let entries = vec![1; ends[ROWS]];
+    let lists = Lists { entries: &entries, ends: &ends, before: HEADER, after: 0 };
+    let mut rows = vec![0.0; ROWS * 16];
+    let mut group = criterion.benchmark_group("scatter");
+    group.throughput(Throughput::Bytes(entries.len() as u64));
+    group.bench_function("lists of 8 in rows of 16", |bencher| {
+        bencher.iter(|| kernels::scatter(Element::F32 as u8, black_box(lists), 16, 0.0, &mut rows, To::Caches));
     });
 }
 
@@ -78,5 +94,5 @@ fn codecs(criterion: &mut Criterion) {
     }
 }
 
-criterion_group!(benches, convert, interleave, codecs);
+criterion_group!(benches, convert, interleave, scatter, codecs);
 criterion_main!(benches);

@@ -6,7 +6,7 @@
 mod columns;
 pub mod strided;
 
-pub use columns::{To, convert, interleave};
+pub use columns::{Lists, To, convert, interleave, scatter};
 
 use std::ffi::{CStr, c_char, c_int};
 use std::fmt::Debug;
@@ -550,6 +550,23 @@ mod tests {
 
     const PARAMETERS: usize = 37;
     const STEPS: i64 = 6;
+
+    /// As the integration tests have it.
+    #[test]
+    fn the_variants_pass_too() {
+        let name = variant_name().to_lowercase();
+        if let Some(wanted) = std::env::var_os("CLADTORCH_KERNELS") {
+            assert_eq!(Some(name.as_str()), wanted.to_str());
+            return;
+        }
+        let program = std::env::current_exe().unwrap();
+        for variant in VARIANTS.into_iter().take_while(|variant| *variant != name) {
+            let mut second = std::process::Command::new(&program);
+            let output = second.arg("kernels::").env("CLADTORCH_KERNELS", variant).output().unwrap();
+            let text = String::from_utf8_lossy(&output.stdout);
+            assert!(output.status.success() && text.contains("the_variants_pass_too"), "{variant}: {text}");
+        }
+    }
 
     fn wave(seed: i64) -> Vec<f64> {
         (1..=PARAMETERS).map(|i| (i as f64 * (seed as f64 + 0.7)).sin()).collect()

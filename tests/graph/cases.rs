@@ -284,6 +284,9 @@ fn reductions(c: &mut Cases) {
     c.add("var.dim", vec![n(&shape)], vec![V(0), L(vec![1]), B(false), B(true)], |x| {
         x[0].var_dim(&[1i64][..], false, true)
     });
+    for columns in [2, 8, 16, 300] {
+        c.add("amax", vec![n(&[5, columns])], vec![V(0), L(vec![1]), B(false)], |x| x[0].amax(&[1i64][..], false));
+    }
     // Ties share the derivative.
     c.add("amax", vec![ints(&[4, 6], 3), n(&[1])], vec![V(1), L(vec![0]), B(false)], |x| x[1].amax(&[0i64][..], false));
     for dim in [0, 1, -1] {
@@ -329,7 +332,9 @@ fn products(c: &mut Cases) {
     let inputs = || vec![n(&[2, 3, 5]), n(&[2, 3, 4]), n(&[2, 4, 5])];
     c.add("baddbmm", inputs(), vec![V(0), V(1), V(2), F(0.5), I(2)], |x| x[0].baddbmm(&x[1], &x[2], 0.5, 2.0));
     c.add("baddbmm", inputs(), vec![V(0), V(1), V(2), I(0), I(1)], |x| x[0].baddbmm(&x[1], &x[2], 0.0, 1.0));
-    for (x, outputs) in [(vec![6, 4], 5), (vec![4], 5), (vec![2, 3, 4], 1), (vec![1, 4], 50), (vec![7, 300], 20)] {
+    for (x, outputs) in
+        [(vec![6, 4], 5), (vec![4], 5), (vec![2, 3, 4], 1), (vec![1, 4], 50), (vec![7, 300], 20), (vec![7, 300], 5)]
+    {
         let inputs = *x.last().expect("not empty");
         let all = vec![n(&x), n(&[outputs, inputs]), n(&[outputs])];
         c.add("linear", all, vec![V(0), V(1), V(2)], |x| x[0].linear(&x[1], Some(&x[2]))).is_smooth = inputs < 100;
@@ -370,6 +375,7 @@ fn shapes(c: &mut Cases) {
     c.many("unbind.int", x(), vec![V(0), I(1)], |x| x[0].unbind(1));
     let three = || vec![n(&[2, 3]), n(&[2, 1]), n(&[2, 2])];
     c.add("cat", three(), vec![VL(vec![0, 1, 2]), I(-1)], |x| Tensor::cat(x, -1));
+    c.add("cat", vec![n(&[40, 8]), n(&[40, 16])], vec![VL(vec![0, 1]), I(1)], |x| Tensor::cat(x, 1));
     c.add("cat", vec![n(&[2, 3]), n(&[0])], vec![VL(vec![0, 1]), I(0)], |x| Tensor::cat(x, 0));
     c.add("cat", vec![n(&[2, 3])], vec![VL(vec![0, 0]), I(0)], |x| Tensor::cat(&[&x[0], &x[0]], 0));
     for dim in [0, 1, -1] {
@@ -445,13 +451,13 @@ fn layers(c: &mut Cases) {
     });
     let single = vec![V(0), V(1), A::None, L(vec![1]), L(vec![0]), L(vec![1]), I(1)];
     c.add("conv1d", vec![n(&[3, 8]), n(&[4, 3, 3])], single, move |x| x[0].conv1d(&x[1], none(), 1, 0, 1, 1));
-    for (size, stride, padding, dilation) in [(2, 2, 0, 1), (3, 1, 1, 1), (3, 2, 0, 2)] {
+    for (size, stride, padding, dilation) in [(2, 2, 0, 1), (3, 1, 1, 1), (3, 2, 0, 2), (8, 8, 0, 1)] {
         let sizes = vec![V(0), L(vec![size]), L(vec![stride]), L(vec![padding]), L(vec![dilation]), B(false)];
-        c.add("max_pool1d", vec![n(&[2, 3, 10])], sizes, move |x| {
+        c.add("max_pool1d", vec![n(&[2, 3, 16])], sizes, move |x| {
             x[0].max_pool1d(size, stride, padding, dilation, false)
         });
         let sizes = vec![V(0), L(vec![size]), L(vec![stride]), L(vec![padding]), B(false), B(true)];
-        c.add("avg_pool1d", vec![n(&[2, 3, 10])], sizes, move |x| x[0].avg_pool1d(size, stride, padding, false, true));
+        c.add("avg_pool1d", vec![n(&[2, 3, 16])], sizes, move |x| x[0].avg_pool1d(size, stride, padding, false, true));
     }
     attention(c);
 }

@@ -230,6 +230,27 @@ void InferenceMode()
    CHECK(Close(cubes.Jacobian({x})[0], 3 * x * x));
 }
 
+/// As an operator's own kernel may call it: LibTorch is told not to record, whoever runs the function has its gradient.
+void Unrecorded()
+{
+   const auto x = torch::randn({4});
+   const auto special = CladTorch::Compile([](torch::Tensor given) { return torch::special_i1(given); }, {x});
+   const auto square = CladTorch::Compile([](torch::Tensor given) { return given.square(); }, {x});
+   const auto slope = torch::special_i0(x) - torch::special_i1(x) / x;
+   const auto both = [&] {
+      special.Forward({x});
+      CHECK(Close(special.Backward({torch::ones({4})})[0], slope));
+      square.Forward({x});
+      CHECK(Close(square.Backward({torch::ones({4})})[0], 2 * x));
+   };
+   {
+      const torch::NoGradGuard off;
+      both();
+   }
+   const at::AutoDispatchBelowADInplaceOrView below;
+   both();
+}
+
 /// What jit wrote, to be read; the other back ends write nothing.
 void Code()
 {
@@ -272,6 +293,7 @@ void compile_captured()
    NothingIsLeftBehind();
    NumbersOfCapturedTensors();
    InferenceMode();
+   Unrecorded();
    Code();
    ShapeOfANumber();
    Passed();

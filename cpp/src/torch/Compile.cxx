@@ -216,7 +216,8 @@ TensorList WithoutNegative(const TensorList &tensors)
    return resolved;
 }
 
-/// LibTorch's usual mode where its inference mode is on: what is made and kept goes backward.
+/// LibTorch's usual mode where its inference mode is on: what is made and kept goes backward. LibTorch's own graph needs
+/// more: see where it is made.
 class UsualMode {
    std::optional<c10::InferenceMode> fOff; // switching costs as much as a small tensor
 
@@ -240,7 +241,8 @@ TensorList Forward(CompiledData &data, const TensorList &inputs, LastCall &last)
       outputs = specialisation->Forward(CompiledData::WithConstants(inputs, *specialisation), &last.fSaved);
       last.fOutputs = outputs;
    } else {
-      const torch::AutoGradMode recording(true);
+      // Also where the caller has put autograd off, as operators' kernels do.
+      const c10::InferenceMode recording(false);
       last.fInputs = Leaves(inputs);
       last.fOutputs = (*data.fFunction)(last.fInputs);
       last.fSaved.Keep(last.fInputs);
@@ -257,8 +259,10 @@ TensorList Backward(const LastCall &last, const TensorList &adjoints)
       throw std::runtime_error("Backward() before Forward() on this thread");
    CheckAdjoints(last.fOutputs, adjoints);
    last.fSaved.CheckUnchanged();
-   if (!last.fSpecialisation->Compiled())
+   if (!last.fSpecialisation->Compiled()) {
+      const c10::InferenceMode recording(false);
       return GradientsOnLibTorch(last.fInputs, last.fOutputs, adjoints);
+   }
    auto gradients = last.fSpecialisation->Backward(last.fSaved, adjoints);
    gradients.resize(gradients.size() - last.fSpecialisation->Constants().size());
    return gradients;

@@ -6,15 +6,13 @@ use super::basket::{self, Key};
 use super::codec::Codecs;
 use crate::bridge::LeafSpec;
 use crate::error::{Error, Result};
-use crate::kernels::{self, To};
+use crate::kernels::{self, Lists, To};
 
 /// What to do about a file whose lists or baskets contradict one another.
 pub const DAMAGED: &str = "the file is damaged: fetch or write it again, or try ROOT's reader (Dataset::SetReader)";
 
 /// Bytes before the numbers of a vector: byte count, version, number of numbers.
 const VECTOR_HEADER: usize = 10;
-
-const SIGN: u32 = 1 << 31;
 
 /// Types of numbers in a file, big-endian.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -315,23 +313,19 @@ impl Branch {
                 self.first_unfinite(0, entries, &[], values, is_row)
             });
         }
-        let spans = (skipped..skipped + count).map(|i| self.span(i, &scratch.offsets));
-        match self.element {
-            Element::Bool => self.scatter(entries, spans, values, |[byte]: [u8; 1]| f32::from(byte != 0)),
-            Element::I8 => self.scatter(entries, spans, values, |bytes| i8::from_be_bytes(bytes).into()),
-            Element::U8 => self.scatter(entries, spans, values, |bytes| u8::from_be_bytes(bytes).into()),
-            Element::I16 => self.scatter(entries, spans, values, |bytes| i16::from_be_bytes(bytes).into()),
-            Element::U16 => self.scatter(entries, spans, values, |bytes| u16::from_be_bytes(bytes).into()),
-            Element::I32 => self.scatter(entries, spans, values, |bytes| i32::from_be_bytes(bytes) as f32),
-            Element::U32 => self.scatter(entries, spans, values, |bytes| u32::from_be_bytes(bytes) as f32),
-            Element::I64 => self.scatter(entries, spans, values, |bytes| i64::from_be_bytes(bytes) as f32),
-            Element::U64 => self.scatter(entries, spans, values, |bytes| u64::from_be_bytes(bytes) as f32),
-            Element::F32 => self.scatter(entries, spans, values, f32::from_be_bytes),
-            Element::F64 => self.scatter(entries, spans, values, |bytes| f64::from_be_bytes(bytes) as f32),
-        }
-        // The largest magnitude tells whether any is infinite or NaN.
-        let largest = values.iter().map(|value| value.to_bits() & !SIGN).max().unwrap_or(0);
-        if f32::from_bits(largest).is_finite() {
+        let ends = match self.shape {
+            Shape::Fixed { entry_length, .. } => {
+                scratch.offsets.clear();
+                let room = scratch.offsets.try_reserve(count + 1);
+                room.map_err(|_| format!("there is no memory for {count} entries"))?;
+                scratch.offsets.extend((skipped..=skipped + count).map(|i| i * entry_length));
+                &scratch.offsets[..]
+            }
+            Shape::Array | Shape::Vector => &scratch.offsets[skipped..=skipped + count],
+        };
+        let (before, after) = self.around();
+        let lists = Lists { entries, ends, before, after };
+        if kernels::scatter(self.element as u8, lists, self.wanted, self.pad, values, scratch.to) {
             return Ok(None);
         }
         Ok(self.first_unfinite(skipped, entries, &scratch.offsets, values, is_row))
@@ -349,6 +343,17 @@ impl Branch {
                 offset == 0 && length == self.wanted && length * self.element.size() == entry_length
             }
             Shape::Array | Shape::Vector => false,
+        }
+    }
+
+    /// Bytes of an entry before its numbers, and after them.
+    fn around(&self) -> (usize, usize) {
+        match self.shape {
+            Shape::Fixed { entry_length, offset, length } => {
+                (offset, entry_length - offset - length * self.element.size())
+            }
+            Shape::Array => (0, 0),
+            Shape::Vector => (VECTOR_HEADER, 0),
         }
     }
 
@@ -380,24 +385,6 @@ impl Branch {
             }
         }
         Ok(())
-    }
-
-    /// Writes the numbers in each of `spans` to its row of `values`, cut or padded.
-    fn scatter<const N: usize>(
-        &self,
-        entries: &[u8],
-        spans: impl Iterator<Item = Range<usize>>,
-        values: &mut [f32],
-        number: impl Fn([u8; N]) -> f32,
-    ) {
-        for (span, row) in spans.zip(values.chunks_exact_mut(self.wanted)) {
-            let (numbers, _) = entries[span].as_chunks::<N>();
-            let count = numbers.len().min(row.len());
-            for (value, bytes) in row.iter_mut().zip(numbers) {
-                *value = number(*bytes);
-            }
-            row[count..].fill(self.pad);
-        }
     }
 
     /// `values` are those of `entries` from number `skipped` on.

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use super::blocks::{BlockRows, Blocks};
-use super::executor::{Executor, OutOfRange};
+use super::executor::{Executor, OutOfRange, Run};
 use super::jit;
 use super::layout::Layout;
 use crate::bridge::{CompileSpec, CompiledSignature, NoiseSpec, ObservedGraph, ObservedValue};
@@ -156,8 +156,8 @@ impl CompiledGraph {
     /// Operators, shapes, arena, back end, for people.
     pub fn describe(&self) -> String {
         let [values, adjoints] = match &self.runner {
-            Runner::Float32(typed) => typed.form.arenas().map(|length| length * size_of::<f32>()),
-            Runner::Float64(typed) => typed.form.arenas().map(|length| length * size_of::<f64>()),
+            Runner::Float32(typed) => typed.form.run().arenas().map(|length| length * size_of::<f32>()),
+            Runner::Float64(typed) => typed.form.run().arenas().map(|length| length * size_of::<f64>()),
         };
         let parts = match &self.runner {
             Runner::Float32(typed) => typed.form.parts(&self.program),
@@ -268,7 +268,7 @@ impl<T: Scalar + Element> Typed<T> {
             Some(blocks) => Form::Blocks(Box::new(blocks)),
             None => Form::Whole(Executor::new(program, &Layout::new(program))?),
         };
-        let [values, adjoints] = form.arenas().map(|length| Arc::new(Pool::new(length)));
+        let [values, adjoints] = form.run().arenas().map(|length| Arc::new(Pool::new(length)));
         Ok(Typed { values, adjoints, form })
     }
 
@@ -280,18 +280,14 @@ impl<T: Scalar + Element> Typed<T> {
         let layout = Layout::new(program);
         let jit::Made { function, zero, source, derivatives } = jit::make(program, &layout, name, operators, limit)?;
         executor.replace_by(function, program, &layout, &zero);
-        self.adjoints = Arc::new(Pool::new(self.form.arenas()[1]));
+        self.adjoints = Arc::new(Pool::new(self.form.run().arenas()[1]));
         Ok(format!("{source}\n// What Clad made of it:\n{derivatives}"))
     }
 
     fn forward(&self, inputs: Addresses, outputs: Addresses) -> Result<Lease<T>, Failure> {
-        let mut values = Pool::lease(&self.values, |fresh| self.form.prepare(fresh)).map_err(Failure::Other)?;
+        let mut values = Pool::lease(&self.values, |fresh| self.form.run().prepare(fresh)).map_err(Failure::Other)?;
         let memory = values.as_mut_slice();
-        match &self.form {
-            Form::Whole(executor) => executor.forward(memory, inputs, outputs),
-            Form::Blocks(blocks) => blocks.forward(memory, inputs, outputs),
-        }
-        .map_err(Failure::OutOfRange)?;
+        self.form.run().forward(memory, inputs, outputs).map_err(Failure::OutOfRange)?;
         Ok(values)
     }
 
@@ -301,27 +297,16 @@ impl<T: Scalar + Element> Typed<T> {
         }
         let mut adjoints = Pool::lease(&self.adjoints, |_| ())?;
         let (values, adjoints) = (values.as_slice(), adjoints.as_mut_slice());
-        match &self.form {
-            Form::Whole(executor) => executor.backward(values, adjoints, inputs, seeds, gradients),
-            Form::Blocks(blocks) => blocks.backward(values, adjoints, inputs, seeds, gradients),
-        }
+        self.form.run().backward(values, adjoints, inputs, seeds, gradients);
         Ok(())
     }
 }
 
 impl<T: Scalar + Element> Form<T> {
-    /// Numbers in an arena of values, and of adjoints.
-    fn arenas(&self) -> [usize; 2] {
+    fn run(&self) -> &dyn Run<T> {
         match self {
-            Form::Whole(executor) => executor.arenas(),
-            Form::Blocks(blocks) => blocks.arenas(),
-        }
-    }
-
-    fn prepare(&self, values: &mut [T]) {
-        match self {
-            Form::Whole(executor) => executor.prepare(values),
-            Form::Blocks(blocks) => blocks.prepare(values),
+            Form::Whole(executor) => executor,
+            Form::Blocks(blocks) => &**blocks,
         }
     }
 

@@ -11,7 +11,31 @@ const ELEMENT_SIZES: [usize; 11] = [1, 1, 1, 2, 2, 4, 4, 8, 8, 4, 8];
 #[repr(C)]
 pub(super) struct Table {
     convert: unsafe extern "C" fn(c_int, usize, *const u8, *mut f32, c_int) -> c_int,
+    scatter: unsafe extern "C" fn(c_int, usize, *const ListsTable, usize, f32, *mut f32, c_int) -> c_int,
     interleave: unsafe extern "C" fn(usize, *const *const f32, usize, usize, *mut f32, c_int),
+}
+
+/// `ct_lists` of `cpp/kernels/kernels.h`.
+#[repr(C)]
+struct ListsTable {
+    entries: *const u8,
+    length: usize,
+    ends: *const usize,
+    before: usize,
+    after: usize,
+}
+
+/// Lists of numbers in the entries of a basket.
+#[derive(Clone, Copy, Debug)]
+pub struct Lists<'a> {
+    /// The entries, one behind the other.
+    pub entries: &'a [u8],
+    /// Where each entry begins, and the last one ends.
+    pub ends: &'a [usize],
+    /// Bytes of an entry before its numbers.
+    pub before: usize,
+    /// And after them.
+    pub after: usize,
 }
 
 /// Where results go.
@@ -41,6 +65,29 @@ pub fn convert(element: u8, bytes: &[u8], values: &mut [f32], to: To) -> bool {
     let (from, into) = (bytes.as_ptr(), values.as_mut_ptr());
     // SAFETY: the element is one of the list, and `bytes` has as many numbers of it as `values`.
     unsafe { (variant().columns.convert)(element.into(), values.len(), from, into, (to == To::Memory).into()) == 1 }
+}
+
+/// Writes the big-endian numbers of each list to a row of `values` [rows, wanted], cut, or filled up with `pad`; whether all
+/// of these are finite as float32.
+pub fn scatter(element: u8, lists: Lists, wanted: usize, pad: f32, values: &mut [f32], to: To) -> bool {
+    let Lists { entries, ends, before, after } = lists;
+    let rows = ends.len().saturating_sub(1);
+    check_length("values", values.len(), rows.checked_mul(wanted).expect("more numbers than addresses"));
+    let around = before.checked_add(after).expect("more bytes than addresses");
+    let holds = |ends: &[usize]| ends[1].checked_sub(ends[0]).is_some_and(|length| length >= around);
+    let is_inside = ends.last().is_none_or(|&end| end <= entries.len());
+    assert!(
+        usize::from(element) < ELEMENT_SIZES.len() && is_inside && ends.windows(2).all(holds),
+        "lists outside entries"
+    );
+    if values.is_empty() {
+        return true;
+    }
+    let table = ListsTable { entries: entries.as_ptr(), length: entries.len(), ends: ends.as_ptr(), before, after };
+    let (into, past) = (values.as_mut_ptr(), (to == To::Memory).into());
+    // SAFETY: the element is one of the list; each list lies within the entries, for its end is not before its beginning
+    // and the last end is inside; `values` has a row of `wanted` numbers for each.
+    unsafe { (variant().columns.scatter)(element.into(), rows, &raw const table, wanted, pad, into, past) == 1 }
 }
 
 /// `rows[r * width + offset + c] = columns[c][r]` for the rows of `rows` [R, width].
@@ -93,17 +140,8 @@ mod tests {
     #[test]
     fn numbers_of_every_type_are_converted() {
         let numbers = [0i64, 1, 2, 100, 127];
-        for ((element, size), to) in ELEMENT_SIZES.iter().enumerate().flat_map(|e| [(e, To::Caches), (e, To::Memory)]) {
-            let bytes: Vec<u8> = (0..5000)
-                .flat_map(|i| {
-                    let number = numbers[i % numbers.len()];
-                    match element {
-                        9 => (number as f32).to_be_bytes().to_vec(),
-                        10 => (number as f64).to_be_bytes().to_vec(),
-                        _ => number.to_be_bytes()[8 - size..].to_vec(),
-                    }
-                })
-                .collect();
+        for (element, to) in (0..ELEMENT_SIZES.len()).flat_map(|e| [(e, To::Caches), (e, To::Memory)]) {
+            let bytes: Vec<u8> = (0..5000).flat_map(|i| bytes_of(element, numbers[i % numbers.len()])).collect();
             let mut values = [0f32; 5000];
             assert!(convert(element as u8, &bytes, &mut values, to));
             for (i, &value) in values.iter().enumerate() {
@@ -111,6 +149,80 @@ mod tests {
                 assert_eq!(value, if element == 0 { number.min(1.0) } else { number }, "element {element}, number {i}");
             }
         }
+    }
+
+    /// Big-endian bytes of `number` as an element.
+    fn bytes_of(element: usize, number: i64) -> Vec<u8> {
+        match element {
+            9 => (number as f32).to_be_bytes().to_vec(),
+            10 => (number as f64).to_be_bytes().to_vec(),
+            _ => number.to_be_bytes()[8 - ELEMENT_SIZES[element]..].to_vec(),
+        }
+    }
+
+    /// Entries of lists of these lengths, between bytes that say nothing, with where they end.
+    fn entries(element: usize, lengths: &[usize], [before, after]: [usize; 2]) -> (Vec<u8>, Vec<usize>) {
+        let (mut entries, mut ends) = (Vec::new(), vec![0]);
+        for (row, &length) in lengths.iter().enumerate() {
+            entries.extend(std::iter::repeat_n(0xff, before));
+            entries.extend((0..length).flat_map(|i| bytes_of(element, ((row * 7 + i * 3) % 100) as i64)));
+            entries.extend(std::iter::repeat_n(0xff, after));
+            ends.push(entries.len());
+        }
+        (entries, ends)
+    }
+
+    #[test]
+    fn lists_become_rows_cut_or_padded() {
+        let lengths: Vec<usize> = (0..700).map(|i| i * i % 23).collect();
+        for (element, around, to) in (0..ELEMENT_SIZES.len())
+            .flat_map(|element| [[0, 0], [10, 0], [3, 5]].map(|around| (element, around)))
+            .flat_map(|(element, around)| [To::Caches, To::Memory].map(|to| (element, around, to)))
+        {
+            let (entries, ends) = entries(element, &lengths, around);
+            let lists = Lists { entries: &entries, ends: &ends, before: around[0], after: around[1] };
+            for wanted in [1, 2, 3, 4, 5, 8, 9, 16, 17, 40, 5000] {
+                let mut values = vec![-1.0; lengths.len() * wanted];
+                assert!(scatter(element as u8, lists, wanted, 0.25, &mut values, to));
+                for (row, (values, &length)) in values.chunks(wanted).zip(&lengths).enumerate() {
+                    for (i, &value) in values.iter().enumerate() {
+                        let number = ((row * 7 + i * 3) % 100) as f32;
+                        let number = if element == 0 { number.min(1.0) } else { number };
+                        let expected = if i < length { number } else { 0.25 };
+                        assert_eq!(value, expected, "element {element}, {wanted} wanted, row {row}, number {i}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn of_lists_only_what_is_taken_has_to_be_finite() {
+        let mut bytes: Vec<u8> = (0..60).flat_map(|i| (i as f32).to_be_bytes()).collect();
+        bytes[4 * 22..][..4].copy_from_slice(&f32::NAN.to_be_bytes());
+        let ends: Vec<usize> = (0..=6).map(|row| row * 40).collect();
+        for to in [To::Caches, To::Memory] {
+            for (wanted, finite) in [(10, true), (11, false)] {
+                let lists = Lists { entries: &bytes[..80], ends: &ends[..3], before: 0, after: 0 };
+                assert_eq!(
+                    scatter(9, lists, wanted, f32::NAN, &mut vec![0.0; 2 * wanted], to),
+                    finite,
+                    "{wanted} padded"
+                );
+            }
+            for (first, wanted, finite) in [(0, 2, true), (0, 3, false), (3, 10, true), (2, 10, false)] {
+                let lists = Lists { entries: &bytes, ends: &ends[first..], before: 0, after: 0 };
+                let mut values = vec![0.0; (6 - first) * wanted];
+                assert_eq!(scatter(9, lists, wanted, 0.0, &mut values, to), finite, "{wanted} from list {first} on");
+            }
+        }
+    }
+
+    #[test]
+    #[should_panic(expected = "lists outside entries")]
+    fn lists_outside_their_entries_are_refused() {
+        let lists = Lists { entries: &[0; 8], ends: &[0, 8, 4], before: 0, after: 0 };
+        scatter(9, lists, 1, 0.0, &mut [0.0; 2], To::Caches);
     }
 
     #[test]

@@ -508,3 +508,6 @@ fn check_rows<T>(columns: usize, x: &[T], y: &[T]) -> usize {
     check_length("y", y.len(), x.len());
     rows
 }
+
+#[cfg(test)]
+mod tests;

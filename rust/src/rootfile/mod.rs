@@ -130,6 +130,9 @@ impl Tree {
     pub fn read(&self, wanted: &[Wanted], pad: f32) -> Result<Table> {
         let path = self.path.to_str();
         let path = path.ok_or_else(|| Error::invalid(format!("{:?} is no UTF-8", self.path), "rename the file"))?;
+        if !pad.is_finite() {
+            return Err(Error::invalid(format!("the pad is {pad}"), "give a finite number"));
+        }
         let columns = wanted.iter().map(|wanted| self.branch(wanted)).collect::<Result<Vec<_>>>()?;
         let width = columns.iter().try_fold(0usize, |width, (branch, _)| width.checked_add(branch.wanted));
         let width = width.filter(|width| (1..=WIDEST).contains(width)).ok_or_else(|| {

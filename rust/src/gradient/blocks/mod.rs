@@ -15,12 +15,12 @@ mod piece;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::executor::{Executor, OutOfRange};
+use super::executor::{Executor, OutOfRange, Run};
 use super::layout::ALIGNMENT;
 use crate::device::{Addresses, Element};
 use crate::error::Result;
 use crate::graph::Program;
-use crate::graph::rows::{Input, Rows};
+use crate::graph::rows::{Input, RowCut};
 use crate::kernels::Scalar;
 use memory::{address, behind, each_chunk, place, split, with_lists};
 use piece::{Argument, Piece, Places};
@@ -74,7 +74,7 @@ struct Sources<'a> {
 impl<T: Scalar + Element> Blocks<T> {
     /// Lays out the program; `None` where its rows cannot be told apart, or there would be a single block.
     pub fn new(program: &Program, wanted: BlockRows) -> Result<Option<Self>> {
-        let Some(cut) = Rows::find(program) else { return Ok(None) };
+        let Some(cut) = RowCut::find(program) else { return Ok(None) };
         let rows = match wanted {
             BlockRows::Suitable => suitable::<T>(&cut),
             BlockRows::Given(rows) => rows.max(1),
@@ -112,13 +112,6 @@ impl<T: Scalar + Element> Blocks<T> {
         (&self.block.part.program, &mut self.block.executor)
     }
 
-    /// Numbers in an arena of values, and of adjoints.
-    pub fn arenas(&self) -> [usize; 2] {
-        let values: usize = self.value_regions().iter().sum();
-        let adjoints: usize = self.adjoint_regions().iter().sum();
-        [values + self.count * self.block.values(), adjoints + self.lanes * self.lane_length()]
-    }
-
     /// The parts in which there is something to do, and the block, each with what it is for people.
     pub fn parts(&self) -> Vec<(String, &Program)> {
         let Blocks { before, block, after, count, rows, .. } = self;
@@ -133,9 +126,16 @@ impl<T: Scalar + Element> Blocks<T> {
         }
         parts
     }
+}
 
-    /// Writes what never changes to a new arena of values.
-    pub fn prepare(&self, values: &mut [T]) {
+impl<T: Scalar + Element> Run<T> for Blocks<T> {
+    fn arenas(&self) -> [usize; 2] {
+        let values: usize = self.value_regions().iter().sum();
+        let adjoints: usize = self.adjoint_regions().iter().sum();
+        [values + self.count * self.block.values(), adjoints + self.lanes * self.lane_length()]
+    }
+
+    fn prepare(&self, values: &mut [T]) {
         let ([before, _, after, ..], blocks) = split(values, self.value_regions());
         self.before.executor.prepare(before);
         self.after.executor.prepare(after);
@@ -144,8 +144,7 @@ impl<T: Scalar + Element> Blocks<T> {
         }
     }
 
-    /// As [`Executor::forward`].
-    pub fn forward(&self, values: &mut [T], inputs: Addresses, outputs: Addresses) -> Result<(), OutOfRange> {
+    fn forward(&self, values: &mut [T], inputs: Addresses, outputs: Addresses) -> Result<(), OutOfRange> {
         let ([before, shared, after, totals, sums], blocks) = split(values, self.value_regions());
         let sources = Sources { caller: inputs.as_slice(), shared: address(shared), totals: address(totals) };
         let outputs = outputs.as_slice();
@@ -174,26 +173,7 @@ impl<T: Scalar + Element> Blocks<T> {
         self.run_forward(&self.after, after, &sources, 0, results)
     }
 
-    fn run_forward(
-        &self,
-        piece: &Piece<T>,
-        values: &mut [T],
-        sources: &Sources,
-        index: usize,
-        results: impl Iterator<Item = usize>,
-    ) -> Result<(), OutOfRange> {
-        with_lists(|[given, written, _]| {
-            given.extend(self.inputs(piece, sources, index));
-            written.extend(results);
-            // SAFETY: the caller's tensors, by the promise of `Addresses`, from the block's own rows on, and regions of
-            // the arena that nobody else has: as long as the part says, for it was cut out of the whole program.
-            let (given, written) = unsafe { (Addresses::new(given), Addresses::new(written)) };
-            piece.executor.forward(values, given, written)
-        })
-    }
-
-    /// As [`Executor::backward`].
-    pub fn backward(
+    fn backward(
         &self,
         values: &[T],
         adjoints: &mut [T],
@@ -256,6 +236,26 @@ impl<T: Scalar + Element> Blocks<T> {
         let results = self.shared.ranges.iter().map(|range| place::<T>(seeds, range.start));
         self.run_backward(&self.before, before, before_adjoints, &sources, 0, results, |_, at| place::<T>(found, at));
         self.give(&self.before, of_before, of_shared, &mut gradients);
+    }
+}
+
+impl<T: Scalar + Element> Blocks<T> {
+    fn run_forward(
+        &self,
+        piece: &Piece<T>,
+        values: &mut [T],
+        sources: &Sources,
+        index: usize,
+        results: impl Iterator<Item = usize>,
+    ) -> Result<(), OutOfRange> {
+        with_lists(|[given, written, _]| {
+            given.extend(self.inputs(piece, sources, index));
+            written.extend(results);
+            // SAFETY: the caller's tensors, by the promise of `Addresses`, from the block's own rows on, and regions of
+            // the arena that nobody else has: as long as the part says, for it was cut out of the whole program.
+            let (given, written) = unsafe { (Addresses::new(given), Addresses::new(written)) };
+            piece.executor.forward(values, given, written)
+        })
     }
 
     /// `gradient`: where that of an argument goes, by its number if rows have their own, and by its place.
@@ -353,12 +353,12 @@ impl<T: Scalar + Element> Blocks<T> {
 
 /// Rows of a block whose values suit the cache. What all rows share, which every block reads, and whose gradients it
 /// writes, is not to be more than that.
-fn suitable<T>(cut: &Rows) -> usize {
+fn suitable<T>(cut: &RowCut) -> usize {
     let numbers = cut.numbers().max(1);
     let fitting = (BLOCK_BYTES / size_of::<T>() / numbers).max(1);
     (1 << fitting.ilog2()).max((cut.common_numbers() / numbers).next_power_of_two())
 }
 
-fn row_bytes<T>(program: &Program, cut: &Rows, output: usize) -> usize {
+fn row_bytes<T>(program: &Program, cut: &RowCut, output: usize) -> usize {
     program.outputs[output].view.len() / cut.count() * size_of::<T>()
 }

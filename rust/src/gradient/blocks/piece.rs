@@ -2,12 +2,12 @@
 
 use std::ops::Range;
 
-use super::super::executor::Executor;
+use super::super::executor::{Executor, Run};
 use super::super::layout::{ALIGNMENT, Layout};
 use crate::device::Element;
 use crate::error::Result;
 use crate::graph::Program;
-use crate::graph::rows::{Input, Part, Rows};
+use crate::graph::rows::{Input, Part, RowCut};
 use crate::kernels::Scalar;
 
 /// An argument of the whole program. Where all rows share it, the bytes are 0.
@@ -22,7 +22,7 @@ pub struct Argument {
 
 impl Argument {
     /// Of an argument of the program that is cut, whose gradient consists of T.
-    pub fn new<T>(program: &Program, cut: &Rows, index: usize) -> Self {
+    pub fn new<T>(program: &Program, cut: &RowCut, index: usize) -> Self {
         let argument = &program.arguments[index];
         let has_rows = cut.has_rows(index);
         let row = if has_rows { argument.view.len() / cut.count() } else { 0 };
@@ -51,7 +51,7 @@ pub struct Piece<T> {
 
 impl<T: Scalar + Element> Piece<T> {
     /// Lays out the part.
-    pub fn new(part: Part, cut: &Rows) -> Result<Self> {
+    pub fn new(part: Part, cut: &RowCut) -> Result<Self> {
         let executor = Executor::new(&part.program, &Layout::new(&part.program))?;
         let lengths = part.program.arguments.iter().zip(&part.inputs).map(|(argument, input)| match *input {
             Input::Argument(index) if cut.has_rows(index) => 0,

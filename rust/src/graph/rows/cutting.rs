@@ -2,12 +2,12 @@
 
 use super::super::program::{Node, Origin, Primitive, Tensor};
 use super::super::{Program, View};
-use super::{Input, Part, Role, Rows, frame_dim};
+use super::{Input, Part, Role, RowCut, frame_dim};
 use crate::error::{Error, Result};
 
 /// A part in the making.
 pub struct Cutting<'a> {
-    whole: &'a Rows<'a>,
+    whole: &'a RowCut<'a>,
     rows: usize,
     pub part: Part,
     /// The part's buffer for each of the whole program's.
@@ -15,7 +15,7 @@ pub struct Cutting<'a> {
 }
 
 impl<'a> Cutting<'a> {
-    pub fn new(whole: &'a Rows<'a>, rows: usize) -> Self {
+    pub fn new(whole: &'a RowCut<'a>, rows: usize) -> Self {
         let part = Part { program: Program::new(whole.program.dtype), inputs: Vec::new() };
         Cutting { whole, rows, part, buffers: vec![None; whole.program.buffers.len()] }
     }
@@ -48,7 +48,7 @@ impl<'a> Cutting<'a> {
         if let Some(known) = self.buffers[buffer] {
             return Ok(known);
         }
-        let Rows { program, shared, totals, .. } = self.whole;
+        let RowCut { program, shared, totals, .. } = self.whole;
         let own = &program.buffers[buffer];
         let made = match &own.origin {
             Origin::Argument(index) => return self.argument(*index),

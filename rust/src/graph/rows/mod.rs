@@ -32,9 +32,9 @@ enum Role {
 pub enum Input {
     /// The argument of the whole program.
     Argument(usize),
-    /// That output of [`Rows::before`].
+    /// That output of [`RowCut::before`].
     Shared(usize),
-    /// The sum over all blocks of what belongs to [`Rows::totals`].
+    /// The sum over all blocks of what belongs to [`RowCut::totals`].
     Total(usize),
 }
 
@@ -47,7 +47,7 @@ pub struct Part {
 }
 
 /// A program and its rows.
-pub struct Rows<'a> {
+pub struct RowCut<'a> {
     program: &'a Program,
     count: usize,
     /// Of each argument: whether its first dimension counts rows.
@@ -60,7 +60,7 @@ pub struct Rows<'a> {
     totals: Vec<usize>,
 }
 
-impl<'a> Rows<'a> {
+impl<'a> RowCut<'a> {
     /// Finds the rows, if the program has some that can be told apart and most of its numbers belong to them.
     pub fn find(program: &'a Program) -> Option<Self> {
         if !program.updates.is_empty() || program.buffers.iter().any(|buffer| buffer.length == 0) {
@@ -68,7 +68,7 @@ impl<'a> Rows<'a> {
         }
         let leading = program.arguments.iter().filter_map(|argument| argument.view.sizes.first());
         let counts: BTreeSet<usize> = leading.copied().filter(|&count| count > 1).collect();
-        counts.into_iter().rev().filter_map(|count| Rows::of(program, count)).find(Rows::are_most)
+        counts.into_iter().rev().filter_map(|count| RowCut::of(program, count)).find(RowCut::are_most)
     }
 
     /// Arguments whose first dimension is `count` have rows, but those that cannot: a square weight matrix in a batch of
@@ -77,7 +77,7 @@ impl<'a> Rows<'a> {
         let mut has_rows: Vec<bool> =
             program.arguments.iter().map(|argument| argument.view.sizes.first() == Some(&count)).collect();
         loop {
-            match Rows::with(program, count, has_rows.clone()) {
+            match RowCut::with(program, count, has_rows.clone()) {
                 Ok(rows) => return Some(rows),
                 // Data come before parameters in a list of arguments.
                 Err(suspects) => has_rows[*suspects.last()?] = false,
@@ -88,7 +88,7 @@ impl<'a> Rows<'a> {
     /// With rows in these arguments; else those of them that meet where rows are brought together.
     fn with(program: &'a Program, count: usize, has_rows: Vec<bool>) -> Result<Self, Vec<usize>> {
         let roles = vec![Role::Shared; program.buffers.len()];
-        let mut rows = Rows { program, count, has_rows, roles, shared: vec![], totals: vec![] };
+        let mut rows = RowCut { program, count, has_rows, roles, shared: vec![], totals: vec![] };
         for (buffer, role) in program.buffers.iter().zip(&mut rows.roles) {
             if let Origin::Argument(index) = buffer.origin
                 && rows.has_rows[index]
@@ -146,7 +146,7 @@ impl<'a> Rows<'a> {
         self.outputs(true)
     }
 
-    /// Outputs of the program that [`Rows::after`] returns, in its order.
+    /// Outputs of the program that [`RowCut::after`] returns, in its order.
     pub fn other_outputs(&self) -> Vec<usize> {
         self.outputs(false)
     }

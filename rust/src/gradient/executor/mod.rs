@@ -1,0 +1,200 @@
+//! Runs an observed function: a [`Program`] laid out once. With the `aot` back end each node is a call of a kernel that is
+//! compiled into the library, and of its pullback in reverse; with `jit` one compiled function makes all of them.
+//!
+//! Memory: the values of all nodes lie in one arena, in the order of the nodes, behind the literals. What a node reads lies
+//! before what it writes. A forward call keeps its values for backward calls; adjoints lie in another arena, for one call:
+//! see [`Reverse`]. Nothing is allocated in a call but the arenas of the first ones.
+//!
+//! The first pullback that has something for every element of an adjoint writes it, the others add through the operand's
+//! view, so that it does not matter how often a buffer is used, nor that views overlap.
+
+mod products;
+mod step;
+
+use std::ops::Range;
+
+use super::jit::CompiledFunction;
+use super::layout::{Layout, Place};
+use super::reverse::{Pullback, Reverse};
+use crate::device::{Addresses, Element};
+use crate::error::Result;
+use crate::graph::program::{Buffer, Origin, Tensor};
+use crate::graph::{Program, View};
+use crate::kernels::Scalar;
+use crate::kernels::strided::{self, Stream};
+use step::{Kernel, Source, Step};
+
+/// What runs a program in two arenas: all of it at once, or block by block.
+pub trait Run<T> {
+    /// Numbers in an arena of values, and of adjoints.
+    fn arenas(&self) -> [usize; 2];
+
+    /// Writes what never changes to a new arena of values.
+    fn prepare(&self, values: &mut [T]);
+
+    /// Runs every node and writes the outputs.
+    fn forward(&self, values: &mut [T], inputs: Addresses, outputs: Addresses) -> Result<(), OutOfRange>;
+
+    /// Runs every pullback and leaves the gradients; `adjoints` is scratch, `seeds` those of the user's outputs.
+    fn backward(&self, values: &[T], adjoints: &mut [T], inputs: Addresses, seeds: Addresses, gradients: Addresses);
+}
+
+/// A program laid out for numbers of type T.
+pub struct Executor<T> {
+    steps: Vec<Step>,
+    /// Runs all steps but the loads, where there is one.
+    function: Option<CompiledFunction<T>>,
+    literals: Vec<(Range<usize>, Vec<T>)>,
+    outputs: Vec<Output>,
+    adjoints: Adjoints,
+    arguments: usize,
+    /// Numbers in the arena of values.
+    length: usize,
+}
+
+/// Adjoints at the ends of the reverse pass.
+struct Adjoints {
+    /// Of results.
+    results: Vec<Option<Place>>,
+    /// Those that are zero before any pullback, with their lengths.
+    zero: Vec<(Place, usize)>,
+    /// Gradients that a function leaves in the arena: argument, place.
+    left: Vec<(usize, Range<usize>)>,
+    /// Numbers in their arena.
+    length: usize,
+}
+
+struct Output {
+    source: Source,
+    view: Stream,
+    dense: Stream,
+}
+
+/// An index out of range, in the step of this observed node.
+#[derive(Debug)]
+pub struct OutOfRange {
+    /// Index into the observed nodes.
+    pub observed: usize,
+}
+
+impl<T: Scalar + Element> Executor<T> {
+    /// For a program and its layout.
+    pub fn new(program: &Program, layout: &Layout) -> Result<Self> {
+        let pullbacks: Vec<Pullback> = program.nodes.iter().map(Pullback::of).collect();
+        let reverse = Reverse::new(program, &pullbacks);
+        let (places, length) = reverse.places(program, &pullbacks);
+        let literal = |(buffer, place): (&Buffer, &Place)| match (&buffer.origin, place) {
+            (Origin::Literal(values), &Place::Arena(start)) => {
+                Some((start..start + values.len(), values.iter().map(|&value| T::from_f64(value)).collect()))
+            }
+            _ => None,
+        };
+        let steps = program.nodes.iter().zip(&reverse.steps);
+        let output = |tensor: &Tensor| -> Result<Output> {
+            let (view, dense) = (tensor.view.stream()?, View::contiguous(&tensor.view.sizes).stream()?);
+            Ok(Output { source: layout.source(program, tensor), view, dense })
+        };
+        Ok(Executor {
+            function: None,
+            steps: steps
+                .map(|(node, begins)| Step::new(program, layout, node, begins, &places))
+                .collect::<Result<_>>()?,
+            adjoints: Adjoints::new(program, &reverse.zero, &places, length),
+            literals: program.buffers.iter().zip(&layout.values).filter_map(literal).collect(),
+            outputs: program.outputs.iter().map(output).collect::<Result<_>>()?,
+            arguments: program.arguments.len(),
+            length: layout.length,
+        })
+    }
+
+    /// Runs the steps by `function` from now on, whose adjoints lie where the values do; those of `zero` are zero before it.
+    pub fn replace_by(&mut self, function: CompiledFunction<T>, program: &Program, layout: &Layout, zero: &[usize]) {
+        let places: Vec<Option<Place>> = layout.values.iter().copied().map(Some).collect();
+        self.adjoints = Adjoints::new(program, zero, &places, layout.length);
+        self.function = Some(function);
+    }
+}
+
+impl<T: Scalar + Element> Run<T> for Executor<T> {
+    fn arenas(&self) -> [usize; 2] {
+        [self.length, self.adjoints.length]
+    }
+
+    fn prepare(&self, values: &mut [T]) {
+        for (range, literal) in &self.literals {
+            values[range.clone()].copy_from_slice(literal);
+        }
+    }
+
+    fn forward(&self, values: &mut [T], inputs: Addresses, mut outputs: Addresses) -> Result<(), OutOfRange> {
+        assert!(inputs.len() == self.arguments && outputs.len() == self.outputs.len(), "wrong number of tensors");
+        let is_mine = |step: &&Step| self.function.is_none() || matches!(step.kernel, Kernel::Load(_));
+        for step in self.steps.iter().filter(is_mine) {
+            step.forward(values, inputs).ok_or(OutOfRange { observed: step.observed })?;
+        }
+        if let Some(function) = &self.function
+            && let Some(step) = function.forward(inputs, values)
+        {
+            return Err(OutOfRange { observed: self.steps[step].observed });
+        }
+        for (index, output) in self.outputs.iter().enumerate() {
+            let to = outputs.write(index, output.dense.count());
+            strided::copy(output.source.read(values, inputs), &output.view, to, &output.dense);
+        }
+        Ok(())
+    }
+
+    fn backward(
+        &self,
+        values: &[T],
+        adjoints: &mut [T],
+        inputs: Addresses,
+        seeds: Addresses,
+        mut gradients: Addresses,
+    ) {
+        let Adjoints { results, zero, left, .. } = &self.adjoints;
+        assert!(inputs.len() == self.arguments && seeds.len() == results.len(), "wrong number of tensors");
+        for &(place, length) in zero {
+            place.write(adjoints, &mut gradients, length).fill(T::default());
+        }
+        for (index, (place, output)) in results.iter().zip(&self.outputs).enumerate() {
+            if let Some(place) = place
+                && seeds.is_given(index)
+            {
+                let seed = seeds.read(index, output.dense.count());
+                let target = place.write(adjoints, &mut gradients, output.view.extent());
+                strided::accumulate(seed, &output.dense, target, &output.view);
+            }
+        }
+        if let Some(function) = &self.function {
+            function.backward(inputs, values, adjoints, gradients);
+            for (argument, range) in left {
+                gradients.write(*argument, range.len()).copy_from_slice(&adjoints[range.clone()]);
+            }
+            return;
+        }
+        for step in self.steps.iter().rev() {
+            if let Some(start) = step.adjoint {
+                step.backward(values, inputs, start, adjoints, &mut gradients);
+            }
+        }
+    }
+}
+
+impl Adjoints {
+    /// With a place for every active buffer.
+    fn new(program: &Program, zero: &[usize], places: &[Option<Place>], length: usize) -> Self {
+        let active = |buffer: usize| places[buffer].filter(|_| program.buffers[buffer].active);
+        let wanted = program.arguments.iter().enumerate().filter(|(_, argument)| argument.gradient);
+        let left = wanted.filter_map(|(index, argument)| match active(argument.buffer) {
+            Some(Place::Arena(start)) => Some((index, start..start + argument.view.len())),
+            _ => None,
+        });
+        Adjoints {
+            results: program.results().iter().map(|result| active(result.buffer)).collect(),
+            zero: zero.iter().filter_map(|&buffer| Some((active(buffer)?, program.buffers[buffer].length))).collect(),
+            left: left.collect(),
+            length,
+        }
+    }
+}

@@ -1,0 +1,283 @@
+//! One node of a program: its kernel forward, and its pullback.
+
+use std::ops::Range;
+
+use super::super::layout::{Layout, Place};
+use super::super::reverse::Begin;
+use super::products::Products;
+use crate::device::{Addresses, Element};
+use crate::error::{Error, Result};
+use crate::graph::program::{Node, Origin, Primitive, Tensor};
+use crate::graph::{DType, Program, View};
+use crate::kernels::Scalar;
+use crate::kernels::strided::{self, Adjoint, Pick, Stream};
+
+/// What is read, and where it lies.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Source {
+    place: Place,
+    length: usize,
+}
+
+/// One node, with everything that can be known before the numbers.
+pub(super) struct Step {
+    pub kernel: Kernel,
+    sources: Vec<Source>,
+    views: Vec<Stream>,
+    value: Range<usize>,
+    /// Where the value's adjoint starts, unless nothing comes back to it.
+    pub adjoint: Option<usize>,
+    /// Of the active operands.
+    targets: Vec<Option<(Place, Begin)>>,
+    pub observed: usize,
+}
+
+/// What computes a node.
+pub(super) enum Kernel {
+    Load(DType),
+    Map(u8),
+    Sum(Stream),
+    Greatest { columns: usize, even: bool },
+    Softmax { columns: usize, logarithm: bool },
+    Normalise { columns: usize, eps: f64, dense: Stream },
+    Product(Products),
+    Gather(Pick),
+    Assemble { fill: f64, places: Vec<Stream> },
+}
+
+impl Place {
+    /// The adjoint at this place.
+    #[inline]
+    pub(super) fn write<'a, T: Element>(
+        self,
+        arena: &'a mut [T],
+        caller: &'a mut Addresses,
+        length: usize,
+    ) -> &'a mut [T] {
+        match self {
+            Place::Caller(index) => caller.write(index, length),
+            Place::Arena(start) => &mut arena[start..start + length],
+        }
+    }
+}
+
+impl Layout {
+    pub(super) fn source(&self, program: &Program, tensor: &Tensor) -> Source {
+        Source { place: self.values[tensor.buffer], length: program.buffers[tensor.buffer].length }
+    }
+}
+
+impl Source {
+    #[inline]
+    pub fn read<'a, T: Element>(&self, values: &'a [T], inputs: Addresses<'a>) -> &'a [T] {
+        match self.place {
+            Place::Caller(index) => inputs.read(index, self.length),
+            Place::Arena(start) => &values[start..start + self.length],
+        }
+    }
+}
+
+impl Step {
+    /// Of a node, whose operands' pullbacks begin as `begins` says, with adjoints in `places`.
+    pub fn new(
+        program: &Program,
+        layout: &Layout,
+        node: &Node,
+        begins: &[Option<Begin>],
+        places: &[Option<Place>],
+    ) -> Result<Self> {
+        let Place::Arena(start) = layout.values[node.buffer] else {
+            return Err(Error::Internal("a node's value outside the arena".into()));
+        };
+        let targets = node.operands.iter().zip(begins);
+        Ok(Step {
+            kernel: kernel(program, node)?,
+            sources: node.operands.iter().map(|operand| layout.source(program, operand)).collect(),
+            views: node.operands.iter().map(|operand| operand.view.stream()).collect::<Result<_>>()?,
+            value: start..start + program.buffers[node.buffer].length,
+            adjoint: match places[node.buffer] {
+                Some(Place::Arena(start)) if !begins.is_empty() => Some(start),
+                _ => None,
+            },
+            targets: targets.map(|(operand, begin)| Some((places[operand.buffer]?, (*begin)?))).collect(),
+            observed: node.observed,
+        })
+    }
+
+    /// `None` where an index is out of range.
+    pub fn forward<T: Scalar + Element>(&self, values: &mut [T], inputs: Addresses) -> Option<()> {
+        let (before, after) = values.split_at_mut(self.value.start);
+        let before = &*before;
+        let value = &mut after[..self.value.len()];
+        let read = |operand: usize| self.sources[operand].read(before, inputs);
+        match &self.kernel {
+            Kernel::Load(dtype) => self.load(*dtype, inputs, value),
+            Kernel::Map(function) => {
+                strided::map(*function, 0, &self.operands(before, inputs)[..self.sources.len()], &self.views, value)
+            }
+            Kernel::Sum(target) => {
+                value.fill(T::default());
+                strided::accumulate(read(0), &self.views[0], value, target);
+            }
+            Kernel::Greatest { columns, .. } => strided::greatest(*columns, read(0), &self.views[0], value),
+            Kernel::Softmax { columns, logarithm } => {
+                strided::softmax(*logarithm, *columns, read(0), &self.views[0], value);
+            }
+            Kernel::Normalise { columns, eps, .. } => {
+                let (x, [w, b]) = (&read(0)[..value.len()], [1, 2].map(|operand| &read(operand)[..*columns]));
+                strided::normalise(*columns, *eps, x, w, b, value);
+            }
+            Kernel::Product(products) => {
+                if let Some(start) = products.bias {
+                    products.biased(read(0), read(1), &read(2)[start..], value);
+                } else {
+                    if self.sources.len() == 3 {
+                        strided::copy(read(2), &self.views[2], value, &products.dense);
+                    }
+                    products.forward(read(0), read(1), self.sources.len() == 3, value);
+                }
+            }
+            Kernel::Gather(pick) => {
+                let Place::Caller(index) = self.sources[1].place else { return None };
+                let indices = inputs.read(index, self.sources[1].length);
+                if !strided::gather(pick, read(0), &self.views[0], indices, &self.views[1], value) {
+                    return None;
+                }
+            }
+            Kernel::Assemble { fill, places } => {
+                value.fill(T::from_f64(*fill));
+                for (operand, place) in places.iter().enumerate() {
+                    strided::copy(read(operand), &self.views[operand], value, place);
+                }
+            }
+        }
+        Some(())
+    }
+
+    /// The memory of up to three operands.
+    fn operands<'a, T: Element>(&self, values: &'a [T], inputs: Addresses<'a>) -> [&'a [T]; 3] {
+        std::array::from_fn(|i| self.sources.get(i).map_or(&[][..], |source| source.read(values, inputs)))
+    }
+
+    /// An argument of any type as numbers.
+    fn load<T: Scalar + Element>(&self, dtype: DType, inputs: Addresses, value: &mut [T]) {
+        let Place::Caller(index) = self.sources[0].place else { unreachable!("only arguments are loaded") };
+        let (length, view) = (self.sources[0].length, &self.views[0]);
+        match dtype {
+            DType::Float32 => loaded(inputs.read::<f32>(index, length), view, value, f64::from),
+            DType::Float64 => loaded(inputs.read::<f64>(index, length), view, value, |x| x),
+            DType::Int64 => loaded(inputs.read::<i64>(index, length), view, value, |x| x as f64),
+            DType::Bool => loaded(inputs.read::<u8>(index, length), view, value, |x| f64::from(u8::from(x != 0))),
+        }
+    }
+
+    /// Leaves in the adjoints of the operands what that of the value, from `start` on, gives them.
+    pub fn backward<T: Scalar + Element>(
+        &self,
+        values: &[T],
+        inputs: Addresses,
+        start: usize,
+        adjoints: &mut [T],
+        gradients: &mut Addresses,
+    ) {
+        let value = &values[self.value.clone()];
+        let read = |operand: usize| self.sources[operand].read(values, inputs);
+        for (operand, target) in self.targets.iter().enumerate() {
+            let Some((place, begin)) = *target else { continue };
+            let (view, length) = (&self.views[operand], self.sources[operand].length);
+            let (d, dx) = match place {
+                Place::Caller(index) => (&adjoints[start..][..value.len()], gradients.write(index, length)),
+                Place::Arena(to) => apart(adjoints, start..start + value.len(), to..to + length),
+            };
+            if begin == Begin::Zero {
+                dx.fill(T::default());
+            }
+            let add = begin != Begin::Store;
+            match &self.kernel {
+                Kernel::Load(_) => unreachable!("an argument's adjoint is its gradient"),
+                Kernel::Map(function) => {
+                    let x = &self.operands(values, inputs)[..self.sources.len()];
+                    strided::map_pullback(*function, operand, x, &self.views, d, Adjoint { data: dx, view, add });
+                }
+                Kernel::Sum(target) => strided::pass_on(d, target, Adjoint { data: dx, view, add }),
+                Kernel::Greatest { columns, even } => {
+                    let dx = Adjoint { data: dx, view, add };
+                    strided::greatest_pullback(*even, *columns, read(0), view, value, d, dx);
+                }
+                Kernel::Softmax { columns, logarithm } => {
+                    strided::softmax_pullback(*logarithm, *columns, value, d, Adjoint { data: dx, view, add });
+                }
+                Kernel::Normalise { columns, eps, dense } => {
+                    let (x, w) = (&read(0)[..d.len()], &read(1)[..*columns]);
+                    match operand {
+                        0 => {
+                            let dx = Adjoint { data: &mut dx[..d.len()], view, add };
+                            strided::normalise_pullback(*columns, *eps, x, w, d, dx);
+                        }
+                        1 => strided::normalise_scale_pullback(*columns, *eps, x, d, &mut dx[..*columns]),
+                        _ => strided::pass_on(d, dense, Adjoint { data: dx, view, add }),
+                    }
+                }
+                Kernel::Product(products) => match operand {
+                    0 => products.first_pullback(d, read(1), add, dx),
+                    1 => products.second_pullback(d, read(0), add, dx),
+                    _ => strided::pass_on(d, &products.dense, Adjoint { data: dx, view, add }),
+                },
+                Kernel::Gather(pick) => {
+                    let Place::Caller(index) = self.sources[1].place else { continue };
+                    let indices = inputs.read(index, self.sources[1].length);
+                    // What was in range forward is in range now: the caller promised not to change it.
+                    strided::gather_pullback(pick, d, indices, &self.views[1], dx, view);
+                }
+                Kernel::Assemble { places, .. } => {
+                    strided::pass_on(d, &places[operand], Adjoint { data: dx, view, add });
+                }
+            }
+        }
+    }
+}
+
+fn kernel(program: &Program, node: &Node) -> Result<Kernel> {
+    Ok(match &node.primitive {
+        Primitive::Load => {
+            let Origin::Argument(argument) = program.buffers[node.operands[0].buffer].origin else {
+                return Err(Error::Internal("only arguments are loaded".into()));
+            };
+            Kernel::Load(program.arguments[argument].dtype)
+        }
+        Primitive::Map(function) => Kernel::Map(*function as u8),
+        Primitive::Sum(target) => Kernel::Sum(target.stream()?),
+        &Primitive::Greatest { columns, even } => Kernel::Greatest { columns, even },
+        &Primitive::Softmax { columns, logarithm } => Kernel::Softmax { columns, logarithm },
+        &Primitive::Normalise { columns, eps } => {
+            Kernel::Normalise { columns, eps, dense: View::contiguous(&node.shape).stream()? }
+        }
+        Primitive::Product(product) => Kernel::Product(Products::new(product, node)?),
+        Primitive::Gather(gather) => {
+            Kernel::Gather(Pick::new(gather.size, gather.stride, gather.from_end, gather.skip))
+        }
+        Primitive::Assemble { fill, places } => {
+            Kernel::Assemble { fill: *fill, places: places.iter().map(View::stream).collect::<Result<_>>()? }
+        }
+    })
+}
+
+/// Two parts of an arena, one to be read and one to be written.
+fn apart<T>(arena: &mut [T], read: Range<usize>, write: Range<usize>) -> (&[T], &mut [T]) {
+    if read.start < write.start {
+        let (before, after) = arena.split_at_mut(write.start);
+        (&before[read], &mut after[..write.len()])
+    } else {
+        let (before, after) = arena.split_at_mut(read.start);
+        (&after[..read.len()], &mut before[write])
+    }
+}
+
+fn loaded<X: Element, T: Scalar>(from: &[X], view: &Stream, to: &mut [T], convert: impl Fn(X) -> f64) {
+    let mut to = to.iter_mut();
+    view.for_each(|offset| {
+        if let Some(to) = to.next() {
+            *to = T::from_f64(convert(from[offset]));
+        }
+    });
+}
