@@ -8,6 +8,8 @@ mod cases;
 #[path = "graph/recorder.rs"]
 #[allow(dead_code)] // Each test uses a part of it.
 mod recorder;
+#[path = "common/say.rs"]
+mod say;
 #[path = "common/variants.rs"]
 mod variants;
 

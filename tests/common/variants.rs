@@ -5,8 +5,7 @@ use std::process::Command;
 
 use cladtorch::kernels::variant_name;
 
-#[path = "say.rs"]
-mod say;
+use crate::say::say;
 
 const VARIABLE: &str = "CLADTORCH_KERNELS";
 
@@ -25,5 +24,5 @@ pub fn pass_too(tests: &[&str]) {
         let passed = format!("{} passed", tests.len());
         assert!(output.status.success() && text.contains(&passed), "{variant}: {text}");
     }
-    say::say(&format!("kernels tested: those up to {name}; this processor has no wider registers"));
+    say(&format!("kernels tested: those up to {name}; this processor has no wider registers"));
 }

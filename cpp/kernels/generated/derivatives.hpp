@@ -2,7 +2,7 @@
 /// Clad's derivatives of activations, losses and operators, for float and double. Not to be edited.
 // Made by Clad 2.5.0~dev (git 4b2c0eef17e298af448c22b08631923507cbb105)
 // from activations.hpp, losses.hpp, operators.hpp, exponential.hpp, pushforwards.hpp, derive.cpp
-// sha256 of the inputs: 2759c35fe271bda75daaa66eb80607edcd1dbdbabbd50b48bc2b4730287e6c42
+// sha256 of the inputs: 585a253d5538c4e436a8f5cbf6ce6d10ce5a83b7b60d96e5736969ad01300c4d
 // sha256 of the text below: 9e55b7113ad05d8c78c7b81a6eb52b26876cf5cd50024af99f9ab8a6d21df56a
 // To make it again: cargo xtask gradients
 
