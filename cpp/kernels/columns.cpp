@@ -121,41 +121,35 @@ int ConvertAll(size_t n, const uint8_t *bytes, float *values, int past)
    return largest < kInfinity;
 }
 
-/// C numbers in one register, or in two neighbours of half its size.
-template <typename T, size_t C>
-struct Pack {
-   typedef T Type __attribute__((vector_size(C * sizeof(T))));
-};
-
 /// The bytes of each number in the other order.
 template <typename Bits, size_t C, size_t... I>
-inline typename Pack<Bits, C>::Type Reversed(typename Pack<Bits, C>::Type bits, std::index_sequence<I...>)
+inline Pack<Bits, C> Reversed(Pack<Bits, C> bits, std::index_sequence<I...>)
 {
-   typedef typename Pack<uint8_t, C * sizeof(Bits)>::Type Bytes;
-   return (typename Pack<Bits, C>::Type)__builtin_shufflevector((Bytes)bits, (Bytes)bits, (I ^ (sizeof(Bits) - 1))...);
+   typedef Pack<uint8_t, C * sizeof(Bits)> Bytes;
+   return (Pack<Bits, C>)__builtin_shufflevector((Bytes)bits, (Bytes)bits, (I ^ (sizeof(Bits) - 1))...);
 }
 
 /// The floats of C numbers at `bytes`.
 template <typename T, typename Bits, size_t C>
-inline typename Pack<float, C>::Type Numbers(const uint8_t *bytes)
+inline Pack<float, C> Numbers(const uint8_t *bytes)
 {
-   typedef typename Pack<float, C>::Type Floats;
-   typename Pack<Bits, C>::Type bits;
+   typedef Pack<float, C> Floats;
+   Pack<Bits, C> bits;
    std::memcpy(&bits, bytes, sizeof bits);
    if constexpr (sizeof(Bits) > 1)
       bits = Reversed<Bits, C>(bits, std::make_index_sequence<C * sizeof(Bits)>());
    if constexpr (std::is_same_v<T, bool>)
       return __builtin_convertvector((bits != 0) & 1, Floats);
    else
-      return __builtin_convertvector((typename Pack<T, C>::Type)bits, Floats);
+      return __builtin_convertvector((Pack<T, C>)bits, Floats);
 }
 
 /// Rows made of lists, as many numbers at a time as fill a register.
 template <typename T, typename Bits>
 class Scattered {
    static constexpr size_t kRound = kVectorBytes / std::max(sizeof(Bits), sizeof(float));
-   typedef typename Pack<float, kRound>::Type Floats;
-   typedef typename Pack<int32_t, kRound>::Type Integers;
+   typedef Pack<float, kRound> Floats;
+   typedef Pack<int32_t, kRound> Integers;
 
    const ct_lists fLists;
    const size_t fWanted, fRounded; ///< rounded: to whole rounds
@@ -344,6 +338,21 @@ int ScatterLists(int element, size_t n, const ct_lists *lists, size_t wanted, fl
 #define CT_SCATTER(T, Bits) ScatterAll<T, Bits>(n, *lists, wanted, pad, values, past)
    CT_WITH_ELEMENT(element, CT_SCATTER)
 #undef CT_SCATTER
+}
+
+void GatherRows(size_t R, const float *const *from, size_t width, float *rows)
+{
+   constexpr size_t kAhead = 16; // rows that are on their way from memory
+   constexpr size_t kLine = 64 / sizeof(float), kLines = 8; // then the processor sees by itself where they go on
+   for (size_t r = 0; r < R; ++r) {
+      if (r + kAhead < R && width > 0) {
+         const size_t begin = std::min(width, kLines * kLine);
+         for (size_t c = 0; c < begin; c += kLine)
+            __builtin_prefetch(from[r + kAhead] + c);
+         __builtin_prefetch(from[r + kAhead] + begin - 1); // a row seldom begins with a line
+      }
+      std::memcpy(rows + r * width, from[r], width * sizeof(float));
+   }
 }
 
 void Interleave(size_t R, const float *const *columns, size_t C, size_t width, float *rows, int past)

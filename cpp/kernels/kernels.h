@@ -193,6 +193,8 @@ struct ct_columns {
    int (*scatter)(int element, size_t n, const struct ct_lists *lists, size_t wanted, float pad, float *values, int past);
    /* rows[r * width + c] = columns[c][r] for C columns c and R rows r. */
    void (*interleave)(size_t R, const float *const *columns, size_t C, size_t width, float *rows, int past);
+   /* rows[r * width + c] = from[r][c] for rows that lie anywhere. */
+   void (*gather_rows)(size_t R, const float *const *from, size_t width, float *rows);
 };
 
 /// The kernels compiled for the instructions that this processor has.

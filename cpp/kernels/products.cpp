@@ -19,22 +19,17 @@ constexpr size_t kMost = 16;
 template <typename T, size_t C>
 constexpr size_t kRows = C * sizeof(T) > kVectorBytes ? 4 : 8;
 
-template <typename T, size_t C>
-struct Row {
-   typedef T Type __attribute__((vector_size(C * sizeof(T))));
-};
-
 /// c[R, columns] = (add ? c : 0) + a[R, K] b[K, C]; `columns` of the C are there.
 template <typename T, size_t C, size_t R>
 inline void Rows(size_t K, const T *a, ct_matrix as, const T *b, size_t bRow, bool add, size_t columns, T *c, size_t cRow)
 {
-   typename Row<T, C>::Type sums[R] = {};
+   Pack<T, C> sums[R] = {};
    const size_t bytes = columns * sizeof(T);
    if (add)
       for (size_t r = 0; r < R; ++r)
          std::memcpy(&sums[r], c + r * cRow, columns == C ? C * sizeof(T) : bytes);
    for (size_t k = 0; k < K; ++k) {
-      typename Row<T, C>::Type right;
+      Pack<T, C> right;
       std::memcpy(&right, b + k * bRow, sizeof right);
       for (size_t r = 0; r < R; ++r)
          sums[r] += a[r * as.row + k * as.column] * right;

@@ -49,6 +49,6 @@ constexpr Table MakeTable()
 } // namespace
 
 const ct_kernels kTable = {CT_VARIANT, MakeTable<ct_kernels_f32, float>(), MakeTable<ct_kernels_f64, double>(),
-                           {ConvertColumn, ScatterLists, Interleave}};
+                           {ConvertColumn, ScatterLists, Interleave, GatherRows}};
 
 } // namespace CladTorch::Kernels

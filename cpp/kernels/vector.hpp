@@ -15,17 +15,21 @@ constexpr std::size_t kVectorBytes = 32;
 constexpr std::size_t kVectorBytes = 16;
 #endif
 
-template <typename T>
-struct VectorOf {
-   typedef T Type __attribute__((vector_size(kVectorBytes)));
-};
-
-template <typename T>
-using Vector = typename VectorOf<T>::Type;
-
 /// Numbers in a register.
 template <typename T>
 constexpr std::size_t kLanes = kVectorBytes / sizeof(T);
+
+template <typename T, std::size_t C>
+struct VectorOf {
+   typedef T Type __attribute__((vector_size(C * sizeof(T))));
+};
+
+/// C numbers as one, C a power of two: in a part of a register, in one, or in several.
+template <typename T, std::size_t C>
+using Pack = typename VectorOf<T, C>::Type;
+
+template <typename T>
+using Vector = Pack<T, kLanes<T>>;
 
 /// Numbers from an address of any alignment.
 template <typename T>

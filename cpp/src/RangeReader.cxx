@@ -104,12 +104,13 @@ private:
 
 } // namespace
 
-RangeReader::RangeReader(const Source &source, const rust::Vec<Core::ColumnSpec> &columns, const Selection &selection)
+RangeReader::RangeReader(const Source &source, const Core::Stream &stream, const Selection &selection)
    : fFrame(OpenOnOneThread(source)),
      fName(Describe(fFrame)),
      fOrigin((Check(fFrame, fName), OriginOf(fFrame, fName))),
      fLabel(selection.fLabel),
-     fReading{fName, selection.fCut, Targets(fFrame, columns, selection)},
+     fWidth(Core::stream_width(stream)),
+     fReading{fName, selection.fCut, Targets(fFrame, Core::stream_columns(stream), selection)},
      fPlan(PlanReaders(fFrame, fReading, selection.fReader)),
      fWithoutRoot(fPlan.AllFast() && selection.fCut.empty() && ReadsWhole(fFrame)),
      fLoop(fFrame, {fName, selection.fCut, fPlan.Left(fReading.fTargets)}),
@@ -133,68 +134,40 @@ std::string RangeReader::DescribeRange(std::uint64_t first, std::uint64_t last) 
    return text + " (" + files[file(first)] + (file(first) == file(last - 1) ? "" : " to " + files[file(last - 1)]) + ")";
 }
 
-std::vector<std::uint64_t>
-RangeReader::Read(std::uint64_t first, std::uint64_t last, Core::Dataset &data, std::uint64_t keep)
+rust::Box<Core::SharedEvents> RangeReader::Read(const Core::BlockSpec &block, const Core::FeedHandle &feed)
 {
+   const auto last = block.first + block.entries;
    try {
-      if (auto *cluster = Around(first, last, data, keep))
-         return TakeFrom(*cluster, first, last, data);
-      return Load(first, last, data);
+      // ROOT reads slowly: the first batch would wait for more than it needs.
+      if (!fPlan.AllFast() || block.entries == block.together_end - block.together_first)
+         return Load(block.first, last, feed);
+      const auto begin = block.together_first, end = block.together_end;
+      if (!fKept || fKept->fFirst != begin || fKept->fEnd != end) {
+         fKept.reset(); // its memory first
+         fKept.emplace(Kept{begin, end, end - begin, Load(begin, end, feed)});
+      }
+      auto events = Core::events_shared(*fKept->fEvents);
+      fKept->fLeft -= std::min(fKept->fLeft, block.entries);
+      if (fKept->fLeft == 0)
+         fKept.reset();
+      return events;
    } catch (const std::exception &e) {
-      throw std::runtime_error(DescribeRange(first, last) + ": " + e.what());
+      throw std::runtime_error(DescribeRange(block.first, last) + ": " + e.what());
    }
 }
 
-RangeReader::Cluster *
-RangeReader::Around(std::uint64_t first, std::uint64_t last, const Core::Dataset &data, std::uint64_t keep)
+rust::Box<Core::SharedEvents>
+RangeReader::Load(std::uint64_t first, std::uint64_t last, const Core::FeedHandle &feed)
 {
-   constexpr std::uint64_t kLeastPart = 512; // ROOT makes its baskets about as long as a cluster
-   const auto end = std::upper_bound(fClusterEnds.begin(), fClusterEnds.end(), first);
-   const std::uint64_t begin = end == fClusterEnds.begin() ? 0 : *(end - 1);
-   const auto entries = *end - begin;
-   if (!fPlan.AllFast() || last > *end || last - first == entries || (last - first) * kLeastPart < entries ||
-       entries > keep / sizeof(float) / Core::dataset_width(data))
-      return nullptr;
-   if (!fCluster || fCluster->fFirst != begin) {
-      fCluster.reset(); // its memory first
-      auto rows = Core::dataset_new(Core::dataset_columns(data));
-      auto selected = Load(begin, *end, *rows);
-      fCluster.emplace(Cluster{begin, *end, entries, std::move(rows), std::move(selected)});
+   auto data = Core::feed_dataset(feed, last - first);
+   std::vector<std::uint64_t> entries;
+   {
+      Transaction transaction(*data, fName);
+      entries = fWithoutRoot ? ReadAll(first, last, *data) : ReadSelected(first, last, *data);
+      if (!entries.empty())
+         transaction.Commit();
    }
-   return &*fCluster;
-}
-
-std::vector<std::uint64_t>
-RangeReader::TakeFrom(Cluster &cluster, std::uint64_t first, std::uint64_t last, Core::Dataset &data)
-{
-   const auto &entries = cluster.fEntries;
-   const auto begin = std::lower_bound(entries.begin(), entries.end(), first);
-   const auto end = std::lower_bound(begin, entries.end(), last);
-   std::vector<std::uint64_t> taken(begin, end);
-   if (!taken.empty()) {
-      const auto row = static_cast<std::size_t>(begin - entries.begin());
-      const auto part = [&](rust::Slice<const float> numbers, std::size_t width) {
-         return rust::Slice<const float>(numbers.data() + row * width, taken.size() * width);
-      };
-      const auto &rows = *cluster.fRows;
-      Transaction transaction(data, fName);
-      Core::dataset_append(data, part(Core::dataset_features(rows), Core::dataset_width(rows)),
-                           part(Core::dataset_labels(rows), 1), part(Core::dataset_weights(rows), 1));
-      transaction.Commit();
-   }
-   cluster.fLeft -= std::min(cluster.fLeft, last - first);
-   if (cluster.fLeft == 0)
-      fCluster.reset();
-   return taken;
-}
-
-std::vector<std::uint64_t> RangeReader::Load(std::uint64_t first, std::uint64_t last, Core::Dataset &data)
-{
-   Transaction transaction(data, fName);
-   auto entries = fWithoutRoot ? ReadAll(first, last, data) : ReadSelected(first, last, data);
-   if (!entries.empty())
-      transaction.Commit();
-   return entries;
+   return Core::events_new(first, last, {entries.data(), entries.size()}, std::move(data));
 }
 
 std::vector<std::uint64_t> RangeReader::ReadAll(std::uint64_t first, std::uint64_t last, Core::Dataset &data) const
@@ -214,7 +187,7 @@ std::vector<std::uint64_t> RangeReader::ReadSelected(std::uint64_t first, std::u
    const RangeScope range(fFrame, first, last, fClusterEnds.back());
    auto entries = fLoop.Selected().Take<ULong64_t>("rdfentry_");
    const std::vector<std::uint64_t> starts; // the entries are taken along
-   fLoop.Run(std::make_shared<RowCollector>(data, Core::dataset_width(data), 1, fOrigin, fLabel, starts));
+   fLoop.Run(std::make_shared<RowCollector>(data, fWidth, 1, fOrigin, fLabel, starts));
    std::vector<std::uint64_t> selected(entries->begin(), entries->end());
    fPlan.FillIn(data, selected, 1);
    return selected;

@@ -12,6 +12,7 @@
 #include "ReaderPlan.hxx"
 #include "Source.hxx"
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -22,34 +23,28 @@ namespace Internal {
 
 class RangeReader {
 public:
-   /// Opens the source on one thread. Throws for one that has no clusters of entries, see Stream::Add, and for a column
+   /// Opens a source of `stream` on one thread. Throws for one that has no clusters of entries, see Stream::Add, and for a column
    /// or cut that does not work.
-   RangeReader(const Source &source, const rust::Vec<Core::ColumnSpec> &columns, const Selection &selection);
+   RangeReader(const Source &source, const Core::Stream &stream, const Selection &selection);
 
    const std::string &Name() const { return fName; }
    /// Entry behind each cluster.
    const std::vector<std::uint64_t> &ClusterEnds() const { return fClusterEnds; }
 
-   /// Appends the events of the entries [first, last) that pass the cut to `data`, which is empty. A decoded cluster of up
-   /// to `keep` bytes is kept for the ranges to come.
-   /// \return The entry of each.
-   std::vector<std::uint64_t> Read(std::uint64_t first, std::uint64_t last, Core::Dataset &data, std::uint64_t keep);
+   /// The events of a block that pass the cut, or of more entries around it: where the fast reader reads all columns, what
+   /// is best read together is, and kept until all of it was asked for. `feed` gives the memory.
+   rust::Box<Core::SharedEvents> Read(const Core::BlockSpec &block, const Core::FeedHandle &feed);
 
 private:
-   /// The events of one cluster, which several ranges are taken from, so that its baskets are decoded once.
-   struct Cluster {
-      std::uint64_t fFirst, fLast; ///< its entries
-      std::uint64_t fLeft;         ///< entries that have not been taken yet
-      rust::Box<Core::Dataset> fRows;
-      std::vector<std::uint64_t> fEntries; ///< of each row
+   struct Kept {
+      std::uint64_t fFirst, fEnd; ///< entries
+      std::uint64_t fLeft;        ///< of them those that have not been asked for yet
+      rust::Box<Core::SharedEvents> fEvents;
    };
 
-   /// The cluster around a range; nullptr for a range that is all of it or nearly none, for clusters too large to keep, and
-   /// where ROOT reads columns, slowly: the first batch would wait for a whole cluster.
-   Cluster *Around(std::uint64_t first, std::uint64_t last, const Core::Dataset &data, std::uint64_t keep);
-   std::vector<std::uint64_t> TakeFrom(Cluster &cluster, std::uint64_t first, std::uint64_t last, Core::Dataset &data);
-   /// Appends the events of a range, from the files. \return The entry of each.
-   std::vector<std::uint64_t> Load(std::uint64_t first, std::uint64_t last, Core::Dataset &data);
+   /// The events of a range, from the files.
+   rust::Box<Core::SharedEvents> Load(std::uint64_t first, std::uint64_t last, const Core::FeedHandle &feed);
+   /// Appends the events of a range. \return The entry of each.
    std::vector<std::uint64_t> ReadAll(std::uint64_t first, std::uint64_t last, Core::Dataset &data) const;
    std::vector<std::uint64_t> ReadSelected(std::uint64_t first, std::uint64_t last, Core::Dataset &data);
    /// "entries 8000 to 8999 (run7.root)", for messages.
@@ -59,13 +54,14 @@ private:
    std::string fName;
    Origin fOrigin;
    double fLabel;
+   std::size_t fWidth; ///< numbers a row
    Reading fReading;
    ReaderPlan fPlan;
    bool fWithoutRoot; ///< every entry is taken, and the fast reader reads all columns
    PreparedLoop fLoop;
    std::vector<std::uint64_t> fFileEnds; ///< entry behind each of the origin's files
    std::vector<std::uint64_t> fClusterEnds;
-   std::optional<Cluster> fCluster;
+   std::optional<Kept> fKept;
 };
 
 } // namespace Internal

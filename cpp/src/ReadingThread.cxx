@@ -59,12 +59,8 @@ private:
    void ReadBlock(const Core::BlockSpec &block)
    {
       const std::lock_guard<std::mutex> lock(fStream->fReading);
-      auto rows = Core::dataset_new(Core::stream_columns(*fStream->fCore));
-      constexpr std::uint64_t kKept = 128 << 20; // bytes of decoded clusters, of all sources together
-      const auto &readers = fStream->fReaders;
-      const auto entries = readers.at(block.source)
-                              ->Read(block.first, block.first + block.entries, *rows, kKept / readers.size());
-      Core::feed_deliver(*fFeed, block, {entries.data(), entries.size()}, std::move(rows));
+      const auto events = fStream->fReaders.at(block.source)->Read(block, *fFeed);
+      Core::feed_deliver(*fFeed, block, *events);
    }
 
    std::shared_ptr<StreamData> fStream;

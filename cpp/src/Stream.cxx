@@ -7,6 +7,7 @@
 
 #include <TROOT.h>
 
+#include <atomic>
 #include <stdexcept>
 
 namespace CladTorch {
@@ -23,10 +24,24 @@ struct BatchesData {
    }
 
    rust::Box<Core::Epoch> fEpoch;
-   std::shared_ptr<const Core::Batch> fBatch = std::make_shared<Core::Batch>();
+   std::shared_ptr<Core::Batch> fBatch = std::make_shared<Core::Batch>();
+   std::shared_ptr<Core::Batch> fLast = std::make_shared<Core::Batch>(); ///< the one before, whose memory may be free
    std::size_t fWidth = 0;
    ReadingThread fThread;
 };
+
+namespace {
+
+/// Makes `batch` one that no view shows.
+void FreeOfViews(std::shared_ptr<Core::Batch> &batch)
+{
+   if (batch.use_count() > 1)
+      batch = std::make_shared<Core::Batch>();
+   // What another thread did with its view, which is gone, comes before what is written now.
+   std::atomic_thread_fence(std::memory_order_acquire);
+}
+
+} // namespace
 
 StreamData::StreamData(const DatasetData &columns) : fCore(Core::stream_new(Core::dataset_columns(*columns.fCore)))
 {
@@ -50,7 +65,7 @@ void AddSource(StreamData &stream, const Source &source, Selection selection)
    selection.fScalars = stream.fSelection.fScalars;
    selection.fReader = stream.fSelection.fReader;
    const std::lock_guard<std::mutex> lock(stream.fReading);
-   auto reader = std::make_unique<RangeReader>(source, Core::stream_columns(*stream.fCore), selection);
+   auto reader = std::make_unique<RangeReader>(source, *stream.fCore, selection);
    const auto &ends = reader->ClusterEnds();
    Core::stream_add(*stream.fCore, reader->Name(), {ends.data(), ends.size()});
    stream.fReaders.push_back(std::move(reader));
@@ -148,7 +163,10 @@ bool Batches::Next()
 {
    return Guard("CladTorch::Batches::Next", [&] {
       const InterruptScope interrupt;
-      fData->fBatch = std::make_shared<Core::Batch>(Core::epoch_batch(*fData->fEpoch));
+      auto &next = fData->fLast;
+      FreeOfViews(next);
+      Core::epoch_batch(*fData->fEpoch, *next);
+      std::swap(fData->fBatch, next);
       interrupt.Check("the reading");
       return !fData->fBatch->labels.empty();
    });

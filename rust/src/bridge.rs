@@ -14,7 +14,7 @@ use crate::graph::{Activation, AnyBatch, Init, Op};
 use crate::model::Model;
 use crate::signal;
 use crate::storage;
-use crate::stream::{self, BlockRows, Epoch, Feed, Mixing, Part, Stream};
+use crate::stream::{self, Epoch, Events, Feed, Mixing, Part, Stream};
 use crate::train::{StreamTrainer, Trainer, metrics, stream_settings};
 
 #[cxx::bridge(namespace = "CladTorch::Core")]
@@ -239,10 +239,14 @@ mod ffi {
         first: u64,
         /// How many.
         entries: u64,
+        /// The first entry of those that are best read together with it.
+        together_first: u64,
+        /// The one behind the last of them.
+        together_end: u64,
     }
 
     /// Events that are trained on together.
-    #[derive(Clone, Debug)]
+    #[derive(Clone, Debug, Default)]
     struct Batch {
         /// [rows, width]
         features: Vec<f32>,
@@ -275,18 +279,27 @@ mod ffi {
         ) -> Result<Box<Epoch>>;
 
         type Epoch;
-        /// The next batch; without rows at the end. Waits for the feed.
-        fn epoch_batch(epoch: &mut Epoch) -> Result<Batch>;
+        /// Makes `batch` the next one; without rows at the end. Waits for the feed.
+        fn epoch_batch(epoch: &mut Epoch, batch: &mut Batch) -> Result<()>;
         fn epoch_feed(epoch: &Epoch) -> Box<FeedHandle>;
 
         /// For the reading thread; everything may be called beside the epoch's own functions.
         type FeedHandle;
         /// Waits for room; `false`: nothing more is wanted.
         fn feed_want(feed: &FeedHandle, block: &mut BlockSpec) -> bool;
-        /// `data` has the rows of `block`, `entries` where each comes from.
-        fn feed_deliver(feed: &FeedHandle, block: &BlockSpec, entries: &[u64], data: Box<Dataset>) -> Result<()>;
+        /// An empty dataset for up to `rows` rows.
+        fn feed_dataset(feed: &FeedHandle, rows: u64) -> Result<Box<Dataset>>;
+        /// The events of `block`, or more than those.
+        fn feed_deliver(feed: &FeedHandle, block: &BlockSpec, events: &SharedEvents) -> Result<()>;
         fn feed_fail(feed: &FeedHandle, reason: &str);
         fn feed_close(feed: &FeedHandle);
+
+        /// Events that the reading thread may keep beside those that it delivered them to.
+        type SharedEvents;
+        /// The rows of `data` come from `entries`: those from `first` on, before `end`, that passed the cut.
+        fn events_new(first: u64, end: u64, entries: &[u64], data: Box<Dataset>) -> Result<Box<SharedEvents>>;
+        /// The same events.
+        fn events_shared(events: &SharedEvents) -> Box<SharedEvents>;
 
         type StreamTrainer;
         /// `sample` is epoch 0 with the same settings.
@@ -737,6 +750,9 @@ fn file_publish(temporary: &str, path: &str) -> Result<()> {
 /// A feed that the C++ side holds beside the epoch.
 pub struct FeedHandle(Arc<Feed>);
 
+/// Events that the C++ side holds beside the feed.
+pub struct SharedEvents(Arc<Events>);
+
 #[allow(clippy::ptr_arg)] // What cxx makes of `rust::Vec`.
 fn stream_new(columns: &Vec<ColumnSpec>) -> Result<Box<Stream>> {
     guard(|| Stream::new(columns).map(Box::new))
@@ -768,8 +784,8 @@ fn stream_epoch(stream: &Stream, number: u64, validation: bool, how: &StreamSpec
     })
 }
 
-fn epoch_batch(epoch: &mut Epoch) -> Result<Batch> {
-    guard(|| epoch.batch())
+fn epoch_batch(epoch: &mut Epoch, batch: &mut Batch) -> Result<()> {
+    guard(|| epoch.batch(batch))
 }
 
 fn epoch_feed(epoch: &Epoch) -> Box<FeedHandle> {
@@ -777,17 +793,27 @@ fn epoch_feed(epoch: &Epoch) -> Box<FeedHandle> {
 }
 
 fn feed_want(feed: &FeedHandle, block: &mut BlockSpec) -> bool {
-    let Some(stream::Block { source, first, entries }) = feed.0.want() else { return false };
-    *block = BlockSpec { source, first, entries };
+    let Some(stream::Block { source, first, entries, together }) = feed.0.want() else { return false };
+    *block = BlockSpec { source, first, entries, together_first: together.0, together_end: together.1 };
     true
 }
 
-fn feed_deliver(feed: &FeedHandle, block: &BlockSpec, entries: &[u64], data: Box<Dataset>) -> Result<()> {
-    let block = stream::Block { source: block.source, first: block.first, entries: block.entries };
-    guard(|| {
-        feed.0.deliver(BlockRows::new(block, entries, *data)?);
-        Ok(())
-    })
+fn feed_dataset(feed: &FeedHandle, rows: u64) -> Result<Box<Dataset>> {
+    guard(|| feed.0.dataset(rows as usize).map(Box::new))
+}
+
+fn feed_deliver(feed: &FeedHandle, block: &BlockSpec, events: &SharedEvents) -> Result<()> {
+    let &BlockSpec { source, first, entries, together_first, together_end } = block;
+    let block = stream::Block { source, first, entries, together: (together_first, together_end) };
+    guard(|| feed.0.deliver(block, Arc::clone(&events.0)))
+}
+
+fn events_new(first: u64, end: u64, entries: &[u64], data: Box<Dataset>) -> Result<Box<SharedEvents>> {
+    guard(|| Ok(Box::new(SharedEvents(Arc::new(Events::new(first..end, entries, *data)?)))))
+}
+
+fn events_shared(events: &SharedEvents) -> Box<SharedEvents> {
+    Box::new(SharedEvents(Arc::clone(&events.0)))
 }
 
 fn feed_fail(feed: &FeedHandle, reason: &str) {

@@ -17,6 +17,7 @@ R__LOAD_LIBRARY(libcladtorch)
 #include <algorithm>
 #include <limits>
 #include <memory>
+#include <set>
 
 using CladTorch::Dataset;
 using CladTorch::FitOptions;
@@ -136,7 +137,14 @@ Rows_t CheckBatches()
               batches.Weights()(i) == float(1 + x(i, 1) * x(i, 1));
    }
    CHECK(right);
-   CHECK(batches.Next() && x(0, 0) != batches.Features()(0, 0)); // x is still the first batch
+   const auto first = x.ToRVec();
+   std::set<const float *> places;
+   for (int i = 0; i < 5; ++i) {
+      CHECK(batches.Next() && first[0] != batches.Features()(0, 0));
+      places.insert(batches.Features().Data());
+   }
+   CHECK(ROOT::VecOps::All(first == x.ToRVec())); // still the first batch
+   CHECK(places.size() == 2 && places.count(x.Data()) == 0); // and those that nobody looks at take turns
    return reference; // and the thread that reads ahead ends here, in the middle of an epoch
 }
 

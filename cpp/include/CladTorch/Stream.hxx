@@ -75,14 +75,16 @@ private:
 /// The order of the events belongs to the definition: it depends on the sources, FitOptions (fSeed, fShuffle,
 /// fBatchSize, fValidation), the window and the mixing, and neither on threads nor on how far the reading is ahead. Every
 /// epoch shuffles the clusters of each source, and pieces of a window within a longer cluster, and walks through all
-/// sources at once, each at the pace of its share; the events of a window of entries are shuffled together. An event belongs to the validation part by a hash of the seed,
-/// the number of its source and its entry: in every epoch, whatever is read when. The first windows are smaller, so
-/// that training begins soon.
+/// sources at once, each at the pace of its share; the events of a window of entries are shuffled together. An event
+/// belongs to the validation part by a hash of the seed, the number of its source and its entry: in every epoch, whatever
+/// is read when. The first windows are smaller, so that training begins soon.
 ///
-/// Memory: the window, as many entries read ahead, a few blocks of 8 MB and, where the fast reader reads alone, a decoded
-/// cluster of each source, 128 MB in all; training keeps another window of validation events. Reading takes one thread of its own, with one event loop a block; ROOT's trees and data frames that
-/// were given must not be used elsewhere meanwhile. Mlp::Fit switches implicit multi-threading off for as long as it runs;
-/// where it is on, Batches() gives events only of sources without a cut whose columns the fast reader reads.
+/// Memory: the window, as many entries read ahead and a few blocks of 8 MB. Where the fast reader reads all columns, it
+/// reads a cluster of each source at a time, or as much of it as fits, and holds that and the one before: 128 MB less the
+/// window each, for all sources together. Training keeps a window as a table and another one of validation events.
+/// Reading takes one thread of its own, with one event loop a block; ROOT's trees and data frames that were given must not
+/// be used elsewhere meanwhile. Mlp::Fit switches implicit multi-threading off for as long as it runs; where it is on,
+/// Batches() gives events only of sources without a cut whose columns the fast reader reads.
 ///
 /// Copies are the same stream. All methods throw CladTorch::Error.
 class Stream {

@@ -19,9 +19,14 @@ impl GrowingBuffer {
         self.buffer.as_mut().map_or(&mut [], |buffer| &mut buffer.as_mut_slice()[..length])
     }
 
+    /// Numbers that fit the memory there is.
+    pub(super) fn room(&self) -> usize {
+        self.buffer.as_ref().map_or(0, |buffer| buffer.as_slice().len())
+    }
+
     /// Room for `more` numbers beyond those there are; exactly that where nothing was there.
     pub(super) fn reserve(&mut self, more: usize) -> Result<()> {
-        let capacity = self.buffer.as_ref().map_or(0, |buffer| buffer.as_slice().len());
+        let capacity = self.room();
         let needed = self.length.saturating_add(more);
         if needed <= capacity {
             return Ok(());

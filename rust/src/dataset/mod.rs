@@ -96,6 +96,17 @@ impl Dataset {
         &self.weights.as_slice()[..self.rows()]
     }
 
+    /// Drops all rows and sources; their memory stays.
+    pub fn clear(&mut self) {
+        self.sources.clear();
+        self.rollback();
+    }
+
+    /// Rows that fit the memory there is.
+    pub fn room(&self) -> usize {
+        self.features.room() / self.width.max(1)
+    }
+
     /// Makes room for `rows` more rows.
     pub fn reserve(&mut self, rows: usize) -> Result<()> {
         let too_many = || Error::invalid(format!("{rows} rows of {} numbers", self.width), "read fewer rows");

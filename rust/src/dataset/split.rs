@@ -23,7 +23,7 @@ pub fn split(rows: usize, first: f64, seed: u64) -> Result<(Vec<u32>, Vec<u32>)>
 }
 
 /// Shuffles `rows` in place; `round` gives each epoch its own order under one seed.
-pub fn shuffle(rows: &mut [u32], seed: u64, round: u64) {
+pub fn shuffle<T>(rows: &mut [T], seed: u64, round: u64) {
     let mut generator = ChaCha8Rng::seed_from_u64(seed);
     generator.set_stream(round);
     rows.shuffle(&mut generator);

@@ -13,6 +13,7 @@ pub(super) struct Table {
     convert: unsafe extern "C" fn(c_int, usize, *const u8, *mut f32, c_int) -> c_int,
     scatter: unsafe extern "C" fn(c_int, usize, *const ListsTable, usize, f32, *mut f32, c_int) -> c_int,
     interleave: unsafe extern "C" fn(usize, *const *const f32, usize, usize, *mut f32, c_int),
+    gather_rows: unsafe extern "C" fn(usize, *const *const f32, usize, *mut f32),
 }
 
 /// `ct_lists` of `cpp/kernels/kernels.h`.
@@ -108,6 +109,20 @@ pub fn interleave(columns: &[&[f32]], offset: usize, width: usize, rows: &mut [f
     unsafe { (variant().columns.interleave)(count, from, columns.len(), width, into, past) }
 }
 
+/// Writes rows of `width` numbers, which lie anywhere, one behind the other to `rows` [from.len(), width].
+pub fn gather_rows(from: &[&[f32]], width: usize, rows: &mut [f32]) {
+    check_length("rows", rows.len(), from.len().checked_mul(width).expect("more numbers than addresses"));
+    let addresses: Vec<*const f32> = from
+        .iter()
+        .map(|row| {
+            check_length("row", row.len(), width);
+            row.as_ptr()
+        })
+        .collect();
+    // SAFETY: each row has `width` numbers, and `rows` has as many of them.
+    unsafe { (variant().columns.gather_rows)(from.len(), addresses.as_ptr(), width, rows.as_mut_ptr()) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -134,6 +149,17 @@ mod tests {
                     );
                 }
             }
+        }
+    }
+
+    #[test]
+    fn rows_are_gathered_from_anywhere() {
+        let numbers: Vec<f32> = (0..5000).map(|i| i as f32).collect();
+        for (count, width) in [0, 1, 15, 16, 17, 100].into_iter().flat_map(|n| SOME_COLUMNS.map(|c| (n, c))) {
+            let rows: Vec<&[f32]> = (0..count).map(|r| &numbers[r * 37 % 4000..][..width]).collect();
+            let mut gathered = vec![-1.0; count * width];
+            gather_rows(&rows, width, &mut gathered);
+            assert_eq!(gathered, rows.concat(), "{count} rows of {width}");
         }
     }
 

@@ -1,14 +1,15 @@
-//! One pass over a stream: windows of rows in memory.
+//! One pass over a stream: windows of events, which stay where the reading thread put them until a batch takes them.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use super::feed::{BlockRows, Feed};
+use super::feed::{BlockRows, Events, Feed};
 use super::order::Walk;
-use super::{Settings, mixed};
+use super::{Settings, mixed, mixed_into};
 use crate::bridge::Batch;
 use crate::dataset::shuffle;
 use crate::error::{Error, Result};
+use crate::kernels;
 
 /// Which events are given out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,21 +20,86 @@ pub enum Part {
     Validation,
 }
 
-/// Rows in memory, and who of them is due.
+/// Where an event lies.
+#[derive(Clone, Copy, Debug)]
+pub struct Place {
+    /// 0: among those that wait; else the number of the window's events, from 1 on.
+    events: u32,
+    row: u32,
+}
+
+/// Rows of events, wherever they lie.
+struct Table<'a> {
+    /// [rows, width]
+    features: &'a [f32],
+    labels: &'a [f32],
+    weights: &'a [f32],
+}
+
+/// Events that are shuffled together, and who of them is due.
 #[derive(Default)]
 pub struct Window {
-    /// [rows, width]
-    pub features: Vec<f32>,
-    /// One a row.
-    pub labels: Vec<f32>,
-    /// One a row.
-    pub weights: Vec<f32>,
-    /// One a row: below the share of the validation part it belongs there.
-    pub hashes: Vec<u64>,
-    /// Rows of the epoch's part in their order: whole batches, but for the last window.
-    pub order: Vec<u32>,
-    /// New rows of the other part.
-    pub others: Vec<u32>,
+    width: usize,
+    /// Those that waited for their batch to fill up. Copies: each of them might hold a whole cluster.
+    waiting: Batch,
+    events: Vec<Arc<Events>>,
+    /// Of the epoch's part.
+    order: Vec<Place>,
+    /// New ones of the other part.
+    others: Vec<Place>,
+    /// One for each of `others`.
+    hashes: Vec<u64>,
+}
+
+impl Window {
+    /// Events of the epoch's part in their order: whole batches, but for the last window.
+    pub fn order(&self) -> &[Place] {
+        &self.order
+    }
+
+    /// New events of the other part, and for each a hash, the same in every epoch.
+    pub fn others(&self) -> (&[Place], &[u64]) {
+        (&self.others, &self.hashes)
+    }
+
+    /// Makes `batch` the events at `places`.
+    pub fn gather(&self, places: &[Place], batch: &mut Batch) {
+        let Batch { features, labels, weights } = &self.waiting;
+        let mut tables = vec![Table { features, labels, weights }];
+        tables.extend(self.events.iter().map(|events| {
+            let data = events.data();
+            Table { features: data.features(), labels: data.labels(), weights: data.weights() }
+        }));
+        let table = |place: &Place| &tables[place.events as usize];
+        let row_of = |place: &Place| &table(place).features[place.row as usize * self.width..][..self.width];
+        let rows: Vec<&[f32]> = places.iter().map(row_of).collect();
+        batch.features.resize(rows.len() * self.width, 0.0);
+        kernels::gather_rows(&rows, self.width, &mut batch.features);
+        batch.labels.clear();
+        batch.labels.extend(places.iter().map(|place| table(place).labels[place.row as usize]));
+        batch.weights.clear();
+        batch.weights.extend(places.iter().map(|place| table(place).weights[place.row as usize]));
+    }
+
+    /// Begins anew with the events at `rest`. Returns what it held.
+    fn begin(&mut self, rest: &[Place]) -> Vec<Arc<Events>> {
+        let mut waiting = Batch::default();
+        self.gather(rest, &mut waiting);
+        self.waiting = waiting;
+        self.order.clear();
+        self.order.extend((0..rest.len() as u32).map(|row| Place { events: 0, row }));
+        self.others.clear();
+        self.hashes.clear();
+        std::mem::take(&mut self.events)
+    }
+
+    /// The number that `events` has in the places of this window. Neighbouring blocks often share theirs.
+    fn number_of(&mut self, events: &Arc<Events>) -> u32 {
+        if self.events.last().is_none_or(|last| !Arc::ptr_eq(last, events)) {
+            self.events.push(Arc::clone(events));
+        }
+        self.events.len() as u32
+    }
 }
 
 /// A source on its way through the epoch.
@@ -41,10 +107,10 @@ pub struct Window {
 struct Lane {
     /// Blocks that are not used up, with the lane's entries before each.
     blocks: VecDeque<(u64, BlockRows)>,
-    /// The first block's row that comes next.
-    row: usize,
     /// Entries up to the end of the last block.
     end: u64,
+    /// Entries that were in a window.
+    taken: u64,
 }
 
 /// One pass over a stream. Its feed is served by a reading thread.
@@ -54,15 +120,14 @@ pub struct Epoch {
     part: Part,
     settings: Settings,
     number: u64,
-    width: usize,
     /// Entries done after each window to come.
     windows: Box<dyn Iterator<Item = u64> + Send>,
     lanes: Vec<Lane>,
     window: Window,
     /// Windows so far.
     count: u64,
-    /// Rows of the part that wait for their batch to fill up.
-    rest: Vec<u32>,
+    /// Events of the part that wait for their batch to fill up.
+    rest: Vec<Place>,
     /// Place in the window's order, for single batches.
     at: usize,
 }
@@ -83,8 +148,7 @@ impl Epoch {
             part,
             settings,
             number,
-            width,
-            window: Window::default(),
+            window: Window { width, ..Window::default() },
             count: 0,
             rest: Vec::new(),
             at: 0,
@@ -109,8 +173,10 @@ impl Epoch {
     /// Makes the next window; `false` at the end of the epoch.
     pub fn advance(&mut self) -> Result<bool> {
         let Some(done) = self.windows.next() else { return Ok(false) };
-        self.keep_rest();
-        let first = self.window.labels.len();
+        for events in self.window.begin(&std::mem::take(&mut self.rest)) {
+            self.feed.give_back(events);
+        }
+        let first = self.window.order.len();
         for lane in 0..self.lanes.len() {
             self.collect(lane, self.walk.due(lane, done))?;
         }
@@ -119,102 +185,64 @@ impl Epoch {
         Ok(true)
     }
 
-    /// The next batch; without rows at the end of the epoch.
-    pub fn batch(&mut self) -> Result<Batch> {
+    /// Makes `batch` the next one; without rows at the end of the epoch.
+    pub fn batch(&mut self, batch: &mut Batch) -> Result<()> {
         while self.at == self.window.order.len() && self.advance()? {
             self.at = 0;
         }
         let end = (self.at + self.settings.batch).min(self.window.order.len());
-        let rows = &self.window.order[self.at..end];
+        self.window.gather(&self.window.order[self.at..end], batch);
         self.at = end;
-        let Window { features, labels, weights, .. } = &self.window;
-        Ok(Batch {
-            features: gathered(features, self.width, rows),
-            labels: gathered(labels, 1, rows),
-            weights: gathered(weights, 1, rows),
-        })
+        Ok(())
     }
 
-    /// Moves the rows that wait to the front and drops all others.
-    fn keep_rest(&mut self) {
-        let Window { features, labels, weights, hashes, .. } = &mut self.window;
-        keep(features, self.width, &self.rest);
-        keep(labels, 1, &self.rest);
-        keep(weights, 1, &self.rest);
-        keep(hashes, 1, &self.rest);
-        self.rest = (0..self.rest.len() as u32).collect();
-    }
-
-    /// Adds the rows of source `number` up to its first `due` entries.
+    /// Adds the events of source `number` up to its first `due` entries.
     fn collect(&mut self, number: usize, due: u64) -> Result<()> {
         let lane = &mut self.lanes[number];
         while lane.end < due {
-            let block = self.feed.take()?;
-            if block.block.source != number || block.data.width() != self.width {
-                return Err(Error::Internal(format!("{:?} instead of one of source {number}", block.block)));
+            let rows = self.feed.take()?;
+            if rows.block.source != number || rows.events.data().width() != self.window.width {
+                return Err(Error::Internal(format!("{:?} instead of one of source {number}", rows.block)));
             }
-            let end = lane.end + block.block.entries;
-            lane.blocks.push_back((lane.end, block));
-            lane.end = end;
+            let before = lane.end;
+            lane.end += rows.block.entries;
+            lane.blocks.push_back((before, rows));
         }
-        while let Some((before, block)) = lane.blocks.front() {
-            let place = |row: usize| before + (block.entries[row] - block.block.first);
-            let mut row = lane.row;
-            while row < block.entries.len() && place(row) < due {
-                self.window.hashes.push(mixed(&[self.settings.seed, number as u64, block.entries[row]]));
-                row += 1;
+        let source = mixed(&[self.settings.seed, number as u64]);
+        while let Some((before, BlockRows { block, events })) = lane.blocks.front().filter(|_| lane.taken < due) {
+            let end = due.min(before + block.entries);
+            let entry = |place: u64| block.first + (place - before);
+            let rows = events.rows(entry(lane.taken), entry(end));
+            let of_window = self.window.number_of(events);
+            for (row, &entry) in rows.clone().zip(events.entries(rows)) {
+                let place = Place { events: of_window, row: row as u32 };
+                let hash = mixed_into(source, entry);
+                if in_validation(hash, self.settings.validation) == (self.part == Part::Validation) {
+                    self.window.order.push(place);
+                } else {
+                    self.window.others.push(place);
+                    self.window.hashes.push(hash);
+                }
             }
-            let width = self.width;
-            self.window.features.extend(&block.data.features()[lane.row * width..row * width]);
-            self.window.labels.extend(&block.data.labels()[lane.row..row]);
-            self.window.weights.extend(&block.data.weights()[lane.row..row]);
-            lane.row = row;
-            if before + block.block.entries > due {
-                break;
+            lane.taken = end;
+            if end == before + block.entries {
+                lane.blocks.pop_front();
             }
-            lane.row = 0;
-            lane.blocks.pop_front();
         }
         Ok(())
     }
 
-    /// Divides the rows from `first` on into the parts and puts those that are due in order.
+    /// Puts the new events that are due, those from `first` on, in order. Those that fill no batch wait for the next window.
     fn arrange(&mut self, first: usize, last_window: bool) {
-        let window = &mut self.window;
-        let new = first as u32..window.labels.len() as u32;
-        let is_validation = |row: &u32| in_validation(window.hashes[*row as usize], self.settings.validation);
-        let (validation, training): (Vec<u32>, Vec<u32>) = new.partition(is_validation);
-        let (mut due, others) = match self.part {
-            Part::Training => (training, validation),
-            Part::Validation => (validation, training),
-        };
+        let order = &mut self.window.order;
         if self.settings.shuffle {
-            shuffle(&mut due, self.settings.seed, mixed(&[2, self.number, self.count]));
+            shuffle(&mut order[first..], self.settings.seed, mixed(&[2, self.number, self.count]));
         }
-        window.others = others;
-        window.order = std::mem::take(&mut self.rest);
-        window.order.append(&mut due);
         if !last_window {
-            let whole = window.order.len() / self.settings.batch * self.settings.batch;
-            self.rest = window.order.split_off(whole);
+            let whole = order.len() / self.settings.batch * self.settings.batch;
+            self.rest = order.split_off(whole);
         }
     }
-}
-
-/// Leaves the given rows of `values` [_, width] and its memory, which the next window fills again.
-fn keep<T: Copy>(values: &mut Vec<T>, width: usize, rows: &[u32]) {
-    let kept = gathered(values, width, rows);
-    values.clear();
-    values.extend_from_slice(&kept);
-}
-
-/// The given rows of `values` [_, width].
-fn gathered<T: Copy>(values: &[T], width: usize, rows: &[u32]) -> Vec<T> {
-    let mut gathered = Vec::with_capacity(rows.len() * width);
-    for &row in rows {
-        gathered.extend_from_slice(&values[row as usize * width..][..width]);
-    }
-    gathered
 }
 
 /// Whether an event of this hash is kept for validation; so it is in every epoch, whatever is read when.
@@ -229,8 +257,7 @@ mod tests {
 
     use super::*;
     use crate::bridge::ColumnSpec;
-    use crate::dataset::Dataset;
-    use crate::stream::{Mixing, Source, Stream};
+    use crate::stream::{Block, Mixing, Source, Stream};
 
     fn stream() -> Stream {
         let mut stream = Stream::new(&[ColumnSpec::new("source", 1), ColumnSpec::new("entry", 1)]).unwrap();
@@ -244,6 +271,7 @@ mod tests {
         Settings {
             window: 7000,
             block: 8192,
+            kept: 10_000,
             mixing: Mixing::Proportional,
             seed: 3,
             shuffle: true,
@@ -254,9 +282,17 @@ mod tests {
 
     /// Serves the feed as a reading thread does; every seventh entry is cut away.
     fn serve(feed: &Feed) {
+        let mut last: Option<(Block, Arc<Events>)> = None;
         while let Some(block) = feed.want() {
-            let entries: Vec<u64> = (block.first..block.first + block.entries).filter(|entry| entry % 7 != 0).collect();
-            let mut data = Dataset::new(stream().columns()).unwrap();
+            if let Some((other, events)) = &last
+                && (other.source, other.together) == (block.source, block.together)
+            {
+                feed.deliver(block, Arc::clone(events)).unwrap();
+                continue;
+            }
+            let covered = block.together.0..block.together.1;
+            let entries: Vec<u64> = covered.clone().filter(|entry| entry % 7 != 0).collect();
+            let mut data = feed.dataset(entries.len()).unwrap();
             if !entries.is_empty() {
                 data.begin("s").unwrap();
                 for &entry in &entries {
@@ -265,7 +301,8 @@ mod tests {
                 }
                 data.commit().unwrap();
             }
-            feed.deliver(BlockRows::new(block, &entries, data).unwrap());
+            let (_, events) = last.insert((block, Arc::new(Events::new(covered, &entries, data).unwrap())));
+            feed.deliver(block, Arc::clone(events)).unwrap();
         }
     }
 
@@ -274,9 +311,9 @@ mod tests {
         let mut epoch = stream().epoch(number, part, settings, buffer).unwrap();
         let feed = epoch.feed();
         let reader = thread::spawn(move || serve(&feed));
-        let mut all = Vec::new();
+        let (mut all, mut batch) = (Vec::new(), Batch::default());
         loop {
-            let batch = epoch.batch().unwrap();
+            epoch.batch(&mut batch).unwrap();
             if batch.labels.is_empty() {
                 break;
             }
@@ -306,8 +343,8 @@ mod tests {
     fn batches_do_not_depend_on_the_buffer() {
         let reference = batches(1, Part::Training, &settings(), 1);
         assert!(reference.iter().rev().skip(1).all(|batch| batch.len() == 64));
-        for (buffer, block) in [(2, 8192), (8192, 8192), (20_000, 17), (u64::MAX, 50_000)] {
-            assert_eq!(batches(1, Part::Training, &Settings { block, ..settings() }, buffer), reference);
+        for (buffer, block, kept) in [(2, 8192, 0), (8192, 8192, 5000), (20_000, 17, 100_000), (u64::MAX, 50_000, 0)] {
+            assert_eq!(batches(1, Part::Training, &Settings { block, kept, ..settings() }, buffer), reference);
         }
         assert_ne!(batches(2, Part::Training, &settings(), 1), reference);
     }
@@ -357,7 +394,7 @@ mod tests {
         reader.join().unwrap(); // or the test hangs
         let mut epoch = stream().epoch(1, Part::Training, &settings(), 1).unwrap();
         epoch.feed().fail("file gone");
-        assert!(epoch.batch().unwrap_err().to_string().contains("file gone"));
+        assert!(epoch.batch(&mut Batch::default()).unwrap_err().to_string().contains("file gone"));
         assert!(epoch.feed().want().is_none());
     }
 }

@@ -1,30 +1,59 @@
 //! Blocks of rows from the thread that reads to the one that uses them.
 
 use std::collections::VecDeque;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::ops::Range;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use super::Block;
+use crate::bridge::ColumnSpec;
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
 
-/// The rows of one block that passed the cut.
-pub struct BlockRows {
-    pub(super) block: Block,
+/// Events of neighbouring entries in memory, read once and shared by all blocks that are parts of them.
+pub struct Events {
+    covered: Range<u64>,
     /// Entry of each row in its source, rising.
-    pub(super) entries: Vec<u64>,
-    pub(super) data: Dataset,
+    entries: Vec<u64>,
+    data: Dataset,
 }
 
-impl BlockRows {
-    /// The rows of `data` come from `entries` of `block`.
-    pub fn new(block: Block, entries: &[u64], data: Dataset) -> Result<Self> {
-        let inside = |entry: &u64| (block.first..block.first + block.entries).contains(entry);
-        if entries.len() != data.rows() || !entries.is_sorted_by(|a, b| a < b) || !entries.iter().all(inside) {
+impl Events {
+    /// The rows of `data`, less than 2^32, come from `entries`: those among `covered` that passed the cut.
+    pub fn new(covered: Range<u64>, entries: &[u64], data: Dataset) -> Result<Self> {
+        let inside = entries.first().is_none_or(|first| covered.contains(first))
+            && entries.last().is_none_or(|last| covered.contains(last));
+        let counted = u32::try_from(data.rows()).is_ok();
+        if entries.len() != data.rows() || !inside || !counted || !entries.is_sorted_by(|a, b| a < b) {
             let (first, last) = (entries.first(), entries.last());
-            return Err(Error::Internal(format!("{} rows, entries {first:?} to {last:?}, of {block:?}", data.rows())));
+            return Err(Error::Internal(format!(
+                "{} rows, entries {first:?} to {last:?}, of {covered:?}",
+                data.rows()
+            )));
         }
-        Ok(BlockRows { block, entries: entries.to_vec(), data })
+        Ok(Events { covered, entries: entries.to_vec(), data })
     }
+
+    /// Features, labels and weights.
+    pub(super) fn data(&self) -> &Dataset {
+        &self.data
+    }
+
+    /// The entries of some rows.
+    pub(super) fn entries(&self, rows: Range<usize>) -> &[u64] {
+        &self.entries[rows]
+    }
+
+    /// The rows of the entries from `first` on, before `end`.
+    pub(super) fn rows(&self, first: u64, end: u64) -> Range<usize> {
+        let before = |limit| self.entries.partition_point(|&entry| entry < limit);
+        before(first)..before(end)
+    }
+}
+
+/// The events of one block.
+pub(super) struct BlockRows {
+    pub(super) block: Block,
+    pub(super) events: Arc<Events>,
 }
 
 #[derive(Default)]
@@ -34,6 +63,8 @@ struct State {
     /// Entries being read or waiting.
     ahead: u64,
     ready: VecDeque<BlockRows>,
+    /// Empty datasets whose memory waits to be used again: the system need not clear other pages.
+    spare: Vec<Dataset>,
     closed: bool,
     failure: Option<String>,
 }
@@ -41,6 +72,7 @@ struct State {
 /// Hands out the blocks to be read, in order, never more ahead than `buffer` entries (or one block), and hands over
 /// their rows in the same order.
 pub struct Feed {
+    columns: Vec<ColumnSpec>,
     blocks: Vec<Block>,
     buffer: u64,
     state: Mutex<State>,
@@ -48,8 +80,8 @@ pub struct Feed {
 }
 
 impl Feed {
-    pub(super) fn new(blocks: Vec<Block>, buffer: u64) -> Self {
-        Feed { blocks, buffer, state: Mutex::default(), changed: Condvar::new() }
+    pub(super) fn new(columns: &[ColumnSpec], blocks: Vec<Block>, buffer: u64) -> Self {
+        Feed { columns: columns.to_vec(), blocks, buffer, state: Mutex::default(), changed: Condvar::new() }
     }
 
     /// The next block to read, as soon as there is room for it; `None` when there is nothing left to do.
@@ -69,10 +101,33 @@ impl Feed {
         }
     }
 
-    /// Hands over the rows of the block that was wanted last.
-    pub fn deliver(&self, rows: BlockRows) {
-        self.lock().ready.push_back(rows);
+    /// An empty dataset for up to `rows` rows. Memory that was given back is used again where it is not much too large;
+    /// else the oldest of it is freed, so that there is never more than was once in use.
+    pub fn dataset(&self, rows: usize) -> Result<Dataset> {
+        let spare = &mut self.lock().spare;
+        if let Some(fitting) = spare.iter().position(|data| (rows..=rows.saturating_mul(2)).contains(&data.room())) {
+            return Ok(spare.remove(fitting));
+        }
+        spare.drain(..spare.len().min(1));
+        Dataset::new(&self.columns)
+    }
+
+    /// Takes back events that are used up. Their memory is kept, as long as nobody else has them.
+    pub(super) fn give_back(&self, events: Arc<Events>) {
+        let Some(Events { mut data, .. }) = Arc::into_inner(events) else { return };
+        data.clear();
+        self.lock().spare.push(data);
+    }
+
+    /// Hands over the events of the block that was wanted last, or more than those.
+    pub fn deliver(&self, block: Block, events: Arc<Events>) -> Result<()> {
+        let Range { start, end } = events.covered;
+        if block.first < start || block.first + block.entries > end {
+            return Err(Error::Internal(format!("events of {start} to {end} instead of {block:?}")));
+        }
+        self.lock().ready.push_back(BlockRows { block, events });
         self.changed.notify_all();
+        Ok(())
     }
 
     /// Nothing more will come, because of `reason`.
@@ -113,5 +168,57 @@ impl Feed {
 
     fn wait<'a>(&self, state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
         self.changed.wait(state).unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn feed() -> Feed {
+        Feed::new(&[ColumnSpec::new("x", 1)], Vec::new(), 1)
+    }
+
+    fn data(feed: &Feed, rows: usize) -> Dataset {
+        let mut data = feed.dataset(rows).unwrap();
+        data.begin("s").unwrap();
+        data.append(&vec![0.0; rows], &vec![0.0; rows], &vec![1.0; rows]).unwrap();
+        data.commit().unwrap();
+        data
+    }
+
+    #[test]
+    fn events_are_those_of_their_entries() {
+        let feed = feed();
+        let events = Events::new(10..20, &[11, 15, 19], data(&feed, 3)).unwrap();
+        assert_eq!([events.rows(10, 12), events.rows(12, 15), events.rows(15, 20)], [0..1, 1..1, 1..3]);
+        for wrong in [&[11, 15][..], &[9, 11, 12], &[18, 19, 20], &[11, 15, 15]] {
+            assert!(Events::new(10..20, wrong, data(&feed, 3)).is_err(), "{wrong:?}");
+        }
+    }
+
+    #[test]
+    fn events_of_other_entries_are_not_taken() {
+        let feed = feed();
+        let events = Arc::new(Events::new(10..20, &[11], data(&feed, 1)).unwrap());
+        for (first, entries, fits) in [(10, 10, true), (12, 3, true), (9, 2, false), (15, 6, false)] {
+            let block = Block { source: 0, first, entries, together: (first, first + entries) };
+            assert_eq!(feed.deliver(block, Arc::clone(&events)).is_ok(), fits, "{block:?}");
+        }
+    }
+
+    #[test]
+    fn memory_is_used_again_where_it_fits_and_nobody_has_it() {
+        let feed = feed();
+        let shared = Arc::new(Events::new(0..100, &(0..100).collect::<Vec<_>>(), data(&feed, 100)).unwrap());
+        let address = shared.data().features().as_ptr();
+        feed.give_back(Arc::clone(&shared));
+        assert_ne!(data(&feed, 100).features().as_ptr(), address);
+        feed.give_back(shared);
+        let again = data(&feed, 60);
+        assert_eq!((again.features().as_ptr(), again.rows()), (address, 60));
+        feed.give_back(Arc::new(Events::new(0..60, &(0..60).collect::<Vec<_>>(), again).unwrap()));
+        assert_eq!(feed.dataset(101).unwrap().room(), 0);
+        assert_eq!(feed.dataset(100).unwrap().room(), 0, "what did not fit is freed");
     }
 }

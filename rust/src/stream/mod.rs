@@ -7,14 +7,15 @@
 //! double up to their full size.
 //!
 //! [`Feed`] lies between the thread that reads blocks of entries ahead and the [`Epoch`] that makes windows of them. How
-//! far ahead it reads changes nothing else.
+//! far ahead it reads changes nothing else. [`Events`] stay where they were decoded: blocks and windows share them, and
+//! who wants a batch, or a window as a table, copies each event once.
 
 mod epoch;
 mod feed;
 mod order;
 
-pub use epoch::{Epoch, Part, Window};
-pub use feed::{BlockRows, Feed};
+pub use epoch::{Epoch, Part, Place, Window};
+pub use feed::{Events, Feed};
 pub use order::Block;
 
 use std::sync::Arc;
@@ -56,6 +57,8 @@ pub struct Settings {
     pub window: u64,
     /// Most entries read in one go; changes nothing else.
     pub block: u64,
+    /// Entries of all sources that may be read together, where they share baskets; changes nothing else either.
+    pub kept: u64,
     /// How sources are mixed.
     pub mixing: Mixing,
     /// Of every choice.
@@ -123,17 +126,20 @@ impl Stream {
             0 => Walk::sample(&self.sources, settings),
             _ => Walk::new(&self.sources, settings, number),
         };
-        let feed = Arc::new(Feed::new(walk.blocks(), buffer));
+        let feed = Arc::new(Feed::new(&self.columns, walk.blocks(), buffer));
         Ok(Epoch::new(walk, feed, part, *settings, number, self.width))
     }
 }
 
-/// A number that each of `parts` changes all over (the finaliser of SplitMix64, Steele, Lea and Flood 2014).
+/// A number that each of `parts` changes all over.
 fn mixed(parts: &[u64]) -> u64 {
-    parts.iter().fold(0, |state: u64, &part| {
-        let mut z = (state ^ part).wrapping_add(0x9e37_79b9_7f4a_7c15);
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    })
+    parts.iter().fold(0, |state, &part| mixed_into(state, part))
+}
+
+/// `state` with one part more (the finaliser of SplitMix64, Steele, Lea and Flood 2014).
+fn mixed_into(state: u64, part: u64) -> u64 {
+    let mut z = (state ^ part).wrapping_add(0x9e37_79b9_7f4a_7c15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
 }

@@ -17,6 +17,9 @@ pub struct Block {
     pub first: u64,
     /// How many.
     pub entries: u64,
+    /// The first entry and the one behind the last of those that are best read together with it, because they share
+    /// baskets and come soon.
+    pub together: (u64, u64),
 }
 
 /// An epoch's way through all sources.
@@ -36,7 +39,9 @@ impl Walk {
             Mixing::Proportional => sizes,
             Mixing::Balanced => vec![largest; sizes.len()],
         };
-        let lanes = (0..sources.len()).map(|number| lane(number, &sources[number], entries[number], settings, epoch));
+        let kept = settings.kept / sources.len().max(1) as u64;
+        let lane = |number| lane(number, &sources[number], entries[number], settings, kept, epoch);
+        let lanes = (0..sources.len()).map(lane);
         Walk { lanes: lanes.collect(), entries, window: settings.window.max(1) }
     }
 
@@ -95,19 +100,25 @@ impl Walk {
 }
 
 /// Blocks of one source, `entries` in all: its clusters in a new order for each pass. A cluster longer than a window comes
-/// in pieces of a window, in an order of their own, but together: whoever decodes a cluster once has all of it.
-fn lane(number: usize, source: &Source, entries: u64, settings: &Settings, epoch: u64) -> Vec<Block> {
+/// in pieces of a window, in an order of their own, but one after the other: so it is read once if there is room for
+/// `kept` entries of each source, else by pieces, or as much of a piece as there is room for.
+fn lane(number: usize, source: &Source, entries: u64, settings: &Settings, kept: u64, epoch: u64) -> Vec<Block> {
     let clusters = clusters(source);
     let mut blocks = Vec::new();
     let mut left = entries;
     for pass in 0.. {
-        for cluster in order(clusters.len(), settings, &[1, epoch, number as u64, pass]) {
-            let pieces = pieces(&clusters[cluster], settings.window.max(1));
-            for piece in order(pieces.len(), settings, &[3, epoch, number as u64, pass, cluster as u64]) {
+        for index in order(clusters.len(), settings, &[1, epoch, number as u64, pass]) {
+            let cluster = &clusters[index];
+            let is_kept = cluster.end - cluster.start <= kept;
+            let pieces = pieces(cluster, settings.window.max(1));
+            for piece in order(pieces.len(), settings, &[3, epoch, number as u64, pass, index as u64]) {
                 let Range { start, end } = pieces[piece];
-                let end = end.min(start + left);
-                push_blocks(&mut blocks, number, start..end, settings.block);
-                left -= end - start;
+                let piece = start..end.min(start + left);
+                left -= piece.end - piece.start;
+                for part in self::pieces(&piece, kept.max(settings.block)) {
+                    let together = if is_kept { cluster.clone() } else { part.clone() };
+                    push_blocks(&mut blocks, number, part, settings.block, together);
+                }
             }
         }
         if left == 0 {
@@ -135,13 +146,10 @@ fn order(count: usize, settings: &Settings, mark: &[u64]) -> impl Iterator<Item 
     order.into_iter().map(|piece| piece as usize)
 }
 
-fn push_blocks(blocks: &mut Vec<Block>, source: usize, range: Range<u64>, longest: u64) {
-    let mut first = range.start;
-    while first < range.end {
-        let entries = longest.max(1).min(range.end - first);
-        blocks.push(Block { source, first, entries });
-        first += entries;
-    }
+fn push_blocks(blocks: &mut Vec<Block>, source: usize, range: Range<u64>, longest: u64, together: Range<u64>) {
+    let together = (together.start, together.end);
+    let block = |Range { start, end }| Block { source, first: start, entries: end - start, together };
+    blocks.extend(pieces(&range, longest.max(1)).into_iter().map(block));
 }
 
 /// Blocks of a source of `size` entries, `entries` in all, from the beginnings of equal parts, then from what follows in
@@ -155,7 +163,9 @@ fn spread_lane(number: usize, size: u64, entries: u64, window: u64, block: u64) 
     while left > 0 {
         for part in &mut parts {
             let end = part.end.min(part.start.saturating_add(step)).min(part.start + left);
-            push_blocks(&mut blocks, number, part.start..end, block);
+            for alone in pieces(&(part.start..end), block.max(1)) {
+                push_blocks(&mut blocks, number, alone.clone(), block, alone);
+            }
             left -= end - part.start;
             part.start = end;
         }
@@ -173,7 +183,7 @@ mod tests {
     }
 
     fn settings(mixing: Mixing) -> Settings {
-        Settings { window: 5000, block: 8192, mixing, seed: 7, shuffle: true, validation: 0.0, batch: 10 }
+        Settings { window: 5000, block: 8192, kept: 20_000, mixing, seed: 7, shuffle: true, validation: 0.0, batch: 10 }
     }
 
     fn entries_of(blocks: &[Block], source: usize) -> Vec<u64> {
@@ -219,6 +229,29 @@ mod tests {
         let mut clusters: Vec<u64> = blocks.iter().map(|block| block.first / 20_000).collect();
         clusters.dedup();
         assert_eq!((blocks.len(), clusters.len()), (12, 3));
+    }
+
+    #[test]
+    fn what_shares_baskets_is_read_together_where_there_is_room() {
+        let sources = [source(&[100, 20_100, 60_100])];
+        let together = |kept: u64| {
+            let settings = Settings { kept, block: 1000, ..settings(Mixing::Proportional) };
+            let blocks = Walk::new(&sources, &settings, 1).blocks();
+            assert_eq!(blocks.iter().map(|block| block.entries).sum::<u64>(), 60_100);
+            for Block { first, entries, together: (begin, end), .. } in &blocks {
+                assert!(begin <= first && first + entries <= *end, "{blocks:?}");
+            }
+            let mut together: Vec<_> = blocks.into_iter().map(|block| block.together).collect();
+            together.dedup();
+            together.sort_unstable();
+            together
+        };
+        assert_eq!(together(40_000), [(0, 100), (100, 20_100), (20_100, 60_100)]);
+        let large: Vec<_> = (0..8).map(|piece| (20_100 + piece * 5000, 25_100 + piece * 5000)).collect();
+        assert_eq!(together(39_999), [&[(0, 100), (100, 20_100)], &large[..]].concat());
+        assert_eq!(together(5000).len(), 1 + 4 + 8);
+        assert_eq!(together(2500).len(), 1 + 8 + 16);
+        assert_eq!(together(0).len(), 1 + 20 + 40);
     }
 
     #[test]

@@ -3,12 +3,12 @@
 use std::time::Instant;
 
 use super::{Trainer, options};
-use crate::bridge::{EpochRecord, FitSpec};
-use crate::dataset::Dataset;
+use crate::bridge::{Batch, EpochRecord, FitSpec};
+use crate::dataset::{Dataset, Scaler};
 use crate::error::{Error, Result};
 use crate::gradient::Rows;
 use crate::model::Model;
-use crate::stream::{Epoch, Mixing, Settings, Stream, Window};
+use crate::stream::{Epoch, Mixing, Settings, Stream};
 
 /// Bytes of features of a window and of a block, where the user says nothing, and entries that are enough whatever
 /// their width.
@@ -16,6 +16,8 @@ const WINDOW_BYTES: u64 = 64 << 20;
 const WINDOW_ENTRIES: u64 = 1 << 16;
 const BLOCK_BYTES: u64 = 8 << 20;
 const BLOCK_ENTRIES: u64 = 1 << 13;
+/// Bytes of a window and of what is read together because it shares baskets.
+const KEPT_BYTES: u64 = 128 << 20;
 /// A window's rows are counted in 32 bits.
 const WINDOW_LIMIT: u64 = 1 << 30;
 
@@ -25,10 +27,13 @@ pub fn stream_settings(stream: &Stream, spec: &FitSpec, window: u64, mixing: Mix
     if window > WINDOW_LIMIT {
         return Err(Error::invalid(format!("a window of {window} entries"), format!("at most {WINDOW_LIMIT} fit")));
     }
-    let fitting = |bytes: u64, most: u64| (bytes / (4 * stream.width() as u64)).clamp(64, most);
+    let entries = |bytes: u64| bytes / (size_of::<f32>() * stream.width()) as u64;
+    let fitting = |bytes: u64, most: u64| entries(bytes).clamp(64, most);
+    let window = if window == 0 { fitting(WINDOW_BYTES, WINDOW_ENTRIES) } else { window };
     Ok(Settings {
-        window: if window == 0 { fitting(WINDOW_BYTES, WINDOW_ENTRIES) } else { window },
+        window,
         block: fitting(BLOCK_BYTES, BLOCK_ENTRIES),
+        kept: entries(KEPT_BYTES).saturating_sub(window),
         mixing,
         seed: spec.seed,
         shuffle: spec.shuffle,
@@ -45,6 +50,8 @@ pub fn stream_settings(stream: &Stream, spec: &FitSpec, window: u64, mixing: Mix
 pub struct StreamTrainer {
     /// On the sample.
     trainer: Trainer,
+    /// Events of the window in their order.
+    table: Batch,
     held: Held,
     loss: f64,
     weight: f64,
@@ -57,21 +64,20 @@ impl StreamTrainer {
         let rows = sample.settings().window as usize;
         let mut data = Dataset::new(stream.columns())?;
         data.begin("a sample of the stream")?;
-        let mut taken = 0;
+        let (mut table, mut taken) = (Batch::default(), 0);
         while taken < rows && sample.advance()? {
-            let window = sample.window();
-            for &row in window.order.iter().take(rows - taken) {
-                let row = row as usize;
-                let features = &window.features[row * stream.width()..][..stream.width()];
-                data.append(features, &window.labels[row..=row], &window.weights[row..=row])?;
-                taken += 1;
-            }
+            let order = sample.window().order();
+            let order = &order[..order.len().min(rows - taken)];
+            sample.window().gather(order, &mut table);
+            data.append(&table.features, &table.labels, &table.weights)?;
+            taken += order.len();
         }
         data.commit()?;
         let mut trainer = Trainer::new(model, &data, &FitSpec { validation: 0.0, ..spec.clone() })?;
         trainer.spec.validation = spec.validation;
         Ok(StreamTrainer {
             trainer,
+            table,
             held: Held::new(rows, stream.width()),
             loss: 0.0,
             weight: 0.0,
@@ -85,20 +91,19 @@ impl StreamTrainer {
             return Ok(false);
         }
         let window = epoch.window();
-        options::check_labels(self.trainer.loss, outputs, &window.labels)?;
         if !self.held.complete {
-            self.held.add(window);
+            let (others, hashes) = window.others();
+            window.gather(others, &mut self.table);
+            options::check_labels(self.trainer.loss, outputs, &self.table.labels)?;
+            self.held.add(&self.table, hashes);
         }
-        let rows = Rows {
-            features: &window.features,
-            labels: &window.labels,
-            weights: &window.weights,
-            scaler: &self.trainer.scaler,
-            weight_scale: self.weight_scale(),
-        };
+        window.gather(window.order(), &mut self.table);
+        options::check_labels(self.trainer.loss, outputs, &self.table.labels)?;
+        let weight_scale = self.weight_scale();
         self.trainer.engine.forget();
-        self.loss += self.trainer.engine.train(rows, &window.order)?;
-        self.weight += window.order.iter().map(|&row| f64::from(window.weights[row as usize])).sum::<f64>();
+        let rows = rows(&self.table, &self.trainer.scaler, weight_scale);
+        self.loss += self.trainer.engine.train(rows, &in_order(&self.table))?;
+        self.weight += total_weight(&self.table);
         self.trainer.check_finite("training loss", self.loss)?;
         Ok(true)
     }
@@ -109,7 +114,7 @@ impl StreamTrainer {
         self.held.finish();
         let (loss, weight) = (std::mem::take(&mut self.loss), std::mem::take(&mut self.weight));
         let train_loss = mean(loss, weight, "training")?;
-        let validation_loss = match self.held.order.is_empty() {
+        let validation_loss = match self.held.table.labels.is_empty() {
             true => f64::NAN,
             false => self.held_loss()?,
         };
@@ -119,17 +124,11 @@ impl StreamTrainer {
     }
 
     fn held_loss(&mut self) -> Result<f64> {
-        let rows = Rows {
-            features: &self.held.window.features,
-            labels: &self.held.window.labels,
-            weights: &self.held.window.weights,
-            scaler: &self.trainer.scaler,
-            weight_scale: self.weight_scale(),
-        };
+        let (table, weight_scale) = (&self.held.table, self.weight_scale());
         self.trainer.engine.forget();
-        let loss = self.trainer.engine.evaluate(rows, &self.held.order)?;
-        let weight = self.held.window.weights.iter().map(|&weight| f64::from(weight)).sum();
-        let mean = mean(loss, weight, "validation")?;
+        let rows = rows(table, &self.trainer.scaler, weight_scale);
+        let loss = self.trainer.engine.evaluate(rows, &in_order(table))?;
+        let mean = mean(loss, total_weight(table), "validation")?;
         self.trainer.check_finite("validation loss", mean)?;
         Ok(mean)
     }
@@ -164,30 +163,42 @@ fn mean(loss: f64, weight: f64, part: &str) -> Result<f64> {
     }
 }
 
+/// All events of `table`, for the engine.
+fn rows<'a>(table: &'a Batch, scaler: &'a Scaler, weight_scale: f64) -> Rows<'a> {
+    let Batch { features, labels, weights } = table;
+    Rows { features, labels, weights, scaler, weight_scale }
+}
+
+fn in_order(table: &Batch) -> Vec<u32> {
+    (0..table.labels.len() as u32).collect()
+}
+
+fn total_weight(table: &Batch) -> f64 {
+    table.weights.iter().map(|&weight| f64::from(weight)).sum()
+}
+
 /// Validation events that stay in memory: those of the smallest hashes, which is a random choice and always the same.
 struct Held {
     limit: usize,
     width: usize,
-    window: Window,
-    order: Vec<u32>,
+    table: Batch,
+    /// One an event.
+    hashes: Vec<u64>,
     complete: bool,
 }
 
 impl Held {
     fn new(limit: usize, width: usize) -> Self {
-        Held { limit, width, window: Window::default(), order: Vec::new(), complete: false }
+        Held { limit, width, table: Batch::default(), hashes: Vec::new(), complete: false }
     }
 
-    /// Looks through the validation events of `window`.
-    fn add(&mut self, window: &Window) {
-        for &row in &window.others {
-            let row = row as usize;
-            self.window.features.extend(&window.features[row * self.width..][..self.width]);
-            self.window.labels.push(window.labels[row]);
-            self.window.weights.push(window.weights[row]);
-            self.window.hashes.push(window.hashes[row]);
-        }
-        if self.window.labels.len() > 2 * self.limit {
+    /// Looks through the events of `more`, which have these hashes.
+    fn add(&mut self, more: &Batch, hashes: &[u64]) {
+        self.table.features.extend_from_slice(&more.features);
+        self.table.labels.extend_from_slice(&more.labels);
+        self.table.weights.extend_from_slice(&more.weights);
+        self.hashes.extend_from_slice(hashes);
+        if self.hashes.len() > 2 * self.limit {
             self.choose();
         }
     }
@@ -195,22 +206,20 @@ impl Held {
     fn finish(&mut self) {
         if !self.complete {
             self.choose();
-            self.order = (0..self.window.labels.len() as u32).collect();
         }
         self.complete = true;
     }
 
     /// Keeps `limit` events, in the order of their hashes.
     fn choose(&mut self) {
-        let Window { features, labels, weights, hashes, .. } = &self.window;
-        let mut rows: Vec<usize> = (0..hashes.len()).collect();
-        rows.sort_by_key(|&row| hashes[row]);
+        let mut rows: Vec<usize> = (0..self.hashes.len()).collect();
+        rows.sort_by_key(|&row| self.hashes[row]);
         rows.truncate(self.limit);
-        let features =
-            rows.iter().flat_map(|&row| features[row * self.width..][..self.width].iter().copied()).collect();
-        let of = |values: &[f32]| rows.iter().map(|&row| values[row]).collect::<Vec<f32>>();
-        let (labels, weights) = (of(labels), of(weights));
-        let hashes = rows.iter().map(|&row| hashes[row]).collect();
-        self.window = Window { features, labels, weights, hashes, ..Window::default() };
+        let Batch { features, labels, weights } = &self.table;
+        let row_of = |&row: &usize| features[row * self.width..][..self.width].iter().copied();
+        let of = |values: &[f32]| rows.iter().map(|&row| values[row]).collect();
+        self.table =
+            Batch { features: rows.iter().flat_map(row_of).collect(), labels: of(labels), weights: of(weights) };
+        self.hashes = rows.iter().map(|&row| self.hashes[row]).collect();
     }
 }
