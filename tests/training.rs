@@ -25,7 +25,7 @@ fn network(seed: u64) -> Model {
 fn auc(model: &Model, data: &Dataset) -> f64 {
     let mut scores = vec![0.0; data.rows()];
     model.predict(data, true, 2, &mut scores).unwrap();
-    metrics::roc(&scores, data.labels(), data.weights()).unwrap().auc
+    metrics::roc(&scores, data.labels().unwrap(), data.weights().unwrap()).unwrap().auc
 }
 
 #[test]
@@ -47,7 +47,7 @@ fn the_first_loss_is_that_of_the_network_as_it_was() {
     let spec = FitSpec { epochs: 1, batch_size: 500, validation: 0.0, standardise: false, ..spec() };
     let mut logits = vec![0.0; 500];
     model.predict(&data, true, 1, &mut logits).unwrap();
-    let events = logits.iter().zip(data.labels()).zip(data.weights());
+    let events = logits.iter().zip(data.labels().unwrap()).zip(data.weights().unwrap());
     let (sum, weight) = events.fold((0.0, 0.0), |(sum, total), ((&z, &y), &w)| {
         let (z, y, w) = (f64::from(z), f64::from(y), f64::from(w));
         (sum + w * ((1.0 + z.exp()).ln() - z * y), total + w)
@@ -94,7 +94,7 @@ fn many_classes_and_regressions_are_learned() {
         let mut data = Dataset::new(base.columns()).unwrap();
         data.begin("relabelled").unwrap();
         let labels: Vec<f32> = base.features().chunks(2).map(label).collect();
-        data.append(base.features(), &labels, base.weights()).unwrap();
+        data.append(base.features(), &labels, base.weights().unwrap()).unwrap();
         data.commit().unwrap();
         data
     };
@@ -103,7 +103,7 @@ fn many_classes_and_regressions_are_learned() {
     fit(&mut classifier, &quadrants, &FitSpec { epochs: 30, ..spec() });
     let mut scores = vec![0.0; quadrants.rows() * 4];
     classifier.predict(&quadrants, false, 2, &mut scores).unwrap();
-    let right = scores.chunks(4).zip(quadrants.labels()).filter(|(row, label)| {
+    let right = scores.chunks(4).zip(quadrants.labels().unwrap()).filter(|(row, label)| {
         assert!((row.iter().sum::<f32>() - 1.0).abs() < 1e-5);
         row.iter().all(|score| *score <= row[**label as usize])
     });

@@ -226,12 +226,14 @@ FloatView Dataset::Features() const
 
 FloatView Dataset::Labels() const
 {
-   return {Core::dataset_labels(*fData->fCore).data(), Rows(), 0, fData};
+   return Guard("CladTorch::Dataset::Labels",
+                [&] { return FloatView(Core::dataset_labels(*fData->fCore).data(), Rows(), 0, fData); });
 }
 
 FloatView Dataset::Weights() const
 {
-   return {Core::dataset_weights(*fData->fCore).data(), Rows(), 0, fData};
+   return Guard("CladTorch::Dataset::Weights",
+                [&] { return FloatView(Core::dataset_weights(*fData->fCore).data(), Rows(), 0, fData); });
 }
 
 void Dataset::Print() const

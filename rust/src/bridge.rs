@@ -393,8 +393,8 @@ mod ffi {
         fn dataset_rollback(data: &mut Dataset);
         /// [rows, width], valid until the dataset changes.
         fn dataset_features(data: &Dataset) -> &[f32];
-        fn dataset_labels(data: &Dataset) -> &[f32];
-        fn dataset_weights(data: &Dataset) -> &[f32];
+        fn dataset_labels(data: &Dataset) -> Result<&[f32]>;
+        fn dataset_weights(data: &Dataset) -> Result<&[f32]>;
         /// A seeded share of the rows, `first` of [0, 1]; `second` gives the rest instead.
         fn dataset_part(data: &Dataset, first: f64, seed: u64, second: bool) -> Result<Box<Dataset>>;
         fn dataset_clone(data: &Dataset) -> Result<Box<Dataset>>;
@@ -594,12 +594,12 @@ fn dataset_features(data: &Dataset) -> &[f32] {
     data.features()
 }
 
-fn dataset_labels(data: &Dataset) -> &[f32] {
-    data.labels()
+fn dataset_labels(data: &Dataset) -> Result<&[f32]> {
+    guard(|| data.labels())
 }
 
-fn dataset_weights(data: &Dataset) -> &[f32] {
-    data.weights()
+fn dataset_weights(data: &Dataset) -> Result<&[f32]> {
+    guard(|| data.weights())
 }
 
 fn dataset_part(data: &Dataset, first: f64, seed: u64, second: bool) -> Result<Box<Dataset>> {

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-use super::branch::{Branch, DAMAGED};
+use super::branch::{Branch, DAMAGED, Part};
 use crate::error::{Error, Result};
 
 /// What tells a file from another, and from itself after a change.
@@ -69,6 +69,11 @@ impl TreeFile {
     /// In the order in which they were added.
     pub fn branches(&self) -> &[Branch] {
         &self.branches
+    }
+
+    /// Whether one of them is a column of `part`.
+    pub fn gives(&self, part: Part) -> bool {
+        self.branches.iter().any(|branch| branch.part == part)
     }
 
     /// As it was given.

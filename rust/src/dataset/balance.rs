@@ -20,7 +20,7 @@ impl Dataset {
         let total: f64 = classes.iter().map(|class| class.weight).sum();
         let share = total / classes.len() as f64;
         let Dataset { labels, weights, .. } = self;
-        for (&label, weight) in labels.as_slice().iter().zip(weights.as_mut_slice()) {
+        for (&label, weight) in labels.as_slice()?.iter().zip(weights.written()?.as_mut_slice()) {
             if let Some(class) = classes.iter().find(|class| class.label == label) {
                 *weight = (f64::from(*weight) * share / class.weight) as f32;
             }
@@ -31,7 +31,7 @@ impl Dataset {
     /// In the order of their labels; every one weighs more than 0.
     fn classes(&self) -> Result<Vec<Class>> {
         let mut classes: Vec<Class> = Vec::new();
-        for (&label, &weight) in self.labels().iter().zip(self.weights()) {
+        for (&label, &weight) in self.labels()?.iter().zip(self.weights()?) {
             let found = classes.binary_search_by(|class| class.label.total_cmp(&(label + 0.0)));
             let at = found.unwrap_or_else(|at| {
                 classes.insert(at, Class { label: label + 0.0, weight: 0.0 }); // -0 is 0
@@ -75,7 +75,7 @@ mod tests {
         data.balance().unwrap();
         let third = 8.5 / 3.0;
         let expected = [third, third * 3.0 / 6.0, -third / 6.0, third, third * 4.0 / 6.0];
-        for (weight, expected) in data.weights().iter().zip(expected) {
+        for (weight, expected) in data.weights().unwrap().iter().zip(expected) {
             assert!((weight - expected).abs() < 1e-6, "{weight} {expected}");
         }
     }
@@ -85,7 +85,7 @@ mod tests {
         let mut data = with(&[0.0, 1.0, 1.0], &[1.0, 2.0, -2.0]);
         let error = data.balance().unwrap_err().to_string();
         assert!(error.contains("label 1 weigh 0"), "{error}");
-        assert_eq!(data.weights(), [1.0, 2.0, -2.0]);
+        assert_eq!(data.weights().unwrap(), [1.0, 2.0, -2.0]);
         let labels: Vec<f32> = (0..2000).map(|i| i as f32).collect();
         assert!(with(&labels, &labels).balance().unwrap_err().to_string().contains("more than 1000"));
         assert!(Dataset::new(&[]).unwrap().balance().is_err());

@@ -3,11 +3,13 @@
 
 mod balance;
 mod buffer;
+mod row_numbers;
 mod scaler;
 mod split;
 
 use std::ops::Range;
 
+pub use row_numbers::PerRow;
 pub use scaler::Scaler;
 pub use split::{shuffle, split};
 
@@ -18,6 +20,7 @@ use crate::columns::{self, BadValue, Plane, Rows};
 use crate::device;
 use crate::error::{Error, Result};
 use buffer::GrowingBuffer;
+use row_numbers::RowNumbers;
 
 /// One tree, chain or data frame that rows came from.
 #[derive(Clone, Debug)]
@@ -45,8 +48,8 @@ pub struct Dataset {
     columns: Vec<ColumnSpec>,
     width: usize,
     features: GrowingBuffer,
-    labels: GrowingBuffer,
-    weights: GrowingBuffer,
+    labels: RowNumbers,
+    weights: RowNumbers,
     sources: Vec<Source>,
     /// Not yet committed.
     open: Option<Open>,
@@ -59,8 +62,8 @@ impl Dataset {
             width: columns::checked_width(columns)?,
             columns: columns.to_vec(),
             features: GrowingBuffer::default(),
-            labels: GrowingBuffer::default(),
-            weights: GrowingBuffer::default(),
+            labels: RowNumbers::default(),
+            weights: RowNumbers::default(),
             sources: Vec::new(),
             open: None,
         })
@@ -87,13 +90,18 @@ impl Dataset {
     }
 
     /// Labels [rows].
-    pub fn labels(&self) -> &[f32] {
-        &self.labels.as_slice()[..self.rows()]
+    pub fn labels(&self) -> Result<&[f32]> {
+        Ok(&self.labels.as_slice()?[..self.rows()])
     }
 
     /// Event weights [rows].
-    pub fn weights(&self) -> &[f32] {
-        &self.weights.as_slice()[..self.rows()]
+    pub fn weights(&self) -> Result<&[f32]> {
+        Ok(&self.weights.as_slice()?[..self.rows()])
+    }
+
+    /// Labels and event weights as they lie: one number for all rows needs no memory.
+    pub fn labels_and_weights(&self) -> Result<[PerRow<'_>; 2]> {
+        Ok([self.labels.per_row()?, self.weights.per_row()?])
     }
 
     /// Drops all rows and sources; their memory stays.
@@ -142,13 +150,13 @@ impl Dataset {
         }
         self.check_finite(features, labels, weights);
         self.features.extend(features)?;
-        self.labels.extend(labels)?;
-        self.weights.extend(weights)
+        self.labels.written()?.extend(labels)?;
+        self.weights.written()?.extend(weights)
     }
 
     /// Notes the first number that is not finite among rows about to be appended.
     fn check_finite(&mut self, features: &[f32], labels: &[f32], weights: &[f32]) {
-        let first = self.labels.as_slice().len() - self.rows();
+        let first = self.labels.len() - self.rows();
         let Some(open) = &mut self.open else { return };
         let mut check = |values: &[f32], width: usize, what: &dyn Fn(usize) -> String| {
             if all_finite(values) {
@@ -173,9 +181,8 @@ impl Dataset {
         let numbers =
             rows.checked_mul(self.width).ok_or_else(|| Error::invalid(format!("{rows} rows"), "read fewer"))?;
         self.features.grow(numbers)?;
-        self.labels.grow(rows)?.fill(label);
-        self.weights.grow(rows)?.fill(1.0);
-        Ok(())
+        self.labels.append(label, rows)?;
+        self.weights.append(1.0, rows)
     }
 
     /// Appends all entries of `file`, read by the fast reader on `threads` threads (0: as many as the machine has).
@@ -185,13 +192,13 @@ impl Dataset {
         let too_many = || Error::invalid(format!("{} entries", file.entries()), "read fewer");
         let rows = usize::try_from(file.entries()).map_err(|_| too_many())?;
         let numbers = rows.checked_mul(self.width).ok_or_else(too_many)?;
-        let first = self.labels.as_slice().len();
+        let first = self.labels.len();
         self.features.grow(numbers)?;
-        let given = |part| file.branches().iter().any(|branch| branch.part == part);
-        for (buffer, part, value) in [(&mut self.labels, Part::Label, label), (&mut self.weights, Part::Weight, 1.0)] {
-            let new = buffer.grow(rows)?;
-            if !given(part) {
-                new.fill(value);
+        for (numbers, part, value) in [(&mut self.labels, Part::Label, label), (&mut self.weights, Part::Weight, 1.0)] {
+            if file.gives(part) {
+                numbers.written()?.grow(rows)?;
+            } else {
+                numbers.append(value, rows)?;
             }
         }
         self.read_into(file, Rows::All, first..first + rows, threads)
@@ -206,18 +213,21 @@ impl Dataset {
 
     fn read_into(&mut self, file: &TreeFile, entries: Rows, rows: Range<usize>, threads: usize) -> Result<()> {
         let open = self.open.as_mut().ok_or_else(no_source)?;
-        if rows.end > self.labels.as_slice().len() {
-            return Err(Error::Internal(format!("rows {rows:?} of {}", self.labels.as_slice().len())));
+        if rows.end > self.labels.len() {
+            return Err(Error::Internal(format!("rows {rows:?} of {}", self.labels.len())));
         }
         let pool = device::shared_pool(threads)?;
-        let mut planes = Vec::new();
-        for (buffer, width, part) in [
-            (&mut self.features, self.width, Part::Features),
-            (&mut self.labels, 1, Part::Label),
-            (&mut self.weights, 1, Part::Weight),
-        ] {
-            let table = &mut buffer.as_mut_slice()[rows.start * width..rows.end * width];
-            planes.push(Plane::new(table, width, file.branches(), part)?);
+        let mut planes = vec![Plane::new(
+            &mut self.features.as_mut_slice()[rows.start * self.width..rows.end * self.width],
+            self.width,
+            file.branches(),
+            Part::Features,
+        )?];
+        for (numbers, part) in [(&mut self.labels, Part::Label), (&mut self.weights, Part::Weight)] {
+            if file.gives(part) {
+                let table = &mut numbers.written()?.as_mut_slice()[rows.clone()];
+                planes.push(Plane::new(table, 1, file.branches(), part)?);
+            }
         }
         if let Some(bad) = columns::read(file, entries, &mut planes, &pool)? {
             open.unfinite.get_or_insert_with(|| describe_bad(file, &bad));
@@ -235,10 +245,10 @@ impl Dataset {
     pub fn commit(&mut self) -> Result<()> {
         let open = self.open.take().ok_or_else(no_source)?;
         let first = self.rows();
-        let rows = self.labels.as_slice().len() - first;
+        let rows = self.labels.len() - first;
         let refused = match open.unfinite {
             Some(text) => Some(Error::invalid(
-                format!("{text} ({}; {} with such values)", open.name, events(self.unfinite_rows(first))),
+                format!("{text} ({}; {} with such values)", open.name, events(self.unfinite_rows(first)?)),
                 "features, labels and weights have to be finite as float32: cut these events away or define a column \
                  that replaces them",
             )),
@@ -257,11 +267,11 @@ impl Dataset {
     }
 
     /// How many rows from `first` on have a number that is not finite.
-    fn unfinite_rows(&self, first: usize) -> usize {
+    fn unfinite_rows(&self, first: usize) -> Result<usize> {
         let is_bad = |values: &[f32]| values.iter().any(|value| !value.is_finite());
         let features = self.features.as_slice()[first * self.width..].chunks(self.width);
-        let others = self.labels.as_slice()[first..].iter().zip(&self.weights.as_slice()[first..]);
-        features.zip(others).filter(|(row, (label, weight))| is_bad(row) || is_bad(&[**label, **weight])).count()
+        let others = self.labels.as_slice()?[first..].iter().zip(&self.weights.as_slice()?[first..]);
+        Ok(features.zip(others).filter(|(row, (label, weight))| is_bad(row) || is_bad(&[**label, **weight])).count())
     }
 
     /// Drops the rows of the open source.
@@ -280,11 +290,11 @@ impl Dataset {
         let mut part = Dataset::new(&self.columns)?;
         part.reserve(rows.len())?;
         for &row in &rows {
-            let row = row as usize;
-            part.features.extend(&self.features()[row * self.width..][..self.width])?;
-            part.labels.extend(&self.labels()[row..=row])?;
-            part.weights.extend(&self.weights()[row..=row])?;
+            part.features.extend(&self.features()[row as usize * self.width..][..self.width])?;
         }
+        let [labels, weights] = self.labels_and_weights()?;
+        part.labels = RowNumbers::of_rows(labels, rows.iter().map(|&row| row as usize))?;
+        part.weights = RowNumbers::of_rows(weights, rows.iter().map(|&row| row as usize))?;
         let names: Vec<_> = self.sources.iter().map(|source| source.name.as_str()).collect();
         part.sources.push(Source {
             name: format!("part of {}", names.join(" + ")),
@@ -298,8 +308,9 @@ impl Dataset {
     pub fn copy(&self) -> Result<Self> {
         let mut copy = Dataset::new(&self.columns)?;
         copy.features.extend(self.features())?;
-        copy.labels.extend(self.labels())?;
-        copy.weights.extend(self.weights())?;
+        let [labels, weights] = self.labels_and_weights()?;
+        copy.labels = RowNumbers::of_rows(labels, 0..self.rows())?;
+        copy.weights = RowNumbers::of_rows(weights, 0..self.rows())?;
         copy.sources = self.sources.clone();
         Ok(copy)
     }

@@ -7,7 +7,7 @@ use super::feed::{BlockRows, Events, Feed};
 use super::order::Walk;
 use super::{Settings, mixed, mixed_into};
 use crate::bridge::Batch;
-use crate::dataset::shuffle;
+use crate::dataset::{PerRow, shuffle};
 use crate::error::{Error, Result};
 use crate::kernels;
 
@@ -32,8 +32,8 @@ pub struct Place {
 struct Table<'a> {
     /// [rows, width]
     features: &'a [f32],
-    labels: &'a [f32],
-    weights: &'a [f32],
+    /// Labels and weights.
+    numbers: [PerRow<'a>; 2],
 }
 
 /// Events that are shuffled together, and who of them is due.
@@ -63,34 +63,35 @@ impl Window {
     }
 
     /// Makes `batch` the events at `places`.
-    pub fn gather(&self, places: &[Place], batch: &mut Batch) {
+    pub fn gather(&self, places: &[Place], batch: &mut Batch) -> Result<()> {
         let Batch { features, labels, weights } = &self.waiting;
-        let mut tables = vec![Table { features, labels, weights }];
-        tables.extend(self.events.iter().map(|events| {
+        let mut tables = vec![Table { features, numbers: [PerRow::Each(labels), PerRow::Each(weights)] }];
+        for events in &self.events {
             let data = events.data();
-            Table { features: data.features(), labels: data.labels(), weights: data.weights() }
-        }));
+            tables.push(Table { features: data.features(), numbers: data.labels_and_weights()? });
+        }
         let table = |place: &Place| &tables[place.events as usize];
         let row_of = |place: &Place| &table(place).features[place.row as usize * self.width..][..self.width];
         let rows: Vec<&[f32]> = places.iter().map(row_of).collect();
         batch.features.resize(rows.len() * self.width, 0.0);
         kernels::gather_rows(&rows, self.width, &mut batch.features);
-        batch.labels.clear();
-        batch.labels.extend(places.iter().map(|place| table(place).labels[place.row as usize]));
-        batch.weights.clear();
-        batch.weights.extend(places.iter().map(|place| table(place).weights[place.row as usize]));
+        for (number, into) in [&mut batch.labels, &mut batch.weights].into_iter().enumerate() {
+            into.clear();
+            into.extend(places.iter().map(|place| table(place).numbers[number].at(place.row as usize)));
+        }
+        Ok(())
     }
 
     /// Begins anew with the events at `rest`. Returns what it held.
-    fn begin(&mut self, rest: &[Place]) -> Vec<Arc<Events>> {
+    fn begin(&mut self, rest: &[Place]) -> Result<Vec<Arc<Events>>> {
         let mut waiting = Batch::default();
-        self.gather(rest, &mut waiting);
+        self.gather(rest, &mut waiting)?;
         self.waiting = waiting;
         self.order.clear();
         self.order.extend((0..rest.len() as u32).map(|row| Place { events: 0, row }));
         self.others.clear();
         self.hashes.clear();
-        std::mem::take(&mut self.events)
+        Ok(std::mem::take(&mut self.events))
     }
 
     /// The number that `events` has in the places of this window. Neighbouring blocks often share theirs.
@@ -173,7 +174,7 @@ impl Epoch {
     /// Makes the next window; `false` at the end of the epoch.
     pub fn advance(&mut self) -> Result<bool> {
         let Some(done) = self.windows.next() else { return Ok(false) };
-        for events in self.window.begin(&std::mem::take(&mut self.rest)) {
+        for events in self.window.begin(&std::mem::take(&mut self.rest))? {
             self.feed.give_back(events);
         }
         let first = self.window.order.len();
@@ -191,7 +192,7 @@ impl Epoch {
             self.at = 0;
         }
         let end = (self.at + self.settings.batch).min(self.window.order.len());
-        self.window.gather(&self.window.order[self.at..end], batch);
+        self.window.gather(&self.window.order[self.at..end], batch)?;
         self.at = end;
         Ok(())
     }

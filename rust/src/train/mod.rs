@@ -86,8 +86,8 @@ impl Trainer {
         }
         let rows = Rows {
             features: data.features(),
-            labels: data.labels(),
-            weights: data.weights(),
+            labels: data.labels()?,
+            weights: data.weights()?,
             scaler: &self.scaler,
             weight_scale: self.train.len() as f64 / self.train_weight,
         };
@@ -157,7 +157,7 @@ fn engine(model: &Model, spec: &FitSpec, settings: Settings, gradient: Gradient)
 }
 
 fn total_weight(data: &Dataset, rows: &[u32], part: &str) -> Result<f64> {
-    let weights = data.weights();
+    let weights = data.weights()?;
     let total: f64 = rows.iter().map(|&row| f64::from(weights[row as usize])).sum();
     if total > 0.0 {
         return Ok(total);

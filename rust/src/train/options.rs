@@ -33,7 +33,7 @@ pub(super) fn checked(spec: &FitSpec, model: &Model, data: &Dataset) -> Result<(
     let threads_fit = spec.threads <= THREAD_LIMIT;
     check("fThreads", spec.threads as f64, threads_fit, &format!("0 (all cores) to {THREAD_LIMIT}"))?;
     let loss = loss(spec, model)?;
-    check_labels(loss, model.graph().outputs(), data.labels())?;
+    check_labels(loss, model.graph().outputs(), data.labels()?)?;
     let settings = Settings {
         loss,
         optimiser: Optimiser::from_number(spec.optimiser).ok_or_else(|| unknown("fOptimiser", spec.optimiser))?,

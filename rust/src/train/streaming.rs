@@ -68,7 +68,7 @@ impl StreamTrainer {
         while taken < rows && sample.advance()? {
             let order = sample.window().order();
             let order = &order[..order.len().min(rows - taken)];
-            sample.window().gather(order, &mut table);
+            sample.window().gather(order, &mut table)?;
             data.append(&table.features, &table.labels, &table.weights)?;
             taken += order.len();
         }
@@ -93,11 +93,11 @@ impl StreamTrainer {
         let window = epoch.window();
         if !self.held.complete {
             let (others, hashes) = window.others();
-            window.gather(others, &mut self.table);
+            window.gather(others, &mut self.table)?;
             options::check_labels(self.trainer.loss, outputs, &self.table.labels)?;
             self.held.add(&self.table, hashes);
         }
-        window.gather(window.order(), &mut self.table);
+        window.gather(window.order(), &mut self.table)?;
         options::check_labels(self.trainer.loss, outputs, &self.table.labels)?;
         let weight_scale = self.weight_scale();
         self.trainer.engine.forget();
