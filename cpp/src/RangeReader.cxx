@@ -134,40 +134,42 @@ std::string RangeReader::DescribeRange(std::uint64_t first, std::uint64_t last) 
    return text + " (" + files[file(first)] + (file(first) == file(last - 1) ? "" : " to " + files[file(last - 1)]) + ")";
 }
 
-rust::Box<Core::SharedEvents> RangeReader::Read(const Core::BlockSpec &block, const Core::FeedHandle &feed)
+rust::Box<Core::SharedEvents>
+RangeReader::Read(const Core::BlockSpec &block, const Core::FeedHandle &feed, std::optional<Kept> &kept)
 {
    const auto last = block.first + block.entries;
-   try {
-      // ROOT reads slowly: the first batch would wait for more than it needs.
-      if (!fPlan.AllFast() || block.entries == block.together_end - block.together_first)
-         return Load(block.first, last, feed);
-      const auto begin = block.together_first, end = block.together_end;
-      if (!fKept || fKept->fFirst != begin || fKept->fEnd != end) {
-         fKept.reset(); // its memory first
-         fKept.emplace(Kept{begin, end, end - begin, Load(begin, end, feed)});
-      }
-      auto events = Core::events_shared(*fKept->fEvents);
-      fKept->fLeft -= std::min(fKept->fLeft, block.entries);
-      if (fKept->fLeft == 0)
-         fKept.reset();
-      return events;
-   } catch (const std::exception &e) {
-      throw std::runtime_error(DescribeRange(block.first, last) + ": " + e.what());
+   const auto begin = block.together_first, end = block.together_end;
+   // ROOT reads slowly: the first batch would wait for more than it needs.
+   if (!fPlan.AllFast() || block.entries == end - begin)
+      return Load(block.first, last, feed);
+   if (!kept || kept->fFirst != begin || kept->fEnd != end) {
+      kept.reset(); // its memory first
+      kept.emplace(Kept{begin, end, end - begin, Load(begin, end, feed)});
    }
+   auto events =
+      block.copied ? Core::events_part(*kept->fEvents, block.first, last) : Core::events_shared(*kept->fEvents);
+   kept->fLeft -= std::min(kept->fLeft, block.entries);
+   if (kept->fLeft == 0)
+      kept.reset();
+   return events;
 }
 
 rust::Box<Core::SharedEvents>
 RangeReader::Load(std::uint64_t first, std::uint64_t last, const Core::FeedHandle &feed)
 {
-   auto data = Core::feed_dataset(feed, last - first);
-   std::vector<std::uint64_t> entries;
-   {
-      Transaction transaction(*data, fName);
-      entries = fWithoutRoot ? ReadAll(first, last, *data) : ReadSelected(first, last, *data);
-      if (!entries.empty())
-         transaction.Commit();
+   try {
+      auto data = Core::feed_dataset(feed, last - first);
+      std::vector<std::uint64_t> entries;
+      {
+         Transaction transaction(*data, fName);
+         entries = fWithoutRoot ? ReadAll(first, last, *data) : ReadSelected(first, last, *data);
+         if (!entries.empty())
+            transaction.Commit();
+      }
+      return Core::events_new(first, last, {entries.data(), entries.size()}, std::move(data));
+   } catch (const std::exception &e) {
+      throw std::runtime_error(DescribeRange(first, last) + ": " + e.what());
    }
-   return Core::events_new(first, last, {entries.data(), entries.size()}, std::move(data));
 }
 
 std::vector<std::uint64_t> RangeReader::ReadAll(std::uint64_t first, std::uint64_t last, Core::Dataset &data) const

@@ -23,8 +23,15 @@ namespace Internal {
 
 class RangeReader {
 public:
-   /// Opens a source of `stream` on one thread. Throws for one that has no clusters of entries, see Stream::Add, and for a column
-   /// or cut that does not work.
+   /// Events that blocks to come are parts of.
+   struct Kept {
+      std::uint64_t fFirst, fEnd; ///< entries
+      std::uint64_t fLeft;        ///< of them those that have not been asked for yet
+      rust::Box<Core::SharedEvents> fEvents;
+   };
+
+   /// Opens a source of `stream` on one thread. Throws for one that has no clusters of entries, see Stream::Add, and for a
+   /// column or cut that does not work.
    RangeReader(const Source &source, const Core::Stream &stream, const Selection &selection);
 
    const std::string &Name() const { return fName; }
@@ -32,16 +39,11 @@ public:
    const std::vector<std::uint64_t> &ClusterEnds() const { return fClusterEnds; }
 
    /// The events of a block that pass the cut, or of more entries around it: where the fast reader reads all columns, what
-   /// is best read together is, and kept until all of it was asked for. `feed` gives the memory.
-   rust::Box<Core::SharedEvents> Read(const Core::BlockSpec &block, const Core::FeedHandle &feed);
+   /// is best read together is, and stays in `kept` until all of it was asked for. `feed` gives the memory.
+   rust::Box<Core::SharedEvents>
+   Read(const Core::BlockSpec &block, const Core::FeedHandle &feed, std::optional<Kept> &kept);
 
 private:
-   struct Kept {
-      std::uint64_t fFirst, fEnd; ///< entries
-      std::uint64_t fLeft;        ///< of them those that have not been asked for yet
-      rust::Box<Core::SharedEvents> fEvents;
-   };
-
    /// The events of a range, from the files.
    rust::Box<Core::SharedEvents> Load(std::uint64_t first, std::uint64_t last, const Core::FeedHandle &feed);
    /// Appends the events of a range. \return The entry of each.
@@ -61,7 +63,6 @@ private:
    PreparedLoop fLoop;
    std::vector<std::uint64_t> fFileEnds; ///< entry behind each of the origin's files
    std::vector<std::uint64_t> fClusterEnds;
-   std::optional<Kept> fKept;
 };
 
 } // namespace Internal

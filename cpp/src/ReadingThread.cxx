@@ -8,8 +8,11 @@
 
 #include <chrono>
 #include <condition_variable>
+#include <cstddef>
 #include <exception>
+#include <map>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <utility>
 
@@ -27,6 +30,7 @@ public:
    void Run()
    {
       Serve();
+      fKept.clear();
       const std::lock_guard<std::mutex> lock(fMutex);
       fDone = true;
       fChanged.notify_all();
@@ -35,7 +39,8 @@ public:
    void Close() { Core::feed_close(*fFeed); }
    void Fail(const char *reason) { Core::feed_fail(*fFeed, reason); }
 
-   /// Waits until the thread reads no more: as long as a block of entries takes, or until it is clear that it waits for us.
+   /// Waits until the thread reads no more: as long as what it reads in one go takes, or until it is clear that it waits for
+   /// us.
    void Wait()
    {
       constexpr std::chrono::seconds kPatience(5);
@@ -59,12 +64,13 @@ private:
    void ReadBlock(const Core::BlockSpec &block)
    {
       const std::lock_guard<std::mutex> lock(fStream->fReading);
-      const auto events = fStream->fReaders.at(block.source)->Read(block, *fFeed);
+      const auto events = fStream->fReaders.at(block.source)->Read(block, *fFeed, fKept[block.source]);
       Core::feed_deliver(*fFeed, block, *events);
    }
 
    std::shared_ptr<StreamData> fStream;
    rust::Box<Core::FeedHandle> fFeed;
+   std::map<std::size_t, std::optional<RangeReader::Kept>> fKept; ///< by source
    std::mutex fMutex;
    std::condition_variable fChanged;
    bool fDone = false;

@@ -243,6 +243,8 @@ mod ffi {
         together_first: u64,
         /// The one behind the last of them.
         together_end: u64,
+        /// Whether its events are copied out of those: the others do not come soon.
+        copied: bool,
     }
 
     /// Events that are trained on together.
@@ -300,6 +302,8 @@ mod ffi {
         fn events_new(first: u64, end: u64, entries: &[u64], data: Box<Dataset>) -> Result<Box<SharedEvents>>;
         /// The same events.
         fn events_shared(events: &SharedEvents) -> Box<SharedEvents>;
+        /// A copy of the events of the entries from `first` on, before `end`.
+        fn events_part(events: &SharedEvents, first: u64, end: u64) -> Result<Box<SharedEvents>>;
 
         type StreamTrainer;
         /// `sample` is epoch 0 with the same settings.
@@ -793,8 +797,8 @@ fn epoch_feed(epoch: &Epoch) -> Box<FeedHandle> {
 }
 
 fn feed_want(feed: &FeedHandle, block: &mut BlockSpec) -> bool {
-    let Some(stream::Block { source, first, entries, together }) = feed.0.want() else { return false };
-    *block = BlockSpec { source, first, entries, together_first: together.0, together_end: together.1 };
+    let Some(stream::Block { source, first, entries, together, copied }) = feed.0.want() else { return false };
+    *block = BlockSpec { source, first, entries, together_first: together.0, together_end: together.1, copied };
     true
 }
 
@@ -803,8 +807,8 @@ fn feed_dataset(feed: &FeedHandle, rows: u64) -> Result<Box<Dataset>> {
 }
 
 fn feed_deliver(feed: &FeedHandle, block: &BlockSpec, events: &SharedEvents) -> Result<()> {
-    let &BlockSpec { source, first, entries, together_first, together_end } = block;
-    let block = stream::Block { source, first, entries, together: (together_first, together_end) };
+    let &BlockSpec { source, first, entries, together_first, together_end, copied } = block;
+    let block = stream::Block { source, first, entries, together: (together_first, together_end), copied };
     guard(|| feed.0.deliver(block, Arc::clone(&events.0)))
 }
 
@@ -814,6 +818,10 @@ fn events_new(first: u64, end: u64, entries: &[u64], data: Box<Dataset>) -> Resu
 
 fn events_shared(events: &SharedEvents) -> Box<SharedEvents> {
     Box::new(SharedEvents(Arc::clone(&events.0)))
+}
+
+fn events_part(events: &SharedEvents, first: u64, end: u64) -> Result<Box<SharedEvents>> {
+    guard(|| Ok(Box::new(SharedEvents(Arc::new(events.0.part(first, end)?)))))
 }
 
 fn feed_fail(feed: &FeedHandle, reason: &str) {

@@ -21,15 +21,18 @@ use crate::kernels::{self, Scalar};
 /// Bytes of the pages that the system is asked for, where memory is large enough.
 pub(crate) const LARGE_PAGE: usize = 2 << 20;
 
-/// A contiguous one-dimensional tensor in host memory, seen as a slice, aligned to 64 bytes at least.
+/// Numbers in host memory, seen as a slice, aligned to 64 bytes at least.
 pub struct HostBuffer<T> {
-    /// The tensor's first number: LibTorch takes longer to say it than a small product takes.
+    /// The first number: LibTorch takes longer to say it than a small product takes.
     data: NonNull<T>,
     length: usize,
-    /// Owns the memory; never handed out, resized or shared.
-    _tensor: Tensor,
-    /// The tensor's memory where it is not LibTorch's own; dropped after it.
-    _pages: Option<MmapMut>,
+    owner: Owner,
+}
+
+/// What a buffer's memory belongs to; never handed out or shared.
+enum Owner {
+    Tensor(#[expect(dead_code, reason = "it is there to be dropped")] Tensor),
+    Pages(MmapMut),
 }
 
 // SAFETY: the buffer owns its numbers, and through a shared reference nothing but `&[T]` can be had.
@@ -38,36 +41,43 @@ unsafe impl<T: Send> Send for HostBuffer<T> {}
 unsafe impl<T: Sync> Sync for HostBuffer<T> {}
 
 impl<T: Scalar> HostBuffer<T> {
-    /// `length` zeros.
+    /// `length` zeros, in a tensor.
     pub fn zeros(length: usize) -> Result<Self> {
         let size = i64::try_from(length)
             .map_err(|_| Error::invalid(format!("a buffer of {length} numbers"), "use smaller layers or batches"))?;
-        Ok(Self::of(Tensor::f_zeros([size], (T::KIND, Device::Cpu))?, None, length))
+        let tensor = Tensor::f_zeros([size], (T::KIND, Device::Cpu))?;
+        let data = NonNull::new(tensor.data_ptr().cast()).unwrap_or(NonNull::dangling()); // null: of no numbers
+        Ok(HostBuffer { data, length, owner: Owner::Tensor(tensor) })
     }
 
     /// `length` zeros in pages of their own, for large tables: the system gives each page, zeroed, to the thread that
     /// first writes to it.
     pub fn pages(length: usize) -> Result<Self> {
-        let refused = |why: &dyn std::fmt::Display| {
-            Error::invalid(format!("memory for {length} numbers is refused: {why}"), "read fewer events or columns")
-        };
-        let bytes = length.checked_mul(size_of::<T>()).filter(|&bytes| bytes < isize::MAX as usize - LARGE_PAGE);
-        let bytes = bytes.ok_or_else(|| refused(&"more than there are addresses"))?;
-        // Only a mapping of whole large pages is sure to begin with one.
-        let mapped = if bytes < LARGE_PAGE { bytes.max(1) } else { bytes.next_multiple_of(LARGE_PAGE) };
-        let pages = MmapMut::map_anon(mapped).map_err(|error| refused(&error))?;
+        let mut pages = MmapMut::map_anon(mapped::<T>(length)?).map_err(|error| refused(length, &error))?;
         // Only advice: an older kernel need not know it.
         let _ = pages.advise(Advice::HugePage);
-        let size = i64::try_from(length).map_err(|error| refused(&error))?;
-        // SAFETY: the pages hold `length` zeros, which are valid numbers, and live as long as the tensor.
-        let tensor = unsafe { Tensor::f_from_blob(pages.as_ptr(), &[size], &[1], T::KIND, Device::Cpu) }?;
-        Ok(Self::of(tensor, Some(pages), length))
+        let data = NonNull::new(pages.as_mut_ptr().cast()).unwrap_or(NonNull::dangling());
+        Ok(HostBuffer { data, length, owner: Owner::Pages(pages) })
     }
 
-    /// `tensor` is contiguous, on the CPU, of kind T::KIND and holds `length` numbers.
-    fn of(tensor: Tensor, pages: Option<MmapMut>, length: usize) -> Self {
-        let data = NonNull::new(tensor.data_ptr().cast()).unwrap_or(NonNull::dangling()); // null: of no numbers
-        HostBuffer { data, length, _tensor: tensor, _pages: pages }
+    /// Makes it `length` numbers long at least, the new ones zeros. Pages are moved, not copied, where the system can.
+    pub fn grow(&mut self, length: usize) -> Result<()> {
+        if length <= self.length {
+            return Ok(());
+        }
+        #[cfg(target_os = "linux")]
+        if let Owner::Pages(pages) = &mut self.owner {
+            let move_them = memmap2::RemapOptions::new().may_move(true);
+            // SAFETY: nobody else knows where the pages are: slices of them borrow this buffer.
+            unsafe { pages.remap(mapped::<T>(length)?, move_them) }.map_err(|error| refused(length, &error))?;
+            self.data = NonNull::new(pages.as_mut_ptr().cast()).unwrap_or(NonNull::dangling());
+            self.length = length;
+            return Ok(());
+        }
+        let mut larger = Self::pages(length)?;
+        larger.as_mut_slice()[..self.length].copy_from_slice(self.as_slice());
+        *self = larger;
+        Ok(())
     }
 
     /// A copy of `values`.
@@ -79,8 +89,8 @@ impl<T: Scalar> HostBuffer<T> {
 
     /// The numbers.
     pub fn as_slice(&self) -> &[T] {
-        // SAFETY: `data` is the first of the `length` numbers of a tensor that lives as long as this, and that nobody
-        // else has.
+        // SAFETY: `data` is the first of `length` numbers of a tensor or of pages that live as long as this, and that
+        // nobody else has.
         unsafe { std::slice::from_raw_parts(self.data.as_ptr(), self.length) }
     }
 
@@ -89,6 +99,18 @@ impl<T: Scalar> HostBuffer<T> {
         // SAFETY: as in `as_slice`; `&mut self` makes the view the only one.
         unsafe { std::slice::from_raw_parts_mut(self.data.as_ptr(), self.length) }
     }
+}
+
+/// Bytes of the pages that hold `length` numbers.
+fn mapped<T>(length: usize) -> Result<usize> {
+    let bytes = length.checked_mul(size_of::<T>()).filter(|&bytes| bytes < isize::MAX as usize - LARGE_PAGE);
+    let bytes = bytes.ok_or_else(|| refused(length, &"more than there are addresses"))?;
+    // Only a mapping of whole large pages is sure to begin with one.
+    Ok(if bytes < LARGE_PAGE { bytes.max(1) } else { bytes.next_multiple_of(LARGE_PAGE) })
+}
+
+fn refused(length: usize, why: &dyn std::fmt::Display) -> Error {
+    Error::invalid(format!("memory for {length} numbers is refused: {why}"), "read fewer events or columns")
 }
 
 /// Number of the processor that this thread runs on now; 0 where the system does not say.
@@ -332,6 +354,27 @@ mod tests {
         for name in ["", "gpu", "cuda:", "cuda:-1", "cuda:999", "CPU"] {
             let error = open(name).unwrap_err().to_string();
             assert!(error.contains(&format!("\"{name}\"")), "{error}");
+        }
+    }
+
+    #[test]
+    fn buffers_grow_and_keep_their_numbers() {
+        let rising = |length: usize| (0..length).map(|i| i as f32).collect::<Vec<_>>();
+        for mut buffer in [HostBuffer::pages(3).unwrap(), HostBuffer::pages(0).unwrap(), HostBuffer::zeros(3).unwrap()]
+        {
+            let filled = rising(buffer.as_slice().len());
+            buffer.as_mut_slice().copy_from_slice(&filled);
+            for length in [2usize, 3, 4, 5000, 1 << 20, (1 << 22) + 1] {
+                let before = buffer.as_slice().len();
+                buffer.grow(length).unwrap();
+                assert_eq!(buffer.as_slice().len(), length.max(before));
+                assert!(buffer.as_slice()[..before] == rising(before));
+                assert!(buffer.as_slice()[before..].iter().all(|&new| new == 0.0));
+                buffer.as_mut_slice().copy_from_slice(&rising(length.max(before)));
+            }
+            let error = buffer.grow(usize::MAX / 4).unwrap_err().to_string();
+            assert!(error.contains("refused"), "{error}");
+            assert!(buffer.as_slice() == rising((1 << 22) + 1));
         }
     }
 

@@ -14,7 +14,7 @@
 //! | [`gradient`] | back ends: [`gradient::aot`] (Clad's derivatives, row tiles), [`gradient::autograd`] (LibTorch), [`gradient::CompiledGraph`] (an observed function, in blocks of its rows) | `graph`, `kernels`, `device`, `dataset` |
 //! | [`graph`] | networks as a chain of layers; [`graph::Program`], the operators of an observed function; [`graph::lower`], which makes it, and [`graph::rows`], which takes its rows apart | `error`, [`bridge`]'s structs, `kernels::strided` |
 //! | [`dataset`] | features, labels, weights; split, shuffle, scaling | `columns`, `device` |
-//! | [`stream`] | events of data bigger than memory: order, windows, the hand-over from the reading thread | `columns`, `dataset` |
+//! | [`stream`] | events of data bigger than memory: order, windows, the hand-over from the reading thread | `columns`, `dataset`, `kernels` |
 //! | [`columns`] | what a column is; the fast reader: baskets of local files, decoded on rayon's threads | `error`, `device`, `kernels` |
 //! | `rust/src/bin/` | the `cladtorch` command | [`rootfile`] |
 //! | [`rootfile`] | files of trees without ROOT: what is in them, their numbers, other formats | `columns`, `device`, `storage` |

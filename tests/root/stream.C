@@ -73,15 +73,21 @@ FitOptions Options()
    return options;
 }
 
-/// All numbers of all batches, with the size of each.
+/// Appends the size and all numbers of the next batch.
+bool Take(CladTorch::Batches &batches, Rows_t &all)
+{
+   if (!batches.Next())
+      return false;
+   all.push_back(batches.Rows());
+   for (const auto &part : {batches.Features(), batches.Labels(), batches.Weights()})
+      all.insert(all.end(), part.begin(), part.end());
+   return true;
+}
+
 Rows_t All(CladTorch::Batches batches)
 {
    Rows_t all;
-   while (batches.Next()) {
-      all.push_back(batches.Rows());
-      for (const auto &part : {batches.Features(), batches.Labels(), batches.Weights()})
-         all.insert(all.end(), part.begin(), part.end());
-   }
+   while (Take(batches, all)) {}
    return all;
 }
 
@@ -146,6 +152,35 @@ Rows_t CheckBatches()
    CHECK(ROOT::VecOps::All(first == x.ToRVec())); // still the first batch
    CHECK(places.size() == 2 && places.count(x.Data()) == 0); // and those that nobody looks at take turns
    return reference; // and the thread that reads ahead ends here, in the middle of an epoch
+}
+
+/// The fast reader reads whole clusters, of which windows have pieces; ROOT's reads the pieces.
+Stream Pieces(CladTorch::EReader reader, CladTorch::EMixing mixing, const std::string &cut)
+{
+   auto stream = Dataset({"x", "y"}).SetReader(reader).Stream();
+   stream.Add("t", "signal*.root", 1, cut).Add("t", "background.root", 0, cut);
+   return stream.SetWindow(300).SetMixing(mixing);
+}
+
+void CheckPieces()
+{
+   for (const char *cut : {"", "y < 0.9"})
+      for (const auto mixing : {CladTorch::kProportional, CladTorch::kBalanced}) {
+         const auto reference = All(Pieces(CladTorch::kRootReader, mixing, cut).Batches(Options()));
+         bool same = true;
+         for (const std::uint64_t buffer : {1, 300, 100000})
+            same = same && All(Pieces(CladTorch::kAutoReader, mixing, cut).SetBuffer(buffer).Batches(Options())) == reference;
+         CHECK(same && reference.size() > 4 * kSignal / 2);
+      }
+   const auto stream = Pieces(CladTorch::kAutoReader, CladTorch::kProportional, "");
+   auto first = stream.Batches(Options(), 1), second = stream.Batches(Options(), 2);
+   Rows_t ofFirst, ofSecond;
+   for (bool more = true; more;) {
+      more = Take(first, ofFirst);
+      more = Take(second, ofSecond) || more;
+   }
+   CHECK(ofFirst == All(stream.Batches(Options(), 1))); // two at once are as one after the other
+   CHECK(ofSecond == All(stream.Batches(Options(), 2)) && ofFirst != ofSecond);
 }
 
 void CheckMixing()
@@ -329,6 +364,7 @@ void stream()
 {
    Write();
    const auto serial = CheckBatches();
+   CheckPieces();
    CheckMixing();
    CheckFrames();
    CheckTuples();

@@ -79,9 +79,9 @@ private:
 /// belongs to the validation part by a hash of the seed, the number of its source and its entry: in every epoch, whatever
 /// is read when. The first windows are smaller, so that training begins soon.
 ///
-/// Memory: the window, as many entries read ahead and a few blocks of 8 MB. Where the fast reader reads all columns, it
-/// reads a cluster of each source at a time, or as much of it as fits, and holds that and the one before: 128 MB less the
-/// window each, for all sources together. Training keeps a window as a table and another one of validation events.
+/// Memory, for each Batches: the window, as many entries read ahead and a few blocks of 8 MB. Where the fast reader reads
+/// all columns, it reads a cluster of each source at a time, or as much of it as fits, and holds that and the one before:
+/// 128 MB less the window each, for all sources together, or as much as a window. Training keeps a window as a table and another one of validation events.
 /// Reading takes one thread of its own, with one event loop a block; ROOT's trees and data frames that were given must not
 /// be used elsewhere meanwhile. Mlp::Fit switches implicit multi-threading off for as long as it runs; where it is on,
 /// Batches() gives events only of sources without a cut whose columns the fast reader reads.

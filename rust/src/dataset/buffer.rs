@@ -31,9 +31,11 @@ impl GrowingBuffer {
         if needed <= capacity {
             return Ok(());
         }
-        let mut grown = HostBuffer::pages(needed.max(capacity.saturating_mul(2)))?;
-        grown.as_mut_slice()[..self.length].copy_from_slice(self.as_slice());
-        self.buffer = Some(grown);
+        let room = needed.max(capacity.saturating_mul(2));
+        if let Some(buffer) = &mut self.buffer {
+            return buffer.grow(room);
+        }
+        self.buffer = Some(HostBuffer::pages(room)?);
         Ok(())
     }
 

@@ -99,15 +99,18 @@ impl Dataset {
         Ok(&self.weights.as_slice()?[..self.rows()])
     }
 
-    /// Labels and event weights as they lie: one number for all rows needs no memory.
+    /// Labels and event weights [rows] as they lie: one number for all rows needs no memory.
     pub fn labels_and_weights(&self) -> Result<[PerRow<'_>; 2]> {
-        Ok([self.labels.per_row()?, self.weights.per_row()?])
+        let rows = self.rows();
+        Ok([self.labels.per_row(rows)?, self.weights.per_row(rows)?])
     }
 
-    /// Drops all rows and sources; their memory stays.
+    /// Drops all rows and sources; the features' memory stays.
     pub fn clear(&mut self) {
         self.sources.clear();
         self.rollback();
+        self.labels = RowNumbers::default();
+        self.weights = RowNumbers::default();
     }
 
     /// Rows that fit the memory there is.
@@ -248,7 +251,7 @@ impl Dataset {
         let rows = self.labels.len() - first;
         let refused = match open.unfinite {
             Some(text) => Some(Error::invalid(
-                format!("{text} ({}; {} with such values)", open.name, events(self.unfinite_rows(first)?)),
+                format!("{text} ({}; {} with such values)", open.name, events(self.unfinite_rows(first))),
                 "features, labels and weights have to be finite as float32: cut these events away or define a column \
                  that replaces them",
             )),
@@ -267,11 +270,13 @@ impl Dataset {
     }
 
     /// How many rows from `first` on have a number that is not finite.
-    fn unfinite_rows(&self, first: usize) -> Result<usize> {
-        let is_bad = |values: &[f32]| values.iter().any(|value| !value.is_finite());
-        let features = self.features.as_slice()[first * self.width..].chunks(self.width);
-        let others = self.labels.as_slice()?[first..].iter().zip(&self.weights.as_slice()?[first..]);
-        Ok(features.zip(others).filter(|(row, (label, weight))| is_bad(row) || is_bad(&[**label, **weight])).count())
+    fn unfinite_rows(&self, first: usize) -> usize {
+        let features = self.features.as_slice()[first * self.width..].chunks(self.width).enumerate();
+        let is_bad = |&(row, features): &(usize, &[f32])| {
+            let numbers = [self.labels.at(first + row), self.weights.at(first + row)];
+            numbers.iter().chain(features).any(|number| !number.is_finite())
+        };
+        features.filter(is_bad).count()
     }
 
     /// Drops the rows of the open source.
@@ -287,20 +292,26 @@ impl Dataset {
     pub fn part(&self, first: f64, seed: u64, second: bool) -> Result<Self> {
         let (head, tail) = split(self.rows(), first, seed)?;
         let rows = if second { tail } else { head };
+        self.taken(rows.into_iter().map(|row| row as usize))
+    }
+
+    /// A copy of neighbouring rows.
+    pub fn slice(&self, rows: Range<usize>) -> Result<Self> {
+        self.taken(rows)
+    }
+
+    fn taken(&self, rows: impl ExactSizeIterator<Item = usize> + Clone) -> Result<Self> {
         let mut part = Dataset::new(&self.columns)?;
-        part.reserve(rows.len())?;
-        for &row in &rows {
-            part.features.extend(&self.features()[row as usize * self.width..][..self.width])?;
+        part.features.reserve(rows.len() * self.width)?;
+        for row in rows.clone() {
+            part.features.extend(&self.features()[row * self.width..][..self.width])?;
         }
         let [labels, weights] = self.labels_and_weights()?;
-        part.labels = RowNumbers::of_rows(labels, rows.iter().map(|&row| row as usize))?;
-        part.weights = RowNumbers::of_rows(weights, rows.iter().map(|&row| row as usize))?;
+        part.labels = RowNumbers::of_rows(labels, rows.clone())?;
+        part.weights = RowNumbers::of_rows(weights, rows.clone())?;
         let names: Vec<_> = self.sources.iter().map(|source| source.name.as_str()).collect();
-        part.sources.push(Source {
-            name: format!("part of {}", names.join(" + ")),
-            rows: rows.len(),
-            notes: Vec::new(),
-        });
+        let name = format!("part of {}", names.join(" + "));
+        part.sources.push(Source { name, rows: rows.len(), notes: Vec::new() });
         Ok(part)
     }
 

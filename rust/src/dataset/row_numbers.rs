@@ -58,11 +58,19 @@ impl RowNumbers {
         }
     }
 
-    /// As they lie, where that says it all.
-    pub(super) fn per_row(&self) -> Result<PerRow<'_>> {
-        match (self.written.get(), self.runs.as_slice()) {
-            (None, &[(value, _)]) => Ok(PerRow::Same(value)),
-            _ => self.as_slice().map(PerRow::Each),
+    /// Those of the first `rows` rows, as they lie.
+    pub(super) fn per_row(&self, rows: usize) -> Result<PerRow<'_>> {
+        match (self.written.get(), self.runs.first()) {
+            (None, Some(&(value, end))) if end >= rows => Ok(PerRow::Same(value)),
+            _ => Ok(PerRow::Each(&self.as_slice()?[..rows])),
+        }
+    }
+
+    /// That of row `row`.
+    pub(super) fn at(&self, row: usize) -> f32 {
+        match self.written.get() {
+            Some(written) => written.as_slice()[row],
+            None => self.runs[self.runs.partition_point(|&(_, end)| end <= row)].0,
         }
     }
 
@@ -74,6 +82,9 @@ impl RowNumbers {
 
     /// Appends `rows` rows of one number.
     pub(super) fn append(&mut self, value: f32, rows: usize) -> Result<()> {
+        if rows == 0 {
+            return Ok(());
+        }
         if let Some(written) = self.written.get_mut() {
             written.grow(rows)?.fill(value);
             return Ok(());
@@ -116,8 +127,9 @@ impl RowNumbers {
         Ok(written)
     }
 
-    /// Keeps the first `rows` rows. Without any it is as new, but for its memory.
+    /// Keeps the first `rows` rows.
     pub(super) fn truncate(&mut self, rows: usize) {
+        self.reserved = 0;
         match self.written.get_mut() {
             Some(written) => written.truncate(rows),
             None => {
@@ -144,10 +156,10 @@ mod tests {
     #[test]
     fn one_number_for_all_rows_takes_no_memory() {
         let mut same = numbers(&[(0.5, 3), (0.5, 1 << 40)]);
-        assert_eq!((same.len(), same.per_row().unwrap()), (3 + (1 << 40), PerRow::Same(0.5)));
+        assert_eq!((same.len(), same.per_row(7).unwrap()), (3 + (1 << 40), PerRow::Same(0.5)));
         same.truncate(2);
         assert_eq!(same.as_slice().unwrap(), [0.5, 0.5]);
-        assert_eq!(same.per_row().unwrap(), PerRow::Each(&[0.5, 0.5]));
+        assert_eq!(same.per_row(1).unwrap(), PerRow::Each(&[0.5]));
     }
 
     #[test]
@@ -158,9 +170,11 @@ mod tests {
             if look {
                 assert_eq!(mixed.as_slice().unwrap(), &expected[..4]);
             }
+            assert!((0..4).all(|row| mixed.at(row) == expected[row]));
             mixed.written().unwrap().extend(&[7.0, 8.0]).unwrap();
             mixed.append(2.0, 2).unwrap();
             assert_eq!(mixed.len(), 8);
+            assert!((0..8).all(|row| mixed.at(row) == expected[row]));
             assert_eq!(mixed.as_slice().unwrap(), expected);
             assert!(mixed.as_slice().unwrap()[3].is_sign_negative());
         }
@@ -178,6 +192,7 @@ mod tests {
         let mut again = numbers(&[(1.0, 2)]);
         again.truncate(0);
         again.append(2.0, 3).unwrap();
-        assert_eq!(again.per_row().unwrap(), PerRow::Same(2.0));
+        again.append(7.0, 0).unwrap();
+        assert_eq!(again.per_row(3).unwrap(), PerRow::Same(2.0));
     }
 }

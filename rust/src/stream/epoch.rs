@@ -64,6 +64,7 @@ impl Window {
 
     /// Makes `batch` the events at `places`.
     pub fn gather(&self, places: &[Place], batch: &mut Batch) -> Result<()> {
+        const AT_ONCE: usize = 1 << 12; // rows whose addresses are noted
         let Batch { features, labels, weights } = &self.waiting;
         let mut tables = vec![Table { features, numbers: [PerRow::Each(labels), PerRow::Each(weights)] }];
         for events in &self.events {
@@ -72,9 +73,11 @@ impl Window {
         }
         let table = |place: &Place| &tables[place.events as usize];
         let row_of = |place: &Place| &table(place).features[place.row as usize * self.width..][..self.width];
-        let rows: Vec<&[f32]> = places.iter().map(row_of).collect();
-        batch.features.resize(rows.len() * self.width, 0.0);
-        kernels::gather_rows(&rows, self.width, &mut batch.features);
+        batch.features.resize(places.len() * self.width, 0.0);
+        for (places, into) in places.chunks(AT_ONCE).zip(batch.features.chunks_mut(AT_ONCE * self.width)) {
+            let rows: Vec<&[f32]> = places.iter().map(row_of).collect();
+            kernels::gather_rows(&rows, self.width, into);
+        }
         for (number, into) in [&mut batch.labels, &mut batch.weights].into_iter().enumerate() {
             into.clear();
             into.extend(places.iter().map(|place| table(place).numbers[number].at(place.row as usize)));
@@ -131,6 +134,8 @@ pub struct Epoch {
     rest: Vec<Place>,
     /// Place in the window's order, for single batches.
     at: usize,
+    /// Why there is no next window.
+    failure: Option<String>,
 }
 
 impl Drop for Epoch {
@@ -153,6 +158,7 @@ impl Epoch {
             count: 0,
             rest: Vec::new(),
             at: 0,
+            failure: None,
         }
     }
 
@@ -171,8 +177,24 @@ impl Epoch {
         &self.window
     }
 
-    /// Makes the next window; `false` at the end of the epoch.
+    /// Makes the next window; `false` at the end of the epoch. After an error there is only that one again.
     pub fn advance(&mut self) -> Result<bool> {
+        if let Some(failure) = &self.failure {
+            return Err(Error::Stream(failure.clone()));
+        }
+        let advanced = self.fill_window();
+        if let Err(error) = &advanced {
+            self.window.order.clear();
+            self.at = 0;
+            self.failure = Some(match error {
+                Error::Stream(reason) => reason.clone(),
+                other => other.to_string(),
+            });
+        }
+        advanced
+    }
+
+    fn fill_window(&mut self) -> Result<bool> {
         let Some(done) = self.windows.next() else { return Ok(false) };
         for events in self.window.begin(&std::mem::take(&mut self.rest))? {
             self.feed.give_back(events);
@@ -233,7 +255,7 @@ impl Epoch {
         Ok(())
     }
 
-    /// Puts the new events that are due, those from `first` on, in order. Those that fill no batch wait for the next window.
+    /// Puts the new events that are due, those from `first` on, in order. What fills no batch waits for the next window.
     fn arrange(&mut self, first: usize, last_window: bool) {
         let order = &mut self.window.order;
         if self.settings.shuffle {
@@ -291,6 +313,7 @@ mod tests {
                 feed.deliver(block, Arc::clone(events)).unwrap();
                 continue;
             }
+            assert!(!block.copied);
             let covered = block.together.0..block.together.1;
             let entries: Vec<u64> = covered.clone().filter(|entry| entry % 7 != 0).collect();
             let mut data = feed.dataset(entries.len()).unwrap();
@@ -397,5 +420,37 @@ mod tests {
         epoch.feed().fail("file gone");
         assert!(epoch.batch(&mut Batch::default()).unwrap_err().to_string().contains("file gone"));
         assert!(epoch.feed().want().is_none());
+    }
+
+    #[test]
+    fn after_an_error_there_are_no_more_events() {
+        let mut epoch = stream().epoch(1, Part::Training, &settings(), 1).unwrap();
+        let feed = epoch.feed();
+        let reader = thread::spawn(move || {
+            for delivered in 0..4 {
+                let block = feed.want().unwrap();
+                if delivered == 3 {
+                    return feed.fail("file gone");
+                }
+                let covered = block.first..block.first + block.entries;
+                let entries: Vec<u64> = covered.clone().collect();
+                let mut data = feed.dataset(entries.len()).unwrap();
+                data.begin("s").unwrap();
+                data.append(&vec![0.0; 2 * entries.len()], &vec![0.0; entries.len()], &vec![1.0; entries.len()])
+                    .unwrap();
+                data.commit().unwrap();
+                feed.deliver(block, Arc::new(Events::new(covered, &entries, data).unwrap())).unwrap();
+            }
+        });
+        let mut batch = Batch::default();
+        let mut given = 0;
+        while epoch.batch(&mut batch).is_ok() {
+            given += batch.labels.len();
+        }
+        assert!(given > 0 && batch.labels.len() == 64);
+        for _ in 0..3 {
+            assert!(epoch.batch(&mut batch).unwrap_err().to_string().contains("file gone"));
+        }
+        reader.join().unwrap();
     }
 }

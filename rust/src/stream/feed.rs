@@ -33,6 +33,12 @@ impl Events {
         Ok(Events { covered, entries: entries.to_vec(), data })
     }
 
+    /// A copy of the events of the entries from `first` on, before `end`.
+    pub fn part(&self, first: u64, end: u64) -> Result<Self> {
+        let rows = self.rows(first, end);
+        Events::new(first..end, self.entries(rows.clone()), self.data.slice(rows)?)
+    }
+
     /// Features, labels and weights.
     pub(super) fn data(&self) -> &Dataset {
         &self.data
@@ -104,19 +110,24 @@ impl Feed {
     /// An empty dataset for up to `rows` rows. Memory that was given back is used again where it is not much too large;
     /// else the oldest of it is freed, so that there is never more than was once in use.
     pub fn dataset(&self, rows: usize) -> Result<Dataset> {
-        let spare = &mut self.lock().spare;
-        if let Some(fitting) = spare.iter().position(|data| (rows..=rows.saturating_mul(2)).contains(&data.room())) {
-            return Ok(spare.remove(fitting));
+        let mut state = self.lock();
+        if let Some(fitting) = state.spare.iter().position(|data| data.room() <= rows.saturating_mul(2)) {
+            return Ok(state.spare.remove(fitting));
         }
-        spare.drain(..spare.len().min(1));
+        let oldest = (!state.spare.is_empty()).then(|| state.spare.remove(0));
+        drop(state);
+        drop(oldest);
         Dataset::new(&self.columns)
     }
 
-    /// Takes back events that are used up. Their memory is kept, as long as nobody else has them.
+    /// Takes back events that are used up. Their memory is kept for blocks to come, if nobody else has them.
     pub(super) fn give_back(&self, events: Arc<Events>) {
         let Some(Events { mut data, .. }) = Arc::into_inner(events) else { return };
         data.clear();
-        self.lock().spare.push(data);
+        let mut state = self.lock();
+        if state.next < self.blocks.len() && !state.closed {
+            state.spare.push(data);
+        }
     }
 
     /// Hands over the events of the block that was wanted last, or more than those.
@@ -175,8 +186,12 @@ impl Feed {
 mod tests {
     use super::*;
 
+    fn block(first: u64, entries: u64) -> Block {
+        Block { source: 0, first, entries, together: (first, first + entries), copied: false }
+    }
+
     fn feed() -> Feed {
-        Feed::new(&[ColumnSpec::new("x", 1)], Vec::new(), 1)
+        Feed::new(&[ColumnSpec::new("x", 1)], vec![block(0, 1)], 1)
     }
 
     fn data(feed: &Feed, rows: usize) -> Dataset {
@@ -192,6 +207,8 @@ mod tests {
         let feed = feed();
         let events = Events::new(10..20, &[11, 15, 19], data(&feed, 3)).unwrap();
         assert_eq!([events.rows(10, 12), events.rows(12, 15), events.rows(15, 20)], [0..1, 1..1, 1..3]);
+        let part = events.part(12, 20).unwrap();
+        assert_eq!((part.entries(0..2), part.rows(16, 20)), (&[15, 19][..], 1..2));
         for wrong in [&[11, 15][..], &[9, 11, 12], &[18, 19, 20], &[11, 15, 15]] {
             assert!(Events::new(10..20, wrong, data(&feed, 3)).is_err(), "{wrong:?}");
         }
@@ -202,8 +219,7 @@ mod tests {
         let feed = feed();
         let events = Arc::new(Events::new(10..20, &[11], data(&feed, 1)).unwrap());
         for (first, entries, fits) in [(10, 10, true), (12, 3, true), (9, 2, false), (15, 6, false)] {
-            let block = Block { source: 0, first, entries, together: (first, first + entries) };
-            assert_eq!(feed.deliver(block, Arc::clone(&events)).is_ok(), fits, "{block:?}");
+            assert_eq!(feed.deliver(block(first, entries), Arc::clone(&events)).is_ok(), fits, "{first}, {entries}");
         }
     }
 
@@ -217,8 +233,13 @@ mod tests {
         feed.give_back(shared);
         let again = data(&feed, 60);
         assert_eq!((again.features().as_ptr(), again.rows()), (address, 60));
-        feed.give_back(Arc::new(Events::new(0..60, &(0..60).collect::<Vec<_>>(), again).unwrap()));
-        assert_eq!(feed.dataset(101).unwrap().room(), 0);
+        let events = |data| Arc::new(Events::new(0..60, &(0..60).collect::<Vec<_>>(), data).unwrap());
+        feed.give_back(events(again));
+        assert_eq!(feed.dataset(49).unwrap().room(), 0);
         assert_eq!(feed.dataset(100).unwrap().room(), 0, "what did not fit is freed");
+        let last = data(&feed, 60);
+        assert_eq!(feed.want().map(|block| block.entries), Some(1));
+        feed.give_back(events(last));
+        assert_eq!(feed.dataset(60).unwrap().room(), 0, "nothing more is to be read");
     }
 }

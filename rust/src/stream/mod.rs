@@ -57,7 +57,7 @@ pub struct Settings {
     pub window: u64,
     /// Most entries read in one go; changes nothing else.
     pub block: u64,
-    /// Entries of all sources that may be read together, where they share baskets; changes nothing else either.
+    /// Entries of all sources that may be read together, where they share baskets; changes no batch either.
     pub kept: u64,
     /// How sources are mixed.
     pub mixing: Mixing,

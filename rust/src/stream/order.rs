@@ -18,8 +18,10 @@ pub struct Block {
     /// How many.
     pub entries: u64,
     /// The first entry and the one behind the last of those that are best read together with it, because they share
-    /// baskets and come soon.
+    /// baskets.
     pub together: (u64, u64),
+    /// Whether its events are copied out of those: the others do not come soon.
+    pub copied: bool,
 }
 
 /// An epoch's way through all sources.
@@ -39,8 +41,11 @@ impl Walk {
             Mixing::Proportional => sizes,
             Mixing::Balanced => vec![largest; sizes.len()],
         };
-        let kept = settings.kept / sources.len().max(1) as u64;
-        let lane = |number| lane(number, &sources[number], entries[number], settings, kept, epoch);
+        let total = entries.iter().sum();
+        let lane = |number| {
+            let kept = kept(settings, sources.len(), entries[number], total);
+            lane(number, &sources[number], entries[number], settings, kept, epoch)
+        };
         let lanes = (0..sources.len()).map(lane);
         Walk { lanes: lanes.collect(), entries, window: settings.window.max(1) }
     }
@@ -55,8 +60,9 @@ impl Walk {
             Mixing::Balanced => vec![smallest; sizes.len()],
         };
         let lanes = (0..sources.len()).map(|number| {
-            let window = u128::from(settings.window) * u128::from(sizes[number]) / u128::from(total.max(1));
-            spread_lane(number, sizes[number], entries[number], window as u64, settings.block)
+            let window = share(settings.window, sizes[number], total);
+            let kept = kept(settings, sources.len(), sizes[number], total);
+            spread_lane(number, &sources[number], entries[number], settings.block, window, kept)
         });
         Walk { lanes: lanes.collect(), entries, window: settings.window.max(1) }
     }
@@ -79,7 +85,7 @@ impl Walk {
 
     /// The entries of source `lane` that are due when `done` of all are.
     pub(super) fn due(&self, lane: usize, done: u64) -> u64 {
-        (u128::from(self.entries[lane]) * u128::from(done) / u128::from(self.total().max(1))) as u64
+        share(self.entries[lane], done, self.total())
     }
 
     /// All blocks in the order in which the windows need them.
@@ -99,6 +105,17 @@ impl Walk {
     }
 }
 
+/// `whole` times `part` / `total`.
+fn share(whole: u64, part: u64, total: u64) -> u64 {
+    (u128::from(whole) * u128::from(part) / u128::from(total.max(1))) as u64
+}
+
+/// Entries of a source that may be read together: its part of what there is room for, and at least what it has in a window
+/// anyway.
+fn kept(settings: &Settings, sources: usize, entries: u64, total: u64) -> u64 {
+    (settings.kept / sources.max(1) as u64).max(share(settings.window, entries, total))
+}
+
 /// Blocks of one source, `entries` in all: its clusters in a new order for each pass. A cluster longer than a window comes
 /// in pieces of a window, in an order of their own, but one after the other: so it is read once if there is room for
 /// `kept` entries of each source, else by pieces, or as much of a piece as there is room for.
@@ -110,14 +127,14 @@ fn lane(number: usize, source: &Source, entries: u64, settings: &Settings, kept:
         for index in order(clusters.len(), settings, &[1, epoch, number as u64, pass]) {
             let cluster = &clusters[index];
             let is_kept = cluster.end - cluster.start <= kept;
-            let pieces = pieces(cluster, settings.window.max(1));
+            let pieces = pieces(cluster, settings.window);
             for piece in order(pieces.len(), settings, &[3, epoch, number as u64, pass, index as u64]) {
                 let Range { start, end } = pieces[piece];
                 let piece = start..end.min(start + left);
                 left -= piece.end - piece.start;
                 for part in self::pieces(&piece, kept.max(settings.block)) {
                     let together = if is_kept { cluster.clone() } else { part.clone() };
-                    push_blocks(&mut blocks, number, part, settings.block, together);
+                    push_blocks(&mut blocks, number, part, settings.block, together, false);
                 }
             }
         }
@@ -134,6 +151,7 @@ fn clusters(source: &Source) -> Vec<Range<u64>> {
 }
 
 fn pieces(cluster: &Range<u64>, longest: u64) -> Vec<Range<u64>> {
+    let longest = longest.max(1);
     let starts = (cluster.start..cluster.end).step_by(usize::try_from(longest).unwrap_or(usize::MAX));
     starts.map(|start| start..cluster.end.min(start.saturating_add(longest))).collect()
 }
@@ -146,25 +164,37 @@ fn order(count: usize, settings: &Settings, mark: &[u64]) -> impl Iterator<Item 
     order.into_iter().map(|piece| piece as usize)
 }
 
-fn push_blocks(blocks: &mut Vec<Block>, source: usize, range: Range<u64>, longest: u64, together: Range<u64>) {
+fn push_blocks(
+    blocks: &mut Vec<Block>,
+    source: usize,
+    range: Range<u64>,
+    longest: u64,
+    together: Range<u64>,
+    copied: bool,
+) {
     let together = (together.start, together.end);
-    let block = |Range { start, end }| Block { source, first: start, entries: end - start, together };
-    blocks.extend(pieces(&range, longest.max(1)).into_iter().map(block));
+    let block = |Range { start, end }| Block { source, first: start, entries: end - start, together, copied };
+    blocks.extend(pieces(&range, longest).into_iter().map(block));
 }
 
-/// Blocks of a source of `size` entries, `entries` in all, from the beginnings of equal parts, then from what follows in
-/// each, twice as much every round. The first round is about `window` entries.
-fn spread_lane(number: usize, size: u64, entries: u64, window: u64, block: u64) -> Vec<Block> {
+/// Blocks of a source, `entries` in all, from the beginnings of equal parts, then from what follows in each, twice as much
+/// every round. The first round is about `window` entries. Neighbouring parts often lie in one cluster, which is read for
+/// them together if it is not longer than `kept`.
+fn spread_lane(number: usize, source: &Source, entries: u64, block: u64, window: u64, kept: u64) -> Vec<Block> {
     const PARTS: u64 = 64;
-    let mark = |part: u64| (u128::from(size) * u128::from(part) / u128::from(PARTS)) as u64;
-    let mut parts: Vec<Range<u64>> = (0..PARTS).map(|part| mark(part)..mark(part + 1)).collect();
+    let (size, clusters) = (source.entries(), clusters(source));
+    let mut parts: Vec<Range<u64>> =
+        (0..PARTS).map(|part| share(size, part, PARTS)..share(size, part + 1, PARTS)).collect();
     let mut blocks = Vec::new();
     let (mut left, mut step) = (entries, window.div_ceil(PARTS).max(1));
     while left > 0 {
         for part in &mut parts {
             let end = part.end.min(part.start.saturating_add(step)).min(part.start + left);
-            for alone in pieces(&(part.start..end), block.max(1)) {
-                push_blocks(&mut blocks, number, alone.clone(), block, alone);
+            for piece in pieces(&(part.start..end), block) {
+                let cluster = &clusters[clusters.partition_point(|cluster| cluster.end <= piece.start)];
+                let is_read = piece.end <= cluster.end && cluster.end - cluster.start <= kept;
+                let together = if is_read { cluster.clone() } else { piece.clone() };
+                push_blocks(&mut blocks, number, piece, block, together, is_read);
             }
             left -= end - part.start;
             part.start = end;
@@ -249,9 +279,32 @@ mod tests {
         assert_eq!(together(40_000), [(0, 100), (100, 20_100), (20_100, 60_100)]);
         let large: Vec<_> = (0..8).map(|piece| (20_100 + piece * 5000, 25_100 + piece * 5000)).collect();
         assert_eq!(together(39_999), [&[(0, 100), (100, 20_100)], &large[..]].concat());
-        assert_eq!(together(5000).len(), 1 + 4 + 8);
-        assert_eq!(together(2500).len(), 1 + 8 + 16);
-        assert_eq!(together(0).len(), 1 + 20 + 40);
+        // As much as the window holds anyway, however little room there is.
+        assert_eq!(together(0).len(), 1 + 4 + 8);
+        let two = [source(&[20_000]), source(&[20_000])];
+        let settings = Settings { kept: 0, block: 0, ..settings(Mixing::Proportional) };
+        let blocks = Walk::new(&two, &settings, 1).blocks();
+        assert!(blocks.iter().all(|block| block.entries == 1 && block.together.1 - block.together.0 == 2500));
+    }
+
+    #[test]
+    fn a_sample_reads_a_cluster_once_a_round_and_copies_what_it_takes() {
+        let sources = [source(&[20_000, 80_000])];
+        let together = |kept: u64| {
+            let settings = Settings { kept, ..settings(Mixing::Proportional) };
+            let mut blocks = Walk::sample(&sources, &settings).blocks();
+            blocks.truncate(64);
+            for Block { first, entries, together: (begin, end), copied, .. } in &blocks {
+                assert!(begin <= first && first + entries <= *end, "{blocks:?}");
+                assert_eq!(*copied, end - begin > *entries);
+            }
+            let mut together: Vec<_> = blocks.into_iter().map(|block| block.together).collect();
+            together.dedup();
+            together
+        };
+        assert_eq!(together(60_000), [(0, 20_000), (20_000, 80_000)]);
+        assert_eq!(together(20_000).len(), 1 + 48);
+        assert_eq!(together(0).len(), 64);
     }
 
     #[test]

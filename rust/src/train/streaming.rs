@@ -16,8 +16,9 @@ const WINDOW_BYTES: u64 = 64 << 20;
 const WINDOW_ENTRIES: u64 = 1 << 16;
 const BLOCK_BYTES: u64 = 8 << 20;
 const BLOCK_ENTRIES: u64 = 1 << 13;
-/// Bytes of a window and of what is read together because it shares baskets.
+/// Bytes of a window and of what is read together because it shares baskets, with the number of each entry.
 const KEPT_BYTES: u64 = 128 << 20;
+const ENTRY_BYTES: u64 = 16;
 /// A window's rows are counted in 32 bits.
 const WINDOW_LIMIT: u64 = 1 << 30;
 
@@ -27,13 +28,13 @@ pub fn stream_settings(stream: &Stream, spec: &FitSpec, window: u64, mixing: Mix
     if window > WINDOW_LIMIT {
         return Err(Error::invalid(format!("a window of {window} entries"), format!("at most {WINDOW_LIMIT} fit")));
     }
-    let entries = |bytes: u64| bytes / (size_of::<f32>() * stream.width()) as u64;
-    let fitting = |bytes: u64, most: u64| entries(bytes).clamp(64, most);
+    let row = (size_of::<f32>() * stream.width()) as u64;
+    let fitting = |bytes: u64, most: u64| (bytes / row).clamp(64, most);
     let window = if window == 0 { fitting(WINDOW_BYTES, WINDOW_ENTRIES) } else { window };
     Ok(Settings {
         window,
         block: fitting(BLOCK_BYTES, BLOCK_ENTRIES),
-        kept: entries(KEPT_BYTES).saturating_sub(window),
+        kept: (KEPT_BYTES / (row + ENTRY_BYTES)).saturating_sub(window),
         mixing,
         seed: spec.seed,
         shuffle: spec.shuffle,
