@@ -24,6 +24,13 @@ pub struct Block {
     pub copied: bool,
 }
 
+impl Block {
+    fn new(source: usize, range: Range<u64>, together: &Range<u64>, copied: bool) -> Self {
+        let together = (together.start, together.end);
+        Block { source, first: range.start, entries: range.end - range.start, together, copied }
+    }
+}
+
 /// An epoch's way through all sources.
 pub(super) struct Walk {
     /// For each source its blocks in the order in which they come.
@@ -127,14 +134,15 @@ fn lane(number: usize, source: &Source, entries: u64, settings: &Settings, kept:
         for index in order(clusters.len(), settings, &[1, epoch, number as u64, pass]) {
             let cluster = &clusters[index];
             let is_kept = cluster.end - cluster.start <= kept;
-            let pieces = pieces(cluster, settings.window);
-            for piece in order(pieces.len(), settings, &[3, epoch, number as u64, pass, index as u64]) {
-                let Range { start, end } = pieces[piece];
+            let in_window = pieces(cluster, settings.window);
+            for piece in order(in_window.len(), settings, &[3, epoch, number as u64, pass, index as u64]) {
+                let Range { start, end } = in_window[piece];
                 let piece = start..end.min(start + left);
                 left -= piece.end - piece.start;
-                for part in self::pieces(&piece, kept.max(settings.block)) {
-                    let together = if is_kept { cluster.clone() } else { part.clone() };
-                    push_blocks(&mut blocks, number, part, settings.block, together, false);
+                for part in pieces(&piece, kept.max(settings.block)) {
+                    let together = if is_kept { cluster } else { &part };
+                    let block = |range| Block::new(number, range, together, false);
+                    blocks.extend(pieces(&part, settings.block).into_iter().map(block));
                 }
             }
         }
@@ -164,19 +172,6 @@ fn order(count: usize, settings: &Settings, mark: &[u64]) -> impl Iterator<Item 
     order.into_iter().map(|piece| piece as usize)
 }
 
-fn push_blocks(
-    blocks: &mut Vec<Block>,
-    source: usize,
-    range: Range<u64>,
-    longest: u64,
-    together: Range<u64>,
-    copied: bool,
-) {
-    let together = (together.start, together.end);
-    let block = |Range { start, end }| Block { source, first: start, entries: end - start, together, copied };
-    blocks.extend(pieces(&range, longest).into_iter().map(block));
-}
-
 /// Blocks of a source, `entries` in all, from the beginnings of equal parts, then from what follows in each, twice as much
 /// every round. The first round is about `window` entries. Neighbouring parts often lie in one cluster, which is read for
 /// them together if it is not longer than `kept`.
@@ -194,7 +189,7 @@ fn spread_lane(number: usize, source: &Source, entries: u64, block: u64, window:
                 let cluster = &clusters[clusters.partition_point(|cluster| cluster.end <= piece.start)];
                 let is_read = piece.end <= cluster.end && cluster.end - cluster.start <= kept;
                 let together = if is_read { cluster.clone() } else { piece.clone() };
-                push_blocks(&mut blocks, number, piece, block, together, is_read);
+                blocks.push(Block::new(number, piece, &together, is_read));
             }
             left -= end - part.start;
             part.start = end;

@@ -57,8 +57,6 @@ pub struct Volume {
     pub raw: u64,
     /// Of the tensor that they become; 0 where nothing is kept.
     pub tensor: u64,
-    /// Of the tensors that CladTorch makes beside it: a label and a weight for each event.
-    pub beside: u64,
 }
 
 /// When the checks of all parties show equal work.

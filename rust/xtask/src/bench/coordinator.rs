@@ -232,10 +232,7 @@ fn record(group: &Group, case: &Case, threads: usize, member: &Member) -> Record
         bytes: case.volume.map(|volume| volume.raw),
         cpu_s: middle(member.values(|turn| turn.cpu)),
         first_batch_s: middle(member.values(|turn| turn.first)),
-        extra_bytes: peak.zip(case.volume).map(|(peak, volume)| {
-            let beside = if member.who.starts_with(OURS) { volume.beside } else { 0 };
-            peak - (volume.tensor + beside) as f64
-        }),
+        extra_bytes: peak.zip(case.volume).map(|(peak, volume)| peak - volume.tensor as f64),
         check,
         check_before: member.before,
         check_error: scored.then(|| (variance / member.checks.len() as f64).sqrt()),

@@ -7,7 +7,7 @@ use super::table::{Table, digits, seconds};
 /// What the columns of [`table`] are.
 pub const LEGEND: &str = "`MB/CPU-s`: raw (uncompressed) megabytes of the columns over the CPU time of all threads; \
 `cladtorch x`: how many times that rate is CladTorch's on one thread. `MB/s`: the same over the wall clock. `extra MB`: \
-peak memory beyond the tensor (CladTorch: beyond the tensors of features, labels and weights). `first batch`: from the start of the reading to the first batch.";
+peak memory beyond the tensor. `first batch`: from the start of the reading to the first batch.";
 
 /// A line for each record of a reader; `None` where nobody reads.
 pub fn table(records: &[Record]) -> Option<Table> {

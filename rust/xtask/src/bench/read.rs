@@ -20,7 +20,9 @@ pub const GROUP: Group = Group {
 the entries; the file is in the page cache. `floats28` is a million rows of 28 floats, `mixed3` five million rows of a \
 float, a double and an int, `rvec8` a million rows of an `RVec<float>` of 0 to 16 numbers, padded to 16. The numbers are \
 exponentially distributed in full precision, so codecs gain little; the int is below 1000. `cladtorch` is an interpreted \
-macro in root.exe that calls `Dataset::Add`, which also makes tensors of labels and weights, `cladtorch-root` the same with `SetReader(kRootReader)`. ROOT's readers are compiled with -O3: `GetBulkEntries` basket by basket \
+macro in root.exe that calls `Dataset::Add` (labels and weights, one number for all events, are not written out), \
+`cladtorch-root` the same with `SetReader(kRootReader)`, which makes tensors of them too. ROOT's readers are compiled \
+with -O3: `GetBulkEntries` basket by basket \
 (`root-bulk-columns` stops at one array for each column), `TTree::GetEntry`, RDataFrame's `Take`, and `Take` with \
 implicit multithreading, put back into the order of the entries. `uproot` stacks NumPy arrays. Who knows only one thread \
 is asked only once. `cladtorch-alone` is the \
@@ -76,19 +78,19 @@ const KINDS: [Kind; 3] = [
         name: "floats28",
         columns: || (0..28).map(|i| format!("f{i}/F")).collect::<Vec<_>>().join(","),
         length: 0,
-        volume: Volume { raw: 1_000_000 * 28 * 4, tensor: 1_000_000 * 28 * 4, beside: 1_000_000 * 8 },
+        volume: Volume { raw: 1_000_000 * 28 * 4, tensor: 1_000_000 * 28 * 4 },
     },
     Kind {
         name: "mixed3",
         columns: || "x/F,y/D,n/I".to_owned(),
         length: 0,
-        volume: Volume { raw: 5_000_000 * 16, tensor: 5_000_000 * 3 * 4, beside: 5_000_000 * 8 },
+        volume: Volume { raw: 5_000_000 * 16, tensor: 5_000_000 * 3 * 4 },
     },
     Kind {
         name: "rvec8",
         columns: || "jets/V".to_owned(),
         length: 16,
-        volume: Volume { raw: 1_000_000 * 8 * 4, tensor: 1_000_000 * 16 * 4, beside: 1_000_000 * 8 },
+        volume: Volume { raw: 1_000_000 * 8 * 4, tensor: 1_000_000 * 16 * 4 },
     },
 ];
 
@@ -109,7 +111,7 @@ fn cases(context: &Context) -> Result<Vec<Case>> {
         cases.push(Case {
             name: format!("{BATCHES}{}{suffix}", KINDS[0].name),
             prepare: Box::new(move |folder| Ok(format!("{} batch={BATCH}", (batches.prepare)(folder)?))),
-            volume: Some(Volume { tensor: 0, beside: 0, ..KINDS[0].volume }),
+            volume: Some(Volume { tensor: 0, ..KINDS[0].volume }),
             ..batches
         });
     }
