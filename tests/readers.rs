@@ -97,14 +97,25 @@ fn damaged_baskets_are_refused_or_read_but_never_crash() {
     let records: Vec<_> = baskets.iter().map(|basket| basket.record.clone()).collect();
     let mut scratch = Scratch::default();
     let mut values = vec![0f32; 1500 * 3];
+    let mut bytes = vec![0; 1500 * 4];
+    let mut plain = 0;
     let (cases, refused) = damage::survives(&records, 100_000, |number, record, damaged| {
         let Basket { branch, place, .. } = &baskets[number];
         let length = (place.end - place.first) as usize * branch.wanted;
         let decoded = branch.decode(place, record, &mut scratch, &mut values[..length], |_| true);
         assert!(damaged || decoded == Ok(None), "{}: {decoded:?}", branch.name);
+        if branch.is_plain() {
+            let copied = branch.copy(place, record, &mut scratch, &mut bytes[..length * 4]);
+            assert_eq!(copied.is_ok(), decoded.is_ok(), "{}: {copied:?}, {decoded:?}", branch.name);
+            let turned = bytes.as_chunks().0.iter().map(|bytes| f32::from_be_bytes(*bytes).to_bits());
+            let same = turned.zip(&values[..length]).all(|(bits, value)| bits == value.to_bits());
+            assert!(copied.is_err() || same, "{}: copied and decoded numbers differ", branch.name);
+            plain += usize::from(copied.is_ok());
+        }
         decoded.is_ok()
     });
     assert!(refused > cases / 3, "{refused} of {cases} refused");
+    assert!(plain > 0, "no basket of plain float32 was read");
 }
 
 /// The file of `baskets`, of which one branch is wanted.

@@ -8,9 +8,6 @@
 #include <cstring>
 #include <type_traits>
 #include <utility>
-#if defined(__SSE2__)
-#include <immintrin.h>
-#endif
 
 namespace CladTorch::Kernels {
 namespace {
@@ -44,44 +41,6 @@ float Number(const uint8_t *bytes)
    }
 }
 
-/// Numbers that wait in the first-level cache for their way past the others.
-constexpr size_t kStage = 4096;
-
-/// One register to an aligned address, past the caches.
-inline void Stream(Vector<float> v, float *to)
-{
-#if defined(__AVX512F__)
-   _mm512_stream_ps(to, reinterpret_cast<__m512>(v));
-#elif defined(__AVX__)
-   _mm256_stream_ps(to, reinterpret_cast<__m256>(v));
-#elif defined(__SSE2__)
-   _mm_stream_ps(to, reinterpret_cast<__m128>(v));
-#else
-   Store(v, to);
-#endif
-}
-
-/// Nobody may see what comes after before what was streamed.
-inline void EndOfStream()
-{
-#if defined(__SSE2__)
-   _mm_sfence();
-#endif
-}
-
-/// Copies n numbers past the caches. A plain store would fetch each line from memory before it overwrites it, and crowd
-/// out what is needed sooner.
-void CopyPast(const float *from, size_t n, float *to)
-{
-   size_t i = 0;
-   for (; i < n && reinterpret_cast<uintptr_t>(to + i) % kVectorBytes; ++i)
-      to[i] = from[i];
-   for (; i + kLanes<float> <= n; i += kLanes<float>)
-      Stream(Load(from + i), to + i);
-   for (; i < n; ++i)
-      to[i] = from[i];
-}
-
 /// The magnitude of infinity as bits: others have less, unless they are not finite.
 constexpr uint32_t kInfinity = 0x7f800000;
 
@@ -92,9 +51,8 @@ inline uint32_t Magnitude(float value)
    return bits & 0x7fffffff;
 }
 
-/// The largest magnitude of n numbers.
 template <typename T, typename Bits>
-uint32_t Convert(size_t n, const uint8_t *bytes, float *values)
+int Convert(size_t n, const uint8_t *bytes, float *values)
 {
    uint32_t largest = 0;
    for (size_t i = 0; i < n; ++i) {
@@ -102,22 +60,6 @@ uint32_t Convert(size_t n, const uint8_t *bytes, float *values)
       if constexpr (std::is_floating_point_v<T>)
          largest = std::max(largest, Magnitude(values[i]));
    }
-   return largest;
-}
-
-template <typename T, typename Bits>
-int ConvertAll(size_t n, const uint8_t *bytes, float *values, int past)
-{
-   if (!past)
-      return Convert<T, Bits>(n, bytes, values) < kInfinity;
-   alignas(64) float stage[kStage];
-   uint32_t largest = 0;
-   for (size_t first = 0; first < n; first += kStage) {
-      const size_t count = std::min(kStage, n - first);
-      largest = std::max(largest, Convert<T, Bits>(count, bytes + first * sizeof(Bits), stage));
-      CopyPast(stage, count, values + first);
-   }
-   EndOfStream();
    return largest < kInfinity;
 }
 
@@ -182,9 +124,6 @@ class Scattered {
    }
 
 public:
-   /// For the slack behind rows: a round may write so many numbers too many, less one.
-   static constexpr size_t kSlack = kRound;
-
    Scattered(const ct_lists &lists, size_t wanted, float pad)
       : fLists(lists), fWanted(wanted), fRounded((wanted + kRound - 1) / kRound * kRound), fPad(pad)
    {
@@ -192,15 +131,14 @@ public:
          fLane[i] = static_cast<int32_t>(i);
    }
 
-   /// Makes n rows of the lists from `first` on. There is `room` for so many numbers, of which those behind the rows are
-   /// left with any value.
-   void Rows(size_t first, size_t n, float *values, size_t room)
+   /// Makes n rows. A round may write beyond its own, which comes next.
+   void Rows(size_t n, float *values)
    {
       for (size_t r = 0; r < n; ++r) {
-         const size_t begin = fLists.ends[first + r] + fLists.before, end = fLists.ends[first + r + 1] - fLists.after;
+         const size_t begin = fLists.ends[r] + fLists.before, end = fLists.ends[r + 1] - fLists.after;
          const size_t count = std::min((end - begin) / sizeof(Bits), fWanted);
          fPadded |= count < fWanted;
-         if (begin + fRounded * sizeof(Bits) <= fLists.length && r * fWanted + fRounded <= room)
+         if (begin + fRounded * sizeof(Bits) <= fLists.length && r * fWanted + fRounded <= n * fWanted)
             FillRounds(fLists.entries + begin, count, values + r * fWanted);
          else
             Fill(fLists.entries + begin, count, values + r * fWanted);
@@ -217,36 +155,50 @@ public:
 };
 
 template <typename T, typename Bits>
-int ScatterAll(size_t n, const ct_lists &lists, size_t wanted, float pad, float *values, int past)
+int Scatter(size_t n, const ct_lists &lists, size_t wanted, float pad, float *values)
 {
    Scattered<T, Bits> scattered(lists, wanted, pad);
-   if (!past || wanted > kStage) {
-      scattered.Rows(0, n, values, n * wanted);
-      return scattered.AllFinite();
-   }
-   constexpr size_t kRoom = kStage + Scattered<T, Bits>::kSlack;
-   alignas(64) float stage[kRoom];
-   const size_t block = kStage / wanted;
-   for (size_t first = 0; first < n; first += block) {
-      const size_t count = std::min(block, n - first);
-      scattered.Rows(first, count, stage, kRoom);
-      CopyPast(stage, count * wanted, values + first * wanted);
-   }
-   EndOfStream();
+   scattered.Rows(n, values);
    return scattered.AllFinite();
 }
 
-typedef float Octet __attribute__((vector_size(32)));
 constexpr size_t kOctet = 8;
+typedef Pack<float, kOctet> Octet;
+typedef Pack<int32_t, kOctet> OctetBits;
+
+/// Number `row` of a column, as bits.
+inline uint32_t NumberBits(const ct_column &column, size_t row)
+{
+   uint32_t bits;
+   std::memcpy(&bits, column.numbers + row * sizeof bits, sizeof bits);
+   return column.big_endian ? Swapped(bits) : bits;
+}
+
+/// The byte order of eight columns.
+enum class Order { kMixed, kBigEndian };
+
+/// Eight numbers of a column from `row` on. The magnitudes of those that were big-endian go into `largest`.
+template <Order kOrder>
+inline Octet EightNumbers(const ct_column &column, size_t row, OctetBits &largest)
+{
+   OctetBits bits;
+   std::memcpy(&bits, column.numbers + row * sizeof(float), sizeof bits);
+   const OctetBits turned = OctetBits{} - (kOrder == Order::kBigEndian ? 1 : column.big_endian); // all bits, or none
+   const OctetBits reversed = Reversed<int32_t, kOctet>(bits, std::make_index_sequence<sizeof bits>());
+   bits = (reversed & turned) | (bits & ~turned);
+   const OctetBits magnitudes = bits & turned & 0x7fffffff;
+   largest = magnitudes > largest ? magnitudes : largest;
+   return (Octet)bits;
+}
 
 /// Eight rows of eight columns from `row` on; three rounds of exchanges.
-inline void Transpose(const float *const *columns, size_t row, size_t width, float *rows)
+template <Order kOrder>
+inline void Transpose(const ct_column *columns, size_t row, size_t width, float *rows, OctetBits &largest)
 {
    Octet pairs[8], quads[8];
    for (int i = 0; i < 8; i += 2) {
-      Octet a, b;
-      std::memcpy(&a, columns[i] + row, sizeof a);
-      std::memcpy(&b, columns[i + 1] + row, sizeof b);
+      const Octet a = EightNumbers<kOrder>(columns[i], row, largest);
+      const Octet b = EightNumbers<kOrder>(columns[i + 1], row, largest);
       pairs[i] = __builtin_shufflevector(a, b, 0, 8, 1, 9, 4, 12, 5, 13);
       pairs[i + 1] = __builtin_shufflevector(a, b, 2, 10, 3, 11, 6, 14, 7, 15);
    }
@@ -265,47 +217,72 @@ inline void Transpose(const float *const *columns, size_t row, size_t width, flo
    }
 }
 
-/// Rows [first, first + R) of eight columns.
-void EightColumns(size_t first, size_t R, const float *const *columns, size_t width, float *rows)
+/// Rows [first, R) of C columns, number by number; the largest magnitude of those that were big-endian.
+uint32_t OneByOne(size_t first, size_t R, const ct_column *columns, size_t C, size_t width, float *rows)
 {
+   uint32_t largest = 0;
+   for (size_t row = first; row < R; ++row)
+      for (size_t c = 0; c < C; ++c) {
+         const uint32_t bits = NumberBits(columns[c], row);
+         std::memcpy(rows + row * width + c, &bits, sizeof bits);
+         largest = std::max(largest, columns[c].big_endian ? bits & 0x7fffffff : 0);
+      }
+   return largest;
+}
+
+/// All rows of eight columns; the same.
+template <Order kOrder>
+uint32_t EightColumns(size_t R, const ct_column *columns, size_t width, float *rows)
+{
+   OctetBits lanes = {};
    size_t row = 0;
    for (; row + kOctet <= R; row += kOctet)
-      Transpose(columns, first + row, width, rows + row * width);
-   for (; row < R; ++row)
-      for (size_t c = 0; c < kOctet; ++c)
-         rows[row * width + c] = columns[c][first + row];
+      Transpose<kOrder>(columns, row, width, rows + row * width, lanes);
+   uint32_t largest = OneByOne(row, R, columns, kOctet, width, rows);
+   for (size_t i = 0; i < kOctet; ++i)
+      largest = std::max(largest, static_cast<uint32_t>(lanes[i]));
+   return largest;
 }
 
 /// The same of C columns, fewer than eight.
 template <size_t C>
-void FewColumns(size_t first, size_t R, const float *const *columns, size_t width, float *rows)
+uint32_t FewColumns(size_t R, const ct_column *columns, size_t width, float *rows)
 {
-   const float *from[C];
-   for (size_t c = 0; c < C; ++c)
-      from[c] = columns[c] + first;
+   const uint8_t *from[C];
+   for (size_t c = 0; c < C; ++c) {
+      if (columns[c].big_endian)
+         return OneByOne(0, R, columns, C, width, rows);
+      from[c] = columns[c].numbers;
+   }
    for (size_t row = 0; row < R; ++row)
       for (size_t c = 0; c < C; ++c)
-         rows[row * width + c] = from[c][row];
+         std::memcpy(rows + row * width + c, from[c] + row * sizeof(float), sizeof(float));
+   return 0;
 }
 
 /// The same of any number.
-void Columns(size_t first, size_t R, const float *const *columns, size_t C, size_t width, float *rows)
+uint32_t Columns(size_t R, const ct_column *columns, size_t C, size_t width, float *rows)
 {
    switch (C) {
-   case 0: return;
-   case 1: return FewColumns<1>(first, R, columns, width, rows);
-   case 2: return FewColumns<2>(first, R, columns, width, rows);
-   case 3: return FewColumns<3>(first, R, columns, width, rows);
-   case 4: return FewColumns<4>(first, R, columns, width, rows);
-   case 5: return FewColumns<5>(first, R, columns, width, rows);
-   case 6: return FewColumns<6>(first, R, columns, width, rows);
-   case 7: return FewColumns<7>(first, R, columns, width, rows);
+   case 0: return 0;
+   case 1: return FewColumns<1>(R, columns, width, rows);
+   case 2: return FewColumns<2>(R, columns, width, rows);
+   case 3: return FewColumns<3>(R, columns, width, rows);
+   case 4: return FewColumns<4>(R, columns, width, rows);
+   case 5: return FewColumns<5>(R, columns, width, rows);
+   case 6: return FewColumns<6>(R, columns, width, rows);
+   case 7: return FewColumns<7>(R, columns, width, rows);
    }
+   uint32_t largest = 0;
    // The last eight are taken with some that have been written already.
    for (size_t c = 0; c < C; c += kOctet) {
       const size_t from = std::min(c, C - kOctet);
-      EightColumns(first, R, columns + from, width, rows + from);
+      const ct_column *eight = columns + from;
+      const bool all = std::all_of(eight, eight + kOctet, [](const ct_column &column) { return column.big_endian; });
+      const auto layOut = all ? EightColumns<Order::kBigEndian> : EightColumns<Order::kMixed>;
+      largest = std::max(largest, layOut(R, eight, width, rows + from));
    }
+   return largest;
 }
 
 } // namespace
@@ -326,16 +303,16 @@ void Columns(size_t first, size_t R, const float *const *columns, size_t C, size
    default: return call(double, uint64_t);                                                                             \
    }
 
-int ConvertColumn(int element, size_t n, const uint8_t *bytes, float *values, int past)
+int ConvertColumn(int element, size_t n, const uint8_t *bytes, float *values)
 {
-#define CT_CONVERT(T, Bits) ConvertAll<T, Bits>(n, bytes, values, past)
+#define CT_CONVERT(T, Bits) Convert<T, Bits>(n, bytes, values)
    CT_WITH_ELEMENT(element, CT_CONVERT)
 #undef CT_CONVERT
 }
 
-int ScatterLists(int element, size_t n, const ct_lists *lists, size_t wanted, float pad, float *values, int past)
+int ScatterLists(int element, size_t n, const ct_lists *lists, size_t wanted, float pad, float *values)
 {
-#define CT_SCATTER(T, Bits) ScatterAll<T, Bits>(n, *lists, wanted, pad, values, past)
+#define CT_SCATTER(T, Bits) Scatter<T, Bits>(n, *lists, wanted, pad, values)
    CT_WITH_ELEMENT(element, CT_SCATTER)
 #undef CT_SCATTER
 }
@@ -355,23 +332,9 @@ void GatherRows(size_t R, const float *const *from, size_t width, float *rows)
    }
 }
 
-void Interleave(size_t R, const float *const *columns, size_t C, size_t width, float *rows, int past)
+int Interleave(size_t R, const ct_column *columns, size_t C, size_t width, float *rows)
 {
-   const size_t block = kStage / std::max<size_t>(C, 1) / kOctet * kOctet; // rows
-   if (!past || C != width || block == 0)
-      return Columns(0, R, columns, C, width, rows);
-   constexpr size_t kLine = 64 / sizeof(float);
-   alignas(64) float stage[kStage];
-   for (size_t first = 0; first < R; first += block) {
-      const size_t count = std::min(block, R - first);
-      // The stretches are too short for the processor to see by itself where they go on.
-      for (size_t c = 0; c < C; ++c)
-         for (size_t next = first + block; next < std::min(R, first + 2 * block); next += kLine)
-            __builtin_prefetch(columns[c] + next);
-      Columns(first, count, columns, C, C, stage);
-      CopyPast(stage, count * C, rows + first * C);
-   }
-   EndOfStream();
+   return Columns(R, columns, C, width, rows) < kInfinity;
 }
 
 } // namespace CladTorch::Kernels

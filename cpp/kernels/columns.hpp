@@ -5,9 +5,9 @@
 
 namespace CladTorch::Kernels {
 
-int ConvertColumn(int element, size_t n, const uint8_t *bytes, float *values, int past);
-int ScatterLists(int element, size_t n, const ct_lists *lists, size_t wanted, float pad, float *values, int past);
+int ConvertColumn(int element, size_t n, const uint8_t *bytes, float *values);
+int ScatterLists(int element, size_t n, const ct_lists *lists, size_t wanted, float pad, float *values);
 void GatherRows(size_t R, const float *const *from, size_t width, float *rows);
-void Interleave(size_t R, const float *const *columns, size_t C, size_t width, float *rows, int past);
+int Interleave(size_t R, const ct_column *columns, size_t C, size_t width, float *rows);
 
 } // namespace CladTorch::Kernels

@@ -184,15 +184,21 @@ struct ct_lists {
    size_t before, after;
 };
 
-/// From the numbers of a file to rows of float32. With `past` results go past the caches: for those too large to be
-/// found there again.
+/// Numbers of float32 at any address, big-endian (1) or as the processor has them (0).
+struct ct_column {
+   const uint8_t *numbers;
+   int big_endian;
+};
+
+/// From the numbers of a file to rows of float32. None goes past the caches, however large its result: the system has just
+/// cleared the pages of a new table, so that they are there.
 struct ct_columns {
    /* values[n] from n big-endian numbers at any address; 1 if all are finite as float32, else 0. */
-   int (*convert)(int element, size_t n, const uint8_t *bytes, float *values, int past);
+   int (*convert)(int element, size_t n, const uint8_t *bytes, float *values);
    /* Row r of values[n, wanted] gets the big-endian numbers of list r, cut, or filled up with `pad`; the same 1 or 0. */
-   int (*scatter)(int element, size_t n, const struct ct_lists *lists, size_t wanted, float pad, float *values, int past);
-   /* rows[r * width + c] = columns[c][r] for C columns c and R rows r. */
-   void (*interleave)(size_t R, const float *const *columns, size_t C, size_t width, float *rows, int past);
+   int (*scatter)(int element, size_t n, const struct ct_lists *lists, size_t wanted, float pad, float *values);
+   /* rows[r * width + c] = number r of column c, for C columns and R rows; 1 if all that were big-endian are finite. */
+   int (*interleave)(size_t R, const struct ct_column *columns, size_t C, size_t width, float *rows);
    /* rows[r * width + c] = from[r][c] for rows that lie anywhere. */
    void (*gather_rows)(size_t R, const float *const *from, size_t width, float *rows);
 };

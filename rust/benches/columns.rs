@@ -4,7 +4,7 @@ use std::hint::black_box;
 
 use cladtorch::columns::branch::Element;
 use cladtorch::columns::codec::Codecs;
-use cladtorch::kernels::{self, Lists, To};
+use cladtorch::kernels::{self, Column, Lists};
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use liblzma::stream::{Action, Check, Stream};
 
@@ -23,20 +23,23 @@ fn convert(criterion: &mut Criterion) {
         let bytes = vec![1; ROWS * element.size()];
         group.throughput(Throughput::Bytes(bytes.len() as u64));
         group.bench_function(format!("{element:?}"), |bencher| {
-            bencher.iter(|| kernels::convert(element as u8, black_box(&bytes), &mut values, To::Caches));
+            bencher.iter(|| kernels::convert(element as u8, black_box(&bytes), &mut values));
         });
     }
 }
 
 fn interleave(criterion: &mut Criterion) {
-    let columns = vec![numbers(); COLUMNS];
-    let columns: Vec<&[f32]> = columns.iter().map(Vec::as_slice).collect();
+    let bytes: Vec<u8> = numbers().into_iter().flat_map(f32::to_be_bytes).collect();
+    let bytes = vec![bytes; COLUMNS];
     let mut rows = vec![0.0; ROWS * COLUMNS];
     let mut group = criterion.benchmark_group("interleave");
     group.throughput(Throughput::Bytes((ROWS * COLUMNS * size_of::<f32>()) as u64));
-    group.bench_function(BenchmarkId::new("columns", COLUMNS), |bencher| {
-        bencher.iter(|| kernels::interleave(black_box(&columns), 0, COLUMNS, &mut rows, To::Caches));
-    });
+    for (order, big_endian) in [("as the processor has them", false), ("big-endian", true)] {
+        let columns: Vec<Column> = bytes.iter().map(|bytes| Column { bytes, big_endian }).collect();
+        group.bench_function(BenchmarkId::new(order, COLUMNS), |bencher| {
+            bencher.iter(|| kernels::interleave(black_box(&columns), 0, COLUMNS, &mut rows));
+        });
+    }
 }
 
 /// Lists of 0 to 16 numbers behind the header of a vector, padded to 16.
@@ -51,7 +54,7 @@ fn scatter(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("scatter");
     group.throughput(Throughput::Bytes(entries.len() as u64));
     group.bench_function("lists of 8 in rows of 16", |bencher| {
-        bencher.iter(|| kernels::scatter(Element::F32 as u8, black_box(lists), 16, 0.0, &mut rows, To::Caches));
+        bencher.iter(|| kernels::scatter(Element::F32 as u8, black_box(lists), 16, 0.0, &mut rows));
     });
 }
 

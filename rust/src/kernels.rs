@@ -6,7 +6,7 @@
 mod columns;
 pub mod strided;
 
-pub use columns::{Lists, To, convert, gather_rows, interleave, scatter};
+pub use columns::{Column, Lists, convert, gather_rows, interleave, scatter};
 
 use std::ffi::{CStr, c_char, c_int};
 use std::fmt::Debug;

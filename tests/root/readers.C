@@ -59,6 +59,49 @@ void CheckLargeBaskets()
    }
 }
 
+/// Many columns of plain float32, whose baskets end at different entries. With `bad`, two numbers are not finite.
+std::string WritePlain(int compression, bool bad)
+{
+   const auto name = (bad ? "infinite" : "plain") + std::to_string(compression) + ".root";
+   TFile file(name.c_str(), "recreate", "", compression);
+   TTree t("t", "");
+   t.SetAutoFlush(0);
+   std::array<float, 19> f;
+   int n;
+   for (int k = 0; k < 19; ++k)
+      t.Branch(Form("f%d", k), &f[k], Form("f%d/F", k), 600 + 397 * k);
+   t.Branch("n", &n, "n/I", 3000);
+   TRandom3 random(7);
+   for (n = 0; n < 9000; ++n) {
+      for (auto &x : f)
+         x = random.Integer(1000) / 8.;
+      if (bad && n == 5700)
+         f[17] = f[3] = -INFINITY;
+      if (bad && n == 5701)
+         f[0] = NAN;
+      t.Fill();
+   }
+   t.Write();
+   return name;
+}
+
+Dataset Plain()
+{
+   return Dataset({"f0", "f1", "f2", "f3", "f4", "f5", "f6", "f7", "f9", "n", "f11", "f12", "f13", "f15", "f17", "f18"});
+}
+
+void CheckPlainFloats()
+{
+   for (const int compression : {0, 101, 404, 505}) {
+      const auto name = WritePlain(compression, false);
+      for (const char *cut : {"", "n >= 123 && n < 7777", "n % 3 == 0", "f8 < 1", "n == 8999"}) {
+         CHECK(BothAgree(Plain, [&](Dataset &data) { data.Add({"t", name}, "f10", cut); }));
+         CHECK(BothAgree([] { return Plain().SetWeight("f16"); }, [&](Dataset &data) { data.Add({"t", name}, 1, cut); }));
+      }
+      WritePlain(compression, true);
+   }
+}
+
 /// Lists padded to so many numbers that a basket is decoded piece by piece, and rows wider than what is laid out at a time.
 void CheckWidePadding()
 {
@@ -232,6 +275,16 @@ void CheckBadValues()
               {"column 'x' holds nan in entry 701 of bad.root", "1 event with such values"});
       CHECK(data.Rows() == 0);
       CHECK(data.Add({"t", "bad.root"}, 1, "n < 700 || n > 701").Rows() == 998);
+      for (const std::string name : {"infinite0.root", "infinite404.root", "infinite505.root"}) {
+         auto plain = Plain();
+         plain.SetReader(reader);
+         const auto first = "column 'f3' holds -inf in entry 5700 of " + name;
+         for (const char *cut : {"", "n % 2 == 0", "n > 5000 && n < 5701"})
+            Refuses("an infinite number", [&] { plain.Add({"t", name}, 1, cut); },
+                    {first.c_str(), *cut ? "1 event with" : "2 events with"});
+         Refuses("no number", [&] { plain.Add({"t", name}, 1, "n > 5700"); }, {"column 'f0' holds", "nan in entry 5701"});
+         CHECK(plain.Rows() == 0 && plain.Add({"t", name}, 1, "abs(n - 5700.5) > 1").Rows() == 8998);
+      }
    }
 }
 
@@ -241,6 +294,7 @@ void readers(bool threads = false)
       ROOT::EnableImplicitMT(4);
    CheckLayouts();
    CheckLargeBaskets();
+   CheckPlainFloats();
    CheckWidePadding();
    CheckSources();
    CheckMixtures();

@@ -38,4 +38,15 @@ fuzz_target!(|input: &[u8]| {
     if let Ok(None) = decoded {
         assert!(values.iter().all(|value| value.is_finite()), "a number was not written");
     }
+    if branch.is_plain() {
+        let mut bytes = vec![0xff; 4 * place.end as usize];
+        let copied = branch.copy(&place, &record, &mut Scratch::default(), &mut bytes);
+        assert_eq!(copied.is_ok(), decoded.is_ok(), "{copied:?}, {decoded:?}");
+        let turned = bytes.chunks_exact(4).map(|bytes| f32::from_be_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]));
+        let same = turned.map(f32::to_bits).eq(values.iter().map(|value| value.to_bits()));
+        assert!(copied.is_err() || same, "copied and decoded numbers differ");
+        if let Ok(Some(begin)) = branch.stored_at(&place, &record) {
+            assert_eq!(record[begin..][..bytes.len()], bytes, "what is stored lies elsewhere");
+        }
+    }
 });

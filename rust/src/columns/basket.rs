@@ -48,10 +48,15 @@ impl Key {
         Ok(Key { key_length, object_length, entries_length, entries, entry_length })
     }
 
+    /// Whether the data of `record`, in which this key was found, are not compressed.
+    pub fn is_stored(&self, record: &[u8]) -> bool {
+        record.len() - self.key_length == self.object_length
+    }
+
     /// The data of `record`, in which this key was found: as they lie there or, decompressed, in `scratch`.
     pub fn object<'a>(&self, record: &'a [u8], codecs: &mut Codecs, scratch: &'a mut Vec<u8>) -> Result<&'a [u8]> {
         let stored = &record[self.key_length..];
-        if stored.len() == self.object_length {
+        if self.is_stored(record) {
             return Ok(stored);
         }
         codecs.decompress(stored, self.object_length, scratch)
@@ -80,19 +85,20 @@ pub fn offsets(key: &Key, object: &[u8], into: &mut Vec<usize>) -> Result<()> {
     let count = cursor.length().map_err(|what| format!("its list of offsets: {what}"))?;
     let list = cursor.take(count.saturating_mul(4)).map_err(|what| format!("its list of offsets: {what}"))?;
     // ROOT's list may have one more than there are entries.
-    if count < key.entries {
+    let (list, _) = list.as_chunks();
+    let Some(list) = list.get(..key.entries) else {
         return Err(format!("it has {count} offsets for {} entries", key.entries));
-    }
+    };
     into.clear();
     into.try_reserve(key.entries + 1).map_err(|_| format!("there is no memory for {count} offsets"))?;
-    let mut before = 0;
-    for bytes in list.chunks_exact(4).take(key.entries) {
-        let at = i32::from_be_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
-        let start = usize::try_from(at).ok().and_then(|at| at.checked_sub(key.key_length));
-        let start = start.filter(|start| (before..=key.entries_length).contains(start));
-        before = start.ok_or_else(|| format!("an entry begins at byte {at}"))?;
-        into.push(before);
-    }
+    // Of a place before the entries comes one far behind their end.
+    let begin = |bytes: &[u8; 4]| (i32::from_be_bytes(*bytes) as usize).wrapping_sub(key.key_length);
+    into.extend(list.iter().map(begin));
     into.push(key.entries_length);
-    Ok(())
+    // Without a way out in between, so that many are compared at a time.
+    if into.windows(2).fold(true, |rising, ends| rising & (ends[0] <= ends[1])) {
+        return Ok(());
+    }
+    let wrong = into.windows(2).position(|ends| ends[0] > ends[1]).unwrap_or_default();
+    Err(format!("entry {wrong} does not end behind its beginning at byte {}", i32::from_be_bytes(list[wrong])))
 }

@@ -6,7 +6,7 @@ use super::basket::{self, Key};
 use super::codec::Codecs;
 use crate::bridge::LeafSpec;
 use crate::error::{Error, Result};
-use crate::kernels::{self, Lists, To};
+use crate::kernels::{self, Lists};
 
 /// What to do about a file whose lists or baskets contradict one another.
 pub const DAMAGED: &str = "the file is damaged: fetch or write it again, or try ROOT's reader (Dataset::SetReader)";
@@ -178,8 +178,6 @@ pub struct Scratch {
     codecs: Codecs,
     object: Vec<u8>,
     offsets: Vec<usize>,
-    /// Where decoded numbers go.
-    pub to: To,
 }
 
 impl Branch {
@@ -286,18 +284,9 @@ impl Branch {
         values: &mut [f32],
         is_row: impl Fn(usize) -> bool,
     ) -> Result<Option<Unfinite>, String> {
-        let key = Key::parse(record, place.seek)?;
-        let (skipped, count) = place.entries_in(key.entries)?;
+        let (key, skipped, count) = self.checked_key(place, record)?;
         if count.checked_mul(self.wanted) != Some(values.len()) {
             return Err(format!("{count} entries do not fill {} numbers", values.len()));
-        }
-        if let Shape::Fixed { entry_length, .. } = self.shape
-            && (key.entry_length != entry_length || key.entries.checked_mul(entry_length) != Some(key.entries_length))
-        {
-            return Err(format!(
-                "it has {} bytes in entries of {}, instead of {} entries of {entry_length}",
-                key.entries_length, key.entry_length, key.entries
-            ));
         }
         let object = key.object(record, &mut scratch.codecs, &mut scratch.object)?;
         let entries = &object[..key.entries_length];
@@ -307,7 +296,7 @@ impl Branch {
         }
         if self.fills_entries() {
             let entries = &entries[skipped * key.entry_length..][..count * key.entry_length];
-            return Ok(if kernels::convert(self.element as u8, entries, values, scratch.to) {
+            return Ok(if kernels::convert(self.element as u8, entries, values) {
                 None
             } else {
                 self.first_unfinite(0, entries, &[], values, is_row)
@@ -325,10 +314,51 @@ impl Branch {
         };
         let (before, after) = self.around();
         let lists = Lists { entries, ends, before, after };
-        if kernels::scatter(self.element as u8, lists, self.wanted, self.pad, values, scratch.to) {
+        if kernels::scatter(self.element as u8, lists, self.wanted, self.pad, values) {
             return Ok(None);
         }
         Ok(self.first_unfinite(skipped, entries, &scratch.offsets, values, is_row))
+    }
+
+    /// Where in `record` what lies at `place` begins, if it is not compressed; [`Self::is_plain`] has to be so.
+    pub fn stored_at(&self, place: &Place, record: &[u8]) -> Result<Option<usize>, String> {
+        let (key, skipped, _) = self.checked_key(place, record)?;
+        Ok(key.is_stored(record).then(|| key.key_length + skipped * key.entry_length))
+    }
+
+    /// Writes what lies at `place` to `bytes` as it is, big-endian; [`Self::is_plain`] has to be so.
+    pub fn copy(&self, place: &Place, record: &[u8], scratch: &mut Scratch, bytes: &mut [u8]) -> Result<(), String> {
+        let (key, skipped, count) = self.checked_key(place, record)?;
+        if count.checked_mul(key.entry_length) != Some(bytes.len()) {
+            return Err(format!("{count} entries of {} bytes do not fill {}", key.entry_length, bytes.len()));
+        }
+        if key.object_length == bytes.len() && !key.is_stored(record) {
+            return scratch.codecs.decompress_into(&record[key.key_length..], bytes);
+        }
+        let object = key.object(record, &mut scratch.codecs, &mut scratch.object)?;
+        bytes.copy_from_slice(&object[skipped * key.entry_length..][..bytes.len()]);
+        Ok(())
+    }
+
+    /// Whether its baskets are float32 numbers, one an entry, and nothing else.
+    pub fn is_plain(&self) -> bool {
+        self.element == Element::F32 && self.wanted == 1 && self.fills_entries()
+    }
+
+    /// The key of `record`; how many entries of the basket lie before `place`, and how many in it. They lie within the
+    /// basket where all have the same length.
+    fn checked_key(&self, place: &Place, record: &[u8]) -> Result<(Key, usize, usize), String> {
+        let key = Key::parse(record, place.seek)?;
+        let (skipped, count) = place.entries_in(key.entries)?;
+        if let Shape::Fixed { entry_length, .. } = self.shape
+            && (key.entry_length != entry_length || key.entries.checked_mul(entry_length) != Some(key.entries_length))
+        {
+            return Err(format!(
+                "it has {} bytes in entries of {}, instead of {} entries of {entry_length}",
+                key.entries_length, key.entry_length, key.entries
+            ));
+        }
+        Ok((key, skipped, count))
     }
 
     /// Bytes of the numbers wanted of an entry.

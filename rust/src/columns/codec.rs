@@ -1,6 +1,8 @@
 //! ROOT's compression: a record is a row of blocks, each with a header of 9 bytes (algorithm, method, compressed and
 //! uncompressed size, 3 bytes each, little-endian) and at most 16 MiB.
 
+use std::ops::Range;
+
 use liblzma::stream::{Action, Status, Stream};
 use xxhash_rust::xxh64::xxh64;
 
@@ -55,6 +57,30 @@ impl Block {
     }
 }
 
+/// Calls `each` with the blocks of `from`, which hold `length` bytes together: what they are compressed with, their bytes,
+/// and where the others belong.
+fn for_each_block(
+    mut from: &[u8],
+    length: usize,
+    mut each: impl FnMut(Algorithm, &[u8], Range<usize>) -> Result<(), String>,
+) -> Result<(), String> {
+    let mut done = 0;
+    while done < length {
+        let block = Block::parse(from)?;
+        let bytes = from[HEADER..].get(..block.compressed).ok_or_else(|| {
+            format!("a compressed block claims {} of the {} bytes there are", block.compressed, from.len() - HEADER)
+        })?;
+        let end = done + block.uncompressed;
+        if block.uncompressed == 0 || end > length {
+            return Err(format!("compressed blocks hold {end} bytes instead of {length}"));
+        }
+        each(block.algorithm, bytes, done..end)?;
+        from = &from[HEADER + block.compressed..];
+        done = end;
+    }
+    Ok(())
+}
+
 /// Decompresses records; its state is kept from one to the next. One for each thread.
 pub struct Codecs {
     deflate: libdeflater::Decompressor,
@@ -70,41 +96,37 @@ impl Default for Codecs {
 impl Codecs {
     /// Decompresses all blocks of `from`, which hold `length` bytes. `into` grows block by block, so that a false
     /// length asks for no memory.
-    pub fn decompress<'a>(
-        &mut self,
-        mut from: &[u8],
-        length: usize,
-        into: &'a mut Vec<u8>,
-    ) -> Result<&'a [u8], String> {
-        let mut done = 0;
-        while done < length {
-            let block = Block::parse(from)?;
-            let bytes = from[HEADER..].get(..block.compressed).ok_or_else(|| {
-                format!("a compressed block claims {} of the {} bytes there are", block.compressed, from.len() - HEADER)
-            })?;
-            let end = done + block.uncompressed;
-            if block.uncompressed == 0 || end > length {
-                return Err(format!("compressed blocks hold {end} bytes instead of {length}"));
-            }
-            self.block(block.algorithm, bytes, &mut room(into, end)?[done..])
-                .map_err(|what| format!("{:?}: {what}", block.algorithm))?;
-            from = &from[HEADER + block.compressed..];
-            done = end;
-        }
+    pub fn decompress<'a>(&mut self, from: &[u8], length: usize, into: &'a mut Vec<u8>) -> Result<&'a [u8], String> {
+        for_each_block(from, length, |algorithm, bytes, place| {
+            self.block(algorithm, bytes, &mut room(into, place.end)?[place])
+        })?;
         Ok(&into[..length])
     }
 
+    /// The same into memory that is there.
+    pub fn decompress_into(&mut self, from: &[u8], to: &mut [u8]) -> Result<(), String> {
+        for_each_block(from, to.len(), |algorithm, bytes, place| self.block(algorithm, bytes, &mut to[place]))
+    }
+
     fn block(&mut self, algorithm: Algorithm, from: &[u8], to: &mut [u8]) -> Result<(), String> {
-        let written = match algorithm {
-            Algorithm::Zlib => self.deflate.zlib_decompress(from, to).map_err(|error| error.to_string())?,
-            Algorithm::Deflate => self.deflate.deflate_decompress(from, to).map_err(|error| error.to_string())?,
+        let written = self.written(algorithm, from, to).map_err(|what| format!("{algorithm:?}: {what}"))?;
+        if written == to.len() {
+            Ok(())
+        } else {
+            Err(format!("{algorithm:?}: {written} bytes instead of {}", to.len()))
+        }
+    }
+
+    fn written(&mut self, algorithm: Algorithm, from: &[u8], to: &mut [u8]) -> Result<usize, String> {
+        match algorithm {
+            Algorithm::Zlib => self.deflate.zlib_decompress(from, to).map_err(|error| error.to_string()),
+            Algorithm::Deflate => self.deflate.deflate_decompress(from, to).map_err(|error| error.to_string()),
             Algorithm::Zstd => {
-                self.zstd.decompress(to, from).map_err(|code| zstd_safe::get_error_name(code).to_owned())?
+                self.zstd.decompress(to, from).map_err(|code| zstd_safe::get_error_name(code).to_owned())
             }
-            Algorithm::Lz4 => lz4(from, to)?,
-            Algorithm::Lzma => lzma(from, to)?,
-        };
-        if written == to.len() { Ok(()) } else { Err(format!("{written} bytes instead of {}", to.len())) }
+            Algorithm::Lz4 => lz4(from, to),
+            Algorithm::Lzma => lzma(from, to),
+        }
     }
 }
 

@@ -10,9 +10,9 @@ const ELEMENT_SIZES: [usize; 11] = [1, 1, 1, 2, 2, 4, 4, 8, 8, 4, 8];
 /// `ct_columns` of `cpp/kernels/kernels.h`.
 #[repr(C)]
 pub(super) struct Table {
-    convert: unsafe extern "C" fn(c_int, usize, *const u8, *mut f32, c_int) -> c_int,
-    scatter: unsafe extern "C" fn(c_int, usize, *const ListsTable, usize, f32, *mut f32, c_int) -> c_int,
-    interleave: unsafe extern "C" fn(usize, *const *const f32, usize, usize, *mut f32, c_int),
+    convert: unsafe extern "C" fn(c_int, usize, *const u8, *mut f32) -> c_int,
+    scatter: unsafe extern "C" fn(c_int, usize, *const ListsTable, usize, f32, *mut f32) -> c_int,
+    interleave: unsafe extern "C" fn(usize, *const ColumnTable, usize, usize, *mut f32) -> c_int,
     gather_rows: unsafe extern "C" fn(usize, *const *const f32, usize, *mut f32),
 }
 
@@ -24,6 +24,22 @@ struct ListsTable {
     ends: *const usize,
     before: usize,
     after: usize,
+}
+
+/// `ct_column` of `cpp/kernels/kernels.h`.
+#[repr(C)]
+struct ColumnTable {
+    numbers: *const u8,
+    big_endian: c_int,
+}
+
+/// The bytes of float32 numbers, at any address.
+#[derive(Clone, Copy, Debug)]
+pub struct Column<'a> {
+    /// Four for each number.
+    pub bytes: &'a [u8],
+    /// As a file has them, rather than as the processor does.
+    pub big_endian: bool,
 }
 
 /// Lists of numbers in the entries of a basket.
@@ -39,38 +55,18 @@ pub struct Lists<'a> {
     pub after: usize,
 }
 
-/// Where results go.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum To {
-    /// To the caches first: they are needed soon.
-    #[default]
-    Caches,
-    /// To memory at once: they are too large to be found in a cache later.
-    Memory,
-}
-
-impl To {
-    /// Twice what a core has for itself: of more than this little is left in its caches, bytes.
-    const CACHED: usize = 4 << 20;
-
-    /// For a result of `length` numbers.
-    pub fn of(length: usize) -> To {
-        if length > To::CACHED / size_of::<f32>() { To::Memory } else { To::Caches }
-    }
-}
-
 /// Converts big-endian numbers of type `element` (see `Element`); whether all are finite as float32.
-pub fn convert(element: u8, bytes: &[u8], values: &mut [f32], to: To) -> bool {
+pub fn convert(element: u8, bytes: &[u8], values: &mut [f32]) -> bool {
     let size = ELEMENT_SIZES[usize::from(element)];
     check_length("bytes", bytes.len(), values.len().checked_mul(size).expect("more bytes than addresses"));
     let (from, into) = (bytes.as_ptr(), values.as_mut_ptr());
     // SAFETY: the element is one of the list, and `bytes` has as many numbers of it as `values`.
-    unsafe { (variant().columns.convert)(element.into(), values.len(), from, into, (to == To::Memory).into()) == 1 }
+    unsafe { (variant().columns.convert)(element.into(), values.len(), from, into) == 1 }
 }
 
 /// Writes the big-endian numbers of each list to a row of `values` [rows, wanted], cut, or filled up with `pad`; whether all
 /// of these are finite as float32.
-pub fn scatter(element: u8, lists: Lists, wanted: usize, pad: f32, values: &mut [f32], to: To) -> bool {
+pub fn scatter(element: u8, lists: Lists, wanted: usize, pad: f32, values: &mut [f32]) -> bool {
     let Lists { entries, ends, before, after } = lists;
     let rows = ends.len().saturating_sub(1);
     check_length("values", values.len(), rows.checked_mul(wanted).expect("more numbers than addresses"));
@@ -85,28 +81,30 @@ pub fn scatter(element: u8, lists: Lists, wanted: usize, pad: f32, values: &mut 
         return true;
     }
     let table = ListsTable { entries: entries.as_ptr(), length: entries.len(), ends: ends.as_ptr(), before, after };
-    let (into, past) = (values.as_mut_ptr(), (to == To::Memory).into());
+    let into = values.as_mut_ptr();
     // SAFETY: the element is one of the list; each list lies within the entries, for its end is not before its beginning
     // and the last end is inside; `values` has a row of `wanted` numbers for each.
-    unsafe { (variant().columns.scatter)(element.into(), rows, &raw const table, wanted, pad, into, past) == 1 }
+    unsafe { (variant().columns.scatter)(element.into(), rows, &raw const table, wanted, pad, into) == 1 }
 }
 
-/// `rows[r * width + offset + c] = columns[c][r]` for the rows of `rows` [R, width].
-pub fn interleave(columns: &[&[f32]], offset: usize, width: usize, rows: &mut [f32], to: To) {
+/// `rows[r * width + offset + c]` becomes number `r` of column `c`, for the rows of `rows` [R, width]; whether all numbers
+/// of big-endian columns are finite.
+pub fn interleave(columns: &[Column], offset: usize, width: usize, rows: &mut [f32]) -> bool {
     assert!(offset + columns.len() <= width && rows.len().is_multiple_of(width), "columns outside the rows");
     let count = rows.len() / width;
-    for column in columns {
-        check_length("column", column.len(), count);
-    }
+    let bytes = size_of_val(rows) / width;
+    let table = |column: &Column| {
+        check_length("column", column.bytes.len(), bytes);
+        ColumnTable { numbers: column.bytes.as_ptr(), big_endian: column.big_endian.into() }
+    };
+    let table: Vec<ColumnTable> = columns.iter().map(table).collect();
     if count == 0 {
-        return;
+        return true;
     }
-    let addresses: Vec<*const f32> = columns.iter().map(|column| column.as_ptr()).collect();
-    let (from, into) = (addresses.as_ptr(), rows[offset..].as_mut_ptr());
-    let past = (to == To::Memory).into();
+    let (from, into) = (table.as_ptr(), rows[offset..].as_mut_ptr());
     // SAFETY: each column has `count` numbers, and `rows` as many rows of `width`, of which the kernel writes
     // `columns.len()` numbers from `offset` on, which lie within the row.
-    unsafe { (variant().columns.interleave)(count, from, columns.len(), width, into, past) }
+    unsafe { (variant().columns.interleave)(count, from, columns.len(), width, into) == 1 }
 }
 
 /// Writes rows of `width` numbers, which lie anywhere, one behind the other to `rows` [from.len(), width].
@@ -127,27 +125,52 @@ pub fn gather_rows(from: &[&[f32]], width: usize, rows: &mut [f32]) {
 mod tests {
     use super::*;
 
-    const SOME_COLUMNS: [usize; 10] = [1, 2, 3, 5, 7, 8, 9, 16, 28, 600];
+    const SOME_WIDTHS: [usize; 12] = [1, 2, 3, 5, 7, 8, 9, 15, 16, 17, 28, 600];
+
+    /// Number `row` of column `c`, of which every third is big-endian, at an odd address.
+    fn bytes_of_column(c: usize, count: usize) -> Vec<u8> {
+        let bytes = |row: usize| {
+            let number = (row * 1000 + c) as f32;
+            if c.is_multiple_of(3) { number.to_be_bytes() } else { number.to_ne_bytes() }
+        };
+        std::iter::once(0).chain((0..count).flat_map(bytes)).collect()
+    }
+
+    fn columns(bytes: &[Vec<u8>]) -> Vec<Column<'_>> {
+        bytes.iter().enumerate().map(|(c, b)| Column { bytes: &b[1..], big_endian: c.is_multiple_of(3) }).collect()
+    }
 
     #[test]
     fn columns_become_rows_of_any_number_and_width() {
-        for (count, columns) in [0, 1, 7, 8, 9, 100, 3000].into_iter().flat_map(|n| SOME_COLUMNS.map(|c| (n, c))) {
-            for (offset, width, to) in
-                [(2, columns + 3, To::Caches), (0, columns, To::Memory), (1, columns + 1, To::Memory)]
-            {
-                let values: Vec<Vec<f32>> =
-                    (0..columns).map(|c| (0..count).map(|r| (r * 1000 + c) as f32).collect()).collect();
-                let slices: Vec<&[f32]> = values.iter().map(Vec::as_slice).collect();
+        for (count, n) in [0, 1, 7, 8, 9, 100, 3000].into_iter().flat_map(|count| SOME_WIDTHS.map(|n| (count, n))) {
+            let bytes: Vec<Vec<u8>> = (0..n).map(|c| bytes_of_column(c, count)).collect();
+            for (offset, width) in [(2, n + 3), (0, n), (1, n + 1)] {
                 let mut rows = vec![-1.0; count * width];
-                interleave(&slices, offset, width, &mut rows, to);
+                assert!(interleave(&columns(&bytes), offset, width, &mut rows));
                 for (r, row) in rows.chunks(width).enumerate() {
-                    let inside = offset..offset + columns;
+                    let inside = offset..offset + n;
                     let expected = |i: usize| if inside.contains(&i) { (r * 1000 + i - offset) as f32 } else { -1.0 };
-                    assert!(
-                        row.iter().enumerate().all(|(i, &value)| value == expected(i)),
-                        "{columns} columns, row {r}"
-                    );
+                    assert!(row.iter().enumerate().all(|(i, &value)| value == expected(i)), "{n} columns, row {r}");
                 }
+            }
+        }
+    }
+
+    #[test]
+    fn of_columns_each_big_endian_number_has_to_be_finite() {
+        const ROWS: usize = 300;
+        for n in SOME_WIDTHS {
+            let mut bytes: Vec<Vec<u8>> = (0..n).map(|c| bytes_of_column(c, ROWS)).collect();
+            let places = [(0, 0), (n / 2, 150), (n - 1, ROWS - 1), (n - 1, 7)];
+            for ((c, row), bad) in places.into_iter().flat_map(|place| [(place, f32::NAN), (place, f32::NEG_INFINITY)])
+            {
+                let big_endian = c.is_multiple_of(3);
+                let bits = if big_endian { bad.to_be_bytes() } else { bad.to_ne_bytes() };
+                let before: [u8; 4] = std::array::from_fn(|i| bytes[c][1 + 4 * row + i]);
+                bytes[c][1 + 4 * row..][..4].copy_from_slice(&bits);
+                let finite = interleave(&columns(&bytes), 0, n, &mut vec![0.0; n * ROWS]);
+                assert_eq!(finite, !big_endian, "{n} columns, number {row} of column {c}");
+                bytes[c][1 + 4 * row..][..4].copy_from_slice(&before);
             }
         }
     }
@@ -155,7 +178,7 @@ mod tests {
     #[test]
     fn rows_are_gathered_from_anywhere() {
         let numbers: Vec<f32> = (0..5000).map(|i| i as f32).collect();
-        for (count, width) in [0, 1, 15, 16, 17, 100].into_iter().flat_map(|n| SOME_COLUMNS.map(|c| (n, c))) {
+        for (count, width) in [0, 1, 15, 16, 17, 100].into_iter().flat_map(|n| SOME_WIDTHS.map(|c| (n, c))) {
             let rows: Vec<&[f32]> = (0..count).map(|r| &numbers[r * 37 % 4000..][..width]).collect();
             let mut gathered = vec![-1.0; count * width];
             gather_rows(&rows, width, &mut gathered);
@@ -166,10 +189,10 @@ mod tests {
     #[test]
     fn numbers_of_every_type_are_converted() {
         let numbers = [0i64, 1, 2, 100, 127];
-        for (element, to) in (0..ELEMENT_SIZES.len()).flat_map(|e| [(e, To::Caches), (e, To::Memory)]) {
+        for element in 0..ELEMENT_SIZES.len() {
             let bytes: Vec<u8> = (0..5000).flat_map(|i| bytes_of(element, numbers[i % numbers.len()])).collect();
             let mut values = [0f32; 5000];
-            assert!(convert(element as u8, &bytes, &mut values, to));
+            assert!(convert(element as u8, &bytes, &mut values));
             for (i, &value) in values.iter().enumerate() {
                 let number = numbers[i % numbers.len()] as f32;
                 assert_eq!(value, if element == 0 { number.min(1.0) } else { number }, "element {element}, number {i}");
@@ -201,15 +224,14 @@ mod tests {
     #[test]
     fn lists_become_rows_cut_or_padded() {
         let lengths: Vec<usize> = (0..700).map(|i| i * i % 23).collect();
-        for (element, around, to) in (0..ELEMENT_SIZES.len())
-            .flat_map(|element| [[0, 0], [10, 0], [3, 5]].map(|around| (element, around)))
-            .flat_map(|(element, around)| [To::Caches, To::Memory].map(|to| (element, around, to)))
+        for (element, around) in
+            (0..ELEMENT_SIZES.len()).flat_map(|element| [[0, 0], [10, 0], [3, 5]].map(|around| (element, around)))
         {
             let (entries, ends) = entries(element, &lengths, around);
             let lists = Lists { entries: &entries, ends: &ends, before: around[0], after: around[1] };
             for wanted in [1, 2, 3, 4, 5, 8, 9, 16, 17, 40, 5000] {
                 let mut values = vec![-1.0; lengths.len() * wanted];
-                assert!(scatter(element as u8, lists, wanted, 0.25, &mut values, to));
+                assert!(scatter(element as u8, lists, wanted, 0.25, &mut values));
                 for (row, (values, &length)) in values.chunks(wanted).zip(&lengths).enumerate() {
                     for (i, &value) in values.iter().enumerate() {
                         let number = ((row * 7 + i * 3) % 100) as f32;
@@ -227,20 +249,14 @@ mod tests {
         let mut bytes: Vec<u8> = (0..60).flat_map(|i| (i as f32).to_be_bytes()).collect();
         bytes[4 * 22..][..4].copy_from_slice(&f32::NAN.to_be_bytes());
         let ends: Vec<usize> = (0..=6).map(|row| row * 40).collect();
-        for to in [To::Caches, To::Memory] {
-            for (wanted, finite) in [(10, true), (11, false)] {
-                let lists = Lists { entries: &bytes[..80], ends: &ends[..3], before: 0, after: 0 };
-                assert_eq!(
-                    scatter(9, lists, wanted, f32::NAN, &mut vec![0.0; 2 * wanted], to),
-                    finite,
-                    "{wanted} padded"
-                );
-            }
-            for (first, wanted, finite) in [(0, 2, true), (0, 3, false), (3, 10, true), (2, 10, false)] {
-                let lists = Lists { entries: &bytes, ends: &ends[first..], before: 0, after: 0 };
-                let mut values = vec![0.0; (6 - first) * wanted];
-                assert_eq!(scatter(9, lists, wanted, 0.0, &mut values, to), finite, "{wanted} from list {first} on");
-            }
+        for (wanted, finite) in [(10, true), (11, false)] {
+            let lists = Lists { entries: &bytes[..80], ends: &ends[..3], before: 0, after: 0 };
+            assert_eq!(scatter(9, lists, wanted, f32::NAN, &mut vec![0.0; 2 * wanted]), finite, "{wanted} padded");
+        }
+        for (first, wanted, finite) in [(0, 2, true), (0, 3, false), (3, 10, true), (2, 10, false)] {
+            let lists = Lists { entries: &bytes, ends: &ends[first..], before: 0, after: 0 };
+            let mut values = vec![0.0; (6 - first) * wanted];
+            assert_eq!(scatter(9, lists, wanted, 0.0, &mut values), finite, "{wanted} from list {first} on");
         }
     }
 
@@ -248,7 +264,7 @@ mod tests {
     #[should_panic(expected = "lists outside entries")]
     fn lists_outside_their_entries_are_refused() {
         let lists = Lists { entries: &[0; 8], ends: &[0, 8, 4], before: 0, after: 0 };
-        scatter(9, lists, 1, 0.0, &mut [0.0; 2], To::Caches);
+        scatter(9, lists, 1, 0.0, &mut [0.0; 2]);
     }
 
     #[test]
@@ -256,11 +272,9 @@ mod tests {
         for bad in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
             let mut bytes: Vec<u8> = (0..37).flat_map(|i| (i as f32).to_be_bytes()).collect();
             bytes[4 * 33..][..4].copy_from_slice(&bad.to_be_bytes());
-            for to in [To::Caches, To::Memory] {
-                assert!(!convert(9, &bytes, &mut [0.0; 37], to));
-            }
+            assert!(!convert(9, &bytes, &mut [0.0; 37]));
         }
-        assert!(!convert(10, &1e300f64.to_be_bytes(), &mut [0.0], To::Memory));
-        assert!(convert(10, &(-1e38f64).to_be_bytes(), &mut [0.0], To::Memory));
+        assert!(!convert(10, &1e300f64.to_be_bytes(), &mut [0.0]));
+        assert!(convert(10, &(-1e38f64).to_be_bytes(), &mut [0.0]));
     }
 }

@@ -1,0 +1,198 @@
+//! From records of baskets to numbers, on any number of threads.
+
+use std::sync::Mutex;
+
+use rayon::prelude::*;
+use zerocopy::IntoBytes;
+
+use super::{BadValue, Rows, earlier, too_large};
+use crate::columns::branch::{Branch, DAMAGED, Place, Scratch};
+use crate::columns::file::{OpenFile, TreeFile};
+use crate::columns::room;
+use crate::error::{Error, Result};
+
+/// Records that lie side by side are read at once up to this length, in bytes: they are decompressed from the cache, and
+/// there are several for each thread.
+const READ_BYTES: u64 = 128 << 10;
+
+/// Bytes between two records that are read rather than skipped.
+const GAP_BYTES: u64 = 16 << 10;
+
+/// Bytes of a line of the cache.
+pub(super) const LINE_BYTES: usize = 64;
+
+/// No key of a basket is longer, in bytes, but for names of more than three thousand letters.
+const KEY_BYTES: u64 = 4 << 10;
+
+/// A basket to be decoded.
+#[derive(Clone, Copy)]
+pub(super) struct Job {
+    /// Number of its branch, among those that are read together and in the file.
+    pub stream: usize,
+    pub branch: usize,
+    /// Its own in the branch.
+    pub basket: usize,
+    pub place: Place,
+    /// Whether its numbers are left as they lie in the file.
+    pub big_endian: bool,
+    /// Where they begin in its room, in bytes.
+    pub begin: usize,
+}
+
+impl Job {
+    /// A basket that has not been decoded.
+    pub fn new(stream: usize, branch: usize, basket: usize, place: Place, big_endian: bool) -> Job {
+        Job { stream, branch, basket, place, big_endian, begin: 0 }
+    }
+
+    fn entries(&self) -> u64 {
+        self.place.end - self.place.first
+    }
+
+    /// Numbers that it gives, at `wanted` an entry.
+    pub fn length(&self, wanted: usize) -> Result<usize> {
+        usize::try_from(self.entries()).ok().and_then(|entries| entries.checked_mul(wanted)).ok_or_else(too_large)
+    }
+
+    /// Numbers that it needs room for in an arena: whole lines of the cache.
+    pub fn room(&self, wanted: usize) -> Result<usize> {
+        let length = match self.key_length() {
+            Some(_) => (self.place.bytes + LINE_BYTES).div_ceil(size_of::<f32>()),
+            None => self.length(wanted)?,
+        };
+        length.checked_next_multiple_of(LINE_BYTES / size_of::<f32>()).ok_or_else(too_large)
+    }
+
+    /// Length of the key, if the record is as long as one that is not compressed and stays big-endian: it is read to where
+    /// its numbers are needed.
+    fn key_length(&self) -> Option<usize> {
+        let bytes = self.entries().checked_mul(size_of::<f32>() as u64)?;
+        let key = (self.place.bytes as u64).checked_sub(bytes)?;
+        (self.big_endian && key <= KEY_BYTES).then_some(key as usize)
+    }
+
+    /// Whether its record is read with those of `group`, which lie before it.
+    fn belongs_to(&self, group: &[(&mut Job, &mut [f32])]) -> bool {
+        let (Some((first, _)), Some((last, _))) = (group.first(), group.last()) else { return true };
+        let gap = self.place.seek.checked_sub(last.place.end_of_record());
+        let is_near = gap.is_some_and(|gap| gap <= GAP_BYTES);
+        let in_place = self.key_length().or(last.key_length()).is_some();
+        is_near && !in_place && self.place.end_of_record() - first.place.seek <= READ_BYTES
+    }
+}
+
+/// Buffers of one thread.
+#[derive(Default)]
+struct Worker {
+    records: Vec<u8>,
+    scratch: Scratch,
+}
+
+/// Turns records into numbers.
+pub(super) struct Decoder<'a> {
+    pub file: &'a TreeFile,
+    pub rows: Rows<'a>,
+    open: OpenFile<'a>,
+    workers: Mutex<Vec<Worker>>,
+}
+
+impl<'a> Decoder<'a> {
+    pub fn new(file: &'a TreeFile, rows: Rows<'a>) -> Result<Decoder<'a>> {
+        Ok(Decoder { file, rows, open: file.open()?, workers: Mutex::default() })
+    }
+
+    /// An error where somebody has written to the file.
+    pub fn check_unchanged(&self) -> Result<()> {
+        self.open.check_unchanged()
+    }
+
+    /// Decodes each of `jobs`, which lie in the order of the file, into `rooms` of `values`, one behind the other. Returns the first number of a row that is not finite, but for those that stay big-endian.
+    pub fn decode_all(&self, jobs: &mut [Job], rooms: &[usize], mut values: &mut [f32]) -> Result<Option<BadValue>> {
+        let mut groups: Vec<Vec<(&mut Job, &mut [f32])>> = Vec::new();
+        for (job, &room) in jobs.iter_mut().zip(rooms) {
+            let own = values.split_off_mut(..room).ok_or_else(too_large)?;
+            match groups.last_mut() {
+                Some(group) if job.belongs_to(group) => group.push((job, own)),
+                _ => groups.push(vec![(job, own)]),
+            }
+        }
+        groups.into_par_iter().map(|group| self.decode(group)).try_reduce(|| None, |a, b| Ok(earlier(a, b)))
+    }
+
+    fn decode(&self, mut group: Vec<(&mut Job, &mut [f32])>) -> Result<Option<BadValue>> {
+        // A panic elsewhere leaves the stack as it was.
+        let workers = || self.workers.lock().unwrap_or_else(|poison| poison.into_inner());
+        let mut worker = workers().pop().unwrap_or_default();
+        let bad = match group.as_mut_slice() {
+            [(job, room)] if job.key_length().is_some() => self.read_in_place(job, &mut worker.scratch, room)?,
+            _ => self.decode_together(group, &mut worker)?,
+        };
+        workers().push(worker);
+        Ok(bad)
+    }
+
+    /// Reads the records of `group`, which lie one behind the other, at once and decodes them.
+    fn decode_together(&self, group: Vec<(&mut Job, &mut [f32])>, worker: &mut Worker) -> Result<Option<BadValue>> {
+        let (Some((first, _)), Some((last, _))) = (group.first(), group.last()) else { return Ok(None) };
+        let (begin, end) = (first.place.seek, last.place.end_of_record());
+        let records = room(&mut worker.records, (end - begin) as usize)
+            .map_err(|what| Error::invalid(format!("{}: {what}", self.file.path().display()), DAMAGED))?;
+        self.open.read(begin, records)?;
+        let mut bad = None;
+        for (job, values) in group {
+            let record = &records[(job.place.seek - begin) as usize..][..job.place.bytes];
+            bad = earlier(bad, self.decode_record(job, record, &mut worker.scratch, values)?);
+        }
+        Ok(bad)
+    }
+
+    /// Reads one record to `room`, where its numbers stay as they are.
+    fn read_in_place(&self, job: &mut Job, scratch: &mut Scratch, room: &mut [f32]) -> Result<Option<BadValue>> {
+        let bytes = room.as_mut_bytes();
+        // So that the numbers behind the key begin with a line.
+        let key = job.key_length().unwrap_or_default();
+        let skipped = bytes[key..].as_ptr().align_offset(LINE_BYTES).min(LINE_BYTES);
+        let record = &mut bytes[skipped..][..job.place.bytes];
+        self.open.read(job.place.seek, record)?;
+        if let Some(begin) = self.branch(job).stored_at(&job.place, record).map_err(|what| self.refused(job, what))? {
+            job.begin = skipped + begin;
+            return Ok(None);
+        }
+        let record = record.to_vec();
+        self.decode_record(job, &record, scratch, room)
+    }
+
+    /// Decodes `record` to the beginning of `room`.
+    fn decode_record(
+        &self,
+        job: &Job,
+        record: &[u8],
+        scratch: &mut Scratch,
+        room: &mut [f32],
+    ) -> Result<Option<BadValue>> {
+        let branch = self.branch(job);
+        let values = &mut room[..job.length(branch.wanted)?];
+        if job.big_endian {
+            let copied = branch.copy(&job.place, record, scratch, values.as_mut_bytes());
+            return copied.map(|()| None).map_err(|what| self.refused(job, what));
+        }
+        let first = job.place.first;
+        let is_row = |i: usize| !self.rows.within(first + i as u64..first + i as u64 + 1).is_empty();
+        let bad = branch.decode(&job.place, record, scratch, values, is_row);
+        let bad = bad.map_err(|what| self.refused(job, what))?;
+        Ok(bad.map(|bad| BadValue { branch: job.branch, entry: first + bad.entry as u64, value: bad.value }))
+    }
+
+    fn branch(&self, job: &Job) -> &Branch {
+        &self.file.branches()[job.branch]
+    }
+
+    fn refused(&self, job: &Job, what: String) -> Error {
+        let (path, name) = (self.file.path().display(), &self.branch(job).name);
+        let Place { first, end, .. } = job.place;
+        Error::invalid(
+            format!("{path}: basket {} of branch '{name}', entries {first} to {}: {what}", job.basket, end - 1),
+            DAMAGED,
+        )
+    }
+}
