@@ -7,9 +7,13 @@
 #include <ROOT/InternalTreeUtils.hxx>
 #include <ROOT/RDF/RActionImpl.hxx>
 #include <TChain.h>
+#include <TFile.h>
 #include <TTree.h>
 
+#include <sys/stat.h>
+
 #include <stdexcept>
+#include <string>
 
 namespace CladTorch {
 namespace Internal {
@@ -34,6 +38,19 @@ public:
 private:
    std::shared_ptr<Collector> fCollector;
 };
+
+/// Where a local file was cut after it had been opened, ROOT takes what its memory happens to hold for baskets, and may
+/// crash.
+void CheckNotCut(TTree *tree)
+{
+   const TFile *file = tree ? tree->GetCurrentFile() : nullptr;
+   struct stat now;
+   if (!file || file->IsWritable() || file->GetFd() < 0 || fstat(file->GetFd(), &now) != 0 ||
+       now.st_size >= file->GetEND())
+      return;
+   throw std::runtime_error(std::string(file->GetName()) + " has " + std::to_string(now.st_size) + " of the " +
+                            std::to_string(file->GetEND()) + " bytes that it had when it was opened");
+}
 
 ROOT::RDF::RNode Filtered(ROOT::RDF::RNode frame, const std::string &cut)
 {
@@ -81,6 +98,7 @@ PreparedLoop::PreparedLoop(ROOT::RDF::RNode frame, const Reading &reading) : fRe
 std::size_t PreparedLoop::Run(std::shared_ptr<OrderedCollector> collector)
 {
    try {
+      CheckNotCut(TreeOf(fSelected));
       std::vector<ROOT::RDF::RResultPtr<Collector>> results{
          fSelected.Book<ULong64_t>(RowAction(collector), {"rdfentry_"})};
       for (std::size_t i = 0; i < fTypes.size(); ++i)

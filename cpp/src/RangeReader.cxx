@@ -10,7 +10,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 #include <stdexcept>
 
 namespace CladTorch {
@@ -162,23 +161,25 @@ RangeReader::Load(std::uint64_t first, std::uint64_t last, const Core::FeedHandl
       std::vector<std::uint64_t> entries;
       {
          Transaction transaction(*data, fName);
-         entries = fWithoutRoot ? ReadAll(first, last, *data) : ReadSelected(first, last, *data);
-         if (!entries.empty())
+         if (fWithoutRoot)
+            ReadAll(first, last, *data);
+         else
+            entries = ReadSelected(first, last, *data);
+         if (fWithoutRoot || !entries.empty())
             transaction.Commit();
       }
+      if (fWithoutRoot)
+         return Core::events_all(first, last, std::move(data));
       return Core::events_new(first, last, {entries.data(), entries.size()}, std::move(data));
    } catch (const std::exception &e) {
       throw std::runtime_error(DescribeRange(first, last) + ": " + e.what());
    }
 }
 
-std::vector<std::uint64_t> RangeReader::ReadAll(std::uint64_t first, std::uint64_t last, Core::Dataset &data) const
+void RangeReader::ReadAll(std::uint64_t first, std::uint64_t last, Core::Dataset &data) const
 {
-   std::vector<std::uint64_t> entries(last - first);
-   std::iota(entries.begin(), entries.end(), first);
    Core::dataset_append_empty(data, last - first, static_cast<float>(fLabel));
-   fPlan.FillIn(data, entries, 1);
-   return entries;
+   fPlan.FillBetween(data, first, last, 1);
 }
 
 std::vector<std::uint64_t> RangeReader::ReadSelected(std::uint64_t first, std::uint64_t last, Core::Dataset &data)

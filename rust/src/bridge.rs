@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::columns::Rows;
 use crate::columns::branch::Branch;
 use crate::columns::file::TreeFile;
 use crate::dataset::Dataset;
@@ -298,6 +299,8 @@ mod ffi {
 
         /// Events that the reading thread may keep beside those that it delivered them to.
         type SharedEvents;
+        /// The rows of `data` come from all entries from `first` on, before `end`.
+        fn events_all(first: u64, end: u64, data: Box<Dataset>) -> Result<Box<SharedEvents>>;
         /// The rows of `data` come from `entries`: those from `first` on, before `end`, that passed the cut.
         fn events_new(first: u64, end: u64, entries: &[u64], data: Box<Dataset>) -> Result<Box<SharedEvents>>;
         /// The same events.
@@ -427,6 +430,15 @@ mod ffi {
             data: &mut Dataset,
             file: &TreeFile,
             entries: &[u64],
+            first: usize,
+            threads: usize,
+        ) -> Result<()>;
+        /// The same with the entries from `begin` on, before `end`.
+        fn dataset_fill_between(
+            data: &mut Dataset,
+            file: &TreeFile,
+            begin: u64,
+            end: u64,
             first: usize,
             threads: usize,
         ) -> Result<()>;
@@ -639,7 +651,18 @@ fn dataset_read(data: &mut Dataset, file: &TreeFile, label: f32, threads: usize)
 }
 
 fn dataset_fill(data: &mut Dataset, file: &TreeFile, entries: &[u64], first: usize, threads: usize) -> Result<()> {
-    guard(|| data.fill(file, entries, first, threads))
+    guard(|| data.fill(file, Rows::Some(entries), first, threads))
+}
+
+fn dataset_fill_between(
+    data: &mut Dataset,
+    file: &TreeFile,
+    begin: u64,
+    end: u64,
+    first: usize,
+    threads: usize,
+) -> Result<()> {
+    guard(|| data.fill(file, Rows::Between(begin, end), first, threads))
 }
 
 fn dataset_note(data: &mut Dataset, lines: &str) -> Result<()> {
@@ -810,6 +833,10 @@ fn feed_deliver(feed: &FeedHandle, block: &BlockSpec, events: &SharedEvents) -> 
     let &BlockSpec { source, first, entries, together_first, together_end, copied } = block;
     let block = stream::Block { source, first, entries, together: (together_first, together_end), copied };
     guard(|| feed.0.deliver(block, Arc::clone(&events.0)))
+}
+
+fn events_all(first: u64, end: u64, data: Box<Dataset>) -> Result<Box<SharedEvents>> {
+    guard(|| Ok(Box::new(SharedEvents(Arc::new(Events::all(first..end, *data)?)))))
 }
 
 fn events_new(first: u64, end: u64, entries: &[u64], data: Box<Dataset>) -> Result<Box<SharedEvents>> {

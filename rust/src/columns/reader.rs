@@ -18,8 +18,8 @@ use window::Window;
 /// Which entries of a file are rows.
 #[derive(Clone, Copy, Debug)]
 pub enum Rows<'a> {
-    /// Every one.
-    All,
+    /// Those from the first on, before the second.
+    Between(u64, u64),
     /// These, in rising order.
     Some(&'a [u64]),
 }
@@ -27,18 +27,34 @@ pub enum Rows<'a> {
 impl Rows<'_> {
     /// Entries beyond the file, or not in rising order, would be looked for in vain.
     fn check(self, file: &TreeFile) -> Result<()> {
-        let Rows::Some(entries) = self else { return Ok(()) };
-        if entries.is_sorted_by(|a, b| a < b) && entries.last().is_none_or(|&last| last < file.entries()) {
+        let sound = match self {
+            Rows::Between(first, end) => first <= end && end <= file.entries(),
+            Rows::Some(list) => {
+                list.is_sorted_by(|a, b| a < b) && list.last().is_none_or(|&last| last < file.entries())
+            }
+        };
+        if sound {
             return Ok(());
         }
         let path = file.path().display();
         Err(Error::Internal(format!("rows of {path} are not in the order of its {} entries", file.entries())))
     }
 
+    /// How many there are.
+    pub fn count(self) -> usize {
+        match self {
+            Rows::Between(first, end) => end.saturating_sub(first) as usize,
+            Rows::Some(entries) => entries.len(),
+        }
+    }
+
     /// The numbers of the rows whose entries lie in `range`.
     fn within(self, range: Range<u64>) -> Range<usize> {
         match self {
-            Rows::All => range.start as usize..range.end as usize,
+            Rows::Between(first, end) => {
+                let row = |entry: u64| (entry.clamp(first, end) - first) as usize;
+                row(range.start)..row(range.end)
+            }
             Rows::Some(entries) => {
                 let before = |limit| entries.partition_point(|&entry| entry < limit);
                 before(range.start)..before(range.end)
@@ -47,9 +63,9 @@ impl Rows<'_> {
     }
 
     /// The first entry from `from` on that is a row; `None` after the last.
-    fn next(self, from: u64, entries: u64) -> Option<u64> {
+    fn next(self, from: u64) -> Option<u64> {
         match self {
-            Rows::All => (from < entries).then_some(from),
+            Rows::Between(first, end) => Some(from.max(first)).filter(|&entry| entry < end),
             Rows::Some(list) => list.get(list.partition_point(|&entry| entry < from)).copied(),
         }
     }
@@ -101,7 +117,7 @@ pub fn read(file: &TreeFile, rows: Rows, planes: &mut [Plane], pool: &ThreadPool
     let mut window = Window::new(file, rows)?;
     let mut alone = Vec::new();
     for plane in planes.iter_mut() {
-        if let Some(branch) = alone_in(plane, rows, file.branches()) {
+        if let Some(branch) = alone_in(plane, rows, file) {
             pool.install(|| window.fill(branch, plane))?;
             alone.push(branch);
         }
@@ -113,9 +129,13 @@ pub fn read(file: &TreeFile, rows: Rows, planes: &mut [Plane], pool: &ThreadPool
 }
 
 /// The branch whose decoded numbers are the rows of `plane`, one behind the other: they need no laying out.
-fn alone_in(plane: &Plane, rows: Rows, branches: &[Branch]) -> Option<usize> {
+fn alone_in(plane: &Plane, rows: Rows, file: &TreeFile) -> Option<usize> {
     match (rows, plane.columns.as_slice()) {
-        (Rows::All, &[(branch, 0)]) if branches[branch].wanted == plane.width => Some(branch),
+        (Rows::Between(0, end), &[(branch, 0)])
+            if end == file.entries() && file.branches()[branch].wanted == plane.width =>
+        {
+            Some(branch)
+        }
         _ => None,
     }
 }

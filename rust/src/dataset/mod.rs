@@ -204,14 +204,13 @@ impl Dataset {
                 numbers.append(value, rows)?;
             }
         }
-        self.read_into(file, Rows::All, first..first + rows, threads)
+        self.read_into(file, Rows::Between(0, file.entries()), first..first + rows, threads)
     }
 
-    /// Fills the columns of `file` in the rows of the open source from `first` on; `entries` of the file are theirs, in
-    /// rising order.
-    pub fn fill(&mut self, file: &TreeFile, entries: &[u64], first: usize, threads: usize) -> Result<()> {
+    /// Fills the columns of `file` in the rows of the open source from `first` on with those `entries` of the file.
+    pub fn fill(&mut self, file: &TreeFile, entries: Rows, first: usize, threads: usize) -> Result<()> {
         let first = self.rows() + first;
-        self.read_into(file, Rows::Some(entries), first..first + entries.len(), threads)
+        self.read_into(file, entries, first..first + entries.count(), threads)
     }
 
     fn read_into(&mut self, file: &TreeFile, entries: Rows, rows: Range<usize>, threads: usize) -> Result<()> {

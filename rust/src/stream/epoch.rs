@@ -237,7 +237,8 @@ impl Epoch {
             let entry = |place: u64| block.first + (place - before);
             let rows = events.rows(entry(lane.taken), entry(end));
             let of_window = self.window.number_of(events);
-            for (row, &entry) in rows.clone().zip(events.entries(rows)) {
+            for row in rows {
+                let entry = events.entry(row);
                 let place = Place { events: of_window, row: row as u32 };
                 let hash = mixed_into(source, entry);
                 if in_validation(hash, self.settings.validation) == (self.part == Part::Validation) {

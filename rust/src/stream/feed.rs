@@ -12,12 +12,21 @@ use crate::error::{Error, Result};
 /// Events of neighbouring entries in memory, read once and shared by all blocks that are parts of them.
 pub struct Events {
     covered: Range<u64>,
-    /// Entry of each row in its source, rising.
-    entries: Vec<u64>,
+    /// Entry of each row in its source, rising; `None`: all that are covered.
+    entries: Option<Vec<u64>>,
     data: Dataset,
 }
 
 impl Events {
+    /// The rows of `data`, less than 2^32, are those of all entries in `covered`.
+    pub fn all(covered: Range<u64>, data: Dataset) -> Result<Self> {
+        let entries = covered.end.checked_sub(covered.start);
+        if u32::try_from(data.rows()).is_err() || entries != Some(data.rows() as u64) {
+            return Err(Error::Internal(format!("{} rows of the entries {covered:?}", data.rows())));
+        }
+        Ok(Events { covered, entries: None, data })
+    }
+
     /// The rows of `data`, less than 2^32, come from `entries`: those among `covered` that passed the cut.
     pub fn new(covered: Range<u64>, entries: &[u64], data: Dataset) -> Result<Self> {
         let inside = entries.first().is_none_or(|first| covered.contains(first))
@@ -30,13 +39,17 @@ impl Events {
                 data.rows()
             )));
         }
-        Ok(Events { covered, entries: entries.to_vec(), data })
+        Ok(Events { covered, entries: Some(entries.to_vec()), data })
     }
 
     /// A copy of the events of the entries from `first` on, before `end`.
     pub fn part(&self, first: u64, end: u64) -> Result<Self> {
         let rows = self.rows(first, end);
-        Events::new(first..end, self.entries(rows.clone()), self.data.slice(rows)?)
+        let data = self.data.slice(rows.clone())?;
+        match &self.entries {
+            Some(entries) => Events::new(first..end, &entries[rows], data),
+            None => Events::all(first..end, data),
+        }
     }
 
     /// Features, labels and weights.
@@ -44,14 +57,17 @@ impl Events {
         &self.data
     }
 
-    /// The entries of some rows.
-    pub(super) fn entries(&self, rows: Range<usize>) -> &[u64] {
-        &self.entries[rows]
+    /// The entry of row `row`.
+    pub(super) fn entry(&self, row: usize) -> u64 {
+        self.entries.as_ref().map_or(self.covered.start + row as u64, |entries| entries[row])
     }
 
     /// The rows of the entries from `first` on, before `end`.
     pub(super) fn rows(&self, first: u64, end: u64) -> Range<usize> {
-        let before = |limit| self.entries.partition_point(|&entry| entry < limit);
+        let before = |limit: u64| match &self.entries {
+            Some(entries) => entries.partition_point(|&entry| entry < limit),
+            None => (limit.clamp(self.covered.start, self.covered.end) - self.covered.start) as usize,
+        };
         before(first)..before(end)
     }
 }
@@ -208,10 +224,16 @@ mod tests {
         let events = Events::new(10..20, &[11, 15, 19], data(&feed, 3)).unwrap();
         assert_eq!([events.rows(10, 12), events.rows(12, 15), events.rows(15, 20)], [0..1, 1..1, 1..3]);
         let part = events.part(12, 20).unwrap();
-        assert_eq!((part.entries(0..2), part.rows(16, 20)), (&[15, 19][..], 1..2));
+        assert_eq!((part.entry(0), part.entry(1), part.rows(16, 20)), (15, 19, 1..2));
         for wrong in [&[11, 15][..], &[9, 11, 12], &[18, 19, 20], &[11, 15, 15]] {
             assert!(Events::new(10..20, wrong, data(&feed, 3)).is_err(), "{wrong:?}");
         }
+        let all = Events::all(10..13, data(&feed, 3)).unwrap();
+        assert_eq!((all.entry(2), all.rows(0, 11), all.rows(12, 99)), (12, 0..1, 2..3));
+        let part = all.part(11, 13).unwrap();
+        assert_eq!((part.entry(0), part.rows(10, 12)), (11, 0..1));
+        assert!(Events::all(10..12, data(&feed, 3)).is_err());
+        assert!(Events::all(10..14, data(&feed, 3)).is_err());
     }
 
     #[test]

@@ -122,7 +122,7 @@ impl<'a> Window<'a> {
         let rows = (rayon::current_num_threads() * WINDOW_BYTES / per_entry.max(1)).max(1) as u64;
         let entries = self.decoder.file.entries();
         let mut from = 0;
-        while let Some(first) = self.decoder.rows.next(from, entries) {
+        while let Some(first) = self.decoder.rows.next(from) {
             // To the end of a basket, so that no more than one basket of each branch is kept for the next window.
             let last = first.saturating_add(rows).min(entries) - 1;
             let end = self.streams.iter().map(|stream| stream.end_of(last)).min().unwrap_or(entries).min(entries);
@@ -211,7 +211,9 @@ impl<'a> Window<'a> {
         let rows = &mut plane.rows[within.start * width..within.end * width];
         let block = (BLOCK_BYTES / NUMBER / width).max(1).next_multiple_of(TOGETHER);
         let block_of = |(i, rows): (usize, &mut [f32])| match self.decoder.rows {
-            Rows::All => self.lay_out_all(columns, first + (i * block) as u64, width, rows),
+            Rows::Between(begin, _) => {
+                self.lay_out_all(columns, begin + (within.start + i * block) as u64, width, rows)
+            }
             Rows::Some(entries) => {
                 let entries = &entries[within.start + i * block..][..rows.len() / width];
                 match *entries {
