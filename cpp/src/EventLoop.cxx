@@ -8,6 +8,7 @@
 #include <ROOT/RDF/RActionImpl.hxx>
 #include <TChain.h>
 #include <TFile.h>
+#include <TFriendElement.h>
 #include <TTree.h>
 
 #include <sys/stat.h>
@@ -41,15 +42,26 @@ private:
 
 /// Where a local file was cut after it had been opened, ROOT takes what its memory happens to hold for baskets, and may
 /// crash.
-void CheckNotCut(TTree *tree)
+void CheckNotCut(const TFile *file)
 {
-   const TFile *file = tree ? tree->GetCurrentFile() : nullptr;
    struct stat now;
-   if (!file || file->IsWritable() || file->GetFd() < 0 || fstat(file->GetFd(), &now) != 0 ||
-       now.st_size >= file->GetEND())
+   // Files of other classes may have a number there that is no descriptor.
+   if (!file || file->IsA() != TFile::Class() || file->GetArchive() || file->IsWritable() || file->GetFd() < 0 ||
+       fstat(file->GetFd(), &now) != 0 || now.st_size >= file->GetEND())
       return;
    throw std::runtime_error(std::string(file->GetName()) + " has " + std::to_string(now.st_size) + " of the " +
                             std::to_string(file->GetEND()) + " bytes that it had when it was opened");
+}
+
+void CheckFilesOf(TTree *tree)
+{
+   if (!tree)
+      return;
+   CheckNotCut(tree->GetCurrentFile());
+   const auto *friends = tree->GetListOfFriends();
+   for (int i = 0; friends && i < friends->GetSize(); ++i)
+      if (auto *other = static_cast<TFriendElement *>(friends->At(i))->GetTree())
+         CheckNotCut(other->GetCurrentFile());
 }
 
 ROOT::RDF::RNode Filtered(ROOT::RDF::RNode frame, const std::string &cut)
@@ -98,7 +110,7 @@ PreparedLoop::PreparedLoop(ROOT::RDF::RNode frame, const Reading &reading) : fRe
 std::size_t PreparedLoop::Run(std::shared_ptr<OrderedCollector> collector)
 {
    try {
-      CheckNotCut(TreeOf(fSelected));
+      CheckFilesOf(TreeOf(fSelected));
       std::vector<ROOT::RDF::RResultPtr<Collector>> results{
          fSelected.Book<ULong64_t>(RowAction(collector), {"rdfentry_"})};
       for (std::size_t i = 0; i < fTypes.size(); ++i)

@@ -46,8 +46,9 @@ public:
 private:
    /// The events of a range, from the files.
    rust::Box<Core::SharedEvents> Load(std::uint64_t first, std::uint64_t last, const Core::FeedHandle &feed);
-   /// Appends the events of a range. \return The entry of each.
+   /// Appends the events of a range.
    void ReadAll(std::uint64_t first, std::uint64_t last, Core::Dataset &data) const;
+   /// The same of those that pass the cut. \return The entry of each.
    std::vector<std::uint64_t> ReadSelected(std::uint64_t first, std::uint64_t last, Core::Dataset &data);
    /// "entries 8000 to 8999 (run7.root)", for messages.
    std::string DescribeRange(std::uint64_t first, std::uint64_t last) const;

@@ -19,7 +19,7 @@ use crate::error::{Error, Result};
 use crate::kernels::{self, Scalar};
 
 /// Bytes of the pages that the system is asked for, where memory is large enough.
-pub(crate) const LARGE_PAGE: usize = 2 << 20;
+const LARGE_PAGE: usize = 2 << 20;
 
 /// Numbers in host memory, seen as a slice, aligned to 64 bytes at least.
 pub struct HostBuffer<T> {

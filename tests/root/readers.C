@@ -9,9 +9,15 @@ R__LOAD_LIBRARY(libcladtorch)
 #include <TChain.h>
 #include <TClonesArray.h>
 #include <TEntryList.h>
+#include <TMemFile.h>
 #include <TROOT.h>
 #include <TSystem.h>
 #include <TVector3.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <set>
 
 using CladTorch::Dataset;
 
@@ -59,25 +65,35 @@ void CheckLargeBaskets()
    }
 }
 
-/// Many columns of plain float32, whose baskets end at different entries. With `bad`, two numbers are not finite.
-std::string WritePlain(int compression, bool bad)
+constexpr int kPlain = 60000;
+
+/// Many columns of plain float32, whose baskets end at different entries: with numbers that compress, but for two that are
+/// not finite if `bad`, or with any bits behind more and more zeros.
+enum class Numbers { kSound, kBad, kRandomBits };
+
+std::string WritePlain(int compression, Numbers kind)
 {
-   const auto name = (bad ? "infinite" : "plain") + std::to_string(compression) + ".root";
+   const char *kinds[] = {"plain", "infinite", "random"};
+   const auto name = kinds[static_cast<int>(kind)] + std::to_string(compression) + ".root";
    TFile file(name.c_str(), "recreate", "", compression);
    TTree t("t", "");
    t.SetAutoFlush(0);
    std::array<float, 19> f;
    int n;
    for (int k = 0; k < 19; ++k)
-      t.Branch(Form("f%d", k), &f[k], Form("f%d/F", k), 600 + 397 * k);
+      t.Branch(Form("f%d", k), &f[k], Form("f%d/F", k), 4000 + 1397 * k);
    t.Branch("n", &n, "n/I", 3000);
    TRandom3 random(7);
-   for (n = 0; n < 9000; ++n) {
-      for (auto &x : f)
-         x = random.Integer(1000) / 8.;
-      if (bad && n == 5700)
+   for (n = 0; n < kPlain; ++n) {
+      for (auto &x : f) {
+         const auto bits = random.Integer(0xffffffff) & (n % 3000 < n / 600 ? 0 : 0xff7fffff);
+         std::memcpy(&x, &bits, sizeof x);
+         if (kind != Numbers::kRandomBits)
+            x = bits % 1000 / 8.;
+      }
+      if (kind == Numbers::kBad && n == 35700)
          f[17] = f[3] = -INFINITY;
-      if (bad && n == 5701)
+      if (kind == Numbers::kBad && n == 35701)
          f[0] = NAN;
       t.Fill();
    }
@@ -90,16 +106,87 @@ Dataset Plain()
    return Dataset({"f0", "f1", "f2", "f3", "f4", "f5", "f6", "f7", "f9", "n", "f11", "f12", "f13", "f15", "f17", "f18"});
 }
 
+/// Only columns of plain float32, one after the other.
+Dataset Plainest()
+{
+   return Dataset({"f18", "f1", "f2", "f3", "f4", "f5", "f6", "f7", "f9"});
+}
+
+/// All batches of a stream, one after the other.
+std::vector<float> Batches(Dataset data, CladTorch::EReader reader, const std::string &name, const char *cut)
+{
+   data.SetReader(reader);
+   CladTorch::FitOptions options;
+   options.fBatchSize = 1000;
+   const auto stream = data.Stream().Add("t", name, "f10", cut).SetWindow(7000).SetBuffer(5000);
+   std::vector<float> all;
+   for (auto batches = stream.Batches(options); batches.Next();)
+      for (const auto &view : {batches.Features(), batches.Labels()})
+         all.insert(all.end(), view.Data(), view.Data() + view.Size());
+   return all;
+}
+
 void CheckPlainFloats()
 {
-   for (const int compression : {0, 101, 404, 505}) {
-      const auto name = WritePlain(compression, false);
-      for (const char *cut : {"", "n >= 123 && n < 7777", "n % 3 == 0", "f8 < 1", "n == 8999"}) {
-         CHECK(BothAgree(Plain, [&](Dataset &data) { data.Add({"t", name}, "f10", cut); }));
-         CHECK(BothAgree([] { return Plain().SetWeight("f16"); }, [&](Dataset &data) { data.Add({"t", name}, 1, cut); }));
+   for (const int compression : {0, 101, 404, 505})
+      for (const auto kind : {Numbers::kSound, Numbers::kRandomBits}) {
+         const auto name = WritePlain(compression, kind);
+         for (const char *cut : {"", "n >= 123 && n < 47777", "n % 3 == 0", "n % 20000 > 19000", "n == 59999"}) {
+            CHECK(BothAgree(Plain, [&](Dataset &data) { data.Add({"t", name}, "n", cut); }));
+            CHECK(BothAgree([] { return Plainest().SetWeight("n"); }, [&](Dataset &data) { data.Add({"t", name}, 1, cut); }));
+         }
+         if (kind == Numbers::kSound && !ROOT::IsImplicitMTEnabled())
+            for (const char *cut : {"", "f8 < 100"}) {
+               const auto fast = Batches(Plainest(), CladTorch::kAutoReader, name, cut);
+               CHECK(fast == Batches(Plainest(), CladTorch::kRootReader, name, cut) && fast.size() > 10 * kPlain / 2);
+            }
       }
-      WritePlain(compression, true);
+   for (const int compression : {0, 404, 505})
+      WritePlain(compression, Numbers::kBad);
+   // Compressed, but with its key as long as the numbers are, as if it were not.
+   TFile file("random101.root");
+   auto *tree = file.Get<TTree>("t");
+   std::set<Long64_t> keys;
+   for (const char *name : {"f6", "f9", "f18"}) {
+      auto *branch = tree->GetBranch(name);
+      for (int i = 0; i + 1 < branch->GetWriteBasket(); ++i)
+         keys.insert(branch->GetBasketBytes()[i] - 4 * (branch->GetBasketEntry()[i + 1] - branch->GetBasketEntry()[i]));
    }
+   CHECK(keys.size() > 3 && std::any_of(keys.begin(), keys.end(), [&](auto key) { return key >= 0 && key < *keys.rbegin(); }));
+}
+
+/// A basket that is read to where its numbers are needed, and is not what it should be.
+void CheckDamagedPlain()
+{
+   std::filesystem::copy_file("plain0.root", "damaged.root");
+   Long64_t seek;
+   {
+      TFile file("damaged.root");
+      seek = file.Get<TTree>("t")->GetBranch("f9")->GetBasketSeek(2);
+   }
+   std::fstream raw("damaged.root", std::ios::in | std::ios::out | std::ios::binary);
+   raw.seekp(seek + 20); // in the key: where it lies
+   raw << 'x';
+   raw.close();
+   Refuses("a damaged basket", [] { Plain().SetReader(CladTorch::kFastReader).Add({"t", "damaged.root"}, 1); },
+           {"damaged.root", "basket 2 of branch 'f9'", "entries", "its key"});
+   std::filesystem::remove("damaged.root");
+}
+
+/// A tree in memory that is only read: ROOT's reader has it.
+void CheckMemoryFile()
+{
+   TMemFile written("memory.root", "recreate");
+   float x = 1;
+   TTree t("t", "");
+   t.Branch("x", &x);
+   t.Fill();
+   t.Write();
+   written.Write();
+   std::vector<char> bytes(written.GetSize());
+   written.CopyTo(bytes.data(), bytes.size());
+   TMemFile read("memory.root", TMemFile::ZeroCopyView_t(bytes.data(), bytes.size()));
+   CHECK(Dataset({"x"}).Add(read.Get<TTree>("t"), 1).Features()(0, 0) == 1);
 }
 
 /// Lists padded to so many numbers that a basket is decoded piece by piece, and rows wider than what is laid out at a time.
@@ -278,12 +365,12 @@ void CheckBadValues()
       for (const std::string name : {"infinite0.root", "infinite404.root", "infinite505.root"}) {
          auto plain = Plain();
          plain.SetReader(reader);
-         const auto first = "column 'f3' holds -inf in entry 5700 of " + name;
-         for (const char *cut : {"", "n % 2 == 0", "n > 5000 && n < 5701"})
+         const auto first = "column 'f3' holds -inf in entry 35700 of " + name;
+         for (const char *cut : {"", "n % 2 == 0", "n > 5000 && n < 35701"})
             Refuses("an infinite number", [&] { plain.Add({"t", name}, 1, cut); },
                     {first.c_str(), *cut ? "1 event with" : "2 events with"});
-         Refuses("no number", [&] { plain.Add({"t", name}, 1, "n > 5700"); }, {"column 'f0' holds", "nan in entry 5701"});
-         CHECK(plain.Rows() == 0 && plain.Add({"t", name}, 1, "abs(n - 5700.5) > 1").Rows() == 8998);
+         Refuses("no number", [&] { plain.Add({"t", name}, 1, "n > 35700"); }, {"column 'f0' holds", "nan in entry 35701"});
+         CHECK(plain.Rows() == 0 && plain.Add({"t", name}, 1, "abs(n - 35700.5) > 1").Rows() == kPlain - 2);
       }
    }
 }
@@ -295,6 +382,9 @@ void readers(bool threads = false)
    CheckLayouts();
    CheckLargeBaskets();
    CheckPlainFloats();
+   CheckDamagedPlain();
+   if (!threads) // which open the file again, by its name
+      CheckMemoryFile();
    CheckWidePadding();
    CheckSources();
    CheckMixtures();

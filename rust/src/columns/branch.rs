@@ -1,4 +1,4 @@
-//! A branch as ROOT describes it, and how the entries of its baskets become float32.
+//! A branch as ROOT describes it, and how the entries of its baskets become float32, or are had as they lie.
 
 use std::ops::Range;
 

@@ -2,7 +2,8 @@
 //! and decodes them itself, and hands everything that it is not sure of back to ROOT.
 //!
 //! The way of a basket: `reader` reads the records of a window of entries, [`basket`] checks the key, [`codec`]
-//! decompresses, [`branch`] turns the entries into float32, and the reader lays the windows' columns out as rows.
+//! decompresses, [`branch`] turns the entries into float32, and the reader lays the windows' columns out as rows. Float32
+//! numbers that lie side by side stay as they are until then.
 
 pub mod basket;
 pub mod branch;

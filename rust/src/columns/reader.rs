@@ -37,7 +37,7 @@ impl Rows<'_> {
             return Ok(());
         }
         let path = file.path().display();
-        Err(Error::Internal(format!("rows of {path} are not in the order of its {} entries", file.entries())))
+        Err(Error::Internal(format!("rows of {path} are not in order, or none of its {} entries", file.entries())))
     }
 
     /// How many there are.

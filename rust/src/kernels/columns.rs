@@ -127,30 +127,36 @@ mod tests {
 
     const SOME_WIDTHS: [usize; 12] = [1, 2, 3, 5, 7, 8, 9, 15, 16, 17, 28, 600];
 
-    /// Number `row` of column `c`, of which every third is big-endian, at an odd address.
-    fn bytes_of_column(c: usize, count: usize) -> Vec<u8> {
-        let bytes = |row: usize| {
-            let number = (row * 1000 + c) as f32;
-            if c.is_multiple_of(3) { number.to_be_bytes() } else { number.to_ne_bytes() }
-        };
-        std::iter::once(0).chain((0..count).flat_map(bytes)).collect()
+    /// Which columns are big-endian: none, all, every third.
+    const ORDERS: [fn(usize) -> bool; 3] = [|_| false, |_| true, |c| c.is_multiple_of(3)];
+
+    fn bytes_of_float(number: f32, big_endian: bool) -> [u8; 4] {
+        if big_endian { number.to_be_bytes() } else { number.to_ne_bytes() }
     }
 
-    fn columns(bytes: &[Vec<u8>]) -> Vec<Column<'_>> {
-        bytes.iter().enumerate().map(|(c, b)| Column { bytes: &b[1..], big_endian: c.is_multiple_of(3) }).collect()
+    /// Columns at odd addresses.
+    fn bytes_of_columns(n: usize, rows: usize, order: fn(usize) -> bool) -> Vec<Vec<u8>> {
+        let numbers = |c: usize| (0..rows).flat_map(move |r| bytes_of_float((r * 1000 + c) as f32, order(c)));
+        (0..n).map(|c| std::iter::once(0).chain(numbers(c)).collect()).collect()
+    }
+
+    fn columns(bytes: &[Vec<u8>], order: fn(usize) -> bool) -> Vec<Column<'_>> {
+        bytes.iter().enumerate().map(|(c, bytes)| Column { bytes: &bytes[1..], big_endian: order(c) }).collect()
     }
 
     #[test]
     fn columns_become_rows_of_any_number_and_width() {
         for (count, n) in [0, 1, 7, 8, 9, 100, 3000].into_iter().flat_map(|count| SOME_WIDTHS.map(|n| (count, n))) {
-            let bytes: Vec<Vec<u8>> = (0..n).map(|c| bytes_of_column(c, count)).collect();
-            for (offset, width) in [(2, n + 3), (0, n), (1, n + 1)] {
-                let mut rows = vec![-1.0; count * width];
-                assert!(interleave(&columns(&bytes), offset, width, &mut rows));
-                for (r, row) in rows.chunks(width).enumerate() {
-                    let inside = offset..offset + n;
-                    let expected = |i: usize| if inside.contains(&i) { (r * 1000 + i - offset) as f32 } else { -1.0 };
-                    assert!(row.iter().enumerate().all(|(i, &value)| value == expected(i)), "{n} columns, row {r}");
+            for order in ORDERS {
+                let bytes = bytes_of_columns(n, count, order);
+                for (offset, width) in [(2, n + 3), (0, n), (1, n + 1)] {
+                    let mut rows = vec![-1.0; count * width];
+                    assert!(interleave(&columns(&bytes, order), offset, width, &mut rows));
+                    for (r, row) in rows.chunks(width).enumerate() {
+                        let inside = offset..offset + n;
+                        let expected = |i| if inside.contains(&i) { (r * 1000 + i - offset) as f32 } else { -1.0 };
+                        assert!(row.iter().enumerate().all(|(i, &value)| value == expected(i)), "{n} columns, row {r}");
+                    }
                 }
             }
         }
@@ -159,18 +165,15 @@ mod tests {
     #[test]
     fn of_columns_each_big_endian_number_has_to_be_finite() {
         const ROWS: usize = 300;
-        for n in SOME_WIDTHS {
-            let mut bytes: Vec<Vec<u8>> = (0..n).map(|c| bytes_of_column(c, ROWS)).collect();
-            let places = [(0, 0), (n / 2, 150), (n - 1, ROWS - 1), (n - 1, 7)];
-            for ((c, row), bad) in places.into_iter().flat_map(|place| [(place, f32::NAN), (place, f32::NEG_INFINITY)])
-            {
-                let big_endian = c.is_multiple_of(3);
-                let bits = if big_endian { bad.to_be_bytes() } else { bad.to_ne_bytes() };
-                let before: [u8; 4] = std::array::from_fn(|i| bytes[c][1 + 4 * row + i]);
-                bytes[c][1 + 4 * row..][..4].copy_from_slice(&bits);
-                let finite = interleave(&columns(&bytes), 0, n, &mut vec![0.0; n * ROWS]);
-                assert_eq!(finite, !big_endian, "{n} columns, number {row} of column {c}");
-                bytes[c][1 + 4 * row..][..4].copy_from_slice(&before);
+        for (n, order) in SOME_WIDTHS.into_iter().flat_map(|n| ORDERS.map(|order| (n, order))) {
+            let sound = bytes_of_columns(n, ROWS, order);
+            for (c, row) in [(0, 0), (n / 2, 150), (n - 1, ROWS - 1), (n - 1, 7)] {
+                for bad in [f32::NAN, f32::NEG_INFINITY] {
+                    let mut bytes = sound.clone();
+                    bytes[c][1 + 4 * row..][..4].copy_from_slice(&bytes_of_float(bad, order(c)));
+                    let finite = interleave(&columns(&bytes, order), 0, n, &mut vec![0.0; n * ROWS]);
+                    assert_eq!(finite, !order(c), "{n} columns, number {row} of column {c}");
+                }
             }
         }
     }

@@ -21,7 +21,11 @@ const GAP_BYTES: u64 = 16 << 10;
 /// Bytes of a line of the cache.
 pub(super) const LINE_BYTES: usize = 64;
 
-/// No key of a basket is longer, in bytes, but for names of more than three thousand letters.
+/// Shorter records are read with their neighbours, in bytes.
+const IN_PLACE_BYTES: usize = 8 << 10;
+
+/// No key of a basket is longer, in bytes, but for names of more than three thousand letters. At most half of what is read
+/// to where its numbers are needed is a key.
 const KEY_BYTES: u64 = 4 << 10;
 
 /// A basket to be decoded.
@@ -63,12 +67,13 @@ impl Job {
         length.checked_next_multiple_of(LINE_BYTES / size_of::<f32>()).ok_or_else(too_large)
     }
 
-    /// Length of the key, if the record is as long as one that is not compressed and stays big-endian: it is read to where
-    /// its numbers are needed.
+    /// Length of the key, if the record is as long as one that is not compressed, not too short, and stays big-endian: it is
+    /// read to where its numbers are needed.
     fn key_length(&self) -> Option<usize> {
         let bytes = self.entries().checked_mul(size_of::<f32>() as u64)?;
         let key = (self.place.bytes as u64).checked_sub(bytes)?;
-        (self.big_endian && key <= KEY_BYTES).then_some(key as usize)
+        let in_place = self.big_endian && key <= KEY_BYTES && self.place.bytes >= IN_PLACE_BYTES;
+        in_place.then_some(key as usize)
     }
 
     /// Whether its record is read with those of `group`, which lie before it.
@@ -86,6 +91,13 @@ impl Job {
 struct Worker {
     records: Vec<u8>,
     scratch: Scratch,
+}
+
+impl Worker {
+    /// The first `length` bytes of the buffer for records.
+    fn records(&mut self, length: usize) -> Result<&mut [u8], String> {
+        room(&mut self.records, length)
+    }
 }
 
 /// Turns records into numbers.
@@ -106,7 +118,8 @@ impl<'a> Decoder<'a> {
         self.open.check_unchanged()
     }
 
-    /// Decodes each of `jobs`, which lie in the order of the file, into `rooms` of `values`, one behind the other. Returns the first number of a row that is not finite, but for those that stay big-endian.
+    /// Decodes each of `jobs`, which lie in the order of the file, into `rooms` of `values`, one behind the other. Returns
+    /// the first number of a row that is not finite, but for those that stay big-endian.
     pub fn decode_all(&self, jobs: &mut [Job], rooms: &[usize], mut values: &mut [f32]) -> Result<Option<BadValue>> {
         let mut groups: Vec<Vec<(&mut Job, &mut [f32])>> = Vec::new();
         for (job, &room) in jobs.iter_mut().zip(rooms) {
@@ -124,7 +137,7 @@ impl<'a> Decoder<'a> {
         let workers = || self.workers.lock().unwrap_or_else(|poison| poison.into_inner());
         let mut worker = workers().pop().unwrap_or_default();
         let bad = match group.as_mut_slice() {
-            [(job, room)] if job.key_length().is_some() => self.read_in_place(job, &mut worker.scratch, room)?,
+            [(job, room)] if job.key_length().is_some() => self.read_in_place(job, &mut worker, room)?,
             _ => self.decode_together(group, &mut worker)?,
         };
         workers().push(worker);
@@ -135,19 +148,19 @@ impl<'a> Decoder<'a> {
     fn decode_together(&self, group: Vec<(&mut Job, &mut [f32])>, worker: &mut Worker) -> Result<Option<BadValue>> {
         let (Some((first, _)), Some((last, _))) = (group.first(), group.last()) else { return Ok(None) };
         let (begin, end) = (first.place.seek, last.place.end_of_record());
-        let records = room(&mut worker.records, (end - begin) as usize)
-            .map_err(|what| Error::invalid(format!("{}: {what}", self.file.path().display()), DAMAGED))?;
+        let length = (end - begin) as usize;
+        let records = worker.records(length).map_err(|what| self.refused(first, what))?;
         self.open.read(begin, records)?;
         let mut bad = None;
         for (job, values) in group {
-            let record = &records[(job.place.seek - begin) as usize..][..job.place.bytes];
+            let record = &worker.records[(job.place.seek - begin) as usize..][..job.place.bytes];
             bad = earlier(bad, self.decode_record(job, record, &mut worker.scratch, values)?);
         }
         Ok(bad)
     }
 
     /// Reads one record to `room`, where its numbers stay as they are.
-    fn read_in_place(&self, job: &mut Job, scratch: &mut Scratch, room: &mut [f32]) -> Result<Option<BadValue>> {
+    fn read_in_place(&self, job: &mut Job, worker: &mut Worker, room: &mut [f32]) -> Result<Option<BadValue>> {
         let bytes = room.as_mut_bytes();
         // So that the numbers behind the key begin with a line.
         let key = job.key_length().unwrap_or_default();
@@ -158,8 +171,9 @@ impl<'a> Decoder<'a> {
             job.begin = skipped + begin;
             return Ok(None);
         }
-        let record = record.to_vec();
-        self.decode_record(job, &record, scratch, room)
+        let copy = worker.records(record.len()).map_err(|what| self.refused(job, what))?;
+        copy.copy_from_slice(record);
+        self.decode_record(job, &worker.records[..job.place.bytes], &mut worker.scratch, room)
     }
 
     /// Decodes `record` to the beginning of `room`.

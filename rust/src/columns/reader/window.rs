@@ -13,19 +13,19 @@ use crate::device::HostBuffer;
 use crate::error::Result;
 use crate::kernels::{self, Column};
 
-/// Decoded numbers of a window for each thread, in bytes. It goes on to the end of a basket: with ROOT's usual baskets of
+/// Numbers of a window for each thread, in bytes. It goes on to the end of a basket: with ROOT's usual baskets of
 /// 32 kB and some ten columns it becomes about twice as long, and still stays in a core's own cache.
 const WINDOW_BYTES: usize = 512 << 10;
 
-/// Rows laid out at a time: a share of the level-2 cache, and a multiple of the kernel's eight.
+/// Rows laid out at a time: a share of the level-2 cache.
 const BLOCK_BYTES: usize = 256 << 10;
 
-/// Columns that the kernel lays out at a time. Where there are fewer it is slow to turn their bytes over.
+/// Columns, and rows, that the kernel lays out at a time. The bytes of fewer columns are turned over one number at a time.
 const TOGETHER: usize = 8;
 
 const NUMBER: usize = size_of::<f32>();
 
-/// Decoded numbers of one basket, [end - first, wanted].
+/// Numbers of one basket, [end - first, wanted].
 #[derive(Clone, Copy)]
 struct Chunk {
     first: u64,
@@ -34,7 +34,7 @@ struct Chunk {
     at: usize,
 }
 
-/// A branch on its way: the baskets decoded so far that are still needed.
+/// A branch on its way: the baskets read so far that are still needed.
 struct Stream<'a> {
     number: usize,
     branch: &'a Branch,
@@ -45,12 +45,8 @@ struct Stream<'a> {
 }
 
 impl<'a> Stream<'a> {
-    fn new(number: usize, branch: &'a Branch, planes: &[Plane]) -> Stream<'a> {
-        let has_company = |plane: &Plane| {
-            plane.columns.len() >= TOGETHER && plane.columns.iter().any(|&(branch, _)| branch == number)
-        };
-        let big_endian = branch.is_plain() && planes.iter().any(has_company);
-        Stream { number, branch, big_endian, next: 0, chunks: VecDeque::new() }
+    fn new(number: usize, branch: &'a Branch) -> Stream<'a> {
+        Stream { number, branch, big_endian: false, next: 0, chunks: VecDeque::new() }
     }
 
     /// Bytes of an entry's numbers.
@@ -78,6 +74,19 @@ impl<'a> Stream<'a> {
     fn bad(&self, entry: u64, value: f32) -> Option<BadValue> {
         (!value.is_finite()).then(|| BadValue { branch: self.number, entry, value: value.into() })
     }
+}
+
+/// Columns, which are streams and their places in a row, that are laid out at once: neighbours of one number each, or one
+/// of several.
+fn runs<'c>(columns: &'c [(usize, usize)], streams: &[Stream]) -> impl Iterator<Item = &'c [(usize, usize)]> {
+    let is_single = |&(stream, _): &(usize, usize)| streams[stream].branch.wanted == 1;
+    columns.chunk_by(move |a, b| b.1 == a.1 + 1 && is_single(a) && is_single(b))
+}
+
+/// The streams of columns that are laid out with so many others that the kernel takes them together.
+fn together(columns: &[Vec<(usize, usize)>], streams: &[Stream]) -> Vec<usize> {
+    let runs = columns.iter().flat_map(|columns| runs(columns, streams));
+    runs.filter(|run| run.len() >= TOGETHER).flatten().map(|&(stream, _)| stream).collect()
 }
 
 /// The entries being worked on: in an arena, column by column, then laid out as rows.
@@ -117,7 +126,13 @@ impl<'a> Window<'a> {
     /// Reads the branches of `group`, from the first entry to the last.
     pub fn slide(&mut self, group: &[usize], planes: &mut [Plane]) -> Result<()> {
         let branches = self.decoder.file.branches();
-        self.streams = group.iter().map(|&number| Stream::new(number, &branches[number], planes)).collect();
+        self.streams = group.iter().map(|&number| Stream::new(number, &branches[number])).collect();
+        let stream = |&(branch, place): &(usize, usize)| Some((group.binary_search(&branch).ok()?, place));
+        let columns = |plane: &Plane| plane.columns.iter().filter_map(stream).collect::<Vec<_>>();
+        let columns: Vec<_> = planes.iter().map(columns).collect();
+        for number in together(&columns, &self.streams) {
+            self.streams[number].big_endian = self.streams[number].branch.is_plain();
+        }
         let per_entry: usize = self.streams.iter().map(Stream::entry_bytes).sum();
         let rows = (rayon::current_num_threads() * WINDOW_BYTES / per_entry.max(1)).max(1) as u64;
         let entries = self.decoder.file.entries();
@@ -127,10 +142,8 @@ impl<'a> Window<'a> {
             let last = first.saturating_add(rows).min(entries) - 1;
             let end = self.streams.iter().map(|stream| stream.end_of(last)).min().unwrap_or(entries).min(entries);
             self.decode(first, end)?;
-            for plane in planes.iter_mut() {
-                let stream = |&(branch, place): &(usize, usize)| Some((group.binary_search(&branch).ok()?, place));
-                let columns: Vec<_> = plane.columns.iter().filter_map(stream).collect();
-                let bad = self.lay_out(&columns, plane, first, end);
+            for (plane, columns) in planes.iter_mut().zip(&columns) {
+                let bad = self.lay_out(columns, plane, first, end);
                 self.bad = earlier(self.bad.take(), bad);
             }
             from = end;
@@ -288,22 +301,25 @@ impl<'a> Window<'a> {
         let count = lengths.min().unwrap_or(usize::MAX).min(rows.len() / width);
         assert!(count > 0, "entry {entry} was not decoded");
         let rows = &mut rows[..count * width];
-        let mut column = 0;
-        while column < columns.len() {
-            let (place, length) = (columns[column].1, stream(column).entry_bytes());
-            let follows = |i: usize| columns[i].1 == place + i - column && stream(i).branch.wanted == 1;
-            let scalars = (column..columns.len())
-                .take_while(|&i| follows(i))
-                .map(|i| Column { bytes: &numbers[i][..count * NUMBER], big_endian: stream(i).big_endian });
-            let scalars: Vec<Column> = scalars.collect();
-            if scalars.is_empty() {
-                for (row, numbers) in rows.chunks_exact_mut(width).zip(numbers[column].chunks_exact(length)) {
-                    row[place..][..length / NUMBER].as_mut_bytes().copy_from_slice(numbers);
+        let mut numbers = numbers.as_slice();
+        for run in runs(columns, &self.streams) {
+            let (own, others) = numbers.split_at(run.len());
+            numbers = others;
+            let (first, place) = run[0];
+            let length = self.streams[first].branch.wanted;
+            if length > 1 {
+                for (row, numbers) in rows.chunks_exact_mut(width).zip(own[0].chunks_exact(length * NUMBER)) {
+                    row[place..][..length].as_mut_bytes().copy_from_slice(numbers);
                 }
-            } else if !kernels::interleave(&scalars, place, width, rows) {
-                *bad = earlier(bad.take(), self.first_bad(&columns[column..][..scalars.len()], entry, width, rows));
+                continue;
             }
-            column += scalars.len().max(1);
+            let order = run.iter().map(|&(stream, _)| self.streams[stream].big_endian);
+            let scalars =
+                own.iter().zip(order).map(|(bytes, big_endian)| Column { bytes: &bytes[..count * NUMBER], big_endian });
+            let scalars: Vec<Column> = scalars.collect();
+            if !kernels::interleave(&scalars, place, width, rows) {
+                *bad = earlier(bad.take(), self.first_bad(run, entry, width, rows));
+            }
         }
         count
     }
