@@ -50,9 +50,11 @@ void CheckNotCut(const TFile *file)
        fstat(file->GetFd(), &now) != 0 || now.st_size >= file->GetEND())
       return;
    throw std::runtime_error(std::string(file->GetName()) + " has " + std::to_string(now.st_size) + " of the " +
-                            std::to_string(file->GetEND()) + " bytes that it had when it was opened");
+                            std::to_string(file->GetEND()) +
+                            " bytes that it had when it was opened: open it again when nobody writes to it");
 }
 
+/// The file of a tree, and those of its friends, as far as they are open.
 void CheckFilesOf(TTree *tree)
 {
    if (!tree)
