@@ -1,5 +1,8 @@
 //! The `cladtorch` command, as a user types it.
 
+#[path = "common/places.rs"]
+mod places;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -69,6 +72,52 @@ fn a_converted_file_replaces_the_old_one_only_when_all_went_well() {
 }
 
 #[test]
+fn a_converted_file_respects_what_stands_at_its_path() {
+    for name in ["table.safetensors", "table.csv", "table.root"] {
+        places::saving_respects_what_is_there(name, |path| {
+            let output = run(&["convert", &trees(), "run1/events", "-c", "o", "-o", path.to_str().unwrap()]);
+            match output.status.success() {
+                true => Ok(()),
+                false => Err(String::from_utf8(output.stderr).unwrap()),
+            }
+        });
+    }
+}
+
+#[test]
+fn the_file_that_is_read_is_not_replaced() {
+    let folder = tempfile::tempdir().unwrap();
+    let [file, link] = ["data.root", "link.root"].map(|name| folder.path().join(name).to_str().unwrap().to_owned());
+    fs::copy(trees(), &file).unwrap();
+    std::os::unix::fs::symlink(&file, &link).unwrap();
+    for output in [&file, &link] {
+        let text = complaint(&["convert", &file, "run1/events", "-c", "o", "-o", output]);
+        assert!(text.contains("is the file that is read"), "{text}");
+    }
+    assert_eq!(fs::read(&file).unwrap(), fs::read(trees()).unwrap());
+}
+
+/// Names in a file, and of files, reach the terminal escaped: a tree's name is changed to one of the same length.
+#[test]
+fn names_do_not_steer_the_terminal() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a\x1b[2J\n.root");
+    let bytes = fs::read(trees()).unwrap();
+    let mut hostile = bytes.clone();
+    let places: Vec<_> = (0..bytes.len() - 6).filter(|&at| &bytes[at..at + 6] == b"events").collect();
+    assert!(!places.is_empty());
+    places.iter().for_each(|&at| hostile[at..at + 6].copy_from_slice(b"e\x1b[2J\n"));
+    fs::write(&path, hostile).unwrap();
+    let file = path.to_str().unwrap();
+    let shown = said(&["show", file]);
+    let unknown = complaint(&["show", file, "none\x07"]);
+    assert!(shown.contains("run1/e\\u{1b}[2J\\n"), "{shown}");
+    for text in [shown, unknown, complaint(&["show", "none\x1b"])] {
+        assert!(text.lines().all(|line| !line.chars().any(char::is_control)), "{text:?}");
+    }
+}
+
+#[test]
 fn complaints_name_the_thing_and_the_remedy() {
     let trees = trees();
     for (arguments, words) in [
@@ -92,6 +141,16 @@ fn help_shows_the_way() {
     let text = said(&["--help"]);
     assert!(["show", "convert", "Needs no ROOT"].iter().all(|word| text.contains(word)), "{text}");
     assert!(said(&["convert", "--help"]).contains("NAME:LENGTH"));
+}
+
+/// Loading it takes a quarter of a second.
+#[test]
+fn the_command_does_not_load_libtorch() {
+    let program = fs::read(env!("CARGO_BIN_EXE_cladtorch")).unwrap();
+    for library in ["libtorch_cpu.so", "libtorch.so", "libc10.so"] {
+        assert!(!program.windows(library.len()).any(|window| window == library.as_bytes()), "{library}");
+    }
+    assert_eq!(said(&["--version"]), concat!("cladtorch ", env!("CARGO_PKG_VERSION"), "\n"));
 }
 
 /// As under `cladtorch ... | head -0`.

@@ -13,13 +13,14 @@ use cladtorch::dataset::Scaler;
 use cladtorch::gradient::aot::AotEngine;
 use cladtorch::gradient::{Engine, Settings, autograd};
 use cladtorch::graph::{Activation, Graph, Loss, Optimiser};
-use cladtorch::kernels::Scalar;
+use cladtorch::kernels::{Scalar, Sweep, blas_single_thread};
 use common::{central_difference, compare};
 use events::Events;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use say::say;
-use tch::{Kind, Tensor};
+use tch::nn::{self, OptimizerConfig};
+use tch::{Device, Kind, Tensor};
 
 const FEATURES: usize = 3;
 
@@ -234,6 +235,82 @@ fn the_variants_of_the_kernels_pass_too() {
         "every_network_agrees_with_libtorch_autograd",
         "wide_layers_agree_too",
         "the_bits_do_not_depend_on_the_number_of_threads",
+        "sgd_is_that_of_libtorch",
+        "adam_is_that_of_libtorch",
+        "adamw_is_that_of_libtorch",
         "the_variants_of_the_kernels_pass_too",
     ]);
+}
+
+/// Parameters of a sweep, and how often it runs.
+const SWEPT: usize = 37;
+const STEPS: i64 = 6;
+
+fn wave(seed: i64) -> Vec<f64> {
+    (1..=SWEPT).map(|i| (i as f64 * (seed as f64 + 0.7)).sin()).collect()
+}
+
+fn sweep(step: i64, momentum: f64, weight_decay: f64) -> Sweep {
+    Sweep { learning_rate: 0.02, weight_decay, momentum, beta1: 0.9, beta2: 0.99, epsilon: 1e-8, step }
+}
+
+/// Parameters after `STEPS` steps of LibTorch's optimiser, whose gradient at step s is `wave(s)`.
+fn of_libtorch(config: impl OptimizerConfig) -> Vec<f64> {
+    let mut store = nn::VarStore::new(Device::Cpu);
+    let mut p = store.root().var("p", &[SWEPT as i64], nn::Init::Const(0.0));
+    store.double();
+    tch::no_grad(|| p.copy_(&Tensor::from_slice(&wave(0))));
+    let mut optimiser = config.build(&store, 0.02).unwrap();
+    for step in 1..=STEPS {
+        optimiser.backward_step(&(&p * Tensor::from_slice(&wave(step))).sum(tch::Kind::Double));
+    }
+    Vec::try_from(&p).unwrap()
+}
+
+/// The same with one of the sweeps, which gets the step, parameters, gradient and two zeroed arrays of state.
+fn of_ours(sweep: impl Fn(i64, &mut [f64], &[f64], &mut [f64], &mut [f64])) -> Vec<f64> {
+    let (mut p, mut m, mut v) = (wave(0), vec![0.0; SWEPT], vec![0.0; SWEPT]);
+    for step in 1..=STEPS {
+        sweep(step, &mut p, &wave(step), &mut m, &mut v);
+    }
+    p
+}
+
+fn assert_close(ours: &[f64], torch: &[f64]) {
+    for (i, (a, b)) in ours.iter().zip(torch).enumerate() {
+        assert!((a - b).abs() < 1e-13, "parameter {i} is {a}, LibTorch's {b}");
+    }
+}
+
+#[test]
+fn sgd_is_that_of_libtorch() {
+    for (momentum, wd) in [(0.0, 0.0), (0.0, 0.1), (0.9, 0.0), (0.9, 0.1)] {
+        let got = of_ours(|step, p, g, m, _| {
+            let velocity = (momentum != 0.0).then_some(m);
+            f64::sgd(&sweep(step, momentum, wd), p, g, velocity);
+        });
+        assert_close(&got, &of_libtorch(nn::Sgd { momentum, wd, ..Default::default() }));
+    }
+}
+
+#[test]
+fn adam_is_that_of_libtorch() {
+    for wd in [0.0, 0.1] {
+        let got = of_ours(|step, p, g, m, v| f64::adam(&sweep(step, 0.0, wd), p, g, m, v));
+        assert_close(&got, &of_libtorch(nn::Adam { beta2: 0.99, wd, ..Default::default() }));
+    }
+}
+
+#[test]
+fn adamw_is_that_of_libtorch() {
+    for wd in [0.0, 0.1] {
+        let got = of_ours(|step, p, g, m, v| f64::adamw(&sweep(step, 0.0, wd), p, g, m, v));
+        assert_close(&got, &of_libtorch(nn::AdamW { beta2: 0.99, wd, ..Default::default() }));
+    }
+}
+
+/// The official LibTorch carries MKL; workers that each open threads would fight for the cores.
+#[test]
+fn libtorchs_blas_can_be_kept_to_one_thread() {
+    assert!(blas_single_thread());
 }

@@ -1,14 +1,28 @@
-//! The model file: whole round trips, and every damaged or foreign file refused.
+//! The model file: whole round trips; damaged, foreign and absurd files refused; what stands at the path respected.
 
+#[path = "common/damage.rs"]
+mod damage;
 #[path = "common/data.rs"]
 mod data;
+#[path = "common/places.rs"]
+mod places;
+#[path = "common/say.rs"]
+mod say;
 
 use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
 
-use cladtorch::graph::{Activation, Init};
-use cladtorch::model::Model;
+use cladtorch::atomic_file::AtomicFile;
+use cladtorch::dataset::Scaler;
+use cladtorch::graph::{Activation, Init, Loss};
+use cladtorch::model::{Model, Training};
 use cladtorch::train::Trainer;
-use data::{circle, spec};
+use damage::survives;
+use data::{circle, column, spec};
+use say::say;
+use sha2::{Digest, Sha256};
 
 fn trained() -> Model {
     let data = circle(200, 1);
@@ -40,66 +54,196 @@ fn a_model_comes_back_as_it_was() {
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "no temporary file is left");
 }
 
-#[test]
-fn every_cut_file_is_refused() {
+/// Logits of 50 events.
+fn logits(model: &Model) -> Vec<f32> {
+    let mut scores = vec![0.0; 50];
+    model.predict(&circle(50, 2), true, 1, &mut scores).unwrap();
+    scores
+}
+
+/// The bytes of a saved model.
+fn saved() -> Vec<u8> {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("model.ct");
     trained().save(&path).unwrap();
-    let whole = fs::read(&path).unwrap();
-    for length in 0..whole.len() {
-        fs::write(&path, &whole[..length]).unwrap();
-        let error = Model::load(&path, None).err().unwrap_or_else(|| panic!("{length} bytes were accepted"));
-        assert!(error.to_string().contains("model.ct"), "{error}");
+    fs::read(path).unwrap()
+}
+
+/// Loads a model from `bytes`; else what is said about them.
+fn load(path: &Path, bytes: &[u8]) -> Result<Model, String> {
+    fs::write(path, bytes).unwrap();
+    Model::load(path, None).map_err(|error| error.to_string())
+}
+
+/// Gives a damaged file the checksum that it has now, if its header still has a place for one.
+fn resum(mut bytes: Vec<u8>) -> Vec<u8> {
+    let key = br#"\"sha256\":\""#;
+    let Some(at) = bytes.windows(key.len()).position(|window| window == key).map(|at| at + key.len()) else {
+        return bytes;
+    };
+    if at + 64 <= bytes.len() {
+        bytes[at..at + 64].fill(b'0');
+        let digits: String = Sha256::digest(&bytes).iter().map(|byte| format!("{byte:02x}")).collect();
+        bytes[at..at + 64].copy_from_slice(digits.as_bytes());
     }
+    bytes
+}
+
+/// The file with its header changed by `change`, and the right length and checksum.
+fn with_header(whole: &[u8], change: impl Fn(&str) -> String) -> Vec<u8> {
+    let length = u64::from_le_bytes(whole[..8].try_into().unwrap()) as usize;
+    let header = change(std::str::from_utf8(&whole[8..8 + length]).unwrap());
+    resum([&(header.len() as u64).to_le_bytes()[..], header.as_bytes(), &whole[8 + length..]].concat())
 }
 
 #[test]
-fn no_flipped_byte_panics_or_asks_for_much_memory() {
+fn a_file_that_is_not_as_it_was_saved_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("model.ct");
-    trained().save(&path).unwrap();
-    let whole = fs::read(&path).unwrap();
-    let mut refused = 0;
+    let whole = saved();
+    let refused = |bytes: &[u8], what: &str| {
+        let error = load(&path, bytes).err().unwrap_or_else(|| panic!("{what}: accepted"));
+        assert!(error.contains("model.ct") && error.len() < 1000, "{what}: {error}");
+    };
+    for length in 0..whole.len() {
+        refused(&whole[..length], &format!("{length} bytes"));
+    }
     for at in 0..whole.len() {
-        for flip in [0x01, 0x80, 0xff] {
+        for flip in [0x01, 0x10, 0x80, 0xff] {
             let mut bytes = whole.clone();
             bytes[at] ^= flip;
-            fs::write(&path, &bytes).unwrap();
-            refused += usize::from(Model::load(&path, None).is_err());
+            refused(&bytes, &format!("byte {at} changed by {flip:#x}"));
         }
     }
-    println!("{refused} of {} flips refused (the others change a weight or a text)", 3 * whole.len());
-    assert!(refused > 0);
+    refused(&[&whole[..], b"\0"].concat(), "a byte more");
+    refused(&[&whole[..], &whole[..]].concat(), "twice the file");
+    assert_eq!(logits(&load(&path, &whole).unwrap()), logits(&trained()));
+}
+
+/// Damage of every kind, of which `CLADTORCH_DAMAGES` asks for another number: refused, or the same predictions.
+#[test]
+fn a_damaged_file_is_refused_or_predicts_the_same() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("model.ct");
+    let (sound, expected) = ([saved()], logits(&trained()));
+    let (cases, refused) = survives(&sound, 20_000, |_, bytes, _| match load(&path, bytes) {
+        Ok(model) => logits(&model) == expected,
+        Err(error) => {
+            assert!(error.len() < 2000, "{error}");
+            false
+        }
+    });
+    say(&format!("{refused} of {cases} damaged model files refused, the others as they were saved"));
+}
+
+/// The same damage by one who knows the checksum: no crash, no run for memory, and what is accepted can be used.
+#[test]
+fn a_forged_file_is_refused_or_can_be_used() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, again) = (folder.path().join("model.ct"), folder.path().join("again.ct"));
+    let (cases, refused) = survives(&[saved()], 3_000, |_, bytes, _| {
+        let Ok(model) = load(&path, &resum(bytes.to_vec())) else { return false };
+        assert!(!model.describe().chars().any(|each| each.is_control() && each != '\n'), "{}", model.describe());
+        let mut score = vec![0.0; model.graph().outputs()];
+        model.score(&vec![0.5; model.graph().inputs()], false, &mut score).unwrap();
+        model.save(&again).unwrap();
+        assert_eq!(Model::load(&again, None).unwrap().parameters(), model.parameters());
+        true
+    });
+    say(&format!("{refused} of {cases} forged model files refused"));
+    assert!(refused > 0 && refused < cases);
 }
 
 #[test]
-fn foreign_files_and_absurd_sizes_are_refused_with_a_reason() {
+fn foreign_files_and_absurd_contents_are_refused_with_a_reason() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("model.ct");
-    trained().save(&path).unwrap();
-    let whole = fs::read(&path).unwrap();
-    let length = u64::from_le_bytes(whole[..8].try_into().unwrap()) as usize;
-    let header = String::from_utf8(whole[8..8 + length].to_vec()).unwrap();
-    let with_header = |header: &str| {
-        let mut bytes = (header.len() as u64).to_le_bytes().to_vec();
-        bytes.extend(header.as_bytes());
-        bytes.extend(&whole[8 + length..]);
-        bytes
+    let whole = saved();
+    let replaced = |from: &str, to: &str| {
+        with_header(&whole, |header| {
+            assert!(header.contains(from), "{from} in {header}");
+            header.replace(from, to)
+        })
     };
+    // Numbers behind the header, of which the last two tensors are the scaler's.
+    let with_number = |from_end: usize, number: f32| {
+        let mut bytes = whole.clone();
+        let at = bytes.len() - 4 * from_end;
+        bytes[at..at + 4].copy_from_slice(&number.to_le_bytes());
+        resum(bytes)
+    };
+    let mut large = whole.clone();
+    let weights = large.len() - 4 * (trained().parameters().len() + 4)..large.len() - 4 * 4;
+    large[weights].as_chunks_mut::<4>().0.iter_mut().for_each(|number| *number = 1e30f32.to_le_bytes());
+    let large = resum(large);
+    let sizes = vec!["1"; 1_000_000].join(",");
     for (bytes, word) in [
         (b"root\0\0\0\0 this is a ROOT file, not a model".to_vec(), "not a model file"),
-        (with_header("{}"), "damaged"),
-        (with_header(&header.replace("\"cladtorch\":", "\"other\":")), "not written by CladTorch"),
-        (with_header(&header.replace("version\\\":1", "version\\\":9")), "version 9"),
-        (with_header(&header.replace("[2,8,1]", "[2,4000000000000,1]")), "more weights than it holds"),
-        (with_header(&header.replace("[2,8,1]", "[8,2,1]")), "layers.0.weight"),
-        (with_header(&header.replace("gelu", "sine")), "unknown activation \"sine\""),
-        (with_header(&header.replace("scaler.mean", "scaler.moan")), "scaler.mean is missing"),
+        (with_header(&whole, |_| "{}".into()), "do not fill it"),
+        (with_header(&whole, |_| "[".repeat(1 << 20)), "not a model file"),
+        ([&u64::MAX.to_le_bytes()[..], &whole[8..]].concat(), "its header is too long"),
+        (replaced("\"cladtorch\":", "\"other\":"), "not written by CladTorch"),
+        (replaced("version\\\":1", "version\\\":9"), "version 9"),
+        (replaced("version\\\":1", "version\\\":1,\\\"version\\\":1"), "no version"),
+        (replaced("\\\"sha256\\\"", "\\\"sha255\\\""), "no checksum"),
+        (replaced("[2,8,1]", "[2,4000000000000,1]"), "more weights than it holds"),
+        (replaced("[2,8,1]", &format!("[{sizes}]")), "more weights than it holds"),
+        (replaced("[2,8,1]", "[8,2,1]"), "layers.0.weight"),
+        (replaced("[2,8,1]", "[]"), "without layer sizes"),
+        (replaced("gelu", "sine"), "unknown activation \"sine\""),
+        (replaced("gelu", "a\\\\u001b[31m\\\\u0007\\\\nb"), "\"a\\u{1b}[31m\\u{7}\\nb\""),
+        (replaced("scaler.mean", "scaler.moan"), "scaler.mean is missing"),
+        (with_number(1, 0.0), "multiplies y by 0"),
+        (with_number(2, -1.0), "multiplies x by -1"),
+        (with_number(1, f32::NAN), "not finite"),
+        (large, "predictions are not finite"),
     ] {
-        fs::write(&path, bytes).unwrap();
-        let error = Model::load(&path, None).err().unwrap_or_else(|| panic!("accepted: {word}")).to_string();
-        assert!(error.contains(word) && error.contains("model.ct"), "{error}");
+        let error = load(&path, &bytes).err().unwrap_or_else(|| panic!("accepted: {word}"));
+        assert!(error.contains(word) && error.contains("model.ct") && error.len() < 2000, "{word}: {error}");
+        assert!(!error.chars().any(char::is_control), "{error:?}");
     }
+}
+
+/// Names and options of a file are shown on one line, whatever is in them.
+#[test]
+fn what_a_file_says_does_not_reach_the_terminal() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a\x1b[2Jb\nc.ct");
+    let hostile = "x\\\\u001b]0;title\\\\u0007\\\\nError in <y>: \\\\u202etxt";
+    let bytes = with_header(&saved(), |header| {
+        header.replace("\\\"name\\\":\\\"x\\\"", &format!("\\\"name\\\":\\\"{hostile}\\\""))
+    });
+    let model = load(&path, &bytes).unwrap();
+    assert!(model.columns()[0].name.contains('\x1b'));
+    let data = circle(10, 1);
+    let error = model.predict(&data, true, 1, &mut [0.0; 10]).unwrap_err().to_string();
+    let missing = Model::load(&folder.path().join("\x07"), None).err().unwrap().to_string();
+    for text in [model.describe(), error, load(&path, b"nothing").err().unwrap(), missing] {
+        let shown = text.lines().all(|line| !line.chars().any(char::is_control) && !line.starts_with("Error"));
+        assert!(shown && !text.contains('\u{202e}'), "{text:?}");
+    }
+    assert!(
+        model.describe().contains("x\\u{1b}]0;title\\u{7}\\nError in <y>: \\u{202e}txt, y"),
+        "{}",
+        model.describe()
+    );
+}
+
+#[test]
+fn a_model_that_cannot_be_used_is_not_saved() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut model = Model::new(&[2, 8, 1], Activation::ReLU, Init::Xavier, 3).unwrap();
+    let huge = vec![1e30; model.parameters().len()];
+    model.set_parameters(&huge).unwrap();
+    let error = model.save(&folder.path().join("model.ct")).unwrap_err().to_string();
+    assert!(error.contains("not finite") && error.contains("fLearningRate"), "{error}");
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn saving_respects_what_stands_at_the_path() {
+    let model = trained();
+    places::saving_respects_what_is_there("model.ct", |path| model.save(path).map_err(|error| error.to_string()));
 }
 
 #[test]
@@ -110,8 +254,101 @@ fn a_failed_save_leaves_the_old_file() {
     model.save(&path).unwrap();
     let before = fs::read(&path).unwrap();
     assert!(model.save(&folder.path().join("missing/model.ct")).unwrap_err().to_string().contains("missing"));
-    assert!(model.save(folder.path()).is_err());
-    assert!(Model::load(std::path::Path::new("/dev/zero"), None).err().unwrap().to_string().contains("not a file"));
+    for nothing in ["", "/", "..", "model.ct/", "new/"] {
+        let error = model.save(&folder.path().join(nothing)).unwrap_err().to_string();
+        assert!(error.contains("file") || error.contains("folder") || error.contains("Not a directory"), "{error}");
+    }
+    assert!(Model::load(Path::new("/dev/zero"), None).err().unwrap().to_string().contains("not a file"));
     assert!(Model::load(&folder.path().join("none.ct"), None).err().unwrap().to_string().contains("none.ct"));
     assert_eq!(fs::read(&path).unwrap(), before);
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+}
+
+/// What a process that [`start`] starts does: "hold" an unfinished file until it is killed, or "save" a model again and
+/// again.
+#[test]
+fn another_process() {
+    let (Ok(task), Ok(path)) = (std::env::var("CLADTORCH_TEST_TASK"), std::env::var("CLADTORCH_TEST_PATH")) else {
+        return;
+    };
+    let path = Path::new(&path);
+    let model = trained();
+    println!("\nready");
+    if task == "save" {
+        return (0..200).for_each(|_| model.save(path).unwrap());
+    }
+    let file = AtomicFile::new(path).unwrap();
+    fs::write(file.path(), "half of it").unwrap();
+    println!("\nwritten");
+    std::thread::sleep(std::time::Duration::from_secs(120));
+}
+
+/// Starts another process and waits until it says `word`.
+fn start(task: &str, path: &Path, word: &str) -> Child {
+    let mut child = Command::new(std::env::current_exe().unwrap());
+    child.args(["--exact", "another_process", "--nocapture"]).stdout(Stdio::piped());
+    let mut child = child.env("CLADTORCH_TEST_TASK", task).env("CLADTORCH_TEST_PATH", path).spawn().unwrap();
+    let lines = BufReader::new(child.stdout.as_mut().unwrap()).lines();
+    assert!(lines.map_while(Result::ok).any(|line| line == word), "{task} never said {word}");
+    child
+}
+
+#[test]
+fn the_next_save_removes_what_killed_processes_left_and_nothing_else() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("model.ct");
+    let others = [".cladtorch-1.tmp", ".cladtorch-x-1.tmp", "cladtorch-1-1.tmp"].map(|name| folder.path().join(name));
+    others.iter().for_each(|other| fs::create_dir(other).unwrap());
+    std::os::unix::fs::symlink(&others[0], folder.path().join(".cladtorch-1-7.tmp")).unwrap();
+    fs::create_dir(folder.path().join(".cladtorch-1-8.tmp")).unwrap(); // killed before it had a lock
+    let mut processes = [(); 4].map(|()| start("hold", &path, "written"));
+    let (alive, dead) = processes.split_first_mut().unwrap();
+    dead.iter_mut().for_each(|child| child.kill().and_then(|()| child.wait().map(|_| ())).unwrap());
+    let model = trained();
+    model.save(&path).unwrap();
+    let left = |kept: usize| {
+        let hidden = places::unfinished(folder.path());
+        assert!(hidden.len() == 3 + kept && others.iter().all(|other| other.exists()), "{hidden:?}");
+    };
+    left(1);
+    assert!(alive.try_wait().unwrap().is_none());
+    alive.kill().and_then(|()| alive.wait()).unwrap();
+    model.save(&path).unwrap();
+    left(0);
+}
+
+#[test]
+fn processes_may_save_one_path_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("model.ct");
+    let model = trained();
+    let mut other = start("save", &path, "ready");
+    for _ in 0..200 {
+        model.save(&path).unwrap();
+        assert_eq!(Model::load(&path, None).unwrap().parameters(), model.parameters());
+    }
+    assert!(other.wait().unwrap().success());
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "something is left behind");
+}
+
+/// A header that Load would refuse is not written.
+#[test]
+fn more_text_than_is_read_is_not_saved() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut model = trained();
+    let parameters = model.parameters().to_vec();
+    let mut training = Training {
+        loss: Some(Loss::BinaryCrossEntropy),
+        scaler: Scaler::identity(2),
+        columns: vec![column("x"), column("y")],
+        options: vec![("long".into(), "a".repeat(1 << 22))],
+    };
+    let path = folder.path().join("model.ct");
+    model.set_trained(&parameters, training.clone()).unwrap();
+    model.save(&path).unwrap();
+    assert!(Model::load(&path, None).unwrap().describe().len() < 5000);
+    training.options[0].1 = "a".repeat(1 << 23);
+    model.set_trained(&parameters, training).unwrap();
+    let error = model.save(&path).unwrap_err().to_string();
+    assert!(error.contains("bytes of text"), "{error}");
 }

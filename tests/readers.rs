@@ -17,6 +17,7 @@ use std::time::Duration;
 
 use cladtorch::bridge::LeafSpec;
 use cladtorch::columns::branch::{Branch, Place, Scratch};
+use cladtorch::columns::branch_of;
 use cladtorch::columns::file::TreeFile;
 use cladtorch::dataset::Dataset;
 use session::{Outcome, Session, script, source};
@@ -84,7 +85,7 @@ fn baskets(folder: &Path) -> Vec<Basket> {
             let (seek, bytes) = (number(7), number(8));
             let place = Place::whole(seek as u64, bytes, number(9) as u64, number(10) as u64);
             let record = fs::read(folder.join(words[0])).unwrap()[seek..][..bytes].to_vec();
-            Basket { branch: Branch::new(&leaf).unwrap(), place, record }
+            Basket { branch: branch_of(&leaf).unwrap(), place, record }
         })
         .collect()
 }

@@ -1,15 +1,16 @@
 /// \file blas.hpp
-/// The matrix product of the BLAS that LibTorch carries (MKL in the official builds), by its Fortran name.
+/// The matrix product of the BLAS that LibTorch carries (MKL in the official builds), by its Fortran name. Weak, because a
+/// program without LibTorch, which multiplies no matrices, has none.
 #pragma once
 #include <cstddef>
 
 extern "C" {
 void sgemm_(const char *transA, const char *transB, const int *m, const int *n, const int *k, const float *alpha,
             const float *a, const int *lda, const float *b, const int *ldb, const float *beta, float *c,
-            const int *ldc);
+            const int *ldc) __attribute__((weak));
 void dgemm_(const char *transA, const char *transB, const int *m, const int *n, const int *k, const double *alpha,
             const double *a, const int *lda, const double *b, const int *ldb, const double *beta, double *c,
-            const int *ldc);
+            const int *ldc) __attribute__((weak));
 }
 
 namespace CladTorch::Kernels {

@@ -3,7 +3,7 @@
 /// double (`f64`), in a variant for each instruction set.
 ///
 /// Every matrix is dense and row-major. R: rows of the tile, I: inputs, O: outputs, C: columns of the network's
-/// output. No function allocates, keeps state, throws or checks: the caller (rust/src/kernels.rs) has checked sizes.
+/// output. No function allocates, keeps state, throws or checks: the caller (rust/base/src/kernels.rs) has checked sizes.
 #pragma once
 #include <stddef.h>
 #include <stdint.h>
@@ -161,7 +161,7 @@ CT_KERNELS(float, f32)
 CT_KERNELS(double, f64)
 #undef CT_KERNELS
 
-/// Types of numbers in a file, in the order of `Element::ALL` in rust/src/columns/branch.rs.
+/// Types of numbers in a file, in the order of `Element::ALL` in rust/base/src/columns/branch.rs.
 enum ct_element {
    CT_BOOL = 0,
    CT_I8 = 1,

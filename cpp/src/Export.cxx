@@ -10,11 +10,11 @@
 #include <TTree.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <filesystem>
 #include <limits>
 #include <stdexcept>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 namespace CladTorch {
@@ -144,20 +144,11 @@ void WriteFriend(TTree &tree, const std::string &path, const NamedColumns_t &col
       CheckRows(columns, rows, "tree '" + std::string(tree.GetName()) + "' has ");
       if (tree.GetCurrentFile() || tree.InheritsFrom(TChain::Class()))
          CheckOtherFile(tree, path);
-      const std::string temporary(Core::file_temporary(path));
-      bool written = false;
-      try {
-         written = WriteTree(temporary, name, columns, rows);
-      } catch (...) {
-         std::remove(temporary.c_str());
-         throw;
-      }
-      if (!written) {
-         std::remove(temporary.c_str());
+      auto file = Core::file_new(path);
+      if (!WriteTree(std::string(Core::file_path(*file)), name, columns, rows))
          throw std::runtime_error("file " + path + " could not be written, see ROOT's message above: look for space on "
                                   "the disk and for the rights to write there");
-      }
-      Core::file_publish(temporary, path);
+      Core::file_publish(std::move(file));
    });
 }
 

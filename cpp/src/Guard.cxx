@@ -1,6 +1,8 @@
 
 #include <CladTorch/Guard.hxx>
 
+#include "Text.hxx"
+
 #include <TError.h>
 
 namespace CladTorch {
@@ -8,8 +10,9 @@ namespace Internal {
 
 void Report(const char *where, const std::string &message)
 {
-   ::Error(where, "%s", message.c_str());
-   throw Error(message);
+   const auto shown = ShownMessage(message); // names in it come from files
+   ::Error(where, "%s", shown.c_str());
+   throw Error(shown);
 }
 
 } // namespace Internal

@@ -2,6 +2,7 @@
 
 use cladtorch::bridge::LeafSpec;
 use cladtorch::columns::branch::{Branch, Element, Shape};
+use cladtorch::columns::branch_of;
 
 /// Bytes before the record.
 pub const HEADER: usize = 4;
@@ -29,7 +30,7 @@ pub fn branch([element, shape, wanted, around]: [u8; HEADER]) -> Option<Branch> 
     let element = usize::from(element) % Element::ALL.len();
     let (size, wanted) = (Element::ALL[element].size(), usize::from(wanted) % MOST_WANTED + 1);
     let (before, after) = (usize::from(around & 15), usize::from(around >> 4));
-    Branch::new(&LeafSpec {
+    branch_of(&LeafSpec {
         name: "fuzzed".to_owned(),
         element: element as u8,
         shape: shape % 3,

@@ -5,17 +5,17 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::columns::Rows;
-use crate::columns::branch::Branch;
-use crate::columns::file::TreeFile;
+use crate::atomic_file;
+use crate::columns::file;
+use crate::columns::{Rows, branch_of};
 use crate::dataset::Dataset;
 use crate::error::{Error, Result, guard};
 use crate::gradient::{CompiledGraph, SavedForward, cancel, compile_activation};
 use crate::graph::{Activation, AnyBatch, Init, Op};
 use crate::model::Model;
 use crate::signal;
-use crate::storage;
 use crate::stream::{self, Epoch, Events, Feed, Mixing, Part, Stream};
+use crate::text;
 use crate::train::{StreamTrainer, Trainer, metrics, stream_settings};
 
 #[cxx::bridge(namespace = "CladTorch::Core")]
@@ -260,10 +260,17 @@ mod ffi {
     }
 
     extern "Rust" {
-        /// A name beside `path` for a file until it is whole.
-        fn file_temporary(path: &str) -> Result<String>;
-        /// Puts the whole file `temporary` in the place of `path`.
-        fn file_publish(temporary: &str, path: &str) -> Result<()>;
+        type AtomicFile;
+        /// A file that is to stand at `path`; gone without a trace unless it is published.
+        fn file_new(path: &str) -> Result<Box<AtomicFile>>;
+        /// Where it is written until then.
+        fn file_path(file: &AtomicFile) -> Result<String>;
+        fn file_publish(file: Box<AtomicFile>) -> Result<()>;
+
+        /// A name (of a column, a tree, a file; UTF-8 or not) on one line, without what would steer a terminal.
+        fn text_name(name: &[u8]) -> String;
+        /// The same for a message, whose lines stay.
+        fn text_message(message: &[u8]) -> String;
 
         type Stream;
         fn stream_new(columns: &Vec<ColumnSpec>) -> Result<Box<Stream>>;
@@ -635,11 +642,11 @@ fn dataset_describe(data: &Dataset) -> String {
 }
 
 fn tree_file_new(path: &str, entries: u64) -> Result<Box<TreeFile>> {
-    guard(|| TreeFile::new(path, entries).map(Box::new))
+    guard(|| Ok(Box::new(TreeFile(file::TreeFile::new(path, entries)?))))
 }
 
 fn tree_file_add(file: &mut TreeFile, leaf: &LeafSpec, seeks: &[i64], bytes: &[i32], firsts: &[i64]) -> Result<()> {
-    guard(|| file.add(Branch::new(leaf)?, seeks, bytes, firsts))
+    guard(|| file.0.add(branch_of(leaf)?, seeks, bytes, firsts))
 }
 
 fn dataset_reserve(data: &mut Dataset, rows: usize) -> Result<()> {
@@ -647,11 +654,11 @@ fn dataset_reserve(data: &mut Dataset, rows: usize) -> Result<()> {
 }
 
 fn dataset_read(data: &mut Dataset, file: &TreeFile, label: f32, threads: usize) -> Result<()> {
-    guard(|| data.read(file, label, threads))
+    guard(|| data.read(&file.0, label, threads))
 }
 
 fn dataset_fill(data: &mut Dataset, file: &TreeFile, entries: &[u64], first: usize, threads: usize) -> Result<()> {
-    guard(|| data.fill(file, Rows::Some(entries), first, threads))
+    guard(|| data.fill(&file.0, Rows::Some(entries), first, threads))
 }
 
 fn dataset_fill_between(
@@ -662,7 +669,7 @@ fn dataset_fill_between(
     first: usize,
     threads: usize,
 ) -> Result<()> {
-    guard(|| data.fill(file, Rows::Between(begin, end), first, threads))
+    guard(|| data.fill(&file.0, Rows::Between(begin, end), first, threads))
 }
 
 fn dataset_note(data: &mut Dataset, lines: &str) -> Result<()> {
@@ -766,13 +773,32 @@ fn provoke_panic() -> Result<()> {
     guard(|| panic!("provoked for a test"))
 }
 
-fn file_temporary(path: &str) -> Result<String> {
-    guard(|| storage::temporary(Path::new(path)).map(|name| name.to_string_lossy().into_owned()))
+fn file_new(path: &str) -> Result<Box<AtomicFile>> {
+    guard(|| Ok(Box::new(AtomicFile(atomic_file::AtomicFile::new(Path::new(path))?))))
 }
 
-fn file_publish(temporary: &str, path: &str) -> Result<()> {
-    guard(|| storage::publish(Path::new(temporary), Path::new(path)))
+fn file_path(file: &AtomicFile) -> Result<String> {
+    let text = file.0.path().to_str().map(str::to_owned);
+    text.ok_or_else(|| Error::invalid(format!("{:?} is no UTF-8", file.0.path()), "choose another name"))
 }
+
+fn file_publish(file: Box<AtomicFile>) -> Result<()> {
+    guard(|| file.0.publish())
+}
+
+fn text_name(name: &[u8]) -> String {
+    text::name(&String::from_utf8_lossy(name))
+}
+
+fn text_message(message: &[u8]) -> String {
+    text::message(&String::from_utf8_lossy(message))
+}
+
+/// A file on its way to its place.
+pub struct AtomicFile(atomic_file::AtomicFile);
+
+/// A tree's file as ROOT describes it.
+pub struct TreeFile(file::TreeFile);
 
 /// A feed that the C++ side holds beside the epoch.
 pub struct FeedHandle(Arc<Feed>);

@@ -15,23 +15,28 @@
 //! | [`graph`] | networks as a chain of layers; [`graph::Program`], the operators of an observed function; [`graph::lower`], which makes it, and [`graph::rows`], which takes its rows apart | `error`, [`bridge`]'s structs, `kernels::strided` |
 //! | [`dataset`] | features, labels, weights; split, shuffle, scaling | `columns`, `device` |
 //! | [`stream`] | events of data bigger than memory: order, windows, the hand-over from the reading thread | `columns`, `dataset`, `kernels` |
-//! | [`columns`] | what a column is; the fast reader: baskets of local files, decoded on rayon's threads | `error`, `device`, `kernels` |
-//! | `rust/src/bin/` | the `cladtorch` command | [`rootfile`] |
-//! | [`rootfile`] | files of trees without ROOT: what is in them, their numbers, other formats | `columns`, `device`, `storage` |
-//! | `rust/fuzz/` | targets of libFuzzer for what reads hostile bytes | [`columns`], [`rootfile`] |
-//! | `rust/xz2/` | liblzma by the name under which oxyroot asks for it | nothing |
-//! | [`storage`] | files written whole or not at all | `error` |
 //! | [`signal`] | spectra, whitening, waveforms and exact bounds for strain data, float64 | `error` |
-//! | [`device`] | host memory of tensors as slices; threads; CUDA loaded on purpose | `kernels`' scalar trait |
+//! | [`columns`] | what a column is | `error`, [`bridge`]'s structs |
+//! | [`device`] | devices, and CUDA loaded on purpose | `error` |
+//! | `rust/src/bin/` | the `cladtorch` command | the crate `cladtorch_base` |
+//! | `rust/fuzz/` | targets of libFuzzer for what reads hostile bytes | [`columns`], [`rootfile`] |
+//! | **`rust/base/`** | **the crate `cladtorch_base`: all below, without LibTorch** | |
+//! | [`rootfile`] | files of trees without ROOT: what is in them, their numbers, other formats | `columns`, `memory`, `atomic_file`, `tensor_file` |
+//! | `columns` | the fast reader: baskets of local files, decoded on rayon's threads | `error`, `memory`, `threads`, `kernels` |
+//! | `rust/xz2/` | liblzma by the name under which oxyroot asks for it | nothing |
+//! | [`tensor_file`] | safetensors files of float32, piece by piece | `error` |
+//! | [`atomic_file`] | files written whole or not at all | `error` |
+//! | [`error`], [`text`] | the one error; names and messages that are safe to show, long ones cut | nothing |
+//! | `memory`, `threads` | host memory as slices; pools of threads | `kernels` |
 //! | [`kernels`] | checked slices over the C functions of `cpp/kernels` | nothing |
 //! | `cpp/kernels/` | stateless mathematics on raw pointers; `generated/` is Clad's output for it | nothing |
 //!
-//! `unsafe` lives in [`kernels`] (calls of the C functions), [`device`] (tensor memory, the dynamic linker), in
+//! `unsafe` lives in [`kernels`] (calls of the C functions), `memory` (numbers as slices), [`device`] (the dynamic linker), in
 //! [`gradient::CompiledGraph`] and its blocks (addresses from C++) and the loader of its compiled functions, and in what
 //! cxx writes for [`bridge`].
 //!
 //! The way of the data: the C++ shim asks ROOT where the baskets of a tree's branches lie, and the fast reader ([`columns`])
-//! decodes them straight into a [`dataset::Dataset`], whose memory is a tensor's; cuts, expressions and columns that it is
+//! decodes them straight into a [`dataset::Dataset`]; cuts, expressions and columns that it is
 //! not sure of are ROOT's work, in one event loop; [`train::Trainer`] shuffles row numbers, an engine gathers and
 //! standardises them tile by tile, runs the kernels forward and, with Clad's derivatives, backward in one arena, and one sweep
 //! moves the flat parameter vector; [`model::Model`] keeps the result. Data bigger than memory goes another way to the same
@@ -43,18 +48,13 @@
 pub mod bridge;
 pub mod columns;
 pub mod dataset;
-#[allow(unsafe_code)] // Tensor memory as slices; the dynamic linker.
+#[allow(unsafe_code)] // The dynamic linker.
 pub mod device;
-pub mod error;
 pub mod gradient;
 pub mod graph;
-#[allow(unsafe_code)] // Calls of the C functions.
-pub mod kernels;
 pub mod model;
-pub mod rootfile;
 pub mod signal;
-pub mod storage;
 pub mod stream;
 pub mod train;
 
-pub use error::{Error, Result};
+pub use cladtorch_base::{Error, Result, atomic_file, error, kernels, rootfile, tensor_file, text};

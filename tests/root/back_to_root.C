@@ -11,8 +11,10 @@ R__LOAD_LIBRARY(libcladtorch)
 #include <TSystem.h>
 #include <TTree.h>
 
+#include <filesystem>
 #include <fstream>
 #include <string>
+#include <sys/stat.h>
 
 using CladTorch::Dataset;
 using CladTorch::FloatView;
@@ -124,8 +126,37 @@ void CheckErrors()
    std::string text((std::istreambuf_iterator<char>(kept)), {});
    CHECK(text == "as it was");
    CHECK(Files(".tmp") == 0);
+   Refuses("a name that steers a terminal", [] { Dataset({"x"}).Add("t\x1b[2J\x07\nError", "events.root", 1); },
+           {"t\\u{1b}[2J\\u{7}\n   Error"});
    WriteFriend(*tree, "kept.root", {{"score", noise}});
    CHECK(std::make_unique<TFile>("kept.root")->Get<TTree>("cladtorch")->GetEntries() == kEntries);
+}
+
+/// What stands at the path is not replaced unless it is a file that may be written, and passes its mode on.
+void CheckPlaces()
+{
+   namespace fs = std::filesystem;
+   TFile file("events.root");
+   auto *tree = file.Get<TTree>("t");
+   const auto write = [&](const char *path) { WriteFriend(*tree, path, {{"score", std::vector<float>(kEntries)}}); };
+   CHECK(mkfifo("pipe.root", 0600) == 0);
+   fs::create_symlink("pipe.root", "to_pipe.root");
+   Refuses("a pipe", [&] { write("pipe.root"); }, {"pipe.root", "a named pipe"});
+   Refuses("a link to a pipe", [&] { write("to_pipe.root"); }, {"to_pipe.root", "a named pipe"});
+   CHECK(fs::is_fifo("pipe.root") && fs::is_symlink("to_pipe.root"));
+   fs::create_directory("folder.root");
+   Refuses("a folder", [&] { write("folder.root"); }, {"folder.root", "a folder"});
+   std::ofstream("protected.root") << "as it was";
+   fs::permissions("protected.root", fs::perms(0444));
+   Refuses("a file without write permission", [&] { write("protected.root"); }, {"protected.root", "read-only"});
+   CHECK(fs::file_size("protected.root") == 9);
+   std::ofstream("private.root") << "as it was";
+   fs::permissions("private.root", fs::perms(0600));
+   fs::create_symlink("private.root", "to_private.root");
+   write("to_private.root");
+   CHECK(fs::is_symlink("to_private.root") && fs::status("private.root").permissions() == fs::perms(0600));
+   CHECK(std::make_unique<TFile>("private.root")->Get<TTree>("cladtorch")->GetEntries() == kEntries);
+   CHECK(Files(".tmp") == 0);
 }
 
 void back_to_root()
@@ -135,6 +166,7 @@ void back_to_root()
    CheckFrame();
    CheckFriend();
    CheckErrors();
+   CheckPlaces();
    ROOT::EnableImplicitMT(2);
    CheckFrame();
    CheckFriend();

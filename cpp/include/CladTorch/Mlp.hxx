@@ -119,9 +119,11 @@ public:
    /// Replaces them; throws for another number of values, and for values that are not finite.
    void SetParameters(const std::vector<float> &values);
 
-   /// Writes architecture, parameters, scaler, columns and options to one file, atomically.
+   /// Writes architecture, parameters, scaler, columns and options to one file, which appears whole or not at all. A file
+   /// that is replaced passes its mode and owner on, a symbolic link is followed; throws where the path leads to a device,
+   /// a pipe, a socket, a folder or a read-only file, and where the model predicts nothing finite.
    void Save(const std::string &path) const;
-   /// Reads what Save() wrote; throws for a file that is cut short or is none of ours.
+   /// Reads what Save() wrote; throws for a file that differs from that in any byte (by its SHA-256) or is none of ours.
    /// \param activation The text of the model's own activation, where it has one: code that a file brings along is
    ///        never compiled. The error says what is missing.
    static Mlp Load(const std::string &path, const std::string &activation = "");

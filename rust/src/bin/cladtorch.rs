@@ -1,15 +1,18 @@
-//! `cladtorch`: shows what is in a ROOT file, and converts the columns of a tree, without ROOT.
+//! `cladtorch`: shows what is in a ROOT file, and converts the columns of a tree, without ROOT and LibTorch: nothing of the
+//! crate `cladtorch` is used here, which would load LibTorch at every start.
 
 use std::fmt::Write as _;
-use std::io::{self, ErrorKind, Write as _};
+use std::fs;
+use std::io::{self, ErrorKind, IsTerminal as _, Write as _};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use cladtorch::rootfile::{Column, Format, RootFile, Tree, Wanted};
-use cladtorch::{Error, Result};
+use cladtorch_base::rootfile::{Column, Format, RootFile, Tree, Wanted};
+use cladtorch_base::{Error, Result, text};
 use clap::{Args, Parser, Subcommand};
 
-/// Shows what is in a ROOT file, and converts the columns of a tree. Needs no ROOT.
+/// Shows what is in a ROOT file, and converts the columns of a tree. Needs no ROOT and no LibTorch.
 ///
 /// What it is not certain to read right it refuses, and says why; the plugin reads that through ROOT.
 #[derive(Parser)]
@@ -79,6 +82,12 @@ fn main() -> ExitCode {
     }
 }
 
+/// Whether both paths lead to one file.
+fn same_file(a: &Path, b: &Path) -> bool {
+    let identity = |path: &Path| fs::metadata(path).ok().map(|about| (about.dev(), about.ino()));
+    identity(a).is_some() && identity(a) == identity(b)
+}
+
 fn terminal(error: io::Error) -> Error {
     Error::io(Path::new("standard output"), error)
 }
@@ -89,42 +98,43 @@ fn show(path: &Path, only: Option<&str>) -> Result<()> {
         Some(name) => vec![name],
         None => file.trees().collect(),
     };
-    let mut text = String::new();
+    let mut shown = String::new();
     if names.is_empty() {
-        text += "no trees\n";
+        shown += "no trees\n";
     }
     for name in names {
         // One tree that is refused does not hide the others.
         match file.tree(name) {
-            Ok(tree) => text += &description(&tree),
+            Ok(tree) => shown += &description(&tree),
             Err(error) if only.is_some() => return Err(error),
             Err(error) => {
-                let _ = writeln!(text, "{name}: {error}\n");
+                let _ = writeln!(shown, "{}: {error}\n", text::name(name));
             }
         }
     }
-    io::stdout().write_all(text.as_bytes()).map_err(terminal)
+    io::stdout().write_all(shown.as_bytes()).map_err(terminal)
 }
 
 /// A heading and a line for each column.
 fn description(tree: &Tree) -> String {
-    let mut text = format!("{}: {} entries, {} columns\n", tree.name, tree.entries, tree.columns.len());
+    let name = text::name(&tree.name);
+    let mut shown = format!("{name}: {} entries, {} columns\n", tree.entries, tree.columns.len());
     let heading = ["column", "type", "codec", "raw", "stored", ""].map(str::to_owned);
     let lines: Vec<_> = std::iter::once(heading).chain(tree.columns.iter().map(cells)).collect();
     let widths = [0, 1, 2, 3, 4].map(|i| lines.iter().map(|cells| cells[i].chars().count()).max().unwrap_or(0));
     for [name, type_name, codec, raw, stored, note] in &lines {
         let [a, b, c, d, e] = widths;
         let line = format!("  {name:a$}  {type_name:b$}  {codec:c$}  {raw:>d$}  {stored:>e$}  {note}");
-        let _ = writeln!(text, "{}", line.trim_end());
+        let _ = writeln!(shown, "{}", line.trim_end());
     }
-    text + "\n"
+    shown + "\n"
 }
 
 fn cells(column: &Column) -> [String; 6] {
     let note = column.layout.as_ref().err().map(|reason| format!("not readable here: {reason}"));
     let (raw, stored) = (bytes(column.raw_bytes), bytes(column.stored_bytes));
-    let (name, type_name, codec) = (column.name.clone(), column.type_name.clone(), column.codec.clone());
-    [name, type_name, codec, raw, stored, note.unwrap_or_default()]
+    let [name, type_name, codec] = [&column.name, &column.type_name, &column.codec].map(|of_file| text::name(of_file));
+    [name, type_name, codec, raw, stored, text::name(&note.unwrap_or_default())]
 }
 
 /// `1.2 MB`
@@ -141,14 +151,27 @@ impl Convert {
     fn run(self) -> Result<()> {
         // Before anything is read.
         let output = self.output.as_deref().map(|path| Ok::<_, Error>((path, Format::of(path)?))).transpose()?;
+        if let Some((path, _)) = output
+            && same_file(path, &self.file)
+        {
+            let what = format!("{} is the file that is read", path.display());
+            return Err(Error::invalid(what, "give another one to --output"));
+        }
         let tree = RootFile::open(&self.file)?.tree(&self.tree)?;
-        let table = tree.read(&self.chosen(&tree), self.pad)?;
+        let mut table = tree.read(&self.chosen(&tree), self.pad)?;
         if let Some((name, bad)) = &table.bad {
+            let name = text::name(name);
             eprintln!("cladtorch: note: column '{name}' is {} in entry {}, which stays so", bad.value, bad.entry);
         }
         match output {
             Some((path, format)) => table.write(path, format, tree.name.rsplit('/').next().unwrap_or(&tree.name)),
-            None => table.write_csv(io::BufWriter::new(io::stdout().lock())).map_err(terminal),
+            None => {
+                let to = io::stdout().lock();
+                if to.is_terminal() {
+                    table.names.iter_mut().for_each(|name| *name = text::name(name));
+                }
+                table.write_csv(io::BufWriter::new(to)).map_err(terminal)
+            }
         }
     }
 

@@ -19,6 +19,7 @@ use crate::columns::file::TreeFile;
 use crate::columns::{self, BadValue, Plane, Rows};
 use crate::device;
 use crate::error::{Error, Result};
+use crate::text;
 use buffer::GrowingBuffer;
 use row_numbers::RowNumbers;
 
@@ -327,12 +328,12 @@ impl Dataset {
 
     /// Shape, columns and sources, for people.
     pub fn describe(&self) -> String {
-        let mut text = format!("{} events x {} numbers: {}\n", self.rows(), self.width, columns::list(&self.columns));
+        let mut shown = format!("{} events x {} numbers: {}\n", self.rows(), self.width, columns::list(&self.columns));
         for source in &self.sources {
-            text += &format!("  {:>10} events from {}\n", source.rows, source.name);
-            source.notes.iter().for_each(|note| text += &format!("{:13}{note}\n", ""));
+            shown += &format!("  {:>10} events from {}\n", source.rows, text::name(&source.name));
+            source.notes.iter().for_each(|note| shown += &format!("{:13}{}\n", "", text::name(note)));
         }
-        text
+        shown
     }
 }
 

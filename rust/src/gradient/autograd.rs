@@ -1,11 +1,35 @@
 //! The same graph on LibTorch's operators and autograd: the fallback, the reference, and the way to a GPU.
 
-use tch::{Device, Kind, Reduction, Tensor, no_grad};
+use tch::{Device, Kind, Reduction, TchError, Tensor, no_grad};
 
 use super::{BETA1, BETA2, EPSILON, Engine, Rows, Settings};
 use crate::dataset::Scaler;
-use crate::error::{Error, Result};
+use crate::error::Error;
 use crate::graph::{Activation, Graph, Loss, Op, Optimiser};
+
+/// What goes wrong here: an error of LibTorch, or one of ours.
+#[derive(Debug)]
+pub struct Failure(Error);
+
+impl From<TchError> for Failure {
+    fn from(error: TchError) -> Self {
+        Failure(Error::Torch(error.to_string()))
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Failure(error)
+    }
+}
+
+impl From<Failure> for Error {
+    fn from(failure: Failure) -> Self {
+        failure.0
+    }
+}
+
+type Result<T, E = Failure> = std::result::Result<T, E>;
 
 /// A network in training on any device of LibTorch.
 pub struct AutogradEngine {
@@ -29,13 +53,24 @@ struct DeviceRows {
 impl AutogradEngine {
     /// Puts `parameters` on `device`. On the CPU LibTorch's operators run on `threads` threads, 0: as many as LibTorch
     /// is set to now.
-    pub fn new(graph: Graph, parameters: &[f32], settings: Settings, device: Device, threads: usize) -> Result<Self> {
+    pub fn new(
+        graph: Graph,
+        parameters: &[f32],
+        settings: Settings,
+        device: Device,
+        threads: usize,
+    ) -> Result<Self, Error> {
         if threads > 0 {
             tch::set_num_threads(i32::try_from(threads).unwrap_or(i32::MAX));
         }
-        let parameters = Tensor::f_from_slice(parameters)?.f_to_device(device)?.f_set_requires_grad(true)?;
-        let zeros = || parameters.f_zeros_like()?.f_set_requires_grad(false);
-        Ok(AutogradEngine { moments: [zeros()?, zeros()?], graph, settings, device, parameters, steps: 0, data: None })
+        let on_device = || -> Result<(Tensor, [Tensor; 2])> {
+            let parameters = Tensor::f_from_slice(parameters)?.f_to_device(device)?.f_set_requires_grad(true)?;
+            let zeros = || parameters.f_zeros_like()?.f_set_requires_grad(false);
+            let moments = [zeros()?, zeros()?];
+            Ok((parameters, moments))
+        };
+        let (parameters, moments) = on_device()?;
+        Ok(AutogradEngine { moments, graph, settings, device, parameters, steps: 0, data: None })
     }
 
     /// The dataset on the device: sent there at the first call, and at the first one after `forget`.
@@ -59,6 +94,24 @@ impl AutogradEngine {
         loss.f_mul_scalar(data.weight_scale / rows as f64)?.f_backward()?;
         no_grad(|| self.sweep())?;
         Ok(loss.f_detach()?)
+    }
+
+    fn train_on(&mut self, data: Rows, order: &[u32]) -> Result<f64> {
+        self.on_device(data)?;
+        let rows = self.data.take().expect("set just above");
+        let index = device_index(order, self.device)?;
+        let mut total = Tensor::f_zeros([], (Kind::Double, self.device))?;
+        let outcome = (|| -> Result<f64> {
+            for (batch, chunk) in order.chunks(self.settings.batch_size).enumerate() {
+                let start = (batch * self.settings.batch_size) as i64;
+                let part = index.f_narrow(0, start, chunk.len() as i64)?;
+                let loss = self.step(&rows, &part, chunk.len())?;
+                total = total.f_add(&loss)?;
+            }
+            Ok(total.f_double_value(&[])?)
+        })();
+        self.data = Some(rows);
+        outcome
     }
 
     /// The optimiser sweep in tensor operations; the sweeps of `cpp/kernels` are the same formulas on slices.
@@ -102,25 +155,11 @@ impl DeviceRows {
 }
 
 impl Engine for AutogradEngine {
-    fn train(&mut self, data: Rows, order: &[u32]) -> Result<f64> {
-        self.on_device(data)?;
-        let rows = self.data.take().expect("set just above");
-        let index = device_index(order, self.device)?;
-        let mut total = Tensor::f_zeros([], (Kind::Double, self.device))?;
-        let outcome = (|| -> Result<f64> {
-            for (batch, chunk) in order.chunks(self.settings.batch_size).enumerate() {
-                let start = (batch * self.settings.batch_size) as i64;
-                let part = index.f_narrow(0, start, chunk.len() as i64)?;
-                let loss = self.step(&rows, &part, chunk.len())?;
-                total = total.f_add(&loss)?;
-            }
-            Ok(total.f_double_value(&[])?)
-        })();
-        self.data = Some(rows);
-        outcome
+    fn train(&mut self, data: Rows, order: &[u32]) -> Result<f64, Error> {
+        Ok(self.train_on(data, order)?)
     }
 
-    fn evaluate(&mut self, data: Rows, order: &[u32]) -> Result<f64> {
+    fn evaluate(&mut self, data: Rows, order: &[u32]) -> Result<f64, Error> {
         /// Rows whose activations are on the device at once.
         const BLOCK: usize = 1 << 16;
         self.on_device(data)?;
@@ -130,16 +169,16 @@ impl Engine for AutogradEngine {
             let loss = no_grad(|| self.loss_of(rows, &index))?;
             Ok(loss.f_double_value(&[])?)
         });
-        losses.sum()
+        Ok(losses.sum::<Result<f64>>()?)
     }
 
     fn forget(&mut self) {
         self.data = None;
     }
 
-    fn parameters(&self) -> Result<Vec<f32>> {
-        let host = self.parameters.f_detach()?.f_to_device(Device::Cpu)?;
-        Ok(Vec::<f32>::try_from(&host)?)
+    fn parameters(&self) -> Result<Vec<f32>, Error> {
+        let host = self.parameters.f_detach().and_then(|values| values.f_to_device(Device::Cpu));
+        Ok(host.and_then(|host| Vec::try_from(&host)).map_err(Failure::from)?)
     }
 
     fn describe(&self) -> String {
@@ -169,10 +208,8 @@ pub fn forward(graph: &Graph, parameters: &Tensor, x: &Tensor) -> Result<Tensor>
             Op::Activation(activation) => activate(*activation, &value)?,
             Op::Own(_) => {
                 let what = "an activation of the user's own beside LibTorch's autograd";
-                return Err(Error::invalid(
-                    what,
-                    "leave fGradient and fDevice as they are: Clad differentiates it, for the CPU",
-                ));
+                let remedy = "leave fGradient and fDevice as they are: Clad differentiates it, for the CPU";
+                return Err(Error::invalid(what, remedy).into());
             }
         };
     }

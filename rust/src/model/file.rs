@@ -2,29 +2,39 @@
 //!
 //! Tensors: `layers.K.weight` [outputs, inputs] and `layers.K.bias` [outputs] float32, `scaler.mean` and
 //! `scaler.inverse` [inputs] float32. Other programs read it with any safetensors library.
+//!
+//! `sha256` in the JSON text is the SHA-256 of the whole file in which these 64 digits are zeros: a file that differs in
+//! any byte from what was saved is refused.
 
-use std::collections::HashMap;
-use std::fs;
+use std::fs::File;
+use std::io::Write;
+use std::ops::Range;
 use std::path::Path;
 
-use safetensors::tensor::TensorView;
-use safetensors::{Dtype, SafeTensors};
 use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
 
 use super::{Model, OWN, Training, activation_name};
+use crate::atomic_file;
 use crate::bridge::ColumnSpec;
 use crate::columns;
 use crate::dataset::Scaler;
+use crate::device::HostBuffer;
 use crate::error::{Error, Result};
-use crate::graph::{Activation, Init, Loss, Op, Own};
-use crate::storage;
+use crate::graph::{Activation, Graph, Init, Loss, Op, Own};
+use crate::tensor_file::{self, LONGEST_HEADER, Tensor, TensorFile};
+use crate::text;
 
 const KEY: &str = "cladtorch";
 const VERSION: u32 = 1;
+/// In the place of the checksum while it is computed.
+const NO_CHECKSUM: &str = "0000000000000000000000000000000000000000000000000000000000000000";
 
 #[derive(Serialize, Deserialize)]
 struct Header {
     version: u32,
+    #[serde(default)]
+    sha256: String,
     sizes: Vec<usize>,
     activation: String,
     /// C++ text, for people: what a file brings along is never compiled.
@@ -69,31 +79,55 @@ impl From<ColumnHeader> for ColumnSpec {
 impl Model {
     /// Writes the model to `path`: whole or not at all.
     pub fn save(&self, path: &Path) -> Result<()> {
-        let header = serde_json::to_string(&self.header()).map_err(|error| Error::Internal(error.to_string()))?;
-        let mut tensors: Vec<(String, Vec<usize>, &[f32])> = Vec::new();
+        self.check_predictions()?;
+        let text = serde_json::to_string(&self.header()).map_err(|error| Error::Internal(error.to_string()))?;
+        let tensors = self.tensors();
+        let mut header = tensor_file::header(&tensors, (KEY, text))?;
+        if header.len() as u64 > LONGEST_HEADER {
+            let what = format!("the model's columns and options are {} bytes of text", header.len());
+            return Err(Error::invalid(what, format!("use shorter or fewer names, of at most {LONGEST_HEADER} bytes")));
+        }
+        let failed = |error| Error::io(path, error);
+        let mut checksum = Sha256::new_with_prefix(&header);
+        for tensor in &tensors {
+            let add = |bytes: &[u8]| {
+                checksum.update(bytes);
+                Ok(())
+            };
+            tensor_file::pieces(tensor.values, add).map_err(failed)?;
+        }
+        let place = checksum_place(&header, NO_CHECKSUM).ok_or_else(|| Error::Internal("no checksum".to_owned()))?;
+        header[place].copy_from_slice(digits(checksum).as_bytes());
+        atomic_file::replace(path, |new| {
+            let write = || {
+                let mut file = File::create(new)?;
+                file.write_all(&header)?;
+                tensors.iter().try_for_each(|tensor| tensor_file::pieces(tensor.values, |bytes| file.write_all(bytes)))
+            };
+            write().map_err(failed)
+        })
+    }
+
+    /// What the file holds besides the header.
+    fn tensors(&self) -> Vec<Tensor<&[f32]>> {
+        let mut tensors = Vec::new();
         for (index, (weight, bias, inputs, outputs)) in self.graph().layers().enumerate() {
-            tensors.push((format!("layers.{index}.weight"), vec![outputs, inputs], &self.parameters()[weight]));
-            tensors.push((format!("layers.{index}.bias"), vec![outputs], &self.parameters()[bias]));
+            let [weight, bias] = [weight, bias].map(|range| &self.parameters()[range]);
+            tensors.push(Tensor::new(format!("layers.{index}.weight"), &[outputs, inputs], weight));
+            tensors.push(Tensor::new(format!("layers.{index}.bias"), &[outputs], bias));
         }
         if let Some(Training { scaler, .. }) = &self.training {
-            tensors.push(("scaler.mean".into(), vec![scaler.mean.len()], &scaler.mean));
-            tensors.push(("scaler.inverse".into(), vec![scaler.inverse.len()], &scaler.inverse));
+            for (name, values) in [("scaler.mean", &scaler.mean), ("scaler.inverse", &scaler.inverse)] {
+                tensors.push(Tensor::new(name, &[values.len()], &values[..]));
+            }
         }
-        let bytes: Vec<Vec<u8>> =
-            tensors.iter().map(|(_, _, values)| values.iter().flat_map(|v| v.to_le_bytes()).collect()).collect();
-        let views = tensors
-            .into_iter()
-            .zip(&bytes)
-            .map(|((name, shape, _), bytes)| TensorView::new(Dtype::F32, shape, bytes).map(|view| (name, view)));
-        let views = views.collect::<Result<Vec<_>, _>>().map_err(|error| Error::Internal(error.to_string()))?;
-        let metadata = HashMap::from([(KEY.to_owned(), header)]);
-        let file = safetensors::serialize(views, Some(metadata)).map_err(|error| Error::Internal(error.to_string()))?;
-        storage::replace(path, |new| fs::write(new, &file).map_err(|error| Error::io(path, error)))
+        tensors
     }
 
     fn header(&self) -> Header {
         Header {
             version: VERSION,
+            sha256: NO_CHECKSUM.to_owned(),
             sizes: self.sizes.clone(),
             activation: activation_name(&self.activation).to_owned(),
             activation_function: match &self.activation {
@@ -113,50 +147,114 @@ impl Model {
     /// Reads a model. Every size and name in the file is checked before it is used. A model with an activation of the
     /// user's own takes it from `own`, not from the file, whose code nobody has vouched for; the texts must be the same.
     pub fn load(path: &Path, own: Option<Own>) -> Result<Self> {
-        let bytes = read_whole(path)?;
         let bad = |what: String| Error::ModelFile { path: path.to_path_buf(), what };
-        let (_, metadata) = SafeTensors::read_metadata(&bytes)
-            .map_err(|error| bad(format!("not a model file, or damaged ({error})")))?;
-        let tensors = SafeTensors::deserialize(&bytes).map_err(|error| bad(format!("damaged or cut ({error})")))?;
-        let header = metadata.metadata().as_ref().and_then(|metadata| metadata.get(KEY));
+        let file = TensorFile::open(path)?;
+        let header = file.metadata(KEY);
         let header = header.ok_or_else(|| bad("a safetensors file, but not written by CladTorch".into()))?;
-        let version = serde_json::from_str::<serde_json::Value>(header).ok().and_then(|h| h["version"].as_u64());
-        if version != Some(u64::from(VERSION)) {
+        let version = serde_json::from_str::<Version>(header).ok().map(|header| header.version);
+        if version != Some(VERSION) {
             let found = version.map_or("no version".into(), |version| format!("version {version}"));
             return Err(bad(format!("{found}, this CladTorch reads version {VERSION}")));
         }
         let header: Header =
             serde_json::from_str(header).map_err(|error| bad(format!("its description is damaged ({error})")))?;
-        Self::from_parts(header, &tensors, own).map_err(|error| match error {
+        Self::from_file(header, file, own).map_err(|error| match error {
             Error::Invalid { what, .. } => bad(what),
             other => other,
         })
     }
 
-    fn from_parts(header: Header, tensors: &SafeTensors, own: Option<Own>) -> Result<Self> {
-        // The weights in the file bound what the sizes may ask for, before anything is allocated.
-        let stored: usize = tensors.tensors().iter().map(|(_, view)| view.data().len() / 4).sum();
+    fn from_file(header: Header, mut file: TensorFile, own: Option<Own>) -> Result<Self> {
+        // Before anything is allocated: twice over the file, because what is read must be what was checked.
+        let beginning = header.checksum_of(file.header())?;
+        let mut checksum = beginning.clone();
+        file.scan(|bytes| checksum.update(bytes))?;
+        header.check(checksum)?;
+        // The weights in the file bound what the sizes may ask for.
         let mut layers = header.sizes.iter().zip(header.sizes.iter().skip(1));
-        let claimed = layers.try_fold(0usize, |sum, (&i, &o)| sum.checked_add(i.checked_mul(o)?));
-        if claimed.is_none_or(|claimed| claimed > stored) {
-            return Err(Error::invalid(format!("layer sizes {:?} need more weights than it holds", header.sizes), ""));
+        let claimed = layers.try_fold(0usize, |sum, (&i, &o)| sum.checked_add(i.checked_mul(o)?)?.checked_add(o));
+        if claimed.is_none_or(|claimed| claimed > file.numbers()) {
+            let sizes = text::list(header.sizes.iter().map(usize::to_string), ", ");
+            return Err(Error::invalid(format!("layer sizes [{sizes}] need more weights than it holds"), ""));
         }
-        let named = |what: &str, name: &str| Error::invalid(format!("unknown {what} \"{name}\""), "");
         let activation = header.activation(own)?;
-        let init = Init::from_name(&header.init).ok_or_else(|| named("initialisation", &header.init))?;
-        let mut model = Model::new(&header.sizes, activation, init, header.seed)?;
-        let mut parameters = Vec::with_capacity(model.parameters().len());
-        for (index, (_, _, inputs, outputs)) in model.graph().layers().enumerate() {
-            parameters.extend(numbers(tensors, &format!("layers.{index}.weight"), &[outputs, inputs])?);
-            parameters.extend(numbers(tensors, &format!("layers.{index}.bias"), &[outputs])?);
-        }
-        model.set_parameters(&parameters)?;
-        model.training = header.training.map(|training| training.checked(tensors, header.sizes[0])).transpose()?;
+        let unknown = || Error::invalid(format!("unknown initialisation \"{}\"", text::name(&header.init)), "");
+        let init = Init::from_name(&header.init).ok_or_else(unknown)?;
+        let graph = Graph::mlp(&header.sizes, activation.clone())?;
+        let mut parameters = HostBuffer::zeros(graph.parameters())?;
+        let mut scaler = Scaler::identity(graph.inputs());
+        let training = header.training.as_ref();
+        let tensors = slots(&graph, parameters.as_mut_slice(), training.map(|_| &mut scaler));
+        let mut checksum = beginning;
+        file.read(tensors, |bytes| checksum.update(bytes))?;
+        header.check(checksum)?;
+        let mut model = Model::assemble(&header.sizes, activation, init, header.seed, parameters)?;
+        model.training = header.training.map(|training| training.checked(scaler, header.sizes[0])).transpose()?;
+        model.check_predictions()?;
         Ok(model)
     }
 }
 
+/// Where the tensors of a model with `graph` go.
+fn slots<'a>(graph: &Graph, parameters: &'a mut [f32], scaler: Option<&'a mut Scaler>) -> Vec<Tensor<&'a mut [f32]>> {
+    let mut tensors = Vec::new();
+    let mut rest = parameters;
+    for (index, (weight, bias, inputs, outputs)) in graph.layers().enumerate() {
+        let (weight, behind) = rest.split_at_mut(weight.len());
+        let (bias, behind) = behind.split_at_mut(bias.len());
+        tensors.push(Tensor::new(format!("layers.{index}.weight"), &[outputs, inputs], weight));
+        tensors.push(Tensor::new(format!("layers.{index}.bias"), &[outputs], bias));
+        rest = behind;
+    }
+    if let Some(Scaler { mean, inverse }) = scaler {
+        tensors.push(Tensor::new("scaler.mean", &[mean.len()], mean));
+        tensors.push(Tensor::new("scaler.inverse", &[inverse.len()], inverse));
+    }
+    tensors
+}
+
+/// Hexadecimal.
+fn digits(checksum: Sha256) -> String {
+    checksum.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Where the digits of `checksum` lie in a file's header; none if not at exactly one place.
+fn checksum_place(header: &[u8], checksum: &str) -> Option<Range<usize>> {
+    // A JSON text as a string in another.
+    let entry = format!(r#"\"sha256\":\"{checksum}\""#);
+    let mut places = header.windows(entry.len()).enumerate().filter(|(_, bytes)| *bytes == entry.as_bytes());
+    let (place, None) = (places.next()?.0, places.next()) else { return None };
+    let first = place + entry.len() - 2 - checksum.len();
+    Some(first..first + checksum.len())
+}
+
+/// What every version of a header has.
+#[derive(Deserialize)]
+struct Version {
+    version: u32,
+}
+
 impl Header {
+    /// The checksum of a file with this header as far as `bytes`, its part before the tensors.
+    fn checksum_of(&self, bytes: &[u8]) -> Result<Sha256> {
+        if self.sha256.len() != NO_CHECKSUM.len() {
+            return Err(Error::invalid("it has no checksum: fit and save the model again with this CladTorch", ""));
+        }
+        let place = checksum_place(bytes, &self.sha256);
+        let place = place.ok_or_else(|| Error::invalid("damaged: its checksum is not where it belongs", ""))?;
+        let mut without = bytes.to_vec();
+        without[place].copy_from_slice(NO_CHECKSUM.as_bytes());
+        Ok(Sha256::new_with_prefix(without))
+    }
+
+    /// Refuses the file unless `checksum` is the one that it was saved with.
+    fn check(&self, checksum: Sha256) -> Result<()> {
+        match digits(checksum) == self.sha256 {
+            true => Ok(()),
+            false => Err(Error::invalid("damaged: it is not as it was saved (its checksum differs)", "")),
+        }
+    }
+
     /// What stands between the layers; `own` is the user's.
     fn activation(&self, own: Option<Own>) -> Result<Op> {
         let known = Activation::from_name(&self.activation).map(Op::from);
@@ -169,53 +267,33 @@ impl Header {
         };
         match (known, own) {
             (Some(known), None) => Ok(known),
-            (Some(_), Some(_)) => Err(Error::invalid(format!("its activation is {}, not a text", self.activation), "")),
+            (Some(_), Some(_)) => {
+                Err(Error::invalid(format!("its activation is {}, not a text", text::name(&self.activation)), ""))
+            }
             (None, Some(own)) if self.activation == OWN && own.text() == self.activation_function => Ok(Op::Own(own)),
             (None, Some(_)) if self.activation == OWN => Err(needs("it was made with another activation")),
             (None, _) if self.activation == OWN => Err(needs("its activation is the user's own")),
-            (None, _) => Err(Error::invalid(format!("unknown activation \"{}\"", self.activation), "")),
+            (None, _) => Err(Error::invalid(format!("unknown activation \"{}\"", text::name(&self.activation)), "")),
         }
     }
 }
 
 impl TrainingHeader {
-    fn checked(self, tensors: &SafeTensors, inputs: usize) -> Result<Training> {
+    fn checked(self, scaler: Scaler, inputs: usize) -> Result<Training> {
         let columns: Vec<_> = self.columns.into_iter().map(ColumnSpec::from).collect();
         if columns::checked_width(&columns)? != inputs {
             return Err(Error::invalid("its columns do not fit its first layer", ""));
         }
         let loss = match (Loss::from_name(&self.loss), self.loss.as_str()) {
-            (None, name) if name != OWN => return Err(Error::invalid(format!("unknown loss \"{name}\""), "")),
+            (None, name) if name != OWN => {
+                return Err(Error::invalid(format!("unknown loss \"{}\"", text::name(name)), ""));
+            }
             (loss, _) => loss,
         };
-        let scaler = Scaler {
-            mean: numbers(tensors, "scaler.mean", &[inputs])?,
-            inverse: numbers(tensors, "scaler.inverse", &[inputs])?,
-        };
+        if let Some(at) = scaler.inverse.iter().position(|&inverse| inverse <= 0.0) {
+            let (column, factor) = (columns::element_name(&columns, at), scaler.inverse[at]);
+            return Err(Error::invalid(format!("its scaler multiplies {column} by {factor}"), ""));
+        }
         Ok(Training { loss, scaler, columns, options: self.options })
     }
-}
-
-/// The finite float32 numbers of tensor `name`, which must have `shape`.
-fn numbers(tensors: &SafeTensors, name: &str, shape: &[usize]) -> Result<Vec<f32>> {
-    let bad = |what: String| Error::invalid(format!("tensor {name} {what}"), "");
-    let view = tensors.tensor(name).map_err(|_| bad("is missing".into()))?;
-    if view.dtype() != Dtype::F32 || view.shape() != shape {
-        return Err(bad(format!("is {:?} {:?} instead of F32 {shape:?}", view.dtype(), view.shape())));
-    }
-    let (words, _) = view.data().as_chunks::<4>();
-    let values: Vec<f32> = words.iter().map(|&word| f32::from_le_bytes(word)).collect();
-    match values.iter().all(|value| value.is_finite()) {
-        true => Ok(values),
-        false => Err(bad("holds a number that is not finite".into())),
-    }
-}
-
-/// The bytes of a regular file: a device or a pipe could go on for ever.
-fn read_whole(path: &Path) -> Result<Vec<u8>> {
-    let about = fs::metadata(path).map_err(|error| Error::io(path, error))?;
-    if !about.is_file() {
-        return Err(Error::ModelFile { path: path.to_path_buf(), what: "not a file".into() });
-    }
-    fs::read(path).map_err(|error| Error::io(path, error))
 }

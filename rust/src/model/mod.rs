@@ -2,8 +2,10 @@
 
 mod file;
 mod initial;
+mod probe;
 
 use std::cell::RefCell;
+use std::sync::OnceLock;
 
 use rayon::prelude::*;
 
@@ -15,6 +17,7 @@ use crate::error::{Error, Result};
 use crate::gradient::{Plan, TILE_ROWS};
 use crate::graph::{Graph, Init, Loss, Op};
 use crate::kernels::Scalar;
+use crate::text;
 use crate::train::check_columns;
 
 /// In the place of the name of an activation or a loss: C++ text of the user's own.
@@ -43,8 +46,9 @@ pub struct Model {
     tile: Plan<f32>,
     row: Plan<f32>,
     parameters: HostBuffer<f32>,
-    /// The parameters in panels, as the plans read them.
-    packed: HostBuffer<f32>,
+    /// The parameters in panels, as the plans read them, once there is something to predict: many times as long where a
+    /// layer has one output.
+    packed: OnceLock<HostBuffer<f32>>,
     training: Option<Training>,
 }
 
@@ -52,11 +56,15 @@ impl Model {
     /// A network of the given layer sizes (features, hidden…, outputs), its weights drawn from `seed`.
     pub fn new(sizes: &[usize], activation: impl Into<Op>, init: Init, seed: u64) -> Result<Self> {
         let activation = activation.into();
+        let parameters = initial::draw(&Graph::mlp(sizes, activation.clone())?, init, seed)?;
+        Self::assemble(sizes, activation, init, seed, parameters)
+    }
+
+    /// A network that is not trained, with the given parameters.
+    fn assemble(sizes: &[usize], activation: Op, init: Init, seed: u64, parameters: HostBuffer<f32>) -> Result<Self> {
         let graph = Graph::mlp(sizes, activation.clone())?;
-        let parameters = initial::draw(&graph, init, seed)?;
         let (row, tile) = (Plan::new(graph.clone(), 1), Plan::new(graph, TILE_ROWS));
-        let mut packed = HostBuffer::zeros(tile.parameters_length())?;
-        tile.pack(parameters.as_slice(), packed.as_mut_slice());
+        let packed = OnceLock::new();
         Ok(Model { sizes: sizes.to_vec(), activation, init, seed, tile, row, parameters, packed, training: None })
     }
 
@@ -68,7 +76,7 @@ impl Model {
             tile: self.tile.clone(),
             row: self.row.clone(),
             parameters: HostBuffer::from_slice(self.parameters())?,
-            packed: HostBuffer::from_slice(self.packed.as_slice())?,
+            packed: OnceLock::new(),
             training: self.training.clone(),
             ..*self
         })
@@ -97,8 +105,19 @@ impl Model {
             return Err(Error::invalid(format!("parameter {at} is {}", values[at]), "give finite numbers"));
         }
         self.parameters.as_mut_slice().copy_from_slice(values);
-        self.tile.pack(values, self.packed.as_mut_slice());
+        self.packed = OnceLock::new();
         Ok(())
+    }
+
+    /// The parameters in panels.
+    fn packed(&self) -> Result<&[f32]> {
+        if let Some(packed) = self.packed.get() {
+            return Ok(packed.as_slice());
+        }
+        let mut packed = HostBuffer::zeros(self.tile.parameters_length())?;
+        self.tile.pack(self.parameters(), packed.as_mut_slice());
+        // Threads that meet here make the same numbers; one of them is kept.
+        Ok(self.packed.get_or_init(|| packed).as_slice())
     }
 
     /// Takes over what a fit learned.
@@ -120,10 +139,10 @@ impl Model {
         if out.len() != data.rows() * outputs {
             return Err(Error::Internal(format!("{} numbers for {} rows of {outputs}", out.len(), data.rows())));
         }
-        let width = data.width();
+        let (width, packed) = (data.width(), self.packed()?);
         let tile = |arena: &mut Vec<f32>, (features, out): (&[f32], &mut [f32])| {
             arena.resize(self.tile.arena_length(), 0.0);
-            self.run(&self.tile, features, raw, arena, out);
+            self.run(&self.tile, packed, features, raw, arena, out);
         };
         let features = data.features().par_chunks(TILE_ROWS * width);
         thread_pool(threads)?.install(|| {
@@ -143,14 +162,15 @@ impl Model {
                 "give the model's columns",
             ));
         }
+        let packed = self.packed()?;
         ARENA.with_borrow_mut(|arena| {
             arena.resize(self.row.arena_length().max(arena.len()), 0.0);
-            self.run(&self.row, features, raw, arena, out);
+            self.run(&self.row, packed, features, raw, arena, out);
         });
         Ok(())
     }
 
-    fn run(&self, plan: &Plan<f32>, features: &[f32], raw: bool, arena: &mut [f32], out: &mut [f32]) {
+    fn run(&self, plan: &Plan<f32>, packed: &[f32], features: &[f32], raw: bool, arena: &mut [f32], out: &mut [f32]) {
         let inputs = self.graph().inputs();
         let rows = features.len() / inputs;
         let x = plan.input(arena, rows);
@@ -158,7 +178,7 @@ impl Model {
             Some(Training { scaler, .. }) => f32::standardise(features, &scaler.mean, &scaler.inverse, x),
             None => f32::to_panels(rows, inputs, features, x),
         }
-        plan.forward(self.packed.as_slice(), arena, rows, 1);
+        plan.forward(packed, arena, rows, 1);
         plan.output(arena, out);
         if !raw {
             out.chunks_mut(self.graph().outputs()).for_each(|row| self.link(row));
@@ -181,10 +201,10 @@ impl Model {
 
     /// Architecture, columns and options, for people.
     pub fn describe(&self) -> String {
-        let sizes: Vec<_> = self.sizes.iter().map(usize::to_string).collect();
+        let sizes = text::list(self.sizes.iter().map(usize::to_string), "-");
         let mut text = format!(
             "Mlp {} {}, {} parameters, {} initialisation with seed {}\n",
-            sizes.join("-"),
+            sizes,
             activation_name(&self.activation),
             self.parameters().len(),
             self.init.name(),
@@ -194,8 +214,8 @@ impl Model {
             None => text += "  not trained\n",
             Some(training) => {
                 text += &format!("  columns: {}\n", columns::list(&training.columns));
-                let options: Vec<_> = training.options.iter().map(|(name, value)| format!("{name} {value}")).collect();
-                text += &format!("  trained with {}\n", options.join(", "));
+                let options = training.options.iter().map(|(name, value)| format!("{name} {value}"));
+                text += &format!("  trained with {}\n", text::list(options, ", "));
             }
         }
         text

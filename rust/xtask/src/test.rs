@@ -12,7 +12,8 @@ pub fn run(given: &Given) -> Result<()> {
     plugin::build(&environment)?;
     step("formatting", environment.cargo().args(["fmt", "--all", "--check"]))?;
     // Each package in the profile in which it is built anyway.
-    let packages: [&[&str]; 2] = [&["--package", "xtask"], &["--package", "cladtorch", "--release"]];
+    let packages: [&[&str]; 2] =
+        [&["--package", "xtask"], &["--package", "cladtorch", "--package", "cladtorch-base", "--release"]];
     for package in packages {
         let mut lints = environment.cargo();
         lints.arg("clippy").args(package).args(["--all-targets", "--", "--deny", "warnings"]);
@@ -22,7 +23,7 @@ pub fn run(given: &Given) -> Result<()> {
 
     println!("==> tests of cladtorch");
     let mut tests = environment.cargo();
-    tests.args(["test", "--release", "--no-fail-fast", "--package", "cladtorch"]);
+    tests.args(["test", "--release", "--no-fail-fast", "--package", "cladtorch-base", "--package", "cladtorch"]);
     environment.describe(&mut tests);
     // In place of this process, so that nothing follows the runner's summary and the exit code is its own.
     Err(tests.exec()).context("cannot start cargo")

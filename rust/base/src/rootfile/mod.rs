@@ -25,8 +25,10 @@ use crate::columns::branch::{Branch, Part, Shape};
 use crate::columns::bytes::Cursor;
 use crate::columns::file::TreeFile;
 use crate::columns::{BadValue, Plane, Rows, read};
-use crate::device::{self, HostBuffer};
 use crate::error::{Error, Result, guard};
+use crate::memory::HostBuffer;
+use crate::text;
+use crate::threads::shared_pool;
 use directory::Found;
 
 const REMEDY: &str = "read it with ROOT (the plugin's Dataset::Add does), or write it again";
@@ -96,9 +98,9 @@ impl RootFile {
     /// What the tree `name` says about itself.
     pub fn tree(&self, name: &str) -> Result<Tree> {
         let Some(Found { class, key, .. }) = self.trees.iter().find(|found| found.name == name) else {
-            let names: Vec<_> = self.trees().collect();
-            let what = format!("{} has no tree '{name}'", self.path.display());
-            return Err(Error::invalid(what, format!("it has: {}", names.join(", "))));
+            let what = text::name(&format!("{} has no tree '{name}'", self.path.display()));
+            let names = self.trees.iter().map(|found| &found.name);
+            return Err(Error::invalid(what, format!("it has: {}", text::list(names, ", "))));
         };
         let describe = || {
             let object = key.object(&self.file, self.size)?;
@@ -113,7 +115,7 @@ impl RootFile {
 }
 
 fn refused(path: &Path, what: &str) -> Error {
-    Error::invalid(format!("{}: {what}", path.display()), REMEDY)
+    Error::invalid(text::name(&format!("{}: {what}", path.display())), REMEDY)
 }
 
 impl Tree {
@@ -149,7 +151,7 @@ impl Tree {
             file.add(branch, seeks, bytes, firsts)?;
         }
         let mut rows = self.rows(width)?;
-        let pool = device::shared_pool(0)?;
+        let pool = shared_pool(0)?;
         let plane = Plane::new(rows.as_mut_slice(), width, file.branches(), Part::Features)?;
         let bad = guard(|| read(&file, Rows::Between(0, self.entries), &mut [plane], &pool))?;
         Ok(Table { rows, names, bad: bad.map(|bad| (wanted[bad.branch].name.clone(), bad)) })
@@ -165,7 +167,7 @@ impl Tree {
     fn branch(&self, wanted: &Wanted) -> Result<(Branch, &Layout)> {
         let refuse = |what: &str, remedy: &str| {
             let place = format!("{}, tree '{}', column '{}'", self.path.display(), self.name, wanted.name);
-            Error::invalid(format!("{place}: {what}"), remedy)
+            Error::invalid(text::name(&format!("{place}: {what}")), remedy)
         };
         let column = self.columns.iter().find(|column| column.name == wanted.name);
         let column = column.ok_or_else(|| refuse("there is none", "`cladtorch show` lists the columns"))?;

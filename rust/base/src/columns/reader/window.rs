@@ -9,9 +9,9 @@ use super::decoder::{Decoder, Job, LINE_BYTES};
 use super::{BadValue, Plane, Rows, earlier, too_large};
 use crate::columns::branch::{Branch, PIECE_BYTES, Place};
 use crate::columns::file::TreeFile;
-use crate::device::HostBuffer;
 use crate::error::Result;
 use crate::kernels::{self, Column};
+use crate::memory::HostBuffer;
 
 /// Numbers of a window for each thread, in bytes. It goes on to the end of a basket: with ROOT's usual baskets of
 /// 32 kB and some ten columns it becomes about twice as long, and still stays in a core's own cache.

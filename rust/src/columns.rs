@@ -1,24 +1,13 @@
-//! What a column of a dataset is, and the fast reader of trees: it is told by ROOT where a branch's baskets lie, reads
-//! and decodes them itself, and hands everything that it is not sure of back to ROOT.
-//!
-//! The way of a basket: `reader` reads the records of a window of entries, [`basket`] checks the key, [`codec`]
-//! decompresses, [`branch`] turns the entries into float32, and the reader lays the windows' columns out as rows. Float32
-//! numbers that lie side by side stay as they are until then.
-
-pub mod basket;
-pub mod branch;
-pub(crate) mod bytes;
-pub mod codec;
-pub mod file;
-mod reader;
-pub(crate) mod record;
-
-pub use reader::{BadValue, Plane, Rows, read};
+//! What a column of a dataset is, and the fast reader of [`cladtorch_base::columns`] as the bridge describes branches.
 
 use std::collections::HashSet;
 
-use crate::bridge::ColumnSpec;
+pub use cladtorch_base::columns::*;
+
+use crate::bridge::{ColumnSpec, LeafSpec};
+use crate::columns::branch::{Branch, Element, Part, Shape};
 use crate::error::{Error, Result};
+use crate::text;
 
 /// More numbers an event than this are a mistake in a length, not a dataset.
 const WIDTH_LIMIT: usize = 1 << 24;
@@ -71,10 +60,8 @@ pub fn element_name(columns: &[ColumnSpec], index: usize) -> String {
     let mut first = 0;
     for column in columns {
         if index < first + column.length {
-            return match column.length {
-                1 => column.name.clone(),
-                _ => format!("{}[{}]", column.name, index - first),
-            };
+            let name = text::name(&column.name);
+            return if column.length == 1 { name } else { format!("{name}[{}]", index - first) };
         }
         first += column.length;
     }
@@ -87,16 +74,22 @@ pub fn list(columns: &[ColumnSpec]) -> String {
         1 => column.name.clone(),
         length => format!("{}[{length}]", column.name),
     };
-    columns.iter().map(name).collect::<Vec<_>>().join(", ")
+    text::list(columns.iter().map(name), ", ")
 }
 
-/// The first `length` elements of a buffer that only grows.
-fn room<T: Default + Clone>(buffer: &mut Vec<T>, length: usize) -> Result<&mut [T], String> {
-    if buffer.len() < length {
-        buffer.try_reserve(length - buffer.len()).map_err(|_| format!("there is no memory for {length} numbers"))?;
-        buffer.resize(length, T::default());
-    }
-    Ok(&mut buffer[..length])
+/// The branch, without baskets, that `leaf` describes.
+pub fn branch_of(leaf: &LeafSpec) -> Result<Branch> {
+    let unknown = || Error::Internal(format!("column '{}' has a layout of unknown kind", leaf.name));
+    let element = *Element::ALL.get(usize::from(leaf.element)).ok_or_else(unknown)?;
+    let shape = match leaf.shape {
+        0 => Shape::Fixed { entry_length: leaf.entry_length, offset: leaf.offset, length: leaf.length },
+        1 => Shape::Array,
+        2 => Shape::Vector,
+        _ => return Err(unknown()),
+    };
+    let part = *[Part::Features, Part::Label, Part::Weight].get(usize::from(leaf.part)).ok_or_else(unknown)?;
+    let (name, baskets) = (leaf.name.clone(), Vec::new());
+    Branch { name, element, shape, part, place: leaf.place, wanted: leaf.wanted, pad: leaf.pad, baskets }.checked()
 }
 
 #[cfg(test)]

@@ -4,7 +4,6 @@ use std::ops::Range;
 
 use super::basket::{self, Key};
 use super::codec::Codecs;
-use crate::bridge::LeafSpec;
 use crate::error::{Error, Result};
 use crate::kernels::{self, Lists};
 
@@ -181,39 +180,21 @@ pub struct Scratch {
 }
 
 impl Branch {
-    /// A branch without baskets.
-    pub fn new(leaf: &LeafSpec) -> Result<Branch> {
-        let unknown = || Error::Internal(format!("column '{}' has a layout of unknown kind", leaf.name));
-        let element = *Element::ALL.get(usize::from(leaf.element)).ok_or_else(unknown)?;
-        let shape = match leaf.shape {
-            0 => Shape::Fixed { entry_length: leaf.entry_length, offset: leaf.offset, length: leaf.length },
-            1 => Shape::Array,
-            2 => Shape::Vector,
-            _ => return Err(unknown()),
-        };
-        let part = *[Part::Features, Part::Label, Part::Weight].get(usize::from(leaf.part)).ok_or_else(unknown)?;
-        if let Shape::Fixed { entry_length, offset, length } = shape {
-            let end = length.checked_mul(element.size()).and_then(|bytes| bytes.checked_add(offset));
+    /// Refuses numbers that do not lie within an entry.
+    pub fn checked(self) -> Result<Branch> {
+        if let Shape::Fixed { entry_length, offset, length } = self.shape {
+            let end = length.checked_mul(self.element.size()).and_then(|bytes| bytes.checked_add(offset));
             if end.is_none_or(|end| end > entry_length) {
                 return Err(Error::invalid(
                     format!(
                         "branch '{}' has {length} numbers from byte {offset} on in entries of {entry_length}",
-                        leaf.name
+                        self.name
                     ),
                     DAMAGED,
                 ));
             }
         }
-        Ok(Branch {
-            name: leaf.name.clone(),
-            element,
-            shape,
-            part,
-            place: leaf.place,
-            wanted: leaf.wanted,
-            pad: leaf.pad,
-            baskets: Vec::new(),
-        })
+        Ok(self)
     }
 
     /// Checks ROOT's lists against the file and the number of entries: `seeks`, `bytes` and `firsts` of each basket.

@@ -1,18 +1,16 @@
 //! Numbers of a tree as a file for other programs.
 
-use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 use std::rc::Rc;
 
 use oxyroot::{RootFile as NewFile, WriterTree};
-use safetensors::tensor::TensorView;
-use safetensors::{Dtype, SafeTensorError};
 
 use super::Table;
+use crate::atomic_file;
 use crate::error::{Error, Result, guard};
-use crate::storage;
+use crate::tensor_file::{self, Tensor};
 
 /// `oxyroot` writes positions of four bytes.
 const LARGEST_ROOT_FILE: usize = 1 << 30;
@@ -46,25 +44,28 @@ impl Format {
 impl Table {
     /// Writes the table to `path`, whole or not at all. `tree` is its name there, where the format has one.
     pub fn write(self, path: &Path, format: Format, tree: &str) -> Result<()> {
-        storage::replace(path, |new| match format {
-            Format::Safetensors => self.write_safetensors(new).map_err(|error| match error {
-                SafeTensorError::IoError(error) => Error::io(path, error),
-                error => Error::Internal(error.to_string()),
-            }),
-            Format::Csv => {
-                let file = File::create(new).map_err(|error| Error::io(path, error))?;
-                self.write_csv(BufWriter::new(file)).map_err(|error| Error::io(path, error))
-            }
+        let failed = |error| Error::io(path, error);
+        atomic_file::replace(path, |new| match format {
+            Format::Safetensors => self.write_safetensors(new, path),
+            Format::Csv => File::create(new).and_then(|file| self.write_csv(BufWriter::new(file))).map_err(failed),
             Format::Root => self.write_root(new, path, tree),
         })
     }
 
-    fn write_safetensors(&self, path: &Path) -> Result<(), SafeTensorError> {
-        let entries = self.rows.as_slice().len() / self.names.len().max(1);
-        let bytes: Vec<u8> = self.rows.as_slice().iter().flat_map(|number| number.to_le_bytes()).collect();
-        let view = TensorView::new(Dtype::F32, vec![entries, self.names.len()], &bytes)?;
-        let metadata = HashMap::from([("columns".to_owned(), serde_json::json!(self.names).to_string())]);
-        safetensors::serialize_to_file([("features", view)], Some(metadata), path)
+    /// Writes to `new` what is to become `path`.
+    fn write_safetensors(&self, new: &Path, path: &Path) -> Result<()> {
+        let numbers = self.rows.as_slice();
+        let shape = [numbers.len() / self.names.len().max(1), self.names.len()];
+        let header = tensor_file::header(
+            &[Tensor::new("features", &shape, numbers)],
+            ("columns", serde_json::json!(self.names).to_string()),
+        )?;
+        let write = || {
+            let mut file = File::create(new)?;
+            file.write_all(&header)?;
+            tensor_file::pieces(numbers, |bytes| file.write_all(bytes))
+        };
+        write().map_err(|error| Error::io(path, error))
     }
 
     /// Writes the table as text.

@@ -46,7 +46,7 @@ pub fn blas_single_thread() -> bool {
 }
 
 mod sealed {
-    /// Kernels exist for `f32` and `f64` alone; memory is handed out by `Scalar::KIND`, so no other type may have one.
+    /// Kernels exist for `f32` and `f64` alone; zeroed memory is handed out as such numbers, so no other type may be one.
     pub trait Sealed {}
     impl Sealed for f32 {}
     impl Sealed for f64 {}
@@ -54,9 +54,6 @@ mod sealed {
 
 /// A floating type for which the kernels exist.
 pub trait Scalar: sealed::Sealed + Copy + Default + Debug + PartialEq + PartialOrd + Send + Sync + 'static {
-    /// LibTorch's name of the type.
-    const KIND: tch::Kind;
-
     /// Rounds to the nearest value of the type.
     fn from_f64(value: f64) -> Self;
     /// Exact.
@@ -439,8 +436,6 @@ pub fn variant_name() -> &'static str {
 }
 
 impl Scalar for f32 {
-    const KIND: tch::Kind = tch::Kind::Float;
-
     fn from_f64(value: f64) -> Self {
         value as f32
     }
@@ -455,8 +450,6 @@ impl Scalar for f32 {
 }
 
 impl Scalar for f64 {
-    const KIND: tch::Kind = tch::Kind::Double;
-
     fn from_f64(value: f64) -> Self {
         value
     }
@@ -545,11 +538,6 @@ fn check_moments<T>(p: &[T], g: &[T], m: &[T], v: &[T]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tch::nn::{self, OptimizerConfig};
-    use tch::{Device, Tensor};
-
-    const PARAMETERS: usize = 37;
-    const STEPS: i64 = 6;
 
     /// As the integration tests have it.
     #[test]
@@ -566,75 +554,6 @@ mod tests {
             let text = String::from_utf8_lossy(&output.stdout);
             assert!(output.status.success() && text.contains("the_variants_pass_too"), "{variant}: {text}");
         }
-    }
-
-    fn wave(seed: i64) -> Vec<f64> {
-        (1..=PARAMETERS).map(|i| (i as f64 * (seed as f64 + 0.7)).sin()).collect()
-    }
-
-    fn sweep(step: i64, momentum: f64, weight_decay: f64) -> Sweep {
-        Sweep { learning_rate: 0.02, weight_decay, momentum, beta1: 0.9, beta2: 0.99, epsilon: 1e-8, step }
-    }
-
-    /// Parameters after `STEPS` steps of LibTorch's optimiser, whose gradient at step s is `wave(s)`.
-    fn torch(config: impl OptimizerConfig) -> Vec<f64> {
-        let mut store = nn::VarStore::new(Device::Cpu);
-        let mut p = store.root().var("p", &[PARAMETERS as i64], nn::Init::Const(0.0));
-        store.double();
-        tch::no_grad(|| p.copy_(&Tensor::from_slice(&wave(0))));
-        let mut optimiser = config.build(&store, 0.02).unwrap();
-        for step in 1..=STEPS {
-            optimiser.backward_step(&(&p * Tensor::from_slice(&wave(step))).sum(tch::Kind::Double));
-        }
-        Vec::try_from(&p).unwrap()
-    }
-
-    /// The same with one of the sweeps, which gets the step, parameters, gradient and two zeroed arrays of state.
-    fn ours(sweep: impl Fn(i64, &mut [f64], &[f64], &mut [f64], &mut [f64])) -> Vec<f64> {
-        let (mut p, mut m, mut v) = (wave(0), vec![0.0; PARAMETERS], vec![0.0; PARAMETERS]);
-        for step in 1..=STEPS {
-            sweep(step, &mut p, &wave(step), &mut m, &mut v);
-        }
-        p
-    }
-
-    fn assert_close(ours: &[f64], torch: &[f64]) {
-        for (i, (a, b)) in ours.iter().zip(torch).enumerate() {
-            assert!((a - b).abs() < 1e-13, "parameter {i} is {a}, LibTorch's {b}");
-        }
-    }
-
-    #[test]
-    fn sgd_is_that_of_libtorch() {
-        for (momentum, wd) in [(0.0, 0.0), (0.0, 0.1), (0.9, 0.0), (0.9, 0.1)] {
-            let got = ours(|step, p, g, m, _| {
-                let velocity = (momentum != 0.0).then_some(m);
-                f64::sgd(&sweep(step, momentum, wd), p, g, velocity);
-            });
-            assert_close(&got, &torch(nn::Sgd { momentum, wd, ..Default::default() }));
-        }
-    }
-
-    #[test]
-    fn adam_is_that_of_libtorch() {
-        for wd in [0.0, 0.1] {
-            let got = ours(|step, p, g, m, v| f64::adam(&sweep(step, 0.0, wd), p, g, m, v));
-            assert_close(&got, &torch(nn::Adam { beta2: 0.99, wd, ..Default::default() }));
-        }
-    }
-
-    #[test]
-    fn adamw_is_that_of_libtorch() {
-        for wd in [0.0, 0.1] {
-            let got = ours(|step, p, g, m, v| f64::adamw(&sweep(step, 0.0, wd), p, g, m, v));
-            assert_close(&got, &torch(nn::AdamW { beta2: 0.99, wd, ..Default::default() }));
-        }
-    }
-
-    /// The official LibTorch carries MKL; workers that each open threads would fight for the cores.
-    #[test]
-    fn libtorchs_blas_can_be_kept_to_one_thread() {
-        assert!(blas_single_thread());
     }
 
     #[test]
@@ -658,7 +577,10 @@ mod tests {
     #[test]
     #[should_panic(expected = "momentum needs a velocity")]
     fn momentum_without_velocity_panics() {
-        f32::sgd(&sweep(1, 0.9, 0.0), &mut [0.0], &[0.0], None);
+        let (learning_rate, momentum) = (0.02, 0.9);
+        let sweep =
+            Sweep { learning_rate, weight_decay: 0.0, momentum, beta1: 0.9, beta2: 0.99, epsilon: 1e-8, step: 1 };
+        f32::sgd(&sweep, &mut [0.0], &[0.0], None);
     }
 
     #[test]

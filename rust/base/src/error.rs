@@ -3,11 +3,13 @@
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::{Path, PathBuf};
 
-/// What failed, on what, and what to do about it.
+use crate::text::{message, name};
+
+/// What failed, on what, and what to do about it. Displayed without anything that would steer a terminal.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A value from the user, a file or the environment that cannot be used.
-    #[error("{what}; {remedy}")]
+    #[error("{}; {}", message(what), message(remedy))]
     Invalid {
         /// What is wrong, with the thing's name and the value found.
         what: String,
@@ -15,7 +17,7 @@ pub enum Error {
         remedy: String,
     },
     /// A file that could not be read or written.
-    #[error("{path}: {source}")]
+    #[error("{}: {source}", shown(path))]
     Io {
         /// The file.
         path: PathBuf,
@@ -23,7 +25,7 @@ pub enum Error {
         source: std::io::Error,
     },
     /// A model file that is damaged, foreign or of another version.
-    #[error("model file {path}: {what}")]
+    #[error("model file {}: {}", shown(path), message(what))]
     ModelFile {
         /// The file.
         path: PathBuf,
@@ -31,13 +33,13 @@ pub enum Error {
         what: String,
     },
     /// What the thread that reads a stream could not do.
-    #[error("{0}")]
+    #[error("{}", message(.0))]
     Stream(String),
     /// An error that LibTorch reported.
-    #[error("LibTorch: {0}")]
-    Torch(#[from] tch::TchError),
+    #[error("LibTorch: {}", message(.0))]
+    Torch(String),
     /// A defect of this library, caught before it could end the process.
-    #[error("internal error (please report it): {0}")]
+    #[error("internal error (please report it): {}", message(.0))]
     Internal(String),
 }
 
@@ -54,6 +56,10 @@ impl Error {
     pub fn io(path: &Path, source: std::io::Error) -> Self {
         Error::Io { path: path.to_path_buf(), source }
     }
+}
+
+fn shown(path: &Path) -> String {
+    name(&path.to_string_lossy())
 }
 
 /// Ends the work of [`guard`] with `error`, from where no result can be handed up: inside the threads of a step, where

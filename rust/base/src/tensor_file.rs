@@ -1,0 +1,184 @@
+//! Safetensors files of float32 tensors: written from where the numbers lie, read piece by piece, so that no file is in
+//! memory as a whole.
+
+use std::collections::HashMap;
+use std::fs::{self, File};
+use std::io::{self, Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+
+use safetensors::Dtype;
+use safetensors::tensor::{Metadata, TensorInfo};
+
+use crate::error::{Error, Result};
+use crate::text;
+
+/// Bytes before the header, which say how long that is.
+const LENGTH: usize = 8;
+/// Bytes of the longest header that is read: one that describes 100 000 columns is no longer.
+pub const LONGEST_HEADER: u64 = 1 << 23;
+/// Numbers that are converted in one go.
+const PIECE: usize = 1 << 16;
+
+/// A tensor to be written: `T` is `&[f32]`; or to be read: `T` is `&mut [f32]`.
+pub struct Tensor<T> {
+    /// Of the tensor in the file.
+    pub name: String,
+    /// Sizes of the dimensions, the last of which lies without gaps.
+    pub shape: Vec<usize>,
+    /// Row-major.
+    pub values: T,
+}
+
+impl<T> Tensor<T> {
+    /// A tensor of this name and shape.
+    pub fn new(name: impl Into<String>, shape: &[usize], values: T) -> Self {
+        Tensor { name: name.into(), shape: shape.to_vec(), values }
+    }
+}
+
+/// What stands before the numbers of `tensors` in a file: a length and a JSON text, in which `metadata` is one entry.
+pub fn header(tensors: &[Tensor<&[f32]>], metadata: (&str, String)) -> Result<Vec<u8>> {
+    let mut end = 0;
+    let infos = tensors.iter().map(|Tensor { name, shape, values }| {
+        let data_offsets = (end, end + size_of_val(*values));
+        end = data_offsets.1;
+        (name.clone(), TensorInfo { dtype: Dtype::F32, shape: shape.clone(), data_offsets })
+    });
+    let metadata = HashMap::from([(metadata.0.to_owned(), metadata.1)]);
+    let about = Metadata::new(Some(metadata), infos.collect()).map_err(|error| Error::Internal(error.to_string()))?;
+    let mut text = serde_json::to_vec(&about).map_err(|error| Error::Internal(error.to_string()))?;
+    text.resize(text.len().next_multiple_of(LENGTH), b' ');
+    Ok([&(text.len() as u64).to_le_bytes(), &text[..]].concat())
+}
+
+/// The bytes of `values` in a file, piece by piece.
+pub fn pieces(values: &[f32], mut take: impl FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {
+    let mut bytes = vec![0; values.len().min(PIECE) * size_of::<f32>()];
+    values.chunks(PIECE).try_for_each(|values| {
+        let bytes = &mut bytes[..size_of_val(values)];
+        bytes.as_chunks_mut::<4>().0.iter_mut().zip(values).for_each(|(to, value)| *to = value.to_le_bytes());
+        take(bytes)
+    })
+}
+
+/// A file whose header has been read and agrees with its size.
+pub struct TensorFile {
+    path: PathBuf,
+    file: File,
+    header: Vec<u8>,
+    about: Metadata,
+}
+
+impl TensorFile {
+    /// Opens the file at `path`. Memory is taken for its header alone, and that is limited.
+    pub fn open(path: &Path) -> Result<Self> {
+        let failed = |error| Error::io(path, error);
+        let bad = |what: &str| Error::ModelFile { path: path.to_path_buf(), what: what.to_owned() };
+        // Before it is opened: a pipe would wait for a writer.
+        if !fs::metadata(path).map_err(failed)?.is_file() {
+            return Err(bad("not a file"));
+        }
+        let mut file = File::open(path).map_err(failed)?;
+        let size = file.metadata().map_err(failed)?.len();
+        let foreign = |why: &str| bad(&format!("not a model file, or damaged ({why})"));
+        let mut length = [0; LENGTH];
+        let rest = size.checked_sub(LENGTH as u64).ok_or_else(|| foreign("it is shorter than its beginning"))?;
+        file.read_exact(&mut length).map_err(failed)?;
+        let length = u64::from_le_bytes(length);
+        if length > rest.min(LONGEST_HEADER) {
+            return Err(foreign("its header is too long"));
+        }
+        let mut header = length.to_le_bytes().to_vec();
+        header.resize(LENGTH + length as usize, 0);
+        file.read_exact(&mut header[LENGTH..]).map_err(failed)?;
+        let about: Metadata = serde_json::from_slice(&header[LENGTH..]).map_err(|error| foreign(&error.to_string()))?;
+        if (rest - length) != about.data_len() as u64 {
+            return Err(bad("damaged or cut (its tensors do not fill it)"));
+        }
+        Ok(TensorFile { path: path.to_path_buf(), file, header, about })
+    }
+
+    /// All before the tensors.
+    pub fn header(&self) -> &[u8] {
+        &self.header
+    }
+
+    /// The entry `key` of the header's metadata.
+    pub fn metadata(&self, key: &str) -> Option<&str> {
+        self.about.metadata().as_ref()?.get(key).map(String::as_str)
+    }
+
+    /// How many numbers the file holds, if all are float32: no more than it has bytes.
+    pub fn numbers(&self) -> usize {
+        self.about.data_len() / size_of::<f32>()
+    }
+
+    /// Gives `seen` all bytes behind the header, piece by piece.
+    pub fn scan(&mut self, mut seen: impl FnMut(&[u8])) -> Result<()> {
+        let mut bytes = vec![0; PIECE];
+        self.rewind()?;
+        for first in (0..self.about.data_len()).step_by(PIECE) {
+            let bytes = &mut bytes[..PIECE.min(self.about.data_len() - first)];
+            self.file.read_exact(bytes).map_err(|error| Error::io(&self.path, error))?;
+            seen(bytes);
+        }
+        Ok(())
+    }
+
+    /// Fills `tensors`, which must be all that the file has, with finite numbers; `seen` gets all bytes behind the header.
+    pub fn read(&mut self, tensors: Vec<Tensor<&mut [f32]>>, mut seen: impl FnMut(&[u8])) -> Result<()> {
+        let mut wanted = HashMap::with_capacity(tensors.len());
+        for tensor in tensors {
+            check(self.about.info(&tensor.name), &tensor)?;
+            wanted.insert(tensor.name.clone(), tensor);
+        }
+        self.rewind()?;
+        for name in self.about.offset_keys() {
+            let unknown = || Error::invalid(format!("tensor {} is unknown", text::name(&name)), "");
+            let tensor = wanted.remove(&name).ok_or_else(unknown)?;
+            let finite =
+                fill(&mut self.file, tensor.values, &mut seen).map_err(|error| Error::io(&self.path, error))?;
+            if !finite {
+                return Err(Error::invalid(format!("tensor {name} holds a number that is not finite"), ""));
+            }
+        }
+        Ok(())
+    }
+
+    /// Goes to the first byte behind the header.
+    fn rewind(&mut self) -> Result<()> {
+        let position = self.file.seek(SeekFrom::Start(self.header.len() as u64));
+        position.map(|_| ()).map_err(|error| Error::io(&self.path, error))
+    }
+}
+
+/// Whether the file has the tensor, in its type and shape.
+fn check(info: Option<&TensorInfo>, wanted: &Tensor<&mut [f32]>) -> Result<()> {
+    let Tensor { name, shape, values } = wanted;
+    let info = info.ok_or_else(|| Error::invalid(format!("tensor {name} is missing"), ""))?;
+    let (first, end) = info.data_offsets;
+    if info.dtype != Dtype::F32 || info.shape != *shape || end - first != size_of_val(*values) {
+        let found = text::list(info.shape.iter().map(usize::to_string), ", ");
+        return Err(Error::invalid(
+            format!("tensor {name} is {:?} [{found}] instead of F32 {shape:?}", info.dtype),
+            "",
+        ));
+    }
+    Ok(())
+}
+
+/// The next numbers of `file` into `values`; whether all are finite.
+fn fill(file: &mut File, values: &mut [f32], seen: &mut impl FnMut(&[u8])) -> io::Result<bool> {
+    let mut bytes = vec![0; values.len().min(PIECE) * size_of::<f32>()];
+    let mut finite = true;
+    for values in values.chunks_mut(PIECE) {
+        let bytes = &mut bytes[..size_of_val(values)];
+        file.read_exact(bytes)?;
+        seen(bytes);
+        for (value, word) in values.iter_mut().zip(bytes.as_chunks::<4>().0) {
+            *value = f32::from_le_bytes(*word);
+            finite &= value.is_finite();
+        }
+    }
+    Ok(finite)
+}

@@ -1,0 +1,78 @@
+//! Who works: pools of threads, and the processors that they run on.
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rayon::ThreadPool;
+
+use crate::error::{Error, Result};
+use crate::kernels;
+
+/// Number of the processor that this thread runs on now; 0 where the system does not say.
+pub fn processor() -> usize {
+    #[cfg(target_os = "linux")]
+    return rustix::thread::sched_getcpu();
+    #[cfg(not(target_os = "linux"))]
+    0
+}
+
+/// Moves this thread to the first processor it may use that is `free`, and leaves it as free as it was to go on from
+/// there. False if there is none.
+pub fn move_to_processor(free: impl Fn(usize) -> bool) -> bool {
+    #[cfg(target_os = "linux")]
+    {
+        use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+        let Ok(allowed) = sched_getaffinity(None) else { return false };
+        let Some(target) = (0..CpuSet::MAX_CPU).find(|&one| allowed.is_set(one) && free(one)) else { return false };
+        let mut only = CpuSet::new();
+        only.set(target);
+        sched_setaffinity(None, &only).is_ok() && sched_setaffinity(None, &allowed).is_ok()
+    }
+    #[cfg(not(target_os = "linux"))]
+    {
+        let _ = free;
+        false
+    }
+}
+
+/// A pool of `threads` threads (0: as many as the machine has), each with its BLAS on one thread.
+pub fn thread_pool(threads: usize) -> Result<ThreadPool> {
+    rayon::ThreadPoolBuilder::new()
+        .num_threads(threads)
+        .thread_name(|index| format!("cladtorch-{index}"))
+        .start_handler(|_| {
+            kernels::blas_single_thread();
+        })
+        .build()
+        .map_err(|error| Error::invalid(format!("{threads} threads could not be started: {error}"), "use fewer"))
+}
+
+/// The pool of `threads` threads (0: as many as the machine has) that readers share. Its threads are started once and
+/// sleep when there is nothing to read; a forked process, which has none of them, starts its own.
+pub fn shared_pool(threads: usize) -> Result<Arc<ThreadPool>> {
+    static POOLS: Mutex<BTreeMap<(u32, usize), Arc<ThreadPool>>> = Mutex::new(BTreeMap::new());
+    // A panic elsewhere leaves the map as it was.
+    let mut pools = POOLS.lock().unwrap_or_else(PoisonError::into_inner);
+    match pools.entry((std::process::id(), threads)) {
+        Entry::Occupied(pool) => Ok(Arc::clone(pool.get())),
+        Entry::Vacant(place) => Ok(Arc::clone(place.insert(Arc::new(thread_pool(threads)?)))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn a_thread_moves_and_stays_free() {
+        use rustix::thread::{CpuSet, sched_getaffinity};
+        let before = sched_getaffinity(None).unwrap();
+        assert!(!move_to_processor(|_| false));
+        let last = (0..CpuSet::MAX_CPU).rfind(|&one| before.is_set(one)).unwrap();
+        assert!(move_to_processor(|one| one == last));
+        assert!(before.is_set(processor()));
+        assert!(sched_getaffinity(None).unwrap() == before);
+    }
+}
