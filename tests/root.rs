@@ -93,6 +93,11 @@ fn training_predictions_plots_and_files_with_threads() {
 }
 
 #[test]
+fn python_forked() {
+    Session::python(&[&script("fork.py")]).run().passed();
+}
+
+#[test]
 fn python() {
     let outcome = Session::python(&[&script("python.py")]).run().passed();
     let printed = |error: &str| outcome.text.matches(&format!(">: {error}")).count();

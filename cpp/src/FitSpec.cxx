@@ -1,5 +1,7 @@
 #include "FitSpec.hxx"
 
+#include "HomeProcess.hxx"
+
 #include <cstdint>
 #include <stdexcept>
 #include <string>
@@ -17,6 +19,9 @@ T NotNegative(const char *name, std::int64_t value)
                                ": it must not be negative");
    return static_cast<T>(value);
 }
+
+/// Of the plugin. OpenMP, which runs LibTorch's operators, waits for ever in a fork for threads that are not there.
+const HomeProcess kLoaded;
 } // namespace
 
 Core::FitSpec ToSpec(const FitOptions &options)
@@ -32,6 +37,8 @@ Core::FitSpec ToSpec(const FitOptions &options)
    spec.shuffle = options.fShuffle;
    spec.standardise = options.fStandardise;
    spec.threads = Threads(NotNegative<int>("fThreads", options.fThreads));
+   if (kLoaded.IsElsewhere() && options.fGradient == kAutograd)
+      spec.threads = 1;
    spec.device = options.fDevice;
    spec.optimiser = static_cast<std::uint8_t>(options.fOptimiser);
    spec.loss = static_cast<std::uint8_t>(options.fLoss);

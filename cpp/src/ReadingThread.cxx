@@ -36,14 +36,25 @@ public:
       fChanged.notify_all();
    }
 
-   void Close() { Core::feed_close(*fFeed); }
-   void Fail(const char *reason) { Core::feed_fail(*fFeed, reason); }
+   void Close()
+   {
+      if (!fHome.IsElsewhere()) // the thread, which may have held the lock, is not in a forked process
+         Core::feed_close(*fFeed);
+   }
+
+   void Fail(const char *reason)
+   {
+      if (!fHome.IsElsewhere())
+         Core::feed_fail(*fFeed, reason);
+   }
 
    /// Waits until the thread reads no more: as long as what it reads in one go takes, or until it is clear that it waits for
    /// us.
    void Wait()
    {
       constexpr std::chrono::seconds kPatience(5);
+      if (fHome.IsElsewhere())
+         return;
       std::unique_lock<std::mutex> lock(fMutex);
       fChanged.wait_for(lock, kPatience, [this] { return fDone; });
    }
@@ -68,6 +79,7 @@ private:
       Core::feed_deliver(*fFeed, block, *events);
    }
 
+   HomeProcess fHome;
    std::shared_ptr<StreamData> fStream;
    rust::Box<Core::FeedHandle> fFeed;
    std::map<std::size_t, std::optional<RangeReader::Kept>> fKept; ///< by source

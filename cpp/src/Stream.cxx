@@ -23,6 +23,7 @@ struct BatchesData {
    {
    }
 
+   HomeProcess fHome;
    rust::Box<Core::Epoch> fEpoch;
    std::shared_ptr<Core::Batch> fBatch = std::make_shared<Core::Batch>();
    std::shared_ptr<Core::Batch> fLast = std::make_shared<Core::Batch>(); ///< the one before, whose memory may be free
@@ -52,6 +53,7 @@ StreamData::StreamData(const DatasetData &columns) : fCore(Core::stream_new(Core
 
 rust::Box<Core::Epoch> StreamData::Epoch(std::uint64_t number, EPart part, const Core::FitSpec &fit) const
 {
+   fHome.Check("the stream");
    return Core::stream_epoch(*fCore, number, part == kValidation, fSpec, fit);
 }
 
@@ -61,6 +63,7 @@ namespace {
 
 void AddSource(StreamData &stream, const Source &source, Selection selection)
 {
+   stream.fHome.Check("the stream");
    selection.fWeight = stream.fSelection.fWeight;
    selection.fScalars = stream.fSelection.fScalars;
    selection.fReader = stream.fSelection.fReader;
@@ -162,6 +165,7 @@ std::vector<std::string> Stream::Columns() const
 bool Batches::Next()
 {
    return Guard("CladTorch::Batches::Next", [&] {
+      fData->fHome.Check("the stream");
       const InterruptScope interrupt;
       auto &next = fData->fLast;
       FreeOfViews(next);

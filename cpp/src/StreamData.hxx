@@ -7,6 +7,7 @@
 #include <CladTorch/Stream.hxx>
 
 #include "CoreBox.hxx"
+#include "HomeProcess.hxx"
 #include "RangeReader.hxx"
 
 #include <cstdint>
@@ -28,6 +29,7 @@ struct StreamData {
    Selection fSelection; ///< what all sources to come share
    Core::StreamSpec fSpec{};
    std::vector<std::unique_ptr<RangeReader>> fReaders; ///< one a source
+   HomeProcess fHome;
    std::mutex fReading; ///< the readers are used by one thread at a time
 };
 

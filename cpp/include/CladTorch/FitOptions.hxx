@@ -62,7 +62,7 @@ struct FitOptions {
    std::uint64_t fSeed = 1;     ///< of the split and of the order of the batches
    bool fShuffle = true;        ///< a new order of the events each epoch
    bool fStandardise = true;    ///< features to mean 0 and standard deviation 1 of the training part; kept in the model
-   int fThreads = 0;            ///< 0: as many as ROOT::EnableImplicitMT has set, else all cores
+   int fThreads = 0;            ///< 0: as ROOT::EnableImplicitMT has set, else all cores; for autograd in a fork: 1
    std::string fDevice = "cpu"; ///< or "cuda:0"
    EOptimiser fOptimiser = kAdam;
    ELoss fLoss = kAuto;

@@ -86,6 +86,8 @@ private:
 /// be used elsewhere meanwhile. Mlp::Fit switches implicit multi-threading off for as long as it runs; where it is on,
 /// Batches() gives events only of sources without a cut whose columns the fast reader reads.
 ///
+/// A forked process cannot use the streams of the one that it came from.
+///
 /// Copies are the same stream. All methods throw CladTorch::Error.
 class Stream {
 public:
