@@ -23,10 +23,11 @@ enum EActivation {
    kSoftplus = 7, ///< log(1 + exp(x))
 };
 
-/// Where the weights start; biases start at zero.
+/// Distribution of a layer's initial weights and biases.
 enum EInit {
-   kKaiming = 0, ///< He et al. 2015, for the ReLU family
-   kXavier = 1,  ///< Glorot and Bengio 2010, for tanh and sigmoid
+   kKaiming = 0, ///< He et al. 2015, zero biases: keeps the signal's variance through deep networks of the ReLU family
+   kXavier = 1,  ///< Glorot and Bengio 2010, zero biases: the same for deep networks of tanh
+   kUniform = 2, ///< weights and biases uniform within 1/sqrt(inputs), as PyTorch's linear layers: the default
 };
 
 /// What is made small. Every loss is the mean over a batch, each event times its weight; weights are scaled so that

@@ -48,14 +48,14 @@ class Mlp {
 public:
    /// \param sizes Inputs, neurons of each hidden layer, outputs: at least two numbers, none of them 0.
    /// \param activation After each layer but the last.
-   /// \param init Distribution of the first weights.
-   /// \param seed Of the first weights.
-   explicit Mlp(const std::vector<std::size_t> &sizes, EActivation activation = kReLU, EInit init = kKaiming,
+   /// \param init Distribution of the initial weights and biases.
+   /// \param seed Of the initial weights and biases.
+   explicit Mlp(const std::vector<std::size_t> &sizes, EActivation activation = kReLU, EInit init = kUniform,
                 std::uint64_t seed = 1);
    /// The same with an activation of your own: C++ text that defines `double activation(double x)`, anything before it.
    /// Clad differentiates it, which needs clang and Clad's plugin; the derivative is compared with difference quotients.
    /// It runs with the back end aot (FitOptions::fGradient = kClad) on the CPU.
-   explicit Mlp(const std::vector<std::size_t> &sizes, const std::string &activation, EInit init = kKaiming,
+   explicit Mlp(const std::vector<std::size_t> &sizes, const std::string &activation, EInit init = kUniform,
                 std::uint64_t seed = 1);
    // Copies only: what was moved from would be left without anything to point to.
    Mlp(const Mlp &) = default;

@@ -67,12 +67,16 @@ listed! {
 }
 
 listed! {
-    /// Distributions that weights start from; biases start at 0.
+    /// Distributions that the parameters of a layer start from.
+    #[derive(Default)]
     Init {
-        /// Uniform with variance 2 / inputs (He et al. 2015, eq. 10).
+        /// Weights uniform with variance 2 / inputs (He et al. 2015, eq. 10), biases 0.
         Kaiming = "kaiming",
-        /// Uniform with variance 2 / (inputs + outputs) (Glorot and Bengio 2010, eq. 16).
+        /// Weights uniform with variance 2 / (inputs + outputs) (Glorot and Bengio 2010, eq. 16), biases 0.
         Xavier = "xavier",
+        /// Weights and biases uniform within 1 / sqrt(inputs), as LibTorch's linear layers.
+        #[default]
+        Uniform = "uniform",
     }
 }
 
