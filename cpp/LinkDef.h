@@ -30,6 +30,7 @@
 #pragma link C++ class CladTorch::Functor-;
 #pragma link C++ class CladTorch::History-;
 #pragma link C++ class CladTorch::Mlp-;
+#pragma link C++ class CladTorch::Scaler-;
 #pragma link C++ class CladTorch::Source-;
 #pragma link C++ class CladTorch::Stream-;
 

@@ -89,7 +89,14 @@ fn steps_of_a_training() {
     let labels: Vec<f32> = (0..rows).map(|i| (i % 2) as f32).collect();
     let weights = vec![1.0; rows];
     let scaler = Scaler::identity(4);
-    let data = Rows { features: &features, labels: &labels, weights: &weights, scaler: &scaler, weight_scale: 1.0 };
+    let data = Rows {
+        features: &features,
+        labels: &labels,
+        weights: &weights,
+        scaler: &scaler,
+        target: None,
+        weight_scale: 1.0,
+    };
     let order: Vec<u32> = (0..rows as u32).collect();
     let epoch = order.repeat(50);
     // The last one is a single lane, whose layers the threads share.

@@ -1,6 +1,6 @@
 //! The lists of operators stand in three languages: they have to agree on names and numbers.
 
-use cladtorch::graph::{Activation, Function, Init, Loss, Optimiser};
+use cladtorch::graph::{Activation, Function, Gradient, Init, Loss, Optimiser, Schedule};
 
 const KERNELS: &str = include_str!("../cpp/kernels/kernels.h");
 const OPTIONS: &str = include_str!("../cpp/include/CladTorch/FitOptions.hxx");
@@ -44,6 +44,8 @@ fn losses_are_numbered_alike() {
 fn optimisers_and_initialisations_are_numbered_alike() {
     assert_eq!(members(OPTIONS, "EOptimiser", "k"), listed(Optimiser::ALL.iter().map(|o| o.name()), 0));
     assert_eq!(members(OPTIONS, "EInit", "k"), listed(Init::ALL.iter().map(|i| i.name()), 0));
+    assert_eq!(members(OPTIONS, "ESchedule", "k"), listed(Schedule::ALL.iter().map(|s| s.name()), 0));
+    assert_eq!(members(OPTIONS, "EGradient", "k"), listed(Gradient::ALL.iter().map(|g| g.name()), 0));
 }
 
 #[test]

@@ -15,12 +15,12 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use cladtorch::atomic_file::AtomicFile;
-use cladtorch::dataset::Scaler;
-use cladtorch::graph::{Activation, Init, Loss};
+use cladtorch::bridge::FitSpec;
+use cladtorch::graph::{Activation, Init};
 use cladtorch::model::{Model, Training};
 use cladtorch::train::Trainer;
 use damage::survives;
-use data::{circle, column, spec};
+use data::{circle, spec};
 use say::say;
 use sha2::{Digest, Sha256};
 
@@ -52,6 +52,26 @@ fn a_model_comes_back_as_it_was() {
         assert_eq!(predict(&loaded), predict(&model));
     }
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "no temporary file is left");
+}
+
+#[test]
+fn a_regression_comes_back_with_its_scale_and_options() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("model.ct");
+    let data = circle(200, 1);
+    for standardise in [true, false] {
+        let mut model = Model::new(&[2, 8, 1], Activation::GELU, Init::Xavier, 3).unwrap();
+        let options = FitSpec { loss: 3, standardise, learning_rate: 0.1 + 0.2, ..spec() };
+        let mut trainer = Trainer::new(&model, &data, &options).unwrap();
+        trainer.epoch(&data).unwrap();
+        trainer.finish(&mut model).unwrap();
+        assert_eq!(model.training().target.is_some(), standardise);
+        model.save(&path).unwrap();
+        let loaded = Model::load(&path, None).unwrap();
+        assert_eq!(loaded.training(), model.training());
+        let recorded = loaded.training().options.clone().unwrap();
+        assert_eq!(recorded, FitSpec { epochs: 1, threads: 0, ..options });
+    }
 }
 
 /// Logits of 50 events.
@@ -197,6 +217,9 @@ fn foreign_files_and_absurd_contents_are_refused_with_a_reason() {
         (with_number(2, -1.0), "multiplies x by -1"),
         (with_number(1, f32::NAN), "not finite"),
         (large, "predictions are not finite"),
+        (replaced("\"scaler.", "\"target."), "scaler.mean is missing"),
+        (replaced("batch_size", "batch_seize"), "batch_seize"),
+        (replaced("binary_cross_entropy", "binary_cross_entrapy"), "binary_cross_entrapy"),
     ] {
         let error = load(&path, &bytes).err().unwrap_or_else(|| panic!("accepted: {word}"));
         assert!(error.contains(word) && error.contains("model.ct") && error.len() < 2000, "{word}: {error}");
@@ -336,19 +359,15 @@ fn processes_may_save_one_path_at_once() {
 fn more_text_than_is_read_is_not_saved() {
     let folder = tempfile::tempdir().unwrap();
     let mut model = trained();
-    let parameters = model.parameters().to_vec();
-    let mut training = Training {
-        loss: Some(Loss::BinaryCrossEntropy),
-        scaler: Scaler::identity(2),
-        columns: vec![column("x"), column("y")],
-        options: vec![("long".into(), "a".repeat(1 << 22))],
-    };
     let path = folder.path().join("model.ct");
-    model.set_trained(&parameters, training.clone()).unwrap();
+    let with_text = |model: &mut Model, length: usize| {
+        let options = Some(FitSpec { loss_function: "a".repeat(length), ..model.training().options.clone().unwrap() });
+        model.set_training(Training { options, ..model.training().clone() }).unwrap();
+    };
+    with_text(&mut model, 1 << 22);
     model.save(&path).unwrap();
     assert!(Model::load(&path, None).unwrap().describe().len() < 5000);
-    training.options[0].1 = "a".repeat(1 << 23);
-    model.set_trained(&parameters, training).unwrap();
+    with_text(&mut model, 1 << 23);
     let error = model.save(&path).unwrap_err().to_string();
     assert!(error.contains("bytes of text"), "{error}");
 }

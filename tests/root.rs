@@ -98,6 +98,16 @@ fn python_forked() {
 }
 
 #[test]
+fn the_default_fit_learns_well() {
+    macro_of("quality.C").passed().show("AUC");
+}
+
+#[test]
+fn models_go_on_from_where_they_are() {
+    macro_of("refit.C").passed();
+}
+
+#[test]
 fn python() {
     let outcome = Session::python(&[&script("python.py")]).run().passed();
     let printed = |error: &str| outcome.text.matches(&format!(">: {error}")).count();

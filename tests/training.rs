@@ -19,7 +19,7 @@ fn fit(model: &mut Model, data: &Dataset, spec: &FitSpec) -> Vec<(f64, f64)> {
 }
 
 fn network(seed: u64) -> Model {
-    Model::new(&[2, 32, 32, 1], Activation::ReLU, Init::Kaiming, seed).unwrap()
+    Model::new(&[2, 32, 32, 1], Activation::ReLU, Init::default(), seed).unwrap()
 }
 
 fn auc(model: &Model, data: &Dataset) -> f64 {
@@ -90,15 +90,8 @@ fn a_seed_gives_the_same_weights_for_any_number_of_threads() {
 #[test]
 fn many_classes_and_regressions_are_learned() {
     let base = circle(2000, 6);
-    let relabelled = |label: fn(&[f32]) -> f32| {
-        let mut data = Dataset::new(base.columns()).unwrap();
-        data.begin("relabelled").unwrap();
-        let labels: Vec<f32> = base.features().chunks(2).map(label).collect();
-        data.append(base.features(), &labels, base.weights().unwrap()).unwrap();
-        data.commit().unwrap();
-        data
-    };
-    let quadrants = relabelled(|p| f32::from(u8::from(p[0] > 0.0)) + 2.0 * f32::from(u8::from(p[1] > 0.0)));
+    let quadrants =
+        relabelled(&base, 1.0, 0.0, |p| f32::from(u8::from(p[0] > 0.0)) + 2.0 * f32::from(u8::from(p[1] > 0.0)));
     let mut classifier = Model::new(&[2, 32, 4], Activation::Tanh, Init::Xavier, 1).unwrap();
     fit(&mut classifier, &quadrants, &FitSpec { epochs: 30, ..spec() });
     let mut scores = vec![0.0; quadrants.rows() * 4];
@@ -109,7 +102,7 @@ fn many_classes_and_regressions_are_learned() {
     });
     assert!(right.count() as f64 > 0.95 * quadrants.rows() as f64);
 
-    let wave = relabelled(|p| (2.0 * p[0]).sin() + p[1]);
+    let wave = relabelled(&base, 1.0, 0.0, |p| (2.0 * p[0]).sin() + p[1]);
     for loss in [3, 4] {
         let mut regression = Model::new(&[2, 32, 1], Activation::SiLU, Init::Kaiming, 1).unwrap();
         let history = fit(&mut regression, &wave, &FitSpec { epochs: 30, loss, ..spec() });
@@ -117,6 +110,151 @@ fn many_classes_and_regressions_are_learned() {
         let mut values = vec![0.0; wave.rows()];
         regression.predict(&wave, false, 1, &mut values).unwrap();
         assert!(values.iter().any(|value| *value < -0.5), "a regression is not squeezed into [0, 1]");
+    }
+}
+
+/// Events of `base` with labels from `label`, features times `scale` plus `shift`.
+fn relabelled(base: &Dataset, scale: f32, shift: f32, label: impl Fn(&[f32]) -> f32) -> Dataset {
+    let mut data = Dataset::new(base.columns()).unwrap();
+    data.begin("relabelled").unwrap();
+    let labels: Vec<f32> = base.features().chunks(2).map(label).collect();
+    let features: Vec<f32> = base.features().iter().map(|feature| feature * scale + shift).collect();
+    data.append(&features, &labels, base.weights().unwrap()).unwrap();
+    data.commit().unwrap();
+    data
+}
+
+fn predictions(model: &Model, data: &Dataset, raw: bool) -> Vec<f32> {
+    let mut scores = vec![0.0; data.rows() * model.graph().outputs()];
+    model.predict(data, raw, 1, &mut scores).unwrap();
+    scores
+}
+
+/// Weighted mean of half the square of the residual up to `delta` and linear beyond, over `rows`.
+fn huber(values: &[f32], data: &Dataset, rows: &[u32], delta: f64) -> f64 {
+    let (labels, weights) = (data.labels().unwrap(), data.weights().unwrap());
+    let (sum, total) = rows.iter().map(|row| *row as usize).fold((0.0, 0.0), |(sum, total), row| {
+        let residual = f64::from((values[row] - labels[row]).abs());
+        let loss = if residual < delta { residual * residual / 2.0 } else { delta * (residual - delta / 2.0) };
+        (sum + f64::from(weights[row]) * loss, total + f64::from(weights[row]))
+    });
+    sum / total
+}
+
+#[test]
+fn a_regression_is_learned_on_any_scale_and_its_losses_have_the_units_of_the_labels() {
+    let data = relabelled(&circle(2000, 6), 1.0, 0.0, |p| 2e4 + 300.0 * ((2.0 * p[0]).sin() + p[1]));
+    for (loss, gradient) in [(3, 0), (3, 1), (4, 0), (4, 1)] {
+        let mut model = Model::new(&[2, 32, 1], Activation::SiLU, Init::default(), 1).unwrap();
+        let options = FitSpec { epochs: 30, loss, gradient, ..spec() };
+        let history = fit(&mut model, &data, &options);
+        let values = predictions(&model, &data, false);
+        assert_eq!(values, predictions(&model, &data, true), "values have no logits");
+        let (train, validation) = cladtorch::dataset::split(data.rows(), 0.8, options.seed).unwrap();
+        let labels = data.labels().unwrap();
+        let mean = train.iter().map(|row| f64::from(labels[*row as usize])).sum::<f64>() / train.len() as f64;
+        let square = |row: &u32| (f64::from(labels[*row as usize]) - mean).powi(2);
+        let deviation = (train.iter().map(square).sum::<f64>() / train.len() as f64).sqrt();
+        let expected = match loss {
+            3 => 2.0 * huber(&values, &data, &validation, f64::INFINITY),
+            _ => huber(&values, &data, &validation, deviation),
+        };
+        let stated = history[29].1;
+        assert!((stated / expected - 1.0).abs() < 1e-3, "loss {loss}: {stated} instead of {expected}");
+        let error = (2.0 * huber(&values, &data, &validation, f64::INFINITY)).sqrt();
+        assert!(error < 0.1 * deviation, "loss {loss}, gradient {gradient}: an error of {error} of {deviation}");
+    }
+}
+
+/// After `options`, one epoch with `again` at a rate at which no float32 changes: the predictions stay, on data whose
+/// features are scaled and shifted, too.
+fn check_goes_on(loss: u8, options: &FitSpec, again: &FitSpec) {
+    let outputs = if loss == 2 { 3 } else { 1 };
+    let label = move |p: &[f32]| match loss {
+        1 => f32::from(u8::from(p[0] > p[1])),
+        2 => f32::from(u8::from(p[0] > 0.0)) + f32::from(u8::from(p[1] > 0.0)),
+        _ => 500.0 + 20.0 * p[0] - 10.0 * p[1],
+    };
+    let base = circle(500, 3);
+    let first = relabelled(&base, 3.0, 40.0, label);
+    let mut model = Model::new(&[2, 16, 16, outputs], Activation::ReLU, Init::default(), 1).unwrap();
+    fit(&mut model, &first, &FitSpec { loss, ..options.clone() });
+    let before = predictions(&model, &first, false);
+    let spread = before.iter().copied().fold(f32::MIN, f32::max) - before.iter().copied().fold(f32::MAX, f32::min);
+    for (scale, shift) in [(3.0, 40.0), (2.0, 45.0), (9.0, 0.0)] {
+        let second = relabelled(&base, scale, shift, |p| label(p) * 1.5);
+        let second = if loss < 3 { relabelled(&base, scale, shift, label) } else { second };
+        let mut model = model.copy().unwrap();
+        let again = FitSpec { loss, learning_rate: 1e-12, epochs: 1, ..again.clone() };
+        fit(&mut model, &second, &again);
+        let after = predictions(&model, &first, false);
+        let largest = before.iter().zip(&after).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+        assert!(largest < 2e-4 * spread, "loss {loss} at {scale}, {shift}: {largest} of {spread}; {again:?}");
+    }
+}
+
+#[test]
+fn a_second_fit_goes_on_from_where_the_model_is() {
+    for loss in 1..=4 {
+        for (before, after) in [(true, true), (true, false), (false, true), (false, false)] {
+            let of = |standardise, gradient| FitSpec { standardise, gradient, learning_rate: 1e-3, ..spec() };
+            check_goes_on(loss, &of(before, 0), &of(after, 0));
+            check_goes_on(loss, &of(before, 1), &FitSpec { seed: 8, ..of(after, 1) });
+        }
+    }
+}
+
+#[test]
+fn a_second_fit_may_have_another_loss() {
+    let data = relabelled(&circle(500, 3), 3.0, 40.0, |p| f32::from(u8::from(p[0] > p[1])));
+    let mut model = Model::new(&[2, 16, 1], Activation::ReLU, Init::default(), 1).unwrap();
+    let losses = [3, 1, 4, 3];
+    for pair in losses.windows(2) {
+        fit(&mut model, &data, &FitSpec { loss: pair[0], ..spec() });
+        let before = predictions(&model, &data, true);
+        fit(&mut model, &data, &FitSpec { loss: pair[1], learning_rate: 1e-12, epochs: 1, ..spec() });
+        let after = predictions(&model, &data, true);
+        assert!(before.iter().zip(&after).all(|(a, b)| (a - b).abs() < 1e-4), "from loss {} to {}", pair[0], pair[1]);
+    }
+}
+
+#[test]
+fn a_second_fit_keeps_the_scaler_or_learns_it() {
+    let data = circle(500, 3);
+    let moved = relabelled(&data, 10.0, 100.0, |p| f32::from(u8::from(p[0] > p[1])));
+    let mut model = network(1);
+    fit(&mut model, &data, &spec());
+    let scaler = model.training().scaler.clone();
+    fit(&mut model, &moved, &FitSpec { standardise: false, ..spec() });
+    assert_eq!(model.training().scaler, scaler, "fStandardise = false leaves it as it is");
+    fit(&mut model, &moved, &spec());
+    let learned = model.training().scaler.clone().unwrap();
+    assert!(learned.mean.iter().all(|mean| (mean - 100.0).abs() < 2.0), "{learned:?}");
+}
+
+#[test]
+fn the_rate_falls_along_a_cosine() {
+    let data = circle(300, 3);
+    for gradient in [0, 1] {
+        // One step of plain descent an epoch.
+        let plain = FitSpec {
+            optimiser: 2,
+            momentum: 0.0,
+            batch_size: 300,
+            validation: 0.0,
+            shuffle: false,
+            gradient,
+            ..spec()
+        };
+        let mut annealed = network(1);
+        fit(&mut annealed, &data, &FitSpec { epochs: 3, schedule: 1, learning_rate: 0.1, ..plain.clone() });
+        let mut stepped = network(1);
+        for factor in [1.0, 0.75, 0.25] {
+            fit(&mut stepped, &data, &FitSpec { epochs: 1, learning_rate: 0.1 * factor, ..plain.clone() });
+        }
+        let pairs = annealed.parameters().iter().zip(stepped.parameters());
+        assert!(pairs.clone().all(|(a, b)| (a - b).abs() < 1e-6), "gradient {gradient}");
+        assert!(pairs.zip(network(1).parameters()).any(|((a, _), start)| (a - start).abs() > 1e-3));
     }
 }
 
@@ -164,6 +302,7 @@ fn options_that_cannot_be_are_refused_by_name() {
         (FitSpec { optimiser: 9, ..spec() }, "fOptimiser"),
         (FitSpec { loss: 9, ..spec() }, "fLoss"),
         (FitSpec { loss: 2, ..spec() }, "softmax_cross_entropy"),
+        (FitSpec { schedule: 9, ..spec() }, "fSchedule"),
         (FitSpec { gradient: 9, ..spec() }, "fGradient"),
         (FitSpec { device: "tpu".into(), ..spec() }, "\"tpu\""),
     ] {

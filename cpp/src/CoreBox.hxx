@@ -46,7 +46,8 @@ struct ModelData {
    bool fFromFile = false; ///< the texts of its columns were not written by who runs it
 };
 
-inline rust::Slice<const float> Slice(const std::vector<float> &values)
+template <class T>
+rust::Slice<const T> Slice(const std::vector<T> &values)
 {
    return {values.data(), values.size()};
 }

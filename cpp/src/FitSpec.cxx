@@ -30,6 +30,7 @@ Core::FitSpec ToSpec(const FitOptions &options)
    spec.epochs = NotNegative<std::uint32_t>("fEpochs", options.fEpochs);
    spec.batch_size = NotNegative<std::size_t>("fBatchSize", options.fBatchSize);
    spec.learning_rate = options.fLearningRate;
+   spec.schedule = static_cast<std::uint8_t>(options.fSchedule);
    spec.weight_decay = options.fWeightDecay;
    spec.momentum = options.fMomentum;
    spec.validation = options.fValidation;
@@ -45,6 +46,28 @@ Core::FitSpec ToSpec(const FitOptions &options)
    spec.loss_function = options.fLossFunction;
    spec.gradient = static_cast<std::uint8_t>(options.fGradient);
    return spec;
+}
+
+FitOptions FromSpec(const Core::FitSpec &spec)
+{
+   FitOptions options;
+   options.fEpochs = static_cast<int>(spec.epochs);
+   options.fBatchSize = static_cast<std::int64_t>(spec.batch_size);
+   options.fLearningRate = spec.learning_rate;
+   options.fSchedule = static_cast<ESchedule>(spec.schedule);
+   options.fWeightDecay = spec.weight_decay;
+   options.fMomentum = spec.momentum;
+   options.fValidation = spec.validation;
+   options.fSeed = spec.seed;
+   options.fShuffle = spec.shuffle;
+   options.fStandardise = spec.standardise;
+   options.fThreads = static_cast<int>(spec.threads);
+   options.fDevice = std::string(spec.device);
+   options.fOptimiser = static_cast<EOptimiser>(spec.optimiser);
+   options.fLoss = static_cast<ELoss>(spec.loss);
+   options.fLossFunction = std::string(spec.loss_function);
+   options.fGradient = static_cast<EGradient>(spec.gradient);
+   return options;
 }
 
 } // namespace Internal

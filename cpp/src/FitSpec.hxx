@@ -1,5 +1,5 @@
 /// \file FitSpec.hxx
-/// \brief FitOptions for the core.
+/// \brief FitOptions for the core, and back.
 
 #ifndef CLADTORCH_FITSPEC
 #define CLADTORCH_FITSPEC
@@ -13,6 +13,9 @@ namespace Internal {
 
 /// Throws for a negative number where there must be none; the core checks the rest.
 Core::FitSpec ToSpec(const FitOptions &options);
+
+/// The options that the core knows; the others at their defaults.
+FitOptions FromSpec(const Core::FitSpec &spec);
 
 } // namespace Internal
 } // namespace CladTorch

@@ -66,21 +66,39 @@ void CheckOrigin(ROOT::RDF::RNode frame, const ModelData &model, const std::stri
                                "Define(frame, name, model.Columns())");
 }
 
-/// \param given Instead of the model's columns; empty for those.
-ROOT::RDF::RNode DefineLinks(ROOT::RDF::RNode frame, const ModelData &model, const std::string &name,
-                             const std::vector<std::string> &given)
+/// The model's columns; where it has none, those that were given: a scalar for each input, or one list of all.
+rust::Vec<Core::ColumnSpec> ColumnsOf(const ModelData &model, const std::vector<std::string> &given)
 {
-   const auto columns = Core::model_columns(*model.fCore);
-   if (columns.empty())
-      throw std::runtime_error("the model has no columns yet: train it with Fit, or use Functor()");
-   if (!given.empty() && given.size() != columns.size())
-      throw std::runtime_error("the model has " + std::to_string(columns.size()) + " columns, " +
-                               std::to_string(given.size()) + " were given: give one for each of Columns()");
+   auto columns = Core::model_columns(*model.fCore);
+   if (!columns.empty()) {
+      if (!given.empty() && given.size() != columns.size())
+         throw std::runtime_error("the model has " + std::to_string(columns.size()) + " columns, " +
+                                  std::to_string(given.size()) + " were given: give one for each of Columns()");
+      return columns;
+   }
+   const auto inputs = Core::model_inputs(*model.fCore);
+   if (given.empty())
+      throw std::runtime_error("the model has no columns yet: train it with Fit, set them with SetColumns, or give them, "
+                               "as in Define(frame, name, {\"x\", \"y\"})");
+   if (given.size() != inputs && given.size() != 1)
+      throw std::runtime_error("the model takes " + std::to_string(inputs) + " numbers, " + std::to_string(given.size()) +
+                               " columns were given: give a scalar for each, or one list of as many");
+   for (const auto &column : given)
+      columns.push_back({column, inputs / given.size(), 0, 0, ""});
+   return columns;
+}
+
+/// \param given Instead of the names of `columns`; empty for those.
+ROOT::RDF::RNode DefineLinks(ROOT::RDF::RNode frame, const ModelData &model, const rust::Vec<Core::ColumnSpec> &columns,
+                             const std::string &name, const std::vector<std::string> &given)
+{
    const auto source = Describe(frame);
+   const bool isNew = Core::model_columns(*model.fCore).empty();
    std::size_t count = 0;
    frame = frame.Define(HiddenName(name, count), [] { return RowLink(); });
    for (const auto &column : columns) {
       auto target = FeatureTarget(column, 0);
+      target.fScalar = isNew && column.length == 1;
       if (given.empty())
          CheckOrigin(frame, model, target.fColumn);
       else if (given[count] != target.fName) // a mask has a name of its own
@@ -133,9 +151,9 @@ Mlp::Define(ROOT::RDF::RNode frame, const std::string &name, const std::vector<s
 {
    return Guard("CladTorch::Mlp::Define", [&]() -> ROOT::RDF::RNode {
       CheckNewColumn(frame, name);
-      const auto columns = Core::model_columns(*fData->fCore).size();
-      auto linked = DefineLinks(frame, *fData, name, given);
-      const std::vector<std::string> last{HiddenName(name, columns)};
+      const auto columns = ColumnsOf(*fData, given);
+      auto linked = DefineLinks(frame, *fData, columns, name, given);
+      const std::vector<std::string> last{HiddenName(name, columns.size())};
       const auto inputs = Inputs();
       const auto outputs = Outputs();
       auto all = [model = std::shared_ptr<const ModelData>(fData), inputs, outputs](const RowLink &link) {

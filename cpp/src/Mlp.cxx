@@ -29,6 +29,11 @@ std::vector<float> Run(const ModelData &model, const DatasetData &data, bool raw
    return out;
 }
 
+CladTorch::Scaler ToScaler(const Core::ScalerSpec &spec)
+{
+   return {{spec.mean.begin(), spec.mean.end()}, {spec.deviation.begin(), spec.deviation.end()}};
+}
+
 } // namespace
 
 Mlp::Mlp(const std::vector<std::size_t> &sizes, EActivation activation, EInit init, std::uint64_t seed)
@@ -165,14 +170,68 @@ FloatView Mlp::Parameters() const
    return {values.data(), values.size(), 0, fData};
 }
 
-void Mlp::SetParameters(const std::vector<float> &values)
+/// Runs `change` on a copy: who shares the model keeps it as it was, and so does this one where it throws.
+template <class F>
+void Mlp::Change(const char *method, F change)
 {
-   Guard("CladTorch::Mlp::SetParameters", [&] {
+   Guard(method, [&] {
       auto changed = std::make_shared<ModelData>(Core::model_clone(*fData->fCore));
       changed->fFromFile = fData->fFromFile;
-      Core::model_set_parameters(*changed->fCore, Slice(values));
+      change(*changed);
       fData = std::move(changed);
    });
+}
+
+void Mlp::SetParameters(const std::vector<float> &values)
+{
+   Change("CladTorch::Mlp::SetParameters",
+          [&](ModelData &model) { Core::model_set_parameters(*model.fCore, Slice(values)); });
+}
+
+void Mlp::SetColumns(const std::vector<std::string> &names)
+{
+   Guard("CladTorch::Mlp::SetColumns", [&] { SetColumns(Dataset(names)); });
+}
+
+void Mlp::SetColumns(const Dataset &data)
+{
+   Change("CladTorch::Mlp::SetColumns", [&](ModelData &model) {
+      Core::model_set_columns(*model.fCore, Core::dataset_columns(*data.fData->fCore));
+      model.fFromFile = false;
+   });
+}
+
+CladTorch::Scaler Mlp::Scaler() const
+{
+   return ToScaler(Core::model_scaler(*fData->fCore));
+}
+
+void Mlp::SetScaler(const std::vector<double> &mean, const std::vector<double> &deviation)
+{
+   Change("CladTorch::Mlp::SetScaler",
+          [&](ModelData &model) { Core::model_set_scaler(*model.fCore, Slice(mean), Slice(deviation)); });
+}
+
+CladTorch::Scaler Mlp::TargetScaler() const
+{
+   return ToScaler(Core::model_target_scaler(*fData->fCore));
+}
+
+void Mlp::SetTargetScaler(const std::vector<double> &mean, const std::vector<double> &deviation)
+{
+   Change("CladTorch::Mlp::SetTargetScaler",
+          [&](ModelData &model) { Core::model_set_target_scaler(*model.fCore, Slice(mean), Slice(deviation)); });
+}
+
+FitOptions Mlp::Options() const
+{
+   return Guard("CladTorch::Mlp::Options", [&] { return FromSpec(Core::model_options(*fData->fCore)); });
+}
+
+void Mlp::SetOptions(const FitOptions &options)
+{
+   Change("CladTorch::Mlp::SetOptions",
+          [&](ModelData &model) { Core::model_set_options(*model.fCore, ToSpec(options)); });
 }
 
 void Mlp::Save(const std::string &path) const

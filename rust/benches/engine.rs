@@ -39,7 +39,14 @@ fn steps(criterion: &mut Criterion) {
         let features: Vec<f32> = (0..batch * sizes[0]).map(|i| (i as f32 * 0.37).sin()).collect();
         let labels: Vec<f32> = (0..batch).map(|i| (i % 2) as f32).collect();
         let (weights, scaler) = (vec![1.0; batch], Scaler::identity(sizes[0]));
-        let rows = Rows { features: &features, labels: &labels, weights: &weights, scaler: &scaler, weight_scale: 1.0 };
+        let rows = Rows {
+            features: &features,
+            labels: &labels,
+            weights: &weights,
+            scaler: &scaler,
+            target: None,
+            weight_scale: 1.0,
+        };
         for threads in [1, 2] {
             let mut engine = engine(sizes, batch, threads);
             let name = BenchmarkId::new(format!("{sizes:?}/{batch}"), threads);

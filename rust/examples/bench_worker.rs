@@ -94,7 +94,7 @@ impl Training {
 
     fn with_rows(&mut self, work: impl FnOnce(&mut dyn Engine, Rows) -> cladtorch::Result<f64>) -> Answer<f64> {
         let Training { engine, features, labels, weights, scaler, .. } = self;
-        Ok(work(engine.as_mut(), Rows { features, labels, weights, scaler, weight_scale: 1.0 })?)
+        Ok(work(engine.as_mut(), Rows { features, labels, weights, scaler, target: None, weight_scale: 1.0 })?)
     }
 }
 

@@ -8,15 +8,15 @@ use std::time::Duration;
 use crate::atomic_file;
 use crate::columns::file;
 use crate::columns::{Rows, branch_of};
-use crate::dataset::Dataset;
+use crate::dataset::{Dataset, Scaler};
 use crate::error::{Error, Result, guard};
 use crate::gradient::{CompiledGraph, SavedForward, cancel, compile_activation};
 use crate::graph::{Activation, AnyBatch, Init, Op};
-use crate::model::Model;
+use crate::model::{Model, Training};
 use crate::signal;
 use crate::stream::{self, Epoch, Events, Feed, Mixing, Part, Stream};
 use crate::text;
-use crate::train::{StreamTrainer, Trainer, metrics, stream_settings};
+use crate::train::{StreamTrainer, Trainer, decided_options, metrics, stream_settings};
 
 #[cxx::bridge(namespace = "CladTorch::Core")]
 mod ffi {
@@ -61,14 +61,16 @@ mod ffi {
     }
 
     /// What `FitOptions` says, enumerations as their numbers.
-    #[derive(Clone, Debug)]
+    #[derive(Clone, Debug, Default, PartialEq)]
     struct FitSpec {
         /// Passes over the training part.
         epochs: u32,
         /// Rows a step.
         batch_size: usize,
-        /// Step size.
+        /// Step size of the first epoch.
         learning_rate: f64,
+        /// Number in `Schedule::ALL`.
+        schedule: u8,
         /// See `Sweep::weight_decay`.
         weight_decay: f64,
         /// Of SGD.
@@ -93,6 +95,15 @@ mod ffi {
         loss_function: String,
         /// 0: Clad, 1: LibTorch autograd.
         gradient: u8,
+    }
+
+    /// Means and standard deviations of columns; empty: there is no scaler.
+    #[derive(Clone, Debug, PartialEq)]
+    struct ScalerSpec {
+        /// Of each column.
+        mean: Vec<f64>,
+        /// Of each column.
+        deviation: Vec<f64>,
     }
 
     /// Weighted mean losses of one epoch; `validation_loss` is NaN without a validation part.
@@ -466,17 +477,27 @@ mod ffi {
         fn model_describe(model: &Model) -> String;
         fn model_parameters(model: &Model) -> &[f32];
         fn model_set_parameters(model: &mut Model, values: &[f32]) -> Result<()>;
+        fn model_scaler(model: &Model) -> ScalerSpec;
+        /// Empty: the features are taken as they are.
+        fn model_set_scaler(model: &mut Model, mean: &[f64], deviation: &[f64]) -> Result<()>;
+        fn model_target_scaler(model: &Model) -> ScalerSpec;
+        /// Empty: the outputs are values as they are.
+        fn model_set_target_scaler(model: &mut Model, mean: &[f64], deviation: &[f64]) -> Result<()>;
+        fn model_set_columns(model: &mut Model, columns: &Vec<ColumnSpec>) -> Result<()>;
+        /// Of the last fit.
+        fn model_options(model: &Model) -> Result<FitSpec>;
+        fn model_set_options(model: &mut Model, spec: &FitSpec) -> Result<()>;
         /// `out` is [rows, outputs]; `raw` gives logits instead of probabilities. `threads` 0: all.
         fn model_predict(model: &Model, data: &Dataset, raw: bool, threads: usize, out: &mut [f32]) -> Result<()>;
         /// One event; safe from several threads at once, no allocation after a thread's first call.
         fn model_score(model: &Model, features: &[f32], raw: bool, out: &mut [f32]) -> Result<()>;
 
         type Trainer;
-        /// Checks the options, learns the scaler on the training part and lays out the arena.
+        /// Checks the options, learns the scalers on the training part and lays out the arena.
         fn trainer_new(model: &Model, data: &Dataset, spec: &FitSpec) -> Result<Box<Trainer>>;
         /// One pass over the training part and one over the validation part.
         fn trainer_epoch(trainer: &mut Trainer, data: &Dataset) -> Result<EpochRecord>;
-        /// Puts weights, scaler, columns and options into `model`.
+        /// Puts weights, scalers, columns and options into `model`.
         fn trainer_finish(trainer: &Trainer, model: &mut Model) -> Result<()>;
         /// Which gradient back end runs, on which device and threads, and why.
         fn trainer_describe(trainer: &Trainer) -> String;
@@ -510,7 +531,7 @@ mod ffi {
 
 pub use ffi::{
     Batch, BlockSpec, ColumnSpec, CompileSpec, CompiledSignature, EpochRecord, FitSpec, LeafSpec, NoiseSpec,
-    ObservedArgument, ObservedGraph, ObservedNode, ObservedValue, RocCurve, StreamSpec,
+    ObservedArgument, ObservedGraph, ObservedNode, ObservedValue, RocCurve, ScalerSpec, StreamSpec,
 };
 
 fn compilers_cancel(cancelled: bool) {
@@ -739,6 +760,49 @@ fn model_parameters(model: &Model) -> &[f32] {
 
 fn model_set_parameters(model: &mut Model, values: &[f32]) -> Result<()> {
     guard(|| model.set_parameters(values))
+}
+
+fn scaler_spec(scaler: Option<&Scaler>) -> ScalerSpec {
+    let mean = scaler.iter().flat_map(|scaler| scaler.mean.iter().copied().map(f64::from)).collect();
+    ScalerSpec { mean, deviation: scaler.iter().flat_map(|scaler| scaler.deviation()).collect() }
+}
+
+/// None without columns.
+fn scaler(mean: &[f64], deviation: &[f64]) -> Result<Option<Scaler>> {
+    Ok(Some(Scaler::new(mean, deviation)?).filter(|scaler| !scaler.mean.is_empty()))
+}
+
+fn model_scaler(model: &Model) -> ScalerSpec {
+    scaler_spec(model.training().scaler.as_ref())
+}
+
+fn model_set_scaler(model: &mut Model, mean: &[f64], deviation: &[f64]) -> Result<()> {
+    guard(|| model.set_training(Training { scaler: scaler(mean, deviation)?, ..model.training().clone() }))
+}
+
+fn model_target_scaler(model: &Model) -> ScalerSpec {
+    scaler_spec(model.training().target.as_ref())
+}
+
+fn model_set_target_scaler(model: &mut Model, mean: &[f64], deviation: &[f64]) -> Result<()> {
+    guard(|| model.set_training(Training { target: scaler(mean, deviation)?, ..model.training().clone() }))
+}
+
+#[allow(clippy::ptr_arg)] // What cxx makes of `rust::Vec`.
+fn model_set_columns(model: &mut Model, columns: &Vec<ColumnSpec>) -> Result<()> {
+    guard(|| model.set_training(Training { columns: columns.clone(), ..model.training().clone() }))
+}
+
+fn model_options(model: &Model) -> Result<FitSpec> {
+    let none = || Error::invalid("a model that was not trained has no options", "train it with Fit, or set them");
+    guard(|| model.training().options.clone().ok_or_else(none))
+}
+
+fn model_set_options(model: &mut Model, spec: &FitSpec) -> Result<()> {
+    guard(|| {
+        let options = Some(decided_options(spec, model)?);
+        model.set_training(Training { options, ..model.training().clone() })
+    })
 }
 
 fn model_predict(model: &Model, data: &Dataset, raw: bool, threads: usize, out: &mut [f32]) -> Result<()> {

@@ -31,6 +31,7 @@ pub fn spec() -> FitSpec {
         epochs: 5,
         batch_size: 64,
         learning_rate: 1e-2,
+        schedule: 0,
         weight_decay: 0.0,
         momentum: 0.9,
         validation: 0.2,

@@ -29,6 +29,7 @@ impl Events {
             labels: &self.labels,
             weights: &self.weights,
             scaler: &self.scaler,
+            target: None,
             weight_scale: 1.0,
         }
     }

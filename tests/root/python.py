@@ -73,6 +73,24 @@ assert np.all(np.asarray(model.Predict(data)) == 0.5) and weights.any()
 model.Save("model.ct")
 assert np.all(np.asarray(ct.Mlp.Load("model.ct").Predict(data)) == 0.5)
 
+# a model filled by hand
+scaler = model.Scaler()
+assert len(scaler.fMean) == 2 and abs(scaler.fMean[0] - 99.5) < 15 and model.Options().fEpochs == 3
+filled = ct.Mlp([2, 16, 1], ct.kTanh)
+filled.SetParameters(weights)
+filled.SetScaler(list(scaler.fMean), np.array(scaler.fDeviation))
+filled.SetColumns(["x", "y"])
+filled.SetOptions(model.Options())
+scored = filled.Define(frame, "score").AsNumpy(["score"])["score"]
+assert np.allclose(np.sort(scored.astype(np.float32)), np.sort(predicted), atol=1e-6)
+scored = ct.Mlp([2, 1], ct.kReLU).Define(frame, "score", ["x", "y"])
+assert scored.HasColumn("score")
+filled.SetTargetScaler([], [])
+assert filled.TargetScaler().fMean.empty()
+refuses(lambda: filled.SetScaler([1, 2], [1, 0]), "deviation 0")
+refuses(lambda: filled.SetColumns(["x"]), "2 inputs")
+refuses(lambda: ct.Mlp([1, 1], ct.kReLU).Options(), "not trained")
+
 refuses(lambda: ct.Dataset(["x"]).Add("events", "nowhere.root", 1), "nowhere.root")
 refuses(lambda: ct.Dataset(["xx"]).Add(frame, 1), "no column 'xx'", "'x'")
 refuses(lambda: ct.Mlp([2, 0, 1]), "layer width 0")

@@ -51,7 +51,8 @@ double Accuracy(const Mlp &model, const Dataset &data)
 
 /// The mean over seeds of `measure` after ten epochs at the default options, with `init`.
 template <class Measure>
-double Quality(const Dataset &all, const std::vector<std::size_t> &sizes, EInit init, Measure measure)
+double Quality(const Dataset &all, const std::vector<std::size_t> &sizes, EInit init, Measure measure,
+               CladTorch::ELoss loss = CladTorch::kAuto)
 {
    double sum = 0;
    for (int seed = 1; seed <= kSeeds; ++seed) {
@@ -62,13 +63,15 @@ double Quality(const Dataset &all, const std::vector<std::size_t> &sizes, EInit 
       options.fValidation = 0;
       options.fSeed = seed;
       options.fVerbose = 0;
+      options.fLoss = loss;
       model.Fit(train, options);
       sum += measure(model, test);
    }
    return sum / kSeeds;
 }
 
-/// Ten epochs of Higgs tell initial weights apart: from He's the network fits noise first.
+/// Higgs tells initial weights apart: from He's the network fits noise first. Standard errors of the means are .002; with
+/// PyTorch's defaults they are .737 and .705.
 void CheckHiggs()
 {
    const auto data = Higgs();
@@ -76,21 +79,42 @@ void CheckHiggs()
    const auto mean = [&](EInit init) { return Quality(data, {28, 64, 64, 1}, init, auc); };
    const double uniform = mean(CladTorch::kUniform), kaiming = mean(CladTorch::kKaiming);
    std::printf("Higgs, AUC: %.4f, from He's weights %.4f\n", uniform, kaiming);
-   CHECK(uniform > 0.5);
+   CHECK(uniform > 0.735 && uniform > kaiming + 0.01);
 }
 
+/// Standard errors are .002 to .003; PyTorch's defaults give .786.
 void CheckMulticlass()
 {
    const auto data = Multiclass();
    const auto mean = [&](EInit init) { return Quality(data, {4, 64, 64, 4}, init, Accuracy); };
    const double uniform = mean(CladTorch::kUniform), kaiming = mean(CladTorch::kKaiming);
    std::printf("tmva_multiclass_example, accuracy: %.4f, from He's weights %.4f\n", uniform, kaiming);
-   CHECK(uniform > 0.5);
+   CHECK(uniform > 0.783 && uniform > kaiming + 0.008);
+}
+
+/// Where the target is not standardised the error is 7 to 10, of a deviation of 130; gradient boosting gives 1.6.
+void CheckRegression()
+{
+   const auto data = Dataset({"var1", "var2"}).SetWeight("var1").Add("TreeR", Sample("tmva_reg_example"), "fvalue");
+   const auto error = [](const Mlp &model, const Dataset &test) {
+      const auto values = model.Predict(test);
+      double square = 0, total = 0;
+      for (std::size_t row = 0; row < test.Rows(); ++row) {
+         square += test.Weights()(row) * std::pow(values[row] - test.Labels()(row), 2);
+         total += test.Weights()(row);
+      }
+      return std::sqrt(square / total);
+   };
+   const double mean = Quality(data, {2, 64, 64, 1}, CladTorch::kUniform, error, CladTorch::kMeanSquaredError);
+   const double huber = Quality(data, {2, 64, 64, 1}, CladTorch::kUniform, error, CladTorch::kHuber);
+   std::printf("tmva_reg_example, weighted RMSE: %.2f, with kHuber %.2f\n", mean, huber);
+   CHECK(mean < 2.5 && huber < 2.5);
 }
 
 void quality()
 {
    CheckHiggs();
    CheckMulticlass();
+   CheckRegression();
    Passed();
 }

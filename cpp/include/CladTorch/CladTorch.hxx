@@ -14,6 +14,7 @@
 #include <CladTorch/History.hxx>
 #include <CladTorch/Jagged.hxx>
 #include <CladTorch/Mlp.hxx>
+#include <CladTorch/Scaler.hxx>
 #include <CladTorch/Signal.hxx>
 #include <CladTorch/Source.hxx>
 #include <CladTorch/Stream.hxx>

@@ -36,14 +36,22 @@ enum ELoss {
    kAuto = 0,               ///< one output: kBinaryCrossEntropy, more: kSoftmaxCrossEntropy
    kBinaryCrossEntropy = 1, ///< on one logit; labels 0 and 1
    kSoftmaxCrossEntropy = 2, ///< on C logits; labels 0, 1, ..., C-1
-   kMeanSquaredError = 3,
-   kHuber = 4, ///< quadratic up to 1, linear beyond
+   kMeanSquaredError = 3, ///< on values; with one output in the squared units of the labels
+   /// Half the square up to one standard deviation of the labels, linear beyond; units as kMeanSquaredError. Without
+   /// FitOptions::fStandardise up to 1.
+   kHuber = 4,
 };
 
 enum EOptimiser {
    kAdam = 0,  ///< Kingma and Ba 2015; weight decay as an L2 term of the loss
    kAdamW = 1, ///< Loshchilov and Hutter 2019; weight decay apart from the gradient
    kSGD = 2,   ///< with momentum
+};
+
+/// How the learning rate changes from epoch to epoch.
+enum ESchedule {
+   kConstant = 0, ///< not at all
+   kCosine = 1,   ///< falls along half a period of a cosine, from fLearningRate towards 0 (Loshchilov and Hutter 2017)
 };
 
 /// Who provides the gradient.
@@ -56,21 +64,26 @@ enum EGradient {
 struct FitOptions {
    int fEpochs = 20;            ///< passes over the training part, at least 1
    std::int64_t fBatchSize = 256; ///< events a step, at least 1
-   double fLearningRate = 1e-3; ///< positive
+   double fLearningRate = 3e-3; ///< of the first epoch, positive
+   /// kConstant learns on in further fits of an epoch each; kCosine ends at a better model in one fit of fEpochs.
+   ESchedule fSchedule = kCosine;
    double fWeightDecay = 0;     ///< not negative
    double fMomentum = 0.9;      ///< of [0, 1); kSGD only
    double fValidation = 0.2;    ///< share of the events, of [0, 1), kept out of the training for the validation loss
    std::uint64_t fSeed = 1;     ///< of the split and of the order of the batches
    bool fShuffle = true;        ///< a new order of the events each epoch
-   bool fStandardise = true;    ///< features to mean 0 and standard deviation 1 of the training part; kept in the model
+   /// Features, and the labels of kMeanSquaredError and kHuber, to mean 0 and standard deviation 1 of the training part
+   /// (event weights do not count). Kept in the model, and undone in what it predicts. `false`: as the model has them,
+   /// which is as they are for a new one.
+   bool fStandardise = true;
    int fThreads = 0;            ///< 0: as ROOT::EnableImplicitMT has set, else all cores; for autograd in a fork: 1
    std::string fDevice = "cpu"; ///< or "cuda:0"
    EOptimiser fOptimiser = kAdam;
    ELoss fLoss = kAuto;
    /// A loss of your own, instead of fLoss: C++ text that defines `double loss(double output, double label)`, or for several
    /// outputs `double loss(const double *outputs, double label)`, of one event. Clad differentiates it when Fit begins, which
-   /// needs clang and Clad's plugin; the derivative is compared with difference quotients. Predictions are the outputs as they
-   /// are.
+   /// needs clang and Clad's plugin; the derivative is compared with difference quotients. Outputs and labels come as they
+   /// are, not standardised, and predictions are the outputs.
    std::string fLossFunction;
    EGradient fGradient = kClad;
    int fVerbose = 1; ///< 0: silent, 1: progress, 2: also what computes the gradient, where, and why

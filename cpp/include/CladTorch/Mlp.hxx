@@ -10,6 +10,7 @@
 #include <CladTorch/FitOptions.hxx>
 #include <CladTorch/Functor.hxx>
 #include <CladTorch/History.hxx>
+#include <CladTorch/Scaler.hxx>
 #include <CladTorch/Stream.hxx>
 
 #include <ROOT/RDataFrame.hxx>
@@ -63,19 +64,23 @@ public:
 
    /// Trains on `data`, whose width has to be the number of inputs, starting from the present parameters.
    ///
-   /// The model keeps the scaler (see FitOptions::fStandardise), the columns and the options. Ctrl-C ends the training
+   /// The model keeps the scalers (see FitOptions::fStandardise), the columns and the options. A further Fit goes on from
+   /// where the model is: where it learns other scalers, the first and the last layer change with them, so that the
+   /// predictions stay the same. Weights of a model without scalers are meant for standardised features and targets.
+   ///
+   /// Ctrl-C ends the training
    /// after the epoch that runs; the model then has what it has learnt so far. On an error it stays as it was.
    History Fit(const Dataset &data, const FitOptions &options = FitOptions());
 
-   /// The same on events that are read while they are used. The scaler and the mean weight are learned on a sample, as
+   /// The same on events that are read while they are used. The scalers and the mean weight are learned on a sample, as
    /// many events as the stream's window, spread over all sources; the validation loss is that
    /// of as many validation events at most, chosen by their hashes. Ctrl-C ends the training after a window.
    History Fit(const Stream &stream, const FitOptions &options = FitOptions());
 
-   /// [N, C] row-major: probabilities after a cross-entropy, values after a regression.
+   /// [N, C] row-major: probabilities after a cross-entropy, values in the units of the labels after a regression.
    std::vector<float> Predict(const Dataset &data) const;
-   /// [N, C] row-major: what the last layer gives. Rank by these at low false-alarm rates, where probabilities
-   /// saturate.
+   /// [N, C] row-major: what the last layer gives; after a regression the values that Predict() gives. Rank by these at
+   /// low false-alarm rates, where probabilities saturate.
    std::vector<float> Logits(const Dataset &data) const;
 
    /// A frozen copy to call with one `RVecF` row (C = 1), for array columns:
@@ -92,6 +97,7 @@ public:
    /// for C = 1, `RVec<float>` otherwise. Works under `ROOT::EnableImplicitMT`; the network is frozen as it is now.
    /// \param given What stands in this frame for Columns(), in their order: columns or expressions. Empty: Columns()
    ///        themselves; but expressions are code, and those of a model from a file run only if they are given here.
+   ///        A model without Columns() takes a scalar for each input here, or one list of as many numbers.
    ROOT::RDF::RNode
    Define(ROOT::RDF::RNode frame, const std::string &name, const std::vector<std::string> &given = {}) const;
 
@@ -112,14 +118,32 @@ public:
    std::size_t Inputs() const;
    /// C
    std::size_t Outputs() const;
-   /// Columns of the dataset of the last Fit; empty before.
+   /// Columns of the dataset of the last Fit, or those of SetColumns(); empty before.
    std::vector<std::string> Columns() const;
+   /// Scalar columns for the inputs, in their order.
+   void SetColumns(const std::vector<std::string> &names);
+   /// The columns of `data`, lists and masks included; it needs no events.
+   void SetColumns(const Dataset &data);
+   /// Applied to the F features before the first layer; empty: they are taken as they are.
+   CladTorch::Scaler Scaler() const;
+   /// Throws unless there are F of each, finite, with positive deviations; none of each: no scaler. The parameters stay.
+   void SetScaler(const std::vector<double> &mean, const std::vector<double> &deviation);
+   /// Undone on the C outputs of a regression; empty: they are values as they are.
+   CladTorch::Scaler TargetScaler() const;
+   /// The same for the outputs; throws for a classifier.
+   void SetTargetScaler(const std::vector<double> &mean, const std::vector<double> &deviation);
+   /// Options of the last Fit, with the loss that kAuto stood for and the epochs that were run, or those of SetOptions().
+   /// Throws for a model that has none.
+   FitOptions Options() const;
+   /// Says how a model with parameters from elsewhere was trained: its loss decides whether Predict() gives
+   /// probabilities or values. Fit() has options of its own.
+   void SetOptions(const FitOptions &options);
    /// All weights and biases, layer by layer: weights [outputs, inputs] row-major, then biases [outputs].
    FloatView Parameters() const;
-   /// Replaces them; throws for another number of values, and for values that are not finite.
+   /// Replaces them; throws for another number of values, and for values that are not finite. The scalers stay.
    void SetParameters(const std::vector<float> &values);
 
-   /// Writes architecture, parameters, scaler, columns and options to one file, which appears whole or not at all. A file
+   /// Writes architecture, parameters, scalers, columns and options to one file, which appears whole or not at all. A file
    /// that is replaced passes its mode and owner on, a symbolic link is followed; throws where the path leads to a device,
    /// a pipe, a socket, a folder or a read-only file, and where the model predicts nothing finite.
    void Save(const std::string &path) const;
@@ -138,6 +162,8 @@ private:
    static History RunEpochs(std::size_t epochs, const FitOptions &options, std::string description,
                             const std::function<bool(Core::EpochRecord &)> &run);
    void CheckFunctor(std::size_t arguments) const;
+   template <class F>
+   void Change(const char *method, F change);
 
    std::shared_ptr<Internal::ModelData> fData;
 };

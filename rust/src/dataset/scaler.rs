@@ -1,21 +1,68 @@
-//! Standardisation of features: learned on the training part, kept in the model.
+//! Standardisation of features and of the targets of a regression: learned on the training part, kept in the model.
 
 use rayon::prelude::*;
+
+use crate::error::{Error, Result};
 
 /// Rows whose sums are made in one go; fixed, so that the result does not depend on the number of threads.
 const BLOCK: usize = 4096;
 
-/// `(x - mean) * inverse`, feature by feature.
+/// `(x - mean) * inverse`, column by column: of features, or of the targets of a regression.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scaler {
-    /// Mean of each feature.
+    /// Mean of each column.
     pub mean: Vec<f32>,
-    /// Reciprocal of each feature's standard deviation; 1 where that is 0.
+    /// Reciprocal of each column's standard deviation; 1 where that is 0.
     pub inverse: Vec<f32>,
 }
 
 impl Scaler {
-    /// Leaves `width` features as they are.
+    /// From means and standard deviations, which must be finite, and the latter positive, as float32.
+    pub fn new(mean: &[f64], deviation: &[f64]) -> Result<Self> {
+        if mean.len() != deviation.len() {
+            return Err(Error::invalid(
+                format!("a scaler of {} means and {} deviations", mean.len(), deviation.len()),
+                "give one of each for a column",
+            ));
+        }
+        let to_floats = |values: &mut dyn Iterator<Item = f64>| values.map(|value| value as f32).collect::<Vec<_>>();
+        let scaler = Scaler {
+            mean: to_floats(&mut mean.iter().copied()),
+            inverse: to_floats(&mut deviation.iter().map(|d| d.recip())),
+        };
+        let fits = |column: &usize| {
+            let (mean, inverse) = (scaler.mean[*column], scaler.inverse[*column]);
+            mean.is_finite() && inverse.is_normal() && inverse > 0.0
+        };
+        match (0..mean.len()).find(|column| !fits(column)) {
+            None => Ok(scaler),
+            Some(column) => Err(Error::invalid(
+                format!("mean {} and deviation {} of column {column}", mean[column], deviation[column]),
+                "both have to be finite as float32, and the deviation has to be positive",
+            )),
+        }
+    }
+
+    /// Standard deviation of each column, such that [`new`](Self::new) makes the same scaler of it.
+    pub fn deviation(&self) -> impl Iterator<Item = f64> {
+        self.inverse.iter().map(|inverse| f64::from(*inverse).recip())
+    }
+
+    /// `value` of `column`, standardised.
+    pub fn apply(&self, column: usize, value: f32) -> f64 {
+        (f64::from(value) - f64::from(self.mean[column])) * f64::from(self.inverse[column])
+    }
+
+    /// Undoes the standardisation of `rows` [_, columns].
+    pub fn undo(&self, rows: &mut [f32]) {
+        for row in rows.chunks_mut(self.mean.len().max(1)) {
+            for ((value, mean), inverse) in row.iter_mut().zip(&self.mean).zip(&self.inverse) {
+                *value = *value / inverse + mean;
+            }
+        }
+    }
+
+    /// Leaves `width` columns as they are.
     pub fn identity(width: usize) -> Self {
         Scaler { mean: vec![0.0; width], inverse: vec![1.0; width] }
     }
@@ -72,5 +119,42 @@ mod tests {
         assert!((scaler.mean[0] - 1_000_000.5).abs() < 0.1);
         assert!((scaler.inverse[0] - 2.0).abs() < 1e-4);
         assert_eq!((scaler.mean[1], scaler.inverse[1]), (3.0, 1.0));
+    }
+
+    #[test]
+    fn deviations_make_the_scaler_they_came_from() {
+        use rand::{RngExt, SeedableRng};
+        let mut generator = rand_chacha::ChaCha8Rng::seed_from_u64(2);
+        let inverse: Vec<f32> = (0..10_000).map(|_| 10_f32.powf(generator.random::<f32>() * 60.0 - 30.0)).collect();
+        let scaler = Scaler { mean: inverse.iter().map(|inverse| -inverse).collect(), inverse };
+        let mean: Vec<f64> = scaler.mean.iter().copied().map(f64::from).collect();
+        assert_eq!(Scaler::new(&mean, &scaler.deviation().collect::<Vec<_>>()).unwrap(), scaler);
+    }
+
+    #[test]
+    fn what_was_standardised_comes_back() {
+        let scaler = Scaler::new(&[1e6, -3.0], &[250.0, 1e-4]).unwrap();
+        let row = [1_000_321.0, -3.000_21];
+        let mut standardised = [0, 1].map(|column| scaler.apply(column, row[column]) as f32);
+        scaler.undo(&mut standardised);
+        assert!(standardised.iter().zip(row).all(|(back, value)| (back / value - 1.0).abs() < 1e-6));
+    }
+
+    #[test]
+    fn means_and_deviations_that_scale_nothing_are_refused() {
+        for (mean, deviation) in [
+            (0.0, 0.0),
+            (0.0, -1.0),
+            (0.0, f64::NAN),
+            (0.0, f64::INFINITY),
+            (0.0, 1e39),
+            (0.0, 1e-39),
+            (f64::NAN, 1.0),
+            (1e39, 1.0),
+        ] {
+            let error = Scaler::new(&[0.0, mean], &[1.0, deviation]).unwrap_err().to_string();
+            assert!(error.contains("column 1"), "{error}");
+        }
+        assert!(Scaler::new(&[0.0], &[]).is_err());
     }
 }

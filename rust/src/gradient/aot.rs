@@ -240,6 +240,10 @@ impl<T: Scalar> Engine for AotEngine<T> {
         Ok(self.threads.install(|| order.chunks(block).map(|rows| self.evaluate_batch(data, rows)).sum()))
     }
 
+    fn set_learning_rate(&mut self, rate: f64) {
+        self.settings.learning_rate = rate;
+    }
+
     fn parameters(&self) -> Result<Vec<f32>> {
         let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
         Ok(self.flat(state.parameters.as_slice()).iter().map(|p| p.to_f64() as f32).collect())

@@ -142,12 +142,18 @@ impl AutogradEngine {
 
 impl DeviceRows {
     fn new(rows: Rows, device: Device) -> Result<Self> {
-        let Scaler { mean, inverse } = rows.scaler;
         let send = |values: &[f32]| Tensor::f_from_slice(values)?.f_to_device(device);
-        let features = send(rows.features)?.f_view([rows.labels.len() as i64, mean.len() as i64])?;
+        let standardised = |values: &[f32], Scaler { mean, inverse }: &Scaler| {
+            let table = send(values)?.f_view([-1, mean.len() as i64])?;
+            table.f_sub(&send(mean)?)?.f_mul(&send(inverse)?)
+        };
+        let labels = match rows.target {
+            Some(target) => standardised(rows.labels, target)?.f_view([-1])?,
+            None => send(rows.labels)?,
+        };
         Ok(DeviceRows {
-            features: features.f_sub(&send(mean)?)?.f_mul(&send(inverse)?)?,
-            labels: send(rows.labels)?,
+            features: standardised(rows.features, rows.scaler)?,
+            labels,
             weights: send(rows.weights)?,
             weight_scale: rows.weight_scale,
         })
@@ -170,6 +176,10 @@ impl Engine for AutogradEngine {
             Ok(loss.f_double_value(&[])?)
         });
         Ok(losses.sum::<Result<f64>>()?)
+    }
+
+    fn set_learning_rate(&mut self, rate: f64) {
+        self.settings.learning_rate = rate;
     }
 
     fn forget(&mut self) {

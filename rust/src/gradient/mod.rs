@@ -40,7 +40,7 @@ pub struct Settings {
     pub loss: Loss,
     /// How the parameters move.
     pub optimiser: Optimiser,
-    /// Step size.
+    /// Step size, until [`Engine::set_learning_rate`] changes it.
     pub learning_rate: f64,
     /// See [`crate::kernels::Sweep::weight_decay`].
     pub weight_decay: f64,
@@ -66,16 +66,19 @@ pub struct Rows<'a> {
     pub weights: &'a [f32],
     /// Applied to the features.
     pub scaler: &'a Scaler,
+    /// Applied to the labels; none: they are taken as they are.
+    pub target: Option<&'a Scaler>,
     /// Factor that brings the mean weight of the training part to 1.
     pub weight_scale: f64,
 }
 
 impl Rows<'_> {
-    /// The given rows, standardised, into x (in panels), y [rows] and w [rows].
+    /// The given rows, features and targets standardised, into x (in panels), y [rows] and w [rows].
     fn gather<T: Scalar>(&self, rows: &[u32], x: &mut [T], y: &mut [T], w: &mut [T]) {
         T::gather(rows, self.features, &self.scaler.mean, &self.scaler.inverse, x);
         for ((&from, y), w) in rows.iter().zip(y).zip(w) {
-            *y = T::from_f64(f64::from(self.labels[from as usize]));
+            let label = self.labels[from as usize];
+            *y = T::from_f64(self.target.map_or(f64::from(label), |target| target.apply(0, label)));
             *w = T::from_f64(f64::from(self.weights[from as usize]));
         }
     }
@@ -88,6 +91,9 @@ pub trait Engine: Send {
 
     /// The sum of weight times loss over `order`.
     fn evaluate(&mut self, data: Rows, order: &[u32]) -> Result<f64>;
+
+    /// Steps from now on have this size.
+    fn set_learning_rate(&mut self, rate: f64);
 
     /// Says that the next call brings other rows than the last one: whatever was kept of those is dropped.
     fn forget(&mut self) {}

@@ -21,7 +21,7 @@ pub use function::Function;
 pub use program::Program;
 pub use view::View;
 
-pub use op::{Activation, BackEnd, DType, Init, Loss, Optimiser};
+pub use op::{Activation, BackEnd, DType, Gradient, Init, Loss, Optimiser, Schedule};
 pub use own::{Own, ScalarFunction};
 
 use std::ops::Range;

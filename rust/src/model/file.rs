@@ -1,7 +1,8 @@
 //! The model file: a safetensors file whose metadata holds one JSON text under "cladtorch".
 //!
 //! Tensors: `layers.K.weight` [outputs, inputs] and `layers.K.bias` [outputs] float32, `scaler.mean` and
-//! `scaler.inverse` [inputs] float32. Other programs read it with any safetensors library.
+//! `scaler.inverse` [inputs], for a regression on standardised targets `target.mean` and `target.inverse` [outputs], all
+//! float32. Other programs read it with any safetensors library.
 //!
 //! `sha256` in the JSON text is the SHA-256 of the whole file in which these 64 digits are zeros: a file that differs in
 //! any byte from what was saved is refused.
@@ -21,9 +22,10 @@ use crate::columns;
 use crate::dataset::Scaler;
 use crate::device::HostBuffer;
 use crate::error::{Error, Result};
-use crate::graph::{Activation, Graph, Init, Loss, Op, Own};
+use crate::graph::{Activation, Graph, Init, Op, Own};
 use crate::tensor_file::{self, LONGEST_HEADER, Tensor, TensorFile};
 use crate::text;
+use crate::train::record;
 
 const KEY: &str = "cladtorch";
 const VERSION: u32 = 1;
@@ -47,8 +49,11 @@ struct Header {
 
 #[derive(Serialize, Deserialize)]
 struct TrainingHeader {
-    loss: String,
+    /// Whether there is a scaler of the features, and one of the targets.
+    scaler: bool,
+    target: bool,
     columns: Vec<ColumnHeader>,
+    /// Empty: there was no fit.
     options: Vec<(String, String)>,
 }
 
@@ -116,10 +121,10 @@ impl Model {
             tensors.push(Tensor::new(format!("layers.{index}.weight"), &[outputs, inputs], weight));
             tensors.push(Tensor::new(format!("layers.{index}.bias"), &[outputs], bias));
         }
-        if let Some(Training { scaler, .. }) = &self.training {
-            for (name, values) in [("scaler.mean", &scaler.mean), ("scaler.inverse", &scaler.inverse)] {
-                tensors.push(Tensor::new(name, &[values.len()], &values[..]));
-            }
+        for (name, scaler) in [("scaler", &self.training().scaler), ("target", &self.training().target)] {
+            let Some(Scaler { mean, inverse }) = scaler else { continue };
+            tensors.push(Tensor::new(format!("{name}.mean"), &[mean.len()], &mean[..]));
+            tensors.push(Tensor::new(format!("{name}.inverse"), &[inverse.len()], &inverse[..]));
         }
         tensors
     }
@@ -136,10 +141,11 @@ impl Model {
             },
             init: self.init.name().to_owned(),
             seed: self.seed,
-            training: self.training.as_ref().map(|training| TrainingHeader {
-                loss: training.loss.map_or(OWN, Loss::name).to_owned(),
-                columns: training.columns.iter().cloned().map(ColumnHeader::from).collect(),
-                options: training.options.clone(),
+            training: (*self.training() != Training::default()).then(|| TrainingHeader {
+                scaler: self.training().scaler.is_some(),
+                target: self.training().target.is_some(),
+                columns: self.columns().iter().cloned().map(ColumnHeader::from).collect(),
+                options: self.training().options.as_ref().map(record::write).unwrap_or_default(),
             }),
         }
     }
@@ -182,21 +188,28 @@ impl Model {
         let init = Init::from_name(&header.init).ok_or_else(unknown)?;
         let graph = Graph::mlp(&header.sizes, activation.clone())?;
         let mut parameters = HostBuffer::zeros(graph.parameters())?;
-        let mut scaler = Scaler::identity(graph.inputs());
-        let training = header.training.as_ref();
-        let tensors = slots(&graph, parameters.as_mut_slice(), training.map(|_| &mut scaler));
+        let mut scalers = [
+            header.has(|training| training.scaler).then(|| Scaler::identity(graph.inputs())),
+            header.has(|training| training.target).then(|| Scaler::identity(graph.outputs())),
+        ];
         let mut checksum = beginning;
-        file.read(tensors, |bytes| checksum.update(bytes))?;
+        file.read(slots(&graph, parameters.as_mut_slice(), &mut scalers), |bytes| checksum.update(bytes))?;
         header.check(checksum)?;
         let mut model = Model::assemble(&header.sizes, activation, init, header.seed, parameters)?;
-        model.training = header.training.map(|training| training.checked(scaler, header.sizes[0])).transpose()?;
+        if let Some(training) = header.training {
+            model.set_training(training.checked(scalers)?)?;
+        }
         model.check_predictions()?;
         Ok(model)
     }
 }
 
 /// Where the tensors of a model with `graph` go.
-fn slots<'a>(graph: &Graph, parameters: &'a mut [f32], scaler: Option<&'a mut Scaler>) -> Vec<Tensor<&'a mut [f32]>> {
+fn slots<'a>(
+    graph: &Graph,
+    parameters: &'a mut [f32],
+    scalers: &'a mut [Option<Scaler>; 2],
+) -> Vec<Tensor<&'a mut [f32]>> {
     let mut tensors = Vec::new();
     let mut rest = parameters;
     for (index, (weight, bias, inputs, outputs)) in graph.layers().enumerate() {
@@ -206,9 +219,10 @@ fn slots<'a>(graph: &Graph, parameters: &'a mut [f32], scaler: Option<&'a mut Sc
         tensors.push(Tensor::new(format!("layers.{index}.bias"), &[outputs], bias));
         rest = behind;
     }
-    if let Some(Scaler { mean, inverse }) = scaler {
-        tensors.push(Tensor::new("scaler.mean", &[mean.len()], mean));
-        tensors.push(Tensor::new("scaler.inverse", &[inverse.len()], inverse));
+    for (name, scaler) in ["scaler", "target"].into_iter().zip(scalers) {
+        let Some(Scaler { mean, inverse }) = scaler else { continue };
+        tensors.push(Tensor::new(format!("{name}.mean"), &[mean.len()], mean));
+        tensors.push(Tensor::new(format!("{name}.inverse"), &[inverse.len()], inverse));
     }
     tensors
 }
@@ -255,6 +269,11 @@ impl Header {
         }
     }
 
+    /// Whether the file has what `part` says.
+    fn has(&self, part: impl Fn(&TrainingHeader) -> bool) -> bool {
+        self.training.as_ref().is_some_and(part)
+    }
+
     /// What stands between the layers; `own` is the user's.
     fn activation(&self, own: Option<Own>) -> Result<Op> {
         let known = Activation::from_name(&self.activation).map(Op::from);
@@ -279,21 +298,26 @@ impl Header {
 }
 
 impl TrainingHeader {
-    fn checked(self, scaler: Scaler, inputs: usize) -> Result<Training> {
+    /// With the scalers of features and targets that were read.
+    fn checked(self, [scaler, target]: [Option<Scaler>; 2]) -> Result<Training> {
         let columns: Vec<_> = self.columns.into_iter().map(ColumnSpec::from).collect();
-        if columns::checked_width(&columns)? != inputs {
-            return Err(Error::invalid("its columns do not fit its first layer", ""));
-        }
-        let loss = match (Loss::from_name(&self.loss), self.loss.as_str()) {
-            (None, name) if name != OWN => {
-                return Err(Error::invalid(format!("unknown loss \"{}\"", text::name(name)), ""));
-            }
-            (loss, _) => loss,
+        let of_feature = |at| match columns.is_empty() {
+            true => format!("feature {at}"),
+            false => columns::element_name(&columns, at),
         };
-        if let Some(at) = scaler.inverse.iter().position(|&inverse| inverse <= 0.0) {
-            let (column, factor) = (columns::element_name(&columns, at), scaler.inverse[at]);
-            return Err(Error::invalid(format!("its scaler multiplies {column} by {factor}"), ""));
-        }
-        Ok(Training { loss, scaler, columns, options: self.options })
+        check_factors(&scaler, of_feature)?;
+        check_factors(&target, |at| format!("target {at}"))?;
+        let trained = !self.options.is_empty();
+        let options = trained.then(|| record::read(&self.options)).transpose()?;
+        Ok(Training { scaler, target, columns, options })
+    }
+}
+
+/// Refuses factors of 0 or less; `name` says what column `at` is called.
+fn check_factors(scaler: &Option<Scaler>, name: impl Fn(usize) -> String) -> Result<()> {
+    let inverse = scaler.as_ref().map_or(&[][..], |scaler| &scaler.inverse);
+    match inverse.iter().position(|&inverse| inverse <= 0.0) {
+        None => Ok(()),
+        Some(at) => Err(Error::invalid(format!("its scaler multiplies {} by {}", name(at), inverse[at]), "")),
     }
 }

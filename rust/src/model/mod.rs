@@ -3,13 +3,14 @@
 mod file;
 mod initial;
 mod probe;
+mod rescale;
 
 use std::cell::RefCell;
 use std::sync::OnceLock;
 
 use rayon::prelude::*;
 
-use crate::bridge::ColumnSpec;
+use crate::bridge::{ColumnSpec, FitSpec};
 use crate::columns;
 use crate::dataset::{Dataset, Scaler};
 use crate::device::{HostBuffer, thread_pool};
@@ -18,22 +19,57 @@ use crate::gradient::{Plan, TILE_ROWS};
 use crate::graph::{Graph, Init, Loss, Op};
 use crate::kernels::Scalar;
 use crate::text;
-use crate::train::check_columns;
+use crate::train::{check_columns, record};
 
 /// In the place of the name of an activation or a loss: C++ text of the user's own.
 pub(crate) const OWN: &str = "of the user's own";
 
-/// What a fit leaves in a model.
-#[derive(Clone, Debug, PartialEq)]
+/// What a fit leaves in a model beside its parameters, or a user sets.
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Training {
-    /// Decides how a raw output becomes a score; none: one of the user's own, whose outputs are values.
-    pub loss: Option<Loss>,
-    /// Applied to features before the first layer.
-    pub scaler: Scaler,
-    /// The feature columns, in order.
+    /// Applied to features before the first layer; none: they are taken as they are.
+    pub scaler: Option<Scaler>,
+    /// Undone on the outputs [outputs] of a regression; none: they are values as they are.
+    pub target: Option<Scaler>,
+    /// The feature columns, in order; empty: unknown.
     pub columns: Vec<ColumnSpec>,
-    /// Names and values of the options, for people.
-    pub options: Vec<(String, String)>,
+    /// Of the last fit, with the loss decided and the epochs that were run; none: there was none.
+    pub options: Option<FitSpec>,
+}
+
+impl Training {
+    /// Whether the outputs are values, not logits: after a regression, or with a loss of the user's own.
+    fn gives_values(&self) -> bool {
+        match &self.options {
+            Some(spec) => matches!(record::loss(spec), None | Some(Loss::MeanSquaredError | Loss::Huber)),
+            None => self.target.is_some(),
+        }
+    }
+
+    /// Checks the widths against those of a network, and that only values are scaled.
+    fn check(&self, inputs: usize, outputs: usize) -> Result<()> {
+        let width = |scaler: &Option<Scaler>| scaler.as_ref().map(|scaler| scaler.mean.len());
+        let columns = (!self.columns.is_empty()).then(|| columns::checked_width(&self.columns)).transpose()?;
+        for (what, found, expected) in [
+            ("a scaler", width(&self.scaler), inputs),
+            ("a scaler of the target", width(&self.target), outputs),
+            ("columns", columns, inputs),
+        ] {
+            if let Some(found) = found.filter(|found| *found != expected) {
+                return Err(Error::invalid(
+                    format!("{what} of {found} numbers for a model of {inputs} inputs and {outputs} outputs"),
+                    format!("give {expected}"),
+                ));
+            }
+        }
+        match self.target.is_some() && !self.gives_values() {
+            false => Ok(()),
+            true => Err(Error::invalid(
+                "a scaler of the target for a classifier",
+                "only the outputs of a regression have a scale: its fLoss is kMeanSquaredError or kHuber",
+            )),
+        }
+    }
 }
 
 /// A multilayer perceptron.
@@ -49,7 +85,7 @@ pub struct Model {
     /// The parameters in panels, as the plans read them, once there is something to predict: many times as long where a
     /// layer has one output.
     packed: OnceLock<HostBuffer<f32>>,
-    training: Option<Training>,
+    training: Training,
 }
 
 impl Model {
@@ -64,8 +100,8 @@ impl Model {
     fn assemble(sizes: &[usize], activation: Op, init: Init, seed: u64, parameters: HostBuffer<f32>) -> Result<Self> {
         let graph = Graph::mlp(sizes, activation.clone())?;
         let (row, tile) = (Plan::new(graph.clone(), 1), Plan::new(graph, TILE_ROWS));
-        let packed = OnceLock::new();
-        Ok(Model { sizes: sizes.to_vec(), activation, init, seed, tile, row, parameters, packed, training: None })
+        let (packed, training) = (OnceLock::new(), Training::default());
+        Ok(Model { sizes: sizes.to_vec(), activation, init, seed, tile, row, parameters, packed, training })
     }
 
     /// A copy that shares nothing.
@@ -120,19 +156,25 @@ impl Model {
         Ok(self.packed.get_or_init(|| packed).as_slice())
     }
 
-    /// Takes over what a fit learned.
-    pub fn set_trained(&mut self, parameters: &[f32], training: Training) -> Result<()> {
-        self.set_parameters(parameters)?;
-        self.training = Some(training);
+    /// Scalers, columns and options.
+    pub fn training(&self) -> &Training {
+        &self.training
+    }
+
+    /// Replaces them; their widths must be the network's.
+    pub fn set_training(&mut self, training: Training) -> Result<()> {
+        training.check(self.graph().inputs(), self.graph().outputs())?;
+        self.training = training;
         Ok(())
     }
 
-    /// The columns it was trained on; empty before that.
+    /// The feature columns; empty where nobody has given any.
     pub fn columns(&self) -> &[ColumnSpec] {
-        self.training.as_ref().map_or(&[], |training| &training.columns)
+        &self.training.columns
     }
 
-    /// Outputs of `data` into `out` [rows, outputs]: logits if `raw`, else probabilities (or values, for a regression).
+    /// Outputs of `data` into `out` [rows, outputs]: of a classifier probabilities, or logits if `raw`; of a regression
+    /// values in the units of its labels.
     pub fn predict(&self, data: &Dataset, raw: bool, threads: usize, out: &mut [f32]) -> Result<()> {
         check_columns(self, data.columns(), data.width())?;
         let outputs = self.graph().outputs();
@@ -174,28 +216,17 @@ impl Model {
         let inputs = self.graph().inputs();
         let rows = features.len() / inputs;
         let x = plan.input(arena, rows);
-        match &self.training {
-            Some(Training { scaler, .. }) => f32::standardise(features, &scaler.mean, &scaler.inverse, x),
+        match &self.training.scaler {
+            Some(scaler) => f32::standardise(features, &scaler.mean, &scaler.inverse, x),
             None => f32::to_panels(rows, inputs, features, x),
         }
         plan.forward(packed, arena, rows, 1);
         plan.output(arena, out);
-        if !raw {
-            out.chunks_mut(self.graph().outputs()).for_each(|row| self.link(row));
+        if let Some(target) = &self.training.target {
+            target.undo(out);
         }
-    }
-
-    /// Turns the raw outputs of one row into what the user asked for.
-    fn link(&self, row: &mut [f32]) {
-        match (self.training.as_ref().map(|training| training.loss), row) {
-            (Some(None | Some(Loss::MeanSquaredError | Loss::Huber)), _) => {}
-            (_, [logit]) => *logit = 1.0 / (1.0 + (-*logit).exp()),
-            (_, row) => {
-                let highest = row.iter().copied().fold(f32::NEG_INFINITY, f32::max);
-                row.iter_mut().for_each(|z| *z = (*z - highest).exp());
-                let sum: f32 = row.iter().sum();
-                row.iter_mut().for_each(|z| *z /= sum);
-            }
+        if !raw && !self.training.gives_values() {
+            out.chunks_mut(self.graph().outputs()).for_each(to_probabilities);
         }
     }
 
@@ -210,16 +241,31 @@ impl Model {
             self.init.name(),
             self.seed,
         );
-        match &self.training {
+        if !self.columns().is_empty() {
+            text += &format!("  columns: {}\n", columns::list(self.columns()));
+        }
+        match &self.training.options {
             None => text += "  not trained\n",
-            Some(training) => {
-                text += &format!("  columns: {}\n", columns::list(&training.columns));
-                let options = training.options.iter().map(|(name, value)| format!("{name} {value}"));
+            Some(spec) => {
+                let options = record::write(spec);
+                let options = options.iter().map(|(name, value)| format!("{name} {value}"));
                 text += &format!("  trained with {}\n", text::list(options, ", "));
             }
         }
         text
     }
+}
+
+/// The logits of one row become probabilities: of label 1 for one logit, else of each class.
+fn to_probabilities(row: &mut [f32]) {
+    if let [logit] = row {
+        *logit = 1.0 / (1.0 + (-*logit).exp());
+        return;
+    }
+    let highest = row.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+    row.iter_mut().for_each(|z| *z = (*z - highest).exp());
+    let sum: f32 = row.iter().sum();
+    row.iter_mut().for_each(|z| *z /= sum);
 }
 
 /// For people and for the model file.

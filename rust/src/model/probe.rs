@@ -1,6 +1,6 @@
 //! Whether a network can be used: finite weights can still overflow in it.
 
-use super::{Model, Training};
+use super::Model;
 use crate::error::{Error, Result};
 use crate::graph::Op;
 use crate::kernels::Scalar;
@@ -29,7 +29,7 @@ impl Model {
     /// need not be packed for one row.
     fn outputs_at(&self, place: f32) -> Vec<f32> {
         let mut row = vec![place; self.graph().inputs()];
-        if let Some(Training { scaler, .. }) = &self.training {
+        if let Some(scaler) = &self.training().scaler {
             // As a prediction would standardise it.
             let features = scaler.mean.iter().zip(&scaler.inverse).map(|(mean, inverse)| mean + place / inverse);
             let finite = features.map(|x| x.clamp(f32::MIN, f32::MAX));

@@ -2,9 +2,11 @@
 
 pub mod metrics;
 mod options;
+pub(crate) mod record;
 mod streaming;
 
 pub(crate) use options::check_columns;
+pub use options::decided_options;
 pub use streaming::{StreamTrainer, stream_settings};
 
 use std::time::{Duration, Instant};
@@ -16,9 +18,8 @@ use crate::error::{Error, Result};
 use crate::gradient::aot::AotEngine;
 use crate::gradient::autograd::AutogradEngine;
 use crate::gradient::{Engine, RowLoss, Rows, Settings};
-use crate::graph::Loss;
+use crate::graph::{Gradient, Loss, Schedule};
 use crate::model::{Model, Training};
-use options::Gradient;
 
 /// How long compiling a user's loss may take.
 const COMPILE_LIMIT: Duration = Duration::from_secs(60);
@@ -29,6 +30,8 @@ pub struct Trainer {
     loss: Loss,
     engine: Box<dyn Engine>,
     scaler: Scaler,
+    /// Of the labels.
+    target: Option<Scaler>,
     train: Vec<u32>,
     validation: Vec<u32>,
     train_weight: f64,
@@ -40,7 +43,7 @@ pub struct Trainer {
 }
 
 impl Trainer {
-    /// Checks the options against model and data, splits, learns the scaler, lays out the engine.
+    /// Checks the options against model and data, splits, learns the scalers, lays out the engine.
     pub fn new(model: &Model, data: &Dataset, spec: &FitSpec) -> Result<Self> {
         let (settings, gradient) = options::checked(spec, model, data)?;
         let (train, validation) = split(data.rows(), 1.0 - spec.validation, spec.seed)?;
@@ -50,20 +53,19 @@ impl Trainer {
                 "lower fValidation or add events",
             ));
         }
-        let scaler = match spec.standardise {
-            true => device::thread_pool(spec.threads)?.install(|| Scaler::learn(data.features(), data.width(), &train)),
-            false => Scaler::identity(data.width()),
-        };
+        let (scaler, target) = scalers(model, data, spec, settings.loss, &train)?;
+        let parameters = model.parameters_for(&scaler, target.as_ref())?;
         let train_weight = total_weight(data, &train, "training")?;
         let validation_weight = match validation.is_empty() {
             true => 0.0,
             false => total_weight(data, &validation, "validation")?,
         };
         Ok(Trainer {
-            engine: engine(model, spec, settings, gradient)?,
+            engine: engine(model, &parameters, spec, settings, gradient)?,
             loss: settings.loss,
             spec: spec.clone(),
             scaler,
+            target,
             train,
             validation,
             train_weight,
@@ -80,6 +82,7 @@ impl Trainer {
             return Err(Error::Internal("the dataset changed during the training".into()));
         }
         let start = Instant::now();
+        self.set_rate();
         self.epoch += 1;
         if self.spec.shuffle {
             shuffle(&mut self.train, self.spec.seed, self.epoch);
@@ -89,18 +92,35 @@ impl Trainer {
             labels: data.labels()?,
             weights: data.weights()?,
             scaler: &self.scaler,
+            target: self.target.as_ref(),
             weight_scale: self.train.len() as f64 / self.train_weight,
         };
-        let train_loss = self.engine.train(rows, &self.train)? / self.train_weight;
+        let unit = self.loss_unit();
+        let train_loss = self.engine.train(rows, &self.train)? / self.train_weight * unit;
         self.check_finite("training loss", train_loss)?;
         let validation_loss = match self.validation.is_empty() {
             true => f64::NAN,
-            false => self.engine.evaluate(rows, &self.validation)? / self.validation_weight,
+            false => self.engine.evaluate(rows, &self.validation)? / self.validation_weight * unit,
         };
         if !self.validation.is_empty() {
             self.check_finite("validation loss", validation_loss)?;
         }
         Ok(EpochRecord { train_loss, validation_loss, seconds: start.elapsed().as_secs_f64() })
+    }
+
+    /// Gives the engine the learning rate of the next epoch.
+    fn set_rate(&mut self) {
+        let schedule = Schedule::from_number(self.spec.schedule).unwrap_or(Schedule::Constant);
+        self.engine.set_learning_rate(self.spec.learning_rate * schedule.factor(self.epoch, self.spec.epochs));
+    }
+
+    /// What a loss of 1 of the engine stands for: the square of the target's standard deviation. Several targets have no
+    /// unit in common; their loss stays relative to their variances.
+    fn loss_unit(&self) -> f64 {
+        match self.target.as_ref().map(|target| target.inverse.as_slice()) {
+            Some(&[inverse]) => f64::from(inverse).powi(-2),
+            _ => 1.0,
+        }
     }
 
     fn check_finite(&self, what: &str, value: f64) -> Result<()> {
@@ -116,15 +136,21 @@ impl Trainer {
     /// Puts what was learned into `model`.
     pub fn finish(&self, model: &mut Model) -> Result<()> {
         let training = Training {
-            loss: self.spec.loss_function.is_empty().then_some(self.loss),
-            scaler: self.scaler.clone(),
+            scaler: Some(self.scaler.clone()),
+            target: self.target.clone(),
             columns: self.columns.clone(),
-            options: options::record(&self.spec, self.loss, self.epoch),
+            options: Some(self.decided()),
         };
         let parameters = self.engine.parameters()?;
         let extreme = parameters.iter().copied().find(|parameter| !parameter.is_finite());
         self.check_finite("largest parameter", extreme.unwrap_or(0.0).into())?;
-        model.set_trained(&parameters, training)
+        model.set_parameters(&parameters)?;
+        model.set_training(training)
+    }
+
+    /// The options as they were followed.
+    fn decided(&self) -> FitSpec {
+        FitSpec { epochs: u32::try_from(self.epoch).unwrap_or(u32::MAX), ..options::decided(&self.spec, self.loss) }
     }
 
     /// Which back end runs where.
@@ -134,25 +160,53 @@ impl Trainer {
             self.engine.describe(),
             self.train.len(),
             self.validation.len(),
-            options::loss_name(&self.spec, self.loss)
+            record::loss_name(&self.decided())
         )
     }
 }
 
-fn engine(model: &Model, spec: &FitSpec, settings: Settings, gradient: Gradient) -> Result<Box<dyn Engine>> {
+/// The scalers of features and labels: learned on the rows `train`, or, without fStandardise, those of the model. The
+/// labels of classifiers have none, nor those of a user's loss, which is a function of values as they are.
+fn scalers(
+    model: &Model,
+    data: &Dataset,
+    spec: &FitSpec,
+    loss: Loss,
+    train: &[u32],
+) -> Result<(Scaler, Option<Scaler>)> {
+    let before = model.training();
+    let regression = matches!(loss, Loss::MeanSquaredError | Loss::Huber) && spec.loss_function.is_empty();
+    if !spec.standardise {
+        let scaler = before.scaler.clone().unwrap_or_else(|| Scaler::identity(data.width()));
+        return Ok((scaler, before.target.clone().filter(|_| regression)));
+    }
+    let labels = regression.then(|| data.labels()).transpose()?;
+    Ok(device::thread_pool(spec.threads)?.install(|| {
+        let target = labels.map(|labels| Scaler::learn(labels, model.graph().outputs(), train));
+        (Scaler::learn(data.features(), data.width(), train), target)
+    }))
+}
+
+fn engine(
+    model: &Model,
+    parameters: &[f32],
+    spec: &FitSpec,
+    settings: Settings,
+    gradient: Gradient,
+) -> Result<Box<dyn Engine>> {
     let device = device::open(&spec.device)?;
     let graph = model.graph().clone();
     let on_gpu = device != tch::Device::Cpu;
     Ok(match gradient {
         Gradient::Clad if !on_gpu => {
             let outputs = graph.outputs();
-            let engine = AotEngine::<f32>::new(graph, model.parameters(), settings, spec.threads)?;
+            let engine = AotEngine::<f32>::new(graph, parameters, settings, spec.threads)?;
             Box::new(match spec.loss_function.as_str() {
                 "" => engine,
                 text => engine.with_row_loss(RowLoss::compile(text, outputs, COMPILE_LIMIT)?),
             })
         }
-        _ => Box::new(AutogradEngine::new(graph, model.parameters(), settings, device, spec.threads)?),
+        _ => Box::new(AutogradEngine::new(graph, parameters, settings, device, spec.threads)?),
     })
 }
 

@@ -5,19 +5,12 @@ use crate::columns;
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
 use crate::gradient::Settings;
-use crate::graph::{Loss, Optimiser};
-use crate::model::{Model, OWN};
+use crate::graph::{Gradient, Loss, Optimiser, Schedule};
+use crate::model::Model;
 
 /// More rows a step than this are a mistake.
 const BATCH_LIMIT: usize = 1 << 24;
 const THREAD_LIMIT: usize = 1024;
-
-/// Who makes the gradient.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Gradient {
-    Clad,
-    Autograd,
-}
 
 /// Checks every option; returns what an engine needs of them.
 pub(super) fn checked(spec: &FitSpec, model: &Model, data: &Dataset) -> Result<(Settings, Gradient)> {
@@ -25,13 +18,7 @@ pub(super) fn checked(spec: &FitSpec, model: &Model, data: &Dataset) -> Result<(
     if data.rows() == 0 {
         return Err(Error::invalid("the dataset has no events", "add a source with Dataset::Add"));
     }
-    check("fEpochs", f64::from(spec.epochs), (1.0..=1e9).contains(&f64::from(spec.epochs)), "from 1 on")?;
-    check("fLearningRate", spec.learning_rate, spec.learning_rate.is_finite() && spec.learning_rate > 0.0, "> 0")?;
-    check("fWeightDecay", spec.weight_decay, spec.weight_decay.is_finite() && spec.weight_decay >= 0.0, ">= 0")?;
-    check("fMomentum", spec.momentum, (0.0..1.0).contains(&spec.momentum), "in [0, 1)")?;
-    check_batches(spec)?;
-    let threads_fit = spec.threads <= THREAD_LIMIT;
-    check("fThreads", spec.threads as f64, threads_fit, &format!("0 (all cores) to {THREAD_LIMIT}"))?;
+    check_values(spec)?;
     let loss = loss(spec, model)?;
     check_labels(loss, model.graph().outputs(), data.labels()?)?;
     let settings = Settings {
@@ -42,12 +29,35 @@ pub(super) fn checked(spec: &FitSpec, model: &Model, data: &Dataset) -> Result<(
         momentum: spec.momentum,
         batch_size: spec.batch_size,
     };
-    let gradient = match spec.gradient {
-        0 => Gradient::Clad,
-        1 => Gradient::Autograd,
-        other => return Err(unknown("fGradient", other)),
-    };
+    let gradient = Gradient::from_number(spec.gradient).ok_or_else(|| unknown("fGradient", spec.gradient))?;
     Ok((settings, gradient))
+}
+
+/// Checks every number on its own.
+fn check_values(spec: &FitSpec) -> Result<()> {
+    check("fEpochs", f64::from(spec.epochs), (1.0..=1e9).contains(&f64::from(spec.epochs)), "from 1 on")?;
+    check("fLearningRate", spec.learning_rate, spec.learning_rate.is_finite() && spec.learning_rate > 0.0, "> 0")?;
+    check("fWeightDecay", spec.weight_decay, spec.weight_decay.is_finite() && spec.weight_decay >= 0.0, ">= 0")?;
+    check("fMomentum", spec.momentum, (0.0..1.0).contains(&spec.momentum), "in [0, 1)")?;
+    check_batches(spec)?;
+    let threads_fit = spec.threads <= THREAD_LIMIT;
+    check("fThreads", spec.threads as f64, threads_fit, &format!("0 (all cores) to {THREAD_LIMIT}"))?;
+    Optimiser::from_number(spec.optimiser).ok_or_else(|| unknown("fOptimiser", spec.optimiser))?;
+    Schedule::from_number(spec.schedule).ok_or_else(|| unknown("fSchedule", spec.schedule))?;
+    Gradient::from_number(spec.gradient).ok_or_else(|| unknown("fGradient", spec.gradient))?;
+    Ok(())
+}
+
+/// The options as a fit of `model` would follow them, with the loss decided, for its record.
+pub fn decided_options(spec: &FitSpec, model: &Model) -> Result<FitSpec> {
+    check_values(spec)?;
+    Ok(decided(spec, loss(spec, model)?))
+}
+
+/// `spec` with the loss that it comes to, and without what belongs to the machine.
+pub(super) fn decided(spec: &FitSpec, loss: Loss) -> FitSpec {
+    let loss = if spec.loss_function.is_empty() { 1 + loss as u8 } else { 0 };
+    FitSpec { loss, threads: 0, ..spec.clone() }
 }
 
 /// Checks what decides on the events of a batch.
@@ -139,32 +149,4 @@ fn check(name: &str, value: f64, fits: bool, expected: &str) -> Result<()> {
 
 fn unknown(name: &str, number: u8) -> Error {
     Error::invalid(format!("{name} = {number} is unknown"), "use one of the named constants")
-}
-
-/// What is made small, for people.
-pub(super) fn loss_name(spec: &FitSpec, loss: Loss) -> &'static str {
-    if spec.loss_function.is_empty() { loss.name() } else { OWN }
-}
-
-/// The options as they are kept in a model file.
-pub(super) fn record(spec: &FitSpec, loss: Loss, epochs: u64) -> Vec<(String, String)> {
-    let optimiser = Optimiser::from_number(spec.optimiser).map_or("?", Optimiser::name);
-    [
-        ("epochs", epochs.to_string()),
-        ("batch_size", spec.batch_size.to_string()),
-        ("learning_rate", spec.learning_rate.to_string()),
-        ("weight_decay", spec.weight_decay.to_string()),
-        ("momentum", spec.momentum.to_string()),
-        ("validation", spec.validation.to_string()),
-        ("seed", spec.seed.to_string()),
-        ("shuffle", spec.shuffle.to_string()),
-        ("standardise", spec.standardise.to_string()),
-        ("device", spec.device.clone()),
-        ("optimiser", optimiser.to_owned()),
-        ("loss", loss_name(spec, loss).to_owned()),
-        ("loss_function", spec.loss_function.clone()),
-        ("gradient", if spec.gradient == 0 { "clad" } else { "autograd" }.to_owned()),
-    ]
-    .map(|(name, value)| (name.to_owned(), value))
-    .to_vec()
 }

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use super::{Trainer, options};
+use super::{Trainer, options, record};
 use crate::bridge::{Batch, EpochRecord, FitSpec};
 use crate::dataset::{Dataset, Scaler};
 use crate::error::{Error, Result};
@@ -45,7 +45,7 @@ pub fn stream_settings(stream: &Stream, spec: &FitSpec, window: u64, mixing: Mix
 
 /// A model in training on one stream.
 ///
-/// Scaler and mean weight are those of a sample spread over all sources: as many events for training as a window, fewer
+/// Scalers and mean weight are those of a sample spread over all sources: as many events for training as a window, fewer
 /// where balanced sources have not as many. The validation loss is that of the validation events with the smallest
 /// hashes, a window of them; they are gathered in the first epoch.
 pub struct StreamTrainer {
@@ -60,7 +60,7 @@ pub struct StreamTrainer {
 }
 
 impl StreamTrainer {
-    /// Checks the options, learns the scaler and lays out the engine. `sample` is epoch 0 with the same settings.
+    /// Checks the options, learns the scalers and lays out the engine. `sample` is epoch 0 with the same settings.
     pub fn new(model: &Model, stream: &Stream, spec: &FitSpec, sample: &mut Epoch) -> Result<Self> {
         let rows = sample.settings().window as usize;
         let mut data = Dataset::new(stream.columns())?;
@@ -100,10 +100,12 @@ impl StreamTrainer {
         }
         window.gather(window.order(), &mut self.table)?;
         options::check_labels(self.trainer.loss, outputs, &self.table.labels)?;
+        self.trainer.set_rate();
         let weight_scale = self.weight_scale();
-        self.trainer.engine.forget();
-        let rows = rows(&self.table, &self.trainer.scaler, weight_scale);
-        self.loss += self.trainer.engine.train(rows, &in_order(&self.table))?;
+        let Trainer { engine, scaler, target, .. } = &mut self.trainer;
+        let rows = rows(&self.table, scaler, target.as_ref(), weight_scale);
+        engine.forget();
+        self.loss += engine.train(rows, &in_order(&self.table))?;
         self.weight += total_weight(&self.table);
         self.trainer.check_finite("training loss", self.loss)?;
         Ok(true)
@@ -114,7 +116,7 @@ impl StreamTrainer {
         self.trainer.epoch += 1;
         self.held.finish();
         let (loss, weight) = (std::mem::take(&mut self.loss), std::mem::take(&mut self.weight));
-        let train_loss = mean(loss, weight, "training")?;
+        let train_loss = mean(loss, weight, "training")? * self.trainer.loss_unit();
         let validation_loss = match self.held.table.labels.is_empty() {
             true => f64::NAN,
             false => self.held_loss()?,
@@ -126,10 +128,11 @@ impl StreamTrainer {
 
     fn held_loss(&mut self) -> Result<f64> {
         let (table, weight_scale) = (&self.held.table, self.weight_scale());
-        self.trainer.engine.forget();
-        let rows = rows(table, &self.trainer.scaler, weight_scale);
-        let loss = self.trainer.engine.evaluate(rows, &in_order(table))?;
-        let mean = mean(loss, total_weight(table), "validation")?;
+        let Trainer { engine, scaler, target, .. } = &mut self.trainer;
+        let rows = rows(table, scaler, target.as_ref(), weight_scale);
+        engine.forget();
+        let loss = engine.evaluate(rows, &in_order(table))?;
+        let mean = mean(loss, total_weight(table), "validation")? * self.trainer.loss_unit();
         self.trainer.check_finite("validation loss", mean)?;
         Ok(mean)
     }
@@ -149,7 +152,7 @@ impl StreamTrainer {
         format!(
             "{}: a stream, standardised by {sample} of its events, loss {}",
             self.trainer.engine.describe(),
-            options::loss_name(&self.trainer.spec, self.trainer.loss)
+            record::loss_name(&self.trainer.decided())
         )
     }
 }
@@ -165,9 +168,9 @@ fn mean(loss: f64, weight: f64, part: &str) -> Result<f64> {
 }
 
 /// All events of `table`, for the engine.
-fn rows<'a>(table: &'a Batch, scaler: &'a Scaler, weight_scale: f64) -> Rows<'a> {
+fn rows<'a>(table: &'a Batch, scaler: &'a Scaler, target: Option<&'a Scaler>, weight_scale: f64) -> Rows<'a> {
     let Batch { features, labels, weights } = table;
-    Rows { features, labels, weights, scaler, weight_scale }
+    Rows { features, labels, weights, scaler, target, weight_scale }
 }
 
 fn in_order(table: &Batch) -> Vec<u32> {

@@ -1,0 +1,21 @@
+/// \file CladTorch/Scaler.hxx
+/// \brief How columns are standardised.
+
+#include <CladTorch/Load.hxx>
+
+#ifndef CLADTORCH_SCALER
+#define CLADTORCH_SCALER
+
+#include <vector>
+
+namespace CladTorch {
+
+/// Columns are standardised as (x - mean) / deviation. Both are kept in float32.
+struct Scaler {
+   std::vector<double> fMean;      ///< one a column
+   std::vector<double> fDeviation; ///< standard deviations, one a column; 1 for a column that is constant
+};
+
+} // namespace CladTorch
+
+#endif

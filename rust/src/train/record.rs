@@ -1,0 +1,105 @@
+//! The options of a fit as names and values: for people, and in the model file.
+
+use crate::bridge::FitSpec;
+use crate::error::{Error, Result};
+use crate::graph::{Gradient, Loss, Optimiser, Schedule};
+use crate::model::OWN;
+use crate::text;
+
+/// One option: its name, its value as text, and back again.
+struct Field {
+    name: &'static str,
+    write: fn(&FitSpec) -> String,
+    read: fn(&mut FitSpec, &str) -> Option<()>,
+}
+
+/// A field of `FitSpec` whose text is that of its type.
+macro_rules! plain {
+    ($field:ident) => {
+        Field {
+            name: stringify!($field),
+            write: |spec| spec.$field.to_string(),
+            read: |spec, text| {
+                spec.$field = text.parse().ok()?;
+                Some(())
+            },
+        }
+    };
+}
+
+/// Everything but the number of threads, which belongs to the machine.
+const FIELDS: [Field; 15] = [
+    plain!(epochs),
+    plain!(batch_size),
+    plain!(learning_rate),
+    Field {
+        name: "schedule",
+        write: |spec| Schedule::from_number(spec.schedule).map_or("?", Schedule::name).to_owned(),
+        read: |spec, text| {
+            spec.schedule = Schedule::from_name(text)? as u8;
+            Some(())
+        },
+    },
+    plain!(weight_decay),
+    plain!(momentum),
+    plain!(validation),
+    plain!(seed),
+    plain!(shuffle),
+    plain!(standardise),
+    plain!(device),
+    Field {
+        name: "optimiser",
+        write: |spec| Optimiser::from_number(spec.optimiser).map_or("?", Optimiser::name).to_owned(),
+        read: |spec, text| {
+            spec.optimiser = Optimiser::from_name(text)? as u8;
+            Some(())
+        },
+    },
+    Field {
+        name: "loss",
+        write: |spec| loss_name(spec).to_owned(),
+        read: |spec, text| {
+            spec.loss = if text == OWN { 0 } else { 1 + Loss::from_name(text)? as u8 };
+            Some(())
+        },
+    },
+    plain!(loss_function),
+    Field {
+        name: "gradient",
+        write: |spec| Gradient::from_number(spec.gradient).map_or("?", Gradient::name).to_owned(),
+        read: |spec, text| {
+            spec.gradient = Gradient::from_name(text)? as u8;
+            Some(())
+        },
+    },
+];
+
+/// The loss to minimise, of options whose loss is decided; none: one of the user's own.
+pub(crate) fn loss(spec: &FitSpec) -> Option<Loss> {
+    Loss::from_number(spec.loss.checked_sub(1)?)
+}
+
+/// The same, for people.
+pub(super) fn loss_name(spec: &FitSpec) -> &'static str {
+    loss(spec).map_or(OWN, Loss::name)
+}
+
+/// Names and values.
+pub(crate) fn write(spec: &FitSpec) -> Vec<(String, String)> {
+    FIELDS.iter().map(|field| (field.name.to_owned(), (field.write)(spec))).collect()
+}
+
+/// The options of which [`write()`] made `record`.
+pub(crate) fn read(record: &[(String, String)]) -> Result<FitSpec> {
+    record.iter().try_fold(FitSpec::default(), |mut spec, (name, value)| {
+        let bad = || {
+            Error::invalid(
+                format!("option {} = \"{}\"", text::name(name), text::name(value)),
+                "it is unknown, or has no such value",
+            )
+        };
+        let field = FIELDS.iter().find(|field| field.name == name).ok_or_else(bad)?;
+        (field.read)(&mut spec, value).ok_or_else(bad)?;
+        Ok(spec)
+    })
+}
