@@ -2,13 +2,15 @@
 
 use super::case::Group;
 use super::party::{BARE, OURS};
+use super::qualities;
 use super::record::{Record, fastest_peer};
 use super::table::{Table, digits, seconds};
 
 pub const LEGEND: &str = "What is wanted of CladTorch, and what this run shows. `MB/CPU-s`, `extra MB` and `first batch` \
 are those of the table above; `x WHO`: its rate over that of the party; `x 1 thread`: the time on one thread over that on \
 two; the others: medians of times on one thread. `codec alone`: the same figure of who does nothing but decompress, with \
-CladTorch's libraries: no reader with them gets beyond it.";
+CladTorch's libraries: no reader with them gets beyond it. `quality against WHO`: the difference over its standard error; \
+`loaded, x fastest peer`: of the times without that before the libraries were loaded.";
 
 /// One wanted figure, of the cases of these names.
 pub struct Aim {
@@ -29,8 +31,12 @@ pub enum Wanted {
     FirstBatch(f64),
     /// So many times as fast as the fastest peer, on one thread, at least.
     Peers(f64),
+    /// The same, of the times without that before the libraries were loaded.
+    PeersLoaded(f64),
     /// So many times as fast as this party, on one thread, at least.
     Faster(&'static str, f64),
+    /// No worse in quality than this party by more than so many standard errors of the difference.
+    Quality(&'static str, f64),
     /// This party, which is a part of CladTorch, takes so many times as long, on one thread, at most.
     Slower(&'static str, f64),
     /// Of the floor, on one thread, at most.
@@ -79,9 +85,10 @@ struct Figure {
 
 impl Wanted {
     fn figure(&self, case: &str, records: &[Record]) -> Figure {
-        let find = |who: &str, threads| {
-            records.iter().find(|record| record.case == case && record.who == who && record.threads == threads)
+        let same = |record: &&Record, who: &str, threads| {
+            record.case == case && record.who == who && record.threads == threads
         };
+        let find = |who: &str, threads| records.iter().find(|record| same(record, who, threads));
         let ours = find(OURS, 1);
         let rate = |who: &str| find(who, 1).and_then(Record::cpu_rate);
         let (name, wanted, measured, bound) = match *self {
@@ -107,8 +114,21 @@ impl Wanted {
                 let peer = ours.and_then(|ours| fastest_peer(records, ours));
                 ("x fastest peer".to_owned(), least, peer.map(|peer| peer.median_s / median(ours)), None)
             }
+            Wanted::PeersLoaded(least) => {
+                let loaded: Vec<_> = records
+                    .iter()
+                    .filter_map(|record| Some(Record { median_s: record.loaded_s?, ..record.clone() }))
+                    .collect();
+                let ours = loaded.iter().find(|record| same(record, OURS, 1));
+                let peer = ours.and_then(|ours| fastest_peer(&loaded, ours));
+                ("loaded, x fastest peer".to_owned(), least, peer.map(|peer| peer.median_s / median(ours)), None)
+            }
             Wanted::Faster(who, least) => {
                 (format!("faster than {who}"), least, find(who, 1).map(|peer| peer.median_s / median(ours)), None)
+            }
+            Wanted::Quality(who, errors) => {
+                let both = ours.zip(find(who, 1)).and_then(|(ours, theirs)| qualities::significance(ours, theirs));
+                (format!("quality against {who}"), -errors, both, None)
             }
             Wanted::Slower(who, most) => {
                 (format!("{who} over ours"), most, find(who, 1).map(|part| part.median_s / median(ours)), None)
@@ -188,6 +208,15 @@ mod tests {
         assert_eq!(verdict(Wanted::Floor(2.5)), "2.50 2.50 reached");
         assert_eq!(verdict(Wanted::Seconds(1, 0.5)), "500 ms 1.00 s MISSED");
         assert_eq!(verdict(Wanted::Seconds(2, 0.5)), "500 ms - not measured");
+        let graded =
+            |who: &str, quality| Record { quality: Some(quality), quality_error: Some(0.03), ..timed(who, 1.0) };
+        let records = [graded(OURS, 0.80), graded("pytorch", 0.86)];
+        let against = |errors| unbounded(line("a", &Wanted::Quality("pytorch", errors), &records));
+        assert_eq!(against(1.0), "-1.00 -1.41 MISSED");
+        assert_eq!(against(2.0), "-2.00 -1.41 reached");
+        let started = |who: &str, loaded| Record { loaded_s: Some(loaded), ..timed(who, 9.0) };
+        let records = [started(OURS, 0.5), started("uproot", 2.5), started("libtorch", 2.0)];
+        assert_eq!(unbounded(line("a", &Wanted::PeersLoaded(5.0), &records)), "5.00 4.00 MISSED");
         assert_eq!(unbounded(line("b", &Wanted::Peers(3.0), &records)), "3.00 - not measured");
     }
 }

@@ -23,11 +23,26 @@ pub struct Group {
     /// Seconds that the rounds of a party other than CladTorch may take in a case. A slower one takes its turn in fewer
     /// rounds, spread over all of them.
     pub patience: Option<f64>,
+    /// Where the command line does not say.
+    pub defaults: Defaults,
+    /// Whether every round of a party is a process of its own, whose start is part of the time.
+    pub fresh: bool,
     /// What CladTorch wants to reach.
     pub aims: &'static [Aim],
     pub cases: fn(&Context) -> Result<Vec<Case>>,
     /// The parties on so many threads each, CladTorch first.
     pub parties: fn(&Context, usize) -> Vec<Party>,
+}
+
+/// Rounds, and the threads of each run.
+#[derive(Clone, Copy, Debug)]
+pub struct Defaults {
+    pub rounds: u32,
+    pub threads: &'static [u32],
+}
+
+impl Defaults {
+    pub const USUAL: Self = Self { rounds: 9, threads: &[1, 2] };
 }
 
 /// Writes what a case needs into an empty folder and says what follows the word `case`.
@@ -71,11 +86,18 @@ pub enum Agreement {
     Value { relative: f64, absolute: f64 },
     /// One check after all rounds, the same for all parties; otherwise the run fails.
     Exact,
+    /// A check a round: how far above its target the party is. The least of them counts, and is not below 0.
+    Reached,
     /// Nothing to compare.
     None,
 }
 
 impl Agreement {
+    /// Whether each round is checked, not only the last.
+    pub fn each_round(self) -> bool {
+        matches!(self, Self::Score { .. } | Self::Reached)
+    }
+
     pub fn describe(self) -> String {
         match self {
             Self::Loss { relative, absolute } => format!(
@@ -89,6 +111,7 @@ impl Agreement {
                 format!("within {} % (or {absolute}) of the parties' median", relative * 100.0)
             }
             Self::Exact => "the same number for all parties".to_owned(),
+            Self::Reached => "not below 0 in any round".to_owned(),
             Self::None => "not compared".to_owned(),
         }
     }

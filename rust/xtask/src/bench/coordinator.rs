@@ -2,13 +2,14 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 use anyhow::{Context, Result};
 
 use super::case::{Agreement, Case, Group};
+use super::conclude::{Tried, conclude};
 use super::party::{OURS, Party};
-
-use super::record::{Outcome, Record, Skipped, mean_and_variance, median};
+use super::record::{Outcome, Skipped};
 use super::worker::{Turn, Worker};
 
 /// Sides of the square matrices whose product shows what the machine can do.
@@ -21,12 +22,9 @@ struct Member {
     cases: fn(&str) -> bool,
     /// Whether the present case is none of its own.
     absent: bool,
-    first: f64,
     /// Turns that it takes in the present case.
     share: u32,
-    turns: Vec<Turn>,
-    checks: Vec<f64>,
-    before: Option<f64>,
+    tried: Tried,
     /// Why it is out of the present case.
     out: Option<String>,
 }
@@ -42,9 +40,18 @@ impl Member {
         }
     }
 
-    /// What the turns say about one quantity; empty unless all of them do.
-    fn values(&self, quantity: impl Fn(&Turn) -> Option<f64>) -> Vec<f64> {
-        self.turns.iter().map(quantity).collect::<Option<_>>().unwrap_or_default()
+    /// Its next turn; where each is a process of its own, with the time from its start on.
+    fn turn(&mut self, group: &Group, request: &str, steps: u64, seed: u32) -> Result<Turn> {
+        if !group.fresh {
+            return self.worker.round(steps, seed);
+        }
+        self.worker.end();
+        let start = Instant::now();
+        self.worker.restart()?;
+        self.worker.ask(&format!("case {request}"), "ready")?;
+        let turn = self.worker.round(steps, seed)?;
+        let seconds = start.elapsed().as_secs_f64();
+        Ok(Turn { seconds, start: Some(seconds - turn.seconds), ..turn })
     }
 }
 
@@ -73,7 +80,9 @@ pub fn run(
         rate = rate.max(gauge(case, &mut members));
         take_turns(group, case, &request, rounds, &mut members);
         rate = rate.max(gauge(case, &mut members));
-        outcome.records.extend(conclude(group, case, threads, &members));
+        let present = members.iter().filter(|member| !member.absent && member.out.is_none());
+        let tried: Vec<_> = present.map(|member| (member.who, &member.tried)).collect();
+        outcome.records.extend(conclude(group, case, &request, threads, &tried));
         for member in &members {
             if let Some(reason) = &member.out {
                 skip(&mut outcome, member.who, threads, Some(case.name.clone()), reason.clone());
@@ -98,20 +107,12 @@ fn hire(group: &Group, parties: Vec<Party>, threads: usize, out: &Path, outcome:
     for (number, Party { who, command, cases }) in parties.into_iter().enumerate() {
         let log = logs.join(format!("{}-{number}-{who}-{threads}.txt", group.name));
         match command.and_then(|command| Worker::start(command, &log).map_err(|error| format!("{error:#}"))) {
-            Ok(worker) => {
-                let (turns, checks) = (Vec::new(), Vec::new());
-                members.push(Member {
-                    who,
-                    worker,
-                    cases,
-                    absent: false,
-                    first: 0.0,
-                    share: 0,
-                    turns,
-                    checks,
-                    before: None,
-                    out: None,
-                });
+            Ok(mut worker) => {
+                if group.fresh {
+                    worker.end(); // it was only tried
+                }
+                let tried = Tried::default();
+                members.push(Member { who, worker, cases, absent: false, share: 0, tried, out: None });
             }
             Err(reason) => skip(outcome, who, threads, None, reason),
         }
@@ -147,19 +148,18 @@ fn gauge(case: &Case, members: &mut [Member]) -> f64 {
 
 /// Warm-up and rounds. Who begins changes from round to round.
 fn take_turns(group: &Group, case: &Case, request: &str, rounds: u32, members: &mut [Member]) {
-    let scored = matches!(group.agreement, Agreement::Score { .. });
     for member in members.iter_mut() {
-        (member.out, member.before, member.absent) = (None, None, !(member.cases)(&case.name));
-        member.turns.clear();
-        member.checks.clear();
+        (member.out, member.tried, member.absent) = (None, Tried::default(), !(member.cases)(&case.name));
         member.attempt(|member| {
-            member.worker.ask(&format!("case {request}"), "ready")?;
-            if matches!(group.agreement, Agreement::Loss { .. }) {
-                member.before = Some(member.worker.ask_number("check", "check")?);
+            if !group.fresh {
+                member.worker.ask(&format!("case {request}"), "ready")?;
             }
-            member.first = member.worker.round(1, 0)?.seconds;
+            if matches!(group.agreement, Agreement::Loss { .. }) {
+                member.tried.before = Some(member.worker.ask_number("check", "check")?);
+            }
+            member.tried.first = member.turn(group, request, 1, 0)?.seconds;
             for _ in 0..case.warm_up {
-                member.worker.round(case.steps, 0)?;
+                member.turn(group, request, case.steps, 0)?;
             }
             member.share = share(group, member, case.steps, rounds);
             Ok(())
@@ -175,11 +175,11 @@ fn take_turns(group: &Group, case: &Case, request: &str, rounds: u32, members: &
                 if case.lead > 0 {
                     member.worker.round(case.lead, 0)?;
                 }
-                let turn = member.worker.round(case.steps, round + 1)?;
-                member.turns.push(turn);
-                if scored || round + 1 == rounds {
+                let turn = member.turn(group, request, case.steps, round + 1)?;
+                member.tried.turns.push(turn);
+                if group.agreement.each_round() || round + 1 == rounds {
                     let check = member.worker.ask_number("check", "check")?;
-                    member.checks.push(check);
+                    member.tried.checks.push(check);
                 }
                 Ok(())
             });
@@ -192,7 +192,7 @@ fn share(group: &Group, member: &Member, steps: u64, rounds: u32) -> u32 {
     const LEAST: u32 = 3;
     match group.patience {
         Some(patience) if member.who != OURS => {
-            let affordable = patience / (member.first * steps as f64);
+            let affordable = patience / (member.tried.first * steps as f64);
             rounds.min((affordable as u32).max(LEAST))
         }
         _ => rounds,
@@ -203,70 +203,6 @@ fn share(group: &Group, member: &Member, steps: u64, rounds: u32) -> u32 {
 fn has_turn(round: u32, share: u32, rounds: u32) -> bool {
     let before = |round: u32| u64::from(round) * u64::from(share) / u64::from(rounds);
     before(round + 1) > before(round)
-}
-
-/// Records of those who came through, flagged where the work was not equal.
-fn conclude(group: &Group, case: &Case, threads: usize, members: &[Member]) -> Vec<Record> {
-    let present = members.iter().filter(|member| !member.absent && member.out.is_none());
-    let mut records: Vec<_> = present.map(|member| record(group, case, threads, member)).collect();
-    flag(group.agreement, &mut records);
-    records
-}
-
-fn record(group: &Group, case: &Case, threads: usize, member: &Member) -> Record {
-    let (check, variance) = mean_and_variance(&member.checks);
-    let scored = matches!(group.agreement, Agreement::Score { .. });
-    let times = member.values(|turn| Some(turn.seconds));
-    let middle = |values: Vec<f64>| (!values.is_empty()).then(|| median(&values));
-    let peak = member.values(|turn| turn.memory).into_iter().reduce(f64::max);
-    Record {
-        case: case.name.clone(),
-        who: member.who.to_owned(),
-        threads,
-        median_s: median(&times),
-        low_s: times.iter().copied().fold(f64::INFINITY, f64::min),
-        high_s: times.iter().copied().fold(0.0, f64::max),
-        floor_s: None,
-        rounds: times.len() as u32,
-        first_s: member.first,
-        bytes: case.volume.map(|volume| volume.raw),
-        cpu_s: middle(member.values(|turn| turn.cpu)),
-        first_batch_s: middle(member.values(|turn| turn.first)),
-        extra_bytes: peak.zip(case.volume).map(|(peak, volume)| peak - volume.tensor as f64),
-        check,
-        check_before: member.before,
-        check_error: scored.then(|| (variance / member.checks.len() as f64).sqrt()),
-        flag: None,
-    }
-}
-
-/// Marks every record of one case whose check is far from the others'.
-fn flag(agreement: Agreement, records: &mut [Record]) {
-    let middle = median(&records.iter().map(|record| record.check).collect::<Vec<_>>());
-    // The parties' scores vary alike: their errors are pooled, and the median's is about that of one party.
-    let variances = records.iter().map(|record| record.check_error.unwrap_or(0.0).powi(2));
-    let error = (2.0 * variances.sum::<f64>() / records.len().max(1) as f64).sqrt();
-    for record in records {
-        record.flag = match agreement {
-            Agreement::None => None,
-            Agreement::Exact => disagreement(record.check, middle, 0.0),
-            Agreement::Value { relative, absolute } => {
-                disagreement(record.check, middle, (relative * middle.abs()).max(absolute))
-            }
-            Agreement::Loss { relative, absolute } => {
-                let tolerance = (relative * middle.abs()).max(absolute);
-                let learnt = record.check_before.is_none_or(|before| record.check < before);
-                disagreement(record.check, middle, tolerance)
-                    .or_else(|| (!learnt).then(|| "the loss did not fall".to_owned()))
-            }
-            Agreement::Score { absolute } => disagreement(record.check, middle, (3.0 * error).max(absolute)),
-        };
-    }
-}
-
-fn disagreement(check: f64, middle: f64, tolerance: f64) -> Option<String> {
-    let within = (check - middle).abs() <= tolerance;
-    (!within).then(|| format!("{check:.5} differs from the parties' median {middle:.5} by more than {tolerance:.5}"))
 }
 
 /// A folder for the files of one case, removed afterwards.

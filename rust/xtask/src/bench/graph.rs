@@ -8,7 +8,7 @@ use anyhow::Result;
 
 use super::Context;
 use super::aims::{Aim, Wanted};
-use super::case::{Agreement, Case, Group};
+use super::case::{Agreement, Case, Defaults, Group};
 use super::party::{OURS, Party};
 use super::peers::{self, Library};
 
@@ -27,6 +27,8 @@ with half as many repetitions that are not timed. The case \
     agreement: Agreement::Value { relative: 1e-3, absolute: 1e-5 },
     means: true,
     patience: None,
+    defaults: Defaults::USUAL,
+    fresh: false,
     aims: &AIMS,
     cases,
     parties,

@@ -30,17 +30,15 @@ pub struct Meta {
 impl Meta {
     /// All but what only the run can tell.
     pub fn before(context: &Context, options: &Options) -> Self {
-        let threads: Vec<_> = options.threads.iter().map(u32::to_string).collect();
+        let threads: Vec<_> = context.threads.iter().map(usize::to_string).collect();
         let mut command =
-            format!("cargo xtask bench {} --rounds {} --threads {}", options.group, options.rounds, threads.join(","));
+            format!("cargo xtask bench {} --rounds {} --threads {}", options.group, context.rounds, threads.join(","));
         if !options.case.is_empty() {
             command += &format!(" --case {}", options.case);
         }
-        if options.scaling {
-            command += " --scaling";
-        }
-        if options.busy {
-            command += " --busy";
+        let flags = [("scaling", options.scaling), ("study", options.study), ("busy", options.busy)];
+        for (flag, _) in flags.into_iter().filter(|(_, given)| *given) {
+            command += &format!(" --{flag}");
         }
         Self {
             command,

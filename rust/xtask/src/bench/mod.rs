@@ -6,6 +6,7 @@
 
 mod aims;
 mod case;
+mod conclude;
 mod coordinator;
 mod end_to_end;
 mod graph;
@@ -15,6 +16,8 @@ mod party;
 mod peers;
 mod plot;
 mod predict;
+mod qualities;
+mod quality;
 mod rates;
 mod read;
 mod record;
@@ -43,23 +46,25 @@ use machine::Meta;
 use peers::Peers;
 use record::Outcome;
 
-const GROUPS: [Group; 6] = [step::GROUP, predict::GROUP, end_to_end::GROUP, start::GROUP, read::GROUP, graph::GROUP];
+const GROUPS: [Group; 7] =
+    [step::GROUP, quality::GROUP, end_to_end::GROUP, predict::GROUP, start::GROUP, read::GROUP, graph::GROUP];
 
 /// What `cargo xtask bench` takes.
 #[derive(Args, Clone, Debug)]
 pub struct Options {
-    /// step (one training step), predict (a network's outputs), end-to-end (file to trained model), start (loading to
-    /// first step), read (file to tensor) or graph (value and gradients of compiled functions)
+    /// step (one training step), quality (how well default fits learn), end-to-end (time from a file to a quality),
+    /// predict (a network's outputs), start (loading to first step), read (file to tensor) or graph (value and gradients
+    /// of compiled functions)
     #[arg(value_name = "GROUP")]
     group: String,
     /// Folder that gets GROUP.json, meta.json, report.md and the plots; one for each group
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
-    /// Turns of each party in a case
-    #[arg(long, default_value_t = 9, value_parser = clap::value_parser!(u32).range(1..=10_000))]
-    rounds: u32,
-    /// Threads that every party gets, one run of the group for each number
-    #[arg(long, value_delimiter = ',', default_value = "1,2", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    /// Turns of each party in a case, of quality each from another seed [default: 9, of quality 10]
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    rounds: Option<u32>,
+    /// Threads that every party gets, one run of the group for each number [default: 1,2, of quality and end-to-end 1]
+    #[arg(long, value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=1024))]
     threads: Vec<u32>,
     /// Only cases whose name contains this
     #[arg(long, value_name = "SUBSTRING", default_value = "")]
@@ -70,6 +75,26 @@ pub struct Options {
     /// With step: also step time against batch, width and depth
     #[arg(long)]
     scaling: bool,
+    /// With quality: also quality against the start of the weights, depth, activation and batch
+    #[arg(long)]
+    study: bool,
+}
+
+impl Options {
+    /// Rounds and threads, the group's own where none were given.
+    fn settled(&self, group: &Group) -> Settled {
+        let threads = if self.threads.is_empty() { group.defaults.threads } else { &self.threads };
+        Settled {
+            rounds: self.rounds.unwrap_or(group.defaults.rounds),
+            threads: threads.iter().map(|&number| number as usize).collect(),
+        }
+    }
+}
+
+/// Rounds, and the threads of each run.
+struct Settled {
+    rounds: u32,
+    threads: Vec<usize>,
 }
 
 /// What groups need to know to start their parties.
@@ -78,6 +103,8 @@ struct Context {
     /// Or why they are missing.
     peers: Result<Peers, String>,
     scaling: bool,
+    study: bool,
+    rounds: u32,
     /// The group runs once with each of these.
     threads: Vec<usize>,
 }
@@ -91,8 +118,8 @@ pub fn run(given: &Given, options: &Options) -> Result<()> {
     fs::create_dir_all(&out).with_context(|| format!("cannot make {}", out.display()))?;
     let environment = setup::run(given)?;
     let peers = Peers::ensure().map_err(|error| format!("{error:#}"));
-    let threads: Vec<_> = options.threads.iter().map(|&threads| threads as usize).collect();
-    let context = Context { environment, peers, scaling: options.scaling, threads };
+    let Settled { rounds, threads } = options.settled(&group);
+    let context = Context { environment, peers, scaling: options.scaling, study: options.study, rounds, threads };
 
     let mut meta = Meta::before(&context, options);
     let _neighbour = options.busy.then(Neighbour::start);
@@ -142,7 +169,7 @@ fn measure(group: &Group, context: &Context, options: &Options, out: &Path) -> R
     let mut outcome = Outcome::default();
     for &threads in &context.threads {
         let parties = (group.parties)(context, threads);
-        outcome.append(coordinator::run(group, &cases, parties, threads, options.rounds, out)?);
+        outcome.append(coordinator::run(group, &cases, parties, threads, context.rounds, out)?);
     }
     Ok(outcome)
 }

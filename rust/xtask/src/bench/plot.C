@@ -1,11 +1,12 @@
 /// \file plot.C
 /// \brief Draws one plot of a benchmark report from a table of text.
 ///
-/// The table has a line `series <tab> x <tab> label <tab> y` for each point; series keep the order of their first line.
+/// The table has a line `series <tab> x <tab> label <tab> y` for each point, and after another tab the error of y where it
+/// has one; series keep the order of their first line.
 
 #include <TAxis.h>
 #include <TCanvas.h>
-#include <TGraph.h>
+#include <TGraphErrors.h>
 #include <TH1F.h>
 #include <TLegend.h>
 #include <TLine.h>
@@ -23,7 +24,7 @@
 #include <vector>
 
 struct Point {
-   double fX, fY;
+   double fX, fY, fError;
    std::string fLabel;
 };
 
@@ -46,15 +47,16 @@ std::vector<Series> Read(const std::string &path)
    std::vector<Series> all;
    for (std::string line; std::getline(file, line);) {
       std::istringstream cells(line);
-      std::string name, x, label, y;
+      std::string name, x, label, y, error;
       std::getline(cells, name, '\t');
       std::getline(cells, x, '\t');
       std::getline(cells, label, '\t');
       std::getline(cells, y, '\t');
+      std::getline(cells, error);
       auto found = std::find_if(all.begin(), all.end(), [&](const Series &series) { return series.fName == name; });
       if (found == all.end())
          found = all.insert(all.end(), Series{name, {}});
-      found->fPoints.push_back({std::stod(x), std::stod(y), label});
+      found->fPoints.push_back({std::stod(x), std::stod(y), error.empty() ? 0 : std::stod(error), label});
    }
    if (all.empty())
       throw std::runtime_error("no points in " + path);
@@ -96,16 +98,25 @@ void Bars(const std::vector<Series> &all, const std::string &titles)
    frame->SetMinimum(least * 0.6);
    frame->SetMaximum(most * 1.6);
    frame->SetTitleOffset(0.9, "Y");
+   frame->GetYaxis()->SetMoreLogLabels(most < 30 * least);
+   frame->GetYaxis()->SetNoExponent(most < 30 * least);
    frame->Draw();
    auto legend = Legend(all).release();
    for (std::size_t i = 0; i < all.size(); ++i) {
       auto bars = new TH1F(("bars" + std::to_string(i)).c_str(), "", groups, 0, groups);
-      for (const auto &point : all[i].fPoints)
-         bars->SetBinContent(1 + std::find(labels.begin(), labels.end(), point.fLabel) - labels.begin(), point.fY);
+      auto errors = new TGraphErrors;
+      for (const auto &point : all[i].fPoints) {
+         const int group = std::find(labels.begin(), labels.end(), point.fLabel) - labels.begin();
+         bars->SetBinContent(1 + group, point.fY);
+         if (point.fError > 0)
+            errors->AddPointError(group + 0.1 + 0.8 * (i + 0.5) / all.size(), point.fY, 0, point.fError);
+      }
       bars->SetFillColor(Colour(i));
       bars->SetBarWidth(0.8 / all.size());
       bars->SetBarOffset(0.1 + 0.8 * i / all.size());
       bars->Draw("BAR SAME");
+      if (errors->GetN() > 0)
+         errors->Draw("Z");
       legend->AddEntry(bars, all[i].fName.c_str(), "f");
    }
    auto one = new TLine(0, 1, groups, 1);
@@ -115,7 +126,7 @@ void Bars(const std::vector<Series> &all, const std::string &titles)
    legend->Draw();
 }
 
-/// Lines with markers on logarithmic axes; the series "floor" is a broken line.
+/// Lines with markers, on a logarithmic x axis; the series "floor" is a broken line.
 void Curves(const std::vector<Series> &all, const std::string &titles)
 {
    auto graphs = new TMultiGraph("graphs", titles.c_str());
@@ -124,9 +135,9 @@ void Curves(const std::vector<Series> &all, const std::string &titles)
    double least = all[0].fPoints[0].fY, most = least;
    double left = all[0].fPoints[0].fX, right = left;
    for (const auto &series : all) {
-      auto graph = new TGraph;
+      auto graph = new TGraphErrors;
       for (const auto &point : series.fPoints) {
-         graph->AddPoint(point.fX, point.fY);
+         graph->AddPointError(point.fX, point.fY, 0, point.fError);
          least = std::min(least, point.fY);
          most = std::max(most, point.fY);
          left = std::min(left, point.fX);
@@ -150,14 +161,14 @@ void Curves(const std::vector<Series> &all, const std::string &titles)
    legend->Draw();
 }
 
-/// \param kind "bars" or "curves".
+/// \param kind "bars", "curves", or "qualities": curves on a linear y axis.
 /// \param titles Of the plot, the x and the y axis, with semicolons between them.
 void plot(const std::string &kind, const std::string &table, const std::string &image, const std::string &titles)
 {
    gROOT->SetBatch();
    gStyle->SetOptStat(0);
    TCanvas canvas("canvas", "", 1300, 650);
-   canvas.SetLogy();
+   canvas.SetLogy(kind != "qualities");
    canvas.SetGridy();
    canvas.SetTicks();
    canvas.SetLeftMargin(0.075);

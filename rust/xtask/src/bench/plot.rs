@@ -8,6 +8,7 @@ use anyhow::{Context as _, Result};
 
 use super::case::Group;
 use super::party::OURS;
+use super::qualities;
 use super::record::Record;
 use crate::environment::Environment;
 use crate::process::step;
@@ -25,7 +26,7 @@ struct Plot {
     caption: String,
     /// Of the plot and its axes, as ROOT takes them.
     titles: String,
-    /// `series, x, label, y` a line; empty where there is nothing to draw.
+    /// `series, x, label, y` a line, and the error of y where it has one; empty where there is nothing to draw.
     table: String,
 }
 
@@ -59,13 +60,17 @@ fn plots(group: &Group, records: &[Record]) -> Vec<Plot> {
             titles: format!("{}, {threads} thread(s);;time over that of {OURS}", group.name),
             table: bars(&records),
         });
-        plots.extend(AXES.map(|(axis, title)| Plot {
-            kind: "curves",
-            name: format!("{}-{}-{threads}", group.name, axis.trim_end_matches(':')),
-            caption: format!("Time against {title}, {threads} thread(s); broken line: the floor."),
-            titles: format!("{}, {threads} thread(s);{title};seconds", group.name),
-            table: curves(&records, axis),
-        }));
+        plots.push(Plot {
+            kind: "bars",
+            name: format!("{}-shortfall-{threads}", group.name),
+            caption: format!(
+                "What each party's model lacks to a perfect one (1 - area, 1 - share, root mean squared error) over \
+                 what that of {OURS} lacks, with standard errors: above 1 {OURS} is better."
+            ),
+            titles: format!("{};;shortfall over that of {OURS}", group.name),
+            table: shortfalls(&records),
+        });
+        plots.extend(AXES.map(|(axis, title)| against(group, &records, threads, axis, title)));
     }
     if numbers.len() > 1 {
         plots.push(Plot {
@@ -77,6 +82,27 @@ fn plots(group: &Group, records: &[Record]) -> Vec<Plot> {
         });
     }
     plots
+}
+
+/// Qualities, or where there are none times, against what `axis` varies.
+fn against(group: &Group, records: &[&Record], threads: usize, axis: &str, title: &str) -> Plot {
+    let name = format!("{}-{}-{threads}", group.name, axis.trim_end_matches(':'));
+    match qualities_against(records, axis) {
+        table if table.is_empty() => Plot {
+            kind: "curves",
+            name,
+            caption: format!("Time against {title}, {threads} thread(s); broken line: the floor."),
+            titles: format!("{}, {threads} thread(s);{title};seconds", group.name),
+            table: curves(records, axis),
+        },
+        table => Plot {
+            kind: "qualities",
+            name,
+            caption: format!("Quality against {title}, with standard errors; higher is better."),
+            titles: format!("{};{title};quality", group.name),
+            table,
+        },
+    }
 }
 
 /// CladTorch's times against the number of threads, a series for each case that stands for itself.
@@ -97,6 +123,34 @@ fn bars(records: &[&Record]) -> String {
     table
 }
 
+/// What everybody's models lack over what CladTorch's lack, for the cases that stand for themselves.
+fn shortfalls(records: &[&Record]) -> String {
+    let mut table = String::new();
+    for record in records.iter().filter(|record| record.who != OURS && !record.case.contains(':')) {
+        let ours = records.iter().find(|other| other.who == OURS && other.case == record.case);
+        if let Some(((lack, error), (own, own_error))) = shortfall(record).zip(ours.and_then(|ours| shortfall(ours))) {
+            let ratio = lack / own;
+            let error = ratio * (error / lack).hypot(own_error / own);
+            let _ = writeln!(table, "{}\t0\t{}\t{ratio}\t{error}", record.who, record.case);
+        }
+    }
+    table
+}
+
+/// With its error.
+fn shortfall(record: &Record) -> Option<(f64, f64)> {
+    Some((qualities::shortfall(record.quality?), record.quality_error?))
+}
+
+/// Qualities against what `axis` varies.
+fn qualities_against(records: &[&Record], axis: &str) -> String {
+    let points = records.iter().filter_map(|record| {
+        let x = record.case.strip_prefix(axis)?;
+        Some(format!("{}\t{x}\t\t{}\t{}\n", record.who, record.quality?, record.quality_error?))
+    });
+    points.collect()
+}
+
 /// Times and the floor against what `axis` varies.
 fn curves(records: &[&Record], axis: &str) -> String {
     let mut table = String::new();
@@ -113,7 +167,7 @@ fn curves(records: &[&Record], axis: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::curves;
+    use super::{curves, qualities_against, shortfalls};
     use crate::bench::record::Record;
     use crate::bench::tests::record;
 
@@ -124,5 +178,19 @@ mod tests {
         let text = curves(&[&ours, &theirs], "batch:");
         assert_eq!(text, "cladtorch\t32\t\t2\nlibtorch\t32\t\t2\nfloor\t32\t\t0.5\n");
         assert!(curves(&[&ours], "width:").is_empty());
+    }
+    #[test]
+    fn qualities_are_drawn_with_their_errors() {
+        let graded = |case: &str, who: &str, quality| Record {
+            quality: Some(quality),
+            quality_error: Some(0.02),
+            ..record(case, who)
+        };
+        let (ours, theirs) = (graded("gw", "cladtorch", 0.8), graded("gw", "pytorch", 0.6));
+        let table = shortfalls(&[&ours, &theirs]);
+        assert!(table.starts_with("pytorch\t0\tgw\t2.0") && table.matches("0.22").count() == 1, "{table}");
+        let point = graded("depth:3", "pytorch", 0.75);
+        assert_eq!(qualities_against(&[&point, &ours], "depth:"), "pytorch\t3\t\t0.75\t0.02\n");
+        assert!(shortfalls(&[&record("gw", "cladtorch"), &record("gw", "pytorch")]).is_empty());
     }
 }

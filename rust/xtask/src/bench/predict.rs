@@ -6,7 +6,7 @@ use anyhow::{Result, anyhow};
 
 use super::Context;
 use super::aims::{Aim, Wanted};
-use super::case::{Agreement, Case, Group};
+use super::case::{Agreement, Case, Defaults, Group};
 use super::party::{OURS, Party};
 use super::{peers, step};
 
@@ -21,6 +21,8 @@ root.exe, `libtorch` compiled C++.",
     agreement: Agreement::Score { absolute: 1e-4 },
     means: false,
     patience: None,
+    defaults: Defaults::USUAL,
+    fresh: false,
     aims: &[
         Aim { cases: |case| case == "all rows", wanted: Wanted::Seconds(2, 1e-7) },
         Aim { cases: |case| case == "one row", wanted: Wanted::Seconds(1, 1e-6) },

@@ -8,7 +8,7 @@ use anyhow::{Context as _, Result, anyhow};
 
 use super::Context;
 use super::aims::{Aim, Wanted};
-use super::case::{Agreement, Case, Group, Volume};
+use super::case::{Agreement, Case, Defaults, Group, Volume};
 use super::party::{BARE, OURS, Party};
 use super::peers;
 use crate::process::step;
@@ -35,6 +35,8 @@ the checksum does not depend on the order of rows.",
     agreement: Agreement::Exact,
     means: false,
     patience: Some(4.0),
+    defaults: Defaults::USUAL,
+    fresh: false,
     aims: &AIMS,
     cases,
     parties,

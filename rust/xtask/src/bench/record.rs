@@ -20,6 +20,12 @@ pub struct Record {
     pub rounds: u32,
     /// The very first repetition, compilation included.
     pub first_s: f64,
+    /// The part of a repetition before the libraries were loaded, median of the rounds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub start_s: Option<f64>,
+    /// Of a repetition without that part, median of the rounds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub loaded_s: Option<f64>,
     /// Bytes that one repetition reads, uncompressed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bytes: Option<u64>,
@@ -32,6 +38,19 @@ pub struct Record {
     /// Peak memory beyond the tensor that is made, most of the rounds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub extra_bytes: Option<f64>,
+    /// Mean over the rounds, each from another seed: area under the ROC curve, share of right classes or minus the root
+    /// mean squared error; higher is better.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub quality: Option<f64>,
+    /// Its standard error.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub quality_error: Option<f64>,
+    /// The quality at which a training ends.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub target: Option<f64>,
+    /// Epochs that a training took, median of the rounds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub epochs: Option<f64>,
     /// Shows equal work: loss after all rounds, or mean score.
     pub check: f64,
     /// The check before the first repetition.
@@ -98,6 +117,12 @@ pub fn median(values: &[f64]) -> f64 {
     }
 }
 
+/// Mean and its standard error (0 for one value); `None` for no values.
+pub fn mean_and_error(values: &[f64]) -> Option<(f64, f64)> {
+    let (mean, variance) = mean_and_variance(values);
+    (!values.is_empty()).then(|| (mean, (variance / values.len() as f64).sqrt()))
+}
+
 /// Mean and the variance of the sample (0 for one value).
 pub fn mean_and_variance(values: &[f64]) -> (f64, f64) {
     let count = values.len() as f64;
@@ -121,5 +146,7 @@ mod tests {
     fn variance_of_the_sample() {
         assert_eq!(mean_and_variance(&[1.0, 2.0, 3.0]), (2.0, 1.0));
         assert_eq!(mean_and_variance(&[5.0]), (5.0, 0.0));
+        assert_eq!(mean_and_error(&[1.0, 2.0, 3.0, 2.0]), Some((2.0, (2.0f64 / 3.0 / 4.0).sqrt())));
+        assert_eq!(mean_and_error(&[]), None);
     }
 }

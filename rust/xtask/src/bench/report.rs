@@ -5,6 +5,7 @@ use super::case::Group;
 use super::machine::Meta;
 use super::means;
 use super::party::OURS;
+use super::qualities;
 use super::rates;
 use super::record::{Outcome, Record, fastest_peer};
 use super::table::{Table, digits, seconds};
@@ -22,6 +23,7 @@ impl Document<'_> {
         let tables = [
             Some(self.summary()),
             rates::table(&self.outcome.records),
+            qualities::table(&self.outcome.records),
             aims::table(self.group, &self.outcome.records),
             means::table(self.group, &self.outcome.records),
         ];
@@ -40,6 +42,9 @@ impl Document<'_> {
         text += &format!("{}\n", self.summary().markdown());
         if let Some(table) = rates::table(&self.outcome.records) {
             text += &format!("{}\n\n{}\n", rates::LEGEND, table.markdown());
+        }
+        if let Some(table) = qualities::table(&self.outcome.records) {
+            text += &format!("{}\n\n{}\n", qualities::LEGEND, table.markdown());
         }
         if let Some(table) = aims::table(self.group, &self.outcome.records) {
             text += &format!("{}\n\n{}\n", aims::LEGEND, table.markdown());

@@ -6,7 +6,7 @@ use anyhow::{Result, anyhow};
 
 use super::Context;
 use super::aims::{Aim, Wanted};
-use super::case::{Agreement, Case, Group};
+use super::case::{Agreement, Case, Defaults, Group};
 use super::party::{OURS, Party};
 use super::peers;
 use crate::{process, project, python};
@@ -22,6 +22,8 @@ process's peak memory in MB; the rows alone are 112 MB. root.exe's and Python's 
     agreement: Agreement::None,
     means: false,
     patience: None,
+    defaults: Defaults::USUAL,
+    fresh: false,
     aims: &[Aim { cases: |case| case == "step", wanted: Wanted::Seconds(1, 1.0) }],
     cases,
     parties,

@@ -8,7 +8,7 @@ use anyhow::{Context as _, Result};
 
 use super::Context;
 use super::aims::{Aim, Wanted};
-use super::case::{Agreement, Case, Group};
+use super::case::{Agreement, Case, Defaults, Group};
 use super::party::{BY_HAND, OURS, Party};
 use super::peers;
 
@@ -31,6 +31,8 @@ layers, the last two at batch 256; `torch.compile`, which would compile each of 
     agreement: Agreement::Loss { relative: 0.02, absolute: 1e-3 },
     means: false,
     patience: None,
+    defaults: Defaults::USUAL,
+    fresh: false,
     aims: &AIMS,
     cases,
     parties,

@@ -3,10 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::case::{Agreement, Case, Group, Volume};
+use super::case::{Agreement, Case, Defaults, Group, Volume};
 use super::party::Party;
 use super::record::{Outcome, Record, Skipped};
-use super::{coordinator, rates};
+use super::{Options, Settled, coordinator, qualities, quality, rates};
 
 /// A record of nothing but its names, on one thread.
 pub fn record(case: &str, who: &str) -> Record {
@@ -20,10 +20,16 @@ pub fn record(case: &str, who: &str) -> Record {
         floor_s: None,
         rounds: 1,
         first_s: 0.0,
+        start_s: None,
+        loaded_s: None,
         bytes: None,
         cpu_s: None,
         first_batch_s: None,
         extra_bytes: None,
+        quality: None,
+        quality_error: None,
+        target: None,
+        epochs: None,
         check: 0.0,
         check_before: None,
         check_error: None,
@@ -55,6 +61,8 @@ fn group(agreement: Agreement) -> Group {
         agreement,
         means: false,
         patience: None,
+        defaults: Defaults::USUAL,
+        fresh: false,
         aims: &[],
         cases: |_| Ok(Vec::new()),
         parties: |_, _| Vec::new(),
@@ -62,7 +70,10 @@ fn group(agreement: Agreement) -> Group {
 }
 
 fn case(name: &str) -> Case {
-    let request = format!("name={name}");
+    request(name, format!("name={name}"))
+}
+
+fn request(name: &str, request: String) -> Case {
     Case {
         name: name.to_owned(),
         prepare: Box::new(move |_| Ok(request.clone())),
@@ -85,8 +96,12 @@ fn missing(who: &'static str) -> Party {
 }
 
 fn run(name: &str, agreement: Agreement, cases: &[Case], parties: Vec<Party>) -> Outcome {
+    run_group(name, &group(agreement), cases, parties)
+}
+
+fn run_group(name: &str, group: &Group, cases: &[Case], parties: Vec<Party>) -> Outcome {
     let folder = std::env::temp_dir().join(format!("cladtorch-bench-{name}-{}", std::process::id()));
-    let outcome = coordinator::run(&group(agreement), cases, parties, 1, 3, &folder);
+    let outcome = coordinator::run(group, cases, parties, 1, 3, &folder);
     let left = scratch_left(&folder);
     std::fs::remove_dir_all(&folder).unwrap();
     assert!(left.is_empty(), "{left:?}");
@@ -232,4 +247,58 @@ fn readers_say_what_they_used_and_have_to_agree_to_the_bit() {
         let text = rates::table(&outcome.records).unwrap().screen();
         assert!(text.contains("one   1    cladtorch"), "{text}");
     }
+}
+
+#[test]
+fn qualities_are_means_over_the_rounds_with_their_error() {
+    let learning = WORKER.replace("bench time ${rest##*seed=}", "bench time 2 quality=0.${rest##*seed=}");
+    let outcome = run("quality", Agreement::Exact, &[case("one")], vec![script("cladtorch", &learning, "7")]);
+    let ours = of(&outcome, "cladtorch");
+    let rounded = |value: Option<f64>| value.map(|value| (value * 1e4).round() / 1e4);
+    assert_eq!((rounded(ours.quality), rounded(ours.quality_error)), (Some(0.2), Some(0.0577)));
+    let text = qualities::table(&outcome.records).unwrap().screen();
+    assert!(text.contains("0.2000  0.0577"), "{text}");
+}
+
+/// Each of its processes takes a while to load, and does one round only: it answers a second one with an error.
+const FRESH: &str = r#"
+sleep 0.2
+while read -r verb rest; do
+    case $verb in
+        case) echo "bench ready" ;;
+        round) [ "$taken" ] && echo "bench error a second round" || echo "bench time 0.001 epochs=4"; taken=1 ;;
+        check) echo "bench check $1" ;;
+        sgemm) echo "bench rate 2e9" ;;
+    esac
+done
+"#;
+
+#[test]
+fn a_round_from_the_start_is_a_process_of_its_own() {
+    let group = Group { fresh: true, ..group(Agreement::Reached) };
+    let parties = vec![script("cladtorch", FRESH, "0.01"), script("libtorch", FRESH, "-0.01")];
+    let outcome = run_group("fresh", &group, &[request("one", "target=0.4 epochs=9".to_owned())], parties);
+    assert!(outcome.skipped.is_empty(), "{:?}", outcome.skipped);
+    let ours = of(&outcome, "cladtorch");
+    assert_eq!((ours.rounds, ours.epochs, ours.target, ours.flag.as_deref()), (3, Some(4.0), Some(0.4), None));
+    assert!(ours.start_s.unwrap() >= 0.2 && ours.median_s >= ours.start_s.unwrap(), "{ours:?}");
+    assert!((ours.loaded_s.unwrap() - 0.001).abs() < 1e-9, "{ours:?}");
+    assert_eq!(of(&outcome, "libtorch").flag.as_deref(), Some("the target was not reached"));
+}
+
+#[test]
+fn the_command_line_goes_before_the_defaults_of_a_group() {
+    #[derive(clap::Parser)]
+    struct Line {
+        #[command(flatten)]
+        options: Options,
+    }
+    let settled = |words: &[&str]| {
+        let line = <Line as clap::Parser>::try_parse_from(words).unwrap();
+        let Settled { rounds, threads } = line.options.settled(&quality::GROUP);
+        (rounds, threads)
+    };
+    assert_eq!(settled(&["bench", "quality", "--out", "folder"]), (10, vec![1]));
+    let given = ["bench", "quality", "--out", "folder", "--rounds", "3", "--threads", "1,2"];
+    assert_eq!(settled(&given), (3, vec![1, 2]));
 }

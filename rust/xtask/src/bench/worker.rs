@@ -23,30 +23,38 @@ use anyhow::{Context, Result, anyhow, bail};
 /// A worker that is silent for so long is given up: far longer than torch.compile needs for the largest case.
 const PATIENCE: Duration = Duration::from_secs(600);
 
-/// What a party says about one round.
-#[derive(Clone, Copy, Debug, PartialEq)]
+/// What is known about one round.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Turn {
     /// Wall-clock time of one repetition, s.
     pub seconds: f64,
+    /// The part of it before the libraries were loaded, where that counts, s.
+    pub start: Option<f64>,
     /// `cpu=`: time of all its threads, user and system, s.
     pub cpu: Option<f64>,
     /// `first=`: from the start to the first batch, s.
     pub first: Option<f64>,
+    /// `quality=`: area under the ROC curve, share of right classes or minus the root mean squared error.
+    pub quality: Option<f64>,
+    /// `epochs=`: how many the training took.
+    pub epochs: Option<f64>,
     /// `memory=`: peak of its resident memory above what it held before the case, bytes.
     pub memory: Option<f64>,
 }
 
 impl Turn {
-    /// `SECONDS [cpu=S] [first=S] [memory=BYTES]`
+    /// `SECONDS [cpu=S] [first=S] [memory=BYTES] [quality=Q] [epochs=N]`
     fn parse(text: &str) -> Option<Self> {
         let (seconds, rest) = text.split_once(' ').unwrap_or((text, ""));
-        let mut turn = Self { seconds: number(seconds)?, cpu: None, first: None, memory: None };
+        let mut turn = Self { seconds: number(seconds)?, ..Self::default() };
         for word in rest.split_whitespace() {
             let (key, value) = word.split_once('=')?;
             let field = match key {
                 "cpu" => &mut turn.cpu,
                 "first" => &mut turn.first,
                 "memory" => &mut turn.memory,
+                "quality" => &mut turn.quality,
+                "epochs" => &mut turn.epochs,
                 _ => return None,
             };
             *field = Some(number(value)?);
@@ -60,17 +68,20 @@ fn number(text: &str) -> Option<f64> {
 }
 
 pub struct Worker {
-    child: Child,
-    requests: ChildStdin,
-    answers: Receiver<String>,
+    command: Command,
+    process: Process,
     log: PathBuf,
 }
 
-impl Worker {
-    /// Starts `command`; its standard error goes to `log`.
-    pub fn start(mut command: Command, log: &Path) -> Result<Self> {
-        let errors = File::create(log).with_context(|| format!("cannot write {}", log.display()))?;
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(errors);
+/// What runs, and the ends of its pipes that are ours.
+struct Process {
+    child: Child,
+    requests: ChildStdin,
+    answers: Receiver<String>,
+}
+
+impl Process {
+    fn spawn(command: &mut Command) -> Result<Self> {
         let program = command.get_program().to_owned();
         let mut child = command.spawn().with_context(|| format!("cannot start {}", program.display()))?;
         let requests = child.stdin.take().context("the worker has no standard input")?;
@@ -84,19 +95,50 @@ impl Worker {
                 }
             }
         });
-        Ok(Self { child, requests, answers, log: log.to_path_buf() })
+        Ok(Self { child, requests, answers })
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // A worker has nothing to save.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Worker {
+    /// Starts `command`; its standard error goes to `log`.
+    pub fn start(mut command: Command, log: &Path) -> Result<Self> {
+        let errors = File::create(log).with_context(|| format!("cannot write {}", log.display()))?;
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(errors);
+        let process = Process::spawn(&mut command)?;
+        Ok(Self { command, process, log: log.to_path_buf() })
+    }
+
+    /// Ends the process and starts a new one.
+    pub fn restart(&mut self) -> Result<()> {
+        self.end();
+        self.process = Process::spawn(&mut self.command)?;
+        Ok(())
+    }
+
+    /// Ends the process; the worker answers again after [`Worker::restart`].
+    pub fn end(&mut self) {
+        let _ = self.process.child.kill();
+        let _ = self.process.child.wait();
     }
 
     /// Sends `request` and waits for an answer that begins with `word`; returns what follows it.
     pub fn ask(&mut self, request: &str, word: &str) -> Result<String> {
-        if writeln!(self.requests, "{request}").and_then(|()| self.requests.flush()).is_err() {
+        if writeln!(self.process.requests, "{request}").and_then(|()| self.process.requests.flush()).is_err() {
             return Err(self.ended());
         }
-        let line = match self.answers.recv_timeout(PATIENCE) {
+        let line = match self.process.answers.recv_timeout(PATIENCE) {
             Ok(line) => line,
             Err(RecvTimeoutError::Disconnected) => return Err(self.ended()),
             Err(RecvTimeoutError::Timeout) => {
-                let _ = self.child.kill();
+                let _ = self.process.child.kill();
                 bail!("no answer to '{request}' in {} s", PATIENCE.as_secs());
             }
         };
@@ -121,20 +163,12 @@ impl Worker {
     }
 
     fn ended(&mut self) -> anyhow::Error {
-        let status = self.child.wait().map_or_else(|error| error.to_string(), |status| status.to_string());
+        let status = self.process.child.wait().map_or_else(|error| error.to_string(), |status| status.to_string());
         let log = fs::read_to_string(&self.log).unwrap_or_default();
         match log.lines().rev().find(|line| line.contains(char::is_alphabetic)) {
             Some(line) => anyhow!("its process ended ({status}): {}", line.trim()),
             None => anyhow!("its process ended ({status})"),
         }
-    }
-}
-
-impl Drop for Worker {
-    fn drop(&mut self) {
-        // A worker has nothing to save.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }
 
@@ -144,10 +178,12 @@ mod tests {
 
     #[test]
     fn a_turn_says_what_is_known() {
-        let bare = Turn { seconds: 0.5, cpu: None, first: None, memory: None };
+        let bare = Turn { seconds: 0.5, ..Turn::default() };
         assert_eq!(Turn::parse("0.5"), Some(bare));
         let full = Turn { cpu: Some(0.75), first: Some(0.25), memory: Some(4096.0), ..bare };
         assert_eq!(Turn::parse("0.5 memory=4096 cpu=0.75 first=0.25"), Some(full));
+        let learnt = Turn { quality: Some(-7.5), epochs: Some(3.0), ..bare };
+        assert_eq!(Turn::parse("0.5 epochs=3 quality=-7.5"), Some(learnt));
         for wrong in ["", "inf", "0.5 cpu", "0.5 cpu=nan", "0.5 load=1"] {
             assert_eq!(Turn::parse(wrong), None, "{wrong}");
         }

@@ -6,59 +6,50 @@
 R__LOAD_LIBRARY(libcladtorch)
 #include <CladTorch/CladTorch.hxx>
 #include "lines.h"
+#include "score.h"
 
 #include <TROOT.h>
 
-#include <algorithm>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
-struct Trained {
-   CladTorch::Mlp fModel;
-   CladTorch::Dataset fTest;
-
-   /// Area under the ROC curve, or the share of right classes.
-   double Score() const
-   {
-      if (fModel.Outputs() == 1)
-         return fModel.Auc(fTest);
-      const auto values = fModel.Predict(fTest);
-      const auto labels = fTest.Labels();
-      const auto classes = fModel.Outputs();
-      std::size_t right = 0;
-      for (std::size_t row = 0; row < fTest.Rows(); ++row) {
-         const auto first = values.begin() + row * classes;
-         right += std::max_element(first, first + classes) - first == labels(row);
-      }
-      return double(right) / fTest.Rows();
-   }
+struct Reached {
+   int fEpochs;
+   double fScore;
 };
 
-Trained Train(const Values &options, unsigned seed, int threads)
+CladTorch::Dataset Read(const Values &options, const std::string &tree)
 {
    CladTorch::Dataset data(Cut(options.at("columns"), ','));
-   for (const auto &tree : Cut(options.at("trees"), ',')) {
-      const auto parts = Cut(tree, ':');
-      if (parts[1].find_first_not_of("0123456789.") == std::string::npos)
-         data.Add(parts[0], options.at("file"), std::stod(parts[1]));
-      else
-         data.Add(parts[0], options.at("file"), parts[1]);
-   }
-   const auto [train, test] = data.Split(1 - std::stod(options.at("test")), seed);
+   data.Add(tree, options.at("file"), "label");
+   return data;
+}
 
+Reached Train(const Values &options, unsigned long seed, int threads)
+{
+   const auto train = Read(options, "train"), validation = Read(options, "validation");
    std::vector<std::size_t> sizes;
    for (const auto &size : Cut(options.at("sizes"), ','))
       sizes.push_back(std::stoul(size));
-   CladTorch::Mlp model(sizes, CladTorch::kReLU, CladTorch::kKaiming, seed);
+   CladTorch::Mlp model(sizes, CladTorch::kReLU, CladTorch::kUniform, seed); // the default, but for the seed
    CladTorch::FitOptions fit;
-   fit.fEpochs = std::stoi(options.at("epochs"));
+   fit.fEpochs = 1;
    fit.fBatchSize = std::stoi(options.at("batch"));
    fit.fValidation = 0;
-   fit.fSeed = seed;
    fit.fThreads = threads;
    fit.fVerbose = 0;
-   model.Fit(train, fit);
-   return {model, test};
+   if (options.at("task") == "regression")
+      fit.fLoss = CladTorch::kMeanSquaredError;
+   const int most = std::stoi(options.at("epochs"));
+   for (int epoch = 1; epoch <= most; ++epoch) {
+      fit.fSeed = seed * most + epoch; // another order of the events in each epoch
+      model.Fit(train, fit);
+      const double score = Score(model, validation, options.at("task"));
+      if (score >= std::stod(options.at("target")))
+         return {epoch, score};
+   }
+   throw std::runtime_error("the target was not reached in " + options.at("epochs") + " epochs");
 }
 
 void end_to_end(int threads)
@@ -66,5 +57,10 @@ void end_to_end(int threads)
    if (threads > 1)
       ROOT::EnableImplicitMT(threads);
    ServeRounds([threads](const Values &options, unsigned long seed) { return Train(options, seed, threads); },
-               [](const Values &, const Trained &trained) { return trained.Score(); });
+               [](const Values &options, const Reached &reached) {
+                  return reached.fScore - std::stod(options.at("target"));
+               },
+               [](const Reached &reached) {
+                  return " epochs=" + std::to_string(reached.fEpochs) + " quality=" + Digits(reached.fScore);
+               });
 }
