@@ -29,6 +29,7 @@
 #pragma link C++ class CladTorch::FitOptions-;
 #pragma link C++ class CladTorch::Functor-;
 #pragma link C++ class CladTorch::History-;
+#pragma link C++ class CladTorch::Interrupted-;
 #pragma link C++ class CladTorch::Mlp-;
 #pragma link C++ class CladTorch::Scaler-;
 #pragma link C++ class CladTorch::Source-;

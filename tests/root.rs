@@ -168,6 +168,73 @@ fn interrupt_ends_the_reading_and_keeps_the_dataset() {
     outcome.passed();
 }
 
+const LONG_CALLS: [&str; 8] = [
+    "Add of a tree",
+    "Add of a frame",
+    "Add of an expression",
+    "Jagged::Read",
+    "Fit by Clad",
+    "Fit by autograd",
+    "Fit of a stream",
+    "Predict",
+];
+
+#[test]
+fn interrupt_ends_a_macro_with_every_long_call() {
+    for call in LONG_CALLS {
+        let macro_call = format!("{}(\"{call}\")", script("interrupted.C"));
+        let outcome = Session::root(&["-q", &macro_call]).run_interrupted_at_each("NOW ");
+        assert_eq!(outcome.code, Some(130), "{call}: {}", outcome.text);
+        outcome.says(&["Warning in <CladTorch::", "interrupted"]).hides(&["terminate called", "NOT REACHED", "Break"]);
+    }
+}
+
+#[test]
+fn interrupt_brings_back_the_prompt_from_every_long_call() {
+    let mut lines = format!("R__LOAD_LIBRARY(libcladtorch)\n#include \"{}\"\n", script("long_calls.h"));
+    for call in LONG_CALLS {
+        lines += &format!("Call(\"{call}\")\nprintf(\"AFTER %s\\n\", \"{call}\");\n");
+    }
+    let outcome = Session::root(&[]).typing(&(lines + ".q\n")).run_interrupted_at_each("NOW ");
+    let after = LONG_CALLS.map(|call| format!("AFTER {call}"));
+    let outcome =
+        outcome.says(&after.each_ref().map(String::as_str)).hides(&["terminate called", "NOT REACHED", "Break"]);
+    assert_eq!(outcome.code, Some(0), "{}", outcome.text);
+}
+
+#[test]
+fn interrupt_in_a_macro_before_the_prompt_brings_the_prompt() {
+    let macro_call = format!("{}(\"Fit by Clad\")", script("interrupted.C"));
+    let session = Session::root(&[&macro_call]).typing("printf(\"AT THE PROMPT %d\\n\", 2 + 3);\n.q\n");
+    let outcome = session.run_interrupted_at_each("NOW ").says(&["AT THE PROMPT 5"]).hides(&["NOT REACHED"]);
+    assert_eq!(outcome.code, Some(0), "{}", outcome.text);
+}
+
+#[test]
+fn interrupt_raises_keyboard_interrupt_from_every_long_call() {
+    Session::python(&[&script("interrupted.py")]).run_interrupted_at_each("NOW ").passed();
+}
+
+#[test]
+fn long_calls_leave_the_lock_of_python_to_others() {
+    Session::python(&[&script("python_threads.py")]).run().passed().says(&["has label 1"]).show("NOT TESTED");
+}
+
+#[test]
+fn options_without_effect_and_progress_are_said() {
+    let outcome = macro_of("fit_messages.C").passed();
+    let between = |first: &str, last: &str| {
+        let (_, rest) = outcome.text.split_once(first).unwrap();
+        rest.split_once(last).unwrap().0.lines().filter(|line| line.starts_with("epoch ")).collect::<Vec<_>>()
+    };
+    let short = between("PROGRESS OF SHORT EPOCHS", "PROGRESS OF A LONG EPOCH");
+    assert!(short[0].starts_with("epoch 1/1000000000  loss ") && (3..6).contains(&short.len()), "{short:?}");
+    assert!(short.iter().all(|line| line.contains(" left  ") && line.ends_with(" events/s")), "{short:?}");
+    let long = between("PROGRESS OF A LONG EPOCH", "\nSILENCE");
+    assert!((1..6).contains(&long.len()) && long[0].contains(" %"), "{long:?}");
+    assert!(between("\nSILENCE", "END OF SILENCE").is_empty(), "{}", outcome.text);
+}
+
 #[test]
 fn a_loss_of_ones_own() {
     macro_of("loss_function.C").passed().show("NOT TESTED");

@@ -334,6 +334,100 @@ fn labels_and_weights_that_do_not_fit_are_named() {
     assert!(refused(1, &with(1.0, -1.0)).contains("weights"));
 }
 
+/// `label` and `weight` of the points of a circle's dataset.
+fn with(rows: usize, label: fn(&[f32]) -> f32, weight: fn(&[f32]) -> f32) -> Dataset {
+    let base = circle(rows, 6);
+    let mut data = Dataset::new(base.columns()).unwrap();
+    data.begin("relabelled").unwrap();
+    let of = |f: fn(&[f32]) -> f32| base.features().chunks(2).map(f).collect::<Vec<_>>();
+    data.append(base.features(), &of(label), &of(weight)).unwrap();
+    data.commit().unwrap();
+    data
+}
+
+#[test]
+fn what_is_allowed_and_rarely_meant_is_said_once() {
+    let right = |p: &[f32]| f32::from(u8::from(p[0] > 0.0));
+    let negative_corner = |p: &[f32]| if p[0] > 0.4 && p[1] > 0.4 { -1.0 } else { 1.0 };
+    let fast = FitSpec { learning_rate: 1e4, ..spec() };
+    let regression = FitSpec { loss: 3, ..spec() };
+    let long = FitSpec { epochs: 60, learning_rate: 0.05, ..spec() };
+    let cases: [(&str, usize, Dataset, FitSpec, &[&str]); 10] = [
+        ("two classes", 1, with(500, right, |_| 1.0), spec(), &[]),
+        ("few negative weights", 1, with(500, right, |p| if p[1] > 0.9 { -0.1 } else { 1.0 }), spec(), &[]),
+        ("a large target", 1, with(500, |p| 1e3 * p[0], |_| 1.0), regression.clone(), &[]),
+        ("one class", 1, with(500, |_| 1.0, |_| 1.0), spec(), &["has label 1:"]),
+        ("one value", 1, with(500, |_| -2.5, |_| 1.0), regression, &["has label -2.5:"]),
+        ("a class of three", 3, with(500, right, |_| 1.0), spec(), &["no event for training has label 2 (1 of 3"]),
+        (
+            "a negative class",
+            1,
+            with(500, right, |p| if p[0] > 0.0 { -0.1 } else { 1.0 }),
+            spec(),
+            &["with label 1 sum to -"],
+        ),
+        ("a high rate", 1, with(500, right, |_| 1.0), fast.clone(), &["lower fLearningRate (now 10000)"]),
+        ("many classes and a high rate", 3, with(500, right, |_| 1.0), fast, &["has label 2", "lower fLearningRate"]),
+        (
+            "a corner of negative weight",
+            1,
+            with(500, right, negative_corner),
+            long,
+            &["singles out events of negative"],
+        ),
+    ];
+    for (name, outputs, data, spec, parts) in cases {
+        let model = Model::new(&[2, 32, outputs], Activation::ReLU, Init::Kaiming, 1).unwrap();
+        let mut trainer = Trainer::new(&model, &data, &spec).unwrap();
+        let mut said = trainer.warnings();
+        for _ in 0..spec.epochs {
+            trainer.epoch(&data).unwrap();
+            said.extend(trainer.warnings());
+        }
+        assert_eq!(said.len(), parts.len(), "{name}: {said:?}");
+        assert!(said.iter().zip(parts).all(|(said, part)| said.contains(part)), "{name}: {said:?}");
+    }
+}
+
+#[test]
+fn a_soft_label_counts_as_its_shares_of_both_classes() {
+    let base = circle(200, 6);
+    let soft = |p: &[f32]| (p[0] + 1.0) / 2.0;
+    let mut split = Dataset::new(base.columns()).unwrap();
+    split.begin("both").unwrap();
+    for row in base.features().chunks(2) {
+        let p = soft(row);
+        split.append(&[row, row].concat(), &[1.0, 0.0], &[p, 1.0 - p]).unwrap();
+    }
+    split.commit().unwrap();
+    let run = |data: &Dataset| {
+        let mut model = network(1);
+        let whole = FitSpec { validation: 0.0, batch_size: 1000, epochs: 3, shuffle: false, ..spec() };
+        let history = fit(&mut model, data, &whole);
+        (history, model.parameters().to_vec())
+    };
+    let ((soft, parameters), (shares, same)) = (run(&with(200, soft, |_| 1.0)), run(&split));
+    for (a, b) in soft.iter().zip(&shares) {
+        assert!((a.0 - b.0).abs() < 1e-5, "{soft:?} {shares:?}");
+    }
+    assert!(parameters.iter().zip(&same).all(|(a, b)| (a - b).abs() < 1e-3));
+}
+
+#[test]
+fn an_epoch_comes_in_parts_and_an_unfinished_one_leaves_a_model() {
+    let data = circle(3000, 1);
+    let mut model = network(1);
+    let options = FitSpec { batch_size: 1, validation: 0.0, ..spec() };
+    let mut trainer = Trainer::new(&model, &data, &options).unwrap();
+    let parts: Vec<_> = (0..3).map(|_| trainer.part(&data).unwrap()).map(|part| (part.rows, part.ended)).collect();
+    assert_eq!(parts, [(1024, false), (2048, false), (3000, true)]);
+    let loss = trainer.end_epoch(&data).unwrap().train_loss;
+    assert_eq!(loss, Trainer::new(&model, &data, &options).unwrap().epoch(&data).unwrap().train_loss);
+    assert_eq!(trainer.part(&data).unwrap().rows, 1024);
+    trainer.finish(&mut model).unwrap();
+    assert!(model.describe().contains("epochs 1,"), "{}", model.describe());
+}
+
 #[test]
 fn a_diverging_training_says_so() {
     let data = circle(500, 1);

@@ -5,6 +5,7 @@
 #define CLADTORCH_COREBOX
 
 #include <CladTorch/Dataset.hxx>
+#include <CladTorch/History.hxx>
 
 #include "cladtorch/src/bridge.rs.h"
 #include "rust/cxx.h"
@@ -34,6 +35,7 @@ struct DatasetData {
 
    rust::Box<Core::Dataset> fCore;
    Weight fWeight;                 ///< of the sources to come
+   std::string fReadWeight;        ///< text of the weight of the last source
    std::set<std::string> fScalars; ///< columns that must not hold several numbers an event
    EReader fReader = kAutoReader;  ///< of the sources to come
 };
@@ -44,6 +46,7 @@ struct ModelData {
 
    rust::Box<Core::Model> fCore;
    bool fFromFile = false; ///< the texts of its columns were not written by who runs it
+   History fLastFit;
 };
 
 template <class T>

@@ -2,6 +2,7 @@
 #include <CladTorch/Guard.hxx>
 
 #include "CoreBox.hxx"
+#include "Interrupt.hxx"
 #include "OpenSource.hxx"
 #include "Source.hxx"
 
@@ -20,6 +21,7 @@ std::shared_ptr<DatasetData> With(rust::Box<Core::Dataset> core, const DatasetDa
 {
    auto copy = std::make_shared<DatasetData>(std::move(core));
    copy->fWeight = data.fWeight;
+   copy->fReadWeight = data.fReadWeight;
    copy->fScalars = data.fScalars;
    copy->fReader = data.fReader;
    return copy;
@@ -75,8 +77,11 @@ void Read(std::shared_ptr<DatasetData> &data, const Source &source, Selection se
    selection.fWeight = own.fWeight;
    selection.fScalars = own.fScalars;
    selection.fReader = own.fReader;
-   const OpenSource open(source);
-   ReadSource(*own.fCore, open.Frame(), selection);
+   Interruptible("the reading", [&](const InterruptScope &interrupt) {
+      const OpenSource open(source);
+      ReadSource(*own.fCore, open.Frame(), selection, interrupt);
+   });
+   own.fReadWeight = own.fWeight.fText;
 }
 
 /// "weight(pt, eta)"

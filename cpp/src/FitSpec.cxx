@@ -2,6 +2,7 @@
 
 #include "HomeProcess.hxx"
 
+#include <algorithm>
 #include <cstdint>
 #include <stdexcept>
 #include <string>
@@ -37,7 +38,7 @@ Core::FitSpec ToSpec(const FitOptions &options)
    spec.seed = options.fSeed;
    spec.shuffle = options.fShuffle;
    spec.standardise = options.fStandardise;
-   spec.threads = Threads(NotNegative<int>("fThreads", options.fThreads));
+   spec.threads = std::min(Threads(NotNegative<int>("fThreads", options.fThreads)), Core::cores());
    if (kLoaded.IsElsewhere() && options.fGradient == kAutograd)
       spec.threads = 1;
    spec.device = options.fDevice;

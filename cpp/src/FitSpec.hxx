@@ -11,7 +11,8 @@
 namespace CladTorch {
 namespace Internal {
 
-/// Throws for a negative number where there must be none; the core checks the rest.
+/// Throws for a negative number where there must be none; the core checks the rest. More threads than cores would wait
+/// for each other, so that milliseconds take seconds: there are no more.
 Core::FitSpec ToSpec(const FitOptions &options);
 
 /// The options that the core knows; the others at their defaults.

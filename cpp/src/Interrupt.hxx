@@ -1,16 +1,21 @@
 /// \file Interrupt.hxx
-/// \brief Ctrl-C as a wish that a long loop can ask for.
+/// \brief Ctrl-C as a request that long loops ask for.
 
 #ifndef CLADTORCH_INTERRUPT
 #define CLADTORCH_INTERRUPT
 
+#include <CladTorch/Error.hxx>
+
 #include <string>
+#include <type_traits>
+#include <utility>
 
 namespace CladTorch {
 namespace Internal {
 
-/// While it lives, Ctrl-C is noted and nothing else. ROOT's own handler would jump out of the running code, over the
-/// frames of the core and of its threads. Any number may live at once, in any threads: Ctrl-C is meant for all of them.
+/// While it lives, Ctrl-C is noted, for the core as well, and nothing else. ROOT's own handler would jump out of the
+/// running code, over the frames of the core and of its threads. Any number may live at once, in any threads: Ctrl-C is
+/// meant for all of them. A process that ignores SIGINT goes on ignoring it.
 class InterruptScope {
 public:
    InterruptScope();
@@ -19,9 +24,41 @@ public:
 
    /// Whether Ctrl-C was pressed, or ROOT asked to stop (`gROOT->SetInterrupt()`).
    bool Requested() const;
-   /// Throws where it was, with `what` in the message.
+   /// Throws Stopped where it was, with `what` in the message.
    void Check(const std::string &what) const;
 };
+
+/// Calls `f(interrupt)`. What it throws after Ctrl-C becomes Stopped, and so does a Ctrl-C that it did not hear.
+/// \param what For the message: "the reading".
+template <class F>
+auto Interruptible(const std::string &what, F &&f) -> decltype(f(std::declval<const InterruptScope &>()))
+{
+   const InterruptScope interrupt;
+   const auto checkEnd = [&] {
+      if (interrupt.Requested())
+         throw Stopped("Ctrl-C was pressed when " + what + " had just ended");
+   };
+   try {
+      if constexpr (std::is_void<decltype(f(interrupt))>::value) {
+         f(interrupt);
+         checkEnd();
+      } else {
+         auto result = f(interrupt);
+         checkEnd();
+         return result;
+      }
+   } catch (const Error &) {
+      throw; // of a public function that was called
+   } catch (const Stopped &) {
+      throw;
+   } catch (...) {
+      interrupt.Check(what);
+      throw;
+   }
+}
+
+/// From now on an Interrupted that nobody catches ends the macro that runs, without an abort.
+void EndMacroWhereUncaught();
 
 } // namespace Internal
 } // namespace CladTorch

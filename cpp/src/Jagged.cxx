@@ -116,18 +116,18 @@ template <class T>
 Jagged<T> Jagged<T>::Read(const Source &source, const std::string &column, const std::string &cut)
 {
    return Guard("CladTorch::Jagged::Read", [&] {
-      const OpenSource open(source);
-      const auto &frame = open.Frame();
-      ColumnTarget target;
-      target.fName = target.fColumn = column;
-      target.fScalar = false;
-      const Reading reading{Describe(frame), cut, {target}};
-      auto collector = std::make_shared<ListCollector<T>>(frame.GetNSlots(), OriginOf(frame, reading.fSource));
-      const InterruptScope interrupt;
-      collector->StopOn(interrupt);
-      RunEventLoop(frame, reading, collector);
-      interrupt.Check("the reading");
-      return collector->Result();
+      return Interruptible("the reading", [&](const InterruptScope &interrupt) {
+         const OpenSource open(source);
+         const auto &frame = open.Frame();
+         ColumnTarget target;
+         target.fName = target.fColumn = column;
+         target.fScalar = false;
+         const Reading reading{Describe(frame), cut, {target}};
+         auto collector = std::make_shared<ListCollector<T>>(frame.GetNSlots(), OriginOf(frame, reading.fSource));
+         collector->StopOn(interrupt);
+         RunEventLoop(frame, reading, collector);
+         return collector->Result();
+      });
    });
 }
 

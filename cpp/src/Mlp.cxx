@@ -1,7 +1,6 @@
 #include <CladTorch/Mlp.hxx>
 #include <CladTorch/Guard.hxx>
 
-#include "Cancellable.hxx"
 #include "CoreBox.hxx"
 #include "FitSpec.hxx"
 #include "Interrupt.hxx"
@@ -10,7 +9,9 @@
 
 #include <TError.h>
 
+#include <functional>
 #include <iostream>
+#include <optional>
 #include <stdexcept>
 
 namespace CladTorch {
@@ -22,11 +23,35 @@ namespace {
 /// [rows, outputs] row-major.
 std::vector<float> Run(const ModelData &model, const DatasetData &data, bool raw)
 {
-   std::vector<float> out(Core::dataset_rows(*data.fCore) * Core::model_outputs(*model.fCore));
-   const InterruptScope interrupt;
-   Core::model_predict(*model.fCore, *data.fCore, raw, Threads(0), {out.data(), out.size()});
-   interrupt.Check("the prediction");
-   return out;
+   return Interruptible("the prediction", [&](const InterruptScope &) {
+      std::vector<float> out(Core::dataset_rows(*data.fCore) * Core::model_outputs(*model.fCore));
+      Core::model_predict(*model.fCore, *data.fCore, raw, Threads(0), {out.data(), out.size()});
+      return out;
+   });
+}
+
+constexpr const char *kFit = "CladTorch::Mlp::Fit";
+
+void Warn(const rust::Vec<rust::String> &messages)
+{
+   for (const auto &message : messages)
+      ::Warning(kFit, "%s", std::string(message).c_str());
+}
+
+void WarnOfThreads(const FitOptions &options)
+{
+   const auto cores = Core::cores();
+   if (options.fThreads > 0 && static_cast<std::size_t>(options.fThreads) > cores)
+      ::Warning(kFit, "fThreads = %d, but this process has %zu cores: the fit runs on as many threads", options.fThreads,
+                cores);
+}
+
+void CheckWeight(const DatasetData &data)
+{
+   const auto &text = data.fWeight.fText;
+   if (!text.empty() && text != data.fReadWeight)
+      throw std::runtime_error("SetWeight(\"" + text + "\") came after the last Add, so that no event has this weight: call "
+                               "it before Add");
 }
 
 CladTorch::Scaler ToScaler(const Core::ScalerSpec &spec)
@@ -47,7 +72,7 @@ Mlp::Mlp(const std::vector<std::size_t> &sizes, EActivation activation, EInit in
 
 Mlp::Mlp(const std::vector<std::size_t> &sizes, const std::string &activation, EInit init, std::uint64_t seed)
    : fData(Guard("CladTorch::Mlp", [&] {
-        return Cancellable([&] {
+        return Interruptible("the compilation of the activation", [&](const InterruptScope &) {
            return std::make_shared<ModelData>(Core::model_new_own({sizes.data(), sizes.size()}, activation,
                                                                   static_cast<std::uint8_t>(init), seed));
         });
@@ -57,81 +82,138 @@ Mlp::Mlp(const std::vector<std::size_t> &sizes, const std::string &activation, E
 
 Mlp::Mlp(std::shared_ptr<ModelData> data, FromCore) : fData(std::move(data)) {}
 
-/// Runs up to `epochs` epochs; `run` gives the losses of one, or `false` where it was interrupted.
-History Mlp::RunEpochs(std::size_t epochs, const FitOptions &options, std::string description,
-                       const std::function<bool(Core::EpochRecord &)> &run)
+/// What RunEpochs() needs of a trainer.
+struct Mlp::Training {
+   const FitOptions &fOptions;
+   std::size_t fEpochs;
+   std::string fDescription;
+   std::function<Core::EpochPart()> fPart;       ///< trains on the next part of an epoch
+   std::function<Core::EpochRecord()> fEndEpoch; ///< gives its losses
+   std::function<rust::Vec<rust::String>()> fWarnings;
+   std::function<void(Core::Model &)> fFinish; ///< hands over what was learned
+};
+
+/// Runs epochs until all are done or Ctrl-C is pressed. The model then has what was learned, whichever it was.
+History Mlp::RunEpochs(const Training &training, const InterruptScope &interrupt)
 {
+   const auto &options = training.fOptions;
    History history;
-   history.fDescription = std::move(description);
-   if (options.fVerbose > 1)
+   history.fDescription = training.fDescription;
+   const bool elsewhere = options.fGradient == kClad && options.fDevice != "cpu";
+   if (options.fVerbose > (elsewhere ? 0 : 1))
       std::cout << history.fDescription << std::endl;
-   Progress progress(epochs, options.fVerbose < 1);
-   Core::EpochRecord epoch{};
-   while (history.Epochs() < epochs && run(epoch)) {
-      history.fTrainLoss.push_back(epoch.train_loss);
-      history.fValidationLoss.push_back(epoch.validation_loss);
-      history.fSeconds.push_back(epoch.seconds);
-      progress.Show(history.Epochs(), epoch.train_loss, epoch.validation_loss, epoch.seconds);
+   WarnOfThreads(options);
+   Warn(training.fWarnings());
+   Progress progress(training.fEpochs, options.fVerbose < 1);
+   while (history.Epochs() < training.fEpochs && !history.fInterrupted) {
+      const auto part = training.fPart();
+      progress.Part(part.rows, part.expected);
+      if (part.ended) {
+         const auto epoch = training.fEndEpoch();
+         history.fTrainLoss.push_back(epoch.train_loss);
+         history.fValidationLoss.push_back(epoch.validation_loss);
+         history.fSeconds.push_back(epoch.seconds);
+         progress.Epoch(epoch.train_loss, epoch.validation_loss, epoch.seconds);
+      }
+      if (const auto messages = training.fWarnings(); !messages.empty()) {
+         progress.Finish();
+         Warn(messages);
+      }
+      history.fInterrupted = interrupt.Requested() && history.Epochs() < training.fEpochs;
    }
    progress.Finish();
-   if (history.Epochs() < epochs)
-      ::Warning("CladTorch::Mlp::Fit", "interrupted after epoch %zu of %zu; the model keeps what it has learnt",
-                history.Epochs(), epochs);
+   auto trained = std::make_shared<ModelData>(Core::model_clone(*fData->fCore));
+   training.fFinish(*trained->fCore);
+   trained->fLastFit = history;
+   fData = std::move(trained);
+   if (history.fInterrupted)
+      throw Stopped("interrupted after epoch " + std::to_string(history.Epochs()) + " of " +
+                    std::to_string(training.fEpochs) + "; the model keeps what it has learned, LastFit() has the losses");
    return history;
 }
 
 History Mlp::Fit(const Dataset &data, const FitOptions &options)
 {
-   return Guard("CladTorch::Mlp::Fit", [&] {
-      const auto &events = *data.fData->fCore;
-      const auto spec = ToSpec(options);
-      const auto make = [&] { return Core::trainer_new(*fData->fCore, events, spec); };
-      auto trainer = options.fLossFunction.empty() ? make() : Cancellable(make);
-      const InterruptScope interrupt;
-      const auto run = [&](Core::EpochRecord &epoch) {
-         if (interrupt.Requested())
-            return false;
-         epoch = Core::trainer_epoch(*trainer, events);
-         return true;
-      };
-      auto history = RunEpochs(spec.epochs, options, std::string(Core::trainer_describe(*trainer)), run);
-      auto trained = std::make_shared<ModelData>(Core::model_clone(*fData->fCore));
-      Core::trainer_finish(*trainer, *trained->fCore);
-      fData = std::move(trained);
-      return history;
+   return Guard(kFit, [&] {
+      return Interruptible("the training", [&](const InterruptScope &interrupt) {
+         const auto &events = *data.fData->fCore;
+         CheckWeight(*data.fData);
+         const auto spec = ToSpec(options);
+         auto trainer = Core::trainer_new(*fData->fCore, events, spec);
+         const Training training{options,
+                                 spec.epochs,
+                                 std::string(Core::trainer_describe(*trainer)),
+                                 [&] { return Core::trainer_part(*trainer, events); },
+                                 [&] { return Core::trainer_end_epoch(*trainer, events); },
+                                 [&] { return Core::trainer_warnings(*trainer); },
+                                 [&](Core::Model &model) { Core::trainer_finish(*trainer, model); }};
+         return RunEpochs(training, interrupt);
+      });
    });
 }
 
+namespace {
+
+/// The epochs of a stream, one after the other, each read by a thread of its own.
+class StreamEpochs {
+public:
+   StreamEpochs(std::shared_ptr<StreamData> data, const Core::FitSpec &spec) : fData(std::move(data)), fSpec(spec) {}
+
+   Core::EpochPart Window(Core::StreamTrainer &trainer, const Core::Model &model)
+   {
+      if (!fEpoch) {
+         fEpoch.emplace(fData->Epoch(++fNumber, kTraining, fSpec));
+         fThread.emplace(fData, **fEpoch);
+      }
+      return Core::stream_trainer_window(trainer, model, **fEpoch);
+   }
+
+   Core::EpochRecord End(Core::StreamTrainer &trainer)
+   {
+      fThread.reset();
+      fEpoch.reset();
+      return Core::stream_trainer_end_epoch(trainer);
+   }
+
+private:
+   std::shared_ptr<StreamData> fData;
+   Core::FitSpec fSpec;
+   std::uint64_t fNumber = 0;
+   std::optional<rust::Box<Core::Epoch>> fEpoch;
+   std::optional<ReadingThread> fThread; ///< ends before what it reads for
+};
+
+} // namespace
+
 History Mlp::Fit(const Stream &stream, const FitOptions &options)
 {
-   return Guard("CladTorch::Mlp::Fit", [&] {
-      const auto &data = stream.fData;
-      const auto spec = ToSpec(options);
-      const SerialScope serial(true); // ROOT's part of the reading
-      const InterruptScope interrupt;
-      const auto start = [&] {
-         auto sample = data->Epoch(0, kTraining, spec);
-         const ReadingThread thread(data, *sample);
-         return Core::stream_trainer_new(*fData->fCore, *data->fCore, spec, *sample);
-      };
-      auto trainer = options.fLossFunction.empty() ? start() : Cancellable(start);
-      std::uint64_t number = 0;
-      const auto run = [&](Core::EpochRecord &record) {
-         auto epoch = data->Epoch(++number, kTraining, spec);
-         const ReadingThread thread(data, *epoch);
-         do {
-            if (interrupt.Requested())
-               return false;
-         } while (Core::stream_trainer_window(*trainer, *fData->fCore, *epoch));
-         record = Core::stream_trainer_end_epoch(*trainer);
-         return true;
-      };
-      auto history = RunEpochs(spec.epochs, options, std::string(Core::stream_trainer_describe(*trainer)), run);
-      auto trained = std::make_shared<ModelData>(Core::model_clone(*fData->fCore));
-      Core::stream_trainer_finish(*trainer, *trained->fCore);
-      fData = std::move(trained);
-      return history;
+   return Guard(kFit, [&] {
+      return Interruptible("the training", [&](const InterruptScope &interrupt) {
+         const auto &data = stream.fData;
+         const auto spec = ToSpec(options);
+         const SerialScope serial(true); // ROOT's part of the reading
+         const auto start = [&] {
+            auto sample = data->Epoch(0, kTraining, spec);
+            const ReadingThread thread(data, *sample);
+            return Core::stream_trainer_new(*fData->fCore, *data->fCore, spec, *sample);
+         };
+         auto trainer = start();
+         StreamEpochs epochs(data, spec);
+         const Training training{options,
+                                 spec.epochs,
+                                 std::string(Core::stream_trainer_describe(*trainer)),
+                                 [&] { return epochs.Window(*trainer, *fData->fCore); },
+                                 [&] { return epochs.End(*trainer); },
+                                 [&] { return Core::stream_trainer_warnings(*trainer); },
+                                 [&](Core::Model &model) { Core::stream_trainer_finish(*trainer, model); }};
+         return RunEpochs(training, interrupt);
+      });
    });
+}
+
+History Mlp::LastFit() const
+{
+   return fData->fLastFit;
 }
 
 std::vector<float> Mlp::Predict(const Dataset &data) const
@@ -247,7 +329,7 @@ Mlp Mlp::Load(const std::string &path, const std::string &activation)
          loaded->fFromFile = true;
          return Mlp(std::move(loaded), FromCore());
       };
-      return activation.empty() ? load() : Cancellable(load);
+      return Interruptible("the compilation of the activation", [&](const InterruptScope &) { return load(); });
    });
 }
 

@@ -43,20 +43,6 @@ Core::RocCurve Curve(const Mlp &model, const Dataset &data)
    return Core::roc(Slice(scores), {labels.Data(), labels.Size()}, {weights.Data(), weights.Size()});
 }
 
-/// At most about `kPoints` of the points, the first and the last among them.
-TGraph *Thinned(const Core::RocCurve &curve)
-{
-   constexpr std::size_t kPoints = 2000;
-   const std::size_t n = curve.false_positive.size();
-   const std::size_t step = std::max<std::size_t>(1, n / kPoints);
-   auto *graph = new TGraph();
-   for (std::size_t i = 0; i < n; i += step)
-      graph->AddPoint(curve.false_positive[i], curve.true_positive[i]);
-   if (n && (n - 1) % step)
-      graph->AddPoint(curve.false_positive[n - 1], curve.true_positive[n - 1]);
-   return graph;
-}
-
 TH1F *Histogram(const char *name, const char *title, int bins, double low, double high)
 {
    const TDirectory::TContext none(nullptr); // in a directory it would replace the user's histogram of that name
@@ -102,7 +88,8 @@ TGraph *Mlp::Roc(const Dataset &data) const
 {
    return Guard("CladTorch::Mlp::Roc", [&] {
       const auto curve = Curve(*this, data);
-      auto *graph = Thinned(curve);
+      auto *graph = new TGraph(static_cast<int>(curve.false_positive.size()), curve.false_positive.data(),
+                               curve.true_positive.data());
       graph->SetName("roc");
       graph->SetTitle(TString::Format("AUC = %.4f #pm %.4f;Background efficiency;Signal efficiency", curve.auc,
                                       curve.auc_error));

@@ -1,24 +1,53 @@
 #include "Progress.hxx"
 
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <iostream>
-#include <string>
 
 namespace CladTorch {
 namespace Internal {
 
 namespace {
-constexpr std::size_t kBarWidth = 24;
+constexpr std::size_t kBarWidth = 10;
 constexpr std::size_t kPlainLines = 10;
+constexpr std::chrono::seconds kPlainInterval(4);
+constexpr std::chrono::milliseconds kTerminalInterval(100);
 
-std::string Bar(std::size_t epoch, std::size_t epochs)
+template <class... T>
+std::string Text(const char *format, T... values)
 {
-   const std::size_t full = kBarWidth * epoch / epochs;
-   return "[" + std::string(full, '=') + std::string(kBarWidth - full, ' ') + "] ";
+   char text[128];
+   std::snprintf(text, sizeof text, format, values...);
+   return text;
+}
+
+/// "45 s", "3 min 20 s", "2 h 05 min", "3 days"
+std::string Duration(double seconds)
+{
+   if (seconds < 60)
+      return Text("%.0f s", seconds);
+   if (seconds < 3600)
+      return Text("%d min %02d s", static_cast<int>(seconds / 60), static_cast<int>(std::fmod(seconds, 60)));
+   if (seconds > 48 * 3600)
+      return Text("%.0f days", seconds / (24 * 3600));
+   return Text("%.0f h %02d min", std::floor(seconds / 3600), static_cast<int>(std::fmod(seconds, 3600) / 60));
+}
+
+/// Columns of the terminal; a longer line would go on in the next one, and could not be written over.
+std::size_t Width()
+{
+   winsize size{};
+   return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1 ? size.ws_col - 1u : 79u;
+}
+
+std::string Losses(double trainLoss, double validationLoss)
+{
+   const auto text = Text("  loss %.5g", trainLoss);
+   return std::isnan(validationLoss) ? text : text + Text("  validation %.5g", validationLoss);
 }
 } // namespace
 
@@ -27,25 +56,32 @@ Progress::Progress(std::size_t epochs, bool silent)
 {
 }
 
-void Progress::Show(std::size_t epoch, double trainLoss, double validationLoss, double seconds)
+void Progress::Part(std::uint64_t rows, std::uint64_t expected)
 {
-   const std::size_t step = std::max<std::size_t>(1, fEpochs / kPlainLines);
-   if (fSilent || (!fTerminal && epoch % step != 0 && epoch != 1 && epoch != fEpochs))
+   fRows += rows - fEpochRows;
+   fEpochRows = rows;
+   fShare = expected ? static_cast<double>(rows) / static_cast<double>(expected) : 0;
+   if (fShare >= 1 || !Due(fTerminal ? Clock_t::duration(kTerminalInterval) : kPlainInterval))
       return;
-   char text[128];
-   std::snprintf(text, sizeof text, "epoch %zu/%zu  loss %.5g", epoch, fEpochs, trainLoss);
-   std::string line = text;
-   if (!std::isnan(validationLoss)) {
-      std::snprintf(text, sizeof text, "  validation %.5g", validationLoss);
-      line += text;
+   const auto epoch = Text("epoch %zu/%zu", fDone + 1, fEpochs);
+   Write(fTerminal ? Bar() + epoch + fLosses + Pace() : epoch + Text("  %.0f %%", 100 * fShare) + fLosses + Pace());
+}
+
+void Progress::Epoch(double trainLoss, double validationLoss, double seconds)
+{
+   ++fDone;
+   fShare = 0;
+   fEpochRows = 0;
+   fLosses = Losses(trainLoss, validationLoss);
+   const bool last = fDone == fEpochs;
+   const std::size_t step = std::max<std::size_t>(1, fEpochs / kPlainLines);
+   const auto epoch = Text("epoch %zu/%zu", fDone, fEpochs);
+   if (fTerminal) {
+      if (last || fDone == 1 || Due(kTerminalInterval))
+         Write(Bar() + epoch + fLosses + (last ? Text("  %.3g s", seconds) : Pace()));
+   } else if (last || fDone == 1 || fDone % step == 0 || Due(kPlainInterval)) {
+      Write(epoch + fLosses + Text("  %.3g s", seconds) + (last ? "" : Pace()));
    }
-   std::snprintf(text, sizeof text, "  %.3g s", seconds);
-   line += text;
-   if (fTerminal)
-      std::cout << "\r\033[K" << Bar(epoch, fEpochs) << line << std::flush;
-   else
-      std::cout << line << std::endl;
-   fOpen = fTerminal;
 }
 
 void Progress::Finish()
@@ -53,6 +89,40 @@ void Progress::Finish()
    if (fOpen)
       std::cout << std::endl;
    fOpen = false;
+}
+
+bool Progress::Due(Clock_t::duration interval)
+{
+   return Clock_t::now() - fLast >= interval;
+}
+
+void Progress::Write(const std::string &line)
+{
+   fLast = Clock_t::now();
+   if (fSilent)
+      return;
+   if (fTerminal)
+      std::cout << "\r\033[K" << line.substr(0, Width()) << std::flush;
+   else
+      std::cout << line << std::endl;
+   fOpen = fTerminal;
+}
+
+std::string Progress::Pace() const
+{
+   const double seconds = std::chrono::duration<double>(Clock_t::now() - fStart).count();
+   const double done = static_cast<double>(fDone) + fShare;
+   if (seconds <= 0 || done <= 0)
+      return "";
+   return "  " + Duration(seconds * (static_cast<double>(fEpochs) / done - 1)) + " left" +
+          Text("  %.2g events/s", static_cast<double>(fRows) / seconds);
+}
+
+std::string Progress::Bar() const
+{
+   const double share = (static_cast<double>(fDone) + fShare) / static_cast<double>(fEpochs);
+   const auto full = std::min(kBarWidth, static_cast<std::size_t>(share * kBarWidth));
+   return "[" + std::string(full, '=') + std::string(kBarWidth - full, ' ') + "] ";
 }
 
 } // namespace Internal

@@ -4,25 +4,48 @@
 #ifndef CLADTORCH_PROGRESS
 #define CLADTORCH_PROGRESS
 
+#include <chrono>
 #include <cstddef>
+#include <cstdint>
+#include <string>
 
 namespace CladTorch {
 namespace Internal {
 
-/// A line that is written over on a terminal; a line for every tenth of the epochs elsewhere.
+/// On a terminal a line that is written over: epoch, losses, events per second and the time that is left. Elsewhere lines
+/// that stay: for every tenth of the epochs, and where those take long, one every few seconds.
 class Progress {
 public:
    Progress(std::size_t epochs, bool silent);
-   /// \param seconds Wall time of the epoch.
-   void Show(std::size_t epoch, double trainLoss, double validationLoss, double seconds);
+   /// The present epoch has trained on `rows` events of about `expected`.
+   void Part(std::uint64_t rows, std::uint64_t expected);
+   /// The present epoch has ended.
+   /// \param seconds Its wall time.
+   void Epoch(double trainLoss, double validationLoss, double seconds);
    /// Ends the line, also of a training that stopped early.
    void Finish();
 
 private:
+   using Clock_t = std::chrono::steady_clock;
+
+   /// Whether a line is due that no epoch asks for.
+   bool Due(Clock_t::duration interval);
+   void Write(const std::string &line);
+   /// "  40 s left  1.2e+06 events/s", as of now.
+   std::string Pace() const;
+   std::string Bar() const;
+
    std::size_t fEpochs;
    bool fSilent;
    bool fTerminal;
    bool fOpen = false; ///< a line waits for its end
+   std::size_t fDone = 0; ///< epochs
+   double fShare = 0; ///< of the present epoch
+   std::uint64_t fRows = 0; ///< of all epochs
+   std::uint64_t fEpochRows = 0; ///< of the present one
+   std::string fLosses; ///< of the last epoch
+   Clock_t::time_point fStart = Clock_t::now();
+   Clock_t::time_point fLast = fStart; ///< when the last line was written
 };
 
 } // namespace Internal

@@ -2,12 +2,14 @@
 // Python, and in root.exe nothing here runs.
 
 #include <CladTorch/Dataset.hxx>
+#include <CladTorch/Jagged.hxx>
 #include <CladTorch/Mlp.hxx>
 #include <CladTorch/Source.hxx>
 #include <CladTorch/Stream.hxx>
 #include <CladTorch/View.hxx>
 
 #include "DLPack.hxx"
+#include "PythonCalls.hxx"
 
 #include <dlfcn.h>
 
@@ -59,7 +61,9 @@ constexpr const char *kOverload = R"(
 def overload(method, *types):
     for string in ("const string&", "const std::string&"):
         try:
-            return method.__overload__(", ".join(string if each == "string" else each for each in types))
+            found = method.__overload__(", ".join(string if each == "string" else each for each in types))
+            found.__release_gil__ = True  # what has overloads takes long
+            return found
         except LookupError:
             pass
     return method
@@ -204,20 +208,41 @@ template class View<float>;
 template class View<double>;
 template class View<std::int64_t>;
 
+namespace {
+/// Runs `source` between what the class's methods `names`, which may take long, need before and after it.
+void RunWithLongCalls(const std::string &source, const std::string &names, _object *pyclass)
+{
+   PrepareForThreads();
+   Run(WithoutLock(names), pyclass);
+   Run(source, pyclass);
+   Run(RaisingKeyboardInterrupt(names), pyclass);
+}
+} // namespace
+
 void Dataset::__cppyy_pythonize__(_object *pyclass, const std::string &)
 {
-   Run(std::string(kOverload) + kAnySource, pyclass);
+   RunWithLongCalls(std::string(kOverload) + kAnySource, "Add Balance Split", pyclass);
 }
 
 void Stream::__cppyy_pythonize__(_object *pyclass, const std::string &)
 {
-   Run(std::string(kOverload) + kAnySource, pyclass);
+   RunWithLongCalls(std::string(kOverload) + kAnySource, "Add", pyclass);
 }
 
 void Batches::__cppyy_pythonize__(_object *pyclass, const std::string &)
 {
-   Run(kIteration, pyclass);
+   RunWithLongCalls(kIteration, "Next", pyclass);
 }
+
+template <class T>
+void Jagged<T>::__cppyy_pythonize__(_object *pyclass, const std::string &)
+{
+   RunWithLongCalls("", "Read Padded", pyclass);
+}
+
+template void Jagged<float>::__cppyy_pythonize__(_object *, const std::string &);
+template void Jagged<double>::__cppyy_pythonize__(_object *, const std::string &);
+template void Jagged<std::int64_t>::__cppyy_pythonize__(_object *, const std::string &);
 
 void Source::__cppyy_pythonize__(_object *pyclass, const std::string &)
 {
@@ -226,8 +251,8 @@ void Source::__cppyy_pythonize__(_object *pyclass, const std::string &)
 
 void Mlp::__cppyy_pythonize__(_object *pyclass, const std::string &)
 {
-   Run(With(kAnyNode, "{method}", "Define"), pyclass);
-   Run(std::string(kOverload) + kKeywords, pyclass);
+   RunWithLongCalls(With(kAnyNode, "{method}", "Define") + kOverload + kKeywords,
+                    "__init__ Fit Predict Logits Auc AucError Roc Scores DrawScores Save Load", pyclass);
 }
 
 } // namespace CladTorch

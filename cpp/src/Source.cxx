@@ -83,14 +83,14 @@ ColumnTarget FeatureTarget(const Core::ColumnSpec &column, std::size_t offset)
    return target;
 }
 
-void ReadSource(Core::Dataset &data, ROOT::RDF::RNode frame, const Selection &selection)
+void ReadSource(Core::Dataset &data, ROOT::RDF::RNode frame, const Selection &selection,
+                const InterruptScope &interrupt)
 {
    Reading reading{Describe(frame), selection.fCut, Targets(frame, Core::dataset_columns(data), selection)};
    if (!std::isfinite(selection.fLabel))
       throw std::runtime_error("the label of " + reading.fSource + " is not a finite number");
    const auto origin = OriginOf(frame, reading.fSource);
    const auto plan = PlanReaders(frame, reading, selection.fReader);
-   const InterruptScope interrupt;
    Transaction transaction(data, reading.fSource);
    Core::dataset_note(data, plan.Describe(reading.fTargets));
    if (plan.AllFast() && selection.fCut.empty() && ReadsWhole(frame)) {

@@ -58,7 +58,8 @@ private:
 
 /// Appends the selected events of `frame` to `data`, in the order of the entries. On an error, which is thrown, `data`
 /// stays as it was.
-void ReadSource(Core::Dataset &data, ROOT::RDF::RNode frame, const Selection &selection);
+void ReadSource(Core::Dataset &data, ROOT::RDF::RNode frame, const Selection &selection,
+                const InterruptScope &interrupt);
 
 } // namespace Internal
 } // namespace CladTorch

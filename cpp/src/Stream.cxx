@@ -166,13 +166,13 @@ bool Batches::Next()
 {
    return Guard("CladTorch::Batches::Next", [&] {
       fData->fHome.Check("the stream");
-      const InterruptScope interrupt;
-      auto &next = fData->fLast;
-      FreeOfViews(next);
-      Core::epoch_batch(*fData->fEpoch, *next);
-      std::swap(fData->fBatch, next);
-      interrupt.Check("the reading");
-      return !fData->fBatch->labels.empty();
+      return Interruptible("the reading", [&](const InterruptScope &) {
+         auto &next = fData->fLast;
+         FreeOfViews(next);
+         Core::epoch_batch(*fData->fEpoch, *next);
+         std::swap(fData->fBatch, next);
+         return !fData->fBatch->labels.empty();
+      });
    });
 }
 

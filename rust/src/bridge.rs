@@ -10,8 +10,9 @@ use crate::columns::file;
 use crate::columns::{Rows, branch_of};
 use crate::dataset::{Dataset, Scaler};
 use crate::error::{Error, Result, guard};
-use crate::gradient::{CompiledGraph, SavedForward, cancel, compile_activation};
+use crate::gradient::{CompiledGraph, SavedForward, compile_activation};
 use crate::graph::{Activation, AnyBatch, Init, Op};
+use crate::interrupt;
 use crate::model::{Model, Training};
 use crate::signal;
 use crate::stream::{self, Epoch, Events, Feed, Mixing, Part, Stream};
@@ -117,7 +118,19 @@ mod ffi {
         seconds: f64,
     }
 
-    /// Efficiencies over falling thresholds, from (0, 0) to (1, 1), with the area under them.
+    /// How far an epoch has come.
+    #[derive(Clone, Debug)]
+    struct EpochPart {
+        /// Events that it has trained on.
+        rows: u64,
+        /// Events that it will have trained on at its end; an estimate for streams.
+        expected: u64,
+        /// Whether nothing is left to train on.
+        ended: bool,
+    }
+
+    /// Efficiencies over falling thresholds, from (0, 0) to (1, 1), with the area under the whole curve. Points may have
+    /// been left out; see `metrics::thin`.
     #[derive(Clone, Debug)]
     struct RocCurve {
         /// Background efficiency.
@@ -271,6 +284,12 @@ mod ffi {
     }
 
     extern "Rust" {
+        /// Ends compilers and predictions that run, and those that start, for the whole process; `false` lets them run
+        /// again. Safe in a signal handler.
+        fn interrupt_request(on: bool);
+        /// Threads that this process may run at once.
+        fn cores() -> usize;
+
         type AtomicFile;
         /// A file that is to stand at `path`; gone without a trace unless it is published.
         fn file_new(path: &str) -> Result<Box<AtomicFile>>;
@@ -334,11 +353,12 @@ mod ffi {
             spec: &FitSpec,
             sample: &mut Epoch,
         ) -> Result<Box<StreamTrainer>>;
-        /// Trains on the next window of `epoch`; `false` at its end.
-        fn stream_trainer_window(trainer: &mut StreamTrainer, model: &Model, epoch: &mut Epoch) -> Result<bool>;
+        /// Trains on the next window of `epoch`.
+        fn stream_trainer_window(trainer: &mut StreamTrainer, model: &Model, epoch: &mut Epoch) -> Result<EpochPart>;
         fn stream_trainer_end_epoch(trainer: &mut StreamTrainer) -> Result<EpochRecord>;
         fn stream_trainer_finish(trainer: &StreamTrainer, model: &mut Model) -> Result<()>;
         fn stream_trainer_describe(trainer: &StreamTrainer) -> String;
+        fn stream_trainer_warnings(trainer: &mut StreamTrainer) -> Vec<String>;
     }
 
     extern "Rust" {
@@ -360,8 +380,6 @@ mod ffi {
         type SavedForward;
         /// Fails, naming operator and place, where the graph has what no back end but LibTorch itself supports.
         fn compiled_new(graph: &ObservedGraph, spec: &CompileSpec) -> Result<Box<CompiledGraph>>;
-        /// Ends compilers that run, and those that start; `false` ends that.
-        fn compilers_cancel(cancelled: bool);
         fn compiled_signature(graph: &CompiledGraph) -> CompiledSignature;
         /// Operators, shapes, arena, back end, and why, for people.
         fn compiled_describe(graph: &CompiledGraph) -> String;
@@ -495,14 +513,18 @@ mod ffi {
         type Trainer;
         /// Checks the options, learns the scalers on the training part and lays out the arena.
         fn trainer_new(model: &Model, data: &Dataset, spec: &FitSpec) -> Result<Box<Trainer>>;
-        /// One pass over the training part and one over the validation part.
-        fn trainer_epoch(trainer: &mut Trainer, data: &Dataset) -> Result<EpochRecord>;
+        /// Trains on the next part of an epoch.
+        fn trainer_part(trainer: &mut Trainer, data: &Dataset) -> Result<EpochPart>;
+        /// After the last part: one pass over the validation part.
+        fn trainer_end_epoch(trainer: &mut Trainer, data: &Dataset) -> Result<EpochRecord>;
         /// Puts weights, scalers, columns and options into `model`.
         fn trainer_finish(trainer: &Trainer, model: &mut Model) -> Result<()>;
         /// Which gradient back end runs, on which device and threads, and why.
         fn trainer_describe(trainer: &Trainer) -> String;
+        /// What is allowed and rarely meant, each said once.
+        fn trainer_warnings(trainer: &mut Trainer) -> Vec<String>;
 
-        /// `labels` over 0.5 are signal.
+        /// `labels` over 0.5 are signal; the curve is thinned for drawing.
         fn roc(scores: &[f32], labels: &[f32], weights: &[f32]) -> Result<RocCurve>;
         /// For tests: panics inside the core, to show that it arrives as an exception.
         fn provoke_panic() -> Result<()>;
@@ -530,12 +552,16 @@ mod ffi {
 }
 
 pub use ffi::{
-    Batch, BlockSpec, ColumnSpec, CompileSpec, CompiledSignature, EpochRecord, FitSpec, LeafSpec, NoiseSpec,
+    Batch, BlockSpec, ColumnSpec, CompileSpec, CompiledSignature, EpochPart, EpochRecord, FitSpec, LeafSpec, NoiseSpec,
     ObservedArgument, ObservedGraph, ObservedNode, ObservedValue, RocCurve, ScalerSpec, StreamSpec,
 };
 
-fn compilers_cancel(cancelled: bool) {
-    cancel(cancelled);
+fn interrupt_request(on: bool) {
+    interrupt::request(on);
+}
+
+fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
 }
 
 fn any_batch_new(
@@ -817,8 +843,12 @@ fn trainer_new(model: &Model, data: &Dataset, spec: &FitSpec) -> Result<Box<Trai
     guard(|| Trainer::new(model, data, spec).map(Box::new))
 }
 
-fn trainer_epoch(trainer: &mut Trainer, data: &Dataset) -> Result<EpochRecord> {
-    guard(|| trainer.epoch(data))
+fn trainer_part(trainer: &mut Trainer, data: &Dataset) -> Result<EpochPart> {
+    guard(|| trainer.part(data))
+}
+
+fn trainer_end_epoch(trainer: &mut Trainer, data: &Dataset) -> Result<EpochRecord> {
+    guard(|| trainer.end_epoch(data))
 }
 
 fn trainer_finish(trainer: &Trainer, model: &mut Model) -> Result<()> {
@@ -829,8 +859,12 @@ fn trainer_describe(trainer: &Trainer) -> String {
     trainer.describe()
 }
 
+fn trainer_warnings(trainer: &mut Trainer) -> Vec<String> {
+    trainer.warnings()
+}
+
 fn roc(scores: &[f32], labels: &[f32], weights: &[f32]) -> Result<RocCurve> {
-    guard(|| metrics::roc(scores, labels, weights))
+    guard(|| metrics::roc(scores, labels, weights).map(|curve| metrics::thin(&curve)))
 }
 
 fn provoke_panic() -> Result<()> {
@@ -958,7 +992,7 @@ fn stream_trainer_new(
     guard(|| StreamTrainer::new(model, stream, spec, sample).map(Box::new))
 }
 
-fn stream_trainer_window(trainer: &mut StreamTrainer, model: &Model, epoch: &mut Epoch) -> Result<bool> {
+fn stream_trainer_window(trainer: &mut StreamTrainer, model: &Model, epoch: &mut Epoch) -> Result<EpochPart> {
     guard(|| trainer.window(epoch, model.graph().outputs()))
 }
 
@@ -972,6 +1006,10 @@ fn stream_trainer_finish(trainer: &StreamTrainer, model: &mut Model) -> Result<(
 
 fn stream_trainer_describe(trainer: &StreamTrainer) -> String {
     trainer.describe()
+}
+
+fn stream_trainer_warnings(trainer: &mut StreamTrainer) -> Vec<String> {
+    trainer.warnings()
 }
 
 fn signal_detector_psd(samples: usize, rate: f64) -> Result<Vec<f64>> {

@@ -15,6 +15,7 @@
 //! | [`graph`] | networks as a chain of layers; [`graph::Program`], the operators of an observed function; [`graph::lower`], which makes it, and [`graph::rows`], which takes its rows apart | `error`, [`bridge`]'s structs, `kernels::strided` |
 //! | [`dataset`] | features, labels, weights; split, shuffle, scaling | `columns`, `device` |
 //! | [`stream`] | events of data bigger than memory: order, windows, the hand-over from the reading thread | `columns`, `dataset`, `kernels` |
+//! | [`interrupt`] | Ctrl-C, as a flag that long loops ask for | `error` |
 //! | [`signal`] | spectra, whitening, waveforms and exact bounds for strain data, float64 | `error` |
 //! | [`columns`] | what a column is | `error`, [`bridge`]'s structs |
 //! | [`device`] | devices, and CUDA loaded on purpose | `error` |
@@ -52,6 +53,7 @@ pub mod dataset;
 pub mod device;
 pub mod gradient;
 pub mod graph;
+pub mod interrupt;
 pub mod model;
 pub mod signal;
 pub mod stream;

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use std::{env, fs, thread};
 
 /// Loading ROOT and compiling a macro takes seconds, or minutes on a slow machine that does other work; what hangs has to
@@ -127,6 +127,19 @@ impl Session {
         self.run_with(|child, text| {
             if !sent && text.contains(sign) {
                 sent = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success();
+            }
+        })
+    }
+
+    /// The same; Ctrl-C is pressed within half a second after each line that begins with `sign`, at no chosen moment.
+    pub fn run_interrupted_at_each(self, sign: &str) -> Outcome {
+        let mut sent = 0;
+        self.run_with(|child, text| {
+            if sent < text.lines().filter(|line| line.starts_with(sign)).count() {
+                sent += 1;
+                let moment = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().subsec_nanos() % 400;
+                thread::sleep(Duration::from_millis(100 + u64::from(moment)));
+                Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
             }
         })
     }

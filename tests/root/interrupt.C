@@ -14,8 +14,9 @@ void interrupt()
    gROOT->SetInterrupt(); // left over from before: not meant for this training
    CladTorch::Mlp model({1, 16, 1});
    const float before = model.Parameters()(0);
-   const auto history = model.Fit(data, options);
-   CHECK(history.Epochs() > 0 && history.Epochs() < 1000000);
+   Refuses("an interrupted training", [&] { model.Fit(data, options); }, {"interrupted after epoch", "LastFit"});
+   const auto history = model.LastFit();
+   CHECK(history.Interrupted() && history.Epochs() > 0 && history.Epochs() < 1000000);
    CHECK(model.Parameters()(0) != before); // it keeps what it has learnt
    Passed();
 }

@@ -25,8 +25,9 @@ void stream_interrupt()
    options.fEpochs = 1000000;
    CladTorch::Mlp model({1, 16, 1});
    const float before = model.Parameters()(0);
-   const auto history = model.Fit(CladTorch::Stream({"x"}).Add("t", "events.root", 1), options);
-   CHECK(history.Epochs() > 0 && history.Epochs() < 1000000);
+   Refuses("an interrupted training", [&] { model.Fit(CladTorch::Stream({"x"}).Add("t", "events.root", 1), options); }, {"interrupted after epoch", "LastFit"});
+   const auto history = model.LastFit();
+   CHECK(history.Interrupted() && history.Epochs() > 0 && history.Epochs() < 1000000);
    CHECK(model.Parameters()(0) != before);
    Passed();
 }

@@ -13,6 +13,8 @@ R__LOAD_LIBRARY(libcladtorch)
 #include <TMultiGraph.h>
 #include <TROOT.h>
 
+#include <numeric>
+
 using CladTorch::Dataset;
 using CladTorch::FitOptions;
 using CladTorch::History;
@@ -76,6 +78,33 @@ void CheckDefine(const Mlp &model, const Dataset &data)
    CHECK(largest < 1e-6);
 }
 
+/// Whether the curve has a point for each of the 90 events of the highest scores.
+bool HasFirstEvents(const TGraph &roc, const Mlp &model, const Dataset &data)
+{
+   const auto scores = model.Logits(data);
+   const auto labels = data.Labels();
+   const auto weights = data.Weights();
+   std::vector<std::size_t> order(scores.size());
+   std::iota(order.begin(), order.end(), 0);
+   std::sort(order.begin(), order.end(), [&](auto a, auto b) { return scores[a] > scores[b]; });
+   double all[2] = {0, 0}, passed[2] = {0, 0};
+   for (std::size_t i = 0; i < scores.size(); ++i)
+      all[labels(i) > 0.5] += weights(i);
+   const auto isPoint = [&](double x, double y) {
+      for (int i = 0; i < roc.GetN(); ++i)
+         if (Near(roc.GetPointX(i), x, 1e-12) && Near(roc.GetPointY(i), y, 1e-12))
+            return true;
+      return false;
+   };
+   for (std::size_t i = 0; i < 90; ++i) {
+      passed[labels(order[i]) > 0.5] += weights(order[i]);
+      const bool tied = scores[order[i]] == scores[order[i + 1]];
+      if (!tied && !isPoint(passed[0] / all[0], passed[1] / all[1]))
+         return false;
+   }
+   return true;
+}
+
 void CheckPlots(const Mlp &model, const Dataset &data)
 {
    const double auc = model.Auc(data);
@@ -85,6 +114,7 @@ void CheckPlots(const Mlp &model, const Dataset &data)
    CHECK(roc->GetN() > 100 && roc->GetPointX(0) == 0 && roc->GetPointY(roc->GetN() - 1) == 1);
    CHECK(Near(roc->Integral() + 0.5, auc, 0.01)); // TGraph closes the curve along the diagonal
    CHECK(std::string(roc->GetTitle()) == Form("AUC = %.4f #pm %.4f", auc, model.AucError(data)));
+   CHECK(HasFirstEvents(*roc, model, data));
    CheckAxes(*roc, "Background efficiency", "Signal efficiency");
    TCanvas canvas;
    roc->Draw("AL");

@@ -86,7 +86,7 @@ public:
    Dataset &SetReader(EReader reader);
 
    /// The event weight of the sources added from now on: a scalar column or expression, or "" for weight 1. Negative
-   /// weights are kept.
+   /// weights are kept. Mlp::Fit refuses a weight that was set after the last Add, which no event has.
    Dataset &SetWeight(const std::string &column);
    /// The same, computed by `f` from `columns`; `f` is anything that `RDataFrame::Define` takes.
    template <class F>

@@ -22,7 +22,26 @@ public:
    using std::runtime_error::runtime_error;
 };
 
+/// What a long call throws after Ctrl-C (or `gROOT->SetInterrupt()`): it has ended early, and what it worked on is whole.
+///
+/// The message has been printed through ROOT's `::Warning`. At the prompt it brings you back there. A macro that does not
+/// catch it ends: under `root -q` the session, too, with exit code 130; otherwise the prompt comes. In Python the methods
+/// raise KeyboardInterrupt in its stead, or whatever Python's own handler of SIGINT does.
+class Interrupted : public Error {
+public:
+   using Error::Error;
+};
+
 namespace Internal {
+
+/// On its way from the code that noticed Ctrl-C to Guard().
+class Stopped : public std::runtime_error {
+public:
+   using std::runtime_error::runtime_error;
+};
+
+/// Prints `message` through `::Warning(where, ...)` and throws it as CladTorch::Interrupted.
+[[noreturn]] void ReportInterrupt(const char *where, const std::string &message);
 
 /// Prints `message` through `::Error(where, ...)` and throws it as CladTorch::Error.
 [[noreturn]] void Report(const char *where, const std::string &message);

@@ -34,7 +34,8 @@ enum EInit {
 /// their mean over the training part is 1.
 enum ELoss {
    kAuto = 0,               ///< one output: kBinaryCrossEntropy, more: kSoftmaxCrossEntropy
-   kBinaryCrossEntropy = 1, ///< on one logit; labels 0 and 1
+   /// on one logit; labels 0 and 1, or anything between: label p stands for an event that is signal with probability p
+   kBinaryCrossEntropy = 1,
    kSoftmaxCrossEntropy = 2, ///< on C logits; labels 0, 1, ..., C-1
    kMeanSquaredError = 3, ///< on values; with one output in the squared units of the labels
    /// Half the square up to one standard deviation of the labels, linear beyond; units as kMeanSquaredError. Without
@@ -76,8 +77,8 @@ struct FitOptions {
    /// (event weights do not count). Kept in the model, and undone in what it predicts. `false`: as the model has them,
    /// which is as they are for a new one.
    bool fStandardise = true;
-   int fThreads = 0;            ///< 0: as ROOT::EnableImplicitMT has set, else all cores; for autograd in a fork: 1
-   std::string fDevice = "cpu"; ///< or "cuda:0"
+   int fThreads = 0;            ///< 0: as ROOT::EnableImplicitMT has set; all cores at most; for autograd in a fork: 1
+   std::string fDevice = "cpu"; ///< or "cuda:0", where LibTorch's autograd runs, whatever fGradient says
    EOptimiser fOptimiser = kAdam;
    ELoss fLoss = kAuto;
    /// A loss of your own, instead of fLoss: C++ text that defines `double loss(double output, double label)`, or for several
@@ -85,8 +86,10 @@ struct FitOptions {
    /// needs clang and Clad's plugin; the derivative is compared with difference quotients. Outputs and labels come as they
    /// are, not standardised, and predictions are the outputs.
    std::string fLossFunction;
-   EGradient fGradient = kClad;
-   int fVerbose = 1; ///< 0: silent, 1: progress, 2: also what computes the gradient, where, and why
+   EGradient fGradient = kClad; ///< kClad runs on the CPU only; with another fDevice Fit says that autograd runs
+   /// 0: silent but for warnings. 1: progress, and which back end runs where it is not that of fGradient. 2: also which back
+   /// end runs, where, and why. Progress is one line that is written over on a terminal, else a line every few seconds.
+   int fVerbose = 1;
 };
 
 } // namespace CladTorch

@@ -23,6 +23,8 @@ auto Guard(const char *where, F &&f) -> decltype(f())
       return std::forward<F>(f)();
    } catch (const Error &) {
       throw; // printed by the guard that made it
+   } catch (const Stopped &e) {
+      ReportInterrupt(where, e.what());
    } catch (const std::exception &e) {
       Report(where, e.what());
    } catch (...) {

@@ -1,5 +1,5 @@
 /// \file CladTorch/History.hxx
-/// \brief What a training looked like.
+/// \brief Loss curves and timings of one fit.
 
 #include <CladTorch/Load.hxx>
 
@@ -17,7 +17,7 @@ namespace CladTorch {
 /// Losses after each epoch of one Mlp::Fit.
 class History {
 public:
-   /// Epochs done; fewer than asked for after an interrupt.
+   /// Epochs done; fewer than asked for where the fit was Interrupted().
    std::size_t Epochs() const { return fTrainLoss.size(); }
    /// [epochs], the weighted mean loss over the training part, taken while the weights were changing.
    const std::vector<double> &TrainLoss() const { return fTrainLoss; }
@@ -25,6 +25,8 @@ public:
    const std::vector<double> &ValidationLoss() const { return fValidationLoss; }
    /// [epochs], wall time in seconds.
    const std::vector<double> &Seconds() const { return fSeconds; }
+   /// Whether Ctrl-C ended the fit before its last epoch. See Mlp::LastFit().
+   bool Interrupted() const { return fInterrupted; }
    /// Which gradient back end ran, on which device and threads, and why.
    const std::string &Description() const { return fDescription; }
 
@@ -42,6 +44,7 @@ private:
    std::vector<double> fValidationLoss;
    std::vector<double> fSeconds;
    std::string fDescription;
+   bool fInterrupted = false;
 };
 
 } // namespace CladTorch

@@ -17,7 +17,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -29,8 +28,8 @@ class TH1;
 
 namespace CladTorch {
 
-namespace Core {
-struct EpochRecord;
+namespace Internal {
+class InterruptScope;
 }
 
 /// Fully connected layers, an activation after each but the last.
@@ -68,14 +67,17 @@ public:
    /// where the model is: where it learns other scalers, the first and the last layer change with them, so that the
    /// predictions stay the same. Weights of a model without scalers are meant for standardised features and targets.
    ///
-   /// Ctrl-C ends the training
-   /// after the epoch that runs; the model then has what it has learnt so far. On an error it stays as it was.
+   /// Ctrl-C ends the training within tenths of a second: the model has what it has learned so far, LastFit() the losses,
+   /// and Interrupted is thrown (in Python KeyboardInterrupt). On an error the model stays as it was.
    History Fit(const Dataset &data, const FitOptions &options = FitOptions());
 
    /// The same on events that are read while they are used. The scalers and the mean weight are learned on a sample, as
    /// many events as the stream's window, spread over all sources; the validation loss is that
    /// of as many validation events at most, chosen by their hashes. Ctrl-C ends the training after a window.
    History Fit(const Stream &stream, const FitOptions &options = FitOptions());
+   /// What the last Fit returned, or would have returned without Ctrl-C. No epochs: there was none since the model was
+   /// made, loaded or given other parameters.
+   History LastFit() const;
 
    /// [N, C] row-major: probabilities after a cross-entropy, values in the units of the labels after a regression.
    std::vector<float> Predict(const Dataset &data) const;
@@ -105,7 +107,10 @@ public:
    double Auc(const Dataset &data) const;
    /// Standard error of Auc() (DeLong, DeLong and Clarke-Pearson 1988).
    double AucError(const Dataset &data) const;
-   /// Signal efficiency (y) against background efficiency (x), with the AUC and its error in the title.
+   /// Signal efficiency (y) against background efficiency (x), with the AUC and its error, of all events, in the title.
+   /// Not every event is a point. The curve between two points lies within 1 % of the distance from the first of them to
+   /// the nearer of 0 and 1, along each axis: near both ends of both axes single events are points. (With weights of both
+   /// signs, where that takes more than 16384 points, within 2 %, 4 %, ..., of 1.)
    /// The graph belongs to the caller; draw it with "AL".
    TGraph *Roc(const Dataset &data) const;
    /// Predictions of the events with label 1 (first) and of the rest (second), weighted, each normalised to 1.
@@ -159,8 +164,8 @@ public:
 
 private:
    Mlp(std::shared_ptr<Internal::ModelData> data, Internal::FromCore);
-   static History RunEpochs(std::size_t epochs, const FitOptions &options, std::string description,
-                            const std::function<bool(Core::EpochRecord &)> &run);
+   struct Training;
+   History RunEpochs(const Training &training, const Internal::InterruptScope &interrupt);
    void CheckFunctor(std::size_t arguments) const;
    template <class F>
    void Change(const char *method, F change);

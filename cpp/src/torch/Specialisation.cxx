@@ -1,6 +1,6 @@
 #include "Specialisation.hxx"
 
-#include "../Cancellable.hxx"
+#include "../Interrupt.hxx"
 #include "Preserve.hxx"
 
 #include <algorithm>
@@ -125,9 +125,9 @@ Specialisation::Specialisation(std::shared_ptr<const ListFunction> function, con
       Core::CompileSpec spec{options.fName, static_cast<std::uint8_t>(options.fBackEnd), why, {}, options.fTimeLimit};
       for (const bool gradient : fGradients)
          spec.gradients.push_back(gradient);
-      const auto make = [&] { return Core::compiled_new(observation.fGraph, spec); };
-      const bool byCompiler = options.fBackEnd == kJitBackEnd || options.fBackEnd == kFastestBackEnd;
-      auto core = byCompiler ? Cancellable(make) : make();
+      auto core = Interruptible("the compilation", [&](const InterruptScope &) {
+         return Core::compiled_new(observation.fGraph, spec);
+      });
       fSignature = Core::compiled_signature(*core);
       CheckUpdates(observation.fGraph, fSignature->updates);
       fCore = std::move(core);

@@ -35,6 +35,9 @@ pub enum Error {
     /// What the thread that reads a stream could not do.
     #[error("{}", message(.0))]
     Stream(String),
+    /// Work that Ctrl-C ended.
+    #[error("{0} was interrupted")]
+    Interrupted(&'static str),
     /// An error that LibTorch reported.
     #[error("LibTorch: {}", message(.0))]
     Torch(String),

@@ -16,9 +16,10 @@ pub use split::{shuffle, split};
 use crate::bridge::ColumnSpec;
 use crate::columns::branch::{Branch, Part};
 use crate::columns::file::TreeFile;
-use crate::columns::{self, BadValue, Plane, Rows};
+use crate::columns::{self, BadValue, Check, Plane, Rows};
 use crate::device;
 use crate::error::{Error, Result};
+use crate::interrupt;
 use crate::text;
 use buffer::GrowingBuffer;
 use row_numbers::RowNumbers;
@@ -205,16 +206,26 @@ impl Dataset {
                 numbers.append(value, rows)?;
             }
         }
-        self.read_into(file, Rows::Between(0, file.entries()), first..first + rows, threads)
+        self.read_into(file, Rows::Between(0, file.entries()), first..first + rows, threads, || {
+            interrupt::check("the reading")
+        })
     }
 
     /// Fills the columns of `file` in the rows of the open source from `first` on with those `entries` of the file.
     pub fn fill(&mut self, file: &TreeFile, entries: Rows, first: usize, threads: usize) -> Result<()> {
         let first = self.rows() + first;
-        self.read_into(file, entries, first..first + entries.count(), threads)
+        // Streams read ahead by this: Ctrl-C ends what is called, not what waits to be.
+        self.read_into(file, entries, first..first + entries.count(), threads, || Ok(()))
     }
 
-    fn read_into(&mut self, file: &TreeFile, entries: Rows, rows: Range<usize>, threads: usize) -> Result<()> {
+    fn read_into(
+        &mut self,
+        file: &TreeFile,
+        entries: Rows,
+        rows: Range<usize>,
+        threads: usize,
+        check: Check,
+    ) -> Result<()> {
         let open = self.open.as_mut().ok_or_else(no_source)?;
         if rows.end > self.labels.len() {
             return Err(Error::Internal(format!("rows {rows:?} of {}", self.labels.len())));
@@ -232,7 +243,7 @@ impl Dataset {
                 planes.push(Plane::new(table, 1, file.branches(), part)?);
             }
         }
-        if let Some(bad) = columns::read(file, entries, &mut planes, &pool)? {
+        if let Some(bad) = columns::read(file, entries, &mut planes, &pool, check)? {
             open.unfinite.get_or_insert_with(|| describe_bad(file, &bad));
         }
         Ok(())

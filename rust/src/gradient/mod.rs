@@ -25,7 +25,7 @@ mod shares;
 
 pub use blocks::BlockRows;
 pub use compiled::{CompiledGraph, SavedForward};
-pub use jit::{RowLoss, cancel, compile_activation};
+pub use jit::{RowLoss, compile_activation};
 pub use plan::{Plan, TILE_ROWS};
 
 use crate::dataset::Scaler;

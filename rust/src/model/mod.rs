@@ -5,7 +5,7 @@ mod initial;
 mod probe;
 mod rescale;
 
-use std::cell::RefCell;
+use std::cell::Cell;
 use std::sync::OnceLock;
 
 use rayon::prelude::*;
@@ -17,6 +17,7 @@ use crate::device::{HostBuffer, thread_pool};
 use crate::error::{Error, Result};
 use crate::gradient::{Plan, TILE_ROWS};
 use crate::graph::{Graph, Init, Loss, Op};
+use crate::interrupt;
 use crate::kernels::Scalar;
 use crate::text;
 use crate::train::{check_columns, record};
@@ -183,6 +184,9 @@ impl Model {
         }
         let (width, packed) = (data.width(), self.packed()?);
         let tile = |arena: &mut Vec<f32>, (features, out): (&[f32], &mut [f32])| {
+            if interrupt::requested() {
+                return;
+            }
             arena.resize(self.tile.arena_length(), 0.0);
             self.run(&self.tile, packed, features, raw, arena, out);
         };
@@ -190,13 +194,13 @@ impl Model {
         thread_pool(threads)?.install(|| {
             features.zip(out.par_chunks_mut(TILE_ROWS * outputs)).for_each_init(Vec::new, tile);
         });
-        Ok(())
+        interrupt::check("the prediction")
     }
 
     /// Outputs of one event's `features` into `out` [outputs]. Safe from several threads at once.
     pub fn score(&self, features: &[f32], raw: bool, out: &mut [f32]) -> Result<()> {
         thread_local! {
-            static ARENA: RefCell<Vec<f32>> = const { RefCell::new(Vec::new()) };
+            static ARENA: Cell<Vec<f32>> = const { Cell::new(Vec::new()) };
         }
         if features.len() != self.graph().inputs() || out.len() != self.graph().outputs() {
             return Err(Error::invalid(
@@ -205,10 +209,11 @@ impl Model {
             ));
         }
         let packed = self.packed()?;
-        ARENA.with_borrow_mut(|arena| {
-            arena.resize(self.row.arena_length().max(arena.len()), 0.0);
-            self.run(&self.row, packed, features, raw, arena, out);
-        });
+        // Taken out while it is in use: in an event loop of ROOT's, Ctrl-C jumps out of here, and a loan would last for ever.
+        let mut arena = ARENA.take();
+        arena.resize(self.row.arena_length().max(arena.len()), 0.0);
+        self.run(&self.row, packed, features, raw, &mut arena, out);
+        ARENA.set(arena);
         Ok(())
     }
 

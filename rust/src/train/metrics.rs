@@ -1,5 +1,6 @@
 //! Receiver operating characteristic: efficiencies, area, and the area's statistical error.
 
+pub use super::thin::thin;
 use crate::bridge::RocCurve;
 use crate::error::{Error, Result};
 

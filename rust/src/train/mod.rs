@@ -4,6 +4,8 @@ pub mod metrics;
 mod options;
 pub(crate) mod record;
 mod streaming;
+mod thin;
+mod warnings;
 
 pub(crate) use options::check_columns;
 pub use options::decided_options;
@@ -11,7 +13,7 @@ pub use streaming::{StreamTrainer, stream_settings};
 
 use std::time::{Duration, Instant};
 
-use crate::bridge::{EpochRecord, FitSpec};
+use crate::bridge::{EpochPart, EpochRecord, FitSpec};
 use crate::dataset::{Dataset, Scaler, shuffle, split};
 use crate::device;
 use crate::error::{Error, Result};
@@ -20,9 +22,16 @@ use crate::gradient::autograd::AutogradEngine;
 use crate::gradient::{Engine, RowLoss, Rows, Settings};
 use crate::graph::{Gradient, Loss, Schedule};
 use crate::model::{Model, Training};
+use warnings::Watch;
 
 /// How long compiling a user's loss may take.
 const COMPILE_LIMIT: Duration = Duration::from_secs(60);
+
+/// Limits of a part of an epoch, after which progress is shown and Ctrl-C is heard: batches, and events times parameters
+/// (some tenths of a second with Clad's kernels). They depend on nothing that changes from run to run, so that sums do
+/// not.
+const PART_BATCHES: usize = 1024;
+const PART_WORK: usize = 1 << 30;
 
 /// A model in training on one dataset.
 pub struct Trainer {
@@ -36,9 +45,15 @@ pub struct Trainer {
     validation: Vec<u32>,
     train_weight: f64,
     validation_weight: f64,
+    parameters: usize,
     /// Rows and width of the dataset, to notice another one.
     shape: (usize, usize),
     epoch: u64,
+    /// The epoch that runs: rows that are done, the sum of weight times loss over them, and when it began.
+    done: usize,
+    loss_sum: f64,
+    start: Instant,
+    watch: Watch,
     columns: Vec<crate::bridge::ColumnSpec>,
 }
 
@@ -65,39 +80,59 @@ impl Trainer {
             loss: settings.loss,
             spec: spec.clone(),
             scaler,
+            watch: Watch::new(spec, settings.loss, model.graph().outputs(), data, &train, target.as_ref())?,
             target,
             train,
             validation,
             train_weight,
             validation_weight,
+            parameters: model.parameters().len(),
             shape: (data.rows(), data.width()),
             epoch: 0,
+            done: 0,
+            loss_sum: 0.0,
+            start: Instant::now(),
             columns: data.columns().to_vec(),
         })
     }
 
     /// One pass over the training part, then the validation part.
     pub fn epoch(&mut self, data: &Dataset) -> Result<EpochRecord> {
+        while !self.part(data)?.ended {}
+        self.end_epoch(data)
+    }
+
+    /// Trains on the next part of an epoch: whole batches, so that the parts make the same steps as the whole.
+    pub fn part(&mut self, data: &Dataset) -> Result<EpochPart> {
         if (data.rows(), data.width()) != self.shape {
             return Err(Error::Internal("the dataset changed during the training".into()));
         }
-        let start = Instant::now();
-        self.set_rate();
-        self.epoch += 1;
-        if self.spec.shuffle {
-            shuffle(&mut self.train, self.spec.seed, self.epoch);
+        if self.done == 0 {
+            self.start = Instant::now();
+            self.set_rate();
+            self.epoch += 1;
+            if self.spec.shuffle {
+                shuffle(&mut self.train, self.spec.seed, self.epoch);
+            }
         }
-        let rows = Rows {
-            features: data.features(),
-            labels: data.labels()?,
-            weights: data.weights()?,
-            scaler: &self.scaler,
-            target: self.target.as_ref(),
-            weight_scale: self.train.len() as f64 / self.train_weight,
-        };
+        let batches = (PART_WORK / self.parameters / self.spec.batch_size).clamp(1, PART_BATCHES);
+        let end = (self.done + batches * self.spec.batch_size).min(self.train.len());
+        let rows = rows_of(data, &self.scaler, self.target.as_ref(), self.weight_scale())?;
+        self.watch.begin(&mut *self.engine, rows, &self.train)?;
+        self.loss_sum += self.engine.train(rows, &self.train[self.done..end])?;
+        self.done = end;
+        let expected = self.train.len();
+        Ok(EpochPart { rows: end as u64, expected: expected as u64, ended: end == expected })
+    }
+
+    /// After the last part: the losses of the epoch.
+    pub fn end_epoch(&mut self, data: &Dataset) -> Result<EpochRecord> {
+        self.done = 0;
         let unit = self.loss_unit();
-        let train_loss = self.engine.train(rows, &self.train)? / self.train_weight * unit;
+        let train_loss = std::mem::take(&mut self.loss_sum) / self.train_weight * unit;
         self.check_finite("training loss", train_loss)?;
+        self.watch.epoch(self.epoch, train_loss, unit);
+        let rows = rows_of(data, &self.scaler, self.target.as_ref(), self.weight_scale())?;
         let validation_loss = match self.validation.is_empty() {
             true => f64::NAN,
             false => self.engine.evaluate(rows, &self.validation)? / self.validation_weight * unit,
@@ -105,7 +140,17 @@ impl Trainer {
         if !self.validation.is_empty() {
             self.check_finite("validation loss", validation_loss)?;
         }
-        Ok(EpochRecord { train_loss, validation_loss, seconds: start.elapsed().as_secs_f64() })
+        Ok(EpochRecord { train_loss, validation_loss, seconds: self.start.elapsed().as_secs_f64() })
+    }
+
+    /// Factor that brings the mean weight of the training part to 1.
+    fn weight_scale(&self) -> f64 {
+        self.train.len() as f64 / self.train_weight
+    }
+
+    /// What there was to warn about since the last call.
+    pub fn warnings(&mut self) -> Vec<String> {
+        self.watch.said()
     }
 
     /// Gives the engine the learning rate of the next epoch.
@@ -148,9 +193,10 @@ impl Trainer {
         model.set_training(training)
     }
 
-    /// The options as they were followed.
+    /// The options as they were followed. An epoch that was interrupted does not count.
     fn decided(&self) -> FitSpec {
-        FitSpec { epochs: u32::try_from(self.epoch).unwrap_or(u32::MAX), ..options::decided(&self.spec, self.loss) }
+        let epochs = self.epoch - u64::from(self.done > 0);
+        FitSpec { epochs: u32::try_from(epochs).unwrap_or(u32::MAX), ..options::decided(&self.spec, self.loss) }
     }
 
     /// Which back end runs where.
@@ -208,6 +254,17 @@ fn engine(
         }
         _ => Box::new(AutogradEngine::new(graph, parameters, settings, device, spec.threads)?),
     })
+}
+
+/// The rows of `data` for the engine.
+fn rows_of<'a>(
+    data: &'a Dataset,
+    scaler: &'a Scaler,
+    target: Option<&'a Scaler>,
+    weight_scale: f64,
+) -> Result<Rows<'a>> {
+    let (features, labels, weights) = (data.features(), data.labels()?, data.weights()?);
+    Ok(Rows { features, labels, weights, scaler, target, weight_scale })
 }
 
 fn total_weight(data: &Dataset, rows: &[u32], part: &str) -> Result<f64> {

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use super::{Trainer, options, record};
-use crate::bridge::{Batch, EpochRecord, FitSpec};
+use crate::bridge::{Batch, EpochPart, EpochRecord, FitSpec};
 use crate::dataset::{Dataset, Scaler};
 use crate::error::{Error, Result};
 use crate::gradient::Rows;
@@ -56,6 +56,9 @@ pub struct StreamTrainer {
     held: Held,
     loss: f64,
     weight: f64,
+    /// Events of the epoch that runs, and those expected of it: at most all, then those of the one before.
+    rows: u64,
+    expected: u64,
     start: Instant,
 }
 
@@ -82,14 +85,16 @@ impl StreamTrainer {
             held: Held::new(rows, stream.width()),
             loss: 0.0,
             weight: 0.0,
+            rows: 0,
+            expected: (stream.entries() as f64 * (1.0 - spec.validation)) as u64,
             start: Instant::now(),
         })
     }
 
-    /// Trains on the next window of `epoch`; `false` at its end.
-    pub fn window(&mut self, epoch: &mut Epoch, outputs: usize) -> Result<bool> {
+    /// Trains on the next window of `epoch`.
+    pub fn window(&mut self, epoch: &mut Epoch, outputs: usize) -> Result<EpochPart> {
         if !epoch.advance()? {
-            return Ok(false);
+            return Ok(EpochPart { rows: self.rows, expected: self.rows, ended: true });
         }
         let window = epoch.window();
         if !self.held.complete {
@@ -101,14 +106,17 @@ impl StreamTrainer {
         window.gather(window.order(), &mut self.table)?;
         options::check_labels(self.trainer.loss, outputs, &self.table.labels)?;
         self.trainer.set_rate();
-        let weight_scale = self.weight_scale();
-        let Trainer { engine, scaler, target, .. } = &mut self.trainer;
+        let weight_scale = self.trainer.weight_scale();
+        let order = in_order(&self.table);
+        let Trainer { engine, scaler, target, watch, .. } = &mut self.trainer;
         let rows = rows(&self.table, scaler, target.as_ref(), weight_scale);
         engine.forget();
-        self.loss += engine.train(rows, &in_order(&self.table))?;
+        self.rows += self.table.labels.len() as u64;
+        watch.begin(&mut **engine, rows, &order)?;
+        self.loss += engine.train(rows, &order)?;
         self.weight += total_weight(&self.table);
         self.trainer.check_finite("training loss", self.loss)?;
-        Ok(true)
+        Ok(EpochPart { rows: self.rows, expected: self.expected.max(self.rows), ended: false })
     }
 
     /// Ends an epoch: its losses.
@@ -116,7 +124,10 @@ impl StreamTrainer {
         self.trainer.epoch += 1;
         self.held.finish();
         let (loss, weight) = (std::mem::take(&mut self.loss), std::mem::take(&mut self.weight));
-        let train_loss = mean(loss, weight, "training")? * self.trainer.loss_unit();
+        let unit = self.trainer.loss_unit();
+        let train_loss = mean(loss, weight, "training")? * unit;
+        self.trainer.watch.epoch(self.trainer.epoch, train_loss, unit);
+        self.expected = std::mem::take(&mut self.rows);
         let validation_loss = match self.held.table.labels.is_empty() {
             true => f64::NAN,
             false => self.held_loss()?,
@@ -127,7 +138,7 @@ impl StreamTrainer {
     }
 
     fn held_loss(&mut self) -> Result<f64> {
-        let (table, weight_scale) = (&self.held.table, self.weight_scale());
+        let (table, weight_scale) = (&self.held.table, self.trainer.weight_scale());
         let Trainer { engine, scaler, target, .. } = &mut self.trainer;
         let rows = rows(table, scaler, target.as_ref(), weight_scale);
         engine.forget();
@@ -137,8 +148,9 @@ impl StreamTrainer {
         Ok(mean)
     }
 
-    fn weight_scale(&self) -> f64 {
-        self.trainer.train.len() as f64 / self.trainer.train_weight
+    /// What there was to warn about since the last call.
+    pub fn warnings(&mut self) -> Vec<String> {
+        self.trainer.warnings()
     }
 
     /// Puts what was learned into `model`.

@@ -110,11 +110,20 @@ pub struct BadValue {
     pub value: f64,
 }
 
+/// Called between baskets: an error ends the reading.
+pub type Check = fn() -> Result<()>;
+
 /// Reads the entries `rows` of `file` into `planes`. Numbers that are not finite are written as well; the first of a row
 /// is returned.
-pub fn read(file: &TreeFile, rows: Rows, planes: &mut [Plane], pool: &ThreadPool) -> Result<Option<BadValue>> {
+pub fn read(
+    file: &TreeFile,
+    rows: Rows,
+    planes: &mut [Plane],
+    pool: &ThreadPool,
+    check: Check,
+) -> Result<Option<BadValue>> {
     rows.check(file)?;
-    let mut window = Window::new(file, rows)?;
+    let mut window = Window::new(file, rows, check)?;
     let mut alone = Vec::new();
     for plane in planes.iter_mut() {
         if let Some(branch) = alone_in(plane, rows, file) {

@@ -153,7 +153,7 @@ impl Tree {
         let mut rows = self.rows(width)?;
         let pool = shared_pool(0)?;
         let plane = Plane::new(rows.as_mut_slice(), width, file.branches(), Part::Features)?;
-        let bad = guard(|| read(&file, Rows::Between(0, self.entries), &mut [plane], &pool))?;
+        let bad = guard(|| read(&file, Rows::Between(0, self.entries), &mut [plane], &pool, || Ok(())))?;
         Ok(Table { rows, names, bad: bad.map(|bad| (wanted[bad.branch].name.clone(), bad)) })
     }
 

@@ -5,19 +5,11 @@ use std::ffi::OsString;
 use std::fs::{self, File};
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::clad::{Clad, wait};
-
-/// Whether compilers that run now are to be ended.
-static CANCELLED: AtomicBool = AtomicBool::new(false);
-
-/// With `true` ends the compilers that run and those that are started from now on; `false` lets them run again.
-pub fn cancel(cancelled: bool) {
-    CANCELLED.store(cancelled, Ordering::Relaxed);
-}
+use crate::interrupt;
 
 /// As good as for ever.
 const FAR: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
@@ -113,7 +105,7 @@ fn run(command: &mut Command, folder: &Path, end: Instant) -> Result<(), String>
     let messages = folder.join("messages.txt");
     let file = File::create(&messages).map_err(|error| format!("{}: {error}", messages.display()))?;
     command.current_dir(folder).stdin(Stdio::null()).stdout(Stdio::null()).stderr(file);
-    let succeeded = wait(command, end, || CANCELLED.load(Ordering::Relaxed))?;
+    let succeeded = wait(command, end, interrupt::requested)?;
     let bytes = fs::read(&messages).unwrap_or_default();
     let text = String::from_utf8_lossy(&bytes[..bytes.len().min(1 << 16)]).into_owned();
     let with = |part: &str| text.lines().filter(|line| line.contains(part)).take(3).collect::<Vec<_>>().join("; ");

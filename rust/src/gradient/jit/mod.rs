@@ -12,7 +12,6 @@ mod own_activation;
 mod row_loss;
 mod user;
 
-pub use clang::cancel;
 pub use library::CompiledFunction;
 pub use own_activation::compile as compile_activation;
 pub use row_loss::RowLoss;

@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use rayon::prelude::*;
 use zerocopy::IntoBytes;
 
-use super::{BadValue, Rows, earlier, too_large};
+use super::{BadValue, Check, Rows, earlier, too_large};
 use crate::columns::branch::{Branch, DAMAGED, Place, Scratch};
 use crate::columns::file::{OpenFile, TreeFile};
 use crate::columns::room;
@@ -104,13 +104,14 @@ impl Worker {
 pub(super) struct Decoder<'a> {
     pub file: &'a TreeFile,
     pub rows: Rows<'a>,
+    check: Check,
     open: OpenFile<'a>,
     workers: Mutex<Vec<Worker>>,
 }
 
 impl<'a> Decoder<'a> {
-    pub fn new(file: &'a TreeFile, rows: Rows<'a>) -> Result<Decoder<'a>> {
-        Ok(Decoder { file, rows, open: file.open()?, workers: Mutex::default() })
+    pub fn new(file: &'a TreeFile, rows: Rows<'a>, check: Check) -> Result<Decoder<'a>> {
+        Ok(Decoder { file, rows, check, open: file.open()?, workers: Mutex::default() })
     }
 
     /// An error where somebody has written to the file.
@@ -133,6 +134,7 @@ impl<'a> Decoder<'a> {
     }
 
     fn decode(&self, mut group: Vec<(&mut Job, &mut [f32])>) -> Result<Option<BadValue>> {
+        (self.check)()?;
         // A panic elsewhere leaves the stack as it was.
         let workers = || self.workers.lock().unwrap_or_else(|poison| poison.into_inner());
         let mut worker = workers().pop().unwrap_or_default();

@@ -6,7 +6,7 @@ use rayon::prelude::*;
 use zerocopy::IntoBytes;
 
 use super::decoder::{Decoder, Job, LINE_BYTES};
-use super::{BadValue, Plane, Rows, earlier, too_large};
+use super::{BadValue, Check, Plane, Rows, earlier, too_large};
 use crate::columns::branch::{Branch, PIECE_BYTES, Place};
 use crate::columns::file::TreeFile;
 use crate::error::Result;
@@ -100,10 +100,10 @@ pub(super) struct Window<'a> {
 
 impl<'a> Window<'a> {
     /// On the entries `rows` of `file`.
-    pub fn new(file: &'a TreeFile, rows: Rows<'a>) -> Result<Window<'a>> {
+    pub fn new(file: &'a TreeFile, rows: Rows<'a>, check: Check) -> Result<Window<'a>> {
         // Only addresses: it seldom has to grow, which would cost large pages their places.
         let arena = HostBuffer::pages(PIECE_BYTES as usize / NUMBER)?;
-        Ok(Window { decoder: Decoder::new(file, rows)?, streams: Vec::new(), arena, bad: None })
+        Ok(Window { decoder: Decoder::new(file, rows, check)?, streams: Vec::new(), arena, bad: None })
     }
 
     /// The first number of a row that was not finite.

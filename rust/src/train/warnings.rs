@@ -1,0 +1,177 @@
+//! What a fit warns about: data and options that are allowed and rarely meant. Each is said once.
+
+use crate::bridge::FitSpec;
+use crate::dataset::{Dataset, Scaler};
+use crate::error::Result;
+use crate::gradient::{Engine, Rows};
+use crate::graph::Loss;
+
+/// A training loss this many times that before the first step, and that of a network that answers 0 to every event, has
+/// diverged.
+const DIVERGED: f64 = 10.0;
+/// Events whose loss is taken before the first step.
+const FIRST_EVENTS: usize = 1024;
+/// Classes that a warning names.
+const NAMED: usize = 5;
+
+/// Looks at the events before the first epoch and at the loss after each.
+pub(super) struct Watch {
+    learning_rate: f64,
+    /// The larger of the losses before the first step and of a network that answers 0, which a loss of the user's own does
+    /// not tell.
+    start: f64,
+    started: bool,
+    negative_weights: bool,
+    diverged: bool,
+    below_zero: bool,
+    messages: Vec<String>,
+}
+
+impl Watch {
+    /// `rows` of `data` are the training part; `target` standardises the labels of a regression.
+    pub fn new(
+        spec: &FitSpec,
+        loss: Loss,
+        outputs: usize,
+        data: &Dataset,
+        rows: &[u32],
+        target: Option<&Scaler>,
+    ) -> Result<Watch> {
+        let own = !spec.loss_function.is_empty();
+        let (labels, weights) = (data.labels()?, data.weights()?);
+        let events = || rows.iter().map(|&row| (labels[row as usize], f64::from(weights[row as usize])));
+        let standardised = |(label, weight)| match target {
+            Some(target) => ((label - target.mean[0]) * target.inverse[0], weight),
+            None => (label, weight),
+        };
+        let messages = match loss {
+            Loss::SoftmaxCrossEntropy => absent_classes(&sums(events(), outputs)),
+            _ => constant_label(events()),
+        };
+        let bounded = match loss {
+            Loss::BinaryCrossEntropy => unbounded(&halves(events())),
+            Loss::SoftmaxCrossEntropy => unbounded(&sums(events(), outputs)),
+            Loss::MeanSquaredError | Loss::Huber => None,
+        };
+        Ok(Watch {
+            learning_rate: spec.learning_rate,
+            start: if own { 0.0 } else { loss_of_zero(loss, outputs, events().map(standardised)) },
+            started: false,
+            // A loss of the user's own may be below 0 for reasons of its own.
+            negative_weights: !own && bounded.is_none() && events().any(|(_, weight)| weight < 0.0),
+            diverged: false,
+            below_zero: false,
+            messages: messages.into_iter().chain(bounded).collect(),
+        })
+    }
+
+    /// Before the first step: takes the mean loss of some of the rows `order`.
+    pub fn begin(&mut self, engine: &mut dyn Engine, rows: Rows, order: &[u32]) -> Result<()> {
+        let order = &order[..order.len().min(FIRST_EVENTS)];
+        let weight: f64 = order.iter().map(|&row| f64::from(rows.weights[row as usize])).sum();
+        if !self.started && weight > 0.0 {
+            self.start = self.start.max((engine.evaluate(rows, order)? / weight).abs());
+        }
+        self.started = true;
+        Ok(())
+    }
+
+    /// After epoch `number`; `unit` is what a loss of 1 of the engine stands for.
+    pub fn epoch(&mut self, number: u64, train_loss: f64, unit: f64) {
+        let start = self.start * unit;
+        if !self.diverged && start > 0.0 && train_loss > DIVERGED * start {
+            self.diverged = true;
+            self.messages.push(format!(
+                "the training loss is {train_loss:.3e} after epoch {number}, and was {:.3e} or less before the first: \
+                 lower fLearningRate (now {})",
+                start, self.learning_rate
+            ));
+        }
+        if !self.below_zero && self.negative_weights && train_loss < 0.0 {
+            self.below_zero = true;
+            self.messages.push(format!(
+                "the training loss is {train_loss:.3e} after epoch {number}: the network singles out events of negative \
+                 weight, and then the loss has no lower bound; use fewer epochs or a smaller network, or cut these events \
+                 away"
+            ));
+        }
+    }
+
+    /// What has not been said yet.
+    pub fn said(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.messages)
+    }
+}
+
+/// Sum of the weights of each of `classes` classes.
+fn sums(events: impl Iterator<Item = (f32, f64)>, classes: usize) -> Vec<(f64, usize)> {
+    let mut sums = vec![(0.0, 0); classes];
+    for (label, weight) in events {
+        let (sum, count) = &mut sums[label as usize];
+        *sum += weight;
+        *count += 1;
+    }
+    sums
+}
+
+/// The same of labels 0 and 1; a label p between them counts as p of the second and 1 - p of the first.
+fn halves(events: impl Iterator<Item = (f32, f64)>) -> Vec<(f64, usize)> {
+    let mut sums = vec![(0.0, 0); 2];
+    for (label, weight) in events {
+        for (class, share) in [(0, 1.0 - f64::from(label)), (1, f64::from(label))] {
+            sums[class].0 += share * weight;
+            sums[class].1 += usize::from(share > 0.0);
+        }
+    }
+    sums
+}
+
+fn absent_classes(classes: &[(f64, usize)]) -> Option<String> {
+    let absent: Vec<String> =
+        classes.iter().enumerate().filter(|(_, (_, count))| *count == 0).map(|(class, _)| class.to_string()).collect();
+    let more = if absent.len() > NAMED { ", ..." } else { "" };
+    (!absent.is_empty()).then(|| {
+        format!(
+            "no event for training has label {}{more} ({} of {} classes): add such events, or give the model fewer outputs",
+            absent[..absent.len().min(NAMED)].join(", "),
+            absent.len(),
+            classes.len()
+        )
+    })
+}
+
+fn constant_label(mut events: impl Iterator<Item = (f32, f64)>) -> Option<String> {
+    let (first, _) = events.next()?;
+    events.all(|(label, _)| label == first).then(|| {
+        format!(
+            "every event for training has label {first}: the network learns to give that; add events with other labels"
+        )
+    })
+}
+
+/// A class that weighs less than nothing draws the loss down for ever.
+fn unbounded(classes: &[(f64, usize)]) -> Option<String> {
+    let negative = classes.iter().enumerate().find(|(_, (sum, count))| *count > 0 && *sum < 0.0);
+    negative.map(|(class, (sum, _))| {
+        format!(
+            "the weights of the events with label {class} sum to {sum:.4}, so the loss has no lower bound: check the weight \
+             column and the cut"
+        )
+    })
+}
+
+/// The weighted mean loss where every output is 0.
+fn loss_of_zero(loss: Loss, outputs: usize, events: impl Iterator<Item = (f32, f64)>) -> f64 {
+    let mean = |of: fn(f64) -> f64| {
+        let (sum, total) = events.fold((0.0, 0.0), |(sum, total), (label, weight)| {
+            (sum + weight.abs() * of(f64::from(label)), total + weight.abs())
+        });
+        sum / total
+    };
+    match loss {
+        Loss::BinaryCrossEntropy => std::f64::consts::LN_2,
+        Loss::SoftmaxCrossEntropy => (outputs as f64).ln(),
+        Loss::MeanSquaredError => mean(|y| y * y),
+        Loss::Huber => mean(|y| if y.abs() < 1.0 { y * y / 2.0 } else { y.abs() - 0.5 }),
+    }
+}

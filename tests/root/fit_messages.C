@@ -1,0 +1,126 @@
+/// \file fit_messages.C
+/// \brief What Fit says: options without effect, options that are rarely meant, progress.
+
+R__LOAD_LIBRARY(libcladtorch)
+#include <CladTorch/CladTorch.hxx>
+#include "check.h"
+
+#include <ROOT/RDataFrame.hxx>
+#include <TError.h>
+
+#include <chrono>
+#include <string>
+#include <thread>
+#include <vector>
+
+using namespace CladTorch;
+
+std::vector<std::string> gMessages;
+
+void Keep(int, bool, const char *, const char *message)
+{
+   gMessages.push_back(message);
+}
+
+/// `f` says `parts`, each in one message and only there; with none it says nothing.
+template <class F>
+void Says(const char *what, F f, const std::vector<std::string> &parts)
+{
+   gMessages.clear();
+   const auto before = SetErrorHandler(Keep);
+   f();
+   SetErrorHandler(before);
+   bool holds = gMessages.size() == parts.size();
+   for (std::size_t i = 0; holds && i < parts.size(); ++i)
+      holds = gMessages[i].find(parts[i]) != std::string::npos;
+   if (!holds)
+      for (const auto &message : gMessages)
+         std::printf("said: %s\n", message.c_str());
+   Check(holds, what, __FILE__, __LINE__);
+}
+
+ROOT::RDF::RNode Frame(int entries, const char *label = "rdfentry_ % 2")
+{
+   return ROOT::RDataFrame(entries).Define("x", "float(rdfentry_ % 7)").Define("w", "float(1 + rdfentry_ % 3)").Define("y", label);
+}
+
+Dataset Two(const char *label = "rdfentry_ % 2")
+{
+   return Dataset({"x"}).Add(Frame(1000, label), "y");
+}
+
+void Warnings()
+{
+   FitOptions options;
+   options.fEpochs = 3;
+   options.fVerbose = 0;
+   const auto fit = [&](const Dataset &data, const FitOptions &with) { return [=] { Mlp({1, 8, 1}).Fit(data, with); }; };
+   Says("a plain fit", fit(Two(), options), {});
+   Says("one class", fit(Two("1"), options), {"has label 1"});
+   auto threads = options;
+   threads.fThreads = 1000;
+   Says("a thousand threads", fit(Two(), threads), {"fThreads = 1000"});
+   auto fast = options;
+   fast.fLearningRate = 1e4;
+   Says("a rate that diverges", fit(Two(), fast), {"lower fLearningRate (now 10000)"});
+   Frame(1000, "1").Snapshot("t", "one_class.root", {"x", "y"});
+   const auto stream = Stream({"x"}).Add("t", "one_class.root", "y");
+   Says("one class of a stream", [&] { Mlp({1, 8, 1}).Fit(stream, options); }, {"has label 1"});
+}
+
+void WeightsWithoutEffect()
+{
+   FitOptions options;
+   options.fEpochs = 1;
+   options.fVerbose = 0;
+   const auto refuses = [&](const char *what, const Dataset &data, const char *weight) {
+      Refuses(what, [&] { Mlp({1, 1}).Fit(data, options); }, {weight, "after the last Add"});
+   };
+   refuses("a weight after Add", Two().SetWeight("w"), "SetWeight(\"w\")");
+   refuses("a function after Add", Two().SetWeight([](float w) { return w; }, {"w"}), "weight(w)");
+   refuses("a weight after Add, split", Two().SetWeight("w").Split(0.5).first, "SetWeight(\"w\")");
+   refuses("another weight after Add", Dataset({"x"}).SetWeight("w").Add(Frame(100), "y").SetWeight("2 * w"), "2 * w");
+   for (const auto &data : {Dataset({"x"}).SetWeight("w").Add(Frame(100), "y"),
+                            Dataset({"x"}).SetWeight("w").Add(Frame(100), "y").SetWeight(""),
+                            Dataset({"x"}).Add(Frame(100), "y").SetWeight("w").Add(Frame(100), "y"),
+                            Dataset({"x"}).SetWeight("w").Add(Frame(100), "y").SetWeight("").Add(Frame(100), "y")})
+      CHECK(Mlp({1, 1}).Fit(data, options).Epochs() == 1);
+}
+
+/// A fit that takes longer than `seconds` is stopped as by ROOT's stop button.
+void Stopped(const Dataset &data, const FitOptions &options, int seconds)
+{
+   Mlp model({1, 512, 512, 1});
+   std::thread button([seconds] {
+      std::this_thread::sleep_for(std::chrono::seconds(seconds));
+      gROOT->SetInterrupt();
+   });
+   bool thrown = false;
+   try {
+      model.Fit(data, options);
+   } catch (const Interrupted &) {
+      thrown = true;
+   }
+   button.join();
+   CHECK(thrown && model.LastFit().Interrupted());
+   CHECK(model.LastFit().Epochs() < std::size_t(options.fEpochs));
+}
+
+void fit_messages()
+{
+   Warnings();
+   WeightsWithoutEffect();
+   FitOptions options;
+   options.fEpochs = 1000000000;
+   options.fShuffle = false;
+   std::printf("PROGRESS OF SHORT EPOCHS\n");
+   Stopped(Dataset({"x"}).Add(Frame(50), "y"), options, 11);
+   std::printf("PROGRESS OF A LONG EPOCH\n");
+   Stopped(Dataset({"x"}).Add(Frame(3000000), "y"), options, 11);
+   std::printf("SILENCE\n");
+   std::fflush(stdout);
+   options.fVerbose = 0;
+   Stopped(Dataset({"x"}).Add(Frame(50), "y"), options, 5);
+   std::printf("END OF SILENCE\n");
+   Passed();
+}

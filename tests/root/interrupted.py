@@ -1,0 +1,91 @@
+"""Long calls, each ended by Ctrl-C: KeyboardInterrupt, and what they worked on is whole."""
+
+import os
+import signal
+import threading
+
+import ROOT
+
+ROOT.gSystem.Load("libcladtorch")
+ct = ROOT.CladTorch
+
+
+def endless():
+    return ROOT.RDataFrame(1000000000000).Define("x", "float(rdfentry_ % 7)")
+
+
+def events(rows):
+    return ct.Dataset(["x"]).Add(ROOT.RDataFrame(rows).Define("x", "float(rdfentry_ % 7)"), "rdfentry_ % 2")
+
+
+def interrupted(name, call):
+    print("NOW", name, flush=True)
+    try:
+        call()
+    except KeyboardInterrupt:
+        print("KeyboardInterrupt in", name, flush=True)
+    else:
+        raise AssertionError(f"{name} went on")
+
+
+# Once each before Ctrl-C: PyROOT sets up classes at their first use.
+data = events(100)
+jagged = ct.Jagged["double"]
+jagged.Read(ROOT.RDataFrame(10).Define("x", "float(rdfentry_)"), "x", "x > 1")
+first = ct.Mlp([1, 2, 1])
+first.Fit(data, fEpochs=1, fVerbose=0, fGradient=ct.kAutograd)
+assert not first.LastFit().Interrupted()
+first.Predict(data)
+
+frame = endless()
+interrupted("Add of a frame", lambda: data.Add(frame, 1))
+interrupted("Add of an expression", lambda: data.Add(frame, 1, "x * x > 1"))
+assert data.Rows() == 100
+interrupted("Jagged.Read", lambda: jagged.Read(frame, "x", "x > 1"))
+large = ct.Mlp([1, 2048, 2048, 2048, 1])
+some = events(300000)
+interrupted("Predict", lambda: large.Predict(some))
+
+many = events(20000)
+model = ct.Mlp([1, 16, 1])
+before = list(model.Parameters())
+for gradient in (ct.kClad, ct.kAutograd):
+    interrupted("Fit", lambda: model.Fit(many, fEpochs=1000000, fVerbose=0, fGradient=gradient))
+    assert model.LastFit().Interrupted() and 0 <= model.LastFit().Epochs() < 1000000
+    after = list(model.Parameters())
+    assert after != before
+    before = after
+model.Predict(data)
+
+# A thread is not where Python's handler runs: it gets the error, and the main thread KeyboardInterrupt.
+caught = []
+
+
+def fit():
+    try:
+        model.Fit(many, fEpochs=1000000, fVerbose=0)
+    except ct.Interrupted as error:
+        caught.append(error)
+
+
+thread = threading.Thread(target=fit)
+thread.start()
+interrupted("Fit in a thread", thread.join)
+thread.join()
+assert len(caught) == 1
+
+# A handler of the user's own decides what follows.
+signals = []
+signal.signal(signal.SIGINT, lambda number, frame: signals.append(number))
+print("NOW with a handler", flush=True)
+try:
+    model.Fit(many, fEpochs=1000000, fVerbose=0)
+except ct.Interrupted as error:
+    assert "LastFit" in str(error)
+assert signals == [signal.SIGINT]
+
+# One that ignores the signal.
+signal.signal(signal.SIGINT, signal.SIG_IGN)
+threading.Timer(0.1, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+assert not model.Fit(many, fEpochs=300, fVerbose=0).Interrupted()
+print("ALL CHECKS PASSED")

@@ -1,0 +1,98 @@
+"""Long calls from Python leave its lock to its other threads, and callbacks into Python still work."""
+
+import threading
+import time
+
+import ROOT
+
+ROOT.gSystem.Load("libcladtorch")
+ct = ROOT.CladTorch
+
+
+def turns_of_another(call):
+    """How often another thread had its turn while `call` ran, and seconds that this took."""
+    turns, done = [0], threading.Event()
+
+    def tick():
+        while not done.is_set():
+            time.sleep(0.001)
+            turns[0] += 1
+
+    thread = threading.Thread(target=tick)
+    thread.start()
+    before, start = turns[0], time.perf_counter()
+    call()
+    outcome = turns[0] - before, time.perf_counter() - start
+    done.set()
+    thread.join()
+    return outcome
+
+
+frame = ROOT.RDataFrame(1000000).Define("x", "float(rdfentry_ % 7)")
+data = ct.Dataset(["x"]).Add(frame, "rdfentry_ % 2")
+model = ct.Mlp([1, 64, 64, 1])
+model.Fit(data, fEpochs=1, fVerbose=0)
+frame.Snapshot("t", "events.root", ["x"])
+stream = ct.Stream(["x"]).Add("t", "events.root", "x > 3")
+calls = {
+    "Add": lambda: ct.Dataset(["x"]).Add(frame, "rdfentry_ % 2"),
+    "Jagged.Read": lambda: ct.Jagged["double"].Read(frame, "x"),
+    "Fit": lambda: model.Fit(data, fEpochs=3, fVerbose=0),
+    "Fit by autograd": lambda: model.Fit(data, fEpochs=1, fVerbose=0, fBatchSize=20000, fGradient=ct.kAutograd),
+    "Fit of a stream": lambda: model.Fit(stream, fEpochs=1, fVerbose=0),
+    "Predict": lambda: model.Predict(data),
+    "Auc": lambda: model.Auc(data),
+    "Roc": lambda: model.Roc(data),
+    "Scores": lambda: model.Scores(data),
+    "Split": lambda: data.Split(0.5),
+}
+for name, call in calls.items():
+    turns, seconds = turns_of_another(call)
+    print(f"{name}: another thread had {turns} turns in {seconds:.2f} s")
+    assert turns >= max(2, 20 * seconds), name
+
+# A message of ROOT's or ours in such a call: PyROOT would make a Python warning of it, without the lock.
+few = ct.Dataset(["x"]).Add(ROOT.RDataFrame(100).Define("x", "float(rdfentry_)"), 1)
+ct.Mlp([1, 1]).Fit(few, fEpochs=1, fVerbose=0)
+
+
+# Functions of Python's in the event loop.
+ROOT.gInterpreter.Declare("""
+#include <functional>
+std::function<float(float)> gFromPython;
+void SetFromPython(std::function<float(float)> f) { gFromPython = f; }
+""")
+
+
+def increased(x):
+    return x + 1
+
+
+ROOT.SetFromPython(increased)
+functions = {"gFromPython(x)": 99 + 1}
+
+
+def twice(x):
+    return 2 * x
+
+
+try:
+    ROOT.Numba.Declare(["float"], "float")(twice)
+    functions["Numba::twice(x)"] = 2 * 99
+except Exception as error:
+    print("NOT TESTED: a function compiled by Numba, because", error)
+for text, expected in functions.items():
+    some = ROOT.RDataFrame(100).Define("x", "float(rdfentry_)").Define("y", text)
+    assert ct.Dataset(["y"]).Add(some, 1).Rows() == 100
+    assert max(ct.Jagged["double"].Read(some, "y").Values()) == expected
+
+# LibTorch's autograd refuses to run while a thread holds Python's lock, once Python's torch is loaded.
+try:
+    import torch
+except (ImportError, OSError) as error:
+    print("NOT TESTED: beside torch, because", str(error).splitlines()[-1])
+else:
+    assert torch.ones(2, requires_grad=True).sum().requires_grad
+    model.Fit(few, fEpochs=1, fVerbose=0, fGradient=ct.kAutograd)
+    print("beside torch", torch.__version__)
+print("ALL CHECKS PASSED")
