@@ -136,6 +136,21 @@ fn complaints_name_the_thing_and_the_remedy() {
     assert_eq!(run(&["convert", &trees, "run1/events", "-c", "m:0"]).status.code(), Some(2));
 }
 
+/// Opening a pipe that nobody writes into would wait for ever.
+#[test]
+fn a_pipe_is_refused_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let pipe = folder.path().join("pipe.root");
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    for path in [pipe.as_path(), folder.path(), Path::new("/dev/null")] {
+        let mut limited = Command::new("timeout");
+        limited.args(["60", env!("CARGO_BIN_EXE_cladtorch"), "show"]).arg(path);
+        let output = limited.output().unwrap();
+        let text = String::from_utf8(output.stderr).unwrap();
+        assert!(output.status.code() == Some(1) && text.contains("no regular file"), "{path:?}: {text}");
+    }
+}
+
 #[test]
 fn help_shows_the_way() {
     let text = said(&["--help"]);

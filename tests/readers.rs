@@ -13,6 +13,7 @@ mod say;
 
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 use std::time::Duration;
 
 use cladtorch::bridge::LeafSpec;
@@ -54,6 +55,38 @@ fn uproot_agrees(folder: &Path) {
 #[test]
 fn both_readers_give_the_same_bits_with_threads() {
     macro_of("readers.C(true)").passed();
+}
+
+#[test]
+fn odd_trees_are_read_right_or_refused_by_name() {
+    let outcome = macro_of("odd_trees.C").passed().says(&["the label column 'n' is a feature, too"]);
+    // The command reads what needs no ROOT, and says of an RNTuple that it is one.
+    let command = |arguments: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_cladtorch"));
+        let output = command.args(arguments).current_dir(outcome.folder.path()).output().unwrap();
+        (output.status.success(), format!("{output:?}"))
+    };
+    let (shown, text) = command(&["show", "tuple.root"]);
+    assert!(shown && text.contains("tuple: an RNTuple, which needs ROOT") && !text.contains("no trees"), "{text}");
+    let (converted, text) = command(&["convert", "tuple.root", "tuple"]);
+    assert!(!converted && text.contains("'tuple' is an RNTuple"), "{text}");
+    let (converted, text) = command(&["convert", "names.root", "t", "-c", "2x3Mat"]);
+    assert!(converted && text.contains("1,2,3,4,5,6"), "{text}");
+}
+
+/// Without the classes' dictionaries, then with them.
+#[test]
+fn every_column_of_objects_and_of_the_tutorials_is_read_right_or_refused_by_name() {
+    let session = Session::root(&["-q", "objects_write.C+g"]);
+    for file in ["objects.h", "objects_link.h", "objects_write.C"] {
+        fs::copy(script(file), session.folder().join(file)).unwrap();
+    }
+    let written = session.run();
+    assert_eq!(written.code, Some(0), "{}", written.text);
+    let folder = written.folder.path();
+    for call in ["objects_read.C", "objects_read.C(\"./objects_write_C.so\")"] {
+        Session::root(&["-q", &script(call)]).within(folder).run().passed().show(" equal, ");
+    }
 }
 
 /// A basket of a file, alone.

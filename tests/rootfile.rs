@@ -187,7 +187,7 @@ fn what_is_no_file_of_root_is_refused() {
         let message = refusal(RootFile::open(&path).map(|_| ()));
         assert!(message.contains(words) && message.contains("file.root"), "{message}");
     }
-    assert!(refusal(RootFile::open(folder.path()).map(|_| ())).contains("is no file"));
+    assert!(refusal(RootFile::open(folder.path()).map(|_| ())).contains("no regular file"));
     assert!(matches!(RootFile::open(&folder.path().join("none")), Err(Error::Io { .. })));
 }
 

@@ -1,5 +1,7 @@
 #include "BranchLayout.hxx"
 
+#include "TreeColumn.hxx"
+
 #include <TBranchElement.h>
 #include <TDataType.h>
 #include <TFile.h>
@@ -16,7 +18,6 @@
 
 #include <sys/stat.h>
 
-#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -125,9 +126,6 @@ std::string DescribeLeaf(TBranch &branch, const TLeaf &leaf, Core::LeafSpec &spe
    if (element == kNoElement)
       return std::string("leaves of class ") + leaf.ClassName() + " need ROOT";
    spec.element = element;
-   const std::string title = leaf.GetTitle();
-   if (std::count(title.begin(), title.end(), '[') > 1)
-      return "an array of several dimensions";
    if (!leaf.GetLeafCount())
       return DescribeFixed(branch, leaf, spec);
    if (branch.GetNleaves() != 1 || leaf.GetLenStatic() != 1 || branch.GetEntryOffsetLen() == 0)
@@ -209,6 +207,7 @@ std::string WhyNotFast(const TFile *file, TTree &tree)
 
 std::string AddToLayout(Core::TreeFile &layout, TTree &tree, const ColumnTarget &target)
 {
+   BranchOf(tree, target.fColumn); // throws where several branches have that name
    TLeaf *leaf = FindLeaf(tree, target.fColumn);
    if (!leaf)
       return "it is no branch with one leaf of the tree itself";

@@ -12,6 +12,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -37,6 +38,7 @@ struct ColumnTarget {
    std::size_t fInner = 0;   ///< numbers of each inner list; 0: a flat list
    bool fMask = false;       ///< 1 for each number and 0 for each pad instead of the numbers
    std::string fColumn = {}; ///< what is read: a column of the data frame, or before Resolve() perhaps an expression
+   std::set<std::string> fReads = {}; ///< after Resolve(): the columns that the data frame reads for it
 };
 
 /// Where a row comes from: ordinal of the file and entry in the file (without files: 0 and entry of the source).

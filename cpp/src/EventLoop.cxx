@@ -1,8 +1,11 @@
 #include "EventLoop.hxx"
 
+#include <CladTorch/Guard.hxx>
+
 #include "Expression.hxx"
 #include "Frame.hxx"
 #include "Resolve.hxx"
+#include "RootReader.hxx"
 
 #include <ROOT/InternalTreeUtils.hxx>
 #include <ROOT/RDF/RActionImpl.hxx>
@@ -13,6 +16,7 @@
 
 #include <sys/stat.h>
 
+#include <set>
 #include <stdexcept>
 #include <string>
 
@@ -66,9 +70,10 @@ void CheckFilesOf(TTree *tree)
          CheckNotCut(other->GetCurrentFile());
 }
 
-ROOT::RDF::RNode Filtered(ROOT::RDF::RNode frame, const std::string &cut)
+/// \param reads Gets the columns that the cut reads.
+ROOT::RDF::RNode Filtered(ROOT::RDF::RNode frame, const std::string &cut, std::set<std::string> &reads)
 {
-   return cut.empty() ? frame : ROOT::RDF::RNode(frame.Filter(ToCpp(frame, cut)));
+   return cut.empty() ? frame : ROOT::RDF::RNode(frame.Filter(ToCpp(frame, cut, reads)));
 }
 
 /// Adds the source, and the cut that may be to blame, to what ROOT says.
@@ -81,6 +86,18 @@ ROOT::RDF::RNode Filtered(ROOT::RDF::RNode frame, const std::string &cut)
    what.erase(0, what.find_first_not_of('\n'));
    what.erase(what.find_last_not_of('\n') + 1);
    throw std::runtime_error(text + ": " + what);
+}
+
+/// The code of the user's that may have thrown.
+std::string WhereThrown(const Reading &reading)
+{
+   std::string list;
+   for (const auto &target : reading.fTargets)
+      if (!IsPlainName(target.fName))
+         list += (list.empty() ? "'" : ", '") + target.fName + "'";
+   if (!reading.fCut.empty())
+      return list.empty() ? "by the cut" : "by the cut or by one of the expressions " + list;
+   return list.empty() ? "by a function of the data frame" : "by one of the expressions " + list;
 }
 
 } // namespace
@@ -100,10 +117,14 @@ Origin OriginOf(const ROOT::RDF::RNode &frame, const std::string &source)
 
 PreparedLoop::PreparedLoop(ROOT::RDF::RNode frame, const Reading &reading) : fReading(reading), fSelected(frame)
 {
-   for (auto &target : fReading.fTargets) // before the interpreter sees the cut
+   std::set<std::string> reads;
+   for (auto &target : fReading.fTargets) { // before the interpreter sees the cut
       fTypes.push_back(&Resolve(frame, target, reading.fSource));
+      reads.insert(target.fReads.begin(), target.fReads.end());
+   }
    try {
-      fSelected = Filtered(frame, reading.fCut);
+      fSelected = Filtered(frame, reading.fCut, reads);
+      CheckColumns(frame, reads, reading.fSource);
    } catch (const std::exception &e) {
       Explain(e, reading);
    }
@@ -120,6 +141,8 @@ std::size_t PreparedLoop::Run(std::shared_ptr<OrderedCollector> collector)
       results.front().GetValue(); // one event loop for all
    } catch (const std::exception &e) {
       Explain(e, fReading);
+   } catch (...) {
+      Explain(std::runtime_error(DescribeThrown() + " was thrown, " + WhereThrown(fReading)), fReading);
    }
    return collector->Finish(fReading.fSource);
 }

@@ -21,21 +21,13 @@ bool IsNameCharacter(char letter)
    return std::isalnum(static_cast<unsigned char>(letter)) || letter == '_';
 }
 
-/// `text` as a string literal without letters: data frames replace the names of columns in literals, too.
-std::string Literal(const std::string &text)
-{
-   std::ostringstream literal;
-   literal << '"' << std::oct;
-   for (const unsigned char letter : text)
-      literal << '\\' << std::setw(3) << std::setfill('0') << static_cast<int>(letter);
-   literal << '"';
-   return literal.str();
-}
-
 /// Translates from left to right.
 class Translator {
 public:
-   Translator(ROOT::RDF::RNode frame, const std::string &text) : fFrame(frame), fText(text) {}
+   Translator(ROOT::RDF::RNode frame, const std::string &text, std::set<std::string> &reads)
+      : fFrame(frame), fText(text), fReads(reads)
+   {
+   }
 
    std::string All() { return Until('\0'); }
 
@@ -98,11 +90,12 @@ private:
          fAt = start;
          return Word();
       }
+      fReads.insert(name);
       const auto lists = ShapeOf(fFrame.GetColumnType(name)).fContainers.size();
       std::string code = name;
       for (std::size_t i = 0; i < lists && fAt < fText.size() && fText[fAt] == '['; ++i) {
          ++fAt;
-         code = "CladTorch::Internal::At(" + code + ", " + Until(']') + ", " + Literal(name) + ", rdfentry_)";
+         code = "CladTorch::Internal::At(" + code + ", " + Until(']') + ", " + StringLiteral(name) + ", rdfentry_)";
          ++fAt;
       }
       return code;
@@ -121,6 +114,7 @@ private:
 
    ROOT::RDF::RNode fFrame;
    const std::string &fText;
+   std::set<std::string> &fReads;
    std::size_t fAt = 0;
 };
 
@@ -133,9 +127,19 @@ bool IsPlainName(const std::string &text)
    });
 }
 
-std::string ToCpp(ROOT::RDF::RNode frame, const std::string &text)
+std::string StringLiteral(const std::string &text)
 {
-   const auto code = Translator(frame, text).All();
+   std::ostringstream literal;
+   literal << '"' << std::oct;
+   for (const unsigned char letter : text)
+      literal << '\\' << std::setw(3) << std::setfill('0') << static_cast<int>(letter);
+   literal << '"';
+   return literal.str();
+}
+
+std::string ToCpp(ROOT::RDF::RNode frame, const std::string &text, std::set<std::string> &reads)
+{
+   const auto code = Translator(frame, text, reads).All();
    if (code != text)
       DeclareExpressions();
    return code;

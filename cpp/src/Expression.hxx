@@ -6,6 +6,7 @@
 
 #include <ROOT/RDataFrame.hxx>
 
+#include <set>
 #include <string>
 
 namespace CladTorch {
@@ -17,7 +18,11 @@ bool IsPlainName(const std::string &text);
 /// `text` as C++ for `Filter` and `Define`: `list[i]` of a list column is checked against its length, and `Sum$`,
 /// `Min$`, `Max$` and `Length$` are those of TTree::Draw. Throws for what else TTree::Draw writes with `$` and for `^`,
 /// which is a power there and an exclusive or in C++.
-std::string ToCpp(ROOT::RDF::RNode frame, const std::string &text);
+/// \param reads Gets the columns that it reads.
+std::string ToCpp(ROOT::RDF::RNode frame, const std::string &text, std::set<std::string> &reads);
+
+/// `text` as a string literal without letters: data frames replace the names of columns in literals, too.
+std::string StringLiteral(const std::string &text);
 
 /// Lets the interpreter see CladTorch/Expression.hxx.
 void DeclareExpressions();

@@ -2,6 +2,7 @@
 
 #include <ROOT/RDF/RLoopManager.hxx>
 #include <ROOT/RNTupleDS.hxx>
+#include <ROOT/RNTupleReader.hxx>
 #include <ROOT/RTTreeDS.hxx>
 #include <TChain.h>
 #include <TChainElement.h>
@@ -11,6 +12,8 @@
 #include <TList.h>
 #include <TROOT.h>
 #include <TTree.h>
+
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <cctype>
@@ -117,8 +120,52 @@ void CollectTrees(TDirectory &directory, const std::string &path, int depth, int
    }
 }
 
+/// The fields of an RNTuple that data frames stumble over, for messages; "" where that cannot be known.
+std::string UnknownFields(const std::string &name, const std::string &file)
+{
+   std::string fields;
+   try {
+      const auto reader = ROOT::RNTupleReader::Open(name, file);
+      for (const auto &field : reader->GetDescriptor().GetTopLevelFields())
+         for (const char *type : {"std::atomic<", "std::bitset<"})
+            if (field.GetTypeName().rfind(type, 0) == 0)
+               fields += (fields.empty() ? "'" : ", '") + field.GetFieldName() + "' (" + field.GetTypeName() + ")";
+   } catch (const std::exception &) {
+      return "";
+   }
+   return fields.empty() ? "" : ": it does not know the type of " + fields + ": write the RNTuple again without";
+}
+
+/// Opening a pipe waits for who writes into it, and may wait for ever.
+void CheckRegular(const std::string &name)
+{
+   struct stat found;
+   if (stat(name.c_str(), &found) == 0 && !S_ISREG(found.st_mode))
+      throw std::runtime_error(name + " is no regular file (a folder, a pipe or a device): give a ROOT file");
+}
+
+void CheckName(const std::string &files)
+{
+   struct stat local;
+   if (files.find_first_of("#?") != std::string::npos && stat(files.c_str(), &local) == 0)
+      throw std::runtime_error("the name of the file " + files + " has a '#' or '?', which ROOT takes for a part of a URL: "
+                               "rename the file, or make a link to it");
+}
+
+/// A data frame on `files`, whose fields may have types that it does not know.
+ROOT::RDF::RNode MakeFrame(const std::string &name, const std::vector<std::string> &files)
+{
+   try {
+      return ROOT::RDataFrame(name, files); // it does not know globs of RNTuples
+   } catch (const std::exception &e) {
+      throw std::runtime_error("ROOT's data frame cannot read '" + name + "' of " + files[0] + " (" + e.what() + ")" +
+                               UnknownFields(name, files[0]));
+   }
+}
+
 void CheckFile(const std::string &tree, const std::string &name)
 {
+   CheckRegular(name);
    const std::unique_ptr<TFile> file(TFile::Open(name.c_str()));
    if (!file || file->IsZombie())
       throw std::runtime_error("file " + name + " cannot be opened as a ROOT file: see ROOT's message above");
@@ -188,6 +235,7 @@ std::string TypeOfColumn(ROOT::RDF::RNode &frame, const std::string &column, con
 
 ROOT::RDF::RNode OpenFiles(const std::string &name, const std::string &files)
 {
+   CheckName(files);
    TChain chain(name.c_str());
    if (chain.Add(files.c_str(), TTree::kMaxEntries) == 0)
       throw std::runtime_error("no file matches " + (files.empty() ? "'' (the name is empty)" : files));
@@ -196,7 +244,7 @@ ROOT::RDF::RNode OpenFiles(const std::string &name, const std::string &files)
       CheckFile(name, element->GetTitle());
       names.push_back(element->GetTitle());
    }
-   return ROOT::RDataFrame(name, names); // data frames on RNTuples do not know globs
+   return MakeFrame(name, names);
 }
 
 ROOT::RDF::RNode OpenTree(TTree *tree)

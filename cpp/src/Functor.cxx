@@ -7,6 +7,7 @@
 #include "Expression.hxx"
 #include "Frame.hxx"
 #include "Resolve.hxx"
+#include "RootReader.hxx"
 #include "Source.hxx"
 
 #include <ROOT/RDF/InterfaceUtils.hxx>
@@ -104,6 +105,7 @@ ROOT::RDF::RNode DefineLinks(ROOT::RDF::RNode frame, const ModelData &model, con
       else if (given[count] != target.fName) // a mask has a name of its own
          target.fColumn = given[count];
       const auto &functions = Resolve(frame, target, source);
+      CheckColumns(frame, target.fReads, source);
       frame = functions.fDefine(frame, HiddenName(name, count + 1), HiddenName(name, count), target);
       ++count;
    }

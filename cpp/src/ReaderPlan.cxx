@@ -3,6 +3,8 @@
 #include "BranchLayout.hxx"
 #include "Frame.hxx"
 #include "Resolve.hxx"
+#include "RootReader.hxx"
+#include "TreeColumn.hxx"
 
 #include <TChain.h>
 #include <TChainElement.h>
@@ -42,9 +44,14 @@ void AddFile(ReaderPlan &plan, const TFile *file, TTree &tree, const std::vector
       return LeaveAll(plan, reason);
    const auto entries = static_cast<std::uint64_t>(tree.GetEntries());
    auto layout = Core::tree_file_new(file->GetName(), entries);
-   for (std::size_t i = 0; i < targets.size(); ++i)
-      if (plan.fReasons[i].empty())
-         plan.fReasons[i] = AddToLayout(*layout, tree, targets[i]);
+   for (std::size_t i = 0; i < targets.size(); ++i) {
+      if (!plan.fReasons[i].empty())
+         continue;
+      plan.fReasons[i] = AddToLayout(*layout, tree, targets[i]);
+      if (auto *branch = plan.fReasons[i].empty() ? BranchOf(tree, targets[i].fColumn) : nullptr)
+         if (HasEmptyBasket(*branch))
+            plan.fEmptyBaskets.insert(targets[i].fColumn);
+   }
    plan.fStarts.push_back(plan.fStarts.back() + entries);
    plan.fFiles.push_back(std::move(layout));
 }
@@ -75,7 +82,7 @@ std::string WhyNotPlain(ROOT::RDF::RNode frame, ColumnTarget target, const std::
 {
    if (target.fMask || target.fInner)
       return "a mask or a list of lists";
-   if (!frame.HasColumn(target.fColumn))
+   if (!frame.HasColumn(NameInFrame(frame, target.fColumn)))
       return "an expression";
    if (target.fColumn != target.fName)
       return "a function";
@@ -114,14 +121,19 @@ std::vector<ColumnTarget> ReaderPlan::Left(const std::vector<ColumnTarget> &targ
 std::string ReaderPlan::Describe(const std::vector<ColumnTarget> &targets) const
 {
    std::map<std::string, std::string> columns; // of each reason; the fast reader's come first
+   std::string alone;
+   const auto append = [](std::string &list, const std::string &name) { list += (list.empty() ? "" : ", ") + name; };
    for (std::size_t i = 0; i < targets.size(); ++i) {
-      auto &list = columns[fReasons[i]];
-      list += (list.empty() ? "" : ", ") + targets[i].fName;
+      append(columns[fReasons[i]], targets[i].fName);
+      if (fReasons[i].empty() && fEmptyBaskets.count(targets[i].fColumn))
+         append(alone, targets[i].fName);
    }
    std::string text;
    for (const auto &each : columns)
       text += each.first.empty() ? "fast reader: " + each.second + "\n"
                                  : "ROOT's reader (" + each.first + "): " + each.second + "\n";
+   if (!alone.empty())
+      text += "ROOT's reader would be wrong behind a basket without entries: " + alone + "\n";
    return text;
 }
 

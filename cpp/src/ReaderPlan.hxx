@@ -11,6 +11,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,7 @@ namespace Internal {
 struct ReaderPlan {
    std::vector<std::string> fReasons;             ///< of each target, why ROOT reads it; "": the fast reader does
    std::vector<rust::Box<Core::TreeFile>> fFiles; ///< of the source, in their order; empty where ROOT reads everything
+   std::set<std::string> fEmptyBaskets;           ///< columns that only the fast reader reads right
    std::vector<std::uint64_t> fStarts;            ///< first entry of each file, and the end; empty like fFiles
 
    bool AllFast() const;

@@ -2,6 +2,10 @@
 
 #include "Expression.hxx"
 #include "Frame.hxx"
+#include "RootReader.hxx"
+#include "TreeColumn.hxx"
+
+#include <TInterpreter.h>
 
 #include <sstream>
 #include <stdexcept>
@@ -11,10 +15,11 @@ namespace Internal {
 
 namespace {
 
-std::string DefineExpression(ROOT::RDF::RNode &frame, const std::string &text, const std::string &source)
+std::string DefineExpression(ROOT::RDF::RNode &frame, ColumnTarget &target, const std::string &source)
 {
+   const auto text = target.fColumn;
    try {
-      return DefineHidden(frame, ToCpp(frame, text));
+      return DefineHidden(frame, ToCpp(frame, text, target.fReads));
    } catch (const std::exception &e) {
       throw std::runtime_error(source + " has no column '" + text + "', and as an expression it does not work: " +
                                e.what());
@@ -29,18 +34,37 @@ std::string Literal(float value)
    return text.str();
 }
 
-/// C++ that makes a flat list of `column`; "" where that is not needed, or not possible.
+/// C++ that makes a flat list of `lists`; "" where that is not possible.
 std::string Conversion(const TypeShape &shape, const ColumnTarget &target)
 {
    const std::string call = "CladTorch::Internal::";
    const auto inner = std::to_string(target.fInner);
    if (shape.fContainers.size() == 1)
-      return call + "Flat(" + target.fColumn + ")";
+      return call + "Flat(lists)";
    if (shape.fContainers.size() != 2 || target.fInner == 0)
       return "";
    if (target.fMask)
-      return call + "Filled(" + target.fColumn + ", " + inner + ")";
-   return call + "Padded(" + target.fColumn + ", " + inner + ", " + Literal(target.fPad) + ")";
+      return call + "Filled(lists, " + inner + ")";
+   return call + "Padded(lists, " + inner + ", " + Literal(target.fPad) + ")";
+}
+
+/// Adds a column that is made by `conversion` of the `lists` in `column`, and returns its name. The interpreter gets a
+/// function, not an expression: the column's name may be none in C++ (`tracks.fMass[2]`).
+std::string DefineConverted(ROOT::RDF::RNode &frame, const std::string &column, const std::string &type,
+                            const std::string &conversion)
+{
+   DeclareExpressions();
+   const auto name = HiddenName();
+   std::ostringstream code;
+   code << "{ auto &frame = *reinterpret_cast<ROOT::RDF::RNode *>(" << static_cast<const void *>(&frame)
+        << "); frame = frame.Define(\"" << name << "\", [](const " << type << " &lists) { return " << conversion
+        << "; }, {" << StringLiteral(column) << "}); }";
+   auto error = TInterpreter::kNoError;
+   gInterpreter->ProcessLine(code.str().c_str(), &error);
+   if (error != TInterpreter::kNoError || !frame.HasColumn(name))
+      throw std::runtime_error("column '" + column + "' of type " + type +
+                               " cannot be converted: see the interpreter's message above");
+   return name;
 }
 
 [[noreturn]] void RefuseType(const TypeShape &shape, const std::string &type, const std::string &column)
@@ -72,23 +96,29 @@ void CheckShape(bool scalar, const ColumnTarget &target, const std::string &type
 const ColumnType &Resolve(ROOT::RDF::RNode &frame, ColumnTarget &target, const std::string &source)
 {
    const auto column = "column '" + target.fColumn + "' of " + source;
-   if (!frame.HasColumn(target.fColumn) && !IsPlainName(target.fColumn))
-      target.fColumn = DefineExpression(frame, target.fColumn, source);
+   target.fReads.clear();
+   target.fColumn = NameInFrame(frame, target.fColumn);
+   if (frame.HasColumn(target.fColumn))
+      target.fReads.insert(target.fColumn);
+   else if (!IsPlainName(target.fColumn))
+      target.fColumn = DefineExpression(frame, target, source);
    const auto type = TypeOfColumn(frame, target.fColumn, source);
    const auto shape = ShapeOf(type);
    const auto *found = FindColumnType(type);
    if (!found && FindScalarType(shape.fElement)) {
       CheckShape(false, target, type, column);
+      CheckColumns(frame, target.fReads, source); // first, lest the advice to give a shape lead to a refusal
       const auto conversion = Conversion(shape, target);
       if (conversion.empty())
          RefuseType(shape, type, column);
-      DeclareExpressions();
-      target.fColumn = DefineHidden(frame, conversion);
+      target.fColumn = DefineConverted(frame, target.fColumn, type, conversion);
       target.fMask = target.fMask && shape.fContainers.size() == 1;
       found = FindColumnType(frame.GetColumnType(target.fColumn));
    }
-   if (!found)
+   if (!found) {
+      CheckColumns(frame, target.fReads, source);
       RefuseType(shape, type, column);
+   }
    CheckShape(found->fScalar, target, type, column);
    return *found;
 }

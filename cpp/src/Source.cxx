@@ -7,6 +7,9 @@
 #include "ReaderPlan.hxx"
 #include "RowCollector.hxx"
 
+#include <TError.h>
+
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <memory>
@@ -48,6 +51,11 @@ Targets(ROOT::RDF::RNode &frame, const rust::Vec<Core::ColumnSpec> &columns, con
       targets.back().fScalar = selection.fScalars.count(targets.back().fName) > 0;
       offset += column.length;
    }
+   const auto isLabel = [&](const auto &target) { return target.fName == selection.fLabelColumn; };
+   if (std::any_of(targets.begin(), targets.end(), isLabel))
+      ::Warning("CladTorch::Dataset::Add",
+                "the label column '%s' is a feature, too: the network is told what it has to find",
+                selection.fLabelColumn.c_str());
    if (!selection.fLabelColumn.empty())
       targets.push_back(ScalarTarget(selection.fLabelColumn, ColumnTarget::kLabel));
    if (!selection.fWeight.fText.empty())

@@ -306,7 +306,6 @@ void CheckReasons()
    Refuses("Float16_t", [&] { from(fast({"f16"})); }, {"'f16'", "TLeafF16", "SetReader"});
    Refuses("Double32_t", [&] { from(fast({"d", "d32"})); }, {"'d32'", "TLeafD32"});
    Refuses("expression", [&] { from(fast({"f + d"})); }, {"'f + d'", "an expression"});
-   Refuses("matrix", [&] { from(fast({}).Column("matrix", 4)); }, {"'matrix'", "several dimensions"});
    Refuses("defined column", [&] { fast({"z"}).Add(ROOT::RDataFrame("t", "a.root").Define("z", "f"), 1); },
            {"'z'", "defined in the data frame"});
    Refuses("no tree", [&] { fast({"z"}).Add(ROOT::RDataFrame(3).Define("z", "1.f"), 1); }, {"'z'"});

@@ -65,6 +65,7 @@ public:
    /// Those that the fast reader has to take.
    static void Ask(CladTorch::Dataset &data)
    {
+      data.Column("matrix", 4);
       data.Column("fixed", 3).Column("flags", 2).Column("pair", 4, -1).Column("some", 3, -7).Column("bytes", 8);
       data.Column("leaves.x").Column("leaves.m").Column("leaves.y", 2).Column("leaves.c");
       data.Column("vf", 3, 9).Column("vd", 1).Column("vi", 5).Column("vb", 2).Column("vs", 4, 2).Column("vuc", 7);

@@ -53,6 +53,9 @@ enum EReader {
 /// is shorter is an error that names the entry. Columns() lists an expression by its text, and Mlp::Define evaluates
 /// it again. Mind that `n / 2` of two integers is cut down in C++.
 ///
+/// **Cuts and expressions are code**: they are compiled and run with all rights of the user. Never take them, or names of
+/// columns, from text that you do not trust.
+///
 /// Copies are cheap: they share the numbers until one of them changes. All methods throw CladTorch::Error.
 class Dataset {
 public:
@@ -80,7 +83,12 @@ public:
 
    /// Who reads the columns of the sources added from now on. The fast reader takes branches of numbers, arrays of them
    /// and vectors in local files written by ROOT 3.04 or later; what it is not sure of is left to ROOT, column by column,
-   /// and Print() says which and why. Both give the same bits.
+   /// and Print() says which and why. Both give the same bits, but behind a basket without entries: ROOT's reader gives the
+   /// entry behind it numbers of the basket before, the fast reader the right ones, and Print() names such columns.
+   ///
+   /// What ROOT's data frame does not read reliably is refused with its name: lists in the objects of a collection
+   /// (`tracks.fHits` of a `std::vector` or `TClonesArray`), members of their members in a `TClonesArray`, arrays with a
+   /// count whose baskets leave the offsets out, entries behind an empty basket, and names that several branches have.
    ///
    /// With kFastReader a column that would be left to ROOT is an error. Cuts are ROOT's work in any case.
    Dataset &SetReader(EReader reader);

@@ -13,6 +13,9 @@
 namespace CladTorch {
 namespace Internal {
 
+/// What is being handled by `catch (...)`: "the number 1", or the name of its type.
+std::string DescribeThrown();
+
 /// Runs `f`; whatever it throws (an error of the Rust core, of ROOT or of the standard library) is printed once
 /// through ROOT's message service and arrives as CladTorch::Error.
 /// \param where Class and method as ROOT prints them, "CladTorch::Mlp::Fit".
@@ -28,7 +31,7 @@ auto Guard(const char *where, F &&f) -> decltype(f())
    } catch (const std::exception &e) {
       Report(where, e.what());
    } catch (...) {
-      Report(where, "an exception of unknown type was thrown");
+      Report(where, DescribeThrown() + " was thrown");
    }
 }
 

@@ -34,7 +34,8 @@ public:
    Jagged &operator=(const Jagged &) = default;
 
    /// Reads one column (or expression, see Dataset) of the events of `source` that pass `cut`, in the order of the
-   /// entries.
+   /// entries. ROOT's data frame reads it: what that does not read reliably is refused, see Dataset::SetReader. Cut and
+   /// expression are code: never take them from text that you do not trust.
    ///
    /// `double` and `std::int64_t` take the numbers exactly or throw a CladTorch::Error that names the entry: integers
    /// from 2^53 on do not fit `double`; fractions, NaN and unsigned integers from 2^63 on do not fit `std::int64_t`.

@@ -97,10 +97,11 @@ public:
    Stream(const Stream &) = default;
    Stream &operator=(const Stream &) = default;
 
-   /// Adds the events of a source that pass `cut`, with one label, as Dataset::Add does. Opens the source, but reads no
-   /// event yet. Trees, RNTuples, chains, their files and data frames on them are taken; not: entry lists, data frames
-   /// with a range or on another source, and data frames made under `ROOT::EnableImplicitMT`. A tree and its file have to
-   /// live as long as the stream and its batches are used: a file's name needs no such care.
+   /// Adds the events of a source that pass `cut`, with one label, as Dataset::Add does. The cut is code: never take it
+   /// from text that you do not trust. Opens the source, but reads no event yet. Trees, RNTuples, chains, their files and
+   /// data frames on them are taken; not: entry lists, data frames with a range or on another source, and data frames made
+   /// under `ROOT::EnableImplicitMT`. A tree and its file have to live as long as the stream and its batches are used: a
+   /// file's name needs no such care.
    Stream &Add(const Source &source, double label, const std::string &cut = "");
    /// The same with the label from a scalar column or expression.
    Stream &Add(const Source &source, const std::string &labelColumn, const std::string &cut = "");

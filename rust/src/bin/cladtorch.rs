@@ -99,7 +99,13 @@ fn show(path: &Path, only: Option<&str>) -> Result<()> {
         None => file.trees().collect(),
     };
     let mut shown = String::new();
-    if names.is_empty() {
+    if only.is_none() {
+        for name in file.rntuples() {
+            let name = text::name(name);
+            let _ = writeln!(shown, "{name}: an RNTuple, which needs ROOT (the plugin's Dataset::Add reads it)\n");
+        }
+    }
+    if names.is_empty() && shown.is_empty() {
         shown += "no trees\n";
     }
     for name in names {

@@ -1,6 +1,6 @@
 //! What lies in a file: its header and the keys of its folders.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fs::File;
 
 use crate::columns::bytes::{Cursor, Result};
@@ -24,6 +24,9 @@ const LONGEST_LIST: usize = 256 << 20;
 /// Classes that hold a `TTree`.
 const TREES: [&str; 3] = ["TTree", "TNtuple", "TNtupleD"];
 
+/// Classes of RNTuples, today's name and that of the years before 6.34.
+const RNTUPLES: [&str; 2] = ["ROOT::RNTuple", "ROOT::Experimental::RNTuple"];
+
 /// What the header of a file says.
 pub struct Header {
     /// Where the description of the file's own folder stands.
@@ -42,12 +45,12 @@ pub struct Found {
     pub key: Key,
 }
 
-/// All trees.
-pub fn trees(file: &File, size: u64, header: &Header) -> Result<Vec<Found>> {
+/// All trees, and the names of all RNTuples.
+pub fn trees(file: &File, size: u64, header: &Header) -> Result<(Vec<Found>, BTreeSet<String>)> {
     let (seen, numbers) = (HashSet::new(), HashMap::new());
-    let mut search = Search { file, size, seen, listed: 0, numbers, trees: Vec::new() };
+    let mut search = Search { file, size, seen, listed: 0, numbers, trees: Vec::new(), rntuples: BTreeSet::new() };
     search.folder(header.root, "", 0)?;
-    Ok(search.trees)
+    Ok((search.trees, search.rntuples))
 }
 
 /// Reads the header.
@@ -85,6 +88,8 @@ struct Search<'a> {
     /// Places of the names in `trees`.
     numbers: HashMap<String, usize>,
     trees: Vec<Found>,
+    /// Names, with their folders.
+    rntuples: BTreeSet<String>,
 }
 
 impl Search<'_> {
@@ -97,6 +102,8 @@ impl Search<'_> {
             let name = if path.is_empty() { name } else { format!("{path}/{name}") };
             if TREES.contains(&class.as_str()) {
                 self.add(Found { name, class, key });
+            } else if RNTUPLES.contains(&class.as_str()) {
+                self.rntuples.insert(name);
             } else if ["TDirectoryFile", "TDirectory"].contains(&class.as_str()) {
                 let description = key.seek.checked_add(key.length as u64).ok_or("a folder lies nowhere")?;
                 self.folder(description, &name, depth + 1)?;

@@ -14,7 +14,8 @@ mod directory;
 mod export;
 mod tree;
 
-use std::fs::File;
+use std::collections::BTreeSet;
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
 pub use column::{Column, Layout};
@@ -43,6 +44,7 @@ pub struct RootFile {
     size: u64,
     compression: i32,
     trees: Vec<Found>,
+    rntuples: BTreeSet<String>,
 }
 
 /// A tree of a file.
@@ -78,16 +80,18 @@ pub struct Wanted {
 impl RootFile {
     /// Opens the file at `path` and finds its trees.
     pub fn open(path: &Path) -> Result<Self> {
-        let file = File::open(path).map_err(|error| Error::io(path, error))?;
-        let data = file.metadata().map_err(|error| Error::io(path, error))?;
+        // Opening a pipe would wait for who writes into it.
+        let data = fs::metadata(path).map_err(|error| Error::io(path, error))?;
         if !data.is_file() {
-            return Err(Error::invalid(format!("{} is no file", path.display()), "name a ROOT file"));
+            let what = format!("{} is no regular file (a folder, a pipe or a device)", path.display());
+            return Err(Error::invalid(what, "name a ROOT file"));
         }
-        let size = data.len();
+        let file = File::open(path).map_err(|error| Error::io(path, error))?;
+        let size = file.metadata().map_err(|error| Error::io(path, error))?.len();
         let found =
             directory::header(&file, size).and_then(|header| Ok((directory::trees(&file, size, &header)?, header)));
-        let (trees, header) = found.map_err(|what| refused(path, &what))?;
-        Ok(Self { path: path.to_path_buf(), file, size, compression: header.compression, trees })
+        let ((trees, rntuples), header) = found.map_err(|what| refused(path, &what))?;
+        Ok(Self { path: path.to_path_buf(), file, size, compression: header.compression, trees, rntuples })
     }
 
     /// Names of the trees, with their folders.
@@ -95,8 +99,16 @@ impl RootFile {
         self.trees.iter().map(|found| found.name.as_str())
     }
 
+    /// Names of the RNTuples, with their folders. They are not read here.
+    pub fn rntuples(&self) -> impl Iterator<Item = &str> {
+        self.rntuples.iter().map(String::as_str)
+    }
+
     /// What the tree `name` says about itself.
     pub fn tree(&self, name: &str) -> Result<Tree> {
+        if self.rntuples.contains(name) {
+            return Err(refused(&self.path, &format!("'{name}' is an RNTuple, of which only ROOT reads the columns")));
+        }
         let Some(Found { class, key, .. }) = self.trees.iter().find(|found| found.name == name) else {
             let what = text::name(&format!("{} has no tree '{name}'", self.path.display()));
             let names = self.trees.iter().map(|found| &found.name);

@@ -1,0 +1,182 @@
+#include "RootReader.hxx"
+
+#include "ColumnType.hxx"
+#include "Frame.hxx"
+#include "TreeColumn.hxx"
+
+#include <TBranchElement.h>
+#include <TChain.h>
+#include <TChainElement.h>
+#include <TClass.h>
+#include <TDirectory.h>
+#include <TFile.h>
+#include <TLeaf.h>
+#include <TStreamerElement.h>
+#include <TVirtualStreamerInfo.h>
+
+#include <memory>
+#include <stdexcept>
+
+namespace CladTorch {
+namespace Internal {
+
+namespace {
+
+/// Kinds of TBranchElement, as TBranchElement::GetType has them.
+enum EKind { kClones = 3, kCollection = 4, kClonesMember = 31, kCollectionMember = 41 };
+
+/// A damaged file can hold classes without end.
+constexpr int kDeepest = 16;
+
+/// The member for which ROOT cannot hold objects of `type` without its library; "" where there is none.
+std::string WhyNotWithoutLibrary(TClass &type, int depth)
+{
+   auto *info = depth < kDeepest ? type.GetStreamerInfo() : nullptr;
+   if (!info)
+      return "the file does not describe class " + std::string(type.GetName());
+   for (auto *element : TRangeDynCast<TStreamerElement>(info->GetElements())) {
+      if (!element)
+         continue;
+      const std::string name = element->GetTypeName();
+      const auto container = ShapeOf(name).fContainers;
+      // ROOT gives these the room of other containers, and frees what it has not allocated.
+      if (name == "string" || name == "std::string" ||
+          (!container.empty() && (container[0] == "list" || container[0] == "forward_list")))
+         return "its member '" + std::string(element->GetName()) + "' (" + name + ") needs the library of class " +
+                type.GetName();
+      auto *inner = element->GetClassPointer();
+      const bool object = inner && inner != &type && !inner->GetCollectionProxy() && !element->IsaPointer();
+      if (object && !inner->HasDictionary())
+         if (auto reason = WhyNotWithoutLibrary(*inner, depth + 1); !reason.empty())
+            return reason;
+   }
+   return "";
+}
+
+/// Arrays whose length is another member.
+bool HasCount(const TBranchElement &branch)
+{
+   const int type = branch.GetStreamerType();
+   constexpr int kFirst = TVirtualStreamerInfo::kOffsetP;
+   return type > kFirst && type < kFirst + TVirtualStreamerInfo::kOffsetL;
+}
+
+/// A member of the objects of a collection.
+std::string WhyNotMember(TBranchElement &branch, const TypeShape &shape)
+{
+   const auto lists = shape.fContainers.size();
+   const bool numbers = FindScalarType(shape.fElement) && (lists == 1 || (lists == 2 && shape.fContainers[1] == "array"));
+   if (!branch.GetInfo()) // which also finds the member's place
+      return "objects of a class that the file does not describe";
+   if (!numbers || HasCount(branch))
+      return "lists in the objects of a collection";
+   const auto *master = branch.GetBranchCount();
+   TClass *type = master ? TClass::GetClass(master->GetClonesName(), kTRUE, kTRUE) : nullptr;
+   if (!type)
+      return "objects of a class that the file does not describe";
+   // There TTreeReaderArray takes the place in the member's own class for that in the object.
+   const std::string owner = branch.GetClassName();
+   const bool own = owner == type->GetName() || owner == "TObject";
+   if (branch.GetType() == kClonesMember && !own && (branch.GetOffset() != 0 || !type->InheritsFrom(owner.c_str())))
+      return "members of members, or of a second base class, in a TClonesArray";
+   if (branch.GetType() == kCollectionMember && !type->HasDictionary())
+      if (const auto reason = WhyNotWithoutLibrary(*type, 0); !reason.empty())
+         return "members of objects of class " + std::string(type->GetName()) + " without its dictionary: " + reason;
+   return "";
+}
+
+std::string WhyNotElement(TBranchElement &branch, const TypeShape &shape)
+{
+   switch (branch.GetType()) {
+   case kClonesMember:
+   case kCollectionMember: return WhyNotMember(branch, shape);
+   case kClones:
+   case kCollection: return "collections of objects as a whole (but their members, as columns of their own)";
+   default: break;
+   }
+   if (HasCount(branch) && shape.fContainers.empty())
+      return "members that are an array with a count";
+   const auto inner = shape.fContainers.size() == 2 ? shape.fContainers[1] : "vector";
+   return inner == "vector" || inner == "RVec" || inner == "array" ? "" : "lists of " + inner + "s";
+}
+
+bool LeavesOffsetsOut(TBranch &branch)
+{
+   const auto *leaf = static_cast<TLeaf *>(branch.GetListOfLeaves()->First());
+   const bool varies = branch.GetEntryOffsetLen() != 0 || (leaf && leaf->GetLeafCount());
+   return varies && branch.GetIOFeatures().Test(ROOT::Experimental::EIOFeatures::kGenerateOffsetMap);
+}
+
+/// What of `branch` ROOT's data frame does not read right, for the classes of what it holds; "" if it does.
+std::string WhyNotByRoot(TBranch &branch, const std::string &type)
+{
+   if (branch.IsA() == TBranchElement::Class())
+      return WhyNotElement(static_cast<TBranchElement &>(branch), ShapeOf(type));
+   const auto *leaf = static_cast<TLeaf *>(branch.GetListOfLeaves()->First());
+   const bool list = !ShapeOf(type).fContainers.empty();
+   if (list && branch.GetNleaves() == 1 && leaf && std::string(leaf->GetName()) != branch.GetName())
+      return "arrays whose leaf ('" + std::string(leaf->GetName()) + "') has another name than their branch";
+   const std::string name = branch.ClassName();
+   return name == "TBranchSTL" || name == "TBranchClones" ? "branches of class " + name : "";
+}
+
+[[noreturn]] void Refuse(const std::string &what, const std::string &column, const std::string &file,
+                         const std::string &source)
+{
+   throw std::runtime_error("column '" + column + "' of " + source + (file.empty() ? "" : " (in " + file + ")") +
+                            " is not read: ROOT's data frame does not read " + what +
+                            " reliably. Write the numbers into a branch of their own, in a loop over TTree::GetEntry");
+}
+
+/// Throws for what ROOT would read wrongly because of the baskets, which differ from file to file.
+void CheckBaskets(TTree &tree, const std::set<std::string> &columns, const std::string &file, const std::string &source)
+{
+   for (const auto &column : columns) {
+      auto *branch = BranchInFriends(tree, column);
+      if (!branch)
+         continue;
+      if (HasEmptyBasket(*branch))
+         Refuse("what lies behind a basket without entries", column, file, source);
+      if (LeavesOffsetsOut(*branch))
+         Refuse("arrays with a count in baskets that leave the offsets of their entries out", column, file, source);
+   }
+}
+
+} // namespace
+
+bool HasEmptyBasket(TBranch &branch)
+{
+   const auto *firsts = branch.GetBasketEntry();
+   for (int i = 0; firsts && i < branch.GetWriteBasket() && i + 1 < branch.GetMaxBaskets(); ++i)
+      if (firsts[i] == firsts[i + 1] && firsts[i] < branch.GetEntries())
+         return true;
+   return false;
+}
+
+void CheckColumns(ROOT::RDF::RNode frame, const std::set<std::string> &columns, const std::string &source)
+{
+   TTree *tree = TreeOf(frame);
+   TTree *first = tree ? LoadedTree(*tree) : nullptr;
+   std::set<std::string> read;
+   for (const auto &column : columns)
+      if (!IsDefined(frame, column))
+         read.insert(column);
+   if (!first || read.empty())
+      return;
+   for (const auto &column : read)
+      if (auto *branch = BranchInFriends(*first, column))
+         if (const auto reason = WhyNotByRoot(*branch, frame.GetColumnType(column)); !reason.empty())
+            Refuse(reason, column, "", source);
+   auto *chain = dynamic_cast<TChain *>(tree);
+   if (!chain || chain->GetListOfFiles()->GetEntries() == 1)
+      return CheckBaskets(*first, read, "", source);
+   const TDirectory::TContext context;
+   for (auto *element : TRangeDynCast<TChainElement>(chain->GetListOfFiles())) {
+      const std::unique_ptr<TFile> file(element ? TFile::Open(element->GetTitle()) : nullptr);
+      if (auto *part = file ? file->Get<TTree>(element->GetName()) : nullptr)
+         CheckBaskets(*part, read, element->GetTitle(), source);
+   }
+}
+
+} // namespace Internal
+} // namespace CladTorch

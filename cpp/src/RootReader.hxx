@@ -1,0 +1,28 @@
+/// \file RootReader.hxx
+/// \brief What ROOT's data frame reads wrongly from trees, or ends the process over.
+
+#ifndef CLADTORCH_ROOTREADER
+#define CLADTORCH_ROOTREADER
+
+#include <ROOT/RDataFrame.hxx>
+
+#include <set>
+#include <string>
+
+class TBranch;
+
+namespace CladTorch {
+namespace Internal {
+
+/// Whether a basket before the last entry has no entries. ROOT's reader gives the entry behind it the numbers of the one
+/// before; the fast reader reads it right.
+bool HasEmptyBasket(TBranch &branch);
+
+/// Throws where ROOT's data frame would read one of `columns` wrongly, or end the process: for its class, in the first
+/// tree; for how its baskets lie, in the tree of every file. Columns that are not branches of a tree pass.
+void CheckColumns(ROOT::RDF::RNode frame, const std::set<std::string> &columns, const std::string &source);
+
+} // namespace Internal
+} // namespace CladTorch
+
+#endif

@@ -1,0 +1,154 @@
+#include "TreeColumn.hxx"
+
+#include "Frame.hxx"
+
+#include <TBranch.h>
+#include <TChain.h>
+#include <TFriendElement.h>
+#include <TLeaf.h>
+
+#include <algorithm>
+#include <set>
+#include <stdexcept>
+#include <vector>
+
+namespace CladTorch {
+namespace Internal {
+
+namespace {
+
+/// A damaged file can hold branches or friends without end.
+constexpr int kDeepest = 16;
+
+std::string FullName(TBranch &branch)
+{
+   return branch.GetFullName().Data();
+}
+
+bool EndsWith(const std::string &text, const std::string &end)
+{
+   return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
+}
+
+std::string WithoutLengths(const std::string &name)
+{
+   return name.substr(0, name.find('['));
+}
+
+void CollectCalled(const TObjArray &branches, const std::string &name, int depth, std::vector<TBranch *> &found)
+{
+   for (auto *branch : TRangeDynCast<TBranch>(branches)) {
+      if (!branch)
+         continue;
+      const std::string own = branch->GetName(); // the full name ends with it
+      if (name == own || (EndsWith(name, own) && name == FullName(*branch)))
+         found.push_back(branch);
+      if (depth < kDeepest)
+         CollectCalled(*branch->GetListOfBranches(), name, depth + 1, found);
+   }
+}
+
+/// The branches called `name`: only those whose full name it is, where there are such.
+std::vector<TBranch *> Called(TTree &tree, const std::string &name)
+{
+   std::vector<TBranch *> found;
+   CollectCalled(*tree.GetListOfBranches(), name, 0, found);
+   std::vector<TBranch *> fully;
+   std::copy_if(found.begin(), found.end(), std::back_inserter(fully),
+                [&](TBranch *branch) { return name == FullName(*branch); });
+   return fully.empty() ? found : fully;
+}
+
+[[noreturn]] void RefuseName(const std::string &name, const std::vector<TBranch *> &called, TBranch *taken)
+{
+   std::set<std::string> names;
+   for (auto *branch : called)
+      names.insert(FullName(*branch));
+   std::string list;
+   for (const auto &each : names)
+      list += (list.empty() ? "'" : ", '") + each + "'";
+   if (called.size() == 1)
+      throw std::runtime_error("'" + name + "' is the branch " + list + ", but ROOT finds " +
+                               (taken ? "the branch '" + FullName(*taken) + "'" : "none") +
+                               " under that name: write the tree again with different names");
+   throw std::runtime_error(std::to_string(called.size()) + " branches are called '" + name + "'" +
+                            (names.size() < called.size()
+                                ? ": write the tree again with different names"
+                                : ": name one of " + list));
+}
+
+TBranch *SearchFriends(TTree &tree, const std::string &column, int depth)
+{
+   if (auto *branch = BranchOf(tree, column))
+      return branch;
+   const auto *friends = depth < kDeepest ? tree.GetListOfFriends() : nullptr;
+   for (int i = 0; friends && i < friends->GetSize(); ++i) {
+      auto &element = static_cast<TFriendElement &>(*friends->At(i));
+      auto *other = element.GetTree() ? LoadedTree(*element.GetTree()) : nullptr;
+      if (!other)
+         continue;
+      const std::string prefix = std::string(element.GetName()) + ".";
+      const bool named = column.compare(0, prefix.size(), prefix) == 0;
+      if (auto *branch = SearchFriends(*other, named ? column.substr(prefix.size()) : column, depth + 1))
+         return branch;
+   }
+   return nullptr;
+}
+
+} // namespace
+
+TBranch *BranchOf(TTree &tree, const std::string &column)
+{
+   const auto dot = column.rfind('.');
+   for (const auto &name : {column, dot == std::string::npos ? std::string() : column.substr(0, dot)}) {
+      const auto called = name.empty() ? std::vector<TBranch *>() : Called(tree, name);
+      if (called.empty())
+         continue;
+      const bool leaf = name != column;
+      if (leaf && std::none_of(called.begin(), called.end(), [&](TBranch *branch) {
+             return branch->GetListOfLeaves()->FindObject(column.substr(dot + 1).c_str());
+          }))
+         continue;
+      TBranch *taken = tree.GetBranch(name.c_str());
+      if (called.size() > 1 || taken != called[0])
+         RefuseName(name, called, taken);
+      return taken;
+   }
+   return nullptr;
+}
+
+TBranch *BranchInFriends(TTree &tree, const std::string &column)
+{
+   return SearchFriends(tree, column, 0);
+}
+
+std::string NameInFrame(ROOT::RDF::RNode frame, const std::string &column)
+{
+   TTree *tree = TreeOf(frame);
+   tree = tree && !IsDefined(frame, column) ? LoadedTree(*tree) : nullptr;
+   if (!tree || (frame.HasColumn(column) && column.find('[') == std::string::npos))
+      return column;
+   std::set<std::string> names;
+   for (const auto &name : frame.GetColumnNames()) {
+      const bool same = name == column || WithoutLengths(name) == column;
+      for (auto *branch : same ? Called(*tree, name) : std::vector<TBranch *>())
+         names.insert(FullName(*branch));
+   }
+   return names.size() == 1 && frame.HasColumn(*names.begin()) ? *names.begin() : column;
+}
+
+TTree *LoadedTree(TTree &tree)
+{
+   if (tree.InheritsFrom(TChain::Class()) && !tree.GetTree())
+      tree.LoadTree(0);
+   return tree.GetTree();
+}
+
+bool IsDefined(ROOT::RDF::RNode frame, const std::string &column)
+{
+   const auto defined = frame.GetDefinedColumnNames();
+   return std::find(defined.begin(), defined.end(), column) != defined.end();
+}
+
+} // namespace Internal
+} // namespace CladTorch
