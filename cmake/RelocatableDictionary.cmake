@@ -1,9 +1,19 @@
-# Copies the dictionary INPUT to OUTPUT without the include paths that rootcling records in it: they name folders of the
-# machine that built it, and `-excludePath` does not reach them all. The plugin finds its headers by itself.
+# Copies the dictionary INPUT to OUTPUT.
+
+# Without the include paths that rootcling records in it: they name folders of the machine that built it, and
+# `-excludePath` does not reach them all. The plugin finds its headers by itself.
 
 file(READ "${INPUT}" _text)
 string(REGEX REPLACE "includePaths\\[\\] = {[^}]*}" "includePaths[] = {nullptr}" _clean "${_text}")
 if(_clean STREQUAL _text)
   message(FATAL_ERROR "${INPUT} lists no include paths: this ROOT writes dictionaries in another form")
 endif()
-file(WRITE "${OUTPUT}" "${_clean}")
+
+# Nor does it hand its forward declarations to the interpreter, which has read the headers by then (cpp/src/Modules.cxx).
+# Declared while a macro is read, they would be undone with it where that has an error, and take along what the module
+# says of the same classes.
+string(REPLACE "payloadCode, fwdDeclCode," "payloadCode, nullptr," _text "${_clean}")
+if(_text STREQUAL _clean)
+  message(FATAL_ERROR "${INPUT} hands over no forward declarations: this ROOT writes dictionaries in another form")
+endif()
+file(WRITE "${OUTPUT}" "${_text}")

@@ -4,23 +4,11 @@
 #pragma link off all classes;
 #pragma link off all functions;
 
+// Functions are found in the C++ module, which is read when the library is loaded.
 #pragma link C++ namespace CladTorch;
-#pragma link C++ namespace CladTorch::Testing;
-#pragma link C++ function CladTorch::Testing::ProvokePanic;
 
 #pragma link C++ namespace CladTorch::Signal;
 #pragma link C++ class CladTorch::Signal::Whitener-;
-#pragma link C++ function CladTorch::Signal::AucBound;
-#pragma link C++ function CladTorch::Signal::Chirp;
-#pragma link C++ function CladTorch::Signal::DetectorPsd;
-#pragma link C++ function CladTorch::Signal::EfficiencyBound;
-#pragma link C++ function CladTorch::Signal::Noise;
-#pragma link C++ function CladTorch::Signal::PhaseShift;
-#pragma link C++ function CladTorch::Signal::ScaleToSnr;
-#pragma link C++ function CladTorch::Signal::SineGaussian;
-#pragma link C++ function CladTorch::Signal::Snr;
-#pragma link C++ function CladTorch::Signal::Welch;
-#pragma link C++ function CladTorch::Signal::Whiten;
 
 // "-": no streamer, a model's file is written by Mlp::Save.
 #pragma link C++ class CladTorch::Batches-;
@@ -34,10 +22,6 @@
 #pragma link C++ class CladTorch::Scaler-;
 #pragma link C++ class CladTorch::Source-;
 #pragma link C++ class CladTorch::Stream-;
-
-#pragma link C++ function CladTorch::ToFrame;
-#pragma link C++ function CladTorch::ToMatrix;
-#pragma link C++ function CladTorch::WriteFriend;
 
 // All that a tensor of other numbers than a Dataset's needs.
 #pragma link C++ class CladTorch::View<float>-;

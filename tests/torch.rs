@@ -41,7 +41,7 @@ fn at_the_prompt_without_a_module_that_fits() {
     for name in ["libcladtorch.so", "libcladtorch_rdict.pcm", "libcladtorch.rootmap"] {
         fs::copy(plugin().join(name), library.join(name)).unwrap();
     }
-    for name in ["include", "cladtorch.modulemap", "LibTorch.stamp"] {
+    for name in ["include", "LibTorch.modulemap", "LibTorch.stamp"] {
         symlink(plugin().join("cladtorch").join(name), library.join("cladtorch").join(name)).unwrap();
     }
     fs::write(library.join("cladtorch/LibTorch.pcm"), "cut short").unwrap();

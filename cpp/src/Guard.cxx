@@ -1,6 +1,7 @@
 #include <CladTorch/Guard.hxx>
 
 #include "Interrupt.hxx"
+#include "Python.hxx"
 #include "Text.hxx"
 
 #include <TError.h>
@@ -38,7 +39,8 @@ std::string DescribeThrown()
 void Report(const char *where, const std::string &message)
 {
    const auto shown = ShownMessage(message); // names in it come from files
-   ::Error(where, "%s", shown.c_str());
+   if (!InPython())
+      ::Error(where, "%s", shown.c_str());
    throw Error(shown);
 }
 

@@ -36,7 +36,7 @@ namespace {
    if (folder.empty())
       return;
    gInterpreter->AddIncludePath((folder + "/../include").c_str());
-   CladTorch::Internal::AddLibTorch(folder + "/cladtorch");
+   CladTorch::Internal::AddModules(folder + "/cladtorch");
 }
 
 } // namespace

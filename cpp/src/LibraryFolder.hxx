@@ -12,9 +12,9 @@ namespace Internal {
 /// Absolute path of the folder of `libcladtorch.so`, "" if the dynamic linker does not know it.
 std::string LibraryFolder();
 
-/// Makes LibTorch's headers known to the interpreter: those in `folder`/include, and from the C++ module in `folder`
-/// where that belongs to this ROOT and to these headers.
-void AddLibTorch(const std::string &folder);
+/// Makes the headers of LibTorch, in `folder`/include, known to the interpreter, and those C++ modules in `folder` that
+/// belong to this ROOT and to these headers; reads CladTorch's headers.
+void AddModules(const std::string &folder);
 
 } // namespace Internal
 } // namespace CladTorch

@@ -96,6 +96,7 @@ refuses(lambda: ct.Dataset(["xx"]).Add(frame, 1), "no column 'xx'", "'x'")
 refuses(lambda: ct.Mlp([2, 0, 1]), "layer width 0")
 refuses(lambda: ct.Mlp.Load("nowhere.ct"), "nowhere.ct")
 refuses(lambda: model.Fit(data, fLearningRate=-1, fVerbose=0), "fLearningRate")
+ROOT.gInterpreter.Declare("#include <CladTorch/Testing.hxx>")
 refuses(lambda: ct.Testing.ProvokePanic(), "internal error")
 for call in (
     lambda: ct.Mlp([1]),

@@ -6,18 +6,6 @@
 #ifndef CLADTORCH_CLADTORCH
 #define CLADTORCH_CLADTORCH
 
-#include <CladTorch/Dataset.hxx>
-#include <CladTorch/Error.hxx>
-#include <CladTorch/Export.hxx>
-#include <CladTorch/FitOptions.hxx>
-#include <CladTorch/Functor.hxx>
-#include <CladTorch/History.hxx>
-#include <CladTorch/Jagged.hxx>
-#include <CladTorch/Mlp.hxx>
-#include <CladTorch/Scaler.hxx>
-#include <CladTorch/Signal.hxx>
-#include <CladTorch/Source.hxx>
-#include <CladTorch/Stream.hxx>
-#include <CladTorch/View.hxx>
+#include <CladTorch/Headers.hxx>
 
 #endif

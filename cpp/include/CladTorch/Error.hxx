@@ -15,7 +15,8 @@ namespace CladTorch {
 ///
 /// The message names the thing (column, source, entry, shape, file or device), what was expected and what to do.
 /// It has been printed through ROOT's `::Error` before it is thrown, so that it is the first thing seen where ROOT
-/// itself ends the process on an exception (`root -b -q macro.C`). Not printed are the errors that a Functor, or a column
+/// itself ends the process on an exception (`root -b -q macro.C`). Not printed are errors in Python, which shows the
+/// exception itself, and the errors that a Functor, or a column
 /// of Mlp::Define, has with an event: an event loop could print them for every event.
 class Error : public std::runtime_error {
 public:
@@ -43,7 +44,7 @@ public:
 /// Prints `message` through `::Warning(where, ...)` and throws it as CladTorch::Interrupted.
 [[noreturn]] void ReportInterrupt(const char *where, const std::string &message);
 
-/// Prints `message` through `::Error(where, ...)` and throws it as CladTorch::Error.
+/// Throws `message` as CladTorch::Error, after printing it through `::Error(where, ...)` unless the process runs Python.
 [[noreturn]] void Report(const char *where, const std::string &message);
 
 } // namespace Internal

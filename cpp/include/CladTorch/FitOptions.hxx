@@ -9,6 +9,8 @@
 #include <cstdint>
 #include <string>
 
+struct _object; // Python's PyObject
+
 namespace CladTorch {
 
 /// What follows each hidden layer.
@@ -90,6 +92,9 @@ struct FitOptions {
    /// 0: silent but for warnings. 1: progress, and which back end runs where it is not that of fGradient. 2: also which back
    /// end runs, where, and why. Progress is one line that is written over on a terminal, else a line every few seconds.
    int fVerbose = 1;
+
+   /// Called by PyROOT when it meets this class: checks the names and types of fields, copies.
+   static void __cppyy_pythonize__(_object *pyclass, const std::string &name);
 };
 
 } // namespace CladTorch

@@ -10,7 +10,10 @@
 
 #include <cstddef>
 #include <memory>
+#include <string>
 #include <utility>
+
+struct _object; // Python's PyObject
 
 namespace CladTorch {
 
@@ -36,6 +39,9 @@ public:
 
    /// Features of one event.
    std::size_t Inputs() const;
+
+   /// Called by PyROOT when it meets this class: checks and names arguments, copies.
+   static void __cppyy_pythonize__(_object *pyclass, const std::string &name);
 
 private:
    std::shared_ptr<const Internal::ModelData> fModel;

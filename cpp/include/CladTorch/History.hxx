@@ -11,6 +11,7 @@
 #include <vector>
 
 class TCanvas;
+struct _object; // Python's PyObject
 
 namespace CladTorch {
 
@@ -36,6 +37,9 @@ public:
 
    /// One line an epoch, on the standard output.
    void Print() const;
+
+   /// Called by PyROOT when it meets this class: checks and names arguments, copies.
+   static void __cppyy_pythonize__(_object *pyclass, const std::string &name);
 
 private:
    friend class Mlp;

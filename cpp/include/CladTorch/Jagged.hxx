@@ -56,7 +56,7 @@ public:
    /// [N, length], each event cut or padded. Throws for a length of 0.
    View<T> Padded(std::size_t length, T pad = 0) const;
 
-   /// Called by PyROOT when it meets this class: lets Ctrl-C raise KeyboardInterrupt.
+   /// Called by PyROOT when it meets this class: checks and names arguments, copies.
    static void __cppyy_pythonize__(_object *pyclass, const std::string &name);
 
 private:

@@ -6,7 +6,10 @@
 #ifndef CLADTORCH_SCALER
 #define CLADTORCH_SCALER
 
+#include <string>
 #include <vector>
+
+struct _object;
 
 namespace CladTorch {
 
@@ -14,6 +17,9 @@ namespace CladTorch {
 struct Scaler {
    std::vector<double> fMean;      ///< one a column
    std::vector<double> fDeviation; ///< standard deviations, one a column; 1 for a column that is constant
+
+   /// Called by PyROOT when it meets this class: copies.
+   static void __cppyy_pythonize__(_object *pyclass, const std::string &name);
 };
 
 } // namespace CladTorch

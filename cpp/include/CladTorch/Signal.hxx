@@ -10,7 +10,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <vector>
+
+struct _object; // Python's PyObject
 
 namespace CladTorch {
 
@@ -99,6 +102,9 @@ public:
 
    /// [n] to [length]
    ROOT::RVecF operator()(const ROOT::RVecF &strain) const;
+
+   /// Called by PyROOT when it meets this class: checks and names arguments, copies.
+   static void __cppyy_pythonize__(_object *pyclass, const std::string &name);
 
 private:
    std::vector<double> fPsd;

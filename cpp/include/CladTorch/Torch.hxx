@@ -22,9 +22,6 @@
 #ifndef CLADTORCH_TORCH
 #define CLADTORCH_TORCH
 
-#include <CladTorch/Error.hxx>
-#include <CladTorch/Torch/Compile.hxx>
-#include <CladTorch/Torch/Convert.hxx>
-#include <CladTorch/Torch/LibTorch.hxx>
+#include <CladTorch/Torch/Headers.hxx>
 
 #endif

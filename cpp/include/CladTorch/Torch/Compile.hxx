@@ -15,6 +15,8 @@
 #include <utility>
 #include <vector>
 
+struct _object; // Python's PyObject
+
 namespace CladTorch {
 
 /// What runs a compiled function.
@@ -37,6 +39,9 @@ struct CompileOptions {
    /// numbers run on aot. The function must do the same for any number, which has to be 2 at least; what does not follow
    /// the rows is refused with the place. One row, none, and inputs that are not contiguous are observed by themselves.
    bool fDynamicBatch = false;
+
+   /// Called by PyROOT when it meets this class: checks the names and types of fields, copies.
+   static void __cppyy_pythonize__(_object *pyclass, const std::string &name);
 };
 
 namespace Internal {
@@ -105,6 +110,9 @@ public:
    std::string Code() const;
    /// How many sets of dtypes, shapes and strides it is compiled for; the oldest of 256 makes room for one more.
    std::size_t Specialisations() const;
+
+   /// Called by PyROOT when it meets this class: checks and names arguments, copies.
+   static void __cppyy_pythonize__(_object *pyclass, const std::string &name);
 
 private:
    std::shared_ptr<Internal::CompiledData> fData;

@@ -1,4 +1,4 @@
-// The module of LibTorch carries headers only: no dictionary.
+// The modules carry headers only: no dictionary.
 #ifdef __CLING__
 
 #pragma link off all globals;

@@ -1,0 +1,27 @@
+/// \file CladTorch/Headers.hxx
+/// \brief All of CladTorch.hxx as one C++ module.
+///
+/// ROOT undoes whatever a faulty macro or line has declared, and ends in a segmentation fault when that is an enumeration
+/// of a namespace that has a dictionary (TCling::InvalidateCachedDecl takes its constants for another class). It leaves
+/// alone what comes from a C++ module, as its own headers do. So the interpreter reads these headers from the module
+/// that was built with the plugin. The dictionary does not list this file: ROOT's handling of forward declarations ends in
+/// a segmentation fault where a header that it lists becomes a module.
+
+#ifndef CLADTORCH_HEADERS
+#define CLADTORCH_HEADERS
+
+#include <CladTorch/Dataset.hxx>
+#include <CladTorch/Error.hxx>
+#include <CladTorch/Export.hxx>
+#include <CladTorch/FitOptions.hxx>
+#include <CladTorch/Functor.hxx>
+#include <CladTorch/History.hxx>
+#include <CladTorch/Jagged.hxx>
+#include <CladTorch/Mlp.hxx>
+#include <CladTorch/Scaler.hxx>
+#include <CladTorch/Signal.hxx>
+#include <CladTorch/Source.hxx>
+#include <CladTorch/Stream.hxx>
+#include <CladTorch/View.hxx>
+
+#endif

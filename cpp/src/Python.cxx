@@ -1,0 +1,81 @@
+#include "Python.hxx"
+
+#include "PythonCalls.hxx"
+
+namespace CladTorch {
+namespace Internal {
+
+namespace {
+
+/// Functions of Python's C interface.
+struct PythonCalls {
+   using Dict_t = _object *(*)();
+   using SetItem_t = int (*)(_object *, const char *, _object *);
+   using GetItem_t = _object *(*)(_object *, const char *);
+   using Compile_t = _object *(*)(const char *, const char *, int);
+   using Evaluate_t = _object *(*)(_object *, _object *, _object *);
+   using Call_t = _object *(*)(_object *, const char *, ...);
+   using Release_t = void (*)(_object *);
+   using Print_t = void (*)();
+
+   Dict_t fNewDict = PythonFunction<Dict_t>("PyDict_New");
+   Dict_t fBuiltins = PythonFunction<Dict_t>("PyEval_GetBuiltins");
+   SetItem_t fSetItem = PythonFunction<SetItem_t>("PyDict_SetItemString");
+   GetItem_t fGetItem = PythonFunction<GetItem_t>("PyDict_GetItemString");
+   Compile_t fCompile = PythonFunction<Compile_t>("Py_CompileString");
+   Evaluate_t fEvaluate = PythonFunction<Evaluate_t>("PyEval_EvalCode");
+   Call_t fCall = PythonFunction<Call_t>("PyObject_CallFunction");
+   Release_t fRelease = PythonFunction<Release_t>("Py_DecRef");
+   Print_t fPrintError = PythonFunction<Print_t>("PyErr_Print");
+
+   bool Complete() const
+   {
+      return fNewDict && fBuiltins && fSetItem && fGetItem && fCompile && fEvaluate && fCall && fRelease && fPrintError;
+   }
+   /// Drops a result; where there is none, prints why.
+   bool Done(_object *result) const
+   {
+      result ? fRelease(result) : fPrintError();
+      return result != nullptr;
+   }
+};
+
+/// The names that the files of the folder `python` define, or null after an error, which is printed.
+_object *RunSources(const PythonCalls &python)
+{
+   constexpr int kFileInput = 257; // Py_file_input
+   _object *globals = python.fNewDict();
+   python.fSetItem(globals, "__builtins__", python.fBuiltins());
+   for (auto source = kPythonSources; source->fName; ++source) {
+      const auto path = std::string("<CladTorch>/") + source->fName;
+      _object *code = python.fCompile(source->fText, path.c_str(), kFileInput);
+      _object *result = code ? python.fEvaluate(code, globals, globals) : nullptr;
+      if (code)
+         python.fRelease(code);
+      if (!python.Done(result))
+         return nullptr;
+   }
+   return globals;
+}
+
+} // namespace
+
+bool InPython()
+{
+   const auto initialised = PythonFunction<int (*)()>("Py_IsInitialized");
+   return initialised && initialised();
+}
+
+void Pythonize(_object *pyclass, const std::string &name)
+{
+   static const PythonCalls python;
+   if (!python.Complete())
+      return;
+   PrepareForThreads();
+   static _object *const globals = RunSources(python);
+   if (globals)
+      python.Done(python.fCall(python.fGetItem(globals, "pythonize"), "Os", pyclass, name.c_str()));
+}
+
+} // namespace Internal
+} // namespace CladTorch

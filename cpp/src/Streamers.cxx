@@ -1,0 +1,59 @@
+/// \file Streamers.cxx
+/// \brief ROOT's files, trees and JSON refuse the public classes in words.
+///
+/// Without a streamer of their own ROOT would write what their members point to, which it does not know.
+
+#include <CladTorch/CladTorch.hxx>
+#include <CladTorch/Guard.hxx>
+
+#include <TClassStreamer.h>
+#include <TGenericClassInfo.h>
+
+#include <string>
+
+// Of the dictionary; there is one for each class that the LinkDef file names.
+#define CLADTORCH_DICTIONARY(CLASS)                             \
+   namespace ROOT {                                            \
+   TGenericClassInfo *GenerateInitInstance(const CLASS *);     \
+   }                                                           \
+   static const Short_t _R__UNIQUE_(gRefused) =                \
+      ROOT::GenerateInitInstance(static_cast<const CLASS *>(nullptr))->AdoptStreamer(new Refusal(#CLASS));
+
+namespace {
+
+class Refusal : public TClassStreamer {
+public:
+   explicit Refusal(const char *name) : fName(name) {}
+
+   TClassStreamer *Generate() const override { return new Refusal(*this); }
+   void operator()(TBuffer &, void *) override
+   {
+      const std::string model = "write a model with CladTorch::Mlp::Save";
+      CladTorch::Internal::Report(fName, std::string(fName) + " has no streamer, so ROOT cannot write or read it: " + model +
+                                            ", numbers as plain types");
+   }
+
+private:
+   const char *fName;
+};
+
+} // namespace
+
+CLADTORCH_DICTIONARY(CladTorch::Batches)
+CLADTORCH_DICTIONARY(CladTorch::Dataset)
+CLADTORCH_DICTIONARY(CladTorch::Error)
+CLADTORCH_DICTIONARY(CladTorch::FitOptions)
+CLADTORCH_DICTIONARY(CladTorch::Functor)
+CLADTORCH_DICTIONARY(CladTorch::History)
+CLADTORCH_DICTIONARY(CladTorch::Interrupted)
+CLADTORCH_DICTIONARY(CladTorch::Jagged<double>)
+CLADTORCH_DICTIONARY(CladTorch::Jagged<float>)
+CLADTORCH_DICTIONARY(CladTorch::Jagged<std::int64_t>)
+CLADTORCH_DICTIONARY(CladTorch::Mlp)
+CLADTORCH_DICTIONARY(CladTorch::Scaler)
+CLADTORCH_DICTIONARY(CladTorch::Signal::Whitener)
+CLADTORCH_DICTIONARY(CladTorch::Source)
+CLADTORCH_DICTIONARY(CladTorch::Stream)
+CLADTORCH_DICTIONARY(CladTorch::View<double>)
+CLADTORCH_DICTIONARY(CladTorch::View<float>)
+CLADTORCH_DICTIONARY(CladTorch::View<std::int64_t>)

@@ -1,0 +1,52 @@
+/// \file Symbols.cxx
+/// \brief The inline functions of the public headers, and of the containers in their interface, as symbols of the library.
+///
+/// ROOT's interpreter never compiles an inline function that it met for the first time in a declaration that failed: after
+/// a typing error the corrected macro would not link. It finds them here. This file is compiled with
+/// -fkeep-inline-functions.
+
+#include <CladTorch/CladTorch.hxx>
+
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+template class std::vector<std::string>;
+template class std::vector<std::size_t>;
+template class std::vector<float>;
+template class std::vector<double>;
+template class std::map<std::string, CladTorch::FloatView>;
+
+namespace CladTorch {
+namespace Internal {
+
+/// Makes the compiler write T's implicit members.
+template <class T>
+void KeepCopies(const T &value, T &other)
+{
+   T copy(value);
+   other = copy;
+}
+
+template void KeepCopies(const Batches &, Batches &);
+template void KeepCopies(const Dataset &, Dataset &);
+template void KeepCopies(const FitOptions &, FitOptions &);
+template void KeepCopies(const CladTorch::Functor &, CladTorch::Functor &);
+template void KeepCopies(const History &, History &);
+template void KeepCopies(const Mlp &, Mlp &);
+template void KeepCopies(const CladTorch::Scaler &, CladTorch::Scaler &);
+template void KeepCopies(const Signal::Whitener &, Signal::Whitener &);
+template void KeepCopies(const Source &, Source &);
+template void KeepCopies(const Stream &, Stream &);
+template void KeepCopies(const std::pair<Dataset, Dataset> &, std::pair<Dataset, Dataset> &);
+
+/// Makes the compiler write the constructors without arguments.
+FitOptions KeepDefaults()
+{
+   const History history;
+   return history.Epochs() ? FitOptions() : FitOptions{};
+}
+
+} // namespace Internal
+} // namespace CladTorch

@@ -1,0 +1,50 @@
+"""Calls that may take long: they release Python's lock, so that its other threads go on, and Ctrl-C raises what Python's
+own handler of SIGINT raises, usually KeyboardInterrupt.
+"""
+
+import signal
+
+LONG = {
+    "Batches": {"Next"},
+    "Dataset": {"Add", "Balance", "Split"},
+    "Jagged": {"Padded", "Read"},
+    "Mlp": {"__init__", "Auc", "AucError", "DrawScores", "Fit", "Load", "Logits", "Predict", "Roc", "Save", "Scores"},
+    "Stream": {"Add"},
+}
+
+
+def is_long(where):
+    """Whether `where`, a class or a class and its method, is a constructor or a method that may take long."""
+    owner, _, method = where.rpartition("::")
+    return method in LONG.get(plain(owner), ()) or "__init__" in LONG.get(plain(where), ())
+
+
+def without_lock(where, overload):
+    if is_long(where):
+        overload.__release_gil__ = True
+    return overload
+
+
+def raising(method):
+    """Python's handler runs in its main thread only. Where it raises nothing, the call still has ended early."""
+
+    def call(*args, **kwargs):
+        import ROOT
+
+        try:
+            return method(*args, **kwargs)
+        except ROOT.CladTorch.Interrupted as error:
+            interrupted = error
+        signal.raise_signal(signal.SIGINT)
+        raise interrupted
+
+    call.__doc__ = method.__doc__
+    call.__name__ = method.__name__
+    return call
+
+
+def raises_keyboard_interrupt(cls, name):
+    """To be called after all else that wraps the methods."""
+    for method in LONG.get(plain(name), ()):
+        wrapped = raising(getattr(cls, method))
+        setattr(cls, method, staticmethod(wrapped) if isinstance(cls.__dict__[method], staticmethod) else wrapped)

@@ -1,0 +1,28 @@
+"""What each class gets. C++ calls pythonize() when PyROOT meets a class."""
+
+
+def pythonize(cls, name):
+    kind = plain(name)
+    if kind != "View":  # made and read at every batch
+        check_arguments(cls, name)
+    if kind in ("FitOptions", "CompileOptions"):
+        check_fields(cls, name)
+    elif kind == "View":
+        array_interfaces(cls, name)
+    elif kind == "Source":
+        takes_nodes(cls, "__init__", "frame")
+    elif kind in ("Dataset", "Stream"):
+        takes_sources(cls, name)
+    elif kind == "Batches":
+        iterates(cls)
+    elif kind == "Mlp":
+        takes_nodes(cls, "Define", "frame")
+        takes_options(cls, name)
+    raises_keyboard_interrupt(cls, name)
+    copies(cls, name)
+    if kind == "Mlp":
+        pickles_by_file(cls, name)
+    elif kind in ("FitOptions", "CompileOptions"):
+        pickles_by_fields(cls, name)
+    else:
+        refuses_pickle(cls, name)

@@ -1,0 +1,95 @@
+"""copy, deepcopy and pickle. PyROOT's own way is ROOT's streamers, which these classes do not have."""
+
+import os
+import tempfile
+
+# Copies share what does not change until one of them changes: a copy is a deep copy.
+COPIED = {"Dataset", "FitOptions", "CompileOptions", "Functor", "History", "Jagged", "Mlp", "Scaler", "Source", "View", "Whitener"}
+SHARED = {
+    "Batches": "copies are the same batches: call Stream.Batches() for others",
+    "Stream": "copies are the same stream: make another one and add its sources",
+    "Compiled": "copies share what they have compiled: compile the function again",
+}
+UNPICKLED = {
+    "Batches": "make the stream there and call its Batches()",
+    "Compiled": "compile the function there",
+    "Dataset": "read its sources there, or pickle np.array(data.Features()), Labels() and Weights()",
+    "Error": "pickle str(error)",
+    "Functor": "pickle the Mlp and call its Functor()",
+    "History": "pickle list(history.TrainLoss()), ValidationLoss() and Seconds()",
+    "Jagged": "pickle np.array(jagged.Values()) and Offsets()",
+    "Scaler": "pickle its fMean and fDeviation as lists",
+    "Source": "pickle the names of tree and files",
+    "Stream": "add its sources there",
+    "View": "pickle np.array(view)",
+    "Whitener": "make it there from the power spectral density",
+}
+
+
+def plain(name):
+    return name.partition("<")[0].rpartition("::")[2]
+
+
+def copies(cls, name):
+    def copied(self, _memo=None):
+        return type(self)(self)
+
+    def refused(self, _memo):
+        raise TypeError(f"a {name} has no deep copy; {SHARED[plain(name)]}")
+
+    cls.__copy__ = copied
+    cls.__deepcopy__ = refused if plain(name) in SHARED else copied
+
+
+def refuses_pickle(cls, name):
+    def refused(self, _protocol):
+        raise TypeError(f"a {name} cannot be pickled: {UNPICKLED[plain(name)]}")
+
+    cls.__reduce_ex__ = refused
+
+
+def reached_as(function, cls, name):
+    """Lets pickle find `function` in another process, where ROOT loads the plugin by the name of the class."""
+    function.__module__ = "ROOT"
+    function.__qualname__ = f"{name.replace('::', '.')}.{function.__name__}"
+    setattr(cls, function.__name__, staticmethod(function))
+
+
+def pickles_by_fields(cls, name):
+    known = fields(cls)
+
+    def _from_fields(values):
+        made = cls()
+        for field, value in values.items():
+            setattr(made, field, value)
+        return made
+
+    def reduced(self, _protocol):
+        values = {field: getattr(self, field) for field in known}
+        return _from_fields, ({f: str(v) if is_text(v) else v for f, v in values.items()},)
+
+    reached_as(_from_fields, cls, name)
+    cls.__reduce_ex__ = reduced
+
+
+def pickles_by_file(cls, name):
+    """By the model file, which is read without running what is in it."""
+
+    def _from_file(content):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "model.ct")
+            with open(path, "wb") as file:
+                file.write(content)
+            return cls.Load(path)
+
+    def reduced(self, _protocol):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "model.ct")
+            self.Save(path)
+            with open(path, "rb") as file:
+                content = file.read()
+        _from_file(content)  # or throws why it could not be read again
+        return _from_file, (content,)
+
+    reached_as(_from_file, cls, name)
+    cls.__reduce_ex__ = reduced

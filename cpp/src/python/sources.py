@@ -1,0 +1,63 @@
+"""What Python passes where C++ takes a Source, and the batches of a Stream as an iterator."""
+
+import types
+
+
+def as_node(value):
+    """Every node of a data frame's graph has a type of its own; C++ takes the one that stands for all."""
+    import ROOT
+
+    if hasattr(type(value), "GetColumnType") and hasattr(type(value), "Count"):
+        return ROOT.RDF.AsRNode(value)
+    return value
+
+
+def takes_nodes(cls, method, parameter):
+    wrapped = getattr(cls, method)
+
+    def any_node(self, *args, **kwargs):
+        if parameter in kwargs:
+            kwargs[parameter] = as_node(kwargs[parameter])
+        return wrapped(self, *map(as_node, args[:1]), *args[1:], **kwargs)
+
+    any_node.__doc__ = wrapped.__doc__
+    setattr(cls, method, any_node)
+
+
+def as_source(value):
+    """With an implicit conversion PyROOT would hide the errors of C++."""
+    import ROOT
+
+    return value if isinstance(value, (str, ROOT.CladTorch.Source)) else ROOT.CladTorch.Source(value)
+
+
+def takes_sources(cls, name):
+    """Add(source, ...) for all that a Source is made of; a C++ function as a cut takes PyROOT's way to a template."""
+    add = cls.Add
+    where = f"{name}::Add"
+
+    def any_source(self, *args, **kwargs):
+        if any(isinstance(each, (types.FunctionType, types.MethodType)) for each in (*args, *kwargs.values())):
+            raise TypeError(
+                "a cut that is a Python function has to be a node of a data frame, as frame.Filter(f, ['x']) is"
+            )
+        args = (*map(as_source, args[:1]), *args[1:])
+        if "source" in kwargs:
+            kwargs["source"] = as_source(kwargs["source"])
+        if any(callable(each) and hasattr(type(each), "__cpp_name__") for each in args):
+            return add(self, *args, **kwargs)
+        overload, bound = choose(where, add, args, kwargs)
+        return overload(self, *bound)
+
+    any_source.__doc__ = add.__doc__
+    cls.Add = any_source
+
+
+def iterates(cls):
+    """for x, y, w in batches"""
+
+    def iteration(self):
+        while self.Next():
+            yield self.Features(), self.Labels(), self.Weights()
+
+    cls.__iter__ = iteration

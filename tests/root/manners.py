@@ -1,0 +1,77 @@
+"""What Python passes to methods and options: keywords everywhere, one sentence for what does not fit."""
+
+import sys
+
+import numpy as np
+import ROOT
+
+ROOT.gSystem.Load("libcladtorch")
+ct = ROOT.CladTorch
+assert ct.kReLU == 1  # before any class was met
+file = f"{ROOT.gROOT.GetTutorialDir()}/machine_learning/data/Higgs_data.root"
+frame = ROOT.RDataFrame("sig_tree", file)
+
+
+def refuses(f, *parts, kind=TypeError):
+    """One sentence with all of `parts`, from our own check."""
+    try:
+        f()
+    except kind as error:
+        text = str(error)
+        assert all(part in text for part in parts), f"{parts} not all in: {text}"
+        assert "\n" not in text and "overload" not in text, text
+    else:
+        raise AssertionError(f"nothing was raised, expected {parts}")
+
+
+# Keywords, in every order, whatever stands before them.
+assert ct.Mlp([7, 8, 1], ct.kReLU, seed=3).Inputs() == 7
+assert ct.Mlp(init=ct.kXavier, sizes=[7, 8, 1]).Inputs() == 7
+events = ct.Dataset(columns=["jet1_pt", "m_bb"])
+events.Add("sig_tree", files=file, label=np.float32(1), cut="m_bb > 0").Add(source=ROOT.RDataFrame("bkg_tree", file), label=0)
+assert list(ct.Dataset().Column("x", pad=3, length=2).Columns()) == ["x"]
+assert list(ct.Dataset().Column(name="x", shape=(2, 3)).Columns()) == ["x"]
+half, rest = events.Split(seed=4, first=0.5)
+assert half.Rows() + rest.Rows() == events.Rows()
+stream = ct.Stream(columns=["m_bb"]).Add(tree="sig_tree", files=file, label=1)
+assert sum(len(x) for x, _, _ in stream.Batches(epoch=2, part=ct.kValidation)) < 10000
+model = ct.Mlp([2, 4, 1])
+assert model.Fit(data=events, fEpochs=np.int64(2), fVerbose=0).Epochs() == 2
+options = ct.FitOptions(fEpochs=1, fVerbose=0)
+assert options.fBatchSize == 256 and model.Fit(events, options=options, fLoss=ct.kHuber).Epochs() == 1
+assert options.fLoss == ct.kAuto, "the caller's options are left alone"
+assert model.Define(name="score", frame=frame.Filter("m_bb > 1")).Count().GetValue() > 0
+assert model.Auc(data=events) > 0.5 and len(model.Predict(data=events)) == events.Rows()
+model.SetParameters(values=np.asarray(model.Parameters()))
+jagged = ct.Jagged["float"].Read(source=ct.Source(tree="sig_tree", files=file), column="m_bb", cut="m_bb > 1")
+assert jagged.Padded(length=2).Columns() == 2
+
+# What does not fit, in one sentence.
+refuses(lambda: ct.Mlp([7, -3, 1]), "sizes", "[7, -3, 1]")
+refuses(lambda: ct.Mlp([7, 3, 1], ct.kXavier), "activation", "CladTorch::EActivation", "CladTorch::EInit")
+refuses(lambda: ct.Mlp([7, 3, 1], 3), "activation", "3")
+refuses(lambda: ct.Mlp([7, 3, 1], sed=3), "no argument 'sed'", "sizes, activation, init, seed")
+refuses(lambda: ct.Mlp(), "lacks the argument 'sizes'")
+refuses(lambda: ct.Mlp([7, 3, 1], sizes=[7, 1]), "'sizes' twice")
+refuses(lambda: ct.Dataset("m_bb"), "columns", "['m_bb']")
+refuses(lambda: ct.Dataset(["m_bb", 3]), "columns", "a list of strings")
+refuses(lambda: events.Add("sig_tree", file), "label")
+refuses(lambda: events.SetReader(ct.kReLU), "reader", "CladTorch::EReader")
+refuses(lambda: events.Split(first="x"), "first", "a number")
+refuses(lambda: stream.Batches(part=ct.kReLU), "part", "CladTorch::EPart")
+refuses(lambda: model.Predict(model), "data", "a CladTorch::Mlp")
+refuses(lambda: model.Fit("x"), "data", "'x'")
+refuses(lambda: model.Fit(), "lacks the argument 'data'")
+refuses(lambda: model.Fit(events, fEpoch=3), "no field 'fEpoch'", "fEpochs")
+refuses(lambda: model.Fit(events, fLoss=ct.kReLU), "fLoss", "CladTorch::ELoss", "CladTorch::EActivation")
+refuses(lambda: model.Fit(events, fEpochs=2.5), "fEpochs", "an integer", "2.5")
+refuses(lambda: ct.FitOptions(fEpoch=3), "no field 'fEpoch'", kind=AttributeError)
+for field, value in (("fEpoch", 3), ("fEpochs", "3"), ("fLoss", ct.kReLU), ("fDevice", 0), ("fSeed", -1)):
+    refuses(lambda: setattr(options, field, value), field, kind=(TypeError, AttributeError))
+
+# C++'s own errors are said once, by Python.
+try:
+    events.Add("sig_tree", "elsewhere.root", 1)
+except ct.Error as error:
+    print(error, file=sys.stderr)
+print("ALL CHECKS PASSED")
