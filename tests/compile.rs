@@ -27,6 +27,26 @@ fn with_captured_tensors() {
     session.run().passed();
 }
 
+/// Custom derivatives, values that are read, own tensors: what is not pure runs on LibTorch.
+#[test]
+fn what_is_not_pure() {
+    let session = Session::root(&["-q", "-e", "gSystem->Load(\"libcladtorch\")", "compile_pure.C+"]);
+    for file in ["compile_pure.C", "compile_pure.h", "check.h"] {
+        fs::copy(script(file), session.folder().join(file)).unwrap();
+    }
+    session.run().passed();
+}
+
+/// As many as `CLADTORCH_PROGRAMS` says, else 500.
+#[test]
+fn random_programs() {
+    let session = Session::root(&["-q", "-e", "gSystem->Load(\"libcladtorch\")", "compile_programs.C+"]);
+    for file in ["compile_programs.C", "check.h"] {
+        fs::copy(script(file), session.folder().join(file)).unwrap();
+    }
+    session.run().passed().show("programs on");
+}
+
 #[test]
 fn in_threads() {
     Session::root(&["-q", &script("compile_threads.C")]).run().passed();

@@ -30,9 +30,31 @@ struct CompiledData {
    /// Shapes remembered: who brings a new one with every call must not fill the memory.
    static constexpr std::size_t kMost = 256;
 
-   CompiledData(ListFunction function, const TensorList &examples, const CompileOptions &options)
-      : fFunction(std::make_shared<const ListFunction>(std::move(function))), fOptions(options), fFirst(Find(examples, Floating(examples), false))
+   CompiledData(ListFunction function, const TensorList &examples, const CompileOptions &options, const torch::nn::Module *module)
+      : fFunction(std::make_shared<const ListFunction>(std::move(function))), fOptions(options), fModules(All(module)),
+        fFirst(Find(examples, Floating(examples), false))
    {
+   }
+
+   /// The module and its parts, at every depth. The function keeps the module, which keeps its parts.
+   static std::vector<const torch::nn::Module *> All(const torch::nn::Module *module)
+   {
+      std::vector<const torch::nn::Module *> all;
+      if (module)
+         all.push_back(module);
+      for (std::size_t i = 0; i < all.size(); ++i)
+         for (const auto &part : all[i]->children())
+            all.push_back(part.get());
+      return all;
+   }
+
+   /// Which of the modules are training.
+   std::vector<bool> Mode() const
+   {
+      std::vector<bool> mode;
+      for (const auto *module : fModules)
+         mode.push_back(module->is_training());
+      return mode;
    }
 
    /// The inputs that have a gradient.
@@ -46,34 +68,46 @@ struct CompiledData {
 
    std::shared_ptr<const Specialisation> Find(const TensorList &inputs, const Marks &wanted, bool captured)
    {
+      const auto mode = Mode();
       {
          const std::shared_lock<std::shared_mutex> reading(fMutex);
-         if (auto known = Known(inputs, wanted, captured))
+         if (auto known = Known(mode, inputs, wanted, captured))
             return known;
       }
       // One at a time makes new ones, which takes seconds with a compiler; what is known is found meanwhile.
       const std::lock_guard<std::mutex> making(fMaking);
       {
          const std::shared_lock<std::shared_mutex> reading(fMutex);
-         if (auto known = Known(inputs, wanted, captured))
+         if (auto known = Known(mode, inputs, wanted, captured))
             return known;
       }
       Check(inputs);
-      auto made = FromBatch(inputs, wanted, captured);
+      auto made = FromBatch(mode, inputs, wanted, captured);
       if (!made)
          made = std::make_shared<const Specialisation>(fFunction, inputs, wanted, captured, fOptions,
                                                        [&] { return Observe(*fFunction, inputs, fOptions.fName); });
       const std::unique_lock<std::shared_mutex> writing(fMutex);
       if (fSpecialisations.size() == kMost)
          fSpecialisations.erase(fSpecialisations.begin());
-      fSpecialisations.push_back(made);
+      fSpecialisations.push_back({mode, made});
       return made;
    }
 
    std::vector<std::shared_ptr<const Specialisation>> Specialisations() const
    {
       const std::shared_lock<std::shared_mutex> reading(fMutex);
-      return fSpecialisations;
+      std::vector<std::shared_ptr<const Specialisation>> all;
+      for (const auto &one : fSpecialisations)
+         all.push_back(one.second);
+      return all;
+   }
+
+   void Reset()
+   {
+      const std::lock_guard<std::mutex> making(fMaking);
+      const std::unique_lock<std::shared_mutex> writing(fMutex);
+      fSpecialisations.clear();
+      fBatches.clear();
    }
 
    /// What the calling thread's last Forward() left; the reference is its own.
@@ -102,24 +136,30 @@ struct CompiledData {
 
 private:
    std::shared_ptr<const Specialisation>
-   Known(const TensorList &inputs, const Marks &wanted, bool captured) const
+   Known(const std::vector<bool> &mode, const TensorList &inputs, const Marks &wanted, bool captured) const
    {
-      for (const auto &one : fSpecialisations)
-         if (one->Fits(inputs, wanted, captured))
+      for (const auto &[made, one] : fSpecialisations)
+         if (made == mode && one->Fits(inputs, wanted, captured))
             return one;
       return nullptr;
    }
 
    /// From an observation for every number of rows; null where there is none, or none that holds for these inputs.
-   std::shared_ptr<const Specialisation> FromBatch(const TensorList &inputs, const Marks &wanted, bool captured)
+   std::shared_ptr<const Specialisation>
+   FromBatch(const std::vector<bool> &mode, const TensorList &inputs, const Marks &wanted, bool captured)
    {
-      const auto *batch = Batch(inputs);
+      const auto *batch = Batch(mode, inputs);
       if (!batch)
          return nullptr;
       const auto rows = inputs[0].size(0);
-      const auto observe = [&] { return batch->At(rows); };
       if (rows == batch->Rows())
-         return std::make_shared<const Specialisation>(fFunction, inputs, wanted, captured, fOptions, observe);
+         return std::make_shared<const Specialisation>(fFunction, inputs, wanted, captured, fOptions,
+                                                       [&] { return batch->At(rows); });
+      const auto observe = [&] {
+         auto derived = batch->At(rows);
+         CheckFollows(*fFunction, inputs, derived, fOptions.fName);
+         return derived;
+      };
       auto options = fOptions;
       options.fBackEnd = kAnyBackEnd;
       const auto first = std::to_string(batch->Rows()) + " rows";
@@ -130,17 +170,17 @@ private:
    }
 
    /// What these inputs are another number of rows of, observed now where it was not.
-   const DynamicBatch *Batch(const TensorList &inputs)
+   const DynamicBatch *Batch(const std::vector<bool> &mode, const TensorList &inputs)
    {
       if (!fOptions.fDynamicBatch || fOptions.fBackEnd == kAutogradBackEnd || !DynamicBatch::CanBegin(inputs))
          return nullptr;
-      for (const auto &batch : fBatches)
-         if (batch.Fits(inputs))
+      for (const auto &[made, batch] : fBatches)
+         if (made == mode && batch.Fits(inputs))
             return &batch;
       try {
          if (fBatches.size() == kMost)
             fBatches.pop_front();
-         return &fBatches.emplace_back(*fFunction, inputs, fOptions.fName);
+         return &fBatches.emplace_back(mode, DynamicBatch(*fFunction, inputs, fOptions.fName)).second;
       } catch (const Unobservable &) {
          return nullptr; // LibTorch runs it, whatever the rows
       }
@@ -159,9 +199,10 @@ private:
    }
 
    mutable std::shared_mutex fMutex; ///< of the list, never held for long
-   std::vector<std::shared_ptr<const Specialisation>> fSpecialisations;
+   const std::vector<const torch::nn::Module *> fModules;
+   std::vector<std::pair<std::vector<bool>, std::shared_ptr<const Specialisation>>> fSpecialisations; ///< by Mode()
    std::mutex fMaking; ///< of new ones
-   std::list<DynamicBatch> fBatches;
+   std::list<std::pair<std::vector<bool>, DynamicBatch>> fBatches; ///< by Mode()
    std::mutex fLastMutex;
    std::map<std::weak_ptr<const char>, LastCall, std::owner_less<>> fLast; ///< by thread, those that have ended too
 
@@ -322,9 +363,10 @@ TensorList Call(CompiledData &data, const TensorList &inputs)
 
 using namespace Internal;
 
-Compiled::Compiled(ListFunction function, const TensorList &examples, const CompileOptions &options)
+Compiled::Compiled(ListFunction function, const TensorList &examples, const CompileOptions &options,
+                   const torch::nn::Module *module)
    : fData(TorchGuard("CladTorch::Compile", [&] {
-        return std::make_shared<CompiledData>(std::move(function), examples, options);
+        return std::make_shared<CompiledData>(std::move(function), examples, options, module);
      }))
 {
 }
@@ -388,6 +430,11 @@ std::string Compiled::Reason() const
 std::string Compiled::Code() const
 {
    return fData->fFirst->Code();
+}
+
+void Compiled::Reset() const
+{
+   fData->Reset();
 }
 
 std::size_t Compiled::Specialisations() const

@@ -10,15 +10,15 @@ namespace {
 /// Fewest rows of an observation; see CanBegin().
 constexpr std::int64_t kFewest = 2;
 
-/// The captured tensors are the same ones, or were made of the same numbers.
-void CheckConstants(const TensorList &first, const TensorList &other, const std::string &name)
+/// Throws where a tensor that the function makes of numbers follows the rows.
+void CheckConstants(const Observation &first, const Observation &other, const std::string &name)
 {
-   bool same = first.size() == other.size();
-   for (std::size_t i = 0; same && i < first.size(); ++i)
-      same = first[i].is_same(other[i]) || (first[i].scalar_type() == other[i].scalar_type() && torch::equal(first[i], other[i]));
-   if (!same)
+   try {
+      CheckSameConstants(first, other, name);
+   } catch (const Unobservable &) {
       throw std::runtime_error("a tensor that " + name + " makes of numbers follows the number of rows, which fDynamicBatch "
                                "cannot: make it of an input (torch::ones_like), or compile without fDynamicBatch");
+   }
 }
 
 } // namespace
@@ -46,10 +46,10 @@ DynamicBatch::DynamicBatch(const ListFunction &function, const TensorList &examp
                                "long as that of the first input to follow it: give examples where no other one is");
    }
    for (const auto &observation : observed)
-      CheckConstants(first.fConstants, observation.fConstants, name);
+      CheckConstants(first, observation, name);
    fCore = Core::any_batch_new(first.fGraph, observed[0].fGraph, fRows, observed[1].fGraph, other);
-   fConstants = std::move(first.fConstants);
-   fCounters = std::move(first.fCounters);
+   fFirst = std::move(first);
+   fFirst.fGraph = {};
 }
 
 TensorList DynamicBatch::WithRows(const TensorList &examples, std::int64_t rows) const
@@ -80,10 +80,8 @@ bool DynamicBatch::Fits(const TensorList &inputs) const
 
 Observation DynamicBatch::At(std::int64_t rows) const
 {
-   Observation observation;
+   auto observation = fFirst;
    observation.fGraph = Core::any_batch_at(**fCore, rows);
-   observation.fConstants = fConstants;
-   observation.fCounters = fCounters;
    return observation;
 }
 

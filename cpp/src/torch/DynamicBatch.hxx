@@ -42,8 +42,7 @@ private:
 
    std::int64_t fRows; ///< of the examples
    std::vector<Input> fInputs;
-   TensorList fConstants;
-   std::vector<Counter> fCounters;
+   Observation fFirst; ///< of the examples, without its graph
    std::optional<rust::Box<Core::AnyBatch>> fCore; ///< there once it is observed
 };
 

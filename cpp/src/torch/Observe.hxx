@@ -8,7 +8,9 @@
 
 #include <CladTorch/Torch/Compile.hxx>
 
+#include <cstddef>
 #include <cstdint>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -25,6 +27,8 @@ struct Counter {
 struct Observation {
    Core::ObservedGraph fGraph;
    TensorList fConstants; ///< captured tensors, in the order of fGraph.constants; the function's own, not copies
+   std::size_t fParameters = 0; ///< how many of them, the first ones, are captured tensors that require a gradient
+   std::vector<bool> fMade;     ///< for each, whether the function makes it of nothing but numbers
    std::vector<Counter> fCounters;
 };
 
@@ -34,9 +38,16 @@ public:
    using std::runtime_error::runtime_error;
 };
 
-/// Runs `function` on `inputs` and on other values of the same shapes.
-/// Throws std::runtime_error where the operators depend on the values, and Unobservable.
+/// Runs `function` on `inputs`, with gradients and without, and on other values of the same shapes. What the runs change is put
+/// back. Throws Unobservable where that does not show a pure function of inputs and captured tensors, and what the function
+/// throws on its inputs.
 Observation Observe(const ListFunction &function, const TensorList &inputs, const std::string &name);
+
+/// Runs `function` on `inputs` once. Throws Unobservable where it does other than `expected`.
+void CheckFollows(const ListFunction &function, const TensorList &inputs, const Observation &expected, const std::string &name);
+
+/// Throws Unobservable where the captured tensors of two observations are not the same, or those made of numbers not equal.
+void CheckSameConstants(const Observation &first, const Observation &second, const std::string &name);
 
 } // namespace Internal
 } // namespace CladTorch

@@ -30,6 +30,11 @@ torch::Tensor Bytes(const c10::Storage &storage, std::int64_t count)
    return torch::empty({0}, torch::dtype(torch::kByte).device(storage.device())).set_(storage, 0, {count}, {1});
 }
 
+/// The memory that an operator was given: what it returns of that it has not made.
+struct Given : at::ObserverContext {
+   c10::SmallVector<const void *, 8> fStorages;
+};
+
 } // namespace
 
 KeptMemory::KeptMemory(const torch::Tensor &tensor)
@@ -58,19 +63,26 @@ void Preserve::Geometry::PutBack() const
       tensor.set_(fStorage, fOffset, fSizes, fStrides);
 }
 
-Preserve::Preserve() : fOuter(gInnermost)
+Preserve::Preserve(const TensorList &own) : fOuter(gInnermost)
 {
+   for (const auto &tensor : own)
+      if (tensor.has_storage())
+         fMade.emplace(tensor.storage().unsafeGetStorageImpl(), tensor.storage().getWeakStorageImpl());
    auto generator = at::detail::getDefaultCPUGenerator();
    const std::lock_guard<std::mutex> lock(generator.mutex());
    fRandomState = generator.get_state();
    gInnermost = this;
-   auto callback = at::RecordFunctionCallback(&BeforeOperator).needsInputs(true).scopes({at::RecordScope::FUNCTION});
-   fHandle = at::addThreadLocalCallback(callback);
+   if (!fOuter) // one callback serves them all
+      fHandle = at::addThreadLocalCallback(at::RecordFunctionCallback(&BeforeOperator, &AfterOperator)
+                                              .needsInputs(true)
+                                              .needsOutputs(true)
+                                              .scopes({at::RecordScope::FUNCTION}));
 }
 
 Preserve::~Preserve()
 {
-   at::removeCallback(fHandle);
+   if (!fOuter)
+      at::removeCallback(fHandle);
    gInnermost = fOuter;
    try {
       PutBack();
@@ -98,13 +110,34 @@ std::unique_ptr<at::ObserverContext> Preserve::BeforeOperator(const at::RecordFu
    if (WritesSilently(schema->name()))
       for (const auto &input : call.inputs())
          ForEachTensor(input, keep);
-   ForEachWritten(call, keep);
-   return nullptr;
+   ForEachWritten(call.inputs(), *schema, keep);
+   auto given = std::make_unique<Given>();
+   for (const auto &input : call.inputs())
+      ForEachTensor(input, [&](const torch::Tensor &tensor) {
+         if (tensor.defined() && tensor.has_storage())
+            given->fStorages.push_back(tensor.storage().unsafeGetStorageImpl());
+      });
+   return given;
+}
+
+void Preserve::AfterOperator(const at::RecordFunction &call, at::ObserverContext *context)
+{
+   if (!gInnermost || !context)
+      return;
+   const auto &given = static_cast<const Given &>(*context).fStorages;
+   for (const auto &output : call.outputs())
+      ForEachTensor(output, [&](const torch::Tensor &tensor) {
+         if (!tensor.defined() || !tensor.has_storage())
+            return;
+         const void *storage = tensor.storage().unsafeGetStorageImpl();
+         if (std::find(given.begin(), given.end(), storage) == given.end() && !gInnermost->fKnown.count(storage))
+            gInnermost->fMade.emplace(storage, tensor.storage().getWeakStorageImpl());
+      });
 }
 
 void Preserve::Keep(const torch::Tensor &tensor)
 {
-   if (!tensor.defined() || !tensor.has_storage())
+   if (!tensor.defined() || !tensor.has_storage() || fMade.count(tensor.storage().unsafeGetStorageImpl()))
       return;
    const at::RecordFunctionGuard unobserved(false);
    const CleanDispatch outside;

@@ -7,6 +7,7 @@
 #include <CladTorch/Torch/Compile.hxx>
 
 #include <cstdint>
+#include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
@@ -25,10 +26,11 @@ private:
 };
 
 /// Puts back, at its end, what functions of this thread have changed in place (running statistics, for one) and the
-/// state of LibTorch's random numbers.
+/// state of LibTorch's random numbers. Memory that operators make meanwhile is left alone: a function may keep it.
 class Preserve {
 public:
-   Preserve();
+   /// \param own Tensors that are the observation's own: nobody misses what they held.
+   explicit Preserve(const TensorList &own);
    ~Preserve();
    Preserve(const Preserve &) = delete;
    Preserve &operator=(const Preserve &) = delete;
@@ -46,13 +48,15 @@ private:
    };
 
    static std::unique_ptr<at::ObserverContext> BeforeOperator(const at::RecordFunction &call);
+   static void AfterOperator(const at::RecordFunction &call, at::ObserverContext *context);
    void Keep(const torch::Tensor &tensor);
    void PutBack() const;
 
    Preserve *fOuter;
-   at::CallbackHandle fHandle;
+   at::CallbackHandle fHandle = 0;
    torch::Tensor fRandomState;
    std::unordered_set<const void *> fKnown; ///< tensors and storages
+   std::unordered_map<const void *, c10::weak_intrusive_ptr<c10::StorageImpl>> fMade; ///< by operators; keeps the addresses
    std::vector<KeptMemory> fMemory;         ///< in the order of the first changes: the same memory may lie under two
    std::vector<Geometry> fGeometries;
 };

@@ -10,23 +10,23 @@
 namespace CladTorch {
 namespace Internal {
 
-/// Calls body(tensor) for the tensor that `argument` is, or for each of the list of tensors.
+/// Calls body(tensor) for the tensor that `argument` is, or for each of the list of tensors, some of which may be missing.
 template <class Body>
 void ForEachTensor(const c10::IValue &argument, Body body)
 {
    if (argument.isTensor())
       body(argument.toTensor());
-   else if (argument.isTensorList())
-      for (const auto &tensor : argument.toTensorVector())
-         body(tensor);
+   else if (argument.isList())
+      for (const c10::IValue &element : argument.toListRef())
+         if (element.isTensor())
+            body(element.toTensor());
 }
 
-/// Calls body(tensor) for each tensor that the operator's schema says it writes to. The call has a schema.
+/// Calls body(tensor) for each tensor of an operator's inputs that its schema says it writes to.
 template <class Body>
-void ForEachWritten(const at::RecordFunction &call, Body body)
+void ForEachWritten(c10::ArrayRef<const c10::IValue> inputs, const c10::FunctionSchema &schema, Body body)
 {
-   const auto inputs = call.inputs();
-   const auto &arguments = call.operator_schema()->arguments();
+   const auto &arguments = schema.arguments();
    for (std::size_t i = 0; i < inputs.size() && i < arguments.size(); ++i) {
       const auto *alias = arguments[i].alias_info();
       if (alias && alias->isWrite())

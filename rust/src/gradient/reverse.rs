@@ -32,7 +32,7 @@ impl<'a> Pullback<'a> {
     pub fn of(node: &'a Node) -> Self {
         // The gradient of an argument is the adjoint of what is loaded.
         let operands: Vec<&Tensor> = match node.primitive {
-            Primitive::Load => Vec::new(),
+            Primitive::Load(_) => Vec::new(),
             _ => node.operands.iter().collect(),
         };
         let stores = (0..operands.len()).map(|operand| match node.primitive {

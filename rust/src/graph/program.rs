@@ -74,11 +74,41 @@ pub struct Argument {
     pub buffer: usize,
 }
 
+/// What is read of an argument's elements. The parts of an int64 are whole numbers that float32 holds exactly, and compare,
+/// from the top down, as the int64 does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Digits {
+    /// The element, rounded to the type of the graph.
+    All,
+    /// The upper 20 bits, with the sign.
+    Top,
+    /// The 22 bits below.
+    Middle,
+    /// The lowest 22 bits.
+    Bottom,
+}
+
+impl Digits {
+    /// The parts of an int64, the one that decides first.
+    pub const PARTS: [Digits; 3] = [Digits::Top, Digits::Middle, Digits::Bottom];
+
+    /// Of an integer.
+    pub fn of(self, value: i64) -> f64 {
+        const MASK: i64 = (1 << 22) - 1;
+        (match self {
+            Digits::All => value,
+            Digits::Top => value >> 44,
+            Digits::Middle => (value >> 22) & MASK,
+            Digits::Bottom => value & MASK,
+        }) as f64
+    }
+}
+
 /// What a node computes from its operands.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Primitive {
     /// An argument, of any type and strides, as dense numbers.
-    Load,
+    Load(Digits),
     /// A function, element by element; the operands have the shape of the value.
     Map(Function),
     /// Adds the operand to the view of the value, which has stride 0 in the dimensions summed over.
@@ -122,7 +152,7 @@ impl Primitive {
     /// For people.
     pub fn name(&self) -> &'static str {
         match self {
-            Primitive::Load => "Load",
+            Primitive::Load(_) => "Load",
             Primitive::Map(function) => function.name(),
             Primitive::Sum(_) => "Sum",
             Primitive::Greatest { .. } => "Greatest",
@@ -249,7 +279,7 @@ impl Program {
         if dense || kind == Kind::Index {
             return Ok(tensor);
         }
-        let loaded = self.node(Primitive::Load, vec![tensor], shape, 0)?;
+        let loaded = self.node(Primitive::Load(Digits::All), vec![tensor], shape, 0)?;
         self.buffers[loaded.buffer].active = gradient;
         self.arguments[index].buffer = loaded.buffer;
         Ok(Tensor { kind, ..loaded })

@@ -34,10 +34,10 @@ struct CompileOptions {
    EBackEnd fBackEnd = kAnyBackEnd; ///< aot, jit or autograd is a demand: it is an error where that one cannot
    double fTimeLimit = 60;          ///< seconds that compiling for one set of shapes may take; Ctrl-C ends it, too
    /// Keeps the number of rows free: the first dimension of the first input, and of every input that is as long. The
-   /// function is observed with three numbers of rows, once; what it does with any other is derived, so that the last,
-   /// smaller batch costs neither an observation nor a compiler: jit's function is for the rows of the examples, other
-   /// numbers run on aot. The function must do the same for any number, which has to be 2 at least; what does not follow
-   /// the rows is refused with the place. One row, none, and inputs that are not contiguous are observed by themselves.
+   /// function is observed with three numbers of rows, once; what it does with any other is derived and compared with one
+   /// run of the function, so that the last, smaller batch costs neither a whole observation nor a compiler: jit's function
+   /// is for the rows of the examples, other numbers run on aot. The function must do the same for these three, which have to be 2 at least; what does not
+   /// follow the rows is refused with the place. A number for which it does something else is observed by itself. One row, none, and inputs that are not contiguous are observed by themselves.
    bool fDynamicBatch = false;
 
    /// Called by PyROOT when it meets this class: checks the names and types of fields, copies.
@@ -60,7 +60,9 @@ using ListFunction = std::function<TensorList(const TensorList &)>;
 /// as torch::set_num_threads says; sums over blocks are made in the same order for any number of them.
 class Compiled {
 public:
-   Compiled(Internal::ListFunction function, const std::vector<torch::Tensor> &examples, const CompileOptions &options);
+   /// \param module Kept by `function`: whether it and its parts are training is looked at in each call.
+   Compiled(Internal::ListFunction function, const std::vector<torch::Tensor> &examples, const CompileOptions &options,
+            const torch::nn::Module *module = nullptr);
    // Copies only: what was moved from would be left without anything to point to.
    Compiled(const Compiled &) = default;
    Compiled &operator=(const Compiled &) = default;
@@ -101,7 +103,11 @@ public:
 
    /// For each specialisation: operators, shapes, memory, back end, and why; on the standard output.
    void Print() const;
-   /// What runs inputs like the examples: "aot", "jit" or "autograd".
+   /// Forgets every specialisation: the next call observes the function anew. Needed where something has changed that no
+   /// call shows: a number or a flag that the function captures, a captured tensor that was assigned another one (w = v; what
+   /// changes in place is seen), train() and eval() of a module that a lambda captures.
+   void Reset() const;
+   /// What runs inputs like the examples, as first observed: "aot", "jit" or "autograd".
    std::string BackEnd() const;
    /// Why that one: empty where nothing stood in the way of a faster one.
    std::string Reason() const;
@@ -161,6 +167,22 @@ ListFunction Unpacking(F function, std::index_sequence<I...>)
    };
 }
 
+template <class F, class = void>
+struct IsModule : std::is_base_of<torch::detail::ModuleHolderIndicator, F> {};
+template <class M>
+struct IsModule<std::shared_ptr<M>, std::enable_if_t<std::is_base_of_v<torch::nn::Module, M>>> : std::true_type {};
+
+template <class M>
+std::shared_ptr<M> ModulePointer(std::shared_ptr<M> module)
+{
+   return module;
+}
+template <class M>
+std::shared_ptr<M> ModulePointer(const torch::nn::ModuleHolder<M> &module)
+{
+   return module.ptr();
+}
+
 /// Any function of tensors as a function of a list.
 template <class F>
 ListFunction AsListFunction(F function)
@@ -187,16 +209,28 @@ ListFunction AsListFunction(F function)
 /// ~~~
 ///
 /// \param function Takes one to eight `torch::Tensor`, or a `std::vector` of them, and returns a tensor, a vector or a
-///        tuple of tensors. It must depend on nothing but its inputs and the tensors it captures. A number that it reads
-///        out of a captured tensor (item()) is another one tomorrow: such a function runs on LibTorch.
-/// \param examples Inputs to observe it with, on the CPU. It runs on other values of the same shapes as well: where the
-///        operators then differ, the function branches on its data, which is refused with the place. What that changes
-///        is put back, LibTorch's random numbers too: those that other threads draw meanwhile may be drawn again.
+///        tuple of tensors; or a module of torch::nn (`torch::nn::Sequential net`, not a reference to it), whose train() and
+///        eval() are then followed. What is more than operators on its inputs and on the tensors it captures runs on LibTorch,
+///        and Reason() says what that is: numbers that are read out of tensors (item(), data_ptr()) and branches on them,
+///        results whose shape follows values, custom autograd functions, hooks, gradients switched off or on, changes of
+///        inputs and captured tensors, random numbers other than dropout's, results that are inputs. A function cannot be
+///        seen to read plain numbers that it captures, or captured tensors by their address: after a change, see Reset().
+/// \param examples Inputs to observe it with, on the CPU. It runs a few times, with gradients and without, and on other values
+///        of the same shapes. What that changes in tensors is put back, LibTorch's random numbers too: those that other
+///        threads draw meanwhile may be drawn again. Tensors that the function makes and keeps stay.
 /// \param options Back end and its limits. What no back end supports runs on LibTorch's autograd; Print() says why.
 template <class F>
 Compiled Compile(F function, const std::vector<torch::Tensor> &examples, const CompileOptions &options = {})
 {
-   return Compiled(Internal::AsListFunction(std::move(function)), examples, options);
+   if constexpr (Internal::IsModule<F>::value) {
+      const auto module = Internal::ModulePointer(function);
+      const auto forward = [module](const auto &...inputs) -> decltype(module->forward(inputs...)) {
+         return module->forward(inputs...);
+      };
+      return Compiled(Internal::AsListFunction(forward), examples, options, module.get());
+   } else {
+      return Compiled(Internal::AsListFunction(std::move(function)), examples, options);
+   }
 }
 
 } // namespace CladTorch

@@ -128,7 +128,7 @@ impl<T: Scalar + Element> Run<T> for Executor<T> {
 
     fn forward(&self, values: &mut [T], inputs: Addresses, mut outputs: Addresses) -> Result<(), OutOfRange> {
         assert!(inputs.len() == self.arguments && outputs.len() == self.outputs.len(), "wrong number of tensors");
-        let is_mine = |step: &&Step| self.function.is_none() || matches!(step.kernel, Kernel::Load(_));
+        let is_mine = |step: &&Step| self.function.is_none() || matches!(step.kernel, Kernel::Load(..));
         for step in self.steps.iter().filter(is_mine) {
             step.forward(values, inputs).ok_or(OutOfRange { observed: step.observed })?;
         }

@@ -7,7 +7,7 @@ use super::super::reverse::Begin;
 use super::products::Products;
 use crate::device::{Addresses, Element};
 use crate::error::{Error, Result};
-use crate::graph::program::{Node, Origin, Primitive, Tensor};
+use crate::graph::program::{Digits, Node, Origin, Primitive, Tensor};
 use crate::graph::{DType, Program, View};
 use crate::kernels::Scalar;
 use crate::kernels::strided::{self, Adjoint, Pick, Stream};
@@ -34,7 +34,7 @@ pub(super) struct Step {
 
 /// What computes a node.
 pub(super) enum Kernel {
-    Load(DType),
+    Load(DType, Digits),
     Map(u8),
     Sum(Stream),
     Greatest { columns: usize, even: bool },
@@ -111,7 +111,7 @@ impl Step {
         let value = &mut after[..self.value.len()];
         let read = |operand: usize| self.sources[operand].read(before, inputs);
         match &self.kernel {
-            Kernel::Load(dtype) => self.load(*dtype, inputs, value),
+            Kernel::Load(dtype, digits) => self.load(*dtype, *digits, inputs, value),
             Kernel::Map(function) => {
                 strided::map(*function, 0, &self.operands(before, inputs)[..self.sources.len()], &self.views, value)
             }
@@ -160,13 +160,13 @@ impl Step {
     }
 
     /// An argument of any type as numbers.
-    fn load<T: Scalar + Element>(&self, dtype: DType, inputs: Addresses, value: &mut [T]) {
+    fn load<T: Scalar + Element>(&self, dtype: DType, digits: Digits, inputs: Addresses, value: &mut [T]) {
         let Place::Caller(index) = self.sources[0].place else { unreachable!("only arguments are loaded") };
         let (length, view) = (self.sources[0].length, &self.views[0]);
         match dtype {
             DType::Float32 => loaded(inputs.read::<f32>(index, length), view, value, f64::from),
             DType::Float64 => loaded(inputs.read::<f64>(index, length), view, value, |x| x),
-            DType::Int64 => loaded(inputs.read::<i64>(index, length), view, value, |x| x as f64),
+            DType::Int64 => loaded(inputs.read::<i64>(index, length), view, value, |x| digits.of(x)),
             DType::Bool => loaded(inputs.read::<u8>(index, length), view, value, |x| f64::from(u8::from(x != 0))),
         }
     }
@@ -194,7 +194,7 @@ impl Step {
             }
             let add = begin != Begin::Store;
             match &self.kernel {
-                Kernel::Load(_) => unreachable!("an argument's adjoint is its gradient"),
+                Kernel::Load(..) => unreachable!("an argument's adjoint is its gradient"),
                 Kernel::Map(function) => {
                     let x = &self.operands(values, inputs)[..self.sources.len()];
                     strided::map_pullback(*function, operand, x, &self.views, d, Adjoint { data: dx, view, add });
@@ -239,11 +239,11 @@ impl Step {
 
 fn kernel(program: &Program, node: &Node) -> Result<Kernel> {
     Ok(match &node.primitive {
-        Primitive::Load => {
+        &Primitive::Load(digits) => {
             let Origin::Argument(argument) = program.buffers[node.operands[0].buffer].origin else {
                 return Err(Error::Internal("only arguments are loaded".into()));
             };
-            Kernel::Load(program.arguments[argument].dtype)
+            Kernel::Load(program.arguments[argument].dtype, digits)
         }
         Primitive::Map(function) => Kernel::Map(*function as u8),
         Primitive::Sum(target) => Kernel::Sum(target.stream()?),

@@ -34,7 +34,7 @@ pub fn emit(program: &Program, layout: &Layout, name: &str, operators: &[String]
     let groups = fusion::groups(program);
     // What is loaded is read by the library, before the function runs.
     let is_step =
-        |&index: &usize| groups[index] == Group::Root && !matches!(program.nodes[index].primitive, Primitive::Load);
+        |&index: &usize| groups[index] == Group::Root && !matches!(program.nodes[index].primitive, Primitive::Load(_));
     let steps: Vec<usize> = (0..program.nodes.len()).filter(is_step).collect();
     let body = |&index: &usize| match program.nodes[index].primitive {
         Primitive::Map(_) => Some(Body::new(program, &groups, index)),
@@ -167,7 +167,7 @@ impl Emitter<'_> {
                 program.buffers.iter().position(|buffer| matches!(buffer.origin, Origin::Argument(i) if i == index));
             let buffer = buffer.ok_or_else(|| Error::Internal("an argument without a buffer".into()))?;
             let is_read = program.nodes.iter().any(|node| {
-                !matches!(node.primitive, Primitive::Load)
+                !matches!(node.primitive, Primitive::Load(_))
                     && node.operands.iter().any(|operand| operand.buffer == buffer)
             });
             if !is_read {

@@ -2,7 +2,7 @@
 
 use super::Call;
 use crate::error::Result;
-use crate::graph::program::{Gather, Kind, Noise, Primitive, Product, Tensor};
+use crate::graph::program::{Digits, Gather, Kind, Noise, Primitive, Product, Tensor};
 use crate::graph::view::broadcast;
 use crate::graph::{Function, View};
 
@@ -17,8 +17,13 @@ impl Call<'_, '_> {
         match tensor.kind {
             Kind::Number => Ok(tensor.clone()),
             Kind::Mask => Ok(Tensor { kind: Kind::Number, ..tensor.clone() }),
-            Kind::Index => self.node(Primitive::Load, vec![tensor.clone()], tensor.view.sizes.clone()),
+            Kind::Index => self.digits(tensor, Digits::All),
         }
+    }
+
+    /// A part of the elements of an index.
+    pub fn digits(&mut self, index: &Tensor, digits: Digits) -> Result<Tensor> {
+        self.node(Primitive::Load(digits), vec![index.clone()], index.view.sizes.clone())
     }
 
     pub fn literal(&mut self, value: f64) -> Result<Tensor> {

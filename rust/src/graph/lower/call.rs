@@ -113,6 +113,11 @@ impl Call<'_, '_> {
         self.argument(position).is_ok_and(|argument| matches!(argument.kind, FLOAT | INTEGER | BOOL))
     }
 
+    /// Whether the argument is an integer written in the function, not a tensor.
+    pub fn is_integer(&self, position: usize) -> bool {
+        self.argument(position).is_ok_and(|argument| argument.kind == INTEGER)
+    }
+
     pub fn number_or(&self, position: usize, default: f64) -> Result<f64> {
         if self.is_none(position) { Ok(default) } else { self.number(position) }
     }

@@ -1,7 +1,10 @@
 //! Operators element by element, operands broadcast.
 
+use super::compare::{Comparison, compared};
 use super::{Call, Lowered, Operator};
+use crate::error::Result;
 use crate::graph::Function;
+use crate::graph::program::Tensor;
 
 /// `lower: f(x)` for an operator that is one function of its first argument.
 macro_rules! unary {
@@ -19,12 +22,6 @@ macro_rules! binary {
         |call| {
             let (a, b) = (call.tensor(0)?, call.tensor(1)?);
             Ok(vec![call.map(Function::$function, &[&a, &b])?])
-        }
-    };
-    ($function:ident, swapped) => {
-        |call| {
-            let (a, b) = (call.tensor(0)?, call.tensor(1)?);
-            Ok(vec![call.map(Function::$function, &[&b, &a])?])
         }
     };
 }
@@ -65,12 +62,12 @@ pub(super) const TABLE: &[Operator] = &[
     Operator { name: "minimum", does: "the smaller one; a tie gives each half", lower: binary!(Minimum) },
     Operator { name: "where", does: "`a` where the mask is true, else `b`", lower: choose },
     Operator { name: "masked_fill", does: "a number where the mask is true, else `x`", lower: masked_fill },
-    Operator { name: "lt", does: "mask of `a < b`", lower: binary!(Less) },
-    Operator { name: "le", does: "mask of `a <= b`", lower: binary!(LessEqual) },
-    Operator { name: "gt", does: "mask of `a > b`", lower: binary!(Less, swapped) },
-    Operator { name: "ge", does: "mask of `a >= b`", lower: binary!(LessEqual, swapped) },
-    Operator { name: "eq", does: "mask of `a == b`", lower: binary!(Equal) },
-    Operator { name: "ne", does: "mask of `a != b`", lower: binary!(NotEqual) },
+    Operator { name: "lt", does: "mask of `a < b`", lower: |call| compared(call, Comparison::Less, false) },
+    Operator { name: "le", does: "mask of `a <= b`", lower: |call| compared(call, Comparison::LessEqual, false) },
+    Operator { name: "gt", does: "mask of `a > b`", lower: |call| compared(call, Comparison::Less, true) },
+    Operator { name: "ge", does: "mask of `a >= b`", lower: |call| compared(call, Comparison::LessEqual, true) },
+    Operator { name: "eq", does: "mask of `a == b`", lower: |call| compared(call, Comparison::Equal, false) },
+    Operator { name: "ne", does: "mask of `a != b`", lower: |call| compared(call, Comparison::NotEqual, false) },
     Operator { name: "logical_and", does: "mask of both", lower: binary!(And) },
     Operator { name: "logical_or", does: "mask of either", lower: binary!(Or) },
     Operator { name: "logical_not", does: "mask of `x == 0`", lower: logical_not },
@@ -151,11 +148,28 @@ fn clamp(call: &mut Call) -> Lowered {
     let x = call.tensor(0)?;
     let (low, high) = (call.optional(1)?, call.optional(2)?);
     Ok(vec![match (low, high) {
-        (Some(low), Some(high)) => call.map(Function::Clamp, &[&x, &low, &high])?,
+        (Some(low), Some(high)) => between(call, &x, &low, &high)?,
         (Some(low), None) => call.map(Function::ClampMin, &[&x, &low])?,
         (None, Some(high)) => call.map(Function::ClampMax, &[&x, &high])?,
         (None, None) => x,
     }])
+}
+
+/// NaN where one of the bounds is, which the kernel takes for none.
+fn between(call: &mut Call, x: &Tensor, low: &Tensor, high: &Tensor) -> Result<Tensor> {
+    for position in [1, 2] {
+        if call.is_number(position) && call.number(position)?.is_nan() {
+            return Err(call.refuse("has a bound that is not a number"));
+        }
+    }
+    let value = call.map(Function::Clamp, &[x, low, high])?;
+    if call.is_number(1) && call.is_number(2) {
+        return Ok(value);
+    }
+    let (no_low, no_high) = (call.map(Function::NotEqual, &[low, low])?, call.map(Function::NotEqual, &[high, high])?);
+    let never = call.map(Function::Or, &[&no_low, &no_high])?;
+    let nan = call.literal(f64::NAN)?;
+    call.map(Function::Where, &[&never, &nan, &value])
 }
 
 fn choose(call: &mut Call) -> Lowered {

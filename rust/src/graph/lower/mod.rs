@@ -8,6 +8,7 @@
 
 mod build;
 mod call;
+mod compare;
 mod elementwise;
 mod loss;
 mod network;

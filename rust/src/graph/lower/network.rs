@@ -233,17 +233,36 @@ fn attention(call: &mut Call) -> Lowered {
     let mut scores = call.scaled(&scores, scale)?;
     let last = scores.view.rank() - 1;
     let mask = if is_causal { Some(causal(call, scores.view.sizes[last - 1], scores.view.sizes[last])?) } else { mask };
-    if let Some(mask) = mask {
-        scores = if mask.kind == Kind::Mask {
-            let never = call.literal(f64::NEG_INFINITY)?;
-            call.map(Function::Where, &[&mask, &scores, &never])?
-        } else {
-            call.map(Function::Add, &[&scores, &mask])?
-        };
-    }
-    let weights = call.softmax(&scores, last, false)?;
+    let weights = match mask {
+        Some(mask) => {
+            scores = masked(call, &scores, &mask)?;
+            if is_causal { call.softmax(&scores, last, false)? } else { safe_softmax(call, &scores)? }
+        }
+        None => call.softmax(&scores, last, false)?,
+    };
     let weights = call.dropped(&weights, p)?;
     Ok(vec![call.product(&weights, &v, None)?])
+}
+
+/// `scores` where the mask is true, else minus infinity; or plus a mask of numbers.
+fn masked(call: &mut Call, scores: &Tensor, mask: &Tensor) -> Result<Tensor> {
+    if mask.kind != Kind::Mask {
+        return call.map(Function::Add, &[scores, mask]);
+    }
+    let never = call.literal(f64::NEG_INFINITY)?;
+    call.map(Function::Where, &[mask, scores, &never])
+}
+
+/// Softmax over the last dimension; 0 in a row where every score is minus infinity.
+fn safe_softmax(call: &mut Call, scores: &Tensor) -> Result<Tensor> {
+    let last = scores.view.rank() - 1;
+    let fixed = call.detached(scores)?;
+    let greatest = call.greatest(&fixed, &[last], true, true)?;
+    let empty = call.map_number(Function::Equal, &greatest, f64::NEG_INFINITY)?;
+    let zero = call.literal(0.0)?;
+    let scores = call.map(Function::Where, &[&empty, &zero, scores])?; // without NaN, also on the way back
+    let weights = call.softmax(&scores, last, false)?;
+    call.map(Function::Where, &[&empty, &zero, &weights])
 }
 
 /// The mask [rows, columns] that lets row i see the columns up to i.

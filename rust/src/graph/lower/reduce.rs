@@ -58,6 +58,9 @@ fn var(call: &mut Call) -> Lowered {
     let count: usize = dims.iter().map(|&dim| x.view.sizes[dim]).product();
     let mean = call.mean(&x, &dims, true)?;
     let centred = call.map(Function::Sub, &[&x, &mean])?;
+    // A mean far from 0 is rounded by more than the deviations may be: what that leaves is taken off.
+    let rest = call.mean(&centred, &dims, true)?;
+    let centred = call.map(Function::Sub, &[&centred, &rest])?;
     let square = call.map(Function::Squared, &[&centred])?;
     let total = call.sum(&square, &dims, keep)?;
     Ok(vec![call.map_number(Function::Div, &total, (count as f64 - correction).max(0.0))?])

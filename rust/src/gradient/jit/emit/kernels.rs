@@ -115,7 +115,7 @@ impl Emitter<'_> {
                     }
                 }
             }
-            Primitive::Load | Primitive::Map(_) => return Err(Error::Internal("emitted elsewhere".into())),
+            Primitive::Load(_) | Primitive::Map(_) => return Err(Error::Internal("emitted elsewhere".into())),
         }
         emit!(self.steps, "}} // namespace");
         let operands: Vec<usize> = node.operands.iter().map(|operand| operand.buffer).collect();

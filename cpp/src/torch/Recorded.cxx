@@ -1,0 +1,246 @@
+#include "Recorded.hxx"
+
+#include <torch/csrc/jit/ir/constants.h>
+#include <torch/csrc/jit/passes/constant_propagation.h>
+#include <torch/csrc/jit/passes/dead_code_elimination.h>
+#include <torch/csrc/jit/passes/lower_tuples.h>
+#include <torch/csrc/jit/passes/remove_mutation.h>
+
+#include <cstring>
+#include <unordered_map>
+#include <utility>
+
+namespace CladTorch {
+namespace Internal {
+
+namespace {
+
+using torch::jit::Graph;
+using torch::jit::Node;
+using torch::jit::Value;
+
+/// Numbers of the core's `DType::ALL`.
+std::uint8_t DType(torch::ScalarType type)
+{
+   switch (type) {
+   case torch::kFloat32: return 0;
+   case torch::kFloat64: return 1;
+   case torch::kInt64: return 2;
+   case torch::kBool: return 3;
+   default: throw Unobservable(std::string("a tensor is of type ") + c10::toString(type));
+   }
+}
+
+/// Makes captured tensors, which LibTorch records as constants, arguments of the graph.
+TensorList LiftConstants(Graph &graph)
+{
+   TensorList tensors;
+   std::vector<Node *> constants;
+   for (auto *node : graph.nodes())
+      if (node->kind() == torch::jit::prim::Constant && node->output()->type()->isSubtypeOf(*c10::TensorType::get()))
+         constants.push_back(node);
+   for (auto *node : constants) {
+      auto value = torch::jit::toIValue(node->output());
+      auto *argument = graph.addInput();
+      argument->inferTypeFrom(value->toTensor());
+      node->output()->replaceAllUsesWith(argument);
+      tensors.push_back(value->toTensor());
+   }
+   return tensors;
+}
+
+/// `empty_like(x).fill_(1)`, which `1 - x` is made of, has become a tensor like that empty one and of its type: here it
+/// becomes one like x, of a type that is a constant.
+void SpellOutFills(Graph &graph)
+{
+   for (auto *node : graph.nodes()) {
+      const auto type = node->inputs().empty() ? nullptr : node->input(0)->type()->cast<c10::TensorType>();
+      if (node->kind() == torch::jit::prim::dtype && type && type->scalarType()) {
+         const torch::jit::WithInsertPoint here(node);
+         node->output()->replaceAllUsesWith(graph.insertConstant(static_cast<std::int64_t>(*type->scalarType())));
+      } else if (node->kind() == torch::jit::aten::full_like && node->input(0)->node()->kind() == torch::jit::aten::empty_like) {
+         node->replaceInput(0, node->input(0)->node()->input(0));
+      }
+   }
+}
+
+/// Turns a recorded graph into the core's structure.
+class Lowering {
+public:
+   explicit Lowering(std::string name) : fName(std::move(name)) {}
+
+   Core::ObservedGraph Run(const Graph &graph, std::size_t inputs)
+   {
+      for (std::size_t i = 0; i < graph.inputs().size(); ++i)
+         (i < inputs ? fGraph.inputs : fGraph.constants).push_back(Number(graph.inputs()[i]));
+      for (auto *node : graph.nodes())
+         Add(*node);
+      for (auto *output : graph.outputs())
+         fGraph.outputs.push_back(Number(output));
+      return std::move(fGraph);
+   }
+
+private:
+   std::uint32_t Number(const Value *value)
+   {
+      const auto known = fNumbers.find(value);
+      if (known != fNumbers.end())
+         return known->second;
+      const auto type = value->type()->cast<c10::TensorType>();
+      const auto shape = type ? type->sizes().concrete_sizes() : std::nullopt;
+      const auto strides = type ? type->strides().concrete_sizes() : std::nullopt;
+      if (!shape || !strides || !type->scalarType())
+         throw Unobservable("LibTorch did not record shape and type of '%" + value->debugName() + "', a " +
+                            value->type()->str());
+      const auto number = static_cast<std::uint32_t>(fGraph.values.size());
+      Core::ObservedValue observed{value->hasDebugName() ? value->debugName() : "", DType(*type->scalarType()), {}, {}};
+      for (const auto size : *shape)
+         observed.shape.push_back(size);
+      for (const auto stride : *strides)
+         observed.strides.push_back(stride);
+      fGraph.values.push_back(std::move(observed));
+      fNumbers[value] = number;
+      return number;
+   }
+
+   /// Constants and lists are spelt out in the arguments of the operators that use them.
+   static bool IsSpeltOut(const Node &node)
+   {
+      const auto kind = node.kind();
+      return kind == torch::jit::prim::Constant || kind == torch::jit::prim::ListConstruct ||
+             kind == torch::jit::prim::ListUnpack;
+   }
+
+   void Add(const Node &node)
+   {
+      if (IsSpeltOut(node))
+         return;
+      const auto *schema = node.maybeSchema();
+      if (!schema)
+         throw Unobservable(std::string("LibTorch knows no operator ") + node.kind().toQualString());
+      Core::ObservedNode observed{node.kind().toQualString(), schema->overload_name(), {}, {}, {}};
+      observed.place = "operator " + std::to_string(++fOperators) + " of " + fName;
+      for (const auto *input : node.inputs())
+         observed.arguments.push_back(Argument(input));
+      for (const auto *output : node.outputs())
+         AddOutput(observed, output);
+      fGraph.nodes.push_back(std::move(observed));
+   }
+
+   /// A list of tensors is the tensors it is taken apart into.
+   void AddOutput(Core::ObservedNode &node, const Value *output)
+   {
+      if (output->type()->kind() != c10::TypeKind::ListType) {
+         node.outputs.push_back(Number(output));
+         return;
+      }
+      for (const auto &use : output->uses()) {
+         if (use.user->kind() != torch::jit::prim::ListUnpack)
+            throw Unobservable("a list of tensors is used as a whole");
+         for (const auto *element : use.user->outputs())
+            node.outputs.push_back(Number(element));
+      }
+   }
+
+   Core::ObservedArgument Argument(const Value *value)
+   {
+      if (const auto constant = torch::jit::toIValue(value))
+         return Constant(*constant);
+      if (value->node()->kind() == torch::jit::prim::ListConstruct)
+         return List(*value->node());
+      Core::ObservedArgument argument{1, 0, 0, {}, {}, {}};
+      argument.value = Number(value);
+      return argument;
+   }
+
+   Core::ObservedArgument List(const Node &node)
+   {
+      Core::ObservedArgument argument{5, 0, 0, {}, {}, {}};
+      for (const auto *element : node.inputs()) {
+         auto one = Argument(element);
+         argument.kind = one.kind == 1 || one.kind == 0 ? 7 : one.kind == 3 ? 8 : one.kind == 4 ? 9 : argument.kind;
+         if (one.kind == 3)
+            argument.numbers.push_back(one.number);
+         else
+            argument.list.push_back(one.kind == 0 ? -1 : one.value);
+      }
+      return argument;
+   }
+
+   static Core::ObservedArgument Constant(const c10::IValue &value)
+   {
+      Core::ObservedArgument argument{0, 0, 0, {}, {}, {}};
+      if (value.isBool()) {
+         argument.kind = 4;
+         argument.value = value.toBool();
+      } else if (value.isInt()) {
+         argument.kind = 2;
+         argument.value = value.toInt();
+      } else if (value.isDouble()) {
+         argument.kind = 3;
+         argument.number = value.toDouble();
+      } else if (value.isString()) {
+         argument.kind = 6;
+         argument.text = value.toStringRef();
+      } else if (value.isDevice()) {
+         argument.kind = 6;
+         argument.text = value.toDevice().str();
+      } else if (value.isBoolList()) {
+         argument.kind = 9;
+         for (const bool element : value.toBoolList())
+            argument.list.push_back(element);
+      } else if (value.isDoubleList()) {
+         argument.kind = 8;
+         for (const double element : value.toDoubleList())
+            argument.numbers.push_back(element);
+      } else if (value.isIntList()) {
+         argument.kind = 5;
+         for (const std::int64_t element : value.toIntList())
+            argument.list.push_back(element);
+      } else if (!value.isNone()) {
+         throw Unobservable("an operator takes a constant of type " + value.tagKind());
+      }
+      return argument;
+   }
+
+   std::string fName;
+   Core::ObservedGraph fGraph;
+   std::unordered_map<const Value *, std::uint32_t> fNumbers;
+   std::size_t fOperators = 0;
+};
+
+/// Where memory is filled by other means than operators the graph knows only that it was empty.
+void CheckFilled(const Graph &graph)
+{
+   for (const auto *node : graph.nodes()) {
+      const char *name = node->kind().toUnqualString();
+      if (node->kind().is_aten() && (std::strncmp(name, "empty", 5) == 0 || std::strncmp(name, "new_empty", 9) == 0))
+         throw Unobservable("the function uses memory (" + std::string(name) + ") that no operator fills");
+   }
+}
+
+} // namespace
+
+TensorList Simplify(std::shared_ptr<Graph> graph, std::size_t &computed)
+{
+   auto captured = LiftConstants(*graph); // before anything is computed from them: they may change
+   torch::jit::RemoveTensorMutation(graph);
+   SpellOutFills(*graph);
+   torch::jit::EliminateDeadCode(graph);
+   CheckFilled(*graph);
+   torch::jit::ConstantPropagation(graph);
+   const auto numbers = LiftConstants(*graph); // computed of nothing but numbers
+   computed = numbers.size();
+   captured.insert(captured.end(), numbers.begin(), numbers.end());
+   torch::jit::LowerSimpleTuples(graph);
+   torch::jit::EliminateDeadCode(graph);
+   return captured;
+}
+
+Core::ObservedGraph Lower(const Graph &graph, std::size_t inputs, const std::string &name)
+{
+   return Lowering(name).Run(graph, inputs);
+}
+
+} // namespace Internal
+} // namespace CladTorch

@@ -1,0 +1,330 @@
+#include "Watch.hxx"
+
+#include "Written.hxx"
+
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <c10/core/impl/LocalDispatchKeySet.h>
+
+#include <algorithm>
+#include <string_view>
+
+namespace CladTorch {
+namespace Internal {
+
+namespace {
+
+/// LibTorch's callbacks are plain functions.
+thread_local Watch *gInnermost = nullptr;
+
+/// The switch by which LibTorch forbids to read a storage. It has a method to turn it on but none to turn it off; an explicit
+/// instantiation may name a private member.
+bool &ReadingThrows(c10::StorageImpl &storage);
+template <bool c10::StorageImpl::*kMember>
+struct Switch {
+   friend bool &ReadingThrows(c10::StorageImpl &storage) { return storage.*kMember; }
+};
+template struct Switch<&c10::StorageImpl::throw_on_immutable_data_ptr_>;
+
+constexpr const char *kReading = "the function reads or writes the numbers of a tensor by its address (data_ptr(), an accessor)";
+
+const void *Address(const torch::Tensor &tensor)
+{
+   return tensor.defined() && tensor.has_storage() ? tensor.storage().unsafeGetStorageImpl() : nullptr;
+}
+
+void Mix(std::size_t &hash, std::size_t value)
+{
+   hash ^= value + 0x9e3779b97f4a7c15 + (hash << 6) + (hash >> 2);
+}
+
+/// Of what an argument is apart from the numbers in tensors.
+std::size_t Hash(const c10::IValue &argument)
+{
+   std::size_t hash = 0;
+   if (argument.isTensor()) {
+      const auto &tensor = argument.toTensor();
+      if (tensor.defined()) {
+         Mix(hash, static_cast<std::size_t>(tensor.scalar_type()) + 1);
+         for (const auto size : tensor.sizes())
+            Mix(hash, static_cast<std::size_t>(size));
+      }
+   } else if (argument.isList()) {
+      for (const c10::IValue &element : argument.toListRef())
+         Mix(hash, Hash(element));
+   } else if (argument.isInt()) {
+      Mix(hash, std::hash<std::int64_t>()(argument.toInt()));
+   } else if (argument.isDouble()) {
+      Mix(hash, std::hash<double>()(argument.toDouble()));
+   } else if (argument.isBool()) {
+      Mix(hash, argument.toBool() ? 3 : 2);
+   } else if (argument.isString()) {
+      Mix(hash, std::hash<std::string>()(argument.toStringRef()));
+   }
+   return hash;
+}
+
+bool IsFloating(const torch::Tensor &tensor)
+{
+   return tensor.defined() && (tensor.is_floating_point() || tensor.is_complex());
+}
+
+/// Operators that make something else than a tensor of what tensors hold.
+bool ReadsValues(const c10::OperatorHandle &handle)
+{
+   const auto &name = handle.schema().name();
+   return handle.hasTag(at::Tag::data_dependent_output) || name == "aten::item" || name == "aten::_local_scalar_dense" ||
+          name == "aten::equal" || name == "aten::is_nonzero" || name == "aten::allclose";
+}
+
+/// Whether the shape of the operator's result follows the numbers that it is given.
+bool ShapeFollowsValues(const c10::OperatorHandle &handle, c10::ArrayRef<const c10::IValue> inputs)
+{
+   const auto &name = handle.schema().name();
+   if (!handle.hasTag(at::Tag::dynamic_output_shape))
+      return false;
+   if (name != "aten::index" && name != "aten::index_put" && name != "aten::index_put_")
+      return true;
+   bool masks = false;
+   ForEachTensor(inputs[1], [&](const torch::Tensor &index) {
+      masks = masks || (index.defined() && (index.scalar_type() == torch::kBool || index.scalar_type() == torch::kByte));
+   });
+   return masks;
+}
+
+bool IsEmpty(std::string_view name)
+{
+   return name.find("::empty") != std::string_view::npos || name.find("::new_empty") != std::string_view::npos;
+}
+
+} // namespace
+
+/// What is known of an operator between its beginning and its end.
+struct Watch::Call : at::ObserverContext {
+   bool fBackward = false; ///< not an operator, but a node of autograd's
+   std::uint8_t fSources = kNumbers;
+   bool fGradient = false; ///< one of its arguments requires a gradient
+   bool fRecorded = true;  ///< autograd sees it
+   c10::SmallVector<c10::Storage, 6> fGiven, fWritten;
+};
+
+Watch::Watch(const TensorList &inputs, EGradients gradients) : fGradients(gradients), fOuter(gInnermost)
+{
+   for (const auto &input : inputs) {
+      if (!input.has_storage())
+         continue;
+      Know(input);
+      fMemory.emplace(Address(input), Memory{input.storage().getWeakStorageImpl(), kInput, true});
+      Forbid(input.storage(), true);
+   }
+   gInnermost = this;
+   if (!fOuter)
+      fHandle = at::addThreadLocalCallback(at::RecordFunctionCallback(&BeforeOperator, &AfterOperator)
+                                              .needsInputs(true)
+                                              .needsOutputs(true)
+                                              .scopes({at::RecordScope::FUNCTION, at::RecordScope::BACKWARD_FUNCTION}));
+}
+
+Watch::~Watch()
+{
+   End();
+}
+
+void Watch::End()
+{
+   if (fEnded)
+      return;
+   fEnded = true;
+   if (!fOuter)
+      at::removeCallback(fHandle);
+   gInnermost = fOuter;
+   for (const auto &[address, memory] : fMemory)
+      if (const auto storage = memory.fStorage.lock())
+         ReadingThrows(*storage) = false;
+}
+
+void Watch::Check(const TensorList &results) const
+{
+   if (!fObstacle.empty())
+      throw Unobservable(fObstacle);
+   for (std::size_t i = 0; i < results.size(); ++i) {
+      const auto *memory = Find(results[i]);
+      std::string what = !memory ? "a captured tensor" : memory->fInput ? "an input" : "";
+      for (std::size_t j = 0; j < i && what.empty(); ++j)
+         if (results[i].is_alias_of(results[j]))
+            what = "result " + std::to_string(j);
+      if (!what.empty())
+         throw Unobservable("result " + std::to_string(i) + " shares its memory with " + what + ": return a clone()");
+   }
+}
+
+bool Watch::Made(const torch::Tensor &tensor) const
+{
+   const auto *memory = Find(tensor);
+   if (!memory || memory->fInput)
+      return false;
+   if (memory->fSources != kNumbers)
+      throw Unobservable("a tensor was computed where LibTorch's trace does not see it");
+   return true;
+}
+
+std::unique_ptr<at::ObserverContext> Watch::BeforeOperator(const at::RecordFunction &record)
+{
+   if (!gInnermost)
+      return nullptr;
+   auto call = std::make_unique<Call>();
+   call->fBackward = record.scope() == at::RecordScope::BACKWARD_FUNCTION;
+   if (call->fBackward)
+      gInnermost->Note("it calls autograd::grad() or backward()");
+   else if (gInnermost->fDepth == 0)
+      gInnermost->Before(record, *call);
+   ++gInnermost->fDepth;
+   return call;
+}
+
+void Watch::AfterOperator(const at::RecordFunction &record, at::ObserverContext *context)
+{
+   if (!gInnermost || !context)
+      return;
+   --gInnermost->fDepth;
+   const auto &call = static_cast<const Call &>(*context);
+   if (gInnermost->fDepth == 0 && !call.fBackward)
+      gInnermost->After(record, call);
+}
+
+void Watch::Before(const at::RecordFunction &record, Call &call)
+{
+   const auto name = record.operator_name();
+   const auto handle = name ? c10::Dispatcher::singleton().findSchema(*name) : std::nullopt;
+   if (!handle)
+      return;
+   call.fRecorded = torch::GradMode::is_enabled() && !c10::impl::tls_is_dispatch_key_excluded(c10::DispatchKey::AutogradCPU);
+   if (fGradients == kNoGradients && torch::GradMode::is_enabled())
+      Note("it switches gradients on (AutoGradMode) before " + Place());
+   Step step{name->name + '.' + name->overload_name, 0};
+   for (const auto &input : record.inputs()) {
+      Mix(step.fArguments, Hash(input));
+      ForEachTensor(input, [&](const torch::Tensor &tensor) { BeforeArgument(tensor, call); });
+   }
+   NoteValues(record, *handle, call);
+   if (handle->hasTag(at::Tag::nondeterministic_seeded))
+      call.fSources |= kRandom;
+   ForEachWritten(record.inputs(), handle->schema(), [&](const torch::Tensor &tensor) { NoteWrite(name->name, tensor, call); });
+   fSteps.push_back(std::move(step));
+}
+
+void Watch::BeforeArgument(const torch::Tensor &tensor, Call &call)
+{
+   if (!Address(tensor))
+      return;
+   call.fGiven.push_back(tensor.storage());
+   call.fGradient = call.fGradient || tensor.requires_grad();
+   const auto *memory = Find(tensor);
+   call.fSources |= memory ? memory->fSources : static_cast<std::uint8_t>(kCapture);
+   Forbid(tensor.storage(), false);
+   if (Knows(tensor)) {
+      if (fGradients == kGradients && tensor.requires_grad() && tensor.is_leaf() && !(memory && memory->fInput))
+         Note("it makes a tensor that requires a gradient, for " + Place());
+   } else if (memory) {
+      Note(Place() + " is given a tensor that shares its memory with another one behind LibTorch's operators (data(), set_data())");
+   } else if (tensor.requires_grad() && std::none_of(fCaptured.begin(), fCaptured.end(),
+                                                     [&](const torch::Tensor &known) { return known.is_same(tensor); })) {
+      fCaptured.push_back(tensor);
+   }
+}
+
+void Watch::NoteValues(const at::RecordFunction &record, const c10::OperatorHandle &handle, const Call &call)
+{
+   const auto &name = handle.schema().name();
+   const auto inputs = record.inputs();
+   const bool itself = name == "aten::equal" && inputs[0].toTensor().is_same(inputs[1].toTensor());
+   if (ReadsValues(handle)) {
+      if (call.fSources != kNumbers && !itself)
+         Note(name + " before " + Place() + " makes a number of the values of a tensor, which are others at the next call: use "
+              "the tensor itself, or torch::where");
+      return;
+   }
+   ++fOperators;
+   if (call.fSources != kNumbers && ShapeFollowsValues(handle, inputs))
+      Note("the shape of what " + name + " returns follows the values of a tensor");
+}
+
+void Watch::NoteWrite(const std::string &name, const torch::Tensor &tensor, Call &call)
+{
+   if (!Address(tensor))
+      return;
+   call.fWritten.push_back(tensor.storage());
+   const auto *memory = Find(tensor);
+   if ((!memory || memory->fInput) && IsFloating(tensor)) // of whole numbers, some changes can be repeated: see Writes
+      Note(name + " changes an input or a captured tensor in place");
+}
+
+void Watch::After(const at::RecordFunction &record, const Call &call)
+{
+   const auto is = [](const c10::Storage &storage) {
+      return [&](const c10::Storage &other) { return other.is_alias_of(storage); };
+   };
+   bool floating = false;
+   const bool empty = IsEmpty(record.name());
+   for (const auto &output : record.outputs())
+      ForEachTensor(output, [&](const torch::Tensor &tensor) {
+         floating = floating || IsFloating(tensor);
+         if (!Address(tensor))
+            return;
+         Know(tensor);
+         if (std::any_of(call.fGiven.begin(), call.fGiven.end(), is(tensor.storage())))
+            return;
+         fMemory.emplace(Address(tensor), Memory{tensor.storage().getWeakStorageImpl(), call.fSources, false});
+         if (!empty) // who fills it without an operator, as torch::tensor does, fills it now
+            Forbid(tensor.storage(), true);
+      });
+   for (const auto &storage : call.fWritten)
+      if (const auto known = fMemory.find(storage.unsafeGetStorageImpl()); known != fMemory.end())
+         known->second.fSources |= call.fSources;
+   for (const auto &storage : call.fGiven)
+      Forbid(storage, true);
+   if (fGradients == kGradients && call.fGradient && floating && !call.fRecorded)
+      Note("it switches gradients off (NoGradGuard) before operator " + std::to_string(fOperators));
+}
+
+void Watch::Note(const std::string &obstacle)
+{
+   if (fObstacle.empty())
+      fObstacle = obstacle;
+}
+
+std::string Watch::Place() const
+{
+   return "operator " + std::to_string(fOperators + 1);
+}
+
+void Watch::Know(const torch::Tensor &tensor)
+{
+   fTensors.emplace(tensor.unsafeGetTensorImpl(),
+                    c10::weak_intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl>(tensor.getIntrusivePtr()));
+}
+
+bool Watch::Knows(const torch::Tensor &tensor) const
+{
+   return fTensors.count(tensor.unsafeGetTensorImpl()) > 0;
+}
+
+const Watch::Memory *Watch::Find(const torch::Tensor &tensor) const
+{
+   const auto known = fMemory.find(Address(tensor));
+   return known == fMemory.end() ? nullptr : &known->second;
+}
+
+void Watch::Forbid(const c10::Storage &storage, bool forbidden) const
+{
+   // Captured tensors are not the function's own: other threads may use them now.
+   if (fGradients == kGradients || !fMemory.count(storage.unsafeGetStorageImpl()))
+      return;
+   auto &implementation = *storage.unsafeGetStorageImpl();
+   if (forbidden)
+      implementation.release_data_and_set_meta_custom_data_ptr_error_msg_(kReading);
+   else
+      ReadingThrows(implementation) = false;
+}
+
+} // namespace Internal
+} // namespace CladTorch

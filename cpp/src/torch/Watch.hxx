@@ -1,0 +1,92 @@
+/// \file Watch.hxx
+/// \brief What LibTorch's dispatcher does while a function is observed, and a trace leaves out.
+
+#ifndef CLADTORCH_WATCH
+#define CLADTORCH_WATCH
+
+#include "Observe.hxx"
+
+#include <ATen/record_function.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+namespace CladTorch {
+namespace Internal {
+
+/// Watches the operators that one run of a function calls on this thread, and notes the first thing that makes the function
+/// more than its trace: values that are read, results whose shape follows values, gradients that are switched off or on,
+/// tensors that share memory behind the operators' back. Its own memory cannot be read outside operators while it is
+/// watched without gradients: data_ptr() and accessors throw.
+class Watch {
+public:
+   enum EGradients { kGradients, kNoGradients };
+
+   /// One operator as the function called it.
+   struct Step {
+      std::string fOperator;
+      std::size_t fArguments; ///< a hash of shapes, types and numbers
+      bool operator==(const Step &other) const { return fOperator == other.fOperator && fArguments == other.fArguments; }
+   };
+
+   /// \param inputs What the function is called with.
+   Watch(const TensorList &inputs, EGradients gradients);
+   ~Watch();
+   Watch(const Watch &) = delete;
+   Watch &operator=(const Watch &) = delete;
+   /// Watches no longer; what was seen stays.
+   void End();
+
+   /// Throws Unobservable with the first obstacle. `results` are the function's.
+   void Check(const TensorList &results) const;
+   const std::vector<Step> &Steps() const { return fSteps; }
+   /// Captured tensors that require a gradient, in the order of their first use.
+   const TensorList &Captured() const { return fCaptured; }
+   /// Whether an operator of this run made the tensor's memory. Throws Unobservable if of anything but numbers.
+   bool Made(const torch::Tensor &tensor) const;
+
+private:
+   struct Call;
+   enum ESource : std::uint8_t { kNumbers = 0, kInput = 1, kCapture = 2, kRandom = 4 };
+   struct Memory {
+      c10::weak_intrusive_ptr<c10::StorageImpl> fStorage; ///< keeps the address from being used again
+      std::uint8_t fSources;
+      bool fInput;
+   };
+
+   static std::unique_ptr<at::ObserverContext> BeforeOperator(const at::RecordFunction &call);
+   static void AfterOperator(const at::RecordFunction &call, at::ObserverContext *context);
+
+   void Before(const at::RecordFunction &record, Call &call);
+   void BeforeArgument(const torch::Tensor &tensor, Call &call);
+   void After(const at::RecordFunction &record, const Call &call);
+   void NoteWrite(const std::string &name, const torch::Tensor &tensor, Call &call);
+   void NoteValues(const at::RecordFunction &record, const c10::OperatorHandle &handle, const Call &call);
+   void Note(const std::string &obstacle);
+   std::string Place() const;
+   void Know(const torch::Tensor &tensor);
+   bool Knows(const torch::Tensor &tensor) const;
+   const Memory *Find(const torch::Tensor &tensor) const;
+   void Forbid(const c10::Storage &storage, bool forbidden) const;
+
+   EGradients fGradients;
+   Watch *fOuter;
+   at::CallbackHandle fHandle = 0;
+   bool fEnded = false;
+   int fDepth = 0; ///< operators around the present one
+   std::size_t fOperators = 0;
+   std::vector<Step> fSteps;
+   std::unordered_map<const void *, Memory> fMemory;
+   std::unordered_map<const void *, c10::weak_intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl>> fTensors;
+   TensorList fCaptured;
+   std::string fObstacle;
+};
+
+} // namespace Internal
+} // namespace CladTorch
+
+#endif
