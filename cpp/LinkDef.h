@@ -18,6 +18,7 @@
 #pragma link C++ class CladTorch::Functor-;
 #pragma link C++ class CladTorch::History-;
 #pragma link C++ class CladTorch::Interrupted-;
+#pragma link C++ class CladTorch::Label-;
 #pragma link C++ class CladTorch::Mlp-;
 #pragma link C++ class CladTorch::Scaler-;
 #pragma link C++ class CladTorch::Source-;

@@ -29,7 +29,7 @@ fn batch(rows: usize, loss: Loss, outputs: usize, seed: u64) -> Events {
     let mut generator = ChaCha8Rng::seed_from_u64(seed);
     let mut uniform = || generator.random::<f32>() * 2.0 - 1.0;
     let features = (0..rows * FEATURES).map(|_| uniform()).collect();
-    let labels = (0..rows).map(|row| match loss {
+    let labels = (0..rows * loss.targets(outputs)).map(|row| match loss {
         Loss::BinaryCrossEntropy => (row % 2) as f32,
         Loss::SoftmaxCrossEntropy => (row % outputs) as f32,
         Loss::MeanSquaredError | Loss::Huber => 2.5 * uniform(),
@@ -75,7 +75,8 @@ fn autograd_gradient(graph: &Graph, parameters: &[f64], batch: &Events, loss: Lo
     let x = ((x - Tensor::from_slice(&batch.scaler.mean)) * Tensor::from_slice(&batch.scaler.inverse))
         .to_kind(Kind::Double);
     let value = autograd::forward(graph, &flat, &x).unwrap();
-    let losses = autograd::row_losses(loss, &value, &column(&batch.labels)).unwrap();
+    let labels = column(&batch.labels).view([batch.weights.len() as i64, -1]);
+    let losses = autograd::row_losses(loss, &value, &labels).unwrap();
     let total = (losses * column(&batch.weights)).mean(Kind::Double);
     total.backward();
     (total.double_value(&[]), Vec::<f64>::try_from(flat.grad()).unwrap())
@@ -83,7 +84,12 @@ fn autograd_gradient(graph: &Graph, parameters: &[f64], batch: &Events, loss: Lo
 
 /// Every (loss, outputs) that a network can end in.
 fn endings() -> impl Iterator<Item = (Loss, usize)> {
-    Loss::ALL.iter().map(|&loss| (loss, if loss == Loss::SoftmaxCrossEntropy { 4 } else { 1 }))
+    let outputs = |loss| match loss {
+        Loss::BinaryCrossEntropy => &[1][..],
+        Loss::SoftmaxCrossEntropy => &[4],
+        Loss::MeanSquaredError | Loss::Huber => &[1, 3],
+    };
+    Loss::ALL.iter().flat_map(move |&loss| outputs(loss).iter().map(move |&outputs| (loss, outputs)))
 }
 
 #[test]
@@ -96,7 +102,8 @@ fn every_network_agrees_with_libtorch_autograd() {
                     let graph = network(depth, outputs, activation);
                     let start = parameters(&graph, depth as u64);
                     let batch = batch(rows, loss, outputs, rows as u64);
-                    let what = format!("depth {depth}, {}, {}, {rows} rows", activation.name(), loss.name());
+                    let ending = format!("{} of {outputs}", loss.name());
+                    let what = format!("depth {depth}, {}, {ending}, {rows} rows", activation.name());
                     let (value, ours) = gradient::<f64>(&graph, &start, &batch, loss, 2);
                     let (expected, theirs) = autograd_gradient(&graph, &start, &batch, loss);
                     compare(&[value], &[expected], 1e-12, 1e-12).unwrap_or_else(|e| panic!("value, {what}: {e}"));
@@ -188,16 +195,17 @@ fn the_bits_do_not_depend_on_the_number_of_threads() {
     // Lanes for all threads; fewer lanes than threads; one lane, whose layers are shared out, the last share of 321 outputs
     // among 8 threads being a single one.
     for (hidden, batch_size) in [(64, 700), (400, 700), (400, 100), (321, 100)] {
-        bits_are_the_same(hidden, batch_size);
+        bits_are_the_same(hidden, batch_size, Loss::BinaryCrossEntropy, 1);
     }
+    bits_are_the_same(64, 700, Loss::Huber, 3);
 }
 
-fn bits_are_the_same(hidden: usize, batch_size: usize) {
-    let graph = Graph::mlp(&[FEATURES, hidden, hidden, 1], Activation::ReLU).unwrap();
+fn bits_are_the_same(hidden: usize, batch_size: usize, loss: Loss, outputs: usize) {
+    let graph = Graph::mlp(&[FEATURES, hidden, hidden, outputs], Activation::ReLU).unwrap();
     let start: Vec<f32> = parameters(&graph, 2).iter().map(|&p| p as f32 * 0.1).collect();
-    let batch = batch(2000, Loss::BinaryCrossEntropy, 1, 4);
+    let batch = batch(2000, loss, outputs, 4);
     let run = |threads| {
-        let mut settings = settings(Loss::BinaryCrossEntropy, batch_size);
+        let mut settings = settings(loss, batch_size);
         settings.optimiser = Optimiser::Adam;
         settings.learning_rate = 1e-3;
         let mut engine = AotEngine::new(graph.clone(), &start, settings, threads).unwrap();

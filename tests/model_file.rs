@@ -16,6 +16,7 @@ use std::process::{Child, Command, Stdio};
 
 use cladtorch::atomic_file::AtomicFile;
 use cladtorch::bridge::FitSpec;
+use cladtorch::dataset::{Dataset, Targets};
 use cladtorch::graph::{Activation, Init};
 use cladtorch::model::{Model, Training};
 use cladtorch::train::Trainer;
@@ -42,6 +43,7 @@ fn a_model_comes_back_as_it_was() {
         let loaded = Model::load(&path, None).unwrap();
         assert_eq!(loaded.parameters(), model.parameters());
         assert_eq!(loaded.columns(), model.columns());
+        assert_eq!(loaded.targets(), model.targets());
         assert_eq!(loaded.describe(), model.describe());
         let data = circle(100, 2);
         let predict = |model: &Model| {
@@ -114,6 +116,36 @@ fn with_header(whole: &[u8], change: impl Fn(&str) -> String) -> Vec<u8> {
     let length = u64::from_le_bytes(whole[..8].try_into().unwrap()) as usize;
     let header = change(std::str::from_utf8(&whole[8..8 + length]).unwrap());
     resum([&(header.len() as u64).to_le_bytes()[..], header.as_bytes(), &whole[8 + length..]].concat())
+}
+
+#[test]
+fn targets_that_do_not_fit_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("model.ct");
+    let base = circle(50, 1);
+    let mut data = Dataset::new(base.columns()).unwrap();
+    data.begin_with("s", &Targets::new(&["sum".into(), "product".into()]).unwrap()).unwrap();
+    data.append(base.features(), base.features(), base.weights().unwrap()).unwrap();
+    data.commit().unwrap();
+    let mut model = Model::new(&[2, 2], Activation::ReLU, Init::Kaiming, 1).unwrap();
+    let mut trainer = Trainer::new(&model, &data, &spec()).unwrap();
+    trainer.epoch(&data).unwrap();
+    trainer.finish(&mut model).unwrap();
+    model.save(&path).unwrap();
+    let whole = fs::read(&path).unwrap();
+    let names = r#"[\"sum\",\"product\"]"#;
+    for (other, word) in [
+        (r#"[\"sum\",\"sum\"]"#, "listed twice"),
+        (r#"[\"sum\",\"\"]"#, "without a name"),
+        (r#"[\"a\",\"b\",\"c\"]"#, "3 targets (a, b, c) for a model of 2 outputs"),
+    ] {
+        let changed = with_header(&whole, |header| {
+            assert!(header.contains(names), "{header}");
+            header.replace(names, other)
+        });
+        let error = load(&path, &changed).err().unwrap_or_else(|| panic!("accepted: {other}"));
+        assert!(error.contains(word), "{error}");
+    }
 }
 
 #[test]

@@ -32,6 +32,21 @@ fn tensors_in_python() {
 }
 
 #[test]
+fn several_targets() {
+    passes("targets.C");
+}
+
+#[test]
+fn several_targets_with_threads() {
+    passes("targets.C(2)");
+}
+
+#[test]
+fn several_targets_in_python() {
+    Session::python(&[&script("targets.py")]).run().passed();
+}
+
+#[test]
 fn tensors_back_to_root() {
     passes("back_to_root.C");
 }

@@ -2,6 +2,8 @@
 
 #[path = "common/data.rs"]
 mod data;
+#[path = "training/targets.rs"]
+mod targets;
 
 use cladtorch::bridge::FitSpec;
 use cladtorch::dataset::Dataset;

@@ -31,7 +31,7 @@ struct ColumnTarget {
 
    std::string fName; ///< as the user knows it
    EPart fPart = kFeatures;
-   std::size_t fOffset = 0; ///< in a row of features
+   std::size_t fOffset = 0; ///< in a row of features, or among the targets of an event
    std::size_t fLength = 1;
    float fPad = 0;
    bool fScalar = true;      ///< a column of several numbers an event is an error

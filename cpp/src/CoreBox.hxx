@@ -55,6 +55,20 @@ rust::Slice<const T> Slice(const std::vector<T> &values)
    return {values.data(), values.size()};
 }
 
+inline std::vector<std::string> Strings(const rust::Vec<rust::String> &texts)
+{
+   return std::vector<std::string>(texts.begin(), texts.end());
+}
+
+/// "a, b"
+inline std::string Joined(const std::vector<std::string> &names)
+{
+   std::string list;
+   for (const auto &name : names)
+      list += (list.empty() ? "" : ", ") + name;
+   return list;
+}
+
 /// Threads for the core: what was asked for, else ROOT's pool, else 0 (all cores).
 inline std::size_t Threads(int asked)
 {

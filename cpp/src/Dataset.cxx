@@ -71,38 +71,14 @@ std::shared_ptr<DatasetData> New(const std::vector<std::string> &columns)
    return data;
 }
 
-void Read(std::shared_ptr<DatasetData> &data, const Source &source, Selection selection)
+void Read(std::shared_ptr<DatasetData> &data, const Source &source, const Label &label, const std::string &cut)
 {
    auto &own = Own(data);
-   selection.fWeight = own.fWeight;
-   selection.fScalars = own.fScalars;
-   selection.fReader = own.fReader;
    Interruptible("the reading", [&](const InterruptScope &interrupt) {
       const OpenSource open(source);
-      ReadSource(*own.fCore, open.Frame(), selection, interrupt);
+      ReadSource(*own.fCore, open.Frame(), {label, cut, own.fWeight, own.fScalars, own.fReader}, interrupt);
    });
    own.fReadWeight = own.fWeight.fText;
-}
-
-/// "weight(pt, eta)"
-std::string NameOfFunction(const std::string &name, const std::vector<std::string> &columns)
-{
-   std::string list;
-   for (const auto &column : columns)
-      list += (list.empty() ? "" : ", ") + column;
-   return name + "(" + list + ")";
-}
-
-Selection WithLabel(double label, const std::string &cut)
-{
-   return {"", label, cut, {}, {}, kAutoReader};
-}
-
-Selection WithColumn(const std::string &column, const std::string &cut)
-{
-   if (column.empty())
-      throw std::runtime_error("the name of the label column is empty");
-   return {column, 0, cut, {}, {}, kAutoReader};
 }
 
 } // namespace
@@ -165,23 +141,15 @@ Dataset::SetWeightFunction(const std::function<ROOT::RDF::RNode(ROOT::RDF::RNode
                            const std::vector<std::string> &columns)
 {
    return Guard("CladTorch::Dataset::SetWeight", [&]() -> Dataset & {
-      Own(fData).fWeight = {NameOfFunction("weight", columns), define};
+      Own(fData).fWeight = {"weight(" + Joined(columns) + ")", define};
       return *this;
    });
 }
 
-Dataset &Dataset::Add(const Source &source, double label, const std::string &cut)
+Dataset &Dataset::Add(const Source &source, const Label &label, const std::string &cut)
 {
    return Guard("CladTorch::Dataset::Add", [&]() -> Dataset & {
-      Read(fData, source, WithLabel(label, cut));
-      return *this;
-   });
-}
-
-Dataset &Dataset::Add(const Source &source, const std::string &labelColumn, const std::string &cut)
-{
-   return Guard("CladTorch::Dataset::Add", [&]() -> Dataset & {
-      Read(fData, source, WithColumn(labelColumn, cut));
+      Read(fData, source, label, cut);
       return *this;
    });
 }
@@ -224,6 +192,11 @@ std::vector<std::string> Dataset::Columns() const
    });
 }
 
+std::vector<std::string> Dataset::Targets() const
+{
+   return Guard("CladTorch::Dataset::Targets", [&] { return Strings(Core::dataset_targets(*fData->fCore)); });
+}
+
 FloatView Dataset::Features() const
 {
    return {Core::dataset_features(*fData->fCore).data(), Rows(), Width(), fData};
@@ -231,8 +204,10 @@ FloatView Dataset::Features() const
 
 FloatView Dataset::Labels() const
 {
-   return Guard("CladTorch::Dataset::Labels",
-                [&] { return FloatView(Core::dataset_labels(*fData->fCore).data(), Rows(), 0, fData); });
+   return Guard("CladTorch::Dataset::Labels", [&] {
+      const auto width = Core::dataset_label_width(*fData->fCore);
+      return FloatView(Core::dataset_labels(*fData->fCore).data(), Rows(), width > 1 ? width : 0, fData);
+   });
 }
 
 FloatView Dataset::Weights() const

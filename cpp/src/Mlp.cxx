@@ -246,6 +246,11 @@ std::vector<std::string> Mlp::Columns() const
    });
 }
 
+std::vector<std::string> Mlp::Targets() const
+{
+   return Guard("CladTorch::Mlp::Targets", [&] { return Strings(Core::model_targets(*fData->fCore)); });
+}
+
 FloatView Mlp::Parameters() const
 {
    const auto values = Core::model_parameters(*fData->fCore);

@@ -26,8 +26,12 @@ namespace {
 
 constexpr float kSignalLabel = 0.5f; ///< labels above are signal
 
-void CheckOneOutput(const Mlp &model)
+void CheckOneOutput(const Mlp &model, const Dataset &data)
 {
+   const auto targets = data.Targets();
+   if (targets.size() > 1)
+      throw std::runtime_error("signal and background need one label, but the events have " +
+                               std::to_string(targets.size()) + " targets (" + Joined(targets) + ")");
    if (model.Outputs() != 1)
       throw std::runtime_error("signal and background need one output, but the model has " +
                                std::to_string(model.Outputs()));
@@ -36,7 +40,7 @@ void CheckOneOutput(const Mlp &model)
 /// By logits: probabilities near 0 and 1 are no longer different as float32.
 Core::RocCurve Curve(const Mlp &model, const Dataset &data)
 {
-   CheckOneOutput(model);
+   CheckOneOutput(model, data);
    const auto scores = model.Logits(data);
    const auto labels = data.Labels();
    const auto weights = data.Weights();
@@ -105,7 +109,7 @@ TGraph *Mlp::Roc(const Dataset &data) const
 std::pair<TH1 *, TH1 *> Mlp::Scores(const Dataset &data, int bins) const
 {
    return Guard("CladTorch::Mlp::Scores", [&] {
-      CheckOneOutput(*this);
+      CheckOneOutput(*this, data);
       if (bins < 1)
          throw std::runtime_error("the number of bins is " + std::to_string(bins) + ": at least 1 is needed");
       const auto scores = Predict(data);

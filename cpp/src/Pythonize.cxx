@@ -6,6 +6,7 @@
 #include <CladTorch/Functor.hxx>
 #include <CladTorch/History.hxx>
 #include <CladTorch/Jagged.hxx>
+#include <CladTorch/Label.hxx>
 #include <CladTorch/Mlp.hxx>
 #include <CladTorch/Scaler.hxx>
 #include <CladTorch/Signal.hxx>
@@ -96,6 +97,11 @@ void Functor::__cppyy_pythonize__(_object *pyclass, const std::string &name)
 }
 
 void History::__cppyy_pythonize__(_object *pyclass, const std::string &name)
+{
+   Pythonize(pyclass, name);
+}
+
+void Label::__cppyy_pythonize__(_object *pyclass, const std::string &name)
 {
    Pythonize(pyclass, name);
 }

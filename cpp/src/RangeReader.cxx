@@ -9,7 +9,6 @@
 #include <TTree.h>
 
 #include <algorithm>
-#include <cmath>
 #include <stdexcept>
 
 namespace CladTorch {
@@ -115,8 +114,6 @@ RangeReader::RangeReader(const Source &source, const Core::Stream &stream, const
      fLoop(fFrame, {fName, selection.fCut, fPlan.Left(fReading.fTargets)}),
      fClusterEnds(fOrigin.fTree ? FindClusters(*fOrigin.fTree, fFileEnds) : FindClusters(fFrame))
 {
-   if (!std::isfinite(fLabel))
-      throw std::runtime_error("the label of " + fName + " is not a finite number");
    if (fClusterEnds.empty())
       throw std::runtime_error(fName + " has no events");
 }
@@ -160,7 +157,7 @@ RangeReader::Load(std::uint64_t first, std::uint64_t last, const Core::FeedHandl
       auto data = Core::feed_dataset(feed, last - first);
       std::vector<std::uint64_t> entries;
       {
-         Transaction transaction(*data, fName);
+         Transaction transaction(*data, fName, fLabel);
          if (fWithoutRoot)
             ReadAll(first, last, *data);
          else
@@ -178,7 +175,7 @@ RangeReader::Load(std::uint64_t first, std::uint64_t last, const Core::FeedHandl
 
 void RangeReader::ReadAll(std::uint64_t first, std::uint64_t last, Core::Dataset &data) const
 {
-   Core::dataset_append_empty(data, last - first, static_cast<float>(fLabel));
+   Core::dataset_append_empty(data, last - first, static_cast<float>(fLabel.Number()));
    fPlan.FillBetween(data, first, last, 1);
 }
 
@@ -190,7 +187,7 @@ std::vector<std::uint64_t> RangeReader::ReadSelected(std::uint64_t first, std::u
    const RangeScope range(fFrame, first, last, fClusterEnds.back());
    auto entries = fLoop.Selected().Take<ULong64_t>("rdfentry_");
    const std::vector<std::uint64_t> starts; // the entries are taken along
-   fLoop.Run(std::make_shared<RowCollector>(data, fWidth, 1, fOrigin, fLabel, starts));
+   fLoop.Run(std::make_shared<RowCollector>(data, fWidth, 1, fOrigin, fLabel.Number(), starts));
    std::vector<std::uint64_t> selected(entries->begin(), entries->end());
    fPlan.FillIn(data, selected, 1);
    return selected;

@@ -56,7 +56,7 @@ private:
    ROOT::RDF::RNode fFrame;
    std::string fName;
    Origin fOrigin;
-   double fLabel;
+   Label fLabel;
    std::size_t fWidth; ///< numbers a row
    Reading fReading;
    ReaderPlan fPlan;

@@ -7,7 +7,12 @@ namespace Internal {
 
 RowCollector::RowCollector(Core::Dataset &data, std::size_t width, unsigned int slots, const Origin &origin,
                            double label, const std::vector<std::uint64_t> &starts)
-   : OrderedCollector(slots, origin), fData(data), fWidth(width), fLabel(static_cast<float>(label)), fStarts(starts)
+   : OrderedCollector(slots, origin),
+     fData(data),
+     fWidth(width),
+     fLabelWidth(Core::dataset_label_width(data)),
+     fLabel(static_cast<float>(label)),
+     fStarts(starts)
 {
 }
 
@@ -24,14 +29,14 @@ void RowCollector::Rows::BeginRow(const Place_t &place)
    if (!fStarts.empty())
       fEntries.push_back(place.first + 1 < fStarts.size() ? fStarts[place.first] + place.second : fStarts.back());
    fFeatures.resize(fFeatures.size() + fWidth);
-   fLabels.push_back(fLabel);
+   fLabels.resize(fLabels.size() + fLabelWidth, fLabel);
    fWeights.push_back(1);
 }
 
 float *RowCollector::Rows::Slots(const ColumnTarget &target)
 {
    switch (target.fPart) {
-   case ColumnTarget::kLabel: return &fLabels.back();
+   case ColumnTarget::kLabel: return fLabels.data() + fLabels.size() - fLabelWidth + target.fOffset;
    case ColumnTarget::kWeight: return &fWeights.back();
    default: return fFeatures.data() + fFeatures.size() - fWidth + target.fOffset;
    }

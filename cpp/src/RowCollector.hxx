@@ -19,7 +19,7 @@ namespace Internal {
 class RowCollector : public OrderedCollector {
 public:
    /// \param width Features of a row.
-   /// \param label Of each event, unless a column gives another.
+   /// \param label Of each event, unless columns give another.
    /// \param starts First entry of each file, if the entries of the rows are to be known.
    RowCollector(Core::Dataset &data, std::size_t width, unsigned int slots, const Origin &origin, double label,
                 const std::vector<std::uint64_t> &starts);
@@ -31,8 +31,8 @@ public:
 
 private:
    struct Rows : Block {
-      Rows(std::size_t width, float label, const std::vector<std::uint64_t> &starts)
-         : fWidth(width), fLabel(label), fStarts(starts)
+      Rows(std::size_t width, std::size_t labelWidth, float label, const std::vector<std::uint64_t> &starts)
+         : fWidth(width), fLabelWidth(labelWidth), fLabel(label), fStarts(starts)
       {
       }
       void BeginRow(const Place_t &) override;
@@ -40,18 +40,23 @@ private:
       float *Slots(const ColumnTarget &target);
 
       std::size_t fWidth;
+      std::size_t fLabelWidth;
       float fLabel;
       const std::vector<std::uint64_t> &fStarts;
       std::vector<float> fFeatures, fLabels, fWeights;
       std::vector<std::uint64_t> fEntries;
    };
 
-   std::unique_ptr<Block> NewBlock() const override { return std::make_unique<Rows>(fWidth, fLabel, fStarts); }
+   std::unique_ptr<Block> NewBlock() const override
+   {
+      return std::make_unique<Rows>(fWidth, fLabelWidth, fLabel, fStarts);
+   }
    void Append(Block &block) override;
    std::string Remedy() const override;
 
    Core::Dataset &fData;
    std::size_t fWidth;
+   std::size_t fLabelWidth; ///< numbers of a label
    float fLabel;
    std::vector<std::uint64_t> fStarts;
    std::vector<std::uint64_t> fEntries;

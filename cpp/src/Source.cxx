@@ -29,6 +29,17 @@ ColumnTarget ScalarTarget(const std::string &name, ColumnTarget::EPart part)
    return target;
 }
 
+void CheckLabel(const Label &label, const ROOT::RDF::RNode &frame)
+{
+   if (!std::isfinite(label.Number()))
+      throw std::runtime_error("the label of " + Describe(frame) + " is not a finite number");
+   if (!label.IsNumber() && label.Columns().empty())
+      throw std::runtime_error("the list of label columns is empty: name a column for each target");
+   for (const auto &column : label.Columns())
+      if (column.empty())
+         throw std::runtime_error("the name of the label column is empty");
+}
+
 ColumnTarget WeightTarget(ROOT::RDF::RNode &frame, const Weight &weight)
 {
    auto target = ScalarTarget(weight.fText, ColumnTarget::kWeight);
@@ -51,13 +62,17 @@ Targets(ROOT::RDF::RNode &frame, const rust::Vec<Core::ColumnSpec> &columns, con
       targets.back().fScalar = selection.fScalars.count(targets.back().fName) > 0;
       offset += column.length;
    }
-   const auto isLabel = [&](const auto &target) { return target.fName == selection.fLabelColumn; };
-   if (std::any_of(targets.begin(), targets.end(), isLabel))
-      ::Warning("CladTorch::Dataset::Add",
-                "the label column '%s' is a feature, too: the network is told what it has to find",
-                selection.fLabelColumn.c_str());
-   if (!selection.fLabelColumn.empty())
-      targets.push_back(ScalarTarget(selection.fLabelColumn, ColumnTarget::kLabel));
+   CheckLabel(selection.fLabel, frame);
+   const auto &labels = selection.fLabel.Columns();
+   for (const auto &target : targets)
+      if (std::find(labels.begin(), labels.end(), target.fName) != labels.end())
+         ::Warning("CladTorch::Dataset::Add",
+                   "the label column '%s' is a feature, too: the network is told what it has to find",
+                   target.fName.c_str());
+   for (std::size_t i = 0; i < labels.size(); ++i) {
+      targets.push_back(ScalarTarget(labels[i], ColumnTarget::kLabel));
+      targets.back().fOffset = i;
+   }
    if (!selection.fWeight.fText.empty())
       targets.push_back(WeightTarget(frame, selection.fWeight));
    return targets;
@@ -77,6 +92,14 @@ void ReadWhole(Core::Dataset &data, const ReaderPlan &plan, double label, const 
 
 } // namespace
 
+rust::Vec<rust::String> TargetNames(const Label &label)
+{
+   rust::Vec<rust::String> names;
+   for (const auto &column : label.Columns())
+      names.push_back(column);
+   return names;
+}
+
 ColumnTarget FeatureTarget(const Core::ColumnSpec &column, std::size_t offset)
 {
    ColumnTarget target;
@@ -95,18 +118,16 @@ void ReadSource(Core::Dataset &data, ROOT::RDF::RNode frame, const Selection &se
                 const InterruptScope &interrupt)
 {
    Reading reading{Describe(frame), selection.fCut, Targets(frame, Core::dataset_columns(data), selection)};
-   if (!std::isfinite(selection.fLabel))
-      throw std::runtime_error("the label of " + reading.fSource + " is not a finite number");
    const auto origin = OriginOf(frame, reading.fSource);
    const auto plan = PlanReaders(frame, reading, selection.fReader);
-   Transaction transaction(data, reading.fSource);
+   Transaction transaction(data, reading.fSource, selection.fLabel);
    Core::dataset_note(data, plan.Describe(reading.fTargets));
    if (plan.AllFast() && selection.fCut.empty() && ReadsWhole(frame)) {
-      ReadWhole(data, plan, selection.fLabel, interrupt);
+      ReadWhole(data, plan, selection.fLabel.Number(), interrupt);
    } else {
       reading.fTargets = plan.Left(reading.fTargets);
       const auto collector = std::make_shared<RowCollector>(data, Core::dataset_width(data), frame.GetNSlots(), origin,
-                                                            selection.fLabel, plan.fStarts);
+                                                            selection.fLabel.Number(), plan.fStarts);
       collector->StopOn(interrupt);
       RunEventLoop(frame, reading, collector);
       plan.FillIn(data, collector->Entries(), Threads(0));

@@ -8,6 +8,7 @@
 #include "CoreBox.hxx"
 
 #include <CladTorch/Dataset.hxx>
+#include <CladTorch/Label.hxx>
 
 #include <ROOT/RDataFrame.hxx>
 
@@ -20,9 +21,8 @@ namespace Internal {
 
 /// Which events of a source are taken, and what they are called.
 struct Selection {
-   std::string fLabelColumn; ///< "": fLabel for every event
-   double fLabel = 0;
-   std::string fCut;    ///< "": every event
+   Label fLabel = 0;
+   std::string fCut; ///< "": every event
    Weight fWeight;
    std::set<std::string> fScalars; ///< columns that must not hold several numbers an event
    EReader fReader = kAutoReader;
@@ -31,14 +31,20 @@ struct Selection {
 /// A feature column, whose numbers begin at `offset` of a row.
 ColumnTarget FeatureTarget(const Core::ColumnSpec &column, std::size_t offset);
 
-/// Features, and the label and weight columns where there are such. A function's weights become a column of `frame`.
+/// Features and, if there are any, label and weight columns. Throws for an invalid label. A function's weights become a column of `frame`.
 std::vector<ColumnTarget>
 Targets(ROOT::RDF::RNode &frame, const rust::Vec<Core::ColumnSpec> &columns, const Selection &selection);
+
+/// The label columns for the core.
+rust::Vec<rust::String> TargetNames(const Label &label);
 
 /// Keeps a dataset whole: what has not been committed is rolled back.
 class Transaction {
 public:
-   Transaction(Core::Dataset &data, const std::string &source) : fData(data) { Core::dataset_begin(fData, source); }
+   Transaction(Core::Dataset &data, const std::string &source, const Label &label) : fData(data)
+   {
+      Core::dataset_begin(fData, source, TargetNames(label));
+   }
    Transaction(const Transaction &) = delete;
    ~Transaction()
    {

@@ -7,6 +7,7 @@
 
 #include <TROOT.h>
 
+#include <algorithm>
 #include <atomic>
 #include <stdexcept>
 
@@ -28,6 +29,7 @@ struct BatchesData {
    std::shared_ptr<Core::Batch> fBatch = std::make_shared<Core::Batch>();
    std::shared_ptr<Core::Batch> fLast = std::make_shared<Core::Batch>(); ///< the one before, whose memory may be free
    std::size_t fWidth = 0;
+   std::size_t fTargets = 1;
    ReadingThread fThread;
 };
 
@@ -61,23 +63,23 @@ rust::Box<Core::Epoch> StreamData::Epoch(std::uint64_t number, EPart part, const
 
 namespace {
 
-void AddSource(StreamData &stream, const Source &source, Selection selection)
+void AddSource(StreamData &stream, const Source &source, const Label &label, const std::string &cut)
 {
    stream.fHome.Check("the stream");
-   selection.fWeight = stream.fSelection.fWeight;
-   selection.fScalars = stream.fSelection.fScalars;
-   selection.fReader = stream.fSelection.fReader;
+   auto selection = stream.fSelection;
+   selection.fLabel = label;
+   selection.fCut = cut;
    const std::lock_guard<std::mutex> lock(stream.fReading);
    auto reader = std::make_unique<RangeReader>(source, *stream.fCore, selection);
    const auto &ends = reader->ClusterEnds();
-   Core::stream_add(*stream.fCore, reader->Name(), {ends.data(), ends.size()});
+   Core::stream_add(*stream.fCore, reader->Name(), TargetNames(label), {ends.data(), ends.size()});
    stream.fReaders.push_back(std::move(reader));
 }
 
 /// A view of a batch's numbers, which keeps the batch.
 FloatView ViewOf(const std::shared_ptr<const Core::Batch> &batch, const rust::Vec<float> &values, std::size_t columns)
 {
-   return {values.data(), batch->labels.size(), columns, batch};
+   return {values.data(), batch->weights.size(), columns, batch};
 }
 
 } // namespace
@@ -95,20 +97,10 @@ CladTorch::Stream Dataset::Stream() const
    });
 }
 
-Stream &Stream::Add(const Source &source, double label, const std::string &cut)
+Stream &Stream::Add(const Source &source, const Label &label, const std::string &cut)
 {
    return Guard("CladTorch::Stream::Add", [&]() -> Stream & {
-      AddSource(*fData, source, {"", label, cut, {}, {}});
-      return *this;
-   });
-}
-
-Stream &Stream::Add(const Source &source, const std::string &labelColumn, const std::string &cut)
-{
-   return Guard("CladTorch::Stream::Add", [&]() -> Stream & {
-      if (labelColumn.empty())
-         throw std::runtime_error("the name of the label column is empty");
-      AddSource(*fData, source, {labelColumn, 0, cut, {}, {}});
+      AddSource(*fData, source, label, cut);
       return *this;
    });
 }
@@ -138,6 +130,7 @@ CladTorch::Batches Stream::Batches(const FitOptions &options, std::uint64_t epoc
          throw std::runtime_error("epoch 0 was asked for: epochs count from 1");
       auto data = std::make_shared<BatchesData>(fData, fData->Epoch(epoch, part, ToSpec(options)));
       data->fWidth = Width();
+      data->fTargets = std::max<std::size_t>(1, Core::stream_targets(*fData->fCore).size());
       return CladTorch::Batches(std::move(data));
    });
 }
@@ -162,6 +155,11 @@ std::vector<std::string> Stream::Columns() const
    });
 }
 
+std::vector<std::string> Stream::Targets() const
+{
+   return Guard("CladTorch::Stream::Targets", [&] { return Strings(Core::stream_targets(*fData->fCore)); });
+}
+
 bool Batches::Next()
 {
    return Guard("CladTorch::Batches::Next", [&] {
@@ -171,7 +169,7 @@ bool Batches::Next()
          FreeOfViews(next);
          Core::epoch_batch(*fData->fEpoch, *next);
          std::swap(fData->fBatch, next);
-         return !fData->fBatch->labels.empty();
+         return !fData->fBatch->weights.empty();
       });
    });
 }
@@ -183,7 +181,7 @@ FloatView Batches::Features() const
 
 FloatView Batches::Labels() const
 {
-   return ViewOf(fData->fBatch, fData->fBatch->labels, 0);
+   return ViewOf(fData->fBatch, fData->fBatch->labels, fData->fTargets > 1 ? fData->fTargets : 0);
 }
 
 FloatView Batches::Weights() const

@@ -34,6 +34,7 @@ template void KeepCopies(const Dataset &, Dataset &);
 template void KeepCopies(const FitOptions &, FitOptions &);
 template void KeepCopies(const CladTorch::Functor &, CladTorch::Functor &);
 template void KeepCopies(const History &, History &);
+template void KeepCopies(const Label &, Label &);
 template void KeepCopies(const Mlp &, Mlp &);
 template void KeepCopies(const CladTorch::Scaler &, CladTorch::Scaler &);
 template void KeepCopies(const Signal::Whitener &, Signal::Whitener &);

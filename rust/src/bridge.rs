@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::atomic_file;
 use crate::columns::file;
 use crate::columns::{Rows, branch_of};
-use crate::dataset::{Dataset, Scaler};
+use crate::dataset::{Dataset, Scaler, Targets};
 use crate::error::{Error, Result, guard};
 use crate::gradient::{CompiledGraph, SavedForward, compile_activation};
 use crate::graph::{Activation, AnyBatch, Init, Op};
@@ -277,7 +277,7 @@ mod ffi {
     struct Batch {
         /// [rows, width]
         features: Vec<f32>,
-        /// [rows]
+        /// [rows, targets]
         labels: Vec<f32>,
         /// [rows]
         weights: Vec<f32>,
@@ -304,9 +304,10 @@ mod ffi {
 
         type Stream;
         fn stream_new(columns: &Vec<ColumnSpec>) -> Result<Box<Stream>>;
-        /// A source of the entries up to the last of `cluster_ends`, which rise.
-        fn stream_add(stream: &mut Stream, name: &str, cluster_ends: &[u64]) -> Result<()>;
+        /// A source of the entries up to the last of `cluster_ends`, which rise; `targets` as for `dataset_begin`.
+        fn stream_add(stream: &mut Stream, name: &str, targets: &Vec<String>, cluster_ends: &[u64]) -> Result<()>;
         fn stream_columns(stream: &Stream) -> Vec<ColumnSpec>;
+        fn stream_targets(stream: &Stream) -> Vec<String>;
         fn stream_width(stream: &Stream) -> usize;
         fn stream_entries(stream: &Stream) -> u64;
         /// Epoch `number` of the events for training, or of those for validation; 0: a sample. Its feed has to be served.
@@ -426,9 +427,14 @@ mod ffi {
         fn dataset_rows(data: &Dataset) -> usize;
         /// Numbers in a row: the sum of the columns' lengths.
         fn dataset_width(data: &Dataset) -> usize;
-        /// Opens a source; what follows until `dataset_commit` is dropped by `dataset_rollback`.
-        fn dataset_begin(data: &mut Dataset, source: &str) -> Result<()>;
-        /// Appends `labels.len()` rows; `features` is [rows, width], `weights` [rows].
+        /// Opens a source; what follows until `dataset_commit` is dropped by `dataset_rollback`. `targets` are the label
+        /// columns; empty: the label is a number.
+        fn dataset_begin(data: &mut Dataset, source: &str, targets: &Vec<String>) -> Result<()>;
+        /// Label columns of the committed sources; empty if labels are numbers, or come from columns of different names.
+        fn dataset_targets(data: &Dataset) -> Vec<String>;
+        /// Numbers in a label, including that of the open source.
+        fn dataset_label_width(data: &Dataset) -> usize;
+        /// Appends `weights.len()` rows; `features` is [rows, width], `labels` [rows, label width].
         fn dataset_append(data: &mut Dataset, features: &[f32], labels: &[f32], weights: &[f32]) -> Result<()>;
         /// Rows for `dataset_fill`, of this label and the weight 1.
         fn dataset_append_empty(data: &mut Dataset, rows: usize, label: f32) -> Result<()>;
@@ -436,6 +442,7 @@ mod ffi {
         fn dataset_rollback(data: &mut Dataset);
         /// [rows, width], valid until the dataset changes.
         fn dataset_features(data: &Dataset) -> &[f32];
+        /// [rows, label width]
         fn dataset_labels(data: &Dataset) -> Result<&[f32]>;
         fn dataset_weights(data: &Dataset) -> Result<&[f32]>;
         /// A seeded share of the rows, `first` of [0, 1]; `second` gives the rest instead.
@@ -490,6 +497,7 @@ mod ffi {
         fn model_save(model: &Model, path: &str) -> Result<()>;
         fn model_clone(model: &Model) -> Result<Box<Model>>;
         fn model_columns(model: &Model) -> Vec<ColumnSpec>;
+        fn model_targets(model: &Model) -> Vec<String>;
         fn model_inputs(model: &Model) -> usize;
         fn model_outputs(model: &Model) -> usize;
         fn model_describe(model: &Model) -> String;
@@ -640,8 +648,17 @@ fn dataset_width(data: &Dataset) -> usize {
     data.width()
 }
 
-fn dataset_begin(data: &mut Dataset, source: &str) -> Result<()> {
-    guard(|| data.begin(source))
+#[allow(clippy::ptr_arg)] // What cxx makes of `rust::Vec`.
+fn dataset_begin(data: &mut Dataset, source: &str, targets: &Vec<String>) -> Result<()> {
+    guard(|| data.begin_with(source, &Targets::new(targets)?))
+}
+
+fn dataset_targets(data: &Dataset) -> Vec<String> {
+    data.targets().names().to_vec()
+}
+
+fn dataset_label_width(data: &Dataset) -> usize {
+    data.label_width()
 }
 
 fn dataset_append(data: &mut Dataset, features: &[f32], labels: &[f32], weights: &[f32]) -> Result<()> {
@@ -766,6 +783,10 @@ fn model_clone(model: &Model) -> Result<Box<Model>> {
 
 fn model_columns(model: &Model) -> Vec<ColumnSpec> {
     model.columns().to_vec()
+}
+
+fn model_targets(model: &Model) -> Vec<String> {
+    model.targets().names().to_vec()
 }
 
 fn model_inputs(model: &Model) -> usize {
@@ -909,12 +930,20 @@ fn stream_new(columns: &Vec<ColumnSpec>) -> Result<Box<Stream>> {
     guard(|| Stream::new(columns).map(Box::new))
 }
 
-fn stream_add(stream: &mut Stream, name: &str, cluster_ends: &[u64]) -> Result<()> {
-    guard(|| stream.add(stream::Source { name: name.to_owned(), cluster_ends: cluster_ends.to_vec() }))
+#[allow(clippy::ptr_arg)] // What cxx makes of `rust::Vec`.
+fn stream_add(stream: &mut Stream, name: &str, targets: &Vec<String>, cluster_ends: &[u64]) -> Result<()> {
+    guard(|| {
+        let (targets, cluster_ends) = (Targets::new(targets)?, cluster_ends.to_vec());
+        stream.add(stream::Source { name: name.to_owned(), targets, cluster_ends })
+    })
 }
 
 fn stream_columns(stream: &Stream) -> Vec<ColumnSpec> {
     stream.columns().to_vec()
+}
+
+fn stream_targets(stream: &Stream) -> Vec<String> {
+    stream.targets().names().to_vec()
 }
 
 fn stream_width(stream: &Stream) -> usize {

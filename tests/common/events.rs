@@ -3,7 +3,7 @@
 use cladtorch::dataset::Scaler;
 use cladtorch::gradient::Rows;
 
-/// [_, features], and a label and a weight an event.
+/// [_, features], and labels and a weight an event.
 pub struct Events {
     pub features: Vec<f32>,
     pub labels: Vec<f32>,
@@ -36,6 +36,6 @@ impl Events {
 
     /// All of them, one after the other.
     pub fn order(&self) -> Vec<u32> {
-        (0..self.labels.len() as u32).collect()
+        (0..self.weights.len() as u32).collect()
     }
 }

@@ -6,6 +6,7 @@
 #ifndef CLADTORCH_DATASET
 #define CLADTORCH_DATASET
 
+#include <CladTorch/Label.hxx>
 #include <CladTorch/Source.hxx>
 #include <CladTorch/View.hxx>
 
@@ -34,7 +35,7 @@ enum EReader {
    kFastReader  ///< the fast reader only
 };
 
-/// N events (rows) of F features, a label and a weight each, read from any number of sources.
+/// N events (rows) of F features, a label (or T targets) and a weight each, read from any number of sources.
 ///
 /// ~~~{.cpp}
 /// CladTorch::Dataset data({"jet1_pt", "m_bb"});
@@ -105,36 +106,33 @@ public:
          columns);
    }
 
-   /// Adds the events of a source that pass `cut` (an expression; "": all), with one label. Of a data frame with `Vary`
-   /// the nominal values are read.
-   Dataset &Add(const Source &source, double label, const std::string &cut = "");
-   /// The same with the label from a scalar column or expression.
-   Dataset &Add(const Source &source, const std::string &labelColumn, const std::string &cut = "");
-   /// The same for the events for which the function `cut` of `columns` is true; `label` is a number or a column.
+   /// Adds the events of a source that pass `cut` (an expression; "": all). Of a data frame with `Vary` the nominal values
+   /// are read.
+   /// \param label A number for all events, a scalar column or expression, or a list of T columns or expressions: the
+   ///        targets of a regression (kMeanSquaredError, kHuber), as in `{"energy", "phi"}`. Every source of a dataset must
+   ///        give the same targets in the same order.
+   Dataset &Add(const Source &source, const Label &label, const std::string &cut = "");
+   /// The same for the events for which the function `cut` of `columns` is true.
    ///
    /// ~~~{.cpp}
    /// data.SetWeight([](float pt) { return 1 + pt; }, {"pt"});
    /// data.Add({"events", "run*.root"}, 1, [](float pt, float eta) { return pt > 20 && eta < 2; }, {"pt", "eta"});
    /// ~~~
-   template <class Label, class F>
+   template <class F>
    Dataset &Add(const Source &source, const Label &label, F cut, const std::vector<std::string> &columns)
    {
       return Add(source.Filter(cut, columns), label);
    }
    /// The same for the tree (or RNTuple) `tree` of a file, a glob ("run*.root") or a URL.
-   Dataset &Add(const std::string &tree, const std::string &files, double label, const std::string &cut = "")
+   Dataset &Add(const std::string &tree, const std::string &files, const Label &label, const std::string &cut = "")
    {
       return Add(Source(tree, files), label, cut);
-   }
-   Dataset &Add(const std::string &tree, const std::string &files, const std::string &labelColumn,
-                const std::string &cut = "")
-   {
-      return Add(Source(tree, files), labelColumn, cut);
    }
 
    /// Scales the event weights so that all classes (events of one label) weigh the same and the total stays as it is:
    /// an event of class c gets w -> w W / (K W_c), with W the sum of all weights, W_c that of its class and K the number
-   /// of classes. Throws where a class does not weigh more than 0, and for more than 1000 different labels.
+   /// of classes. Throws if the weight of a class is not positive, for more than 1000 different labels, and for several
+   /// targets.
    Dataset &Balance();
 
    /// A stream of the same columns and weight column, without sources: for data bigger than memory.
@@ -149,10 +147,12 @@ public:
    std::size_t Width() const;
    /// Names of the feature columns.
    std::vector<std::string> Columns() const;
+   /// Names of the label columns, T; empty if labels are numbers, or come from columns of different names.
+   std::vector<std::string> Targets() const;
 
    /// [N, F], features as they were read (not standardised).
    FloatView Features() const;
-   /// [N]
+   /// [N], or [N, T] for several targets.
    FloatView Labels() const;
    /// [N], 1 where no weight column was set.
    FloatView Weights() const;

@@ -35,11 +35,14 @@ enum EInit {
 /// What is made small. Every loss is the mean over a batch, each event times its weight; weights are scaled so that
 /// their mean over the training part is 1.
 enum ELoss {
-   kAuto = 0,               ///< one output: kBinaryCrossEntropy, more: kSoftmaxCrossEntropy
+   /// One output: kBinaryCrossEntropy, more: kSoftmaxCrossEntropy; several targets: kMeanSquaredError.
+   kAuto = 0,
    /// on one logit; labels 0 and 1, or anything between: label p stands for an event that is signal with probability p
    kBinaryCrossEntropy = 1,
    kSoftmaxCrossEntropy = 2, ///< on C logits; labels 0, 1, ..., C-1
-   kMeanSquaredError = 3, ///< on values; with one output in the squared units of the labels
+   /// On values, one output for each target. The loss of an event is the mean over its targets: with one target in the
+   /// squared units of the labels, with several relative to their variances.
+   kMeanSquaredError = 3,
    /// Half the square up to one standard deviation of the labels, linear beyond; units as kMeanSquaredError. Without
    /// FitOptions::fStandardise up to 1.
    kHuber = 4,

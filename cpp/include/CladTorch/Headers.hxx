@@ -17,6 +17,7 @@
 #include <CladTorch/Functor.hxx>
 #include <CladTorch/History.hxx>
 #include <CladTorch/Jagged.hxx>
+#include <CladTorch/Label.hxx>
 #include <CladTorch/Mlp.hxx>
 #include <CladTorch/Scaler.hxx>
 #include <CladTorch/Signal.hxx>

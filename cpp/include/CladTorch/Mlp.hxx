@@ -125,6 +125,8 @@ public:
    std::size_t Outputs() const;
    /// Columns of the dataset of the last Fit, or those of SetColumns(); empty before.
    std::vector<std::string> Columns() const;
+   /// Label columns of that dataset, in a regression one for each output; empty if its labels were numbers.
+   std::vector<std::string> Targets() const;
    /// Scalar columns for the inputs, in their order.
    void SetColumns(const std::vector<std::string> &names);
    /// The columns of `data`, lists and masks included; it needs no events.

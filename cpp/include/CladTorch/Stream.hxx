@@ -8,6 +8,7 @@
 
 #include <CladTorch/Dataset.hxx>
 #include <CladTorch/FitOptions.hxx>
+#include <CladTorch/Label.hxx>
 #include <CladTorch/Source.hxx>
 #include <CladTorch/View.hxx>
 
@@ -49,10 +50,10 @@ public:
    bool Next();
 
    /// Events of the batch, n: FitOptions::fBatchSize, fewer in the last batch.
-   std::size_t Rows() const { return Labels().Rows(); }
+   std::size_t Rows() const { return Weights().Rows(); }
    /// [n, F], features as they were read. Stays valid after Next().
    FloatView Features() const;
-   /// [n]
+   /// [n], or [n, T] for several targets.
    FloatView Labels() const;
    /// [n]
    FloatView Weights() const;
@@ -97,29 +98,22 @@ public:
    Stream(const Stream &) = default;
    Stream &operator=(const Stream &) = default;
 
-   /// Adds the events of a source that pass `cut`, with one label, as Dataset::Add does. The cut is code: never take it
-   /// from text that you do not trust. Opens the source, but reads no event yet. Trees, RNTuples, chains, their files and
-   /// data frames on them are taken; not: entry lists, data frames with a range or on another source, and data frames made
+   /// Adds the events of a source that pass `cut`; `label` is that of Dataset::Add. The cut is code: never take it from
+   /// text that you do not trust. Opens the source, but reads no event yet. Trees, RNTuples, chains, their files and data
+   /// frames on them are taken; not: entry lists, data frames with a range or on another source, and data frames made
    /// under `ROOT::EnableImplicitMT`. A tree and its file have to live as long as the stream and its batches are used: a
    /// file's name needs no such care.
-   Stream &Add(const Source &source, double label, const std::string &cut = "");
-   /// The same with the label from a scalar column or expression.
-   Stream &Add(const Source &source, const std::string &labelColumn, const std::string &cut = "");
+   Stream &Add(const Source &source, const Label &label, const std::string &cut = "");
    /// The same for the events for which the function `cut` of `columns` is true, as Dataset::Add has it.
-   template <class Label, class F>
+   template <class F>
    Stream &Add(const Source &source, const Label &label, F cut, const std::vector<std::string> &columns)
    {
       return Add(source.Filter(cut, columns), label);
    }
    /// The same for the tree `tree` of a file, a glob ("run*.root") or a URL.
-   Stream &Add(const std::string &tree, const std::string &files, double label, const std::string &cut = "")
+   Stream &Add(const std::string &tree, const std::string &files, const Label &label, const std::string &cut = "")
    {
       return Add(Source(tree, files), label, cut);
-   }
-   Stream &Add(const std::string &tree, const std::string &files, const std::string &labelColumn,
-               const std::string &cut = "")
-   {
-      return Add(Source(tree, files), labelColumn, cut);
    }
 
    /// Entries (before the cuts) that are shuffled together. 0: as many as 64 MB of features hold, at most 65536.
@@ -138,6 +132,8 @@ public:
    std::size_t Width() const;
    /// Names of the feature columns.
    std::vector<std::string> Columns() const;
+   /// Names of the label columns, as Dataset::Targets().
+   std::vector<std::string> Targets() const;
 
    /// Called by PyROOT when it meets this class: lets Add() take every data frame node.
    static void __cppyy_pythonize__(_object *pyclass, const std::string &name);

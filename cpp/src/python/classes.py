@@ -3,7 +3,7 @@
 
 def pythonize(cls, name):
     kind = plain(name)
-    if kind != "View":  # made and read at every batch
+    if kind not in ("Label", "View"):  # made by as_label(); made and read at every batch
         check_arguments(cls, name)
     if kind in ("FitOptions", "CompileOptions"):
         check_fields(cls, name)

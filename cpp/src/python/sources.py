@@ -31,6 +31,19 @@ def as_source(value):
     return value if isinstance(value, (str, ROOT.CladTorch.Source)) else ROOT.CladTorch.Source(value)
 
 
+def as_label(value):
+    """A number, a column, or a list of columns as a Label; anything else as it is."""
+    import ROOT
+
+    if is_real(value):
+        return ROOT.CladTorch.Label(float(value))
+    if is_text(value):
+        return ROOT.CladTorch.Label(ROOT.std.string(value))
+    if isinstance(value, (list, tuple)) and value and all(map(is_text, value)):
+        return ROOT.CladTorch.Label(ROOT.std.vector["std::string"](value))
+    return value
+
+
 def takes_sources(cls, name):
     """Add(source, ...) for all that a Source is made of; a C++ function as a cut takes PyROOT's way to a template."""
     add = cls.Add
@@ -42,6 +55,10 @@ def takes_sources(cls, name):
                 "a cut that is a Python function has to be a node of a data frame, as frame.Filter(f, ['x']) is"
             )
         args = (*map(as_source, args[:1]), *args[1:])
+        at = 2 if args and is_text(args[0]) else 1
+        args = (*args[:at], *map(as_label, args[at : at + 1]), *args[at + 1 :])
+        if "label" in kwargs:
+            kwargs["label"] = as_label(kwargs["label"])
         if "source" in kwargs:
             kwargs["source"] = as_source(kwargs["source"])
         if any(callable(each) and hasattr(type(each), "__cpp_name__") for each in args):

@@ -16,6 +16,7 @@ impl Dataset {
     /// Scales the event weights so that all K classes (events of one label) weigh the same and the total stays:
     /// w -> w W / (K W_c).
     pub fn balance(&mut self) -> Result<()> {
+        self.targets.check_single("Balance")?;
         let classes = self.classes()?;
         let total: f64 = classes.iter().map(|class| class.weight).sum();
         let share = total / classes.len() as f64;
@@ -60,6 +61,7 @@ impl Dataset {
 mod tests {
     use super::*;
     use crate::bridge::ColumnSpec;
+    use crate::dataset::Targets;
 
     fn with(labels: &[f32], weights: &[f32]) -> Dataset {
         let mut data = Dataset::new(&[ColumnSpec::new("a", 1)]).unwrap();
@@ -89,5 +91,11 @@ mod tests {
         let labels: Vec<f32> = (0..2000).map(|i| i as f32).collect();
         assert!(with(&labels, &labels).balance().unwrap_err().to_string().contains("more than 1000"));
         assert!(Dataset::new(&[]).unwrap().balance().is_err());
+        let targets = Targets::new(&["a".into(), "b".into()]).unwrap();
+        let mut data = Dataset::new(&[ColumnSpec::new("x", 1)]).unwrap();
+        data.begin_with("s", &targets).unwrap();
+        data.append(&[0.0], &[0.0, 1.0], &[1.0]).unwrap();
+        data.commit().unwrap();
+        assert!(data.balance().unwrap_err().to_string().contains("2 targets (a, b)"));
     }
 }

@@ -6,12 +6,14 @@ mod buffer;
 mod row_numbers;
 mod scaler;
 mod split;
+mod targets;
 
 use std::ops::Range;
 
 pub use row_numbers::PerRow;
 pub use scaler::Scaler;
 pub use split::{shuffle, split};
+pub use targets::Targets;
 
 use crate::bridge::ColumnSpec;
 use crate::columns::branch::{Branch, Part};
@@ -39,16 +41,23 @@ struct Open {
     notes: Vec<String>,
     /// What is said of the first number that is not finite.
     unfinite: Option<String>,
+    /// Of the dataset, as soon as this source is committed.
+    targets: Targets,
 }
 
 fn no_source() -> Error {
     Error::Internal("no source is open".into())
 }
 
-/// A table of events: features [rows, width] float32, a label and a weight for each row.
+fn too_many(rows: usize, width: usize) -> Error {
+    Error::invalid(format!("{rows} rows of {width} numbers"), "read fewer rows")
+}
+
+/// A table of events: features [rows, width] float32, labels [rows, targets] and a weight for each row.
 pub struct Dataset {
     columns: Vec<ColumnSpec>,
     width: usize,
+    targets: Targets,
     features: GrowingBuffer,
     labels: RowNumbers,
     weights: RowNumbers,
@@ -63,6 +72,7 @@ impl Dataset {
         Ok(Dataset {
             width: columns::checked_width(columns)?,
             columns: columns.to_vec(),
+            targets: Targets::default(),
             features: GrowingBuffer::default(),
             labels: RowNumbers::default(),
             weights: RowNumbers::default(),
@@ -86,14 +96,24 @@ impl Dataset {
         self.width
     }
 
+    /// Names of the label columns of the committed sources.
+    pub fn targets(&self) -> &Targets {
+        &self.targets
+    }
+
+    /// Numbers in a label, including that of the open source.
+    pub fn label_width(&self) -> usize {
+        self.labels.width()
+    }
+
     /// Features [rows, width].
     pub fn features(&self) -> &[f32] {
         &self.features.as_slice()[..self.rows() * self.width]
     }
 
-    /// Labels [rows].
+    /// Labels [rows, targets].
     pub fn labels(&self) -> Result<&[f32]> {
-        Ok(&self.labels.as_slice()?[..self.rows()])
+        Ok(&self.labels.as_slice()?[..self.rows() * self.labels.width()])
     }
 
     /// Event weights [rows].
@@ -101,7 +121,7 @@ impl Dataset {
         Ok(&self.weights.as_slice()?[..self.rows()])
     }
 
-    /// Labels and event weights [rows] as they lie: one number for all rows needs no memory.
+    /// Labels [rows, targets] and event weights [rows] as they lie: one number for all rows needs no memory.
     pub fn labels_and_weights(&self) -> Result<[PerRow<'_>; 2]> {
         let rows = self.rows();
         Ok([self.labels.per_row(rows)?, self.weights.per_row(rows)?])
@@ -111,6 +131,7 @@ impl Dataset {
     pub fn clear(&mut self) {
         self.sources.clear();
         self.rollback();
+        self.targets = Targets::default();
         self.labels = RowNumbers::default();
         self.weights = RowNumbers::default();
     }
@@ -122,34 +143,47 @@ impl Dataset {
 
     /// Makes room for `rows` more rows.
     pub fn reserve(&mut self, rows: usize) -> Result<()> {
-        let too_many = || Error::invalid(format!("{rows} rows of {} numbers", self.width), "read fewer rows");
-        let numbers = rows.checked_mul(self.width).ok_or_else(too_many)?;
+        let numbers = rows.checked_mul(self.width).ok_or_else(|| too_many(rows, self.width))?;
         self.features.reserve(numbers)?;
         self.labels.reserve(rows)?;
         self.weights.reserve(rows)
     }
 
-    /// Opens a source. Rows appended until [`commit`](Self::commit) can still be dropped.
+    /// Opens a source whose labels are single numbers without a name.
     pub fn begin(&mut self, source: &str) -> Result<()> {
+        self.begin_with(source, &Targets::default())
+    }
+
+    /// Opens a source, whose labels are `targets`. Rows appended until [`commit`](Self::commit) can still be dropped.
+    pub fn begin_with(&mut self, source: &str, targets: &Targets) -> Result<()> {
         if let Some(open) = &self.open {
             return Err(Error::Internal(format!("source \"{source}\" begun inside \"{}\"", open.name)));
         }
         if self.columns.is_empty() {
             return Err(Error::invalid("a dataset without columns", "name at least one feature column"));
         }
-        self.open = Some(Open { name: source.to_owned(), notes: Vec::new(), unfinite: None });
+        let targets = match self.sources.is_empty() {
+            true => targets.clone(),
+            false => self.targets.joined(targets, source)?,
+        };
+        if self.labels.width() != targets.count() {
+            self.labels = RowNumbers::new(targets.count());
+        }
+        self.open = Some(Open { name: source.to_owned(), notes: Vec::new(), unfinite: None, targets });
         Ok(())
     }
 
-    /// Appends `labels.len()` rows to the open source. `features` is [rows, width], `weights` [rows].
+    /// Appends `weights.len()` rows to the open source. `features` is [rows, width], `labels` [rows, targets].
     pub fn append(&mut self, features: &[f32], labels: &[f32], weights: &[f32]) -> Result<()> {
-        let rows = labels.len();
-        if self.open.is_none() || weights.len() != rows || Some(features.len()) != rows.checked_mul(self.width) {
+        let rows = weights.len();
+        let fits = |numbers: &[f32], width| rows.checked_mul(width) == Some(numbers.len());
+        if self.open.is_none() || !fits(features, self.width) || !fits(labels, self.labels.width()) {
             return Err(Error::Internal(format!(
-                "{} features, {rows} labels and {} weights appended to rows of {} numbers (source {:?})",
+                "{} features, {} labels and {rows} weights appended to rows of {} numbers and {} labels (source {:?})",
                 features.len(),
-                weights.len(),
+                labels.len(),
                 self.width,
+                self.labels.width(),
                 self.open.as_ref().map(|open| &open.name),
             )));
         }
@@ -162,25 +196,25 @@ impl Dataset {
     /// Notes the first number that is not finite among rows about to be appended.
     fn check_finite(&mut self, features: &[f32], labels: &[f32], weights: &[f32]) {
         let first = self.labels.len() - self.rows();
-        let Some(open) = &mut self.open else { return };
+        let Some(Open { name, unfinite, targets, .. }) = &mut self.open else { return };
         let mut check = |values: &[f32], width: usize, what: &dyn Fn(usize) -> String| {
             if all_finite(values) {
                 return;
             }
             if let Some(at) = values.iter().position(|value| !value.is_finite()) {
                 let row = first + at / width;
-                let text =
-                    format!("{} of \"{}\" is {} in selected event {row}", what(at % width), open.name, values[at]);
-                open.unfinite.get_or_insert(text);
+                let text = format!("{} of \"{name}\" is {} in selected event {row}", what(at % width), values[at]);
+                unfinite.get_or_insert(text);
             }
         };
         let column = |i| format!("column \"{}\"", columns::element_name(&self.columns, i));
         check(features, self.width, &column);
-        check(labels, 1, &|_| "the label".to_owned());
+        check(labels, targets.count(), &|i| targets.describe(i));
         check(weights, 1, &|_| "the weight".to_owned());
     }
 
-    /// Appends `rows` rows of the label `label` and the weight 1 to the open source, for [`fill`](Self::fill) to fill in.
+    /// Appends `rows` rows with `label` for every target and the weight 1 to the open source, for [`fill`](Self::fill) to
+    /// fill in.
     pub fn append_empty(&mut self, rows: usize, label: f32) -> Result<()> {
         self.open.as_ref().ok_or_else(no_source)?;
         let numbers =
@@ -194,14 +228,13 @@ impl Dataset {
     /// `label` is that of all events where no column gives it; a weight that no column gives is 1.
     pub fn read(&mut self, file: &TreeFile, label: f32, threads: usize) -> Result<()> {
         self.open.as_ref().ok_or_else(no_source)?;
-        let too_many = || Error::invalid(format!("{} entries", file.entries()), "read fewer");
-        let rows = usize::try_from(file.entries()).map_err(|_| too_many())?;
-        let numbers = rows.checked_mul(self.width).ok_or_else(too_many)?;
+        let rows = usize::try_from(file.entries()).unwrap_or(usize::MAX);
+        let numbers = rows.checked_mul(self.width).ok_or_else(|| too_many(rows, self.width))?;
         let first = self.labels.len();
         self.features.grow(numbers)?;
         for (numbers, part, value) in [(&mut self.labels, Part::Label, label), (&mut self.weights, Part::Weight, 1.0)] {
             if file.gives(part) {
-                numbers.written()?.grow(rows)?;
+                numbers.grow(rows)?;
             } else {
                 numbers.append(value, rows)?;
             }
@@ -239,8 +272,9 @@ impl Dataset {
         )?];
         for (numbers, part) in [(&mut self.labels, Part::Label), (&mut self.weights, Part::Weight)] {
             if file.gives(part) {
-                let table = &mut numbers.written()?.as_mut_slice()[rows.clone()];
-                planes.push(Plane::new(table, 1, file.branches(), part)?);
+                let width = numbers.width();
+                let table = &mut numbers.written()?.as_mut_slice()[rows.start * width..rows.end * width];
+                planes.push(Plane::new(table, width, file.branches(), part)?);
             }
         }
         if let Some(bad) = columns::read(file, entries, &mut planes, &pool, check)? {
@@ -276,6 +310,7 @@ impl Dataset {
             self.rollback();
             return Err(error);
         }
+        self.targets = open.targets;
         self.sources.push(Source { name: open.name, rows, notes: open.notes });
         Ok(())
     }
@@ -284,8 +319,8 @@ impl Dataset {
     fn unfinite_rows(&self, first: usize) -> usize {
         let features = self.features.as_slice()[first * self.width..].chunks(self.width).enumerate();
         let is_bad = |&(row, features): &(usize, &[f32])| {
-            let numbers = [self.labels.at(first + row), self.weights.at(first + row)];
-            numbers.iter().chain(features).any(|number| !number.is_finite())
+            let numbers = [self.labels.row(first + row), self.weights.row(first + row), features];
+            numbers.iter().any(|numbers| !all_finite(numbers))
         };
         features.filter(is_bad).count()
     }
@@ -312,7 +347,7 @@ impl Dataset {
     }
 
     fn taken(&self, rows: impl ExactSizeIterator<Item = usize> + Clone) -> Result<Self> {
-        let mut part = Dataset::new(&self.columns)?;
+        let mut part = Dataset { targets: self.targets.clone(), ..Dataset::new(&self.columns)? };
         part.features.reserve(rows.len() * self.width)?;
         for row in rows.clone() {
             part.features.extend(&self.features()[row * self.width..][..self.width])?;
@@ -328,7 +363,7 @@ impl Dataset {
 
     /// A copy that shares nothing, of the committed sources.
     pub fn copy(&self) -> Result<Self> {
-        let mut copy = Dataset::new(&self.columns)?;
+        let mut copy = Dataset { targets: self.targets.clone(), ..Dataset::new(&self.columns)? };
         copy.features.extend(self.features())?;
         let [labels, weights] = self.labels_and_weights()?;
         copy.labels = RowNumbers::of_rows(labels, 0..self.rows())?;
@@ -340,6 +375,9 @@ impl Dataset {
     /// Shape, columns and sources, for people.
     pub fn describe(&self) -> String {
         let mut shown = format!("{} events x {} numbers: {}\n", self.rows(), self.width, columns::list(&self.columns));
+        if self.targets.count() > 1 {
+            shown += &format!("  {}\n", self.targets);
+        }
         for source in &self.sources {
             shown += &format!("  {:>10} events from {}\n", source.rows, text::name(&source.name));
             source.notes.iter().for_each(|note| shown += &format!("{:13}{}\n", "", text::name(note)));

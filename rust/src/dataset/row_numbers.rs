@@ -1,16 +1,21 @@
-//! Labels and event weights: one number a row, written out only where rows differ one by one or somebody looks.
+//! Labels and event weights: one or several numbers for each row. Single numbers are written out only if neighbouring rows
+//! differ or a caller asks for the array.
 
+use std::slice;
 use std::sync::OnceLock;
 
 use super::buffer::GrowingBuffer;
+use super::too_many;
 use crate::error::Result;
 
-/// One number for each row.
-#[derive(Default)]
+/// `width` numbers for each row.
 pub(super) struct RowNumbers {
-    /// Numbers of neighbouring rows, and the row behind the last of them; of no meaning once they are written out.
+    /// Numbers of a row.
+    width: usize,
+    /// Equal numbers of neighbouring rows, and the row after the last of them. Unused once `written` is set, and for a width
+    /// above 1.
     runs: Vec<(f32, usize)>,
-    /// All of them.
+    /// All of them, [rows, width].
     written: OnceLock<GrowingBuffer>,
     /// Rows that are expected.
     reserved: usize,
@@ -19,41 +24,73 @@ pub(super) struct RowNumbers {
 /// What [`RowNumbers`] are, as they lie.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum PerRow<'a> {
-    /// The same for every row.
+    /// One number, the same for every row.
     Same(f32),
-    /// One after the other.
-    Each(&'a [f32]),
+    /// [rows, width], and the width.
+    Each(&'a [f32], usize),
 }
 
 impl PerRow<'_> {
-    /// That of row `row`.
+    /// The first of row `row`.
     pub fn at(self, row: usize) -> f32 {
         match self {
             PerRow::Same(value) => value,
-            PerRow::Each(values) => values[row],
+            PerRow::Each(values, width) => values[row * width],
+        }
+    }
+
+    /// Those of row `row`.
+    pub fn row(&self, row: usize) -> &[f32] {
+        match self {
+            PerRow::Same(value) => slice::from_ref(value),
+            PerRow::Each(values, width) => &values[row * width..][..*width],
         }
     }
 }
 
+impl Default for RowNumbers {
+    fn default() -> Self {
+        RowNumbers::new(1)
+    }
+}
+
 impl RowNumbers {
+    /// No rows yet.
+    pub(super) fn new(width: usize) -> Self {
+        RowNumbers { width, runs: Vec::new(), written: OnceLock::new(), reserved: 0 }
+    }
+
     /// Those of some `rows` of `from`.
     pub(super) fn of_rows(from: PerRow, rows: impl ExactSizeIterator<Item = usize>) -> Result<Self> {
-        let mut numbers = RowNumbers::default();
+        let width = match from {
+            PerRow::Same(_) => 1,
+            PerRow::Each(_, width) => width,
+        };
+        let mut numbers = RowNumbers::new(width);
         numbers.reserve(rows.len())?;
         match from {
             PerRow::Same(value) => numbers.append(value, rows.len())?,
-            PerRow::Each(values) => {
-                let into = numbers.written()?.grow(rows.len())?;
+            PerRow::Each(values, 1) => {
+                let into = numbers.grow(rows.len())?;
                 into.iter_mut().zip(rows).for_each(|(number, row)| *number = values[row]);
+            }
+            PerRow::Each(..) => {
+                let into = numbers.grow(rows.len())?.chunks_mut(width);
+                into.zip(rows).for_each(|(numbers, row)| numbers.copy_from_slice(from.row(row)));
             }
         }
         Ok(numbers)
     }
 
+    /// Numbers of a row.
+    pub(super) fn width(&self) -> usize {
+        self.width
+    }
+
     /// How many rows.
     pub(super) fn len(&self) -> usize {
         match self.written.get() {
-            Some(written) => written.as_slice().len(),
+            Some(written) => written.as_slice().len() / self.width,
             None => self.runs.last().map_or(0, |&(_, end)| end),
         }
     }
@@ -62,31 +99,32 @@ impl RowNumbers {
     pub(super) fn per_row(&self, rows: usize) -> Result<PerRow<'_>> {
         match (self.written.get(), self.runs.first()) {
             (None, Some(&(value, end))) if end >= rows => Ok(PerRow::Same(value)),
-            _ => Ok(PerRow::Each(&self.as_slice()?[..rows])),
+            _ => Ok(PerRow::Each(&self.as_slice()?[..rows * self.width], self.width)),
         }
     }
 
-    /// That of row `row`.
-    pub(super) fn at(&self, row: usize) -> f32 {
+    /// Those of row `row`.
+    pub(super) fn row(&self, row: usize) -> &[f32] {
         match self.written.get() {
-            Some(written) => written.as_slice()[row],
-            None => self.runs[self.runs.partition_point(|&(_, end)| end <= row)].0,
+            Some(written) => &written.as_slice()[row * self.width..][..self.width],
+            None => slice::from_ref(&self.runs[self.runs.partition_point(|&(_, end)| end <= row)].0),
         }
     }
 
     /// Expects `rows` rows more.
     pub(super) fn reserve(&mut self, rows: usize) -> Result<()> {
         self.reserved = self.len().saturating_add(rows);
-        self.written.get_mut().map_or(Ok(()), |written| written.reserve(rows))
+        let numbers = rows.saturating_mul(self.width);
+        self.written.get_mut().map_or(Ok(()), |written| written.reserve(numbers))
     }
 
-    /// Appends `rows` rows of one number.
+    /// Appends `rows` rows filled with one number.
     pub(super) fn append(&mut self, value: f32, rows: usize) -> Result<()> {
         if rows == 0 {
             return Ok(());
         }
-        if let Some(written) = self.written.get_mut() {
-            written.grow(rows)?.fill(value);
+        if self.written.get().is_some() || self.width > 1 {
+            self.grow(rows)?.fill(value);
             return Ok(());
         }
         let end = self.len() + rows;
@@ -97,7 +135,7 @@ impl RowNumbers {
         Ok(())
     }
 
-    /// All numbers [rows].
+    /// All numbers [rows, width].
     pub(super) fn as_slice(&self) -> Result<&[f32]> {
         if let Some(written) = self.written.get() {
             return Ok(written.as_slice());
@@ -116,9 +154,16 @@ impl RowNumbers {
         Ok(self.written.get_mut().expect("set in the line before"))
     }
 
+    /// Appends `rows` rows with undefined content, for the caller to overwrite.
+    pub(super) fn grow(&mut self, rows: usize) -> Result<&mut [f32]> {
+        let numbers = rows.checked_mul(self.width).ok_or_else(|| too_many(rows, self.width))?;
+        self.written()?.grow(numbers)
+    }
+
     fn write_out(&self) -> Result<GrowingBuffer> {
         let mut written = GrowingBuffer::default();
-        written.reserve(self.len().max(self.reserved))?;
+        let rows = self.len().max(self.reserved);
+        written.reserve(rows.checked_mul(self.width).ok_or_else(|| too_many(rows, self.width))?)?;
         let mut first = 0;
         for &(value, end) in &self.runs {
             written.grow(end - first)?.fill(value);
@@ -131,7 +176,7 @@ impl RowNumbers {
     pub(super) fn truncate(&mut self, rows: usize) {
         self.reserved = 0;
         match self.written.get_mut() {
-            Some(written) => written.truncate(rows),
+            Some(written) => written.truncate(rows.saturating_mul(self.width)),
             None => {
                 let kept = self.runs.partition_point(|&(_, end)| end < rows);
                 self.runs.truncate(if rows > 0 { kept + 1 } else { 0 });
@@ -159,7 +204,7 @@ mod tests {
         assert_eq!((same.len(), same.per_row(7).unwrap()), (3 + (1 << 40), PerRow::Same(0.5)));
         same.truncate(2);
         assert_eq!(same.as_slice().unwrap(), [0.5, 0.5]);
-        assert_eq!(same.per_row(1).unwrap(), PerRow::Each(&[0.5]));
+        assert_eq!(same.per_row(1).unwrap(), PerRow::Each(&[0.5], 1));
     }
 
     #[test]
@@ -170,11 +215,11 @@ mod tests {
             if look {
                 assert_eq!(mixed.as_slice().unwrap(), &expected[..4]);
             }
-            assert!((0..4).all(|row| mixed.at(row) == expected[row]));
+            assert!((0..4).all(|row| mixed.row(row) == [expected[row]]));
             mixed.written().unwrap().extend(&[7.0, 8.0]).unwrap();
             mixed.append(2.0, 2).unwrap();
             assert_eq!(mixed.len(), 8);
-            assert!((0..8).all(|row| mixed.at(row) == expected[row]));
+            assert!((0..8).all(|row| mixed.row(row) == [expected[row]]));
             assert_eq!(mixed.as_slice().unwrap(), expected);
             assert!(mixed.as_slice().unwrap()[3].is_sign_negative());
         }
@@ -194,5 +239,19 @@ mod tests {
         again.append(2.0, 3).unwrap();
         again.append(7.0, 0).unwrap();
         assert_eq!(again.per_row(3).unwrap(), PerRow::Same(2.0));
+    }
+
+    #[test]
+    fn several_numbers_of_a_row_stay_together() {
+        let mut pairs = RowNumbers::new(2);
+        pairs.append(7.0, 1).unwrap();
+        pairs.grow(2).unwrap().copy_from_slice(&[1.0, 2.0, 3.0, 4.0]);
+        assert_eq!((pairs.len(), pairs.row(0), pairs.row(2)), (3, &[7.0, 7.0][..], &[3.0, 4.0][..]));
+        let taken = RowNumbers::of_rows(pairs.per_row(3).unwrap(), [2, 0, 1].into_iter()).unwrap();
+        assert_eq!(taken.as_slice().unwrap(), [3.0, 4.0, 7.0, 7.0, 1.0, 2.0]);
+        assert_eq!(taken.per_row(2).unwrap(), PerRow::Each(&[3.0, 4.0, 7.0, 7.0], 2));
+        pairs.truncate(1);
+        assert_eq!((pairs.len(), pairs.as_slice().unwrap()), (1, &[7.0, 7.0][..]));
+        assert!(pairs.grow(usize::MAX).is_err());
     }
 }

@@ -148,8 +148,8 @@ impl DeviceRows {
             table.f_sub(&send(mean)?)?.f_mul(&send(inverse)?)
         };
         let labels = match rows.target {
-            Some(target) => standardised(rows.labels, target)?.f_view([-1])?,
-            None => send(rows.labels)?,
+            Some(target) => standardised(rows.labels, target)?,
+            None => send(rows.labels)?.f_view([rows.weights.len() as i64, -1])?,
         };
         Ok(DeviceRows {
             features: standardised(rows.features, rows.scaler)?,
@@ -240,19 +240,19 @@ pub fn activate(activation: Activation, x: &Tensor) -> Result<Tensor> {
     })
 }
 
-/// The loss of each row [rows] of `value` [rows, columns]. `labels` is [rows]: a class index for softmax cross-entropy,
-/// else the target of the single column.
+/// The loss of each row [rows] of `value` [rows, columns]; all but softmax cross-entropy are means over the columns.
+/// `labels` is [rows, targets]: a class index for softmax cross-entropy, else a target for each column.
 pub fn row_losses(loss: Loss, value: &Tensor, labels: &Tensor) -> Result<Tensor> {
     let none = Reduction::None;
     if loss == Loss::SoftmaxCrossEntropy {
-        let classes = labels.f_to_kind(Kind::Int64)?;
+        let classes = labels.f_squeeze_dim(1)?.f_to_kind(Kind::Int64)?;
         return Ok(value.f_cross_entropy_loss::<Tensor>(&classes, None, none, -100, 0.0)?);
     }
-    let value = value.f_squeeze_dim(1)?;
-    Ok(match loss {
+    let elements = match loss {
         Loss::BinaryCrossEntropy => value.f_binary_cross_entropy_with_logits::<Tensor>(labels, None, None, none)?,
         Loss::MeanSquaredError => value.f_mse_loss(labels, none)?,
         Loss::Huber => value.f_huber_loss(labels, none, 1.0)?,
         Loss::SoftmaxCrossEntropy => unreachable!("returned above"),
-    })
+    };
+    Ok(elements.f_mean_dim(1, false, None)?)
 }

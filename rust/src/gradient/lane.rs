@@ -35,7 +35,7 @@ impl<T: Scalar> Workspace<T> {
         let outputs = plan.graph().outputs();
         Ok(Workspace {
             arena: HostBuffer::zeros(plan.arena_length())?,
-            labels: HostBuffer::zeros(TILE_ROWS)?,
+            labels: HostBuffer::zeros(TILE_ROWS * outputs)?,
             weights: HostBuffer::zeros(TILE_ROWS)?,
             output: HostBuffer::zeros(TILE_ROWS * outputs)?,
             adjoint: HostBuffer::zeros(TILE_ROWS * outputs)?,
@@ -67,10 +67,11 @@ impl<T: Scalar> Lane<T> {
         let Network { plan, loss, row_loss, parameters, transposed, threads } = *network;
         let arena = space.arena.as_mut_slice();
         let columns = plan.graph().outputs();
+        let targets = if row_loss.is_some() { 1 } else { loss.targets(columns) };
         self.loss = 0.0;
         for (index, tile) in rows.chunks(TILE_ROWS).enumerate() {
             let count = tile.len();
-            let labels = &mut space.labels.as_mut_slice()[..count];
+            let labels = &mut space.labels.as_mut_slice()[..count * targets];
             let weights = &mut space.weights.as_mut_slice()[..count];
             let output = &mut space.output.as_mut_slice()[..count * columns];
             let adjoint = &mut space.adjoint.as_mut_slice()[..count * columns];

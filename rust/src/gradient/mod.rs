@@ -60,7 +60,7 @@ pub(crate) const EPSILON: f64 = 1e-8;
 pub struct Rows<'a> {
     /// [_, width]
     pub features: &'a [f32],
-    /// One a row.
+    /// [_, targets], see [`Loss::targets`]
     pub labels: &'a [f32],
     /// One a row.
     pub weights: &'a [f32],
@@ -73,12 +73,15 @@ pub struct Rows<'a> {
 }
 
 impl Rows<'_> {
-    /// The given rows, features and targets standardised, into x (in panels), y [rows] and w [rows].
+    /// The given rows, features and targets standardised, into x (in panels), y [rows, targets] and w [rows].
     fn gather<T: Scalar>(&self, rows: &[u32], x: &mut [T], y: &mut [T], w: &mut [T]) {
         T::gather(rows, self.features, &self.scaler.mean, &self.scaler.inverse, x);
-        for ((&from, y), w) in rows.iter().zip(y).zip(w) {
-            let label = self.labels[from as usize];
-            *y = T::from_f64(self.target.map_or(f64::from(label), |target| target.apply(0, label)));
+        let targets = (y.len() / w.len().max(1)).max(1);
+        for ((&from, y), w) in rows.iter().zip(y.chunks_mut(targets)).zip(w) {
+            let labels = &self.labels[from as usize * targets..][..targets];
+            for (column, (y, &label)) in y.iter_mut().zip(labels).enumerate() {
+                *y = T::from_f64(self.target.map_or(f64::from(label), |target| target.apply(column, label)));
+            }
             *w = T::from_f64(f64::from(self.weights[from as usize]));
         }
     }

@@ -66,6 +66,18 @@ listed! {
     }
 }
 
+impl Loss {
+    /// Numbers in a label for a network of `outputs` outputs: a class, or one for each output.
+    pub fn targets(self, outputs: usize) -> usize {
+        if self == Loss::SoftmaxCrossEntropy { 1 } else { outputs }
+    }
+
+    /// Whether outputs are values that approach the labels, which allows several targets.
+    pub fn is_regression(self) -> bool {
+        matches!(self, Loss::MeanSquaredError | Loss::Huber)
+    }
+}
+
 listed! {
     /// Distributions that the parameters of a layer start from.
     #[derive(Default)]

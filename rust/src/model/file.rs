@@ -19,7 +19,7 @@ use super::{Model, OWN, Training, activation_name};
 use crate::atomic_file;
 use crate::bridge::ColumnSpec;
 use crate::columns;
-use crate::dataset::Scaler;
+use crate::dataset::{Scaler, Targets};
 use crate::device::HostBuffer;
 use crate::error::{Error, Result};
 use crate::graph::{Activation, Graph, Init, Op, Own};
@@ -53,6 +53,9 @@ struct TrainingHeader {
     scaler: bool,
     target: bool,
     columns: Vec<ColumnHeader>,
+    /// Names of the label columns.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    targets: Vec<String>,
     /// Empty: there was no fit.
     options: Vec<(String, String)>,
 }
@@ -145,6 +148,7 @@ impl Model {
                 scaler: self.training().scaler.is_some(),
                 target: self.training().target.is_some(),
                 columns: self.columns().iter().cloned().map(ColumnHeader::from).collect(),
+                targets: self.targets().names().to_vec(),
                 options: self.training().options.as_ref().map(record::write).unwrap_or_default(),
             }),
         }
@@ -309,7 +313,7 @@ impl TrainingHeader {
         check_factors(&target, |at| format!("target {at}"))?;
         let trained = !self.options.is_empty();
         let options = trained.then(|| record::read(&self.options)).transpose()?;
-        Ok(Training { scaler, target, columns, options })
+        Ok(Training { scaler, target, columns, targets: Targets::new(&self.targets)?, options })
     }
 }
 

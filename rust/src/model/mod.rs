@@ -12,7 +12,7 @@ use rayon::prelude::*;
 
 use crate::bridge::{ColumnSpec, FitSpec};
 use crate::columns;
-use crate::dataset::{Dataset, Scaler};
+use crate::dataset::{Dataset, Scaler, Targets};
 use crate::device::{HostBuffer, thread_pool};
 use crate::error::{Error, Result};
 use crate::gradient::{Plan, TILE_ROWS};
@@ -34,6 +34,8 @@ pub struct Training {
     pub target: Option<Scaler>,
     /// The feature columns, in order; empty: unknown.
     pub columns: Vec<ColumnSpec>,
+    /// Names of the label columns.
+    pub targets: Targets,
     /// Of the last fit, with the loss decided and the epochs that were run; none: there was none.
     pub options: Option<FitSpec>,
 }
@@ -42,7 +44,7 @@ impl Training {
     /// Whether the outputs are values, not logits: after a regression, or with a loss of the user's own.
     fn gives_values(&self) -> bool {
         match &self.options {
-            Some(spec) => matches!(record::loss(spec), None | Some(Loss::MeanSquaredError | Loss::Huber)),
+            Some(spec) => record::loss(spec).is_none_or(Loss::is_regression),
             None => self.target.is_some(),
         }
     }
@@ -62,6 +64,12 @@ impl Training {
                     format!("give {expected}"),
                 ));
             }
+        }
+        if self.targets.count() > 1 && (self.targets.count() != outputs || !self.gives_values()) {
+            return Err(Error::invalid(
+                format!("{} for a model of {outputs} outputs", self.targets),
+                "several targets need one output each, and a regression",
+            ));
         }
         match self.target.is_some() && !self.gives_values() {
             false => Ok(()),
@@ -174,6 +182,11 @@ impl Model {
         &self.training.columns
     }
 
+    /// The label columns that it was trained on; without names if it was not trained, or if labels were numbers.
+    pub fn targets(&self) -> &Targets {
+        &self.training.targets
+    }
+
     /// Outputs of `data` into `out` [rows, outputs]: of a classifier probabilities, or logits if `raw`; of a regression
     /// values in the units of its labels.
     pub fn predict(&self, data: &Dataset, raw: bool, threads: usize, out: &mut [f32]) -> Result<()> {
@@ -248,6 +261,9 @@ impl Model {
         );
         if !self.columns().is_empty() {
             text += &format!("  columns: {}\n", columns::list(self.columns()));
+        }
+        if !self.targets().names().is_empty() {
+            text += &format!("  targets: {}\n", text::list(self.targets().names().iter(), ", "));
         }
         match &self.training.options {
             None => text += "  not trained\n",

@@ -32,14 +32,16 @@ pub struct Place {
 struct Table<'a> {
     /// [rows, width]
     features: &'a [f32],
-    /// Labels and weights.
-    numbers: [PerRow<'a>; 2],
+    labels: PerRow<'a>,
+    weights: PerRow<'a>,
 }
 
 /// Events that are shuffled together, and who of them is due.
 #[derive(Default)]
 pub struct Window {
+    /// Numbers of features and of labels of an event.
     width: usize,
+    targets: usize,
     /// Those that waited for their batch to fill up. Copies: each of them might hold a whole cluster.
     waiting: Batch,
     events: Vec<Arc<Events>>,
@@ -66,10 +68,11 @@ impl Window {
     pub fn gather(&self, places: &[Place], batch: &mut Batch) -> Result<()> {
         const AT_ONCE: usize = 1 << 12; // rows whose addresses are noted
         let Batch { features, labels, weights } = &self.waiting;
-        let mut tables = vec![Table { features, numbers: [PerRow::Each(labels), PerRow::Each(weights)] }];
+        let (labels, weights) = (PerRow::Each(labels, self.targets), PerRow::Each(weights, 1));
+        let mut tables = vec![Table { features, labels, weights }];
         for events in &self.events {
-            let data = events.data();
-            tables.push(Table { features: data.features(), numbers: data.labels_and_weights()? });
+            let [labels, weights] = events.data().labels_and_weights()?;
+            tables.push(Table { features: events.data().features(), labels, weights });
         }
         let table = |place: &Place| &tables[place.events as usize];
         let row_of = |place: &Place| &table(place).features[place.row as usize * self.width..][..self.width];
@@ -78,9 +81,12 @@ impl Window {
             let rows: Vec<&[f32]> = places.iter().map(row_of).collect();
             kernels::gather_rows(&rows, self.width, into);
         }
-        for (number, into) in [&mut batch.labels, &mut batch.weights].into_iter().enumerate() {
-            into.clear();
-            into.extend(places.iter().map(|place| table(place).numbers[number].at(place.row as usize)));
+        batch.weights.clear();
+        batch.weights.extend(places.iter().map(|place| table(place).weights.at(place.row as usize)));
+        batch.labels.clear();
+        match self.targets {
+            1 => batch.labels.extend(places.iter().map(|place| table(place).labels.at(place.row as usize))),
+            _ => places.iter().for_each(|p| batch.labels.extend_from_slice(table(p).labels.row(p.row as usize))),
         }
         Ok(())
     }
@@ -145,7 +151,15 @@ impl Drop for Epoch {
 }
 
 impl Epoch {
-    pub(super) fn new(walk: Walk, feed: Arc<Feed>, part: Part, settings: Settings, number: u64, width: usize) -> Self {
+    /// An event has `width` features and `targets` labels.
+    pub(super) fn new(
+        walk: Walk,
+        feed: Arc<Feed>,
+        part: Part,
+        settings: Settings,
+        number: u64,
+        [width, targets]: [usize; 2],
+    ) -> Self {
         Epoch {
             windows: Box::new(walk.windows()),
             lanes: walk.entries.iter().map(|_| Lane::default()).collect(),
@@ -154,7 +168,7 @@ impl Epoch {
             part,
             settings,
             number,
-            window: Window { width, ..Window::default() },
+            window: Window { width, targets, ..Window::default() },
             count: 0,
             rest: Vec::new(),
             at: 0,
@@ -224,7 +238,10 @@ impl Epoch {
         let lane = &mut self.lanes[number];
         while lane.end < due {
             let rows = self.feed.take()?;
-            if rows.block.source != number || rows.events.data().width() != self.window.width {
+            let data = rows.events.data();
+            let fits = data.width() == self.window.width
+                && (data.rows() == 0 || data.targets().count() == self.window.targets);
+            if rows.block.source != number || !fits {
                 return Err(Error::Internal(format!("{:?} instead of one of source {number}", rows.block)));
             }
             let before = lane.end;
@@ -281,12 +298,13 @@ mod tests {
 
     use super::*;
     use crate::bridge::ColumnSpec;
+    use crate::dataset::Targets;
     use crate::stream::{Block, Mixing, Source, Stream};
 
     fn stream() -> Stream {
         let mut stream = Stream::new(&[ColumnSpec::new("source", 1), ColumnSpec::new("entry", 1)]).unwrap();
         for (name, cluster_ends) in [("a", vec![9000, 20_000, 20_001, 45_000]), ("b", vec![1000, 3000])] {
-            stream.add(Source { name: name.into(), cluster_ends }).unwrap();
+            stream.add(Source { name: name.into(), targets: Targets::default(), cluster_ends }).unwrap();
         }
         stream
     }

@@ -22,6 +22,7 @@ use std::sync::Arc;
 
 use crate::bridge::ColumnSpec;
 use crate::columns;
+use crate::dataset::Targets;
 use crate::error::{Error, Result};
 use order::Walk;
 
@@ -39,6 +40,8 @@ pub enum Mixing {
 pub struct Source {
     /// For messages.
     pub name: String,
+    /// Names of its label columns.
+    pub targets: Targets,
     /// Entry behind each cluster.
     pub cluster_ends: Vec<u64>,
 }
@@ -75,6 +78,7 @@ pub struct Settings {
 pub struct Stream {
     columns: Vec<ColumnSpec>,
     width: usize,
+    targets: Targets,
     sources: Vec<Source>,
 }
 
@@ -85,7 +89,7 @@ impl Stream {
         if width == 0 {
             return Err(Error::invalid("a stream without columns", "name at least one feature column"));
         }
-        Ok(Stream { columns: columns.to_vec(), width, sources: Vec::new() })
+        Ok(Stream { columns: columns.to_vec(), width, targets: Targets::default(), sources: Vec::new() })
     }
 
     /// Adds a source behind the others.
@@ -97,6 +101,10 @@ impl Stream {
                 "a stream needs sources with entries",
             ));
         }
+        self.targets = match self.sources.is_empty() {
+            true => source.targets.clone(),
+            false => self.targets.joined(&source.targets, &source.name)?,
+        };
         self.sources.push(source);
         Ok(())
     }
@@ -109,6 +117,11 @@ impl Stream {
     /// Numbers a row.
     pub fn width(&self) -> usize {
         self.width
+    }
+
+    /// Names of the label columns of the sources so far.
+    pub fn targets(&self) -> &Targets {
+        &self.targets
     }
 
     /// Entries of all sources, before any cut.
@@ -127,7 +140,7 @@ impl Stream {
             _ => Walk::new(&self.sources, settings, number),
         };
         let feed = Arc::new(Feed::new(&self.columns, walk.blocks(), buffer));
-        Ok(Epoch::new(walk, feed, part, *settings, number, self.width))
+        Ok(Epoch::new(walk, feed, part, *settings, number, [self.width, self.targets.count()]))
     }
 }
 

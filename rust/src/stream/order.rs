@@ -202,9 +202,10 @@ fn spread_lane(number: usize, source: &Source, entries: u64, block: u64, window:
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::dataset::Targets;
 
     fn source(ends: &[u64]) -> Source {
-        Source { name: "s".into(), cluster_ends: ends.to_vec() }
+        Source { name: "s".into(), targets: Targets::default(), cluster_ends: ends.to_vec() }
     }
 
     fn settings(mixing: Mixing) -> Settings {

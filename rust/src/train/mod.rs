@@ -14,7 +14,7 @@ pub use streaming::{StreamTrainer, stream_settings};
 use std::time::{Duration, Instant};
 
 use crate::bridge::{EpochPart, EpochRecord, FitSpec};
-use crate::dataset::{Dataset, Scaler, shuffle, split};
+use crate::dataset::{Dataset, Scaler, Targets, shuffle, split};
 use crate::device;
 use crate::error::{Error, Result};
 use crate::gradient::aot::AotEngine;
@@ -55,6 +55,7 @@ pub struct Trainer {
     start: Instant,
     watch: Watch,
     columns: Vec<crate::bridge::ColumnSpec>,
+    targets: Targets,
 }
 
 impl Trainer {
@@ -93,6 +94,7 @@ impl Trainer {
             loss_sum: 0.0,
             start: Instant::now(),
             columns: data.columns().to_vec(),
+            targets: data.targets().clone(),
         })
     }
 
@@ -184,6 +186,7 @@ impl Trainer {
             scaler: Some(self.scaler.clone()),
             target: self.target.clone(),
             columns: self.columns.clone(),
+            targets: self.targets.clone(),
             options: Some(self.decided()),
         };
         let parameters = self.engine.parameters()?;
@@ -221,7 +224,7 @@ fn scalers(
     train: &[u32],
 ) -> Result<(Scaler, Option<Scaler>)> {
     let before = model.training();
-    let regression = matches!(loss, Loss::MeanSquaredError | Loss::Huber) && spec.loss_function.is_empty();
+    let regression = loss.is_regression() && spec.loss_function.is_empty();
     if !spec.standardise {
         let scaler = before.scaler.clone().unwrap_or_else(|| Scaler::identity(data.width()));
         return Ok((scaler, before.target.clone().filter(|_| regression)));

@@ -2,7 +2,7 @@
 
 use crate::bridge::{ColumnSpec, FitSpec};
 use crate::columns;
-use crate::dataset::Dataset;
+use crate::dataset::{Dataset, Targets};
 use crate::error::{Error, Result};
 use crate::gradient::Settings;
 use crate::graph::{Gradient, Loss, Optimiser, Schedule};
@@ -19,7 +19,7 @@ pub(super) fn checked(spec: &FitSpec, model: &Model, data: &Dataset) -> Result<(
         return Err(Error::invalid("the dataset has no events", "add a source with Dataset::Add"));
     }
     check_values(spec)?;
-    let loss = loss(spec, model)?;
+    let loss = loss(spec, model, data.targets())?;
     check_labels(loss, model.graph().outputs(), data.labels()?)?;
     let settings = Settings {
         loss,
@@ -51,7 +51,7 @@ fn check_values(spec: &FitSpec) -> Result<()> {
 /// The options as a fit of `model` would follow them, with the loss decided, for its record.
 pub fn decided_options(spec: &FitSpec, model: &Model) -> Result<FitSpec> {
     check_values(spec)?;
-    Ok(decided(spec, loss(spec, model)?))
+    Ok(decided(spec, chosen_loss(spec, model, model.targets())?))
 }
 
 /// `spec` with the loss that it comes to, and without what belongs to the machine.
@@ -91,23 +91,57 @@ pub(crate) fn check_columns(model: &Model, found: &[ColumnSpec], width: usize) -
     Ok(())
 }
 
-fn loss(spec: &FitSpec, model: &Model) -> Result<Loss> {
+/// The loss of a fit to events with these targets.
+fn loss(spec: &FitSpec, model: &Model, targets: &Targets) -> Result<Loss> {
+    check_targets(model, targets)?;
+    let loss = chosen_loss(spec, model, targets)?;
+    if !spec.loss_function.is_empty() {
+        targets.check_single("fLossFunction")?;
+    } else if !loss.is_regression() {
+        targets.check_single(&format!("fLoss {}", loss.name()))?;
+    } else if targets.count() != model.graph().outputs() {
+        return Err(does_not_fit(loss, model, &format!(" and {targets}")));
+    }
+    Ok(loss)
+}
+
+/// The loss that the options name, or kAuto stands for.
+fn chosen_loss(spec: &FitSpec, model: &Model, targets: &Targets) -> Result<Loss> {
     let outputs = model.graph().outputs();
     if !spec.loss_function.is_empty() {
         return own_loss(spec);
     }
-    let loss = match (spec.loss, outputs) {
-        (0, 1) => Loss::BinaryCrossEntropy,
-        (0, _) => Loss::SoftmaxCrossEntropy,
-        (number, _) => Loss::from_number(number - 1).ok_or_else(|| unknown("fLoss", number))?,
+    let loss = match (spec.loss, outputs, targets.count()) {
+        (0, _, 2..) => Loss::MeanSquaredError,
+        (0, 1, _) => Loss::BinaryCrossEntropy,
+        (0, _, _) => Loss::SoftmaxCrossEntropy,
+        (number, _, _) => Loss::from_number(number - 1).ok_or_else(|| unknown("fLoss", number))?,
     };
-    if (loss == Loss::SoftmaxCrossEntropy) != (outputs > 1) {
-        return Err(Error::invalid(
-            format!("fLoss {} does not fit a model with {outputs} output(s)", loss.name()),
-            "softmax_cross_entropy takes an output for each class, the other losses take one output",
-        ));
+    match loss {
+        Loss::BinaryCrossEntropy if outputs > 1 => Err(does_not_fit(loss, model, "")),
+        Loss::SoftmaxCrossEntropy if outputs == 1 => Err(does_not_fit(loss, model, "")),
+        _ => Ok(loss),
     }
-    Ok(loss)
+}
+
+fn does_not_fit(loss: Loss, model: &Model, labels: &str) -> Error {
+    Error::invalid(
+        format!("fLoss {} does not fit a model with {} output(s){labels}", loss.name(), model.graph().outputs()),
+        "softmax_cross_entropy takes an output for each class, binary_cross_entropy one output, the others one output for \
+         each target",
+    )
+}
+
+/// A model that was trained on several targets takes no others.
+fn check_targets(model: &Model, targets: &Targets) -> Result<()> {
+    let trained = model.targets();
+    if trained.count() == 1 || trained == targets {
+        return Ok(());
+    }
+    Err(Error::invalid(
+        format!("the dataset has {targets}, the model was trained on {trained}"),
+        "name the targets in the order in which the model was trained",
+    ))
 }
 
 /// With a loss of the user's own the network's outputs are numbers, as in a regression.

@@ -67,7 +67,7 @@ impl StreamTrainer {
     pub fn new(model: &Model, stream: &Stream, spec: &FitSpec, sample: &mut Epoch) -> Result<Self> {
         let rows = sample.settings().window as usize;
         let mut data = Dataset::new(stream.columns())?;
-        data.begin("a sample of the stream")?;
+        data.begin_with("a sample of the stream", stream.targets())?;
         let (mut table, mut taken) = (Batch::default(), 0);
         while taken < rows && sample.advance()? {
             let order = sample.window().order();
@@ -82,7 +82,7 @@ impl StreamTrainer {
         Ok(StreamTrainer {
             trainer,
             table,
-            held: Held::new(rows, stream.width()),
+            held: Held::new(rows, stream.width(), stream.targets().count()),
             loss: 0.0,
             weight: 0.0,
             rows: 0,
@@ -128,7 +128,7 @@ impl StreamTrainer {
         let train_loss = mean(loss, weight, "training")? * unit;
         self.trainer.watch.epoch(self.trainer.epoch, train_loss, unit);
         self.expected = std::mem::take(&mut self.rows);
-        let validation_loss = match self.held.table.labels.is_empty() {
+        let validation_loss = match self.held.table.weights.is_empty() {
             true => f64::NAN,
             false => self.held_loss()?,
         };
@@ -186,7 +186,7 @@ fn rows<'a>(table: &'a Batch, scaler: &'a Scaler, target: Option<&'a Scaler>, we
 }
 
 fn in_order(table: &Batch) -> Vec<u32> {
-    (0..table.labels.len() as u32).collect()
+    (0..table.weights.len() as u32).collect()
 }
 
 fn total_weight(table: &Batch) -> f64 {
@@ -196,7 +196,9 @@ fn total_weight(table: &Batch) -> f64 {
 /// Validation events that stay in memory: those of the smallest hashes, which is a random choice and always the same.
 struct Held {
     limit: usize,
+    /// Numbers of features and of labels of an event.
     width: usize,
+    targets: usize,
     table: Batch,
     /// One an event.
     hashes: Vec<u64>,
@@ -204,8 +206,8 @@ struct Held {
 }
 
 impl Held {
-    fn new(limit: usize, width: usize) -> Self {
-        Held { limit, width, table: Batch::default(), hashes: Vec::new(), complete: false }
+    fn new(limit: usize, width: usize, targets: usize) -> Self {
+        Held { limit, width, targets, table: Batch::default(), hashes: Vec::new(), complete: false }
     }
 
     /// Looks through the events of `more`, which have these hashes.
@@ -232,10 +234,11 @@ impl Held {
         rows.sort_by_key(|&row| self.hashes[row]);
         rows.truncate(self.limit);
         let Batch { features, labels, weights } = &self.table;
-        let row_of = |&row: &usize| features[row * self.width..][..self.width].iter().copied();
-        let of = |values: &[f32]| rows.iter().map(|&row| values[row]).collect();
+        let of = |values: &[f32], width: usize| {
+            rows.iter().flat_map(|&row| values[row * width..][..width].iter().copied()).collect()
+        };
         self.table =
-            Batch { features: rows.iter().flat_map(row_of).collect(), labels: of(labels), weights: of(weights) };
+            Batch { features: of(features, self.width), labels: of(labels, self.targets), weights: of(weights, 1) };
         self.hashes = rows.iter().map(|&row| self.hashes[row]).collect();
     }
 }

@@ -37,7 +37,9 @@ impl Watch {
         rows: &[u32],
         target: Option<&Scaler>,
     ) -> Result<Watch> {
-        let own = !spec.loss_function.is_empty();
+        // Several targets have no label in common to look at; their start is the loss before the first step.
+        let several = data.targets().count() > 1;
+        let own = !spec.loss_function.is_empty() || several;
         let (labels, weights) = (data.labels()?, data.weights()?);
         let events = || rows.iter().map(|&row| (labels[row as usize], f64::from(weights[row as usize])));
         let standardised = |(label, weight)| match target {
@@ -46,6 +48,7 @@ impl Watch {
         };
         let messages = match loss {
             Loss::SoftmaxCrossEntropy => absent_classes(&sums(events(), outputs)),
+            _ if several => None,
             _ => constant_label(events()),
         };
         let bounded = match loss {
