@@ -204,8 +204,7 @@ fn the_command_runs_from_a_moved_installation() {
     assert!(String::from_utf8_lossy(&output.stdout).contains("run1/events: 120 entries"));
     let libraries =
         String::from_utf8(succeed(Command::new("ldd").env_remove("LD_LIBRARY_PATH").arg(command)).stdout).unwrap();
-    let fetched = moved.prefix().join("lib/cladtorch/libtorch_cpu.so").exists();
-    assert!(!fetched || libraries.contains("bin/../lib/cladtorch/libtorch_cpu.so"), "{libraries}");
+    assert!(!libraries.contains("torch"), "{libraries}");
     assert!(!libraries.contains(source().to_str().unwrap()), "{libraries}");
 }
 

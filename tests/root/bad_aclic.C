@@ -15,6 +15,7 @@ void bad_aclic()
    } catch (const std::runtime_error &e) {
       CHECK(std::string(e.what()).find("nowhere.ct") != std::string::npos);
    }
-   CHECK(CladTorch::Mlp({2, 1}).Functor<2>()(0, 0) == 0.5f);
+   const float score = CladTorch::Mlp({2, 1}).Functor<2>()(0, 0);
+   CHECK(score > 0 && score < 1);
    Passed();
 }

@@ -193,7 +193,7 @@ Seen Call(F function, State &state, unsigned seed, double size, bool gradients)
          seen.fTensors = {z.detach().clone(), torch::tensor(z.requires_grad())};
          if (z.requires_grad()) {
             const Tensors leaves = gradients ? Tensors{x, y, state.fWeight, state.fSquare} : Tensors{state.fWeight, state.fSquare};
-            for (const auto &gradient : torch::autograd::grad({(z * z.detach().cos()).sum()}, leaves, {}, true, false, true))
+            for (const auto &gradient : torch::autograd::grad({(z * torch::sigmoid(0.01 * z.detach())).sum()}, leaves, {}, true, false, true))
                seen.fTensors.push_back(gradient.defined() ? gradient : torch::zeros({}));
          }
          z.detach().zero_(); // a result that is an input or a captured tensor changes that
@@ -210,9 +210,11 @@ Seen Call(F function, State &state, unsigned seed, double size, bool gradients)
 
 bool Same(const Tensor &a, const Tensor &b)
 {
-   if (a.dim() == 0 || b.dim() == 0) // no gradient and one of zeros
-      return torch::allclose(a.to(torch::kFloat), b.to(torch::kFloat), 1e-3, 1e-4, true);
-   return a.sizes() == b.sizes() && torch::allclose(a.to(torch::kFloat), b.to(torch::kFloat), 1e-3, 1e-4, true);
+   if (a.dim() > 0 && b.dim() > 0 && a.sizes() != b.sizes())
+      return false;
+   // No gradient is a single zero.
+   const auto both = torch::broadcast_tensors({a.to(torch::kFloat), b.to(torch::kFloat)});
+   return torch::allclose(both[0], both[1], 1e-3, 1e-4, true);
 }
 
 std::string gBackEnd;
@@ -236,7 +238,10 @@ bool Agrees(const Program &program)
       const double size = call == 2 ? 20 : call == 4 ? 1000 : 1;
       const auto wanted = Call(direct, eager, call, size, call != 1);
       const auto found = Call([&](const Tensor &x, const Tensor &y) { return (*function)(x, y); }, compiled, call, size, call != 1);
-      if (wanted.fThrows != found.fThrows || wanted.fTensors.size() != found.fTensors.size() ||
+      // LibTorch's own backward refuses what was changed in place since; kernels that kept the value need not.
+      if (wanted.fThrows)
+         return true;
+      if (found.fThrows || wanted.fTensors.size() != found.fTensors.size() ||
           !std::equal(wanted.fTensors.begin(), wanted.fTensors.end(), found.fTensors.begin(), Same))
          return false;
       for (auto *state : {&eager, &compiled}) {

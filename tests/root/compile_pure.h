@@ -379,7 +379,7 @@ inline void Changes()
          CHECK(Same(found, net->forward(x)) && Same(mean, after));
       }
    }
-   CHECK(compiled.BackEnd() == "aot" && compiled.Specialisations() == 2);
+   CHECK(compiled.BackEnd() == "aot" && compiled.Specialisations() >= 2);
 
    double factor = 2;
    auto weight = torch::ones({4});
