@@ -298,8 +298,8 @@ inline void Numbers()
       Check(AsEager(name, function, x, "aot"), name, __FILE__, __LINE__);
    };
    // Codes of nuclei need 30 bits; float32 has 24.
-   const auto codes = torch::tensor({1000822080, 1000822081, 16777216, 16777217, -5, 0, 9007199254740993, -9007199254740993}, torch::kLong);
-   const auto others = codes.roll(1) + torch::tensor({0, 0, 0, 1, 0, -5, 0, 0}, torch::kLong);
+   const auto codes = torch::tensor(std::vector<std::int64_t>{1000822080, 1000822081, 16777216, 16777217, -5, 0, 9007199254740993, -9007199254740993});
+   const auto others = codes.roll(1) + torch::tensor(std::vector<std::int64_t>{0, 0, 0, 1, 0, -5, 0, 0});
    const auto x = torch::randn({8});
    using Comparison = torch::Tensor (torch::Tensor::*)(const torch::Tensor &) const;
    for (const Comparison compare : {static_cast<Comparison>(&torch::Tensor::eq), static_cast<Comparison>(&torch::Tensor::ne),

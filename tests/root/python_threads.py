@@ -21,11 +21,12 @@ def turns_of_another(call):
     thread = threading.Thread(target=tick)
     thread.start()
     before, start = turns[0], time.perf_counter()
-    call()
-    outcome = turns[0] - before, time.perf_counter() - start
-    done.set()
-    thread.join()
-    return outcome
+    try:
+        call()
+        return turns[0] - before, time.perf_counter() - start
+    finally:
+        done.set()
+        thread.join()
 
 
 frame = ROOT.RDataFrame(1000000).Define("x", "float(rdfentry_ % 7)")

@@ -13,6 +13,8 @@ def pythonize(cls, name):
         takes_nodes(cls, "__init__", "frame")
     elif kind in ("Dataset", "Stream"):
         takes_sources(cls, name)
+    elif kind == "Jagged":
+        reads_sources(cls)
     elif kind == "Batches":
         iterates(cls)
     elif kind == "Mlp":

@@ -70,6 +70,20 @@ def takes_sources(cls, name):
     cls.Add = any_source
 
 
+def reads_sources(cls):
+    """Jagged.Read of all that a Source is made of."""
+    read = cls.Read
+
+    def any_source(*args, **kwargs):
+        if "source" in kwargs:
+            kwargs["source"] = as_source(kwargs["source"])
+        return read(*map(as_source, args[:1]), *args[1:], **kwargs)
+
+    any_source.__doc__ = read.__doc__
+    any_source.__name__ = "Read"
+    cls.Read = staticmethod(any_source)
+
+
 def iterates(cls):
     """for x, y, w in batches"""
 
