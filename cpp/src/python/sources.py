@@ -35,11 +35,11 @@ def as_label(value):
     """A number, a column, or a list of columns as a Label; anything else as it is."""
     import ROOT
 
-    if is_real(value):
+    if is_real(value) or isinstance(value, bool):
         return ROOT.CladTorch.Label(float(value))
     if is_text(value):
         return ROOT.CladTorch.Label(ROOT.std.string(value))
-    if isinstance(value, (list, tuple)) and value and all(map(is_text, value)):
+    if isinstance(value, (list, tuple)) and all(map(is_text, value)):
         return ROOT.CladTorch.Label(ROOT.std.vector["std::string"](value))
     return value
 
