@@ -39,7 +39,7 @@ impl Watch {
     ) -> Result<Watch> {
         // Several targets have no label in common to look at; their start is the loss before the first step.
         let several = data.targets().count() > 1;
-        let own = !spec.loss_function.is_empty() || several;
+        let own = !spec.loss_function.is_empty();
         let (labels, weights) = (data.labels()?, data.weights()?);
         let events = || rows.iter().map(|&row| (labels[row as usize], f64::from(weights[row as usize])));
         let standardised = |(label, weight)| match target {
@@ -58,7 +58,7 @@ impl Watch {
         };
         Ok(Watch {
             learning_rate: spec.learning_rate,
-            start: if own { 0.0 } else { loss_of_zero(loss, outputs, events().map(standardised)) },
+            start: if own || several { 0.0 } else { loss_of_zero(loss, outputs, events().map(standardised)) },
             started: false,
             // A loss of the user's own may be below 0 for reasons of its own.
             negative_weights: !own && bounded.is_none() && events().any(|(_, weight)| weight < 0.0),
