@@ -217,6 +217,11 @@ fn interrupt_raises_keyboard_interrupt_from_every_long_call() {
 }
 
 #[test]
+fn interrupt_at_the_beginning_of_a_call_is_heard() {
+    Session::python(&[&script("interrupted_early.py")]).run().passed();
+}
+
+#[test]
 fn long_calls_leave_the_lock_of_python_to_others() {
     Session::python(&[&script("python_threads.py")]).run().passed().says(&["has label 1"]).show("NOT TESTED");
 }

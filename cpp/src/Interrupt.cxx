@@ -1,5 +1,7 @@
 #include "Interrupt.hxx"
 
+#include "Python.hxx"
+
 #include "cladtorch/src/bridge.rs.h"
 
 #include <TApplication.h>
@@ -34,6 +36,23 @@ extern "C" void NotePressed(int)
    Core::interrupt_request(true);
 }
 
+/// Python notes Ctrl-C and acts between two of its own instructions: one that came after the last of them, before the
+/// handler was taken over, would be lost. Takes it from Python; the caller must not hold a lock that a thread with
+/// Python's lock may wait for.
+bool TakePressedFromPython()
+{
+   static const auto thisThread = PythonFunction<void *(*)()>("PyGILState_GetThisThreadState");
+   static const auto ensure = PythonFunction<int (*)()>("PyGILState_Ensure");
+   static const auto release = PythonFunction<void (*)(int)>("PyGILState_Release");
+   static const auto occurred = PythonFunction<int (*)()>("PyOS_InterruptOccurred");
+   if (!thisThread || !ensure || !release || !occurred || !thisThread())
+      return false;
+   const int state = ensure();
+   const bool pressed = occurred();
+   release(state);
+   return pressed;
+}
+
 /// Where ROOT goes on after Ctrl-C of its own: at the prompt, unless the session ends with its macros.
 [[noreturn]] void EndMacro()
 {
@@ -56,24 +75,32 @@ extern "C" void NotePressed(int)
       gTerminateBefore();
    std::abort();
 }
-} // namespace
 
-InterruptScope::InterruptScope()
+/// Whether this scope is the one that took the handler over.
+bool TakeHandler()
 {
    const std::lock_guard<std::mutex> lock(gMutex);
    if (gScopes++ > 0)
-      return;
+      return false;
    gPressed = 0;
    Core::interrupt_request(false);
    gROOT->SetInterrupt(kFALSE); // an earlier one stays set until somebody clears it
    sigaction(SIGINT, nullptr, &gBefore);
    if (gBefore.sa_handler == SIG_IGN)
-      return;
+      return false;
    struct sigaction mine = {};
    mine.sa_handler = NotePressed;
    sigemptyset(&mine.sa_mask);
    mine.sa_flags = SA_RESTART;
    sigaction(SIGINT, &mine, nullptr);
+   return true;
+}
+} // namespace
+
+InterruptScope::InterruptScope()
+{
+   if (TakeHandler() && TakePressedFromPython())
+      NotePressed(SIGINT);
 }
 
 InterruptScope::~InterruptScope()
