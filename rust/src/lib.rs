@@ -12,7 +12,8 @@
 //! | [`bridge`] | the only `#[cxx::bridge]`; what can fail goes through [`error::guard`] | every module |
 //! | [`model`] | a network with scalers, columns and options; prediction; the model file | `gradient`, `dataset` |
 //! | [`train`] | options, epochs, metrics | `dataset`, `stream`, `gradient`, `model` |
-//! | [`gradient`] | back ends: [`gradient::aot`] (Clad's derivatives, row tiles), [`gradient::autograd`] (LibTorch), [`gradient::CompiledGraph`] (an observed function, in blocks of its rows) | `graph`, `kernels`, `device`, `dataset` |
+//! | [`gradient`] | back ends: [`gradient::aot`] (Clad's derivatives, row tiles), [`gradient::autograd`] (LibTorch), [`gradient::CompiledGraph`] (an observed function, in blocks of its rows) | `graph`, `optimizer`, `kernels`, `device`, `dataset` |
+//! | [`optimizer`] | SGD, Adam and AdamW over one flat vector, their state; the rate is given at each update | `graph`, `kernels`, `device` |
 //! | [`graph`] | networks as a chain of layers; [`graph::Program`], the operators of an observed function; [`graph::lower`], which makes it, and [`graph::rows`], which takes its rows apart | `error`, [`bridge`]'s structs, `kernels::strided` |
 //! | [`dataset`] | features, labels, weights; split, shuffle, scaling | `columns`, `device` |
 //! | [`stream`] | events of data bigger than memory: order, windows, the hand-over from the reading thread | `columns`, `dataset`, `kernels` |
@@ -56,6 +57,7 @@ pub mod gradient;
 pub mod graph;
 pub mod interrupt;
 pub mod model;
+pub mod optimizer;
 pub mod signal;
 pub mod stream;
 pub mod train;

@@ -17,19 +17,17 @@ use rayon::prelude::*;
 
 use super::lane::{Lane, Network, Workspace};
 use super::rendezvous::{MOST_MEMBERS, Rendezvous};
-use super::{BETA1, BETA2, EPSILON, Engine, Plan, RowLoss, Rows, Settings, TILE_ROWS};
+use super::{Engine, Plan, RowLoss, Rows, Settings, TILE_ROWS};
 use crate::device::{HostBuffer, thread_pool};
 use crate::error::Result;
-use crate::graph::{Graph, Optimiser};
-use crate::kernels::{Scalar, Sweep};
+use crate::graph::Graph;
+use crate::kernels::Scalar;
+use crate::optimizer::Optimizer;
 
 /// Most lanes a batch is cut into, and most numbers that the lanes' gradients hold together: summing them must stay
 /// cheap beside making them.
 const MOST_LANES: usize = MOST_MEMBERS;
 const MOST_GRADIENT_NUMBERS: usize = 1 << 22;
-
-/// Parameters that are swept in one go: those of small networks by one thread, without a hand-over.
-const SWEPT: usize = 1 << 15;
 
 /// A network in training on the CPU.
 pub struct AotEngine<T> {
@@ -49,8 +47,7 @@ pub struct AotEngine<T> {
 struct State<T> {
     parameters: HostBuffer<T>,
     transposed: HostBuffer<T>,
-    moments: [HostBuffer<T>; 2],
-    steps: i64,
+    optimizer: Optimizer<T>,
 }
 
 /// What the threads of one epoch share.
@@ -72,8 +69,7 @@ impl<T: Scalar> AotEngine<T> {
         let mut state = State {
             parameters: HostBuffer::zeros(length)?,
             transposed: HostBuffer::zeros(plan.transposed_length())?,
-            moments: [HostBuffer::zeros(length)?, HostBuffer::zeros(length)?],
-            steps: 0,
+            optimizer: Optimizer::new(settings.rule(), length)?,
         };
         plan.pack(parameters, state.parameters.as_mut_slice());
         plan.transpose(state.parameters.as_slice(), state.transposed.as_mut_slice());
@@ -146,35 +142,14 @@ impl<T: Scalar> AotEngine<T> {
         let gradient = first[0].as_mut().expect("there is always one").gradient_mut();
         let others: &[_] = others;
         let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
-        state.steps += 1;
-        let sweep = self.sweep(state.steps);
-        let State { parameters, transposed, moments: [m, v], .. } = &mut *state;
-        let parts = parameters.as_mut_slice().par_chunks_mut(SWEPT).zip(gradient.par_chunks_mut(SWEPT));
-        let moments = m.as_mut_slice().par_chunks_mut(SWEPT).zip(v.as_mut_slice().par_chunks_mut(SWEPT));
-        parts.zip(moments).enumerate().for_each(|(index, ((p, g), (m, v)))| {
+        let State { parameters, transposed, optimizer } = &mut *state;
+        optimizer.update(self.settings.learning_rate, parameters.as_mut_slice(), gradient, |start, part| {
             for lane in others.iter().flatten() {
-                T::add(&lane.gradient()[index * SWEPT..][..g.len()], g);
-            }
-            match self.settings.optimiser {
-                Optimiser::Adam => T::adam(&sweep, p, g, m, v),
-                Optimiser::AdamW => T::adamw(&sweep, p, g, m, v),
-                Optimiser::Sgd => T::sgd(&sweep, p, g, Some(m)),
+                T::add(&lane.gradient()[start..][..part.len()], part);
             }
         });
         self.plan.transpose(parameters.as_slice(), transposed.as_mut_slice());
         loss
-    }
-
-    fn sweep(&self, step: i64) -> Sweep {
-        Sweep {
-            learning_rate: self.settings.learning_rate,
-            weight_decay: self.settings.weight_decay,
-            momentum: self.settings.momentum,
-            beta1: BETA1,
-            beta2: BETA2,
-            epsilon: EPSILON,
-            step,
-        }
     }
 
     /// What thread `member` does in an epoch.

@@ -2,10 +2,11 @@
 
 use tch::{Device, Kind, Reduction, TchError, Tensor, no_grad};
 
-use super::{BETA1, BETA2, EPSILON, Engine, Rows, Settings};
+use super::{Engine, Rows, Settings};
 use crate::dataset::Scaler;
 use crate::error::Error;
-use crate::graph::{Activation, Graph, Loss, Op, Optimiser};
+use crate::graph::{Activation, Graph, Loss, Op};
+use crate::optimizer::TensorOptimizer;
 
 /// What goes wrong here: an error of LibTorch, or one of ours.
 #[derive(Debug)]
@@ -37,8 +38,7 @@ pub struct AutogradEngine {
     settings: Settings,
     device: Device,
     parameters: Tensor,
-    moments: [Tensor; 2],
-    steps: i32,
+    optimizer: TensorOptimizer,
     data: Option<DeviceRows>,
 }
 
@@ -63,14 +63,13 @@ impl AutogradEngine {
         if threads > 0 {
             tch::set_num_threads(i32::try_from(threads).unwrap_or(i32::MAX));
         }
-        let on_device = || -> Result<(Tensor, [Tensor; 2])> {
+        let on_device = || -> Result<(Tensor, TensorOptimizer)> {
             let parameters = Tensor::f_from_slice(parameters)?.f_to_device(device)?.f_set_requires_grad(true)?;
-            let zeros = || parameters.f_zeros_like()?.f_set_requires_grad(false);
-            let moments = [zeros()?, zeros()?];
-            Ok((parameters, moments))
+            let optimizer = TensorOptimizer::new(settings.rule(), &parameters)?;
+            Ok((parameters, optimizer))
         };
-        let (parameters, moments) = on_device()?;
-        Ok(AutogradEngine { moments, graph, settings, device, parameters, steps: 0, data: None })
+        let (parameters, optimizer) = on_device()?;
+        Ok(AutogradEngine { optimizer, graph, settings, device, parameters, data: None })
     }
 
     /// The dataset on the device: sent there at the first call, and at the first one after `forget`.
@@ -92,7 +91,8 @@ impl AutogradEngine {
         let loss = self.loss_of(data, index)?;
         self.parameters.zero_grad();
         loss.f_mul_scalar(data.weight_scale / rows as f64)?.f_backward()?;
-        no_grad(|| self.sweep())?;
+        let gradient = self.parameters.f_grad()?;
+        no_grad(|| self.optimizer.update(self.settings.learning_rate, &mut self.parameters, gradient))?;
         Ok(loss.f_detach()?)
     }
 
@@ -112,31 +112,6 @@ impl AutogradEngine {
         })();
         self.data = Some(rows);
         outcome
-    }
-
-    /// The optimiser sweep in tensor operations; the sweeps of `cpp/kernels` are the same formulas on slices.
-    fn sweep(&mut self) -> Result<()> {
-        self.steps += 1;
-        let Settings { optimiser, learning_rate, weight_decay, momentum, .. } = self.settings;
-        let mut gradient = self.parameters.f_grad()?;
-        let parameters = &mut self.parameters;
-        let [first, second] = &mut self.moments;
-        match optimiser {
-            Optimiser::AdamW => drop(parameters.f_mul_scalar_(1.0 - learning_rate * weight_decay)?),
-            _ => gradient = gradient.f_add(&parameters.f_mul_scalar(weight_decay)?)?,
-        }
-        if optimiser == Optimiser::Sgd {
-            let velocity = first.f_mul_scalar_(momentum)?.f_add_(&gradient)?;
-            let _ = parameters.f_sub_(&velocity.f_mul_scalar(learning_rate)?)?;
-            return Ok(());
-        }
-        let mean = first.f_mul_scalar_(BETA1)?.f_add_(&gradient.f_mul_scalar(1.0 - BETA1)?)?;
-        let square = gradient.f_square()?.f_mul_scalar(1.0 - BETA2)?;
-        let square = second.f_mul_scalar_(BETA2)?.f_add_(&square)?;
-        let (bias1, bias2) = (1.0 - BETA1.powi(self.steps), 1.0 - BETA2.powi(self.steps));
-        let scale = square.f_sqrt()?.f_div_scalar(bias2.sqrt())?.f_add_scalar(EPSILON)?;
-        let _ = parameters.f_sub_(&mean.f_mul_scalar(learning_rate / bias1)?.f_div(&scale)?)?;
-        Ok(())
     }
 }
 

@@ -32,6 +32,7 @@ use crate::dataset::Scaler;
 use crate::error::Result;
 use crate::graph::{Loss, Optimiser};
 use crate::kernels::Scalar;
+use crate::optimizer::Rule;
 
 /// What a step minimises and how it moves.
 #[derive(Clone, Copy, Debug)]
@@ -50,10 +51,12 @@ pub struct Settings {
     pub batch_size: usize,
 }
 
-/// Decay rates and epsilon of Adam and AdamW (Kingma and Ba 2015, section 2; LibTorch has the same).
-pub(crate) const BETA1: f64 = 0.9;
-pub(crate) const BETA2: f64 = 0.999;
-pub(crate) const EPSILON: f64 = 1e-8;
+impl Settings {
+    fn rule(&self) -> Rule {
+        let &Settings { optimiser, weight_decay, momentum, .. } = self;
+        Rule { optimiser, weight_decay, momentum }
+    }
+}
 
 /// Rows of a dataset as a back end reads them.
 #[derive(Clone, Copy)]

@@ -1,0 +1,189 @@
+//! Optimisers: each update moves one flat parameter vector along its gradient.
+//!
+//! [`Optimizer`] runs the sweeps of `cpp/kernels` on host memory; [`TensorOptimizer`] is the same in LibTorch's operators,
+//! for any device. The rate is given at each update. What an optimiser remembers, its [`State`], can be read and set.
+
+mod tensor;
+
+pub use tensor::TensorOptimizer;
+
+use rayon::prelude::*;
+
+use crate::device::HostBuffer;
+use crate::error::{Error, Result};
+use crate::graph::Optimiser;
+use crate::kernels::{Scalar, Sweep};
+
+/// Decay rates and epsilon of Adam and AdamW (Kingma and Ba 2015, section 2; LibTorch has the same).
+const BETA1: f64 = 0.9;
+const BETA2: f64 = 0.999;
+const EPSILON: f64 = 1e-8;
+
+/// Parameters that are swept in one go: those of small networks by one thread, without a hand-over.
+const SWEPT: usize = 1 << 15;
+
+/// How parameters move.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Rule {
+    /// Which optimiser.
+    pub optimiser: Optimiser,
+    /// See [`Sweep::weight_decay`].
+    pub weight_decay: f64,
+    /// See [`Sweep::momentum`].
+    pub momentum: f64,
+}
+
+/// What an optimiser remembers from update to update.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct State<'a, T> {
+    /// Updates so far.
+    pub steps: i64,
+    /// First and second moments of Adam and AdamW; the first one is the velocity of SGD, which has no second.
+    pub moments: [&'a [T]; 2],
+}
+
+/// An optimiser of a parameter vector in host memory.
+pub struct Optimizer<T> {
+    rule: Rule,
+    moments: [HostBuffer<T>; 2],
+    steps: i64,
+}
+
+impl<T: Scalar> Optimizer<T> {
+    /// For `length` parameters.
+    pub fn new(rule: Rule, length: usize) -> Result<Self> {
+        Ok(Optimizer { rule, moments: [HostBuffer::zeros(length)?, HostBuffer::zeros(length)?], steps: 0 })
+    }
+
+    /// One step of size `rate`, on the threads of the present pool. `complete` adds to a part of the gradient, from the
+    /// given parameter on, what is still missing of it, right before the part is used. Nothing is allocated.
+    pub fn update(
+        &mut self,
+        rate: f64,
+        parameters: &mut [T],
+        gradient: &mut [T],
+        complete: impl Fn(usize, &mut [T]) + Sync,
+    ) {
+        self.steps += 1;
+        let Optimizer { rule, moments: [first, second], steps } = self;
+        let sweep = rule.sweep(rate, *steps);
+        let parts = parameters.par_chunks_mut(SWEPT).zip(gradient.par_chunks_mut(SWEPT));
+        let moments = first.as_mut_slice().par_chunks_mut(SWEPT).zip(second.as_mut_slice().par_chunks_mut(SWEPT));
+        parts.zip(moments).enumerate().for_each(|(index, ((p, g), (m, v)))| {
+            complete(index * SWEPT, g);
+            match rule.optimiser {
+                Optimiser::Adam => T::adam(&sweep, p, g, m, v),
+                Optimiser::AdamW => T::adamw(&sweep, p, g, m, v),
+                Optimiser::Sgd => T::sgd(&sweep, p, g, Some(m)),
+            }
+        });
+    }
+
+    /// What it remembers.
+    pub fn state(&self) -> State<'_, T> {
+        State { steps: self.steps, moments: self.moments.each_ref().map(HostBuffer::as_slice) }
+    }
+
+    /// Goes on from `state`, which must be of as many parameters.
+    pub fn set_state(&mut self, state: State<T>) -> Result<()> {
+        for (own, given) in self.moments.iter_mut().zip(state.moments) {
+            let own = own.as_mut_slice();
+            if own.len() != given.len() {
+                return Err(Error::invalid(
+                    format!("moments of {} parameters for an optimiser of {}", given.len(), own.len()),
+                    "give those of the same network",
+                ));
+            }
+            own.copy_from_slice(given);
+        }
+        self.steps = state.steps;
+        Ok(())
+    }
+}
+
+impl Rule {
+    fn sweep(&self, learning_rate: f64, step: i64) -> Sweep {
+        let &Rule { weight_decay, momentum, .. } = self;
+        Sweep { learning_rate, weight_decay, momentum, beta1: BETA1, beta2: BETA2, epsilon: EPSILON, step }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tch::{Device, Kind, Tensor};
+
+    /// More than one part of a sweep.
+    const LENGTH: usize = SWEPT + 37;
+    const STEPS: i64 = 5;
+
+    fn rules() -> impl Iterator<Item = Rule> {
+        let decays = |&optimiser| [0.0, 0.1].map(move |weight_decay| Rule { optimiser, weight_decay, momentum: 0.9 });
+        Optimiser::ALL.iter().flat_map(decays)
+    }
+
+    fn wave(seed: i64) -> Vec<f64> {
+        (1..=LENGTH).map(|i| (i as f64 * (seed as f64 + 0.7)).sin()).collect()
+    }
+
+    /// At step `step`.
+    fn rate(step: i64) -> f64 {
+        0.02 / step as f64
+    }
+
+    /// The steps from `first` to `last`, whose gradient at step s is `wave(s)`; half of it comes at the last moment.
+    fn run(optimizer: &mut Optimizer<f64>, parameters: &mut [f64], first: i64, last: i64) {
+        for step in first..=last {
+            let whole = wave(step);
+            let mut half: Vec<f64> = whole.iter().map(|g| 0.5 * g).collect();
+            optimizer.update(rate(step), parameters, &mut half, |start, part| {
+                part.iter_mut().zip(&whole[start..]).for_each(|(part, g)| *part += 0.5 * g);
+            });
+        }
+    }
+
+    #[test]
+    fn slices_and_tensors_move_alike() {
+        for rule in rules() {
+            let mut ours = wave(0);
+            run(&mut Optimizer::new(rule, LENGTH).unwrap(), &mut ours, 1, STEPS);
+            let mut theirs = Tensor::from_slice(&wave(0));
+            let mut optimizer = TensorOptimizer::new(rule, &theirs).unwrap();
+            for step in 1..=STEPS {
+                optimizer.update(rate(step), &mut theirs, Tensor::from_slice(&wave(step))).unwrap();
+            }
+            assert_eq!((theirs.kind(), theirs.device()), (Kind::Double, Device::Cpu));
+            let theirs = Vec::<f64>::try_from(&theirs).unwrap();
+            let largest = ours.iter().zip(&theirs).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+            assert!(largest < 1e-13, "{rule:?}: {largest}");
+        }
+    }
+
+    #[test]
+    fn a_restored_state_goes_on_with_the_same_bits() {
+        for rule in rules() {
+            let mut whole = wave(0);
+            run(&mut Optimizer::new(rule, LENGTH).unwrap(), &mut whole, 1, STEPS);
+            let mut parts = wave(0);
+            let mut first = Optimizer::new(rule, LENGTH).unwrap();
+            run(&mut first, &mut parts, 1, 2);
+            let mut second = Optimizer::new(rule, LENGTH).unwrap();
+            second.set_state(first.state()).unwrap();
+            assert_eq!(second.state(), first.state());
+            run(&mut second, &mut parts, 3, STEPS);
+            assert_eq!(whole, parts, "{rule:?}");
+            let mut forgetful = Optimizer::new(rule, LENGTH).unwrap();
+            let mut others = wave(0);
+            run(&mut forgetful, &mut others, 3, STEPS);
+            assert_ne!(whole, others, "{rule:?}");
+        }
+    }
+
+    #[test]
+    fn a_state_of_another_network_is_refused() {
+        let rule = rules().next().unwrap();
+        let (small, mut large) = (Optimizer::<f32>::new(rule, 3).unwrap(), Optimizer::new(rule, 4).unwrap());
+        let error = large.set_state(small.state()).unwrap_err().to_string();
+        assert!(error.contains("3 parameters") && error.contains("of 4"), "{error}");
+    }
+}

@@ -1,0 +1,44 @@
+//! The optimisers in LibTorch's operators: the formulas of the sweeps in `cpp/kernels`, on any device.
+
+use tch::{TchError, Tensor};
+
+use super::{BETA1, BETA2, EPSILON, Rule};
+use crate::graph::Optimiser;
+
+/// An optimiser of one parameter tensor.
+pub struct TensorOptimizer {
+    rule: Rule,
+    moments: [Tensor; 2],
+    steps: i32,
+}
+
+impl TensorOptimizer {
+    /// For `parameters`, on their device.
+    pub fn new(rule: Rule, parameters: &Tensor) -> Result<Self, TchError> {
+        let zeros = || parameters.f_zeros_like()?.f_set_requires_grad(false);
+        Ok(TensorOptimizer { rule, moments: [zeros()?, zeros()?], steps: 0 })
+    }
+
+    /// One step of size `rate`; autograd must be off.
+    pub fn update(&mut self, rate: f64, parameters: &mut Tensor, mut gradient: Tensor) -> Result<(), TchError> {
+        self.steps += 1;
+        let Rule { optimiser, weight_decay, momentum } = self.rule;
+        let [first, second] = &mut self.moments;
+        match optimiser {
+            Optimiser::AdamW => drop(parameters.f_mul_scalar_(1.0 - rate * weight_decay)?),
+            _ => gradient = gradient.f_add(&parameters.f_mul_scalar(weight_decay)?)?,
+        }
+        if optimiser == Optimiser::Sgd {
+            let velocity = first.f_mul_scalar_(momentum)?.f_add_(&gradient)?;
+            let _ = parameters.f_sub_(&velocity.f_mul_scalar(rate)?)?;
+            return Ok(());
+        }
+        let mean = first.f_mul_scalar_(BETA1)?.f_add_(&gradient.f_mul_scalar(1.0 - BETA1)?)?;
+        let square = gradient.f_square()?.f_mul_scalar(1.0 - BETA2)?;
+        let square = second.f_mul_scalar_(BETA2)?.f_add_(&square)?;
+        let (bias1, bias2) = (1.0 - BETA1.powi(self.steps), 1.0 - BETA2.powi(self.steps));
+        let scale = square.f_sqrt()?.f_div_scalar(bias2.sqrt())?.f_add_scalar(EPSILON)?;
+        let _ = parameters.f_sub_(&mean.f_mul_scalar(rate / bias1)?.f_div(&scale)?)?;
+        Ok(())
+    }
+}
