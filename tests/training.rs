@@ -392,6 +392,38 @@ fn what_is_allowed_and_rarely_meant_is_said_once() {
 }
 
 #[test]
+fn a_further_fit_on_another_scale_says_so() {
+    let base = circle(500, 6);
+    let squares = |p: &[f32]| p[0] * p[0];
+    let warnings = |first: &Dataset, second: &Dataset, options: &FitSpec| {
+        let mut model = network(1);
+        fit(&mut model, first, options);
+        Trainer::new(&model, second, options).unwrap().warnings()
+    };
+    let regression = FitSpec { loss: 3, ..spec() };
+    let in_mev = relabelled(&base, 1000.0, 0.0, squares);
+    let in_gev = relabelled(&base, 1.0, 0.0, squares);
+    let cases: [(&Dataset, Dataset, &FitSpec, &[&str]); 6] = [
+        (&in_gev, relabelled(&base, 5.0, 1.0, squares), &spec(), &[]),
+        (
+            &in_gev,
+            in_mev.copy().unwrap(),
+            &spec(),
+            &["column \"x\" (scale", "a factor of 1.0", "\"y\"", "fit a new Mlp"],
+        ),
+        (&in_mev, in_gev.copy().unwrap(), &spec(), &["column \"x\" (scale", "column \"y\"", "the same units"]),
+        (&in_gev, relabelled(&base, 1.0, 30.0, squares), &spec(), &["column \"x\" (mean", "deviations apart"]),
+        (&in_gev, relabelled(&base, 1.0, 0.0, |p| 1e3 * p[0]), &regression, &["before: the label (scale"]),
+        (&in_gev, in_mev.copy().unwrap(), &FitSpec { standardise: false, ..spec() }, &[]),
+    ];
+    for (first, second, options, parts) in cases {
+        let said = warnings(first, &second, options);
+        assert_eq!(said.len(), usize::from(!parts.is_empty()), "{said:?}");
+        assert!(parts.iter().all(|part| said[0].contains(part)), "{said:?}");
+    }
+}
+
+#[test]
 fn a_soft_label_counts_as_its_shares_of_both_classes() {
     let base = circle(200, 6);
     let soft = |p: &[f32]| (p[0] + 1.0) / 2.0;

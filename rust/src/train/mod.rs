@@ -3,6 +3,7 @@
 pub mod metrics;
 mod options;
 pub(crate) mod record;
+mod scale;
 mod streaming;
 mod thin;
 mod warnings;
@@ -76,12 +77,14 @@ impl Trainer {
             true => 0.0,
             false => total_weight(data, &validation, "validation")?,
         };
+        let mut watch = Watch::new(spec, settings.loss, model.graph().outputs(), data, &train, target.as_ref())?;
+        watch.tell(scale::other_scale(model, data, &scaler, target.as_ref()));
         Ok(Trainer {
             engine: engine(model, &parameters, spec, settings, gradient)?,
             loss: settings.loss,
             spec: spec.clone(),
             scaler,
-            watch: Watch::new(spec, settings.loss, model.graph().outputs(), data, &train, target.as_ref())?,
+            watch,
             target,
             train,
             validation,

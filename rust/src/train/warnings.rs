@@ -11,7 +11,7 @@ use crate::graph::Loss;
 const DIVERGED: f64 = 10.0;
 /// Events whose loss is taken before the first step.
 const FIRST_EVENTS: usize = 1024;
-/// Classes that a warning names.
+/// Classes or columns that a warning names.
 const NAMED: usize = 5;
 
 /// Looks at the events before the first epoch and at the loss after each.
@@ -100,10 +100,21 @@ impl Watch {
         }
     }
 
+    /// Says these too.
+    pub fn tell(&mut self, messages: impl Iterator<Item = String>) {
+        self.messages.extend(messages);
+    }
+
     /// What has not been said yet.
     pub fn said(&mut self) -> Vec<String> {
         std::mem::take(&mut self.messages)
     }
+}
+
+/// The first few of `names`.
+pub(super) fn shown(names: &[String]) -> String {
+    let more = if names.len() > NAMED { ", ..." } else { "" };
+    format!("{}{more}", names[..names.len().min(NAMED)].join(", "))
 }
 
 /// Sum of the weights of each of `classes` classes.
@@ -132,11 +143,10 @@ fn halves(events: impl Iterator<Item = (f32, f64)>) -> Vec<(f64, usize)> {
 fn absent_classes(classes: &[(f64, usize)]) -> Option<String> {
     let absent: Vec<String> =
         classes.iter().enumerate().filter(|(_, (_, count))| *count == 0).map(|(class, _)| class.to_string()).collect();
-    let more = if absent.len() > NAMED { ", ..." } else { "" };
     (!absent.is_empty()).then(|| {
         format!(
-            "no event for training has label {}{more} ({} of {} classes): add such events, or give the model fewer outputs",
-            absent[..absent.len().min(NAMED)].join(", "),
+            "no event for training has label {} ({} of {} classes): add such events, or give the model fewer outputs",
+            shown(&absent),
             absent.len(),
             classes.len()
         )
