@@ -157,6 +157,28 @@ fn losses_models_and_targets_that_do_not_fit_are_refused_by_name() {
 }
 
 #[test]
+fn negative_weights_are_warned_about_whatever_the_number_of_targets() {
+    let base = circle(500, 6);
+    for count in [1, 2, 3] {
+        let mut data = Dataset::new(base.columns()).unwrap();
+        data.begin_with("waves", &names(count)).unwrap();
+        for p in base.features().chunks(2) {
+            let labels: Vec<f32> = WAVES[..count].iter().map(|wave| wave(p)).collect();
+            let weight = if p[0] > 0.4 && p[1] > 0.4 { -1.0 } else { 1.0 };
+            data.append(p, &labels, &[weight]).unwrap();
+        }
+        data.commit().unwrap();
+        let options = FitSpec { epochs: 60, learning_rate: 0.05, loss: MEAN_SQUARED_ERROR, ..spec() };
+        let mut trainer = Trainer::new(&model(count), &data, &options).unwrap();
+        let losses: Vec<f64> = (0..60).map(|_| trainer.epoch(&data).unwrap().train_loss).collect();
+        let said = trainer.warnings();
+        assert!(losses.iter().any(|loss| *loss < 0.0), "{count} targets: {losses:?}");
+        let told = said.iter().filter(|said| said.contains("singles out events of negative weight")).count();
+        assert_eq!(told, 1, "{count} targets: {said:?}");
+    }
+}
+
+#[test]
 fn targets_that_are_not_finite_are_refused_with_name_and_event() {
     let mut data = Dataset::new(&[column("x")]).unwrap();
     data.begin_with("s", &names(3)).unwrap();
