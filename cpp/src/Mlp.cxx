@@ -99,8 +99,7 @@ History Mlp::RunEpochs(const Training &training, const InterruptScope &interrupt
    const auto &options = training.fOptions;
    History history;
    history.fDescription = training.fDescription;
-   const bool elsewhere = options.fGradient == kClad && options.fDevice != "cpu";
-   if (options.fVerbose > (elsewhere ? 0 : 1))
+   if (options.fVerbose >= Core::verbosity_of_back_end(ToSpec(options)))
       std::cout << history.fDescription << std::endl;
    WarnOfThreads(options);
    Warn(training.fWarnings());

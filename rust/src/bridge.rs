@@ -17,7 +17,7 @@ use crate::model::{Model, Training};
 use crate::signal;
 use crate::stream::{self, Epoch, Events, Feed, Mixing, Part, Stream};
 use crate::text;
-use crate::train::{StreamTrainer, Trainer, decided_options, metrics, stream_settings};
+use crate::train::{self, StreamTrainer, Trainer, decided_options, metrics, stream_settings};
 
 #[cxx::bridge(namespace = "CladTorch::Core")]
 mod ffi {
@@ -529,6 +529,8 @@ mod ffi {
         fn trainer_finish(trainer: &Trainer, model: &mut Model) -> Result<()>;
         /// Which gradient back end runs, on which device and threads, and why.
         fn trainer_describe(trainer: &Trainer) -> String;
+        /// The least `fVerbose` with which a fit says that.
+        fn verbosity_of_back_end(spec: &FitSpec) -> Result<i32>;
         /// What is allowed and rarely meant, each said once.
         fn trainer_warnings(trainer: &mut Trainer) -> Vec<String>;
 
@@ -878,6 +880,10 @@ fn trainer_finish(trainer: &Trainer, model: &mut Model) -> Result<()> {
 
 fn trainer_describe(trainer: &Trainer) -> String {
     trainer.describe()
+}
+
+fn verbosity_of_back_end(spec: &FitSpec) -> Result<i32> {
+    guard(|| train::verbosity_of_back_end(spec))
 }
 
 fn trainer_warnings(trainer: &mut Trainer) -> Vec<String> {

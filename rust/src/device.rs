@@ -14,24 +14,33 @@ use tch::Device;
 
 use crate::error::{Error, Result};
 
-/// The device that `name` means (`cpu`, `cuda`, `cuda:N`), ready to be used.
-pub fn open(name: &str) -> Result<Device> {
+/// The device that `name` means (`cpu`, `cuda`, `cuda:N`), whether this machine has it or not.
+pub fn named(name: &str) -> Result<Device> {
     let unknown = || Error::invalid(format!("device \"{name}\" is unknown"), "use \"cpu\", \"cuda\" or \"cuda:N\"");
-    let index = match name {
-        "cpu" => return Ok(Device::Cpu),
-        "cuda" => 0,
-        _ => name.strip_prefix("cuda:").and_then(|n| n.parse::<u8>().ok()).ok_or_else(unknown)?,
-    };
+    Ok(match name {
+        "cpu" => Device::Cpu,
+        "cuda" => Device::Cuda(0),
+        _ => {
+            let index = name.strip_prefix("cuda:").and_then(|n| n.parse::<u8>().ok());
+            Device::Cuda(usize::from(index.ok_or_else(unknown)?))
+        }
+    })
+}
+
+/// The device that `name` means, ready to be used.
+pub fn open(name: &str) -> Result<Device> {
+    let device = named(name)?;
+    let Device::Cuda(index) = device else { return Ok(device) };
     let gpus = load_cuda().map_err(|missing| {
         Error::invalid(format!("device \"{name}\" cannot be used: {missing}"), "fDevice = \"cpu\" works everywhere")
     })?;
-    if u32::from(index) >= gpus {
+    if index >= gpus as usize {
         return Err(Error::invalid(
             format!("device \"{name}\" cannot be used: this machine has {gpus} GPU(s), counted from 0"),
             "give a smaller number",
         ));
     }
-    Ok(Device::Cuda(usize::from(index)))
+    Ok(device)
 }
 
 /// Number of GPUs, once the driver and LibTorch's CUDA part are loaded; else which part is missing.

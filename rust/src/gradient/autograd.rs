@@ -168,7 +168,7 @@ impl Engine for AutogradEngine {
 
     fn describe(&self) -> String {
         match self.device {
-            Device::Cuda(index) => format!("autograd (LibTorch) on cuda:{index}; Clad's kernels run on the CPU only"),
+            Device::Cuda(index) => format!("autograd (LibTorch) on cuda:{index}"),
             _ => format!("autograd (LibTorch) on cpu, {} thread(s)", tch::get_num_threads()),
         }
     }

@@ -1,5 +1,6 @@
 //! The training loop: options checked, scaler learned, epochs run on a back end.
 
+mod back_end;
 pub mod metrics;
 mod options;
 pub(crate) mod record;
@@ -8,6 +9,7 @@ mod streaming;
 mod thin;
 mod warnings;
 
+pub use back_end::verbosity_of_back_end;
 pub(crate) use options::check_columns;
 pub use options::decided_options;
 pub use streaming::{StreamTrainer, stream_settings};
@@ -21,8 +23,9 @@ use crate::error::{Error, Result};
 use crate::gradient::aot::AotEngine;
 use crate::gradient::autograd::AutogradEngine;
 use crate::gradient::{Engine, RowLoss, Rows, Settings};
-use crate::graph::{Gradient, Loss, Schedule};
+use crate::graph::{Loss, Schedule};
 use crate::model::{Model, Training};
+use back_end::{BackEnd, Choice};
 use warnings::Watch;
 
 /// How long compiling a user's loss may take.
@@ -39,6 +42,7 @@ pub struct Trainer {
     spec: FitSpec,
     loss: Loss,
     engine: Box<dyn Engine>,
+    choice: Choice,
     scaler: Scaler,
     /// Of the labels.
     target: Option<Scaler>,
@@ -62,7 +66,7 @@ pub struct Trainer {
 impl Trainer {
     /// Checks the options against model and data, splits, learns the scalers, lays out the engine.
     pub fn new(model: &Model, data: &Dataset, spec: &FitSpec) -> Result<Self> {
-        let (settings, gradient) = options::checked(spec, model, data)?;
+        let settings = options::checked(spec, model, data)?;
         let (train, validation) = split(data.rows(), 1.0 - spec.validation, spec.seed)?;
         if train.is_empty() {
             return Err(Error::invalid(
@@ -77,10 +81,12 @@ impl Trainer {
             true => 0.0,
             false => total_weight(data, &validation, "validation")?,
         };
+        let choice = back_end::choose(spec)?;
         let mut watch = Watch::new(spec, settings.loss, model.graph().outputs(), data, &train, target.as_ref())?;
         watch.tell(scale::other_scale(model, data, &scaler, target.as_ref()));
         Ok(Trainer {
-            engine: engine(model, &parameters, spec, settings, gradient)?,
+            engine: engine(model, &parameters, spec, settings, choice)?,
+            choice,
             loss: settings.loss,
             spec: spec.clone(),
             scaler,
@@ -205,11 +211,15 @@ impl Trainer {
         FitSpec { epochs: u32::try_from(epochs).unwrap_or(u32::MAX), ..options::decided(&self.spec, self.loss) }
     }
 
+    fn back_end(&self) -> String {
+        self.choice.describe(&self.engine.describe())
+    }
+
     /// Which back end runs where.
     pub fn describe(&self) -> String {
         format!(
             "{}: {} events for training, {} for validation, loss {}",
-            self.engine.describe(),
+            self.back_end(),
             self.train.len(),
             self.validation.len(),
             record::loss_name(&self.decided())
@@ -244,13 +254,12 @@ fn engine(
     parameters: &[f32],
     spec: &FitSpec,
     settings: Settings,
-    gradient: Gradient,
+    choice: Choice,
 ) -> Result<Box<dyn Engine>> {
     let device = device::open(&spec.device)?;
     let graph = model.graph().clone();
-    let on_gpu = device != tch::Device::Cpu;
-    Ok(match gradient {
-        Gradient::Clad if !on_gpu => {
+    Ok(match choice.back_end {
+        BackEnd::Aot => {
             let outputs = graph.outputs();
             let engine = AotEngine::<f32>::new(graph, parameters, settings, spec.threads)?;
             Box::new(match spec.loss_function.as_str() {
@@ -258,7 +267,7 @@ fn engine(
                 text => engine.with_row_loss(RowLoss::compile(text, outputs, COMPILE_LIMIT)?),
             })
         }
-        _ => Box::new(AutogradEngine::new(graph, parameters, settings, device, spec.threads)?),
+        BackEnd::Autograd => Box::new(AutogradEngine::new(graph, parameters, settings, device, spec.threads)?),
     })
 }
 

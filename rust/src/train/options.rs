@@ -13,7 +13,7 @@ const BATCH_LIMIT: usize = 1 << 24;
 const THREAD_LIMIT: usize = 1024;
 
 /// Checks every option; returns what an engine needs of them.
-pub(super) fn checked(spec: &FitSpec, model: &Model, data: &Dataset) -> Result<(Settings, Gradient)> {
+pub(super) fn checked(spec: &FitSpec, model: &Model, data: &Dataset) -> Result<Settings> {
     check_columns(model, data.columns(), data.width())?;
     if data.rows() == 0 {
         return Err(Error::invalid("the dataset has no events", "add a source with Dataset::Add"));
@@ -21,16 +21,14 @@ pub(super) fn checked(spec: &FitSpec, model: &Model, data: &Dataset) -> Result<(
     check_values(spec)?;
     let loss = loss(spec, model, data.targets())?;
     check_labels(loss, model.graph().outputs(), data.labels()?)?;
-    let settings = Settings {
+    Ok(Settings {
         loss,
         optimiser: Optimiser::from_number(spec.optimiser).ok_or_else(|| unknown("fOptimiser", spec.optimiser))?,
         learning_rate: spec.learning_rate,
         weight_decay: spec.weight_decay,
         momentum: spec.momentum,
         batch_size: spec.batch_size,
-    };
-    let gradient = Gradient::from_number(spec.gradient).ok_or_else(|| unknown("fGradient", spec.gradient))?;
-    Ok((settings, gradient))
+    })
 }
 
 /// Checks every number on its own.
@@ -181,6 +179,6 @@ fn check(name: &str, value: f64, fits: bool, expected: &str) -> Result<()> {
     }
 }
 
-fn unknown(name: &str, number: u8) -> Error {
+pub(super) fn unknown(name: &str, number: u8) -> Error {
     Error::invalid(format!("{name} = {number} is unknown"), "use one of the named constants")
 }

@@ -163,7 +163,7 @@ impl StreamTrainer {
         let sample = self.trainer.train.len();
         format!(
             "{}: a stream, standardised by {sample} of its events, loss {}",
-            self.trainer.engine.describe(),
+            self.trainer.back_end(),
             record::loss_name(&self.trainer.decided())
         )
     }
