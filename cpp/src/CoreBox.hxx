@@ -14,7 +14,6 @@
 
 #include <cstddef>
 #include <functional>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -36,7 +35,6 @@ struct DatasetData {
    rust::Box<Core::Dataset> fCore;
    Weight fWeight;                 ///< of the sources to come
    std::string fReadWeight;        ///< text of the weight of the last source
-   std::set<std::string> fScalars; ///< columns that must not hold several numbers an event
    EReader fReader = kAutoReader;  ///< of the sources to come
 };
 

@@ -22,7 +22,6 @@ std::shared_ptr<DatasetData> With(rust::Box<Core::Dataset> core, const DatasetDa
    auto copy = std::make_shared<DatasetData>(std::move(core));
    copy->fWeight = data.fWeight;
    copy->fReadWeight = data.fReadWeight;
-   copy->fScalars = data.fScalars;
    copy->fReader = data.fReader;
    return copy;
 }
@@ -35,9 +34,10 @@ DatasetData &Own(std::shared_ptr<DatasetData> &data)
    return *data;
 }
 
+/// \param length 0 for a scalar.
 Core::ColumnSpec Spec(const std::string &name, std::size_t length, float pad, std::size_t inner = 0)
 {
-   return {name, length, pad, inner, ""};
+   return {name, length ? length : 1, pad, inner, "", length == 0};
 }
 
 /// `data` with one more column, which nothing has been read for yet.
@@ -54,8 +54,8 @@ void AddColumn(std::shared_ptr<DatasetData> &data, Core::ColumnSpec column)
 Core::ColumnSpec MaskOf(const std::string &name, const DatasetData &data)
 {
    for (const auto &column : Core::dataset_columns(*data.fCore))
-      if (column.name == name && column.mask_of.empty() && !data.fScalars.count(name))
-         return {"mask(" + name + ")", column.length, 0, column.inner, name};
+      if (column.name == name && column.mask_of.empty() && !column.scalar)
+         return {"mask(" + name + ")", column.length, 0, column.inner, name, false};
    throw std::runtime_error("there is no list column '" + name +
                             "' to make a mask of: add it first, with Column(\"" + name + "\", length, pad)");
 }
@@ -65,10 +65,8 @@ std::shared_ptr<DatasetData> New(const std::vector<std::string> &columns)
 {
    rust::Vec<Core::ColumnSpec> specs;
    for (const auto &name : columns)
-      specs.push_back(Spec(name, 1, 0));
-   auto data = std::make_shared<DatasetData>(Core::dataset_new(specs));
-   data->fScalars.insert(columns.begin(), columns.end());
-   return data;
+      specs.push_back(Spec(name, 0, 0));
+   return std::make_shared<DatasetData>(Core::dataset_new(specs));
 }
 
 void Read(std::shared_ptr<DatasetData> &data, const Source &source, const Label &label, const std::string &cut)
@@ -76,7 +74,7 @@ void Read(std::shared_ptr<DatasetData> &data, const Source &source, const Label 
    auto &own = Own(data);
    Interruptible("the reading", [&](const InterruptScope &interrupt) {
       const OpenSource open(source);
-      ReadSource(*own.fCore, open.Frame(), {label, cut, own.fWeight, own.fScalars, own.fReader}, interrupt);
+      ReadSource(*own.fCore, open.Frame(), {label, cut, own.fWeight, own.fReader}, interrupt);
    });
    own.fReadWeight = own.fWeight.fText;
 }
@@ -93,9 +91,7 @@ Dataset::Dataset(std::shared_ptr<DatasetData> data, FromCore) : fData(std::move(
 Dataset &Dataset::Column(const std::string &name, std::size_t length, float pad)
 {
    return Guard("CladTorch::Dataset::Column", [&]() -> Dataset & {
-      AddColumn(fData, Spec(name, length ? length : 1, pad));
-      if (length == 0)
-         fData->fScalars.insert(name);
+      AddColumn(fData, Spec(name, length, pad));
       return *this;
    });
 }

@@ -85,7 +85,7 @@ rust::Vec<Core::ColumnSpec> ColumnsOf(const ModelData &model, const std::vector<
       throw std::runtime_error("the model takes " + std::to_string(inputs) + " numbers, " + std::to_string(given.size()) +
                                " columns were given: give a scalar for each, or one list of as many");
    for (const auto &column : given)
-      columns.push_back({column, inputs / given.size(), 0, 0, ""});
+      columns.push_back({column, inputs / given.size(), 0, 0, "", given.size() == inputs});
    return columns;
 }
 
@@ -94,12 +94,10 @@ ROOT::RDF::RNode DefineLinks(ROOT::RDF::RNode frame, const ModelData &model, con
                              const std::string &name, const std::vector<std::string> &given)
 {
    const auto source = Describe(frame);
-   const bool isNew = Core::model_columns(*model.fCore).empty();
    std::size_t count = 0;
    frame = frame.Define(HiddenName(name, count), [] { return RowLink(); });
    for (const auto &column : columns) {
       auto target = FeatureTarget(column, 0);
-      target.fScalar = isNew && column.length == 1;
       if (given.empty())
          CheckOrigin(frame, model, target.fColumn);
       else if (given[count] != target.fName) // a mask has a name of its own

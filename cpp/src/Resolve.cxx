@@ -87,7 +87,8 @@ void CheckShape(bool scalar, const ColumnTarget &target, const std::string &type
    if (!scalar && target.fScalar)
       throw std::runtime_error(column + " has several numbers an event (" + type + "): " +
                                (target.fPart == ColumnTarget::kFeatures
-                                   ? "give their number with Dataset::Column(\"" + target.fName + "\", length)"
+                                   ? "give one by an expression, such as \"Sum$(" + target.fName +
+                                       ")\", or several with Dataset::Column(\"" + target.fName + "\", length)"
                                    : "labels and weights need one, define a scalar column from it"));
 }
 

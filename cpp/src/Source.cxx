@@ -59,7 +59,6 @@ Targets(ROOT::RDF::RNode &frame, const rust::Vec<Core::ColumnSpec> &columns, con
    std::size_t offset = 0;
    for (const auto &column : columns) {
       targets.push_back(FeatureTarget(column, offset));
-      targets.back().fScalar = selection.fScalars.count(targets.back().fName) > 0;
       offset += column.length;
    }
    CheckLabel(selection.fLabel, frame);
@@ -110,7 +109,7 @@ ColumnTarget FeatureTarget(const Core::ColumnSpec &column, std::size_t offset)
    target.fLength = column.length;
    target.fInner = column.inner;
    target.fPad = column.pad;
-   target.fScalar = false;
+   target.fScalar = column.scalar;
    return target;
 }
 

@@ -12,7 +12,6 @@
 
 #include <ROOT/RDataFrame.hxx>
 
-#include <set>
 #include <string>
 #include <vector>
 
@@ -24,7 +23,6 @@ struct Selection {
    Label fLabel = 0;
    std::string fCut; ///< "": every event
    Weight fWeight;
-   std::set<std::string> fScalars; ///< columns that must not hold several numbers an event
    EReader fReader = kAutoReader;
 };
 

@@ -49,7 +49,6 @@ void FreeOfViews(std::shared_ptr<Core::Batch> &batch)
 StreamData::StreamData(const DatasetData &columns) : fCore(Core::stream_new(Core::dataset_columns(*columns.fCore)))
 {
    fSelection.fWeight = columns.fWeight;
-   fSelection.fScalars = columns.fScalars;
    fSelection.fReader = columns.fReader;
 }
 

@@ -34,6 +34,8 @@ mod ffi {
         inner: usize,
         /// The column whose mask this is: 1 where an event has a number, 0 where the pad stands in; "": this is none.
         mask_of: String,
+        /// Whether an event has exactly one number, where other columns of length 1 take the first of a list.
+        scalar: bool,
     }
 
     /// A leaf of a branch and what is wanted of it; see `Branch` in `columns`.

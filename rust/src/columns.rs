@@ -13,9 +13,9 @@ use crate::text;
 const WIDTH_LIMIT: usize = 1 << 24;
 
 impl ColumnSpec {
-    /// A column of `length` numbers an event, the pad 0.
+    /// A column of `length` numbers an event, the pad 0; of 1, the first of an event's numbers.
     pub fn new(name: &str, length: usize) -> Self {
-        ColumnSpec { name: name.to_owned(), length, pad: 0.0, inner: 0, mask_of: String::new() }
+        ColumnSpec { name: name.to_owned(), length, pad: 0.0, inner: 0, mask_of: String::new(), scalar: false }
     }
 }
 
@@ -37,6 +37,12 @@ pub fn checked_width(columns: &[ColumnSpec]) -> Result<usize> {
             return Err(Error::invalid(
                 format!("column \"{}\" has {} numbers in lists of {}", column.name, column.length, column.inner),
                 "give its shape as {lists, numbers of each}",
+            ));
+        }
+        if column.scalar && column.length != 1 {
+            return Err(Error::invalid(
+                format!("column \"{}\" is a scalar of {} numbers", column.name, column.length),
+                "give a scalar the length 1",
             ));
         }
         if !names.insert(&column.name) {
@@ -114,6 +120,7 @@ mod tests {
             (vec![ColumnSpec { pad: f32::NAN, ..ColumnSpec::new("a", 2) }], "\"a\" has pad NaN"),
             (vec![ColumnSpec::new("a", 0)], "\"a\" has length 0"),
             (vec![ColumnSpec { inner: 3, ..ColumnSpec::new("a", 7) }], "7 numbers in lists of 3"),
+            (vec![ColumnSpec { scalar: true, ..ColumnSpec::new("a", 2) }], "\"a\" is a scalar of 2 numbers"),
             (vec![ColumnSpec::new("a", 2), ColumnSpec::new("b", usize::MAX)], "\"b\" has length"),
         ] {
             let error = checked_width(&columns).unwrap_err().to_string();

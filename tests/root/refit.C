@@ -158,6 +158,41 @@ void CheckDefine()
    Refuses("a list for one input", [&] { model.Define(frame, "p", {"list", "x"}); }, {"'list'"});
 }
 
+/// Columns of `frame` named "a" with a list of one kind each, in which the first number is a scalar's.
+std::vector<std::pair<const char *, ROOT::RDF::RNode>> FramesWithLists()
+{
+   auto frame = ROOT::RDataFrame(10).Define("b", "0.1 * rdfentry_").Define("s", "float(rdfentry_)");
+   std::vector<std::pair<const char *, ROOT::RDF::RNode>> frames;
+   for (const char *list : {"ROOT::RVecF{s, 1}", "std::vector<double>{s, 1}", "std::array<float, 2>{s, 1}",
+                            "ROOT::RVecI{int(s)}", "std::vector<float>{}"})
+      frames.emplace_back(list, frame.Define("a", list));
+   frame.Define("a", "ROOT::RVecF{s, 1}").Snapshot("t", "lists.root", {"a", "b"});
+   frames.emplace_back("a tree", ROOT::RDataFrame("t", "lists.root"));
+   return frames;
+}
+
+/// A model that was trained on scalars takes no first number of a list, unless that was what it was trained on.
+void CheckDefineRefusesLists(const Dataset &data)
+{
+   FitOptions options;
+   options.fEpochs = 1;
+   options.fVerbose = 0;
+   Mlp model({2, 1});
+   model.Fit(data, options);
+   model.Save("scalars.ct");
+   Mlp named({2, 1});
+   named.SetColumns({"a", "b"});
+   for (auto &[list, frame] : FramesWithLists()) {
+      for (const Mlp &trained : {model, Mlp::Load("scalars.ct"), named})
+         Refuses(list, [&, &lists = frame] { trained.Define(lists, "p"); }, {"'a'", "Sum$(a)", "Dataset::Column(\"a\", length)"});
+      Refuses(list, [&, &lists = frame] { model.Define(lists, "p", {"a", "b"}); }, {"'a'", "Sum$(a)"});
+      CHECK(model.Define(frame, "p", {"Sum$(a)", "b"}).Take<float>("p")->size() == 10);
+   }
+   Mlp first({2, 1});
+   first.SetColumns(Dataset().Column("a", 1).Column("b"));
+   CHECK(first.Define(FramesWithLists().front().second, "p").Take<float>("p")->size() == 10);
+}
+
 void CheckRefusals()
 {
    Mlp model({2, 1});
@@ -194,6 +229,7 @@ void refit()
    CheckRegression(data);
    CheckFilledByHand(data);
    CheckDefine();
+   CheckDefineRefusesLists(Dataset({"a", "b"}).Add("events", "refit.root", "y"));
    CheckRefusals();
    Passed();
 }

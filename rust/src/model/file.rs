@@ -70,17 +70,19 @@ struct ColumnHeader {
     inner: usize,
     #[serde(default)]
     mask_of: String,
+    #[serde(default)]
+    scalar: bool,
 }
 
 impl From<ColumnSpec> for ColumnHeader {
-    fn from(ColumnSpec { name, length, pad, inner, mask_of }: ColumnSpec) -> Self {
-        ColumnHeader { name, length, pad, inner, mask_of }
+    fn from(ColumnSpec { name, length, pad, inner, mask_of, scalar }: ColumnSpec) -> Self {
+        ColumnHeader { name, length, pad, inner, mask_of, scalar }
     }
 }
 
 impl From<ColumnHeader> for ColumnSpec {
-    fn from(ColumnHeader { name, length, pad, inner, mask_of }: ColumnHeader) -> Self {
-        ColumnSpec { name, length, pad, inner, mask_of }
+    fn from(ColumnHeader { name, length, pad, inner, mask_of, scalar }: ColumnHeader) -> Self {
+        ColumnSpec { name, length, pad, inner, mask_of, scalar }
     }
 }
 
