@@ -35,6 +35,13 @@ model = ct.Mlp([1, 64, 64, 1])
 model.Fit(data, fEpochs=1, fVerbose=0)
 frame.Snapshot("t", "events.root", ["x"])
 stream = ct.Stream(["x"]).Add("t", "events.root", "x > 3")
+many = ROOT.TTree("many", "entries for a friend")
+many.SetEntries(3000000)
+columns = ROOT.CladTorch.NamedColumns_t()
+columns["score"] = ct.View["float"](ROOT.std.vector["float"](3000000))
+wide = ct.View["float"](ROOT.std.vector["float"](100000000))
+psd = ct.Signal.DetectorPsd(1 << 22, 4096)
+noise = ct.Signal.Noise(psd, 4096, 1)
 calls = {
     "Add": lambda: ct.Dataset(["x"]).Add(frame, "rdfentry_ % 2"),
     "Jagged.Read": lambda: ct.Jagged["double"].Read(frame, "x"),
@@ -46,11 +53,44 @@ calls = {
     "Roc": lambda: model.Roc(data),
     "Scores": lambda: model.Scores(data),
     "Split": lambda: data.Split(0.5),
+    "WriteFriend": lambda: ct.WriteFriend(many, "friend.root", columns),
+    "ToMatrix": lambda: ct.ToMatrix(wide),
+    "Signal.Noise": lambda: ct.Signal.Noise(psd, 4096, 1),
+    "Signal.Whiten": lambda: ct.Signal.Whiten(noise, psd, 4096),
 }
 for name, call in calls.items():
     turns, seconds = turns_of_another(call)
     print(f"{name}: another thread had {turns} turns in {seconds:.2f} s")
     assert turns >= max(2, 20 * seconds), name
+
+# Whatever else is public is quick, or has been forgotten in calls.py.
+QUICK = {
+    "": {"AucBound", "Chirp", "EfficiencyBound", "SineGaussian"},
+    "Batches": {"Features", "Labels", "Rows", "Weights"},
+    "Dataset": {"Column", "Columns", "Features", "Labels", "Mask", "Print", "Rows", "SetReader", "SetWeight", "Stream",
+                "Targets", "Weights", "Width"},
+    "Functor": {"Evaluate", "Inputs"},
+    "History": {"Description", "Draw", "Epochs", "Interrupted", "Print", "Seconds", "TrainLoss", "ValidationLoss"},
+    "Jagged": {"Offsets", "Rows", "Values"},
+    "Mlp": {"Columns", "Functor", "Inputs", "LastFit", "Options", "Outputs", "Parameters", "Print", "Scaler", "SetColumns",
+            "SetOptions", "SetParameters", "SetScaler", "SetTargetScaler", "TargetScaler", "Targets"},
+    "Source": {"Data", "Filter"},
+    "Stream": {"Batches", "Columns", "Entries", "SetBuffer", "SetMixing", "SetWindow", "Targets", "Width"},
+}  # fmt: skip
+known = ct.Mlp.Fit.__globals__
+for kind in (ct.Batches, ct.Dataset, ct.FitOptions, ct.Functor, ct.History, ct.Jagged["double"], ct.Mlp, ct.Scaler, ct.Source,
+             ct.Stream, ct.Signal.Whitener):  # fmt: skip
+    name = known["plain"](kind.__cpp_name__)
+    methods = {known["plain"](str(method.GetName())) for method in ROOT.TClass.GetClass(kind.__cpp_name__).GetListOfMethods()
+               if method.Property() & ROOT.kIsPublic and str(method.GetName())[0].isupper()}  # fmt: skip
+    forgotten = methods - {name} - QUICK.get(name, set()) - known["LONG"].get(name, set())
+    assert not forgotten, f"{name}: {forgotten}"
+functions = set()
+for space in ("CladTorch", "CladTorch::Signal"):
+    functions |= {str(function.GetName()) for function in ROOT.TClass.GetClass(space).GetListOfMethods()}
+assert {"WriteFriend", "Whiten"} <= functions
+forgotten = {name for name in functions if name[0].isupper()} - QUICK[""] - set().union(*known["LONG_FUNCTIONS"].values())
+assert not forgotten, forgotten
 
 # A message of ROOT's or ours in such a call: PyROOT would make a Python warning of it, without the lock.
 few = ct.Dataset(["x"]).Add(ROOT.RDataFrame(100).Define("x", "float(rdfentry_)"), 1)

@@ -2,14 +2,21 @@
 own handler of SIGINT raises, usually KeyboardInterrupt.
 """
 
+import operator
 import signal
 
 LONG = {
     "Batches": {"Next"},
     "Dataset": {"Add", "Balance", "Split"},
     "Jagged": {"Padded", "Read"},
-    "Mlp": {"__init__", "Auc", "AucError", "DrawScores", "Fit", "Load", "Logits", "Predict", "Roc", "Save", "Scores"},
+    "Mlp": {"__init__", "Auc", "AucError", "Define", "DrawScores", "Fit", "Load", "Logits", "Predict", "Roc", "Save", "Scores"},
     "Stream": {"Add"},
+    "Whitener": {"__init__"},
+}
+# The same for functions, by their namespaces.
+LONG_FUNCTIONS = {
+    "CladTorch": {"ToFrame", "ToMatrix", "WriteFriend"},
+    "CladTorch.Signal": {"DetectorPsd", "Noise", "PhaseShift", "ScaleToSnr", "Snr", "Welch", "Whiten"},
 }
 
 
@@ -23,6 +30,15 @@ def without_lock(where, overload):
     if is_long(where):
         overload.__release_gil__ = True
     return overload
+
+
+def release_functions():
+    """PyROOT calls nobody when it meets a function: to be called once, with the first class."""
+    import ROOT
+
+    for space, names in LONG_FUNCTIONS.items():
+        for name in names:
+            operator.attrgetter(f"{space}.{name}")(ROOT).__release_gil__ = True
 
 
 def raising(method):

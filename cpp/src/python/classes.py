@@ -28,3 +28,6 @@ def pythonize(cls, name):
         pickles_by_fields(cls, name)
     else:
         refuses_pickle(cls, name)
+
+
+release_functions()
