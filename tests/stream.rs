@@ -21,7 +21,7 @@ fn memory_stays_bounded() {
 
 #[test]
 fn interrupt_ends_the_training_and_the_reading() {
-    let outcome = Session::root(&["-q", &script("stream_interrupt.C")]).run_interrupted_at("epoch 1/");
+    let outcome = Session::root(&["-q", &format!("{}(true)", script("interrupt.C"))]).run_interrupted_at("epoch 1/");
     outcome.passed().says(&["interrupted after epoch"]);
 }
 

@@ -1,6 +1,7 @@
 #include "Python.hxx"
 
-#include "PythonCalls.hxx"
+#include <TError.h>
+#include <TROOT.h>
 
 namespace CladTorch {
 namespace Internal {
@@ -56,6 +57,35 @@ _object *RunSources(const PythonCalls &python)
          return nullptr;
    }
    return globals;
+}
+
+ErrorHandlerFunc_t gBefore = nullptr;
+
+/// Whether this thread has Python's lock.
+bool HasLock()
+{
+   static const auto check = PythonFunction<int (*)()>("PyGILState_Check");
+   return check && check();
+}
+
+/// Waiting for the lock here could last for ever: ROOT may print with locks of its own held, for which the thread that has
+/// Python's lock waits.
+void Print(int level, Bool_t abort, const char *location, const char *message)
+{
+   (HasLock() ? gBefore : ::DefaultErrorHandler)(level, abort, location, message);
+}
+
+/// Lets other threads of Python use ROOT, and ROOT print what it has to say in a call without Python's lock: PyROOT's
+/// handler of ROOT's messages makes Python warnings of them, which needs the lock.
+void PrepareForThreads()
+{
+   static const bool once = [] {
+      ROOT::EnableThreadSafety();
+      gBefore = ::GetErrorHandler();
+      ::SetErrorHandler(Print);
+      return true;
+   }();
+   static_cast<void>(once);
 }
 
 } // namespace

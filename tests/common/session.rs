@@ -126,7 +126,8 @@ impl Session {
         let mut sent = false;
         self.run_with(|child, text| {
             if !sent && text.contains(sign) {
-                sent = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success();
+                sent = true;
+                press_ctrl_c(child);
             }
         })
     }
@@ -139,7 +140,7 @@ impl Session {
                 sent += 1;
                 let moment = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().subsec_nanos() % 400;
                 thread::sleep(Duration::from_millis(100 + u64::from(moment)));
-                Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+                press_ctrl_c(child);
             }
         })
     }
@@ -170,6 +171,10 @@ impl Session {
         };
         Outcome { text: read(), code: status.code(), folder: self.folder }
     }
+}
+
+fn press_ctrl_c(child: &Child) {
+    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
 }
 
 impl Outcome {

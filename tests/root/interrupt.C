@@ -1,22 +1,30 @@
 /// \file interrupt.C
-/// \brief A training that would take hours, for Ctrl-C to end.
+/// \brief A training, of a dataset or a stream, that would take hours, for Ctrl-C to end.
 
 R__LOAD_LIBRARY(libcladtorch)
 #include <CladTorch/CladTorch.hxx>
 #include "check.h"
+#include "long_calls.h"
 
-void interrupt()
+template <class T>
+void CheckInterrupted(const T &events)
 {
-   CladTorch::Dataset data({"x"});
-   data.Add(ROOT::RDataFrame(20000).Define("x", [](ULong64_t i) { return float(i % 7); }, {"rdfentry_"}), 1);
-   CladTorch::FitOptions options;
-   options.fEpochs = 1000000;
+   auto options = ForEver(CladTorch::kClad);
+   options.fVerbose = 1;
    gROOT->SetInterrupt(); // left over from before: not meant for this training
    CladTorch::Mlp model({1, 16, 1});
    const float before = model.Parameters()(0);
-   Refuses("an interrupted training", [&] { model.Fit(data, options); }, {"interrupted after epoch", "LastFit"});
+   Refuses("an interrupted training", [&] { model.Fit(events, options); }, {"interrupted after epoch", "LastFit"});
    const auto history = model.LastFit();
    CHECK(history.Interrupted() && history.Epochs() > 0 && history.Epochs() < 1000000);
    CHECK(model.Parameters()(0) != before); // it keeps what it has learnt
+}
+
+void interrupt(bool stream = false)
+{
+   if (stream)
+      CheckInterrupted(CladTorch::Stream({"x"}).Add(ManyFiles(1), "x > 3"));
+   else
+      CheckInterrupted(Events(20000));
    Passed();
 }
