@@ -80,6 +80,23 @@ fn load_in_python_with_threads_enabled() {
     loads(Session::python(&[&script("first_step.py"), "threads"]).run());
 }
 
+/// Enough for ROOT and too little for LibTorch. Nothing of the plugin runs yet: what the user sees is ROOT's, with the dynamic
+/// loader's reason, which README.md explains.
+#[test]
+fn too_little_memory_for_libtorch_is_said() {
+    let load = "std::cout << gSystem->Load(\"libcladtorch\") << std::endl;";
+    for session in [
+        Session::root(&["-q", "-e", load]),
+        Session::root(&["-q", "-e", "CladTorch::Dataset data;"]),
+        Session::python(&["-c", "import ROOT; ROOT.gSystem.Load('libcladtorch'); ROOT.CladTorch.Dataset"]),
+        Session::python(&["-c", "import ROOT; ROOT.CladTorch.Dataset"]),
+    ] {
+        let reason = "libtorch_cpu.so: failed to map segment from shared object";
+        assert!(fs::read_to_string(source().join("README.md")).unwrap().contains(reason));
+        session.limited_to(700_000).run().says(&[reason]).hides(&["terminate", "Break"]);
+    }
+}
+
 #[test]
 fn columns_of_every_type_and_source() {
     macro_of("columns.C").passed();

@@ -97,6 +97,22 @@ impl Session {
         self
     }
 
+    /// Has `kib` KiB of address space.
+    pub fn limited_to(mut self, kib: u64) -> Session {
+        let mut shell = Command::new("bash");
+        shell.args(["-c", &format!("ulimit -v {kib}; exec \"$0\" \"$@\"")]);
+        shell.arg(self.command.get_program()).args(self.command.get_args());
+        shell.current_dir(self.folder.path()).stdin(Stdio::null());
+        for (name, value) in self.command.get_envs() {
+            match value {
+                Some(value) => shell.env(name, value),
+                None => shell.env_remove(name),
+            };
+        }
+        self.command = shell;
+        self
+    }
+
     /// Runs in `folder` instead of an empty one.
     pub fn within(mut self, folder: &Path) -> Session {
         self.command.current_dir(folder);
