@@ -30,7 +30,7 @@ struct FromCore {};
 
 /// See Dataset::SetReader.
 enum EReader {
-   kAutoReader, ///< the fast reader where it is sure of the column, else ROOT's
+   kAutoReader, ///< the fast reader where it supports the column, otherwise ROOT's
    kRootReader, ///< ROOT's
    kFastReader  ///< the fast reader only
 };
@@ -43,59 +43,63 @@ enum EReader {
 /// data.Add("sig_tree", "Higgs_data.root", 1).Add("bkg_tree", "Higgs_data.root", 0, "m_bb > 0");
 /// ~~~
 ///
-/// Every source is read into one float32 tensor [N, F], by the fast reader or by ROOT (see SetReader()); rows come in the order of the entries, with
-/// `ROOT::EnableImplicitMT` too. Scalar columns of every arithmetic type and `bool` are taken as they are; arrays,
-/// `std::vector` and `ROOT::RVec` need a length (see Column()). A source that fails leaves the dataset as it was.
+/// All sources are read into one float32 tensor [N, F], by the fast reader or by ROOT (see SetReader()). Rows are in
+/// the order of the entries, under `ROOT::EnableImplicitMT` too. Scalar columns have any arithmetic type or `bool`;
+/// arrays, `std::vector` and `ROOT::RVec` need a length (see Column()). A source that fails leaves the dataset as it
+/// was.
 ///
 /// A column (label, weight) is what the source calls it: a branch, `branch.leaf`, a member of a split object
 /// (`tracks.fX`), a column of a friend. Where the source has no column of that name, the text is an expression, as is
 /// every cut: C++ over the source's columns, as for `RDataFrame::Define`, evaluated for every event that passes the
 /// cut. Beside C++ there are `Sum$(list)`, `Min$`, `Max$` and `Length$` of `TTree::Draw`, and `list[i]` of a list that
 /// is shorter is an error that names the entry. Columns() lists an expression by its text, and Mlp::Define evaluates
-/// it again. Mind that `n / 2` of two integers is cut down in C++.
+/// it again. As in C++, `n / 2` of an integer `n` rounds towards zero.
 ///
 /// **Cuts and expressions are code**: they are compiled and run with all rights of the user. Never take them, or names of
 /// columns, from text that you do not trust.
 ///
-/// Copies are cheap: they share the numbers until one of them changes. All methods throw CladTorch::Error.
+/// Copies are cheap: they share the data until one of them changes. All methods throw CladTorch::Error.
 class Dataset {
 public:
    /// Scalar feature columns, in this order.
    explicit Dataset(const std::vector<std::string> &columns = {});
-   // Copies only: what was moved from would be left without anything to point to.
+   // Not movable: a moved-from object would hold a null pointer.
    Dataset(const Dataset &) = default;
    Dataset &operator=(const Dataset &) = default;
 
    /// Adds a feature column.
-   /// \param name A column of every source to come.
-   /// \param length Numbers an event. 0: the column is a scalar. Otherwise it may be an array, `std::vector` or
-   ///        `RVec`, of which the first `length` numbers are taken.
-   /// \param pad Stands in for what a shorter event lacks.
-   /// Throws after the first source, and for a name that is there already.
+   /// \param name A column of every source that is added later.
+   /// \param length Elements per event. 0: the column is a scalar. Otherwise it may be an array, `std::vector` or
+   ///        `RVec`, of which the first `length` elements are taken.
+   /// \param pad Fills the missing elements of shorter events.
+   /// Throws after the first source was added, and for a name that exists already.
    Dataset &Column(const std::string &name, std::size_t length = 0, float pad = 0);
-   /// Adds a column of lists of lists (`std::vector<std::vector<float>>`), or of a flat list of as many numbers.
-   /// \param shape Lists, and numbers of each list: the features are row-major, `{2, 3}` gives 6. What lacks is padded.
+   /// Adds a column of lists of lists (`std::vector<std::vector<float>>`), or of a flat list of the same total length.
+   /// \param shape Number of lists and elements per list. The features are row-major: `{2, 3}` gives 6. Missing
+   ///        elements are padded.
    Dataset &
    Column(const std::string &name, const std::pair<std::size_t, std::size_t> &shape, float pad = 0);
 
-   /// Adds, for the list column `name`, as many features as it has: 1 where an event has a number, 0 where the pad
-   /// stands in. Columns() calls them "mask(name)". Throws where there is no such column yet.
+   /// Adds a mask of the list column `name`, one feature per element: 1 where the event has the element, 0 where it was
+   /// padded. Columns() calls them "mask(name)". Throws if there is no such column yet.
    Dataset &Mask(const std::string &name);
 
-   /// Who reads the columns of the sources added from now on. The fast reader takes branches of numbers, arrays of them
-   /// and vectors in local files written by ROOT 3.04 or later; what it is not sure of is left to ROOT, column by column,
-   /// and Print() says which and why. Both give the same bits, but behind a basket without entries: ROOT's reader gives the
-   /// entry behind it numbers of the basket before, the fast reader the right ones, and Print() names such columns.
+   /// Chooses the reader for sources that are added later. The fast reader supports branches of numbers, arrays and
+   /// vectors in local files written by ROOT 3.04 or later. ROOT reads every other column, and Print() names these
+   /// columns and the reason. Both readers give the same bits, with one exception: after a basket without entries
+   /// ROOT's reader returns values of the basket before, while the fast reader returns the right ones. Print() names
+   /// such columns.
    ///
    /// What ROOT's data frame does not read reliably is refused with its name: lists in the objects of a collection
    /// (`tracks.fHits` of a `std::vector` or `TClonesArray`), members of their members in a `TClonesArray`, arrays with a
-   /// count whose baskets leave the offsets out, entries behind an empty basket, and names that several branches have.
+   /// count whose baskets omit the offsets, entries after an empty basket (where ROOT would read them), and names that
+   /// several branches share.
    ///
-   /// With kFastReader a column that would be left to ROOT is an error. Cuts are ROOT's work in any case.
+   /// With kFastReader, a column that the fast reader does not support is an error. ROOT evaluates cuts in any case.
    Dataset &SetReader(EReader reader);
 
-   /// The event weight of the sources added from now on: a scalar column or expression, or "" for weight 1. Negative
-   /// weights are kept. Mlp::Fit refuses a weight that was set after the last Add, which no event has.
+   /// The event weight of sources that are added later: a scalar column or expression, or "" for weight 1. Negative
+   /// weights are kept. Mlp::Fit refuses a weight that was set after the last Add, as no event would have it.
    Dataset &SetWeight(const std::string &column);
    /// The same, computed by `f` from `columns`; `f` is anything that `RDataFrame::Define` takes.
    template <class F>
@@ -106,13 +110,13 @@ public:
          columns);
    }
 
-   /// Adds the events of a source that pass `cut` (an expression; "": all). Of a data frame with `Vary` the nominal values
-   /// are read.
+   /// Adds the events of a source that pass `cut` (an expression; "": all). From a data frame with `Vary`, the
+   /// nominal values are read.
    /// \param label A number for all events, a scalar column or expression, or a list of T columns or expressions: the
    ///        targets of a regression (kMeanSquaredError, kHuber), as in `{"energy", "phi"}`. Every source of a dataset must
    ///        give the same targets in the same order.
    Dataset &Add(const Source &source, const Label &label, const std::string &cut = "");
-   /// The same for the events for which the function `cut` of `columns` is true.
+   /// The same with a function as cut: adds the events for which `cut`, called with `columns`, returns true.
    ///
    /// ~~~{.cpp}
    /// data.SetWeight([](float pt) { return 1 + pt; }, {"pt"});
@@ -129,21 +133,21 @@ public:
       return Add(Source(tree, files), label, cut);
    }
 
-   /// Scales the event weights so that all classes (events of one label) weigh the same and the total stays as it is:
-   /// an event of class c gets w -> w W / (K W_c), with W the sum of all weights, W_c that of its class and K the number
-   /// of classes. Throws if the weight of a class is not positive, for more than 1000 different labels, and for several
-   /// targets.
+   /// Scales the event weights so that all classes (events of one label) have the same total weight and the sum over
+   /// all events stays the same: an event of class c gets w -> w W / (K W_c), with W the sum of all weights, W_c that
+   /// of its class and K the number of classes. Throws if the weight of a class is not positive, for more than 1000
+   /// different labels, and for several targets.
    Dataset &Balance();
 
-   /// A stream of the same columns and weight column, without sources: for data bigger than memory.
+   /// A stream of the same columns and weight column, without sources: for data larger than memory.
    CladTorch::Stream Stream() const;
 
-   /// Two datasets that share the events out: a share `first` of [0, 1], chosen by `seed`, and the rest.
+   /// Splits the events at random into two datasets: a fraction `first` in [0, 1], chosen by `seed`, and the rest.
    std::pair<Dataset, Dataset> Split(double first, std::uint64_t seed = 1) const;
 
    /// Events, N.
    std::size_t Rows() const;
-   /// Features of an event, F: the sum of the columns' lengths.
+   /// Features per event, F: the sum of the columns' lengths.
    std::size_t Width() const;
    /// Names of the feature columns.
    std::vector<std::string> Columns() const;
@@ -157,7 +161,7 @@ public:
    /// [N], 1 where no weight column was set.
    FloatView Weights() const;
 
-   /// Columns, sources, events and which reader read what, on the standard output.
+   /// Prints columns, sources, numbers of events, and the reader of each column.
    void Print() const;
 
    /// Called by PyROOT when it meets this class: lets Add() take every data frame node.

@@ -11,23 +11,23 @@
 
 namespace CladTorch {
 
-/// What every public function throws when it cannot do what was asked.
+/// The exception that every public function throws on an error.
 ///
-/// The message names the thing (column, source, entry, shape, file or device), what was expected and what to do.
-/// It has been printed through ROOT's `::Error` before it is thrown, so that it is the first thing seen where ROOT
-/// itself ends the process on an exception (`root -b -q macro.C`). Not printed are errors in Python, which shows the
-/// exception itself, and the errors that a Functor, or a column
-/// of Mlp::Define, has with an event: an event loop could print them for every event.
+/// The message names the cause (column, source, entry, shape, file or device), what was expected and what to do.
+/// It is printed through ROOT's `::Error` before it is thrown, because ROOT ends the process on an uncaught exception
+/// (`root -b -q macro.C`). Errors are not printed in Python, which shows the exception itself, nor if a Functor or a
+/// column of Mlp::Define fails on an event, as an event loop could print them for every event.
 class Error : public std::runtime_error {
 public:
    using std::runtime_error::runtime_error;
 };
 
-/// What a long call throws after Ctrl-C (or `gROOT->SetInterrupt()`): it has ended early, and what it worked on is whole.
+/// Thrown by long calls after Ctrl-C (or `gROOT->SetInterrupt()`): the call has ended early, and dataset and model are
+/// in a valid state.
 ///
-/// The message has been printed through ROOT's `::Warning`. At the prompt it brings you back there. A macro that does not
-/// catch it ends: under `root -q` the session, too, with exit code 130; otherwise the prompt comes. In Python the methods
-/// raise KeyboardInterrupt in its stead, or whatever Python's own handler of SIGINT does.
+/// The message has been printed through ROOT's `::Warning`. It ends a macro that does not catch it and
+/// returns to the prompt; under `root -q` the session ends with exit code 130. In Python the methods raise
+/// KeyboardInterrupt instead, or whatever Python's own handler of SIGINT raises.
 class Interrupted : public Error {
 public:
    using Error::Error;

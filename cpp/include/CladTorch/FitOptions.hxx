@@ -13,7 +13,7 @@ struct _object; // Python's PyObject
 
 namespace CladTorch {
 
-/// What follows each hidden layer.
+/// Activation after each hidden layer.
 enum EActivation {
    kIdentity = 0,
    kReLU = 1,
@@ -32,8 +32,8 @@ enum EInit {
    kUniform = 2, ///< weights and biases uniform within 1/sqrt(inputs), as PyTorch's linear layers: the default
 };
 
-/// What is made small. Every loss is the mean over a batch, each event times its weight; weights are scaled so that
-/// their mean over the training part is 1.
+/// The loss to minimise: the weighted mean over the events of a batch. The event weights are scaled so that their mean
+/// over the training part is 1.
 enum ELoss {
    /// One output: kBinaryCrossEntropy, more: kSoftmaxCrossEntropy; several targets: kMeanSquaredError.
    kAuto = 0,
@@ -56,44 +56,46 @@ enum EOptimiser {
 
 /// How the learning rate changes from epoch to epoch.
 enum ESchedule {
-   kConstant = 0, ///< not at all
+   kConstant = 0, ///< it does not change
    kCosine = 1,   ///< falls along half a period of a cosine, from fLearningRate towards 0 (Loshchilov and Hutter 2017)
 };
 
-/// Who provides the gradient.
+/// What computes the gradient.
 enum EGradient {
    kClad = 0,     ///< derivatives made by Clad, compiled into the plugin
-   kAutograd = 1, ///< LibTorch's tape
+   kAutograd = 1, ///< LibTorch's autograd
 };
 
-/// Options of Mlp::Fit. Values that make no sense are refused by Mlp::Fit with a CladTorch::Error.
+/// Options of Mlp::Fit, which throws a CladTorch::Error for values out of range.
 struct FitOptions {
    int fEpochs = 20;            ///< passes over the training part, at least 1
-   std::int64_t fBatchSize = 256; ///< events a step, at least 1
+   std::int64_t fBatchSize = 256; ///< events per step, at least 1
    double fLearningRate = 3e-3; ///< of the first epoch, positive
-   /// kConstant learns on in further fits of an epoch each; kCosine ends at a better model in one fit of fEpochs.
+   /// kCosine gives the better model after one fit of fEpochs; use kConstant to train in several fits of one epoch
+   /// each.
    ESchedule fSchedule = kCosine;
-   double fWeightDecay = 0;     ///< not negative
-   double fMomentum = 0.9;      ///< of [0, 1); kSGD only
-   double fValidation = 0.2;    ///< share of the events, of [0, 1), kept out of the training for the validation loss
-   std::uint64_t fSeed = 1;     ///< of the split and of the order of the batches
+   double fWeightDecay = 0;     ///< 0 or more
+   double fMomentum = 0.9;      ///< in [0, 1); kSGD only
+   double fValidation = 0.2;    ///< fraction of the events, in [0, 1), used for the validation loss instead of training
+   std::uint64_t fSeed = 1;     ///< of the split into parts and of the order of the events
    bool fShuffle = true;        ///< a new order of the events each epoch
-   /// Features, and the labels of kMeanSquaredError and kHuber, to mean 0 and standard deviation 1 of the training part
-   /// (event weights do not count). Kept in the model, and undone in what it predicts. `false`: as the model has them,
-   /// which is as they are for a new one.
+   /// Standardises the features, and the labels of kMeanSquaredError and kHuber, to mean 0 and standard deviation 1
+   /// over the training part (event weights do not count). The model keeps the scalers and undoes them in its
+   /// predictions. `false`: uses the scalers that the model has; a new model has none.
    bool fStandardise = true;
-   int fThreads = 0;            ///< 0: as ROOT::EnableImplicitMT has set; all cores at most; for autograd in a fork: 1
+   /// 0: as many as ROOT::EnableImplicitMT has set, at most one per core; autograd in a forked process uses 1.
+   int fThreads = 0;
    std::string fDevice = "cpu"; ///< or "cuda:0", where LibTorch's autograd runs, whatever fGradient says
    EOptimiser fOptimiser = kAdam;
    ELoss fLoss = kAuto;
    /// A loss of your own, instead of fLoss: C++ text that defines `double loss(double output, double label)`, or for several
    /// outputs `double loss(const double *outputs, double label)`, of one event. Clad differentiates it when Fit begins, which
-   /// needs clang and Clad's plugin; the derivative is compared with difference quotients. Outputs and labels come as they
-   /// are, not standardised, and predictions are the outputs.
+   /// needs clang and Clad's plugin; the derivative is compared with difference quotients. Outputs and labels are
+   /// passed without standardisation, and predictions are the outputs.
    std::string fLossFunction;
    EGradient fGradient = kClad; ///< kClad runs on the CPU only; with another fDevice Fit says that autograd runs
-   /// 0: silent but for warnings. 1: progress, and which back end runs where it is not that of fGradient. 2: also which back
-   /// end runs, where, and why. Progress is one line that is written over on a terminal, else a line every few seconds.
+   /// 0: only warnings. 1: progress, and the back end if it is not that of fGradient. 2: also the back end, its device
+   /// and the reason. Progress is one line that is overwritten on a terminal, otherwise a line every few seconds.
    int fVerbose = 1;
 
    /// Called by PyROOT when it meets this class: checks the names and types of fields, copies.

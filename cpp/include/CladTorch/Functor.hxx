@@ -1,5 +1,5 @@
 /// \file CladTorch/Functor.hxx
-/// \brief A trained network as something to call, made for `RDataFrame::Define`.
+/// \brief A trained network as a callable for `RDataFrame::Define`.
 
 #include <CladTorch/Load.hxx>
 
@@ -26,7 +26,7 @@ struct ModelData;
 class Functor {
 public:
    explicit Functor(std::shared_ptr<const Internal::ModelData> model);
-   // Copies only: what was moved from would be left without anything to point to.
+   // Not movable: a moved-from object would hold a null pointer.
    Functor(const Functor &) = default;
    Functor &operator=(const Functor &) = default;
 
@@ -37,7 +37,7 @@ public:
    /// The same for `size` features from `row` on.
    float Evaluate(const float *row, std::size_t size) const;
 
-   /// Features of one event.
+   /// Features per event.
    std::size_t Inputs() const;
 
    /// Called by PyROOT when it meets this class: checks and names arguments, copies.
@@ -55,7 +55,7 @@ using Repeat = T;
 template <class Indices, class T>
 class ScalarFunctor;
 
-/// A Functor called with one argument of type T a feature.
+/// A Functor called with one argument of type T per feature.
 template <std::size_t... I, class T>
 class ScalarFunctor<std::index_sequence<I...>, T> {
 public:

@@ -18,9 +18,9 @@ namespace CladTorch {
 /// Losses after each epoch of one Mlp::Fit.
 class History {
 public:
-   /// Epochs done; fewer than asked for where the fit was Interrupted().
+   /// Epochs that were run; fewer than fEpochs if the fit was Interrupted().
    std::size_t Epochs() const { return fTrainLoss.size(); }
-   /// [epochs], the weighted mean loss over the training part, taken while the weights were changing.
+   /// [epochs], the weighted mean loss over the training part, summed up while the weights change.
    const std::vector<double> &TrainLoss() const { return fTrainLoss; }
    /// [epochs], the weighted mean loss over the validation part after the epoch; NaN without a validation part.
    const std::vector<double> &ValidationLoss() const { return fValidationLoss; }
@@ -28,14 +28,14 @@ public:
    const std::vector<double> &Seconds() const { return fSeconds; }
    /// Whether Ctrl-C ended the fit before its last epoch. See Mlp::LastFit().
    bool Interrupted() const { return fInterrupted; }
-   /// Which gradient back end ran, on which device and threads, and why.
+   /// The gradient back end, its device and threads, and the reason for the choice.
    const std::string &Description() const { return fDescription; }
 
    /// Loss curves against the epoch on a new canvas, which belongs to ROOT (gROOT's list of canvases) and owns what
    /// is drawn on it. Throws CladTorch::Error for a history without epochs.
    TCanvas *Draw() const;
 
-   /// One line an epoch, on the standard output.
+   /// Prints one line per epoch.
    void Print() const;
 
    /// Called by PyROOT when it meets this class: checks and names arguments, copies.

@@ -1,5 +1,5 @@
 /// \file CladTorch/Jagged.hxx
-/// \brief One column of a source as it is: its own number type, lists of any length.
+/// \brief One column of a source with its own number type and lists of any length.
 
 #include <CladTorch/Load.hxx>
 
@@ -17,7 +17,7 @@
 
 namespace CladTorch {
 
-/// The numbers of N events, one event after the other, with the place where each event's begin. T is `float`, `double`
+/// The concatenated values of N events, with the offset of each event. T is `float`, `double`
 /// or `std::int64_t`.
 ///
 /// ~~~{.cpp}
@@ -29,7 +29,7 @@ template <class T>
 class Jagged {
 public:
    Jagged(View<T> values, View<std::int64_t> offsets) : fValues(std::move(values)), fOffsets(std::move(offsets)) {}
-   // Copies only: what was moved from would be left without anything to point to.
+   // Not movable: a moved-from object would hold a null pointer.
    Jagged(const Jagged &) = default;
    Jagged &operator=(const Jagged &) = default;
 
@@ -46,9 +46,9 @@ public:
    std::size_t Rows() const { return fOffsets.Size() - 1; }
    /// [Offsets()(N)]
    const View<T> &Values() const { return fValues; }
-   /// [N + 1], rising from 0: event i has the values from offset i up to, not including, offset i + 1.
+   /// [N + 1], starting at 0: event i has the values in [offset i, offset i + 1).
    const View<std::int64_t> &Offsets() const { return fOffsets; }
-   /// The numbers of one event, a copy. Not checked: `row < Rows()`.
+   /// A copy of the values of one event. Not checked: `row < Rows()`.
    ROOT::RVec<T> operator[](std::size_t row) const
    {
       return ROOT::RVec<T>(fValues.Data() + fOffsets(row), fValues.Data() + fOffsets(row + 1));

@@ -13,10 +13,10 @@ struct _object;
 
 namespace CladTorch {
 
-/// Columns are standardised as (x - mean) / deviation. Both are kept in float32.
+/// Columns are standardised as (x - mean) / deviation, in float32.
 struct Scaler {
-   std::vector<double> fMean;      ///< one a column
-   std::vector<double> fDeviation; ///< standard deviations, one a column; 1 for a column that is constant
+   std::vector<double> fMean;      ///< one per column
+   std::vector<double> fDeviation; ///< standard deviations, one per column; 1 for a constant column
 
    /// Called by PyROOT when it meets this class: copies.
    static void __cppyy_pythonize__(_object *pyclass, const std::string &name);

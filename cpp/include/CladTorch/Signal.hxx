@@ -24,7 +24,7 @@ namespace CladTorch {
 /// one-sided at every bin, the first and the last too: white noise of variance s^2 has 2 s^2/rate throughout.
 ///
 /// ~~~{.cpp}
-/// using namespace CladTorch;
+/// namespace Signal = CladTorch::Signal;
 /// auto psd = Signal::DetectorPsd(256, 512);
 /// auto chirp = Signal::ScaleToSnr(Signal::Chirp(256, 512, 15, 45, 0.4), psd, 512, 6);
 /// auto best = Signal::AucBound(6, Signal::kUnknownPhase);
@@ -47,8 +47,8 @@ std::vector<double> DetectorPsd(std::size_t samples, double rate);
 /// Hann-windowed segments that overlap by half (Welch, IEEE Trans. Audio Electroacoust. 15 (1967) 70).
 std::vector<double> Welch(const std::vector<double> &strain, std::size_t segment, double rate);
 
-/// [n], Gaussian noise of the density `psd` ([n/2 + 1]) with period n; the same seed gives the same bits. Cut windows
-/// that must not be periodic from a much longer series.
+/// [n], Gaussian noise of the density `psd` ([n/2 + 1]) with period n; the same seed gives the same bits. For windows
+/// that must not be periodic, cut them from a much longer series.
 std::vector<double> Noise(const std::vector<double> &psd, double rate, std::uint64_t seed);
 
 /// [n], `strain` ([n]) divided by the amplitude spectrum of `psd` ([n/2 + 1]), without unit: Gaussian noise of that

@@ -1,5 +1,5 @@
 /// \file CladTorch/Source.hxx
-/// \brief Where events come from.
+/// \brief A source of events: data frame, tree or files.
 
 #include <CladTorch/Load.hxx>
 
@@ -22,9 +22,9 @@ namespace Internal {
 struct SourceData;
 }
 
-/// A data frame node, a tree or chain, or the tree of some files. Nothing is opened before it is read.
+/// A data frame node, a tree or chain, or a tree given by its name and file. Nothing is opened before it is read.
 ///
-/// Functions that take a Source take each of these as it is; only a tree by its name needs two strings,
+/// Functions that take a Source accept data frames, trees and chains directly; a tree in a file needs two strings,
 /// `Source("sig_tree", "Higgs_data.root")`.
 class Source {
 public:
@@ -34,14 +34,14 @@ public:
    Source(const ROOT::RDF::RInterface<Proxied> &frame) : Source(ROOT::RDF::RNode(frame))
    {
    }
-   /// A tree or chain, with its friends (also indexed ones); only the entries of its entry list, where it has one. It
-   /// may live in memory, and has to live until the source has been read.
+   /// A tree or chain, with its friends (also indexed ones); only the entries of its entry list, if it has one. It
+   /// may be in memory, and must live until the source has been read.
    Source(TTree *tree);
    Source(TTree &tree) : Source(&tree) {}
    /// The tree (or RNTuple) `tree` ("folder/tree") of a file, a glob ("run*.root") or a URL: whatever `TFile::Open`
    /// opens.
    Source(const std::string &tree, const std::string &files);
-   // Copies only: what was moved from would be left without anything to point to.
+   // Not movable: a moved-from object would hold a null pointer.
    Source(const Source &) = default;
    Source &operator=(const Source &) = default;
 
@@ -55,7 +55,7 @@ public:
    /// Called by PyROOT when it meets this class: lets it take every data frame node.
    static void __cppyy_pythonize__(_object *pyclass, const std::string &name);
 
-   /// For the inside.
+   /// For internal use.
    const Internal::SourceData &Data() const { return *fData; }
 
 private:

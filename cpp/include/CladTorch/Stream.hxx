@@ -1,5 +1,5 @@
 /// \file CladTorch/Stream.hxx
-/// \brief Events of data bigger than memory.
+/// \brief Batches of data larger than memory.
 
 #include <CladTorch/Load.hxx>
 
@@ -28,11 +28,11 @@ struct StreamData;
 
 /// How the sources of a Stream are mixed.
 enum EMixing {
-   kProportional = 0, ///< each gives as many entries as it has
-   kBalanced = 1,     ///< each gives as many entries as the largest has; smaller ones come again, in another order
+   kProportional = 0, ///< each source contributes all its entries once
+   kBalanced = 1,     ///< each contributes as many entries as the largest has; smaller ones repeat, reshuffled
 };
 
-/// Which events of a Stream are given out.
+/// Which events of a Stream a Batches contains.
 enum EPart {
    kTraining = 0,
    kValidation = 1,
@@ -42,11 +42,12 @@ enum EPart {
 class Batches {
 public:
    explicit Batches(std::shared_ptr<Internal::BatchesData> data) : fData(std::move(data)) {}
-   // Copies only, which are the same batches: what was moved from would be left without anything to point to.
+   // Copies share the batches. Not movable: a moved-from object would hold a null pointer.
    Batches(const Batches &) = default;
    Batches &operator=(const Batches &) = default;
 
-   /// Goes to the next batch, the first to begin with; `false` after the last. Throws what the reading thread threw.
+   /// Moves to the next batch, at first to the first one; returns `false` after the last. Rethrows errors of the
+   /// reading thread.
    bool Next();
 
    /// Events of the batch, n: FitOptions::fBatchSize, fewer in the last batch.
@@ -65,7 +66,7 @@ private:
    std::shared_ptr<Internal::BatchesData> fData;
 };
 
-/// Events that are read while they are used: N may be larger than memory.
+/// Events that are read during the training: N may exceed memory.
 ///
 /// ~~~{.cpp}
 /// CladTorch::Stream stream({"jet1_pt", "m_bb"});
@@ -73,36 +74,37 @@ private:
 /// model.Fit(stream, options);
 /// ~~~
 ///
-/// The order of the events belongs to the definition: it depends on the sources, FitOptions (fSeed, fShuffle,
-/// fBatchSize, fValidation), the window and the mixing, and neither on threads nor on how far the reading is ahead. Every
-/// epoch shuffles the clusters of each source, and pieces of a window within a longer cluster, and walks through all
-/// sources at once, each at the pace of its share; the events of a window of entries are shuffled together. An event
-/// belongs to the validation part by a hash of the seed, the number of its source and its entry: in every epoch, whatever
-/// is read when. The first windows are smaller, so that training begins soon.
+/// The order of the events is reproducible: it depends on the sources, FitOptions (fSeed, fShuffle, fBatchSize,
+/// fValidation), the window and the mixing, but not on the number of threads or on the read-ahead. In every epoch, the
+/// clusters of each source are shuffled (long clusters in pieces of a window), all sources are read in parallel in
+/// proportion to their shares, and the events within a window of entries are shuffled together. A hash of the seed, the
+/// index of the source and the entry assigns an event to the validation part, the same in every epoch. The first
+/// windows are smaller, so that training starts early.
 ///
-/// Memory, for each Batches: the window, as many entries read ahead and a few blocks of 8 MB. Where the fast reader reads
-/// all columns, it reads a cluster of each source at a time, or as much of it as fits, and holds that and the one before:
-/// 128 MB less the window each, for all sources together, or as much as a window. Training keeps a window as a table and another one of validation events.
-/// Reading takes one thread of its own, with one event loop a block; ROOT's trees and data frames that were given must not
-/// be used elsewhere meanwhile. Mlp::Fit switches implicit multi-threading off for as long as it runs; where it is on,
-/// Batches() gives events only of sources without a cut whose columns the fast reader reads.
+/// Memory, for each Batches: the window, the read-ahead of the same size, and a few blocks of 8 MB. If the fast reader
+/// supports all columns, it reads one cluster of each source at a time and keeps it and the one before. Each of the two
+/// takes at most 128 MB less the window, for all sources together, or the size of a window if that is more. Training
+/// keeps one more window as a table and another one of validation events. One thread reads, with one event loop per
+/// block. Do not use trees and data frames elsewhere while a stream reads them. Mlp::Fit switches implicit
+/// multi-threading off for as long as it runs; where it is on, Batches() gives events only of sources without a cut
+/// whose columns the fast reader reads.
 ///
-/// A forked process cannot use the streams of the one that it came from.
+/// A forked process cannot use the streams of its parent.
 ///
 /// Copies are the same stream. All methods throw CladTorch::Error.
 class Stream {
 public:
-   /// Scalar feature columns, in this order. For lists, masks and weights make a Dataset and call Dataset::Stream.
+   /// Scalar feature columns, in this order. For lists, masks and weights, make a Dataset and call Dataset::Stream.
    explicit Stream(const std::vector<std::string> &columns);
-   // Copies only: what was moved from would be left without anything to point to.
+   // Not movable: a moved-from object would hold a null pointer.
    Stream(const Stream &) = default;
    Stream &operator=(const Stream &) = default;
 
    /// Adds the events of a source that pass `cut`; `label` is that of Dataset::Add. The cut is code: never take it from
-   /// text that you do not trust. Opens the source, but reads no event yet. Trees, RNTuples, chains, their files and data
-   /// frames on them are taken; not: entry lists, data frames with a range or on another source, and data frames made
-   /// under `ROOT::EnableImplicitMT`. A tree and its file have to live as long as the stream and its batches are used: a
-   /// file's name needs no such care.
+   /// text that you do not trust. Opens the source, but reads no event yet. Supported are trees, RNTuples, chains,
+   /// their files and data frames on them, but not entry lists, data frames with a range or on another source, or data
+   /// frames made under `ROOT::EnableImplicitMT`. A tree and its file must outlive the stream and its batches, which a
+   /// source given by file name does by itself.
    Stream &Add(const Source &source, const Label &label, const std::string &cut = "");
    /// The same for the events for which the function `cut` of `columns` is true, as Dataset::Add has it.
    template <class F>
@@ -118,7 +120,8 @@ public:
 
    /// Entries (before the cuts) that are shuffled together. 0: as many as 64 MB of features hold, at most 65536.
    Stream &SetWindow(std::uint64_t entries);
-   /// Entries that may be read ahead, one block at least; changes only memory and waiting. 0: as many as the window.
+   /// Entries that may be read ahead, at least one block. Affects only memory and waiting times. 0: as many as the
+   /// window.
    Stream &SetBuffer(std::uint64_t entries);
    Stream &SetMixing(EMixing mixing);
 
@@ -128,7 +131,7 @@ public:
 
    /// Entries of all sources, before the cuts.
    std::uint64_t Entries() const;
-   /// Features of an event, F.
+   /// Features per event, F.
    std::size_t Width() const;
    /// Names of the feature columns.
    std::vector<std::string> Columns() const;

@@ -13,8 +13,8 @@
 /// }
 /// ~~~
 ///
-/// In macros, at the prompt and in PyROOT's `gInterpreter.Declare` it takes about a second where the plugin has its C++
-/// module of LibTorch, and about a minute, with a warning, where it has not. A compiled program links
+/// In macros, at the prompt and in PyROOT's `gInterpreter.Declare` the include takes about a second if the
+/// plugin has its C++ module of LibTorch, otherwise about a minute, with a warning. A compiled program links
 /// `CladTorch::Torch` instead of `CladTorch::cladtorch`.
 
 #include <CladTorch/Load.hxx>

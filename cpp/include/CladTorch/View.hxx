@@ -1,5 +1,5 @@
 /// \file CladTorch/View.hxx
-/// \brief A read-only look at numbers that CladTorch holds.
+/// \brief A read-only view of data that CladTorch owns.
 
 #include <CladTorch/Load.hxx>
 
@@ -22,22 +22,22 @@ namespace CladTorch {
 /// Numbers of type T (`float`, `double` or `std::int64_t`) in row-major order, [rows] or [rows, columns], without a
 /// copy.
 ///
-/// The view shares the memory it shows: it stays valid and unchanged for as long as it lives, whatever happens to the
-/// dataset or model that it came from. In Python it carries NumPy's array interface and DLPack's: `np.asarray(view)`,
-/// `np.from_dlpack(view)` and `torch.from_dlpack(view)` are zero copy.
+/// The view shares ownership of the memory: the numbers stay valid and unchanged for as long as it lives, whatever
+/// happens to the dataset or model that it came from. In Python it carries NumPy's array interface and DLPack's:
+/// `np.asarray(view)`, `np.from_dlpack(view)` and `torch.from_dlpack(view)` are zero copy.
 template <class T>
 class View {
 public:
-   /// A view of `columns` numbers a row, or of a plain list where `columns` is 0. `owner` keeps `data` alive.
+   /// A view of `columns` numbers per row, or of a plain list if `columns` is 0. `owner` keeps `data` alive.
    View(const T *data, std::size_t rows, std::size_t columns, std::shared_ptr<const void> owner)
       : fData(data), fRows(rows), fColumns(columns), fOwner(std::move(owner))
    {
    }
-   /// No numbers.
+   /// An empty view.
    View() : View(std::vector<T>()) {}
-   /// [values.size()]: keeps the numbers that it is given.
+   /// [values.size()]: takes ownership of `values`.
    View(std::vector<T> values) : View(std::make_shared<const std::vector<T>>(std::move(values))) {}
-   // Copies only: what was moved from would be left without anything to point to.
+   // Not movable: a moved-from object would hold a null pointer.
    View(const View &) = default;
    View &operator=(const View &) = default;
 
@@ -45,7 +45,7 @@ public:
    /// The address of the first number, for array interfaces.
    std::uintptr_t Address() const { return reinterpret_cast<std::uintptr_t>(fData); }
    std::size_t Rows() const { return fRows; }
-   /// Numbers in a row; 1 for a list.
+   /// Numbers per row; 1 for a list.
    std::size_t Columns() const { return fColumns ? fColumns : 1; }
    /// 1 for a list, 2 for a matrix.
    int Rank() const { return fColumns ? 2 : 1; }

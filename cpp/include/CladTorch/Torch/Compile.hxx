@@ -19,25 +19,26 @@ struct _object; // Python's PyObject
 
 namespace CladTorch {
 
-/// What runs a compiled function.
+/// The back end that runs a compiled function.
 enum EBackEnd {
-   kAnyBackEnd = 0,      ///< aot, which is there at once, or autograd where that cannot
+   kAnyBackEnd = 0,      ///< aot, which needs no compiler, or autograd if aot does not support the function
    kAotBackEnd = 1,      ///< kernels with Clad's derivatives, part of the plugin
    kJitBackEnd = 2,      ///< one C++ function written and differentiated by Clad for this graph; needs clang and Clad
    kAutogradBackEnd = 3, ///< LibTorch itself
-   kFastestBackEnd = 4,  ///< jit, after seconds of compiling the first time; where it cannot be made, as kAnyBackEnd
+   kFastestBackEnd = 4,  ///< jit, which takes seconds to compile once; otherwise as kAnyBackEnd
 };
 
 /// How to compile.
 struct CompileOptions {
    std::string fName = "function";  ///< in messages, in Print() and in generated code
-   EBackEnd fBackEnd = kAnyBackEnd; ///< aot, jit or autograd is a demand: it is an error where that one cannot
-   double fTimeLimit = 60;          ///< seconds that compiling for one set of shapes may take; Ctrl-C ends it, too
-   /// Keeps the number of rows free: the first dimension of the first input, and of every input that is as long. The
-   /// function is observed with three numbers of rows, once; what it does with any other is derived and compared with one
-   /// run of the function, so that the last, smaller batch costs neither a whole observation nor a compiler: jit's function
-   /// is for the rows of the examples, other numbers run on aot. The function must do the same for these three, which have to be 2 at least; what does not
-   /// follow the rows is refused with the place. A number for which it does something else is observed by itself. One row, none, and inputs that are not contiguous are observed by themselves.
+   EBackEnd fBackEnd = kAnyBackEnd; ///< throws if the chosen one does not support the function
+   double fTimeLimit = 60;          ///< seconds that compiling for one set of shapes may take; Ctrl-C ends it too
+   /// Compiles for any number of rows: the first dimension of the first input, and of every input of the same length.
+   /// The function is observed once, with three numbers of rows of at least 2. The graph for any other number is
+   /// derived and compared with one run of the function, so that a last, smaller batch needs neither a full observation
+   /// nor a compiler: jit's function serves the number of rows of the examples, aot all others. Compile throws, and
+   /// names the line, if the three graphs differ in more than the number of rows. Inputs of 0 or 1 rows, inputs that
+   /// are not contiguous, and numbers of rows for which the function behaves differently are observed separately.
    bool fDynamicBatch = false;
 
    /// Called by PyROOT when it meets this class: checks the names and types of fields, copies.
@@ -50,25 +51,25 @@ using TensorList = std::vector<torch::Tensor>;
 using ListFunction = std::function<TensorList(const TensorList &)>;
 } // namespace Internal
 
-/// A function of tensors that was observed and compiled; CladTorch::Compile makes it.
+/// A compiled function of tensors, made by CladTorch::Compile.
 ///
-/// It is specialised by the dtype, shape and strides of its inputs and captured tensors: a call with others compiles
-/// once more and remembers. What the function captures (parameters of a torch::nn module, running statistics) is read
-/// anew at each call, and whether it requires a gradient. Copies share everything. All methods may be called from several
-/// threads at once and throw CladTorch::Error; while one of them compiles for new shapes, the others go on with those that
-/// are known. Where the rows of a large batch do not know each other they are computed block by block, on as many threads
-/// as torch::set_num_threads says; sums over blocks are made in the same order for any number of them.
+/// It is specialised for the dtype, shape and strides of its inputs and captured tensors: a call with other ones
+/// compiles another specialisation. Captured tensors (parameters of a torch::nn module, running statistics), and
+/// whether they require gradients, are read at each call. Copies share everything. All methods are thread-safe and
+/// throw CladTorch::Error; while one thread compiles for new shapes, others run existing specialisations. Batches whose
+/// rows are independent are processed in blocks, on torch::get_num_threads() threads; sums over blocks are taken in a
+/// fixed order, for the same bits with any number of threads.
 class Compiled {
 public:
-   /// \param module Kept by `function`: whether it and its parts are training is looked at in each call.
+   /// \param module Owned by `function`: each call checks whether it and its submodules are in training mode.
    Compiled(Internal::ListFunction function, const std::vector<torch::Tensor> &examples, const CompileOptions &options,
             const torch::nn::Module *module = nullptr);
-   // Copies only: what was moved from would be left without anything to point to.
+   // Not movable: a moved-from object would hold a null pointer.
    Compiled(const Compiled &) = default;
    Compiled &operator=(const Compiled &) = default;
 
-   /// The value of a function that returns one tensor. Autograd does not see it; what Backward() needs is kept, for this
-   /// thread, until its next Forward().
+   /// The value of a function that returns one tensor. Autograd does not record it; what Backward() needs is kept for
+   /// this thread until its next Forward().
    torch::Tensor Forward(const std::vector<torch::Tensor> &inputs) const;
    /// The same for any number of returned tensors.
    std::vector<torch::Tensor> ForwardAll(const std::vector<torch::Tensor> &inputs) const;
@@ -76,21 +77,21 @@ public:
    /// Gradients of the sum over the outputs of `adjoints` times output with respect to each input of this thread's last
    /// Forward(), contiguous; an undefined tensor for an input that is not of floating point.
    /// \param adjoints One for each output, of its shape.
-   /// Throws where an input was changed in place since; LibTorch does not count changes of tensors of its inference mode.
+   /// Throws if an input was changed in place since; LibTorch does not track changes of inference-mode tensors.
    std::vector<torch::Tensor> Backward(const std::vector<torch::Tensor> &adjoints) const;
 
    /// The derivative of every number that the function returns by every number of each input: for an output of shape S and
-   /// an input of shape T a tensor of shape [S..., T...]; undefined for an input that is not of floating point. One pass
-   /// back for each number returned. For example by a calibration constant: how far each score moves with it.
+   /// an input of shape T a tensor of shape [S..., T...]; undefined for an input that is not of floating point. Takes
+   /// one backward pass per returned number. Example: the derivative of each score by a calibration constant.
    std::vector<torch::Tensor> Jacobian(const std::vector<torch::Tensor> &inputs) const;
    /// For a function that returns one number: its matrix of second derivatives times `directions`, of the shapes of the
-   /// inputs. LibTorch's autograd makes it, from the function itself: the kernels of compiled functions have first
-   /// derivatives only.
+   /// inputs. LibTorch's autograd computes it from the function itself: compiled functions have first derivatives
+   /// only.
    std::vector<torch::Tensor>
    HessianVector(const std::vector<torch::Tensor> &inputs, const std::vector<torch::Tensor> &directions) const;
 
-   /// The value as part of LibTorch's autograd graph: gradients reach the inputs and the captured parameters that
-   /// require them, through LibTorch itself where a second derivative is asked for.
+   /// The value as part of LibTorch's autograd graph: gradients flow to the inputs and captured parameters that require
+   /// them. LibTorch itself computes second derivatives.
    template <class... Tensors>
    torch::Tensor operator()(const Tensors &...inputs) const
    {
@@ -101,20 +102,20 @@ public:
    /// The same for any number of returned tensors.
    std::vector<torch::Tensor> CallAll(const std::vector<torch::Tensor> &inputs) const;
 
-   /// For each specialisation: operators, shapes, memory, back end, and why; on the standard output.
+   /// Prints, for each specialisation, operators, shapes, memory, the back end, and the reason for it.
    void Print() const;
-   /// Forgets every specialisation: the next call observes the function anew. Needed where something has changed that no
-   /// call shows: a number or a flag that the function captures, a captured tensor that was assigned another one (w = v; what
-   /// changes in place is seen), train() and eval() of a module that a lambda captures.
+   /// Discards all specialisations: the next call observes the function again. Call it after changes that a call cannot
+   /// detect: of a number or flag that the function captures, of the tensor that a captured variable refers to (w = v;
+   /// in-place changes are detected), of the mode (train() or eval()) of a module that a lambda captures.
    void Reset() const;
-   /// What runs inputs like the examples, as first observed: "aot", "jit" or "autograd".
+   /// The back end for inputs like the examples: "aot", "jit" or "autograd".
    std::string BackEnd() const;
-   /// Why that one: empty where nothing stood in the way of a faster one.
+   /// Why no faster back end was used; empty if there is no such reason.
    std::string Reason() const;
    /// The C++ function that the jit back end compiled for inputs like the examples, and Clad's derivative of it, for people
    /// to read; empty with another back end, which compiles nothing.
    std::string Code() const;
-   /// How many sets of dtypes, shapes and strides it is compiled for; the oldest of 256 makes room for one more.
+   /// The number of specialisations; beyond 256 the oldest is discarded.
    std::size_t Specialisations() const;
 
    /// Called by PyROOT when it meets this class: checks and names arguments, copies.
@@ -183,11 +184,11 @@ std::shared_ptr<M> ModulePointer(const torch::nn::ModuleHolder<M> &module)
    return module.ptr();
 }
 
-/// Any function of tensors as a function of a list.
+/// Turns any function of tensors into a function of a list.
 template <class F>
 ListFunction AsListFunction(F function)
 {
-   constexpr auto arity = Arity<F>::Value(); // first, because a generic lambda seems to take anything
+   constexpr auto arity = Arity<F>::Value(); // first, because a generic lambda accepts any number of arguments
    if constexpr (arity > 0) {
       return Unpacking(std::move(function), std::make_index_sequence<arity>());
    } else {

@@ -4,16 +4,16 @@
 /// | from | to | copies |
 /// |---|---|---|
 /// | FloatView (Dataset, Mlp) | AsTensor | no; the tensor keeps the numbers alive |
-/// | RVec, TMatrixT, TH1, TH2 that stay where they are | AsTensor | no; they have to outlive the tensor |
-/// | RVec that is handed over with std::move | AsTensor | no; the tensor owns the numbers |
+/// | RVec, TMatrixT, TH1, TH2 | AsTensor | no; they must outlive the tensor |
+/// | RVec passed by std::move | AsTensor | no; the tensor owns the numbers |
 /// | data frame | ToTensor | once, in one event loop |
-/// | tensor | AsRVec | no; the tensor has to outlive it |
+/// | tensor | AsRVec | no; the tensor must outlive it |
 /// | tensor | ToRVec, ToMatrix, SetContents | yes |
 /// | tensor | ToDataFrame | no; the data frame keeps the tensor alive |
 ///
-/// A copy of its own of what AsTensor shows is `AsTensor(x).clone()`. Functions that give a tensor to ROOT take dense CPU
-/// tensors of the very type they name; `.to(torch::kFloat32)`, `.cpu()` make one. A tensor of which LibTorch has put off the
-/// change of sign or the conjugation (`torch::imag(z.conj())`) is copied. All throw CladTorch::Error.
+/// `AsTensor(x).clone()` makes an independent copy. Functions that pass a tensor to ROOT take dense CPU tensors of
+/// exactly the type they name: convert with `.to(torch::kFloat32)` or `.cpu()`. Tensors with a pending negation or
+/// conjugation (`torch::imag(z.conj())`) are copied. All functions throw CladTorch::Error.
 
 #ifndef CLADTORCH_TORCH_CONVERT
 #define CLADTORCH_TORCH_CONVERT
@@ -60,19 +60,19 @@ inline torch::Tensor Dense(const torch::Tensor &tensor)
    return tensor.resolve_neg().resolve_conj().contiguous();
 }
 
-/// `data` as a tensor that keeps `owner` until it is gone.
+/// `data` as a tensor that keeps `owner` alive.
 template <class T, class Owner>
 torch::Tensor Wrap(const T *data, c10::IntArrayRef shape, c10::IntArrayRef strides, Owner owner)
 {
-   // LibTorch knows no tensor that is only read.
+   // LibTorch has no read-only tensors.
    return torch::from_blob(const_cast<T *>(data), shape, strides, [owner = std::move(owner)](void *) mutable {},
                            torch::dtype(c10::CppTypeToScalarType<T>::value));
 }
 
 } // namespace Internal
 
-/// [rows, columns], or [rows] of a list, float32, sharing the numbers of the view. They belong to the dataset or model
-/// as well: `clone()` the tensor before it is changed in place.
+/// [rows, columns], or [rows] of a list, float32, sharing the numbers of the view. The dataset or model uses them
+/// too: `clone()` the tensor before you change it in place.
 inline torch::Tensor AsTensor(const FloatView &view)
 {
    return Internal::TorchGuard("CladTorch::AsTensor", [&] {
@@ -83,7 +83,7 @@ inline torch::Tensor AsTensor(const FloatView &view)
    });
 }
 
-/// [size], sharing the numbers of `values`, which has to outlive the tensor and keep its size.
+/// [size], sharing the numbers of `values`, which must outlive the tensor and keep its size.
 template <class T>
 torch::Tensor AsTensor(ROOT::RVec<T> &values)
 {
@@ -102,7 +102,7 @@ torch::Tensor AsTensor(ROOT::RVec<T> &&values)
    });
 }
 
-/// [rows, columns], sharing the elements of `matrix`, which has to outlive the tensor and keep its shape.
+/// [rows, columns], sharing the elements of `matrix`, which must outlive the tensor and keep its shape.
 template <class T>
 torch::Tensor AsTensor(TMatrixT<T> &matrix)
 {
