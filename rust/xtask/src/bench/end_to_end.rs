@@ -17,11 +17,12 @@ pub const GROUP: Group = Group {
     name: "end-to-end",
     title: "Time to quality: from the start of a process to a model as good as PyTorch's after ten epochs",
     notes: "Every round of a party is a new process: it loads its libraries, reads a training and a validation tree \
-from a ROOT file, standardises, and trains until the score on the validation events, taken after each epoch, reaches \
+from a ROOT file, standardises, and trains until the score on the validation events, taken after each epoch or fit, reaches \
 the target. The target is what PyTorch with its defaults reaches in ten epochs, the mean over five seeds, measured \
 before the rounds on the same events. Everybody trains the same network with Adam in batches of the same size, and \
 with its own defaults otherwise: initial weights, learning rate, CladTorch's standardised target of a regression. \
-CladTorch does so by one `Mlp::Fit` for each epoch. Each round has another seed. `start` is the time until the \
+CladTorch does so by fits of 1, 2, 4, ... epochs, each of which goes on from the last, and is \
+scored after each; PyTorch and LibTorch are scored after each epoch. Each round has another seed. `start` is the time until the \
 process answers, with all libraries loaded; `loaded` is the rest. The score is the area under the ROC curve (higgs, \
 gw), the share of right classes (digits, fashion) or minus the root mean squared error (regression); who does not \
 reach the target in 50 epochs is skipped. `cladtorch` is an interpreted macro in root.exe; `libtorch` is compiled \

@@ -34,7 +34,6 @@ Reached Train(const Values &options, unsigned long seed, int threads)
       sizes.push_back(std::stoul(size));
    CladTorch::Mlp model(sizes, CladTorch::kReLU, CladTorch::kUniform, seed); // the default, but for the seed
    CladTorch::FitOptions fit;
-   fit.fEpochs = 1;
    fit.fBatchSize = std::stoi(options.at("batch"));
    fit.fValidation = 0;
    fit.fThreads = threads;
@@ -42,12 +41,15 @@ Reached Train(const Values &options, unsigned long seed, int threads)
    if (options.at("task") == "regression")
       fit.fLoss = CladTorch::kMeanSquaredError;
    const int most = std::stoi(options.at("epochs"));
-   for (int epoch = 1; epoch <= most; ++epoch) {
-      fit.fSeed = seed * most + epoch; // another order of the events in each epoch
+   // Each fit goes on from the one before and twice as long: the schedule starts anew (Loshchilov and Hutter 2017).
+   int done = 0;
+   for (fit.fEpochs = 1; done + fit.fEpochs <= most; fit.fEpochs *= 2) {
+      fit.fSeed = seed * most + fit.fEpochs; // another order of the events in each fit
       model.Fit(train, fit);
+      done += fit.fEpochs;
       const double score = Score(model, validation, options.at("task"));
       if (score >= std::stod(options.at("target")))
-         return {epoch, score};
+         return {done, score};
    }
    throw std::runtime_error("the target was not reached in " + options.at("epochs") + " epochs");
 }
