@@ -351,8 +351,9 @@ fn mistakes_in_macros_after_the_first_use() {
     survives_all("analysis.C", typos::IN_AN_ANALYSIS);
 }
 
-/// The session lives. LibTorch's own inline functions are not linked after that: ROOT does not compile an inline function
-/// that it met first in a faulty declaration.
+/// The session lives. LibTorch's own inline functions are not linked after that: those that a sound function of a faulty
+/// declaration used first (`Tensor f(Tensor x) { return x.relu(); } int g() { return nosuch; }`) are compiled and thrown away
+/// with it, and ROOT does not compile them again. README.md says so.
 #[test]
 fn a_mistake_in_a_macro_with_libtorch_before_the_first_use() {
     for mistake in &typos::WITH_LIBTORCH[..2] {
