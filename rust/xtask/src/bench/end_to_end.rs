@@ -55,9 +55,6 @@ fn is_images(case: &str) -> bool {
 /// Windows of the gravitational-wave case.
 const GW_WINDOWS: usize = 20_000;
 
-/// Where Debian's dataset-fashion-mnist lies.
-const FASHION_MNIST: &str = "/usr/share/datasets/fashion-mnist";
-
 /// How many are tried.
 const EPOCHS: u32 = 50;
 
@@ -81,10 +78,8 @@ fn cases(context: &Context) -> Result<Vec<Case>> {
         case(peers, "digits 64-128-10/64", "classes", set("digits", &tutorials)),
         case(peers, "regression 2-64-64-1/256", "regression", set("tmva_reg_example", &tutorials)),
     ];
-    if Path::new(FASHION_MNIST).is_dir() {
-        cases.push(case(peers, "fashion 784-128-10/64", "classes", set("fashion", Path::new(FASHION_MNIST))));
-    } else {
-        println!("left out: Fashion-MNIST, because {FASHION_MNIST} (Debian's dataset-fashion-mnist) is not there");
+    if let Some(images) = peers::fashion_mnist() {
+        cases.push(case(peers, "fashion 784-128-10/64", "classes", set("fashion", images)));
     }
     Ok(cases)
 }

@@ -196,6 +196,16 @@ pub fn source(name: &str) -> PathBuf {
     project::root().join("rust/xtask/src/bench/peers").join(name)
 }
 
+/// The folder of Debian's dataset-fashion-mnist; says so where it is missing.
+pub fn fashion_mnist() -> Option<&'static Path> {
+    let folder = Path::new("/usr/share/datasets/fashion-mnist");
+    if folder.is_dir() {
+        return Some(folder);
+    }
+    println!("left out: Fashion-MNIST, because {} (Debian's dataset-fashion-mnist) is not there", folder.display());
+    None
+}
+
 /// The git-ignored folder of everything that only the peers need.
 pub fn folder() -> PathBuf {
     project::deps().join("peers")

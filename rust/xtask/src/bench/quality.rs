@@ -18,16 +18,16 @@ pub const GROUP: Group = Group {
     title: "How well default fits learn",
     notes: "A round keeps 30 % of the rows for the test, the same ones for everybody, standardises on the rest and \
 fits with the defaults of the library, but for what all networks share: their sizes, their epochs and batches of \
-256. That is Adam for all of them, at a rate of 0.001 in PyTorch and scikit-learn, and as `FitOptions` has it in \
-CladTorch. Each round has another seed, of the split, of the initial weights and of the order of the rows. The time \
+256 (digits and fashion 64). That is Adam for all of them, at a rate of 0.001 in PyTorch and scikit-learn, and as \
+`FitOptions` has it in CladTorch. Each round has another seed, of the split, of the initial weights and of the order of the rows. The time \
 is that of the fit, on data in memory. `quality` is the area under the ROC curve (tmva_class_example, higgs, gw), \
-the share of right classes (tmva_multiclass_example), or minus the root mean squared error (tmva_reg_example). \
+the share of right classes (tmva_multiclass_example, digits, fashion), or minus the root mean squared error (tmva_reg_example). \
 Events of tmva_class_example and tmva_reg_example have the weights of ROOT's tutorials, in the fit and in the \
 quality. `gw`: whitened windows of 0.5 s with a chirp of SNR 4.5, random phase and a coalescence anywhere in the \
 last 0.2 s; the best test there is (Bayes) reaches an area of 0.970. `pytorch`: linear layers as they come, \
 `Adam(fused=True)`; `pytorch-standardised` also standardises the target of a regression. `sklearn-mlp`, \
 `sklearn-boosting`: scikit-learn's multilayer perceptron, and its histogram gradient boosting, which takes neither \
-epochs nor batches, and stays out of gw. With `--study`, on higgs: `cladtorch-kaiming`, `cladtorch-xavier` and \
+epochs nor batches, and stays out of gw and fashion. With `--study`, on higgs: `cladtorch-kaiming`, `cladtorch-xavier` and \
 `cladtorch-zero-last` (zeros in the last layer) in the set itself; cases `depth:` are so many hidden layers of 64, \
 `batch:` other batches, and the rest other activations.",
     check: "test rows",
@@ -50,6 +50,9 @@ const REGRESSION: &str = "tmva_reg_example";
 /// The gravitational-wave set.
 const WAVES: &str = "gw";
 const WINDOWS: usize = 30_000;
+
+/// The set of images with most features.
+const FASHION: &str = "fashion";
 const SNR: f64 = 4.5;
 
 /// A set: its name, what is learnt, the layers and the epochs.
@@ -73,6 +76,10 @@ fn cases(context: &Context) -> Result<Vec<Case>> {
         .map(|(name, task, sizes, epochs)| set(name, name, how(task, sizes, 256, epochs, "relu")))
         .collect();
     cases.push(case(WAVES, windows(context), how("binary", "256,64,64,1", 256, 10, "relu")));
+    cases.push(set("digits", "digits", how("classes", "64,128,10", 64, 20, "relu")));
+    if let Some(images) = peers::fashion_mnist() {
+        cases.push(case(FASHION, raw(context, FASHION, images), how("classes", "784,128,10", 64, 10, "relu")));
+    }
     if context.study {
         let study = |name: String, depth: usize, batch: usize, activation: &str| {
             let sizes = format!("28,{}1", "64,".repeat(depth));
@@ -98,12 +105,12 @@ fn case(name: &str, write: impl Fn(&Path) -> Result<()> + 'static, how: String) 
     Case { name: name.to_owned(), prepare: Box::new(prepare), steps: 1, warm_up: 0, lead: 0, flops: None, volume: None }
 }
 
-/// Writes a set of ROOT's tutorials.
-fn raw(context: &Context, set: &'static str, tutorials: &Path) -> impl Fn(&Path) -> Result<()> + use<> {
-    let (peers, tutorials): (_, PathBuf) = (context.peers.clone(), tutorials.to_owned());
+/// Writes a set that lies in the folder `source`.
+fn raw(context: &Context, set: &'static str, source: &Path) -> impl Fn(&Path) -> Result<()> + use<> {
+    let (peers, source): (_, PathBuf) = (context.peers.clone(), source.to_owned());
     move |folder| {
         let peers = peers.as_ref().map_err(|reason| anyhow!("{reason}"))?;
-        output(peers.script("data.py").args(["raw", set]).args([&tutorials, folder]))?;
+        output(peers.script("data.py").args(["raw", set]).args([&source, folder]))?;
         Ok(())
     }
 }
@@ -135,8 +142,8 @@ fn parties(context: &Context, threads: usize) -> Vec<Party> {
         theirs("pytorch"),
         theirs("pytorch-standardised").only(|case| case == REGRESSION),
         theirs("sklearn-mlp").only(is_set),
-        // Boosting takes half a minute for the 256 samples of the windows.
-        theirs("sklearn-boosting").only(|case| is_set(case) && case != WAVES),
+        // Boosting takes half a minute for the 256 samples of the windows, and minutes for images.
+        theirs("sklearn-boosting").only(|case| is_set(case) && case != WAVES && case != FASHION),
     ];
     if context.study {
         let starts =

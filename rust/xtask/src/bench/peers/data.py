@@ -53,12 +53,16 @@ def read_tutorial(wanted, folder):
     return [np.concatenate(part) for part in zip(*parts)]
 
 
+def unweighted(features, labels):
+    return features, labels, np.ones(len(labels), np.float32)
+
+
 def read_digits():
     """8 x 8 pixels of 0 to 16, labels 0 to 9, 1797 rows."""
     from sklearn.datasets import load_digits
 
     digits = load_digits()
-    return digits.data.astype(np.float32), digits.target.astype(np.float32)
+    return unweighted(digits.data.astype(np.float32), digits.target.astype(np.float32))
 
 
 def read_fashion(folder):
@@ -70,18 +74,18 @@ def read_fashion(folder):
 
     pixels = numbers("train-images-idx3-ubyte", 16).reshape(-1, 784)
     labels = numbers("train-labels-idx1-ubyte", 8)
-    return pixels[:FASHION_ROWS].astype(np.float32), labels[:FASHION_ROWS].astype(np.float32)
+    return unweighted(pixels[:FASHION_ROWS].astype(np.float32), labels[:FASHION_ROWS].astype(np.float32))
 
 
 def read(name, source):
-    """Features [N, F], labels [N] and, for the tutorials' sets, weights [N]."""
+    """Features [N, F], labels [N] and weights [N]."""
     if name in TUTORIALS:
         return read_tutorial(TUTORIALS[name], source)
     return {"digits": lambda _: read_digits(), "fashion": read_fashion}[name](source)
 
 
-def write_raw(parts, folder):
-    for name, part in zip(("features", "labels", "weights"), parts):
+def write_raw(features, labels, weights, folder):
+    for name, part in (("features", features), ("labels", labels), ("weights", weights)):
         part.tofile(os.path.join(folder, name))
 
 
@@ -98,6 +102,6 @@ def write_trees(features, labels, path):
 kind, name, source, target = sys.argv[1:]
 parts = read(name, source)
 if kind == "raw":
-    write_raw(parts, target)
+    write_raw(*parts, target)
 else:
     write_trees(parts[0], parts[1], target)
