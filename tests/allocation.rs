@@ -65,6 +65,23 @@ fn allocated() -> (usize, usize) {
     (ALLOCATIONS.load(Ordering::Relaxed), c_bytes_in_use())
 }
 
+/// What `run` still allocates, in Rust's allocator (calls) and on the C heap (bytes), once each thread has had its first share
+/// of the work: on a busy machine that may take several runs. What each run allocates is still there after 20.
+fn allocates_at_last(name: &str, most: (usize, usize), mut run: impl FnMut()) {
+    let mut grown = (usize::MAX, usize::MAX);
+    for _ in 0..20 {
+        let before = allocated();
+        run();
+        let after = allocated();
+        grown = (after.0 - before.0, after.1.abs_diff(before.1));
+        say(&format!("{name}: {} Rust allocations, {} bytes of C heap", grown.0, grown.1));
+        if grown.0 <= most.0 && grown.1 <= most.1 {
+            return;
+        }
+    }
+    panic!("{name}: {} Rust allocations, {} bytes of C heap in each run", grown.0, grown.1);
+}
+
 /// Waits for the threads of an engine that was dropped: they end by themselves, and give memory back when they do.
 fn wait_for_threads_to_end() {
     let name = |task: fs::DirEntry| fs::read_to_string(task.path().join("comm")).unwrap_or_default();
@@ -113,19 +130,11 @@ fn steps_of_a_training() {
         };
         let mut engine = AotEngine::new(graph, &start, settings, threads).unwrap();
         let first = engine.train(data, &order).unwrap();
-        let before = allocated();
-        let last = engine.train(data, &epoch).unwrap() / 50.0;
-        let after = allocated();
-        say(&format!(
-            "width {hidden}, batch {batch_size}, {threads} thread(s), 50 epochs: {} Rust allocations, C heap {} -> {}",
-            after.0 - before.0,
-            before.1,
-            after.1
-        ));
-        assert!(last < first, "it must learn: {first} -> {last}");
+        let mut last = first;
+        let name = format!("width {hidden}, batch {batch_size}, {threads} thread(s), 50 epochs");
         // An epoch is handed to the threads once, whatever its number of steps.
-        assert!(after.0 - before.0 <= 2, "{} allocations in 50 epochs", after.0 - before.0);
-        assert_eq!(after.1, before.1, "C heap");
+        allocates_at_last(&name, (2, 0), || last = engine.train(data, &epoch).unwrap() / 50.0);
+        assert!(last < first, "it must learn: {first} -> {last}");
         drop(engine);
         wait_for_threads_to_end();
     }
@@ -156,15 +165,9 @@ fn calls_of(recorder: &Recorder, name: &str, threads: i32) -> bool {
             compiled.backward(&saved, &input, &output, &gradient).unwrap();
         }
     };
-    // Each thread has lists of its own, and comes to use them when it gets some of the work.
-    (0..20).for_each(|_| call());
-    let before = allocated();
-    (0..50).for_each(|_| call());
-    let after = allocated();
-    let (rust, heap) = (after.0 - before.0, after.1.abs_diff(before.1));
-    say(&format!("{name}, {threads} thread(s), 50 calls: {rust} Rust allocations, C heap {} -> {}", before.1, after.1));
     // Work is handed to several threads through a queue whose memory comes in pieces for 63 hand-overs, three a call.
-    let (most, bytes) = if threads == 1 { (0, 0) } else { (3, 8192) };
-    assert!(rust <= most && heap <= bytes, "{name}: {rust} Rust allocations, {heap} bytes of C heap");
+    let most = if threads == 1 { (0, 0) } else { (3, 8192) };
+    call();
+    allocates_at_last(&format!("{name}, {threads} thread(s), 50 calls"), most, || (0..50).for_each(|_| call()));
     compiled.describe().contains(" blocks of ")
 }
