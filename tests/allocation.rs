@@ -1,6 +1,11 @@
 //! After its first step the engine allocates nothing, and a compiled graph nothing after its first call but what the caller
 //! makes for its results: counted in Rust's allocator and in the C library's.
 
+#[path = "common/events.rs"]
+mod events;
+#[path = "graph/modules.rs"]
+#[allow(dead_code)] // Each test uses a part of it.
+mod modules;
 #[path = "graph/network.rs"]
 mod network;
 #[path = "graph/recorder.rs"]
@@ -11,13 +16,17 @@ mod say;
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::fs;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use cladtorch::dataset::Scaler;
 use cladtorch::gradient::aot::AotEngine;
+use cladtorch::gradient::module::ModuleEngine;
 use cladtorch::gradient::{Engine, Rows, Settings};
 use cladtorch::graph::{Activation, Graph, Loss, Optimiser};
+use events::Events;
+use modules::CASES;
 use network::GRAPHS;
 use recorder::Recorder;
 use say::say;
@@ -97,6 +106,7 @@ fn wait_for_threads_to_end() {
 #[test]
 fn nothing_is_allocated_after_the_first_time() {
     steps_of_a_training();
+    steps_of_modules();
     calls_of_compiled_graphs();
 }
 
@@ -135,6 +145,32 @@ fn steps_of_a_training() {
         // An epoch is handed to the threads once, whatever its number of steps.
         allocates_at_last(&name, (2, 0), || last = engine.train(data, &epoch).unwrap() / 50.0);
         assert!(last < first, "it must learn: {first} -> {last}");
+        drop(engine);
+        wait_for_threads_to_end();
+    }
+}
+
+fn steps_of_modules() {
+    for (case, threads) in CASES.iter().flat_map(|case| [1, 2].map(|threads| (case, threads))) {
+        let events = Events::new(1000, case.inputs(), case.outputs());
+        let floats = |values: Vec<f64>| values.into_iter().map(|value| value as f32).collect::<Vec<_>>();
+        let settings = Settings {
+            loss: Loss::SoftmaxCrossEntropy,
+            optimiser: Optimiser::Adam,
+            learning_rate: 1e-3,
+            weight_decay: 0.0,
+            momentum: 0.0,
+            batch_size: 300,
+        };
+        let (module, start, state) = (Arc::new(case.module(Kind::Float)), floats(case.start()), floats(case.state()));
+        let mut engine = ModuleEngine::new(module, &start, &state, settings, 1, threads).unwrap();
+        let epoch = events.order().repeat(20);
+        let name = format!("{}, {threads} thread(s), 20 epochs", case.name);
+        // Each call hands its work to the threads once.
+        allocates_at_last(&name, (2, 8192), || {
+            engine.train(events.rows(), &epoch).unwrap();
+            engine.evaluate(events.rows(), &epoch).unwrap();
+        });
         drop(engine);
         wait_for_threads_to_end();
     }

@@ -196,8 +196,8 @@ fn a_forged_file_is_refused_or_can_be_used() {
     let (cases, refused) = survives(&[saved()], 3_000, |_, bytes, _| {
         let Ok(model) = load(&path, &resum(bytes.to_vec())) else { return false };
         assert!(!model.describe().chars().any(|each| each.is_control() && each != '\n'), "{}", model.describe());
-        let mut score = vec![0.0; model.graph().outputs()];
-        model.score(&vec![0.5; model.graph().inputs()], false, &mut score).unwrap();
+        let mut score = vec![0.0; model.outputs()];
+        model.score(&vec![0.5; model.inputs()], false, &mut score).unwrap();
         model.save(&again).unwrap();
         assert_eq!(Model::load(&again, None).unwrap().parameters(), model.parameters());
         true

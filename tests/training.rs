@@ -127,7 +127,7 @@ fn relabelled(base: &Dataset, scale: f32, shift: f32, label: impl Fn(&[f32]) -> 
 }
 
 fn predictions(model: &Model, data: &Dataset, raw: bool) -> Vec<f32> {
-    let mut scores = vec![0.0; data.rows() * model.graph().outputs()];
+    let mut scores = vec![0.0; data.rows() * model.outputs()];
     model.predict(data, raw, 1, &mut scores).unwrap();
     scores
 }

@@ -794,11 +794,11 @@ fn model_targets(model: &Model) -> Vec<String> {
 }
 
 fn model_inputs(model: &Model) -> usize {
-    model.graph().inputs()
+    model.inputs()
 }
 
 fn model_outputs(model: &Model) -> usize {
-    model.graph().outputs()
+    model.outputs()
 }
 
 fn model_describe(model: &Model) -> String {
@@ -1030,7 +1030,7 @@ fn stream_trainer_new(
 }
 
 fn stream_trainer_window(trainer: &mut StreamTrainer, model: &Model, epoch: &mut Epoch) -> Result<EpochPart> {
-    guard(|| trainer.window(epoch, model.graph().outputs()))
+    guard(|| trainer.window(epoch, model.outputs()))
 }
 
 fn stream_trainer_end_epoch(trainer: &mut StreamTrainer) -> Result<EpochRecord> {

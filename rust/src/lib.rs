@@ -12,9 +12,9 @@
 //! | [`bridge`] | the only `#[cxx::bridge]`; what can fail goes through [`error::guard`] | every module |
 //! | [`model`] | a network with scalers, columns and options; prediction; the model file | `gradient`, `dataset` |
 //! | [`train`] | options, epochs, metrics | `dataset`, `stream`, `gradient`, `model` |
-//! | [`gradient`] | back ends: [`gradient::aot`] (Clad's derivatives, row tiles), [`gradient::autograd`] (LibTorch), [`gradient::CompiledGraph`] (an observed function, in blocks of its rows) | `graph`, `optimizer`, `kernels`, `device`, `dataset` |
+//! | [`gradient`] | back ends: [`gradient::aot`] (Clad's derivatives, row tiles), [`gradient::module`] (any network, the operators of a module), [`gradient::autograd`] (LibTorch), [`gradient::CompiledGraph`] (an observed function, in blocks of its rows) | `graph`, `optimizer`, `kernels`, `device`, `dataset` |
 //! | [`optimizer`] | SGD, Adam and AdamW over one flat vector, their state; the rate is given at each update | `graph`, `kernels`, `device` |
-//! | [`graph`] | networks as a chain of layers; [`graph::Program`], the operators of an observed function; [`graph::lower`], which makes it, and [`graph::rows`], which takes its rows apart | `error`, [`bridge`]'s structs, `kernels::strided` |
+//! | [`graph`] | networks as a chain of layers; [`graph::Program`], the operators of an observed function; [`graph::Module`], one with parameters, which trains; [`graph::lower`], which makes it, and [`graph::rows`], which takes its rows apart | `error`, [`bridge`]'s structs, `kernels::strided` |
 //! | [`dataset`] | features, labels, weights; split, shuffle, scaling | `columns`, `device` |
 //! | [`stream`] | events of data bigger than memory: order, windows, the hand-over from the reading thread | `columns`, `dataset`, `kernels` |
 //! | [`interrupt`] | Ctrl-C, as a flag that long loops ask for | `error` |
@@ -35,14 +35,15 @@
 //! | `cpp/kernels/` | stateless mathematics on raw pointers; `generated/` is Clad's output for it | nothing |
 //!
 //! `unsafe` lives in [`kernels`] (calls of the C functions), `memory` (numbers as slices), [`device`] (the dynamic linker), in
-//! [`gradient::CompiledGraph`] and its blocks (addresses from C++) and the loader of its compiled functions, and in what
+//! [`gradient::CompiledGraph`] and its blocks (addresses from C++), [`gradient::Pass`] (addresses of a module's tensors) and the loader of its compiled functions, and in what
 //! cxx writes for [`bridge`].
 //!
 //! The way of the data: the C++ shim asks ROOT where the baskets of a tree's branches lie, and the fast reader ([`columns`])
 //! decodes them straight into a [`dataset::Dataset`]; cuts, expressions and columns that it is
 //! not sure of are ROOT's work, in one event loop; [`train::Trainer`] shuffles row numbers, an engine gathers and
 //! standardises them tile by tile, runs the kernels forward and, with Clad's derivatives, backward in one arena, and one sweep
-//! moves the flat parameter vector; [`model::Model`] keeps the result. Data bigger than memory goes another way to the same
+//! of an [`optimizer`] moves the flat parameter vector; a perceptron has an engine of its own, every other network is a
+//! program; [`model::Model`] keeps the result. Data bigger than memory goes another way to the same
 //! engines: a thread of the shim reads blocks of entries into a [`stream::Feed`], and [`stream::Epoch`] makes windows of them.
 
 #![deny(unsafe_code)]

@@ -3,6 +3,7 @@
 use rayon::prelude::*;
 
 use crate::error::{Error, Result};
+use crate::kernels::Scalar;
 
 /// Rows whose sums are made in one go; fixed, so that the result does not depend on the number of threads.
 const BLOCK: usize = 4096;
@@ -51,6 +52,16 @@ impl Scaler {
     /// `value` of `column`, standardised.
     pub fn apply(&self, column: usize, value: f32) -> f64 {
         (f64::from(value) - f64::from(self.mean[column])) * f64::from(self.inverse[column])
+    }
+
+    /// One row, or several, of `from` [_, columns], standardised into `to`.
+    pub fn standardise<T: Scalar>(&self, from: &[f32], to: &mut [T]) {
+        let width = self.mean.len().max(1);
+        for (from, to) in from.chunks(width).zip(to.chunks_mut(width)) {
+            for ((to, x), (mean, inverse)) in to.iter_mut().zip(from).zip(self.mean.iter().zip(&self.inverse)) {
+                *to = T::from_f64(f64::from((x - mean) * inverse));
+            }
+        }
     }
 
     /// Undoes the standardisation of `rows` [_, columns].

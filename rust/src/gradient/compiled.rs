@@ -3,8 +3,9 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use super::blocks::{BlockRows, Blocks};
-use super::executor::{Executor, OutOfRange, Run};
+use super::blocks::BlockRows;
+use super::executor::OutOfRange;
+use super::form::Form;
 use super::jit;
 use super::layout::Layout;
 use crate::bridge::{CompileSpec, CompiledSignature, NoiseSpec, ObservedGraph, ObservedValue};
@@ -44,12 +45,6 @@ struct Typed<T> {
     form: Form<T>,
     values: Arc<Pool<T>>,
     adjoints: Arc<Pool<T>>,
-}
-
-/// What runs the program.
-enum Form<T> {
-    Whole(Executor<T>),
-    Blocks(Box<Blocks<T>>),
 }
 
 /// What one forward call keeps for its backward calls.
@@ -264,10 +259,7 @@ enum Failure {
 
 impl<T: Scalar + Element> Typed<T> {
     fn new(program: &Program, rows: BlockRows) -> Result<Self> {
-        let form = match Blocks::new(program, rows)? {
-            Some(blocks) => Form::Blocks(Box::new(blocks)),
-            None => Form::Whole(Executor::new(program, &Layout::new(program))?),
-        };
+        let form = Form::new(program, rows)?;
         let [values, adjoints] = form.run().arenas().map(|length| Arc::new(Pool::new(length)));
         Ok(Typed { values, adjoints, form })
     }
@@ -299,23 +291,6 @@ impl<T: Scalar + Element> Typed<T> {
         let (values, adjoints) = (values.as_slice(), adjoints.as_mut_slice());
         self.form.run().backward(values, adjoints, inputs, seeds, gradients);
         Ok(())
-    }
-}
-
-impl<T: Scalar + Element> Form<T> {
-    fn run(&self) -> &dyn Run<T> {
-        match self {
-            Form::Whole(executor) => executor,
-            Form::Blocks(blocks) => &**blocks,
-        }
-    }
-
-    /// The programs that run, each with when it does, if there is more than one.
-    fn parts<'a>(&'a self, whole: &'a Program) -> Vec<(String, &'a Program)> {
-        match self {
-            Form::Whole(_) => vec![(String::new(), whole)],
-            Form::Blocks(blocks) => blocks.parts(),
-        }
     }
 }
 

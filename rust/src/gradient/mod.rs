@@ -5,6 +5,8 @@
 //!
 //! - [`aot`]: the graph's reverse plan over the pullbacks that Clad derived from `cpp/kernels`, compiled into the crate;
 //!   row tiles on the CPU.
+//! - [`module`]: any observed function with parameters, as programs of operators with the same derivatives; blocks of rows
+//!   on the CPU.
 //! - [`autograd`]: LibTorch's own operators and automatic differentiation, on any device.
 
 pub mod aot;
@@ -14,9 +16,14 @@ mod blocks;
 #[allow(unsafe_code)] // Addresses of tensors, from C++.
 mod compiled;
 mod executor;
+mod form;
 mod jit;
 mod lane;
 mod layout;
+pub mod module;
+mod noise;
+#[allow(unsafe_code)] // Addresses of a module's tensors.
+mod pass;
 mod plan;
 mod rendezvous;
 mod reverse;
@@ -26,7 +33,10 @@ mod shares;
 pub use blocks::BlockRows;
 pub use compiled::{CompiledGraph, SavedForward};
 pub use jit::{RowLoss, compile_activation};
+pub use pass::{Memory, Pass, Passes};
 pub use plan::{Plan, TILE_ROWS};
+
+use rayon::prelude::*;
 
 use crate::dataset::Scaler;
 use crate::error::Result;
@@ -79,6 +89,23 @@ impl Rows<'_> {
     /// The given rows, features and targets standardised, into x (in panels), y [rows, targets] and w [rows].
     fn gather<T: Scalar>(&self, rows: &[u32], x: &mut [T], y: &mut [T], w: &mut [T]) {
         T::gather(rows, self.features, &self.scaler.mean, &self.scaler.inverse, x);
+        self.gather_targets(rows, y, w);
+    }
+
+    /// The same with x [rows, width], on the threads of the present pool.
+    fn gather_dense<T: Scalar>(&self, rows: &[u32], x: &mut [T], y: &mut [T], w: &mut [T]) {
+        /// Rows that a thread gathers in one go.
+        const GATHERED: usize = 64;
+        let width = self.scaler.mean.len();
+        x.par_chunks_mut(width * GATHERED).zip(rows.par_chunks(GATHERED)).for_each(|(x, rows)| {
+            for (x, &row) in x.chunks_mut(width).zip(rows) {
+                self.scaler.standardise(&self.features[row as usize * width..][..width], x);
+            }
+        });
+        self.gather_targets(rows, y, w);
+    }
+
+    fn gather_targets<T: Scalar>(&self, rows: &[u32], y: &mut [T], w: &mut [T]) {
         let targets = (y.len() / w.len().max(1)).max(1);
         for ((&from, y), w) in rows.iter().zip(y.chunks_mut(targets)).zip(w) {
             let labels = &self.labels[from as usize * targets..][..targets];
@@ -106,6 +133,11 @@ pub trait Engine: Send {
 
     /// The flat parameter vector.
     fn parameters(&self) -> Result<Vec<f32>>;
+
+    /// The flat vector of running statistics.
+    fn state(&self) -> Vec<f32> {
+        Vec::new()
+    }
 
     /// Back end, device and threads, for people.
     fn describe(&self) -> String;

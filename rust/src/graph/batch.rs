@@ -27,6 +27,16 @@ impl AnyBatch {
         }
     }
 
+    /// Rows of the first observation.
+    pub fn rows(&self) -> usize {
+        self.rows.max(0) as usize
+    }
+
+    /// The observations with that many rows, and with one more.
+    pub fn graphs(&self) -> &[ObservedGraph; 2] {
+        &self.graphs
+    }
+
     /// The observation with `rows` rows.
     pub fn at(&self, rows: i64) -> Result<ObservedGraph> {
         let [first, second] = &self.graphs;

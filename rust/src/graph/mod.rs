@@ -1,8 +1,9 @@
 //! What the gradient back ends run.
 //!
-//! - [`Graph`]: a network to be trained, and where its parameters lie.
+//! - [`Graph`]: a chain of layers to be trained, and where its parameters lie.
 //! - [`Program`]: the operators of any function that LibTorch was seen to run; [`lower`] makes it. [`AnyBatch`]: such a
-//!   function for any number of rows. [`rows`]: its rows in blocks.
+//!   function for any number of rows. [`Module`]: one with parameters, in both modes, which trains. [`rows`]: its rows in
+//!   blocks.
 //!
 //! A graph is a chain: each node takes the value of the node before it, the first one the features. Rows are not part
 //! of a shape; a node has a width (numbers a row).
@@ -10,6 +11,7 @@
 mod batch;
 mod function;
 pub mod lower;
+mod module;
 mod op;
 mod own;
 pub mod program;
@@ -18,6 +20,7 @@ pub mod view;
 
 pub use batch::AnyBatch;
 pub use function::Function;
+pub use module::{Captured, Cost, Mode, Module, Observed};
 pub use program::Program;
 pub use view::View;
 

@@ -343,7 +343,7 @@ impl Program {
 }
 
 /// Elements of memory that the view reaches over.
-fn extent(view: &View) -> Result<usize> {
+pub(super) fn extent(view: &View) -> Result<usize> {
     if view.is_empty() {
         return Ok(0);
     }

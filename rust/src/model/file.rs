@@ -15,7 +15,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use super::{Model, OWN, Training, activation_name};
+use super::{Mlp, Model, Network, OWN, Training};
 use crate::atomic_file;
 use crate::bridge::ColumnSpec;
 use crate::columns;
@@ -89,9 +89,10 @@ impl From<ColumnHeader> for ColumnSpec {
 impl Model {
     /// Writes the model to `path`: whole or not at all.
     pub fn save(&self, path: &Path) -> Result<()> {
+        let mlp = self.saved_network()?;
         self.check_predictions()?;
-        let text = serde_json::to_string(&self.header()).map_err(|error| Error::Internal(error.to_string()))?;
-        let tensors = self.tensors();
+        let text = serde_json::to_string(&self.header(mlp)).map_err(|error| Error::Internal(error.to_string()))?;
+        let tensors = self.tensors(mlp);
         let mut header = tensor_file::header(&tensors, (KEY, text))?;
         if header.len() as u64 > LONGEST_HEADER {
             let what = format!("the model's columns and options are {} bytes of text", header.len());
@@ -118,10 +119,20 @@ impl Model {
         })
     }
 
+    fn saved_network(&self) -> Result<&Mlp> {
+        match &self.network {
+            Network::Mlp(mlp) => Ok(mlp),
+            Network::Module(module) => Err(Error::invalid(
+                format!("a model of {} cannot be saved to a model file", module.name()),
+                "torch::save of the module writes its parameters, which are the model's",
+            )),
+        }
+    }
+
     /// What the file holds besides the header.
-    fn tensors(&self) -> Vec<Tensor<&[f32]>> {
+    fn tensors(&self, mlp: &Mlp) -> Vec<Tensor<&[f32]>> {
         let mut tensors = Vec::new();
-        for (index, (weight, bias, inputs, outputs)) in self.graph().layers().enumerate() {
+        for (index, (weight, bias, inputs, outputs)) in mlp.graph().layers().enumerate() {
             let [weight, bias] = [weight, bias].map(|range| &self.parameters()[range]);
             tensors.push(Tensor::new(format!("layers.{index}.weight"), &[outputs, inputs], weight));
             tensors.push(Tensor::new(format!("layers.{index}.bias"), &[outputs], bias));
@@ -134,18 +145,18 @@ impl Model {
         tensors
     }
 
-    fn header(&self) -> Header {
+    fn header(&self, mlp: &Mlp) -> Header {
         Header {
             version: VERSION,
             sha256: NO_CHECKSUM.to_owned(),
-            sizes: self.sizes.clone(),
-            activation: activation_name(&self.activation).to_owned(),
-            activation_function: match &self.activation {
+            sizes: mlp.sizes.clone(),
+            activation: mlp.activation_name().to_owned(),
+            activation_function: match &mlp.activation {
                 Op::Own(own) => own.text().to_owned(),
                 Op::Activation(_) | Op::Linear { .. } => String::new(),
             },
-            init: self.init.name().to_owned(),
-            seed: self.seed,
+            init: mlp.init.name().to_owned(),
+            seed: mlp.seed,
             training: (*self.training() != Training::default()).then(|| TrainingHeader {
                 scaler: self.training().scaler.is_some(),
                 target: self.training().target.is_some(),
@@ -192,16 +203,17 @@ impl Model {
         let activation = header.activation(own)?;
         let unknown = || Error::invalid(format!("unknown initialisation \"{}\"", text::name(&header.init)), "");
         let init = Init::from_name(&header.init).ok_or_else(unknown)?;
-        let graph = Graph::mlp(&header.sizes, activation.clone())?;
+        let mlp = Mlp::new(&header.sizes, activation, init, header.seed)?;
+        let graph = mlp.graph();
         let mut parameters = HostBuffer::zeros(graph.parameters())?;
         let mut scalers = [
             header.has(|training| training.scaler).then(|| Scaler::identity(graph.inputs())),
             header.has(|training| training.target).then(|| Scaler::identity(graph.outputs())),
         ];
         let mut checksum = beginning;
-        file.read(slots(&graph, parameters.as_mut_slice(), &mut scalers), |bytes| checksum.update(bytes))?;
+        file.read(slots(graph, parameters.as_mut_slice(), &mut scalers), |bytes| checksum.update(bytes))?;
         header.check(checksum)?;
-        let mut model = Model::assemble(&header.sizes, activation, init, header.seed, parameters)?;
+        let mut model = Model::of_mlp(mlp, parameters)?;
         if let Some(training) = header.training {
             model.set_training(training.checked(scalers)?)?;
         }

@@ -2,23 +2,22 @@
 
 mod file;
 mod initial;
+mod mlp;
+mod module;
 mod probe;
 mod rescale;
 
-use std::cell::Cell;
-use std::sync::OnceLock;
+pub use mlp::Mlp;
 
-use rayon::prelude::*;
+use std::sync::Arc;
 
 use crate::bridge::{ColumnSpec, FitSpec};
 use crate::columns;
 use crate::dataset::{Dataset, Scaler, Targets};
 use crate::device::{HostBuffer, thread_pool};
 use crate::error::{Error, Result};
-use crate::gradient::{Plan, TILE_ROWS};
-use crate::graph::{Graph, Init, Loss, Op};
+use crate::graph::{Init, Loss, Module, Op};
 use crate::interrupt;
-use crate::kernels::Scalar;
 use crate::text;
 use crate::train::{check_columns, record};
 
@@ -81,58 +80,104 @@ impl Training {
     }
 }
 
-/// A multilayer perceptron.
+/// What a model computes with its parameters.
+pub enum Network {
+    /// A multilayer perceptron.
+    Mlp(Box<Mlp>),
+    /// A function that LibTorch was seen to run.
+    Module(Arc<Module>),
+}
+
+/// A network that is trained and used.
 pub struct Model {
-    sizes: Vec<usize>,
-    /// After each layer but the last.
-    activation: Op,
-    init: Init,
-    seed: u64,
-    tile: Plan<f32>,
-    row: Plan<f32>,
+    network: Network,
     parameters: HostBuffer<f32>,
-    /// The parameters in panels, as the plans read them, once there is something to predict: many times as long where a
-    /// layer has one output.
-    packed: OnceLock<HostBuffer<f32>>,
+    /// Running statistics.
+    state: HostBuffer<f32>,
     training: Training,
 }
 
 impl Model {
-    /// A network of the given layer sizes (features, hidden…, outputs), its weights drawn from `seed`.
+    /// A perceptron of the given layer sizes (features, hidden…, outputs), its weights drawn from `seed`.
     pub fn new(sizes: &[usize], activation: impl Into<Op>, init: Init, seed: u64) -> Result<Self> {
-        let activation = activation.into();
-        let parameters = initial::draw(&Graph::mlp(sizes, activation.clone())?, init, seed)?;
-        Self::assemble(sizes, activation, init, seed, parameters)
+        let mlp = Mlp::new(sizes, activation.into(), init, seed)?;
+        let parameters = mlp.draw()?;
+        Self::of_mlp(mlp, parameters)
     }
 
-    /// A network that is not trained, with the given parameters.
-    fn assemble(sizes: &[usize], activation: Op, init: Init, seed: u64, parameters: HostBuffer<f32>) -> Result<Self> {
-        let graph = Graph::mlp(sizes, activation.clone())?;
-        let (row, tile) = (Plan::new(graph.clone(), 1), Plan::new(graph, TILE_ROWS));
-        let (packed, training) = (OnceLock::new(), Training::default());
-        Ok(Model { sizes: sizes.to_vec(), activation, init, seed, tile, row, parameters, packed, training })
+    /// A perceptron that is not trained, with the given parameters.
+    fn of_mlp(mlp: Mlp, parameters: HostBuffer<f32>) -> Result<Self> {
+        let (state, training) = (HostBuffer::zeros(0)?, Training::default());
+        Ok(Model { network: Network::Mlp(Box::new(mlp)), parameters, state, training })
     }
 
-    /// A copy that shares nothing.
+    /// A module with its parameters and state.
+    pub fn of_module(module: Module, parameters: &[f32], state: &[f32]) -> Result<Self> {
+        if [parameters.len(), state.len()] != [module.parameters(), module.state()] {
+            return Err(Error::Internal(format!("{} parameters for {}", parameters.len(), module.name())));
+        }
+        let network = Network::Module(Arc::new(module));
+        let (parameters, state) = (HostBuffer::from_slice(parameters)?, HostBuffer::from_slice(state)?);
+        Ok(Model { network, parameters, state, training: Training::default() })
+    }
+
+    /// A copy that shares nothing that changes.
     pub fn copy(&self) -> Result<Self> {
         Ok(Model {
-            sizes: self.sizes.clone(),
-            activation: self.activation.clone(),
-            tile: self.tile.clone(),
-            row: self.row.clone(),
+            network: match &self.network {
+                Network::Mlp(mlp) => Network::Mlp(Box::new(mlp.copy())),
+                Network::Module(module) => Network::Module(Arc::clone(module)),
+            },
             parameters: HostBuffer::from_slice(self.parameters())?,
-            packed: OnceLock::new(),
+            state: HostBuffer::from_slice(self.state())?,
             training: self.training.clone(),
-            ..*self
         })
     }
 
-    /// The operations.
-    pub fn graph(&self) -> &Graph {
-        self.tile.graph()
+    /// What it computes.
+    pub fn network(&self) -> &Network {
+        &self.network
     }
 
-    /// The flat parameter vector: for each layer its weight [outputs, inputs], then its bias [outputs].
+    /// Numbers an event.
+    pub fn inputs(&self) -> usize {
+        match &self.network {
+            Network::Mlp(mlp) => mlp.graph().inputs(),
+            Network::Module(module) => module.inputs(),
+        }
+    }
+
+    /// Numbers that it gives for an event.
+    pub fn outputs(&self) -> usize {
+        match &self.network {
+            Network::Mlp(mlp) => mlp.graph().outputs(),
+            Network::Module(module) => module.outputs(),
+        }
+    }
+
+    /// Multiplications of an event, about.
+    pub fn work(&self) -> usize {
+        match &self.network {
+            Network::Mlp(mlp) => mlp.graph().parameters(),
+            Network::Module(module) => module.cost().work,
+        }
+    }
+
+    /// The flat vector of running statistics, which a fit changes beside the parameters.
+    pub fn state(&self) -> &[f32] {
+        self.state.as_slice()
+    }
+
+    /// Replaces it; the numbers must be as many.
+    pub fn set_state(&mut self, values: &[f32]) -> Result<()> {
+        match values.len() == self.state().len() {
+            true => self.state.as_mut_slice().copy_from_slice(values),
+            false => return Err(Error::Internal(format!("{} numbers of state", values.len()))),
+        }
+        Ok(())
+    }
+
+    /// The flat parameter vector: for each layer of a perceptron its weight [outputs, inputs], then its bias [outputs].
     pub fn parameters(&self) -> &[f32] {
         self.parameters.as_slice()
     }
@@ -150,19 +195,10 @@ impl Model {
             return Err(Error::invalid(format!("parameter {at} is {}", values[at]), "give finite numbers"));
         }
         self.parameters.as_mut_slice().copy_from_slice(values);
-        self.packed = OnceLock::new();
-        Ok(())
-    }
-
-    /// The parameters in panels.
-    fn packed(&self) -> Result<&[f32]> {
-        if let Some(packed) = self.packed.get() {
-            return Ok(packed.as_slice());
+        if let Network::Mlp(mlp) = &mut self.network {
+            mlp.forget_packed();
         }
-        let mut packed = HostBuffer::zeros(self.tile.parameters_length())?;
-        self.tile.pack(self.parameters(), packed.as_mut_slice());
-        // Threads that meet here make the same numbers; one of them is kept.
-        Ok(self.packed.get_or_init(|| packed).as_slice())
+        Ok(())
     }
 
     /// Scalers, columns and options.
@@ -172,7 +208,7 @@ impl Model {
 
     /// Replaces them; their widths must be the network's.
     pub fn set_training(&mut self, training: Training) -> Result<()> {
-        training.check(self.graph().inputs(), self.graph().outputs())?;
+        training.check(self.inputs(), self.outputs())?;
         self.training = training;
         Ok(())
     }
@@ -191,74 +227,56 @@ impl Model {
     /// values in the units of its labels.
     pub fn predict(&self, data: &Dataset, raw: bool, threads: usize, out: &mut [f32]) -> Result<()> {
         check_columns(self, data.columns(), data.width())?;
-        let outputs = self.graph().outputs();
-        if out.len() != data.rows() * outputs {
-            return Err(Error::Internal(format!("{} numbers for {} rows of {outputs}", out.len(), data.rows())));
+        if out.len() != data.rows() * self.outputs() {
+            return Err(Error::Internal(format!(
+                "{} numbers for {} rows of {}",
+                out.len(),
+                data.rows(),
+                self.outputs()
+            )));
         }
-        let (width, packed) = (data.width(), self.packed()?);
-        let tile = |arena: &mut Vec<f32>, (features, out): (&[f32], &mut [f32])| {
-            if interrupt::requested() {
-                return;
-            }
-            arena.resize(self.tile.arena_length(), 0.0);
-            self.run(&self.tile, packed, features, raw, arena, out);
-        };
-        let features = data.features().par_chunks(TILE_ROWS * width);
-        thread_pool(threads)?.install(|| {
-            features.zip(out.par_chunks_mut(TILE_ROWS * outputs)).for_each_init(Vec::new, tile);
-        });
+        let (scaler, finish) = (self.training.scaler.as_ref(), |out: &mut [f32]| self.finish(raw, out));
+        let (parameters, features) = (self.parameters(), data.features());
+        thread_pool(threads)?.install(|| match &self.network {
+            Network::Mlp(mlp) => mlp.predict(parameters, scaler, features, out, finish),
+            Network::Module(module) => module::predict(module, parameters, self.state(), scaler, features, out, finish),
+        })?;
         interrupt::check("the prediction")
     }
 
     /// Outputs of one event's `features` into `out` [outputs]. Safe from several threads at once.
     pub fn score(&self, features: &[f32], raw: bool, out: &mut [f32]) -> Result<()> {
-        thread_local! {
-            static ARENA: Cell<Vec<f32>> = const { Cell::new(Vec::new()) };
-        }
-        if features.len() != self.graph().inputs() || out.len() != self.graph().outputs() {
+        if features.len() != self.inputs() || out.len() != self.outputs() {
             return Err(Error::invalid(
-                format!("{} features for a model that takes {}", features.len(), self.graph().inputs()),
+                format!("{} features for a model that takes {}", features.len(), self.inputs()),
                 "give the model's columns",
             ));
         }
-        let packed = self.packed()?;
-        // Taken out while it is in use: in an event loop of ROOT's, Ctrl-C jumps out of here, and a loan would last for ever.
-        let mut arena = ARENA.take();
-        arena.resize(self.row.arena_length().max(arena.len()), 0.0);
-        self.run(&self.row, packed, features, raw, &mut arena, out);
-        ARENA.set(arena);
+        let scaler = self.training.scaler.as_ref();
+        match &self.network {
+            Network::Mlp(mlp) => mlp.score(self.parameters(), scaler, features, out)?,
+            Network::Module(module) => module::score(module, self.parameters(), self.state(), scaler, features, out)?,
+        }
+        self.finish(raw, out);
         Ok(())
     }
 
-    fn run(&self, plan: &Plan<f32>, packed: &[f32], features: &[f32], raw: bool, arena: &mut [f32], out: &mut [f32]) {
-        let inputs = self.graph().inputs();
-        let rows = features.len() / inputs;
-        let x = plan.input(arena, rows);
-        match &self.training.scaler {
-            Some(scaler) => f32::standardise(features, &scaler.mean, &scaler.inverse, x),
-            None => f32::to_panels(rows, inputs, features, x),
-        }
-        plan.forward(packed, arena, rows, 1);
-        plan.output(arena, out);
+    /// What the network gave for some rows becomes what the model predicts.
+    fn finish(&self, raw: bool, out: &mut [f32]) {
         if let Some(target) = &self.training.target {
             target.undo(out);
         }
         if !raw && !self.training.gives_values() {
-            out.chunks_mut(self.graph().outputs()).for_each(to_probabilities);
+            out.chunks_mut(self.outputs()).for_each(to_probabilities);
         }
     }
 
     /// Architecture, columns and options, for people.
     pub fn describe(&self) -> String {
-        let sizes = text::list(self.sizes.iter().map(usize::to_string), "-");
-        let mut text = format!(
-            "Mlp {} {}, {} parameters, {} initialisation with seed {}\n",
-            sizes,
-            activation_name(&self.activation),
-            self.parameters().len(),
-            self.init.name(),
-            self.seed,
-        );
+        let mut text = match &self.network {
+            Network::Mlp(mlp) => mlp.describe(),
+            Network::Module(module) => module::describe(module),
+        };
         if !self.columns().is_empty() {
             text += &format!("  columns: {}\n", columns::list(self.columns()));
         }
@@ -287,12 +305,4 @@ fn to_probabilities(row: &mut [f32]) {
     row.iter_mut().for_each(|z| *z = (*z - highest).exp());
     let sum: f32 = row.iter().sum();
     row.iter_mut().for_each(|z| *z /= sum);
-}
-
-/// For people and for the model file.
-fn activation_name(activation: &Op) -> &'static str {
-    match activation {
-        Op::Activation(activation) => activation.name(),
-        Op::Own(_) | Op::Linear { .. } => OWN,
-    }
 }

@@ -1,8 +1,8 @@
 //! Whether a network can be used: finite weights can still overflow in it.
 
-use super::Model;
+use super::{Model, Network};
 use crate::error::{Error, Result};
-use crate::graph::Op;
+use crate::graph::{Graph, Op};
 use crate::kernels::Scalar;
 
 /// Where a feature lies, in standard deviations from its mean.
@@ -12,10 +12,11 @@ impl Model {
     /// Refuses weights whose predictions at the features' means, or one standard deviation from them, are not finite. An
     /// activation of the user's own need not be defined there, so such a network is not asked.
     pub(super) fn check_predictions(&self) -> Result<()> {
-        if matches!(self.activation, Op::Own(_)) {
+        let Network::Mlp(mlp) = self.network() else { return Ok(()) };
+        if matches!(mlp.activation, Op::Own(_)) {
             return Ok(());
         }
-        let finite = |&place: &f32| self.outputs_at(place).iter().all(|output| output.is_finite());
+        let finite = |&place: &f32| self.outputs_at(mlp.graph(), place).iter().all(|output| output.is_finite());
         match PLACES.iter().all(finite) {
             true => Ok(()),
             false => Err(Error::invalid(
@@ -27,8 +28,8 @@ impl Model {
 
     /// Raw outputs [outputs] for an event whose standardised features are all `place`. Straight from the parameters: they
     /// need not be packed for one row.
-    fn outputs_at(&self, place: f32) -> Vec<f32> {
-        let mut row = vec![place; self.graph().inputs()];
+    fn outputs_at(&self, graph: &Graph, place: f32) -> Vec<f32> {
+        let mut row = vec![place; graph.inputs()];
         if let Some(scaler) = &self.training().scaler {
             // As a prediction would standardise it.
             let features = scaler.mean.iter().zip(&scaler.inverse).map(|(mean, inverse)| mean + place / inverse);
@@ -36,7 +37,7 @@ impl Model {
             let standardise = |((x, mean), inverse): ((f32, &f32), &f32)| (x - mean) * inverse;
             row = finite.zip(&scaler.mean).zip(&scaler.inverse).map(standardise).collect();
         }
-        for node in self.graph().nodes() {
+        for node in graph.nodes() {
             row = match &node.op {
                 Op::Linear { weight, bias } => self.linear(&row, &self.parameters()[weight.clone()], bias.clone()),
                 Op::Activation(activation) => {

@@ -1,25 +1,26 @@
 //! The same function on features and targets of another scale: a fit goes on from where the model is.
 
-use super::Model;
+use super::{Model, Network};
 use crate::dataset::Scaler;
 use crate::error::{Error, Result};
+use crate::graph::Graph;
 
 impl Model {
     /// Parameters that give, with the scaler `scaler` and the target's scaler `target`, what the model gives now with its
     /// own. A model without a scaler has no function to keep: its weights are meant for standardised features; so with
-    /// targets, unless it was trained.
+    /// targets, unless it was trained. A module's parameters stay: nobody knows which of them a scale is in.
     pub fn parameters_for(&self, scaler: &Scaler, target: Option<&Scaler>) -> Result<Vec<f32>> {
         let mut parameters = self.parameters().to_vec();
-        let old = &self.training;
-        let outputs = self.graph().outputs();
+        let Network::Mlp(mlp) = &self.network else { return Ok(parameters) };
+        let (old, graph, outputs) = (&self.training, mlp.graph(), self.outputs());
         if let Some(old) = old.scaler.as_ref().filter(|old| *old != scaler) {
-            self.rescale_inputs(old, scaler, &mut parameters);
+            rescale_inputs(graph, old, scaler, &mut parameters);
         }
         if old.target.is_some() || old.options.is_some() {
             let as_it_is = Scaler::identity(outputs);
             let (old, new) = (old.target.as_ref().unwrap_or(&as_it_is), target.unwrap_or(&as_it_is));
             if old != new {
-                self.rescale_outputs(old, new, &mut parameters);
+                rescale_outputs(graph, old, new, &mut parameters);
             }
         }
         match parameters.iter().all(|parameter| parameter.is_finite()) {
@@ -30,33 +31,33 @@ impl Model {
             )),
         }
     }
+}
 
-    /// W (x - m) k + b = W' (x - m') k' + b' for W' = W k / k' and b' = b + W k (m' - m), column by column.
-    fn rescale_inputs(&self, old: &Scaler, new: &Scaler, parameters: &mut [f32]) {
-        let Some((weight, bias, inputs, _)) = self.graph().layers().next() else { return };
-        let (weights, biases) = parameters[weight.start..bias.end].split_at_mut(weight.len());
-        for (weights, bias) in weights.chunks_mut(inputs).zip(biases) {
-            let mut shifted = f64::from(*bias);
-            for (column, weight) in weights.iter_mut().enumerate() {
-                let slope = f64::from(*weight) * f64::from(old.inverse[column]);
-                shifted += slope * (f64::from(new.mean[column]) - f64::from(old.mean[column]));
-                *weight = (slope / f64::from(new.inverse[column])) as f32;
-            }
-            *bias = shifted as f32;
+/// W (x - m) k + b = W' (x - m') k' + b' for W' = W k / k' and b' = b + W k (m' - m), column by column.
+fn rescale_inputs(graph: &Graph, old: &Scaler, new: &Scaler, parameters: &mut [f32]) {
+    let Some((weight, bias, inputs, _)) = graph.layers().next() else { return };
+    let (weights, biases) = parameters[weight.start..bias.end].split_at_mut(weight.len());
+    for (weights, bias) in weights.chunks_mut(inputs).zip(biases) {
+        let mut shifted = f64::from(*bias);
+        for (column, weight) in weights.iter_mut().enumerate() {
+            let slope = f64::from(*weight) * f64::from(old.inverse[column]);
+            shifted += slope * (f64::from(new.mean[column]) - f64::from(old.mean[column]));
+            *weight = (slope / f64::from(new.inverse[column])) as f32;
         }
+        *bias = shifted as f32;
     }
+}
 
-    /// y / k + m = y' / k' + m' for y' = y k' / k + (m - m') k', output by output.
-    fn rescale_outputs(&self, old: &Scaler, new: &Scaler, parameters: &mut [f32]) {
-        let Some((weight, bias, inputs, _)) = self.graph().layers().last() else { return };
-        let (weights, biases) = parameters[weight.start..bias.end].split_at_mut(weight.len());
-        for (output, (weights, bias)) in weights.chunks_mut(inputs).zip(biases).enumerate() {
-            let factor = f64::from(new.inverse[output]) / f64::from(old.inverse[output]);
-            for weight in weights {
-                *weight = (f64::from(*weight) * factor) as f32;
-            }
-            *bias = (f64::from(*bias) * factor + new.apply(output, old.mean[output])) as f32;
+/// y / k + m = y' / k' + m' for y' = y k' / k + (m - m') k', output by output.
+fn rescale_outputs(graph: &Graph, old: &Scaler, new: &Scaler, parameters: &mut [f32]) {
+    let Some((weight, bias, inputs, _)) = graph.layers().last() else { return };
+    let (weights, biases) = parameters[weight.start..bias.end].split_at_mut(weight.len());
+    for (output, (weights, bias)) in weights.chunks_mut(inputs).zip(biases).enumerate() {
+        let factor = f64::from(new.inverse[output]) / f64::from(old.inverse[output]);
+        for weight in weights {
+            *weight = (f64::from(*weight) * factor) as f32;
         }
+        *bias = (f64::from(*bias) * factor + new.apply(output, old.mean[output])) as f32;
     }
 }
 

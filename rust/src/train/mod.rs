@@ -14,6 +14,7 @@ pub(crate) use options::check_columns;
 pub use options::decided_options;
 pub use streaming::{StreamTrainer, stream_settings};
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::bridge::{EpochPart, EpochRecord, FitSpec};
@@ -22,16 +23,17 @@ use crate::device;
 use crate::error::{Error, Result};
 use crate::gradient::aot::AotEngine;
 use crate::gradient::autograd::AutogradEngine;
+use crate::gradient::module::ModuleEngine;
 use crate::gradient::{Engine, RowLoss, Rows, Settings};
 use crate::graph::{Loss, Schedule};
-use crate::model::{Model, Training};
+use crate::model::{Model, Network, Training};
 use back_end::{BackEnd, Choice};
 use warnings::Watch;
 
 /// How long compiling a user's loss may take.
 const COMPILE_LIMIT: Duration = Duration::from_secs(60);
 
-/// Limits of a part of an epoch, after which progress is shown and Ctrl-C is heard: batches, and events times parameters
+/// Limits of a part of an epoch, after which progress is shown and Ctrl-C is heard: batches, and multiplications
 /// (some tenths of a second with Clad's kernels). They depend on nothing that changes from run to run, so that sums do
 /// not.
 const PART_BATCHES: usize = 1024;
@@ -50,7 +52,8 @@ pub struct Trainer {
     validation: Vec<u32>,
     train_weight: f64,
     validation_weight: f64,
-    parameters: usize,
+    /// Multiplications of an event, about.
+    work: usize,
     /// Rows and width of the dataset, to notice another one.
     shape: (usize, usize),
     epoch: u64,
@@ -82,7 +85,7 @@ impl Trainer {
             false => total_weight(data, &validation, "validation")?,
         };
         let choice = back_end::choose(spec)?;
-        let mut watch = Watch::new(spec, settings.loss, model.graph().outputs(), data, &train, target.as_ref())?;
+        let mut watch = Watch::new(spec, settings.loss, model.outputs(), data, &train, target.as_ref())?;
         watch.tell(scale::other_scale(model, data, &scaler, target.as_ref()));
         Ok(Trainer {
             engine: engine(model, &parameters, spec, settings, choice)?,
@@ -96,7 +99,7 @@ impl Trainer {
             validation,
             train_weight,
             validation_weight,
-            parameters: model.parameters().len(),
+            work: model.work(),
             shape: (data.rows(), data.width()),
             epoch: 0,
             done: 0,
@@ -126,8 +129,11 @@ impl Trainer {
                 shuffle(&mut self.train, self.spec.seed, self.epoch);
             }
         }
-        let batches = (PART_WORK / self.parameters / self.spec.batch_size).clamp(1, PART_BATCHES);
-        let end = (self.done + batches * self.spec.batch_size).min(self.train.len());
+        let batches = (PART_WORK / self.work / self.spec.batch_size).clamp(1, PART_BATCHES);
+        let mut end = (self.done + batches * self.spec.batch_size).min(self.train.len());
+        if end + 1 == self.train.len() {
+            end += 1; // batch normalisation takes no batch of one event, and joins it to the one before
+        }
         let rows = rows_of(data, &self.scaler, self.target.as_ref(), self.weight_scale())?;
         self.watch.begin(&mut *self.engine, rows, &self.train)?;
         self.loss_sum += self.engine.train(rows, &self.train[self.done..end])?;
@@ -202,6 +208,7 @@ impl Trainer {
         let extreme = parameters.iter().copied().find(|parameter| !parameter.is_finite());
         self.check_finite("largest parameter", extreme.unwrap_or(0.0).into())?;
         model.set_parameters(&parameters)?;
+        model.set_state(&self.engine.state())?;
         model.set_training(training)
     }
 
@@ -238,14 +245,18 @@ fn scalers(
 ) -> Result<(Scaler, Option<Scaler>)> {
     let before = model.training();
     let regression = loss.is_regression() && spec.loss_function.is_empty();
-    if !spec.standardise {
-        let scaler = before.scaler.clone().unwrap_or_else(|| Scaler::identity(data.width()));
-        return Ok((scaler, before.target.clone().filter(|_| regression)));
-    }
-    let labels = regression.then(|| data.labels()).transpose()?;
+    // A module's parameters cannot follow another scale.
+    let stays = matches!(model.network(), Network::Module(_)) && before.scaler.is_some();
+    let target_stays = !spec.standardise || stays && before.options.is_some();
+    let labels = (regression && !target_stays).then(|| data.labels()).transpose()?;
     Ok(device::thread_pool(spec.threads)?.install(|| {
-        let target = labels.map(|labels| Scaler::learn(labels, model.graph().outputs(), train));
-        (Scaler::learn(data.features(), data.width(), train), target)
+        let scaler = match &before.scaler {
+            Some(scaler) if stays || !spec.standardise => scaler.clone(),
+            None if !spec.standardise => Scaler::identity(data.width()),
+            _ => Scaler::learn(data.features(), data.width(), train),
+        };
+        let target = labels.map(|labels| Scaler::learn(labels, model.outputs(), train));
+        (scaler, target.or_else(|| before.target.clone().filter(|_| regression && target_stays)))
     }))
 }
 
@@ -257,17 +268,35 @@ fn engine(
     choice: Choice,
 ) -> Result<Box<dyn Engine>> {
     let device = device::open(&spec.device)?;
-    let graph = model.graph().clone();
-    Ok(match choice.back_end {
-        BackEnd::Aot => {
-            let outputs = graph.outputs();
-            let engine = AotEngine::<f32>::new(graph, parameters, settings, spec.threads)?;
-            Box::new(match spec.loss_function.as_str() {
-                "" => engine,
-                text => engine.with_row_loss(RowLoss::compile(text, outputs, COMPILE_LIMIT)?),
+    let own_loss = match spec.loss_function.as_str() {
+        "" => None,
+        text => Some(RowLoss::compile(text, model.outputs(), COMPILE_LIMIT)?),
+    };
+    Ok(match (model.network(), choice.back_end) {
+        (Network::Mlp(mlp), BackEnd::Aot) => {
+            let engine = AotEngine::<f32>::new(mlp.graph().clone(), parameters, settings, spec.threads)?;
+            Box::new(match own_loss {
+                None => engine,
+                Some(loss) => engine.with_row_loss(loss),
             })
         }
-        BackEnd::Autograd => Box::new(AutogradEngine::new(graph, parameters, settings, device, spec.threads)?),
+        (Network::Mlp(mlp), BackEnd::Autograd) => {
+            Box::new(AutogradEngine::new(mlp.graph().clone(), parameters, settings, device, spec.threads)?)
+        }
+        (Network::Module(module), BackEnd::Aot) => {
+            let (module, state) = (Arc::clone(module), model.state());
+            let engine = ModuleEngine::<f32>::new(module, parameters, state, settings, spec.seed, spec.threads)?;
+            Box::new(match own_loss {
+                None => engine,
+                Some(loss) => engine.with_row_loss(loss),
+            })
+        }
+        (Network::Module(module), BackEnd::Autograd) => {
+            return Err(Error::invalid(
+                format!("{} with fGradient = kAutograd or fDevice = \"{}\"", module.name(), spec.device),
+                "leave both as they are: a model of a torch::nn module trains on the CPU with Clad's derivatives",
+            ));
+        }
     })
 }
 

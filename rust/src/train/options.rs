@@ -20,7 +20,7 @@ pub(super) fn checked(spec: &FitSpec, model: &Model, data: &Dataset) -> Result<S
     }
     check_values(spec)?;
     let loss = loss(spec, model, data.targets())?;
-    check_labels(loss, model.graph().outputs(), data.labels()?)?;
+    check_labels(loss, model.outputs(), data.labels()?)?;
     Ok(Settings {
         loss,
         optimiser: Optimiser::from_number(spec.optimiser).ok_or_else(|| unknown("fOptimiser", spec.optimiser))?,
@@ -67,7 +67,7 @@ pub(super) fn check_batches(spec: &FitSpec) -> Result<()> {
 
 /// A model takes the columns it was trained on, or, untrained, any of its width.
 pub(crate) fn check_columns(model: &Model, found: &[ColumnSpec], width: usize) -> Result<()> {
-    let inputs = model.graph().inputs();
+    let inputs = model.inputs();
     if width != inputs {
         return Err(Error::invalid(
             format!("the dataset has {width} numbers an event ({}), the model takes {inputs}", columns::list(found)),
@@ -97,7 +97,7 @@ fn loss(spec: &FitSpec, model: &Model, targets: &Targets) -> Result<Loss> {
         targets.check_single("fLossFunction")?;
     } else if !loss.is_regression() {
         targets.check_single(&format!("fLoss {}", loss.name()))?;
-    } else if targets.count() != model.graph().outputs() {
+    } else if targets.count() != model.outputs() {
         return Err(does_not_fit(loss, model, &format!(" and {targets}")));
     }
     Ok(loss)
@@ -105,7 +105,7 @@ fn loss(spec: &FitSpec, model: &Model, targets: &Targets) -> Result<Loss> {
 
 /// The loss that the options name, or kAuto stands for.
 fn chosen_loss(spec: &FitSpec, model: &Model, targets: &Targets) -> Result<Loss> {
-    let outputs = model.graph().outputs();
+    let outputs = model.outputs();
     if !spec.loss_function.is_empty() {
         return own_loss(spec);
     }
@@ -124,7 +124,7 @@ fn chosen_loss(spec: &FitSpec, model: &Model, targets: &Targets) -> Result<Loss>
 
 fn does_not_fit(loss: Loss, model: &Model, labels: &str) -> Error {
     Error::invalid(
-        format!("fLoss {} does not fit a model with {} output(s){labels}", loss.name(), model.graph().outputs()),
+        format!("fLoss {} does not fit a model with {} output(s){labels}", loss.name(), model.outputs()),
         "softmax_cross_entropy takes an output for each class, binary_cross_entropy one output, the others one output for \
          each target",
     )

@@ -34,11 +34,14 @@ pub fn behind(address: usize, bytes: usize) -> usize {
     if address == 0 { 0 } else { address + bytes }
 }
 
-/// Calls `run` with each of `count` chunks and its number, on LibTorch's threads if there are several of both.
+/// Calls `run` with each of `count` chunks and its number, if there are several on the threads of the present pool, or
+/// where that is none on as many as LibTorch was told to use.
 pub fn each_chunk<T: Send>(count: usize, memory: &mut [T], size: usize, run: impl Fn(usize, &mut [T]) + Send + Sync) {
-    let Some(pool) = pool(count) else {
+    let here = rayon::current_thread_index().is_some() && rayon::current_num_threads() > 1 && count > 1;
+    let pool = if here { None } else { pool(count) };
+    if !here && pool.is_none() {
         return memory.chunks_mut(size).enumerate().for_each(|(index, part)| run(index, part));
-    };
+    }
     let seats = Seats::new();
     let run_here = |(index, part): (usize, &mut [T])| {
         if let Some(member) = rayon::current_thread_index().filter(|&member| member < MOST_MEMBERS) {
@@ -47,11 +50,19 @@ pub fn each_chunk<T: Send>(count: usize, memory: &mut [T], size: usize, run: imp
         }
         run(index, part);
     };
-    pool.install(|| memory.par_chunks_mut(size).enumerate().for_each(run_here));
+    let mut run_all = || memory.par_chunks_mut(size).enumerate().for_each(run_here);
+    match pool {
+        Some(pool) => pool.install(&mut run_all),
+        None => run_all(),
+    }
 }
 
-/// As many threads as LibTorch was told to use; `None` for the caller's own alone, also where others cannot be started.
+/// As many threads as LibTorch was told to use; `None` for the caller's own alone, also where others cannot be started,
+/// and on a thread of a pool, whose size the caller chose.
 fn pool(chunks: usize) -> Option<Arc<ThreadPool>> {
+    if rayon::current_thread_index().is_some() {
+        return None;
+    }
     let threads = usize::try_from(tch::get_num_threads()).unwrap_or(1);
     if threads < 2 || chunks < 2 { None } else { shared_pool(threads).ok() }
 }

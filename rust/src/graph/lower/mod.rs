@@ -123,10 +123,30 @@ impl Lowering<'_> {
             self.program.outputs.push(tensor);
         }
         for (argument, tensor) in self.updates {
+            check_used_once(self.graph, argument)?;
             self.program.updates.push(argument);
             self.program.outputs.push(tensor);
         }
         Ok(self.program)
+    }
+}
+
+/// Running statistics are read before all else and written after it: nothing but their update may use them.
+fn check_used_once(graph: &ObservedGraph, argument: usize) -> Result<()> {
+    let value = graph.inputs.iter().chain(&graph.constants).nth(argument).map(|&index| i64::from(index));
+    let arguments = graph.nodes.iter().flat_map(|node| &node.arguments);
+    let uses = arguments.map(|argument| match argument.kind {
+        1 => usize::from(Some(argument.value) == value),
+        7 => argument.list.iter().filter(|&&index| Some(index) == value).count(),
+        _ => 0,
+    });
+    let returned = graph.outputs.iter().filter(|&&output| Some(i64::from(output)) == value).count();
+    match uses.sum::<usize>() + returned {
+        0 | 1 => Ok(()),
+        _ => Err(Error::invalid(
+            "the function uses running statistics more than once while it changes them",
+            "call each normalisation once",
+        )),
     }
 }
 
@@ -176,7 +196,8 @@ fn sizes(numbers: &[i64]) -> Result<Vec<usize>> {
     numbers.iter().map(size).collect()
 }
 
-fn observed_view(value: &ObservedValue) -> Result<View> {
+/// As the caller's memory has it.
+pub(super) fn observed_view(value: &ObservedValue) -> Result<View> {
     let (sizes, strides) = (sizes(&value.shape)?, sizes(&value.strides)?);
     if sizes.len() != strides.len() {
         return Err(Error::Internal(format!("{} sizes with {} strides", sizes.len(), strides.len())));

@@ -1,0 +1,43 @@
+//! A program laid out: all of it at once, or block by block of its rows.
+
+use super::blocks::{BlockRows, Blocks};
+use super::executor::{Executor, Run};
+use super::layout::Layout;
+use crate::device::Element;
+use crate::error::Result;
+use crate::graph::Program;
+use crate::kernels::Scalar;
+
+/// What runs a program.
+pub enum Form<T> {
+    /// All of it at once.
+    Whole(Executor<T>),
+    /// In blocks.
+    Blocks(Box<Blocks<T>>),
+}
+
+impl<T: Scalar + Element> Form<T> {
+    /// In blocks of rows where it can be cut into several.
+    pub fn new(program: &Program, rows: BlockRows) -> Result<Self> {
+        Ok(match Blocks::new(program, rows)? {
+            Some(blocks) => Form::Blocks(Box::new(blocks)),
+            None => Form::Whole(Executor::new(program, &Layout::new(program))?),
+        })
+    }
+
+    /// To run it.
+    pub fn run(&self) -> &(dyn Run<T> + Sync) {
+        match self {
+            Form::Whole(executor) => executor,
+            Form::Blocks(blocks) => &**blocks,
+        }
+    }
+
+    /// The programs that run, each with when it does, if there is more than one.
+    pub fn parts<'a>(&'a self, whole: &'a Program) -> Vec<(String, &'a Program)> {
+        match self {
+            Form::Whole(_) => vec![(String::new(), whole)],
+            Form::Blocks(blocks) => blocks.parts(),
+        }
+    }
+}

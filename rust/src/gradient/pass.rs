@@ -1,0 +1,189 @@
+//! A module's program for a number of rows, laid out, with its memory: what training and prediction run.
+
+use std::ops::Range;
+
+use super::blocks::BlockRows;
+use super::executor::OutOfRange;
+use super::form::Form;
+use super::noise::Noise;
+use crate::device::{Addresses, Element, HostBuffer};
+use crate::error::{Error, Result};
+use crate::graph::{Captured, Mode, Module};
+use crate::kernels::Scalar;
+
+/// Programs that are kept for the numbers of rows that come again.
+const KEPT: usize = 4;
+
+/// See the module's documentation. Numbers are of type T.
+pub struct Pass<T> {
+    mode: Mode,
+    rows: usize,
+    form: Form<T>,
+    values: HostBuffer<T>,
+    adjoints: HostBuffer<T>,
+    noise: Vec<Drawn<T>>,
+    outputs: HostBuffer<T>,
+    updates: Vec<Update<T>>,
+    /// Of the tensors of one call; their memory stays.
+    lists: [Vec<usize>; 3],
+}
+
+/// Random factors.
+struct Drawn<T> {
+    keep: f64,
+    factors: HostBuffer<T>,
+}
+
+/// New values of a part of the state.
+struct Update<T> {
+    range: Range<usize>,
+    values: HostBuffer<T>,
+}
+
+impl<T: Scalar + Element> Pass<T> {
+    /// Lays out what computes `rows` rows of `module` in one mode.
+    pub fn new(module: &Module, mode: Mode, rows: usize) -> Result<Self> {
+        if module.dtype().bytes() != size_of::<T>() {
+            return Err(Error::invalid(
+                format!("{} computes in {}", module.name(), module.dtype().name()),
+                "a model is trained in float32: convert the module with to(torch::kFloat32)",
+            ));
+        }
+        let program = module.program(mode, rows)?;
+        let constants: Vec<&Captured> = module.constants(mode).collect();
+        if program.arguments.len() != 1 + constants.len() + program.noise.len() {
+            return Err(Error::Internal(format!("{} arguments of a module", program.arguments.len())));
+        }
+        let form = Form::new(&program, BlockRows::Suitable)?;
+        let [values, adjoints] = form.run().arenas();
+        let mut values = HostBuffer::zeros(values)?;
+        form.run().prepare(values.as_mut_slice());
+        let drawn = |noise: &crate::graph::program::Noise| {
+            let factors = HostBuffer::zeros(program.arguments[noise.argument].view.len())?;
+            Ok(Drawn { keep: noise.keep, factors })
+        };
+        let update = |&argument: &usize| match constants[argument - 1] {
+            Captured::State(range) => Ok(Update { range: range.clone(), values: HostBuffer::zeros(range.len())? }),
+            _ => Err(Error::Internal(format!("argument {argument} of a module changes"))),
+        };
+        Ok(Pass {
+            mode,
+            rows,
+            values,
+            adjoints: HostBuffer::zeros(if mode == Mode::Training { adjoints } else { 0 })?,
+            noise: program.noise.iter().map(drawn).collect::<Result<_>>()?,
+            outputs: HostBuffer::zeros(rows * module.outputs())?,
+            updates: program.updates.iter().map(update).collect::<Result<_>>()?,
+            lists: Default::default(),
+            form,
+        })
+    }
+
+    /// Draws the random factors of the next forward call.
+    pub fn draw(&mut self, mut noise: Noise) {
+        for Drawn { keep, factors } in &mut self.noise {
+            noise.draw(*keep, factors.as_mut_slice());
+        }
+    }
+
+    /// The outputs [rows, outputs] of the rows; in training the state changes.
+    pub fn forward(&mut self, module: &Module, memory: &mut Memory<T>) -> Result<&[T]> {
+        self.list(module, memory);
+        let [inputs, outputs, _] = &mut self.lists;
+        outputs.clear();
+        outputs.push(self.outputs.as_mut_slice().as_mut_ptr() as usize);
+        outputs.extend(self.updates.iter_mut().map(|update| update.values.as_mut_slice().as_mut_ptr() as usize));
+        // SAFETY: the inputs are slices of `memory`, which nobody changes meanwhile, bytes of the module's own, and this
+        // pass's factors, as long as `list` has checked; the outputs this pass's own.
+        let (inputs, outputs) = unsafe { (Addresses::new(inputs), Addresses::new(outputs)) };
+        let ran = self.form.run().forward(self.values.as_mut_slice(), inputs, outputs);
+        ran.map_err(|OutOfRange { .. }| {
+            Error::invalid(format!("{}: an index is out of range", module.name()), "check the tensors that it captures")
+        })?;
+        for Update { range, values } in &self.updates {
+            memory.state[range.clone()].copy_from_slice(values.as_slice());
+        }
+        Ok(self.outputs.as_slice())
+    }
+
+    /// From the adjoint [rows, outputs] of what the last call of [`forward`](Self::forward) gave, of the same memory: the
+    /// gradient of the parameters.
+    pub fn backward(&mut self, module: &Module, memory: &mut Memory<T>, adjoint: &[T], gradient: &mut [T]) {
+        assert!(
+            gradient.len() == module.parameters() && adjoint.len() == self.outputs.as_slice().len(),
+            "the gradient has another length than the parameters"
+        );
+        self.list(module, memory);
+        let [inputs, seeds, gradients] = &mut self.lists;
+        seeds.clear();
+        seeds.push(adjoint.as_ptr() as usize);
+        gradients.clear();
+        gradients.push(0);
+        let start = gradient.as_mut_ptr();
+        gradients.extend(module.constants(Mode::Training).map(|captured| match captured {
+            Captured::Parameter(range) => start.wrapping_add(range.start) as usize,
+            Captured::State(_) | Captured::Fixed(_) => 0,
+        }));
+        gradients.extend(self.noise.iter().map(|_| 0));
+        // SAFETY: as in `forward`; each parameter has its own range of `gradient`, which is as long as all of them.
+        let [inputs, seeds, gradients] =
+            unsafe { [Addresses::new(inputs), Addresses::new(seeds), Addresses::new(gradients)] };
+        let (values, adjoints) = (self.values.as_slice(), self.adjoints.as_mut_slice());
+        self.form.run().backward(values, adjoints, inputs, seeds, gradients);
+    }
+
+    /// Lists the addresses of the arguments.
+    fn list(&mut self, module: &Module, memory: &Memory<T>) {
+        let (x, parameters, state) = (memory.x, memory.parameters, &*memory.state);
+        let lengths = [x.len(), parameters.len(), state.len()];
+        assert!(lengths == [self.rows * module.inputs(), module.parameters(), module.state()], "lengths {lengths:?}");
+        let list = &mut self.lists[0];
+        list.clear();
+        list.push(x.as_ptr() as usize);
+        list.extend(module.constants(self.mode).map(|captured| match captured {
+            Captured::Parameter(range) => parameters[range.clone()].as_ptr() as usize,
+            Captured::State(range) => state[range.clone()].as_ptr() as usize,
+            Captured::Fixed(words) => words.as_ptr() as usize,
+        }));
+        list.extend(self.noise.iter().map(|noise| noise.factors.as_slice().as_ptr() as usize));
+    }
+}
+
+/// What a pass reads and changes besides its own memory.
+pub struct Memory<'a, T> {
+    /// [rows, inputs]
+    pub x: &'a [T],
+    /// The flat vector.
+    pub parameters: &'a [T],
+    /// The flat vector of running statistics.
+    pub state: &'a mut [T],
+}
+
+/// Passes of one module in one mode.
+pub struct Passes<T> {
+    mode: Mode,
+    /// The last used one last.
+    kept: Vec<Pass<T>>,
+}
+
+impl<T: Scalar + Element> Passes<T> {
+    /// None yet.
+    pub fn new(mode: Mode) -> Self {
+        Passes { mode, kept: Vec::with_capacity(KEPT) }
+    }
+
+    /// That for `rows` rows, laid out now where it was not.
+    pub fn of(&mut self, module: &Module, rows: usize) -> Result<&mut Pass<T>> {
+        match self.kept.iter().position(|pass| pass.rows == rows) {
+            Some(index) => self.kept[index..].rotate_left(1),
+            None => {
+                let made = Pass::new(module, self.mode, rows)?;
+                if self.kept.len() == KEPT {
+                    self.kept.remove(0);
+                }
+                self.kept.push(made);
+            }
+        }
+        self.kept.last_mut().ok_or_else(|| Error::Internal("no pass".into()))
+    }
+}

@@ -1,0 +1,318 @@
+//! A function of events with parameters, as what trains: its operators in both modes, for any number of rows.
+
+use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::program::{Primitive, Product, extent};
+use super::{AnyBatch, DType, Program, lower};
+use crate::bridge::{ObservedGraph, ObservedValue};
+use crate::error::{Error, Result};
+
+/// Which of a module's two functions: torch::nn modules tell them apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// Dropout draws, running statistics change.
+    Training,
+    /// Neither.
+    Evaluation,
+}
+
+/// How the function was observed in one mode. Its first argument are the rows, the others tensors that it captured.
+pub struct Observed {
+    /// For two rows and more.
+    pub batch: AnyBatch,
+    /// For a single one, where a dimension is broadcast; or why the function does not take it.
+    pub one: Result<ObservedGraph, String>,
+    /// Which of the module's captured tensors each constant of the observation is.
+    pub constants: Vec<usize>,
+}
+
+/// A tensor that the function captured.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Captured {
+    /// Where it lies in the flat vector of parameters.
+    Parameter(Range<usize>),
+    /// Where it lies in the flat vector of state: running statistics, which training changes.
+    State(Range<usize>),
+    /// Its elements, which stay as they are: their bytes, in words because of their alignment.
+    Fixed(Vec<u64>),
+}
+
+/// See the module's documentation.
+pub struct Module {
+    /// Of this process's modules.
+    number: u64,
+    name: String,
+    shape: Vec<usize>,
+    outputs: usize,
+    modes: [Observed; 2],
+    captured: Vec<Captured>,
+    parameters: usize,
+    state: usize,
+    dtype: DType,
+    cost: Cost,
+    takes_one: [bool; 2],
+}
+
+/// Of an event, forward in evaluation.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Cost {
+    /// That operators compute.
+    pub numbers: usize,
+    /// Multiplications of products, and the numbers.
+    pub work: usize,
+}
+
+impl Module {
+    /// `shape` is that of one event, `modes` training and evaluation; `is_parameter` says it for each captured tensor, and
+    /// `read` gives so many bytes of one that stays as it is.
+    pub fn new(
+        name: &str,
+        shape: &[usize],
+        modes: [Observed; 2],
+        is_parameter: &[bool],
+        mut read: impl FnMut(usize, usize) -> Vec<u64>,
+    ) -> Result<Self> {
+        static MADE: AtomicU64 = AtomicU64::new(0);
+        let mut module = Module {
+            number: MADE.fetch_add(1, Ordering::Relaxed),
+            name: name.to_owned(),
+            shape: shape.to_vec(),
+            outputs: 0,
+            modes,
+            captured: is_parameter.iter().map(|_| Captured::Fixed(Vec::new())).collect(),
+            parameters: 0,
+            state: 0,
+            dtype: DType::Float32,
+            cost: Cost::default(),
+            takes_one: [false; 2],
+        };
+        module.check_constants()?;
+        module.place_parameters(is_parameter)?;
+        let rows = module.modes[0].batch.rows();
+        let training = module.lowered(Mode::Training, rows)?;
+        let evaluation = module.lowered(Mode::Evaluation, rows)?;
+        module.check_evaluation(&evaluation)?;
+        module.place_state(&training)?;
+        for (index, bytes) in module.fixed_bytes()?.into_iter().enumerate() {
+            if let (Captured::Fixed(elements), Some(bytes)) = (&mut module.captured[index], bytes) {
+                *elements = read(index, bytes);
+                if elements.len() * size_of::<u64>() < bytes {
+                    return Err(Error::Internal(format!("{} words for {bytes} bytes", elements.len())));
+                }
+            }
+        }
+        module.outputs = module.outputs_of(&training, rows)?;
+        if module.outputs_of(&evaluation, rows)? != module.outputs {
+            return Err(module.refuse("has another number of outputs in training than in evaluation"));
+        }
+        module.dtype = training.dtype;
+        module.cost = Cost::of(&evaluation, rows);
+        module.takes_one = [Mode::Training, Mode::Evaluation].map(|mode| module.program(mode, 1).is_ok());
+        Ok(module)
+    }
+
+    /// No other module of this process has it.
+    pub fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// For people.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Of one event.
+    pub fn shape(&self) -> &[usize] {
+        &self.shape
+    }
+
+    /// Numbers an event.
+    pub fn inputs(&self) -> usize {
+        self.shape.iter().product()
+    }
+
+    /// Numbers that it gives for an event.
+    pub fn outputs(&self) -> usize {
+        self.outputs
+    }
+
+    /// Length of the flat vector of parameters.
+    pub fn parameters(&self) -> usize {
+        self.parameters
+    }
+
+    /// Length of the flat vector of state.
+    pub fn state(&self) -> usize {
+        self.state
+    }
+
+    /// The captured tensors.
+    pub fn captured(&self) -> &[Captured] {
+        &self.captured
+    }
+
+    /// Of every number.
+    pub fn dtype(&self) -> DType {
+        self.dtype
+    }
+
+    /// Of an event.
+    pub fn cost(&self) -> Cost {
+        self.cost
+    }
+
+    /// Whether it computes a single event.
+    pub fn takes_one(&self, mode: Mode) -> bool {
+        self.takes_one[mode as usize]
+    }
+
+    /// The captured tensors that the arguments after the first are, in one mode.
+    pub fn constants(&self, mode: Mode) -> impl Iterator<Item = &Captured> {
+        self.modes[mode as usize].constants.iter().map(|&index| &self.captured[index])
+    }
+
+    /// What computes `rows` rows, in training with gradients of the parameters.
+    pub fn program(&self, mode: Mode, rows: usize) -> Result<Program> {
+        let program = self.lowered(mode, rows)?;
+        if self.outputs_of(&program, rows)? != self.outputs {
+            return Err(self.refuse(&format!("has another number of outputs for {rows} rows")));
+        }
+        Ok(program)
+    }
+
+    fn lowered(&self, mode: Mode, rows: usize) -> Result<Program> {
+        let graph = self.observed(mode, rows)?;
+        let is_trained = |captured: &Captured| mode == Mode::Training && matches!(captured, Captured::Parameter(_));
+        let gradients: Vec<bool> = std::iter::once(false).chain(self.constants(mode).map(is_trained)).collect();
+        lower::lower(&graph, &gradients)
+    }
+
+    fn observed(&self, mode: Mode, rows: usize) -> Result<ObservedGraph> {
+        let observed = &self.modes[mode as usize];
+        if rows == 1 {
+            return observed.one.clone().map_err(|why| self.refuse(&format!("does not take a single event: {why}")));
+        }
+        observed.batch.at(rows as i64).map_err(|error| match error {
+            Error::Invalid { what, .. } => self.refuse(&what),
+            other => other,
+        })
+    }
+
+    fn refuse(&self, what: &str) -> Error {
+        Error::invalid(
+            format!("{}: {what}", self.name),
+            "a model gives each event of a batch its outputs, [events, outputs], by the same operators for any number of \
+             events",
+        )
+    }
+
+    fn check_constants(&self) -> Result<()> {
+        for observed in &self.modes {
+            let [first, _] = observed.batch.graphs();
+            let fits = first.constants.len() == observed.constants.len()
+                && first.inputs.len() == 1
+                && observed.constants.iter().all(|&index| index < self.captured.len());
+            if !fits {
+                return Err(Error::Internal(format!("{} constants of an observation", observed.constants.len())));
+            }
+        }
+        Ok(())
+    }
+
+    /// A captured tensor as it was observed.
+    fn value(&self, index: usize) -> Result<&ObservedValue> {
+        let found = self.modes.iter().find_map(|observed| {
+            let [graph, _] = observed.batch.graphs();
+            let position = observed.constants.iter().position(|&one| one == index)?;
+            graph.values.get(*graph.constants.get(position)? as usize)
+        });
+        found.ok_or_else(|| Error::Internal(format!("captured tensor {index} is in no observation")))
+    }
+
+    fn place_parameters(&mut self, is_parameter: &[bool]) -> Result<()> {
+        for index in (0..is_parameter.len()).filter(|&index| is_parameter[index]) {
+            let length = self.dense_length(index)?;
+            self.captured[index] = Captured::Parameter(self.parameters..self.parameters + length);
+            self.parameters += length;
+        }
+        match self.parameters {
+            0 => Err(Error::invalid(
+                format!("{} has no parameters", self.name),
+                "it must use tensors that require a gradient (requires_grad), such as the parameters of a torch::nn module",
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    /// Of what training changes.
+    fn place_state(&mut self, training: &Program) -> Result<()> {
+        for &argument in &training.updates {
+            let constant = argument.checked_sub(1).and_then(|at| self.modes[0].constants.get(at)).copied();
+            let index = constant.ok_or_else(|| self.refuse("changes its input"))?;
+            let length = self.dense_length(index)?;
+            match self.captured[index] {
+                Captured::Parameter(_) => return Err(self.refuse("changes a parameter")),
+                Captured::State(_) => return Err(self.refuse("changes a captured tensor twice")),
+                Captured::Fixed(_) => self.captured[index] = Captured::State(self.state..self.state + length),
+            }
+            self.state += length;
+        }
+        Ok(())
+    }
+
+    /// Elements of a captured tensor, which has to be dense.
+    fn dense_length(&self, index: usize) -> Result<usize> {
+        let view = lower::observed_view(self.value(index)?)?;
+        match view.is_contiguous() {
+            true => Ok(view.len()),
+            false => Err(self.refuse(&format!("has a parameter of shape {:?} that is not contiguous", view.sizes))),
+        }
+    }
+
+    /// Bytes of the memory that each fixed tensor reaches over.
+    fn fixed_bytes(&self) -> Result<Vec<Option<usize>>> {
+        let bytes = |(index, captured): (usize, &Captured)| match captured {
+            Captured::Fixed(_) => {
+                let value = self.value(index)?;
+                let span = extent(&lower::observed_view(value)?)?;
+                Ok(Some(span * DType::from_number(value.dtype).map_or(0, DType::bytes)))
+            }
+            Captured::Parameter(_) | Captured::State(_) => Ok(None),
+        };
+        self.captured.iter().enumerate().map(bytes).collect()
+    }
+
+    fn check_evaluation(&self, evaluation: &Program) -> Result<()> {
+        if evaluation.noise.is_empty() && evaluation.updates.is_empty() {
+            return Ok(());
+        }
+        Err(Error::invalid(
+            format!("{} draws random numbers (dropout) or changes running statistics in evaluation too", self.name),
+            "give the torch::nn module itself, whose train() and eval() a model switches, not a function that calls it",
+        ))
+    }
+
+    fn outputs_of(&self, program: &Program, rows: usize) -> Result<usize> {
+        let [result] = program.results() else {
+            return Err(self.refuse(&format!("returns {} tensors", program.results().len())));
+        };
+        match result.view.sizes[..] {
+            [count] if count == rows => Ok(1),
+            [count, outputs] if count == rows && outputs > 0 => Ok(outputs),
+            _ => Err(self.refuse(&format!("returns a tensor of shape {:?} for {rows} events", result.view.sizes))),
+        }
+    }
+}
+
+impl Cost {
+    fn of(program: &Program, rows: usize) -> Self {
+        let numbers: usize = program.nodes.iter().map(|node| program.buffers[node.buffer].length).sum();
+        let products = program.nodes.iter().map(|node| match &node.primitive {
+            Primitive::Product(Product { m, n, k, batches }) => m * n * k * batches.len(),
+            _ => 0,
+        });
+        let work = numbers + products.sum::<usize>();
+        Cost { numbers: numbers.div_ceil(rows).max(1), work: work.div_ceil(rows).max(1) }
+    }
+}

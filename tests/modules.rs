@@ -1,0 +1,224 @@
+//! Any network as an engine trains it: gradients against central differences and LibTorch autograd, running statistics
+//! against LibTorch's, the same bits for any number of threads, and epochs whose last batch is smaller.
+
+mod common;
+#[path = "common/events.rs"]
+mod events;
+#[path = "graph/modules.rs"]
+mod modules;
+#[path = "graph/recorder.rs"]
+#[allow(dead_code)] // Each test uses a part of it.
+mod recorder;
+#[path = "common/say.rs"]
+mod say;
+
+use std::sync::Arc;
+
+use cladtorch::gradient::aot::AotEngine;
+use cladtorch::gradient::module::ModuleEngine;
+use cladtorch::gradient::{Engine, Settings, autograd};
+use cladtorch::graph::{Activation, Graph, Loss, Optimiser};
+use cladtorch::kernels::Scalar;
+use common::{central_difference, compare};
+use events::Events;
+use modules::{CASES, Case, MLP};
+use say::say;
+use tch::{Kind, Tensor};
+
+const LOSSES: [(Loss, f64); 3] = [(Loss::SoftmaxCrossEntropy, 0.0), (Loss::MeanSquaredError, 1.0), (Loss::Huber, 1.0)];
+
+fn settings(loss: Loss, batch_size: usize) -> Settings {
+    Settings { loss, optimiser: Optimiser::Adam, learning_rate: 1e-3, weight_decay: 0.0, momentum: 0.0, batch_size }
+}
+
+/// Seeded events that fit a case and a loss.
+fn events(case: &Case, loss: Loss, rows: usize) -> Events {
+    let outputs = case.outputs();
+    let mut events = Events::new(rows, case.inputs(), outputs);
+    if loss != Loss::SoftmaxCrossEntropy {
+        events.labels = (0..rows * outputs).map(|i| (i as f32 * 1.3).sin() * 1.7).collect();
+    }
+    events.scaler.mean.iter_mut().enumerate().for_each(|(i, mean)| *mean = 0.1 * (i % 3) as f32);
+    events.scaler.inverse.iter_mut().enumerate().for_each(|(i, inverse)| *inverse = 1.0 + 0.2 * (i % 4) as f32);
+    events
+}
+
+fn engine<T: Scalar + cladtorch::device::Element>(
+    case: &Case,
+    parameters: &[f64],
+    settings: Settings,
+    threads: usize,
+) -> ModuleEngine<T> {
+    let kind = if size_of::<T>() == 8 { Kind::Double } else { Kind::Float };
+    let convert = |values: &[f64]| values.iter().map(|&value| T::from_f64(value)).collect::<Vec<_>>();
+    let module = Arc::new(case.module(kind));
+    ModuleEngine::new(module, &convert(parameters), &convert(&case.state()), settings, 5, threads).unwrap()
+}
+
+fn gradient(case: &Case, parameters: &[f64], loss: Loss, rows: usize, threads: usize) -> (f64, Vec<f64>) {
+    let events = events(case, loss, rows);
+    let mut engine = engine::<f64>(case, parameters, settings(loss, rows), threads);
+    let scale = 1.0 / rows as f64;
+    let (value, gradient) = engine.loss_and_gradient(events.rows(), &events.order(), scale).unwrap();
+    (value * scale, gradient)
+}
+
+fn autograd_gradient(case: &Case, parameters: &[f64], loss: Loss, rows: usize) -> (f64, Vec<f64>) {
+    let events = events(case, loss, rows);
+    let mut x = vec![0.0f64; rows * case.inputs()];
+    events.scaler.standardise(&events.features, &mut x);
+    let (recorder, output) = case.recorded(&x, parameters, rows, true, Kind::Double);
+    let labels = Tensor::from_slice(&events.labels).to_kind(Kind::Double).view([rows as i64, -1]);
+    let value = recorder.tensors[output].view([rows as i64, -1]);
+    let losses = autograd::row_losses(loss, &value, &labels).unwrap();
+    let total = (losses * Tensor::from_slice(&events.weights).to_kind(Kind::Double)).mean(Kind::Double);
+    total.backward();
+    let gradients = (1..=case.parameters.len()).map(|index| recorder::numbers(&recorder.tensors[index].grad()));
+    (total.double_value(&[]), gradients.flatten().collect())
+}
+
+#[test]
+fn every_network_agrees_with_libtorch_autograd() {
+    for case in CASES.iter().filter(|case| !case.draws) {
+        for (loss, _) in LOSSES {
+            for rows in [2, 3, 33, 200] {
+                let (value, ours) = gradient(case, &case.start(), loss, rows, 2);
+                let (expected, theirs) = autograd_gradient(case, &case.start(), loss, rows);
+                let what = format!("{}, {}, {rows} rows", case.name, loss.name());
+                compare(&[value], &[expected], 1e-9, 1e-12).unwrap_or_else(|e| panic!("value, {what}: {e}"));
+                compare(&ours, &theirs, 1e-7, 1e-10).unwrap_or_else(|e| panic!("gradient, {what}: {e}"));
+            }
+        }
+    }
+}
+
+#[test]
+fn every_network_agrees_with_central_differences() {
+    // The masks of dropout are those of the step, which stays the same.
+    for case in CASES {
+        let (_, ours) = gradient(case, &case.start(), Loss::SoftmaxCrossEntropy, 6, 1);
+        let value = |p: &[f64]| gradient(case, p, Loss::SoftmaxCrossEntropy, 6, 1).0;
+        let numeric = central_difference(value, &case.start());
+        compare(&ours, &numeric, 1e-4, 1e-7).unwrap_or_else(|e| panic!("{}: {e}", case.name));
+    }
+}
+
+#[test]
+fn a_planted_error_is_caught() {
+    for case in CASES.iter().filter(|case| !case.draws) {
+        let (_, theirs) = autograd_gradient(case, &case.start(), Loss::MeanSquaredError, 33);
+        // One of the rows left out, another loss, and each parameter's gradient taken for the next one's.
+        let (_, fewer) = gradient(case, &case.start(), Loss::MeanSquaredError, 32, 1);
+        let (_, other) = gradient(case, &case.start(), Loss::Huber, 33, 1);
+        let mut shifted = theirs.clone();
+        shifted.rotate_left(1);
+        for wrong in [fewer, other, shifted] {
+            assert!(compare(&wrong, &theirs, 1e-7, 1e-10).is_err(), "{}", case.name);
+        }
+    }
+}
+
+#[test]
+fn float32_follows_float64() {
+    for case in CASES {
+        let events = events(case, Loss::MeanSquaredError, 64);
+        let mut single = engine::<f32>(case, &case.start(), settings(Loss::MeanSquaredError, 20), 2);
+        let mut double = engine::<f64>(case, &case.start(), settings(Loss::MeanSquaredError, 20), 2);
+        let before = double.evaluate(events.rows(), &events.order()).unwrap();
+        for _ in 0..8 {
+            let engines = [&mut single as &mut dyn Engine, &mut double];
+            let [single, double] = engines.map(|engine| engine.train(events.rows(), &events.order()).unwrap());
+            compare(&[single], &[double], 2e-3, 1e-4).unwrap_or_else(|e| panic!("{}: {e}", case.name));
+        }
+        let after = double.evaluate(events.rows(), &events.order()).unwrap();
+        assert!(after < before, "{} learns nothing: {before} -> {after}", case.name);
+    }
+}
+
+#[test]
+fn the_bits_do_not_depend_on_the_number_of_threads() {
+    for case in CASES {
+        let events = events(case, Loss::SoftmaxCrossEntropy, 700);
+        let run = |threads| {
+            let mut engine = engine::<f32>(case, &case.start(), settings(Loss::SoftmaxCrossEntropy, 300), threads);
+            let losses: Vec<f64> = (0..2).map(|_| engine.train(events.rows(), &events.order()).unwrap()).collect();
+            let evaluated = engine.evaluate(events.rows(), &events.order()).unwrap();
+            let bits = |values: Vec<f32>| values.into_iter().map(f32::to_bits).collect::<Vec<_>>();
+            (losses, evaluated, bits(engine.parameters().unwrap()), bits(engine.state()))
+        };
+        let one = run(1);
+        for threads in [2, 3] {
+            assert!(run(threads) == one, "{} on {threads} threads", case.name);
+        }
+    }
+}
+
+#[test]
+fn running_statistics_are_those_of_libtorch() {
+    let case = CASES.iter().find(|case| !case.state.is_empty()).unwrap();
+    let events = events(case, Loss::MeanSquaredError, 40);
+    let mut engine = engine::<f64>(case, &case.start(), settings(Loss::MeanSquaredError, 40), 1);
+    engine.loss_and_gradient(events.rows(), &events.order(), 1.0).unwrap();
+    let mut x = vec![0.0f64; events.features.len()];
+    events.scaler.standardise(&events.features, &mut x);
+    let (recorder, _) = case.recorded(&x, &case.start(), 40, true, Kind::Double);
+    let first = 1 + case.parameters.len();
+    let theirs = recorder.tensors[first..first + case.state.len()].iter().flat_map(recorder::numbers);
+    let ours: Vec<f64> = engine.state().into_iter().map(f64::from).collect();
+    compare(&ours, &theirs.collect::<Vec<_>>(), 1e-6, 1e-7).unwrap();
+    assert_ne!(ours, case.state());
+}
+
+/// Batches of 8: the last one has fewer events, a single one too, which batch normalisation does not take alone.
+#[test]
+fn every_event_counts_whatever_the_last_batch() {
+    for case in CASES {
+        for rows in [8, 9, 15, 16, 17] {
+            let events = events(case, Loss::MeanSquaredError, rows);
+            let mut settings = settings(Loss::MeanSquaredError, 8);
+            settings.learning_rate = 0.0;
+            settings.optimiser = Optimiser::Sgd;
+            let mut engine = engine::<f64>(case, &case.start(), settings, 2);
+            engine.evaluate(events.rows(), &events.order()).unwrap();
+            let whole = engine.train(events.rows(), &events.order()).unwrap();
+            let mut without = events.order();
+            let left = without.remove(rows / 2);
+            assert!(engine.train(events.rows(), &without).unwrap() != whole, "{}, {rows} rows: {left}", case.name);
+            if !case.draws && case.state.is_empty() {
+                let sum =
+                    |engine: &mut ModuleEngine<f64>, order: &[u32]| engine.evaluate(events.rows(), order).unwrap();
+                let (all, parts) = (sum(&mut engine, &events.order()), events.order());
+                let parts = sum(&mut engine, &parts[..rows / 2]) + sum(&mut engine, &parts[rows / 2..]);
+                compare(&[all, whole], &[parts, parts], 1e-12, 1e-12).unwrap();
+            }
+        }
+    }
+}
+
+#[test]
+fn batch_normalisation_of_a_single_event_is_refused() {
+    let case = CASES.iter().find(|case| !case.state.is_empty()).unwrap();
+    let events = events(case, Loss::MeanSquaredError, 1);
+    let mut engine = engine::<f64>(case, &case.start(), settings(Loss::MeanSquaredError, 8), 1);
+    let error = engine.train(events.rows(), &events.order()).unwrap_err().to_string();
+    assert!(error.contains("does not take a single event"), "{error}");
+    engine.evaluate(events.rows(), &events.order()).unwrap();
+}
+
+#[test]
+fn a_perceptron_trains_as_with_its_own_engine() {
+    let graph = Graph::mlp(&[MLP[0], MLP[1], MLP[2]], Activation::ReLU).unwrap();
+    let case = CASES.iter().find(|case| case.name == "perceptron").unwrap();
+    let events = events(case, Loss::SoftmaxCrossEntropy, 1000);
+    let start: Vec<f32> = case.start().iter().map(|&p| p as f32).collect();
+    assert_eq!(start.len(), graph.parameters());
+    let settings = settings(Loss::SoftmaxCrossEntropy, 96);
+    let mut own = AotEngine::new(graph, &start, settings, 2).unwrap();
+    let mut module = engine::<f32>(case, &case.start(), settings, 2);
+    for _ in 0..3 {
+        let losses =
+            [&mut own as &mut dyn Engine, &mut module].map(|e| e.train(events.rows(), &events.order()).unwrap());
+        say(&format!("losses of both engines: {losses:?}"));
+        compare(&losses[..1], &losses[1..], 1e-5, 0.0).unwrap();
+    }
+}
