@@ -10,7 +10,7 @@
 #pragma link C++ namespace CladTorch::Signal;
 #pragma link C++ class CladTorch::Signal::Whitener-;
 
-// "-": no streamer, a model's file is written by Mlp::Save.
+// "-": no streamer, a model's file is written by Model::Save.
 #pragma link C++ class CladTorch::Batches-;
 #pragma link C++ class CladTorch::Dataset-;
 #pragma link C++ class CladTorch::Error-;
@@ -20,6 +20,7 @@
 #pragma link C++ class CladTorch::Interrupted-;
 #pragma link C++ class CladTorch::Label-;
 #pragma link C++ class CladTorch::Mlp-;
+#pragma link C++ class CladTorch::Model-;
 #pragma link C++ class CladTorch::Scaler-;
 #pragma link C++ class CladTorch::Source-;
 #pragma link C++ class CladTorch::Stream-;

@@ -123,6 +123,11 @@ fn the_default_fit_learns_well() {
 }
 
 #[test]
+fn any_network_is_a_model() {
+    macro_of("model.C").passed().show("AUC");
+}
+
+#[test]
 fn models_go_on_from_where_they_are() {
     macro_of("refit.C").passed();
 }
@@ -294,6 +299,12 @@ fn readme_in_cpp() {
 #[test]
 fn readme_with_libtorch() {
     let outcome = macro_of("readme_torch.C").says(&["matmul", "CPUFloatType{4,2}"]);
+    assert_eq!(outcome.code, Some(0), "{}", outcome.text);
+}
+
+#[test]
+fn readme_with_a_model() {
+    let outcome = macro_of("readme_model.C").says(&["Model Sequential of events [1, 128]", "AUC 0.9"]);
     assert_eq!(outcome.code, Some(0), "{}", outcome.text);
 }
 

@@ -14,6 +14,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -38,14 +39,31 @@ struct DatasetData {
    EReader fReader = kAutoReader;  ///< of the sources to come
 };
 
-/// What an Mlp and its functors point to. Never changed while shared.
+struct ModelData;
+
+/// The module or function of LibTorch that models were made of.
+class ModuleLink {
+public:
+   virtual ~ModuleLink() = default;
+   /// Throws where the module had the parameters of `model` and was given others since.
+   virtual void Check(const ModelData &model) const = 0;
+   /// The module's parameters and running statistics are those of `model` from now on.
+   virtual void Share(const std::shared_ptr<ModelData> &model) = 0;
+};
+
+/// What a Model and its functors point to. Never changed while shared.
 struct ModelData {
    explicit ModelData(rust::Box<Core::Model> core) : fCore(std::move(core)) {}
+   std::shared_ptr<ModelData> Copy() const;
 
    rust::Box<Core::Model> fCore;
-   bool fFromFile = false; ///< the texts of its columns were not written by who runs it
+   const char *fClass = "Model"; ///< that the user made
+   bool fFromFile = false;       ///< the texts of its columns were not written by who runs it
+   std::shared_ptr<ModuleLink> fModule; ///< none: a Mlp
    History fLastFit;
 };
+
+std::shared_ptr<ModelData> LoadModel(const std::string &path, const std::string &activation);
 
 template <class T>
 rust::Slice<const T> Slice(const std::vector<T> &values)

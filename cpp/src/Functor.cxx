@@ -1,7 +1,7 @@
 #include <CladTorch/Functor.hxx>
 #include <CladTorch/Error.hxx>
 #include <CladTorch/Guard.hxx>
-#include <CladTorch/Mlp.hxx>
+#include <CladTorch/Model.hxx>
 
 #include "CoreBox.hxx"
 #include "Expression.hxx"
@@ -126,19 +126,19 @@ std::size_t Functor::Inputs() const
    return Core::model_inputs(*fModel->fCore);
 }
 
-CladTorch::Functor Mlp::Functor() const
+CladTorch::Functor Model::Functor() const
 {
-   return Guard("CladTorch::Mlp::Functor", [&] {
+   return Guard(Where("Functor").c_str(), [&] {
       if (Outputs() != 1)
          throw std::runtime_error("a functor gives one number, but the model has " + std::to_string(Outputs()) +
                                   " outputs: use Define, which makes a column of all");
-      return CladTorch::Functor(fData);
+      return CladTorch::Functor(Frozen());
    });
 }
 
-void Mlp::CheckFunctor(std::size_t arguments) const
+void Model::CheckFunctor(std::size_t arguments) const
 {
-   Guard("CladTorch::Mlp::Functor", [&] {
+   Guard(Where("Functor").c_str(), [&] {
       if (arguments != Inputs())
          throw std::runtime_error("a functor of " + std::to_string(arguments) +
                                   " arguments was asked for, but the model has " + std::to_string(Inputs()) +
@@ -147,16 +147,16 @@ void Mlp::CheckFunctor(std::size_t arguments) const
 }
 
 ROOT::RDF::RNode
-Mlp::Define(ROOT::RDF::RNode frame, const std::string &name, const std::vector<std::string> &given) const
+Model::Define(ROOT::RDF::RNode frame, const std::string &name, const std::vector<std::string> &given) const
 {
-   return Guard("CladTorch::Mlp::Define", [&]() -> ROOT::RDF::RNode {
+   return Guard(Where("Define").c_str(), [&]() -> ROOT::RDF::RNode {
       CheckNewColumn(frame, name);
       const auto columns = ColumnsOf(*fData, given);
       auto linked = DefineLinks(frame, *fData, columns, name, given);
       const std::vector<std::string> last{HiddenName(name, columns.size())};
       const auto inputs = Inputs();
       const auto outputs = Outputs();
-      auto all = [model = std::shared_ptr<const ModelData>(fData), inputs, outputs](const RowLink &link) {
+      auto all = [model = Frozen(), inputs, outputs](const RowLink &link) {
          thread_local std::vector<float> row;
          row.resize(inputs);
          Assemble(link, row);

@@ -1,6 +1,6 @@
 // How good a classifier is: ROC curve, area under it, and distributions of the score.
 
-#include <CladTorch/Mlp.hxx>
+#include <CladTorch/Model.hxx>
 #include <CladTorch/Guard.hxx>
 
 #include "Canvas.hxx"
@@ -26,7 +26,7 @@ namespace {
 
 constexpr float kSignalLabel = 0.5f; ///< labels above are signal
 
-void CheckOneOutput(const Mlp &model, const Dataset &data)
+void CheckOneOutput(const Model &model, const Dataset &data)
 {
    const auto targets = data.Targets();
    if (targets.size() > 1)
@@ -38,7 +38,7 @@ void CheckOneOutput(const Mlp &model, const Dataset &data)
 }
 
 /// By logits: probabilities near 0 and 1 are no longer different as float32.
-Core::RocCurve Curve(const Mlp &model, const Dataset &data)
+Core::RocCurve Curve(const Model &model, const Dataset &data)
 {
    CheckOneOutput(model, data);
    const auto scores = model.Logits(data);
@@ -78,19 +78,19 @@ void Normalise(TH1F &histogram)
 
 } // namespace
 
-double Mlp::Auc(const Dataset &data) const
+double Model::Auc(const Dataset &data) const
 {
-   return Guard("CladTorch::Mlp::Auc", [&] { return Curve(*this, data).auc; });
+   return Guard(Where("Auc").c_str(), [&] { return Curve(*this, data).auc; });
 }
 
-double Mlp::AucError(const Dataset &data) const
+double Model::AucError(const Dataset &data) const
 {
-   return Guard("CladTorch::Mlp::AucError", [&] { return Curve(*this, data).auc_error; });
+   return Guard(Where("AucError").c_str(), [&] { return Curve(*this, data).auc_error; });
 }
 
-TGraph *Mlp::Roc(const Dataset &data) const
+TGraph *Model::Roc(const Dataset &data) const
 {
-   return Guard("CladTorch::Mlp::Roc", [&] {
+   return Guard(Where("Roc").c_str(), [&] {
       const auto curve = Curve(*this, data);
       auto *graph = new TGraph(static_cast<int>(curve.false_positive.size()), curve.false_positive.data(),
                                curve.true_positive.data());
@@ -106,9 +106,9 @@ TGraph *Mlp::Roc(const Dataset &data) const
    });
 }
 
-std::pair<TH1 *, TH1 *> Mlp::Scores(const Dataset &data, int bins) const
+std::pair<TH1 *, TH1 *> Model::Scores(const Dataset &data, int bins) const
 {
-   return Guard("CladTorch::Mlp::Scores", [&] {
+   return Guard(Where("Scores").c_str(), [&] {
       CheckOneOutput(*this, data);
       if (bins < 1)
          throw std::runtime_error("the number of bins is " + std::to_string(bins) + ": at least 1 is needed");
@@ -131,9 +131,9 @@ std::pair<TH1 *, TH1 *> Mlp::Scores(const Dataset &data, int bins) const
    });
 }
 
-TCanvas *Mlp::DrawScores(const Dataset &data, int bins) const
+TCanvas *Model::DrawScores(const Dataset &data, int bins) const
 {
-   return Guard("CladTorch::Mlp::DrawScores", [&] {
+   return Guard(Where("DrawScores").c_str(), [&] {
       const auto histograms = Scores(data, bins);
       auto *canvas = NewCanvas("cladtorch_scores", "Network output");
       auto *stack = new THStack("scores", ";Network output;Share of events per bin");

@@ -8,6 +8,7 @@
 #include <CladTorch/Jagged.hxx>
 #include <CladTorch/Label.hxx>
 #include <CladTorch/Mlp.hxx>
+#include <CladTorch/Model.hxx>
 #include <CladTorch/Scaler.hxx>
 #include <CladTorch/Signal.hxx>
 #include <CladTorch/Source.hxx>
@@ -107,6 +108,11 @@ void Label::__cppyy_pythonize__(_object *pyclass, const std::string &name)
 }
 
 void Mlp::__cppyy_pythonize__(_object *pyclass, const std::string &name)
+{
+   Pythonize(pyclass, name);
+}
+
+void Model::__cppyy_pythonize__(_object *pyclass, const std::string &name)
 {
    Pythonize(pyclass, name);
 }

@@ -28,7 +28,7 @@ public:
    TClassStreamer *Generate() const override { return new Refusal(*this); }
    void operator()(TBuffer &, void *) override
    {
-      const std::string model = "write a model with CladTorch::Mlp::Save";
+      const std::string model = "write a model with CladTorch::Model::Save";
       CladTorch::Internal::Report(fName, std::string(fName) + " has no streamer, so ROOT cannot write or read it: " + model +
                                             ", numbers as plain types");
    }
@@ -51,6 +51,7 @@ CLADTORCH_DICTIONARY(CladTorch::Jagged<float>)
 CLADTORCH_DICTIONARY(CladTorch::Jagged<std::int64_t>)
 CLADTORCH_DICTIONARY(CladTorch::Label)
 CLADTORCH_DICTIONARY(CladTorch::Mlp)
+CLADTORCH_DICTIONARY(CladTorch::Model)
 CLADTORCH_DICTIONARY(CladTorch::Scaler)
 CLADTORCH_DICTIONARY(CladTorch::Signal::Whitener)
 CLADTORCH_DICTIONARY(CladTorch::Source)

@@ -36,6 +36,7 @@ template void KeepCopies(const CladTorch::Functor &, CladTorch::Functor &);
 template void KeepCopies(const History &, History &);
 template void KeepCopies(const Label &, Label &);
 template void KeepCopies(const Mlp &, Mlp &);
+template void KeepCopies(const Model &, Model &);
 template void KeepCopies(const CladTorch::Scaler &, CladTorch::Scaler &);
 template void KeepCopies(const Signal::Whitener &, Signal::Whitener &);
 template void KeepCopies(const Source &, Source &);

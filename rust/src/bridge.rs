@@ -9,11 +9,12 @@ use crate::atomic_file;
 use crate::columns::file;
 use crate::columns::{Rows, branch_of};
 use crate::dataset::{Dataset, Scaler, Targets};
+use crate::device::Addresses;
 use crate::error::{Error, Result, guard};
 use crate::gradient::{CompiledGraph, SavedForward, compile_activation};
-use crate::graph::{Activation, AnyBatch, Init, Op};
+use crate::graph::{Activation, AnyBatch, Captured, Init, Module, Observed, Op};
 use crate::interrupt;
-use crate::model::{Model, Training};
+use crate::model::{Model, Network, Training};
 use crate::signal;
 use crate::stream::{self, Epoch, Events, Feed, Mixing, Part, Stream};
 use crate::text;
@@ -244,6 +245,41 @@ mod ffi {
         /// Arguments (of inputs, then constants) that LibTorch changes in place (running statistics): the caller
         /// copies the last outputs into them after each forward call.
         updates: Vec<u32>,
+    }
+
+    /// How a module was observed in one mode.
+    #[derive(Clone, Debug)]
+    struct ModeSpec {
+        /// With a single row; empty where the function does not take one.
+        one: Vec<ObservedGraph>,
+        /// Why it does not.
+        why_not_one: String,
+        /// For each constant of the observation the number of the captured tensor.
+        constants: Vec<usize>,
+    }
+
+    /// A module or function that becomes a model.
+    #[derive(Clone, Debug)]
+    struct ModuleSpec {
+        /// For people.
+        name: String,
+        /// Of one event.
+        shape: Vec<usize>,
+        /// For each captured tensor, whether it is a parameter.
+        parameters: Vec<bool>,
+        /// As it trains.
+        training: ModeSpec,
+        /// As it predicts.
+        evaluation: ModeSpec,
+    }
+
+    /// Where a captured tensor of a module lies in its model.
+    #[derive(Clone, Debug)]
+    struct PlaceSpec {
+        /// 0: in the parameters, 1: in the state, 2: nowhere, it stays as it is.
+        kind: u8,
+        /// From this number on.
+        start: usize,
     }
 
     /// How the events of a stream are mixed and read ahead.
@@ -494,6 +530,20 @@ mod ffi {
         fn model_new(sizes: &[usize], activation: u8, init: u8, seed: u64) -> Result<Box<Model>>;
         /// The same with C++ text of an activation, which is compiled.
         fn model_new_own(sizes: &[usize], activation: &str, init: u8, seed: u64) -> Result<Box<Model>>;
+        /// A model of an observed module. `captured` are the addresses of the captured tensors; they are copied.
+        ///
+        /// # Safety
+        /// The tensors lie there, in host memory, with the types, shapes and strides of the observations.
+        unsafe fn model_of_module(
+            spec: &ModuleSpec,
+            training: Box<AnyBatch>,
+            evaluation: Box<AnyBatch>,
+            captured: &[usize],
+        ) -> Result<Box<Model>>;
+        /// For each captured tensor.
+        fn model_places(model: &Model) -> Vec<PlaceSpec>;
+        /// Running statistics.
+        fn model_state(model: &Model) -> &[f32];
         /// `activation` is the text of the model's own; empty: it has none.
         fn model_load(path: &str, activation: &str) -> Result<Box<Model>>;
         fn model_save(model: &Model, path: &str) -> Result<()>;
@@ -564,8 +614,9 @@ mod ffi {
 }
 
 pub use ffi::{
-    Batch, BlockSpec, ColumnSpec, CompileSpec, CompiledSignature, EpochPart, EpochRecord, FitSpec, LeafSpec, NoiseSpec,
-    ObservedArgument, ObservedGraph, ObservedNode, ObservedValue, RocCurve, ScalerSpec, StreamSpec,
+    Batch, BlockSpec, ColumnSpec, CompileSpec, CompiledSignature, EpochPart, EpochRecord, FitSpec, LeafSpec, ModeSpec,
+    ModuleSpec, NoiseSpec, ObservedArgument, ObservedGraph, ObservedNode, ObservedValue, PlaceSpec, RocCurve,
+    ScalerSpec, StreamSpec,
 };
 
 fn interrupt_request(on: bool) {
@@ -767,6 +818,54 @@ fn model_new_own(sizes: &[usize], activation: &str, init: u8, seed: u64) -> Resu
         let own = Op::Own(compile_activation(activation, COMPILE_LIMIT)?);
         Model::new(sizes, own, initialisation(init)?, seed).map(Box::new)
     })
+}
+
+unsafe fn model_of_module(
+    spec: &ModuleSpec,
+    training: Box<AnyBatch>,
+    evaluation: Box<AnyBatch>,
+    captured: &[usize],
+) -> Result<Box<Model>> {
+    let observed = |batch, mode: &ModeSpec| Observed {
+        batch,
+        one: mode.one.first().cloned().ok_or_else(|| mode.why_not_one.clone()),
+        constants: mode.constants.clone(),
+    };
+    guard(|| {
+        let modes = [observed(*training, &spec.training), observed(*evaluation, &spec.evaluation)];
+        // SAFETY: the caller's promise.
+        let tensors = unsafe { Addresses::new(captured) };
+        let fixed = |index: usize, bytes: usize| {
+            let words = tensors.read::<u8>(index, bytes).chunks(size_of::<u64>());
+            words.map(|word| word.iter().rev().fold(0, |number, &byte| number << 8 | u64::from(byte))).collect()
+        };
+        let module = Module::new(&spec.name, &spec.shape, modes, &spec.parameters, fixed)?;
+        let (mut parameters, mut state) = (vec![0.0; module.parameters()], vec![0.0; module.state()]);
+        for (index, captured) in module.captured().iter().enumerate() {
+            match captured {
+                Captured::Parameter(range) => {
+                    parameters[range.clone()].copy_from_slice(tensors.read(index, range.len()))
+                }
+                Captured::State(range) => state[range.clone()].copy_from_slice(tensors.read(index, range.len())),
+                Captured::Fixed(_) => (),
+            }
+        }
+        Model::of_module(module, &parameters, &state).map(Box::new)
+    })
+}
+
+fn model_places(model: &Model) -> Vec<PlaceSpec> {
+    let Network::Module(module) = model.network() else { return Vec::new() };
+    let place = |captured: &Captured| match captured {
+        Captured::Parameter(range) => PlaceSpec { kind: 0, start: range.start },
+        Captured::State(range) => PlaceSpec { kind: 1, start: range.start },
+        Captured::Fixed(_) => PlaceSpec { kind: 2, start: 0 },
+    };
+    module.captured().iter().map(place).collect()
+}
+
+fn model_state(model: &Model) -> &[f32] {
+    model.state()
 }
 
 fn model_load(path: &str, activation: &str) -> Result<Box<Model>> {

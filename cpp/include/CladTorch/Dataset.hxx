@@ -168,7 +168,7 @@ public:
    static void __cppyy_pythonize__(_object *pyclass, const std::string &name);
 
 private:
-   friend class Mlp;
+   friend class Model;
    Dataset(std::shared_ptr<Internal::DatasetData> data, Internal::FromCore);
    /// \param define Adds the weight to a data frame, as a column of this name.
    Dataset &

@@ -19,6 +19,7 @@
 #include <CladTorch/Jagged.hxx>
 #include <CladTorch/Label.hxx>
 #include <CladTorch/Mlp.hxx>
+#include <CladTorch/Model.hxx>
 #include <CladTorch/Scaler.hxx>
 #include <CladTorch/Signal.hxx>
 #include <CladTorch/Source.hxx>

@@ -42,7 +42,7 @@ public:
    static void __cppyy_pythonize__(_object *pyclass, const std::string &name);
 
 private:
-   friend class Mlp;
+   friend class Model;
 
    std::vector<double> fTrainLoss;
    std::vector<double> fValidationLoss;

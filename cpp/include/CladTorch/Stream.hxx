@@ -143,7 +143,7 @@ public:
 
 private:
    friend class Dataset;
-   friend class Mlp;
+   friend class Model;
    explicit Stream(std::shared_ptr<Internal::StreamData> data) : fData(std::move(data)) {}
 
    std::shared_ptr<Internal::StreamData> fData;

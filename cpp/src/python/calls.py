@@ -9,7 +9,8 @@ LONG = {
     "Batches": {"Next"},
     "Dataset": {"Add", "Balance", "Split"},
     "Jagged": {"Padded", "Read"},
-    "Mlp": {"__init__", "Auc", "AucError", "Define", "DrawScores", "Fit", "Load", "Logits", "Predict", "Roc", "Save", "Scores"},
+    "Mlp": {"__init__", "Load"},
+    "Model": {"Auc", "AucError", "Define", "DrawScores", "Fit", "Load", "Logits", "Predict", "Roc", "Save", "Scores"},
     "Stream": {"Add"},
     "Whitener": {"__init__"},
 }

@@ -17,12 +17,12 @@ def pythonize(cls, name):
         reads_sources(cls)
     elif kind == "Batches":
         iterates(cls)
-    elif kind == "Mlp":
+    elif kind == "Model":
         takes_nodes(cls, "Define", "frame")
         takes_options(cls, name)
     raises_keyboard_interrupt(cls, name)
     copies(cls, name)
-    if kind == "Mlp":
+    if kind in ("Mlp", "Model"):
         pickles_by_file(cls, name)
     elif kind in ("FitOptions", "CompileOptions"):
         pickles_by_fields(cls, name)

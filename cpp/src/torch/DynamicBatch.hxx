@@ -29,6 +29,10 @@ public:
    /// Whether `inputs` differ from the examples in their number of rows alone.
    bool Fits(const TensorList &inputs) const;
    std::int64_t Rows() const { return fRows; }
+   /// Of the examples, without its graph.
+   const Observation &First() const { return fFirst; }
+   /// For the core; what is left can do nothing more.
+   rust::Box<Core::AnyBatch> TakeCore() { return std::move(*fCore); }
    /// As it would be observed with so many rows.
    Observation At(std::int64_t rows) const;
 

@@ -184,13 +184,6 @@ void CheckSteps(const std::vector<Watch::Step> &with, const std::vector<Watch::S
                             " is " + name(with, i) + " then and " + name(without, i) + " otherwise");
 }
 
-/// Whether both show the same part of the same memory.
-bool SamePlace(const torch::Tensor &a, const torch::Tensor &b)
-{
-   return a.is_same(b) || (a.has_storage() && b.has_storage() && a.is_alias_of(b) &&
-                           a.storage_offset() == b.storage_offset() && a.sizes() == b.sizes() && a.strides() == b.strides());
-}
-
 bool SameValues(const torch::Tensor &a, const torch::Tensor &b)
 {
    if (a.scalar_type() != b.scalar_type() || a.sizes() != b.sizes())
@@ -229,6 +222,12 @@ void CheckAlike(const Observation &first, const Observation &second, const std::
 }
 
 } // namespace
+
+bool SamePlace(const torch::Tensor &a, const torch::Tensor &b)
+{
+   return a.is_same(b) || (a.has_storage() && b.has_storage() && a.is_alias_of(b) &&
+                           a.storage_offset() == b.storage_offset() && a.sizes() == b.sizes() && a.strides() == b.strides());
+}
 
 void CheckSameConstants(const Observation &first, const Observation &second, const std::string &name)
 {

@@ -46,6 +46,9 @@ Observation Observe(const ListFunction &function, const TensorList &inputs, cons
 /// Runs `function` on `inputs` once. Throws Unobservable where it does other than `expected`.
 void CheckFollows(const ListFunction &function, const TensorList &inputs, const Observation &expected, const std::string &name);
 
+/// Whether both show the same part of the same memory.
+bool SamePlace(const torch::Tensor &a, const torch::Tensor &b);
+
 /// Throws Unobservable where the captured tensors of two observations are not the same, or those made of numbers not equal.
 void CheckSameConstants(const Observation &first, const Observation &second, const std::string &name);
 

@@ -52,28 +52,6 @@ std::uint32_t Version(const torch::Tensor &tensor)
    return tensor.is_inference() ? 0 : tensor._version();
 }
 
-/// How often operators and results use a value.
-std::int64_t Uses(const Core::ObservedGraph &graph, std::uint32_t value)
-{
-   auto uses = std::count(graph.outputs.begin(), graph.outputs.end(), value);
-   for (const auto &node : graph.nodes)
-      for (const auto &argument : node.arguments)
-         if (argument.kind == 1)
-            uses += argument.value == value;
-         else if (argument.kind == 7)
-            uses += std::count(argument.list.begin(), argument.list.end(), value);
-   return uses;
-}
-
-/// The core reads running statistics before all else and writes them after it: nothing but their update may use them.
-void CheckUpdates(const Core::ObservedGraph &graph, const rust::Vec<std::uint32_t> &updates)
-{
-   const auto inputs = graph.inputs.size();
-   for (const auto argument : updates)
-      if (Uses(graph, argument < inputs ? graph.inputs[argument] : graph.constants[argument - inputs]) > 1)
-         throw Unobservable("the function uses running statistics more than once while it changes them");
-}
-
 } // namespace
 
 void SavedCall::Keep(TensorList arguments)
@@ -129,7 +107,6 @@ Specialisation::Specialisation(std::shared_ptr<const ListFunction> function, con
          return Core::compiled_new(observation.fGraph, spec);
       });
       fSignature = Core::compiled_signature(*core);
-      CheckUpdates(observation.fGraph, fSignature->updates);
       fCore = std::move(core);
       fReason = std::string(Core::compiled_obstacle(**fCore));
    } catch (const Unobservable &e) {

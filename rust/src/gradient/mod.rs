@@ -139,6 +139,11 @@ pub trait Engine: Send {
         Vec::new()
     }
 
+    /// Whether it trains on a single event, as batch normalisation does not.
+    fn takes_one(&self) -> bool {
+        true
+    }
+
     /// Back end, device and threads, for people.
     fn describe(&self) -> String;
 }

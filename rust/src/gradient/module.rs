@@ -227,6 +227,10 @@ where
         self.state.as_slice().iter().map(|s| s.to_f64() as f32).collect()
     }
 
+    fn takes_one(&self) -> bool {
+        self.module.takes_one(Mode::Training)
+    }
+
     fn describe(&self) -> String {
         format!("aot (derivatives by Clad) on cpu, {} thread(s)", self.threads.current_num_threads())
     }

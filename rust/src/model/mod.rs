@@ -16,7 +16,7 @@ use crate::columns;
 use crate::dataset::{Dataset, Scaler, Targets};
 use crate::device::{HostBuffer, thread_pool};
 use crate::error::{Error, Result};
-use crate::graph::{Init, Loss, Module, Op};
+use crate::graph::{DType, Init, Loss, Module, Op};
 use crate::interrupt;
 use crate::text;
 use crate::train::{check_columns, record};
@@ -115,6 +115,12 @@ impl Model {
     pub fn of_module(module: Module, parameters: &[f32], state: &[f32]) -> Result<Self> {
         if [parameters.len(), state.len()] != [module.parameters(), module.state()] {
             return Err(Error::Internal(format!("{} parameters for {}", parameters.len(), module.name())));
+        }
+        if module.dtype() != DType::Float32 {
+            return Err(Error::invalid(
+                format!("{} computes in {}", module.name(), module.dtype().name()),
+                "a model trains in float32: convert the module with to(torch::kFloat32)",
+            ));
         }
         let network = Network::Module(Arc::new(module));
         let (parameters, state) = (HostBuffer::from_slice(parameters)?, HostBuffer::from_slice(state)?);

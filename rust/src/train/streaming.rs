@@ -111,7 +111,11 @@ impl StreamTrainer {
         let Trainer { engine, scaler, target, watch, .. } = &mut self.trainer;
         let rows = rows(&self.table, scaler, target.as_ref(), weight_scale);
         engine.forget();
-        self.rows += self.table.labels.len() as u64;
+        self.rows += order.len() as u64;
+        if order.len() == 1 && !engine.takes_one() {
+            // The last event of an epoch, behind whole batches: another one in each epoch where events are shuffled.
+            return Ok(EpochPart { rows: self.rows, expected: self.expected.max(self.rows), ended: false });
+        }
         watch.begin(&mut **engine, rows, &order)?;
         self.loss += engine.train(rows, &order)?;
         self.weight += total_weight(&self.table);

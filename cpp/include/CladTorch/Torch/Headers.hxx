@@ -8,5 +8,6 @@
 #include <CladTorch/Torch/Compile.hxx>
 #include <CladTorch/Torch/Convert.hxx>
 #include <CladTorch/Torch/LibTorch.hxx>
+#include <CladTorch/Torch/Model.hxx>
 
 #endif

@@ -1,0 +1,203 @@
+/// \file CladTorch/Model.hxx
+/// \brief A network that is trained on events, evaluated and used in data frames.
+
+#include <CladTorch/Load.hxx>
+
+#ifndef CLADTORCH_MODEL
+#define CLADTORCH_MODEL
+
+#include <CladTorch/Dataset.hxx>
+#include <CladTorch/FitOptions.hxx>
+#include <CladTorch/Functor.hxx>
+#include <CladTorch/History.hxx>
+#include <CladTorch/Scaler.hxx>
+#include <CladTorch/Stream.hxx>
+
+#include <ROOT/RDataFrame.hxx>
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+class TCanvas;
+class TGraph;
+class TH1;
+
+namespace CladTorch {
+
+namespace Internal {
+class InterruptScope;
+
+/// Lets argument-dependent lookup find what Torch.hxx declares.
+struct FromTorch {};
+} // namespace Internal
+
+/// Any network: a module of torch::nn, a function of tensors, or an Mlp.
+///
+/// ~~~{.cpp}
+/// #include <CladTorch/Torch.hxx>
+/// auto net = torch::nn::Sequential(torch::nn::Conv1d(1, 16, 9), torch::nn::ReLU(), torch::nn::Flatten(),
+///                                  torch::nn::Linear(16 * 120, 1));
+/// CladTorch::Model model(net, {1, 128});
+/// model.Fit(windows).Draw();
+/// ~~~
+///
+/// N events, F inputs (numbers of an event), C outputs. The outputs are logits for the cross-entropies. Copies are cheap:
+/// they share the parameters until one of them changes. All methods throw CladTorch::Error.
+class Model {
+public:
+   /// Observes a module or a function of one tensor, as CladTorch::Compile does, in training and in evaluation. Clad's
+   /// derivatives of its operators train it on the CPU. Needs `#include <CladTorch/Torch.hxx>`.
+   ///
+   /// The parameters that the function uses, and the running statistics that it changes, become views of the model's
+   /// memory: after Fit() or SetParameters() the module has the new values, without a copy, and changes in place (by an
+   /// optimiser of LibTorch) change the model. The model throws if parameters were replaced instead (torch::load,
+   /// set_data), or if a tensor that does not train was changed: make a new one then. If several copies of a model
+   /// exist, the module has the parameters of the one that changed last. Functors and columns of Define() keep their own.
+   ///
+   /// The scalers stay those of the first Fit(), as the parameters of a module cannot be transformed to others.
+   /// FitOptions::fSeed determines what dropout draws, for any number of threads. If one event is left after the last
+   /// whole batch and the module does not take a single event (batch normalisation), it joins that batch.
+   /// \param function A module of torch::nn (`torch::nn::Sequential net`, or a std::shared_ptr of a class derived from
+   ///        torch::nn::Module; train() and eval() are switched), or a function. It takes a tensor [events, shape...] of
+   ///        float32 and returns [events, C] or [events], by the same operators for any number of events, from
+   ///        parameters of type float32 on the CPU. Throws, naming the operator and its line, for operators without a
+   ///        kernel.
+   /// \param shape Of one event; its product is F, the width of the datasets.
+   template <class F>
+   Model(F function, const std::vector<std::size_t> &shape)
+      : fData(MakeModel(std::move(function), shape, Internal::FromTorch()))
+   {
+   }
+   // Not movable: a moved-from object would hold a null pointer.
+   Model(const Model &) = default;
+   Model &operator=(const Model &) = default;
+
+   /// Trains on `data`, whose width must be the number of inputs, starting from the current parameters.
+   ///
+   /// The model keeps the scalers (see FitOptions::fStandardise), the columns and the options. A further Fit continues
+   /// from the current model: if it learns other scalers, the first and the last layer of an Mlp are transformed so that
+   /// the predictions stay the same. The weights of a model without scalers apply to standardised features and targets.
+   ///
+   /// Ctrl-C ends the training within tenths of a second: the model has what it has learned so far, LastFit() the losses,
+   /// and Interrupted is thrown (in Python KeyboardInterrupt). On an error the model stays as it was.
+   History Fit(const Dataset &data, const FitOptions &options = FitOptions());
+
+   /// The same on events that are read during the training. The scalers and the mean weight are learned on a sample, as
+   /// many events as the stream's window, spread over all sources; the validation loss is that
+   /// of as many validation events at most, chosen by their hashes. Ctrl-C ends the training after a window.
+   History Fit(const Stream &stream, const FitOptions &options = FitOptions());
+   /// The history of the last Fit, also if Ctrl-C ended it early. It has no epochs if there was no Fit since the model
+   /// was made, loaded or given other parameters.
+   History LastFit() const;
+
+   /// [N, C] row-major: probabilities after a cross-entropy, values in the units of the labels after a regression.
+   std::vector<float> Predict(const Dataset &data) const;
+   /// [N, C] row-major: what the last layer gives; after a regression the values that Predict() gives. Rank by these at
+   /// low false-alarm rates, where probabilities saturate.
+   std::vector<float> Logits(const Dataset &data) const;
+
+   /// A frozen copy that is called with one `RVecF` row (C = 1), for array columns:
+   /// `frame.Define("score", model.Functor(), {"strain"})`.
+   CladTorch::Functor Functor() const;
+   /// The same, called with N numbers of type T: `Define("score", model.Functor<3>(), model.Columns())`.
+   template <std::size_t N, class T = float>
+   auto Functor() const
+   {
+      CheckFunctor(N);
+      return ScalarFunctor<std::make_index_sequence<N>, T>(Functor());
+   }
+   /// Adds the column `name` with the prediction to a data frame: `float` for C = 1, `RVec<float>` otherwise. The
+   /// columns may have any arithmetic type. Works under `ROOT::EnableImplicitMT`; the network is frozen as it is now.
+   /// \param given Columns or expressions of this frame to use for Columns(), in the same order. Empty: Columns(). As
+   ///        expressions are code, those of a model from a file run only if they are given here. For a model without
+   ///        Columns(), one scalar per input or one list of all inputs.
+   ROOT::RDF::RNode
+   Define(ROOT::RDF::RNode frame, const std::string &name, const std::vector<std::string> &given = {}) const;
+
+   /// Area under the ROC curve of label 1 (over 0.5) against the rest, with event weights; C = 1.
+   double Auc(const Dataset &data) const;
+   /// The standard error of Auc() (DeLong, DeLong and Clarke-Pearson 1988).
+   double AucError(const Dataset &data) const;
+   /// Signal efficiency (y) against background efficiency (x), with the AUC and its error, of all events, in the title.
+   /// The curve is thinned out: on each axis, the distance between neighbouring points is at most 1 % of their distance
+   /// from 0 or 1, whichever is nearer, so that single events remain visible near both ends. (With weights of both
+   /// signs, if that needs more than 16384 points: at most 2 %, 4 %, ..., of 1.) The graph belongs to the caller; draw
+   /// it with "AL".
+   TGraph *Roc(const Dataset &data) const;
+   /// Predictions of the events with label 1 (first) and of the rest (second), weighted, each normalised to 1.
+   /// The histograms belong to the caller and to no directory.
+   std::pair<TH1 *, TH1 *> Scores(const Dataset &data, int bins = 50) const;
+   /// Scores() on a new canvas, which belongs to ROOT and owns what is drawn on it.
+   TCanvas *DrawScores(const Dataset &data, int bins = 50) const;
+
+   /// F
+   std::size_t Inputs() const;
+   /// C
+   std::size_t Outputs() const;
+   /// Columns of the dataset of the last Fit, or those of SetColumns(); empty before.
+   std::vector<std::string> Columns() const;
+   /// Label columns of that dataset, in a regression one for each output; empty if its labels were numbers.
+   std::vector<std::string> Targets() const;
+   /// Scalar columns for the inputs, in their order.
+   void SetColumns(const std::vector<std::string> &names);
+   /// The columns of `data`, lists and masks included; it needs no events.
+   void SetColumns(const Dataset &data);
+   /// The scaler of the F features; empty: features are not standardised.
+   CladTorch::Scaler Scaler() const;
+   /// Throws unless there are F of each, finite, with positive deviations; none of each: no scaler. The parameters stay.
+   void SetScaler(const std::vector<double> &mean, const std::vector<double> &deviation);
+   /// The scaler of the C targets of a regression, undone on the outputs; empty: outputs are not rescaled.
+   CladTorch::Scaler TargetScaler() const;
+   /// The same for the targets; throws for a classifier.
+   void SetTargetScaler(const std::vector<double> &mean, const std::vector<double> &deviation);
+   /// Options of the last Fit, with the loss that kAuto stood for and the epochs that were run, or those of SetOptions().
+   /// Throws for a model that has none.
+   FitOptions Options() const;
+   /// Sets the options of a model whose parameters come from elsewhere: the loss decides whether Predict() gives
+   /// probabilities or values. Fit() takes its own options.
+   void SetOptions(const FitOptions &options);
+   /// All weights and biases. Of an Mlp layer by layer: weights [outputs, inputs] row-major, then biases [outputs]; of a
+   /// module in the order of its parameters().
+   FloatView Parameters() const;
+   /// Replaces the parameters; throws for another number of values, and for values that are not finite. Keeps the
+   /// scalers.
+   void SetParameters(const std::vector<float> &values);
+
+   /// Writes architecture, parameters, scalers, columns and options to one file, atomically. Keeps the mode and owner
+   /// of a file that it replaces and follows symbolic links. Throws if the path is a device, a pipe, a socket, a folder
+   /// or a read-only file, if the model's predictions are not finite, and for a model of a module, whose parameters
+   /// torch::save writes.
+   void Save(const std::string &path) const;
+   /// Reads what Save() wrote; throws for any other file, and for one whose SHA-256 does not match.
+   /// \param activation The text of an Mlp's own activation, if it has one: code from a file is never compiled. The
+   ///        error shows the text that is missing.
+   static Model Load(const std::string &path, const std::string &activation = "");
+   /// Prints the layers or operators, the number of parameters, columns and options.
+   void Print() const;
+
+   /// Called by PyROOT when it meets this class: lets Fit() take options as keywords.
+   static void __cppyy_pythonize__(_object *pyclass, const std::string &name);
+
+protected:
+   Model(std::shared_ptr<Internal::ModelData> data, Internal::FromCore);
+
+private:
+   struct Training;
+   History RunEpochs(const Training &training, const Internal::InterruptScope &interrupt);
+   void CheckFunctor(std::size_t arguments) const;
+   std::string Where(const char *method) const;
+   const Internal::ModelData &Data() const;
+   std::shared_ptr<const Internal::ModelData> Frozen() const;
+   void Replace(std::shared_ptr<Internal::ModelData> data);
+   template <class F>
+   void Change(const char *method, F change);
+
+   std::shared_ptr<Internal::ModelData> fData;
+};
+
+} // namespace CladTorch
+
+#endif

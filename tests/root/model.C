@@ -1,0 +1,354 @@
+/// \file model.C
+/// \brief Any network as a model: what a Mlp can, for modules and functions of LibTorch.
+
+R__LOAD_LIBRARY(libcladtorch)
+#include <CladTorch/CladTorch.hxx>
+#include <CladTorch/Torch.hxx>
+#include "check.h"
+
+#include <TGraph.h>
+#include <TRandom3.h>
+
+#include <cmath>
+
+using CladTorch::Dataset;
+using CladTorch::FitOptions;
+using CladTorch::Model;
+using torch::Tensor;
+namespace nn = torch::nn;
+
+FitOptions Options(int epochs, int threads = 1)
+{
+   FitOptions options;
+   options.fEpochs = epochs;
+   options.fBatchSize = 64;
+   options.fThreads = threads;
+   options.fVerbose = 0;
+   options.fSchedule = CladTorch::kConstant;
+   return options;
+}
+
+/// Rows of `width` normal numbers; label 1 where the product of the first two is positive.
+ROOT::RDF::RNode Frame(int rows, int width)
+{
+   const auto list = [width](ULong64_t entry) {
+      TRandom3 random(entry + 1);
+      ROOT::RVecF x(width);
+      for (auto &value : x)
+         value = random.Gaus();
+      return x;
+   };
+   return ROOT::RDataFrame(rows).Define("x", list, {"rdfentry_"}).Define("y", [](const ROOT::RVecF &x) { return x[0] * x[1] > 0 ? 1 : 0; }, {"x"});
+}
+
+Dataset Events(int rows, int width)
+{
+   Dataset data;
+   return data.Column("x", width).Add(Frame(rows, width), "y");
+}
+
+nn::Sequential Perceptron()
+{
+   return nn::Sequential(nn::Linear(4, 32), nn::ReLU(), nn::Linear(32, 1));
+}
+
+/// Residual, with batch normalisation and dropout.
+struct ResidualImpl : nn::Module {
+   nn::Linear fIn{4, 32}, fInner{32, 32}, fOut{32, 1};
+   nn::BatchNorm1d fNorm{32};
+   nn::Dropout fDropout{0.2};
+
+   ResidualImpl()
+   {
+      register_module("in", fIn);
+      register_module("norm", fNorm);
+      register_module("inner", fInner);
+      register_module("dropout", fDropout);
+      register_module("out", fOut);
+   }
+   Tensor forward(Tensor x)
+   {
+      x = fIn(x);
+      x = x + fDropout(fInner(torch::silu(fNorm(x))));
+      return fOut(x).squeeze(-1);
+   }
+};
+
+Tensor Features(const Dataset &data, std::vector<std::int64_t> shape)
+{
+   shape.insert(shape.begin(), -1);
+   return CladTorch::AsTensor(data.Features()).view(shape);
+}
+
+double Difference(const Tensor &a, const std::vector<float> &b)
+{
+   return (a.flatten() - torch::tensor(b)).abs().max().item<double>();
+}
+
+/// As a Mlp of the same weights: the same losses.
+void CheckPerceptron(const Dataset &data)
+{
+   CladTorch::Mlp mlp({4, 32, 1}, CladTorch::kReLU);
+   auto net = Perceptron();
+   Model model(net, {4});
+   CHECK(model.Inputs() == 4 && model.Outputs() == 1);
+   const auto start = mlp.Parameters();
+   model.SetParameters({start.begin(), start.end()});
+   CHECK(net->parameters()[0].equal(CladTorch::AsTensor(mlp.Parameters()).slice(0, 0, 128).view({32, 4})));
+   const auto ours = model.Fit(data, Options(5)), theirs = mlp.Fit(data, Options(5));
+   for (int epoch = 0; epoch < 5; ++epoch)
+      CHECK(Near(ours.TrainLoss()[epoch] / theirs.TrainLoss()[epoch], 1, 1e-4));
+   CHECK(Near(model.Auc(data), mlp.Auc(data), 1e-3) && model.LastFit().Epochs() == 5);
+   CHECK(model.Options().fEpochs == 5 && model.Columns() == std::vector<std::string>{"x"});
+}
+
+/// The module has what the model has learned.
+void CheckModule(const Dataset &data)
+{
+   auto net = std::make_shared<ResidualImpl>();
+   net->train();
+   net->fDropout->eval();
+   Model model(net, {4});
+   CHECK(net->is_training() && !net->fDropout->is_training()); // as they were
+   const auto before = model.Parameters();
+   const auto losses = model.Fit(data, Options(6));
+   CHECK(losses.TrainLoss().back() < losses.TrainLoss().front());
+   CHECK(net->parameters()[0].data_ptr<float>() == model.Parameters().Data() && before.Data() != model.Parameters().Data());
+   CHECK(net->fNorm->running_mean.abs().max().item<double>() > 0);
+   net->eval();
+   const auto scaler = model.Scaler();
+   const auto x = (Features(data, {4}) - torch::tensor(scaler.fMean)) / torch::tensor(scaler.fDeviation);
+   CHECK(Difference(net->forward(x.to(torch::kFloat32)), model.Logits(data)) < 1e-4);
+   // A fit goes on from where the model is, whose scaler stays.
+   const auto more = model.Fit(data, Options(1));
+   CHECK(more.TrainLoss()[0] < losses.TrainLoss()[1] && model.Scaler().fMean == scaler.fMean);
+   // What changes in place changes the model; a functor is frozen.
+   const auto logits = model.Logits(data);
+   const auto functor = model.Functor();
+   const auto row = ROOT::RVecF{0.3f, -1, 2, 0};
+   const auto score = functor(row);
+   {
+      const torch::NoGradGuard noGradients;
+      net->fOut->bias.add_(1);
+   }
+   CHECK(Near(model.Logits(data)[0], logits[0] + 1, 1e-5) && functor(row) == score && model.Functor()(row) > score);
+   // Copies share until one changes; the module goes with the one that changed.
+   auto copy = model;
+   copy.SetParameters(std::vector<float>(model.Parameters().Size(), 0.5f));
+   CHECK(Near(model.Logits(data)[0], logits[0] + 1, 1e-5) && net->fOut->bias.item<float>() == 0.5f);
+   copy.Print();
+}
+
+Tensor Flat(const std::vector<Tensor> &tensors)
+{
+   std::vector<Tensor> flat;
+   for (const auto &tensor : tensors)
+      flat.push_back(tensor.detach().flatten().clone());
+   return torch::cat(flat);
+}
+
+/// One step of SGD on all events moves the parameters by the rate times the gradient of LibTorch's autograd: the largest
+/// difference between both, as a share of the largest gradient. \param wrong Takes one label for the other.
+template <class Net>
+double GradientDifference(Net net, const Dataset &data, std::vector<std::int64_t> shape, bool wrong = false)
+{
+   const auto y = CladTorch::AsTensor(data.Labels()).clone();
+   if (wrong)
+      y[5] = 1 - y[5];
+   net->train();
+   const auto z = net->forward(Features(data, shape)).flatten();
+   nn::functional::binary_cross_entropy_with_logits(z, y).backward();
+   std::vector<Tensor> gradients;
+   for (const auto &parameter : net->parameters())
+      gradients.push_back(parameter.grad());
+   const auto expected = Flat(gradients), before = Flat(net->parameters());
+   Model model(net, {shape.begin(), shape.end()});
+   auto options = Options(1);
+   options.fBatchSize = data.Labels().Size();
+   options.fValidation = 0;
+   options.fShuffle = options.fStandardise = false;
+   options.fOptimiser = CladTorch::kSGD;
+   options.fMomentum = 0;
+   options.fLearningRate = 0.5;
+   model.Fit(data, options);
+   const Tensor difference = (before - Flat(net->parameters())) / 0.5 - expected;
+   return (difference.abs().max() / expected.abs().max()).item<double>();
+}
+
+void CheckGradients(const Dataset &data)
+{
+   const auto residual = [] {
+      auto net = std::make_shared<ResidualImpl>();
+      net->fDropout->options.p(0); // LibTorch draws other numbers
+      return net;
+   };
+   CHECK(GradientDifference(Perceptron(), data, {4}) < 1e-4);
+   CHECK(GradientDifference(residual(), data, {4}) < 1e-4);
+   CHECK(GradientDifference(residual(), data, {4}, true) > 1e-3);
+   const auto cnn = [] {
+      return nn::Sequential(nn::Conv1d(1, 6, 2), nn::BatchNorm1d(6), nn::GELU(), nn::MaxPool1d(nn::MaxPool1dOptions(2).stride(1)),
+                            nn::Flatten(), nn::LayerNorm(nn::LayerNormOptions({12})), nn::Linear(12, 1));
+   };
+   CHECK(GradientDifference(cnn(), data, {1, 4}) < 1e-4);
+   CHECK(GradientDifference(cnn(), data, {1, 4}, true) > 1e-3);
+}
+
+void CheckThreadsAndSeeds(const Dataset &data)
+{
+   const auto fit = [&](int threads, unsigned seed) {
+      torch::manual_seed(3);
+      Model model(std::make_shared<ResidualImpl>(), {4});
+      auto options = Options(2, threads);
+      options.fSeed = seed;
+      model.Fit(data, options);
+      return std::vector<float>(model.Parameters().begin(), model.Parameters().end());
+   };
+   const auto one = fit(1, 1);
+   CHECK(fit(2, 1) == one && fit(1, 1) == one && fit(1, 2) != one);
+}
+
+void CheckUses(const Dataset &data)
+{
+   auto net = Perceptron();
+   Model model(net, {4});
+   Dataset columns;
+   columns.Column("x", 4);
+   auto stream = columns.Stream();
+   Frame(1500, 4).Snapshot("events", "events.root", {"x", "y"});
+   stream.Add("events", "events.root", "y");
+   CHECK(model.Fit(stream, Options(3)).Epochs() == 3);
+   // Windows of one batch: the last one has a single event, which batch normalisation does not take.
+   auto short_stream = columns.Stream();
+   Frame(129, 4).Snapshot("events", "events129.root", {"x", "y"});
+   short_stream.SetWindow(64).Add("events", "events129.root", "y");
+   auto all = Options(2);
+   all.fValidation = 0;
+   CHECK(Model(std::make_shared<ResidualImpl>(), {4}).Fit(short_stream, all).Epochs() == 2);
+   CHECK(model.Fit(data, Options(10)).Epochs() == 10);
+   const auto predicted = model.Predict(data);
+   auto defined = model.Define(Frame(1473, 4), "score").Define("f", model.Functor(), {"x"});
+   CHECK(defined.Take<float>("score").GetValue() == defined.Take<float>("f").GetValue());
+   const auto scores = defined.Take<float>("score").GetValue();
+   double largest = 0;
+   for (std::size_t i = 0; i < scores.size(); ++i)
+      largest = std::max<double>(largest, std::fabs(scores[i] - predicted[i]));
+   CHECK(largest < 1e-5 && scores.size() == predicted.size());
+   const std::unique_ptr<TGraph> roc(model.Roc(data));
+   CHECK(model.Auc(data) > 0.8 && roc->GetN() > 50);
+   // A function with parameters of its own; regressions have targets in their own units.
+   auto w = torch::zeros({4}, torch::requires_grad()), b = torch::zeros({1}, torch::requires_grad());
+   Model line([w, b](Tensor x) { return x.matmul(w) + b; }, {4});
+   Dataset values;
+   values.Column("x", 4).Add(Frame(800, 4).Define("t", "100 + 3 * x[0] - 2 * x[3]"), CladTorch::Label("t"));
+   auto options = Options(60);
+   options.fLoss = CladTorch::kMeanSquaredError;
+   options.fLearningRate = 0.02;
+   CHECK(line.Fit(values, options).TrainLoss().back() < 0.05);
+   CHECK(Near(line.Predict(values)[0], values.Labels()(0), 0.8));
+}
+
+/// Shapes and functions that cannot be.
+void CheckMistakes(const Dataset &data)
+{
+   Refuses("another shape", [] { Model(Perceptron(), {5}); }, {"Sequential throws for 6 events of shape [5]"});
+   Refuses("no shape", [] { Model(Perceptron(), {}); }, {"give its shape"});
+   Refuses("an empty event", [] { Model(Perceptron(), {4, 0}); }, {"[4, 0]"});
+   Refuses("another width", [&] { Model(nn::Sequential(nn::Linear(5, 1)), {5}).Fit(data, Options(1)); }, {"4 numbers an event", "takes 5"});
+   Refuses("no parameters", [] { Model([](Tensor x) { return x * 2; }, {4}); }, {"has no parameters"});
+   Refuses("one output for all", [] { Model(nn::Sequential(nn::Linear(4, 1), nn::Functional([](Tensor x) { return x.sum(); })), {4}); }, {"shape []"});
+   Refuses("two tensors", [] { Model(nn::GRU(4, 4), {7, 4}); }, {"GRU"});
+   auto net = Perceptron();
+   Refuses("random numbers", [&] { Model([net](Tensor x) mutable { return net->forward(x + torch::randn_like(x)); }, {4}); }, {"randn_like"});
+   Refuses("dropout in a function", [] {
+      auto inner = nn::Sequential(nn::Linear(4, 1), nn::Dropout(0.5));
+      Model([inner](Tensor x) mutable { return inner->forward(x); }, {4});
+   }, {"give the torch::nn module itself"});
+   Refuses("values that are read", [&] { Model([net](Tensor x) mutable { return net->forward(x) * x.sum().item<float>(); }, {4}); }, {"item"});
+   auto wide = Perceptron();
+   wide->to(torch::kFloat64);
+   Refuses("float64", [&] { Model(wide, {4}); }, {"Double"});
+   Refuses("an operator without a kernel", [] { Model(nn::Sequential(nn::Linear(4, 1), nn::Functional([](Tensor x) { return torch::special::i0(x); })), {4}); }, {"i0"});
+   Refuses("two outputs", [&] { Model(nn::Sequential(nn::Linear(4, 2)), {4}).Auc(data); }, {"one output"});
+   Refuses("a loss", [&] {
+      auto options = Options(1);
+      options.fLoss = CladTorch::kBinaryCrossEntropy;
+      Model(nn::Sequential(nn::Linear(4, 2)), {4}).Fit(data, options);
+   }, {"does not fit a model with 2 output(s)"});
+   Refuses("autograd", [&] {
+      auto options = Options(1);
+      options.fGradient = CladTorch::kAutograd;
+      Model(Perceptron(), {4}).Fit(data, options);
+   }, {"kAutograd", "leave"});
+   Model model(net, {4});
+   Refuses("a file", [&] { model.Save("model.ct"); }, {"torch::save"});
+   torch::save(net, "net.pt");
+   torch::load(net, "net.pt");
+   Refuses("replaced parameters", [&] { model.Predict(data); }, {"were replaced", "make a new Model"});
+   CHECK(Model(net, {4}).Predict(data).size() == data.Labels().Size());
+   auto frozen = Perceptron();
+   frozen->parameters()[0].set_requires_grad(false);
+   Model half(frozen, {4});
+   CHECK(half.Parameters().Size() == 32 + 32 + 1 && half.Fit(data, Options(1)).Epochs() == 1);
+   {
+      const torch::NoGradGuard noGradients;
+      frozen->parameters()[0].mul_(2);
+   }
+   Refuses("a frozen tensor that changed", [&] { half.Predict(data); }, {"does not train was changed", "make a new Model"});
+   Refuses("a batch of one", [&] {
+      auto options = Options(1);
+      options.fBatchSize = 1;
+      Model(std::make_shared<ResidualImpl>(), {4}).Fit(data, options);
+   }, {"does not take a single event"});
+}
+
+/// Whitened strain, half of the windows with a chirp of unknown arrival.
+Dataset Windows(int windows, int seed)
+{
+   constexpr int kSamples = 128;
+   constexpr double kRate = 512, kSnr = 7;
+   const auto psd = CladTorch::Signal::DetectorPsd(kSamples, kRate);
+   auto chirp = CladTorch::Signal::Chirp(kSamples, kRate, 15, 60, 0.2);
+   chirp = CladTorch::Signal::ScaleToSnr(chirp, psd, kRate, kSnr);
+   const auto shape = CladTorch::Signal::Whiten(chirp, psd, kRate);
+   const auto strain = [=](ULong64_t entry) {
+      TRandom3 random(1000000 * seed + entry + 1);
+      const int arrival = random.Integer(kSamples);
+      ROOT::RVecF x(kSamples);
+      for (int i = 0; i < kSamples; ++i)
+         x[i] = random.Gaus() + (entry % 2 ? shape[(i + arrival) % kSamples] : 0);
+      return x;
+   };
+   Dataset data;
+   data.Column("strain", kSamples);
+   return data.Add(ROOT::RDataFrame(windows).Define("strain", strain, {"rdfentry_"}).Define("label", "int(rdfentry_ % 2)"), "label");
+}
+
+/// Weights that are shared by all times learn what a perceptron cannot from so few windows.
+void CheckWindows()
+{
+   const auto train = Windows(4000, 1), test = Windows(2000, 2);
+   auto net = nn::Sequential(nn::Conv1d(nn::Conv1dOptions(1, 8, 33).padding(16)), nn::ReLU(), nn::MaxPool1d(2),
+                             nn::Conv1d(8, 8, 9), nn::ReLU(), nn::Functional([](Tensor x) { return x.amax(2); }), nn::Linear(8, 1));
+   Model cnn(net, {1, 128});
+   CladTorch::Mlp mlp({128, 32, 1});
+   auto options = Options(12, 2);
+   options.fLearningRate = 5e-3;
+   cnn.Fit(train, options);
+   options.fLearningRate = 1e-3;
+   mlp.Fit(train, options);
+   std::printf("AUC of windows with unknown arrival: CNN %.3f, Mlp %.3f\n", cnn.Auc(test), mlp.Auc(test));
+   CHECK(cnn.Auc(test) > mlp.Auc(test) + 0.1);
+}
+
+void model()
+{
+   const auto data = Events(1473, 4); // 23 batches and one event
+   CheckPerceptron(data);
+   CheckModule(data);
+   CheckGradients(data);
+   CheckThreadsAndSeeds(data);
+   CheckUses(data);
+   CheckMistakes(data);
+   CheckWindows();
+   Passed();
+}
