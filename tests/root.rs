@@ -8,6 +8,7 @@ mod typos;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
+use std::time::Duration;
 
 use session::{Outcome, Session, plugin, script, source};
 use typos::Mistake;
@@ -209,6 +210,18 @@ fn interrupt_ends_a_macro_with_every_long_call() {
         let outcome = Session::root(&["-q", &macro_call]).run_interrupted_at_each("NOW ");
         assert_eq!(outcome.code, Some(130), "{call}: {}", outcome.text);
         outcome.says(&["Warning in <CladTorch::", "interrupted"]).hides(&["terminate called", "NOT REACHED", "Break"]);
+    }
+}
+
+/// The second comes while the process ends.
+#[test]
+fn interrupt_pressed_twice_ends_a_macro() {
+    for milliseconds in [0, 20, 50, 100, 200] {
+        let macro_call = format!("{}(\"Fit by Clad\")", script("interrupted.C"));
+        let outcome = Session::root(&["-q", &macro_call])
+            .run_interrupted_twice_at("NOW ", Duration::from_millis(milliseconds))
+            .hides(&["NOT REACHED"]);
+        assert_eq!(outcome.code, Some(130), "{milliseconds} ms: {}", outcome.text);
     }
 }
 

@@ -58,6 +58,9 @@ bool TakePressedFromPython()
 {
    if (gApplication && !gApplication->QuitOpt() && gException)
       Throw(SIGINT);
+   // On a second Ctrl-C while the process ends, ROOT's handler would jump out of an exit handler, which may hold a lock,
+   // and exit again.
+   std::signal(SIGINT, SIG_IGN);
    gSystem->Exit(kExitCode);
    std::abort(); // not reached
 }

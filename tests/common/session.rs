@@ -148,6 +148,21 @@ impl Session {
         })
     }
 
+    /// The same; Ctrl-C is pressed half a second after `sign`, and once more after `gap`.
+    pub fn run_interrupted_twice_at(self, sign: &str, gap: Duration) -> Outcome {
+        let mut sent = false;
+        self.run_with(|child, text| {
+            if !sent && text.contains(sign) {
+                sent = true;
+                let press = |child: &Child| Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+                thread::sleep(Duration::from_millis(500));
+                press(child).unwrap();
+                thread::sleep(gap);
+                press(child).unwrap();
+            }
+        })
+    }
+
     /// The same; Ctrl-C is pressed within half a second after each line that begins with `sign`, at no chosen moment.
     pub fn run_interrupted_at_each(self, sign: &str) -> Outcome {
         let mut sent = 0;
