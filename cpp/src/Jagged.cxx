@@ -134,5 +134,6 @@ Jagged<T> Jagged<T>::Read(const Source &source, const std::string &column, const
 template class Jagged<float>;
 template class Jagged<double>;
 template class Jagged<std::int64_t>;
+template class Jagged<Long64_t>;
 
 } // namespace CladTorch

@@ -73,9 +73,11 @@ void Jagged<T>::__cppyy_pythonize__(_object *pyclass, const std::string &name)
 template class View<float>;
 template class View<double>;
 template class View<std::int64_t>;
+template class View<Long64_t>;
 template void Jagged<float>::__cppyy_pythonize__(_object *, const std::string &);
 template void Jagged<double>::__cppyy_pythonize__(_object *, const std::string &);
 template void Jagged<std::int64_t>::__cppyy_pythonize__(_object *, const std::string &);
+template void Jagged<Long64_t>::__cppyy_pythonize__(_object *, const std::string &);
 
 void Batches::__cppyy_pythonize__(_object *pyclass, const std::string &name)
 {

@@ -53,6 +53,8 @@ void CheckExact()
    const auto time = Jagged<double>::Read(Events(), "time").Values();
    const auto id = Jagged<std::int64_t>::Read(Events(), "id", "id <= 9223372036854775807ull && run != 0").Values();
    const auto flag = Jagged<std::int64_t>::Read(Events(), "flag").Values();
+   const Jagged<Long64_t> asROOT = Jagged<Long64_t>::Read(Events(), "run");
+   CHECK(asROOT[1][0] == run(1) && asROOT.Padded(2, -1)(1, 0) == run(1) && asROOT.Padded(2, -1)(1, 1) == -1);
    bool same = run.Size() == kEntries && time.Size() == kEntries && time.Rank() == 1;
    for (int i = 0; i < kEntries; ++i)
       same = same && run(i) == 9007199254740993 * (i % 2 ? 1 : -1) + i && time(i) == 1e9 + i / 1024. && flag(i) == i % 2;

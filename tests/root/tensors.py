@@ -32,6 +32,9 @@ for source in (frame, frame.Filter("x >= 0"), file.Get("t"), ct.Source("t", "eve
     assert np.array_equal(np.diff(offsets), np.arange(100) % 3)
     assert np.array_equal(values, np.repeat(np.arange(100.0), np.arange(100) % 3))
 assert np.asarray(ct.Jagged["std::int64_t"].Read(ct.Source(frame), "rdfentry_ * 2").Values())[99] == 198
+twice = ct.Jagged["Long64_t"].Read(frame, "rdfentry_ * 2").Values()
+assert np.asarray(twice).dtype == np.int64 and np.asarray(twice)[99] == 198
+assert np.from_dlpack(twice)[99] == 198
 assert np.array_equal(np.asarray(jets.Padded(1, -5))[:4, 0], [-5, 1, 2, -5])
 
 # zero copy, read only, alive after everything else is gone

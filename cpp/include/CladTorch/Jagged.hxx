@@ -17,8 +17,8 @@
 
 namespace CladTorch {
 
-/// The concatenated values of N events, with the offset of each event. T is `float`, `double`
-/// or `std::int64_t`.
+/// The concatenated values of N events, with the offset of each event. T is `float`, `double`,
+/// `std::int64_t` or ROOT's `Long64_t`.
 ///
 /// ~~~{.cpp}
 /// auto jets = CladTorch::Jagged<double>::Read({"events", "run.root"}, "jet_pt", "n_jet > 0");

@@ -7,11 +7,13 @@
 #define CLADTORCH_VIEW
 
 #include <ROOT/RVec.hxx>
+#include <RtypesCore.h>
 
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -19,14 +21,25 @@ struct _object; // Python's PyObject
 
 namespace CladTorch {
 
-/// Numbers of type T (`float`, `double` or `std::int64_t`) in row-major order, [rows] or [rows, columns], without a
-/// copy.
+namespace Internal {
+/// Whether the plugin has views of T. `Long64_t` is `long long`, a type of its own beside `std::int64_t`.
+template <class T>
+constexpr bool kIsNumber = std::is_same<T, float>::value || std::is_same<T, double>::value ||
+                           std::is_same<T, std::int64_t>::value || std::is_same<T, Long64_t>::value;
+} // namespace Internal
+
+/// Numbers of type T (`float`, `double`, `std::int64_t` or ROOT's `Long64_t`) in row-major order, [rows] or
+/// [rows, columns], without a copy.
 ///
 /// The view shares ownership of the memory: the numbers stay valid and unchanged for as long as it lives, whatever
 /// happens to the dataset or model that it came from. In Python it carries NumPy's array interface and DLPack's:
 /// `np.asarray(view)`, `np.from_dlpack(view)` and `torch.from_dlpack(view)` are zero copy.
 template <class T>
 class View {
+   // Here rather than at the linker, after which ROOT's interpreter runs no statement of the session any more.
+   static_assert(Internal::kIsNumber<T>,
+                 "CladTorch::View and CladTorch::Jagged hold float, double, std::int64_t or Long64_t: use one of them");
+
 public:
    /// A view of `columns` numbers per row, or of a plain list if `columns` is 0. `owner` keeps `data` alive.
    View(const T *data, std::size_t rows, std::size_t columns, std::shared_ptr<const void> owner)

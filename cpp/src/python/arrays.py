@@ -3,11 +3,11 @@
 A taker of DLPack before 1.0 cannot be told that the numbers are read only, so it gets a copy.
 """
 
-TYPES = {"View<float>": "<f4", "View<double>": "<f8", "View<long>": "<i8", "View<int64_t>": "<i8"}
+TYPES = {"float": "<f4", "double": "<f8", **dict.fromkeys(("long", "int64_t", "long long", "Long64_t"), "<i8")}
 
 
 def array_interfaces(cls, name):
-    type_string = TYPES[name.rpartition("::")[2].replace("std::", "")]
+    type_string = TYPES[name.partition("<")[2].removesuffix(">").removeprefix("std::")]
 
     def interface(self):
         shape = (self.Rows(), self.Columns()) if self.Rank() == 2 else (self.Rows(),)

@@ -1,0 +1,46 @@
+//! What is typed at the prompt of root.exe: first lines, mistakes, and values that nobody keeps.
+
+#[path = "common/session.rs"]
+#[allow(dead_code)] // Shared with the tests of the plugin.
+mod session;
+
+use session::{Outcome, Session, plugin};
+
+const ALIVE: &str = "STILL ALIVE 5";
+
+/// Types `lines` at a fresh prompt that finds the headers and the plugin; the session must live to the end.
+fn typed(lines: &str) -> Outcome {
+    let lines = format!("{lines}\nprintf(\"STILL ALIVE %d\\n\", int(CladTorch::Mlp({{2, 4, 1}}).Inputs()) + 3);\n.q\n");
+    let session = Session::root(&[]).with("ROOT_INCLUDE_PATH", &plugin().join("../include")).typing(&lines);
+    let outcome = session.run().says(&[ALIVE]).hides(&["Failed to materialize", "segmentation violation"]);
+    assert_eq!(outcome.code, Some(0), "{}", outcome.text);
+    outcome
+}
+
+const NO_NUMBERS: [&str; 6] = ["int", "unsigned int", "unsigned long", "char", "bool", "long double"];
+const NO_VIEW: &str = "hold float, double, std::int64_t or Long64_t";
+
+/// A symbol that is missing would end all that the session can do.
+#[test]
+fn numbers_of_other_types_are_refused_by_the_compiler() {
+    for (first, of) in [("Jagged", "::Read({\"t\", \"nowhere.root\"}, \"x\").Rows()"), ("View", "().Size()")] {
+        let lines = NO_NUMBERS.map(|number| format!("CladTorch::{first}<{number}>{of}")).join("\n");
+        let outcome = typed(&format!("#include <CladTorch/CladTorch.hxx>\n{lines}"));
+        assert_eq!(outcome.text.matches(NO_VIEW).count(), NO_NUMBERS.len(), "{}", outcome.text);
+    }
+}
+
+#[test]
+fn numbers_of_other_types_are_refused_in_python() {
+    let code = format!(
+        "import ROOT\nROOT.gSystem.Load('libcladtorch')\nct = ROOT.CladTorch\n\
+         for number in {NO_NUMBERS:?}:\n    try:\n        ct.Jagged[number].Read(ct.Source('t', 'nowhere.root'), 'x')\n    \
+         except TypeError as error:\n        print('TypeError', error)\n\
+         print('STILL ALIVE', ct.Mlp([2, 4, 1]).Inputs() + 3)\n"
+    );
+    let outcome = Session::python(&["-c", &code]).run().says(&[ALIVE]).hides(&["Failed to materialize"]);
+    for number in NO_NUMBERS {
+        let refusal = format!("TypeError 'CladTorch::Jagged<{number}>' is not a known C++ class");
+        assert!(outcome.text.contains(&refusal), "{}", outcome.text);
+    }
+}
