@@ -44,3 +44,42 @@ fn numbers_of_other_types_are_refused_in_python() {
         assert!(outcome.text.contains(&refusal), "{}", outcome.text);
     }
 }
+
+/// Expressions that throw where they should return an object. Cling keeps the value of an expression without a name, and
+/// takes memory for one that was written to before the exception.
+const THROWING: &[&str] = &[
+    "CladTorch::Mlp({0})",
+    "CladTorch::Mlp({2, 4, 1}, \"no function\")",
+    "CladTorch::Mlp::Load(\"nowhere.ct\")",
+    "CladTorch::Dataset({\"\"})",
+    "CladTorch::Stream(std::vector<std::string>())",
+    "CladTorch::Stream({\"x\"}).Batches()",
+    "none.Split(5)",
+    "model.Fit(none)",
+    "model.Roc(none)",
+    "model.Define(ROOT::RDataFrame(1), \"y\")",
+    "CladTorch::Jagged<double>::Read({\"t\", \"nowhere.root\"}, \"x\")",
+    "CladTorch::ToFrame({})",
+    "CladTorch::ToMatrix(CladTorch::FloatView(nullptr, std::size_t(1) << 40, 1, nullptr))",
+    "CladTorch::Signal::Whitener({}, 0, 0, 0)",
+    "CladTorch::Compile(product, {x, x})",
+    "CladTorch::Compile([](torch::Tensor a) { return a.matmul(a); }, {x})",
+    "compiled.Forward({x, x})",
+    "compiled.Jacobian({x})",
+];
+
+#[test]
+fn values_that_were_never_made() {
+    let mut lines = "#include <CladTorch/Torch.hxx>\n#include <CladTorch/CladTorch.hxx>\n\
+        torch::Tensor product(torch::Tensor x, torch::Tensor w) { return x.matmul(w).relu().sum(); }\n\
+        auto x = torch::randn({8, 4}), w = torch::randn({4, 2});\n\
+        auto compiled = CladTorch::Compile(product, {x, w});\n\
+        CladTorch::Dataset none({\"x\"}); CladTorch::Mlp model({1, 1});\n"
+        .to_owned();
+    for expression in THROWING {
+        // After a value of the class, whose memory the next one gets; then in that of another.
+        lines += &format!("CladTorch::Compile(product, {{x, w}});\n{expression};\n{expression};\n");
+    }
+    let outcome = typed(&lines).hides(&["error: "]);
+    assert_eq!(outcome.text.matches("Error in <CladTorch::").count(), 2 * THROWING.len(), "{}", outcome.text);
+}

@@ -366,7 +366,9 @@ using namespace Internal;
 Compiled::Compiled(ListFunction function, const TensorList &examples, const CompileOptions &options,
                    const torch::nn::Module *module)
    : fData(TorchGuard("CladTorch::Compile", [&] {
-        return std::make_shared<CompiledData>(std::move(function), examples, options, module);
+        // Not make_shared, which writes to fData before it makes the object: where that throws, cling takes memory that was
+        // written to for a value and destroys it.
+        return std::make_unique<CompiledData>(std::move(function), examples, options, module);
      }))
 {
 }
