@@ -1,4 +1,4 @@
-# Copies the dictionary INPUT to OUTPUT.
+# Copies the dictionary INPUT to OUTPUT, and completes its ROOTMAP.
 
 # Without the include paths that rootcling records in it: they name folders of the machine that built it, and
 # `-excludePath` does not reach them all. The plugin finds its headers by itself.
@@ -17,3 +17,15 @@ if(_text STREQUAL _clean)
   message(FATAL_ERROR "${INPUT} hands over no forward declarations: this ROOT writes dictionaries in another form")
 endif()
 file(WRITE "${OUTPUT}" "${_text}")
+
+# After `using namespace CladTorch` ROOT looks for a class neither by its qualified name nor in the rootmap, unless the
+# rootmap declares it: then ROOT loads the plugin to complete it.
+file(READ "${ROOTMAP}" _text)
+string(REGEX MATCHALL "class CladTorch::[A-Za-z]+\n" _classes "${_text}")
+list(TRANSFORM _classes REPLACE "class CladTorch::(.+)\n" "class \\1" OUTPUT_VARIABLE _declared)
+list(JOIN _declared "; " _declared)
+string(REGEX REPLACE "\nnamespace CladTorch {[a-zA-Z ;]*}" "\nnamespace CladTorch { ${_declared}; }" _complete "${_text}")
+if(NOT _declared OR NOT _complete MATCHES "class Dataset; ")
+  message(FATAL_ERROR "${ROOTMAP} lists no classes: this ROOT writes rootmaps in another form")
+endif()
+file(WRITE "${ROOTMAP}" "${_complete}")

@@ -83,3 +83,11 @@ fn values_that_were_never_made() {
     let outcome = typed(&lines).hides(&["error: "]);
     assert_eq!(outcome.text.matches("Error in <CladTorch::").count(), 2 * THROWING.len(), "{}", outcome.text);
 }
+
+#[test]
+fn using_the_namespace_first() {
+    for class in ["Dataset data({\"pt\"})", "Mlp model({2, 4, 1})", "FitOptions options", "Label label(1)"] {
+        typed(&format!("using namespace CladTorch;\n{class}")).hides(&["error:"]);
+        typed(&format!("using namespace CladTorch;\nCladTorch::{class}")).hides(&["error:"]);
+    }
+}
