@@ -68,6 +68,17 @@ fn in_python() {
     Session::python(&[&script("torch_python.py")]).run().passed().hides(&[SLOW]);
 }
 
+/// Without the plugin's include paths ACLiC does not find LibTorch's headers: the message says what to do.
+#[test]
+fn in_compiled_code_before_the_plugin_is_loaded() {
+    let session = Session::root(&["-q", "early.C+"]).with("ROOT_INCLUDE_PATH", &plugin().join("../include"));
+    fs::write(session.folder().join("early.C"), "#include <CladTorch/Torch.hxx>\nvoid early() {}\n").unwrap();
+    session
+        .run()
+        .says(&["LibTorch's headers are not on the include path", "load libcladtorch with gSystem->Load first"])
+        .hides(&["segmentation violation"]);
+}
+
 #[test]
 fn in_compiled_code() {
     let session = Session::root(&["-q", "-e", "gSystem->Load(\"libcladtorch\")", "torch_aclic.C+"]);

@@ -22,6 +22,11 @@
 #ifndef CLADTORCH_TORCH
 #define CLADTORCH_TORCH
 
+// rootcling crashes on a missing header. At the prompt the headers come from a C++ module.
+#if (!defined(__CLING__) || defined(__ROOTCLING__)) && !__has_include(<torch/torch.h>)
+#error "LibTorch's headers are not on the include path. In ROOT (.L macro.C+), load libcladtorch with gSystem->Load first, which adds them. In a program, link CMake's target CladTorch::Torch"
+#else
 #include <CladTorch/Torch/Headers.hxx>
+#endif
 
 #endif
