@@ -153,8 +153,47 @@ void CheckCallables()
    CHECK(data.Rows() == kEntries - 10 && data.Weights()(0) == -5 && data.Weights()(1) == -6); // negative, and kept
 }
 
+std::size_t Count(const Dataset &data)
+{
+   return data.Rows();
+}
+
+/// One pass over the events of a stream, none of which is left for validation.
+std::size_t Count(const CladTorch::Stream &stream)
+{
+   std::size_t rows = 0;
+   CladTorch::FitOptions options;
+   options.fValidation = 0;
+   for (auto batches = stream.Batches(options); batches.Next();)
+      rows += batches.Rows();
+   return rows;
+}
+
+/// Every way to write a tree, its file, a label and a cut, with a dataset and a stream.
+template <class Events>
+void CheckForms(Events all, Events some)
+{
+   const std::string tree = "t", file = "main1.root", column = "run", expression = "x > 1089";
+   const char *name = "t";
+   const auto cut = [](float x) { return x > 1089; };
+   all.Add("t", "main1.root", 1).Add(tree, file, column).Add({"t", "main1.root"}, 1).Add({tree, file}, "run");
+   all.Add({name, "main1.root"}, 1).Add(CladTorch::Source("t", "main1.root"), column);
+   some.Add("t", "main1.root", 1, "x > 1089").Add({"t", "main1.root"}, "run", "x > 1089").Add({tree, file}, column, expression);
+   some.Add({"t", "main1.root"}, 1, expression).Add({"t", file}, "run", "x > 1089");
+   some.Add("t", "main1.root", 1, cut, {"x"}).Add(tree, file, "run", cut, {"x"});
+   some.Add({"t", "main1.root"}, "run", cut, {"x"}).Add({tree, file}, 1, cut, {"x"});
+   CHECK(Count(all) == 6 * kEntries);
+   CHECK(Count(some) == 9 * 10);
+}
+
 void CheckAll()
 {
+   CheckForms(Dataset({"x"}), Dataset({"x"}));
+   if (!ROOT::IsImplicitMTEnabled()) // ROOT reads functions for a stream on one thread only
+      CheckForms(CladTorch::Stream({"x"}), CladTorch::Stream({"x"}));
+   Dataset targets({"x"});
+   targets.Add({"t", "main1.root"}, {"2 * x", "run"}, "x > 1089").Add("t", "main1.root", {"2 * x", "run"});
+   CHECK(targets.Rows() == kEntries + 10 && targets.Targets().size() == 2);
    CheckFriends();
    CheckEntryLists();
    CheckVariations();

@@ -15,6 +15,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -131,6 +132,20 @@ public:
    Dataset &Add(const std::string &tree, const std::string &files, const Label &label, const std::string &cut = "")
    {
       return Add(Source(tree, files), label, cut);
+   }
+   /// The same with a function as cut.
+   template <class F>
+   Dataset &Add(const std::string &tree, const std::string &files, const Label &label, F cut,
+       const std::vector<std::string> &columns)
+   {
+      return Add(Source(tree, files).Filter(cut, columns), label);
+   }
+   /// The same for `{"tree", "files"}`, which two literals in braces would otherwise leave ambiguous: they make a
+   /// std::string too, of two iterators.
+   template <std::size_t N, class = std::enable_if_t<N == 2>>
+   Dataset &Add(const char *const (&source)[N], const Label &label, const std::string &cut = "")
+   {
+      return Add(Source(source[0], source[1]), label, cut);
    }
 
    /// Scales the event weights so that all classes (events of one label) have the same total weight and the sum over

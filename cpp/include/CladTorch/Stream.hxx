@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -116,6 +117,20 @@ public:
    Stream &Add(const std::string &tree, const std::string &files, const Label &label, const std::string &cut = "")
    {
       return Add(Source(tree, files), label, cut);
+   }
+   /// The same with a function as cut.
+   template <class F>
+   Stream &Add(const std::string &tree, const std::string &files, const Label &label, F cut,
+       const std::vector<std::string> &columns)
+   {
+      return Add(Source(tree, files).Filter(cut, columns), label);
+   }
+   /// The same for `{"tree", "files"}`, which two literals in braces would otherwise leave ambiguous: they make a
+   /// std::string too, of two iterators.
+   template <std::size_t N, class = std::enable_if_t<N == 2>>
+   Stream &Add(const char *const (&source)[N], const Label &label, const std::string &cut = "")
+   {
+      return Add(Source(source[0], source[1]), label, cut);
    }
 
    /// Entries (before the cuts) that are shuffled together. 0: as many as 64 MB of features hold, at most 65536.
