@@ -236,12 +236,17 @@ History Model::LastFit() const
 
 std::vector<float> Model::Predict(const Dataset &data) const
 {
-   return Guard(Where("Predict").c_str(), [&] { return Run(Data(), *data.fData, false); });
+   return Guard(Where("Predict").c_str(), [&] { return Outputs(data, false); });
 }
 
 std::vector<float> Model::Logits(const Dataset &data) const
 {
-   return Guard(Where("Logits").c_str(), [&] { return Run(Data(), *data.fData, true); });
+   return Guard(Where("Logits").c_str(), [&] { return Outputs(data, true); });
+}
+
+std::vector<float> Model::Outputs(const Dataset &data, bool raw) const
+{
+   return Run(Data(), *data.fData, raw);
 }
 
 std::size_t Model::Inputs() const

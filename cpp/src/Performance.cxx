@@ -38,13 +38,11 @@ void CheckOneOutput(const Model &model, const Dataset &data)
 }
 
 /// By logits: probabilities near 0 and 1 are no longer different as float32.
-Core::RocCurve Curve(const Model &model, const Dataset &data)
+Core::RocCurve Curve(const Dataset &data, const std::vector<float> &logits)
 {
-   CheckOneOutput(model, data);
-   const auto scores = model.Logits(data);
    const auto labels = data.Labels();
    const auto weights = data.Weights();
-   return Core::roc(Slice(scores), {labels.Data(), labels.Size()}, {weights.Data(), weights.Size()});
+   return Core::roc(Slice(logits), {labels.Data(), labels.Size()}, {weights.Data(), weights.Size()});
 }
 
 TH1F *Histogram(const char *name, const char *title, int bins, double low, double high)
@@ -80,18 +78,25 @@ void Normalise(TH1F &histogram)
 
 double Model::Auc(const Dataset &data) const
 {
-   return Guard(Where("Auc").c_str(), [&] { return Curve(*this, data).auc; });
+   return Guard(Where("Auc").c_str(), [&] {
+      CheckOneOutput(*this, data);
+      return Curve(data, Outputs(data, true)).auc;
+   });
 }
 
 double Model::AucError(const Dataset &data) const
 {
-   return Guard(Where("AucError").c_str(), [&] { return Curve(*this, data).auc_error; });
+   return Guard(Where("AucError").c_str(), [&] {
+      CheckOneOutput(*this, data);
+      return Curve(data, Outputs(data, true)).auc_error;
+   });
 }
 
 TGraph *Model::Roc(const Dataset &data) const
 {
    return Guard(Where("Roc").c_str(), [&] {
-      const auto curve = Curve(*this, data);
+      CheckOneOutput(*this, data);
+      const auto curve = Curve(data, Outputs(data, true));
       auto *graph = new TGraph(static_cast<int>(curve.false_positive.size()), curve.false_positive.data(),
                                curve.true_positive.data());
       graph->SetName("roc");
@@ -112,7 +117,7 @@ std::pair<TH1 *, TH1 *> Model::Scores(const Dataset &data, int bins) const
       CheckOneOutput(*this, data);
       if (bins < 1)
          throw std::runtime_error("the number of bins is " + std::to_string(bins) + ": at least 1 is needed");
-      const auto scores = Predict(data);
+      const auto scores = Outputs(data, false);
       const auto range = Range(scores);
       auto *signal = Histogram("score_signal", "Signal", bins, range.first, range.second);
       auto *background = Histogram("score_background", "Background", bins, range.first, range.second);

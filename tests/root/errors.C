@@ -11,11 +11,16 @@ R__LOAD_LIBRARY(libcladtorch)
 #include <TTree.h>
 
 #include <fstream>
+#include <functional>
 #include <limits>
+#include <map>
+#include <string>
 
 using CladTorch::Dataset;
 using CladTorch::FitOptions;
 using CladTorch::Mlp;
+
+std::string gReported; ///< where errors were reported from
 
 void WriteEvents()
 {
@@ -206,6 +211,26 @@ void CheckFit()
    CheckDevice(data);
 }
 
+/// The methods for classifiers by their own names, whatever they have in common.
+void CheckNames()
+{
+   Dataset other({"x", "x + 1"});
+   other.Add("events", "events.root", "label");
+   const Mlp model({1, 4, 1});
+   const std::map<std::string, std::function<void()>> methods = {
+      {"Predict", [&] { model.Predict(other); }},   {"Logits", [&] { model.Logits(other); }},
+      {"Auc", [&] { model.Auc(other); }},           {"AucError", [&] { model.AucError(other); }},
+      {"Roc", [&] { model.Roc(other); }},           {"Scores", [&] { model.Scores(other); }},
+   };
+   for (const auto &[name, call] : methods) {
+      gReported.clear();
+      auto *before = SetErrorHandler([](int, Bool_t, const char *where, const char *) { gReported += where; });
+      Refuses(name.c_str(), call, {"2 numbers an event"});
+      SetErrorHandler(before);
+      CHECK(gReported == "CladTorch::Mlp::" + name);
+   }
+}
+
 void CheckModels()
 {
    Refuses("one layer size", [] { Mlp({3}); }, {"one size (3)"});
@@ -257,5 +282,6 @@ void errors(bool threads = false)
    CheckSources();
    CheckFit();
    CheckModels();
+   CheckNames();
    Passed();
 }

@@ -189,6 +189,8 @@ private:
    History RunEpochs(const Training &training, const Internal::InterruptScope &interrupt);
    void CheckFunctor(std::size_t arguments) const;
    std::string Where(const char *method) const;
+   /// Of Predict() and, with `raw`, Logits(); what it throws reports the public method that was called.
+   std::vector<float> Outputs(const Dataset &data, bool raw) const;
    const Internal::ModelData &Data() const;
    std::shared_ptr<const Internal::ModelData> Frozen() const;
    void Replace(std::shared_ptr<Internal::ModelData> data);
