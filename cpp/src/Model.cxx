@@ -2,6 +2,7 @@
 #include <CladTorch/Guard.hxx>
 
 #include "CoreBox.hxx"
+#include "FilePath.hxx"
 #include "FitSpec.hxx"
 #include "Interrupt.hxx"
 #include "Progress.hxx"
@@ -346,13 +347,13 @@ void Model::SetOptions(const FitOptions &options)
 
 void Model::Save(const std::string &path) const
 {
-   Guard(Where("Save").c_str(), [&] { Core::model_save(*Data().fCore, path); });
+   Guard(Where("Save").c_str(), [&] { Core::model_save(*Data().fCore, FilePath(path)); });
 }
 
 std::shared_ptr<ModelData> Internal::LoadModel(const std::string &path, const std::string &activation)
 {
    return Interruptible("the compilation of the activation", [&](const InterruptScope &) {
-      auto loaded = std::make_shared<ModelData>(Core::model_load(path, activation));
+      auto loaded = std::make_shared<ModelData>(Core::model_load(FilePath(path), activation));
       loaded->fFromFile = true;
       return loaded;
    });

@@ -231,6 +231,22 @@ void CheckNames()
    }
 }
 
+/// `~` is the home folder, as in ROOT's own files; what looks like code or a variable is part of the name.
+void CheckPaths(const Mlp &model)
+{
+   gSystem->mkdir("home"); // the test has set HOME so
+   model.Save("~/x.ct");
+   CHECK(std::ifstream("home/x.ct").good() && Mlp::Load("~/x.ct").Inputs() == model.Inputs());
+   gSystem->mkdir("~no user~");
+   for (const char *name : {"$HOME.ct", "~no user~/y.ct", "a$(touch hacked).ct", "~.ct"}) {
+      model.Save(name);
+      CHECK(std::ifstream(name).good() && Mlp::Load(name).Inputs() == model.Inputs());
+   }
+   CHECK(!std::ifstream("hacked").good());
+   Refuses("no name to save to", [&] { model.Save(""); }, {"the name of the file is empty"});
+   Refuses("no name to load from", [&] { Mlp::Load(""); }, {"the name of the file is empty"});
+}
+
 void CheckModels()
 {
    Refuses("one layer size", [] { Mlp({3}); }, {"one size (3)"});
@@ -268,6 +284,7 @@ void CheckModels()
    const float trusted = loaded.Define(frame, "s", loaded.Columns()).Take<float>("s")->at(0);
    CHECK(Near(trusted, loaded.Define(shiftedFrame, "s", {"z"}).Take<float>("s")->at(0), 1e-6));
    Refuses("columns for another model", [&] { loaded.Define(frame, "s", {"x", "x"}); }, {"1 columns", "2 were given"});
+   CheckPaths(model);
    Refuses("unwritable path", [&] { model.Save("/nowhere/model.ct"); }, {"/nowhere"});
    Refuses("history without epochs", [] { CladTorch::History().Draw(); }, {"no epochs"});
    Refuses("panic in the core", [] { CladTorch::Testing::ProvokePanic(); }, {"internal error"});
