@@ -2,6 +2,7 @@
 #include <CladTorch/Guard.hxx>
 
 #include "CoreBox.hxx"
+#include "FilePath.hxx"
 
 #include <ROOT/InternalTreeUtils.hxx>
 #include <TChain.h>
@@ -31,6 +32,18 @@ ROOT::RDF::RNode DefineColumn(ROOT::RDF::RNode frame, const std::string &name, c
       return ROOT::RVecF(first, first + view.Columns());
    };
    return view.Rank() == 1 ? frame.Define(name, number, {"rdfentry_"}) : frame.Define(name, numbers, {"rdfentry_"});
+}
+
+/// Both ways out take the same names: those that expressions of data frames and TTree::Draw can use.
+void CheckNames(const NamedColumns_t &columns)
+{
+   const auto isLetter = [](char c) { return c == '_' || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
+   const auto isDigit = [](char c) { return c >= '0' && c <= '9'; };
+   for (const auto &[name, view] : columns)
+      if (name.empty() || isDigit(name[0]) ||
+          !std::all_of(name.begin(), name.end(), [&](char c) { return isLetter(c) || isDigit(c); }))
+         throw std::runtime_error("'" + name + "' is no name for a column: use letters, digits and _, and begin with a " +
+                                  "letter or _");
 }
 
 void CheckRows(const NamedColumns_t &columns, std::size_t rows, const std::string &expected)
@@ -111,6 +124,7 @@ ROOT::RDF::RNode ToFrame(const NamedColumns_t &columns)
    return Guard("CladTorch::ToFrame", [&]() -> ROOT::RDF::RNode {
       if (columns.empty())
          throw std::runtime_error("a data frame without columns: give some");
+      CheckNames(columns);
       const auto &[first, view] = *columns.begin();
       CheckRows(columns, view.Rows(), "'" + first + "' has ");
       ROOT::RDF::RNode frame = ROOT::RDataFrame(view.Rows());
@@ -135,12 +149,16 @@ void CheckOtherFile(TTree &tree, const std::string &path)
 
 } // namespace
 
-void WriteFriend(TTree &tree, const std::string &path, const NamedColumns_t &columns, const std::string &name)
+void WriteFriend(TTree &tree, const std::string &where, const NamedColumns_t &columns, const std::string &name)
 {
    Guard("CladTorch::WriteFriend", [&] {
       const auto rows = static_cast<std::size_t>(tree.GetEntries());
       if (columns.empty())
          throw std::runtime_error("a friend without columns: give some");
+      CheckNames(columns);
+      if (name.empty() || name.find_first_of("/;") != std::string::npos)
+         throw std::runtime_error("'" + name + "' is no name for a tree: give one without / and ;");
+      const auto path = FilePath(where);
       CheckRows(columns, rows, "tree '" + std::string(tree.GetName()) + "' has ");
       if (tree.GetCurrentFile() || tree.InheritsFrom(TChain::Class()))
          CheckOtherFile(tree, path);

@@ -112,7 +112,14 @@ void CheckErrors()
    Refuses("no file name", [&] { WriteFriend(*tree, "/", {{"score", all}}); }, {"names no file"});
    Refuses("frame of different lengths", [&] { ToFrame({{"a", few}, {"b", all}}); }, {"'b'", "'a' has 10"});
    Refuses("frame without columns", [] { ToFrame({}); }, {"without columns"});
-   Refuses("no C++ name", [&] { ToFrame({{"a b", few}}); }, {"a b"});
+   for (const char *name : {"a b", "", "x[3]/D", "x.y", "1st", "x-y", "gr\xc3\xb6\xc3\x9f"}) {
+      Refuses("a column of a frame", [&] { ToFrame({{name, few}}); }, {"is no name for a column", name});
+      Refuses("a column of a friend", [&] { WriteFriend(*tree, "few.root", {{name, all}}); }, {"is no name for a column", name});
+   }
+   for (const char *name : {"", "a/b", "a;1"})
+      Refuses("a friend's name", [&] { WriteFriend(*tree, "few.root", {{"ok", all}}, name); }, {"is no name for a tree", name});
+   Refuses("no name of a file", [&] { WriteFriend(*tree, "", {{"ok", all}}); }, {"the name of the file is empty"});
+   CHECK(!std::ifstream("few.root").good());
 
    std::ofstream("kept.root") << "as it was";
    std::vector<float> noise(kEntries);
