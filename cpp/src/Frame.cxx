@@ -150,6 +150,18 @@ void CheckName(const std::string &files)
    if (files.find_first_of("#?") != std::string::npos && stat(files.c_str(), &local) == 0)
       throw std::runtime_error("the name of the file " + files + " has a '#' or '?', which ROOT takes for a part of a URL: "
                                "rename the file, or make a link to it");
+   // ROOT says the same in a line for each file of the folder.
+   for (auto at = files.find('['); at != std::string::npos; at = files.find('[', at + 1))
+      if (files.find(']', at + 1) == std::string::npos)
+         throw std::runtime_error("the name of the files " + files + " has a '[' without ']', as a set of letters: " +
+                                  "close it, or write ? for one letter");
+}
+
+/// As ROOT's chain has it: nothing is left of a name that begins with a part of a URL.
+std::string FileOf(const TObject &element, const std::string &files)
+{
+   const std::string title = element.GetTitle();
+   return title.empty() ? files : title;
 }
 
 /// A data frame on `files`, whose fields may have types that it does not know.
@@ -241,8 +253,8 @@ ROOT::RDF::RNode OpenFiles(const std::string &name, const std::string &files)
       throw std::runtime_error("no file matches " + (files.empty() ? "'' (the name is empty)" : files));
    std::vector<std::string> names;
    for (TObject *element : *chain.GetListOfFiles()) {
-      CheckFile(name, element->GetTitle());
-      names.push_back(element->GetTitle());
+      names.push_back(FileOf(*element, files));
+      CheckFile(name, names.back());
    }
    return MakeFrame(name, names);
 }

@@ -124,6 +124,10 @@ void CheckSources()
    Refuses("null tree", [&] { data.Add(null, 1); }, {"null"});
    Refuses("missing file", [&] { data.Add("events", "nowhere.root", 1); }, {"nowhere.root"});
    Refuses("glob without match", [&] { data.Add("events", "nowhere*.root", 1); }, {"nowhere*.root"});
+   for (const char *name : {"run[.root", "ru[n*.root", "run[0-9].r[oot"})
+      Refuses(name, [&] { data.Add("events", name, 1); }, {name, "'[' without ']'"});
+   for (const char *name : {"no where/wei\xc3\x9f #1?.root", "#.root", "a?b=c.root", "x.root#y"})
+      Refuses(name, [&] { data.Add("events", name, 1); }, {name});
    Refuses("missing tree", [&] { data.Add("evnts", "events.root", 1); },
            {"'evnts'", "events.root", "'events'", "'none'", "'folder/inner'"});
    Refuses("missing folder", [&] { data.Add("nosuch/inner", "events.root", 1); }, {"no tree 'nosuch/inner'"});
