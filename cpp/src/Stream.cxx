@@ -106,8 +106,11 @@ Stream &Stream::Add(const Source &source, const Label &label, const std::string 
 
 Stream &Stream::SetWindow(std::uint64_t entries)
 {
-   fData->fSpec.window = entries;
-   return *this;
+   return Guard("CladTorch::Stream::SetWindow", [&]() -> Stream & {
+      Core::stream_check_window(entries);
+      fData->fSpec.window = entries;
+      return *this;
+   });
 }
 
 Stream &Stream::SetBuffer(std::uint64_t entries)

@@ -348,6 +348,8 @@ mod ffi {
         fn stream_targets(stream: &Stream) -> Vec<String>;
         fn stream_width(stream: &Stream) -> usize;
         fn stream_entries(stream: &Stream) -> u64;
+        /// An error if a window cannot have so many entries.
+        fn stream_check_window(entries: u64) -> Result<()>;
         /// Epoch `number` of the events for training, or of those for validation; 0: a sample. Its feed has to be served.
         fn stream_epoch(
             stream: &Stream,
@@ -1059,6 +1061,10 @@ fn stream_width(stream: &Stream) -> usize {
 
 fn stream_entries(stream: &Stream) -> u64 {
     stream.entries()
+}
+
+fn stream_check_window(entries: u64) -> Result<()> {
+    guard(|| train::check_window(entries))
 }
 
 fn stream_epoch(stream: &Stream, number: u64, validation: bool, how: &StreamSpec, fit: &FitSpec) -> Result<Box<Epoch>> {

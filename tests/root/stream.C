@@ -271,7 +271,8 @@ void CheckErrors()
    negative.fBatchSize = 0;
    Refuses("no batch", [&] { Make().Batches(negative); }, {"fBatchSize"});
    Refuses("epoch 0", [] { Make().Batches(Options(), 0); }, {"epoch 0", "from 1"});
-   Refuses("huge window", [] { Make().SetWindow(std::uint64_t(1) << 40).Batches(); }, {"window"});
+   for (const std::uint64_t entries : {std::uint64_t(1) << 40, std::uint64_t(1) << 63, ~std::uint64_t(0)})
+      Refuses("huge window", [&] { Make().SetWindow(entries); }, {("a window of " + std::to_string(entries)).c_str()});
    Refuses("training meets NaN", [] { Mlp({2, 1}).Fit(Stream({"x", "z"}).Add("t", "bad.root", 1), Options()); },
            {"'z'", "entry 8500"});
    Refuses("wrong width", [] { Mlp({3, 1}).Fit(Make(), Options()); }, {"4 numbers", "takes 3"});

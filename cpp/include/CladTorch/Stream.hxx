@@ -133,7 +133,8 @@ public:
       return Add(Source(source[0], source[1]), label, cut);
    }
 
-   /// Entries (before the cuts) that are shuffled together. 0: as many as 64 MB of features hold, at most 65536.
+   /// Entries (before the cuts) that are shuffled together, at most 2^30. 0: as many as 64 MB of features hold, at most
+   /// 65536.
    Stream &SetWindow(std::uint64_t entries);
    /// Entries that may be read ahead, at least one block. Affects only memory and waiting times. 0: as many as the
    /// window.

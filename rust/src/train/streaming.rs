@@ -22,12 +22,18 @@ const ENTRY_BYTES: u64 = 16;
 /// A window's rows are counted in 32 bits.
 const WINDOW_LIMIT: u64 = 1 << 30;
 
+/// Checks the entries that are shuffled together.
+pub fn check_window(entries: u64) -> Result<()> {
+    match entries <= WINDOW_LIMIT {
+        true => Ok(()),
+        false => Err(Error::invalid(format!("a window of {entries} entries"), format!("at most {WINDOW_LIMIT} fit"))),
+    }
+}
+
 /// Settings of a stream from what users say; a `window` of 0 stands for 64 MB of features, at most 65536 entries.
 pub fn stream_settings(stream: &Stream, spec: &FitSpec, window: u64, mixing: Mixing) -> Result<Settings> {
     options::check_batches(spec)?;
-    if window > WINDOW_LIMIT {
-        return Err(Error::invalid(format!("a window of {window} entries"), format!("at most {WINDOW_LIMIT} fit")));
-    }
+    check_window(window)?;
     let row = (size_of::<f32>() * stream.width()) as u64;
     let fitting = |bytes: u64, most: u64| (bytes / row).clamp(64, most);
     let window = if window == 0 { fitting(WINDOW_BYTES, WINDOW_ENTRIES) } else { window };
