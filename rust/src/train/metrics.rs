@@ -52,8 +52,12 @@ pub fn roc(scores: &[f32], labels: &[f32], weights: &[f32]) -> Result<RocCurve> 
         curve.false_positive.push(b_above / background);
         curve.true_positive.push(s_above / signal);
     }
-    let spread =
-        |[w, wv, wvv]: [f64; 3], total: f64| (wvv - 2.0 * curve.auc * wv + curve.auc.powi(2) * w) / total.powi(2);
+    // A sample variance, which divides by n - 1, of the mean over n events: of n equal weights total^2 is n w, w being
+    // the sum of squares. One event alone has no spread.
+    let spread = |[w, wv, wvv]: [f64; 3], total: f64| {
+        let degrees = total.powi(2) - w;
+        if degrees > 0.0 { (wvv - 2.0 * curve.auc * wv + curve.auc.powi(2) * w) / degrees } else { 0.0 }
+    };
     let variance = spread(signal_moments, signal) + spread(background_moments, background);
     curve.auc_error = variance.max(0.0).sqrt();
     Ok(curve)
@@ -116,6 +120,37 @@ mod tests {
         let weighted = roc(&[0.2, 0.6, 0.5], &[0., 1., 0.], &[3.0, 2.0, 1.0]).unwrap();
         let repeated = roc(&[0.2, 0.2, 0.2, 0.6, 0.6, 0.5], &[0., 0., 0., 1., 1., 0.], &[1.0; 6]).unwrap();
         assert!((weighted.auc - repeated.auc).abs() < 1e-12);
+    }
+
+    /// The paper's equations 2 and 3 as they stand there: components of each event, and their sample variances.
+    fn by_the_paper(scores: &[f32], labels: &[f32]) -> f64 {
+        let of = |label: f32| scores.iter().zip(labels).filter(move |(_, l)| **l == label).map(|(s, _)| f64::from(*s));
+        let (signal, background): (Vec<f64>, Vec<f64>) = (of(1.0).collect(), of(0.0).collect());
+        let order = |x: f64, y: f64| if x > y { 1.0 } else { 0.5 * f64::from(u8::from(x == y)) };
+        let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
+        let variance = |values: Vec<f64>| {
+            let centre = mean(&values);
+            values.iter().map(|v| (v - centre).powi(2)).sum::<f64>() / (values.len() - 1) as f64 / values.len() as f64
+        };
+        let v10 = signal.iter().map(|x| mean(&background.iter().map(|y| order(*x, *y)).collect::<Vec<_>>())).collect();
+        let v01 = background.iter().map(|y| mean(&signal.iter().map(|x| order(*x, *y)).collect::<Vec<_>>())).collect();
+        (variance(v10) + variance(v01)).sqrt()
+    }
+
+    #[test]
+    fn the_error_is_that_of_the_paper() {
+        use rand::{RngExt, SeedableRng};
+        let mut generator = rand_chacha::ChaCha8Rng::seed_from_u64(8);
+        for (signal, background, steps) in [(2, 2, 1e6), (3, 40, 10.0), (40, 3, 1e6), (100, 100, 5.0), (2, 100, 1e6)] {
+            let labels: Vec<f32> = (0..signal + background).map(|i| f32::from(u8::from(i < signal))).collect();
+            // Steps make ties.
+            let score = |label: &f32| ((generator.random::<f32>() + label * 0.3) * steps).floor();
+            let scores: Vec<f32> = labels.iter().map(score).collect();
+            let (stated, expected) =
+                (roc(&scores, &labels, &vec![0.7; labels.len()]).unwrap().auc_error, by_the_paper(&scores, &labels));
+            assert!((stated - expected).abs() < 1e-9, "{signal} and {background}: {stated}, not {expected}");
+        }
+        assert_eq!(roc(&[0.1, 0.2], &[0., 1.], &[1.0; 2]).unwrap().auc_error, 0.0);
     }
 
     #[test]
