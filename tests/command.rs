@@ -120,8 +120,15 @@ fn names_do_not_steer_the_terminal() {
 #[test]
 fn complaints_name_the_thing_and_the_remedy() {
     let trees = trees();
+    let folder = tempfile::tempdir().unwrap();
+    let [text, cut] = ["text.root", "cut.root"].map(|name| folder.path().join(name).to_str().unwrap().to_owned());
+    fs::write(&text, "pt,eta\n1,2\n").unwrap();
+    let whole = fs::read(&trees).unwrap();
+    fs::write(&cut, &whole[..whole.len() / 2]).unwrap();
     for (arguments, words) in [
         (vec!["show", "none.root"], ["none.root", "No such file"]),
+        (vec!["show", &text], ["text.root: it is no ROOT file", "check the name"]),
+        (vec!["show", &cut], ["cut.root: it has", "copy it again"]),
         (vec!["show", &trees, "events"], ["no tree 'events'", "it has: run1/events"]),
         (vec!["convert", &trees, "run1/events", "-c", "v"], ["column 'v'", "jets:4"]),
         (vec!["convert", &trees, "run1/events", "-c", "h"], ["column 'h'", "read it with ROOT"]),

@@ -3,6 +3,7 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fs::File;
 
+use super::REMEDY;
 use crate::columns::bytes::{Cursor, Result};
 use crate::columns::record::{Key, read};
 
@@ -53,22 +54,43 @@ pub fn trees(file: &File, size: u64, header: &Header) -> Result<(Vec<Found>, BTr
     Ok((search.trees, search.rntuples))
 }
 
+/// Why a file is not read, and what to do about it.
+pub struct Refusal {
+    pub what: String,
+    pub remedy: &'static str,
+}
+
+impl From<String> for Refusal {
+    fn from(what: String) -> Self {
+        Refusal { what, remedy: REMEDY }
+    }
+}
+
+impl From<&str> for Refusal {
+    fn from(what: &str) -> Self {
+        what.to_owned().into()
+    }
+}
+
 /// Reads the header.
-pub fn header(file: &File, size: u64) -> Result<Header> {
+pub fn header(file: &File, size: u64) -> Result<Header, Refusal> {
     let header = read(file, size, 0, HEADER.min(size as usize))?;
     let mut cursor = Cursor::new(&header, 0);
     if cursor.take(4).ok() != Some(b"root") {
-        return Err("it is no ROOT file".to_owned());
+        let what = "it is no ROOT file, which begins with the letters root".to_owned();
+        return Err(Refusal { what, remedy: "check the name, and how the file was made or copied" });
     }
     let version = cursor.i32()?;
     let wide = version >= WIDE_FILE;
     if version % WIDE_FILE < OLDEST {
-        return Err("it was written by a ROOT before 3.04".to_owned());
+        return Err("it was written by a ROOT before 3.04".into());
     }
     let begin = cursor.length()?;
     let end = cursor.seek(wide)?;
     if end > size {
-        return Err(format!("it has {size} of its {end} bytes: it was cut short, or not closed"));
+        let what = format!("it has {size} of its {end} bytes: it was cut short, or not closed");
+        let remedy = "copy it again; of a file that was not closed ROOT recovers what it can, with TFile::Open(name, \"update\")";
+        return Err(Refusal { what, remedy });
     }
     cursor.seek(wide)?; // free segments
     cursor.u32()?; // their bytes

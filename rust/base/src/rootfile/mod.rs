@@ -30,7 +30,7 @@ use crate::error::{Error, Result, guard};
 use crate::memory::HostBuffer;
 use crate::text;
 use crate::threads::shared_pool;
-use directory::Found;
+use directory::{Found, Refusal};
 
 const REMEDY: &str = "read it with ROOT (the plugin's Dataset::Add does), or write it again";
 
@@ -90,7 +90,8 @@ impl RootFile {
         let size = file.metadata().map_err(|error| Error::io(path, error))?.len();
         let found =
             directory::header(&file, size).and_then(|header| Ok((directory::trees(&file, size, &header)?, header)));
-        let ((trees, rntuples), header) = found.map_err(|what| refused(path, &what))?;
+        let ((trees, rntuples), header) =
+            found.map_err(|Refusal { what, remedy }| Error::invalid(about(path, &what), remedy))?;
         Ok(Self { path: path.to_path_buf(), file, size, compression: header.compression, trees, rntuples })
     }
 
@@ -126,8 +127,12 @@ impl RootFile {
     }
 }
 
+fn about(path: &Path, what: &str) -> String {
+    text::name(&format!("{}: {what}", path.display()))
+}
+
 fn refused(path: &Path, what: &str) -> Error {
-    Error::invalid(text::name(&format!("{}: {what}", path.display())), REMEDY)
+    Error::invalid(about(path, what), REMEDY)
 }
 
 impl Tree {
