@@ -10,6 +10,7 @@ void readme()
    CladTorch::Mlp model({3, 64, 64, 1}, CladTorch::kReLU);
    auto history = model.Fit(events);   // 20 epochs of Adam; CladTorch::FitOptions has the rest
    history.Draw();                     // loss curves on a TCanvas
+   new TCanvas();                      // for the ROC curve, beside that of the loss
    model.Roc(events)->DrawClone("AL"); // a TGraph, its AUC in the title
    model.Save("higgs.ct");
    auto scored = model.Define(ROOT::RDataFrame("sig_tree", file), "score");
