@@ -318,6 +318,35 @@ fn options_that_cannot_be_are_refused_by_name() {
 }
 
 #[test]
+fn a_weight_decay_that_leaves_nothing_is_warned_about() {
+    let (data, model) = (circle(100, 1), Model::new(&[2, 1], Activation::ReLU, Init::Kaiming, 1).unwrap());
+    for optimiser in 0..3 {
+        for (weight_decay, warned) in [(0.0, false), (0.1, false), (1.0, true), (1e10, true)] {
+            let said = Trainer::new(&model, &data, &FitSpec { optimiser, weight_decay, ..spec() }).unwrap().warnings();
+            assert_eq!(said.iter().any(|said| said.contains("fWeightDecay = ")), warned, "{weight_decay}: {said:?}");
+        }
+    }
+}
+
+#[test]
+fn a_column_that_float32_does_not_resolve_is_warned_about() {
+    let base = circle(500, 1);
+    for (offset, warned) in [(0.0, false), (1e3, false), (1e9, true), (-1e9, true)] {
+        let mut data = Dataset::new(base.columns()).unwrap();
+        data.begin("times").unwrap();
+        let features: Vec<f32> = base.features().chunks(2).flat_map(|p| [p[0] * 1000.0 + offset, p[1]]).collect();
+        data.append(&features, base.labels().unwrap(), base.weights().unwrap()).unwrap();
+        data.commit().unwrap();
+        let model = Model::new(&[2, 1], Activation::ReLU, Init::Kaiming, 1).unwrap();
+        let said = Trainer::new(&model, &data, &spec()).unwrap().warnings();
+        let named = |said: &String| {
+            said.contains("column \"x\"") && said.contains("subtract an offset") && !said.contains("\"y\"")
+        };
+        assert_eq!(said.iter().any(named), warned, "{offset}: {said:?}");
+    }
+}
+
+#[test]
 fn labels_and_weights_that_do_not_fit_are_named() {
     let with = |label: f32, weight: f32| {
         let mut data = Dataset::new(&[column("x"), column("y")]).unwrap();

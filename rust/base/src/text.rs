@@ -32,6 +32,14 @@ pub fn message(text: &str) -> String {
     shown
 }
 
+/// `value` in the digits that it needs, and with an exponent where these would be many.
+pub fn number(value: f64) -> String {
+    match value == 0.0 || !value.is_finite() || (1e-5..1e9).contains(&value.abs()) {
+        true => value.to_string(),
+        false => format!("{value:e}"),
+    }
+}
+
 /// `items` as in `pt, eta, phi`, each as [`name`] shows it; of many, the first and the last ones.
 pub fn list(items: impl ExactSizeIterator<Item: AsRef<str>>, separator: &str) -> String {
     let (count, mut shown) = (items.len(), String::new());

@@ -4,6 +4,7 @@ mod back_end;
 pub mod metrics;
 mod options;
 pub(crate) mod record;
+mod resolution;
 mod scale;
 mod streaming;
 mod thin;
@@ -87,6 +88,9 @@ impl Trainer {
         let choice = back_end::choose(spec)?;
         let mut watch = Watch::new(spec, settings.loss, model.outputs(), data, &train, target.as_ref())?;
         watch.tell(scale::other_scale(model, data, &scaler, target.as_ref()));
+        if spec.standardise {
+            watch.tell(resolution::coarse(data, &train, &scaler, target.as_ref())?);
+        }
         Ok(Trainer {
             engine: engine(model, &parameters, spec, settings, choice)?,
             choice,

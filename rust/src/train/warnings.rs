@@ -5,12 +5,15 @@ use crate::dataset::{Dataset, Scaler};
 use crate::error::Result;
 use crate::gradient::{Engine, Rows};
 use crate::graph::Loss;
+use crate::text;
 
 /// A training loss this many times that before the first step, and that of a network that answers 0 to every event, has
 /// diverged.
 const DIVERGED: f64 = 10.0;
 /// Events whose loss is taken before the first step.
 const FIRST_EVENTS: usize = 1024;
+/// From this weight decay on its term outweighs any loss of standardised data.
+const HEAVY: f64 = 1.0;
 /// Classes or columns that a warning names.
 const NAMED: usize = 5;
 
@@ -64,7 +67,7 @@ impl Watch {
             negative_weights: !own && bounded.is_none() && events().any(|(_, weight)| weight < 0.0),
             diverged: false,
             below_zero: false,
-            messages: messages.into_iter().chain(bounded).collect(),
+            messages: messages.into_iter().chain(bounded).chain(heavy_decay(spec)).collect(),
         })
     }
 
@@ -87,7 +90,8 @@ impl Watch {
             self.messages.push(format!(
                 "the training loss is {train_loss:.3e} after epoch {number}, and was {:.3e} or less before the first: \
                  lower fLearningRate (now {})",
-                start, self.learning_rate
+                start,
+                text::number(self.learning_rate)
             ));
         }
         if !self.below_zero && self.negative_weights && train_loss < 0.0 {
@@ -158,6 +162,16 @@ fn constant_label(mut events: impl Iterator<Item = (f32, f64)>) -> Option<String
     events.all(|(label, _)| label == first).then(|| {
         format!(
             "every event for training has label {first}: the network learns to give that; add events with other labels"
+        )
+    })
+}
+
+/// A weight decay that leaves nothing of the weights.
+fn heavy_decay(spec: &FitSpec) -> Option<String> {
+    (spec.weight_decay >= HEAVY).then(|| {
+        format!(
+            "fWeightDecay = {} draws the weights to 0 whatever the data: take one far below {HEAVY}, 1e-4 for example",
+            text::number(spec.weight_decay)
         )
     })
 }
