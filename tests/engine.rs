@@ -44,7 +44,7 @@ fn batch(rows: usize, loss: Loss, outputs: usize, seed: u64) -> Events {
 }
 
 fn settings(loss: Loss, batch_size: usize) -> Settings {
-    Settings { loss, optimiser: Optimiser::Sgd, learning_rate: 0.1, weight_decay: 0.0, momentum: 0.0, batch_size }
+    Settings { loss, optimiser: Optimiser::SGD, learning_rate: 0.1, weight_decay: 0.0, momentum: 0.0, batch_size }
 }
 
 fn network(depth: usize, outputs: usize, activation: Activation) -> Graph {

@@ -48,6 +48,20 @@ fn optimisers_and_initialisations_are_numbered_alike() {
     assert_eq!(members(OPTIONS, "EGradient", "k"), listed(Gradient::ALL.iter().map(|g| g.name()), 0));
 }
 
+/// The names that messages show are those that users type.
+#[test]
+fn enumerators_are_written_alike() {
+    let in_options = |name: &str| OPTIONS.contains(&format!("   {name} = "));
+    let all = Activation::ALL.iter().map(|each| each.enumerator());
+    let all =
+        all.chain(Loss::ALL.iter().map(|each| each.enumerator())).chain(Init::ALL.iter().map(|each| each.enumerator()));
+    let all = all.chain(Optimiser::ALL.iter().map(|each| each.enumerator()));
+    let all = all.chain(Schedule::ALL.iter().map(|each| each.enumerator()));
+    for name in all.chain(Gradient::ALL.iter().map(|each| each.enumerator())) {
+        assert!(in_options(name), "{name}");
+    }
+}
+
 #[test]
 fn scalar_functions_are_listed_alike() {
     const OPERATORS: &str = include_str!("../cpp/kernels/operators.hpp");

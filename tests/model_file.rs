@@ -56,6 +56,27 @@ fn a_model_comes_back_as_it_was() {
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "no temporary file is left");
 }
 
+/// `Print()` shows what users type, and nothing empty.
+#[test]
+fn options_are_described_as_users_write_them() {
+    const HEADER: &str = include_str!("../cpp/include/CladTorch/FitOptions.hxx");
+    let description = trained().describe();
+    let (_, options) = description.split_once("trained with ").unwrap();
+    let options: Vec<_> = options.trim().split(", ").map(|option| option.split_once(" = ").expect(option)).collect();
+    assert!(
+        options.contains(&("fBatchSize", "64")) && options.contains(&("fLoss", "kBinaryCrossEntropy")),
+        "{options:?}"
+    );
+    assert!(options.len() > 10);
+    for (name, value) in options {
+        assert!(HEADER.contains(&format!(" {name} = ")), "{name}");
+        assert!(
+            !value.is_empty() && (!value.starts_with('k') || HEADER.contains(&format!("   {value} = "))),
+            "{name} = {value}"
+        );
+    }
+}
+
 #[test]
 fn a_regression_comes_back_with_its_scale_and_options() {
     let folder = tempfile::tempdir().unwrap();

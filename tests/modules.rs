@@ -177,7 +177,7 @@ fn every_event_counts_whatever_the_last_batch() {
             let events = events(case, Loss::MeanSquaredError, rows);
             let mut settings = settings(Loss::MeanSquaredError, 8);
             settings.learning_rate = 0.0;
-            settings.optimiser = Optimiser::Sgd;
+            settings.optimiser = Optimiser::SGD;
             let mut engine = engine::<f64>(case, &case.start(), settings, 2);
             engine.evaluate(events.rows(), &events.order()).unwrap();
             let whole = engine.train(events.rows(), &events.order()).unwrap();

@@ -46,7 +46,7 @@ fn gradient<T: Scalar>(activation: impl Into<Op>, parameters: &[f64]) -> (f64, V
     let (graph, events) = (Graph::mlp(&[5, 7, 6, 1], activation).unwrap(), Events::new(300, 5, 2));
     let settings = Settings {
         loss: Loss::BinaryCrossEntropy,
-        optimiser: Optimiser::Sgd,
+        optimiser: Optimiser::SGD,
         learning_rate: 0.1,
         weight_decay: 0.0,
         momentum: 0.0,

@@ -303,7 +303,7 @@ fn options_that_cannot_be_are_refused_by_name() {
         (FitSpec { threads: 1 << 20, ..spec() }, "fThreads"),
         (FitSpec { optimiser: 9, ..spec() }, "fOptimiser"),
         (FitSpec { loss: 9, ..spec() }, "fLoss"),
-        (FitSpec { loss: 2, ..spec() }, "softmax_cross_entropy"),
+        (FitSpec { loss: 2, ..spec() }, "fLoss = kSoftmaxCrossEntropy does not fit"),
         (FitSpec { schedule: 9, ..spec() }, "fSchedule"),
         (FitSpec { gradient: 9, ..spec() }, "fGradient"),
         (FitSpec { device: "tpu".into(), ..spec() }, "\"tpu\""),
@@ -488,7 +488,7 @@ fn an_epoch_comes_in_parts_and_an_unfinished_one_leaves_a_model() {
     assert_eq!(loss, Trainer::new(&model, &data, &options).unwrap().epoch(&data).unwrap().train_loss);
     assert_eq!(trainer.part(&data).unwrap().rows, 1024);
     trainer.finish(&mut model).unwrap();
-    assert!(model.describe().contains("epochs 1,"), "{}", model.describe());
+    assert!(model.describe().contains("fEpochs = 1,"), "{}", model.describe());
 }
 
 #[test]

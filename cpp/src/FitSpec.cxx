@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <stdexcept>
 #include <string>
 
 namespace CladTorch {
@@ -16,8 +15,7 @@ template <class T>
 T NotNegative(const char *name, std::int64_t value)
 {
    if (value < 0)
-      throw std::runtime_error("FitOptions::" + std::string(name) + " is " + std::to_string(value) +
-                               ": it must not be negative");
+      Core::fit_check_count(name, value);
    return static_cast<T>(value);
 }
 

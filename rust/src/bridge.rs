@@ -583,6 +583,8 @@ mod ffi {
         fn trainer_finish(trainer: &Trainer, model: &mut Model) -> Result<()>;
         /// Which gradient back end runs, on which device and threads, and why.
         fn trainer_describe(trainer: &Trainer) -> String;
+        /// An error if `value` is none for the option `name`, fEpochs, fBatchSize or fThreads.
+        fn fit_check_count(name: &str, value: i64) -> Result<()>;
         /// The least `fVerbose` with which a fit says that.
         fn verbosity_of_back_end(spec: &FitSpec) -> Result<i32>;
         /// What is allowed and rarely meant, each said once.
@@ -983,6 +985,10 @@ fn trainer_finish(trainer: &Trainer, model: &mut Model) -> Result<()> {
 
 fn trainer_describe(trainer: &Trainer) -> String {
     trainer.describe()
+}
+
+fn fit_check_count(name: &str, value: i64) -> Result<()> {
+    guard(|| train::check_count(name, value))
 }
 
 fn verbosity_of_back_end(spec: &FitSpec) -> Result<i32> {

@@ -192,11 +192,15 @@ void CheckFit()
    const std::vector<float> before(model.Parameters().begin(), model.Parameters().end());
    Refuses("negative learning rate", with([](auto &o) { o.fLearningRate = -1; }), {"fLearningRate"});
    Refuses("NaN learning rate", with([](auto &o) { o.fLearningRate = std::nan(""); }), {"fLearningRate"});
-   Refuses("no batch", with([](auto &o) { o.fBatchSize = 0; }), {"fBatchSize"});
-   Refuses("negative batch", with([](auto &o) { o.fBatchSize = -5; }), {"fBatchSize", "-5"});
-   Refuses("no epochs", with([](auto &o) { o.fEpochs = 0; }), {"fEpochs"});
-   Refuses("negative epochs", with([](auto &o) { o.fEpochs = -1; }), {"fEpochs", "-1"});
-   Refuses("negative threads", with([](auto &o) { o.fThreads = -1; }), {"fThreads"});
+   for (const auto count : std::initializer_list<std::int64_t>{-9223372036854775807, -5, -1, 0, 1000000001}) {
+      const auto value = " = " + std::to_string(count) + "; it must be from 1 to 1";
+      Refuses("batch", with([&](auto &o) { o.fBatchSize = count; }), {("fBatchSize" + value).c_str()});
+      if (count >= -5)
+         Refuses("epochs", with([&](auto &o) { o.fEpochs = count; }), {("fEpochs" + value).c_str()});
+      if (count < 0 && count >= -5)
+         Refuses("threads", with([&](auto &o) { o.fThreads = count; }), {("fThreads" + value).c_str(), "or 0 for all cores"});
+   }
+   Refuses("huge learning rate", with([](auto &o) { o.fLearningRate = -1e30; }), {"fLearningRate = -1e30; it must"});
    Refuses("all for validation", with([](auto &o) { o.fValidation = 1; }), {"fValidation"});
    Refuses("NaN for validation", with([](auto &o) { o.fValidation = std::nan(""); }), {"fValidation"});
    Refuses("unknown device", with([](auto &o) { o.fDevice = "gpu?"; }), {"gpu?"});

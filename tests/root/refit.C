@@ -209,7 +209,7 @@ void CheckRefusals()
    Refuses("a negative rate", [&] { model.SetOptions(options); }, {"fLearningRate"});
    options = FitOptions();
    options.fLoss = CladTorch::kSoftmaxCrossEntropy;
-   Refuses("a loss of many outputs", [&] { model.SetOptions(options); }, {"softmax"});
+   Refuses("a loss of many outputs", [&] { model.SetOptions(options); }, {"kSoftmaxCrossEntropy"});
    options.fLoss = CladTorch::kBinaryCrossEntropy;
    model.SetOptions(options);
    Refuses("a classifier with a scale", [&] { model.SetTargetScaler({1}, {1}); }, {"regression"});

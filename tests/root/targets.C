@@ -264,8 +264,8 @@ void CheckRefusals()
       return model;
    };
    Refuses("outputs", [&] { fit(data, 3); }, {"3 output(s)", "2 targets (a, x * y)"});
-   Refuses("classes", [&] { fit(data, 2, CladTorch::kSoftmaxCrossEntropy); }, {"softmax", "2 targets (a, x * y)"});
-   Refuses("outputs of one label", [&] { fit(single, 2, CladTorch::kHuber); }, {"huber", "2 output(s) and one label"});
+   Refuses("classes", [&] { fit(data, 2, CladTorch::kSoftmaxCrossEntropy); }, {"kSoftmaxCrossEntropy", "2 targets (a, x * y)"});
+   Refuses("outputs of one label", [&] { fit(single, 2, CladTorch::kHuber); }, {"2 output(s), the events have one label", "kHuber"});
    const auto model = fit(data, 2);
    Refuses("AUC", [&] { model.Auc(data); }, {"one label", "2 targets (a, x * y)"});
    Refuses("ROC", [&] { model.Roc(data); }, {"one label", "2 targets"});

@@ -137,11 +137,29 @@ fn losses_models_and_targets_that_do_not_fit_are_refused_by_name() {
     let (one, two) = (waves(100, 1, &WAVES[..1], &names(1)), waves(100, 1, &WAVES[..2], &names(2)));
     let own = "double loss(double output, double label) { return output * label; }".to_owned();
     for (data, outputs, options, parts) in [
-        (&two, 3, spec(), ["mean_squared_error", "3 output(s) and 2 targets (sum, product)"]),
-        (&two, 1, FitSpec { loss: HUBER, ..spec() }, ["huber", "1 output(s) and 2 targets (sum, product)"]),
-        (&one, 3, FitSpec { loss: HUBER, ..spec() }, ["huber", "3 output(s) and one label"]),
-        (&two, 2, FitSpec { loss: 2, ..spec() }, ["softmax_cross_entropy", "2 targets (sum, product)"]),
-        (&two, 1, FitSpec { loss: 1, ..spec() }, ["binary_cross_entropy", "2 targets (sum, product)"]),
+        (
+            &two,
+            3,
+            spec(),
+            [
+                "3 output(s), the events have 2 targets (sum, product); kMeanSquaredError",
+                "give the model 2 output(s)",
+            ],
+        ),
+        (
+            &two,
+            1,
+            FitSpec { loss: HUBER, ..spec() },
+            ["1 output(s), the events have 2 targets (sum, product); kHuber", "give the model 2 output(s)"],
+        ),
+        (
+            &one,
+            3,
+            FitSpec { loss: HUBER, ..spec() },
+            ["3 output(s), the events have one label; kHuber", "give the model 1 output(s)"],
+        ),
+        (&two, 2, FitSpec { loss: 2, ..spec() }, ["fLoss = kSoftmaxCrossEntropy", "2 targets (sum, product)"]),
+        (&two, 1, FitSpec { loss: 1, ..spec() }, ["fLoss = kBinaryCrossEntropy", "2 targets (sum, product)"]),
         (&two, 2, FitSpec { loss_function: own, ..spec() }, ["fLossFunction", "2 targets (sum, product)"]),
     ] {
         let error = Trainer::new(&model(outputs), data, &options).err().expect("accepted").to_string();

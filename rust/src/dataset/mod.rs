@@ -301,7 +301,7 @@ impl Dataset {
                  that replaces them",
             )),
             None if rows == 0 => Some(Error::invalid(
-                format!("\"{}\" gives no events", open.name),
+                format!("{} gives no events", open.name),
                 "check the cut and that the tree has entries",
             )),
             None => None,

@@ -12,9 +12,14 @@ macro_rules! listed {
             /// Every member, in the order of its numbers.
             pub const ALL: &[$name] = &[$($name::$variant,)*];
 
-            /// The name used in messages and model files.
+            /// The name used in model files.
             pub fn name(self) -> &'static str {
                 match self { $($name::$variant => $text,)* }
+            }
+
+            /// The name that users type: of the enumerator in `FitOptions.hxx`.
+            pub fn enumerator(self) -> &'static str {
+                match self { $($name::$variant => concat!("k", stringify!($variant)),)* }
             }
 
             /// The member of that name.
@@ -100,7 +105,7 @@ listed! {
         /// Adam with decoupled weight decay (Loshchilov and Hutter 2019).
         AdamW = "adamw",
         /// Stochastic gradient descent with momentum.
-        Sgd = "sgd",
+        SGD = "sgd",
     }
 }
 

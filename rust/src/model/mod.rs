@@ -292,9 +292,7 @@ impl Model {
         match &self.training.options {
             None => text += "  not trained\n",
             Some(spec) => {
-                let options = record::write(spec);
-                let options = options.iter().map(|(name, value)| format!("{name} {value}"));
-                text += &format!("  trained with {}\n", text::list(options, ", "));
+                text += &format!("  trained with {}\n", record::describe(spec));
             }
         }
         text

@@ -74,7 +74,7 @@ impl<T: Scalar> Optimizer<T> {
             match rule.optimiser {
                 Optimiser::Adam => T::adam(&sweep, p, g, m, v),
                 Optimiser::AdamW => T::adamw(&sweep, p, g, m, v),
-                Optimiser::Sgd => T::sgd(&sweep, p, g, Some(m)),
+                Optimiser::SGD => T::sgd(&sweep, p, g, Some(m)),
             }
         });
     }

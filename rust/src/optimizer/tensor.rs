@@ -28,7 +28,7 @@ impl TensorOptimizer {
             Optimiser::AdamW => drop(parameters.f_mul_scalar_(1.0 - rate * weight_decay)?),
             _ => gradient = gradient.f_add(&parameters.f_mul_scalar(weight_decay)?)?,
         }
-        if optimiser == Optimiser::Sgd {
+        if optimiser == Optimiser::SGD {
             let velocity = first.f_mul_scalar_(momentum)?.f_add_(&gradient)?;
             let _ = parameters.f_sub_(&velocity.f_mul_scalar(rate)?)?;
             return Ok(());

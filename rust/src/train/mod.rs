@@ -12,7 +12,7 @@ mod warnings;
 
 pub use back_end::verbosity_of_back_end;
 pub(crate) use options::check_columns;
-pub use options::decided_options;
+pub use options::{check_count, decided_options};
 pub use streaming::{StreamTrainer, check_window, stream_settings};
 
 use std::sync::Arc;

@@ -7,10 +7,11 @@ use crate::error::{Error, Result};
 use crate::gradient::Settings;
 use crate::graph::{Gradient, Loss, Optimiser, Schedule};
 use crate::model::Model;
+use crate::text;
 
 /// More rows a step than this are a mistake.
-const BATCH_LIMIT: usize = 1 << 24;
-const THREAD_LIMIT: usize = 1024;
+const BATCH_LIMIT: i64 = 1 << 24;
+const THREAD_LIMIT: i64 = 1024;
 
 /// Checks every option; returns what an engine needs of them.
 pub(super) fn checked(spec: &FitSpec, model: &Model, data: &Dataset) -> Result<Settings> {
@@ -33,13 +34,12 @@ pub(super) fn checked(spec: &FitSpec, model: &Model, data: &Dataset) -> Result<S
 
 /// Checks every number on its own.
 fn check_values(spec: &FitSpec) -> Result<()> {
-    check("fEpochs", f64::from(spec.epochs), (1.0..=1e9).contains(&f64::from(spec.epochs)), "from 1 on")?;
+    check_count("fEpochs", i64::from(spec.epochs))?;
     check("fLearningRate", spec.learning_rate, spec.learning_rate.is_finite() && spec.learning_rate > 0.0, "> 0")?;
     check("fWeightDecay", spec.weight_decay, spec.weight_decay.is_finite() && spec.weight_decay >= 0.0, ">= 0")?;
     check("fMomentum", spec.momentum, (0.0..1.0).contains(&spec.momentum), "in [0, 1)")?;
     check_batches(spec)?;
-    let threads_fit = spec.threads <= THREAD_LIMIT;
-    check("fThreads", spec.threads as f64, threads_fit, &format!("0 (all cores) to {THREAD_LIMIT}"))?;
+    check_count("fThreads", i64::try_from(spec.threads).unwrap_or(i64::MAX))?;
     Optimiser::from_number(spec.optimiser).ok_or_else(|| unknown("fOptimiser", spec.optimiser))?;
     Schedule::from_number(spec.schedule).ok_or_else(|| unknown("fSchedule", spec.schedule))?;
     Gradient::from_number(spec.gradient).ok_or_else(|| unknown("fGradient", spec.gradient))?;
@@ -61,8 +61,20 @@ pub(super) fn decided(spec: &FitSpec, loss: Loss) -> FitSpec {
 /// Checks what decides on the events of a batch.
 pub(super) fn check_batches(spec: &FitSpec) -> Result<()> {
     check("fValidation", spec.validation, (0.0..1.0).contains(&spec.validation), "in [0, 1)")?;
-    let batch_fits = (1..=BATCH_LIMIT).contains(&spec.batch_size);
-    check("fBatchSize", spec.batch_size as f64, batch_fits, &format!("from 1 to {BATCH_LIMIT}"))
+    check_count("fBatchSize", i64::try_from(spec.batch_size).unwrap_or(i64::MAX))
+}
+
+/// Checks the option `name` that counts something; signed, as users set it.
+pub fn check_count(name: &str, value: i64) -> Result<()> {
+    let (allowed, expected) = match name {
+        "fEpochs" => (1..=1_000_000_000, "from 1 to 1000000000".to_owned()),
+        "fBatchSize" => (1..=BATCH_LIMIT, format!("from 1 to {BATCH_LIMIT}")),
+        _ => (0..=THREAD_LIMIT, format!("from 1 to {THREAD_LIMIT}, or 0 for all cores")),
+    };
+    match allowed.contains(&value) {
+        true => Ok(()),
+        false => Err(must_be(name, value, &expected)),
+    }
 }
 
 /// A model takes the columns it was trained on, or, untrained, any of its width.
@@ -96,9 +108,16 @@ fn loss(spec: &FitSpec, model: &Model, targets: &Targets) -> Result<Loss> {
     if !spec.loss_function.is_empty() {
         targets.check_single("fLossFunction")?;
     } else if !loss.is_regression() {
-        targets.check_single(&format!("fLoss {}", loss.name()))?;
+        targets.check_single(&format!("fLoss = {}", loss.enumerator()))?;
     } else if targets.count() != model.outputs() {
-        return Err(does_not_fit(loss, model, &format!(" and {targets}")));
+        return Err(Error::invalid(
+            format!("the model has {} output(s), the events have {targets}", model.outputs()),
+            format!(
+                "{} needs one output for each: give the model {} output(s)",
+                loss.enumerator(),
+                targets.count()
+            ),
+        ));
     }
     Ok(loss)
 }
@@ -116,17 +135,17 @@ fn chosen_loss(spec: &FitSpec, model: &Model, targets: &Targets) -> Result<Loss>
         (number, _, _) => Loss::from_number(number - 1).ok_or_else(|| unknown("fLoss", number))?,
     };
     match loss {
-        Loss::BinaryCrossEntropy if outputs > 1 => Err(does_not_fit(loss, model, "")),
-        Loss::SoftmaxCrossEntropy if outputs == 1 => Err(does_not_fit(loss, model, "")),
+        Loss::BinaryCrossEntropy if outputs > 1 => Err(does_not_fit(loss, model)),
+        Loss::SoftmaxCrossEntropy if outputs == 1 => Err(does_not_fit(loss, model)),
         _ => Ok(loss),
     }
 }
 
-fn does_not_fit(loss: Loss, model: &Model, labels: &str) -> Error {
+fn does_not_fit(loss: Loss, model: &Model) -> Error {
     Error::invalid(
-        format!("fLoss {} does not fit a model with {} output(s){labels}", loss.name(), model.outputs()),
-        "softmax_cross_entropy takes an output for each class, binary_cross_entropy one output, the others one output for \
-         each target",
+        format!("fLoss = {} does not fit a model with {} output(s)", loss.enumerator(), model.outputs()),
+        "kSoftmaxCrossEntropy takes an output for each class, kBinaryCrossEntropy one output, kMeanSquaredError and kHuber \
+         one output for each target",
     )
 }
 
@@ -166,7 +185,7 @@ pub(super) fn check_labels(loss: Loss, outputs: usize, labels: &[f32]) -> Result
     match labels.iter().position(|&label| !fits(label)) {
         None => Ok(()),
         Some(row) => Err(Error::invalid(
-            format!("event {row} has label {}, {} takes {expected}", labels[row], loss.name()),
+            format!("event {row} has label {}, {} takes {expected}", labels[row], loss.enumerator()),
             "mend the labels, or choose fLoss = kMeanSquaredError or kHuber for a regression",
         )),
     }
@@ -175,8 +194,12 @@ pub(super) fn check_labels(loss: Loss, outputs: usize, labels: &[f32]) -> Result
 fn check(name: &str, value: f64, fits: bool, expected: &str) -> Result<()> {
     match fits {
         true => Ok(()),
-        false => Err(Error::invalid(format!("{name} = {value}"), format!("it must be {expected}"))),
+        false => Err(must_be(name, text::number(value), expected)),
     }
+}
+
+fn must_be(name: &str, value: impl std::fmt::Display, expected: &str) -> Error {
+    Error::invalid(format!("{name} = {value}"), format!("it must be {expected}"))
 }
 
 pub(super) fn unknown(name: &str, number: u8) -> Error {

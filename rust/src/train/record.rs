@@ -6,16 +6,20 @@ use crate::graph::{Gradient, Loss, Optimiser, Schedule};
 use crate::model::OWN;
 use crate::text;
 
-/// One option: its name, its value as text, and back again.
+/// One option: its name, its value as text, back again, and as users write it.
 struct Field {
     name: &'static str,
     write: fn(&FitSpec) -> String,
     read: fn(&mut FitSpec, &str) -> Option<()>,
+    show: fn(&FitSpec) -> String,
 }
 
 /// A field of `FitSpec` whose text is that of its type.
 macro_rules! plain {
     ($field:ident) => {
+        plain!($field, |value: &_| ToString::to_string(value))
+    };
+    ($field:ident, $show:expr) => {
         Field {
             name: stringify!($field),
             write: |spec| spec.$field.to_string(),
@@ -23,6 +27,7 @@ macro_rules! plain {
                 spec.$field = text.parse().ok()?;
                 Some(())
             },
+            show: |spec| $show(&spec.$field),
         }
     };
 }
@@ -31,7 +36,7 @@ macro_rules! plain {
 const FIELDS: [Field; 15] = [
     plain!(epochs),
     plain!(batch_size),
-    plain!(learning_rate),
+    plain!(learning_rate, |value: &f64| text::number(*value)),
     Field {
         name: "schedule",
         write: |spec| Schedule::from_number(spec.schedule).map_or("?", Schedule::name).to_owned(),
@@ -39,10 +44,11 @@ const FIELDS: [Field; 15] = [
             spec.schedule = Schedule::from_name(text)? as u8;
             Some(())
         },
+        show: |spec| Schedule::from_number(spec.schedule).map_or("", Schedule::enumerator).to_owned(),
     },
-    plain!(weight_decay),
-    plain!(momentum),
-    plain!(validation),
+    plain!(weight_decay, |value: &f64| text::number(*value)),
+    plain!(momentum, |value: &f64| text::number(*value)),
+    plain!(validation, |value: &f64| text::number(*value)),
     plain!(seed),
     plain!(shuffle),
     plain!(standardise),
@@ -54,6 +60,7 @@ const FIELDS: [Field; 15] = [
             spec.optimiser = Optimiser::from_name(text)? as u8;
             Some(())
         },
+        show: |spec| Optimiser::from_number(spec.optimiser).map_or("", Optimiser::enumerator).to_owned(),
     },
     Field {
         name: "loss",
@@ -62,6 +69,7 @@ const FIELDS: [Field; 15] = [
             spec.loss = if text == OWN { 0 } else { 1 + Loss::from_name(text)? as u8 };
             Some(())
         },
+        show: |spec| loss(spec).map_or("", Loss::enumerator).to_owned(),
     },
     plain!(loss_function),
     Field {
@@ -71,6 +79,7 @@ const FIELDS: [Field; 15] = [
             spec.gradient = Gradient::from_name(text)? as u8;
             Some(())
         },
+        show: |spec| Gradient::from_number(spec.gradient).map_or("", Gradient::enumerator).to_owned(),
     },
 ];
 
@@ -82,6 +91,20 @@ pub(crate) fn loss(spec: &FitSpec) -> Option<Loss> {
 /// The same, for people.
 pub(super) fn loss_name(spec: &FitSpec) -> &'static str {
     loss(spec).map_or(OWN, Loss::name)
+}
+
+/// The options as users write them, `fBatchSize = 256`, without those that are empty.
+pub(crate) fn describe(spec: &FitSpec) -> String {
+    let values = FIELDS.iter().map(|field| (field.name, (field.show)(spec)));
+    let shown =
+        values.filter(|(_, value)| !value.is_empty()).map(|(name, value)| format!("{} = {value}", member(name)));
+    text::list(shown.collect::<Vec<_>>().iter(), ", ")
+}
+
+/// The member of FitOptions that `name` stands for: fBatchSize for batch_size.
+fn member(name: &str) -> String {
+    let capital = |word: &str| word[..1].to_uppercase() + &word[1..];
+    name.split('_').map(capital).fold("f".to_owned(), |member, word| member + &word)
 }
 
 /// Names and values.
