@@ -141,10 +141,7 @@ fn losses_models_and_targets_that_do_not_fit_are_refused_by_name() {
             &two,
             3,
             spec(),
-            [
-                "3 output(s), the events have 2 targets (sum, product); kMeanSquaredError",
-                "give the model 2 output(s)",
-            ],
+            ["3 output(s), the events have 2 targets (sum, product); kMeanSquaredError", "give the model 2 output(s)"],
         ),
         (
             &two,

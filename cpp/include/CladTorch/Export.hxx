@@ -39,7 +39,8 @@ ROOT::RDF::RNode ToFrame(const NamedColumns_t &columns);
 ///
 /// A list becomes a branch of `float`, rows of numbers one of `float[columns]`. The file appears whole or not at all, in
 /// place of an older one, whose mode and owner it keeps. Throws where the columns have other rows than the tree has
-/// entries, and where the file cannot be written or Mlp::Save() would refuse its path.
+/// entries or a name that expressions cannot use (other than letters, digits and _), and where the file cannot be written
+/// or Mlp::Save() would refuse its path.
 void WriteFriend(TTree &tree, const std::string &path, const NamedColumns_t &columns,
                  const std::string &name = "cladtorch");
 

@@ -169,7 +169,7 @@ public:
    /// Writes architecture, parameters, scalers, columns and options to one file, atomically. Keeps the mode and owner
    /// of a file that it replaces and follows symbolic links. Throws if the path is a device, a pipe, a socket, a folder
    /// or a read-only file, if the model's predictions are not finite, and for a model of a module, whose parameters
-   /// torch::save writes.
+   /// torch::save writes. A leading `~` is the home folder.
    void Save(const std::string &path) const;
    /// Reads what Save() wrote; throws for any other file, and for one whose SHA-256 does not match.
    /// \param activation The text of an Mlp's own activation, if it has one: code from a file is never compiled. The

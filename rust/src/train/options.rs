@@ -112,11 +112,7 @@ fn loss(spec: &FitSpec, model: &Model, targets: &Targets) -> Result<Loss> {
     } else if targets.count() != model.outputs() {
         return Err(Error::invalid(
             format!("the model has {} output(s), the events have {targets}", model.outputs()),
-            format!(
-                "{} needs one output for each: give the model {} output(s)",
-                loss.enumerator(),
-                targets.count()
-            ),
+            format!("{} needs one output for each: give the model {} output(s)", loss.enumerator(), targets.count()),
         ));
     }
     Ok(loss)
