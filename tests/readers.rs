@@ -16,7 +16,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use cladtorch::bridge::LeafSpec;
+use cladtorch::bridge::{LeafSpec, TargetSpec};
 use cladtorch::columns::branch::{Branch, Place, Scratch};
 use cladtorch::columns::branch_of;
 use cladtorch::columns::file::TreeFile;
@@ -50,6 +50,11 @@ fn uproot_agrees(folder: &Path) {
     }
     let session = Session::python(&[&script("readers_uproot.py"), modules.to_str().unwrap()]).within(folder);
     session.run().passed().show("uproot");
+}
+
+#[test]
+fn a_described_file_is_read_as_by_a_data_frame() {
+    macro_of("described.C").passed().show("without ROOT");
 }
 
 #[test]
@@ -104,16 +109,19 @@ fn baskets(folder: &Path) -> Vec<Basket> {
             let words: Vec<&str> = line.split(' ').collect();
             let number = |i: usize| words[i].parse::<usize>().unwrap();
             let leaf = LeafSpec {
-                name: words[1].into(),
+                target: TargetSpec {
+                    name: words[1].into(),
+                    part: 0,
+                    place: 0,
+                    wanted: if number(3) == 0 { number(6) } else { 3 },
+                    pad: -1.0,
+                    scalar: false,
+                },
                 element: number(2) as u8,
                 shape: number(3) as u8,
                 entry_length: number(4),
                 offset: number(5),
                 length: number(6),
-                part: 0,
-                place: 0,
-                wanted: if number(3) == 0 { number(6) } else { 3 },
-                pad: -1.0,
             };
             let (seek, bytes) = (number(7), number(8));
             let place = Place::whole(seek as u64, bytes, number(9) as u64, number(10) as u64);

@@ -205,6 +205,12 @@ std::string WhyNotFast(const TFile *file, TTree &tree)
    return "";
 }
 
+Core::TargetSpec ToSpec(const ColumnTarget &target)
+{
+   return {target.fName, static_cast<std::uint8_t>(target.fPart), target.fOffset, target.fLength, target.fPad,
+           target.fScalar};
+}
+
 std::string AddToLayout(Core::TreeFile &layout, TTree &tree, const ColumnTarget &target)
 {
    BranchOf(tree, target.fColumn); // throws where several branches have that name
@@ -218,11 +224,7 @@ std::string AddToLayout(Core::TreeFile &layout, TTree &tree, const ColumnTarget 
       reason = CheckBaskets(branch);
    if (!reason.empty())
       return reason;
-   spec.name = target.fName;
-   spec.part = target.fPart;
-   spec.place = target.fOffset;
-   spec.wanted = target.fLength;
-   spec.pad = target.fPad;
+   spec.target = ToSpec(target);
    const auto baskets = static_cast<std::size_t>(branch.GetWriteBasket());
    std::vector<std::int64_t> seeks(baskets), firsts(baskets);
    for (std::size_t i = 0; i < baskets; ++i) {

@@ -18,6 +18,9 @@ namespace Internal {
 /// Why the fast reader leaves the whole of `tree` in `file` to ROOT; "" where it does not.
 std::string WhyNotFast(const TFile *file, TTree &tree);
 
+/// `target` for the core.
+Core::TargetSpec ToSpec(const ColumnTarget &target);
+
 /// Adds the column `target` of `tree` to `layout`, or says why the fast reader leaves it to ROOT; "" where it does not.
 std::string AddToLayout(Core::TreeFile &layout, TTree &tree, const ColumnTarget &target);
 

@@ -3,7 +3,6 @@
 
 #include "CoreBox.hxx"
 #include "Interrupt.hxx"
-#include "OpenSource.hxx"
 #include "Source.hxx"
 
 #include <iostream>
@@ -73,8 +72,7 @@ void Read(std::shared_ptr<DatasetData> &data, const Source &source, const Label 
 {
    auto &own = Own(data);
    Interruptible("the reading", [&](const InterruptScope &interrupt) {
-      const OpenSource open(source);
-      ReadSource(*own.fCore, open.Frame(), {label, cut, own.fWeight, own.fReader}, interrupt);
+      ReadSource(*own.fCore, source, {label, cut, own.fWeight, own.fReader}, interrupt);
    });
    own.fReadWeight = own.fWeight.fText;
 }

@@ -25,7 +25,7 @@ Source::Source(ROOT::RDF::RNode frame)
 Source::Source(TTree *tree) : fData(std::make_shared<SourceData>(SourceData{[tree] { return OpenTree(tree); }, tree})) {}
 
 Source::Source(const std::string &tree, const std::string &files)
-   : fData(std::make_shared<SourceData>(SourceData{[tree, files] { return OpenFiles(tree, files); }, nullptr}))
+   : fData(std::make_shared<SourceData>(SourceData{[tree, files] { return OpenFiles(tree, files); }, nullptr, tree, files}))
 {
 }
 

@@ -7,6 +7,7 @@
 #include <CladTorch/Source.hxx>
 
 #include <functional>
+#include <string>
 
 namespace CladTorch {
 namespace Internal {
@@ -15,6 +16,8 @@ namespace Internal {
 struct SourceData {
    std::function<ROOT::RDF::RNode()> fOpen;
    TTree *fTree = nullptr; ///< null where it is no tree of the user's
+   std::string fName = {}; ///< of the tree in `fFile`
+   std::string fFile = {}; ///< "" where it is not the whole of a tree in a file
 };
 
 /// ROOT takes its setting of threads when a data frame is made: one thread for as long as this lives, if `needed`.

@@ -12,6 +12,8 @@
 #include <TFile.h>
 #include <TTree.h>
 
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <map>
 #include <memory>
@@ -91,6 +93,14 @@ std::string WhyNotPlain(ROOT::RDF::RNode frame, ColumnTarget target, const std::
       return "defined in the data frame";
    Resolve(frame, target, source);
    return "";
+}
+
+/// Whether `file` is a name that leads ROOT to a file of that name, and to nothing else.
+bool IsPlainFile(const std::string &file)
+{
+   struct stat found;
+   return file.find_first_of("*?[]{}#:|<>$~&;\\'\"`") == std::string::npos && stat(file.c_str(), &found) == 0 &&
+          S_ISREG(found.st_mode);
 }
 
 void Demand(const ReaderPlan &plan, const Reading &reading)
@@ -183,6 +193,30 @@ ReaderPlan PlanReaders(const ROOT::RDF::RNode &frame, const Reading &reading, ER
    if (reader == kFastReader)
       Demand(plan, reading);
    return plan;
+}
+
+std::optional<ReaderPlan>
+PlanWithoutRoot(const std::string &tree, const std::string &file, const std::vector<ColumnTarget> &targets)
+{
+   const auto lists = [](const ColumnTarget &target) { return target.fMask || target.fInner; };
+   if (!IsPlainFile(file) || std::any_of(targets.begin(), targets.end(), lists))
+      return std::nullopt;
+   rust::Vec<Core::TargetSpec> specs;
+   for (const auto &target : targets)
+      specs.push_back(ToSpec(target));
+   try {
+      auto described = Core::tree_file_described(file, tree, specs);
+      const auto entries = Core::tree_file_entries(*described);
+      if (entries == 0)
+         return std::nullopt;
+      ReaderPlan plan;
+      plan.fReasons.resize(targets.size());
+      plan.fStarts = {0, entries};
+      plan.fFiles.push_back(std::move(described));
+      return plan;
+   } catch (const rust::Error &) { // ROOT can do it, or finds better words
+      return std::nullopt;
+   }
 }
 
 } // namespace Internal

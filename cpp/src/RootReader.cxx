@@ -28,9 +28,26 @@ enum EKind { kClones = 3, kCollection = 4, kClonesMember = 31, kCollectionMember
 /// A damaged file can hold classes without end.
 constexpr int kDeepest = 16;
 
-/// The member for which ROOT cannot hold objects of `type` without its library; "" where there is none.
-std::string WhyNotWithoutLibrary(TClass &type, int depth)
+bool IsBitset(const std::string &type)
 {
+   return type.rfind("bitset<", 0) == 0 || type.rfind("std::bitset<", 0) == 0;
+}
+
+/// Whether ROOT gives a member of `type` the room of another container in a list of objects, and frees what it has not
+/// allocated, or ends the process.
+bool FailsInList(const std::string &type)
+{
+   const auto container = ShapeOf(type).fContainers;
+   return IsBitset(type) || type == "string" || type == "std::string" ||
+          (!container.empty() && (container[0] == "list" || container[0] == "forward_list"));
+}
+
+/// The member, of a type for which `fails` holds, because of which ROOT cannot hold objects of `type` without its library;
+/// "" where there is none.
+std::string WhyNotWithoutLibrary(TClass &type, bool (*fails)(const std::string &type), int depth = 0)
+{
+   if (type.HasDictionary())
+      return "";
    auto *info = depth < kDeepest ? type.GetStreamerInfo() : nullptr;
    if (!info)
       return "the file does not describe class " + std::string(type.GetName());
@@ -38,16 +55,13 @@ std::string WhyNotWithoutLibrary(TClass &type, int depth)
       if (!element)
          continue;
       const std::string name = element->GetTypeName();
-      const auto container = ShapeOf(name).fContainers;
-      // ROOT gives these the room of other containers, and frees what it has not allocated.
-      if (name == "string" || name == "std::string" ||
-          (!container.empty() && (container[0] == "list" || container[0] == "forward_list")))
+      if (fails(name))
          return "its member '" + std::string(element->GetName()) + "' (" + name + ") needs the library of class " +
                 type.GetName();
       auto *inner = element->GetClassPointer();
       const bool object = inner && inner != &type && !inner->GetCollectionProxy() && !element->IsaPointer();
-      if (object && !inner->HasDictionary())
-         if (auto reason = WhyNotWithoutLibrary(*inner, depth + 1); !reason.empty())
+      if (object)
+         if (auto reason = WhyNotWithoutLibrary(*inner, fails, depth + 1); !reason.empty())
             return reason;
    }
    return "";
@@ -59,6 +73,21 @@ bool HasCount(const TBranchElement &branch)
    const int type = branch.GetStreamerType();
    constexpr int kFirst = TVirtualStreamerInfo::kOffsetP;
    return type > kFirst && type < kFirst + TVirtualStreamerInfo::kOffsetL;
+}
+
+/// A member of an object of class `type`.
+std::string WhyNotObject(TClass *type, bool (*fails)(const std::string &type))
+{
+   const auto reason = type ? WhyNotWithoutLibrary(*type, fails) : "";
+   return reason.empty() ? "" : "members of objects of class " + std::string(type->GetName()) +
+                                   " without its dictionary: " + reason;
+}
+
+/// The class of the object that `branch` is a part of; null where it is none.
+TClass *WholeOf(TBranchElement &branch)
+{
+   auto *whole = dynamic_cast<TBranchElement *>(branch.GetMother());
+   return whole && whole != &branch ? TClass::GetClass(whole->GetClassName(), kTRUE, kTRUE) : nullptr;
 }
 
 /// A member of the objects of a collection.
@@ -79,10 +108,7 @@ std::string WhyNotMember(TBranchElement &branch, const TypeShape &shape)
    const bool own = owner == type->GetName() || owner == "TObject";
    if (branch.GetType() == kClonesMember && !own && (branch.GetOffset() != 0 || !type->InheritsFrom(owner.c_str())))
       return "members of members, or of a second base class, in a TClonesArray";
-   if (branch.GetType() == kCollectionMember && !type->HasDictionary())
-      if (const auto reason = WhyNotWithoutLibrary(*type, 0); !reason.empty())
-         return "members of objects of class " + std::string(type->GetName()) + " without its dictionary: " + reason;
-   return "";
+   return WhyNotObject(type, branch.GetType() == kCollectionMember ? FailsInList : IsBitset);
 }
 
 std::string WhyNotElement(TBranchElement &branch, const TypeShape &shape)
@@ -96,6 +122,8 @@ std::string WhyNotElement(TBranchElement &branch, const TypeShape &shape)
    }
    if (HasCount(branch) && shape.fContainers.empty())
       return "members that are an array with a count";
+   if (auto reason = WhyNotObject(WholeOf(branch), IsBitset); !reason.empty())
+      return reason;
    const auto inner = shape.fContainers.size() == 2 ? shape.fContainers[1] : "vector";
    return inner == "vector" || inner == "RVec" || inner == "array" ? "" : "lists of " + inner + "s";
 }
@@ -108,7 +136,7 @@ bool LeavesOffsetsOut(TBranch &branch)
 }
 
 /// What of `branch` ROOT's data frame does not read right, for the classes of what it holds; "" if it does.
-std::string WhyNotByRoot(TBranch &branch, const std::string &type)
+std::string WhyNotByRoot(TBranch &branch, const std::string &column, const std::string &type)
 {
    if (branch.IsA() == TBranchElement::Class())
       return WhyNotElement(static_cast<TBranchElement &>(branch), ShapeOf(type));
@@ -117,6 +145,11 @@ std::string WhyNotByRoot(TBranch &branch, const std::string &type)
    if (list && branch.GetNleaves() == 1 && leaf && std::string(leaf->GetName()) != branch.GetName())
       return "arrays whose leaf ('" + std::string(leaf->GetName()) + "') has another name than their branch";
    const std::string name = branch.ClassName();
+   const auto longer = std::string(branch.GetName()) + "." + (leaf ? leaf->GetName() : "");
+   const bool named = column.size() >= longer.size() && column.substr(column.size() - longer.size()) == longer;
+   if (named && leaf && leaf->GetLeafCount())
+      return "arrays with a count under the names of branch and leaf (but under that of the branch, '" +
+             std::string(branch.GetName()) + "')";
    return name == "TBranchSTL" || name == "TBranchClones" ? "branches of class " + name : "";
 }
 
@@ -165,7 +198,7 @@ void CheckColumns(ROOT::RDF::RNode frame, const std::set<std::string> &columns, 
       return;
    for (const auto &column : read)
       if (auto *branch = BranchInFriends(*first, column))
-         if (const auto reason = WhyNotByRoot(*branch, frame.GetColumnType(column)); !reason.empty())
+         if (const auto reason = WhyNotByRoot(*branch, column, frame.GetColumnType(column)); !reason.empty())
             Refuse(reason, column, "", source);
    auto *chain = dynamic_cast<TChain *>(tree);
    if (!chain || chain->GetListOfFiles()->GetEntries() == 1)

@@ -4,6 +4,7 @@
 #include "Interrupt.hxx"
 #include "Expression.hxx"
 #include "Frame.hxx"
+#include "OpenSource.hxx"
 #include "ReaderPlan.hxx"
 #include "RowCollector.hxx"
 
@@ -29,10 +30,10 @@ ColumnTarget ScalarTarget(const std::string &name, ColumnTarget::EPart part)
    return target;
 }
 
-void CheckLabel(const Label &label, const ROOT::RDF::RNode &frame)
+void CheckLabel(const Label &label, const std::string &source)
 {
    if (!std::isfinite(label.Number()))
-      throw std::runtime_error("the label of " + Describe(frame) + " is not a finite number");
+      throw std::runtime_error("the label of " + source + " is not a finite number");
    if (!label.IsNumber() && label.Columns().empty())
       throw std::runtime_error("the list of label columns is empty: name a column for each target");
    for (const auto &column : label.Columns())
@@ -40,20 +41,21 @@ void CheckLabel(const Label &label, const ROOT::RDF::RNode &frame)
          throw std::runtime_error("the name of the label column is empty");
 }
 
-ColumnTarget WeightTarget(ROOT::RDF::RNode &frame, const Weight &weight)
+void WarnOfLabels(const std::vector<ColumnTarget> &targets, const Label &label)
 {
-   auto target = ScalarTarget(weight.fText, ColumnTarget::kWeight);
-   if (weight.fDefine) {
-      target.fColumn = HiddenName();
-      frame = weight.fDefine(frame, target.fColumn);
-   }
-   return target;
+   const auto &labels = label.Columns();
+   for (const auto &target : targets)
+      if (target.fPart == ColumnTarget::kFeatures &&
+          std::find(labels.begin(), labels.end(), target.fName) != labels.end())
+         ::Warning("CladTorch::Dataset::Add",
+                   "the label column '%s' is a feature, too: the network is told what it has to find",
+                   target.fName.c_str());
 }
 
 } // namespace
 
 std::vector<ColumnTarget>
-Targets(ROOT::RDF::RNode &frame, const rust::Vec<Core::ColumnSpec> &columns, const Selection &selection)
+Targets(const std::string &source, const rust::Vec<Core::ColumnSpec> &columns, const Selection &selection)
 {
    std::vector<ColumnTarget> targets;
    std::size_t offset = 0;
@@ -61,19 +63,27 @@ Targets(ROOT::RDF::RNode &frame, const rust::Vec<Core::ColumnSpec> &columns, con
       targets.push_back(FeatureTarget(column, offset));
       offset += column.length;
    }
-   CheckLabel(selection.fLabel, frame);
+   CheckLabel(selection.fLabel, source);
    const auto &labels = selection.fLabel.Columns();
-   for (const auto &target : targets)
-      if (std::find(labels.begin(), labels.end(), target.fName) != labels.end())
-         ::Warning("CladTorch::Dataset::Add",
-                   "the label column '%s' is a feature, too: the network is told what it has to find",
-                   target.fName.c_str());
    for (std::size_t i = 0; i < labels.size(); ++i) {
       targets.push_back(ScalarTarget(labels[i], ColumnTarget::kLabel));
       targets.back().fOffset = i;
    }
    if (!selection.fWeight.fText.empty())
-      targets.push_back(WeightTarget(frame, selection.fWeight));
+      targets.push_back(ScalarTarget(selection.fWeight.fText, ColumnTarget::kWeight));
+   return targets;
+}
+
+std::vector<ColumnTarget>
+Targets(ROOT::RDF::RNode &frame, const rust::Vec<Core::ColumnSpec> &columns, const Selection &selection)
+{
+   auto targets = Targets(Describe(frame), columns, selection);
+   WarnOfLabels(targets, selection.fLabel);
+   if (selection.fWeight.fDefine) {
+      auto &weight = targets.back();
+      weight.fColumn = HiddenName();
+      frame = selection.fWeight.fDefine(frame, weight.fColumn);
+   }
    return targets;
 }
 
@@ -87,6 +97,46 @@ void ReadWhole(Core::Dataset &data, const ReaderPlan &plan, double label, const 
       Core::dataset_read(data, *file, static_cast<float>(label), Threads(0));
       interrupt.Check("the reading");
    }
+}
+
+/// Reads the whole tree of a local file without ROOT; false, with nothing done, where that cannot be.
+bool ReadWithoutRoot(Core::Dataset &data, const SourceData &source, const Selection &selection,
+                     const InterruptScope &interrupt)
+{
+   if (source.fFile.empty() || !selection.fCut.empty() || selection.fWeight.fDefine || selection.fReader == kRootReader)
+      return false;
+   const auto name = "tree '" + source.fName + "' of " + source.fFile;
+   const auto targets = Targets(name, Core::dataset_columns(data), selection);
+   const auto plan = PlanWithoutRoot(source.fName, source.fFile, targets);
+   if (!plan)
+      return false;
+   WarnOfLabels(targets, selection.fLabel);
+   Transaction transaction(data, name, selection.fLabel);
+   Core::dataset_note(data, plan->Describe(targets));
+   ReadWhole(data, *plan, selection.fLabel.Number(), interrupt);
+   transaction.Commit();
+   return true;
+}
+
+void ReadFrame(Core::Dataset &data, ROOT::RDF::RNode frame, const Selection &selection, const InterruptScope &interrupt)
+{
+   Reading reading{Describe(frame), selection.fCut, Targets(frame, Core::dataset_columns(data), selection)};
+   const auto origin = OriginOf(frame, reading.fSource);
+   const auto plan = PlanReaders(frame, reading, selection.fReader);
+   Transaction transaction(data, reading.fSource, selection.fLabel);
+   Core::dataset_note(data, plan.Describe(reading.fTargets));
+   if (plan.AllFast() && selection.fCut.empty() && ReadsWhole(frame)) {
+      ReadWhole(data, plan, selection.fLabel.Number(), interrupt);
+   } else {
+      reading.fTargets = plan.Left(reading.fTargets);
+      const auto collector = std::make_shared<RowCollector>(data, Core::dataset_width(data), frame.GetNSlots(), origin,
+                                                            selection.fLabel.Number(), plan.fStarts);
+      collector->StopOn(interrupt);
+      RunEventLoop(frame, reading, collector);
+      plan.FillIn(data, collector->Entries(), Threads(0));
+   }
+   interrupt.Check("the reading");
+   transaction.Commit();
 }
 
 } // namespace
@@ -113,26 +163,12 @@ ColumnTarget FeatureTarget(const Core::ColumnSpec &column, std::size_t offset)
    return target;
 }
 
-void ReadSource(Core::Dataset &data, ROOT::RDF::RNode frame, const Selection &selection,
-                const InterruptScope &interrupt)
+void ReadSource(Core::Dataset &data, const Source &source, const Selection &selection, const InterruptScope &interrupt)
 {
-   Reading reading{Describe(frame), selection.fCut, Targets(frame, Core::dataset_columns(data), selection)};
-   const auto origin = OriginOf(frame, reading.fSource);
-   const auto plan = PlanReaders(frame, reading, selection.fReader);
-   Transaction transaction(data, reading.fSource, selection.fLabel);
-   Core::dataset_note(data, plan.Describe(reading.fTargets));
-   if (plan.AllFast() && selection.fCut.empty() && ReadsWhole(frame)) {
-      ReadWhole(data, plan, selection.fLabel.Number(), interrupt);
-   } else {
-      reading.fTargets = plan.Left(reading.fTargets);
-      const auto collector = std::make_shared<RowCollector>(data, Core::dataset_width(data), frame.GetNSlots(), origin,
-                                                            selection.fLabel.Number(), plan.fStarts);
-      collector->StopOn(interrupt);
-      RunEventLoop(frame, reading, collector);
-      plan.FillIn(data, collector->Entries(), Threads(0));
-   }
-   interrupt.Check("the reading");
-   transaction.Commit();
+   if (ReadWithoutRoot(data, source.Data(), selection, interrupt))
+      return;
+   const OpenSource open(source);
+   ReadFrame(data, open.Frame(), selection, interrupt);
 }
 
 } // namespace Internal

@@ -29,7 +29,11 @@ struct Selection {
 /// A feature column, whose numbers begin at `offset` of a row.
 ColumnTarget FeatureTarget(const Core::ColumnSpec &column, std::size_t offset);
 
-/// Features and, if there are any, label and weight columns. Throws for an invalid label. A function's weights become a column of `frame`.
+/// Features and, if there are any, label and weight columns of `source`. Throws for an invalid label.
+std::vector<ColumnTarget>
+Targets(const std::string &source, const rust::Vec<Core::ColumnSpec> &columns, const Selection &selection);
+
+/// The same, with a warning of a label among the features. A function's weights become a column of `frame`.
 std::vector<ColumnTarget>
 Targets(ROOT::RDF::RNode &frame, const rust::Vec<Core::ColumnSpec> &columns, const Selection &selection);
 
@@ -60,10 +64,9 @@ private:
    bool fDone = false;
 };
 
-/// Appends the selected events of `frame` to `data`, in the order of the entries. On an error, which is thrown, `data`
+/// Appends the selected events of `source` to `data`, in the order of the entries. On an error, which is thrown, `data`
 /// stays as it was.
-void ReadSource(Core::Dataset &data, ROOT::RDF::RNode frame, const Selection &selection,
-                const InterruptScope &interrupt);
+void ReadSource(Core::Dataset &data, const Source &source, const Selection &selection, const InterruptScope &interrupt);
 
 } // namespace Internal
 } // namespace CladTorch

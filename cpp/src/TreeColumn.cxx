@@ -77,6 +77,18 @@ std::vector<TBranch *> Called(TTree &tree, const std::string &name)
                                 : ": name one of " + list));
 }
 
+/// "jets" for "jets.jets", the only leaf of a branch of its name; `column` itself for all others.
+std::string WithoutOnlyLeaf(TTree &tree, const std::string &column)
+{
+   const auto dot = column.rfind('.');
+   if (dot == std::string::npos || column.substr(0, dot) != column.substr(dot + 1))
+      return column;
+   const auto name = column.substr(0, dot);
+   TBranch *branch = tree.GetBranch(name.c_str());
+   const auto *leaves = branch && name == branch->GetName() ? branch->GetListOfLeaves() : nullptr;
+   return leaves && leaves->GetEntries() == 1 && name == leaves->First()->GetName() ? name : column;
+}
+
 TBranch *SearchFriends(TTree &tree, const std::string &column, int depth)
 {
    if (auto *branch = BranchOf(tree, column))
@@ -126,6 +138,9 @@ std::string NameInFrame(ROOT::RDF::RNode frame, const std::string &column)
 {
    TTree *tree = TreeOf(frame);
    tree = tree && !IsDefined(frame, column) ? LoadedTree(*tree) : nullptr;
+   // Under the longer name ROOT's reader takes the count of an array from somewhere in memory.
+   if (const auto name = tree ? WithoutOnlyLeaf(*tree, column) : column; name != column && frame.HasColumn(name))
+      return name;
    if (!tree || (frame.HasColumn(column) && column.find('[') == std::string::npos))
       return column;
    std::set<std::string> names;

@@ -1,6 +1,6 @@
 //! An input of the target `basket`: four bytes that choose the layout of a branch, then the record of a basket.
 
-use cladtorch::bridge::LeafSpec;
+use cladtorch::bridge::{LeafSpec, TargetSpec};
 use cladtorch::columns::branch::{Branch, Element, Shape};
 use cladtorch::columns::branch_of;
 
@@ -30,17 +30,14 @@ pub fn branch([element, shape, wanted, around]: [u8; HEADER]) -> Option<Branch> 
     let element = usize::from(element) % Element::ALL.len();
     let (size, wanted) = (Element::ALL[element].size(), usize::from(wanted) % MOST_WANTED + 1);
     let (before, after) = (usize::from(around & 15), usize::from(around >> 4));
+    let name = "fuzzed".to_owned();
     branch_of(&LeafSpec {
-        name: "fuzzed".to_owned(),
+        target: TargetSpec { name, part: 0, place: 0, wanted, pad: -1.0, scalar: false },
         element: element as u8,
         shape: shape % 3,
         entry_length: (before + wanted + after) * size,
         offset: before * size,
         length: wanted,
-        part: 0,
-        place: 0,
-        wanted,
-        pad: -1.0,
     })
     .ok()
 }

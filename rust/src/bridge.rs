@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::atomic_file;
 use crate::columns::file;
-use crate::columns::{Rows, branch_of};
+use crate::columns::{Rows, branch_of, described};
 use crate::dataset::{Dataset, Scaler, Targets};
 use crate::device::Addresses;
 use crate::error::{Error, Result, guard};
@@ -39,11 +39,28 @@ mod ffi {
         scalar: bool,
     }
 
+    /// What is wanted of a column.
+    #[derive(Clone, Debug)]
+    struct TargetSpec {
+        /// Of the column.
+        name: String,
+        /// 0: features, 1: label, 2: weight.
+        part: u8,
+        /// Of its first number in a row of features.
+        place: usize,
+        /// Numbers wanted of an entry.
+        wanted: usize,
+        /// Stands in where an entry has fewer.
+        pad: f32,
+        /// Whether a list is refused.
+        scalar: bool,
+    }
+
     /// A leaf of a branch and what is wanted of it; see `Branch` in `columns`.
     #[derive(Clone, Debug)]
     struct LeafSpec {
-        /// Of the column, for messages.
-        name: String,
+        /// Its name is for messages.
+        target: TargetSpec,
         /// Number in `Element::ALL`.
         element: u8,
         /// 0: entries of one length, 1: arrays with a count, 2: `std::vector` or `RVec`.
@@ -54,14 +71,6 @@ mod ffi {
         offset: usize,
         /// Numbers of the leaf (shape 0).
         length: usize,
-        /// 0: features, 1: label, 2: weight.
-        part: u8,
-        /// Of its first number in a row of features.
-        place: usize,
-        /// Numbers wanted of an entry.
-        wanted: usize,
-        /// Stands in where an entry has fewer.
-        pad: f32,
     }
 
     /// What `FitOptions` says, enumerations as their numbers.
@@ -495,6 +504,10 @@ mod ffi {
         type TreeFile;
         /// A local file whose tree has `entries` entries.
         fn tree_file_new(path: &str, entries: u64) -> Result<Box<TreeFile>>;
+        /// The tree `tree` of a local file with the columns `targets`, without ROOT; an error where only ROOT can say what
+        /// they are.
+        fn tree_file_described(path: &str, tree: &str, targets: &Vec<TargetSpec>) -> Result<Box<TreeFile>>;
+        fn tree_file_entries(file: &TreeFile) -> u64;
         /// Adds a column, with the position, size and first entry of each basket.
         fn tree_file_add(
             file: &mut TreeFile,
@@ -620,7 +633,7 @@ mod ffi {
 pub use ffi::{
     Batch, BlockSpec, ColumnSpec, CompileSpec, CompiledSignature, EpochPart, EpochRecord, FitSpec, LeafSpec, ModeSpec,
     ModuleSpec, NoiseSpec, ObservedArgument, ObservedGraph, ObservedNode, ObservedValue, PlaceSpec, RocCurve,
-    ScalerSpec, StreamSpec,
+    ScalerSpec, StreamSpec, TargetSpec,
 };
 
 fn interrupt_request(on: bool) {
@@ -766,6 +779,15 @@ fn dataset_describe(data: &Dataset) -> String {
 
 fn tree_file_new(path: &str, entries: u64) -> Result<Box<TreeFile>> {
     guard(|| Ok(Box::new(TreeFile(file::TreeFile::new(path, entries)?))))
+}
+
+#[allow(clippy::ptr_arg)] // What cxx makes of `rust::Vec`.
+fn tree_file_described(path: &str, tree: &str, targets: &Vec<TargetSpec>) -> Result<Box<TreeFile>> {
+    guard(|| Ok(Box::new(TreeFile(described(Path::new(path), tree, targets)?))))
+}
+
+fn tree_file_entries(file: &TreeFile) -> u64 {
+    file.0.entries()
 }
 
 fn tree_file_add(file: &mut TreeFile, leaf: &LeafSpec, seeks: &[i64], bytes: &[i32], firsts: &[i64]) -> Result<()> {

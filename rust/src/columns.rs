@@ -1,11 +1,14 @@
 //! What a column of a dataset is, and the fast reader of [`cladtorch_base::columns`] as the bridge describes branches.
 
 use std::collections::HashSet;
+use std::path::Path;
 
 pub use cladtorch_base::columns::*;
+use cladtorch_base::rootfile::{Baskets, Layout, RootFile};
 
-use crate::bridge::{ColumnSpec, LeafSpec};
+use crate::bridge::{ColumnSpec, LeafSpec, TargetSpec};
 use crate::columns::branch::{Branch, Element, Part, Shape};
+use crate::columns::file::TreeFile;
 use crate::error::{Error, Result};
 use crate::text;
 
@@ -85,7 +88,7 @@ pub fn list(columns: &[ColumnSpec]) -> String {
 
 /// The branch, without baskets, that `leaf` describes.
 pub fn branch_of(leaf: &LeafSpec) -> Result<Branch> {
-    let unknown = || Error::Internal(format!("column '{}' has a layout of unknown kind", leaf.name));
+    let unknown = || Error::Internal(format!("column '{}' has a layout of unknown kind", leaf.target.name));
     let element = *Element::ALL.get(usize::from(leaf.element)).ok_or_else(unknown)?;
     let shape = match leaf.shape {
         0 => Shape::Fixed { entry_length: leaf.entry_length, offset: leaf.offset, length: leaf.length },
@@ -93,9 +96,39 @@ pub fn branch_of(leaf: &LeafSpec) -> Result<Branch> {
         2 => Shape::Vector,
         _ => return Err(unknown()),
     };
-    let part = *[Part::Features, Part::Label, Part::Weight].get(usize::from(leaf.part)).ok_or_else(unknown)?;
-    let (name, baskets) = (leaf.name.clone(), Vec::new());
-    Branch { name, element, shape, part, place: leaf.place, wanted: leaf.wanted, pad: leaf.pad, baskets }.checked()
+    branch(&leaf.target, element, shape)
+}
+
+fn branch(target: &TargetSpec, element: Element, shape: Shape) -> Result<Branch> {
+    let parts = [Part::Features, Part::Label, Part::Weight];
+    let unknown = || Error::Internal(format!("column '{}' is of an unknown part", target.name));
+    let part = *parts.get(usize::from(target.part)).ok_or_else(unknown)?;
+    let (name, baskets) = (target.name.clone(), Vec::new());
+    Branch { name, element, shape, part, place: target.place, wanted: target.wanted, pad: target.pad, baskets }
+        .checked()
+}
+
+/// The columns `targets` of the tree `tree` in the file at `path`, as the file itself describes them. An error where ROOT may
+/// find something else under these names, or would refuse them: then ROOT decides.
+pub fn described(path: &Path, tree: &str, targets: &[TargetSpec]) -> Result<TreeFile> {
+    let tree = RootFile::open(path)?.only_tree(tree)?;
+    let mut file = tree.file()?;
+    for target in targets {
+        let unsure = || Error::invalid(format!("column '{}' needs ROOT", target.name), "ask ROOT what it is");
+        let layout = tree.plain(&target.name).filter(|layout| suits(layout, target)).ok_or_else(unsure)?;
+        let Baskets { seeks, bytes, firsts } = layout.baskets.as_ref();
+        file.add(branch(target, layout.element, layout.shape)?, seeks, bytes, firsts)?;
+    }
+    Ok(file)
+}
+
+/// Whether a data frame has a type for these numbers, and `target` asks for no other shape.
+fn suits(layout: &Layout, target: &TargetSpec) -> bool {
+    let byte = matches!(layout.element, Element::I8 | Element::U8);
+    match layout.shape {
+        Shape::Fixed { length: 1, .. } => !byte && target.wanted == 1,
+        _ => !byte && layout.element != Element::Bool && !target.scalar,
+    }
 }
 
 #[cfg(test)]

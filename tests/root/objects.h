@@ -10,6 +10,7 @@
 #include <TTree.h>
 
 #include <array>
+#include <bitset>
 #include <deque>
 #include <list>
 #include <map>
@@ -30,7 +31,8 @@ struct Inner {
    Kind(Matrix, float, [2][2]) Kind(Ints, std::vector<int>, ) Kind(Bits, std::vector<bool>, )                          \
    Kind(Deep, std::vector<std::vector<short>>, ) Kind(Set, std::set<int>, )                                            \
    Kind(Sets, std::vector<std::set<int>>, ) Kind(List, std::list<float>, ) Kind(Deque, std::deque<int>, )              \
-   Kind(Text, std::string, ) Kind(Object, Inner, ) Kind(Objects, std::vector<Inner>, )
+   Kind(Text, std::string, ) Kind(Object, Inner, ) Kind(Objects, std::vector<Inner>, )                        \
+   Kind(Bitset, std::bitset<9>, )
 
 /// Each kind in a struct of its own, and in a class that a TClonesArray can hold.
 #define CLADTORCH_DEFINE(name, type, dimensions)                                                                       \

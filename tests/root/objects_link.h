@@ -53,4 +53,7 @@
 #pragma link C++ struct ObjectsStruct+;
 #pragma link C++ class ObjectsClass+;
 #pragma link C++ class std::vector<ObjectsStruct>+;
+#pragma link C++ struct BitsetStruct+;
+#pragma link C++ class BitsetClass+;
+#pragma link C++ class std::vector<BitsetStruct>+;
 #endif

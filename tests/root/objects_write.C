@@ -65,6 +65,13 @@ void Set(std::vector<bool> &m, int i, int k, Numbers_t &truth)
    }
 }
 
+void Set(std::bitset<9> &m, int i, int k, Numbers_t &truth)
+{
+   m = (i + k) % 512;
+   for (std::size_t j = 0; j < m.size(); ++j)
+      truth.push_back(m[j]);
+}
+
 /// The columns of the tree `truth`.
 using Truths_t = std::map<std::string, Numbers_t>;
 

@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 
 /// What tells a file from another, and from itself after a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Identity {
+pub struct Identity {
     device: u64,
     inode: u64,
     size: u64,
@@ -18,7 +18,8 @@ struct Identity {
 }
 
 impl Identity {
-    fn of(file: &File, path: &Path) -> Result<Identity> {
+    /// Of an open file; an error for what is no regular file.
+    pub fn of(file: &File, path: &Path) -> Result<Identity> {
         let data = file.metadata().map_err(|error| Error::io(path, error))?;
         if !data.is_file() {
             return Err(Error::invalid(format!("{} is no regular file", path.display()), "use ROOT's reader"));
@@ -29,6 +30,11 @@ impl Identity {
             size: data.size(),
             changed: (data.mtime(), data.mtime_nsec()),
         })
+    }
+
+    /// Bytes.
+    pub fn size(&self) -> u64 {
+        self.size
     }
 }
 
@@ -50,6 +56,12 @@ impl TreeFile {
         let file = open(&place)?;
         let identity = Identity::of(&file, &path)?;
         Ok(TreeFile { path, place, identity, entries, branches: Vec::new() })
+    }
+
+    /// The same if the file is still the one that was described.
+    pub fn described(path: &str, entries: u64, identity: Identity) -> Result<TreeFile> {
+        let file = TreeFile::new(path, entries)?;
+        if file.identity == identity { Ok(file) } else { Err(changed(&file.path)) }
     }
 
     /// Adds a branch; see [`Branch::set_baskets`] for the lists.
@@ -89,6 +101,10 @@ impl TreeFile {
     }
 }
 
+fn changed(path: &Path) -> Error {
+    Error::invalid(format!("{} was changed while it was read", path.display()), "read it when nobody writes to it")
+}
+
 fn open(path: &Path) -> Result<File> {
     File::open(path).map_err(|error| Error::io(path, error))
 }
@@ -108,12 +124,6 @@ impl OpenFile<'_> {
     /// An error where somebody has written to the file since ROOT described it.
     pub(super) fn check_unchanged(&self) -> Result<()> {
         let path = &self.described.path;
-        if Identity::of(&self.file, path)? == self.described.identity {
-            return Ok(());
-        }
-        Err(Error::invalid(
-            format!("{} was changed while it was read", path.display()),
-            "read it when nobody writes to it",
-        ))
+        if Identity::of(&self.file, path)? == self.described.identity { Ok(()) } else { Err(changed(path)) }
     }
 }

@@ -1,5 +1,6 @@
 //! Columns of a tree: what each is, and how it can be read, or why not.
 
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::tree::{Baskets, Branch, Description, Leaf};
@@ -26,6 +27,8 @@ pub struct Column {
     pub stored_bytes: i64,
     /// How it is read, or why it is not.
     pub layout: Result<Layout, String>,
+    /// Whether ROOT, too, finds these numbers under this name, and no others.
+    pub plain: bool,
 }
 
 /// Where the numbers of a column lie.
@@ -42,7 +45,35 @@ pub struct Layout {
 /// All columns of a tree.
 pub fn columns(tree: &Description, file_compression: i32) -> Vec<Column> {
     let with_data = tree.branches.iter().filter(|branch| branch.parts == 0);
-    with_data.flat_map(|branch| of_branch(branch, tree.entries, file_compression)).collect()
+    let columns = with_data.flat_map(|branch| of_branch(branch, tree.entries, file_compression));
+    let mut columns: Vec<Column> = columns.collect();
+    let plain = plain_names(tree);
+    columns.iter_mut().for_each(|column| column.plain = plain.contains(column.name.as_str()));
+    columns
+}
+
+/// Names of the branches that are one column each, called like it in C++ and at home in the tree itself, where no other branch
+/// has that name: ROOT looks for a column in branches, their parts and leaves in turn. None in a tree with branches that
+/// were left unread.
+fn plain_names(tree: &Description) -> HashSet<&str> {
+    let unread = |branch: &Branch| branch.leaves.is_empty() && branch.parts == 0;
+    if tree.branches.iter().any(unread) {
+        return HashSet::new();
+    }
+    let mut times: HashMap<&str, usize> = HashMap::new();
+    tree.branches.iter().for_each(|branch| *times.entry(&branch.name).or_default() += 1);
+    let plain = tree.branches.iter().filter(|branch| {
+        let own_leaf = branch.leaves.len() == 1 && branch.leaves[0].name == branch.name;
+        branch.depth == 0 && own_leaf && times[branch.name.as_str()] == 1 && is_plain(&branch.name)
+    });
+    plain.map(|branch| branch.name.as_str()).collect()
+}
+
+/// Whether `name` is one in C++ and none that a data frame has for its own columns.
+fn is_plain(name: &str) -> bool {
+    let letters = |byte: u8| byte == b'_' || byte.is_ascii_alphanumeric();
+    let own = name.starts_with("rdf") || name.starts_with("tdf");
+    !own && name.bytes().all(letters) && name.bytes().next().is_some_and(|first| !first.is_ascii_digit())
 }
 
 fn of_branch(branch: &Branch, entries: i64, file_compression: i32) -> Vec<Column> {
@@ -52,7 +83,8 @@ fn of_branch(branch: &Branch, entries: i64, file_compression: i32) -> Vec<Column
             Ok(Layout { element, shape, baskets: Arc::clone(&branch.baskets) })
         });
         let codec = codec(if branch.compression < 0 { file_compression } else { branch.compression });
-        Column { name, type_name, codec, raw_bytes: branch.raw_bytes, stored_bytes: branch.stored_bytes, layout }
+        let (raw_bytes, stored_bytes) = (branch.raw_bytes, branch.stored_bytes);
+        Column { name, type_name, codec, raw_bytes, stored_bytes, layout, plain: false }
     };
     if let Some(object) = &branch.object {
         return vec![column(branch.name.clone(), object.class.clone(), vector(branch))];

@@ -46,12 +46,23 @@ pub struct Found {
     pub key: Key,
 }
 
-/// All trees, and the names of all RNTuples.
-pub fn trees(file: &File, size: u64, header: &Header) -> Result<(Vec<Found>, BTreeSet<String>)> {
+/// What lies in a file, named with its folders.
+#[derive(Default)]
+pub struct Contents {
+    /// Of each name the newest.
+    pub trees: Vec<Found>,
+    /// Names of RNTuples.
+    pub rntuples: BTreeSet<String>,
+    /// Names of everything else.
+    pub others: BTreeSet<String>,
+}
+
+/// Everything that the keys of the file's folders lead to.
+pub fn contents(file: &File, size: u64, header: &Header) -> Result<Contents> {
     let (seen, numbers) = (HashSet::new(), HashMap::new());
-    let mut search = Search { file, size, seen, listed: 0, numbers, trees: Vec::new(), rntuples: BTreeSet::new() };
+    let mut search = Search { file, size, seen, listed: 0, numbers, found: Contents::default() };
     search.folder(header.root, "", 0)?;
-    Ok((search.trees, search.rntuples))
+    Ok(search.found)
 }
 
 /// Why a file is not read, and what to do about it.
@@ -107,11 +118,9 @@ struct Search<'a> {
     seen: HashSet<u64>,
     /// Bytes of the lists read so far: they share no byte in a sound file.
     listed: u64,
-    /// Places of the names in `trees`.
+    /// Places of the names in `found.trees`.
     numbers: HashMap<String, usize>,
-    trees: Vec<Found>,
-    /// Names, with their folders.
-    rntuples: BTreeSet<String>,
+    found: Contents,
 }
 
 impl Search<'_> {
@@ -125,10 +134,13 @@ impl Search<'_> {
             if TREES.contains(&class.as_str()) {
                 self.add(Found { name, class, key });
             } else if RNTUPLES.contains(&class.as_str()) {
-                self.rntuples.insert(name);
+                self.found.rntuples.insert(name);
             } else if ["TDirectoryFile", "TDirectory"].contains(&class.as_str()) {
                 let description = key.seek.checked_add(key.length as u64).ok_or("a folder lies nowhere")?;
                 self.folder(description, &name, depth + 1)?;
+                self.found.others.insert(name);
+            } else {
+                self.found.others.insert(name);
             }
         }
         Ok(())
@@ -136,11 +148,11 @@ impl Search<'_> {
 
     /// Of several cycles the last counts.
     fn add(&mut self, found: Found) {
-        let number = *self.numbers.entry(found.name.clone()).or_insert(self.trees.len());
-        match self.trees.get_mut(number) {
+        let number = *self.numbers.entry(found.name.clone()).or_insert(self.found.trees.len());
+        match self.found.trees.get_mut(number) {
             Some(known) if known.key.cycle < found.key.cycle => *known = found,
             Some(_) => (),
-            None => self.trees.push(found),
+            None => self.found.trees.push(found),
         }
     }
 

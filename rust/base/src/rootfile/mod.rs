@@ -1,9 +1,9 @@
 //! ROOT files without ROOT: which trees lie in a file, what their columns are, and their numbers.
 //!
 //! [`RootFile`] reads what a file and its trees say about themselves and gives the places of the baskets to the fast
-//! reader in [`columns`](crate::columns), which ROOT gives them to where it is there. So a file is read by the same
-//! decoder with ROOT and without, and what that decoder is not certain of is refused here, with the reason, where the
-//! plugin would turn to ROOT.
+//! reader in [`columns`](crate::columns). The plugin asks it first for a local file, because ROOT takes 0.1 s to open its
+//! first one, and lets ROOT describe what is not plain ([`Tree::plain`]). So a file is read by the same decoder with ROOT
+//! and without, and what that decoder is not certain of is refused here, with the reason, where the plugin turns to ROOT.
 //!
 //! The crate `oxyroot` writes trees here. It does not read them: it keeps the positions of baskets to itself, so its own
 //! decoder would have to be used, which takes no file of ROOT 6.37 or newer, no zstd and no "CS", puts baskets that lie
@@ -14,7 +14,6 @@ mod directory;
 mod export;
 mod tree;
 
-use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
@@ -24,13 +23,13 @@ pub use tree::Baskets;
 
 use crate::columns::branch::{Branch, Part, Shape};
 use crate::columns::bytes::Cursor;
-use crate::columns::file::TreeFile;
+use crate::columns::file::{Identity, TreeFile};
 use crate::columns::{BadValue, Plane, Rows, read};
 use crate::error::{Error, Result, guard};
 use crate::memory::HostBuffer;
 use crate::text;
 use crate::threads::shared_pool;
-use directory::{Found, Refusal};
+use directory::{Contents, Found, Refusal};
 
 const REMEDY: &str = "read it with ROOT (the plugin's Dataset::Add does), or write it again";
 
@@ -43,13 +42,15 @@ pub struct RootFile {
     file: File,
     size: u64,
     compression: i32,
-    trees: Vec<Found>,
-    rntuples: BTreeSet<String>,
+    /// Before anything was read.
+    identity: Identity,
+    contents: Contents,
 }
 
 /// A tree of a file.
 pub struct Tree {
     path: PathBuf,
+    identity: Identity,
     /// With its folders: `run1/events`.
     pub name: String,
     /// Number of entries.
@@ -87,32 +88,33 @@ impl RootFile {
             return Err(Error::invalid(what, "name a ROOT file"));
         }
         let file = File::open(path).map_err(|error| Error::io(path, error))?;
-        let size = file.metadata().map_err(|error| Error::io(path, error))?.len();
+        let identity = Identity::of(&file, path)?;
+        let size = identity.size();
         let found =
-            directory::header(&file, size).and_then(|header| Ok((directory::trees(&file, size, &header)?, header)));
-        let ((trees, rntuples), header) =
+            directory::header(&file, size).and_then(|header| Ok((directory::contents(&file, size, &header)?, header)));
+        let (contents, header) =
             found.map_err(|Refusal { what, remedy }| Error::invalid(about(path, &what), remedy))?;
-        Ok(Self { path: path.to_path_buf(), file, size, compression: header.compression, trees, rntuples })
+        Ok(Self { path: path.to_path_buf(), file, size, compression: header.compression, identity, contents })
     }
 
     /// Names of the trees, with their folders.
     pub fn trees(&self) -> impl Iterator<Item = &str> {
-        self.trees.iter().map(|found| found.name.as_str())
+        self.contents.trees.iter().map(|found| found.name.as_str())
     }
 
     /// Names of the RNTuples, with their folders. They are not read here.
     pub fn rntuples(&self) -> impl Iterator<Item = &str> {
-        self.rntuples.iter().map(String::as_str)
+        self.contents.rntuples.iter().map(String::as_str)
     }
 
     /// What the tree `name` says about itself.
     pub fn tree(&self, name: &str) -> Result<Tree> {
-        if self.rntuples.contains(name) {
+        if self.contents.rntuples.contains(name) {
             return Err(refused(&self.path, &format!("'{name}' is an RNTuple, of which only ROOT reads the columns")));
         }
-        let Some(Found { class, key, .. }) = self.trees.iter().find(|found| found.name == name) else {
+        let Some(Found { class, key, .. }) = self.contents.trees.iter().find(|found| found.name == name) else {
             let what = text::name(&format!("{} has no tree '{name}'", self.path.display()));
-            let names = self.trees.iter().map(|found| &found.name);
+            let names = self.contents.trees.iter().map(|found| &found.name);
             return Err(Error::invalid(what, format!("it has: {}", text::list(names, ", "))));
         };
         let describe = || {
@@ -123,7 +125,15 @@ impl RootFile {
         };
         let (entries, columns) =
             describe().map_err(|what: String| refused(&self.path, &format!("tree '{name}': {what}")))?;
-        Ok(Tree { path: self.path.clone(), name: name.to_owned(), entries, columns })
+        Ok(Tree { path: self.path.clone(), identity: self.identity, name: name.to_owned(), entries, columns })
+    }
+
+    /// The same where `name` cannot be taken for anything else in the file.
+    pub fn only_tree(&self, name: &str) -> Result<Tree> {
+        if self.contents.others.contains(name) {
+            return Err(refused(&self.path, &format!("'{name}' is the name of several objects")));
+        }
+        self.tree(name)
     }
 }
 
@@ -147,19 +157,18 @@ impl Tree {
 
     /// Reads `wanted` as float32, side by side; shorter entries are padded with `pad`.
     pub fn read(&self, wanted: &[Wanted], pad: f32) -> Result<Table> {
-        let path = self.path.to_str();
-        let path = path.ok_or_else(|| Error::invalid(format!("{:?} is no UTF-8", self.path), "rename the file"))?;
         if !pad.is_finite() {
             return Err(Error::invalid(format!("the pad is {pad}"), "give a finite number"));
         }
         let columns = wanted.iter().map(|wanted| self.branch(wanted)).collect::<Result<Vec<_>>>()?;
         let width = columns.iter().try_fold(0usize, |width, (branch, _)| width.checked_add(branch.wanted));
         let width = width.filter(|width| (1..=WIDEST).contains(width)).ok_or_else(|| {
-            let what = format!("tree '{}' of {}: the wanted columns have no numbers, or too many", self.name, path);
+            let (name, path) = (&self.name, self.path.display());
+            let what = format!("tree '{name}' of {path}: the wanted columns have no numbers, or too many");
             Error::invalid(what, format!("ask for 1 to {WIDEST} numbers an entry"))
         })?;
         let names = columns.iter().flat_map(|(branch, _)| element_names(branch)).collect();
-        let mut file = TreeFile::new(path, self.entries)?;
+        let mut file = self.file()?;
         let mut place = 0;
         for (branch, layout) in columns {
             let branch = Branch { pad, place, ..branch };
@@ -172,6 +181,22 @@ impl Tree {
         let plane = Plane::new(rows.as_mut_slice(), width, file.branches(), Part::Features)?;
         let bad = guard(|| read(&file, Rows::Between(0, self.entries), &mut [plane], &pool, || Ok(())))?;
         Ok(Table { rows, names, bad: bad.map(|bad| (wanted[bad.branch].name.clone(), bad)) })
+    }
+
+    /// The file without columns, if nobody wrote to it while it was described.
+    pub fn file(&self) -> Result<TreeFile> {
+        let path = self.path.to_str();
+        let path = path.ok_or_else(|| Error::invalid(format!("{:?} is no UTF-8", self.path), "rename the file"))?;
+        TreeFile::described(path, self.entries, self.identity)
+    }
+
+    /// How the column `name` lies in the file, where ROOT, too, finds this column under that name and reads it as it is; else
+    /// nothing.
+    pub fn plain(&self, name: &str) -> Option<&Layout> {
+        let layout = self.columns.iter().find(|column| column.plain && column.name == name)?.layout.as_ref().ok()?;
+        // ROOT repeats a number behind a basket without entries.
+        let firsts = &layout.baskets.firsts;
+        firsts.windows(2).all(|pair| pair[0] < pair[1]).then_some(layout)
     }
 
     /// Room for the numbers of all entries, which takes memory only as it is written: their number is the file's word.

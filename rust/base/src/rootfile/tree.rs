@@ -50,6 +50,8 @@ pub struct Branch {
     pub object: Option<Object>,
     /// Branches that it is divided into.
     pub parts: usize,
+    /// Branches that it is a part of.
+    pub depth: usize,
 }
 
 /// Where baskets lie, a list for each quantity.
@@ -145,7 +147,7 @@ fn branch(cursor: &mut Cursor, class: &str, into: &mut Vec<Branch>, depth: usize
             into[at].object = Some(object(cursor, version)?);
         }
         // Left unread: ROOT knows more kinds (TBranchObject, TBranchRef, …), and they are told by name.
-        _ => into.push(Branch { name: format!("({class})"), ..Branch::default() }),
+        _ => into.push(Branch { name: format!("({class})"), depth, ..Branch::default() }),
     }
     Ok(())
 }
@@ -173,7 +175,7 @@ fn base(cursor: &mut Cursor, into: &mut Vec<Branch>, depth: usize) -> Result<usi
     let (raw_bytes, stored_bytes) = (cursor.i64()?, cursor.i64()?);
     let at = into.len();
     let sizes = Branch { raw_bytes, stored_bytes, ..Branch::default() };
-    into.push(Branch { name, compression, entries, first_entry, offsets, features, ..sizes });
+    into.push(Branch { name, compression, entries, first_entry, offsets, features, depth, ..sizes });
     cursor.objects(|cursor, class| {
         into[at].parts += 1;
         branch(cursor, class, into, depth + 1)
