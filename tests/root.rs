@@ -460,6 +460,11 @@ fn arguments_and_options_in_python() {
 }
 
 #[test]
+fn views_and_jagged_are_sequences_in_python() {
+    Session::python(&[&script("sequences.py")]).run().passed();
+}
+
+#[test]
 fn copies_and_pickles_in_python() {
     Session::python(&[&script("copies.py")]).run().passed();
 }

@@ -15,6 +15,7 @@ def pythonize(cls, name):
         takes_sources(cls, name)
     elif kind == "Jagged":
         reads_sources(cls)
+        is_sequence(cls)
     elif kind == "Batches":
         iterates(cls)
     elif kind == "Model":
