@@ -9,6 +9,8 @@
 #include <TROOT.h>
 #include <TSystem.h>
 
+#include <time.h>
+
 #include <csignal>
 #include <cstdlib>
 #include <exception>
@@ -36,6 +38,35 @@ extern "C" void NotePressed(int)
    Core::interrupt_request(true);
 }
 
+/// Until this time, by the monotonic clock, a Ctrl-C is still the one that has ended a call.
+volatile std::sig_atomic_t gSameUntil = 0;
+
+std::sig_atomic_t Seconds()
+{
+   timespec now = {};
+   clock_gettime(CLOCK_MONOTONIC, &now);
+   return static_cast<std::sig_atomic_t>(now.tv_sec);
+}
+
+/// Between the end of an interrupted call and the end of its macro ROOT's handler would jump out of what C++ does for the
+/// exception, and then out of an exit handler, which may hold a lock.
+extern "C" void IgnoreSame(int)
+{
+   if (Seconds() < gSameUntil)
+      return;
+   sigaction(SIGINT, &gBefore, nullptr);
+   raise(SIGINT);
+}
+
+void SetHandler(void (*handler)(int))
+{
+   struct sigaction mine = {};
+   mine.sa_handler = handler;
+   sigemptyset(&mine.sa_mask);
+   mine.sa_flags = SA_RESTART;
+   sigaction(SIGINT, &mine, nullptr);
+}
+
 /// Python notes Ctrl-C and acts between two of its own instructions: one that came after the last of them, before the
 /// handler was taken over, would be lost. Takes it from Python; the caller must not hold a lock that a thread with
 /// Python's lock may wait for.
@@ -58,8 +89,6 @@ bool TakePressedFromPython()
 {
    if (gApplication && !gApplication->QuitOpt() && gException)
       Throw(SIGINT);
-   // On a second Ctrl-C while the process ends, ROOT's handler would jump out of an exit handler, which may hold a lock,
-   // and exit again.
    std::signal(SIGINT, SIG_IGN);
    gSystem->Exit(kExitCode);
    std::abort(); // not reached
@@ -88,14 +117,13 @@ bool TakeHandler()
    gPressed = 0;
    Core::interrupt_request(false);
    gROOT->SetInterrupt(kFALSE); // an earlier one stays set until somebody clears it
-   sigaction(SIGINT, nullptr, &gBefore);
-   if (gBefore.sa_handler == SIG_IGN)
+   struct sigaction now;
+   sigaction(SIGINT, nullptr, &now);
+   if (now.sa_handler != IgnoreSame)
+      gBefore = now;
+   if (now.sa_handler == SIG_IGN)
       return false;
-   struct sigaction mine = {};
-   mine.sa_handler = NotePressed;
-   sigemptyset(&mine.sa_mask);
-   mine.sa_flags = SA_RESTART;
-   sigaction(SIGINT, &mine, nullptr);
+   SetHandler(NotePressed);
    return true;
 }
 } // namespace
@@ -111,7 +139,13 @@ InterruptScope::~InterruptScope()
    const std::lock_guard<std::mutex> lock(gMutex);
    if (--gScopes > 0)
       return;
-   sigaction(SIGINT, &gBefore, nullptr);
+   if (gPressed && gApplication && gApplication->QuitOpt()) {
+      constexpr int kSeconds = 2;
+      gSameUntil = Seconds() + kSeconds;
+      SetHandler(IgnoreSame);
+   } else {
+      sigaction(SIGINT, &gBefore, nullptr);
+   }
    Core::interrupt_request(false);
 }
 
@@ -130,6 +164,8 @@ void EndMacroWhereUncaught()
 {
    static const bool once = [] {
       gTerminateBefore = std::set_terminate(OnTerminate);
+      // Runs before LibTorch's exit handlers, out of which ROOT's handler would jump with a lock held.
+      std::atexit([] { std::signal(SIGINT, SIG_IGN); });
       return true;
    }();
    static_cast<void>(once);
