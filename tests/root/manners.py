@@ -46,7 +46,14 @@ model.SetParameters(values=np.asarray(model.Parameters()))
 jagged = ct.Jagged["float"].Read(source=ct.Source(tree="sig_tree", files=file), column="m_bb", cut="m_bb > 1")
 assert jagged.Padded(length=2).Columns() == 2
 
+assert len(next(iter(stream.Batches(fBatchSize=10)))[1]) == len(next(iter(stream.Batches(options, fBatchSize=10)))[1]) == 10
+
 # What does not fit, in one sentence.
+for field in (each for each in dir(options) if each[0] == "f" and each[1].isupper()):
+    other_style = "".join("_" * letter.isupper() + letter.lower() for letter in field[1:]).lstrip("_")
+    for word in (field[1:].lower(), field[1].lower() + field[2:], other_style):
+        refuses(lambda: model.Fit(events, **{word: 3}), f"'{word}'", f"write {field}")
+        refuses(lambda: stream.Batches(**{word: 3}), f"'{word}'", f"write {field}")
 refuses(lambda: ct.Mlp([7, -3, 1]), "sizes", "[7, -3, 1]")
 refuses(lambda: ct.Mlp([7, 3, 1], ct.kXavier), "activation", "CladTorch::EActivation", "CladTorch::EInit")
 refuses(lambda: ct.Mlp([7, 3, 1], 3), "activation", "3")

@@ -13,6 +13,8 @@ def pythonize(cls, name):
         takes_nodes(cls, "__init__", "frame")
     elif kind in ("Dataset", "Stream"):
         takes_sources(cls, name)
+        if kind == "Stream":
+            takes_options(cls, name, "Batches", at=0)
     elif kind == "Jagged":
         reads_sources(cls)
         is_sequence(cls)
@@ -20,7 +22,7 @@ def pythonize(cls, name):
         iterates(cls)
     elif kind == "Model":
         takes_nodes(cls, "Define", "frame")
-        takes_options(cls, name)
+        takes_options(cls, name, "Fit", at=1)
     raises_keyboard_interrupt(cls, name)
     copies(cls, name)
     if kind in ("Mlp", "Model"):
