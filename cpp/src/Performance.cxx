@@ -118,6 +118,8 @@ std::pair<TH1 *, TH1 *> Model::Scores(const Dataset &data, int bins) const
       if (bins < 1)
          throw std::runtime_error("the number of bins is " + std::to_string(bins) + ": at least 1 is needed");
       const auto scores = Outputs(data, false);
+      if (scores.empty())
+         throw std::runtime_error("the dataset has no events: add some");
       const auto range = Range(scores);
       auto *signal = Histogram("score_signal", "Signal", bins, range.first, range.second);
       auto *background = Histogram("score_background", "Background", bins, range.first, range.second);

@@ -68,6 +68,18 @@ refuses(lambda: events.Split(first="x"), "first", "a number")
 refuses(lambda: stream.Batches(part=ct.kReLU), "part", "CladTorch::EPart")
 refuses(lambda: model.Predict(model), "data", "a CladTorch::Mlp")
 refuses(lambda: model.Fit("x"), "data", "'x'")
+for wrong in (3, None, ["sig_tree", file], {"tree": file}, np.ones(3)):
+    refuses(lambda: ct.Source(wrong), "a tree, a chain, a data frame")
+    refuses(lambda: ct.Dataset(["m_bb"]).Add(wrong, 1), "a tree, a chain, a data frame")
+    refuses(lambda: ct.Stream(["m_bb"]).Add(wrong, 1), "a tree, a chain, a data frame")
+    refuses(lambda: ct.Jagged["float"].Read(wrong, "m_bb"), "a tree, a chain, a data frame")
+    refuses(lambda: model.Define(wrong, "score"), "'frame' a data frame")
+    refuses(lambda: ct.Dataset(["m_bb"]).SetWeight(wrong), "'column' a string")
+for wrong in (None, {"m_bb": 1}, np.ones(3), [1, 2], model):
+    refuses(lambda: ct.Dataset(["m_bb"]).Add("sig_tree", file, wrong), "'label' a number, the name of a column or a list")
+refuses(lambda: ct.Source("sig_tree"), "the names of a tree and its file", "'sig_tree'")
+refuses(lambda: model.Define("events", "score"), "'frame' a data frame", "'events'")
+refuses(lambda: ct.Dataset(["m_bb"]).SetWeight(lambda x: x, ["m_bb"]), "a Python function", "frame.Define")
 refuses(lambda: model.Fit(), "lacks the argument 'data'")
 refuses(lambda: model.Fit(events, fEpoch=3), "no field 'fEpoch'", "fEpochs")
 refuses(lambda: model.Fit(events, fLoss=ct.kReLU), "fLoss", "CladTorch::ELoss", "CladTorch::EActivation")
@@ -75,6 +87,16 @@ refuses(lambda: model.Fit(events, fEpochs=2.5), "fEpochs", "an integer", "2.5")
 refuses(lambda: ct.FitOptions(fEpoch=3), "no field 'fEpoch'", kind=AttributeError)
 for field, value in (("fEpoch", 3), ("fEpochs", "3"), ("fLoss", ct.kReLU), ("fDevice", 0), ("fSeed", -1)):
     refuses(lambda: setattr(options, field, value), field, kind=(TypeError, AttributeError))
+
+# Names of activations as other libraries have them.
+for known in ("kReLU", "kLeakyReLU", "kTanh", "kSigmoid", "kSiLU", "kGELU", "kSoftplus"):
+    for text in (known[1:].lower(), known[1:]):
+        try:
+            ct.Mlp([7, 3, 1], text)
+        except ct.Error as error:
+            assert f"write CladTorch::{known}" in str(error), error
+        else:
+            raise AssertionError(text)
 
 # C++'s own errors are said once, by Python.
 try:

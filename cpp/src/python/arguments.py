@@ -108,6 +108,8 @@ def expected(kind):
     kind = bare(kind)
     if kind in FITS:
         return FITS[kind]
+    if kind == "CladTorch::Label":
+        return "a number, the name of a column or a list of names", lambda value: is_a(value, kind)
     if kind.startswith("CladTorch::") and "<" not in kind and "::Internal::" not in kind:
         return f"a {kind}", lambda value: is_a(value, kind)
     return None
@@ -131,33 +133,44 @@ class Defaults(dict):
 
 
 class Mismatch(Exception):
-    """Why an overload does not take the arguments."""
+    """Why an overload does not take the arguments, and how many of them it takes."""
+
+    def __init__(self, text, taken):
+        super().__init__(text)
+        self.taken = taken
 
 
 def bind(wanted, args, kwargs):
     """The arguments in the order of the parameters `wanted`, up to the last one given."""
     if len(args) > len(wanted):
-        raise Mismatch(f"takes {len(wanted)} argument{'s' * (len(wanted) != 1)}, {len(args)} were given")
+        raise Mismatch(f"takes {len(wanted)} argument{'s' * (len(wanted) != 1)}, {len(args)} were given", 0)
     given = dict(zip((each.name for each in wanted), args))
     for name, value in kwargs.items():
         if name not in (each.name for each in wanted):
-            raise Mismatch(f"has no argument '{name}': it takes {', '.join(each.name for each in wanted) or 'none'}")
+            takes = ", ".join(each.name for each in wanted) or "none"
+            raise Mismatch(f"has no argument '{name}': it takes {takes}", len(args))
         if name in given:
-            raise Mismatch(f"got the argument '{name}' twice")
+            raise Mismatch(f"got the argument '{name}' twice", len(args))
         given[name] = value
     last = max((at for at, each in enumerate(wanted) if each.name in given), default=-1)
     for each in wanted[last + 1 :]:
         if each.default is None:
-            raise Mismatch(f"lacks the argument '{each.name}'")
+            raise Mismatch(f"lacks the argument '{each.name}'", missing(wanted, given))
     bound = []
     for each in wanted[: last + 1]:
         if each.name not in given and each.default is None:
-            raise Mismatch(f"lacks the argument '{each.name}'")
+            raise Mismatch(f"lacks the argument '{each.name}'", missing(wanted, given))
         value = given[each.name] if each.name in given else eval(each.default.replace("::", "."), {}, Defaults())
         if fault := misfit(each.kind, value):
-            raise Mismatch(f"takes for '{each.name}' {fault}")
+            raise Mismatch(f"takes for '{each.name}' {fault}", len(bound))
         bound.append(converted(each.kind, value))
     return bound
+
+
+def missing(wanted, given):
+    """How many of the arguments an overload takes that lacks others."""
+    fits = [each.name in given and not misfit(each.kind, given[each.name]) for each in wanted]
+    return fits.index(False)
 
 
 def misfit(kind, value):
@@ -184,10 +197,12 @@ def choose(where, method, args, kwargs):
         except Mismatch as fault:
             if is_copy(where, wanted):
                 continue  # nobody means it who gave something else
-            faults.append(str(fault))
+            faults.append(fault)
             continue
         return without_lock(where, method.__overload__(", ".join(each.kind for each in wanted))), bound
-    raise TypeError(f"{where} " + ("; or ".join(dict.fromkeys(faults)) or "is not made by hand"))
+    nearest = max((fault.taken for fault in faults), default=0)
+    texts = dict.fromkeys(str(fault) for fault in faults if fault.taken == nearest)
+    raise TypeError(f"{where} " + ("; or ".join(texts) or "is not made by hand"))
 
 
 def checked(where, method):

@@ -10,10 +10,12 @@ def pythonize(cls, name):
     elif kind == "View":
         array_interfaces(cls, name)
     elif kind == "Source":
-        takes_nodes(cls, "__init__", "frame")
+        is_source(cls)
     elif kind in ("Dataset", "Stream"):
         takes_sources(cls, name)
-        if kind == "Stream":
+        if kind == "Dataset":
+            takes_weights(cls, name)
+        else:
             takes_options(cls, name, "Batches", at=0)
     elif kind == "Jagged":
         reads_sources(cls)
@@ -21,7 +23,7 @@ def pythonize(cls, name):
     elif kind == "Batches":
         iterates(cls)
     elif kind == "Model":
-        takes_nodes(cls, "Define", "frame")
+        takes_frame(cls, name, "Define")
         takes_options(cls, name, "Fit", at=1)
     raises_keyboard_interrupt(cls, name)
     copies(cls, name)

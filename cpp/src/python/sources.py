@@ -3,25 +3,55 @@
 import types
 
 
+SOURCES = "a tree, a chain, a data frame, or the names of a tree and its file"
+
+
+def is_node(value):
+    return hasattr(type(value), "GetColumnType") and hasattr(type(value), "Count")
+
+
+def is_tree(value):
+    return hasattr(type(value), "GetListOfBranches")
+
+
 def as_node(value):
     """Every node of a data frame's graph has a type of its own; C++ takes the one that stands for all."""
     import ROOT
 
-    if hasattr(type(value), "GetColumnType") and hasattr(type(value), "Count"):
-        return ROOT.RDF.AsRNode(value)
-    return value
+    return ROOT.RDF.AsRNode(value) if is_node(value) else value
 
 
-def takes_nodes(cls, method, parameter):
+def takes_frame(cls, name, method):
+    """`method`, whose first argument is a data frame."""
     wrapped = getattr(cls, method)
 
     def any_node(self, *args, **kwargs):
-        if parameter in kwargs:
-            kwargs[parameter] = as_node(kwargs[parameter])
+        for frame in (*args[:1], *(kwargs[key] for key in ("frame",) if key in kwargs)):
+            if not is_node(frame):
+                raise TypeError(f"{name}::{method} takes for 'frame' a data frame, not {named(frame)}")
+        if "frame" in kwargs:
+            kwargs["frame"] = as_node(kwargs["frame"])
         return wrapped(self, *map(as_node, args[:1]), *args[1:], **kwargs)
 
     any_node.__doc__ = wrapped.__doc__
     setattr(cls, method, any_node)
+
+
+def is_source(cls):
+    """Source(frame), Source(tree), Source(tree=..., files=...)"""
+    make = cls.__init__
+
+    def any_source(self, *args, **kwargs):
+        import ROOT
+
+        values = (*args, *kwargs.values())
+        one = len(values) == 1 and (is_node(values[0]) or is_tree(values[0]) or isinstance(values[0], ROOT.CladTorch.Source))
+        if not one and not (len(values) == 2 and all(map(is_text, values))):
+            raise TypeError(f"a CladTorch::Source is {SOURCES}, not {' and '.join(map(named, values)) or 'nothing'}")
+        return make(self, *map(as_node, args), **{key: as_node(value) for key, value in kwargs.items()})
+
+    any_source.__doc__ = make.__doc__
+    cls.__init__ = any_source
 
 
 def as_source(value):
@@ -29,6 +59,24 @@ def as_source(value):
     import ROOT
 
     return value if isinstance(value, (str, ROOT.CladTorch.Source)) else ROOT.CladTorch.Source(value)
+
+
+def takes_weights(cls, name):
+    """SetWeight("column"); a C++ function takes PyROOT's way to a template."""
+    wrapped = cls.SetWeight
+
+    def column_or_function(self, *args, **kwargs):
+        values = (*args, *kwargs.values())
+        if any(isinstance(each, (types.FunctionType, types.MethodType)) for each in values):
+            raise TypeError(
+                "a weight that is a Python function has to be a column of a data frame, as frame.Define('w', f, ['x']) makes"
+            )
+        if len(values) == 1 and not is_text(values[0]):
+            raise TypeError(f"{name}::SetWeight takes for 'column' a string, not {named(values[0])}")
+        return wrapped(self, *args, **kwargs)
+
+    column_or_function.__doc__ = wrapped.__doc__
+    cls.SetWeight = column_or_function
 
 
 def as_label(value):

@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::library::ActivationFunction;
 use super::{LIBRARY, user};
 use crate::error::{Error, Result, unwind};
-use crate::graph::{Own, ScalarFunction};
+use crate::graph::{Activation, Own, ScalarFunction};
 
 /// Where the derivative is compared with difference quotients: at so many points on either side of 0.
 const POINTS: i32 = 40;
@@ -22,13 +22,24 @@ struct OwnActivation {
 pub fn compile(source: &str, limit: Duration) -> Result<Own> {
     if user::first_parameter(source, "activation").is_none() {
         let what = "the text does not define 'double activation(double x)'";
-        return Err(Error::invalid(what, "give the C++ text of that function, or a named activation"));
+        return Err(Error::invalid(what, remedy(source)));
     }
     let open = |folder: &Path| ActivationFunction::open(&folder.join(LIBRARY));
     let function = super::build(&text(source), "the activation", limit, open).map_err(refused)?.0;
     let activation = OwnActivation { function, text: source.to_owned() };
     activation.check().map_err(refused)?;
     Ok(Own::new(activation))
+}
+
+/// "relu" and "LeakyReLU" are names that other libraries take.
+fn remedy(source: &str) -> String {
+    let plain = |text: &str| text.trim().to_lowercase().replace(['_', '-'], "");
+    match Activation::ALL.iter().find(|known| plain(known.name()) == plain(source)) {
+        Some(known) => {
+            format!("write CladTorch::{}, without quotation marks, for the named activation", known.enumerator())
+        }
+        None => "give the C++ text of that function, or a named activation".to_owned(),
+    }
 }
 
 impl OwnActivation {
