@@ -14,6 +14,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <atomic>
 #include <memory>
 #include <string>
 #include <utility>
@@ -59,6 +60,7 @@ struct ModelData {
    rust::Box<Core::Model> fCore;
    const char *fClass = "Model"; ///< that the user made
    bool fFromFile = false;       ///< the texts of its columns were not written by who runs it
+   mutable std::atomic<bool> fDrawn{false}; ///< its parameters are random still, and nobody was told
    std::shared_ptr<ModuleLink> fModule; ///< none: a Mlp
    History fLastFit;
 };

@@ -48,10 +48,17 @@ void CheckNames(const NamedColumns_t &columns)
 
 void CheckRows(const NamedColumns_t &columns, std::size_t rows, const std::string &expected)
 {
-   for (const auto &[name, view] : columns)
-      if (view.Rows() != rows)
-         throw std::runtime_error("column '" + name + "' has " + std::to_string(view.Rows()) + " rows, but " + expected +
-                                  std::to_string(rows) + ": make it from all events, without a cut");
+   for (const auto &[name, view] : columns) {
+      if (view.Rows() == rows)
+         continue;
+      std::string remedy = "make it from all events, without a cut";
+      if (view.Rank() == 1 && rows && view.Rows() && view.Rows() % rows == 0) {
+         const auto each = std::to_string(view.Rows() / rows);
+         remedy += "; if these are " + each + " numbers of each event, give FloatView(numbers).Reshape(" + each + ")";
+      }
+      throw std::runtime_error("column '" + name + "' has " + std::to_string(view.Rows()) + " rows, but " + expected +
+                               std::to_string(rows) + ": " + remedy);
+   }
 }
 
 /// A tree that is filled from columns.
@@ -107,6 +114,16 @@ bool WriteTree(const std::string &path, const std::string &name, const NamedColu
 }
 
 } // namespace
+
+std::size_t Internal::RowsOf(std::size_t numbers, std::size_t columns)
+{
+   return Guard("CladTorch::View::Reshape", [&] {
+      if (columns == 0 || numbers % columns)
+         throw std::runtime_error(std::to_string(numbers) + " numbers are no rows of " + std::to_string(columns) +
+                                  ": give the number of columns that they were made with");
+      return numbers / columns;
+   });
+}
 
 TMatrixF ToMatrix(const FloatView &view)
 {

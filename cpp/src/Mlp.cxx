@@ -8,11 +8,19 @@ namespace CladTorch {
 
 using namespace Internal;
 
+namespace {
+std::shared_ptr<ModelData> Drawn(rust::Box<Core::Model> core)
+{
+   auto data = std::make_shared<ModelData>(std::move(core));
+   data->fDrawn = true;
+   return data;
+}
+} // namespace
+
 Mlp::Mlp(const std::vector<std::size_t> &sizes, EActivation activation, EInit init, std::uint64_t seed)
    : Mlp(Guard("CladTorch::Mlp", [&] {
-        return std::make_shared<ModelData>(Core::model_new({sizes.data(), sizes.size()},
-                                                           static_cast<std::uint8_t>(activation),
-                                                           static_cast<std::uint8_t>(init), seed));
+        return Drawn(Core::model_new({sizes.data(), sizes.size()}, static_cast<std::uint8_t>(activation),
+                                     static_cast<std::uint8_t>(init), seed));
      }), FromCore())
 {
 }
@@ -20,8 +28,8 @@ Mlp::Mlp(const std::vector<std::size_t> &sizes, EActivation activation, EInit in
 Mlp::Mlp(const std::vector<std::size_t> &sizes, const std::string &activation, EInit init, std::uint64_t seed)
    : Mlp(Guard("CladTorch::Mlp", [&] {
         return Interruptible("the compilation of the activation", [&](const InterruptScope &) {
-           return std::make_shared<ModelData>(Core::model_new_own({sizes.data(), sizes.size()}, activation,
-                                                                  static_cast<std::uint8_t>(init), seed));
+           return Drawn(Core::model_new_own({sizes.data(), sizes.size()}, activation, static_cast<std::uint8_t>(init),
+                                            seed));
         });
      }), FromCore())
 {

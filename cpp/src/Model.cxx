@@ -24,6 +24,7 @@ std::shared_ptr<ModelData> ModelData::Copy() const
    auto copy = std::make_shared<ModelData>(Core::model_clone(*fCore));
    copy->fClass = fClass;
    copy->fFromFile = fFromFile;
+   copy->fDrawn = fDrawn.load();
    copy->fModule = fModule;
    copy->fLastFit = fLastFit;
    return copy;
@@ -86,10 +87,21 @@ const ModelData &Model::Data() const
    return *fData;
 }
 
+namespace {
+/// Says once of a model that it knows nothing yet.
+const ModelData &Told(const ModelData &model)
+{
+   if (model.fDrawn.exchange(false))
+      ::Warning((std::string("CladTorch::") + model.fClass).c_str(),
+                "the model was not trained and was given no parameters: it predicts with random initial weights");
+   return model;
+}
+} // namespace
+
 /// What later changes do not reach.
 std::shared_ptr<const ModelData> Model::Frozen() const
 {
-   return Data().fModule ? fData->Copy() : fData;
+   return Told(Data()).fModule ? fData->Copy() : fData;
 }
 
 /// What RunEpochs() needs of a trainer.
@@ -142,7 +154,7 @@ History Model::RunEpochs(const Training &training, const InterruptScope &interru
    progress.Finish();
    auto trained = fData->Copy();
    training.fFinish(*trained->fCore);
-   trained->fFromFile = false;
+   trained->fFromFile = trained->fDrawn = false;
    trained->fLastFit = history;
    Replace(std::move(trained));
    if (history.fInterrupted)
@@ -247,7 +259,7 @@ std::vector<float> Model::Logits(const Dataset &data) const
 
 std::vector<float> Model::Outputs(const Dataset &data, bool raw) const
 {
-   return Run(Data(), *data.fData, raw);
+   return Run(Told(Data()), *data.fData, raw);
 }
 
 std::size_t Model::Inputs() const
@@ -296,7 +308,10 @@ void Model::Change(const char *method, F change)
 void Model::SetParameters(const std::vector<float> &values)
 {
    Change("SetParameters",
-          [&](ModelData &model) { Core::model_set_parameters(*model.fCore, Slice(values)); });
+          [&](ModelData &model) {
+             Core::model_set_parameters(*model.fCore, Slice(values));
+             model.fDrawn = false;
+          });
 }
 
 void Model::SetColumns(const std::vector<std::string> &names)

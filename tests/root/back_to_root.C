@@ -98,6 +98,26 @@ int Files(const char *part)
    return count;
 }
 
+/// Predictions of several outputs come as one list.
+void CheckReshape()
+{
+   std::vector<float> numbers(2 * kEntries);
+   for (std::size_t i = 0; i < numbers.size(); ++i)
+      numbers[i] = i;
+   const auto rows = CladTorch::FloatView(numbers).Reshape(2);
+   CHECK(rows.Rank() == 2 && rows.Rows() == kEntries && rows.Columns() == 2 && rows(7, 1) == 15);
+   CHECK(rows.Reshape(1).Rows() == 2 * kEntries && rows.Reshape(2 * kEntries)(0, 15) == 15);
+   auto frame = ToFrame({{"scores", rows}});
+   CHECK(*frame.Filter([](const ROOT::RVecF &s, ULong64_t i) { return s.size() == 2 && s[1] == 2 * i + 1; }, {"scores", "rdfentry_"})
+             .Count() == kEntries);
+   for (const std::size_t columns : {0, 3, 4 * kEntries})
+      Refuses("rows that are not full", [&] { CladTorch::FloatView(numbers).Reshape(columns); },
+              {"no rows of"});
+   TFile file("events.root");
+   Refuses("predictions of two outputs", [&] { WriteFriend(*file.Get<TTree>("t"), "few.root", {{"score", numbers}}); },
+           {"'score'", "2 numbers of each event", "Reshape(2)"});
+}
+
 void CheckErrors()
 {
    TFile file("events.root");
@@ -172,6 +192,7 @@ void back_to_root()
    CheckMatrix();
    CheckFrame();
    CheckFriend();
+   CheckReshape();
    CheckErrors();
    CheckPlaces();
    ROOT::EnableImplicitMT(2);

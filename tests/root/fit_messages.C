@@ -68,6 +68,29 @@ void Warnings()
    Says("one class of a stream", [&] { Mlp({1, 8, 1}).Fit(stream, options); }, {"has label 1"});
 }
 
+/// Whoever predicts with a model that knows nothing is told so, once.
+void Untrained()
+{
+   const auto data = Two();
+   const std::vector<std::string> told{"was not trained"};
+   auto frame = Frame(10);
+   Says("a prediction", [&] { Mlp({1, 1}).Predict(data); }, told);
+   Says("logits", [&] { Mlp({1, 1}).Logits(data); }, told);
+   Says("an area", [&] { Mlp({1, 1}).Auc(data); }, told);
+   Says("a curve", [&] { delete Mlp({1, 1}).Roc(data); }, told);
+   Says("a functor", [&] { Mlp({1, 1}).Functor(); }, told);
+   Says("a column", [&] { Mlp({1, 1}).Define(frame, "s", {"x"}).Count().GetValue(); }, told);
+   Says("two predictions", [&] { Mlp model({1, 1}); model.Predict(data); model.Auc(data); }, told);
+   Says("a copy", [&] { Mlp model({1, 1}), copy(model); copy.Predict(data); }, told);
+   FitOptions options;
+   options.fEpochs = 1;
+   options.fVerbose = 0;
+   Mlp trained({1, 1});
+   Says("a fit", [&] { trained.Fit(data, options); trained.Predict(data); }, {});
+   Says("a file", [&] { trained.Save("m.ct"); Mlp::Load("m.ct").Predict(data); }, {});
+   Says("given parameters", [&] { Mlp model({1, 1}); model.SetParameters({1, 2}); model.Predict(data); }, {});
+}
+
 void WeightsWithoutEffect()
 {
    FitOptions options;
@@ -109,6 +132,7 @@ void Stopped(const Dataset &data, const FitOptions &options, int seconds)
 void fit_messages()
 {
    Warnings();
+   Untrained();
    WeightsWithoutEffect();
    FitOptions options;
    options.fEpochs = 1000000000;

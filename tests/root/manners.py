@@ -98,6 +98,11 @@ for known in ("kReLU", "kLeakyReLU", "kTanh", "kSigmoid", "kSiLU", "kGELU", "kSo
         else:
             raise AssertionError(text)
 
+# Predictions of several outputs come as one list.
+scores = ct.FloatView(ct.Mlp([2, 3]).Predict(events)).Reshape(3)
+assert np.asarray(scores).shape == (events.Rows(), 3)
+assert ct.ToFrame({"scores": scores}).Count().GetValue() == events.Rows()
+
 # C++'s own errors are said once, by Python.
 try:
     events.Add("sig_tree", "elsewhere.root", 1)

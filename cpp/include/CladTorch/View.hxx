@@ -22,6 +22,9 @@ struct _object; // Python's PyObject
 namespace CladTorch {
 
 namespace Internal {
+/// Throws where `numbers` are no whole number of rows.
+std::size_t RowsOf(std::size_t numbers, std::size_t columns);
+
 /// Whether the plugin has views of T. `Long64_t` is `long long`, a type of its own beside `std::int64_t`.
 template <class T>
 constexpr bool kIsNumber = std::is_same<T, float>::value || std::is_same<T, double>::value ||
@@ -69,6 +72,9 @@ public:
    /// Not checked: `row < Rows()`, `column < Columns()`.
    T operator()(std::size_t row, std::size_t column = 0) const { return fData[row * Columns() + column]; }
 
+   /// The same numbers as rows of `columns` each: predictions [N, C], which come as one list, by
+   /// `FloatView(model.Predict(data)).Reshape(model.Outputs())`. Throws CladTorch::Error where the last row is not full.
+   View Reshape(std::size_t columns) const { return {fData, Internal::RowsOf(Size(), columns), columns, fOwner}; }
    /// A copy of all numbers, [Size()].
    ROOT::RVec<T> ToRVec() const { return ROOT::RVec<T>(begin(), end()); }
 
