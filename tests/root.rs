@@ -223,7 +223,7 @@ fn interrupt_ends_a_macro_with_every_long_call() {
 /// The second comes while the process ends.
 #[test]
 fn interrupt_pressed_twice_ends_a_macro() {
-    for milliseconds in [0, 1, 2, 5, 10, 20, 50, 100, 200] {
+    for milliseconds in [0, 1, 2, 5, 10, 20, 50, 80, 100, 120, 150, 200] {
         let macro_call = format!("{}(\"Fit by Clad\")", script("interrupted.C"));
         let outcome = Session::root(&["-q", &macro_call])
             .run_interrupted_twice_at("NOW ", Duration::from_millis(milliseconds))

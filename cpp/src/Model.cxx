@@ -259,7 +259,9 @@ std::vector<float> Model::Logits(const Dataset &data) const
 
 std::vector<float> Model::Outputs(const Dataset &data, bool raw) const
 {
-   return Run(Told(Data()), *data.fData, raw);
+   auto outputs = Run(Data(), *data.fData, raw);
+   Told(*fData); // rather than beside an error
+   return outputs;
 }
 
 std::size_t Model::Inputs() const

@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::Write;
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -10,6 +11,9 @@ use std::{env, fs, thread};
 /// Loading ROOT and compiling a macro takes seconds, or minutes on a slow machine that does other work; what hangs has to
 /// end before the runner does.
 const LIMIT: Duration = Duration::from_secs(900);
+
+/// SIGINT, which ends a process that has given its handlers back on its way out.
+const CTRL_C: i32 = 2;
 
 /// What every macro prints when it has checked all.
 const PASSED: &str = "ALL CHECKS PASSED";
@@ -50,7 +54,7 @@ pub struct Session {
 pub struct Outcome {
     /// Standard output and error, as they came.
     pub text: String,
-    /// The exit code; `None` after a signal.
+    /// The exit code, 130 after the signal of Ctrl-C as in shells; `None` after any other signal.
     pub code: Option<i32>,
     /// Where it ran.
     pub folder: tempfile::TempDir,
@@ -200,7 +204,8 @@ impl Session {
             }
             thread::sleep(Duration::from_millis(20));
         };
-        Outcome { text: read(), code: status.code(), folder: self.folder }
+        let code = status.code().or((status.signal() == Some(CTRL_C)).then_some(130));
+        Outcome { text: read(), code, folder: self.folder }
     }
 }
 
