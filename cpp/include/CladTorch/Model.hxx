@@ -34,7 +34,8 @@ class InterruptScope;
 struct FromTorch {};
 } // namespace Internal
 
-/// Any network: a module of torch::nn, a function of tensors, or an Mlp.
+/// A network: a module of torch::nn, a function of tensors, or an Mlp. In evaluation it must treat each event by itself,
+/// because events are predicted in blocks: this is not checked.
 ///
 /// ~~~{.cpp}
 /// #include <CladTorch/Torch.hxx>
