@@ -115,16 +115,6 @@ bool WriteTree(const std::string &path, const std::string &name, const NamedColu
 
 } // namespace
 
-std::size_t Internal::RowsOf(std::size_t numbers, std::size_t columns)
-{
-   return Guard("CladTorch::View::Reshape", [&] {
-      if (columns == 0 || numbers % columns)
-         throw std::runtime_error(std::to_string(numbers) + " numbers are no rows of " + std::to_string(columns) +
-                                  ": give the number of columns that they were made with");
-      return numbers / columns;
-   });
-}
-
 TMatrixF ToMatrix(const FloatView &view)
 {
    return Guard("CladTorch::ToMatrix", [&] {

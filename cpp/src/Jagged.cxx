@@ -6,6 +6,8 @@
 #include "Interrupt.hxx"
 #include "OpenSource.hxx"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -93,15 +95,45 @@ private:
    std::vector<std::int64_t> fOffsets{0};
 };
 
+/// Throws unless `offsets` cut `values` numbers into lists.
+void CheckOffsets(const View<std::int64_t> &offsets, std::size_t values)
+{
+   const auto count = offsets.Size();
+   if (count == 0)
+      throw std::runtime_error("no offsets: give N + 1 of them for N events, one 0 for none");
+   const auto *first = offsets.begin();
+   if (*first != 0)
+      throw std::runtime_error("the first offset is " + std::to_string(*first) + ": it has to be 0");
+   const auto *fall = std::is_sorted_until(first, offsets.end());
+   if (fall != offsets.end())
+      throw std::runtime_error("offset " + std::to_string(fall - first) + " (" + std::to_string(*fall) +
+                               ") is less than the one before (" + std::to_string(fall[-1]) + "): they may not fall");
+   if (static_cast<std::uint64_t>(first[count - 1]) > values)
+      throw std::runtime_error("the last offset is " + std::to_string(first[count - 1]) + ", but there are " +
+                               std::to_string(values) + " values: an event may not end beyond them");
+}
+
+/// Whether the machine has this many bytes: where it has less, the system may end the process while it fills them.
+bool FitMemory(double bytes)
+{
+   return bytes < static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
+}
+
 } // namespace
+
+template <class T>
+Jagged<T>::Jagged(View<T> values, View<std::int64_t> offsets) : fValues(std::move(values)), fOffsets(std::move(offsets))
+{
+   Guard("CladTorch::Jagged", [&] { CheckOffsets(fOffsets, fValues.Size()); });
+}
 
 template <class T>
 View<T> Jagged<T>::Padded(std::size_t length, T pad) const
 {
    return Guard("CladTorch::Jagged::Padded", [&] {
-      if (length == 0 || Rows() > std::numeric_limits<std::size_t>::max() / sizeof(T) / length)
+      if (length == 0 || !FitMemory(static_cast<double>(sizeof(T)) * Rows() * length))
          throw std::runtime_error("length " + std::to_string(length) + " for " + std::to_string(Rows()) +
-                                  " events: give a length from 1 on that memory can hold");
+                                  " events: give a length from 1 on for which this machine has the memory");
       auto padded = std::make_shared<std::vector<T>>(Rows() * length, pad);
       for (std::size_t row = 0; row < Rows(); ++row) {
          const auto begin = fValues.Data() + fOffsets(row);

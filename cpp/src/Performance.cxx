@@ -25,6 +25,7 @@ using namespace Internal;
 namespace {
 
 constexpr float kSignalLabel = 0.5f; ///< labels above are signal
+constexpr int kMostBins = 1000000;   ///< more than anybody can see, and memory for each of them is no question
 
 void CheckOneOutput(const Model &model, const Dataset &data)
 {
@@ -115,8 +116,9 @@ std::pair<TH1 *, TH1 *> Model::Scores(const Dataset &data, int bins) const
 {
    return Guard(Where("Scores").c_str(), [&] {
       CheckOneOutput(*this, data);
-      if (bins < 1)
-         throw std::runtime_error("the number of bins is " + std::to_string(bins) + ": at least 1 is needed");
+      if (bins < 1 || bins > kMostBins)
+         throw std::runtime_error("the number of bins is " + std::to_string(bins) + ": give one from 1 to " +
+                                  std::to_string(kMostBins));
       const auto scores = Outputs(data, false);
       if (scores.empty())
          throw std::runtime_error("the dataset has no events: add some");

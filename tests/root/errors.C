@@ -101,6 +101,7 @@ void CheckColumns()
            {"weight column 'bad'", "entry 81"});
    Refuses("NaN as label", [] { Dataset({"x"}).Add("events", "events.root", std::nan("")); },
            {"label of tree 'events'", "not a finite number"});
+   Refuses("null as label", [] { Dataset({"x"}).Add("events", "events.root", nullptr); }, {"label column is empty"});
    Refuses("array as label", [] { Dataset({"x"}).Add("events", "events.root", "array"); },
            {"'array'", "labels and weights"});
    Refuses("no event passes", [&] { add({"x"}, "x > 1000"); }, {"no event", "x > 1000", "events.root"});
@@ -276,6 +277,9 @@ void CheckModels()
    Refuses("prediction with a name that is none", [&] { model.Define(frame, "a b"); }, {"\"a b\"", "valid"});
    Refuses("ROC of three outputs", [&] { Mlp({1, 3}).Roc(Dataset({"x"})); },
            {"need one output, but the model has 3"});
+   for (const int bins : {-1, 0, 1000001, 2147483647})
+      Refuses("bins", [&] { Mlp({1, 1}).Scores(Dataset({"x"}).Add("events", "events.root", "label"), bins); },
+              {"number of bins", "1 to 1000000"});
    Refuses("functor of three outputs", [&] { Mlp({1, 3}).Functor(); }, {"3 outputs"});
    Refuses("missing model file", [] { Mlp::Load("nowhere.ct"); }, {"nowhere.ct"});
    Refuses("foreign model file", [] { Mlp::Load("events.root"); }, {"events.root"});

@@ -93,8 +93,29 @@ void CheckErrors()
    Refuses("missing column", [] { Jagged<double>::Read(Events(), "tim"); }, {"no column 'tim'", "'time'"});
    Refuses("no event", [] { Jagged<double>::Read(Events(), "time", "run == 0"); }, {"no event", "run == 0"});
    Refuses("missing file", [] { Jagged<double>::Read({"t", "nowhere.root"}, "time"); }, {"nowhere.root"});
+   using Offsets_t = std::vector<std::int64_t>;
+   const struct {
+      Offsets_t fOffsets;
+      const char *fReason;
+   } bad[] = {{{}, "no offsets"},
+              {{1, 2}, "the first offset is 1"},
+              {{-1, 2}, "the first offset is -1"},
+              {{0, 2, 1, 2}, "offset 2 (1) is less than the one before (2)"},
+              {{0, -1}, "offset 1 (-1) is less"},
+              {{0, 3}, "the last offset is 3, but there are 2 values"},
+              {{0, 5000000000}, "the last offset is 5000000000"}};
+   for (const auto &each : bad)
+      Refuses(each.fReason, [&] { Jagged<double>(std::vector<double>{1, 2}, each.fOffsets); }, {each.fReason});
+   for (const auto &good : {Offsets_t{0}, Offsets_t{0, 0}, Offsets_t{0, 1, 1, 2}})
+      CHECK(Jagged<double>(std::vector<double>{1, 2}, good).Rows() == good.size() - 1);
+   Refuses("no memory", [] { CladTorch::FloatView(nullptr, 3, 2, nullptr); }, {"3 rows of 2", "null pointer"});
+   const float number = 0;
+   Refuses("too much of it", [&] { CladTorch::FloatView(&number, std::size_t(1) << 40, std::size_t(1) << 40, nullptr); },
+           {"longer than any memory"});
+   CHECK(CladTorch::FloatView(nullptr, 0, 2, nullptr).Size() == 0);
    Refuses("length 0", [] { Jagged<double>::Read(Events(), "list").Padded(0); }, {"length 0"});
-   Refuses("huge length", [] { Jagged<double>::Read(Events(), "list").Padded(std::size_t(1) << 60); }, {"memory"});
+   for (const auto length : {std::size_t(1) << 60, std::size_t(1000000000000000), std::size_t(10000000000)})
+      Refuses("huge length", [&] { Jagged<double>::Read(Events(), "list").Padded(length); }, {"1000 events", "memory"});
 }
 
 /// Three classes, one with negative weights among its own.

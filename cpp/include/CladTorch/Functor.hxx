@@ -20,12 +20,12 @@ namespace CladTorch {
 namespace Internal {
 struct ModelData;
 }
+class Model;
 
 /// A frozen copy of a network with one output: later changes of the Mlp do not reach it. It may be called from several
 /// threads at once.
 class Functor {
 public:
-   explicit Functor(std::shared_ptr<const Internal::ModelData> model);
    // Not movable: a moved-from object would hold a null pointer.
    Functor(const Functor &) = default;
    Functor &operator=(const Functor &) = default;
@@ -44,6 +44,9 @@ public:
    static void __cppyy_pythonize__(_object *pyclass, const std::string &name);
 
 private:
+   friend class Model;
+   explicit Functor(std::shared_ptr<const Internal::ModelData> model);
+
    std::shared_ptr<const Internal::ModelData> fModel;
 };
 

@@ -28,7 +28,8 @@ namespace CladTorch {
 template <class T>
 class Jagged {
 public:
-   Jagged(View<T> values, View<std::int64_t> offsets) : fValues(std::move(values)), fOffsets(std::move(offsets)) {}
+   /// \param offsets [N + 1], starting at 0, not falling, none beyond `values`. Throws CladTorch::Error for others.
+   Jagged(View<T> values, View<std::int64_t> offsets);
    // Not movable: a moved-from object would hold a null pointer.
    Jagged(const Jagged &) = default;
    Jagged &operator=(const Jagged &) = default;
@@ -44,7 +45,7 @@ public:
 
    /// Events, N.
    std::size_t Rows() const { return fOffsets.Size() - 1; }
-   /// [Offsets()(N)]
+   /// [Offsets()(N)], or more if it was made so.
    const View<T> &Values() const { return fValues; }
    /// [N + 1], starting at 0: event i has the values in [offset i, offset i + 1).
    const View<std::int64_t> &Offsets() const { return fOffsets; }
@@ -53,7 +54,7 @@ public:
    {
       return ROOT::RVec<T>(fValues.Data() + fOffsets(row), fValues.Data() + fOffsets(row + 1));
    }
-   /// [N, length], each event cut or padded. Throws for a length of 0.
+   /// [N, length], each event cut or padded. Throws for a length of 0 and for more numbers than the machine's memory holds.
    View<T> Padded(std::size_t length, T pad = 0) const;
 
    /// Called by PyROOT when it meets this class: checks and names arguments, copies.

@@ -42,7 +42,6 @@ enum EPart {
 /// The batches of one epoch of a Stream, one after the other. A thread reads ahead for as long as this lives.
 class Batches {
 public:
-   explicit Batches(std::shared_ptr<Internal::BatchesData> data) : fData(std::move(data)) {}
    // Copies share the batches. Not movable: a moved-from object would hold a null pointer.
    Batches(const Batches &) = default;
    Batches &operator=(const Batches &) = default;
@@ -64,6 +63,9 @@ public:
    static void __cppyy_pythonize__(_object *pyclass, const std::string &name);
 
 private:
+   friend class Stream;
+   explicit Batches(std::shared_ptr<Internal::BatchesData> data) : fData(std::move(data)) {}
+
    std::shared_ptr<Internal::BatchesData> fData;
 };
 

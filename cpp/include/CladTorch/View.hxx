@@ -25,6 +25,9 @@ namespace Internal {
 /// Throws where `numbers` are no whole number of rows.
 std::size_t RowsOf(std::size_t numbers, std::size_t columns);
 
+/// Throws for rows without memory, and for more of them than memory can have.
+void CheckMemory(const void *data, std::size_t rows, std::size_t columns, std::size_t bytesEach);
+
 /// Whether the plugin has views of T. `Long64_t` is `long long`, a type of its own beside `std::int64_t`.
 template <class T>
 constexpr bool kIsNumber = std::is_same<T, float>::value || std::is_same<T, double>::value ||
@@ -44,10 +47,12 @@ class View {
                  "CladTorch::View and CladTorch::Jagged hold float, double, std::int64_t or Long64_t: use one of them");
 
 public:
-   /// A view of `columns` numbers per row, or of a plain list if `columns` is 0. `owner` keeps `data` alive.
+   /// A view of `columns` numbers per row, or of a plain list if `columns` is 0. `owner` keeps `data` alive. Throws
+   /// CladTorch::Error for a null pointer with rows.
    View(const T *data, std::size_t rows, std::size_t columns, std::shared_ptr<const void> owner)
       : fData(data), fRows(rows), fColumns(columns), fOwner(std::move(owner))
    {
+      Internal::CheckMemory(data, rows, columns, sizeof(T));
    }
    /// An empty view.
    View() : View(std::vector<T>()) {}
