@@ -17,6 +17,16 @@ fn friends_entry_lists_and_variations() {
 }
 
 #[test]
+fn chains_whose_files_differ() {
+    passes("chains.C");
+}
+
+#[test]
+fn chains_whose_files_differ_with_threads() {
+    passes("chains.C(true)");
+}
+
+#[test]
 fn members_lists_of_lists_masks_and_expressions() {
     passes("expressions.C");
 }

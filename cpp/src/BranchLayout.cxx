@@ -220,6 +220,8 @@ std::string AddToLayout(Core::TreeFile &layout, TTree &tree, const ColumnTarget 
    TBranch &branch = *leaf->GetBranch();
    Core::LeafSpec spec{};
    auto reason = Describe(branch, *leaf, spec);
+   if (reason.empty() && target.fScalar && (spec.shape != kFixed || spec.length != 1))
+      reason = "it has several numbers an event";
    if (reason.empty())
       reason = CheckBaskets(branch);
    if (!reason.empty())

@@ -50,6 +50,8 @@ void AddFile(ReaderPlan &plan, const TFile *file, TTree &tree, const std::vector
       if (!plan.fReasons[i].empty())
          continue;
       plan.fReasons[i] = AddToLayout(*layout, tree, targets[i]);
+      if (!plan.fReasons[i].empty() && !plan.fFiles.empty())
+         plan.fReasons[i] += std::string(" in ") + file->GetName();
       if (auto *branch = plan.fReasons[i].empty() ? BranchOf(tree, targets[i].fColumn) : nullptr)
          if (HasEmptyBasket(*branch))
             plan.fEmptyBaskets.insert(targets[i].fColumn);

@@ -1,5 +1,6 @@
 #include "RootReader.hxx"
 
+#include "ChainColumn.hxx"
 #include "ColumnType.hxx"
 #include "Frame.hxx"
 #include "TreeColumn.hxx"
@@ -206,8 +207,12 @@ void CheckColumns(ROOT::RDF::RNode frame, const std::set<std::string> &columns, 
    const TDirectory::TContext context;
    for (auto *element : TRangeDynCast<TChainElement>(chain->GetListOfFiles())) {
       const std::unique_ptr<TFile> file(element ? TFile::Open(element->GetTitle()) : nullptr);
-      if (auto *part = file ? file->Get<TTree>(element->GetName()) : nullptr)
-         CheckBaskets(*part, read, element->GetTitle(), source);
+      auto *part = file ? file->Get<TTree>(element->GetName()) : nullptr;
+      if (!part)
+         continue;
+      for (const auto &column : read)
+         CheckChainColumn(frame, *part, column, element->GetTitle());
+      CheckBaskets(*part, read, element->GetTitle(), source);
    }
 }
 

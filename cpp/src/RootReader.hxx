@@ -19,7 +19,7 @@ namespace Internal {
 bool HasEmptyBasket(TBranch &branch);
 
 /// Throws where ROOT's data frame would read one of `columns` wrongly, or end the process: for its class, in the first
-/// tree; for how its baskets lie, in the tree of every file. Columns that are not branches of a tree pass.
+/// tree; for its type and for how its baskets lie, in the tree of every file. Columns that are not branches of a tree pass.
 void CheckColumns(ROOT::RDF::RNode frame, const std::set<std::string> &columns, const std::string &source);
 
 } // namespace Internal
