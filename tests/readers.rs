@@ -63,6 +63,11 @@ fn both_readers_give_the_same_bits_with_threads() {
 }
 
 #[test]
+fn every_branch_by_every_route_is_read_as_written_or_refused() {
+    macro_of("routes.C").passed().show("routes");
+}
+
+#[test]
 fn odd_trees_are_read_right_or_refused_by_name() {
     let outcome = macro_of("odd_trees.C").passed().says(&["the label column 'n' is a feature, too"]);
     // The command reads what needs no ROOT, and says of an RNTuple that it is one.

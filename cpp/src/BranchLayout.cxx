@@ -128,7 +128,7 @@ std::string DescribeLeaf(TBranch &branch, const TLeaf &leaf, Core::LeafSpec &spe
    spec.element = element;
    if (!leaf.GetLeafCount())
       return DescribeFixed(branch, leaf, spec);
-   if (branch.GetNleaves() != 1 || leaf.GetLenStatic() != 1 || branch.GetEntryOffsetLen() == 0)
+   if (branch.GetNleaves() != 1 || leaf.GetLenStatic() < 1 || branch.GetEntryOffsetLen() == 0)
       return "an array of an unusual layout";
    spec.shape = kArray;
    return "";

@@ -124,10 +124,10 @@ PreparedLoop::PreparedLoop(ROOT::RDF::RNode frame, const Reading &reading) : fRe
    }
    try {
       fSelected = Filtered(frame, reading.fCut, reads);
-      CheckColumns(frame, reads, reading.fSource);
    } catch (const std::exception &e) {
       Explain(e, reading);
    }
+   CheckColumns(frame, reads, reading.fSource);
 }
 
 std::size_t PreparedLoop::Run(std::shared_ptr<OrderedCollector> collector)

@@ -10,6 +10,7 @@
 #include <TChainElement.h>
 #include <TDirectory.h>
 #include <TFile.h>
+#include <TLeaf.h>
 #include <TTree.h>
 
 #include <sys/stat.h>
@@ -81,9 +82,22 @@ void AddChain(ReaderPlan &plan, TChain &chain, const std::vector<ColumnTarget> &
    }
 }
 
+/// The length of the inner arrays where `column` is an array of arrays with a count; 0 for all others.
+std::size_t InnerLength(const ROOT::RDF::RNode &frame, const std::string &column)
+{
+   TTree *tree = TreeOf(frame);
+   TTree *first = tree && !IsDefined(frame, column) ? LoadedTree(*tree) : nullptr;
+   TBranch *branch = first ? BranchOf(*first, NameInFrame(frame, column)) : nullptr;
+   const auto *leaf = branch && branch->GetNleaves() == 1 ? static_cast<TLeaf *>(branch->GetListOfLeaves()->First()) : nullptr;
+   return leaf && IsTable(*leaf) ? leaf->GetLenStatic() : 0;
+}
+
 /// Why `target` is no plain column of a tree; "" if it is. Throws for one of another kind than was asked for.
 std::string WhyNotPlain(ROOT::RDF::RNode frame, ColumnTarget target, const std::string &source)
 {
+   const auto inner = target.fMask || target.fScalar ? 0 : InnerLength(frame, target.fColumn);
+   if (inner && (target.fInner == 0 || target.fInner == inner))
+      return ""; // a list of all its numbers, whose type no data frame knows
    if (target.fMask || target.fInner)
       return "a mask or a list of lists";
    if (!frame.HasColumn(NameInFrame(frame, target.fColumn)))
@@ -105,13 +119,16 @@ bool IsPlainFile(const std::string &file)
           S_ISREG(found.st_mode);
 }
 
-void Demand(const ReaderPlan &plan, const Reading &reading)
+void Demand(const ROOT::RDF::RNode &frame, const ReaderPlan &plan, const Reading &reading)
 {
-   for (std::size_t i = 0; i < plan.fReasons.size(); ++i)
-      if (!plan.fReasons[i].empty())
-         throw std::runtime_error("column '" + reading.fTargets[i].fName + "' of " + reading.fSource +
-                                  " is not for the fast reader (" + plan.fReasons[i] +
-                                  "): let ROOT read it, with SetReader(CladTorch::kAutoReader)");
+   for (std::size_t i = 0; i < plan.fReasons.size(); ++i) {
+      if (plan.fReasons[i].empty())
+         continue;
+      CheckColumns(frame, {NameInFrame(frame, reading.fTargets[i].fColumn)}, reading.fSource); // ROOT may not read it either
+      throw std::runtime_error("column '" + reading.fTargets[i].fName + "' of " + reading.fSource +
+                               " is not for the fast reader (" + plan.fReasons[i] +
+                               "): let ROOT read it, with SetReader(CladTorch::kAutoReader)");
+   }
 }
 
 } // namespace
@@ -193,7 +210,7 @@ ReaderPlan PlanReaders(const ROOT::RDF::RNode &frame, const Reading &reading, ER
       plan.fStarts.clear();
    }
    if (reader == kFastReader)
-      Demand(plan, reading);
+      Demand(frame, plan, reading);
    return plan;
 }
 

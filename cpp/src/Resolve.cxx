@@ -17,13 +17,17 @@ namespace {
 
 std::string DefineExpression(ROOT::RDF::RNode &frame, ColumnTarget &target, const std::string &source)
 {
-   const auto text = target.fColumn;
-   try {
-      return DefineHidden(frame, ToCpp(frame, text, target.fReads));
-   } catch (const std::exception &e) {
-      throw std::runtime_error(source + " has no column '" + text + "', and as an expression it does not work: " +
-                               e.what());
-   }
+   const auto attempt = [&, text = target.fColumn](const auto &step) {
+      try {
+         return step();
+      } catch (const std::exception &e) {
+         throw std::runtime_error(source + " has no column '" + text + "', and as an expression it does not work: " +
+                                  e.what());
+      }
+   };
+   const auto code = attempt([&] { return ToCpp(frame, target.fColumn, target.fReads); });
+   CheckColumns(frame, target.fReads, source); // first, lest the compiler complain of a type that is not read anyway
+   return attempt([&] { return DefineHidden(frame, code); });
 }
 
 /// A float that C++ reads back as it is.
@@ -107,8 +111,8 @@ const ColumnType &Resolve(ROOT::RDF::RNode &frame, ColumnTarget &target, const s
    const auto shape = ShapeOf(type);
    const auto *found = FindColumnType(type);
    if (!found && FindScalarType(shape.fElement)) {
-      CheckShape(false, target, type, column);
       CheckColumns(frame, target.fReads, source); // first, lest the advice to give a shape lead to a refusal
+      CheckShape(false, target, type, column);
       const auto conversion = Conversion(shape, target);
       if (conversion.empty())
          RefuseType(shape, type, column);

@@ -145,6 +145,9 @@ std::string WhyNotByRoot(TBranch &branch, const std::string &column, const std::
    const bool list = !ShapeOf(type).fContainers.empty();
    if (list && branch.GetNleaves() == 1 && leaf && std::string(leaf->GetName()) != branch.GetName())
       return "arrays whose leaf ('" + std::string(leaf->GetName()) + "') has another name than their branch";
+   if (leaf && IsTable(*leaf))
+      return "arrays of arrays with a count (but the fast reader reads one from a file, as a list: Dataset::Column(\"" +
+             column + "\", length))";
    const std::string name = branch.ClassName();
    const auto longer = std::string(branch.GetName()) + "." + (leaf ? leaf->GetName() : "");
    const bool named = column.size() >= longer.size() && column.substr(column.size() - longer.size()) == longer;
@@ -162,6 +165,16 @@ std::string WhyNotByRoot(TBranch &branch, const std::string &column, const std::
                             " reliably. Write the numbers into a branch of their own, in a loop over TTree::GetEntry");
 }
 
+/// Behind the last entry of a branch ROOT goes on with that entry's numbers.
+void CheckLength(TBranch &branch, const std::string &column, const std::string &file, const std::string &source)
+{
+   const auto entries = branch.GetEntries(), all = branch.GetTree()->GetEntries();
+   if (entries < all)
+      throw std::runtime_error("column '" + column + "' of " + source + (file.empty() ? "" : " (in " + file + ")") +
+                               " is not read: its branch has " + std::to_string(entries) + " entries, its tree " +
+                               std::to_string(all) + ". Write the tree again, with a value for every event");
+}
+
 /// Throws for what ROOT would read wrongly because of the baskets, which differ from file to file.
 void CheckBaskets(TTree &tree, const std::set<std::string> &columns, const std::string &file, const std::string &source)
 {
@@ -169,6 +182,7 @@ void CheckBaskets(TTree &tree, const std::set<std::string> &columns, const std::
       auto *branch = BranchInFriends(tree, column);
       if (!branch)
          continue;
+      CheckLength(*branch, column, file, source);
       if (HasEmptyBasket(*branch))
          Refuse("what lies behind a basket without entries", column, file, source);
       if (LeavesOffsetsOut(*branch))
@@ -185,6 +199,11 @@ bool HasEmptyBasket(TBranch &branch)
       if (firsts[i] == firsts[i + 1] && firsts[i] < branch.GetEntries())
          return true;
    return false;
+}
+
+bool IsTable(const TLeaf &leaf)
+{
+   return leaf.GetLeafCount() && leaf.GetLenStatic() > 1;
 }
 
 void CheckColumns(ROOT::RDF::RNode frame, const std::set<std::string> &columns, const std::string &source)

@@ -10,6 +10,7 @@
 #include <string>
 
 class TBranch;
+class TLeaf;
 
 namespace CladTorch {
 namespace Internal {
@@ -17,6 +18,9 @@ namespace Internal {
 /// Whether a basket before the last entry has no entries. ROOT's reader gives the entry behind it the numbers of the one
 /// before; the fast reader reads it right.
 bool HasEmptyBasket(TBranch &branch);
+
+/// Whether the leaf holds `a[n][3]`: arrays of a fixed length, as many as another leaf says.
+bool IsTable(const TLeaf &leaf);
 
 /// Throws where ROOT's data frame would read one of `columns` wrongly, or end the process: for its class, in the first
 /// tree; for its type and for how its baskets lie, in the tree of every file. Columns that are not branches of a tree pass.
