@@ -115,6 +115,19 @@ Origin OriginOf(const ROOT::RDF::RNode &frame, const std::string &source)
    return {tree, ROOT::Internal::TreeUtils::GetFileNamesFromTree(*tree)};
 }
 
+ROOT::RDF::RNode Selected(ROOT::RDF::RNode frame, const std::string &cut)
+{
+   const Reading reading{Describe(frame), cut, {}};
+   try {
+      std::set<std::string> reads;
+      auto selected = Filtered(frame, cut, reads);
+      CheckColumns(frame, reads, reading.fSource);
+      return selected;
+   } catch (const std::exception &e) {
+      Explain(e, reading);
+   }
+}
+
 PreparedLoop::PreparedLoop(ROOT::RDF::RNode frame, const Reading &reading) : fReading(reading), fSelected(frame)
 {
    std::set<std::string> reads;

@@ -27,6 +27,9 @@ struct Reading {
 /// Tree and files of `frame`. Throws for what ROOT reads wrongly: an entry list on several threads.
 Origin OriginOf(const ROOT::RDF::RNode &frame, const std::string &source);
 
+/// The events of `frame` that pass `cut`. Throws for a column that ROOT reads wrongly.
+ROOT::RDF::RNode Selected(ROOT::RDF::RNode frame, const std::string &cut);
+
 /// An event loop that can be run again and again, with the interpreter's work done.
 class PreparedLoop {
 public:

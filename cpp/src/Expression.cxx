@@ -16,6 +16,8 @@ namespace Internal {
 
 namespace {
 
+const std::string kHidden = "rdf_cladtorch_expression_";
+
 bool IsNameCharacter(char letter)
 {
    return std::isalnum(static_cast<unsigned char>(letter)) || letter == '_';
@@ -155,7 +157,12 @@ void DeclareExpressions()
 std::string HiddenName()
 {
    static std::atomic<unsigned long> count{0};
-   return "rdf_cladtorch_expression_" + std::to_string(count++) + "_";
+   return kHidden + std::to_string(count++) + "_";
+}
+
+bool IsHidden(const std::string &column)
+{
+   return column.compare(0, kHidden.size(), kHidden) == 0;
 }
 
 std::string DefineHidden(ROOT::RDF::RNode &frame, const std::string &code)

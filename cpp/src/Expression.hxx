@@ -30,6 +30,9 @@ void DeclareExpressions();
 /// A name for a column that data frames do not list, another one each time.
 std::string HiddenName();
 
+/// Whether `column` is such a name, which no message should show.
+bool IsHidden(const std::string &column);
+
 /// Adds a column of C++ code under such a name, which is returned.
 std::string DefineHidden(ROOT::RDF::RNode &frame, const std::string &code);
 

@@ -157,6 +157,24 @@ void CheckName(const std::string &files)
                                   "close it, or write ? for one letter");
 }
 
+bool EndsWith(const std::string &text, const std::string &end)
+{
+   return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
+}
+
+/// Before ROOT looks for a file of the tree's name.
+void CheckOrder(const std::string &tree, const std::string &files)
+{
+   struct stat local;
+   const auto isFile = [&](const std::string &name) {
+      return EndsWith(name, ".root") || name.find("://") != std::string::npos ||
+             (stat(name.c_str(), &local) == 0 && S_ISREG(local.st_mode));
+   };
+   if (isFile(tree) && !isFile(files))
+      throw std::runtime_error("'" + tree + "' is a file and '" + files + "' is none: the name of the tree comes first, then " +
+                               "the file, (\"" + files + "\", \"" + tree + "\")");
+}
+
 /// As ROOT's chain has it: nothing is left of a name that begins with a part of a URL.
 std::string FileOf(const TObject &element, const std::string &files)
 {
@@ -247,6 +265,7 @@ std::string TypeOfColumn(ROOT::RDF::RNode &frame, const std::string &column, con
 
 ROOT::RDF::RNode OpenFiles(const std::string &name, const std::string &files)
 {
+   CheckOrder(name, files);
    CheckName(files);
    TChain chain(name.c_str());
    if (chain.Add(files.c_str(), TTree::kMaxEntries) == 0)

@@ -1,5 +1,6 @@
 #include "OpenSource.hxx"
 
+#include "EventLoop.hxx"
 #include "Frame.hxx"
 
 #include <TROOT.h>
@@ -35,6 +36,11 @@ Source Source::Then(const std::function<ROOT::RDF::RNode(ROOT::RDF::RNode)> &ste
    const auto open = [before = fData, step] { return step(before->fOpen()); };
    source.fData = std::make_shared<SourceData>(SourceData{open, fData->fTree});
    return source;
+}
+
+Source Source::Filter(const std::string &cut) const
+{
+   return cut.empty() ? *this : Then([cut](ROOT::RDF::RNode frame) { return Selected(frame, cut); });
 }
 
 namespace Internal {

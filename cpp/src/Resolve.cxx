@@ -100,7 +100,7 @@ void CheckShape(bool scalar, const ColumnTarget &target, const std::string &type
 
 const ColumnType &Resolve(ROOT::RDF::RNode &frame, ColumnTarget &target, const std::string &source)
 {
-   const auto column = "column '" + target.fColumn + "' of " + source;
+   const auto column = "column '" + (IsHidden(target.fColumn) ? target.fName : target.fColumn) + "' of " + source;
    target.fReads.clear();
    target.fColumn = NameInFrame(frame, target.fColumn);
    if (frame.HasColumn(target.fColumn))

@@ -124,6 +124,10 @@ void CheckSources()
    TTree *null = nullptr;
    Refuses("null tree", [&] { data.Add(null, 1); }, {"null"});
    Refuses("missing file", [&] { data.Add("events", "nowhere.root", 1); }, {"nowhere.root"});
+   std::ofstream("plain_name") << "some file";
+   for (const char *file : {"events.root", "nowhere.root", "root://host//events", "plain_name"})
+      for (const char *tree : {"events", "folder/inner", ""})
+         Refuses("file before tree", [&] { data.Add(file, tree, 1); }, {file, "the name of the tree comes first"});
    Refuses("glob without match", [&] { data.Add("events", "nowhere*.root", 1); }, {"nowhere*.root"});
    for (const char *name : {"run[.root", "ru[n*.root", "run[0-9].r[oot"})
       Refuses(name, [&] { data.Add("events", name, 1); }, {name, "'[' without ']'"});

@@ -151,6 +151,8 @@ void CheckCallables()
    Dataset data({"x"});
    data.SetWeight("w").Add(frame.Filter(isGood, {"x"}).Define("w", weight, {"x"}), 1);
    CHECK(data.Rows() == kEntries - 10 && data.Weights()(0) == -5 && data.Weights()(1) == -6); // negative, and kept
+   Refuses("weight that is no number",
+           [&] { Dataset({"x"}).SetWeight([](float) { return std::string(); }, {"x"}).Add(frame, 1); }, {"'weight(x)'", "string"});
 }
 
 std::size_t Count(const Dataset &data)
@@ -167,6 +169,21 @@ std::size_t Count(const CladTorch::Stream &stream)
    for (auto batches = stream.Batches(options); batches.Next();)
       rows += batches.Rows();
    return rows;
+}
+
+/// Cuts of the source itself, as text and as functions, one after the other.
+void CheckFilters()
+{
+   const CladTorch::Source source("t", "main1.root");
+   const auto even = [](int event) { return event % 2 == 0; };
+   const auto few = source.Filter("x >= 1010").Filter("").Filter(even, {"event"}).Filter("Sum$(x) < 1090");
+   const auto isTaken = [](int i) { return i >= 10 && i % 2 == 0 && i < 90; };
+   CHECK(Holds(Dataset({"x", "x + 0"}).Add(few, 1), 1, 1, [](float x) { return x; }, isTaken));
+   CHECK(Dataset({"x"}).Add(few, 1, "x > 1050").Rows() == 19 && Dataset({"x"}).Add(source, 1).Rows() == kEntries);
+   if (!ROOT::IsImplicitMTEnabled())
+      CHECK(Count(CladTorch::Stream({"x"}).Add(few, 1)) == 40);
+   Refuses("cut on a missing column", [&] { Dataset({"x"}).Add(source.Filter("nosuch > 1"), 1); }, {"nosuch > 1"});
+   Refuses("cut that is none", [&] { Dataset({"x"}).Add(source.Filter("x^2"), 1); }, {"main1.root", "'x^2'", "std::pow"});
 }
 
 /// Every way to write a tree, its file, a label and a cut, with a dataset and a stream.
@@ -198,6 +215,7 @@ void CheckAll()
    CheckEntryLists();
    CheckVariations();
    CheckCallables();
+   CheckFilters();
    const auto url = "file://" + std::string(gSystem->WorkingDirectory()) + "/main1.root";
    CHECK(Dataset({"x"}).Add("t", url, 1).Features()(0) == 1000);
 }

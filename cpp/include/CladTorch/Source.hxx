@@ -11,6 +11,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 class TTree;
@@ -45,10 +46,15 @@ public:
    Source(const Source &) = default;
    Source &operator=(const Source &) = default;
 
+   /// The events of this source that pass `cut`, an expression as Dataset::Add takes it ("": all). It is code: never take it
+   /// from text that you do not trust.
+   Source Filter(const std::string &cut) const;
    /// The events of this source for which `f` of `columns` is true; `f` is anything that `RDataFrame::Filter` takes.
    template <class F>
    Source Filter(F f, const std::vector<std::string> &columns) const
    {
+      static_assert(!std::is_convertible<F, std::string>::value,
+                    "a cut that is text names its columns itself: give the text alone, without a list of columns");
       return Then([f, columns](ROOT::RDF::RNode frame) { return ROOT::RDF::RNode(frame.Filter(f, columns)); });
    }
 

@@ -31,14 +31,19 @@ pub fn compile(source: &str, limit: Duration) -> Result<Own> {
     Ok(Own::new(activation))
 }
 
-/// "relu" and "LeakyReLU" are names that other libraries take.
+/// "relu" and "LeakyReLU" are names that other libraries take; "kReLU" and "ct.kReLU" are ours in quotation marks.
 fn remedy(source: &str) -> String {
     let plain = |text: &str| text.trim().to_lowercase().replace(['_', '-'], "");
-    match Activation::ALL.iter().find(|known| plain(known.name()) == plain(source)) {
+    let last = source.rsplit([':', '.']).next().unwrap_or(source);
+    let means = |known: &&Activation| [known.name(), known.enumerator()].map(plain).contains(&plain(last));
+    match Activation::ALL.iter().find(means) {
         Some(known) => {
             format!("write CladTorch::{}, without quotation marks, for the named activation", known.enumerator())
         }
-        None => "give the C++ text of that function, or a named activation".to_owned(),
+        None => {
+            let names: Vec<_> = Activation::ALL.iter().map(|known| known.enumerator()).collect();
+            format!("give the C++ text of that function, or, of namespace CladTorch, one of {}", names.join(", "))
+        }
     }
 }
 
