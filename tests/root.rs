@@ -136,6 +136,11 @@ fn any_network_is_a_model() {
 }
 
 #[test]
+fn models_predict_each_event_by_itself() {
+    macro_of("model_events.C").passed();
+}
+
+#[test]
 fn models_go_on_from_where_they_are() {
     macro_of("refit.C").passed();
 }

@@ -34,8 +34,7 @@ class InterruptScope;
 struct FromTorch {};
 } // namespace Internal
 
-/// A network: a module of torch::nn, a function of tensors, or an Mlp. In evaluation it must treat each event by itself,
-/// because events are predicted in blocks: this is not checked.
+/// A network: a module of torch::nn, a function of tensors, or an Mlp.
 ///
 /// ~~~{.cpp}
 /// #include <CladTorch/Torch.hxx>
@@ -64,8 +63,8 @@ public:
    /// \param function A module of torch::nn (`torch::nn::Sequential net`, or a std::shared_ptr of a class derived from
    ///        torch::nn::Module; train() and eval() are switched), or a function. It takes a tensor [events, shape...] of
    ///        float32 and returns [events, C] or [events], by the same operators for any number of events, from
-   ///        parameters of type float32 on the CPU. Throws, naming the operator and its line, for operators without a
-   ///        kernel.
+   ///        parameters of type float32 on the CPU. Throws, naming the operator, for operators without a kernel, and for
+   ///        those that mix the events of a batch in evaluation, where each event is predicted by itself.
    /// \param shape Of one event; its product is F, the width of the datasets.
    template <class F>
    Model(F function, const std::vector<std::size_t> &shape)

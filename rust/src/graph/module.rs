@@ -3,9 +3,10 @@
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use super::dependence::{Dependence, dependence};
 use super::program::{Primitive, Product, extent};
 use super::{AnyBatch, DType, Program, lower};
-use crate::bridge::{ObservedGraph, ObservedValue};
+use crate::bridge::{ObservedGraph, ObservedNode, ObservedValue};
 use crate::error::{Error, Result};
 
 /// Which of a module's two functions: torch::nn modules tell them apart.
@@ -53,6 +54,9 @@ pub struct Module {
     cost: Cost,
     takes_one: [bool; 2],
 }
+
+/// Numbers of events with which is seen whether they stay apart. The first one is prime: it is a whole number of nothing else.
+const APART: [usize; 2] = [7, 6];
 
 /// Of an event, forward in evaluation.
 #[derive(Clone, Copy, Debug, Default)]
@@ -108,6 +112,7 @@ impl Module {
         }
         module.dtype = training.dtype;
         module.cost = Cost::of(&evaluation, rows);
+        module.check_events_are_apart()?;
         module.takes_one = [Mode::Training, Mode::Evaluation].map(|mode| module.program(mode, 1).is_ok());
         Ok(module)
     }
@@ -293,6 +298,24 @@ impl Module {
         ))
     }
 
+    /// Predictions are made in blocks of events: that of an event must not depend on its neighbours.
+    fn check_events_are_apart(&self) -> Result<()> {
+        let [first, second] = APART.map(|events| self.lowered(Mode::Evaluation, events));
+        let Some(found) = dependence([&first?, &second?], APART[0])? else { return Ok(()) };
+        let [graph, _] = self.modes[Mode::Evaluation as usize].batch.graphs();
+        let operator = |index: usize| graph.nodes.get(index).map_or(self.name.clone(), operator_name);
+        let what = match found {
+            Dependence::Mixes(index) => format!("{} mixes the events of a batch", operator(index)),
+            Dependence::Moves => format!("{} returns the events in another order", self.name),
+            Dependence::Counts(index) => format!("{} computes with the number of events in the batch", operator(index)),
+        };
+        Err(Error::invalid(
+            format!("{what}, in evaluation too: the prediction for an event would depend on its neighbours"),
+            "use dimensions of an event only (the first dimension counts events), and batch normalisation with running \
+             statistics",
+        ))
+    }
+
     fn outputs_of(&self, program: &Program, rows: usize) -> Result<usize> {
         let [result] = program.results() else {
             return Err(self.refuse(&format!("returns {} tensors", program.results().len())));
@@ -303,6 +326,11 @@ impl Module {
             _ => Err(self.refuse(&format!("returns a tensor of shape {:?} for {rows} events", result.view.sizes))),
         }
     }
+}
+
+/// With its place.
+fn operator_name(ObservedNode { op, place, .. }: &ObservedNode) -> String {
+    format!("{op} at {place}")
 }
 
 impl Cost {

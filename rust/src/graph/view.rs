@@ -54,6 +54,24 @@ impl View {
         })
     }
 
+    /// Of each element in its buffer, in row-major order.
+    pub fn offsets(&self) -> impl Iterator<Item = usize> + '_ {
+        let (mut index, mut offset) = (vec![0; self.rank()], self.offset);
+        (0..self.len()).map(move |_| {
+            let present = offset;
+            for (index, (&size, &stride)) in index.iter_mut().zip(self.sizes.iter().zip(&self.strides)).rev() {
+                *index += 1;
+                offset += stride;
+                if *index < size {
+                    break;
+                }
+                offset -= stride * size;
+                *index = 0;
+            }
+            present
+        })
+    }
+
     /// For the kernels.
     pub fn stream(&self) -> Result<Stream> {
         Stream::new(self.offset, &self.sizes, &self.strides).ok_or_else(|| {
@@ -208,11 +226,19 @@ mod tests {
 
     /// The offsets of a view's elements in order.
     fn offsets(view: &View) -> Vec<usize> {
-        let mut all = vec![view.offset];
-        for (&size, &stride) in view.sizes.iter().zip(&view.strides) {
-            all = all.iter().flat_map(|&at| (0..size).map(move |i| at + i * stride)).collect();
+        view.offsets().collect()
+    }
+
+    #[test]
+    fn offsets_go_through_the_elements_in_row_major_order() {
+        for view in [View::contiguous(&[2, 3, 4]).permute(&[2, 0, 1]), View::contiguous(&[]), View::contiguous(&[2, 0])]
+        {
+            let mut all = vec![view.offset];
+            for (&size, &stride) in view.sizes.iter().zip(&view.strides) {
+                all = all.iter().flat_map(|&at| (0..size).map(move |i| at + i * stride)).collect();
+            }
+            assert_eq!(offsets(&view), all);
         }
-        all
     }
 
     #[test]
