@@ -266,6 +266,11 @@ inline void CheckSideEffects()
    auto changed = torch::ones({4});
    const auto own = CladTorch::Compile([](torch::Tensor given) { return given.clone().mul_(3).relu_(); }, {changed});
    CHECK(own.BackEnd() == "aot" && Close(own.Forward({changed}), torch::full({4}, 3.f)) && Close(changed, torch::ones({4})));
+   // linear() adds its bias in place to what it has made, whatever is then made of that.
+   const auto weight = torch::randn({12, 4}), bias = torch::randn({12}), sample = torch::randn({5, 2, 4});
+   const auto parts = [&](torch::Tensor given) { const auto all = torch::linear(given, weight, bias).chunk(3, 2); return all[0] * all[2]; };
+   const auto inParts = CladTorch::Compile(parts, {torch::randn({5, 2, 4})});
+   CHECK(inParts.BackEnd() == "aot" && Close(inParts.Call({sample}), parts(sample)));
    const auto noisy = CladTorch::Compile([](torch::Tensor given) { return torch::dropout(given * given, 0.5, true); }, {torch::ones({9})});
    const auto x = torch::ones({9}).requires_grad_();
    Refuses(

@@ -7,6 +7,8 @@
 #include <torch/csrc/jit/passes/remove_mutation.h>
 
 #include <cstring>
+#include <optional>
+#include <string>
 #include <unordered_map>
 #include <utility>
 
@@ -209,14 +211,71 @@ private:
    std::size_t fOperators = 0;
 };
 
+/// Whether the operator makes memory whose contents nobody knows.
+bool IsEmpty(const Node &node)
+{
+   const char *name = node.kind().toUnqualString();
+   return node.kind().is_aten() && (std::strncmp(name, "empty", 5) == 0 || std::strncmp(name, "new_empty", 9) == 0);
+}
+
+/// Whether the operator's result is memory of its own, with numbers in it.
+bool MakesTensor(const Node &node)
+{
+   const auto *schema = node.maybeSchema();
+   return schema && node.kind().is_aten() && !IsEmpty(node) && schema->returns().size() == 1 &&
+          !schema->returns()[0].alias_info();
+}
+
+/// `aten::add` of `aten::add_`; an empty symbol for all others.
+c10::Symbol WithoutUnderscore(const Node &node)
+{
+   const std::string name = node.kind().is_aten() ? node.kind().toUnqualString() : "";
+   const bool inPlace = name.size() > 1 && name.back() == '_' && name[name.size() - 2] != '_';
+   return inPlace ? c10::Symbol::aten(name.substr(0, name.size() - 1)) : c10::Symbol();
+}
+
+bool HaveOneType(const Node &node)
+{
+   std::optional<c10::ScalarType> found;
+   for (const auto *input : node.inputs())
+      if (const auto type = input->type()->cast<c10::TensorType>()) {
+         if (!type->scalarType() || (found && *found != *type->scalarType()))
+            return false;
+         found = type->scalarType();
+      }
+   return found.has_value();
+}
+
+/// Where an operator changes what another one has just made and nobody else reads, as `linear` adds its bias, the one that
+/// makes a new tensor does the same. LibTorch's own pass, which comes after this, gives up where lists are made of the
+/// result (chunk).
+void ReplaceChangesOfOwn(Graph &graph)
+{
+   for (auto it = graph.nodes().begin(); it != graph.nodes().end();) {
+      Node *node = *it++;
+      const auto name = WithoutUnderscore(*node);
+      const auto *changed = node->inputs().empty() ? nullptr : node->input(0);
+      if (name == c10::Symbol() || !changed || changed->uses().size() != 1 || !MakesTensor(*changed->node()) ||
+          node->outputs().size() != 1 || !HaveOneType(*node))
+         continue;
+      const torch::jit::WithInsertPoint here(node);
+      auto *made = graph.create(name, node->inputs())->copyMetadata(node);
+      if (!made->maybeSchema())
+         continue; // there is no such operator
+      graph.insertNode(made);
+      made->output()->setType(node->output()->type());
+      node->output()->replaceAllUsesWith(made->output());
+      node->destroy();
+   }
+}
+
 /// Where memory is filled by other means than operators the graph knows only that it was empty.
 void CheckFilled(const Graph &graph)
 {
-   for (const auto *node : graph.nodes()) {
-      const char *name = node->kind().toUnqualString();
-      if (node->kind().is_aten() && (std::strncmp(name, "empty", 5) == 0 || std::strncmp(name, "new_empty", 9) == 0))
-         throw Unobservable("the function uses memory (" + std::string(name) + ") that no operator fills");
-   }
+   for (const auto *node : graph.nodes())
+      if (IsEmpty(*node))
+         throw Unobservable("the function uses memory (" + std::string(node->kind().toUnqualString()) +
+                            ") that no operator fills");
 }
 
 } // namespace
@@ -224,6 +283,7 @@ void CheckFilled(const Graph &graph)
 TensorList Simplify(std::shared_ptr<Graph> graph, std::size_t &computed)
 {
    auto captured = LiftConstants(*graph); // before anything is computed from them: they may change
+   ReplaceChangesOfOwn(*graph);
    torch::jit::RemoveTensorMutation(graph);
    SpellOutFills(*graph);
    torch::jit::EliminateDeadCode(graph);
