@@ -27,6 +27,7 @@ mod step;
 mod table;
 #[cfg(test)]
 mod tests;
+mod train;
 mod worker;
 
 use std::fs;
@@ -46,13 +47,21 @@ use machine::Meta;
 use peers::Peers;
 use record::Outcome;
 
-const GROUPS: [Group; 7] =
-    [step::GROUP, quality::GROUP, end_to_end::GROUP, predict::GROUP, start::GROUP, read::GROUP, graph::GROUP];
+const GROUPS: [Group; 8] = [
+    step::GROUP,
+    train::GROUP,
+    quality::GROUP,
+    end_to_end::GROUP,
+    predict::GROUP,
+    start::GROUP,
+    read::GROUP,
+    graph::GROUP,
+];
 
 /// What `cargo xtask bench` takes.
 #[derive(Args, Clone, Debug)]
 pub struct Options {
-    /// step (one training step), quality (how well default fits learn), end-to-end (time from a file to a quality),
+    /// step (one training step), train (the same of modules), quality (how well default fits learn), end-to-end (time from a file to a quality),
     /// predict (a network's outputs), start (loading to first step), read (file to tensor) or graph (value and gradients
     /// of compiled functions)
     #[arg(value_name = "GROUP")]

@@ -96,7 +96,7 @@ pub enum Library {
 /// It is linked to `with`.
 pub fn program(context: &Context, name: &str, with: &[Library]) -> Result<Command> {
     let mut text = Vec::new();
-    for file in ["lines.h", "checksum.h", "network.h", "graphs.h", "training.h", name] {
+    for file in ["lines.h", "checksum.h", "network.h", "graphs.h", "networks.h", "training.h", name] {
         text.extend(fs::read(source(file)).with_context(|| format!("cannot read {}", source(file).display()))?);
     }
     let mut compiler = match with.contains(&Library::Clad) {
