@@ -1,20 +1,29 @@
 /// \file AutogradGraph.hxx
-/// \brief Whether LibTorch's graph of a function is made by operators alone.
+/// \brief Whether operators alone make LibTorch's graph of a function, and where it leads.
 
 #ifndef CLADTORCH_AUTOGRADGRAPH
 #define CLADTORCH_AUTOGRADGRAPH
 
-#include "Observe.hxx"
+#include <CladTorch/Torch/Compile.hxx>
 
+#include <cstddef>
 #include <cstdint>
+#include <vector>
 
 namespace CladTorch {
 namespace Internal {
 
-/// Throws Unobservable where the graph from `outputs` back to `inputs` has a node that is no operator's (a custom
-/// torch::autograd::Function), a hook, or a hook was put on an input.
+/// For each output, which arguments its gradient reaches.
+using Reached = std::vector<std::vector<bool>>;
+
+/// Follows the graph from each of `outputs` back to `arguments`. Throws Unobservable where it has a node that is no operator's (a
+/// custom torch::autograd::Function) or ends elsewhere, where it has a hook, and where a hook was put on one of the arguments'
+/// first `inputs`.
 /// \param begin Autograd's sequence number before the function ran: older nodes belong to captured tensors.
-void CheckAutogradGraph(const TensorList &inputs, const TensorList &outputs, std::uint64_t begin);
+Reached FollowAutogradGraph(const TensorList &arguments, std::size_t inputs, const TensorList &outputs, std::uint64_t begin);
+
+/// Whether autograd computed `tensor`, which requires a gradient, from `other`.
+bool DependsOn(const torch::Tensor &tensor, const torch::Tensor &other);
 
 } // namespace Internal
 } // namespace CladTorch

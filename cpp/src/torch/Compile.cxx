@@ -5,7 +5,9 @@
 #include "DynamicBatch.hxx"
 #include "OnLibTorch.hxx"
 #include "Specialisation.hxx"
+#include "Watch.hxx"
 
+#include <c10/core/impl/LocalDispatchKeySet.h>
 #include <torch/csrc/autograd/functions/utils.h>
 
 #include <algorithm>
@@ -31,9 +33,9 @@ struct CompiledData {
    static constexpr std::size_t kMost = 256;
 
    CompiledData(ListFunction function, const TensorList &examples, const CompileOptions &options, const torch::nn::Module *module)
-      : fFunction(std::make_shared<const ListFunction>(std::move(function))), fOptions(options), fModules(All(module)),
-        fFirst(Find(examples, Floating(examples), false))
+      : fFunction(std::make_shared<const ListFunction>(std::move(function))), fOptions(options), fModules(All(module))
    {
+      fFirst = Find(examples, AllOf(examples)); // which asks whether there is one already
    }
 
    /// The module and its parts, at every depth. The function keeps the module, which keeps its parts.
@@ -57,35 +59,50 @@ struct CompiledData {
       return mode;
    }
 
-   /// The inputs that have a gradient.
-   static Marks Floating(const TensorList &inputs)
+   /// The gradients that Forward() prepares.
+   static Wanted AllOf(const TensorList &inputs)
    {
-      Marks floating;
+      Wanted wanted{{}, true, false};
       for (const auto &input : inputs)
-         floating.push_back(input.is_floating_point());
-      return floating;
+         wanted.fInputs.push_back(input.is_floating_point());
+      return wanted;
    }
 
-   std::shared_ptr<const Specialisation> Find(const TensorList &inputs, const Marks &wanted, bool captured)
+   /// Those that LibTorch would find wanted now.
+   static Wanted AsRecorded(const TensorList &inputs)
+   {
+      const bool recorded = torch::GradMode::is_enabled();
+      Wanted wanted{{}, recorded, recorded};
+      for (const auto &input : inputs)
+         wanted.fInputs.push_back(input.defined() && input.requires_grad());
+      return wanted;
+   }
+
+   std::shared_ptr<const Specialisation> Find(const TensorList &inputs, const Wanted &wanted)
    {
       const auto mode = Mode();
       {
          const std::shared_lock<std::shared_mutex> reading(fMutex);
-         if (auto known = Known(mode, inputs, wanted, captured))
+         if (auto known = Known(mode, inputs, wanted))
             return known;
       }
       // One at a time makes new ones, which takes seconds with a compiler; what is known is found meanwhile.
       const std::lock_guard<std::mutex> making(fMaking);
       {
          const std::shared_lock<std::shared_mutex> reading(fMutex);
-         if (auto known = Known(mode, inputs, wanted, captured))
+         if (auto known = Known(mode, inputs, wanted))
             return known;
       }
       Check(inputs);
-      auto made = FromBatch(mode, inputs, wanted, captured);
-      if (!made)
-         made = std::make_shared<const Specialisation>(fFunction, inputs, wanted, captured, fOptions,
-                                                       [&] { return Observe(*fFunction, inputs, fOptions.fName); });
+      std::shared_ptr<const Specialisation> made;
+      try {
+         made = Make(mode, inputs, wanted);
+      } catch (const Thrown &thrown) {
+         if (!fFirst)
+            std::rethrow_exception(thrown.fWhat);
+         // The call will throw it, after whatever the function does before that.
+         return std::make_shared<const Specialisation>(fFunction, inputs, wanted, "the function throws");
+      }
       const std::unique_lock<std::shared_mutex> writing(fMutex);
       if (fSpecialisations.size() == kMost)
          fSpecialisations.erase(fSpecialisations.begin());
@@ -136,28 +153,36 @@ struct CompiledData {
 
 private:
    std::shared_ptr<const Specialisation>
-   Known(const std::vector<bool> &mode, const TensorList &inputs, const Marks &wanted, bool captured) const
+   Known(const std::vector<bool> &mode, const TensorList &inputs, const Wanted &wanted) const
    {
       for (const auto &[made, one] : fSpecialisations)
-         if (made == mode && one->Fits(inputs, wanted, captured))
+         if (made == mode && one->Fits(inputs, wanted))
             return one;
       return nullptr;
    }
 
+   std::shared_ptr<const Specialisation> Make(const std::vector<bool> &mode, const TensorList &inputs, const Wanted &wanted)
+   {
+      if (auto made = FromBatch(mode, inputs, wanted))
+         return made;
+      return std::make_shared<const Specialisation>(fFunction, inputs, wanted, fOptions,
+                                                    [&] { return Observe(*fFunction, inputs, wanted, fOptions.fName); });
+   }
+
    /// From an observation for every number of rows; null where there is none, or none that holds for these inputs.
    std::shared_ptr<const Specialisation>
-   FromBatch(const std::vector<bool> &mode, const TensorList &inputs, const Marks &wanted, bool captured)
+   FromBatch(const std::vector<bool> &mode, const TensorList &inputs, const Wanted &wanted)
    {
-      const auto *batch = Batch(mode, inputs);
+      const auto *batch = Batch(mode, inputs, wanted);
       if (!batch)
          return nullptr;
       const auto rows = inputs[0].size(0);
       if (rows == batch->Rows())
-         return std::make_shared<const Specialisation>(fFunction, inputs, wanted, captured, fOptions,
+         return std::make_shared<const Specialisation>(fFunction, inputs, wanted, fOptions,
                                                        [&] { return batch->At(rows); });
       const auto observe = [&] {
          auto derived = batch->At(rows);
-         CheckFollows(*fFunction, inputs, derived, fOptions.fName);
+         CheckFollows(*fFunction, inputs, wanted, derived, fOptions.fName);
          return derived;
       };
       auto options = fOptions;
@@ -165,24 +190,28 @@ private:
       const auto first = std::to_string(batch->Rows()) + " rows";
       const bool byCompiler = fOptions.fBackEnd == kJitBackEnd || fOptions.fBackEnd == kFastestBackEnd;
       const auto why = byCompiler ? "what jit compiled is for " + first : "derived from the observation with " + first;
-      auto made = std::make_shared<const Specialisation>(fFunction, inputs, wanted, captured, options, observe, why);
+      auto made = std::make_shared<const Specialisation>(fFunction, inputs, wanted, options, observe, why);
       return made->Compiled() ? made : nullptr;
    }
 
    /// What these inputs are another number of rows of, observed now where it was not.
-   const DynamicBatch *Batch(const std::vector<bool> &mode, const TensorList &inputs)
+   const DynamicBatch *Batch(const std::vector<bool> &mode, const TensorList &inputs, const Wanted &wanted)
    {
       if (!fOptions.fDynamicBatch || fOptions.fBackEnd == kAutogradBackEnd || !DynamicBatch::CanBegin(inputs))
          return nullptr;
       for (const auto &[made, batch] : fBatches)
-         if (made == mode && batch.Fits(inputs))
+         if (made == mode && batch.ForWanted() == wanted && batch.Fits(inputs))
             return &batch;
       try {
          if (fBatches.size() == kMost)
             fBatches.pop_front();
-         return &fBatches.emplace_back(mode, DynamicBatch(*fFunction, inputs, fOptions.fName)).second;
+         return &fBatches.emplace_back(mode, DynamicBatch(*fFunction, inputs, wanted, fOptions.fName)).second;
       } catch (const Unobservable &) {
          return nullptr; // LibTorch runs it, whatever the rows
+      } catch (const std::exception &) {
+         if (!fFirst) // the user hears of it once
+            throw;
+         return nullptr;
       }
    }
 
@@ -207,7 +236,7 @@ private:
    std::map<std::weak_ptr<const char>, LastCall, std::owner_less<>> fLast; ///< by thread, those that have ended too
 
 public:
-   const std::shared_ptr<const Specialisation> fFirst; ///< of the examples
+   std::shared_ptr<const Specialisation> fFirst; ///< of the examples; null until it is made
 };
 
 namespace {
@@ -270,13 +299,27 @@ public:
    }
 };
 
+/// Whether operators go where they go by default, or as in LibTorch's inference mode: not below autograd, and neither recorded,
+/// nor transformed (vmap), nor cast (autocast).
+bool DispatchesPlainly()
+{
+   const auto keys = c10::impl::tls_local_dispatch_key_set();
+   if (c10::InferenceMode::is_enabled())
+      return (keys.included_ | c10::DispatchKeySet(c10::DispatchKey::ADInplaceOrView)) == c10::default_included_set &&
+             keys.excluded_ == (c10::default_excluded_set | c10::autograd_dispatch_keyset);
+   return keys.included_ == c10::default_included_set && keys.excluded_ == c10::default_excluded_set;
+}
+
+constexpr const char *kInside = "it calls a compiled function, which looks at each call what runs it";
+
 TensorList Forward(CompiledData &data, const TensorList &inputs, LastCall &last)
 {
+   Watch::NoteHere(kInside);
    if (AnyNegative(inputs))
       return Forward(data, WithoutNegative(inputs), last);
    last.fSpecialisation = nullptr; // nothing to go back through where this call fails
    const UsualMode usual;
-   const auto specialisation = data.Find(inputs, CompiledData::Floating(inputs), false);
+   const auto specialisation = data.Find(inputs, CompiledData::AllOf(inputs));
    TensorList outputs;
    if (specialisation->Compiled()) {
       outputs = specialisation->Forward(CompiledData::WithConstants(inputs, *specialisation), &last.fSaved);
@@ -333,27 +376,20 @@ TensorList Jacobian(CompiledData &data, const TensorList &inputs)
    return jacobian;
 }
 
-/// Whether LibTorch would want a gradient of any of `tensors` now.
-bool AnyRequiresGrad(const TensorList &tensors)
-{
-   return std::any_of(tensors.begin(), tensors.end(), [](const auto &tensor) { return tensor.requires_grad(); });
-}
-
 TensorList Call(CompiledData &data, const TensorList &inputs)
 {
+   Watch::NoteHere(kInside);
+   if (!DispatchesPlainly())
+      return (*data.fFunction)(inputs);
    if (AnyNegative(inputs))
       return Call(data, WithoutNegative(inputs));
-   const bool recording = torch::GradMode::is_enabled();
-   Marks wanted;
-   for (const auto &input : inputs)
-      wanted.push_back(recording && input.defined() && input.requires_grad());
-   const auto specialisation = data.Find(inputs, wanted, recording);
+   const auto specialisation = data.Find(inputs, CompiledData::AsRecorded(inputs));
    if (!specialisation->Compiled())
       return (*data.fFunction)(inputs);
    auto arguments = CompiledData::WithConstants(inputs, *specialisation);
    if (torch::autograd::isFwGradDefinedTensorList(at::ITensorListRef(arguments)))
       throw std::runtime_error("a compiled function has gradients but no forward derivatives: call the function itself");
-   if (recording && AnyRequiresGrad(arguments))
+   if (specialisation->Recorded())
       return CompiledFunction::Run(std::move(arguments), specialisation);
    return specialisation->Forward(std::move(arguments), nullptr);
 }

@@ -3,11 +3,62 @@
 #include <ATen/FuncTorchTLS.h>
 #include <torch/csrc/autograd/functions/utils.h>
 
+#include <algorithm>
 #include <mutex>
 #include <utility>
 
 namespace CladTorch {
 namespace Internal {
+
+namespace {
+
+/// Stands between the inputs of a function and what they were computed from. Closed, it ends a way back: the first derivative
+/// by one argument must not go on to another one through an input that was computed from it, or that is it. Open, it lets second
+/// derivatives pass.
+class Gate : public torch::autograd::Node {
+public:
+   /// `arguments`, the first `inputs` of them behind the gate: others that share their memory.
+   TensorList Behind(const TensorList &arguments, std::size_t inputs)
+   {
+      set_next_edges(torch::autograd::collect_next_edges(TensorList(arguments.begin(), arguments.begin() + static_cast<std::ptrdiff_t>(inputs))));
+      auto behind = arguments;
+      for (std::size_t i = 0; i < inputs; ++i) {
+         if (!arguments[i].requires_grad()) {
+            add_input_metadata(Node::undefined_input());
+            continue;
+         }
+         behind[i] = arguments[i].detach();
+         torch::autograd::impl::set_gradient_edge(behind[i], {getptr(), add_input_metadata(behind[i])});
+      }
+      return behind;
+   }
+   void Close() { fClosed = true; }
+   void Open() { fClosed = false; }
+   std::string name() const override { return "CladTorch::Gate"; }
+
+private:
+   torch::autograd::variable_list apply(torch::autograd::variable_list &&adjoints) override
+   {
+      return fClosed ? TensorList(adjoints.size()) : std::move(adjoints);
+   }
+
+   bool fClosed = false;
+};
+
+/// Throws where a captured tensor was computed from another one: LibTorch's derivative by the one contains that by the other.
+void CheckIndependent(const TensorList &arguments, std::size_t inputs)
+{
+   for (std::size_t i = inputs; i < arguments.size(); ++i) {
+      if (!arguments[i].requires_grad() || arguments[i].is_leaf())
+         continue;
+      for (std::size_t j = inputs; j < arguments.size(); ++j)
+         if (j != i && arguments[j].requires_grad() && DependsOn(arguments[i], arguments[j]))
+            throw std::runtime_error("a second derivative through a compiled function of which one captured tensor was computed "
+                                     "from another one is not defined: call the function itself");
+   }
+}
+
+} // namespace
 
 TensorList CompiledFunction::Run(TensorList arguments, std::shared_ptr<const Specialisation> specialisation)
 {
@@ -21,7 +72,11 @@ TensorList CompiledFunction::Run(TensorList arguments, std::shared_ptr<const Spe
       const torch::AutoGradMode recording(false);
       outputs = node->fSpecialisation->Forward(std::move(arguments), &node->fSaved);
    }
-   torch::autograd::set_history(outputs, node);
+   const auto &reaches = node->fSpecialisation->Reaches();
+   for (std::size_t i = 0; i < outputs.size(); ++i) {
+      const bool recorded = std::find(reaches[i].begin(), reaches[i].end(), true) != reaches[i].end();
+      torch::autograd::set_history(recorded ? outputs[i] : torch::Tensor(), node);
+   }
    return outputs;
 }
 
@@ -32,7 +87,24 @@ torch::autograd::variable_list CompiledFunction::apply(torch::autograd::variable
       throw std::runtime_error("a second pass back through a compiled function: its values went with the first one, "
                                "which retain_graph=true keeps");
    fSaved.CheckUnchanged();
-   return torch::GradMode::is_enabled() ? Differentiable(adjoints) : fSpecialisation->Backward(fSaved, adjoints);
+   if (torch::GradMode::is_enabled())
+      return Differentiable(adjoints);
+   auto gradients = fSpecialisation->Backward(fSaved, adjoints);
+   if (std::any_of(adjoints.begin(), adjoints.end(), [](const auto &adjoint) { return !adjoint.defined(); }))
+      ForgetUnreached(adjoints, gradients);
+   return gradients;
+}
+
+void CompiledFunction::ForgetUnreached(const TensorList &adjoints, TensorList &gradients) const
+{
+   const auto &reaches = fSpecialisation->Reaches();
+   for (std::size_t i = 0; i < gradients.size(); ++i) {
+      bool reached = false;
+      for (std::size_t j = 0; j < adjoints.size(); ++j)
+         reached = reached || (adjoints[j].defined() && reaches[j][i]);
+      if (!reached)
+         gradients[i] = torch::Tensor();
+   }
 }
 
 void CompiledFunction::release_variables()
@@ -47,7 +119,9 @@ TensorList CompiledFunction::Differentiable(const TensorList &adjoints) const
    if (fSpecialisation->Random())
       throw std::runtime_error("a second derivative through a compiled function that draws random numbers is not "
                                "defined: call the function itself");
-   const auto &arguments = fSaved.fArguments;
+   const auto gate = std::make_shared<Gate>();
+   const auto arguments = gate->Behind(fSaved.fArguments, fSpecialisation->Inputs());
+   CheckIndependent(arguments, fSpecialisation->Inputs());
    const auto outputs = fSpecialisation->Original(arguments);
    TensorList wanted, seen, given;
    for (const auto &argument : arguments)
@@ -58,7 +132,9 @@ TensorList CompiledFunction::Differentiable(const TensorList &adjoints) const
          seen.push_back(outputs[i]);
          given.push_back(adjoints[i]);
       }
+   gate->Close();
    const auto found = torch::autograd::grad(seen, wanted, given, true, true, true);
+   gate->Open();
    TensorList gradients;
    auto next = found.begin();
    for (const auto &argument : arguments)

@@ -24,6 +24,8 @@ public:
 
 private:
    torch::autograd::variable_list apply(torch::autograd::variable_list &&adjoints) override;
+   /// Where only some outputs were used, what the others alone depend on has no gradient.
+   void ForgetUnreached(const TensorList &adjoints, TensorList &gradients) const;
    /// LibTorch asks for the gradient of the gradient: it is made by LibTorch itself, from the function.
    TensorList Differentiable(const TensorList &adjoints) const;
 

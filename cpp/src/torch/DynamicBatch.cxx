@@ -29,24 +29,27 @@ bool DynamicBatch::CanBegin(const TensorList &inputs)
           std::all_of(inputs.begin(), inputs.end(), [](const auto &input) { return input.is_contiguous(); });
 }
 
-DynamicBatch::DynamicBatch(const ListFunction &function, const TensorList &examples, const std::string &name)
-   : fRows(examples[0].size(0))
+DynamicBatch::DynamicBatch(const ListFunction &function, const TensorList &examples, const Wanted &wanted, const std::string &name)
+   : fRows(examples[0].size(0)), fWanted(wanted)
 {
    for (const auto &example : examples)
       fInputs.push_back({example.scalar_type(), example.sizes().vec(), example.dim() > 0 && example.size(0) == fRows});
-   auto first = Observe(function, examples, name);
+   auto first = Observe(function, examples, wanted, name);
    const auto other = fRows + 3; // odd where the examples' number is even
    Observation observed[2];
    try {
-      observed[0] = Observe(function, WithRows(examples, fRows + 1), name);
-      observed[1] = Observe(function, WithRows(examples, other), name);
-   } catch (const c10::Error &e) {
+      observed[0] = Observe(function, WithRows(examples, fRows + 1), wanted, name);
+      observed[1] = Observe(function, WithRows(examples, other), wanted, name);
+   } catch (const Thrown &thrown) {
       throw std::runtime_error(name + " works with " + std::to_string(fRows) + " rows but not with more: " +
-                               e.what_without_backtrace() + ". fDynamicBatch takes each input whose first dimension is as " +
+                               thrown.Message() + ". fDynamicBatch takes each input whose first dimension is as " +
                                "long as that of the first input to follow it: give examples where no other one is");
    }
-   for (const auto &observation : observed)
+   for (const auto &observation : observed) {
       CheckConstants(first, observation, name);
+      if (observation.fReached != first.fReached || observation.fDraws != first.fDraws)
+         throw Unobservable("gradients or random numbers follow the number of rows");
+   }
    fCore = Core::any_batch_new(first.fGraph, observed[0].fGraph, fRows, observed[1].fGraph, other);
    fFirst = std::move(first);
    fFirst.fGraph = {};

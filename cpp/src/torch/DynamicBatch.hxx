@@ -20,7 +20,7 @@ namespace Internal {
 class DynamicBatch {
 public:
    /// Throws std::runtime_error where the operators follow the rows in another way than their numbers do, and Unobservable.
-   DynamicBatch(const ListFunction &function, const TensorList &examples, const std::string &name);
+   DynamicBatch(const ListFunction &function, const TensorList &examples, const Wanted &wanted, const std::string &name);
 
    /// Whether inputs like these can be the examples of one: two rows at least, all of them dense. A dimension of one row
    /// is broadcast, and none leaves LibTorch nothing to do: those are observed by themselves.
@@ -28,6 +28,8 @@ public:
 
    /// Whether `inputs` differ from the examples in their number of rows alone.
    bool Fits(const TensorList &inputs) const;
+   /// What it was observed for.
+   const Wanted &ForWanted() const { return fWanted; }
    std::int64_t Rows() const { return fRows; }
    /// Of the examples, without its graph.
    const Observation &First() const { return fFirst; }
@@ -45,6 +47,7 @@ private:
    TensorList WithRows(const TensorList &examples, std::int64_t rows) const;
 
    std::int64_t fRows; ///< of the examples
+   Wanted fWanted;
    std::vector<Input> fInputs;
    Observation fFirst; ///< of the examples, without its graph
    std::optional<rust::Box<Core::AnyBatch>> fCore; ///< there once it is observed

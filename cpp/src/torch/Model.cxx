@@ -87,13 +87,14 @@ std::string Shown(const std::vector<std::size_t> &shape)
 
 InOneMode Look(const ListFunction &function, const std::vector<std::size_t> &shape, const std::string &name)
 {
-   InOneMode seen{DynamicBatch(function, {Events(kEvents, shape)}, name), {}, ""};
+   const Wanted wanted{{false}, true, true}; // as a fit calls it
+   InOneMode seen{DynamicBatch(function, {Events(kEvents, shape)}, wanted, name), {}, ""};
    try {
-      auto one = Observe(function, {Events(1, shape)}, name);
+      auto one = Observe(function, {Events(1, shape)}, wanted, name);
       CheckSameConstants(seen.fBatch.First(), one, name);
       seen.fOne.push_back(std::move(one.fGraph));
-   } catch (const c10::Error &e) {
-      seen.fWhyNotOne = e.what_without_backtrace();
+   } catch (const Thrown &thrown) {
+      seen.fWhyNotOne = thrown.Message();
    } catch (const std::exception &e) {
       seen.fWhyNotOne = e.what();
    }
@@ -107,9 +108,9 @@ LookInMode(const ListFunction &function, torch::nn::Module *module, bool trainin
    const ModeScope mode(module, training);
    try {
       return Look(function, shape, name);
-   } catch (const c10::Error &e) {
+   } catch (const Thrown &thrown) {
       throw std::runtime_error(name + " throws for " + std::to_string(kEvents) + " events of shape " + Shown(shape) +
-                               ": " + e.what_without_backtrace());
+                               ": " + thrown.Message());
    }
 }
 

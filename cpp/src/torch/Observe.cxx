@@ -1,14 +1,15 @@
 #include "Observe.hxx"
 
-#include "AutogradGraph.hxx"
 #include "CleanDispatch.hxx"
 #include "Preserve.hxx"
 #include "Recorded.hxx"
 #include "Watch.hxx"
 #include "Writes.hxx"
+#include "Written.hxx"
 
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/SequenceNumber.h>
+#include <torch/csrc/autograd/functions/basic_ops.h>
 #include <torch/csrc/jit/frontend/tracer.h>
 
 #include <algorithm>
@@ -50,20 +51,26 @@ std::string Message(const std::exception &e)
 struct Seen {
    std::vector<Watch::Step> fSteps;
    TensorList fCaptured; ///< that require a gradient
+   Reached fReached;     ///< from each result, which inputs and captured tensors
 };
 
-/// Runs `function` once more and looks away. Throws what it throws.
-void RunPlainly(const ListFunction &function, const TensorList &inputs, bool gradients)
+/// Runs `function` once more and looks away. Returns what it throws.
+std::exception_ptr RunPlainly(const ListFunction &function, const TensorList &inputs, bool gradients)
 {
    const Preserve unchanged(inputs);
    const torch::AutoGradMode mode(gradients);
    for (const auto &input : inputs)
       input.requires_grad_(gradients && input.is_floating_point());
-   function(inputs);
+   try {
+      function(inputs);
+   } catch (...) {
+      return std::current_exception();
+   }
+   return nullptr;
 }
 
-/// Runs `function` without gradients, its own memory closed to all but operators. Throws what the function throws whether it is
-/// watched or not, and Unobservable.
+/// Runs `function` without gradients, its own memory closed to all but operators. Throws Thrown where the function throws whether
+/// it is watched or not, and Unobservable.
 Seen RunClosed(const ListFunction &function, const TensorList &inputs)
 {
    std::string failure;
@@ -73,42 +80,55 @@ Seen RunClosed(const ListFunction &function, const TensorList &inputs)
       Watch watch(inputs, Watch::kNoGradients);
       try {
          const auto results = function(inputs);
-         watch.End();
-         watch.Check(results);
-         return {watch.Steps(), watch.Captured()};
+         watch.End(results);
+         return {watch.Steps(), watch.Captured(), {}};
       } catch (const Unobservable &) {
          throw;
       } catch (const std::exception &e) {
          failure = Message(e);
       }
    }
-   try {
-      RunPlainly(function, inputs, false);
-   } catch (const std::exception &) {
-      RunPlainly(function, inputs, true); // it may want a gradient of its inputs
-   }
+   if (RunPlainly(function, inputs, false))
+      if (const auto thrown = RunPlainly(function, inputs, true)) // it may want a gradient of its inputs
+         throw Thrown{thrown};
    throw Unobservable(failure);
 }
 
-/// Runs `function` as LibTorch's autograd would, every input of floating point requiring a gradient.
-Seen RunWithGradients(const ListFunction &function, const TensorList &inputs)
+/// Runs `function` as it is called with `inputs`, some of which require a gradient.
+Seen RunCalled(const ListFunction &function, const TensorList &inputs, bool recorded)
 {
    const Preserve unchanged(inputs);
-   const torch::AutoGradMode gradients(true);
-   for (const auto &input : inputs)
-      input.requires_grad_(input.is_floating_point());
+   const torch::AutoGradMode gradients(recorded);
    const auto begin = at::sequence_number::peek();
-   Watch watch(inputs, Watch::kGradients);
+   Watch watch(inputs, recorded ? Watch::kGradients : Watch::kNoGradients);
    TensorList results;
    try {
       results = function(inputs);
    } catch (const std::exception &e) {
-      throw Unobservable("where gradients are recorded it throws: " + Message(e));
+      throw Unobservable("where gradients are " + std::string(recorded ? "" : "not ") + "recorded it throws: " + Message(e));
    }
-   watch.End();
-   CheckAutogradGraph(inputs, results, begin);
-   watch.Check(results);
-   return {watch.Steps(), watch.Captured()};
+   watch.End(results);
+   auto arguments = inputs;
+   arguments.insert(arguments.end(), watch.Captured().begin(), watch.Captured().end());
+   return {watch.Steps(), watch.Captured(), FollowAutogradGraph(arguments, inputs.size(), results, begin)};
+}
+
+/// The same with every input of floating point requiring a gradient.
+Seen RunWithGradients(const ListFunction &function, const TensorList &inputs)
+{
+   for (const auto &input : inputs)
+      input.requires_grad_(input.is_floating_point());
+   return RunCalled(function, inputs, true);
+}
+
+/// The same with the gradients that a call wants; inputs that require one are results of other operators.
+Seen RunAsWanted(const ListFunction &function, const TensorList &inputs, const Wanted &wanted)
+{
+   const auto before = std::make_shared<torch::autograd::Identity>();
+   for (std::size_t i = 0; i < inputs.size(); ++i)
+      if (wanted.fInputs[i])
+         torch::autograd::impl::set_gradient_edge(inputs[i], {before, before->add_input_metadata(inputs[i])});
+   return RunCalled(function, inputs, wanted.fRecorded);
 }
 
 /// Lets LibTorch record `function`. The graph's inputs are `inputs` and `parameters`; the parameters are what the
@@ -125,8 +145,7 @@ std::shared_ptr<torch::jit::Graph> Trace(const ListFunction &function, const Ten
          arguments.push_back(given[i].toTensor());
       watch.emplace(arguments, Watch::kNoGradients);
       auto outputs = function(arguments);
-      watch->End();
-      watch->Check(outputs);
+      watch->End(outputs);
       return torch::jit::Stack(outputs.begin(), outputs.end());
    };
    const auto nameless = [](const torch::Tensor &) { return std::string(); };
@@ -155,6 +174,8 @@ Observation RunTraced(const ListFunction &function, const TensorList &inputs, co
          throw Unobservable("a captured tensor is stored with the opposite sign: capture its resolve_neg()");
    observation.fCounters = writes.Counters(observation.fConstants);
    observation.fGraph = Lower(*graph, inputs.size(), name);
+   observation.fDraws = watch->Draws();
+   observation.fChanged = unchanged.Changed();
    return observation;
 }
 
@@ -181,7 +202,8 @@ void CheckSteps(const std::vector<Watch::Step> &with, const std::vector<Watch::S
    for (std::size_t i = 0; i < count; ++i)
       if (i >= with.size() || i >= without.size() || !(with[i] == without[i]))
          throw Unobservable("it does other things where gradients are wanted (requires_grad()): call " + std::to_string(i + 1) +
-                            " is " + name(with, i) + " then and " + name(without, i) + " otherwise");
+                            " is " + name(with, i) + " then and " + name(without, i) + " otherwise" +
+                            (name(with, i) == name(without, i) ? ", with other arguments" : ""));
 }
 
 bool SameValues(const torch::Tensor &a, const torch::Tensor &b)
@@ -216,6 +238,8 @@ void CheckAlike(const Observation &first, const Observation &second, const std::
                                                          [](const auto &x, const auto &y) { return Same(x, y); }))
       throw Unobservable("the shapes inside " + name + " differ for other values of the same inputs" + why);
    const auto sameCounter = [](const Counter &x, const Counter &y) { return x.fTensor.is_same(y.fTensor) && x.fStep == y.fStep; };
+   if (first.fDraws != second.fDraws)
+      throw Unobservable("the number of random draws differs for other values of the same inputs" + why);
    if (!std::equal(first.fCounters.begin(), first.fCounters.end(), second.fCounters.begin(), second.fCounters.end(), sameCounter))
       throw Unobservable("what " + name + " counts differs for other values of the same inputs" + why);
    CheckSameConstants(first, second, name);
@@ -223,10 +247,21 @@ void CheckAlike(const Observation &first, const Observation &second, const std::
 
 } // namespace
 
+std::string Thrown::Message() const
+{
+   try {
+      std::rethrow_exception(fWhat);
+   } catch (const std::exception &e) {
+      return Internal::Message(e);
+   } catch (...) {
+      return "an exception of another type";
+   }
+}
+
 bool SamePlace(const torch::Tensor &a, const torch::Tensor &b)
 {
-   return a.is_same(b) || (a.has_storage() && b.has_storage() && a.is_alias_of(b) &&
-                           a.storage_offset() == b.storage_offset() && a.sizes() == b.sizes() && a.strides() == b.strides());
+   return a.is_same(b) || (ShareMemory(a, b) && a.storage_offset() == b.storage_offset() && a.sizes() == b.sizes() &&
+                           a.strides() == b.strides());
 }
 
 void CheckSameConstants(const Observation &first, const Observation &second, const std::string &name)
@@ -241,7 +276,7 @@ void CheckSameConstants(const Observation &first, const Observation &second, con
    }
 }
 
-Observation Observe(const ListFunction &function, const TensorList &inputs, const std::string &name)
+Observation Observe(const ListFunction &function, const TensorList &inputs, const Wanted &wanted, const std::string &name)
 {
    const CleanDispatch outside;
    const c10::InferenceMode normal(false); // the observation needs autograd
@@ -250,8 +285,11 @@ Observation Observe(const ListFunction &function, const TensorList &inputs, cons
    const auto closed = RunClosed(function, copies(false));
    const auto withGradients = RunWithGradients(function, copies(false));
    CheckSteps(withGradients.fSteps, closed.fSteps);
+   auto asWanted = RunAsWanted(function, copies(false), wanted);
+   CheckSteps(asWanted.fSteps, closed.fSteps);
    const auto &parameters = withGradients.fCaptured;
    auto observation = TraceKnown(function, copies(false), parameters, name);
+   observation.fReached = std::move(asWanted.fReached);
    Observation other;
    try {
       other = RunTraced(function, copies(true), parameters, name);
@@ -262,7 +300,8 @@ Observation Observe(const ListFunction &function, const TensorList &inputs, cons
    return observation;
 }
 
-void CheckFollows(const ListFunction &function, const TensorList &inputs, const Observation &expected, const std::string &name)
+void CheckFollows(const ListFunction &function, const TensorList &inputs, const Wanted &wanted, const Observation &expected,
+                  const std::string &name)
 {
    const CleanDispatch outside;
    const c10::InferenceMode normal(false);
@@ -270,6 +309,8 @@ void CheckFollows(const ListFunction &function, const TensorList &inputs, const 
    const auto &constants = expected.fConstants;
    const TensorList parameters(constants.begin(), constants.begin() + static_cast<std::ptrdiff_t>(expected.fParameters));
    CheckAlike(expected, TraceKnown(function, Copies(inputs, false, generator), parameters, name), name);
+   if (RunAsWanted(function, Copies(inputs, false, generator), wanted).fReached != expected.fReached)
+      throw Unobservable("the gradients of " + name + " go elsewhere for other inputs");
 }
 
 } // namespace Internal

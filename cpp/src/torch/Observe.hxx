@@ -6,16 +6,33 @@
 
 #include "cladtorch/src/bridge.rs.h"
 
+#include "AutogradGraph.hxx"
+
 #include <CladTorch/Torch/Compile.hxx>
 
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
 namespace CladTorch {
 namespace Internal {
+
+/// One for each input or argument; usually so few that they need no memory of their own.
+using Marks = c10::SmallVector<bool, 16>;
+
+/// How a function is called, as far as gradients go.
+struct Wanted {
+   Marks fInputs;  ///< which inputs require a gradient
+   bool fRecorded; ///< LibTorch's autograd would record the call
+   bool fCaptured; ///< gradients of captured tensors are wanted, too
+   bool operator==(const Wanted &other) const
+   {
+      return fInputs == other.fInputs && fRecorded == other.fRecorded && fCaptured == other.fCaptured;
+   }
+};
 
 /// A captured whole number that each call of a function counts up, as batch normalisation counts its batches.
 struct Counter {
@@ -30,6 +47,9 @@ struct Observation {
    std::size_t fParameters = 0; ///< how many of them, the first ones, are captured tensors that require a gradient
    std::vector<bool> fMade;     ///< for each, whether the function makes it of nothing but numbers
    std::vector<Counter> fCounters;
+   Reached fReached;       ///< for each output, which inputs and constants LibTorch's autograd goes back to
+   std::size_t fDraws = 0; ///< operators that drew random numbers
+   std::vector<c10::Storage> fChanged; ///< captured memory that holds other numbers after a run
 };
 
 /// What has no place in an Observation although the function itself is fine; it runs on LibTorch.
@@ -38,13 +58,20 @@ public:
    using std::runtime_error::runtime_error;
 };
 
-/// Runs `function` on `inputs`, with gradients and without, and on other values of the same shapes. What the runs change is put
-/// back. Throws Unobservable where that does not show a pure function of inputs and captured tensors, and what the function
-/// throws on its inputs.
-Observation Observe(const ListFunction &function, const TensorList &inputs, const std::string &name);
+/// What the function throws on the inputs that it was to be observed with.
+struct Thrown {
+   std::exception_ptr fWhat;
+   std::string Message() const;
+};
 
-/// Runs `function` on `inputs` once. Throws Unobservable where it does other than `expected`.
-void CheckFollows(const ListFunction &function, const TensorList &inputs, const Observation &expected, const std::string &name);
+/// Runs `function` on `inputs`, with gradients and without, as `wanted` says, and on other values of the same shapes. What the
+/// runs change is put back. Throws Unobservable where that does not show a pure function of inputs and captured tensors, and
+/// Thrown where the function throws.
+Observation Observe(const ListFunction &function, const TensorList &inputs, const Wanted &wanted, const std::string &name);
+
+/// Runs `function` on `inputs`. Throws Unobservable where it does other than `expected`.
+void CheckFollows(const ListFunction &function, const TensorList &inputs, const Wanted &wanted, const Observation &expected,
+                  const std::string &name);
 
 /// Whether both show the same part of the same memory.
 bool SamePlace(const torch::Tensor &a, const torch::Tensor &b);

@@ -24,6 +24,12 @@ bool WritesSilently(std::string_view name)
    return name.find("batch_norm") != std::string_view::npos || name.find("instance_norm") != std::string_view::npos;
 }
 
+/// Whether it is one of LibTorch's own operators, which return what they were given or what they make, and nothing that they keep.
+bool IsLibTorchs(std::string_view name)
+{
+   return name.substr(0, 6) == "aten::";
+}
+
 /// The first bytes of a storage, which grows where it has become too small for them.
 torch::Tensor Bytes(const c10::Storage &storage, std::int64_t count)
 {
@@ -45,6 +51,11 @@ KeptMemory::KeptMemory(const torch::Tensor &tensor)
 void KeptMemory::PutBack() const
 {
    Bytes(fStorage, fBytes.numel()).copy_(fBytes);
+}
+
+bool KeptMemory::Changed() const
+{
+   return !torch::equal(Bytes(fStorage, fBytes.numel()), fBytes);
 }
 
 Preserve::Geometry::Geometry(const torch::Tensor &tensor)
@@ -94,6 +105,16 @@ Preserve::~Preserve()
    generator.set_state(fRandomState);
 }
 
+std::vector<c10::Storage> Preserve::Changed() const
+{
+   const at::RecordFunctionGuard unobserved(false);
+   std::vector<c10::Storage> changed;
+   for (const auto &kept : fMemory)
+      if (fGiven.count(kept.Storage().unsafeGetStorageImpl()) && kept.Changed())
+         changed.push_back(kept.Storage());
+   return changed;
+}
+
 void Preserve::PutBack() const
 {
    const torch::NoGradGuard withoutGradients;
@@ -106,6 +127,7 @@ std::unique_ptr<at::ObserverContext> Preserve::BeforeOperator(const at::RecordFu
    const auto schema = call.operator_schema();
    if (!schema || !gInnermost)
       return nullptr;
+   const bool outermost = gInnermost->fDepth++ == 0;
    const auto keep = [](const torch::Tensor &tensor) { gInnermost->Keep(tensor); };
    if (WritesSilently(schema->name()))
       for (const auto &input : call.inputs())
@@ -114,8 +136,12 @@ std::unique_ptr<at::ObserverContext> Preserve::BeforeOperator(const at::RecordFu
    auto given = std::make_unique<Given>();
    for (const auto &input : call.inputs())
       ForEachTensor(input, [&](const torch::Tensor &tensor) {
-         if (tensor.defined() && tensor.has_storage())
-            given->fStorages.push_back(tensor.storage().unsafeGetStorageImpl());
+         if (!tensor.defined() || !tensor.has_storage())
+            return;
+         const void *storage = tensor.storage().unsafeGetStorageImpl();
+         given->fStorages.push_back(storage);
+         if (outermost && !gInnermost->fMade.count(storage))
+            gInnermost->fGiven.insert(storage);
       });
    return given;
 }
@@ -124,15 +150,29 @@ void Preserve::AfterOperator(const at::RecordFunction &call, at::ObserverContext
 {
    if (!gInnermost || !context)
       return;
+   --gInnermost->fDepth;
    const auto &given = static_cast<const Given &>(*context).fStorages;
    for (const auto &output : call.outputs())
       ForEachTensor(output, [&](const torch::Tensor &tensor) {
          if (!tensor.defined() || !tensor.has_storage())
             return;
          const void *storage = tensor.storage().unsafeGetStorageImpl();
-         if (std::find(given.begin(), given.end(), storage) == given.end() && !gInnermost->fKnown.count(storage))
-            gInnermost->fMade.emplace(storage, tensor.storage().getWeakStorageImpl());
+         const bool wasGiven = std::find(given.begin(), given.end(), storage) != given.end() || gInnermost->fGiven.count(storage);
+         if (wasGiven || (gInnermost->fKnown.count(storage) && !IsLibTorchs(call.name())))
+            return;
+         gInnermost->Forget(storage);
+         gInnermost->fMade.emplace(storage, tensor.storage().getWeakStorageImpl());
       });
+}
+
+void Preserve::Forget(const void *storage)
+{
+   if (!fKnown.erase(storage))
+      return;
+   const auto is = [&](const c10::Storage &other) { return other.unsafeGetStorageImpl() == storage; };
+   fMemory.erase(std::remove_if(fMemory.begin(), fMemory.end(), [&](const auto &kept) { return is(kept.Storage()); }), fMemory.end());
+   fGeometries.erase(std::remove_if(fGeometries.begin(), fGeometries.end(), [&](const auto &kept) { return is(kept.fStorage); }),
+                     fGeometries.end());
 }
 
 void Preserve::Keep(const torch::Tensor &tensor)

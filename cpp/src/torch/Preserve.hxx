@@ -19,6 +19,8 @@ class KeptMemory {
 public:
    explicit KeptMemory(const torch::Tensor &tensor);
    void PutBack() const;
+   bool Changed() const;
+   const c10::Storage &Storage() const { return fStorage; }
 
 private:
    c10::Storage fStorage;
@@ -35,6 +37,9 @@ public:
    Preserve(const Preserve &) = delete;
    Preserve &operator=(const Preserve &) = delete;
 
+   /// The function's memory that holds other numbers by now; not what an operator makes and fills by other ones (sum()).
+   std::vector<c10::Storage> Changed() const;
+
 private:
    /// Which part of its memory a tensor shows.
    struct Geometry {
@@ -50,6 +55,8 @@ private:
    static std::unique_ptr<at::ObserverContext> BeforeOperator(const at::RecordFunction &call);
    static void AfterOperator(const at::RecordFunction &call, at::ObserverContext *context);
    void Keep(const torch::Tensor &tensor);
+   /// What an operator made that filled it by another one (sum() by sum.out) is not to be put back.
+   void Forget(const void *storage);
    void PutBack() const;
 
    Preserve *fOuter;
@@ -57,6 +64,8 @@ private:
    torch::Tensor fRandomState;
    std::unordered_set<const void *> fKnown; ///< tensors and storages
    std::unordered_map<const void *, c10::weak_intrusive_ptr<c10::StorageImpl>> fMade; ///< by operators; keeps the addresses
+   std::unordered_set<const void *> fGiven; ///< storages that the function gave to an operator, though none made them
+   std::size_t fDepth = 0;                  ///< of operators that call others
    std::vector<KeptMemory> fMemory;         ///< in the order of the first changes: the same memory may lie under two
    std::vector<Geometry> fGeometries;
 };

@@ -6,6 +6,7 @@
 #include <torch/csrc/jit/passes/lower_tuples.h>
 #include <torch/csrc/jit/passes/remove_mutation.h>
 
+#include <algorithm>
 #include <cstring>
 #include <optional>
 #include <string>
@@ -269,11 +270,19 @@ void ReplaceChangesOfOwn(Graph &graph)
    }
 }
 
+/// Whether nothing but its shape is used: `empty(sizes).fill_(1)` has become `full_like(empty(sizes), 1)`.
+bool IsShapeOnly(const Value &value)
+{
+   return std::all_of(value.uses().begin(), value.uses().end(), [](const auto &use) {
+      return use.user->kind() == torch::jit::aten::full_like && use.offset == 0;
+   });
+}
+
 /// Where memory is filled by other means than operators the graph knows only that it was empty.
 void CheckFilled(const Graph &graph)
 {
    for (const auto *node : graph.nodes())
-      if (IsEmpty(*node))
+      if (IsEmpty(*node) && !IsShapeOnly(*node->output()))
          throw Unobservable("the function uses memory (" + std::string(node->kind().toUnqualString()) +
                             ") that no operator fills");
 }

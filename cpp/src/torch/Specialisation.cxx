@@ -52,6 +52,20 @@ std::uint32_t Version(const torch::Tensor &tensor)
    return tensor.is_inference() ? 0 : tensor._version();
 }
 
+/// Whether a call of the compiled function changes the same memory as a run of the function did.
+void CheckChanged(const Observation &observation, std::size_t inputs, const rust::Vec<std::uint32_t> &updates)
+{
+   for (const auto &changed : observation.fChanged) {
+      const auto is = [&](const torch::Tensor &tensor) {
+         return tensor.storage().unsafeGetStorageImpl() == changed.unsafeGetStorageImpl();
+      };
+      const auto &counters = observation.fCounters;
+      if (std::none_of(updates.begin(), updates.end(), [&](auto i) { return i >= inputs && is(observation.fConstants[i - inputs]); }) &&
+          std::none_of(counters.begin(), counters.end(), [&](const Counter &counter) { return is(counter.fTensor); }))
+         throw Unobservable("it changes a captured tensor by an operator that none of its results uses");
+   }
+}
+
 } // namespace
 
 void SavedCall::Keep(TensorList arguments)
@@ -82,24 +96,17 @@ bool Specialisation::Layout::Fits(const torch::Tensor &tensor) const
           tensor.is_cpu() && tensor.layout() == torch::kStrided && !tensor.is_neg();
 }
 
-Specialisation::Specialisation(std::shared_ptr<const ListFunction> function, const TensorList &inputs,
-                               Marks wanted, bool captured, const CompileOptions &options,
-                               const Observer &observe, const std::string &why)
-   : fFunction(std::move(function)), fInputs(inputs.begin(), inputs.end()), fWanted(std::move(wanted)),
-     fCaptured(captured), fGradients(fWanted)
+Specialisation::Specialisation(std::shared_ptr<const ListFunction> function, const TensorList &inputs, const Wanted &wanted,
+                               const CompileOptions &options, const Observer &observe, const std::string &why)
+   : fFunction(std::move(function)), fInputs(inputs.begin(), inputs.end()), fWanted(wanted)
 {
    if (options.fBackEnd == kAutogradBackEnd) {
       fReason = "the options demand it";
       return;
    }
    try {
-      auto observation = observe();
-      fConstants = std::move(observation.fConstants);
-      fCounters = std::move(observation.fCounters);
-      for (const auto &constant : fConstants) {
-         fConstantLayouts.emplace_back(constant);
-         fGradients.push_back(captured && constant.requires_grad());
-      }
+      const auto observation = observe();
+      Take(observation);
       Core::CompileSpec spec{options.fName, static_cast<std::uint8_t>(options.fBackEnd), why, {}, options.fTimeLimit};
       for (const bool gradient : fGradients)
          spec.gradients.push_back(gradient);
@@ -107,6 +114,9 @@ Specialisation::Specialisation(std::shared_ptr<const ListFunction> function, con
          return Core::compiled_new(observation.fGraph, spec);
       });
       fSignature = Core::compiled_signature(*core);
+      CheckChanged(observation, inputs.size(), fSignature->updates);
+      if (fSignature->noise.size() != observation.fDraws)
+         throw Unobservable("it draws random numbers that none of its results uses, or with another operator than dropout");
       fCore = std::move(core);
       fReason = std::string(Core::compiled_obstacle(**fCore));
    } catch (const Unobservable &e) {
@@ -118,16 +128,41 @@ Specialisation::Specialisation(std::shared_ptr<const ListFunction> function, con
       throw std::runtime_error(fReason);
 }
 
-bool Specialisation::Fits(const TensorList &inputs, const Marks &wanted, bool captured) const
+Specialisation::Specialisation(std::shared_ptr<const ListFunction> function, const TensorList &inputs, const Wanted &wanted,
+                               std::string reason)
+   : fFunction(std::move(function)), fInputs(inputs.begin(), inputs.end()), fWanted(wanted), fReason(std::move(reason))
 {
-   if (inputs.size() != fInputs.size() || captured != fCaptured || wanted != fWanted)
+}
+
+void Specialisation::Take(const Observation &observation)
+{
+   fConstants = observation.fConstants;
+   fCounters = observation.fCounters;
+   fReached = observation.fReached;
+   const auto inputs = fInputs.size();
+   for (auto &reached : fReached)
+      reached.resize(inputs + fConstants.size());
+   for (const auto &constant : fConstants) {
+      fConstantLayouts.emplace_back(constant);
+      fConstantRequires.push_back(constant.requires_grad());
+   }
+   for (std::size_t i = 0; i < inputs + fConstants.size(); ++i) {
+      const bool reached = std::any_of(fReached.begin(), fReached.end(), [&](const auto &from) { return from[i]; });
+      // Forward() has a gradient for every input, if only of zeros.
+      fGradients.push_back(fWanted.fCaptured ? reached : i < inputs && fWanted.fInputs[i] && fWanted.fRecorded);
+      fRecorded = fRecorded || (fWanted.fCaptured && reached);
+   }
+}
+
+bool Specialisation::Fits(const TensorList &inputs, const Wanted &wanted) const
+{
+   if (inputs.size() != fInputs.size() || !(wanted == fWanted))
       return false;
    for (std::size_t i = 0; i < inputs.size(); ++i)
       if (!fInputs[i].Fits(inputs[i]))
          return false;
    for (std::size_t i = 0; i < fConstants.size(); ++i)
-      if (!fConstantLayouts[i].Fits(fConstants[i]) ||
-          (captured && fConstants[i].requires_grad() != fGradients[inputs.size() + i]))
+      if (!fConstantLayouts[i].Fits(fConstants[i]) || fConstants[i].requires_grad() != fConstantRequires[i])
          return false;
    return true;
 }

@@ -16,9 +16,6 @@
 namespace CladTorch {
 namespace Internal {
 
-/// One for each input or argument; usually so few that they need no memory of their own.
-using Marks = c10::SmallVector<bool, 16>;
-
 /// What a forward call leaves for its backward calls.
 struct SavedCall {
    /// Keeps inputs, captured tensors and random factors alive, and remembers them as they are now.
@@ -37,15 +34,17 @@ public:
    /// How `function` was observed, or would be; may throw Unobservable.
    using Observer = std::function<Observation()>;
 
-   /// Compiles `function` as `observe` sees it, with gradients for the inputs and captured tensors marked in `wanted`.
-   /// Captured ones that require a gradient are wanted where `captured` is set.
+   /// Compiles `function` as `observe` sees it, for calls like `wanted`.
    /// Where the core cannot, Core() is absent and Reason() says why, unless `options` demand a back end.
    /// \param why The back end was chosen for the user, and why; else empty.
-   Specialisation(std::shared_ptr<const ListFunction> function, const TensorList &inputs, Marks wanted, bool captured,
+   Specialisation(std::shared_ptr<const ListFunction> function, const TensorList &inputs, const Wanted &wanted,
                   const CompileOptions &options, const Observer &observe, const std::string &why = "");
 
+   /// What LibTorch runs, for `reason`.
+   Specialisation(std::shared_ptr<const ListFunction> function, const TensorList &inputs, const Wanted &wanted, std::string reason);
+
    /// Whether these inputs have the dtypes, shapes and strides, and want the gradients, that this one was made for.
-   bool Fits(const TensorList &inputs, const Marks &wanted, bool captured) const;
+   bool Fits(const TensorList &inputs, const Wanted &wanted) const;
 
    bool Compiled() const { return fCore.has_value(); }
    const std::string &Reason() const { return fReason; }
@@ -54,6 +53,11 @@ public:
    /// What jit compiled; empty with another back end.
    std::string Code() const;
    const TensorList &Constants() const { return fConstants; }
+   /// Whether LibTorch's autograd would record a call: an output depends on something that requires a gradient.
+   bool Recorded() const { return fRecorded; }
+   /// For each output, which inputs and captured tensors its gradient reaches.
+   const Reached &Reaches() const { return fReached; }
+   std::size_t Inputs() const { return fInputs.size(); }
    /// Whether a call draws random factors, so that no second one repeats it.
    bool Random() const { return fSignature && !fSignature->noise.empty(); }
 
@@ -76,12 +80,16 @@ private:
       bool Fits(const torch::Tensor &tensor) const;
    };
 
+   void Take(const Observation &observation);
+
    std::shared_ptr<const ListFunction> fFunction;
    std::vector<Layout> fInputs;
-   Marks fWanted;
-   bool fCaptured;
+   Wanted fWanted;
+   bool fRecorded = false;
+   Reached fReached;
    TensorList fConstants;
    std::vector<Layout> fConstantLayouts;
+   Marks fConstantRequires; ///< a gradient
    std::vector<Counter> fCounters;
    std::string fReason;
    std::optional<rust::Box<Core::CompiledGraph>> fCore;

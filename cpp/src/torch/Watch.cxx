@@ -2,6 +2,7 @@
 
 #include "Written.hxx"
 
+#include <ATen/CPUGeneratorImpl.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 
@@ -37,30 +38,17 @@ void Mix(std::size_t &hash, std::size_t value)
    hash ^= value + 0x9e3779b97f4a7c15 + (hash << 6) + (hash >> 2);
 }
 
-/// Of what an argument is apart from the numbers in tensors.
-std::size_t Hash(const c10::IValue &argument)
+/// What LibTorch's random numbers come from now.
+at::mt19937_data_pod RandomState()
 {
-   std::size_t hash = 0;
-   if (argument.isTensor()) {
-      const auto &tensor = argument.toTensor();
-      if (tensor.defined()) {
-         Mix(hash, static_cast<std::size_t>(tensor.scalar_type()) + 1);
-         for (const auto size : tensor.sizes())
-            Mix(hash, static_cast<std::size_t>(size));
-      }
-   } else if (argument.isList()) {
-      for (const c10::IValue &element : argument.toListRef())
-         Mix(hash, Hash(element));
-   } else if (argument.isInt()) {
-      Mix(hash, std::hash<std::int64_t>()(argument.toInt()));
-   } else if (argument.isDouble()) {
-      Mix(hash, std::hash<double>()(argument.toDouble()));
-   } else if (argument.isBool()) {
-      Mix(hash, argument.toBool() ? 3 : 2);
-   } else if (argument.isString()) {
-      Mix(hash, std::hash<std::string>()(argument.toStringRef()));
-   }
-   return hash;
+   auto generator = at::detail::getDefaultCPUGenerator();
+   const std::lock_guard<std::mutex> lock(generator.mutex());
+   return at::check_generator<at::CPUGeneratorImpl>(generator)->engine().data();
+}
+
+bool Differ(const at::mt19937_data_pod &a, const at::mt19937_data_pod &b)
+{
+   return a.left_ != b.left_ || a.next_ != b.next_ || a.state_ != b.state_;
 }
 
 bool IsFloating(const torch::Tensor &tensor)
@@ -96,6 +84,24 @@ bool IsEmpty(std::string_view name)
    return name.find("::empty") != std::string_view::npos || name.find("::new_empty") != std::string_view::npos;
 }
 
+/// Whether it takes nothing but shape and type of a tensor (rand_like()): torch:: calls it below autograd, wherever it stands.
+bool IsLike(std::string_view name)
+{
+   constexpr std::string_view end = "_like";
+   return name.size() >= end.size() && name.substr(name.size() - end.size()) == end;
+}
+
+/// Runs `body` in a callback: LibTorch would go on after an exception as if nothing had been missed.
+template <class Body>
+void Guarded(Body body)
+{
+   try {
+      body();
+   } catch (const std::exception &e) {
+      Watch::NoteHere(std::string("it could not be watched: ") + e.what());
+   }
+}
+
 } // namespace
 
 /// What is known of an operator between its beginning and its end.
@@ -104,6 +110,7 @@ struct Watch::Call : at::ObserverContext {
    std::uint8_t fSources = kNumbers;
    bool fGradient = false; ///< one of its arguments requires a gradient
    bool fRecorded = true;  ///< autograd sees it
+   std::optional<at::mt19937_data_pod> fRandom; ///< before an operator that may draw
    c10::SmallVector<c10::Storage, 6> fGiven, fWritten;
 };
 
@@ -126,10 +133,10 @@ Watch::Watch(const TensorList &inputs, EGradients gradients) : fGradients(gradie
 
 Watch::~Watch()
 {
-   End();
+   Stop();
 }
 
-void Watch::End()
+void Watch::Stop()
 {
    if (fEnded)
       return;
@@ -142,19 +149,70 @@ void Watch::End()
          ReadingThrows(*storage) = false;
 }
 
-void Watch::Check(const TensorList &results) const
+void Watch::End(const TensorList &results)
 {
+   Stop();
    if (!fObstacle.empty())
       throw Unobservable(fObstacle);
+   CheckAliases(results);
+   Step step{"the end of the function", 0};
+   for (const auto &result : results)
+      Mix(step.fArguments, Hash(result));
+   fSteps.push_back(std::move(step));
+}
+
+void Watch::NoteHere(const std::string &obstacle)
+{
+   if (gInnermost)
+      gInnermost->Note(obstacle);
+}
+
+void Watch::CheckAliases(const TensorList &results) const
+{
    for (std::size_t i = 0; i < results.size(); ++i) {
       const auto *memory = Find(results[i]);
       std::string what = !memory ? "a captured tensor" : memory->fInput ? "an input" : "";
       for (std::size_t j = 0; j < i && what.empty(); ++j)
-         if (results[i].is_alias_of(results[j]))
+         if (ShareMemory(results[i], results[j]))
             what = "result " + std::to_string(j);
       if (!what.empty())
          throw Unobservable("result " + std::to_string(i) + " shares its memory with " + what + ": return a clone()");
    }
+}
+
+/// What an argument is apart from the elements of tensors.
+std::size_t Watch::Hash(const c10::IValue &argument) const
+{
+   std::size_t hash = 0;
+   if (argument.isTensor()) {
+      hash = Hash(argument.toTensor());
+   } else if (argument.isList()) {
+      for (const c10::IValue &element : argument.toListRef())
+         Mix(hash, Hash(element));
+   } else if (argument.isInt()) {
+      Mix(hash, std::hash<std::int64_t>()(argument.toInt()));
+   } else if (argument.isDouble()) {
+      Mix(hash, std::hash<double>()(argument.toDouble()));
+   } else if (argument.isBool()) {
+      Mix(hash, argument.toBool() ? 3 : 2);
+   } else if (argument.isString()) {
+      Mix(hash, std::hash<std::string>()(argument.toStringRef()));
+   }
+   return hash;
+}
+
+/// Which tensor it is, in the order of this run, or by its address where it is captured.
+std::size_t Watch::Hash(const torch::Tensor &tensor) const
+{
+   std::size_t hash = 0;
+   if (!tensor.defined())
+      return hash;
+   Mix(hash, static_cast<std::size_t>(tensor.scalar_type()) + 1);
+   for (const auto size : tensor.sizes())
+      Mix(hash, static_cast<std::size_t>(size));
+   const auto known = fTensors.find(tensor.unsafeGetTensorImpl());
+   Mix(hash, known != fTensors.end() ? known->second.fNumber : reinterpret_cast<std::size_t>(tensor.unsafeGetTensorImpl()));
+   return hash;
 }
 
 bool Watch::Made(const torch::Tensor &tensor) const
@@ -176,7 +234,7 @@ std::unique_ptr<at::ObserverContext> Watch::BeforeOperator(const at::RecordFunct
    if (call->fBackward)
       gInnermost->Note("it calls autograd::grad() or backward()");
    else if (gInnermost->fDepth == 0)
-      gInnermost->Before(record, *call);
+      Guarded([&] { gInnermost->Before(record, *call); });
    ++gInnermost->fDepth;
    return call;
 }
@@ -188,7 +246,7 @@ void Watch::AfterOperator(const at::RecordFunction &record, at::ObserverContext 
    --gInnermost->fDepth;
    const auto &call = static_cast<const Call &>(*context);
    if (gInnermost->fDepth == 0 && !call.fBackward)
-      gInnermost->After(record, call);
+      Guarded([&] { gInnermost->After(record, call); });
 }
 
 void Watch::Before(const at::RecordFunction &record, Call &call)
@@ -197,17 +255,22 @@ void Watch::Before(const at::RecordFunction &record, Call &call)
    const auto handle = name ? c10::Dispatcher::singleton().findSchema(*name) : std::nullopt;
    if (!handle)
       return;
-   call.fRecorded = torch::GradMode::is_enabled() && !c10::impl::tls_is_dispatch_key_excluded(c10::DispatchKey::AutogradCPU);
+   call.fRecorded =
+      torch::GradMode::is_enabled() && !c10::impl::tls_is_dispatch_key_excluded(c10::DispatchKey::AutogradFunctionality);
    if (fGradients == kNoGradients && torch::GradMode::is_enabled())
       Note("it switches gradients on (AutoGradMode) before " + Place());
    Step step{name->name + '.' + name->overload_name, 0};
    for (const auto &input : record.inputs()) {
-      Mix(step.fArguments, Hash(input));
       ForEachTensor(input, [&](const torch::Tensor &tensor) { BeforeArgument(tensor, call); });
+      Mix(step.fArguments, Hash(input));
+      if (input.isGenerator())
+         Note(name->name + " draws random numbers from a generator of the function's own");
    }
    NoteValues(record, *handle, call);
-   if (handle->hasTag(at::Tag::nondeterministic_seeded))
+   if (handle->hasTag(at::Tag::nondeterministic_seeded)) {
       call.fSources |= kRandom;
+      call.fRandom = RandomState();
+   }
    ForEachWritten(record.inputs(), handle->schema(), [&](const torch::Tensor &tensor) { NoteWrite(name->name, tensor, call); });
    fSteps.push_back(std::move(step));
 }
@@ -221,6 +284,8 @@ void Watch::BeforeArgument(const torch::Tensor &tensor, Call &call)
    const auto *memory = Find(tensor);
    call.fSources |= memory ? memory->fSources : static_cast<std::uint8_t>(kCapture);
    Forbid(tensor.storage(), false);
+   if (IsSuccessor(tensor, memory))
+      Know(tensor);
    if (Knows(tensor)) {
       if (fGradients == kGradients && tensor.requires_grad() && tensor.is_leaf() && !(memory && memory->fInput))
          Note("it makes a tensor that requires a gradient, for " + Place());
@@ -230,6 +295,17 @@ void Watch::BeforeArgument(const torch::Tensor &tensor, Call &call)
                                                      [&](const torch::Tensor &known) { return known.is_same(tensor); })) {
       fCaptured.push_back(tensor);
    }
+}
+
+/// Whether the tensor took over the memory of one that the function made of numbers and that is gone: torch::tensor() returns one.
+bool Watch::IsSuccessor(const torch::Tensor &tensor, const Memory *memory) const
+{
+   if (!memory || memory->fInput || memory->fSources != kNumbers || Knows(tensor))
+      return false;
+   return std::none_of(fTensors.begin(), fTensors.end(), [&](const auto &known) {
+      const torch::Tensor other(known.second.fTensor.lock());
+      return other.defined() && ShareMemory(other, tensor);
+   });
 }
 
 void Watch::NoteValues(const at::RecordFunction &record, const c10::OperatorHandle &handle, const Call &call)
@@ -261,8 +337,10 @@ void Watch::NoteWrite(const std::string &name, const torch::Tensor &tensor, Call
 void Watch::After(const at::RecordFunction &record, const Call &call)
 {
    const auto is = [](const c10::Storage &storage) {
-      return [&](const c10::Storage &other) { return other.is_alias_of(storage); };
+      return [&](const c10::Storage &other) { return other.unsafeGetStorageImpl() == storage.unsafeGetStorageImpl(); };
    };
+   if (call.fRandom && Differ(*call.fRandom, RandomState()))
+      ++fDraws;
    bool floating = false;
    const bool empty = IsEmpty(record.name());
    for (const auto &output : record.outputs())
@@ -282,7 +360,7 @@ void Watch::After(const at::RecordFunction &record, const Call &call)
          known->second.fSources |= call.fSources;
    for (const auto &storage : call.fGiven)
       Forbid(storage, true);
-   if (fGradients == kGradients && call.fGradient && floating && !call.fRecorded)
+   if (fGradients == kGradients && call.fGradient && floating && !call.fRecorded && !IsLike(record.name()))
       Note("it switches gradients off (NoGradGuard) before operator " + std::to_string(fOperators));
 }
 
@@ -300,7 +378,7 @@ std::string Watch::Place() const
 void Watch::Know(const torch::Tensor &tensor)
 {
    fTensors.emplace(tensor.unsafeGetTensorImpl(),
-                    c10::weak_intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl>(tensor.getIntrusivePtr()));
+                    Known{c10::weak_intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl>(tensor.getIntrusivePtr()), fTensors.size()});
 }
 
 bool Watch::Knows(const torch::Tensor &tensor) const

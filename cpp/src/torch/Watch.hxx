@@ -26,10 +26,10 @@ class Watch {
 public:
    enum EGradients { kGradients, kNoGradients };
 
-   /// One operator as the function called it.
+   /// One operator as the function called it, or what it returned.
    struct Step {
       std::string fOperator;
-      std::size_t fArguments; ///< a hash of shapes, types and numbers
+      std::size_t fArguments; ///< a hash of numbers, shapes, types, and of which tensors they are
       bool operator==(const Step &other) const { return fOperator == other.fOperator && fArguments == other.fArguments; }
    };
 
@@ -38,14 +38,16 @@ public:
    ~Watch();
    Watch(const Watch &) = delete;
    Watch &operator=(const Watch &) = delete;
-   /// Watches no longer; what was seen stays.
-   void End();
+   /// Watches no longer; what was seen stays. Throws Unobservable with the first obstacle. `results` are the function's.
+   void End(const TensorList &results);
+   /// Notes what a function of this thread does that its operators do not show, where one is watched.
+   static void NoteHere(const std::string &obstacle);
 
-   /// Throws Unobservable with the first obstacle. `results` are the function's.
-   void Check(const TensorList &results) const;
    const std::vector<Step> &Steps() const { return fSteps; }
    /// Captured tensors that require a gradient, in the order of their first use.
    const TensorList &Captured() const { return fCaptured; }
+   /// How many operators drew random numbers.
+   std::size_t Draws() const { return fDraws; }
    /// Whether an operator of this run made the tensor's memory. Throws Unobservable if of anything but numbers.
    bool Made(const torch::Tensor &tensor) const;
 
@@ -57,12 +59,21 @@ private:
       std::uint8_t fSources;
       bool fInput;
    };
+   struct Known {
+      c10::weak_intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl> fTensor; ///< keeps the address as well
+      std::size_t fNumber;
+   };
 
    static std::unique_ptr<at::ObserverContext> BeforeOperator(const at::RecordFunction &call);
    static void AfterOperator(const at::RecordFunction &call, at::ObserverContext *context);
 
+   void Stop();
+   void CheckAliases(const TensorList &results) const;
+   std::size_t Hash(const c10::IValue &argument) const;
+   std::size_t Hash(const torch::Tensor &tensor) const;
    void Before(const at::RecordFunction &record, Call &call);
    void BeforeArgument(const torch::Tensor &tensor, Call &call);
+   bool IsSuccessor(const torch::Tensor &tensor, const Memory *memory) const;
    void After(const at::RecordFunction &record, const Call &call);
    void NoteWrite(const std::string &name, const torch::Tensor &tensor, Call &call);
    void NoteValues(const at::RecordFunction &record, const c10::OperatorHandle &handle, const Call &call);
@@ -81,7 +92,8 @@ private:
    std::size_t fOperators = 0;
    std::vector<Step> fSteps;
    std::unordered_map<const void *, Memory> fMemory;
-   std::unordered_map<const void *, c10::weak_intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl>> fTensors;
+   std::unordered_map<const void *, Known> fTensors;
+   std::size_t fDraws = 0;
    TensorList fCaptured;
    std::string fObstacle;
 };

@@ -50,10 +50,14 @@ std::unique_ptr<at::ObserverContext> Writes::BeforeOperator(const at::RecordFunc
    // Inside an operator nothing is traced.
    if (!schema || !gInnermost || !trace || c10::impl::tls_is_dispatch_key_excluded(c10::DispatchKey::Tracer))
       return nullptr;
-   ForEachWritten(call.inputs(), *schema, [&](const torch::Tensor &tensor) {
-      if (!IsOwn(*trace, tensor) || gInnermost->Counts(tensor)) // what was changed once looks like its own
-         gInnermost->Note(schema->name(), call.inputs(), tensor);
-   });
+   try {
+      ForEachWritten(call.inputs(), *schema, [&](const torch::Tensor &tensor) {
+         if (!IsOwn(*trace, tensor) || gInnermost->Counts(tensor)) // what was changed once looks like its own
+            gInnermost->Note(schema->name(), call.inputs(), tensor);
+      });
+   } catch (const std::exception &e) { // LibTorch would go on as if nothing had been missed
+      gInnermost->fObstacle = "it is not known what " + std::string(schema->name()) + " changes: " + e.what();
+   }
    return nullptr;
 }
 
@@ -72,7 +76,7 @@ void Writes::Note(const std::string &name, c10::ArrayRef<const c10::IValue> inpu
 bool Writes::Counts(const torch::Tensor &tensor) const
 {
    return std::any_of(fCounters.begin(), fCounters.end(),
-                      [&](const Counter &counter) { return counter.fTensor.is_alias_of(tensor); });
+                      [&](const Counter &counter) { return ShareMemory(counter.fTensor, tensor); });
 }
 
 std::vector<Counter> Writes::Counters(const TensorList &read) const
@@ -81,7 +85,7 @@ std::vector<Counter> Writes::Counters(const TensorList &read) const
       throw Unobservable(fObstacle);
    for (const auto &counter : fCounters)
       for (const auto &tensor : read)
-         if (tensor.is_alias_of(counter.fTensor))
+         if (ShareMemory(tensor, counter.fTensor))
             throw Unobservable("aten::add_ changes a captured tensor that the function reads");
    return fCounters;
 }

@@ -4,11 +4,19 @@
 #ifndef CLADTORCH_WRITTEN
 #define CLADTORCH_WRITTEN
 
+#include <CladTorch/Torch/LibTorch.hxx>
+
 #include <ATen/core/function_schema.h>
 #include <ATen/record_function.h>
 
 namespace CladTorch {
 namespace Internal {
+
+/// Whether both lie in the same memory. Unlike LibTorch's is_alias_of() it asks nothing that a watched storage refuses.
+inline bool ShareMemory(const torch::Tensor &a, const torch::Tensor &b)
+{
+   return a.has_storage() && b.has_storage() && a.storage().unsafeGetStorageImpl() == b.storage().unsafeGetStorageImpl();
+}
 
 /// Calls body(tensor) for the tensor that `argument` is, or for each of the list of tensors, some of which may be missing.
 template <class Body>

@@ -243,15 +243,24 @@ impl Call<'_, '_> {
     }
 
     /// `x` times factors that the caller draws: 0 with probability `p`, else 1 / (1 - p).
-    pub fn dropped(&mut self, x: &Tensor, p: f64) -> Result<Tensor> {
+    ///
+    /// LibTorch draws them in the order of its own memory, in which `x` has `strides`.
+    pub fn dropped(&mut self, x: &Tensor, p: f64, strides: &[usize]) -> Result<Tensor> {
         if p == 0.0 {
             return Ok(x.clone());
         }
         if p == 1.0 {
             return self.scaled(x, 0.0);
         }
+        let sizes = &x.view.sizes;
+        if sizes.len() != strides.len() || sizes.iter().zip(strides).any(|(&size, &stride)| size > 1 && stride == 0) {
+            return Err(self.refuse("draws factors for elements that share their memory"));
+        }
+        let mut order: Vec<_> = (0..sizes.len()).collect();
+        order.sort_by_key(|&dim| std::cmp::Reverse(strides[dim]));
+        let mut view = View::contiguous(&order.iter().map(|&dim| sizes[dim]).collect::<Vec<_>>());
+        view = view.permute(&inverse(&order));
         let program = self.program();
-        let view = View::contiguous(&x.view.sizes);
         let factors = program.argument("noise", program.dtype, view, false)?;
         program.noise.push(Noise { argument: program.arguments.len() - 1, keep: 1.0 - p });
         self.map(Function::Mul, &[x, &factors])
@@ -289,4 +298,11 @@ fn starts(view: &View, batch_rank: usize) -> Vec<usize> {
         starts = starts.iter().flat_map(|&start| (0..size).map(move |i| start + i * stride)).collect();
     }
     starts
+}
+
+/// The order that undoes `order`.
+fn inverse(order: &[usize]) -> Vec<usize> {
+    let mut undone = vec![0; order.len()];
+    order.iter().enumerate().for_each(|(place, &dim)| undone[dim] = place);
+    undone
 }

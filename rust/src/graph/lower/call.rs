@@ -200,6 +200,15 @@ impl Call<'_, '_> {
         sizes(&value(self.lowering.graph, index.into())?.shape)
     }
 
+    /// How LibTorch was seen to lay out an argument in memory.
+    pub fn strides(&self, position: usize) -> Result<Vec<usize>> {
+        let argument = self.argument(position)?;
+        if argument.kind != VALUE {
+            return Err(self.unexpected(position, "a tensor"));
+        }
+        sizes(&value(self.lowering.graph, argument.value)?.strides)
+    }
+
     /// Whether LibTorch was seen to return integers.
     pub fn returns_index(&self) -> bool {
         let index = self.node.outputs.first().map_or(-1, |&index| index.into());

@@ -3,6 +3,7 @@
 use super::{Call, Lowered, Operator};
 use crate::error::Result;
 use crate::graph::program::{Kind, Tensor};
+use crate::graph::view::row_major;
 use crate::graph::{Function, View};
 
 pub(super) const TABLE: &[Operator] = &[
@@ -104,7 +105,8 @@ fn batch_norm(call: &mut Call) -> Lowered {
 
 fn dropout(call: &mut Call) -> Lowered {
     let (x, p, training) = (call.tensor(0)?, call.number(1)?, call.flag(2)?);
-    Ok(vec![if training { call.dropped(&x, p)? } else { x }])
+    let strides = call.strides(0)?;
+    Ok(vec![if training { call.dropped(&x, p, &strides)? } else { x }])
 }
 
 /// What a convolution along one dimension does.
@@ -240,7 +242,7 @@ fn attention(call: &mut Call) -> Lowered {
         }
         None => call.softmax(&scores, last, false)?,
     };
-    let weights = call.dropped(&weights, p)?;
+    let weights = call.dropped(&weights, p, &row_major(&weights.view.sizes))?;
     Ok(vec![call.product(&weights, &v, None)?])
 }
 

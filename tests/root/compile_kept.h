@@ -1,0 +1,44 @@
+/// \file compile_kept.h
+/// \brief Programs that a compiled function once got wrong, in the form that compile_programs.h prints: steps, results, calls,
+///        fDynamicBatch.
+
+#ifndef CLADTORCH_TEST_COMPILE_KEPT
+#define CLADTORCH_TEST_COMPILE_KEPT
+
+#include "compile_programs.h"
+
+inline std::vector<Program> KeptPrograms()
+{
+   return {
+      // What a result does not depend on has no gradient, and a result that depends on nothing requires none.
+      {{{R"(return n - a;)", 1, 1, 1}}, {2}, {{0, 0, 0, 0}}, false},
+      {{{R"(return (a > b).to(torch::kFloat);)", 1, 1, 1}}, {2}, {{0, 0, 0, 0}}, false},
+      {{{R"(return a - n * b;)", 0, 1, -1.5}, {R"(return a * s.fWeight;)", 1, 2, -1}}, {2}, {{0, 0, 0, 0}, {0, 2, 0, 0}}, false},
+      {{{R"(return a * s.fWeight;)", 1, 0, 0.5}}, {2}, {{0, 0, 0, 0}, {0, 2, 1, 0}, {0, 0, 2, 0}}, false},
+      {{{R"(return torch::tanh(a);)", 0, 0, 1}, {R"(return a.sin();)", 1, 1, 1}}, {2, 3}, {{0, 0, 0, 0}, {0, 1, 0, 0}}, false},
+      // Branches between which only the order of arguments, or the result, differs.
+      {{{R"(return torch::GradMode::is_enabled() ? a - b : b - a;)", 1, 0, -1}}, {2}, {{0, 0, 0, 0}, {0, 3, 0, 0}}, false},
+      {{{R"(return a.requires_grad() ? a - b : b - a;)", 0, 1, 1}}, {2}, {{0, 0, 0, 0}, {0, 2, 0, 0}}, false},
+      {{{R"(return a.requires_grad() && !b.requires_grad() ? a - b : b - a;)", 0, 1, 1}}, {2}, {{0, 0, 0, 0}, {0, 1, 0, 0}}, false},
+      {{{R"(return a.is_leaf() ? a - b : b - a;)", 0, 1, 1}}, {2}, {{0, 0, 0, 0}, {6, 0, 0, 0}}, false},
+      // Below autograd.
+      {{{R"(Tensor scale; { const at::AutoDispatchBelowAutograd off; scale = a.sigmoid(); } return scale * b;)", 0, 1, 1}}, {2}, {{0, 0, 0, 0}}, false},
+      // Random numbers that no result uses are drawn all the same, and in the order of the memory.
+      {{{R"(return a * torch::rand_like(a);)", 1, 0, 1}, {R"(return a.masked_fill(b > 0, n);)", 1, 1, 0}}, {3}, {{0, 0, 0, 0}}, false},
+      {{{R"(return torch::dropout(a, 0.4, true);)", 1, 0, 1}, {R"(return a.sin();)", 1, 1, 0}}, {3}, {{0, 0, 0, 0}}, false},
+      {{{R"(return s.fDropout->forward(a);)", 0, 0, 0.5}}, {2}, {{4, 0, 0, 0}, {0, 0, 4, 0}}, false},
+      // What changes though no result uses it.
+      {{{R"(return s.fNorm->forward(a);)", 1, 0, -1}, {R"(return a.sigmoid() * b;)", 1, 1, -0.5}}, {3}, {{0, 0, 0, 0}}, false},
+      // Second derivatives where one argument is another one, or was computed from it.
+      {{{R"(return a.sigmoid() * b;)", 0, 1, 0.5}}, {2}, {{2, 0, 0, 2}}, false},
+      {{{R"(return torch::tanh(a.matmul(s.fSquare));)", 1, 1, 0.5}, {R"(return s.fInner(a) * b;)", 2, 1, 1}, {R"(return a.detach() * b;)", 2, 3, -1.5}}, {4}, {{0, 0, 0, 2}}, false},
+      // What happens before an exception.
+      {{{R"(s.fCount.add_(1); return a * 2;)", 0, 0, 0.5}, {R"(return a.view({4, -1}).view(a.sizes());)", 0, 0, -1}}, {3}, {{0, 0, 0, 0}, {4, 0, 0, 0}}, false},
+      {{{R"(return torch::dropout(a, 0.4, true);)", 0, 1, -0.5}, {R"(return a.view({4, -1}).view(a.sizes());)", 2, 2, 0.5}}, {3}, {{4, 0, 0, 0}}, false},
+      // Other rows.
+      {{{R"(return a.size(0) > 4 ? a * 2 : b * 3;)", 0, 0, -1.5}}, {2}, {{0, 0, 0, 0}, {5, 0, 0, 0}}, false},
+      {{{R"(if (!s.fKept.defined()) s.fKept = torch::tensor({3.f, 1.f, 4.f, 1.f}); return a * s.fKept;)", 0, 1, 0.5}, {R"(return a.size(0) > 4 ? a * 2 : b * 3;)", 1, 1, 0.5}}, {3}, {{0, 0, 0, 0}}, true},
+   };
+}
+
+#endif

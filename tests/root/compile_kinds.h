@@ -1,0 +1,227 @@
+/// \file compile_kinds.h
+/// \brief The steps that random programs are made of, and what they find outside their inputs.
+
+#ifndef CLADTORCH_TEST_COMPILE_KINDS
+#define CLADTORCH_TEST_COMPILE_KINDS
+
+#include <CladTorch/Torch.hxx>
+
+#include <functional>
+#include <string>
+#include <vector>
+
+using torch::Tensor;
+using Tensors = std::vector<Tensor>;
+
+#ifndef __CLING__ // which cannot link their nodes
+struct Reversal : torch::autograd::Function<Reversal> {
+   static Tensor forward(torch::autograd::AutogradContext *, Tensor x) { return x * 1; }
+   static Tensors backward(torch::autograd::AutogradContext *, Tensors adjoints) { return {-adjoints[0]}; }
+};
+
+struct Straight : torch::autograd::Function<Straight> {
+   static Tensor forward(torch::autograd::AutogradContext *, Tensor x) { return x.round(); }
+   static Tensors backward(torch::autograd::AutogradContext *, Tensors adjoints) { return {adjoints[0]}; }
+};
+
+/// Its forward runs operators below autograd, as those of LibTorch's own libraries do.
+struct Below : torch::autograd::Function<Below> {
+   static Tensor forward(torch::autograd::AutogradContext *context, Tensor x)
+   {
+      const at::AutoDispatchBelowAutograd below;
+      context->save_for_backward({x});
+      return x.sin();
+   }
+   static Tensors backward(torch::autograd::AutogradContext *context, Tensors adjoints)
+   {
+      return {adjoints[0] * context->get_saved_variables()[0]};
+   }
+};
+#endif
+
+/// What a program finds outside its inputs; eager and compiled runs each have their own.
+struct State {
+   Tensor fWeight = torch::linspace(-1, 1, 4).requires_grad_();
+   Tensor fScale = torch::linspace(0.5, 2, 4);
+   Tensor fSquare = torch::linspace(-1, 1, 16).view({4, 4}).requires_grad_();
+   Tensor fDerived = fWeight.tanh();
+   Tensor fCount = torch::zeros({}, torch::kLong);
+   Tensor fTotal = torch::zeros({4});
+   Tensor fFresh = torch::ones({4});
+   Tensor fCodes = torch::tensor({16777216, 16777217, 3, 1000822081}, torch::kLong);
+   Tensor fRows = torch::tensor({2, 0, 1}, torch::kLong);
+   Tensor fColumns = torch::tensor({3, 0, 1, 1}, torch::kLong);
+   Tensor fKept;
+   torch::nn::BatchNorm1d fNorm{4};
+   torch::nn::Dropout fDropout{0.4};
+   std::function<Tensor(Tensor)> fInner; ///< another compiled function; for the eager run the plain one
+
+   /// What the program may change.
+   Tensors All() const
+   {
+      return {fWeight, fScale, fSquare, fCount, fTotal, fNorm->running_mean, fNorm->running_var, fNorm->num_batches_tracked};
+   }
+   /// What may have a gradient.
+   Tensors Leaves() const { return {fWeight, fSquare, fNorm->weight, fNorm->bias}; }
+};
+
+/// A step takes two earlier values [N, 4] and a number, and makes a value [N, 4].
+struct Kind {
+   std::string fName;
+   Tensor (*fRun)(State &s, const Tensor &a, const Tensor &b, double n);
+   const char *fCode;
+};
+
+#define STEP(...)                                                                                                                  \
+   Kind{#__VA_ARGS__, [](State &s, const Tensor &a, const Tensor &b, double n) -> Tensor { (void)s, (void)a, (void)b, (void)n; __VA_ARGS__ }, \
+        #__VA_ARGS__}
+
+/// Operators for which there are kernels, most of them; half of the steps of a program are of these.
+inline std::vector<Kind> Operators()
+{
+   return {
+      STEP(return a + b;),
+      STEP(return a * b;),
+      STEP(return a - n * b;),
+      STEP(return n - a;),
+      STEP(return torch::tanh(a);),
+      STEP(return a.sin();),
+      STEP(return torch::relu(a);),
+      STEP(return a.sigmoid() * b;),
+      STEP(return torch::softmax(a, 1);),
+      STEP(return a - b.mean(1, true);),
+      STEP(return a / (1 + b.square());),
+      STEP(return torch::where(a > b, a, torch::full({}, static_cast<float>(n)));),
+      STEP(return a.masked_fill(b > 0, n);),
+      STEP(return torch::cat({a.slice(1, 2, 4), b.slice(1, 0, 2)}, 1);),
+      STEP(return a.t().contiguous().view_as(a) + b;),
+      STEP(return torch::tanh(a.matmul(s.fSquare));),
+      STEP(return a * s.fWeight;),
+      STEP(return a * s.fScale;),
+      STEP(return a * s.fDerived;),
+      STEP(return a + b.index_select(0, s.fRows).sum(0);),
+      STEP(return a.clamp(n, n + 1);),
+      STEP(return (a > b).to(torch::kFloat);),
+      STEP(return (a > b).to(torch::kFloat) * a;),
+      STEP(return (a.square() + 0.5).sqrt() + b;),
+      STEP(return a.square().mean(0, true) + b;),
+      STEP(return torch::cat({a, b}, 0).slice(0, 1, 1 + a.size(0));),
+   };
+}
+
+/// Everything else that a function may do.
+inline std::vector<Kind> OtherKinds()
+{
+   return {
+      // Other operators, some with derivatives that are zero, some that refuse values.
+      STEP(return a.round() + b;),
+      STEP(return a.floor();),
+      STEP(return torch::sign(a) * b;),
+      STEP(return a.argmax(1, true).to(torch::kFloat) + b;),
+      STEP(return std::get<0>(a.max(1, true)) * b;),
+      STEP(return std::get<0>(a.sort(1));),
+      STEP(return a.cumsum(1);),
+      STEP(return a - a.var(1, true, true);),
+      STEP(return torch::layer_norm(a, {4}, s.fWeight, s.fScale);),
+      STEP(return a.gather(1, s.fColumns.expand_as(a));),
+      STEP(return a + torch::embedding(s.fSquare, s.fColumns).sum(0);),
+      STEP(return a + torch::one_hot(s.fColumns, 4).sum(0);),
+      STEP(return a + torch::binary_cross_entropy(b, torch::zeros_like(b));),
+      STEP(return torch::nan_to_num(a, n);),
+      STEP(return a.pow(2) + b.pow(n);),
+      STEP(return (a.abs() + 1).log();),
+      STEP(return torch::logsumexp(a, 1, true) + b;),
+      STEP(return a * (s.fCodes == s.fCodes.roll(1) + 1);),
+      STEP(return torch::scaled_dot_product_attention(a, b, b, (a.detach() > b.detach()).slice(1, 0, 1).expand({a.size(0), b.size(0)}));),
+      // Constants made inside.
+      STEP(return a * torch::tensor({1.f, 2.f, 3.f, static_cast<float>(n)});),
+      STEP(return a + torch::ones({3, 1}).sum() * n;),
+      STEP(return a * torch::linspace(0, n, 4);),
+      STEP(return a + torch::arange(4, torch::kFloat);),
+      STEP(return a.matmul(torch::eye(4)) - b;),
+      STEP(return a * torch::empty({4}).fill_(n);),
+      STEP(return a + torch::zeros_like(b);),
+      STEP(return torch::ones_like(a);),
+      STEP(Tensor own = torch::empty({4}); for (int i = 0; i < 4; ++i) own.data_ptr<float>()[i] = static_cast<float>(i); return a * own;),
+      STEP(return a * static_cast<double>(a.numel());),
+      // In place, and views.
+      STEP(return a.clone().mul_(n).add_(b);),
+      STEP(Tensor own = a.clone(); own[1].mul_(n); return own;),
+      STEP(Tensor own = a.clone(); own.index_put_({1}, b[0]); return own;),
+      STEP(Tensor own = a * 1; const auto view = own.select(1, 2); own.mul_(b); return own + view.unsqueeze(1);),
+      STEP(Tensor own = torch::zeros_like(a); own.slice(1, 0, 2).copy_(b.slice(1, 2, 4)); return own;),
+      STEP(return a.view({4, -1}).view(a.sizes());),
+      STEP(return a.reshape({-1}).reshape(a.sizes());),
+      STEP(return a;),
+      STEP(return a[0].expand(a.sizes());),
+      STEP(return a.mul_(n) + b;),
+      STEP(a.add_(b); return b;),
+      STEP(return a.detach().relu_() + b;),
+      // Gradients that are switched off, on or made by hand.
+      STEP(const torch::NoGradGuard off; return a.exp().clamp(0, 3);),
+      STEP(const torch::NoGradGuard off; return torch::tanh(b.matmul(s.fSquare));),
+      STEP(Tensor scale; { const torch::AutoGradMode off(false); scale = a.sigmoid(); } return scale * b;),
+      STEP(Tensor scale; { const at::AutoDispatchBelowAutograd off; scale = a.sigmoid(); } return scale * b;),
+      STEP(const torch::AutoGradMode on(true); return a.exp().clamp(0, 3);),
+      STEP(return a.detach() * b;),
+      STEP(return s.fWeight.detach() * a;),
+      STEP(return a.data() * b;),
+      STEP(return a * s.fWeight.data();),
+#ifndef __CLING__
+      STEP(return Reversal::apply(a) + b;),
+      STEP(return Straight::apply(a);),
+      STEP(return Below::apply(a) * b;),
+#endif
+      STEP(Tensor inner = a * 2; if (inner.requires_grad()) inner.register_hook([](Tensor gradient) { return gradient * 3; }); return inner;),
+      STEP(return a.requires_grad() ? a * 2 : a * 3;),
+      STEP(return a.requires_grad() ? a - b : b - a;),
+      STEP(return a.requires_grad() && !b.requires_grad() ? a - b : b - a;),
+      STEP(return torch::GradMode::is_enabled() ? a - b : b - a;),
+      STEP(return a.is_leaf() ? a - b : b - a;),
+      // Values that are read.
+      STEP(return a * b.mean().item<double>();),
+      STEP(return a.sum().item<float>() > n ? a : b.sin();),
+      STEP(return a.sum().item<float>() > n ? a - b : b - a;),
+      STEP(return a.isnan().any().item<bool>() ? torch::zeros_like(a) : a * 2;),
+      STEP(return a.contiguous().data_ptr<float>()[5] > n ? a * 2 : b * 3;),
+      STEP(const auto own = a.contiguous(); return own.accessor<float, 2>()[0][0] > n ? a - b : b - a;),
+      STEP(return a * s.fScale[2].item<double>();),
+      STEP(TORCH_CHECK(a.max().item<float>() < 8, "too great"); return a * 2;),
+      STEP(return torch::equal(a, b) ? a * 2 : b - a;),
+      STEP(return b + a.masked_select(a > 0).sum();),
+      STEP(return b + a.index({a > n}).sum();),
+      STEP(return b * static_cast<double>(a.nonzero().size(0));),
+      STEP(return a.size(0) > 4 ? a * 2 : b * 3;),
+      STEP(return a.is_contiguous() ? a * 2 : b * 3;),
+      // Random numbers, modules.
+      STEP(return torch::dropout(a, 0.4, true);),
+      STEP(return s.fDropout->forward(a);),
+      STEP(return a * torch::rand_like(a);),
+      STEP(return a * torch::rand({4});),
+      STEP(return a + torch::zeros_like(b).bernoulli_(0.5);),
+      STEP(return s.fNorm->forward(a);),
+      STEP(return s.fInner(a) * b;),
+      // What is kept from call to call.
+      STEP(s.fCount.add_(1); return a * 2;),
+      STEP(return a * s.fCount;),
+      STEP(s.fTotal.add_(a.detach().mean(0)); return b * 2;),
+      STEP(return a + s.fTotal;),
+      STEP(s.fFresh = s.fFresh.clone(); return a * s.fFresh;),
+      STEP(if (!s.fKept.defined()) s.fKept = torch::tensor({3.f, 1.f, 4.f, 1.f}); return a * s.fKept;),
+      STEP(return s.fSquare;),
+      STEP(return s.fScale.expand(a.sizes());),
+   };
+}
+
+inline const std::vector<Kind> &Kinds()
+{
+   static const auto all = [] {
+      auto kinds = Operators();
+      for (const auto &kind : OtherKinds())
+         kinds.push_back(kind);
+      return kinds;
+   }();
+   return all;
+}
+
+#endif

@@ -1,0 +1,436 @@
+/// \file compile_programs.h
+/// \brief Random programs, with LibTorch alone and compiled: values, gradients, what they change, later calls, exceptions.
+///
+/// A program is a list of steps (compile_kinds.h), each of which takes earlier values and adds one, and a list of calls, which
+/// differ in what is given and wanted and in what has changed since. A program that fails is printed as code in its shortest
+/// form, with the line for compile_kept.h that keeps it.
+
+#ifndef CLADTORCH_TEST_COMPILE_PROGRAMS
+#define CLADTORCH_TEST_COMPILE_PROGRAMS
+
+#include "check.h"
+#include "compile_kinds.h"
+
+#include <algorithm>
+#include <iostream>
+#include <map>
+#include <optional>
+#include <random>
+#include <sstream>
+
+struct Step {
+   std::string fKind;
+   std::size_t fA, fB; ///< values: the inputs are 0 and 1, the result of the first step is 2
+   double fNumber;
+};
+
+/// What a call is like. The first of each kind is the plain one.
+struct CallSpec {
+   enum EGiven { kFresh, kLarge, kSameTwice, kViewOfOther, kTransposed, kMoreRows, kNotLeaves, kGivens };
+   enum EWanted { kBoth, kFirst, kNone, kWithoutGrad, kInference, kWanteds };
+   enum EChange { kNothing, kInPlace, kFrozen, kNewData, kEval, kRebound, kIndices, kChanges };
+   enum EWay { kCall, kForward, kTwice, kResultChanged, kWays };
+   int fGiven, fWanted, fChange, fWay;
+};
+
+struct Program {
+   std::vector<Step> fSteps;
+   std::vector<std::size_t> fResults;
+   std::vector<CallSpec> fCalls;
+   bool fDynamicBatch;
+};
+
+inline Program RandomProgram(unsigned seed)
+{
+   std::mt19937 random(seed);
+   const auto below = [&](std::size_t n) { return static_cast<std::size_t>(random() % n); };
+   static const auto operators = Operators().size();
+   Program program;
+   const auto steps = 1 + below(7);
+   for (std::size_t i = 0; i < steps; ++i) {
+      // Later values more often: so that steps stand on one another.
+      const auto operand = [&] { return std::max(below(i + 2), below(i + 2)); };
+      const auto kind = below(below(3) ? operators : Kinds().size());
+      const auto a = operand(), b = operand();
+      program.fSteps.push_back({Kinds()[kind].fName, a, b, 0.5 * static_cast<double>(below(7)) - 1.5});
+   }
+   program.fResults = {steps + 1};
+   if (below(4) == 0)
+      program.fResults.push_back(below(steps + 2));
+   const auto spec = [&](int count) { return below(2) ? 0 : static_cast<int>(below(static_cast<std::size_t>(count))); };
+   const auto calls = 2 + below(4);
+   for (std::size_t i = 0; i < calls; ++i) {
+      const auto given = spec(CallSpec::kGivens), wanted = spec(CallSpec::kWanteds), change = spec(CallSpec::kChanges);
+      program.fCalls.push_back({given, wanted, change, spec(CallSpec::kWays)});
+   }
+   program.fDynamicBatch = below(4) == 0;
+   return program;
+}
+
+inline std::string AsCode(const Program &program)
+{
+   std::ostringstream code;
+   const auto list = [&](const auto &elements, auto print) {
+      for (std::size_t i = 0; i < elements.size(); ++i)
+         code << (i ? ", " : ""), print(elements[i]);
+   };
+   code << "   const auto function = [&](Tensor v0, Tensor v1) -> Tensors {\n";
+   for (std::size_t i = 0; i < program.fSteps.size(); ++i) {
+      const auto &step = program.fSteps[i];
+      code << "      const auto v" << i + 2 << " = [&](Tensor a, Tensor b, double n) -> Tensor { " << step.fKind << " }(v" << step.fA << ", v"
+           << step.fB << ", " << step.fNumber << ");\n";
+   }
+   code << "      return {";
+   list(program.fResults, [&](std::size_t result) { code << 'v' << result; });
+   code << "};\n   };\n   {{";
+   list(program.fSteps, [&](const Step &step) {
+      code << "{R\"(" << step.fKind << ")\", " << step.fA << ", " << step.fB << ", " << step.fNumber << '}';
+   });
+   code << "}, {";
+   list(program.fResults, [&](std::size_t result) { code << result; });
+   code << "}, {";
+   list(program.fCalls, [&](const CallSpec &call) {
+      code << '{' << call.fGiven << ", " << call.fWanted << ", " << call.fChange << ", " << call.fWay << '}';
+   });
+   code << "}, " << (program.fDynamicBatch ? "true" : "false") << "},\n";
+   return code.str();
+}
+
+inline Tensors Run(const Program &program, State &state, const Tensors &inputs)
+{
+   static const auto known = [] {
+      std::map<std::string, decltype(Kind::fRun)> all;
+      for (const auto &kind : Kinds())
+         all[kind.fName] = kind.fRun;
+      return all;
+   }();
+   auto values = inputs;
+   for (const auto &[kind, a, b, number] : program.fSteps)
+      values.push_back(known.at(kind)(state, values[a], values[b], number));
+   Tensors results;
+   for (const auto result : program.fResults)
+      results.push_back(values[result]);
+   return results;
+}
+
+inline Tensors Given(int given)
+{
+   const auto x = torch::randn({3, 4}), y = torch::randn({3, 4});
+   switch (given) {
+   case CallSpec::kLarge: return {(x * 1000).index_put_({0, 0}, NAN), y};
+   case CallSpec::kSameTwice: return {x, x};
+   case CallSpec::kViewOfOther: return {x, x.flip(0)};
+   case CallSpec::kTransposed: return {torch::randn({4, 3}).t(), y};
+   case CallSpec::kMoreRows: return {torch::randn({5, 4}), torch::randn({5, 4})};
+   default: return {x, y};
+   }
+}
+
+/// Everything that can be compared after a call, by name. Numbers that are not there, a gradient for one, are undefined.
+struct Seen {
+   std::vector<std::pair<std::string, Tensor>> fAll;
+   std::string fThrown, fThrownBack; ///< by the function; on the way back
+
+   void Add(const std::string &name, const Tensor &value) { fAll.emplace_back(name, value.defined() ? value.detach().clone() : value); }
+   void Add(const std::string &name, bool flag) { fAll.emplace_back(name, torch::tensor(flag)); }
+};
+
+template <class Body>
+std::string Thrown(Body body)
+{
+   try {
+      body();
+   } catch (const c10::Error &e) {
+      return e.what_without_backtrace();
+   } catch (const std::exception &e) {
+      return e.what();
+   }
+   return {};
+}
+
+/// The gradients of a sum over `results`. Those that are not needed are undefined.
+inline void AddGradients(Seen &seen, const Tensors &results, const Tensors &leaves, bool twice)
+{
+   Tensors used, wanted;
+   Tensor loss = torch::zeros({});
+   for (const auto &result : results)
+      if (result.requires_grad())
+         loss = loss + (result * torch::sigmoid(0.01 * result.detach())).sum();
+   for (const auto &leaf : leaves)
+      if (leaf.requires_grad())
+         wanted.push_back(leaf);
+   if (!loss.requires_grad() || wanted.empty())
+      return;
+   seen.fThrownBack = Thrown([&] {
+      auto gradients = torch::autograd::grad({loss}, wanted, {}, true, twice, true);
+      if (twice) {
+         Tensor slope = torch::zeros({});
+         for (const auto &gradient : gradients)
+            if (gradient.defined())
+               slope = slope + gradient.square().sum();
+         if (slope.requires_grad())
+            gradients = torch::autograd::grad({slope}, wanted, {}, true, false, true);
+      }
+      for (std::size_t i = 0; i < gradients.size(); ++i)
+         // Whether a second derivative that is zero is there depends on the way it is made.
+         seen.Add("gradient " + std::to_string(i), twice && !gradients[i].defined() ? torch::zeros_like(wanted[i]) : gradients[i]);
+   });
+}
+
+/// What the user changes before a call. `reset` tells a compiled function, where that is needed.
+inline void Change(int change, State &state, const std::function<void()> &reset)
+{
+   const torch::NoGradGuard off;
+   switch (change) {
+   case CallSpec::kInPlace: state.fScale.mul_(-1.3), state.fWeight.add_(0.1); break;
+   case CallSpec::kFrozen: state.fWeight.requires_grad_(!state.fWeight.requires_grad()); break;
+   case CallSpec::kNewData: state.fWeight.set_data(torch::linspace(2, -1, 4)); break;
+   case CallSpec::kEval: state.fNorm->train(!state.fNorm->is_training()), state.fDropout->train(!state.fDropout->is_training()), reset(); break;
+   case CallSpec::kRebound: state.fScale = torch::linspace(1, 3, 4), reset(); break;
+   case CallSpec::kIndices: state.fColumns.copy_(torch::tensor({1, 2, 3, 3}, torch::kLong)); break;
+   default: break;
+   }
+}
+
+template <class Function, class Forward>
+Seen See(const CallSpec &spec, State &state, unsigned seed, Function function, Forward forward)
+{
+   torch::manual_seed(seed);
+   auto inputs = Given(spec.fGiven);
+   inputs[0].requires_grad_(spec.fWanted == CallSpec::kBoth || spec.fWanted == CallSpec::kFirst);
+   inputs[1].requires_grad_(spec.fWanted == CallSpec::kBoth || (spec.fWanted == CallSpec::kFirst && inputs[0].is_same(inputs[1])));
+   auto leaves = inputs;
+   if (spec.fGiven == CallSpec::kNotLeaves)
+      inputs = {inputs[0] * 2, inputs[1].sin()};
+   const auto of = state.Leaves();
+   leaves.insert(leaves.end(), of.begin(), of.end());
+   Seen seen;
+   Tensors results;
+   const bool back = spec.fWay == CallSpec::kForward;
+   seen.fThrown = Thrown([&] {
+      const torch::AutoGradMode mode(spec.fWanted < CallSpec::kWithoutGrad);
+      std::optional<c10::InferenceMode> inference;
+      if (spec.fWanted == CallSpec::kInference)
+         inference.emplace();
+      results = back ? forward(inputs, seen) : function(inputs);
+   });
+   for (std::size_t i = 0; i < results.size(); ++i) {
+      const auto name = "result " + std::to_string(i);
+      seen.Add(name, results[i]);
+      if (!back) {
+         seen.Add(name + " requires a gradient", results[i].requires_grad());
+         for (std::size_t j = 0; j < 2; ++j)
+            seen.Add(name + " is part of input " + std::to_string(j), results[i].is_alias_of(inputs[j]));
+         for (std::size_t j = 0; j < i; ++j)
+            seen.Add(name + " is part of result " + std::to_string(j), results[i].is_alias_of(results[j]));
+      }
+   }
+   if (spec.fWay == CallSpec::kResultChanged && !results.empty())
+      seen.fThrownBack = Thrown([&] { results[0].mul_(2); });
+   if (!back && spec.fWanted != CallSpec::kInference && seen.fThrownBack.empty())
+      AddGradients(seen, results, leaves, spec.fWay == CallSpec::kTwice);
+   for (auto &result : results)
+      if (!result.is_inference())
+         result.detach().zero_(); // one that is an input or a captured tensor changes that
+   for (std::size_t i = 0; i < 2; ++i)
+      seen.Add("input " + std::to_string(i), inputs[i]);
+   const auto all = state.All();
+   for (std::size_t i = 0; i < all.size(); ++i)
+      seen.Add("captured tensor " + std::to_string(i), all[i]);
+   seen.Add("the next random numbers", torch::rand({2}));
+   return seen;
+}
+
+inline bool Same(const Tensor &a, const Tensor &b)
+{
+   if (!a.defined() || !b.defined())
+      return a.defined() == b.defined();
+   return a.scalar_type() == b.scalar_type() && a.sizes() == b.sizes() && torch::allclose(a, b, 1e-3, 1e-4, true);
+}
+
+/// Whether a way back may throw this where the other one does not.
+inline bool Excused(const std::string &thrown)
+{
+   for (const char *part : {
+           // LibTorch refuses what it needs and was changed since; kernels keep copies of some of it, and refuse what they do not.
+           "modified by an inplace operation", "was changed in place",
+           // Results of kernels have memory of their own for each element.
+           "more than one element of the written-to tensor",
+           // Refused by name: random numbers, and captured tensors computed from one another.
+           "a second derivative through a compiled function"})
+      if (thrown.find(part) != std::string::npos)
+         return true;
+   return false;
+}
+
+/// What differs first; empty where nothing does.
+inline std::string Difference(const Seen &wanted, const Seen &found)
+{
+   // What a function makes once and keeps was made when it was compiled.
+   if (wanted.fThrown.find("Inference tensors cannot be saved") != std::string::npos)
+      return {};
+   if (wanted.fThrown.empty() != found.fThrown.empty())
+      return "LibTorch throws '" + wanted.fThrown + "', compiled '" + found.fThrown + "'";
+   const bool excused = Excused(wanted.fThrownBack) || Excused(found.fThrownBack);
+   if (!excused && wanted.fThrownBack.empty() != found.fThrownBack.empty())
+      return "on the way back LibTorch throws '" + wanted.fThrownBack + "', compiled '" + found.fThrownBack + "'";
+   const auto named = [](const Seen &seen, const std::string &name) {
+      return std::find_if(seen.fAll.begin(), seen.fAll.end(), [&](const auto &one) { return one.first == name; });
+   };
+   for (const auto &[name, value] : wanted.fAll) {
+      const auto other = named(found, name);
+      if (excused && (other == found.fAll.end() || name.find("gradient ") == 0))
+         continue;
+      if (other == found.fAll.end() || !Same(value, other->second)) {
+         std::ostringstream text;
+         text << name << " is\n" << value << "\nand compiled\n";
+         other == found.fAll.end() ? text << "not there" : text << other->second;
+         return text.str();
+      }
+   }
+   for (const auto &[name, value] : found.fAll)
+      if (!excused && named(wanted, name) == wanted.fAll.end())
+         return name + " is there only where it is compiled";
+   return {};
+}
+
+/// Forward() and Backward(), by LibTorch alone.
+inline Tensors ForwardEagerly(const Program &program, State &state, const Tensors &inputs, Seen &seen)
+{
+   const c10::InferenceMode normal(false);
+   const torch::AutoGradMode recording(true);
+   Tensors leaves, wanted;
+   for (const auto &input : inputs)
+      leaves.push_back(input.detach().requires_grad_());
+   const auto results = Run(program, state, leaves);
+   Tensor loss = torch::zeros({});
+   for (const auto &result : results)
+      loss = loss + result.sum();
+   Tensors gradients(leaves.size());
+   if (loss.requires_grad())
+      seen.fThrownBack = Thrown([&] { gradients = torch::autograd::grad({loss}, leaves, {}, true, false, true); });
+   for (std::size_t i = 0; i < leaves.size(); ++i)
+      seen.Add("gradient " + std::to_string(i), gradients[i].defined() ? gradients[i] : torch::zeros_like(leaves[i]));
+   Tensors detached;
+   for (const auto &result : results)
+      detached.push_back(result.detach());
+   return detached;
+}
+
+inline Tensors ForwardCompiled(const CladTorch::Compiled &function, const Tensors &inputs, Seen &seen)
+{
+   const auto results = function.ForwardAll(inputs);
+   Tensors gradients(inputs.size()), adjoints;
+   for (const auto &result : results)
+      adjoints.push_back(torch::ones_like(result));
+   seen.fThrownBack = Thrown([&] { gradients = function.Backward(adjoints); });
+   for (std::size_t i = 0; i < inputs.size(); ++i)
+      seen.Add("gradient " + std::to_string(i), gradients[i]);
+   return results;
+}
+
+/// How a program, compiled, differs; empty where it does not.
+inline std::string Differs(const Program &program, std::string &backEnd)
+{
+   State eager, compiled;
+   torch::manual_seed(1);
+   const auto inner = [](const Tensor &square, const Tensor &x) { return torch::tanh(x.matmul(square)); };
+   eager.fInner = [&, square = eager.fSquare](Tensor x) { return inner(square, x); };
+   const auto other = CladTorch::Compile([&, square = compiled.fSquare](Tensor x) { return inner(square, x); }, {torch::randn({3, 4})});
+   compiled.fInner = [&](Tensor x) { return other(x); };
+   const auto direct = [&](const Tensors &inputs) { return Run(program, eager, inputs); };
+   CladTorch::CompileOptions options;
+   options.fDynamicBatch = program.fDynamicBatch;
+   std::optional<CladTorch::Compiled> function;
+   const Tensors examples{torch::randn({3, 4}), torch::randn({3, 4})};
+   const auto thrown = Thrown([&] {
+      function.emplace(CladTorch::Compile([&](const Tensors &inputs) { return Run(program, compiled, inputs); }, examples, options));
+   });
+   if (thrown.find("fDynamicBatch") != std::string::npos) // refused by name
+      return {};
+   if (!function) { // what cannot run at all
+      backEnd = "none";
+      const auto copies = [&] { return Tensors{examples[0].clone(), examples[1].clone()}; };
+      return Thrown([&] { direct(copies()); }).empty() ? "Compile throws '" + thrown + "'" : "";
+   }
+   backEnd = function->BackEnd();
+   for (unsigned i = 0; i < program.fCalls.size(); ++i) {
+      const auto &spec = program.fCalls[i];
+      Change(spec.fChange, eager, [] {});
+      Change(spec.fChange, compiled, [&] { function->Reset(); });
+      const auto wanted = See(spec, eager, i, direct, [&](const Tensors &inputs, Seen &seen) { return ForwardEagerly(program, eager, inputs, seen); });
+      const auto found = See(spec, compiled, i, [&](const Tensors &inputs) { return function->CallAll(inputs); },
+                             [&](const Tensors &inputs, Seen &seen) { return ForwardCompiled(*function, inputs, seen); });
+      const auto difference = Difference(wanted, found);
+      if (!difference.empty())
+         return "call " + std::to_string(i) + ": " + difference;
+   }
+   return {};
+}
+
+/// Without the step: who used it uses what it was made of.
+inline Program Without(Program program, std::size_t step)
+{
+   const auto value = step + 2, instead = program.fSteps[step].fA;
+   const auto renumber = [&](std::size_t &used) { used = used == value ? instead : used > value ? used - 1 : used; };
+   program.fSteps.erase(program.fSteps.begin() + static_cast<std::ptrdiff_t>(step));
+   for (auto &other : program.fSteps)
+      renumber(other.fA), renumber(other.fB);
+   for (auto &result : program.fResults)
+      renumber(result);
+   return program;
+}
+
+/// Without everything that it fails without.
+inline Program Reduced(Program program)
+{
+   std::string backEnd;
+   const auto shorten = [&](const Program &shorter) {
+      const bool fails = !Differs(shorter, backEnd).empty();
+      if (fails)
+         program = shorter;
+      return fails;
+   };
+   for (std::size_t i = program.fSteps.size(); i-- > 0;)
+      shorten(Without(program, i));
+   for (std::size_t i = program.fCalls.size(); i-- > 0;) {
+      auto shorter = program;
+      shorter.fCalls.erase(shorter.fCalls.begin() + static_cast<std::ptrdiff_t>(i));
+      if (shorten(shorter))
+         continue;
+      for (int CallSpec::*part : {&CallSpec::fGiven, &CallSpec::fWanted, &CallSpec::fChange, &CallSpec::fWay}) {
+         shorter = program;
+         shorter.fCalls[i].*part = 0;
+         shorten(shorter);
+      }
+   }
+   if (program.fResults.size() > 1) {
+      auto shorter = program;
+      shorter.fResults.pop_back();
+      shorten(shorter);
+   }
+   auto shorter = program;
+   shorter.fDynamicBatch = false;
+   shorten(shorter);
+   return program;
+}
+
+/// Tries `programs`; each that fails is reported. Returns how many programs ran where.
+inline std::map<std::string, int> TryPrograms(const std::function<std::optional<Program>()> &next, int &failures, int most)
+{
+   std::map<std::string, int> backEnds;
+   while (const auto program = next()) {
+      std::string backEnd;
+      if (Differs(*program, backEnd).empty()) {
+         ++backEnds[backEnd];
+         continue;
+      }
+      const auto reduced = Reduced(*program);
+      std::cout << "a program on " << backEnd << " differs; in short:\n" << AsCode(reduced) << Differs(reduced, backEnd) << '\n' << std::endl;
+      if (++failures == most)
+         break;
+   }
+   return backEnds;
+}
+
+#endif
