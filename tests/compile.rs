@@ -27,6 +27,11 @@ fn with_captured_tensors() {
     session.run().passed();
 }
 
+#[test]
+fn everyday_functions() {
+    Session::root(&["-q", &script("compile_everyday.C")]).run().passed();
+}
+
 /// Custom derivatives, values that are read, own tensors: what is not pure runs on LibTorch.
 #[test]
 fn what_is_not_pure() {

@@ -278,11 +278,18 @@ fn reductions(c: &mut Cases) {
             let d = dims.clone();
             let arguments = vec![V(0), L(dims.clone()), F(correction), B(keep)];
             c.add("var.correction", vec![n(&shape)], arguments, move |x| x[0].var_correction(&d[..], correction, keep));
+            let d = dims.clone();
+            let arguments = vec![V(0), L(dims.clone()), F(correction), B(keep)];
+            c.add("std.correction", vec![n(&shape)], arguments, move |x| x[0].std_correction(&d[..], correction, keep));
         }
     }
     c.add("var", vec![n(&shape)], vec![V(0), B(true)], |x| x[0].var(true));
     c.add("var.dim", vec![n(&shape)], vec![V(0), L(vec![1]), B(false), B(true)], |x| {
         x[0].var_dim(&[1i64][..], false, true)
+    });
+    c.add("std", vec![n(&shape)], vec![V(0), B(true)], |x| x[0].std(true));
+    c.add("std.dim", vec![n(&[3, 1])], vec![V(0), L(vec![1]), B(false), B(true)], |x| {
+        x[0].std_dim(&[1i64][..], false, true)
     });
     for columns in [2, 8, 16, 300] {
         c.add("amax", vec![n(&[5, columns])], vec![V(0), L(vec![1]), B(false)], |x| x[0].amax(&[1i64][..], false));
@@ -363,6 +370,8 @@ fn shapes(c: &mut Cases) {
     c.add("expand", vec![n(&[3, 1])], vec![V(0), L(vec![2, 3, 4]), B(false)], |x| x[0].expand([2, 3, 4], false));
     c.add("broadcast_to", vec![n(&[3, 1])], vec![V(0), L(vec![2, 3, 4])], |x| x[0].broadcast_to([2, 3, 4]));
     c.add("expand_as", vec![n(&[3, 1]), n(&shape)], vec![V(0), V(1)], |x| x[0].expand_as(&x[1]));
+    let three = || vec![n(&[2, 3]), n(&[1, 3]), n(&[2, 1])];
+    c.many("broadcast_tensors", three(), vec![VL(vec![0, 1, 2])], Tensor::broadcast_tensors);
     for (dim, start, end, step) in [(0, 1, 2, 1), (2, 0, i64::MAX, 2), (1, -2, -1, 1), (2, 1, 100, 3), (1, 2, 1, 1)] {
         let arguments = vec![V(0), I(dim), I(start), I(end), I(step)];
         c.add("slice.Tensor", x(), arguments, move |x| x[0].slice(dim, start, end, step));

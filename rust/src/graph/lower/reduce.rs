@@ -4,11 +4,13 @@ use super::build::without;
 use super::{Call, Lowered, Operator};
 use crate::error::Result;
 use crate::graph::Function;
+use crate::graph::program::Tensor;
 
 pub(super) const TABLE: &[Operator] = &[
     Operator { name: "sum", does: "sum over dimensions", lower: sum },
     Operator { name: "mean", does: "mean over dimensions", lower: mean },
     Operator { name: "var", does: "variance over dimensions, with any correction", lower: var },
+    Operator { name: "std", does: "square root of the variance, derivative 0 at 0", lower: std },
     Operator {
         name: "amax",
         does: "greatest over dimensions; equals share the derivative",
@@ -47,6 +49,20 @@ fn mean(call: &mut Call) -> Lowered {
 }
 
 fn var(call: &mut Call) -> Lowered {
+    Ok(vec![variance(call)?])
+}
+
+/// The root of 0 is taken of 1 instead: its derivative there is infinite.
+fn std(call: &mut Call) -> Lowered {
+    let variance = variance(call)?;
+    let is_zero = call.map_number(Function::Equal, &variance, 0.0)?;
+    let (zero, one) = (call.literal(0.0)?, call.literal(1.0)?);
+    let positive = call.map(Function::Where, &[&is_zero, &one, &variance])?;
+    let root = call.map(Function::Sqrt, &[&positive])?;
+    Ok(vec![call.map(Function::Where, &[&is_zero, &zero, &root])?])
+}
+
+fn variance(call: &mut Call) -> Result<Tensor> {
     let x = call.tensor(0)?;
     let rank = x.view.rank();
     let (dims, correction, keep) = match call.overload() {
@@ -63,7 +79,7 @@ fn var(call: &mut Call) -> Lowered {
     let centred = call.map(Function::Sub, &[&centred, &rest])?;
     let square = call.map(Function::Squared, &[&centred])?;
     let total = call.sum(&square, &dims, keep)?;
-    Ok(vec![call.map_number(Function::Div, &total, (count as f64 - correction).max(0.0))?])
+    call.map_number(Function::Div, &total, (count as f64 - correction).max(0.0))
 }
 
 /// `sign * amax(sign * x)`

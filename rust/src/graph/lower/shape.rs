@@ -19,6 +19,7 @@ pub(super) const TABLE: &[Operator] = &[
     Operator { name: "expand", does: "broadcast to a shape", lower: expand },
     Operator { name: "expand_as", does: "broadcast to another tensor's shape", lower: expand },
     Operator { name: "broadcast_to", does: "broadcast to a shape", lower: expand },
+    Operator { name: "broadcast_tensors", does: "tensors broadcast to their common shape", lower: broadcast_tensors },
     Operator { name: "slice", does: "a range along a dimension, with a step", lower: slice },
     Operator { name: "narrow", does: "a range along a dimension", lower: narrow },
     Operator { name: "select", does: "one element along a dimension", lower: select },
@@ -86,6 +87,11 @@ fn expand(call: &mut Call) -> Lowered {
     Ok(vec![call.expand(&x, &shape)?])
 }
 
+fn broadcast_tensors(call: &mut Call) -> Lowered {
+    let shape = call.result_shape(0)?;
+    present(call)?.iter().map(|x| call.expand(x, &shape)).collect()
+}
+
 /// `index`, negative ones counted from the end, brought into 0 to `size`.
 fn clipped(index: i64, size: usize) -> usize {
     let size = size as i64;
@@ -151,7 +157,7 @@ fn present(call: &mut Call) -> Result<Vec<Tensor>> {
     let tensors = call.tensors(0)?.into_iter().collect::<Option<Vec<_>>>();
     let tensors = tensors.ok_or_else(|| call.refuse("has an undefined tensor"))?;
     if tensors.iter().any(|x| x.kind == Kind::Index) {
-        return Err(call.refuse("joins integers"));
+        return Err(call.refuse("takes integers"));
     }
     Ok(tensors)
 }

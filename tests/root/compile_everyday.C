@@ -1,0 +1,126 @@
+/// \file compile_everyday.C
+/// \brief What kernels run of plain everyday functions, and what LibTorch has to: who is too careful is slow.
+
+R__LOAD_LIBRARY(libcladtorch)
+#include "compile_eager.h"
+
+using torch::Tensor;
+namespace nn = torch::nn;
+namespace F = torch::nn::functional;
+
+struct Everyday {
+   const char *fName;
+   Function fRun;             ///< of a tensor [3, 4]
+   const char *fWhy = nullptr; ///< null where kernels run it, else a part of the reason why LibTorch does
+};
+
+/// A function and its module, or what else it captures.
+template <class Module>
+Function Applied(Module module)
+{
+   return [module](const Tensor &x) mutable { return module->forward(x); };
+}
+
+std::vector<Everyday> Networks()
+{
+   const auto evaluated = [](auto module) {
+      module->eval();
+      return module;
+   };
+   nn::Linear down(4, 2), up(2, 4), wide(4, 12);
+   nn::Conv1d convolution(nn::Conv1dOptions(1, 2, 3).padding(1));
+   nn::Embedding table(5, 4);
+   const auto codes = torch::tensor({3, 0, 4});
+   return {
+      {"a linear layer", Applied(nn::Linear(4, 2))},
+      {"a perceptron", Applied(nn::Sequential(nn::Linear(4, 8), nn::ReLU(), nn::Linear(8, 8), nn::Tanh(), nn::Linear(8, 1), nn::Sigmoid()))},
+      {"other activations", Applied(nn::Sequential(nn::GELU(), nn::SiLU(), nn::ELU(), nn::LeakyReLU(), nn::Softplus()))},
+      {"layer normalisation", Applied(nn::LayerNorm(nn::LayerNormOptions({4})))},
+      {"batch normalisation, training", Applied(nn::BatchNorm1d(nn::BatchNorm1dOptions(4).eps(0.1)))},
+      {"batch normalisation, evaluated", Applied(evaluated(nn::BatchNorm1d(4)))},
+      {"dropout, training", Applied(nn::Dropout(0.3))},
+      {"dropout, evaluated", Applied(evaluated(nn::Sequential(nn::Linear(4, 2), nn::Dropout(0.3))))},
+      {"a residual block", [=](const Tensor &x) mutable { return x + up(torch::relu(down(x))); }},
+      {"self-attention", [=](const Tensor &x) mutable {
+         const auto parts = wide(x).chunk(3, 1);
+         return torch::scaled_dot_product_attention(parts[0], parts[1], parts[2]);
+      }},
+      {"a convolution", [=](const Tensor &x) mutable { return torch::max_pool1d(convolution(x.unsqueeze(1)), 2).flatten(1); }},
+      {"an embedding", [=](const Tensor &x) mutable { return x * table(codes); }},
+      {"a set of rows", [=](const Tensor &x) mutable { return torch::relu(down(x)).sum(0, true); }},
+   };
+}
+
+std::vector<Everyday> Losses()
+{
+   const auto label = torch::tensor({0, 2, 1}), target = torch::rand({3, 4});
+   return {
+      {"cross entropy", [=](const Tensor &x) { return F::cross_entropy(x, label); }},
+      {"binary cross entropy", [=](const Tensor &x) { return F::binary_cross_entropy_with_logits(x, target); }},
+      {"mean squared error", [=](const Tensor &x) { return F::mse_loss(x, target); }},
+      {"Huber's loss", [=](const Tensor &x) { return F::smooth_l1_loss(x, target); }},
+      {"a Gaussian likelihood", [=](const Tensor &x) {
+         const auto width = F::softplus(x.slice(1, 2)) + 0.1;
+         return (((target.slice(1, 2) - x.slice(1, 0, 2)) / width).square() / 2 + width.log()).mean();
+      }},
+      {"weighted", [=](const Tensor &x) { return (F::mse_loss(x, target, F::MSELossFuncOptions(torch::kNone)) * target).sum() / target.sum(); }},
+      {"a penalty", [](const Tensor &x) { return x.abs().sum() + 0.5 * x.pow(2).sum(); }},
+   };
+}
+
+std::vector<Everyday> Mathematics()
+{
+   return {
+      {"an invariant mass", [](const Tensor &x) {
+         const auto pt = x.select(1, 0).exp(), eta = x.select(1, 1), phi = x.select(1, 2), mass = x.select(1, 3);
+         const auto px = pt * phi.cos(), py = pt * phi.sin(), pz = pt * (eta.clamp(-5, 5).exp() - eta.clamp(-5, 5).neg().exp()) / 2;
+         return (px.square() + py.square() + pz.square() + mass.square() + 1e-3).sqrt();
+      }},
+      {"standardised", [](const Tensor &x) { return (x - x.mean(0)) / (x.std(0) + 1e-3); }},
+      {"softmax", [](const Tensor &x) { return torch::log_softmax(x, 1) + torch::softmax(x, 0); }},
+      {"elementary functions", [](const Tensor &x) { return x.exp().log1p() + x.sin() * torch::tanh(x) - torch::erf(x) / x.square().add(1).rsqrt(); }},
+      {"cuts", [](const Tensor &x) { return torch::where(x > 0.5, x, torch::zeros_like(x)).masked_fill(x < -1, -1).clamp(-2, 2); }},
+      {"a matrix product", [](const Tensor &x) { return x.matmul(x.t()).flatten(); }},
+      {"shapes", [](const Tensor &x) { return torch::cat({x.reshape({4, 3}).permute({1, 0}), x.unsqueeze(0).expand({2, 3, 4}).sum(0)}, 1); }},
+      {"parts", [](const Tensor &x) { return torch::stack({x.index({torch::indexing::Slice(), 1}), x.index({torch::indexing::Ellipsis, 2})}, 1); }},
+      {"columns by number", [](const Tensor &x) { return x.index_select(1, torch::tensor({3, 0})) * x.gather(1, torch::tensor({{0}, {1}, {2}})); }},
+      {"the greatest", [](const Tensor &x) { return x.amax(1) - x.amin(1); }},
+      {"numbers from the shape", [](const Tensor &x) { return x.sum(0) / x.size(0) * std::sqrt(static_cast<double>(x.numel())); }},
+      {"constants", [](const Tensor &x) { return x * torch::arange(4, x.options()) + torch::ones_like(x) * torch::tensor({1.f, 2.f, 3.f, 4.f}); }},
+      {"in place", [](const Tensor &x) { auto y = x.clone(); y += 1; y.mul_(2); y.relu_(); return y; }},
+      {"without a gradient", [](const Tensor &x) { return (x - x.detach().mean()).square(); }},
+      {"a loop", [](const Tensor &x) {
+         auto state = torch::zeros({4});
+         for (int row = 0; row < 3; ++row)
+            state = torch::tanh(state + x[row]);
+         return state;
+      }},
+   };
+}
+
+std::vector<Everyday> ForLibTorch()
+{
+   return {
+      {"noise", [](const Tensor &x) { return x + torch::randn_like(x); }, "randn_like"},
+      {"a value", [](const Tensor &x) { return x / x.detach().max().item<float>(); }, "item"},
+      {"selected values", [](const Tensor &x) { return x.index({x > 0}).sum(); }, "follows the values"},
+      {"no gradient", [](const Tensor &x) { const torch::NoGradGuard off; return x * 2; }, "NoGradGuard"},
+      {"the input itself", [](const Tensor &x) { return x; }, "return a clone()"},
+      {"a part in place", [](const Tensor &x) { auto y = x * 1; y.select(1, 0).mul_(2); return y; }, "aten::mul_"},
+      {"an operator without a kernel", [](const Tensor &x) { return torch::special_i1(x); }, "special_i1"},
+   };
+}
+
+void compile_everyday()
+{
+   torch::manual_seed(1);
+   const auto x = torch::randn({3, 4});
+   std::string different;
+   for (const auto &list : {Networks(), Losses(), Mathematics(), ForLibTorch()})
+      for (const auto &[name, run, why] : list)
+         if (!AsEager(name, run, x, why ? "autograd" : "aot", why ? why : ""))
+            different += std::string("\n   ") + name;
+   std::printf("not as expected:%s\n", different.empty() ? " none" : different.c_str());
+   CHECK(different.empty());
+   Passed();
+}
