@@ -122,7 +122,7 @@ bool FitMemory(double bytes)
 } // namespace
 
 template <class T>
-Jagged<T>::Jagged(View<T> values, View<std::int64_t> offsets) : fValues(std::move(values)), fOffsets(std::move(offsets))
+Jagged<T>::Jagged(const View<T> &values, const View<std::int64_t> &offsets) : fValues(values), fOffsets(offsets)
 {
    Guard("CladTorch::Jagged", [&] { CheckOffsets(fOffsets, fValues.Size()); });
 }

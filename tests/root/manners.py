@@ -1,5 +1,6 @@
 """What Python passes to methods and options: keywords everywhere, one sentence for what does not fit."""
 
+import pathlib
 import sys
 
 import numpy as np
@@ -104,10 +105,93 @@ for known in ("kReLU", "kLeakyReLU", "kTanh", "kSigmoid", "kSiLU", "kGELU", "kSo
         says(lambda: ct.Mlp([7, 3, 1], text), f"write CladTorch::{known}")
     says(lambda: ct.Mlp([7, 3, 1], "elu"), known)
 
-# Predictions of several outputs come as one list.
-scores = ct.FloatView(ct.Mlp([2, 3]).Predict(events)).Reshape(3)
-assert np.asarray(scores).shape == (events.Rows(), 3)
-assert ct.ToFrame({"scores": scores}).Count().GetValue() == events.Rows()
+# What users of other libraries write, or mistake: the call, and what the sentence names.
+tree = ROOT.TFile.Open(file).Get("sig_tree")
+functor = model.Functor()
+whitener = ct.Signal.Whitener(np.ones(33), 1.0, 0, 3)
+three = ct.Mlp([2, 3])
+huge = 10**30
+MISTAKES = [
+    (lambda: ct.Dataset({"m_bb", "jet1_pt"}), "'columns' a list of strings", "no order"),
+    (lambda: ct.Dataset(np.zeros((3, 2))), "'columns' a list of strings", "shape (3, 2)"),
+    (lambda: ct.Dataset().Column("l", huge), "'length'", "from 0 to 18446744073709551615"),
+    (lambda: ct.Dataset().Column("l", (2, 3, 4)), "'shape' two integers"),
+    (lambda: ct.Dataset().Column(["a", "b"]), "'name' a string, not ['a', 'b']"),
+    (lambda: ct.Dataset(["x"]).SetWeight(), "'column' a string", "nothing"),
+    (lambda: ct.Dataset(["x"]).SetWeight("w", ["w"]), "'column' a string", "'w' and ['w']"),
+    (lambda: ct.Dataset(["x"]).SetReader("fast"), "kAutoReader, kRootReader, kFastReader", "'fast'"),
+    (lambda: ct.Dataset(["x"]).Add("sig_tree", [file, file], 1), "'files' one name or a glob", "one by one"),
+    (lambda: ct.Source(tree="sig_tree", file=file), "no argument 'file'", "tree, files"),
+    (lambda: ct.Source("sig_tree", [file]), "the names of a tree and its file"),
+    (lambda: ct.Source("sig_tree", file).Filter(), "'cut' a string", "nothing"),
+    (lambda: ct.Source("sig_tree", file).Filter("m_bb > 1", ["m_bb"]), "'cut' a string", "['m_bb']"),
+    (lambda: ct.Source("sig_tree", file).Filter(lambda x: x > 1, ["m_bb"]), "Python function", "frame.Filter"),
+    (lambda: ct.Label(), "a CladTorch::Label is a number", "nothing"),
+    (lambda: ct.Label(["a", 3]), "a CladTorch::Label is a number", "['a', 3]"),
+    (lambda: ct.Label({"a": 3}), "a CladTorch::Label is a number"),
+    (lambda: list(stream), "stream.Batches"),
+    (lambda: stream.SetMixing("balanced"), "kProportional, kBalanced", "'balanced'"),
+    (lambda: stream.SetWindow(-1), "'entries' an integer of 0 or more", "-1"),
+    (lambda: stream.Batches(256), "'options' a CladTorch::FitOptions", "256"),
+    (lambda: ct.Mlp(3, 4, 1), "'sizes' a list of integers", "not 3"),
+    (lambda: ct.Mlp([2.0, 3, 1]), "'sizes' a list of integers", "[2.0, 3, 1]"),
+    (lambda: ct.Mlp(np.array([2.0, 3, 1])), "'sizes' a list of integers", "array of float64"),
+    (lambda: ct.Mlp([2, huge, 1]), "'sizes' a list of integers"),
+    (lambda: ct.Mlp([2, 1], seed=huge), "'seed'", "18446744073709551615"),
+    (lambda: ct.Mlp([2, 1], ct.kReLU, "xavier"), "kKaiming, kXavier, kUniform", "'xavier'"),
+    (lambda: ct.Model(), "LibTorch", "Mlp(sizes)"),
+    (lambda: ct.Model(lambda x: x, [2]), "LibTorch", "a function"),
+    (lambda: model.Fit(events, 5), "'options' a CladTorch::FitOptions (as FitOptions(fEpochs=3))", "not 5"),
+    (lambda: model.Fit(events, {"fEpochs": 5}), "'options' a CladTorch::FitOptions"),
+    (lambda: model.Fit(events, ct.FitOptions), "'options' a CladTorch::FitOptions", "the class"),
+    (lambda: model.Fit(np.zeros((4, 2)), np.zeros(4)), "'data' a CladTorch::Dataset (as Dataset(columns).Add", "(4, 2)"),
+    (lambda: model.Fit(events, lr=0.1), "'lr'", "write fLearningRate"),
+    (lambda: model.Fit(events, optimizer="adam"), "'optimizer'", "write fOptimiser"),
+    (lambda: model.Fit(events, validation_split=0.1), "write fValidation"),
+    (lambda: model.Fit(events, callbacks=[]), "'callbacks'", "data, options, stream", "fEpochs"),
+    (lambda: model.Fit(events, fOptimizer=ct.kSGD), "'fOptimizer'", "write fOptimiser"),
+    (lambda: model.Fit(events, fOptimiser="adam"), "kAdam, kAdamW, kSGD", "'adam'"),
+    (lambda: model.Fit(events, fEpochs=2**40), "fEpochs", "2147483647"),
+    (lambda: model.Fit(events, fShuffle=2), "fShuffle", "True or False"),
+    (lambda: ct.FitOptions(3), "its fields by name", "fEpochs", "3"),
+    (lambda: ct.FitOptions({"fEpochs": 3}), "its fields by name", "a dict"),
+    (lambda: functor(1.0, 2.0), "the numbers of one event as one list", "1.0, 2.0"),
+    (lambda: functor(np.zeros((3, 2))), "the numbers of one event as one list", "(3, 2)"),
+    (lambda: functor(None), "the numbers of one event as one list"),
+    (lambda: functor.Evaluate([1.0, 2.0], 2), "a pointer of C++", "[1.0, 2.0]"),
+    (lambda: whitener(np.ones((2, 64))), "the numbers of one event as one list"),
+    (lambda: model.Roc(model.Predict(events)), "'data' a CladTorch::Dataset", "std::vector<float>"),
+    (lambda: model.Scores(events, [0, 0.5, 1]), "'bins' an integer"),
+    (lambda: model.Scores(events, 2**31), "'bins'", "2147483647"),
+    (lambda: model.Save(3), "'path' a string", "3"),
+    (lambda: model.SetParameters(["a"]), "'values' a list of numbers", "['a']"),
+    (lambda: model.SetParameters("abc"), "'values' a list of numbers, not 'abc'"),
+    (lambda: ct.Jagged["double"].Read("sig_tree", file, "m_bb"), "'source' a CladTorch::Source", "Source("),
+    (lambda: ct.Jagged["double"]([1.0], "a"), "'offsets' a view, an array or a list", "'a'"),
+    (lambda: ct.FloatView(None, 3, 2, None), "an array or a list of numbers"),
+    (lambda: ct.ToMatrix(events), "'view' a view, an array or a list", "a CladTorch::Dataset"),
+    (lambda: ct.ToFrame(), "lacks the argument 'columns'"),
+    (lambda: ct.ToFrame(s=[1.0]), "no argument 's'", "columns"),
+    (lambda: ct.WriteFriend("sig_tree", "f.root", {"s": [1.0]}), "'tree' a tree", "'sig_tree'"),
+    (lambda: ct.WriteFriend(tree, {"s": [1.0]}, "f.root"), "'path' a string", "a dict"),
+    (lambda: ct.WriteFriend(tree, "f.root"), "lacks the argument 'columns'"),
+    (lambda: ct.Signal.Welch("abc", 64, 1.0), "'strain' a list of numbers", "'abc'"),
+    (lambda: ct.Signal.Welch(np.ones(512), 64.0, 1.0), "'segment' an integer", "64.0"),
+    (lambda: ct.Signal.Welch(np.ones(512)), "lacks the argument 'segment'"),
+    (lambda: ct.Signal.Noise(np.ones(5), 1.0, -1), "'seed' an integer of 0 or more", "-1"),
+    (lambda: ct.Signal.AucBound(6, ct.kReLU), "kUnknownPhase, kKnownPhase", "CladTorch::EActivation"),
+]
+for call, *parts in MISTAKES:
+    refuses(call, *parts)
+    refuses(call, "CladTorch::" if parts[0] not in ("stream.Batches", "Python function") else parts[0])
+
+# What is none.
+path = pathlib.Path(file)
+assert ct.Dataset(["m_bb"]).Add("sig_tree", path, 1).Rows() == ct.Dataset(["m_bb"]).Add(ct.Source("sig_tree", files=path), 1).Rows()
+model.Save(pathlib.Path("model.ct"))
+assert ct.Mlp.Load(path=pathlib.Path("model.ct")).Inputs() == 2
+assert model.Fit(events, fShuffle=np.bool_(False), fEpochs=1, fVerbose=0).Epochs() == 1
+assert ct.Dataset(np.array(["m_bb"])).Add(ct.Source("sig_tree", file).Filter(cut="m_bb > 1"), 1).Rows() < 10000
 
 # C++'s own errors are said once, by Python.
 try:

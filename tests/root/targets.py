@@ -41,11 +41,12 @@ for label in (1, 1.5, True, np.float32(0.5), "a"):
 
 model = ct.Mlp([2, 24, 24, 2], ct.kSiLU)
 history = model.Fit(data, fEpochs=8, fBatchSize=64, fLearningRate=3e-3, fVerbose=0)
-predicted = np.asarray(model.Predict(data)).reshape(labels.shape)
+predicted = np.asarray(model.Predict(data))
+assert predicted.shape == labels.shape
 assert np.all(np.sqrt(np.mean((predicted - labels) ** 2, axis=0)) < 0.1), history.ValidationLoss()[7]
 model.Save("model.ct")
 loaded = ct.Mlp.Load("model.ct")
-assert list(loaded.Targets()) == ["a", "b"] and np.array_equal(np.asarray(loaded.Predict(data)), predicted.ravel())
+assert list(loaded.Targets()) == ["a", "b"] and np.array_equal(loaded.Predict(data), predicted)
 column = np.stack(model.Define(events, "values").AsNumpy(["values"])["values"])
 assert column.shape == labels.shape and np.allclose(column, predicted, atol=1e-5)
 

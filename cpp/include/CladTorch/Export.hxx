@@ -18,7 +18,9 @@ class TTree;
 
 namespace CladTorch {
 
-/// Columns by their names: N numbers each, or N rows of numbers. `{{"score", model.Predict(data)}}`
+/// Columns by their names: N numbers each, or N rows of numbers. `{{"score", model.Predict(data)}}`, and of several outputs
+/// `{{"scores", FloatView(model.Predict(data)).Reshape(model.Outputs())}}`: as a list they would be N x C numbers. In Python
+/// Predict() gives rows, and columns may be arrays and lists.
 using NamedColumns_t = std::map<std::string, FloatView>;
 
 /// [rows, columns], a copy; a list becomes one column. Throws for more rows or columns than an `int` counts.

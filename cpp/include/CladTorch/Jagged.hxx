@@ -25,11 +25,14 @@ namespace CladTorch {
 /// auto first = jets.Values()(jets.Offsets()(0));
 /// auto run = CladTorch::Jagged<std::int64_t>::Read(frame, "run").Values(); // a scalar column: [N]
 /// ~~~
+///
+/// In Python, where the type is chosen by `Jagged["double"]`, `jets[i]` is a NumPy array without a copy, read only; a
+/// slice, a list of indices or a mask makes a Jagged of these events, with a copy of their values.
 template <class T>
 class Jagged {
 public:
    /// \param offsets [N + 1], starting at 0, not falling, none beyond `values`. Throws CladTorch::Error for others.
-   Jagged(View<T> values, View<std::int64_t> offsets);
+   Jagged(const View<T> &values, const View<std::int64_t> &offsets);
    // Not movable: a moved-from object would hold a null pointer.
    Jagged(const Jagged &) = default;
    Jagged &operator=(const Jagged &) = default;

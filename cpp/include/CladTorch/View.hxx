@@ -39,7 +39,8 @@ constexpr bool kIsNumber = std::is_same<T, float>::value || std::is_same<T, doub
 ///
 /// The view shares ownership of the memory: the numbers stay valid and unchanged for as long as it lives, whatever
 /// happens to the dataset or model that it came from. In Python it carries NumPy's array interface and DLPack's:
-/// `np.asarray(view)`, `np.from_dlpack(view)` and `torch.from_dlpack(view)` are zero copy.
+/// `np.asarray(view)`, `np.from_dlpack(view)` and `torch.from_dlpack(view)` are zero copy, it is indexed as NumPy's arrays
+/// are, and `FloatView(array)` makes one of an array of one or two dimensions. An integer that T does not hold is refused.
 template <class T>
 class View {
    // Here rather than at the linker, after which ROOT's interpreter runs no statement of the session any more.

@@ -8,11 +8,14 @@ the numbers end.
 
 import operator
 
-TYPES = {"float": "<f4", "double": "<f8", **dict.fromkeys(("long", "int64_t", "long long", "Long64_t"), "<i8")}
+
+def number_of(name):
+    """"double" of "CladTorch::View<double>"."""
+    return bare(name).partition("<")[2].removesuffix(">")
 
 
 def array_interfaces(cls, name):
-    type_string = TYPES[name.partition("<")[2].removesuffix(">").removeprefix("std::")]
+    type_string = DTYPES[number_of(name)]
 
     def interface(self):
         shape = (self.Rows(), self.Columns()) if self.Rank() == 2 else (self.Rows(),)
@@ -32,8 +35,9 @@ def array_interfaces(cls, name):
         return self.DLPackCapsule(versioned, bool(copy) or not versioned)
 
     cls.__array_interface__ = property(interface)
+    cls.__init__ = made_of_arrays(cls, name)
     cls.__len__ = lambda self: int(self.Rows())
-    cls.__getitem__ = lambda self, key: plain_number(as_array(self)[key])
+    cls.__getitem__ = lambda self, key: plain_number(as_array(self)[checked_index(key, (self.Rows(), self.Columns()))])
     cls.__iter__ = lambda self: map(plain_number, as_array(self))
     cls.__call__ = checked_call(cls.__call__)
     cls.__dlpack__ = dlpack
@@ -51,10 +55,18 @@ def plain_number(value):
     return value if value.shape else value.item()
 
 
+def checked_index(key, sizes):
+    """`key`, for NumPy, which has no words for an integer beyond 64 bits."""
+    for what, at, size in zip(("row", "column"), key if isinstance(key, tuple) else (key,), sizes):
+        if is_integer(at) and not -size <= at < size:
+            raise IndexError(f"{what} {at} of a view with {size}")
+    return key
+
+
 def checked_call(call):
     def element(self, row, column=0):
         for what, at, size in (("row", row, self.Rows()), ("column", column, self.Columns())):
-            if not 0 <= at < size:
+            if not 0 <= operator.index(at) < size:
                 raise IndexError(f"{what} {at} of a view with {size}")
         return call(self, row, column)
 
@@ -62,17 +74,126 @@ def checked_call(call):
     return element
 
 
-def is_sequence(cls):
-    """Jagged: the lists of its events."""
-    event = cls.__getitem__
+def made_of_arrays(cls, name):
+    """View(array): the numbers of an array of one or two dimensions, or of a list."""
+    make = cls.__init__
+    number = number_of(name)
 
-    def at(self, row):
-        rows = len(self)
-        index = operator.index(row)
-        if not -rows <= index < rows:
-            raise IndexError(f"event {index} of {rows}")
-        return event(self, index % rows)
+    def any_numbers(self, *args):
+        if not args or (len(args) == 1 and isinstance(args[0], cls)):
+            return make(self, *args)
+        array = array_of(args[0], ranks=(1, 2), letters="biuf") if len(args) == 1 else None
+        if array is None:
+            raise TypeError(f"a {name} is made of an array or a list of numbers, not {', '.join(map(named, args))}")
+        try:
+            numbers = exact(array, DTYPES[number])
+        except Unfit as fault:
+            raise TypeError(f"a {name} is made of {fault}") from None
+        if array.ndim == 1:
+            return make(self, numbers)
+        return make(self, cls(numbers.ravel()).Reshape(array.shape[1]))
+
+    any_numbers.__doc__ = make.__doc__
+    return any_numbers
+
+
+def takes_numbers(cls, name):
+    """The call operator of a class whose one argument is the numbers of one event."""
+    call = cls.__call__
+    kind = KINDS["vector<float>"]
+
+    class Checked:
+        # By it ROOT's data frames know a function of C++.
+        __class__ = property(lambda self: type(call))
+
+        def __init__(self, owner):
+            self.owner = owner
+
+        def __get__(self, owner, _cls=None):
+            return Checked(owner)
+
+        def __call__(self, *args):
+            if len(args) != 1 or not kind.fits(args[0]):
+                given = ", ".join(map(named, args)) or "nothing"
+                raise TypeError(f"a {name} is called with the numbers of one event as one list, not {given}")
+            return call(self.owner, kind.convert(args[0]))
+
+    cls.__call__ = Checked(None)
+
+
+def gives_rows(cls, method):
+    """Several outputs as a view [events, outputs]."""
+    wrapped = getattr(cls, method)
+
+    def shaped(self, *args, **kwargs):
+        import ROOT
+
+        numbers = wrapped(self, *args, **kwargs)
+        return numbers if self.Outputs() == 1 else ROOT.CladTorch.FloatView(numbers).Reshape(self.Outputs())
+
+    shaped.__doc__ = wrapped.__doc__
+    shaped.__name__ = method
+    setattr(cls, method, shaped)
+
+
+# By the names of NumPy's types.
+NUMPY_NUMBERS = {"float32": "float", "float64": "double", "int64": "std::int64_t"}
+
+
+def name_types():
+    """Jagged and View before they have a type. To be called once: there is no class yet that PyROOT would meet."""
+    import ROOT
+
+    class OfNumbers(type(ROOT.CladTorch.Jagged)):
+        def __getitem__(self, kind):
+            name = getattr(kind, "__name__", kind)
+            number = NUMPY_NUMBERS.get(name, name)
+            if not isinstance(number, str) or bare(number) not in DTYPES:
+                raise TypeError(f"there is no {self.__name__} of {name}: write {self.written()}")
+            return super().__getitem__(number)
+
+        def __getattr__(self, name):
+            raise AttributeError(f"{self.__name__} has no '{name}' before its numbers have a type: write {self.written()}")
+
+        def __call__(self, *_args, **_words):
+            raise TypeError(f"{self.__name__} is not made before its numbers have a type: write {self.written()}")
+
+        def written(self):
+            short = plain(self.__name__)
+            return " or ".join(f'{short}["{number}"]' for number in ("float", "double", "std::int64_t", "Long64_t"))
+
+    for template in (ROOT.CladTorch.Jagged, ROOT.CladTorch.View):
+        template.__class__ = OfNumbers
+
+
+def is_sequence(cls):
+    """Jagged: the lists of its events as arrays, without a copy; some of its events as another Jagged."""
+
+    def at(self, key):
+        values, offsets = as_array(self.Values()), as_array(self.Offsets())
+        if is_integer(key):
+            if not -len(self) <= key < len(self):
+                raise IndexError(f"event {key} of {len(self)}")
+            row = int(key) % len(self)
+            return values[offsets[row] : offsets[row + 1]]
+        return cls(*chosen_events(values, offsets, key))
 
     cls.__len__ = lambda self: int(self.Rows())
     cls.__getitem__ = at
-    cls.__iter__ = lambda self: (event(self, row) for row in range(len(self)))
+    cls.__iter__ = lambda self: map(self.__getitem__, range(len(self)))
+
+
+def chosen_events(values, offsets, key):
+    """Values and offsets of the events that NumPy chooses by `key`: a slice, a list of indices, a mask."""
+    import numpy
+
+    try:
+        rows = numpy.arange(len(offsets) - 1)[key]
+    except IndexError as error:
+        found = "out of bounds" in str(error) or "did not match" in str(error)
+        raise (IndexError if found else TypeError)(f"events of a Jagged by {named(key)}: {error}") from None
+    if rows.ndim != 1:
+        raise TypeError(f"a Jagged is indexed by events alone, not by {named(key)}: take a value of jagged[event]")
+    lengths = (offsets[1:] - offsets[:-1])[rows]
+    ends = numpy.concatenate([[0], numpy.cumsum(lengths)]).astype("i8")
+    return values[numpy.repeat(offsets[rows] - ends[:-1], lengths) + numpy.arange(ends[-1])], ends

@@ -2,10 +2,11 @@
 own handler of SIGINT raises, usually KeyboardInterrupt.
 """
 
-import operator
 import signal
 
 LONG = {
+    "CladTorch": {"ToFrame", "ToMatrix", "WriteFriend"},
+    "Signal": {"DetectorPsd", "Noise", "PhaseShift", "ScaleToSnr", "Snr", "Welch", "Whiten"},
     "Batches": {"Next"},
     "Dataset": {"Add", "Balance", "Split"},
     "Jagged": {"Padded", "Read"},
@@ -14,15 +15,8 @@ LONG = {
     "Stream": {"Add"},
     "Whitener": {"__init__"},
 }
-# The same for functions, by their namespaces.
-LONG_FUNCTIONS = {
-    "CladTorch": {"ToFrame", "ToMatrix", "WriteFriend"},
-    "CladTorch.Signal": {"DetectorPsd", "Noise", "PhaseShift", "ScaleToSnr", "Snr", "Welch", "Whiten"},
-}
-
-
 def is_long(where):
-    """Whether `where`, a class or a class and its method, is a constructor or a method that may take long."""
+    """Whether `where`, a class, or a class or namespace and its method or function, may take long."""
     owner, _, method = where.rpartition("::")
     return method in LONG.get(plain(owner), ()) or "__init__" in LONG.get(plain(where), ())
 
@@ -31,15 +25,6 @@ def without_lock(where, overload):
     if is_long(where):
         overload.__release_gil__ = True
     return overload
-
-
-def release_functions():
-    """PyROOT calls nobody when it meets a function: to be called once, with the first class."""
-    import ROOT
-
-    for space, names in LONG_FUNCTIONS.items():
-        for name in names:
-            operator.attrgetter(f"{space}.{name}")(ROOT).__release_gil__ = True
 
 
 def raising(method):

@@ -3,28 +3,37 @@
 
 def pythonize(cls, name):
     kind = plain(name)
-    if kind not in ("Label", "View"):  # made by as_label(); made and read at every batch
+    if kind not in ("Label", "View"):  # which check their own; views are made and read at every batch
         check_arguments(cls, name)
     if kind in ("FitOptions", "CompileOptions"):
         check_fields(cls, name)
     elif kind == "View":
         array_interfaces(cls, name)
+    elif kind == "Label":
+        is_label(cls, name)
     elif kind == "Source":
         is_source(cls)
+        filters(cls, name)
     elif kind in ("Dataset", "Stream"):
         takes_sources(cls, name)
         if kind == "Dataset":
             takes_weights(cls, name)
         else:
             takes_options(cls, name, "Batches", at=0)
+            gives_batches(cls, name)
     elif kind == "Jagged":
         reads_sources(cls)
         is_sequence(cls)
     elif kind == "Batches":
         iterates(cls)
     elif kind == "Model":
+        is_model(cls, name)
         takes_frame(cls, name, "Define")
         takes_options(cls, name, "Fit", at=1)
+        gives_rows(cls, "Predict")
+        gives_rows(cls, "Logits")
+    elif kind in ("Functor", "Whitener"):
+        takes_numbers(cls, name)
     raises_keyboard_interrupt(cls, name)
     copies(cls, name)
     if kind in ("Mlp", "Model"):
@@ -35,4 +44,5 @@ def pythonize(cls, name):
         refuses_pickle(cls, name)
 
 
-release_functions()
+check_functions()
+name_types()

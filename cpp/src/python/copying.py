@@ -27,10 +27,6 @@ UNPICKLED = {
 }
 
 
-def plain(name):
-    return name.partition("<")[0].rpartition("::")[2]
-
-
 def copies(cls, name):
     def copied(self, _memo=None):
         return type(self)(self)

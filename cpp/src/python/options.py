@@ -5,6 +5,22 @@ def fields(cls):
     return [name for name, member in cls.__dict__.items() if type(member).__name__ == "CPPDataMember"]
 
 
+# What other libraries call them.
+ALIASES = {"lr": "fLearningRate", "validation_split": "fValidation", "criterion": "fLoss", "workers": "fThreads"}
+
+
+def nearest_field(word, known):
+    """The field that `word` may stand for: epochs, batch_size, fOptimizer; None where none is near."""
+    import difflib
+
+    if ALIASES.get(word) in known:
+        return ALIASES[word]
+    short = {field[1:].lower(): field for field in known}
+    own_style = word[:1] == "f" and word[1:2].isupper()
+    near = difflib.get_close_matches(word[own_style:].lower().replace("_", ""), short, 1, 0.75)
+    return short[near[0]] if near else None
+
+
 def check_fields(cls, name):
     import ROOT
 
@@ -15,7 +31,10 @@ def check_fields(cls, name):
 
     def set_checked(self, field, value):
         if field not in kinds:
-            raise AttributeError(f"{name} has no field '{field}'; it has {', '.join(known)}")
+            nearest = nearest_field(field, known)
+            raise AttributeError(
+                f"{name} has no field '{field}': " + (f"write {nearest}" if nearest else f"it has {', '.join(known)}")
+            )
         # An enumeration reads back as a plain integer, which then has to do here.
         enumeration = kinds[field].startswith("CladTorch::E") and is_integer(value)
         if fault := not enumeration and misfit(kinds[field], value):
@@ -30,6 +49,8 @@ def check_fields(cls, name):
 
     def constructed(self, *args, **values):
         """PyROOT's own keywords would make every other field 0."""
+        if args and not is_a(args[0], name):
+            raise TypeError(f"{name} takes its fields by name, as {known[0]}=..., not {named(args[0])}")
         construct(self, *args)
         for field, value in values.items():
             setattr(self, field, value)

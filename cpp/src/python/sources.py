@@ -46,9 +46,13 @@ def is_source(cls):
 
         values = (*args, *kwargs.values())
         one = len(values) == 1 and (is_node(values[0]) or is_tree(values[0]) or isinstance(values[0], ROOT.CladTorch.Source))
-        if not one and not (len(values) == 2 and all(map(is_text, values))):
+        if not one and not (len(values) == 2 and all(map(is_text_or_path, values))):
             raise TypeError(f"a CladTorch::Source is {SOURCES}, not {' and '.join(map(named, values)) or 'nothing'}")
-        return make(self, *map(as_node, args), **{key: as_node(value) for key, value in kwargs.items()})
+        names = ("tree", "files")[len(args) :] if not one else ("frame", "tree")
+        if unknown := [key for key in kwargs if key not in names]:
+            raise TypeError(f"a CladTorch::Source has no argument '{unknown[0]}': it takes frame; or tree; or tree, files")
+        taken = lambda value: as_text(as_node(value))
+        return make(self, *map(taken, args), **{key: taken(value) for key, value in kwargs.items()})
 
     any_source.__doc__ = make.__doc__
     cls.__init__ = any_source
@@ -63,33 +67,75 @@ def as_source(value):
 
 def takes_weights(cls, name):
     """SetWeight("column"); a C++ function takes PyROOT's way to a template."""
-    wrapped = cls.SetWeight
+    cls.SetWeight = text_or_function(
+        cls.SetWeight,
+        f"{name}::SetWeight",
+        "column",
+        "a weight that is a Python function has to be a column of a data frame, as frame.Define('w', f, ['x']) makes",
+    )
 
-    def column_or_function(self, *args, **kwargs):
+
+def filters(cls, name):
+    """Filter("cut"), and the same for a C++ function."""
+    cls.Filter = text_or_function(
+        cls.Filter,
+        f"{name}::Filter",
+        "cut",
+        "a cut that is a Python function has to be a node of a data frame, as frame.Filter(f, ['x']) is",
+    )
+
+
+def is_cpp_function(value):
+    return callable(value) and hasattr(type(value), "__cpp_name__")
+
+
+def text_or_function(method, where, argument, of_python):
+    """`method` takes text, the argument of this name, or a template's function of C++ and the columns that it reads."""
+
+    def call(self, *args, **kwargs):
         values = (*args, *kwargs.values())
         if any(isinstance(each, (types.FunctionType, types.MethodType)) for each in values):
-            raise TypeError(
-                "a weight that is a Python function has to be a column of a data frame, as frame.Define('w', f, ['x']) makes"
-            )
-        if len(values) == 1 and not is_text(values[0]):
-            raise TypeError(f"{name}::SetWeight takes for 'column' a string, not {named(values[0])}")
-        return wrapped(self, *args, **kwargs)
+            raise TypeError(of_python)
+        text = len(values) == 1 and is_text(values[0]) and set(kwargs) <= {argument}
+        if not text and not (len(values) == 2 and is_cpp_function(values[0])):
+            given = " and ".join(map(named, values)) or "nothing"
+            raise TypeError(f"{where} takes for '{argument}' a string, or a C++ function and its columns, not {given}")
+        return method(self, *values) if text else method(self, *args, **kwargs)
 
-    column_or_function.__doc__ = wrapped.__doc__
-    cls.SetWeight = column_or_function
+    call.__doc__ = method.__doc__
+    return call
+
+
+def label_of(value):
+    """What C++ makes a Label of, for a number, a column or a list of columns; None for anything else."""
+    import ROOT
+
+    if is_real(value) or is_truth(value):
+        return float(value)
+    if is_text(value):
+        return ROOT.std.string(value)
+    return ROOT.std.vector["std::string"](KINDS["vector<string>"].convert(value)) if is_texts(value) else None
 
 
 def as_label(value):
     """A number, a column, or a list of columns as a Label; anything else as it is."""
     import ROOT
 
-    if is_real(value) or isinstance(value, bool):
-        return ROOT.CladTorch.Label(float(value))
-    if is_text(value):
-        return ROOT.CladTorch.Label(ROOT.std.string(value))
-    if isinstance(value, (list, tuple)) and all(map(is_text, value)):
-        return ROOT.CladTorch.Label(ROOT.std.vector["std::string"](value))
-    return value
+    return value if label_of(value) is None else ROOT.CladTorch.Label(value)
+
+
+def is_label(cls, name):
+    make = cls.__init__
+
+    def any_label(self, *args):
+        value = args[0] if len(args) == 1 else None
+        taken = value if isinstance(value, cls) else label_of(value)
+        if taken is None:
+            raise TypeError(f"a {name} is {KINDS[name].words}, not {' and '.join(map(named, args)) or 'nothing'}")
+        return make(self, taken)
+
+    any_label.__doc__ = make.__doc__
+    cls.__init__ = any_label
 
 
 def takes_sources(cls, name):
@@ -104,12 +150,14 @@ def takes_sources(cls, name):
             )
         args = (*map(as_source, args[:1]), *args[1:])
         at = 2 if args and is_text(args[0]) else 1
+        if len(args) > at and at == 2 and isinstance(args[1], (list, tuple)):
+            raise TypeError(f"{where} takes for 'files' one name or a glob (\"run*.root\"), not a list: add them one by one")
         args = (*args[:at], *map(as_label, args[at : at + 1]), *args[at + 1 :])
         if "label" in kwargs:
             kwargs["label"] = as_label(kwargs["label"])
         if "source" in kwargs:
             kwargs["source"] = as_source(kwargs["source"])
-        if any(callable(each) and hasattr(type(each), "__cpp_name__") for each in args):
+        if any(map(is_cpp_function, args)):
             return add(self, *args, **kwargs)
         overload, bound = choose(where, add, args, kwargs)
         return overload(self, *bound)
@@ -130,6 +178,33 @@ def reads_sources(cls):
     any_source.__doc__ = read.__doc__
     any_source.__name__ = "Read"
     cls.Read = staticmethod(any_source)
+
+
+def gives_batches(cls, name):
+    """for x in stream: PyROOT would say that a stream does not support indexing."""
+
+    def refused(self):
+        raise TypeError(f"a {name} is read by its batches: for x, y, w in stream.Batches(options)")
+
+    cls.__iter__ = refused
+
+
+def is_model(cls, name):
+    """Model(function, shape) of C++; what is none of it leads into PyROOT's list of templates."""
+    make = cls.__init__
+
+    def of_cpp(self, *args, **kwargs):
+        values = (*args, *kwargs.values())
+        if not values or not hasattr(type(values[0]), "__cpp_name__"):
+            given = named(values[0]) if values else "nothing"
+            raise TypeError(
+                f"a {name} is made of a module or a function of LibTorch in C++ (gInterpreter.Declare), not of {given}; "
+                "Mlp(sizes) makes a perceptron, Model.Load(path) reads a file"
+            )
+        return make(self, *args, **kwargs)
+
+    of_cpp.__doc__ = make.__doc__
+    cls.__init__ = of_cpp
 
 
 def iterates(cls):

@@ -1,14 +1,17 @@
 """model.Fit(data, fEpochs=5) beside model.Fit(data, options), and so for each method that takes FitOptions."""
 
 
-def refuses_near_fields(where, words):
-    """epochs, batch_size: other libraries' names of fields."""
+def refuse_words(where, words, method):
+    """Keywords that are neither arguments of `method` nor fields of FitOptions."""
     import ROOT
 
-    near = {field[1:].lower(): field for field in fields(ROOT.CladTorch.FitOptions)}
+    known = fields(ROOT.CladTorch.FitOptions)
+    taken = dict.fromkeys(each.name for line in signatures(method) for each in parameters(line))
     for word in words:
-        if field := near.get(word.lower().replace("_", "")):
-            raise TypeError(f"{where} has no argument '{word}': write {field}")
+        if word not in taken:
+            nearest = nearest_field(word, known)
+            remedy = f"write {nearest}" if nearest else f"it takes {', '.join(taken)} and the options {', '.join(known)}"
+            raise TypeError(f"{where} has no argument '{word}': {remedy}")
 
 
 def takes_options(cls, name, method, at):
@@ -20,7 +23,7 @@ def takes_options(cls, name, method, at):
 
         kind = ROOT.CladTorch.FitOptions
         chosen = {field: kwargs.pop(field) for field in list(kwargs) if field[:1] == "f" and field[1:2].isupper()}
-        refuses_near_fields(f"{name}::{method}", kwargs)
+        refuse_words(f"{name}::{method}", kwargs, wrapped)
         if not chosen:
             return wrapped(self, *args, **kwargs)
         given = args[at] if len(args) > at else kwargs.pop("options", None)

@@ -1,0 +1,273 @@
+"""What a parameter of C++ takes from Python: in words, the test for it, and what PyROOT gets.
+
+PyROOT takes the bytes of an array for numbers of the type that C++ wants, whatever they are: the integer 1 for the double
+5e-324. It takes any enumeration for an integer, and a set for a list.
+"""
+
+import collections
+import collections.abc
+import numbers
+import os
+import re
+
+# `words` describe what fits; `fits` is the test; `convert` makes what PyROOT gets; `ends` are the least and most integer.
+Kind = collections.namedtuple("Kind", "words fits convert ends", defaults=(lambda value: value, None))
+
+# Of the numbers of a view, by all names of their types.
+DTYPES = {"float": "<f4", "double": "<f8", **dict.fromkeys(("long", "int64_t", "long long", "Long64_t"), "<i8")}
+
+
+# The names under which PyROOT has one class for each.
+VIEWS = {"long": "std::int64_t", "int64_t": "std::int64_t", "long long": "Long64_t"}
+
+
+class Unfit(Exception):
+    """What fits by its type and still cannot be converted."""
+
+
+def bare(kind):
+    return re.sub(r"\bconst |[&*]|std::", "", kind).strip()
+
+
+def plain(name):
+    return name.partition("<")[0].rpartition("::")[2]
+
+
+def named(value):
+    """`value` as a message shows it."""
+    name = getattr(type(value), "__cpp_name__", None)
+    if is_enumerator(value):
+        return f"an enumerator of {name}"
+    if isinstance(value, type):
+        return f"the class {getattr(value, '__cpp_name__', value.__name__)} itself"
+    if name:
+        return f"a {name}"
+    if isinstance(value, collections.abc.Set) and not isinstance(value, collections.abc.KeysView):
+        return f"a {type(value).__name__}, which has no order"
+    if hasattr(value, "dtype") and hasattr(value, "shape"):
+        return f"an array of {value.dtype} with shape {tuple(value.shape)}"
+    text = repr(value) if isinstance(value, (str, numbers.Number, list, tuple)) else ""
+    return text if 0 < len(text) < 80 else f"a {type(value).__name__}"
+
+
+def is_a(value, kind):
+    """Whether `value` is an object of the C++ class or enumeration `kind`, or of a class that is derived from it."""
+    return not isinstance(value, type) and any(getattr(each, "__cpp_name__", "") == kind for each in type(value).__mro__)
+
+
+def is_enumerator(value):
+    return isinstance(value, int) and "::" in getattr(type(value), "__cpp_name__", "")
+
+
+def is_text(value):
+    return isinstance(value, str) or getattr(type(value), "__cpp_name__", "") == "std::string"
+
+
+def is_text_or_path(value):
+    return is_text(value) or (isinstance(value, os.PathLike) and isinstance(os.fspath(value), str))
+
+
+def as_text(value):
+    return os.fspath(value) if isinstance(value, os.PathLike) else value
+
+
+def is_truth(value):
+    """NumPy has truth values of its own."""
+    own = getattr(getattr(value, "dtype", None), "kind", "") == "b" and value.shape == ()
+    return own or isinstance(value, bool) or (is_integer(value) and value in (0, 1))
+
+
+def is_integer(value):
+    return isinstance(value, numbers.Integral) and not isinstance(value, bool) and not is_enumerator(value)
+
+
+def is_real(value):
+    return isinstance(value, numbers.Real) and not isinstance(value, bool) and not is_enumerator(value)
+
+
+def array_of(value, ranks=(1,), letters="iuf"):
+    """`value` as an array of NumPy's of one of these ranks and kinds of numbers, or None."""
+    import numpy
+
+    if is_text(value) or isinstance(value, (bytes, dict, collections.abc.Set)) or not hasattr(value, "__len__"):
+        return None
+    try:
+        array = numpy.asarray(value)
+    except Exception:  # whatever the array interface of an object of another library raises
+        return None
+    return array if array.ndim in ranks and (array.dtype.kind in letters or array.size == 0) else None
+
+
+def exact(array, dtype):
+    """`array` as numbers of type `dtype`: fractions are rounded, but an integer stays what it is."""
+    import numpy
+
+    if array.dtype == dtype:
+        return numpy.ascontiguousarray(array)
+    with numpy.errstate(all="ignore"):
+        new = array.astype(dtype)
+        if new.dtype.kind == "i":
+            lost = new != array
+        elif array.dtype.kind in "iu":
+            lost = numpy.abs(array.astype("f8")) > 2.0**24 if dtype == "<f4" else numpy.abs(array.astype("f8")) >= 2.0**53
+        else:
+            lost = numpy.isinf(new) & numpy.isfinite(array)
+    if lost.any():
+        raise Unfit(f"numbers that {new.dtype} holds, not {array[lost][0]}")
+    return numpy.ascontiguousarray(new)
+
+
+def integers(words, least, most):
+    return Kind(words, lambda value: is_integer(value) and least <= value <= most, int, (least, most))
+
+
+def listed(element, words, letters, dtype):
+    """A list of numbers, each of which fits `element`."""
+
+    def fits(value):
+        if isinstance(value, (list, tuple)):
+            return all(map(element.fits, value))
+        array = array_of(value, letters=letters)
+        return array is not None and ("f" in letters or bool((array >= 0).all()))
+
+    def convert(value):
+        import numpy
+
+        if isinstance(value, (list, tuple)):
+            return [element.convert(each) for each in value]
+        return numpy.ascontiguousarray(array_of(value, letters=letters), dtype)
+
+    return Kind(words, fits, convert)
+
+
+def is_texts(value):
+    if is_text(value) or isinstance(value, (bytes, dict)) or not hasattr(value, "__len__"):
+        return False
+    ordered = not isinstance(value, collections.abc.Set) or isinstance(value, collections.abc.KeysView)
+    return ordered and getattr(value, "ndim", 1) == 1 and all(map(is_text, value))
+
+
+SIGNED = integers("an integer", -(2**63), 2**63 - 1)
+UNSIGNED = integers("an integer of 0 or more", 0, 2**64 - 1)
+UNSIGNED_NAMES = ("size_t", "uint64_t", "unsigned long")
+REAL = Kind("a number", is_real, float)
+LONG_LIST = listed(UNSIGNED, "a list of integers of 0 or more", "iu", "u8")
+KINDS = {
+    "string": Kind("a string", is_text_or_path, as_text),
+    "bool": Kind("True or False", is_truth, bool),
+    "int": integers("an integer", -(2**31), 2**31 - 1),
+    **dict.fromkeys(("long", "int64_t", "long long", "Long64_t"), SIGNED),
+    **dict.fromkeys(UNSIGNED_NAMES, UNSIGNED),
+    **dict.fromkeys(("unsigned int", "uint32_t"), integers("an integer of 0 or more", 0, 2**32 - 1)),
+    **dict.fromkeys(("float", "double"), REAL),
+    "vector<string>": Kind("a list of strings", is_texts, lambda value: [str(each) for each in value]),
+    **{f"vector<{name}>": LONG_LIST for name in UNSIGNED_NAMES},
+    "vector<float>": listed(REAL, "a list of numbers", "iuf", "f4"),
+    "vector<double>": listed(REAL, "a list of numbers", "iuf", "f8"),
+    **{
+        f"pair<{name},{name}>": Kind(
+            "two integers of 0 or more",
+            lambda value: LONG_LIST.fits(value) and len(value) == 2,
+            lambda value: tuple(map(int, value)),
+        )
+        for name in UNSIGNED_NAMES
+    },
+    **dict.fromkeys(
+        ("TTree",), Kind("a tree", lambda value: hasattr(type(value), "GetListOfBranches") and not isinstance(value, type))
+    ),
+    "CladTorch::Label": Kind(
+        "a number, the name of a column or a list of names", lambda value: is_a(value, "CladTorch::Label")
+    ),
+}
+# What to do for those who have something else.
+MADE_BY = {
+    "CladTorch::Dataset": " (as Dataset(columns).Add(source, label))",
+    "CladTorch::FitOptions": " (as FitOptions(fEpochs=3))",
+    "CladTorch::Source": " (Source(\"tree\", \"file.root\"), a tree or a data frame)",
+}
+
+
+def enumerators(kind):
+    """ (kAdam, kSGD) of an enumeration, nothing of other types."""
+    import ROOT
+
+    members = ROOT.TEnum.GetEnum(kind) if plain(kind)[:1] == "E" else None
+    return f" ({', '.join(each.GetName() for each in members.GetConstants())})" if members else ""
+
+
+def as_view(number, value):
+    import ROOT
+
+    view = ROOT.CladTorch.View[VIEWS.get(number, number)]
+    if isinstance(value, view):
+        return value
+    return view(exact(array_of(value, ranks=(1, 2), letters="biuf"), DTYPES[number]))
+
+
+def view_of(number):
+    return Kind(
+        "a view, an array or a list of numbers",
+        lambda value: array_of(value, ranks=(1, 2), letters="biuf") is not None,
+        lambda value: as_view(number, value),
+    )
+
+
+def is_columns(value):
+    return is_map(value) or (isinstance(value, dict) and all(map(is_text, value)))
+
+
+def is_map(value):
+    return getattr(type(value), "__cpp_name__", "").startswith("std::map<")
+
+
+def as_columns(columns):
+    if is_map(columns):
+        return columns
+    made = {}
+    kind = view_of("float")
+    for name, value in columns.items():
+        if not kind.fits(value):
+            raise Unfit(f"{kind.words} under '{name}', not {named(value)}")
+        try:
+            made[name] = kind.convert(value)
+        except Unfit as fault:
+            raise Unfit(f"{fault} under '{name}'") from None
+    return made
+
+
+COLUMNS = Kind("a dictionary of names and their columns", is_columns, as_columns)
+
+
+def expected(kind):
+    """What a parameter of type `kind` takes; None for what is left to PyROOT."""
+    name = bare(kind)
+    if "*" in kind and name in KINDS and name != "TTree":
+        return Kind("a pointer of C++, which Python has none of", lambda _: False)
+    if name in KINDS:
+        return KINDS[name]
+    if name == "CladTorch::NamedColumns_t":
+        return COLUMNS
+    if name == "CladTorch::FloatView" or name.startswith("CladTorch::View<"):
+        return view_of(name.partition("<")[2].removesuffix(">") or "float")
+    if name.startswith("CladTorch::") and "<" not in name and "::Internal::" not in name:
+        return Kind(f"a {name}", lambda value: is_a(value, name))
+    return None
+
+
+def converted(kind, value):
+    """`value`, which fits, as PyROOT takes it."""
+    found = expected(kind)
+    return found.convert(value) if found else value
+
+
+def misfit(kind, value):
+    """What a parameter of type `kind` takes instead of `value`; "" where that fits."""
+    found = expected(kind)
+    if not found or found.fits(value):
+        return ""
+    words = found.words + (MADE_BY.get(bare(kind)) or enumerators(bare(kind)))
+    if found.ends and is_integer(value) and (value > 0 or found.ends[0] < 0):
+        words = "an integer from {} to {}".format(*found.ends)
+    if isinstance(value, str) and words == "a list of strings":
+        return f"{words}, [{value!r}] for one, not {value!r}"
+    return f"{words}, not {named(value)}"
