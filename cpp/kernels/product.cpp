@@ -15,7 +15,7 @@ namespace {
 constexpr size_t kDepth = 128;
 
 /// Multiplications above which BLAS is the faster one.
-constexpr size_t kLarge = size_t(1) << 18;
+constexpr size_t kLarge = size_t(1) << 21;
 
 /// Rows that a product is added to, `fRow` numbers apart: those of the result, or one again and again; null for none.
 template <typename T>
