@@ -58,6 +58,11 @@ fn a_described_file_is_read_as_by_a_data_frame() {
 }
 
 #[test]
+fn a_described_file_is_read_as_by_a_data_frame_wherever_it_lies() {
+    macro_of("described_places.C").passed().show("without ROOT");
+}
+
+#[test]
 fn both_readers_give_the_same_bits_with_threads() {
     macro_of("readers.C(true)").passed();
 }

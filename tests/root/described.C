@@ -5,6 +5,7 @@
 R__LOAD_LIBRARY(libcladtorch)
 #include <CladTorch/CladTorch.hxx>
 #include "check.h"
+#include "described.h"
 
 #include <TBranch.h>
 #include <TFile.h>
@@ -163,18 +164,6 @@ void WriteFiles()
    ntuple.Write();
 }
 
-/// What came of reading: the numbers, or the message without the places of the objects in memory.
-struct Outcome {
-   std::vector<float> fNumbers;
-   std::string fText;
-
-   bool operator==(const Outcome &other) const
-   {
-      return fText == other.fText && fNumbers.size() == other.fNumbers.size() &&
-             (fNumbers.empty() || std::memcmp(fNumbers.data(), other.fNumbers.data(), 4 * fNumbers.size()) == 0);
-   }
-};
-
 /// A way to ask for a column.
 struct Request {
    const char *fText;
@@ -197,16 +186,7 @@ std::vector<Request> Requests()
 
 Outcome Read(const Request &request, const std::string &name, const Source &source)
 {
-   Outcome outcome;
-   try {
-      auto data = request.fData(name);
-      data.Add(source, request.fLabel(name));
-      for (const auto &view : {data.Features(), data.Labels(), data.Weights()})
-         outcome.fNumbers.insert(outcome.fNumbers.end(), view.begin(), view.end());
-   } catch (const std::exception &e) {
-      outcome.fText = e.what();
-   }
-   return outcome;
+   return OutcomeOf([&] { return request.fData(name).Add(source, request.fLabel(name)); });
 }
 
 void CollectNames(const TObjArray &branches, std::set<std::string> &names)
@@ -238,15 +218,14 @@ void Compare(const std::string &tree, const std::string &path, Tally &tally, con
 {
    for (const auto &name : names)
       for (const auto &request : Requests()) {
-         const auto before = TFile::GetFileReadCalls();
          const auto described = Read(request, name, {tree, path});
-         if (TFile::GetFileReadCalls() != before) { // through the same data frame as below
+         if (!described.fWithoutRoot) { // through the same data frame as below
             ++tally.fByRoot;
             continue;
          }
          ++tally.fDescribed;
          const auto byRoot = Read(request, name, ROOT::RDataFrame(tree, path));
-         if (described == byRoot)
+         if (described.SameNumbers(byRoot) && described.fText == byRoot.fText)
             continue;
          ++tally.fWrong;
          std::printf("DIFFERENT %s of %s in %s as %s: %zu numbers '%s', by ROOT %zu '%s'\n", name.c_str(), tree.c_str(),

@@ -1,0 +1,46 @@
+/// \file described.h
+/// \brief What came of reading a source, to be compared with another way to read it.
+
+#ifndef CLADTORCH_TEST_DESCRIBED
+#define CLADTORCH_TEST_DESCRIBED
+
+#include <CladTorch/CladTorch.hxx>
+
+#include <TFile.h>
+
+#include <cstring>
+#include <exception>
+#include <string>
+#include <vector>
+
+/// The numbers, or the message.
+struct Outcome {
+   std::vector<float> fNumbers;
+   std::string fText;
+   bool fWithoutRoot = false; ///< the file's own description was enough
+
+   bool SameNumbers(const Outcome &other) const
+   {
+      return fNumbers.size() == other.fNumbers.size() && fText.empty() == other.fText.empty() &&
+             (fNumbers.empty() || std::memcmp(fNumbers.data(), other.fNumbers.data(), 4 * fNumbers.size()) == 0);
+   }
+};
+
+/// Of what `read`, which gives a dataset, has read.
+template <class F>
+Outcome OutcomeOf(F read)
+{
+   Outcome outcome;
+   const auto before = TFile::GetFileReadCalls();
+   try {
+      const CladTorch::Dataset data = read();
+      for (const auto &view : {data.Features(), data.Labels(), data.Weights()})
+         outcome.fNumbers.insert(outcome.fNumbers.end(), view.begin(), view.end());
+   } catch (const std::exception &e) {
+      outcome.fText = e.what();
+   }
+   outcome.fWithoutRoot = TFile::GetFileReadCalls() == before;
+   return outcome;
+}
+
+#endif
