@@ -177,6 +177,8 @@ fn a_file_that_is_not_as_it_was_saved_is_refused() {
     let refused = |bytes: &[u8], what: &str| {
         let error = load(&path, bytes).err().unwrap_or_else(|| panic!("{what}: accepted"));
         assert!(error.contains("model.ct") && error.len() < 1000, "{what}: {error}");
+        let reasons = ["damaged", "this CladTorch reads version 1", "not written by CladTorch", "no checksum"];
+        assert!(reasons.iter().any(|reason| error.contains(reason)), "{what}: {error}");
     };
     for length in 0..whole.len() {
         refused(&whole[..length], &format!("{length} bytes"));
@@ -257,7 +259,10 @@ fn foreign_files_and_absurd_contents_are_refused_with_a_reason() {
         ([&u64::MAX.to_le_bytes()[..], &whole[8..]].concat(), "its header is too long"),
         (replaced("\"cladtorch\":", "\"other\":"), "not written by CladTorch"),
         (replaced("version\\\":1", "version\\\":9"), "version 9"),
-        (replaced("version\\\":1", "version\\\":1,\\\"version\\\":1"), "no version"),
+        (
+            replaced("version\\\":1", "version\\\":1,\\\"version\\\":1"),
+            "damaged: its description cannot be read (duplicate",
+        ),
         (replaced("\\\"sha256\\\"", "\\\"sha255\\\""), "no checksum"),
         (replaced("[2,8,1]", "[2,4000000000000,1]"), "more weights than it holds"),
         (replaced("[2,8,1]", &format!("[{sizes}]")), "more weights than it holds"),

@@ -141,6 +141,11 @@ fn models_predict_each_event_by_itself() {
 }
 
 #[test]
+fn models_say_what_is_wrong_with_a_network() {
+    macro_of("model_messages.C").passed();
+}
+
+#[test]
 fn models_go_on_from_where_they_are() {
     macro_of("refit.C").passed();
 }

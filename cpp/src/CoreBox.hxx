@@ -13,6 +13,7 @@
 #include <TROOT.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <atomic>
 #include <memory>
@@ -48,7 +49,11 @@ public:
    virtual ~ModuleLink() = default;
    /// Throws where the module had the parameters of `model` and was given others since.
    virtual void Check(const ModelData &model) const = 0;
-   /// The module's parameters and running statistics are those of `model` from now on.
+   /// Batches that the module's normalisations have counted, each of its counters.
+   virtual std::vector<std::int64_t> Counts() const = 0;
+   /// Adds so many to those of `model`.
+   virtual void Count(ModelData &model, std::uint64_t batches) const = 0;
+   /// The module's parameters, running statistics and counts are those of `model` from now on.
    virtual void Share(const std::shared_ptr<ModelData> &model) = 0;
 };
 
@@ -62,6 +67,7 @@ struct ModelData {
    bool fFromFile = false;       ///< the texts of its columns were not written by who runs it
    mutable std::atomic<bool> fDrawn{false}; ///< its parameters are random still, and nobody was told
    std::shared_ptr<ModuleLink> fModule; ///< none: a Mlp
+   std::vector<std::int64_t> fCounts; ///< see ModuleLink::Counts()
    History fLastFit;
 };
 

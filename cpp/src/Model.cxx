@@ -26,6 +26,7 @@ std::shared_ptr<ModelData> ModelData::Copy() const
    copy->fFromFile = fFromFile;
    copy->fDrawn = fDrawn.load();
    copy->fModule = fModule;
+   copy->fCounts = fCounts;
    copy->fLastFit = fLastFit;
    return copy;
 }
@@ -155,6 +156,8 @@ History Model::RunEpochs(const Training &training, const InterruptScope &interru
    auto trained = fData->Copy();
    training.fFinish(*trained->fCore);
    trained->fFromFile = trained->fDrawn = false;
+   if (trained->fModule)
+      trained->fModule->Count(*trained, Core::model_batches(*trained->fCore) - Core::model_batches(*fData->fCore));
    trained->fLastFit = history;
    Replace(std::move(trained));
    if (history.fInterrupted)

@@ -14,7 +14,7 @@ use crate::error::{Error, Result, guard};
 use crate::gradient::{CompiledGraph, SavedForward, compile_activation};
 use crate::graph::{Activation, AnyBatch, Captured, Init, Module, Observed, Op};
 use crate::interrupt;
-use crate::model::{Model, Network, Training};
+use crate::model::{Model, Names, Network, Training};
 use crate::signal;
 use crate::stream::{self, Epoch, Events, Feed, Mixing, Part, Stream};
 use crate::text;
@@ -274,12 +274,25 @@ mod ffi {
         name: String,
         /// Of one event.
         shape: Vec<usize>,
-        /// For each captured tensor, whether it is a parameter.
-        parameters: Vec<bool>,
+        /// Its captured tensors.
+        captured: Vec<CapturedSpec>,
+        /// The activation behind which its outputs are no logits; empty: there is none.
+        last_activation: String,
         /// As it trains.
         training: ModeSpec,
         /// As it predicts.
         evaluation: ModeSpec,
+    }
+
+    /// A tensor that a module or function captured.
+    #[derive(Clone, Debug)]
+    struct CapturedSpec {
+        /// Whether it trains.
+        is_parameter: bool,
+        /// "0.weight"; empty where it has no name.
+        path: String,
+        /// The part of the module that it belongs to, "0 (Linear)"; empty for the module itself.
+        part: String,
     }
 
     /// Where a captured tensor of a module lies in its model.
@@ -559,6 +572,8 @@ mod ffi {
         fn model_places(model: &Model) -> Vec<PlaceSpec>;
         /// Running statistics.
         fn model_state(model: &Model) -> &[f32];
+        /// Batches that fits trained on.
+        fn model_batches(model: &Model) -> u64;
         /// `activation` is the text of the model's own; empty: it has none.
         fn model_load(path: &str, activation: &str) -> Result<Box<Model>>;
         fn model_save(model: &Model, path: &str) -> Result<()>;
@@ -631,9 +646,9 @@ mod ffi {
 }
 
 pub use ffi::{
-    Batch, BlockSpec, ColumnSpec, CompileSpec, CompiledSignature, EpochPart, EpochRecord, FitSpec, LeafSpec, ModeSpec,
-    ModuleSpec, NoiseSpec, ObservedArgument, ObservedGraph, ObservedNode, ObservedValue, PlaceSpec, RocCurve,
-    ScalerSpec, StreamSpec, TargetSpec,
+    Batch, BlockSpec, CapturedSpec, ColumnSpec, CompileSpec, CompiledSignature, EpochPart, EpochRecord, FitSpec,
+    LeafSpec, ModeSpec, ModuleSpec, NoiseSpec, ObservedArgument, ObservedGraph, ObservedNode, ObservedValue, PlaceSpec,
+    RocCurve, ScalerSpec, StreamSpec, TargetSpec,
 };
 
 fn interrupt_request(on: bool) {
@@ -858,14 +873,17 @@ unsafe fn model_of_module(
         constants: mode.constants.clone(),
     };
     guard(|| {
-        let modes = [observed(*training, &spec.training), observed(*evaluation, &spec.evaluation)];
+        let mut modes = [observed(*training, &spec.training), observed(*evaluation, &spec.evaluation)];
+        let parts: Vec<&str> = spec.captured.iter().map(|captured| &*captured.part).collect();
+        modes.iter_mut().for_each(|mode| mode.name_parts(&parts));
         // SAFETY: the caller's promise.
         let tensors = unsafe { Addresses::new(captured) };
         let fixed = |index: usize, bytes: usize| {
             let words = tensors.read::<u8>(index, bytes).chunks(size_of::<u64>());
             words.map(|word| word.iter().rev().fold(0, |number, &byte| number << 8 | u64::from(byte))).collect()
         };
-        let module = Module::new(&spec.name, &spec.shape, modes, &spec.parameters, fixed)?;
+        let is_parameter: Vec<bool> = spec.captured.iter().map(|captured| captured.is_parameter).collect();
+        let module = Module::new(&spec.name, &spec.shape, modes, &is_parameter, fixed)?;
         let (mut parameters, mut state) = (vec![0.0; module.parameters()], vec![0.0; module.state()]);
         for (index, captured) in module.captured().iter().enumerate() {
             match captured {
@@ -876,7 +894,9 @@ unsafe fn model_of_module(
                 Captured::Fixed(_) => (),
             }
         }
-        Model::of_module(module, &parameters, &state).map(Box::new)
+        let paths: Vec<&str> = spec.captured.iter().map(|captured| &*captured.path).collect();
+        let names = Names::new(&spec.last_activation, paths.into_iter().zip(module.captured()));
+        Model::of_module(module, names, &parameters, &state).map(Box::new)
     })
 }
 
@@ -892,6 +912,10 @@ fn model_places(model: &Model) -> Vec<PlaceSpec> {
 
 fn model_state(model: &Model) -> &[f32] {
     model.state()
+}
+
+fn model_batches(model: &Model) -> u64 {
+    model.batches()
 }
 
 fn model_load(path: &str, activation: &str) -> Result<Box<Model>> {

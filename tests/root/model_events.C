@@ -143,7 +143,7 @@ void CheckModules()
    CheckApart(tracked);
    Refuses("batch normalisation without running statistics", [&] {
       Model(nn::Sequential(nn::Linear(kWidth, 4), nn::BatchNorm1d(nn::BatchNorm1dOptions(4).track_running_stats(false)), nn::Linear(4, 1)), {kWidth});
-   }, {"aten::batch_norm at operator", "of Sequential mixes the events", "in evaluation", "with running statistics"});
+   }, {"aten::batch_norm at operator", "of Sequential, part 1 (BatchNorm1d) mixes the events", "in evaluation", "with running statistics"});
    Refuses("softmax over events", [&] {
       Model(nn::Sequential(nn::Linear(kWidth, 4), nn::Softmax(0), nn::Linear(4, 1)), {kWidth});
    }, {"aten::softmax at operator 3 of Sequential mixes the events"});

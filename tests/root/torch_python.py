@@ -1,5 +1,7 @@
 """LibTorch through PyROOT: code given to gInterpreter.Declare, and tensors that Python holds."""
 
+import pickle
+
 import ROOT
 
 ROOT.gSystem.Load("libcladtorch")
@@ -17,4 +19,13 @@ except Exception as error:  # what PyROOT makes of a c10::Error
     assert "2x3 and 2x3" in str(error), error
 else:
     raise AssertionError("a product of wrong shapes was not refused")
+assert ROOT.gInterpreter.Declare("CladTorch::Model linear() { return CladTorch::Model(torch::nn::Linear(2, 1), {2}); }")
+model = ROOT.linear()
+assert ROOT.CladTorch.Model(model).Inputs() == 2
+try:
+    pickle.dumps(model)
+except TypeError as error:
+    assert "a model of Linear cannot be saved" in str(error) and "\n" not in str(error), error
+else:
+    raise AssertionError("a model without a model file was pickled")
 print("ALL CHECKS PASSED")

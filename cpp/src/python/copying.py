@@ -80,9 +80,15 @@ def pickles_by_file(cls, name):
             return cls.Load(path)
 
     def reduced(self, _protocol):
+        import ROOT
+
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "model.ct")
-            self.Save(path)
+            try:
+                self.Save(path)
+            except ROOT.CladTorch.Error as error:
+                reason = str(error).rpartition("Error: ")[2]
+                raise TypeError(f"a {name} is pickled by its model file: {reason}") from None
             with open(path, "rb") as file:
                 content = file.read()
         _from_file(content)  # or throws why it could not be read again

@@ -6,14 +6,13 @@
 
 #include "../CoreBox.hxx"
 #include "DynamicBatch.hxx"
-
-#include <ATen/CPUGeneratorImpl.h>
+#include "Network.hxx"
 
 #include <algorithm>
-#include <functional>
-#include <numeric>
-#include <optional>
+#include <atomic>
+#include <mutex>
 #include <stdexcept>
+#include <unordered_map>
 #include <utility>
 
 namespace CladTorch {
@@ -24,32 +23,6 @@ namespace {
 /// Events of the first observation. Not 1, which is broadcast, and hardly the length of another dimension.
 constexpr std::int64_t kEvents = 6;
 
-/// Most numbers of an event.
-constexpr std::size_t kWidest = 1 << 24;
-
-/// Switches a module and its parts to one mode; each has its own again at the end.
-class ModeScope {
-public:
-   ModeScope(torch::nn::Module *module, bool training)
-   {
-      if (!module)
-         return;
-      for (const auto &part : module->modules())
-         fBefore.emplace_back(part, part->is_training());
-      module->train(training);
-   }
-   ~ModeScope()
-   {
-      for (const auto &[part, training] : fBefore)
-         part->train(training); // its parts, too, which come after it
-   }
-   ModeScope(const ModeScope &) = delete;
-   ModeScope &operator=(const ModeScope &) = delete;
-
-private:
-   std::vector<std::pair<std::shared_ptr<torch::nn::Module>, bool>> fBefore;
-};
-
 /// A function observed in one mode.
 struct InOneMode {
    DynamicBatch fBatch;
@@ -57,40 +30,13 @@ struct InOneMode {
    std::string fWhyNotOne;
 };
 
-/// A class as users write it: Sequential for torch::nn::SequentialImpl.
-std::string ShortName(const torch::nn::Module &module)
-{
-   const std::string ending = "Impl";
-   auto name = module.name();
-   name.erase(0, name.rfind(':') + 1);
-   const auto length = name.size();
-   if (length > ending.size() && name.compare(length - ending.size(), ending.size(), ending) == 0)
-      name.resize(length - ending.size());
-   return name;
-}
-
-torch::Tensor Events(std::int64_t rows, const std::vector<std::size_t> &shape)
-{
-   std::vector<std::int64_t> sizes{rows};
-   sizes.insert(sizes.end(), shape.begin(), shape.end());
-   auto generator = at::detail::createCPUGenerator(1);
-   return torch::randn(sizes, generator);
-}
-
-std::string Shown(const std::vector<std::size_t> &shape)
-{
-   std::string text;
-   for (const auto size : shape)
-      text += (text.empty() ? "" : ", ") + std::to_string(size);
-   return "[" + text + "]";
-}
-
-InOneMode Look(const ListFunction &function, const std::vector<std::size_t> &shape, const std::string &name)
+InOneMode Look(const Network &network)
 {
    const Wanted wanted{{false}, true, true}; // as a fit calls it
-   InOneMode seen{DynamicBatch(function, {Events(kEvents, shape)}, wanted, name), {}, ""};
+   const auto &name = network.Name();
+   InOneMode seen{DynamicBatch(network.Function(), {network.Events(kEvents)}, wanted, name), {}, ""};
    try {
-      auto one = Observe(function, {Events(1, shape)}, wanted, name);
+      auto one = Observe(network.Function(), {network.Events(1)}, wanted, name);
       CheckSameConstants(seen.fBatch.First(), one, name);
       seen.fOne.push_back(std::move(one.fGraph));
    } catch (const Thrown &thrown) {
@@ -101,41 +47,25 @@ InOneMode Look(const ListFunction &function, const std::vector<std::size_t> &sha
    return seen;
 }
 
-InOneMode
-LookInMode(const ListFunction &function, torch::nn::Module *module, bool training, const std::vector<std::size_t> &shape,
-           const std::string &name)
+InOneMode LookInMode(const Network &network, bool training)
 {
-   const ModeScope mode(module, training);
+   const ModeScope mode(network.Module(), training);
    try {
-      return Look(function, shape, name);
+      return Look(network);
    } catch (const Thrown &thrown) {
-      throw std::runtime_error(name + " throws for " + std::to_string(kEvents) + " events of shape " + Shown(shape) +
-                               ": " + thrown.Message());
+      throw std::runtime_error(network.Name() + " throws where it is observed: " + thrown.Message());
    }
-}
-
-void CheckShape(const std::vector<std::size_t> &shape)
-{
-   std::size_t width = 1;
-   for (const auto size : shape) {
-      if (size == 0 || size > kWidest / width)
-         throw std::runtime_error("an event of shape " + Shown(shape) + ": give the sizes of one event's dimensions, such as "
-                                  "{1, 128}, at most " + std::to_string(kWidest) + " numbers");
-      width *= size;
-   }
-   if (shape.empty())
-      throw std::runtime_error("an event without dimensions: give its shape, such as {28} for 28 numbers");
 }
 
 /// The tensors that the function captured in both modes, each once, the parameters first and in the module's order.
 class CapturedTensors {
 public:
-   CapturedTensors(const torch::nn::Module *module, const Observation &training)
+   CapturedTensors(const Network &network, const Observation &training) : fNetwork(network)
    {
       const auto begin = training.fConstants.begin();
       fTensors.assign(begin, begin + static_cast<std::ptrdiff_t>(training.fParameters));
       fParameters = fTensors.size();
-      if (module) {
+      if (const auto *module = network.Module()) {
          const auto known = module->parameters();
          const auto place = [&](const torch::Tensor &tensor) {
             return std::find_if(known.begin(), known.end(), [&](const auto &one) { return one.is_same(tensor); });
@@ -158,11 +88,11 @@ public:
       return places;
    }
 
-   void Check(const std::string &name) const
+   void Check() const
    {
       for (std::size_t i = 0; i < fTensors.size(); ++i) {
          const auto &tensor = fTensors[i];
-         const auto what = name + " uses a tensor of shape " + c10::str(tensor.sizes());
+         const auto what = fNetwork.Name() + " uses a tensor of shape " + c10::str(tensor.sizes());
          if (!tensor.is_cpu() || tensor.layout() != torch::kStrided)
             throw std::runtime_error(what + " on " + tensor.device().str() + " or sparse: move the module with to(torch::kCPU)");
          if (i < fParameters && tensor.scalar_type() != torch::kFloat32)
@@ -175,15 +105,18 @@ public:
    }
 
    const TensorList &All() const { return fTensors; }
-   rust::Vec<bool> AreParameters() const
+   rust::Vec<Core::CapturedSpec> Specs() const
    {
-      rust::Vec<bool> are;
-      for (std::size_t i = 0; i < fTensors.size(); ++i)
-         are.push_back(i < fParameters);
-      return are;
+      rust::Vec<Core::CapturedSpec> specs;
+      for (std::size_t i = 0; i < fTensors.size(); ++i) {
+         const auto [path, part] = fNetwork.NameOf(fTensors[i]);
+         specs.push_back({i < fParameters, path, part});
+      }
+      return specs;
    }
 
 private:
+   const Network &fNetwork;
    TensorList fTensors;
    std::size_t fParameters;
 };
@@ -191,12 +124,34 @@ private:
 /// The captured tensors are views of a model's parameters and state.
 class Link : public ModuleLink {
 public:
-   Link(ListFunction function, std::string name, TensorList tensors, const Core::Model &model)
-      : fFunction(std::move(function)), fName(std::move(name)), fTensors(std::move(tensors)),
-        fPlaces(Core::model_places(model))
+   Link(Network network, TensorList tensors, const std::vector<Counter> &counters, const Core::Model &model)
+      : fNetwork(std::move(network)), fTensors(std::move(tensors)), fPlaces(Core::model_places(model))
    {
       for (const auto &tensor : fTensors)
          fFixed.push_back(Memory(tensor));
+      for (const auto &counter : counters)
+         Add(counter);
+   }
+   ~Link() override
+   {
+      const std::lock_guard<std::mutex> lock(gMutex);
+      for (const auto &tensor : fTensors)
+         if (const auto known = gOwners.find(tensor.unsafeGetTensorImpl()); known != gOwners.end() && known->second == this)
+            gOwners.erase(known);
+   }
+
+   std::vector<std::int64_t> Counts() const override
+   {
+      std::vector<std::int64_t> counts;
+      for (const auto &counter : fCounters)
+         counts.push_back(counter.fTensor.item<std::int64_t>());
+      return counts;
+   }
+
+   void Count(ModelData &model, std::uint64_t batches) const override
+   {
+      for (std::size_t i = 0; i < fCounters.size(); ++i)
+         model.fCounts[i] += fCounters[i].fStep * static_cast<std::int64_t>(batches);
    }
 
    void Check(const ModelData &model) const override
@@ -206,33 +161,80 @@ public:
          return; // a copy of the model has the module now, or none has
       for (std::size_t i = 0; i < fTensors.size(); ++i)
          if (fPlaces[i].kind == kFixed && Memory(fTensors[i]) != fFixed[i])
-            throw std::runtime_error("a tensor of shape " + c10::str(fTensors[i].sizes()) + " that " + fName +
+            throw std::runtime_error("a tensor of shape " + c10::str(fTensors[i].sizes()) + " that " + fNetwork.Name() +
                                      " uses and that does not train was changed since the model was made: make a new Model");
          else if (fPlaces[i].kind != kFixed && fTensors[i].data_ptr() != Address(model, i))
-            throw std::runtime_error("the parameters of " + fName + " were replaced (torch::load, set_data) since the model "
-                                     "was made of it: make a new Model of it, or change them in place (copy_)");
+            throw std::runtime_error(WhyElsewhere(fTensors[i]));
    }
 
    void Share(const std::shared_ptr<ModelData> &model) override
    {
       const torch::NoGradGuard noGradients;
-      for (std::size_t i = 0; i < fTensors.size(); ++i) {
-         if (fPlaces[i].kind == kFixed)
-            continue;
-         const auto keep = [model](void *) {}; // the memory, as long as the tensor lives
-         const auto sizes = fTensors[i].sizes().vec();
-         fTensors[i].set_data(torch::from_blob(Address(*model, i), sizes, keep, fTensors[i].options().requires_grad(false)));
-      }
+      const auto keep = [model](void *) {}; // the memory, as long as the tensor lives
+      const auto show = [&](const torch::Tensor &tensor, void *address) {
+         const auto sizes = tensor.sizes().vec();
+         tensor.set_data(torch::from_blob(address, sizes, keep, tensor.options().requires_grad(false)));
+      };
+      for (std::size_t i = 0; i < fTensors.size(); ++i)
+         if (fPlaces[i].kind != kFixed)
+            show(fTensors[i], Address(*model, i));
+      for (std::size_t i = 0; i < fCounters.size(); ++i)
+         show(fCounters[i].fTensor, &model->fCounts[i]);
       fShared = model;
+      Take();
    }
 
 private:
    enum EKind : std::uint8_t { kParameter, kState, kFixed };
 
+   /// A normalisation that is called twice counts twice.
+   void Add(const Counter &counter)
+   {
+      if (counter.fTensor.numel() != 1 || counter.fTensor.scalar_type() != torch::kInt64)
+         return;
+      for (auto &known : fCounters)
+         if (known.fTensor.is_same(counter.fTensor)) {
+            known.fStep += counter.fStep;
+            return;
+         }
+      fCounters.push_back(counter);
+   }
+
+   /// The tensors are this one's from now on.
+   void Take()
+   {
+      const std::lock_guard<std::mutex> lock(gMutex);
+      for (std::size_t i = 0; i < fTensors.size(); ++i) {
+         if (fPlaces[i].kind == kFixed)
+            continue;
+         auto &owner = gOwners[fTensors[i].unsafeGetTensorImpl()];
+         if (owner && owner != this)
+            owner->fTaken = true;
+         owner = this;
+      }
+   }
+
    /// Where a tensor lies, and how often it was changed in place.
    static std::pair<const void *, std::uint32_t> Memory(const torch::Tensor &tensor)
    {
       return {tensor.data_ptr(), tensor.is_inference() ? 0 : tensor._version()};
+   }
+
+   /// Why a tensor has other memory than the model's.
+   std::string WhyElsewhere(const torch::Tensor &tensor) const
+   {
+      const auto &name = fNetwork.Name();
+      const auto path = fNetwork.NameOf(tensor).fPath;
+      const auto what = path.empty() ? "a tensor of " + name : "'" + path + "' of " + name;
+      if (fTaken)
+         return "another Model was made of the same " + name + " since, and the module's parameters are that one's: use it, "
+                "or make each Model of a module of its own";
+      if (!tensor.is_cpu() || tensor.scalar_type() != torch::kFloat32)
+         return what + " was moved or converted (to()) since the model was made: it is of type " +
+                c10::toString(tensor.scalar_type()) + " on " + tensor.device().str() + "; make a new Model of a float32 "
+                "module on the CPU";
+      return what + " was replaced (torch::load, set_data) since the model was made of it: make a new Model of it, or change "
+             "the parameters in place (copy_)";
    }
 
    float *Address(const ModelData &model, std::size_t i) const
@@ -241,12 +243,16 @@ private:
       return const_cast<float *>(values.data()) + fPlaces[i].start; // the tensor's to change as well
    }
 
-   ListFunction fFunction; ///< keeps the module
-   std::string fName;
+   static inline std::mutex gMutex;
+   static inline std::unordered_map<const void *, Link *> gOwners; ///< which one each tensor was given to last
+
+   Network fNetwork; ///< keeps the module
    TensorList fTensors;
+   std::vector<Counter> fCounters; ///< of batches
    rust::Vec<Core::PlaceSpec> fPlaces;
    std::vector<std::pair<const void *, std::uint32_t>> fFixed; ///< of all tensors, when the model was made
    std::weak_ptr<ModelData> fShared; ///< whose memory they are in
+   std::atomic<bool> fTaken{false};  ///< another one has been given its tensors
 };
 
 Core::ModeSpec Spec(InOneMode &seen, CapturedTensors &captured)
@@ -260,22 +266,25 @@ std::shared_ptr<ModelData>
 ObserveModel(ListFunction function, std::shared_ptr<torch::nn::Module> module, const std::vector<std::size_t> &shape)
 {
    return TorchGuard("CladTorch::Model", [&] {
-      CheckShape(shape);
-      const auto name = module ? ShortName(*module) : std::string("function");
-      auto training = LookInMode(function, module.get(), true, shape, name);
-      auto evaluation = LookInMode(function, module.get(), false, shape, name);
-      CapturedTensors captured(module.get(), training.fBatch.First());
-      Core::ModuleSpec spec{name, {}, {}, Spec(training, captured), Spec(evaluation, captured)};
-      captured.Check(name);
-      spec.parameters = captured.AreParameters();
+      const Network network(std::move(function), std::move(module), shape);
+      const auto last = LastActivation(network.Outputs(true, kEvents));
+      network.Outputs(false, kEvents);
+      auto training = LookInMode(network, true);
+      auto evaluation = LookInMode(network, false);
+      CapturedTensors captured(network, training.fBatch.First());
+      Core::ModuleSpec spec{network.Name(), {}, {}, last, Spec(training, captured), Spec(evaluation, captured)};
+      captured.Check();
+      spec.captured = captured.Specs();
       for (const auto size : shape)
          spec.shape.push_back(size);
       std::vector<std::size_t> addresses;
       for (const auto &tensor : captured.All())
          addresses.push_back(reinterpret_cast<std::size_t>(tensor.data_ptr()));
+      auto counters = training.fBatch.First().fCounters;
       auto model = std::make_shared<ModelData>(Core::model_of_module(spec, training.fBatch.TakeCore(),
                                                                      evaluation.fBatch.TakeCore(), Slice(addresses)));
-      model->fModule = std::make_shared<Link>(std::move(function), name, captured.All(), *model->fCore);
+      model->fModule = std::make_shared<Link>(network, captured.All(), std::move(counters), *model->fCore);
+      model->fCounts = model->fModule->Counts();
       model->fModule->Share(model);
       return model;
    });

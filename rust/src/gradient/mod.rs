@@ -139,6 +139,11 @@ pub trait Engine: Send {
         Vec::new()
     }
 
+    /// Batches that it has trained on, where networks count them.
+    fn batches(&self) -> u64 {
+        0
+    }
+
     /// Whether it trains on a single event, as batch normalisation does not.
     fn takes_one(&self) -> bool {
         true

@@ -227,6 +227,10 @@ where
         self.state.as_slice().iter().map(|s| s.to_f64() as f32).collect()
     }
 
+    fn batches(&self) -> u64 {
+        self.optimizer.state().steps as u64
+    }
+
     fn takes_one(&self) -> bool {
         self.module.takes_one(Mode::Training)
     }

@@ -37,6 +37,11 @@ impl AnyBatch {
         &self.graphs
     }
 
+    /// The same, for what does not matter to operators: their places.
+    pub fn graphs_mut(&mut self) -> &mut [ObservedGraph; 2] {
+        &mut self.graphs
+    }
+
     /// The observation with `rows` rows.
     pub fn at(&self, rows: i64) -> Result<ObservedGraph> {
         let [first, second] = &self.graphs;

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::dependence::{Dependence, dependence};
 use super::program::{Primitive, Product, extent};
 use super::{AnyBatch, DType, Program, lower};
-use crate::bridge::{ObservedGraph, ObservedNode, ObservedValue};
+use crate::bridge::{ObservedArgument, ObservedGraph, ObservedNode, ObservedValue};
 use crate::error::{Error, Result};
 
 /// Which of a module's two functions: torch::nn modules tell them apart.
@@ -26,6 +26,27 @@ pub struct Observed {
     pub one: Result<ObservedGraph, String>,
     /// Which of the module's captured tensors each constant of the observation is.
     pub constants: Vec<usize>,
+}
+
+impl Observed {
+    /// Says in the place of an operator which part of the module it belongs to: that of the first tensor that it takes which
+    /// has one. `parts` has a name for each of the module's captured tensors, or "".
+    pub fn name_parts(&mut self, parts: &[&str]) {
+        let graphs = self.batch.graphs_mut().iter_mut().chain(self.one.as_mut());
+        for graph in graphs {
+            let constants: Vec<i64> = graph.constants.iter().map(|&value| value.into()).collect();
+            let part = |value: &i64| {
+                let position = constants.iter().position(|constant| constant == value)?;
+                parts.get(*self.constants.get(position)?).filter(|part| !part.is_empty())
+            };
+            for node in &mut graph.nodes {
+                let mut values = node.arguments.iter().flat_map(ObservedArgument::values);
+                if let Some(part) = values.find_map(part) {
+                    node.place += &format!(", part {part}");
+                }
+            }
+        }
+    }
 }
 
 /// A tensor that the function captured.

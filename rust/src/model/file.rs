@@ -174,13 +174,12 @@ impl Model {
         let file = TensorFile::open(path)?;
         let header = file.metadata(KEY);
         let header = header.ok_or_else(|| bad("a safetensors file, but not written by CladTorch".into()))?;
-        let version = serde_json::from_str::<Version>(header).ok().map(|header| header.version);
-        if version != Some(VERSION) {
-            let found = version.map_or("no version".into(), |version| format!("version {version}"));
-            return Err(bad(format!("{found}, this CladTorch reads version {VERSION}")));
+        let damaged = |error: serde_json::Error| bad(format!("damaged: its description cannot be read ({error})"));
+        let Version { version } = serde_json::from_str(header).map_err(damaged)?;
+        if version != VERSION {
+            return Err(bad(format!("version {version}, this CladTorch reads version {VERSION}")));
         }
-        let header: Header =
-            serde_json::from_str(header).map_err(|error| bad(format!("its description is damaged ({error})")))?;
+        let header: Header = serde_json::from_str(header).map_err(damaged)?;
         Self::from_file(header, file, own).map_err(|error| match error {
             Error::Invalid { what, .. } => bad(what),
             other => other,

@@ -4,10 +4,12 @@ mod file;
 mod initial;
 mod mlp;
 mod module;
+mod names;
 mod probe;
 mod rescale;
 
 pub use mlp::Mlp;
+pub use names::Names;
 
 use std::sync::Arc;
 
@@ -94,7 +96,10 @@ pub struct Model {
     parameters: HostBuffer<f32>,
     /// Running statistics.
     state: HostBuffer<f32>,
+    names: Arc<Names>,
     training: Training,
+    /// That fits trained on.
+    batches: u64,
 }
 
 impl Model {
@@ -108,11 +113,12 @@ impl Model {
     /// A perceptron that is not trained, with the given parameters.
     fn of_mlp(mlp: Mlp, parameters: HostBuffer<f32>) -> Result<Self> {
         let (state, training) = (HostBuffer::zeros(0)?, Training::default());
-        Ok(Model { network: Network::Mlp(Box::new(mlp)), parameters, state, training })
+        let network = Network::Mlp(Box::new(mlp));
+        Ok(Model { network, parameters, state, names: Arc::default(), training, batches: 0 })
     }
 
     /// A module with its parameters and state.
-    pub fn of_module(module: Module, parameters: &[f32], state: &[f32]) -> Result<Self> {
+    pub fn of_module(module: Module, names: Names, parameters: &[f32], state: &[f32]) -> Result<Self> {
         if [parameters.len(), state.len()] != [module.parameters(), module.state()] {
             return Err(Error::Internal(format!("{} parameters for {}", parameters.len(), module.name())));
         }
@@ -124,7 +130,8 @@ impl Model {
         }
         let network = Network::Module(Arc::new(module));
         let (parameters, state) = (HostBuffer::from_slice(parameters)?, HostBuffer::from_slice(state)?);
-        Ok(Model { network, parameters, state, training: Training::default() })
+        let (names, training) = (Arc::new(names), Training::default());
+        Ok(Model { network, parameters, state, names, training, batches: 0 })
     }
 
     /// A copy that shares nothing that changes.
@@ -136,7 +143,9 @@ impl Model {
             },
             parameters: HostBuffer::from_slice(self.parameters())?,
             state: HostBuffer::from_slice(self.state())?,
+            names: Arc::clone(&self.names),
             training: self.training.clone(),
+            batches: self.batches,
         })
     }
 
@@ -198,13 +207,44 @@ impl Model {
             ));
         }
         if let Some(at) = values.iter().position(|value| !value.is_finite()) {
-            return Err(Error::invalid(format!("parameter {at} is {}", values[at]), "give finite numbers"));
+            return Err(Error::invalid(
+                format!("{} is {}", self.names.parameter(at), values[at]),
+                "give finite numbers",
+            ));
         }
         self.parameters.as_mut_slice().copy_from_slice(values);
         if let Network::Mlp(mlp) = &mut self.network {
             mlp.forget_packed();
         }
         Ok(())
+    }
+
+    /// Refuses numbers that no fit can begin with: a module's may be anything.
+    pub fn check_finite(&self) -> Result<()> {
+        let not_finite = |values: &[f32]| values.iter().position(|value| !value.is_finite());
+        let parameter = not_finite(self.parameters()).map(|at| (self.names.parameter(at), self.parameters()[at]));
+        let statistic = || not_finite(self.state()).map(|at| (self.names.state(at), self.state()[at]));
+        match parameter.or_else(statistic) {
+            None => Ok(()),
+            Some((name, value)) => {
+                Err(Error::invalid(format!("{name} is {value} before the fit"), "give it finite numbers"))
+            }
+        }
+    }
+
+    /// What users call its tensors.
+    pub fn names(&self) -> &Names {
+        &self.names
+    }
+
+    /// That fits trained on.
+    pub fn batches(&self) -> u64 {
+        self.batches
+    }
+
+    /// After a fit on `batches` more.
+    pub fn add_batches(&mut self, batches: u64) {
+        self.batches += batches;
     }
 
     /// Scalers, columns and options.

@@ -71,6 +71,7 @@ impl Trainer {
     /// Checks the options against model and data, splits, learns the scalers, lays out the engine.
     pub fn new(model: &Model, data: &Dataset, spec: &FitSpec) -> Result<Self> {
         let settings = options::checked(spec, model, data)?;
+        model.check_finite()?;
         let (train, validation) = split(data.rows(), 1.0 - spec.validation, spec.seed)?;
         if train.is_empty() {
             return Err(Error::invalid(
@@ -87,6 +88,7 @@ impl Trainer {
         };
         let choice = back_end::choose(spec)?;
         let mut watch = Watch::new(spec, settings.loss, model.outputs(), data, &train, target.as_ref())?;
+        watch.tell(warnings::second_activation(spec, model, settings.loss).into_iter());
         watch.tell(scale::other_scale(model, data, &scaler, target.as_ref()));
         if spec.standardise {
             watch.tell(resolution::coarse(data, &train, &scaler, target.as_ref())?);
@@ -213,6 +215,7 @@ impl Trainer {
         self.check_finite("largest parameter", extreme.unwrap_or(0.0).into())?;
         model.set_parameters(&parameters)?;
         model.set_state(&self.engine.state())?;
+        model.add_batches(self.engine.batches());
         model.set_training(training)
     }
 

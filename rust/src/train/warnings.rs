@@ -5,6 +5,7 @@ use crate::dataset::{Dataset, Scaler};
 use crate::error::Result;
 use crate::gradient::{Engine, Rows};
 use crate::graph::Loss;
+use crate::model::Model;
 use crate::text;
 
 /// A training loss this many times that before the first step, and that of a network that answers 0 to every event, has
@@ -162,6 +163,18 @@ fn constant_label(mut events: impl Iterator<Item = (f32, f64)>) -> Option<String
     events.all(|(label, _)| label == first).then(|| {
         format!(
             "every event for training has label {first}: the network learns to give that; add events with other labels"
+        )
+    })
+}
+
+/// A network that ends in what the loss does itself.
+pub(super) fn second_activation(spec: &FitSpec, model: &Model, loss: Loss) -> Option<String> {
+    let last = model.names().last_activation();
+    (!last.is_empty() && spec.loss_function.is_empty() && !loss.is_regression()).then(|| {
+        format!(
+            "the network ends in {last}, but {} takes what comes before it and applies the like itself, as Predict() does: \
+             leave the last {last} out",
+            loss.name()
         )
     })
 }

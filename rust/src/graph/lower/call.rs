@@ -16,6 +16,17 @@ const INTEGERS: u8 = 5;
 const TEXT: u8 = 6;
 const VALUES: u8 = 7;
 
+impl ObservedArgument {
+    /// The values that it is or has.
+    pub fn values(&self) -> &[i64] {
+        match self.kind {
+            VALUE => std::slice::from_ref(&self.value),
+            VALUES => &self.list,
+            _ => &[],
+        }
+    }
+}
+
 /// A call that is being lowered.
 pub struct Call<'a, 'b> {
     pub(super) lowering: &'a mut Lowering<'b>,

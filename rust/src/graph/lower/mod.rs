@@ -135,13 +135,9 @@ impl Lowering<'_> {
 fn check_used_once(graph: &ObservedGraph, argument: usize) -> Result<()> {
     let value = graph.inputs.iter().chain(&graph.constants).nth(argument).map(|&index| i64::from(index));
     let arguments = graph.nodes.iter().flat_map(|node| &node.arguments);
-    let uses = arguments.map(|argument| match argument.kind {
-        1 => usize::from(Some(argument.value) == value),
-        7 => argument.list.iter().filter(|&&index| Some(index) == value).count(),
-        _ => 0,
-    });
+    let uses = arguments.flat_map(|argument| argument.values()).filter(|&&index| Some(index) == value).count();
     let returned = graph.outputs.iter().filter(|&&output| Some(i64::from(output)) == value).count();
-    match uses.sum::<usize>() + returned {
+    match uses + returned {
         0 | 1 => Ok(()),
         _ => Err(Error::invalid(
             "the function uses running statistics more than once while it changes them",

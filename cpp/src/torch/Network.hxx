@@ -1,0 +1,76 @@
+/// \file Network.hxx
+/// \brief What a Model is made of: a module or function of LibTorch.
+
+#ifndef CLADTORCH_NETWORK
+#define CLADTORCH_NETWORK
+
+#include <CladTorch/Torch/Compile.hxx>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace CladTorch {
+namespace Internal {
+
+/// Switches a module and its parts to one mode; each has its own again at the end.
+class ModeScope {
+public:
+   /// \param module May be null.
+   ModeScope(torch::nn::Module *module, bool training);
+   ~ModeScope();
+   ModeScope(const ModeScope &) = delete;
+   ModeScope &operator=(const ModeScope &) = delete;
+
+private:
+   std::vector<std::pair<std::shared_ptr<torch::nn::Module>, bool>> fBefore;
+};
+
+/// What users call a tensor of a module.
+struct TensorName {
+   std::string fPath; ///< "0.weight"; empty where it has none
+   std::string fPart; ///< "0 (Linear)", the module that it belongs to; empty for the whole
+};
+
+/// A module or function, with the shape of its events.
+class Network {
+public:
+   /// \param module That `function` calls; null: it calls none.
+   /// Throws for a shape that no event has, and for a module with tensors of other types than float32, or not on the CPU.
+   Network(ListFunction function, std::shared_ptr<torch::nn::Module> module, const std::vector<std::size_t> &shape);
+
+   const ListFunction &Function() const { return fFunction; }
+   torch::nn::Module *Module() const { return fModule.get(); }
+   const std::vector<std::size_t> &Shape() const { return fShape; }
+   /// For people: its class.
+   const std::string &Name() const { return fName; }
+   TensorName NameOf(const torch::Tensor &tensor) const;
+
+   /// So many seeded events, [rows, shape...].
+   torch::Tensor Events(std::int64_t rows) const;
+   /// What the network returns for them, [rows, outputs] or [rows] of float32; all is as it was afterwards. Throws, in words,
+   /// what the network throws, and where it returns anything else, or in training what does not depend on parameters.
+   torch::Tensor Outputs(bool training, std::int64_t rows) const;
+
+private:
+   std::string WhyNothingTrains() const;
+   TensorList Call(const torch::Tensor &events) const;
+   void CheckTensor(const std::string &what, const torch::Tensor &tensor) const;
+
+   ListFunction fFunction;
+   std::shared_ptr<torch::nn::Module> fModule;
+   std::vector<std::size_t> fShape;
+   std::string fName;
+};
+
+/// The activation behind which the outputs are no logits: "Sigmoid", "LogSigmoid", "Softmax"; else empty. `outputs` have
+/// their graph.
+std::string LastActivation(const torch::Tensor &outputs);
+
+} // namespace Internal
+} // namespace CladTorch
+
+#endif
