@@ -263,17 +263,21 @@ std::string TypeOfColumn(ROOT::RDF::RNode &frame, const std::string &column, con
    throw std::runtime_error(text);
 }
 
-ROOT::RDF::RNode OpenFiles(const std::string &name, const std::string &files)
+ROOT::RDF::RNode OpenFiles(const std::string &name, const std::vector<std::string> &files)
 {
-   CheckOrder(name, files);
-   CheckName(files);
-   TChain chain(name.c_str());
-   if (chain.Add(files.c_str(), TTree::kMaxEntries) == 0)
-      throw std::runtime_error("no file matches " + (files.empty() ? "'' (the name is empty)" : files));
+   if (files.empty())
+      throw std::runtime_error("the list of files of tree '" + name + "' is empty: name one at least");
    std::vector<std::string> names;
-   for (TObject *element : *chain.GetListOfFiles()) {
-      names.push_back(FileOf(*element, files));
-      CheckFile(name, names.back());
+   for (const auto &each : files) {
+      CheckOrder(name, each);
+      CheckName(each);
+      TChain chain(name.c_str());
+      if (chain.Add(each.c_str(), TTree::kMaxEntries) == 0)
+         throw std::runtime_error("no file matches " + (each.empty() ? "'' (the name is empty)" : each));
+      for (TObject *element : *chain.GetListOfFiles()) {
+         names.push_back(FileOf(*element, each));
+         CheckFile(name, names.back());
+      }
    }
    return MakeFrame(name, names);
 }

@@ -31,7 +31,7 @@ std::string TypeOfColumn(ROOT::RDF::RNode &frame, const std::string &column, con
 
 /// Opens the tree or RNTuple `name` of `files` (a name, glob or URL). Throws where a file cannot be opened or has no
 /// such tree, and lists the trees that it has.
-ROOT::RDF::RNode OpenFiles(const std::string &name, const std::string &files);
+ROOT::RDF::RNode OpenFiles(const std::string &name, const std::vector<std::string> &files);
 
 /// A data frame on `tree`, which may live in memory. Throws for a null pointer and for a chain without files.
 ROOT::RDF::RNode OpenTree(TTree *tree);

@@ -25,8 +25,9 @@ Source::Source(ROOT::RDF::RNode frame)
 
 Source::Source(TTree *tree) : fData(std::make_shared<SourceData>(SourceData{[tree] { return OpenTree(tree); }, tree})) {}
 
-Source::Source(const std::string &tree, const std::string &files)
-   : fData(std::make_shared<SourceData>(SourceData{[tree, files] { return OpenFiles(tree, files); }, nullptr, tree, files}))
+Source::Source(const std::string &tree, const Files &files)
+   : fData(std::make_shared<SourceData>(SourceData{[tree, files] { return OpenFiles(tree, files.Names()); }, nullptr, tree,
+                                                   files.Names().size() == 1 ? files.Names()[0] : ""}))
 {
 }
 

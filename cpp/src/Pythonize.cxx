@@ -2,6 +2,7 @@
 /// \brief The functions that PyROOT calls when it meets a public class, and DLPack's capsules.
 
 #include <CladTorch/Dataset.hxx>
+#include <CladTorch/Files.hxx>
 #include <CladTorch/FitOptions.hxx>
 #include <CladTorch/Functor.hxx>
 #include <CladTorch/History.hxx>
@@ -85,6 +86,11 @@ void Batches::__cppyy_pythonize__(_object *pyclass, const std::string &name)
 }
 
 void Dataset::__cppyy_pythonize__(_object *pyclass, const std::string &name)
+{
+   Pythonize(pyclass, name);
+}
+
+void Files::__cppyy_pythonize__(_object *pyclass, const std::string &name)
 {
    Pythonize(pyclass, name);
 }

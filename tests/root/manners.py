@@ -120,9 +120,11 @@ MISTAKES = [
     (lambda: ct.Dataset(["x"]).SetWeight(), "'column' a string", "nothing"),
     (lambda: ct.Dataset(["x"]).SetWeight("w", ["w"]), "'column' a string", "'w' and ['w']"),
     (lambda: ct.Dataset(["x"]).SetReader("fast"), "kAutoReader, kRootReader, kFastReader", "'fast'"),
-    (lambda: ct.Dataset(["x"]).Add("sig_tree", [file, file], 1), "'files' one name or a glob", "one by one"),
+    (lambda: ct.Dataset(["x"]).Add("sig_tree", [file, 3], 1), "'files' the name of a file, a glob", "a list"),
+    (lambda: ct.Dataset(["x"]).Add("sig_tree", tree, 1), "'files' the name of a file, a glob", "a TTree"),
+    (lambda: ct.Files(), "the name of a file", "nothing"),
     (lambda: ct.Source(tree="sig_tree", file=file), "no argument 'file'", "tree, files"),
-    (lambda: ct.Source("sig_tree", [file]), "the names of a tree and its file"),
+    (lambda: ct.Source("sig_tree", [3]), "the names of a tree and its file"),
     (lambda: ct.Source("sig_tree", file).Filter(), "'cut' a string", "nothing"),
     (lambda: ct.Source("sig_tree", file).Filter("m_bb > 1", ["m_bb"]), "'cut' a string", "['m_bb']"),
     (lambda: ct.Source("sig_tree", file).Filter(lambda x: x > 1, ["m_bb"]), "Python function", "frame.Filter"),
@@ -187,6 +189,9 @@ for call, *parts in MISTAKES:
 
 # What is none.
 path = pathlib.Path(file)
+twice = ct.Dataset(["m_bb"]).Add("sig_tree", [file, path], label=1)
+assert twice.Rows() == 20000 and ct.Dataset(["m_bb"]).Add(ct.Source("sig_tree", files=(file, file)), 1).Rows() == 20000
+assert ct.Stream(["m_bb"]).Add("sig_tree", ct.Files([file]), 1).Entries() == 10000
 assert ct.Dataset(["m_bb"]).Add("sig_tree", path, 1).Rows() == ct.Dataset(["m_bb"]).Add(ct.Source("sig_tree", files=path), 1).Rows()
 model.Save(pathlib.Path("model.ct"))
 assert ct.Mlp.Load(path=pathlib.Path("model.ct")).Inputs() == 2

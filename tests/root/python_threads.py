@@ -69,6 +69,7 @@ QUICK = {
     "Batches": {"Features", "Labels", "Rows", "Weights"},
     "Dataset": {"Column", "Columns", "Features", "Labels", "Mask", "Print", "Rows", "SetReader", "SetWeight", "Stream",
                 "Targets", "Weights", "Width"},
+    "Files": {"Names"},
     "Functor": {"Evaluate", "Inputs"},
     "History": {"Description", "Draw", "Epochs", "Interrupted", "Print", "Seconds", "TrainLoss", "ValidationLoss"},
     "Jagged": {"Offsets", "Rows", "Values"},
@@ -78,7 +79,7 @@ QUICK = {
     "Stream": {"Batches", "Columns", "Entries", "SetBuffer", "SetMixing", "SetWindow", "Targets", "Width"},
 }  # fmt: skip
 known = ct.Mlp.Fit.__globals__
-for kind in (ct.Batches, ct.Dataset, ct.FitOptions, ct.Functor, ct.History, ct.Jagged["double"], ct.Mlp, ct.Scaler, ct.Source,
+for kind in (ct.Batches, ct.Dataset, ct.Files, ct.FitOptions, ct.Functor, ct.History, ct.Jagged["double"], ct.Mlp, ct.Scaler, ct.Source,
              ct.Stream, ct.Signal.Whitener):  # fmt: skip
     name = known["plain"](kind.__cpp_name__)
     methods = {known["plain"](str(method.GetName())) for method in ROOT.TClass.GetClass(kind.__cpp_name__).GetListOfMethods()

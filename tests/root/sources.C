@@ -10,6 +10,8 @@ R__LOAD_LIBRARY(libcladtorch)
 #include <TFile.h>
 #include <TTree.h>
 
+#include <filesystem>
+
 using CladTorch::Dataset;
 using Rows_t = std::vector<float>;
 
@@ -186,6 +188,28 @@ void CheckFilters()
    Refuses("cut that is none", [&] { Dataset({"x"}).Add(source.Filter("x^2"), 1); }, {"main1.root", "'x^2'", "std::pow"});
 }
 
+/// A list of files, in the order in which they are given.
+void CheckFiles()
+{
+   const auto same = [](float x) { return x; };
+   const std::string last = "main2.root";
+   const std::vector<std::string> names{"main1.root", last};
+   const Dataset data({"x", "x + 0"});
+   CHECK(Holds(Dataset(data).Add("t", {"main1.root", "main2.root"}, 1), 1, 2, same, All));
+   CHECK(Holds(Dataset(data).Add("t", {"main1.root", last}, "run"), 1, 2, same, All));
+   CHECK(Holds(Dataset(data).Add("t", names, {"x", "run"}), 1, 2, same, All));
+   CHECK(Holds(Dataset(data).Add("t", {"main1.root"}, 1, "x >= 0"), 1, 1, same, All));
+   CHECK(Holds(Dataset(data).Add({"t", {"main0.root", "main[12].root"}}, 1), 0, 2, same, All));
+   CHECK(Holds(Dataset(data).Add("t", {"main1.root", "main2.root"}, 1, [](float) { return true; }, {"x"}), 1, 2, same, All));
+   CHECK(Holds(Dataset(data).Add("t", std::filesystem::path("main1.root"), 1), 1, 1, same, All));
+   const auto turned = Dataset({"x"}).Add("t", {"main2.root", "main1.root"}, 1).Features();
+   CHECK(turned(0) == 2000 && turned(kEntries) == 1000);
+   if (!ROOT::IsImplicitMTEnabled())
+      CHECK(Count(CladTorch::Stream({"x"}).Add("t", {"main1.root", "main2.root"}, 1)) == 2 * kEntries);
+   Refuses("no file", [] { Dataset({"x"}).Add("t", std::vector<std::string>(), 1); }, {"list of files", "'t'", "empty"});
+   Refuses("one missing", [] { Dataset({"x"}).Add("t", {"main1.root", "nowhere.root"}, 1); }, {"nowhere.root"});
+}
+
 /// Every way to write a tree, its file, a label and a cut, with a dataset and a stream.
 template <class Events>
 void CheckForms(Events all, Events some)
@@ -216,6 +240,7 @@ void CheckAll()
    CheckVariations();
    CheckCallables();
    CheckFilters();
+   CheckFiles();
    const auto url = "file://" + std::string(gSystem->WorkingDirectory()) + "/main1.root";
    CHECK(Dataset({"x"}).Add("t", url, 1).Features()(0) == 1000);
 }

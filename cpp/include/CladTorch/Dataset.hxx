@@ -128,14 +128,14 @@ public:
    {
       return Add(source.Filter(cut, columns), label);
    }
-   /// The same for the tree (or RNTuple) `tree` of a file, a glob ("run*.root") or a URL.
-   Dataset &Add(const std::string &tree, const std::string &files, const Label &label, const std::string &cut = "")
+   /// The same for the tree (or RNTuple) `tree` of a file, a glob ("run*.root") or a URL, or of a list of them.
+   Dataset &Add(const std::string &tree, const Files &files, const Label &label, const std::string &cut = "")
    {
       return Add(Source(tree, files), label, cut);
    }
    /// The same with a function as cut.
    template <class F>
-   Dataset &Add(const std::string &tree, const std::string &files, const Label &label, F cut,
+   Dataset &Add(const std::string &tree, const Files &files, const Label &label, F cut,
        const std::vector<std::string> &columns)
    {
       return Add(Source(tree, files).Filter(cut, columns), label);

@@ -13,6 +13,7 @@
 #include <CladTorch/Dataset.hxx>
 #include <CladTorch/Error.hxx>
 #include <CladTorch/Export.hxx>
+#include <CladTorch/Files.hxx>
 #include <CladTorch/FitOptions.hxx>
 #include <CladTorch/Functor.hxx>
 #include <CladTorch/History.hxx>

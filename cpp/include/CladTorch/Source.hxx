@@ -6,6 +6,8 @@
 #ifndef CLADTORCH_SOURCE
 #define CLADTORCH_SOURCE
 
+#include <CladTorch/Files.hxx>
+
 #include <ROOT/RDataFrame.hxx>
 
 #include <functional>
@@ -39,9 +41,8 @@ public:
    /// may be in memory, and must live until the source has been read.
    Source(TTree *tree);
    Source(TTree &tree) : Source(&tree) {}
-   /// The tree (or RNTuple) `tree` ("folder/tree") of a file, a glob ("run*.root") or a URL: whatever `TFile::Open`
-   /// opens.
-   Source(const std::string &tree, const std::string &files);
+   /// The tree (or RNTuple) `tree` ("folder/tree") of a file, a glob ("run*.root") or a URL, or of a list of them.
+   Source(const std::string &tree, const Files &files);
    // Not movable: a moved-from object would hold a null pointer.
    Source(const Source &) = default;
    Source &operator=(const Source &) = default;

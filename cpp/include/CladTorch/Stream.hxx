@@ -115,14 +115,14 @@ public:
    {
       return Add(source.Filter(cut, columns), label);
    }
-   /// The same for the tree `tree` of a file, a glob ("run*.root") or a URL.
-   Stream &Add(const std::string &tree, const std::string &files, const Label &label, const std::string &cut = "")
+   /// The same for the tree `tree` of a file, a glob ("run*.root") or a URL, or of a list of them.
+   Stream &Add(const std::string &tree, const Files &files, const Label &label, const std::string &cut = "")
    {
       return Add(Source(tree, files), label, cut);
    }
    /// The same with a function as cut.
    template <class F>
-   Stream &Add(const std::string &tree, const std::string &files, const Label &label, F cut,
+   Stream &Add(const std::string &tree, const Files &files, const Label &label, F cut,
        const std::vector<std::string> &columns)
    {
       return Add(Source(tree, files).Filter(cut, columns), label);

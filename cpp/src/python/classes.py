@@ -3,14 +3,16 @@
 
 def pythonize(cls, name):
     kind = plain(name)
-    if kind not in ("Label", "View"):  # which check their own; views are made and read at every batch
+    if kind not in ("Files", "Label", "View"):  # which check their own; views are made and read at every batch
         check_arguments(cls, name)
     if kind in ("FitOptions", "CompileOptions"):
         check_fields(cls, name)
     elif kind == "View":
         array_interfaces(cls, name)
     elif kind == "Label":
-        is_label(cls, name)
+        made_of(cls, name, KINDS[name].words, label_of)
+    elif kind == "Files":
+        made_of(cls, name, KINDS[name].words, names_of)
     elif kind == "Source":
         is_source(cls)
         filters(cls, name)

@@ -4,7 +4,10 @@ import os
 import tempfile
 
 # Copies share what does not change until one of them changes: a copy is a deep copy.
-COPIED = {"Dataset", "FitOptions", "CompileOptions", "Functor", "History", "Jagged", "Label", "Mlp", "Model", "Scaler", "Source", "View", "Whitener"}
+COPIED = {
+    *("Dataset", "Files", "FitOptions", "CompileOptions", "Functor", "History", "Jagged", "Label", "Mlp", "Model", "Scaler"),
+    *("Source", "View", "Whitener"),
+}
 SHARED = {
     "Batches": "copies are the same batches: call Stream.Batches() for others",
     "Stream": "copies are the same stream: make another one and add its sources",
@@ -15,6 +18,7 @@ UNPICKLED = {
     "Compiled": "compile the function there",
     "Dataset": "read its sources there, or pickle np.array(data.Features()), Labels() and Weights()",
     "Error": "pickle str(error)",
+    "Files": "pickle its names",
     "Functor": "pickle the model and call its Functor()",
     "History": "pickle list(history.TrainLoss()), ValidationLoss() and Seconds()",
     "Jagged": "pickle np.array(jagged.Values()) and Offsets()",

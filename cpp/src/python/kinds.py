@@ -175,6 +175,11 @@ KINDS = {
     **dict.fromkeys(
         ("TTree",), Kind("a tree", lambda value: hasattr(type(value), "GetListOfBranches") and not isinstance(value, type))
     ),
+    "CladTorch::Files": Kind(
+        'the name of a file, a glob ("run*.root") or a list of them',
+        lambda value: is_a(value, "CladTorch::Files") or names_of(value) is not None,
+        lambda value: as_files(value),
+    ),
     "CladTorch::Label": Kind(
         "a number, the name of a column or a list of names", lambda value: is_a(value, "CladTorch::Label")
     ),

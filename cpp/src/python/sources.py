@@ -46,13 +46,15 @@ def is_source(cls):
 
         values = (*args, *kwargs.values())
         one = len(values) == 1 and (is_node(values[0]) or is_tree(values[0]) or isinstance(values[0], ROOT.CladTorch.Source))
-        if not one and not (len(values) == 2 and all(map(is_text_or_path, values))):
+        if not one and not (len(values) == 2 and is_text(values[0]) and expected("CladTorch::Files").fits(values[1])):
             raise TypeError(f"a CladTorch::Source is {SOURCES}, not {' and '.join(map(named, values)) or 'nothing'}")
         names = ("tree", "files")[len(args) :] if not one else ("frame", "tree")
         if unknown := [key for key in kwargs if key not in names]:
             raise TypeError(f"a CladTorch::Source has no argument '{unknown[0]}': it takes frame; or tree; or tree, files")
-        taken = lambda value: as_text(as_node(value))
-        return make(self, *map(taken, args), **{key: taken(value) for key, value in kwargs.items()})
+        if "files" in kwargs:
+            kwargs["files"] = as_files(kwargs["files"])
+        args = (*args[:1], *map(as_files, args[1:]))
+        return make(self, *map(as_node, args), **{key: as_node(value) for key, value in kwargs.items()})
 
     any_source.__doc__ = make.__doc__
     cls.__init__ = any_source
@@ -124,18 +126,35 @@ def as_label(value):
     return value if label_of(value) is None else ROOT.CladTorch.Label(value)
 
 
-def is_label(cls, name):
+def names_of(value):
+    """What C++ makes Files of, for a name or a list of names; None for anything else."""
+    import ROOT
+
+    names = [value] if is_text_or_path(value) else value
+    if not isinstance(names, (list, tuple)) or not all(map(is_text_or_path, names)):
+        return None
+    return ROOT.std.vector["std::string"]([str(as_text(each)) for each in names])
+
+
+def as_files(value):
+    import ROOT
+
+    return value if isinstance(value, ROOT.CladTorch.Files) else ROOT.CladTorch.Files(value)
+
+
+def made_of(cls, name, words, argument_of):
+    """A class of values that other things convert to: `argument_of` gives what its constructor takes, or None."""
     make = cls.__init__
 
-    def any_label(self, *args):
+    def any_value(self, *args):
         value = args[0] if len(args) == 1 else None
-        taken = value if isinstance(value, cls) else label_of(value)
+        taken = value if isinstance(value, cls) else argument_of(value)
         if taken is None:
-            raise TypeError(f"a {name} is {KINDS[name].words}, not {' and '.join(map(named, args)) or 'nothing'}")
+            raise TypeError(f"a {name} is {words}, not {' and '.join(map(named, args)) or 'nothing'}")
         return make(self, taken)
 
-    any_label.__doc__ = make.__doc__
-    cls.__init__ = any_label
+    any_value.__doc__ = make.__doc__
+    cls.__init__ = any_value
 
 
 def takes_sources(cls, name):
@@ -150,8 +169,6 @@ def takes_sources(cls, name):
             )
         args = (*map(as_source, args[:1]), *args[1:])
         at = 2 if args and is_text(args[0]) else 1
-        if len(args) > at and at == 2 and isinstance(args[1], (list, tuple)):
-            raise TypeError(f"{where} takes for 'files' one name or a glob (\"run*.root\"), not a list: add them one by one")
         args = (*args[:at], *map(as_label, args[at : at + 1]), *args[at + 1 :])
         if "label" in kwargs:
             kwargs["label"] = as_label(kwargs["label"])
