@@ -1,7 +1,6 @@
 #include "ChainColumn.hxx"
 
 #include "ColumnType.hxx"
-#include "Frame.hxx"
 #include "TreeColumn.hxx"
 
 #include <ROOT/RDF/Utils.hxx>
@@ -37,21 +36,20 @@ bool SameInMemory(const std::string &one, const std::string &other)
 
 } // namespace
 
-void CheckChainColumn(ROOT::RDF::RNode frame, TTree &part, const std::string &column, const std::string &file)
+void CheckChainColumn(TTree &loaded, TTree &part, const std::string &column, const std::string &file, bool whole)
 {
-   TTree *loaded = LoadedTree(*TreeOf(frame));
-   const auto *taken = loaded ? BranchOf(*loaded, column) : nullptr;
+   const auto *taken = BranchOf(loaded, column);
    if (!taken)
       return;
    const auto *found = BranchOf(part, column);
    if (!found) {
-      if (ReadsWhole(frame))
+      if (whole)
          throw std::runtime_error("file " + file + " has no column '" + column + "' in its tree '" + part.GetName() +
                                   "', but another one has: leave the file out, or write the column into it");
       return;
    }
    using ROOT::Internal::RDF::GetBranchOrLeafTypeName;
-   const auto type = GetBranchOrLeafTypeName(*loaded, column), here = GetBranchOrLeafTypeName(part, column);
+   const auto type = GetBranchOrLeafTypeName(loaded, column), here = GetBranchOrLeafTypeName(part, column);
    if (!SameInMemory(type, here) || taken->IsA() != found->IsA()) // a list as an array of a leaf, or as an object
       throw std::runtime_error("file " + file + " has '" + column + "' as " + here + " (" + found->ClassName() +
                                "), but another one as " + type + " (" + taken->ClassName() +

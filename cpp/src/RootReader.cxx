@@ -11,6 +11,7 @@
 #include <TClass.h>
 #include <TDirectory.h>
 #include <TFile.h>
+#include <TFriendElement.h>
 #include <TLeaf.h>
 #include <TStreamerElement.h>
 #include <TVirtualStreamerInfo.h>
@@ -190,6 +191,44 @@ void CheckBaskets(TTree &tree, const std::set<std::string> &columns, const std::
    }
 }
 
+bool HasSeveralFiles(TTree &tree)
+{
+   auto *chain = dynamic_cast<TChain *>(&tree);
+   return chain && chain->GetListOfFiles()->GetEntries() > 1;
+}
+
+/// \param whole Whether every entry is read.
+void CheckFiles(TChain &chain, const std::set<std::string> &columns, bool whole, const std::string &source)
+{
+   TTree *loaded = LoadedTree(chain);
+   for (auto *element : TRangeDynCast<TChainElement>(chain.GetListOfFiles())) {
+      const std::unique_ptr<TFile> file(element ? TFile::Open(element->GetTitle()) : nullptr);
+      auto *part = file ? file->Get<TTree>(element->GetName()) : nullptr;
+      if (!part || !loaded)
+         continue;
+      for (const auto &column : columns)
+         CheckChainColumn(*loaded, *part, column, element->GetTitle(), whole);
+      CheckBaskets(*part, columns, element->GetTitle(), source);
+   }
+}
+
+/// The chains among the friends of `tree`, of which `loaded` is loaded.
+void CheckFriends(TTree &tree, TTree &loaded, const std::set<std::string> &columns, bool whole, const std::string &source)
+{
+   const auto *friends = tree.GetListOfFriends();
+   for (int i = 0; friends && i < friends->GetSize(); ++i) {
+      auto &element = static_cast<TFriendElement &>(*friends->At(i));
+      if (!element.GetTree() || !HasSeveralFiles(*element.GetTree()))
+         continue;
+      const std::string prefix = std::string(element.GetName()) + ".";
+      std::set<std::string> names;
+      for (const auto &column : columns)
+         if (!BranchOf(loaded, column))
+            names.insert(column.compare(0, prefix.size(), prefix) == 0 ? column.substr(prefix.size()) : column);
+      CheckFiles(static_cast<TChain &>(*element.GetTree()), names, whole, source);
+   }
+}
+
 } // namespace
 
 bool HasEmptyBasket(TBranch &branch)
@@ -220,19 +259,12 @@ void CheckColumns(ROOT::RDF::RNode frame, const std::set<std::string> &columns, 
       if (auto *branch = BranchInFriends(*first, column))
          if (const auto reason = WhyNotByRoot(*branch, column, frame.GetColumnType(column)); !reason.empty())
             Refuse(reason, column, "", source);
-   auto *chain = dynamic_cast<TChain *>(tree);
-   if (!chain || chain->GetListOfFiles()->GetEntries() == 1)
-      return CheckBaskets(*first, read, "", source);
    const TDirectory::TContext context;
-   for (auto *element : TRangeDynCast<TChainElement>(chain->GetListOfFiles())) {
-      const std::unique_ptr<TFile> file(element ? TFile::Open(element->GetTitle()) : nullptr);
-      auto *part = file ? file->Get<TTree>(element->GetName()) : nullptr;
-      if (!part)
-         continue;
-      for (const auto &column : read)
-         CheckChainColumn(frame, *part, column, element->GetTitle());
-      CheckBaskets(*part, read, element->GetTitle(), source);
-   }
+   if (HasSeveralFiles(*tree))
+      CheckFiles(static_cast<TChain &>(*tree), read, ReadsWhole(frame), source);
+   else
+      CheckBaskets(*first, read, "", source);
+   CheckFriends(*tree, *first, read, ReadsWhole(frame), source);
 }
 
 } // namespace Internal

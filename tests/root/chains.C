@@ -130,6 +130,14 @@ std::map<std::string, Way_t> Ways(bool list)
    };
    if (!ROOT::IsImplicitMTEnabled())
       ways["stream"] = [=](TChain &chain) { return AllOf(data("x").Stream().Add(chain, 1, "k >= 0")); };
+   for (const std::string name : {"x", "fr.x"})
+      ways["friend's " + name] = [=](TChain &chain) {
+         TChain events("t");
+         for (int i = 0; i < 2; ++i)
+            events.Add(FileOf("none").c_str());
+         events.AddFriend(&chain, "fr");
+         return Numbers(data(name).Add(events, 1).Features());
+      };
    if (!list)
       ways["label"] = [](TChain &chain) { return Numbers(Dataset({"k"}).Add(chain, "x").Labels()); };
    return ways;
@@ -152,7 +160,7 @@ std::vector<float> Expected(const Kind &first, const Kind &second)
 bool Names(const std::string &message, const std::string &way, const std::string &file)
 {
    const auto has = [&](const std::string &part) { return message.find(part) != std::string::npos; };
-   return has("'x'") && (has(file) || (way == "fast" && has("is not for the fast reader")));
+   return (has("'x'") || has("'fr.x'")) && (has(file) || (way == "fast" && has("is not for the fast reader")));
 }
 
 void ComparePairs()
