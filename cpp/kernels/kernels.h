@@ -75,6 +75,12 @@ struct ct_starts {
    size_t step;
 };
 
+/// A convolution along one dimension, of stride 1 and without padding: signals x[events, groups, inputs, length] and weights
+/// w[groups, outputs, inputs, taps] give y[events, groups, outputs, length - (taps - 1) * dilation].
+struct ct_convolution {
+   size_t events, groups, inputs, outputs, taps, dilation, length;
+};
+
 #define CT_KERNELS(T, S)                                                                                               \
    struct ct_kernels_##S {                                                                                             \
       /* z[R,O] = x[R,I] w[O,I]^T + b[O], by BLAS */                                                                   \
@@ -155,6 +161,12 @@ struct ct_starts {
       /* c[M,N] = a[M,K] b[K,N] + bias[N] in every row, c dense */                                                     \
       void (*biased_product)(size_t M, size_t N, size_t K, const T *a, struct ct_matrix as, const T *b,                \
                              struct ct_matrix bs, const T *bias, T *c);                                                \
+      /* y of ct_convolution, plus bias[groups, outputs] unless that is null */                                        \
+      void (*convolve)(const struct ct_convolution *c, const T *x, const T *w, const T *bias, T *y);                   \
+      /* dx (add: +)= what dy gives the signals */                                                                     \
+      void (*convolve_pullback)(const struct ct_convolution *c, const T *w, const T *dy, int add, T *dx);              \
+      /* dw (add: +)= what dy gives the weights */                                                                     \
+      void (*convolve_weight_pullback)(const struct ct_convolution *c, const T *x, const T *dy, int add, T *dw);       \
    };
 
 CT_KERNELS(float, f32)

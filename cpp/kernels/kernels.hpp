@@ -93,6 +93,13 @@ template <typename T>
 void Products(size_t count, size_t M, size_t N, size_t K, const T *a, ct_starts aStarts, ct_matrix as, const T *b,
               ct_starts bStarts, ct_matrix bs, int add, T *c, ct_starts cStarts, ct_matrix cs);
 
+template <typename T>
+void Convolve(const ct_convolution *c, const T *x, const T *w, const T *bias, T *y);
+template <typename T>
+void ConvolvePullback(const ct_convolution *c, const T *w, const T *dy, int add, T *dx);
+template <typename T>
+void ConvolveWeightPullback(const ct_convolution *c, const T *x, const T *dy, int add, T *dw);
+
 /// This variant's table.
 extern const ct_kernels kTable;
 

@@ -43,7 +43,10 @@ constexpr Table MakeTable()
            Choose<T>,
            ChoosePullback<T>,
            Products<T>,
-           BiasedProduct<T>};
+           BiasedProduct<T>,
+           Convolve<T>,
+           ConvolvePullback<T>,
+           ConvolveWeightPullback<T>};
 }
 
 } // namespace

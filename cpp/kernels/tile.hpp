@@ -42,7 +42,7 @@ struct Tile {
    }
 
    /// += a[R, K] b[K, W registers]; element (r, k) of a is a[r * aRow + k * aColumn].
-   void Multiply(std::size_t K, const T *a, std::size_t aRow, std::size_t aColumn, const T *b, std::size_t bRow,
+   void Multiply(std::size_t K, const T *a, std::size_t aRow, std::size_t aColumn, const T *b, std::ptrdiff_t bRow,
                  std::size_t second = kLanes<T>)
    {
       for (std::size_t k = 0; k < K; ++k, a += aColumn, b += bRow) {

@@ -116,6 +116,17 @@ impl Bits {
                 self.multiply(product, &node.operands, &mut value);
                 self.add(&node.operands[2..], &mut value);
             }
+            // Every number of an event's value is said to have all of that event's signals.
+            Primitive::Convolve(convolution) => {
+                let signals: Vec<Events> = self.of(&node.operands[0]).collect();
+                let weights = self.of(&node.operands[1]).fold(0, |all, found| all | found);
+                let events = convolution.events.max(1);
+                let [read, written] = [signals.len(), value.len()].map(|length| (length / events).max(1));
+                for (signals, value) in signals.chunks(read).zip(value.chunks_mut(written)) {
+                    value.fill(signals.iter().fold(weights, |all, found| all | found));
+                }
+                self.add(&node.operands[2..], &mut value);
+            }
             Primitive::Gather(gather) => {
                 for step in 0..gather.size {
                     let mut chosen = node.operands[0].clone();

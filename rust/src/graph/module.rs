@@ -359,6 +359,7 @@ impl Cost {
         let numbers: usize = program.nodes.iter().map(|node| program.buffers[node.buffer].length).sum();
         let products = program.nodes.iter().map(|node| match &node.primitive {
             Primitive::Product(Product { m, n, k, batches }) => m * n * k * batches.len(),
+            Primitive::Convolve(convolution) => convolution.work(),
             _ => 0,
         });
         let work = numbers + products.sum::<usize>();

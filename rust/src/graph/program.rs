@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use super::{DType, Function, View, view};
 use crate::error::{Error, Result};
+use crate::kernels::strided::Convolution;
 
 /// The largest buffer: far beyond what fits in memory, small enough that no product of sizes overflows.
 const LENGTH_LIMIT: usize = 1 << 40;
@@ -137,6 +138,9 @@ pub enum Primitive {
     },
     /// A product of matrices for each of `batches`: [`m`, `k`] x [`k`, `n`], added to the third operand if there is one.
     Product(Product),
+    /// The first operand, dense signals, convolved with the second one, dense weights; plus the third one, if there is one,
+    /// a number for each channel of the value that is broadcast.
+    Convolve(Convolution),
     /// The elements of the first operand that the second one, an index, chooses.
     Gather(Gather),
     /// The value filled with a number, then each operand copied to its place in it.
@@ -160,6 +164,7 @@ impl Primitive {
             Primitive::Softmax { logarithm: true, .. } => "LogSoftmax",
             Primitive::Normalise { .. } => "Normalise",
             Primitive::Product(_) => "Product",
+            Primitive::Convolve(_) => "Convolve",
             Primitive::Gather(_) => "Gather",
             Primitive::Assemble { .. } => "Assemble",
         }

@@ -202,6 +202,9 @@ pub struct Table<T> {
     gather_pullback: GatherPullback<T>,
     products: Products<T>,
     biased_product: BiasedProduct<T>,
+    convolve: unsafe extern "C" fn(*const Convolution, *const T, *const T, *const T, *mut T),
+    convolve_pullback: unsafe extern "C" fn(*const Convolution, *const T, *const T, c_int, *mut T),
+    convolve_weight_pullback: unsafe extern "C" fn(*const Convolution, *const T, *const T, c_int, *mut T),
 }
 
 /// How many functions `operators.hpp` numbers, by their operands: those before the first bound take one, and so on.
@@ -464,6 +467,85 @@ pub fn biased_product<T: Scalar>(
     let product = T::table().strided.biased_product;
     // SAFETY: every matrix ends inside its slice, and `c` is borrowed apart.
     unsafe { product(m, n, k, a.as_ptr(), a_order, b.as_ptr(), b_order, bias.as_ptr(), c.as_mut_ptr()) }
+}
+
+/// A convolution along one dimension, of stride 1 and without padding: signals [events, groups, inputs, length] and weights
+/// [groups, outputs, inputs, taps] give [events, groups, outputs, columns]. The layout is that of `ct_convolution`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Convolution {
+    /// Rows of the batch.
+    pub events: usize,
+    /// Parts that the channels are in.
+    pub groups: usize,
+    /// Channels of a group of the signals.
+    pub inputs: usize,
+    /// Channels of a group of the result.
+    pub outputs: usize,
+    /// Weights of a channel.
+    pub taps: usize,
+    /// Elements from one tap to the next.
+    pub dilation: usize,
+    /// Elements of a signal.
+    pub length: usize,
+}
+
+impl Convolution {
+    /// Elements of a signal of the result; `None` where the signals are too short, or there are no taps.
+    pub fn columns(&self) -> Option<usize> {
+        let reach = self.taps.checked_sub(1)?.checked_mul(self.dilation)?;
+        self.length.checked_sub(reach).filter(|&columns| columns > 0)
+    }
+
+    /// Multiplications.
+    pub fn work(&self) -> usize {
+        self.lengths().map_or(0, |[_, weights, _]| weights * self.events * self.columns().unwrap_or(0))
+    }
+
+    /// Elements of the signals, the weights and the result; `None` where they overflow, or there are no columns.
+    pub fn lengths(&self) -> Option<[usize; 3]> {
+        let product = |factors: &[usize]| factors.iter().try_fold(1usize, |all, &factor| all.checked_mul(factor));
+        Some([
+            product(&[self.events, self.groups, self.inputs, self.length])?,
+            product(&[self.groups, self.outputs, self.inputs, self.taps])?,
+            product(&[self.events, self.groups, self.outputs, self.columns()?])?,
+        ])
+    }
+
+    fn check(&self, signals: usize, weights: usize, result: usize) {
+        assert!(
+            self.lengths() == Some([signals, weights, result]),
+            "{self:?} of {signals}, {weights} and {result} elements"
+        );
+    }
+}
+
+/// y = the convolution of `x` with `w`, plus a number for each channel of the result where there is a bias.
+pub fn convolve<T: Scalar>(c: &Convolution, x: &[T], w: &[T], bias: Option<&[T]>, y: &mut [T]) {
+    c.check(x.len(), w.len(), y.len());
+    let bias = bias.map_or(std::ptr::null(), |bias| {
+        check_length("bias", bias.len(), c.groups * c.outputs);
+        bias.as_ptr()
+    });
+    let convolve = T::table().strided.convolve;
+    // SAFETY: all lengths are those of `c`, and `y` is borrowed apart.
+    unsafe { convolve(c, x.as_ptr(), w.as_ptr(), bias, y.as_mut_ptr()) }
+}
+
+/// dx (add: +)= what `dy` gives the signals.
+pub fn convolve_pullback<T: Scalar>(c: &Convolution, w: &[T], dy: &[T], add: bool, dx: &mut [T]) {
+    c.check(dx.len(), w.len(), dy.len());
+    let pullback = T::table().strided.convolve_pullback;
+    // SAFETY: as for `convolve`, with `dx` written.
+    unsafe { pullback(c, w.as_ptr(), dy.as_ptr(), add.into(), dx.as_mut_ptr()) }
+}
+
+/// dw (add: +)= what `dy` gives the weights.
+pub fn convolve_weight_pullback<T: Scalar>(c: &Convolution, x: &[T], dy: &[T], add: bool, dw: &mut [T]) {
+    c.check(x.len(), dw.len(), dy.len());
+    let pullback = T::table().strided.convolve_weight_pullback;
+    // SAFETY: as for `convolve`, with `dw` written.
+    unsafe { pullback(c, x.as_ptr(), dy.as_ptr(), add.into(), dw.as_mut_ptr()) }
 }
 
 /// BLAS counts in 32 bits.

@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::graph::program::{Digits, Node, Origin, Primitive, Tensor};
 use crate::graph::{DType, Program, View};
 use crate::kernels::Scalar;
-use crate::kernels::strided::{self, Adjoint, Pick, Stream};
+use crate::kernels::strided::{self, Adjoint, Convolution, Pick, Stream};
 
 /// What is read, and where it lies.
 #[derive(Clone, Copy, Debug)]
@@ -41,8 +41,25 @@ pub(super) enum Kernel {
     Softmax { columns: usize, logarithm: bool },
     Normalise { columns: usize, eps: f64, dense: Stream },
     Product(Products),
+    Convolve(Convolved),
     Gather(Pick),
     Assemble { fill: f64, places: Vec<Stream> },
+}
+
+/// A convolution with the elements of its signals and weights, and its whole value.
+pub(super) struct Convolved {
+    convolution: Convolution,
+    signals: usize,
+    weights: usize,
+    dense: Stream,
+}
+
+impl Convolved {
+    fn new(convolution: Convolution, node: &Node) -> Result<Self> {
+        let lengths = convolution.lengths();
+        let [signals, weights, _] = lengths.ok_or_else(|| Error::Internal(format!("{convolution:?}")))?;
+        Ok(Convolved { convolution, signals, weights, dense: View::contiguous(&node.shape).stream()? })
+    }
 }
 
 impl Place {
@@ -137,6 +154,10 @@ impl Step {
                     products.forward(read(0), read(1), self.sources.len() == 3, value);
                 }
             }
+            Kernel::Convolve(Convolved { convolution: c, signals, weights, .. }) => {
+                let bias = (self.sources.len() == 3).then(|| &read(2)[..c.groups * c.outputs]);
+                strided::convolve(c, &read(0)[..*signals], &read(1)[..*weights], bias, value);
+            }
             Kernel::Gather(pick) => {
                 let Place::Caller(index) = self.sources[1].place else { return None };
                 let indices = inputs.read(index, self.sources[1].length);
@@ -223,6 +244,11 @@ impl Step {
                     1 => products.second_pullback(d, read(0), add, dx),
                     _ => strided::pass_on(d, &products.dense, Adjoint { data: dx, view, add }),
                 },
+                Kernel::Convolve(Convolved { convolution: c, signals, weights, dense }) => match operand {
+                    0 => strided::convolve_pullback(c, &read(1)[..*weights], d, add, &mut dx[..*signals]),
+                    1 => strided::convolve_weight_pullback(c, &read(0)[..*signals], d, add, &mut dx[..*weights]),
+                    _ => strided::pass_on(d, dense, Adjoint { data: dx, view, add }),
+                },
                 Kernel::Gather(pick) => {
                     let Place::Caller(index) = self.sources[1].place else { continue };
                     let indices = inputs.read(index, self.sources[1].length);
@@ -253,6 +279,7 @@ fn kernel(program: &Program, node: &Node) -> Result<Kernel> {
             Kernel::Normalise { columns, eps, dense: View::contiguous(&node.shape).stream()? }
         }
         Primitive::Product(product) => Kernel::Product(Products::new(product, node)?),
+        &Primitive::Convolve(convolution) => Kernel::Convolve(Convolved::new(convolution, node)?),
         Primitive::Gather(gather) => {
             Kernel::Gather(Pick::new(gather.size, gather.stride, gather.from_end, gather.skip))
         }

@@ -5,6 +5,7 @@ use crate::error::Result;
 use crate::graph::program::{Digits, Gather, Kind, Noise, Primitive, Product, Tensor};
 use crate::graph::view::broadcast;
 use crate::graph::{Function, View};
+use crate::kernels::strided::Convolution;
 
 impl Call<'_, '_> {
     fn node(&mut self, primitive: Primitive, operands: Vec<Tensor>, shape: Vec<usize>) -> Result<Tensor> {
@@ -190,6 +191,20 @@ impl Call<'_, '_> {
             operands.push(self.expand(&start, &shape)?);
         }
         self.node(Primitive::Product(Product { m, n, k, batches }), operands, shape)
+    }
+
+    /// Signals [events, groups inputs, length] convolved with weights [groups outputs, inputs, taps], plus a bias
+    /// [groups outputs].
+    pub fn convolved(&mut self, c: Convolution, x: &Tensor, w: &Tensor, bias: Option<&Tensor>) -> Result<Tensor> {
+        let columns = c.columns().ok_or_else(|| self.refuse("has no window that fits"))?;
+        let shape = vec![c.events, c.groups * c.outputs, columns];
+        let mut operands = vec![self.dense(x)?, self.dense(w)?];
+        if let Some(bias) = bias {
+            let bias = self.dense(bias)?;
+            let column = self.reshape(&bias, &[1, c.groups * c.outputs, 1])?;
+            operands.push(self.expand(&column, &shape)?);
+        }
+        self.node(Primitive::Convolve(c), operands, shape)
     }
 
     /// The tensor with matrices that the kernel can read, and add adjoints to, as they lie; a copy where it has not.

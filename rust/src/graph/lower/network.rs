@@ -5,6 +5,7 @@ use crate::error::Result;
 use crate::graph::program::{Kind, Tensor};
 use crate::graph::view::row_major;
 use crate::graph::{Function, View};
+use crate::kernels::strided::Convolution;
 
 pub(super) const TABLE: &[Operator] = &[
     Operator {
@@ -109,8 +110,8 @@ fn dropout(call: &mut Call) -> Lowered {
     Ok(vec![if training { call.dropped(&x, p, &strides)? } else { x }])
 }
 
-/// What a convolution along one dimension does.
-struct Convolution {
+/// How a convolution along one dimension moves along.
+struct Steps {
     stride: usize,
     padding: [usize; 2],
     dilation: usize,
@@ -132,7 +133,7 @@ fn conv1d(call: &mut Call) -> Lowered {
         }
         _ => [call.size_1d(4)?; 2],
     };
-    convolve(call, Convolution { stride, padding, dilation, groups: groups.max(1) as usize })
+    convolve(call, Steps { stride, padding, dilation, groups: groups.max(1) as usize })
 }
 
 /// `convolution(x, weight, bias, stride, padding, dilation, transposed, output_padding, groups, ...)`
@@ -142,36 +143,54 @@ fn convolution(call: &mut Call) -> Lowered {
     }
     let (stride, padding, dilation) = (call.size_1d(3)?, call.size_1d(4)?, call.size_1d(5)?);
     let groups = call.integer(8)?.max(1) as usize;
-    convolve(call, Convolution { stride, padding: [padding; 2], dilation, groups })
+    convolve(call, Steps { stride, padding: [padding; 2], dilation, groups })
 }
 
-/// Each window of the input as a column, then one product for each event and group: weight [O, I K] x columns [I K, L].
-fn convolve(call: &mut Call, c: Convolution) -> Lowered {
+fn convolve(call: &mut Call, steps: Steps) -> Lowered {
     let (x, weight, bias) = (call.tensor(0)?, call.tensor(1)?, call.optional(2)?);
     let single = x.view.rank() == 2;
     let x = if single { Tensor { view: x.view.unsqueeze(0), ..x } } else { x };
+    let Steps { stride, padding, dilation, groups } = steps;
     let ([events, inputs, _], [outputs, group_inputs, taps]) = (&x.view.sizes[..], &weight.view.sizes[..]) else {
         return Err(call.refuse("works on more than one dimension"));
     };
     let (events, inputs, outputs, group_inputs, taps) = (*events, *inputs, *outputs, *group_inputs, *taps);
-    if c.stride == 0 || c.dilation == 0 || group_inputs * c.groups != inputs || outputs % c.groups != 0 {
+    if stride == 0 || dilation == 0 || group_inputs * groups != inputs || outputs % groups != 0 {
         return Err(call.refuse("has sizes that do not fit together"));
     }
-    let padded = call.padded(&x, 2, c.padding, 0.0)?;
-    let windows = windows(call, &padded, taps, c.stride, c.dilation)?; // [N, I, L, K]
+    let padded = call.padded(&x, 2, padding, 0.0)?;
+    let length = padded.view.sizes[2];
+    let c = Convolution { events, groups, inputs: group_inputs, outputs: outputs / groups, taps, dilation, length };
+    let empty = events * inputs * outputs * taps == 0;
+    let value = match stride {
+        1 if !empty => call.convolved(c, &padded, &weight, bias.as_ref())?,
+        _ => by_windows(call, c, stride, &padded, &weight, bias.as_ref())?,
+    };
+    Ok(vec![if single { Tensor { view: value.view.squeeze(0), ..value } } else { value }])
+}
+
+/// Each window of the input as a column, then one product for each event and group: weight [O, I K] x columns [I K, L].
+fn by_windows(
+    call: &mut Call,
+    c: Convolution,
+    stride: usize,
+    x: &Tensor,
+    weight: &Tensor,
+    bias: Option<&Tensor>,
+) -> Result<Tensor> {
+    let windows = windows(call, x, c.taps, stride, c.dilation)?; // [N, I, L, K]
     let length = windows.view.sizes[2];
     let columns = Tensor { view: windows.view.transpose(2, 3), ..windows };
     let columns = call.dense(&columns)?;
-    let depth = group_inputs * taps;
-    let columns = call.reshape(&columns, &[events, c.groups, depth, length])?;
-    let weight = call.reshape(&weight, &[c.groups, outputs / c.groups, depth])?;
+    let depth = c.inputs * c.taps;
+    let columns = call.reshape(&columns, &[c.events, c.groups, depth, length])?;
+    let weight = call.reshape(weight, &[c.groups, c.outputs, depth])?;
     let bias = match bias {
-        Some(bias) => Some(call.reshape(&bias, &[c.groups, outputs / c.groups, 1])?),
+        Some(bias) => Some(call.reshape(bias, &[c.groups, c.outputs, 1])?),
         None => None,
     };
     let value = call.product(&weight, &columns, bias.as_ref())?;
-    let shape = [events, outputs, length];
-    Ok(vec![call.reshape(&value, if single { &shape[1..] } else { &shape })?])
+    call.reshape(&value, &[c.events, c.groups * c.outputs, length])
 }
 
 /// Windows along the last dimension, whose elements become a new last one.

@@ -98,9 +98,11 @@ impl<'a> Cutting<'a> {
     fn cut_node(&self, node: &Node) -> Node {
         let dim = frame_dim(node);
         let mut cut = node.clone();
-        // Of one product of many rows the second factor stays as it is.
-        let stays = |operand: usize| {
-            operand == 1 && matches!(node.primitive, Primitive::Product(_)) && dim + 2 == node.shape.len()
+        // Of one product of many rows the second factor stays as it is, and the weights of a convolution.
+        let stays = |operand: usize| match node.primitive {
+            Primitive::Product(_) => operand == 1 && dim + 2 == node.shape.len(),
+            Primitive::Convolve(_) => operand == 1,
+            _ => false,
         };
         for (_, operand) in cut.operands.iter_mut().enumerate().filter(|(index, _)| !stays(*index)) {
             operand.view = self.cut(&operand.view, dim);
@@ -117,6 +119,7 @@ impl<'a> Cutting<'a> {
                 let batches = cut.shape[..cut.shape.len() - 2].iter().product();
                 product.batches.truncate(batches);
             }
+            Primitive::Convolve(convolution) => convolution.events = cut.shape[0],
             _ => (),
         }
         cut

@@ -294,6 +294,11 @@ impl<'a> RowCut<'a> {
                     && node.operands.iter().step_by(2).all(|operand| self.fits(operand, dim))
             }
             Primitive::Product(_) => dim + 2 < rank && all_fit(),
+            Primitive::Convolve(_) => {
+                dim == 0
+                    && !self.is_of_rows(&node.operands[1])
+                    && node.operands.iter().step_by(2).all(|operand| self.fits(operand, dim))
+            }
             Primitive::Gather(gather) => {
                 let chosen = &node.operands[0];
                 let stays =

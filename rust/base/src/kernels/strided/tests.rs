@@ -77,3 +77,72 @@ fn a_bias_begins_the_sums() {
         }
     }
 }
+
+/// The convolution and its pullbacks by the definition: y, dx, dw, with `begin` where they are added to.
+fn by_definition(c: &Convolution, [x, w, bias, dy]: [&[f64]; 4], begin: f64) -> [Vec<f64>; 3] {
+    let columns = c.columns().unwrap();
+    let mut y = vec![0.0; dy.len()];
+    let (mut dx, mut dw) = (vec![begin; x.len()], vec![begin; w.len()]);
+    for event_group in 0..c.events * c.groups {
+        let group = event_group % c.groups;
+        for (output, n) in (0..c.outputs).flat_map(|output| (0..columns).map(move |n| (output, n))) {
+            let to = (event_group * c.outputs + output) * columns + n;
+            y[to] = bias[group * c.outputs + output];
+            for (input, tap) in (0..c.inputs).flat_map(|input| (0..c.taps).map(move |tap| (input, tap))) {
+                let from = (event_group * c.inputs + input) * c.length + n + tap * c.dilation;
+                let weight = ((group * c.outputs + output) * c.inputs + input) * c.taps + tap;
+                y[to] += x[from] * w[weight];
+                dx[from] += w[weight] * dy[to];
+                dw[weight] += x[from] * dy[to];
+            }
+        }
+    }
+    [y, dx, dw]
+}
+
+fn check_convolution<T: Scalar>(c: Convolution, add: bool) {
+    let [signals, weights, results] = c.lengths().unwrap();
+    let [x, w, dy] = [(signals, 1), (weights, 2), (results, 3)].map(|(count, seed)| numbers::<T>(count, seed));
+    let bias = numbers::<T>(c.groups * c.outputs, 4);
+    let [wide_x, wide_w, wide_bias, wide_dy] =
+        [&x, &w, &bias, &dy].map(|values| values.iter().map(|value| value.to_f64()).collect::<Vec<_>>());
+    let begin = if add { 2.0 } else { 0.0 };
+    let expected = by_definition(&c, [&wide_x, &wide_w, &wide_bias, &wide_dy], begin);
+    // Between guards; what is not added to is overwritten.
+    let room = |count: usize| {
+        let mut room = vec![T::from_f64(GUARD); count + 2];
+        room[1..=count].fill(T::from_f64(if add { 2.0 } else { 77.0 }));
+        room
+    };
+    let [mut y, mut dx, mut dw] = [results, signals, weights].map(room);
+    convolve(&c, &x, &w, Some(&bias), &mut y[1..=results]);
+    convolve_pullback(&c, &w, &dy, add, &mut dx[1..=signals]);
+    convolve_weight_pullback(&c, &x, &dy, add, &mut dw[1..=weights]);
+    for (found, expected) in [y, dx, dw].iter().zip(expected) {
+        let guarded: Vec<f64> = [GUARD].into_iter().chain(expected).chain([GUARD]).collect();
+        assert!(found.iter().map(|value| value.to_f64()).eq(guarded), "{c:?}, add: {add}");
+    }
+}
+
+#[test]
+fn convolutions_and_their_pullbacks_are_those_of_the_definition() {
+    let channels = [(1, 1), (1, 16), (3, 5), (12, 13), (33, 2)];
+    for (case, (inputs, outputs)) in channels.into_iter().enumerate() {
+        for (taps, dilation) in [(1, 1), (2, 3), (5, 1), (8, 1), (16, 2), (17, 1), (130, 1)] {
+            for columns in [1, 2, 15, 16, 17, 31, 33, 50, 64, 140] {
+                let (events, groups) = (1 + (case + columns) % 3, 1 + (taps + columns) % 2);
+                let length = columns + (taps - 1) * dilation;
+                let c = Convolution { events, groups, inputs, outputs, taps, dilation, length };
+                check_convolution::<f32>(c, columns % 2 == 0);
+                check_convolution::<f64>(c, columns % 2 == 1);
+            }
+        }
+    }
+}
+
+#[test]
+#[should_panic(expected = "elements")]
+fn a_convolution_of_other_lengths_is_refused() {
+    let c = Convolution { events: 1, groups: 1, inputs: 1, outputs: 1, taps: 3, dilation: 1, length: 8 };
+    convolve(&c, &[0f32; 8], &[0f32; 3], None, &mut [0f32; 7]);
+}

@@ -5,6 +5,7 @@ use super::{Emitter, joined, line, number};
 use crate::error::{Error, Result};
 use crate::graph::View;
 use crate::graph::program::Primitive;
+use crate::kernels::strided::Convolution;
 
 impl Emitter<'_> {
     /// A step that the library's kernels run.
@@ -83,6 +84,32 @@ impl Emitter<'_> {
                 }
             }
             Primitive::Product(_) => self.product(index, &names, begins, &mut forward, &mut backward)?,
+            Primitive::Convolve(c) => {
+                let Convolution { events, groups, inputs, outputs, taps, dilation, length: of_signal } = c;
+                emit!(
+                    self.steps,
+                    "const ct_convolution convolution_{index} = {{{events}, {groups}, {inputs}, {outputs}, {taps}, {dilation}, \
+                     {of_signal}}};"
+                );
+                let (x, w, bias) = (&names[0], &names[1], names.get(2).map_or("nullptr", String::as_str));
+                emit!(forward, "   {k}->convolve(&convolution_{index}, {x}, {w}, {bias}, {value});");
+                if is_active(0) {
+                    let add = add(0);
+                    emit!(backward, "   {k}->convolve_pullback(&convolution_{index}, {w}, _d_{value}, {add}, _d_{x});");
+                }
+                if is_active(1) {
+                    let add = add(1);
+                    emit!(
+                        backward,
+                        "   {k}->convolve_weight_pullback(&convolution_{index}, {x}, _d_{value}, {add}, _d_{w});"
+                    );
+                }
+                if is_active(2) {
+                    self.stream(&format!("dense_{index}"), &View::contiguous(&node.shape))?;
+                    let pass = pass_on(begins[2]);
+                    emit!(backward, "   {k}->{pass}({length}, _d_{value}, &dense_{index}, _d_{bias}, {});", view(2));
+                }
+            }
             Primitive::Gather(g) => {
                 let (skips, skip) = (u8::from(g.skip.is_some()), g.skip.unwrap_or_default());
                 let (from_end, size, stride) = (u8::from(g.from_end), g.size, g.stride);
