@@ -7,6 +7,7 @@ import threading
 import ROOT
 
 ROOT.gSystem.Load("libcladtorch")
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's job in the background inherits that it is ignored
 ct = ROOT.CladTorch
 
 

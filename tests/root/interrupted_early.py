@@ -8,6 +8,7 @@ import time
 import ROOT
 
 ROOT.gSystem.Load("libcladtorch")
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's job in the background inherits that it is ignored
 ct = ROOT.CladTorch
 
 data = ct.Dataset(["x"]).Add(ROOT.RDataFrame(20000).Define("x", "float(rdfentry_ % 7)"), "rdfentry_ % 2")

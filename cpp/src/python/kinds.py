@@ -87,13 +87,13 @@ def is_real(value):
 
 def array_of(value, ranks=(1,), letters="iuf"):
     """`value` as an array of NumPy's of one of these ranks and kinds of numbers, or None."""
-    import numpy
-
     if is_text(value) or isinstance(value, (bytes, dict, collections.abc.Set)) or not hasattr(value, "__len__"):
         return None
     try:
+        import numpy
+
         array = numpy.asarray(value)
-    except Exception:  # whatever the array interface of an object of another library raises
+    except Exception:  # there is no NumPy, or whatever the array interface of another library raises
         return None
     return array if array.ndim in ranks and (array.dtype.kind in letters or array.size == 0) else None
 
@@ -131,10 +131,10 @@ def listed(element, words, letters, dtype):
         return array is not None and ("f" in letters or bool((array >= 0).all()))
 
     def convert(value):
-        import numpy
-
         if isinstance(value, (list, tuple)):
             return [element.convert(each) for each in value]
+        import numpy
+
         return numpy.ascontiguousarray(array_of(value, letters=letters), dtype)
 
     return Kind(words, fits, convert)
