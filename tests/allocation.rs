@@ -22,8 +22,7 @@ use std::time::{Duration, Instant};
 
 use cladtorch::dataset::Scaler;
 use cladtorch::gradient::aot::AotEngine;
-use cladtorch::gradient::module::ModuleEngine;
-use cladtorch::gradient::{Engine, Rows, Settings};
+use cladtorch::gradient::{Engine, ModuleTiles, Rows, Settings};
 use cladtorch::graph::{Activation, Graph, Loss, Optimiser};
 use events::Events;
 use modules::CASES;
@@ -163,7 +162,8 @@ fn steps_of_modules() {
             batch_size: 300,
         };
         let (module, start, state) = (Arc::new(case.module(Kind::Float)), floats(case.start()), floats(case.state()));
-        let mut engine = ModuleEngine::new(module, &start, &state, settings, 1, threads).unwrap();
+        let tiles = ModuleTiles::new(module, &state, 1).unwrap();
+        let mut engine = AotEngine::of(tiles, &start, settings, threads).unwrap();
         let epoch = events.order().repeat(20);
         let name = format!("{}, {threads} thread(s), 20 epochs", case.name);
         // Each call hands its work to the threads once.

@@ -64,7 +64,7 @@ fn gradient<T: Scalar>(graph: &Graph, parameters: &[f64], batch: &Events, loss: 
     let rows = batch.order();
     let mut engine = AotEngine::new(graph.clone(), &parameters, settings(loss, rows.len()), threads).unwrap();
     let scale = 1.0 / rows.len() as f64;
-    let (value, gradient) = engine.loss_and_gradient(batch.rows(), &rows, scale);
+    let (value, gradient) = engine.loss_and_gradient(batch.rows(), &rows, scale).unwrap();
     (value * scale, gradient.to_vec())
 }
 

@@ -74,12 +74,14 @@ fn the_gradient_is_that_of_central_differences() {
     let Some(loss) = compiled("a loss of one output", ASYMMETRIC, 1) else { return };
     let graph = Graph::mlp(&[5, 7, 1], Activation::Tanh).unwrap();
     let (events, mut at) = (Events::new(ROWS, 5, 2), parameters(&graph));
-    let (_, gradient) =
-        engine(&graph, &at, Loss::MeanSquaredError, Some(loss)).loss_and_gradient(events.rows(), &events.order(), 0.5);
+    let (_, gradient) = engine(&graph, &at, Loss::MeanSquaredError, Some(loss))
+        .loss_and_gradient(events.rows(), &events.order(), 0.5)
+        .unwrap();
     let value = |parameters: &[f64]| {
         let loss = compile(ASYMMETRIC, 1).unwrap();
         engine(&graph, parameters, Loss::MeanSquaredError, Some(loss))
             .loss_and_gradient(events.rows(), &events.order(), 0.5)
+            .unwrap()
             .0
             * 0.5
     };
@@ -106,9 +108,9 @@ fn losses_that_are_built_in_come_out_the_same() {
         let graph = Graph::mlp(&[5, 7, outputs], Activation::ReLU).unwrap();
         let (events, at) = (Events::new(ROWS, 5, outputs.max(2)), parameters(&graph));
         let (value, got) =
-            engine(&graph, &at, built_in, Some(loss)).loss_and_gradient(events.rows(), &events.order(), 1.0);
+            engine(&graph, &at, built_in, Some(loss)).loss_and_gradient(events.rows(), &events.order(), 1.0).unwrap();
         let (expected, want) =
-            engine(&graph, &at, built_in, None).loss_and_gradient(events.rows(), &events.order(), 1.0);
+            engine(&graph, &at, built_in, None).loss_and_gradient(events.rows(), &events.order(), 1.0).unwrap();
         assert!((value - expected).abs() < 1e-9 * expected, "{}: {value} {expected}", built_in.name());
         for (got, want) in got.iter().zip(&want) {
             assert!((got - want).abs() < 1e-9 * (1.0 + want.abs()), "{}: {got} {want}", built_in.name());

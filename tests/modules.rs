@@ -15,8 +15,7 @@ mod say;
 use std::sync::Arc;
 
 use cladtorch::gradient::aot::AotEngine;
-use cladtorch::gradient::module::ModuleEngine;
-use cladtorch::gradient::{Engine, Settings, autograd};
+use cladtorch::gradient::{Engine, ModuleTiles, Settings, autograd};
 use cladtorch::graph::{Activation, Graph, Loss, Optimiser};
 use cladtorch::kernels::Scalar;
 use common::{central_difference, compare};
@@ -48,11 +47,11 @@ fn engine<T: Scalar + cladtorch::device::Element>(
     parameters: &[f64],
     settings: Settings,
     threads: usize,
-) -> ModuleEngine<T> {
+) -> AotEngine<T, ModuleTiles<T>> {
     let kind = if size_of::<T>() == 8 { Kind::Double } else { Kind::Float };
     let convert = |values: &[f64]| values.iter().map(|&value| T::from_f64(value)).collect::<Vec<_>>();
-    let module = Arc::new(case.module(kind));
-    ModuleEngine::new(module, &convert(parameters), &convert(&case.state()), settings, 5, threads).unwrap()
+    let tiles = ModuleTiles::new(Arc::new(case.module(kind)), &convert(&case.state()), 5).unwrap();
+    AotEngine::of(tiles, &convert(parameters), settings, threads).unwrap()
 }
 
 fn gradient(case: &Case, parameters: &[f64], loss: Loss, rows: usize, threads: usize) -> (f64, Vec<f64>) {
@@ -81,7 +80,8 @@ fn autograd_gradient(case: &Case, parameters: &[f64], loss: Loss, rows: usize) -
 fn every_network_agrees_with_libtorch_autograd() {
     for case in CASES.iter().filter(|case| !case.draws) {
         for (loss, _) in LOSSES {
-            for rows in [2, 3, 33, 200] {
+            // The last ones are several tiles, and several tiles in a lane.
+            for rows in [2, 3, 33, 200, 1300] {
                 let (value, ours) = gradient(case, &case.start(), loss, rows, 2);
                 let (expected, theirs) = autograd_gradient(case, &case.start(), loss, rows);
                 let what = format!("{}, {}, {rows} rows", case.name, loss.name());
@@ -89,6 +89,14 @@ fn every_network_agrees_with_libtorch_autograd() {
                 compare(&ours, &theirs, 1e-7, 1e-10).unwrap_or_else(|e| panic!("gradient, {what}: {e}"));
             }
         }
+    }
+}
+
+/// Batch normalisation is what brings events together in training: its batches are not cut into tiles.
+#[test]
+fn the_events_of_a_network_are_apart_in_training_unless_it_normalises_batches() {
+    for case in CASES {
+        assert_eq!(case.module(Kind::Float).events_are_apart(), case.state.is_empty(), "{}", case.name);
     }
 }
 
@@ -185,10 +193,9 @@ fn every_event_counts_whatever_the_last_batch() {
             let left = without.remove(rows / 2);
             assert!(engine.train(events.rows(), &without).unwrap() != whole, "{}, {rows} rows: {left}", case.name);
             if !case.draws && case.state.is_empty() {
-                let sum =
-                    |engine: &mut ModuleEngine<f64>, order: &[u32]| engine.evaluate(events.rows(), order).unwrap();
-                let (all, parts) = (sum(&mut engine, &events.order()), events.order());
-                let parts = sum(&mut engine, &parts[..rows / 2]) + sum(&mut engine, &parts[rows / 2..]);
+                let mut sum = |order: &[u32]| engine.evaluate(events.rows(), order).unwrap();
+                let (all, parts) = (sum(&events.order()), events.order());
+                let parts = sum(&parts[..rows / 2]) + sum(&parts[rows / 2..]);
                 compare(&[all, whole], &[parts, parts], 1e-12, 1e-12).unwrap();
             }
         }

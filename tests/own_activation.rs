@@ -54,7 +54,7 @@ fn gradient<T: Scalar>(activation: impl Into<Op>, parameters: &[f64]) -> (f64, V
     };
     let parameters: Vec<T> = parameters.iter().map(|&p| T::from_f64(p)).collect();
     let mut engine = AotEngine::new(graph, &parameters, settings, 2).unwrap();
-    let (loss, gradient) = engine.loss_and_gradient(events.rows(), &events.order(), 1.0 / 300.0);
+    let (loss, gradient) = engine.loss_and_gradient(events.rows(), &events.order(), 1.0 / 300.0).unwrap();
     (loss / 300.0, gradient.iter().map(|g| g.to_f64()).collect())
 }
 

@@ -1,12 +1,11 @@
-//! The row-tile engine: the reverse pass over tiles of rows with Clad's derivatives, tiles over lanes, lanes over
-//! threads.
+//! The engine: forward and reverse pass over tiles of rows with Clad's derivatives, tiles over lanes, lanes over threads.
 //!
-//! A batch is cut into tiles of [`TILE_ROWS`] rows. A lane is a run of neighbouring tiles with a gradient of its own. How
-//! many lanes a batch has depends on the batch and the network alone, and their gradients are summed in order: the same
-//! bits for any number of threads. The threads stay together for an epoch: each takes the next lane that is left, and
-//! whoever finishes last makes the step while the others wait for it. Where there are more threads than lanes, they share
-//! large layers ([`Shares`](super::shares::Shares)). Nothing is allocated after construction but what hands an epoch to
-//! the threads.
+//! A batch is cut into tiles of rows, or is a single one where its rows must stay together ([`Tiled::tile_rows`]). A lane is a
+//! run of neighbouring tiles with a gradient of its own. How many lanes a batch has depends on the batch and the network
+//! alone, and their gradients are summed in order: the same bits for any number of threads. The threads stay together for an
+//! epoch: each takes the next lane that is left, and whoever finishes last makes the step while the others wait for it. Where
+//! there are more threads than lanes, they share large operators. Nothing is allocated after the first steps of each number
+//! of rows but what hands an epoch to the threads.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
@@ -15,12 +14,14 @@ use std::thread;
 use rayon::ThreadPool;
 use rayon::prelude::*;
 
-use super::lane::{Lane, Network, Workspace};
+use super::batches::Batches;
+use super::lane::{Lane, Share, Workspace};
 use super::rendezvous::{MOST_MEMBERS, Rendezvous};
+use super::tiled::Tiled;
 use super::{Engine, Plan, RowLoss, Rows, Settings, TILE_ROWS};
 use crate::device::{HostBuffer, thread_pool};
-use crate::error::Result;
-use crate::graph::Graph;
+use crate::error::{Error, Result};
+use crate::graph::{Graph, Mode};
 use crate::kernels::Scalar;
 use crate::optimizer::Optimizer;
 
@@ -29,24 +30,29 @@ use crate::optimizer::Optimizer;
 const MOST_LANES: usize = MOST_MEMBERS;
 const MOST_GRADIENT_NUMBERS: usize = 1 << 22;
 
+/// Rows of an evaluation that one thread takes.
+const EVALUATED_ROWS: usize = 2048;
+
 /// A network in training on the CPU.
-pub struct AotEngine<T> {
-    plan: Plan<T>,
+pub struct AotEngine<T: Scalar, N: Tiled<T> = Plan<T>> {
+    network: N,
     settings: Settings,
     row_loss: Option<RowLoss>,
     state: RwLock<State<T>>,
     lanes: Vec<Mutex<Lane<T>>>,
-    /// One for each thread that takes part in a step, of which there are no more than lanes.
-    workspaces: Vec<Mutex<Workspace<T>>>,
+    /// One for each thread that takes part.
+    workspaces: Vec<Mutex<Workspace<T, N::Memory>>>,
+    /// Rows of a tile in training and in evaluation.
+    tile_rows: [usize; 2],
     threads: ThreadPool,
     /// That the threads may use.
     processors: usize,
 }
 
-/// What a step changes; in panels.
+/// What a step changes; in the network's own order.
 struct State<T> {
     parameters: HostBuffer<T>,
-    transposed: HostBuffer<T>,
+    derived: HostBuffer<T>,
     optimizer: Optimizer<T>,
 }
 
@@ -58,31 +64,48 @@ struct Epoch<'a> {
     /// The next lane of the batch that nobody has taken.
     next: AtomicUsize,
     loss: Mutex<f64>,
+    /// Why it ends early.
+    failure: Mutex<Option<Error>>,
 }
 
 impl<T: Scalar> AotEngine<T> {
     /// Lays out `graph` with the given parameters for batches of up to `settings.batch_size` rows.
     pub fn new(graph: Graph, parameters: &[T], settings: Settings, threads: usize) -> Result<Self> {
-        let lanes = lane_count(settings.batch_size, graph.parameters());
-        let plan = Plan::new(graph, TILE_ROWS);
-        let length = plan.parameters_length();
+        Self::of(Plan::new(graph, TILE_ROWS), parameters, settings, threads)
+    }
+}
+
+impl<T: Scalar, N: Tiled<T>> AotEngine<T, N> {
+    /// Trains `network`, which starts from the given parameters, in batches of up to `settings.batch_size` rows.
+    pub fn of(network: N, parameters: &[T], settings: Settings, threads: usize) -> Result<Self> {
+        let length = network.own_parameters();
         let mut state = State {
             parameters: HostBuffer::zeros(length)?,
-            transposed: HostBuffer::zeros(plan.transposed_length())?,
+            derived: HostBuffer::zeros(network.derived())?,
             optimizer: Optimizer::new(settings.rule(), length)?,
         };
-        plan.pack(parameters, state.parameters.as_mut_slice());
-        plan.transpose(state.parameters.as_slice(), state.transposed.as_mut_slice());
-        Ok(AotEngine {
-            workspaces: (0..lanes).map(|_| Workspace::new(&plan).map(Mutex::new)).collect::<Result<_>>()?,
-            lanes: (0..lanes).map(|_| Lane::new(&plan).map(Mutex::new)).collect::<Result<_>>()?,
+        network.pack(parameters, state.parameters.as_mut_slice());
+        network.derive(state.parameters.as_slice(), state.derived.as_mut_slice());
+        let threads = thread_pool(threads)?;
+        // A row more where a single one joins the others.
+        let whole = settings.batch_size + 1;
+        let tile_rows = [Mode::Training, Mode::Evaluation].map(|mode| network.tile_rows(mode).unwrap_or(whole));
+        let rows = tile_rows[0].max(tile_rows[1]) + 1;
+        let members = threads.current_num_threads().min(MOST_LANES);
+        let mut engine = AotEngine {
+            workspaces: (0..members).map(|_| Workspace::new(&network, rows).map(Mutex::new)).collect::<Result<_>>()?,
+            lanes: Vec::new(),
             state: RwLock::new(state),
-            plan,
+            network,
             settings,
             row_loss: None,
-            threads: thread_pool(threads)?,
+            tile_rows,
+            threads,
             processors: thread::available_parallelism().map_or(1, usize::from),
-        })
+        };
+        let lanes = engine.used(engine.largest_batch());
+        engine.lanes = (0..lanes).map(|_| Lane::new(length).map(Mutex::new)).collect::<Result<_>>()?;
+        Ok(engine)
     }
 
     /// With a user's loss instead of that of the settings.
@@ -90,46 +113,70 @@ impl<T: Scalar> AotEngine<T> {
         AotEngine { row_loss: Some(loss), ..self }
     }
 
-    /// Lanes that a batch of `rows` rows has.
+    fn largest_batch(&self) -> usize {
+        self.settings.batch_size + usize::from(!self.network.takes_one(Mode::Training))
+    }
+
+    /// Lanes that a batch of `rows` rows has: a power of two, so that batches and threads of the usual numbers share out
+    /// evenly.
     fn used(&self, rows: usize) -> usize {
-        lane_count(rows, self.plan.graph().parameters()).min(self.lanes.len())
+        let affordable = (MOST_GRADIENT_NUMBERS / self.network.parameters().max(1)).clamp(2, MOST_LANES);
+        self.tiles(rows).clamp(1, 1 << affordable.ilog2())
+    }
+
+    /// Tiles of a batch in training.
+    fn tiles(&self, rows: usize) -> usize {
+        Batches::count(rows, self.tile_rows[0], self.network.takes_one(Mode::Training))
+    }
+
+    fn share<'a>(&'a self, state: &'a State<T>, data: Rows<'a>, threads: usize) -> Share<'a, T, N> {
+        Share {
+            network: &self.network,
+            loss: self.settings.loss,
+            row_loss: self.row_loss.as_ref(),
+            data,
+            parameters: state.parameters.as_slice(),
+            derived: state.derived.as_slice(),
+            threads,
+            step: state.optimizer.state().steps as u64,
+        }
     }
 
     /// Takes lanes of the batch `rows` until none is left, as thread `member`.
-    fn run_lanes(&self, member: usize, data: Rows, rows: &[u32], scale: f64, next: &AtomicUsize) {
-        let (used, tiles) = (self.used(rows.len()), rows.len().div_ceil(TILE_ROWS));
+    fn run_lanes(&self, member: usize, data: Rows, rows: &[u32], scale: f64, next: &AtomicUsize) -> Result<()> {
+        let (used, tiles, tile) = (self.used(rows.len()), self.tiles(rows.len()), self.tile_rows[0]);
         let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
-        let threads = (rayon::current_num_threads() / used).max(1);
-        let network = Network { threads, ..state.network(self) };
+        let share = self.share(&state, data, (rayon::current_num_threads() / used).max(1));
         let mut space = lock(&self.workspaces[member]);
         loop {
             let index = next.fetch_add(1, Ordering::Relaxed);
             if index >= used {
-                return;
+                return Ok(());
             }
-            let first = tiles * index / used * TILE_ROWS;
-            let end = (tiles * (index + 1) / used * TILE_ROWS).min(rows.len());
-            lock(&self.lanes[index]).run(&mut space, &network, data, &rows[first..end], Some(scale));
+            let [first, end] = [index, index + 1].map(|index| tiles * index / used);
+            let end = if index + 1 == used { rows.len() } else { end * tile };
+            lock(&self.lanes[index]).run(&mut space, &share, &rows[first * tile..end], tile, first, scale)?;
         }
     }
 
-    /// The gradient of `sum of scale * weight * loss` over `rows` in the graph's order, with the sum of weight times loss.
-    pub fn loss_and_gradient(&mut self, data: Rows, rows: &[u32], scale: f64) -> (f64, Vec<T>) {
-        self.threads.install(|| self.run_lanes(0, data, rows, scale, &AtomicUsize::new(0)));
+    /// The gradient of `sum of scale * weight * loss` over `rows` in the flat vector's order, with the sum of weight times
+    /// loss. Running statistics change.
+    pub fn loss_and_gradient(&mut self, data: Rows, rows: &[u32], scale: f64) -> Result<(f64, Vec<T>)> {
+        self.threads.install(|| self.run_lanes(0, data, rows, scale, &AtomicUsize::new(0)))?;
         let mut lanes = self.lanes[..self.used(rows.len())].iter().map(lock);
-        let mut first = lanes.next().expect("there is always one");
+        let mut first = lanes.next().ok_or_else(|| Error::Internal("no lane".into()))?;
         let mut loss = first.loss();
         for lane in lanes {
             T::add(lane.gradient(), first.gradient_mut());
             loss += lane.loss();
         }
-        (loss, self.flat(first.gradient()))
+        Ok((loss, self.flat(first.gradient())))
     }
 
-    /// In the graph's order.
+    /// In the flat vector's order.
     fn flat(&self, own: &[T]) -> Vec<T> {
-        let mut flat = vec![T::default(); self.plan.graph().parameters()];
-        self.plan.unpack(own, &mut flat);
+        let mut flat = vec![T::default(); self.network.parameters()];
+        self.network.unpack(own, &mut flat);
         flat
     }
 
@@ -142,14 +189,18 @@ impl<T: Scalar> AotEngine<T> {
         let gradient = first[0].as_mut().expect("there is always one").gradient_mut();
         let others: &[_] = others;
         let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
-        let State { parameters, transposed, optimizer } = &mut *state;
+        let State { parameters, derived, optimizer } = &mut *state;
         optimizer.update(self.settings.learning_rate, parameters.as_mut_slice(), gradient, |start, part| {
             for lane in others.iter().flatten() {
                 T::add(&lane.gradient()[start..][..part.len()], part);
             }
         });
-        self.plan.transpose(parameters.as_slice(), transposed.as_mut_slice());
+        self.network.derive(parameters.as_slice(), derived.as_mut_slice());
         loss
+    }
+
+    fn batches<'a>(&self, order: &'a [u32]) -> Batches<'a> {
+        Batches::new(order, self.settings.batch_size, self.network.takes_one(Mode::Training))
     }
 
     /// What thread `member` does in an epoch.
@@ -158,45 +209,50 @@ impl<T: Scalar> AotEngine<T> {
         if !epoch.meeting.meet(member, || ()) {
             return;
         }
-        for rows in epoch.order.chunks(self.settings.batch_size) {
+        for rows in self.batches(epoch.order) {
             let scale = epoch.data.weight_scale / rows.len() as f64;
-            self.run_lanes(member, epoch.data, rows, scale, &epoch.next);
+            if let Err(error) = self.run_lanes(member, epoch.data, rows, scale, &epoch.next) {
+                lock(&epoch.failure).get_or_insert(error);
+            }
             let all_came = epoch.meeting.meet(member, || {
-                *lock(&epoch.loss) += self.step(self.used(rows.len()));
+                if lock(&epoch.failure).is_none() {
+                    *lock(&epoch.loss) += self.step(self.used(rows.len()));
+                }
                 epoch.next.store(0, Ordering::Relaxed);
             });
-            if !all_came {
+            if !all_came || lock(&epoch.failure).is_some() {
                 return;
             }
         }
     }
 
-    fn evaluate_batch(&self, data: Rows, rows: &[u32]) -> f64 {
+    /// Of at most [`MOST_LANES`] shares.
+    fn evaluate_block(&self, data: Rows, rows: &[u32]) -> Result<f64> {
         let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
-        let network = state.network(self);
-        let share = rows.len().div_ceil(self.lanes.len());
-        let lanes = self.lanes.par_iter().zip(&self.workspaces);
-        lanes.zip(rows.par_chunks(share)).for_each(|((lane, space), rows)| {
-            lock(lane).run(&mut lock(space), &network, data, rows, None);
-        });
-        self.lanes.iter().take(rows.len().div_ceil(share)).map(|lane| lock(lane).loss()).sum()
+        let share = self.share(&state, data, 1);
+        let run = |rows: &[u32]| {
+            let member = rayon::current_thread_index().unwrap_or(0) % self.workspaces.len();
+            lock(&self.workspaces[member]).evaluate(&share, rows, self.tile_rows[1])
+        };
+        let mut shares = Batches::new(rows, EVALUATED_ROWS, self.network.takes_one(Mode::Evaluation));
+        let mut losses: [(&[u32], Result<f64>); MOST_LANES] =
+            std::array::from_fn(|_| (shares.next().unwrap_or_default(), Ok(0.0)));
+        losses.par_iter_mut().for_each(|(rows, loss)| *loss = run(rows));
+        losses.into_iter().map(|(_, loss)| loss).sum()
     }
 }
 
-impl<T: Scalar> State<T> {
-    fn network<'a>(&'a self, engine: &'a AotEngine<T>) -> Network<'a, T> {
-        let (parameters, transposed) = (self.parameters.as_slice(), self.transposed.as_slice());
-        let AotEngine { plan, settings, row_loss, .. } = engine;
-        Network { plan, loss: settings.loss, row_loss: row_loss.as_ref(), parameters, transposed, threads: 1 }
-    }
-}
-
-impl<T: Scalar> Engine for AotEngine<T> {
+impl<T: Scalar, N: Tiled<T>> Engine for AotEngine<T, N> {
     fn train(&mut self, data: Rows, order: &[u32]) -> Result<f64> {
-        let batch = self.settings.batch_size.min(order.len());
-        let members = self.threads.current_num_threads().min(self.used(batch));
-        let (meeting, next, loss) = (Rendezvous::new(members, self.processors), AtomicUsize::new(0), Mutex::new(0.0));
-        let epoch = Epoch { data, order, meeting, next, loss };
+        let members = self.workspaces.len().min(self.used(self.largest_batch().min(order.len())));
+        let epoch = Epoch {
+            data,
+            order,
+            meeting: Rendezvous::new(members, self.processors),
+            next: AtomicUsize::new(0),
+            loss: Mutex::new(0.0),
+            failure: Mutex::new(None),
+        };
         if members == 1 {
             // A broadcast would wake every thread for nothing.
             self.threads.install(|| self.take_part(&epoch, 0));
@@ -207,12 +263,15 @@ impl<T: Scalar> Engine for AotEngine<T> {
                 }
             });
         }
-        Ok(epoch.loss.into_inner().unwrap_or_else(PoisonError::into_inner))
+        match epoch.failure.into_inner().unwrap_or_else(PoisonError::into_inner) {
+            Some(error) => Err(error),
+            None => Ok(epoch.loss.into_inner().unwrap_or_else(PoisonError::into_inner)),
+        }
     }
 
     fn evaluate(&mut self, data: Rows, order: &[u32]) -> Result<f64> {
-        let block = self.lanes.len() * TILE_ROWS * 16;
-        Ok(self.threads.install(|| order.chunks(block).map(|rows| self.evaluate_batch(data, rows)).sum()))
+        let blocks = Batches::new(order, MOST_LANES * EVALUATED_ROWS, self.network.takes_one(Mode::Evaluation));
+        self.threads.install(|| blocks.map(|rows| self.evaluate_block(data, rows)).sum())
     }
 
     fn set_learning_rate(&mut self, rate: f64) {
@@ -224,6 +283,19 @@ impl<T: Scalar> Engine for AotEngine<T> {
         Ok(self.flat(state.parameters.as_slice()).iter().map(|p| p.to_f64() as f32).collect())
     }
 
+    fn state(&self) -> Vec<f32> {
+        self.network.state()
+    }
+
+    fn batches(&self) -> u64 {
+        let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
+        state.optimizer.state().steps as u64
+    }
+
+    fn takes_one(&self) -> bool {
+        self.network.takes_one(Mode::Training)
+    }
+
     fn describe(&self) -> String {
         format!("aot (derivatives by Clad) on cpu, {} thread(s)", self.threads.current_num_threads())
     }
@@ -232,10 +304,4 @@ impl<T: Scalar> Engine for AotEngine<T> {
 /// A panic while it was held has ended the training: nobody reads what it left.
 fn lock<V>(mutex: &Mutex<V>) -> MutexGuard<'_, V> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-fn lane_count(rows: usize, parameters: usize) -> usize {
-    let affordable = (MOST_GRADIENT_NUMBERS / parameters.max(1)).clamp(2, MOST_LANES);
-    // A power of two, so that batches and threads of the usual numbers share out evenly.
-    rows.div_ceil(TILE_ROWS).min(1 << affordable.ilog2()).max(1)
 }

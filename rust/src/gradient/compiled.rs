@@ -289,7 +289,7 @@ impl<T: Scalar + Element> Typed<T> {
         }
         let mut adjoints = Pool::lease(&self.adjoints, |_| ())?;
         let (values, adjoints) = (values.as_slice(), adjoints.as_mut_slice());
-        self.form.run().backward(values, adjoints, inputs, seeds, gradients);
+        self.form.run().backward(values, adjoints, inputs, seeds, false, gradients);
         Ok(())
     }
 }

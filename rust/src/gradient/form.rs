@@ -21,8 +21,13 @@ impl<T: Scalar + Element> Form<T> {
     pub fn new(program: &Program, rows: BlockRows) -> Result<Self> {
         Ok(match Blocks::new(program, rows)? {
             Some(blocks) => Form::Blocks(Box::new(blocks)),
-            None => Form::Whole(Executor::new(program, &Layout::new(program))?),
+            None => Form::whole(program)?,
         })
+    }
+
+    /// All of it at once.
+    pub fn whole(program: &Program) -> Result<Self> {
+        Ok(Form::Whole(Executor::new(program, &Layout::new(program))?))
     }
 
     /// To run it.

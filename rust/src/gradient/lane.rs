@@ -1,45 +1,88 @@
-//! One share of a batch: tiles of rows, one after the other, in the workspace of whoever runs it.
+//! One share of a batch: tiles of rows, one after the other, in the memory of whoever runs it.
 
-use super::{Plan, RowLoss, Rows, TILE_ROWS};
+use super::batches::Batches;
+use super::tiled::{Tile, Tiled};
+use super::{RowLoss, Rows};
 use crate::device::HostBuffer;
 use crate::error::Result;
-use crate::graph::Loss;
+use crate::graph::{Loss, Mode};
 use crate::kernels::Scalar;
 
-/// What every lane reads.
-pub struct Network<'a, T> {
-    pub plan: &'a Plan<T>,
+/// What all lanes of a batch have in common.
+pub struct Share<'a, T, N> {
+    pub network: &'a N,
     pub loss: Loss,
     /// Instead of `loss`.
     pub row_loss: Option<&'a RowLoss>,
-    /// In panels.
+    pub data: Rows<'a>,
+    /// In the network's own order.
     pub parameters: &'a [T],
-    /// What [`Plan::transpose`] made of them.
-    pub transposed: &'a [T],
-    /// Threads of the present pool for one layer: those that have no lane of their own.
+    /// What [`Tiled::derive`] made of them.
+    pub derived: &'a [T],
+    /// Threads of the present pool for a tile: those that have no lane of their own.
     pub threads: usize,
+    /// Steps of the optimiser so far.
+    pub step: u64,
 }
 
 /// A thread's buffers for tiles. They are a thread's and not a lane's, so that the next lane finds them in its caches.
-pub struct Workspace<T> {
-    arena: HostBuffer<T>,
+pub struct Workspace<T, M> {
+    memory: M,
     labels: HostBuffer<T>,
     weights: HostBuffer<T>,
     output: HostBuffer<T>,
     adjoint: HostBuffer<T>,
 }
 
-impl<T: Scalar> Workspace<T> {
-    /// For tiles of `plan`.
-    pub fn new(plan: &Plan<T>) -> Result<Self> {
-        let outputs = plan.graph().outputs();
+impl<T: Scalar, M> Workspace<T, M> {
+    /// For tiles of up to so many rows.
+    pub fn new<N: Tiled<T, Memory = M>>(network: &N, rows: usize) -> Result<Self> {
+        let outputs = network.outputs();
         Ok(Workspace {
-            arena: HostBuffer::zeros(plan.arena_length())?,
-            labels: HostBuffer::zeros(TILE_ROWS * outputs)?,
-            weights: HostBuffer::zeros(TILE_ROWS)?,
-            output: HostBuffer::zeros(TILE_ROWS * outputs)?,
-            adjoint: HostBuffer::zeros(TILE_ROWS * outputs)?,
+            memory: network.memory()?,
+            labels: HostBuffer::zeros(rows * outputs)?,
+            weights: HostBuffer::zeros(rows)?,
+            output: HostBuffer::zeros(rows * outputs)?,
+            adjoint: HostBuffer::zeros(rows * outputs)?,
         })
+    }
+
+    /// The sum of weight times loss over `rows`.
+    pub fn evaluate<N: Tiled<T, Memory = M>>(&mut self, share: &Share<T, N>, rows: &[u32], tile: usize) -> Result<f64> {
+        let tiles = Batches::new(rows, tile, share.network.takes_one(Mode::Evaluation));
+        tiles.map(|rows| self.forward(share, rows, Mode::Evaluation, 0, None)).sum()
+    }
+
+    /// The same for one tile, which is number `place` of its batch; with a `scale`, the adjoint of the outputs too.
+    fn forward<N: Tiled<T, Memory = M>>(
+        &mut self,
+        share: &Share<T, N>,
+        rows: &[u32],
+        mode: Mode,
+        place: u64,
+        scale: Option<f64>,
+    ) -> Result<f64> {
+        let &Share { network, loss, row_loss, data, .. } = share;
+        let (count, columns) = (rows.len(), network.outputs());
+        let targets = if row_loss.is_some() { 1 } else { loss.targets(columns) };
+        let labels = &mut self.labels.as_mut_slice()[..count * targets];
+        let weights = &mut self.weights.as_mut_slice()[..count];
+        let output = &mut self.output.as_mut_slice()[..count * columns];
+        let adjoint = &mut self.adjoint.as_mut_slice()[..count * columns];
+        network.forward(&mut self.memory, &share.tile(rows, place), mode, output)?;
+        data.gather_targets(rows, labels, weights);
+        let (wanted, factor) = (scale.is_some().then_some(adjoint), scale.unwrap_or(0.0));
+        Ok(match row_loss {
+            Some(own) => own.run(output, labels, weights, factor, wanted),
+            None => T::loss(loss as u8, count, columns, output, labels, weights, factor, wanted),
+        })
+    }
+}
+
+impl<T, N> Share<'_, T, N> {
+    fn tile<'a>(&'a self, rows: &'a [u32], place: u64) -> Tile<'a, T> {
+        let &Share { data, parameters, derived, threads, step, .. } = self;
+        Tile { data, rows, parameters, derived, threads, place: [step, place] }
     }
 }
 
@@ -50,44 +93,31 @@ pub struct Lane<T> {
 }
 
 impl<T: Scalar> Lane<T> {
-    /// For the parameters of `plan`.
-    pub fn new(plan: &Plan<T>) -> Result<Self> {
-        Ok(Lane { gradient: HostBuffer::zeros(plan.parameters_length())?, loss: 0.0 })
+    /// For so many parameters.
+    pub fn new(parameters: usize) -> Result<Self> {
+        Ok(Lane { gradient: HostBuffer::zeros(parameters)?, loss: 0.0 })
     }
 
-    /// Runs `rows`; with a `scale`, the gradient of `scale * weight * loss` too.
-    pub fn run(
+    /// The gradient of `scale * weight * loss` over `rows`, in tiles of `tile` rows, of which `place` are before them.
+    pub fn run<N: Tiled<T>>(
         &mut self,
-        space: &mut Workspace<T>,
-        network: &Network<T>,
-        data: Rows,
+        space: &mut Workspace<T, N::Memory>,
+        share: &Share<T, N>,
         rows: &[u32],
-        scale: Option<f64>,
-    ) {
-        let Network { plan, loss, row_loss, parameters, transposed, threads } = *network;
-        let arena = space.arena.as_mut_slice();
-        let columns = plan.graph().outputs();
-        let targets = if row_loss.is_some() { 1 } else { loss.targets(columns) };
+        tile: usize,
+        place: usize,
+        scale: f64,
+    ) -> Result<()> {
         self.loss = 0.0;
-        for (index, tile) in rows.chunks(TILE_ROWS).enumerate() {
-            let count = tile.len();
-            let labels = &mut space.labels.as_mut_slice()[..count * targets];
-            let weights = &mut space.weights.as_mut_slice()[..count];
-            let output = &mut space.output.as_mut_slice()[..count * columns];
-            let adjoint = &mut space.adjoint.as_mut_slice()[..count * columns];
-            data.gather(tile, plan.input(arena, count), labels, weights);
-            plan.forward(parameters, arena, count, threads);
-            plan.output(arena, output);
-            let wanted = scale.is_some().then_some(&mut *adjoint);
-            let factor = scale.unwrap_or(0.0);
-            self.loss += match row_loss {
-                Some(own) => own.run(output, labels, weights, factor, wanted),
-                None => T::loss(loss as u8, count, columns, output, labels, weights, factor, wanted),
-            };
-            if scale.is_some() {
-                plan.backward(transposed, adjoint, arena, self.gradient.as_mut_slice(), index > 0, threads);
-            }
+        let tiles = Batches::new(rows, tile, share.network.takes_one(Mode::Training));
+        for (index, rows) in tiles.enumerate() {
+            let place = (place + index) as u64;
+            self.loss += space.forward(share, rows, Mode::Training, place, Some(scale))?;
+            let adjoint = &space.adjoint.as_slice()[..rows.len() * share.network.outputs()];
+            let gradient = self.gradient.as_mut_slice();
+            share.network.backward(&mut space.memory, &share.tile(rows, place), adjoint, index > 0, gradient);
         }
+        Ok(())
     }
 
     /// The sum of weight times loss over the last run's rows.
@@ -95,7 +125,7 @@ impl<T: Scalar> Lane<T> {
         self.loss
     }
 
-    /// The last run's gradient, in panels.
+    /// The last run's gradient, in the network's own order.
     pub fn gradient(&self) -> &[T] {
         self.gradient.as_slice()
     }

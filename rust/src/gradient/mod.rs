@@ -3,14 +3,13 @@
 //! A [`CompiledGraph`] is any function that LibTorch was seen to run, `executor` what runs it, and `blocks` what cuts its
 //! rows. Networks are trained by:
 //!
-//! - [`aot`]: the graph's reverse plan over the pullbacks that Clad derived from `cpp/kernels`, compiled into the crate;
-//!   row tiles on the CPU.
-//! - [`module`]: any observed function with parameters, as programs of operators with the same derivatives; blocks of rows
-//!   on the CPU.
+//! - [`aot`]: tiles of rows on the CPU, over the pullbacks that Clad derived from `cpp/kernels`, compiled into the crate.
+//!   What it trains is a [`Tiled`]: the [`Plan`] of a perceptron, or [`ModuleTiles`], any observed function with parameters.
 //! - [`autograd`]: LibTorch's own operators and automatic differentiation, on any device.
 
 pub mod aot;
 pub mod autograd;
+mod batches;
 #[allow(unsafe_code)] // Addresses of rows in the same tensors.
 mod blocks;
 #[allow(unsafe_code)] // Addresses of tensors, from C++.
@@ -20,7 +19,7 @@ mod form;
 mod jit;
 mod lane;
 mod layout;
-pub mod module;
+mod module;
 mod noise;
 #[allow(unsafe_code)] // Addresses of a module's tensors.
 mod pass;
@@ -29,12 +28,16 @@ mod rendezvous;
 mod reverse;
 mod seats;
 mod shares;
+mod tiled;
 
+pub use batches::Batches;
 pub use blocks::BlockRows;
 pub use compiled::{CompiledGraph, SavedForward};
 pub use jit::{RowLoss, compile_activation};
+pub use module::ModuleTiles;
 pub use pass::{Memory, Pass, Passes};
 pub use plan::{Plan, TILE_ROWS};
+pub use tiled::Tiled;
 
 use rayon::prelude::*;
 
@@ -86,25 +89,28 @@ pub struct Rows<'a> {
 }
 
 impl Rows<'_> {
-    /// The given rows, features and targets standardised, into x (in panels), y [rows, targets] and w [rows].
-    fn gather<T: Scalar>(&self, rows: &[u32], x: &mut [T], y: &mut [T], w: &mut [T]) {
+    /// The features of the given rows, standardised, in panels.
+    fn gather<T: Scalar>(&self, rows: &[u32], x: &mut [T]) {
         T::gather(rows, self.features, &self.scaler.mean, &self.scaler.inverse, x);
-        self.gather_targets(rows, y, w);
     }
 
-    /// The same with x [rows, width], on the threads of the present pool.
-    fn gather_dense<T: Scalar>(&self, rows: &[u32], x: &mut [T], y: &mut [T], w: &mut [T]) {
+    /// The same as x [rows, width], those of many rows on the threads of the present pool.
+    fn gather_dense<T: Scalar>(&self, rows: &[u32], x: &mut [T]) {
         /// Rows that a thread gathers in one go.
-        const GATHERED: usize = 64;
+        const GATHERED: usize = 256;
         let width = self.scaler.mean.len();
-        x.par_chunks_mut(width * GATHERED).zip(rows.par_chunks(GATHERED)).for_each(|(x, rows)| {
+        let gather = |(x, rows): (&mut [T], &[u32])| {
             for (x, &row) in x.chunks_mut(width).zip(rows) {
                 self.scaler.standardise(&self.features[row as usize * width..][..width], x);
             }
-        });
-        self.gather_targets(rows, y, w);
+        };
+        match rows.len() > GATHERED {
+            true => x.par_chunks_mut(width * GATHERED).zip(rows.par_chunks(GATHERED)).for_each(gather),
+            false => gather((x, rows)),
+        }
     }
 
+    /// The targets of the given rows, standardised, into y [rows, targets], and their weights into w [rows].
     fn gather_targets<T: Scalar>(&self, rows: &[u32], y: &mut [T], w: &mut [T]) {
         let targets = (y.len() / w.len().max(1)).max(1);
         for ((&from, y), w) in rows.iter().zip(y.chunks_mut(targets)).zip(w) {

@@ -1,241 +1,126 @@
-//! The engine of any module: its program for the rows of a batch, Clad's derivatives back through it, one update of the
-//! flat parameter vector. Batches whose rows do not know each other run in blocks of rows on all threads; the bits are the
-//! same for any number of them. Nothing is allocated after the first steps of each number of rows.
+//! Any module as the engine runs it: its program for the rows of a tile, and Clad's derivatives back through it.
 
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 
-use rayon::ThreadPool;
-
+use super::TILE_ROWS;
 use super::noise::Noise;
 use super::pass::{Memory, Passes};
-use super::{Engine, RowLoss, Rows, Settings};
-use crate::device::{Element, HostBuffer, thread_pool};
+use super::tiled::{Tile, Tiled};
+use crate::device::{Element, HostBuffer};
 use crate::error::Result;
 use crate::graph::{Mode, Module};
 use crate::kernels::Scalar;
-use crate::optimizer::Optimizer;
 
-/// Numbers of values that an evaluation keeps at once, and most rows of it.
-const EVALUATED_NUMBERS: usize = 1 << 24;
-const EVALUATED_ROWS: usize = 1024;
+/// Bytes of the values of a tile: with its adjoints they stay in a core's own cache of 1 to 2 MB.
+const TILE_BYTES: usize = 512 << 10;
 
-/// A module in training on the CPU.
-pub struct ModuleEngine<T> {
+/// A module laid out for tiles: of a few rows where events do not know each other in training, else of whole batches.
+pub struct ModuleTiles<T> {
     module: Arc<Module>,
-    settings: Settings,
-    row_loss: Option<RowLoss>,
+    state: RwLock<HostBuffer<T>>,
+    /// That of dropout.
     seed: u64,
-    parameters: HostBuffer<T>,
-    state: HostBuffer<T>,
-    gradient: HostBuffer<T>,
-    optimizer: Optimizer<T>,
-    training: Passes<T>,
-    evaluation: Passes<T>,
-    batch: Batch<T>,
-    threads: Arc<ThreadPool>,
 }
 
-/// Rows that are gathered, with room for some more, and the adjoint of their outputs.
-struct Batch<T> {
+/// A thread's programs, and the rows that it gathered.
+pub struct ModuleMemory<T> {
+    passes: [Passes<T>; 2],
     x: HostBuffer<T>,
-    labels: HostBuffer<T>,
-    weights: HostBuffer<T>,
-    adjoint: HostBuffer<T>,
 }
 
-impl<T: Scalar + Element> ModuleEngine<T> {
-    /// Lays out `module` with these parameters and this state. `seed` is that of dropout.
-    pub fn new(
-        module: Arc<Module>,
-        parameters: &[T],
-        state: &[T],
-        settings: Settings,
-        seed: u64,
-        threads: usize,
-    ) -> Result<Self> {
-        let batch = Batch::new(&module, (settings.batch_size + 1).max(evaluated_rows(&module)))?;
-        Ok(ModuleEngine {
-            parameters: HostBuffer::from_slice(parameters)?,
-            state: HostBuffer::from_slice(state)?,
-            gradient: HostBuffer::zeros(parameters.len())?,
-            optimizer: Optimizer::new(settings.rule(), parameters.len())?,
-            training: Passes::new(Mode::Training),
-            evaluation: Passes::new(Mode::Evaluation),
-            batch,
-            settings,
-            row_loss: None,
-            seed,
-            threads: Arc::new(thread_pool(threads)?),
-            module,
-        })
-    }
-
-    /// With a user's loss instead of that of the settings.
-    pub fn with_row_loss(self, loss: RowLoss) -> Self {
-        ModuleEngine { row_loss: Some(loss), ..self }
-    }
-
-    /// The gradient of `sum of scale * weight * loss` over `rows`, with the sum of weight times loss. The state changes.
-    pub fn loss_and_gradient(&mut self, data: Rows, rows: &[u32], scale: f64) -> Result<(f64, Vec<T>)> {
-        let loss = self.differentiate(data, rows, scale)?;
-        Ok((loss, self.gradient.as_slice().to_vec()))
-    }
-
-    /// On the threads of the present pool.
-    fn differentiate(&mut self, data: Rows, rows: &[u32], scale: f64) -> Result<f64> {
-        let ModuleEngine { module, settings, row_loss, parameters, state, gradient, training, batch, .. } = self;
-        let pass = training.of(module, rows.len())?;
-        pass.draw(Noise::new(self.seed, self.optimizer.state().steps as u64));
-        let [x, labels, weights, adjoint] = batch.gather(module, settings, row_loss.as_ref(), data, rows);
-        let mut memory = Memory { x, parameters: parameters.as_slice(), state: state.as_mut_slice() };
-        let outputs = pass.forward(module, &mut memory)?;
-        let loss = loss_of(module, settings, row_loss.as_ref(), outputs, labels, weights, Some((scale, &mut *adjoint)));
-        pass.backward(module, &mut memory, adjoint, gradient.as_mut_slice());
-        Ok(loss)
-    }
-
-    fn step(&mut self, data: Rows, rows: &[u32]) -> Result<f64> {
-        let loss = self.differentiate(data, rows, data.weight_scale / rows.len() as f64)?;
-        let (parameters, gradient) = (self.parameters.as_mut_slice(), self.gradient.as_mut_slice());
-        self.optimizer.update(self.settings.learning_rate, parameters, gradient, |_, _| ());
-        Ok(loss)
-    }
-
-    fn evaluate_block(&mut self, data: Rows, rows: &[u32]) -> Result<f64> {
-        let ModuleEngine { module, settings, row_loss, parameters, state, evaluation, batch, .. } = self;
-        let pass = evaluation.of(module, rows.len())?;
-        let [x, labels, weights, _] = batch.gather(module, settings, row_loss.as_ref(), data, rows);
-        let mut memory = Memory { x, parameters: parameters.as_slice(), state: state.as_mut_slice() };
-        let outputs = pass.forward(module, &mut memory)?;
-        Ok(loss_of(module, settings, row_loss.as_ref(), outputs, labels, weights, None))
-    }
-
-    /// Runs `step` on each of `batches` on the engine's threads; returns the sum of what it gives.
-    fn sum(&mut self, batches: Batches, step: fn(&mut Self, Rows, &[u32]) -> Result<f64>, data: Rows) -> Result<f64>
-    where
-        Self: Send,
-    {
-        let threads = Arc::clone(&self.threads);
-        threads.install(|| batches.map(|rows| step(self, data, rows)).sum())
+impl<T: Scalar + Element> ModuleTiles<T> {
+    /// Of a module that starts from this state. `seed` is that of dropout.
+    pub fn new(module: Arc<Module>, state: &[T], seed: u64) -> Result<Self> {
+        Ok(ModuleTiles { module, state: RwLock::new(HostBuffer::from_slice(state)?), seed })
     }
 }
 
-fn loss_of<T: Scalar>(
-    module: &Module,
-    settings: &Settings,
-    row_loss: Option<&RowLoss>,
-    outputs: &[T],
-    labels: &[T],
-    weights: &[T],
-    scaled: Option<(f64, &mut [T])>,
-) -> f64 {
-    let (scale, adjoint) = scaled.map_or((0.0, None), |(scale, adjoint)| (scale, Some(adjoint)));
-    match row_loss {
-        Some(own) => own.run(outputs, labels, weights, scale, adjoint),
-        None => {
-            let (loss, columns) = (settings.loss as u8, module.outputs());
-            T::loss(loss, weights.len(), columns, outputs, labels, weights, scale, adjoint)
-        }
-    }
+/// Rows of a tile of a module: their values suit the cache, but parameters are not read and their gradients not written for
+/// less work than that.
+pub fn tile_rows<T>(module: &Module) -> usize {
+    let numbers = module.cost().numbers;
+    let fitting = (TILE_BYTES / size_of::<T>() / numbers).max(1);
+    let worthwhile = (module.parameters() / numbers).next_power_of_two();
+    (1 << fitting.ilog2()).max(worthwhile).clamp(2, TILE_ROWS)
 }
 
-/// Rows whose values an evaluation keeps at once.
-pub fn evaluated_rows(module: &Module) -> usize {
-    (EVALUATED_NUMBERS / module.cost().numbers).clamp(8, EVALUATED_ROWS)
-}
+impl<T: Scalar + Element> Tiled<T> for ModuleTiles<T> {
+    type Memory = ModuleMemory<T>;
 
-impl<T: Scalar> Batch<T> {
-    fn new(module: &Module, rows: usize) -> Result<Self> {
-        Ok(Batch {
-            x: HostBuffer::zeros(rows * module.inputs())?,
-            labels: HostBuffer::zeros(rows * module.outputs())?,
-            weights: HostBuffer::zeros(rows)?,
-            adjoint: HostBuffer::zeros(rows * module.outputs())?,
-        })
+    fn memory(&self) -> Result<ModuleMemory<T>> {
+        let is_whole = !self.module.events_are_apart();
+        let passes = [Passes::new(Mode::Training, is_whole), Passes::new(Mode::Evaluation, false)];
+        Ok(ModuleMemory { passes, x: HostBuffer::zeros(0)? })
     }
 
-    /// The given rows: features, labels and weights; and room for the adjoint of their outputs.
-    fn gather(
-        &mut self,
-        module: &Module,
-        settings: &Settings,
-        row_loss: Option<&RowLoss>,
-        data: Rows,
-        rows: &[u32],
-    ) -> [&mut [T]; 4] {
-        let (count, outputs) = (rows.len(), module.outputs());
-        let targets = if row_loss.is_some() { 1 } else { settings.loss.targets(outputs) };
-        let x = &mut self.x.as_mut_slice()[..count * module.inputs()];
-        let labels = &mut self.labels.as_mut_slice()[..count * targets];
-        let weights = &mut self.weights.as_mut_slice()[..count];
-        data.gather_dense(rows, x, labels, weights);
-        [x, labels, weights, &mut self.adjoint.as_mut_slice()[..count * outputs]]
-    }
-}
-
-/// The batches of an epoch, of `size` rows each but the last. A single row that is left over joins the batch before it
-/// where the module does not take one alone, as batch normalisation does not in training.
-pub struct Batches<'a> {
-    order: &'a [u32],
-    size: usize,
-    joins_one: bool,
-}
-
-impl<'a> Batches<'a> {
-    /// Of `order`.
-    pub fn new(module: &Module, mode: Mode, order: &'a [u32], size: usize) -> Self {
-        Batches { order, size, joins_one: !module.takes_one(mode) }
-    }
-}
-
-impl<'a> Iterator for Batches<'a> {
-    type Item = &'a [u32];
-
-    fn next(&mut self) -> Option<&'a [u32]> {
-        let one_is_left = self.joins_one && self.order.len() == self.size + 1;
-        let (batch, rest) =
-            self.order.split_at_checked(self.size).filter(|_| !one_is_left).unwrap_or((self.order, &[]));
-        self.order = rest;
-        (!batch.is_empty()).then_some(batch)
-    }
-}
-
-impl<T: Scalar + Element> Engine for ModuleEngine<T>
-where
-    Self: Send,
-{
-    fn train(&mut self, data: Rows, order: &[u32]) -> Result<f64> {
-        let module = Arc::clone(&self.module);
-        self.sum(Batches::new(&module, Mode::Training, order, self.settings.batch_size), Self::step, data)
+    fn tile_rows(&self, mode: Mode) -> Option<usize> {
+        (mode == Mode::Evaluation || self.module.events_are_apart()).then(|| tile_rows::<T>(&self.module))
     }
 
-    fn evaluate(&mut self, data: Rows, order: &[u32]) -> Result<f64> {
-        let module = Arc::clone(&self.module);
-        let rows = evaluated_rows(&module) - 1;
-        self.sum(Batches::new(&module, Mode::Evaluation, order, rows), Self::evaluate_block, data)
+    fn takes_one(&self, mode: Mode) -> bool {
+        self.module.takes_one(mode)
     }
 
-    fn set_learning_rate(&mut self, rate: f64) {
-        self.settings.learning_rate = rate;
+    fn outputs(&self) -> usize {
+        self.module.outputs()
     }
 
-    fn parameters(&self) -> Result<Vec<f32>> {
-        Ok(self.parameters.as_slice().iter().map(|p| p.to_f64() as f32).collect())
+    fn parameters(&self) -> usize {
+        self.module.parameters()
     }
+
+    fn own_parameters(&self) -> usize {
+        self.module.parameters()
+    }
+
+    fn pack(&self, flat: &[T], own: &mut [T]) {
+        own.copy_from_slice(flat);
+    }
+
+    fn unpack(&self, own: &[T], flat: &mut [T]) {
+        flat.copy_from_slice(own);
+    }
+
+    fn derived(&self) -> usize {
+        0
+    }
+
+    fn derive(&self, _own: &[T], _derived: &mut [T]) {}
 
     fn state(&self) -> Vec<f32> {
-        self.state.as_slice().iter().map(|s| s.to_f64() as f32).collect()
+        let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
+        state.as_slice().iter().map(|s| s.to_f64() as f32).collect()
     }
 
-    fn batches(&self) -> u64 {
-        self.optimizer.state().steps as u64
+    fn forward(&self, memory: &mut ModuleMemory<T>, tile: &Tile<T>, mode: Mode, outputs: &mut [T]) -> Result<()> {
+        let ModuleMemory { passes, x } = memory;
+        let (rows, [step, place]) = (tile.rows.len(), tile.place);
+        let length = rows * self.module.inputs();
+        if x.as_slice().len() < length {
+            *x = HostBuffer::zeros(length)?;
+        }
+        let x = &mut x.as_mut_slice()[..length];
+        tile.data.gather_dense(tile.rows, x);
+        let pass = passes[mode as usize].of(&self.module, rows)?;
+        if mode == Mode::Training {
+            pass.draw(Noise::new(self.seed, step, place));
+        }
+        let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
+        pass.forward(&self.module, &Memory { x, parameters: tile.parameters, state: state.as_slice() }, outputs)?;
+        drop(state);
+        if pass.changes_state() {
+            pass.update(self.state.write().unwrap_or_else(PoisonError::into_inner).as_mut_slice());
+        }
+        Ok(())
     }
 
-    fn takes_one(&self) -> bool {
-        self.module.takes_one(Mode::Training)
-    }
-
-    fn describe(&self) -> String {
-        format!("aot (derivatives by Clad) on cpu, {} thread(s)", self.threads.current_num_threads())
+    fn backward(&self, memory: &mut ModuleMemory<T>, tile: &Tile<T>, adjoint: &[T], sum: bool, gradient: &mut [T]) {
+        let ModuleMemory { passes, x } = memory;
+        let x = &x.as_slice()[..tile.rows.len() * self.module.inputs()];
+        let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
+        let memory = Memory { x, parameters: tile.parameters, state: state.as_slice() };
+        if let Some(pass) = passes[Mode::Training as usize].last() {
+            pass.backward(&self.module, &memory, adjoint, sum, gradient);
+        }
     }
 }

@@ -1,10 +1,13 @@
-//! Random factors of dropout: a function of seed, step and place alone, so that any number of threads draws the same.
+//! Random factors of dropout: a function of seed, step, tile and place alone, so that any number of threads draws the same.
 
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
 
 use crate::kernels::Scalar;
+
+/// No tile draws two to the power of that many numbers.
+const TILE_BITS: u32 = 40;
 
 /// Numbers that are drawn in one go.
 const DRAWN: usize = 1 << 14;
@@ -16,12 +19,12 @@ pub struct Noise {
 }
 
 impl Noise {
-    /// Of step number `step` of a fit.
-    pub fn new(seed: u64, step: u64) -> Self {
+    /// Of tile number `tile` of step number `step` of a fit.
+    pub fn new(seed: u64, step: u64, tile: u64) -> Self {
         let mut generator = ChaCha8Rng::seed_from_u64(seed);
         // The stream behind those of the shuffles, one for each epoch.
         generator.set_stream((1 << 63) + step);
-        Noise { generator, place: 0 }
+        Noise { generator, place: u128::from(tile) << TILE_BITS }
     }
 
     /// Each of `factors` is 1 / keep with the probability `keep`, else 0.
@@ -45,7 +48,7 @@ mod tests {
 
     fn drawn(seed: u64, step: u64, keep: f64, count: usize) -> Vec<f32> {
         let mut factors = vec![f32::NAN; count];
-        Noise::new(seed, step).draw(keep, &mut factors);
+        Noise::new(seed, step, 0).draw(keep, &mut factors);
         factors
     }
 
@@ -69,10 +72,12 @@ mod tests {
         assert_ne!(drawn(2, 1, 0.5, DRAWN), first[..DRAWN]);
         assert_ne!(drawn(1, 2, 0.5, DRAWN), first[..DRAWN]);
         assert_ne!(first[..DRAWN], first[DRAWN..2 * DRAWN]);
-        let (mut noise, mut parts) = (Noise::new(1, 1), vec![0.0f32; DRAWN + 9]);
+        let (mut noise, mut parts) = (Noise::new(1, 1, 0), vec![0.0f32; DRAWN + 9]);
         let (head, tail) = parts.split_at_mut(77);
         noise.draw(0.5, head);
         noise.draw(0.5, tail);
         assert_eq!(parts, first[..DRAWN + 9]);
+        Noise::new(1, 1, 1).draw(0.5, &mut parts);
+        assert_ne!(parts, first[..DRAWN + 9]);
     }
 }

@@ -22,7 +22,6 @@ pub struct Pass<T> {
     values: HostBuffer<T>,
     adjoints: HostBuffer<T>,
     noise: Vec<Drawn<T>>,
-    outputs: HostBuffer<T>,
     updates: Vec<Update<T>>,
     /// Of the tensors of one call; their memory stays.
     lists: [Vec<usize>; 3],
@@ -41,8 +40,8 @@ struct Update<T> {
 }
 
 impl<T: Scalar + Element> Pass<T> {
-    /// Lays out what computes `rows` rows of `module` in one mode.
-    pub fn new(module: &Module, mode: Mode, rows: usize) -> Result<Self> {
+    /// Lays out what computes `rows` rows of `module` in one mode, by one thread or in blocks of its rows.
+    pub fn new(module: &Module, mode: Mode, rows: usize, in_blocks: bool) -> Result<Self> {
         if module.dtype().bytes() != size_of::<T>() {
             return Err(Error::Internal(format!("{} computes in {}", module.name(), module.dtype().name())));
         }
@@ -51,7 +50,7 @@ impl<T: Scalar + Element> Pass<T> {
         if program.arguments.len() != 1 + constants.len() + program.noise.len() {
             return Err(Error::Internal(format!("{} arguments of a module", program.arguments.len())));
         }
-        let form = Form::new(&program, BlockRows::Suitable)?;
+        let form = if in_blocks { Form::new(&program, BlockRows::Suitable)? } else { Form::whole(&program)? };
         let [values, adjoints] = form.run().arenas();
         let mut values = HostBuffer::zeros(values)?;
         form.run().prepare(values.as_mut_slice());
@@ -69,7 +68,6 @@ impl<T: Scalar + Element> Pass<T> {
             values,
             adjoints: HostBuffer::zeros(if mode == Mode::Training { adjoints } else { 0 })?,
             noise: program.noise.iter().map(drawn).collect::<Result<_>>()?,
-            outputs: HostBuffer::zeros(rows * module.outputs())?,
             updates: program.updates.iter().map(update).collect::<Result<_>>()?,
             lists: Default::default(),
             form,
@@ -83,31 +81,40 @@ impl<T: Scalar + Element> Pass<T> {
         }
     }
 
-    /// The outputs [rows, outputs] of the rows; in training the state changes.
-    pub fn forward(&mut self, module: &Module, memory: &mut Memory<T>) -> Result<&[T]> {
+    /// The outputs of the rows into `results` [rows, outputs].
+    pub fn forward(&mut self, module: &Module, memory: &Memory<T>, results: &mut [T]) -> Result<()> {
+        assert_eq!(results.len(), self.rows * module.outputs(), "results of another number of rows");
         self.list(module, memory);
         let [inputs, outputs, _] = &mut self.lists;
         outputs.clear();
-        outputs.push(self.outputs.as_mut_slice().as_mut_ptr() as usize);
+        outputs.push(results.as_mut_ptr() as usize);
         outputs.extend(self.updates.iter_mut().map(|update| update.values.as_mut_slice().as_mut_ptr() as usize));
         // SAFETY: the inputs are slices of `memory`, which nobody changes meanwhile, bytes of the module's own, and this
-        // pass's factors, as long as `list` has checked; the outputs this pass's own.
+        // pass's factors, as long as `list` has checked; the outputs `results` and this pass's own.
         let (inputs, outputs) = unsafe { (Addresses::new(inputs), Addresses::new(outputs)) };
         let ran = self.form.run().forward(self.values.as_mut_slice(), inputs, outputs);
         ran.map_err(|OutOfRange { .. }| {
             Error::invalid(format!("{}: an index is out of range", module.name()), "check the tensors that it captures")
-        })?;
+        })
+    }
+
+    /// Whether [`update`](Self::update) does anything.
+    pub fn changes_state(&self) -> bool {
+        !self.updates.is_empty()
+    }
+
+    /// Changes the state as the last forward call in training does.
+    pub fn update(&self, state: &mut [T]) {
         for Update { range, values } in &self.updates {
-            memory.state[range.clone()].copy_from_slice(values.as_slice());
+            state[range.clone()].copy_from_slice(values.as_slice());
         }
-        Ok(self.outputs.as_slice())
     }
 
     /// From the adjoint [rows, outputs] of what the last call of [`forward`](Self::forward) gave, of the same memory: the
-    /// gradient of the parameters.
-    pub fn backward(&mut self, module: &Module, memory: &mut Memory<T>, adjoint: &[T], gradient: &mut [T]) {
+    /// gradient of the parameters, which with `sum` is added to what is there.
+    pub fn backward(&mut self, module: &Module, memory: &Memory<T>, adjoint: &[T], sum: bool, gradient: &mut [T]) {
         assert!(
-            gradient.len() == module.parameters() && adjoint.len() == self.outputs.as_slice().len(),
+            gradient.len() == module.parameters() && adjoint.len() == self.rows * module.outputs(),
             "the gradient has another length than the parameters"
         );
         self.list(module, memory);
@@ -126,12 +133,12 @@ impl<T: Scalar + Element> Pass<T> {
         let [inputs, seeds, gradients] =
             unsafe { [Addresses::new(inputs), Addresses::new(seeds), Addresses::new(gradients)] };
         let (values, adjoints) = (self.values.as_slice(), self.adjoints.as_mut_slice());
-        self.form.run().backward(values, adjoints, inputs, seeds, gradients);
+        self.form.run().backward(values, adjoints, inputs, seeds, sum, gradients);
     }
 
     /// Lists the addresses of the arguments.
     fn list(&mut self, module: &Module, memory: &Memory<T>) {
-        let (x, parameters, state) = (memory.x, memory.parameters, &*memory.state);
+        let (x, parameters, state) = (memory.x, memory.parameters, memory.state);
         let lengths = [x.len(), parameters.len(), state.len()];
         assert!(lengths == [self.rows * module.inputs(), module.parameters(), module.state()], "lengths {lengths:?}");
         let list = &mut self.lists[0];
@@ -146,27 +153,28 @@ impl<T: Scalar + Element> Pass<T> {
     }
 }
 
-/// What a pass reads and changes besides its own memory.
+/// What a pass reads besides its own memory.
 pub struct Memory<'a, T> {
     /// [rows, inputs]
     pub x: &'a [T],
     /// The flat vector.
     pub parameters: &'a [T],
     /// The flat vector of running statistics.
-    pub state: &'a mut [T],
+    pub state: &'a [T],
 }
 
 /// Passes of one module in one mode.
 pub struct Passes<T> {
     mode: Mode,
+    in_blocks: bool,
     /// The last used one last.
     kept: Vec<Pass<T>>,
 }
 
 impl<T: Scalar + Element> Passes<T> {
-    /// None yet.
-    pub fn new(mode: Mode) -> Self {
-        Passes { mode, kept: Vec::with_capacity(KEPT) }
+    /// None yet; each will be run by one thread or in blocks of its rows.
+    pub fn new(mode: Mode, in_blocks: bool) -> Self {
+        Passes { mode, in_blocks, kept: Vec::with_capacity(KEPT) }
     }
 
     /// That for `rows` rows, laid out now where it was not.
@@ -174,13 +182,18 @@ impl<T: Scalar + Element> Passes<T> {
         match self.kept.iter().position(|pass| pass.rows == rows) {
             Some(index) => self.kept[index..].rotate_left(1),
             None => {
-                let made = Pass::new(module, self.mode, rows)?;
+                let made = Pass::new(module, self.mode, rows, self.in_blocks)?;
                 if self.kept.len() == KEPT {
                     self.kept.remove(0);
                 }
                 self.kept.push(made);
             }
         }
-        self.kept.last_mut().ok_or_else(|| Error::Internal("no pass".into()))
+        self.last().ok_or_else(|| Error::Internal("no pass".into()))
+    }
+
+    /// The last one that was used.
+    pub fn last(&mut self) -> Option<&mut Pass<T>> {
+        self.kept.last_mut()
     }
 }

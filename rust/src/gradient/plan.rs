@@ -9,7 +9,10 @@ use std::marker::PhantomData;
 use std::ops::Range;
 
 use super::shares::Shares;
-use crate::graph::{Activation, Graph, Op, Own};
+use super::tiled::{Tile, Tiled};
+use crate::device::HostBuffer;
+use crate::error::Result;
+use crate::graph::{Activation, Graph, Mode, Op, Own};
 use crate::kernels::{Scalar, is_sign_activation};
 
 /// Rows of a tile: with as many the weight's gradient runs at nine tenths of the processor's peak, and the activations
@@ -250,6 +253,59 @@ impl<T: Scalar> Plan<T> {
                 }
             }
         }
+    }
+}
+
+impl<T: Scalar> Tiled<T> for Plan<T> {
+    /// An arena.
+    type Memory = HostBuffer<T>;
+
+    fn memory(&self) -> Result<HostBuffer<T>> {
+        HostBuffer::zeros(self.length)
+    }
+
+    fn tile_rows(&self, _mode: Mode) -> Option<usize> {
+        Some(TILE_ROWS)
+    }
+
+    fn outputs(&self) -> usize {
+        self.graph.outputs()
+    }
+
+    fn parameters(&self) -> usize {
+        self.graph.parameters()
+    }
+
+    fn own_parameters(&self) -> usize {
+        self.parameters
+    }
+
+    fn pack(&self, flat: &[T], own: &mut [T]) {
+        Plan::pack(self, flat, own);
+    }
+
+    fn unpack(&self, own: &[T], flat: &mut [T]) {
+        Plan::unpack(self, own, flat);
+    }
+
+    fn derived(&self) -> usize {
+        self.transposed
+    }
+
+    fn derive(&self, own: &[T], derived: &mut [T]) {
+        self.transpose(own, derived);
+    }
+
+    fn forward(&self, arena: &mut HostBuffer<T>, tile: &Tile<T>, _mode: Mode, outputs: &mut [T]) -> Result<()> {
+        let (arena, rows) = (arena.as_mut_slice(), tile.rows.len());
+        tile.data.gather(tile.rows, self.input(arena, rows));
+        Plan::forward(self, tile.parameters, arena, rows, tile.threads);
+        self.output(arena, outputs);
+        Ok(())
+    }
+
+    fn backward(&self, arena: &mut HostBuffer<T>, tile: &Tile<T>, adjoint: &[T], sum: bool, gradient: &mut [T]) {
+        Plan::backward(self, tile.derived, adjoint, arena.as_mut_slice(), gradient, sum, tile.threads);
     }
 }
 

@@ -74,6 +74,7 @@ pub struct Module {
     dtype: DType,
     cost: Cost,
     takes_one: [bool; 2],
+    events_are_apart: bool,
 }
 
 /// Numbers of events with which is seen whether they stay apart. The first one is prime: it is a whole number of nothing else.
@@ -111,6 +112,7 @@ impl Module {
             dtype: DType::Float32,
             cost: Cost::default(),
             takes_one: [false; 2],
+            events_are_apart: false,
         };
         module.check_constants()?;
         module.place_parameters(is_parameter)?;
@@ -134,6 +136,7 @@ impl Module {
         module.dtype = training.dtype;
         module.cost = Cost::of(&evaluation, rows);
         module.check_events_are_apart()?;
+        module.events_are_apart = training.updates.is_empty() && module.dependence(Mode::Training)?.is_none();
         module.takes_one = [Mode::Training, Mode::Evaluation].map(|mode| module.program(mode, 1).is_ok());
         Ok(module)
     }
@@ -191,6 +194,11 @@ impl Module {
     /// Whether it computes a single event.
     pub fn takes_one(&self, mode: Mode) -> bool {
         self.takes_one[mode as usize]
+    }
+
+    /// Whether the outputs of an event are computed from that event alone in training, as they are in evaluation.
+    pub fn events_are_apart(&self) -> bool {
+        self.events_are_apart
     }
 
     /// The captured tensors that the arguments after the first are, in one mode.
@@ -319,10 +327,14 @@ impl Module {
         ))
     }
 
+    fn dependence(&self, mode: Mode) -> Result<Option<Dependence>> {
+        let [first, second] = APART.map(|events| self.lowered(mode, events));
+        dependence([&first?, &second?], APART[0])
+    }
+
     /// Predictions are made in blocks of events: that of an event must not depend on its neighbours.
     fn check_events_are_apart(&self) -> Result<()> {
-        let [first, second] = APART.map(|events| self.lowered(Mode::Evaluation, events));
-        let Some(found) = dependence([&first?, &second?], APART[0])? else { return Ok(()) };
+        let Some(found) = self.dependence(Mode::Evaluation)? else { return Ok(()) };
         let [graph, _] = self.modes[Mode::Evaluation as usize].batch.graphs();
         let operator = |index: usize| graph.nodes.get(index).map_or(self.name.clone(), operator_name);
         let what = match found {

@@ -4,11 +4,14 @@ use std::cell::Cell;
 
 use crate::dataset::Scaler;
 use crate::error::Result;
-use crate::gradient::module::{Batches, evaluated_rows};
-use crate::gradient::{Memory, Pass, Passes};
+use crate::gradient::{Batches, Memory, Pass, Passes};
 use crate::graph::{Mode, Module};
 use crate::interrupt;
 use crate::text;
+
+/// Numbers of values that a prediction keeps at once, and most rows of it.
+const PREDICTED_NUMBERS: usize = 1 << 24;
+const PREDICTED_ROWS: usize = 1024;
 
 /// Modules that a thread keeps a program for one event of.
 const KEPT: usize = 8;
@@ -25,19 +28,18 @@ pub fn predict(
     finish: impl Fn(&mut [f32]),
 ) -> Result<()> {
     let (inputs, outputs) = (module.inputs(), module.outputs());
-    let (mut passes, mut state) = (Passes::new(Mode::Evaluation), state.to_vec());
+    let mut passes = Passes::new(Mode::Evaluation, true);
     let order: Vec<u32> = (0..(features.len() / inputs) as u32).collect();
-    let mut x = vec![0.0; (evaluated_rows(module) + 1) * inputs];
-    for rows in Batches::new(module, Mode::Evaluation, &order, evaluated_rows(module)) {
+    let most = (PREDICTED_NUMBERS / module.cost().numbers).clamp(8, PREDICTED_ROWS);
+    let mut x = vec![0.0; (most + 1) * inputs];
+    for rows in Batches::new(&order, most, module.takes_one(Mode::Evaluation)) {
         if interrupt::requested() {
             return Ok(());
         }
         let (first, x) = (rows[0] as usize, &mut x[..rows.len() * inputs]);
         fill(scaler, &features[first * inputs..][..x.len()], x);
-        let mut memory = Memory { x, parameters, state: &mut state };
-        let results = passes.of(module, rows.len())?.forward(module, &mut memory)?;
-        let out = &mut out[first * outputs..][..results.len()];
-        out.copy_from_slice(results);
+        let out = &mut out[first * outputs..][..rows.len() * outputs];
+        passes.of(module, rows.len())?.forward(module, &Memory { x, parameters, state }, out)?;
         finish(out);
     }
     Ok(())
@@ -48,7 +50,6 @@ struct One {
     module: u64,
     pass: Pass<f32>,
     x: Vec<f32>,
-    state: Vec<f32>,
 }
 
 /// The same for one event; no allocation after a thread's first call.
@@ -68,17 +69,15 @@ pub fn score(
     let index = match ones.iter().position(|one| one.module == module.number()) {
         Some(index) => index,
         None => {
-            let pass = Pass::new(module, Mode::Evaluation, 1)?;
+            let pass = Pass::new(module, Mode::Evaluation, 1, false)?;
             ones.truncate(KEPT - 1);
-            ones.insert(0, One { module: module.number(), pass, x: vec![0.0; features.len()], state: state.to_vec() });
+            ones.insert(0, One { module: module.number(), pass, x: vec![0.0; features.len()] });
             0
         }
     };
-    let One { pass, x, state: own, .. } = &mut ones[index];
+    let One { pass, x, .. } = &mut ones[index];
     fill(scaler, features, x);
-    own.copy_from_slice(state);
-    let results = pass.forward(module, &mut Memory { x, parameters, state: own })?;
-    out.copy_from_slice(results);
+    pass.forward(module, &Memory { x, parameters, state }, out)?;
     ONES.set(ones);
     Ok(())
 }

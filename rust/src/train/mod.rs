@@ -24,8 +24,7 @@ use crate::device;
 use crate::error::{Error, Result};
 use crate::gradient::aot::AotEngine;
 use crate::gradient::autograd::AutogradEngine;
-use crate::gradient::module::ModuleEngine;
-use crate::gradient::{Engine, RowLoss, Rows, Settings};
+use crate::gradient::{Engine, ModuleTiles, RowLoss, Rows, Settings};
 use crate::graph::{Loss, Schedule};
 use crate::model::{Model, Network, Training};
 use back_end::{BackEnd, Choice};
@@ -291,8 +290,8 @@ fn engine(
             Box::new(AutogradEngine::new(mlp.graph().clone(), parameters, settings, device, spec.threads)?)
         }
         (Network::Module(module), BackEnd::Aot) => {
-            let (module, state) = (Arc::clone(module), model.state());
-            let engine = ModuleEngine::<f32>::new(module, parameters, state, settings, spec.seed, spec.threads)?;
+            let tiles = ModuleTiles::new(Arc::clone(module), model.state(), spec.seed)?;
+            let engine = AotEngine::of(tiles, parameters, settings, spec.threads)?;
             Box::new(match own_loss {
                 None => engine,
                 Some(loss) => engine.with_row_loss(loss),

@@ -179,6 +179,7 @@ impl<T: Scalar + Element> Run<T> for Blocks<T> {
         adjoints: &mut [T],
         inputs: Addresses,
         seeds: Addresses,
+        sum: bool,
         mut gradients: Addresses,
     ) {
         let mut start = 0;
@@ -201,11 +202,11 @@ impl<T: Scalar + Element> Run<T> for Blocks<T> {
         let (length, common) = (self.lane_length(), self.block.gradients.length);
         each_chunk(self.lanes, lanes, length, |lane, memory| {
             let (adjoints, own) = memory.split_at_mut(length - 2 * common);
-            let (sum, term) = own.split_at_mut(common);
+            let (total, term) = own.split_at_mut(common);
             let blocks_of_lane = self.count * lane / self.lanes..self.count * (lane + 1) / self.lanes;
             for index in blocks_of_lane.clone() {
                 let is_first = index == blocks_of_lane.start;
-                let target = if is_first { address(sum) } else { address(term) };
+                let target = if is_first { address(total) } else { address(term) };
                 let rows =
                     self.row_outputs.iter().map(|&(output, step)| behind(seeds[output], index * self.rows * step));
                 let results = rows.chain(self.total_seeds(found));
@@ -216,7 +217,7 @@ impl<T: Scalar + Element> Run<T> for Blocks<T> {
                 };
                 self.run_backward(self.piece(index), values, adjoints, &sources, index, results, gradient);
                 if !is_first {
-                    T::add(term, sum);
+                    T::add(term, total);
                 }
             }
         });
@@ -225,7 +226,7 @@ impl<T: Scalar + Element> Run<T> for Blocks<T> {
         others.chunks(length).for_each(|lane| T::add(&lane[own.clone()], &mut first[own.clone()]));
 
         of_shared.fill(T::default());
-        for (index, argument) in self.arguments.iter().enumerate() {
+        for (index, argument) in self.arguments.iter().enumerate().filter(|_| !sum) {
             if let Some(length) = argument.common {
                 gradients.write::<T>(index, length).fill(T::default());
             }
@@ -283,7 +284,7 @@ impl<T: Scalar + Element> Blocks<T> {
             // SAFETY: as in `run_forward`.
             let [given, results, gradients] =
                 unsafe { [Addresses::new(given), Addresses::new(results), Addresses::new(gradients)] };
-            piece.executor.backward(values, adjoints, given, results, gradients);
+            piece.executor.backward(values, adjoints, given, results, false, gradients);
         });
     }
 

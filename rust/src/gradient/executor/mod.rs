@@ -35,8 +35,17 @@ pub trait Run<T> {
     /// Runs every node and writes the outputs.
     fn forward(&self, values: &mut [T], inputs: Addresses, outputs: Addresses) -> Result<(), OutOfRange>;
 
-    /// Runs every pullback and leaves the gradients; `adjoints` is scratch, `seeds` those of the user's outputs.
-    fn backward(&self, values: &[T], adjoints: &mut [T], inputs: Addresses, seeds: Addresses, gradients: Addresses);
+    /// Runs every pullback and leaves the gradients, with `sum` added to what is there; `adjoints` is scratch, `seeds` those
+    /// of the user's outputs. Where arguments have rows of their own in blocks, their gradients are not added to.
+    fn backward(
+        &self,
+        values: &[T],
+        adjoints: &mut [T],
+        inputs: Addresses,
+        seeds: Addresses,
+        sum: bool,
+        gradients: Addresses,
+    );
 }
 
 /// A program laid out for numbers of type T.
@@ -150,11 +159,13 @@ impl<T: Scalar + Element> Run<T> for Executor<T> {
         adjoints: &mut [T],
         inputs: Addresses,
         seeds: Addresses,
+        sum: bool,
         mut gradients: Addresses,
     ) {
         let Adjoints { results, zero, left, .. } = &self.adjoints;
         assert!(inputs.len() == self.arguments && seeds.len() == results.len(), "wrong number of tensors");
-        for &(place, length) in zero {
+        let stays = |place: Place| sum && matches!(place, Place::Caller(_));
+        for &(place, length) in zero.iter().filter(|(place, _)| !stays(*place)) {
             place.write(adjoints, &mut gradients, length).fill(T::default());
         }
         for (index, (place, output)) in results.iter().zip(&self.outputs).enumerate() {
@@ -169,13 +180,14 @@ impl<T: Scalar + Element> Run<T> for Executor<T> {
         if let Some(function) = &self.function {
             function.backward(inputs, values, adjoints, gradients);
             for (argument, range) in left {
-                gradients.write(*argument, range.len()).copy_from_slice(&adjoints[range.clone()]);
+                let (found, to) = (&adjoints[range.clone()], gradients.write(*argument, range.len()));
+                if sum { T::add(found, to) } else { to.copy_from_slice(found) }
             }
             return;
         }
         for step in self.steps.iter().rev() {
             if let Some(start) = step.adjoint {
-                step.backward(values, inputs, start, adjoints, &mut gradients);
+                step.backward(values, inputs, start, adjoints, sum, &mut gradients);
             }
         }
     }

@@ -192,19 +192,22 @@ impl Step {
         }
     }
 
-    /// Leaves in the adjoints of the operands what that of the value, from `start` on, gives them.
+    /// Leaves in the adjoints of the operands what that of the value, from `start` on, gives them; with `sum` added to what the
+    /// caller's gradients are.
     pub fn backward<T: Scalar + Element>(
         &self,
         values: &[T],
         inputs: Addresses,
         start: usize,
         adjoints: &mut [T],
+        sum: bool,
         gradients: &mut Addresses,
     ) {
         let value = &values[self.value.clone()];
         let read = |operand: usize| self.sources[operand].read(values, inputs);
         for (operand, target) in self.targets.iter().enumerate() {
             let Some((place, begin)) = *target else { continue };
+            let begin = if sum && matches!(place, Place::Caller(_)) { Begin::Add } else { begin };
             let (view, length) = (&self.views[operand], self.sources[operand].length);
             let (d, dx) = match place {
                 Place::Caller(index) => (&adjoints[start..][..value.len()], gradients.write(index, length)),
