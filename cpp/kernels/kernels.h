@@ -98,10 +98,10 @@ struct ct_convolution {
       void (*transpose_layer)(size_t I, size_t O, const T *layer, T *transposed);                                      \
       /* z = act(x w^T + b) in panels; act is CT_IDENTITY, CT_RELU or CT_LEAKY_RELU */                               \
       void (*panel_linear)(int act, size_t R, size_t I, size_t O, const T *x, const T *layer, T *z);                   \
-      /* dlayer = (sum: +=) the gradient of the layer; dx = act'(x) (dz w) unless dx is null, where x is the value of  \
-         act, one of the three */                                                                                      \
+      /* dlayer = (sum: +=) the gradient of the layer; dx = (add: +=) act'(x) (dz w) unless dx is null, where x is the  \
+         value of act, one of the three */                                                                             \
       void (*panel_pullback)(int act, size_t R, size_t I, size_t O, const T *x, const T *transposed, const T *dz,      \
-                             int sum, T *dx, T *dlayer);                                                               \
+                             int sum, T *dx, int add, T *dlayer);                                                      \
       /* dense[R,C] into panels, with zeros where there is no column, and back */                                      \
       void (*to_panels)(size_t R, size_t C, const T *dense, T *panels);                                                \
       void (*from_panels)(size_t R, size_t C, const T *panels, T *dense);                                              \

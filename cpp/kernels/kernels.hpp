@@ -27,7 +27,7 @@ template <typename T>
 void PanelLinear(int act, size_t R, size_t I, size_t O, const T *x, const T *layer, T *z);
 template <typename T>
 void PanelPullback(int act, size_t R, size_t I, size_t O, const T *x, const T *transposed, const T *dz, int sum, T *dx,
-                   T *dlayer);
+                   int add, T *dlayer);
 template <typename T>
 void ToPanels(size_t R, size_t C, const T *dense, T *panels);
 template <typename T>

@@ -93,12 +93,13 @@ struct Slopes {
    Vector<T> At(Vector<T> value) const { return value <= 0 ? Vector<T>{} + fBelow : Vector<T>{} + fAbove; }
 };
 
-/// dx panel = slope(x) (dz w), or W registers of each row of it
+/// dx panel (=, or += with `fAdd`) slope(x) (dz w), or W registers of each row of it
 template <typename T, size_t W>
 struct InputPanel {
    size_t fRows, fOutputs;
    const T *fDz, *fTransposed, *fX;
    Slopes<T> fSlopes;
+   bool fAdd;
    T *fDx;
 
    template <size_t R>
@@ -111,6 +112,12 @@ struct InputPanel {
       for (size_t r = 0; r < R; ++r)
          for (size_t h = 0; h < W; ++h)
             tile.fSums[r][h] *= fSlopes.At(values.fSums[r][h]);
+      if (fAdd) {
+         values.Load(fDx + first * P, P);
+         for (size_t r = 0; r < R; ++r)
+            for (size_t h = 0; h < W; ++h)
+               tile.fSums[r][h] += values.fSums[r][h];
+      }
       tile.Store(fDx + first * P, P);
    }
 };
@@ -198,9 +205,9 @@ void OneOutput(size_t R, size_t I, const T *x, const T *layer, T *z)
    }
 }
 
-/// The pullback of OneOutput for one panel of x: dw (+)= x^T dz and, unless dx is null, dx = slope(x) dz w.
+/// The pullback of OneOutput for one panel of x: dw (+)= x^T dz and, unless dx is null, dx (+)= slope(x) dz w.
 template <typename T>
-void OneOutputPanel(size_t R, const T *x, const T *w, Slopes<T> slopes, const T *dz, bool sum, T *dw, T *dx)
+void OneOutputPanel(size_t R, const T *x, const T *w, Slopes<T> slopes, const T *dz, bool sum, T *dw, T *dx, bool add)
 {
    constexpr size_t L = kLanes<T>, P = kPanel<T>;
    constexpr size_t kChains = 4; // additions under way at once, with two halves of a panel
@@ -210,8 +217,11 @@ void OneOutputPanel(size_t R, const T *x, const T *w, Slopes<T> slopes, const T 
       for (size_t h = 0; h < 2; ++h) {
          const Vector<T> value = Load(x + r * P + h * L);
          sums[chain][h] += dz[r * P] * value;
-         if (dx)
-            Store(dz[r * P] * weight[h] * slopes.At(value), dx + r * P + h * L);
+         if (dx) {
+            T *to = dx + r * P + h * L;
+            const Vector<T> adjoint = dz[r * P] * weight[h] * slopes.At(value);
+            Store(add ? adjoint + Load(to) : adjoint, to);
+         }
       }
    };
    size_t r = 0;
@@ -228,12 +238,12 @@ void OneOutputPanel(size_t R, const T *x, const T *w, Slopes<T> slopes, const T 
 
 template <typename T>
 void OneOutputPullback(size_t R, size_t I, const T *x, const T *w, Slopes<T> slopes, const T *dz, bool sum, T *dx,
-                       T *dlayer)
+                       bool add, T *dlayer)
 {
    constexpr size_t P = kPanel<T>;
    const size_t panels = Panels<T>(I);
    for (size_t p = 0; p < panels; ++p)
-      OneOutputPanel(R, x + p * R * P, w + p * P, slopes, dz, sum, dlayer + p * P, dx ? dx + p * R * P : nullptr);
+      OneOutputPanel(R, x + p * R * P, w + p * P, slopes, dz, sum, dlayer + p * P, dx ? dx + p * R * P : nullptr, add);
    // What lies in x where it has no column is of no meaning.
    for (size_t i = I; i < panels * P; ++i)
       dlayer[i] = 0;
@@ -370,17 +380,17 @@ Slopes<T> SlopesOf(int activation)
 
 template <typename T>
 void PanelPullback(int before, size_t R, size_t I, size_t O, const T *x, const T *transposed, const T *dz, int sum,
-                   T *dx, T *dlayer)
+                   T *dx, int add, T *dlayer)
 {
    constexpr size_t P = kPanel<T>;
    const auto slopes = SlopesOf<T>(before);
    if (O == 1)
-      return OneOutputPullback(R, I, x, transposed, slopes, dz, sum, dx, dlayer);
+      return OneOutputPullback(R, I, x, transposed, slopes, dz, sum, dx, add, dlayer);
    if (dlayer)
       WeightPullback(R, I, O, x, dz, sum, dlayer);
    for (size_t i = 0; dx && i < I; i += P, x += R * P, transposed += O * P, dx += R * P)
       WithWidth<T>(I - i, [=](auto width) {
-         RunTiles(R, InputPanel<T, width()>{R, O, dz, transposed, x, slopes, dx});
+         RunTiles(R, InputPanel<T, width()>{R, O, dz, transposed, x, slopes, add != 0, dx});
       });
 }
 
@@ -474,7 +484,7 @@ void Gather(size_t R, size_t C, const uint32_t *rows, const float *features, con
    template size_t TransposedLength<T>(size_t, size_t);                                                                \
    template void TransposeLayer(size_t, size_t, const T *, T *);                                                       \
    template void PanelLinear(int, size_t, size_t, size_t, const T *, const T *, T *);                                  \
-   template void PanelPullback(int, size_t, size_t, size_t, const T *, const T *, const T *, int, T *, T *);           \
+   template void PanelPullback(int, size_t, size_t, size_t, const T *, const T *, const T *, int, T *, int, T *);      \
    template void ToPanels(size_t, size_t, const T *, T *);                                                             \
    template void FromPanels(size_t, size_t, const T *, T *);                                                           \
    template void Gather(size_t, size_t, const uint32_t *, const float *, const float *, const float *, T *);

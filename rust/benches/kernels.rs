@@ -60,7 +60,17 @@ fn linear_pullback(criterion: &mut Criterion) {
         let (mut dx, shape, relu) = (x.clone(), [rows, inputs, outputs], Activation::ReLU as u8);
         group.bench_function(BenchmarkId::new("tiles", &name), |bencher| {
             bencher.iter(|| {
-                f32::panel_pullback(relu, shape, black_box(&x), &transposed, &dz, true, Some(&mut dx), &mut dlayer);
+                f32::panel_pullback(
+                    relu,
+                    shape,
+                    black_box(&x),
+                    &transposed,
+                    &dz,
+                    true,
+                    Some(&mut dx),
+                    false,
+                    &mut dlayer,
+                );
             });
         });
     }

@@ -43,7 +43,7 @@
 //! not sure of are ROOT's work, in one event loop; [`train::Trainer`] shuffles row numbers, an engine gathers and
 //! standardises them tile by tile, runs the kernels forward and, with Clad's derivatives, backward in one arena, and one sweep
 //! of an [`optimizer`] moves the flat parameter vector; a perceptron is laid out in a way of its own, every other network is a
-//! program; [`model::Model`] keeps the result. Data bigger than memory goes another way to the same
+//! program, whose chains of linear layers are packed as a perceptron's are ([`gradient::Packing`]); [`model::Model`] keeps the result. Data bigger than memory goes another way to the same
 //! engines: a thread of the shim reads blocks of entries into a [`stream::Feed`], and [`stream::Epoch`] makes windows of them.
 
 #![deny(unsafe_code)]

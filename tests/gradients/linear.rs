@@ -103,12 +103,28 @@ impl Linear {
                 let mut summed = layer(inputs, outputs, &dw, &db);
                 let (mut alone, mut fresh) = (summed.clone(), undefined(summed.len()));
                 let pullback = |sum, dx, dlayer: &mut _| {
-                    T::panel_pullback(IDENTITY, self.shape, &x, &transposed, &dz, sum, dx, dlayer);
+                    T::panel_pullback(IDENTITY, self.shape, &x, &transposed, &dz, sum, dx, false, dlayer);
                 };
                 pullback(true, Some(&mut dx_panels), &mut summed);
                 pullback(true, None, &mut alone);
                 assert!(summed == alone, "without dx the others must be the same");
                 pullback(false, None, &mut fresh);
+                T::from_panels(rows, inputs, &dx_panels, &mut dx);
+                let (before, mut twice) = (dx.clone(), dx_panels.clone());
+                T::panel_pullback(
+                    IDENTITY,
+                    self.shape,
+                    &x,
+                    &transposed,
+                    &dz,
+                    false,
+                    Some(&mut twice),
+                    true,
+                    &mut fresh,
+                );
+                T::from_panels(rows, inputs, &twice, &mut dx);
+                let doubled: Vec<f64> = widen(&before).iter().map(|d| 2.0 * d).collect();
+                compare(&widen(&dx), &doubled, 1e-6, 1e-6).expect("dx added to itself");
                 T::from_panels(rows, inputs, &dx_panels, &mut dx);
                 T::unpack_layer(inputs, outputs, &fresh, &mut dw, &mut db);
                 let [fresh_w, fresh_b] = [widen(&dw), widen(&db)];

@@ -160,8 +160,8 @@ pub trait Scalar: sealed::Sealed + Copy + Default + Debug + PartialEq + PartialO
     }
 
     /// From `dz`, the adjoint of a layer's value before its activation: `dlayer` gets (with `sum`: is increased by)
-    /// the adjoint of its parameters, and `dx`, if wanted, is `act'(x)` times that of `x`, where `x` is the value of
-    /// `act`: identity, ReLU or leaky ReLU. All in panels; shape is rows, inputs, outputs.
+    /// the adjoint of its parameters, and `dx`, if wanted, is (with `add`: is increased by) `act'(x)` times that of `x`, where
+    /// `x` is the value of `act`: identity, ReLU or leaky ReLU. All in panels; shape is rows, inputs, outputs.
     #[allow(clippy::too_many_arguments)] // The mathematics has that many.
     fn panel_pullback(
         act: u8,
@@ -171,6 +171,7 @@ pub trait Scalar: sealed::Sealed + Copy + Default + Debug + PartialEq + PartialO
         dz: &[Self],
         sum: bool,
         dx: Option<&mut [Self]>,
+        add: bool,
         dlayer: &mut [Self],
     ) {
         let [rows, inputs, outputs] = shape;
@@ -185,7 +186,7 @@ pub trait Scalar: sealed::Sealed + Copy + Default + Debug + PartialEq + PartialO
         let (kernel, act) = (Self::table().panel_pullback, act.into());
         let (x, w, dz, dx) = (x.as_ptr(), transposed.as_ptr(), dz.as_ptr(), pointer(dx));
         // SAFETY: the lengths are those of the shapes, the outputs are borrowed apart; `dx` may be null.
-        unsafe { kernel(act, rows, inputs, outputs, x, w, dz, sum.into(), dx, dlayer.as_mut_ptr()) }
+        unsafe { kernel(act, rows, inputs, outputs, x, w, dz, sum.into(), dx, add.into(), dlayer.as_mut_ptr()) }
     }
 
     /// The part of [`panel_pullback`](Self::panel_pullback) that `dlayer` gets, for a layer of more than one output.
@@ -199,13 +200,22 @@ pub trait Scalar: sealed::Sealed + Copy + Default + Debug + PartialEq + PartialO
         let (x, dz, none) = (x.as_ptr(), dz.as_ptr(), std::ptr::null_mut());
         // SAFETY: the lengths are those of the shapes, `dlayer` is borrowed apart; the weight is read for `dx` alone.
         unsafe {
-            (Self::table().panel_pullback)(0, rows, inputs, outputs, x, none, dz, sum.into(), none, dlayer.as_mut_ptr())
+            let kernel = Self::table().panel_pullback;
+            kernel(0, rows, inputs, outputs, x, none, dz, sum.into(), none, 0, dlayer.as_mut_ptr())
         }
     }
 
     /// The part of [`panel_pullback`](Self::panel_pullback) that `dx` gets, for a layer of more than one output.
     /// Neighbouring whole panels of a layer's inputs, with theirs of `transposed`, are the inputs of a layer too.
-    fn panel_input_pullback(act: u8, shape: [usize; 3], x: &[Self], transposed: &[Self], dz: &[Self], dx: &mut [Self]) {
+    fn panel_input_pullback(
+        act: u8,
+        shape: [usize; 3],
+        x: &[Self],
+        transposed: &[Self],
+        dz: &[Self],
+        dx: &mut [Self],
+        add: bool,
+    ) {
         let [rows, inputs, outputs] = shape;
         assert!(outputs > 1, "a layer of one output has its pullback in one piece");
         check_sign_activation(act);
@@ -216,7 +226,7 @@ pub trait Scalar: sealed::Sealed + Copy + Default + Debug + PartialEq + PartialO
         let (kernel, act) = (Self::table().panel_pullback, act.into());
         let (x, w, dz, none) = (x.as_ptr(), transposed.as_ptr(), dz.as_ptr(), std::ptr::null_mut());
         // SAFETY: the lengths are those of the shapes, `dx` is borrowed apart; `dlayer` may be null.
-        unsafe { kernel(act, rows, inputs, outputs, x, w, dz, 0, dx.as_mut_ptr(), none) }
+        unsafe { kernel(act, rows, inputs, outputs, x, w, dz, 0, dx.as_mut_ptr(), add.into(), none) }
     }
 
     /// `dense` [rows, columns] into panels, with zeros where there is no column.
@@ -384,7 +394,7 @@ pub struct Table<T> {
 type Product<T> = unsafe extern "C" fn(usize, usize, usize, *const T, *const T, *const T, *mut T);
 
 type PanelPullback<T> =
-    unsafe extern "C" fn(c_int, usize, usize, usize, *const T, *const T, *const T, c_int, *mut T, *mut T);
+    unsafe extern "C" fn(c_int, usize, usize, usize, *const T, *const T, *const T, c_int, *mut T, c_int, *mut T);
 
 type Pullback<T> = unsafe extern "C" fn(usize, usize, usize, *const T, *const T, *const T, *mut T, *mut T, *mut T);
 

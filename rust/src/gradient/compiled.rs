@@ -279,7 +279,7 @@ impl<T: Scalar + Element> Typed<T> {
     fn forward(&self, inputs: Addresses, outputs: Addresses) -> Result<Lease<T>, Failure> {
         let mut values = Pool::lease(&self.values, |fresh| self.form.run().prepare(fresh)).map_err(Failure::Other)?;
         let memory = values.as_mut_slice();
-        self.form.run().forward(memory, inputs, outputs).map_err(Failure::OutOfRange)?;
+        self.form.run().forward(memory, inputs, outputs, 1).map_err(Failure::OutOfRange)?;
         Ok(values)
     }
 
@@ -289,7 +289,7 @@ impl<T: Scalar + Element> Typed<T> {
         }
         let mut adjoints = Pool::lease(&self.adjoints, |_| ())?;
         let (values, adjoints) = (values.as_slice(), adjoints.as_mut_slice());
-        self.form.run().backward(values, adjoints, inputs, seeds, false, gradients);
+        self.form.run().backward(values, adjoints, inputs, seeds, false, gradients, 1);
         Ok(())
     }
 }

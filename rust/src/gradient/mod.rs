@@ -21,6 +21,7 @@ mod lane;
 mod layout;
 mod module;
 mod noise;
+mod packing;
 #[allow(unsafe_code)] // Addresses of a module's tensors.
 mod pass;
 mod plan;
@@ -35,6 +36,7 @@ pub use blocks::BlockRows;
 pub use compiled::{CompiledGraph, SavedForward};
 pub use jit::{RowLoss, compile_activation};
 pub use module::ModuleTiles;
+pub use packing::Packing;
 pub use pass::{Memory, Pass, Passes};
 pub use plan::{Plan, TILE_ROWS};
 pub use tiled::Tiled;

@@ -4,6 +4,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use super::TILE_ROWS;
 use super::noise::Noise;
+use super::packing::Packing;
 use super::pass::{Memory, Passes};
 use super::tiled::{Tile, Tiled};
 use crate::device::{Element, HostBuffer};
@@ -17,6 +18,7 @@ const TILE_BYTES: usize = 512 << 10;
 /// A module laid out for tiles: of a few rows where events do not know each other in training, else of whole batches.
 pub struct ModuleTiles<T> {
     module: Arc<Module>,
+    packing: Packing<T>,
     state: RwLock<HostBuffer<T>>,
     /// That of dropout.
     seed: u64,
@@ -31,7 +33,11 @@ pub struct ModuleMemory<T> {
 impl<T: Scalar + Element> ModuleTiles<T> {
     /// Of a module that starts from this state. `seed` is that of dropout.
     pub fn new(module: Arc<Module>, state: &[T], seed: u64) -> Result<Self> {
-        Ok(ModuleTiles { module, state: RwLock::new(HostBuffer::from_slice(state)?), seed })
+        let packing = match module.events_are_apart() {
+            true => Packing::new(&module, tile_rows::<T>(&module))?,
+            false => Packing::plain(&module),
+        };
+        Ok(ModuleTiles { module, packing, state: RwLock::new(HostBuffer::from_slice(state)?), seed })
     }
 }
 
@@ -70,22 +76,24 @@ impl<T: Scalar + Element> Tiled<T> for ModuleTiles<T> {
     }
 
     fn own_parameters(&self) -> usize {
-        self.module.parameters()
+        self.packing.parameters()
     }
 
     fn pack(&self, flat: &[T], own: &mut [T]) {
-        own.copy_from_slice(flat);
+        self.packing.pack(&self.module, flat, own);
     }
 
     fn unpack(&self, own: &[T], flat: &mut [T]) {
-        flat.copy_from_slice(own);
+        self.packing.unpack(&self.module, own, flat);
     }
 
     fn derived(&self) -> usize {
-        0
+        self.packing.derived()
     }
 
-    fn derive(&self, _own: &[T], _derived: &mut [T]) {}
+    fn derive(&self, own: &[T], derived: &mut [T]) {
+        self.packing.derive(own, derived);
+    }
 
     fn state(&self) -> Vec<f32> {
         let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
@@ -94,19 +102,22 @@ impl<T: Scalar + Element> Tiled<T> for ModuleTiles<T> {
 
     fn forward(&self, memory: &mut ModuleMemory<T>, tile: &Tile<T>, mode: Mode, outputs: &mut [T]) -> Result<()> {
         let ModuleMemory { passes, x } = memory;
-        let (rows, [step, place]) = (tile.rows.len(), tile.place);
-        let length = rows * self.module.inputs();
+        let &Tile { data, rows, parameters, derived, threads, place: [step, place] } = tile;
+        let pass = passes[mode as usize].of(&self.module, &self.packing, rows.len())?;
+        let length = pass.input_length();
         if x.as_slice().len() < length {
             *x = HostBuffer::zeros(length)?;
         }
         let x = &mut x.as_mut_slice()[..length];
-        tile.data.gather_dense(tile.rows, x);
-        let pass = passes[mode as usize].of(&self.module, rows)?;
+        match pass.events_in_panels() {
+            true => data.gather(rows, x),
+            false => data.gather_dense(rows, x),
+        }
         if mode == Mode::Training {
             pass.draw(Noise::new(self.seed, step, place));
         }
         let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
-        pass.forward(&self.module, &Memory { x, parameters: tile.parameters, state: state.as_slice() }, outputs)?;
+        pass.forward(&self.module, &Memory { x, parameters, derived, state: state.as_slice() }, threads, outputs)?;
         drop(state);
         if pass.changes_state() {
             pass.update(self.state.write().unwrap_or_else(PoisonError::into_inner).as_mut_slice());
@@ -116,11 +127,12 @@ impl<T: Scalar + Element> Tiled<T> for ModuleTiles<T> {
 
     fn backward(&self, memory: &mut ModuleMemory<T>, tile: &Tile<T>, adjoint: &[T], sum: bool, gradient: &mut [T]) {
         let ModuleMemory { passes, x } = memory;
-        let x = &x.as_slice()[..tile.rows.len() * self.module.inputs()];
+        let &Tile { parameters, derived, threads, .. } = tile;
         let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
-        let memory = Memory { x, parameters: tile.parameters, state: state.as_slice() };
         if let Some(pass) = passes[Mode::Training as usize].last() {
-            pass.backward(&self.module, &memory, adjoint, sum, gradient);
+            let x = &x.as_slice()[..pass.input_length()];
+            let memory = Memory { x, parameters, derived, state: state.as_slice() };
+            pass.backward(&self.module, &memory, threads, adjoint, sum, gradient);
         }
     }
 }

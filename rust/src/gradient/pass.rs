@@ -6,6 +6,7 @@ use super::blocks::BlockRows;
 use super::executor::OutOfRange;
 use super::form::Form;
 use super::noise::Noise;
+use super::packing::{Packed, Packing, Place};
 use crate::device::{Addresses, Element, HostBuffer};
 use crate::error::{Error, Result};
 use crate::graph::{Captured, Mode, Module};
@@ -25,6 +26,11 @@ pub struct Pass<T> {
     updates: Vec<Update<T>>,
     /// Of the tensors of one call; their memory stays.
     lists: [Vec<usize>; 3],
+    /// What is passed for each constant.
+    places: Vec<Place>,
+    /// Of what [`Memory`] has.
+    lengths: [usize; 4],
+    events_in_panels: bool,
 }
 
 /// Random factors.
@@ -41,11 +47,11 @@ struct Update<T> {
 
 impl<T: Scalar + Element> Pass<T> {
     /// Lays out what computes `rows` rows of `module` in one mode, by one thread or in blocks of its rows.
-    pub fn new(module: &Module, mode: Mode, rows: usize, in_blocks: bool) -> Result<Self> {
+    pub fn new(module: &Module, packing: &Packing<T>, mode: Mode, rows: usize, in_blocks: bool) -> Result<Self> {
         if module.dtype().bytes() != size_of::<T>() {
             return Err(Error::Internal(format!("{} computes in {}", module.name(), module.dtype().name())));
         }
-        let program = module.program(mode, rows)?;
+        let Packed { program, events_in_panels } = packing.apply(module, mode, rows)?;
         let constants: Vec<&Captured> = module.constants(mode).collect();
         if program.arguments.len() != 1 + constants.len() + program.noise.len() {
             return Err(Error::Internal(format!("{} arguments of a module", program.arguments.len())));
@@ -70,8 +76,21 @@ impl<T: Scalar + Element> Pass<T> {
             noise: program.noise.iter().map(drawn).collect::<Result<_>>()?,
             updates: program.updates.iter().map(update).collect::<Result<_>>()?,
             lists: Default::default(),
+            places: module.constant_indices(mode).iter().map(|&index| packing.place(index).clone()).collect(),
+            lengths: [program.arguments[0].view.len(), packing.parameters(), packing.derived(), module.state()],
+            events_in_panels,
             form,
         })
+    }
+
+    /// Whether the rows are to lie in panels.
+    pub fn events_in_panels(&self) -> bool {
+        self.events_in_panels
+    }
+
+    /// Numbers of the rows.
+    pub fn input_length(&self) -> usize {
+        self.lengths[0]
     }
 
     /// Draws the random factors of the next forward call.
@@ -81,8 +100,8 @@ impl<T: Scalar + Element> Pass<T> {
         }
     }
 
-    /// The outputs of the rows into `results` [rows, outputs].
-    pub fn forward(&mut self, module: &Module, memory: &Memory<T>, results: &mut [T]) -> Result<()> {
+    /// The outputs of the rows into `results` [rows, outputs]; large operators run on so many threads of the present pool.
+    pub fn forward(&mut self, module: &Module, memory: &Memory<T>, threads: usize, results: &mut [T]) -> Result<()> {
         assert_eq!(results.len(), self.rows * module.outputs(), "results of another number of rows");
         self.list(module, memory);
         let [inputs, outputs, _] = &mut self.lists;
@@ -92,7 +111,7 @@ impl<T: Scalar + Element> Pass<T> {
         // SAFETY: the inputs are slices of `memory`, which nobody changes meanwhile, bytes of the module's own, and this
         // pass's factors, as long as `list` has checked; the outputs `results` and this pass's own.
         let (inputs, outputs) = unsafe { (Addresses::new(inputs), Addresses::new(outputs)) };
-        let ran = self.form.run().forward(self.values.as_mut_slice(), inputs, outputs);
+        let ran = self.form.run().forward(self.values.as_mut_slice(), inputs, outputs, threads);
         ran.map_err(|OutOfRange { .. }| {
             Error::invalid(format!("{}: an index is out of range", module.name()), "check the tensors that it captures")
         })
@@ -112,9 +131,17 @@ impl<T: Scalar + Element> Pass<T> {
 
     /// From the adjoint [rows, outputs] of what the last call of [`forward`](Self::forward) gave, of the same memory: the
     /// gradient of the parameters, which with `sum` is added to what is there.
-    pub fn backward(&mut self, module: &Module, memory: &Memory<T>, adjoint: &[T], sum: bool, gradient: &mut [T]) {
+    pub fn backward(
+        &mut self,
+        module: &Module,
+        memory: &Memory<T>,
+        threads: usize,
+        adjoint: &[T],
+        sum: bool,
+        gradient: &mut [T],
+    ) {
         assert!(
-            gradient.len() == module.parameters() && adjoint.len() == self.rows * module.outputs(),
+            gradient.len() == self.lengths[1] && adjoint.len() == self.rows * module.outputs(),
             "the gradient has another length than the parameters"
         );
         self.list(module, memory);
@@ -124,30 +151,32 @@ impl<T: Scalar + Element> Pass<T> {
         gradients.clear();
         gradients.push(0);
         let start = gradient.as_mut_ptr();
-        gradients.extend(module.constants(Mode::Training).map(|captured| match captured {
-            Captured::Parameter(range) => start.wrapping_add(range.start) as usize,
-            Captured::State(_) | Captured::Fixed(_) => 0,
+        gradients.extend(self.places.iter().map(|place| match place {
+            Place::Own(range) => start.wrapping_add(range.start) as usize,
+            Place::Derived(_) | Place::Itself => 0,
         }));
         gradients.extend(self.noise.iter().map(|_| 0));
         // SAFETY: as in `forward`; each parameter has its own range of `gradient`, which is as long as all of them.
         let [inputs, seeds, gradients] =
             unsafe { [Addresses::new(inputs), Addresses::new(seeds), Addresses::new(gradients)] };
         let (values, adjoints) = (self.values.as_slice(), self.adjoints.as_mut_slice());
-        self.form.run().backward(values, adjoints, inputs, seeds, sum, gradients);
+        self.form.run().backward(values, adjoints, inputs, seeds, sum, gradients, threads);
     }
 
     /// Lists the addresses of the arguments.
     fn list(&mut self, module: &Module, memory: &Memory<T>) {
-        let (x, parameters, state) = (memory.x, memory.parameters, memory.state);
-        let lengths = [x.len(), parameters.len(), state.len()];
-        assert!(lengths == [self.rows * module.inputs(), module.parameters(), module.state()], "lengths {lengths:?}");
+        let &Memory { x, parameters, derived, state } = memory;
+        let lengths = [x, parameters, derived, state].map(<[T]>::len);
+        assert_eq!(lengths, self.lengths, "lengths of what a pass reads");
         let list = &mut self.lists[0];
         list.clear();
         list.push(x.as_ptr() as usize);
-        list.extend(module.constants(self.mode).map(|captured| match captured {
-            Captured::Parameter(range) => parameters[range.clone()].as_ptr() as usize,
-            Captured::State(range) => state[range.clone()].as_ptr() as usize,
-            Captured::Fixed(words) => words.as_ptr() as usize,
+        list.extend(module.constants(self.mode).zip(&self.places).map(|pair| match pair {
+            (_, Place::Own(range)) => parameters[range.clone()].as_ptr() as usize,
+            (_, Place::Derived(range)) => derived[range.clone()].as_ptr() as usize,
+            (Captured::State(range), Place::Itself) => state[range.clone()].as_ptr() as usize,
+            (Captured::Fixed(words), Place::Itself) => words.as_ptr() as usize,
+            (Captured::Parameter(_), Place::Itself) => unreachable!("a parameter has a place"),
         }));
         list.extend(self.noise.iter().map(|noise| noise.factors.as_slice().as_ptr() as usize));
     }
@@ -155,10 +184,12 @@ impl<T: Scalar + Element> Pass<T> {
 
 /// What a pass reads besides its own memory.
 pub struct Memory<'a, T> {
-    /// [rows, inputs]
+    /// [rows, inputs], or in panels.
     pub x: &'a [T],
-    /// The flat vector.
+    /// In the order of the packing.
     pub parameters: &'a [T],
+    /// What [`Packing::derive`] made of them.
+    pub derived: &'a [T],
     /// The flat vector of running statistics.
     pub state: &'a [T],
 }
@@ -178,11 +209,11 @@ impl<T: Scalar + Element> Passes<T> {
     }
 
     /// That for `rows` rows, laid out now where it was not.
-    pub fn of(&mut self, module: &Module, rows: usize) -> Result<&mut Pass<T>> {
+    pub fn of(&mut self, module: &Module, packing: &Packing<T>, rows: usize) -> Result<&mut Pass<T>> {
         match self.kept.iter().position(|pass| pass.rows == rows) {
             Some(index) => self.kept[index..].rotate_left(1),
             None => {
-                let made = Pass::new(module, self.mode, rows, self.in_blocks)?;
+                let made = Pass::new(module, packing, self.mode, rows, self.in_blocks)?;
                 if self.kept.len() == KEPT {
                     self.kept.remove(0);
                 }

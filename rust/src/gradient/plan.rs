@@ -239,7 +239,16 @@ impl<T: Scalar> Plan<T> {
                     let dx = wanted.then(|| &mut other[..rows * T::padded(inputs)]);
                     let (x, w) = (value(step.from, inputs), &transposed[layer.transposed.clone()]);
                     let shares = Shares { shape: [rows, inputs, outputs], threads };
-                    shares.pullback(layer.before as u8, x, w, adjoint, sum, dx, &mut gradient[layer.own.clone()]);
+                    shares.pullback(
+                        layer.before as u8,
+                        x,
+                        w,
+                        adjoint,
+                        sum,
+                        dx,
+                        false,
+                        &mut gradient[layer.own.clone()],
+                    );
                     done_behind = layer.before;
                     std::mem::swap(&mut current, &mut other);
                 }

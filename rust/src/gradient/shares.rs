@@ -50,12 +50,13 @@ impl Shares {
         dz: &[T],
         sum: bool,
         dx: Option<&mut [T]>,
+        add: bool,
         dlayer: &mut [T],
     ) {
         let [rows, inputs, outputs] = self.shape;
         let width = self.width::<T>(outputs);
         if !self.worth_it() || outputs % width == 1 {
-            return T::panel_pullback(act, self.shape, x, transposed, dz, sum, dx, dlayer);
+            return T::panel_pullback(act, self.shape, x, transposed, dz, sum, dx, add, dlayer);
         }
         let mut weights = || {
             let shares = dlayer.par_chunks_mut((inputs + 1) * width).zip(dz.par_chunks(rows * width));
@@ -71,7 +72,7 @@ impl Shares {
             let shares = shares.zip(transposed.par_chunks(outputs * width));
             shares.enumerate().for_each(|(index, ((dx, x), transposed))| {
                 let columns = width.min(inputs - index * width);
-                T::panel_input_pullback(act, [rows, columns, outputs], x, transposed, dz, dx);
+                T::panel_input_pullback(act, [rows, columns, outputs], x, transposed, dz, dx, add);
             });
         });
     }

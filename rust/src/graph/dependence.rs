@@ -112,6 +112,8 @@ impl Bits {
                 }
                 self.add(&node.operands[1..], &mut value);
             }
+            // What is packed has been found to be sound before.
+            Primitive::Linear(_) | Primitive::ToPanels(_) | Primitive::FromPanels(_) => value.fill(Events::MAX),
             Primitive::Product(product) => {
                 self.multiply(product, &node.operands, &mut value);
                 self.add(&node.operands[2..], &mut value);

@@ -201,6 +201,11 @@ impl Module {
         self.events_are_apart
     }
 
+    /// Which of the captured tensors the arguments after the first are, in one mode.
+    pub fn constant_indices(&self, mode: Mode) -> &[usize] {
+        &self.modes[mode as usize].constants
+    }
+
     /// The captured tensors that the arguments after the first are, in one mode.
     pub fn constants(&self, mode: Mode) -> impl Iterator<Item = &Captured> {
         self.modes[mode as usize].constants.iter().map(|&index| &self.captured[index])

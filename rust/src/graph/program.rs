@@ -9,7 +9,7 @@
 
 use std::sync::Arc;
 
-use super::{DType, Function, View, view};
+use super::{Activation, DType, Function, View, view};
 use crate::error::{Error, Result};
 use crate::kernels::strided::Convolution;
 
@@ -138,6 +138,13 @@ pub enum Primitive {
     },
     /// A product of matrices for each of `batches`: [`m`, `k`] x [`k`, `n`], added to the third operand if there is one.
     Product(Product),
+    /// A layer whose rows and parameters lie in panels (`cpp/kernels/panels.cpp`): the operands are its input, its packed
+    /// parameters, and their weight as the pullback reads it.
+    Linear(Linear),
+    /// The operand, dense [rows, columns], in panels, with zeros where there is no column.
+    ToPanels([usize; 2]),
+    /// The other way round.
+    FromPanels([usize; 2]),
     /// The first operand, dense signals, convolved with the second one, dense weights; plus the third one, if there is one,
     /// a number for each channel of the value that is broadcast.
     Convolve(Convolution),
@@ -164,6 +171,9 @@ impl Primitive {
             Primitive::Softmax { logarithm: true, .. } => "LogSoftmax",
             Primitive::Normalise { .. } => "Normalise",
             Primitive::Product(_) => "Product",
+            Primitive::Linear(_) => "Linear",
+            Primitive::ToPanels(_) => "ToPanels",
+            Primitive::FromPanels(_) => "FromPanels",
             Primitive::Convolve(_) => "Convolve",
             Primitive::Gather(_) => "Gather",
             Primitive::Assemble { .. } => "Assemble",
@@ -182,6 +192,19 @@ pub struct Product {
     pub k: usize,
     /// Where the matrices of each product start: first factor, second factor.
     pub batches: Vec<[usize; 2]>,
+}
+
+/// See [`Primitive::Linear`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Linear {
+    /// Rows, inputs and outputs.
+    pub shape: [usize; 3],
+    /// Runs inside this layer; its derivative depends on the sign of its value alone.
+    pub behind: Activation,
+    /// The one whose value the input is, if its pullback runs inside this layer's.
+    pub before: Activation,
+    /// The pullback of `behind` runs inside that of the next layer.
+    pub is_pulled_back: bool,
 }
 
 /// See [`Primitive::Gather`].

@@ -4,7 +4,7 @@ use std::cell::Cell;
 
 use crate::dataset::Scaler;
 use crate::error::Result;
-use crate::gradient::{Batches, Memory, Pass, Passes};
+use crate::gradient::{Batches, Memory, Packing, Pass, Passes};
 use crate::graph::{Mode, Module};
 use crate::interrupt;
 use crate::text;
@@ -28,7 +28,7 @@ pub fn predict(
     finish: impl Fn(&mut [f32]),
 ) -> Result<()> {
     let (inputs, outputs) = (module.inputs(), module.outputs());
-    let mut passes = Passes::new(Mode::Evaluation, true);
+    let (mut passes, packing) = (Passes::new(Mode::Evaluation, true), Packing::plain(module));
     let order: Vec<u32> = (0..(features.len() / inputs) as u32).collect();
     let most = (PREDICTED_NUMBERS / module.cost().numbers).clamp(8, PREDICTED_ROWS);
     let mut x = vec![0.0; (most + 1) * inputs];
@@ -39,7 +39,8 @@ pub fn predict(
         let (first, x) = (rows[0] as usize, &mut x[..rows.len() * inputs]);
         fill(scaler, &features[first * inputs..][..x.len()], x);
         let out = &mut out[first * outputs..][..rows.len() * outputs];
-        passes.of(module, rows.len())?.forward(module, &Memory { x, parameters, state }, out)?;
+        let memory = Memory { x, parameters, derived: &[], state };
+        passes.of(module, &packing, rows.len())?.forward(module, &memory, 1, out)?;
         finish(out);
     }
     Ok(())
@@ -69,7 +70,7 @@ pub fn score(
     let index = match ones.iter().position(|one| one.module == module.number()) {
         Some(index) => index,
         None => {
-            let pass = Pass::new(module, Mode::Evaluation, 1, false)?;
+            let pass = Pass::new(module, &Packing::plain(module), Mode::Evaluation, 1, false)?;
             ones.truncate(KEPT - 1);
             ones.insert(0, One { module: module.number(), pass, x: vec![0.0; features.len()] });
             0
@@ -77,7 +78,7 @@ pub fn score(
     };
     let One { pass, x, .. } = &mut ones[index];
     fill(scaler, features, x);
-    pass.forward(module, &Memory { x, parameters, state }, out)?;
+    pass.forward(module, &Memory { x, parameters, derived: &[], state }, 1, out)?;
     ONES.set(ones);
     Ok(())
 }

@@ -144,7 +144,14 @@ impl<T: Scalar + Element> Run<T> for Blocks<T> {
         }
     }
 
-    fn forward(&self, values: &mut [T], inputs: Addresses, outputs: Addresses) -> Result<(), OutOfRange> {
+    /// Blocks are what the threads share.
+    fn forward(
+        &self,
+        values: &mut [T],
+        inputs: Addresses,
+        outputs: Addresses,
+        _threads: usize,
+    ) -> Result<(), OutOfRange> {
         let ([before, shared, after, totals, sums], blocks) = split(values, self.value_regions());
         let sources = Sources { caller: inputs.as_slice(), shared: address(shared), totals: address(totals) };
         let outputs = outputs.as_slice();
@@ -181,6 +188,7 @@ impl<T: Scalar + Element> Run<T> for Blocks<T> {
         seeds: Addresses,
         sum: bool,
         mut gradients: Addresses,
+        _threads: usize,
     ) {
         let mut start = 0;
         let [before, shared, after, totals, _] = self.value_regions().map(|length| {
@@ -255,7 +263,7 @@ impl<T: Scalar + Element> Blocks<T> {
             // SAFETY: the caller's tensors, by the promise of `Addresses`, from the block's own rows on, and regions of
             // the arena that nobody else has: as long as the part says, for it was cut out of the whole program.
             let (given, written) = unsafe { (Addresses::new(given), Addresses::new(written)) };
-            piece.executor.forward(values, given, written)
+            piece.executor.forward(values, given, written, 1)
         })
     }
 
@@ -284,7 +292,7 @@ impl<T: Scalar + Element> Blocks<T> {
             // SAFETY: as in `run_forward`.
             let [given, results, gradients] =
                 unsafe { [Addresses::new(given), Addresses::new(results), Addresses::new(gradients)] };
-            piece.executor.backward(values, adjoints, given, results, false, gradients);
+            piece.executor.backward(values, adjoints, given, results, false, gradients, 1);
         });
     }
 

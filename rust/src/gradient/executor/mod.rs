@@ -8,6 +8,7 @@
 //! The first pullback that has something for every element of an adjoint writes it, the others add through the operand's
 //! view, so that it does not matter how often a buffer is used, nor that views overlap.
 
+mod panels;
 mod products;
 mod step;
 
@@ -22,7 +23,7 @@ use crate::graph::program::{Buffer, Origin, Tensor};
 use crate::graph::{Program, View};
 use crate::kernels::Scalar;
 use crate::kernels::strided::{self, Stream};
-use step::{Kernel, Source, Step};
+use step::{Backward, Kernel, Source, Step};
 
 /// What runs a program in two arenas: all of it at once, or block by block.
 pub trait Run<T> {
@@ -32,11 +33,18 @@ pub trait Run<T> {
     /// Writes what never changes to a new arena of values.
     fn prepare(&self, values: &mut [T]);
 
-    /// Runs every node and writes the outputs.
-    fn forward(&self, values: &mut [T], inputs: Addresses, outputs: Addresses) -> Result<(), OutOfRange>;
+    /// Runs every node and writes the outputs; large operators on so many threads of the present pool.
+    fn forward(
+        &self,
+        values: &mut [T],
+        inputs: Addresses,
+        outputs: Addresses,
+        threads: usize,
+    ) -> Result<(), OutOfRange>;
 
     /// Runs every pullback and leaves the gradients, with `sum` added to what is there; `adjoints` is scratch, `seeds` those
     /// of the user's outputs. Where arguments have rows of their own in blocks, their gradients are not added to.
+    #[allow(clippy::too_many_arguments)] // What a reverse pass reads and writes.
     fn backward(
         &self,
         values: &[T],
@@ -45,6 +53,7 @@ pub trait Run<T> {
         seeds: Addresses,
         sum: bool,
         gradients: Addresses,
+        threads: usize,
     );
 }
 
@@ -135,11 +144,17 @@ impl<T: Scalar + Element> Run<T> for Executor<T> {
         }
     }
 
-    fn forward(&self, values: &mut [T], inputs: Addresses, mut outputs: Addresses) -> Result<(), OutOfRange> {
+    fn forward(
+        &self,
+        values: &mut [T],
+        inputs: Addresses,
+        mut outputs: Addresses,
+        threads: usize,
+    ) -> Result<(), OutOfRange> {
         assert!(inputs.len() == self.arguments && outputs.len() == self.outputs.len(), "wrong number of tensors");
         let is_mine = |step: &&Step| self.function.is_none() || matches!(step.kernel, Kernel::Load(..));
         for step in self.steps.iter().filter(is_mine) {
-            step.forward(values, inputs).ok_or(OutOfRange { observed: step.observed })?;
+            step.forward(values, inputs, threads).ok_or(OutOfRange { observed: step.observed })?;
         }
         if let Some(function) = &self.function
             && let Some(step) = function.forward(inputs, values)
@@ -161,6 +176,7 @@ impl<T: Scalar + Element> Run<T> for Executor<T> {
         seeds: Addresses,
         sum: bool,
         mut gradients: Addresses,
+        threads: usize,
     ) {
         let Adjoints { results, zero, left, .. } = &self.adjoints;
         assert!(inputs.len() == self.arguments && seeds.len() == results.len(), "wrong number of tensors");
@@ -187,7 +203,8 @@ impl<T: Scalar + Element> Run<T> for Executor<T> {
         }
         for step in self.steps.iter().rev() {
             if let Some(start) = step.adjoint {
-                step.backward(values, inputs, start, adjoints, sum, &mut gradients);
+                let gradients = &mut gradients;
+                step.backward(Backward { values, inputs, adjoints, sum, gradients, threads }, start);
             }
         }
     }

@@ -4,11 +4,13 @@ use std::ops::Range;
 
 use super::super::layout::{Layout, Place};
 use super::super::reverse::Begin;
+use super::super::shares::Shares;
+use super::panels;
 use super::products::Products;
 use crate::device::{Addresses, Element};
 use crate::error::{Error, Result};
-use crate::graph::program::{Digits, Node, Origin, Primitive, Tensor};
-use crate::graph::{DType, Program, View};
+use crate::graph::program::{Digits, Linear, Node, Origin, Primitive, Tensor};
+use crate::graph::{Activation, DType, Program, View};
 use crate::kernels::Scalar;
 use crate::kernels::strided::{self, Adjoint, Convolution, Pick, Stream};
 
@@ -32,6 +34,18 @@ pub(super) struct Step {
     pub observed: usize,
 }
 
+/// A reverse pass, as its steps see it.
+pub(super) struct Backward<'a, 'b, T> {
+    pub values: &'a [T],
+    pub inputs: Addresses<'a>,
+    pub adjoints: &'a mut [T],
+    /// Whether the caller's gradients are added to.
+    pub sum: bool,
+    pub gradients: &'a mut Addresses<'b>,
+    /// For one operator.
+    pub threads: usize,
+}
+
 /// What computes a node.
 pub(super) enum Kernel {
     Load(DType, Digits),
@@ -41,6 +55,9 @@ pub(super) enum Kernel {
     Softmax { columns: usize, logarithm: bool },
     Normalise { columns: usize, eps: f64, dense: Stream },
     Product(Products),
+    Linear(Linear),
+    ToPanels([usize; 2]),
+    FromPanels([usize; 2]),
     Convolve(Convolved),
     Gather(Pick),
     Assemble { fill: f64, places: Vec<Stream> },
@@ -122,7 +139,7 @@ impl Step {
     }
 
     /// `None` where an index is out of range.
-    pub fn forward<T: Scalar + Element>(&self, values: &mut [T], inputs: Addresses) -> Option<()> {
+    pub fn forward<T: Scalar + Element>(&self, values: &mut [T], inputs: Addresses, threads: usize) -> Option<()> {
         let (before, after) = values.split_at_mut(self.value.start);
         let before = &*before;
         let value = &mut after[..self.value.len()];
@@ -154,6 +171,11 @@ impl Step {
                     products.forward(read(0), read(1), self.sources.len() == 3, value);
                 }
             }
+            Kernel::Linear(Linear { shape, behind, .. }) => {
+                Shares { shape: *shape, threads }.linear(*behind as u8, read(0), read(1), value);
+            }
+            &Kernel::ToPanels([rows, columns]) => T::to_panels(rows, columns, read(0), value),
+            &Kernel::FromPanels([rows, columns]) => T::from_panels(rows, columns, read(0), value),
             Kernel::Convolve(Convolved { convolution: c, signals, weights, .. }) => {
                 let bias = (self.sources.len() == 3).then(|| &read(2)[..c.groups * c.outputs]);
                 strided::convolve(c, &read(0)[..*signals], &read(1)[..*weights], bias, value);
@@ -192,17 +214,39 @@ impl Step {
         }
     }
 
+    /// [`backward`](Self::backward) of a layer in panels.
+    fn pull_back_layer<T: Scalar + Element>(&self, layer: &Linear, pass: Backward<T>, start: usize) {
+        let Backward { values, inputs, adjoints, sum, gradients, threads } = pass;
+        let &Linear { shape, behind, before, is_pulled_back } = layer;
+        let value = &values[self.value.clone()];
+        if !is_pulled_back && behind != Activation::Identity {
+            T::activation_pullback_in_place(behind as u8, value, &mut adjoints[start..][..value.len()]);
+        }
+        let read = |operand: usize| self.sources[operand].read(values, inputs);
+        let (d, dx) = match self.targets[0] {
+            Some((Place::Arena(to), begin)) => {
+                let (d, dx) = apart(adjoints, start..start + value.len(), to..to + self.sources[0].length);
+                if begin == Begin::Zero {
+                    dx.fill(T::default());
+                }
+                (d, Some((dx, begin != Begin::Store)))
+            }
+            _ => (&adjoints[start..][..value.len()], None),
+        };
+        let Some((Place::Caller(index), begin)) = self.targets[1] else { return };
+        let (dx, add) = dx.map_or((None, false), |(dx, add)| (Some(dx), add));
+        let dlayer = gradients.write(index, self.sources[1].length);
+        let sum = sum || begin != Begin::Store;
+        Shares { shape, threads }.pullback(before as u8, read(0), read(2), d, sum, dx, add, dlayer);
+    }
+
     /// Leaves in the adjoints of the operands what that of the value, from `start` on, gives them; with `sum` added to what the
     /// caller's gradients are.
-    pub fn backward<T: Scalar + Element>(
-        &self,
-        values: &[T],
-        inputs: Addresses,
-        start: usize,
-        adjoints: &mut [T],
-        sum: bool,
-        gradients: &mut Addresses,
-    ) {
+    pub fn backward<T: Scalar + Element>(&self, pass: Backward<T>, start: usize) {
+        if let Kernel::Linear(layer) = &self.kernel {
+            return self.pull_back_layer(layer, pass, start);
+        }
+        let Backward { values, inputs, adjoints, sum, gradients, .. } = pass;
         let value = &values[self.value.clone()];
         let read = |operand: usize| self.sources[operand].read(values, inputs);
         for (operand, target) in self.targets.iter().enumerate() {
@@ -247,6 +291,9 @@ impl Step {
                     1 => products.second_pullback(d, read(0), add, dx),
                     _ => strided::pass_on(d, &products.dense, Adjoint { data: dx, view, add }),
                 },
+                Kernel::Linear(_) => unreachable!("pulled back above"),
+                &Kernel::ToPanels([rows, columns]) => panels::to_panels_pullback(rows, columns, d, add, dx),
+                &Kernel::FromPanels([rows, columns]) => panels::from_panels_pullback(rows, columns, d, add, dx),
                 Kernel::Convolve(Convolved { convolution: c, signals, weights, dense }) => match operand {
                     0 => strided::convolve_pullback(c, &read(1)[..*weights], d, add, &mut dx[..*signals]),
                     1 => strided::convolve_weight_pullback(c, &read(0)[..*signals], d, add, &mut dx[..*weights]),
@@ -282,6 +329,9 @@ fn kernel(program: &Program, node: &Node) -> Result<Kernel> {
             Kernel::Normalise { columns, eps, dense: View::contiguous(&node.shape).stream()? }
         }
         Primitive::Product(product) => Kernel::Product(Products::new(product, node)?),
+        &Primitive::Linear(layer) => Kernel::Linear(layer),
+        &Primitive::ToPanels(shape) => Kernel::ToPanels(shape),
+        &Primitive::FromPanels(shape) => Kernel::FromPanels(shape),
         &Primitive::Convolve(convolution) => Kernel::Convolve(Convolved::new(convolution, node)?),
         Primitive::Gather(gather) => {
             Kernel::Gather(Pick::new(gather.size, gather.stride, gather.from_end, gather.skip))

@@ -294,6 +294,8 @@ impl<'a> RowCut<'a> {
                     && node.operands.iter().step_by(2).all(|operand| self.fits(operand, dim))
             }
             Primitive::Product(_) => dim + 2 < rank && all_fit(),
+            // Only what is run at once is packed.
+            Primitive::Linear(_) | Primitive::ToPanels(_) | Primitive::FromPanels(_) => false,
             Primitive::Convolve(_) => {
                 dim == 0
                     && !self.is_of_rows(&node.operands[1])

@@ -84,6 +84,9 @@ impl Emitter<'_> {
                 }
             }
             Primitive::Product(_) => self.product(index, &names, begins, &mut forward, &mut backward)?,
+            Primitive::Linear(_) | Primitive::ToPanels(_) | Primitive::FromPanels(_) => {
+                return Err(Error::Internal("a packed program is not compiled".into()));
+            }
             Primitive::Convolve(c) => {
                 let Convolution { events, groups, inputs, outputs, taps, dilation, length: of_signal } = c;
                 emit!(

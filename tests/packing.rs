@@ -1,0 +1,278 @@
+//! Random networks of linear layers and element-wise functions, whose values go in panels from layer to layer, trained by the
+//! engine: loss and gradient against LibTorch autograd, whatever is used twice, left out or combined.
+
+#[allow(dead_code)] // Differences are not needed here.
+mod common;
+#[path = "common/events.rs"]
+mod events;
+#[path = "graph/recorder.rs"]
+#[allow(dead_code)] // Each test uses a part of it.
+mod recorder;
+#[path = "common/say.rs"]
+mod say;
+
+use std::sync::Arc;
+
+use cladtorch::gradient::aot::AotEngine;
+use cladtorch::gradient::{ModuleTiles, Packing, Settings, autograd};
+use cladtorch::graph::{AnyBatch, Loss, Mode, Module, Observed, Optimiser};
+use common::compare;
+use events::Events;
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+use recorder::A::{F, I, V};
+use recorder::Recorder;
+use say::say;
+use tch::{Device, Kind, Tensor};
+
+/// Around the widths of registers and panels.
+const WIDTHS: [i64; 9] = [1, 2, 7, 8, 15, 16, 17, 32, 40];
+
+/// One operator; values are numbered from the events (0) on.
+#[derive(Clone, Debug)]
+enum Step {
+    /// Of a value, with a weight and a bias of its own, or without a bias.
+    Linear { of: usize, outputs: i64, bias: bool },
+    /// With the parameters of an earlier step, which has the same widths.
+    Again { of: usize, step: usize },
+    /// By its name.
+    Unary { of: usize, name: &'static str },
+    /// Sum, difference or product of two values of one width.
+    Pair { of: [usize; 2], name: &'static str },
+}
+
+struct Network {
+    features: i64,
+    steps: Vec<Step>,
+}
+
+impl Network {
+    fn random(seed: u64) -> Self {
+        let mut random = StdRng::seed_from_u64(seed);
+        let features = WIDTHS[random.random_range(0..WIDTHS.len())];
+        let mut network = Network { features, steps: Vec::new() };
+        for _ in 0..random.random_range(2..9) {
+            let widths = network.widths();
+            let last = widths.len() - 1;
+            // Mostly the newest value, so that there are chains.
+            let of = if random.random_range(0..4) == 0 { random.random_range(0..=last) } else { last };
+            let outputs = WIDTHS[random.random_range(0..WIDTHS.len())];
+            let step = match random.random_range(0..10) {
+                0..=3 => Step::Linear { of, outputs, bias: random.random_range(0..6) > 0 },
+                4..=6 => {
+                    let names = ["relu", "leaky_relu", "tanh", "gelu", "abs", "exp", "sigmoid"];
+                    Step::Unary { of, name: names[random.random_range(0..names.len())] }
+                }
+                7..=8 => {
+                    let equal: Vec<usize> = (0..=last).filter(|&other| widths[other] == widths[of]).collect();
+                    let other = equal[random.random_range(0..equal.len())];
+                    Step::Pair { of: [of, other], name: ["add", "sub", "mul"][random.random_range(0..3)] }
+                }
+                _ => match network.steps.iter().position(|step| match step {
+                    Step::Linear { of: before, .. } => widths[*before] == widths[of],
+                    _ => false,
+                }) {
+                    Some(step) => Step::Again { of, step },
+                    None => Step::Linear { of, outputs, bias: true },
+                },
+            };
+            network.steps.push(step);
+        }
+        let of = network.steps.len();
+        network.steps.push(Step::Linear { of, outputs: [1, 3, 20][random.random_range(0..3)], bias: true });
+        network
+    }
+
+    fn widths(&self) -> Vec<i64> {
+        let mut widths = vec![self.features];
+        for step in &self.steps {
+            widths.push(match step {
+                Step::Linear { outputs, .. } => *outputs,
+                Step::Again { step, .. } => widths[step + 1],
+                Step::Unary { of, .. } | Step::Pair { of: [of, _], .. } => widths[*of],
+            });
+        }
+        widths
+    }
+
+    fn outputs(&self) -> usize {
+        self.widths()[self.steps.len()] as usize
+    }
+
+    /// Shapes of the parameters, with the step that each belongs to.
+    fn shapes(&self) -> Vec<(usize, Vec<i64>)> {
+        let widths = self.widths();
+        let mut shapes = Vec::new();
+        for (index, step) in self.steps.iter().enumerate() {
+            if let Step::Linear { of, outputs, bias } = *step {
+                shapes.push((index, vec![outputs, widths[of]]));
+                shapes.extend(bias.then(|| (index, vec![outputs])));
+            }
+        }
+        shapes
+    }
+
+    fn start(&self) -> Vec<f64> {
+        let count: i64 = self.shapes().iter().map(|(_, shape)| shape.iter().product::<i64>()).sum();
+        (0..count).map(|i| ((i as f64 + 0.7) * 1.9).sin() * 0.3).collect()
+    }
+
+    /// A recording for the events `x`, with the number of its output.
+    fn recorded(&self, x: &Tensor, kind: Kind) -> (Recorder, usize) {
+        let (shapes, start) = (self.shapes(), Tensor::from_slice(&self.start()).to_kind(kind));
+        let (mut tensors, mut at) = (vec![x.to_kind(kind)], 0);
+        for (_, shape) in &shapes {
+            let length = shape.iter().product();
+            tensors.push(start.narrow(0, at, length).reshape(shape.as_slice()).copy());
+            at += length;
+        }
+        let (mut r, mut values) = (Recorder::new(&tensors), vec![0]);
+        let parameters = |step: usize| -> Vec<usize> {
+            let mine = shapes.iter().enumerate().filter(|(_, (of, _))| *of == step);
+            mine.map(|(index, _)| index + 1).collect()
+        };
+        for (index, step) in self.steps.iter().enumerate() {
+            let value = match *step {
+                Step::Linear { of, .. } => linear(&mut r, values[of], &parameters(index)),
+                Step::Again { of, step } => linear(&mut r, values[of], &parameters(step)),
+                Step::Unary { of, name } => unary(&mut r, values[of], name),
+                Step::Pair { of: [a, b], name } => pair(&mut r, [values[a], values[b]], name),
+            };
+            values.push(value);
+        }
+        let output = values[self.steps.len()];
+        r.returns(&[output]);
+        r.graph.constants = r.graph.inputs.split_off(1);
+        (r, output)
+    }
+
+    fn module(&self, kind: Kind) -> Module {
+        let at = |rows: i64| self.recorded(&Tensor::ones([rows, self.features], (kind, Device::Cpu)), kind).0.graph;
+        let captured = self.shapes().len();
+        let observed = || Observed {
+            batch: AnyBatch::new([at(5), at(6)], 5, &at(8), 8).unwrap(),
+            one: Ok(at(1)),
+            constants: (0..captured).collect(),
+        };
+        let shape = [self.features as usize];
+        Module::new("network", &shape, [observed(), observed()], &vec![true; captured], |_, _| Vec::new()).unwrap()
+    }
+
+    fn events(&self, rows: usize) -> Events {
+        let mut events = Events::new(rows, self.features as usize, 2);
+        events.labels = (0..rows * self.outputs()).map(|i| (i as f32 * 1.3).sin()).collect();
+        events.scaler.mean.iter_mut().enumerate().for_each(|(i, mean)| *mean = 0.1 * (i % 3) as f32);
+        events
+    }
+
+    /// The mean loss of the engine and its gradient, in batches of all rows.
+    fn ours(&self, rows: usize, threads: usize) -> (f64, Vec<f64>) {
+        let settings = Settings {
+            loss: Loss::MeanSquaredError,
+            optimiser: Optimiser::Adam,
+            learning_rate: 1e-3,
+            weight_decay: 0.0,
+            momentum: 0.0,
+            batch_size: rows,
+        };
+        let (events, scale) = (self.events(rows), 1.0 / rows as f64);
+        let tiles = ModuleTiles::new(Arc::new(self.module(Kind::Double)), &[], 1).unwrap();
+        let mut engine = AotEngine::of(tiles, &self.start(), settings, threads).unwrap();
+        let (loss, gradient) = engine.loss_and_gradient(events.rows(), &events.order(), scale).unwrap();
+        (loss * scale, gradient)
+    }
+
+    fn theirs(&self, rows: usize) -> (f64, Vec<f64>) {
+        let events = self.events(rows);
+        let mut x = vec![0.0f64; events.features.len()];
+        events.scaler.standardise(&events.features, &mut x);
+        let (r, output) = self.recorded(&Tensor::from_slice(&x).view([rows as i64, -1]), Kind::Double);
+        let labels = Tensor::from_slice(&events.labels).to_kind(Kind::Double).view([rows as i64, -1]);
+        let losses = autograd::row_losses(Loss::MeanSquaredError, &r.tensors[output], &labels).unwrap();
+        let total = (losses * Tensor::from_slice(&events.weights).to_kind(Kind::Double)).mean(Kind::Double);
+        total.backward();
+        let gradient = |index: usize| {
+            let (leaf, gradient) = (&r.tensors[index], r.tensors[index].grad());
+            recorder::numbers(&if gradient.defined() { gradient } else { leaf.zeros_like() })
+        };
+        (total.double_value(&[]), (1..=self.shapes().len()).flat_map(gradient).collect())
+    }
+}
+
+fn linear(r: &mut Recorder, x: usize, parameters: &[usize]) -> usize {
+    let (w, b) = (parameters[0], parameters.get(1).copied());
+    let value = r.tensors[x].linear(&r.tensors[w], b.map(|b| &r.tensors[b]));
+    r.record("linear", "", &[V(x), V(w), b.map_or(recorder::A::None, V)], vec![value])
+}
+
+fn unary(r: &mut Recorder, x: usize, name: &'static str) -> usize {
+    let of = &r.tensors[x];
+    let (value, arguments) = match name {
+        "relu" => (of.relu(), vec![V(x)]),
+        "leaky_relu" => (of.leaky_relu(), vec![V(x), F(0.01)]),
+        "tanh" => (of.tanh(), vec![V(x)]),
+        "gelu" => (of.gelu("none"), vec![V(x), recorder::A::S("none")]),
+        "abs" => (of.abs(), vec![V(x)]),
+        "exp" => ((of * 0.1).exp(), vec![]),
+        _ => (of.sigmoid(), vec![V(x)]),
+    };
+    if name == "exp" {
+        let scaled = of * 0.1;
+        let scaled = r.record("mul", "Scalar", &[V(x), F(0.1)], vec![scaled]);
+        let value = r.tensors[scaled].exp();
+        return r.record("exp", "", &[V(scaled)], vec![value]);
+    }
+    r.record(name, "", &arguments, vec![value])
+}
+
+fn pair(r: &mut Recorder, [a, b]: [usize; 2], name: &'static str) -> usize {
+    let (x, y) = (&r.tensors[a], &r.tensors[b]);
+    let value = match name {
+        "add" => x + y,
+        "sub" => x - y,
+        _ => x * y,
+    };
+    let arguments = if name == "mul" { vec![V(a), V(b)] } else { vec![V(a), V(b), I(1)] };
+    r.record(name, "Tensor", &arguments, vec![value])
+}
+
+/// Seeds of the networks.
+const NETWORKS: u64 = 150;
+
+#[test]
+fn random_networks_agree_with_libtorch_autograd() {
+    let mut packed = [0; 4];
+    for seed in 0..NETWORKS {
+        let network = Network::random(seed);
+        let layers = Packing::<f64>::new(&network.module(Kind::Double), 5).unwrap().layers();
+        packed[layers.min(3)] += 1;
+        for (rows, threads) in [(1, 1), (5, 1), (130, 2), (1300, 2)] {
+            let (loss, gradient) = network.ours(rows, threads);
+            let (expected, theirs) = network.theirs(rows);
+            let what = || format!("network {seed}, {rows} rows: {:?} of {} features", network.steps, network.features);
+            compare(&[loss], &[expected], 1e-9, 1e-12).unwrap_or_else(|e| panic!("loss, {}: {e}", what()));
+            compare(&gradient, &theirs, 1e-7, 1e-10).unwrap_or_else(|e| panic!("gradient, {}: {e}", what()));
+        }
+    }
+    say(&format!("networks with 0, 1, 2, and more packed layers: {packed:?}"));
+    assert!(packed.iter().all(|&networks| networks > 5), "{packed:?}");
+}
+
+/// What makes the parameters of a layer unfit for panels leaves them as they are.
+#[test]
+fn layers_are_packed_where_their_parameters_are_theirs_alone() {
+    let relu = |of| Step::Unary { of, name: "relu" };
+    let linear = |of, bias| Step::Linear { of, outputs: 8, bias };
+    for (steps, layers) in [
+        (vec![linear(0, true), relu(1), linear(2, true)], 2),
+        (vec![linear(0, false), relu(1), linear(2, true)], 0),
+        (vec![linear(0, true), relu(1), Step::Again { of: 2, step: 0 }, linear(3, true)], 0),
+        (vec![linear(0, true), linear(0, true), Step::Pair { of: [1, 2], name: "add" }, linear(3, true)], 3),
+        (vec![linear(0, true), Step::Unary { of: 1, name: "exp" }, linear(3 - 1, true)], 1),
+    ] {
+        let network = Network { features: 8, steps };
+        let module = network.module(Kind::Float);
+        assert!(module.program(Mode::Training, 5).is_ok());
+        assert_eq!(Packing::<f32>::new(&module, 5).unwrap().layers(), layers, "{:?}", network.steps);
+    }
+}
