@@ -36,7 +36,9 @@ fn everyday_functions() {
 #[test]
 fn what_is_not_pure() {
     let session = Session::root(&["-q", "-e", "gSystem->Load(\"libcladtorch\")", "compile_pure.C+"]);
-    for file in ["compile_pure.C", "compile_pure.h", "compile_eager.h", "compile_kinds.h", "check.h"] {
+    for file in
+        ["compile_pure.C", "compile_pure.h", "compile_eager.h", "compile_kinds.h", "compile_programs.h", "check.h"]
+    {
         fs::copy(script(file), session.folder().join(file)).unwrap();
     }
     session.run().passed();

@@ -35,6 +35,13 @@ inline std::vector<Program> KeptPrograms()
       // What happens before an exception.
       {{{R"(s.fCount.add_(1); return a * 2;)", 0, 0, 0.5}, {R"(return a.view({4, -1}).view(a.sizes());)", 0, 0, -1}}, {3}, {{0, 0, 0, 0}, {4, 0, 0, 0}}, false},
       {{{R"(return torch::dropout(a, 0.4, true);)", 0, 1, -0.5}, {R"(return a.view({4, -1}).view(a.sizes());)", 2, 2, 0.5}}, {3}, {{4, 0, 0, 0}}, false},
+      // A view of what einsum() was given, which its schema does not say.
+      {{{R"(Tensor own = a * 2; torch::einsum("ij->ji", {own}).add_(1); return own;)", 0, 0, -1.5}}, {2}, {{0, 0, 0, 0}}, false},
+      // What no number is, in a row that attention masks; nothing to take statistics of.
+      {{{R"(return torch::scaled_dot_product_attention(a, b, b, (a.detach() > b.detach()).slice(1, 0, 1).expand({a.size(0), b.size(0)}));)", 0, 1, -0.5}}, {2}, {{1, 0, 0, 0}}, false},
+      {{{R"(return s.fNorm->forward(a);)", 1, 1, -1.5}}, {2}, {{8, 0, 0, 0}}, false},
+      // A weight that was frozen when any number of rows was observed.
+      {{{R"(return a * s.fWeight;)", 1, 1, 1.5}}, {2}, {{0, 0, 2, 0}, {0, 0, 2, 0}}, true},
       // Other rows.
       {{{R"(return a.size(0) > 4 ? a * 2 : b * 3;)", 0, 0, -1.5}}, {2}, {{0, 0, 0, 0}, {5, 0, 0, 0}}, false},
       {{{R"(if (!s.fKept.defined()) s.fKept = torch::tensor({3.f, 1.f, 4.f, 1.f}); return a * s.fKept;)", 0, 1, 0.5}, {R"(return a.size(0) > 4 ? a * 2 : b * 3;)", 1, 1, 0.5}}, {3}, {{0, 0, 0, 0}}, true},

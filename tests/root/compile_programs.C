@@ -13,21 +13,9 @@ void compile_programs()
       const char *value = gSystem->Getenv(name);
       return value ? static_cast<unsigned>(std::atoi(value)) : otherwise;
    };
-   const auto kept = KeptPrograms();
-   const auto first = number("CLADTORCH_FIRST_PROGRAM", 0), wanted = number("CLADTORCH_PROGRAMS", 500);
-   std::size_t tried = 0;
-   const auto next = [&]() -> std::optional<Program> {
-      const auto i = tried++;
-      if (i < kept.size())
-         return kept[i];
-      const auto random = static_cast<unsigned>(i - kept.size());
-      return random < wanted ? std::make_optional(RandomProgram(first + random)) : std::nullopt;
-   };
-   int failures = 0;
-   const auto backEnds = TryPrograms(next, failures, 20);
-   for (const auto &[backEnd, count] : backEnds)
-      std::cout << count << " programs on " << (backEnd.empty() ? "none" : backEnd) << std::endl;
-   CHECK(failures == 0);
-   CHECK(backEnds.at("aot") > static_cast<int>(wanted) / 6 && backEnds.at("autograd") > static_cast<int>(wanted) / 6);
+   TryPrograms(KeptPrograms());
+   const auto wanted = number("CLADTORCH_PROGRAMS", 500);
+   const auto backEnds = TryPrograms(RandomPrograms(number("CLADTORCH_FIRST_PROGRAM", 0), wanted));
+   CHECK(backEnds.at("aot") > wanted / 6 && backEnds.at("autograd") > wanted / 6);
    Passed();
 }

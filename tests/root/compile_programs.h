@@ -8,8 +8,9 @@
 #ifndef CLADTORCH_TEST_COMPILE_PROGRAMS
 #define CLADTORCH_TEST_COMPILE_PROGRAMS
 
-#include "check.h"
 #include "compile_kinds.h"
+
+#include "check.h" // last: LibTorch has a CHECK, too
 
 #include <algorithm>
 #include <iostream>
@@ -26,7 +27,7 @@ struct Step {
 
 /// What a call is like. The first of each kind is the plain one.
 struct CallSpec {
-   enum EGiven { kFresh, kLarge, kSameTwice, kViewOfOther, kTransposed, kMoreRows, kNotLeaves, kGivens };
+   enum EGiven { kFresh, kLarge, kSameTwice, kViewOfOther, kTransposed, kMoreRows, kNotLeaves, kOneRow, kNoRows, kDouble, kCaptured, kGivens };
    enum EWanted { kBoth, kFirst, kNone, kWithoutGrad, kInference, kWanteds };
    enum EChange { kNothing, kInPlace, kFrozen, kNewData, kEval, kRebound, kIndices, kChanges };
    enum EWay { kCall, kForward, kTwice, kResultChanged, kWays };
@@ -122,12 +123,15 @@ inline Tensors Given(int given)
    case CallSpec::kViewOfOther: return {x, x.flip(0)};
    case CallSpec::kTransposed: return {torch::randn({4, 3}).t(), y};
    case CallSpec::kMoreRows: return {torch::randn({5, 4}), torch::randn({5, 4})};
+   case CallSpec::kOneRow: return {torch::randn({1, 4}), torch::randn({1, 4})};
+   case CallSpec::kNoRows: return {torch::randn({0, 4}), torch::randn({0, 4})};
+   case CallSpec::kDouble: return {x.to(torch::kDouble), y.to(torch::kDouble)};
    default: return {x, y};
    }
 }
 
 /// Everything that can be compared after a call, by name. Numbers that are not there, a gradient for one, are undefined.
-struct Seen {
+struct Shown {
    std::vector<std::pair<std::string, Tensor>> fAll;
    std::string fThrown, fThrownBack; ///< by the function; on the way back
 
@@ -149,7 +153,7 @@ std::string Thrown(Body body)
 }
 
 /// The gradients of a sum over `results`. Those that are not needed are undefined.
-inline void AddGradients(Seen &seen, const Tensors &results, const Tensors &leaves, bool twice)
+inline void AddGradients(Shown &seen, const Tensors &results, const Tensors &leaves, bool twice)
 {
    Tensors used, wanted;
    Tensor loss = torch::zeros({});
@@ -193,7 +197,7 @@ inline void Change(int change, State &state, const std::function<void()> &reset)
 }
 
 template <class Function, class Forward>
-Seen See(const CallSpec &spec, State &state, unsigned seed, Function function, Forward forward)
+Shown See(const CallSpec &spec, State &state, unsigned seed, Function function, Forward forward)
 {
    torch::manual_seed(seed);
    auto inputs = Given(spec.fGiven);
@@ -202,9 +206,11 @@ Seen See(const CallSpec &spec, State &state, unsigned seed, Function function, F
    auto leaves = inputs;
    if (spec.fGiven == CallSpec::kNotLeaves)
       inputs = {inputs[0] * 2, inputs[1].sin()};
+   if (spec.fGiven == CallSpec::kCaptured)
+      inputs = {state.fSquare, state.fSquare.atan()};
    const auto of = state.Leaves();
    leaves.insert(leaves.end(), of.begin(), of.end());
-   Seen seen;
+   Shown seen;
    Tensors results;
    const bool back = spec.fWay == CallSpec::kForward;
    seen.fThrown = Thrown([&] {
@@ -241,7 +247,7 @@ Seen See(const CallSpec &spec, State &state, unsigned seed, Function function, F
    return seen;
 }
 
-inline bool Same(const Tensor &a, const Tensor &b)
+inline bool Alike(const Tensor &a, const Tensor &b)
 {
    if (!a.defined() || !b.defined())
       return a.defined() == b.defined();
@@ -264,7 +270,7 @@ inline bool Excused(const std::string &thrown)
 }
 
 /// What differs first; empty where nothing does.
-inline std::string Difference(const Seen &wanted, const Seen &found)
+inline std::string Difference(const Shown &wanted, const Shown &found)
 {
    // What a function makes once and keeps was made when it was compiled.
    if (wanted.fThrown.find("Inference tensors cannot be saved") != std::string::npos)
@@ -274,14 +280,14 @@ inline std::string Difference(const Seen &wanted, const Seen &found)
    const bool excused = Excused(wanted.fThrownBack) || Excused(found.fThrownBack);
    if (!excused && wanted.fThrownBack.empty() != found.fThrownBack.empty())
       return "on the way back LibTorch throws '" + wanted.fThrownBack + "', compiled '" + found.fThrownBack + "'";
-   const auto named = [](const Seen &seen, const std::string &name) {
+   const auto named = [](const Shown &seen, const std::string &name) {
       return std::find_if(seen.fAll.begin(), seen.fAll.end(), [&](const auto &one) { return one.first == name; });
    };
    for (const auto &[name, value] : wanted.fAll) {
       const auto other = named(found, name);
       if (excused && (other == found.fAll.end() || name.find("gradient ") == 0))
          continue;
-      if (other == found.fAll.end() || !Same(value, other->second)) {
+      if (other == found.fAll.end() || !Alike(value, other->second)) {
          std::ostringstream text;
          text << name << " is\n" << value << "\nand compiled\n";
          other == found.fAll.end() ? text << "not there" : text << other->second;
@@ -295,7 +301,7 @@ inline std::string Difference(const Seen &wanted, const Seen &found)
 }
 
 /// Forward() and Backward(), by LibTorch alone.
-inline Tensors ForwardEagerly(const Program &program, State &state, const Tensors &inputs, Seen &seen)
+inline Tensors ForwardEagerly(const Program &program, State &state, const Tensors &inputs, Shown &seen)
 {
    const c10::InferenceMode normal(false);
    const torch::AutoGradMode recording(true);
@@ -310,14 +316,15 @@ inline Tensors ForwardEagerly(const Program &program, State &state, const Tensor
    if (loss.requires_grad())
       seen.fThrownBack = Thrown([&] { gradients = torch::autograd::grad({loss}, leaves, {}, true, false, true); });
    for (std::size_t i = 0; i < leaves.size(); ++i)
-      seen.Add("gradient " + std::to_string(i), gradients[i].defined() ? gradients[i] : torch::zeros_like(leaves[i]));
+      seen.Add("gradient " + std::to_string(i),
+               gradients[i].defined() || !seen.fThrownBack.empty() ? gradients[i] : torch::zeros_like(leaves[i]));
    Tensors detached;
    for (const auto &result : results)
       detached.push_back(result.detach());
    return detached;
 }
 
-inline Tensors ForwardCompiled(const CladTorch::Compiled &function, const Tensors &inputs, Seen &seen)
+inline Tensors ForwardCompiled(const CladTorch::Compiled &function, const Tensors &inputs, Shown &seen)
 {
    const auto results = function.ForwardAll(inputs);
    Tensors gradients(inputs.size()), adjoints;
@@ -358,9 +365,9 @@ inline std::string Differs(const Program &program, std::string &backEnd)
       const auto &spec = program.fCalls[i];
       Change(spec.fChange, eager, [] {});
       Change(spec.fChange, compiled, [&] { function->Reset(); });
-      const auto wanted = See(spec, eager, i, direct, [&](const Tensors &inputs, Seen &seen) { return ForwardEagerly(program, eager, inputs, seen); });
+      const auto wanted = See(spec, eager, i, direct, [&](const Tensors &inputs, Shown &seen) { return ForwardEagerly(program, eager, inputs, seen); });
       const auto found = See(spec, compiled, i, [&](const Tensors &inputs) { return function->CallAll(inputs); },
-                             [&](const Tensors &inputs, Seen &seen) { return ForwardCompiled(*function, inputs, seen); });
+                             [&](const Tensors &inputs, Shown &seen) { return ForwardCompiled(*function, inputs, seen); });
       const auto difference = Difference(wanted, found);
       if (!difference.empty())
          return "call " + std::to_string(i) + ": " + difference;
@@ -415,21 +422,38 @@ inline Program Reduced(Program program)
    return program;
 }
 
-/// Tries `programs`; each that fails is reported. Returns how many programs ran where.
-inline std::map<std::string, int> TryPrograms(const std::function<std::optional<Program>()> &next, int &failures, int most)
+/// `count` programs of the seeds from `first` on that have a step with `part` in its code.
+inline std::vector<Program> RandomPrograms(unsigned first, std::size_t count, const std::string &part = "")
 {
-   std::map<std::string, int> backEnds;
-   while (const auto program = next()) {
+   std::vector<Program> programs;
+   for (auto seed = first; programs.size() < count; ++seed) {
+      auto program = RandomProgram(seed);
+      const auto &steps = program.fSteps;
+      if (std::any_of(steps.begin(), steps.end(), [&](const Step &step) { return step.fKind.find(part) != std::string::npos; }))
+         programs.push_back(std::move(program));
+   }
+   return programs;
+}
+
+/// Reports each program that fails, twenty at most, and demands that none does. Returns how many ran where.
+inline std::map<std::string, std::size_t> TryPrograms(const std::vector<Program> &programs)
+{
+   std::map<std::string, std::size_t> backEnds;
+   int failures = 0;
+   for (const auto &program : programs) {
       std::string backEnd;
-      if (Differs(*program, backEnd).empty()) {
+      if (Differs(program, backEnd).empty()) {
          ++backEnds[backEnd];
          continue;
       }
-      const auto reduced = Reduced(*program);
+      const auto reduced = Reduced(program);
       std::cout << "a program on " << backEnd << " differs; in short:\n" << AsCode(reduced) << Differs(reduced, backEnd) << '\n' << std::endl;
-      if (++failures == most)
+      if (++failures == 20)
          break;
    }
+   for (const auto &[backEnd, count] : backEnds)
+      std::cout << count << " programs on " << backEnd << std::endl;
+   CHECK(failures == 0);
    return backEnds;
 }
 

@@ -347,6 +347,21 @@ inline void Changes()
    weight = torch::full({4}, 2.f);
    captures.Reset();
    CHECK(captures.Specialisations() == 0 && Same(captures(x), 10 * x));
+
+   // A module's parameters as torch::load and to() leave them.
+   torch::nn::Linear layer(4, 2), other(4, 2);
+   const auto linear = CladTorch::Compile(layer, {x});
+   torch::save(other, "layer.pt");
+   torch::load(layer, "layer.pt");
+   CHECK(Same(linear(x), other->forward(x)));
+   layer->to(torch::kFloat64);
+   CHECK(Same(linear(x.to(torch::kFloat64)), layer->forward(x.to(torch::kFloat64))));
+
+   const auto ofDefault = [](torch::Tensor t) { return t * torch::ones({4}); };
+   const auto made = CladTorch::Compile(ofDefault, {x});
+   torch::set_default_dtype(caffe2::TypeMeta::Make<double>());
+   CHECK(Same(made(x), ofDefault(x)) && made(x).scalar_type() == torch::kFloat64);
+   torch::set_default_dtype(caffe2::TypeMeta::Make<float>());
 }
 
 inline void CheckPure()

@@ -20,7 +20,8 @@ public:
    /// `arguments`, the first `inputs` of them behind the gate: others that share their memory.
    TensorList Behind(const TensorList &arguments, std::size_t inputs)
    {
-      set_next_edges(torch::autograd::collect_next_edges(TensorList(arguments.begin(), arguments.begin() + static_cast<std::ptrdiff_t>(inputs))));
+      const TensorList given(arguments.begin(), arguments.begin() + static_cast<std::ptrdiff_t>(inputs));
+      set_next_edges(torch::autograd::collect_next_edges(given));
       auto behind = arguments;
       for (std::size_t i = 0; i < inputs; ++i) {
          if (!arguments[i].requires_grad()) {

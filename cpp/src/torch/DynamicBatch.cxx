@@ -51,6 +51,7 @@ DynamicBatch::DynamicBatch(const ListFunction &function, const TensorList &examp
          throw Unobservable("gradients or random numbers follow the number of rows");
    }
    fCore = Core::any_batch_new(first.fGraph, observed[0].fGraph, fRows, observed[1].fGraph, other);
+   fCaptured = Captured(first.fConstants);
    fFirst = std::move(first);
    fFirst.fGraph = {};
 }
@@ -66,7 +67,7 @@ TensorList DynamicBatch::WithRows(const TensorList &examples, std::int64_t rows)
 
 bool DynamicBatch::Fits(const TensorList &inputs) const
 {
-   if (inputs.size() != fInputs.size() || !CanBegin(inputs))
+   if (inputs.size() != fInputs.size() || !CanBegin(inputs) || !fCaptured.Fit())
       return false;
    const auto rows = inputs[0].size(0);
    for (std::size_t i = 0; i < inputs.size(); ++i) {

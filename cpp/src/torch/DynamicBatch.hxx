@@ -5,6 +5,7 @@
 #define CLADTORCH_DYNAMICBATCH
 
 #include "../CoreBox.hxx"
+#include "Captured.hxx"
 #include "Observe.hxx"
 
 #include <cstdint>
@@ -26,7 +27,7 @@ public:
    /// is broadcast, and none leaves LibTorch nothing to do: those are observed by themselves.
    static bool CanBegin(const TensorList &inputs);
 
-   /// Whether `inputs` differ from the examples in their number of rows alone.
+   /// Whether `inputs` differ from the examples in their number of rows alone, and captured tensors are as they were.
    bool Fits(const TensorList &inputs) const;
    /// What it was observed for.
    const Wanted &ForWanted() const { return fWanted; }
@@ -49,6 +50,7 @@ private:
    std::int64_t fRows; ///< of the examples
    Wanted fWanted;
    std::vector<Input> fInputs;
+   Captured fCaptured;
    Observation fFirst; ///< of the examples, without its graph
    std::optional<rust::Box<Core::AnyBatch>> fCore; ///< there once it is observed
 };

@@ -23,14 +23,15 @@ namespace Internal {
 /// One for each input or argument; usually so few that they need no memory of their own.
 using Marks = c10::SmallVector<bool, 16>;
 
-/// How a function is called, as far as gradients go.
+/// How a function is called: the gradients, and LibTorch's setting that a function may depend on.
 struct Wanted {
    Marks fInputs;  ///< which inputs require a gradient
    bool fRecorded; ///< LibTorch's autograd would record the call
    bool fCaptured; ///< gradients of captured tensors are wanted, too
+   caffe2::TypeMeta fDefault = torch::get_default_dtype(); ///< of the tensors that the function makes
    bool operator==(const Wanted &other) const
    {
-      return fInputs == other.fInputs && fRecorded == other.fRecorded && fCaptured == other.fCaptured;
+      return fInputs == other.fInputs && fRecorded == other.fRecorded && fCaptured == other.fCaptured && fDefault == other.fDefault;
    }
 };
 

@@ -170,9 +170,10 @@ void Preserve::Forget(const void *storage)
    if (!fKnown.erase(storage))
       return;
    const auto is = [&](const c10::Storage &other) { return other.unsafeGetStorageImpl() == storage; };
-   fMemory.erase(std::remove_if(fMemory.begin(), fMemory.end(), [&](const auto &kept) { return is(kept.Storage()); }), fMemory.end());
-   fGeometries.erase(std::remove_if(fGeometries.begin(), fGeometries.end(), [&](const auto &kept) { return is(kept.fStorage); }),
-                     fGeometries.end());
+   const auto memory = [&](const KeptMemory &kept) { return is(kept.Storage()); };
+   const auto geometry = [&](const Geometry &kept) { return is(kept.fStorage); };
+   fMemory.erase(std::remove_if(fMemory.begin(), fMemory.end(), memory), fMemory.end());
+   fGeometries.erase(std::remove_if(fGeometries.begin(), fGeometries.end(), geometry), fGeometries.end());
 }
 
 void Preserve::Keep(const torch::Tensor &tensor)

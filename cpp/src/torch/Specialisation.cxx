@@ -59,9 +59,10 @@ void CheckChanged(const Observation &observation, std::size_t inputs, const rust
       const auto is = [&](const torch::Tensor &tensor) {
          return tensor.storage().unsafeGetStorageImpl() == changed.unsafeGetStorageImpl();
       };
-      const auto &counters = observation.fCounters;
-      if (std::none_of(updates.begin(), updates.end(), [&](auto i) { return i >= inputs && is(observation.fConstants[i - inputs]); }) &&
-          std::none_of(counters.begin(), counters.end(), [&](const Counter &counter) { return is(counter.fTensor); }))
+      const auto updated = [&](std::size_t i) { return i >= inputs && is(observation.fConstants[i - inputs]); };
+      const auto counted = [&](const Counter &counter) { return is(counter.fTensor); };
+      if (std::none_of(updates.begin(), updates.end(), updated) &&
+          std::none_of(observation.fCounters.begin(), observation.fCounters.end(), counted))
          throw Unobservable("it changes a captured tensor by an operator that none of its results uses");
    }
 }
@@ -83,17 +84,6 @@ void SavedCall::CheckUnchanged() const
       if (Version(fArguments[i]) != fVersions[i])
          throw std::runtime_error("tensor " + std::to_string(i) + " of inputs and captured tensors was changed in place "
                                   "between the forward and the backward call");
-}
-
-Specialisation::Layout::Layout(const torch::Tensor &tensor)
-   : fType(tensor.scalar_type()), fShape(tensor.sizes().vec()), fStrides(tensor.strides().vec())
-{
-}
-
-bool Specialisation::Layout::Fits(const torch::Tensor &tensor) const
-{
-   return tensor.scalar_type() == fType && tensor.sizes() == fShape && tensor.strides() == fStrides &&
-          tensor.is_cpu() && tensor.layout() == torch::kStrided && !tensor.is_neg();
 }
 
 Specialisation::Specialisation(std::shared_ptr<const ListFunction> function, const TensorList &inputs, const Wanted &wanted,
@@ -136,17 +126,13 @@ Specialisation::Specialisation(std::shared_ptr<const ListFunction> function, con
 
 void Specialisation::Take(const Observation &observation)
 {
-   fConstants = observation.fConstants;
+   fConstants = Captured(observation.fConstants);
    fCounters = observation.fCounters;
    fReached = observation.fReached;
-   const auto inputs = fInputs.size();
+   const auto inputs = fInputs.size(), arguments = inputs + fConstants.Size();
    for (auto &reached : fReached)
-      reached.resize(inputs + fConstants.size());
-   for (const auto &constant : fConstants) {
-      fConstantLayouts.emplace_back(constant);
-      fConstantRequires.push_back(constant.requires_grad());
-   }
-   for (std::size_t i = 0; i < inputs + fConstants.size(); ++i) {
+      reached.resize(arguments);
+   for (std::size_t i = 0; i < arguments; ++i) {
       const bool reached = std::any_of(fReached.begin(), fReached.end(), [&](const auto &from) { return from[i]; });
       // Forward() has a gradient for every input, if only of zeros.
       fGradients.push_back(fWanted.fCaptured ? reached : i < inputs && fWanted.fInputs[i] && fWanted.fRecorded);
@@ -161,10 +147,7 @@ bool Specialisation::Fits(const TensorList &inputs, const Wanted &wanted) const
    for (std::size_t i = 0; i < inputs.size(); ++i)
       if (!fInputs[i].Fits(inputs[i]))
          return false;
-   for (std::size_t i = 0; i < fConstants.size(); ++i)
-      if (!fConstantLayouts[i].Fits(fConstants[i]) || fConstants[i].requires_grad() != fConstantRequires[i])
-         return false;
-   return true;
+   return fConstants.Fit();
 }
 
 std::string Specialisation::BackEnd() const

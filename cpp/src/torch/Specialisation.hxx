@@ -5,6 +5,7 @@
 #define CLADTORCH_SPECIALISATION
 
 #include "../CoreBox.hxx"
+#include "Captured.hxx"
 #include "Observe.hxx"
 
 #include <functional>
@@ -52,7 +53,7 @@ public:
    std::string Describe() const;
    /// What jit compiled; empty with another back end.
    std::string Code() const;
-   const TensorList &Constants() const { return fConstants; }
+   const TensorList &Constants() const { return fConstants.Tensors(); }
    /// Whether LibTorch's autograd would record a call: an output depends on something that requires a gradient.
    bool Recorded() const { return fRecorded; }
    /// For each output, which inputs and captured tensors its gradient reaches.
@@ -71,15 +72,6 @@ public:
    TensorList Backward(const SavedCall &saved, const TensorList &adjoints) const;
 
 private:
-   struct Layout {
-      torch::ScalarType fType;
-      std::vector<std::int64_t> fShape;
-      std::vector<std::int64_t> fStrides;
-
-      explicit Layout(const torch::Tensor &tensor);
-      bool Fits(const torch::Tensor &tensor) const;
-   };
-
    void Take(const Observation &observation);
 
    std::shared_ptr<const ListFunction> fFunction;
@@ -87,9 +79,7 @@ private:
    Wanted fWanted;
    bool fRecorded = false;
    Reached fReached;
-   TensorList fConstants;
-   std::vector<Layout> fConstantLayouts;
-   Marks fConstantRequires; ///< a gradient
+   Captured fConstants;
    std::vector<Counter> fCounters;
    std::string fReason;
    std::optional<rust::Box<Core::CompiledGraph>> fCore;

@@ -91,6 +91,13 @@ bool IsLike(std::string_view name)
    return name.size() >= end.size() && name.substr(name.size() - end.size()) == end;
 }
 
+/// Whether the operator's schema says that a result may share the memory of an argument: else LibTorch's graph takes it for new.
+bool SaysAlias(const at::RecordFunction &record, std::size_t result)
+{
+   const auto schema = record.operator_schema();
+   return schema && result < schema->returns().size() && schema->returns()[result].alias_info();
+}
+
 /// Runs `body` in a callback: LibTorch would go on after an exception as if nothing had been missed.
 template <class Body>
 void Guarded(Body body)
@@ -302,9 +309,14 @@ bool Watch::IsSuccessor(const torch::Tensor &tensor, const Memory *memory) const
 {
    if (!memory || memory->fInput || memory->fSources != kNumbers || Knows(tensor))
       return false;
-   return std::none_of(fTensors.begin(), fTensors.end(), [&](const auto &known) {
+   return !IsShownByOther(tensor);
+}
+
+bool Watch::IsShownByOther(const torch::Tensor &tensor) const
+{
+   return std::any_of(fTensors.begin(), fTensors.end(), [&](const auto &known) {
       const torch::Tensor other(known.second.fTensor.lock());
-      return other.defined() && ShareMemory(other, tensor);
+      return other.defined() && !other.is_same(tensor) && ShareMemory(other, tensor);
    });
 }
 
@@ -332,28 +344,21 @@ void Watch::NoteWrite(const std::string &name, const torch::Tensor &tensor, Call
    const auto *memory = Find(tensor);
    if ((!memory || memory->fInput) && IsFloating(tensor)) // of whole numbers, some changes can be repeated: see Writes
       Note(name + " changes an input or a captured tensor in place");
+   if (memory && memory->fHidden)
+      Note(name + " changes memory that two tensors share without LibTorch's graph showing it (einsum(), dropout())");
 }
 
 void Watch::After(const at::RecordFunction &record, const Call &call)
 {
-   const auto is = [](const c10::Storage &storage) {
-      return [&](const c10::Storage &other) { return other.unsafeGetStorageImpl() == storage.unsafeGetStorageImpl(); };
-   };
    if (call.fRandom && Differ(*call.fRandom, RandomState()))
       ++fDraws;
    bool floating = false;
-   const bool empty = IsEmpty(record.name());
-   for (const auto &output : record.outputs())
-      ForEachTensor(output, [&](const torch::Tensor &tensor) {
+   const auto outputs = record.outputs();
+   for (std::size_t i = 0; i < outputs.size(); ++i)
+      ForEachTensor(outputs[i], [&](const torch::Tensor &tensor) {
          floating = floating || IsFloating(tensor);
-         if (!Address(tensor))
-            return;
-         Know(tensor);
-         if (std::any_of(call.fGiven.begin(), call.fGiven.end(), is(tensor.storage())))
-            return;
-         fMemory.emplace(Address(tensor), Memory{tensor.storage().getWeakStorageImpl(), call.fSources, false});
-         if (!empty) // who fills it without an operator, as torch::tensor does, fills it now
-            Forbid(tensor.storage(), true);
+         if (Address(tensor))
+            AfterResult(tensor, record, i, call);
       });
    for (const auto &storage : call.fWritten)
       if (const auto known = fMemory.find(storage.unsafeGetStorageImpl()); known != fMemory.end())
@@ -362,6 +367,22 @@ void Watch::After(const at::RecordFunction &record, const Call &call)
       Forbid(storage, true);
    if (fGradients == kGradients && call.fGradient && floating && !call.fRecorded && !IsLike(record.name()))
       Note("it switches gradients off (NoGradGuard) before operator " + std::to_string(fOperators));
+}
+
+void Watch::AfterResult(const torch::Tensor &tensor, const at::RecordFunction &record, std::size_t result, const Call &call)
+{
+   Know(tensor);
+   const auto *storage = tensor.storage().unsafeGetStorageImpl();
+   const auto known = fMemory.find(storage);
+   const auto isGiven = [&](const auto &given) { return given.unsafeGetStorageImpl() == storage; };
+   if (std::any_of(call.fGiven.begin(), call.fGiven.end(), isGiven)) {
+      if (known != fMemory.end() && !SaysAlias(record, result) && IsShownByOther(tensor))
+         known->second.fHidden = true;
+      return;
+   }
+   fMemory.emplace(storage, Memory{tensor.storage().getWeakStorageImpl(), call.fSources, false});
+   if (!IsEmpty(record.name())) // who fills it without an operator, as torch::tensor does, fills it now
+      Forbid(tensor.storage(), true);
 }
 
 void Watch::Note(const std::string &obstacle)
@@ -377,8 +398,8 @@ std::string Watch::Place() const
 
 void Watch::Know(const torch::Tensor &tensor)
 {
-   fTensors.emplace(tensor.unsafeGetTensorImpl(),
-                    Known{c10::weak_intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl>(tensor.getIntrusivePtr()), fTensors.size()});
+   using Weak = c10::weak_intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl>;
+   fTensors.emplace(tensor.unsafeGetTensorImpl(), Known{Weak(tensor.getIntrusivePtr()), fTensors.size()});
 }
 
 bool Watch::Knows(const torch::Tensor &tensor) const

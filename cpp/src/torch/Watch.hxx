@@ -58,6 +58,7 @@ private:
       c10::weak_intrusive_ptr<c10::StorageImpl> fStorage; ///< keeps the address from being used again
       std::uint8_t fSources;
       bool fInput;
+      bool fHidden = false; ///< tensors share it without LibTorch's graph saying so
    };
    struct Known {
       c10::weak_intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl> fTensor; ///< keeps the address as well
@@ -73,8 +74,10 @@ private:
    std::size_t Hash(const torch::Tensor &tensor) const;
    void Before(const at::RecordFunction &record, Call &call);
    void BeforeArgument(const torch::Tensor &tensor, Call &call);
+   bool IsShownByOther(const torch::Tensor &tensor) const;
    bool IsSuccessor(const torch::Tensor &tensor, const Memory *memory) const;
    void After(const at::RecordFunction &record, const Call &call);
+   void AfterResult(const torch::Tensor &tensor, const at::RecordFunction &record, std::size_t result, const Call &call);
    void NoteWrite(const std::string &name, const torch::Tensor &tensor, Call &call);
    void NoteValues(const at::RecordFunction &record, const c10::OperatorHandle &handle, const Call &call);
    void Note(const std::string &obstacle);

@@ -86,6 +86,9 @@ fn batch_norm(call: &mut Call) -> Lowered {
         let centred = call.map(Function::Sub, &[&x, &channels(mean, rank)])?;
         return Ok(vec![normalised(call, &centred, &channels(variance, rank), eps, affine)?]);
     }
+    if x.view.is_empty() {
+        return Err(call.refuse("has nothing to take statistics of"));
+    }
     let dims: Vec<usize> = (0..rank).filter(|&dim| dim != 1).collect();
     let (mean, centred, variance) = call.centred(&x, &dims)?;
     let value = normalised(call, &centred, &variance, eps, affine)?;
@@ -251,27 +254,31 @@ fn attention(call: &mut Call) -> Lowered {
     let scale = call.number_or(6, 1.0 / width.sqrt())?;
     let k = Tensor { view: k.view.transpose(k.view.rank() - 2, k.view.rank() - 1), ..k };
     let scores = call.product(&q, &k, None)?;
-    let mut scores = call.scaled(&scores, scale)?;
+    let scores = call.scaled(&scores, scale)?;
     let last = scores.view.rank() - 1;
-    let mask = if is_causal { Some(causal(call, scores.view.sizes[last - 1], scores.view.sizes[last])?) } else { mask };
-    let weights = match mask {
-        Some(mask) => {
-            scores = masked(call, &scores, &mask)?;
-            if is_causal { call.softmax(&scores, last, false)? } else { safe_softmax(call, &scores)? }
-        }
-        None => call.softmax(&scores, last, false)?,
+    let weights = if is_causal {
+        let mask = causal(call, scores.view.sizes[last - 1], scores.view.sizes[last])?;
+        let never = call.literal(f64::NEG_INFINITY)?;
+        let scores = call.map(Function::Where, &[&mask, &scores, &never])?;
+        call.softmax(&scores, last, false)?
+    } else if let Some(mask) = mask {
+        let scores = masked(call, &scores, &mask)?;
+        safe_softmax(call, &scores)?
+    } else {
+        call.softmax(&scores, last, false)?
     };
     let weights = call.dropped(&weights, p, &row_major(&weights.view.sizes))?;
     Ok(vec![call.product(&weights, &v, None)?])
 }
 
-/// `scores` where the mask is true, else minus infinity; or plus a mask of numbers.
+/// `scores` plus a mask of numbers, or plus 0 where the mask is true and minus infinity elsewhere. A NaN stays one.
 fn masked(call: &mut Call, scores: &Tensor, mask: &Tensor) -> Result<Tensor> {
     if mask.kind != Kind::Mask {
         return call.map(Function::Add, &[scores, mask]);
     }
-    let never = call.literal(f64::NEG_INFINITY)?;
-    call.map(Function::Where, &[mask, scores, &never])
+    let (zero, never) = (call.literal(0.0)?, call.literal(f64::NEG_INFINITY)?);
+    let bias = call.map(Function::Where, &[mask, &zero, &never])?;
+    call.map(Function::Add, &[scores, &bias])
 }
 
 /// Softmax over the last dimension; 0 in a row where every score is minus infinity.

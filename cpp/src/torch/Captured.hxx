@@ -1,0 +1,48 @@
+/// \file Captured.hxx
+/// \brief What tensors were like when a function was observed.
+
+#ifndef CLADTORCH_CAPTURED
+#define CLADTORCH_CAPTURED
+
+#include "Observe.hxx"
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace CladTorch {
+namespace Internal {
+
+/// Dtype, shape and strides of a dense tensor on the CPU.
+class Layout {
+public:
+   explicit Layout(const torch::Tensor &tensor);
+   bool Fits(const torch::Tensor &tensor) const;
+
+private:
+   torch::ScalarType fType;
+   std::vector<std::int64_t> fShape;
+   std::vector<std::int64_t> fStrides;
+};
+
+/// The tensors that a function captures: the function's own, whose numbers are read at each call.
+class Captured {
+public:
+   Captured() = default;
+   explicit Captured(TensorList tensors);
+
+   const TensorList &Tensors() const { return fTensors; }
+   std::size_t Size() const { return fTensors.size(); }
+   /// Whether they still have the layouts, and require the gradients, that they had.
+   bool Fit() const;
+
+private:
+   TensorList fTensors;
+   std::vector<Layout> fLayouts;
+   Marks fRequires; ///< a gradient
+};
+
+} // namespace Internal
+} // namespace CladTorch
+
+#endif
