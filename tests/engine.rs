@@ -59,7 +59,13 @@ fn parameters(graph: &Graph, seed: u64) -> Vec<f64> {
     (0..graph.parameters()).map(|_| generator.random::<f64>() * 1.6 - 0.8).collect()
 }
 
-fn gradient<T: Scalar>(graph: &Graph, parameters: &[f64], batch: &Events, loss: Loss, threads: usize) -> (f64, Vec<T>) {
+fn gradient<T: Scalar + cladtorch::device::Element>(
+    graph: &Graph,
+    parameters: &[f64],
+    batch: &Events,
+    loss: Loss,
+    threads: usize,
+) -> (f64, Vec<T>) {
     let parameters: Vec<T> = parameters.iter().map(|&p| T::from_f64(p)).collect();
     let rows = batch.order();
     let mut engine = AotEngine::new(graph.clone(), &parameters, settings(loss, rows.len()), threads).unwrap();

@@ -1,6 +1,7 @@
 //! The lists of operators stand in three languages: they have to agree on names and numbers.
 
 use cladtorch::graph::{Activation, Function, Gradient, Init, Loss, Optimiser, Schedule};
+use cladtorch::kernels::is_sign_activation;
 
 const KERNELS: &str = include_str!("../cpp/kernels/kernels.h");
 const OPTIONS: &str = include_str!("../cpp/include/CladTorch/FitOptions.hxx");
@@ -28,8 +29,9 @@ fn listed(names: impl Iterator<Item = &'static str>, first: usize) -> Vec<(Strin
 #[test]
 fn activations_are_numbered_alike() {
     let ours = listed(Activation::ALL.iter().map(|a| a.name()), 0);
-    assert_eq!(members(KERNELS, "ct_activation", "CT_"), ours);
     assert_eq!(members(OPTIONS, "EActivation", "k"), ours);
+    let inside = Activation::ALL.iter().filter(|&&activation| is_sign_activation(activation as u8)).count();
+    assert_eq!(members(KERNELS, "ct_activation", "CT_"), ours[..inside]);
 }
 
 #[test]

@@ -47,7 +47,7 @@ fn engine<T: Scalar + cladtorch::device::Element>(
     parameters: &[f64],
     settings: Settings,
     threads: usize,
-) -> AotEngine<T, ModuleTiles<T>> {
+) -> AotEngine<T> {
     let kind = if size_of::<T>() == 8 { Kind::Double } else { Kind::Float };
     let convert = |values: &[f64]| values.iter().map(|&value| T::from_f64(value)).collect::<Vec<_>>();
     let tiles = ModuleTiles::new(Arc::new(case.module(kind)), &convert(&case.state()), 5).unwrap();

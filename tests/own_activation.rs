@@ -42,7 +42,7 @@ fn compiled(what: &str, source: &str) -> Option<Own> {
 }
 
 /// Loss and gradient of a network of two hidden layers at `parameters`, over more rows than a tile has.
-fn gradient<T: Scalar>(activation: impl Into<Op>, parameters: &[f64]) -> (f64, Vec<f64>) {
+fn gradient<T: Scalar + cladtorch::device::Element>(activation: impl Into<Op>, parameters: &[f64]) -> (f64, Vec<f64>) {
     let (graph, events) = (Graph::mlp(&[5, 7, 6, 1], activation).unwrap(), Events::new(300, 5, 2));
     let settings = Settings {
         loss: Loss::BinaryCrossEntropy,

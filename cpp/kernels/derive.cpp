@@ -1,6 +1,6 @@
 /// \file derive.cpp
-/// What Clad is asked for: the derivative of every activation and loss with respect to z, and of every operator of the
-/// graph, in both precisions.
+/// What Clad is asked for: the derivative of every loss and of the activations that run inside a layer with respect to z, and
+/// of every operator of the graph, in both precisions.
 /// Read by `cargo xtask gradients`, which keeps Clad's answer in generated/; never part of a build.
 #include "activations.hpp"
 #include "losses.hpp"
@@ -36,16 +36,6 @@ void Derive()
    clad::differentiate(Relu<double>, "z");
    clad::differentiate(LeakyRelu<float>, "z");
    clad::differentiate(LeakyRelu<double>, "z");
-   clad::differentiate(Tanh<float>, "z");
-   clad::differentiate(Tanh<double>, "z");
-   clad::differentiate(Sigmoid<float>, "z");
-   clad::differentiate(Sigmoid<double>, "z");
-   clad::differentiate(Silu<float>, "z");
-   clad::differentiate(Silu<double>, "z");
-   clad::differentiate(Gelu<float>, "z");
-   clad::differentiate(Gelu<double>, "z");
-   clad::differentiate(Softplus<float>, "z");
-   clad::differentiate(Softplus<double>, "z");
    clad::differentiate(BinaryCrossEntropy<float>, "z");
    clad::differentiate(BinaryCrossEntropy<double>, "z");
    clad::differentiate(SoftmaxCrossEntropy<float>, "z");

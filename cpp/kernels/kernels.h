@@ -12,17 +12,9 @@
 extern "C" {
 #endif
 
-/// Activations, in the order of `Activation::ALL` in rust/src/graph/op.rs.
-enum ct_activation {
-   CT_IDENTITY = 0,
-   CT_RELU = 1,
-   CT_LEAKY_RELU = 2,
-   CT_TANH = 3,
-   CT_SIGMOID = 4,
-   CT_SILU = 5,
-   CT_GELU = 6,
-   CT_SOFTPLUS = 7
-};
+/// Activations that run inside a layer, since the sign of the value tells the derivative: the first ones of
+/// `Activation::ALL` in rust/src/graph/op.rs.
+enum ct_activation { CT_IDENTITY = 0, CT_RELU = 1, CT_LEAKY_RELU = 2 };
 
 /// Losses, in the order of `Loss::ALL` in rust/src/graph/op.rs.
 enum ct_loss { CT_BINARY_CROSS_ENTROPY = 0, CT_SOFTMAX_CROSS_ENTROPY = 1, CT_MEAN_SQUARED_ERROR = 2, CT_HUBER = 3 };
@@ -88,7 +80,7 @@ struct ct_convolution {
       /* dw[O,I] += dz[R,O]^T x[R,I]; db[O] += column sums of dz; dx[R,I] = dz w unless dx is null; by BLAS */         \
       void (*linear_pullback)(size_t R, size_t I, size_t O, const T *x, const T *w, const T *dz, T *dx, T *dw, T *db); \
       /* Columns of a panel; see panels.cpp for the order of numbers in panels */                                      \
-      size_t (*panel_width)(void);                                                                                     \
+      size_t panel_width;                                                                                              \
       /* Numbers of the parameters of a layer, and its weight w[O,I] and bias b[O] into that order and back */         \
       size_t (*layer_length)(size_t I, size_t O);                                                                      \
       void (*pack_layer)(size_t I, size_t O, const T *w, const T *b, T *layer);                                        \
@@ -108,10 +100,8 @@ struct ct_convolution {
       /* Rows `rows` (null: 0 to R - 1) of features[_,C] as (x - mean[C]) inverse[C], in panels */                     \
       void (*gather)(size_t R, size_t C, const uint32_t *rows, const float *features, const float *mean,               \
                      const float *inverse, T *panels);                                                                 \
-      /* a[n] = act(z[n]); a may be z */                                                                               \
-      void (*activation)(int kind, size_t n, const T *z, T *a);                                                        \
-      /* dz[n] = da[n] act'(z[n]); dz may be da */                                                                     \
-      void (*activation_pullback)(int kind, size_t n, const T *z, const T *da, T *dz);                                 \
+      /* d[n] *= act'(z[n]), where a[n] = act(z[n]) */                                                                 \
+      void (*activation_pullback)(int kind, size_t n, const T *a, T *d);                                               \
       /* Returns sum_r w[r] loss(z[r,:], y[r,:]) and, unless dz is null, dz = scale * its gradient. The losses over    \
          elements (all but softmax) are means over the C columns of a row and take y[R,C]; softmax cross-entropy takes \
          y[R], the class index as a number. */                                                                         \

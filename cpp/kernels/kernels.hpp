@@ -12,8 +12,6 @@ template <typename T>
 void LinearPullback(size_t R, size_t I, size_t O, const T *x, const T *w, const T *dz, T *dx, T *dw, T *db);
 
 template <typename T>
-size_t PanelWidth();
-template <typename T>
 size_t LayerLength(size_t I, size_t O);
 template <typename T>
 void PackLayer(size_t I, size_t O, const T *w, const T *b, T *layer);
@@ -37,9 +35,7 @@ void Gather(size_t R, size_t C, const uint32_t *rows, const float *features, con
             T *panels);
 
 template <typename T>
-void Activation(int kind, size_t n, const T *z, T *a);
-template <typename T>
-void ActivationPullback(int kind, size_t n, const T *z, const T *da, T *dz);
+void ActivationPullback(int kind, size_t n, const T *a, T *d);
 template <typename T>
 double Loss(int kind, size_t R, size_t C, const T *z, const T *y, const T *w, double scale, T *dz);
 

@@ -287,12 +287,6 @@ size_t Place(size_t I, size_t i, size_t o)
 } // namespace
 
 template <typename T>
-size_t PanelWidth()
-{
-   return kPanel<T>;
-}
-
-template <typename T>
 size_t LayerLength(size_t I, size_t O)
 {
    return O == 1 ? (Panels<T>(I) + 1) * kPanel<T> : Panels<T>(O) * (I + 1) * kPanel<T>;
@@ -477,7 +471,6 @@ void Gather(size_t R, size_t C, const uint32_t *rows, const float *features, con
 }
 
 #define CT_INSTANTIATE(T)                                                                                              \
-   template size_t PanelWidth<T>();                                                                                    \
    template size_t LayerLength<T>(size_t, size_t);                                                                     \
    template void PackLayer(size_t, size_t, const T *, const T *, T *);                                                 \
    template void UnpackLayer(size_t, size_t, const T *, T *, T *);                                                     \

@@ -2,6 +2,7 @@
 /// The table of one variant; CT_VARIANT is its name.
 #include "columns.hpp"
 #include "kernels.hpp"
+#include "tile.hpp"
 
 namespace CladTorch::Kernels {
 namespace {
@@ -11,7 +12,7 @@ constexpr Table MakeTable()
 {
    return {Linear<T>,
            LinearPullback<T>,
-           PanelWidth<T>,
+           kTileColumns<T>,
            LayerLength<T>,
            PackLayer<T>,
            UnpackLayer<T>,
@@ -22,7 +23,6 @@ constexpr Table MakeTable()
            ToPanels<T>,
            FromPanels<T>,
            Gather<T>,
-           Activation<T>,
            ActivationPullback<T>,
            Loss<T>,
            Add<T>,

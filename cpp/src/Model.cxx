@@ -102,7 +102,11 @@ const ModelData &Told(const ModelData &model)
 /// What later changes do not reach.
 std::shared_ptr<const ModelData> Model::Frozen() const
 {
-   return Told(Data()).fModule ? fData->Copy() : fData;
+   if (!Told(Data()).fModule)
+      return fData;
+   auto copy = fData->Copy();
+   copy->fCore->freeze();
+   return copy;
 }
 
 /// What RunEpochs() needs of a trainer.

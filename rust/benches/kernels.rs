@@ -88,21 +88,5 @@ fn layer(inputs: usize, outputs: usize, w: &[f32], b: &[f32]) -> Vec<f32> {
     layer
 }
 
-fn activations(criterion: &mut Criterion) {
-    let mut group = criterion.benchmark_group("activation");
-    let (z, da) = (wave(64 * 64), wave(64 * 64));
-    let mut out = vec![0.0; z.len()];
-    group.throughput(Throughput::Elements(z.len() as u64));
-    for &activation in Activation::ALL {
-        let kind = activation as u8;
-        group.bench_function(BenchmarkId::new("value", activation.name()), |bencher| {
-            bencher.iter(|| f32::activation(kind, black_box(&z), &mut out));
-        });
-        group.bench_function(BenchmarkId::new("pullback", activation.name()), |bencher| {
-            bencher.iter(|| f32::activation_pullback(kind, black_box(&z), &da, &mut out));
-        });
-    }
-}
-
-criterion_group!(benches, linear, linear_pullback, activations);
+criterion_group!(benches, linear, linear_pullback);
 criterion_main!(benches);

@@ -578,6 +578,7 @@ mod ffi {
         fn model_load(path: &str, activation: &str) -> Result<Box<Model>>;
         fn model_save(model: &Model, path: &str) -> Result<()>;
         fn model_clone(model: &Model) -> Result<Box<Model>>;
+        fn freeze(self: &mut Model);
         fn model_columns(model: &Model) -> Vec<ColumnSpec>;
         fn model_targets(model: &Model) -> Vec<String>;
         fn model_inputs(model: &Model) -> usize;
@@ -901,7 +902,7 @@ unsafe fn model_of_module(
 }
 
 fn model_places(model: &Model) -> Vec<PlaceSpec> {
-    let Network::Module(module) = model.network() else { return Vec::new() };
+    let (Network::Module, module) = (model.network(), model.module()) else { return Vec::new() };
     let place = |captured: &Captured| match captured {
         Captured::Parameter(range) => PlaceSpec { kind: 0, start: range.start },
         Captured::State(range) => PlaceSpec { kind: 1, start: range.start },

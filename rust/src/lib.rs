@@ -12,9 +12,9 @@
 //! | [`bridge`] | the only `#[cxx::bridge]`; what can fail goes through [`error::guard`] | every module |
 //! | [`model`] | a network with scalers, columns and options; prediction; the model file | `gradient`, `dataset` |
 //! | [`train`] | options, epochs, metrics | `dataset`, `stream`, `gradient`, `model` |
-//! | [`gradient`] | back ends: [`gradient::aot`] (Clad's derivatives, tiles of rows of a perceptron or of any module), [`gradient::autograd`] (LibTorch), [`gradient::CompiledGraph`] (an observed function, in blocks of its rows) | `graph`, `optimizer`, `kernels`, `device`, `dataset` |
+//! | [`gradient`] | back ends: [`gradient::aot`] (Clad's derivatives, tiles of rows of a module), [`gradient::autograd`] (LibTorch), [`gradient::CompiledGraph`] (an observed function, in blocks of its rows) | `graph`, `optimizer`, `kernels`, `device`, `dataset` |
 //! | [`optimizer`] | SGD, Adam and AdamW over one flat vector, their state; the rate is given at each update | `graph`, `kernels`, `device` |
-//! | [`graph`] | networks as a chain of layers; [`graph::Program`], the operators of an observed function; [`graph::Module`], one with parameters, which trains; [`graph::lower`], which makes it, and [`graph::rows`], which takes its rows apart | `error`, [`bridge`]'s structs, `kernels::strided` |
+//! | [`graph`] | networks: [`graph::Graph`], a chain of layers; [`graph::Program`], operators with their operands, of a chain or of an observed function; [`graph::Module`], one of them with parameters, which trains; [`graph::lower`], which makes it, and [`graph::rows`], which takes its rows apart | `error`, [`bridge`]'s structs, `kernels::strided` |
 //! | [`dataset`] | features, labels, weights; split, shuffle, scaling | `columns`, `device` |
 //! | [`stream`] | events of data bigger than memory: order, windows, the hand-over from the reading thread | `columns`, `dataset`, `kernels` |
 //! | [`interrupt`] | Ctrl-C, as a flag that long loops ask for | `error` |
@@ -42,9 +42,10 @@
 //! decodes them straight into a [`dataset::Dataset`]; cuts, expressions and columns that it is
 //! not sure of are ROOT's work, in one event loop; [`train::Trainer`] shuffles row numbers, an engine gathers and
 //! standardises them tile by tile, runs the kernels forward and, with Clad's derivatives, backward in one arena, and one sweep
-//! of an [`optimizer`] moves the flat parameter vector; a perceptron is laid out in a way of its own, every other network is a
-//! program, whose chains of linear layers are packed as a perceptron's are ([`gradient::Packing`]); [`model::Model`] keeps the result. Data bigger than memory goes another way to the same
-//! engines: a thread of the shim reads blocks of entries into a [`stream::Feed`], and [`stream::Epoch`] makes windows of them.
+//! of an [`optimizer`] moves the flat parameter vector. Every network is a program, whose connected linear layers are packed
+//! in panels ([`gradient::Packing`]); [`model::Model`] keeps the result and predicts with the same programs. Data bigger than
+//! memory goes another way to the same engines: a thread of the shim reads blocks of entries into a [`stream::Feed`], and
+//! [`stream::Epoch`] makes windows of them.
 
 #![deny(unsafe_code)]
 

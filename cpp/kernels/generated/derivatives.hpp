@@ -2,8 +2,8 @@
 /// Clad's derivatives of activations, losses and operators, for float and double. Not to be edited.
 // Made by Clad 2.5.0~dev (git 4b2c0eef17e298af448c22b08631923507cbb105)
 // from activations.hpp, losses.hpp, operators.hpp, exponential.hpp, pushforwards.hpp, derive.cpp
-// sha256 of the inputs: 585a253d5538c4e436a8f5cbf6ce6d10ce5a83b7b60d96e5736969ad01300c4d
-// sha256 of the text below: 9e55b7113ad05d8c78c7b81a6eb52b26876cf5cd50024af99f9ab8a6d21df56a
+// sha256 of the inputs: dc4ce263161b14cfbeff8dd453d616ba48f03fc52600c92e680f9ff58821c5c3
+// sha256 of the text below: 13a19c006c8baae64e6c77986a45634fe3f7f4b27a3b5c70683233c65acff6b3
 // To make it again: cargo xtask gradients
 
 #pragma once
@@ -44,144 +44,6 @@ inline double LeakyRelu_darg0(double z) {
     double _t0 = double(0.01);
     bool _t1 = z > 0;
     return _t1 ? _d_z : _t0 * _d_z;
-}
-inline float Tanh_darg0(float z) {
-    float _d_z = 1;
-    ValueAndPushforward<float, float> _t0 = clad::custom_derivatives::CladTorch::Kernels::HyperbolicTangent_pushforward(z, _d_z);
-    return _t0.pushforward;
-}
-inline double Tanh_darg0(double z) {
-    double _d_z = 1;
-    ValueAndPushforward<double, double> _t0 = clad::custom_derivatives::CladTorch::Kernels::HyperbolicTangent_pushforward(z, _d_z);
-    return _t0.pushforward;
-}
-inline float Sigmoid_darg0(float z) {
-    float _d_z = 1;
-    float _d_s = _d_z;
-    float s = z;
-    if (z >= 0) {
-        _d_s = -_d_z;
-        s = -z;
-    }
-    ValueAndPushforward<float, float> _t0 = clad::custom_derivatives::CladTorch::Kernels::Exp_pushforward(s, _d_s);
-    float _d_e = _t0.pushforward, _d_numerator = 0;
-    float e = _t0.value, numerator = 1;
-    if (z < 0) {
-        _d_numerator = _d_e;
-        numerator = e;
-    }
-    float _t1 = (1 + e);
-    return (_d_numerator * _t1 - numerator * _d_e) / (_t1 * _t1);
-}
-inline double Sigmoid_darg0(double z) {
-    double _d_z = 1;
-    double _d_s = _d_z;
-    double s = z;
-    if (z >= 0) {
-        _d_s = -_d_z;
-        s = -z;
-    }
-    ValueAndPushforward<double, double> _t0 = clad::custom_derivatives::CladTorch::Kernels::Exp_pushforward(s, _d_s);
-    double _d_e = _t0.pushforward, _d_numerator = 0;
-    double e = _t0.value, numerator = 1;
-    if (z < 0) {
-        _d_numerator = _d_e;
-        numerator = e;
-    }
-    double _t1 = (1 + e);
-    return (_d_numerator * _t1 - numerator * _d_e) / (_t1 * _t1);
-}
-inline clad::ValueAndPushforward<float, float> Sigmoid_pushforward(float z, float _d_z) {
-    float _d_s = _d_z;
-    float s = z;
-    if (z >= 0) {
-        _d_s = -_d_z;
-        s = -z;
-    }
-    ValueAndPushforward<float, float> _t0 = clad::custom_derivatives::CladTorch::Kernels::Exp_pushforward(s, _d_s);
-    float _d_e = _t0.pushforward, _d_numerator = 0;
-    float e = _t0.value, numerator = 1;
-    if (z < 0) {
-        _d_numerator = _d_e;
-        numerator = e;
-    }
-    float _t1 = (1 + e);
-    return {numerator / _t1, (_d_numerator * _t1 - numerator * _d_e) / (_t1 * _t1)};
-}
-inline float Silu_darg0(float z) {
-    float _d_z = 1;
-    clad::ValueAndPushforward<float, float> _t0 = CladTorch::Kernels::Sigmoid_pushforward(z, _d_z);
-    float &_t1 = _t0.value;
-    return _d_z * _t1 + z * _t0.pushforward;
-}
-inline clad::ValueAndPushforward<double, double> Sigmoid_pushforward(double z, double _d_z) {
-    double _d_s = _d_z;
-    double s = z;
-    if (z >= 0) {
-        _d_s = -_d_z;
-        s = -z;
-    }
-    ValueAndPushforward<double, double> _t0 = clad::custom_derivatives::CladTorch::Kernels::Exp_pushforward(s, _d_s);
-    double _d_e = _t0.pushforward, _d_numerator = 0;
-    double e = _t0.value, numerator = 1;
-    if (z < 0) {
-        _d_numerator = _d_e;
-        numerator = e;
-    }
-    double _t1 = (1 + e);
-    return {numerator / _t1, (_d_numerator * _t1 - numerator * _d_e) / (_t1 * _t1)};
-}
-inline double Silu_darg0(double z) {
-    double _d_z = 1;
-    clad::ValueAndPushforward<double, double> _t0 = CladTorch::Kernels::Sigmoid_pushforward(z, _d_z);
-    double &_t1 = _t0.value;
-    return _d_z * _t1 + z * _t0.pushforward;
-}
-inline float Gelu_darg0(float z) {
-    float _d_z = 1;
-    float _t0 = float(0.5);
-    float _t1 = float(-0.70710678118654757);
-    ValueAndPushforward<float, float> _t2 = clad::custom_derivatives::CladTorch::Kernels::Erfc_pushforward(z * _t1, _d_z * _t1);
-    float _t3 = _t0 * z;
-    float &_t4 = _t2.value;
-    return (_t0 * _d_z) * _t4 + _t3 * _t2.pushforward;
-}
-inline double Gelu_darg0(double z) {
-    double _d_z = 1;
-    double _t0 = double(0.5);
-    double _t1 = double(-0.70710678118654757);
-    ValueAndPushforward<double, double> _t2 = clad::custom_derivatives::CladTorch::Kernels::Erfc_pushforward(z * _t1, _d_z * _t1);
-    double _t3 = _t0 * z;
-    double &_t4 = _t2.value;
-    return (_t0 * _d_z) * _t4 + _t3 * _t2.pushforward;
-}
-inline float Softplus_darg0(float z) {
-    float _d_z = 1;
-    float _d_s = _d_z, _d_linear = 0;
-    float s = z, linear = 0;
-    if (z > 0) {
-        _d_s = -_d_z;
-        s = -z;
-        _d_linear = _d_z;
-        linear = z;
-    }
-    ValueAndPushforward<float, float> _t0 = clad::custom_derivatives::CladTorch::Kernels::Exp_pushforward(s, _d_s);
-    ValueAndPushforward<float, float> _t1 = clad::custom_derivatives::CladTorch::Kernels::Log1pOfUnit_pushforward(_t0.value, _t0.pushforward);
-    return _d_linear + _t1.pushforward;
-}
-inline double Softplus_darg0(double z) {
-    double _d_z = 1;
-    double _d_s = _d_z, _d_linear = 0;
-    double s = z, linear = 0;
-    if (z > 0) {
-        _d_s = -_d_z;
-        s = -z;
-        _d_linear = _d_z;
-        linear = z;
-    }
-    ValueAndPushforward<double, double> _t0 = clad::custom_derivatives::CladTorch::Kernels::Exp_pushforward(s, _d_s);
-    ValueAndPushforward<double, double> _t1 = clad::custom_derivatives::CladTorch::Kernels::Log1pOfUnit_pushforward(_t0.value, _t0.pushforward);
-    return _d_linear + _t1.pushforward;
 }
 inline float BinaryCrossEntropy_darg0(float z, float y) {
     float _d_z = 1;
@@ -341,6 +203,23 @@ inline clad::ValueAndPushforward<float, float> Abs_pushforward(float z, float _d
 inline clad::ValueAndPushforward<float, float> Relu_pushforward(float z, float _d_z) {
     bool _t0 = z <= 0;
     return {_t0 ? float(0) : z, _t0 ? float(0) : _d_z};
+}
+inline clad::ValueAndPushforward<float, float> Sigmoid_pushforward(float z, float _d_z) {
+    float _d_s = _d_z;
+    float s = z;
+    if (z >= 0) {
+        _d_s = -_d_z;
+        s = -z;
+    }
+    ValueAndPushforward<float, float> _t0 = clad::custom_derivatives::CladTorch::Kernels::Exp_pushforward(s, _d_s);
+    float _d_e = _t0.pushforward, _d_numerator = 0;
+    float e = _t0.value, numerator = 1;
+    if (z < 0) {
+        _d_numerator = _d_e;
+        numerator = e;
+    }
+    float _t1 = (1 + e);
+    return {numerator / _t1, (_d_numerator * _t1 - numerator * _d_e) / (_t1 * _t1)};
 }
 inline clad::ValueAndPushforward<float, float> Silu_pushforward(float z, float _d_z) {
     clad::ValueAndPushforward<float, float> _t0 = CladTorch::Kernels::Sigmoid_pushforward(z, _d_z);
@@ -1093,6 +972,23 @@ inline clad::ValueAndPushforward<double, double> Abs_pushforward(double z, doubl
 inline clad::ValueAndPushforward<double, double> Relu_pushforward(double z, double _d_z) {
     bool _t0 = z <= 0;
     return {_t0 ? double(0) : z, _t0 ? double(0) : _d_z};
+}
+inline clad::ValueAndPushforward<double, double> Sigmoid_pushforward(double z, double _d_z) {
+    double _d_s = _d_z;
+    double s = z;
+    if (z >= 0) {
+        _d_s = -_d_z;
+        s = -z;
+    }
+    ValueAndPushforward<double, double> _t0 = clad::custom_derivatives::CladTorch::Kernels::Exp_pushforward(s, _d_s);
+    double _d_e = _t0.pushforward, _d_numerator = 0;
+    double e = _t0.value, numerator = 1;
+    if (z < 0) {
+        _d_numerator = _d_e;
+        numerator = e;
+    }
+    double _t1 = (1 + e);
+    return {numerator / _t1, (_d_numerator * _t1 - numerator * _d_e) / (_t1 * _t1)};
 }
 inline clad::ValueAndPushforward<double, double> Silu_pushforward(double z, double _d_z) {
     clad::ValueAndPushforward<double, double> _t0 = CladTorch::Kernels::Sigmoid_pushforward(z, _d_z);

@@ -33,8 +33,6 @@ pub struct Sweep {
 }
 
 /// How many activations and losses `kernels.h` numbers.
-const ACTIVATIONS: u8 = 8;
-/// Those whose derivative is known from the sign of their value come first.
 const SIGN_ACTIVATIONS: u8 = 3;
 const LOSSES: u8 = 4;
 const SOFTMAX_CROSS_ENTROPY: u8 = 1;
@@ -102,9 +100,9 @@ pub trait Scalar: sealed::Sealed + Copy + Default + Debug + PartialEq + PartialO
 
     /// Columns that a matrix of `width` columns has in panels (`cpp/kernels/panels.cpp`): whole panels.
     fn padded(width: usize) -> usize {
-        let panel_width = Self::table().panel_width;
-        // SAFETY: returns a constant.
-        width.next_multiple_of(unsafe { panel_width() })
+        // Registers have a power of two of numbers. A division would take as long as the rest of a check.
+        let last = Self::table().panel_width - 1;
+        (width + last) & !last
     }
 
     /// Numbers of a layer's parameters in panels.
@@ -269,40 +267,14 @@ pub trait Scalar: sealed::Sealed + Copy + Default + Debug + PartialEq + PartialO
         unsafe { gather(count, columns, rows, features.as_ptr(), mean.as_ptr(), inverse.as_ptr(), into.as_mut_ptr()) }
     }
 
-    /// `a = act(z)`, element by element.
-    fn activation(kind: u8, z: &[Self], a: &mut [Self]) {
-        check_activation(kind);
-        check_length("a", a.len(), z.len());
-        let activation = Self::table().activation;
-        // SAFETY: both have `z.len()` elements.
-        unsafe { activation(kind.into(), z.len(), z.as_ptr(), a.as_mut_ptr()) }
-    }
-
-    /// `z = act(z)`.
-    fn activation_in_place(kind: u8, z: &mut [Self]) {
-        check_activation(kind);
-        let (activation, n, z) = (Self::table().activation, z.len(), z.as_mut_ptr());
-        // SAFETY: `z` has `n` elements, and the kernel allows its two arguments to be the same memory.
-        unsafe { activation(kind.into(), n, z, z) }
-    }
-
-    /// `dz = da act'(z)`, with the derivative that Clad made.
-    fn activation_pullback(kind: u8, z: &[Self], da: &[Self], dz: &mut [Self]) {
-        check_activation(kind);
-        check_length("da", da.len(), z.len());
-        check_length("dz", dz.len(), z.len());
+    /// `d = d act'(z)`, with the derivative that Clad made, where `a = act(z)`: on entry the adjoint of `a`, on return that
+    /// of `z`. The activation is one that [`panel_linear`](Self::panel_linear) takes.
+    fn activation_pullback(act: u8, a: &[Self], d: &mut [Self]) {
+        check_sign_activation(act);
+        check_length("d", d.len(), a.len());
         let pullback = Self::table().activation_pullback;
-        // SAFETY: all three have `z.len()` elements.
-        unsafe { pullback(kind.into(), z.len(), z.as_ptr(), da.as_ptr(), dz.as_mut_ptr()) }
-    }
-
-    /// `d = d act'(z)`: on entry the adjoint of the activation's value, on return that of `z`.
-    fn activation_pullback_in_place(kind: u8, z: &[Self], d: &mut [Self]) {
-        check_activation(kind);
-        check_length("d", d.len(), z.len());
-        let (pullback, d) = (Self::table().activation_pullback, d.as_mut_ptr());
-        // SAFETY: both have `z.len()` elements, and the kernel allows `da` and `dz` to be the same memory.
-        unsafe { pullback(kind.into(), z.len(), z.as_ptr(), d, d) }
+        // SAFETY: both have `a.len()` elements, and `d` is borrowed apart from `a`.
+        unsafe { pullback(act.into(), a.len(), a.as_ptr(), d.as_mut_ptr()) }
     }
 
     /// Returns `sum_r w[r] loss(z[r,:], y[r,:])` and, if wanted, writes `dz[R,C] = scale` times its gradient.
@@ -370,7 +342,7 @@ pub trait Scalar: sealed::Sealed + Copy + Default + Debug + PartialEq + PartialO
 pub struct Table<T> {
     linear: Product<T>,
     linear_pullback: Pullback<T>,
-    panel_width: unsafe extern "C" fn() -> usize,
+    panel_width: usize,
     layer_length: unsafe extern "C" fn(usize, usize) -> usize,
     pack_layer: unsafe extern "C" fn(usize, usize, *const T, *const T, *mut T),
     unpack_layer: unsafe extern "C" fn(usize, usize, *const T, *mut T, *mut T),
@@ -381,8 +353,7 @@ pub struct Table<T> {
     to_panels: unsafe extern "C" fn(usize, usize, *const T, *mut T),
     from_panels: unsafe extern "C" fn(usize, usize, *const T, *mut T),
     gather: unsafe extern "C" fn(usize, usize, *const u32, *const f32, *const f32, *const f32, *mut T),
-    activation: unsafe extern "C" fn(c_int, usize, *const T, *mut T),
-    activation_pullback: unsafe extern "C" fn(c_int, usize, *const T, *const T, *mut T),
+    activation_pullback: unsafe extern "C" fn(c_int, usize, *const T, *mut T),
     loss: unsafe extern "C" fn(c_int, usize, usize, *const T, *const T, *const T, f64, *mut T) -> f64,
     add: unsafe extern "C" fn(usize, *const T, *mut T),
     sgd: unsafe extern "C" fn(*const Sweep, usize, *mut T, *const T, *mut T),
@@ -500,10 +471,6 @@ fn check_length(name: &str, length: usize, expected: usize) {
     assert!(length == expected, "{name} has {length} elements, its shape needs {expected}");
 }
 
-fn check_activation(kind: u8) {
-    assert!(kind < ACTIVATIONS, "there is no activation number {kind}");
-}
-
 /// Whether the activation's derivative depends on the sign of its value alone, so that it can run inside a layer.
 pub fn is_sign_activation(kind: u8) -> bool {
     kind < SIGN_ACTIVATIONS
@@ -594,8 +561,8 @@ mod tests {
     }
 
     #[test]
-    #[should_panic(expected = "no activation number 8")]
+    #[should_panic(expected = "activation number 3 does not run inside a layer")]
     fn an_unknown_activation_panics() {
-        f32::activation_in_place(ACTIVATIONS, &mut [0.0]);
+        f32::activation_pullback(SIGN_ACTIVATIONS, &[0.0], &mut [0.0]);
     }
 }

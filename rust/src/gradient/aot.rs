@@ -1,6 +1,6 @@
 //! The engine: forward and reverse pass over tiles of rows with Clad's derivatives, tiles over lanes, lanes over threads.
 //!
-//! A batch is cut into tiles of rows, or is a single one where its rows must stay together ([`Tiled::tile_rows`]). A lane is a
+//! A batch is cut into tiles of rows, or is a single one where its rows must stay together ([`ModuleTiles::tile_rows`]). A lane is a
 //! run of neighbouring tiles with a gradient of its own. How many lanes a batch has depends on the batch and the network
 //! alone, and their gradients are summed in order: the same bits for any number of threads. The threads stay together for an
 //! epoch: each takes the next lane that is left, and whoever finishes last makes the step while the others wait for it. Where
@@ -8,20 +8,19 @@
 //! of rows but what hands an epoch to the threads.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::thread;
 
 use rayon::ThreadPool;
 use rayon::prelude::*;
 
-use super::batches::Batches;
+use super::batches::{self, batches};
 use super::lane::{Lane, Share, Workspace};
 use super::rendezvous::{MOST_MEMBERS, Rendezvous};
-use super::tiled::Tiled;
-use super::{Engine, Plan, RowLoss, Rows, Settings, TILE_ROWS};
-use crate::device::{HostBuffer, thread_pool};
+use super::{Engine, ModuleTiles, RowLoss, Rows, Settings};
+use crate::device::{Element, HostBuffer, thread_pool};
 use crate::error::{Error, Result};
-use crate::graph::{Graph, Mode};
+use crate::graph::{DType, Graph, Mode, Module};
 use crate::kernels::Scalar;
 use crate::optimizer::Optimizer;
 
@@ -34,14 +33,14 @@ const MOST_GRADIENT_NUMBERS: usize = 1 << 22;
 const EVALUATED_ROWS: usize = 2048;
 
 /// A network in training on the CPU.
-pub struct AotEngine<T: Scalar, N: Tiled<T> = Plan<T>> {
-    network: N,
+pub struct AotEngine<T> {
+    network: ModuleTiles<T>,
     settings: Settings,
     row_loss: Option<RowLoss>,
     state: RwLock<State<T>>,
     lanes: Vec<Mutex<Lane<T>>>,
     /// One for each thread that takes part.
-    workspaces: Vec<Mutex<Workspace<T, N::Memory>>>,
+    workspaces: Vec<Mutex<Workspace<T>>>,
     /// Rows of a tile in training and in evaluation.
     tile_rows: [usize; 2],
     threads: ThreadPool,
@@ -68,16 +67,16 @@ struct Epoch<'a> {
     failure: Mutex<Option<Error>>,
 }
 
-impl<T: Scalar> AotEngine<T> {
-    /// Lays out `graph` with the given parameters for batches of up to `settings.batch_size` rows.
+impl<T: Scalar + Element> AotEngine<T> {
+    /// Trains `graph`, which starts from the given parameters, in batches of up to `settings.batch_size` rows.
     pub fn new(graph: Graph, parameters: &[T], settings: Settings, threads: usize) -> Result<Self> {
-        Self::of(Plan::new(graph, TILE_ROWS), parameters, settings, threads)
+        let dtype = if size_of::<T>() == 8 { DType::Float64 } else { DType::Float32 };
+        let tiles = ModuleTiles::new(Arc::new(Module::of_graph(&graph, dtype)), &[], 0)?;
+        Self::of(tiles, parameters, settings, threads)
     }
-}
 
-impl<T: Scalar, N: Tiled<T>> AotEngine<T, N> {
     /// Trains `network`, which starts from the given parameters, in batches of up to `settings.batch_size` rows.
-    pub fn of(network: N, parameters: &[T], settings: Settings, threads: usize) -> Result<Self> {
+    pub fn of(network: ModuleTiles<T>, parameters: &[T], settings: Settings, threads: usize) -> Result<Self> {
         let length = network.own_parameters();
         let mut state = State {
             parameters: HostBuffer::zeros(length)?,
@@ -126,10 +125,10 @@ impl<T: Scalar, N: Tiled<T>> AotEngine<T, N> {
 
     /// Tiles of a batch in training.
     fn tiles(&self, rows: usize) -> usize {
-        Batches::count(rows, self.tile_rows[0], self.network.takes_one(Mode::Training))
+        batches::count(rows, self.tile_rows[0], self.network.takes_one(Mode::Training))
     }
 
-    fn share<'a>(&'a self, state: &'a State<T>, data: Rows<'a>, threads: usize) -> Share<'a, T, N> {
+    fn share<'a>(&'a self, state: &'a State<T>, data: Rows<'a>, threads: usize) -> Share<'a, T> {
         Share {
             network: &self.network,
             loss: self.settings.loss,
@@ -199,8 +198,8 @@ impl<T: Scalar, N: Tiled<T>> AotEngine<T, N> {
         loss
     }
 
-    fn batches<'a>(&self, order: &'a [u32]) -> Batches<'a> {
-        Batches::new(order, self.settings.batch_size, self.network.takes_one(Mode::Training))
+    fn batches<'a>(&self, order: &'a [u32]) -> impl Iterator<Item = &'a [u32]> + use<'a, T> {
+        batches(order, self.settings.batch_size, self.network.takes_one(Mode::Training))
     }
 
     /// What thread `member` does in an epoch.
@@ -234,7 +233,7 @@ impl<T: Scalar, N: Tiled<T>> AotEngine<T, N> {
             let member = rayon::current_thread_index().unwrap_or(0) % self.workspaces.len();
             lock(&self.workspaces[member]).evaluate(&share, rows, self.tile_rows[1])
         };
-        let mut shares = Batches::new(rows, EVALUATED_ROWS, self.network.takes_one(Mode::Evaluation));
+        let mut shares = batches(rows, EVALUATED_ROWS, self.network.takes_one(Mode::Evaluation));
         let mut losses: [(&[u32], Result<f64>); MOST_LANES] =
             std::array::from_fn(|_| (shares.next().unwrap_or_default(), Ok(0.0)));
         losses.par_iter_mut().for_each(|(rows, loss)| *loss = run(rows));
@@ -242,7 +241,7 @@ impl<T: Scalar, N: Tiled<T>> AotEngine<T, N> {
     }
 }
 
-impl<T: Scalar, N: Tiled<T>> Engine for AotEngine<T, N> {
+impl<T: Scalar + Element> Engine for AotEngine<T> {
     fn train(&mut self, data: Rows, order: &[u32]) -> Result<f64> {
         let members = self.workspaces.len().min(self.used(self.largest_batch().min(order.len())));
         let epoch = Epoch {
@@ -270,7 +269,7 @@ impl<T: Scalar, N: Tiled<T>> Engine for AotEngine<T, N> {
     }
 
     fn evaluate(&mut self, data: Rows, order: &[u32]) -> Result<f64> {
-        let blocks = Batches::new(order, MOST_LANES * EVALUATED_ROWS, self.network.takes_one(Mode::Evaluation));
+        let blocks = batches(order, MOST_LANES * EVALUATED_ROWS, self.network.takes_one(Mode::Evaluation));
         self.threads.install(|| blocks.map(|rows| self.evaluate_block(data, rows)).sum())
     }
 

@@ -1,23 +1,23 @@
 //! One share of a batch: tiles of rows, one after the other, in the memory of whoever runs it.
 
-use super::batches::Batches;
-use super::tiled::{Tile, Tiled};
-use super::{RowLoss, Rows};
-use crate::device::HostBuffer;
+use super::batches::batches;
+use super::module::{ModuleMemory, Tile};
+use super::{ModuleTiles, RowLoss, Rows};
+use crate::device::{Element, HostBuffer};
 use crate::error::Result;
 use crate::graph::{Loss, Mode};
 use crate::kernels::Scalar;
 
 /// What all lanes of a batch have in common.
-pub struct Share<'a, T, N> {
-    pub network: &'a N,
+pub struct Share<'a, T> {
+    pub network: &'a ModuleTiles<T>,
     pub loss: Loss,
     /// Instead of `loss`.
     pub row_loss: Option<&'a RowLoss>,
     pub data: Rows<'a>,
     /// In the network's own order.
     pub parameters: &'a [T],
-    /// What [`Tiled::derive`] made of them.
+    /// What [`ModuleTiles::derive`] made of them.
     pub derived: &'a [T],
     /// Threads of the present pool for a tile: those that have no lane of their own.
     pub threads: usize,
@@ -26,17 +26,17 @@ pub struct Share<'a, T, N> {
 }
 
 /// A thread's buffers for tiles. They are a thread's and not a lane's, so that the next lane finds them in its caches.
-pub struct Workspace<T, M> {
-    memory: M,
+pub struct Workspace<T> {
+    memory: ModuleMemory<T>,
     labels: HostBuffer<T>,
     weights: HostBuffer<T>,
     output: HostBuffer<T>,
     adjoint: HostBuffer<T>,
 }
 
-impl<T: Scalar, M> Workspace<T, M> {
+impl<T: Scalar + Element> Workspace<T> {
     /// For tiles of up to so many rows.
-    pub fn new<N: Tiled<T, Memory = M>>(network: &N, rows: usize) -> Result<Self> {
+    pub fn new(network: &ModuleTiles<T>, rows: usize) -> Result<Self> {
         let outputs = network.outputs();
         Ok(Workspace {
             memory: network.memory()?,
@@ -48,20 +48,13 @@ impl<T: Scalar, M> Workspace<T, M> {
     }
 
     /// The sum of weight times loss over `rows`.
-    pub fn evaluate<N: Tiled<T, Memory = M>>(&mut self, share: &Share<T, N>, rows: &[u32], tile: usize) -> Result<f64> {
-        let tiles = Batches::new(rows, tile, share.network.takes_one(Mode::Evaluation));
+    pub fn evaluate(&mut self, share: &Share<T>, rows: &[u32], tile: usize) -> Result<f64> {
+        let tiles = batches(rows, tile, share.network.takes_one(Mode::Evaluation));
         tiles.map(|rows| self.forward(share, rows, Mode::Evaluation, 0, None)).sum()
     }
 
     /// The same for one tile, which is number `place` of its batch; with a `scale`, the adjoint of the outputs too.
-    fn forward<N: Tiled<T, Memory = M>>(
-        &mut self,
-        share: &Share<T, N>,
-        rows: &[u32],
-        mode: Mode,
-        place: u64,
-        scale: Option<f64>,
-    ) -> Result<f64> {
+    fn forward(&mut self, share: &Share<T>, rows: &[u32], mode: Mode, place: u64, scale: Option<f64>) -> Result<f64> {
         let &Share { network, loss, row_loss, data, .. } = share;
         let (count, columns) = (rows.len(), network.outputs());
         let targets = if row_loss.is_some() { 1 } else { loss.targets(columns) };
@@ -79,7 +72,7 @@ impl<T: Scalar, M> Workspace<T, M> {
     }
 }
 
-impl<T, N> Share<'_, T, N> {
+impl<T> Share<'_, T> {
     fn tile<'a>(&'a self, rows: &'a [u32], place: u64) -> Tile<'a, T> {
         let &Share { data, parameters, derived, threads, step, .. } = self;
         Tile { data, rows, parameters, derived, threads, place: [step, place] }
@@ -92,24 +85,24 @@ pub struct Lane<T> {
     loss: f64,
 }
 
-impl<T: Scalar> Lane<T> {
+impl<T: Scalar + Element> Lane<T> {
     /// For so many parameters.
     pub fn new(parameters: usize) -> Result<Self> {
         Ok(Lane { gradient: HostBuffer::zeros(parameters)?, loss: 0.0 })
     }
 
     /// The gradient of `scale * weight * loss` over `rows`, in tiles of `tile` rows, of which `place` are before them.
-    pub fn run<N: Tiled<T>>(
+    pub fn run(
         &mut self,
-        space: &mut Workspace<T, N::Memory>,
-        share: &Share<T, N>,
+        space: &mut Workspace<T>,
+        share: &Share<T>,
         rows: &[u32],
         tile: usize,
         place: usize,
         scale: f64,
     ) -> Result<()> {
         self.loss = 0.0;
-        let tiles = Batches::new(rows, tile, share.network.takes_one(Mode::Training));
+        let tiles = batches(rows, tile, share.network.takes_one(Mode::Training));
         for (index, rows) in tiles.enumerate() {
             let place = (place + index) as u64;
             self.loss += space.forward(share, rows, Mode::Training, place, Some(scale))?;

@@ -4,12 +4,12 @@
 //! rows. Networks are trained by:
 //!
 //! - [`aot`]: tiles of rows on the CPU, over the pullbacks that Clad derived from `cpp/kernels`, compiled into the crate.
-//!   What it trains is a [`Tiled`]: the [`Plan`] of a perceptron, or [`ModuleTiles`], any observed function with parameters.
+//!   What it trains is a [`Module`](crate::graph::Module), laid out as [`ModuleTiles`].
 //! - [`autograd`]: LibTorch's own operators and automatic differentiation, on any device.
 
 pub mod aot;
 pub mod autograd;
-mod batches;
+pub mod batches;
 #[allow(unsafe_code)] // Addresses of rows in the same tensors.
 mod blocks;
 #[allow(unsafe_code)] // Addresses of tensors, from C++.
@@ -24,22 +24,17 @@ mod noise;
 mod packing;
 #[allow(unsafe_code)] // Addresses of a module's tensors.
 mod pass;
-mod plan;
 mod rendezvous;
 mod reverse;
 mod seats;
 mod shares;
-mod tiled;
 
-pub use batches::Batches;
 pub use blocks::BlockRows;
 pub use compiled::{CompiledGraph, SavedForward};
 pub use jit::{RowLoss, compile_activation};
-pub use module::ModuleTiles;
+pub use module::{ModuleTiles, tile_rows};
 pub use packing::Packing;
 pub use pass::{Memory, Pass, Passes};
-pub use plan::{Plan, TILE_ROWS};
-pub use tiled::Tiled;
 
 use rayon::prelude::*;
 

@@ -2,15 +2,17 @@
 
 use std::sync::{Arc, PoisonError, RwLock};
 
-use super::TILE_ROWS;
+use super::Rows;
 use super::noise::Noise;
 use super::packing::Packing;
 use super::pass::{Memory, Passes};
-use super::tiled::{Tile, Tiled};
 use crate::device::{Element, HostBuffer};
 use crate::error::Result;
 use crate::graph::{Mode, Module};
 use crate::kernels::Scalar;
+
+/// Most rows of a tile: with as many the gradient of a layer's weight runs at nine tenths of the processor's peak.
+const MOST_ROWS: usize = 128;
 
 /// Bytes of the values of a tile: with its adjoints they stay in a core's own cache of 1 to 2 MB.
 const TILE_BYTES: usize = 512 << 10;
@@ -22,6 +24,23 @@ pub struct ModuleTiles<T> {
     state: RwLock<HostBuffer<T>>,
     /// That of dropout.
     seed: u64,
+}
+
+/// Rows that are run together, and what they are run with.
+#[derive(Clone, Copy)]
+pub struct Tile<'a, T> {
+    /// Where the rows are.
+    pub data: Rows<'a>,
+    /// Their numbers.
+    pub rows: &'a [u32],
+    /// In the packing's order.
+    pub parameters: &'a [T],
+    /// What [`ModuleTiles::derive`] made of them.
+    pub derived: &'a [T],
+    /// Threads of the present pool for it.
+    pub threads: usize,
+    /// Steps of the optimiser before this one, and the tile's place in the batch: they decide what dropout draws.
+    pub place: [u64; 2],
 }
 
 /// A thread's programs, and the rows that it gathered.
@@ -39,68 +58,67 @@ impl<T: Scalar + Element> ModuleTiles<T> {
         };
         Ok(ModuleTiles { module, packing, state: RwLock::new(HostBuffer::from_slice(state)?), seed })
     }
-}
 
-/// Rows of a tile of a module: their values suit the cache, but parameters are not read and their gradients not written for
-/// less work than that.
-pub fn tile_rows<T>(module: &Module) -> usize {
-    let numbers = module.cost().numbers;
-    let fitting = (TILE_BYTES / size_of::<T>() / numbers).max(1);
-    let worthwhile = (module.parameters() / numbers).next_power_of_two();
-    (1 << fitting.ilog2()).max(worthwhile).clamp(2, TILE_ROWS)
-}
-
-impl<T: Scalar + Element> Tiled<T> for ModuleTiles<T> {
-    type Memory = ModuleMemory<T>;
-
-    fn memory(&self) -> Result<ModuleMemory<T>> {
+    /// What a thread needs to run tiles.
+    pub fn memory(&self) -> Result<ModuleMemory<T>> {
         let is_whole = !self.module.events_are_apart();
         let passes = [Passes::new(Mode::Training, is_whole), Passes::new(Mode::Evaluation, false)];
         Ok(ModuleMemory { passes, x: HostBuffer::zeros(0)? })
     }
 
-    fn tile_rows(&self, mode: Mode) -> Option<usize> {
+    /// Rows of a tile; `None` where the rows of a batch must stay together.
+    pub fn tile_rows(&self, mode: Mode) -> Option<usize> {
         (mode == Mode::Evaluation || self.module.events_are_apart()).then(|| tile_rows::<T>(&self.module))
     }
 
-    fn takes_one(&self, mode: Mode) -> bool {
+    /// Whether a tile may have a single row.
+    pub fn takes_one(&self, mode: Mode) -> bool {
         self.module.takes_one(mode)
     }
 
-    fn outputs(&self) -> usize {
+    /// Numbers that it gives for a row.
+    pub fn outputs(&self) -> usize {
         self.module.outputs()
     }
 
-    fn parameters(&self) -> usize {
+    /// Length of the flat parameter vector as users know it.
+    pub fn parameters(&self) -> usize {
         self.module.parameters()
     }
 
-    fn own_parameters(&self) -> usize {
+    /// Numbers of the parameters, and of their gradient, in the packing's order.
+    pub fn own_parameters(&self) -> usize {
         self.packing.parameters()
     }
 
-    fn pack(&self, flat: &[T], own: &mut [T]) {
+    /// The flat vector into the packing's order.
+    pub fn pack(&self, flat: &[T], own: &mut [T]) {
         self.packing.pack(&self.module, flat, own);
     }
 
-    fn unpack(&self, own: &[T], flat: &mut [T]) {
+    /// The other way round, of parameters or their gradient.
+    pub fn unpack(&self, own: &[T], flat: &mut [T]) {
         self.packing.unpack(&self.module, own, flat);
     }
 
-    fn derived(&self) -> usize {
-        self.packing.derived()
+    /// Numbers that [`derive`](Self::derive) writes.
+    pub fn derived(&self) -> usize {
+        self.packing.derived(Mode::Training)
     }
 
-    fn derive(&self, own: &[T], derived: &mut [T]) {
+    /// What is computed from the parameters once for each change of them.
+    pub fn derive(&self, own: &[T], derived: &mut [T]) {
         self.packing.derive(own, derived);
     }
 
-    fn state(&self) -> Vec<f32> {
+    /// The flat vector of running statistics.
+    pub fn state(&self) -> Vec<f32> {
         let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
         state.as_slice().iter().map(|s| s.to_f64() as f32).collect()
     }
 
-    fn forward(&self, memory: &mut ModuleMemory<T>, tile: &Tile<T>, mode: Mode, outputs: &mut [T]) -> Result<()> {
+    /// The outputs of a tile into `outputs` [rows, outputs]; in training, running statistics change.
+    pub fn forward(&self, memory: &mut ModuleMemory<T>, tile: &Tile<T>, mode: Mode, outputs: &mut [T]) -> Result<()> {
         let ModuleMemory { passes, x } = memory;
         let &Tile { data, rows, parameters, derived, threads, place: [step, place] } = tile;
         let pass = passes[mode as usize].of(&self.module, &self.packing, rows.len())?;
@@ -116,6 +134,7 @@ impl<T: Scalar + Element> Tiled<T> for ModuleTiles<T> {
         if mode == Mode::Training {
             pass.draw(Noise::new(self.seed, step, place));
         }
+        let derived = if mode == Mode::Training { derived } else { &[] };
         let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
         pass.forward(&self.module, &Memory { x, parameters, derived, state: state.as_slice() }, threads, outputs)?;
         drop(state);
@@ -125,7 +144,9 @@ impl<T: Scalar + Element> Tiled<T> for ModuleTiles<T> {
         Ok(())
     }
 
-    fn backward(&self, memory: &mut ModuleMemory<T>, tile: &Tile<T>, adjoint: &[T], sum: bool, gradient: &mut [T]) {
+    /// From the adjoint [rows, outputs] of what [`forward`](Self::forward) gave for the same tile in training: the gradient of
+    /// the parameters, which with `sum` is added to what is there.
+    pub fn backward(&self, memory: &mut ModuleMemory<T>, tile: &Tile<T>, adjoint: &[T], sum: bool, gradient: &mut [T]) {
         let ModuleMemory { passes, x } = memory;
         let &Tile { parameters, derived, threads, .. } = tile;
         let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
@@ -135,4 +156,13 @@ impl<T: Scalar + Element> Tiled<T> for ModuleTiles<T> {
             pass.backward(&self.module, &memory, threads, adjoint, sum, gradient);
         }
     }
+}
+
+/// Rows of a tile of a module: their values suit the cache, but parameters are not read and their gradients not written for
+/// less work than that.
+pub fn tile_rows<T>(module: &Module) -> usize {
+    let numbers = module.cost().numbers;
+    let fitting = (TILE_BYTES / size_of::<T>() / numbers).max(1);
+    let worthwhile = (module.parameters() / numbers).next_power_of_two();
+    (1 << fitting.ilog2()).max(worthwhile).clamp(2, MOST_ROWS)
 }

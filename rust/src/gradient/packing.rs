@@ -115,14 +115,17 @@ impl<T: Scalar> Packing<T> {
         self.parameters
     }
 
-    /// Numbers that [`derive`](Self::derive) writes.
-    pub fn derived(&self) -> usize {
-        self.derived
+    /// Numbers that [`derive`](Self::derive) writes; they are for training.
+    pub fn derived(&self, mode: Mode) -> usize {
+        if mode == Mode::Training { self.derived } else { 0 }
     }
 
     /// What takes the place of a captured tensor.
-    pub fn place(&self, captured: usize) -> &Place {
-        &self.places[captured]
+    pub fn place(&self, captured: usize, mode: Mode) -> Place {
+        match &self.places[captured] {
+            Place::Derived(_) if mode == Mode::Evaluation => Place::Derived(0..0),
+            place => place.clone(),
+        }
     }
 
     /// The flat vector into the own order.
@@ -181,7 +184,7 @@ impl<T: Scalar> Packing<T> {
                 module.name()
             )));
         }
-        Packer::new(self, &program, module.constant_indices(mode), rows)?.run()
+        Packer::new(self, &program, module.constant_indices(mode), mode, rows)?.run()
     }
 }
 
@@ -318,6 +321,7 @@ struct Packer<'a, T> {
     old: &'a Program,
     /// The captured tensor that each argument after the first is.
     constants: &'a [usize],
+    mode: Mode,
     rows: usize,
     uses: Vec<usize>,
     new: Program,
@@ -335,11 +339,12 @@ struct Forms {
 }
 
 impl<'a, T: Scalar> Packer<'a, T> {
-    fn new(packing: &'a Packing<T>, old: &'a Program, constants: &'a [usize], rows: usize) -> Result<Self> {
+    fn new(packing: &'a Packing<T>, old: &'a Program, constants: &'a [usize], mode: Mode, rows: usize) -> Result<Self> {
         let mut packer = Packer {
             packing,
             old,
             constants,
+            mode,
             rows,
             uses: uses(old),
             new: Program::new(old.dtype),
@@ -361,7 +366,7 @@ impl<'a, T: Scalar> Packer<'a, T> {
             }
         }
         for output in &self.old.outputs {
-            let output = self.dense(output)?;
+            let output = self.output(output)?;
             self.new.outputs.push(output);
         }
         self.new.updates.clone_from(&self.old.updates);
@@ -377,7 +382,8 @@ impl<'a, T: Scalar> Packer<'a, T> {
             let layer = |is: fn(&Layer) -> usize| self.packing.layers.iter().find(|layer| Some(is(layer)) == captured);
             let (view, gradient) = match (layer(|layer| layer.weight), layer(|layer| layer.bias)) {
                 (Some(layer), _) => (View::contiguous(&[layer.own.len()]), argument.gradient),
-                (_, Some(layer)) => (View::contiguous(&[layer.derived.len()]), false),
+                (_, Some(layer)) if self.mode == Mode::Training => (View::contiguous(&[layer.derived.len()]), false),
+                (_, Some(_)) => (View::contiguous(&[0]), false),
                 _ if index == 0 && self.events_come_in_panels() => {
                     self.events_in_panels = true;
                     let width = argument.view.len() / self.rows;
@@ -564,6 +570,23 @@ impl<'a, T: Scalar> Packer<'a, T> {
         };
         self.buffers[buffer].dense = Some(made.buffer);
         Ok(made.buffer)
+    }
+
+    /// An output: where all its columns are in one panel, its rows are read from there.
+    fn output(&mut self, tensor: &Tensor) -> Result<Tensor> {
+        let Forms { dense: None, panels: Some(([rows, columns], buffer)) } = self.buffers[tensor.buffer] else {
+            return self.dense(tensor);
+        };
+        let (sizes, width) = (tensor.view.sizes.clone(), T::padded(columns));
+        let strides = match sizes[..] {
+            [first] if first == rows && columns == 1 => vec![width],
+            [first, second] if [first, second] == [rows, columns] => vec![width, 1],
+            _ => return self.dense(tensor),
+        };
+        match is_whole(self.old, tensor) && width == T::padded(1) {
+            true => Ok(Tensor { buffer, view: View { offset: 0, sizes, strides }, kind: tensor.kind }),
+            false => self.dense(tensor),
+        }
     }
 
     fn dense(&mut self, tensor: &Tensor) -> Result<Tensor> {

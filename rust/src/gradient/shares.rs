@@ -16,9 +16,12 @@ pub struct Shares {
 }
 
 impl Shares {
-    fn worth_it(&self) -> bool {
+    /// Columns of each thread's share of the outputs; none where one thread computes them all.
+    fn shares<T: Scalar>(&self) -> Option<usize> {
         let [rows, inputs, outputs] = self.shape;
-        self.threads > 1 && outputs > 1 && 2 * rows * inputs * outputs >= WORTH_SHARING
+        let is_worth_it = self.threads > 1 && outputs > 1 && 2 * rows * inputs * outputs >= WORTH_SHARING;
+        // A share of a single output would be taken for a layer of one.
+        is_worth_it.then(|| self.width::<T>(outputs)).filter(|width| outputs % width != 1)
     }
 
     /// Columns of each share: whole panels.
@@ -29,11 +32,9 @@ impl Shares {
     /// As [`Scalar::panel_linear`].
     pub fn linear<T: Scalar>(&self, act: u8, x: &[T], layer: &[T], z: &mut [T]) {
         let [rows, inputs, outputs] = self.shape;
-        let width = self.width::<T>(outputs);
-        // A share of a single output would be taken for a layer of one.
-        if !self.worth_it() || outputs % width == 1 {
+        let Some(width) = self.shares::<T>() else {
             return T::panel_linear(act, rows, inputs, outputs, x, layer, z);
-        }
+        };
         let shares = z.par_chunks_mut(rows * width).zip(layer.par_chunks((inputs + 1) * width));
         shares.enumerate().for_each(|(index, (z, layer))| {
             T::panel_linear(act, rows, inputs, width.min(outputs - index * width), x, layer, z);
@@ -54,10 +55,9 @@ impl Shares {
         dlayer: &mut [T],
     ) {
         let [rows, inputs, outputs] = self.shape;
-        let width = self.width::<T>(outputs);
-        if !self.worth_it() || outputs % width == 1 {
+        let Some(width) = self.shares::<T>() else {
             return T::panel_pullback(act, self.shape, x, transposed, dz, sum, dx, add, dlayer);
-        }
+        };
         let mut weights = || {
             let shares = dlayer.par_chunks_mut((inputs + 1) * width).zip(dz.par_chunks(rows * width));
             shares.enumerate().for_each(|(index, (dlayer, dz))| {

@@ -96,7 +96,7 @@ impl Bits {
         }
         let mut value = vec![0; program.buffers[node.buffer].length];
         match &node.primitive {
-            Primitive::Load(_) | Primitive::Map(_) => self.add(&node.operands, &mut value),
+            Primitive::Load(_) | Primitive::Map(_) | Primitive::Own(_) => self.add(&node.operands, &mut value),
             Primitive::Sum(target) => self.place(&node.operands[0], target, &mut value),
             Primitive::Assemble { places, .. } => {
                 node.operands.iter().zip(places).for_each(|(operand, place)| self.place(operand, place, &mut value));

@@ -9,6 +9,7 @@
 //! of a shape; a node has a width (numbers a row).
 
 mod batch;
+mod chain;
 mod dependence;
 mod function;
 pub mod lower;

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::dependence::{Dependence, dependence};
 use super::program::{Primitive, Product, extent};
-use super::{AnyBatch, DType, Program, lower};
+use super::{AnyBatch, DType, Graph, Op, Program, chain, lower};
 use crate::bridge::{ObservedArgument, ObservedGraph, ObservedNode, ObservedValue};
 use crate::error::{Error, Result};
 
@@ -67,7 +67,7 @@ pub struct Module {
     name: String,
     shape: Vec<usize>,
     outputs: usize,
-    modes: [Observed; 2],
+    source: Source,
     captured: Vec<Captured>,
     parameters: usize,
     state: usize,
@@ -75,6 +75,14 @@ pub struct Module {
     cost: Cost,
     takes_one: [bool; 2],
     events_are_apart: bool,
+}
+
+/// What a module computes.
+enum Source {
+    /// A function that LibTorch was seen to run, in training and in evaluation.
+    Observed(Box<[Observed; 2]>),
+    /// A chain of layers, in both modes; its constants are all that it captures.
+    Chain(Graph, Vec<usize>),
 }
 
 /// Numbers of events with which is seen whether they stay apart. The first one is prime: it is a whole number of nothing else.
@@ -99,13 +107,12 @@ impl Module {
         is_parameter: &[bool],
         mut read: impl FnMut(usize, usize) -> Vec<u64>,
     ) -> Result<Self> {
-        static MADE: AtomicU64 = AtomicU64::new(0);
         let mut module = Module {
-            number: MADE.fetch_add(1, Ordering::Relaxed),
+            number: number(),
             name: name.to_owned(),
             shape: shape.to_vec(),
             outputs: 0,
-            modes,
+            source: Source::Observed(Box::new(modes)),
             captured: is_parameter.iter().map(|_| Captured::Fixed(Vec::new())).collect(),
             parameters: 0,
             state: 0,
@@ -116,7 +123,7 @@ impl Module {
         };
         module.check_constants()?;
         module.place_parameters(is_parameter)?;
-        let rows = module.modes[0].batch.rows();
+        let rows = module.observed(Mode::Training)?.batch.rows();
         let training = module.lowered(Mode::Training, rows)?;
         let evaluation = module.lowered(Mode::Evaluation, rows)?;
         module.check_evaluation(&evaluation)?;
@@ -139,6 +146,31 @@ impl Module {
         module.events_are_apart = training.updates.is_empty() && module.dependence(Mode::Training)?.is_none();
         module.takes_one = [Mode::Training, Mode::Evaluation].map(|mode| module.program(mode, 1).is_ok());
         Ok(module)
+    }
+
+    /// A chain of layers that computes in numbers of that type, in both modes.
+    pub fn of_graph(graph: &Graph, dtype: DType) -> Self {
+        let layers = graph.layers().flat_map(|(weight, bias, ..)| [weight, bias]);
+        let captured: Vec<Captured> = layers.map(Captured::Parameter).collect();
+        let work = |op: &Op, inputs: usize| if matches!(op, Op::Linear { .. }) { inputs } else { 1 };
+        Module {
+            number: number(),
+            name: "Mlp".to_owned(),
+            shape: vec![graph.inputs()],
+            outputs: graph.outputs(),
+            parameters: graph.parameters(),
+            state: 0,
+            dtype,
+            cost: Cost {
+                numbers: graph.nodes().iter().map(|node| node.outputs).sum::<usize>().max(1),
+                work: graph.nodes().iter().map(|node| node.outputs * work(&node.op, node.inputs)).sum::<usize>().max(1),
+            },
+            takes_one: [true; 2],
+            // Its operators compute each row by itself.
+            events_are_apart: true,
+            source: Source::Chain(graph.clone(), (0..captured.len()).collect()),
+            captured,
+        }
     }
 
     /// No other module of this process has it.
@@ -203,12 +235,15 @@ impl Module {
 
     /// Which of the captured tensors the arguments after the first are, in one mode.
     pub fn constant_indices(&self, mode: Mode) -> &[usize] {
-        &self.modes[mode as usize].constants
+        match &self.source {
+            Source::Observed(modes) => &modes[mode as usize].constants,
+            Source::Chain(_, constants) => constants,
+        }
     }
 
     /// The captured tensors that the arguments after the first are, in one mode.
     pub fn constants(&self, mode: Mode) -> impl Iterator<Item = &Captured> {
-        self.modes[mode as usize].constants.iter().map(|&index| &self.captured[index])
+        self.constant_indices(mode).iter().map(|&index| &self.captured[index])
     }
 
     /// What computes `rows` rows, in training with gradients of the parameters.
@@ -221,14 +256,24 @@ impl Module {
     }
 
     fn lowered(&self, mode: Mode, rows: usize) -> Result<Program> {
-        let graph = self.observed(mode, rows)?;
+        if let Source::Chain(graph, _) = &self.source {
+            return chain::program(graph, self.dtype, rows, mode == Mode::Training);
+        }
+        let graph = self.observation(mode, rows)?;
         let is_trained = |captured: &Captured| mode == Mode::Training && matches!(captured, Captured::Parameter(_));
         let gradients: Vec<bool> = std::iter::once(false).chain(self.constants(mode).map(is_trained)).collect();
         lower::lower(&graph, &gradients)
     }
 
-    fn observed(&self, mode: Mode, rows: usize) -> Result<ObservedGraph> {
-        let observed = &self.modes[mode as usize];
+    fn observed(&self, mode: Mode) -> Result<&Observed> {
+        match &self.source {
+            Source::Observed(modes) => Ok(&modes[mode as usize]),
+            Source::Chain(..) => Err(Error::Internal("a chain was not observed".into())),
+        }
+    }
+
+    fn observation(&self, mode: Mode, rows: usize) -> Result<ObservedGraph> {
+        let observed = self.observed(mode)?;
         if rows == 1 {
             return observed.one.clone().map_err(|why| self.refuse(&format!("does not take a single event: {why}")));
         }
@@ -247,7 +292,8 @@ impl Module {
     }
 
     fn check_constants(&self) -> Result<()> {
-        for observed in &self.modes {
+        for mode in [Mode::Training, Mode::Evaluation] {
+            let observed = self.observed(mode)?;
             let [first, _] = observed.batch.graphs();
             let fits = first.constants.len() == observed.constants.len()
                 && first.inputs.len() == 1
@@ -261,7 +307,8 @@ impl Module {
 
     /// A captured tensor as it was observed.
     fn value(&self, index: usize) -> Result<&ObservedValue> {
-        let found = self.modes.iter().find_map(|observed| {
+        let found = [Mode::Training, Mode::Evaluation].into_iter().find_map(|mode| {
+            let observed = self.observed(mode).ok()?;
             let [graph, _] = observed.batch.graphs();
             let position = observed.constants.iter().position(|&one| one == index)?;
             graph.values.get(*graph.constants.get(position)? as usize)
@@ -287,7 +334,8 @@ impl Module {
     /// Of what training changes.
     fn place_state(&mut self, training: &Program) -> Result<()> {
         for &argument in &training.updates {
-            let constant = argument.checked_sub(1).and_then(|at| self.modes[0].constants.get(at)).copied();
+            let constants = self.constant_indices(Mode::Training);
+            let constant = argument.checked_sub(1).and_then(|at| constants.get(at)).copied();
             let index = constant.ok_or_else(|| self.refuse("changes its input"))?;
             let length = self.dense_length(index)?;
             match self.captured[index] {
@@ -340,7 +388,7 @@ impl Module {
     /// Predictions are made in blocks of events: that of an event must not depend on its neighbours.
     fn check_events_are_apart(&self) -> Result<()> {
         let Some(found) = self.dependence(Mode::Evaluation)? else { return Ok(()) };
-        let [graph, _] = self.modes[Mode::Evaluation as usize].batch.graphs();
+        let [graph, _] = self.observed(Mode::Evaluation)?.batch.graphs();
         let operator = |index: usize| graph.nodes.get(index).map_or(self.name.clone(), operator_name);
         let what = match found {
             Dependence::Mixes(index) => format!("{} mixes the events of a batch", operator(index)),
@@ -364,6 +412,12 @@ impl Module {
             _ => Err(self.refuse(&format!("returns a tensor of shape {:?} for {rows} events", result.view.sizes))),
         }
     }
+}
+
+/// The next module's.
+fn number() -> u64 {
+    static MADE: AtomicU64 = AtomicU64::new(0);
+    MADE.fetch_add(1, Ordering::Relaxed)
 }
 
 /// With its place.

@@ -1,5 +1,7 @@
 //! The lists of operators. Tests, documentation and the model file run over these lists.
 
+use super::Function;
+
 /// Declares an enumeration whose variants carry a name and a number fixed for files and for the C++ side.
 macro_rules! listed {
     ($(#[$doc:meta])* $name:ident { $($(#[$vdoc:meta])* $variant:ident = $text:literal,)* }) => {
@@ -36,7 +38,7 @@ macro_rules! listed {
 }
 
 listed! {
-    /// Activation functions; the numbers are those of `ct_activation` in `cpp/kernels/kernels.h`.
+    /// Activation functions; the numbers of the first ones are those of `ct_activation` in `cpp/kernels/kernels.h`.
     Activation {
         /// x
         Identity = "identity",
@@ -68,6 +70,28 @@ listed! {
         MeanSquaredError = "mean_squared_error",
         /// Huber loss with delta 1.
         Huber = "huber",
+    }
+}
+
+/// Of LeakyReLU, below 0.
+const LEAKY_SLOPE: f64 = 0.01;
+
+/// Beyond it softplus is the identity: exp(-40) is less than half a unit in the last place of 40 in float64.
+const SOFTPLUS_THRESHOLD: f64 = 40.0;
+
+impl Activation {
+    /// The scalar function that it is, and the number that this takes beside x.
+    pub fn function(self) -> (Function, Option<f64>) {
+        match self {
+            Activation::Identity => (Function::Identity, None),
+            Activation::ReLU => (Function::Relu, None),
+            Activation::LeakyReLU => (Function::Leaky, Some(LEAKY_SLOPE)),
+            Activation::Tanh => (Function::Tanh, None),
+            Activation::Sigmoid => (Function::Sigmoid, None),
+            Activation::SiLU => (Function::Silu, None),
+            Activation::GELU => (Function::Gelu, None),
+            Activation::Softplus => (Function::SoftplusBelow, Some(SOFTPLUS_THRESHOLD)),
+        }
     }
 }
 

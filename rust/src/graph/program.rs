@@ -9,7 +9,7 @@
 
 use std::sync::Arc;
 
-use super::{Activation, DType, Function, View, view};
+use super::{Activation, DType, Function, Own, View, view};
 use crate::error::{Error, Result};
 use crate::kernels::strided::Convolution;
 
@@ -112,6 +112,8 @@ pub enum Primitive {
     Load(Digits),
     /// A function, element by element; the operands have the shape of the value.
     Map(Function),
+    /// A function that the user wrote, element by element.
+    Own(Own),
     /// Adds the operand to the view of the value, which has stride 0 in the dimensions summed over.
     Sum(View),
     /// The greatest element over the last dimensions, which have `columns` elements together.
@@ -165,6 +167,7 @@ impl Primitive {
         match self {
             Primitive::Load(_) => "Load",
             Primitive::Map(function) => function.name(),
+            Primitive::Own(_) => "Own",
             Primitive::Sum(_) => "Sum",
             Primitive::Greatest { .. } => "Greatest",
             Primitive::Softmax { logarithm: false, .. } => "Softmax",

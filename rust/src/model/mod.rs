@@ -5,11 +5,13 @@ mod initial;
 mod mlp;
 mod module;
 mod names;
+mod predictor;
 mod probe;
 mod rescale;
 
 pub use mlp::Mlp;
 pub use names::Names;
+use predictor::{Numbers, Predictor};
 
 use std::sync::Arc;
 
@@ -82,17 +84,19 @@ impl Training {
     }
 }
 
-/// What a model computes with its parameters.
+/// Where a model's module comes from.
+#[derive(Clone)]
 pub enum Network {
     /// A multilayer perceptron.
     Mlp(Box<Mlp>),
     /// A function that LibTorch was seen to run.
-    Module(Arc<Module>),
+    Module,
 }
 
 /// A network that is trained and used.
 pub struct Model {
     network: Network,
+    predictor: Predictor,
     parameters: HostBuffer<f32>,
     /// Running statistics.
     state: HostBuffer<f32>,
@@ -113,8 +117,9 @@ impl Model {
     /// A perceptron that is not trained, with the given parameters.
     fn of_mlp(mlp: Mlp, parameters: HostBuffer<f32>) -> Result<Self> {
         let (state, training) = (HostBuffer::zeros(0)?, Training::default());
+        let predictor = Predictor::new(Arc::new(Module::of_graph(mlp.graph(), DType::Float32)));
         let network = Network::Mlp(Box::new(mlp));
-        Ok(Model { network, parameters, state, names: Arc::default(), training, batches: 0 })
+        Ok(Model { network, predictor, parameters, state, names: Arc::default(), training, batches: 0 })
     }
 
     /// A module with its parameters and state.
@@ -128,19 +133,17 @@ impl Model {
                 "a model trains in float32: convert the module with to(torch::kFloat32)",
             ));
         }
-        let network = Network::Module(Arc::new(module));
+        let (network, predictor) = (Network::Module, Predictor::of_shared(Arc::new(module)));
         let (parameters, state) = (HostBuffer::from_slice(parameters)?, HostBuffer::from_slice(state)?);
         let (names, training) = (Arc::new(names), Training::default());
-        Ok(Model { network, parameters, state, names, training, batches: 0 })
+        Ok(Model { network, predictor, parameters, state, names, training, batches: 0 })
     }
 
     /// A copy that shares nothing that changes.
     pub fn copy(&self) -> Result<Self> {
         Ok(Model {
-            network: match &self.network {
-                Network::Mlp(mlp) => Network::Mlp(Box::new(mlp.copy())),
-                Network::Module(module) => Network::Module(Arc::clone(module)),
-            },
+            network: self.network.clone(),
+            predictor: self.predictor.for_copy(),
             parameters: HostBuffer::from_slice(self.parameters())?,
             state: HostBuffer::from_slice(self.state())?,
             names: Arc::clone(&self.names),
@@ -149,33 +152,35 @@ impl Model {
         })
     }
 
-    /// What it computes.
+    /// Says that no tensor of LibTorch's shares its parameters, as those of a model of a torch::nn module do: they stay packed
+    /// from one prediction to the next.
+    pub fn freeze(&mut self) {
+        self.predictor.keep_parameters();
+    }
+
+    /// Where what it computes comes from.
     pub fn network(&self) -> &Network {
         &self.network
     }
 
+    /// What it computes.
+    pub fn module(&self) -> &Arc<Module> {
+        self.predictor.module()
+    }
+
     /// Numbers an event.
     pub fn inputs(&self) -> usize {
-        match &self.network {
-            Network::Mlp(mlp) => mlp.graph().inputs(),
-            Network::Module(module) => module.inputs(),
-        }
+        self.module().inputs()
     }
 
     /// Numbers that it gives for an event.
     pub fn outputs(&self) -> usize {
-        match &self.network {
-            Network::Mlp(mlp) => mlp.graph().outputs(),
-            Network::Module(module) => module.outputs(),
-        }
+        self.module().outputs()
     }
 
     /// Multiplications of an event, about.
     pub fn work(&self) -> usize {
-        match &self.network {
-            Network::Mlp(mlp) => mlp.graph().parameters(),
-            Network::Module(module) => module.cost().work,
-        }
+        self.module().cost().work
     }
 
     /// The flat vector of running statistics, which a fit changes beside the parameters.
@@ -213,9 +218,7 @@ impl Model {
             ));
         }
         self.parameters.as_mut_slice().copy_from_slice(values);
-        if let Network::Mlp(mlp) = &mut self.network {
-            mlp.forget_packed();
-        }
+        self.predictor.forget_parameters();
         Ok(())
     }
 
@@ -281,12 +284,8 @@ impl Model {
                 self.outputs()
             )));
         }
-        let (scaler, finish) = (self.training.scaler.as_ref(), |out: &mut [f32]| self.finish(raw, out));
-        let (parameters, features) = (self.parameters(), data.features());
-        thread_pool(threads)?.install(|| match &self.network {
-            Network::Mlp(mlp) => mlp.predict(parameters, scaler, features, out, finish),
-            Network::Module(module) => module::predict(module, parameters, self.state(), scaler, features, out, finish),
-        })?;
+        let (features, finish) = (data.features(), |out: &mut [f32]| self.finish(raw, out));
+        thread_pool(threads)?.install(|| self.predictor.predict(self.numbers(), features, out, finish))?;
         interrupt::check("the prediction")
     }
 
@@ -298,13 +297,13 @@ impl Model {
                 "give the model's columns",
             ));
         }
-        let scaler = self.training.scaler.as_ref();
-        match &self.network {
-            Network::Mlp(mlp) => mlp.score(self.parameters(), scaler, features, out)?,
-            Network::Module(module) => module::score(module, self.parameters(), self.state(), scaler, features, out)?,
-        }
+        self.predictor.score(self.numbers(), features, out)?;
         self.finish(raw, out);
         Ok(())
+    }
+
+    fn numbers(&self) -> Numbers<'_> {
+        Numbers { parameters: self.parameters(), state: self.state(), scaler: self.training.scaler.as_ref() }
     }
 
     /// What the network gave for some rows becomes what the model predicts.
@@ -321,7 +320,7 @@ impl Model {
     pub fn describe(&self) -> String {
         let mut text = match &self.network {
             Network::Mlp(mlp) => mlp.describe(),
-            Network::Module(module) => module::describe(module),
+            Network::Module => module::describe(self.module()),
         };
         if !self.columns().is_empty() {
             text += &format!("  columns: {}\n", columns::list(self.columns()));

@@ -2,8 +2,8 @@
 
 use super::{Model, Network};
 use crate::error::{Error, Result};
-use crate::graph::{Graph, Op};
-use crate::kernels::Scalar;
+use crate::gradient::{Memory, Packing, Pass};
+use crate::graph::{Mode, Op};
 
 /// Where a feature lies, in standard deviations from its mean.
 const PLACES: [f32; 3] = [0.0, 1.0, -1.0];
@@ -16,8 +16,17 @@ impl Model {
         if matches!(mlp.activation, Op::Own(_)) {
             return Ok(());
         }
-        let finite = |&place: &f32| self.outputs_at(mlp.graph(), place).iter().all(|output| output.is_finite());
-        match PLACES.iter().all(finite) {
+        // The parameters as they are: they need not be packed for three events.
+        let mut pass = Pass::new(self.module(), &Packing::plain(self.module()), Mode::Evaluation, 1, false)?;
+        let mut outputs = vec![0.0; self.outputs()];
+        let mut are_finite = true;
+        for place in PLACES {
+            let x = self.event_at(place);
+            let memory = Memory { x: &x, parameters: self.parameters(), derived: &[], state: self.state() };
+            pass.forward(self.module(), &memory, 1, &mut outputs)?;
+            are_finite &= outputs.iter().all(|output| output.is_finite());
+        }
+        match are_finite {
             true => Ok(()),
             false => Err(Error::invalid(
                 "its predictions are not finite, because its weights are too large",
@@ -26,33 +35,13 @@ impl Model {
         }
     }
 
-    /// Raw outputs [outputs] for an event whose standardised features are all `place`. Straight from the parameters: they
-    /// need not be packed for one row.
-    fn outputs_at(&self, graph: &Graph, place: f32) -> Vec<f32> {
-        let mut row = vec![place; graph.inputs()];
-        if let Some(scaler) = &self.training().scaler {
-            // As a prediction would standardise it.
-            let features = scaler.mean.iter().zip(&scaler.inverse).map(|(mean, inverse)| mean + place / inverse);
-            let finite = features.map(|x| x.clamp(f32::MIN, f32::MAX));
-            let standardise = |((x, mean), inverse): ((f32, &f32), &f32)| (x - mean) * inverse;
-            row = finite.zip(&scaler.mean).zip(&scaler.inverse).map(standardise).collect();
-        }
-        for node in graph.nodes() {
-            row = match &node.op {
-                Op::Linear { weight, bias } => self.linear(&row, &self.parameters()[weight.clone()], bias.clone()),
-                Op::Activation(activation) => {
-                    f32::activation_in_place(*activation as u8, &mut row);
-                    row
-                }
-                Op::Own(_) => row,
-            };
-        }
-        row
-    }
-
-    /// `weight [outputs, inputs] row [inputs] + bias [outputs]`
-    fn linear(&self, row: &[f32], weight: &[f32], bias: std::ops::Range<usize>) -> Vec<f32> {
-        let product = |weights: &[f32]| weights.iter().zip(row).map(|(w, x)| w * x).sum::<f32>();
-        weight.chunks(row.len()).zip(&self.parameters()[bias]).map(|(weights, bias)| product(weights) + bias).collect()
+    /// The features [inputs], standardised, of an event that is `place` standard deviations from the means.
+    fn event_at(&self, place: f32) -> Vec<f32> {
+        let Some(scaler) = &self.training().scaler else { return vec![place; self.inputs()] };
+        // As a prediction would standardise it.
+        let features = scaler.mean.iter().zip(&scaler.inverse).map(|(mean, inverse)| mean + place / inverse);
+        let finite = features.map(|x| x.clamp(f32::MIN, f32::MAX));
+        let standardise = |((x, mean), inverse): ((f32, &f32), &f32)| (x - mean) * inverse;
+        finite.zip(&scaler.mean).zip(&scaler.inverse).map(standardise).collect()
     }
 }

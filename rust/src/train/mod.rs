@@ -252,7 +252,7 @@ fn scalers(
     let before = model.training();
     let regression = loss.is_regression() && spec.loss_function.is_empty();
     // A module's parameters cannot follow another scale.
-    let stays = matches!(model.network(), Network::Module(_)) && before.scaler.is_some();
+    let stays = matches!(model.network(), Network::Module) && before.scaler.is_some();
     let target_stays = !spec.standardise || stays && before.options.is_some();
     let labels = (regression && !target_stays).then(|| data.labels()).transpose()?;
     Ok(device::thread_pool(spec.threads)?.install(|| {
@@ -279,8 +279,9 @@ fn engine(
         text => Some(RowLoss::compile(text, model.outputs(), COMPILE_LIMIT)?),
     };
     Ok(match (model.network(), choice.back_end) {
-        (Network::Mlp(mlp), BackEnd::Aot) => {
-            let engine = AotEngine::<f32>::new(mlp.graph().clone(), parameters, settings, spec.threads)?;
+        (_, BackEnd::Aot) => {
+            let tiles = ModuleTiles::new(Arc::clone(model.module()), model.state(), spec.seed)?;
+            let engine = AotEngine::of(tiles, parameters, settings, spec.threads)?;
             Box::new(match own_loss {
                 None => engine,
                 Some(loss) => engine.with_row_loss(loss),
@@ -289,17 +290,9 @@ fn engine(
         (Network::Mlp(mlp), BackEnd::Autograd) => {
             Box::new(AutogradEngine::new(mlp.graph().clone(), parameters, settings, device, spec.threads)?)
         }
-        (Network::Module(module), BackEnd::Aot) => {
-            let tiles = ModuleTiles::new(Arc::clone(module), model.state(), spec.seed)?;
-            let engine = AotEngine::of(tiles, parameters, settings, spec.threads)?;
-            Box::new(match own_loss {
-                None => engine,
-                Some(loss) => engine.with_row_loss(loss),
-            })
-        }
-        (Network::Module(module), BackEnd::Autograd) => {
+        (Network::Module, BackEnd::Autograd) => {
             return Err(Error::invalid(
-                format!("{} with fGradient = kAutograd or fDevice = \"{}\"", module.name(), spec.device),
+                format!("{} with fGradient = kAutograd or fDevice = \"{}\"", model.module().name(), spec.device),
                 "leave both as they are: a model of a torch::nn module trains on the CPU with Clad's derivatives",
             ));
         }

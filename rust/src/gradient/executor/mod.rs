@@ -8,6 +8,7 @@
 //! The first pullback that has something for every element of an adjoint writes it, the others add through the operand's
 //! view, so that it does not matter how often a buffer is used, nor that views overlap.
 
+mod own;
 mod panels;
 mod products;
 mod step;

@@ -5,12 +5,12 @@ use std::ops::Range;
 use super::super::layout::{Layout, Place};
 use super::super::reverse::Begin;
 use super::super::shares::Shares;
-use super::panels;
 use super::products::Products;
+use super::{own, panels};
 use crate::device::{Addresses, Element};
 use crate::error::{Error, Result};
 use crate::graph::program::{Digits, Linear, Node, Origin, Primitive, Tensor};
-use crate::graph::{Activation, DType, Program, View};
+use crate::graph::{Activation, DType, Own, Program, View};
 use crate::kernels::Scalar;
 use crate::kernels::strided::{self, Adjoint, Convolution, Pick, Stream};
 
@@ -50,6 +50,7 @@ pub(super) struct Backward<'a, 'b, T> {
 pub(super) enum Kernel {
     Load(DType, Digits),
     Map(u8),
+    Own(Own),
     Sum(Stream),
     Greatest { columns: usize, even: bool },
     Softmax { columns: usize, logarithm: bool },
@@ -149,6 +150,7 @@ impl Step {
             Kernel::Map(function) => {
                 strided::map(*function, 0, &self.operands(before, inputs)[..self.sources.len()], &self.views, value)
             }
+            Kernel::Own(function) => own::values(function, read(0), value),
             Kernel::Sum(target) => {
                 value.fill(T::default());
                 strided::accumulate(read(0), &self.views[0], value, target);
@@ -220,7 +222,7 @@ impl Step {
         let &Linear { shape, behind, before, is_pulled_back } = layer;
         let value = &values[self.value.clone()];
         if !is_pulled_back && behind != Activation::Identity {
-            T::activation_pullback_in_place(behind as u8, value, &mut adjoints[start..][..value.len()]);
+            T::activation_pullback(behind as u8, value, &mut adjoints[start..][..value.len()]);
         }
         let read = |operand: usize| self.sources[operand].read(values, inputs);
         let (d, dx) = match self.targets[0] {
@@ -267,6 +269,7 @@ impl Step {
                     let x = &self.operands(values, inputs)[..self.sources.len()];
                     strided::map_pullback(*function, operand, x, &self.views, d, Adjoint { data: dx, view, add });
                 }
+                Kernel::Own(function) => own::pullback(function, read(0), d, add, dx),
                 Kernel::Sum(target) => strided::pass_on(d, target, Adjoint { data: dx, view, add }),
                 Kernel::Greatest { columns, even } => {
                     let dx = Adjoint { data: dx, view, add };
@@ -322,6 +325,7 @@ fn kernel(program: &Program, node: &Node) -> Result<Kernel> {
             Kernel::Load(program.arguments[argument].dtype, digits)
         }
         Primitive::Map(function) => Kernel::Map(*function as u8),
+        Primitive::Own(function) => Kernel::Own(function.clone()),
         Primitive::Sum(target) => Kernel::Sum(target.stream()?),
         &Primitive::Greatest { columns, even } => Kernel::Greatest { columns, even },
         &Primitive::Softmax { columns, logarithm } => Kernel::Softmax { columns, logarithm },

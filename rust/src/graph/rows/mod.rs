@@ -279,7 +279,7 @@ impl<'a> RowCut<'a> {
         let rank = node.shape.len();
         let all_fit = || node.operands.iter().all(|operand| self.fits(operand, dim));
         match &node.primitive {
-            Primitive::Load(_) | Primitive::Map(_) => all_fit(),
+            Primitive::Load(_) | Primitive::Map(_) | Primitive::Own(_) => all_fit(),
             Primitive::Sum(target) => all_fit() && self.is_cut_by_rows(target, dim, numbers),
             Primitive::Greatest { .. } => dim < rank && all_fit(),
             Primitive::Softmax { .. } => dim + 1 < rank && all_fit(),

@@ -84,8 +84,8 @@ impl Emitter<'_> {
                 }
             }
             Primitive::Product(_) => self.product(index, &names, begins, &mut forward, &mut backward)?,
-            Primitive::Linear(_) | Primitive::ToPanels(_) | Primitive::FromPanels(_) => {
-                return Err(Error::Internal("a packed program is not compiled".into()));
+            Primitive::Own(_) | Primitive::Linear(_) | Primitive::ToPanels(_) | Primitive::FromPanels(_) => {
+                return Err(Error::Internal(format!("{} is not compiled", node.primitive.name())));
             }
             Primitive::Convolve(c) => {
                 let Convolution { events, groups, inputs, outputs, taps, dilation, length: of_signal } = c;

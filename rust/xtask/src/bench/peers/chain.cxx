@@ -193,7 +193,7 @@ public:
    }
 
 private:
-   static std::size_t Panel() { return Kernels::PanelWidth<float>(); }
+   static std::size_t Panel() { return Kernels::kTileColumns<float>; }
 
    void Transpose()
    {
