@@ -54,18 +54,18 @@ namespace clad::custom_derivatives {
 
 void First_pullback(const float *x, const float *, float *, float *d_layer, float *d_z)
 {
-   Kernels::PanelPullback<float>(CT_IDENTITY, gTile.fRows, kInputs, kHidden, x, nullptr, d_z, gTile.fSum, nullptr, d_layer);
+   Kernels::PanelPullback<float>(CT_IDENTITY, gTile.fRows, kInputs, kHidden, x, nullptr, d_z, gTile.fSum, nullptr, 0, d_layer);
 }
 
 void Second_pullback(const float *x, const float *, float *, float *d_x, float *d_layer, float *d_z)
 {
-   Kernels::PanelPullback(CT_RELU, gTile.fRows, kHidden, kHidden, x, gTile.fSecondTransposed, d_z, gTile.fSum, d_x,
+   Kernels::PanelPullback(CT_RELU, gTile.fRows, kHidden, kHidden, x, gTile.fSecondTransposed, d_z, gTile.fSum, d_x, 0,
                           d_layer);
 }
 
 void Third_pullback(const float *x, const float *, float *, float *d_x, float *d_layer, float *d_z)
 {
-   Kernels::PanelPullback(CT_RELU, gTile.fRows, kHidden, 1, x, gTile.fThirdTransposed, d_z, gTile.fSum, d_x, d_layer);
+   Kernels::PanelPullback(CT_RELU, gTile.fRows, kHidden, 1, x, gTile.fThirdTransposed, d_z, gTile.fSum, d_x, 0, d_layer);
 }
 
 void Loss_pullback(const float *z, const float *y, const float *w, float, float *d_z)
