@@ -27,8 +27,11 @@ inline Seen Call(const Function &function, const torch::Tensor &input)
       CladTorch::Internal::TorchGuard("test", [&] {
          const auto x = input.detach().clone().requires_grad_();
          seen.fValue = function(x);
-         if (seen.fValue.requires_grad())
-            seen.fGradient = torch::autograd::grad({(seen.fValue * seen.fValue.detach().cos()).sum()}, {x}, {}, false, false, true)[0];
+         if (!seen.fValue.requires_grad())
+            return;
+         // Of the size of 1 and the same to the last digits, however great the values are.
+         const auto value = seen.fValue.detach(), seed = (value / (1 + value.abs())).cos();
+         seen.fGradient = torch::autograd::grad({(seen.fValue * seed).sum()}, {x}, {}, false, false, true)[0];
       });
    } catch (const CladTorch::Error &) {
       seen.fThrows = true;

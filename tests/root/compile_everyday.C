@@ -30,6 +30,8 @@ std::vector<Everyday> Networks()
    nn::Linear down(4, 2), up(2, 4), wide(4, 12);
    nn::Conv1d convolution(nn::Conv1dOptions(1, 2, 3).padding(1));
    nn::Embedding table(5, 4);
+   nn::MultiheadAttention attention(4, 2);
+   nn::TransformerEncoderLayer encoder(nn::TransformerEncoderLayerOptions(4, 2).dim_feedforward(8).dropout(0));
    const auto codes = torch::tensor({3, 0, 4});
    return {
       {"a linear layer", Applied(nn::Linear(4, 2))},
@@ -45,6 +47,11 @@ std::vector<Everyday> Networks()
          const auto parts = wide(x).chunk(3, 1);
          return torch::scaled_dot_product_attention(parts[0], parts[1], parts[2]);
       }},
+      {"multi-head attention", [=](const Tensor &x) mutable {
+         const auto events = x.unsqueeze(1);
+         return std::get<0>(attention(events, events, events)).squeeze(1);
+      }},
+      {"a transformer's layer", [=](const Tensor &x) mutable { return encoder(x.unsqueeze(1)).squeeze(1); }},
       {"a convolution", [=](const Tensor &x) mutable { return torch::max_pool1d(convolution(x.unsqueeze(1)), 2).flatten(1); }},
       {"an embedding", [=](const Tensor &x) mutable { return x * table(codes); }},
       {"a set of rows", [=](const Tensor &x) mutable { return torch::relu(down(x)).sum(0, true); }},

@@ -121,6 +121,7 @@ inline void ReadValues()
    });
    torchRuns("is_nonzero", [](const torch::Tensor &t) { return t.sum().is_nonzero() ? t * 2 : t * 3; });
    torchRuns("equal", [](const torch::Tensor &t) { return torch::equal(t, t.abs()) ? t * 2 : t * 3; });
+   torchRuns("equal to itself", [](const torch::Tensor &t) { return torch::equal(t, t) ? t * 2 : t * 3; });
    torchRuns("allclose", [](const torch::Tensor &t) { return torch::allclose(t, torch::zeros_like(t), 1, 20) ? t * 2 : t * 3; });
    torchRuns("a factor", [](const torch::Tensor &t) { return t * t.detach().norm().item<float>(); });
    torchRuns("an accessor", [](const torch::Tensor &t) {

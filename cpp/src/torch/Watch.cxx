@@ -159,6 +159,7 @@ void Watch::Stop()
 void Watch::End(const TensorList &results)
 {
    Stop();
+   EndComparisons();
    if (!fObstacle.empty())
       throw Unobservable(fObstacle);
    CheckAliases(results);
@@ -324,9 +325,11 @@ void Watch::NoteValues(const at::RecordFunction &record, const c10::OperatorHand
 {
    const auto &name = handle.schema().name();
    const auto inputs = record.inputs();
-   const bool itself = name == "aten::equal" && inputs[0].toTensor().is_same(inputs[1].toTensor());
+   if (call.fSources != kNumbers && ComparesWithItself(name, inputs))
+      return;
+   EndComparisons();
    if (ReadsValues(handle)) {
-      if (call.fSources != kNumbers && !itself)
+      if (call.fSources != kNumbers)
          Note(name + " before " + Place() + " makes a number of the values of a tensor, which are others at the next call: use "
               "the tensor itself, or torch::where");
       return;
@@ -334,6 +337,31 @@ void Watch::NoteValues(const at::RecordFunction &record, const c10::OperatorHand
    ++fOperators;
    if (call.fSources != kNumbers && ShapeFollowsValues(handle, inputs))
       Note("the shape of what " + name + " returns follows the values of a tensor");
+}
+
+/// Counts torch::equal() of a tensor with itself, which is true unless it has a NaN.
+bool Watch::ComparesWithItself(const std::string &name, c10::ArrayRef<const c10::IValue> inputs)
+{
+   if (name != "aten::equal" || !inputs[0].toTensor().is_same(inputs[1].toTensor()))
+      return false;
+   const auto &tensor = inputs[0].toTensor();
+   if (!IsFloating(tensor))
+      return true;
+   if (tensor.unsafeGetTensorImpl() != fCompared)
+      EndComparisons();
+   fCompared = tensor.unsafeGetTensorImpl();
+   ++fComparisons;
+   return true;
+}
+
+/// One comparison asks for a NaN. Several in a row are those of multi_head_attention_forward(), which asks whether query, key
+/// and value are one tensor, and computes the same numbers with either answer.
+void Watch::EndComparisons()
+{
+   if (fComparisons == 1)
+      Note("aten::equal of a tensor with itself before " + Place() + " follows its values: it is false where there is a NaN");
+   fComparisons = 0;
+   fCompared = nullptr;
 }
 
 void Watch::NoteWrite(const std::string &name, const torch::Tensor &tensor, Call &call)

@@ -80,6 +80,8 @@ private:
    void AfterResult(const torch::Tensor &tensor, const at::RecordFunction &record, std::size_t result, const Call &call);
    void NoteWrite(const std::string &name, const torch::Tensor &tensor, Call &call);
    void NoteValues(const at::RecordFunction &record, const c10::OperatorHandle &handle, const Call &call);
+   bool ComparesWithItself(const std::string &name, c10::ArrayRef<const c10::IValue> inputs);
+   void EndComparisons();
    void Note(const std::string &obstacle);
    std::string Place() const;
    void Know(const torch::Tensor &tensor);
@@ -93,6 +95,8 @@ private:
    bool fEnded = false;
    int fDepth = 0; ///< operators around the present one
    std::size_t fOperators = 0;
+   const void *fCompared = nullptr; ///< the tensor that the last operators were torch::equal() of with itself
+   int fComparisons = 0;            ///< how many
    std::vector<Step> fSteps;
    std::unordered_map<const void *, Memory> fMemory;
    std::unordered_map<const void *, Known> fTensors;
