@@ -103,7 +103,7 @@ inline T Erf(T z)
    return std::erf(z);
 }
 
-/// |z|, with derivative 0 at 0.
+/// |z|, with derivative 0 at 0 and at NaN; as LibTorch's it does not hide a NaN that comes from behind.
 template <typename T>
 inline T Abs(T z)
 {
@@ -111,7 +111,7 @@ inline T Abs(T z)
       return z;
    if (z < 0)
       return -z;
-   return z == 0 ? T(0) : std::numeric_limits<T>::quiet_NaN();
+   return z - z;
 }
 
 /// The tanh approximation of Gelu (Hendrycks and Gimpel 2016, section 2).

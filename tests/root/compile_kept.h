@@ -44,6 +44,8 @@ inline std::vector<Program> KeptPrograms()
       {{{R"(return a * s.fWeight;)", 1, 1, 1.5}}, {2}, {{0, 0, 2, 0}, {0, 0, 2, 0}}, true},
       // A tensor with a NaN is not equal to itself.
       {{{R"(return (a.square() + 0.5).sqrt() + b;)", 1, 0, 1.5}, {R"(return torch::equal(a, b) ? a * 2 : b - a;)", 2, 2, -1}}, {3}, {{0, 0, 0, 0}, {1, 0, 0, 0}}, false},
+      // A tensor that is made anew in each call, of memory that is replaced.
+      {{{R"(return a + b;)", 1, 1, 1}, {R"(return a * s.fWeight.data();)", 2, 2, -1}}, {3}, {{0, 0, 0, 0}, {0, 0, 3, 0}}, false},
       // Other rows.
       {{{R"(return a.size(0) > 4 ? a * 2 : b * 3;)", 0, 0, -1.5}}, {2}, {{0, 0, 0, 0}, {5, 0, 0, 0}}, false},
       {{{R"(if (!s.fKept.defined()) s.fKept = torch::tensor({3.f, 1.f, 4.f, 1.f}); return a * s.fKept;)", 0, 1, 0.5}, {R"(return a.size(0) > 4 ? a * 2 : b * 3;)", 1, 1, 0.5}}, {3}, {{0, 0, 0, 0}}, true},

@@ -2,8 +2,8 @@
 /// Clad's derivatives of activations, losses and operators, for float and double. Not to be edited.
 // Made by Clad 2.5.0~dev (git 4b2c0eef17e298af448c22b08631923507cbb105)
 // from activations.hpp, losses.hpp, operators.hpp, exponential.hpp, pushforwards.hpp, derive.cpp
-// sha256 of the inputs: dc4ce263161b14cfbeff8dd453d616ba48f03fc52600c92e680f9ff58821c5c3
-// sha256 of the text below: 13a19c006c8baae64e6c77986a45634fe3f7f4b27a3b5c70683233c65acff6b3
+// sha256 of the inputs: 74e6eec81051ef1bbef79f07d6c34065f66076ad9d76511242aaf67b61928d4c
+// sha256 of the text below: 83c1693b7d7cd7698f5ccc993847f3ec6379353f70b9b9cb9e48682b848b7d05
 // To make it again: cargo xtask gradients
 
 #pragma once
@@ -197,8 +197,7 @@ inline clad::ValueAndPushforward<float, float> Abs_pushforward(float z, float _d
         return {z, _d_z};
     if (z < 0)
         return {-z, -_d_z};
-    bool _t0 = z == 0;
-    return {_t0 ? float(0) : std::numeric_limits<float>::quiet_NaN(), _t0 ? float(0) : 0.F};
+    return {z - z, _d_z - _d_z};
 }
 inline clad::ValueAndPushforward<float, float> Relu_pushforward(float z, float _d_z) {
     bool _t0 = z <= 0;
@@ -966,8 +965,7 @@ inline clad::ValueAndPushforward<double, double> Abs_pushforward(double z, doubl
         return {z, _d_z};
     if (z < 0)
         return {-z, -_d_z};
-    bool _t0 = z == 0;
-    return {_t0 ? double(0) : std::numeric_limits<double>::quiet_NaN(), _t0 ? double(0) : 0.};
+    return {z - z, _d_z - _d_z};
 }
 inline clad::ValueAndPushforward<double, double> Relu_pushforward(double z, double _d_z) {
     bool _t0 = z <= 0;

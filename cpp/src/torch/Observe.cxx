@@ -52,6 +52,9 @@ struct Seen {
    std::vector<Watch::Step> fSteps;
    TensorList fCaptured; ///< that require a gradient
    Reached fReached;     ///< from each result, which inputs and captured tensors
+   /// Of captured tensors in fSteps. A tensor that the function makes anew behind LibTorch's operators (data()) is another one in
+   /// the next run, and must not get the address of the first one.
+   std::vector<Watch::WeakTensor> fAddresses;
 };
 
 /// Runs `function` once more and looks away. Returns what it throws.
@@ -81,7 +84,7 @@ Seen RunClosed(const ListFunction &function, const TensorList &inputs)
       try {
          const auto results = function(inputs);
          watch.End(results);
-         return {watch.Steps(), watch.Captured(), {}};
+         return {watch.Steps(), watch.Captured(), {}, watch.Addresses()};
       } catch (const Unobservable &) {
          throw;
       } catch (const std::exception &e) {
@@ -110,7 +113,8 @@ Seen RunCalled(const ListFunction &function, const TensorList &inputs, bool reco
    watch.End(results);
    auto arguments = inputs;
    arguments.insert(arguments.end(), watch.Captured().begin(), watch.Captured().end());
-   return {watch.Steps(), watch.Captured(), FollowAutogradGraph(arguments, inputs.size(), results, begin)};
+   return {watch.Steps(), watch.Captured(), FollowAutogradGraph(arguments, inputs.size(), results, begin),
+           watch.Addresses()};
 }
 
 /// The same with every input of floating point requiring a gradient.

@@ -219,7 +219,12 @@ std::size_t Watch::Hash(const torch::Tensor &tensor) const
    for (const auto size : tensor.sizes())
       Mix(hash, static_cast<std::size_t>(size));
    const auto known = fTensors.find(tensor.unsafeGetTensorImpl());
-   Mix(hash, known != fTensors.end() ? known->second.fNumber : reinterpret_cast<std::size_t>(tensor.unsafeGetTensorImpl()));
+   if (known != fTensors.end()) {
+      Mix(hash, known->second.fNumber);
+   } else {
+      Mix(hash, reinterpret_cast<std::size_t>(tensor.unsafeGetTensorImpl()));
+      fAddresses.emplace_back(tensor.getIntrusivePtr());
+   }
    return hash;
 }
 
@@ -426,8 +431,7 @@ std::string Watch::Place() const
 
 void Watch::Know(const torch::Tensor &tensor)
 {
-   using Weak = c10::weak_intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl>;
-   fTensors.emplace(tensor.unsafeGetTensorImpl(), Known{Weak(tensor.getIntrusivePtr()), fTensors.size()});
+   fTensors.emplace(tensor.unsafeGetTensorImpl(), Known{WeakTensor(tensor.getIntrusivePtr()), fTensors.size()});
 }
 
 bool Watch::Knows(const torch::Tensor &tensor) const

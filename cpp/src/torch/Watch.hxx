@@ -25,6 +25,8 @@ namespace Internal {
 class Watch {
 public:
    enum EGradients { kGradients, kNoGradients };
+   /// Does not keep the tensor, but its address.
+   using WeakTensor = c10::weak_intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl>;
 
    /// One operator as the function called it, or what it returned.
    struct Step {
@@ -46,6 +48,8 @@ public:
    const std::vector<Step> &Steps() const { return fSteps; }
    /// Captured tensors that require a gradient, in the order of their first use.
    const TensorList &Captured() const { return fCaptured; }
+   /// Captured tensors, which Steps() know by their addresses: as long as these live, no other tensor has one of them.
+   const std::vector<WeakTensor> &Addresses() const { return fAddresses; }
    /// How many operators drew random numbers.
    std::size_t Draws() const { return fDraws; }
    /// Whether an operator of this run made the tensor's memory. Throws Unobservable if of anything but numbers.
@@ -61,7 +65,7 @@ private:
       bool fHidden = false; ///< tensors share it without LibTorch's graph saying so
    };
    struct Known {
-      c10::weak_intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl> fTensor; ///< keeps the address as well
+      WeakTensor fTensor;
       std::size_t fNumber;
    };
 
@@ -100,6 +104,7 @@ private:
    std::vector<Step> fSteps;
    std::unordered_map<const void *, Memory> fMemory;
    std::unordered_map<const void *, Known> fTensors;
+   mutable std::vector<WeakTensor> fAddresses;
    std::size_t fDraws = 0;
    TensorList fCaptured;
    std::string fObstacle;
