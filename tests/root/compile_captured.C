@@ -199,9 +199,10 @@ void NumbersOfCapturedTensors()
       [](torch::Tensor given, torch::Tensor n) { return given * n.item<std::int64_t>(); }, {x, torch::tensor(2)});
    CHECK(runs("count", count));
    CHECK(Close(count.Forward({x, torch::tensor(5)}), 5 * x));
-   // These read nothing that may be another value: a tensor compared with itself, a number that the function made.
+   // These read nothing that may be another value: whole numbers compared with themselves, a number that the function made.
+   const auto whole = torch::ones({3}, torch::kLong);
    const auto own = CladTorch::Compile(
-      [&](torch::Tensor given) { return torch::equal(other, other) ? given * torch::arange(3).sum().item<std::int64_t>() : given; }, {x});
+      [&](torch::Tensor given) { return torch::equal(whole, whole) ? given * torch::arange(3).sum().item<std::int64_t>() : given; }, {x});
    CHECK(own.BackEnd() == "aot" && Close(own.Forward({x}), 3 * x));
 }
 
