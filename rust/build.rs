@@ -4,8 +4,9 @@ use std::env;
 use std::path::Path;
 
 fn main() {
-    cxx_build::bridge("src/bridge.rs").std("c++17").compile("cladtorch_bridge");
+    cxx_build::bridge("src/bridge.rs").include("../cpp/src").std("c++17").compile("cladtorch_bridge");
     println!("cargo::rerun-if-changed=src/bridge.rs");
+    println!("cargo::rerun-if-changed=../cpp/src/LibTorchCalls.hxx");
     libtorch_rpath();
 }
 

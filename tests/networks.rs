@@ -28,7 +28,7 @@ fn networks_have_libtorchs_values_and_gradients() {
 fn one_observation_serves_every_number_of_rows() {
     for &(name, graph) in GRAPHS {
         let observed = |rows| graph(rows, Kind::Double).graph;
-        let batch = AnyBatch::new([observed(8), observed(9)], 8, &observed(11), 11).unwrap();
+        let batch = AnyBatch::new([observed(8), observed(9)], 8, &observed(11), 11, "another").unwrap();
         for rows in [2, 3, 8, 64, 257] {
             let own = graph(rows, Kind::Double);
             let derived = batch.at(rows).unwrap();
@@ -52,7 +52,7 @@ fn of_rows(rows: i64, argument: impl Fn(i64) -> A, value: impl Fn(&Tensor) -> Te
 fn what_does_not_follow_the_rows_is_refused_by_name() {
     let batch = |observed: &dyn Fn(i64) -> Recorder| {
         let [first, second, other] = [8, 9, 11].map(|rows| observed(rows).graph);
-        AnyBatch::new([first, second], 8, &other, 11)
+        AnyBatch::new([first, second], 8, &other, 11, "without fDynamicBatch")
     };
     let linear = batch(&|rows| of_rows(rows, |rows| A::F(0.5 * rows as f64), |x| x * (0.5 * x.size()[0] as f64)));
     let number = linear.unwrap().at(100).unwrap().nodes[0].arguments[1].number;

@@ -150,7 +150,7 @@ impl Network {
         let at = |rows: i64| self.recorded(&Tensor::ones([rows, self.features], (kind, Device::Cpu)), kind).0.graph;
         let captured = self.shapes().len();
         let observed = || Observed {
-            batch: AnyBatch::new([at(5), at(6)], 5, &at(8), 8).unwrap(),
+            batch: AnyBatch::new([at(5), at(6)], 5, &at(8), 8, "").unwrap(),
             one: Ok(at(1)),
             constants: (0..captured).collect(),
         };

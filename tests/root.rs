@@ -141,6 +141,11 @@ fn models_predict_each_event_by_itself() {
 }
 
 #[test]
+fn libtorch_runs_what_has_no_kernels() {
+    macro_of("model_libtorch.C").passed();
+}
+
+#[test]
 fn models_say_what_is_wrong_with_a_network() {
     macro_of("model_messages.C").passed();
 }

@@ -135,7 +135,7 @@ History Model::RunEpochs(const Training &training, const InterruptScope &interru
    const auto where = Where("Fit");
    History history;
    history.fDescription = training.fDescription;
-   if (options.fVerbose >= Core::verbosity_of_back_end(ToSpec(options)))
+   if (options.fVerbose >= Core::verbosity_of_back_end(ToSpec(options), *fData->fCore))
       std::cout << history.fDescription << std::endl;
    WarnOfThreads(where, options);
    Warn(where, training.fWarnings());

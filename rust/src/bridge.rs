@@ -3,7 +3,11 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
+
+use cxx::SharedPtr;
+use ffi::LibTorchCalls;
 
 use crate::atomic_file;
 use crate::columns::file;
@@ -11,10 +15,11 @@ use crate::columns::{Rows, branch_of, described};
 use crate::dataset::{Dataset, Scaler, Targets};
 use crate::device::Addresses;
 use crate::error::{Error, Result, guard};
+use crate::gradient::libtorch::{self, Call, LibTorchModule};
 use crate::gradient::{CompiledGraph, SavedForward, compile_activation};
-use crate::graph::{Activation, AnyBatch, Captured, Init, Module, Observed, Op};
+use crate::graph::{self, Activation, AnyBatch, Captured, DType, Init, Mode, Module, Observed, Op};
 use crate::interrupt;
-use crate::model::{Model, Names, Network, Training};
+use crate::model::{Model, Names, Network, Place, Training};
 use crate::signal;
 use crate::stream::{self, Epoch, Events, Feed, Mixing, Part, Stream};
 use crate::text;
@@ -269,15 +274,39 @@ mod ffi {
 
     /// A module or function that becomes a model.
     #[derive(Clone, Debug)]
-    struct ModuleSpec {
+    struct NetworkSpec {
         /// For people.
         name: String,
         /// Of one event.
         shape: Vec<usize>,
-        /// Its captured tensors.
-        captured: Vec<CapturedSpec>,
+        /// Elements that it gives for an event.
+        outputs: usize,
+        /// Whether it trains on a single event.
+        trains_one: bool,
+        /// Whether it evaluates a single event.
+        evaluates_one: bool,
         /// The activation behind which its outputs are no logits; empty: there is none.
         last_activation: String,
+    }
+
+    /// The tensors of a network that LibTorch runs, dense.
+    #[derive(Clone, Debug)]
+    struct TensorsSpec {
+        /// "0.weight"; "" where one has no name.
+        paths: Vec<String>,
+        /// Where each of them lies in what follows.
+        places: Vec<PlaceSpec>,
+        /// The flat vector of parameters.
+        parameters: Vec<f32>,
+        /// That of state.
+        state: Vec<f32>,
+    }
+
+    /// What a network was observed to do.
+    #[derive(Clone, Debug)]
+    struct ModuleSpec {
+        /// Its captured tensors.
+        captured: Vec<CapturedSpec>,
         /// As it trains.
         training: ModeSpec,
         /// As it predicts.
@@ -341,6 +370,33 @@ mod ffi {
         labels: Vec<f32>,
         /// [rows]
         weights: Vec<f32>,
+    }
+
+    #[namespace = "CladTorch::Internal"]
+    unsafe extern "C++" {
+        include!("LibTorchCalls.hxx");
+
+        /// A module of LibTorch's, for the core to run.
+        type LibTorchCalls;
+
+        #[cxx_name = "Begin"]
+        fn begin(self: &LibTorchCalls, threads: usize);
+        #[cxx_name = "Forward"]
+        #[allow(clippy::too_many_arguments)]
+        fn forward(
+            self: &LibTorchCalls,
+            training: bool,
+            seed: u64,
+            step: u64,
+            x: &[f32],
+            parameters: &[f32],
+            state: &mut [f32],
+            outputs: &mut [f32],
+        ) -> Result<()>;
+        #[cxx_name = "Backward"]
+        fn backward(self: &LibTorchCalls, adjoint: &[f32], gradient: &mut [f32]) -> Result<()>;
+        #[cxx_name = "End"]
+        fn end(self: &LibTorchCalls);
     }
 
     extern "Rust" {
@@ -434,6 +490,7 @@ mod ffi {
             rows: i64,
             other: &ObservedGraph,
             other_rows: i64,
+            remedy: &str,
         ) -> Result<Box<AnyBatch>>;
         /// The function as it would be observed with `rows` rows.
         fn any_batch_at(batch: &AnyBatch, rows: i64) -> Result<ObservedGraph>;
@@ -558,17 +615,34 @@ mod ffi {
         fn model_new(sizes: &[usize], activation: u8, init: u8, seed: u64) -> Result<Box<Model>>;
         /// The same with C++ text of an activation, which is compiled.
         fn model_new_own(sizes: &[usize], activation: &str, init: u8, seed: u64) -> Result<Box<Model>>;
-        /// A model of an observed module. `captured` are the addresses of the captured tensors; they are copied.
+        /// A model of an observed network, run by Clad's derivatives or, where an operator has no kernel, by LibTorch.
+        /// `captured` are the addresses of the captured tensors, which are copied; `tensors` are those for LibTorch.
         ///
         /// # Safety
         /// The tensors lie there, in host memory, with the types, shapes and strides of the observations.
         unsafe fn model_of_module(
-            spec: &ModuleSpec,
+            network: &NetworkSpec,
+            calls: SharedPtr<LibTorchCalls>,
+            tensors: &TensorsSpec,
+            observed: &ModuleSpec,
             training: Box<AnyBatch>,
             evaluation: Box<AnyBatch>,
             captured: &[usize],
         ) -> Result<Box<Model>>;
-        /// For each captured tensor.
+        /// A model that LibTorch runs, and why.
+        fn model_on_libtorch(
+            network: &NetworkSpec,
+            calls: SharedPtr<LibTorchCalls>,
+            tensors: &TensorsSpec,
+            why: &str,
+        ) -> Result<Box<Model>>;
+        /// The text of the error that `what` makes the events of a batch depend on each other.
+        fn events_mix(what: &str) -> String;
+        /// Whether it has derivatives by Clad.
+        fn model_has_kernels(model: &Model) -> bool;
+        /// Refuses a model of a network that mixes the events `x` [_, inputs] in evaluation.
+        fn model_check_apart(model: &Model, x: &[f32]) -> Result<()>;
+        /// For each captured tensor; none where LibTorch runs it.
         fn model_places(model: &Model) -> Vec<PlaceSpec>;
         /// Running statistics.
         fn model_state(model: &Model) -> &[f32];
@@ -615,7 +689,7 @@ mod ffi {
         /// An error if `value` is none for the option `name`, fEpochs, fBatchSize or fThreads.
         fn fit_check_count(name: &str, value: i64) -> Result<()>;
         /// The least `fVerbose` with which a fit says that.
-        fn verbosity_of_back_end(spec: &FitSpec) -> Result<i32>;
+        fn verbosity_of_back_end(spec: &FitSpec, model: &Model) -> Result<i32>;
         /// What is allowed and rarely meant, each said once.
         fn trainer_warnings(trainer: &mut Trainer) -> Vec<String>;
 
@@ -648,8 +722,8 @@ mod ffi {
 
 pub use ffi::{
     Batch, BlockSpec, CapturedSpec, ColumnSpec, CompileSpec, CompiledSignature, EpochPart, EpochRecord, FitSpec,
-    LeafSpec, ModeSpec, ModuleSpec, NoiseSpec, ObservedArgument, ObservedGraph, ObservedNode, ObservedValue, PlaceSpec,
-    RocCurve, ScalerSpec, StreamSpec, TargetSpec,
+    LeafSpec, ModeSpec, ModuleSpec, NetworkSpec, NoiseSpec, ObservedArgument, ObservedGraph, ObservedNode,
+    ObservedValue, PlaceSpec, RocCurve, ScalerSpec, StreamSpec, TargetSpec, TensorsSpec,
 };
 
 fn interrupt_request(on: bool) {
@@ -666,8 +740,9 @@ fn any_batch_new(
     rows: i64,
     other: &ObservedGraph,
     other_rows: i64,
+    remedy: &str,
 ) -> Result<Box<AnyBatch>> {
-    guard(|| AnyBatch::new([first.clone(), second.clone()], rows, other, other_rows).map(Box::new))
+    guard(|| AnyBatch::new([first.clone(), second.clone()], rows, other, other_rows, remedy).map(Box::new))
 }
 
 fn any_batch_at(batch: &AnyBatch, rows: i64) -> Result<ObservedGraph> {
@@ -862,53 +937,158 @@ fn model_new_own(sizes: &[usize], activation: &str, init: u8, seed: u64) -> Resu
     })
 }
 
+// SAFETY: a module's calls come one at a time (between `Begin` and `End`), from any thread; LibTorch's tensors allow that.
+unsafe impl Send for LibTorchCalls {}
+// SAFETY: the same.
+unsafe impl Sync for LibTorchCalls {}
+
+/// C++ that runs a module.
+struct Called(SharedPtr<LibTorchCalls>);
+
+impl libtorch::LibTorchCalls for Called {
+    fn begin(&self, threads: usize) {
+        self.0.begin(threads);
+    }
+
+    fn forward(&self, call: Call, x: &[f32], parameters: &[f32], state: &mut [f32], outputs: &mut [f32]) -> Result<()> {
+        let Call { mode, seed, step } = call;
+        let ran = self.0.forward(mode == Mode::Training, seed, step, x, parameters, state, outputs);
+        ran.map_err(|error| Error::Torch(error.what().to_owned()))
+    }
+
+    fn backward(&self, adjoint: &[f32], gradient: &mut [f32]) -> Result<()> {
+        self.0.backward(adjoint, gradient).map_err(|error| Error::Torch(error.what().to_owned()))
+    }
+
+    fn end(&self) {
+        self.0.end();
+    }
+}
+
+/// LibTorch, with flat vectors of so many parameters and so much state.
+fn libtorch_module(
+    spec: &NetworkSpec,
+    calls: SharedPtr<LibTorchCalls>,
+    [parameters, state]: [usize; 2],
+) -> LibTorchModule {
+    LibTorchModule {
+        name: spec.name.clone(),
+        shape: spec.shape.clone(),
+        outputs: spec.outputs,
+        parameters,
+        state,
+        takes_one: [spec.trains_one, spec.evaluates_one],
+        calls: Box::new(Called(calls)),
+        seen_apart: AtomicBool::new(false),
+    }
+}
+
+fn place(captured: &Captured) -> Option<Place> {
+    match captured {
+        Captured::Parameter(range) => Some(Place::Parameter(range.start)),
+        Captured::State(range) => Some(Place::State(range.start)),
+        Captured::Fixed(_) => None,
+    }
+}
+
 unsafe fn model_of_module(
-    spec: &ModuleSpec,
+    network: &NetworkSpec,
+    calls: SharedPtr<LibTorchCalls>,
+    tensors: &TensorsSpec,
+    observed: &ModuleSpec,
     training: Box<AnyBatch>,
     evaluation: Box<AnyBatch>,
     captured: &[usize],
 ) -> Result<Box<Model>> {
-    let observed = |batch, mode: &ModeSpec| Observed {
+    let in_mode = |batch, mode: &ModeSpec| Observed {
         batch,
         one: mode.one.first().cloned().ok_or_else(|| mode.why_not_one.clone()),
         constants: mode.constants.clone(),
     };
     guard(|| {
-        let mut modes = [observed(*training, &spec.training), observed(*evaluation, &spec.evaluation)];
-        let parts: Vec<&str> = spec.captured.iter().map(|captured| &*captured.part).collect();
+        let mut modes = [in_mode(*training, &observed.training), in_mode(*evaluation, &observed.evaluation)];
+        let parts: Vec<&str> = observed.captured.iter().map(|captured| &*captured.part).collect();
         modes.iter_mut().for_each(|mode| mode.name_parts(&parts));
         // SAFETY: the caller's promise.
-        let tensors = unsafe { Addresses::new(captured) };
+        let addresses = unsafe { Addresses::new(captured) };
         let fixed = |index: usize, bytes: usize| {
-            let words = tensors.read::<u8>(index, bytes).chunks(size_of::<u64>());
+            let words = addresses.read::<u8>(index, bytes).chunks(size_of::<u64>());
             words.map(|word| word.iter().rev().fold(0, |number, &byte| number << 8 | u64::from(byte))).collect()
         };
-        let is_parameter: Vec<bool> = spec.captured.iter().map(|captured| captured.is_parameter).collect();
-        let module = Module::new(&spec.name, &spec.shape, modes, &is_parameter, fixed)?;
+        let is_parameter: Vec<bool> = observed.captured.iter().map(|captured| captured.is_parameter).collect();
+        let module = match Module::new(&network.name, &network.shape, modes, &is_parameter, fixed) {
+            Ok(module) if module.dtype() == DType::Float32 => module,
+            Ok(module) => {
+                return on_libtorch(network, calls, tensors, &format!("it computes in {}", module.dtype().name()));
+            }
+            Err(Error::Invalid { what, .. }) => return on_libtorch(network, calls, tensors, &what),
+            Err(other) => return Err(other),
+        };
+        module.check_events_are_apart()?;
         let (mut parameters, mut state) = (vec![0.0; module.parameters()], vec![0.0; module.state()]);
         for (index, captured) in module.captured().iter().enumerate() {
             match captured {
                 Captured::Parameter(range) => {
-                    parameters[range.clone()].copy_from_slice(tensors.read(index, range.len()))
+                    parameters[range.clone()].copy_from_slice(addresses.read(index, range.len()))
                 }
-                Captured::State(range) => state[range.clone()].copy_from_slice(tensors.read(index, range.len())),
+                Captured::State(range) => state[range.clone()].copy_from_slice(addresses.read(index, range.len())),
                 Captured::Fixed(_) => (),
             }
         }
-        let paths: Vec<&str> = spec.captured.iter().map(|captured| &*captured.path).collect();
-        let names = Names::new(&spec.last_activation, paths.into_iter().zip(module.captured()));
-        Model::of_module(module, names, &parameters, &state).map(Box::new)
+        let named = module.captured().iter().zip(&observed.captured);
+        let named = named.filter_map(|(captured, spec)| Some((place(captured)?, spec.path.clone()))).collect();
+        let names = Names::new(&network.last_activation, named);
+        let libtorch = libtorch_module(network, calls, [parameters.len(), state.len()]);
+        Model::of_module(Ok(module), libtorch, names, &parameters, &state).map(Box::new)
+    })
+}
+
+fn model_on_libtorch(
+    network: &NetworkSpec,
+    calls: SharedPtr<LibTorchCalls>,
+    tensors: &TensorsSpec,
+    why: &str,
+) -> Result<Box<Model>> {
+    guard(|| on_libtorch(network, calls, tensors, why))
+}
+
+fn on_libtorch(
+    network: &NetworkSpec,
+    calls: SharedPtr<LibTorchCalls>,
+    tensors: &TensorsSpec,
+    why: &str,
+) -> Result<Box<Model>> {
+    let TensorsSpec { paths, places, parameters, state } = tensors;
+    let place =
+        |place: &PlaceSpec| if place.kind == 0 { Place::Parameter(place.start) } else { Place::State(place.start) };
+    let names = Names::new(&network.last_activation, places.iter().map(place).zip(paths.iter().cloned()).collect());
+    let libtorch = libtorch_module(network, calls, [parameters.len(), state.len()]);
+    Model::of_module(Err(why), libtorch, names, parameters, state).map(Box::new)
+}
+
+fn events_mix(what: &str) -> String {
+    graph::events_mix(what).to_string()
+}
+
+fn model_has_kernels(model: &Model) -> bool {
+    model.module().is_some()
+}
+
+fn model_check_apart(model: &Model, x: &[f32]) -> Result<()> {
+    let Network::Module(module) = model.network() else { return Ok(()) };
+    guard(|| match model.module() {
+        Some(_) => Ok(()), // Its operators were looked at.
+        None => module.libtorch().check_events_are_apart(x, model.parameters(), model.state()),
     })
 }
 
 fn model_places(model: &Model) -> Vec<PlaceSpec> {
-    let (Network::Module, module) = (model.network(), model.module()) else { return Vec::new() };
-    let place = |captured: &Captured| match captured {
-        Captured::Parameter(range) => PlaceSpec { kind: 0, start: range.start },
-        Captured::State(range) => PlaceSpec { kind: 1, start: range.start },
-        Captured::Fixed(_) => PlaceSpec { kind: 2, start: 0 },
+    let spec = |captured: &Captured| match place(captured) {
+        Some(Place::Parameter(start)) => PlaceSpec { kind: 0, start },
+        Some(Place::State(start)) => PlaceSpec { kind: 1, start },
+        None => PlaceSpec { kind: 2, start: 0 },
     };
-    module.captured().iter().map(place).collect()
+    model.module().map_or(Vec::new(), |module| module.captured().iter().map(spec).collect())
 }
 
 fn model_state(model: &Model) -> &[f32] {
@@ -1038,8 +1218,8 @@ fn fit_check_count(name: &str, value: i64) -> Result<()> {
     guard(|| train::check_count(name, value))
 }
 
-fn verbosity_of_back_end(spec: &FitSpec) -> Result<i32> {
-    guard(|| train::verbosity_of_back_end(spec))
+fn verbosity_of_back_end(spec: &FitSpec, model: &Model) -> Result<i32> {
+    guard(|| train::verbosity_of_back_end(spec, model))
 }
 
 fn trainer_warnings(trainer: &mut Trainer) -> Vec<String> {

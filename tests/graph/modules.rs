@@ -264,7 +264,7 @@ impl Case {
             let [first, second, other] = [ROWS, ROWS + 1, ROWS + 3].map(at);
             let takes_one = !training || self.state.is_empty();
             Observed {
-                batch: AnyBatch::new([first, second], ROWS as i64, &other, ROWS as i64 + 3).unwrap(),
+                batch: AnyBatch::new([first, second], ROWS as i64, &other, ROWS as i64 + 3, "another").unwrap(),
                 one: if takes_one { Ok(at(1)) } else { Err("it has one value a channel".to_owned()) },
                 constants: (0..captured).collect(),
             }

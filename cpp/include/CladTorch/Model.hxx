@@ -49,7 +49,9 @@ struct FromTorch {};
 class Model {
 public:
    /// Observes a module or a function of one tensor, as CladTorch::Compile does, in training and in evaluation. Clad's
-   /// derivatives of its operators train it on the CPU. Needs `#include <CladTorch/Torch.hxx>`.
+   /// derivatives of its operators train it on the CPU. LibTorch itself runs a network whose operators have no kernels, or
+   /// which does more than call operators, and fits with `FitOptions::fGradient = kAutograd`: Print() and the first line of
+   /// Fit() say which of the two runs, and why. Needs `#include <CladTorch/Torch.hxx>`.
    ///
    /// The parameters that the function uses, and the running statistics that it changes, become views of the model's
    /// memory: after Fit() or SetParameters() the module has the new values, without a copy, and changes in place (by an
@@ -58,13 +60,15 @@ public:
    /// exist, the module has the parameters of the one that changed last. Functors and columns of Define() keep their own.
    ///
    /// The scalers stay those of the first Fit(), as the parameters of a module cannot be transformed to others.
-   /// FitOptions::fSeed determines what dropout draws, for any number of threads. If one event is left after the last
-   /// whole batch and the module does not take a single event (batch normalisation), it joins that batch.
+   /// FitOptions::fSeed determines what dropout draws: with Clad's derivatives for any number of threads, on LibTorch by its
+   /// own generator, which is put back. If one event is left after the last whole batch and the module does not take a single
+   /// event (batch normalisation), it joins that batch.
    /// \param function A module of torch::nn (`torch::nn::Sequential net`, or a std::shared_ptr of a class derived from
    ///        torch::nn::Module; train() and eval() are switched), or a function. It takes a tensor [events, shape...] of
    ///        float32 and returns [events, C] or [events], by the same operators for any number of events, from
-   ///        parameters of type float32 on the CPU. Throws, naming the operator, for operators without a kernel, and for
-   ///        those that mix the events of a batch in evaluation, where each event is predicted by itself.
+   ///        parameters of type float32 on the CPU. Throws for a network that mixes the events of a batch in evaluation,
+   ///        where each event is predicted by itself, and names the operator; for one that draws random numbers there, and
+   ///        for one without parameters to train.
    /// \param shape Of one event; its product is F, the width of the datasets.
    template <class F>
    Model(F function, const std::vector<std::size_t> &shape)

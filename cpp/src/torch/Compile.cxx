@@ -28,6 +28,9 @@ struct LastCall {
    TensorList fInputs;  ///< as LibTorch's own graph has them
 };
 
+/// What to do about a function that is another one for other numbers of rows.
+constexpr const char *kWithoutBatch = "compile it without fDynamicBatch: each number of rows is then observed by itself";
+
 struct CompiledData {
    /// Shapes remembered: who brings a new one with every call must not fill the memory.
    static constexpr std::size_t kMost = 256;
@@ -205,7 +208,7 @@ private:
       try {
          if (fBatches.size() == kMost)
             fBatches.pop_front();
-         return &fBatches.emplace_back(mode, DynamicBatch(*fFunction, inputs, wanted, fOptions.fName)).second;
+         return &fBatches.emplace_back(mode, DynamicBatch(*fFunction, inputs, wanted, fOptions.fName, kWithoutBatch)).second;
       } catch (const Unobservable &) {
          return nullptr; // LibTorch runs it, whatever the rows
       } catch (const std::exception &) {

@@ -10,14 +10,30 @@ namespace {
 /// Fewest rows of an observation; see CanBegin().
 constexpr std::int64_t kFewest = 2;
 
+/// The operator that is given constant `index`, " for aten::gru at operator 3 of function"; "" if none is.
+std::string Taker(const Observation &observation, std::size_t index)
+{
+   const auto value = observation.fGraph.constants[index];
+   for (const auto &node : observation.fGraph.nodes)
+      for (const auto &argument : node.arguments)
+         if ((argument.kind == 1 && argument.value == value) ||
+             (argument.kind == 7 && std::find(argument.list.begin(), argument.list.end(), value) != argument.list.end()))
+            return " for " + std::string(node.op) + " at " + std::string(node.place);
+   return "";
+}
+
 /// Throws where a tensor that the function makes of numbers follows the rows.
-void CheckConstants(const Observation &first, const Observation &other, const std::string &name)
+void CheckConstants(const Observation &first, const Observation &other, const std::string &name, const std::string &remedy)
 {
    try {
       CheckSameConstants(first, other, name);
    } catch (const Unobservable &) {
-      throw std::runtime_error("a tensor that " + name + " makes of numbers follows the number of rows, which fDynamicBatch "
-                               "cannot: make it of an input (torch::ones_like), or compile without fDynamicBatch");
+      std::string taker;
+      for (std::size_t i = 0; i < std::min(first.fConstants.size(), other.fConstants.size()) && taker.empty(); ++i)
+         if (first.fMade[i] && first.fConstants[i].sizes() != other.fConstants[i].sizes())
+            taker = Taker(first, i);
+      throw std::runtime_error("a tensor that " + name + " makes of numbers" + taker + " follows the number of rows; make it "
+                               "of an input (torch::ones_like), or " + remedy);
    }
 }
 
@@ -29,7 +45,8 @@ bool DynamicBatch::CanBegin(const TensorList &inputs)
           std::all_of(inputs.begin(), inputs.end(), [](const auto &input) { return input.is_contiguous(); });
 }
 
-DynamicBatch::DynamicBatch(const ListFunction &function, const TensorList &examples, const Wanted &wanted, const std::string &name)
+DynamicBatch::DynamicBatch(const ListFunction &function, const TensorList &examples, const Wanted &wanted, const std::string &name,
+                           const std::string &remedy)
    : fRows(examples[0].size(0)), fWanted(wanted)
 {
    for (const auto &example : examples)
@@ -42,15 +59,15 @@ DynamicBatch::DynamicBatch(const ListFunction &function, const TensorList &examp
       observed[1] = Observe(function, WithRows(examples, other), wanted, name);
    } catch (const Thrown &thrown) {
       throw std::runtime_error(name + " works with " + std::to_string(fRows) + " rows but not with more: " +
-                               thrown.Message() + ". fDynamicBatch takes each input whose first dimension is as " +
-                               "long as that of the first input to follow it: give examples where no other one is");
+                               thrown.Message() + "; each input whose first dimension is as long as that of the first "
+                               "input follows it: give examples where no other one is, or " + remedy);
    }
    for (const auto &observation : observed) {
-      CheckConstants(first, observation, name);
+      CheckConstants(first, observation, name, remedy);
       if (observation.fReached != first.fReached || observation.fDraws != first.fDraws)
          throw Unobservable("gradients or random numbers follow the number of rows");
    }
-   fCore = Core::any_batch_new(first.fGraph, observed[0].fGraph, fRows, observed[1].fGraph, other);
+   fCore = Core::any_batch_new(first.fGraph, observed[0].fGraph, fRows, observed[1].fGraph, other, remedy);
    fCaptured = Captured(first.fConstants);
    fFirst = std::move(first);
    fFirst.fGraph = {};

@@ -20,8 +20,10 @@ namespace Internal {
 /// every input whose first dimension is as long. Thread-safe once made.
 class DynamicBatch {
 public:
-   /// Throws std::runtime_error where the operators follow the rows in another way than their numbers do, and Unobservable.
-   DynamicBatch(const ListFunction &function, const TensorList &examples, const Wanted &wanted, const std::string &name);
+   /// Throws std::runtime_error, with what else to do, where the operators follow the rows in another way than their numbers
+   /// do, and Unobservable.
+   DynamicBatch(const ListFunction &function, const TensorList &examples, const Wanted &wanted, const std::string &name,
+                const std::string &remedy);
 
    /// Whether inputs like these can be the examples of one: two rows at least, all of them dense. A dimension of one row
    /// is broadcast, and none leaves LibTorch nothing to do: those are observed by themselves.

@@ -6,13 +6,14 @@
 
 #include "../CoreBox.hxx"
 #include "DynamicBatch.hxx"
+#include "ModelLink.hxx"
+#include "ModuleCalls.hxx"
 #include "Network.hxx"
 
 #include <algorithm>
-#include <atomic>
-#include <mutex>
+#include <iterator>
+#include <optional>
 #include <stdexcept>
-#include <unordered_map>
 #include <utility>
 
 namespace CladTorch {
@@ -34,7 +35,8 @@ InOneMode Look(const Network &network)
 {
    const Wanted wanted{{false}, true, true}; // as a fit calls it
    const auto &name = network.Name();
-   InOneMode seen{DynamicBatch(network.Function(), {network.Events(kEvents)}, wanted, name), {}, ""};
+   InOneMode seen{DynamicBatch(network.Function(), {network.Events(kEvents)}, wanted, name,
+                               "use the same operators for any number of events"), {}, ""};
    try {
       auto one = Observe(network.Function(), {network.Events(1)}, wanted, name);
       CheckSameConstants(seen.fBatch.First(), one, name);
@@ -121,143 +123,121 @@ private:
    std::size_t fParameters;
 };
 
-/// The captured tensors are views of a model's parameters and state.
-class Link : public ModuleLink {
-public:
-   Link(Network network, TensorList tensors, const std::vector<Counter> &counters, const Core::Model &model)
-      : fNetwork(std::move(network)), fTensors(std::move(tensors)), fPlaces(Core::model_places(model))
-   {
-      for (const auto &tensor : fTensors)
-         fFixed.push_back(Memory(tensor));
-      for (const auto &counter : counters)
-         Add(counter);
-   }
-   ~Link() override
-   {
-      const std::lock_guard<std::mutex> lock(gMutex);
-      for (const auto &tensor : fTensors)
-         if (const auto known = gOwners.find(tensor.unsafeGetTensorImpl()); known != gOwners.end() && known->second == this)
-            gOwners.erase(known);
-   }
-
-   std::vector<std::int64_t> Counts() const override
-   {
-      std::vector<std::int64_t> counts;
-      for (const auto &counter : fCounters)
-         counts.push_back(counter.fTensor.item<std::int64_t>());
-      return counts;
-   }
-
-   void Count(ModelData &model, std::uint64_t batches) const override
-   {
-      for (std::size_t i = 0; i < fCounters.size(); ++i)
-         model.fCounts[i] += fCounters[i].fStep * static_cast<std::int64_t>(batches);
-   }
-
-   void Check(const ModelData &model) const override
-   {
-      const auto shared = fShared.lock();
-      if (shared.get() != &model)
-         return; // a copy of the model has the module now, or none has
-      for (std::size_t i = 0; i < fTensors.size(); ++i)
-         if (fPlaces[i].kind == kFixed && Memory(fTensors[i]) != fFixed[i])
-            throw std::runtime_error("a tensor of shape " + c10::str(fTensors[i].sizes()) + " that " + fNetwork.Name() +
-                                     " uses and that does not train was changed since the model was made: make a new Model");
-         else if (fPlaces[i].kind != kFixed && fTensors[i].data_ptr() != Address(model, i))
-            throw std::runtime_error(WhyElsewhere(fTensors[i]));
-   }
-
-   void Share(const std::shared_ptr<ModelData> &model) override
-   {
-      const torch::NoGradGuard noGradients;
-      const auto keep = [model](void *) {}; // the memory, as long as the tensor lives
-      const auto show = [&](const torch::Tensor &tensor, void *address) {
-         const auto sizes = tensor.sizes().vec();
-         tensor.set_data(torch::from_blob(address, sizes, keep, tensor.options().requires_grad(false)));
-      };
-      for (std::size_t i = 0; i < fTensors.size(); ++i)
-         if (fPlaces[i].kind != kFixed)
-            show(fTensors[i], Address(*model, i));
-      for (std::size_t i = 0; i < fCounters.size(); ++i)
-         show(fCounters[i].fTensor, &model->fCounts[i]);
-      fShared = model;
-      Take();
-   }
-
-private:
-   enum EKind : std::uint8_t { kParameter, kState, kFixed };
-
-   /// A normalisation that is called twice counts twice.
-   void Add(const Counter &counter)
-   {
-      if (counter.fTensor.numel() != 1 || counter.fTensor.scalar_type() != torch::kInt64)
-         return;
-      for (auto &known : fCounters)
-         if (known.fTensor.is_same(counter.fTensor)) {
-            known.fStep += counter.fStep;
-            return;
-         }
-      fCounters.push_back(counter);
-   }
-
-   /// The tensors are this one's from now on.
-   void Take()
-   {
-      const std::lock_guard<std::mutex> lock(gMutex);
-      for (std::size_t i = 0; i < fTensors.size(); ++i) {
-         if (fPlaces[i].kind == kFixed)
-            continue;
-         auto &owner = gOwners[fTensors[i].unsafeGetTensorImpl()];
-         if (owner && owner != this)
-            owner->fTaken = true;
-         owner = this;
-      }
-   }
-
-   /// Where a tensor lies, and how often it was changed in place.
-   static std::pair<const void *, std::uint32_t> Memory(const torch::Tensor &tensor)
-   {
-      return {tensor.data_ptr(), tensor.is_inference() ? 0 : tensor._version()};
-   }
-
-   /// Why a tensor has other memory than the model's.
-   std::string WhyElsewhere(const torch::Tensor &tensor) const
-   {
-      const auto &name = fNetwork.Name();
-      const auto path = fNetwork.NameOf(tensor).fPath;
-      const auto what = path.empty() ? "a tensor of " + name : "'" + path + "' of " + name;
-      if (fTaken)
-         return "another Model was made of the same " + name + " since, and the module's parameters are that one's: use it, "
-                "or make each Model of a module of its own";
-      if (!tensor.is_cpu() || tensor.scalar_type() != torch::kFloat32)
-         return what + " was moved or converted (to()) since the model was made: it is of type " +
-                c10::toString(tensor.scalar_type()) + " on " + tensor.device().str() + "; make a new Model of a float32 "
-                "module on the CPU";
-      return what + " was replaced (torch::load, set_data) since the model was made of it: make a new Model of it, or change "
-             "the parameters in place (copy_)";
-   }
-
-   float *Address(const ModelData &model, std::size_t i) const
-   {
-      const auto values = fPlaces[i].kind == kParameter ? Core::model_parameters(*model.fCore) : Core::model_state(*model.fCore);
-      return const_cast<float *>(values.data()) + fPlaces[i].start; // the tensor's to change as well
-   }
-
-   static inline std::mutex gMutex;
-   static inline std::unordered_map<const void *, Link *> gOwners; ///< which one each tensor was given to last
-
-   Network fNetwork; ///< keeps the module
-   TensorList fTensors;
-   std::vector<Counter> fCounters; ///< of batches
-   rust::Vec<Core::PlaceSpec> fPlaces;
-   std::vector<std::pair<const void *, std::uint32_t>> fFixed; ///< of all tensors, when the model was made
-   std::weak_ptr<ModelData> fShared; ///< whose memory they are in
-   std::atomic<bool> fTaken{false};  ///< another one has been given its tensors
-};
-
 Core::ModeSpec Spec(InOneMode &seen, CapturedTensors &captured)
 {
    return {std::move(seen.fOne), seen.fWhyNotOne, captured.Places(seen.fBatch.First())};
+}
+
+/// What LibTorch runs a network with: the parameters that train, and a module's buffers of float32.
+class WholeTensors {
+public:
+   WholeTensors(const Network &network, const Trial &trial) : fNetwork(network)
+   {
+      fPlaced.fCounters = trial.fCounters;
+      const auto *module = network.Module();
+      if (module)
+         for (const auto &parameter : module->parameters())
+            if (parameter.requires_grad())
+               Add(parameter, kParameter, fSpec.parameters);
+      for (const auto &leaf : Leaves(trial.fOutputs)) // of a function, or beside a module's own
+         Add(leaf, kParameter, fSpec.parameters);
+      if (module)
+         for (const auto &buffer : module->buffers())
+            if (buffer.defined() && buffer.scalar_type() == torch::kFloat32)
+               Add(buffer, kState, fSpec.state);
+   }
+
+   const Core::TensorsSpec &Spec() const { return fSpec; }
+   const PlacedTensors &Placed() const { return fPlaced; }
+
+private:
+   void Add(const torch::Tensor &tensor, EPlace kind, rust::Vec<float> &values)
+   {
+      auto &[tensors, places, counters, shapes] = fPlaced;
+      if (std::any_of(tensors.begin(), tensors.end(), [&](const auto &one) { return one.is_same(tensor); }))
+         return;
+      if (!tensor.is_cpu() || tensor.layout() != torch::kStrided || tensor.scalar_type() != torch::kFloat32)
+         throw std::runtime_error(fNetwork.Name() + " uses a " + tensor.toString() + " of shape " + c10::str(tensor.sizes()) +
+                                  ": a model trains dense float32 on the CPU");
+      const Core::PlaceSpec place{kind, values.size()};
+      const auto numbers = tensor.detach().contiguous();
+      std::copy_n(numbers.data_ptr<float>(), numbers.numel(), std::back_inserter(values));
+      tensors.push_back(tensor);
+      places.push_back(place);
+      fSpec.places.push_back(place);
+      fSpec.paths.push_back(fNetwork.NameOf(tensor).fPath);
+   }
+
+   const Network &fNetwork;
+   Core::TensorsSpec fSpec;
+   PlacedTensors fPlaced;
+};
+
+/// What a model is made of.
+struct Parts {
+   const Network &fNetwork;
+   Trial fTrial;
+   WholeTensors fWhole;
+   Core::NetworkSpec fSpec;
+   std::shared_ptr<ModuleCalls> fCalls;
+};
+
+/// A model of the operators that the network was seen to call; LibTorch runs it if one of them has no kernel.
+std::shared_ptr<ModelData> OfOperators(const Parts &parts, InOneMode training, InOneMode evaluation)
+{
+   CapturedTensors captured(parts.fNetwork, training.fBatch.First());
+   Core::ModuleSpec observed{{}, Spec(training, captured), Spec(evaluation, captured)};
+   captured.Check();
+   observed.captured = captured.Specs();
+   std::vector<std::size_t> addresses;
+   for (const auto &tensor : captured.All())
+      addresses.push_back(reinterpret_cast<std::size_t>(tensor.data_ptr()));
+   auto counters = training.fBatch.First().fCounters;
+   auto model = std::make_shared<ModelData>(
+      Core::model_of_module(parts.fSpec, parts.fCalls, parts.fWhole.Spec(), observed, training.fBatch.TakeCore(),
+                            evaluation.fBatch.TakeCore(), Slice(addresses)));
+   if (Core::model_has_kernels(*model->fCore))
+      parts.fCalls->SetTensors({captured.All(), Core::model_places(*model->fCore), std::move(counters), {}});
+   return model;
+}
+
+std::shared_ptr<ModelData> Make(const Parts &parts)
+{
+   std::optional<InOneMode> training, evaluation;
+   std::string why;
+   try {
+      training.emplace(LookInMode(parts.fNetwork, true));
+      evaluation.emplace(LookInMode(parts.fNetwork, false));
+   } catch (const std::exception &e) {
+      why = e.what();
+   }
+   if (why.empty())
+      return OfOperators(parts, std::move(*training), std::move(*evaluation));
+   return std::make_shared<ModelData>(Core::model_on_libtorch(parts.fSpec, parts.fCalls, parts.fWhole.Spec(), why));
+}
+
+/// Of a network that LibTorch runs, which no kernel shows to be fit.
+void CheckOnLibTorch(const Parts &parts, const ModelData &model)
+{
+   const auto &network = parts.fNetwork;
+   if (!parts.fTrial.fOther.empty())
+      throw std::runtime_error(network.Name() + " changes " + parts.fTrial.fOther + " in training, which is no part of a model");
+   network.CheckEventsAreApart(kEvents);
+   const auto events = network.Events(2 * kEvents + 1).flatten();
+   const rust::Slice<const float> x(events.data_ptr<float>(), static_cast<std::size_t>(events.numel()));
+   Core::model_check_apart(*model.fCore, x);
+}
+
+Parts PartsOf(const Network &network)
+{
+   auto trial = network.Train(kEvents);
+   network.CheckEvaluation(kEvents);
+   WholeTensors whole(network, trial);
+   rust::Vec<std::size_t> shape;
+   std::copy(network.Shape().begin(), network.Shape().end(), std::back_inserter(shape));
+   Core::NetworkSpec spec{network.Name(), std::move(shape), static_cast<std::size_t>(trial.fOutputs.numel() / kEvents),
+                          network.TakesOne(true), network.TakesOne(false), LastActivation(trial.fOutputs)};
+   return {network, std::move(trial), std::move(whole), std::move(spec), std::make_shared<ModuleCalls>(network)};
 }
 
 } // namespace
@@ -267,23 +247,12 @@ ObserveModel(ListFunction function, std::shared_ptr<torch::nn::Module> module, c
 {
    return TorchGuard("CladTorch::Model", [&] {
       const Network network(std::move(function), std::move(module), shape);
-      const auto last = LastActivation(network.Outputs(true, kEvents));
-      network.Outputs(false, kEvents);
-      auto training = LookInMode(network, true);
-      auto evaluation = LookInMode(network, false);
-      CapturedTensors captured(network, training.fBatch.First());
-      Core::ModuleSpec spec{network.Name(), {}, {}, last, Spec(training, captured), Spec(evaluation, captured)};
-      captured.Check();
-      spec.captured = captured.Specs();
-      for (const auto size : shape)
-         spec.shape.push_back(size);
-      std::vector<std::size_t> addresses;
-      for (const auto &tensor : captured.All())
-         addresses.push_back(reinterpret_cast<std::size_t>(tensor.data_ptr()));
-      auto counters = training.fBatch.First().fCounters;
-      auto model = std::make_shared<ModelData>(Core::model_of_module(spec, training.fBatch.TakeCore(),
-                                                                     evaluation.fBatch.TakeCore(), Slice(addresses)));
-      model->fModule = std::make_shared<Link>(network, captured.All(), std::move(counters), *model->fCore);
+      const auto parts = PartsOf(network);
+      parts.fCalls->SetTensors(parts.fWhole.Placed());
+      auto model = Make(parts);
+      if (!Core::model_has_kernels(*model->fCore))
+         CheckOnLibTorch(parts, *model);
+      model->fModule = std::make_shared<ModelLink>(network, parts.fCalls->Tensors());
       model->fCounts = model->fModule->Counts();
       model->fModule->Share(model);
       return model;

@@ -3,10 +3,12 @@
 #include "Preserve.hxx"
 
 #include <ATen/CPUGeneratorImpl.h>
+#include <torch/csrc/autograd/functions/accumulate_grad.h>
 
 #include <algorithm>
 #include <stdexcept>
 #include <string_view>
+#include <unordered_set>
 
 namespace CladTorch {
 namespace Internal {
@@ -142,11 +144,12 @@ torch::Tensor Network::Events(std::int64_t rows) const
    return torch::randn(sizes, generator);
 }
 
-TensorList Network::Call(const torch::Tensor &events) const
+torch::Tensor Network::Call(const torch::Tensor &events) const
 {
+   TensorList results;
    std::string what;
    try {
-      return fFunction({events});
+      results = fFunction({events});
    } catch (const c10::Error &e) {
       what = e.what_without_backtrace();
    } catch (const std::exception &e) {
@@ -154,22 +157,99 @@ TensorList Network::Call(const torch::Tensor &events) const
    } catch (...) {
       what = "something that is no std::exception";
    }
-   throw std::runtime_error(fName + " throws for " + std::to_string(events.size(0)) + " events of shape " + Shown(fShape) +
-                            ": " + what);
+   if (!what.empty())
+      throw std::runtime_error(fName + " throws for " + std::to_string(events.size(0)) + " events of shape " + Shown(fShape) +
+                               ": " + what);
+   CheckOutputs(results, events.size(0), fName);
+   return results[0];
 }
 
-torch::Tensor Network::Outputs(bool training, std::int64_t rows) const
+/// The network in one mode, which leaves no trace.
+class Network::Rehearsal {
+public:
+   Rehearsal(const Network &network, bool training, bool gradients, const TensorList &events)
+      : fPreserve(events), fMode(network.Module(), training), fNormal(false), fGradients(gradients)
+   {
+   }
+   std::vector<c10::Storage> Changed() const { return fPreserve.Changed(); }
+
+private:
+   Preserve fPreserve;
+   ModeScope fMode;
+   c10::InferenceMode fNormal;
+   torch::AutoGradMode fGradients;
+};
+
+Trial Network::Train(std::int64_t rows) const
 {
    const auto events = Events(rows);
-   const Preserve preserve({events});
-   const ModeScope mode(fModule.get(), training);
-   const c10::InferenceMode normal(false);
-   const torch::AutoGradMode gradients(training);
-   const auto results = Call(events);
-   CheckOutputs(results, rows, fName);
-   if (training && !results[0].requires_grad())
+   const Rehearsal rehearsal(*this, true, true, {events});
+   torch::OrderedDict<std::string, torch::Tensor> buffers, before;
+   if (fModule)
+      buffers = fModule->named_buffers();
+   for (const auto &buffer : buffers)
+      before.insert(buffer.key(), buffer.value().defined() ? buffer.value().clone() : torch::Tensor());
+   Trial trial{Call(events), {}, ""};
+   if (!trial.fOutputs.requires_grad())
       throw std::runtime_error(WhyNothingTrains());
-   return results[0];
+   std::vector<c10::Storage> known;
+   for (const auto &buffer : buffers) {
+      const auto &now = buffer.value(), &then = before[buffer.key()];
+      if (!now.defined())
+         continue;
+      known.push_back(now.storage());
+      if (now.scalar_type() == torch::kFloat32 || (then.defined() && now.equal(then)))
+         continue;
+      if (now.scalar_type() == torch::kInt64 && now.numel() == 1 && then.defined())
+         trial.fCounters.push_back({now, now.item<std::int64_t>() - then.item<std::int64_t>()});
+      else
+         trial.fOther = "its buffer '" + buffer.key() + "' of type " + c10::toString(now.scalar_type());
+   }
+   for (const auto &storage : rehearsal.Changed())
+      if (std::none_of(known.begin(), known.end(), [&](const auto &one) { return one.is_alias_of(storage); }))
+         trial.fOther = "a tensor that is no buffer of a module (register_buffer)";
+   return trial;
+}
+
+void Network::CheckEvaluation(std::int64_t rows) const
+{
+   const auto events = Events(rows);
+   const Rehearsal rehearsal(*this, false, false, {events});
+   const auto first = Call(events.clone()).clone(), second = Call(events.clone());
+   const auto same = ((first == second) | ((first != first) & (second != second))).all().item<bool>();
+   if (!same || !rehearsal.Changed().empty())
+      throw std::runtime_error(fName + " draws random numbers (dropout) or changes tensors (running statistics) in evaluation, "
+                               "too: give the torch::nn module itself, whose train() and eval() a model switches, not a "
+                               "function that calls it");
+   Call(Events(rows + 1));
+}
+
+void Network::CheckEventsAreApart(std::int64_t rows) const
+{
+   const auto events = Events(rows).requires_grad_();
+   const Rehearsal rehearsal(*this, false, true, {events});
+   const auto outputs = Call(events.clone()); // which it may change in place
+   if (!outputs.requires_grad())
+      return;
+   const auto gradient = torch::autograd::grad({outputs[1].sum()}, {events}, {}, false, false, true)[0];
+   if (!gradient.defined())
+      return;
+   auto others = gradient.detach().clone();
+   others[1].zero_();
+   if ((others.isfinite() & (others != 0)).any().item<bool>())
+      throw std::runtime_error(std::string(Core::events_mix(fName + " computes the outputs of an event from other events")));
+}
+
+bool Network::TakesOne(bool training) const
+{
+   const auto event = Events(1);
+   const Rehearsal rehearsal(*this, training, training, {event});
+   try {
+      Call(event);
+      return true;
+   } catch (const std::exception &) {
+      return false;
+   }
 }
 
 std::string Network::WhyNothingTrains() const
@@ -183,6 +263,27 @@ std::string Network::WhyNothingTrains() const
                                                 "on those to train"
                  : "the outputs of " + fName + " have no derivatives with respect to its parameters: leave out what cuts them "
                                                "off (detach(), NoGradGuard, argmax)";
+}
+
+TensorList Leaves(const torch::Tensor &outputs)
+{
+   TensorList leaves;
+   std::vector<torch::autograd::Node *> open;
+   std::unordered_set<const torch::autograd::Node *> seen;
+   const auto visit = [&](torch::autograd::Node *node) {
+      if (node && seen.insert(node).second)
+         open.push_back(node);
+   };
+   visit(torch::autograd::impl::gradient_edge(outputs).function.get());
+   while (!open.empty()) {
+      auto *node = open.back();
+      open.pop_back();
+      if (const auto *leaf = dynamic_cast<const torch::autograd::AccumulateGrad *>(node))
+         leaves.push_back(leaf->variable);
+      for (const auto &edge : node->next_edges())
+         visit(edge.function.get());
+   }
+   return leaves;
 }
 
 std::string LastActivation(const torch::Tensor &outputs)

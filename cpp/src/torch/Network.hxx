@@ -4,7 +4,7 @@
 #ifndef CLADTORCH_NETWORK
 #define CLADTORCH_NETWORK
 
-#include <CladTorch/Torch/Compile.hxx>
+#include "Observe.hxx"
 
 #include <cstddef>
 #include <cstdint>
@@ -35,6 +35,13 @@ struct TensorName {
    std::string fPart; ///< "0 (Linear)", the module that it belongs to; empty for the whole
 };
 
+/// One run in training.
+struct Trial {
+   torch::Tensor fOutputs;         ///< with their graph
+   std::vector<Counter> fCounters; ///< the module's buffers that it counted up
+   std::string fOther;             ///< what else it changed, beside buffers of float32
+};
+
 /// A module or function, with the shape of its events.
 class Network {
 public:
@@ -51,13 +58,23 @@ public:
 
    /// So many seeded events, [rows, shape...].
    torch::Tensor Events(std::int64_t rows) const;
-   /// What the network returns for them, [rows, outputs] or [rows] of float32; all is as it was afterwards. Throws, in words,
-   /// what the network throws, and where it returns anything else, or in training what does not depend on parameters.
-   torch::Tensor Outputs(bool training, std::int64_t rows) const;
+   /// What the network returns for them, [rows, outputs] or [rows] of float32. Throws, in words, what the network throws, and
+   /// where it returns anything else.
+   torch::Tensor Call(const torch::Tensor &events) const;
+
+   /// A run as a fit makes it, after which all is as it was. Throws where no output depends on parameters.
+   Trial Train(std::int64_t rows) const;
+   /// Runs as a prediction makes them; all is as it was afterwards. Throws where they are not the same each time, and where
+   /// they change a tensor.
+   void CheckEvaluation(std::int64_t rows) const;
+   /// Throws where LibTorch's derivative of an event's outputs with respect to another event is not 0 in evaluation.
+   void CheckEventsAreApart(std::int64_t rows) const;
+   /// Whether it takes a single event in this mode.
+   bool TakesOne(bool training) const;
 
 private:
+   class Rehearsal;
    std::string WhyNothingTrains() const;
-   TensorList Call(const torch::Tensor &events) const;
    void CheckTensor(const std::string &what, const torch::Tensor &tensor) const;
 
    ListFunction fFunction;
@@ -65,6 +82,9 @@ private:
    std::vector<std::size_t> fShape;
    std::string fName;
 };
+
+/// The tensors that require a gradient and from which `outputs` were computed.
+TensorList Leaves(const torch::Tensor &outputs);
 
 /// The activation behind which the outputs are no logits: "Sigmoid", "LogSigmoid", "Softmax"; else empty. `outputs` have
 /// their graph.

@@ -123,6 +123,7 @@ private:
          throw Unobservable(std::string("LibTorch knows no operator ") + node.kind().toQualString());
       Core::ObservedNode observed{node.kind().toQualString(), schema->overload_name(), {}, {}, {}};
       observed.place = "operator " + std::to_string(++fOperators) + " of " + fName;
+      fPlace = std::string(observed.op) + " at " + std::string(observed.place);
       for (const auto *input : node.inputs())
          observed.arguments.push_back(Argument(input));
       for (const auto *output : node.outputs())
@@ -139,7 +140,7 @@ private:
       }
       for (const auto &use : output->uses()) {
          if (use.user->kind() != torch::jit::prim::ListUnpack)
-            throw Unobservable("a list of tensors is used as a whole");
+            throw Unobservable(fPlace + " gives a list of tensors that is used as a whole");
          for (const auto *element : use.user->outputs())
             node.outputs.push_back(Number(element));
       }
@@ -170,7 +171,7 @@ private:
       return argument;
    }
 
-   static Core::ObservedArgument Constant(const c10::IValue &value)
+   Core::ObservedArgument Constant(const c10::IValue &value)
    {
       Core::ObservedArgument argument{0, 0, 0, {}, {}, {}};
       if (value.isBool()) {
@@ -201,7 +202,7 @@ private:
          for (const std::int64_t element : value.toIntList())
             argument.list.push_back(element);
       } else if (!value.isNone()) {
-         throw Unobservable("an operator takes a constant of type " + value.tagKind());
+         throw Unobservable(fPlace + " takes a constant of type " + value.tagKind());
       }
       return argument;
    }
@@ -210,6 +211,7 @@ private:
    Core::ObservedGraph fGraph;
    std::unordered_map<const Value *, std::uint32_t> fNumbers;
    std::size_t fOperators = 0;
+   std::string fPlace; ///< of the operator that is lowered
 };
 
 /// Whether the operator makes memory whose contents nobody knows.

@@ -2,18 +2,17 @@
 
 use super::batches::batches;
 use super::module::{ModuleMemory, Tile};
-use super::{ModuleTiles, RowLoss, Rows};
+use super::objective::Objective;
+use super::{ModuleTiles, Rows};
 use crate::device::{Element, HostBuffer};
 use crate::error::Result;
-use crate::graph::{Loss, Mode};
+use crate::graph::Mode;
 use crate::kernels::Scalar;
 
 /// What all lanes of a batch have in common.
 pub struct Share<'a, T> {
     pub network: &'a ModuleTiles<T>,
-    pub loss: Loss,
-    /// Instead of `loss`.
-    pub row_loss: Option<&'a RowLoss>,
+    pub objective: Objective<'a>,
     pub data: Rows<'a>,
     /// In the network's own order.
     pub parameters: &'a [T],
@@ -55,20 +54,16 @@ impl<T: Scalar + Element> Workspace<T> {
 
     /// The same for one tile, which is number `place` of its batch; with a `scale`, the adjoint of the outputs too.
     fn forward(&mut self, share: &Share<T>, rows: &[u32], mode: Mode, place: u64, scale: Option<f64>) -> Result<f64> {
-        let &Share { network, loss, row_loss, data, .. } = share;
+        let &Share { network, objective, data, .. } = share;
         let (count, columns) = (rows.len(), network.outputs());
-        let targets = if row_loss.is_some() { 1 } else { loss.targets(columns) };
-        let labels = &mut self.labels.as_mut_slice()[..count * targets];
+        let labels = &mut self.labels.as_mut_slice()[..count * objective.targets(columns)];
         let weights = &mut self.weights.as_mut_slice()[..count];
         let output = &mut self.output.as_mut_slice()[..count * columns];
         let adjoint = &mut self.adjoint.as_mut_slice()[..count * columns];
         network.forward(&mut self.memory, &share.tile(rows, place), mode, output)?;
         data.gather_targets(rows, labels, weights);
         let (wanted, factor) = (scale.is_some().then_some(adjoint), scale.unwrap_or(0.0));
-        Ok(match row_loss {
-            Some(own) => own.run(output, labels, weights, factor, wanted),
-            None => T::loss(loss as u8, count, columns, output, labels, weights, factor, wanted),
-        })
+        Ok(objective.run(columns, output, labels, weights, factor, wanted))
     }
 }
 

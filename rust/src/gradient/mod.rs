@@ -5,6 +5,7 @@
 //!
 //! - [`aot`]: tiles of rows on the CPU, over the pullbacks that Clad derived from `cpp/kernels`, compiled into the crate.
 //!   What it trains is a [`Module`](crate::graph::Module), laid out as [`ModuleTiles`].
+//! - [`libtorch`]: such a module where LibTorch itself runs it, with its autograd.
 //! - [`autograd`]: LibTorch's own operators and automatic differentiation, on any device.
 
 pub mod aot;
@@ -19,8 +20,10 @@ mod form;
 mod jit;
 mod lane;
 mod layout;
+pub mod libtorch;
 mod module;
 mod noise;
+mod objective;
 mod packing;
 #[allow(unsafe_code)] // Addresses of a module's tensors.
 mod pass;

@@ -13,12 +13,20 @@ pub struct AnyBatch {
     /// With `rows` rows, and with one more.
     graphs: [ObservedGraph; 2],
     rows: i64,
+    remedy: String,
 }
 
 impl AnyBatch {
-    /// From observations with `rows` and `rows + 1` rows; `other` is one with `other_rows`, to check against.
-    pub fn new(graphs: [ObservedGraph; 2], rows: i64, other: &ObservedGraph, other_rows: i64) -> Result<Self> {
-        let batch = AnyBatch { graphs, rows };
+    /// From observations with `rows` and `rows + 1` rows; `other` is one with `other_rows`, to check against. `remedy` is what
+    /// the user may do where they do not fit.
+    pub fn new(
+        graphs: [ObservedGraph; 2],
+        rows: i64,
+        other: &ObservedGraph,
+        other_rows: i64,
+        remedy: &str,
+    ) -> Result<Self> {
+        let batch = AnyBatch { graphs, rows, remedy: remedy.to_owned() };
         let expected = batch.at(other_rows)?;
         match expected.nodes.iter().zip(&other.nodes).position(|(expected, node)| !same_node(expected, node)) {
             Some(node) => Err(batch.refused(node)),
@@ -67,7 +75,7 @@ impl AnyBatch {
             Some(ObservedNode { op, place, .. }) => format!("{op} at {place} does not follow the number of rows"),
             None => "the shapes do not follow the number of rows".to_owned(),
         };
-        Error::invalid(what, "compile it without fDynamicBatch: each number of rows is then observed by itself")
+        Error::invalid(what, &*self.remedy)
     }
 }
 

@@ -21,6 +21,15 @@ pub enum Dependence {
     Counts(usize),
 }
 
+/// The error that the prediction for an event would not be its own.
+pub fn events_mix(what: &str) -> Error {
+    Error::invalid(
+        format!("{what}, in evaluation too: the prediction for an event would depend on its neighbours"),
+        "use dimensions of an event only (the first dimension counts events), and batch normalisation with running \
+         statistics",
+    )
+}
+
 /// What makes results [events, ...] depend on other events. `programs` compute the same for two numbers of events, `events` and
 /// another one; the features are the first argument.
 pub fn dependence(programs: [&Program; 2], events: usize) -> Result<Option<Dependence>> {

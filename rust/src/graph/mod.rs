@@ -21,6 +21,7 @@ pub mod rows;
 pub mod view;
 
 pub use batch::AnyBatch;
+pub use dependence::events_mix;
 pub use function::Function;
 pub use module::{Captured, Cost, Mode, Module, Observed};
 pub use program::Program;

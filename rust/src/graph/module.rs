@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::dependence::{Dependence, dependence};
+use super::dependence::{Dependence, dependence, events_mix};
 use super::program::{Primitive, Product, extent};
 use super::{AnyBatch, DType, Graph, Op, Program, chain, lower};
 use crate::bridge::{ObservedArgument, ObservedGraph, ObservedNode, ObservedValue};
@@ -142,7 +142,6 @@ impl Module {
         }
         module.dtype = training.dtype;
         module.cost = Cost::of(&evaluation, rows);
-        module.check_events_are_apart()?;
         module.events_are_apart = training.updates.is_empty() && module.dependence(Mode::Training)?.is_none();
         module.takes_one = [Mode::Training, Mode::Evaluation].map(|mode| module.program(mode, 1).is_ok());
         Ok(module)
@@ -253,6 +252,19 @@ impl Module {
             return Err(self.refuse(&format!("has another number of outputs for {rows} rows")));
         }
         Ok(program)
+    }
+
+    /// Predictions are made in blocks of events: refuses a module in which that of an event depends on its neighbours.
+    pub fn check_events_are_apart(&self) -> Result<()> {
+        let Some(found) = self.dependence(Mode::Evaluation)? else { return Ok(()) };
+        let [graph, _] = self.observed(Mode::Evaluation)?.batch.graphs();
+        let operator = |index: usize| graph.nodes.get(index).map_or(self.name.clone(), operator_name);
+        let what = match found {
+            Dependence::Mixes(index) => format!("{} mixes the events of a batch", operator(index)),
+            Dependence::Moves => format!("{} returns the events in another order", self.name),
+            Dependence::Counts(index) => format!("{} computes with the number of events in the batch", operator(index)),
+        };
+        Err(events_mix(&what))
     }
 
     fn lowered(&self, mode: Mode, rows: usize) -> Result<Program> {
@@ -383,23 +395,6 @@ impl Module {
     fn dependence(&self, mode: Mode) -> Result<Option<Dependence>> {
         let [first, second] = APART.map(|events| self.lowered(mode, events));
         dependence([&first?, &second?], APART[0])
-    }
-
-    /// Predictions are made in blocks of events: that of an event must not depend on its neighbours.
-    fn check_events_are_apart(&self) -> Result<()> {
-        let Some(found) = self.dependence(Mode::Evaluation)? else { return Ok(()) };
-        let [graph, _] = self.observed(Mode::Evaluation)?.batch.graphs();
-        let operator = |index: usize| graph.nodes.get(index).map_or(self.name.clone(), operator_name);
-        let what = match found {
-            Dependence::Mixes(index) => format!("{} mixes the events of a batch", operator(index)),
-            Dependence::Moves => format!("{} returns the events in another order", self.name),
-            Dependence::Counts(index) => format!("{} computes with the number of events in the batch", operator(index)),
-        };
-        Err(Error::invalid(
-            format!("{what}, in evaluation too: the prediction for an event would depend on its neighbours"),
-            "use dimensions of an event only (the first dimension counts events), and batch normalisation with running \
-             statistics",
-        ))
     }
 
     fn outputs_of(&self, program: &Program, rows: usize) -> Result<usize> {

@@ -122,8 +122,8 @@ impl Model {
     fn saved_network(&self) -> Result<&Mlp> {
         match &self.network {
             Network::Mlp(mlp) => Ok(mlp),
-            Network::Module => Err(Error::invalid(
-                format!("a model of {} cannot be saved to a model file", self.module().name()),
+            Network::Module(module) => Err(Error::invalid(
+                format!("a model of {} cannot be saved to a model file", module.name()),
                 "torch::save of the module writes its parameters, which are the model's",
             )),
         }

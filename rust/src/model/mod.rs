@@ -10,7 +10,8 @@ mod probe;
 mod rescale;
 
 pub use mlp::Mlp;
-pub use names::Names;
+pub use module::ModuleNetwork;
+pub use names::{Names, Place};
 use predictor::{Numbers, Predictor};
 
 use std::sync::Arc;
@@ -20,6 +21,7 @@ use crate::columns;
 use crate::dataset::{Dataset, Scaler, Targets};
 use crate::device::{HostBuffer, thread_pool};
 use crate::error::{Error, Result};
+use crate::gradient::libtorch::LibTorchModule;
 use crate::graph::{DType, Init, Loss, Module, Op};
 use crate::interrupt;
 use crate::text;
@@ -89,14 +91,15 @@ impl Training {
 pub enum Network {
     /// A multilayer perceptron.
     Mlp(Box<Mlp>),
-    /// A function that LibTorch was seen to run.
-    Module,
+    /// A function of LibTorch's tensors.
+    Module(ModuleNetwork),
 }
 
 /// A network that is trained and used.
 pub struct Model {
     network: Network,
-    predictor: Predictor,
+    /// None where LibTorch computes.
+    predictor: Option<Predictor>,
     parameters: HostBuffer<f32>,
     /// Running statistics.
     state: HostBuffer<f32>,
@@ -117,24 +120,28 @@ impl Model {
     /// A perceptron that is not trained, with the given parameters.
     fn of_mlp(mlp: Mlp, parameters: HostBuffer<f32>) -> Result<Self> {
         let (state, training) = (HostBuffer::zeros(0)?, Training::default());
-        let predictor = Predictor::new(Arc::new(Module::of_graph(mlp.graph(), DType::Float32)));
+        let predictor = Some(Predictor::new(Arc::new(Module::of_graph(mlp.graph(), DType::Float32))));
         let network = Network::Mlp(Box::new(mlp));
         Ok(Model { network, predictor, parameters, state, names: Arc::default(), training, batches: 0 })
     }
 
-    /// A module with its parameters and state.
-    pub fn of_module(module: Module, names: Names, parameters: &[f32], state: &[f32]) -> Result<Self> {
-        if [parameters.len(), state.len()] != [module.parameters(), module.state()] {
-            return Err(Error::Internal(format!("{} parameters for {}", parameters.len(), module.name())));
+    /// A network of LibTorch with its parameters and state: of `operators`, or why they have no kernels. LibTorch's flat vectors
+    /// must be laid out as theirs.
+    pub fn of_module(
+        operators: Result<Module, &str>,
+        libtorch: LibTorchModule,
+        names: Names,
+        parameters: &[f32],
+        state: &[f32],
+    ) -> Result<Self> {
+        let lengths = [parameters.len(), state.len()];
+        let expected = operators.as_ref().map(|module| [module.parameters(), module.state()]);
+        if lengths != [libtorch.parameters, libtorch.state] || expected.is_ok_and(|expected| lengths != expected) {
+            return Err(Error::Internal(format!("{lengths:?} parameters and state for {}", libtorch.name)));
         }
-        if module.dtype() != DType::Float32 {
-            return Err(Error::invalid(
-                format!("{} computes in {}", module.name(), module.dtype().name()),
-                "a model trains in float32: convert the module with to(torch::kFloat32)",
-            ));
-        }
-        let (network, predictor) = (Network::Module, Predictor::of_shared(Arc::new(module)));
         let (parameters, state) = (HostBuffer::from_slice(parameters)?, HostBuffer::from_slice(state)?);
+        let network = Network::Module(ModuleNetwork::new(operators.as_ref().err().copied(), libtorch));
+        let predictor = operators.ok().map(|module| Predictor::of_shared(Arc::new(module)));
         let (names, training) = (Arc::new(names), Training::default());
         Ok(Model { network, predictor, parameters, state, names, training, batches: 0 })
     }
@@ -143,7 +150,7 @@ impl Model {
     pub fn copy(&self) -> Result<Self> {
         Ok(Model {
             network: self.network.clone(),
-            predictor: self.predictor.for_copy(),
+            predictor: self.predictor.as_ref().map(Predictor::for_copy),
             parameters: HostBuffer::from_slice(self.parameters())?,
             state: HostBuffer::from_slice(self.state())?,
             names: Arc::clone(&self.names),
@@ -155,7 +162,9 @@ impl Model {
     /// Says that no tensor of LibTorch's shares its parameters, as those of a model of a torch::nn module do: they stay packed
     /// from one prediction to the next.
     pub fn freeze(&mut self) {
-        self.predictor.keep_parameters();
+        if let Some(predictor) = &mut self.predictor {
+            predictor.keep_parameters();
+        }
     }
 
     /// Where what it computes comes from.
@@ -163,24 +172,33 @@ impl Model {
         &self.network
     }
 
-    /// What it computes.
-    pub fn module(&self) -> &Arc<Module> {
-        self.predictor.module()
+    /// The operators that it computes with kernels; none where LibTorch computes.
+    pub fn module(&self) -> Option<&Arc<Module>> {
+        self.predictor.as_ref().map(Predictor::module)
     }
 
     /// Numbers an event.
     pub fn inputs(&self) -> usize {
-        self.module().inputs()
+        match &self.network {
+            Network::Mlp(mlp) => mlp.graph().inputs(),
+            Network::Module(module) => module.libtorch().inputs(),
+        }
     }
 
     /// Numbers that it gives for an event.
     pub fn outputs(&self) -> usize {
-        self.module().outputs()
+        match &self.network {
+            Network::Mlp(mlp) => mlp.graph().outputs(),
+            Network::Module(module) => module.libtorch().outputs,
+        }
     }
 
     /// Multiplications of an event, about.
     pub fn work(&self) -> usize {
-        self.module().cost().work
+        match (&self.network, self.module()) {
+            (Network::Module(module), None) => module.libtorch().work(),
+            (_, module) => module.map_or(0, |module| module.cost().work),
+        }
     }
 
     /// The flat vector of running statistics, which a fit changes beside the parameters.
@@ -218,7 +236,9 @@ impl Model {
             ));
         }
         self.parameters.as_mut_slice().copy_from_slice(values);
-        self.predictor.forget_parameters();
+        if let Some(predictor) = &mut self.predictor {
+            predictor.forget_parameters();
+        }
         Ok(())
     }
 
@@ -285,7 +305,11 @@ impl Model {
             )));
         }
         let (features, finish) = (data.features(), |out: &mut [f32]| self.finish(raw, out));
-        thread_pool(threads)?.install(|| self.predictor.predict(self.numbers(), features, out, finish))?;
+        thread_pool(threads)?.install(|| match (&self.predictor, &self.network) {
+            (Some(predictor), _) => predictor.predict(self.numbers(), features, out, finish),
+            (None, Network::Module(module)) => module.predict(self.numbers(), threads, features, out, finish),
+            (None, Network::Mlp(_)) => Err(Error::Internal("a perceptron without operators".into())),
+        })?;
         interrupt::check("the prediction")
     }
 
@@ -297,7 +321,11 @@ impl Model {
                 "give the model's columns",
             ));
         }
-        self.predictor.score(self.numbers(), features, out)?;
+        match (&self.predictor, &self.network) {
+            (Some(predictor), _) => predictor.score(self.numbers(), features, out)?,
+            (None, Network::Module(module)) => module.score(self.numbers(), features, out)?,
+            (None, Network::Mlp(_)) => return Err(Error::Internal("a perceptron without operators".into())),
+        }
         self.finish(raw, out);
         Ok(())
     }
@@ -320,7 +348,7 @@ impl Model {
     pub fn describe(&self) -> String {
         let mut text = match &self.network {
             Network::Mlp(mlp) => mlp.describe(),
-            Network::Module => module::describe(self.module()),
+            Network::Module(module) => module.describe(self.module().map(|module| &**module)),
         };
         if !self.columns().is_empty() {
             text += &format!("  columns: {}\n", columns::list(self.columns()));

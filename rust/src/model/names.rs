@@ -1,50 +1,49 @@
 //! What users call the tensors of a module whose elements lie in a model's flat vectors.
 
-use std::ops::Range;
-
-use crate::graph::Captured;
+/// Where a tensor lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// In the flat vector of parameters, from there on.
+    Parameter(usize),
+    /// In that of state.
+    State(usize),
+}
 
 /// Tensors by where they lie.
 #[derive(Debug, Default)]
 pub struct Names {
-    parameters: Vec<(Range<usize>, String)>,
-    state: Vec<(Range<usize>, String)>,
+    tensors: Vec<(Place, String)>,
     last_activation: String,
 }
 
 impl Names {
-    /// Of captured tensors with their paths, "0.weight", or nothing.
-    pub fn new<'a>(last_activation: &str, tensors: impl Iterator<Item = (&'a str, &'a Captured)>) -> Self {
-        let mut names = Names { last_activation: last_activation.to_owned(), ..Names::default() };
-        for (path, captured) in tensors.filter(|(path, _)| !path.is_empty()) {
-            match captured {
-                Captured::Parameter(range) => names.parameters.push((range.clone(), path.to_owned())),
-                Captured::State(range) => names.state.push((range.clone(), path.to_owned())),
-                Captured::Fixed(_) => (),
-            }
-        }
-        names
+    /// Of tensors with their paths, "0.weight", or "".
+    pub fn new(last_activation: &str, tensors: Vec<(Place, String)>) -> Self {
+        Names { tensors, last_activation: last_activation.to_owned() }
     }
 
     /// Of a number in the vector of parameters.
     pub fn parameter(&self, at: usize) -> String {
-        named("parameter", &self.parameters, at)
+        let start = |place| if let Place::Parameter(start) = place { Some(start) } else { None };
+        self.named("parameter", start, at)
     }
 
     /// Of a number in the vector of state.
     pub fn state(&self, at: usize) -> String {
-        named("running statistic", &self.state, at)
+        let start = |place| if let Place::State(start) = place { Some(start) } else { None };
+        self.named("running statistic", start, at)
+    }
+
+    fn named(&self, what: &str, start: impl Fn(Place) -> Option<usize>, at: usize) -> String {
+        let begun = self.tensors.iter().filter_map(|(place, path)| Some((start(*place)?, path)));
+        match begun.filter(|(start, _)| *start <= at).max_by_key(|(start, _)| *start) {
+            Some((start, path)) if !path.is_empty() => format!("element {} of {what} '{path}'", at - start),
+            _ => format!("{what} {at}"),
+        }
     }
 
     /// Behind which the outputs are no logits; empty: there is none.
     pub fn last_activation(&self) -> &str {
         &self.last_activation
-    }
-}
-
-fn named(what: &str, tensors: &[(Range<usize>, String)], at: usize) -> String {
-    match tensors.iter().find(|(range, _)| range.contains(&at)) {
-        Some((range, path)) => format!("element {} of {what} '{path}'", at - range.start),
-        None => format!("{what} {at}"),
     }
 }

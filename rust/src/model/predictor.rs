@@ -206,9 +206,16 @@ fn forward(
     let rows = features.len() / module.inputs();
     match (scaler, pass.events_in_panels()) {
         (Some(scaler), true) => f32::standardise(features, &scaler.mean, &scaler.inverse, x),
-        (Some(scaler), false) => scaler.standardise(features, x),
         (None, true) => f32::to_panels(rows, module.inputs(), features, x),
-        (None, false) => x.copy_from_slice(features),
+        (_, false) => fill(scaler, features, x),
     }
     pass.forward(module, &Memory { x, parameters, derived: &[], state }, 1, out)
+}
+
+/// `x` = `features`, standardised where there is a scaler.
+pub fn fill(scaler: Option<&Scaler>, features: &[f32], x: &mut [f32]) {
+    match scaler {
+        Some(scaler) => scaler.standardise(features, x),
+        None => x.copy_from_slice(features),
+    }
 }

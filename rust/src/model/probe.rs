@@ -12,18 +12,18 @@ impl Model {
     /// Refuses weights whose predictions at the features' means, or one standard deviation from them, are not finite. An
     /// activation of the user's own need not be defined there, so such a network is not asked.
     pub(super) fn check_predictions(&self) -> Result<()> {
-        let Network::Mlp(mlp) = self.network() else { return Ok(()) };
+        let (Network::Mlp(mlp), Some(module)) = (self.network(), self.module()) else { return Ok(()) };
         if matches!(mlp.activation, Op::Own(_)) {
             return Ok(());
         }
         // The parameters as they are: they need not be packed for three events.
-        let mut pass = Pass::new(self.module(), &Packing::plain(self.module()), Mode::Evaluation, 1, false)?;
+        let mut pass = Pass::new(module, &Packing::plain(module), Mode::Evaluation, 1, false)?;
         let mut outputs = vec![0.0; self.outputs()];
         let mut are_finite = true;
         for place in PLACES {
             let x = self.event_at(place);
             let memory = Memory { x: &x, parameters: self.parameters(), derived: &[], state: self.state() };
-            pass.forward(self.module(), &memory, 1, &mut outputs)?;
+            pass.forward(module, &memory, 1, &mut outputs)?;
             are_finite &= outputs.iter().all(|output| output.is_finite());
         }
         match are_finite {

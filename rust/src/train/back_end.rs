@@ -7,6 +7,7 @@ use crate::bridge::FitSpec;
 use crate::device;
 use crate::error::Result;
 use crate::graph::Gradient;
+use crate::model::{Model, Network};
 
 /// The back ends of [`crate::gradient`] that train networks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,30 +17,40 @@ pub(super) enum BackEnd {
 }
 
 /// What a fit's options come to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Choice {
     pub device: Device,
     pub back_end: BackEnd,
     /// Why it is not the back end of `fGradient`.
-    pub instead: Option<&'static str>,
+    pub instead: Option<String>,
 }
 
 /// Decides without asking whether the machine has the device.
-pub(super) fn choose(spec: &FitSpec) -> Result<Choice> {
+pub(super) fn choose(spec: &FitSpec, model: &Model) -> Result<Choice> {
+    let obstacle = match model.network() {
+        Network::Mlp(_) => None,
+        Network::Module(module) => module.why_libtorch(),
+    };
+    choose_for(spec, obstacle)
+}
+
+/// `obstacle`: why the network has no derivatives by Clad.
+fn choose_for(spec: &FitSpec, obstacle: Option<&str>) -> Result<Choice> {
     let device = device::named(&spec.device)?;
     let gradient = Gradient::from_number(spec.gradient).ok_or_else(|| unknown("fGradient", spec.gradient))?;
-    let (back_end, instead) = match (gradient, device) {
-        (Gradient::Clad, Device::Cpu) => (BackEnd::Aot, None),
-        (Gradient::Clad, _) => (BackEnd::Autograd, Some("Clad's kernels run on the CPU only")),
-        (Gradient::Autograd, _) => (BackEnd::Autograd, None),
+    let (back_end, instead) = match (gradient, device, obstacle) {
+        (Gradient::Clad, Device::Cpu, None) => (BackEnd::Aot, None),
+        (Gradient::Clad, Device::Cpu, Some(obstacle)) => (BackEnd::Autograd, Some(obstacle)),
+        (Gradient::Clad, _, _) => (BackEnd::Autograd, Some("Clad's kernels run on the CPU only")),
+        (Gradient::Autograd, _, _) => (BackEnd::Autograd, None),
     };
-    Ok(Choice { device, back_end, instead })
+    Ok(Choice { device, back_end, instead: instead.map(str::to_owned) })
 }
 
 impl Choice {
     /// What a fit says of `engine`, which runs.
     pub fn describe(&self, engine: &str) -> String {
-        match self.instead {
+        match &self.instead {
             Some(reason) => format!("{engine}; {reason}"),
             None => engine.to_owned(),
         }
@@ -47,8 +58,8 @@ impl Choice {
 }
 
 /// The least `fVerbose` with which a fit says what runs where.
-pub fn verbosity_of_back_end(spec: &FitSpec) -> Result<i32> {
-    Ok(if choose(spec)?.instead.is_some() { 1 } else { 2 })
+pub fn verbosity_of_back_end(spec: &FitSpec, model: &Model) -> Result<i32> {
+    Ok(if choose(spec, model)?.instead.is_some() { 1 } else { 2 })
 }
 
 #[cfg(test)]
@@ -58,26 +69,28 @@ mod tests {
     #[test]
     fn every_device_and_demand_has_its_back_end() {
         let (clad, autograd) = (Gradient::Clad as u8, Gradient::Autograd as u8);
-        let replaced = Some("Clad's kernels run on the CPU only");
-        for (device, gradient, expected) in [
-            ("cpu", clad, (Device::Cpu, BackEnd::Aot, None, 2)),
-            ("cpu", autograd, (Device::Cpu, BackEnd::Autograd, None, 2)),
-            ("cuda", clad, (Device::Cuda(0), BackEnd::Autograd, replaced, 1)),
-            ("cuda:0", clad, (Device::Cuda(0), BackEnd::Autograd, replaced, 1)),
-            ("cuda:3", autograd, (Device::Cuda(3), BackEnd::Autograd, None, 2)),
+        let (replaced, missing) = (Some("Clad's kernels run on the CPU only"), Some("an operator has no kernel"));
+        for (device, gradient, obstacle, expected) in [
+            ("cpu", clad, None, (Device::Cpu, BackEnd::Aot, None)),
+            ("cpu", clad, missing, (Device::Cpu, BackEnd::Autograd, missing)),
+            ("cpu", autograd, None, (Device::Cpu, BackEnd::Autograd, None)),
+            ("cpu", autograd, missing, (Device::Cpu, BackEnd::Autograd, None)),
+            ("cuda", clad, None, (Device::Cuda(0), BackEnd::Autograd, replaced)),
+            ("cuda:0", clad, None, (Device::Cuda(0), BackEnd::Autograd, replaced)),
+            ("cuda:3", autograd, None, (Device::Cuda(3), BackEnd::Autograd, None)),
         ] {
             let spec = FitSpec { device: device.into(), gradient, ..FitSpec::default() };
-            let Choice { device, back_end, instead } = choose(&spec).unwrap();
-            assert_eq!((device, back_end, instead, verbosity_of_back_end(&spec).unwrap()), expected, "{spec:?}");
+            let Choice { device, back_end, instead } = choose_for(&spec, obstacle).unwrap();
+            assert_eq!((device, back_end, instead.as_deref()), expected, "{spec:?}");
         }
     }
 
     #[test]
     fn the_reason_is_said_with_the_back_end() {
         let spec = FitSpec { device: "cuda:0".into(), ..FitSpec::default() };
-        let said = choose(&spec).unwrap().describe("autograd");
+        let said = choose_for(&spec, None).unwrap().describe("autograd");
         assert_eq!(said, "autograd; Clad's kernels run on the CPU only");
         let asked = FitSpec { gradient: Gradient::Autograd as u8, ..spec };
-        assert_eq!(choose(&asked).unwrap().describe("autograd"), "autograd");
+        assert_eq!(choose_for(&asked, None).unwrap().describe("autograd"), "autograd");
     }
 }

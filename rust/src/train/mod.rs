@@ -18,12 +18,15 @@ pub use streaming::{StreamTrainer, check_window, stream_settings};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use tch::Device;
+
 use crate::bridge::{EpochPart, EpochRecord, FitSpec};
 use crate::dataset::{Dataset, Scaler, Targets, shuffle, split};
 use crate::device;
 use crate::error::{Error, Result};
 use crate::gradient::aot::AotEngine;
 use crate::gradient::autograd::AutogradEngine;
+use crate::gradient::libtorch::LibTorchEngine;
 use crate::gradient::{Engine, ModuleTiles, RowLoss, Rows, Settings};
 use crate::graph::{Loss, Schedule};
 use crate::model::{Model, Network, Training};
@@ -85,7 +88,7 @@ impl Trainer {
             true => 0.0,
             false => total_weight(data, &validation, "validation")?,
         };
-        let choice = back_end::choose(spec)?;
+        let choice = back_end::choose(spec, model)?;
         let mut watch = Watch::new(spec, settings.loss, model.outputs(), data, &train, target.as_ref())?;
         watch.tell(warnings::second_activation(spec, model, settings.loss).into_iter());
         watch.tell(scale::other_scale(model, data, &scaler, target.as_ref()));
@@ -93,7 +96,7 @@ impl Trainer {
             watch.tell(resolution::coarse(data, &train, &scaler, target.as_ref())?);
         }
         Ok(Trainer {
-            engine: engine(model, &parameters, spec, settings, choice)?,
+            engine: engine(model, &parameters, spec, settings, &choice)?,
             choice,
             loss: settings.loss,
             spec: spec.clone(),
@@ -252,7 +255,7 @@ fn scalers(
     let before = model.training();
     let regression = loss.is_regression() && spec.loss_function.is_empty();
     // A module's parameters cannot follow another scale.
-    let stays = matches!(model.network(), Network::Module) && before.scaler.is_some();
+    let stays = matches!(model.network(), Network::Module(_)) && before.scaler.is_some();
     let target_stays = !spec.standardise || stays && before.options.is_some();
     let labels = (regression && !target_stays).then(|| data.labels()).transpose()?;
     Ok(device::thread_pool(spec.threads)?.install(|| {
@@ -271,7 +274,7 @@ fn engine(
     parameters: &[f32],
     spec: &FitSpec,
     settings: Settings,
-    choice: Choice,
+    choice: &Choice,
 ) -> Result<Box<dyn Engine>> {
     let device = device::open(&spec.device)?;
     let own_loss = match spec.loss_function.as_str() {
@@ -280,7 +283,8 @@ fn engine(
     };
     Ok(match (model.network(), choice.back_end) {
         (_, BackEnd::Aot) => {
-            let tiles = ModuleTiles::new(Arc::clone(model.module()), model.state(), spec.seed)?;
+            let module = model.module().ok_or_else(|| Error::Internal("a network without operators".into()))?;
+            let tiles = ModuleTiles::new(Arc::clone(module), model.state(), spec.seed)?;
             let engine = AotEngine::of(tiles, parameters, settings, spec.threads)?;
             Box::new(match own_loss {
                 None => engine,
@@ -290,11 +294,19 @@ fn engine(
         (Network::Mlp(mlp), BackEnd::Autograd) => {
             Box::new(AutogradEngine::new(mlp.graph().clone(), parameters, settings, device, spec.threads)?)
         }
-        (Network::Module, BackEnd::Autograd) => {
-            return Err(Error::invalid(
-                format!("{} with fGradient = kAutograd or fDevice = \"{}\"", model.module().name(), spec.device),
-                "leave both as they are: a model of a torch::nn module trains on the CPU with Clad's derivatives",
-            ));
+        (Network::Module(module), BackEnd::Autograd) => {
+            if device != Device::Cpu {
+                return Err(Error::invalid(
+                    format!("{} with fDevice = \"{}\"", module.name(), spec.device),
+                    "leave it as it is: a model of a module trains on the CPU",
+                ));
+            }
+            let engine =
+                LibTorchEngine::new(module.libtorch(), parameters, model.state(), settings, spec.seed, spec.threads)?;
+            Box::new(match own_loss {
+                None => engine,
+                Some(loss) => engine.with_row_loss(loss),
+            })
         }
     })
 }
