@@ -220,6 +220,15 @@ mod ffi {
         constants: Vec<u32>,
     }
 
+    /// How much of a graph is work for kernels.
+    #[derive(Clone, Debug)]
+    struct GraphWork {
+        /// Kernels that run; an operator that only looks differently at a tensor needs none.
+        steps: usize,
+        /// Random factors that a call draws.
+        draws: usize,
+    }
+
     /// What `CompileOptions` says, enumerations as their numbers.
     #[derive(Clone, Debug)]
     struct CompileSpec {
@@ -498,7 +507,9 @@ mod ffi {
         type CompiledGraph;
         /// What one forward call keeps for backward calls. Dropping it gives its memory back to the graph's pool.
         type SavedForward;
-        /// Fails, naming operator and place, where the graph has what no back end but LibTorch itself supports.
+        /// What kernels make of a graph. Fails, naming operator and place, where no back end but LibTorch itself supports it.
+        fn graph_work(graph: &ObservedGraph) -> Result<GraphWork>;
+        /// Fails as `graph_work` does.
         fn compiled_new(graph: &ObservedGraph, spec: &CompileSpec) -> Result<Box<CompiledGraph>>;
         fn compiled_signature(graph: &CompiledGraph) -> CompiledSignature;
         /// Operators, shapes, arena, back end, and why, for people.
@@ -722,7 +733,7 @@ mod ffi {
 
 pub use ffi::{
     Batch, BlockSpec, CapturedSpec, ColumnSpec, CompileSpec, CompiledSignature, EpochPart, EpochRecord, FitSpec,
-    LeafSpec, ModeSpec, ModuleSpec, NetworkSpec, NoiseSpec, ObservedArgument, ObservedGraph, ObservedNode,
+    GraphWork, LeafSpec, ModeSpec, ModuleSpec, NetworkSpec, NoiseSpec, ObservedArgument, ObservedGraph, ObservedNode,
     ObservedValue, PlaceSpec, RocCurve, ScalerSpec, StreamSpec, TargetSpec, TensorsSpec,
 };
 
@@ -747,6 +758,10 @@ fn any_batch_new(
 
 fn any_batch_at(batch: &AnyBatch, rows: i64) -> Result<ObservedGraph> {
     guard(|| batch.at(rows))
+}
+
+fn graph_work(graph: &ObservedGraph) -> Result<GraphWork> {
+    guard(|| graph::lower::weigh(graph))
 }
 
 fn compiled_new(graph: &ObservedGraph, spec: &CompileSpec) -> Result<Box<CompiledGraph>> {

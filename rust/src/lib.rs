@@ -8,7 +8,7 @@
 //! | `cpp/include/CladTorch/` | the public API in C++: no Rust, and LibTorch's headers only in `Torch.hxx` and `Torch/` | nothing below |
 //! | `cpp/src/` | one `.cxx` a header: talks to ROOT and calls the core | ROOT, [`bridge`] |
 //! | `cpp/src/python/` | what PyROOT adds to the classes: arguments, options, arrays, copies; part of the library as text | the public API |
-//! | `cpp/src/torch/` | what sees LibTorch's headers: functions observed and compiled, modules that become models and those that LibTorch runs for them, autograd nodes, operators for the dispatcher | LibTorch, [`bridge`] |
+//! | `cpp/src/torch/` | what sees LibTorch's headers: functions observed and compiled, as a whole or in parts, modules that become models and those that LibTorch runs for them, autograd nodes, operators for the dispatcher | LibTorch, [`bridge`] |
 //! | [`bridge`] | the only `#[cxx::bridge]`; what can fail goes through [`error::guard`] | every module |
 //! | [`model`] | a network with scalers, columns and options; prediction; the model file | `gradient`, `dataset` |
 //! | [`train`] | options, epochs, metrics | `dataset`, `stream`, `gradient`, `model` |

@@ -91,6 +91,7 @@ std::vector<Everyday> Mathematics()
       {"shapes", [](const Tensor &x) { return torch::cat({x.reshape({4, 3}).permute({1, 0}), x.unsqueeze(0).expand({2, 3, 4}).sum(0)}, 1); }},
       {"parts", [](const Tensor &x) { return torch::stack({x.index({torch::indexing::Slice(), 1}), x.index({torch::indexing::Ellipsis, 2})}, 1); }},
       {"columns by number", [](const Tensor &x) { return x.index_select(1, torch::tensor({3, 0})) * x.gather(1, torch::tensor({{0}, {1}, {2}})); }},
+      {"chunks as a whole", [](const Tensor &x) { return torch::cat((x * 2).tanh().chunk(2, 1), 0).square().add(1).sqrt(); }},
       {"the greatest", [](const Tensor &x) { return x.amax(1) - x.amin(1); }},
       {"numbers from the shape", [](const Tensor &x) { return x.sum(0) / x.size(0) * std::sqrt(static_cast<double>(x.numel())); }},
       {"constants", [](const Tensor &x) { return x * torch::arange(4, x.options()) + torch::ones_like(x) * torch::tensor({1.f, 2.f, 3.f, 4.f}); }},
@@ -102,6 +103,45 @@ std::vector<Everyday> Mathematics()
             state = torch::tanh(state + x[row]);
          return state;
       }},
+   };
+}
+
+/// Of which LibTorch runs an operator or two.
+std::vector<Everyday> InParts()
+{
+   nn::LSTM lstm(nn::LSTMOptions(4, 5));
+   nn::GRU gru(nn::GRUOptions(1, 3).batch_first(true));
+   nn::Conv2d convolution(nn::Conv2dOptions(1, 2, 2));
+   nn::Linear down(5, 4), out(4, 2), of3(3, 4), of12(12, 4);
+   nn::Dropout first(0.3), second(0.2);
+   nn::BatchNorm1d norm(nn::BatchNorm1dOptions(4).eps(0.1));
+   const Function head = [=](const Tensor &x) mutable { return out(torch::tanh(norm(x) * 2 + 1)); };
+   const auto square = torch::eye(4) * 3 + 0.1;
+   return {
+      {"a recurrent network", [=](const Tensor &x) mutable {
+         return head(torch::relu(down(std::get<0>(lstm(torch::tanh((x * 2 + 1).unsqueeze(0))))[0])));
+      }, "aten::lstm"},
+      {"gates", [=](const Tensor &x) mutable { return head(of3(std::get<0>(gru(x.unsqueeze(2))).mean(1)).sigmoid()); }, "aten::gru"},
+      {"a picture", [=](const Tensor &x) mutable { return head(of12(torch::relu(convolution(x.view({1, 1, 3, 4}).expand({3, 1, 3, 4})) * 2).flatten(1))); },
+       "convolution"},
+      {"distances", [](const Tensor &x) {
+         const auto distance = torch::cdist(x, x * 2 + 1);
+         return torch::exp(-distance) * distance + distance.square().sum();
+      }, "aten::cdist"},
+      {"in order", [](const Tensor &x) { return std::get<0>((x * 2 + x.sin() * 0.1).sort(1)).square().add(1).log().mean(1); }, "aten::sort"},
+      {"the highest", [](const Tensor &x) {
+         const auto highest = std::get<0>(x.topk(2, 1));
+         return (highest - highest.mean(1, true)).square().sum(1).add(1).sqrt();
+      }, "aten::topk"},
+      {"a solution", [=](const Tensor &x) { return (torch::linalg_solve(square, (x.square() + 1).t()).t() * x).tanh() + x.exp().log1p(); }, "linalg_solve"},
+      {"a spectrum", [](const Tensor &x) { return (torch::fft_rfft((x * 2).tanh() + 1).abs().square() + 1).log().mean(1); }, "fft_rfft"},
+      {"sums so far", [](const Tensor &x) { return x.cumsum(1).tanh().mul(2).add(1).square() + x.exp().log1p().cumsum(0); }, "aten::cumsum"},
+      {"dropout on both sides", [=](const Tensor &x) mutable { return second(first((x * 2).tanh() + x).cumsum(1).tanh() * 2 + 1); }, "aten::cumsum"},
+      {"codes", [](const Tensor &x) {
+         const auto code = (x * 2).tanh().argmax(1);
+         return torch::one_hot(code, 4).to(torch::kFloat) * x.square() + x.exp().log1p().sum(1, true);
+      }, "argmax"},
+      {"twice as exact", [](const Tensor &x) { return (x.to(torch::kDouble).square().sum(1).to(torch::kFloat).sqrt() + 1).log() * x.tanh().mean(1); }, "float64"},
    };
 }
 
@@ -123,9 +163,11 @@ void compile_everyday()
    torch::manual_seed(1);
    const auto x = torch::randn({3, 4});
    std::string different;
-   for (const auto &list : {Networks(), Losses(), Mathematics(), ForLibTorch()})
+   const std::pair<const char *, std::vector<Everyday>> lists[] = {
+      {"aot", Networks()}, {"aot", Losses()}, {"aot", Mathematics()}, {"split", InParts()}, {"autograd", ForLibTorch()}};
+   for (const auto &[backEnd, list] : lists)
       for (const auto &[name, run, why] : list)
-         if (!AsEager(name, run, x, why ? "autograd" : "aot", why ? why : ""))
+         if (!AsEager(name, run, x, backEnd, why ? why : ""))
             different += std::string("\n   ") + name;
    std::printf("not as expected:%s\n", different.empty() ? " none" : different.c_str());
    CHECK(different.empty());

@@ -49,6 +49,10 @@ inline std::vector<Program> KeptPrograms()
       // Other rows.
       {{{R"(return a.size(0) > 4 ? a * 2 : b * 3;)", 0, 0, -1.5}}, {2}, {{0, 0, 0, 0}, {5, 0, 0, 0}}, false},
       {{{R"(if (!s.fKept.defined()) s.fKept = torch::tensor({3.f, 1.f, 4.f, 1.f}); return a * s.fKept;)", 0, 1, 0.5}, {R"(return a.size(0) > 4 ? a * 2 : b * 3;)", 1, 1, 0.5}}, {3}, {{0, 0, 0, 0}}, true},
+      // In parts: random numbers that were put in place, elements that lie in one place, ones that need no gradient.
+      {{{R"(return a.sin();)", 0, 0, 0}, {R"(return a + torch::zeros_like(b).bernoulli_(0.5);)", 2, 2, 0.5}, {R"(return a / (1 + b.square());)", 3, 2, 1}}, {4}, {{0, 0, 0, 0}, {8, 0, 0, 0}}, false},
+      {{{R"(return torch::broadcast_tensors({a, b.slice(0, 0, 1)})[1] * a;)", 0, 1, 1}, {R"(return a.t().contiguous().view_as(a) + b;)", 1, 0, 1.5}, {R"(return a / (1 + b.square());)", 2, 3, 0}}, {4}, {{0, 0, 0, 0}}, false},
+      {{{R"(return torch::tanh(a);)", 0, 1, 1}, {R"(return torch::ones_like(a);)", 2, 1, -1}, {R"(return a.round() + b;)", 2, 2, -1.5}, {R"(return a / (1 + b.square());)", 2, 4, -1.5}}, {5, 3}, {{0, 0, 0, 0}}, false},
    };
 }
 

@@ -87,7 +87,7 @@ inline std::vector<Kind> Operators()
       STEP(return torch::tanh(a);),
       STEP(return a.sin();),
       STEP(return torch::relu(a);),
-      STEP(return a.sigmoid() * b;),
+      STEP(return a.clamp(-40, 40).sigmoid() * b;),
       STEP(return torch::softmax(a, 1);),
       STEP(return a - b.mean(1, true);),
       STEP(return a / (1 + b.square());),

@@ -18,6 +18,10 @@ class Layout {
 public:
    explicit Layout(const torch::Tensor &tensor);
    bool Fits(const torch::Tensor &tensor) const;
+   /// Whether type and shape are these.
+   bool HasShape(const torch::Tensor &tensor) const { return tensor.scalar_type() == fType && tensor.sizes() == fShape; }
+   /// A tensor like that, with any numbers.
+   torch::Tensor Empty() const { return torch::empty_strided(fShape, fStrides, fType); }
 
 private:
    torch::ScalarType fType;

@@ -331,7 +331,7 @@ TensorList Forward(CompiledData &data, const TensorList &inputs, LastCall &last)
       // Also where the caller has put autograd off, as operators' kernels do.
       const c10::InferenceMode recording(false);
       last.fInputs = Leaves(inputs);
-      last.fOutputs = (*data.fFunction)(last.fInputs);
+      last.fOutputs = specialisation->OnLibTorch(last.fInputs);
       last.fSaved.Keep(last.fInputs);
       outputs = Detached(last.fOutputs);
    }
@@ -388,7 +388,7 @@ TensorList Call(CompiledData &data, const TensorList &inputs)
       return Call(data, WithoutNegative(inputs));
    const auto specialisation = data.Find(inputs, CompiledData::AsRecorded(inputs));
    if (!specialisation->Compiled())
-      return (*data.fFunction)(inputs);
+      return specialisation->OnLibTorch(inputs);
    auto arguments = CompiledData::WithConstants(inputs, *specialisation);
    if (torch::autograd::isFwGradDefinedTensorList(at::ITensorListRef(arguments)))
       throw std::runtime_error("a compiled function has gradients but no forward derivatives: call the function itself");

@@ -68,6 +68,9 @@ TensorList CompiledFunction::Run(TensorList arguments, std::shared_ptr<const Spe
    const std::shared_ptr<CompiledFunction> node(new CompiledFunction, torch::autograd::deleteNode);
    node->set_next_edges(torch::autograd::collect_next_edges(arguments));
    node->fSpecialisation = std::move(specialisation);
+   Marks requiring;
+   for (const auto &argument : arguments)
+      requiring.push_back(argument.requires_grad());
    TensorList outputs;
    {
       const torch::AutoGradMode recording(false);
@@ -75,7 +78,9 @@ TensorList CompiledFunction::Run(TensorList arguments, std::shared_ptr<const Spe
    }
    const auto &reaches = node->fSpecialisation->Reaches();
    for (std::size_t i = 0; i < outputs.size(); ++i) {
-      const bool recorded = std::find(reaches[i].begin(), reaches[i].end(), true) != reaches[i].end();
+      bool recorded = false;
+      for (std::size_t j = 0; j < requiring.size(); ++j)
+         recorded = recorded || (reaches[i][j] && requiring[j]);
       torch::autograd::set_history(recorded ? outputs[i] : torch::Tensor(), node);
    }
    return outputs;

@@ -67,10 +67,11 @@ DynamicBatch::DynamicBatch(const ListFunction &function, const TensorList &examp
       if (observation.fReached != first.fReached || observation.fDraws != first.fDraws)
          throw Unobservable("gradients or random numbers follow the number of rows");
    }
-   fCore = Core::any_batch_new(first.fGraph, observed[0].fGraph, fRows, observed[1].fGraph, other, remedy);
+   fCore = Core::any_batch_new(first.Graph(), observed[0].Graph(), fRows, observed[1].Graph(), other, remedy);
    fCaptured = Captured(first.fConstants);
    fFirst = std::move(first);
    fFirst.fGraph = {};
+   fFirst.fRecorded = nullptr;
 }
 
 TensorList DynamicBatch::WithRows(const TensorList &examples, std::int64_t rows) const

@@ -38,9 +38,9 @@ InOneMode Look(const Network &network)
    InOneMode seen{DynamicBatch(network.Function(), {network.Events(kEvents)}, wanted, name,
                                "use the same operators for any number of events"), {}, ""};
    try {
-      auto one = Observe(network.Function(), {network.Events(1)}, wanted, name);
+      const auto one = Observe(network.Function(), {network.Events(1)}, wanted, name);
       CheckSameConstants(seen.fBatch.First(), one, name);
-      seen.fOne.push_back(std::move(one.fGraph));
+      seen.fOne.push_back(one.Graph());
    } catch (const Thrown &thrown) {
       seen.fWhyNotOne = thrown.Message();
    } catch (const std::exception &e) {

@@ -177,7 +177,8 @@ Observation RunTraced(const ListFunction &function, const TensorList &inputs, co
       if (constant.is_neg())
          throw Unobservable("a captured tensor is stored with the opposite sign: capture its resolve_neg()");
    observation.fCounters = writes.Counters(observation.fConstants);
-   observation.fGraph = Lower(*graph, inputs.size(), name);
+   observation.fGraph = Lower(*graph, inputs.size(), name, observation.fObstacle);
+   observation.fRecorded = graph;
    observation.fDraws = watch->Draws();
    observation.fChanged = unchanged.Changed();
    return observation;
@@ -250,6 +251,13 @@ void CheckAlike(const Observation &first, const Observation &second, const std::
 }
 
 } // namespace
+
+const Core::ObservedGraph &Observation::Graph() const
+{
+   if (!fObstacle.empty())
+      throw Unobservable(fObstacle);
+   return fGraph;
+}
 
 std::string Thrown::Message() const
 {

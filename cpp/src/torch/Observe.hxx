@@ -13,9 +13,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <vector>
+
+namespace torch::jit {
+struct Graph;
+}
 
 namespace CladTorch {
 namespace Internal {
@@ -43,13 +48,18 @@ struct Counter {
 
 /// A function as LibTorch was seen running it.
 struct Observation {
+   /// Throws Unobservable where there is an obstacle.
+   const Core::ObservedGraph &Graph() const;
+
    Core::ObservedGraph fGraph;
+   std::string fObstacle; ///< what has no place in fGraph, which is then good for comparisons only; else empty
+   std::shared_ptr<torch::jit::Graph> fRecorded; ///< what fGraph was made of; null where it was derived from others
    TensorList fConstants; ///< captured tensors, in the order of fGraph.constants; the function's own, not copies
    std::size_t fParameters = 0; ///< how many of them, the first ones, are captured tensors that require a gradient
    std::vector<bool> fMade;     ///< for each, whether the function makes it of nothing but numbers
    std::vector<Counter> fCounters;
    Reached fReached;       ///< for each output, which inputs and constants LibTorch's autograd goes back to
-   std::size_t fDraws = 0; ///< operators that drew random numbers
+   std::vector<std::string> fDraws; ///< the operators that drew random numbers, in order
    std::vector<c10::Storage> fChanged; ///< captured memory that holds other numbers after a run
 };
 

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <unordered_map>
@@ -21,18 +22,6 @@ namespace {
 using torch::jit::Graph;
 using torch::jit::Node;
 using torch::jit::Value;
-
-/// Numbers of the core's `DType::ALL`.
-std::uint8_t DType(torch::ScalarType type)
-{
-   switch (type) {
-   case torch::kFloat32: return 0;
-   case torch::kFloat64: return 1;
-   case torch::kInt64: return 2;
-   case torch::kBool: return 3;
-   default: throw Unobservable(std::string("a tensor is of type ") + c10::toString(type));
-   }
-}
 
 /// Makes captured tensors, which LibTorch records as constants, arguments of the graph.
 TensorList LiftConstants(Graph &graph)
@@ -70,7 +59,11 @@ void SpellOutFills(Graph &graph)
 /// Turns a recorded graph into the core's structure.
 class Lowering {
 public:
-   explicit Lowering(std::string name) : fName(std::move(name)) {}
+   /// \param numbers Of the operators in the function.
+   Lowering(std::string name, std::vector<std::size_t> numbers) : fName(std::move(name)), fNumbersInFunction(std::move(numbers)) {}
+
+   /// What has no place in the structure: the first of it. The structure is then good for comparisons only.
+   const std::string &Obstacle() const { return fObstacle; }
 
    Core::ObservedGraph Run(const Graph &graph, std::size_t inputs)
    {
@@ -84,6 +77,24 @@ public:
    }
 
 private:
+   void Note(const std::string &obstacle)
+   {
+      if (fObstacle.empty())
+         fObstacle = obstacle;
+   }
+
+   /// Numbers of the core's `DType::ALL`, and one more for each other type.
+   std::uint8_t DType(torch::ScalarType type)
+   {
+      switch (type) {
+      case torch::kFloat32: return 0;
+      case torch::kFloat64: return 1;
+      case torch::kInt64: return 2;
+      case torch::kBool: return 3;
+      default: Note(std::string("a tensor is of type ") + c10::toString(type)); return static_cast<std::uint8_t>(4 + static_cast<int>(type));
+      }
+   }
+
    std::uint32_t Number(const Value *value)
    {
       const auto known = fNumbers.find(value);
@@ -92,26 +103,20 @@ private:
       const auto type = value->type()->cast<c10::TensorType>();
       const auto shape = type ? type->sizes().concrete_sizes() : std::nullopt;
       const auto strides = type ? type->strides().concrete_sizes() : std::nullopt;
-      if (!shape || !strides || !type->scalarType())
-         throw Unobservable("LibTorch did not record shape and type of '%" + value->debugName() + "', a " +
-                            value->type()->str());
       const auto number = static_cast<std::uint32_t>(fGraph.values.size());
-      Core::ObservedValue observed{value->hasDebugName() ? value->debugName() : "", DType(*type->scalarType()), {}, {}};
-      for (const auto size : *shape)
-         observed.shape.push_back(size);
-      for (const auto stride : *strides)
-         observed.strides.push_back(stride);
+      Core::ObservedValue observed{value->hasDebugName() ? value->debugName() : "", 0, {}, {}};
+      if (shape && strides && type->scalarType()) {
+         observed.dtype = DType(*type->scalarType());
+         for (const auto size : *shape)
+            observed.shape.push_back(size);
+         for (const auto stride : *strides)
+            observed.strides.push_back(stride);
+      } else {
+         Note("LibTorch did not record shape and type of '%" + value->debugName() + "', a " + value->type()->str());
+      }
       fGraph.values.push_back(std::move(observed));
       fNumbers[value] = number;
       return number;
-   }
-
-   /// Constants and lists are spelt out in the arguments of the operators that use them.
-   static bool IsSpeltOut(const Node &node)
-   {
-      const auto kind = node.kind();
-      return kind == torch::jit::prim::Constant || kind == torch::jit::prim::ListConstruct ||
-             kind == torch::jit::prim::ListUnpack;
    }
 
    void Add(const Node &node)
@@ -120,9 +125,9 @@ private:
          return;
       const auto *schema = node.maybeSchema();
       if (!schema)
-         throw Unobservable(std::string("LibTorch knows no operator ") + node.kind().toQualString());
-      Core::ObservedNode observed{node.kind().toQualString(), schema->overload_name(), {}, {}, {}};
-      observed.place = "operator " + std::to_string(++fOperators) + " of " + fName;
+         Note(std::string("LibTorch knows no operator ") + node.kind().toQualString());
+      Core::ObservedNode observed{node.kind().toQualString(), schema ? schema->overload_name() : "", {}, {}, {}};
+      observed.place = "operator " + std::to_string(fNumbersInFunction.at(fGraph.nodes.size())) + " of " + fName;
       fPlace = std::string(observed.op) + " at " + std::string(observed.place);
       for (const auto *input : node.inputs())
          observed.arguments.push_back(Argument(input));
@@ -139,8 +144,10 @@ private:
          return;
       }
       for (const auto &use : output->uses()) {
-         if (use.user->kind() != torch::jit::prim::ListUnpack)
-            throw Unobservable(fPlace + " gives a list of tensors that is used as a whole");
+         if (use.user->kind() != torch::jit::prim::ListUnpack) {
+            Note(fPlace + " gives a list of tensors that is used as a whole");
+            continue;
+         }
          for (const auto *element : use.user->outputs())
             node.outputs.push_back(Number(element));
       }
@@ -202,15 +209,17 @@ private:
          for (const std::int64_t element : value.toIntList())
             argument.list.push_back(element);
       } else if (!value.isNone()) {
-         throw Unobservable(fPlace + " takes a constant of type " + value.tagKind());
+         Note(fPlace + (value.isList() ? " takes a list of constants" : " takes a constant of type " + value.tagKind()));
+         argument.text = c10::str(value);
       }
       return argument;
    }
 
    std::string fName;
+   std::vector<std::size_t> fNumbersInFunction;
+   std::string fObstacle;
    Core::ObservedGraph fGraph;
    std::unordered_map<const Value *, std::uint32_t> fNumbers;
-   std::size_t fOperators = 0;
    std::string fPlace; ///< of the operator that is lowered
 };
 
@@ -308,9 +317,31 @@ TensorList Simplify(std::shared_ptr<Graph> graph, std::size_t &computed)
    return captured;
 }
 
-Core::ObservedGraph Lower(const Graph &graph, std::size_t inputs, const std::string &name)
+bool IsSpeltOut(const Node &node)
 {
-   return Lowering(name).Run(graph, inputs);
+   const auto kind = node.kind();
+   return kind == torch::jit::prim::Constant || kind == torch::jit::prim::ListConstruct || kind == torch::jit::prim::ListUnpack;
+}
+
+Core::ObservedGraph Lower(const Graph &graph, std::size_t inputs, const std::string &name, std::string &obstacle)
+{
+   const auto nodes = graph.nodes();
+   const auto operators = std::count_if(nodes.begin(), nodes.end(), [](const Node *node) { return !IsSpeltOut(*node); });
+   std::vector<std::size_t> numbers(static_cast<std::size_t>(operators));
+   std::iota(numbers.begin(), numbers.end(), 1);
+   Lowering lowering(name, std::move(numbers));
+   auto lowered = lowering.Run(graph, inputs);
+   obstacle = lowering.Obstacle();
+   return lowered;
+}
+
+Core::ObservedGraph LowerPart(const Graph &part, const std::string &name, std::vector<std::size_t> numbers)
+{
+   Lowering lowering(name, std::move(numbers));
+   auto lowered = lowering.Run(part, part.inputs().size());
+   if (!lowering.Obstacle().empty())
+      throw Unobservable(lowering.Obstacle());
+   return lowered;
 }
 
 } // namespace Internal

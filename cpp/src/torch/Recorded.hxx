@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace CladTorch {
 namespace Internal {
@@ -20,9 +21,16 @@ namespace Internal {
 /// \param[out] computed How many of them are of the second kind.
 TensorList Simplify(std::shared_ptr<torch::jit::Graph> graph, std::size_t &computed);
 
+/// Whether the node is no operator of its own: constants and lists are spelt out in the arguments of the operators that use them.
+bool IsSpeltOut(const torch::jit::Node &node);
+
 /// \param inputs How many of the graph's inputs are the function's; the others are constants.
-/// Throws Unobservable where the core's structure has no place for it.
-Core::ObservedGraph Lower(const torch::jit::Graph &graph, std::size_t inputs, const std::string &name);
+/// \param[out] obstacle What has no place in the core's structure, which is then good for comparisons only; else empty.
+Core::ObservedGraph Lower(const torch::jit::Graph &graph, std::size_t inputs, const std::string &name, std::string &obstacle);
+
+/// The same for a part of a function, all of whose inputs are inputs. Throws Unobservable for an obstacle.
+/// \param numbers Of its operators in the function, from 1 on.
+Core::ObservedGraph LowerPart(const torch::jit::Graph &part, const std::string &name, std::vector<std::size_t> numbers);
 
 } // namespace Internal
 } // namespace CladTorch

@@ -1,7 +1,10 @@
 #include "Specialisation.hxx"
 
 #include "../Interrupt.hxx"
+#include "Parts.hxx"
 #include "Preserve.hxx"
+
+#include <torch/csrc/autograd/functions/utils.h>
 
 #include <algorithm>
 
@@ -94,28 +97,51 @@ Specialisation::Specialisation(std::shared_ptr<const ListFunction> function, con
       fReason = "the options demand it";
       return;
    }
+   std::optional<Observation> observation;
    try {
-      const auto observation = observe();
-      Take(observation);
-      Core::CompileSpec spec{options.fName, static_cast<std::uint8_t>(options.fBackEnd), why, {}, options.fTimeLimit};
-      for (const bool gradient : fGradients)
-         spec.gradients.push_back(gradient);
-      auto core = Interruptible("the compilation", [&](const InterruptScope &) {
-         return Core::compiled_new(observation.fGraph, spec);
-      });
-      fSignature = Core::compiled_signature(*core);
-      CheckChanged(observation, inputs.size(), fSignature->updates);
-      if (fSignature->noise.size() != observation.fDraws)
-         throw Unobservable("it draws random numbers that none of its results uses, or with another operator than dropout");
-      fCore = std::move(core);
-      fReason = std::string(Core::compiled_obstacle(**fCore));
+      observation = observe();
+      Take(*observation);
+      MakeWhole(*observation, options, why);
    } catch (const Unobservable &e) {
       fReason = e.what();
    } catch (const rust::Error &e) {
       fReason = e.what();
    }
-   if (!Compiled() && options.fBackEnd != kAnyBackEnd && options.fBackEnd != kFastestBackEnd)
+   if (Compiled())
+      return;
+   if (options.fBackEnd != kAnyBackEnd && options.fBackEnd != kFastestBackEnd)
       throw std::runtime_error(fReason);
+   if (observation && observation->fRecorded)
+      MakeParts(*observation, options);
+}
+
+void Specialisation::MakeWhole(const Observation &observation, const CompileOptions &options, const std::string &why)
+{
+   Core::CompileSpec spec{options.fName, static_cast<std::uint8_t>(options.fBackEnd), why, {}, options.fTimeLimit};
+   for (const bool gradient : fGradients)
+      spec.gradients.push_back(gradient);
+   auto core = Interruptible("the compilation", [&](const InterruptScope &) {
+      return Core::compiled_new(observation.Graph(), spec);
+   });
+   fSignature = Core::compiled_signature(*core);
+   CheckChanged(observation, fInputs.size(), fSignature->updates);
+   if (fSignature->noise.size() != observation.fDraws.size())
+      throw Unobservable("it draws random numbers that none of its results uses, or with another operator than dropout");
+   fCore = std::move(core);
+   fReason = std::string(Core::compiled_obstacle(**fCore));
+}
+
+void Specialisation::MakeParts(const Observation &observation, const CompileOptions &options)
+{
+   try {
+      auto parts = std::make_shared<const Parts>(observation, fGradients, options);
+      CheckChanged(observation, fInputs.size(), parts->Updates());
+      fParts = std::move(parts);
+      fReason = fParts->Reason();
+   } catch (const Unobservable &e) {
+      fReason += "; not in parts: ";
+      fReason += e.what();
+   }
 }
 
 Specialisation::Specialisation(std::shared_ptr<const ListFunction> function, const TensorList &inputs, const Wanted &wanted,
@@ -152,19 +178,41 @@ bool Specialisation::Fits(const TensorList &inputs, const Wanted &wanted) const
 
 std::string Specialisation::BackEnd() const
 {
-   return fCore ? std::string(Core::compiled_back_end(**fCore)) : "autograd";
+   return fCore ? std::string(Core::compiled_back_end(**fCore)) : fParts ? "split" : "autograd";
 }
 
 std::string Specialisation::Describe() const
 {
    if (fCore)
       return std::string(Core::compiled_describe(**fCore));
+   if (fParts)
+      return "split: " + fReason + "\n" + fParts->Describe();
    return "back end autograd (LibTorch): " + fReason + "\n";
 }
 
 std::string Specialisation::Code() const
 {
-   return fCore ? std::string(Core::compiled_text(**fCore)) : std::string();
+   return fCore ? std::string(Core::compiled_text(**fCore)) : fParts ? fParts->Code() : std::string();
+}
+
+TensorList Specialisation::OnLibTorch(const TensorList &inputs) const
+{
+   if (!fParts)
+      return (*fFunction)(inputs);
+   auto arguments = inputs;
+   for (const auto &constant : Constants())
+      arguments.push_back(fWanted.fCaptured ? constant : constant.detach());
+   if (torch::autograd::isFwGradDefinedTensorList(at::ITensorListRef(arguments)))
+      return (*fFunction)(inputs); // kernels have no forward derivatives
+   auto outputs = (*fParts)(arguments);
+   Count();
+   return outputs;
+}
+
+void Specialisation::Count() const
+{
+   for (const auto &counter : fCounters)
+      counter.fTensor.detach().add_(counter.fStep);
 }
 
 TensorList Specialisation::Original(const TensorList &arguments) const
@@ -200,8 +248,7 @@ TensorList Specialisation::Forward(TensorList arguments, SavedCall *saved) const
    for (std::size_t i = 0; i < fSignature->updates.size(); ++i)
       // As LibTorch's operators do it: not counted, so that the graph of an earlier call can still go backward.
       arguments[fSignature->updates[i]].variable_data().copy_(results[own + i]);
-   for (const auto &counter : fCounters)
-      counter.fTensor.detach().add_(counter.fStep);
+   Count();
    if (saved)
       saved->Keep(std::move(arguments));
    results.resize(own);

@@ -29,6 +29,8 @@ struct SavedCall {
    std::optional<rust::Box<Core::SavedForward>> fCore;
 };
 
+class Parts;
+
 /// Thread-safe once made.
 class Specialisation {
 public:
@@ -36,7 +38,7 @@ public:
    using Observer = std::function<Observation()>;
 
    /// Compiles `function` as `observe` sees it, for calls like `wanted`.
-   /// Where the core cannot, Core() is absent and Reason() says why, unless `options` demand a back end.
+   /// Where the core cannot, it does what it can in parts, or nothing, and Reason() says why, unless `options` demand a back end.
    /// \param why The back end was chosen for the user, and why; else empty.
    Specialisation(std::shared_ptr<const ListFunction> function, const TensorList &inputs, const Wanted &wanted,
                   const CompileOptions &options, const Observer &observe, const std::string &why = "");
@@ -47,6 +49,7 @@ public:
    /// Whether these inputs have the dtypes, shapes and strides, and want the gradients, that this one was made for.
    bool Fits(const TensorList &inputs, const Wanted &wanted) const;
 
+   /// Whether kernels run all of it.
    bool Compiled() const { return fCore.has_value(); }
    const std::string &Reason() const { return fReason; }
    std::string BackEnd() const;
@@ -62,6 +65,11 @@ public:
    /// Whether a call draws random factors, so that no second one repeats it.
    bool Random() const { return fSignature && !fSignature->noise.empty(); }
 
+   /// Which arguments (inputs, then captured tensors) a call changes in place.
+   const rust::Vec<std::uint32_t> &Updates() const { return fSignature->updates; }
+
+   /// Where kernels do not run all of it: the function, or its parts, as LibTorch's autograd sees them.
+   TensorList OnLibTorch(const TensorList &inputs) const;
    /// The function itself, on LibTorch, for what Forward() was called with before: what a call changes and counts is left
    /// alone. `arguments` begin with the inputs.
    TensorList Original(const TensorList &arguments) const;
@@ -73,6 +81,9 @@ public:
 
 private:
    void Take(const Observation &observation);
+   void MakeWhole(const Observation &observation, const CompileOptions &options, const std::string &why);
+   void MakeParts(const Observation &observation, const CompileOptions &options);
+   void Count() const;
 
    std::shared_ptr<const ListFunction> fFunction;
    std::vector<Layout> fInputs;
@@ -84,6 +95,7 @@ private:
    std::string fReason;
    std::optional<rust::Box<Core::CompiledGraph>> fCore;
    std::optional<Core::CompiledSignature> fSignature;
+   std::shared_ptr<const Parts> fParts; ///< where kernels run some of it; else null
    Marks fGradients; ///< of inputs and captured tensors
 };
 

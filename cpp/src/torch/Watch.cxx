@@ -68,7 +68,7 @@ bool ReadsValues(const c10::OperatorHandle &handle)
 bool ShapeFollowsValues(const c10::OperatorHandle &handle, c10::ArrayRef<const c10::IValue> inputs)
 {
    const auto &name = handle.schema().name();
-   if (!handle.hasTag(at::Tag::dynamic_output_shape))
+   if (!handle.hasTag(at::Tag::dynamic_output_shape) || (name == "aten::one_hot" && inputs[1].toInt() > 0))
       return false;
    if (name != "aten::index" && name != "aten::index_put" && name != "aten::index_put_")
       return true;
@@ -384,7 +384,7 @@ void Watch::NoteWrite(const std::string &name, const torch::Tensor &tensor, Call
 void Watch::After(const at::RecordFunction &record, const Call &call)
 {
    if (call.fRandom && Differ(*call.fRandom, RandomState()))
-      ++fDraws;
+      fDraws.emplace_back(record.name());
    bool floating = false;
    const auto outputs = record.outputs();
    for (std::size_t i = 0; i < outputs.size(); ++i)

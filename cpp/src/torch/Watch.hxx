@@ -50,8 +50,8 @@ public:
    const TensorList &Captured() const { return fCaptured; }
    /// Captured tensors, which Steps() know by their addresses: as long as these live, no other tensor has one of them.
    const std::vector<WeakTensor> &Addresses() const { return fAddresses; }
-   /// How many operators drew random numbers.
-   std::size_t Draws() const { return fDraws; }
+   /// The operators that drew random numbers, in order.
+   const std::vector<std::string> &Draws() const { return fDraws; }
    /// Whether an operator of this run made the tensor's memory. Throws Unobservable if of anything but numbers.
    bool Made(const torch::Tensor &tensor) const;
 
@@ -105,7 +105,7 @@ private:
    std::unordered_map<const void *, Memory> fMemory;
    std::unordered_map<const void *, Known> fTensors;
    mutable std::vector<WeakTensor> fAddresses;
-   std::size_t fDraws = 0;
+   std::vector<std::string> fDraws;
    TensorList fCaptured;
    std::string fObstacle;
 };

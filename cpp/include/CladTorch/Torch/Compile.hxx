@@ -21,7 +21,7 @@ namespace CladTorch {
 
 /// The back end that runs a compiled function.
 enum EBackEnd {
-   kAnyBackEnd = 0,      ///< aot, which needs no compiler, or autograd if aot does not support the function
+   kAnyBackEnd = 0,      ///< aot, which needs no compiler; operators that it does not support, or all, run on LibTorch
    kAotBackEnd = 1,      ///< kernels with Clad's derivatives, part of the plugin
    kJitBackEnd = 2,      ///< one C++ function written and differentiated by Clad for this graph; needs clang and Clad
    kAutogradBackEnd = 3, ///< LibTorch itself
@@ -108,7 +108,8 @@ public:
    /// detect: of a number or flag that the function captures, of the tensor that a captured variable refers to (w = v;
    /// in-place changes are detected), of the mode (train() or eval()) of a module that a lambda captures.
    void Reset() const;
-   /// The back end for inputs like the examples: "aot", "jit" or "autograd".
+   /// The back end for inputs like the examples: "aot", "jit", "split" (kernels, and LibTorch for the operators that they do
+   /// not support) or "autograd" (LibTorch for everything).
    std::string BackEnd() const;
    /// Why no faster back end was used; empty if there is no such reason.
    std::string Reason() const;

@@ -40,10 +40,7 @@ impl Call<'_, '_> {
         let ObservedNode { op, overload, place, .. } = self.node;
         let dot = if overload.is_empty() { "" } else { "." };
         let place = if place.is_empty() { String::new() } else { format!(" at {place}") };
-        Error::invalid(
-            format!("{op}{dot}{overload}{place} {}", does.as_ref()),
-            "it runs with the back end autograd, which is LibTorch itself",
-        )
+        Error::invalid(format!("{op}{dot}{overload}{place} {}", does.as_ref()), "only LibTorch itself supports it")
     }
 
     pub(super) fn program(&mut self) -> &mut Program {

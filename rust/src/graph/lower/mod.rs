@@ -18,9 +18,9 @@ mod shape;
 
 use call::Call;
 
-use super::program::{Kind, Tensor};
+use super::program::{Kind, Node, Primitive, Tensor};
 use super::{DType, Program, View};
-use crate::bridge::{ObservedGraph, ObservedValue};
+use crate::bridge::{GraphWork, ObservedGraph, ObservedValue};
 use crate::error::{Error, Result};
 
 /// The values that an operator's call comes down to.
@@ -62,6 +62,13 @@ pub fn lower(graph: &ObservedGraph, gradients: &[bool]) -> Result<Program> {
         lowering.node(index)?;
     }
     lowering.finish()
+}
+
+/// What kernels would make of a graph whose every gradient is wanted.
+pub fn weigh(graph: &ObservedGraph) -> Result<GraphWork> {
+    let program = lower(graph, &vec![true; graph.inputs.len() + graph.constants.len()])?;
+    let is_work = |node: &&Node| !matches!(node.primitive, Primitive::Load(_));
+    Ok(GraphWork { steps: program.nodes.iter().filter(is_work).count(), draws: program.noise.len() })
 }
 
 struct Lowering<'a> {
