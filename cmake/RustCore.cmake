@@ -24,4 +24,5 @@ add_custom_target(cladtorch_core_build
 add_library(cladtorch_core STATIC IMPORTED)
 set_target_properties(cladtorch_core PROPERTIES IMPORTED_LOCATION "${CLADTORCH_CORE}")
 add_dependencies(cladtorch_core cladtorch_core_build)
-target_link_libraries(cladtorch_core INTERFACE LibTorch::LibTorch Threads::Threads ${CMAKE_DL_LIBS})
+include(VectorMath)
+target_link_libraries(cladtorch_core INTERFACE LibTorch::LibTorch Threads::Threads ${CMAKE_DL_LIBS} ${CLADTORCH_LIBMVEC})

@@ -204,12 +204,12 @@ fn awkward_numbers_come_out_in_the_same_places() {
     let mut failures = Vec::new();
     for case in cases().into_iter().filter(|case| case.is_elementwise) {
         for kind in [Kind::Double, Kind::Float] {
-            let floats = case.inputs.iter().filter(|input| matches!(input, In::Normal(_) | In::Positive(_))).count();
+            let floats = case.inputs.iter().filter(|input| input.is_floating()).count();
             let grid = Tensor::from_slice(&AWKWARD).to_kind(kind);
             let n = AWKWARD.len() as i64;
             let mut float = 0;
             let awkward = |(i, input): (usize, &In)| match input {
-                In::Normal(_) | In::Positive(_) => {
+                input if input.is_floating() => {
                     float += 1;
                     let shape = if float == 1 { [n, 1] } else { [1, n] };
                     let whole = grid.reshape(shape);
@@ -253,7 +253,13 @@ fn is_known(recorder: &Recorder, at: &[f64]) -> bool {
         // LibTorch's value is that of rsqrt, its derivative that of pow.
         "aten::pow" => node.arguments[1].number == -0.5 && at[0] == f64::NEG_INFINITY,
         // LibTorch's derivative of a NaN depends on its neighbours.
-        "aten::elu" => at[0].is_nan(),
+        "aten::elu" | "aten::selu" | "aten::celu" | "aten::hardtanh" | "aten::relu6" | "aten::softshrink" => {
+            at[0].is_nan()
+        }
+        // LibTorch multiplies by the adjoint before it divides, which denormal numbers do not bear.
+        "aten::hypot" => at.iter().all(|number| number.abs() < f64::from(f32::MIN_POSITIVE)),
+        // LibTorch's vector function loses what is left of a number by a denormal one.
+        "aten::remainder" => at.get(1).is_some_and(|divisor| divisor.abs() < f64::from(f32::MIN_POSITIVE)),
         // With AVX-512, LibTorch's gelu of float32 infinity is NaN; it is infinity.
         "aten::gelu" => at[0] == f64::INFINITY,
         _ => false,
@@ -347,7 +353,7 @@ fn what_is_not_supported_is_refused_by_name() {
     let y = recorder.record("cumsum", "", &[A::V(0), A::I(0)], vec![x.cumsum(0, None)]);
     recorder.returns(&[y]);
     let error = recorder.compile().err().expect("cumsum is not on the list");
-    assert!(error.contains("aten::cumsum") && error.contains("autograd"), "{error}");
+    assert!(error.contains("aten::cumsum") && error.contains("only LibTorch"), "{error}");
 }
 
 /// The table in the documentation is that of the list; CLADTORCH_WRITE_TABLE=1 writes it.

@@ -24,6 +24,14 @@ template <typename T>
 void Pow_pullback(T a, T b, T d_z, T *d_a, T *d_b);
 template <typename T>
 void Div_pullback(T a, T b, T d_z, T *d_a, T *d_b);
+template <typename T>
+void Atan2_pullback(T a, T b, T d_z, T *d_a, T *d_b);
+template <typename T>
+void Hypot_pullback(T a, T b, T d_z, T *d_a, T *d_b);
+template <typename T>
+void LogAddExp_pullback(T a, T b, T d_z, T *d_a, T *d_b);
+template <typename T>
+void Remainder_pullback(T a, T b, T d_z, T *d_a, T *d_b);
 } // namespace clad::custom_derivatives::CladTorch::Kernels
 
 namespace CladTorch::Kernels {

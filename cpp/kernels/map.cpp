@@ -2,6 +2,7 @@
 /// The scalar functions of operators.hpp over strided views, and their pullbacks with the derivatives that Clad made.
 #include "generated/derivatives.hpp"
 #include "kernels.hpp"
+#include "library.hpp"
 #include "operators.hpp"
 #include "stream.hpp"
 
@@ -23,6 +24,7 @@ namespace {
 #define CT_MAP_2(F) CT_MAP(F, x[0][i], x[1][i])
 #define CT_MAP_3(F) CT_MAP(F, x[0][i], x[1][i], x[2][i])
 CT_UNARY(CT_MAP_1)
+CT_FLAT_UNARY(CT_MAP_1)
 CT_BINARY(CT_MAP_2)
 CT_FLAT(CT_MAP_2)
 CT_TERNARY(CT_MAP_3)
@@ -57,6 +59,30 @@ CT_UNARY(CT_PULL_1)
 CT_BINARY(CT_PULL_2)
 CT_TERNARY(CT_PULL_3)
 
+/// The loop of a function of the mathematical library, by whole registers only: the library's vector functions round otherwise
+/// than its scalar ones, and an element must not depend on its place.
+template <size_t A, typename T, void (*Loop)(size_t, const T *const *, const T *, T *)>
+void Whole(size_t n, const T *const *x, const T *dy, T *y)
+{
+   constexpr size_t lanes = 64 / sizeof(T);
+   const size_t whole = n / lanes * lanes, rest = n - whole;
+   Loop(whole, x, dy, y);
+   if (!rest)
+      return;
+   T operands[A][lanes], adjoints[lanes], results[lanes];
+   const T *last[A];
+   for (size_t a = 0; a < A; ++a) {
+      last[a] = operands[a];
+      for (size_t i = 0; i < lanes; ++i)
+         operands[a][i] = x[a][whole + (i < rest ? i : 0)];
+   }
+   for (size_t i = 0; i < lanes; ++i)
+      adjoints[i] = dy ? dy[whole + (i < rest ? i : 0)] : T(0);
+   Loop(lanes, last, adjoints, results);
+   for (size_t i = 0; i < rest; ++i)
+      y[whole + i] = results[i];
+}
+
 /// A scalar function's loops.
 template <typename T>
 struct Function {
@@ -68,10 +94,14 @@ struct Function {
 template <typename T>
 constexpr Function<T> kFunctions[] = {
 #define CT_ENTRY_1(F) {1, F##Loop<T>, {F##PullLoop0<T>}},
+#define CT_ENTRY_LIBRARY_1(F) {1, Whole<1, T, F##Loop<T>>, {Whole<1, T, F##PullLoop0<T>>}},
+#define CT_ENTRY_FLAT_1(F) {1, F##Loop<T>, {}},
 #define CT_ENTRY_2(F) {2, F##Loop<T>, {F##PullLoop0<T>, F##PullLoop1<T>}},
-#define CT_ENTRY_FLAT(F) {2, F##Loop<T>, {}},
+#define CT_ENTRY_LIBRARY_2(F) {2, Whole<2, T, F##Loop<T>>, {Whole<2, T, F##PullLoop0<T>>, Whole<2, T, F##PullLoop1<T>>}},
+#define CT_ENTRY_FLAT_2(F) {2, F##Loop<T>, {}},
 #define CT_ENTRY_3(F) {3, F##Loop<T>, {F##PullLoop0<T>, F##PullLoop1<T>, F##PullLoop2<T>}},
-   CT_UNARY(CT_ENTRY_1) CT_BINARY(CT_ENTRY_2) CT_FLAT(CT_ENTRY_FLAT) CT_TERNARY(CT_ENTRY_3)};
+   CT_UNARY_OWN(CT_ENTRY_1) CT_UNARY_LIBRARY(CT_ENTRY_LIBRARY_1) CT_FLAT_UNARY(CT_ENTRY_FLAT_1) CT_BINARY_OWN(CT_ENTRY_2)
+      CT_BINARY_LIBRARY(CT_ENTRY_LIBRARY_2) CT_FLAT(CT_ENTRY_FLAT_2) CT_TERNARY(CT_ENTRY_3)};
 
 /// Calls body(length, operands) for each block of operands that all lie as they are read, which needs no reader.
 template <size_t A, typename T, typename Body>

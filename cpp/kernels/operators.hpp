@@ -12,15 +12,24 @@
 // The lists that everything runs over: the enumeration in kernels.h, the loops in map.cpp, what is asked of Clad in
 // derive.cpp and `Function` in rust/src/graph/function.rs, in this order.
 
-/// Functions of one number.
-#define CT_UNARY(X)                                                                                                    \
-   X(Identity) X(Neg) X(Reciprocal) X(Squared) X(Sqrt) X(Rsqrt) X(PowerOfE) X(Expm1) X(Log) X(Log1p) X(Sin) X(Cos) X(Tanh)   \
-   X(Erf) X(Abs) X(Relu) X(Sigmoid) X(Silu) X(Gelu) X(GeluTanh) X(LogSigmoid)
+/// Functions of one number: of our own mathematics, and of the mathematical library's.
+#define CT_UNARY(X) CT_UNARY_OWN(X) CT_UNARY_LIBRARY(X)
+#define CT_UNARY_OWN(X)                                                                                                \
+   X(Identity) X(Neg) X(Reciprocal) X(Squared) X(Sqrt) X(Rsqrt) X(PowerOfE) X(Tanh) X(Abs) X(Relu) X(Sigmoid) X(Silu)  \
+   X(Gelu) X(GeluTanh) X(LogSigmoid)
+#define CT_UNARY_LIBRARY(X)                                                                                            \
+   X(Expm1) X(Exp2) X(Log) X(Log1p) X(Log2) X(Log10) X(Sin) X(Cos) X(Tan) X(Asin) X(Acos) X(Atan) X(Sinh) X(Cosh)      \
+   X(Asinh) X(Acosh) X(Atanh) X(Erf) X(ErfComplement)
+
+/// Functions of one number, flat wherever they have a derivative.
+#define CT_FLAT_UNARY(X) X(Floor) X(Ceil) X(Round) X(Trunc) X(Sign)
 
 /// Functions of two numbers, differentiable by both.
-#define CT_BINARY(X)                                                                                                   \
-   X(Add) X(Sub) X(Mul) X(Div) X(Pow) X(Maximum) X(Minimum) X(ClampMin) X(ClampMax) X(Leaky) X(Elu) X(SoftplusBelow)   \
-   X(LogitLoss) X(HuberLoss) X(SmoothLoss) X(KullbackLeibler)
+#define CT_BINARY(X) CT_BINARY_OWN(X) CT_BINARY_LIBRARY(X)
+#define CT_BINARY_OWN(X)                                                                                               \
+   X(Add) X(Sub) X(Mul) X(Div) X(Maximum) X(Minimum) X(ClampMin) X(ClampMax) X(Leaky) X(Elu) X(SoftplusBelow)          \
+   X(LogitLoss) X(HuberLoss) X(SmoothLoss) X(KullbackLeibler) X(Remainder) X(Hypot)
+#define CT_BINARY_LIBRARY(X) X(Pow) X(Atan2) X(LogAddExp)
 
 /// Functions of two numbers, flat wherever they have a derivative.
 #define CT_FLAT(X) X(Less) X(LessEqual) X(Equal) X(NotEqual) X(And) X(Or)
@@ -98,9 +107,120 @@ inline T Cos(T z)
 }
 
 template <typename T>
+inline T Exp2(T z)
+{
+   return std::exp2(z);
+}
+
+template <typename T>
+inline T Log2(T z)
+{
+   return std::log2(z);
+}
+
+template <typename T>
+inline T Log10(T z)
+{
+   return std::log10(z);
+}
+
+template <typename T>
+inline T Tan(T z)
+{
+   return std::tan(z);
+}
+
+template <typename T>
+inline T Asin(T z)
+{
+   return std::asin(z);
+}
+
+template <typename T>
+inline T Acos(T z)
+{
+   return std::acos(z);
+}
+
+template <typename T>
+inline T Atan(T z)
+{
+   return std::atan(z);
+}
+
+template <typename T>
+inline T Sinh(T z)
+{
+   return std::sinh(z);
+}
+
+template <typename T>
+inline T Cosh(T z)
+{
+   return std::cosh(z);
+}
+
+template <typename T>
+inline T Asinh(T z)
+{
+   return std::asinh(z);
+}
+
+template <typename T>
+inline T Acosh(T z)
+{
+   return std::acosh(z);
+}
+
+template <typename T>
+inline T Atanh(T z)
+{
+   return std::atanh(z);
+}
+
+template <typename T>
 inline T Erf(T z)
 {
    return std::erf(z);
+}
+
+/// 1 - erf(z)
+template <typename T>
+inline T ErfComplement(T z)
+{
+   return std::erfc(z);
+}
+
+template <typename T>
+inline T Floor(T z)
+{
+   return std::floor(z);
+}
+
+template <typename T>
+inline T Ceil(T z)
+{
+   return std::ceil(z);
+}
+
+/// To the nearest integer, halves to the even one.
+template <typename T>
+inline T Round(T z)
+{
+   return std::nearbyint(z);
+}
+
+template <typename T>
+inline T Trunc(T z)
+{
+   return std::trunc(z);
+}
+
+/// -1, 0 or 1; LibTorch's is 0 for a NaN.
+template <typename T>
+inline T Sign(T z)
+{
+   return z > 0 ? T(1) : z < 0 ? T(-1) : T(0);
 }
 
 /// |z|, with derivative 0 at 0 and at NaN; as LibTorch's it does not hide a NaN that comes from behind.
@@ -159,6 +279,43 @@ template <typename T>
 inline T Pow(T a, T b)
 {
    return std::pow(a, b);
+}
+
+/// The angle of the point (b, a), in radians.
+template <typename T>
+inline T Atan2(T a, T b)
+{
+   return std::atan2(a, b);
+}
+
+/// sqrt(a^2 + b^2), whose squares neither overflow nor vanish; see pushforwards.hpp for its derivatives.
+template <typename T>
+inline T Hypot(T a, T b)
+{
+   constexpr T infinity = std::numeric_limits<T>::infinity();
+   T x = std::abs(a), y = std::abs(b);
+   T longer = x > y ? x : y, shorter = x > y ? y : x, ratio = shorter / longer;
+   T root = longer * std::sqrt(1 + ratio * ratio);
+   return longer == 0 && shorter == 0 ? longer : x == infinity || y == infinity ? infinity : root;
+}
+
+/// log(exp(a) + exp(b)); see pushforwards.hpp for its derivatives.
+template <typename T>
+inline T LogAddExp(T a, T b)
+{
+   T greater = a > b ? a : b, difference = a - b;
+   T rest = std::log1p(std::exp(difference < 0 ? difference : -difference));
+   return a == b ? a + T(0.69314718055994530942) : a != a ? a : greater + rest; // log(2) for equals, infinite ones too
+}
+
+/// a - b floor(a / b): what is left of a, with the sign of b.
+template <typename T>
+inline T Remainder(T a, T b)
+{
+   T rest = std::fmod(a, b);
+   if (rest != 0 && (rest < 0) != (b < 0))
+      rest += b;
+   return rest;
 }
 
 /// The greater one; a tie gives each half of the derivative, a NaN the whole to both.

@@ -65,6 +65,90 @@ inline ValueAndPushforward<T> cos_pushforward(T x, T d_x)
 }
 
 template <typename T>
+inline ValueAndPushforward<T> exp2_pushforward(T x, T d_x)
+{
+   constexpr T ln2 = T(0.69314718055994530942);
+   T e = ::std::exp2(x);
+   return {e, e * ln2 * d_x};
+}
+
+template <typename T>
+inline ValueAndPushforward<T> log2_pushforward(T x, T d_x)
+{
+   constexpr T ln2 = T(0.69314718055994530942);
+   return {::std::log2(x), d_x / (x * ln2)};
+}
+
+template <typename T>
+inline ValueAndPushforward<T> log10_pushforward(T x, T d_x)
+{
+   constexpr T ln10 = T(2.30258509299404568402);
+   return {::std::log10(x), d_x / (x * ln10)};
+}
+
+template <typename T>
+inline ValueAndPushforward<T> tan_pushforward(T x, T d_x)
+{
+   T t = ::std::tan(x);
+   return {t, (1 + t * t) * d_x};
+}
+
+template <typename T>
+inline ValueAndPushforward<T> asin_pushforward(T x, T d_x)
+{
+   return {::std::asin(x), d_x / ::std::sqrt(1 - x * x)};
+}
+
+template <typename T>
+inline ValueAndPushforward<T> acos_pushforward(T x, T d_x)
+{
+   return {::std::acos(x), -d_x / ::std::sqrt(1 - x * x)};
+}
+
+template <typename T>
+inline ValueAndPushforward<T> atan_pushforward(T x, T d_x)
+{
+   return {::std::atan(x), d_x / (x * x + 1)};
+}
+
+template <typename T>
+inline ValueAndPushforward<T> sinh_pushforward(T x, T d_x)
+{
+   return {::std::sinh(x), ::std::cosh(x) * d_x};
+}
+
+template <typename T>
+inline ValueAndPushforward<T> cosh_pushforward(T x, T d_x)
+{
+   return {::std::cosh(x), ::std::sinh(x) * d_x};
+}
+
+template <typename T>
+inline ValueAndPushforward<T> asinh_pushforward(T x, T d_x)
+{
+   return {::std::asinh(x), d_x / ::std::sqrt(x * x + 1)};
+}
+
+template <typename T>
+inline ValueAndPushforward<T> acosh_pushforward(T x, T d_x)
+{
+   return {::std::acosh(x), d_x / ::std::sqrt(x * x - 1)};
+}
+
+template <typename T>
+inline ValueAndPushforward<T> atanh_pushforward(T x, T d_x)
+{
+   return {::std::atanh(x), d_x / (1 - x * x)};
+}
+
+template <typename T>
+inline ValueAndPushforward<T> erfc_pushforward(T x, T d_x)
+{
+   constexpr T minusTwoOverSqrtPi = T(-1.12837916709551257390);
+   return {::std::erfc(x), minusTwoOverSqrtPi * Exp(-x * x) * d_x};
+}
+
+template <typename T>
 inline ValueAndPushforward<T> erf_pushforward(T x, T d_x)
 {
    constexpr T twoOverSqrtPi = T(1.12837916709551257390);
@@ -113,10 +197,45 @@ inline ValueAndPushforward<T> Erfc_pushforward(T x, T d_x)
 template <typename T>
 inline void Pow_pullback(T x, T y, T d_z, T *d_x, T *d_y)
 {
-   if (y != 0)
-      *d_x += d_z * (y * ::std::pow(x, y - 1));
-   if (!(x == 0 && y >= 0))
-      *d_y += d_z * (::std::pow(x, y) * ::std::log(x));
+   T by_x = d_z * (y * ::std::pow(x, y - 1)), by_y = d_z * (::std::pow(x, y) * ::std::log(x));
+   *d_x += y != 0 ? by_x : T(0);
+   *d_y += x == 0 && y >= 0 ? T(0) : by_y;
+}
+
+/// 0 where both are 0, as LibTorch has it.
+template <typename T>
+inline void Atan2_pullback(T a, T b, T d_z, T *d_a, T *d_b)
+{
+   T square = a * a + b * b, by_a = d_z * (b / square), by_b = d_z * (-a / square);
+   *d_a += square == 0 ? T(0) : by_a;
+   *d_b += square == 0 ? T(0) : by_b;
+}
+
+template <typename T>
+inline void Hypot_pullback(T a, T b, T d_z, T *d_a, T *d_b)
+{
+   T root = Hypot(a, b);
+   *d_a += d_z * (a / root);
+   *d_b += d_z * (b / root);
+}
+
+/// The share of each exponential in the sum.
+template <typename T>
+inline void LogAddExp_pullback(T a, T b, T d_z, T *d_a, T *d_b)
+{
+   *d_a += d_z / (1 + Exp(b - a));
+   *d_b += d_z / (1 + Exp(a - b));
+}
+
+/// By b: less the whole times that it fits into a.
+template <typename T>
+inline void Remainder_pullback(T a, T b, T d_z, T *d_a, T *d_b)
+{
+   T rest = ::std::fmod(a, b), times = ::std::nearbyint((a - rest) / b);
+   if (rest != 0 && (rest < 0) != (b < 0))
+      times -= 1;
+   *d_a += d_z;
+   *d_b += -d_z * (b != 0 ? times : a / b);
 }
 
 /// By b: -(a / b) / b instead of -a / (b b), whose divisor may underflow or overflow.
@@ -133,6 +252,10 @@ inline void Div_pullback(T a, T b, T d_z, T *d_a, T *d_b)
 namespace CladTorch::Kernels {
 using clad::ValueAndPushforward; // Clad's text has it with and without the qualifier.
 // The rules of operators, beside Clad's for the others.
+using clad::custom_derivatives::CladTorch::Kernels::Atan2_pullback;
 using clad::custom_derivatives::CladTorch::Kernels::Div_pullback;
+using clad::custom_derivatives::CladTorch::Kernels::Hypot_pullback;
+using clad::custom_derivatives::CladTorch::Kernels::LogAddExp_pullback;
 using clad::custom_derivatives::CladTorch::Kernels::Pow_pullback;
+using clad::custom_derivatives::CladTorch::Kernels::Remainder_pullback;
 } // namespace CladTorch::Kernels

@@ -13,18 +13,29 @@ pub enum In {
     Normal(Vec<i64>),
     /// Numbers above 0.2.
     Positive(Vec<i64>),
+    /// Numbers between -1 and 1.
+    Small(Vec<i64>),
+    /// Numbers above 1.2.
+    AboveOne(Vec<i64>),
     /// Indices below a bound.
     Index(Vec<i64>, i64),
     Mask(Vec<i64>),
 }
 
 impl In {
+    #[allow(dead_code)] // Not every test changes numbers.
+    pub fn is_floating(&self) -> bool {
+        !matches!(self, In::Index(..) | In::Mask(_))
+    }
+
     #[allow(dead_code)] // Not every test changes shapes.
     pub fn with_shape(&self, shape: &[i64]) -> In {
         let shape = shape.to_vec();
         match self {
             In::Normal(_) => In::Normal(shape),
             In::Positive(_) => In::Positive(shape),
+            In::Small(_) => In::Small(shape),
+            In::AboveOne(_) => In::AboveOne(shape),
             In::Index(_, bound) => In::Index(shape, *bound),
             In::Mask(_) => In::Mask(shape),
         }
@@ -40,6 +51,8 @@ impl In {
         match self {
             In::Normal(shape) => wave(shape).to_kind(kind),
             In::Positive(shape) => (wave(shape).abs() + 0.25).to_kind(kind),
+            In::Small(shape) => (wave(shape) / 2.0).to_kind(kind),
+            In::AboveOne(shape) => (wave(shape).abs() + 1.25).to_kind(kind),
             In::Index(shape, bound) => {
                 let count: i64 = shape.iter().product();
                 let values: Vec<i64> = (0..count).map(|i| (i * 7 + 3 + number as i64) % bound).collect();
@@ -177,6 +190,57 @@ fn elementwise(c: &mut Cases) {
     c.unary("log_sigmoid", n, |x| x.log_sigmoid());
     c.unary("relu", n, |x| x.relu());
     c.unary("silu", n, |x| x.silu());
+    c.unary("exp2", n, |x| x.exp2());
+    c.unary("log2", p, |x| x.log2());
+    c.unary("log10", p, |x| x.log10());
+    c.unary("tan", n, |x| x.tan());
+    // Within -1 to 1: of tanh(x); the awkward numbers are those outside, too.
+    c.unary("asin", small, |x| x.asin());
+    c.unary("acos", small, |x| x.acos());
+    c.unary("atanh", small, |x| x.atanh());
+    c.unary("atan", n, |x| x.atan());
+    c.unary("sinh", n, |x| x.sinh());
+    c.unary("cosh", n, |x| x.cosh());
+    c.unary("asinh", n, |x| x.asinh());
+    c.unary("acosh", above_one, |x| x.acosh());
+    c.unary("erfc", n, |x| x.erfc());
+    c.unary("floor", n, |x| x.floor());
+    c.unary("ceil", n, |x| x.ceil());
+    c.unary("round", n, |x| x.round());
+    c.unary("trunc", n, |x| x.trunc());
+    c.unary("sign", n, |x| x.sign());
+    c.unary("sgn", n, |x| x.sgn());
+    c.unary("mish", n, |x| x.mish());
+    c.unary("selu", n, |x| x.selu());
+    c.unary("relu6", n, |x| x.relu6());
+    // Written out: LibTorch divides by a float32 6 in float64, too.
+    c.add("hardsigmoid", vec![n(&[3, 5])], vec![V(0)], |x| (&x[0] + 3.0).clamp(0.0, 6.0) / 6.0);
+    c.add("celu", vec![n(&[3, 5])], vec![V(0), F(1.0)], |x| x[0].celu()).is_elementwise = true;
+    // celu with another alpha, written out
+    c.add("celu", vec![n(&[3, 5])], vec![V(0), F(0.5)], |x| {
+        (x[0].clamp_max(0.0) / 0.5).expm1() * 0.5 + x[0].clamp_min(0.0)
+    });
+    c.add("hardtanh", vec![n(&[3, 5])], vec![V(0), I(-1), I(1)], |x| x[0].hardtanh()).is_elementwise = true;
+    c.add("softshrink", vec![n(&[3, 5])], vec![V(0), F(0.5)], |x| x[0].softshrink()).is_elementwise = true;
+    let arguments = vec![V(0), F(0.5), F(-2.0)];
+    c.add("threshold", vec![n(&[3, 5])], arguments, |x| x[0].threshold(0.5, -2.0)).is_elementwise = true;
+    for (shape, channels) in [(vec![7], 1), (vec![4, 3], 3), (vec![2, 3, 5], 3), (vec![2, 3], 1)] {
+        c.add("prelu", vec![n(&shape), n(&[channels])], vec![V(0), V(1)], |x| x[0].prelu(&x[1]));
+    }
+    for dim in [0, 1, -1] {
+        c.add("glu", vec![n(&[4, 6])], vec![V(0), I(dim)], move |x| x[0].glu(dim));
+    }
+    c.binary("atan2", [n, n], &[], |a, b| a.atan2(b), true);
+    c.binary("hypot", [n, n], &[], |a, b| a.hypot(b), true);
+    c.binary("logaddexp", [n, n], &[], |a, b| a.logaddexp(b), true);
+    c.binary("remainder.Tensor", [n, p], &[], |a, b| a.remainder_tensor(b), true);
+    c.add("remainder.Scalar", vec![n(&[9])], vec![V(0), F(-0.75)], |x| x[0].remainder(-0.75)).is_elementwise = true;
+    let three = || vec![n(&[4, 3]), n(&[3]), p(&[4, 1])];
+    c.add("addcmul", three(), vec![V(0), V(1), V(2), I(1)], |x| x[0].addcmul(&x[1], &x[2]));
+    c.add("addcmul", three(), vec![V(0), V(1), V(2), F(0.5)], |x| &x[0] + &x[1] * &x[2] * 0.5);
+    c.add("addcdiv", three(), vec![V(0), V(1), V(2), I(1)], |x| x[0].addcdiv(&x[1], &x[2]));
+    c.add("lerp.Scalar", vec![n(&[4, 3]), n(&[3])], vec![V(0), V(1), F(0.3)], |x| x[0].lerp(&x[1], 0.3));
+    c.add("lerp.Tensor", three(), vec![V(0), V(1), V(2)], |x| x[0].lerp_tensor(&x[1], &x[2]));
     for approximation in ["none", "tanh"] {
         let case = c.add("gelu", vec![n(&[3, 5])], vec![V(0), S(approximation)], move |x| x[0].gelu(approximation));
         case.is_elementwise = true;
@@ -215,6 +279,16 @@ fn elementwise(c: &mut Cases) {
     c.add("pow.Scalar", vec![n(&[7])], vec![F(1.5), V(0)], |x| Tensor::pow_scalar(1.5, &x[0])).is_elementwise = true;
 }
 
+/// Numbers between -1 and 1.
+fn small(shape: &[i64]) -> In {
+    In::Small(shape.to_vec())
+}
+
+/// Numbers above 1.
+fn above_one(shape: &[i64]) -> In {
+    In::AboveOne(shape.to_vec())
+}
+
 /// Masks and what is chosen by them. Masks are not results: they are multiplied on.
 fn chosen(c: &mut Cases) {
     let shape = [4, 3];
@@ -243,6 +317,39 @@ fn chosen(c: &mut Cases) {
     c.mask("logical_and", m, |a, b| a.logical_and(b));
     c.mask("logical_or", m, |a, b| a.logical_or(b));
     c.mask("logical_not", m, |a, _| a.logical_not());
+    c.mask("logical_xor", m, |a, b| a.logical_xor(b));
+    c.mask("logical_xor", n, |a, b| a.logical_xor(b));
+    for name in ["bitwise_and.Tensor", "__and__.Tensor"] {
+        c.mask(name, m, |a, b| a.bitwise_and_tensor(b));
+    }
+    for name in ["bitwise_or.Tensor", "__or__.Tensor"] {
+        c.mask(name, m, |a, b| a.bitwise_or_tensor(b));
+    }
+    for name in ["bitwise_xor.Tensor", "__xor__.Tensor"] {
+        c.mask(name, m, |a, b| a.bitwise_xor_tensor(b));
+    }
+    c.mask("bitwise_not", m, |a, _| a.bitwise_not());
+    type Ask = fn(&Tensor) -> Tensor;
+    let questions: [(&'static str, Ask); 3] =
+        [("isnan", |x| x.isnan()), ("isinf", |x| x.isinf()), ("isfinite", |x| x.isfinite())];
+    for (name, run) in questions {
+        c.add(name, vec![n(&[4, 3])], vec![V(0)], move |x| run(&x[0])).is_elementwise = true;
+    }
+    c.add("nan_to_num", vec![n(&[4, 3])], vec![V(0), A::None, A::None, A::None], |x| {
+        x[0].nan_to_num(None, None, None)
+    })
+    .is_elementwise = true;
+    c.add("nan_to_num", vec![n(&[4, 3])], vec![V(0), F(1.5), F(2.5), F(-3.5)], |x| x[0].nan_to_num(1.5, 2.5, -3.5))
+        .is_elementwise = true;
+    for input in [m, n] {
+        c.add("any", vec![input(&[4, 3]), n(&[4, 3])], vec![V(0)], |x| x[0].any());
+        c.add("all", vec![input(&[4, 3]), n(&[4, 3])], vec![V(0)], |x| x[0].all());
+        for (dim, keep) in [(1, true), (0, false)] {
+            let arguments = || vec![V(0), I(dim), B(keep)];
+            c.add("any.dim", vec![input(&[4, 3]), n(&[4, 3])], arguments(), move |x| x[0].any_dim(dim, keep));
+            c.add("all.dim", vec![input(&[4, 3]), n(&[4, 3])], arguments(), move |x| x[0].all_dim(dim, keep));
+        }
+    }
 }
 
 impl Cases {
@@ -291,6 +398,24 @@ fn reductions(c: &mut Cases) {
     c.add("std.dim", vec![n(&[3, 1])], vec![V(0), L(vec![1]), B(false), B(true)], |x| {
         x[0].std_dim(&[1i64][..], false, true)
     });
+    c.add("max", vec![n(&shape)], vec![V(0)], |x| x[0].max());
+    c.add("min", vec![n(&shape)], vec![V(0)], |x| x[0].min());
+    c.binary("max.other", [n, n], &[], |a, b| a.max_other(b), true);
+    c.binary("min.other", [n, n], &[], |a, b| a.min_other(b), true);
+    for (dim, keep) in [(0, false), (1, true), (-1, false)] {
+        c.add("max.dim", vec![n(&shape)], vec![V(0), I(dim), B(keep)], move |x| x[0].max_dim(dim, keep).0);
+        c.add("min.dim", vec![n(&shape)], vec![V(0), I(dim), B(keep)], move |x| x[0].min_dim(dim, keep).0);
+    }
+    for power in [1.0, 2.0, f64::INFINITY] {
+        c.add("norm.Scalar", vec![n(&shape)], vec![V(0), F(power)], move |x| {
+            x[0].norm_scalaropt_dim(power, [0i64, 1, 2], false)
+        });
+        for name in ["norm.ScalarOpt_dim", "linalg_vector_norm"] {
+            c.add(name, vec![n(&shape)], vec![V(0), F(power), L(vec![1]), B(true)], move |x| {
+                x[0].norm_scalaropt_dim(power, [1i64], true)
+            });
+        }
+    }
     for columns in [2, 8, 16, 300] {
         c.add("amax", vec![n(&[5, columns])], vec![V(0), L(vec![1]), B(false)], |x| x[0].amax(&[1i64][..], false));
     }
@@ -398,6 +523,32 @@ fn shapes(c: &mut Cases) {
     c.add("zeros_like", x(), vec![V(0)], |x| x[0].zeros_like());
     c.add("ones_like", x(), vec![V(0)], |x| x[0].ones_like());
     c.add("full_like", x(), vec![V(0), F(1.5)], |x| x[0].full_like(1.5));
+    c.add("swapaxes", vec![n(&[2, 3, 4])], vec![V(0), I(0), I(-1)], |x| x[0].swapaxes(0, -1));
+    c.add("swapdims", vec![n(&[2, 3, 4])], vec![V(0), I(1), I(2)], |x| x[0].swapdims(1, 2));
+    for (from, to) in [(vec![0], vec![2]), (vec![-1], vec![0]), (vec![0, 2], vec![1, 0]), (vec![1, 0], vec![0, 1])] {
+        let arguments = vec![V(0), L(from.clone()), L(to.clone())];
+        c.add("movedim.intlist", vec![n(&[2, 3, 4])], arguments, move |x| x[0].movedim(&from[..], &to[..]));
+    }
+    for (shifts, dims) in [(vec![1], vec![0]), (vec![-2], vec![1]), (vec![7, -1], vec![1, 0]), (vec![3], vec![])] {
+        let arguments = vec![V(0), L(shifts.clone()), L(dims.clone())];
+        c.add("roll", vec![n(&[4, 3])], arguments, move |x| x[0].roll(&shifts[..], &dims[..]));
+    }
+    for times in [vec![2, 3], vec![3, 1, 2], vec![1, 1]] {
+        let wanted = times.clone();
+        let arguments = || vec![V(0), L(times.clone())];
+        c.add("repeat", vec![n(&[4, 3])], arguments(), move |x| x[0].repeat(&wanted[..]));
+        let wanted = times.clone();
+        c.add("tile", vec![n(&[4, 3])], arguments(), move |x| x[0].tile(&wanted[..]));
+    }
+    c.add("tile", vec![n(&[2, 4, 3])], vec![V(0), L(vec![2])], |x| x[0].tile([2]));
+    for diagonal in [0, 1, -2, 9] {
+        c.add("tril", vec![n(&[2, 4, 3])], vec![V(0), I(diagonal)], move |x| x[0].tril(diagonal));
+        c.add("triu", vec![n(&[2, 4, 3])], vec![V(0), I(diagonal)], move |x| x[0].triu(diagonal));
+    }
+    c.add("outer", vec![n(&[4]), n(&[3])], vec![V(0), V(1)], |x| x[0].outer(&x[1]));
+    c.add("new_zeros", x(), vec![V(0), L(vec![2, 3])], |x| x[0].new_zeros([2, 3], (x[0].kind(), x[0].device())));
+    c.add("new_ones", x(), vec![V(0), L(vec![2])], |x| x[0].new_ones([2], (x[0].kind(), x[0].device())));
+    c.add("new_full", x(), vec![V(0), L(vec![2]), F(0.5)], |x| x[0].new_full([2], 0.5, (x[0].kind(), x[0].device())));
     let like = |x: &[Tensor]| (x[0].kind(), x[0].device());
     c.add("zeros", x(), vec![L(vec![2])], move |x| Tensor::zeros([2], like(x)));
     c.add("ones", x(), vec![L(vec![2])], move |x| Tensor::ones([2], like(x)));
@@ -439,6 +590,25 @@ fn layers(c: &mut Cases) {
             let channel = |x: &Tensor| if rank == 2 { x.shallow_clone() } else { x.unsqueeze(1) };
             let [w, b, mean, var] = [1, 2, 3, 4].map(|i| channel(&x[i]));
             (&x[0] - mean) / (var + 1e-5f64).sqrt() * w + b
+        });
+    }
+    for (shape, groups) in [(vec![3, 4], 2), (vec![2, 6, 5], 3), (vec![2, 4, 3, 2], 1), (vec![2, 4, 5], 4)] {
+        let arguments = vec![V(0), I(groups), V(1), V(2), F(1e-3), B(false)];
+        c.add("group_norm", vec![n(&shape), n(&shape[1..2]), n(&shape[1..2])], arguments, move |x| {
+            x[0].group_norm(groups, Some(&x[1]), Some(&x[2]), 1e-3, false)
+        });
+    }
+    c.add("group_norm", vec![n(&[2, 4, 5])], vec![V(0), I(2), A::None, A::None, F(1e-3), B(false)], move |x| {
+        x[0].group_norm(2, none(), none(), 1e-3, false)
+    });
+    let arguments = vec![V(0), V(1), V(2), A::None, A::None, B(true), F(0.1), F(1e-3), B(false)];
+    c.add("instance_norm", vec![n(&[2, 4, 5]), n(&[4]), n(&[4])], arguments, move |x| {
+        x[0].instance_norm(Some(&x[1]), Some(&x[2]), None, None, true, 0.1, 1e-3, false)
+    });
+    for shape in [vec![5], vec![2, 5]] {
+        let arguments = vec![V(0), L(shape.clone()), V(1), F(1e-3)];
+        c.add("rms_norm", vec![n(&[3, 2, 5]), n(&shape)], arguments, move |x| {
+            x[0].rms_norm(&shape[..], Some(&x[1]), 1e-3)
         });
     }
     c.add("dropout", vec![n(&[3, 4])], vec![V(0), F(0.5), B(false)], |x| x[0].dropout(0.5, false));
@@ -485,6 +655,11 @@ fn attention(c: &mut Cases) {
 }
 
 fn losses(c: &mut Cases) {
+    for (a, b, dim) in [(vec![4, 3], vec![4, 3], 1), (vec![4, 3], vec![3], 1), (vec![4, 3, 2], vec![4, 3, 2], 0)] {
+        c.add("cosine_similarity", vec![n(&a), n(&b)], vec![V(0), V(1), I(dim), F(1e-8)], move |x| {
+            Tensor::cosine_similarity(&x[0], &x[1], dim, 1e-8)
+        });
+    }
     for (number, reduction) in [(0, Reduction::None), (1, Reduction::Mean), (2, Reduction::Sum)] {
         let pair = || vec![n(&[4, 3]), n(&[4, 3])];
         c.add("mse_loss", pair(), vec![V(0), V(1), I(number)], move |x| x[0].mse_loss(&x[1], reduction));
@@ -511,6 +686,13 @@ fn losses(c: &mut Cases) {
                 Reduction::Mean => elements.mean(None),
                 _ => elements.sum(None),
             }
+        });
+        let arguments = |log: bool| vec![V(0), V(1), B(log), B(false), F(1e-8), I(number)];
+        c.add("poisson_nll_loss", vec![n(&[4, 3]), p(&[4, 3])], arguments(true), move |x| {
+            x[0].poisson_nll_loss(&x[1], true, false, 1e-8, reduction)
+        });
+        c.add("poisson_nll_loss", vec![p(&[4, 3]), p(&[4, 3])], arguments(false), move |x| {
+            x[0].poisson_nll_loss(&x[1], false, false, 1e-8, reduction)
         });
         classes(c, number, reduction);
     }

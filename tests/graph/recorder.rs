@@ -161,7 +161,9 @@ impl Recorder {
         }
         expected.extend(leaves.iter().map(|leaf| {
             let gradient = leaf.grad();
-            if gradient.defined() { gradient } else { leaf.zeros_like().contiguous() }
+            let zeros = leaf.zeros_like().contiguous();
+            // Some derivatives that are 0 everywhere are tensors without memory: a sum has some.
+            if gradient.defined() { zeros + gradient } else { zeros }
         }));
         expected
     }

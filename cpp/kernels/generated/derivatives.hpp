@@ -2,8 +2,8 @@
 /// Clad's derivatives of activations, losses and operators, for float and double. Not to be edited.
 // Made by Clad 2.5.0~dev (git 4b2c0eef17e298af448c22b08631923507cbb105)
 // from activations.hpp, losses.hpp, operators.hpp, exponential.hpp, pushforwards.hpp, derive.cpp
-// sha256 of the inputs: 74e6eec81051ef1bbef79f07d6c34065f66076ad9d76511242aaf67b61928d4c
-// sha256 of the text below: 83c1693b7d7cd7698f5ccc993847f3ec6379353f70b9b9cb9e48682b848b7d05
+// sha256 of the inputs: 075a49d5317aaa1dd5f66cd27111a9cdee09abf2937b6465de36b22947440916
+// sha256 of the text below: 4bfdc83652c03019cc4ffcd5fa0411cf6050d8b6a26caf52ac5df9936da87372
 // To make it again: cargo xtask gradients
 
 #pragma once
@@ -164,32 +164,8 @@ inline clad::ValueAndPushforward<float, float> PowerOfE_pushforward(float z, flo
     ValueAndPushforward<float, float> _t0 = clad::custom_derivatives::CladTorch::Kernels::Exp_pushforward(z, _d_z);
     return {_t0.value, _t0.pushforward};
 }
-inline clad::ValueAndPushforward<float, float> Expm1_pushforward(float z, float _d_z) {
-    ValueAndPushforward<float, float> _t0 = clad::custom_derivatives::std::expm1_pushforward(z, _d_z);
-    return {_t0.value, _t0.pushforward};
-}
-inline clad::ValueAndPushforward<float, float> Log_pushforward(float z, float _d_z) {
-    ValueAndPushforward<float, float> _t0 = clad::custom_derivatives::std::log_pushforward(z, _d_z);
-    return {_t0.value, _t0.pushforward};
-}
-inline clad::ValueAndPushforward<float, float> Log1p_pushforward(float z, float _d_z) {
-    ValueAndPushforward<float, float> _t0 = clad::custom_derivatives::std::log1p_pushforward(z, _d_z);
-    return {_t0.value, _t0.pushforward};
-}
-inline clad::ValueAndPushforward<float, float> Sin_pushforward(float z, float _d_z) {
-    ValueAndPushforward<float, float> _t0 = clad::custom_derivatives::std::sin_pushforward(z, _d_z);
-    return {_t0.value, _t0.pushforward};
-}
-inline clad::ValueAndPushforward<float, float> Cos_pushforward(float z, float _d_z) {
-    ValueAndPushforward<float, float> _t0 = clad::custom_derivatives::std::cos_pushforward(z, _d_z);
-    return {_t0.value, _t0.pushforward};
-}
 inline clad::ValueAndPushforward<float, float> Tanh_pushforward(float z, float _d_z) {
     ValueAndPushforward<float, float> _t0 = clad::custom_derivatives::CladTorch::Kernels::HyperbolicTangent_pushforward(z, _d_z);
-    return {_t0.value, _t0.pushforward};
-}
-inline clad::ValueAndPushforward<float, float> Erf_pushforward(float z, float _d_z) {
-    ValueAndPushforward<float, float> _t0 = clad::custom_derivatives::std::erf_pushforward(z, _d_z);
     return {_t0.value, _t0.pushforward};
 }
 inline clad::ValueAndPushforward<float, float> Abs_pushforward(float z, float _d_z) {
@@ -262,6 +238,82 @@ inline clad::ValueAndPushforward<float, float> Softplus_pushforward(float z, flo
 inline clad::ValueAndPushforward<float, float> LogSigmoid_pushforward(float z, float _d_z) {
     clad::ValueAndPushforward<float, float> _t0 = CladTorch::Kernels::Softplus_pushforward(-z, -_d_z);
     return {-_t0.value, -_t0.pushforward};
+}
+inline clad::ValueAndPushforward<float, float> Expm1_pushforward(float z, float _d_z) {
+    ValueAndPushforward<float, float> _t0 = clad::custom_derivatives::std::expm1_pushforward(z, _d_z);
+    return {_t0.value, _t0.pushforward};
+}
+inline clad::ValueAndPushforward<float, float> Exp2_pushforward(float z, float _d_z) {
+    ValueAndPushforward<float, float> _t0 = clad::custom_derivatives::std::exp2_pushforward(z, _d_z);
+    return {_t0.value, _t0.pushforward};
+}
+inline clad::ValueAndPushforward<float, float> Log_pushforward(float z, float _d_z) {
+    ValueAndPushforward<float, float> _t0 = clad::custom_derivatives::std::log_pushforward(z, _d_z);
+    return {_t0.value, _t0.pushforward};
+}
+inline clad::ValueAndPushforward<float, float> Log1p_pushforward(float z, float _d_z) {
+    ValueAndPushforward<float, float> _t0 = clad::custom_derivatives::std::log1p_pushforward(z, _d_z);
+    return {_t0.value, _t0.pushforward};
+}
+inline clad::ValueAndPushforward<float, float> Log2_pushforward(float z, float _d_z) {
+    ValueAndPushforward<float, float> _t0 = clad::custom_derivatives::std::log2_pushforward(z, _d_z);
+    return {_t0.value, _t0.pushforward};
+}
+inline clad::ValueAndPushforward<float, float> Log10_pushforward(float z, float _d_z) {
+    ValueAndPushforward<float, float> _t0 = clad::custom_derivatives::std::log10_pushforward(z, _d_z);
+    return {_t0.value, _t0.pushforward};
+}
+inline clad::ValueAndPushforward<float, float> Sin_pushforward(float z, float _d_z) {
+    ValueAndPushforward<float, float> _t0 = clad::custom_derivatives::std::sin_pushforward(z, _d_z);
+    return {_t0.value, _t0.pushforward};
+}
+inline clad::ValueAndPushforward<float, float> Cos_pushforward(float z, float _d_z) {
+    ValueAndPushforward<float, float> _t0 = clad::custom_derivatives::std::cos_pushforward(z, _d_z);
+    return {_t0.value, _t0.pushforward};
+}
+inline clad::ValueAndPushforward<float, float> Tan_pushforward(float z, float _d_z) {
+    ValueAndPushforward<float, float> _t0 = clad::custom_derivatives::std::tan_pushforward(z, _d_z);
+    return {_t0.value, _t0.pushforward};
+}
+inline clad::ValueAndPushforward<float, float> Asin_pushforward(float z, float _d_z) {
+    ValueAndPushforward<float, float> _t0 = clad::custom_derivatives::std::asin_pushforward(z, _d_z);
+    return {_t0.value, _t0.pushforward};
+}
+inline clad::ValueAndPushforward<float, float> Acos_pushforward(float z, float _d_z) {
+    ValueAndPushforward<float, float> _t0 = clad::custom_derivatives::std::acos_pushforward(z, _d_z);
+    return {_t0.value, _t0.pushforward};
+}
+inline clad::ValueAndPushforward<float, float> Atan_pushforward(float z, float _d_z) {
+    ValueAndPushforward<float, float> _t0 = clad::custom_derivatives::std::atan_pushforward(z, _d_z);
+    return {_t0.value, _t0.pushforward};
+}
+inline clad::ValueAndPushforward<float, float> Sinh_pushforward(float z, float _d_z) {
+    ValueAndPushforward<float, float> _t0 = clad::custom_derivatives::std::sinh_pushforward(z, _d_z);
+    return {_t0.value, _t0.pushforward};
+}
+inline clad::ValueAndPushforward<float, float> Cosh_pushforward(float z, float _d_z) {
+    ValueAndPushforward<float, float> _t0 = clad::custom_derivatives::std::cosh_pushforward(z, _d_z);
+    return {_t0.value, _t0.pushforward};
+}
+inline clad::ValueAndPushforward<float, float> Asinh_pushforward(float z, float _d_z) {
+    ValueAndPushforward<float, float> _t0 = clad::custom_derivatives::std::asinh_pushforward(z, _d_z);
+    return {_t0.value, _t0.pushforward};
+}
+inline clad::ValueAndPushforward<float, float> Acosh_pushforward(float z, float _d_z) {
+    ValueAndPushforward<float, float> _t0 = clad::custom_derivatives::std::acosh_pushforward(z, _d_z);
+    return {_t0.value, _t0.pushforward};
+}
+inline clad::ValueAndPushforward<float, float> Atanh_pushforward(float z, float _d_z) {
+    ValueAndPushforward<float, float> _t0 = clad::custom_derivatives::std::atanh_pushforward(z, _d_z);
+    return {_t0.value, _t0.pushforward};
+}
+inline clad::ValueAndPushforward<float, float> Erf_pushforward(float z, float _d_z) {
+    ValueAndPushforward<float, float> _t0 = clad::custom_derivatives::std::erf_pushforward(z, _d_z);
+    return {_t0.value, _t0.pushforward};
+}
+inline clad::ValueAndPushforward<float, float> ErfComplement_pushforward(float z, float _d_z) {
+    ValueAndPushforward<float, float> _t0 = clad::custom_derivatives::std::erfc_pushforward(z, _d_z);
+    return {_t0.value, _t0.pushforward};
 }
 inline void Add_pullback(float a, float b, float _d_y, float *_d_a, float *_d_b) {
     {
@@ -652,13 +704,7 @@ inline void EveryOperator_grad(float a, float b, float c, float *_d_a, float *_d
     sum += Sqrt(a);
     sum += Rsqrt(a);
     sum += PowerOfE(a);
-    sum += Expm1(a);
-    sum += Log(a);
-    sum += Log1p(a);
-    sum += Sin(a);
-    sum += Cos(a);
     sum += Tanh(a);
-    sum += Erf(a);
     sum += Abs(a);
     sum += Relu(a);
     sum += Sigmoid(a);
@@ -666,11 +712,29 @@ inline void EveryOperator_grad(float a, float b, float c, float *_d_a, float *_d
     sum += Gelu(a);
     sum += GeluTanh(a);
     sum += LogSigmoid(a);
+    sum += Expm1(a);
+    sum += Exp2(a);
+    sum += Log(a);
+    sum += Log1p(a);
+    sum += Log2(a);
+    sum += Log10(a);
+    sum += Sin(a);
+    sum += Cos(a);
+    sum += Tan(a);
+    sum += Asin(a);
+    sum += Acos(a);
+    sum += Atan(a);
+    sum += Sinh(a);
+    sum += Cosh(a);
+    sum += Asinh(a);
+    sum += Acosh(a);
+    sum += Atanh(a);
+    sum += Erf(a);
+    sum += ErfComplement(a);
     sum += Add(a, b);
     sum += Sub(a, b);
     sum += Mul(a, b);
     sum += Div(a, b);
-    sum += Pow(a, b);
     sum += Maximum(a, b);
     sum += Minimum(a, b);
     sum += ClampMin(a, b);
@@ -682,193 +746,263 @@ inline void EveryOperator_grad(float a, float b, float c, float *_d_a, float *_d
     sum += HuberLoss(a, b);
     sum += SmoothLoss(a, b);
     sum += KullbackLeibler(a, b);
+    sum += Remainder(a, b);
+    sum += Hypot(a, b);
+    sum += Pow(a, b);
+    sum += Atan2(a, b);
+    sum += LogAddExp(a, b);
     sum += Where(a, b, c);
     sum += Clamp(a, b, c);
     _d_sum += 1;
     {
+        float _r65 = 0.F;
+        float _r66 = 0.F;
+        float _r67 = 0.F;
+        CladTorch::Kernels::Clamp_pullback(a, b, c, _d_sum, &_r65, &_r66, &_r67);
+        *_d_a += _r65;
+        *_d_b += _r66;
+        *_d_c += _r67;
+    }
+    {
+        float _r62 = 0.F;
+        float _r63 = 0.F;
+        float _r64 = 0.F;
+        CladTorch::Kernels::Where_pullback(a, b, c, _d_sum, &_r62, &_r63, &_r64);
+        *_d_a += _r62;
+        *_d_b += _r63;
+        *_d_c += _r64;
+    }
+    {
+        float _r60 = 0.F;
+        float _r61 = 0.F;
+        CladTorch::Kernels::KullbackLeibler_pullback(a, b, _d_sum, &_r60, &_r61);
+        *_d_a += _r60;
+        *_d_b += _r61;
+    }
+    {
+        float _r58 = 0.F;
+        float _r59 = 0.F;
+        CladTorch::Kernels::SmoothLoss_pullback(a, b, _d_sum, &_r58, &_r59);
+        *_d_a += _r58;
+        *_d_b += _r59;
+    }
+    {
+        float _r56 = 0.F;
+        float _r57 = 0.F;
+        CladTorch::Kernels::HuberLoss_pullback(a, b, _d_sum, &_r56, &_r57);
+        *_d_a += _r56;
+        *_d_b += _r57;
+    }
+    {
+        float _r54 = 0.F;
+        float _r55 = 0.F;
+        CladTorch::Kernels::LogitLoss_pullback(a, b, _d_sum, &_r54, &_r55);
+        *_d_a += _r54;
+        *_d_b += _r55;
+    }
+    {
         float _r52 = 0.F;
         float _r53 = 0.F;
-        float _r54 = 0.F;
-        CladTorch::Kernels::Clamp_pullback(a, b, c, _d_sum, &_r52, &_r53, &_r54);
+        CladTorch::Kernels::SoftplusBelow_pullback(a, b, _d_sum, &_r52, &_r53);
         *_d_a += _r52;
         *_d_b += _r53;
-        *_d_c += _r54;
     }
     {
-        float _r49 = 0.F;
         float _r50 = 0.F;
         float _r51 = 0.F;
-        CladTorch::Kernels::Where_pullback(a, b, c, _d_sum, &_r49, &_r50, &_r51);
-        *_d_a += _r49;
-        *_d_b += _r50;
-        *_d_c += _r51;
+        CladTorch::Kernels::Elu_pullback(a, b, _d_sum, &_r50, &_r51);
+        *_d_a += _r50;
+        *_d_b += _r51;
     }
     {
-        float _r47 = 0.F;
         float _r48 = 0.F;
-        CladTorch::Kernels::KullbackLeibler_pullback(a, b, _d_sum, &_r47, &_r48);
-        *_d_a += _r47;
-        *_d_b += _r48;
+        float _r49 = 0.F;
+        CladTorch::Kernels::Leaky_pullback(a, b, _d_sum, &_r48, &_r49);
+        *_d_a += _r48;
+        *_d_b += _r49;
     }
     {
-        float _r45 = 0.F;
         float _r46 = 0.F;
-        CladTorch::Kernels::SmoothLoss_pullback(a, b, _d_sum, &_r45, &_r46);
-        *_d_a += _r45;
-        *_d_b += _r46;
+        float _r47 = 0.F;
+        CladTorch::Kernels::ClampMax_pullback(a, b, _d_sum, &_r46, &_r47);
+        *_d_a += _r46;
+        *_d_b += _r47;
     }
     {
-        float _r43 = 0.F;
         float _r44 = 0.F;
-        CladTorch::Kernels::HuberLoss_pullback(a, b, _d_sum, &_r43, &_r44);
-        *_d_a += _r43;
-        *_d_b += _r44;
+        float _r45 = 0.F;
+        CladTorch::Kernels::ClampMin_pullback(a, b, _d_sum, &_r44, &_r45);
+        *_d_a += _r44;
+        *_d_b += _r45;
     }
     {
-        float _r41 = 0.F;
         float _r42 = 0.F;
-        CladTorch::Kernels::LogitLoss_pullback(a, b, _d_sum, &_r41, &_r42);
-        *_d_a += _r41;
-        *_d_b += _r42;
+        float _r43 = 0.F;
+        CladTorch::Kernels::Minimum_pullback(a, b, _d_sum, &_r42, &_r43);
+        *_d_a += _r42;
+        *_d_b += _r43;
     }
     {
-        float _r39 = 0.F;
         float _r40 = 0.F;
-        CladTorch::Kernels::SoftplusBelow_pullback(a, b, _d_sum, &_r39, &_r40);
-        *_d_a += _r39;
-        *_d_b += _r40;
+        float _r41 = 0.F;
+        CladTorch::Kernels::Maximum_pullback(a, b, _d_sum, &_r40, &_r41);
+        *_d_a += _r40;
+        *_d_b += _r41;
     }
     {
-        float _r37 = 0.F;
         float _r38 = 0.F;
-        CladTorch::Kernels::Elu_pullback(a, b, _d_sum, &_r37, &_r38);
-        *_d_a += _r37;
-        *_d_b += _r38;
+        float _r39 = 0.F;
+        CladTorch::Kernels::Mul_pullback(a, b, _d_sum, &_r38, &_r39);
+        *_d_a += _r38;
+        *_d_b += _r39;
     }
     {
-        float _r35 = 0.F;
         float _r36 = 0.F;
-        CladTorch::Kernels::Leaky_pullback(a, b, _d_sum, &_r35, &_r36);
-        *_d_a += _r35;
-        *_d_b += _r36;
+        float _r37 = 0.F;
+        CladTorch::Kernels::Sub_pullback(a, b, _d_sum, &_r36, &_r37);
+        *_d_a += _r36;
+        *_d_b += _r37;
+    }
+    {
+        float _r34 = 0.F;
+        float _r35 = 0.F;
+        CladTorch::Kernels::Add_pullback(a, b, _d_sum, &_r34, &_r35);
+        *_d_a += _r34;
+        *_d_b += _r35;
     }
     {
         float _r33 = 0.F;
-        float _r34 = 0.F;
-        CladTorch::Kernels::ClampMax_pullback(a, b, _d_sum, &_r33, &_r34);
+        _r33 += _d_sum * CladTorch::Kernels::ErfComplement_pushforward(a, 1.F).pushforward;
         *_d_a += _r33;
-        *_d_b += _r34;
+    }
+    {
+        float _r32 = 0.F;
+        _r32 += _d_sum * CladTorch::Kernels::Erf_pushforward(a, 1.F).pushforward;
+        *_d_a += _r32;
     }
     {
         float _r31 = 0.F;
-        float _r32 = 0.F;
-        CladTorch::Kernels::ClampMin_pullback(a, b, _d_sum, &_r31, &_r32);
+        _r31 += _d_sum * CladTorch::Kernels::Atanh_pushforward(a, 1.F).pushforward;
         *_d_a += _r31;
-        *_d_b += _r32;
+    }
+    {
+        float _r30 = 0.F;
+        _r30 += _d_sum * CladTorch::Kernels::Acosh_pushforward(a, 1.F).pushforward;
+        *_d_a += _r30;
     }
     {
         float _r29 = 0.F;
-        float _r30 = 0.F;
-        CladTorch::Kernels::Minimum_pullback(a, b, _d_sum, &_r29, &_r30);
+        _r29 += _d_sum * CladTorch::Kernels::Asinh_pushforward(a, 1.F).pushforward;
         *_d_a += _r29;
-        *_d_b += _r30;
+    }
+    {
+        float _r28 = 0.F;
+        _r28 += _d_sum * CladTorch::Kernels::Cosh_pushforward(a, 1.F).pushforward;
+        *_d_a += _r28;
     }
     {
         float _r27 = 0.F;
-        float _r28 = 0.F;
-        CladTorch::Kernels::Maximum_pullback(a, b, _d_sum, &_r27, &_r28);
+        _r27 += _d_sum * CladTorch::Kernels::Sinh_pushforward(a, 1.F).pushforward;
         *_d_a += _r27;
-        *_d_b += _r28;
+    }
+    {
+        float _r26 = 0.F;
+        _r26 += _d_sum * CladTorch::Kernels::Atan_pushforward(a, 1.F).pushforward;
+        *_d_a += _r26;
     }
     {
         float _r25 = 0.F;
-        float _r26 = 0.F;
-        CladTorch::Kernels::Mul_pullback(a, b, _d_sum, &_r25, &_r26);
+        _r25 += _d_sum * CladTorch::Kernels::Acos_pushforward(a, 1.F).pushforward;
         *_d_a += _r25;
-        *_d_b += _r26;
+    }
+    {
+        float _r24 = 0.F;
+        _r24 += _d_sum * CladTorch::Kernels::Asin_pushforward(a, 1.F).pushforward;
+        *_d_a += _r24;
     }
     {
         float _r23 = 0.F;
-        float _r24 = 0.F;
-        CladTorch::Kernels::Sub_pullback(a, b, _d_sum, &_r23, &_r24);
+        _r23 += _d_sum * CladTorch::Kernels::Tan_pushforward(a, 1.F).pushforward;
         *_d_a += _r23;
-        *_d_b += _r24;
+    }
+    {
+        float _r22 = 0.F;
+        _r22 += _d_sum * CladTorch::Kernels::Cos_pushforward(a, 1.F).pushforward;
+        *_d_a += _r22;
     }
     {
         float _r21 = 0.F;
-        float _r22 = 0.F;
-        CladTorch::Kernels::Add_pullback(a, b, _d_sum, &_r21, &_r22);
+        _r21 += _d_sum * CladTorch::Kernels::Sin_pushforward(a, 1.F).pushforward;
         *_d_a += _r21;
-        *_d_b += _r22;
     }
     {
         float _r20 = 0.F;
-        _r20 += _d_sum * CladTorch::Kernels::LogSigmoid_pushforward(a, 1.F).pushforward;
+        _r20 += _d_sum * CladTorch::Kernels::Log10_pushforward(a, 1.F).pushforward;
         *_d_a += _r20;
     }
     {
         float _r19 = 0.F;
-        _r19 += _d_sum * CladTorch::Kernels::GeluTanh_pushforward(a, 1.F).pushforward;
+        _r19 += _d_sum * CladTorch::Kernels::Log2_pushforward(a, 1.F).pushforward;
         *_d_a += _r19;
     }
     {
         float _r18 = 0.F;
-        _r18 += _d_sum * CladTorch::Kernels::Gelu_pushforward(a, 1.F).pushforward;
+        _r18 += _d_sum * CladTorch::Kernels::Log1p_pushforward(a, 1.F).pushforward;
         *_d_a += _r18;
     }
     {
         float _r17 = 0.F;
-        _r17 += _d_sum * CladTorch::Kernels::Silu_pushforward(a, 1.F).pushforward;
+        _r17 += _d_sum * CladTorch::Kernels::Log_pushforward(a, 1.F).pushforward;
         *_d_a += _r17;
     }
     {
         float _r16 = 0.F;
-        _r16 += _d_sum * CladTorch::Kernels::Sigmoid_pushforward(a, 1.F).pushforward;
+        _r16 += _d_sum * CladTorch::Kernels::Exp2_pushforward(a, 1.F).pushforward;
         *_d_a += _r16;
     }
     {
         float _r15 = 0.F;
-        _r15 += _d_sum * CladTorch::Kernels::Relu_pushforward(a, 1.F).pushforward;
+        _r15 += _d_sum * CladTorch::Kernels::Expm1_pushforward(a, 1.F).pushforward;
         *_d_a += _r15;
     }
     {
         float _r14 = 0.F;
-        _r14 += _d_sum * CladTorch::Kernels::Abs_pushforward(a, 1.F).pushforward;
+        _r14 += _d_sum * CladTorch::Kernels::LogSigmoid_pushforward(a, 1.F).pushforward;
         *_d_a += _r14;
     }
     {
         float _r13 = 0.F;
-        _r13 += _d_sum * CladTorch::Kernels::Erf_pushforward(a, 1.F).pushforward;
+        _r13 += _d_sum * CladTorch::Kernels::GeluTanh_pushforward(a, 1.F).pushforward;
         *_d_a += _r13;
     }
     {
         float _r12 = 0.F;
-        _r12 += _d_sum * CladTorch::Kernels::Tanh_pushforward(a, 1.F).pushforward;
+        _r12 += _d_sum * CladTorch::Kernels::Gelu_pushforward(a, 1.F).pushforward;
         *_d_a += _r12;
     }
     {
         float _r11 = 0.F;
-        _r11 += _d_sum * CladTorch::Kernels::Cos_pushforward(a, 1.F).pushforward;
+        _r11 += _d_sum * CladTorch::Kernels::Silu_pushforward(a, 1.F).pushforward;
         *_d_a += _r11;
     }
     {
         float _r10 = 0.F;
-        _r10 += _d_sum * CladTorch::Kernels::Sin_pushforward(a, 1.F).pushforward;
+        _r10 += _d_sum * CladTorch::Kernels::Sigmoid_pushforward(a, 1.F).pushforward;
         *_d_a += _r10;
     }
     {
         float _r9 = 0.F;
-        _r9 += _d_sum * CladTorch::Kernels::Log1p_pushforward(a, 1.F).pushforward;
+        _r9 += _d_sum * CladTorch::Kernels::Relu_pushforward(a, 1.F).pushforward;
         *_d_a += _r9;
     }
     {
         float _r8 = 0.F;
-        _r8 += _d_sum * CladTorch::Kernels::Log_pushforward(a, 1.F).pushforward;
+        _r8 += _d_sum * CladTorch::Kernels::Abs_pushforward(a, 1.F).pushforward;
         *_d_a += _r8;
     }
     {
         float _r7 = 0.F;
-        _r7 += _d_sum * CladTorch::Kernels::Expm1_pushforward(a, 1.F).pushforward;
+        _r7 += _d_sum * CladTorch::Kernels::Tanh_pushforward(a, 1.F).pushforward;
         *_d_a += _r7;
     }
     {
@@ -932,32 +1066,8 @@ inline clad::ValueAndPushforward<double, double> PowerOfE_pushforward(double z, 
     ValueAndPushforward<double, double> _t0 = clad::custom_derivatives::CladTorch::Kernels::Exp_pushforward(z, _d_z);
     return {_t0.value, _t0.pushforward};
 }
-inline clad::ValueAndPushforward<double, double> Expm1_pushforward(double z, double _d_z) {
-    ValueAndPushforward<double, double> _t0 = clad::custom_derivatives::std::expm1_pushforward(z, _d_z);
-    return {_t0.value, _t0.pushforward};
-}
-inline clad::ValueAndPushforward<double, double> Log_pushforward(double z, double _d_z) {
-    ValueAndPushforward<double, double> _t0 = clad::custom_derivatives::std::log_pushforward(z, _d_z);
-    return {_t0.value, _t0.pushforward};
-}
-inline clad::ValueAndPushforward<double, double> Log1p_pushforward(double z, double _d_z) {
-    ValueAndPushforward<double, double> _t0 = clad::custom_derivatives::std::log1p_pushforward(z, _d_z);
-    return {_t0.value, _t0.pushforward};
-}
-inline clad::ValueAndPushforward<double, double> Sin_pushforward(double z, double _d_z) {
-    ValueAndPushforward<double, double> _t0 = clad::custom_derivatives::std::sin_pushforward(z, _d_z);
-    return {_t0.value, _t0.pushforward};
-}
-inline clad::ValueAndPushforward<double, double> Cos_pushforward(double z, double _d_z) {
-    ValueAndPushforward<double, double> _t0 = clad::custom_derivatives::std::cos_pushforward(z, _d_z);
-    return {_t0.value, _t0.pushforward};
-}
 inline clad::ValueAndPushforward<double, double> Tanh_pushforward(double z, double _d_z) {
     ValueAndPushforward<double, double> _t0 = clad::custom_derivatives::CladTorch::Kernels::HyperbolicTangent_pushforward(z, _d_z);
-    return {_t0.value, _t0.pushforward};
-}
-inline clad::ValueAndPushforward<double, double> Erf_pushforward(double z, double _d_z) {
-    ValueAndPushforward<double, double> _t0 = clad::custom_derivatives::std::erf_pushforward(z, _d_z);
     return {_t0.value, _t0.pushforward};
 }
 inline clad::ValueAndPushforward<double, double> Abs_pushforward(double z, double _d_z) {
@@ -1030,6 +1140,82 @@ inline clad::ValueAndPushforward<double, double> Softplus_pushforward(double z, 
 inline clad::ValueAndPushforward<double, double> LogSigmoid_pushforward(double z, double _d_z) {
     clad::ValueAndPushforward<double, double> _t0 = CladTorch::Kernels::Softplus_pushforward(-z, -_d_z);
     return {-_t0.value, -_t0.pushforward};
+}
+inline clad::ValueAndPushforward<double, double> Expm1_pushforward(double z, double _d_z) {
+    ValueAndPushforward<double, double> _t0 = clad::custom_derivatives::std::expm1_pushforward(z, _d_z);
+    return {_t0.value, _t0.pushforward};
+}
+inline clad::ValueAndPushforward<double, double> Exp2_pushforward(double z, double _d_z) {
+    ValueAndPushforward<double, double> _t0 = clad::custom_derivatives::std::exp2_pushforward(z, _d_z);
+    return {_t0.value, _t0.pushforward};
+}
+inline clad::ValueAndPushforward<double, double> Log_pushforward(double z, double _d_z) {
+    ValueAndPushforward<double, double> _t0 = clad::custom_derivatives::std::log_pushforward(z, _d_z);
+    return {_t0.value, _t0.pushforward};
+}
+inline clad::ValueAndPushforward<double, double> Log1p_pushforward(double z, double _d_z) {
+    ValueAndPushforward<double, double> _t0 = clad::custom_derivatives::std::log1p_pushforward(z, _d_z);
+    return {_t0.value, _t0.pushforward};
+}
+inline clad::ValueAndPushforward<double, double> Log2_pushforward(double z, double _d_z) {
+    ValueAndPushforward<double, double> _t0 = clad::custom_derivatives::std::log2_pushforward(z, _d_z);
+    return {_t0.value, _t0.pushforward};
+}
+inline clad::ValueAndPushforward<double, double> Log10_pushforward(double z, double _d_z) {
+    ValueAndPushforward<double, double> _t0 = clad::custom_derivatives::std::log10_pushforward(z, _d_z);
+    return {_t0.value, _t0.pushforward};
+}
+inline clad::ValueAndPushforward<double, double> Sin_pushforward(double z, double _d_z) {
+    ValueAndPushforward<double, double> _t0 = clad::custom_derivatives::std::sin_pushforward(z, _d_z);
+    return {_t0.value, _t0.pushforward};
+}
+inline clad::ValueAndPushforward<double, double> Cos_pushforward(double z, double _d_z) {
+    ValueAndPushforward<double, double> _t0 = clad::custom_derivatives::std::cos_pushforward(z, _d_z);
+    return {_t0.value, _t0.pushforward};
+}
+inline clad::ValueAndPushforward<double, double> Tan_pushforward(double z, double _d_z) {
+    ValueAndPushforward<double, double> _t0 = clad::custom_derivatives::std::tan_pushforward(z, _d_z);
+    return {_t0.value, _t0.pushforward};
+}
+inline clad::ValueAndPushforward<double, double> Asin_pushforward(double z, double _d_z) {
+    ValueAndPushforward<double, double> _t0 = clad::custom_derivatives::std::asin_pushforward(z, _d_z);
+    return {_t0.value, _t0.pushforward};
+}
+inline clad::ValueAndPushforward<double, double> Acos_pushforward(double z, double _d_z) {
+    ValueAndPushforward<double, double> _t0 = clad::custom_derivatives::std::acos_pushforward(z, _d_z);
+    return {_t0.value, _t0.pushforward};
+}
+inline clad::ValueAndPushforward<double, double> Atan_pushforward(double z, double _d_z) {
+    ValueAndPushforward<double, double> _t0 = clad::custom_derivatives::std::atan_pushforward(z, _d_z);
+    return {_t0.value, _t0.pushforward};
+}
+inline clad::ValueAndPushforward<double, double> Sinh_pushforward(double z, double _d_z) {
+    ValueAndPushforward<double, double> _t0 = clad::custom_derivatives::std::sinh_pushforward(z, _d_z);
+    return {_t0.value, _t0.pushforward};
+}
+inline clad::ValueAndPushforward<double, double> Cosh_pushforward(double z, double _d_z) {
+    ValueAndPushforward<double, double> _t0 = clad::custom_derivatives::std::cosh_pushforward(z, _d_z);
+    return {_t0.value, _t0.pushforward};
+}
+inline clad::ValueAndPushforward<double, double> Asinh_pushforward(double z, double _d_z) {
+    ValueAndPushforward<double, double> _t0 = clad::custom_derivatives::std::asinh_pushforward(z, _d_z);
+    return {_t0.value, _t0.pushforward};
+}
+inline clad::ValueAndPushforward<double, double> Acosh_pushforward(double z, double _d_z) {
+    ValueAndPushforward<double, double> _t0 = clad::custom_derivatives::std::acosh_pushforward(z, _d_z);
+    return {_t0.value, _t0.pushforward};
+}
+inline clad::ValueAndPushforward<double, double> Atanh_pushforward(double z, double _d_z) {
+    ValueAndPushforward<double, double> _t0 = clad::custom_derivatives::std::atanh_pushforward(z, _d_z);
+    return {_t0.value, _t0.pushforward};
+}
+inline clad::ValueAndPushforward<double, double> Erf_pushforward(double z, double _d_z) {
+    ValueAndPushforward<double, double> _t0 = clad::custom_derivatives::std::erf_pushforward(z, _d_z);
+    return {_t0.value, _t0.pushforward};
+}
+inline clad::ValueAndPushforward<double, double> ErfComplement_pushforward(double z, double _d_z) {
+    ValueAndPushforward<double, double> _t0 = clad::custom_derivatives::std::erfc_pushforward(z, _d_z);
+    return {_t0.value, _t0.pushforward};
 }
 inline void Add_pullback(double a, double b, double _d_y, double *_d_a, double *_d_b) {
     {
@@ -1420,13 +1606,7 @@ inline void EveryOperator_grad(double a, double b, double c, double *_d_a, doubl
     sum += Sqrt(a);
     sum += Rsqrt(a);
     sum += PowerOfE(a);
-    sum += Expm1(a);
-    sum += Log(a);
-    sum += Log1p(a);
-    sum += Sin(a);
-    sum += Cos(a);
     sum += Tanh(a);
-    sum += Erf(a);
     sum += Abs(a);
     sum += Relu(a);
     sum += Sigmoid(a);
@@ -1434,11 +1614,29 @@ inline void EveryOperator_grad(double a, double b, double c, double *_d_a, doubl
     sum += Gelu(a);
     sum += GeluTanh(a);
     sum += LogSigmoid(a);
+    sum += Expm1(a);
+    sum += Exp2(a);
+    sum += Log(a);
+    sum += Log1p(a);
+    sum += Log2(a);
+    sum += Log10(a);
+    sum += Sin(a);
+    sum += Cos(a);
+    sum += Tan(a);
+    sum += Asin(a);
+    sum += Acos(a);
+    sum += Atan(a);
+    sum += Sinh(a);
+    sum += Cosh(a);
+    sum += Asinh(a);
+    sum += Acosh(a);
+    sum += Atanh(a);
+    sum += Erf(a);
+    sum += ErfComplement(a);
     sum += Add(a, b);
     sum += Sub(a, b);
     sum += Mul(a, b);
     sum += Div(a, b);
-    sum += Pow(a, b);
     sum += Maximum(a, b);
     sum += Minimum(a, b);
     sum += ClampMin(a, b);
@@ -1450,193 +1648,263 @@ inline void EveryOperator_grad(double a, double b, double c, double *_d_a, doubl
     sum += HuberLoss(a, b);
     sum += SmoothLoss(a, b);
     sum += KullbackLeibler(a, b);
+    sum += Remainder(a, b);
+    sum += Hypot(a, b);
+    sum += Pow(a, b);
+    sum += Atan2(a, b);
+    sum += LogAddExp(a, b);
     sum += Where(a, b, c);
     sum += Clamp(a, b, c);
     _d_sum += 1;
     {
+        double _r65 = 0.;
+        double _r66 = 0.;
+        double _r67 = 0.;
+        CladTorch::Kernels::Clamp_pullback(a, b, c, _d_sum, &_r65, &_r66, &_r67);
+        *_d_a += _r65;
+        *_d_b += _r66;
+        *_d_c += _r67;
+    }
+    {
+        double _r62 = 0.;
+        double _r63 = 0.;
+        double _r64 = 0.;
+        CladTorch::Kernels::Where_pullback(a, b, c, _d_sum, &_r62, &_r63, &_r64);
+        *_d_a += _r62;
+        *_d_b += _r63;
+        *_d_c += _r64;
+    }
+    {
+        double _r60 = 0.;
+        double _r61 = 0.;
+        CladTorch::Kernels::KullbackLeibler_pullback(a, b, _d_sum, &_r60, &_r61);
+        *_d_a += _r60;
+        *_d_b += _r61;
+    }
+    {
+        double _r58 = 0.;
+        double _r59 = 0.;
+        CladTorch::Kernels::SmoothLoss_pullback(a, b, _d_sum, &_r58, &_r59);
+        *_d_a += _r58;
+        *_d_b += _r59;
+    }
+    {
+        double _r56 = 0.;
+        double _r57 = 0.;
+        CladTorch::Kernels::HuberLoss_pullback(a, b, _d_sum, &_r56, &_r57);
+        *_d_a += _r56;
+        *_d_b += _r57;
+    }
+    {
+        double _r54 = 0.;
+        double _r55 = 0.;
+        CladTorch::Kernels::LogitLoss_pullback(a, b, _d_sum, &_r54, &_r55);
+        *_d_a += _r54;
+        *_d_b += _r55;
+    }
+    {
         double _r52 = 0.;
         double _r53 = 0.;
-        double _r54 = 0.;
-        CladTorch::Kernels::Clamp_pullback(a, b, c, _d_sum, &_r52, &_r53, &_r54);
+        CladTorch::Kernels::SoftplusBelow_pullback(a, b, _d_sum, &_r52, &_r53);
         *_d_a += _r52;
         *_d_b += _r53;
-        *_d_c += _r54;
     }
     {
-        double _r49 = 0.;
         double _r50 = 0.;
         double _r51 = 0.;
-        CladTorch::Kernels::Where_pullback(a, b, c, _d_sum, &_r49, &_r50, &_r51);
-        *_d_a += _r49;
-        *_d_b += _r50;
-        *_d_c += _r51;
+        CladTorch::Kernels::Elu_pullback(a, b, _d_sum, &_r50, &_r51);
+        *_d_a += _r50;
+        *_d_b += _r51;
     }
     {
-        double _r47 = 0.;
         double _r48 = 0.;
-        CladTorch::Kernels::KullbackLeibler_pullback(a, b, _d_sum, &_r47, &_r48);
-        *_d_a += _r47;
-        *_d_b += _r48;
+        double _r49 = 0.;
+        CladTorch::Kernels::Leaky_pullback(a, b, _d_sum, &_r48, &_r49);
+        *_d_a += _r48;
+        *_d_b += _r49;
     }
     {
-        double _r45 = 0.;
         double _r46 = 0.;
-        CladTorch::Kernels::SmoothLoss_pullback(a, b, _d_sum, &_r45, &_r46);
-        *_d_a += _r45;
-        *_d_b += _r46;
+        double _r47 = 0.;
+        CladTorch::Kernels::ClampMax_pullback(a, b, _d_sum, &_r46, &_r47);
+        *_d_a += _r46;
+        *_d_b += _r47;
     }
     {
-        double _r43 = 0.;
         double _r44 = 0.;
-        CladTorch::Kernels::HuberLoss_pullback(a, b, _d_sum, &_r43, &_r44);
-        *_d_a += _r43;
-        *_d_b += _r44;
+        double _r45 = 0.;
+        CladTorch::Kernels::ClampMin_pullback(a, b, _d_sum, &_r44, &_r45);
+        *_d_a += _r44;
+        *_d_b += _r45;
     }
     {
-        double _r41 = 0.;
         double _r42 = 0.;
-        CladTorch::Kernels::LogitLoss_pullback(a, b, _d_sum, &_r41, &_r42);
-        *_d_a += _r41;
-        *_d_b += _r42;
+        double _r43 = 0.;
+        CladTorch::Kernels::Minimum_pullback(a, b, _d_sum, &_r42, &_r43);
+        *_d_a += _r42;
+        *_d_b += _r43;
     }
     {
-        double _r39 = 0.;
         double _r40 = 0.;
-        CladTorch::Kernels::SoftplusBelow_pullback(a, b, _d_sum, &_r39, &_r40);
-        *_d_a += _r39;
-        *_d_b += _r40;
+        double _r41 = 0.;
+        CladTorch::Kernels::Maximum_pullback(a, b, _d_sum, &_r40, &_r41);
+        *_d_a += _r40;
+        *_d_b += _r41;
     }
     {
-        double _r37 = 0.;
         double _r38 = 0.;
-        CladTorch::Kernels::Elu_pullback(a, b, _d_sum, &_r37, &_r38);
-        *_d_a += _r37;
-        *_d_b += _r38;
+        double _r39 = 0.;
+        CladTorch::Kernels::Mul_pullback(a, b, _d_sum, &_r38, &_r39);
+        *_d_a += _r38;
+        *_d_b += _r39;
     }
     {
-        double _r35 = 0.;
         double _r36 = 0.;
-        CladTorch::Kernels::Leaky_pullback(a, b, _d_sum, &_r35, &_r36);
-        *_d_a += _r35;
-        *_d_b += _r36;
+        double _r37 = 0.;
+        CladTorch::Kernels::Sub_pullback(a, b, _d_sum, &_r36, &_r37);
+        *_d_a += _r36;
+        *_d_b += _r37;
+    }
+    {
+        double _r34 = 0.;
+        double _r35 = 0.;
+        CladTorch::Kernels::Add_pullback(a, b, _d_sum, &_r34, &_r35);
+        *_d_a += _r34;
+        *_d_b += _r35;
     }
     {
         double _r33 = 0.;
-        double _r34 = 0.;
-        CladTorch::Kernels::ClampMax_pullback(a, b, _d_sum, &_r33, &_r34);
+        _r33 += _d_sum * CladTorch::Kernels::ErfComplement_pushforward(a, 1.).pushforward;
         *_d_a += _r33;
-        *_d_b += _r34;
+    }
+    {
+        double _r32 = 0.;
+        _r32 += _d_sum * CladTorch::Kernels::Erf_pushforward(a, 1.).pushforward;
+        *_d_a += _r32;
     }
     {
         double _r31 = 0.;
-        double _r32 = 0.;
-        CladTorch::Kernels::ClampMin_pullback(a, b, _d_sum, &_r31, &_r32);
+        _r31 += _d_sum * CladTorch::Kernels::Atanh_pushforward(a, 1.).pushforward;
         *_d_a += _r31;
-        *_d_b += _r32;
+    }
+    {
+        double _r30 = 0.;
+        _r30 += _d_sum * CladTorch::Kernels::Acosh_pushforward(a, 1.).pushforward;
+        *_d_a += _r30;
     }
     {
         double _r29 = 0.;
-        double _r30 = 0.;
-        CladTorch::Kernels::Minimum_pullback(a, b, _d_sum, &_r29, &_r30);
+        _r29 += _d_sum * CladTorch::Kernels::Asinh_pushforward(a, 1.).pushforward;
         *_d_a += _r29;
-        *_d_b += _r30;
+    }
+    {
+        double _r28 = 0.;
+        _r28 += _d_sum * CladTorch::Kernels::Cosh_pushforward(a, 1.).pushforward;
+        *_d_a += _r28;
     }
     {
         double _r27 = 0.;
-        double _r28 = 0.;
-        CladTorch::Kernels::Maximum_pullback(a, b, _d_sum, &_r27, &_r28);
+        _r27 += _d_sum * CladTorch::Kernels::Sinh_pushforward(a, 1.).pushforward;
         *_d_a += _r27;
-        *_d_b += _r28;
+    }
+    {
+        double _r26 = 0.;
+        _r26 += _d_sum * CladTorch::Kernels::Atan_pushforward(a, 1.).pushforward;
+        *_d_a += _r26;
     }
     {
         double _r25 = 0.;
-        double _r26 = 0.;
-        CladTorch::Kernels::Mul_pullback(a, b, _d_sum, &_r25, &_r26);
+        _r25 += _d_sum * CladTorch::Kernels::Acos_pushforward(a, 1.).pushforward;
         *_d_a += _r25;
-        *_d_b += _r26;
+    }
+    {
+        double _r24 = 0.;
+        _r24 += _d_sum * CladTorch::Kernels::Asin_pushforward(a, 1.).pushforward;
+        *_d_a += _r24;
     }
     {
         double _r23 = 0.;
-        double _r24 = 0.;
-        CladTorch::Kernels::Sub_pullback(a, b, _d_sum, &_r23, &_r24);
+        _r23 += _d_sum * CladTorch::Kernels::Tan_pushforward(a, 1.).pushforward;
         *_d_a += _r23;
-        *_d_b += _r24;
+    }
+    {
+        double _r22 = 0.;
+        _r22 += _d_sum * CladTorch::Kernels::Cos_pushforward(a, 1.).pushforward;
+        *_d_a += _r22;
     }
     {
         double _r21 = 0.;
-        double _r22 = 0.;
-        CladTorch::Kernels::Add_pullback(a, b, _d_sum, &_r21, &_r22);
+        _r21 += _d_sum * CladTorch::Kernels::Sin_pushforward(a, 1.).pushforward;
         *_d_a += _r21;
-        *_d_b += _r22;
     }
     {
         double _r20 = 0.;
-        _r20 += _d_sum * CladTorch::Kernels::LogSigmoid_pushforward(a, 1.).pushforward;
+        _r20 += _d_sum * CladTorch::Kernels::Log10_pushforward(a, 1.).pushforward;
         *_d_a += _r20;
     }
     {
         double _r19 = 0.;
-        _r19 += _d_sum * CladTorch::Kernels::GeluTanh_pushforward(a, 1.).pushforward;
+        _r19 += _d_sum * CladTorch::Kernels::Log2_pushforward(a, 1.).pushforward;
         *_d_a += _r19;
     }
     {
         double _r18 = 0.;
-        _r18 += _d_sum * CladTorch::Kernels::Gelu_pushforward(a, 1.).pushforward;
+        _r18 += _d_sum * CladTorch::Kernels::Log1p_pushforward(a, 1.).pushforward;
         *_d_a += _r18;
     }
     {
         double _r17 = 0.;
-        _r17 += _d_sum * CladTorch::Kernels::Silu_pushforward(a, 1.).pushforward;
+        _r17 += _d_sum * CladTorch::Kernels::Log_pushforward(a, 1.).pushforward;
         *_d_a += _r17;
     }
     {
         double _r16 = 0.;
-        _r16 += _d_sum * CladTorch::Kernels::Sigmoid_pushforward(a, 1.).pushforward;
+        _r16 += _d_sum * CladTorch::Kernels::Exp2_pushforward(a, 1.).pushforward;
         *_d_a += _r16;
     }
     {
         double _r15 = 0.;
-        _r15 += _d_sum * CladTorch::Kernels::Relu_pushforward(a, 1.).pushforward;
+        _r15 += _d_sum * CladTorch::Kernels::Expm1_pushforward(a, 1.).pushforward;
         *_d_a += _r15;
     }
     {
         double _r14 = 0.;
-        _r14 += _d_sum * CladTorch::Kernels::Abs_pushforward(a, 1.).pushforward;
+        _r14 += _d_sum * CladTorch::Kernels::LogSigmoid_pushforward(a, 1.).pushforward;
         *_d_a += _r14;
     }
     {
         double _r13 = 0.;
-        _r13 += _d_sum * CladTorch::Kernels::Erf_pushforward(a, 1.).pushforward;
+        _r13 += _d_sum * CladTorch::Kernels::GeluTanh_pushforward(a, 1.).pushforward;
         *_d_a += _r13;
     }
     {
         double _r12 = 0.;
-        _r12 += _d_sum * CladTorch::Kernels::Tanh_pushforward(a, 1.).pushforward;
+        _r12 += _d_sum * CladTorch::Kernels::Gelu_pushforward(a, 1.).pushforward;
         *_d_a += _r12;
     }
     {
         double _r11 = 0.;
-        _r11 += _d_sum * CladTorch::Kernels::Cos_pushforward(a, 1.).pushforward;
+        _r11 += _d_sum * CladTorch::Kernels::Silu_pushforward(a, 1.).pushforward;
         *_d_a += _r11;
     }
     {
         double _r10 = 0.;
-        _r10 += _d_sum * CladTorch::Kernels::Sin_pushforward(a, 1.).pushforward;
+        _r10 += _d_sum * CladTorch::Kernels::Sigmoid_pushforward(a, 1.).pushforward;
         *_d_a += _r10;
     }
     {
         double _r9 = 0.;
-        _r9 += _d_sum * CladTorch::Kernels::Log1p_pushforward(a, 1.).pushforward;
+        _r9 += _d_sum * CladTorch::Kernels::Relu_pushforward(a, 1.).pushforward;
         *_d_a += _r9;
     }
     {
         double _r8 = 0.;
-        _r8 += _d_sum * CladTorch::Kernels::Log_pushforward(a, 1.).pushforward;
+        _r8 += _d_sum * CladTorch::Kernels::Abs_pushforward(a, 1.).pushforward;
         *_d_a += _r8;
     }
     {
         double _r7 = 0.;
-        _r7 += _d_sum * CladTorch::Kernels::Expm1_pushforward(a, 1.).pushforward;
+        _r7 += _d_sum * CladTorch::Kernels::Tanh_pushforward(a, 1.).pushforward;
         *_d_a += _r7;
     }
     {

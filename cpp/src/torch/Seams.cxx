@@ -97,7 +97,10 @@ Seams::Seams(const Observation &observation, const std::string &name) : fGraph(*
 /// Whether kernels can run the operator by itself.
 void Seams::Ask(Operator &one, const std::string &name)
 {
-   const Subgraph alone({one.fNode}, [](const auto &result) { return IsFloating(result); });
+   const auto outputs = fGraph.outputs();
+   const Subgraph alone({one.fNode}, [&](const auto &result) {
+      return !result.uses().empty() || std::find(outputs.begin(), outputs.end(), &result) != outputs.end();
+   });
    try {
       const auto work = Core::graph_work(WithFloating(LowerPart(*alone.Graph(), name, {one.fNumber})));
       one.fSteps = work.steps;

@@ -23,6 +23,11 @@ macro_rules! functions {
                 match self { $($(Function::$name => $arity,)*)* }
             }
 
+            /// Whether its value says true or false.
+            pub fn is_mask(self) -> bool {
+                match self { $($(Function::$name => stringify!($kind) == "mask",)*)* }
+            }
+
             /// Whether it has a derivative other than 0 somewhere.
             pub fn is_differentiable(self) -> bool {
                 match self { $($(Function::$name => stringify!($kind) == "smooth",)*)* }
@@ -32,10 +37,11 @@ macro_rules! functions {
 }
 
 functions! {
-    1 smooth: Identity Neg Reciprocal Squared Sqrt Rsqrt PowerOfE Expm1 Log Log1p Sin Cos Tanh Erf Abs Relu Sigmoid Silu Gelu
-        GeluTanh LogSigmoid;
-    2 smooth: Add Sub Mul Div Pow Maximum Minimum ClampMin ClampMax Leaky Elu SoftplusBelow LogitLoss HuberLoss SmoothLoss
-        KullbackLeibler;
-    2 flat: Less LessEqual Equal NotEqual And Or;
+    1 smooth: Identity Neg Reciprocal Squared Sqrt Rsqrt PowerOfE Tanh Abs Relu Sigmoid Silu Gelu GeluTanh LogSigmoid
+        Expm1 Exp2 Log Log1p Log2 Log10 Sin Cos Tan Asin Acos Atan Sinh Cosh Asinh Acosh Atanh Erf ErfComplement;
+    1 flat: Floor Ceil Round Trunc Sign;
+    2 smooth: Add Sub Mul Div Maximum Minimum ClampMin ClampMax Leaky Elu SoftplusBelow LogitLoss HuberLoss SmoothLoss
+        KullbackLeibler Remainder Hypot Pow Atan2 LogAddExp;
+    2 mask: Less LessEqual Equal NotEqual And Or;
     3 smooth: Where Clamp;
 }

@@ -350,11 +350,12 @@ impl Program {
                 return Err(Error::Internal(format!("a view of {:?} ends beyond its buffer", operand.view)));
             }
         }
+        let is_mask = matches!(primitive, Primitive::Map(function) if function.is_mask());
         let length = view::checked_length(&shape, LENGTH_LIMIT)?;
         let buffer = self.buffer(length, Origin::Node(self.nodes.len()), active);
         let view = View::contiguous(&shape);
         self.nodes.push(Node { primitive, operands, buffer, shape, observed });
-        Ok(Tensor { buffer, view, kind: if flat { Kind::Mask } else { Kind::Number } })
+        Ok(Tensor { buffer, view, kind: if is_mask { Kind::Mask } else { Kind::Number } })
     }
 
     /// What the user's function returns.

@@ -207,11 +207,18 @@ pub struct Table<T> {
     convolve_weight_pullback: unsafe extern "C" fn(*const Convolution, *const T, *const T, c_int, *mut T),
 }
 
-/// How many functions `operators.hpp` numbers, by their operands: those before the first bound take one, and so on.
-const UNARY: u8 = 21;
-const BINARY: u8 = UNARY + 16;
+/// How many functions `operators.hpp` numbers, by their operands: those before the first bound take one, and so on. The last ones
+/// of one and of two operands are flat.
+const SMOOTH_UNARY: u8 = 15 + 19;
+const UNARY: u8 = SMOOTH_UNARY + 5;
+const BINARY: u8 = UNARY + 17 + 3;
 const FLAT: u8 = BINARY + 6;
 const TERNARY: u8 = FLAT + 2;
+
+/// Whether there is no derivative to call.
+fn is_flat(function: u8) -> bool {
+    (SMOOTH_UNARY..UNARY).contains(&function) || (BINARY..FLAT).contains(&function)
+}
 
 /// Operands of a function.
 fn arity(function: u8) -> usize {
@@ -266,7 +273,7 @@ impl<T> Adjoint<'_, T> {
 pub fn map_pullback<T: Scalar>(function: u8, which: usize, x: &[&[T]], views: &[Stream], dy: &[T], dx: Adjoint<T>) {
     let count = views.first().map_or(0, Stream::count);
     check_operands(function, x, views, count);
-    assert!(which < x.len() && !(BINARY..FLAT).contains(&function), "function {function} has no such derivative");
+    assert!(which < x.len() && !is_flat(function), "function {function} has no such derivative");
     assert!(dy.len() <= count, "the adjoint is longer than the operands");
     dx.check(dy.len());
     let (pullback, operands) = (T::table().strided.map_pullback, pointers(x));

@@ -189,7 +189,7 @@ impl Emitter<'_> {
         emit!(text, "// What the back end jit runs for {}.", name.replace(['\n', '\r', '\\'], " "));
         emit!(text, "#include \"elementwise.hpp\"\n#include \"jit.hpp\"\n\nusing T = {scalar};\n\nnamespace {{");
         emit!(text, "#define CT_USE(F) using ::CladTorch::Kernels::F;");
-        emit!(text, "CT_UNARY(CT_USE) CT_BINARY(CT_USE) CT_FLAT(CT_USE) CT_TERNARY(CT_USE)");
+        emit!(text, "CT_UNARY(CT_USE) CT_FLAT_UNARY(CT_USE) CT_BINARY(CT_USE) CT_FLAT(CT_USE) CT_TERNARY(CT_USE)");
         emit!(text, "const ct_kernels_{short} *gKernels; // the library's");
         emit!(
             text,

@@ -3,8 +3,8 @@
 use super::Call;
 use crate::error::Result;
 use crate::graph::program::{Digits, Gather, Kind, Noise, Primitive, Product, Tensor};
-use crate::graph::view::broadcast;
-use crate::graph::{Function, View};
+use crate::graph::view::{broadcast, checked_length};
+use crate::graph::{DType, Function, View};
 use crate::kernels::strided::Convolution;
 
 impl Call<'_, '_> {
@@ -29,6 +29,19 @@ impl Call<'_, '_> {
 
     pub fn literal(&mut self, value: f64) -> Result<Tensor> {
         self.program().literal(value)
+    }
+
+    /// The greatest finite number of the graph's type.
+    pub fn greatest_number(&mut self) -> f64 {
+        if self.program().dtype == DType::Float32 { f32::MAX.into() } else { f64::MAX }
+    }
+
+    /// A mask known now.
+    pub fn mask(&mut self, shape: &[usize], is_set: impl Fn(usize) -> bool) -> Result<Tensor> {
+        let length = checked_length(shape, 1 << 28)?;
+        let values = (0..length).map(|index| f64::from(u8::from(is_set(index)))).collect();
+        let mask = self.program().table(values, shape)?;
+        Ok(Tensor { kind: Kind::Mask, ..mask })
     }
 
     /// A function of tensors that are broadcast against each other.

@@ -42,6 +42,32 @@ pub(super) const TABLE: &[Operator] = &[
     Operator { name: "log1p", does: "`log(1 + x)`", lower: unary!(Log1p) },
     Operator { name: "sqrt", does: "`sqrt(x)`", lower: unary!(Sqrt) },
     Operator { name: "rsqrt", does: "`1 / sqrt(x)`", lower: unary!(Rsqrt) },
+    Operator { name: "exp2", does: "`2^x`", lower: unary!(Exp2) },
+    Operator { name: "log2", does: "logarithm to base 2", lower: unary!(Log2) },
+    Operator { name: "log10", does: "logarithm to base 10", lower: unary!(Log10) },
+    Operator { name: "tan", does: "`tan(x)`", lower: unary!(Tan) },
+    Operator { name: "asin", does: "`asin(x)`", lower: unary!(Asin) },
+    Operator { name: "acos", does: "`acos(x)`", lower: unary!(Acos) },
+    Operator { name: "atan", does: "`atan(x)`", lower: unary!(Atan) },
+    Operator { name: "sinh", does: "`sinh(x)`", lower: unary!(Sinh) },
+    Operator { name: "cosh", does: "`cosh(x)`", lower: unary!(Cosh) },
+    Operator { name: "asinh", does: "`asinh(x)`", lower: unary!(Asinh) },
+    Operator { name: "acosh", does: "`acosh(x)`", lower: unary!(Acosh) },
+    Operator { name: "atanh", does: "`atanh(x)`", lower: unary!(Atanh) },
+    Operator { name: "erfc", does: "`1 - erf(x)`", lower: unary!(ErfComplement) },
+    Operator { name: "floor", does: "the integer not above `x`, derivative 0", lower: unary!(Floor) },
+    Operator { name: "ceil", does: "the integer not below `x`, derivative 0", lower: unary!(Ceil) },
+    Operator { name: "round", does: "the nearest integer, derivative 0", lower: round },
+    Operator { name: "trunc", does: "`x` without its fraction, derivative 0", lower: unary!(Trunc) },
+    Operator { name: "sign", does: "-1, 0 or 1, derivative 0", lower: unary!(Sign) },
+    Operator { name: "sgn", does: "-1, 0 or 1, derivative 0", lower: unary!(Sign) },
+    Operator { name: "atan2", does: "the angle of the point `(b, a)`", lower: binary!(Atan2) },
+    Operator { name: "hypot", does: "`sqrt(a^2 + b^2)`", lower: binary!(Hypot) },
+    Operator { name: "logaddexp", does: "`log(exp(a) + exp(b))`", lower: binary!(LogAddExp) },
+    Operator { name: "remainder", does: "`a - b floor(a / b)`", lower: binary!(Remainder) },
+    Operator { name: "addcmul", does: "`x + value a b`", lower: |call| combined(call, Function::Mul) },
+    Operator { name: "addcdiv", does: "`x + value a / b`", lower: |call| combined(call, Function::Div) },
+    Operator { name: "lerp", does: "`a + weight (b - a)`", lower: lerp },
     Operator { name: "sin", does: "`sin(x)`", lower: unary!(Sin) },
     Operator { name: "cos", does: "`cos(x)`", lower: unary!(Cos) },
     Operator { name: "erf", does: "`erf(x)`", lower: unary!(Erf) },
@@ -68,9 +94,6 @@ pub(super) const TABLE: &[Operator] = &[
     Operator { name: "ge", does: "mask of `a >= b`", lower: |call| compared(call, Comparison::LessEqual, true) },
     Operator { name: "eq", does: "mask of `a == b`", lower: |call| compared(call, Comparison::Equal, false) },
     Operator { name: "ne", does: "mask of `a != b`", lower: |call| compared(call, Comparison::NotEqual, false) },
-    Operator { name: "logical_and", does: "mask of both", lower: binary!(And) },
-    Operator { name: "logical_or", does: "mask of either", lower: binary!(Or) },
-    Operator { name: "logical_not", does: "mask of `x == 0`", lower: logical_not },
 ];
 
 /// `a + sign alpha b`
@@ -182,7 +205,25 @@ fn masked_fill(call: &mut Call) -> Lowered {
     Ok(vec![call.map(Function::Where, &[&mask, &value, &x])?])
 }
 
-fn logical_not(call: &mut Call) -> Lowered {
+fn round(call: &mut Call) -> Lowered {
+    if call.overload() == "decimals" {
+        return Err(call.refuse("rounds to decimals"));
+    }
     let x = call.tensor(0)?;
-    Ok(vec![call.map_number(Function::Equal, &x, 0.0)?])
+    Ok(vec![call.map(Function::Round, &[&x])?])
+}
+
+/// `x + value (a ? b)`
+fn combined(call: &mut Call, function: Function) -> Lowered {
+    let (x, a, b, value) = (call.tensor(0)?, call.tensor(1)?, call.tensor(2)?, call.number_or(3, 1.0)?);
+    let both = call.map(function, &[&a, &b])?;
+    let both = call.scaled(&both, value)?;
+    Ok(vec![call.map(Function::Add, &[&x, &both])?])
+}
+
+fn lerp(call: &mut Call) -> Lowered {
+    let (a, b, weight) = (call.tensor(0)?, call.tensor(1)?, call.tensor(2)?);
+    let way = call.map(Function::Sub, &[&b, &a])?;
+    let part = call.map(Function::Mul, &[&weight, &way])?;
+    Ok(vec![call.map(Function::Add, &[&a, &part])?])
 }

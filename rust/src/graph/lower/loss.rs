@@ -19,6 +19,12 @@ pub(super) const TABLE: &[Operator] = &[
         does: "`-y log(s) - (1 - y) log(1 - s)` with `s = sigmoid(x)`",
         lower: logit_loss,
     },
+    Operator { name: "poisson_nll_loss", does: "`exp(x) - y x`, or `x - y log(x + eps)` of rates", lower: poisson },
+    Operator {
+        name: "cosine_similarity",
+        does: "`a b / (|a| |b|)` along a dimension, no length below eps",
+        lower: cosine,
+    },
     Operator { name: "kl_div", does: "`y (log(y) - x)`", lower: kl_div },
     Operator { name: "nll_loss", does: "`-x` at the class", lower: nll },
     Operator { name: "nll_loss_nd", does: "`-x` at the class", lower: nll },
@@ -95,6 +101,49 @@ fn logit_loss(call: &mut Call) -> Lowered {
         losses = call.map(Function::Mul, &[&losses, &weight])?;
     }
     reduced(call, 4, &losses)
+}
+
+/// `poisson_nll_loss(x, y, log_input, full, eps, reduction)`
+fn poisson(call: &mut Call) -> Lowered {
+    let (x, y) = (call.tensor(0)?, call.tensor(1)?);
+    if call.flag(3)? {
+        return Err(call.refuse("adds Stirling's approximation"));
+    }
+    let losses = if call.flag(2)? {
+        let (rate, seen) = (call.map(Function::PowerOfE, &[&x])?, call.map(Function::Mul, &[&y, &x])?);
+        call.map(Function::Sub, &[&rate, &seen])?
+    } else {
+        let eps = call.number(4)?;
+        let shifted = call.map_number(Function::Add, &x, eps)?;
+        let logarithm = call.map(Function::Log, &[&shifted])?;
+        let seen = call.map(Function::Mul, &[&y, &logarithm])?;
+        call.map(Function::Sub, &[&x, &seen])?
+    };
+    reduced(call, 5, &losses)
+}
+
+/// `cosine_similarity(a, b, dim, eps)`
+fn cosine(call: &mut Call) -> Lowered {
+    let (a, b, eps) = (call.tensor(0)?, call.tensor(1)?, call.number_or(3, 1e-8)?);
+    let rank = a.view.rank().max(b.view.rank());
+    let dim = call.dim_of(call.integer_or(2, 1)?, rank)?;
+    let mut product: Option<Tensor> = None;
+    for x in [&a, &b] {
+        let shape = crate::graph::view::broadcast(&a.view.sizes, &b.view.sizes);
+        let shape = shape.ok_or_else(|| call.refuse("has operands that do not broadcast"))?;
+        let x = call.expand(x, &shape)?;
+        let square = call.map(Function::Squared, &[&x])?;
+        let total = call.sum(&square, &[dim], true)?;
+        let length = super::reduce::root(call, &total)?;
+        let length = call.map_number(Function::ClampMin, &length, eps)?;
+        let direction = call.map(Function::Div, &[&x, &length])?;
+        product = Some(match product {
+            None => direction,
+            Some(other) => call.map(Function::Mul, &[&other, &direction])?,
+        });
+    }
+    let product = product.ok_or_else(|| call.refuse("takes nothing"))?;
+    Ok(vec![call.sum(&product, &[dim], false)?])
 }
 
 fn kl_div(call: &mut Call) -> Lowered {

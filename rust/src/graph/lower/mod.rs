@@ -6,11 +6,13 @@
 //!
 #![doc = include_str!("operators.md")]
 
+mod activation;
 mod build;
 mod call;
 mod compare;
 mod elementwise;
 mod loss;
+mod mask;
 mod network;
 mod product;
 mod reduce;
@@ -20,7 +22,7 @@ use call::Call;
 
 use super::program::{Kind, Node, Primitive, Tensor};
 use super::{DType, Program, View};
-use crate::bridge::{GraphWork, ObservedGraph, ObservedValue};
+use crate::bridge::{GraphWork, ObservedArgument, ObservedGraph, ObservedValue};
 use crate::error::{Error, Result};
 
 /// The values that an operator's call comes down to.
@@ -40,7 +42,17 @@ pub struct Operator {
 
 /// Every operator that can be lowered.
 pub fn operators() -> impl Iterator<Item = &'static Operator> {
-    [elementwise::TABLE, reduce::TABLE, product::TABLE, shape::TABLE, network::TABLE, loss::TABLE].into_iter().flatten()
+    let tables = [
+        elementwise::TABLE,
+        activation::TABLE,
+        mask::TABLE,
+        reduce::TABLE,
+        product::TABLE,
+        shape::TABLE,
+        network::TABLE,
+        loss::TABLE,
+    ];
+    tables.into_iter().flatten()
 }
 
 /// The operators as a table in Markdown.
@@ -51,22 +63,13 @@ pub fn documentation() -> String {
 
 /// Lowers an observed function; `gradients` says for each input and constant whether its gradient is wanted.
 pub fn lower(graph: &ObservedGraph, gradients: &[bool]) -> Result<Program> {
-    let mut lowering = Lowering {
-        graph,
-        program: Program::new(common_type(graph)?),
-        tensors: vec![None; graph.values.len()],
-        updates: Vec::new(),
-    };
-    lowering.arguments(gradients)?;
-    for index in 0..graph.nodes.len() {
-        lowering.node(index)?;
-    }
-    lowering.finish()
+    Lowering::of(graph, gradients)?.finish()
 }
 
-/// What kernels would make of a graph whose every gradient is wanted.
+/// What kernels would make of a graph whose every gradient is wanted. Its results may be of any type.
 pub fn weigh(graph: &ObservedGraph) -> Result<GraphWork> {
-    let program = lower(graph, &vec![true; graph.inputs.len() + graph.constants.len()])?;
+    let gradients = vec![true; graph.inputs.len() + graph.constants.len()];
+    let program = Lowering::of(graph, &gradients)?.program;
     let is_work = |node: &&Node| !matches!(node.primitive, Primitive::Load(_));
     Ok(GraphWork { steps: program.nodes.iter().filter(is_work).count(), draws: program.noise.len() })
 }
@@ -80,7 +83,22 @@ struct Lowering<'a> {
     updates: Vec<(usize, Tensor)>,
 }
 
-impl Lowering<'_> {
+impl<'a> Lowering<'a> {
+    /// Every operator of the graph.
+    fn of(graph: &'a ObservedGraph, gradients: &[bool]) -> Result<Self> {
+        let mut lowering = Lowering {
+            graph,
+            program: Program::new(common_type(graph)?),
+            tensors: vec![None; graph.values.len()],
+            updates: Vec::new(),
+        };
+        lowering.arguments(gradients)?;
+        for index in 0..graph.nodes.len() {
+            lowering.node(index)?;
+        }
+        Ok(lowering)
+    }
+
     fn arguments(&mut self, gradients: &[bool]) -> Result<()> {
         let graph = self.graph;
         let arguments: Vec<u32> = graph.inputs.iter().chain(&graph.constants).copied().collect();
@@ -106,7 +124,7 @@ impl Lowering<'_> {
         let operator = operators().find(|operator| Some(operator.name) == known);
         let operator = operator.ok_or_else(|| call.refuse("is not on the list of operators"))?;
         let results = (operator.lower)(&mut call)?;
-        if results.len() < node.outputs.len() {
+        if node.outputs[results.len().min(node.outputs.len())..].iter().any(|&output| is_used(graph, output)) {
             return Err(call.refuse("gives more results here than it is supported with"));
         }
         for (&output, tensor) in node.outputs.iter().zip(results) {
@@ -136,6 +154,12 @@ impl Lowering<'_> {
         }
         Ok(self.program)
     }
+}
+
+/// Whether an operator takes the value, or the function returns it.
+fn is_used(graph: &ObservedGraph, value: u32) -> bool {
+    let is_taken = |argument: &ObservedArgument| argument.values().contains(&value.into());
+    graph.outputs.contains(&value) || graph.nodes.iter().any(|node| node.arguments.iter().any(is_taken))
 }
 
 /// Running statistics are read before all else and written after it: nothing but their update may use them.

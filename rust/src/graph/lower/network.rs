@@ -2,9 +2,9 @@
 
 use super::{Call, Lowered, Operator};
 use crate::error::Result;
+use crate::graph::Function;
 use crate::graph::program::{Kind, Tensor};
 use crate::graph::view::row_major;
-use crate::graph::{Function, View};
 use crate::kernels::strided::Convolution;
 
 pub(super) const TABLE: &[Operator] = &[
@@ -18,6 +18,17 @@ pub(super) const TABLE: &[Operator] = &[
         does: "`(x - mean) / sqrt(var + eps) w + b` for each channel, both modes",
         lower: batch_norm,
     },
+    Operator {
+        name: "group_norm",
+        does: "`(x - mean) / sqrt(var + eps) w + b` for each group of channels",
+        lower: group_norm,
+    },
+    Operator {
+        name: "instance_norm",
+        does: "`(x - mean) / sqrt(var + eps) w + b` for each channel of each event",
+        lower: instance_norm,
+    },
+    Operator { name: "rms_norm", does: "`x / sqrt(mean(x^2) + eps) w` over the last dimensions", lower: rms_norm },
     Operator { name: "dropout", does: "`x` times factors drawn by LibTorch's generator", lower: dropout },
     Operator { name: "conv1d", does: "convolution in one dimension", lower: conv1d },
     Operator { name: "convolution", does: "convolution in one dimension", lower: convolution },
@@ -64,7 +75,7 @@ fn layer_norm(call: &mut Call) -> Lowered {
 }
 
 /// A tensor [C] so that it broadcasts against [N, C, ...] of that rank.
-fn channels(x: Tensor, rank: usize) -> Tensor {
+fn channels_of(x: Tensor, rank: usize) -> Tensor {
     let view = (2..rank).fold(x.view.clone(), |view, _| view.unsqueeze(view.rank()));
     Tensor { view, ..x }
 }
@@ -75,7 +86,8 @@ fn batch_norm(call: &mut Call) -> Lowered {
     if rank < 2 {
         return Err(call.refuse("has an input without channels"));
     }
-    let (weight, bias) = (call.optional(1)?.map(|w| channels(w, rank)), call.optional(2)?.map(|b| channels(b, rank)));
+    let (weight, bias) =
+        (call.optional(1)?.map(|w| channels_of(w, rank)), call.optional(2)?.map(|b| channels_of(b, rank)));
     let (running_mean, running_variance) = (call.optional(3)?, call.optional(4)?);
     let (training, momentum, eps) = (call.flag(5)?, call.number_or(6, 0.1)?, call.number_or(7, 1e-5)?);
     let affine = [weight.as_ref(), bias.as_ref()];
@@ -83,8 +95,8 @@ fn batch_norm(call: &mut Call) -> Lowered {
         let (Some(mean), Some(variance)) = (running_mean, running_variance) else {
             return Err(call.refuse("has no running statistics to use"));
         };
-        let centred = call.map(Function::Sub, &[&x, &channels(mean, rank)])?;
-        return Ok(vec![normalised(call, &centred, &channels(variance, rank), eps, affine)?]);
+        let centred = call.map(Function::Sub, &[&x, &channels_of(mean, rank)])?;
+        return Ok(vec![normalised(call, &centred, &channels_of(variance, rank), eps, affine)?]);
     }
     if x.view.is_empty() {
         return Err(call.refuse("has nothing to take statistics of"));
@@ -295,8 +307,62 @@ fn safe_softmax(call: &mut Call, scores: &Tensor) -> Result<Tensor> {
 
 /// The mask [rows, columns] that lets row i see the columns up to i.
 fn causal(call: &mut Call, rows: usize, columns: usize) -> Result<Tensor> {
-    crate::graph::view::checked_length(&[rows, columns], 1 << 28)?;
-    let values = (0..rows).flat_map(|row| (0..columns).map(move |column| f64::from(u8::from(column <= row)))).collect();
-    let mask = call.program().table(values, &[rows, columns])?;
-    Ok(Tensor { kind: Kind::Mask, view: View::contiguous(&[rows, columns]), ..mask })
+    call.mask(&[rows, columns], |index| index % columns <= index / columns)
+}
+
+/// Groups of the channels of `x` [N, C, ...], each brought to mean 0 and variance 1, times a weight plus a bias [C].
+fn by_groups(call: &mut Call, x: &Tensor, groups: usize, [w, b]: [Option<Tensor>; 2], eps: f64) -> Lowered {
+    let shape = x.view.sizes.clone();
+    let [events, channels, ..] = shape[..] else { return Err(call.refuse("has an input without channels")) };
+    if groups == 0 || channels % groups != 0 || x.view.is_empty() {
+        return Err(call.refuse(format!("makes {groups} groups of {shape:?}")));
+    }
+    let rows = call.reshape(x, &[events, groups, x.view.len() / events / groups])?;
+    let columns = rows.view.sizes[2];
+    let mut value = call.normalised(&rows, &[columns], [None, None], eps)?;
+    value = call.reshape(&value, &shape)?;
+    for (operand, function) in [(w, Function::Mul), (b, Function::Add)] {
+        if let Some(operand) = operand {
+            value = call.map(function, &[&value, &channels_of(operand, shape.len())])?;
+        }
+    }
+    Ok(vec![value])
+}
+
+/// `group_norm(x, groups, weight, bias, eps, ...)`
+fn group_norm(call: &mut Call) -> Lowered {
+    let (x, groups) = (call.tensor(0)?, call.integer(1)?.max(0) as usize);
+    let (weight, bias, eps) = (call.optional(2)?, call.optional(3)?, call.number_or(4, 1e-5)?);
+    by_groups(call, &x, groups, [weight, bias], eps)
+}
+
+/// `instance_norm(x, weight, bias, running_mean, running_var, use_input_stats, momentum, eps, ...)`
+fn instance_norm(call: &mut Call) -> Lowered {
+    let x = call.tensor(0)?;
+    if !call.flag(5)? || !call.is_none(3) || !call.is_none(4) {
+        return Err(call.refuse("has running statistics"));
+    }
+    let (weight, bias, eps) = (call.optional(1)?, call.optional(2)?, call.number_or(7, 1e-5)?);
+    let channels = x.view.sizes.get(1).copied().unwrap_or(0);
+    by_groups(call, &x, channels, [weight, bias], eps)
+}
+
+/// `rms_norm(x, normalized_shape, weight, eps)`
+fn rms_norm(call: &mut Call) -> Lowered {
+    let (x, shape, weight) = (call.tensor(0)?, call.sizes(1)?, call.optional(2)?);
+    let rank = x.view.rank();
+    let first = rank.saturating_sub(shape.len());
+    if x.view.sizes[first..] != shape || call.is_none(3) {
+        return Err(call.refuse("is not supported in this form"));
+    }
+    let square = call.map(Function::Squared, &[&x])?;
+    let mean = call.mean(&square, &(first..rank).collect::<Vec<_>>(), true)?;
+    let eps = call.number(3)?;
+    let mean = call.map_number(Function::Add, &mean, eps)?;
+    let factor = call.map(Function::Rsqrt, &[&mean])?;
+    let value = call.map(Function::Mul, &[&x, &factor])?;
+    Ok(vec![match weight {
+        Some(weight) => call.map(Function::Mul, &[&value, &weight])?,
+        None => value,
+    }])
 }

@@ -4,7 +4,7 @@ use super::build::without;
 use super::{Call, Lowered, Operator};
 use crate::error::Result;
 use crate::graph::Function;
-use crate::graph::program::Tensor;
+use crate::graph::program::{Kind, Tensor};
 
 pub(super) const TABLE: &[Operator] = &[
     Operator { name: "sum", does: "sum over dimensions", lower: sum },
@@ -21,6 +21,18 @@ pub(super) const TABLE: &[Operator] = &[
         does: "smallest over dimensions; equals share the derivative",
         lower: |call| extreme(call, -1.0),
     },
+    Operator {
+        name: "max",
+        does: "greatest, or of two the greater one; along a dimension, where its place is not used",
+        lower: |call| greatest(call, 1.0),
+    },
+    Operator {
+        name: "min",
+        does: "smallest, or of two the smaller one; along a dimension, where its place is not used",
+        lower: |call| greatest(call, -1.0),
+    },
+    Operator { name: "norm", does: "`sum(|x|^p)^(1/p)` for p = 1, 2 or infinity, derivative 0 at 0", lower: norm },
+    Operator { name: "linalg_vector_norm", does: "as norm", lower: norm },
     Operator { name: "softmax", does: "`exp(x)` over its sum along a dimension", lower: |call| softmax(call, false) },
     Operator { name: "_softmax", does: "as softmax", lower: |call| softmax(call, false) },
     Operator { name: "log_softmax", does: "logarithm of softmax", lower: |call| softmax(call, true) },
@@ -52,14 +64,18 @@ fn var(call: &mut Call) -> Lowered {
     Ok(vec![variance(call)?])
 }
 
-/// The root of 0 is taken of 1 instead: its derivative there is infinite.
 fn std(call: &mut Call) -> Lowered {
     let variance = variance(call)?;
-    let is_zero = call.map_number(Function::Equal, &variance, 0.0)?;
+    Ok(vec![root(call, &variance)?])
+}
+
+/// The root, with derivative 0 at 0: it is taken of 1 there, where its own derivative is infinite.
+pub(super) fn root(call: &mut Call, x: &Tensor) -> Result<Tensor> {
+    let is_zero = call.map_number(Function::Equal, x, 0.0)?;
     let (zero, one) = (call.literal(0.0)?, call.literal(1.0)?);
-    let positive = call.map(Function::Where, &[&is_zero, &one, &variance])?;
+    let positive = call.map(Function::Where, &[&is_zero, &one, x])?;
     let root = call.map(Function::Sqrt, &[&positive])?;
-    Ok(vec![call.map(Function::Where, &[&is_zero, &zero, &root])?])
+    call.map(Function::Where, &[&is_zero, &zero, &root])
 }
 
 fn variance(call: &mut Call) -> Result<Tensor> {
@@ -89,6 +105,50 @@ fn extreme(call: &mut Call, sign: f64) -> Lowered {
     let x = call.scaled(&x, sign)?;
     let value = call.greatest(&x, &dims, keep, true)?;
     Ok(vec![call.scaled(&value, sign)?])
+}
+
+/// `max(x)`, `max(x, dim, keepdim)` or `max(a, b)`; `min` with sign -1.
+fn greatest(call: &mut Call, sign: f64) -> Lowered {
+    let x = call.tensor(0)?;
+    if call.overload() == "other" {
+        let function = if sign > 0.0 { Function::Maximum } else { Function::Minimum };
+        let other = call.tensor(1)?;
+        return Ok(vec![call.map(function, &[&x, &other])?]);
+    }
+    if x.kind == Kind::Index {
+        return Err(call.refuse("takes integers"));
+    }
+    let whole = call.overload().is_empty();
+    let (dims, keep) = match whole {
+        true => ((0..x.view.rank()).collect(), false),
+        false => (vec![call.dim(1, x.view.rank())?], call.flag(2)?),
+    };
+    let dims = if x.view.rank() == 0 { Vec::new() } else { dims };
+    let x = call.scaled(&x, sign)?;
+    let value = call.greatest(&x, &dims, keep, whole)?;
+    Ok(vec![call.scaled(&value, sign)?])
+}
+
+/// `norm(x, p, dim, keepdim)`
+fn norm(call: &mut Call) -> Lowered {
+    let x = call.tensor(0)?;
+    let rank = x.view.rank();
+    let p = call.number_or(1, 2.0)?;
+    let whole = call.overload() == "Scalar";
+    let (dims, keep) = if whole { ((0..rank).collect(), false) } else { (call.dims(2, rank)?, call.flag(3)?) };
+    Ok(vec![if p == 2.0 {
+        let square = call.map(Function::Squared, &[&x])?;
+        let total = call.sum(&square, &dims, keep)?;
+        root(call, &total)?
+    } else if p == 1.0 {
+        let size = call.map(Function::Abs, &[&x])?;
+        call.sum(&size, &dims, keep)?
+    } else if p == f64::INFINITY && !x.view.is_empty() {
+        let size = call.map(Function::Abs, &[&x])?;
+        call.greatest(&size, &dims, keep, true)?
+    } else {
+        return Err(call.refuse(format!("takes p = {p}")));
+    }])
 }
 
 fn softmax(call: &mut Call, logarithm: bool) -> Lowered {

@@ -2,11 +2,20 @@
 
 use super::{Call, Lowered, Operator};
 use crate::error::Result;
-use crate::graph::View;
 use crate::graph::program::{Gather, Kind, Tensor};
+use crate::graph::{Function, View};
 
 pub(super) const TABLE: &[Operator] = &[
     Operator { name: "transpose", does: "two dimensions exchanged", lower: transpose },
+    Operator { name: "swapaxes", does: "two dimensions exchanged", lower: transpose },
+    Operator { name: "swapdims", does: "two dimensions exchanged", lower: transpose },
+    Operator { name: "movedim", does: "dimensions in another order", lower: movedim },
+    Operator { name: "roll", does: "elements moved along dimensions, round the end", lower: roll },
+    Operator { name: "repeat", does: "the tensor several times along its dimensions", lower: repeat },
+    Operator { name: "tile", does: "as repeat", lower: repeat },
+    Operator { name: "tril", does: "matrices with zeros above a diagonal", lower: |call| triangle(call, true) },
+    Operator { name: "triu", does: "matrices with zeros below a diagonal", lower: |call| triangle(call, false) },
+    Operator { name: "outer", does: "`a[i] b[j]`", lower: outer },
     Operator { name: "t", does: "a matrix transposed", lower: t },
     Operator { name: "permute", does: "dimensions in another order", lower: permute },
     Operator { name: "reshape", does: "another shape", lower: reshape },
@@ -42,6 +51,9 @@ pub(super) const TABLE: &[Operator] = &[
     Operator { name: "ones_like", does: "ones", lower: |call| filled(call, 1.0) },
     Operator { name: "zeros", does: "zeros", lower: |call| filled(call, 0.0) },
     Operator { name: "ones", does: "ones", lower: |call| filled(call, 1.0) },
+    Operator { name: "new_zeros", does: "zeros", lower: |call| filled(call, 0.0) },
+    Operator { name: "new_ones", does: "ones", lower: |call| filled(call, 1.0) },
+    Operator { name: "new_full", does: "a number everywhere", lower: new_full },
     Operator { name: "full_like", does: "a number everywhere", lower: full },
     Operator { name: "full", does: "a number everywhere", lower: full },
 ];
@@ -55,6 +67,97 @@ fn transpose(call: &mut Call) -> Lowered {
     let (a, b) = (call.dim(1, x.view.rank())?, call.dim(2, x.view.rank())?);
     let view = if x.view.rank() == 0 { x.view.clone() } else { x.view.transpose(a, b) };
     seen(x, view)
+}
+
+/// `movedim(x, source, destination)`, of one dimension or of several.
+fn movedim(call: &mut Call) -> Lowered {
+    let x = call.tensor(0)?;
+    let rank = x.view.rank();
+    let list = |call: &Call, position| {
+        call.integers(position)?.into_iter().map(|dim| call.dim_of(dim, rank)).collect::<Result<Vec<_>>>()
+    };
+    let (from, to) = (list(call, 1)?, list(call, 2)?);
+    let mut order = vec![None; rank];
+    for (&from, &to) in from.iter().zip(&to) {
+        if rank > 0 {
+            order[to] = Some(from);
+        }
+    }
+    let mut rest = (0..rank).filter(|dim| !from.contains(dim));
+    let order: Vec<usize> = order.into_iter().filter_map(|dim| dim.or_else(|| rest.next())).collect();
+    if from.len() != to.len() || order.len() != rank {
+        return Err(call.refuse("does not name every dimension once"));
+    }
+    let view = x.view.permute(&order);
+    seen(x, view)
+}
+
+/// `roll(x, shifts, dims)`
+fn roll(call: &mut Call) -> Lowered {
+    let (mut x, shifts, dims) = (call.tensor(0)?, call.integers(1)?, call.integers(2)?);
+    if x.kind == Kind::Index {
+        return Err(call.refuse("takes integers"));
+    }
+    let whole = x.view.sizes.clone();
+    if dims.is_empty() {
+        x = call.reshape(&x, &[whole.iter().product()])?;
+    }
+    let kind = x.kind;
+    let dims = if dims.is_empty() { vec![0] } else { dims };
+    for (&shift, &dim) in shifts.iter().zip(&dims) {
+        let dim = call.dim_of(dim, x.view.rank())?;
+        let size = x.view.sizes.get(dim).copied().unwrap_or(0);
+        if size == 0 {
+            continue;
+        }
+        let start = size - shift.rem_euclid(size as i64) as usize;
+        let shape = x.view.sizes.clone();
+        let parts = [(start, size - start), (0, start)]
+            .map(|(start, length)| Tensor { view: x.view.narrow(dim, start, length, 1), ..x.clone() });
+        x = joined(call, parts.to_vec(), &shape, dim)?.remove(0);
+    }
+    let x = call.reshape(&x, &whole)?;
+    Ok(vec![Tensor { kind, ..x }])
+}
+
+/// `repeat(x, times)`: [s] becomes [t, s] with stride 0, and that [t s].
+fn repeat(call: &mut Call) -> Lowered {
+    let (x, shape, times) = (call.tensor(0)?, call.result_shape(0)?, call.sizes(1)?);
+    if x.kind == Kind::Index {
+        return Err(call.refuse("takes integers"));
+    }
+    let missing = shape.len() - x.view.rank();
+    let (mut view, mut wide) = (x.view.clone(), Vec::new());
+    (0..missing).for_each(|_| view = view.unsqueeze(0));
+    let sizes = view.sizes.clone();
+    let at = |dim: usize| (dim + times.len()).checked_sub(shape.len()).map_or(1, |dim| times[dim]);
+    for (dim, &size) in sizes.iter().enumerate() {
+        view = view.unsqueeze(2 * dim);
+        wide.extend([at(dim), size]);
+    }
+    let wide = call.expand(&Tensor { view, ..x.clone() }, &wide)?;
+    Ok(vec![call.reshape(&wide, &shape)?])
+}
+
+/// `tril(x, diagonal)` or `triu(x, diagonal)`
+fn triangle(call: &mut Call, is_lower: bool) -> Lowered {
+    let (x, diagonal) = (call.tensor(0)?, call.integer_or(1, 0)?);
+    let [.., rows, columns] = x.view.sizes[..] else { return Err(call.refuse("takes something else than matrices")) };
+    let is_kept = |index: usize| {
+        let (row, column) = ((index / columns) as i64, (index % columns) as i64);
+        if is_lower { column <= row.saturating_add(diagonal) } else { column >= row.saturating_add(diagonal) }
+    };
+    if x.kind != Kind::Number {
+        return Err(call.refuse("takes something else than numbers"));
+    }
+    let (mask, zero) = (call.mask(&[rows, columns], is_kept)?, call.literal(0.0)?);
+    Ok(vec![call.map(Function::Where, &[&mask, &x, &zero])?])
+}
+
+fn outer(call: &mut Call) -> Lowered {
+    let (a, b) = (call.tensor(0)?, call.tensor(1)?);
+    let column = Tensor { view: a.view.unsqueeze(1), ..a };
+    Ok(vec![call.map(Function::Mul, &[&column, &b])?])
 }
 
 fn t(call: &mut Call) -> Lowered {
@@ -274,6 +377,11 @@ fn gather(call: &mut Call) -> Lowered {
 fn filled(call: &mut Call, value: f64) -> Lowered {
     let (number, shape) = (call.literal(value)?, call.result_shape(0)?);
     Ok(vec![call.expand(&number, &shape)?])
+}
+
+fn new_full(call: &mut Call) -> Lowered {
+    let value = call.number(2)?;
+    filled(call, value)
 }
 
 fn full(call: &mut Call) -> Lowered {
