@@ -98,9 +98,11 @@ fn moved(argument: &A, first: usize) -> A {
 
 #[test]
 fn operators_have_libtorchs_values_and_gradients() {
-    let is_mask =
-        |case: &Case| matches!(case.op, "lt" | "le" | "gt" | "ge" | "eq" | "ne") || case.op.starts_with("logical");
-    let cases: Vec<Case> = cases().into_iter().filter(|case| !is_mask(case)).collect();
+    let is_mask = |case: &Case| {
+        let inputs: Vec<Tensor> = case.inputs.iter().map(|input| input.tensor(0, Kind::Double)).collect();
+        (case.run)(&inputs)[0].kind() == Kind::Bool
+    };
+    let cases: Vec<Case> = cases().into_iter().filter(|case| !is_mask(case) && case.op != "remainder").collect();
     if !is_there("operators", cases.len()) {
         return;
     }
@@ -109,6 +111,14 @@ fn operators_have_libtorchs_values_and_gradients() {
             check(&together(group, kind), kind).unwrap_or_else(|e| panic!("group {number}, {kind:?}: {e}"));
         }
     }
+}
+
+/// Clad's own rule for fmod is wrong for negative numbers: nobody gets that silently.
+#[test]
+fn remainders_are_refused_by_name() {
+    let case = cases().into_iter().find(|case| case.op == "remainder").expect("it is on the list");
+    let error = together(&[case], Kind::Double).compile_with(JIT, LIMIT).err().expect("jit has no remainder");
+    assert!(error.contains("aten::remainder") && error.contains("fmod"), "{error}");
 }
 
 #[test]

@@ -293,19 +293,41 @@ template <typename T>
 inline T Hypot(T a, T b)
 {
    constexpr T infinity = std::numeric_limits<T>::infinity();
-   T x = std::abs(a), y = std::abs(b);
-   T longer = x > y ? x : y, shorter = x > y ? y : x, ratio = shorter / longer;
-   T root = longer * std::sqrt(1 + ratio * ratio);
-   return longer == 0 && shorter == 0 ? longer : x == infinity || y == infinity ? infinity : root;
+   T x = a, y = b;
+   if (a < 0)
+      x = -a;
+   if (b < 0)
+      y = -b;
+   T longer = x, shorter = y;
+   if (y > x) {
+      longer = y;
+      shorter = x;
+   }
+   // Each a statement of its own: Clad reverses declarations within one in the wrong order.
+   T ratio = shorter / longer;
+   T m = longer * std::sqrt(1 + ratio * ratio);
+   if (longer == 0)
+      m = longer + shorter;
+   if (x == infinity)
+      m = x;
+   if (y == infinity)
+      m = y;
+   return m;
 }
 
 /// log(exp(a) + exp(b)); see pushforwards.hpp for its derivatives.
 template <typename T>
 inline T LogAddExp(T a, T b)
 {
-   T greater = a > b ? a : b, difference = a - b;
-   T rest = std::log1p(std::exp(difference < 0 ? difference : -difference));
-   return a == b ? a + T(0.69314718055994530942) : a != a ? a : greater + rest; // log(2) for equals, infinite ones too
+   T greater = a, distance = a - b;
+   if (b > a)
+      greater = b;
+   if (a > b)
+      distance = b - a;
+   T m = greater + std::log1p(std::exp(distance));
+   if (a == b)
+      m = a / 2 + b / 2 + T(0.69314718055994530942); // log(2), of infinite ones too
+   return m;
 }
 
 /// a - b floor(a / b): what is left of a, with the sign of b.

@@ -20,7 +20,7 @@ use super::layout::{Layout, Place};
 use super::reverse::{Pullback, Reverse};
 use crate::device::{Addresses, Element};
 use crate::error::Result;
-use crate::graph::program::{Buffer, Origin, Tensor};
+use crate::graph::program::{Buffer, Origin, Primitive, Tensor};
 use crate::graph::{Program, View};
 use crate::kernels::Scalar;
 use crate::kernels::strided::{self, Stream};
@@ -87,6 +87,49 @@ struct Output {
     source: Source,
     view: Stream,
     dense: Stream,
+    /// Whether the step that computes it writes it, and its pullback reads the seed: it is nowhere else.
+    is_direct: bool,
+}
+
+/// For each buffer the output that it is, where nothing else reads it: not a node, not another output, and no pullback its own
+/// value.
+fn direct_outputs(program: &Program) -> Vec<Option<usize>> {
+    let mut direct = vec![None; program.buffers.len()];
+    for node in program.nodes.iter().filter(|node| !needs_value(&node.primitive)) {
+        let is_whole = |output: &&Tensor| {
+            output.view.offset == 0
+                && output.view.is_contiguous()
+                && output.view.len() == program.buffers[node.buffer].length
+        };
+        let mut outputs = program.outputs.iter().enumerate().filter(|(_, output)| output.buffer == node.buffer);
+        if let (Some((index, output)), None) = (outputs.next(), outputs.next()) {
+            direct[node.buffer] = Some(index).filter(|_| is_whole(&output) && !output.view.is_empty());
+        }
+    }
+    for operand in program.nodes.iter().flat_map(|node| &node.operands) {
+        direct[operand.buffer] = None;
+    }
+    direct
+}
+
+/// Whether the pullback reads what the forward pass wrote, or what runs forward is not a step of its own.
+fn needs_value(primitive: &Primitive) -> bool {
+    match primitive {
+        Primitive::Map(_)
+        | Primitive::Sum(_)
+        | Primitive::Normalise { .. }
+        | Primitive::Product(_)
+        | Primitive::Convolve(_)
+        | Primitive::Gather(_)
+        | Primitive::Assemble { .. } => false,
+        Primitive::Load(_)
+        | Primitive::Own(_)
+        | Primitive::Greatest { .. }
+        | Primitive::Softmax { .. }
+        | Primitive::Linear(_)
+        | Primitive::ToPanels(_)
+        | Primitive::FromPanels(_) => true,
+    }
 }
 
 /// An index out of range, in the step of this observed node.
@@ -109,16 +152,18 @@ impl<T: Scalar + Element> Executor<T> {
             _ => None,
         };
         let steps = program.nodes.iter().zip(&reverse.steps);
+        let direct = direct_outputs(program);
         let output = |tensor: &Tensor| -> Result<Output> {
             let (view, dense) = (tensor.view.stream()?, View::contiguous(&tensor.view.sizes).stream()?);
-            Ok(Output { source: layout.source(program, tensor), view, dense })
+            let is_direct = direct[tensor.buffer].is_some();
+            Ok(Output { source: layout.source(program, tensor), view, dense, is_direct })
         };
         Ok(Executor {
             function: None,
             steps: steps
-                .map(|(node, begins)| Step::new(program, layout, node, begins, &places))
+                .map(|(node, begins)| Step::new(program, layout, node, begins, &places, direct[node.buffer]))
                 .collect::<Result<_>>()?,
-            adjoints: Adjoints::new(program, &reverse.zero, &places, length),
+            adjoints: Adjoints::new(program, &reverse.zero, &places, &direct, length),
             literals: program.buffers.iter().zip(&layout.values).filter_map(literal).collect(),
             outputs: program.outputs.iter().map(output).collect::<Result<_>>()?,
             arguments: program.arguments.len(),
@@ -129,7 +174,8 @@ impl<T: Scalar + Element> Executor<T> {
     /// Runs the steps by `function` from now on, whose adjoints lie where the values do; those of `zero` are zero before it.
     pub fn replace_by(&mut self, function: CompiledFunction<T>, program: &Program, layout: &Layout, zero: &[usize]) {
         let places: Vec<Option<Place>> = layout.values.iter().copied().map(Some).collect();
-        self.adjoints = Adjoints::new(program, zero, &places, layout.length);
+        self.adjoints = Adjoints::new(program, zero, &places, &vec![None; places.len()], layout.length);
+        self.outputs.iter_mut().for_each(|output| output.is_direct = false);
         self.function = Some(function);
     }
 }
@@ -155,14 +201,14 @@ impl<T: Scalar + Element> Run<T> for Executor<T> {
         assert!(inputs.len() == self.arguments && outputs.len() == self.outputs.len(), "wrong number of tensors");
         let is_mine = |step: &&Step| self.function.is_none() || matches!(step.kernel, Kernel::Load(..));
         for step in self.steps.iter().filter(is_mine) {
-            step.forward(values, inputs, threads).ok_or(OutOfRange { observed: step.observed })?;
+            step.forward(values, inputs, &mut outputs, threads).ok_or(OutOfRange { observed: step.observed })?;
         }
         if let Some(function) = &self.function
             && let Some(step) = function.forward(inputs, values)
         {
             return Err(OutOfRange { observed: self.steps[step].observed });
         }
-        for (index, output) in self.outputs.iter().enumerate() {
+        for (index, output) in self.outputs.iter().enumerate().filter(|(_, output)| !output.is_direct) {
             let to = outputs.write(index, output.dense.count());
             strided::copy(output.source.read(values, inputs), &output.view, to, &output.dense);
         }
@@ -203,18 +249,25 @@ impl<T: Scalar + Element> Run<T> for Executor<T> {
             return;
         }
         for step in self.steps.iter().rev() {
-            if let Some(start) = step.adjoint {
+            if let Some(adjoint) = step.adjoint {
                 let gradients = &mut gradients;
-                step.backward(Backward { values, inputs, adjoints, sum, gradients, threads }, start);
+                step.backward(Backward { values, inputs, seeds, adjoints, sum, gradients, threads }, adjoint);
             }
         }
     }
 }
 
 impl Adjoints {
-    /// With a place for every active buffer.
-    fn new(program: &Program, zero: &[usize], places: &[Option<Place>], length: usize) -> Self {
-        let active = |buffer: usize| places[buffer].filter(|_| program.buffers[buffer].active);
+    /// With a place for every active buffer, but for those whose adjoints are `direct`ly the seeds.
+    fn new(
+        program: &Program,
+        zero: &[usize],
+        places: &[Option<Place>],
+        direct: &[Option<usize>],
+        length: usize,
+    ) -> Self {
+        let active =
+            |buffer: usize| places[buffer].filter(|_| program.buffers[buffer].active && direct[buffer].is_none());
         let wanted = program.arguments.iter().enumerate().filter(|(_, argument)| argument.gradient);
         let left = wanted.filter_map(|(index, argument)| match active(argument.buffer) {
             Some(Place::Arena(start)) => Some((index, start..start + argument.view.len())),

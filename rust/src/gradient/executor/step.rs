@@ -26,18 +26,45 @@ pub(super) struct Step {
     pub kernel: Kernel,
     sources: Vec<Source>,
     views: Vec<Stream>,
-    value: Range<usize>,
-    /// Where the value's adjoint starts, unless nothing comes back to it.
-    pub adjoint: Option<usize>,
+    value: Value,
+    /// Where the value's adjoint lies, unless nothing comes back to it.
+    pub adjoint: Option<Given>,
     /// Of the active operands.
     targets: Vec<Option<(Place, Begin)>>,
     pub observed: usize,
+}
+
+/// Where a step writes its value.
+enum Value {
+    /// In the arena.
+    Arena(Range<usize>),
+    /// In the caller's output of that number, of so many elements.
+    Output(usize, usize),
+}
+
+/// Where the adjoint of a value lies.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Given {
+    /// In the arena, from there on.
+    Arena(usize),
+    /// It is the seed of that number.
+    Seed(usize),
+}
+
+impl Value {
+    fn len(&self) -> usize {
+        match self {
+            Value::Arena(range) => range.len(),
+            Value::Output(_, length) => *length,
+        }
+    }
 }
 
 /// A reverse pass, as its steps see it.
 pub(super) struct Backward<'a, 'b, T> {
     pub values: &'a [T],
     pub inputs: Addresses<'a>,
+    pub seeds: Addresses<'a>,
     pub adjoints: &'a mut [T],
     /// Whether the caller's gradients are added to.
     pub sum: bool,
@@ -120,18 +147,22 @@ impl Step {
         node: &Node,
         begins: &[Option<Begin>],
         places: &[Option<Place>],
+        direct: Option<usize>,
     ) -> Result<Self> {
         let Place::Arena(start) = layout.values[node.buffer] else {
             return Err(Error::Internal("a node's value outside the arena".into()));
         };
         let targets = node.operands.iter().zip(begins);
+        let length = program.buffers[node.buffer].length;
         Ok(Step {
             kernel: kernel(program, node)?,
             sources: node.operands.iter().map(|operand| layout.source(program, operand)).collect(),
             views: node.operands.iter().map(|operand| operand.view.stream()).collect::<Result<_>>()?,
-            value: start..start + program.buffers[node.buffer].length,
-            adjoint: match places[node.buffer] {
-                Some(Place::Arena(start)) if !begins.is_empty() => Some(start),
+            value: direct.map_or(Value::Arena(start..start + length), |output| Value::Output(output, length)),
+            adjoint: match (places[node.buffer], direct) {
+                _ if begins.is_empty() => None,
+                (_, Some(output)) => Some(Given::Seed(output)),
+                (Some(Place::Arena(start)), None) => Some(Given::Arena(start)),
                 _ => None,
             },
             targets: targets.map(|(operand, begin)| Some((places[operand.buffer]?, (*begin)?))).collect(),
@@ -140,10 +171,20 @@ impl Step {
     }
 
     /// `None` where an index is out of range.
-    pub fn forward<T: Scalar + Element>(&self, values: &mut [T], inputs: Addresses, threads: usize) -> Option<()> {
-        let (before, after) = values.split_at_mut(self.value.start);
-        let before = &*before;
-        let value = &mut after[..self.value.len()];
+    pub fn forward<T: Scalar + Element>(
+        &self,
+        values: &mut [T],
+        inputs: Addresses,
+        outputs: &mut Addresses,
+        threads: usize,
+    ) -> Option<()> {
+        let (before, value): (&[T], &mut [T]) = match &self.value {
+            Value::Arena(range) => {
+                let (before, after) = values.split_at_mut(range.start);
+                (before, &mut after[..range.len()])
+            }
+            &Value::Output(index, length) => (values, outputs.write(index, length)),
+        };
         let read = |operand: usize| self.sources[operand].read(before, inputs);
         match &self.kernel {
             Kernel::Load(dtype, digits) => self.load(*dtype, *digits, inputs, value),
@@ -218,9 +259,9 @@ impl Step {
 
     /// [`backward`](Self::backward) of a layer in panels.
     fn pull_back_layer<T: Scalar + Element>(&self, layer: &Linear, pass: Backward<T>, start: usize) {
-        let Backward { values, inputs, adjoints, sum, gradients, threads } = pass;
+        let Backward { values, inputs, adjoints, sum, gradients, threads, .. } = pass;
         let &Linear { shape, behind, before, is_pulled_back } = layer;
-        let value = &values[self.value.clone()];
+        let value = self.value(values);
         if !is_pulled_back && behind != Activation::Identity {
             T::activation_pullback(behind as u8, value, &mut adjoints[start..][..value.len()]);
         }
@@ -242,25 +283,42 @@ impl Step {
         Shares { shape, threads }.pullback(before as u8, read(0), read(2), d, sum, dx, add, dlayer);
     }
 
-    /// Leaves in the adjoints of the operands what that of the value, from `start` on, gives them; with `sum` added to what the
-    /// caller's gradients are.
-    pub fn backward<T: Scalar + Element>(&self, pass: Backward<T>, start: usize) {
-        if let Kernel::Linear(layer) = &self.kernel {
+    /// What a forward pass left in the arena: nothing where that is the caller's.
+    fn value<'a, T>(&self, values: &'a [T]) -> &'a [T] {
+        match &self.value {
+            Value::Arena(range) => &values[range.clone()],
+            Value::Output(..) => &[],
+        }
+    }
+
+    /// Leaves in the adjoints of the operands what that of the value gives them; with `sum` added to what the caller's
+    /// gradients are.
+    pub fn backward<T: Scalar + Element>(&self, pass: Backward<T>, adjoint: Given) {
+        if let (Kernel::Linear(layer), Given::Arena(start)) = (&self.kernel, adjoint) {
             return self.pull_back_layer(layer, pass, start);
         }
-        let Backward { values, inputs, adjoints, sum, gradients, .. } = pass;
-        let value = &values[self.value.clone()];
+        let Backward { values, inputs, seeds, adjoints, sum, gradients, .. } = pass;
+        let (value, count) = (self.value(values), self.value.len());
         let read = |operand: usize| self.sources[operand].read(values, inputs);
         for (operand, target) in self.targets.iter().enumerate() {
             let Some((place, begin)) = *target else { continue };
             let begin = if sum && matches!(place, Place::Caller(_)) { Begin::Add } else { begin };
             let (view, length) = (&self.views[operand], self.sources[operand].length);
-            let (d, dx) = match place {
-                Place::Caller(index) => (&adjoints[start..][..value.len()], gradients.write(index, length)),
-                Place::Arena(to) => apart(adjoints, start..start + value.len(), to..to + length),
+            let (d, dx): (&[T], &mut [T]) = match (adjoint, place) {
+                (Given::Arena(start), Place::Caller(index)) => {
+                    (&adjoints[start..][..count], gradients.write(index, length))
+                }
+                (Given::Arena(start), Place::Arena(to)) => apart(adjoints, start..start + count, to..to + length),
+                (Given::Seed(index), _) if seeds.is_given(index) => {
+                    (seeds.read(index, count), place.write(adjoints, gradients, length))
+                }
+                (Given::Seed(_), _) => (&[], place.write(adjoints, gradients, length)),
             };
-            if begin == Begin::Zero {
+            if begin == Begin::Zero || (d.is_empty() && begin == Begin::Store) {
                 dx.fill(T::default());
+            }
+            if d.is_empty() {
+                continue; // a seed of zeros, which is not given
             }
             let add = begin != Begin::Store;
             match &self.kernel {

@@ -12,7 +12,7 @@ use super::super::layout::{Layout, Place};
 use super::super::reverse::{Pullback, Reverse};
 use crate::error::{Error, Result};
 use crate::graph::program::{Node, Origin, Primitive};
-use crate::graph::{DType, Program, View};
+use crate::graph::{DType, Function, Program, View};
 use crate::kernels::strided::Stream;
 
 /// A line of text.
@@ -31,6 +31,7 @@ use fusion::{Body, Group};
 pub fn emit(program: &Program, layout: &Layout, name: &str, operators: &[String]) -> Result<(String, Vec<usize>)> {
     let mut emitter =
         Emitter { program, layout, operators, steps: String::new(), calls: String::new(), requests: String::new() };
+    refuse_remainders(program, operators)?;
     let groups = fusion::groups(program);
     // What is loaded is read by the library, before the function runs.
     let is_step =
@@ -51,6 +52,18 @@ pub fn emit(program: &Program, layout: &Layout, name: &str, operators: &[String]
         }
     }
     Ok((emitter.whole(name)?, reverse.zero))
+}
+
+/// Clad's rule for fmod, by the divisor, rounds down where fmod rounds towards 0.
+fn refuse_remainders(program: &Program, operators: &[String]) -> Result<()> {
+    let is_remainder = |node: &&Node| matches!(node.primitive, Primitive::Map(Function::Remainder));
+    match program.nodes.iter().find(is_remainder) {
+        None => Ok(()),
+        Some(node) => {
+            let operator = operators.get(node.observed).map_or("remainder", String::as_str);
+            Err(Error::invalid(format!("{operator}: Clad derives fmod wrongly"), "use aot"))
+        }
+    }
 }
 
 /// Of a step that is a node, or a loop that ends with it.

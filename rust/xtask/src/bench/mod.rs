@@ -12,6 +12,7 @@ mod end_to_end;
 mod graph;
 mod machine;
 mod means;
+mod operators;
 mod party;
 mod peers;
 mod plot;
@@ -47,7 +48,7 @@ use machine::Meta;
 use peers::Peers;
 use record::Outcome;
 
-const GROUPS: [Group; 8] = [
+const GROUPS: [Group; 9] = [
     step::GROUP,
     train::GROUP,
     quality::GROUP,
@@ -56,14 +57,15 @@ const GROUPS: [Group; 8] = [
     start::GROUP,
     read::GROUP,
     graph::GROUP,
+    operators::GROUP,
 ];
 
 /// What `cargo xtask bench` takes.
 #[derive(Args, Clone, Debug)]
 pub struct Options {
     /// step (one training step), train (the same of modules), quality (how well default fits learn), end-to-end (time from a file to a quality),
-    /// predict (a network's outputs), start (loading to first step), read (file to tensor) or graph (value and gradients
-    /// of compiled functions)
+    /// predict (a network's outputs), start (loading to first step), read (file to tensor), graph (value and gradients of
+    /// compiled functions) or operators (each operator by itself)
     #[arg(value_name = "GROUP")]
     group: String,
     /// Folder that gets GROUP.json, meta.json, report.md and the plots; one for each group
