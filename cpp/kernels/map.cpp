@@ -28,6 +28,8 @@ CT_FLAT_UNARY(CT_MAP_1)
 CT_BINARY(CT_MAP_2)
 CT_FLAT(CT_MAP_2)
 CT_TERNARY(CT_MAP_3)
+CT_MAP_2(GreaterOf)
+CT_MAP_2(SmallerOf)
 
 // The pullbacks add to the adjoints of all operands; those that are not kept cost nothing.
 #define CT_PULL(F, WHICH, ...)                                                                                         \
@@ -91,12 +93,21 @@ struct Function {
    Loop fForward, fPullbacks[3];
 };
 
+/// The loop that makes the values: the function's, or that of another one with the same values and less arithmetic.
+template <typename T>
+constexpr typename Function<T>::Loop Values(typename Function<T>::Loop loop)
+{
+   return loop == typename Function<T>::Loop(MaximumLoop<T>)   ? typename Function<T>::Loop(GreaterOfLoop<T>)
+          : loop == typename Function<T>::Loop(MinimumLoop<T>) ? typename Function<T>::Loop(SmallerOfLoop<T>)
+                                                              : loop;
+}
+
 template <typename T>
 constexpr Function<T> kFunctions[] = {
 #define CT_ENTRY_1(F) {1, F##Loop<T>, {F##PullLoop0<T>}},
 #define CT_ENTRY_LIBRARY_1(F) {1, Whole<1, T, F##Loop<T>>, {Whole<1, T, F##PullLoop0<T>>}},
 #define CT_ENTRY_FLAT_1(F) {1, F##Loop<T>, {}},
-#define CT_ENTRY_2(F) {2, F##Loop<T>, {F##PullLoop0<T>, F##PullLoop1<T>}},
+#define CT_ENTRY_2(F) {2, Values<T>(F##Loop<T>), {F##PullLoop0<T>, F##PullLoop1<T>}},
 #define CT_ENTRY_LIBRARY_2(F) {2, Whole<2, T, F##Loop<T>>, {Whole<2, T, F##PullLoop0<T>>, Whole<2, T, F##PullLoop1<T>>}},
 #define CT_ENTRY_FLAT_2(F) {2, F##Loop<T>, {}},
 #define CT_ENTRY_3(F) {3, F##Loop<T>, {F##PullLoop0<T>, F##PullLoop1<T>, F##PullLoop2<T>}},
@@ -154,9 +165,11 @@ void Blocks(size_t operands, size_t begin, size_t n, const T *const *x, const ct
 template <typename T, void (Writer<T>::*Put)(size_t, const T *)>
 void Transfer(size_t n, const T *x, const ct_stream &view, T *y, const ct_stream &target)
 {
+   Writer<T> writer(y, target, 0);
+   if (IsContiguous(view))
+      return (writer.*Put)(n, x + view.offset);
    const size_t block = BlockOf(&view, 1, 0);
    Reader<T> reader(x, view, 0, block);
-   Writer<T> writer(y, target, 0);
    for (size_t length; n; n -= length) {
       length = n < block ? n : block;
       (writer.*Put)(length, reader.Next(length));

@@ -354,6 +354,22 @@ inline T Maximum(T a, T b)
    return m;
 }
 
+/// The value of Maximum, whose arithmetic is for its derivative.
+template <typename T>
+inline T GreaterOf(T a, T b)
+{
+   T m = a > b ? a : b;
+   return a != a ? a : m;
+}
+
+/// The value of Minimum.
+template <typename T>
+inline T SmallerOf(T a, T b)
+{
+   T m = a < b ? a : b;
+   return a != a ? a : m;
+}
+
 /// The smaller one; see Maximum.
 template <typename T>
 inline T Minimum(T a, T b)

@@ -184,7 +184,12 @@ template <typename T>
 bool VectorProduct(size_t M, size_t N, size_t K, const T *a, ct_matrix as, const T *b, ct_matrix bs, bool add, T *c,
                    size_t cRow)
 {
-   if (N == 1 && as.column == 1 && bs.row == 1)
+   if (K == 1 && N == 1 && as.row == 1 && cRow == 1)
+      VectorTimesScalar(M, a, b[0], add, c);
+   else if (K == 1 && bs.column == 1)
+      for (size_t m = 0; m < M; ++m)
+         VectorTimesScalar(N, b, a[m * as.row], add, c + m * cRow);
+   else if (N == 1 && as.column == 1 && bs.row == 1)
       RowsTimesVector(M, K, a, as.row, b, add, c, cRow);
    else if (M <= 3 && as.column == 1 && bs.row == 1) // both factors with their sums along memory
       for (size_t m = 0; m < M; ++m)
@@ -193,9 +198,6 @@ bool VectorProduct(size_t M, size_t N, size_t K, const T *a, ct_matrix as, const
       VectorTimesRows(K, M, b, bs.row, a, as.column, add, c);
    else if (M == 1 && bs.column == 1 && N >= kLanes<T>)
       VectorTimesRows(K, N, a, as.column, b, bs.row, add, c);
-   else if (K == 1 && bs.column == 1)
-      for (size_t m = 0; m < M; ++m)
-         VectorTimesScalar(N, b, a[m * as.row], add, c + m * cRow);
    else
       return false;
    return true;

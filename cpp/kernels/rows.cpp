@@ -41,13 +41,88 @@ inline void EachShortRows(size_t R, size_t C, const T *x, const ct_stream &view,
    }
 }
 
+/// The greatest elements, side by side, of what passes by: a NaN counts as greater than all, and the last one stays.
+template <typename T, size_t N>
+struct Tops {
+   T fTop[N], fNaN[N];
+
+   Tops()
+   {
+      for (size_t s = 0; s < N; ++s) {
+         fTop[s] = -std::numeric_limits<T>::infinity();
+         fNaN[s] = 0;
+      }
+   }
+
+   void See(const T *x)
+   {
+      for (size_t s = 0; s < N; ++s) {
+         fTop[s] = x[s] > fTop[s] ? x[s] : fTop[s];
+         fNaN[s] = x[s] != x[s] ? x[s] : fNaN[s];
+      }
+   }
+
+   /// The greatest of all, which then stands first.
+   T Greatest()
+   {
+      for (size_t half = N / 2; half; half /= 2)
+         for (size_t s = 0; s < half; ++s) {
+            fTop[s] = fTop[s + half] > fTop[s] ? fTop[s + half] : fTop[s];
+            fNaN[s] = fNaN[s + half] != fNaN[s + half] ? fNaN[s + half] : fNaN[s];
+         }
+      return Of(0);
+   }
+
+   T Of(size_t s) const { return fNaN[s] != fNaN[s] ? fNaN[s] : fTop[s]; }
+};
+
 /// The greater of `top` and a row's elements.
 template <typename T, typename Length>
 inline T GreatestOf(T top, Length n, const T *row)
 {
-   for (size_t i = 0; i < n; ++i)
+   constexpr size_t side = 32;
+   size_t i = 0;
+   if (n >= side) {
+      Tops<T, side> tops;
+      for (; i + side <= n; i += side)
+         tops.See(row + i);
+      const T greatest = tops.Greatest();
+      top = greatest > top || greatest != greatest ? greatest : top;
+   }
+   for (; i < n; ++i)
       top = row[i] > top || row[i] != row[i] ? row[i] : top;
    return top;
+}
+
+/// Whether the rows that are looked at lie side by side, as where one goes down the columns of a matrix.
+inline bool AreSideBySide(const ct_stream &view, size_t C)
+{
+   return view.rank > 1 && view.sizes[view.rank - 1] == C && view.strides[view.rank - 2] == 1 && view.strides[view.rank - 1] != 1;
+}
+
+/// y[R] = the greatest of each of R rows side by side, registers full of them at a time.
+template <typename T>
+void GreatestSideBySide(size_t R, size_t C, const T *x, const ct_stream &view, T *y)
+{
+   constexpr size_t side = 64;
+   const size_t neighbours = view.sizes[view.rank - 2], down = view.strides[view.rank - 1];
+   for (size_t first = 0; first < R; first += neighbours) {
+      const T *from = x + Walk(view, first * C).Offset();
+      size_t r = 0;
+      for (; r + side <= neighbours; r += side) {
+         Tops<T, side> tops;
+         for (size_t c = 0; c < C; ++c)
+            tops.See(from + c * down + r);
+         for (size_t s = 0; s < side; ++s)
+            y[first + r + s] = tops.Of(s);
+      }
+      for (; r < neighbours; ++r) {
+         Tops<T, 1> top;
+         for (size_t c = 0; c < C; ++c)
+            top.See(from + c * down + r);
+         y[first + r] = top.Of(0);
+      }
+   }
 }
 
 /// Which elements of a row are the greatest one, y, whose adjoint is dy; a row is seen piece by piece, twice.
@@ -87,11 +162,18 @@ template <typename T>
 void Greatest(size_t R, size_t C, const T *x, const ct_stream *view, T *y)
 {
    constexpr T least = -std::numeric_limits<T>::infinity();
+   if (AreSideBySide(*view, C))
+      return GreatestSideBySide(R, C, x, *view, y);
    if (C > 0 && C <= kBlock)
       return EachShortRows(R, C, x, *view, [&](auto length, size_t first, size_t rows, const T *block) {
          for (size_t r = 0; r < rows; ++r)
             y[first + r] = GreatestOf(least, length, block + r * length);
       });
+   if (IsContiguous(*view)) {
+      for (size_t r = 0; r < R; ++r)
+         y[r] = GreatestOf(least, C, x + view->offset + r * C);
+      return;
+   }
    Reader<T> reader(x, *view, 0);
    for (size_t r = 0; r < R; ++r) {
       y[r] = least;
@@ -138,6 +220,42 @@ inline void Exponentials(size_t n, const T *x, T *y)
       y[i] = Exp(x[i]);
 }
 
+/// The greater of `top` and n numbers; a NaN is none.
+template <typename T>
+inline T TopOf(T top, size_t n, const T *row)
+{
+   constexpr size_t side = 32;
+   size_t i = 0;
+   if (n >= side) {
+      T tops[side];
+      for (size_t s = 0; s < side; ++s)
+         tops[s] = top;
+      for (; i + side <= n; i += side)
+         for (size_t s = 0; s < side; ++s)
+            tops[s] = row[i + s] > tops[s] ? row[i + s] : tops[s];
+      for (size_t half = side / 2; half; half /= 2)
+         for (size_t s = 0; s < half; ++s)
+            tops[s] = tops[s + half] > tops[s] ? tops[s + half] : tops[s];
+      top = tops[0];
+   }
+   for (; i < n; ++i)
+      top = row[i] > top ? row[i] : top;
+   return top;
+}
+
+/// The sum of d, or of d times value.
+template <typename T>
+inline T SumOfAdjoints(int logarithm, size_t n, const T *d, const T *value)
+{
+   if (n < 32) {
+      T sum = 0;
+      for (size_t i = 0; i < n; ++i)
+         sum += logarithm ? d[i] : d[i] * value[i];
+      return sum;
+   }
+   return logarithm ? Total(n, d) : SumOf<T>(n, [=](size_t i) { return d[i] * value[i]; });
+}
+
 /// The sum of exp(y[C]) over a row; the exponentials stay in y unless `keep`.
 template <typename T>
 inline T SumOfExponentials(size_t C, T *y, bool keep)
@@ -165,8 +283,7 @@ void Softmax(int logarithm, size_t R, size_t C, const T *x, const ct_stream *vie
       for (size_t i = 0; i < rows; ++i, to += C) {
          T top = -std::numeric_limits<T>::infinity(), *at = to;
          EachBlock(reader, C, [&](size_t n, const T *row) {
-            for (size_t c = 0; c < n; ++c)
-               top = row[c] > top ? row[c] : top;
+            top = TopOf(top, n, row);
             std::memcpy(at, row, n * sizeof(T));
             at += n;
          });
@@ -185,8 +302,9 @@ void Softmax(int logarithm, size_t R, size_t C, const T *x, const ct_stream *vie
             for (size_t c = 0; c < C; ++c)
                row[c] -= shift;
          } else {
+            const T factor = 1 / sum;
             for (size_t c = 0; c < C; ++c)
-               row[c] /= sum;
+               row[c] *= factor;
          }
       }
    }
@@ -205,9 +323,8 @@ void SoftmaxPullback(int logarithm, size_t R, size_t C, const T *y, const T *dy,
             Exponentials(rows * C, y, adjoint);
          for (size_t first = 0; first < rows * C; first += C) {
             const T *value = y + first, *d = dy + first;
-            T *to = adjoint + first, sum = 0;
-            for (size_t c = 0; c < C; ++c)
-               sum += logarithm ? d[c] : d[c] * value[c];
+            T *to = adjoint + first;
+            const T sum = SumOfAdjoints(logarithm, C, d, value);
             for (size_t c = 0; c < C; ++c)
                to[c] = logarithm ? d[c] - to[c] * sum : value[c] * (d[c] - sum);
          }
@@ -216,9 +333,7 @@ void SoftmaxPullback(int logarithm, size_t R, size_t C, const T *y, const T *dy,
       return;
    }
    for (size_t r = 0; r < R; ++r, y += C, dy += C) {
-      T sum = 0;
-      for (size_t c = 0; c < C; ++c)
-         sum += logarithm ? dy[c] : dy[c] * y[c];
+      const T sum = SumOfAdjoints(logarithm, C, dy, y);
       for (size_t first = 0; first < C; first += kBlock) {
          const size_t n = C - first < kBlock ? C - first : kBlock;
          const T *value = y + first, *d = dy + first;

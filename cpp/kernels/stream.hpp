@@ -204,13 +204,22 @@ public:
    }
 };
 
-/// The sum of term(i) for i < n, over several partial sums.
+/// The sum of term(i) for i < n, over several partial sums; over more of them than wait for one another where there are many.
 template <typename T, typename Term>
 inline T SumOf(size_t n, Term term)
 {
-   constexpr size_t kSums = 16;
+   constexpr size_t kSums = 16, kMany = 4 * kSums;
    T sums[kSums] = {};
    size_t i = 0;
+   if (n >= 4 * kBlock) {
+      T many[kMany] = {};
+      for (; i + kMany <= n; i += kMany)
+         for (size_t s = 0; s < kMany; ++s)
+            many[s] += term(i + s);
+      for (size_t m = 0; m < kMany; m += kSums)
+         for (size_t s = 0; s < kSums; ++s)
+            sums[s] += many[m + s];
+   }
    for (; i + kSums <= n; i += kSums)
       for (size_t s = 0; s < kSums; ++s)
          sums[s] += term(i + s);

@@ -2,7 +2,7 @@
 /// Clad's derivatives of activations, losses and operators, for float and double. Not to be edited.
 // Made by Clad 2.5.0~dev (git 4b2c0eef17e298af448c22b08631923507cbb105)
 // from activations.hpp, losses.hpp, operators.hpp, exponential.hpp, pushforwards.hpp, derive.cpp
-// sha256 of the inputs: 4b66e8ff3c22ef9db9d401b9cc8bbfd051d83804f6d8dc7acfbbb18c2914c58b
+// sha256 of the inputs: d4ce231d898fa6502d4160179b61ccf585b1bc9822add584e9de8e2e19630d5e
 // sha256 of the text below: 4bfdc83652c03019cc4ffcd5fa0411cf6050d8b6a26caf52ac5df9936da87372
 // To make it again: cargo xtask gradients
 

@@ -79,16 +79,30 @@ pub(super) enum Kernel {
     Map(u8),
     Own(Own),
     Sum(Stream),
-    Greatest { columns: usize, even: bool },
-    Softmax { columns: usize, logarithm: bool },
-    Normalise { columns: usize, eps: f64, dense: Stream },
+    Greatest {
+        columns: usize,
+        even: bool,
+    },
+    Softmax {
+        columns: usize,
+        logarithm: bool,
+    },
+    Normalise {
+        columns: usize,
+        eps: f64,
+        dense: Stream,
+    },
     Product(Products),
     Linear(Linear),
     ToPanels([usize; 2]),
     FromPanels([usize; 2]),
     Convolve(Convolved),
     Gather(Pick),
-    Assemble { fill: f64, places: Vec<Stream> },
+    /// Filled first unless its parts are all of it.
+    Assemble {
+        fill: Option<f64>,
+        places: Vec<Stream>,
+    },
 }
 
 /// A convolution with the elements of its signals and weights, and its whole value.
@@ -231,7 +245,9 @@ impl Step {
                 }
             }
             Kernel::Assemble { fill, places } => {
-                value.fill(T::from_f64(*fill));
+                if let Some(fill) = fill {
+                    value.fill(T::from_f64(*fill));
+                }
                 for (operand, place) in places.iter().enumerate() {
                     strided::copy(read(operand), &self.views[operand], value, place);
                 }
@@ -399,7 +415,12 @@ fn kernel(program: &Program, node: &Node) -> Result<Kernel> {
             Kernel::Gather(Pick::new(gather.size, gather.stride, gather.from_end, gather.skip))
         }
         Primitive::Assemble { fill, places } => {
-            Kernel::Assemble { fill: *fill, places: places.iter().map(View::stream).collect::<Result<_>>()? }
+            let places_of_all: usize = places.iter().map(View::len).sum();
+            let is_whole = places_of_all == node.shape.iter().product::<usize>();
+            Kernel::Assemble {
+                fill: (!is_whole).then_some(*fill),
+                places: places.iter().map(View::stream).collect::<Result<_>>()?,
+            }
         }
     })
 }
