@@ -356,6 +356,19 @@ fn what_is_not_supported_is_refused_by_name() {
     assert!(error.contains("aten::cumsum") && error.contains("only LibTorch"), "{error}");
 }
 
+/// An operator is on one list or on the other.
+#[test]
+fn what_libtorch_runs_has_no_kernels() {
+    let kernels: HashSet<&str> = lower::operators().map(|operator| operator.name).collect();
+    let theirs = lower::ON_LIBTORCH.iter().flat_map(|(names, _)| names.split(' '));
+    let is_ours = |name: &&str| match name.strip_suffix('*') {
+        Some(beginning) => kernels.iter().any(|ours| ours.starts_with(beginning)),
+        None => kernels.contains(name),
+    };
+    let both: Vec<&str> = theirs.filter(is_ours).collect();
+    assert!(both.is_empty(), "{both:?} are on both lists");
+}
+
 /// The table in the documentation is that of the list; CLADTORCH_WRITE_TABLE=1 writes it.
 #[test]
 fn the_documented_table_is_that_of_the_list() {

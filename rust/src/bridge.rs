@@ -507,6 +507,8 @@ mod ffi {
         type CompiledGraph;
         /// What one forward call keeps for backward calls. Dropping it gives its memory back to the graph's pool.
         type SavedForward;
+        /// Why kernels never run the operator, given with its namespace; empty where they may.
+        fn operator_obstacle(op: &str) -> String;
         /// What kernels make of a graph. Fails, naming operator and place, where no back end but LibTorch itself supports it.
         fn graph_work(graph: &ObservedGraph) -> Result<GraphWork>;
         /// Fails as `graph_work` does.
@@ -758,6 +760,10 @@ fn any_batch_new(
 
 fn any_batch_at(batch: &AnyBatch, rows: i64) -> Result<ObservedGraph> {
     guard(|| batch.at(rows))
+}
+
+fn operator_obstacle(op: &str) -> String {
+    graph::lower::obstacle(op).unwrap_or_default()
 }
 
 fn graph_work(graph: &ObservedGraph) -> Result<GraphWork> {

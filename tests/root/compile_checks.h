@@ -305,6 +305,12 @@ inline void CheckRefusals()
    CHECK(branch.BackEnd() == "autograd" && branch.Reason().find("item before operator 2 ") != std::string::npos);
    CHECK(Agrees(branch, [](const Tensors &given) { return Branch(given[0]); }, {-x}));
    CHECK(scaled.BackEnd() == "autograd" && scaled.Reason().find("torch::where") != std::string::npos);
+   Refuses("a null function", [&] { CladTorch::Compile(std::function<torch::Tensor(torch::Tensor)>(), {x}); }, {"holds none"});
+   Refuses("a sparse input", [&] { CladTorch::Compile([](torch::Tensor t) { return t * 2; }, {x.to_sparse()}); }, {"sparse", "to_dense()"});
+   Refuses("a tensor without numbers", [&] { CladTorch::Compile([](torch::Tensor t) { return t * 2; }, {x.to(torch::kMeta)}); }, {"meta"});
+   const auto nothing = CladTorch::Compile([](torch::Tensor) { return torch::Tensor(); }, {x});
+   CHECK(nothing.BackEnd() == "autograd" && nothing.Reason().find("undefined") != std::string::npos);
+   Refuses("no result", [&] { CladTorch::Compile([](const std::vector<torch::Tensor> &) { return std::vector<torch::Tensor>(); }, {x})(x); }, {"returns no tensor"});
    Refuses("too few inputs", [&] { CladTorch::Compile(MyGraph, {x}); }, {"takes 2 tensors, but 1"});
    Refuses("an undefined input", [&] { CladTorch::Compile(MyGraph, {x, torch::Tensor()}); }, {"input 1", "undefined"});
    Refuses("shapes that do not fit", [&] { CladTorch::Compile(MyGraph, {x, x}); }, {"8x4 and 8x4"});

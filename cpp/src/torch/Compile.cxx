@@ -102,7 +102,7 @@ struct CompiledData {
          made = Make(mode, inputs, wanted);
       } catch (const Thrown &thrown) {
          if (!fFirst)
-            std::rethrow_exception(thrown.fWhat);
+            Rethrow(thrown);
          // The call will throw it, after whatever the function does before that.
          return std::make_shared<const Specialisation>(fFunction, inputs, wanted, "the function throws");
       }
@@ -218,15 +218,29 @@ private:
       }
    }
 
+   [[noreturn]] static void Rethrow(const Thrown &thrown)
+   {
+      try {
+         std::rethrow_exception(thrown.fWhat);
+      } catch (const std::bad_function_call &) {
+         throw std::invalid_argument("the function is, or calls, a std::function that holds none");
+      }
+   }
+
    static void Check(const TensorList &inputs)
    {
       for (std::size_t i = 0; i < inputs.size(); ++i) {
+         const auto &input = inputs[i];
          const auto name = "input " + std::to_string(i);
-         if (!inputs[i].defined())
+         if (!input.defined())
             throw std::invalid_argument(name + " is an undefined tensor");
-         if (!inputs[i].is_cpu() || inputs[i].layout() != torch::kStrided)
-            throw std::invalid_argument(name + " is on " + inputs[i].device().str() + " or sparse; a compiled function "
-                                        "takes dense tensors on the CPU: move it with .cpu()");
+         if (input.is_meta())
+            throw std::invalid_argument(name + " is on the device meta, which holds no numbers: give a tensor on the CPU");
+         if (input.layout() != torch::kStrided)
+            throw std::invalid_argument(name + " is sparse; a compiled function takes dense tensors: give its to_dense()");
+         if (!input.is_cpu())
+            throw std::invalid_argument(name + " is on " + input.device().str() + "; a compiled function takes tensors on the "
+                                        "CPU: give its cpu()");
       }
    }
 
@@ -269,9 +283,10 @@ TensorList Detached(const TensorList &tensors)
 
 torch::Tensor Single(const TensorList &outputs)
 {
+   if (outputs.empty())
+      throw std::runtime_error("the function returns no tensor");
    if (outputs.size() != 1)
-      throw std::runtime_error("the function returns " + std::to_string(outputs.size()) + " tensors: use the method for "
-                               "all of them");
+      throw std::runtime_error("the function returns " + std::to_string(outputs.size()) + " tensors: use ForwardAll() or CallAll()");
    return outputs.front();
 }
 

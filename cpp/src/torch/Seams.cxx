@@ -97,6 +97,12 @@ Seams::Seams(const Observation &observation, const std::string &name) : fGraph(*
 /// Whether kernels can run the operator by itself.
 void Seams::Ask(Operator &one, const std::string &name)
 {
+   one.fReason = std::string(Core::operator_obstacle(one.fNode->kind().toQualString()));
+   if (!one.fReason.empty()) {
+      one.fKernels = false;
+      one.fDraws = IsRandom(*one.fNode);
+      return;
+   }
    const auto outputs = fGraph.outputs();
    const Subgraph alone({one.fNode}, [&](const auto &result) {
       return !result.uses().empty() || std::find(outputs.begin(), outputs.end(), &result) != outputs.end();

@@ -178,6 +178,8 @@ void Watch::NoteHere(const std::string &obstacle)
 void Watch::CheckAliases(const TensorList &results) const
 {
    for (std::size_t i = 0; i < results.size(); ++i) {
+      if (!Address(results[i]))
+         throw Unobservable("result " + std::to_string(i) + (results[i].defined() ? " is sparse" : " is an undefined tensor"));
       const auto *memory = Find(results[i]);
       std::string what = !memory ? "a captured tensor" : memory->fInput ? "an input" : "";
       for (std::size_t j = 0; j < i && what.empty(); ++j)

@@ -163,8 +163,9 @@ ListFunction Unpacking(F function, std::index_sequence<I...>)
 {
    return [function = std::move(function)](const TensorList &inputs) mutable {
       if (inputs.size() != sizeof...(I))
-         throw std::invalid_argument("the function takes " + std::to_string(sizeof...(I)) + " tensors, but " +
-                                     std::to_string(inputs.size()) + " were given");
+         throw std::invalid_argument("the function takes " + std::to_string(sizeof...(I)) +
+                                     (sizeof...(I) == 1 ? " tensor, but " : " tensors, but ") +
+                                     std::to_string(inputs.size()) + (inputs.size() == 1 ? " was given" : " were given"));
       return AsList(function(inputs[I]...));
    };
 }

@@ -61,7 +61,7 @@ fn refuse_remainders(program: &Program, operators: &[String]) -> Result<()> {
         None => Ok(()),
         Some(node) => {
             let operator = operators.get(node.observed).map_or("remainder", String::as_str);
-            Err(Error::invalid(format!("{operator}: Clad derives fmod wrongly"), "use aot"))
+            Err(Error::invalid(format!("{operator}: Clad derives fmod wrongly"), "write a - b * floor(a / b)"))
         }
     }
 }

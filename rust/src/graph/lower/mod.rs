@@ -55,10 +55,61 @@ pub fn operators() -> impl Iterator<Item = &'static Operator> {
     tables.into_iter().flatten()
 }
 
-/// The operators as a table in Markdown.
+/// Operators that LibTorch runs on purpose, and why; `*` stands for any end of a name.
+pub const ON_LIBTORCH: &[(&str, &str)] = &[
+    ("lstm gru rnn_tanh rnn_relu lstm_cell gru_cell", "its cells are fused, and each step waits for the one before"),
+    (
+        "conv2d conv3d conv_transpose* max_pool2d max_pool3d avg_pool2d avg_pool3d adaptive_* upsample_* grid_sampler*",
+        "images are what its own kernels are made for",
+    ),
+    ("sort argsort topk kthvalue median nanmedian mode unique* searchsorted bucketize", "it orders values"),
+    ("cumsum cumprod cummax cummin logcumsumexp", "each element needs the one before"),
+    ("prod", "the derivative by an element needs all others"),
+    ("fft_* stft istft view_as_complex view_as_real complex polar", "complex numbers have no kernels"),
+    (
+        "linalg_cholesky* linalg_det linalg_eig* linalg_inv* linalg_lu* linalg_pinv linalg_qr linalg_slogdet \
+         linalg_solve* linalg_svd* cholesky* inverse det logdet slogdet svd qr triangular_solve",
+        "LAPACK solves it",
+    ),
+    (
+        "scatter scatter_* index_add index_copy index_fill index_put masked_scatter put",
+        "indices choose where it writes",
+    ),
+    ("argmax argmin count_nonzero one_hot bincount histc nonzero", "it returns integers"),
+    ("lgamma digamma polygamma mvlgamma erfinv i0 special_* sinc", "a special function without a vector form"),
+    ("rand* randn* randint* bernoulli multinomial normal poisson", "its generator draws the numbers"),
+    ("binary_cross_entropy", "it cuts its derivative off near 0 and 1"),
+    ("flip fliplr flipud", "it goes through memory backwards"),
+    ("cdist pdist embedding_bag pixel_shuffle ctc_loss bilinear cross linalg_cross", "it has been rare"),
+];
+
+/// Why kernels never run the operator, with its namespace; `None` where they may.
+pub fn obstacle(op: &str) -> Option<String> {
+    let name = op.strip_prefix("aten::").unwrap_or(op);
+    if op.starts_with("aten::") && operators().any(|operator| operator.name == name) {
+        return None;
+    }
+    Some(why_on_libtorch(name).map_or("has no kernel".to_owned(), |why| format!("has no kernel: {why}")))
+}
+
+fn why_on_libtorch(name: &str) -> Option<&'static str> {
+    let is_meant = |pattern: &str| match pattern.strip_suffix('*') {
+        Some(beginning) => name.starts_with(beginning),
+        None => name == pattern,
+    };
+    ON_LIBTORCH.iter().find(|(names, _)| names.split(' ').any(is_meant)).map(|(_, why)| *why)
+}
+
+/// The operators as tables in Markdown: those with kernels, then those that LibTorch runs.
 pub fn documentation() -> String {
     let row = |operator: &Operator| format!("| `{}` | {} |\n", operator.name, operator.does);
-    format!("| operator | computes |\n|---|---|\n{}", operators().map(row).collect::<String>())
+    let quoted = |names: &str| names.split(' ').map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+    let theirs = |(names, why): &(&str, &str)| format!("| {} | {why} |\n", quoted(names));
+    format!(
+        "| operator | computes |\n|---|---|\n{}\nLibTorch runs every other operator:\n\n| operators | why |\n|---|---|\n{}",
+        operators().map(row).collect::<String>(),
+        ON_LIBTORCH.iter().map(theirs).collect::<String>()
+    )
 }
 
 /// Lowers an observed function; `gradients` says for each input and constant whether its gradient is wanted.
@@ -122,7 +173,7 @@ impl<'a> Lowering<'a> {
         let mut call = Call { lowering: self, node, index };
         let known = node.op.strip_prefix("aten::");
         let operator = operators().find(|operator| Some(operator.name) == known);
-        let operator = operator.ok_or_else(|| call.refuse("is not on the list of operators"))?;
+        let operator = operator.ok_or_else(|| call.refuse(obstacle(&node.op).unwrap_or_default()))?;
         let results = (operator.lower)(&mut call)?;
         if node.outputs[results.len().min(node.outputs.len())..].iter().any(|&output| is_used(graph, output)) {
             return Err(call.refuse("gives more results here than it is supported with"));
