@@ -30,7 +30,7 @@ Each turn begins with half as many repetitions that are not timed.",
 };
 
 /// Elements, and repetitions in a round.
-const SIZES: [(u64, u64); 3] = [(256, 200), (16_384, 40), (1 << 20, 2)];
+const SIZES: [(u64, u64); 3] = [(256, 400), (16_384, 60), (1 << 20, 8)];
 
 /// No more than 5 % slower.
 const AIMS: [Aim; 1] = [Aim { cases: |_| true, wanted: Wanted::Faster("libtorch", 0.952) }];
