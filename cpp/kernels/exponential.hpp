@@ -2,6 +2,7 @@
 /// exp, erfc and what is made of them in plain arithmetic without branches, so that loops over them become vector code; those of the
 /// C library are calls. Errors are a few units in the last place, in the denormal range one of its steps.
 #pragma once
+#include <cmath>
 #include <cstdint>
 #include <cstring>
 
@@ -105,7 +106,7 @@ inline T Expm1OfNegative(T x)
    for (int k = F::kExpTerms; k > 1; --k)
       sum = 1 + sum * (r * (T(1) / T(k)));
    const T power = PowerOfTwo(n);
-   return power * (r * sum) + (power - 1);
+   return std::copysign(power * (r * sum) + (power - 1), x); // of zero too
 }
 
 /// tanh(x) = -m / (2 + m) with m = exp(-2 |x|) - 1, with the sign of x.
@@ -113,8 +114,7 @@ template <typename T>
 inline T HyperbolicTangent(T x)
 {
    const T m = Expm1OfNegative(x < 0 ? 2 * x : -2 * x);
-   const T size = -m / (2 + m);
-   return x < 0 ? -size : size;
+   return std::copysign(m / (2 + m), x);
 }
 
 /// log(1 + x) for x in [0, 1]: 2 atanh(s) with s = x / (2 + x) <= 1/3, by its series.

@@ -131,6 +131,10 @@ struct ct_convolution {
       /* dx's view (add: +)= dy shared by the greatest (`even`) or given to the first of them */                       \
       void (*greatest_pullback)(int even, size_t R, size_t C, const T *x, const struct ct_stream *view, const T *y,    \
                                 const T *dy, int add, T *dx, const struct ct_stream *target);                          \
+      /* y[R] = sqrt(sum of x^2) of each row of x's view [R,C]; the derivative is 0 where that is 0 */                 \
+      void (*length)(size_t R, size_t C, const T *x, const struct ct_stream *view, T *y);                              \
+      void (*length_pullback)(size_t R, size_t C, const T *x, const struct ct_stream *view, const T *y, const T *dy,   \
+                              int add, T *dx, const struct ct_stream *target);                                         \
       /* y[R,C] = softmax of each row of x's view, or its logarithm */                                                 \
       void (*softmax)(int logarithm, size_t R, size_t C, const T *x, const struct ct_stream *view, T *y);              \
       void (*softmax_pullback)(int logarithm, size_t R, size_t C, const T *y, const T *dy, int add, T *dx,             \

@@ -64,6 +64,11 @@ template <typename T>
 void GreatestPullback(int even, size_t R, size_t C, const T *x, const ct_stream *view, const T *y, const T *dy, int add,
                       T *dx, const ct_stream *target);
 template <typename T>
+void Length(size_t R, size_t C, const T *x, const ct_stream *view, T *y);
+template <typename T>
+void LengthPullback(size_t R, size_t C, const T *x, const ct_stream *view, const T *y, const T *dy, int add, T *dx,
+                    const ct_stream *target);
+template <typename T>
 void Softmax(int logarithm, size_t R, size_t C, const T *x, const ct_stream *view, T *y);
 template <typename T>
 void SoftmaxPullback(int logarithm, size_t R, size_t C, const T *y, const T *dy, int add, T *dx, const ct_stream *target);

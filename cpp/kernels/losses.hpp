@@ -12,12 +12,13 @@ namespace CladTorch::Kernels {
 template <typename T>
 inline T BinaryCrossEntropy(T z, T y)
 {
-   T s = z, linear = 0;
+   T s = z;
+   T linear = -y * z; // on its own: Clad reverses declarations within one statement in the wrong order
    if (z > 0) {
       s = -z;
-      linear = z;
+      linear = (1 - y) * z;
    }
-   return linear - y * z + Log1pOfUnit(Exp(s));
+   return linear + Log1pOfUnit(Exp(s));
 }
 
 /// One logit's view of softmax cross-entropy. z is the logit and `rest` the sum of the others' exponentials, both

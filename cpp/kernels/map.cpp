@@ -5,6 +5,7 @@
 #include "library.hpp"
 #include "operators.hpp"
 #include "stream.hpp"
+#include "transpose.hpp"
 
 namespace CladTorch::Kernels {
 namespace {
@@ -165,6 +166,15 @@ void Blocks(size_t operands, size_t begin, size_t n, const T *const *x, const ct
 template <typename T, void (Writer<T>::*Put)(size_t, const T *)>
 void Transfer(size_t n, const T *x, const ct_stream &view, T *y, const ct_stream &target)
 {
+   constexpr bool adds = Put == &Writer<T>::Add;
+   if (IsContiguous(target) && IsAcross(view))
+      return EachPlane(view, [&](size_t from, size_t to, const Plane &plane) {
+         FromAcross<adds>(plane, x + from, y + target.offset + to);
+      });
+   if (IsContiguous(view) && IsAcross(target))
+      return EachPlane(target, [&](size_t to, size_t from, const Plane &plane) {
+         ToAcross<adds>(plane, x + view.offset + from, y + to);
+      });
    Writer<T> writer(y, target, 0);
    if (IsContiguous(view))
       return (writer.*Put)(n, x + view.offset);
@@ -176,11 +186,27 @@ void Transfer(size_t n, const T *x, const ct_stream &view, T *y, const ct_stream
    }
 }
 
+/// The number of Identity, the first of all functions.
+constexpr int kIdentity = 0;
+
+/// n elements one behind the other.
+inline ct_stream DenseOf(size_t n)
+{
+   ct_stream dense = {};
+   dense.count = dense.extent = n;
+   dense.rank = 1;
+   dense.sizes[0] = n;
+   dense.strides[0] = 1;
+   return dense;
+}
+
 } // namespace
 
 template <typename T>
 void Map(int function, size_t begin, size_t n, const T *const *x, const ct_stream *views, T *y)
 {
+   if (const auto dense = DenseOf(n); function == kIdentity && begin == 0 && n == views[0].count)
+      return Copy(n, x[0], views, y, &dense);
    const auto &f = kFunctions<T>[function];
    Blocks(f.fArity, begin, n, x, views, [&](size_t length, const T *const *operands) {
       f.fForward(length, operands, nullptr, y);
@@ -192,6 +218,8 @@ template <typename T>
 void MapPullback(int function, size_t which, size_t n, const T *const *x, const ct_stream *views,
                  const T *dy, int add, T *dx, const ct_stream *target)
 {
+   if (const auto dense = DenseOf(n); function == kIdentity)
+      return (add ? Accumulate<T> : Copy<T>)(n, dy, &dense, dx, target);
    const auto &f = kFunctions<T>[function];
    const auto pullback = f.fPullbacks[which];
    if (IsContiguous(*target)) {

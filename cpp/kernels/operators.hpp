@@ -246,7 +246,7 @@ inline T GeluTanh(T z)
 template <typename T>
 inline T LogSigmoid(T z)
 {
-   return -Softplus(-z);
+   return 0 - Softplus(-z); // no negative zero
 }
 
 template <typename T>
@@ -307,7 +307,7 @@ inline T Hypot(T a, T b)
    T ratio = shorter / longer;
    T m = longer * std::sqrt(1 + ratio * ratio);
    if (longer == 0)
-      m = longer + shorter;
+      m = T(0) + longer + shorter; // no negative zero
    if (x == infinity)
       m = x;
    if (y == infinity)
@@ -445,11 +445,25 @@ inline T SoftplusBelow(T z, T threshold)
    return m;
 }
 
-/// Binary cross-entropy of the logit z against the label y: -y log(s) - (1 - y) log(1 - s), s = sigmoid(z).
+/// log(1 + exp(s)) for s <= 0, one call away as PowerOfE is.
+template <typename T>
+inline T SoftplusBelowZero(T s)
+{
+   return Log1pOfUnit(Exp(s));
+}
+
+/// Binary cross-entropy of the logit z against the label y: -y log(s) - (1 - y) log(1 - s), s = sigmoid(z). Neither it nor
+/// its derivative loses digits where the label is 0 or 1.
 template <typename T>
 inline T LogitLoss(T z, T y)
 {
-   return (1 - y) * z + Softplus(-z);
+   T s = z;
+   T linear = -y * z; // on its own: Clad reverses declarations within one statement in the wrong order
+   if (z > 0) {
+      s = -z;
+      linear = (1 - y) * z;
+   }
+   return linear + SoftplusBelowZero(s);
 }
 
 /// d^2 / 2 within a distance of delta, linear beyond (Huber 1964).

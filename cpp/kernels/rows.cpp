@@ -2,44 +2,13 @@
 /// What looks at a whole row of a strided view: the greatest element, softmax; and picking elements by index.
 #include "exponential.hpp"
 #include "kernels.hpp"
-#include "stream.hpp"
+#include "rows.hpp"
 
 #include <cmath>
 #include <limits>
 
 namespace CladTorch::Kernels {
 namespace {
-
-/// Calls body(length, block) for the blocks of the reader's next n elements.
-template <typename T, typename Body>
-inline void EachBlock(Reader<T> &reader, size_t n, Body body)
-{
-   for (size_t length; n; n -= length) {
-      length = n < kBlock ? n : kBlock;
-      body(length, reader.Next(length));
-   }
-}
-
-/// Rows that are looked at together: as many short ones as a block holds.
-inline size_t RowsOf(size_t C)
-{
-   return C < kBlock ? kBlock / C : 1;
-}
-
-/// Calls body(length, first, rows, block) for the rows of a view, of C <= kBlock elements each, as many at a time as a block
-/// holds; see WithShortLength() for `length`, which is C.
-template <typename T, typename Body>
-inline void EachShortRows(size_t R, size_t C, const T *x, const ct_stream &view, Body body)
-{
-   Reader<T> reader(x, view, 0, C);
-   for (size_t r = 0, rows; r < R; r += rows) {
-      rows = R - r < RowsOf(C) ? R - r : RowsOf(C);
-      const T *block = reader.Next(rows * C);
-      const auto all = [&](auto length) { body(length, r, rows, block); };
-      if (!WithShortLength(C, all))
-         all(C);
-   }
-}
 
 /// The greatest elements, side by side, of what passes by: a NaN counts as greater than all, and the last one stays.
 template <typename T, size_t N>
@@ -94,12 +63,6 @@ inline T GreatestOf(T top, Length n, const T *row)
    return top;
 }
 
-/// Whether the rows that are looked at lie side by side, as where one goes down the columns of a matrix.
-inline bool AreSideBySide(const ct_stream &view, size_t C)
-{
-   return view.rank > 1 && view.sizes[view.rank - 1] == C && view.strides[view.rank - 2] == 1 && view.strides[view.rank - 1] != 1;
-}
-
 /// y[R] = the greatest of each of R rows side by side, registers full of them at a time.
 template <typename T>
 void GreatestSideBySide(size_t R, size_t C, const T *x, const ct_stream &view, T *y)
@@ -125,35 +88,88 @@ void GreatestSideBySide(size_t R, size_t C, const T *x, const ct_stream &view, T
    }
 }
 
-/// Which elements of a row are the greatest one, y, whose adjoint is dy; a row is seen piece by piece, twice.
-template <typename T>
+/// Which elements of N rows side by side are the greatest of theirs, y, whose adjoint is dy; they are seen twice.
+template <typename T, size_t N>
 class Sharing {
-   bool fEven, fIsNaN;
-   T fY, fDy;
-   size_t fEqual = 0, fChosen = 0, fSeen = 0, fGiven = 0;
+   bool fEven, fIsNaN[N];
+   T fY[N], fDy[N], fShare[N];
+   size_t fEqual[N], fChosen[N], fSeen = 0, fGiven = 0;
 
 public:
-   Sharing(bool even, T y, T dy) : fEven(even), fIsNaN(y != y), fY(y), fDy(dy) {}
-
-   template <typename Length>
-   void See(Length n, const T *row)
+   Sharing(bool even, const T *y, const T *dy) : fEven(even)
    {
-      for (size_t i = 0; i < n; ++i, ++fSeen) { // selects: where the greatest one is cannot be predicted
-         const bool here = fIsNaN ? row[i] != row[i] : row[i] == fY;
-         fChosen = here & (fIsNaN | (fEqual == 0)) ? fSeen : fChosen;
-         fEqual += here;
+      for (size_t s = 0; s < N; ++s) {
+         fIsNaN[s] = y[s] != y[s];
+         fY[s] = y[s];
+         fDy[s] = dy[s];
+         fEqual[s] = fChosen[s] = 0;
       }
    }
 
-   template <typename Length>
-   void Give(Length n, const T *row, T *adjoint)
+   /// The next element of each row.
+   void See(const T *x)
+   {
+      for (size_t s = 0; s < N; ++s) { // selects: where the greatest one is cannot be predicted
+         const bool here = fIsNaN[s] ? x[s] != x[s] : x[s] == fY[s];
+         fChosen[s] = here & (fIsNaN[s] | (fEqual[s] == 0)) ? fSeen : fChosen[s];
+         fEqual[s] += here;
+      }
+      ++fSeen;
+   }
+
+   /// After all have been seen.
+   void Share()
    {
       // LibTorch compares with ==, so that even shares of a NaN are 0 / 0.
-      const T share = fIsNaN ? std::numeric_limits<T>::quiet_NaN() : fDy / static_cast<T>(fEqual);
-      for (size_t i = 0; i < n; ++i, ++fGiven)
-         adjoint[i] = fEven ? (fIsNaN || row[i] == fY ? share : T(0)) : (fGiven == fChosen ? fDy : T(0));
+      for (size_t s = 0; s < N; ++s)
+         fShare[s] = fIsNaN[s] ? std::numeric_limits<T>::quiet_NaN() : fDy[s] / static_cast<T>(fEqual[s]);
+   }
+
+   void Give(const T *x, T *adjoint)
+   {
+      if (fEven)
+         for (size_t s = 0; s < N; ++s)
+            adjoint[s] = fIsNaN[s] || x[s] == fY[s] ? fShare[s] : T(0);
+      else
+         for (size_t s = 0; s < N; ++s)
+            adjoint[s] = fGiven == fChosen[s] ? fDy[s] : T(0);
+      ++fGiven;
    }
 };
+
+/// See GreatestPullback(); N of the rows side by side, the first of which is number `first`.
+template <bool Add, size_t N, typename T>
+void GivenSideBySide(bool even, size_t first, size_t C, const T *x, const ct_stream &view, const T *y, const T *dy, T *dx,
+                     const ct_stream &target)
+{
+   const size_t down = view.strides[view.rank - 1], targetDown = target.strides[target.rank - 1];
+   const T *from = x + Walk(view, first * C).Offset();
+   T *to = dx + Walk(target, first * C).Offset(), adjoint[N];
+   Sharing<T, N> sharing(even, y + first, dy + first);
+   for (size_t c = 0; c < C; ++c)
+      sharing.See(from + c * down);
+   sharing.Share();
+   for (size_t c = 0; c < C; ++c) {
+      sharing.Give(from + c * down, adjoint);
+      for (size_t s = 0; s < N; ++s)
+         to[c * targetDown + s] = (Add ? to[c * targetDown + s] : T(0)) + adjoint[s];
+   }
+}
+
+template <bool Add, typename T>
+void GivenToAll(bool even, size_t R, size_t C, const T *x, const ct_stream &view, const T *y, const T *dy, T *dx,
+                const ct_stream &target)
+{
+   constexpr size_t side = 16;
+   const size_t neighbours = view.sizes[view.rank - 2];
+   for (size_t start = 0; start < R; start += neighbours) {
+      size_t r = 0;
+      for (; r + side <= neighbours; r += side)
+         GivenSideBySide<Add, side>(even, start + r, C, x, view, y, dy, dx, target);
+      for (; r < neighbours; ++r)
+         GivenSideBySide<Add, 1>(even, start + r, C, x, view, y, dy, dx, target);
+   }
+}
 
 } // namespace
 
@@ -187,23 +203,34 @@ template <typename T>
 void GreatestPullback(int even, size_t R, size_t C, const T *x, const ct_stream *view, const T *y, const T *dy, int add,
                       T *dx, const ct_stream *target)
 {
+   if (AreSideBySide(*view, C) && AreSideBySide(*target, C) &&
+       view->sizes[view->rank - 2] == target->sizes[target->rank - 2])
+      return (add ? GivenToAll<true, T> : GivenToAll<false, T>)(even, R, C, x, *view, y, dy, dx, *target);
    Writer<T> writer(dx, *target, 0);
    T adjoint[kBlock];
    if (C > 0 && C <= kBlock)
       return EachShortRows(R, C, x, *view, [&](auto length, size_t first, size_t rows, const T *block) {
          for (size_t r = 0; r < rows; ++r) {
-            Sharing<T> sharing(even, y[first + r], dy[first + r]);
-            sharing.See(length, block + r * length);
-            sharing.Give(length, block + r * length, adjoint + r * length);
+            Sharing<T, 1> sharing(even, y + first + r, dy + first + r);
+            for (size_t i = 0; i < length; ++i)
+               sharing.See(block + r * length + i);
+            sharing.Share();
+            for (size_t i = 0; i < length; ++i)
+               sharing.Give(block + r * length + i, adjoint + r * length + i);
          }
          writer.Put(add, rows * length, adjoint);
       });
    Reader<T> seen(x, *view, 0), given(x, *view, 0);
    for (size_t r = 0; r < R; ++r) {
-      Sharing<T> sharing(even, y[r], dy[r]);
-      EachBlock(seen, C, [&](size_t n, const T *row) { sharing.See(n, row); });
+      Sharing<T, 1> sharing(even, y + r, dy + r);
+      EachBlock(seen, C, [&](size_t n, const T *row) {
+         for (size_t i = 0; i < n; ++i)
+            sharing.See(row + i);
+      });
+      sharing.Share();
       EachBlock(given, C, [&](size_t n, const T *row) {
-         sharing.Give(n, row, adjoint);
+         for (size_t i = 0; i < n; ++i)
+            sharing.Give(row + i, adjoint + i);
          writer.Put(add, n, adjoint);
       });
    }
@@ -218,6 +245,15 @@ inline void Exponentials(size_t n, const T *x, T *y)
    CT_ELEMENTWISE
    for (size_t i = 0; i < n; ++i)
       y[i] = Exp(x[i]);
+}
+
+/// y[n] = exp(x - top)
+template <typename T>
+inline void Exponentials(size_t n, const T *x, T top, T *y)
+{
+   CT_ELEMENTWISE
+   for (size_t i = 0; i < n; ++i)
+      y[i] = Exp(x[i] - top);
 }
 
 /// The greater of `top` and n numbers; a NaN is none.
@@ -270,12 +306,41 @@ inline T SumOfExponentials(size_t C, T *y, bool keep)
    return sum;
 }
 
+/// Softmax of a row that lies in one piece.
+template <typename T>
+void SoftmaxOfRow(int logarithm, size_t C, const T *x, T *y)
+{
+   const T top = TopOf(-std::numeric_limits<T>::infinity(), C, x);
+   T room[kBlock], sum = 0;
+   for (size_t first = 0; first < C; first += kBlock) {
+      const size_t n = C - first < kBlock ? C - first : kBlock;
+      T *to = logarithm ? room : y + first;
+      Exponentials(n, x + first, top, to);
+      sum += Total(n, to);
+   }
+   if (logarithm) {
+      const T shift = std::log(sum);
+      for (size_t c = 0; c < C; ++c)
+         y[c] = (x[c] - top) - shift;
+   } else {
+      const T factor = 1 / sum;
+      for (size_t c = 0; c < C; ++c)
+         y[c] *= factor;
+   }
+}
+
 } // namespace
 
 /// y[R,C] = exp(x) / its row's sum, or the logarithm of that.
 template <typename T>
 void Softmax(int logarithm, size_t R, size_t C, const T *x, const ct_stream *view, T *y)
 {
+   if (IsContiguous(*view) && C >= 32) {
+      x += view->offset;
+      for (size_t r = 0; r < R; ++r, x += C, y += C)
+         SoftmaxOfRow(logarithm, C, x, y);
+      return;
+   }
    Reader<T> reader(x, *view, 0);
    for (size_t r = 0, rows; r < R; r += rows, y += rows * C) {
       rows = R - r < RowsOf(C) ? R - r : RowsOf(C);
@@ -325,8 +390,12 @@ void SoftmaxPullback(int logarithm, size_t R, size_t C, const T *y, const T *dy,
             const T *value = y + first, *d = dy + first;
             T *to = adjoint + first;
             const T sum = SumOfAdjoints(logarithm, C, d, value);
-            for (size_t c = 0; c < C; ++c)
-               to[c] = logarithm ? d[c] - to[c] * sum : value[c] * (d[c] - sum);
+            if (logarithm)
+               for (size_t c = 0; c < C; ++c)
+                  to[c] = d[c] - to[c] * sum;
+            else
+               for (size_t c = 0; c < C; ++c)
+                  to[c] = value[c] * (d[c] - sum);
          }
          writer.Put(add, rows * C, adjoint);
       }

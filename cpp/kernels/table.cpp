@@ -35,6 +35,8 @@ constexpr Table MakeTable()
            Copy<T>,
            Greatest<T>,
            GreatestPullback<T>,
+           Length<T>,
+           LengthPullback<T>,
            Softmax<T>,
            SoftmaxPullback<T>,
            Normalise<T>,

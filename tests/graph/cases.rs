@@ -173,6 +173,8 @@ pub fn cases() -> Vec<Case> {
 
 fn elementwise(c: &mut Cases) {
     c.unary("neg", n, |x| x.neg());
+    c.unary("frac", n, |x| x.frac());
+    c.unary("hardswish", n, |x| x.hardswish());
     c.unary("square", n, |x| x.square());
     c.unary("reciprocal", p, |x| x.reciprocal());
     c.unary("exp", n, |x| x.exp());
@@ -266,6 +268,8 @@ fn elementwise(c: &mut Cases) {
     c.binary("mul.Tensor", [n, n], &[], |a, b| a * b, true);
     c.binary("div.Tensor", [n, p], &[], |a, b| a / b, true);
     c.binary("pow.Tensor_Tensor", [p, n], &[], |a, b| a.pow(b), true);
+    c.binary("fmax", [n, n], &[], |a, b| a.fmax(b), true);
+    c.binary("fmin", [n, n], &[], |a, b| a.fmin(b), true);
     c.binary("maximum", [n, n], &[], |a, b| a.maximum(b), true);
     c.binary("minimum", [n, n], &[], |a, b| a.minimum(b), true);
     c.add("add.Scalar", vec![n(&[4])], vec![V(0), F(0.1), I(1)], |x| &x[0] + 0.1).is_elementwise = true;
@@ -431,6 +435,37 @@ fn reductions(c: &mut Cases) {
 }
 
 fn products(c: &mut Cases) {
+    let equations: [(&'static str, &[&[i64]]); 16] = [
+        ("ij,jk->ik", &[&[3, 4], &[4, 5]]),
+        ("ij,kj", &[&[3, 4], &[5, 4]]),
+        ("bij,bjk->bik", &[&[2, 3, 4], &[2, 4, 5]]),
+        ("bhid, bhjd -> bhij", &[&[2, 3, 4, 5], &[2, 3, 6, 5]]),
+        ("ij->ji", &[&[3, 4]]),
+        ("ij->j", &[&[3, 4]]),
+        ("ij->", &[&[3, 4]]),
+        ("ii->i", &[&[4, 4]]),
+        ("ii", &[&[4, 4]]),
+        ("iji->j", &[&[3, 4, 3]]),
+        ("i,j->ij", &[&[3], &[4]]),
+        ("i,i->i", &[&[3], &[3]]),
+        ("i,i", &[&[3], &[3]]),
+        ("bi,oij,bj->bo", &[&[2, 3], &[5, 3, 4], &[2, 4]]),
+        ("Ba,aB->Ba", &[&[3, 4], &[4, 3]]),
+        ("ijk,l->kl", &[&[2, 3, 4], &[5]]),
+    ];
+    for (equation, shapes) in equations {
+        let tensors = (0..).take(shapes.len()).collect();
+        let inputs = shapes.iter().map(|shape| n(shape)).collect();
+        c.add("einsum", inputs, vec![A::S(equation), VL(tensors), A::None], move |x| {
+            Tensor::einsum(equation, x, None::<i64>)
+        });
+    }
+    for (of_a, of_b) in [(vec![1], vec![0]), (vec![2, 0], vec![1, 2]), (vec![], vec![])] {
+        let arguments = vec![V(0), V(1), L(of_a.clone()), L(of_b.clone())];
+        c.add("tensordot", vec![n(&[2, 3, 4]), n(&[3, 4, 2])], arguments, move |x| {
+            x[0].tensordot(&x[1], of_a.as_slice(), of_b.as_slice())
+        });
+    }
     for (a, b) in [
         (vec![3, 4], vec![4, 5]),
         (vec![4], vec![4]),
@@ -544,6 +579,18 @@ fn shapes(c: &mut Cases) {
     for diagonal in [0, 1, -2, 9] {
         c.add("tril", vec![n(&[2, 4, 3])], vec![V(0), I(diagonal)], move |x| x[0].tril(diagonal));
         c.add("triu", vec![n(&[2, 4, 3])], vec![V(0), I(diagonal)], move |x| x[0].triu(diagonal));
+    }
+    c.add("view_as", vec![n(&[4, 3]), n(&[4, 1, 3])], vec![V(0), V(1)], |x| x[0].view_as(&x[1]));
+    for (offset, a, b) in [(0, 0, 1), (1, 0, 2), (-1, 2, 0), (2, -1, 1)] {
+        c.add("diagonal", vec![n(&[3, 4, 5])], vec![V(0), I(offset), I(a), I(b)], move |x| x[0].diagonal(offset, a, b));
+    }
+    c.add("repeat_interleave.self_int", vec![n(&[2, 3])], vec![V(0), I(3), A::None], |x| {
+        x[0].repeat_interleave_self_int(3, None, None)
+    });
+    for dim in [0, 1, -1] {
+        c.add("repeat_interleave.self_int", vec![n(&[2, 3])], vec![V(0), I(2), I(dim)], move |x| {
+            x[0].repeat_interleave_self_int(2, dim, None)
+        });
     }
     c.add("outer", vec![n(&[4]), n(&[3])], vec![V(0), V(1)], |x| x[0].outer(&x[1]));
     c.add("new_zeros", x(), vec![V(0), L(vec![2, 3])], |x| x[0].new_zeros([2, 3], (x[0].kind(), x[0].device())));

@@ -27,6 +27,10 @@ std::vector<Everyday> Networks()
       module->eval();
       return module;
    };
+   const auto asFloat = [](auto module) { // all of it: also what counts batches
+      module->to(torch::kFloat);
+      return module;
+   };
    nn::Linear down(4, 2), up(2, 4), wide(4, 12);
    nn::Conv1d convolution(nn::Conv1dOptions(1, 2, 3).padding(1));
    nn::Embedding table(5, 4);
@@ -39,6 +43,8 @@ std::vector<Everyday> Networks()
       {"other activations", Applied(nn::Sequential(nn::GELU(), nn::SiLU(), nn::ELU(), nn::LeakyReLU(), nn::Softplus()))},
       {"layer normalisation", Applied(nn::LayerNorm(nn::LayerNormOptions({4})))},
       {"batch normalisation, training", Applied(nn::BatchNorm1d(nn::BatchNorm1dOptions(4).eps(0.1)))},
+      {"batch normalisation, twice", [norm = nn::BatchNorm1d(nn::BatchNorm1dOptions(4).eps(0.1))](const Tensor &x) mutable { return norm(norm(x) * x); }},
+      {"batch normalisation with counters in floating point", Applied(asFloat(nn::BatchNorm1d(nn::BatchNorm1dOptions(4).eps(0.1))))},
       {"batch normalisation, evaluated", Applied(evaluated(nn::BatchNorm1d(4)))},
       {"dropout, training", Applied(nn::Dropout(0.3))},
       {"dropout, evaluated", Applied(evaluated(nn::Sequential(nn::Linear(4, 2), nn::Dropout(0.3))))},
@@ -93,6 +99,10 @@ std::vector<Everyday> Mathematics()
       {"columns by number", [](const Tensor &x) { return x.index_select(1, torch::tensor({3, 0})) * x.gather(1, torch::tensor({{0}, {1}, {2}})); }},
       {"chunks as a whole", [](const Tensor &x) { return torch::cat((x * 2).tanh().chunk(2, 1), 0).square().add(1).sqrt(); }},
       {"the greatest", [](const Tensor &x) { return x.amax(1) - x.amin(1); }},
+      {"missing values", [](const Tensor &x) {
+         const auto y = x.masked_fill(x > 0.5, std::nan(""));
+         return torch::where(y.isnan(), torch::zeros_like(y), y * 2);
+      }},
       {"numbers from the shape", [](const Tensor &x) { return x.sum(0) / x.size(0) * std::sqrt(static_cast<double>(x.numel())); }},
       {"constants", [](const Tensor &x) { return x * torch::arange(4, x.options()) + torch::ones_like(x) * torch::tensor({1.f, 2.f, 3.f, 4.f}); }},
       {"in place", [](const Tensor &x) { auto y = x.clone(); y += 1; y.mul_(2); y.relu_(); return y; }},

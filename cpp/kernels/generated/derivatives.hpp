@@ -2,8 +2,8 @@
 /// Clad's derivatives of activations, losses and operators, for float and double. Not to be edited.
 // Made by Clad 2.5.0~dev (git 4b2c0eef17e298af448c22b08631923507cbb105)
 // from activations.hpp, losses.hpp, operators.hpp, exponential.hpp, pushforwards.hpp, derive.cpp
-// sha256 of the inputs: d4ce231d898fa6502d4160179b61ccf585b1bc9822add584e9de8e2e19630d5e
-// sha256 of the text below: 4bfdc83652c03019cc4ffcd5fa0411cf6050d8b6a26caf52ac5df9936da87372
+// sha256 of the inputs: 3c2b9cd6e9b539541b95acc02b675fd49fc52e788671c5ebb3f155eea4aef6c5
+// sha256 of the text below: dd4eada637c05ae68aa45e02b31b9f1cf46baab7cd8189d73c63b0177d6ffc58
 // To make it again: cargo xtask gradients
 
 #pragma once
@@ -48,32 +48,38 @@ inline double LeakyRelu_darg0(double z) {
 inline float BinaryCrossEntropy_darg0(float z, float y) {
     float _d_z = 1;
     float _d_y = 0;
-    float _d_s = _d_z, _d_linear = 0;
-    float s = z, linear = 0;
+    float _d_s = _d_z;
+    float s = z;
+    float _d_linear = -_d_y * z + -y * _d_z;
+    float linear = -y * z;
     if (z > 0) {
         _d_s = -_d_z;
         s = -z;
-        _d_linear = _d_z;
-        linear = z;
+        float _t0 = (1 - y);
+        _d_linear = (0 - _d_y) * z + _t0 * _d_z;
+        linear = _t0 * z;
     }
-    ValueAndPushforward<float, float> _t0 = clad::custom_derivatives::CladTorch::Kernels::Exp_pushforward(s, _d_s);
-    ValueAndPushforward<float, float> _t1 = clad::custom_derivatives::CladTorch::Kernels::Log1pOfUnit_pushforward(_t0.value, _t0.pushforward);
-    return _d_linear - (_d_y * z + y * _d_z) + _t1.pushforward;
+    ValueAndPushforward<float, float> _t1 = clad::custom_derivatives::CladTorch::Kernels::Exp_pushforward(s, _d_s);
+    ValueAndPushforward<float, float> _t2 = clad::custom_derivatives::CladTorch::Kernels::Log1pOfUnit_pushforward(_t1.value, _t1.pushforward);
+    return _d_linear + _t2.pushforward;
 }
 inline double BinaryCrossEntropy_darg0(double z, double y) {
     double _d_z = 1;
     double _d_y = 0;
-    double _d_s = _d_z, _d_linear = 0;
-    double s = z, linear = 0;
+    double _d_s = _d_z;
+    double s = z;
+    double _d_linear = -_d_y * z + -y * _d_z;
+    double linear = -y * z;
     if (z > 0) {
         _d_s = -_d_z;
         s = -z;
-        _d_linear = _d_z;
-        linear = z;
+        double _t0 = (1 - y);
+        _d_linear = (0 - _d_y) * z + _t0 * _d_z;
+        linear = _t0 * z;
     }
-    ValueAndPushforward<double, double> _t0 = clad::custom_derivatives::CladTorch::Kernels::Exp_pushforward(s, _d_s);
-    ValueAndPushforward<double, double> _t1 = clad::custom_derivatives::CladTorch::Kernels::Log1pOfUnit_pushforward(_t0.value, _t0.pushforward);
-    return _d_linear - (_d_y * z + y * _d_z) + _t1.pushforward;
+    ValueAndPushforward<double, double> _t1 = clad::custom_derivatives::CladTorch::Kernels::Exp_pushforward(s, _d_s);
+    ValueAndPushforward<double, double> _t2 = clad::custom_derivatives::CladTorch::Kernels::Log1pOfUnit_pushforward(_t1.value, _t1.pushforward);
+    return _d_linear + _t2.pushforward;
 }
 inline float SoftmaxCrossEntropy_darg0(float z, float rest, float target) {
     float _d_z = 1;
@@ -237,7 +243,7 @@ inline clad::ValueAndPushforward<float, float> Softplus_pushforward(float z, flo
 }
 inline clad::ValueAndPushforward<float, float> LogSigmoid_pushforward(float z, float _d_z) {
     clad::ValueAndPushforward<float, float> _t0 = CladTorch::Kernels::Softplus_pushforward(-z, -_d_z);
-    return {-_t0.value, -_t0.pushforward};
+    return {0 - _t0.value, 0 - _t0.pushforward};
 }
 inline clad::ValueAndPushforward<float, float> Expm1_pushforward(float z, float _d_z) {
     ValueAndPushforward<float, float> _t0 = clad::custom_derivatives::std::expm1_pushforward(z, _d_z);
@@ -538,14 +544,46 @@ inline void SoftplusBelow_pullback(float z, float threshold, float _d_y, float *
     }
     *_d_z += _d_m;
 }
+inline clad::ValueAndPushforward<float, float> SoftplusBelowZero_pushforward(float s, float _d_s) {
+    ValueAndPushforward<float, float> _t0 = clad::custom_derivatives::CladTorch::Kernels::Exp_pushforward(s, _d_s);
+    ValueAndPushforward<float, float> _t1 = clad::custom_derivatives::CladTorch::Kernels::Log1pOfUnit_pushforward(_t0.value, _t0.pushforward);
+    return {_t1.value, _t1.pushforward};
+}
 inline void LogitLoss_pullback(float z, float y, float _d_y0, float *_d_z, float *_d_y) {
+    bool _cond0;
+    float _d_s = 0.F;
+    float s = z;
+    float _d_linear = 0.F;
+    float linear = -y * z;
     {
-        *_d_y += -_d_y0 * z;
-        *_d_z += (1 - y) * _d_y0;
-        float _r0 = 0.F;
-        _r0 += _d_y0 * CladTorch::Kernels::Softplus_pushforward(-z, 1.F).pushforward;
-        *_d_z += -_r0;
+        _cond0 = z > 0;
+        if (_cond0) {
+            s = -z;
+            linear = (1 - y) * z;
+        }
     }
+    {
+        _d_linear += _d_y0;
+        float _r0 = 0.F;
+        _r0 += _d_y0 * CladTorch::Kernels::SoftplusBelowZero_pushforward(s, 1.F).pushforward;
+        _d_s += _r0;
+    }
+    if (_cond0) {
+        {
+            *_d_y += -_d_linear * z;
+            *_d_z += (1 - y) * _d_linear;
+            _d_linear = 0.F;
+        }
+        {
+            *_d_z += -_d_s;
+            _d_s = 0.F;
+        }
+    }
+    {
+        *_d_y += -_d_linear * z;
+        *_d_z += -y * _d_linear;
+    }
+    *_d_z += _d_s;
 }
 inline void HuberLoss_pullback(float d, float delta, float _d_y, float *_d_d, float *_d_delta) {
     bool _cond0;
@@ -1139,7 +1177,7 @@ inline clad::ValueAndPushforward<double, double> Softplus_pushforward(double z, 
 }
 inline clad::ValueAndPushforward<double, double> LogSigmoid_pushforward(double z, double _d_z) {
     clad::ValueAndPushforward<double, double> _t0 = CladTorch::Kernels::Softplus_pushforward(-z, -_d_z);
-    return {-_t0.value, -_t0.pushforward};
+    return {0 - _t0.value, 0 - _t0.pushforward};
 }
 inline clad::ValueAndPushforward<double, double> Expm1_pushforward(double z, double _d_z) {
     ValueAndPushforward<double, double> _t0 = clad::custom_derivatives::std::expm1_pushforward(z, _d_z);
@@ -1440,14 +1478,46 @@ inline void SoftplusBelow_pullback(double z, double threshold, double _d_y, doub
     }
     *_d_z += _d_m;
 }
+inline clad::ValueAndPushforward<double, double> SoftplusBelowZero_pushforward(double s, double _d_s) {
+    ValueAndPushforward<double, double> _t0 = clad::custom_derivatives::CladTorch::Kernels::Exp_pushforward(s, _d_s);
+    ValueAndPushforward<double, double> _t1 = clad::custom_derivatives::CladTorch::Kernels::Log1pOfUnit_pushforward(_t0.value, _t0.pushforward);
+    return {_t1.value, _t1.pushforward};
+}
 inline void LogitLoss_pullback(double z, double y, double _d_y0, double *_d_z, double *_d_y) {
+    bool _cond0;
+    double _d_s = 0.;
+    double s = z;
+    double _d_linear = 0.;
+    double linear = -y * z;
     {
-        *_d_y += -_d_y0 * z;
-        *_d_z += (1 - y) * _d_y0;
-        double _r0 = 0.;
-        _r0 += _d_y0 * CladTorch::Kernels::Softplus_pushforward(-z, 1.).pushforward;
-        *_d_z += -_r0;
+        _cond0 = z > 0;
+        if (_cond0) {
+            s = -z;
+            linear = (1 - y) * z;
+        }
     }
+    {
+        _d_linear += _d_y0;
+        double _r0 = 0.;
+        _r0 += _d_y0 * CladTorch::Kernels::SoftplusBelowZero_pushforward(s, 1.).pushforward;
+        _d_s += _r0;
+    }
+    if (_cond0) {
+        {
+            *_d_y += -_d_linear * z;
+            *_d_z += (1 - y) * _d_linear;
+            _d_linear = 0.;
+        }
+        {
+            *_d_z += -_d_s;
+            _d_s = 0.;
+        }
+    }
+    {
+        *_d_y += -_d_linear * z;
+        *_d_z += -y * _d_linear;
+    }
+    *_d_z += _d_s;
 }
 inline void HuberLoss_pullback(double d, double delta, double _d_y, double *_d_d, double *_d_delta) {
     bool _cond0;

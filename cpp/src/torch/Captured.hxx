@@ -20,6 +20,8 @@ public:
    bool Fits(const torch::Tensor &tensor) const;
    /// Whether type and shape are these.
    bool HasShape(const torch::Tensor &tensor) const { return tensor.scalar_type() == fType && tensor.sizes() == fShape; }
+   /// Type and shape, for people.
+   std::string Describe() const { return std::string(c10::toString(fType)) + ' ' + c10::str(at::IntArrayRef(fShape)); }
    /// A tensor like that, with any numbers.
    torch::Tensor Empty() const { return torch::empty_strided(fShape, fStrides, fType); }
 

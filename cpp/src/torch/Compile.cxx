@@ -180,9 +180,10 @@ private:
       if (!batch)
          return nullptr;
       const auto rows = inputs[0].size(0);
-      if (rows == batch->Rows())
-         return std::make_shared<const Specialisation>(fFunction, inputs, wanted, fOptions,
-                                                       [&] { return batch->At(rows); });
+      if (rows == batch->Rows()) {
+         auto first = std::make_shared<const Specialisation>(fFunction, inputs, wanted, fOptions, [&] { return batch->At(rows); });
+         return first->Compiled() ? first : nullptr; // an observation of its own can be split
+      }
       const auto observe = [&] {
          auto derived = batch->At(rows);
          CheckFollows(*fFunction, inputs, wanted, derived, fOptions.fName);
@@ -265,7 +266,10 @@ void CheckAdjoints(const TensorList &outputs, const TensorList &adjoints)
                                   std::to_string(outputs.size()) + " outputs");
    for (std::size_t i = 0; i < outputs.size(); ++i) {
       const auto &output = outputs[i], &adjoint = adjoints[i];
-      if (!adjoint.defined() || adjoint.sizes() != output.sizes() || adjoint.scalar_type() != output.scalar_type() ||
+      if (!adjoint.defined())
+         throw std::invalid_argument("adjoint " + std::to_string(i) + " is an undefined tensor; torch::zeros_like(output) for an "
+                                     "output that nothing comes back from");
+      if (adjoint.sizes() != output.sizes() || adjoint.scalar_type() != output.scalar_type() ||
           !adjoint.is_cpu())
          throw std::invalid_argument("adjoint " + std::to_string(i) + " has to be a CPU tensor of type " +
                                      c10::toString(output.scalar_type()) + " and shape " + c10::str(output.sizes()) +
@@ -281,12 +285,13 @@ TensorList Detached(const TensorList &tensors)
    return detached;
 }
 
-torch::Tensor Single(const TensorList &outputs)
+/// The only output; of several, `instead` is the method to use.
+torch::Tensor Single(const TensorList &outputs, const char *instead)
 {
    if (outputs.empty())
       throw std::runtime_error("the function returns no tensor");
    if (outputs.size() != 1)
-      throw std::runtime_error("the function returns " + std::to_string(outputs.size()) + " tensors: use ForwardAll() or CallAll()");
+      throw std::runtime_error("the function returns " + std::to_string(outputs.size()) + " tensors: " + instead);
    return outputs.front();
 }
 
@@ -360,7 +365,7 @@ TensorList Backward(const LastCall &last, const TensorList &adjoints)
    if (!last.fSpecialisation)
       throw std::runtime_error("Backward() before Forward() on this thread");
    CheckAdjoints(last.fOutputs, adjoints);
-   last.fSaved.CheckUnchanged();
+   last.fSaved.CheckUnchanged(last.fSpecialisation->Inputs());
    if (!last.fSpecialisation->Compiled()) {
       const c10::InferenceMode recording(false);
       return GradientsOnLibTorch(last.fInputs, last.fOutputs, adjoints);
@@ -373,7 +378,7 @@ TensorList Backward(const LastCall &last, const TensorList &adjoints)
 TensorList Jacobian(CompiledData &data, const TensorList &inputs)
 {
    LastCall call; // of its own: the thread's last Forward() waits for its Backward()
-   const auto output = Single(Forward(data, inputs, call));
+   const auto output = Single(Forward(data, inputs, call), "compile one that returns a single tensor");
    const auto outputs = output.numel();
    TensorList jacobian;
    for (const auto &input : inputs) {
@@ -429,7 +434,7 @@ Compiled::Compiled(ListFunction function, const TensorList &examples, const Comp
 
 torch::Tensor Compiled::Forward(const TensorList &inputs) const
 {
-   return TorchGuard("CladTorch::Compiled::Forward", [&] { return Single(Internal::Forward(*fData, inputs, fData->Last())); });
+   return TorchGuard("CladTorch::Compiled::Forward", [&] { return Single(Internal::Forward(*fData, inputs, fData->Last()), "use ForwardAll()"); });
 }
 
 TensorList Compiled::ForwardAll(const TensorList &inputs) const
@@ -455,7 +460,7 @@ TensorList Compiled::HessianVector(const TensorList &inputs, const TensorList &d
 
 torch::Tensor Compiled::Call(const TensorList &inputs) const
 {
-   return TorchGuard("CladTorch::Compiled::Call", [&] { return Single(Internal::Call(*fData, inputs)); });
+   return TorchGuard("CladTorch::Compiled::Call", [&] { return Single(Internal::Call(*fData, inputs), "use CallAll()"); });
 }
 
 TensorList Compiled::CallAll(const TensorList &inputs) const

@@ -92,7 +92,7 @@ torch::autograd::variable_list CompiledFunction::apply(torch::autograd::variable
    if (!fSpecialisation)
       throw std::runtime_error("a second pass back through a compiled function: its values went with the first one, "
                                "which retain_graph=true keeps");
-   fSaved.CheckUnchanged();
+   fSaved.CheckUnchanged(fSpecialisation->Inputs());
    if (torch::GradMode::is_enabled())
       return Differentiable(adjoints);
    auto gradients = fSpecialisation->Backward(fSaved, adjoints);

@@ -13,6 +13,7 @@
 #include <torch/csrc/jit/frontend/tracer.h>
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 
 namespace CladTorch {
@@ -223,6 +224,36 @@ bool Same(const Core::ObservedValue &a, const Core::ObservedValue &b)
    return a.dtype == b.dtype && std::equal(a.shape.begin(), a.shape.end(), b.shape.begin(), b.shape.end());
 }
 
+template <typename T>
+bool Same(const T &a, const T &b)
+{
+   return a == b;
+}
+
+bool Same(double a, double b)
+{
+   return a == b || (std::isnan(a) && std::isnan(b));
+}
+
+bool Same(const Core::ObservedArgument &a, const Core::ObservedArgument &b);
+
+template <typename T>
+bool Same(const rust::Vec<T> &a, const rust::Vec<T> &b)
+{
+   return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const T &x, const T &y) { return Same(x, y); });
+}
+
+bool Same(const Core::ObservedArgument &a, const Core::ObservedArgument &b)
+{
+   return a.kind == b.kind && a.value == b.value && Same(a.number, b.number) && Same(a.list, b.list) &&
+          Same(a.numbers, b.numbers) && a.text == b.text;
+}
+
+bool Same(const Core::ObservedNode &a, const Core::ObservedNode &b)
+{
+   return a.op == b.op && a.overload == b.overload && Same(a.arguments, b.arguments) && Same(a.outputs, b.outputs);
+}
+
 std::string Describe(const Core::ObservedGraph &graph, std::size_t node)
 {
    return node < graph.nodes.size() ? std::string(graph.nodes[node].op) : "the end of the function";
@@ -234,7 +265,7 @@ void CheckAlike(const Observation &first, const Observation &second, const std::
    const auto &a = first.fGraph, &b = second.fGraph;
    const std::string why = ": the function branches on the values of its tensors, or uses one as a number (item())";
    for (std::size_t i = 0; i < std::max(a.nodes.size(), b.nodes.size()); ++i)
-      if (i >= a.nodes.size() || i >= b.nodes.size() || !(a.nodes[i] == b.nodes[i]))
+      if (i >= a.nodes.size() || i >= b.nodes.size() || !Same(a.nodes[i], b.nodes[i]))
          throw Unobservable("operator " + std::to_string(i + 1) + " of " + name + " is " + Describe(a, i) +
                             " for the examples and " + Describe(b, i) +
                             (Describe(a, i) == Describe(b, i) ? " with other arguments" : "") +

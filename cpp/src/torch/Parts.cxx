@@ -185,7 +185,7 @@ private:
    {
       for (const auto &one : operators)
          part.fOperators += "  operator " + std::to_string(one.fNumber) + ", " + one.fNode->kind().toQualString() +
-                            (one.fReason.empty() ? ": as its neighbours" : " " + one.fReason) + '\n';
+                            (one.fReason.empty() ? " has kernels, which would gain no time by itself" : " " + one.fReason) + '\n';
    }
 
    /// Values go when no later part takes them.

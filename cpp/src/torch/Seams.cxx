@@ -90,7 +90,7 @@ Seams::Seams(const Observation &observation, const std::string &name) : fGraph(*
       Sink();
    } while (GiveUpMasks() || GiveUpSmallParts());
    if (std::none_of(fOperators.begin(), fOperators.end(), [](const auto &one) { return one.fKernels; }))
-      throw Unobservable("too little is left for kernels");
+      throw Unobservable("the parts that kernels could run are too small to gain time");
    CheckDraws(observation.fDraws);
 }
 

@@ -81,12 +81,13 @@ void SavedCall::Keep(TensorList arguments)
       fVersions.push_back(Version(argument));
 }
 
-void SavedCall::CheckUnchanged() const
+void SavedCall::CheckUnchanged(std::size_t inputs) const
 {
    for (std::size_t i = 0; i < fArguments.size(); ++i)
       if (Version(fArguments[i]) != fVersions[i])
-         throw std::runtime_error("tensor " + std::to_string(i) + " of inputs and captured tensors was changed in place "
-                                  "between the forward and the backward call");
+         throw std::runtime_error((i < inputs ? "input " + std::to_string(i) : "captured tensor " + std::to_string(i - inputs)) +
+                                  ", of shape " + c10::str(fArguments[i].sizes()) +
+                                  ", was changed in place between the forward and the backward call");
 }
 
 Specialisation::Specialisation(std::shared_ptr<const ListFunction> function, const TensorList &inputs, const Wanted &wanted,
@@ -110,7 +111,7 @@ Specialisation::Specialisation(std::shared_ptr<const ListFunction> function, con
    if (Compiled())
       return;
    if (options.fBackEnd != kAnyBackEnd && options.fBackEnd != kFastestBackEnd)
-      throw std::runtime_error(fReason);
+      throw std::runtime_error(fReason + "; kAnyBackEnd, the default, takes such functions too");
    if (observation && observation->fRecorded)
       MakeParts(*observation, options);
 }
@@ -137,7 +138,8 @@ void Specialisation::MakeParts(const Observation &observation, const CompileOpti
       auto parts = std::make_shared<const Parts>(observation, fGradients, options);
       CheckChanged(observation, fInputs.size(), parts->Updates());
       fParts = std::move(parts);
-      fReason = fParts->Reason();
+      if (const auto reason = fParts->Reason(); !reason.empty()) // else it is what the whole function returns
+         fReason = reason;
    } catch (const Unobservable &e) {
       fReason += "; not in parts: ";
       fReason += e.what();
@@ -183,11 +185,15 @@ std::string Specialisation::BackEnd() const
 
 std::string Specialisation::Describe() const
 {
+   std::string calls;
+   for (const auto &input : fInputs)
+      calls += (calls.empty() ? "for " : ", ") + input.Describe();
+   calls += std::string(calls.empty() ? "for no inputs" : "") + (fWanted.fRecorded ? ", with gradients\n" : ", without gradients\n");
    if (fCore)
-      return std::string(Core::compiled_describe(**fCore));
+      return calls + std::string(Core::compiled_describe(**fCore));
    if (fParts)
-      return "split: " + fReason + "\n" + fParts->Describe();
-   return "back end autograd (LibTorch): " + fReason + "\n";
+      return calls + "split: " + fReason + "\n" + fParts->Describe();
+   return calls + "back end autograd (LibTorch): " + fReason + "\n";
 }
 
 std::string Specialisation::Code() const

@@ -22,7 +22,8 @@ struct SavedCall {
    /// Keeps inputs, captured tensors and random factors alive, and remembers them as they are now.
    void Keep(TensorList arguments);
    /// Throws where one of them was changed in place since.
-   void CheckUnchanged() const;
+   /// Throws where an argument has been changed; the first `inputs` of them are the function's inputs.
+   void CheckUnchanged(std::size_t inputs) const;
 
    TensorList fArguments;
    std::vector<std::uint32_t> fVersions;

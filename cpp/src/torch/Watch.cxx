@@ -117,6 +117,7 @@ struct Watch::Call : at::ObserverContext {
    std::uint8_t fSources = kNumbers;
    bool fGradient = false; ///< one of its arguments requires a gradient
    bool fRecorded = true;  ///< autograd sees it
+   bool fCounts = false;   ///< it adds a whole number in place
    std::optional<at::mt19937_data_pod> fRandom; ///< before an operator that may draw
    c10::SmallVector<c10::Storage, 6> fGiven, fWritten;
 };
@@ -286,7 +287,9 @@ void Watch::Before(const at::RecordFunction &record, Call &call)
       call.fSources |= kRandom;
       call.fRandom = RandomState();
    }
-   ForEachWritten(record.inputs(), handle->schema(), [&](const torch::Tensor &tensor) { NoteWrite(name->name, tensor, call); });
+   const auto arguments = record.inputs();
+   call.fCounts = name->name == "aten::add_" && arguments.size() > 1 && arguments[1].isInt();
+   ForEachWritten(arguments, handle->schema(), [&](const torch::Tensor &tensor) { NoteWrite(name->name, tensor, call); });
    fSteps.push_back(std::move(step));
 }
 
@@ -377,7 +380,8 @@ void Watch::NoteWrite(const std::string &name, const torch::Tensor &tensor, Call
       return;
    call.fWritten.push_back(tensor.storage());
    const auto *memory = Find(tensor);
-   if ((!memory || memory->fInput) && IsFloating(tensor)) // of whole numbers, some changes can be repeated: see Writes
+   // Of whole numbers, and of what is counted up by one, changes can be repeated: see Writes.
+   if ((!memory || memory->fInput) && IsFloating(tensor) && !(call.fCounts && !memory))
       Note(name + " changes an input or a captured tensor in place");
    if (memory && memory->fHidden)
       Note(name + " changes memory that two tensors share without LibTorch's graph showing it (einsum(), dropout())");
@@ -401,7 +405,7 @@ void Watch::After(const at::RecordFunction &record, const Call &call)
    for (const auto &storage : call.fGiven)
       Forbid(storage, true);
    if (fGradients == kGradients && call.fGradient && floating && !call.fRecorded && !IsLike(record.name()))
-      Note("it switches gradients off (NoGradGuard) before operator " + std::to_string(fOperators));
+      Note("it switches gradients off (NoGradGuard, or a torch::autograd::Function of its own) before operator " + std::to_string(fOperators));
 }
 
 void Watch::AfterResult(const torch::Tensor &tensor, const at::RecordFunction &record, std::size_t result, const Call &call)

@@ -64,10 +64,10 @@ std::unique_ptr<at::ObserverContext> Writes::BeforeOperator(const at::RecordFunc
 void Writes::Note(const std::string &name, c10::ArrayRef<const c10::IValue> inputs, const torch::Tensor &changed)
 {
    const auto is = [&](std::size_t i) { return inputs.size() > i && inputs[i].isInt(); };
-   // What the trace knows is an input, or read before.
-   const bool known = torch::jit::tracer::getTracingState()->hasValue(changed);
-   if (name == "aten::add_" && is(1) && is(2) && !known &&
-       at::isIntegralType(changed.scalar_type(), false))
+   // What the trace knows is an input, or read before, or counted up before.
+   const bool known = torch::jit::tracer::getTracingState()->hasValue(changed) && !Counts(changed);
+   // Module::to(dtype) makes the counters of its normalisations floating-point too.
+   if (name == "aten::add_" && is(1) && is(2) && !known && !changed.is_complex() && changed.scalar_type() != torch::kBool)
       fCounters.push_back({changed, inputs[1].toInt() * inputs[2].toInt()});
    else if (fObstacle.empty())
       fObstacle = name + " changes an input or a captured tensor in place";
@@ -86,7 +86,8 @@ std::vector<Counter> Writes::Counters(const TensorList &read) const
    for (const auto &counter : fCounters)
       for (const auto &tensor : read)
          if (ShareMemory(tensor, counter.fTensor))
-            throw Unobservable("aten::add_ changes a captured tensor that the function reads");
+            throw Unobservable("it reads a captured number that it counts up itself, as batch normalisation does that averages over "
+                              "all batches (momentum nullopt)");
    return fCounters;
 }
 

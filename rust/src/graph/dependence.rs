@@ -110,7 +110,7 @@ impl Bits {
             Primitive::Assemble { places, .. } => {
                 node.operands.iter().zip(places).for_each(|(operand, place)| self.place(operand, place, &mut value));
             }
-            Primitive::Greatest { columns, .. } => {
+            Primitive::Greatest { columns, .. } | Primitive::Length(columns) => {
                 self.of(&node.operands[0]).enumerate().for_each(|(index, found)| value[index / columns] |= found);
             }
             Primitive::Softmax { columns, .. } | Primitive::Normalise { columns, .. } => {

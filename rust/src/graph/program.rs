@@ -123,6 +123,8 @@ pub enum Primitive {
         /// Equals share the derivative; otherwise the first one has it.
         even: bool,
     },
+    /// The root of the sum of squares over the last dimensions, which have so many elements together; derivative 0 at 0.
+    Length(usize),
     /// Softmax over the last dimension of `columns` elements, or its logarithm.
     Softmax {
         /// Elements of a row.
@@ -170,6 +172,7 @@ impl Primitive {
             Primitive::Own(_) => "Own",
             Primitive::Sum(_) => "Sum",
             Primitive::Greatest { .. } => "Greatest",
+            Primitive::Length(_) => "Length",
             Primitive::Softmax { logarithm: false, .. } => "Softmax",
             Primitive::Softmax { logarithm: true, .. } => "LogSoftmax",
             Primitive::Normalise { .. } => "Normalise",

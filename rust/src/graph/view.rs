@@ -125,6 +125,14 @@ impl View {
         view
     }
 
+    /// The elements whose places in `first` and in `second`, a later dimension of the same size, are equal: along `first`.
+    pub fn diagonal(&self, first: usize, second: usize) -> Option<Self> {
+        let mut view = self.clone();
+        let (size, stride) = (view.sizes.remove(second), view.strides.remove(second));
+        view.strides[first] += stride;
+        (view.sizes[first] == size).then_some(view)
+    }
+
     /// A dimension of one element before `dim`.
     pub fn unsqueeze(&self, dim: usize) -> Self {
         let mut view = self.clone();

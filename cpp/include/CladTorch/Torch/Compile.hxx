@@ -38,7 +38,8 @@ struct CompileOptions {
    /// derived and compared with one run of the function, so that a last, smaller batch needs neither a full observation
    /// nor a compiler: jit's function serves the number of rows of the examples, aot all others. Compile throws, and
    /// names the line, if the three graphs differ in more than the number of rows. Inputs of 0 or 1 rows, inputs that
-   /// are not contiguous, and numbers of rows for which the function behaves differently are observed separately.
+   /// are not contiguous, and numbers of rows for which the function behaves differently are observed separately, as is
+   /// every number of rows of a function that is split.
    bool fDynamicBatch = false;
 
    /// Called by PyROOT when it meets this class: checks the names and types of fields, copies.

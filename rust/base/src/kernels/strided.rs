@@ -160,6 +160,8 @@ type GreatestPullback<T> = unsafe extern "C" fn(
     *mut T,
     *const Stream,
 );
+type LengthPullback<T> =
+    unsafe extern "C" fn(usize, usize, *const T, *const Stream, *const T, *const T, c_int, *mut T, *const Stream);
 type SoftmaxPullback<T> = unsafe extern "C" fn(c_int, usize, usize, *const T, *const T, c_int, *mut T, *const Stream);
 type Gather<T> =
     unsafe extern "C" fn(*const Pick, usize, *const T, *const Stream, *const i64, *const Stream, *mut T) -> c_int;
@@ -193,6 +195,8 @@ pub struct Table<T> {
     copy: Move<T>,
     greatest: unsafe extern "C" fn(usize, usize, *const T, *const Stream, *mut T),
     greatest_pullback: GreatestPullback<T>,
+    length: unsafe extern "C" fn(usize, usize, *const T, *const Stream, *mut T),
+    length_pullback: LengthPullback<T>,
     softmax: unsafe extern "C" fn(c_int, usize, usize, *const T, *const Stream, *mut T),
     softmax_pullback: SoftmaxPullback<T>,
     normalise: unsafe extern "C" fn(usize, usize, T, *const T, *const T, *const T, *mut T),
@@ -333,6 +337,26 @@ pub fn greatest_pullback<T: Scalar>(
     let (dx, target) = (dx.data.as_mut_ptr(), std::ptr::from_ref(dx.view));
     // SAFETY: both views stay inside their slices and have `columns` elements for each of the rows of `y` and `dy`.
     unsafe { pullback(even.into(), rows, columns, x, view, y.as_ptr(), dy.as_ptr(), add, dx, target) }
+}
+
+/// `y[rows]` = the root of the sum of the squares of each row of the view [rows, columns].
+pub fn length<T: Scalar>(columns: usize, x: &[T], view: &Stream, y: &mut [T]) {
+    view.check("x", x, y.len() * columns);
+    let length = T::table().strided.length;
+    // SAFETY: the view stays inside `x` and has `columns` elements for each of `y`.
+    unsafe { length(y.len(), columns, x.as_ptr(), view, y.as_mut_ptr()) }
+}
+
+/// The pullback of [`length`]; nothing where that is 0.
+pub fn length_pullback<T: Scalar>(columns: usize, x: &[T], view: &Stream, y: &[T], dy: &[T], dx: Adjoint<T>) {
+    view.check("x", x, y.len() * columns);
+    check_length("dy", dy.len(), y.len());
+    dx.check(y.len() * columns);
+    let pullback = T::table().strided.length_pullback;
+    let (x, rows, add) = (x.as_ptr(), y.len(), dx.add.into());
+    let (dx, target) = (dx.data.as_mut_ptr(), std::ptr::from_ref(dx.view));
+    // SAFETY: both views stay inside their slices and have `columns` elements for each of the rows of `y` and `dy`.
+    unsafe { pullback(rows, columns, x, view, y.as_ptr(), dy.as_ptr(), add, dx, target) }
 }
 
 /// `y[rows, columns]` = softmax of each row of the view, or its logarithm.

@@ -125,6 +125,7 @@ fn needs_value(primitive: &Primitive) -> bool {
         Primitive::Load(_)
         | Primitive::Own(_)
         | Primitive::Greatest { .. }
+        | Primitive::Length(_)
         | Primitive::Softmax { .. }
         | Primitive::Linear(_)
         | Primitive::ToPanels(_)

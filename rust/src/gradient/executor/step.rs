@@ -75,7 +75,8 @@ pub(super) struct Backward<'a, 'b, T> {
 
 /// What computes a node.
 pub(super) enum Kernel {
-    Load(DType, Digits),
+    /// With the whole value where the argument is of the program's type.
+    Load(DType, Digits, Option<Stream>),
     Map(u8),
     Own(Own),
     Sum(Stream),
@@ -83,6 +84,7 @@ pub(super) enum Kernel {
         columns: usize,
         even: bool,
     },
+    Length(usize),
     Softmax {
         columns: usize,
         logarithm: bool,
@@ -201,7 +203,11 @@ impl Step {
         };
         let read = |operand: usize| self.sources[operand].read(before, inputs);
         match &self.kernel {
-            Kernel::Load(dtype, digits) => self.load(*dtype, *digits, inputs, value),
+            Kernel::Load(_, _, Some(dense)) => {
+                let Place::Caller(index) = self.sources[0].place else { unreachable!("only arguments are loaded") };
+                strided::copy(inputs.read::<T>(index, self.sources[0].length), &self.views[0], value, dense);
+            }
+            Kernel::Load(dtype, digits, None) => self.load(*dtype, *digits, inputs, value),
             Kernel::Map(function) => {
                 strided::map(*function, 0, &self.operands(before, inputs)[..self.sources.len()], &self.views, value)
             }
@@ -211,6 +217,7 @@ impl Step {
                 strided::accumulate(read(0), &self.views[0], value, target);
             }
             Kernel::Greatest { columns, .. } => strided::greatest(*columns, read(0), &self.views[0], value),
+            Kernel::Length(columns) => strided::length(*columns, read(0), &self.views[0], value),
             Kernel::Softmax { columns, logarithm } => {
                 strided::softmax(*logarithm, *columns, read(0), &self.views[0], value);
             }
@@ -261,7 +268,7 @@ impl Step {
         std::array::from_fn(|i| self.sources.get(i).map_or(&[][..], |source| source.read(values, inputs)))
     }
 
-    /// An argument of any type as numbers.
+    /// An argument of another type as numbers.
     fn load<T: Scalar + Element>(&self, dtype: DType, digits: Digits, inputs: Addresses, value: &mut [T]) {
         let Place::Caller(index) = self.sources[0].place else { unreachable!("only arguments are loaded") };
         let (length, view) = (self.sources[0].length, &self.views[0]);
@@ -349,6 +356,9 @@ impl Step {
                     let dx = Adjoint { data: dx, view, add };
                     strided::greatest_pullback(*even, *columns, read(0), view, value, d, dx);
                 }
+                Kernel::Length(columns) => {
+                    strided::length_pullback(*columns, read(0), view, value, d, Adjoint { data: dx, view, add });
+                }
                 Kernel::Softmax { columns, logarithm } => {
                     strided::softmax_pullback(*logarithm, *columns, value, d, Adjoint { data: dx, view, add });
                 }
@@ -396,12 +406,15 @@ fn kernel(program: &Program, node: &Node) -> Result<Kernel> {
             let Origin::Argument(argument) = program.buffers[node.operands[0].buffer].origin else {
                 return Err(Error::Internal("only arguments are loaded".into()));
             };
-            Kernel::Load(program.arguments[argument].dtype, digits)
+            let dtype = program.arguments[argument].dtype;
+            let dense = (dtype == program.dtype).then(|| View::contiguous(&node.shape).stream()).transpose()?;
+            Kernel::Load(dtype, digits, dense)
         }
         Primitive::Map(function) => Kernel::Map(*function as u8),
         Primitive::Own(function) => Kernel::Own(function.clone()),
         Primitive::Sum(target) => Kernel::Sum(target.stream()?),
         &Primitive::Greatest { columns, even } => Kernel::Greatest { columns, even },
+        &Primitive::Length(columns) => Kernel::Length(columns),
         &Primitive::Softmax { columns, logarithm } => Kernel::Softmax { columns, logarithm },
         &Primitive::Normalise { columns, eps } => {
             Kernel::Normalise { columns, eps, dense: View::contiguous(&node.shape).stream()? }

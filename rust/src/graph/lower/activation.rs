@@ -11,7 +11,11 @@ pub(super) const TABLE: &[Operator] = &[
     Operator { name: "celu", does: "`x` above 0, `alpha (exp(x / alpha) - 1)` below", lower: celu },
     Operator { name: "prelu", does: "`x` above 0, `w x` below, w for each channel", lower: prelu },
     Operator { name: "hardtanh", does: "`x` between two numbers; at one of them the derivative is 0", lower: hardtanh },
-    Operator { name: "relu6", does: "`x` between 0 and 6; at one of them the derivative is 0", lower: relu6 },
+    Operator {
+        name: "relu6",
+        does: "`x` between 0 and 6, 0 of a negative zero too; at one of them the derivative is 0",
+        lower: relu6,
+    },
     Operator { name: "hardsigmoid", does: "`x / 6 + 1/2` between 0 and 1", lower: hardsigmoid },
     Operator { name: "softshrink", does: "`x` less lambda towards 0", lower: softshrink },
     Operator { name: "threshold", does: "`x` above a threshold, else a number", lower: threshold },
@@ -95,6 +99,7 @@ fn softshrink(call: &mut Call) -> Lowered {
     let is_below = call.map(Function::Less, &[&x, &low])?;
     // Neither: 0, or x where that is no number.
     let inside = call.map(Function::Mul, &[&x, &zero])?;
+    let inside = call.map(Function::Add, &[&inside, &zero])?; // no negative zero
     let value = call.map(Function::Where, &[&is_below, &below, &inside])?;
     Ok(vec![call.map(Function::Where, &[&is_above, &above, &value])?])
 }

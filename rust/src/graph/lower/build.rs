@@ -1,6 +1,6 @@
 //! What operators are made of: each method adds the nodes of one step and returns its value.
 
-use super::Call;
+use super::{Call, Update};
 use crate::error::Result;
 use crate::graph::program::{Digits, Gather, Kind, Noise, Primitive, Product, Tensor};
 use crate::graph::view::{broadcast, checked_length};
@@ -56,7 +56,23 @@ impl Call<'_, '_> {
             self.expand(&operand, &shape)
         });
         let operands = operands.collect::<Result<Vec<_>>>()?;
-        self.node(Primitive::Map(function), operands, shape)
+        let Some(order) = memory_order(&operands, &shape) else {
+            let operands = operands.into_iter().map(|x| if leaps(&x.view) { self.copied(&x) } else { Ok(x) });
+            let operands = operands.collect::<Result<_>>()?;
+            return self.node(Primitive::Map(function), operands, shape);
+        };
+        let ordered = |x: Tensor| Tensor { view: x.view.permute(&order), ..x };
+        let operands = operands.into_iter().map(ordered).collect();
+        let shape = order.iter().map(|&dim| shape[dim]).collect();
+        let value = self.node(Primitive::Map(function), operands, shape)?;
+        Ok(Tensor { view: value.view.permute(&inverse(&order)), ..value })
+    }
+
+    /// A dense copy, whatever the order of the tensor's memory.
+    fn copied(&mut self, x: &Tensor) -> Result<Tensor> {
+        let x = self.as_number(x)?;
+        let shape = x.view.sizes.clone();
+        self.node(Primitive::Map(Function::Identity), vec![x], shape)
     }
 
     /// A function of a tensor and a number.
@@ -78,7 +94,7 @@ impl Call<'_, '_> {
     /// The same elements, dense.
     pub fn dense(&mut self, x: &Tensor) -> Result<Tensor> {
         let x = self.as_number(x)?;
-        if x.view.is_contiguous() { Ok(x) } else { self.map(Function::Identity, &[&x]) }
+        if x.view.is_contiguous() { Ok(x) } else { self.copied(&x) }
     }
 
     /// Another shape: a view where that can be, else a copy.
@@ -89,7 +105,7 @@ impl Call<'_, '_> {
         if let Some(view) = x.view.reshape(sizes) {
             return Ok(Tensor { view, ..x.clone() });
         }
-        let copy = self.map(Function::Identity, &[x])?;
+        let copy = self.copied(x)?;
         Ok(Tensor { view: View::contiguous(sizes), kind: x.kind, ..copy })
     }
 
@@ -115,28 +131,33 @@ impl Call<'_, '_> {
         self.map_number(Function::Div, &sum, count as f64)
     }
 
-    /// `x` less its mean over `dims`, and the mean of the square of that: the variance without Bessel's correction. Both
-    /// keep the dimensions.
-    pub fn centred(&mut self, x: &Tensor, dims: &[usize]) -> Result<(Tensor, Tensor, Tensor)> {
-        let mean = self.mean(x, dims, true)?;
-        let centred = self.map(Function::Sub, &[x, &mean])?;
-        let square = self.map(Function::Squared, &[&centred])?;
-        let variance = self.mean(&square, dims, true)?;
-        Ok((mean, centred, variance))
-    }
-
     /// The greatest element over `dims`; see [`Primitive::Greatest`].
     pub fn greatest(&mut self, x: &Tensor, dims: &[usize], keep: bool, even: bool) -> Result<Tensor> {
-        let x = self.as_number(x)?;
-        let kept: Vec<usize> = (0..x.view.rank()).filter(|dim| !dims.contains(dim)).collect();
-        let order: Vec<usize> = kept.iter().chain(dims).copied().collect();
         let columns: usize = dims.iter().map(|&dim| x.view.sizes[dim]).product();
         if columns == 0 {
             return Err(self.refuse("takes the greatest of no elements"));
         }
+        self.of_rows(x, dims, keep, Primitive::Greatest { columns, even })
+    }
+
+    /// The root of the sum of squares over `dims`; see [`Primitive::Length`].
+    pub fn length(&mut self, x: &Tensor, dims: &[usize], keep: bool) -> Result<Tensor> {
+        let columns: usize = dims.iter().map(|&dim| x.view.sizes[dim]).product();
+        if columns == 1 {
+            let size = self.map(Function::Abs, &[x])?; // even where the square would be no number of the type
+            return Ok(if keep { size } else { without(&size, dims) });
+        }
+        self.of_rows(x, dims, keep, Primitive::Length(columns))
+    }
+
+    /// A number for each row of `x` over `dims`.
+    fn of_rows(&mut self, x: &Tensor, dims: &[usize], keep: bool, primitive: Primitive) -> Result<Tensor> {
+        let x = self.as_number(x)?;
+        let kept: Vec<usize> = (0..x.view.rank()).filter(|dim| !dims.contains(dim)).collect();
+        let order: Vec<usize> = kept.iter().chain(dims).copied().collect();
         let shape: Vec<usize> = kept.iter().map(|&dim| x.view.sizes[dim]).collect();
         let rows = Tensor { view: x.view.permute(&order), ..x };
-        let mut value = self.node(Primitive::Greatest { columns, even }, vec![rows], shape)?;
+        let mut value = self.node(primitive, vec![rows], shape)?;
         if keep {
             for &dim in dims {
                 value.view = value.view.unsqueeze(dim);
@@ -153,7 +174,10 @@ impl Call<'_, '_> {
             return Ok(Tensor { view: value.view.squeeze(0), ..value });
         }
         let last = x.view.rank() - 1;
-        let rows = Tensor { view: x.view.transpose(dim, last), ..x };
+        let mut rows = Tensor { view: x.view.transpose(dim, last), ..x };
+        if rows.view.strides[last] > 1 && rows.view.sizes[last] > 1 {
+            rows = self.copied(&rows)?; // it is read more than once
+        }
         let (shape, columns) = (rows.view.sizes.clone(), rows.view.sizes[last]);
         let value = self.node(Primitive::Softmax { columns, logarithm }, vec![rows], shape)?;
         Ok(Tensor { view: value.view.transpose(dim, last), ..value })
@@ -234,7 +258,7 @@ impl Call<'_, '_> {
         }
         let [down, right] = [view.strides[row], view.strides[column]];
         let plain = (right == 1 && down >= columns) || (down == 1 && right >= rows);
-        if plain { Ok(Tensor { view, ..x.clone() }) } else { self.map(Function::Identity, &[x]) }
+        if plain { Ok(Tensor { view, ..x.clone() }) } else { self.copied(x) }
     }
 
     /// The elements of `x` along `dim` that the index, an element of which belongs to each of the result, chooses.
@@ -299,15 +323,27 @@ impl Call<'_, '_> {
         if !self.program().is_active(x) {
             return Ok(x.clone());
         }
-        let copy = self.map(Function::Identity, &[x])?;
+        let copy = self.copied(x)?;
         self.program().buffers[copy.buffer].active = false;
         Ok(copy)
     }
 
-    /// The function's argument at `position` takes this value after the call.
-    pub fn update(&mut self, position: usize, value: Tensor) -> Result<()> {
+    /// The function's argument at `position` takes, after the call, the value that `next` makes of what it is by then.
+    pub fn update(&mut self, position: usize, next: impl FnOnce(&mut Self, &Tensor) -> Result<Tensor>) -> Result<()> {
         let argument = self.argument_number(position)?;
-        self.lowering.updates.push((argument, value));
+        let earlier = self.lowering.updates.iter().position(|update| update.argument == argument);
+        let old = match earlier {
+            Some(index) => self.lowering.updates[index].value.clone(),
+            None => self.tensor(position)?,
+        };
+        let value = next(self, &old)?;
+        match earlier {
+            Some(index) => {
+                let update = &mut self.lowering.updates[index];
+                (update.value, update.count) = (value, update.count + 1);
+            }
+            None => self.lowering.updates.push(Update { argument, value, count: 1 }),
+        }
         Ok(())
     }
 }
@@ -326,6 +362,38 @@ fn starts(view: &View, batch_rank: usize) -> Vec<usize> {
         starts = starts.iter().flat_map(|&start| (0..size).map(move |i| start + i * stride)).collect();
     }
     starts
+}
+
+/// The order of dimensions in which elements lie one behind the other in every operand that has a place for each, if that
+/// is another than theirs: a function of single elements then goes through memory once, and its value lies as they do.
+fn memory_order(operands: &[Tensor], shape: &[usize]) -> Option<Vec<usize>> {
+    let long: Vec<usize> = (0..shape.len()).filter(|&dim| shape[dim] != 1).collect();
+    let mut found: Option<Vec<usize>> = None;
+    for view in operands.iter().map(|operand| &operand.view) {
+        if long.iter().any(|&dim| view.strides[dim] == 0) {
+            continue; // broadcast
+        }
+        let mut sorted = long.clone();
+        sorted.sort_by_key(|&dim| std::cmp::Reverse(view.strides[dim]));
+        if found.as_ref().is_some_and(|found| *found != sorted) {
+            return None;
+        }
+        found = Some(sorted);
+    }
+    let sorted = found.filter(|sorted| *sorted != long)?;
+    let mut order: Vec<usize> = (0..shape.len()).collect();
+    for (&place, dim) in long.iter().zip(sorted) {
+        order[place] = dim;
+    }
+    Some(order)
+}
+
+/// Whether a walk through the view, a large one, leaps from line to line of the cache though its elements are neighbours: a
+/// copy by tiles is then faster than one walk.
+fn leaps(view: &View) -> bool {
+    const LARGE: usize = 1 << 12;
+    let steps: Vec<usize> = (0..view.rank()).filter(|&dim| view.sizes[dim] > 1).map(|dim| view.strides[dim]).collect();
+    view.len() >= LARGE && !steps.contains(&0) && steps.last().is_some_and(|&last| last > 1) && steps.contains(&1)
 }
 
 /// The order that undoes `order`.

@@ -59,6 +59,18 @@ pub(super) const TABLE: &[Operator] = &[
     Operator { name: "ceil", does: "the integer not below `x`, derivative 0", lower: unary!(Ceil) },
     Operator { name: "round", does: "the nearest integer, derivative 0", lower: round },
     Operator { name: "trunc", does: "`x` without its fraction, derivative 0", lower: unary!(Trunc) },
+    Operator { name: "frac", does: "the fraction of `x`, with its sign", lower: fraction },
+    Operator { name: "hardswish", does: "`x clamp(x + 3, 0, 6) / 6`", lower: hardswish },
+    Operator {
+        name: "fmax",
+        does: "the greater one, or the one that is a number; of equals `a`",
+        lower: |call| of_numbers(call, true),
+    },
+    Operator {
+        name: "fmin",
+        does: "the smaller one, or the one that is a number; of equals `a`",
+        lower: |call| of_numbers(call, false),
+    },
     Operator { name: "sign", does: "-1, 0 or 1, derivative 0", lower: unary!(Sign) },
     Operator { name: "sgn", does: "-1, 0 or 1, derivative 0", lower: unary!(Sign) },
     Operator { name: "atan2", does: "the angle of the point `(b, a)`", lower: binary!(Atan2) },
@@ -75,7 +87,7 @@ pub(super) const TABLE: &[Operator] = &[
     Operator { name: "tanh", does: "`tanh(x)`", lower: unary!(Tanh) },
     Operator { name: "sigmoid", does: "`1 / (1 + exp(-x))`", lower: unary!(Sigmoid) },
     Operator { name: "log_sigmoid", does: "`log(sigmoid(x))`", lower: unary!(LogSigmoid) },
-    Operator { name: "relu", does: "`max(x, 0)`, derivative 0 at 0", lower: unary!(Relu) },
+    Operator { name: "relu", does: "`max(x, 0)`, derivative 0 at 0; 0 of a negative zero too", lower: unary!(Relu) },
     Operator { name: "leaky_relu", does: "`x` above 0, `slope x` below", lower: binary!(Leaky) },
     Operator { name: "elu", does: "`scale x` above 0, `scale alpha (exp(x input_scale) - 1)` below", lower: elu },
     Operator { name: "silu", does: "`x sigmoid(x)`", lower: unary!(Silu) },
@@ -95,6 +107,34 @@ pub(super) const TABLE: &[Operator] = &[
     Operator { name: "eq", does: "mask of `a == b`", lower: |call| compared(call, Comparison::Equal, false) },
     Operator { name: "ne", does: "mask of `a != b`", lower: |call| compared(call, Comparison::NotEqual, false) },
 ];
+
+fn fraction(call: &mut Call) -> Lowered {
+    let x = call.tensor(0)?;
+    let whole = call.map(Function::Trunc, &[&x])?;
+    Ok(vec![call.map(Function::Sub, &[&x, &whole])?])
+}
+
+fn hardswish(call: &mut Call) -> Lowered {
+    let x = call.tensor(0)?;
+    let (zero, three) = (call.literal(0.0)?, call.literal(3.0)?);
+    let is_above = call.map(Function::LessEqual, &[&three, &x])?;
+    let bent = call.map(Function::Where, &[&is_above, &zero, &x])?; // finite, so that 0 comes back from what is not chosen
+    let shifted = call.map_number(Function::Add, &bent, 3.0)?;
+    let gate = call.map_number(Function::ClampMin, &shifted, 0.0)?;
+    let product = call.map(Function::Mul, &[&bent, &gate])?;
+    let below = call.map_number(Function::Div, &product, 6.0)?;
+    Ok(vec![call.map(Function::Where, &[&is_above, &x, &below])?])
+}
+
+/// `fmax(a, b)` or `fmin(a, b)`
+fn of_numbers(call: &mut Call, greater: bool) -> Lowered {
+    let (a, b) = (call.tensor(0)?, call.tensor(1)?);
+    let sides = if greater { [&b, &a] } else { [&a, &b] };
+    let is_first = call.map(Function::LessEqual, &sides)?;
+    let is_only = call.map(Function::NotEqual, &[&b, &b])?;
+    let chooses = call.map(Function::Or, &[&is_first, &is_only])?;
+    Ok(vec![call.map(Function::Where, &[&chooses, &a, &b])?])
+}
 
 /// `a + sign alpha b`
 fn sum(call: &mut Call, sign: f64) -> Lowered {

@@ -84,17 +84,18 @@ fn logit_loss(call: &mut Call) -> Lowered {
     let (weight, positive) = (call.optional(2)?, call.optional(3)?);
     let mut losses = match positive {
         None => call.map(Function::LogitLoss, &[&x, &y])?,
-        // (1 - y) x - (1 + (positive - 1) y) log(sigmoid(x))
+        // -(positive y log(sigmoid(x)) + (1 - y) log(sigmoid(-x))), which loses no digits where y is 0 or 1
         Some(positive) => {
             let one = call.literal(1.0)?;
             let rest = call.map(Function::Sub, &[&one, &y])?;
-            let excess = call.map(Function::Sub, &[&positive, &one])?;
-            let excess = call.map(Function::Mul, &[&excess, &y])?;
-            let factor = call.map(Function::Add, &[&excess, &one])?;
+            let factor = call.map(Function::Mul, &[&positive, &y])?;
             let logarithm = call.map(Function::LogSigmoid, &[&x])?;
-            let background = call.map(Function::Mul, &[&rest, &x])?;
+            let opposite = call.map(Function::Neg, &[&x])?;
+            let opposite = call.map(Function::LogSigmoid, &[&opposite])?;
             let signal = call.map(Function::Mul, &[&factor, &logarithm])?;
-            call.map(Function::Sub, &[&background, &signal])?
+            let background = call.map(Function::Mul, &[&rest, &opposite])?;
+            let sum = call.map(Function::Add, &[&signal, &background])?;
+            call.map(Function::Neg, &[&sum])?
         }
     };
     if let Some(weight) = weight {
@@ -132,9 +133,7 @@ fn cosine(call: &mut Call) -> Lowered {
         let shape = crate::graph::view::broadcast(&a.view.sizes, &b.view.sizes);
         let shape = shape.ok_or_else(|| call.refuse("has operands that do not broadcast"))?;
         let x = call.expand(x, &shape)?;
-        let square = call.map(Function::Squared, &[&x])?;
-        let total = call.sum(&square, &[dim], true)?;
-        let length = super::reduce::root(call, &total)?;
+        let length = call.length(&x, &[dim], true)?;
         let length = call.map_number(Function::ClampMin, &length, eps)?;
         let direction = call.map(Function::Div, &[&x, &length])?;
         product = Some(match product {

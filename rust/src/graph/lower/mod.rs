@@ -10,6 +10,7 @@ mod activation;
 mod build;
 mod call;
 mod compare;
+mod einsum;
 mod elementwise;
 mod loss;
 mod mask;
@@ -48,6 +49,7 @@ pub fn operators() -> impl Iterator<Item = &'static Operator> {
         mask::TABLE,
         reduce::TABLE,
         product::TABLE,
+        einsum::TABLE,
         shape::TABLE,
         network::TABLE,
         loss::TABLE,
@@ -125,13 +127,20 @@ pub fn weigh(graph: &ObservedGraph) -> Result<GraphWork> {
     Ok(GraphWork { steps: program.nodes.iter().filter(is_work).count(), draws: program.noise.len() })
 }
 
+/// What an argument, changed by so many operators, is after the call.
+struct Update {
+    argument: usize,
+    value: Tensor,
+    count: usize,
+}
+
 struct Lowering<'a> {
     graph: &'a ObservedGraph,
     program: Program,
     /// What each observed value has become.
     tensors: Vec<Option<Tensor>>,
-    /// Arguments that LibTorch changes in place, with their new values.
-    updates: Vec<(usize, Tensor)>,
+    /// Of arguments that LibTorch changes in place.
+    updates: Vec<Update>,
 }
 
 impl<'a> Lowering<'a> {
@@ -198,10 +207,10 @@ impl<'a> Lowering<'a> {
             }
             self.program.outputs.push(tensor);
         }
-        for (argument, tensor) in self.updates {
-            check_used_once(self.graph, argument)?;
+        for Update { argument, value, count } in self.updates {
+            check_only_updated(self.graph, argument, count)?;
             self.program.updates.push(argument);
-            self.program.outputs.push(tensor);
+            self.program.outputs.push(value);
         }
         Ok(self.program)
     }
@@ -213,19 +222,19 @@ fn is_used(graph: &ObservedGraph, value: u32) -> bool {
     graph.outputs.contains(&value) || graph.nodes.iter().any(|node| node.arguments.iter().any(is_taken))
 }
 
-/// Running statistics are read before all else and written after it: nothing but their update may use them.
-fn check_used_once(graph: &ObservedGraph, argument: usize) -> Result<()> {
+/// Running statistics are read before all else and written after it: nothing but their updates, so many, may use them.
+fn check_only_updated(graph: &ObservedGraph, argument: usize, updates: usize) -> Result<()> {
     let value = graph.inputs.iter().chain(&graph.constants).nth(argument).map(|&index| i64::from(index));
     let arguments = graph.nodes.iter().flat_map(|node| &node.arguments);
     let uses = arguments.flat_map(|argument| argument.values()).filter(|&&index| Some(index) == value).count();
     let returned = graph.outputs.iter().filter(|&&output| Some(i64::from(output)) == value).count();
-    match uses + returned {
-        0 | 1 => Ok(()),
-        _ => Err(Error::invalid(
-            "the function uses running statistics more than once while it changes them",
-            "call each normalisation once",
-        )),
+    if uses + returned > updates {
+        return Err(Error::invalid(
+            "the function uses running statistics for more than the normalisation that changes them",
+            "call that normalisation in one mode and keep its statistics out of the rest of the function",
+        ));
     }
+    Ok(())
 }
 
 /// The one floating-point type of the graph. A tensor without dimensions does not count: LibTorch lets it adapt.

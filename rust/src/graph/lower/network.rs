@@ -48,11 +48,15 @@ fn normalised(
     centred: &Tensor,
     variance: &Tensor,
     eps: f64,
-    [weight, bias]: [Option<&Tensor>; 2],
+    affine: [Option<&Tensor>; 2],
 ) -> Result<Tensor> {
     let variance = call.map_number(Function::Add, variance, eps)?;
     let factor = call.map(Function::Rsqrt, &[&variance])?;
-    let mut value = call.map(Function::Mul, &[centred, &factor])?;
+    let value = call.map(Function::Mul, &[centred, &factor])?;
+    scaled_and_shifted(call, value, affine)
+}
+
+fn scaled_and_shifted(call: &mut Call, mut value: Tensor, [weight, bias]: [Option<&Tensor>; 2]) -> Result<Tensor> {
     if let Some(weight) = weight {
         value = call.map(Function::Mul, &[&value, weight])?;
     }
@@ -102,19 +106,29 @@ fn batch_norm(call: &mut Call) -> Lowered {
         return Err(call.refuse("has nothing to take statistics of"));
     }
     let dims: Vec<usize> = (0..rank).filter(|&dim| dim != 1).collect();
-    let (mean, centred, variance) = call.centred(&x, &dims)?;
-    let value = normalised(call, &centred, &variance, eps, affine)?;
     let count = x.view.len() as f64 / x.view.sizes[1].max(1) as f64;
+    let mean = call.mean(&x, &dims, true)?;
+    let centred = call.map(Function::Sub, &[&x, &mean])?;
+    let length = call.length(&centred, &dims, true)?;
+    let deviation = call.map_number(Function::Div, &length, count.sqrt())?;
+    // The root of the variance plus eps, as the length of two roots: no square is too large or too small for the type.
+    let width = call.map_number(Function::Hypot, &deviation, eps.sqrt())?;
+    let factor = call.map(Function::Reciprocal, &[&width])?;
+    let value = call.map(Function::Mul, &[&centred, &factor])?;
+    let value = scaled_and_shifted(call, value, affine)?;
+    let variance = call.map(Function::Squared, &[&deviation])?;
     for (position, old, new, factor) in
         [(3, running_mean, mean, 1.0), (4, running_variance, variance, count / (count - 1.0))]
     {
-        if let Some(old) = old {
+        if old.is_none() {
+            continue;
+        }
+        call.update(position, |call, old| {
             let new = call.reshape(&new, &old.view.sizes.clone())?;
             let new = call.detached(&new)?;
-            let (kept, added) = (call.scaled(&old, 1.0 - momentum)?, call.scaled(&new, momentum * factor)?);
-            let updated = call.map(Function::Add, &[&kept, &added])?;
-            call.update(position, updated)?;
-        }
+            let (kept, added) = (call.scaled(old, 1.0 - momentum)?, call.scaled(&new, momentum * factor)?);
+            call.map(Function::Add, &[&kept, &added])
+        })?;
     }
     Ok(vec![value])
 }

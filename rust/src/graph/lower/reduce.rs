@@ -60,25 +60,28 @@ fn mean(call: &mut Call) -> Lowered {
     Ok(vec![call.mean(&x, &dims, keep)?])
 }
 
-fn var(call: &mut Call) -> Lowered {
-    Ok(vec![variance(call)?])
-}
-
 fn std(call: &mut Call) -> Lowered {
-    let variance = variance(call)?;
-    Ok(vec![root(call, &variance)?])
+    let Spread { centred, dims, keep, divisor } = spread(call)?;
+    let length = call.length(&centred, &dims, keep)?;
+    Ok(vec![call.map_number(Function::Div, &length, divisor.sqrt())?])
 }
 
-/// The root, with derivative 0 at 0: it is taken of 1 there, where its own derivative is infinite.
-pub(super) fn root(call: &mut Call, x: &Tensor) -> Result<Tensor> {
-    let is_zero = call.map_number(Function::Equal, x, 0.0)?;
-    let (zero, one) = (call.literal(0.0)?, call.literal(1.0)?);
-    let positive = call.map(Function::Where, &[&is_zero, &one, x])?;
-    let root = call.map(Function::Sqrt, &[&positive])?;
-    call.map(Function::Where, &[&is_zero, &zero, &root])
+fn var(call: &mut Call) -> Lowered {
+    let Spread { centred, dims, keep, divisor } = spread(call)?;
+    let square = call.map(Function::Squared, &[&centred])?;
+    let total = call.sum(&square, &dims, keep)?;
+    Ok(vec![call.map_number(Function::Div, &total, divisor)?])
 }
 
-fn variance(call: &mut Call) -> Result<Tensor> {
+/// Elements less their mean, and what the sum of their squares is to be divided by.
+struct Spread {
+    centred: Tensor,
+    dims: Vec<usize>,
+    keep: bool,
+    divisor: f64,
+}
+
+fn spread(call: &mut Call) -> Result<Spread> {
     let x = call.tensor(0)?;
     let rank = x.view.rank();
     let (dims, correction, keep) = match call.overload() {
@@ -93,9 +96,7 @@ fn variance(call: &mut Call) -> Result<Tensor> {
     // A mean far from 0 is rounded by more than the deviations may be: what that leaves is taken off.
     let rest = call.mean(&centred, &dims, true)?;
     let centred = call.map(Function::Sub, &[&centred, &rest])?;
-    let square = call.map(Function::Squared, &[&centred])?;
-    let total = call.sum(&square, &dims, keep)?;
-    call.map_number(Function::Div, &total, (count as f64 - correction).max(0.0))
+    Ok(Spread { centred, dims, keep, divisor: (count as f64 - correction).max(0.0) })
 }
 
 /// `sign * amax(sign * x)`
@@ -137,9 +138,7 @@ fn norm(call: &mut Call) -> Lowered {
     let whole = call.overload() == "Scalar";
     let (dims, keep) = if whole { ((0..rank).collect(), false) } else { (call.dims(2, rank)?, call.flag(3)?) };
     Ok(vec![if p == 2.0 {
-        let square = call.map(Function::Squared, &[&x])?;
-        let total = call.sum(&square, &dims, keep)?;
-        root(call, &total)?
+        call.length(&x, &dims, keep)?
     } else if p == 1.0 {
         let size = call.map(Function::Abs, &[&x])?;
         call.sum(&size, &dims, keep)?

@@ -15,6 +15,9 @@ pub(super) const TABLE: &[Operator] = &[
     Operator { name: "tile", does: "as repeat", lower: repeat },
     Operator { name: "tril", does: "matrices with zeros above a diagonal", lower: |call| triangle(call, true) },
     Operator { name: "triu", does: "matrices with zeros below a diagonal", lower: |call| triangle(call, false) },
+    Operator { name: "view_as", does: "another tensor's shape", lower: view_as },
+    Operator { name: "diagonal", does: "the diagonal of two dimensions, which becomes the last one", lower: diagonal },
+    Operator { name: "repeat_interleave", does: "each element so many times in a row", lower: repeat_interleave },
     Operator { name: "outer", does: "`a[i] b[j]`", lower: outer },
     Operator { name: "t", does: "a matrix transposed", lower: t },
     Operator { name: "permute", does: "dimensions in another order", lower: permute },
@@ -152,6 +155,55 @@ fn triangle(call: &mut Call, is_lower: bool) -> Lowered {
     }
     let (mask, zero) = (call.mask(&[rows, columns], is_kept)?, call.literal(0.0)?);
     Ok(vec![call.map(Function::Where, &[&mask, &x, &zero])?])
+}
+
+fn view_as(call: &mut Call) -> Lowered {
+    let (x, shape) = (call.tensor(0)?, call.result_shape(0)?);
+    let kind = x.kind;
+    Ok(vec![Tensor { kind, ..call.reshape(&x, &shape)? }])
+}
+
+/// `diagonal(x, offset, dim1, dim2)`
+fn diagonal(call: &mut Call) -> Lowered {
+    let x = call.tensor(0)?;
+    let rank = x.view.rank();
+    let (offset, a, b) = (call.integer_or(1, 0)?, call.integer_or(2, 0)?, call.integer_or(3, 1)?);
+    let (row, column) = (call.dim_of(a, rank)?, call.dim_of(b, rank)?);
+    let length = call.result_shape(0)?.last().copied().unwrap_or(0);
+    if row == column || rank < 2 {
+        return Err(call.refuse("has one dimension twice"));
+    }
+    let [skipped, down] = if offset < 0 { [offset.unsigned_abs() as usize, 0] } else { [0, offset as usize] };
+    if length == 0 {
+        return Err(call.refuse("has no elements"));
+    }
+    let view = x.view.narrow(row, skipped, length, 1).narrow(column, down, length, 1);
+    let (first, second) = (row.min(column), row.max(column));
+    let view = view.diagonal(first, second).ok_or_else(|| call.refuse("has other sizes than its result"))?;
+    let mut order: Vec<usize> = (0..rank - 1).filter(|&dim| dim != first).collect();
+    order.push(first);
+    Ok(vec![Tensor { view: view.permute(&order), ..x }])
+}
+
+/// `repeat_interleave(x, repeats, dim)` with a number of repeats.
+fn repeat_interleave(call: &mut Call) -> Lowered {
+    let (x, shape) = (call.tensor(0)?, call.result_shape(0)?);
+    if call.overload() != "self_int" || x.kind == Kind::Index {
+        return Err(call.refuse("takes the repeats from a tensor, or integers"));
+    }
+    let times = usize::try_from(call.integer(1)?).map_err(|_| call.refuse("repeats less than never"))?;
+    let rank = x.view.rank();
+    let (x, dim) = match call.is_none(2) {
+        true => (call.reshape(&x, &[x.view.len()])?, 0),
+        false => (x.clone(), call.dim(2, rank)?),
+    };
+    if x.view.rank() == 0 {
+        return Err(call.refuse("repeats a tensor without dimensions"));
+    }
+    let mut wide = x.view.sizes.clone();
+    wide.insert(dim + 1, times);
+    let wide = call.expand(&Tensor { view: x.view.unsqueeze(dim + 1), ..x }, &wide)?;
+    Ok(vec![call.reshape(&wide, &shape)?])
 }
 
 fn outer(call: &mut Call) -> Lowered {

@@ -281,7 +281,7 @@ impl<'a> RowCut<'a> {
         match &node.primitive {
             Primitive::Load(_) | Primitive::Map(_) | Primitive::Own(_) => all_fit(),
             Primitive::Sum(target) => all_fit() && self.is_cut_by_rows(target, dim, numbers),
-            Primitive::Greatest { .. } => dim < rank && all_fit(),
+            Primitive::Greatest { .. } | Primitive::Length(_) => dim < rank && all_fit(),
             Primitive::Softmax { .. } => dim + 1 < rank && all_fit(),
             Primitive::Normalise { columns, .. } => {
                 numbers.is_multiple_of(*columns)
@@ -346,7 +346,9 @@ fn outermost(sizes: &[usize]) -> usize {
 /// The dimension of a node's operands that can count rows.
 fn frame_dim(node: &Node) -> usize {
     match node.primitive {
-        Primitive::Sum(_) | Primitive::Greatest { .. } => outermost(&node.operands[0].view.sizes),
+        Primitive::Sum(_) | Primitive::Greatest { .. } | Primitive::Length(_) => {
+            outermost(&node.operands[0].view.sizes)
+        }
         _ => outermost(&node.shape),
     }
 }

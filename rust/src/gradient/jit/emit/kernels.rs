@@ -49,6 +49,18 @@ impl Emitter<'_> {
                     );
                 }
             }
+            &Primitive::Length(columns) => {
+                let x = &names[0];
+                emit!(forward, "   {k}->length({length}, {columns}, {x}, {}, {value});", view(0));
+                if is_active(0) {
+                    emit!(
+                        backward,
+                        "   {k}->length_pullback({length}, {columns}, {x}, {v}, {value}, _d_{value}, {}, _d_{x}, {v});",
+                        add(0),
+                        v = view(0)
+                    );
+                }
+            }
             &Primitive::Softmax { columns, logarithm } => {
                 let (x, logarithm, rows) = (&names[0], u8::from(logarithm), length.checked_div(columns).unwrap_or(0));
                 emit!(forward, "   {k}->softmax({logarithm}, {rows}, {columns}, {x}, {}, {value});", view(0));

@@ -1,0 +1,127 @@
+/// \file length.cpp
+/// The Euclidean length of the rows of a strided view. Squares are summed in double: of float32 numbers they neither
+/// overflow nor vanish.
+#include "kernels.hpp"
+#include "rows.hpp"
+
+#include <cmath>
+
+namespace CladTorch::Kernels {
+namespace {
+
+/// Rows side by side that are looked at together.
+constexpr size_t kSide = 32;
+
+template <typename T, typename Length>
+inline double SumOfSquares(Length n, const T *row)
+{
+   const auto square = [=](size_t i) { return static_cast<double>(row[i]) * static_cast<double>(row[i]); };
+   if (n >= 16)
+      return SumOf<double>(n, square);
+   double sum = 0;
+   for (size_t i = 0; i < n; ++i)
+      sum += square(i);
+   return sum;
+}
+
+/// What the length y, of adjoint dy, gives an element x of its row is x times this; nothing where the length is 0.
+template <typename T>
+inline T FactorOf(T y, T dy)
+{
+   return y == 0 ? T(0) : dy / y;
+}
+
+/// Calls body(first, n) for the rows of a view side by side, up to kSide at a time.
+template <typename Body>
+inline void EachSide(size_t R, size_t neighbours, Body body)
+{
+   for (size_t start = 0; start < R; start += neighbours)
+      for (size_t r = 0; r < neighbours; r += kSide)
+         body(start + r, neighbours - r < kSide ? neighbours - r : kSide);
+}
+
+/// See LengthPullback(); both views are of rows side by side.
+template <bool Add, typename T>
+void PullbackSideBySide(size_t R, size_t C, const T *x, const ct_stream &view, const T *y, const T *dy, T *dx,
+                        const ct_stream &target)
+{
+   const size_t down = view.strides[view.rank - 1], targetDown = target.strides[target.rank - 1];
+   EachSide(R, view.sizes[view.rank - 2], [&](size_t first, size_t n) {
+      const T *from = x + Walk(view, first * C).Offset();
+      T *to = dx + Walk(target, first * C).Offset(), factors[kSide] = {};
+      for (size_t s = 0; s < n; ++s)
+         factors[s] = FactorOf(y[first + s], dy[first + s]);
+      for (size_t c = 0; c < C; ++c, from += down, to += targetDown)
+         for (size_t s = 0; s < n; ++s)
+            to[s] = (Add ? to[s] : T(0)) + from[s] * factors[s];
+   });
+}
+
+} // namespace
+
+/// y[R] = the root of the sum of the squares of each row.
+template <typename T>
+void Length(size_t R, size_t C, const T *x, const ct_stream *view, T *y)
+{
+   if (AreSideBySide(*view, C))
+      return EachSide(R, view->sizes[view->rank - 2], [&](size_t first, size_t n) {
+         const T *from = x + Walk(*view, first * C).Offset();
+         double sums[kSide] = {};
+         for (size_t c = 0; c < C; ++c, from += view->strides[view->rank - 1])
+            for (size_t s = 0; s < n; ++s)
+               sums[s] += static_cast<double>(from[s]) * static_cast<double>(from[s]);
+         for (size_t s = 0; s < n; ++s)
+            y[first + s] = static_cast<T>(std::sqrt(sums[s]));
+      });
+   if (C > 0 && C <= kBlock)
+      return EachShortRows(R, C, x, *view, [&](auto length, size_t first, size_t rows, const T *block) {
+         for (size_t r = 0; r < rows; ++r)
+            y[first + r] = static_cast<T>(std::sqrt(SumOfSquares(length, block + r * length)));
+      });
+   Reader<T> reader(x, *view, 0);
+   for (size_t r = 0; r < R; ++r) {
+      double sum = 0;
+      EachBlock(reader, C, [&](size_t n, const T *row) { sum += SumOfSquares(n, row); });
+      y[r] = static_cast<T>(std::sqrt(sum));
+   }
+}
+
+/// dx (add: +)= the pullback of Length, from its value y[R].
+template <typename T>
+void LengthPullback(size_t R, size_t C, const T *x, const ct_stream *view, const T *y, const T *dy, int add, T *dx,
+                    const ct_stream *target)
+{
+   if (AreSideBySide(*view, C) && AreSideBySide(*target, C) &&
+       view->sizes[view->rank - 2] == target->sizes[target->rank - 2]) {
+      const auto pullback = add ? PullbackSideBySide<true, T> : PullbackSideBySide<false, T>;
+      return pullback(R, C, x, *view, y, dy, dx, *target);
+   }
+   Writer<T> writer(dx, *target, 0);
+   T adjoint[kBlock];
+   const auto scale = [&](size_t n, const T *row, T factor, T *to) {
+      CT_ELEMENTWISE
+      for (size_t i = 0; i < n; ++i)
+         to[i] = row[i] * factor;
+   };
+   if (C > 0 && C <= kBlock)
+      return EachShortRows(R, C, x, *view, [&](auto length, size_t first, size_t rows, const T *block) {
+         for (size_t r = 0; r < rows; ++r)
+            scale(length, block + r * length, FactorOf(y[first + r], dy[first + r]), adjoint + r * length);
+         writer.Put(add, rows * length, adjoint);
+      });
+   Reader<T> reader(x, *view, 0);
+   for (size_t r = 0; r < R; ++r)
+      EachBlock(reader, C, [&](size_t n, const T *row) {
+         scale(n, row, FactorOf(y[r], dy[r]), adjoint);
+         writer.Put(add, n, adjoint);
+      });
+}
+
+#define CT_INSTANTIATE(T)                                                                                              \
+   template void Length(size_t, size_t, const T *, const ct_stream *, T *);                                            \
+   template void LengthPullback(size_t, size_t, const T *, const ct_stream *, const T *, const T *, int, T *,          \
+                                const ct_stream *);
+CT_INSTANTIATE(float)
+CT_INSTANTIATE(double)
+
+} // namespace CladTorch::Kernels
