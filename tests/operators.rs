@@ -307,7 +307,8 @@ fn check_scaled(recorder: &Recorder, exact: &[Tensor]) -> Result<(), String> {
         for ((got, theirs), exact) in got.iter().zip(&theirs).zip(&exact).filter(|((_, theirs), _)| theirs.is_finite())
         {
             let theirs = (theirs - exact).abs();
-            if !((got - exact).abs() <= rtol * greatest + atol + 2.0 * theirs) {
+            let close = (got - exact).abs() <= rtol * greatest + atol + 2.0 * theirs;
+            if !close {
                 return Err(format!("result {index} is {got:e} instead of {exact:e}"));
             }
         }
