@@ -285,23 +285,45 @@ fn operators_hold_at_any_scale() {
                 };
                 case.inputs.iter().enumerate().map(scaled).collect()
             };
-            let exact = recorded(&case, &inputs(Kind::Double)).expected();
-            if let Err(error) = check_scaled(&recorded(&case, &inputs(kind)), &exact) {
-                failures.push(format!("{case}, {kind:?} times {scale:e}: {error}"));
+            // Also with adjoints as large as the numbers are small.
+            for factor in [1.0, 1.0 / scale] {
+                let recorded = |kind: Kind| multiplied(recorded(&case, &inputs(kind)), factor);
+                if let Err(error) = check_scaled(&recorded(kind), &recorded(Kind::Double).expected(), factor) {
+                    failures.push(format!("{case}, {kind:?} times {scale:e}, results times {factor:e}: {error}"));
+                }
             }
         }
     }
     assert!(failures.is_empty(), "{} failures:\n{}", failures.len(), failures.join("\n"));
 }
 
+/// With its floating-point results times a number.
+fn multiplied(mut recorder: Recorder, factor: f64) -> Recorder {
+    if factor == 1.0 {
+        return recorder;
+    }
+    let results: Vec<usize> = recorder.graph.outputs.iter().map(|&output| output as usize).collect();
+    let multiplied = results.into_iter().map(|result| {
+        let value = &recorder.tensors[result] * factor;
+        recorder.record("mul", "Tensor", &[A::V(result), A::F(factor)], vec![value])
+    });
+    let multiplied: Vec<usize> = multiplied.collect();
+    recorder.graph.outputs.clear();
+    recorder.returns(&multiplied);
+    recorder
+}
+
 /// Against LibTorch's results in float64, relative to the greatest number of each. Where LibTorch's own, of the recorder's
 /// type, are further off, so may ours be; where they are infinite or NaN, nothing is asked, and no digits of denormal numbers.
-fn check_scaled(recorder: &Recorder, exact: &[Tensor]) -> Result<(), String> {
+fn check_scaled(recorder: &Recorder, exact: &[Tensor], factor: f64) -> Result<(), String> {
     let compiled = recorder.compile()?;
     let got = recorder.actual(&compiled)?;
     for (index, ((got, theirs), exact)) in got.iter().zip(recorder.expected()).zip(exact).enumerate() {
-        let (rtol, atol) =
-            if theirs.kind() == Kind::Double { (1e-11, 1e-16) } else { (2e-5, f64::from(f32::MIN_POSITIVE)) };
+        let (rtol, atol) = if theirs.kind() == Kind::Double {
+            (1e-11, 1e-16)
+        } else {
+            (2e-5, f64::from(f32::MIN_POSITIVE) * factor.max(1.0))
+        };
         let (got, theirs, exact) = (numbers(got), numbers(&theirs), numbers(exact));
         let greatest = exact.iter().filter(|exact| exact.is_finite()).fold(0.0, |top: f64, exact| top.max(exact.abs()));
         for ((got, theirs), exact) in got.iter().zip(&theirs).zip(&exact).filter(|((_, theirs), _)| theirs.is_finite())

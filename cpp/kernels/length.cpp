@@ -24,11 +24,12 @@ inline double SumOfSquares(Length n, const T *row)
    return sum;
 }
 
-/// What the length y, of adjoint dy, gives an element x of its row is x times this; nothing where the length is 0.
+/// What the length y, of adjoint dy, gives an element x of its row: nothing where the length is 0. In this order, since dy / y
+/// may be too large where x / y is not.
 template <typename T>
-inline T FactorOf(T y, T dy)
+inline T GivenTo(T x, T y, T dy)
 {
-   return y == 0 ? T(0) : dy / y;
+   return y == 0 ? T(0) : x / y * dy;
 }
 
 /// Calls body(first, n) for the rows of a view side by side, up to kSide at a time.
@@ -48,12 +49,10 @@ void PullbackSideBySide(size_t R, size_t C, const T *x, const ct_stream &view, c
    const size_t down = view.strides[view.rank - 1], targetDown = target.strides[target.rank - 1];
    EachSide(R, view.sizes[view.rank - 2], [&](size_t first, size_t n) {
       const T *from = x + Walk(view, first * C).Offset();
-      T *to = dx + Walk(target, first * C).Offset(), factors[kSide] = {};
-      for (size_t s = 0; s < n; ++s)
-         factors[s] = FactorOf(y[first + s], dy[first + s]);
+      T *to = dx + Walk(target, first * C).Offset();
       for (size_t c = 0; c < C; ++c, from += down, to += targetDown)
          for (size_t s = 0; s < n; ++s)
-            to[s] = (Add ? to[s] : T(0)) + from[s] * factors[s];
+            to[s] = (Add ? to[s] : T(0)) + GivenTo(from[s], y[first + s], dy[first + s]);
    });
 }
 
@@ -98,21 +97,22 @@ void LengthPullback(size_t R, size_t C, const T *x, const ct_stream *view, const
    }
    Writer<T> writer(dx, *target, 0);
    T adjoint[kBlock];
-   const auto scale = [&](size_t n, const T *row, T factor, T *to) {
+   const auto give = [&](size_t n, const T *row, size_t r, T *to) {
+      const T length = y[r], given = dy[r];
       CT_ELEMENTWISE
       for (size_t i = 0; i < n; ++i)
-         to[i] = row[i] * factor;
+         to[i] = GivenTo(row[i], length, given);
    };
    if (C > 0 && C <= kBlock)
       return EachShortRows(R, C, x, *view, [&](auto length, size_t first, size_t rows, const T *block) {
          for (size_t r = 0; r < rows; ++r)
-            scale(length, block + r * length, FactorOf(y[first + r], dy[first + r]), adjoint + r * length);
+            give(length, block + r * length, first + r, adjoint + r * length);
          writer.Put(add, rows * length, adjoint);
       });
    Reader<T> reader(x, *view, 0);
    for (size_t r = 0; r < R; ++r)
       EachBlock(reader, C, [&](size_t n, const T *row) {
-         scale(n, row, FactorOf(y[r], dy[r]), adjoint);
+         give(n, row, r, adjoint);
          writer.Put(add, n, adjoint);
       });
 }

@@ -113,8 +113,7 @@ fn batch_norm(call: &mut Call) -> Lowered {
     let deviation = call.map_number(Function::Div, &length, count.sqrt())?;
     // The root of the variance plus eps, as the length of two roots: no square is too large or too small for the type.
     let width = call.map_number(Function::Hypot, &deviation, eps.sqrt())?;
-    let factor = call.map(Function::Reciprocal, &[&width])?;
-    let value = call.map(Function::Mul, &[&centred, &factor])?;
+    let value = call.map(Function::Div, &[&centred, &width])?;
     let value = scaled_and_shifted(call, value, affine)?;
     let variance = call.map(Function::Squared, &[&deviation])?;
     for (position, old, new, factor) in
