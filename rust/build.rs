@@ -1,11 +1,15 @@
 //! Builds what is C++ in this crate: the C++ side of the bridge.
 
-use std::env;
+use std::collections::BTreeSet;
 use std::path::Path;
+use std::{env, fs};
 
 fn main() {
-    cxx_build::bridge("src/bridge.rs").include("../cpp/src").std("c++17").compile("cladtorch_bridge");
-    println!("cargo::rerun-if-changed=src/bridge.rs");
+    let files = fs::read_dir("src/bridge").expect("src/bridge is a folder");
+    let files = files.map(|file| file.expect("src/bridge can be read").path());
+    let bridges = BTreeSet::from_iter(files.filter(|file| !file.ends_with("mod.rs")));
+    cxx_build::bridges(&bridges).include("../cpp/src").std("c++17").compile("cladtorch_bridge");
+    println!("cargo::rerun-if-changed=src/bridge");
     println!("cargo::rerun-if-changed=../cpp/src/LibTorchCalls.hxx");
     libtorch_rpath();
 }

@@ -29,7 +29,7 @@ namespace {
 /// Types of numbers in a file, in the order of `Element::ALL` in rust/base/src/columns/branch.rs.
 enum EElement : std::uint8_t { kBool, kI8, kU8, kI16, kU16, kI32, kU32, kI64, kU64, kF32, kF64, kNoElement };
 
-/// Shapes, by their numbers in rust/src/bridge.rs.
+/// Shapes, by their numbers in rust/src/bridge/columns.rs.
 enum EShape : std::uint8_t { kFixed, kArray, kVector };
 
 /// The type of a leaf's numbers. Classes are compared exactly: a derived leaf may write something else.

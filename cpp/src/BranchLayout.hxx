@@ -7,6 +7,8 @@
 #include "Collector.hxx"
 #include "CoreBox.hxx"
 
+#include "cladtorch/src/bridge/columns.rs.h"
+
 #include <string>
 
 class TFile;

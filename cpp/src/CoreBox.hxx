@@ -7,7 +7,8 @@
 #include <CladTorch/Dataset.hxx>
 #include <CladTorch/History.hxx>
 
-#include "cladtorch/src/bridge.rs.h"
+#include "cladtorch/src/bridge/dataset.rs.h"
+#include "cladtorch/src/bridge/model.rs.h"
 #include "rust/cxx.h"
 
 #include <TROOT.h>

@@ -4,6 +4,8 @@
 #include "CoreBox.hxx"
 #include "FilePath.hxx"
 
+#include "cladtorch/src/bridge/files.rs.h"
+
 #include <ROOT/InternalTreeUtils.hxx>
 #include <TChain.h>
 #include <TDirectory.h>

@@ -2,6 +2,8 @@
 
 #include "HomeProcess.hxx"
 
+#include "cladtorch/src/bridge/process.rs.h"
+
 #include <algorithm>
 #include <cstdint>
 #include <string>

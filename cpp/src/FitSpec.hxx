@@ -8,6 +8,8 @@
 
 #include "CoreBox.hxx"
 
+#include "cladtorch/src/bridge/training.rs.h"
+
 namespace CladTorch {
 namespace Internal {
 

@@ -2,7 +2,7 @@
 
 #include "Python.hxx"
 
-#include "cladtorch/src/bridge.rs.h"
+#include "cladtorch/src/bridge/process.rs.h"
 
 #include <TApplication.h>
 #include <TException.h>

@@ -8,6 +8,10 @@
 #include "Progress.hxx"
 #include "ReadingThread.hxx"
 
+#include "cladtorch/src/bridge/process.rs.h"
+#include "cladtorch/src/bridge/stream.rs.h"
+#include "cladtorch/src/bridge/training.rs.h"
+
 #include <TError.h>
 
 #include <functional>

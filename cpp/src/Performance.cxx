@@ -6,6 +6,8 @@
 #include "Canvas.hxx"
 #include "CoreBox.hxx"
 
+#include "cladtorch/src/bridge/training.rs.h"
+
 #include <TAxis.h>
 #include <TCanvas.h>
 #include <TDirectory.h>

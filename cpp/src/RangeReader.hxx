@@ -12,6 +12,8 @@
 #include "ReaderPlan.hxx"
 #include "Source.hxx"
 
+#include "cladtorch/src/bridge/stream.rs.h"
+
 #include <cstddef>
 #include <cstdint>
 #include <optional>

@@ -7,6 +7,8 @@
 #include "CoreBox.hxx"
 #include "EventLoop.hxx"
 
+#include "cladtorch/src/bridge/columns.rs.h"
+
 #include <ROOT/RDataFrame.hxx>
 
 #include <cstddef>

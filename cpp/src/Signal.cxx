@@ -1,7 +1,7 @@
 #include <CladTorch/Signal.hxx>
 #include <CladTorch/Guard.hxx>
 
-#include "cladtorch/src/bridge.rs.h"
+#include "cladtorch/src/bridge/signal.rs.h"
 
 #include <stdexcept>
 #include <string>

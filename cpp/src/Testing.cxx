@@ -1,7 +1,7 @@
 #include <CladTorch/Testing.hxx>
 #include <CladTorch/Guard.hxx>
 
-#include "CoreBox.hxx"
+#include "cladtorch/src/bridge/process.rs.h"
 
 namespace CladTorch {
 namespace Testing {

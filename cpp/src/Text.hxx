@@ -4,7 +4,7 @@
 #ifndef CLADTORCH_TEXT
 #define CLADTORCH_TEXT
 
-#include "cladtorch/src/bridge.rs.h"
+#include "cladtorch/src/bridge/files.rs.h"
 #include "rust/cxx.h"
 
 #include <cstdint>

@@ -9,7 +9,7 @@
 //! | `cpp/src/` | one `.cxx` a header: talks to ROOT and calls the core | ROOT, [`bridge`] |
 //! | `cpp/src/python/` | what PyROOT adds to the classes: arguments, options, arrays, copies; part of the library as text | the public API |
 //! | `cpp/src/torch/` | what sees LibTorch's headers: functions observed and compiled, as a whole or in parts, modules that become models and those that LibTorch runs for them, autograd nodes, operators for the dispatcher | LibTorch, [`bridge`] |
-//! | [`bridge`] | the only `#[cxx::bridge]`; what can fail goes through [`error::guard`] | every module |
+//! | [`bridge`] | the border to C++, one `#[cxx::bridge]` a topic; what can fail goes through [`error::guard`] | every module |
 //! | [`model`] | a network with scalers, columns and options; prediction; the model file | `gradient`, `dataset` |
 //! | [`train`] | options, epochs, metrics | `dataset`, `stream`, `gradient`, `model` |
 //! | [`gradient`] | back ends: [`gradient::aot`] (Clad's derivatives, tiles of rows of a module), [`gradient::autograd`] (perceptrons on LibTorch), [`gradient::libtorch`] (a module as LibTorch runs it), [`gradient::CompiledGraph`] (an observed function, in blocks of its rows) | `graph`, `optimizer`, `kernels`, `device`, `dataset` |

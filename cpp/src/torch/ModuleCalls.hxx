@@ -9,6 +9,8 @@
 #include "Network.hxx"
 #include "Observe.hxx"
 
+#include "cladtorch/src/bridge/network.rs.h"
+
 #include <cstddef>
 #include <cstdint>
 #include <functional>

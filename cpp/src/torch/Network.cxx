@@ -2,6 +2,8 @@
 
 #include "Preserve.hxx"
 
+#include "cladtorch/src/bridge/network.rs.h"
+
 #include <ATen/CPUGeneratorImpl.h>
 #include <torch/csrc/autograd/functions/accumulate_grad.h>
 

@@ -4,7 +4,7 @@
 #ifndef CLADTORCH_OBSERVE
 #define CLADTORCH_OBSERVE
 
-#include "cladtorch/src/bridge.rs.h"
+#include "cladtorch/src/bridge/observed.rs.h"
 
 #include "AutogradGraph.hxx"
 

@@ -8,6 +8,8 @@
 #include "Captured.hxx"
 #include "Observe.hxx"
 
+#include "cladtorch/src/bridge/compiled.rs.h"
+
 #include <functional>
 #include <memory>
 #include <optional>

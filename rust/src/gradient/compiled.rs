@@ -1,4 +1,4 @@
-//! A function observed by LibTorch, compiled: what C++ calls. See the section on compiled graphs in [`crate::bridge`].
+//! A function observed by LibTorch, compiled: what C++ calls. See `bridge/compiled.rs`.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;

@@ -1,0 +1,184 @@
+//! Models: made, saved, loaded, asked for predictions.
+
+use std::path::Path;
+use std::time::Duration;
+
+pub use ffi::ScalerSpec;
+
+use super::columns::ColumnSpec;
+use crate::dataset::{Dataset, Scaler};
+use crate::error::{Error, Result, guard};
+use crate::gradient::compile_activation;
+use crate::graph::{Activation, Init, Op};
+use crate::model::{Model, Training};
+
+#[cxx::bridge(namespace = "CladTorch::Core")]
+mod ffi {
+    /// Means and standard deviations of columns; empty: there is no scaler.
+    #[derive(Clone, Debug, PartialEq)]
+    struct ScalerSpec {
+        /// Of each column.
+        mean: Vec<f64>,
+        /// Of each column.
+        deviation: Vec<f64>,
+    }
+
+    unsafe extern "C++" {
+        include!("cladtorch/src/bridge/columns.rs.h");
+        include!("cladtorch/src/bridge/dataset.rs.h");
+
+        type ColumnSpec = crate::bridge::columns::ColumnSpec;
+        type Dataset = crate::dataset::Dataset;
+    }
+
+    extern "Rust" {
+        #[derive(ExternType)]
+        type Model;
+        fn model_new(sizes: &[usize], activation: u8, init: u8, seed: u64) -> Result<Box<Model>>;
+        /// The same with C++ text of an activation, which is compiled.
+        fn model_new_own(sizes: &[usize], activation: &str, init: u8, seed: u64) -> Result<Box<Model>>;
+        /// `activation` is the text of the model's own; empty: it has none.
+        fn model_load(path: &str, activation: &str) -> Result<Box<Model>>;
+        fn model_save(model: &Model, path: &str) -> Result<()>;
+        fn model_clone(model: &Model) -> Result<Box<Model>>;
+        fn freeze(self: &mut Model);
+        fn model_columns(model: &Model) -> Vec<ColumnSpec>;
+        fn model_targets(model: &Model) -> Vec<String>;
+        fn model_inputs(model: &Model) -> usize;
+        fn model_outputs(model: &Model) -> usize;
+        fn model_describe(model: &Model) -> String;
+        fn model_parameters(model: &Model) -> &[f32];
+        /// Running statistics.
+        fn model_state(model: &Model) -> &[f32];
+        /// Batches that fits trained on.
+        fn model_batches(model: &Model) -> u64;
+        fn model_set_parameters(model: &mut Model, values: &[f32]) -> Result<()>;
+        fn model_scaler(model: &Model) -> ScalerSpec;
+        /// Empty: the features are taken as they are.
+        fn model_set_scaler(model: &mut Model, mean: &[f64], deviation: &[f64]) -> Result<()>;
+        fn model_target_scaler(model: &Model) -> ScalerSpec;
+        /// Empty: the outputs are values as they are.
+        fn model_set_target_scaler(model: &mut Model, mean: &[f64], deviation: &[f64]) -> Result<()>;
+        fn model_set_columns(model: &mut Model, columns: &Vec<ColumnSpec>) -> Result<()>;
+        /// `out` is [rows, outputs]; `raw` gives logits instead of probabilities. `threads` 0: all.
+        fn model_predict(model: &Model, data: &Dataset, raw: bool, threads: usize, out: &mut [f32]) -> Result<()>;
+        /// One event; safe from several threads at once, no allocation after a thread's first call.
+        fn model_score(model: &Model, features: &[f32], raw: bool, out: &mut [f32]) -> Result<()>;
+    }
+}
+
+/// How long compiling a user's activation may take.
+const COMPILE_LIMIT: Duration = Duration::from_secs(60);
+
+fn unknown_number(what: &str, number: u8) -> Error {
+    Error::invalid(format!("{what} {number} is unknown"), "use a named constant")
+}
+
+fn initialisation(number: u8) -> Result<Init> {
+    Init::from_number(number).ok_or_else(|| unknown_number("initialisation", number))
+}
+
+fn model_new(sizes: &[usize], activation: u8, init: u8, seed: u64) -> Result<Box<Model>> {
+    guard(|| {
+        let known = Activation::from_number(activation).ok_or_else(|| unknown_number("activation", activation))?;
+        Model::new(sizes, known, initialisation(init)?, seed).map(Box::new)
+    })
+}
+
+fn model_new_own(sizes: &[usize], activation: &str, init: u8, seed: u64) -> Result<Box<Model>> {
+    guard(|| {
+        let own = Op::Own(compile_activation(activation, COMPILE_LIMIT)?);
+        Model::new(sizes, own, initialisation(init)?, seed).map(Box::new)
+    })
+}
+
+fn model_load(path: &str, activation: &str) -> Result<Box<Model>> {
+    guard(|| {
+        let compile = || compile_activation(activation, COMPILE_LIMIT);
+        let own = (!activation.is_empty()).then(compile).transpose()?;
+        Model::load(Path::new(path), own).map(Box::new)
+    })
+}
+
+fn model_save(model: &Model, path: &str) -> Result<()> {
+    guard(|| model.save(Path::new(path)))
+}
+
+fn model_clone(model: &Model) -> Result<Box<Model>> {
+    guard(|| model.copy().map(Box::new))
+}
+
+fn model_columns(model: &Model) -> Vec<ColumnSpec> {
+    model.columns().to_vec()
+}
+
+fn model_targets(model: &Model) -> Vec<String> {
+    model.targets().names().to_vec()
+}
+
+fn model_inputs(model: &Model) -> usize {
+    model.inputs()
+}
+
+fn model_outputs(model: &Model) -> usize {
+    model.outputs()
+}
+
+fn model_describe(model: &Model) -> String {
+    model.describe()
+}
+
+fn model_parameters(model: &Model) -> &[f32] {
+    model.parameters()
+}
+
+fn model_state(model: &Model) -> &[f32] {
+    model.state()
+}
+
+fn model_batches(model: &Model) -> u64 {
+    model.batches()
+}
+
+fn model_set_parameters(model: &mut Model, values: &[f32]) -> Result<()> {
+    guard(|| model.set_parameters(values))
+}
+
+fn scaler_spec(scaler: Option<&Scaler>) -> ScalerSpec {
+    let mean = scaler.iter().flat_map(|scaler| scaler.mean.iter().copied().map(f64::from)).collect();
+    ScalerSpec { mean, deviation: scaler.iter().flat_map(|scaler| scaler.deviation()).collect() }
+}
+
+/// None without columns.
+fn scaler(mean: &[f64], deviation: &[f64]) -> Result<Option<Scaler>> {
+    Ok(Some(Scaler::new(mean, deviation)?).filter(|scaler| !scaler.mean.is_empty()))
+}
+
+fn model_scaler(model: &Model) -> ScalerSpec {
+    scaler_spec(model.training().scaler.as_ref())
+}
+
+fn model_set_scaler(model: &mut Model, mean: &[f64], deviation: &[f64]) -> Result<()> {
+    guard(|| model.set_training(Training { scaler: scaler(mean, deviation)?, ..model.training().clone() }))
+}
+
+fn model_target_scaler(model: &Model) -> ScalerSpec {
+    scaler_spec(model.training().target.as_ref())
+}
+
+fn model_set_target_scaler(model: &mut Model, mean: &[f64], deviation: &[f64]) -> Result<()> {
+    guard(|| model.set_training(Training { target: scaler(mean, deviation)?, ..model.training().clone() }))
+}
+
+#[allow(clippy::ptr_arg)] // What cxx makes of `rust::Vec`.
+fn model_set_columns(model: &mut Model, columns: &Vec<ColumnSpec>) -> Result<()> {
+    guard(|| model.set_training(Training { columns: columns.clone(), ..model.training().clone() }))
+}
+
+fn model_predict(model: &Model, data: &Dataset, raw: bool, threads: usize, out: &mut [f32]) -> Result<()> {
+    guard(|| model.predict(data, raw, threads, out))
+}
+
+fn model_score(model: &Model, features: &[f32], raw: bool, out: &mut [f32]) -> Result<()> {
+    guard(|| model.score(features, raw, out))
+}

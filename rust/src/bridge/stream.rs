@@ -1,0 +1,258 @@
+//! Streams: data larger than memory, the thread that reads it, and fits of it.
+
+use std::sync::Arc;
+
+pub use ffi::{Batch, BlockSpec, StreamSpec};
+
+use super::columns::ColumnSpec;
+use super::training::{EpochPart, EpochRecord, FitSpec};
+use crate::dataset::{Dataset, Targets};
+use crate::error::{Result, guard};
+use crate::model::Model;
+use crate::stream::{self, Epoch, Events, Feed, Mixing, Part, Stream};
+use crate::train::{self, StreamTrainer, stream_settings};
+
+#[cxx::bridge(namespace = "CladTorch::Core")]
+mod ffi {
+    /// How the events of a stream are mixed and read ahead.
+    #[derive(Clone, Debug)]
+    struct StreamSpec {
+        /// Entries of a window; 0: as many as 64 MB hold, at most 65536.
+        window: u64,
+        /// Entries read ahead; 0: as many as a window.
+        buffer: u64,
+        /// All sources give as many entries as the largest.
+        balanced: bool,
+    }
+
+    /// Neighbouring entries of one source of a stream.
+    #[derive(Clone, Debug)]
+    struct BlockSpec {
+        /// Number of the source.
+        source: usize,
+        /// Its first entry.
+        first: u64,
+        /// How many.
+        entries: u64,
+        /// The first entry of those that are best read together with it.
+        together_first: u64,
+        /// The one behind the last of them.
+        together_end: u64,
+        /// Whether its events are copied out of those: the others do not come soon.
+        copied: bool,
+    }
+
+    /// Events that are trained on together.
+    #[derive(Clone, Debug, Default)]
+    struct Batch {
+        /// [rows, width]
+        features: Vec<f32>,
+        /// [rows, targets]
+        labels: Vec<f32>,
+        /// [rows]
+        weights: Vec<f32>,
+    }
+
+    unsafe extern "C++" {
+        include!("cladtorch/src/bridge/columns.rs.h");
+        include!("cladtorch/src/bridge/dataset.rs.h");
+        include!("cladtorch/src/bridge/model.rs.h");
+        include!("cladtorch/src/bridge/training.rs.h");
+
+        type ColumnSpec = crate::bridge::columns::ColumnSpec;
+        type Dataset = crate::dataset::Dataset;
+        type EpochPart = crate::bridge::training::EpochPart;
+        type EpochRecord = crate::bridge::training::EpochRecord;
+        type FitSpec = crate::bridge::training::FitSpec;
+        type Model = crate::model::Model;
+    }
+
+    extern "Rust" {
+        type Stream;
+        fn stream_new(columns: &Vec<ColumnSpec>) -> Result<Box<Stream>>;
+        /// A source of the entries up to the last of `cluster_ends`, which rise; `targets` as for `dataset_begin`.
+        fn stream_add(stream: &mut Stream, name: &str, targets: &Vec<String>, cluster_ends: &[u64]) -> Result<()>;
+        fn stream_columns(stream: &Stream) -> Vec<ColumnSpec>;
+        fn stream_targets(stream: &Stream) -> Vec<String>;
+        fn stream_width(stream: &Stream) -> usize;
+        fn stream_entries(stream: &Stream) -> u64;
+        /// An error if a window cannot have so many entries.
+        fn stream_check_window(entries: u64) -> Result<()>;
+        /// Epoch `number` of the events for training, or of those for validation; 0: a sample. Its feed has to be served.
+        fn stream_epoch(
+            stream: &Stream,
+            number: u64,
+            validation: bool,
+            how: &StreamSpec,
+            fit: &FitSpec,
+        ) -> Result<Box<Epoch>>;
+
+        type Epoch;
+        /// Makes `batch` the next one; without rows at the end. Waits for the feed.
+        fn epoch_batch(epoch: &mut Epoch, batch: &mut Batch) -> Result<()>;
+        fn epoch_feed(epoch: &Epoch) -> Box<FeedHandle>;
+
+        /// For the reading thread; everything may be called beside the epoch's own functions.
+        type FeedHandle;
+        /// Waits for room; `false`: nothing more is wanted.
+        fn feed_want(feed: &FeedHandle, block: &mut BlockSpec) -> bool;
+        /// An empty dataset for up to `rows` rows.
+        fn feed_dataset(feed: &FeedHandle, rows: u64) -> Result<Box<Dataset>>;
+        /// The events of `block`, or more than those.
+        fn feed_deliver(feed: &FeedHandle, block: &BlockSpec, events: &SharedEvents) -> Result<()>;
+        fn feed_fail(feed: &FeedHandle, reason: &str);
+        fn feed_close(feed: &FeedHandle);
+
+        /// Events that the reading thread may keep beside those that it delivered them to.
+        type SharedEvents;
+        /// The rows of `data` come from all entries from `first` on, before `end`.
+        fn events_all(first: u64, end: u64, data: Box<Dataset>) -> Result<Box<SharedEvents>>;
+        /// The rows of `data` come from `entries`: those from `first` on, before `end`, that passed the cut.
+        fn events_new(first: u64, end: u64, entries: &[u64], data: Box<Dataset>) -> Result<Box<SharedEvents>>;
+        /// The same events.
+        fn events_shared(events: &SharedEvents) -> Box<SharedEvents>;
+        /// A copy of the events of the entries from `first` on, before `end`.
+        fn events_part(events: &SharedEvents, first: u64, end: u64) -> Result<Box<SharedEvents>>;
+
+        type StreamTrainer;
+        /// `sample` is epoch 0 with the same settings.
+        fn stream_trainer_new(
+            model: &Model,
+            stream: &Stream,
+            spec: &FitSpec,
+            sample: &mut Epoch,
+        ) -> Result<Box<StreamTrainer>>;
+        /// Trains on the next window of `epoch`.
+        fn stream_trainer_window(trainer: &mut StreamTrainer, model: &Model, epoch: &mut Epoch) -> Result<EpochPart>;
+        fn stream_trainer_end_epoch(trainer: &mut StreamTrainer) -> Result<EpochRecord>;
+        fn stream_trainer_finish(trainer: &StreamTrainer, model: &mut Model) -> Result<()>;
+        fn stream_trainer_describe(trainer: &StreamTrainer) -> String;
+        fn stream_trainer_warnings(trainer: &mut StreamTrainer) -> Vec<String>;
+    }
+}
+
+/// A feed that the C++ side holds beside the epoch.
+pub struct FeedHandle(Arc<Feed>);
+
+/// Events that the C++ side holds beside the feed.
+pub struct SharedEvents(Arc<Events>);
+
+#[allow(clippy::ptr_arg)] // What cxx makes of `rust::Vec`.
+fn stream_new(columns: &Vec<ColumnSpec>) -> Result<Box<Stream>> {
+    guard(|| Stream::new(columns).map(Box::new))
+}
+
+#[allow(clippy::ptr_arg)] // What cxx makes of `rust::Vec`.
+fn stream_add(stream: &mut Stream, name: &str, targets: &Vec<String>, cluster_ends: &[u64]) -> Result<()> {
+    guard(|| {
+        let (targets, cluster_ends) = (Targets::new(targets)?, cluster_ends.to_vec());
+        stream.add(stream::Source { name: name.to_owned(), targets, cluster_ends })
+    })
+}
+
+fn stream_columns(stream: &Stream) -> Vec<ColumnSpec> {
+    stream.columns().to_vec()
+}
+
+fn stream_targets(stream: &Stream) -> Vec<String> {
+    stream.targets().names().to_vec()
+}
+
+fn stream_width(stream: &Stream) -> usize {
+    stream.width()
+}
+
+fn stream_entries(stream: &Stream) -> u64 {
+    stream.entries()
+}
+
+fn stream_check_window(entries: u64) -> Result<()> {
+    guard(|| train::check_window(entries))
+}
+
+fn stream_epoch(stream: &Stream, number: u64, validation: bool, how: &StreamSpec, fit: &FitSpec) -> Result<Box<Epoch>> {
+    guard(|| {
+        let mixing = if how.balanced { Mixing::Balanced } else { Mixing::Proportional };
+        let settings = stream_settings(stream, fit, how.window, mixing)?;
+        let part = if validation { Part::Validation } else { Part::Training };
+        let buffer = if how.buffer == 0 { settings.window } else { how.buffer };
+        stream.epoch(number, part, &settings, buffer).map(Box::new)
+    })
+}
+
+fn epoch_batch(epoch: &mut Epoch, batch: &mut Batch) -> Result<()> {
+    guard(|| epoch.batch(batch))
+}
+
+fn epoch_feed(epoch: &Epoch) -> Box<FeedHandle> {
+    Box::new(FeedHandle(epoch.feed()))
+}
+
+fn feed_want(feed: &FeedHandle, block: &mut BlockSpec) -> bool {
+    let Some(stream::Block { source, first, entries, together, copied }) = feed.0.want() else { return false };
+    *block = BlockSpec { source, first, entries, together_first: together.0, together_end: together.1, copied };
+    true
+}
+
+fn feed_dataset(feed: &FeedHandle, rows: u64) -> Result<Box<Dataset>> {
+    guard(|| feed.0.dataset(rows as usize).map(Box::new))
+}
+
+fn feed_deliver(feed: &FeedHandle, block: &BlockSpec, events: &SharedEvents) -> Result<()> {
+    let &BlockSpec { source, first, entries, together_first, together_end, copied } = block;
+    let block = stream::Block { source, first, entries, together: (together_first, together_end), copied };
+    guard(|| feed.0.deliver(block, Arc::clone(&events.0)))
+}
+
+fn events_all(first: u64, end: u64, data: Box<Dataset>) -> Result<Box<SharedEvents>> {
+    guard(|| Ok(Box::new(SharedEvents(Arc::new(Events::all(first..end, *data)?)))))
+}
+
+fn events_new(first: u64, end: u64, entries: &[u64], data: Box<Dataset>) -> Result<Box<SharedEvents>> {
+    guard(|| Ok(Box::new(SharedEvents(Arc::new(Events::new(first..end, entries, *data)?)))))
+}
+
+fn events_shared(events: &SharedEvents) -> Box<SharedEvents> {
+    Box::new(SharedEvents(Arc::clone(&events.0)))
+}
+
+fn events_part(events: &SharedEvents, first: u64, end: u64) -> Result<Box<SharedEvents>> {
+    guard(|| Ok(Box::new(SharedEvents(Arc::new(events.0.part(first, end)?)))))
+}
+
+fn feed_fail(feed: &FeedHandle, reason: &str) {
+    feed.0.fail(reason);
+}
+
+fn feed_close(feed: &FeedHandle) {
+    feed.0.close();
+}
+
+fn stream_trainer_new(
+    model: &Model,
+    stream: &Stream,
+    spec: &FitSpec,
+    sample: &mut Epoch,
+) -> Result<Box<StreamTrainer>> {
+    guard(|| StreamTrainer::new(model, stream, spec, sample).map(Box::new))
+}
+
+fn stream_trainer_window(trainer: &mut StreamTrainer, model: &Model, epoch: &mut Epoch) -> Result<EpochPart> {
+    guard(|| trainer.window(epoch, model.outputs()))
+}
+
+fn stream_trainer_end_epoch(trainer: &mut StreamTrainer) -> Result<EpochRecord> {
+    guard(|| trainer.end_epoch())
+}
+
+fn stream_trainer_finish(trainer: &StreamTrainer, model: &mut Model) -> Result<()> {
+    guard(|| trainer.finish(model))
+}
+
+fn stream_trainer_describe(trainer: &StreamTrainer) -> String {
+    trainer.describe()
+}
+
+fn stream_trainer_warnings(trainer: &mut StreamTrainer) -> Vec<String> {
+    trainer.warnings()
+}

@@ -1,0 +1,166 @@
+//! Fits of datasets, their options, and ROC curves.
+
+pub use ffi::{EpochPart, EpochRecord, FitSpec, RocCurve};
+
+use crate::dataset::Dataset;
+use crate::error::{Error, Result, guard};
+use crate::model::{Model, Training};
+use crate::train::{self, Trainer, decided_options, metrics};
+
+#[cxx::bridge(namespace = "CladTorch::Core")]
+mod ffi {
+    /// What `FitOptions` says, enumerations as their numbers.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    struct FitSpec {
+        /// Passes over the training part.
+        epochs: u32,
+        /// Rows a step.
+        batch_size: usize,
+        /// Step size of the first epoch.
+        learning_rate: f64,
+        /// Number in `Schedule::ALL`.
+        schedule: u8,
+        /// See `Sweep::weight_decay`.
+        weight_decay: f64,
+        /// Of SGD.
+        momentum: f64,
+        /// Share of the events kept for validation, in [0, 1).
+        validation: f64,
+        /// Of split and shuffle.
+        seed: u64,
+        /// A new order of the training part each epoch.
+        shuffle: bool,
+        /// Features to mean 0 and standard deviation 1.
+        standardise: bool,
+        /// 0: as many as the machine has.
+        threads: usize,
+        /// `cpu`, `cuda` or `cuda:N`.
+        device: String,
+        /// Number in `Optimiser::ALL`.
+        optimiser: u8,
+        /// 0: by the number of outputs; else 1 + number in `Loss::ALL`.
+        loss: u8,
+        /// C++ text of a loss instead of that; may be empty.
+        loss_function: String,
+        /// 0: Clad, 1: LibTorch autograd.
+        gradient: u8,
+    }
+
+    /// Weighted mean losses of one epoch; `validation_loss` is NaN without a validation part.
+    #[derive(Clone, Debug)]
+    struct EpochRecord {
+        /// Over the training part, while it was trained on.
+        train_loss: f64,
+        /// Over the validation part, after the epoch.
+        validation_loss: f64,
+        /// Wall-clock time.
+        seconds: f64,
+    }
+
+    /// How far an epoch has come.
+    #[derive(Clone, Debug)]
+    struct EpochPart {
+        /// Events that it has trained on.
+        rows: u64,
+        /// Events that it will have trained on at its end; an estimate for streams.
+        expected: u64,
+        /// Whether nothing is left to train on.
+        ended: bool,
+    }
+
+    /// Efficiencies over falling thresholds, from (0, 0) to (1, 1), with the area under the whole curve. Points may have
+    /// been left out; see `metrics::thin`.
+    #[derive(Clone, Debug)]
+    struct RocCurve {
+        /// Background efficiency.
+        false_positive: Vec<f64>,
+        /// Signal efficiency.
+        true_positive: Vec<f64>,
+        /// Area under the curve.
+        auc: f64,
+        /// Standard error of `auc` (DeLong, DeLong and Clarke-Pearson 1988).
+        auc_error: f64,
+    }
+
+    unsafe extern "C++" {
+        include!("cladtorch/src/bridge/dataset.rs.h");
+        include!("cladtorch/src/bridge/model.rs.h");
+
+        type Dataset = crate::dataset::Dataset;
+        type Model = crate::model::Model;
+    }
+
+    extern "Rust" {
+        /// Of the last fit.
+        fn model_options(model: &Model) -> Result<FitSpec>;
+        fn model_set_options(model: &mut Model, spec: &FitSpec) -> Result<()>;
+
+        type Trainer;
+        /// Checks the options, learns the scalers on the training part and lays out the arena.
+        fn trainer_new(model: &Model, data: &Dataset, spec: &FitSpec) -> Result<Box<Trainer>>;
+        /// Trains on the next part of an epoch.
+        fn trainer_part(trainer: &mut Trainer, data: &Dataset) -> Result<EpochPart>;
+        /// After the last part: one pass over the validation part.
+        fn trainer_end_epoch(trainer: &mut Trainer, data: &Dataset) -> Result<EpochRecord>;
+        /// Puts weights, scalers, columns and options into `model`.
+        fn trainer_finish(trainer: &Trainer, model: &mut Model) -> Result<()>;
+        /// Which gradient back end runs, on which device and threads, and why.
+        fn trainer_describe(trainer: &Trainer) -> String;
+        /// An error if `value` is none for the option `name`, fEpochs, fBatchSize or fThreads.
+        fn fit_check_count(name: &str, value: i64) -> Result<()>;
+        /// The least `fVerbose` with which a fit says that.
+        fn verbosity_of_back_end(spec: &FitSpec, model: &Model) -> Result<i32>;
+        /// What is allowed and rarely meant, each said once.
+        fn trainer_warnings(trainer: &mut Trainer) -> Vec<String>;
+        /// `labels` over 0.5 are signal; the curve is thinned for drawing.
+        fn roc(scores: &[f32], labels: &[f32], weights: &[f32]) -> Result<RocCurve>;
+    }
+}
+
+fn model_options(model: &Model) -> Result<FitSpec> {
+    let none = || Error::invalid("a model that was not trained has no options", "train it with Fit, or set them");
+    guard(|| model.training().options.clone().ok_or_else(none))
+}
+
+fn model_set_options(model: &mut Model, spec: &FitSpec) -> Result<()> {
+    guard(|| {
+        let options = Some(decided_options(spec, model)?);
+        model.set_training(Training { options, ..model.training().clone() })
+    })
+}
+
+fn trainer_new(model: &Model, data: &Dataset, spec: &FitSpec) -> Result<Box<Trainer>> {
+    guard(|| Trainer::new(model, data, spec).map(Box::new))
+}
+
+fn trainer_part(trainer: &mut Trainer, data: &Dataset) -> Result<EpochPart> {
+    guard(|| trainer.part(data))
+}
+
+fn trainer_end_epoch(trainer: &mut Trainer, data: &Dataset) -> Result<EpochRecord> {
+    guard(|| trainer.end_epoch(data))
+}
+
+fn trainer_finish(trainer: &Trainer, model: &mut Model) -> Result<()> {
+    guard(|| trainer.finish(model))
+}
+
+fn trainer_describe(trainer: &Trainer) -> String {
+    trainer.describe()
+}
+
+fn fit_check_count(name: &str, value: i64) -> Result<()> {
+    guard(|| train::check_count(name, value))
+}
+
+fn verbosity_of_back_end(spec: &FitSpec, model: &Model) -> Result<i32> {
+    guard(|| train::verbosity_of_back_end(spec, model))
+}
+
+fn trainer_warnings(trainer: &mut Trainer) -> Vec<String> {
+    trainer.warnings()
+}
+
+fn roc(scores: &[f32], labels: &[f32], weights: &[f32]) -> Result<RocCurve> {
+    guard(|| metrics::roc(scores, labels, weights).map(|curve| metrics::thin(&curve)))
+}
