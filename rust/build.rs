@@ -7,7 +7,7 @@ use std::{env, fs};
 fn main() {
     let files = fs::read_dir("src/bridge").expect("src/bridge is a folder");
     let files = files.map(|file| file.expect("src/bridge can be read").path());
-    let bridges = BTreeSet::from_iter(files.filter(|file| !file.ends_with("mod.rs")));
+    let bridges = BTreeSet::from_iter(files.filter(|file| file.is_file() && !file.ends_with("mod.rs")));
     cxx_build::bridges(&bridges).include("../cpp/src").std("c++17").compile("cladtorch_bridge");
     println!("cargo::rerun-if-changed=src/bridge");
     println!("cargo::rerun-if-changed=../cpp/src/LibTorchCalls.hxx");

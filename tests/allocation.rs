@@ -132,17 +132,16 @@ fn steps_of_a_training() {
         let settings = Settings {
             loss: Loss::BinaryCrossEntropy,
             optimiser: Optimiser::Adam,
-            learning_rate: 1e-3,
             weight_decay: 0.0,
             momentum: 0.0,
             batch_size,
         };
         let mut engine = AotEngine::new(graph, &start, settings, threads).unwrap();
-        let first = engine.train(data, &order).unwrap();
+        let first = engine.train(data, &order, &1e-3).unwrap();
         let mut last = first;
         let name = format!("width {hidden}, batch {batch_size}, {threads} thread(s), 50 epochs");
         // An epoch is handed to the threads once, whatever its number of steps.
-        allocates_at_last(&name, (2, 0), || last = engine.train(data, &epoch).unwrap() / 50.0);
+        allocates_at_last(&name, (2, 0), || last = engine.train(data, &epoch, &1e-3).unwrap() / 50.0);
         assert!(last < first, "it must learn: {first} -> {last}");
         drop(engine);
         wait_for_threads_to_end();
@@ -156,7 +155,6 @@ fn steps_of_modules() {
         let settings = Settings {
             loss: Loss::SoftmaxCrossEntropy,
             optimiser: Optimiser::Adam,
-            learning_rate: 1e-3,
             weight_decay: 0.0,
             momentum: 0.0,
             batch_size: 300,
@@ -168,7 +166,7 @@ fn steps_of_modules() {
         let name = format!("{}, {threads} thread(s), 20 epochs", case.name);
         // Each call hands its work to the threads once.
         allocates_at_last(&name, (2, 8192), || {
-            engine.train(events.rows(), &epoch).unwrap();
+            engine.train(events.rows(), &epoch, &1e-3).unwrap();
             engine.evaluate(events.rows(), &epoch).unwrap();
         });
         drop(engine);

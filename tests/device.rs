@@ -5,18 +5,17 @@ mod data;
 #[path = "common/say.rs"]
 mod say;
 
-use cladtorch::bridge::FitSpec;
 use cladtorch::device;
 use cladtorch::graph::{Activation, Init};
 use cladtorch::model::Model;
-use cladtorch::train::Trainer;
+use cladtorch::train::{Options, Trainer};
 use data::{circle, spec};
 use say::say;
 
 fn history(device: &str) -> Vec<f64> {
     let data = circle(1000, 4);
     let model = Model::new(&[2, 32, 32, 1], Activation::ReLU, Init::Kaiming, 2).unwrap();
-    let mut trainer = Trainer::new(&model, &data, &FitSpec { device: device.into(), ..spec() }).unwrap();
+    let mut trainer = Trainer::new(&model, &data, &Options { device: device.into(), ..spec() }).unwrap();
     (0..5).map(|_| trainer.epoch(&data).unwrap().validation_loss).collect()
 }
 

@@ -44,7 +44,7 @@ fn batch(rows: usize, loss: Loss, outputs: usize, seed: u64) -> Events {
 }
 
 fn settings(loss: Loss, batch_size: usize) -> Settings {
-    Settings { loss, optimiser: Optimiser::SGD, learning_rate: 0.1, weight_decay: 0.0, momentum: 0.0, batch_size }
+    Settings { loss, optimiser: Optimiser::SGD, weight_decay: 0.0, momentum: 0.0, batch_size }
 }
 
 fn network(depth: usize, outputs: usize, activation: Activation) -> Graph {
@@ -213,9 +213,9 @@ fn bits_are_the_same(hidden: usize, batch_size: usize, loss: Loss, outputs: usiz
     let run = |threads| {
         let mut settings = settings(loss, batch_size);
         settings.optimiser = Optimiser::Adam;
-        settings.learning_rate = 1e-3;
         let mut engine = AotEngine::new(graph.clone(), &start, settings, threads).unwrap();
-        let losses: Vec<u64> = (0..3).map(|_| engine.train(batch.rows(), &batch.order()).unwrap().to_bits()).collect();
+        let losses: Vec<u64> =
+            (0..3).map(|_| engine.train(batch.rows(), &batch.order(), &1e-3).unwrap().to_bits()).collect();
         let evaluated = engine.evaluate(batch.rows(), &batch.order()).unwrap().to_bits();
         let weights: Vec<u32> = engine.parameters().unwrap().iter().map(|p| p.to_bits()).collect();
         (losses, evaluated, weights)

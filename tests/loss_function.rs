@@ -10,13 +10,12 @@ mod say;
 
 use std::time::Duration;
 
-use cladtorch::bridge::FitSpec;
 use cladtorch::error::guard;
 use cladtorch::gradient::aot::AotEngine;
 use cladtorch::gradient::{RowLoss, Settings};
-use cladtorch::graph::{Activation, Graph, Init, Loss, Optimiser};
+use cladtorch::graph::{Activation, Gradient, Graph, Init, Loss, Optimiser};
 use cladtorch::model::Model;
-use cladtorch::train::Trainer;
+use cladtorch::train::{Options, Trainer};
 use data::{circle, spec};
 use events::Events;
 use say::say;
@@ -51,7 +50,7 @@ fn compiled(what: &str, source: &str, columns: usize) -> Option<RowLoss> {
 }
 
 fn settings(loss: Loss) -> Settings {
-    Settings { loss, optimiser: Optimiser::SGD, learning_rate: 0.1, weight_decay: 0.0, momentum: 0.0, batch_size: 300 }
+    Settings { loss, optimiser: Optimiser::SGD, weight_decay: 0.0, momentum: 0.0, batch_size: 300 }
 }
 
 fn engine(graph: &Graph, parameters: &[f64], loss: Loss, own: Option<RowLoss>) -> AotEngine<f64> {
@@ -124,7 +123,7 @@ fn a_fit_makes_it_small() {
         return;
     }
     let data = circle(2000, 1);
-    let options = FitSpec { loss_function: ASYMMETRIC.to_owned(), ..spec() };
+    let options = Options { loss_function: ASYMMETRIC.to_owned(), ..spec() };
     let mut model = Model::new(&[2, 16, 1], Activation::ReLU, Init::Kaiming, 1).unwrap();
     let mut trainer = Trainer::new(&model, &data, &options).unwrap();
     assert!(trainer.describe().contains("of the user's own"), "{}", trainer.describe());
@@ -171,8 +170,10 @@ fn what_cannot_be_used_is_refused() {
     refused(unstable, 1, "difference quotient");
     let data = circle(100, 1);
     let model = Model::new(&[2, 1], Activation::ReLU, Init::Kaiming, 1).unwrap();
-    for options in [FitSpec { gradient: 1, ..spec() }, FitSpec { loss: 3, ..spec() }] {
-        let options = FitSpec { loss_function: ASYMMETRIC.to_owned(), ..options };
+    for options in
+        [Options { gradient: Gradient::Autograd, ..spec() }, Options { loss: Some(Loss::MeanSquaredError), ..spec() }]
+    {
+        let options = Options { loss_function: ASYMMETRIC.to_owned(), ..options };
         let error = Trainer::new(&model, &data, &options).err().map(|error| error.to_string()).unwrap_or_default();
         assert!(error.contains("fLossFunction beside"), "{error}");
     }
@@ -190,7 +191,7 @@ double loss(double z, double y) { return (checked(z) - y) * (z - y); }";
     }
     let data = circle(2000, 1);
     let options =
-        FitSpec { loss_function: throwing.to_owned(), threads: 2, learning_rate: 100.0, batch_size: 500, ..spec() };
+        Options { loss_function: throwing.to_owned(), threads: 2, learning_rate: 100.0, batch_size: 500, ..spec() };
     let model = Model::new(&[2, 16, 1], Activation::ReLU, Init::Kaiming, 1).unwrap();
     let mut trainer = Trainer::new(&model, &data, &options).unwrap();
     let mut epoch = || guard(|| trainer.epoch(&data)).err().map(|error| error.to_string());

@@ -15,11 +15,10 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use cladtorch::atomic_file::AtomicFile;
-use cladtorch::bridge::FitSpec;
 use cladtorch::dataset::{Dataset, Targets};
-use cladtorch::graph::{Activation, Init};
+use cladtorch::graph::{Activation, Init, Loss};
 use cladtorch::model::{Model, Training};
-use cladtorch::train::Trainer;
+use cladtorch::train::{Options, Trainer};
 use damage::survives;
 use data::{circle, spec};
 use say::say;
@@ -84,7 +83,7 @@ fn a_regression_comes_back_with_its_scale_and_options() {
     let data = circle(200, 1);
     for standardise in [true, false] {
         let mut model = Model::new(&[2, 8, 1], Activation::GELU, Init::Xavier, 3).unwrap();
-        let options = FitSpec { loss: 3, standardise, learning_rate: 0.1 + 0.2, ..spec() };
+        let options = Options { loss: Some(Loss::MeanSquaredError), standardise, learning_rate: 0.1 + 0.2, ..spec() };
         let mut trainer = Trainer::new(&model, &data, &options).unwrap();
         trainer.epoch(&data).unwrap();
         trainer.finish(&mut model).unwrap();
@@ -93,7 +92,7 @@ fn a_regression_comes_back_with_its_scale_and_options() {
         let loaded = Model::load(&path, None).unwrap();
         assert_eq!(loaded.training(), model.training());
         let recorded = loaded.training().options.clone().unwrap();
-        assert_eq!(recorded, FitSpec { epochs: 1, threads: 0, ..options });
+        assert_eq!(recorded, Options { epochs: 1, threads: 0, ..options });
     }
 }
 
@@ -419,7 +418,7 @@ fn more_text_than_is_read_is_not_saved() {
     let mut model = trained();
     let path = folder.path().join("model.ct");
     let with_text = |model: &mut Model, length: usize| {
-        let options = Some(FitSpec { loss_function: "a".repeat(length), ..model.training().options.clone().unwrap() });
+        let options = Some(Options { loss_function: "a".repeat(length), ..model.training().options.clone().unwrap() });
         model.set_training(Training { options, ..model.training().clone() }).unwrap();
     };
     with_text(&mut model, 1 << 22);

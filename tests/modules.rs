@@ -27,7 +27,7 @@ use tch::{Kind, Tensor};
 const LOSSES: [(Loss, f64); 3] = [(Loss::SoftmaxCrossEntropy, 0.0), (Loss::MeanSquaredError, 1.0), (Loss::Huber, 1.0)];
 
 fn settings(loss: Loss, batch_size: usize) -> Settings {
-    Settings { loss, optimiser: Optimiser::Adam, learning_rate: 1e-3, weight_decay: 0.0, momentum: 0.0, batch_size }
+    Settings { loss, optimiser: Optimiser::Adam, weight_decay: 0.0, momentum: 0.0, batch_size }
 }
 
 /// Seeded events that fit a case and a loss.
@@ -135,7 +135,7 @@ fn float32_follows_float64() {
         let before = double.evaluate(events.rows(), &events.order()).unwrap();
         for _ in 0..8 {
             let engines = [&mut single as &mut dyn Engine, &mut double];
-            let [single, double] = engines.map(|engine| engine.train(events.rows(), &events.order()).unwrap());
+            let [single, double] = engines.map(|engine| engine.train(events.rows(), &events.order(), &1e-3).unwrap());
             compare(&[single], &[double], 2e-3, 1e-4).unwrap_or_else(|e| panic!("{}: {e}", case.name));
         }
         let after = double.evaluate(events.rows(), &events.order()).unwrap();
@@ -149,7 +149,8 @@ fn the_bits_do_not_depend_on_the_number_of_threads() {
         let events = events(case, Loss::SoftmaxCrossEntropy, 700);
         let run = |threads| {
             let mut engine = engine::<f32>(case, &case.start(), settings(Loss::SoftmaxCrossEntropy, 300), threads);
-            let losses: Vec<f64> = (0..2).map(|_| engine.train(events.rows(), &events.order()).unwrap()).collect();
+            let losses: Vec<f64> =
+                (0..2).map(|_| engine.train(events.rows(), &events.order(), &1e-3).unwrap()).collect();
             let evaluated = engine.evaluate(events.rows(), &events.order()).unwrap();
             let bits = |values: Vec<f32>| values.into_iter().map(f32::to_bits).collect::<Vec<_>>();
             (losses, evaluated, bits(engine.parameters().unwrap()), bits(engine.state()))
@@ -184,14 +185,17 @@ fn every_event_counts_whatever_the_last_batch() {
         for rows in [8, 9, 15, 16, 17] {
             let events = events(case, Loss::MeanSquaredError, rows);
             let mut settings = settings(Loss::MeanSquaredError, 8);
-            settings.learning_rate = 0.0;
             settings.optimiser = Optimiser::SGD;
             let mut engine = engine::<f64>(case, &case.start(), settings, 2);
             engine.evaluate(events.rows(), &events.order()).unwrap();
-            let whole = engine.train(events.rows(), &events.order()).unwrap();
+            let whole = engine.train(events.rows(), &events.order(), &0.0).unwrap();
             let mut without = events.order();
             let left = without.remove(rows / 2);
-            assert!(engine.train(events.rows(), &without).unwrap() != whole, "{}, {rows} rows: {left}", case.name);
+            assert!(
+                engine.train(events.rows(), &without, &0.0).unwrap() != whole,
+                "{}, {rows} rows: {left}",
+                case.name
+            );
             if !case.draws && case.state.is_empty() {
                 let mut sum = |order: &[u32]| engine.evaluate(events.rows(), order).unwrap();
                 let (all, parts) = (sum(&events.order()), events.order());
@@ -207,7 +211,7 @@ fn batch_normalisation_of_a_single_event_is_refused() {
     let case = CASES.iter().find(|case| !case.state.is_empty()).unwrap();
     let events = events(case, Loss::MeanSquaredError, 1);
     let mut engine = engine::<f64>(case, &case.start(), settings(Loss::MeanSquaredError, 8), 1);
-    let error = engine.train(events.rows(), &events.order()).unwrap_err().to_string();
+    let error = engine.train(events.rows(), &events.order(), &1e-3).unwrap_err().to_string();
     assert!(error.contains("does not take a single event"), "{error}");
     engine.evaluate(events.rows(), &events.order()).unwrap();
 }
@@ -224,7 +228,7 @@ fn a_perceptron_trains_as_with_its_own_engine() {
     let mut module = engine::<f32>(case, &case.start(), settings, 2);
     for _ in 0..3 {
         let losses =
-            [&mut own as &mut dyn Engine, &mut module].map(|e| e.train(events.rows(), &events.order()).unwrap());
+            [&mut own as &mut dyn Engine, &mut module].map(|e| e.train(events.rows(), &events.order(), &1e-3).unwrap());
         say(&format!("losses of both engines: {losses:?}"));
         compare(&losses[..1], &losses[1..], 1e-5, 0.0).unwrap();
     }

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use cladtorch::gradient::aot::AotEngine;
 use cladtorch::gradient::{Settings, compile_activation};
-use cladtorch::graph::{Activation, Graph, Init, Loss, Op, Optimiser, Own};
+use cladtorch::graph::{Activation, Gradient, Graph, Init, Loss, Op, Optimiser, Own};
 use cladtorch::kernels::Scalar;
 use cladtorch::model::Model;
 use cladtorch::train::Trainer;
@@ -47,7 +47,6 @@ fn gradient<T: Scalar + cladtorch::device::Element>(activation: impl Into<Op>, p
     let settings = Settings {
         loss: Loss::BinaryCrossEntropy,
         optimiser: Optimiser::SGD,
-        learning_rate: 0.1,
         weight_decay: 0.0,
         momentum: 0.0,
         batch_size: 300,
@@ -118,7 +117,7 @@ fn a_fit_learns_and_the_file_needs_the_text() {
     assert!(fs::metadata(&path).unwrap().len() > 0);
 
     let model = Model::new(&[2, 4, 1], Op::Own(own), Init::Xavier, 1).unwrap();
-    let options = cladtorch::bridge::FitSpec { gradient: 1, ..spec() };
+    let options = cladtorch::train::Options { gradient: Gradient::Autograd, ..spec() };
     let error = Trainer::new(&model, &data, &options).and_then(|mut trainer| trainer.epoch(&data)).err();
     let error = error.map(|error| error.to_string()).unwrap_or_default();
     assert!(error.contains("activation of the user's own"), "{error}");

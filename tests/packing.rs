@@ -170,7 +170,6 @@ impl Network {
         let settings = Settings {
             loss: Loss::MeanSquaredError,
             optimiser: Optimiser::Adam,
-            learning_rate: 1e-3,
             weight_decay: 0.0,
             momentum: 0.0,
             batch_size: rows,

@@ -5,14 +5,13 @@ mod data;
 #[path = "training/targets.rs"]
 mod targets;
 
-use cladtorch::bridge::FitSpec;
 use cladtorch::dataset::Dataset;
-use cladtorch::graph::{Activation, Init, Optimiser};
+use cladtorch::graph::{Activation, Gradient, Init, Loss, Optimiser, Schedule};
 use cladtorch::model::Model;
-use cladtorch::train::{Trainer, metrics};
+use cladtorch::train::{Options, Trainer, metrics};
 use data::{circle, column, spec};
 
-fn fit(model: &mut Model, data: &Dataset, spec: &FitSpec) -> Vec<(f64, f64)> {
+fn fit(model: &mut Model, data: &Dataset, spec: &Options) -> Vec<(f64, f64)> {
     let mut trainer = Trainer::new(model, data, spec).unwrap();
     let epochs = 0..spec.epochs;
     let history = epochs.map(|_| trainer.epoch(data).unwrap()).map(|e| (e.train_loss, e.validation_loss)).collect();
@@ -35,7 +34,7 @@ fn a_circle_is_learned() {
     let (train, test) = (circle(4000, 1), circle(2000, 2));
     let mut model = network(1);
     let before = auc(&model, &test);
-    let history = fit(&mut model, &train, &FitSpec { epochs: 20, ..spec() });
+    let history = fit(&mut model, &train, &Options { epochs: 20, ..spec() });
     let after = auc(&model, &test);
     assert!(after > 0.99 && before < 0.9, "AUC {before} -> {after}");
     assert!(history[19].0 < history[0].0 && history[19].1 < 0.2, "{history:?}");
@@ -46,7 +45,7 @@ fn the_first_loss_is_that_of_the_network_as_it_was() {
     // One batch, all of it training: the loss of epoch 1 is made before the first step.
     let data = circle(500, 3);
     let mut model = network(5);
-    let spec = FitSpec { epochs: 1, batch_size: 500, validation: 0.0, standardise: false, ..spec() };
+    let spec = Options { epochs: 1, batch_size: 500, validation: 0.0, standardise: false, ..spec() };
     let mut logits = vec![0.0; 500];
     model.predict(&data, true, 1, &mut logits).unwrap();
     let events = logits.iter().zip(data.labels().unwrap()).zip(data.weights().unwrap());
@@ -66,10 +65,10 @@ fn clad_and_autograd_write_the_same_history() {
         let weight_decay = 0.01;
         let learning_rate = 2e-3;
         let run = |gradient| {
-            let options = FitSpec { optimiser: optimiser as u8, gradient, weight_decay, learning_rate, ..spec() };
+            let options = Options { optimiser, gradient, weight_decay, learning_rate, ..spec() };
             fit(&mut network(2), &data, &options)
         };
-        for (ours, theirs) in run(0).iter().zip(run(1)) {
+        for (ours, theirs) in run(Gradient::Clad).iter().zip(run(Gradient::Autograd)) {
             let close = |a: f64, b: f64| (a - b).abs() < 2e-4 * b.abs();
             assert!(close(ours.0, theirs.0) && close(ours.1, theirs.1), "{}: {ours:?} {theirs:?}", optimiser.name());
         }
@@ -81,7 +80,7 @@ fn a_seed_gives_the_same_weights_for_any_number_of_threads() {
     let data = circle(1000, 4);
     let weights = |seed, threads| {
         let mut model = network(2);
-        fit(&mut model, &data, &FitSpec { seed, threads, batch_size: 256, ..spec() });
+        fit(&mut model, &data, &Options { seed, threads, batch_size: 256, ..spec() });
         model.parameters().iter().map(|p| p.to_bits()).collect::<Vec<_>>()
     };
     assert!(weights(1, 1) == weights(1, 2));
@@ -95,7 +94,7 @@ fn many_classes_and_regressions_are_learned() {
     let quadrants =
         relabelled(&base, 1.0, 0.0, |p| f32::from(u8::from(p[0] > 0.0)) + 2.0 * f32::from(u8::from(p[1] > 0.0)));
     let mut classifier = Model::new(&[2, 32, 4], Activation::Tanh, Init::Xavier, 1).unwrap();
-    fit(&mut classifier, &quadrants, &FitSpec { epochs: 30, ..spec() });
+    fit(&mut classifier, &quadrants, &Options { epochs: 30, ..spec() });
     let mut scores = vec![0.0; quadrants.rows() * 4];
     classifier.predict(&quadrants, false, 2, &mut scores).unwrap();
     let right = scores.chunks(4).zip(quadrants.labels().unwrap()).filter(|(row, label)| {
@@ -105,9 +104,9 @@ fn many_classes_and_regressions_are_learned() {
     assert!(right.count() as f64 > 0.95 * quadrants.rows() as f64);
 
     let wave = relabelled(&base, 1.0, 0.0, |p| (2.0 * p[0]).sin() + p[1]);
-    for loss in [3, 4] {
+    for &loss in Loss::ALL.iter().filter(|loss| loss.is_regression()) {
         let mut regression = Model::new(&[2, 32, 1], Activation::SiLU, Init::Kaiming, 1).unwrap();
-        let history = fit(&mut regression, &wave, &FitSpec { epochs: 30, loss, ..spec() });
+        let history = fit(&mut regression, &wave, &Options { epochs: 30, loss: Some(loss), ..spec() });
         assert!(history[29].1 < 0.01, "{history:?}");
         let mut values = vec![0.0; wave.rows()];
         regression.predict(&wave, false, 1, &mut values).unwrap();
@@ -146,9 +145,10 @@ fn huber(values: &[f32], data: &Dataset, rows: &[u32], delta: f64) -> f64 {
 #[test]
 fn a_regression_is_learned_on_any_scale_and_its_losses_have_the_units_of_the_labels() {
     let data = relabelled(&circle(2000, 6), 1.0, 0.0, |p| 2e4 + 300.0 * ((2.0 * p[0]).sin() + p[1]));
-    for (loss, gradient) in [(3, 0), (3, 1), (4, 0), (4, 1)] {
+    let both = |loss| Gradient::ALL.iter().map(move |&gradient| (loss, gradient));
+    for (loss, gradient) in [Loss::MeanSquaredError, Loss::Huber].into_iter().flat_map(both) {
         let mut model = Model::new(&[2, 32, 1], Activation::SiLU, Init::default(), 1).unwrap();
-        let options = FitSpec { epochs: 30, loss, gradient, ..spec() };
+        let options = Options { epochs: 30, loss: Some(loss), gradient, ..spec() };
         let history = fit(&mut model, &data, &options);
         let values = predictions(&model, &data, false);
         assert_eq!(values, predictions(&model, &data, true), "values have no logits");
@@ -158,50 +158,51 @@ fn a_regression_is_learned_on_any_scale_and_its_losses_have_the_units_of_the_lab
         let square = |row: &u32| (f64::from(labels[*row as usize]) - mean).powi(2);
         let deviation = (train.iter().map(square).sum::<f64>() / train.len() as f64).sqrt();
         let expected = match loss {
-            3 => 2.0 * huber(&values, &data, &validation, f64::INFINITY),
+            Loss::MeanSquaredError => 2.0 * huber(&values, &data, &validation, f64::INFINITY),
             _ => huber(&values, &data, &validation, deviation),
         };
         let stated = history[29].1;
-        assert!((stated / expected - 1.0).abs() < 1e-3, "loss {loss}: {stated} instead of {expected}");
+        assert!((stated / expected - 1.0).abs() < 1e-3, "{loss:?}: {stated} instead of {expected}");
         let error = (2.0 * huber(&values, &data, &validation, f64::INFINITY)).sqrt();
-        assert!(error < 0.1 * deviation, "loss {loss}, gradient {gradient}: an error of {error} of {deviation}");
+        assert!(error < 0.1 * deviation, "{loss:?}, {gradient:?}: an error of {error} of {deviation}");
     }
 }
 
 /// After `options`, one epoch with `again` at a rate at which no float32 changes: the predictions stay, on data whose
 /// features are scaled and shifted, too.
-fn check_goes_on(loss: u8, options: &FitSpec, again: &FitSpec) {
-    let outputs = if loss == 2 { 3 } else { 1 };
+fn check_goes_on(loss: Loss, options: &Options, again: &Options) {
+    let outputs = if loss == Loss::SoftmaxCrossEntropy { 3 } else { 1 };
     let label = move |p: &[f32]| match loss {
-        1 => f32::from(u8::from(p[0] > p[1])),
-        2 => f32::from(u8::from(p[0] > 0.0)) + f32::from(u8::from(p[1] > 0.0)),
+        Loss::BinaryCrossEntropy => f32::from(u8::from(p[0] > p[1])),
+        Loss::SoftmaxCrossEntropy => f32::from(u8::from(p[0] > 0.0)) + f32::from(u8::from(p[1] > 0.0)),
         _ => 500.0 + 20.0 * p[0] - 10.0 * p[1],
     };
     let base = circle(500, 3);
     let first = relabelled(&base, 3.0, 40.0, label);
     let mut model = Model::new(&[2, 16, 16, outputs], Activation::ReLU, Init::default(), 1).unwrap();
-    fit(&mut model, &first, &FitSpec { loss, ..options.clone() });
+    fit(&mut model, &first, &Options { loss: Some(loss), ..options.clone() });
     let before = predictions(&model, &first, false);
     let spread = before.iter().copied().fold(f32::MIN, f32::max) - before.iter().copied().fold(f32::MAX, f32::min);
     for (scale, shift) in [(3.0, 40.0), (2.0, 45.0), (9.0, 0.0)] {
         let second = relabelled(&base, scale, shift, |p| label(p) * 1.5);
-        let second = if loss < 3 { relabelled(&base, scale, shift, label) } else { second };
+        let second = if loss.is_regression() { second } else { relabelled(&base, scale, shift, label) };
         let mut model = model.copy().unwrap();
-        let again = FitSpec { loss, learning_rate: 1e-12, epochs: 1, ..again.clone() };
+        let again = Options { loss: Some(loss), learning_rate: 1e-12, epochs: 1, ..again.clone() };
         fit(&mut model, &second, &again);
         let after = predictions(&model, &first, false);
         let largest = before.iter().zip(&after).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
-        assert!(largest < 2e-4 * spread, "loss {loss} at {scale}, {shift}: {largest} of {spread}; {again:?}");
+        assert!(largest < 2e-4 * spread, "{loss:?} at {scale}, {shift}: {largest} of {spread}; {again:?}");
     }
 }
 
 #[test]
 fn a_second_fit_goes_on_from_where_the_model_is() {
-    for loss in 1..=4 {
+    for &loss in Loss::ALL {
         for (before, after) in [(true, true), (true, false), (false, true), (false, false)] {
-            let of = |standardise, gradient| FitSpec { standardise, gradient, learning_rate: 1e-3, ..spec() };
-            check_goes_on(loss, &of(before, 0), &of(after, 0));
-            check_goes_on(loss, &of(before, 1), &FitSpec { seed: 8, ..of(after, 1) });
+            let of = |standardise, gradient| Options { standardise, gradient, learning_rate: 1e-3, ..spec() };
+            check_goes_on(loss, &of(before, Gradient::Clad), &of(after, Gradient::Clad));
+            let autograd = Gradient::Autograd;
+            check_goes_on(loss, &of(before, autograd), &Options { seed: 8, ..of(after, autograd) });
         }
     }
 }
@@ -210,13 +211,13 @@ fn a_second_fit_goes_on_from_where_the_model_is() {
 fn a_second_fit_may_have_another_loss() {
     let data = relabelled(&circle(500, 3), 3.0, 40.0, |p| f32::from(u8::from(p[0] > p[1])));
     let mut model = Model::new(&[2, 16, 1], Activation::ReLU, Init::default(), 1).unwrap();
-    let losses = [3, 1, 4, 3];
+    let losses = [Loss::MeanSquaredError, Loss::BinaryCrossEntropy, Loss::Huber, Loss::MeanSquaredError];
     for pair in losses.windows(2) {
-        fit(&mut model, &data, &FitSpec { loss: pair[0], ..spec() });
+        fit(&mut model, &data, &Options { loss: Some(pair[0]), ..spec() });
         let before = predictions(&model, &data, true);
-        fit(&mut model, &data, &FitSpec { loss: pair[1], learning_rate: 1e-12, epochs: 1, ..spec() });
+        fit(&mut model, &data, &Options { loss: Some(pair[1]), learning_rate: 1e-12, epochs: 1, ..spec() });
         let after = predictions(&model, &data, true);
-        assert!(before.iter().zip(&after).all(|(a, b)| (a - b).abs() < 1e-4), "from loss {} to {}", pair[0], pair[1]);
+        assert!(before.iter().zip(&after).all(|(a, b)| (a - b).abs() < 1e-4), "from {:?} to {:?}", pair[0], pair[1]);
     }
 }
 
@@ -227,7 +228,7 @@ fn a_second_fit_keeps_the_scaler_or_learns_it() {
     let mut model = network(1);
     fit(&mut model, &data, &spec());
     let scaler = model.training().scaler.clone();
-    fit(&mut model, &moved, &FitSpec { standardise: false, ..spec() });
+    fit(&mut model, &moved, &Options { standardise: false, ..spec() });
     assert_eq!(model.training().scaler, scaler, "fStandardise = false leaves it as it is");
     fit(&mut model, &moved, &spec());
     let learned = model.training().scaler.clone().unwrap();
@@ -237,10 +238,10 @@ fn a_second_fit_keeps_the_scaler_or_learns_it() {
 #[test]
 fn the_rate_falls_along_a_cosine() {
     let data = circle(300, 3);
-    for gradient in [0, 1] {
+    for &gradient in Gradient::ALL {
         // One step of plain descent an epoch.
-        let plain = FitSpec {
-            optimiser: 2,
+        let plain = Options {
+            optimiser: Optimiser::SGD,
             momentum: 0.0,
             batch_size: 300,
             validation: 0.0,
@@ -249,13 +250,17 @@ fn the_rate_falls_along_a_cosine() {
             ..spec()
         };
         let mut annealed = network(1);
-        fit(&mut annealed, &data, &FitSpec { epochs: 3, schedule: 1, learning_rate: 0.1, ..plain.clone() });
+        fit(
+            &mut annealed,
+            &data,
+            &Options { epochs: 3, schedule: Schedule::Cosine, learning_rate: 0.1, ..plain.clone() },
+        );
         let mut stepped = network(1);
         for factor in [1.0, 0.75, 0.25] {
-            fit(&mut stepped, &data, &FitSpec { epochs: 1, learning_rate: 0.1 * factor, ..plain.clone() });
+            fit(&mut stepped, &data, &Options { epochs: 1, learning_rate: 0.1 * factor, ..plain.clone() });
         }
         let pairs = annealed.parameters().iter().zip(stepped.parameters());
-        assert!(pairs.clone().all(|(a, b)| (a - b).abs() < 1e-6), "gradient {gradient}");
+        assert!(pairs.clone().all(|(a, b)| (a - b).abs() < 1e-6), "{gradient:?}");
         assert!(pairs.zip(network(1).parameters()).any(|((a, _), start)| (a - start).abs() > 1e-3));
     }
 }
@@ -285,28 +290,24 @@ fn a_single_event_scores_as_in_a_batch() {
 #[test]
 fn options_that_cannot_be_are_refused_by_name() {
     let data = circle(100, 1);
-    let refused = |model: &Model, data: &Dataset, spec: FitSpec| match Trainer::new(model, data, &spec) {
+    let refused = |model: &Model, data: &Dataset, spec: Options| match Trainer::new(model, data, &spec) {
         Ok(_) => panic!("accepted: {spec:?}"),
         Err(error) => error.to_string(),
     };
     let model = network(1);
     for (spec, word) in [
-        (FitSpec { epochs: 0, ..spec() }, "fEpochs"),
-        (FitSpec { batch_size: 0, ..spec() }, "fBatchSize"),
-        (FitSpec { batch_size: usize::MAX, ..spec() }, "fBatchSize"),
-        (FitSpec { learning_rate: f64::NAN, ..spec() }, "fLearningRate"),
-        (FitSpec { learning_rate: -1.0, ..spec() }, "fLearningRate"),
-        (FitSpec { weight_decay: -1.0, ..spec() }, "fWeightDecay"),
-        (FitSpec { momentum: 1.0, ..spec() }, "fMomentum"),
-        (FitSpec { validation: 1.0, ..spec() }, "fValidation"),
-        (FitSpec { validation: f64::NAN, ..spec() }, "fValidation"),
-        (FitSpec { threads: 1 << 20, ..spec() }, "fThreads"),
-        (FitSpec { optimiser: 9, ..spec() }, "fOptimiser"),
-        (FitSpec { loss: 9, ..spec() }, "fLoss"),
-        (FitSpec { loss: 2, ..spec() }, "fLoss = kSoftmaxCrossEntropy does not fit"),
-        (FitSpec { schedule: 9, ..spec() }, "fSchedule"),
-        (FitSpec { gradient: 9, ..spec() }, "fGradient"),
-        (FitSpec { device: "tpu".into(), ..spec() }, "\"tpu\""),
+        (Options { epochs: 0, ..spec() }, "fEpochs"),
+        (Options { batch_size: 0, ..spec() }, "fBatchSize"),
+        (Options { batch_size: usize::MAX, ..spec() }, "fBatchSize"),
+        (Options { learning_rate: f64::NAN, ..spec() }, "fLearningRate"),
+        (Options { learning_rate: -1.0, ..spec() }, "fLearningRate"),
+        (Options { weight_decay: -1.0, ..spec() }, "fWeightDecay"),
+        (Options { momentum: 1.0, ..spec() }, "fMomentum"),
+        (Options { validation: 1.0, ..spec() }, "fValidation"),
+        (Options { validation: f64::NAN, ..spec() }, "fValidation"),
+        (Options { threads: 1 << 20, ..spec() }, "fThreads"),
+        (Options { loss: Some(Loss::SoftmaxCrossEntropy), ..spec() }, "fLoss = kSoftmaxCrossEntropy does not fit"),
+        (Options { device: "tpu".into(), ..spec() }, "\"tpu\""),
     ] {
         let message = refused(&model, &data, spec);
         assert!(message.contains(word), "{message}");
@@ -320,9 +321,9 @@ fn options_that_cannot_be_are_refused_by_name() {
 #[test]
 fn a_weight_decay_that_leaves_nothing_is_warned_about() {
     let (data, model) = (circle(100, 1), Model::new(&[2, 1], Activation::ReLU, Init::Kaiming, 1).unwrap());
-    for optimiser in 0..3 {
+    for &optimiser in Optimiser::ALL {
         for (weight_decay, warned) in [(0.0, false), (0.1, false), (1.0, true), (1e10, true)] {
-            let said = Trainer::new(&model, &data, &FitSpec { optimiser, weight_decay, ..spec() }).unwrap().warnings();
+            let said = Trainer::new(&model, &data, &Options { optimiser, weight_decay, ..spec() }).unwrap().warnings();
             assert_eq!(said.iter().any(|said| said.contains("fWeightDecay = ")), warned, "{weight_decay}: {said:?}");
         }
     }
@@ -380,10 +381,10 @@ fn with(rows: usize, label: fn(&[f32]) -> f32, weight: fn(&[f32]) -> f32) -> Dat
 fn what_is_allowed_and_rarely_meant_is_said_once() {
     let right = |p: &[f32]| f32::from(u8::from(p[0] > 0.0));
     let negative_corner = |p: &[f32]| if p[0] > 0.4 && p[1] > 0.4 { -1.0 } else { 1.0 };
-    let fast = FitSpec { learning_rate: 1e4, ..spec() };
-    let regression = FitSpec { loss: 3, ..spec() };
-    let long = FitSpec { epochs: 60, learning_rate: 0.05, ..spec() };
-    let cases: [(&str, usize, Dataset, FitSpec, &[&str]); 10] = [
+    let fast = Options { learning_rate: 1e4, ..spec() };
+    let regression = Options { loss: Some(Loss::MeanSquaredError), ..spec() };
+    let long = Options { epochs: 60, learning_rate: 0.05, ..spec() };
+    let cases: [(&str, usize, Dataset, Options, &[&str]); 10] = [
         ("two classes", 1, with(500, right, |_| 1.0), spec(), &[]),
         ("few negative weights", 1, with(500, right, |p| if p[1] > 0.9 { -0.1 } else { 1.0 }), spec(), &[]),
         ("a large target", 1, with(500, |p| 1e3 * p[0], |_| 1.0), regression.clone(), &[]),
@@ -424,15 +425,15 @@ fn what_is_allowed_and_rarely_meant_is_said_once() {
 fn a_further_fit_on_another_scale_says_so() {
     let base = circle(500, 6);
     let squares = |p: &[f32]| p[0] * p[0];
-    let warnings = |first: &Dataset, second: &Dataset, options: &FitSpec| {
+    let warnings = |first: &Dataset, second: &Dataset, options: &Options| {
         let mut model = network(1);
         fit(&mut model, first, options);
         Trainer::new(&model, second, options).unwrap().warnings()
     };
-    let regression = FitSpec { loss: 3, ..spec() };
+    let regression = Options { loss: Some(Loss::MeanSquaredError), ..spec() };
     let in_mev = relabelled(&base, 1000.0, 0.0, squares);
     let in_gev = relabelled(&base, 1.0, 0.0, squares);
-    let cases: [(&Dataset, Dataset, &FitSpec, &[&str]); 6] = [
+    let cases: [(&Dataset, Dataset, &Options, &[&str]); 6] = [
         (&in_gev, relabelled(&base, 5.0, 1.0, squares), &spec(), &[]),
         (
             &in_gev,
@@ -443,7 +444,7 @@ fn a_further_fit_on_another_scale_says_so() {
         (&in_mev, in_gev.copy().unwrap(), &spec(), &["column \"x\" (scale", "column \"y\"", "the same units"]),
         (&in_gev, relabelled(&base, 1.0, 30.0, squares), &spec(), &["column \"x\" (mean", "deviations apart"]),
         (&in_gev, relabelled(&base, 1.0, 0.0, |p| 1e3 * p[0]), &regression, &["before: the label (scale"]),
-        (&in_gev, in_mev.copy().unwrap(), &FitSpec { standardise: false, ..spec() }, &[]),
+        (&in_gev, in_mev.copy().unwrap(), &Options { standardise: false, ..spec() }, &[]),
     ];
     for (first, second, options, parts) in cases {
         let said = warnings(first, &second, options);
@@ -465,7 +466,7 @@ fn a_soft_label_counts_as_its_shares_of_both_classes() {
     split.commit().unwrap();
     let run = |data: &Dataset| {
         let mut model = network(1);
-        let whole = FitSpec { validation: 0.0, batch_size: 1000, epochs: 3, shuffle: false, ..spec() };
+        let whole = Options { validation: 0.0, batch_size: 1000, epochs: 3, shuffle: false, ..spec() };
         let history = fit(&mut model, data, &whole);
         (history, model.parameters().to_vec())
     };
@@ -480,7 +481,7 @@ fn a_soft_label_counts_as_its_shares_of_both_classes() {
 fn an_epoch_comes_in_parts_and_an_unfinished_one_leaves_a_model() {
     let data = circle(3000, 1);
     let mut model = network(1);
-    let options = FitSpec { batch_size: 1, validation: 0.0, ..spec() };
+    let options = Options { batch_size: 1, validation: 0.0, ..spec() };
     let mut trainer = Trainer::new(&model, &data, &options).unwrap();
     let parts: Vec<_> = (0..3).map(|_| trainer.part(&data).unwrap()).map(|part| (part.rows, part.ended)).collect();
     assert_eq!(parts, [(1024, false), (2048, false), (3000, true)]);
@@ -495,7 +496,8 @@ fn an_epoch_comes_in_parts_and_an_unfinished_one_leaves_a_model() {
 fn a_diverging_training_says_so() {
     let data = circle(500, 1);
     let model = Model::new(&[2, 32, 1], Activation::ReLU, Init::Kaiming, 1).unwrap();
-    let options = FitSpec { optimiser: 2, learning_rate: 1e30, loss: 3, ..spec() };
+    let options =
+        Options { optimiser: Optimiser::SGD, learning_rate: 1e30, loss: Some(Loss::MeanSquaredError), ..spec() };
     let mut trainer = Trainer::new(&model, &data, &options).unwrap();
     let outcome = (0..5).find_map(|_| trainer.epoch(&data).err()).expect("it diverges");
     assert!(outcome.to_string().contains("fLearningRate"), "{outcome}");

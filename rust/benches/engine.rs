@@ -17,7 +17,6 @@ fn engine(sizes: &[usize], batch: usize, threads: usize) -> AotEngine<f32> {
     let settings = Settings {
         loss: if graph.outputs() == 1 { Loss::BinaryCrossEntropy } else { Loss::SoftmaxCrossEntropy },
         optimiser: Optimiser::Adam,
-        learning_rate: 1e-3,
         weight_decay: 0.0,
         momentum: 0.0,
         batch_size: batch,
@@ -29,7 +28,7 @@ fn engine(sizes: &[usize], batch: usize, threads: usize) -> AotEngine<f32> {
 fn time(engine: &mut AotEngine<f32>, rows: Rows, batch: usize, steps: u64) -> Duration {
     let order: Vec<u32> = (0..steps).flat_map(|_| 0..batch as u32).collect();
     let start = Instant::now();
-    engine.train(rows, &order).expect("a host engine does not fail");
+    engine.train(rows, &order, &1e-3).expect("a host engine does not fail");
     start.elapsed()
 }
 

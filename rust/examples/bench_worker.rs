@@ -49,7 +49,6 @@ impl Training {
         let settings = Settings {
             loss: if graph.outputs() == 1 { Loss::BinaryCrossEntropy } else { Loss::SoftmaxCrossEntropy },
             optimiser: Optimiser::Adam,
-            learning_rate: 1e-3,
             weight_decay: 0.0,
             momentum: 0.0,
             batch_size: batch,
@@ -82,7 +81,7 @@ impl Training {
         let order: Vec<u32> = (self.taken..self.taken + steps).flat_map(rows_of).map(|row| row as u32).collect();
         self.taken += steps;
         let start = Instant::now();
-        self.with_rows(|engine, rows| engine.train(rows, &order))?;
+        self.with_rows(|engine, rows| engine.train(rows, &order, &1e-3))?;
         Ok(start.elapsed().as_secs_f64() / steps as f64)
     }
 

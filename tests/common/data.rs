@@ -1,7 +1,9 @@
 //! Small seeded datasets and options.
 
-use cladtorch::bridge::{ColumnSpec, FitSpec};
+use cladtorch::bridge::ColumnSpec;
 use cladtorch::dataset::Dataset;
+use cladtorch::graph::Schedule;
+use cladtorch::train::Options;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -26,23 +28,13 @@ pub fn circle(rows: usize, seed: u64) -> Dataset {
 }
 
 /// The options of a plain fit.
-pub fn spec() -> FitSpec {
-    FitSpec {
+pub fn spec() -> Options {
+    Options {
         epochs: 5,
         batch_size: 64,
         learning_rate: 1e-2,
-        schedule: 0,
-        weight_decay: 0.0,
-        momentum: 0.9,
-        validation: 0.2,
-        seed: 1,
-        shuffle: true,
-        standardise: true,
+        schedule: Schedule::Constant,
         threads: 2,
-        device: "cpu".into(),
-        optimiser: 0,
-        loss: 0,
-        loss_function: String::new(),
-        gradient: 0,
+        ..Options::default()
     }
 }

@@ -1,16 +1,15 @@
 //! Regressions of several targets at once.
 
-use cladtorch::bridge::FitSpec;
 use cladtorch::dataset::{Dataset, Targets};
-use cladtorch::graph::{Activation, Init};
+use cladtorch::graph::{Activation, Gradient, Init, Loss};
 use cladtorch::model::Model;
-use cladtorch::train::Trainer;
+use cladtorch::train::{Options, Trainer};
 
 use crate::data::{circle, column, spec};
 use crate::fit;
 
-const MEAN_SQUARED_ERROR: u8 = 3;
-const HUBER: u8 = 4;
+const MEAN_SQUARED_ERROR: Option<Loss> = Some(Loss::MeanSquaredError);
+const HUBER: Option<Loss> = Some(Loss::Huber);
 const WAVES: [fn(&[f32]) -> f32; 3] =
     [|p| (2.0 * p[0]).sin() + p[1], |p| p[0] * p[1], |p| (1.0 - p[0] * p[0] - 0.5 * p[1] * p[1]).abs()];
 
@@ -40,18 +39,18 @@ fn clad_and_libtorch_autograd_fit_the_same() {
         for loss in [MEAN_SQUARED_ERROR, HUBER] {
             let run = |gradient| {
                 let mut model = model(count);
-                let history = fit(&mut model, &data, &FitSpec { loss, gradient, learning_rate: 2e-3, ..spec() });
+                let history = fit(&mut model, &data, &Options { loss, gradient, learning_rate: 2e-3, ..spec() });
                 let mut values = vec![0.0; data.rows() * count];
                 model.predict(&data, false, 2, &mut values).unwrap();
                 (history, values)
             };
-            let ((ours, predicted), (theirs, expected)) = (run(0), run(1));
+            let ((ours, predicted), (theirs, expected)) = (run(Gradient::Clad), run(Gradient::Autograd));
             for (a, b) in ours.iter().zip(&theirs) {
                 let close = |a: f64, b: f64| (a - b).abs() < 2e-4 * b.abs();
-                assert!(close(a.0, b.0) && close(a.1, b.1), "{count} targets, loss {loss}: {a:?} {b:?}");
+                assert!(close(a.0, b.0) && close(a.1, b.1), "{count} targets, {loss:?}: {a:?} {b:?}");
             }
             let worst = predicted.iter().zip(&expected).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
-            assert!(worst < 2e-3, "{count} targets, loss {loss}: predictions {worst} apart");
+            assert!(worst < 2e-3, "{count} targets, {loss:?}: predictions {worst} apart");
         }
     }
 }
@@ -69,18 +68,18 @@ fn errors(model: &Model, data: &Dataset) -> Vec<f64> {
 
 #[test]
 fn targets_are_learned_together_as_well_as_alone() {
-    let options = FitSpec { epochs: 30, learning_rate: 3e-3, ..spec() };
+    let options = Options { epochs: 30, learning_rate: 3e-3, ..spec() };
     for loss in [MEAN_SQUARED_ERROR, HUBER] {
         let (train, test) = (waves(4000, 1, &WAVES, &names(3)), waves(2000, 2, &WAVES, &names(3)));
         let mut together = model(3);
-        fit(&mut together, &train, &FitSpec { loss, ..options.clone() });
+        fit(&mut together, &train, &Options { loss, ..options.clone() });
         for (target, error) in errors(&together, &test).into_iter().enumerate() {
             let (wave, name) = (&WAVES[target..=target], Targets::new(&names(3).names()[target..=target]).unwrap());
             let (train, test) = (waves(4000, 1, wave, &name), waves(2000, 2, wave, &name));
             let mut alone = model(1);
-            fit(&mut alone, &train, &FitSpec { loss, ..options.clone() });
+            fit(&mut alone, &train, &Options { loss, ..options.clone() });
             let expected = errors(&alone, &test)[0];
-            let what = format!("loss {loss}, {}: {error} together, {expected} alone", name.names()[0]);
+            let what = format!("{loss:?}, {}: {error} together, {expected} alone", name.names()[0]);
             println!("{what}");
             assert!(error < 0.1 && error < 1.5 * expected + 0.01, "{what}");
         }
@@ -92,13 +91,13 @@ fn targets_of_any_scale_are_learned_alike_and_come_back_in_their_units() {
     let scaled: [fn(&[f32]) -> f32; 3] =
         [|p| 3e4 * ((2.0 * p[0]).sin() + p[1]) - 5e5, |p| 1e-3 * p[0] * p[1], |p| 40.0 + 7.0 * p[0]];
     let (train, test) = (waves(4000, 1, &scaled, &names(3)), waves(2000, 2, &scaled, &names(3)));
-    for (loss, gradient) in [(MEAN_SQUARED_ERROR, 0), (HUBER, 1)] {
+    for (loss, gradient) in [(MEAN_SQUARED_ERROR, Gradient::Clad), (HUBER, Gradient::Autograd)] {
         let mut model = model(3);
-        let options = FitSpec { epochs: 20, learning_rate: 3e-3, loss, gradient, ..spec() };
+        let options = Options { epochs: 20, learning_rate: 3e-3, loss, gradient, ..spec() };
         let history = fit(&mut model, &train, &options);
         assert!(history[19].1 < 0.05, "relative to the variances of the targets: {history:?}");
         for (error, unit) in errors(&model, &test).into_iter().zip([3e4, 1e-3, 7.0]) {
-            assert!(error < 0.1 * unit, "loss {loss}: {error} in units of {unit}");
+            assert!(error < 0.1 * unit, "{loss:?}: {error} in units of {unit}");
         }
         let mut row = [0.0; 3];
         model.score(&test.features()[..2], false, &mut row).unwrap();
@@ -117,7 +116,7 @@ fn the_bits_do_not_depend_on_threads_nor_the_targets_on_the_split() {
     let data = waves(1000, 4, &WAVES, &names(3));
     let weights = |threads| {
         let mut model = model(3);
-        fit(&mut model, &data, &FitSpec { threads, batch_size: 256, ..spec() });
+        fit(&mut model, &data, &Options { threads, batch_size: 256, ..spec() });
         assert_eq!(model.targets(), data.targets());
         model.parameters().iter().map(|p| p.to_bits()).collect::<Vec<_>>()
     };
@@ -146,18 +145,28 @@ fn losses_models_and_targets_that_do_not_fit_are_refused_by_name() {
         (
             &two,
             1,
-            FitSpec { loss: HUBER, ..spec() },
+            Options { loss: HUBER, ..spec() },
             ["1 output(s), the events have 2 targets (sum, product); kHuber", "give the model 2 output(s)"],
         ),
         (
             &one,
             3,
-            FitSpec { loss: HUBER, ..spec() },
+            Options { loss: HUBER, ..spec() },
             ["3 output(s), the events have one label; kHuber", "give the model 1 output(s)"],
         ),
-        (&two, 2, FitSpec { loss: 2, ..spec() }, ["fLoss = kSoftmaxCrossEntropy", "2 targets (sum, product)"]),
-        (&two, 1, FitSpec { loss: 1, ..spec() }, ["fLoss = kBinaryCrossEntropy", "2 targets (sum, product)"]),
-        (&two, 2, FitSpec { loss_function: own, ..spec() }, ["fLossFunction", "2 targets (sum, product)"]),
+        (
+            &two,
+            2,
+            Options { loss: Some(Loss::SoftmaxCrossEntropy), ..spec() },
+            ["fLoss = kSoftmaxCrossEntropy", "2 targets (sum, product)"],
+        ),
+        (
+            &two,
+            1,
+            Options { loss: Some(Loss::BinaryCrossEntropy), ..spec() },
+            ["fLoss = kBinaryCrossEntropy", "2 targets (sum, product)"],
+        ),
+        (&two, 2, Options { loss_function: own, ..spec() }, ["fLossFunction", "2 targets (sum, product)"]),
     ] {
         let error = Trainer::new(&model(outputs), data, &options).err().expect("accepted").to_string();
         assert!(parts.iter().all(|part| error.contains(part)), "{error}");
@@ -183,7 +192,7 @@ fn negative_weights_are_warned_about_whatever_the_number_of_targets() {
             data.append(p, &labels, &[weight]).unwrap();
         }
         data.commit().unwrap();
-        let options = FitSpec { epochs: 60, learning_rate: 0.05, loss: MEAN_SQUARED_ERROR, ..spec() };
+        let options = Options { epochs: 60, learning_rate: 0.05, loss: MEAN_SQUARED_ERROR, ..spec() };
         let mut trainer = Trainer::new(&model(count), &data, &options).unwrap();
         let losses: Vec<f64> = (0..60).map(|_| trainer.epoch(&data).unwrap().train_loss).collect();
         let said = trainer.warnings();

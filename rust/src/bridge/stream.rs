@@ -173,7 +173,7 @@ fn stream_check_window(entries: u64) -> Result<()> {
 fn stream_epoch(stream: &Stream, number: u64, validation: bool, how: &StreamSpec, fit: &FitSpec) -> Result<Box<Epoch>> {
     guard(|| {
         let mixing = if how.balanced { Mixing::Balanced } else { Mixing::Proportional };
-        let settings = stream_settings(stream, fit, how.window, mixing)?;
+        let settings = stream_settings(stream, &fit.options()?, how.window, mixing)?;
         let part = if validation { Part::Validation } else { Part::Training };
         let buffer = if how.buffer == 0 { settings.window } else { how.buffer };
         stream.epoch(number, part, &settings, buffer).map(Box::new)
@@ -234,15 +234,15 @@ fn stream_trainer_new(
     spec: &FitSpec,
     sample: &mut Epoch,
 ) -> Result<Box<StreamTrainer>> {
-    guard(|| StreamTrainer::new(model, stream, spec, sample).map(Box::new))
+    guard(|| StreamTrainer::new(model, stream, &spec.options()?, sample).map(Box::new))
 }
 
 fn stream_trainer_window(trainer: &mut StreamTrainer, model: &Model, epoch: &mut Epoch) -> Result<EpochPart> {
-    guard(|| trainer.window(epoch, model.outputs()))
+    guard(|| trainer.window(epoch, model.outputs()).map(EpochPart::from))
 }
 
 fn stream_trainer_end_epoch(trainer: &mut StreamTrainer) -> Result<EpochRecord> {
-    guard(|| trainer.end_epoch())
+    guard(|| trainer.end_epoch().map(EpochRecord::from))
 }
 
 fn stream_trainer_finish(trainer: &StreamTrainer, model: &mut Model) -> Result<()> {

@@ -1,5 +1,7 @@
 //! Fits of datasets, their options, and ROC curves.
 
+mod options;
+
 pub use ffi::{EpochPart, EpochRecord, FitSpec, RocCurve};
 
 use crate::dataset::Dataset;
@@ -119,26 +121,26 @@ mod ffi {
 
 fn model_options(model: &Model) -> Result<FitSpec> {
     let none = || Error::invalid("a model that was not trained has no options", "train it with Fit, or set them");
-    guard(|| model.training().options.clone().ok_or_else(none))
+    guard(|| model.training().options.as_ref().map(FitSpec::from).ok_or_else(none))
 }
 
 fn model_set_options(model: &mut Model, spec: &FitSpec) -> Result<()> {
     guard(|| {
-        let options = Some(decided_options(spec, model)?);
+        let options = Some(decided_options(&spec.options()?, model)?);
         model.set_training(Training { options, ..model.training().clone() })
     })
 }
 
 fn trainer_new(model: &Model, data: &Dataset, spec: &FitSpec) -> Result<Box<Trainer>> {
-    guard(|| Trainer::new(model, data, spec).map(Box::new))
+    guard(|| Trainer::new(model, data, &spec.options()?).map(Box::new))
 }
 
 fn trainer_part(trainer: &mut Trainer, data: &Dataset) -> Result<EpochPart> {
-    guard(|| trainer.part(data))
+    guard(|| trainer.part(data).map(EpochPart::from))
 }
 
 fn trainer_end_epoch(trainer: &mut Trainer, data: &Dataset) -> Result<EpochRecord> {
-    guard(|| trainer.end_epoch(data))
+    guard(|| trainer.end_epoch(data).map(EpochRecord::from))
 }
 
 fn trainer_finish(trainer: &Trainer, model: &mut Model) -> Result<()> {
@@ -154,7 +156,7 @@ fn fit_check_count(name: &str, value: i64) -> Result<()> {
 }
 
 fn verbosity_of_back_end(spec: &FitSpec, model: &Model) -> Result<i32> {
-    guard(|| train::verbosity_of_back_end(spec, model))
+    guard(|| train::verbosity_of_back_end(&spec.options()?, model))
 }
 
 fn trainer_warnings(trainer: &mut Trainer) -> Vec<String> {

@@ -18,7 +18,7 @@ use super::batches::{self, batches};
 use super::lane::{Lane, Share, Workspace};
 use super::objective::Objective;
 use super::rendezvous::{MOST_MEMBERS, Rendezvous};
-use super::{Engine, ModuleTiles, RowLoss, Rows, Settings};
+use super::{Engine, ModuleTiles, RowLoss, Rows, Settings, Steps};
 use crate::device::{Element, HostBuffer, thread_pool};
 use crate::error::{Error, Result};
 use crate::graph::{DType, Graph, Mode, Module};
@@ -60,6 +60,7 @@ struct State<T> {
 struct Epoch<'a> {
     data: Rows<'a>,
     order: &'a [u32],
+    steps: &'a dyn Steps,
     meeting: Rendezvous,
     /// The next lane of the batch that nobody has taken.
     next: AtomicUsize,
@@ -179,23 +180,25 @@ impl<T: Scalar + Element> AotEngine<T> {
         flat
     }
 
-    /// Sums the gradients of the `used` first lanes and moves the parameters; returns the sum of the lanes' losses.
-    fn step(&self, used: usize) -> f64 {
+    /// Sums the gradients of the `used` first lanes and moves the parameters as `rate` says of the sum of the lanes' losses, which
+    /// it returns.
+    fn step(&self, used: usize, rate: impl FnOnce(f64) -> Result<f64>) -> Result<f64> {
         let mut lanes: [Option<MutexGuard<Lane<T>>>; MOST_LANES] =
             std::array::from_fn(|index| (index < used).then(|| lock(&self.lanes[index])));
         let loss = lanes.iter().flatten().map(|lane| lane.loss()).sum();
+        let rate = rate(loss)?;
         let (first, others) = lanes.split_at_mut(1);
         let gradient = first[0].as_mut().expect("there is always one").gradient_mut();
         let others: &[_] = others;
         let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
         let State { parameters, derived, optimizer } = &mut *state;
-        optimizer.update(self.settings.learning_rate, parameters.as_mut_slice(), gradient, |start, part| {
+        optimizer.update(rate, parameters.as_mut_slice(), gradient, |start, part| {
             for lane in others.iter().flatten() {
                 T::add(&lane.gradient()[start..][..part.len()], part);
             }
         });
         self.network.derive(parameters.as_slice(), derived.as_mut_slice());
-        loss
+        Ok(loss)
     }
 
     fn batches<'a>(&self, order: &'a [u32]) -> impl Iterator<Item = &'a [u32]> + use<'a, T> {
@@ -208,15 +211,20 @@ impl<T: Scalar + Element> AotEngine<T> {
         if !epoch.meeting.meet(member, || ()) {
             return;
         }
-        for rows in self.batches(epoch.order) {
+        for (batch, rows) in self.batches(epoch.order).enumerate() {
             let scale = epoch.data.weight_scale / rows.len() as f64;
             if let Err(error) = self.run_lanes(member, epoch.data, rows, scale, &epoch.next) {
                 lock(&epoch.failure).get_or_insert(error);
             }
             let all_came = epoch.meeting.meet(member, || {
-                if lock(&epoch.failure).is_none() {
-                    *lock(&epoch.loss) += self.step(self.used(rows.len()));
+                let mut failure = lock(&epoch.failure);
+                if failure.is_none() {
+                    match self.step(self.used(rows.len()), |loss| epoch.steps.rate(batch, loss)) {
+                        Ok(loss) => *lock(&epoch.loss) += loss,
+                        Err(error) => *failure = Some(error),
+                    }
                 }
+                drop(failure);
                 epoch.next.store(0, Ordering::Relaxed);
             });
             if !all_came || lock(&epoch.failure).is_some() {
@@ -242,11 +250,12 @@ impl<T: Scalar + Element> AotEngine<T> {
 }
 
 impl<T: Scalar + Element> Engine for AotEngine<T> {
-    fn train(&mut self, data: Rows, order: &[u32]) -> Result<f64> {
+    fn train(&mut self, data: Rows, order: &[u32], steps: &dyn Steps) -> Result<f64> {
         let members = self.workspaces.len().min(self.used(self.largest_batch().min(order.len())));
         let epoch = Epoch {
             data,
             order,
+            steps,
             meeting: Rendezvous::new(members, self.processors),
             next: AtomicUsize::new(0),
             loss: Mutex::new(0.0),
@@ -271,10 +280,6 @@ impl<T: Scalar + Element> Engine for AotEngine<T> {
     fn evaluate(&mut self, data: Rows, order: &[u32]) -> Result<f64> {
         let blocks = batches(order, MOST_LANES * EVALUATED_ROWS, self.network.takes_one(Mode::Evaluation));
         self.threads.install(|| blocks.map(|rows| self.evaluate_block(data, rows)).sum())
-    }
-
-    fn set_learning_rate(&mut self, rate: f64) {
-        self.settings.learning_rate = rate;
     }
 
     fn parameters(&self) -> Result<Vec<f32>> {

@@ -2,7 +2,7 @@
 
 use tch::{Device, Kind, Reduction, TchError, Tensor, no_grad};
 
-use super::{Engine, Rows, Settings};
+use super::{Engine, Rows, Settings, Steps};
 use crate::dataset::Scaler;
 use crate::error::Error;
 use crate::graph::{Activation, Graph, Loss, Op};
@@ -87,16 +87,27 @@ impl AutogradEngine {
         Ok(row_losses(self.settings.loss, &value, &labels)?.f_mul(&weights)?.f_sum(Kind::Float)?)
     }
 
-    fn step(&mut self, data: &DeviceRows, index: &Tensor, rows: usize) -> Result<Tensor> {
+    /// One optimiser step for the `rows` rows `index`, which are batch number `batch`; returns the sum of weight times loss.
+    fn step(
+        &mut self,
+        data: &DeviceRows,
+        index: &Tensor,
+        rows: usize,
+        batch: usize,
+        steps: &dyn Steps,
+    ) -> Result<Tensor> {
         let loss = self.loss_of(data, index)?;
+        // Reading it from another device would wait for all that was asked of that.
+        let value = if self.device == Device::Cpu { loss.f_double_value(&[])? } else { 0.0 };
+        let rate = steps.rate(batch, value)?;
         self.parameters.zero_grad();
         loss.f_mul_scalar(data.weight_scale / rows as f64)?.f_backward()?;
         let gradient = self.parameters.f_grad()?;
-        no_grad(|| self.optimizer.update(self.settings.learning_rate, &mut self.parameters, gradient))?;
+        no_grad(|| self.optimizer.update(rate, &mut self.parameters, gradient))?;
         Ok(loss.f_detach()?)
     }
 
-    fn train_on(&mut self, data: Rows, order: &[u32]) -> Result<f64> {
+    fn train_on(&mut self, data: Rows, order: &[u32], steps: &dyn Steps) -> Result<f64> {
         self.on_device(data)?;
         let rows = self.data.take().expect("set just above");
         let index = device_index(order, self.device)?;
@@ -105,7 +116,7 @@ impl AutogradEngine {
             for (batch, chunk) in order.chunks(self.settings.batch_size).enumerate() {
                 let start = (batch * self.settings.batch_size) as i64;
                 let part = index.f_narrow(0, start, chunk.len() as i64)?;
-                let loss = self.step(&rows, &part, chunk.len())?;
+                let loss = self.step(&rows, &part, chunk.len(), batch, steps)?;
                 total = total.f_add(&loss)?;
             }
             Ok(total.f_double_value(&[])?)
@@ -136,8 +147,8 @@ impl DeviceRows {
 }
 
 impl Engine for AutogradEngine {
-    fn train(&mut self, data: Rows, order: &[u32]) -> Result<f64, Error> {
-        Ok(self.train_on(data, order)?)
+    fn train(&mut self, data: Rows, order: &[u32], steps: &dyn Steps) -> Result<f64, Error> {
+        Ok(self.train_on(data, order, steps)?)
     }
 
     fn evaluate(&mut self, data: Rows, order: &[u32]) -> Result<f64, Error> {
@@ -151,10 +162,6 @@ impl Engine for AutogradEngine {
             Ok(loss.f_double_value(&[])?)
         });
         Ok(losses.sum::<Result<f64>>()?)
-    }
-
-    fn set_learning_rate(&mut self, rate: f64) {
-        self.settings.learning_rate = rate;
     }
 
     fn forget(&mut self) {

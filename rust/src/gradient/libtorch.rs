@@ -7,7 +7,7 @@ use rayon::ThreadPool;
 
 use super::batches::batches;
 use super::objective::Objective;
-use super::{Engine, RowLoss, Rows, Settings};
+use super::{Engine, RowLoss, Rows, Settings, Steps};
 use crate::device::{HostBuffer, thread_pool};
 use crate::error::Result;
 use crate::graph::{Mode, events_mix};
@@ -247,8 +247,8 @@ impl LibTorchEngine {
         LibTorchEngine { row_loss: Some(loss), ..self }
     }
 
-    /// One optimiser step; returns the sum of weight times loss.
-    fn step(&mut self, data: Rows, rows: &[u32]) -> Result<f64> {
+    /// One optimiser step as `rate` says of the sum of weight times loss, which it returns.
+    fn step(&mut self, data: Rows, rows: &[u32], rate: impl FnOnce(f64) -> Result<f64>) -> Result<f64> {
         let LibTorchEngine { module, settings, row_loss, parameters, state, gradient, optimizer, batch, .. } = self;
         let objective = Objective { loss: settings.loss, row_loss: row_loss.as_ref() };
         let Gathered { x, labels, weights, outputs, adjoint } = batch.gather(data, rows, objective, module.outputs);
@@ -262,7 +262,7 @@ impl LibTorchEngine {
         let value = objective.run(module.outputs, outputs, labels, weights, scale, Some(&mut *adjoint));
         running.0.backward(adjoint, gradient.as_mut_slice())?;
         drop(running);
-        optimizer.update(settings.learning_rate, parameters.as_mut_slice(), gradient.as_mut_slice(), |_, _| ());
+        optimizer.update(rate(value)?, parameters.as_mut_slice(), gradient.as_mut_slice(), |_, _| ());
         Ok(value)
     }
 
@@ -276,10 +276,11 @@ impl LibTorchEngine {
 }
 
 impl Engine for LibTorchEngine {
-    fn train(&mut self, data: Rows, order: &[u32]) -> Result<f64> {
+    fn train(&mut self, data: Rows, order: &[u32], steps: &dyn Steps) -> Result<f64> {
         let pool = Arc::clone(&self.pool);
         let (size, takes_one) = (self.settings.batch_size, self.takes_one());
-        pool.install(|| batches(order, size, takes_one).map(|rows| self.step(data, rows)).sum())
+        let batches = batches(order, size, takes_one).enumerate();
+        pool.install(|| batches.map(|(batch, rows)| self.step(data, rows, |loss| steps.rate(batch, loss))).sum())
     }
 
     fn evaluate(&mut self, data: Rows, order: &[u32]) -> Result<f64> {
@@ -287,10 +288,6 @@ impl Engine for LibTorchEngine {
         let takes_one = self.module.takes_one[Mode::Evaluation as usize];
         let blocks = batches(order, EVALUATED_ROWS, takes_one);
         pool.install(|| blocks.map(|rows| self.evaluate_batch(data, rows)).sum())
-    }
-
-    fn set_learning_rate(&mut self, rate: f64) {
-        self.settings.learning_rate = rate;
     }
 
     fn parameters(&self) -> Result<Vec<f32>> {

@@ -54,8 +54,6 @@ pub struct Settings {
     pub loss: Loss,
     /// How the parameters move.
     pub optimiser: Optimiser,
-    /// Step size, until [`Engine::set_learning_rate`] changes it.
-    pub learning_rate: f64,
     /// See [`crate::kernels::Sweep::weight_decay`].
     pub weight_decay: f64,
     /// See [`crate::kernels::Sweep::momentum`].
@@ -123,16 +121,28 @@ impl Rows<'_> {
     }
 }
 
+/// What decides on the steps of a call of [`Engine::train`].
+pub trait Steps: Sync {
+    /// The step size after batch number `batch` of the call, from 0 on, whose sum of weight times loss is `loss`. An error ends
+    /// the call without that step. An engine calls it once for each batch, in order, on any of its threads; one whose device
+    /// works ahead gives a loss of 0.
+    fn rate(&self, batch: usize, loss: f64) -> Result<f64>;
+}
+
+/// The same step size always.
+impl Steps for f64 {
+    fn rate(&self, _: usize, _: f64) -> Result<f64> {
+        Ok(*self)
+    }
+}
+
 /// A network in training on some device. It may keep a copy of the rows until it is told to forget them.
 pub trait Engine: Send {
     /// One optimiser step for each batch of `order`; returns the sum of weight times loss over its rows.
-    fn train(&mut self, data: Rows, order: &[u32]) -> Result<f64>;
+    fn train(&mut self, data: Rows, order: &[u32], steps: &dyn Steps) -> Result<f64>;
 
     /// The sum of weight times loss over `order`.
     fn evaluate(&mut self, data: Rows, order: &[u32]) -> Result<f64>;
-
-    /// Steps from now on have this size.
-    fn set_learning_rate(&mut self, rate: f64);
 
     /// Says that the next call brings other rows than the last one: whatever was kept of those is dropped.
     fn forget(&mut self) {}

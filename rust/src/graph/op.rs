@@ -143,19 +143,6 @@ listed! {
     }
 }
 
-impl Schedule {
-    /// The share of the learning rate in an epoch, of which `epoch` (from 0 on) of `epochs` are done.
-    pub fn factor(self, epoch: u64, epochs: u32) -> f64 {
-        match self {
-            Schedule::Constant => 1.0,
-            Schedule::Cosine => {
-                let done = epoch as f64 / f64::from(epochs.max(1));
-                0.5 * (1.0 + (std::f64::consts::PI * done.min(1.0)).cos())
-            }
-        }
-    }
-}
-
 listed! {
     /// Who provides the gradient of a fit.
     Gradient {

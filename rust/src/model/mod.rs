@@ -16,7 +16,7 @@ use predictor::{Numbers, Predictor};
 
 use std::sync::Arc;
 
-use crate::bridge::{ColumnSpec, FitSpec};
+use crate::bridge::ColumnSpec;
 use crate::columns;
 use crate::dataset::{Dataset, Scaler, Targets};
 use crate::device::{HostBuffer, thread_pool};
@@ -25,7 +25,7 @@ use crate::gradient::libtorch::LibTorchModule;
 use crate::graph::{DType, Init, Loss, Module, Op};
 use crate::interrupt;
 use crate::text;
-use crate::train::{check_columns, record};
+use crate::train::{Options, check_columns, record};
 
 /// In the place of the name of an activation or a loss: C++ text of the user's own.
 pub(crate) const OWN: &str = "of the user's own";
@@ -42,14 +42,14 @@ pub struct Training {
     /// Names of the label columns.
     pub targets: Targets,
     /// Of the last fit, with the loss decided and the epochs that were run; none: there was none.
-    pub options: Option<FitSpec>,
+    pub options: Option<Options>,
 }
 
 impl Training {
     /// Whether the outputs are values, not logits: after a regression, or with a loss of the user's own.
     fn gives_values(&self) -> bool {
         match &self.options {
-            Some(spec) => record::loss(spec).is_none_or(Loss::is_regression),
+            Some(options) => options.loss.is_none_or(Loss::is_regression),
             None => self.target.is_some(),
         }
     }
@@ -358,8 +358,8 @@ impl Model {
         }
         match &self.training.options {
             None => text += "  not trained\n",
-            Some(spec) => {
-                text += &format!("  trained with {}\n", record::describe(spec));
+            Some(options) => {
+                text += &format!("  trained with {}\n", record::describe(options));
             }
         }
         text

@@ -2,8 +2,7 @@
 
 use tch::Device;
 
-use super::options::unknown;
-use crate::bridge::FitSpec;
+use super::Options;
 use crate::device;
 use crate::error::Result;
 use crate::graph::Gradient;
@@ -26,19 +25,18 @@ pub(super) struct Choice {
 }
 
 /// Decides without asking whether the machine has the device.
-pub(super) fn choose(spec: &FitSpec, model: &Model) -> Result<Choice> {
+pub(super) fn choose(options: &Options, model: &Model) -> Result<Choice> {
     let obstacle = match model.network() {
         Network::Mlp(_) => None,
         Network::Module(module) => module.why_libtorch(),
     };
-    choose_for(spec, obstacle)
+    choose_for(options, obstacle)
 }
 
 /// `obstacle`: why the network has no derivatives by Clad.
-fn choose_for(spec: &FitSpec, obstacle: Option<&str>) -> Result<Choice> {
-    let device = device::named(&spec.device)?;
-    let gradient = Gradient::from_number(spec.gradient).ok_or_else(|| unknown("fGradient", spec.gradient))?;
-    let (back_end, instead) = match (gradient, device, obstacle) {
+fn choose_for(options: &Options, obstacle: Option<&str>) -> Result<Choice> {
+    let device = device::named(&options.device)?;
+    let (back_end, instead) = match (options.gradient, device, obstacle) {
         (Gradient::Clad, Device::Cpu, None) => (BackEnd::Aot, None),
         (Gradient::Clad, Device::Cpu, Some(obstacle)) => (BackEnd::Autograd, Some(obstacle)),
         (Gradient::Clad, _, _) => (BackEnd::Autograd, Some("Clad's kernels run on the CPU only")),
@@ -58,8 +56,8 @@ impl Choice {
 }
 
 /// The least `fVerbose` with which a fit says what runs where.
-pub fn verbosity_of_back_end(spec: &FitSpec, model: &Model) -> Result<i32> {
-    Ok(if choose(spec, model)?.instead.is_some() { 1 } else { 2 })
+pub fn verbosity_of_back_end(options: &Options, model: &Model) -> Result<i32> {
+    Ok(if choose(options, model)?.instead.is_some() { 1 } else { 2 })
 }
 
 #[cfg(test)]
@@ -68,7 +66,7 @@ mod tests {
 
     #[test]
     fn every_device_and_demand_has_its_back_end() {
-        let (clad, autograd) = (Gradient::Clad as u8, Gradient::Autograd as u8);
+        let (clad, autograd) = (Gradient::Clad, Gradient::Autograd);
         let (replaced, missing) = (Some("Clad's kernels run on the CPU only"), Some("an operator has no kernel"));
         for (device, gradient, obstacle, expected) in [
             ("cpu", clad, None, (Device::Cpu, BackEnd::Aot, None)),
@@ -79,18 +77,18 @@ mod tests {
             ("cuda:0", clad, None, (Device::Cuda(0), BackEnd::Autograd, replaced)),
             ("cuda:3", autograd, None, (Device::Cuda(3), BackEnd::Autograd, None)),
         ] {
-            let spec = FitSpec { device: device.into(), gradient, ..FitSpec::default() };
-            let Choice { device, back_end, instead } = choose_for(&spec, obstacle).unwrap();
-            assert_eq!((device, back_end, instead.as_deref()), expected, "{spec:?}");
+            let options = Options { device: device.into(), gradient, ..Options::default() };
+            let Choice { device, back_end, instead } = choose_for(&options, obstacle).unwrap();
+            assert_eq!((device, back_end, instead.as_deref()), expected, "{options:?}");
         }
     }
 
     #[test]
     fn the_reason_is_said_with_the_back_end() {
-        let spec = FitSpec { device: "cuda:0".into(), ..FitSpec::default() };
-        let said = choose_for(&spec, None).unwrap().describe("autograd");
+        let options = Options { device: "cuda:0".into(), ..Options::default() };
+        let said = choose_for(&options, None).unwrap().describe("autograd");
         assert_eq!(said, "autograd; Clad's kernels run on the CPU only");
-        let asked = FitSpec { gradient: Gradient::Autograd as u8, ..spec };
+        let asked = Options { gradient: Gradient::Autograd, ..options };
         assert_eq!(choose_for(&asked, None).unwrap().describe("autograd"), "autograd");
     }
 }

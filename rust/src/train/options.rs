@@ -1,203 +1,70 @@
-//! What a user's fit options may be.
+//! What a user asks of a fit.
 
-use crate::bridge::{ColumnSpec, FitSpec};
-use crate::columns;
-use crate::dataset::{Dataset, Targets};
-use crate::error::{Error, Result};
-use crate::gradient::Settings;
 use crate::graph::{Gradient, Loss, Optimiser, Schedule};
-use crate::model::Model;
-use crate::text;
 
-/// More rows a step than this are a mistake.
-const BATCH_LIMIT: i64 = 1 << 24;
-const THREAD_LIMIT: i64 = 1024;
-
-/// Checks every option; returns what an engine needs of them.
-pub(super) fn checked(spec: &FitSpec, model: &Model, data: &Dataset) -> Result<Settings> {
-    check_columns(model, data.columns(), data.width())?;
-    if data.rows() == 0 {
-        return Err(Error::invalid("the dataset has no events", "add a source with Dataset::Add"));
-    }
-    check_values(spec)?;
-    let loss = loss(spec, model, data.targets())?;
-    check_labels(loss, model.outputs(), data.labels()?)?;
-    Ok(Settings {
-        loss,
-        optimiser: Optimiser::from_number(spec.optimiser).ok_or_else(|| unknown("fOptimiser", spec.optimiser))?,
-        learning_rate: spec.learning_rate,
-        weight_decay: spec.weight_decay,
-        momentum: spec.momentum,
-        batch_size: spec.batch_size,
-    })
+/// The options of a fit, not yet checked. The defaults are those of `FitOptions` in C++.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Options {
+    /// Passes over the training part.
+    pub epochs: u32,
+    /// Rows a step.
+    pub batch_size: usize,
+    /// Step size that the schedule starts from.
+    pub learning_rate: f64,
+    /// How the step size changes.
+    pub schedule: Schedule,
+    /// See [`crate::kernels::Sweep::weight_decay`].
+    pub weight_decay: f64,
+    /// Of SGD.
+    pub momentum: f64,
+    /// Share of the events kept for validation, in [0, 1).
+    pub validation: f64,
+    /// Of split and order of the events, and of dropout.
+    pub seed: u64,
+    /// A new order of the training part each epoch.
+    pub shuffle: bool,
+    /// Features, and labels of a regression, to mean 0 and standard deviation 1.
+    pub standardise: bool,
+    /// 0: as many as the machine has.
+    pub threads: usize,
+    /// `cpu`, `cuda` or `cuda:N`.
+    pub device: String,
+    /// How the parameters move.
+    pub optimiser: Optimiser,
+    /// None: by the numbers of outputs and targets, or `loss_function`.
+    pub loss: Option<Loss>,
+    /// C++ text of a loss instead of that; may be empty.
+    pub loss_function: String,
+    /// Who provides the gradient.
+    pub gradient: Gradient,
 }
 
-/// Checks every number on its own.
-fn check_values(spec: &FitSpec) -> Result<()> {
-    check_count("fEpochs", i64::from(spec.epochs))?;
-    check("fLearningRate", spec.learning_rate, spec.learning_rate.is_finite() && spec.learning_rate > 0.0, "> 0")?;
-    check("fWeightDecay", spec.weight_decay, spec.weight_decay.is_finite() && spec.weight_decay >= 0.0, ">= 0")?;
-    check("fMomentum", spec.momentum, (0.0..1.0).contains(&spec.momentum), "in [0, 1)")?;
-    check_batches(spec)?;
-    check_count("fThreads", i64::try_from(spec.threads).unwrap_or(i64::MAX))?;
-    Optimiser::from_number(spec.optimiser).ok_or_else(|| unknown("fOptimiser", spec.optimiser))?;
-    Schedule::from_number(spec.schedule).ok_or_else(|| unknown("fSchedule", spec.schedule))?;
-    Gradient::from_number(spec.gradient).ok_or_else(|| unknown("fGradient", spec.gradient))?;
-    Ok(())
-}
-
-/// The options as a fit of `model` would follow them, with the loss decided, for its record.
-pub fn decided_options(spec: &FitSpec, model: &Model) -> Result<FitSpec> {
-    check_values(spec)?;
-    Ok(decided(spec, chosen_loss(spec, model, model.targets())?))
-}
-
-/// `spec` with the loss that it comes to, and without what belongs to the machine.
-pub(super) fn decided(spec: &FitSpec, loss: Loss) -> FitSpec {
-    let loss = if spec.loss_function.is_empty() { 1 + loss as u8 } else { 0 };
-    FitSpec { loss, threads: 0, ..spec.clone() }
-}
-
-/// Checks what decides on the events of a batch.
-pub(super) fn check_batches(spec: &FitSpec) -> Result<()> {
-    check("fValidation", spec.validation, (0.0..1.0).contains(&spec.validation), "in [0, 1)")?;
-    check_count("fBatchSize", i64::try_from(spec.batch_size).unwrap_or(i64::MAX))
-}
-
-/// Checks the option `name` that counts something; signed, as users set it.
-pub fn check_count(name: &str, value: i64) -> Result<()> {
-    let (allowed, expected) = match name {
-        "fEpochs" => (1..=1_000_000_000, "from 1 to 1000000000".to_owned()),
-        "fBatchSize" => (1..=BATCH_LIMIT, format!("from 1 to {BATCH_LIMIT}")),
-        _ => (0..=THREAD_LIMIT, format!("from 1 to {THREAD_LIMIT}, or 0 for all cores")),
-    };
-    match allowed.contains(&value) {
-        true => Ok(()),
-        false => Err(must_be(name, value, &expected)),
-    }
-}
-
-/// A model takes the columns it was trained on, or, untrained, any of its width.
-pub(crate) fn check_columns(model: &Model, found: &[ColumnSpec], width: usize) -> Result<()> {
-    let inputs = model.inputs();
-    if width != inputs {
-        return Err(Error::invalid(
-            format!("the dataset has {width} numbers an event ({}), the model takes {inputs}", columns::list(found)),
-            "make the first size of the model the dataset's width",
-        ));
-    }
-    let key = |column: &ColumnSpec| (column.name.clone(), column.length, column.inner);
-    let trained = model.columns();
-    if !trained.is_empty() && !trained.iter().map(key).eq(found.iter().map(key)) {
-        return Err(Error::invalid(
-            format!(
-                "the dataset's columns ({}) are not the model's ({})",
-                columns::list(found),
-                columns::list(trained)
-            ),
-            "name the columns in the order in which the model was trained",
-        ));
-    }
-    Ok(())
-}
-
-/// The loss of a fit to events with these targets.
-fn loss(spec: &FitSpec, model: &Model, targets: &Targets) -> Result<Loss> {
-    check_targets(model, targets)?;
-    let loss = chosen_loss(spec, model, targets)?;
-    if !spec.loss_function.is_empty() {
-        targets.check_single("fLossFunction")?;
-    } else if !loss.is_regression() {
-        targets.check_single(&format!("fLoss = {}", loss.enumerator()))?;
-    } else if targets.count() != model.outputs() {
-        return Err(Error::invalid(
-            format!("the model has {} output(s), the events have {targets}", model.outputs()),
-            format!("{} needs one output for each: give the model {} output(s)", loss.enumerator(), targets.count()),
-        ));
-    }
-    Ok(loss)
-}
-
-/// The loss that the options name, or kAuto stands for.
-fn chosen_loss(spec: &FitSpec, model: &Model, targets: &Targets) -> Result<Loss> {
-    let outputs = model.outputs();
-    if !spec.loss_function.is_empty() {
-        return own_loss(spec);
-    }
-    let loss = match (spec.loss, outputs, targets.count()) {
-        (0, _, 2..) => Loss::MeanSquaredError,
-        (0, 1, _) => Loss::BinaryCrossEntropy,
-        (0, _, _) => Loss::SoftmaxCrossEntropy,
-        (number, _, _) => Loss::from_number(number - 1).ok_or_else(|| unknown("fLoss", number))?,
-    };
-    match loss {
-        Loss::BinaryCrossEntropy if outputs > 1 => Err(does_not_fit(loss, model)),
-        Loss::SoftmaxCrossEntropy if outputs == 1 => Err(does_not_fit(loss, model)),
-        _ => Ok(loss),
-    }
-}
-
-fn does_not_fit(loss: Loss, model: &Model) -> Error {
-    Error::invalid(
-        format!("fLoss = {} does not fit a model with {} output(s)", loss.enumerator(), model.outputs()),
-        "kSoftmaxCrossEntropy takes an output for each class, kBinaryCrossEntropy one output, kMeanSquaredError and kHuber \
-         one output for each target",
-    )
-}
-
-/// A model that was trained on several targets takes no others.
-fn check_targets(model: &Model, targets: &Targets) -> Result<()> {
-    let trained = model.targets();
-    if trained.count() == 1 || trained == targets {
-        return Ok(());
-    }
-    Err(Error::invalid(
-        format!("the dataset has {targets}, the model was trained on {trained}"),
-        "name the targets in the order in which the model was trained",
-    ))
-}
-
-/// With a loss of the user's own the network's outputs are numbers, as in a regression.
-fn own_loss(spec: &FitSpec) -> Result<Loss> {
-    if spec.loss != 0 || spec.gradient != 0 || spec.device != "cpu" {
-        return Err(Error::invalid(
-            "fLossFunction beside fLoss, fGradient = kAutograd or another device than the CPU",
-            "leave those as they are: Clad differentiates the function, for the CPU",
-        ));
-    }
-    Ok(Loss::MeanSquaredError)
-}
-
-pub(super) fn check_labels(loss: Loss, outputs: usize, labels: &[f32]) -> Result<()> {
-    let (fits, expected): (Box<dyn Fn(f32) -> bool>, String) = match loss {
-        Loss::BinaryCrossEntropy => (Box::new(|y| (0.0..=1.0).contains(&y)), "labels from 0 to 1".into()),
-        Loss::SoftmaxCrossEntropy => {
-            let classes = outputs as f32;
-            let is_class = move |y: f32| y >= 0.0 && y < classes && y.fract() == 0.0;
-            (Box::new(is_class), format!("class numbers from 0 to {}", outputs - 1))
+impl Default for Options {
+    fn default() -> Self {
+        Options {
+            epochs: 20,
+            batch_size: 256,
+            learning_rate: 3e-3,
+            schedule: Schedule::Cosine,
+            weight_decay: 0.0,
+            momentum: 0.9,
+            validation: 0.2,
+            seed: 1,
+            shuffle: true,
+            standardise: true,
+            threads: 0,
+            device: "cpu".into(),
+            optimiser: Optimiser::Adam,
+            loss: None,
+            loss_function: String::new(),
+            gradient: Gradient::Clad,
         }
-        Loss::MeanSquaredError | Loss::Huber => return Ok(()),
-    };
-    match labels.iter().position(|&label| !fits(label)) {
-        None => Ok(()),
-        Some(row) => Err(Error::invalid(
-            format!("event {row} has label {}, {} takes {expected}", labels[row], loss.enumerator()),
-            "mend the labels, or choose fLoss = kMeanSquaredError or kHuber for a regression",
-        )),
     }
 }
 
-fn check(name: &str, value: f64, fits: bool, expected: &str) -> Result<()> {
-    match fits {
-        true => Ok(()),
-        false => Err(must_be(name, text::number(value), expected)),
+impl Options {
+    /// The loss to minimise, for people, of options whose loss is decided.
+    pub(super) fn loss_name(&self) -> &'static str {
+        self.loss.map_or(crate::model::OWN, Loss::name)
     }
-}
-
-fn must_be(name: &str, value: impl std::fmt::Display, expected: &str) -> Error {
-    Error::invalid(format!("{name} = {value}"), format!("it must be {expected}"))
-}
-
-pub(super) fn unknown(name: &str, number: u8) -> Error {
-    Error::invalid(format!("{name} = {number} is unknown"), "use one of the named constants")
 }

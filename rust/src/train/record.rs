@@ -1,6 +1,6 @@
 //! The options of a fit as names and values: for people, and in the model file.
 
-use crate::bridge::FitSpec;
+use super::Options;
 use crate::error::{Error, Result};
 use crate::graph::{Gradient, Loss, Optimiser, Schedule};
 use crate::model::OWN;
@@ -9,12 +9,12 @@ use crate::text;
 /// One option: its name, its value as text, back again, and as users write it.
 struct Field {
     name: &'static str,
-    write: fn(&FitSpec) -> String,
-    read: fn(&mut FitSpec, &str) -> Option<()>,
-    show: fn(&FitSpec) -> String,
+    write: fn(&Options) -> String,
+    read: fn(&mut Options, &str) -> Option<()>,
+    show: fn(&Options) -> String,
 }
 
-/// A field of `FitSpec` whose text is that of its type.
+/// A field of [`Options`] whose text is that of its type.
 macro_rules! plain {
     ($field:ident) => {
         plain!($field, |value: &_| ToString::to_string(value))
@@ -22,12 +22,27 @@ macro_rules! plain {
     ($field:ident, $show:expr) => {
         Field {
             name: stringify!($field),
-            write: |spec| spec.$field.to_string(),
-            read: |spec, text| {
-                spec.$field = text.parse().ok()?;
+            write: |options| options.$field.to_string(),
+            read: |options, text| {
+                options.$field = text.parse().ok()?;
                 Some(())
             },
-            show: |spec| $show(&spec.$field),
+            show: |options| $show(&options.$field),
+        }
+    };
+}
+
+/// A field that is a member of a list.
+macro_rules! listed {
+    ($field:ident, $list:ident) => {
+        Field {
+            name: stringify!($field),
+            write: |options| options.$field.name().to_owned(),
+            read: |options, text| {
+                options.$field = $list::from_name(text)?;
+                Some(())
+            },
+            show: |options| options.$field.enumerator().to_owned(),
         }
     };
 }
@@ -37,15 +52,7 @@ const FIELDS: [Field; 15] = [
     plain!(epochs),
     plain!(batch_size),
     plain!(learning_rate, |value: &f64| text::number(*value)),
-    Field {
-        name: "schedule",
-        write: |spec| Schedule::from_number(spec.schedule).map_or("?", Schedule::name).to_owned(),
-        read: |spec, text| {
-            spec.schedule = Schedule::from_name(text)? as u8;
-            Some(())
-        },
-        show: |spec| Schedule::from_number(spec.schedule).map_or("", Schedule::enumerator).to_owned(),
-    },
+    listed!(schedule, Schedule),
     plain!(weight_decay, |value: &f64| text::number(*value)),
     plain!(momentum, |value: &f64| text::number(*value)),
     plain!(validation, |value: &f64| text::number(*value)),
@@ -53,49 +60,23 @@ const FIELDS: [Field; 15] = [
     plain!(shuffle),
     plain!(standardise),
     plain!(device),
-    Field {
-        name: "optimiser",
-        write: |spec| Optimiser::from_number(spec.optimiser).map_or("?", Optimiser::name).to_owned(),
-        read: |spec, text| {
-            spec.optimiser = Optimiser::from_name(text)? as u8;
-            Some(())
-        },
-        show: |spec| Optimiser::from_number(spec.optimiser).map_or("", Optimiser::enumerator).to_owned(),
-    },
+    listed!(optimiser, Optimiser),
     Field {
         name: "loss",
-        write: |spec| loss_name(spec).to_owned(),
-        read: |spec, text| {
-            spec.loss = if text == OWN { 0 } else { 1 + Loss::from_name(text)? as u8 };
+        write: |options| options.loss_name().to_owned(),
+        read: |options, text| {
+            options.loss = if text == OWN { None } else { Some(Loss::from_name(text)?) };
             Some(())
         },
-        show: |spec| loss(spec).map_or("", Loss::enumerator).to_owned(),
+        show: |options| options.loss.map_or("", Loss::enumerator).to_owned(),
     },
     plain!(loss_function),
-    Field {
-        name: "gradient",
-        write: |spec| Gradient::from_number(spec.gradient).map_or("?", Gradient::name).to_owned(),
-        read: |spec, text| {
-            spec.gradient = Gradient::from_name(text)? as u8;
-            Some(())
-        },
-        show: |spec| Gradient::from_number(spec.gradient).map_or("", Gradient::enumerator).to_owned(),
-    },
+    listed!(gradient, Gradient),
 ];
 
-/// The loss to minimise, of options whose loss is decided; none: one of the user's own.
-pub(crate) fn loss(spec: &FitSpec) -> Option<Loss> {
-    Loss::from_number(spec.loss.checked_sub(1)?)
-}
-
-/// The same, for people.
-pub(super) fn loss_name(spec: &FitSpec) -> &'static str {
-    loss(spec).map_or(OWN, Loss::name)
-}
-
 /// The options as users write them, `fBatchSize = 256`, without those that are empty.
-pub(crate) fn describe(spec: &FitSpec) -> String {
-    let values = FIELDS.iter().map(|field| (field.name, (field.show)(spec)));
+pub(crate) fn describe(options: &Options) -> String {
+    let values = FIELDS.iter().map(|field| (field.name, (field.show)(options)));
     let shown =
         values.filter(|(_, value)| !value.is_empty()).map(|(name, value)| format!("{} = {value}", member(name)));
     text::list(shown.collect::<Vec<_>>().iter(), ", ")
@@ -108,13 +89,13 @@ fn member(name: &str) -> String {
 }
 
 /// Names and values.
-pub(crate) fn write(spec: &FitSpec) -> Vec<(String, String)> {
-    FIELDS.iter().map(|field| (field.name.to_owned(), (field.write)(spec))).collect()
+pub(crate) fn write(options: &Options) -> Vec<(String, String)> {
+    FIELDS.iter().map(|field| (field.name.to_owned(), (field.write)(options))).collect()
 }
 
 /// The options of which [`write()`] made `record`.
-pub(crate) fn read(record: &[(String, String)]) -> Result<FitSpec> {
-    record.iter().try_fold(FitSpec::default(), |mut spec, (name, value)| {
+pub(crate) fn read(record: &[(String, String)]) -> Result<Options> {
+    record.iter().try_fold(Options::default(), |mut options, (name, value)| {
         let bad = || {
             Error::invalid(
                 format!("option {} = \"{}\"", text::name(name), text::name(value)),
@@ -122,7 +103,7 @@ pub(crate) fn read(record: &[(String, String)]) -> Result<FitSpec> {
             )
         };
         let field = FIELDS.iter().find(|field| field.name == name).ok_or_else(bad)?;
-        (field.read)(&mut spec, value).ok_or_else(bad)?;
-        Ok(spec)
+        (field.read)(&mut options, value).ok_or_else(bad)?;
+        Ok(options)
     })
 }

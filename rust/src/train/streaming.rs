@@ -1,12 +1,10 @@
 //! Training on a stream: window by window.
 
-use std::time::Instant;
-
-use super::{Trainer, options, record};
-use crate::bridge::{Batch, EpochPart, EpochRecord, FitSpec};
-use crate::dataset::{Dataset, Scaler};
+use super::fit::{Events, Fit, positive_weight};
+use super::{EpochPart, EpochRecord, Options, checks};
+use crate::bridge::Batch;
+use crate::dataset::Dataset;
 use crate::error::{Error, Result};
-use crate::gradient::Rows;
 use crate::model::Model;
 use crate::stream::{Epoch, Mixing, Settings, Stream};
 
@@ -31,8 +29,8 @@ pub fn check_window(entries: u64) -> Result<()> {
 }
 
 /// Settings of a stream from what users say; a `window` of 0 stands for 64 MB of features, at most 65536 entries.
-pub fn stream_settings(stream: &Stream, spec: &FitSpec, window: u64, mixing: Mixing) -> Result<Settings> {
-    options::check_batches(spec)?;
+pub fn stream_settings(stream: &Stream, options: &Options, window: u64, mixing: Mixing) -> Result<Settings> {
+    checks::check_batches(options)?;
     check_window(window)?;
     let row = (size_of::<f32>() * stream.width()) as u64;
     let fitting = |bytes: u64, most: u64| (bytes / row).clamp(64, most);
@@ -42,10 +40,10 @@ pub fn stream_settings(stream: &Stream, spec: &FitSpec, window: u64, mixing: Mix
         block: fitting(BLOCK_BYTES, BLOCK_ENTRIES),
         kept: (KEPT_BYTES / (row + ENTRY_BYTES)).saturating_sub(window),
         mixing,
-        seed: spec.seed,
-        shuffle: spec.shuffle,
-        validation: spec.validation,
-        batch: spec.batch_size,
+        seed: options.seed,
+        shuffle: options.shuffle,
+        validation: options.validation,
+        batch: options.batch_size,
     })
 }
 
@@ -55,45 +53,43 @@ pub fn stream_settings(stream: &Stream, spec: &FitSpec, window: u64, mixing: Mix
 /// where balanced sources have not as many. The validation loss is that of the validation events with the smallest
 /// hashes, a window of them; they are gathered in the first epoch.
 pub struct StreamTrainer {
-    /// On the sample.
-    trainer: Trainer,
+    fit: Fit,
+    /// Events of the sample.
+    sample: usize,
     /// Events of the window in their order.
     table: Batch,
     held: Held,
-    loss: f64,
+    /// Sum of the weights of the epoch that runs.
     weight: f64,
     /// Events of the epoch that runs, and those expected of it: at most all, then those of the one before.
     rows: u64,
     expected: u64,
-    start: Instant,
 }
 
 impl StreamTrainer {
     /// Checks the options, learns the scalers and lays out the engine. `sample` is epoch 0 with the same settings.
-    pub fn new(model: &Model, stream: &Stream, spec: &FitSpec, sample: &mut Epoch) -> Result<Self> {
-        let rows = sample.settings().window as usize;
+    pub fn new(model: &Model, stream: &Stream, options: &Options, sample: &mut Epoch) -> Result<Self> {
+        let most = sample.settings().window as usize;
         let mut data = Dataset::new(stream.columns())?;
         data.begin_with("a sample of the stream", stream.targets())?;
         let (mut table, mut taken) = (Batch::default(), 0);
-        while taken < rows && sample.advance()? {
+        while taken < most && sample.advance()? {
             let order = sample.window().order();
-            let order = &order[..order.len().min(rows - taken)];
+            let order = &order[..order.len().min(most - taken)];
             sample.window().gather(order, &mut table)?;
             data.append(&table.features, &table.labels, &table.weights)?;
             taken += order.len();
         }
         data.commit()?;
-        let mut trainer = Trainer::new(model, &data, &FitSpec { validation: 0.0, ..spec.clone() })?;
-        trainer.spec.validation = spec.validation;
+        let all: Vec<u32> = (0..data.rows() as u32).collect();
         Ok(StreamTrainer {
-            trainer,
+            fit: Fit::new(model, &data, &all, options)?,
+            sample: all.len(),
             table,
-            held: Held::new(rows, stream.width(), stream.targets().count()),
-            loss: 0.0,
+            held: Held::new(most, stream.width(), stream.targets().count()),
             weight: 0.0,
             rows: 0,
-            expected: (stream.entries() as f64 * (1.0 - spec.validation)) as u64,
-            start: Instant::now(),
+            expected: (stream.entries() as f64 * (1.0 - options.validation)) as u64,
         })
     }
 
@@ -106,93 +102,60 @@ impl StreamTrainer {
         if !self.held.complete {
             let (others, hashes) = window.others();
             window.gather(others, &mut self.table)?;
-            options::check_labels(self.trainer.loss, outputs, &self.table.labels)?;
+            checks::check_labels(self.fit.loss, outputs, &self.table.labels)?;
             self.held.add(&self.table, hashes);
         }
         window.gather(window.order(), &mut self.table)?;
-        options::check_labels(self.trainer.loss, outputs, &self.table.labels)?;
-        self.trainer.set_rate();
-        let weight_scale = self.trainer.weight_scale();
+        checks::check_labels(self.fit.loss, outputs, &self.table.labels)?;
         let order = in_order(&self.table);
-        let Trainer { engine, scaler, target, watch, .. } = &mut self.trainer;
-        let rows = rows(&self.table, scaler, target.as_ref(), weight_scale);
-        engine.forget();
         self.rows += order.len() as u64;
-        if order.len() == 1 && !engine.takes_one() {
-            // The last event of an epoch, behind whole batches: another one in each epoch where events are shuffled.
-            return Ok(EpochPart { rows: self.rows, expected: self.expected.max(self.rows), ended: false });
+        // A single event is the last one of an epoch, behind whole batches: another one in each epoch where events are shuffled.
+        if order.len() > 1 || self.fit.takes_one() {
+            self.fit.forget();
+            self.fit.train(Events::of_batch(&self.table), &order, &order)?;
+            self.weight += total_weight(&self.table);
         }
-        watch.begin(&mut **engine, rows, &order)?;
-        self.loss += engine.train(rows, &order)?;
-        self.weight += total_weight(&self.table);
-        self.trainer.check_finite("training loss", self.loss)?;
         Ok(EpochPart { rows: self.rows, expected: self.expected.max(self.rows), ended: false })
     }
 
     /// Ends an epoch: its losses.
     pub fn end_epoch(&mut self) -> Result<EpochRecord> {
-        self.trainer.epoch += 1;
         self.held.finish();
-        let (loss, weight) = (std::mem::take(&mut self.loss), std::mem::take(&mut self.weight));
-        let unit = self.trainer.loss_unit();
-        let train_loss = mean(loss, weight, "training")? * unit;
-        self.trainer.watch.epoch(self.trainer.epoch, train_loss, unit);
+        let train_loss = self.fit.train_loss(positive_weight(std::mem::take(&mut self.weight), "training")?)?;
         self.expected = std::mem::take(&mut self.rows);
         let validation_loss = match self.held.table.weights.is_empty() {
-            true => f64::NAN,
-            false => self.held_loss()?,
+            true => None,
+            false => Some(self.held_loss()?),
         };
-        let seconds = self.start.elapsed().as_secs_f64();
-        self.start = Instant::now();
-        Ok(EpochRecord { train_loss, validation_loss, seconds })
+        Ok(self.fit.end_epoch(train_loss, validation_loss))
     }
 
     fn held_loss(&mut self) -> Result<f64> {
-        let (table, weight_scale) = (&self.held.table, self.trainer.weight_scale());
-        let Trainer { engine, scaler, target, .. } = &mut self.trainer;
-        let rows = rows(table, scaler, target.as_ref(), weight_scale);
-        engine.forget();
-        let loss = engine.evaluate(rows, &in_order(table))?;
-        let mean = mean(loss, total_weight(table), "validation")? * self.trainer.loss_unit();
-        self.trainer.check_finite("validation loss", mean)?;
-        Ok(mean)
+        let table = &self.held.table;
+        let weight = positive_weight(total_weight(table), "validation")?;
+        self.fit.forget();
+        self.fit.evaluate(Events::of_batch(table), &in_order(table), weight)
     }
 
     /// What there was to warn about since the last call.
     pub fn warnings(&mut self) -> Vec<String> {
-        self.trainer.warnings()
+        self.fit.warnings()
     }
 
     /// Puts what was learned into `model`.
     pub fn finish(&self, model: &mut Model) -> Result<()> {
-        self.trainer.finish(model)
+        self.fit.finish(model)
     }
 
     /// Which back end runs where.
     pub fn describe(&self) -> String {
-        let sample = self.trainer.train.len();
         format!(
-            "{}: a stream, standardised by {sample} of its events, loss {}",
-            self.trainer.back_end(),
-            record::loss_name(&self.trainer.decided())
+            "{}: a stream, standardised by {} of its events, loss {}",
+            self.fit.back_end(),
+            self.sample,
+            self.fit.decided().loss_name()
         )
     }
-}
-
-fn mean(loss: f64, weight: f64, part: &str) -> Result<f64> {
-    match weight > 0.0 {
-        true => Ok(loss / weight),
-        false => Err(Error::invalid(
-            format!("the event weights of the {part} part sum to {weight}"),
-            "they must sum to more than 0",
-        )),
-    }
-}
-
-/// All events of `table`, for the engine.
-fn rows<'a>(table: &'a Batch, scaler: &'a Scaler, target: Option<&'a Scaler>, weight_scale: f64) -> Rows<'a> {
-    let Batch { features, labels, weights } = table;
-    Rows { features, labels, weights, scaler, target, weight_scale }
 }
 
 fn in_order(table: &Batch) -> Vec<u32> {

@@ -1,6 +1,6 @@
 //! What a fit warns about: data and options that are allowed and rarely meant. Each is said once.
 
-use crate::bridge::FitSpec;
+use super::Options;
 use crate::dataset::{Dataset, Scaler};
 use crate::error::Result;
 use crate::gradient::{Engine, Rows};
@@ -34,7 +34,7 @@ pub(super) struct Watch {
 impl Watch {
     /// `rows` of `data` are the training part; `target` standardises the labels of a regression.
     pub fn new(
-        spec: &FitSpec,
+        options: &Options,
         loss: Loss,
         outputs: usize,
         data: &Dataset,
@@ -43,7 +43,7 @@ impl Watch {
     ) -> Result<Watch> {
         // Several targets have no label in common to look at; their start is the loss before the first step.
         let several = data.targets().count() > 1;
-        let own = !spec.loss_function.is_empty();
+        let own = !options.loss_function.is_empty();
         let (labels, weights) = (data.labels()?, data.weights()?);
         let events = || rows.iter().map(|&row| (labels[row as usize], f64::from(weights[row as usize])));
         let standardised = |(label, weight)| match target {
@@ -61,14 +61,14 @@ impl Watch {
             Loss::MeanSquaredError | Loss::Huber => None,
         };
         Ok(Watch {
-            learning_rate: spec.learning_rate,
+            learning_rate: options.learning_rate,
             start: if own || several { 0.0 } else { loss_of_zero(loss, outputs, events().map(standardised)) },
             started: false,
             // A loss of the user's own may be below 0 for reasons of its own.
             negative_weights: !own && bounded.is_none() && events().any(|(_, weight)| weight < 0.0),
             diverged: false,
             below_zero: false,
-            messages: messages.into_iter().chain(bounded).chain(heavy_decay(spec)).collect(),
+            messages: messages.into_iter().chain(bounded).chain(heavy_decay(options)).collect(),
         })
     }
 
@@ -168,9 +168,9 @@ fn constant_label(mut events: impl Iterator<Item = (f32, f64)>) -> Option<String
 }
 
 /// A network that ends in what the loss does itself.
-pub(super) fn second_activation(spec: &FitSpec, model: &Model, loss: Loss) -> Option<String> {
+pub(super) fn second_activation(options: &Options, model: &Model, loss: Loss) -> Option<String> {
     let last = model.names().last_activation();
-    (!last.is_empty() && spec.loss_function.is_empty() && !loss.is_regression()).then(|| {
+    (!last.is_empty() && options.loss_function.is_empty() && !loss.is_regression()).then(|| {
         format!(
             "the network ends in {last}, but {} takes what comes before it and applies the like itself, as Predict() does: \
              leave the last {last} out",
@@ -180,11 +180,11 @@ pub(super) fn second_activation(spec: &FitSpec, model: &Model, loss: Loss) -> Op
 }
 
 /// A weight decay that leaves nothing of the weights.
-fn heavy_decay(spec: &FitSpec) -> Option<String> {
-    (spec.weight_decay >= HEAVY).then(|| {
+fn heavy_decay(options: &Options) -> Option<String> {
+    (options.weight_decay >= HEAVY).then(|| {
         format!(
             "fWeightDecay = {} draws the weights to 0 whatever the data: take one far below {HEAVY}, 1e-4 for example",
-            text::number(spec.weight_decay)
+            text::number(options.weight_decay)
         )
     })
 }

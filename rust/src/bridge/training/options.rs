@@ -1,0 +1,93 @@
+//! Options of fits, and what epochs give, as the core knows them and as they cross the border.
+
+use super::{EpochPart, EpochRecord, FitSpec};
+use crate::error::{Error, Result};
+use crate::graph::{Gradient, Loss, Optimiser, Schedule};
+use crate::train::{self, Options};
+
+impl FitSpec {
+    /// What it says, with members of lists instead of their numbers.
+    pub(in crate::bridge) fn options(&self) -> Result<Options> {
+        let Self { schedule, optimiser, loss, gradient, .. } = *self;
+        let unknown = |name: &str, number: u8| {
+            Error::invalid(format!("{name} = {number} is unknown"), "use one of the named constants")
+        };
+        Ok(Options {
+            epochs: self.epochs,
+            batch_size: self.batch_size,
+            learning_rate: self.learning_rate,
+            schedule: Schedule::from_number(schedule).ok_or_else(|| unknown("fSchedule", schedule))?,
+            weight_decay: self.weight_decay,
+            momentum: self.momentum,
+            validation: self.validation,
+            seed: self.seed,
+            shuffle: self.shuffle,
+            standardise: self.standardise,
+            threads: self.threads,
+            device: self.device.clone(),
+            optimiser: Optimiser::from_number(optimiser).ok_or_else(|| unknown("fOptimiser", optimiser))?,
+            loss: match loss {
+                0 => None,
+                number => Some(Loss::from_number(number - 1).ok_or_else(|| unknown("fLoss", number))?),
+            },
+            loss_function: self.loss_function.clone(),
+            gradient: Gradient::from_number(gradient).ok_or_else(|| unknown("fGradient", gradient))?,
+        })
+    }
+}
+
+impl From<&Options> for FitSpec {
+    fn from(options: &Options) -> Self {
+        FitSpec {
+            epochs: options.epochs,
+            batch_size: options.batch_size,
+            learning_rate: options.learning_rate,
+            schedule: options.schedule as u8,
+            weight_decay: options.weight_decay,
+            momentum: options.momentum,
+            validation: options.validation,
+            seed: options.seed,
+            shuffle: options.shuffle,
+            standardise: options.standardise,
+            threads: options.threads,
+            device: options.device.clone(),
+            optimiser: options.optimiser as u8,
+            loss: options.loss.map_or(0, |loss| 1 + loss as u8),
+            loss_function: options.loss_function.clone(),
+            gradient: options.gradient as u8,
+        }
+    }
+}
+
+impl From<train::EpochPart> for EpochPart {
+    fn from(train::EpochPart { rows, expected, ended }: train::EpochPart) -> Self {
+        EpochPart { rows, expected, ended }
+    }
+}
+
+impl From<train::EpochRecord> for EpochRecord {
+    fn from(train::EpochRecord { train_loss, validation_loss, seconds }: train::EpochRecord) -> Self {
+        EpochRecord { train_loss, validation_loss, seconds }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_cross_the_border_unchanged_and_unknown_numbers_are_refused_by_name() {
+        let spec =
+            FitSpec::from(&Options { loss: Some(Loss::Huber), gradient: Gradient::Autograd, ..Options::default() });
+        assert_eq!(FitSpec::from(&spec.options().unwrap()), spec);
+        for (spec, name) in [
+            (FitSpec { schedule: 99, ..spec.clone() }, "fSchedule"),
+            (FitSpec { optimiser: 99, ..spec.clone() }, "fOptimiser"),
+            (FitSpec { loss: 99, ..spec.clone() }, "fLoss"),
+            (FitSpec { gradient: 99, ..spec.clone() }, "fGradient"),
+        ] {
+            let error = spec.options().unwrap_err().to_string();
+            assert!(error.contains(&format!("{name} = 99")), "{error}");
+        }
+    }
+}

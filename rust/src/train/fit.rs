@@ -1,0 +1,335 @@
+//! A fit, whatever its events come from: an engine, and what happens around each batch and each epoch.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tch::Device;
+
+use super::back_end::{self, BackEnd, Choice};
+use super::checks;
+use super::schedule::{Place, Rates};
+use super::warnings::{self, Watch};
+use super::{EpochRecord, Options, resolution, scale};
+use crate::bridge::{Batch, ColumnSpec};
+use crate::dataset::{Dataset, Scaler, Targets};
+use crate::device;
+use crate::error::{Error, Result};
+use crate::gradient::aot::AotEngine;
+use crate::gradient::autograd::AutogradEngine;
+use crate::gradient::libtorch::LibTorchEngine;
+use crate::gradient::{Engine, ModuleTiles, RowLoss, Rows, Settings, Steps};
+use crate::graph::Loss;
+use crate::model::{Model, Network, Training};
+
+/// How long compiling a user's loss may take.
+const COMPILE_LIMIT: Duration = Duration::from_secs(60);
+
+/// Events in memory.
+#[derive(Clone, Copy)]
+pub(super) struct Events<'a> {
+    /// [events, width]
+    pub features: &'a [f32],
+    /// [events, targets]
+    pub labels: &'a [f32],
+    /// [events]
+    pub weights: &'a [f32],
+}
+
+impl<'a> Events<'a> {
+    /// Those of a dataset.
+    pub fn of(data: &'a Dataset) -> Result<Self> {
+        Ok(Events { features: data.features(), labels: data.labels()?, weights: data.weights()? })
+    }
+
+    /// Those of a batch.
+    pub fn of_batch(Batch { features, labels, weights }: &'a Batch) -> Self {
+        Events { features, labels, weights }
+    }
+
+    /// The weights of the rows `order`, summed; an error unless the sum is positive. `part` is for the message.
+    pub fn total_weight(&self, order: &[u32], part: &str) -> Result<f64> {
+        let total: f64 = order.iter().map(|&row| f64::from(self.weights[row as usize])).sum();
+        positive_weight(total, part)
+    }
+}
+
+/// `total`, an error unless it is positive. `part` is for the message.
+pub(super) fn positive_weight(total: f64, part: &str) -> Result<f64> {
+    match total > 0.0 {
+        true => Ok(total),
+        false => Err(Error::invalid(
+            format!("the event weights of the {part} part sum to {total}"),
+            "they must sum to more than 0",
+        )),
+    }
+}
+
+/// A model in training.
+pub(super) struct Fit {
+    pub options: Options,
+    pub loss: Loss,
+    engine: Box<dyn Engine>,
+    choice: Choice,
+    scaler: Scaler,
+    /// Of the labels.
+    target: Option<Scaler>,
+    /// Factor that brings the mean weight of the training part to 1.
+    weight_scale: f64,
+    columns: Vec<ColumnSpec>,
+    targets: Targets,
+    watch: Watch,
+    rates: Rates,
+    /// Epochs that have ended.
+    epochs: u32,
+    /// Of the epoch that runs: rows that are done, and the sum of weight times loss over them.
+    rows: usize,
+    loss_sum: f64,
+    /// When the epoch began.
+    start: Instant,
+}
+
+impl Fit {
+    /// Checks the options against the model and `data`; learns the scalers on its rows `train`, which stand for all events for
+    /// training; lays out the engine.
+    pub fn new(model: &Model, data: &Dataset, train: &[u32], options: &Options) -> Result<Self> {
+        let settings = checks::checked(options, model, data)?;
+        model.check_finite()?;
+        let (scaler, target) = scalers(model, data, options, settings.loss, train)?;
+        let parameters = model.parameters_for(&scaler, target.as_ref())?;
+        let weight_scale = train.len() as f64 / Events::of(data)?.total_weight(train, "training")?;
+        let choice = back_end::choose(options, model)?;
+        let mut watch = Watch::new(options, settings.loss, model.outputs(), data, train, target.as_ref())?;
+        watch.tell(warnings::second_activation(options, model, settings.loss).into_iter());
+        watch.tell(scale::other_scale(model, data, &scaler, target.as_ref()));
+        if options.standardise {
+            watch.tell(resolution::coarse(data, train, &scaler, target.as_ref())?);
+        }
+        Ok(Fit {
+            engine: engine(model, &parameters, options, settings, &choice)?,
+            choice,
+            loss: settings.loss,
+            options: options.clone(),
+            scaler,
+            target,
+            weight_scale,
+            columns: data.columns().to_vec(),
+            targets: data.targets().clone(),
+            watch,
+            rates: Rates::new(options),
+            epochs: 0,
+            rows: 0,
+            loss_sum: 0.0,
+            start: Instant::now(),
+        })
+    }
+
+    /// Epochs that have ended.
+    pub fn epochs(&self) -> u32 {
+        self.epochs
+    }
+
+    /// Rows of the epoch that runs which were trained on.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Whether the engine trains on a single event.
+    pub fn takes_one(&self) -> bool {
+        self.engine.takes_one()
+    }
+
+    /// Says that the next events are others than the last.
+    pub fn forget(&mut self) {
+        self.engine.forget();
+    }
+
+    /// Trains on the batches of `order`, which goes on from the rows before; `first` are those that the epoch begins with.
+    pub fn train(&mut self, events: Events, order: &[u32], first: &[u32]) -> Result<()> {
+        let Fit { engine, scaler, target, watch, rates, options, .. } = self;
+        let rows = rows(events, scaler, target.as_ref(), self.weight_scale);
+        watch.begin(&mut **engine, rows, first)?;
+        let steps = PartSteps { rates, options, epoch: self.epochs, done: self.rows / options.batch_size };
+        self.loss_sum += engine.train(rows, order, &steps)?;
+        self.rows += order.len();
+        self.check_finite("training loss", self.loss_sum)
+    }
+
+    /// The mean loss over the rows `order`, which weigh `weight` together, in the units of the labels.
+    pub fn evaluate(&mut self, events: Events, order: &[u32], weight: f64) -> Result<f64> {
+        let Fit { engine, scaler, target, .. } = self;
+        let loss = engine.evaluate(rows(events, scaler, target.as_ref(), self.weight_scale), order)?;
+        let mean = loss / weight * self.loss_unit();
+        self.check_finite("validation loss", mean)?;
+        Ok(mean)
+    }
+
+    /// The mean loss of the epoch that ends here, whose events weigh `weight` together, in the units of the labels.
+    pub fn train_loss(&mut self, weight: f64) -> Result<f64> {
+        let unit = self.loss_unit();
+        let loss = std::mem::take(&mut self.loss_sum) / weight * unit;
+        self.check_finite("training loss", loss)?;
+        self.watch.epoch(u64::from(self.epochs) + 1, loss, unit);
+        Ok(loss)
+    }
+
+    /// Ends an epoch with these losses.
+    pub fn end_epoch(&mut self, train_loss: f64, validation_loss: Option<f64>) -> EpochRecord {
+        self.epochs += 1;
+        self.rows = 0;
+        let seconds = self.start.elapsed().as_secs_f64();
+        self.start = Instant::now();
+        EpochRecord { train_loss, validation_loss: validation_loss.unwrap_or(f64::NAN), seconds }
+    }
+
+    /// What there was to warn about since the last call.
+    pub fn warnings(&mut self) -> Vec<String> {
+        self.watch.said()
+    }
+
+    /// What a loss of 1 of the engine stands for: the square of the target's standard deviation. Several targets have no
+    /// unit in common; their loss stays relative to their variances.
+    fn loss_unit(&self) -> f64 {
+        match self.target.as_ref().map(|target| target.inverse.as_slice()) {
+            Some(&[inverse]) => f64::from(inverse).powi(-2),
+            _ => 1.0,
+        }
+    }
+
+    fn check_finite(&self, what: &str, value: f64) -> Result<()> {
+        match value.is_finite() {
+            true => Ok(()),
+            false => Err(diverged(what, value, &format!("after epoch {}", self.epochs + 1), &self.options)),
+        }
+    }
+
+    /// Puts what was learned into `model`.
+    pub fn finish(&self, model: &mut Model) -> Result<()> {
+        let training = Training {
+            scaler: Some(self.scaler.clone()),
+            target: self.target.clone(),
+            columns: self.columns.clone(),
+            targets: self.targets.clone(),
+            options: Some(self.decided()),
+        };
+        let parameters = self.engine.parameters()?;
+        let extreme = parameters.iter().copied().find(|parameter| !parameter.is_finite());
+        self.check_finite("largest parameter", extreme.unwrap_or(0.0).into())?;
+        model.set_parameters(&parameters)?;
+        model.set_state(&self.engine.state())?;
+        model.add_batches(self.engine.batches());
+        model.set_training(training)
+    }
+
+    /// The options as they were followed. An epoch that was interrupted does not count.
+    pub fn decided(&self) -> Options {
+        Options { epochs: self.epochs, ..checks::decided(&self.options, self.loss) }
+    }
+
+    /// Which back end runs where, and why.
+    pub fn back_end(&self) -> String {
+        self.choice.describe(&self.engine.describe())
+    }
+}
+
+/// The steps of a call of an engine: the schedule's rates, and an end where the loss is no number.
+struct PartSteps<'a> {
+    rates: &'a Rates,
+    options: &'a Options,
+    epoch: u32,
+    /// Steps of the epoch before the call.
+    done: usize,
+}
+
+impl Steps for PartSteps<'_> {
+    fn rate(&self, batch: usize, loss: f64) -> Result<f64> {
+        let step = self.done + batch;
+        match loss.is_finite() {
+            true => Ok(self.rates.at(Place { epoch: self.epoch })),
+            false => {
+                let place = format!("in batch {} of epoch {}", step + 1, self.epoch + 1);
+                Err(diverged("training loss", loss, &place, self.options))
+            }
+        }
+    }
+}
+
+fn diverged(what: &str, value: f64, place: &str, options: &Options) -> Error {
+    Error::invalid(
+        format!("the {what} is {value} {place}"),
+        format!("lower fLearningRate (now {}) or look for extreme features", options.learning_rate),
+    )
+}
+
+/// For the engine.
+fn rows<'a>(events: Events<'a>, scaler: &'a Scaler, target: Option<&'a Scaler>, weight_scale: f64) -> Rows<'a> {
+    let Events { features, labels, weights } = events;
+    Rows { features, labels, weights, scaler, target, weight_scale }
+}
+
+/// The scalers of features and labels: learned on the rows `train`, or, without fStandardise, those of the model. The
+/// labels of classifiers have none, nor those of a user's loss, which is a function of values as they are.
+fn scalers(
+    model: &Model,
+    data: &Dataset,
+    options: &Options,
+    loss: Loss,
+    train: &[u32],
+) -> Result<(Scaler, Option<Scaler>)> {
+    let before = model.training();
+    let regression = loss.is_regression() && options.loss_function.is_empty();
+    // A module's parameters cannot follow another scale.
+    let stays = matches!(model.network(), Network::Module(_)) && before.scaler.is_some();
+    let target_stays = !options.standardise || stays && before.options.is_some();
+    let labels = (regression && !target_stays).then(|| data.labels()).transpose()?;
+    Ok(device::thread_pool(options.threads)?.install(|| {
+        let scaler = match &before.scaler {
+            Some(scaler) if stays || !options.standardise => scaler.clone(),
+            None if !options.standardise => Scaler::identity(data.width()),
+            _ => Scaler::learn(data.features(), data.width(), train),
+        };
+        let target = labels.map(|labels| Scaler::learn(labels, model.outputs(), train));
+        (scaler, target.or_else(|| before.target.clone().filter(|_| regression && target_stays)))
+    }))
+}
+
+fn engine(
+    model: &Model,
+    parameters: &[f32],
+    options: &Options,
+    settings: Settings,
+    choice: &Choice,
+) -> Result<Box<dyn Engine>> {
+    let (seed, threads) = (options.seed, options.threads);
+    let device = device::open(&options.device)?;
+    let own_loss = match options.loss_function.as_str() {
+        "" => None,
+        text => Some(RowLoss::compile(text, model.outputs(), COMPILE_LIMIT)?),
+    };
+    Ok(match (model.network(), choice.back_end) {
+        (_, BackEnd::Aot) => {
+            let module = model.module().ok_or_else(|| Error::Internal("a network without operators".into()))?;
+            let tiles = ModuleTiles::new(Arc::clone(module), model.state(), seed)?;
+            let engine = AotEngine::of(tiles, parameters, settings, threads)?;
+            Box::new(match own_loss {
+                None => engine,
+                Some(loss) => engine.with_row_loss(loss),
+            })
+        }
+        (Network::Mlp(mlp), BackEnd::Autograd) => {
+            Box::new(AutogradEngine::new(mlp.graph().clone(), parameters, settings, device, threads)?)
+        }
+        (Network::Module(module), BackEnd::Autograd) => {
+            if device != Device::Cpu {
+                return Err(Error::invalid(
+                    format!("{} with fDevice = \"{}\"", module.name(), options.device),
+                    "leave it as it is: a model of a module trains on the CPU",
+                ));
+            }
+            let engine = LibTorchEngine::new(module.libtorch(), parameters, model.state(), settings, seed, threads)?;
+            Box::new(match own_loss {
+                None => engine,
+                Some(loss) => engine.with_row_loss(loss),
+            })
+        }
+    })
+}
