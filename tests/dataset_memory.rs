@@ -7,7 +7,7 @@ use std::fs::{self, File};
 use std::io::Write;
 use std::sync::Mutex;
 
-use cladtorch::bridge::ColumnSpec;
+use cladtorch::columns::Column;
 use cladtorch::dataset::Dataset;
 use cladtorch::graph::{Activation, Init};
 use cladtorch::model::Model;
@@ -91,7 +91,7 @@ fn a_model_is_loaded_in_the_memory_of_its_weights_and_a_refused_one_in_none() {
 #[test]
 fn a_second_source_needs_no_second_copy_of_the_first() {
     let _alone = PEAK.lock();
-    let mut data = Dataset::new(&[ColumnSpec::new("x", WIDTH)]).unwrap();
+    let mut data = Dataset::new(&[Column::new("x", WIDTH)]).unwrap();
     add(&mut Dataset::new(data.columns()).unwrap(), "what the process needs once", 0);
     let (taken, ()) =
         peak(|| [("first", 0), ("second", ROWS)].into_iter().for_each(|(name, row)| add(&mut data, name, row)));

@@ -18,14 +18,11 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, SystemTime};
 
 use cases::{Case, cases};
-use cladtorch::gradient::CompiledGraph;
+use cladtorch::gradient::{CompiledGraph, Wanted};
 use network::GRAPHS;
 use recorder::{A, Recorder, compare};
 use say::say;
 use tch::{Kind, Tensor};
-
-/// `jit` in `CompileSpec`.
-const JIT: u8 = 2;
 
 /// Seconds for a function, on a busy machine.
 const LIMIT: f64 = 500.0;
@@ -35,7 +32,7 @@ const TOGETHER: usize = 60;
 
 /// Whether there is a clang with Clad; says what is not tested otherwise.
 fn is_there(what: &str, count: usize) -> bool {
-    let probe = GRAPHS[0].1(1, Kind::Float).compile_with(JIT, LIMIT);
+    let probe = GRAPHS[0].1(1, Kind::Float).compile_with(Wanted::Jit, LIMIT);
     match probe.err().filter(|error| error.contains("no clang++")) {
         Some(error) => say(&format!("NOT TESTED with jit: {count} {what}: {error}")),
         None => return true,
@@ -44,7 +41,7 @@ fn is_there(what: &str, count: usize) -> bool {
 }
 
 fn check(recorder: &Recorder, kind: Kind) -> Result<(), String> {
-    agrees(recorder, &recorder.compile_with(JIT, LIMIT)?, kind)
+    agrees(recorder, &recorder.compile_with(Wanted::Jit, LIMIT)?, kind)
 }
 
 fn agrees(recorder: &Recorder, compiled: &CompiledGraph, kind: Kind) -> Result<(), String> {
@@ -61,7 +58,7 @@ fn networks_have_libtorchs_values_and_gradients() {
         check(&graph(7, Kind::Double), Kind::Double).unwrap_or_else(|e| panic!("{name}: {e}"));
         // Two whole blocks, and a row that is left to `aot`.
         let recorder = graph(7, Kind::Float);
-        let compiled = recorder.compile_in_blocks(3, JIT, LIMIT).unwrap_or_else(|e| panic!("{name}: {e}"));
+        let compiled = recorder.compile_in_blocks(3, Wanted::Jit, LIMIT).unwrap_or_else(|e| panic!("{name}: {e}"));
         let compiled = compiled.unwrap_or_else(|| panic!("{name}: its rows were not found"));
         agrees(&recorder, &compiled, Kind::Float).unwrap_or_else(|e| panic!("{name}, in blocks: {e}"));
     }
@@ -117,7 +114,7 @@ fn operators_have_libtorchs_values_and_gradients() {
 #[test]
 fn remainders_are_refused_by_name() {
     let case = cases().into_iter().find(|case| case.op == "remainder").expect("it is on the list");
-    let error = together(&[case], Kind::Double).compile_with(JIT, LIMIT).err().expect("jit has no remainder");
+    let error = together(&[case], Kind::Double).compile_with(Wanted::Jit, LIMIT).err().expect("jit has no remainder");
     assert!(error.contains("aten::remainder") && error.contains("fmod"), "{error}");
 }
 
@@ -126,7 +123,7 @@ fn the_function_and_its_derivative_can_be_read() {
     if !is_there("texts", 1) {
         return;
     }
-    let compiled = GRAPHS[1].1(4, Kind::Float).compile_with(JIT, LIMIT).unwrap();
+    let compiled = GRAPHS[1].1(4, Kind::Float).compile_with(Wanted::Jit, LIMIT).unwrap();
     let text = compiled.text();
     for part in ["[4, 64] aten::linear", "saved_grad", "cladtorch_backward", "Relu"] {
         assert!(text.contains(part), "no {part} in\n{text}");
@@ -139,7 +136,7 @@ fn the_function_and_its_derivative_can_be_read() {
 #[ignore = "run by another test"]
 fn says_why_there_is_no_jit() {
     let limit = std::env::var("CLADTORCH_LIMIT").unwrap().parse().unwrap();
-    let error = GRAPHS[0].1(3, Kind::Float).compile_with(JIT, limit).err();
+    let error = GRAPHS[0].1(3, Kind::Float).compile_with(Wanted::Jit, limit).err();
     say(&format!("reason: {}", error.unwrap_or_else(|| "it works".to_owned())));
 }
 

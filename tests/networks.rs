@@ -6,10 +6,10 @@ mod network;
 #[allow(dead_code)] // Each test uses a part of it.
 mod recorder;
 
-use cladtorch::gradient::CompiledGraph;
-use cladtorch::graph::AnyBatch;
+use cladtorch::gradient::{CompiledGraph, Wanted};
+use cladtorch::graph::{AnyBatch, ObservedArgument};
 use network::GRAPHS;
-use recorder::{A, AOT, Recorder, check, numbers};
+use recorder::{A, Recorder, check, numbers};
 use tch::{Device, Kind, Tensor};
 
 #[test]
@@ -55,8 +55,9 @@ fn what_does_not_follow_the_rows_is_refused_by_name() {
         AnyBatch::new([first, second], 8, &other, 11, "without fDynamicBatch")
     };
     let linear = batch(&|rows| of_rows(rows, |rows| A::F(0.5 * rows as f64), |x| x * (0.5 * x.size()[0] as f64)));
-    let number = linear.unwrap().at(100).unwrap().nodes[0].arguments[1].number;
-    assert!((number - 50.0).abs() < 1e-12, "{number}");
+    let derived = linear.unwrap().at(100).unwrap();
+    let argument = &derived.nodes[0].arguments[1];
+    assert!(matches!(argument, ObservedArgument::Float(number) if (number - 50.0).abs() < 1e-12), "{argument:?}");
     let inverse = batch(&|rows| of_rows(rows, |rows| A::F(1.0 / rows as f64), |x| x / x.size()[0] as f64));
     let half = batch(&|rows| of_rows(rows, |_| A::F(1.0), |x| x.slice(0, 0, x.size()[0] / 2, 1)));
     for (refused, said) in [(inverse, "aten::mul"), (half, "the shapes do not follow")] {
@@ -71,7 +72,7 @@ fn calls_from_several_threads_do_not_meet() {
     for &(name, graph) in GRAPHS {
         let recorder = graph(5, Kind::Double);
         calls_from_threads(name, graph, &recorder, &recorder.compile().unwrap());
-        let in_blocks = recorder.compile_in_blocks(2, AOT, 60.0).unwrap().expect("its rows are found");
+        let in_blocks = recorder.compile_in_blocks(2, Wanted::Aot, 60.0).unwrap().expect("its rows are found");
         calls_from_threads(name, graph, &recorder, &in_blocks);
     }
 }
@@ -98,7 +99,7 @@ fn blocks_of_rows_give_the_same_bits_for_any_number_of_threads() {
     let mut cut = 0;
     for &(name, graph) in GRAPHS {
         let recorder = graph(300, Kind::Float);
-        let Some(compiled) = recorder.compile_in_blocks(64, AOT, 60.0).unwrap() else { continue };
+        let Some(compiled) = recorder.compile_in_blocks(64, Wanted::Aot, 60.0).unwrap() else { continue };
         let [one, two] = [1, 2].map(|threads| {
             tch::set_num_threads(threads);
             recorder.actual(&compiled).unwrap()
@@ -120,7 +121,7 @@ fn a_batch_as_long_as_a_layer_is_wide_is_cut_too() {
     let [x, w, b] = std::array::from_fn(|index| recorder.tensors[index].shallow_clone());
     let y = recorder.record("linear", "", &[A::V(0), A::V(1), A::V(2)], vec![x.linear(&w, Some(&b))]);
     recorder.returns(&[y]);
-    assert!(recorder.compile_in_blocks(2, AOT, 60.0).unwrap().is_some());
+    assert!(recorder.compile_in_blocks(2, Wanted::Aot, 60.0).unwrap().is_some());
     check(&recorder, 1e-12, 1e-12).unwrap();
 }
 
@@ -137,7 +138,7 @@ fn one_operator(inputs: &[Tensor], op: &str, arguments: &[A], run: impl Fn(&[Ten
 fn rows_with_gaps_are_cut() {
     let x = Tensor::rand([4, 7], (Kind::Double, Device::Cpu)).slice(1, 0, 6, 1);
     let recorder = one_operator(&[x], "reshape", &[A::V(0), A::L(vec![4, 2, 3])], |x| x[0].reshape([4, 2, 3]));
-    assert!(recorder.compile_in_blocks(1, AOT, 60.0).unwrap().is_some());
+    assert!(recorder.compile_in_blocks(1, Wanted::Aot, 60.0).unwrap().is_some());
     check(&recorder, 1e-12, 1e-12).unwrap();
 }
 
@@ -149,7 +150,7 @@ fn an_index_out_of_range_in_a_block_is_named() {
     let arguments = [A::V(0), A::V(1), A::I(-1), A::B(false), A::B(false)];
     let look_up = |x: &[Tensor]| Tensor::embedding(&x[0], &x[1], -1, false, false);
     let recorder = one_operator(&[table, indices(2)], "embedding", &arguments, look_up);
-    let compiled = recorder.compile_in_blocks(2, AOT, 60.0).unwrap().expect("its rows are found");
+    let compiled = recorder.compile_in_blocks(2, Wanted::Aot, 60.0).unwrap().expect("its rows are found");
     check(&recorder, 1e-12, 1e-12).unwrap();
     let (table, wrong, value) = (&recorder.tensors[0], indices(3), Tensor::zeros([5, 2], (Kind::Double, Device::Cpu)));
     let address = |tensor: &Tensor| tensor.data_ptr() as usize;
@@ -169,7 +170,7 @@ fn adjoints_that_are_not_given_are_zero_in_blocks() {
     let rows = recorder.record("mul", "Scalar", &[A::V(0), A::F(2.0)], vec![double]);
     let sum = recorder.record("sum", "", &[A::V(0), A::None], vec![total]);
     recorder.returns(&[rows, sum]);
-    let compiled = recorder.compile_in_blocks(2, AOT, 60.0).unwrap().expect("its rows are found");
+    let compiled = recorder.compile_in_blocks(2, Wanted::Aot, 60.0).unwrap().expect("its rows are found");
     let address = |tensor: &Tensor| tensor.data_ptr() as usize;
     let (ones, one, x) = (Tensor::ones([5, 2], kind), Tensor::ones([] as [i64; 0], kind), &recorder.tensors[0]);
     let results = [Tensor::zeros([5, 2], kind), Tensor::zeros([] as [i64; 0], kind)];

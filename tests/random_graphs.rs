@@ -7,9 +7,11 @@ mod recorder;
 #[path = "common/say.rs"]
 mod say;
 
+use cladtorch::gradient::Wanted;
+use cladtorch::graph::{ObservedArgument, ObservedNode};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
-use recorder::{A, AOT, Recorder, check, compare};
+use recorder::{A, Recorder, check, compare};
 use tch::{Device, Kind, Tensor};
 
 const GRAPHS: u64 = 500;
@@ -62,20 +64,16 @@ fn build_all(plans: &[(Plan, u64)], kind: Kind) -> Recorder {
         first += own.len();
     }
     // Everything that nothing else uses is a result.
-    let used: Vec<i64> = recorder.graph.nodes.iter().flat_map(|node| &node.arguments).flat_map(used_by).collect();
+    let used: Vec<u32> = recorder.graph.nodes.iter().flat_map(used_by).collect();
     let inputs = recorder.graph.inputs.len();
-    let unused = (inputs..recorder.tensors.len()).filter(|&index| !used.contains(&(index as i64)));
+    let unused = (inputs..recorder.tensors.len()).filter(|&index| !used.contains(&(index as u32)));
     let outputs: Vec<usize> = unused.collect();
     recorder.returns(&outputs);
     recorder
 }
 
-fn used_by(argument: &cladtorch::bridge::ObservedArgument) -> Vec<i64> {
-    match argument.kind {
-        1 => vec![argument.value],
-        7 => argument.list.clone(),
-        _ => Vec::new(),
-    }
+fn used_by(node: &ObservedNode) -> impl Iterator<Item = u32> {
+    node.arguments.iter().flat_map(ObservedArgument::values)
 }
 
 /// One operator, chosen by `step` from those that fit its operands, which are among `known`.
@@ -192,9 +190,9 @@ fn reduced(mut plan: Plan, fails: impl Fn(&Plan) -> bool) -> Plan {
 
 fn printed(plan: &Plan, seed: u64, kind: Kind) -> String {
     let recorder = build(plan, seed, kind);
-    let line = |node: &cladtorch::bridge::ObservedNode| {
+    let line = |node: &ObservedNode| {
         let shape = &recorder.graph.values[node.outputs[0] as usize].shape;
-        let operands: Vec<i64> = node.arguments.iter().flat_map(used_by).collect();
+        let operands: Vec<u32> = used_by(node).collect();
         format!("  %{} = {} {operands:?} {shape:?}\n", node.outputs[0], node.op)
     };
     recorder.graph.nodes.iter().map(line).collect()
@@ -208,7 +206,7 @@ fn random_graphs_have_libtorchs_values_and_gradients() {
             let whole = plan(seed);
             let recorder = build(&whole, seed, kind);
             operators += recorder.graph.nodes.len();
-            cut += u64::from(matches!(recorder.compile_in_blocks(1, AOT, 60.0), Ok(Some(_))));
+            cut += u64::from(matches!(recorder.compile_in_blocks(1, Wanted::Aot, 60.0), Ok(Some(_))));
             if let Some(error) = failure(&whole, seed, kind) {
                 let small = reduced(whole, |plan| failure(plan, seed, kind).is_some());
                 let now = failure(&small, seed, kind);
@@ -228,7 +226,7 @@ fn the_same_graphs_under_jit() {
         let (kind, rtol, atol) =
             if (first / TOGETHER).is_multiple_of(2) { (Kind::Double, 1e-9, 1e-11) } else { (Kind::Float, 1e-3, 2e-4) };
         let recorder = build_all(&plans, kind);
-        let compiled = match recorder.compile_with(2, 500.0) {
+        let compiled = match recorder.compile_with(Wanted::Jit, 500.0) {
             Err(error) if error.contains("no clang++") => {
                 return say::say(&format!("NOT TESTED with jit: {GRAPHS} random graphs: {error}"));
             }

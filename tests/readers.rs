@@ -16,10 +16,9 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use cladtorch::bridge::{LeafSpec, TargetSpec};
-use cladtorch::columns::branch::{Branch, Place, Scratch};
-use cladtorch::columns::branch_of;
+use cladtorch::columns::branch::{Branch, Element, Part, Place, Scratch, Shape};
 use cladtorch::columns::file::TreeFile;
+use cladtorch::columns::{Column, Request};
 use cladtorch::dataset::Dataset;
 use session::{Outcome, Session, script, source};
 
@@ -118,25 +117,17 @@ fn baskets(folder: &Path) -> Vec<Basket> {
         .map(|line| {
             let words: Vec<&str> = line.split(' ').collect();
             let number = |i: usize| words[i].parse::<usize>().unwrap();
-            let leaf = LeafSpec {
-                target: TargetSpec {
-                    name: words[1].into(),
-                    part: 0,
-                    place: 0,
-                    wanted: if number(3) == 0 { number(6) } else { 3 },
-                    pad: -1.0,
-                    scalar: false,
-                },
-                element: number(2) as u8,
-                shape: number(3) as u8,
-                entry_length: number(4),
-                offset: number(5),
-                length: number(6),
+            let (shape, wanted) = match number(3) {
+                0 => (Shape::Fixed { entry_length: number(4), offset: number(5), length: number(6) }, number(6)),
+                1 => (Shape::Array, 3),
+                _ => (Shape::Vector, 3),
             };
+            let (name, part) = (words[1].into(), Part::Features);
+            let request = Request { name, part, place: 0, wanted, pad: -1.0, scalar: false };
             let (seek, bytes) = (number(7), number(8));
             let place = Place::whole(seek as u64, bytes, number(9) as u64, number(10) as u64);
             let record = fs::read(folder.join(words[0])).unwrap()[seek..][..bytes].to_vec();
-            Basket { branch: branch_of(&leaf).unwrap(), place, record }
+            Basket { branch: request.branch(Element::ALL[number(2)], shape).unwrap(), place, record }
         })
         .collect()
 }
@@ -194,7 +185,7 @@ fn tree_file(path: &Path, baskets: &[&Basket]) -> cladtorch::Result<TreeFile> {
 }
 
 fn dataset(width: usize) -> Dataset {
-    Dataset::new(&[cladtorch::bridge::ColumnSpec::new("x", width)]).unwrap()
+    Dataset::new(&[Column::new("x", width)]).unwrap()
 }
 
 #[test]

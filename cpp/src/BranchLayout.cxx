@@ -19,6 +19,7 @@
 #include <sys/stat.h>
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 namespace CladTorch {
@@ -26,53 +27,50 @@ namespace Internal {
 
 namespace {
 
-/// Types of numbers in a file, in the order of `Element::ALL` in rust/base/src/columns/branch.rs.
-enum EElement : std::uint8_t { kBool, kI8, kU8, kI16, kU16, kI32, kU32, kI64, kU64, kF32, kF64, kNoElement };
+using Core::Element;
+using Core::Shape;
 
-/// Shapes, by their numbers in rust/src/bridge/columns.rs.
-enum EShape : std::uint8_t { kFixed, kArray, kVector };
-
-/// The type of a leaf's numbers. Classes are compared exactly: a derived leaf may write something else.
-EElement ElementOf(const TLeaf &leaf)
+/// The type of a leaf's numbers, if it is supported. Classes are compared exactly: a derived leaf may write something else.
+std::optional<Element> ElementOf(const TLeaf &leaf)
 {
    const TClass *type = leaf.IsA();
-   const auto by = [&](EElement plain, EElement isUnsigned) { return leaf.IsUnsigned() ? isUnsigned : plain; };
+   const auto by = [&](Element plain, Element isUnsigned) { return leaf.IsUnsigned() ? isUnsigned : plain; };
    if (type == TLeafF::Class())
-      return kF32;
+      return Element::F32;
    if (type == TLeafD::Class())
-      return kF64;
+      return Element::F64;
    if (type == TLeafI::Class())
-      return by(kI32, kU32);
+      return by(Element::I32, Element::U32);
    if (type == TLeafS::Class())
-      return by(kI16, kU16);
+      return by(Element::I16, Element::U16);
    if (type == TLeafB::Class())
-      return by(kI8, kU8);
+      return by(Element::I8, Element::U8);
    if (type == TLeafO::Class())
-      return kBool;
+      return Element::Bool;
    if (type == TLeafL::Class() || type == TLeafG::Class())
-      return by(kI64, kU64);
-   return kNoElement;
+      return by(Element::I64, Element::U64);
+   return std::nullopt;
 }
 
 /// The same for the numbers of a vector, by the name of their type.
-EElement ElementOf(const std::string &name)
+std::optional<Element> ElementOf(const std::string &name)
 {
    const TDataType *type = gROOT->GetType(name.c_str());
    switch (type ? type->GetType() : 0) {
-   case kBool_t: return kBool;
-   case kChar_t: return kI8;
-   case kUChar_t: return kU8;
-   case kShort_t: return kI16;
-   case kUShort_t: return kU16;
-   case kInt_t: return kI32;
-   case kUInt_t: return kU32;
+   case kBool_t: return Element::Bool;
+   case kChar_t: return Element::I8;
+   case kUChar_t: return Element::U8;
+   case kShort_t: return Element::I16;
+   case kUShort_t: return Element::U16;
+   case kInt_t: return Element::I32;
+   case kUInt_t: return Element::U32;
    case kLong_t:
-   case kLong64_t: return kI64;
+   case kLong64_t: return Element::I64;
    case kULong_t:
-   case kULong64_t: return kU64;
-   case kFloat_t: return kF32;
-   case kDouble_t: return kF64;
-   default: return kNoElement;
+   case kULong64_t: return Element::U64;
+   case kFloat_t: return Element::F32;
+   case kDouble_t: return Element::F64;
+   default: return std::nullopt;
    }
 }
 
@@ -106,7 +104,7 @@ std::string DescribeFixed(TBranch &branch, const TLeaf &leaf, Core::LeafSpec &sp
 {
    std::size_t length = 0;
    for (auto *each : TRangeDynCast<TLeaf>(branch.GetListOfLeaves())) {
-      if (!each || ElementOf(*each) == kNoElement || each->GetLeafCount())
+      if (!each || !ElementOf(*each) || each->GetLeafCount())
          return "a leaf of its branch has no fixed length";
       if (each == &leaf)
          spec.offset = length;
@@ -114,7 +112,7 @@ std::string DescribeFixed(TBranch &branch, const TLeaf &leaf, Core::LeafSpec &sp
    }
    if (branch.GetEntryOffsetLen() != 0)
       return "entries of one length, but with a list of offsets";
-   spec.shape = kFixed;
+   spec.shape = Shape::Fixed;
    spec.entry_length = length;
    spec.length = leaf.GetLenStatic();
    return "";
@@ -123,14 +121,14 @@ std::string DescribeFixed(TBranch &branch, const TLeaf &leaf, Core::LeafSpec &sp
 std::string DescribeLeaf(TBranch &branch, const TLeaf &leaf, Core::LeafSpec &spec)
 {
    const auto element = ElementOf(leaf);
-   if (element == kNoElement)
+   if (!element)
       return std::string("leaves of class ") + leaf.ClassName() + " need ROOT";
-   spec.element = element;
+   spec.element = *element;
    if (!leaf.GetLeafCount())
       return DescribeFixed(branch, leaf, spec);
    if (branch.GetNleaves() != 1 || leaf.GetLenStatic() < 1 || branch.GetEntryOffsetLen() == 0)
       return "an array of an unusual layout";
-   spec.shape = kArray;
+   spec.shape = Shape::Array;
    return "";
 }
 
@@ -138,11 +136,11 @@ std::string DescribeVector(const TBranchElement &branch, Core::LeafSpec &spec)
 {
    constexpr int kUnsplit = 0;
    const auto element = ElementOf(VectorElement(branch.GetClassName()));
-   if (element == kNoElement || branch.GetType() != kUnsplit || branch.GetID() >= 0 ||
+   if (!element || branch.GetType() != kUnsplit || branch.GetID() >= 0 ||
        branch.GetMother() != &branch || branch.GetNleaves() != 1 || branch.GetEntryOffsetLen() == 0)
       return std::string("members and objects of class ") + branch.GetClassName() + " need ROOT";
-   spec.element = element;
-   spec.shape = kVector;
+   spec.element = *element;
+   spec.shape = Shape::Vector;
    return "";
 }
 
@@ -183,6 +181,15 @@ std::string CheckBaskets(TBranch &branch)
    return "";
 }
 
+Core::Part PartOf(const ColumnTarget &target)
+{
+   switch (target.fPart) {
+   case ColumnTarget::kLabel: return Core::Part::Label;
+   case ColumnTarget::kWeight: return Core::Part::Weight;
+   default: return Core::Part::Features;
+   }
+}
+
 } // namespace
 
 std::string WhyNotFast(const TFile *file, TTree &tree)
@@ -207,8 +214,7 @@ std::string WhyNotFast(const TFile *file, TTree &tree)
 
 Core::TargetSpec ToSpec(const ColumnTarget &target)
 {
-   return {target.fName, static_cast<std::uint8_t>(target.fPart), target.fOffset, target.fLength, target.fPad,
-           target.fScalar};
+   return {target.fName, PartOf(target), target.fOffset, target.fLength, target.fPad, target.fScalar};
 }
 
 std::string AddToLayout(Core::TreeFile &layout, TTree &tree, const ColumnTarget &target)
@@ -220,7 +226,7 @@ std::string AddToLayout(Core::TreeFile &layout, TTree &tree, const ColumnTarget 
    TBranch &branch = *leaf->GetBranch();
    Core::LeafSpec spec{};
    auto reason = Describe(branch, *leaf, spec);
-   if (reason.empty() && target.fScalar && (spec.shape != kFixed || spec.length != 1))
+   if (reason.empty() && target.fScalar && (spec.shape != Shape::Fixed || spec.length != 1))
       reason = "it has several numbers an event";
    if (reason.empty())
       reason = CheckBaskets(branch);

@@ -19,8 +19,8 @@ std::shared_ptr<ModelData> Drawn(rust::Box<Core::Model> core)
 
 Mlp::Mlp(const std::vector<std::size_t> &sizes, EActivation activation, EInit init, std::uint64_t seed)
    : Mlp(Guard("CladTorch::Mlp", [&] {
-        return Drawn(Core::model_new({sizes.data(), sizes.size()}, static_cast<std::uint8_t>(activation),
-                                     static_cast<std::uint8_t>(init), seed));
+        return Drawn(Core::model_new({sizes.data(), sizes.size()}, static_cast<Core::Activation>(activation),
+                                     static_cast<Core::Init>(init), seed));
      }), FromCore())
 {
 }
@@ -28,7 +28,7 @@ Mlp::Mlp(const std::vector<std::size_t> &sizes, EActivation activation, EInit in
 Mlp::Mlp(const std::vector<std::size_t> &sizes, const std::string &activation, EInit init, std::uint64_t seed)
    : Mlp(Guard("CladTorch::Mlp", [&] {
         return Interruptible("the compilation of the activation", [&](const InterruptScope &) {
-           return Drawn(Core::model_new_own({sizes.data(), sizes.size()}, activation, static_cast<std::uint8_t>(init),
+           return Drawn(Core::model_new_own({sizes.data(), sizes.size()}, activation, static_cast<Core::Init>(init),
                                             seed));
         });
      }), FromCore())

@@ -1,8 +1,7 @@
 //! An input of the target `basket`: four bytes that choose the layout of a branch, then the record of a basket.
 
-use cladtorch::bridge::{LeafSpec, TargetSpec};
-use cladtorch::columns::branch::{Branch, Element, Shape};
-use cladtorch::columns::branch_of;
+use cladtorch::columns::Request;
+use cladtorch::columns::branch::{Branch, Element, Part, Shape};
 
 /// Bytes before the record.
 pub const HEADER: usize = 4;
@@ -27,17 +26,14 @@ pub fn header(element: Element, shape: Shape, wanted: usize) -> [u8; HEADER] {
 
 /// The branch that a header chooses: every header chooses one.
 pub fn branch([element, shape, wanted, around]: [u8; HEADER]) -> Option<Branch> {
-    let element = usize::from(element) % Element::ALL.len();
-    let (size, wanted) = (Element::ALL[element].size(), usize::from(wanted) % MOST_WANTED + 1);
+    let element = Element::ALL[usize::from(element) % Element::ALL.len()];
+    let (size, wanted) = (element.size(), usize::from(wanted) % MOST_WANTED + 1);
     let (before, after) = (usize::from(around & 15), usize::from(around >> 4));
-    let name = "fuzzed".to_owned();
-    branch_of(&LeafSpec {
-        target: TargetSpec { name, part: 0, place: 0, wanted, pad: -1.0, scalar: false },
-        element: element as u8,
-        shape: shape % 3,
-        entry_length: (before + wanted + after) * size,
-        offset: before * size,
-        length: wanted,
-    })
-    .ok()
+    let shape = match shape % 3 {
+        0 => Shape::Fixed { entry_length: (before + wanted + after) * size, offset: before * size, length: wanted },
+        1 => Shape::Array,
+        _ => Shape::Vector,
+    };
+    let (name, part) = ("fuzzed".to_owned(), Part::Features);
+    Request { name, part, place: 0, wanted, pad: -1.0, scalar: false }.branch(element, shape).ok()
 }

@@ -1,4 +1,4 @@
-//! What a column of a dataset is, and the fast reader of [`cladtorch_base::columns`] as the bridge describes branches.
+//! Columns of a dataset, and the fast reader of [`cladtorch_base::columns`], which fills them.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -6,7 +6,6 @@ use std::path::Path;
 pub use cladtorch_base::columns::*;
 use cladtorch_base::rootfile::{Baskets, Layout, RootFile};
 
-use crate::bridge::{ColumnSpec, LeafSpec, TargetSpec};
 use crate::columns::branch::{Branch, Element, Part, Shape};
 use crate::columns::file::TreeFile;
 use crate::error::{Error, Result};
@@ -15,15 +14,57 @@ use crate::text;
 /// More numbers an event than this are a mistake in a length, not a dataset.
 const WIDTH_LIMIT: usize = 1 << 24;
 
-impl ColumnSpec {
-    /// A column of `length` numbers an event, the pad 0; of 1, the first of an event's numbers.
+/// One feature column of a dataset.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Column {
+    /// Name in the tree or data frame, or an expression.
+    pub name: String,
+    /// Elements per event, 1 for a scalar.
+    pub length: usize,
+    /// Fills an event that has fewer.
+    pub pad: f32,
+    /// Elements of each inner list of a list of lists; 0: the column is not one.
+    pub inner: usize,
+    /// The column whose mask this is: 1 where an event has an element, 0 where the pad stands in; "": this is no mask.
+    pub mask_of: String,
+    /// Whether an event has exactly one element, where other columns of length 1 take the first of a list.
+    pub scalar: bool,
+}
+
+/// A column to read, and where its elements go.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// Of the column.
+    pub name: String,
+    /// What it fills.
+    pub part: Part,
+    /// Of its first element in a row of features.
+    pub place: usize,
+    /// Elements per entry.
+    pub wanted: usize,
+    /// Stands in where an entry has fewer.
+    pub pad: f32,
+    /// Whether a list is refused.
+    pub scalar: bool,
+}
+
+impl Request {
+    /// The branch, without baskets, that fills it from entries of this layout.
+    pub fn branch(&self, element: Element, shape: Shape) -> Result<Branch> {
+        let Request { part, place, wanted, pad, .. } = *self;
+        Branch { name: self.name.clone(), element, shape, part, place, wanted, pad, baskets: Vec::new() }.checked()
+    }
+}
+
+impl Column {
+    /// A column of `length` elements per event, the pad 0; of 1, the first of an event's elements.
     pub fn new(name: &str, length: usize) -> Self {
-        ColumnSpec { name: name.to_owned(), length, pad: 0.0, inner: 0, mask_of: String::new(), scalar: false }
+        Column { name: name.to_owned(), length, pad: 0.0, inner: 0, mask_of: String::new(), scalar: false }
     }
 }
 
 /// Checks names and lengths; returns the numbers an event.
-pub fn checked_width(columns: &[ColumnSpec]) -> Result<usize> {
+pub fn checked_width(columns: &[Column]) -> Result<usize> {
     let mut names = HashSet::new();
     let mut width = 0usize;
     for column in columns {
@@ -65,7 +106,7 @@ pub fn checked_width(columns: &[ColumnSpec]) -> Result<usize> {
 }
 
 /// The column that number `index` of a row belongs to, as a user would write it: `m_bb` or `strain[17]`.
-pub fn element_name(columns: &[ColumnSpec], index: usize) -> String {
+pub fn element_name(columns: &[Column], index: usize) -> String {
     let mut first = 0;
     for column in columns {
         if index < first + column.length {
@@ -78,56 +119,34 @@ pub fn element_name(columns: &[ColumnSpec], index: usize) -> String {
 }
 
 /// `jet_pt, strain[256]`: the columns as they appear in messages.
-pub fn list(columns: &[ColumnSpec]) -> String {
-    let name = |column: &ColumnSpec| match column.length {
+pub fn list(columns: &[Column]) -> String {
+    let name = |column: &Column| match column.length {
         1 => column.name.clone(),
         length => format!("{}[{length}]", column.name),
     };
     text::list(columns.iter().map(name), ", ")
 }
 
-/// The branch, without baskets, that `leaf` describes.
-pub fn branch_of(leaf: &LeafSpec) -> Result<Branch> {
-    let unknown = || Error::Internal(format!("column '{}' has a layout of unknown kind", leaf.target.name));
-    let element = *Element::ALL.get(usize::from(leaf.element)).ok_or_else(unknown)?;
-    let shape = match leaf.shape {
-        0 => Shape::Fixed { entry_length: leaf.entry_length, offset: leaf.offset, length: leaf.length },
-        1 => Shape::Array,
-        2 => Shape::Vector,
-        _ => return Err(unknown()),
-    };
-    branch(&leaf.target, element, shape)
-}
-
-fn branch(target: &TargetSpec, element: Element, shape: Shape) -> Result<Branch> {
-    let parts = [Part::Features, Part::Label, Part::Weight];
-    let unknown = || Error::Internal(format!("column '{}' is of an unknown part", target.name));
-    let part = *parts.get(usize::from(target.part)).ok_or_else(unknown)?;
-    let (name, baskets) = (target.name.clone(), Vec::new());
-    Branch { name, element, shape, part, place: target.place, wanted: target.wanted, pad: target.pad, baskets }
-        .checked()
-}
-
-/// The columns `targets` of the tree `tree` in the file at `path`, as the file itself describes them. An error where ROOT may
+/// The columns `requests` of the tree `tree` in the file at `path`, as the file itself describes them. An error where ROOT may
 /// find something else under these names, or would refuse them: then ROOT decides.
-pub fn described(path: &Path, tree: &str, targets: &[TargetSpec]) -> Result<TreeFile> {
+pub fn described(path: &Path, tree: &str, requests: &[Request]) -> Result<TreeFile> {
     let tree = RootFile::open(path)?.only_tree(tree)?;
     let mut file = tree.file()?;
-    for target in targets {
-        let unsure = || Error::invalid(format!("column '{}' needs ROOT", target.name), "ask ROOT what it is");
-        let layout = tree.plain(&target.name).filter(|layout| suits(layout, target)).ok_or_else(unsure)?;
+    for request in requests {
+        let unsure = || Error::invalid(format!("column '{}' needs ROOT", request.name), "ask ROOT what it is");
+        let layout = tree.plain(&request.name).filter(|layout| suits(layout, request)).ok_or_else(unsure)?;
         let Baskets { seeks, bytes, firsts } = layout.baskets.as_ref();
-        file.add(branch(target, layout.element, layout.shape)?, seeks, bytes, firsts)?;
+        file.add(request.branch(layout.element, layout.shape)?, seeks, bytes, firsts)?;
     }
     Ok(file)
 }
 
-/// Whether a data frame has a type for these numbers, and `target` asks for no other shape.
-fn suits(layout: &Layout, target: &TargetSpec) -> bool {
+/// Whether a data frame has a type for these numbers, and `request` asks for no other shape.
+fn suits(layout: &Layout, request: &Request) -> bool {
     let byte = matches!(layout.element, Element::I8 | Element::U8);
     match layout.shape {
-        Shape::Fixed { length: 1, .. } => !byte && target.wanted == 1,
-        _ => !byte && layout.element != Element::Bool && !target.scalar,
+        Shape::Fixed { length: 1, .. } => !byte && request.wanted == 1,
+        _ => !byte && layout.element != Element::Bool && !request.scalar,
     }
 }
 
@@ -137,7 +156,7 @@ mod tests {
 
     #[test]
     fn widths_add_up_and_elements_have_names() {
-        let columns = [ColumnSpec::new("pt", 1), ColumnSpec::new("strain", 4), ColumnSpec::new("eta", 1)];
+        let columns = [Column::new("pt", 1), Column::new("strain", 4), Column::new("eta", 1)];
         assert_eq!(checked_width(&columns).unwrap(), 6);
         assert_eq!(element_name(&columns, 0), "pt");
         assert_eq!(element_name(&columns, 3), "strain[2]");
@@ -148,13 +167,13 @@ mod tests {
     #[test]
     fn bad_columns_are_named() {
         for (columns, word) in [
-            (vec![ColumnSpec::new("", 1)], "without a name"),
-            (vec![ColumnSpec::new("a", 1), ColumnSpec::new("a", 1)], "\"a\" is listed twice"),
-            (vec![ColumnSpec { pad: f32::NAN, ..ColumnSpec::new("a", 2) }], "\"a\" has pad NaN"),
-            (vec![ColumnSpec::new("a", 0)], "\"a\" has length 0"),
-            (vec![ColumnSpec { inner: 3, ..ColumnSpec::new("a", 7) }], "7 numbers in lists of 3"),
-            (vec![ColumnSpec { scalar: true, ..ColumnSpec::new("a", 2) }], "\"a\" is a scalar of 2 numbers"),
-            (vec![ColumnSpec::new("a", 2), ColumnSpec::new("b", usize::MAX)], "\"b\" has length"),
+            (vec![Column::new("", 1)], "without a name"),
+            (vec![Column::new("a", 1), Column::new("a", 1)], "\"a\" is listed twice"),
+            (vec![Column { pad: f32::NAN, ..Column::new("a", 2) }], "\"a\" has pad NaN"),
+            (vec![Column::new("a", 0)], "\"a\" has length 0"),
+            (vec![Column { inner: 3, ..Column::new("a", 7) }], "7 numbers in lists of 3"),
+            (vec![Column { scalar: true, ..Column::new("a", 2) }], "\"a\" is a scalar of 2 numbers"),
+            (vec![Column::new("a", 2), Column::new("b", usize::MAX)], "\"b\" has length"),
         ] {
             let error = checked_width(&columns).unwrap_err().to_string();
             assert!(error.contains(word), "{error}");

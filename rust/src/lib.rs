@@ -14,12 +14,12 @@
 //! | [`train`] | options, epochs, metrics | `dataset`, `stream`, `gradient`, `model` |
 //! | [`gradient`] | back ends: [`gradient::aot`] (Clad's derivatives, tiles of rows of a module), [`gradient::autograd`] (perceptrons on LibTorch), [`gradient::libtorch`] (a module as LibTorch runs it), [`gradient::CompiledGraph`] (an observed function, in blocks of its rows) | `graph`, `optimizer`, `kernels`, `device`, `dataset` |
 //! | [`optimizer`] | SGD, Adam and AdamW over one flat vector, their state; the rate is given at each update | `graph`, `kernels`, `device` |
-//! | [`graph`] | networks: [`graph::Graph`], a chain of layers; [`graph::Program`], operators with their operands, of a chain or of an observed function; [`graph::Module`], one of them with parameters, which trains; [`graph::lower`], which makes it, and [`graph::rows`], which takes its rows apart | `error`, [`bridge`]'s structs, `kernels::strided` |
+//! | [`graph`] | networks: [`graph::Graph`], a chain of layers; [`graph::Program`], operators with their operands, of a chain or of an observed function; [`graph::Module`], one of them with parameters, which trains; [`graph::lower`], which makes it, and [`graph::rows`], which takes its rows apart | `error`, `kernels::strided` |
 //! | [`dataset`] | features, labels, weights; split, shuffle, scaling | `columns`, `device` |
 //! | [`stream`] | events of data bigger than memory: order, windows, the hand-over from the reading thread | `columns`, `dataset`, `kernels` |
 //! | [`interrupt`] | Ctrl-C, as a flag that long loops ask for | `error` |
 //! | [`signal`] | spectra, whitening, waveforms and exact bounds for strain data, float64 | `error` |
-//! | [`columns`] | what a column is | `error`, [`bridge`]'s structs |
+//! | [`columns`] | what a column is, and what the fast reader is asked for | `error` |
 //! | [`device`] | devices, and CUDA loaded on purpose | `error` |
 //! | `rust/src/bin/` | the `cladtorch` command | the crate `cladtorch_base` |
 //! | `rust/fuzz/` | targets of libFuzzer for what reads hostile bytes | [`columns`], [`rootfile`] |

@@ -1,6 +1,6 @@
 //! Small seeded datasets and options.
 
-use cladtorch::bridge::ColumnSpec;
+use cladtorch::columns::Column;
 use cladtorch::dataset::Dataset;
 use cladtorch::graph::Schedule;
 use cladtorch::train::Options;
@@ -8,8 +8,8 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 /// A scalar column.
-pub fn column(name: &str) -> ColumnSpec {
-    ColumnSpec::new(name, 1)
+pub fn column(name: &str) -> Column {
+    Column::new(name, 1)
 }
 
 /// `rows` events of columns x and y in the square from -1 to 1, label 1 inside the circle of radius 0.8, weights from

@@ -1,12 +1,9 @@
 //! Builds observed graphs as the C++ front does, by running LibTorch's operators one after the other, and compares what a
 //! compiled graph makes of them with LibTorch and its autograd.
 
-use cladtorch::bridge::{CompileSpec, ObservedArgument, ObservedGraph, ObservedNode, ObservedValue};
-use cladtorch::gradient::{BlockRows, CompiledGraph};
+use cladtorch::gradient::{BlockRows, CompileOptions, CompiledGraph, Wanted};
+use cladtorch::graph::{DType, ObservedArgument, ObservedGraph, ObservedNode, ObservedValue};
 use tch::{Kind, Tensor};
-
-/// `aot` in `CompileSpec`.
-pub const AOT: u8 = 1;
 
 /// An argument of an operator; `V` counts the recorder's values.
 #[derive(Clone, Debug)]
@@ -23,34 +20,16 @@ pub enum A {
 
 impl A {
     fn observed(&self) -> ObservedArgument {
-        let mut argument = ObservedArgument {
-            kind: 0,
-            value: 0,
-            number: 0.0,
-            list: Vec::new(),
-            numbers: Vec::new(),
-            text: String::new(),
-        };
-        argument.kind = match self {
-            A::None => 0,
-            A::V(_) => 1,
-            A::I(_) => 2,
-            A::F(_) => 3,
-            A::B(_) => 4,
-            A::L(_) => 5,
-            A::S(_) => 6,
-            A::VL(_) => 7,
-        };
         match self {
-            A::None => (),
-            A::V(index) => argument.value = *index as i64,
-            A::I(value) => argument.value = *value,
-            A::F(number) => argument.number = *number,
-            A::B(value) => argument.value = i64::from(*value),
-            A::L(list) | A::VL(list) => argument.list.clone_from(list),
-            A::S(text) => argument.text = (*text).to_owned(),
+            A::None => ObservedArgument::None,
+            A::V(index) => ObservedArgument::Value(*index as u32),
+            A::I(value) => ObservedArgument::Integer(*value),
+            A::F(number) => ObservedArgument::Float(*number),
+            A::B(flag) => ObservedArgument::Bool(*flag),
+            A::L(list) => ObservedArgument::Integers(list.clone()),
+            A::S(text) => ObservedArgument::Text((*text).to_owned()),
+            A::VL(list) => ObservedArgument::Values(list.iter().map(|&index| u32::try_from(index).ok()).collect()),
         }
-        argument
     }
 }
 
@@ -62,10 +41,10 @@ pub struct Recorder {
 
 fn observed(tensor: &Tensor) -> ObservedValue {
     let dtype = match tensor.kind() {
-        Kind::Float => 0,
-        Kind::Double => 1,
-        Kind::Int64 => 2,
-        Kind::Bool => 3,
+        Kind::Float => DType::Float32,
+        Kind::Double => DType::Float64,
+        Kind::Int64 => DType::Int64,
+        Kind::Bool => DType::Bool,
         other => panic!("a tensor of type {other:?}"),
     };
     ObservedValue { name: String::new(), dtype, shape: tensor.size(), strides: tensor.stride() }
@@ -115,24 +94,29 @@ impl Recorder {
 
     /// With the back end `aot`.
     pub fn compile(&self) -> Result<CompiledGraph, String> {
-        self.compile_with(AOT, 60.0)
+        self.compile_with(Wanted::Aot, 60.0)
     }
 
-    /// With a back end by its number in `CompileSpec`, within so many seconds.
-    pub fn compile_with(&self, back_end: u8, time_limit: f64) -> Result<CompiledGraph, String> {
-        CompiledGraph::new(&self.graph, &self.spec(back_end, time_limit)).map_err(|error| error.to_string())
+    /// With a back end, within so many seconds.
+    pub fn compile_with(&self, back_end: Wanted, time_limit: f64) -> Result<CompiledGraph, String> {
+        CompiledGraph::new(&self.graph, &self.options(back_end, time_limit)).map_err(|error| error.to_string())
     }
 
     /// The same in blocks of so many rows; `None` where the rows cannot be told apart.
-    pub fn compile_in_blocks(&self, rows: usize, back_end: u8, limit: f64) -> Result<Option<CompiledGraph>, String> {
-        let compiled = CompiledGraph::in_blocks(&self.graph, &self.spec(back_end, limit), BlockRows::Given(rows));
+    pub fn compile_in_blocks(
+        &self,
+        rows: usize,
+        back_end: Wanted,
+        limit: f64,
+    ) -> Result<Option<CompiledGraph>, String> {
+        let compiled = CompiledGraph::in_blocks(&self.graph, &self.options(back_end, limit), BlockRows::Given(rows));
         let compiled = compiled.map_err(|error| error.to_string())?;
         Ok(compiled.describe().contains(" blocks of ").then_some(compiled))
     }
 
-    fn spec(&self, back_end: u8, time_limit: f64) -> CompileSpec {
+    fn options(&self, back_end: Wanted, time_limit: f64) -> CompileOptions {
         let gradients = self.inputs().iter().map(Tensor::requires_grad).collect();
-        CompileSpec { name: "f".into(), back_end, reason: String::new(), gradients, time_limit }
+        CompileOptions { name: "f".into(), back_end, reason: String::new(), gradients, time_limit }
     }
 
     /// Seeds of the outputs: numbers between 0.5 and 1.5, so that nothing cancels.
@@ -240,7 +224,7 @@ pub fn check(recorder: &Recorder, rtol: f64, atol: f64) -> Result<CompiledGraph,
     let compare = |compiled: &CompiledGraph| same(recorder, &recorder.actual(compiled)?, &expected, rtol, atol);
     compare(&compiled)?;
     for rows in [1, 2] {
-        if let Some(compiled) = recorder.compile_in_blocks(rows, AOT, 60.0)? {
+        if let Some(compiled) = recorder.compile_in_blocks(rows, Wanted::Aot, 60.0)? {
             compare(&compiled).map_err(|e| format!("in blocks of {rows}: {e}\n{}", compiled.describe()))?;
         }
     }

@@ -8,7 +8,7 @@ R__LOAD_LIBRARY(libcladtorch)
 
 #include <fstream>
 
-/// A branch as `LeafSpec` in rust/src/bridge/columns.rs has it: element, shape, bytes of an entry, bytes before the leaf, numbers.
+/// A branch as tests/readers.rs reads it: element, shape, bytes of an entry, bytes before the leaf, numbers.
 struct Described {
    const char *fName;
    int fElement, fShape, fEntryLength, fOffset, fLength;

@@ -16,8 +16,8 @@ std::string Taker(const Observation &observation, std::size_t index)
    const auto value = observation.fGraph.constants[index];
    for (const auto &node : observation.fGraph.nodes)
       for (const auto &argument : node.arguments)
-         if ((argument.kind == 1 && argument.value == value) ||
-             (argument.kind == 7 && std::find(argument.list.begin(), argument.list.end(), value) != argument.list.end()))
+         if ((argument.kind == Core::ArgumentKind::Value && argument.value == value) ||
+             (argument.kind == Core::ArgumentKind::Values && std::find(argument.list.begin(), argument.list.end(), value) != argument.list.end()))
             return " for " + std::string(node.op) + " at " + std::string(node.place);
    return "";
 }

@@ -19,6 +19,7 @@ namespace Internal {
 
 namespace {
 
+using Kind = Core::ArgumentKind;
 using torch::jit::Graph;
 using torch::jit::Node;
 using torch::jit::Value;
@@ -83,15 +84,17 @@ private:
          fObstacle = obstacle;
    }
 
-   /// Numbers of the core's `DType::ALL`, and one more for each other type.
-   std::uint8_t DType(torch::ScalarType type)
+   /// The core's type; of any other one a number beyond those.
+   Core::DType DType(torch::ScalarType type)
    {
       switch (type) {
-      case torch::kFloat32: return 0;
-      case torch::kFloat64: return 1;
-      case torch::kInt64: return 2;
-      case torch::kBool: return 3;
-      default: Note(std::string("a tensor is of type ") + c10::toString(type)); return static_cast<std::uint8_t>(4 + static_cast<int>(type));
+      case torch::kFloat32: return Core::DType::Float32;
+      case torch::kFloat64: return Core::DType::Float64;
+      case torch::kInt64: return Core::DType::Int64;
+      case torch::kBool: return Core::DType::Bool;
+      default:
+         Note(std::string("a tensor is of type ") + c10::toString(type));
+         return static_cast<Core::DType>(static_cast<int>(Core::DType::Bool) + 1 + static_cast<int>(type));
       }
    }
 
@@ -104,7 +107,7 @@ private:
       const auto shape = type ? type->sizes().concrete_sizes() : std::nullopt;
       const auto strides = type ? type->strides().concrete_sizes() : std::nullopt;
       const auto number = static_cast<std::uint32_t>(fGraph.values.size());
-      Core::ObservedValue observed{value->hasDebugName() ? value->debugName() : "", 0, {}, {}};
+      Core::ObservedValue observed{value->hasDebugName() ? value->debugName() : "", Core::DType::Float32, {}, {}};
       if (shape && strides && type->scalarType()) {
          observed.dtype = DType(*type->scalarType());
          for (const auto size : *shape)
@@ -159,53 +162,65 @@ private:
          return Constant(*constant);
       if (value->node()->kind() == torch::jit::prim::ListConstruct)
          return List(*value->node());
-      Core::ObservedArgument argument{1, 0, 0, {}, {}, {}};
+      Core::ObservedArgument argument{Kind::Value, 0, 0, {}, {}, {}};
       argument.value = Number(value);
       return argument;
    }
 
+   /// Of a list that has been `before` and gets an element of this kind.
+   static Kind ListOf(Kind element, Kind before)
+   {
+      switch (element) {
+      case Kind::Absent:
+      case Kind::Value: return Kind::Values;
+      case Kind::Float: return Kind::Floats;
+      case Kind::Bool: return Kind::Bools;
+      default: return before;
+      }
+   }
+
    Core::ObservedArgument List(const Node &node)
    {
-      Core::ObservedArgument argument{5, 0, 0, {}, {}, {}};
+      Core::ObservedArgument argument{Kind::Integers, 0, 0, {}, {}, {}};
       for (const auto *element : node.inputs()) {
          auto one = Argument(element);
-         argument.kind = one.kind == 1 || one.kind == 0 ? 7 : one.kind == 3 ? 8 : one.kind == 4 ? 9 : argument.kind;
-         if (one.kind == 3)
+         argument.kind = ListOf(one.kind, argument.kind);
+         if (one.kind == Kind::Float)
             argument.numbers.push_back(one.number);
          else
-            argument.list.push_back(one.kind == 0 ? -1 : one.value);
+            argument.list.push_back(one.kind == Kind::Absent ? -1 : one.value);
       }
       return argument;
    }
 
    Core::ObservedArgument Constant(const c10::IValue &value)
    {
-      Core::ObservedArgument argument{0, 0, 0, {}, {}, {}};
+      Core::ObservedArgument argument{Kind::Absent, 0, 0, {}, {}, {}};
       if (value.isBool()) {
-         argument.kind = 4;
+         argument.kind = Kind::Bool;
          argument.value = value.toBool();
       } else if (value.isInt()) {
-         argument.kind = 2;
+         argument.kind = Kind::Integer;
          argument.value = value.toInt();
       } else if (value.isDouble()) {
-         argument.kind = 3;
+         argument.kind = Kind::Float;
          argument.number = value.toDouble();
       } else if (value.isString()) {
-         argument.kind = 6;
+         argument.kind = Kind::Text;
          argument.text = value.toStringRef();
       } else if (value.isDevice()) {
-         argument.kind = 6;
+         argument.kind = Kind::Text;
          argument.text = value.toDevice().str();
       } else if (value.isBoolList()) {
-         argument.kind = 9;
+         argument.kind = Kind::Bools;
          for (const bool element : value.toBoolList())
             argument.list.push_back(element);
       } else if (value.isDoubleList()) {
-         argument.kind = 8;
+         argument.kind = Kind::Floats;
          for (const double element : value.toDoubleList())
             argument.numbers.push_back(element);
       } else if (value.isIntList()) {
-         argument.kind = 5;
+         argument.kind = Kind::Integers;
          for (const std::int64_t element : value.toIntList())
             argument.list.push_back(element);
       } else if (!value.isNone()) {

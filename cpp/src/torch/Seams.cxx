@@ -50,10 +50,10 @@ bool Writes(const torch::jit::Node &node)
 /// The same, with a tensor of floating point beside what it takes: the core has no functions without one.
 Core::ObservedGraph WithFloating(Core::ObservedGraph graph)
 {
-   const auto isFloating = [](const Core::ObservedValue &value) { return value.dtype < 2; };
+   const auto isFloating = [](const Core::ObservedValue &value) { return value.dtype == Core::DType::Float32 || value.dtype == Core::DType::Float64; };
    if (std::none_of(graph.values.begin(), graph.values.end(), isFloating)) {
       graph.inputs.push_back(static_cast<std::uint32_t>(graph.values.size()));
-      graph.values.push_back({"", 0, {}, {}});
+      graph.values.push_back({"", Core::DType::Float32, {}, {}});
    }
    return graph;
 }

@@ -13,8 +13,15 @@ namespace Internal {
 
 namespace {
 
-/// In the order of the core's `DType::ALL`.
-constexpr torch::ScalarType kTypes[] = {torch::kFloat32, torch::kFloat64, torch::kInt64, torch::kBool};
+torch::ScalarType TypeOf(Core::DType dtype)
+{
+   switch (dtype) {
+   case Core::DType::Float64: return torch::kFloat64;
+   case Core::DType::Int64: return torch::kInt64;
+   case Core::DType::Bool: return torch::kBool;
+   default: return torch::kFloat32;
+   }
+}
 
 /// Addresses on their way to the core, without an allocation for the usual few.
 class Addresses {
@@ -36,9 +43,9 @@ c10::IntArrayRef Shape(const rust::Vec<std::int64_t> &shape)
 }
 
 /// Without the dispatcher, which takes several times as long as the memory.
-torch::Tensor Empty(std::uint8_t dtype, c10::IntArrayRef shape)
+torch::Tensor Empty(Core::DType dtype, c10::IntArrayRef shape)
 {
-   return at::detail::empty_cpu(shape, kTypes[dtype], std::nullopt, std::nullopt, std::nullopt, std::nullopt);
+   return at::detail::empty_cpu(shape, TypeOf(dtype), std::nullopt, std::nullopt, std::nullopt, std::nullopt);
 }
 
 /// The very numbers in memory, row by row; the tensor itself where it is so already.
@@ -118,7 +125,7 @@ Specialisation::Specialisation(std::shared_ptr<const ListFunction> function, con
 
 void Specialisation::MakeWhole(const Observation &observation, const CompileOptions &options, const std::string &why)
 {
-   Core::CompileSpec spec{options.fName, static_cast<std::uint8_t>(options.fBackEnd), why, {}, options.fTimeLimit};
+   Core::CompileSpec spec{options.fName, static_cast<Core::BackEnd>(options.fBackEnd), why, {}, options.fTimeLimit};
    for (const bool gradient : fGradients)
       spec.gradients.push_back(gradient);
    auto core = Interruptible("the compilation", [&](const InterruptScope &) {

@@ -2,61 +2,77 @@
 
 use std::path::Path;
 
-pub use ffi::{ColumnSpec, LeafSpec, TargetSpec};
+pub use ffi::ColumnSpec;
 
-use crate::columns::{branch_of, described, file};
+use crate::columns::branch::{self, Branch};
+use crate::columns::{Column, Request, described, file};
 use crate::error::{Result, guard};
+use ffi::{Element, LeafSpec, Part, Shape, TargetSpec};
 
 #[cxx::bridge(namespace = "CladTorch::Core")]
 mod ffi {
-    /// One feature column of a dataset: `length` numbers an event (1 for a scalar).
-    #[derive(Clone, Debug, PartialEq)]
+    /// See `Column` in `columns`.
     struct ColumnSpec {
-        /// Name in the tree or data frame, or an expression.
         name: String,
-        /// Numbers an event.
         length: usize,
-        /// What fills an event that has fewer.
         pad: f32,
-        /// Numbers of each inner list of a list of lists; 0: the column is no such thing.
         inner: usize,
-        /// The column whose mask this is: 1 where an event has a number, 0 where the pad stands in; "": this is none.
         mask_of: String,
-        /// Whether an event has exactly one number, where other columns of length 1 take the first of a list.
         scalar: bool,
     }
 
-    /// What is wanted of a column.
-    #[derive(Clone, Debug)]
+    /// What a column fills.
+    enum Part {
+        Features,
+        Label,
+        Weight,
+    }
+
+    /// Types of numbers in a file.
+    enum Element {
+        Bool,
+        I8,
+        U8,
+        I16,
+        U16,
+        I32,
+        U32,
+        I64,
+        U64,
+        F32,
+        F64,
+    }
+
+    /// How the numbers of an entry lie in it.
+    enum Shape {
+        /// Entries of one length.
+        Fixed,
+        /// Arrays with a count.
+        Array,
+        /// `std::vector` or `RVec`.
+        Vector,
+    }
+
+    /// See `Request` in `columns`.
     struct TargetSpec {
-        /// Of the column.
         name: String,
-        /// 0: features, 1: label, 2: weight.
-        part: u8,
-        /// Of its first number in a row of features.
+        part: Part,
         place: usize,
-        /// Numbers wanted of an entry.
         wanted: usize,
-        /// Stands in where an entry has fewer.
         pad: f32,
-        /// Whether a list is refused.
         scalar: bool,
     }
 
-    /// A leaf of a branch and what is wanted of it; see `Branch` in `columns`.
-    #[derive(Clone, Debug)]
+    /// A leaf of a branch, and what it fills; its name is for messages.
     struct LeafSpec {
-        /// Its name is for messages.
         target: TargetSpec,
-        /// Number in `Element::ALL`.
-        element: u8,
-        /// 0: entries of one length, 1: arrays with a count, 2: `std::vector` or `RVec`.
-        shape: u8,
-        /// Bytes of an entry (shape 0).
+        element: Element,
+        shape: Shape,
+        /// Bytes of an entry, of a fixed shape.
         entry_length: usize,
-        /// Bytes before the leaf in an entry (shape 0).
+        /// Bytes before the leaf in an entry, of a fixed shape.
         offset: usize,
-        /// Numbers of the leaf (shape 0).
+        /// Elements of the leaf, of a fixed shape.
         length: usize,
     }
 
@@ -82,13 +98,63 @@ mod ffi {
     impl Vec<ColumnSpec> {}
 }
 
+shared_enum!(Part is branch::Part, "the part of a column": Features Label Weight);
+shared_enum!(Element is branch::Element, "the type of a leaf": Bool I8 U8 I16 U16 I32 U32 I64 U64 F32 F64);
+
+impl From<&ColumnSpec> for Column {
+    fn from(ColumnSpec { name, length, pad, inner, mask_of, scalar }: &ColumnSpec) -> Self {
+        let (name, mask_of) = (name.clone(), mask_of.clone());
+        Column { name, length: *length, pad: *pad, inner: *inner, mask_of, scalar: *scalar }
+    }
+}
+
+impl From<&Column> for ColumnSpec {
+    fn from(Column { name, length, pad, inner, mask_of, scalar }: &Column) -> Self {
+        let (name, mask_of) = (name.clone(), mask_of.clone());
+        ColumnSpec { name, length: *length, pad: *pad, inner: *inner, mask_of, scalar: *scalar }
+    }
+}
+
+/// The domain's columns.
+pub(super) fn columns(specs: &[ColumnSpec]) -> Vec<Column> {
+    specs.iter().map(Column::from).collect()
+}
+
+/// Columns for C++.
+pub(super) fn column_specs(columns: &[Column]) -> Vec<ColumnSpec> {
+    columns.iter().map(ColumnSpec::from).collect()
+}
+
+impl TryFrom<&TargetSpec> for Request {
+    type Error = crate::Error;
+
+    fn try_from(TargetSpec { name, part, place, wanted, pad, scalar }: &TargetSpec) -> Result<Self> {
+        let (name, part) = (name.clone(), (*part).try_into()?);
+        Ok(Request { name, part, place: *place, wanted: *wanted, pad: *pad, scalar: *scalar })
+    }
+}
+
+fn branch_of(leaf: &LeafSpec) -> Result<Branch> {
+    let LeafSpec { entry_length, offset, length, .. } = *leaf;
+    let shape = match leaf.shape {
+        Shape::Fixed => branch::Shape::Fixed { entry_length, offset, length },
+        Shape::Array => branch::Shape::Array,
+        Shape::Vector => branch::Shape::Vector,
+        Shape { repr } => return Err(super::unknown_number("the shape of a leaf", repr)),
+    };
+    Request::try_from(&leaf.target)?.branch(leaf.element.try_into()?, shape)
+}
+
 fn tree_file_new(path: &str, entries: u64) -> Result<Box<TreeFile>> {
     guard(|| Ok(Box::new(TreeFile(file::TreeFile::new(path, entries)?))))
 }
 
 #[allow(clippy::ptr_arg)] // What cxx makes of `rust::Vec`.
 fn tree_file_described(path: &str, tree: &str, targets: &Vec<TargetSpec>) -> Result<Box<TreeFile>> {
-    guard(|| Ok(Box::new(TreeFile(described(Path::new(path), tree, targets)?))))
+    guard(|| {
+        let requests = targets.iter().map(Request::try_from).collect::<Result<Vec<_>>>()?;
+        Ok(Box::new(TreeFile(described(Path::new(path), tree, &requests)?)))
+    })
 }
 
 fn tree_file_entries(file: &TreeFile) -> u64 {

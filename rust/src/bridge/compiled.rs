@@ -1,59 +1,57 @@
 //! Compiled functions.
 
-pub use ffi::{CompileSpec, CompiledSignature, NoiseSpec};
-
-use super::observed::ObservedGraph;
+use super::observed::{DType, ObservedGraph};
 use crate::error::{Result, guard};
-use crate::gradient::{CompiledGraph, SavedForward};
+use crate::gradient::{self, CompileOptions, CompiledGraph, SavedForward};
+use ffi::{BackEnd, CompileSpec, CompiledSignature, DenseSpec, NoiseSpec};
 
 #[cxx::bridge(namespace = "CladTorch::Core")]
 mod ffi {
-    /// What `CompileOptions` says, enumerations as their numbers.
-    #[derive(Clone, Debug)]
+    /// `EBackEnd`, without LibTorch itself.
+    enum BackEnd {
+        Any = 0,
+        Aot = 1,
+        Jit = 2,
+        Fastest = 4,
+    }
+
+    /// See `CompileOptions` in `gradient`.
     struct CompileSpec {
-        /// Of the user's function, for messages and generated code.
         name: String,
-        /// 0: aot; 1 + number in `BackEnd::ALL` (aot, jit): that one, and failing is an error; 4: jit, else aot.
-        back_end: u8,
-        /// Why that one, where the caller chose it for the user; else empty.
+        back_end: BackEnd,
         reason: String,
-        /// Whether a gradient is wanted, for each of inputs and constants.
         gradients: Vec<bool>,
-        /// Seconds that compiling may take.
         time_limit: f64,
+    }
+
+    /// A contiguous tensor.
+    struct DenseSpec {
+        dtype: DType,
+        shape: Vec<i64>,
     }
 
     /// Random factors that the caller draws for each forward call, with
     /// `empty(shape).bernoulli_(keep).div_(keep)`, in this order, so that a seed means what it means in LibTorch.
-    #[derive(Clone, Debug, PartialEq)]
     struct NoiseSpec {
-        /// Number in `DType::ALL`.
-        dtype: u8,
-        /// Contiguous.
+        dtype: DType,
         shape: Vec<i64>,
         /// Probability that an element is not 0.
         keep: f64,
     }
 
-    /// What a compiled graph takes and returns beyond the arguments that it was observed with.
-    #[derive(Clone, Debug, PartialEq)]
+    /// See `Signature` in `gradient`.
     struct CompiledSignature {
-        /// As in [`ObservedValue`]: of every number that is computed, gradients included.
-        dtype: u8,
-        /// The user's results, then one for each of `updates`; contiguous, made by the caller.
-        outputs: Vec<ObservedValue>,
-        /// Arguments after inputs and constants.
+        dtype: DType,
+        outputs: Vec<DenseSpec>,
         noise: Vec<NoiseSpec>,
-        /// Arguments (of inputs, then constants) that LibTorch changes in place (running statistics): the caller
-        /// copies the last outputs into them after each forward call.
         updates: Vec<u32>,
     }
 
     unsafe extern "C++" {
         include!("cladtorch/src/bridge/observed.rs.h");
 
+        type DType = crate::bridge::observed::DType;
         type ObservedGraph = crate::bridge::observed::ObservedGraph;
-        type ObservedValue = crate::bridge::observed::ObservedValue;
     }
 
     extern "Rust" {
@@ -105,12 +103,31 @@ mod ffi {
     }
 }
 
+shared_enum!(BackEnd is gradient::Wanted, "back end": Any Aot Jit Fastest);
+
 fn compiled_new(graph: &ObservedGraph, spec: &CompileSpec) -> Result<Box<CompiledGraph>> {
-    guard(|| CompiledGraph::new(graph, spec).map(Box::new))
+    guard(|| {
+        let options = CompileOptions {
+            name: spec.name.clone(),
+            back_end: spec.back_end.try_into()?,
+            reason: spec.reason.clone(),
+            gradients: spec.gradients.clone(),
+            time_limit: spec.time_limit,
+        };
+        CompiledGraph::new(&graph.try_into()?, &options).map(Box::new)
+    })
 }
 
 fn compiled_signature(graph: &CompiledGraph) -> CompiledSignature {
-    graph.signature()
+    let gradient::Signature { dtype, outputs, noise, updates } = graph.signature();
+    let shape = |sizes: &[usize]| sizes.iter().map(|&size| size as i64).collect();
+    let dtype = DType::from(dtype);
+    CompiledSignature {
+        dtype,
+        outputs: outputs.iter().map(|sizes| DenseSpec { dtype, shape: shape(sizes) }).collect(),
+        noise: noise.iter().map(|noise| NoiseSpec { dtype, shape: shape(&noise.shape), keep: noise.keep }).collect(),
+        updates: updates.into_iter().map(|argument| argument as u32).collect(),
+    }
 }
 
 fn compiled_describe(graph: &CompiledGraph) -> String {

@@ -1,6 +1,6 @@
 //! Datasets: filled source by source, split, read.
 
-use super::columns::{ColumnSpec, TreeFile};
+use super::columns::{ColumnSpec, TreeFile, column_specs, columns};
 use crate::columns::Rows;
 use crate::dataset::{Dataset, Targets};
 use crate::error::{Result, guard};
@@ -74,12 +74,12 @@ mod ffi {
 }
 
 #[allow(clippy::ptr_arg)] // What cxx makes of `rust::Vec`.
-fn dataset_new(columns: &Vec<ColumnSpec>) -> Result<Box<Dataset>> {
-    guard(|| Dataset::new(columns).map(Box::new))
+fn dataset_new(specs: &Vec<ColumnSpec>) -> Result<Box<Dataset>> {
+    guard(|| Dataset::new(&columns(specs)).map(Box::new))
 }
 
 fn dataset_columns(data: &Dataset) -> Vec<ColumnSpec> {
-    data.columns().to_vec()
+    column_specs(data.columns())
 }
 
 fn dataset_rows(data: &Dataset) -> usize {

@@ -5,6 +5,30 @@
 //! A type belongs to one topic; other topics name it with `type X = crate::bridge::topic::X` in an `extern "C++"` block,
 //! beside the header of that topic. For an opaque Rust type this takes `#[derive(ExternType)]` at home.
 
+/// Conversions between a shared enum and the one of the domain. A member of the domain that is not listed does not compile.
+macro_rules! shared_enum {
+    ($shared:ident is $domain:ty, $what:literal: $($member:ident)*) => {
+        impl TryFrom<$shared> for $domain {
+            type Error = crate::Error;
+
+            fn try_from(shared: $shared) -> crate::Result<Self> {
+                match shared {
+                    $($shared::$member => Ok(<$domain>::$member),)*
+                    $shared { repr } => Err(super::unknown_number($what, repr)),
+                }
+            }
+        }
+
+        impl From<$domain> for $shared {
+            fn from(ours: $domain) -> Self {
+                match ours {
+                    $(<$domain>::$member => $shared::$member,)*
+                }
+            }
+        }
+    };
+}
+
 mod columns;
 mod compiled;
 mod dataset;
@@ -18,10 +42,8 @@ mod signal;
 mod stream;
 mod training;
 
-pub use columns::{ColumnSpec, LeafSpec, TargetSpec};
-pub use compiled::{CompileSpec, CompiledSignature, NoiseSpec};
-pub use model::ScalerSpec;
-pub use network::{CapturedSpec, ModeSpec, ModuleSpec, NetworkSpec, PlaceSpec, TensorsSpec};
-pub use observed::{GraphWork, ObservedArgument, ObservedGraph, ObservedNode, ObservedValue};
-pub use stream::{Batch, BlockSpec, StreamSpec};
-pub use training::{EpochPart, EpochRecord, FitSpec, RocCurve};
+use crate::error::Error;
+
+fn unknown_number(what: &str, number: u8) -> Error {
+    Error::invalid(format!("{what} {number} is unknown"), "use a named constant")
+}

@@ -3,17 +3,35 @@
 use std::path::Path;
 use std::time::Duration;
 
-pub use ffi::ScalerSpec;
-
-use super::columns::ColumnSpec;
+use super::columns::{ColumnSpec, column_specs, columns};
 use crate::dataset::{Dataset, Scaler};
-use crate::error::{Error, Result, guard};
+use crate::error::{Result, guard};
 use crate::gradient::compile_activation;
-use crate::graph::{Activation, Init, Op};
+use crate::graph::{self, Op};
 use crate::model::{Model, Training};
+use ffi::{Activation, Init, ScalerSpec};
 
 #[cxx::bridge(namespace = "CladTorch::Core")]
 mod ffi {
+    /// Functions between the layers of a perceptron; see `EActivation`.
+    enum Activation {
+        Identity,
+        ReLU,
+        LeakyReLU,
+        Tanh,
+        Sigmoid,
+        SiLU,
+        GELU,
+        Softplus,
+    }
+
+    /// Distributions of a layer's first parameters; see `EInit`.
+    enum Init {
+        Kaiming,
+        Xavier,
+        Uniform,
+    }
+
     /// Means and standard deviations of columns; empty: there is no scaler.
     #[derive(Clone, Debug, PartialEq)]
     struct ScalerSpec {
@@ -34,9 +52,9 @@ mod ffi {
     extern "Rust" {
         #[derive(ExternType)]
         type Model;
-        fn model_new(sizes: &[usize], activation: u8, init: u8, seed: u64) -> Result<Box<Model>>;
+        fn model_new(sizes: &[usize], activation: Activation, init: Init, seed: u64) -> Result<Box<Model>>;
         /// The same with C++ text of an activation, which is compiled.
-        fn model_new_own(sizes: &[usize], activation: &str, init: u8, seed: u64) -> Result<Box<Model>>;
+        fn model_new_own(sizes: &[usize], activation: &str, init: Init, seed: u64) -> Result<Box<Model>>;
         /// `activation` is the text of the model's own; empty: it has none.
         fn model_load(path: &str, activation: &str) -> Result<Box<Model>>;
         fn model_save(model: &Model, path: &str) -> Result<()>;
@@ -70,25 +88,20 @@ mod ffi {
 /// How long compiling a user's activation may take.
 const COMPILE_LIMIT: Duration = Duration::from_secs(60);
 
-fn unknown_number(what: &str, number: u8) -> Error {
-    Error::invalid(format!("{what} {number} is unknown"), "use a named constant")
-}
+shared_enum!(Activation is graph::Activation, "activation": Identity ReLU LeakyReLU Tanh Sigmoid SiLU GELU Softplus);
+shared_enum!(Init is graph::Init, "initialisation": Kaiming Xavier Uniform);
 
-fn initialisation(number: u8) -> Result<Init> {
-    Init::from_number(number).ok_or_else(|| unknown_number("initialisation", number))
-}
-
-fn model_new(sizes: &[usize], activation: u8, init: u8, seed: u64) -> Result<Box<Model>> {
+fn model_new(sizes: &[usize], activation: Activation, init: Init, seed: u64) -> Result<Box<Model>> {
     guard(|| {
-        let known = Activation::from_number(activation).ok_or_else(|| unknown_number("activation", activation))?;
-        Model::new(sizes, known, initialisation(init)?, seed).map(Box::new)
+        let activation = graph::Activation::try_from(activation)?;
+        Model::new(sizes, activation, init.try_into()?, seed).map(Box::new)
     })
 }
 
-fn model_new_own(sizes: &[usize], activation: &str, init: u8, seed: u64) -> Result<Box<Model>> {
+fn model_new_own(sizes: &[usize], activation: &str, init: Init, seed: u64) -> Result<Box<Model>> {
     guard(|| {
         let own = Op::Own(compile_activation(activation, COMPILE_LIMIT)?);
-        Model::new(sizes, own, initialisation(init)?, seed).map(Box::new)
+        Model::new(sizes, own, init.try_into()?, seed).map(Box::new)
     })
 }
 
@@ -109,7 +122,7 @@ fn model_clone(model: &Model) -> Result<Box<Model>> {
 }
 
 fn model_columns(model: &Model) -> Vec<ColumnSpec> {
-    model.columns().to_vec()
+    column_specs(model.columns())
 }
 
 fn model_targets(model: &Model) -> Vec<String> {
@@ -171,8 +184,8 @@ fn model_set_target_scaler(model: &mut Model, mean: &[f64], deviation: &[f64]) -
 }
 
 #[allow(clippy::ptr_arg)] // What cxx makes of `rust::Vec`.
-fn model_set_columns(model: &mut Model, columns: &Vec<ColumnSpec>) -> Result<()> {
-    guard(|| model.set_training(Training { columns: columns.clone(), ..model.training().clone() }))
+fn model_set_columns(model: &mut Model, specs: &Vec<ColumnSpec>) -> Result<()> {
+    guard(|| model.set_training(Training { columns: columns(specs), ..model.training().clone() }))
 }
 
 fn model_predict(model: &Model, data: &Dataset, raw: bool, threads: usize, out: &mut [f32]) -> Result<()> {
@@ -181,4 +194,20 @@ fn model_predict(model: &Model, data: &Dataset, raw: bool, threads: usize, out: 
 
 fn model_score(model: &Model, features: &[f32], raw: bool, out: &mut [f32]) -> Result<()> {
     guard(|| model.score(features, raw, out))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `EActivation` and `EInit` cross the border as numbers; `tests/lists.rs` compares those with the domain's.
+    #[test]
+    fn shared_enums_have_the_numbers_of_the_domains() {
+        for (number, &activation) in graph::Activation::ALL.iter().enumerate() {
+            assert_eq!(usize::from(Activation::from(activation).repr), number);
+        }
+        for (number, &init) in graph::Init::ALL.iter().enumerate() {
+            assert_eq!(usize::from(Init::from(init).repr), number);
+        }
+    }
 }

@@ -2,8 +2,6 @@
 
 use std::sync::atomic::AtomicBool;
 
-pub use ffi::{CapturedSpec, ModeSpec, ModuleSpec, NetworkSpec, PlaceSpec, TensorsSpec};
-
 use cxx::SharedPtr;
 
 use super::libtorch::{Called, LibTorchCalls};
@@ -12,11 +10,11 @@ use crate::error::{Error, Result, guard};
 use crate::gradient::libtorch::LibTorchModule;
 use crate::graph::{self, AnyBatch, Captured, DType, Module, Observed};
 use crate::model::{Model, Names, Network, Place};
+use ffi::{ModeSpec, ModuleSpec, NetworkSpec, PlaceSpec, TensorsSpec};
 
 #[cxx::bridge(namespace = "CladTorch::Core")]
 mod ffi {
     /// How a module was observed in one mode.
-    #[derive(Clone, Debug)]
     struct ModeSpec {
         /// With a single row; empty where the function does not take one.
         one: Vec<ObservedGraph>,
@@ -27,7 +25,6 @@ mod ffi {
     }
 
     /// A module or function that becomes a model.
-    #[derive(Clone, Debug)]
     struct NetworkSpec {
         /// For people.
         name: String,
@@ -44,7 +41,6 @@ mod ffi {
     }
 
     /// The tensors of a network that LibTorch runs, dense.
-    #[derive(Clone, Debug)]
     struct TensorsSpec {
         /// "0.weight"; "" where one has no name.
         paths: Vec<String>,
@@ -57,7 +53,6 @@ mod ffi {
     }
 
     /// What a network was observed to do.
-    #[derive(Clone, Debug)]
     struct ModuleSpec {
         /// Its captured tensors.
         captured: Vec<CapturedSpec>,
@@ -68,7 +63,6 @@ mod ffi {
     }
 
     /// A tensor that a module or function captured.
-    #[derive(Clone, Debug)]
     struct CapturedSpec {
         /// Whether it trains.
         is_parameter: bool,
@@ -79,7 +73,6 @@ mod ffi {
     }
 
     /// Where a captured tensor of a module lies in its model.
-    #[derive(Clone, Debug)]
     struct PlaceSpec {
         /// 0: in the parameters, 1: in the state, 2: nowhere, it stays as it is.
         kind: u8,
@@ -167,13 +160,15 @@ unsafe fn model_of_module(
     evaluation: Box<AnyBatch>,
     captured: &[usize],
 ) -> Result<Box<Model>> {
-    let in_mode = |batch, mode: &ModeSpec| Observed {
-        batch,
-        one: mode.one.first().cloned().ok_or_else(|| mode.why_not_one.clone()),
-        constants: mode.constants.clone(),
+    let in_mode = |batch, mode: &ModeSpec| -> Result<Observed> {
+        let one = match mode.one.first() {
+            Some(graph) => Ok(graph.try_into()?),
+            None => Err(mode.why_not_one.clone()),
+        };
+        Ok(Observed { batch, one, constants: mode.constants.clone() })
     };
     guard(|| {
-        let mut modes = [in_mode(*training, &observed.training), in_mode(*evaluation, &observed.evaluation)];
+        let mut modes = [in_mode(*training, &observed.training)?, in_mode(*evaluation, &observed.evaluation)?];
         let parts: Vec<&str> = observed.captured.iter().map(|captured| &*captured.part).collect();
         modes.iter_mut().for_each(|mode| mode.name_parts(&parts));
         // SAFETY: the caller's promise.

@@ -1,78 +1,80 @@
 //! What LibTorch was seen doing, operator by operator, and functions for any number of rows.
 
-pub use ffi::{GraphWork, ObservedArgument, ObservedGraph, ObservedNode, ObservedValue};
-
-use crate::error::{Result, guard};
+use crate::error::{Error, Result, guard};
 use crate::graph::{self, AnyBatch};
+use ffi::{ArgumentKind, ObservedArgument, ObservedNode};
+
+pub use ffi::{DType, GraphWork, ObservedGraph, ObservedValue};
 
 #[cxx::bridge(namespace = "CladTorch::Core")]
 mod ffi {
-    /// A tensor that an observed function takes, makes or returns.
-    #[derive(Clone, Debug, PartialEq)]
+    /// Types of a tensor's elements.
+    #[derive(Debug)]
+    enum DType {
+        Float32,
+        Float64,
+        Int64,
+        Bool,
+    }
+
+    /// See `ObservedValue` in `graph`.
+    #[derive(Clone)]
     struct ObservedValue {
-        /// As in the user's code where that is known, else empty.
         name: String,
-        /// Number in `DType::ALL`: float32, float64, int64, bool.
-        dtype: u8,
-        /// Elements along each dimension.
+        dtype: DType,
         shape: Vec<i64>,
-        /// Elements between neighbours along each dimension.
         strides: Vec<i64>,
     }
 
-    /// One argument of an operator, by its kind.
-    #[derive(Clone, Debug, PartialEq)]
+    /// What an argument of an operator is.
+    enum ArgumentKind {
+        Absent,
+        Value,
+        Integer,
+        Float,
+        Bool,
+        Integers,
+        Text,
+        Values,
+        Floats,
+        Bools,
+    }
+
+    /// One argument of an operator. C++ has no enum with data: the kind says which fields count.
     struct ObservedArgument {
-        /// 0 none, 1 value, 2 integer, 3 float, 4 bool, 5 integers, 6 string, 7 values, 8 floats, 9 bools.
-        kind: u8,
-        /// Of kinds 1 (index into `ObservedGraph::values`), 2 and 4 (0 or 1).
+        kind: ArgumentKind,
+        /// A value (index into `ObservedGraph::values`), an integer, or a bool (0 or 1).
         value: i64,
-        /// Of kind 3.
+        /// A float.
         number: f64,
-        /// Of kinds 5, 7 (indices into `ObservedGraph::values`; -1 for an absent one) and 9.
+        /// Integers, values (indices into `ObservedGraph::values`; -1 for an absent one), or bools.
         list: Vec<i64>,
-        /// Of kind 8.
+        /// Floats.
         numbers: Vec<f64>,
-        /// Of kind 6.
         text: String,
     }
 
-    /// One call of a LibTorch operator.
-    #[derive(Clone, Debug, PartialEq)]
+    /// See `ObservedNode` in `graph`.
     struct ObservedNode {
-        /// With its namespace: `aten::matmul`.
         op: String,
-        /// Of its schema: `dim_IntList`; empty for the default.
         overload: String,
-        /// By position in the schema, defaults filled in.
         arguments: Vec<ObservedArgument>,
-        /// Indices into `ObservedGraph::values`.
         outputs: Vec<u32>,
-        /// Where in the user's code, for messages; may be empty.
         place: String,
     }
 
-    /// What LibTorch was seen doing, in order. Numbers are indices into `values`.
-    #[derive(Clone, Debug, PartialEq)]
+    /// See `ObservedGraph` in `graph`.
     struct ObservedGraph {
-        /// Every tensor.
         values: Vec<ObservedValue>,
-        /// In the order of execution.
         nodes: Vec<ObservedNode>,
-        /// The function's arguments.
         inputs: Vec<u32>,
-        /// The function's results.
         outputs: Vec<u32>,
-        /// Tensors that the function captured: further arguments, after `inputs`.
         constants: Vec<u32>,
     }
 
-    /// How much of a graph is work for kernels.
-    #[derive(Clone, Debug)]
+    /// See `Work` in `graph::lower`.
     struct GraphWork {
-        /// Kernels that run; an operator that only looks differently at a tensor needs none.
         steps: usize,
-        /// Random factors that a call draws.
         draws: usize,
     }
 
@@ -100,6 +102,113 @@ mod ffi {
     impl Vec<ObservedGraph> {}
 }
 
+shared_enum!(DType is graph::DType, "a tensor's type": Float32 Float64 Int64 Bool);
+
+impl TryFrom<&ObservedArgument> for graph::ObservedArgument {
+    type Error = Error;
+
+    fn try_from(spec: &ObservedArgument) -> Result<Self> {
+        use graph::ObservedArgument as Argument;
+        let index = |index: i64| u32::try_from(index).map_err(|_| Error::Internal(format!("observed value {index}")));
+        let optional = |&each: &i64| if each < 0 { Ok(None) } else { index(each).map(Some) };
+        Ok(match spec.kind {
+            ArgumentKind::Absent => Argument::None,
+            ArgumentKind::Value => Argument::Value(index(spec.value)?),
+            ArgumentKind::Integer => Argument::Integer(spec.value),
+            ArgumentKind::Float => Argument::Float(spec.number),
+            ArgumentKind::Bool => Argument::Bool(spec.value != 0),
+            ArgumentKind::Integers => Argument::Integers(spec.list.clone()),
+            ArgumentKind::Text => Argument::Text(spec.text.clone()),
+            ArgumentKind::Values => Argument::Values(spec.list.iter().map(optional).collect::<Result<_>>()?),
+            ArgumentKind::Floats => Argument::Floats(spec.numbers.clone()),
+            ArgumentKind::Bools => Argument::Bools(spec.list.iter().map(|&each| each != 0).collect()),
+            ArgumentKind { repr } => return Err(super::unknown_number("the kind of an argument", repr)),
+        })
+    }
+}
+
+impl From<graph::ObservedArgument> for ObservedArgument {
+    fn from(argument: graph::ObservedArgument) -> Self {
+        use graph::ObservedArgument as Argument;
+        let of_kind = |kind| ObservedArgument {
+            kind,
+            value: 0,
+            number: 0.0,
+            list: Vec::new(),
+            numbers: Vec::new(),
+            text: String::new(),
+        };
+        let index = |each: Option<u32>| each.map_or(-1, i64::from);
+        match argument {
+            Argument::None => of_kind(ArgumentKind::Absent),
+            Argument::Value(index) => ObservedArgument { value: index.into(), ..of_kind(ArgumentKind::Value) },
+            Argument::Integer(value) => ObservedArgument { value, ..of_kind(ArgumentKind::Integer) },
+            Argument::Float(number) => ObservedArgument { number, ..of_kind(ArgumentKind::Float) },
+            Argument::Bool(flag) => ObservedArgument { value: flag.into(), ..of_kind(ArgumentKind::Bool) },
+            Argument::Integers(list) => ObservedArgument { list, ..of_kind(ArgumentKind::Integers) },
+            Argument::Text(text) => ObservedArgument { text, ..of_kind(ArgumentKind::Text) },
+            Argument::Values(list) => {
+                ObservedArgument { list: list.into_iter().map(index).collect(), ..of_kind(ArgumentKind::Values) }
+            }
+            Argument::Floats(numbers) => ObservedArgument { numbers, ..of_kind(ArgumentKind::Floats) },
+            Argument::Bools(list) => {
+                ObservedArgument { list: list.into_iter().map(i64::from).collect(), ..of_kind(ArgumentKind::Bools) }
+            }
+        }
+    }
+}
+
+impl TryFrom<&ObservedValue> for graph::ObservedValue {
+    type Error = Error;
+
+    fn try_from(ObservedValue { name, dtype, shape, strides }: &ObservedValue) -> Result<Self> {
+        let (name, dtype) = (name.clone(), (*dtype).try_into()?);
+        Ok(graph::ObservedValue { name, dtype, shape: shape.clone(), strides: strides.clone() })
+    }
+}
+
+impl From<graph::ObservedValue> for ObservedValue {
+    fn from(graph::ObservedValue { name, dtype, shape, strides }: graph::ObservedValue) -> Self {
+        ObservedValue { name, dtype: dtype.into(), shape, strides }
+    }
+}
+
+impl TryFrom<&ObservedNode> for graph::ObservedNode {
+    type Error = Error;
+
+    fn try_from(ObservedNode { op, overload, arguments, outputs, place }: &ObservedNode) -> Result<Self> {
+        let (op, overload, place) = (op.clone(), overload.clone(), place.clone());
+        Ok(graph::ObservedNode { op, overload, arguments: all(arguments)?, outputs: outputs.clone(), place })
+    }
+}
+
+impl From<graph::ObservedNode> for ObservedNode {
+    fn from(graph::ObservedNode { op, overload, arguments, outputs, place }: graph::ObservedNode) -> Self {
+        ObservedNode { op, overload, arguments: arguments.into_iter().map(Into::into).collect(), outputs, place }
+    }
+}
+
+impl TryFrom<&ObservedGraph> for graph::ObservedGraph {
+    type Error = Error;
+
+    fn try_from(ObservedGraph { values, nodes, inputs, outputs, constants }: &ObservedGraph) -> Result<Self> {
+        let (inputs, outputs, constants) = (inputs.clone(), outputs.clone(), constants.clone());
+        Ok(graph::ObservedGraph { values: all(values)?, nodes: all(nodes)?, inputs, outputs, constants })
+    }
+}
+
+impl From<graph::ObservedGraph> for ObservedGraph {
+    fn from(graph::ObservedGraph { values, nodes, inputs, outputs, constants }: graph::ObservedGraph) -> Self {
+        let (values, nodes) = (values.into_iter().map(Into::into), nodes.into_iter().map(Into::into));
+        ObservedGraph { values: values.collect(), nodes: nodes.collect(), inputs, outputs, constants }
+    }
+}
+
+/// The domain's of each.
+fn all<'a, S, D: TryFrom<&'a S, Error = Error>>(specs: &'a [S]) -> Result<Vec<D>> {
+    specs.iter().map(D::try_from).collect()
+}
+
 fn any_batch_new(
     first: &ObservedGraph,
     second: &ObservedGraph,
@@ -108,11 +217,14 @@ fn any_batch_new(
     other_rows: i64,
     remedy: &str,
 ) -> Result<Box<AnyBatch>> {
-    guard(|| AnyBatch::new([first.clone(), second.clone()], rows, other, other_rows, remedy).map(Box::new))
+    guard(|| {
+        let graphs = [first.try_into()?, second.try_into()?];
+        AnyBatch::new(graphs, rows, &other.try_into()?, other_rows, remedy).map(Box::new)
+    })
 }
 
 fn any_batch_at(batch: &AnyBatch, rows: i64) -> Result<ObservedGraph> {
-    guard(|| batch.at(rows))
+    guard(|| batch.at(rows).map(Into::into))
 }
 
 fn operator_obstacle(op: &str) -> String {
@@ -120,5 +232,8 @@ fn operator_obstacle(op: &str) -> String {
 }
 
 fn graph_work(graph: &ObservedGraph) -> Result<GraphWork> {
-    guard(|| graph::lower::weigh(graph))
+    guard(|| {
+        let graph::lower::Work { steps, draws } = graph::lower::weigh(&graph.try_into()?)?;
+        Ok(GraphWork { steps, draws })
+    })
 }

@@ -2,15 +2,14 @@
 
 use std::sync::Arc;
 
-pub use ffi::{Batch, BlockSpec, StreamSpec};
-
-use super::columns::ColumnSpec;
+use super::columns::{ColumnSpec, column_specs, columns};
 use super::training::{EpochPart, EpochRecord, FitSpec};
 use crate::dataset::{Dataset, Targets};
 use crate::error::{Result, guard};
 use crate::model::Model;
 use crate::stream::{self, Epoch, Events, Feed, Mixing, Part, Stream};
 use crate::train::{self, StreamTrainer, stream_settings};
+use ffi::{Batch, BlockSpec, StreamSpec};
 
 #[cxx::bridge(namespace = "CladTorch::Core")]
 mod ffi {
@@ -42,8 +41,8 @@ mod ffi {
         copied: bool,
     }
 
-    /// Events that are trained on together.
-    #[derive(Clone, Debug, Default)]
+    /// See `Batch` in `stream`.
+    #[derive(Default)]
     struct Batch {
         /// [rows, width]
         features: Vec<f32>,
@@ -138,8 +137,8 @@ pub struct FeedHandle(Arc<Feed>);
 pub struct SharedEvents(Arc<Events>);
 
 #[allow(clippy::ptr_arg)] // What cxx makes of `rust::Vec`.
-fn stream_new(columns: &Vec<ColumnSpec>) -> Result<Box<Stream>> {
-    guard(|| Stream::new(columns).map(Box::new))
+fn stream_new(specs: &Vec<ColumnSpec>) -> Result<Box<Stream>> {
+    guard(|| Stream::new(&columns(specs)).map(Box::new))
 }
 
 #[allow(clippy::ptr_arg)] // What cxx makes of `rust::Vec`.
@@ -151,7 +150,7 @@ fn stream_add(stream: &mut Stream, name: &str, targets: &Vec<String>, cluster_en
 }
 
 fn stream_columns(stream: &Stream) -> Vec<ColumnSpec> {
-    stream.columns().to_vec()
+    column_specs(stream.columns())
 }
 
 fn stream_targets(stream: &Stream) -> Vec<String> {
@@ -181,7 +180,14 @@ fn stream_epoch(stream: &Stream, number: u64, validation: bool, how: &StreamSpec
 }
 
 fn epoch_batch(epoch: &mut Epoch, batch: &mut Batch) -> Result<()> {
-    guard(|| epoch.batch(batch))
+    guard(|| {
+        let Batch { features, labels, weights } = std::mem::take(batch);
+        let mut filled = stream::Batch { features, labels, weights };
+        let done = epoch.batch(&mut filled);
+        let stream::Batch { features, labels, weights } = filled;
+        *batch = Batch { features, labels, weights };
+        done
+    })
 }
 
 fn epoch_feed(epoch: &Epoch) -> Box<FeedHandle> {

@@ -2,12 +2,13 @@
 
 mod options;
 
-pub use ffi::{EpochPart, EpochRecord, FitSpec, RocCurve};
+pub use ffi::{EpochPart, EpochRecord, FitSpec};
 
 use crate::dataset::Dataset;
 use crate::error::{Error, Result, guard};
 use crate::model::{Model, Training};
 use crate::train::{self, Trainer, decided_options, metrics};
+use ffi::RocCurve;
 
 #[cxx::bridge(namespace = "CladTorch::Core")]
 mod ffi {
@@ -70,17 +71,11 @@ mod ffi {
         ended: bool,
     }
 
-    /// Efficiencies over falling thresholds, from (0, 0) to (1, 1), with the area under the whole curve. Points may have
-    /// been left out; see `metrics::thin`.
-    #[derive(Clone, Debug)]
+    /// See `RocCurve` in `metrics`.
     struct RocCurve {
-        /// Background efficiency.
         false_positive: Vec<f64>,
-        /// Signal efficiency.
         true_positive: Vec<f64>,
-        /// Area under the curve.
         auc: f64,
-        /// Standard error of `auc` (DeLong, DeLong and Clarke-Pearson 1988).
         auc_error: f64,
     }
 
@@ -164,5 +159,9 @@ fn trainer_warnings(trainer: &mut Trainer) -> Vec<String> {
 }
 
 fn roc(scores: &[f32], labels: &[f32], weights: &[f32]) -> Result<RocCurve> {
-    guard(|| metrics::roc(scores, labels, weights).map(|curve| metrics::thin(&curve)))
+    guard(|| {
+        let curve = metrics::thin(&metrics::roc(scores, labels, weights)?);
+        let metrics::RocCurve { false_positive, true_positive, auc, auc_error } = curve;
+        Ok(RocCurve { false_positive, true_positive, auc, auc_error })
+    })
 }

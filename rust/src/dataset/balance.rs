@@ -60,11 +60,11 @@ impl Dataset {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bridge::ColumnSpec;
+    use crate::columns::Column;
     use crate::dataset::Targets;
 
     fn with(labels: &[f32], weights: &[f32]) -> Dataset {
-        let mut data = Dataset::new(&[ColumnSpec::new("a", 1)]).unwrap();
+        let mut data = Dataset::new(&[Column::new("a", 1)]).unwrap();
         data.begin("s").unwrap();
         data.append(&vec![0.0; labels.len()], labels, weights).unwrap();
         data.commit().unwrap();
@@ -92,7 +92,7 @@ mod tests {
         assert!(with(&labels, &labels).balance().unwrap_err().to_string().contains("more than 1000"));
         assert!(Dataset::new(&[]).unwrap().balance().is_err());
         let targets = Targets::new(&["a".into(), "b".into()]).unwrap();
-        let mut data = Dataset::new(&[ColumnSpec::new("x", 1)]).unwrap();
+        let mut data = Dataset::new(&[Column::new("x", 1)]).unwrap();
         data.begin_with("s", &targets).unwrap();
         data.append(&[0.0], &[0.0, 1.0], &[1.0]).unwrap();
         data.commit().unwrap();

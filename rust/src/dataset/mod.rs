@@ -15,10 +15,9 @@ pub use scaler::Scaler;
 pub use split::{shuffle, split};
 pub use targets::Targets;
 
-use crate::bridge::ColumnSpec;
 use crate::columns::branch::{Branch, Part};
 use crate::columns::file::TreeFile;
-use crate::columns::{self, BadValue, Check, Plane, Rows};
+use crate::columns::{self, BadValue, Check, Column, Plane, Rows};
 use crate::device;
 use crate::error::{Error, Result};
 use crate::interrupt;
@@ -55,7 +54,7 @@ fn too_many(rows: usize, width: usize) -> Error {
 
 /// A table of events: features [rows, width] float32, labels [rows, targets] and a weight for each row.
 pub struct Dataset {
-    columns: Vec<ColumnSpec>,
+    columns: Vec<Column>,
     width: usize,
     targets: Targets,
     features: GrowingBuffer,
@@ -68,7 +67,7 @@ pub struct Dataset {
 
 impl Dataset {
     /// An empty dataset of the given columns.
-    pub fn new(columns: &[ColumnSpec]) -> Result<Self> {
+    pub fn new(columns: &[Column]) -> Result<Self> {
         Ok(Dataset {
             width: columns::checked_width(columns)?,
             columns: columns.to_vec(),
@@ -82,7 +81,7 @@ impl Dataset {
     }
 
     /// The feature columns, in the order in which they lie in a row.
-    pub fn columns(&self) -> &[ColumnSpec] {
+    pub fn columns(&self) -> &[Column] {
         &self.columns
     }
 
@@ -415,7 +414,7 @@ mod tests {
     use super::*;
 
     fn dataset() -> Dataset {
-        Dataset::new(&[ColumnSpec::new("a", 1), ColumnSpec::new("v", 2)]).unwrap()
+        Dataset::new(&[Column::new("a", 1), Column::new("v", 2)]).unwrap()
     }
 
     #[test]

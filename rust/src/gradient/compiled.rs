@@ -8,16 +8,62 @@ use super::executor::OutOfRange;
 use super::form::Form;
 use super::jit;
 use super::layout::Layout;
-use crate::bridge::{CompileSpec, CompiledSignature, NoiseSpec, ObservedGraph, ObservedValue};
 use crate::device::{Addresses, Element, HostBuffer};
 use crate::error::{Error, Result};
 use crate::graph::program::Tensor;
-use crate::graph::view::row_major;
-use crate::graph::{BackEnd, DType, Program, lower};
+use crate::graph::{BackEnd, DType, ObservedGraph, Program, lower};
 use crate::kernels::Scalar;
 
-/// Beside the numbers of back ends in [`CompileSpec`]: jit, else aot.
-const FASTEST: u8 = 4;
+/// Which back end a compiled function shall have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wanted {
+    /// Aot, which needs no compiler.
+    Any,
+    /// Aot.
+    Aot,
+    /// Jit; an error where it cannot be made.
+    Jit,
+    /// Jit where it can be made, else aot.
+    Fastest,
+}
+
+/// How to compile a function.
+#[derive(Clone, Debug)]
+pub struct CompileOptions {
+    /// Of the user's function, for messages and generated code.
+    pub name: String,
+    /// Which back end.
+    pub back_end: Wanted,
+    /// Why that one, where the caller chose it for the user; else empty.
+    pub reason: String,
+    /// Whether a gradient is wanted, for each of inputs and constants.
+    pub gradients: Vec<bool>,
+    /// Seconds that compiling may take.
+    pub time_limit: f64,
+}
+
+/// What a compiled graph takes and returns beyond the arguments that it was observed with.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Signature {
+    /// Of every number that is computed, gradients included.
+    pub dtype: DType,
+    /// Shapes of the user's results, then of one for each of `updates`; contiguous, made by the caller.
+    pub outputs: Vec<Vec<usize>>,
+    /// Arguments after inputs and constants.
+    pub noise: Vec<Draw>,
+    /// Arguments (of inputs, then constants) that LibTorch changes in place (running statistics): the caller copies the
+    /// last outputs into them after each forward call.
+    pub updates: Vec<usize>,
+}
+
+/// Random factors that the caller draws for each forward call.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Draw {
+    /// Contiguous.
+    pub shape: Vec<usize>,
+    /// Probability that an element is not 0; the others are its inverse.
+    pub keep: f64,
+}
 
 /// A graph ready to run.
 pub struct CompiledGraph {
@@ -57,17 +103,17 @@ enum Saved {
 
 impl CompiledGraph {
     /// Lowers and lays out; fails where only LibTorch itself can run the function.
-    pub fn new(graph: &ObservedGraph, spec: &CompileSpec) -> Result<Self> {
-        Self::in_blocks(graph, spec, BlockRows::Suitable)
+    pub fn new(graph: &ObservedGraph, options: &CompileOptions) -> Result<Self> {
+        Self::in_blocks(graph, options, BlockRows::Suitable)
     }
 
     /// The same in blocks of so many rows.
-    pub fn in_blocks(graph: &ObservedGraph, spec: &CompileSpec, rows: BlockRows) -> Result<Self> {
-        let program = lower::lower(graph, &spec.gradients)?;
+    pub fn in_blocks(graph: &ObservedGraph, options: &CompileOptions, rows: BlockRows) -> Result<Self> {
+        let program = lower::lower(graph, &options.gradients)?;
         let place = |place: &str| if place.is_empty() { String::new() } else { format!(" at {place}") };
         let operators = graph.nodes.iter().map(|node| format!("{}{}", node.op, place(&node.place))).collect();
         let mut compiled = CompiledGraph {
-            name: spec.name.clone(),
+            name: options.name.clone(),
             runner: match program.dtype {
                 DType::Float32 => Runner::Float32(Typed::new(&program, rows)?),
                 _ => Runner::Float64(Typed::new(&program, rows)?),
@@ -75,21 +121,18 @@ impl CompiledGraph {
             program,
             operators,
             back_end: BackEnd::Aot,
-            reason: if spec.reason.is_empty() { "as asked for".to_owned() } else { spec.reason.clone() },
+            reason: if options.reason.is_empty() { "as asked for".to_owned() } else { options.reason.clone() },
             obstacle: String::new(),
             text: String::new(),
         };
-        let limit = time_limit(spec.time_limit)?;
-        match spec.back_end.checked_sub(1).map(BackEnd::from_number) {
-            None if spec.reason.is_empty() => compiled.reason = "jit is used where it is asked for".to_owned(),
-            None => (),
-            Some(_) if spec.back_end == FASTEST => compiled.make_if_possible(limit),
-            Some(Some(BackEnd::Aot)) => (),
-            Some(Some(BackEnd::Jit)) => compiled.make(limit)?,
-            Some(None) => {
-                let what = format!("back end number {} is unknown", spec.back_end);
-                return Err(Error::invalid(what, "use a named constant"));
+        let limit = time_limit(options.time_limit)?;
+        match options.back_end {
+            Wanted::Any if options.reason.is_empty() => {
+                compiled.reason = "jit is used where it is asked for".to_owned();
             }
+            Wanted::Any | Wanted::Aot => (),
+            Wanted::Jit => compiled.make(limit)?,
+            Wanted::Fastest => compiled.make_if_possible(limit),
         }
         Ok(compiled)
     }
@@ -128,23 +171,16 @@ impl CompiledGraph {
     }
 
     /// What the caller passes and gets.
-    pub fn signature(&self) -> CompiledSignature {
-        let dtype = self.program.dtype as u8;
-        let outputs = self.program.outputs.iter().map(|output: &Tensor| ObservedValue {
-            name: String::new(),
-            dtype,
-            shape: output.view.sizes.iter().map(|&size| size as i64).collect(),
-            strides: row_major(&output.view.sizes).into_iter().map(|stride| stride as i64).collect(),
-        });
-        let noise = self.program.noise.iter().map(|noise| {
-            let shape = &self.program.arguments[noise.argument].view.sizes;
-            NoiseSpec { dtype, shape: shape.iter().map(|&size| size as i64).collect(), keep: noise.keep }
-        });
-        CompiledSignature {
-            dtype,
-            outputs: outputs.collect(),
-            noise: noise.collect(),
-            updates: self.program.updates.iter().map(|&argument| argument as u32).collect(),
+    pub fn signature(&self) -> Signature {
+        let Program { dtype, outputs, noise, arguments, updates, .. } = &self.program;
+        Signature {
+            dtype: *dtype,
+            outputs: outputs.iter().map(|output: &Tensor| output.view.sizes.clone()).collect(),
+            noise: noise
+                .iter()
+                .map(|noise| Draw { shape: arguments[noise.argument].view.sizes.clone(), keep: noise.keep })
+                .collect(),
+            updates: updates.clone(),
         }
     }
 

@@ -33,7 +33,7 @@ mod seats;
 mod shares;
 
 pub use blocks::BlockRows;
-pub use compiled::{CompiledGraph, SavedForward};
+pub use compiled::{CompileOptions, CompiledGraph, Draw, SavedForward, Signature, Wanted};
 pub use jit::{RowLoss, compile_activation};
 pub use module::{ModuleTiles, tile_rows};
 pub use packing::Packing;

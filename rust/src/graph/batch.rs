@@ -5,7 +5,7 @@
 //! row adds. A third observation, with other rows, has to come out as this says, or the function is refused. Lowering
 //! works every shape out anew and compares it with the one that is expected, so that a wrong one is noticed.
 
-use crate::bridge::{ObservedArgument, ObservedGraph, ObservedNode, ObservedValue};
+use super::{ObservedArgument, ObservedGraph, ObservedNode, ObservedValue};
 use crate::error::{Error, Result};
 
 /// A function as it would be observed with any number of rows.
@@ -98,15 +98,16 @@ fn value(a: &ObservedValue, b: &ObservedValue, more: i64) -> Option<ObservedValu
 }
 
 fn argument(a: &ObservedArgument, b: &ObservedArgument, more: i64) -> Option<ObservedArgument> {
-    let numbers = (a.numbers.len() == b.numbers.len())
-        .then(|| a.numbers.iter().zip(&b.numbers).map(|(&a, &b)| factor(a, b, more)).collect())?;
-    (a.kind == b.kind && a.text == b.text).then_some(ObservedArgument {
-        kind: a.kind,
-        value: whole(a.value, b.value, more)?,
-        number: factor(a.number, b.number, more),
-        list: list(&a.list, &b.list, more)?,
-        numbers,
-        text: a.text.clone(),
+    use ObservedArgument::{Float, Floats, Integer, Integers};
+    Some(match (a, b) {
+        (&Integer(a), &Integer(b)) => Integer(whole(a, b, more)?),
+        (&Float(a), &Float(b)) => Float(factor(a, b, more)),
+        (Integers(a), Integers(b)) => Integers(list(a, b, more)?),
+        (Floats(a), Floats(b)) if a.len() == b.len() => {
+            Floats(a.iter().zip(b).map(|(&a, &b)| factor(a, b, more)).collect())
+        }
+        (a, b) if a == b => a.clone(),
+        _ => return None,
     })
 }
 
@@ -120,14 +121,12 @@ fn node(a: &ObservedNode, b: &ObservedNode, more: i64) -> Option<ObservedNode> {
 
 fn same_node(a: &ObservedNode, b: &ObservedNode) -> bool {
     let close = |a: f64, b: f64| a.to_bits() == b.to_bits() || (a - b).abs() <= 1e-12 * b.abs();
-    let same = |(a, b): (&ObservedArgument, &ObservedArgument)| {
-        a.kind == b.kind
-            && a.value == b.value
-            && a.list == b.list
-            && a.text == b.text
-            && close(a.number, b.number)
-            && a.numbers.len() == b.numbers.len()
-            && a.numbers.iter().zip(&b.numbers).all(|(&a, &b)| close(a, b))
+    let same = |(a, b): (&ObservedArgument, &ObservedArgument)| match (a, b) {
+        (&ObservedArgument::Float(a), &ObservedArgument::Float(b)) => close(a, b),
+        (ObservedArgument::Floats(a), ObservedArgument::Floats(b)) => {
+            a.len() == b.len() && a.iter().zip(b).all(|(&a, &b)| close(a, b))
+        }
+        (a, b) => a == b,
     };
     a.op == b.op
         && a.overload == b.overload

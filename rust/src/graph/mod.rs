@@ -14,6 +14,7 @@ mod dependence;
 mod function;
 pub mod lower;
 mod module;
+mod observed;
 mod op;
 mod own;
 pub mod program;
@@ -24,6 +25,7 @@ pub use batch::AnyBatch;
 pub use dependence::events_mix;
 pub use function::Function;
 pub use module::{Captured, Cost, Mode, Module, Observed};
+pub use observed::{ObservedArgument, ObservedGraph, ObservedNode, ObservedValue};
 pub use program::Program;
 pub use view::View;
 

@@ -5,8 +5,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::dependence::{Dependence, dependence, events_mix};
 use super::program::{Primitive, Product, extent};
-use super::{AnyBatch, DType, Graph, Op, Program, chain, lower};
-use crate::bridge::{ObservedArgument, ObservedGraph, ObservedNode, ObservedValue};
+use super::{
+    AnyBatch, DType, Graph, ObservedArgument, ObservedGraph, ObservedNode, ObservedValue, Op, Program, chain, lower,
+};
 use crate::error::{Error, Result};
 
 /// Which of a module's two functions: torch::nn modules tell them apart.
@@ -34,9 +35,9 @@ impl Observed {
     pub fn name_parts(&mut self, parts: &[&str]) {
         let graphs = self.batch.graphs_mut().iter_mut().chain(self.one.as_mut());
         for graph in graphs {
-            let constants: Vec<i64> = graph.constants.iter().map(|&value| value.into()).collect();
-            let part = |value: &i64| {
-                let position = constants.iter().position(|constant| constant == value)?;
+            let constants = &graph.constants;
+            let part = |value: u32| {
+                let position = constants.iter().position(|&constant| constant == value)?;
                 parts.get(*self.constants.get(position)?).filter(|part| !part.is_empty())
             };
             for node in &mut graph.nodes {
@@ -375,7 +376,7 @@ impl Module {
             Captured::Fixed(_) => {
                 let value = self.value(index)?;
                 let span = extent(&lower::observed_view(value)?)?;
-                Ok(Some(span * DType::from_number(value.dtype).map_or(0, DType::bytes)))
+                Ok(Some(span * value.dtype.bytes()))
             }
             Captured::Parameter(_) | Captured::State(_) => Ok(None),
         };

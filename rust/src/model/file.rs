@@ -17,8 +17,7 @@ use sha2::{Digest, Sha256};
 
 use super::{Mlp, Model, Network, OWN, Training};
 use crate::atomic_file;
-use crate::bridge::ColumnSpec;
-use crate::columns;
+use crate::columns::{self, Column};
 use crate::dataset::{Scaler, Targets};
 use crate::device::HostBuffer;
 use crate::error::{Error, Result};
@@ -60,7 +59,7 @@ struct TrainingHeader {
     options: Vec<(String, String)>,
 }
 
-/// A [`ColumnSpec`] in the file.
+/// A [`Column`] in the file.
 #[derive(Serialize, Deserialize)]
 struct ColumnHeader {
     name: String,
@@ -74,15 +73,15 @@ struct ColumnHeader {
     scalar: bool,
 }
 
-impl From<ColumnSpec> for ColumnHeader {
-    fn from(ColumnSpec { name, length, pad, inner, mask_of, scalar }: ColumnSpec) -> Self {
+impl From<Column> for ColumnHeader {
+    fn from(Column { name, length, pad, inner, mask_of, scalar }: Column) -> Self {
         ColumnHeader { name, length, pad, inner, mask_of, scalar }
     }
 }
 
-impl From<ColumnHeader> for ColumnSpec {
+impl From<ColumnHeader> for Column {
     fn from(ColumnHeader { name, length, pad, inner, mask_of, scalar }: ColumnHeader) -> Self {
-        ColumnSpec { name, length, pad, inner, mask_of, scalar }
+        Column { name, length, pad, inner, mask_of, scalar }
     }
 }
 
@@ -317,7 +316,7 @@ impl Header {
 impl TrainingHeader {
     /// With the scalers of features and targets that were read.
     fn checked(self, [scaler, target]: [Option<Scaler>; 2]) -> Result<Training> {
-        let columns: Vec<_> = self.columns.into_iter().map(ColumnSpec::from).collect();
+        let columns: Vec<_> = self.columns.into_iter().map(Column::from).collect();
         let of_feature = |at| match columns.is_empty() {
             true => format!("feature {at}"),
             false => columns::element_name(&columns, at),

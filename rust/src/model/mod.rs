@@ -16,8 +16,7 @@ use predictor::{Numbers, Predictor};
 
 use std::sync::Arc;
 
-use crate::bridge::ColumnSpec;
-use crate::columns;
+use crate::columns::{self, Column};
 use crate::dataset::{Dataset, Scaler, Targets};
 use crate::device::{HostBuffer, thread_pool};
 use crate::error::{Error, Result};
@@ -38,7 +37,7 @@ pub struct Training {
     /// Undone on the outputs [outputs] of a regression; none: they are values as they are.
     pub target: Option<Scaler>,
     /// The feature columns, in order; empty: unknown.
-    pub columns: Vec<ColumnSpec>,
+    pub columns: Vec<Column>,
     /// Names of the label columns.
     pub targets: Targets,
     /// Of the last fit, with the loss decided and the epochs that were run; none: there was none.
@@ -283,7 +282,7 @@ impl Model {
     }
 
     /// The feature columns; empty where nobody has given any.
-    pub fn columns(&self) -> &[ColumnSpec] {
+    pub fn columns(&self) -> &[Column] {
         &self.training.columns
     }
 

@@ -6,10 +6,20 @@ use std::sync::Arc;
 use super::feed::{BlockRows, Events, Feed};
 use super::order::Walk;
 use super::{Settings, mixed, mixed_into};
-use crate::bridge::Batch;
 use crate::dataset::{PerRow, shuffle};
 use crate::error::{Error, Result};
 use crate::kernels;
+
+/// Events that are trained on together.
+#[derive(Clone, Debug, Default)]
+pub struct Batch {
+    /// [rows, width]
+    pub features: Vec<f32>,
+    /// [rows, targets]
+    pub labels: Vec<f32>,
+    /// [rows]
+    pub weights: Vec<f32>,
+}
 
 /// Which events are given out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -297,12 +307,12 @@ mod tests {
     use std::thread;
 
     use super::*;
-    use crate::bridge::ColumnSpec;
+    use crate::columns::Column;
     use crate::dataset::Targets;
     use crate::stream::{Block, Mixing, Source, Stream};
 
     fn stream() -> Stream {
-        let mut stream = Stream::new(&[ColumnSpec::new("source", 1), ColumnSpec::new("entry", 1)]).unwrap();
+        let mut stream = Stream::new(&[Column::new("source", 1), Column::new("entry", 1)]).unwrap();
         for (name, cluster_ends) in [("a", vec![9000, 20_000, 20_001, 45_000]), ("b", vec![1000, 3000])] {
             stream.add(Source { name: name.into(), targets: Targets::default(), cluster_ends }).unwrap();
         }

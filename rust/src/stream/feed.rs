@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use super::Block;
-use crate::bridge::ColumnSpec;
+use crate::columns::Column;
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
 
@@ -94,7 +94,7 @@ struct State {
 /// Hands out the blocks to be read, in order, never more ahead than `buffer` entries (or one block), and hands over
 /// their rows in the same order.
 pub struct Feed {
-    columns: Vec<ColumnSpec>,
+    columns: Vec<Column>,
     blocks: Vec<Block>,
     buffer: u64,
     state: Mutex<State>,
@@ -102,7 +102,7 @@ pub struct Feed {
 }
 
 impl Feed {
-    pub(super) fn new(columns: &[ColumnSpec], blocks: Vec<Block>, buffer: u64) -> Self {
+    pub(super) fn new(columns: &[Column], blocks: Vec<Block>, buffer: u64) -> Self {
         Feed { columns: columns.to_vec(), blocks, buffer, state: Mutex::default(), changed: Condvar::new() }
     }
 
@@ -207,7 +207,7 @@ mod tests {
     }
 
     fn feed() -> Feed {
-        Feed::new(&[ColumnSpec::new("x", 1)], vec![block(0, 1)], 1)
+        Feed::new(&[Column::new("x", 1)], vec![block(0, 1)], 1)
     }
 
     fn data(feed: &Feed, rows: usize) -> Dataset {

@@ -14,14 +14,13 @@ mod epoch;
 mod feed;
 mod order;
 
-pub use epoch::{Epoch, Part, Place, Window};
+pub use epoch::{Batch, Epoch, Part, Place, Window};
 pub use feed::{Events, Feed};
 pub use order::Block;
 
 use std::sync::Arc;
 
-use crate::bridge::ColumnSpec;
-use crate::columns;
+use crate::columns::{self, Column};
 use crate::dataset::Targets;
 use crate::error::{Error, Result};
 use order::Walk;
@@ -76,7 +75,7 @@ pub struct Settings {
 
 /// The sources of a stream and their columns.
 pub struct Stream {
-    columns: Vec<ColumnSpec>,
+    columns: Vec<Column>,
     width: usize,
     targets: Targets,
     sources: Vec<Source>,
@@ -84,7 +83,7 @@ pub struct Stream {
 
 impl Stream {
     /// A stream without sources.
-    pub fn new(columns: &[ColumnSpec]) -> Result<Self> {
+    pub fn new(columns: &[Column]) -> Result<Self> {
         let width = columns::checked_width(columns)?;
         if width == 0 {
             return Err(Error::invalid("a stream without columns", "name at least one feature column"));
@@ -110,7 +109,7 @@ impl Stream {
     }
 
     /// The feature columns.
-    pub fn columns(&self) -> &[ColumnSpec] {
+    pub fn columns(&self) -> &[Column] {
         &self.columns
     }
 

@@ -1,8 +1,7 @@
 //! What a user's fit options may be.
 
 use super::Options;
-use crate::bridge::ColumnSpec;
-use crate::columns;
+use crate::columns::{self, Column};
 use crate::dataset::{Dataset, Targets};
 use crate::error::{Error, Result};
 use crate::gradient::Settings;
@@ -84,7 +83,7 @@ pub fn check_count(name: &str, value: i64) -> Result<()> {
 }
 
 /// A model takes the columns it was trained on, or, untrained, any of its width.
-pub(crate) fn check_columns(model: &Model, found: &[ColumnSpec], width: usize) -> Result<()> {
+pub(crate) fn check_columns(model: &Model, found: &[Column], width: usize) -> Result<()> {
     let inputs = model.inputs();
     if width != inputs {
         return Err(Error::invalid(
@@ -92,7 +91,7 @@ pub(crate) fn check_columns(model: &Model, found: &[ColumnSpec], width: usize) -
             "make the first size of the model the dataset's width",
         ));
     }
-    let key = |column: &ColumnSpec| (column.name.clone(), column.length, column.inner);
+    let key = |column: &Column| (column.name.clone(), column.length, column.inner);
     let trained = model.columns();
     if !trained.is_empty() && !trained.iter().map(key).eq(found.iter().map(key)) {
         return Err(Error::invalid(

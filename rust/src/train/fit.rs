@@ -10,7 +10,7 @@ use super::checks;
 use super::schedule::{Place, Rates};
 use super::warnings::{self, Watch};
 use super::{EpochRecord, Options, resolution, scale};
-use crate::bridge::{Batch, ColumnSpec};
+use crate::columns::Column;
 use crate::dataset::{Dataset, Scaler, Targets};
 use crate::device;
 use crate::error::{Error, Result};
@@ -20,6 +20,7 @@ use crate::gradient::libtorch::LibTorchEngine;
 use crate::gradient::{Engine, ModuleTiles, RowLoss, Rows, Settings, Steps};
 use crate::graph::Loss;
 use crate::model::{Model, Network, Training};
+use crate::stream::Batch;
 
 /// How long compiling a user's loss may take.
 const COMPILE_LIMIT: Duration = Duration::from_secs(60);
@@ -75,7 +76,7 @@ pub(super) struct Fit {
     target: Option<Scaler>,
     /// Factor that brings the mean weight of the training part to 1.
     weight_scale: f64,
-    columns: Vec<ColumnSpec>,
+    columns: Vec<Column>,
     targets: Targets,
     watch: Watch,
     rates: Rates,

@@ -1,8 +1,21 @@
 //! Receiver operating characteristic: efficiencies, area, and the area's statistical error.
 
 pub use super::thin::thin;
-use crate::bridge::RocCurve;
 use crate::error::{Error, Result};
+
+/// Efficiencies over falling thresholds, from (0, 0) to (1, 1), with the area under the whole curve. Points may have been
+/// left out; see [`thin()`].
+#[derive(Clone, Debug)]
+pub struct RocCurve {
+    /// Background efficiency.
+    pub false_positive: Vec<f64>,
+    /// Signal efficiency.
+    pub true_positive: Vec<f64>,
+    /// Area under the curve.
+    pub auc: f64,
+    /// Standard error of `auc` (DeLong, DeLong and Clarke-Pearson 1988).
+    pub auc_error: f64,
+}
 
 /// Weighted counts of one class on either side of a score.
 struct Placement {

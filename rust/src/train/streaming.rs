@@ -2,11 +2,10 @@
 
 use super::fit::{Events, Fit, positive_weight};
 use super::{EpochPart, EpochRecord, Options, checks};
-use crate::bridge::Batch;
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
 use crate::model::Model;
-use crate::stream::{Epoch, Mixing, Settings, Stream};
+use crate::stream::{Batch, Epoch, Mixing, Settings, Stream};
 
 /// Bytes of features of a window and of a block, where the user says nothing, and entries that are enough whatever
 /// their width.

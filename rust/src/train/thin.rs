@@ -1,6 +1,6 @@
 //! Fewer points of a ROC curve, for drawing it.
 
-use crate::bridge::RocCurve;
+use super::metrics::RocCurve;
 
 /// How far a point that is left out may lie from the point before it that is kept, along each axis, as a share of the
 /// distance from there to the nearer of 0 and 1. Both ends of both axes so keep their single events.

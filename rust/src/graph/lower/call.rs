@@ -1,31 +1,9 @@
 //! One observed call of an operator: its arguments by position, as what the operator expects.
 
-use super::{Lowering, dtype, sizes, value};
-use crate::bridge::{ObservedArgument, ObservedNode, ObservedValue};
+use super::{Lowering, sizes, value};
 use crate::error::{Error, Result};
 use crate::graph::program::{Kind, Tensor};
-use crate::graph::{DType, Program};
-
-/// Kinds of [`ObservedArgument`].
-const NONE: u8 = 0;
-const VALUE: u8 = 1;
-const INTEGER: u8 = 2;
-const FLOAT: u8 = 3;
-const BOOL: u8 = 4;
-const INTEGERS: u8 = 5;
-const TEXT: u8 = 6;
-const VALUES: u8 = 7;
-
-impl ObservedArgument {
-    /// The values that it is or has.
-    pub fn values(&self) -> &[i64] {
-        match self.kind {
-            VALUE => std::slice::from_ref(&self.value),
-            VALUES => &self.list,
-            _ => &[],
-        }
-    }
-}
+use crate::graph::{DType, ObservedArgument, ObservedNode, ObservedValue, Program};
 
 /// A call that is being lowered.
 pub struct Call<'a, 'b> {
@@ -58,14 +36,14 @@ impl Call<'_, '_> {
 
     /// Whether there is no such argument.
     pub fn is_none(&self, position: usize) -> bool {
-        self.node.arguments.get(position).is_none_or(|argument| argument.kind == NONE)
+        self.node.arguments.get(position).is_none_or(|argument| *argument == ObservedArgument::None)
     }
 
     pub fn overload(&self) -> &str {
         &self.node.overload
     }
 
-    fn known(&self, index: i64) -> Result<Tensor> {
+    fn known(&self, index: u32) -> Result<Tensor> {
         value(self.lowering.graph, index)?;
         let tensor = self.lowering.tensors[index as usize].clone();
         tensor.ok_or_else(|| self.refuse(format!("takes value {index}, which is not computed before it")))
@@ -73,10 +51,9 @@ impl Call<'_, '_> {
 
     /// A tensor; a number is one without dimensions.
     pub fn tensor(&mut self, position: usize) -> Result<Tensor> {
-        let argument = self.argument(position)?;
-        match argument.kind {
-            VALUE => self.known(argument.value),
-            INTEGER | BOOL | FLOAT => {
+        match *self.argument(position)? {
+            ObservedArgument::Value(index) => self.known(index),
+            _ if self.is_number(position) => {
                 let number = self.number(position)?;
                 self.program().literal(number)
             }
@@ -91,39 +68,41 @@ impl Call<'_, '_> {
 
     /// A list of tensors, some of which may be missing.
     pub fn tensors(&mut self, position: usize) -> Result<Vec<Option<Tensor>>> {
-        let argument = self.argument(position)?;
-        if argument.kind != VALUES {
+        let ObservedArgument::Values(list) = self.argument(position)? else {
             return Err(self.unexpected(position, "a list of tensors"));
-        }
-        let tensor = |&index: &i64| if index < 0 { Ok(None) } else { self.known(index).map(Some) };
-        argument.list.iter().map(tensor).collect()
+        };
+        list.iter().map(|index| index.map(|index| self.known(index)).transpose()).collect()
     }
 
     /// The position among inputs and constants of a tensor passed as it came.
     pub fn argument_number(&self, position: usize) -> Result<usize> {
-        let wanted = self.argument(position)?.value;
+        let ObservedArgument::Value(wanted) = *self.argument(position)? else {
+            return Err(self.unexpected(position, "a tensor"));
+        };
         let graph = self.lowering.graph;
-        let found = graph.inputs.iter().chain(&graph.constants).position(|&index| i64::from(index) == wanted);
+        let found = graph.inputs.iter().chain(&graph.constants).position(|&index| index == wanted);
         found.ok_or_else(|| self.refuse(format!("changes argument {position}, which is not one of the function's own")))
     }
 
     pub fn number(&self, position: usize) -> Result<f64> {
-        let argument = self.argument(position)?;
-        match argument.kind {
-            FLOAT => Ok(argument.number),
-            INTEGER | BOOL => Ok(argument.value as f64),
+        match *self.argument(position)? {
+            ObservedArgument::Float(number) => Ok(number),
+            ObservedArgument::Integer(number) => Ok(number as f64),
+            ObservedArgument::Bool(flag) => Ok(f64::from(flag)),
             _ => Err(self.unexpected(position, "a number")),
         }
     }
 
     /// Whether the argument is a number written in the function, not a tensor.
     pub fn is_number(&self, position: usize) -> bool {
-        self.argument(position).is_ok_and(|argument| matches!(argument.kind, FLOAT | INTEGER | BOOL))
+        self.argument(position).is_ok_and(|argument| {
+            matches!(argument, ObservedArgument::Float(_) | ObservedArgument::Integer(_) | ObservedArgument::Bool(_))
+        })
     }
 
     /// Whether the argument is an integer written in the function, not a tensor.
     pub fn is_integer(&self, position: usize) -> bool {
-        self.argument(position).is_ok_and(|argument| argument.kind == INTEGER)
+        self.argument(position).is_ok_and(|argument| matches!(argument, ObservedArgument::Integer(_)))
     }
 
     pub fn number_or(&self, position: usize, default: f64) -> Result<f64> {
@@ -131,9 +110,9 @@ impl Call<'_, '_> {
     }
 
     pub fn integer(&self, position: usize) -> Result<i64> {
-        let argument = self.argument(position)?;
-        match argument.kind {
-            INTEGER | BOOL => Ok(argument.value),
+        match *self.argument(position)? {
+            ObservedArgument::Integer(number) => Ok(number),
+            ObservedArgument::Bool(flag) => Ok(flag.into()),
             _ => Err(self.unexpected(position, "an integer")),
         }
     }
@@ -148,10 +127,9 @@ impl Call<'_, '_> {
 
     /// A list of integers; one integer is a list of one.
     pub fn integers(&self, position: usize) -> Result<Vec<i64>> {
-        let argument = self.argument(position)?;
-        match argument.kind {
-            INTEGERS => Ok(argument.list.clone()),
-            INTEGER => Ok(vec![argument.value]),
+        match self.argument(position)? {
+            ObservedArgument::Integers(list) => Ok(list.clone()),
+            ObservedArgument::Integer(number) => Ok(vec![*number]),
             _ => Err(self.unexpected(position, "a list of integers")),
         }
     }
@@ -170,8 +148,10 @@ impl Call<'_, '_> {
     }
 
     pub fn text(&self, position: usize) -> Result<&str> {
-        let argument = self.argument(position)?;
-        if argument.kind == TEXT { Ok(&argument.text) } else { Err(self.unexpected(position, "a text")) }
+        match self.argument(position)? {
+            ObservedArgument::Text(text) => Ok(text),
+            _ => Err(self.unexpected(position, "a text")),
+        }
     }
 
     /// A dimension of a tensor of that rank, negative ones counted from the end.
@@ -205,22 +185,21 @@ impl Call<'_, '_> {
     pub fn result_shape(&self, result: usize) -> Result<Vec<usize>> {
         let index = self.node.outputs.get(result).copied();
         let index = index.ok_or_else(|| self.refuse("has no result"))?;
-        sizes(&value(self.lowering.graph, index.into())?.shape)
+        sizes(&value(self.lowering.graph, index)?.shape)
     }
 
     /// How LibTorch was seen to lay out an argument in memory.
     pub fn strides(&self, position: usize) -> Result<Vec<usize>> {
-        let argument = self.argument(position)?;
-        if argument.kind != VALUE {
-            return Err(self.unexpected(position, "a tensor"));
+        match *self.argument(position)? {
+            ObservedArgument::Value(index) => sizes(&value(self.lowering.graph, index)?.strides),
+            _ => Err(self.unexpected(position, "a tensor")),
         }
-        sizes(&value(self.lowering.graph, argument.value)?.strides)
     }
 
     /// Whether LibTorch was seen to return integers.
     pub fn returns_index(&self) -> bool {
-        let index = self.node.outputs.first().map_or(-1, |&index| index.into());
-        value(self.lowering.graph, index).and_then(dtype).is_ok_and(|dtype| dtype == DType::Int64)
+        let first = self.node.outputs.first().and_then(|&index| value(self.lowering.graph, index).ok());
+        first.is_some_and(|value| value.dtype == DType::Int64)
     }
 
     /// What was lowered has the shape and the type that LibTorch returned.
@@ -229,7 +208,7 @@ impl Call<'_, '_> {
             let shapes = format!("{:?} instead of {:?}", tensor.view.sizes, observed.shape);
             return Err(Error::Internal(format!("{} was lowered to shape {shapes}", self.node.op)));
         }
-        let fits = match dtype(observed)? {
+        let fits = match observed.dtype {
             DType::Int64 => tensor.kind == Kind::Index,
             DType::Bool => tensor.kind == Kind::Mask,
             number => tensor.kind != Kind::Index && number == self.lowering.program.dtype,

@@ -22,8 +22,7 @@ mod shape;
 use call::Call;
 
 use super::program::{Kind, Node, Primitive, Tensor};
-use super::{DType, Program, View};
-use crate::bridge::{GraphWork, ObservedArgument, ObservedGraph, ObservedValue};
+use super::{DType, ObservedArgument, ObservedGraph, ObservedValue, Program, View};
 use crate::error::{Error, Result};
 
 /// The values that an operator's call comes down to.
@@ -119,12 +118,21 @@ pub fn lower(graph: &ObservedGraph, gradients: &[bool]) -> Result<Program> {
     Lowering::of(graph, gradients)?.finish()
 }
 
+/// How much of a graph is work for kernels.
+#[derive(Clone, Copy, Debug)]
+pub struct Work {
+    /// Kernels that run; an operator that only looks differently at a tensor needs none.
+    pub steps: usize,
+    /// Random factors that a call draws.
+    pub draws: usize,
+}
+
 /// What kernels would make of a graph whose every gradient is wanted. Its results may be of any type.
-pub fn weigh(graph: &ObservedGraph) -> Result<GraphWork> {
+pub fn weigh(graph: &ObservedGraph) -> Result<Work> {
     let gradients = vec![true; graph.inputs.len() + graph.constants.len()];
     let program = Lowering::of(graph, &gradients)?.program;
     let is_work = |node: &&Node| !matches!(node.primitive, Primitive::Load(_));
-    Ok(GraphWork { steps: program.nodes.iter().filter(is_work).count(), draws: program.noise.len() })
+    Ok(Work { steps: program.nodes.iter().filter(is_work).count(), draws: program.noise.len() })
 }
 
 /// What an argument, changed by so many operators, is after the call.
@@ -167,10 +175,9 @@ impl<'a> Lowering<'a> {
             return Err(Error::Internal(format!("whether gradients are wanted: {count}")));
         }
         for (&index, &gradient) in arguments.iter().zip(gradients) {
-            let value = value(graph, index.into())?;
-            let dtype = dtype(value)?;
-            let gradient = gradient && matches!(dtype, DType::Float32 | DType::Float64);
-            let tensor = self.program.argument(&value.name, dtype, observed_view(value)?, gradient)?;
+            let value = value(graph, index)?;
+            let gradient = gradient && matches!(value.dtype, DType::Float32 | DType::Float64);
+            let tensor = self.program.argument(&value.name, value.dtype, observed_view(value)?, gradient)?;
             self.tensors[index as usize] = Some(tensor);
         }
         Ok(())
@@ -188,7 +195,7 @@ impl<'a> Lowering<'a> {
             return Err(call.refuse("gives more results here than it is supported with"));
         }
         for (&output, tensor) in node.outputs.iter().zip(results) {
-            call.check_result(value(graph, output.into())?, &tensor)?;
+            call.check_result(value(graph, output)?, &tensor)?;
             self.tensors[output as usize] = Some(tensor);
             call = Call { lowering: self, node, index };
         }
@@ -218,16 +225,16 @@ impl<'a> Lowering<'a> {
 
 /// Whether an operator takes the value, or the function returns it.
 fn is_used(graph: &ObservedGraph, value: u32) -> bool {
-    let is_taken = |argument: &ObservedArgument| argument.values().contains(&value.into());
+    let is_taken = |argument: &ObservedArgument| argument.values().any(|index| index == value);
     graph.outputs.contains(&value) || graph.nodes.iter().any(|node| node.arguments.iter().any(is_taken))
 }
 
 /// Running statistics are read before all else and written after it: nothing but their updates, so many, may use them.
 fn check_only_updated(graph: &ObservedGraph, argument: usize, updates: usize) -> Result<()> {
-    let value = graph.inputs.iter().chain(&graph.constants).nth(argument).map(|&index| i64::from(index));
+    let value = graph.inputs.iter().chain(&graph.constants).nth(argument).copied();
     let arguments = graph.nodes.iter().flat_map(|node| &node.arguments);
-    let uses = arguments.flat_map(|argument| argument.values()).filter(|&&index| Some(index) == value).count();
-    let returned = graph.outputs.iter().filter(|&&output| Some(i64::from(output)) == value).count();
+    let uses = arguments.flat_map(|argument| argument.values()).filter(|&index| Some(index) == value).count();
+    let returned = graph.outputs.iter().filter(|&&output| Some(output) == value).count();
     if uses + returned > updates {
         return Err(Error::invalid(
             "the function uses running statistics for more than the normalisation that changes them",
@@ -244,8 +251,8 @@ fn common_type(graph: &ObservedGraph) -> Result<DType> {
     let mut found = None;
     let mut scalar = None;
     for (&index, is_argument) in arguments.map(|index| (index, true)).chain(results.map(|index| (index, false))) {
-        let value = value(graph, index.into())?;
-        let dtype = dtype(value)?;
+        let value = value(graph, index)?;
+        let dtype = value.dtype;
         if !matches!(dtype, DType::Float32 | DType::Float64) {
             continue;
         }
@@ -263,15 +270,11 @@ fn common_type(graph: &ObservedGraph) -> Result<DType> {
     found.or(scalar).ok_or_else(|| Error::invalid("a function without floating-point tensors", "give it some"))
 }
 
-fn value(graph: &ObservedGraph, index: i64) -> Result<&ObservedValue> {
-    let value = usize::try_from(index).ok().and_then(|index| graph.values.get(index));
-    value.ok_or_else(|| Error::Internal(format!("observed value {index} of {}", graph.values.len())))
-}
-
-fn dtype(value: &ObservedValue) -> Result<DType> {
-    DType::from_number(value.dtype).ok_or_else(|| {
-        Error::invalid(format!("a tensor of type number {}", value.dtype), "use float32, float64, int64 or bool")
-    })
+fn value(graph: &ObservedGraph, index: u32) -> Result<&ObservedValue> {
+    graph
+        .values
+        .get(index as usize)
+        .ok_or_else(|| Error::Internal(format!("observed value {index} of {}", graph.values.len())))
 }
 
 /// Sizes from outside as ours.
