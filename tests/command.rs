@@ -127,7 +127,7 @@ fn complaints_name_the_thing_and_the_remedy() {
     fs::write(&cut, &whole[..whole.len() / 2]).unwrap();
     for (arguments, words) in [
         (vec!["show", "none.root"], ["none.root", "No such file"]),
-        (vec!["show", &text], ["text.root: it is no ROOT file", "check the name"]),
+        (vec!["show", &text], ["text.root: it is not a ROOT file", "check the name"]),
         (vec!["show", &cut], ["cut.root: it has", "copy it again"]),
         (vec!["show", &trees, "events"], ["no tree 'events'", "it has: run1/events"]),
         (vec!["convert", &trees, "run1/events", "-c", "v"], ["column 'v'", "jets:4"]),

@@ -233,8 +233,8 @@ fn a_file_that_is_changed_cut_or_removed_after_it_was_described_is_an_error() {
     let path = folder.join("codec0.root");
     let sound = fs::read(&path).unwrap();
     let changes: [(&dyn Fn(), &str); 3] = [
-        (&|| fs::write(&path, &sound).unwrap(), "was changed while it was read"),
-        (&|| fs::write(&path, &sound[..200]).unwrap(), "was changed while it was read"),
+        (&|| fs::write(&path, &sound).unwrap(), "changed while it was being read"),
+        (&|| fs::write(&path, &sound[..200]).unwrap(), "changed while it was being read"),
         (&|| fs::remove_file(&path).unwrap(), "No such file"),
     ];
     for (change, word) in changes {

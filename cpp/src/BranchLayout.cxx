@@ -167,9 +167,9 @@ std::string CheckBaskets(TBranch &branch)
    if (*branch.GetFileName())
       return "its branch has a file of its own";
    if (branch.GetIOFeatures().Test(ROOT::Experimental::EIOFeatures::kGenerateOffsetMap))
-      return "its baskets leave the offsets of their entries out";
+      return "its baskets omit the offsets of their entries";
    if (branch.GetEntries() != branch.GetTree()->GetEntries() || branch.GetFirstEntry() != 0)
-      return "its branch has not as many entries as the tree";
+      return "its branch has fewer or more entries than the tree";
    const int baskets = branch.GetWriteBasket();
    if (baskets < 0 || baskets >= branch.GetMaxBaskets()) // ROOT keeps room for one more
       return "its branch has an impossible number of baskets";
@@ -202,7 +202,7 @@ std::string WhyNotFast(const TFile *file, TTree &tree)
    if (file->IsWritable())
       return "the file is being written";
    if (!IsUnderItsName(*file))
-      return "the file is no longer to be found under its name";
+      return "the file has been renamed, replaced or removed";
    if (file->GetArchive())
       return "the file lies in an archive";
    if (file->GetVersion() % 1000000 < kOldestVersion)
@@ -222,7 +222,7 @@ std::string AddToLayout(Core::TreeFile &layout, TTree &tree, const ColumnTarget 
    BranchOf(tree, target.fColumn); // throws where several branches have that name
    TLeaf *leaf = FindLeaf(tree, target.fColumn);
    if (!leaf)
-      return "it is no branch with one leaf of the tree itself";
+      return "it is not a branch of the tree itself with exactly one leaf";
    TBranch &branch = *leaf->GetBranch();
    Core::LeafSpec spec{};
    auto reason = Describe(branch, *leaf, spec);

@@ -43,7 +43,8 @@ Core::ColumnSpec Spec(const std::string &name, std::size_t length, float pad, st
 void AddColumn(std::shared_ptr<DatasetData> &data, Core::ColumnSpec column)
 {
    if (Core::dataset_rows(*data->fCore))
-      throw std::runtime_error("column '" + std::string(column.name) + "' comes too late: the dataset already has events");
+      throw std::runtime_error("column '" + std::string(column.name) + "' was added too late: the dataset already has "
+                               "events. Add all columns before the first source");
    auto specs = Core::dataset_columns(*data->fCore);
    specs.push_back(std::move(column));
    data = With(Core::dataset_new(specs), *data);

@@ -55,7 +55,7 @@ void CheckNotCut(const TFile *file)
       return;
    throw std::runtime_error(std::string(file->GetName()) + " has " + std::to_string(now.st_size) + " of the " +
                             std::to_string(file->GetEND()) +
-                            " bytes that it had when it was opened: open it again when nobody writes to it");
+                            " bytes that it had when it was opened: open it again after the writer has finished");
 }
 
 /// The file of a tree, and those of its friends, as far as they are open.

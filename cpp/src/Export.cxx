@@ -44,7 +44,7 @@ void CheckNames(const NamedColumns_t &columns)
    for (const auto &[name, view] : columns)
       if (name.empty() || isDigit(name[0]) ||
           !std::all_of(name.begin(), name.end(), [&](char c) { return isLetter(c) || isDigit(c); }))
-         throw std::runtime_error("'" + name + "' is no name for a column: use letters, digits and _, and begin with a " +
+         throw std::runtime_error("'" + name + "' is not a valid column name: use letters, digits and _, and begin with a " +
                                   "letter or _");
 }
 
@@ -73,7 +73,7 @@ public:
          fRows.push_back({view, std::vector<float>(view.Columns())});
          const auto leaf = column + (view.Rank() == 2 ? "[" + std::to_string(view.Columns()) + "]/F" : "/F");
          if (!fTree.Branch(column.c_str(), fRows.back().fBuffer.data(), leaf.c_str()))
-            throw std::runtime_error("'" + column + "' is no name for a branch");
+            throw std::runtime_error("'" + column + "' is not a valid branch name");
       }
    }
 
@@ -166,15 +166,15 @@ void WriteFriend(TTree &tree, const std::string &where, const NamedColumns_t &co
          throw std::runtime_error("a friend without columns: give some");
       CheckNames(columns);
       if (name.empty() || name.find_first_of("/;") != std::string::npos)
-         throw std::runtime_error("'" + name + "' is no name for a tree: give one without / and ;");
+         throw std::runtime_error("'" + name + "' is not a valid tree name: give one without / and ;");
       const auto path = FilePath(where);
       CheckRows(columns, rows, "tree '" + std::string(tree.GetName()) + "' has ");
       if (tree.GetCurrentFile() || tree.InheritsFrom(TChain::Class()))
          CheckOtherFile(tree, path);
       auto file = Core::file_new(path);
       if (!WriteTree(std::string(Core::file_path(*file)), name, columns, rows))
-         throw std::runtime_error("file " + path + " could not be written, see ROOT's message above: look for space on "
-                                  "the disk and for the rights to write there");
+         throw std::runtime_error("file " + path + " could not be written, see ROOT's message above: "
+                               "check the free disk space and the permissions");
       Core::file_publish(std::move(file));
    });
 }

@@ -51,8 +51,8 @@ private:
          else if (IsNameCharacter(letter))
             code += Named();
          else if (letter == '^')
-            throw std::runtime_error("'" + fText + "' has a '^', which is an exclusive or in C++: write std::pow(x, 2) "
-                                     "for a power, xor for the other");
+            throw std::runtime_error("'" + fText + "' contains '^', the exclusive or of C++: write "
+                                     "std::pow(x, 2) for a power, or xor if you mean it");
          else
             code += fText[fAt++];
       }

@@ -141,7 +141,7 @@ void CheckRegular(const std::string &name)
 {
    struct stat found;
    if (stat(name.c_str(), &found) == 0 && !S_ISREG(found.st_mode))
-      throw std::runtime_error(name + " is no regular file (a folder, a pipe or a device): give a ROOT file");
+      throw std::runtime_error(name + " is not a regular file (a folder, a pipe or a device): give a ROOT file");
 }
 
 void CheckName(const std::string &files)

@@ -130,8 +130,8 @@ CladTorch::Functor Model::Functor() const
 {
    return Guard(Where("Functor").c_str(), [&] {
       if (Outputs() != 1)
-         throw std::runtime_error("a functor gives one number, but the model has " + std::to_string(Outputs()) +
-                                  " outputs: use Define, which makes a column of all");
+         throw std::runtime_error("a functor returns one number, but the model has " + std::to_string(Outputs()) +
+                                  " outputs: use Define, whose column holds all of them");
       return CladTorch::Functor(Frozen());
    });
 }

@@ -40,7 +40,7 @@ TCanvas *History::Draw() const
 {
    return Guard("CladTorch::History::Draw", [&] {
       if (fTrainLoss.empty())
-         throw std::runtime_error("the history has no epochs to draw: take the one that Mlp::Fit returns");
+         throw std::runtime_error("the history has no epochs to draw: use the one that Fit returned");
       auto *canvas = NewCanvas("cladtorch_history", "Loss curves");
       auto *curves = new TMultiGraph();
       curves->SetBit(kCanDelete);

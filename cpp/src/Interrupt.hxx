@@ -36,7 +36,7 @@ auto Interruptible(const std::string &what, F &&f) -> decltype(f(std::declval<co
    const InterruptScope interrupt;
    const auto checkEnd = [&] {
       if (interrupt.Requested())
-         throw Stopped("Ctrl-C was pressed when " + what + " had just ended");
+         throw Stopped("Ctrl-C was pressed just after " + what + " had ended");
    };
    try {
       if constexpr (std::is_void<decltype(f(interrupt))>::value) {

@@ -31,7 +31,7 @@ void Check(const ROOT::RDF::RNode &frame, const std::string &source)
 {
    TTree *tree = TreeOf(frame);
    if (!tree && !ReadsRNTuple(frame))
-      Refuse(source, "it is no tree or RNTuple", "read it into a Dataset");
+      Refuse(source, "it is neither a tree nor an RNTuple", "read it into a Dataset");
    if (frame.GetNSlots() > 1)
       Refuse(source, "its data frame was made for several threads",
              "make it before ROOT::EnableImplicitMT, or give the tree or its files");

@@ -162,7 +162,7 @@ std::string ReaderPlan::Describe(const std::vector<ColumnTarget> &targets) const
       text += each.first.empty() ? "fast reader: " + each.second + "\n"
                                  : "ROOT's reader (" + each.first + "): " + each.second + "\n";
    if (!alone.empty())
-      text += "ROOT's reader would be wrong behind a basket without entries: " + alone + "\n";
+      text += "ROOT's reader would be wrong after a basket without entries: " + alone + "\n";
    return text;
 }
 
@@ -200,7 +200,7 @@ ReaderPlan PlanReaders(const ROOT::RDF::RNode &frame, const Reading &reading, ER
       plan.fReasons.push_back(reader == kRootReader ? "as asked for" : WhyNotPlain(frame, target, reading.fSource));
    TTree *tree = TreeOf(frame);
    if (!tree)
-      LeaveAll(plan, "the source is no tree");
+      LeaveAll(plan, "the source is not a tree");
    else if (auto *chain = dynamic_cast<TChain *>(tree); chain && !NoneFast(plan))
       AddChain(plan, *chain, reading.fTargets);
    else if (!NoneFast(plan))

@@ -185,9 +185,9 @@ void CheckBaskets(TTree &tree, const std::set<std::string> &columns, const std::
          continue;
       CheckLength(*branch, column, file, source);
       if (HasEmptyBasket(*branch))
-         Refuse("what lies behind a basket without entries", column, file, source);
+         Refuse("entries after a basket without entries", column, file, source);
       if (LeavesOffsetsOut(*branch))
-         Refuse("arrays with a count in baskets that leave the offsets of their entries out", column, file, source);
+         Refuse("arrays with a count in baskets that omit the offsets of their entries", column, file, source);
    }
 }
 

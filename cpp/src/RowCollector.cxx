@@ -55,8 +55,8 @@ void RowCollector::Append(Block &block)
 
 std::string RowCollector::Remedy() const
 {
-   return "Features, labels and weights have to be finite as float32: cut these events away or define a column that "
-          "replaces them";
+   return "Features, labels and weights must be finite as float32: remove these events with a cut, or define a "
+          "column that replaces the values";
 }
 
 } // namespace Internal

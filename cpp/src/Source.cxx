@@ -48,7 +48,7 @@ void WarnOfLabels(const std::vector<ColumnTarget> &targets, const Label &label)
       if (target.fPart == ColumnTarget::kFeatures &&
           std::find(labels.begin(), labels.end(), target.fName) != labels.end())
          ::Warning("CladTorch::Dataset::Add",
-                   "the label column '%s' is a feature, too: the network is told what it has to find",
+                   "the label column '%s' is also a feature, so the network sees the answer",
                    target.fName.c_str());
 }
 

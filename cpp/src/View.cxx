@@ -12,7 +12,7 @@ std::size_t RowsOf(std::size_t numbers, std::size_t columns)
 {
    return Guard("CladTorch::View::Reshape", [&] {
       if (columns == 0 || numbers % columns)
-         throw std::runtime_error(std::to_string(numbers) + " numbers are no rows of " + std::to_string(columns) +
+         throw std::runtime_error(std::to_string(numbers) + " elements do not fill rows of " + std::to_string(columns) +
                                   ": give the number of columns that they were made with");
       return numbers / columns;
    });

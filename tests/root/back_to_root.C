@@ -133,11 +133,11 @@ void CheckErrors()
    Refuses("frame of different lengths", [&] { ToFrame({{"a", few}, {"b", all}}); }, {"'b'", "'a' has 10"});
    Refuses("frame without columns", [] { ToFrame({}); }, {"without columns"});
    for (const char *name : {"a b", "", "x[3]/D", "x.y", "1st", "x-y", "gr\xc3\xb6\xc3\x9f"}) {
-      Refuses("a column of a frame", [&] { ToFrame({{name, few}}); }, {"is no name for a column", name});
-      Refuses("a column of a friend", [&] { WriteFriend(*tree, "few.root", {{name, all}}); }, {"is no name for a column", name});
+      Refuses("a column of a frame", [&] { ToFrame({{name, few}}); }, {"is not a valid column name", name});
+      Refuses("a column of a friend", [&] { WriteFriend(*tree, "few.root", {{name, all}}); }, {"is not a valid column name", name});
    }
    for (const char *name : {"", "a/b", "a;1"})
-      Refuses("a friend's name", [&] { WriteFriend(*tree, "few.root", {{"ok", all}}, name); }, {"is no name for a tree", name});
+      Refuses("a friend's name", [&] { WriteFriend(*tree, "few.root", {{"ok", all}}, name); }, {"is not a valid tree name", name});
    Refuses("no name of a file", [&] { WriteFriend(*tree, "", {{"ok", all}}); }, {"the name of the file is empty"});
    CHECK(!std::ifstream("few.root").good());
 

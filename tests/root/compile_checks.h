@@ -310,7 +310,7 @@ inline void CheckRefusals()
    const auto sorted = [](torch::Tensor t) { return std::get<0>((t * 2).exp().sqrt().sort(1)).log1p().cos().exp(); };
    const auto ofRows = CladTorch::Compile(sorted, {x}, anyRows);
    CHECK(ofRows.BackEnd() == "split" && Agrees(ofRows, [&](const Tensors &given) { return sorted(given[0]); }, {torch::rand({5, 4})}));
-   Refuses("a null function", [&] { CladTorch::Compile(std::function<torch::Tensor(torch::Tensor)>(), {x}); }, {"holds none"});
+   Refuses("a null function", [&] { CladTorch::Compile(std::function<torch::Tensor(torch::Tensor)>(), {x}); }, {"empty std::function"});
    Refuses("a sparse input", [&] { CladTorch::Compile([](torch::Tensor t) { return t * 2; }, {x.to_sparse()}); }, {"sparse", "to_dense()"});
    Refuses("a tensor without numbers", [&] { CladTorch::Compile([](torch::Tensor t) { return t * 2; }, {x.to(torch::kMeta)}); }, {"meta"});
    const auto nothing = CladTorch::Compile([](torch::Tensor) { return torch::Tensor(); }, {x});

@@ -106,7 +106,7 @@ void CheckEmptyBaskets()
    const auto data = Columns().Add(source, 1);
    CHECK(AsWritten(data));
    CHECK(AsWritten(Columns().SetReader(CladTorch::kFastReader).Add(source, 1)));
-   CHECK(Printed(data).find("wrong behind a basket without entries: x, n, some, list") != std::string::npos);
+   CHECK(Printed(data).find("wrong after a basket without entries: x, n, some, list") != std::string::npos);
    for (const char *column : {"x", "some", "list"}) {
       const auto quoted = "'" + std::string(column) + "'";
       const auto length = quoted == "'x'" ? 0 : 3;
@@ -136,7 +136,7 @@ void CheckOffsets()
    CHECK(Dataset({"x", "n"}).Column("list", 3, -1).Add(source, 1).Features()(59, 0) == 59);
    for (const auto reader : {CladTorch::kAutoReader, CladTorch::kRootReader})
       Refuses("offsets left out", [&] { Dataset().Column("some", 3).SetReader(reader).Add(source, 1); },
-              {"'some'", "leave the offsets of their entries out", "TTree::GetEntry"});
+              {"'some'", "omit the offsets of their entries", "TTree::GetEntry"});
    Refuses("as Jagged", [&] { CladTorch::Jagged<float>::Read(source, "some"); }, {"'some'", "offsets"});
    Refuses("in a cut", [&] { Dataset({"x"}).Add(source, 1, "Sum$(some) > 3"); }, {"'some'", "offsets"});
    TChain chain("t");

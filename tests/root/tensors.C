@@ -135,7 +135,7 @@ void CheckBalance()
    CHECK(data.Weights()(0) < 0 && before.Weights()(0) == -0.5); // the copy keeps its own
    Dataset odd({"x"});
    odd.SetWeight("-1").Add(frame, 1);
-   Refuses("class without weight", [&] { odd.Balance(); }, {"label 1 weigh -300"});
+   Refuses("class without weight", [&] { odd.Balance(); }, {"label 1 sum to -300"});
    Refuses("regression", [&] { Dataset({"x"}).Add(ROOT::RDataFrame(3000).Define("x", "rdfentry_"), "x").Balance(); },
            {"more than 1000 different"});
    CHECK(odd.Weights()(0) == -1);

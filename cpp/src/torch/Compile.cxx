@@ -224,7 +224,7 @@ private:
       try {
          std::rethrow_exception(thrown.fWhat);
       } catch (const std::bad_function_call &) {
-         throw std::invalid_argument("the function is, or calls, a std::function that holds none");
+         throw std::invalid_argument("the function is, or calls, an empty std::function");
       }
    }
 
@@ -267,8 +267,8 @@ void CheckAdjoints(const TensorList &outputs, const TensorList &adjoints)
    for (std::size_t i = 0; i < outputs.size(); ++i) {
       const auto &output = outputs[i], &adjoint = adjoints[i];
       if (!adjoint.defined())
-         throw std::invalid_argument("adjoint " + std::to_string(i) + " is an undefined tensor; torch::zeros_like(output) for an "
-                                     "output that nothing comes back from");
+         throw std::invalid_argument("adjoint " + std::to_string(i) + " is an undefined tensor: pass torch::zeros_like(output) for an "
+                                     "output whose adjoint is 0");
       if (adjoint.sizes() != output.sizes() || adjoint.scalar_type() != output.scalar_type() ||
           !adjoint.is_cpu())
          throw std::invalid_argument("adjoint " + std::to_string(i) + " has to be a CPU tensor of type " +
@@ -333,7 +333,7 @@ bool DispatchesPlainly()
    return keys.included_ == c10::default_included_set && keys.excluded_ == c10::default_excluded_set;
 }
 
-constexpr const char *kInside = "it calls a compiled function, which looks at each call what runs it";
+constexpr const char *kInside = "it calls a compiled function, which chooses its back end at each call";
 
 TensorList Forward(CompiledData &data, const TensorList &inputs, LastCall &last)
 {

@@ -90,8 +90,8 @@ torch::autograd::variable_list CompiledFunction::apply(torch::autograd::variable
 {
    const std::lock_guard<std::mutex> lock(mutex_); // LibTorch may go back on several threads
    if (!fSpecialisation)
-      throw std::runtime_error("a second pass back through a compiled function: its values went with the first one, "
-                               "which retain_graph=true keeps");
+      throw std::runtime_error("a second backward pass through a compiled function: the first one released its values; "
+                               "keep them with retain_graph=true");
    fSaved.CheckUnchanged(fSpecialisation->Inputs());
    if (torch::GradMode::is_enabled())
       return Differentiable(adjoints);

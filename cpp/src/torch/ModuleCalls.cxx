@@ -25,7 +25,7 @@ void Called(const std::string &name, F f)
    } catch (const std::exception &) {
       throw;
    } catch (...) {
-      throw std::runtime_error(name + " throws something that is no std::exception");
+      throw std::runtime_error(name + " throws something other than a std::exception");
    }
 }
 

@@ -207,7 +207,7 @@ void CheckSteps(const std::vector<Watch::Step> &with, const std::vector<Watch::S
    };
    for (std::size_t i = 0; i < count; ++i)
       if (i >= with.size() || i >= without.size() || !(with[i] == without[i]))
-         throw Unobservable("it does other things where gradients are wanted (requires_grad()): call " + std::to_string(i + 1) +
+         throw Unobservable("it behaves differently when gradients are required (requires_grad()): call " + std::to_string(i + 1) +
                             " is " + name(with, i) + " then and " + name(without, i) + " otherwise" +
                             (name(with, i) == name(without, i) ? ", with other arguments" : ""));
 }
@@ -312,10 +312,10 @@ void CheckSameConstants(const Observation &first, const Observation &second, con
    const auto &a = first.fConstants, &b = second.fConstants;
    for (std::size_t i = 0; i < std::max(a.size(), b.size()); ++i) {
       if (i >= a.size() || i >= b.size() || first.fMade[i] != second.fMade[i])
-         throw Unobservable(name + " captures other tensors from call to call");
+         throw Unobservable(name + " captures different tensors from call to call");
       if (first.fMade[i] ? !SameValues(a[i], b[i]) : !SamePlace(a[i], b[i]))
-         throw Unobservable(first.fMade[i] ? "a tensor that " + name + " makes of numbers is another one for other inputs"
-                                           : "a tensor that " + name + " captures is another one at each call");
+         throw Unobservable(first.fMade[i] ? "a tensor that " + name + " makes of numbers changes with the inputs"
+                                           : "a tensor that " + name + " captures changes from call to call");
    }
 }
 
@@ -353,7 +353,7 @@ void CheckFollows(const ListFunction &function, const TensorList &inputs, const 
    const TensorList parameters(constants.begin(), constants.begin() + static_cast<std::ptrdiff_t>(expected.fParameters));
    CheckAlike(expected, TraceKnown(function, Copies(inputs, false, generator), parameters, name), name);
    if (RunAsWanted(function, Copies(inputs, false, generator), wanted).fReached != expected.fReached)
-      throw Unobservable("the gradients of " + name + " go elsewhere for other inputs");
+      throw Unobservable("the gradients of " + name + " reach other tensors when the inputs change");
 }
 
 } // namespace Internal

@@ -102,7 +102,7 @@ Specialisation::Specialisation(std::shared_ptr<const ListFunction> function, con
    : fFunction(std::move(function)), fInputs(inputs.begin(), inputs.end()), fWanted(wanted)
 {
    if (options.fBackEnd == kAutogradBackEnd) {
-      fReason = "the options demand it";
+      fReason = "the options ask for it";
       return;
    }
    std::optional<Observation> observation;
@@ -118,7 +118,7 @@ Specialisation::Specialisation(std::shared_ptr<const ListFunction> function, con
    if (Compiled())
       return;
    if (options.fBackEnd != kAnyBackEnd && options.fBackEnd != kFastestBackEnd)
-      throw std::runtime_error(fReason + "; kAnyBackEnd, the default, takes such functions too");
+      throw std::runtime_error(fReason + "; kAnyBackEnd, the default, runs such functions too");
    if (observation && observation->fRecorded)
       MakeParts(*observation, options);
 }

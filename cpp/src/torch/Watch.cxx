@@ -308,7 +308,8 @@ void Watch::BeforeArgument(const torch::Tensor &tensor, Call &call)
       if (fGradients == kGradients && tensor.requires_grad() && tensor.is_leaf() && !(memory && memory->fInput))
          Note("it makes a tensor that requires a gradient, for " + Place());
    } else if (memory) {
-      Note(Place() + " is given a tensor that shares its memory with another one behind LibTorch's operators (data(), set_data())");
+      Note(Place() + " takes a tensor that shares its memory with another one "
+                      "outside of LibTorch's operators (data(), set_data())");
    } else if (tensor.requires_grad() && std::none_of(fCaptured.begin(), fCaptured.end(),
                                                      [&](const torch::Tensor &known) { return known.is_same(tensor); })) {
       fCaptured.push_back(tensor);
@@ -340,13 +341,13 @@ void Watch::NoteValues(const at::RecordFunction &record, const c10::OperatorHand
    EndComparisons();
    if (ReadsValues(handle)) {
       if (call.fSources != kNumbers)
-         Note(name + " before " + Place() + " makes a number of the values of a tensor, which are others at the next call: use "
+         Note(name + " before " + Place() + " turns the values of a tensor into a number, which differs at the next call: use "
               "the tensor itself, or torch::where");
       return;
    }
    ++fOperators;
    if (call.fSources != kNumbers && ShapeFollowsValues(handle, inputs))
-      Note("the shape of what " + name + " returns follows the values of a tensor");
+      Note("the shape of what " + name + " returns depends on the values of a tensor");
 }
 
 /// Counts torch::equal() of a tensor with itself, which is true unless it has a NaN.
@@ -369,7 +370,8 @@ bool Watch::ComparesWithItself(const std::string &name, c10::ArrayRef<const c10:
 void Watch::EndComparisons()
 {
    if (fComparisons == 1)
-      Note("aten::equal of a tensor with itself before " + Place() + " follows its values: it is false where there is a NaN");
+      Note("aten::equal of a tensor with itself before " + Place() + " depends on its values: it is false if one "
+           "of them is NaN");
    fComparisons = 0;
    fCompared = nullptr;
 }

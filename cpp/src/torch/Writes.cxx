@@ -56,7 +56,7 @@ std::unique_ptr<at::ObserverContext> Writes::BeforeOperator(const at::RecordFunc
             gInnermost->Note(schema->name(), call.inputs(), tensor);
       });
    } catch (const std::exception &e) { // LibTorch would go on as if nothing had been missed
-      gInnermost->fObstacle = "it is not known what " + std::string(schema->name()) + " changes: " + e.what();
+      gInnermost->fObstacle = "CladTorch does not know what " + std::string(schema->name()) + " changes: " + e.what();
    }
    return nullptr;
 }

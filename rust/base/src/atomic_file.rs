@@ -62,7 +62,7 @@ impl AtomicFile {
             check(path, old)?;
             // As a link in /proc to a file that was removed.
             if !place.exists() {
-                let what = format!("{} leads to a file that has no name", path.display());
+                let what = format!("{} has no file name", path.display());
                 return Err(Error::invalid(what, "give a file's path"));
             }
         }

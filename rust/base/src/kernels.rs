@@ -493,7 +493,7 @@ fn check_loss<T: Scalar>(kind: u8, rows: usize, cols: usize, z: &[T], y: &[T], w
         let is_class = |y: f64| y >= 0.0 && y < cols as f64 && y.fract() == 0.0;
         assert!(
             y.iter().all(|y| is_class(y.to_f64())),
-            "softmax cross-entropy needs labels that count 0 to {}",
+            "softmax cross-entropy needs class numbers from 0 to {} as labels",
             cols - 1
         );
     } else {
@@ -546,7 +546,7 @@ mod tests {
     }
 
     #[test]
-    #[should_panic(expected = "labels that count 0 to 1")]
+    #[should_panic(expected = "class numbers from 0 to 1")]
     fn a_class_that_does_not_exist_panics() {
         f64::loss(SOFTMAX_CROSS_ENTROPY, 1, 2, &[0.0; 2], &[2.0], &[1.0], 1.0, None);
     }

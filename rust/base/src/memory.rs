@@ -118,7 +118,7 @@ fn mapped<T>(length: usize) -> Result<usize> {
 
 fn refused(length: usize, why: &dyn std::fmt::Display) -> Error {
     Error::invalid(
-        format!("memory for {length} numbers is refused: {why}"),
+        format!("cannot allocate memory for {length} numbers: {why}"),
         "use fewer events, columns, or smaller layers",
     )
 }

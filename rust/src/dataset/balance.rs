@@ -49,8 +49,8 @@ impl Dataset {
         match classes.iter().find(|class| class.weight <= 0.0) {
             _ if classes.is_empty() => Err(Error::invalid("the dataset has no events", "add a source first")),
             Some(Class { label, weight }) => Err(Error::invalid(
-                format!("the events of label {label} weigh {weight} together"),
-                "only classes that weigh more than 0 can be balanced: look at its weights",
+                format!("the weights of the events with label {label} sum to {weight}"),
+                "every class needs a positive total weight to be balanced: check the weights of this one",
             )),
             None => Ok(classes),
         }

@@ -296,8 +296,8 @@ impl Dataset {
         let refused = match open.unfinite {
             Some(text) => Some(Error::invalid(
                 format!("{text} ({}; {} with such values)", open.name, events(self.unfinite_rows(first))),
-                "features, labels and weights have to be finite as float32: cut these events away or define a column \
-                 that replaces them",
+                "features, labels and weights must be finite as float32: remove these events with a cut, or define a \
+                 column that replaces the values",
             )),
             None if rows == 0 => Some(Error::invalid(
                 format!("{} gives no events", open.name),

@@ -39,7 +39,7 @@ impl Scaler {
             None => Ok(scaler),
             Some(column) => Err(Error::invalid(
                 format!("mean {} and deviation {} of column {column}", mean[column], deviation[column]),
-                "both have to be finite as float32, and the deviation has to be positive",
+                "both must be finite as float32, and the deviation must be positive",
             )),
         }
     }

@@ -91,7 +91,7 @@ impl<T: Scalar> Optimizer<T> {
             if own.len() != given.len() {
                 return Err(Error::invalid(
                     format!("moments of {} parameters for an optimiser of {}", given.len(), own.len()),
-                    "give those of the same network",
+                    "pass the moments of the same network",
                 ));
             }
             own.copy_from_slice(given);

@@ -22,7 +22,7 @@ impl Identity {
     pub fn of(file: &File, path: &Path) -> Result<Identity> {
         let data = file.metadata().map_err(|error| Error::io(path, error))?;
         if !data.is_file() {
-            return Err(Error::invalid(format!("{} is no regular file", path.display()), "use ROOT's reader"));
+            return Err(Error::invalid(format!("{} is not a regular file", path.display()), "use ROOT's reader"));
         }
         Ok(Identity {
             device: data.dev(),
@@ -102,7 +102,10 @@ impl TreeFile {
 }
 
 fn changed(path: &Path) -> Error {
-    Error::invalid(format!("{} was changed while it was read", path.display()), "read it when nobody writes to it")
+    Error::invalid(
+        format!("{} changed while it was being read", path.display()),
+        "read it again after the writer has finished",
+    )
 }
 
 fn open(path: &Path) -> Result<File> {

@@ -157,7 +157,7 @@ fn array(branch: &Branch, index: usize) -> Result<(Element, Shape), String> {
         entry_length = bytes.ok_or("its entries are too long to count")?;
     }
     if branch.offsets {
-        return Err("its entries have one length, but a list of offsets".to_owned());
+        return Err("its entries have one length and yet a list of offsets".to_owned());
     }
     Ok((kind, Shape::Fixed { entry_length, offset, length: leaf.length }))
 }
@@ -197,7 +197,7 @@ fn check_baskets(branch: &Branch, entries: i64) -> Result<(), String> {
         return Err(format!("its baskets lie in another file, {}", branch.file));
     }
     if branch.features & NO_OFFSETS != 0 {
-        return Err("its baskets leave the offsets of their entries out".to_owned());
+        return Err("its baskets omit the offsets of their entries".to_owned());
     }
     if branch.embedded > 0 {
         return Err("a basket lies inside the tree, where older ROOTs left the last one".to_owned());

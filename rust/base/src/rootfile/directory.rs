@@ -88,8 +88,8 @@ pub fn header(file: &File, size: u64) -> Result<Header, Refusal> {
     let header = read(file, size, 0, HEADER.min(size as usize))?;
     let mut cursor = Cursor::new(&header, 0);
     if cursor.take(4).ok() != Some(b"root") {
-        let what = "it is no ROOT file, which begins with the letters root".to_owned();
-        return Err(Refusal { what, remedy: "check the name, and how the file was made or copied" });
+        let what = "it is not a ROOT file: those begin with the letters root".to_owned();
+        return Err(Refusal { what, remedy: "check the name and how it was written or copied" });
     }
     let version = cursor.i32()?;
     let wide = version >= WIDE_FILE;

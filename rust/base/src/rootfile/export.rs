@@ -34,8 +34,8 @@ impl Format {
             Some("csv") => Ok(Self::Csv),
             Some("root") => Ok(Self::Root),
             _ => Err(Error::invalid(
-                format!("the ending of {} names no format", path.display()),
-                "end it in .safetensors, .csv or .root",
+                format!("{} does not end in the name of a format", path.display()),
+                "use .safetensors, .csv or .root",
             )),
         }
     }
@@ -92,7 +92,7 @@ impl Table {
         }
         let failed = |error: &dyn std::fmt::Debug| {
             let what = format!("{} could not be written (oxyroot: {error:?})", path.display());
-            Error::invalid(what, "look for space on the disk and for the rights to write there")
+            Error::invalid(what, "check the free disk space and the permissions")
         };
         let (width, rows) = (self.names.len(), Rc::new(self.rows));
         guard(|| {

@@ -84,7 +84,7 @@ impl RootFile {
         // Opening a pipe would wait for who writes into it.
         let data = fs::metadata(path).map_err(|error| Error::io(path, error))?;
         if !data.is_file() {
-            let what = format!("{} is no regular file (a folder, a pipe or a device)", path.display());
+            let what = format!("{} is not a regular file (a folder, a pipe or a device)", path.display());
             return Err(Error::invalid(what, "name a ROOT file"));
         }
         let file = File::open(path).map_err(|error| Error::io(path, error))?;
@@ -110,7 +110,7 @@ impl RootFile {
     /// What the tree `name` says about itself.
     pub fn tree(&self, name: &str) -> Result<Tree> {
         if self.contents.rntuples.contains(name) {
-            return Err(refused(&self.path, &format!("'{name}' is an RNTuple, of which only ROOT reads the columns")));
+            return Err(refused(&self.path, &format!("'{name}' is an RNTuple, whose columns only ROOT can read")));
         }
         let Some(Found { class, key, .. }) = self.contents.trees.iter().find(|found| found.name == name) else {
             let what = text::name(&format!("{} has no tree '{name}'", self.path.display()));

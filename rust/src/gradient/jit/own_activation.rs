@@ -58,7 +58,7 @@ impl OwnActivation {
     fn check(&self) -> Result<(), String> {
         let (value, slope) = self.at(0.0)?;
         if !value.is_finite() || !slope.is_finite() {
-            return Err(format!("at 0 it is {value} and its derivative {slope}: both have to be finite there"));
+            return Err(format!("at 0 it is {value} and its derivative {slope}: both must be finite there"));
         }
         for point in -POINTS..=POINTS {
             let x = f64::from(point) * SPACING;

@@ -23,7 +23,7 @@ static int cladtorch_caught(char *why, size_t room, F run)
    } catch (const std::exception &thrown) {
       std::snprintf(why, room, "it threw \"%s\"", thrown.what());
    } catch (...) {
-      std::snprintf(why, room, "it threw something that is no std::exception");
+      std::snprintf(why, room, "it threw something other than a std::exception");
    }
    return 1;
 }
