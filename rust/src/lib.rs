@@ -10,8 +10,9 @@
 //! | `cpp/src/python/` | what PyROOT adds to the classes: arguments, options, arrays, copies; part of the library as text | the public API |
 //! | `cpp/src/torch/` | what sees LibTorch's headers: functions observed and compiled, as a whole or in parts, modules that become models and those that LibTorch runs for them, autograd nodes, operators for the dispatcher | LibTorch, [`bridge`] |
 //! | [`bridge`] | the border to C++, one `#[cxx::bridge]` a topic; what can fail goes through [`error::guard`] | every module |
-//! | [`model`] | a network with scalers, columns and options; prediction; the model file | `gradient`, `dataset` |
-//! | [`train`] | options, epochs, metrics | `dataset`, `stream`, `gradient`, `model` |
+//! | [`model`] | a network with scalers, columns and options; prediction; the model file | `options`, `gradient`, `dataset` |
+//! | [`train`] | what options may be, epochs, metrics | `dataset`, `stream`, `gradient`, `model` |
+//! | [`options`] | what a user asks of a fit, and its record in model files | `graph` |
 //! | [`gradient`] | back ends: [`gradient::aot`] (Clad's derivatives, tiles of rows of a module), [`gradient::autograd`] (perceptrons on LibTorch), [`gradient::libtorch`] (a module as LibTorch runs it), [`gradient::CompiledGraph`] (an observed function, in blocks of its rows) | `graph`, `optimizer`, `kernels`, `device`, `dataset` |
 //! | [`optimizer`] | SGD, Adam and AdamW over one flat vector, their state; the rate is given at each update | `graph`, `kernels`, `device` |
 //! | [`graph`] | networks: [`graph::Graph`], a chain of layers; [`graph::Program`], operators with their operands, of a chain or of an observed function; [`graph::Module`], one of them with parameters, which trains; [`graph::lower`], which makes it, and [`graph::rows`], which takes its rows apart | `error`, `kernels::strided` |
@@ -60,6 +61,7 @@ pub mod graph;
 pub mod interrupt;
 pub mod model;
 pub mod optimizer;
+pub mod options;
 pub mod signal;
 pub mod stream;
 pub mod train;

@@ -30,6 +30,7 @@ pub use program::Program;
 pub use view::View;
 
 pub use op::{Activation, BackEnd, DType, Gradient, Init, Loss, Optimiser, Schedule};
+pub(crate) use own::OWN;
 pub use own::{Own, ScalarFunction};
 
 use std::ops::Range;

@@ -4,6 +4,9 @@ use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
 
+/// In the place of the name of an activation or a loss: C++ text of the user's own.
+pub(crate) const OWN: &str = "of the user's own";
+
 /// A function of one number, with its derivative.
 pub trait ScalarFunction: Send + Sync {
     /// As the user wrote it.

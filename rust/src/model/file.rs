@@ -15,16 +15,16 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use super::{Mlp, Model, Network, OWN, Training};
+use super::{Mlp, Model, Network, Training};
 use crate::atomic_file;
 use crate::columns::{self, Column};
 use crate::dataset::{Scaler, Targets};
 use crate::device::HostBuffer;
 use crate::error::{Error, Result};
-use crate::graph::{Activation, Graph, Init, Op, Own};
+use crate::graph::{Activation, Graph, Init, OWN, Op, Own};
+use crate::options::record;
 use crate::tensor_file::{self, LONGEST_HEADER, Tensor, TensorFile};
 use crate::text;
-use crate::train::record;
 
 const KEY: &str = "cladtorch";
 const VERSION: u32 = 1;

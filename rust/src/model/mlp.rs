@@ -1,9 +1,9 @@
 //! A multilayer perceptron as what a model computes.
 
-use super::{OWN, initial};
+use super::initial;
 use crate::device::HostBuffer;
 use crate::error::Result;
-use crate::graph::{Graph, Init, Op};
+use crate::graph::{Graph, Init, OWN, Op};
 use crate::text;
 
 /// Linear layers with an activation after each but the last.

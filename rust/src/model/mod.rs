@@ -23,11 +23,8 @@ use crate::error::{Error, Result};
 use crate::gradient::libtorch::LibTorchModule;
 use crate::graph::{DType, Init, Loss, Module, Op};
 use crate::interrupt;
+use crate::options::{Options, record};
 use crate::text;
-use crate::train::{Options, check_columns, record};
-
-/// In the place of the name of an activation or a loss: C++ text of the user's own.
-pub(crate) const OWN: &str = "of the user's own";
 
 /// What a fit leaves in a model beside its parameters, or a user sets.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -286,6 +283,33 @@ impl Model {
         &self.training.columns
     }
 
+    /// A model takes the columns it was trained on, or, untrained, any of its width.
+    pub fn check_columns(&self, found: &[Column], width: usize) -> Result<()> {
+        let inputs = self.inputs();
+        if width != inputs {
+            return Err(Error::invalid(
+                format!(
+                    "the dataset has {width} numbers an event ({}), the model takes {inputs}",
+                    columns::list(found)
+                ),
+                "make the first size of the model the dataset's width",
+            ));
+        }
+        let key = |column: &Column| (column.name.clone(), column.length, column.inner);
+        let trained = self.columns();
+        if !trained.is_empty() && !trained.iter().map(key).eq(found.iter().map(key)) {
+            return Err(Error::invalid(
+                format!(
+                    "the dataset's columns ({}) are not the model's ({})",
+                    columns::list(found),
+                    columns::list(trained)
+                ),
+                "name the columns in the order in which the model was trained",
+            ));
+        }
+        Ok(())
+    }
+
     /// The label columns that it was trained on; without names if it was not trained, or if labels were numbers.
     pub fn targets(&self) -> &Targets {
         &self.training.targets
@@ -294,7 +318,7 @@ impl Model {
     /// Outputs of `data` into `out` [rows, outputs]: of a classifier probabilities, or logits if `raw`; of a regression
     /// values in the units of its labels.
     pub fn predict(&self, data: &Dataset, raw: bool, threads: usize, out: &mut [f32]) -> Result<()> {
-        check_columns(self, data.columns(), data.width())?;
+        self.check_columns(data.columns(), data.width())?;
         if out.len() != data.rows() * self.outputs() {
             return Err(Error::Internal(format!(
                 "{} numbers for {} rows of {}",

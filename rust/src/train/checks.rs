@@ -1,7 +1,6 @@
 //! What a user's fit options may be.
 
 use super::Options;
-use crate::columns::{self, Column};
 use crate::dataset::{Dataset, Targets};
 use crate::error::{Error, Result};
 use crate::gradient::Settings;
@@ -15,7 +14,7 @@ const THREAD_LIMIT: i64 = 1024;
 
 /// Checks every option; returns what an engine needs of them.
 pub(super) fn checked(options: &Options, model: &Model, data: &Dataset) -> Result<Settings> {
-    check_columns(model, data.columns(), data.width())?;
+    model.check_columns(data.columns(), data.width())?;
     if data.rows() == 0 {
         return Err(Error::invalid("the dataset has no events", "add a source with Dataset::Add"));
     }
@@ -80,30 +79,6 @@ pub fn check_count(name: &str, value: i64) -> Result<()> {
         true => Ok(()),
         false => Err(must_be(name, value, &expected)),
     }
-}
-
-/// A model takes the columns it was trained on, or, untrained, any of its width.
-pub(crate) fn check_columns(model: &Model, found: &[Column], width: usize) -> Result<()> {
-    let inputs = model.inputs();
-    if width != inputs {
-        return Err(Error::invalid(
-            format!("the dataset has {width} numbers an event ({}), the model takes {inputs}", columns::list(found)),
-            "make the first size of the model the dataset's width",
-        ));
-    }
-    let key = |column: &Column| (column.name.clone(), column.length, column.inner);
-    let trained = model.columns();
-    if !trained.is_empty() && !trained.iter().map(key).eq(found.iter().map(key)) {
-        return Err(Error::invalid(
-            format!(
-                "the dataset's columns ({}) are not the model's ({})",
-                columns::list(found),
-                columns::list(trained)
-            ),
-            "name the columns in the order in which the model was trained",
-        ));
-    }
-    Ok(())
 }
 
 /// The loss of a fit to events with these targets.

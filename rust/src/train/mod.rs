@@ -7,8 +7,6 @@ mod back_end;
 mod checks;
 mod fit;
 pub mod metrics;
-mod options;
-pub(crate) mod record;
 mod resolution;
 mod scale;
 mod schedule;
@@ -16,10 +14,9 @@ mod streaming;
 mod thin;
 mod warnings;
 
+pub use crate::options::Options;
 pub use back_end::verbosity_of_back_end;
-pub(crate) use checks::check_columns;
 pub use checks::{check_count, decided_options};
-pub use options::Options;
 pub use streaming::{StreamTrainer, check_window, stream_settings};
 
 use crate::dataset::{Dataset, shuffle, split};

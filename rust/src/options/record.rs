@@ -2,8 +2,7 @@
 
 use super::Options;
 use crate::error::{Error, Result};
-use crate::graph::{Gradient, Loss, Optimiser, Schedule};
-use crate::model::OWN;
+use crate::graph::{Gradient, Loss, OWN, Optimiser, Schedule};
 use crate::text;
 
 /// One option: its name, its value as text, back again, and as users write it.

@@ -1,6 +1,8 @@
-//! What a user asks of a fit.
+//! What a user asks of a fit, and its record in model files.
 
-use crate::graph::{Gradient, Loss, Optimiser, Schedule};
+pub(crate) mod record;
+
+use crate::graph::{Gradient, Loss, OWN, Optimiser, Schedule};
 
 /// The options of a fit, not yet checked. The defaults are those of `FitOptions` in C++.
 #[derive(Clone, Debug, PartialEq)]
@@ -64,7 +66,7 @@ impl Default for Options {
 
 impl Options {
     /// The loss to minimise, for people, of options whose loss is decided.
-    pub(super) fn loss_name(&self) -> &'static str {
-        self.loss.map_or(crate::model::OWN, Loss::name)
+    pub(crate) fn loss_name(&self) -> &'static str {
+        self.loss.map_or(OWN, Loss::name)
     }
 }
