@@ -154,7 +154,7 @@ fn a_pipe_is_refused_at_once() {
         limited.args(["60", env!("CARGO_BIN_EXE_cladtorch"), "show"]).arg(path);
         let output = limited.output().unwrap();
         let text = String::from_utf8(output.stderr).unwrap();
-        assert!(output.status.code() == Some(1) && text.contains("no regular file"), "{path:?}: {text}");
+        assert!(output.status.code() == Some(1) && text.contains("not a regular file"), "{path:?}: {text}");
     }
 }
 

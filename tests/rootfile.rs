@@ -180,14 +180,14 @@ fn what_is_no_file_of_root_is_refused() {
     let whole = fs::read(committed()).unwrap();
     for (bytes, words) in [
         (&b""[..], "no ROOT file"),
-        (b"PK\x03\x04", "no ROOT file"),
+        (b"PK\x03\x04", "not a ROOT file"),
         (&whole[..whole.len() / 2], "cut short, or not closed"),
     ] {
         fs::write(&path, bytes).unwrap();
         let message = refusal(RootFile::open(&path).map(|_| ()));
         assert!(message.contains(words) && message.contains("file.root"), "{message}");
     }
-    assert!(refusal(RootFile::open(folder.path()).map(|_| ())).contains("no regular file"));
+    assert!(refusal(RootFile::open(folder.path()).map(|_| ())).contains("not a regular file"));
     assert!(matches!(RootFile::open(&folder.path().join("none")), Err(Error::Io { .. })));
 }
 

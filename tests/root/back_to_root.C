@@ -112,7 +112,7 @@ void CheckReshape()
              .Count() == kEntries);
    for (const std::size_t columns : {0, 3, 4 * kEntries})
       Refuses("rows that are not full", [&] { CladTorch::FloatView(numbers).Reshape(columns); },
-              {"no rows of"});
+              {"do not fill rows of"});
    TFile file("events.root");
    Refuses("predictions of two outputs", [&] { WriteFriend(*file.Get<TTree>("t"), "few.root", {{"score", numbers}}); },
            {"'score'", "2 numbers of each event", "Reshape(2)"});

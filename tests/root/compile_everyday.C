@@ -160,7 +160,7 @@ std::vector<Everyday> ForLibTorch()
    return {
       {"noise", [](const Tensor &x) { return x + torch::randn_like(x); }, "randn_like"},
       {"a value", [](const Tensor &x) { return x / x.detach().max().item<float>(); }, "item"},
-      {"selected values", [](const Tensor &x) { return x.index({x > 0}).sum(); }, "follows the values"},
+      {"selected values", [](const Tensor &x) { return x.index({x > 0}).sum(); }, "depends on the values"},
       {"no gradient", [](const Tensor &x) { const torch::NoGradGuard off; return x * 2; }, "NoGradGuard"},
       {"the input itself", [](const Tensor &x) { return x; }, "return a clone()"},
       {"a part in place", [](const Tensor &x) { auto y = x * 1; y.select(1, 0).mul_(2); return y; }, "aten::mul_"},

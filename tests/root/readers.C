@@ -356,7 +356,7 @@ void CheckBadValues()
       Dataset data({"n", "x"});
       data.SetReader(reader);
       Refuses("not finite", [&] { data.Add({"t", "bad.root"}, 1); },
-              {"column 'x' holds 1", "e+300 in entry 700 of bad.root", "2 events with such values", "cut these events away"});
+              {"column 'x' holds 1", "e+300 in entry 700 of bad.root", "2 events with such values", "remove these events"});
       Refuses("not finite after a cut", [&] { data.Add({"t", "bad.root"}, 1, "n != 700"); },
               {"column 'x' holds nan in entry 701 of bad.root", "1 event with such values"});
       CHECK(data.Rows() == 0);

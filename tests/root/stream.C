@@ -263,7 +263,7 @@ void CheckErrors()
    Refuses("missing column", [] { Stream({"xx"}).Add("t", "bad.root", 1); }, {"no column 'xx'", "bad.root"});
    Refuses("bad cut", [] { Stream({"x"}).Add("t", "bad.root", 1, "x >"); }, {"'x >'"});
    Refuses("missing file", [] { Stream({"x"}).Add("t", "nowhere.root", 1); }, {"nowhere.root"});
-   Refuses("no tree", [] { Stream({"x"}).Add(ROOT::RDataFrame(5).Define("x", "1.f"), 1); }, {"no tree", "Dataset"});
+   Refuses("no tree", [] { Stream({"x"}).Add(ROOT::RDataFrame(5).Define("x", "1.f"), 1); }, {"neither a tree", "Dataset"});
    Refuses("range", [] { Stream({"x"}).Add(ROOT::RDataFrame("t", "bad.root").Range(100), 1); }, {"range", "rdfentry_"});
    CHECK(Events(Stream({"x"}).Add("t", "bad.root", 1, "rdfentry_ < 4000").Batches(Options())).size() > 3000);
    Refuses("bad label", [] { Stream({"x"}).Add("t", "bad.root", std::nan("")); }, {"not a finite number"});
