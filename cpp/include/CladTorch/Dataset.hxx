@@ -25,7 +25,7 @@ class Stream;
 
 namespace Internal {
 struct DatasetData;
-/// Marks the constructors around an object of the core, so that `{}` and `{0}` never mean them.
+/// Tag of the constructors that take an object of the core, so that `{}` and `{0}` never select them.
 struct FromCore {};
 } // namespace Internal
 
@@ -56,8 +56,8 @@ enum EReader {
 /// is shorter is an error that names the entry. Columns() lists an expression by its text, and Mlp::Define evaluates
 /// it again. As in C++, `n / 2` of an integer `n` rounds towards zero.
 ///
-/// **Cuts and expressions are code**: they are compiled and run with all rights of the user. Never take them, or names of
-/// columns, from text that you do not trust.
+/// **Cuts and expressions are code**: they are compiled and run with all rights of the user. Never take them, or names
+/// of columns, from text that you do not trust.
 ///
 /// Copies are cheap: they share the data until one of them changes. All methods throw CladTorch::Error.
 class Dataset {
@@ -92,9 +92,9 @@ public:
    /// such columns.
    ///
    /// What ROOT's data frame does not read reliably is refused with its name: lists in the objects of a collection
-   /// (`tracks.fHits` of a `std::vector` or `TClonesArray`), members of their members in a `TClonesArray`, arrays with a
-   /// count whose baskets omit the offsets, entries after an empty basket (where ROOT would read them), and names that
-   /// several branches share.
+   /// (`tracks.fHits` of a `std::vector` or `TClonesArray`), members of their members in a `TClonesArray`, arrays with
+   /// a count whose baskets omit the offsets, entries after an empty basket (where ROOT would read them), and names
+   /// that several branches share.
    ///
    /// With kFastReader, a column that the fast reader does not support is an error. ROOT evaluates cuts in any case.
    Dataset &SetReader(EReader reader);
@@ -114,8 +114,8 @@ public:
    /// Adds the events of a source that pass `cut` (an expression; "": all). From a data frame with `Vary`, the
    /// nominal values are read.
    /// \param label A number for all events, a scalar column or expression, or a list of T columns or expressions: the
-   ///        targets of a regression (kMeanSquaredError, kHuber), as in `{"energy", "phi"}`. Every source of a dataset must
-   ///        give the same targets in the same order.
+   ///        targets of a regression (kMeanSquaredError, kHuber), as in `{"energy", "phi"}`. Every source of a dataset
+   ///        must give the same targets in the same order.
    Dataset &Add(const Source &source, const Label &label, const std::string &cut = "");
    /// The same with a function as cut: adds the events for which `cut`, called with `columns`, returns true.
    ///

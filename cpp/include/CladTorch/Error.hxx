@@ -35,7 +35,7 @@ public:
 
 namespace Internal {
 
-/// On its way from the code that noticed Ctrl-C to Guard().
+/// Thrown by the code that notices Ctrl-C; Guard() catches it.
 class Stopped : public std::runtime_error {
 public:
    using std::runtime_error::runtime_error;
@@ -44,7 +44,8 @@ public:
 /// Prints `message` through `::Warning(where, ...)` and throws it as CladTorch::Interrupted.
 [[noreturn]] void ReportInterrupt(const char *where, const std::string &message);
 
-/// Throws `message` as CladTorch::Error, after printing it through `::Error(where, ...)` unless the process runs Python.
+/// Throws `message` as CladTorch::Error, after printing it through `::Error(where, ...)` unless the process runs
+/// Python.
 [[noreturn]] void Report(const char *where, const std::string &message);
 
 } // namespace Internal

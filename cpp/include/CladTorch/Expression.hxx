@@ -1,7 +1,7 @@
 /// \file CladTorch/Expression.hxx
-/// \brief What the interpreter calls where a column of a Dataset is an expression or holds lists of lists.
+/// \brief Functions that the interpreter calls for columns that are expressions or hold lists of lists.
 ///
-/// Nothing here is for use by hand.
+/// For internal use.
 
 #ifndef CLADTORCH_EXPRESSION
 #define CLADTORCH_EXPRESSION
@@ -21,7 +21,7 @@ namespace CladTorch {
 namespace Internal {
 
 /// Element `index` of `list`; throws where the event has fewer.
-/// \param entry As `rdfentry_` has it, which counts otherwise on several threads; it is not shown then.
+/// \param entry The value of `rdfentry_`; it is not shown on several threads, where it does not number the entries.
 template <class List>
 decltype(auto) At(const List &list, Long64_t index, const char *name, ULong64_t entry)
 {

@@ -22,8 +22,8 @@ struct ModelData;
 }
 class Model;
 
-/// A frozen copy of a network with one output: later changes of the Mlp do not reach it. It may be called from several
-/// threads at once.
+/// A frozen copy of a network with one output: later changes of the model do not affect it. It may be called from
+/// several threads at once.
 class Functor {
 public:
    // Not movable: a moved-from object would hold a null pointer.

@@ -1,5 +1,5 @@
 /// \file CladTorch/Guard.hxx
-/// \brief The one way from the inside to the user: every public function runs through Guard().
+/// \brief Guard(), through which every public function runs: it turns exceptions into CladTorch::Error.
 
 #ifndef CLADTORCH_GUARD
 #define CLADTORCH_GUARD
@@ -13,7 +13,7 @@
 namespace CladTorch {
 namespace Internal {
 
-/// What is being handled by `catch (...)`: "the number 1", or the name of its type.
+/// Describes the exception that `catch (...)` is handling: "the number 1", or the name of its type.
 std::string DescribeThrown();
 
 /// Runs `f`; whatever it throws (an error of the Rust core, of ROOT or of the standard library) is printed once

@@ -1,11 +1,11 @@
 /// \file CladTorch/Headers.hxx
 /// \brief All of CladTorch.hxx as one C++ module.
 ///
-/// ROOT undoes whatever a faulty macro or line has declared, and ends in a segmentation fault when that is an enumeration
-/// of a namespace that has a dictionary (TCling::InvalidateCachedDecl takes its constants for another class). It leaves
-/// alone what comes from a C++ module, as its own headers do. So the interpreter reads these headers from the module
-/// that was built with the plugin. The dictionary does not list this file: ROOT's handling of forward declarations ends in
-/// a segmentation fault where a header that it lists becomes a module.
+/// ROOT removes all declarations of a faulty macro or line, and crashes if one of them is an enumeration of a namespace
+/// that has a dictionary (TCling::InvalidateCachedDecl takes its constants for another class). It keeps declarations
+/// from C++ modules, as it does for its own headers. The interpreter therefore reads these headers from the module that
+/// was built with the plugin. The dictionary does not list this file, because ROOT's handling of forward declarations
+/// crashes if a header that it lists becomes a module.
 
 #ifndef CLADTORCH_HEADERS
 #define CLADTORCH_HEADERS

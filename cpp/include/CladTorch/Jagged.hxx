@@ -31,15 +31,16 @@ namespace CladTorch {
 template <class T>
 class Jagged {
 public:
-   /// \param offsets [N + 1], starting at 0, not falling, none beyond `values`. Throws CladTorch::Error for others.
+   /// \param offsets [N + 1], starting at 0, non-decreasing, none beyond the end of `values`; throws CladTorch::Error
+   ///        otherwise.
    Jagged(const View<T> &values, const View<std::int64_t> &offsets);
    // Not movable: a moved-from object would hold a null pointer.
    Jagged(const Jagged &) = default;
    Jagged &operator=(const Jagged &) = default;
 
    /// Reads one column (or expression, see Dataset) of the events of `source` that pass `cut`, in the order of the
-   /// entries. ROOT's data frame reads it: what that does not read reliably is refused, see Dataset::SetReader. Cut and
-   /// expression are code: never take them from text that you do not trust.
+   /// entries. ROOT's data frame reads it; columns that it does not read reliably are refused, see Dataset::SetReader.
+   /// Cut and expression are code: never take them from text that you do not trust.
    ///
    /// `double` and `std::int64_t` take the numbers exactly or throw a CladTorch::Error that names the entry: integers
    /// from 2^53 on do not fit `double`; fractions, NaN and unsigned integers from 2^63 on do not fit `std::int64_t`.
@@ -48,7 +49,7 @@ public:
 
    /// Events, N.
    std::size_t Rows() const { return fOffsets.Size() - 1; }
-   /// [Offsets()(N)], or more if it was made so.
+   /// [Offsets()(N)], or longer if it was constructed so.
    const View<T> &Values() const { return fValues; }
    /// [N + 1], starting at 0: event i has the values in [offset i, offset i + 1).
    const View<std::int64_t> &Offsets() const { return fOffsets; }
@@ -57,7 +58,8 @@ public:
    {
       return ROOT::RVec<T>(fValues.Data() + fOffsets(row), fValues.Data() + fOffsets(row + 1));
    }
-   /// [N, length], each event cut or padded. Throws for a length of 0 and for more numbers than the machine's memory holds.
+   /// [N, length], each event cut or padded. Throws for a length of 0 and for a result that exceeds the memory of the
+   /// machine.
    View<T> Padded(std::size_t length, T pad = 0) const;
 
    /// Called by PyROOT when it meets this class: checks and names arguments, copies.

@@ -33,10 +33,10 @@ public:
    {
    }
    Label(const std::string &column) : fColumns{column}, fIsNumber(false) {}
-   /// A null pointer is a name that is empty, which Add refuses.
+   /// A null pointer becomes an empty name, which Add refuses.
    Label(const char *column) : Label(std::string(column ? column : "")) {}
-   /// Overload resolution prefers this constructor for `{"a", "b"}`, so that it never becomes a std::string made from two
-   /// iterators.
+   /// Overload resolution prefers this constructor for `{"a", "b"}`, so that it never becomes a std::string made from
+   /// two iterators.
    Label(std::initializer_list<std::string> columns) : Label(std::vector<std::string>(columns)) {}
    Label(std::vector<std::string> columns) : fColumns(std::move(columns)), fIsNumber(false) {}
 

@@ -94,7 +94,7 @@ private:
 ///
 /// A forked process cannot use the streams of its parent.
 ///
-/// Copies are the same stream. All methods throw CladTorch::Error.
+/// Copies refer to the same stream. All methods throw CladTorch::Error.
 class Stream {
 public:
    /// Scalar feature columns, in this order. For lists, masks and weights, make a Dataset and call Dataset::Stream.
@@ -109,7 +109,7 @@ public:
    /// frames made under `ROOT::EnableImplicitMT`. A tree and its file must outlive the stream and its batches, which a
    /// source given by file name does by itself.
    Stream &Add(const Source &source, const Label &label, const std::string &cut = "");
-   /// The same for the events for which the function `cut` of `columns` is true, as Dataset::Add has it.
+   /// The same with a function as cut: adds the events for which `cut`, called with `columns`, returns true.
    template <class F>
    Stream &Add(const Source &source, const Label &label, F cut, const std::vector<std::string> &columns)
    {

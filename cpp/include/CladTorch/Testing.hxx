@@ -1,5 +1,5 @@
 /// \file CladTorch/Testing.hxx
-/// \brief What the tests of CladTorch need and users do not; not part of the umbrella header.
+/// \brief Hooks for CladTorch's own tests; not part of the umbrella header.
 
 #ifndef CLADTORCH_TESTING
 #define CLADTORCH_TESTING

@@ -22,10 +22,10 @@ struct _object; // Python's PyObject
 namespace CladTorch {
 
 namespace Internal {
-/// Throws where `numbers` are no whole number of rows.
+/// Throws unless `numbers` is a multiple of `columns`.
 std::size_t RowsOf(std::size_t numbers, std::size_t columns);
 
-/// Throws for rows without memory, and for more of them than memory can have.
+/// Throws for a null pointer with rows, and for sizes that exceed the address space.
 void CheckMemory(const void *data, std::size_t rows, std::size_t columns, std::size_t bytesEach);
 
 /// Whether the plugin has views of T. `Long64_t` is `long long`, a type of its own beside `std::int64_t`.
@@ -39,11 +39,12 @@ constexpr bool kIsNumber = std::is_same<T, float>::value || std::is_same<T, doub
 ///
 /// The view shares ownership of the memory: the numbers stay valid and unchanged for as long as it lives, whatever
 /// happens to the dataset or model that it came from. In Python it carries NumPy's array interface and DLPack's:
-/// `np.asarray(view)`, `np.from_dlpack(view)` and `torch.from_dlpack(view)` are zero copy, it is indexed as NumPy's arrays
-/// are, and `FloatView(array)` makes one of an array of one or two dimensions. An integer that T does not hold is refused.
+/// `np.asarray(view)`, `np.from_dlpack(view)` and `torch.from_dlpack(view)` make no copy, indexing works as for NumPy's
+/// arrays, and `FloatView(array)` makes a view of an array of one or two dimensions. Integers that T cannot hold are
+/// refused.
 template <class T>
 class View {
-   // Here rather than at the linker, after which ROOT's interpreter runs no statement of the session any more.
+   // Checked here, because after a linker error ROOT's interpreter runs no further statement of the session.
    static_assert(Internal::kIsNumber<T>,
                  "CladTorch::View and CladTorch::Jagged hold float, double, std::int64_t or Long64_t: use one of them");
 
@@ -78,8 +79,8 @@ public:
    /// Not checked: `row < Rows()`, `column < Columns()`.
    T operator()(std::size_t row, std::size_t column = 0) const { return fData[row * Columns() + column]; }
 
-   /// The same numbers as rows of `columns` each: predictions [N, C], which come as one list, by
-   /// `FloatView(model.Predict(data)).Reshape(model.Outputs())`. Throws CladTorch::Error where the last row is not full.
+   /// The same numbers as rows of `columns` each. Example: predictions [N, C], which come as one list,
+   /// `FloatView(model.Predict(data)).Reshape(model.Outputs())`. Throws CladTorch::Error if the last row is not full.
    View Reshape(std::size_t columns) const { return {fData, Internal::RowsOf(Size(), columns), columns, fOwner}; }
    /// A copy of all numbers, [Size()].
    ROOT::RVec<T> ToRVec() const { return ROOT::RVec<T>(begin(), end()); }

@@ -81,9 +81,9 @@ public:
    /// Throws if an input was changed in place since; LibTorch does not track changes of inference-mode tensors.
    std::vector<torch::Tensor> Backward(const std::vector<torch::Tensor> &adjoints) const;
 
-   /// The derivative of every number that the function returns by every number of each input: for an output of shape S and
-   /// an input of shape T a tensor of shape [S..., T...]; undefined for an input that is not of floating point. Takes
-   /// one backward pass per returned number. Example: the derivative of each score by a calibration constant.
+   /// The derivative of every number that the function returns by every number of each input: for an output of shape S
+   /// and an input of shape T a tensor of shape [S..., T...]; undefined for an input that is not of floating point.
+   /// Takes one backward pass per returned number. Example: the derivative of each score by a calibration constant.
    std::vector<torch::Tensor> Jacobian(const std::vector<torch::Tensor> &inputs) const;
    /// For a function that returns one number: its matrix of second derivatives times `directions`, of the shapes of the
    /// inputs. LibTorch's autograd computes it from the function itself: compiled functions have first derivatives
@@ -109,13 +109,13 @@ public:
    /// detect: of a number or flag that the function captures, of the tensor that a captured variable refers to (w = v;
    /// in-place changes are detected), of the mode (train() or eval()) of a module that a lambda captures.
    void Reset() const;
-   /// The back end for inputs like the examples: "aot", "jit", "split" (kernels, and LibTorch for the operators that they do
-   /// not support) or "autograd" (LibTorch for everything).
+   /// The back end for inputs like the examples: "aot", "jit", "split" (kernels, and LibTorch for the operators that
+   /// they do not support) or "autograd" (LibTorch for everything).
    std::string BackEnd() const;
    /// Why no faster back end was used; empty if there is no such reason.
    std::string Reason() const;
-   /// The C++ function that the jit back end compiled for inputs like the examples, and Clad's derivative of it, for people
-   /// to read; empty with another back end, which compiles nothing.
+   /// The C++ function that the jit back end compiled for inputs like the examples, and Clad's derivative of it, for
+   /// reading; empty with another back end, which compiles nothing.
    std::string Code() const;
    /// The number of specialisations; beyond 256 the oldest is discarded.
    std::size_t Specialisations() const;
@@ -129,7 +129,7 @@ private:
 
 namespace Internal {
 
-/// The least number of tensors from N on, of at most 8, that F can be called with; 0 if none.
+/// The smallest number of tensors in [N, 8] with which F can be called; 0 if there is none.
 template <class F, class Arguments = std::tuple<const torch::Tensor &>, std::size_t N = 1>
 struct Arity;
 template <class F, class... Tensors, std::size_t N>
@@ -213,16 +213,18 @@ ListFunction AsListFunction(F function)
 /// ~~~
 ///
 /// \param function Takes one to eight `torch::Tensor`, or a `std::vector` of them, and returns a tensor, a vector or a
-///        tuple of tensors; or a module of torch::nn (`torch::nn::Sequential net`, not a reference to it), whose train() and
-///        eval() are then followed. What is more than operators on its inputs and on the tensors it captures runs on LibTorch,
-///        and Reason() says what that is: numbers that are read out of tensors (item(), data_ptr()) and branches on them,
-///        results whose shape follows values, custom autograd functions, hooks, gradients switched off or on, changes of
-///        inputs and captured tensors, random numbers other than dropout's, results that are inputs. A function cannot be
-///        seen to read plain numbers that it captures, or captured tensors by their address: after a change, see Reset().
-/// \param examples Inputs to observe it with, on the CPU. It runs a few times, with gradients and without, and on other values
-///        of the same shapes. What that changes in tensors is put back, LibTorch's random numbers too: those that other
-///        threads draw meanwhile may be drawn again. Tensors that the function makes and keeps stay.
-/// \param options Back end and its limits. What no back end supports runs on LibTorch's autograd; Print() says why.
+///        tuple of tensors; or a module of torch::nn (`torch::nn::Sequential net`, not a reference to it), whose
+///        train() and eval() are then followed. A function that is more than operators on its inputs and captured
+///        tensors runs on LibTorch, and Reason() names the obstacle: values read out of tensors (item(), data_ptr())
+///        and branches on them, results whose shape depends on values, custom autograd functions, hooks, gradients
+///        switched off or on, changes of inputs and captured tensors, random numbers other than dropout's, results that
+///        are inputs. Plain numbers that a function captures, and captured tensors that it reads by their address,
+///        cannot be tracked: see Reset().
+/// \param examples Inputs to observe it with, on the CPU. The function runs a few times, with gradients and without,
+///        and on other values of the same shapes. Changes of tensors and of LibTorch's random state are undone: other
+///        threads may draw the same random numbers again. Tensors that the function creates and keeps stay.
+/// \param options Back end and its limits. A function that no back end supports runs on LibTorch's autograd; Print()
+///        gives the reason.
 template <class F>
 Compiled Compile(F function, const std::vector<torch::Tensor> &examples, const CompileOptions &options = {})
 {

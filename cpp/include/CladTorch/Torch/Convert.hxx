@@ -54,7 +54,7 @@ void CheckTensor(const torch::Tensor &tensor, int rank = -1)
    TORCH_CHECK(rank < 0 || tensor.dim() == rank, "the tensor has ", tensor.dim(), " dimensions instead of ", rank);
 }
 
-/// As contiguous memory that holds the very numbers.
+/// Contiguous, with pending negations and conjugations applied.
 inline torch::Tensor Dense(const torch::Tensor &tensor)
 {
    return tensor.resolve_neg().resolve_conj().contiguous();
@@ -132,8 +132,8 @@ torch::Tensor Bins(T *contents, const TH1 &histogram, bool flow)
 } // namespace Internal
 
 /// The bin contents of a TH1, TH2 or TH3 of type F, D or I: [x], [x, y] or [x, y, z], with strides, sharing the
-/// histogram's memory. The histogram has to outlive the tensor and keep its bins; what it holds back to choose them is
-/// filled in first.
+/// histogram's memory. The histogram must outlive the tensor and keep its bins; entries that it buffers to choose its
+/// range are filled in first.
 /// \param flow With underflow and overflow, as the first and last bin along each axis.
 /// Throws for a TProfile, whose bins are sums, and for bins of other types.
 inline torch::Tensor AsTensor(TH1 &histogram, bool flow = false)
@@ -157,8 +157,8 @@ inline torch::Tensor AsTensor(TH1 &histogram, bool flow = false)
    });
 }
 
-/// Fills the bins of `histogram` from a tensor of AsTensor()'s shape; errors become the square roots of the contents, the
-/// statistics those of the bins.
+/// Fills the bins of `histogram` from a tensor of AsTensor()'s shape; errors become the square roots of the contents,
+/// the statistics those of the bins.
 /// \param values Of any real type.
 inline void SetContents(TH1 &histogram, const torch::Tensor &values, bool flow = false)
 {
@@ -173,7 +173,7 @@ inline void SetContents(TH1 &histogram, const torch::Tensor &values, bool flow =
    });
 }
 
-/// The elements of a tensor of one dimension, contiguous, sharing its memory: the tensor has to outlive them.
+/// The elements of a tensor of one dimension, contiguous, sharing its memory: the tensor must outlive them.
 template <class T>
 ROOT::RVec<T> AsRVec(const torch::Tensor &tensor)
 {

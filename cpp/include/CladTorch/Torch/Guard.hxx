@@ -1,5 +1,5 @@
 /// \file CladTorch/Torch/Guard.hxx
-/// \brief What LibTorch throws, as CladTorch::Error.
+/// \brief LibTorch's exceptions as CladTorch::Error.
 
 #ifndef CLADTORCH_TORCH_GUARD
 #define CLADTORCH_TORCH_GUARD
@@ -13,7 +13,7 @@
 namespace CladTorch {
 namespace Internal {
 
-/// Guard() for what calls LibTorch: its exceptions without the list of addresses that comes with them.
+/// Guard() for code that calls LibTorch: removes the stack trace from its exceptions.
 template <class F>
 auto TorchGuard(const char *where, F &&f) -> decltype(f())
 {

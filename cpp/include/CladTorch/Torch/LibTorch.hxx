@@ -1,5 +1,5 @@
 /// \file CladTorch/Torch/LibTorch.hxx
-/// \brief LibTorch's headers, made fit to stand beside ROOT's.
+/// \brief LibTorch's headers, adapted to coexist with ROOT's.
 ///
 /// At the prompt this file comes from the C++ module that was built with the plugin, and nothing below is read.
 
