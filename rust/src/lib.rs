@@ -39,13 +39,13 @@
 //! [`gradient::CompiledGraph`] and its blocks (addresses from C++), [`gradient::Pass`] (addresses of a module's tensors) and the loader of its compiled functions, and in what
 //! cxx writes for [`bridge`].
 //!
-//! The way of the data: the C++ shim asks ROOT where the baskets of a tree's branches lie, and the fast reader ([`columns`])
-//! decodes them straight into a [`dataset::Dataset`]; cuts, expressions and columns that it is
-//! not sure of are ROOT's work, in one event loop; [`train::Trainer`] shuffles row numbers, an engine gathers and
-//! standardises them tile by tile, runs the kernels forward and, with Clad's derivatives, backward in one arena, and one sweep
-//! of an [`optimizer`] moves the flat parameter vector. Every network is a program, whose connected linear layers are packed
-//! in panels ([`gradient::Packing`]); [`model::Model`] keeps the result and predicts with the same programs. Data bigger than
-//! memory goes another way to the same engines: a thread of the shim reads blocks of entries into a [`stream::Feed`], and
+//! How data flow: the C++ shim asks ROOT where the baskets of a tree's branches lie, and the fast reader ([`columns`])
+//! decodes them straight into a [`dataset::Dataset`]; ROOT evaluates cuts, expressions and
+//! columns that the fast reader does not support, in one event loop; [`train::Trainer`] shuffles row numbers, an engine gathers and
+//! standardises them tile by tile, runs the kernels forward and, with Clad's derivatives, backward in one arena, and one update
+//! of an [`optimizer`] changes the flat parameter vector. Every network is a program, whose connected linear layers have packed
+//! weight matrices ([`gradient::Packing`]); [`model::Model`] keeps the result and predicts with the same programs. Data larger than
+//! memory reach the same engines another way: a thread of the shim reads blocks of entries into a [`stream::Feed`], and
 //! [`stream::Epoch`] makes windows of them.
 
 #![deny(unsafe_code)]

@@ -8,6 +8,7 @@
 //! - [`libtorch`]: such a module where LibTorch itself runs it, with its autograd.
 //! - [`autograd`]: LibTorch's own operators and automatic differentiation, on any device.
 
+mod affinity;
 pub mod aot;
 pub mod autograd;
 pub mod batches;
@@ -29,7 +30,6 @@ mod packing;
 mod pass;
 mod rendezvous;
 mod reverse;
-mod seats;
 mod shares;
 
 pub use blocks::BlockRows;

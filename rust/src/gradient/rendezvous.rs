@@ -4,8 +4,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-pub use super::seats::MOST_MEMBERS;
-use super::seats::Seats;
+use super::affinity::Affinity;
+pub use super::affinity::MOST_MEMBERS;
 
 /// Looks at the counter between looks at the clock and at the pool's work; about a microsecond.
 const LOOKS: usize = 200;
@@ -19,13 +19,13 @@ const NAP: Duration = Duration::from_micros(50);
 /// A barrier for threads of one rayon pool that are in step with one another most of the time: who waits looks for a
 /// short time without giving up its processor, helps with the pool's work if there is any, then sleeps.
 ///
-/// Who waits in vain, and shares its processor, moves: see [`Seats`].
+/// Who waits in vain, and shares its processor, moves: see [`Affinity`].
 pub struct Rendezvous {
     members: usize,
     /// More members than processors: a member that waits only keeps another from coming.
     crowded: bool,
     /// Of the members when they last came.
-    seats: Seats,
+    affinity: Affinity,
     arrived: AtomicUsize,
     round: AtomicUsize,
     broken: AtomicBool,
@@ -37,7 +37,7 @@ impl Rendezvous {
         Rendezvous {
             members,
             crowded: members > processors,
-            seats: Seats::new(),
+            affinity: Affinity::new(),
             arrived: AtomicUsize::new(0),
             round: AtomicUsize::new(0),
             broken: AtomicBool::new(false),
@@ -56,7 +56,7 @@ impl Rendezvous {
     /// member will never come, because it panicked.
     pub fn meet(&self, member: usize, alone: impl FnOnce()) -> bool {
         let round = self.round.load(Ordering::Acquire);
-        self.seats.take(member);
+        self.affinity.record(member);
         if self.arrived.fetch_add(1, Ordering::AcqRel) + 1 == self.members {
             alone();
             self.arrived.store(0, Ordering::Relaxed);
@@ -73,7 +73,7 @@ impl Rendezvous {
             } else if self.crowded {
                 thread::yield_now();
             } else if waiting.elapsed() > PATIENCE {
-                match self.seats.part(member) {
+                match self.affinity.separate(member) {
                     true => waiting = Instant::now(),
                     false => thread::sleep(NAP),
                 }

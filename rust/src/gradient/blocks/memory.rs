@@ -6,7 +6,7 @@ use std::sync::Arc;
 use rayon::ThreadPool;
 use rayon::prelude::*;
 
-use super::super::seats::{MOST_MEMBERS, Seats};
+use super::super::affinity::{Affinity, MOST_MEMBERS};
 use crate::device::shared_pool;
 
 /// Neighbouring parts of an arena, and the rest.
@@ -42,11 +42,11 @@ pub fn each_chunk<T: Send>(count: usize, memory: &mut [T], size: usize, run: imp
     if !here && pool.is_none() {
         return memory.chunks_mut(size).enumerate().for_each(|(index, part)| run(index, part));
     }
-    let seats = Seats::new();
+    let affinity = Affinity::new();
     let run_here = |(index, part): (usize, &mut [T])| {
         if let Some(member) = rayon::current_thread_index().filter(|&member| member < MOST_MEMBERS) {
-            seats.take(member);
-            seats.part(member);
+            affinity.record(member);
+            affinity.separate(member);
         }
         run(index, part);
     };

@@ -1,6 +1,5 @@
 //! What CladTorch wants to reach in a group, and whether a run shows it.
 
-use super::case::Group;
 use super::party::{BARE, OURS};
 use super::qualities;
 use super::record::{Record, fastest_peer};
@@ -45,8 +44,8 @@ pub enum Wanted {
     Seconds(usize, f64),
 }
 
-/// A line for each aim and case; `None` where nothing is aimed at.
-pub fn table(group: &Group, records: &[Record]) -> Option<Table> {
+/// A row for each aim and case; `None` without aims.
+pub fn table(aims: &[Aim], records: &[Record]) -> Option<Table> {
     // Only readers have such a bound.
     let bounded = records.iter().any(|record| record.who == BARE);
     let heads: &[&str] = match bounded {
@@ -59,7 +58,7 @@ pub fn table(group: &Group, records: &[Record]) -> Option<Table> {
     names.dedup();
     let mut lines = 0;
     for case in names {
-        for aim in group.aims.iter().filter(|aim| (aim.cases)(case)) {
+        for aim in aims.iter().filter(|aim| (aim.cases)(case)) {
             let mut cells = line(case, &aim.wanted, records);
             if !bounded {
                 cells.remove(BOUND);

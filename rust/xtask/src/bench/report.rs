@@ -24,7 +24,7 @@ impl Document<'_> {
             Some(self.summary()),
             rates::table(&self.outcome.records),
             qualities::table(&self.outcome.records),
-            aims::table(self.group, &self.outcome.records),
+            aims::table(self.group.aims, &self.outcome.records),
             means::table(self.group, &self.outcome.records),
         ];
         for table in tables.into_iter().flatten() {
@@ -46,7 +46,7 @@ impl Document<'_> {
         if let Some(table) = qualities::table(&self.outcome.records) {
             text += &format!("{}\n\n{}\n", qualities::LEGEND, table.markdown());
         }
-        if let Some(table) = aims::table(self.group, &self.outcome.records) {
+        if let Some(table) = aims::table(self.group.aims, &self.outcome.records) {
             text += &format!("{}\n\n{}\n", aims::LEGEND, table.markdown());
         }
         if let Some(table) = means::table(self.group, &self.outcome.records) {
