@@ -136,7 +136,7 @@ void Specialisation::MakeWhole(const Observation &observation, const CompileOpti
    if (fSignature->noise.size() != observation.fDraws.size())
       throw Unobservable("it draws random numbers that none of its results uses, or with another operator than dropout");
    fCore = std::move(core);
-   fReason = std::string(Core::compiled_obstacle(**fCore));
+   fReason = std::string((*fCore)->obstacle());
 }
 
 void Specialisation::MakeParts(const Observation &observation, const CompileOptions &options)
@@ -197,7 +197,7 @@ std::string Specialisation::Describe() const
       calls += (calls.empty() ? "for " : ", ") + input.Describe();
    calls += std::string(calls.empty() ? "for no inputs" : "") + (fWanted.fRecorded ? ", with gradients\n" : ", without gradients\n");
    if (fCore)
-      return calls + std::string(Core::compiled_describe(**fCore));
+      return calls + std::string((*fCore)->describe());
    if (fParts)
       return calls + "split: " + fReason + "\n" + fParts->Describe();
    return calls + "back end autograd (LibTorch): " + fReason + "\n";
@@ -205,7 +205,7 @@ std::string Specialisation::Describe() const
 
 std::string Specialisation::Code() const
 {
-   return fCore ? std::string(Core::compiled_text(**fCore)) : fParts ? fParts->Code() : std::string();
+   return fCore ? std::string((*fCore)->text()) : fParts ? fParts->Code() : std::string();
 }
 
 TensorList Specialisation::OnLibTorch(const TensorList &inputs) const

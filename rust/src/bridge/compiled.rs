@@ -63,13 +63,13 @@ mod ffi {
         fn compiled_new(graph: &ObservedGraph, spec: &CompileSpec) -> Result<Box<CompiledGraph>>;
         fn compiled_signature(graph: &CompiledGraph) -> CompiledSignature;
         /// Operators, shapes, arena, back end, and why, for people.
-        fn compiled_describe(graph: &CompiledGraph) -> String;
+        fn describe(self: &CompiledGraph) -> String;
         /// The function that `jit` emitted, and Clad's derivative of it; empty with another back end.
-        fn compiled_text(graph: &CompiledGraph) -> String;
+        fn text(self: &CompiledGraph) -> &str;
         /// `aot` or `jit`.
         fn compiled_back_end(graph: &CompiledGraph) -> String;
         /// What kept the fastest back end from running, where it was asked for; else empty.
-        fn compiled_obstacle(graph: &CompiledGraph) -> String;
+        fn obstacle(self: &CompiledGraph) -> &str;
         /// Runs the graph and keeps nothing. `inputs` are the addresses of inputs, constants and noise, each of the
         /// dtype, shape and strides of its observation; `outputs` those of the signature's outputs. Safe from several
         /// threads at once.
@@ -128,18 +128,6 @@ fn compiled_signature(graph: &CompiledGraph) -> CompiledSignature {
         noise: noise.iter().map(|noise| NoiseSpec { dtype, shape: shape(&noise.shape), keep: noise.keep }).collect(),
         updates: updates.into_iter().map(|argument| argument as u32).collect(),
     }
-}
-
-fn compiled_describe(graph: &CompiledGraph) -> String {
-    graph.describe()
-}
-
-fn compiled_text(graph: &CompiledGraph) -> String {
-    graph.text().to_owned()
-}
-
-fn compiled_obstacle(graph: &CompiledGraph) -> String {
-    graph.obstacle().to_owned()
 }
 
 fn compiled_back_end(graph: &CompiledGraph) -> String {
