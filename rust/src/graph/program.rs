@@ -255,7 +255,7 @@ impl Node {
     }
 }
 
-/// Factors that the caller draws; see `NoiseSpec` in [`crate::bridge`].
+/// Random factors that the caller draws for each call.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Noise {
     /// Index into [`Program::arguments`].
