@@ -179,7 +179,7 @@ fn what_is_no_file_of_root_is_refused() {
     let path = folder.path().join("file.root");
     let whole = fs::read(committed()).unwrap();
     for (bytes, words) in [
-        (&b""[..], "no ROOT file"),
+        (&b""[..], "not a ROOT file"),
         (b"PK\x03\x04", "not a ROOT file"),
         (&whole[..whole.len() / 2], "cut short, or not closed"),
     ] {

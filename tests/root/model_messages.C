@@ -101,7 +101,7 @@ std::vector<Mistake> Mistakes()
       {"another shape", Of([](Tensor x) { return x.matmul(gWeights).t(); }), {"function returns a tensor of shape [1, 6] for 6 events"}},
       {"an exception", Of([](Tensor x) { throw std::runtime_error("mine"); return x; }), {"function throws for 6 events of shape [4]: mine"}},
       {"an exception of LibTorch", Of([](Tensor x) { return x.matmul(x); }), {"function throws for 6 events of shape [4]: mat1"}},
-      {"something thrown", Of([](Tensor x) { throw 3; return x; }), {"function throws", "no std::exception"}},
+      {"something thrown", Of([](Tensor x) { throw 3; return x; }), {"function throws", "std::exception"}},
       {"float64", Of(Converted(Perceptron(), torch::kFloat64)), {"parameter '0.weight' of Sequential is of type Double", "to(torch::kFloat32)"}},
       {"float16", Of(Converted(Perceptron(), torch::kHalf)), {"parameter '0.weight' of Sequential is of type Half"}},
       {"converted later", after([](nn::Sequential net) { net->to(torch::kFloat64); }), {"'0.weight' of Sequential was moved or converted", "Double"}},

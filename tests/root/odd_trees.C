@@ -185,9 +185,9 @@ void CheckFiles()
    CHECK(mkfifo("pipe.root", 0600) == 0);
    TChain chain("t");
    chain.Add("pipe.root");
-   Refuses("a pipe", [] { Dataset({"x"}).Add("t", "pipe.root", 1); }, {"pipe.root", "no regular file"});
-   Refuses("a pipe in a chain", [&] { Dataset({"x"}).Add(chain, 1); }, {"pipe.root", "no regular file"});
-   Refuses("a folder", [] { Dataset({"x"}).Add("t", ".", 1); }, {"no regular file"});
+   Refuses("a pipe", [] { Dataset({"x"}).Add("t", "pipe.root", 1); }, {"pipe.root", "not a regular file"});
+   Refuses("a pipe in a chain", [&] { Dataset({"x"}).Add(chain, 1); }, {"pipe.root", "not a regular file"});
+   Refuses("a folder", [] { Dataset({"x"}).Add("t", ".", 1); }, {"not a regular file"});
    for (const std::string name : {"#hash?q=1.root", "part#2.root", "what?.root"}) {
       std::filesystem::copy_file("full.root", name);
       Refuses("a part of a URL", [&] { Dataset({"x"}).Add("t", name, 1); }, {name.c_str(), "rename the file"});
