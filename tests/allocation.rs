@@ -129,13 +129,8 @@ fn steps_of_a_training() {
     for (threads, hidden, batch_size) in [(1, 64, 300), (2, 64, 300), (2, 400, 300), (2, 400, 100)] {
         let graph = Graph::mlp(&[4, hidden, hidden, 1], Activation::ReLU).unwrap();
         let start: Vec<f32> = (0..graph.parameters()).map(|i| (i as f32).sin() * 0.03).collect();
-        let settings = Settings {
-            loss: Loss::BinaryCrossEntropy,
-            optimiser: Optimiser::Adam,
-            weight_decay: 0.0,
-            momentum: 0.0,
-            batch_size,
-        };
+        let settings =
+            Settings { loss: Loss::BinaryCrossEntropy, optimiser: Optimiser::Adam, batch_size, ..Settings::default() };
         let mut engine = AotEngine::new(graph, &start, settings, threads).unwrap();
         let first = engine.train(data, &order, &1e-3).unwrap();
         let mut last = first;
@@ -155,9 +150,8 @@ fn steps_of_modules() {
         let settings = Settings {
             loss: Loss::SoftmaxCrossEntropy,
             optimiser: Optimiser::Adam,
-            weight_decay: 0.0,
-            momentum: 0.0,
             batch_size: 300,
+            ..Settings::default()
         };
         let (module, start, state) = (Arc::new(case.module(Kind::Float)), floats(case.start()), floats(case.state()));
         let tiles = ModuleTiles::new(module, &state, 1).unwrap();

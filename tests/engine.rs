@@ -23,6 +23,8 @@ use tch::nn::{self, OptimizerConfig};
 use tch::{Device, Kind, Tensor};
 
 const FEATURES: usize = 3;
+/// Of losses that have one.
+const PARAMETER: f64 = 0.3;
 
 /// Seeded events: features, labels that fit the loss, event weights of which one is 0.
 fn batch(rows: usize, loss: Loss, outputs: usize, seed: u64) -> Events {
@@ -30,9 +32,9 @@ fn batch(rows: usize, loss: Loss, outputs: usize, seed: u64) -> Events {
     let mut uniform = || generator.random::<f32>() * 2.0 - 1.0;
     let features = (0..rows * FEATURES).map(|_| uniform()).collect();
     let labels = (0..rows * loss.targets(outputs)).map(|row| match loss {
-        Loss::BinaryCrossEntropy => (row % 2) as f32,
+        Loss::BinaryCrossEntropy | Loss::Focal => (row % 2) as f32,
         Loss::SoftmaxCrossEntropy => (row % outputs) as f32,
-        Loss::MeanSquaredError | Loss::Huber => 2.5 * uniform(),
+        Loss::MeanSquaredError | Loss::Huber | Loss::Quantile => 2.5 * uniform(),
     });
     let labels = labels.collect();
     let mut weights: Vec<f32> = (0..rows).map(|_| 0.5 + uniform().abs()).collect();
@@ -44,7 +46,7 @@ fn batch(rows: usize, loss: Loss, outputs: usize, seed: u64) -> Events {
 }
 
 fn settings(loss: Loss, batch_size: usize) -> Settings {
-    Settings { loss, optimiser: Optimiser::SGD, weight_decay: 0.0, momentum: 0.0, batch_size }
+    Settings { loss, optimiser: Optimiser::SGD, loss_parameter: PARAMETER, batch_size, ..Settings::default() }
 }
 
 fn network(depth: usize, outputs: usize, activation: Activation) -> Graph {
@@ -82,7 +84,7 @@ fn autograd_gradient(graph: &Graph, parameters: &[f64], batch: &Events, loss: Lo
         .to_kind(Kind::Double);
     let value = autograd::forward(graph, &flat, &x).unwrap();
     let labels = column(&batch.labels).view([batch.weights.len() as i64, -1]);
-    let losses = autograd::row_losses(loss, &value, &labels).unwrap();
+    let losses = autograd::row_losses(loss, PARAMETER, &value, &labels).unwrap();
     let total = (losses * column(&batch.weights)).mean(Kind::Double);
     total.backward();
     (total.double_value(&[]), Vec::<f64>::try_from(flat.grad()).unwrap())
@@ -91,9 +93,9 @@ fn autograd_gradient(graph: &Graph, parameters: &[f64], batch: &Events, loss: Lo
 /// Every (loss, outputs) that a network can end in.
 fn endings() -> impl Iterator<Item = (Loss, usize)> {
     let outputs = |loss| match loss {
-        Loss::BinaryCrossEntropy => &[1][..],
+        Loss::BinaryCrossEntropy | Loss::Focal => &[1][..],
         Loss::SoftmaxCrossEntropy => &[4],
-        Loss::MeanSquaredError | Loss::Huber => &[1, 3],
+        Loss::MeanSquaredError | Loss::Huber | Loss::Quantile => &[1, 3],
     };
     Loss::ALL.iter().flat_map(move |&loss| outputs(loss).iter().map(move |&outputs| (loss, outputs)))
 }

@@ -50,7 +50,7 @@ fn compiled(what: &str, source: &str, columns: usize) -> Option<RowLoss> {
 }
 
 fn settings(loss: Loss) -> Settings {
-    Settings { loss, optimiser: Optimiser::SGD, weight_decay: 0.0, momentum: 0.0, batch_size: 300 }
+    Settings { loss, optimiser: Optimiser::SGD, batch_size: 300, ..Settings::default() }
 }
 
 fn engine(graph: &Graph, parameters: &[f64], loss: Loss, own: Option<RowLoss>) -> AotEngine<f64> {

@@ -24,10 +24,12 @@ use modules::{CASES, Case, MLP};
 use say::say;
 use tch::{Kind, Tensor};
 
+/// Of losses that have one.
+const PARAMETER: f64 = 0.3;
 const LOSSES: [(Loss, f64); 3] = [(Loss::SoftmaxCrossEntropy, 0.0), (Loss::MeanSquaredError, 1.0), (Loss::Huber, 1.0)];
 
 fn settings(loss: Loss, batch_size: usize) -> Settings {
-    Settings { loss, optimiser: Optimiser::Adam, weight_decay: 0.0, momentum: 0.0, batch_size }
+    Settings { loss, optimiser: Optimiser::Adam, loss_parameter: PARAMETER, batch_size, ..Settings::default() }
 }
 
 /// Seeded events that fit a case and a loss.
@@ -69,7 +71,7 @@ fn autograd_gradient(case: &Case, parameters: &[f64], loss: Loss, rows: usize) -
     let (recorder, output) = case.recorded(&x, parameters, rows, true, Kind::Double);
     let labels = Tensor::from_slice(&events.labels).to_kind(Kind::Double).view([rows as i64, -1]);
     let value = recorder.tensors[output].view([rows as i64, -1]);
-    let losses = autograd::row_losses(loss, &value, &labels).unwrap();
+    let losses = autograd::row_losses(loss, PARAMETER, &value, &labels).unwrap();
     let total = (losses * Tensor::from_slice(&events.weights).to_kind(Kind::Double)).mean(Kind::Double);
     total.backward();
     let gradients = (1..=case.parameters.len()).map(|index| recorder::numbers(&recorder.tensors[index].grad()));

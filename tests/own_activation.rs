@@ -44,13 +44,8 @@ fn compiled(what: &str, source: &str) -> Option<Own> {
 /// Loss and gradient of a network of two hidden layers at `parameters`, over more rows than a tile has.
 fn gradient<T: Scalar + cladtorch::device::Element>(activation: impl Into<Op>, parameters: &[f64]) -> (f64, Vec<f64>) {
     let (graph, events) = (Graph::mlp(&[5, 7, 6, 1], activation).unwrap(), Events::new(300, 5, 2));
-    let settings = Settings {
-        loss: Loss::BinaryCrossEntropy,
-        optimiser: Optimiser::SGD,
-        weight_decay: 0.0,
-        momentum: 0.0,
-        batch_size: 300,
-    };
+    let settings =
+        Settings { loss: Loss::BinaryCrossEntropy, optimiser: Optimiser::SGD, batch_size: 300, ..Settings::default() };
     let parameters: Vec<T> = parameters.iter().map(|&p| T::from_f64(p)).collect();
     let mut engine = AotEngine::new(graph, &parameters, settings, 2).unwrap();
     let (loss, gradient) = engine.loss_and_gradient(events.rows(), &events.order(), 1.0 / 300.0).unwrap();

@@ -170,9 +170,8 @@ impl Network {
         let settings = Settings {
             loss: Loss::MeanSquaredError,
             optimiser: Optimiser::Adam,
-            weight_decay: 0.0,
-            momentum: 0.0,
             batch_size: rows,
+            ..Settings::default()
         };
         let (events, scale) = (self.events(rows), 1.0 / rows as f64);
         let tiles = ModuleTiles::new(Arc::new(self.module(Kind::Double)), &[], 1).unwrap();
@@ -187,7 +186,7 @@ impl Network {
         events.scaler.standardise(&events.features, &mut x);
         let (r, output) = self.recorded(&Tensor::from_slice(&x).view([rows as i64, -1]), Kind::Double);
         let labels = Tensor::from_slice(&events.labels).to_kind(Kind::Double).view([rows as i64, -1]);
-        let losses = autograd::row_losses(Loss::MeanSquaredError, &r.tensors[output], &labels).unwrap();
+        let losses = autograd::row_losses(Loss::MeanSquaredError, 0.0, &r.tensors[output], &labels).unwrap();
         let total = (losses * Tensor::from_slice(&events.weights).to_kind(Kind::Double)).mean(Kind::Double);
         total.backward();
         let gradient = |index: usize| {

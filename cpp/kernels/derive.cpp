@@ -52,6 +52,10 @@ void Derive()
    clad::differentiate(SquaredError<double>, "z");
    clad::differentiate(Huber<float>, "z");
    clad::differentiate(Huber<double>, "z");
+   clad::differentiate(Focal<float>, "z");
+   clad::differentiate(Focal<double>, "z");
+   clad::differentiate(Quantile<float>, "z");
+   clad::differentiate(Quantile<double>, "z");
 }
 
 #define CT_CALL_1(F) sum += F(a);

@@ -17,7 +17,14 @@ extern "C" {
 enum ct_activation { CT_IDENTITY = 0, CT_RELU = 1, CT_LEAKY_RELU = 2 };
 
 /// Losses, in the order of `Loss::ALL` in rust/src/graph/op.rs.
-enum ct_loss { CT_BINARY_CROSS_ENTROPY = 0, CT_SOFTMAX_CROSS_ENTROPY = 1, CT_MEAN_SQUARED_ERROR = 2, CT_HUBER = 3 };
+enum ct_loss {
+   CT_BINARY_CROSS_ENTROPY = 0,
+   CT_SOFTMAX_CROSS_ENTROPY = 1,
+   CT_MEAN_SQUARED_ERROR = 2,
+   CT_HUBER = 3,
+   CT_FOCAL = 4,
+   CT_QUANTILE = 5,
+};
 
 /// Numbers of one optimiser sweep. `step` counts from 1 (Adam's bias correction).
 struct ct_sweep {
@@ -104,8 +111,10 @@ struct ct_convolution {
       void (*activation_pullback)(int kind, size_t n, const T *a, T *d);                                               \
       /* Returns sum_r w[r] loss(z[r,:], y[r,:]) and, unless dz is null, dz = scale * its gradient. The losses over    \
          elements (all but softmax) are means over the C columns of a row and take y[R,C]; softmax cross-entropy takes \
-         y[R], the class index as a number. */                                                                         \
-      double (*loss)(int kind, size_t R, size_t C, const T *z, const T *y, const T *w, double scale, T *dz);           \
+         y[R], the class index as a number. `parameter` is the label smoothing of the cross-entropies, the focus of    \
+         the focal loss and the share of the quantile. */                                                              \
+      double (*loss)(int kind, double parameter, size_t R, size_t C, const T *z, const T *y, const T *w, double scale, \
+                     T *dz);                                                                                           \
       /* sum[n] += term[n] */                                                                                          \
       void (*add)(size_t n, const T *term, T *sum);                                                                    \
       /* One sweep over n parameters p with gradient g. velocity is null where momentum is 0. */                       \

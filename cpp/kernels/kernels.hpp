@@ -37,7 +37,7 @@ void Gather(size_t R, size_t C, const uint32_t *rows, const float *features, con
 template <typename T>
 void ActivationPullback(int kind, size_t n, const T *a, T *d);
 template <typename T>
-double Loss(int kind, size_t R, size_t C, const T *z, const T *y, const T *w, double scale, T *dz);
+double Loss(int kind, double parameter, size_t R, size_t C, const T *z, const T *y, const T *w, double scale, T *dz);
 
 template <typename T>
 void Add(size_t n, const T *term, T *sum);

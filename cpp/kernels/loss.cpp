@@ -14,9 +14,9 @@ namespace {
 /// Losses that are computed in one go.
 constexpr size_t kBlock = 256;
 
-/// A loss that is the mean of F over the columns of z[R,C] and y[R,C]; D is F's derivative by z.
-template <typename T, T F(T, T), T D(T, T)>
-double MeanLoss(size_t R, size_t C, const T *z, const T *y, const T *w, double scale, T *dz)
+/// A loss that is the mean of `value(z, y)` over the columns of z[R,C] and y[R,C]; `slope` is its derivative by z.
+template <typename T, class F, class D>
+double MeanLoss(size_t R, size_t C, const T *z, const T *y, const T *w, double scale, T *dz, F value, D slope)
 {
    const double columns = static_cast<double>(C);
    T values[kBlock], slopes[kBlock];
@@ -26,8 +26,8 @@ double MeanLoss(size_t R, size_t C, const T *z, const T *y, const T *w, double s
       const size_t count = std::min(kBlock, R * C - first);
       CT_ELEMENTWISE
       for (size_t i = 0; i < count; ++i) { // In one round, so that an exponential is computed once for both.
-         values[i] = F(z[first + i], y[first + i]);
-         slopes[i] = D(z[first + i], y[first + i]);
+         values[i] = value(z[first + i], y[first + i]);
+         slopes[i] = slope(z[first + i], y[first + i]);
       }
       if (C == 1) {
          for (size_t i = 0; i < count; ++i)
@@ -80,17 +80,32 @@ T Greatest(size_t C, const T *z)
    return top;
 }
 
-/// Softmax cross-entropy of z[R,C] with the classes y[R].
+/// The mean of z[C] - top.
 template <typename T>
-double SoftmaxLoss(size_t R, size_t C, const T *z, const T *y, const T *w, double scale, T *dz)
+T MeanBelow(size_t C, const T *z, T top)
 {
+   T sum = 0;
+   for (size_t c = 0; c < C; ++c)
+      sum += z[c] - top;
+   return sum / static_cast<T>(C);
+}
+
+/// Softmax cross-entropy of z[R,C] with the classes y[R], of which each gives the part `smoothing` to all classes in equal
+/// shares (Szegedy et al. 2016, section 7).
+template <typename T>
+double SoftmaxLoss(size_t R, size_t C, const T *z, const T *y, const T *w, double scale, T *dz, T smoothing)
+{
+   const T share = smoothing / static_cast<T>(C), own = 1 - smoothing + share;
    double sum = 0;
    for (size_t r = 0; r < R; ++r, z += C) {
       const size_t target = static_cast<size_t>(y[r]);
       const T top = Greatest(C, z);
       // Summed without the class itself: the difference of two sums would lose a confident row's small loss.
       const T others = SumExp(C, z, top, target, dz);
-      sum += static_cast<double>(w[r]) * SoftmaxCrossEntropy(z[target] - top, others, T(1));
+      T loss = SoftmaxCrossEntropy(z[target] - top, others, T(1));
+      if (smoothing != 0)
+         loss += smoothing * (z[target] - top - MeanBelow(C, z, top));
+      sum += static_cast<double>(w[r]) * loss;
       if (!dz)
          continue;
       const T factor = static_cast<T>(scale * w[r]);
@@ -99,7 +114,7 @@ double SoftmaxLoss(size_t R, size_t C, const T *z, const T *y, const T *w, doubl
       for (size_t c = 0; c < C; ++c) {
          const T without = total - dz[c]; // may come out below zero
          const T rest = c == target ? others : without > 0 ? without : T(0);
-         dz[c] = factor * SoftmaxCrossEntropy_darg0(z[c] - top, rest, c == target ? T(1) : T(0));
+         dz[c] = factor * SoftmaxCrossEntropy_darg0(z[c] - top, rest, c == target ? own : share);
       }
       dz += C;
    }
@@ -109,19 +124,30 @@ double SoftmaxLoss(size_t R, size_t C, const T *z, const T *y, const T *w, doubl
 } // namespace
 
 template <typename T>
-double Loss(int kind, size_t R, size_t C, const T *z, const T *y, const T *w, double scale, T *dz)
+double Loss(int kind, double parameter, size_t R, size_t C, const T *z, const T *y, const T *w, double scale, T *dz)
 {
+   const T p = static_cast<T>(parameter);
+   const auto mean = [&](auto value, auto slope) { return MeanLoss(R, C, z, y, w, scale, dz, value, slope); };
    switch (kind) {
    case CT_BINARY_CROSS_ENTROPY:
-      return MeanLoss<T, BinaryCrossEntropy<T>, BinaryCrossEntropy_darg0>(R, C, z, y, w, scale, dz);
-   case CT_SOFTMAX_CROSS_ENTROPY: return SoftmaxLoss(R, C, z, y, w, scale, dz);
-   case CT_MEAN_SQUARED_ERROR: return MeanLoss<T, SquaredError<T>, SquaredError_darg0>(R, C, z, y, w, scale, dz);
-   case CT_HUBER: return MeanLoss<T, Huber<T>, Huber_darg0>(R, C, z, y, w, scale, dz);
+      if (p == 0)
+         return mean([](T a, T b) { return BinaryCrossEntropy(a, b); },
+                     [](T a, T b) { return BinaryCrossEntropy_darg0(a, b); });
+      return mean([p](T a, T b) { return BinaryCrossEntropy(a, (1 - p) * b + p / 2); },
+                  [p](T a, T b) { return BinaryCrossEntropy_darg0(a, (1 - p) * b + p / 2); });
+   case CT_SOFTMAX_CROSS_ENTROPY: return SoftmaxLoss(R, C, z, y, w, scale, dz, p);
+   case CT_MEAN_SQUARED_ERROR:
+      return mean([](T a, T b) { return SquaredError(a, b); }, [](T a, T b) { return SquaredError_darg0(a, b); });
+   case CT_HUBER: return mean([](T a, T b) { return Huber(a, b); }, [](T a, T b) { return Huber_darg0(a, b); });
+   case CT_FOCAL:
+      return mean([p](T a, T b) { return Focal(a, b, p); }, [p](T a, T b) { return Focal_darg0(a, b, p); });
+   case CT_QUANTILE:
+      return mean([p](T a, T b) { return Quantile(a, b, p); }, [p](T a, T b) { return Quantile_darg0(a, b, p); });
    }
    return 0;
 }
 
-template double Loss(int, size_t, size_t, const float *, const float *, const float *, double, float *);
-template double Loss(int, size_t, size_t, const double *, const double *, const double *, double, double *);
+template double Loss(int, double, size_t, size_t, const float *, const float *, const float *, double, float *);
+template double Loss(int, double, size_t, size_t, const double *, const double *, const double *, double, double *);
 
 } // namespace CladTorch::Kernels

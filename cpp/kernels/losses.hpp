@@ -51,4 +51,33 @@ inline T Huber(T z, T y)
    return bound * (size - T(0.5) * bound);
 }
 
+/// Focal loss of the logit z against the label y in [0, 1] (Lin et al. 2017, eq. 4, without alpha): binary cross-entropy
+/// whose two terms are multiplied by the probability of the other label to the power of `focus`.
+template <typename T>
+inline T Focal(T z, T y, T focus)
+{
+   T s = z, positive = -z, negative = 0;
+   if (z > 0) {
+      s = -z;
+      positive = 0;
+      negative = z;
+   }
+   T tail = Log1pOfUnit(Exp(s));
+   positive = positive + tail; // -log(sigmoid(z))
+   negative = negative + tail; // -log(1 - sigmoid(z))
+   T first = y * Exp(-focus * negative) * positive;
+   T second = (1 - y) * Exp(-focus * positive) * negative;
+   return first + second;
+}
+
+/// Pinball loss (Koenker and Bassett 1978): the z of its least expectation is the quantile of y at `share`.
+template <typename T>
+inline T Quantile(T z, T y, T share)
+{
+   T slope = -share;
+   if (z > y)
+      slope = 1 - share;
+   return slope * (z - y);
+}
+
 } // namespace CladTorch::Kernels

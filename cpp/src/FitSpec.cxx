@@ -32,10 +32,17 @@ Core::FitSpec ToSpec(const FitOptions &options)
    spec.batch_size = NotNegative<std::size_t>("fBatchSize", options.fBatchSize);
    spec.learning_rate = options.fLearningRate;
    spec.schedule = static_cast<std::uint8_t>(options.fSchedule);
+   spec.decay = options.fDecay;
+   spec.decay_epochs = NotNegative<std::uint32_t>("fDecayEpochs", options.fDecayEpochs);
+   spec.warm_up = options.fWarmUp;
    spec.weight_decay = options.fWeightDecay;
+   spec.l1 = options.fL1;
+   spec.clip_norm = options.fClipNorm;
+   spec.clip_value = options.fClipValue;
    spec.momentum = options.fMomentum;
    spec.validation = options.fValidation;
    spec.seed = options.fSeed;
+   spec.split_seed = options.fSplitSeed;
    spec.shuffle = options.fShuffle;
    spec.standardise = options.fStandardise;
    spec.threads = std::min(Threads(NotNegative<int>("fThreads", options.fThreads)), Core::cores());
@@ -45,6 +52,14 @@ Core::FitSpec ToSpec(const FitOptions &options)
    spec.optimiser = static_cast<std::uint8_t>(options.fOptimiser);
    spec.loss = static_cast<std::uint8_t>(options.fLoss);
    spec.loss_function = options.fLossFunction;
+   spec.label_smoothing = options.fLabelSmoothing;
+   spec.focus = options.fFocus;
+   spec.quantile = options.fQuantile;
+   for (const double weight : options.fClassWeights)
+      spec.class_weights.push_back(weight);
+   spec.patience = NotNegative<std::uint32_t>("fPatience", options.fPatience);
+   spec.min_improvement = options.fMinImprovement;
+   spec.keep_best = options.fKeepBest;
    spec.gradient = static_cast<std::uint8_t>(options.fGradient);
    return spec;
 }
@@ -56,10 +71,17 @@ FitOptions FromSpec(const Core::FitSpec &spec)
    options.fBatchSize = static_cast<std::int64_t>(spec.batch_size);
    options.fLearningRate = spec.learning_rate;
    options.fSchedule = static_cast<ESchedule>(spec.schedule);
+   options.fDecay = spec.decay;
+   options.fDecayEpochs = static_cast<int>(spec.decay_epochs);
+   options.fWarmUp = spec.warm_up;
    options.fWeightDecay = spec.weight_decay;
+   options.fL1 = spec.l1;
+   options.fClipNorm = spec.clip_norm;
+   options.fClipValue = spec.clip_value;
    options.fMomentum = spec.momentum;
    options.fValidation = spec.validation;
    options.fSeed = spec.seed;
+   options.fSplitSeed = spec.split_seed;
    options.fShuffle = spec.shuffle;
    options.fStandardise = spec.standardise;
    options.fThreads = static_cast<int>(spec.threads);
@@ -67,6 +89,13 @@ FitOptions FromSpec(const Core::FitSpec &spec)
    options.fOptimiser = static_cast<EOptimiser>(spec.optimiser);
    options.fLoss = static_cast<ELoss>(spec.loss);
    options.fLossFunction = std::string(spec.loss_function);
+   options.fLabelSmoothing = spec.label_smoothing;
+   options.fFocus = spec.focus;
+   options.fQuantile = spec.quantile;
+   options.fClassWeights.assign(spec.class_weights.begin(), spec.class_weights.end());
+   options.fPatience = static_cast<int>(spec.patience);
+   options.fMinImprovement = spec.min_improvement;
+   options.fKeepBest = spec.keep_best;
    options.fGradient = static_cast<EGradient>(spec.gradient);
    return options;
 }

@@ -9,6 +9,7 @@
 #include <TLegend.h>
 #include <TMultiGraph.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <stdexcept>
@@ -65,11 +66,20 @@ TCanvas *History::Draw() const
    });
 }
 
+std::size_t History::BestEpoch() const
+{
+   const auto smallest = std::min_element(fValidationLoss.begin(), fValidationLoss.end());
+   if (smallest == fValidationLoss.end() || std::isnan(*smallest))
+      return 0;
+   return static_cast<std::size_t>(smallest - fValidationLoss.begin()) + 1;
+}
+
 void History::Print() const
 {
-   std::printf("%5s  %12s  %12s  %9s\n", "epoch", "training", "validation", "seconds");
+   std::printf("%5s  %12s  %12s  %9s  %9s\n", "epoch", "training", "validation", "rate", "seconds");
    for (std::size_t i = 0; i < fTrainLoss.size(); ++i)
-      std::printf("%5zu  %12.6g  %12.6g  %9.3g\n", i + 1, fTrainLoss[i], fValidationLoss[i], fSeconds[i]);
+      std::printf("%5zu  %12.6g  %12.6g  %9.3g  %9.3g%s\n", i + 1, fTrainLoss[i], fValidationLoss[i], fLearningRate[i],
+                  fSeconds[i], i + 1 == fRestoredEpoch ? "  the model has these parameters" : "");
    std::fflush(stdout);
 }
 

@@ -121,6 +121,7 @@ struct Model::Training {
    std::function<Core::EpochPart()> fPart;       ///< trains on the next part of an epoch
    std::function<Core::EpochRecord()> fEndEpoch; ///< gives its losses
    std::function<rust::Vec<rust::String>()> fWarnings;
+   std::function<std::uint32_t()> fRestored; ///< the epoch whose parameters fFinish hands over; 0: the last
    std::function<void(Core::Model &)> fFinish; ///< hands over what was learned
 };
 
@@ -144,7 +145,8 @@ History Model::RunEpochs(const Training &training, const InterruptScope &interru
    WarnOfThreads(where, options);
    Warn(where, training.fWarnings());
    Progress progress(training.fEpochs, options.fVerbose < 1);
-   while (history.Epochs() < training.fEpochs && !history.fInterrupted) {
+   bool ended = false;
+   while (!ended && !history.fInterrupted) {
       const auto part = training.fPart();
       progress.Part(part.rows, part.expected);
       if (part.ended) {
@@ -152,15 +154,21 @@ History Model::RunEpochs(const Training &training, const InterruptScope &interru
          history.fTrainLoss.push_back(epoch.train_loss);
          history.fValidationLoss.push_back(epoch.validation_loss);
          history.fSeconds.push_back(epoch.seconds);
+         history.fLearningRate.push_back(epoch.learning_rate);
+         ended = epoch.last;
          progress.Epoch(epoch.train_loss, epoch.validation_loss, epoch.seconds);
       }
       if (const auto messages = training.fWarnings(); !messages.empty()) {
          progress.Finish();
          Warn(where, messages);
       }
-      history.fInterrupted = interrupt.Requested() && history.Epochs() < training.fEpochs;
+      history.fInterrupted = interrupt.Requested() && !ended;
    }
    progress.Finish();
+   history.fRestoredEpoch = training.fRestored();
+   if (history.fRestoredEpoch && options.fVerbose > 0)
+      std::cout << "the model has the parameters of epoch " << history.fRestoredEpoch << ", validation loss "
+                << history.fValidationLoss[history.fRestoredEpoch - 1] << std::endl;
    auto trained = fData->Copy();
    training.fFinish(*trained->fCore);
    trained->fFromFile = trained->fDrawn = false;
@@ -174,24 +182,39 @@ History Model::RunEpochs(const Training &training, const InterruptScope &interru
    return history;
 }
 
-History Model::Fit(const Dataset &data, const FitOptions &options)
+History Model::FitDataset(const Dataset &data, const Dataset *validation, const FitOptions &options)
 {
    return Guard(Where("Fit").c_str(), [&] {
       return Interruptible("the training", [&](const InterruptScope &interrupt) {
          const auto &events = *data.fData->fCore;
          CheckWeight(*data.fData);
+         if (validation)
+            CheckWeight(*validation->fData);
          const auto spec = ToSpec(options);
-         auto trainer = Core::trainer_new(*Data().fCore, events, spec);
+         const auto &judges = validation ? *validation->fData->fCore : events;
+         auto trainer = validation ? Core::trainer_validated(*Data().fCore, events, judges, spec)
+                                   : Core::trainer_new(*Data().fCore, events, spec);
          const Training training{options,
                                  spec.epochs,
                                  std::string(Core::trainer_describe(*trainer)),
                                  [&] { return Core::trainer_part(*trainer, events); },
-                                 [&] { return Core::trainer_end_epoch(*trainer, events); },
+                                 [&] { return Core::trainer_end_epoch(*trainer, judges); },
                                  [&] { return Core::trainer_warnings(*trainer); },
+                                 [&] { return Core::trainer_restored(*trainer); },
                                  [&](Core::Model &model) { Core::trainer_finish(*trainer, model); }};
          return RunEpochs(training, interrupt);
       });
    });
+}
+
+History Model::Fit(const Dataset &data, const FitOptions &options)
+{
+   return FitDataset(data, nullptr, options);
+}
+
+History Model::Fit(const Dataset &data, const Dataset &validation, const FitOptions &options)
+{
+   return FitDataset(data, &validation, options);
 }
 
 namespace {
@@ -210,11 +233,12 @@ public:
       return Core::stream_trainer_window(trainer, model, **fEpoch);
    }
 
-   Core::EpochRecord End(Core::StreamTrainer &trainer)
+   Core::EpochRecord End(Core::StreamTrainer &trainer, const Core::Dataset *validation)
    {
       fThread.reset();
       fEpoch.reset();
-      return Core::stream_trainer_end_epoch(trainer);
+      return validation ? Core::stream_trainer_end_validated(trainer, *validation)
+                        : Core::stream_trainer_end_epoch(trainer);
    }
 
 private:
@@ -227,17 +251,24 @@ private:
 
 } // namespace
 
-History Model::Fit(const Stream &stream, const FitOptions &options)
+History Model::FitStream(const Stream &stream, const Dataset *validation, const FitOptions &options)
 {
    return Guard(Where("Fit").c_str(), [&] {
       return Interruptible("the training", [&](const InterruptScope &interrupt) {
          const auto &data = stream.fData;
-         const auto spec = ToSpec(options);
+         auto spec = ToSpec(options);
+         if (validation) {
+            CheckWeight(*validation->fData);
+            spec.validation = 0;
+         }
          const SerialScope serial(true); // ROOT's part of the reading
          const auto start = [&] {
             auto sample = data->Epoch(0, kTraining, spec);
             const ReadingThread thread(data, *sample);
-            return Core::stream_trainer_new(*Data().fCore, *data->fCore, spec, *sample);
+            const auto &model = *Data().fCore;
+            return validation
+                      ? Core::stream_trainer_validated(model, *data->fCore, *validation->fData->fCore, spec, *sample)
+                      : Core::stream_trainer_new(model, *data->fCore, spec, *sample);
          };
          auto trainer = start();
          StreamEpochs epochs(data, spec);
@@ -245,12 +276,23 @@ History Model::Fit(const Stream &stream, const FitOptions &options)
                                  spec.epochs,
                                  std::string(Core::stream_trainer_describe(*trainer)),
                                  [&] { return epochs.Window(*trainer, *fData->fCore); },
-                                 [&] { return epochs.End(*trainer); },
+                                 [&] { return epochs.End(*trainer, validation ? validation->fData->fCore.operator->() : nullptr); },
                                  [&] { return Core::stream_trainer_warnings(*trainer); },
+                                 [&] { return Core::stream_trainer_restored(*trainer); },
                                  [&](Core::Model &model) { Core::stream_trainer_finish(*trainer, model); }};
          return RunEpochs(training, interrupt);
       });
    });
+}
+
+History Model::Fit(const Stream &stream, const FitOptions &options)
+{
+   return FitStream(stream, nullptr, options);
+}
+
+History Model::Fit(const Stream &stream, const Dataset &validation, const FitOptions &options)
+{
+   return FitStream(stream, &validation, options);
 }
 
 History Model::LastFit() const

@@ -17,9 +17,8 @@ fn engine(sizes: &[usize], batch: usize, threads: usize) -> AotEngine<f32> {
     let settings = Settings {
         loss: if graph.outputs() == 1 { Loss::BinaryCrossEntropy } else { Loss::SoftmaxCrossEntropy },
         optimiser: Optimiser::Adam,
-        weight_decay: 0.0,
-        momentum: 0.0,
         batch_size: batch,
+        ..Settings::default()
     };
     AotEngine::new(graph, &start, settings, threads).expect("memory for a small network")
 }

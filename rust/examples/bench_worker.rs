@@ -49,9 +49,8 @@ impl Training {
         let settings = Settings {
             loss: if graph.outputs() == 1 { Loss::BinaryCrossEntropy } else { Loss::SoftmaxCrossEntropy },
             optimiser: Optimiser::Adam,
-            weight_decay: 0.0,
-            momentum: 0.0,
             batch_size: batch,
+            ..Settings::default()
         };
         let engine: Box<dyn Engine> = match engine {
             "aot" => Box::new(AotEngine::new(graph, &parameters, settings, threads)?),

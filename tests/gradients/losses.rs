@@ -4,9 +4,25 @@ use super::*;
 use cladtorch::graph::Loss;
 use tch::Reduction;
 
+/// A loss and its parameter.
+type Case = (Loss, f64);
+
+/// Every loss, with more than one parameter where it has one.
+fn cases() -> Vec<Case> {
+    let parameters = |loss: Loss| -> &[f64] {
+        match loss {
+            Loss::BinaryCrossEntropy | Loss::SoftmaxCrossEntropy => &[0.0, 0.2],
+            Loss::MeanSquaredError | Loss::Huber => &[0.0],
+            Loss::Focal => &[0.0, 0.5, 2.0],
+            Loss::Quantile => &[0.1, 0.5, 0.9],
+        }
+    };
+    Loss::ALL.iter().flat_map(|&loss| parameters(loss).iter().map(move |&parameter| (loss, parameter))).collect()
+}
+
 /// The loss and its gradient.
 fn loss<T: Scalar>(
-    kind: Loss,
+    (kind, parameter): Case,
     rows: usize,
     cols: usize,
     z: &[f64],
@@ -16,8 +32,8 @@ fn loss<T: Scalar>(
 ) -> (f64, Vec<f64>) {
     let mut dz = vec![T::default(); z.len()];
     let (z, y, w) = (cast::<T>(z), cast::<T>(y), cast::<T>(w));
-    let value = T::loss(kind as u8, rows, cols, &z, &y, &w, scale, Some(&mut dz));
-    let alone = T::loss(kind as u8, rows, cols, &z, &y, &w, scale, None);
+    let value = T::loss(kind as u8, parameter, rows, cols, &z, &y, &w, scale, Some(&mut dz));
+    let alone = T::loss(kind as u8, parameter, rows, cols, &z, &y, &w, scale, None);
     assert_eq!(value.to_bits(), alone.to_bits(), "the value without the gradient");
     (value, widen(&dz))
 }
@@ -26,8 +42,10 @@ fn loss<T: Scalar>(
 fn labels(kind: Loss, rows: usize, cols: usize) -> Vec<f64> {
     match kind {
         Loss::SoftmaxCrossEntropy => (0..rows).map(|r| (r % cols) as f64).collect(),
-        Loss::BinaryCrossEntropy => (0..rows * cols).map(|i| [0.0, 1.0, 0.25][i % 3]).collect(),
-        Loss::MeanSquaredError | Loss::Huber => numbers(rows * cols, 3).iter().map(|y| 3.0 * y).collect(),
+        Loss::BinaryCrossEntropy | Loss::Focal => (0..rows * cols).map(|i| [0.0, 1.0, 0.25][i % 3]).collect(),
+        Loss::MeanSquaredError | Loss::Huber | Loss::Quantile => {
+            numbers(rows * cols, 3).iter().map(|y| 3.0 * y).collect()
+        }
     }
 }
 
@@ -37,20 +55,30 @@ fn weights(rows: usize) -> Vec<f64> {
 }
 
 /// LibTorch's value and gradient of `sum_r w[r] loss_r`.
-fn torch_loss(kind: Loss, rows: usize, cols: usize, z: &[f64], y: &[f64], w: &[f64]) -> (f64, Vec<f64>) {
+fn torch_loss((kind, parameter): Case, rows: usize, cols: usize, z: &[f64], y: &[f64], w: &[f64]) -> (f64, Vec<f64>) {
     let z = leaf(z, [rows, cols]);
     let target = || tensor(y, [rows, cols]);
     let none: Option<Tensor> = None;
     let elements = match kind {
         Loss::BinaryCrossEntropy => {
+            let target = || target() * (1.0 - parameter) + 0.5 * parameter;
             z.binary_cross_entropy_with_logits(&target(), none.as_ref(), none.as_ref(), Reduction::None)
         }
         Loss::SoftmaxCrossEntropy => {
             let classes = Tensor::from_slice(y).to_kind(Kind::Int64);
-            z.cross_entropy_loss(&classes, none.as_ref(), Reduction::None, -100, 0.0).unsqueeze(1)
+            z.cross_entropy_loss(&classes, none.as_ref(), Reduction::None, -100, parameter).unsqueeze(1)
         }
         Loss::MeanSquaredError => z.mse_loss(&target(), Reduction::None),
         Loss::Huber => z.huber_loss(&target(), Reduction::None, 1.0),
+        Loss::Focal => {
+            let (positive, negative) = (z.log_sigmoid(), (-&z).log_sigmoid());
+            let first = -target() * (&negative * parameter).exp() * &positive;
+            first - (1.0 - target()) * (&positive * parameter).exp() * &negative
+        }
+        Loss::Quantile => {
+            let distance = target() - &z;
+            (&distance * parameter).maximum(&(&distance * (parameter - 1.0)))
+        }
     };
     let row_means = elements.mean_dim(1, false, Kind::Double);
     let total = (row_means * Tensor::from_slice(w)).sum(Kind::Double);
@@ -62,11 +90,11 @@ fn torch_loss(kind: Loss, rows: usize, cols: usize, z: &[f64], y: &[f64], w: &[f
 type LossFunction<'a> = &'a dyn Fn(usize, usize, &[f64], &[f64], &[f64]) -> (f64, Vec<f64>);
 
 /// `function` against LibTorch over many shapes and awkward logits, and against differences of its own value.
-fn check_loss(kind: Loss, function: LossFunction) -> Checked {
+fn check_loss(kind: Case, function: LossFunction) -> Checked {
     for cols in [1, 2, 3, 7] {
         let z: Vec<f64> = points().iter().cycle().take(points().len() * cols).copied().collect();
         let rows = z.len() / cols;
-        let (y, w) = (labels(kind, rows, cols), weights(rows));
+        let (y, w) = (labels(kind.0, rows, cols), weights(rows));
         let (value, gradient) = function(rows, cols, &z, &y, &w);
         let (torch_value, torch_gradient) = torch_loss(kind, rows, cols, &z, &y, &w);
         let place = |e| format!("{cols} columns, autograd: {e}");
@@ -74,7 +102,7 @@ fn check_loss(kind: Loss, function: LossFunction) -> Checked {
         compare(&gradient, &torch_gradient, 1e-12, 1e-14).map_err(place)?;
 
         let (rows, z) = (5, numbers(5 * cols, 4).iter().map(|z| 4.0 * z).collect::<Vec<_>>());
-        let (y, w) = (labels(kind, rows, cols), weights(rows));
+        let (y, w) = (labels(kind.0, rows, cols), weights(rows));
         let numeric = central_difference(|z| function(rows, cols, z, &y, &w).0, &z);
         compare(&function(rows, cols, &z, &y, &w).1, &numeric, 1e-8, 1e-8)
             .map_err(|e| format!("{cols} columns, central differences: {e}"))?;
@@ -84,21 +112,21 @@ fn check_loss(kind: Loss, function: LossFunction) -> Checked {
 
 #[test]
 fn losses_have_the_right_values_and_gradients() {
-    for &kind in Loss::ALL {
+    for kind in cases() {
         check_loss(kind, &|rows, cols, z, y, w| loss::<f64>(kind, rows, cols, z, y, w, 1.0))
-            .unwrap_or_else(|e| panic!("{}: {e}", kind.name()));
+            .unwrap_or_else(|e| panic!("{kind:?}: {e}"));
     }
 }
 
 #[test]
 fn a_wrong_loss_gradient_is_caught() {
-    for &kind in Loss::ALL {
+    for kind in cases() {
         let plant = |name: &str, error: &dyn Fn(f64, f64) -> f64| {
             let wrong = |rows: usize, cols: usize, z: &[f64], y: &[f64], w: &[f64]| {
                 let (value, gradient) = loss::<f64>(kind, rows, cols, z, y, w, 1.0);
                 (value, gradient.iter().zip(z).map(|(&d, &z)| error(d, z)).collect())
             };
-            assert!(check_loss(kind, &wrong).is_err(), "{}: {name} passed", kind.name());
+            assert!(check_loss(kind, &wrong).is_err(), "{kind:?}: {name} passed");
         };
         plant("a factor of 1 + 1e-6", &|d, _| d * (1.0 + 1e-6));
         plant("a sign", &|d, _| -d);
@@ -107,22 +135,22 @@ fn a_wrong_loss_gradient_is_caught() {
         let unweighted = |rows: usize, cols: usize, z: &[f64], y: &[f64], _: &[f64]| {
             loss::<f64>(kind, rows, cols, z, y, &vec![1.0; rows], 1.0)
         };
-        assert!(check_loss(kind, &unweighted).is_err(), "{}: no weights passed", kind.name());
+        assert!(check_loss(kind, &unweighted).is_err(), "{kind:?}: no weights passed");
     }
 }
 
 #[test]
 fn losses_in_float_agree_with_double() {
     let z: Vec<f64> = points().into_iter().map(|z| f64::from(z as f32)).collect();
-    for &kind in Loss::ALL {
+    for kind in cases() {
         for cols in [1, 2, 7] {
             let rows = z.len() / cols;
             let z = &z[..rows * cols];
-            let y: Vec<f64> = labels(kind, rows, cols).into_iter().map(|y| f64::from(y as f32)).collect();
+            let y: Vec<f64> = labels(kind.0, rows, cols).into_iter().map(|y| f64::from(y as f32)).collect();
             let w: Vec<f64> = weights(rows).into_iter().map(|w| f64::from(w as f32)).collect();
             let (single, single_gradient) = loss::<f32>(kind, rows, cols, z, &y, &w, 0.5);
             let (double, double_gradient) = loss::<f64>(kind, rows, cols, z, &y, &w, 0.5);
-            let what = |e| panic!("{}, {cols} columns: {e}", kind.name());
+            let what = |e| panic!("{kind:?}, {cols} columns: {e}");
             compare(&[single], &[double], 1e-6, 1e-6).unwrap_or_else(what);
             compare(&single_gradient, &double_gradient, 1e-6, 5e-7).unwrap_or_else(what);
         }
@@ -133,7 +161,7 @@ fn losses_in_float_agree_with_double() {
 fn binary_cross_entropy_at_zero_is_symmetric() {
     for (y, derivative) in [(0.0, 0.5), (1.0, -0.5), (0.5, 0.0)] {
         for z in [0.0, -0.0] {
-            let (value, gradient) = loss::<f64>(Loss::BinaryCrossEntropy, 1, 1, &[z], &[y], &[1.0], 1.0);
+            let (value, gradient) = loss::<f64>((Loss::BinaryCrossEntropy, 0.0), 1, 1, &[z], &[y], &[1.0], 1.0);
             compare(&[value], &[2f64.ln()], 1e-15, 0.0).unwrap();
             assert_eq!(gradient, [derivative]);
         }
@@ -145,11 +173,11 @@ fn softmax_survives_extreme_logits() {
     for z in [[1e4, -1e4, 0.0], [-1e4, -1e4, -1e4], [1e4, 1e4, 1e4], [0.0, -750.0, 750.0], [0.0, 0.0, 0.0]] {
         for class in 0..3 {
             let y = [f64::from(class)];
-            let (value, gradient) = loss::<f64>(Loss::SoftmaxCrossEntropy, 1, 3, &z, &y, &[1.0], 1.0);
-            let want = torch_loss(Loss::SoftmaxCrossEntropy, 1, 3, &z, &y, &[1.0]);
+            let (value, gradient) = loss::<f64>((Loss::SoftmaxCrossEntropy, 0.0), 1, 3, &z, &y, &[1.0], 1.0);
+            let want = torch_loss((Loss::SoftmaxCrossEntropy, 0.0), 1, 3, &z, &y, &[1.0]);
             compare(&[value], &[want.0], 1e-13, 0.0).unwrap();
             compare(&gradient, &want.1, 1e-13, 1e-15).unwrap();
-            let single = loss::<f32>(Loss::SoftmaxCrossEntropy, 1, 3, &z, &y, &[1.0], 1.0);
+            let single = loss::<f32>((Loss::SoftmaxCrossEntropy, 0.0), 1, 3, &z, &y, &[1.0], 1.0);
             compare(&[single.0], &[want.0], 1e-6, 0.0).unwrap();
             compare(&single.1, &want.1, 1e-6, 1e-7).unwrap();
         }
@@ -158,14 +186,14 @@ fn softmax_survives_extreme_logits() {
 
 #[test]
 fn a_confident_row_keeps_its_small_loss() {
-    let (value, _) = loss::<f64>(Loss::SoftmaxCrossEntropy, 1, 2, &[0.0, -40.0], &[0.0], &[1.0], 1.0);
+    let (value, _) = loss::<f64>((Loss::SoftmaxCrossEntropy, 0.0), 1, 2, &[0.0, -40.0], &[0.0], &[1.0], 1.0);
     compare(&[value], &[(-40f64).exp()], 1e-12, 0.0).unwrap();
 }
 
 #[test]
 fn the_scale_multiplies_the_gradient_only() {
-    for &kind in Loss::ALL {
-        let (z, y, w) = (numbers(12, 5), labels(kind, 4, 3), weights(4));
+    for kind in cases() {
+        let (z, y, w) = (numbers(12, 5), labels(kind.0, 4, 3), weights(4));
         let (value, gradient) = loss::<f64>(kind, 4, 3, &z, &y, &w, 1.0);
         let (same, halved) = loss::<f64>(kind, 4, 3, &z, &y, &w, 0.5);
         assert_eq!(value, same);
@@ -175,8 +203,8 @@ fn the_scale_multiplies_the_gradient_only() {
 
 #[test]
 fn a_nan_is_not_hidden() {
-    for &kind in Loss::ALL {
-        let (value, _) = loss::<f64>(kind, 1, 2, &[0.0, f64::NAN], &labels(kind, 1, 2), &[1.0], 1.0);
-        assert!(value.is_nan(), "{}", kind.name());
+    for kind in cases() {
+        let (value, _) = loss::<f64>(kind, 1, 2, &[0.0, f64::NAN], &labels(kind.0, 1, 2), &[1.0], 1.0);
+        assert!(value.is_nan(), "{}", kind.0.name());
     }
 }

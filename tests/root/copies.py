@@ -61,7 +61,8 @@ changed = copy.deepcopy(model)
 changed.SetParameters([0] * len(model.Parameters()))
 assert np.any(model.Parameters()) and not np.any(changed.Parameters())
 assert np.array_equal(copy.copy(model).Predict(data), model.Predict(data))
-options = pickle.loads(pickle.dumps(ct.FitOptions(fEpochs=7, fLoss=ct.kHuber)))
+options = pickle.loads(pickle.dumps(ct.FitOptions(fEpochs=7, fLoss=ct.kHuber, fClassWeights=[1, 2.5])))
+assert list(options.fClassWeights) == [1, 2.5]
 assert (options.fEpochs, options.fLoss, options.fBatchSize) == (7, ct.kHuber, 256)
 
 # In another process, which has not loaded the plugin.

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 struct _object; // Python's PyObject
 
@@ -46,6 +47,13 @@ enum ELoss {
    /// Half the square up to one standard deviation of the labels, linear beyond; units as kMeanSquaredError. Without
    /// FitOptions::fStandardise up to 1.
    kHuber = 4,
+   /// Binary cross-entropy in which events that are classified well already count less (Lin et al. 2017, without alpha):
+   /// the loss of an event of label 1 and probability p is -(1 - p)^FitOptions::fFocus log(p). Labels as for
+   /// kBinaryCrossEntropy.
+   kFocal = 5,
+   /// On values: learns the quantile FitOptions::fQuantile of the labels, not their mean (pinball loss, Koenker and Bassett
+   /// 1978); in the units of the labels, with several targets relative to their standard deviations.
+   kQuantile = 6,
 };
 
 enum EOptimiser {
@@ -54,10 +62,18 @@ enum EOptimiser {
    kSGD = 2,   ///< with momentum
 };
 
-/// How the learning rate changes from epoch to epoch.
+/// How the learning rate changes during a fit.
 enum ESchedule {
    kConstant = 0, ///< it does not change
-   kCosine = 1,   ///< falls along half a period of a cosine, from fLearningRate towards 0 (Loshchilov and Hutter 2017)
+   /// Falls along half a period of a cosine, from fLearningRate towards 0, after each epoch (Loshchilov and Hutter 2017).
+   kCosine = 1,
+   kStep = 2, ///< is multiplied by fDecay after every fDecayEpochs epochs
+   /// Rises from fLearningRate / 25 to fLearningRate during 30 % of all steps, and falls to a 10,000th of where it began, each
+   /// along half a period of a cosine (Smith and Topin 2018, as in PyTorch's OneCycleLR). It changes at every step.
+   kOneCycle = 3,
+   /// Is multiplied by fDecay when the validation loss has not improved, by a 10,000th of itself, in more than fDecayEpochs
+   /// epochs in a row (as PyTorch's ReduceLROnPlateau).
+   kPlateau = 4,
 };
 
 /// What computes the gradient.
@@ -70,14 +86,23 @@ enum EGradient {
 struct FitOptions {
    int fEpochs = 20;            ///< passes over the training part, at least 1
    std::int64_t fBatchSize = 256; ///< events per step, at least 1
-   double fLearningRate = 3e-3; ///< of the first epoch, positive
+   double fLearningRate = 3e-3; ///< of the first epoch, or the largest of kOneCycle; positive
    /// kCosine gives the better model after one fit of fEpochs; use kConstant to train in several fits of one epoch
    /// each.
    ESchedule fSchedule = kCosine;
-   double fWeightDecay = 0;     ///< 0 or more
+   double fDecay = 0.1;         ///< factor of the learning rate in kStep and kPlateau, in (0, 1]
+   int fDecayEpochs = 10;       ///< see kStep and kPlateau, at least 1
+   /// Epochs, or a fraction of one, during which the learning rate first rises from 0, in equal parts at each step.
+   double fWarmUp = 0;
+   double fWeightDecay = 0;     ///< 0 or more; the L2 term of the loss with kAdam and kSGD
+   double fL1 = 0;              ///< factor of the sum of the absolute values of all parameters, a term of the loss
+   double fClipNorm = 0;        ///< scales gradients down whose Euclidean norm over all parameters is larger; 0: none
+   double fClipValue = 0;       ///< limits each component of the gradient to plus and minus this; 0: none
    double fMomentum = 0.9;      ///< in [0, 1); kSGD only
    double fValidation = 0.2;    ///< fraction of the events, in [0, 1), used for the validation loss instead of training
-   std::uint64_t fSeed = 1;     ///< of the split into parts and of the order of the events
+   /// Of the order of the events, of dropout, and of the split into parts. The weights have a seed of their own (see Mlp).
+   std::uint64_t fSeed = 1;
+   std::uint64_t fSplitSeed = 0; ///< of the split into parts; 0: fSeed
    bool fShuffle = true;        ///< a new order of the events each epoch
    /// Standardises the features, and the labels of kMeanSquaredError and kHuber, to mean 0 and standard deviation 1
    /// over the training part (event weights do not count). The model keeps the scalers and undoes them in its
@@ -93,6 +118,18 @@ struct FitOptions {
    /// needs clang and Clad's plugin; the derivative is compared with difference quotients. Outputs and labels are
    /// passed without standardisation, and predictions are the outputs.
    std::string fLossFunction;
+   /// Part of each label, in [0, 1), that the cross-entropies spread evenly over all labels (Szegedy et al. 2016).
+   double fLabelSmoothing = 0;
+   double fFocus = 2;           ///< exponent of kFocal, 0 or more
+   double fQuantile = 0.5;      ///< of kQuantile, in (0, 1)
+   /// Factors of the weights of events with label 0, 1, ..., for training and validation; empty: 1. Labels between classes
+   /// are refused. Dataset::Balance() gives all classes the same weight instead.
+   std::vector<double> fClassWeights;
+   /// Ends the fit when so many epochs in a row have not improved the validation loss; 0: all epochs run. The model gets the
+   /// parameters of the epoch with the smallest validation loss: see History::RestoredEpoch().
+   int fPatience = 0;
+   double fMinImprovement = 0;  ///< by how much a smaller loss must be smaller to count as an improvement for fPatience
+   bool fKeepBest = false;      ///< gives the model the parameters of the best epoch without ending the fit early
    EGradient fGradient = kClad; ///< kClad runs on the CPU only; with another fDevice Fit says that autograd runs
    /// 0: only warnings. 1: progress, and the back end if it is not that of fGradient. 2: also the back end, its device
    /// and the reason. Progress is one line that is overwritten on a terminal, otherwise a line every few seconds.

@@ -18,7 +18,7 @@ namespace CladTorch {
 /// Losses after each epoch of one Mlp::Fit.
 class History {
 public:
-   /// Epochs that were run; fewer than fEpochs if the fit was Interrupted().
+   /// Epochs that were run; fewer than fEpochs if the fit was Interrupted() or fPatience ended it.
    std::size_t Epochs() const { return fTrainLoss.size(); }
    /// [epochs], the weighted mean loss over the training part, summed up while the weights change.
    const std::vector<double> &TrainLoss() const { return fTrainLoss; }
@@ -26,6 +26,12 @@ public:
    const std::vector<double> &ValidationLoss() const { return fValidationLoss; }
    /// [epochs], wall time in seconds.
    const std::vector<double> &Seconds() const { return fSeconds; }
+   /// [epochs], the learning rate of the last step.
+   const std::vector<double> &LearningRate() const { return fLearningRate; }
+   /// Number of the epoch with the smallest validation loss, from 1 on; 0 without validation events.
+   std::size_t BestEpoch() const;
+   /// Number of the epoch whose parameters the model has because of fPatience or fKeepBest; 0: it has the last ones.
+   std::size_t RestoredEpoch() const { return fRestoredEpoch; }
    /// Whether Ctrl-C ended the fit before its last epoch. See Mlp::LastFit().
    bool Interrupted() const { return fInterrupted; }
    /// The gradient back end, its device and threads, and the reason for the choice.
@@ -47,6 +53,8 @@ private:
    std::vector<double> fTrainLoss;
    std::vector<double> fValidationLoss;
    std::vector<double> fSeconds;
+   std::vector<double> fLearningRate;
+   std::size_t fRestoredEpoch = 0;
    std::string fDescription;
    bool fInterrupted = false;
 };

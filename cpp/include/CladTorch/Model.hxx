@@ -88,11 +88,16 @@ public:
    /// Ctrl-C ends the training within tenths of a second: the model has what it has learned so far, LastFit() the losses,
    /// and Interrupted is thrown (in Python KeyboardInterrupt). On an error the model stays as it was.
    History Fit(const Dataset &data, const FitOptions &options = FitOptions());
+   /// The same, with the validation loss of the events `validation`, whose columns and targets must be those of `data`. All
+   /// events of `data` are for training, whatever FitOptions::fValidation is.
+   History Fit(const Dataset &data, const Dataset &validation, const FitOptions &options = FitOptions());
 
    /// The same on events that are read during the training. The scalers and the mean weight are learned on a sample, as
    /// many events as the stream's window, spread over all sources; the validation loss is that
    /// of as many validation events at most, chosen by their hashes. Ctrl-C ends the training after a window.
    History Fit(const Stream &stream, const FitOptions &options = FitOptions());
+   /// The same with a dataset for the validation loss, as above.
+   History Fit(const Stream &stream, const Dataset &validation, const FitOptions &options = FitOptions());
    /// The history of the last Fit, also if Ctrl-C ended it early. It has no epochs if there was no Fit since the model
    /// was made, loaded or given other parameters.
    History LastFit() const;
@@ -191,6 +196,8 @@ protected:
 private:
    struct Training;
    History RunEpochs(const Training &training, const Internal::InterruptScope &interrupt);
+   History FitDataset(const Dataset &data, const Dataset *validation, const FitOptions &options);
+   History FitStream(const Stream &stream, const Dataset *validation, const FitOptions &options);
    void CheckFunctor(std::size_t arguments) const;
    std::string Where(const char *method) const;
    /// Of Predict() and, with `raw`, Logits(); what it throws reports the public method that was called.

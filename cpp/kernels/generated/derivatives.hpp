@@ -2,8 +2,8 @@
 /// Clad's derivatives of activations, losses and operators, for float and double. Not to be edited.
 // Made by Clad 2.5.0~dev (git 4b2c0eef17e298af448c22b08631923507cbb105)
 // from activations.hpp, losses.hpp, operators.hpp, exponential.hpp, pushforwards.hpp, derive.cpp
-// sha256 of the inputs: 3c2b9cd6e9b539541b95acc02b675fd49fc52e788671c5ebb3f155eea4aef6c5
-// sha256 of the text below: dd4eada637c05ae68aa45e02b31b9f1cf46baab7cd8189d73c63b0177d6ffc58
+// sha256 of the inputs: bf5ae41b624d06efe7c35e05c377912c6b8f7a891ec04cc86dd9a37ac230680e
+// sha256 of the text below: a57ec0301c5f54f18e70ef8c4de9b13f2a3546b7ee2572fdd1937c3548f03d0e
 // To make it again: cargo xtask gradients
 
 #pragma once
@@ -144,6 +144,102 @@ inline double Huber_darg0(double z, double y) {
     double _t0 = double(0.5);
     double _t1 = (size - _t0 * bound);
     return _d_bound * _t1 + bound * (_d_size - (_t0 * _d_bound));
+}
+inline float Focal_darg0(float z, float y, float focus) {
+    float _d_z = 1;
+    float _d_y = 0;
+    float _d_focus = 0;
+    float _d_s = _d_z, _d_positive = -_d_z, _d_negative = 0;
+    float s = z, positive = -z, negative = 0;
+    if (z > 0) {
+        _d_s = -_d_z;
+        s = -z;
+        _d_positive = 0;
+        positive = 0;
+        _d_negative = _d_z;
+        negative = z;
+    }
+    ValueAndPushforward<float, float> _t0 = clad::custom_derivatives::CladTorch::Kernels::Exp_pushforward(s, _d_s);
+    ValueAndPushforward<float, float> _t1 = clad::custom_derivatives::CladTorch::Kernels::Log1pOfUnit_pushforward(_t0.value, _t0.pushforward);
+    float _d_tail = _t1.pushforward;
+    float tail = _t1.value;
+    _d_positive = _d_positive + _d_tail;
+    positive = positive + tail;
+    _d_negative = _d_negative + _d_tail;
+    negative = negative + tail;
+    ValueAndPushforward<float, float> _t2 = clad::custom_derivatives::CladTorch::Kernels::Exp_pushforward(-focus * negative, -_d_focus * negative + -focus * _d_negative);
+    float &_t3 = _t2.value;
+    float _t4 = y * _t3;
+    float _d_first = (_d_y * _t3 + y * _t2.pushforward) * positive + _t4 * _d_positive;
+    float first = _t4 * positive;
+    ValueAndPushforward<float, float> _t5 = clad::custom_derivatives::CladTorch::Kernels::Exp_pushforward(-focus * positive, -_d_focus * positive + -focus * _d_positive);
+    float _t6 = (1 - y);
+    float &_t7 = _t5.value;
+    float _t8 = _t6 * _t7;
+    float _d_second = ((0 - _d_y) * _t7 + _t6 * _t5.pushforward) * negative + _t8 * _d_negative;
+    float second = _t8 * negative;
+    return _d_first + _d_second;
+}
+inline double Focal_darg0(double z, double y, double focus) {
+    double _d_z = 1;
+    double _d_y = 0;
+    double _d_focus = 0;
+    double _d_s = _d_z, _d_positive = -_d_z, _d_negative = 0;
+    double s = z, positive = -z, negative = 0;
+    if (z > 0) {
+        _d_s = -_d_z;
+        s = -z;
+        _d_positive = 0;
+        positive = 0;
+        _d_negative = _d_z;
+        negative = z;
+    }
+    ValueAndPushforward<double, double> _t0 = clad::custom_derivatives::CladTorch::Kernels::Exp_pushforward(s, _d_s);
+    ValueAndPushforward<double, double> _t1 = clad::custom_derivatives::CladTorch::Kernels::Log1pOfUnit_pushforward(_t0.value, _t0.pushforward);
+    double _d_tail = _t1.pushforward;
+    double tail = _t1.value;
+    _d_positive = _d_positive + _d_tail;
+    positive = positive + tail;
+    _d_negative = _d_negative + _d_tail;
+    negative = negative + tail;
+    ValueAndPushforward<double, double> _t2 = clad::custom_derivatives::CladTorch::Kernels::Exp_pushforward(-focus * negative, -_d_focus * negative + -focus * _d_negative);
+    double &_t3 = _t2.value;
+    double _t4 = y * _t3;
+    double _d_first = (_d_y * _t3 + y * _t2.pushforward) * positive + _t4 * _d_positive;
+    double first = _t4 * positive;
+    ValueAndPushforward<double, double> _t5 = clad::custom_derivatives::CladTorch::Kernels::Exp_pushforward(-focus * positive, -_d_focus * positive + -focus * _d_positive);
+    double _t6 = (1 - y);
+    double &_t7 = _t5.value;
+    double _t8 = _t6 * _t7;
+    double _d_second = ((0 - _d_y) * _t7 + _t6 * _t5.pushforward) * negative + _t8 * _d_negative;
+    double second = _t8 * negative;
+    return _d_first + _d_second;
+}
+inline float Quantile_darg0(float z, float y, float share) {
+    float _d_z = 1;
+    float _d_y = 0;
+    float _d_share = 0;
+    float _d_slope = -_d_share;
+    float slope = -share;
+    if (z > y) {
+        _d_slope = 0 - _d_share;
+        slope = 1 - share;
+    }
+    float _t0 = (z - y);
+    return _d_slope * _t0 + slope * (_d_z - _d_y);
+}
+inline double Quantile_darg0(double z, double y, double share) {
+    double _d_z = 1;
+    double _d_y = 0;
+    double _d_share = 0;
+    double _d_slope = -_d_share;
+    double slope = -share;
+    if (z > y) {
+        _d_slope = 0 - _d_share;
+        slope = 1 - share;
+    }
+    double _t0 = (z - y);
+    return _d_slope * _t0 + slope * (_d_z - _d_y);
 }
 inline clad::ValueAndPushforward<float, float> Identity_pushforward(float z, float _d_z) {
     return {z, _d_z};

@@ -65,9 +65,14 @@ def pickles_by_fields(cls, name):
             setattr(made, field, value)
         return made
 
+    def plain_value(value):
+        """As Python's own, which pickle knows."""
+        if is_text(value):
+            return str(value)
+        return list(value) if hasattr(value, "push_back") else value
+
     def reduced(self, _protocol):
-        values = {field: getattr(self, field) for field in known}
-        return _from_fields, ({f: str(v) if is_text(v) else v for f, v in values.items()},)
+        return _from_fields, ({field: plain_value(getattr(self, field)) for field in known},)
 
     reached_as(_from_fields, cls, name)
     cls.__reduce_ex__ = reduced

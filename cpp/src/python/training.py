@@ -15,7 +15,7 @@ def refuse_words(where, words, method):
 
 
 def takes_options(cls, name, method, at):
-    """FitOptions are the argument `at` of the method `method`."""
+    """FitOptions are the argument `at` of the method `method`, or the next one, behind a dataset for validation."""
     wrapped = getattr(cls, method)
 
     def with_keywords(self, *args, **kwargs):
@@ -26,16 +26,17 @@ def takes_options(cls, name, method, at):
         refuse_words(f"{name}::{method}", kwargs, wrapped)
         if not chosen:
             return wrapped(self, *args, **kwargs)
-        given = args[at] if len(args) > at else kwargs.pop("options", None)
+        place = at + (len(args) > at and is_a(args[at], "CladTorch::Dataset"))
+        given = args[place] if len(args) > place else kwargs.pop("options", None)
         options = kind() if given is None else kind(given)
         for field, value in chosen.items():
             try:
                 setattr(options, field, value)
             except AttributeError as error:
                 raise TypeError(str(error)) from None
-        if len(args) < at:
+        if len(args) <= place:
             return wrapped(self, *args, options=options, **kwargs)
-        return wrapped(self, *args[:at], options, *args[at + 1 :], **kwargs)
+        return wrapped(self, *args[:place], options, *args[place + 1 :], **kwargs)
 
     with_keywords.__doc__ = wrapped.__doc__
     setattr(cls, method, with_keywords)

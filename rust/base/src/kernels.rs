@@ -34,7 +34,7 @@ pub struct Sweep {
 
 /// How many activations and losses `kernels.h` numbers.
 const SIGN_ACTIVATIONS: u8 = 3;
-const LOSSES: u8 = 4;
+const LOSSES: u8 = 6;
 const SOFTMAX_CROSS_ENTROPY: u8 = 1;
 
 /// Restricts LibTorch's BLAS to one thread for calls from this thread; false where this BLAS has no such switch.
@@ -280,10 +280,12 @@ pub trait Scalar: sealed::Sealed + Copy + Default + Debug + PartialEq + PartialO
     /// Returns `sum_r w[r] loss(z[r,:], y[r,:])` and, if wanted, writes `dz[R,C] = scale` times its gradient.
     ///
     /// Losses over elements are means over the C columns and take `y[R,C]`; softmax cross-entropy takes `y[R]`, the
-    /// class as a number in `0..C` (anything else panics).
+    /// class as a number in `0..C` (anything else panics). `parameter` is the label smoothing of the cross-entropies, the focus
+    /// of the focal loss and the share of the quantile.
     #[allow(clippy::too_many_arguments)] // The mathematics has that many.
     fn loss(
         kind: u8,
+        parameter: f64,
         rows: usize,
         cols: usize,
         z: &[Self],
@@ -296,7 +298,7 @@ pub trait Scalar: sealed::Sealed + Copy + Default + Debug + PartialEq + PartialO
         let (z, y, w, dz) = (z.as_ptr(), y.as_ptr(), w.as_ptr(), pointer(dz));
         let loss = Self::table().loss;
         // SAFETY: the lengths are those of the shapes, classes are in range; `dz` may be null.
-        unsafe { loss(kind.into(), rows, cols, z, y, w, scale, dz) }
+        unsafe { loss(kind.into(), parameter, rows, cols, z, y, w, scale, dz) }
     }
 
     /// `sum += term`, element by element.
@@ -354,7 +356,7 @@ pub struct Table<T> {
     from_panels: unsafe extern "C" fn(usize, usize, *const T, *mut T),
     gather: unsafe extern "C" fn(usize, usize, *const u32, *const f32, *const f32, *const f32, *mut T),
     activation_pullback: unsafe extern "C" fn(c_int, usize, *const T, *mut T),
-    loss: unsafe extern "C" fn(c_int, usize, usize, *const T, *const T, *const T, f64, *mut T) -> f64,
+    loss: unsafe extern "C" fn(c_int, f64, usize, usize, *const T, *const T, *const T, f64, *mut T) -> f64,
     add: unsafe extern "C" fn(usize, *const T, *mut T),
     sgd: unsafe extern "C" fn(*const Sweep, usize, *mut T, *const T, *mut T),
     adam: unsafe extern "C" fn(*const Sweep, usize, *mut T, *const T, *mut T, *mut T),
@@ -548,7 +550,7 @@ mod tests {
     #[test]
     #[should_panic(expected = "class numbers from 0 to 1")]
     fn a_class_that_does_not_exist_panics() {
-        f64::loss(SOFTMAX_CROSS_ENTROPY, 1, 2, &[0.0; 2], &[2.0], &[1.0], 1.0, None);
+        f64::loss(SOFTMAX_CROSS_ENTROPY, 0.0, 1, 2, &[0.0; 2], &[2.0], &[1.0], 1.0, None);
     }
 
     #[test]

@@ -124,6 +124,17 @@ mod ffi {
         /// Trains on the next window of `epoch`.
         fn stream_trainer_window(trainer: &mut StreamTrainer, model: &Model, epoch: &mut Epoch) -> Result<EpochPart>;
         fn stream_trainer_end_epoch(trainer: &mut StreamTrainer) -> Result<EpochRecord>;
+        /// The same two with a dataset for validation; all events of the stream are for training.
+        fn stream_trainer_validated(
+            model: &Model,
+            stream: &Stream,
+            validation: &Dataset,
+            spec: &FitSpec,
+            sample: &mut Epoch,
+        ) -> Result<Box<StreamTrainer>>;
+        fn stream_trainer_end_validated(trainer: &mut StreamTrainer, validation: &Dataset) -> Result<EpochRecord>;
+        /// See `trainer_restored`.
+        fn stream_trainer_restored(trainer: &StreamTrainer) -> u32;
         fn stream_trainer_finish(trainer: &StreamTrainer, model: &mut Model) -> Result<()>;
         fn stream_trainer_describe(trainer: &StreamTrainer) -> String;
         fn stream_trainer_warnings(trainer: &mut StreamTrainer) -> Vec<String>;
@@ -240,7 +251,7 @@ fn stream_trainer_new(
     spec: &FitSpec,
     sample: &mut Epoch,
 ) -> Result<Box<StreamTrainer>> {
-    guard(|| StreamTrainer::new(model, stream, &spec.options()?, sample).map(Box::new))
+    guard(|| StreamTrainer::new(model, stream, None, &spec.options()?, sample).map(Box::new))
 }
 
 fn stream_trainer_window(trainer: &mut StreamTrainer, model: &Model, epoch: &mut Epoch) -> Result<EpochPart> {
@@ -248,7 +259,25 @@ fn stream_trainer_window(trainer: &mut StreamTrainer, model: &Model, epoch: &mut
 }
 
 fn stream_trainer_end_epoch(trainer: &mut StreamTrainer) -> Result<EpochRecord> {
-    guard(|| trainer.end_epoch().map(EpochRecord::from))
+    guard(|| trainer.end_epoch(None).map(EpochRecord::from))
+}
+
+fn stream_trainer_validated(
+    model: &Model,
+    stream: &Stream,
+    validation: &Dataset,
+    spec: &FitSpec,
+    sample: &mut Epoch,
+) -> Result<Box<StreamTrainer>> {
+    guard(|| StreamTrainer::new(model, stream, Some(validation), &spec.options()?, sample).map(Box::new))
+}
+
+fn stream_trainer_end_validated(trainer: &mut StreamTrainer, validation: &Dataset) -> Result<EpochRecord> {
+    guard(|| trainer.end_epoch(Some(validation)).map(EpochRecord::from))
+}
+
+fn stream_trainer_restored(trainer: &StreamTrainer) -> u32 {
+    trainer.restored()
 }
 
 fn stream_trainer_finish(trainer: &StreamTrainer, model: &mut Model) -> Result<()> {

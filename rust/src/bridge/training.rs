@@ -23,6 +23,34 @@ mod ffi {
         learning_rate: f64,
         /// Number in `Schedule::ALL`.
         schedule: u8,
+        /// Factor of the step size where the schedule lowers it.
+        decay: f64,
+        /// Epochs between two of those, or without improvement before one.
+        decay_epochs: u32,
+        /// Epochs over which the step size rises from 0.
+        warm_up: f64,
+        /// Factor of the sum of the absolute parameters.
+        l1: f64,
+        /// Bound of the norm of the gradient; 0: none.
+        clip_norm: f64,
+        /// Bound of the components of the gradient; 0: none.
+        clip_value: f64,
+        /// Of the split; 0: `seed`.
+        split_seed: u64,
+        /// Part of the labels that is spread over all.
+        label_smoothing: f64,
+        /// Exponent of the focal loss.
+        focus: f64,
+        /// That the quantile loss estimates.
+        quantile: f64,
+        /// Factors of the weights of labels 0, 1, ...; may be empty.
+        class_weights: Vec<f64>,
+        /// Epochs to wait for an improvement; 0: all are run.
+        patience: u32,
+        /// How much smaller a loss must be for one.
+        min_improvement: f64,
+        /// The best epoch counts instead of the last.
+        keep_best: bool,
         /// See `Sweep::weight_decay`.
         weight_decay: f64,
         /// Of SGD.
@@ -58,6 +86,10 @@ mod ffi {
         validation_loss: f64,
         /// Wall-clock time.
         seconds: f64,
+        /// Of its last step.
+        learning_rate: f64,
+        /// Whether the fit ends here.
+        last: bool,
     }
 
     /// How far an epoch has come.
@@ -95,15 +127,24 @@ mod ffi {
         type Trainer;
         /// Checks the options, learns the scalers on the training part and lays out the arena.
         fn trainer_new(model: &Model, data: &Dataset, spec: &FitSpec) -> Result<Box<Trainer>>;
+        /// The same with `validation` instead of a part of `data`.
+        fn trainer_validated(
+            model: &Model,
+            data: &Dataset,
+            validation: &Dataset,
+            spec: &FitSpec,
+        ) -> Result<Box<Trainer>>;
         /// Trains on the next part of an epoch.
         fn trainer_part(trainer: &mut Trainer, data: &Dataset) -> Result<EpochPart>;
-        /// After the last part: one pass over the validation part.
+        /// After the last part: one pass over the validation events, which lie in `data`.
         fn trainer_end_epoch(trainer: &mut Trainer, data: &Dataset) -> Result<EpochRecord>;
         /// Puts weights, scalers, columns and options into `model`.
         fn trainer_finish(trainer: &Trainer, model: &mut Model) -> Result<()>;
+        /// The number of the epoch whose parameters the model gets, if they are not the last ones; else 0.
+        fn trainer_restored(trainer: &Trainer) -> u32;
         /// Which gradient back end runs, on which device and threads, and why.
         fn trainer_describe(trainer: &Trainer) -> String;
-        /// An error if `value` is none for the option `name`, fEpochs, fBatchSize or fThreads.
+        /// An error if `value` is none for the option `name`, which counts something.
         fn fit_check_count(name: &str, value: i64) -> Result<()>;
         /// The least `fVerbose` with which a fit says that.
         fn verbosity_of_back_end(spec: &FitSpec, model: &Model) -> Result<i32>;
@@ -128,6 +169,14 @@ fn model_set_options(model: &mut Model, spec: &FitSpec) -> Result<()> {
 
 fn trainer_new(model: &Model, data: &Dataset, spec: &FitSpec) -> Result<Box<Trainer>> {
     guard(|| Trainer::new(model, data, &spec.options()?).map(Box::new))
+}
+
+fn trainer_validated(model: &Model, data: &Dataset, validation: &Dataset, spec: &FitSpec) -> Result<Box<Trainer>> {
+    guard(|| Trainer::validated(model, data, validation, &spec.options()?).map(Box::new))
+}
+
+fn trainer_restored(trainer: &Trainer) -> u32 {
+    trainer.restored()
 }
 
 fn trainer_part(trainer: &mut Trainer, data: &Dataset) -> Result<EpochPart> {

@@ -16,7 +16,6 @@ use rayon::prelude::*;
 
 use super::batches::{self, batches};
 use super::lane::{Lane, Share, Workspace};
-use super::objective::Objective;
 use super::rendezvous::{MOST_MEMBERS, Rendezvous};
 use super::{Engine, ModuleTiles, RowLoss, Rows, Settings, Steps};
 use crate::device::{Element, HostBuffer, thread_pool};
@@ -133,7 +132,7 @@ impl<T: Scalar + Element> AotEngine<T> {
     fn share<'a>(&'a self, state: &'a State<T>, data: Rows<'a>, threads: usize) -> Share<'a, T> {
         Share {
             network: &self.network,
-            objective: Objective { loss: self.settings.loss, row_loss: self.row_loss.as_ref() },
+            objective: self.settings.objective(self.row_loss.as_ref()),
             data,
             parameters: state.parameters.as_slice(),
             derived: state.derived.as_slice(),

@@ -84,7 +84,8 @@ impl AutogradEngine {
     fn loss_of(&self, data: &DeviceRows, index: &Tensor) -> Result<Tensor> {
         let value = forward(&self.graph, &self.parameters, &data.features.f_index_select(0, index)?)?;
         let (labels, weights) = (data.labels.f_index_select(0, index)?, data.weights.f_index_select(0, index)?);
-        Ok(row_losses(self.settings.loss, &value, &labels)?.f_mul(&weights)?.f_sum(Kind::Float)?)
+        let Settings { loss, loss_parameter, .. } = self.settings;
+        Ok(row_losses(loss, loss_parameter, &value, &labels)?.f_mul(&weights)?.f_sum(Kind::Float)?)
     }
 
     /// One optimiser step for the `rows` rows `index`, which are batch number `batch`; returns the sum of weight times loss.
@@ -223,17 +224,34 @@ pub fn activate(activation: Activation, x: &Tensor) -> Result<Tensor> {
 }
 
 /// The loss of each row [rows] of `value` [rows, columns]; all but softmax cross-entropy are means over the columns.
-/// `labels` is [rows, targets]: a class index for softmax cross-entropy, else a target for each column.
-pub fn row_losses(loss: Loss, value: &Tensor, labels: &Tensor) -> Result<Tensor> {
+/// `labels` is [rows, targets]: a class index for softmax cross-entropy, else a target for each column. On `parameter` see
+/// [`Scalar::loss`](crate::kernels::Scalar::loss).
+pub fn row_losses(loss: Loss, parameter: f64, value: &Tensor, labels: &Tensor) -> Result<Tensor> {
     let none = Reduction::None;
     if loss == Loss::SoftmaxCrossEntropy {
         let classes = labels.f_squeeze_dim(1)?.f_to_kind(Kind::Int64)?;
-        return Ok(value.f_cross_entropy_loss::<Tensor>(&classes, None, none, -100, 0.0)?);
+        return Ok(value.f_cross_entropy_loss::<Tensor>(&classes, None, none, -100, parameter)?);
     }
     let elements = match loss {
-        Loss::BinaryCrossEntropy => value.f_binary_cross_entropy_with_logits::<Tensor>(labels, None, None, none)?,
+        Loss::BinaryCrossEntropy => {
+            let labels = labels.f_mul_scalar(1.0 - parameter)?.f_add_scalar(0.5 * parameter)?;
+            value.f_binary_cross_entropy_with_logits::<Tensor>(&labels, None, None, none)?
+        }
         Loss::MeanSquaredError => value.f_mse_loss(labels, none)?,
         Loss::Huber => value.f_huber_loss(labels, none, 1.0)?,
+        Loss::Focal => {
+            // The logarithms of the probabilities of the labels 1 and 0.
+            let (positive, negative) = (value.f_log_sigmoid()?, value.f_neg()?.f_log_sigmoid()?);
+            let term = |label: Tensor, own: &Tensor, other: &Tensor| {
+                label.f_mul(&other.f_mul_scalar(parameter)?.f_exp()?)?.f_mul(&own.f_neg()?)
+            };
+            let second = term(labels.f_neg()?.f_add_scalar(1.0)?, &negative, &positive)?;
+            term(labels.shallow_clone(), &positive, &negative)?.f_add(&second)?
+        }
+        Loss::Quantile => {
+            let distance = labels.f_sub(value)?;
+            distance.f_mul_scalar(parameter)?.f_maximum(&distance.f_mul_scalar(parameter - 1.0)?)?
+        }
         Loss::SoftmaxCrossEntropy => unreachable!("returned above"),
     };
     Ok(elements.f_mean_dim(1, false, None)?)

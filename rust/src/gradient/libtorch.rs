@@ -250,7 +250,7 @@ impl LibTorchEngine {
     /// One optimiser step as `rate` says of the sum of weight times loss, which it returns.
     fn step(&mut self, data: Rows, rows: &[u32], rate: impl FnOnce(f64) -> Result<f64>) -> Result<f64> {
         let LibTorchEngine { module, settings, row_loss, parameters, state, gradient, optimizer, batch, .. } = self;
-        let objective = Objective { loss: settings.loss, row_loss: row_loss.as_ref() };
+        let objective = settings.objective(row_loss.as_ref());
         let Gathered { x, labels, weights, outputs, adjoint } = batch.gather(data, rows, objective, module.outputs);
         let step = optimizer.state().steps as u64;
         // Another seed in each step: the golden ratio's multiples are far from each other.
@@ -268,7 +268,7 @@ impl LibTorchEngine {
 
     fn evaluate_batch(&mut self, data: Rows, rows: &[u32]) -> Result<f64> {
         let LibTorchEngine { module, settings, row_loss, parameters, state, batch, .. } = self;
-        let objective = Objective { loss: settings.loss, row_loss: row_loss.as_ref() };
+        let objective = settings.objective(row_loss.as_ref());
         let Gathered { x, labels, weights, outputs, .. } = batch.gather(data, rows, objective, module.outputs);
         module.evaluate(self.threads, x, parameters.as_slice(), state.as_slice(), outputs)?;
         Ok(objective.run(module.outputs, outputs, labels, weights, 0.0, None))

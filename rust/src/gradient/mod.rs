@@ -45,27 +45,54 @@ use crate::dataset::Scaler;
 use crate::error::Result;
 use crate::graph::{Loss, Optimiser};
 use crate::kernels::Scalar;
-use crate::optimizer::Rule;
+use crate::optimizer::{Clip, Rule};
+use objective::Objective;
 
 /// What a step minimises and how it moves.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
     /// The loss on the graph's output.
     pub loss: Loss,
+    /// Of that loss, see [`Scalar::loss`].
+    pub loss_parameter: f64,
     /// How the parameters move.
     pub optimiser: Optimiser,
     /// See [`crate::kernels::Sweep::weight_decay`].
     pub weight_decay: f64,
     /// See [`crate::kernels::Sweep::momentum`].
     pub momentum: f64,
+    /// See [`Rule::l1`].
+    pub l1: f64,
+    /// See [`Rule::clip`].
+    pub clip: Option<Clip>,
     /// Rows a step.
     pub batch_size: usize,
 }
 
+/// Adam on the squared error in batches of 256.
+impl Default for Settings {
+    fn default() -> Self {
+        Settings {
+            loss: Loss::MeanSquaredError,
+            loss_parameter: 0.0,
+            optimiser: Optimiser::Adam,
+            weight_decay: 0.0,
+            momentum: 0.0,
+            l1: 0.0,
+            clip: None,
+            batch_size: 256,
+        }
+    }
+}
+
 impl Settings {
     fn rule(&self) -> Rule {
-        let &Settings { optimiser, weight_decay, momentum, .. } = self;
-        Rule { optimiser, weight_decay, momentum }
+        let &Settings { optimiser, weight_decay, momentum, l1, clip, .. } = self;
+        Rule { optimiser, weight_decay, momentum, l1, clip }
+    }
+
+    fn objective<'a>(&self, row_loss: Option<&'a RowLoss>) -> Objective<'a> {
+        Objective { loss: self.loss, parameter: self.loss_parameter, row_loss }
     }
 }
 

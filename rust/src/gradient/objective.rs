@@ -9,6 +9,8 @@ use crate::kernels::Scalar;
 pub struct Objective<'a> {
     /// On the outputs of a network.
     pub loss: Loss,
+    /// See [`Scalar::loss`].
+    pub parameter: f64,
     /// Instead of `loss`.
     pub row_loss: Option<&'a RowLoss>,
 }
@@ -32,7 +34,10 @@ impl Objective<'_> {
     ) -> f64 {
         match self.row_loss {
             Some(own) => own.run(outputs, labels, weights, scale, adjoint),
-            None => T::loss(self.loss as u8, weights.len(), columns, outputs, labels, weights, scale, adjoint),
+            None => {
+                let (kind, rows) = (self.loss as u8, weights.len());
+                T::loss(kind, self.parameter, rows, columns, outputs, labels, weights, scale, adjoint)
+            }
         }
     }
 }

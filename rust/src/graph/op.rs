@@ -70,6 +70,10 @@ listed! {
         MeanSquaredError = "mean_squared_error",
         /// Huber loss with delta 1.
         Huber = "huber",
+        /// Focal loss on logits.
+        Focal = "focal",
+        /// Pinball loss, whose minimum is a quantile of the labels.
+        Quantile = "quantile",
     }
 }
 
@@ -103,7 +107,7 @@ impl Loss {
 
     /// Whether outputs are values that approach the labels, which allows several targets.
     pub fn is_regression(self) -> bool {
-        matches!(self, Loss::MeanSquaredError | Loss::Huber)
+        matches!(self, Loss::MeanSquaredError | Loss::Huber | Loss::Quantile)
     }
 }
 
@@ -138,8 +142,14 @@ listed! {
     Schedule {
         /// Not at all.
         Constant = "constant",
-        /// Along half a period of a cosine, down towards 0 (Loshchilov and Hutter 2017, eq. 5).
+        /// Along half a period of a cosine, down towards 0, epoch by epoch (Loshchilov and Hutter 2017, eq. 5).
         Cosine = "cosine",
+        /// Multiplied by a factor every so many epochs.
+        Step = "step",
+        /// Up along half a period of a cosine and down along another, step by step (Smith and Topin 2018).
+        OneCycle = "one_cycle",
+        /// Multiplied by a factor when the validation loss has not improved for so many epochs.
+        Plateau = "plateau",
     }
 }
 

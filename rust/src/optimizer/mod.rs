@@ -31,7 +31,23 @@ pub struct Rule {
     pub weight_decay: f64,
     /// See [`Sweep::momentum`].
     pub momentum: f64,
+    /// Times the sum of the parameters' absolute values is a term of the loss.
+    pub l1: f64,
+    /// Bound of the gradient, that term included, before the weight decay.
+    pub clip: Option<Clip>,
 }
+
+/// How a gradient is kept small.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Clip {
+    /// Scaled down to this Euclidean norm over all parameters (Pascanu, Mikolov and Bengio 2013, algorithm 1).
+    Norm(f64),
+    /// Each component within plus and minus this.
+    Value(f64),
+}
+
+/// As in LibTorch's `clip_grad_norm_`.
+const NORM_EPSILON: f64 = 1e-6;
 
 /// What an optimiser remembers from update to update.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -47,12 +63,15 @@ pub struct Optimizer<T> {
     rule: Rule,
     moments: [HostBuffer<T>; 2],
     steps: i64,
+    /// Of the gradient, for each part of a sweep: the sum of squares.
+    squares: Vec<f64>,
 }
 
 impl<T: Scalar> Optimizer<T> {
     /// For `length` parameters.
     pub fn new(rule: Rule, length: usize) -> Result<Self> {
-        Ok(Optimizer { rule, moments: [HostBuffer::zeros(length)?, HostBuffer::zeros(length)?], steps: 0 })
+        let moments = [HostBuffer::zeros(length)?, HostBuffer::zeros(length)?];
+        Ok(Optimizer { rule, moments, steps: 0, squares: vec![0.0; length.div_ceil(SWEPT)] })
     }
 
     /// One step of size `rate`, on the threads of the present pool. `complete` adds to a part of the gradient, from the
@@ -65,18 +84,45 @@ impl<T: Scalar> Optimizer<T> {
         complete: impl Fn(usize, &mut [T]) + Sync,
     ) {
         self.steps += 1;
-        let Optimizer { rule, moments: [first, second], steps } = self;
+        let scale = self.rule.changes_gradient().then(|| self.bound(parameters, gradient, &complete));
+        let Optimizer { rule, moments: [first, second], steps, .. } = self;
         let sweep = rule.sweep(rate, *steps);
         let parts = parameters.par_chunks_mut(SWEPT).zip(gradient.par_chunks_mut(SWEPT));
         let moments = first.as_mut_slice().par_chunks_mut(SWEPT).zip(second.as_mut_slice().par_chunks_mut(SWEPT));
         parts.zip(moments).enumerate().for_each(|(index, ((p, g), (m, v)))| {
-            complete(index * SWEPT, g);
+            match scale {
+                None => complete(index * SWEPT, g),
+                Some(scale) => g.iter_mut().for_each(|g| *g = T::from_f64(g.to_f64() * scale)),
+            }
             match rule.optimiser {
                 Optimiser::Adam => T::adam(&sweep, p, g, m, v),
                 Optimiser::AdamW => T::adamw(&sweep, p, g, m, v),
                 Optimiser::SGD => T::sgd(&sweep, p, g, Some(m)),
             }
         });
+    }
+
+    /// Completes the gradient with all terms and bounds its components; returns the factor that bounds its norm.
+    fn bound(&mut self, parameters: &[T], gradient: &mut [T], complete: &(impl Fn(usize, &mut [T]) + Sync)) -> f64 {
+        let rule = self.rule;
+        let parts = parameters.par_chunks(SWEPT).zip(gradient.par_chunks_mut(SWEPT));
+        parts.zip(&mut self.squares).enumerate().for_each(|(index, ((p, g), square))| {
+            complete(index * SWEPT, g);
+            if rule.l1 > 0.0 {
+                g.iter_mut().zip(p).for_each(|(g, &p)| *g = T::from_f64(g.to_f64() + rule.l1 * sign(p.to_f64())));
+            }
+            match rule.clip {
+                Some(Clip::Value(most)) => g.iter_mut().for_each(|g| *g = T::from_f64(g.to_f64().clamp(-most, most))),
+                Some(Clip::Norm(_)) => *square = g.iter().map(|g| g.to_f64() * g.to_f64()).sum(),
+                None => {}
+            }
+        });
+        // In order: the same bits for any number of threads.
+        let norm = self.squares.iter().sum::<f64>().sqrt();
+        match rule.clip {
+            Some(Clip::Norm(most)) => (most / (norm + NORM_EPSILON)).min(1.0),
+            _ => 1.0,
+        }
     }
 
     /// What it remembers.
@@ -101,7 +147,17 @@ impl<T: Scalar> Optimizer<T> {
     }
 }
 
+/// -1, 0 or 1, as LibTorch's derivative of the absolute value.
+fn sign(p: f64) -> f64 {
+    f64::from(i8::from(p > 0.0) - i8::from(p < 0.0))
+}
+
 impl Rule {
+    /// Whether the gradient that moves the parameters is another than the loss's.
+    fn changes_gradient(&self) -> bool {
+        self.l1 > 0.0 || self.clip.is_some()
+    }
+
     fn sweep(&self, learning_rate: f64, step: i64) -> Sweep {
         let &Rule { weight_decay, momentum, .. } = self;
         Sweep { learning_rate, weight_decay, momentum, beta1: BETA1, beta2: BETA2, epsilon: EPSILON, step }
@@ -118,8 +174,16 @@ mod tests {
     const STEPS: i64 = 5;
 
     fn rules() -> impl Iterator<Item = Rule> {
-        let decays = |&optimiser| [0.0, 0.1].map(move |weight_decay| Rule { optimiser, weight_decay, momentum: 0.9 });
-        Optimiser::ALL.iter().flat_map(decays)
+        let plain = Rule { optimiser: Optimiser::Adam, weight_decay: 0.0, momentum: 0.9, l1: 0.0, clip: None };
+        let variants = [
+            plain,
+            Rule { weight_decay: 0.1, ..plain },
+            Rule { l1: 0.3, ..plain },
+            Rule { clip: Some(Clip::Value(0.4)), ..plain },
+            Rule { clip: Some(Clip::Norm(2.0)), l1: 0.3, weight_decay: 0.1, ..plain },
+            Rule { clip: Some(Clip::Norm(1e9)), ..plain },
+        ];
+        Optimiser::ALL.iter().flat_map(move |&optimiser| variants.map(|rule| Rule { optimiser, ..rule }))
     }
 
     fn wave(seed: i64) -> Vec<f64> {

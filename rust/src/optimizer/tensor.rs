@@ -2,7 +2,7 @@
 
 use tch::{TchError, Tensor};
 
-use super::{BETA1, BETA2, EPSILON, Rule};
+use super::{BETA1, BETA2, Clip, EPSILON, NORM_EPSILON, Rule};
 use crate::graph::Optimiser;
 
 /// An optimiser of one parameter tensor.
@@ -22,7 +22,18 @@ impl TensorOptimizer {
     /// One step of size `rate`; autograd must be off.
     pub fn update(&mut self, rate: f64, parameters: &mut Tensor, mut gradient: Tensor) -> Result<(), TchError> {
         self.steps += 1;
-        let Rule { optimiser, weight_decay, momentum } = self.rule;
+        let Rule { optimiser, weight_decay, momentum, l1, clip } = self.rule;
+        if l1 > 0.0 {
+            gradient = gradient.f_add(&parameters.f_sign()?.f_mul_scalar(l1)?)?;
+        }
+        match clip {
+            None => {}
+            Some(Clip::Value(most)) => gradient = gradient.f_clamp(-most, most)?,
+            Some(Clip::Norm(most)) => {
+                let norm = gradient.f_norm()?.f_add_scalar(NORM_EPSILON)?;
+                gradient = gradient.f_mul(&norm.f_reciprocal()?.f_mul_scalar(most)?.f_clamp_max(1.0)?)?;
+            }
+        }
         let [first, second] = &mut self.moments;
         match optimiser {
             Optimiser::AdamW => drop(parameters.f_mul_scalar_(1.0 - rate * weight_decay)?),

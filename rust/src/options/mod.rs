@@ -15,14 +15,28 @@ pub struct Options {
     pub learning_rate: f64,
     /// How the step size changes.
     pub schedule: Schedule,
+    /// Factor of the step size in [`Schedule::Step`] and [`Schedule::Plateau`].
+    pub decay: f64,
+    /// Epochs between two of those, or without improvement before one.
+    pub decay_epochs: u32,
+    /// Epochs, or parts of one, over which the step size first rises from 0, in proportion to the steps.
+    pub warm_up: f64,
     /// See [`crate::kernels::Sweep::weight_decay`].
     pub weight_decay: f64,
+    /// See [`crate::optimizer::Rule::l1`].
+    pub l1: f64,
+    /// Bound of the gradient's norm; 0: none.
+    pub clip_norm: f64,
+    /// Bound of the gradient's components; 0: none.
+    pub clip_value: f64,
     /// Of SGD.
     pub momentum: f64,
     /// Share of the events kept for validation, in [0, 1).
     pub validation: f64,
-    /// Of split and order of the events, and of dropout.
+    /// Of the order of the events and of dropout.
     pub seed: u64,
+    /// Of the split into parts; 0: `seed`.
+    pub split_seed: u64,
     /// A new order of the training part each epoch.
     pub shuffle: bool,
     /// Features, and labels of a regression, to mean 0 and standard deviation 1.
@@ -37,6 +51,20 @@ pub struct Options {
     pub loss: Option<Loss>,
     /// C++ text of a loss instead of that; may be empty.
     pub loss_function: String,
+    /// Part of each label that the cross-entropies give to all labels in equal shares.
+    pub label_smoothing: f64,
+    /// Exponent of the focal loss.
+    pub focus: f64,
+    /// That [`Loss::Quantile`] estimates.
+    pub quantile: f64,
+    /// Factors of the weights of events with label 0, 1, ...; none: 1.
+    pub class_weights: Vec<f64>,
+    /// Epochs without improvement of the validation loss after which the fit ends; 0: it runs to its last epoch.
+    pub patience: u32,
+    /// By how much a loss must be smaller to be an improvement.
+    pub min_improvement: f64,
+    /// The model gets the parameters of the epoch of the smallest validation loss, as with `patience`.
+    pub keep_best: bool,
     /// Who provides the gradient.
     pub gradient: Gradient,
 }
@@ -48,10 +76,17 @@ impl Default for Options {
             batch_size: 256,
             learning_rate: 3e-3,
             schedule: Schedule::Cosine,
+            decay: 0.1,
+            decay_epochs: 10,
+            warm_up: 0.0,
             weight_decay: 0.0,
+            l1: 0.0,
+            clip_norm: 0.0,
+            clip_value: 0.0,
             momentum: 0.9,
             validation: 0.2,
             seed: 1,
+            split_seed: 0,
             shuffle: true,
             standardise: true,
             threads: 0,
@@ -59,12 +94,39 @@ impl Default for Options {
             optimiser: Optimiser::Adam,
             loss: None,
             loss_function: String::new(),
+            label_smoothing: 0.0,
+            focus: 2.0,
+            quantile: 0.5,
+            class_weights: Vec::new(),
+            patience: 0,
+            min_improvement: 0.0,
+            keep_best: false,
             gradient: Gradient::Clad,
         }
     }
 }
 
 impl Options {
+    /// See [`crate::kernels::Scalar::loss`].
+    pub(crate) fn loss_parameter(&self, loss: Loss) -> f64 {
+        match loss {
+            Loss::BinaryCrossEntropy | Loss::SoftmaxCrossEntropy => self.label_smoothing,
+            Loss::Focal => self.focus,
+            Loss::Quantile => self.quantile,
+            Loss::MeanSquaredError | Loss::Huber => 0.0,
+        }
+    }
+
+    /// The seed of the split into parts.
+    pub(crate) fn seed_of_split(&self) -> u64 {
+        if self.split_seed == 0 { self.seed } else { self.split_seed }
+    }
+
+    /// Whether the parameters of the best epoch are kept.
+    pub(crate) fn keeps_best(&self) -> bool {
+        self.keep_best || self.patience > 0
+    }
+
     /// The loss to minimise, for people, of options whose loss is decided.
     pub(crate) fn loss_name(&self) -> &'static str {
         self.loss.map_or(OWN, Loss::name)

@@ -47,15 +47,22 @@ macro_rules! listed {
 }
 
 /// Everything but the number of threads, which belongs to the machine.
-const FIELDS: [Field; 15] = [
+static FIELDS: [Field; 29] = [
     plain!(epochs),
     plain!(batch_size),
     plain!(learning_rate, |value: &f64| text::number(*value)),
     listed!(schedule, Schedule),
+    plain!(decay, |value: &f64| text::number(*value)),
+    plain!(decay_epochs),
+    plain!(warm_up, |value: &f64| text::number(*value)),
     plain!(weight_decay, |value: &f64| text::number(*value)),
+    plain!(l1, |value: &f64| text::number(*value)),
+    plain!(clip_norm, |value: &f64| text::number(*value)),
+    plain!(clip_value, |value: &f64| text::number(*value)),
     plain!(momentum, |value: &f64| text::number(*value)),
     plain!(validation, |value: &f64| text::number(*value)),
     plain!(seed),
+    plain!(split_seed),
     plain!(shuffle),
     plain!(standardise),
     plain!(device),
@@ -70,12 +77,58 @@ const FIELDS: [Field; 15] = [
         show: |options| options.loss.map_or("", Loss::enumerator).to_owned(),
     },
     plain!(loss_function),
+    plain!(label_smoothing, |value: &f64| text::number(*value)),
+    plain!(focus, |value: &f64| text::number(*value)),
+    plain!(quantile, |value: &f64| text::number(*value)),
+    Field {
+        name: "class_weights",
+        write: |options| numbers(&options.class_weights),
+        read: |options, text| {
+            let parts = text.split(", ").filter(|part| !part.is_empty());
+            options.class_weights = parts.map(|part| part.parse().ok()).collect::<Option<_>>()?;
+            Some(())
+        },
+        show: |options| format!("{{{}}}", numbers(&options.class_weights)),
+    },
+    plain!(patience),
+    plain!(min_improvement, |value: &f64| text::number(*value)),
+    plain!(keep_best),
     listed!(gradient, Gradient),
 ];
 
-/// The options as users write them, `fBatchSize = 256`, without those that are empty.
+/// "0.5, 2"
+fn numbers(values: &[f64]) -> String {
+    text::list(values.iter().map(f64::to_string), ", ")
+}
+
+/// Options that are named whatever their values are: those of the first model files.
+const ALWAYS: [&str; 15] = [
+    "epochs",
+    "batch_size",
+    "learning_rate",
+    "schedule",
+    "weight_decay",
+    "momentum",
+    "validation",
+    "seed",
+    "shuffle",
+    "standardise",
+    "device",
+    "optimiser",
+    "loss",
+    "loss_function",
+    "gradient",
+];
+
+/// The fields worth naming: the others have their defaults.
+fn named(options: &Options) -> impl Iterator<Item = &'static Field> {
+    let usual = Options::default();
+    FIELDS.iter().filter(move |field| ALWAYS.contains(&field.name) || (field.write)(options) != (field.write)(&usual))
+}
+
+/// The options as users write them, `fBatchSize = 256`, without those that are empty or have an unremarkable default.
 pub(crate) fn describe(options: &Options) -> String {
-    let values = FIELDS.iter().map(|field| (field.name, (field.show)(options)));
+    let values = named(options).map(|field| (field.name, (field.show)(options)));
     let shown =
         values.filter(|(_, value)| !value.is_empty()).map(|(name, value)| format!("{} = {value}", member(name)));
     text::list(shown.collect::<Vec<_>>().iter(), ", ")
@@ -89,7 +142,7 @@ fn member(name: &str) -> String {
 
 /// Names and values.
 pub(crate) fn write(options: &Options) -> Vec<(String, String)> {
-    FIELDS.iter().map(|field| (field.name.to_owned(), (field.write)(options))).collect()
+    named(options).map(|field| (field.name.to_owned(), (field.write)(options))).collect()
 }
 
 /// The options of which [`write()`] made `record`.

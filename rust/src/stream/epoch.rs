@@ -258,7 +258,7 @@ impl Epoch {
             lane.end += rows.block.entries;
             lane.blocks.push_back((before, rows));
         }
-        let source = mixed(&[self.settings.seed, number as u64]);
+        let source = mixed(&[self.settings.split_seed, number as u64]);
         while let Some((before, BlockRows { block, events })) = lane.blocks.front().filter(|_| lane.taken < due) {
             let end = due.min(before + block.entries);
             let entry = |place: u64| block.first + (place - before);
@@ -326,6 +326,7 @@ mod tests {
             kept: 10_000,
             mixing: Mixing::Proportional,
             seed: 3,
+            split_seed: 3,
             shuffle: true,
             validation: 0.25,
             batch: 64,

@@ -63,8 +63,10 @@ pub struct Settings {
     pub kept: u64,
     /// How sources are mixed.
     pub mixing: Mixing,
-    /// Of every choice.
+    /// Of every other choice.
     pub seed: u64,
+    /// Of the choice of the events for validation.
+    pub split_seed: u64,
     /// Whether clusters and windows are shuffled.
     pub shuffle: bool,
     /// Share of the events kept for validation, in [0, 1).

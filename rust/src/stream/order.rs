@@ -209,7 +209,17 @@ mod tests {
     }
 
     fn settings(mixing: Mixing) -> Settings {
-        Settings { window: 5000, block: 8192, kept: 20_000, mixing, seed: 7, shuffle: true, validation: 0.0, batch: 10 }
+        Settings {
+            window: 5000,
+            block: 8192,
+            kept: 20_000,
+            mixing,
+            seed: 7,
+            split_seed: 7,
+            shuffle: true,
+            validation: 0.0,
+            batch: 10,
+        }
     }
 
     fn entries_of(blocks: &[Block], source: usize) -> Vec<u64> {

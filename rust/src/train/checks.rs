@@ -4,8 +4,9 @@ use super::Options;
 use crate::dataset::{Dataset, Targets};
 use crate::error::{Error, Result};
 use crate::gradient::Settings;
-use crate::graph::{Gradient, Loss};
+use crate::graph::{Gradient, Loss, Schedule};
 use crate::model::Model;
+use crate::optimizer::Clip;
 use crate::text;
 
 /// More rows a step than this are a mistake.
@@ -21,13 +22,26 @@ pub(super) fn checked(options: &Options, model: &Model, data: &Dataset) -> Resul
     check_values(options)?;
     let loss = loss(options, model, data.targets())?;
     check_labels(loss, model.outputs(), data.labels()?)?;
+    check_terms(options, loss, model.outputs())?;
+    check_classes(options, data.labels()?)?;
     Ok(Settings {
         loss,
+        loss_parameter: options.loss_parameter(loss),
         optimiser: options.optimiser,
         weight_decay: options.weight_decay,
         momentum: options.momentum,
+        l1: options.l1,
+        clip: clip(options),
         batch_size: options.batch_size,
     })
+}
+
+fn clip(options: &Options) -> Option<Clip> {
+    match (options.clip_norm, options.clip_value) {
+        (norm, _) if norm > 0.0 => Some(Clip::Norm(norm)),
+        (_, value) if value > 0.0 => Some(Clip::Value(value)),
+        _ => None,
+    }
 }
 
 /// Checks every number on its own.
@@ -46,8 +60,101 @@ fn check_values(options: &Options) -> Result<()> {
         ">= 0",
     )?;
     check("fMomentum", options.momentum, (0.0..1.0).contains(&options.momentum), "in [0, 1)")?;
+    for (name, value) in [
+        ("fWarmUp", options.warm_up),
+        ("fL1", options.l1),
+        ("fClipNorm", options.clip_norm),
+        ("fClipValue", options.clip_value),
+        ("fFocus", options.focus),
+        ("fMinImprovement", options.min_improvement),
+    ] {
+        check(name, value, value.is_finite() && value >= 0.0, ">= 0")?;
+    }
+    check("fDecay", options.decay, options.decay > 0.0 && options.decay <= 1.0, "in (0, 1]")?;
+    check("fQuantile", options.quantile, options.quantile > 0.0 && options.quantile < 1.0, "in (0, 1)")?;
+    let smoothing = options.label_smoothing;
+    check("fLabelSmoothing", smoothing, (0.0..1.0).contains(&smoothing), "in [0, 1)")?;
+    check_count("fDecayEpochs", i64::from(options.decay_epochs))?;
+    check_count("fPatience", i64::from(options.patience))?;
+    check_pairs(options)?;
     check_batches(options)?;
     check_count("fThreads", i64::try_from(options.threads).unwrap_or(i64::MAX))
+}
+
+/// Refuses options that contradict each other.
+fn check_pairs(options: &Options) -> Result<()> {
+    let contradiction = |what: &str, remedy: &str| Err(Error::invalid(what.to_owned(), remedy.to_owned()));
+    if options.clip_norm > 0.0 && options.clip_value > 0.0 {
+        return contradiction("fClipNorm beside fClipValue", "choose one of them");
+    }
+    if options.warm_up > 0.0 && options.schedule == Schedule::OneCycle {
+        return contradiction(
+            "fWarmUp beside fSchedule = kOneCycle",
+            "leave fWarmUp at 0: one cycle begins with a rise",
+        );
+    }
+    if options.min_improvement > 0.0 && options.patience == 0 {
+        return contradiction(
+            "fMinImprovement without fPatience",
+            "set fPatience to the epochs to wait for an improvement",
+        );
+    }
+    Ok(())
+}
+
+/// Refuses options that need validation events where there are none; `has_own`: there is a dataset of them.
+pub(super) fn check_monitored(options: &Options, has_own: bool) -> Result<()> {
+    if options.validation > 0.0 || has_own {
+        return Ok(());
+    }
+    let needs = match options {
+        Options { patience: 1.., .. } => "fPatience",
+        Options { keep_best: true, .. } => "fKeepBest",
+        Options { schedule: Schedule::Plateau, .. } => "fSchedule = kPlateau",
+        _ => return Ok(()),
+    };
+    Err(Error::invalid(
+        format!("{needs} without validation events"),
+        "set fValidation to a share of the events, or give Fit a validation dataset",
+    ))
+}
+
+/// Refuses parameters of losses and of classes beside a loss that has none.
+fn check_terms(options: &Options, loss: Loss, outputs: usize) -> Result<()> {
+    let name = match options.loss_function.is_empty() {
+        true => format!("fLoss = {}", loss.enumerator()),
+        false => "fLossFunction".to_owned(),
+    };
+    let is_classifier = !loss.is_regression();
+    if options.label_smoothing > 0.0 && !matches!(loss, Loss::BinaryCrossEntropy | Loss::SoftmaxCrossEntropy) {
+        return Err(Error::invalid(format!("fLabelSmoothing beside {name}"), "only the cross-entropies smooth labels"));
+    }
+    let (given, classes) = (options.class_weights.len(), outputs.max(2));
+    if given > 0 && !is_classifier {
+        return Err(Error::invalid(format!("fClassWeights beside {name}"), "only classifiers have classes"));
+    }
+    if given > 0 && given != classes {
+        return Err(Error::invalid(
+            format!("fClassWeights has {given} numbers for {classes} classes"),
+            "give one for each class, that of label 0 first",
+        ));
+    }
+    match options.class_weights.iter().find(|weight| !(weight.is_finite() && **weight > 0.0)) {
+        None => Ok(()),
+        Some(weight) => Err(must_be("fClassWeights", text::number(*weight), "numbers > 0")),
+    }
+}
+
+/// Refuses labels between classes where classes have weights.
+pub(super) fn check_classes(options: &Options, labels: &[f32]) -> Result<()> {
+    let between = labels.iter().position(|label| label.fract() != 0.0);
+    match between.filter(|_| !options.class_weights.is_empty()) {
+        None => Ok(()),
+        Some(row) => Err(Error::invalid(
+            format!("event {row} has label {}, which is no class", labels[row]),
+            "fClassWeights needs labels 0, 1, ...: put the factors into the event weights instead",
+        )),
+    }
 }
 
 /// The options as a fit of `model` would follow them, with the loss decided, for its record.
@@ -72,6 +179,8 @@ pub(super) fn check_batches(options: &Options) -> Result<()> {
 pub fn check_count(name: &str, value: i64) -> Result<()> {
     let (allowed, expected) = match name {
         "fEpochs" => (1..=1_000_000_000, "from 1 to 1000000000".to_owned()),
+        "fDecayEpochs" => (1..=1_000_000_000, "from 1 to 1000000000".to_owned()),
+        "fPatience" => (0..=1_000_000_000, "from 1 to 1000000000, or 0 to run all epochs".to_owned()),
         "fBatchSize" => (1..=BATCH_LIMIT, format!("from 1 to {BATCH_LIMIT}")),
         _ => (0..=THREAD_LIMIT, format!("from 1 to {THREAD_LIMIT}, or 0 for all cores")),
     };
@@ -111,7 +220,7 @@ fn chosen_loss(options: &Options, model: &Model, targets: &Targets) -> Result<Lo
         (Some(loss), _, _) => loss,
     };
     match loss {
-        Loss::BinaryCrossEntropy if outputs > 1 => Err(does_not_fit(loss, model)),
+        Loss::BinaryCrossEntropy | Loss::Focal if outputs > 1 => Err(does_not_fit(loss, model)),
         Loss::SoftmaxCrossEntropy if outputs == 1 => Err(does_not_fit(loss, model)),
         _ => Ok(loss),
     }
@@ -120,8 +229,8 @@ fn chosen_loss(options: &Options, model: &Model, targets: &Targets) -> Result<Lo
 fn does_not_fit(loss: Loss, model: &Model) -> Error {
     Error::invalid(
         format!("fLoss = {} does not fit a model with {} output(s)", loss.enumerator(), model.outputs()),
-        "kSoftmaxCrossEntropy takes an output for each class, kBinaryCrossEntropy one output, kMeanSquaredError and kHuber \
-         one output for each target",
+        "kSoftmaxCrossEntropy takes an output for each class, kBinaryCrossEntropy and kFocal one output, kMeanSquaredError, \
+         kHuber and kQuantile one output for each target",
     )
 }
 
@@ -150,13 +259,13 @@ fn own_loss(options: &Options) -> Result<Loss> {
 
 pub(super) fn check_labels(loss: Loss, outputs: usize, labels: &[f32]) -> Result<()> {
     let (fits, expected): (Box<dyn Fn(f32) -> bool>, String) = match loss {
-        Loss::BinaryCrossEntropy => (Box::new(|y| (0.0..=1.0).contains(&y)), "labels from 0 to 1".into()),
+        Loss::BinaryCrossEntropy | Loss::Focal => (Box::new(|y| (0.0..=1.0).contains(&y)), "labels from 0 to 1".into()),
         Loss::SoftmaxCrossEntropy => {
             let classes = outputs as f32;
             let is_class = move |y: f32| y >= 0.0 && y < classes && y.fract() == 0.0;
             (Box::new(is_class), format!("class numbers from 0 to {}", outputs - 1))
         }
-        Loss::MeanSquaredError | Loss::Huber => return Ok(()),
+        Loss::MeanSquaredError | Loss::Huber | Loss::Quantile => return Ok(()),
     };
     match labels.iter().position(|&label| !fits(label)) {
         None => Ok(()),

@@ -8,16 +8,17 @@ use tch::Device;
 use super::back_end::{self, BackEnd, Choice};
 use super::checks;
 use super::schedule::{Place, Rates};
+use super::stopping::{Kept, Stopping};
 use super::warnings::{self, Watch};
 use super::{EpochRecord, Options, resolution, scale};
-use crate::columns::Column;
+use crate::columns::{self, Column};
 use crate::dataset::{Dataset, Scaler, Targets};
 use crate::device;
 use crate::error::{Error, Result};
 use crate::gradient::aot::AotEngine;
 use crate::gradient::autograd::AutogradEngine;
 use crate::gradient::libtorch::LibTorchEngine;
-use crate::gradient::{Engine, ModuleTiles, RowLoss, Rows, Settings, Steps};
+use crate::gradient::{Engine, ModuleTiles, RowLoss, Rows, Settings, Steps, batches};
 use crate::graph::Loss;
 use crate::model::{Model, Network, Training};
 use crate::stream::Batch;
@@ -45,6 +46,11 @@ impl<'a> Events<'a> {
     /// Those of a batch.
     pub fn of_batch(Batch { features, labels, weights }: &'a Batch) -> Self {
         Events { features, labels, weights }
+    }
+
+    /// With other weights, if there are some.
+    pub fn weighted(self, weights: Option<&'a [f32]>) -> Self {
+        Events { weights: weights.unwrap_or(self.weights), ..self }
     }
 
     /// The weights of the rows `order`, summed; an error unless the sum is positive. `part` is for the message.
@@ -80,6 +86,9 @@ pub(super) struct Fit {
     targets: Targets,
     watch: Watch,
     rates: Rates,
+    stopping: Stopping,
+    /// Steps of an epoch.
+    steps: usize,
     /// Epochs that have ended.
     epochs: u32,
     /// Of the epoch that runs: rows that are done, and the sum of weight times loss over them.
@@ -97,7 +106,10 @@ impl Fit {
         model.check_finite()?;
         let (scaler, target) = scalers(model, data, options, settings.loss, train)?;
         let parameters = model.parameters_for(&scaler, target.as_ref())?;
-        let weight_scale = train.len() as f64 / Events::of(data)?.total_weight(train, "training")?;
+        let events = Events::of(data)?;
+        let weights = weights_of_classes(options, events);
+        let weight = events.weighted(weights.as_deref()).total_weight(train, "training")?;
+        let weight_scale = train.len() as f64 / weight;
         let choice = back_end::choose(options, model)?;
         let mut watch = Watch::new(options, settings.loss, model.outputs(), data, train, target.as_ref())?;
         watch.tell(warnings::second_activation(options, model, settings.loss).into_iter());
@@ -117,6 +129,8 @@ impl Fit {
             targets: data.targets().clone(),
             watch,
             rates: Rates::new(options),
+            stopping: Stopping::new(options),
+            steps: 1,
             epochs: 0,
             rows: 0,
             loss_sum: 0.0,
@@ -144,12 +158,37 @@ impl Fit {
         self.engine.forget();
     }
 
+    /// Refuses a validation dataset of other columns or targets.
+    pub fn check_alike(&self, other: &Dataset) -> Result<()> {
+        let key = |column: &Column| (column.name.clone(), column.length, column.inner);
+        if !self.columns.iter().map(key).eq(other.columns().iter().map(key)) {
+            let [found, own] = [other.columns(), &self.columns].map(columns::list);
+            return Err(Error::invalid(
+                format!("the validation dataset's columns ({found}) are not those of the training events ({own})"),
+                "name the same columns in the same order",
+            ));
+        }
+        self.targets.joined(other.targets(), "the validation dataset").map(|_| ())
+    }
+
+    /// Says how many events are for training, so that schedules know an epoch's steps.
+    pub fn expect(&mut self, events: u64) {
+        let size = self.options.batch_size;
+        self.steps = batches::count(usize::try_from(events).unwrap_or(usize::MAX), size, self.takes_one()).max(1);
+    }
+
+    /// The events' weights times those of their classes; none where classes have none.
+    pub fn class_weights(&self, events: Events) -> Option<Vec<f32>> {
+        weights_of_classes(&self.options, events)
+    }
+
     /// Trains on the batches of `order`, which goes on from the rows before; `first` are those that the epoch begins with.
     pub fn train(&mut self, events: Events, order: &[u32], first: &[u32]) -> Result<()> {
         let Fit { engine, scaler, target, watch, rates, options, .. } = self;
         let rows = rows(events, scaler, target.as_ref(), self.weight_scale);
         watch.begin(&mut **engine, rows, first)?;
-        let steps = PartSteps { rates, options, epoch: self.epochs, done: self.rows / options.batch_size };
+        let steps =
+            PartSteps { rates, options, epoch: self.epochs, done: self.rows / options.batch_size, steps: self.steps };
         self.loss_sum += engine.train(rows, order, &steps)?;
         self.rows += order.len();
         self.check_finite("training loss", self.loss_sum)
@@ -174,12 +213,28 @@ impl Fit {
     }
 
     /// Ends an epoch with these losses.
-    pub fn end_epoch(&mut self, train_loss: f64, validation_loss: Option<f64>) -> EpochRecord {
+    pub fn end_epoch(&mut self, train_loss: f64, validation_loss: Option<f64>) -> Result<EpochRecord> {
+        let place = Place { epoch: self.epochs, step: self.steps - 1, steps: self.steps };
+        let learning_rate = self.rates.at(place);
         self.epochs += 1;
         self.rows = 0;
+        let mut last = self.epochs == self.options.epochs;
+        if let Some(loss) = validation_loss {
+            self.rates.epoch(loss);
+            let Fit { engine, stopping, .. } = self;
+            let keep = || Ok(Kept { parameters: engine.parameters()?, state: engine.state() });
+            last |= stopping.epoch(self.epochs, loss, keep)?;
+        }
         let seconds = self.start.elapsed().as_secs_f64();
         self.start = Instant::now();
-        EpochRecord { train_loss, validation_loss: validation_loss.unwrap_or(f64::NAN), seconds }
+        let validation_loss = validation_loss.unwrap_or(f64::NAN);
+        Ok(EpochRecord { train_loss, validation_loss, seconds, learning_rate, last })
+    }
+
+    /// The number of the epoch whose parameters the model gets, from 1 on, if they are not the last; else 0.
+    pub fn restored(&self) -> u32 {
+        let Stopping { kept, best_epoch, .. } = &self.stopping;
+        if kept.is_some() { *best_epoch } else { 0 }
     }
 
     /// What there was to warn about since the last call.
@@ -187,11 +242,12 @@ impl Fit {
         self.watch.said()
     }
 
-    /// What a loss of 1 of the engine stands for: the square of the target's standard deviation. Several targets have no
-    /// unit in common; their loss stays relative to their variances.
+    /// What a loss of 1 of the engine stands for: the square of the target's standard deviation, or itself for a quantile.
+    /// Several targets have no unit in common; their loss stays relative to that.
     fn loss_unit(&self) -> f64 {
+        let power = if self.loss == Loss::Quantile { -1 } else { -2 };
         match self.target.as_ref().map(|target| target.inverse.as_slice()) {
-            Some(&[inverse]) => f64::from(inverse).powi(-2),
+            Some(&[inverse]) => f64::from(inverse).powi(power),
             _ => 1.0,
         }
     }
@@ -212,11 +268,12 @@ impl Fit {
             targets: self.targets.clone(),
             options: Some(self.decided()),
         };
-        let parameters = self.engine.parameters()?;
+        let last = || Ok::<_, Error>(Kept { parameters: self.engine.parameters()?, state: self.engine.state() });
+        let Kept { parameters, state } = self.stopping.kept.clone().map_or_else(last, Ok)?;
         let extreme = parameters.iter().copied().find(|parameter| !parameter.is_finite());
         self.check_finite("largest parameter", extreme.unwrap_or(0.0).into())?;
         model.set_parameters(&parameters)?;
-        model.set_state(&self.engine.state())?;
+        model.set_state(&state)?;
         model.add_batches(self.engine.batches());
         model.set_training(training)
     }
@@ -237,15 +294,16 @@ struct PartSteps<'a> {
     rates: &'a Rates,
     options: &'a Options,
     epoch: u32,
-    /// Steps of the epoch before the call.
+    /// Steps of the epoch before the call, and in all.
     done: usize,
+    steps: usize,
 }
 
 impl Steps for PartSteps<'_> {
     fn rate(&self, batch: usize, loss: f64) -> Result<f64> {
         let step = self.done + batch;
         match loss.is_finite() {
-            true => Ok(self.rates.at(Place { epoch: self.epoch })),
+            true => Ok(self.rates.at(Place { epoch: self.epoch, step, steps: self.steps })),
             false => {
                 let place = format!("in batch {} of epoch {}", step + 1, self.epoch + 1);
                 Err(diverged("training loss", loss, &place, self.options))
@@ -265,6 +323,13 @@ fn diverged(what: &str, value: f64, place: &str, options: &Options) -> Error {
 fn rows<'a>(events: Events<'a>, scaler: &'a Scaler, target: Option<&'a Scaler>, weight_scale: f64) -> Rows<'a> {
     let Events { features, labels, weights } = events;
     Rows { features, labels, weights, scaler, target, weight_scale }
+}
+
+/// The events' weights times those of their classes; none where classes have none.
+fn weights_of_classes(options: &Options, Events { labels, weights, .. }: Events) -> Option<Vec<f32>> {
+    let classes = &options.class_weights;
+    let weighted = |(&label, &weight): (&f32, &f32)| (f64::from(weight) * classes[label as usize]) as f32;
+    (!classes.is_empty()).then(|| labels.iter().zip(weights).map(weighted).collect())
 }
 
 /// The scalers of features and labels: learned on the rows `train`, or, without fStandardise, those of the model. The

@@ -10,8 +10,10 @@ pub mod metrics;
 mod resolution;
 mod scale;
 mod schedule;
+mod stopping;
 mod streaming;
 mod thin;
+mod validation;
 mod warnings;
 
 pub use crate::options::Options;
@@ -23,6 +25,7 @@ use crate::dataset::{Dataset, shuffle, split};
 use crate::error::{Error, Result};
 use crate::model::Model;
 use fit::{Events, Fit};
+use validation::Validation;
 
 /// Limits of a part of an epoch, after which progress is shown and Ctrl-C is heard: batches, and multiplications
 /// (some tenths of a second with Clad's kernels). They depend on nothing that changes from run to run, so that sums do
@@ -39,6 +42,10 @@ pub struct EpochRecord {
     pub validation_loss: f64,
     /// Wall-clock time.
     pub seconds: f64,
+    /// Of its last step.
+    pub learning_rate: f64,
+    /// Whether the fit ends here: at its last epoch, or early.
+    pub last: bool,
 }
 
 /// How far an epoch has come.
@@ -56,9 +63,10 @@ pub struct EpochPart {
 pub struct Trainer {
     fit: Fit,
     train: Vec<u32>,
-    validation: Vec<u32>,
     train_weight: f64,
-    validation_weight: f64,
+    validation: Validation,
+    /// The events' weights where classes have weights.
+    weights: Option<Vec<f32>>,
     /// Multiplications of an event, about.
     work: usize,
     /// Rows and width of the dataset, to notice another one.
@@ -68,32 +76,44 @@ pub struct Trainer {
 impl Trainer {
     /// Checks the options against model and data, splits, learns the scalers, lays out the engine.
     pub fn new(model: &Model, data: &Dataset, options: &Options) -> Result<Self> {
+        Self::on(model, data, None, options)
+    }
+
+    /// The same with `validation` instead of a part of `data`; all of the latter is for training.
+    pub fn validated(model: &Model, data: &Dataset, validation: &Dataset, options: &Options) -> Result<Self> {
+        Self::on(model, data, Some(validation), &Options { validation: 0.0, ..options.clone() })
+    }
+
+    fn on(model: &Model, data: &Dataset, own: Option<&Dataset>, options: &Options) -> Result<Self> {
         checks::checked(options, model, data)?;
-        let (train, validation) = split(data.rows(), 1.0 - options.validation, options.seed)?;
+        checks::check_monitored(options, own.is_some())?;
+        let (train, validation) = split(data.rows(), 1.0 - options.validation, options.seed_of_split())?;
         if train.is_empty() {
             return Err(Error::invalid(
                 format!("no event is left to train on ({} events, fValidation = {})", data.rows(), options.validation),
                 "lower fValidation or add events",
             ));
         }
-        let fit = Fit::new(model, data, &train, options)?;
-        let events = Events::of(data)?;
-        let validation_weight = match validation.is_empty() {
-            true => 0.0,
-            false => events.total_weight(&validation, "validation")?,
+        let mut fit = Fit::new(model, data, &train, options)?;
+        fit.expect(train.len() as u64);
+        let weights = fit.class_weights(Events::of(data)?);
+        let events = Events::of(data)?.weighted(weights.as_deref());
+        let validation = match own {
+            None => Validation::of_part(validation, events)?,
+            Some(own) => Validation::of_own(&fit, model.outputs(), own)?,
         };
         Ok(Trainer {
             fit,
             train_weight: events.total_weight(&train, "training")?,
-            validation_weight,
             train,
             validation,
+            weights,
             work: model.work(),
             shape: (data.rows(), data.width()),
         })
     }
 
-    /// One pass over the training part, then the validation part.
+    /// One pass over the training part, then the validation part of `data`.
     pub fn epoch(&mut self, data: &Dataset) -> Result<EpochRecord> {
         while !self.part(data)?.ended {}
         self.end_epoch(data)
@@ -104,8 +124,11 @@ impl Trainer {
         if (data.rows(), data.width()) != self.shape {
             return Err(Error::Internal("the dataset changed during the training".into()));
         }
-        let Trainer { fit, train, .. } = self;
+        let Trainer { fit, train, weights, validation, .. } = self;
         let (done, size) = (fit.rows(), fit.options.batch_size);
+        if validation.is_own && done == 0 {
+            fit.forget();
+        }
         if done == 0 && fit.options.shuffle {
             shuffle(train, fit.options.seed, u64::from(fit.epochs()) + 1);
         }
@@ -114,20 +137,23 @@ impl Trainer {
         if end + 1 == train.len() {
             end += 1; // batch normalisation takes no batch of one event, and joins it to the one before
         }
-        fit.train(Events::of(data)?, &train[done..end], train)?;
+        fit.train(Events::of(data)?.weighted(weights.as_deref()), &train[done..end], train)?;
         let expected = train.len();
         Ok(EpochPart { rows: end as u64, expected: expected as u64, ended: end == expected })
     }
 
-    /// After the last part: the losses of the epoch.
+    /// After the last part: the losses of the epoch. The validation events are in `data`, which is what [`validated`](Self::validated)
+    /// got for them, if that was called.
     pub fn end_epoch(&mut self, data: &Dataset) -> Result<EpochRecord> {
-        let Trainer { fit, validation, .. } = self;
+        let Trainer { fit, validation, weights, .. } = self;
         let train_loss = fit.train_loss(self.train_weight)?;
-        let validation_loss = match validation.is_empty() {
-            true => None,
-            false => Some(fit.evaluate(Events::of(data)?, validation, self.validation_weight)?),
-        };
-        Ok(fit.end_epoch(train_loss, validation_loss))
+        let validation_loss = validation.loss(fit, data, weights.as_deref())?;
+        fit.end_epoch(train_loss, validation_loss)
+    }
+
+    /// The number of the epoch whose parameters the model gets, from 1 on, if they are kept; else 0.
+    pub fn restored(&self) -> u32 {
+        self.fit.restored()
     }
 
     /// What there was to warn about since the last call.
@@ -146,7 +172,7 @@ impl Trainer {
             "{}: {} events for training, {} for validation, loss {}",
             self.fit.back_end(),
             self.train.len(),
-            self.validation.len(),
+            self.validation.rows.len(),
             self.fit.decided().loss_name()
         )
     }

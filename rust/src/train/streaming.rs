@@ -1,11 +1,12 @@
 //! Training on a stream: window by window.
 
 use super::fit::{Events, Fit, positive_weight};
+use super::validation::Validation;
 use super::{EpochPart, EpochRecord, Options, checks};
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
 use crate::model::Model;
-use crate::stream::{Batch, Epoch, Mixing, Settings, Stream};
+use crate::stream::{Batch, Epoch, Mixing, Place, Settings, Stream, Window};
 
 /// Bytes of features of a window and of a block, where the user says nothing, and entries that are enough whatever
 /// their width.
@@ -40,6 +41,7 @@ pub fn stream_settings(stream: &Stream, options: &Options, window: u64, mixing: 
         kept: (KEPT_BYTES / (row + ENTRY_BYTES)).saturating_sub(window),
         mixing,
         seed: options.seed,
+        split_seed: options.seed_of_split(),
         shuffle: options.shuffle,
         validation: options.validation,
         batch: options.batch_size,
@@ -58,6 +60,8 @@ pub struct StreamTrainer {
     /// Events of the window in their order.
     table: Batch,
     held: Held,
+    /// Instead of those: a dataset of their own.
+    own: Option<Validation>,
     /// Sum of the weights of the epoch that runs.
     weight: f64,
     /// Events of the epoch that runs, and those expected of it: at most all, then those of the one before.
@@ -66,8 +70,16 @@ pub struct StreamTrainer {
 }
 
 impl StreamTrainer {
-    /// Checks the options, learns the scalers and lays out the engine. `sample` is epoch 0 with the same settings.
-    pub fn new(model: &Model, stream: &Stream, options: &Options, sample: &mut Epoch) -> Result<Self> {
+    /// Checks the options, learns the scalers and lays out the engine. `sample` is epoch 0 with the same settings. With a
+    /// dataset for `validation`, all events of the stream are for training.
+    pub fn new(
+        model: &Model,
+        stream: &Stream,
+        validation: Option<&Dataset>,
+        options: &Options,
+        sample: &mut Epoch,
+    ) -> Result<Self> {
+        checks::check_monitored(options, validation.is_some())?;
         let most = sample.settings().window as usize;
         let mut data = Dataset::new(stream.columns())?;
         data.begin_with("a sample of the stream", stream.targets())?;
@@ -81,8 +93,10 @@ impl StreamTrainer {
         }
         data.commit()?;
         let all: Vec<u32> = (0..data.rows() as u32).collect();
+        let fit = Fit::new(model, &data, &all, options)?;
         Ok(StreamTrainer {
-            fit: Fit::new(model, &data, &all, options)?,
+            own: validation.map(|own| Validation::of_own(&fit, model.outputs(), own)).transpose()?,
+            fit,
             sample: all.len(),
             table,
             held: Held::new(most, stream.width(), stream.targets().count()),
@@ -100,13 +114,14 @@ impl StreamTrainer {
         let window = epoch.window();
         if !self.held.complete {
             let (others, hashes) = window.others();
-            window.gather(others, &mut self.table)?;
-            checks::check_labels(self.fit.loss, outputs, &self.table.labels)?;
+            self.gather(window, others, outputs)?;
             self.held.add(&self.table, hashes);
         }
-        window.gather(window.order(), &mut self.table)?;
-        checks::check_labels(self.fit.loss, outputs, &self.table.labels)?;
+        self.gather(window, window.order(), outputs)?;
         let order = in_order(&self.table);
+        if self.rows == 0 {
+            self.fit.expect(self.expected);
+        }
         self.rows += order.len() as u64;
         // A single event is the last one of an epoch, behind whole batches: another one in each epoch where events are shuffled.
         if order.len() > 1 || self.fit.takes_one() {
@@ -117,16 +132,33 @@ impl StreamTrainer {
         Ok(EpochPart { rows: self.rows, expected: self.expected.max(self.rows), ended: false })
     }
 
-    /// Ends an epoch: its losses.
-    pub fn end_epoch(&mut self) -> Result<EpochRecord> {
+    /// Makes the table the events at `places`, with the weights of their classes.
+    fn gather(&mut self, window: &Window, places: &[Place], outputs: usize) -> Result<()> {
+        window.gather(places, &mut self.table)?;
+        checks::check_labels(self.fit.loss, outputs, &self.table.labels)?;
+        checks::check_classes(&self.fit.options, &self.table.labels)?;
+        if let Some(weights) = self.fit.class_weights(Events::of_batch(&self.table)) {
+            self.table.weights = weights;
+        }
+        Ok(())
+    }
+
+    /// Ends an epoch: its losses. `validation` is the dataset that [`new`](Self::new) got for it.
+    pub fn end_epoch(&mut self, validation: Option<&Dataset>) -> Result<EpochRecord> {
         self.held.finish();
         let train_loss = self.fit.train_loss(positive_weight(std::mem::take(&mut self.weight), "training")?)?;
         self.expected = std::mem::take(&mut self.rows);
-        let validation_loss = match self.held.table.weights.is_empty() {
-            true => None,
-            false => Some(self.held_loss()?),
+        let validation_loss = match (&self.own, validation) {
+            (Some(own), Some(data)) => own.loss(&mut self.fit, data, None)?,
+            _ if self.held.table.weights.is_empty() => None,
+            _ => Some(self.held_loss()?),
         };
-        Ok(self.fit.end_epoch(train_loss, validation_loss))
+        self.fit.end_epoch(train_loss, validation_loss)
+    }
+
+    /// The number of the epoch whose parameters the model gets, from 1 on, if they are kept; else 0.
+    pub fn restored(&self) -> u32 {
+        self.fit.restored()
     }
 
     fn held_loss(&mut self) -> Result<f64> {

@@ -56,13 +56,16 @@ impl Watch {
             _ => constant_label(events()),
         };
         let bounded = match loss {
-            Loss::BinaryCrossEntropy => unbounded(&halves(events())),
+            Loss::BinaryCrossEntropy | Loss::Focal => unbounded(&halves(events())),
             Loss::SoftmaxCrossEntropy => unbounded(&sums(events(), outputs)),
-            Loss::MeanSquaredError | Loss::Huber => None,
+            Loss::MeanSquaredError | Loss::Huber | Loss::Quantile => None,
         };
         Ok(Watch {
             learning_rate: options.learning_rate,
-            start: if own || several { 0.0 } else { loss_of_zero(loss, outputs, events().map(standardised)) },
+            start: match own || several {
+                true => 0.0,
+                false => loss_of_zero(loss, options.loss_parameter(loss), outputs, events().map(standardised)),
+            },
             started: false,
             // A loss of the user's own may be below 0 for reasons of its own.
             negative_weights: !own && bounded.is_none() && events().any(|(_, weight)| weight < 0.0),
@@ -201,8 +204,8 @@ fn unbounded(classes: &[(f64, usize)]) -> Option<String> {
 }
 
 /// The weighted mean loss where every output is 0.
-fn loss_of_zero(loss: Loss, outputs: usize, events: impl Iterator<Item = (f32, f64)>) -> f64 {
-    let mean = |of: fn(f64) -> f64| {
+fn loss_of_zero(loss: Loss, parameter: f64, outputs: usize, events: impl Iterator<Item = (f32, f64)>) -> f64 {
+    let mean = |of: &dyn Fn(f64) -> f64| {
         let (sum, total) = events.fold((0.0, 0.0), |(sum, total), (label, weight)| {
             (sum + weight.abs() * of(f64::from(label)), total + weight.abs())
         });
@@ -211,7 +214,9 @@ fn loss_of_zero(loss: Loss, outputs: usize, events: impl Iterator<Item = (f32, f
     match loss {
         Loss::BinaryCrossEntropy => std::f64::consts::LN_2,
         Loss::SoftmaxCrossEntropy => (outputs as f64).ln(),
-        Loss::MeanSquaredError => mean(|y| y * y),
-        Loss::Huber => mean(|y| if y.abs() < 1.0 { y * y / 2.0 } else { y.abs() - 0.5 }),
+        Loss::MeanSquaredError => mean(&|y| y * y),
+        Loss::Huber => mean(&|y| if y.abs() < 1.0 { y * y / 2.0 } else { y.abs() - 0.5 }),
+        Loss::Focal => 0.5_f64.powf(parameter) * std::f64::consts::LN_2,
+        Loss::Quantile => mean(&|y| if y > 0.0 { parameter * y } else { (parameter - 1.0) * y }),
     }
 }

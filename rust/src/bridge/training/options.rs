@@ -17,10 +17,17 @@ impl FitSpec {
             batch_size: self.batch_size,
             learning_rate: self.learning_rate,
             schedule: Schedule::from_number(schedule).ok_or_else(|| unknown("fSchedule", schedule))?,
+            decay: self.decay,
+            decay_epochs: self.decay_epochs,
+            warm_up: self.warm_up,
             weight_decay: self.weight_decay,
+            l1: self.l1,
+            clip_norm: self.clip_norm,
+            clip_value: self.clip_value,
             momentum: self.momentum,
             validation: self.validation,
             seed: self.seed,
+            split_seed: self.split_seed,
             shuffle: self.shuffle,
             standardise: self.standardise,
             threads: self.threads,
@@ -31,6 +38,13 @@ impl FitSpec {
                 number => Some(Loss::from_number(number - 1).ok_or_else(|| unknown("fLoss", number))?),
             },
             loss_function: self.loss_function.clone(),
+            label_smoothing: self.label_smoothing,
+            focus: self.focus,
+            quantile: self.quantile,
+            class_weights: self.class_weights.clone(),
+            patience: self.patience,
+            min_improvement: self.min_improvement,
+            keep_best: self.keep_best,
             gradient: Gradient::from_number(gradient).ok_or_else(|| unknown("fGradient", gradient))?,
         })
     }
@@ -43,10 +57,17 @@ impl From<&Options> for FitSpec {
             batch_size: options.batch_size,
             learning_rate: options.learning_rate,
             schedule: options.schedule as u8,
+            decay: options.decay,
+            decay_epochs: options.decay_epochs,
+            warm_up: options.warm_up,
             weight_decay: options.weight_decay,
+            l1: options.l1,
+            clip_norm: options.clip_norm,
+            clip_value: options.clip_value,
             momentum: options.momentum,
             validation: options.validation,
             seed: options.seed,
+            split_seed: options.split_seed,
             shuffle: options.shuffle,
             standardise: options.standardise,
             threads: options.threads,
@@ -54,6 +75,13 @@ impl From<&Options> for FitSpec {
             optimiser: options.optimiser as u8,
             loss: options.loss.map_or(0, |loss| 1 + loss as u8),
             loss_function: options.loss_function.clone(),
+            label_smoothing: options.label_smoothing,
+            focus: options.focus,
+            quantile: options.quantile,
+            class_weights: options.class_weights.clone(),
+            patience: options.patience,
+            min_improvement: options.min_improvement,
+            keep_best: options.keep_best,
             gradient: options.gradient as u8,
         }
     }
@@ -66,8 +94,9 @@ impl From<train::EpochPart> for EpochPart {
 }
 
 impl From<train::EpochRecord> for EpochRecord {
-    fn from(train::EpochRecord { train_loss, validation_loss, seconds }: train::EpochRecord) -> Self {
-        EpochRecord { train_loss, validation_loss, seconds }
+    fn from(record: train::EpochRecord) -> Self {
+        let train::EpochRecord { train_loss, validation_loss, seconds, learning_rate, last } = record;
+        EpochRecord { train_loss, validation_loss, seconds, learning_rate, last }
     }
 }
 
