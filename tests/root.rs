@@ -151,6 +151,11 @@ fn models_say_what_is_wrong_with_a_network() {
 }
 
 #[test]
+fn options_of_fits() {
+    macro_of("fit_options.C").passed();
+}
+
+#[test]
 fn models_go_on_from_where_they_are() {
     macro_of("refit.C").passed();
 }

@@ -57,6 +57,11 @@ fn several_targets_in_python() {
 }
 
 #[test]
+fn options_of_fits_in_python() {
+    Session::python(&[&script("fit_options.py")]).run().passed();
+}
+
+#[test]
 fn tensors_back_to_root() {
     passes("back_to_root.C");
 }

@@ -1,5 +1,6 @@
 #include "FitSpec.hxx"
 
+#include "FilePath.hxx"
 #include "HomeProcess.hxx"
 
 #include "cladtorch/src/bridge/process.rs.h"
@@ -60,6 +61,9 @@ Core::FitSpec ToSpec(const FitOptions &options)
    spec.patience = NotNegative<std::uint32_t>("fPatience", options.fPatience);
    spec.min_improvement = options.fMinImprovement;
    spec.keep_best = options.fKeepBest;
+   spec.checkpoint = options.fCheckpoint.empty() ? "" : FilePath(options.fCheckpoint);
+   spec.checkpoint_epochs = NotNegative<std::uint32_t>("fCheckpointEpochs", options.fCheckpointEpochs);
+   spec.checkpoint_minutes = options.fCheckpointMinutes;
    spec.gradient = static_cast<std::uint8_t>(options.fGradient);
    return spec;
 }
@@ -96,6 +100,9 @@ FitOptions FromSpec(const Core::FitSpec &spec)
    options.fPatience = static_cast<int>(spec.patience);
    options.fMinImprovement = spec.min_improvement;
    options.fKeepBest = spec.keep_best;
+   options.fCheckpoint = std::string(spec.checkpoint);
+   options.fCheckpointEpochs = static_cast<int>(spec.checkpoint_epochs);
+   options.fCheckpointMinutes = spec.checkpoint_minutes;
    options.fGradient = static_cast<EGradient>(spec.gradient);
    return options;
 }

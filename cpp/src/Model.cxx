@@ -121,6 +121,8 @@ struct Model::Training {
    std::function<Core::EpochPart()> fPart;       ///< trains on the next part of an epoch
    std::function<Core::EpochRecord()> fEndEpoch; ///< gives its losses
    std::function<rust::Vec<rust::String>()> fWarnings;
+   std::function<void()> fCheckpoint; ///< writes one, if there is a file for it
+   rust::Vec<Core::EpochRecord> fBefore; ///< the epochs before the checkpoint that it goes on from
    std::function<std::uint32_t()> fRestored; ///< the epoch whose parameters fFinish hands over; 0: the last
    std::function<void(Core::Model &)> fFinish; ///< hands over what was learned
 };
@@ -131,6 +133,15 @@ void Model::Replace(std::shared_ptr<ModelData> data)
    if (data->fModule)
       data->fModule->Share(data);
    fData = std::move(data);
+}
+
+template <class Epoch>
+void Model::Record(History &history, const Epoch &epoch)
+{
+   history.fTrainLoss.push_back(epoch.train_loss);
+   history.fValidationLoss.push_back(epoch.validation_loss);
+   history.fSeconds.push_back(epoch.seconds);
+   history.fLearningRate.push_back(epoch.learning_rate);
 }
 
 /// Runs epochs until all are done or Ctrl-C is pressed. The model then has what was learned, whichever it was.
@@ -144,17 +155,16 @@ History Model::RunEpochs(const Training &training, const InterruptScope &interru
       std::cout << history.fDescription << std::endl;
    WarnOfThreads(where, options);
    Warn(where, training.fWarnings());
-   Progress progress(training.fEpochs, options.fVerbose < 1);
+   for (const auto &epoch : training.fBefore)
+      Record(history, epoch);
+   Progress progress(training.fEpochs, history.Epochs(), options.fVerbose < 1);
    bool ended = false;
    while (!ended && !history.fInterrupted) {
       const auto part = training.fPart();
       progress.Part(part.rows, part.expected);
       if (part.ended) {
          const auto epoch = training.fEndEpoch();
-         history.fTrainLoss.push_back(epoch.train_loss);
-         history.fValidationLoss.push_back(epoch.validation_loss);
-         history.fSeconds.push_back(epoch.seconds);
-         history.fLearningRate.push_back(epoch.learning_rate);
+         Record(history, epoch);
          ended = epoch.last;
          progress.Epoch(epoch.train_loss, epoch.validation_loss, epoch.seconds);
       }
@@ -165,6 +175,8 @@ History Model::RunEpochs(const Training &training, const InterruptScope &interru
       history.fInterrupted = interrupt.Requested() && !ended;
    }
    progress.Finish();
+   if (history.fInterrupted)
+      training.fCheckpoint();
    history.fRestoredEpoch = training.fRestored();
    if (history.fRestoredEpoch && options.fVerbose > 0)
       std::cout << "the model has the parameters of epoch " << history.fRestoredEpoch << ", validation loss "
@@ -182,9 +194,10 @@ History Model::RunEpochs(const Training &training, const InterruptScope &interru
    return history;
 }
 
-History Model::FitDataset(const Dataset &data, const Dataset *validation, const FitOptions &options)
+History Model::FitDataset(const Dataset &data, const Dataset *validation, const FitOptions &options,
+                          const std::string &path)
 {
-   return Guard(Where("Fit").c_str(), [&] {
+   return Guard(Where(path.empty() ? "Fit" : "Resume").c_str(), [&] {
       return Interruptible("the training", [&](const InterruptScope &interrupt) {
          const auto &events = *data.fData->fCore;
          CheckWeight(*data.fData);
@@ -194,12 +207,16 @@ History Model::FitDataset(const Dataset &data, const Dataset *validation, const 
          const auto &judges = validation ? *validation->fData->fCore : events;
          auto trainer = validation ? Core::trainer_validated(*Data().fCore, events, judges, spec)
                                    : Core::trainer_new(*Data().fCore, events, spec);
+         if (!path.empty())
+            Core::trainer_resume(*trainer, path);
          const Training training{options,
                                  spec.epochs,
                                  std::string(Core::trainer_describe(*trainer)),
                                  [&] { return Core::trainer_part(*trainer, events); },
                                  [&] { return Core::trainer_end_epoch(*trainer, judges); },
                                  [&] { return Core::trainer_warnings(*trainer); },
+                                 [&] { Core::trainer_checkpoint(*trainer); },
+                                 Core::trainer_history(*trainer),
                                  [&] { return Core::trainer_restored(*trainer); },
                                  [&](Core::Model &model) { Core::trainer_finish(*trainer, model); }};
          return RunEpochs(training, interrupt);
@@ -222,7 +239,11 @@ namespace {
 /// The epochs of a stream, one after the other, each read by a thread of its own.
 class StreamEpochs {
 public:
-   StreamEpochs(std::shared_ptr<StreamData> data, const Core::FitSpec &spec) : fData(std::move(data)), fSpec(spec) {}
+   /// Those after the first `before`.
+   StreamEpochs(std::shared_ptr<StreamData> data, const Core::FitSpec &spec, std::uint64_t before)
+      : fData(std::move(data)), fSpec(spec), fNumber(before)
+   {
+   }
 
    Core::EpochPart Window(Core::StreamTrainer &trainer, const Core::Model &model)
    {
@@ -244,16 +265,17 @@ public:
 private:
    std::shared_ptr<StreamData> fData;
    Core::FitSpec fSpec;
-   std::uint64_t fNumber = 0;
+   std::uint64_t fNumber;
    std::optional<rust::Box<Core::Epoch>> fEpoch;
    std::optional<ReadingThread> fThread; ///< ends before what it reads for
 };
 
 } // namespace
 
-History Model::FitStream(const Stream &stream, const Dataset *validation, const FitOptions &options)
+History Model::FitStream(const Stream &stream, const Dataset *validation, const FitOptions &options,
+                         const std::string &path)
 {
-   return Guard(Where("Fit").c_str(), [&] {
+   return Guard(Where(path.empty() ? "Fit" : "Resume").c_str(), [&] {
       return Interruptible("the training", [&](const InterruptScope &interrupt) {
          const auto &data = stream.fData;
          auto spec = ToSpec(options);
@@ -271,13 +293,18 @@ History Model::FitStream(const Stream &stream, const Dataset *validation, const 
                       : Core::stream_trainer_new(model, *data->fCore, spec, *sample);
          };
          auto trainer = start();
-         StreamEpochs epochs(data, spec);
+         if (!path.empty())
+            Core::stream_trainer_resume(*trainer, path);
+         auto before = Core::stream_trainer_history(*trainer);
+         StreamEpochs epochs(data, spec, before.size());
          const Training training{options,
                                  spec.epochs,
                                  std::string(Core::stream_trainer_describe(*trainer)),
                                  [&] { return epochs.Window(*trainer, *fData->fCore); },
                                  [&] { return epochs.End(*trainer, validation ? validation->fData->fCore.operator->() : nullptr); },
                                  [&] { return Core::stream_trainer_warnings(*trainer); },
+                                 [&] { Core::stream_trainer_checkpoint(*trainer); },
+                                 std::move(before),
                                  [&] { return Core::stream_trainer_restored(*trainer); },
                                  [&](Core::Model &model) { Core::stream_trainer_finish(*trainer, model); }};
          return RunEpochs(training, interrupt);
@@ -293,6 +320,44 @@ History Model::Fit(const Stream &stream, const FitOptions &options)
 History Model::Fit(const Stream &stream, const Dataset &validation, const FitOptions &options)
 {
    return FitStream(stream, &validation, options);
+}
+
+/// Calls `fit` with the path of a checkpoint and the options of its fit.
+template <class F>
+History Model::ResumeBy(const std::string &path, F fit)
+{
+   return Guard(Where("Resume").c_str(), [&] {
+      const auto file = FilePath(path);
+      return fit(FromSpec(Core::checkpoint_options(file)), file);
+   });
+}
+
+History Model::Resume(const Dataset &data, const std::string &path)
+{
+   return ResumeBy(path, [&](const FitOptions &options, const std::string &file) {
+      return FitDataset(data, nullptr, options, file);
+   });
+}
+
+History Model::Resume(const Dataset &data, const Dataset &validation, const std::string &path)
+{
+   return ResumeBy(path, [&](const FitOptions &options, const std::string &file) {
+      return FitDataset(data, &validation, options, file);
+   });
+}
+
+History Model::Resume(const Stream &stream, const std::string &path)
+{
+   return ResumeBy(path, [&](const FitOptions &options, const std::string &file) {
+      return FitStream(stream, nullptr, options, file);
+   });
+}
+
+History Model::Resume(const Stream &stream, const Dataset &validation, const std::string &path)
+{
+   return ResumeBy(path, [&](const FitOptions &options, const std::string &file) {
+      return FitStream(stream, &validation, options, file);
+   });
 }
 
 History Model::LastFit() const

@@ -51,8 +51,8 @@ std::string Losses(double trainLoss, double validationLoss)
 }
 } // namespace
 
-Progress::Progress(std::size_t epochs, bool silent)
-   : fEpochs(epochs), fSilent(silent), fTerminal(isatty(STDOUT_FILENO))
+Progress::Progress(std::size_t epochs, std::size_t before, bool silent)
+   : fEpochs(epochs), fBefore(before), fSilent(silent), fTerminal(isatty(STDOUT_FILENO)), fDone(before)
 {
 }
 
@@ -77,9 +77,9 @@ void Progress::Epoch(double trainLoss, double validationLoss, double seconds)
    const std::size_t step = std::max<std::size_t>(1, fEpochs / kPlainLines);
    const auto epoch = Text("epoch %zu/%zu", fDone, fEpochs);
    if (fTerminal) {
-      if (last || fDone == 1 || Due(kTerminalInterval))
+      if (last || fDone == fBefore + 1 || Due(kTerminalInterval))
          Write(Bar() + epoch + fLosses + (last ? Text("  %.3g s", seconds) : Pace()));
-   } else if (last || fDone == 1 || fDone % step == 0 || Due(kPlainInterval)) {
+   } else if (last || fDone == fBefore + 1 || fDone % step == 0 || Due(kPlainInterval)) {
       Write(epoch + fLosses + Text("  %.3g s", seconds) + (last ? "" : Pace()));
    }
 }
@@ -111,10 +111,10 @@ void Progress::Write(const std::string &line)
 std::string Progress::Pace() const
 {
    const double seconds = std::chrono::duration<double>(Clock_t::now() - fStart).count();
-   const double done = static_cast<double>(fDone) + fShare;
+   const double done = static_cast<double>(fDone - fBefore) + fShare;
    if (seconds <= 0 || done <= 0)
       return "";
-   return "  " + Duration(seconds * (static_cast<double>(fEpochs) / done - 1)) + " left" +
+   return "  " + Duration(seconds * (static_cast<double>(fEpochs - fBefore) / done - 1)) + " left" +
           Text("  %.2g events/s", static_cast<double>(fRows) / seconds);
 }
 

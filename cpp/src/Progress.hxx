@@ -16,7 +16,8 @@ namespace Internal {
 /// that stay: for every tenth of the epochs, and where those take long, one every few seconds.
 class Progress {
 public:
-   Progress(std::size_t epochs, bool silent);
+   /// Of a fit of so many epochs, of which some were done before.
+   Progress(std::size_t epochs, std::size_t before, bool silent);
    /// The present epoch has trained on `rows` events of about `expected`.
    void Part(std::uint64_t rows, std::uint64_t expected);
    /// The present epoch has ended.
@@ -36,10 +37,11 @@ private:
    std::string Bar() const;
 
    std::size_t fEpochs;
+   std::size_t fBefore;
    bool fSilent;
    bool fTerminal;
    bool fOpen = false; ///< a line waits for its end
-   std::size_t fDone = 0; ///< epochs
+   std::size_t fDone; ///< epochs
    double fShare = 0; ///< of the present epoch
    std::uint64_t fRows = 0; ///< of all epochs
    std::uint64_t fEpochRows = 0; ///< of the present one

@@ -130,6 +130,11 @@ struct FitOptions {
    int fPatience = 0;
    double fMinImprovement = 0;  ///< by how much a smaller loss must be smaller to count as an improvement for fPatience
    bool fKeepBest = false;      ///< gives the model the parameters of the best epoch without ending the fit early
+   /// A file that the fit writes to on its way, whole or not at all: after every fCheckpointEpochs epochs, on a dataset also
+   /// every fCheckpointMinutes minutes and when Ctrl-C ends it. Model::Resume() goes on from there. Not with fLossFunction.
+   std::string fCheckpoint;
+   int fCheckpointEpochs = 1;     ///< at least 1
+   double fCheckpointMinutes = 0; ///< 0: after epochs only
    EGradient fGradient = kClad; ///< kClad runs on the CPU only; with another fDevice Fit says that autograd runs
    /// 0: only warnings. 1: progress, and the back end if it is not that of fGradient. 2: also the back end, its device
    /// and the reason. Progress is one line that is overwritten on a terminal, otherwise a line every few seconds.

@@ -98,6 +98,16 @@ public:
    History Fit(const Stream &stream, const FitOptions &options = FitOptions());
    /// The same with a dataset for the validation loss, as above.
    History Fit(const Stream &stream, const Dataset &validation, const FitOptions &options = FitOptions());
+   /// Goes on with a fit from its last checkpoint, with its options: see FitOptions::fCheckpoint. The model must have the layers
+   /// of the one that was trained; it gets its parameters from the file. The data, and the validation dataset if that fit had
+   /// one, must be the same. On the CPU, model and history then have the same bits as if the fit had never stopped. Throws for a
+   /// damaged file and for other data. No code from the file is run.
+   History Resume(const Dataset &data, const std::string &path);
+   /// With a dataset for the validation loss.
+   History Resume(const Dataset &data, const Dataset &validation, const std::string &path);
+   /// Of a fit to a stream.
+   History Resume(const Stream &stream, const std::string &path);
+   History Resume(const Stream &stream, const Dataset &validation, const std::string &path);
    /// The history of the last Fit, also if Ctrl-C ended it early. It has no epochs if there was no Fit since the model
    /// was made, loaded or given other parameters.
    History LastFit() const;
@@ -195,9 +205,16 @@ protected:
 
 private:
    struct Training;
+   template <class Epoch>
+   static void Record(History &history, const Epoch &epoch);
+   template <class F>
+   History ResumeBy(const std::string &path, F fit);
    History RunEpochs(const Training &training, const Internal::InterruptScope &interrupt);
-   History FitDataset(const Dataset &data, const Dataset *validation, const FitOptions &options);
-   History FitStream(const Stream &stream, const Dataset *validation, const FitOptions &options);
+   /// `path` is the checkpoint to go on from; empty: there is none.
+   History FitDataset(const Dataset &data, const Dataset *validation, const FitOptions &options,
+                      const std::string &path = "");
+   History
+   FitStream(const Stream &stream, const Dataset *validation, const FitOptions &options, const std::string &path = "");
    void CheckFunctor(std::size_t arguments) const;
    std::string Where(const char *method) const;
    /// Of Predict() and, with `raw`, Logits(); what it throws reports the public method that was called.

@@ -11,7 +11,7 @@ LONG = {
     "Dataset": {"Add", "Balance", "Split"},
     "Jagged": {"Padded", "Read"},
     "Mlp": {"__init__", "Load"},
-    "Model": {"Auc", "AucError", "Define", "DrawScores", "Fit", "Load", "Logits", "Predict", "Roc", "Save", "Scores"},
+    "Model": {"Auc", "AucError", "Define", "DrawScores", "Fit", "Load", "Logits", "Predict", "Resume", "Roc", "Save", "Scores"},
     "Stream": {"Add"},
     "Whitener": {"__init__"},
 }

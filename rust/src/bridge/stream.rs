@@ -1,5 +1,6 @@
 //! Streams: data larger than memory, the thread that reads it, and fits of it.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use super::columns::{ColumnSpec, column_specs, columns};
@@ -133,7 +134,10 @@ mod ffi {
             sample: &mut Epoch,
         ) -> Result<Box<StreamTrainer>>;
         fn stream_trainer_end_validated(trainer: &mut StreamTrainer, validation: &Dataset) -> Result<EpochRecord>;
-        /// See `trainer_restored`.
+        /// See `trainer_resume`, `trainer_checkpoint`, `trainer_history` and `trainer_restored`.
+        fn stream_trainer_resume(trainer: &mut StreamTrainer, path: &str) -> Result<()>;
+        fn stream_trainer_checkpoint(trainer: &mut StreamTrainer) -> Result<()>;
+        fn stream_trainer_history(trainer: &StreamTrainer) -> Vec<EpochRecord>;
         fn stream_trainer_restored(trainer: &StreamTrainer) -> u32;
         fn stream_trainer_finish(trainer: &StreamTrainer, model: &mut Model) -> Result<()>;
         fn stream_trainer_describe(trainer: &StreamTrainer) -> String;
@@ -274,6 +278,18 @@ fn stream_trainer_validated(
 
 fn stream_trainer_end_validated(trainer: &mut StreamTrainer, validation: &Dataset) -> Result<EpochRecord> {
     guard(|| trainer.end_epoch(Some(validation)).map(EpochRecord::from))
+}
+
+fn stream_trainer_resume(trainer: &mut StreamTrainer, path: &str) -> Result<()> {
+    guard(|| trainer.resume(Path::new(path)))
+}
+
+fn stream_trainer_checkpoint(trainer: &mut StreamTrainer) -> Result<()> {
+    guard(|| trainer.checkpoint())
+}
+
+fn stream_trainer_history(trainer: &StreamTrainer) -> Vec<EpochRecord> {
+    trainer.history().iter().copied().map(EpochRecord::from).collect()
 }
 
 fn stream_trainer_restored(trainer: &StreamTrainer) -> u32 {

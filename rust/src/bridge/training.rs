@@ -2,6 +2,8 @@
 
 mod options;
 
+use std::path::Path;
+
 pub use ffi::{EpochPart, EpochRecord, FitSpec};
 
 use crate::dataset::Dataset;
@@ -51,6 +53,12 @@ mod ffi {
         min_improvement: f64,
         /// The best epoch counts instead of the last.
         keep_best: bool,
+        /// The file of checkpoints; may be empty.
+        checkpoint: String,
+        /// Epochs between two of them.
+        checkpoint_epochs: u32,
+        /// Minutes between two of them within an epoch; 0: none there.
+        checkpoint_minutes: f64,
         /// See `Sweep::weight_decay`.
         weight_decay: f64,
         /// Of SGD.
@@ -140,6 +148,14 @@ mod ffi {
         fn trainer_end_epoch(trainer: &mut Trainer, data: &Dataset) -> Result<EpochRecord>;
         /// Puts weights, scalers, columns and options into `model`.
         fn trainer_finish(trainer: &Trainer, model: &mut Model) -> Result<()>;
+        /// The options of the fit whose checkpoint is at `path`.
+        fn checkpoint_options(path: &str) -> Result<FitSpec>;
+        /// Goes on from there; the trainer was made with these options.
+        fn trainer_resume(trainer: &mut Trainer, path: &str) -> Result<()>;
+        /// Writes a checkpoint now, if the options name a file for it.
+        fn trainer_checkpoint(trainer: &mut Trainer) -> Result<()>;
+        /// The epochs so far, also those before a checkpoint.
+        fn trainer_history(trainer: &Trainer) -> Vec<EpochRecord>;
         /// The number of the epoch whose parameters the model gets, if they are not the last ones; else 0.
         fn trainer_restored(trainer: &Trainer) -> u32;
         /// Which gradient back end runs, on which device and threads, and why.
@@ -173,6 +189,22 @@ fn trainer_new(model: &Model, data: &Dataset, spec: &FitSpec) -> Result<Box<Trai
 
 fn trainer_validated(model: &Model, data: &Dataset, validation: &Dataset, spec: &FitSpec) -> Result<Box<Trainer>> {
     guard(|| Trainer::validated(model, data, validation, &spec.options()?).map(Box::new))
+}
+
+fn checkpoint_options(path: &str) -> Result<FitSpec> {
+    guard(|| train::checkpoint_options(Path::new(path)).map(|options| FitSpec::from(&options)))
+}
+
+fn trainer_resume(trainer: &mut Trainer, path: &str) -> Result<()> {
+    guard(|| trainer.resume(Path::new(path)))
+}
+
+fn trainer_checkpoint(trainer: &mut Trainer) -> Result<()> {
+    guard(|| trainer.checkpoint())
+}
+
+fn trainer_history(trainer: &Trainer) -> Vec<EpochRecord> {
+    trainer.history().iter().copied().map(EpochRecord::from).collect()
 }
 
 fn trainer_restored(trainer: &Trainer) -> u32 {

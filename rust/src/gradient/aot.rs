@@ -17,12 +17,12 @@ use rayon::prelude::*;
 use super::batches::{self, batches};
 use super::lane::{Lane, Share, Workspace};
 use super::rendezvous::{MOST_MEMBERS, Rendezvous};
-use super::{Engine, ModuleTiles, RowLoss, Rows, Settings, Steps};
+use super::{Engine, ModuleTiles, RowLoss, Rows, Settings, Snapshot, Steps};
 use crate::device::{Element, HostBuffer, thread_pool};
 use crate::error::{Error, Result};
 use crate::graph::{DType, Graph, Mode, Module};
 use crate::kernels::Scalar;
-use crate::optimizer::Optimizer;
+use crate::optimizer::{self, Optimizer};
 
 /// Most lanes a batch is cut into, and most numbers that the lanes' gradients hold together: summing them must stay
 /// cheap beside making them.
@@ -293,6 +293,37 @@ impl<T: Scalar + Element> Engine for AotEngine<T> {
     fn batches(&self) -> u64 {
         let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
         state.optimizer.state().steps as u64
+    }
+
+    fn snapshot(&self) -> Result<Snapshot> {
+        let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
+        let optimizer = state.optimizer.state();
+        let flat = |own: &[T]| self.flat(own).iter().map(|value| value.to_f64() as f32).collect();
+        Ok(Snapshot {
+            parameters: flat(state.parameters.as_slice()),
+            state: self.network.state(),
+            moments: optimizer.moments.map(flat),
+            steps: optimizer.steps as u64,
+        })
+    }
+
+    fn restore(&mut self, snapshot: &Snapshot) -> Result<()> {
+        let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
+        let own = |flat: &[f32]| -> Result<HostBuffer<T>> {
+            let flat: Vec<T> = flat.iter().map(|&value| T::from_f64(value.into())).collect();
+            let mut own = HostBuffer::zeros(self.network.own_parameters())?;
+            self.network.pack(&flat, own.as_mut_slice());
+            Ok(own)
+        };
+        let [first, second] = snapshot.moments.each_ref().map(|moments| own(moments));
+        let (first, second) = (first?, second?);
+        state.parameters = own(&snapshot.parameters)?;
+        let steps = i64::try_from(snapshot.steps).unwrap_or(i64::MAX);
+        state.optimizer.set_state(optimizer::State { steps, moments: [first.as_slice(), second.as_slice()] })?;
+        let State { parameters, derived, .. } = &mut *state;
+        self.network.derive(parameters.as_slice(), derived.as_mut_slice());
+        self.network.set_state(&snapshot.state);
+        Ok(())
     }
 
     fn takes_one(&self) -> bool {

@@ -2,7 +2,7 @@
 
 use tch::{Device, Kind, Reduction, TchError, Tensor, no_grad};
 
-use super::{Engine, Rows, Settings, Steps};
+use super::{Engine, Rows, Settings, Snapshot, Steps};
 use crate::dataset::Scaler;
 use crate::error::Error;
 use crate::graph::{Activation, Graph, Loss, Op};
@@ -170,8 +170,27 @@ impl Engine for AutogradEngine {
     }
 
     fn parameters(&self) -> Result<Vec<f32>, Error> {
-        let host = self.parameters.f_detach().and_then(|values| values.f_to_device(Device::Cpu));
-        Ok(host.and_then(|host| Vec::try_from(&host)).map_err(Failure::from)?)
+        Ok(on_host(&self.parameters)?)
+    }
+
+    fn snapshot(&self) -> Result<Snapshot, Error> {
+        let (steps, moments) = self.optimizer.state();
+        let [first, second] = moments.each_ref().map(on_host);
+        Ok(Snapshot {
+            parameters: self.parameters()?,
+            state: Vec::new(),
+            moments: [first?, second?],
+            steps: u64::try_from(steps).unwrap_or(0),
+        })
+    }
+
+    fn restore(&mut self, snapshot: &Snapshot) -> Result<(), Error> {
+        let Snapshot { parameters, moments, steps, .. } = snapshot;
+        let send = |values: &[f32]| -> Result<Tensor> { Ok(Tensor::f_from_slice(values)?.f_to_device(self.device)?) };
+        let [first, second] = moments.each_ref().map(|moments| send(moments));
+        self.optimizer.set_state(i32::try_from(*steps).unwrap_or(i32::MAX), [first?, second?]);
+        self.parameters = send(parameters)?.f_set_requires_grad(true).map_err(Failure::from)?;
+        Ok(())
     }
 
     fn describe(&self) -> String {
@@ -180,6 +199,10 @@ impl Engine for AutogradEngine {
             _ => format!("autograd (LibTorch) on cpu, {} thread(s)", tch::get_num_threads()),
         }
     }
+}
+
+fn on_host(tensor: &Tensor) -> Result<Vec<f32>> {
+    Ok(Vec::try_from(&tensor.f_detach()?.f_to_device(Device::Cpu)?)?)
 }
 
 fn device_index(rows: &[u32], device: Device) -> Result<Tensor> {

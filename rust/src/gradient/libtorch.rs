@@ -7,11 +7,11 @@ use rayon::ThreadPool;
 
 use super::batches::batches;
 use super::objective::Objective;
-use super::{Engine, RowLoss, Rows, Settings, Steps};
+use super::{Engine, RowLoss, Rows, Settings, Snapshot, Steps};
 use crate::device::{HostBuffer, thread_pool};
 use crate::error::Result;
 use crate::graph::{Mode, events_mix};
-use crate::optimizer::Optimizer;
+use crate::optimizer::{Optimizer, State};
 
 /// How often a parameter is used for an event, about.
 const USES: usize = 256;
@@ -300,6 +300,24 @@ impl Engine for LibTorchEngine {
 
     fn batches(&self) -> u64 {
         self.optimizer.state().steps as u64
+    }
+
+    fn snapshot(&self) -> Result<Snapshot> {
+        let State { steps, moments } = self.optimizer.state();
+        Ok(Snapshot {
+            parameters: self.parameters.as_slice().to_vec(),
+            state: self.state.as_slice().to_vec(),
+            moments: moments.map(<[f32]>::to_vec),
+            steps: steps as u64,
+        })
+    }
+
+    fn restore(&mut self, snapshot: &Snapshot) -> Result<()> {
+        let steps = i64::try_from(snapshot.steps).unwrap_or(i64::MAX);
+        self.optimizer.set_state(State { steps, moments: snapshot.moments.each_ref().map(Vec::as_slice) })?;
+        self.parameters.as_mut_slice().copy_from_slice(&snapshot.parameters);
+        self.state.as_mut_slice().copy_from_slice(&snapshot.state);
+        Ok(())
     }
 
     fn takes_one(&self) -> bool {

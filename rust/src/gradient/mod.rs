@@ -148,6 +148,20 @@ impl Rows<'_> {
     }
 }
 
+/// All that the next steps of an engine depend on, in the order of the flat vectors. Random numbers are functions of a seed and
+/// the number of steps.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Snapshot {
+    /// The flat parameter vector.
+    pub parameters: Vec<f32>,
+    /// The flat vector of running statistics.
+    pub state: Vec<f32>,
+    /// Of the optimiser, see [`crate::optimizer::State`].
+    pub moments: [Vec<f32>; 2],
+    /// Of the optimiser so far.
+    pub steps: u64,
+}
+
 /// What decides on the steps of a call of [`Engine::train`].
 pub trait Steps: Sync {
     /// The step size after batch number `batch` of the call, from 0 on, whose sum of weight times loss is `loss`. An error ends
@@ -186,6 +200,12 @@ pub trait Engine: Send {
     fn batches(&self) -> u64 {
         0
     }
+
+    /// All that its next steps depend on, beside its settings.
+    fn snapshot(&self) -> Result<Snapshot>;
+
+    /// Goes on from `snapshot`, which must be of an engine of the same network and settings.
+    fn restore(&mut self, snapshot: &Snapshot) -> Result<()>;
 
     /// Whether it trains on a single event, as batch normalisation does not.
     fn takes_one(&self) -> bool {

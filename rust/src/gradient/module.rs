@@ -117,6 +117,12 @@ impl<T: Scalar + Element> ModuleTiles<T> {
         state.as_slice().iter().map(|s| s.to_f64() as f32).collect()
     }
 
+    /// Replaces it by as many numbers.
+    pub fn set_state(&self, values: &[f32]) {
+        let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
+        state.as_mut_slice().iter_mut().zip(values).for_each(|(to, &value)| *to = T::from_f64(value.into()));
+    }
+
     /// The outputs of a tile into `outputs` [rows, outputs]; in training, running statistics change.
     pub fn forward(&self, memory: &mut ModuleMemory<T>, tile: &Tile<T>, mode: Mode, outputs: &mut [T]) -> Result<()> {
         let ModuleMemory { passes, x } = memory;

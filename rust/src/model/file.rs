@@ -3,33 +3,24 @@
 //! Tensors: `layers.K.weight` [outputs, inputs] and `layers.K.bias` [outputs] float32, `scaler.mean` and
 //! `scaler.inverse` [inputs], for a regression on standardised targets `target.mean` and `target.inverse` [outputs], all
 //! float32. Other programs read it with any safetensors library.
-//!
-//! `sha256` in the JSON text is the SHA-256 of the whole file in which these 64 digits are zeros: a file that differs in
-//! any byte from what was saved is refused.
+//! [`sealed`] describes the checksum.
 
-use std::fs::File;
-use std::io::Write;
-use std::ops::Range;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 
+use super::sealed::{self, Checksum, KEY, NO_CHECKSUM};
 use super::{Mlp, Model, Network, Training};
-use crate::atomic_file;
 use crate::columns::{self, Column};
 use crate::dataset::{Scaler, Targets};
 use crate::device::HostBuffer;
 use crate::error::{Error, Result};
 use crate::graph::{Activation, Graph, Init, OWN, Op, Own};
 use crate::options::record;
-use crate::tensor_file::{self, LONGEST_HEADER, Tensor, TensorFile};
+use crate::tensor_file::{Tensor, TensorFile};
 use crate::text;
 
-const KEY: &str = "cladtorch";
 const VERSION: u32 = 1;
-/// In the place of the checksum while it is computed.
-const NO_CHECKSUM: &str = "0000000000000000000000000000000000000000000000000000000000000000";
 
 #[derive(Serialize, Deserialize)]
 struct Header {
@@ -90,32 +81,7 @@ impl Model {
     pub fn save(&self, path: &Path) -> Result<()> {
         let mlp = self.saved_network()?;
         self.check_predictions()?;
-        let text = serde_json::to_string(&self.header(mlp)).map_err(|error| Error::Internal(error.to_string()))?;
-        let tensors = self.tensors(mlp);
-        let mut header = tensor_file::header(&tensors, (KEY, text))?;
-        if header.len() as u64 > LONGEST_HEADER {
-            let what = format!("the model's columns and options are {} bytes of text", header.len());
-            return Err(Error::invalid(what, format!("use shorter or fewer names, of at most {LONGEST_HEADER} bytes")));
-        }
-        let failed = |error| Error::io(path, error);
-        let mut checksum = Sha256::new_with_prefix(&header);
-        for tensor in &tensors {
-            let add = |bytes: &[u8]| {
-                checksum.update(bytes);
-                Ok(())
-            };
-            tensor_file::pieces(tensor.values, add).map_err(failed)?;
-        }
-        let place = checksum_place(&header, NO_CHECKSUM).ok_or_else(|| Error::Internal("no checksum".to_owned()))?;
-        header[place].copy_from_slice(digits(checksum).as_bytes());
-        atomic_file::replace(path, |new| {
-            let write = || {
-                let mut file = File::create(new)?;
-                file.write_all(&header)?;
-                tensors.iter().try_for_each(|tensor| tensor_file::pieces(tensor.values, |bytes| file.write_all(bytes)))
-            };
-            write().map_err(failed)
-        })
+        sealed::write(path, &self.header(mlp), &self.tensors(mlp))
     }
 
     fn saved_network(&self) -> Result<&Mlp> {
@@ -187,10 +153,8 @@ impl Model {
 
     fn from_file(header: Header, mut file: TensorFile, own: Option<Own>) -> Result<Self> {
         // Before anything is allocated: twice over the file, because what is read must be what was checked.
-        let beginning = header.checksum_of(file.header())?;
-        let mut checksum = beginning.clone();
-        file.scan(|bytes| checksum.update(bytes))?;
-        header.check(checksum)?;
+        let checksum = Checksum::new(&header.sha256, file.header())?;
+        checksum.scan(&mut file)?;
         // The weights in the file bound what the sizes may ask for.
         let mut layers = header.sizes.iter().zip(header.sizes.iter().skip(1));
         let claimed = layers.try_fold(0usize, |sum, (&i, &o)| sum.checked_add(i.checked_mul(o)?)?.checked_add(o));
@@ -208,9 +172,7 @@ impl Model {
             header.has(|training| training.scaler).then(|| Scaler::identity(graph.inputs())),
             header.has(|training| training.target).then(|| Scaler::identity(graph.outputs())),
         ];
-        let mut checksum = beginning;
-        file.read(slots(graph, parameters.as_mut_slice(), &mut scalers), |bytes| checksum.update(bytes))?;
-        header.check(checksum)?;
+        checksum.read(&mut file, slots(graph, parameters.as_mut_slice(), &mut scalers))?;
         let mut model = Model::of_mlp(mlp, parameters)?;
         if let Some(training) = header.training {
             model.set_training(training.checked(scalers)?)?;
@@ -243,21 +205,6 @@ fn slots<'a>(
     tensors
 }
 
-/// Hexadecimal.
-fn digits(checksum: Sha256) -> String {
-    checksum.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-/// Where the digits of `checksum` lie in a file's header; none if not at exactly one place.
-fn checksum_place(header: &[u8], checksum: &str) -> Option<Range<usize>> {
-    // A JSON text as a string in another.
-    let entry = format!(r#"\"sha256\":\"{checksum}\""#);
-    let mut places = header.windows(entry.len()).enumerate().filter(|(_, bytes)| *bytes == entry.as_bytes());
-    let (place, None) = (places.next()?.0, places.next()) else { return None };
-    let first = place + entry.len() - 2 - checksum.len();
-    Some(first..first + checksum.len())
-}
-
 /// What every version of a header has.
 #[derive(Deserialize)]
 struct Version {
@@ -265,26 +212,6 @@ struct Version {
 }
 
 impl Header {
-    /// The checksum of a file with this header as far as `bytes`, its part before the tensors.
-    fn checksum_of(&self, bytes: &[u8]) -> Result<Sha256> {
-        if self.sha256.len() != NO_CHECKSUM.len() {
-            return Err(Error::invalid("it has no checksum: fit and save the model again with this CladTorch", ""));
-        }
-        let place = checksum_place(bytes, &self.sha256);
-        let place = place.ok_or_else(|| Error::invalid("damaged: its checksum is not where it belongs", ""))?;
-        let mut without = bytes.to_vec();
-        without[place].copy_from_slice(NO_CHECKSUM.as_bytes());
-        Ok(Sha256::new_with_prefix(without))
-    }
-
-    /// Refuses the file unless `checksum` is the one that it was saved with.
-    fn check(&self, checksum: Sha256) -> Result<()> {
-        match digits(checksum) == self.sha256 {
-            true => Ok(()),
-            false => Err(Error::invalid("damaged: it is not as it was saved (its checksum differs)", "")),
-        }
-    }
-
     /// Whether the file has what `part` says.
     fn has(&self, part: impl Fn(&TrainingHeader) -> bool) -> bool {
         self.training.as_ref().is_some_and(part)

@@ -8,6 +8,7 @@ mod names;
 mod predictor;
 mod probe;
 mod rescale;
+pub(crate) mod sealed;
 
 pub use mlp::Mlp;
 pub use module::ModuleNetwork;

@@ -19,6 +19,16 @@ impl TensorOptimizer {
         Ok(TensorOptimizer { rule, moments: [zeros()?, zeros()?], steps: 0 })
     }
 
+    /// What it remembers: updates so far, and moments as [`State`](super::State) has them.
+    pub fn state(&self) -> (i32, &[Tensor; 2]) {
+        (self.steps, &self.moments)
+    }
+
+    /// Goes on from there, with moments of the parameters' shape on their device.
+    pub fn set_state(&mut self, steps: i32, moments: [Tensor; 2]) {
+        (self.steps, self.moments) = (steps, moments);
+    }
+
     /// One step of size `rate`; autograd must be off.
     pub fn update(&mut self, rate: f64, parameters: &mut Tensor, mut gradient: Tensor) -> Result<(), TchError> {
         self.steps += 1;

@@ -65,6 +65,12 @@ pub struct Options {
     pub min_improvement: f64,
     /// The model gets the parameters of the epoch of the smallest validation loss, as with `patience`.
     pub keep_best: bool,
+    /// The file of checkpoints; empty: there are none.
+    pub checkpoint: String,
+    /// Epochs between two of them.
+    pub checkpoint_epochs: u32,
+    /// Minutes after which there is one within an epoch; 0: never.
+    pub checkpoint_minutes: f64,
     /// Who provides the gradient.
     pub gradient: Gradient,
 }
@@ -101,6 +107,9 @@ impl Default for Options {
             patience: 0,
             min_improvement: 0.0,
             keep_best: false,
+            checkpoint: String::new(),
+            checkpoint_epochs: 1,
+            checkpoint_minutes: 0.0,
             gradient: Gradient::Clad,
         }
     }

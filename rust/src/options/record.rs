@@ -47,7 +47,7 @@ macro_rules! listed {
 }
 
 /// Everything but the number of threads, which belongs to the machine.
-static FIELDS: [Field; 29] = [
+static FIELDS: [Field; 32] = [
     plain!(epochs),
     plain!(batch_size),
     plain!(learning_rate, |value: &f64| text::number(*value)),
@@ -93,6 +93,9 @@ static FIELDS: [Field; 29] = [
     plain!(patience),
     plain!(min_improvement, |value: &f64| text::number(*value)),
     plain!(keep_best),
+    plain!(checkpoint),
+    plain!(checkpoint_epochs),
+    plain!(checkpoint_minutes, |value: &f64| text::number(*value)),
     listed!(gradient, Gradient),
 ];
 

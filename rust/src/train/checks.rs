@@ -67,6 +67,7 @@ fn check_values(options: &Options) -> Result<()> {
         ("fClipValue", options.clip_value),
         ("fFocus", options.focus),
         ("fMinImprovement", options.min_improvement),
+        ("fCheckpointMinutes", options.checkpoint_minutes),
     ] {
         check(name, value, value.is_finite() && value >= 0.0, ">= 0")?;
     }
@@ -75,6 +76,7 @@ fn check_values(options: &Options) -> Result<()> {
     let smoothing = options.label_smoothing;
     check("fLabelSmoothing", smoothing, (0.0..1.0).contains(&smoothing), "in [0, 1)")?;
     check_count("fDecayEpochs", i64::from(options.decay_epochs))?;
+    check_count("fCheckpointEpochs", i64::from(options.checkpoint_epochs))?;
     check_count("fPatience", i64::from(options.patience))?;
     check_pairs(options)?;
     check_batches(options)?;
@@ -91,6 +93,12 @@ fn check_pairs(options: &Options) -> Result<()> {
         return contradiction(
             "fWarmUp beside fSchedule = kOneCycle",
             "leave fWarmUp at 0: one cycle begins with a rise",
+        );
+    }
+    if !options.checkpoint.is_empty() && !options.loss_function.is_empty() {
+        return contradiction(
+            "fCheckpoint beside fLossFunction",
+            "fit without one of them: a checkpoint runs no code, and so cannot bring a loss along",
         );
     }
     if options.min_improvement > 0.0 && options.patience == 0 {
@@ -163,10 +171,18 @@ pub fn decided_options(options: &Options, model: &Model) -> Result<Options> {
     Ok(decided(options, chosen_loss(options, model, model.targets())?))
 }
 
-/// `spec` with the loss that it comes to, and without what belongs to the machine.
+/// `spec` with the loss that it comes to, and without what belongs to the machine and its files.
 pub(super) fn decided(options: &Options, loss: Loss) -> Options {
     let loss = options.loss_function.is_empty().then_some(loss);
-    Options { loss, threads: 0, ..options.clone() }
+    let usual = Options::default();
+    Options {
+        loss,
+        threads: 0,
+        checkpoint: String::new(),
+        checkpoint_epochs: usual.checkpoint_epochs,
+        checkpoint_minutes: usual.checkpoint_minutes,
+        ..options.clone()
+    }
 }
 
 /// Checks what decides on the events of a batch.
@@ -179,7 +195,7 @@ pub(super) fn check_batches(options: &Options) -> Result<()> {
 pub fn check_count(name: &str, value: i64) -> Result<()> {
     let (allowed, expected) = match name {
         "fEpochs" => (1..=1_000_000_000, "from 1 to 1000000000".to_owned()),
-        "fDecayEpochs" => (1..=1_000_000_000, "from 1 to 1000000000".to_owned()),
+        "fDecayEpochs" | "fCheckpointEpochs" => (1..=1_000_000_000, "from 1 to 1000000000".to_owned()),
         "fPatience" => (0..=1_000_000_000, "from 1 to 1000000000, or 0 to run all epochs".to_owned()),
         "fBatchSize" => (1..=BATCH_LIMIT, format!("from 1 to {BATCH_LIMIT}")),
         _ => (0..=THREAD_LIMIT, format!("from 1 to {THREAD_LIMIT}, or 0 for all cores")),

@@ -1,11 +1,13 @@
 //! A fit, whatever its events come from: an engine, and what happens around each batch and each epoch.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tch::Device;
 
 use super::back_end::{self, BackEnd, Choice};
+use super::checkpoint::{self, Checkpoint};
 use super::checks;
 use super::schedule::{Place, Rates};
 use super::stopping::{Kept, Stopping};
@@ -18,10 +20,11 @@ use crate::error::{Error, Result};
 use crate::gradient::aot::AotEngine;
 use crate::gradient::autograd::AutogradEngine;
 use crate::gradient::libtorch::LibTorchEngine;
-use crate::gradient::{Engine, ModuleTiles, RowLoss, Rows, Settings, Steps, batches};
+use crate::gradient::{Engine, ModuleTiles, RowLoss, Rows, Settings, Snapshot, Steps, batches};
 use crate::graph::Loss;
 use crate::model::{Model, Network, Training};
 use crate::stream::Batch;
+use crate::text;
 
 /// How long compiling a user's loss may take.
 const COMPILE_LIMIT: Duration = Duration::from_secs(60);
@@ -87,8 +90,15 @@ pub(super) struct Fit {
     watch: Watch,
     rates: Rates,
     stopping: Stopping,
-    /// Steps of an epoch.
+    /// Events of an epoch, and steps.
+    expected: u64,
     steps: usize,
+    /// The epochs so far.
+    history: Vec<EpochRecord>,
+    /// Of the data, for checkpoints; 0 where there are none.
+    fingerprint: u64,
+    /// When the last checkpoint was written, or the fit began.
+    saved: Instant,
     /// Epochs that have ended.
     epochs: u32,
     /// Of the epoch that runs: rows that are done, and the sum of weight times loss over them.
@@ -130,7 +140,11 @@ impl Fit {
             watch,
             rates: Rates::new(options),
             stopping: Stopping::new(options),
+            expected: 0,
             steps: 1,
+            history: Vec::new(),
+            fingerprint: if options.checkpoint.is_empty() { 0 } else { fingerprint(data, train) },
+            saved: Instant::now(),
             epochs: 0,
             rows: 0,
             loss_sum: 0.0,
@@ -171,9 +185,18 @@ impl Fit {
         self.targets.joined(other.targets(), "the validation dataset").map(|_| ())
     }
 
+    /// Says that the events of `own` judge the fit.
+    pub fn judge_by(&mut self, own: &Dataset) {
+        if !self.options.checkpoint.is_empty() {
+            let rows: Vec<u32> = (0..own.rows() as u32).collect();
+            self.fingerprint = self.fingerprint.rotate_left(1) ^ fingerprint(own, &rows);
+        }
+    }
+
     /// Says how many events are for training, so that schedules know an epoch's steps.
     pub fn expect(&mut self, events: u64) {
         let size = self.options.batch_size;
+        self.expected = events;
         self.steps = batches::count(usize::try_from(events).unwrap_or(usize::MAX), size, self.takes_one()).max(1);
     }
 
@@ -228,7 +251,83 @@ impl Fit {
         let seconds = self.start.elapsed().as_secs_f64();
         self.start = Instant::now();
         let validation_loss = validation_loss.unwrap_or(f64::NAN);
-        Ok(EpochRecord { train_loss, validation_loss, seconds, learning_rate, last })
+        let epoch = EpochRecord { train_loss, validation_loss, seconds, learning_rate, last };
+        self.history.push(epoch);
+        if last || self.epochs.is_multiple_of(self.options.checkpoint_epochs) {
+            self.checkpoint()?;
+        }
+        Ok(epoch)
+    }
+
+    /// The epochs so far.
+    pub fn history(&self) -> &[EpochRecord] {
+        &self.history
+    }
+
+    /// Writes a checkpoint, if the options name a file for it.
+    pub fn checkpoint(&mut self) -> Result<()> {
+        let path = Path::new(&self.options.checkpoint);
+        if path.as_os_str().is_empty() {
+            return Ok(());
+        }
+        let Stopping { best, best_epoch, reference, waited, kept, .. } = &self.stopping;
+        let checkpoint = Checkpoint {
+            options: Options { threads: 0, ..self.options.clone() },
+            fingerprint: self.fingerprint,
+            snapshot: self.engine.snapshot()?,
+            scaler: self.scaler.clone(),
+            target: self.target.clone(),
+            kept: kept.clone(),
+            place: checkpoint::Place {
+                history: self.history.clone(),
+                rows: self.rows,
+                loss_sum: self.loss_sum,
+                expected: self.expected,
+                plateau: self.rates.plateau,
+                best: (*best, *best_epoch),
+                reference: (*reference, *waited),
+            },
+        };
+        checkpoint.save(path)?;
+        self.saved = Instant::now();
+        Ok(())
+    }
+
+    /// The same if the last one is as long ago as the options say.
+    pub fn checkpoint_if_late(&mut self) -> Result<()> {
+        let minutes = self.options.checkpoint_minutes;
+        match minutes > 0.0 && self.saved.elapsed().as_secs_f64() >= 60.0 * minutes {
+            true => self.checkpoint(),
+            false => Ok(()),
+        }
+    }
+
+    /// Goes on from `checkpoint`, which was read from `path`.
+    pub fn restore(&mut self, checkpoint: Checkpoint, path: &Path) -> Result<()> {
+        let Checkpoint { fingerprint, snapshot, scaler, target, kept, place, .. } = checkpoint;
+        let lengths = |snapshot: &Snapshot| [&snapshot.parameters, &snapshot.state].map(Vec::len);
+        let (found, own) = (lengths(&snapshot), lengths(&self.engine.snapshot()?));
+        if found != own || scaler.mean.len() != self.scaler.mean.len() {
+            return Err(other_fit(path, &format!("it has {} parameters, the model {}", found[0], own[0])));
+        }
+        if target.as_ref().map(|target| target.mean.len()) != self.target.as_ref().map(|target| target.mean.len()) {
+            return Err(other_fit(path, "its targets are others"));
+        }
+        if fingerprint != self.fingerprint {
+            return Err(other_fit(path, "the events, or those for validation, are not those of its fit, or in another order"));
+        }
+        self.engine.restore(&snapshot)?;
+        (self.scaler, self.target) = (scaler, target);
+        self.epochs = u32::try_from(place.history.len()).unwrap_or(u32::MAX);
+        if self.epochs >= self.options.epochs {
+            return Err(other_fit(path, "the fit has reached its last epoch"));
+        }
+        (self.rows, self.loss_sum, self.history) = (place.rows, place.loss_sum, place.history);
+        self.rates.plateau = place.plateau;
+        (self.stopping.best, self.stopping.best_epoch) = place.best;
+        (self.stopping.reference, self.stopping.waited) = place.reference;
+        self.stopping.kept = kept;
+        Ok(())
     }
 
     /// The number of the epoch whose parameters the model gets, from 1 on, if they are not the last; else 0.
@@ -287,6 +386,24 @@ impl Fit {
     pub fn back_end(&self) -> String {
         self.choice.describe(&self.engine.describe())
     }
+}
+
+/// A checkpoint of another fit.
+pub(super) fn other_fit(path: &Path, why: &str) -> Error {
+    Error::invalid(
+        format!("the checkpoint {} does not fit: {why}", text::name(&path.display().to_string())),
+        "give the network and the data of its fit",
+    )
+}
+
+/// A number that is another for other events `rows` of `data`, or another order of them.
+fn fingerprint(data: &Dataset, rows: &[u32]) -> u64 {
+    let mix =
+        |hash: u64, value: &f32| (hash.rotate_left(5) ^ u64::from(value.to_bits())).wrapping_mul(0x517c_c1b7_2722_0a95);
+    let of = |hash: u64, values: &[f32]| values.iter().fold(hash, mix);
+    let labels = data.labels().unwrap_or_default();
+    let hash = of(of(rows.len() as u64, data.features()), labels);
+    of(hash, data.weights().unwrap_or_default())
 }
 
 /// The steps of a call of an engine: the schedule's rates, and an end where the loss is no number.

@@ -4,6 +4,7 @@
 //! happens around a batch and an epoch is in `fit`.
 
 mod back_end;
+mod checkpoint;
 mod checks;
 mod fit;
 pub mod metrics;
@@ -24,6 +25,9 @@ pub use streaming::{StreamTrainer, check_window, stream_settings};
 use crate::dataset::{Dataset, shuffle, split};
 use crate::error::{Error, Result};
 use crate::model::Model;
+use std::path::Path;
+
+use checkpoint::Checkpoint;
 use fit::{Events, Fit};
 use validation::Validation;
 
@@ -34,7 +38,7 @@ const PART_BATCHES: usize = 1024;
 const PART_WORK: usize = 1 << 30;
 
 /// Weighted mean losses of one epoch.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct EpochRecord {
     /// Over the training part, while it was trained on.
     pub train_loss: f64,
@@ -57,6 +61,12 @@ pub struct EpochPart {
     pub expected: u64,
     /// Whether nothing is left to train on.
     pub ended: bool,
+}
+
+/// The options of the fit whose checkpoint is at `path`, where it goes on writing them.
+pub fn checkpoint_options(path: &Path) -> Result<Options> {
+    let options = Checkpoint::load(path)?.options;
+    Ok(Options { checkpoint: path.to_string_lossy().into_owned(), ..options })
 }
 
 /// A model in training on one dataset.
@@ -84,6 +94,30 @@ impl Trainer {
         Self::on(model, data, Some(validation), &Options { validation: 0.0, ..options.clone() })
     }
 
+    /// Goes on from the checkpoint at `path` of a fit of the same network to the same data, whose [`checkpoint_options`] these are.
+    pub fn resume(&mut self, path: &Path) -> Result<()> {
+        let Trainer { fit, train, .. } = self;
+        fit.restore(Checkpoint::load(path)?, path)?;
+        if fit.rows() > train.len() {
+            return Err(fit::other_fit(path, "it is further in an epoch than the data are long"));
+        }
+        if fit.options.shuffle {
+            let begun = fit.epochs() + u32::from(fit.rows() > 0);
+            (1..=begun).for_each(|epoch| shuffle(train, fit.options.seed, u64::from(epoch)));
+        }
+        Ok(())
+    }
+
+    /// Writes a checkpoint now, if the options name a file for it.
+    pub fn checkpoint(&mut self) -> Result<()> {
+        self.fit.checkpoint()
+    }
+
+    /// The epochs before the checkpoint that it goes on from.
+    pub fn history(&self) -> &[EpochRecord] {
+        self.fit.history()
+    }
+
     fn on(model: &Model, data: &Dataset, own: Option<&Dataset>, options: &Options) -> Result<Self> {
         checks::checked(options, model, data)?;
         checks::check_monitored(options, own.is_some())?;
@@ -100,7 +134,10 @@ impl Trainer {
         let events = Events::of(data)?.weighted(weights.as_deref());
         let validation = match own {
             None => Validation::of_part(validation, events)?,
-            Some(own) => Validation::of_own(&fit, model.outputs(), own)?,
+            Some(own) => {
+                fit.judge_by(own);
+                Validation::of_own(&fit, model.outputs(), own)?
+            }
         };
         Ok(Trainer {
             fit,
@@ -138,6 +175,7 @@ impl Trainer {
             end += 1; // batch normalisation takes no batch of one event, and joins it to the one before
         }
         fit.train(Events::of(data)?.weighted(weights.as_deref()), &train[done..end], train)?;
+        fit.checkpoint_if_late()?;
         let expected = train.len();
         Ok(EpochPart { rows: end as u64, expected: expected as u64, ended: end == expected })
     }

@@ -33,7 +33,7 @@ pub(super) struct Rates {
     decay: f64,
     decay_epochs: u32,
     warm_up: f64,
-    plateau: Plateau,
+    pub plateau: Plateau,
 }
 
 /// What [`Schedule::Plateau`] has seen.

@@ -1,5 +1,8 @@
 //! Training on a stream: window by window.
 
+use std::path::Path;
+
+use super::checkpoint::Checkpoint;
 use super::fit::{Events, Fit, positive_weight};
 use super::validation::Validation;
 use super::{EpochPart, EpochRecord, Options, checks};
@@ -93,7 +96,8 @@ impl StreamTrainer {
         }
         data.commit()?;
         let all: Vec<u32> = (0..data.rows() as u32).collect();
-        let fit = Fit::new(model, &data, &all, options)?;
+        let mut fit = Fit::new(model, &data, &all, options)?;
+        validation.into_iter().for_each(|own| fit.judge_by(own));
         Ok(StreamTrainer {
             own: validation.map(|own| Validation::of_own(&fit, model.outputs(), own)).transpose()?,
             fit,
@@ -104,6 +108,32 @@ impl StreamTrainer {
             rows: 0,
             expected: (stream.entries() as f64 * (1.0 - options.validation)) as u64,
         })
+    }
+
+    /// See [`Trainer::resume`](super::Trainer::resume).
+    pub fn resume(&mut self, path: &Path) -> Result<()> {
+        let checkpoint = Checkpoint::load(path)?;
+        self.expected = checkpoint.place.expected;
+        self.fit.restore(checkpoint, path)?;
+        match self.fit.rows() {
+            0 => Ok(()),
+            _ => Err(super::fit::other_fit(path, "it was written within an epoch, as no fit of a stream does")),
+        }
+    }
+
+    /// Writes a checkpoint now, if the options name a file for it and no epoch runs.
+    pub fn checkpoint(&mut self) -> Result<()> {
+        if self.rows == 0 { self.fit.checkpoint() } else { Ok(()) }
+    }
+
+    /// Epochs that have ended.
+    pub fn epochs(&self) -> u32 {
+        self.fit.epochs()
+    }
+
+    /// The epochs before the checkpoint that it goes on from.
+    pub fn history(&self) -> &[EpochRecord] {
+        self.fit.history()
     }
 
     /// Trains on the next window of `epoch`.
@@ -148,6 +178,7 @@ impl StreamTrainer {
         self.held.finish();
         let train_loss = self.fit.train_loss(positive_weight(std::mem::take(&mut self.weight), "training")?)?;
         self.expected = std::mem::take(&mut self.rows);
+        self.fit.expect(self.expected);
         let validation_loss = match (&self.own, validation) {
             (Some(own), Some(data)) => own.loss(&mut self.fit, data, None)?,
             _ if self.held.table.weights.is_empty() => None,

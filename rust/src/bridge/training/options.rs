@@ -45,6 +45,9 @@ impl FitSpec {
             patience: self.patience,
             min_improvement: self.min_improvement,
             keep_best: self.keep_best,
+            checkpoint: self.checkpoint.clone(),
+            checkpoint_epochs: self.checkpoint_epochs,
+            checkpoint_minutes: self.checkpoint_minutes,
             gradient: Gradient::from_number(gradient).ok_or_else(|| unknown("fGradient", gradient))?,
         })
     }
@@ -82,6 +85,9 @@ impl From<&Options> for FitSpec {
             patience: options.patience,
             min_improvement: options.min_improvement,
             keep_best: options.keep_best,
+            checkpoint: options.checkpoint.clone(),
+            checkpoint_epochs: options.checkpoint_epochs,
+            checkpoint_minutes: options.checkpoint_minutes,
             gradient: options.gradient as u8,
         }
     }

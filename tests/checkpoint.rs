@@ -1,0 +1,204 @@
+//! Checkpoints: a fit that goes on from one has the bits of a fit that never stopped; hostile files are refused; a killed process
+//! leaves the last one whole.
+
+#[path = "common/data.rs"]
+mod data;
+#[path = "common/say.rs"]
+mod say;
+
+use std::fs;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use cladtorch::dataset::Dataset;
+use cladtorch::graph::{Activation, Gradient, Init, Optimiser, Schedule};
+use cladtorch::model::Model;
+use cladtorch::train::{EpochRecord, Options, Trainer, checkpoint_options};
+use data::{circle, spec};
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use say::say;
+
+fn network(seed: u64) -> Model {
+    Model::new(&[2, 19, 16, 1], Activation::ReLU, Init::default(), seed).unwrap()
+}
+
+/// The bits of a model's parameters, and losses and rates of the epochs.
+type Outcome = (Vec<u32>, Vec<[u64; 3]>);
+
+fn outcome(trainer: &Trainer, model: &mut Model) -> Outcome {
+    trainer.finish(model).unwrap();
+    let bits = |e: &EpochRecord| [e.train_loss, e.validation_loss, e.learning_rate].map(f64::to_bits);
+    (model.parameters().iter().map(|p| p.to_bits()).collect(), trainer.history().iter().map(bits).collect())
+}
+
+/// Fits to the end; `after` sees the trainer after each part and each epoch.
+fn run(trainer: &mut Trainer, data: &Dataset, mut after: impl FnMut(&mut Trainer)) {
+    loop {
+        if !trainer.part(data).unwrap().ended {
+            after(trainer);
+            continue;
+        }
+        let last = trainer.end_epoch(data).unwrap().last;
+        after(trainer);
+        if last {
+            return;
+        }
+    }
+}
+
+#[test]
+fn a_fit_that_goes_on_has_the_bits_of_one_that_never_stopped() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("run.ckpt");
+    let checkpoint = path.to_str().unwrap().to_owned();
+    // Batches of one: three parts an epoch.
+    let data = circle(2700, 3);
+    let base = Options { batch_size: 1, epochs: 3, learning_rate: 1e-3, checkpoint, ..spec() };
+    let small = Options { batch_size: 64, epochs: 7, learning_rate: 0.02, ..base.clone() };
+    let cases = [
+        Options { schedule: Schedule::Cosine, threads: 1, ..base.clone() },
+        Options { schedule: Schedule::OneCycle, optimiser: Optimiser::AdamW, weight_decay: 0.01, ..small.clone() },
+        Options { optimiser: Optimiser::SGD, clip_norm: 0.1, patience: 3, ..small.clone() },
+        Options { schedule: Schedule::Plateau, decay_epochs: 1, keep_best: true, l1: 1e-4, ..small.clone() },
+        Options { gradient: Gradient::Autograd, patience: 2, warm_up: 2.0, shuffle: false, ..small.clone() },
+        Options { gradient: Gradient::Autograd, optimiser: Optimiser::SGD, ..small.clone() },
+    ];
+    for options in cases {
+        let mut whole = network(1);
+        let mut trainer = Trainer::new(&whole, &data, &options).unwrap();
+        let mut copies = Vec::new();
+        run(&mut trainer, &data, |trainer| {
+            trainer.checkpoint().unwrap();
+            copies.push(fs::read(&path).unwrap());
+        });
+        let expected = outcome(&trainer, &mut whole);
+        copies.pop(); // at its end
+        for (number, copy) in copies.iter().enumerate() {
+            fs::write(&path, copy).unwrap();
+            let read = checkpoint_options(&path).unwrap();
+            assert_eq!(Options { threads: options.threads, ..read.clone() }, options);
+            let mut model = network(99);
+            let mut trainer = Trainer::new(&model, &data, &Options { threads: 2, ..read }).unwrap();
+            trainer.resume(&path).unwrap();
+            run(&mut trainer, &data, |_| ());
+            assert!(outcome(&trainer, &mut model) == expected, "from checkpoint {number} of {options:?}");
+        }
+    }
+}
+
+/// A checkpoint of an unfinished fit with the best epoch kept.
+fn written(path: &Path) -> (Dataset, Options) {
+    let data = circle(300, 3);
+    let checkpoint = path.to_str().unwrap().to_owned();
+    let options = Options { epochs: 4, patience: 9, checkpoint, ..spec() };
+    let mut trainer = Trainer::new(&network(1), &data, &options).unwrap();
+    trainer.epoch(&data).unwrap();
+    (data, options)
+}
+
+#[test]
+fn what_is_not_this_fits_checkpoint_is_refused_by_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("run.ckpt");
+    let (data, options) = written(&path);
+    let refused = |model: &Model, data: &Dataset, options: &Options| {
+        let mut trainer = Trainer::new(model, data, options).unwrap();
+        trainer.resume(&path).expect_err("accepted").to_string()
+    };
+    let own = |judges: &Dataset| {
+        let options = Options { validation: 0.0, ..options.clone() };
+        let mut trainer = Trainer::validated(&network(1), &data, judges, &options).unwrap();
+        trainer.resume(&path).expect_err("accepted").to_string()
+    };
+    assert!(own(&circle(50, 2)).contains("validation"));
+    let wide = Model::new(&[2, 20, 16, 1], Activation::ReLU, Init::default(), 1).unwrap();
+    for (error, words) in [
+        (refused(&wide, &data, &options), "parameters"),
+        (refused(&network(1), &circle(300, 4), &options), "events"),
+        (refused(&network(1), &circle(299, 3), &options), "events"),
+        (refused(&network(1), &data, &Options { epochs: 1, ..options.clone() }), "last epoch"),
+    ] {
+        assert!(error.contains("run.ckpt") && error.contains(words), "{error}");
+    }
+    let mut model = network(1);
+    Trainer::new(&model, &data, &spec()).unwrap().finish(&mut model).unwrap();
+    model.save(&path).unwrap();
+    assert!(checkpoint_options(&path).unwrap_err().to_string().contains("not a checkpoint"));
+    assert!(checkpoint_options(&folder.path().join("none")).is_err());
+    let own = Options { loss_function: "double loss(double output, double label) { return 0; }".into(), ..options };
+    let error = Trainer::new(&network(1), &data, &own).err().expect("accepted").to_string();
+    assert!(error.contains("fCheckpoint beside fLossFunction"), "{error}");
+}
+
+#[test]
+fn damaged_checkpoints_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("run.ckpt");
+    written(&path);
+    let whole = fs::read(&path).unwrap();
+    let mut generator = ChaCha8Rng::seed_from_u64(1);
+    for round in 0..3000 {
+        let mut bytes = whole.clone();
+        let place =
+            if round % 2 == 0 { generator.random_range(0..2500) } else { generator.random_range(0..whole.len()) };
+        match round % 5 {
+            0 => bytes.truncate(place),
+            1 => bytes.extend_from_slice(&[0; 3]),
+            2 => bytes[place] = b'9',
+            _ => bytes[place] ^= 1 << generator.random_range(0..8),
+        }
+        if bytes == whole {
+            continue;
+        }
+        fs::write(&path, &bytes).unwrap();
+        assert!(checkpoint_options(&path).is_err(), "round {round}, byte {place}");
+    }
+}
+
+/// In the environment of a process that fits for ever: the checkpoint.
+const CHILD: &str = "CLADTORCH_TEST_CHECKPOINT";
+
+#[test]
+fn fits_until_it_is_killed() {
+    let Ok(checkpoint) = std::env::var(CHILD) else { return };
+    let data = circle(200, 3);
+    let options = Options { epochs: 1_000_000, schedule: Schedule::Constant, threads: 1, checkpoint, ..spec() };
+    let mut trainer = Trainer::new(&network(1), &data, &options).unwrap();
+    loop {
+        trainer.epoch(&data).unwrap();
+    }
+}
+
+fn child(path: &Path) -> Child {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", "fits_until_it_is_killed"]).env(CHILD, path).stdout(Stdio::null());
+    command.spawn().unwrap()
+}
+
+/// `CLADTORCH_KILLS` in the environment asks for another number than 20.
+#[test]
+fn a_killed_process_leaves_the_last_checkpoint_whole() {
+    let kills: usize = std::env::var("CLADTORCH_KILLS").map_or(20, |text| text.parse().expect("a number"));
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("run.ckpt");
+    let (data, mut generator) = (circle(200, 3), ChaCha8Rng::seed_from_u64(kills as u64));
+    let mut epochs = 0;
+    for _ in 0..kills {
+        let _ = fs::remove_file(&path);
+        let mut child = child(&path);
+        while !path.exists() {
+            assert!(child.try_wait().unwrap().is_none(), "the fit ended");
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        std::thread::sleep(Duration::from_micros(generator.random_range(0..30_000)));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let options = checkpoint_options(&path).unwrap();
+        let mut trainer = Trainer::new(&network(1), &data, &options).unwrap();
+        trainer.resume(&path).unwrap();
+        epochs += trainer.history().len();
+    }
+    say(&format!("{kills} processes were killed after {epochs} epochs in all"));
+}

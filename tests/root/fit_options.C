@@ -1,0 +1,153 @@
+/// \file fit_options.C
+/// \brief Options of fits as users write them: early stopping, a dataset for validation, checkpoints, mistakes.
+
+R__LOAD_LIBRARY(libcladtorch)
+#include <CladTorch/CladTorch.hxx>
+#include "check.h"
+
+#include <TRandom3.h>
+
+#include <chrono>
+#include <csignal>
+#include <thread>
+#include <unistd.h>
+
+using CladTorch::Dataset;
+using CladTorch::FitOptions;
+using CladTorch::Mlp;
+
+Dataset Events(int entries, UInt_t seed)
+{
+   ROOT::RDataFrame frame(entries);
+   auto value = [seed](ULong64_t entry) { return float(TRandom3(seed * 100003 + entry + 1).Gaus()); };
+   auto other = [seed](ULong64_t entry) { return float(TRandom3(seed * 700001 + entry + 7).Gaus()); };
+   auto label = [](float x, float y) { return int(x * y > 0); };
+   auto events = frame.Define("x", value, {"rdfentry_"}).Define("y", other, {"rdfentry_"}).Define("in", label, {"x", "y"});
+   return Dataset({"x", "y"}).Add(events, "in");
+}
+
+std::vector<float> Numbers(const Mlp &model)
+{
+   const auto view = model.Parameters();
+   return {view.begin(), view.end()};
+}
+
+void CheckStopping(const Dataset &train, const Dataset &judges)
+{
+   FitOptions options;
+   options.fEpochs = 300;
+   options.fBatchSize = 16;
+   options.fLearningRate = 0.03;
+   options.fSchedule = CladTorch::kConstant;
+   options.fPatience = 6;
+   Mlp model({2, 64, 64, 1});
+   const auto history = model.Fit(train, judges, options);
+   CHECK(history.Epochs() < 300 && history.Epochs() == history.BestEpoch() + 6);
+   CHECK(history.RestoredEpoch() == history.BestEpoch() && history.LearningRate().size() == history.Epochs());
+   CHECK(history.LearningRate().back() == 0.03 && !history.Interrupted());
+   options.fEpochs = int(history.BestEpoch());
+   options.fPatience = 0;
+   Mlp same({2, 64, 64, 1});
+   CHECK(same.Fit(train, judges, options).RestoredEpoch() == 0);
+   CHECK(Numbers(model) == Numbers(same));
+   CHECK(model.Options().fPatience == 6 && model.Options().fValidation == 0);
+   history.Print();
+}
+
+void CheckLosses(const Dataset &train)
+{
+   for (auto loss : {CladTorch::kBinaryCrossEntropy, CladTorch::kFocal, CladTorch::kQuantile}) {
+      FitOptions options;
+      options.fLoss = loss;
+      options.fEpochs = 2;
+      options.fWarmUp = 0.5;
+      options.fClipNorm = 1;
+      options.fL1 = 1e-5;
+      options.fSplitSeed = 5;
+      if (loss != CladTorch::kQuantile)
+         options.fClassWeights = {1, 2};
+      Mlp model({2, 8, 1});
+      const auto history = model.Fit(train, options);
+      CHECK(history.Epochs() == 2 && history.TrainLoss()[1] < history.TrainLoss()[0]);
+      model.Save("model.ct");
+      const auto read = Mlp::Load("model.ct").Options();
+      CHECK(read.fLoss == loss && read.fClipNorm == 1 && read.fWarmUp == 0.5 && read.fSplitSeed == 5);
+      CHECK(read.fClassWeights == options.fClassWeights);
+   }
+}
+
+void CheckResume(const Dataset &train, const Dataset &judges)
+{
+   FitOptions options;
+   options.fEpochs = 6;
+   options.fCheckpoint = "run.ckpt";
+   options.fCheckpointEpochs = 4; // after the fourth, and at the end
+   options.fVerbose = 0;
+   Mlp whole({2, 16, 1});
+   const auto history = whole.Fit(train, judges, options);
+   Refuses("a fit that is over", [&] { Mlp({2, 16, 1}).Resume(train, judges, "run.ckpt"); }, {"run.ckpt", "last epoch"});
+   CHECK(whole.Options().fCheckpoint.empty());
+   Mlp stopped({2, 16, 1});
+   options.fEpochs = 1;
+   stopped.Fit(train, judges, options);
+   Refuses("no validation", [&] { stopped.Resume(train, "run.ckpt"); }, {"run.ckpt", "validation"});
+   Refuses("no file", [&] { whole.Resume(train, "nowhere.ckpt"); }, {"nowhere.ckpt"});
+   Refuses("no path", [&] { whole.Resume(train, ""); }, {"empty"});
+   Refuses("a model file", [&] { whole.Save("model.ct"), whole.Resume(train, "model.ct"); }, {"model.ct", "checkpoint"});
+}
+
+/// Presses Ctrl-C in the middle of a fit and goes on with a model of other weights.
+void CheckInterrupted(const Dataset &train)
+{
+   FitOptions options;
+   options.fEpochs = 5000;
+   options.fVerbose = 0;
+   Mlp whole({2, 16, 1});
+   const auto history = whole.Fit(train, options);
+   options.fCheckpoint = "stopped.ckpt";
+   options.fCheckpointEpochs = 100;
+   Mlp stopped({2, 16, 1});
+   std::thread user([] {
+      while (gSystem->AccessPathName("stopped.ckpt"))
+         std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      kill(getpid(), SIGINT);
+   });
+   try {
+      stopped.Fit(train, options);
+   } catch (const CladTorch::Error &) {
+   }
+   user.join();
+   const auto before = stopped.LastFit().Epochs();
+   CHECK(stopped.LastFit().Interrupted() && before < 5000);
+   Mlp other({2, 16, 1}, CladTorch::kReLU, CladTorch::kUniform, 77);
+   const auto again = other.Resume(train, "stopped.ckpt");
+   CHECK(again.Epochs() == 5000 && Numbers(other) == Numbers(whole));
+   CHECK(again.TrainLoss() == history.TrainLoss() && again.ValidationLoss() == history.ValidationLoss());
+   std::printf("interrupted after epoch %zu\n", before);
+}
+
+void CheckMistakes(const Dataset &train, const Dataset &judges)
+{
+   Mlp model({2, 8, 1});
+   const auto refuses = [&](auto change, std::initializer_list<const char *> parts) {
+      FitOptions options;
+      change(options);
+      Refuses(*parts.begin(), [&] { model.Fit(train, options); }, parts);
+   };
+   refuses([](FitOptions &o) { o.fPatience = -1; }, {"fPatience", "-1"});
+   refuses([](FitOptions &o) { o.fPatience = 3, o.fValidation = 0; }, {"fPatience", "validation"});
+   refuses([](FitOptions &o) { o.fClassWeights = {1}; }, {"fClassWeights", "2 classes"});
+   refuses([](FitOptions &o) { o.fCheckpoint = "/proc/none/x.ckpt", o.fVerbose = 0; }, {"/proc/none"});
+   Refuses("other columns", [&] { model.Fit(train, Dataset({"x", "z"})); }, {"validation dataset"});
+}
+
+void fit_options()
+{
+   const auto train = Events(300, 1), judges = Events(500, 2);
+   CheckStopping(train, judges);
+   CheckLosses(train);
+   CheckResume(train, judges);
+   CheckInterrupted(train);
+   CheckMistakes(train, judges);
+   Passed();
+}
