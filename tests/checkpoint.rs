@@ -107,6 +107,11 @@ fn what_is_not_this_fits_checkpoint_is_refused_by_name() {
         let mut trainer = Trainer::new(model, data, options).unwrap();
         trainer.resume(&path).expect_err("accepted").to_string()
     };
+    let early = Options { patience: 1, epochs: 500, learning_rate: 0.1, ..options.clone() };
+    let mut trainer = Trainer::new(&network(1), &data, &early).unwrap();
+    while !trainer.epoch(&data).unwrap().last {}
+    assert!(refused(&network(1), &data, &early).contains("has ended early"));
+    written(&path);
     let own = |judges: &Dataset| {
         let options = Options { validation: 0.0, ..options.clone() };
         let mut trainer = Trainer::validated(&network(1), &data, judges, &options).unwrap();

@@ -501,6 +501,7 @@ fn a_diverging_training_says_so() {
     let options =
         Options { optimiser: Optimiser::SGD, learning_rate: 1e30, loss: Some(Loss::MeanSquaredError), ..spec() };
     let mut trainer = Trainer::new(&model, &data, &options).unwrap();
-    let outcome = (0..5).find_map(|_| trainer.epoch(&data).err()).expect("it diverges");
-    assert!(outcome.to_string().contains("fLearningRate"), "{outcome}");
+    let outcome = (0..5).find_map(|_| trainer.epoch(&data).err()).expect("it diverges").to_string();
+    assert!(outcome.contains("fLearningRate") && outcome.contains("in batch "), "{outcome}");
+    assert!(outcome.contains("of epoch 1: ") && outcome.contains("layer"), "{outcome}");
 }

@@ -5,7 +5,7 @@ use tch::{Device, Kind, Reduction, TchError, Tensor, no_grad};
 use super::{Engine, Rows, Settings, Snapshot, Steps};
 use crate::dataset::Scaler;
 use crate::error::Error;
-use crate::graph::{Activation, Graph, Loss, Op};
+use crate::graph::{Activation, Graph, Loss, Node, Op};
 use crate::optimizer::TensorOptimizer;
 
 /// What goes wrong here: an error of LibTorch, or one of ours.
@@ -212,24 +212,42 @@ fn device_index(rows: &[u32], device: Device) -> Result<Tensor> {
 
 /// The graph's value [rows, outputs] on `x` [rows, inputs], by LibTorch's operators.
 pub fn forward(graph: &Graph, parameters: &Tensor, x: &Tensor) -> Result<Tensor> {
-    let mut value = x.shallow_clone();
-    for node in graph.nodes() {
-        value = match &node.op {
-            Op::Linear { weight, bias } => {
-                let shape = [node.outputs as i64, node.inputs as i64];
-                let part =
-                    |range: &std::ops::Range<usize>| parameters.f_narrow(0, range.start as i64, range.len() as i64);
-                value.f_linear(&part(weight)?.f_view(shape)?, Some(&part(bias)?))?
-            }
-            Op::Activation(activation) => activate(*activation, &value)?,
-            Op::Own(_) => {
-                let what = "an activation of the user's own beside LibTorch's autograd";
-                let remedy = "leave fGradient and fDevice as they are: Clad differentiates it, for the CPU";
-                return Err(Error::invalid(what, remedy).into());
-            }
-        };
+    graph.nodes().iter().try_fold(x.shallow_clone(), |value, node| apply(node, parameters, &value))
+}
+
+fn apply(node: &Node, parameters: &Tensor, value: &Tensor) -> Result<Tensor> {
+    match &node.op {
+        Op::Linear { weight, bias } => {
+            let shape = [node.outputs as i64, node.inputs as i64];
+            let part = |range: &std::ops::Range<usize>| parameters.f_narrow(0, range.start as i64, range.len() as i64);
+            Ok(value.f_linear(&part(weight)?.f_view(shape)?, Some(&part(bias)?))?)
+        }
+        Op::Activation(activation) => activate(*activation, value),
+        Op::Own(_) => {
+            let what = "an activation of the user's own beside LibTorch's autograd";
+            let remedy = "leave fGradient and fDevice as they are: Clad differentiates it, for the CPU";
+            Err(Error::invalid(what, remedy).into())
+        }
     }
-    Ok(value)
+}
+
+/// The number of the first linear layer, from 1 on, that gives a number which is not finite for `x` [_, inputs]; none: all are
+/// finite.
+pub fn first_not_finite(graph: &Graph, parameters: &[f32], x: &[f32]) -> Result<Option<usize>, Error> {
+    let find = || -> Result<Option<usize>> {
+        let parameters = Tensor::f_from_slice(parameters)?;
+        let mut value = Tensor::f_from_slice(x)?.f_view([-1, graph.inputs() as i64])?;
+        let mut layer = 0;
+        for node in graph.nodes() {
+            value = apply(node, &parameters, &value)?;
+            layer += usize::from(matches!(node.op, Op::Linear { .. }));
+            if value.f_isfinite()?.f_all()?.f_int64_value(&[])? == 0 {
+                return Ok(Some(layer));
+            }
+        }
+        Ok(None)
+    };
+    Ok(find()?)
 }
 
 /// The activation by LibTorch's operator.

@@ -253,7 +253,7 @@ impl Model {
     }
 
     /// What users call its tensors.
-    pub fn names(&self) -> &Names {
+    pub fn names(&self) -> &Arc<Names> {
         &self.names
     }
 

@@ -1,7 +1,7 @@
 //! A fit, whatever its events come from: an engine, and what happens around each batch and each epoch.
 
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use tch::Device;
@@ -9,6 +9,7 @@ use tch::Device;
 use super::back_end::{self, BackEnd, Choice};
 use super::checkpoint::{self, Checkpoint};
 use super::checks;
+use super::divergence::Suspects;
 use super::schedule::{Place, Rates};
 use super::stopping::{Kept, Stopping};
 use super::warnings::{self, Watch};
@@ -88,6 +89,7 @@ pub(super) struct Fit {
     columns: Vec<Column>,
     targets: Targets,
     watch: Watch,
+    suspects: Suspects,
     rates: Rates,
     stopping: Stopping,
     /// Events of an epoch, and steps.
@@ -138,6 +140,7 @@ impl Fit {
             columns: data.columns().to_vec(),
             targets: data.targets().clone(),
             watch,
+            suspects: Suspects::of(model),
             rates: Rates::new(options),
             stopping: Stopping::new(options),
             expected: 0,
@@ -207,12 +210,24 @@ impl Fit {
 
     /// Trains on the batches of `order`, which goes on from the rows before; `first` are those that the epoch begins with.
     pub fn train(&mut self, events: Events, order: &[u32], first: &[u32]) -> Result<()> {
-        let Fit { engine, scaler, target, watch, rates, options, .. } = self;
+        let Fit { engine, scaler, target, watch, rates, options, suspects, .. } = self;
         let rows = rows(events, scaler, target.as_ref(), self.weight_scale);
         watch.begin(&mut **engine, rows, first)?;
-        let steps =
-            PartSteps { rates, options, epoch: self.epochs, done: self.rows / options.batch_size, steps: self.steps };
-        self.loss_sum += engine.train(rows, order, &steps)?;
+        let steps = PartSteps {
+            rates,
+            epoch: self.epochs,
+            done: self.rows / options.batch_size,
+            steps: self.steps,
+            diverged: OnceLock::new(),
+        };
+        let outcome = engine.train(rows, order, &steps);
+        if let Some(&(batch, loss)) = steps.diverged.get() {
+            let mut batches = batches::batches(order, options.batch_size, engine.takes_one());
+            let first = suspects.first(rows, batches.nth(batch).unwrap_or_default(), &engine.parameters()?)?;
+            let place = format!("in batch {} of epoch {}: {first}", steps.done + batch + 1, self.epochs + 1);
+            return Err(diverged("training loss", loss, &place, options));
+        }
+        self.loss_sum += outcome?;
         self.rows += order.len();
         self.check_finite("training loss", self.loss_sum)
     }
@@ -314,7 +329,10 @@ impl Fit {
             return Err(other_fit(path, "its targets are others"));
         }
         if fingerprint != self.fingerprint {
-            return Err(other_fit(path, "the events, or those for validation, are not those of its fit, or in another order"));
+            return Err(other_fit(
+                path,
+                "the events, or those for validation, are not those of its fit, or in another order",
+            ));
         }
         self.engine.restore(&snapshot)?;
         (self.scaler, self.target) = (scaler, target);
@@ -327,7 +345,10 @@ impl Fit {
         (self.stopping.best, self.stopping.best_epoch) = place.best;
         (self.stopping.reference, self.stopping.waited) = place.reference;
         self.stopping.kept = kept;
-        Ok(())
+        match self.stopping.is_over() {
+            true => Err(other_fit(path, "the fit has ended early")),
+            false => Ok(()),
+        }
     }
 
     /// The number of the epoch whose parameters the model gets, from 1 on, if they are not the last; else 0.
@@ -409,11 +430,12 @@ fn fingerprint(data: &Dataset, rows: &[u32]) -> u64 {
 /// The steps of a call of an engine: the schedule's rates, and an end where the loss is no number.
 struct PartSteps<'a> {
     rates: &'a Rates,
-    options: &'a Options,
     epoch: u32,
     /// Steps of the epoch before the call, and in all.
     done: usize,
     steps: usize,
+    /// The batch of the call whose loss is no number, with that loss.
+    diverged: OnceLock<(usize, f64)>,
 }
 
 impl Steps for PartSteps<'_> {
@@ -422,8 +444,8 @@ impl Steps for PartSteps<'_> {
         match loss.is_finite() {
             true => Ok(self.rates.at(Place { epoch: self.epoch, step, steps: self.steps })),
             false => {
-                let place = format!("in batch {} of epoch {}", step + 1, self.epoch + 1);
-                Err(diverged("training loss", loss, &place, self.options))
+                self.diverged.get_or_init(|| (batch, loss));
+                Err(Error::invalid(format!("the training loss is {loss}"), ""))
             }
         }
     }

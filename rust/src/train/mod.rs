@@ -6,6 +6,7 @@
 mod back_end;
 mod checkpoint;
 mod checks;
+mod divergence;
 mod fit;
 pub mod metrics;
 mod resolution;

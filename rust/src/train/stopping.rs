@@ -53,7 +53,12 @@ impl Stopping {
         } else {
             self.waited += 1;
         }
-        Ok(self.patience > 0 && self.waited >= self.patience)
+        Ok(self.is_over())
+    }
+
+    /// Whether it has waited long enough.
+    pub fn is_over(&self) -> bool {
+        self.patience > 0 && self.waited >= self.patience
     }
 }
 
