@@ -49,9 +49,15 @@ fn laid_out(tensor: &Tensor, layout: Layout) -> Tensor {
 fn recorded(case: &Case, inputs: &[Tensor]) -> Recorder {
     let mut recorder = Recorder::new(inputs);
     let results = (case.run)(&recorder.tensors);
-    let (count, is_mask) = (results.len(), results[0].kind() == Kind::Bool);
+    let (count, kind) = (results.len(), results[0].kind());
     let first = recorder.record(case.op, case.overload, &case.arguments, results);
-    if is_mask {
+    if kind == Kind::Int64 {
+        // Results are numbers: the count is a factor of the last input.
+        let (counts, numbers) = (recorder.tensors[first].shallow_clone(), inputs.len() - 1);
+        let product = &recorder.tensors[numbers] * counts;
+        let product = recorder.record("mul", "Tensor", &[A::V(numbers), A::V(first)], vec![product]);
+        recorder.returns(&[product]);
+    } else if kind == Kind::Bool {
         // Results are numbers: the mask chooses between the last input and 2.
         let (mask, numbers) = (recorder.tensors[first].shallow_clone(), inputs.len() - 1);
         let two = Tensor::full([] as [i64; 0], 2.0, (inputs[numbers].kind(), Device::Cpu));
@@ -264,6 +270,8 @@ fn is_known(recorder: &Recorder, at: &[f64]) -> bool {
         | "aten::hardswish" => at[0].is_nan(),
         // LibTorch multiplies by the adjoint before it divides, which denormal numbers do not bear.
         "aten::hypot" => at.iter().all(|number| number.abs() < f64::from(f32::MIN_POSITIVE)),
+        // LibTorch's derivative by the second argument is 0 / 0; that of the value, which is 0 around it, is 0.
+        "aten::xlogy" => at.iter().all(|number| *number == 0.0),
         // LibTorch's vector function loses what is left of a number by a denormal one.
         "aten::remainder" => at.get(1).is_some_and(|divisor| divisor.abs() < f64::from(f32::MIN_POSITIVE)),
         // With AVX-512, LibTorch's gelu of float32 infinity is NaN; it is infinity.

@@ -40,6 +40,10 @@ struct ct_sweep {
 /// Most dimensions of a view, once neighbours that lie one after the other are joined.
 #define CT_RANK 8
 
+/// Which of several greatest elements of a row have its derivative: the first one, or the last NaN; all, in even shares, which
+/// are no numbers where the greatest is none; all, also those that are no numbers.
+enum ct_ties { CT_TIES_FIRST, CT_TIES_EVEN, CT_TIES_EVEN_NAN };
+
 /// The elements of a strided view in row-major order; strides and offset count elements. A view of rank 0 has one element.
 struct ct_stream {
    /// Elements of the view, and of memory up to its last one.
@@ -137,8 +141,8 @@ struct ct_convolution {
       void (*copy)(size_t n, const T *x, const struct ct_stream *view, T *y, const struct ct_stream *target);          \
       /* y[R] = greatest of each row of x's view [R,C], NaN above all */                                               \
       void (*greatest)(size_t R, size_t C, const T *x, const struct ct_stream *view, T *y);                            \
-      /* dx's view (add: +)= dy shared by the greatest (`even`) or given to the first of them */                       \
-      void (*greatest_pullback)(int even, size_t R, size_t C, const T *x, const struct ct_stream *view, const T *y,    \
+      /* dx's view (add: +)= dy given to the greatest of each row, as `ties` (ct_ties) says */                         \
+      void (*greatest_pullback)(int ties, size_t R, size_t C, const T *x, const struct ct_stream *view, const T *y,    \
                                 const T *dy, int add, T *dx, const struct ct_stream *target);                          \
       /* y[R] = sqrt(sum of x^2) of each row of x's view [R,C]; the derivative is 0 where that is 0 */                 \
       void (*length)(size_t R, size_t C, const T *x, const struct ct_stream *view, T *y);                              \

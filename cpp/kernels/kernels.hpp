@@ -61,7 +61,7 @@ void Copy(size_t n, const T *x, const ct_stream *view, T *y, const ct_stream *ta
 template <typename T>
 void Greatest(size_t R, size_t C, const T *x, const ct_stream *view, T *y);
 template <typename T>
-void GreatestPullback(int even, size_t R, size_t C, const T *x, const ct_stream *view, const T *y, const T *dy, int add,
+void GreatestPullback(int ties, size_t R, size_t C, const T *x, const ct_stream *view, const T *y, const T *dy, int add,
                       T *dx, const ct_stream *target);
 template <typename T>
 void Length(size_t R, size_t C, const T *x, const ct_stream *view, T *y);

@@ -91,12 +91,13 @@ void GreatestSideBySide(size_t R, size_t C, const T *x, const ct_stream &view, T
 /// Which elements of N rows side by side are the greatest of theirs, y, whose adjoint is dy; they are seen twice.
 template <typename T, size_t N>
 class Sharing {
-   bool fEven, fIsNaN[N];
+   int fTies;
+   bool fIsNaN[N];
    T fY[N], fDy[N], fShare[N];
    size_t fEqual[N], fChosen[N], fSeen = 0, fGiven = 0;
 
 public:
-   Sharing(bool even, const T *y, const T *dy) : fEven(even)
+   Sharing(int ties, const T *y, const T *dy) : fTies(ties)
    {
       for (size_t s = 0; s < N; ++s) {
          fIsNaN[s] = y[s] != y[s];
@@ -120,16 +121,17 @@ public:
    /// After all have been seen.
    void Share()
    {
-      // LibTorch compares with ==, so that even shares of a NaN are 0 / 0.
+      // LibTorch's amax() compares with ==, so that even shares of a NaN are 0 / 0.
       for (size_t s = 0; s < N; ++s)
-         fShare[s] = fIsNaN[s] ? std::numeric_limits<T>::quiet_NaN() : fDy[s] / static_cast<T>(fEqual[s]);
+         fShare[s] = fIsNaN[s] && fTies == CT_TIES_EVEN ? std::numeric_limits<T>::quiet_NaN() : fDy[s] / static_cast<T>(fEqual[s]);
    }
 
    void Give(const T *x, T *adjoint)
    {
-      if (fEven)
+      // Times 0 where nothing is given: LibTorch's share of an infinite adjoint is no number there.
+      if (fTies != CT_TIES_FIRST)
          for (size_t s = 0; s < N; ++s)
-            adjoint[s] = fIsNaN[s] || x[s] == fY[s] ? fShare[s] : T(0);
+            adjoint[s] = fShare[s] * T((fIsNaN[s] ? x[s] != x[s] : x[s] == fY[s]) ? 1 : 0);
       else
          for (size_t s = 0; s < N; ++s)
             adjoint[s] = fGiven == fChosen[s] ? fDy[s] : T(0);
@@ -139,13 +141,13 @@ public:
 
 /// See GreatestPullback(); N of the rows side by side, the first of which is number `first`.
 template <bool Add, size_t N, typename T>
-void GivenSideBySide(bool even, size_t first, size_t C, const T *x, const ct_stream &view, const T *y, const T *dy, T *dx,
+void GivenSideBySide(int ties, size_t first, size_t C, const T *x, const ct_stream &view, const T *y, const T *dy, T *dx,
                      const ct_stream &target)
 {
    const size_t down = view.strides[view.rank - 1], targetDown = target.strides[target.rank - 1];
    const T *from = x + Walk(view, first * C).Offset();
    T *to = dx + Walk(target, first * C).Offset(), adjoint[N];
-   Sharing<T, N> sharing(even, y + first, dy + first);
+   Sharing<T, N> sharing(ties, y + first, dy + first);
    for (size_t c = 0; c < C; ++c)
       sharing.See(from + c * down);
    sharing.Share();
@@ -157,7 +159,7 @@ void GivenSideBySide(bool even, size_t first, size_t C, const T *x, const ct_str
 }
 
 template <bool Add, typename T>
-void GivenToAll(bool even, size_t R, size_t C, const T *x, const ct_stream &view, const T *y, const T *dy, T *dx,
+void GivenToAll(int ties, size_t R, size_t C, const T *x, const ct_stream &view, const T *y, const T *dy, T *dx,
                 const ct_stream &target)
 {
    constexpr size_t side = 16;
@@ -165,9 +167,9 @@ void GivenToAll(bool even, size_t R, size_t C, const T *x, const ct_stream &view
    for (size_t start = 0; start < R; start += neighbours) {
       size_t r = 0;
       for (; r + side <= neighbours; r += side)
-         GivenSideBySide<Add, side>(even, start + r, C, x, view, y, dy, dx, target);
+         GivenSideBySide<Add, side>(ties, start + r, C, x, view, y, dy, dx, target);
       for (; r < neighbours; ++r)
-         GivenSideBySide<Add, 1>(even, start + r, C, x, view, y, dy, dx, target);
+         GivenSideBySide<Add, 1>(ties, start + r, C, x, view, y, dy, dx, target);
    }
 }
 
@@ -197,21 +199,20 @@ void Greatest(size_t R, size_t C, const T *x, const ct_stream *view, T *y)
    }
 }
 
-/// dx (add: +)= dy shared evenly by the greatest elements of a row (`even`), or given whole to one of them: the first, or
-/// the last NaN.
+/// dx (add: +)= dy given to the greatest elements of a row, as `ties` says.
 template <typename T>
-void GreatestPullback(int even, size_t R, size_t C, const T *x, const ct_stream *view, const T *y, const T *dy, int add,
+void GreatestPullback(int ties, size_t R, size_t C, const T *x, const ct_stream *view, const T *y, const T *dy, int add,
                       T *dx, const ct_stream *target)
 {
    if (AreSideBySide(*view, C) && AreSideBySide(*target, C) &&
        view->sizes[view->rank - 2] == target->sizes[target->rank - 2])
-      return (add ? GivenToAll<true, T> : GivenToAll<false, T>)(even, R, C, x, *view, y, dy, dx, *target);
+      return (add ? GivenToAll<true, T> : GivenToAll<false, T>)(ties, R, C, x, *view, y, dy, dx, *target);
    Writer<T> writer(dx, *target, 0);
    T adjoint[kBlock];
    if (C > 0 && C <= kBlock)
       return EachShortRows(R, C, x, *view, [&](auto length, size_t first, size_t rows, const T *block) {
          for (size_t r = 0; r < rows; ++r) {
-            Sharing<T, 1> sharing(even, y + first + r, dy + first + r);
+            Sharing<T, 1> sharing(ties, y + first + r, dy + first + r);
             for (size_t i = 0; i < length; ++i)
                sharing.See(block + r * length + i);
             sharing.Share();
@@ -222,7 +223,7 @@ void GreatestPullback(int even, size_t R, size_t C, const T *x, const ct_stream 
       });
    Reader<T> seen(x, *view, 0), given(x, *view, 0);
    for (size_t r = 0; r < R; ++r) {
-      Sharing<T, 1> sharing(even, y + r, dy + r);
+      Sharing<T, 1> sharing(ties, y + r, dy + r);
       EachBlock(seen, C, [&](size_t n, const T *row) {
          for (size_t i = 0; i < n; ++i)
             sharing.See(row + i);

@@ -6,6 +6,8 @@ use tch::{Kind, Reduction, Tensor};
 
 use super::recorder::A::{self, B, F, I, L, S, V, VL};
 
+mod placed;
+
 /// An input of a case.
 #[derive(Clone, Debug)]
 pub enum In {
@@ -166,6 +168,7 @@ pub fn cases() -> Vec<Case> {
     products(&mut cases);
     shapes(&mut cases);
     indices(&mut cases);
+    placed::placed(&mut cases);
     layers(&mut cases);
     losses(&mut cases);
     cases.0

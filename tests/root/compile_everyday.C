@@ -59,6 +59,14 @@ std::vector<Everyday> Networks()
       }},
       {"a transformer's layer", [=](const Tensor &x) mutable { return encoder(x.unsqueeze(1)).squeeze(1); }},
       {"a convolution", [=](const Tensor &x) mutable { return torch::max_pool1d(convolution(x.unsqueeze(1)), 2).flatten(1); }},
+      {"cells of a recurrent network", [cell = nn::LSTMCell(4, 4)](const Tensor &x) mutable {
+         auto state = std::make_tuple(torch::zeros({3, 4}), torch::zeros({3, 4}));
+         for (int step = 0; step < 3; ++step)
+            state = cell(x, state);
+         return std::get<0>(state);
+      }},
+      {"\"same\" padding", [same = nn::Conv1d(nn::Conv1dOptions(1, 2, 3).padding(torch::kSame))](const Tensor &x) mutable { return same(x.unsqueeze(1)); }},
+      {"pooling over all", [=](const Tensor &x) mutable { return torch::adaptive_avg_pool1d(convolution(x.unsqueeze(1)), 1).flatten(1); }},
       {"an embedding", [=](const Tensor &x) mutable { return x * table(codes); }},
       {"a set of rows", [=](const Tensor &x) mutable { return torch::relu(down(x)).sum(0, true); }},
    };
@@ -106,6 +114,28 @@ std::vector<Everyday> Mathematics()
       {"numbers from the shape", [](const Tensor &x) { return x.sum(0) / x.size(0) * std::sqrt(static_cast<double>(x.numel())); }},
       {"constants", [](const Tensor &x) { return x * torch::arange(4, x.options()) + torch::ones_like(x) * torch::tensor({1.f, 2.f, 3.f, 4.f}); }},
       {"in place", [](const Tensor &x) { auto y = x.clone(); y += 1; y.mul_(2); y.relu_(); return y; }},
+      {"part by part", [](const Tensor &x) {
+         auto y = torch::zeros({3, 4});
+         y.select(1, 0).copy_(x.select(1, 1)).mul_(2);
+         y.slice(1, 1).add_(x.slice(1, 0, 3)).clamp_(-1, 1);
+         for (int row = 0; row < 3; ++row)
+            y[row] += x[row].tanh();
+         y.index_put_({torch::indexing::Slice(), 2}, x.select(1, 0));
+         return y;
+      }},
+      {"a weighted mean of what passes", [](const Tensor &x) {
+         const auto passes = x > 0;
+         return (x * passes).sum(1) / passes.sum(1).clamp_min(1);
+      }},
+      {"messages along edges", [](const Tensor &x) {
+         const auto from = torch::tensor({0, 1, 2, 2}), to = torch::tensor({1, 2, 0, 1});
+         return torch::zeros_like(x).index_add(0, to, torch::tanh(x.index_select(0, from) - x.index_select(0, to)));
+      }},
+      {"a table with padding", [table = nn::Embedding(nn::EmbeddingOptions(5, 4).padding_idx(0))](const Tensor &x) mutable { return x * table(torch::tensor({3, 0, 4})); }},
+      {"the scores of the labels", [](const Tensor &x) { return torch::log_softmax(x, 1).index({torch::arange(3), torch::tensor({1, 3, 0})}); }},
+      {"a cross product", [](const Tensor &x) { return torch::cross(x.slice(1, 0, 3), x.slice(1, 1, 4), 1).norm(2, 1); }},
+      {"windows of a signal", [](const Tensor &x) { return x.unfold(1, 2, 1).mean(2) * 2; }},
+      {"circular padding", [](const Tensor &x) { return F::pad(x.unsqueeze(1), F::PadFuncOptions({1, 1}).mode(torch::kCircular)).square(); }},
       {"without a gradient", [](const Tensor &x) { return (x - x.detach().mean()).square(); }},
       {"a loop", [](const Tensor &x) {
          auto state = torch::zeros({4});
@@ -163,7 +193,7 @@ std::vector<Everyday> ForLibTorch()
       {"selected values", [](const Tensor &x) { return x.index({x > 0}).sum(); }, "depends on the values"},
       {"no gradient", [](const Tensor &x) { const torch::NoGradGuard off; return x * 2; }, "NoGradGuard"},
       {"the input itself", [](const Tensor &x) { return x; }, "return a clone()"},
-      {"a part in place", [](const Tensor &x) { auto y = x * 1; y.select(1, 0).mul_(2); return y; }, "aten::mul_"},
+      {"a shared part in place", [](const Tensor &x) { auto y = x * 1; const auto rows = y.reshape({-1}); y.select(1, 0).mul_(2); return y + rows.sum(); }, "aten::mul_"},
       {"an operator without a kernel", [](const Tensor &x) { return torch::special_i1(x); }, "special_i1"},
    };
 }

@@ -316,6 +316,26 @@ inline void Rows()
    CHECK(calls == 0);
 }
 
+/// Shapes that push one another out are not observed over and over.
+inline void ManyShapes()
+{
+   std::size_t calls = 0;
+   const auto function = [&](torch::Tensor t) {
+      ++calls;
+      return (t * 2).sin().sum();
+   };
+   const auto compiled = CladTorch::Compile(function, {torch::randn({1, 2})});
+   const auto observed = calls; // for one shape
+   const std::size_t shapes = 700;
+   for (std::size_t round = 0; round < 2; ++round)
+      for (std::size_t rows = 1; rows <= shapes; ++rows) {
+         const auto x = torch::ones({static_cast<std::int64_t>(rows), 2});
+         CHECK(Same(compiled(x), (x * 2).sin().sum()));
+      }
+   CHECK(compiled.Specialisations() == 256);
+   CHECK(calls < observed * 320 + 2 * shapes);
+}
+
 /// What changes between calls.
 inline void Changes()
 {
@@ -370,6 +390,7 @@ inline void CheckPure()
    Changes();
    Numbers();
    Rows();
+   ManyShapes();
    OwnTensors();
    KeptTensors();
    ReadValues();

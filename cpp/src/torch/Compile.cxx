@@ -34,6 +34,9 @@ constexpr const char *kWithoutBatch = "compile it without fDynamicBatch: each nu
 struct CompiledData {
    /// Shapes remembered: who brings a new one with every call must not fill the memory.
    static constexpr std::size_t kMost = 256;
+   /// Of the calls with others, once there are so many: one in as many as this gets its own. To observe a function takes as long
+   /// as LibTorch takes for some ten calls.
+   static constexpr std::size_t kPatience = 32;
 
    CompiledData(ListFunction function, const TensorList &examples, const CompileOptions &options, const torch::nn::Module *module)
       : fFunction(std::make_shared<const ListFunction>(std::move(function))), fOptions(options), fModules(All(module))
@@ -97,6 +100,8 @@ struct CompiledData {
             return known;
       }
       Check(inputs);
+      if (TakesTurns() && ++fMisses % kPatience != 0)
+         return std::make_shared<const Specialisation>(fFunction, inputs, wanted, "it meets more shapes than are remembered");
       std::shared_ptr<const Specialisation> made;
       try {
          made = Make(mode, inputs, wanted);
@@ -162,6 +167,13 @@ private:
          if (made == mode && one->Fits(inputs, wanted))
             return one;
       return nullptr;
+   }
+
+   /// Whether shapes push one another out, and LibTorch may run those that have no place.
+   bool TakesTurns() const
+   {
+      const std::shared_lock<std::shared_mutex> reading(fMutex);
+      return fSpecialisations.size() == kMost && (fOptions.fBackEnd == kAnyBackEnd || fOptions.fBackEnd == kFastestBackEnd);
    }
 
    std::shared_ptr<const Specialisation> Make(const std::vector<bool> &mode, const TensorList &inputs, const Wanted &wanted)
@@ -249,6 +261,7 @@ private:
    const std::vector<const torch::nn::Module *> fModules;
    std::vector<std::pair<std::vector<bool>, std::shared_ptr<const Specialisation>>> fSpecialisations; ///< by Mode()
    std::mutex fMaking; ///< of new ones
+   std::size_t fMisses = 0; ///< when all places were taken; guarded by fMaking
    std::list<std::pair<std::vector<bool>, DynamicBatch>> fBatches; ///< by Mode()
    std::mutex fLastMutex;
    std::map<std::weak_ptr<const char>, LastCall, std::owner_less<>> fLast; ///< by thread, those that have ended too

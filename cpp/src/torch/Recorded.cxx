@@ -1,5 +1,7 @@
 #include "Recorded.hxx"
 
+#include "InPlace.hxx"
+
 #include <torch/csrc/jit/ir/constants.h>
 #include <torch/csrc/jit/passes/constant_propagation.h>
 #include <torch/csrc/jit/passes/dead_code_elimination.h>
@@ -253,26 +255,6 @@ bool MakesTensor(const Node &node)
           !schema->returns()[0].alias_info();
 }
 
-/// `aten::add` of `aten::add_`; an empty symbol for all others.
-c10::Symbol WithoutUnderscore(const Node &node)
-{
-   const std::string name = node.kind().is_aten() ? node.kind().toUnqualString() : "";
-   const bool inPlace = name.size() > 1 && name.back() == '_' && name[name.size() - 2] != '_';
-   return inPlace ? c10::Symbol::aten(name.substr(0, name.size() - 1)) : c10::Symbol();
-}
-
-bool HaveOneType(const Node &node)
-{
-   std::optional<c10::ScalarType> found;
-   for (const auto *input : node.inputs())
-      if (const auto type = input->type()->cast<c10::TensorType>()) {
-         if (!type->scalarType() || (found && *found != *type->scalarType()))
-            return false;
-         found = type->scalarType();
-      }
-   return found.has_value();
-}
-
 /// Where an operator changes what another one has just made and nobody else reads, as `linear` adds its bias, the one that
 /// makes a new tensor does the same. LibTorch's own pass, which comes after this, gives up where lists are made of the
 /// result (chunk).
@@ -321,6 +303,7 @@ TensorList Simplify(std::shared_ptr<Graph> graph, std::size_t &computed)
    auto captured = LiftConstants(*graph); // before anything is computed from them: they may change
    ReplaceChangesOfOwn(*graph);
    torch::jit::RemoveTensorMutation(graph);
+   ReplaceChangesInPlace(*graph);
    SpellOutFills(*graph);
    torch::jit::EliminateDeadCode(graph);
    CheckFilled(*graph);

@@ -3,7 +3,7 @@
 //! Every element of every buffer has a bit for each event whose features reach it, whatever shape the events have on the way.
 //! What the numbers are does not matter: an element that is multiplied by 0 counts as used.
 
-use super::program::{Node, Origin, Primitive, Product, Tensor};
+use super::program::{Node, Origin, Primitive, Product, Scatter, Tensor};
 use super::{Program, View};
 use crate::error::{Error, Result};
 
@@ -135,6 +135,15 @@ impl Bits {
                 let [read, written] = [signals.len(), value.len()].map(|length| (length / events).max(1));
                 for (signals, value) in signals.chunks(read).zip(value.chunks_mut(written)) {
                     value.fill(signals.iter().fold(weights, |all, found| all | found));
+                }
+                self.add(&node.operands[2..], &mut value);
+            }
+            Primitive::Scatter(Scatter { gather, places }) => {
+                for step in 0..gather.size {
+                    let mut place = places.clone();
+                    place.offset += step * gather.stride;
+                    self.place(&node.operands[0], &place, &mut value);
+                    self.place(&node.operands[1], &place, &mut value);
                 }
                 self.add(&node.operands[2..], &mut value);
             }

@@ -36,6 +36,8 @@ pub enum Kind {
     Mask,
     /// int64, only ever read from an argument.
     Index,
+    /// Numbers that count true elements of a mask: int64 for LibTorch, whole and exact here.
+    Count,
 }
 
 /// Where a buffer's elements come from.
@@ -120,8 +122,8 @@ pub enum Primitive {
     Greatest {
         /// Elements of a row.
         columns: usize,
-        /// Equals share the derivative; otherwise the first one has it.
-        even: bool,
+        /// Which of several has the derivative.
+        ties: Ties,
     },
     /// The root of the sum of squares over the last dimensions, which have so many elements together; derivative 0 at 0.
     Length(usize),
@@ -154,6 +156,8 @@ pub enum Primitive {
     Convolve(Convolution),
     /// The elements of the first operand that the second one, an index, chooses.
     Gather(Gather),
+    /// The third operand, to which the first one, dense, is added where the second one, an index, says.
+    Scatter(Scatter),
     /// The value filled with a number, then each operand copied to its place in it.
     Assemble {
         /// What the rest is filled with.
@@ -182,6 +186,7 @@ impl Primitive {
             Primitive::FromPanels(_) => "FromPanels",
             Primitive::Convolve(_) => "Convolve",
             Primitive::Gather(_) => "Gather",
+            Primitive::Scatter(_) => "Scatter",
             Primitive::Assemble { .. } => "Assemble",
         }
     }
@@ -224,6 +229,27 @@ pub struct Gather {
     pub from_end: bool,
     /// The index that chooses nothing: its value is 0.
     pub skip: Option<i64>,
+}
+
+/// See [`Primitive::Scatter`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct Scatter {
+    /// How the index chooses.
+    pub gather: Gather,
+    /// Where in the value, dense, each element would go if its index were 0.
+    pub places: View,
+}
+
+/// Which of several greatest elements has the derivative; the numbers are those of `ct_ties` in `cpp/kernels/kernels.h`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Ties {
+    /// The first one, or the last NaN.
+    First,
+    /// All share it; where the greatest is no number, theirs is none either.
+    Even,
+    /// All share it, those that are no numbers, too.
+    EvenNan,
 }
 
 /// One step of the graph.

@@ -55,7 +55,8 @@ using ListFunction = std::function<TensorList(const TensorList &)>;
 /// A compiled function of tensors, made by CladTorch::Compile.
 ///
 /// It is specialised for the dtype, shape and strides of its inputs and captured tensors: a call with other ones
-/// compiles another specialisation. Captured tensors (parameters of a torch::nn module, running statistics), and
+/// compiles another specialisation. 256 of them are kept; once there are as many, LibTorch runs most calls with other
+/// shapes. Captured tensors (parameters of a torch::nn module, running statistics), and
 /// whether they require gradients, are read at each call. Copies share everything. All methods are thread-safe and
 /// throw CladTorch::Error; while one thread compiles for new shapes, others run existing specialisations. Batches whose
 /// rows are independent are processed in blocks, on torch::get_num_threads() threads; sums over blocks are taken in a

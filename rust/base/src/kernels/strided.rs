@@ -319,9 +319,9 @@ pub fn pass_on<T: Scalar>(d: &[T], view: &Stream, dx: Adjoint<T>) {
     transfer(d, view, dx.data, dx.view);
 }
 
-/// The pullback of [`greatest`]: `even` shares among equals, else the first takes all.
+/// The pullback of [`greatest`]: `ties`, one of `ct_ties`, says which of equals have the derivative.
 pub fn greatest_pullback<T: Scalar>(
-    even: bool,
+    ties: u8,
     columns: usize,
     x: &[T],
     view: &Stream,
@@ -336,7 +336,7 @@ pub fn greatest_pullback<T: Scalar>(
     let (x, rows, add) = (x.as_ptr(), y.len(), dx.add.into());
     let (dx, target) = (dx.data.as_mut_ptr(), std::ptr::from_ref(dx.view));
     // SAFETY: both views stay inside their slices and have `columns` elements for each of the rows of `y` and `dy`.
-    unsafe { pullback(even.into(), rows, columns, x, view, y.as_ptr(), dy.as_ptr(), add, dx, target) }
+    unsafe { pullback(ties.into(), rows, columns, x, view, y.as_ptr(), dy.as_ptr(), add, dx, target) }
 }
 
 /// `y[rows]` = the root of the sum of the squares of each row of the view [rows, columns].

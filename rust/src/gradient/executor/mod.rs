@@ -121,6 +121,7 @@ fn needs_value(primitive: &Primitive) -> bool {
         | Primitive::Product(_)
         | Primitive::Convolve(_)
         | Primitive::Gather(_)
+        | Primitive::Scatter(_)
         | Primitive::Assemble { .. } => false,
         Primitive::Load(_)
         | Primitive::Own(_)

@@ -9,7 +9,7 @@ use super::products::Products;
 use super::{own, panels};
 use crate::device::{Addresses, Element};
 use crate::error::{Error, Result};
-use crate::graph::program::{Digits, Linear, Node, Origin, Primitive, Tensor};
+use crate::graph::program::{Digits, Gather, Linear, Node, Origin, Primitive, Scatter, Tensor, Ties};
 use crate::graph::{Activation, DType, Own, Program, View};
 use crate::kernels::Scalar;
 use crate::kernels::strided::{self, Adjoint, Convolution, Pick, Stream};
@@ -82,7 +82,7 @@ pub(super) enum Kernel {
     Sum(Stream),
     Greatest {
         columns: usize,
-        even: bool,
+        ties: Ties,
     },
     Length(usize),
     Softmax {
@@ -100,6 +100,8 @@ pub(super) enum Kernel {
     FromPanels([usize; 2]),
     Convolve(Convolved),
     Gather(Pick),
+    /// With the places in the value, and the whole of it.
+    Scatter(Pick, [Stream; 2]),
     /// Filled first unless its parts are all of it.
     Assemble {
         fill: Option<f64>,
@@ -251,6 +253,15 @@ impl Step {
                     return None;
                 }
             }
+            Kernel::Scatter(pick, [places, dense]) => {
+                let Place::Caller(index) = self.sources[1].place else { return None };
+                let indices = inputs.read(index, self.sources[1].length);
+                strided::copy(read(2), &self.views[2], value, dense);
+                let source = &read(0)[..self.views[0].count()];
+                if !strided::gather_pullback(pick, source, indices, &self.views[1], value, places) {
+                    return None;
+                }
+            }
             Kernel::Assemble { fill, places } => {
                 if let Some(fill) = fill {
                     value.fill(T::from_f64(*fill));
@@ -352,9 +363,9 @@ impl Step {
                 }
                 Kernel::Own(function) => own::pullback(function, read(0), d, add, dx),
                 Kernel::Sum(target) => strided::pass_on(d, target, Adjoint { data: dx, view, add }),
-                Kernel::Greatest { columns, even } => {
+                Kernel::Greatest { columns, ties } => {
                     let dx = Adjoint { data: dx, view, add };
-                    strided::greatest_pullback(*even, *columns, read(0), view, value, d, dx);
+                    strided::greatest_pullback(*ties as u8, *columns, read(0), view, value, d, dx);
                 }
                 Kernel::Length(columns) => {
                     strided::length_pullback(*columns, read(0), view, value, d, Adjoint { data: dx, view, add });
@@ -392,6 +403,15 @@ impl Step {
                     // What was in range forward is in range now: the caller promised not to change it.
                     strided::gather_pullback(pick, d, indices, &self.views[1], dx, view);
                 }
+                Kernel::Scatter(pick, [places, dense]) => {
+                    let Place::Caller(index) = self.sources[1].place else { continue };
+                    let indices = inputs.read(index, self.sources[1].length);
+                    match operand {
+                        // A copy that nothing else uses: there is no adjoint to add to.
+                        0 => _ = strided::gather(pick, d, places, indices, &self.views[1], &mut dx[..view.count()]),
+                        _ => strided::pass_on(d, dense, Adjoint { data: dx, view, add }),
+                    }
+                }
                 Kernel::Assemble { places, .. } => {
                     strided::pass_on(d, &places[operand], Adjoint { data: dx, view, add });
                 }
@@ -413,7 +433,7 @@ fn kernel(program: &Program, node: &Node) -> Result<Kernel> {
         Primitive::Map(function) => Kernel::Map(*function as u8),
         Primitive::Own(function) => Kernel::Own(function.clone()),
         Primitive::Sum(target) => Kernel::Sum(target.stream()?),
-        &Primitive::Greatest { columns, even } => Kernel::Greatest { columns, even },
+        &Primitive::Greatest { columns, ties } => Kernel::Greatest { columns, ties },
         &Primitive::Length(columns) => Kernel::Length(columns),
         &Primitive::Softmax { columns, logarithm } => Kernel::Softmax { columns, logarithm },
         &Primitive::Normalise { columns, eps } => {
@@ -424,8 +444,9 @@ fn kernel(program: &Program, node: &Node) -> Result<Kernel> {
         &Primitive::ToPanels(shape) => Kernel::ToPanels(shape),
         &Primitive::FromPanels(shape) => Kernel::FromPanels(shape),
         &Primitive::Convolve(convolution) => Kernel::Convolve(Convolved::new(convolution, node)?),
-        Primitive::Gather(gather) => {
-            Kernel::Gather(Pick::new(gather.size, gather.stride, gather.from_end, gather.skip))
+        Primitive::Gather(gather) => Kernel::Gather(pick(gather)),
+        Primitive::Scatter(Scatter { gather, places }) => {
+            Kernel::Scatter(pick(gather), [places.stream()?, View::contiguous(&node.shape).stream()?])
         }
         Primitive::Assemble { fill, places } => {
             let places_of_all: usize = places.iter().map(View::len).sum();
@@ -436,6 +457,10 @@ fn kernel(program: &Program, node: &Node) -> Result<Kernel> {
             }
         }
     })
+}
+
+fn pick(gather: &Gather) -> Pick {
+    Pick::new(gather.size, gather.stride, gather.from_end, gather.skip)
 }
 
 /// Two parts of an arena, one to be read and one to be written.

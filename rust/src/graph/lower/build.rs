@@ -2,7 +2,7 @@
 
 use super::{Call, Update};
 use crate::error::Result;
-use crate::graph::program::{Digits, Gather, Kind, Noise, Primitive, Product, Tensor};
+use crate::graph::program::{Digits, Gather, Kind, Noise, Primitive, Product, Scatter, Tensor, Ties};
 use crate::graph::view::{broadcast, checked_length};
 use crate::graph::{DType, Function, View};
 use crate::kernels::strided::Convolution;
@@ -17,7 +17,7 @@ impl Call<'_, '_> {
     pub fn as_number(&mut self, tensor: &Tensor) -> Result<Tensor> {
         match tensor.kind {
             Kind::Number => Ok(tensor.clone()),
-            Kind::Mask => Ok(Tensor { kind: Kind::Number, ..tensor.clone() }),
+            Kind::Mask | Kind::Count => Ok(Tensor { kind: Kind::Number, ..tensor.clone() }),
             Kind::Index => self.digits(tensor, Digits::All),
         }
     }
@@ -132,12 +132,12 @@ impl Call<'_, '_> {
     }
 
     /// The greatest element over `dims`; see [`Primitive::Greatest`].
-    pub fn greatest(&mut self, x: &Tensor, dims: &[usize], keep: bool, even: bool) -> Result<Tensor> {
+    pub fn greatest(&mut self, x: &Tensor, dims: &[usize], keep: bool, ties: Ties) -> Result<Tensor> {
         let columns: usize = dims.iter().map(|&dim| x.view.sizes[dim]).product();
         if columns == 0 {
             return Err(self.refuse("takes the greatest of no elements"));
         }
-        self.of_rows(x, dims, keep, Primitive::Greatest { columns, even })
+        self.of_rows(x, dims, keep, Primitive::Greatest { columns, ties })
     }
 
     /// The root of the sum of squares over `dims`; see [`Primitive::Length`].
@@ -274,6 +274,45 @@ impl Call<'_, '_> {
         let shape = bases.sizes.clone();
         let operands = vec![Tensor { view: bases, ..x }, Tensor { view: indices, ..index.clone() }];
         self.node(Primitive::Gather(gather), operands, shape)
+    }
+
+    /// `x` with each element of `source` added to a place that an index chooses; an element of the index belongs to each.
+    pub fn scattered(
+        &mut self,
+        x: &Tensor,
+        source: &Tensor,
+        scatter: Scatter,
+        index: &Tensor,
+        indices: View,
+    ) -> Result<Tensor> {
+        if index.kind != Kind::Index {
+            return Err(self.refuse("has an index that is not an int64 argument of the function"));
+        }
+        if scatter.gather.size == 0 && !indices.is_empty() {
+            return Err(self.refuse("adds to no elements"));
+        }
+        let shape = x.view.sizes.clone();
+        // Nothing but this node uses the copy, so that its pullback need not add.
+        let source = self.copied(source)?;
+        let operands = vec![source, Tensor { view: indices, ..index.clone() }, x.clone()];
+        self.node(Primitive::Scatter(scatter), operands, shape)
+    }
+
+    /// Mask of the elements of an index that are `value`.
+    pub fn is_index(&mut self, index: &Tensor, value: i64) -> Result<Tensor> {
+        if index.kind != Kind::Index {
+            return Err(self.refuse("has an index that is not an int64 argument of the function"));
+        }
+        let mut same: Option<Tensor> = None;
+        for digits in Digits::PARTS {
+            let part = self.digits(index, digits)?;
+            let is = self.map_number(Function::Equal, &part, digits.of(value))?;
+            same = Some(match same {
+                Some(before) => self.map(Function::And, &[&before, &is])?,
+                None => is,
+            });
+        }
+        same.ok_or_else(|| self.refuse("compares nothing"))
     }
 
     /// A tensor of that shape filled with a number, and the parts at their places.

@@ -209,9 +209,9 @@ impl Call<'_, '_> {
             return Err(Error::Internal(format!("{} was lowered to shape {shapes}", self.node.op)));
         }
         let fits = match observed.dtype {
-            DType::Int64 => tensor.kind == Kind::Index,
+            DType::Int64 => matches!(tensor.kind, Kind::Index | Kind::Count),
             DType::Bool => tensor.kind == Kind::Mask,
-            number => tensor.kind != Kind::Index && number == self.lowering.program.dtype,
+            number => !matches!(tensor.kind, Kind::Index | Kind::Count) && number == self.lowering.program.dtype,
         };
         if fits { Ok(()) } else { Err(self.refuse("returns a type that is not supported here")) }
     }

@@ -1,10 +1,10 @@
 //! Operators element by element, operands broadcast.
 
-use super::compare::{Comparison, compared};
+use super::compare::{Comparison, EXACT, compared};
 use super::{Call, Lowered, Operator};
 use crate::error::Result;
 use crate::graph::Function;
-use crate::graph::program::Tensor;
+use crate::graph::program::{Kind, Tensor};
 
 /// `lower: f(x)` for an operator that is one function of its first argument.
 macro_rules! unary {
@@ -77,6 +77,7 @@ pub(super) const TABLE: &[Operator] = &[
     Operator { name: "hypot", does: "`sqrt(a^2 + b^2)`", lower: binary!(Hypot) },
     Operator { name: "logaddexp", does: "`log(exp(a) + exp(b))`", lower: binary!(LogAddExp) },
     Operator { name: "remainder", does: "`a - b floor(a / b)`", lower: binary!(Remainder) },
+    Operator { name: "xlogy", does: "`a log(b)`, 0 where `a` is 0", lower: xlogy },
     Operator { name: "addcmul", does: "`x + value a b`", lower: |call| combined(call, Function::Mul) },
     Operator { name: "addcdiv", does: "`x + value a / b`", lower: |call| combined(call, Function::Div) },
     Operator { name: "lerp", does: "`a + weight (b - a)`", lower: lerp },
@@ -94,8 +95,16 @@ pub(super) const TABLE: &[Operator] = &[
     Operator { name: "gelu", does: "`x Phi(x)`, exact or the tanh approximation", lower: gelu },
     Operator { name: "softplus", does: "`log(1 + exp(beta x)) / beta`, linear above the threshold", lower: softplus },
     Operator { name: "clamp", does: "`x` between two numbers; at one of them the derivative is 1", lower: clamp },
-    Operator { name: "clamp_min", does: "`x`, but not below a number", lower: binary!(ClampMin) },
-    Operator { name: "clamp_max", does: "`x`, but not above a number", lower: binary!(ClampMax) },
+    Operator {
+        name: "clamp_min",
+        does: "`x`, but not below a number",
+        lower: |call| one_bound(call, Function::ClampMin),
+    },
+    Operator {
+        name: "clamp_max",
+        does: "`x`, but not above a number",
+        lower: |call| one_bound(call, Function::ClampMax),
+    },
     Operator { name: "maximum", does: "the greater one; a tie gives each half", lower: binary!(Maximum) },
     Operator { name: "minimum", does: "the smaller one; a tie gives each half", lower: binary!(Minimum) },
     Operator { name: "where", does: "`a` where the mask is true, else `b`", lower: choose },
@@ -112,6 +121,22 @@ fn fraction(call: &mut Call) -> Lowered {
     let x = call.tensor(0)?;
     let whole = call.map(Function::Trunc, &[&x])?;
     Ok(vec![call.map(Function::Sub, &[&x, &whole])?])
+}
+
+/// Where `a` is 0, `b` counts as 1 unless its logarithm is finite, so that the derivative by `b` is 0 there.
+fn xlogy(call: &mut Call) -> Lowered {
+    let (a, b) = (call.tensor(0)?, call.tensor(1)?);
+    let is_zero = call.map_number(Function::Equal, &a, 0.0)?;
+    let (below, endless) =
+        (call.map_number(Function::LessEqual, &b, 0.0)?, call.map_number(Function::Equal, &b, f64::INFINITY)?);
+    let is_odd = call.map(Function::Or, &[&below, &endless])?;
+    let counts_as_one = call.map(Function::And, &[&is_zero, &is_odd])?;
+    let one = call.literal(1.0)?;
+    let b = call.map(Function::Where, &[&counts_as_one, &one, &b])?;
+    let logarithm = call.map(Function::Log, &[&b])?;
+    let product = call.map(Function::Mul, &[&a, &logarithm])?;
+    let positive = call.map_number(Function::Add, &product, 0.0)?; // no negative zero
+    Ok(vec![call.map(Function::Where, &[&is_zero, &positive, &product])?])
 }
 
 fn hardswish(call: &mut Call) -> Lowered {
@@ -216,6 +241,14 @@ fn clamp(call: &mut Call) -> Lowered {
         (None, Some(high)) => call.map(Function::ClampMax, &[&x, &high])?,
         (None, None) => x,
     }])
+}
+
+/// A count that is kept from a whole number stays one.
+fn one_bound(call: &mut Call, function: Function) -> Lowered {
+    let (x, bound) = (call.tensor(0)?, call.tensor(1)?);
+    let value = call.map(function, &[&x, &bound])?;
+    let is_count = x.kind == Kind::Count && call.is_integer(1) && call.integer(1)?.unsigned_abs() < EXACT;
+    Ok(vec![if is_count { Tensor { kind: Kind::Count, ..value } } else { value }])
 }
 
 /// NaN where one of the bounds is, which the kernel takes for none.

@@ -1,9 +1,10 @@
 //! Masks: what numbers are, and what masks are together.
 
+use super::compare::EXACT;
 use super::{Call, Lowered, Operator};
 use crate::error::Result;
 use crate::graph::Function;
-use crate::graph::program::{Kind, Tensor};
+use crate::graph::program::{Kind, Tensor, Ties};
 
 pub(super) const TABLE: &[Operator] = &[
     Operator { name: "logical_and", does: "mask of both", lower: |call| both(call, Function::And) },
@@ -26,6 +27,7 @@ pub(super) const TABLE: &[Operator] = &[
     Operator { name: "isfinite", does: "mask of finite numbers", lower: isfinite },
     Operator { name: "nan_to_num", does: "`x`, other numbers for NaN and infinities", lower: nan_to_num },
     Operator { name: "any", does: "mask: any element over dimensions is not 0", lower: any },
+    Operator { name: "count_nonzero", does: "how many elements over dimensions are not 0", lower: count_nonzero },
     Operator { name: "all", does: "mask: no element over dimensions is 0", lower: all },
 ];
 
@@ -97,12 +99,17 @@ fn nan_to_num(call: &mut Call) -> Lowered {
     let x = call.tensor(0)?;
     let greatest = call.greatest_number();
     let [nan, up, down] = [call.number_or(1, 0.0)?, call.number_or(2, greatest)?, call.number_or(3, -greatest)?];
+    let (is, number) = (is_nan(call, &x)?, call.literal(nan)?);
+    if [up, down] == [greatest, -greatest] {
+        let (low, high) = (call.literal(down)?, call.literal(up)?);
+        let finite = call.map(Function::Clamp, &[&x, &low, &high])?;
+        return Ok(vec![call.map(Function::Where, &[&is, &number, &finite])?]);
+    }
     let mut value = x.clone();
     for (infinity, number) in [(f64::INFINITY, up), (f64::NEG_INFINITY, down)] {
         let (is, number) = (call.map_number(Function::Equal, &x, infinity)?, call.literal(number)?);
         value = call.map(Function::Where, &[&is, &number, &value])?;
     }
-    let (is, number) = (is_nan(call, &x)?, call.literal(nan)?);
     Ok(vec![call.map(Function::Where, &[&is, &number, &value])?])
 }
 
@@ -111,8 +118,25 @@ fn any_of(call: &mut Call, truths: &Tensor) -> Result<Tensor> {
     let rank = truths.view.rank();
     let dims = if call.overload().is_empty() { (0..rank).collect() } else { call.dims(1, rank)? };
     let keep = !call.overload().is_empty() && call.flag(2)?;
-    let greatest = call.greatest(truths, &dims, keep, true)?;
+    let greatest = call.greatest(truths, &dims, keep, Ties::Even)?;
     call.map_number(Function::NotEqual, &greatest, 0.0)
+}
+
+/// How many of `truths` over `dims` are 1; a number that float32 holds.
+pub(super) fn counted(call: &mut Call, truths: &Tensor, dims: &[usize], keep: bool) -> Result<Tensor> {
+    let most: usize = dims.iter().map(|&dim| truths.view.sizes[dim]).product();
+    if most as u64 >= EXACT {
+        return Err(call.refuse("counts more elements than float32 has whole numbers"));
+    }
+    Ok(Tensor { kind: Kind::Count, ..call.sum(truths, dims, keep)? })
+}
+
+fn count_nonzero(call: &mut Call) -> Lowered {
+    let x = call.tensor(0)?;
+    let truths = truth(call, &x)?;
+    let rank = x.view.rank();
+    let dims = if call.is_none(1) { (0..rank).collect() } else { call.dims(1, rank)? };
+    Ok(vec![counted(call, &truths, &dims, false)?])
 }
 
 fn any(call: &mut Call) -> Lowered {

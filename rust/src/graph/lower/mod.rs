@@ -12,9 +12,11 @@ mod call;
 mod compare;
 mod einsum;
 mod elementwise;
+mod indices;
 mod loss;
 mod mask;
 mod network;
+mod place;
 mod product;
 mod reduce;
 mod shape;
@@ -50,6 +52,8 @@ pub fn operators() -> impl Iterator<Item = &'static Operator> {
         product::TABLE,
         einsum::TABLE,
         shape::TABLE,
+        place::TABLE,
+        indices::TABLE,
         network::TABLE,
         loss::TABLE,
     ];
@@ -60,7 +64,8 @@ pub fn operators() -> impl Iterator<Item = &'static Operator> {
 pub const ON_LIBTORCH: &[(&str, &str)] = &[
     ("lstm gru rnn_tanh rnn_relu lstm_cell gru_cell", "its cells are fused, and each step waits for the one before"),
     (
-        "conv2d conv3d conv_transpose* max_pool2d max_pool3d avg_pool2d avg_pool3d adaptive_* upsample_* grid_sampler*",
+        "conv2d conv3d conv_transpose* max_pool2d max_pool3d avg_pool2d avg_pool3d adaptive_avg_pool2d adaptive_max_pool2d \
+         upsample_* grid_sampler*",
         "images are what its own kernels are made for",
     ),
     ("sort argsort topk kthvalue median nanmedian mode unique* searchsorted bucketize", "it orders values"),
@@ -73,15 +78,17 @@ pub const ON_LIBTORCH: &[(&str, &str)] = &[
         "LAPACK solves it",
     ),
     (
-        "scatter scatter_* index_add index_copy index_fill index_put masked_scatter put",
-        "indices choose where it writes",
+        "scatter scatter_reduce index_copy index_fill index_put index_reduce masked_scatter put",
+        "of several elements for one place it takes the last one",
     ),
-    ("argmax argmin count_nonzero one_hot bincount histc nonzero", "it returns integers"),
+    ("aminmax", "it has no derivative"),
+    ("argmax argmin one_hot bincount histc nonzero", "it returns integers"),
     ("lgamma digamma polygamma mvlgamma erfinv i0 special_* sinc", "a special function without a vector form"),
     ("rand* randn* randint* bernoulli multinomial normal poisson", "its generator draws the numbers"),
-    ("binary_cross_entropy", "it cuts its derivative off near 0 and 1"),
-    ("flip fliplr flipud", "it goes through memory backwards"),
-    ("cdist pdist embedding_bag pixel_shuffle ctc_loss bilinear cross linalg_cross", "it has been rare"),
+    ("binary_cross_entropy", "it refuses numbers outside 0 to 1, and cuts its derivative off near them"),
+    ("fliplr flipud rot90", "it goes through memory backwards"),
+    ("cdist pdist", "its own kernels need no memory for the differences of all pairs"),
+    ("embedding_bag pixel_shuffle ctc_loss bilinear", "it has been rare"),
 ];
 
 /// Why kernels never run the operator, with its namespace; `None` where they may.

@@ -2,9 +2,9 @@
 
 use super::{Call, Lowered, Operator};
 use crate::error::Result;
-use crate::graph::Function;
-use crate::graph::program::{Kind, Tensor};
+use crate::graph::program::{Kind, Tensor, Ties};
 use crate::graph::view::row_major;
+use crate::graph::{DType, Function};
 use crate::kernels::strided::Convolution;
 
 pub(super) const TABLE: &[Operator] = &[
@@ -31,6 +31,7 @@ pub(super) const TABLE: &[Operator] = &[
     Operator { name: "rms_norm", does: "`x / sqrt(mean(x^2) + eps) w` over the last dimensions", lower: rms_norm },
     Operator { name: "dropout", does: "`x` times factors drawn by LibTorch's generator", lower: dropout },
     Operator { name: "conv1d", does: "convolution in one dimension", lower: conv1d },
+    Operator { name: "_convolution_mode", does: "as conv1d with the padding \"same\" or \"valid\"", lower: conv1d },
     Operator { name: "convolution", does: "convolution in one dimension", lower: convolution },
     Operator { name: "_convolution", does: "convolution in one dimension", lower: convolution },
     Operator {
@@ -39,6 +40,16 @@ pub(super) const TABLE: &[Operator] = &[
         lower: max_pool1d,
     },
     Operator { name: "avg_pool1d", does: "mean of each window", lower: avg_pool1d },
+    Operator {
+        name: "adaptive_avg_pool1d",
+        does: "means of parts of one length",
+        lower: |call| adaptive_pool1d(call, false),
+    },
+    Operator {
+        name: "adaptive_max_pool1d",
+        does: "greatest of parts of one length, where its place is not used",
+        lower: |call| adaptive_pool1d(call, true),
+    },
     Operator { name: "scaled_dot_product_attention", does: "`softmax(q k^T scale + mask) v`", lower: attention },
 ];
 
@@ -150,8 +161,8 @@ struct Steps {
 fn conv1d(call: &mut Call) -> Lowered {
     let (stride, dilation) = (call.size_1d(3)?, call.size_1d(5)?);
     let groups = call.integer(6)?;
-    let padding = match call.overload() {
-        "padding" => {
+    let padding = match (call.overload(), call.node.op.as_str()) {
+        ("padding", _) | (_, "aten::_convolution_mode") => {
             let reach = (call.tensor(1)?.view.sizes.get(2).copied().unwrap_or(1).max(1) - 1) * dilation;
             match call.text(4)? {
                 "valid" => [0, 0],
@@ -245,7 +256,7 @@ fn max_pool1d(call: &mut Call) -> Lowered {
     let windows = pooled(call, f64::NEG_INFINITY, dilation)?;
     refuse_ceiling(call, 5, &windows)?;
     let last = windows.view.rank() - 1;
-    Ok(vec![call.greatest(&windows, &[last], false, false)?])
+    Ok(vec![call.greatest(&windows, &[last], false, Ties::First)?])
 }
 
 fn avg_pool1d(call: &mut Call) -> Lowered {
@@ -256,6 +267,21 @@ fn avg_pool1d(call: &mut Call) -> Lowered {
     }
     let last = windows.view.rank() - 1;
     Ok(vec![call.mean(&windows, &[last], false)?])
+}
+
+/// `adaptive_avg_pool1d(x, output_size)` or `adaptive_max_pool1d`
+fn adaptive_pool1d(call: &mut Call, greatest: bool) -> Lowered {
+    let (x, count) = (call.tensor(0)?, call.size_1d(1)?);
+    let length = x.view.sizes.last().copied().unwrap_or(0);
+    if count == 0 || length == 0 || length % count != 0 {
+        return Err(call.refuse("has parts of several lengths"));
+    }
+    let last = x.view.rank() - 1;
+    let windows = windows(call, &x, length / count, length / count, 1)?;
+    Ok(vec![match greatest {
+        true => call.greatest(&windows, &[last + 1], false, Ties::First)?,
+        false => call.mean(&windows, &[last + 1], false)?,
+    }])
 }
 
 /// A window cut off at the end is only there with `ceil_mode`.
@@ -310,7 +336,7 @@ fn masked(call: &mut Call, scores: &Tensor, mask: &Tensor) -> Result<Tensor> {
 fn safe_softmax(call: &mut Call, scores: &Tensor) -> Result<Tensor> {
     let last = scores.view.rank() - 1;
     let fixed = call.detached(scores)?;
-    let greatest = call.greatest(&fixed, &[last], true, true)?;
+    let greatest = call.greatest(&fixed, &[last], true, Ties::Even)?;
     let empty = call.map_number(Function::Equal, &greatest, f64::NEG_INFINITY)?;
     let zero = call.literal(0.0)?;
     let scores = call.map(Function::Where, &[&empty, &zero, scores])?; // without NaN, also on the way back
@@ -365,12 +391,13 @@ fn rms_norm(call: &mut Call) -> Lowered {
     let (x, shape, weight) = (call.tensor(0)?, call.sizes(1)?, call.optional(2)?);
     let rank = x.view.rank();
     let first = rank.saturating_sub(shape.len());
-    if x.view.sizes[first..] != shape || call.is_none(3) {
-        return Err(call.refuse("is not supported in this form"));
+    if x.view.sizes[first..] != shape {
+        return Err(call.refuse(format!("normalises {shape:?} of {:?}", x.view.sizes)));
     }
     let square = call.map(Function::Squared, &[&x])?;
     let mean = call.mean(&square, &(first..rank).collect::<Vec<_>>(), true)?;
-    let eps = call.number(3)?;
+    let least = if call.program().dtype == DType::Float32 { f64::from(f32::EPSILON) } else { f64::EPSILON };
+    let eps = call.number_or(3, least)?;
     let mean = call.map_number(Function::Add, &mean, eps)?;
     let factor = call.map(Function::Rsqrt, &[&mean])?;
     let value = call.map(Function::Mul, &[&x, &factor])?;

@@ -1,15 +1,22 @@
 //! Operators that look at more than one element of a tensor.
 
 use super::build::without;
+use super::mask::counted;
 use super::{Call, Lowered, Operator};
 use crate::error::Result;
 use crate::graph::Function;
-use crate::graph::program::{Kind, Tensor};
+use crate::graph::program::{Kind, Tensor, Ties};
 
 pub(super) const TABLE: &[Operator] = &[
     Operator { name: "sum", does: "sum over dimensions", lower: sum },
     Operator { name: "mean", does: "mean over dimensions", lower: mean },
     Operator { name: "var", does: "variance over dimensions, with any correction", lower: var },
+    Operator { name: "var_mean", does: "variance and mean over dimensions", lower: |call| with_mean(call, variance) },
+    Operator {
+        name: "std_mean",
+        does: "root of the variance, and mean, over dimensions",
+        lower: |call| with_mean(call, deviation),
+    },
     Operator { name: "std", does: "square root of the variance, derivative 0 at 0", lower: std },
     Operator {
         name: "amax",
@@ -51,6 +58,9 @@ fn reduced(call: &Call, rank: usize) -> Result<(Vec<usize>, bool)> {
 fn sum(call: &mut Call) -> Lowered {
     let x = call.tensor(0)?;
     let (dims, keep) = reduced(call, x.view.rank())?;
+    if x.kind == Kind::Mask && call.returns_index() {
+        return Ok(vec![counted(call, &x, &dims, keep)?]);
+    }
     Ok(vec![call.sum(&x, &dims, keep)?])
 }
 
@@ -61,16 +71,30 @@ fn mean(call: &mut Call) -> Lowered {
 }
 
 fn std(call: &mut Call) -> Lowered {
-    let Spread { centred, dims, keep, divisor } = spread(call)?;
-    let length = call.length(&centred, &dims, keep)?;
-    Ok(vec![call.map_number(Function::Div, &length, divisor.sqrt())?])
+    let spread = spread(call)?;
+    Ok(vec![deviation(call, &spread)?])
 }
 
 fn var(call: &mut Call) -> Lowered {
-    let Spread { centred, dims, keep, divisor } = spread(call)?;
-    let square = call.map(Function::Squared, &[&centred])?;
-    let total = call.sum(&square, &dims, keep)?;
-    Ok(vec![call.map_number(Function::Div, &total, divisor)?])
+    let spread = spread(call)?;
+    Ok(vec![variance(call, &spread)?])
+}
+
+fn deviation(call: &mut Call, Spread { centred, dims, keep, divisor }: &Spread) -> Result<Tensor> {
+    let length = call.length(centred, dims, *keep)?;
+    call.map_number(Function::Div, &length, divisor.sqrt())
+}
+
+fn variance(call: &mut Call, Spread { centred, dims, keep, divisor }: &Spread) -> Result<Tensor> {
+    let square = call.map(Function::Squared, &[centred])?;
+    let total = call.sum(&square, dims, *keep)?;
+    call.map_number(Function::Div, &total, *divisor)
+}
+
+/// What `of_spread` makes of the elements, and their mean.
+fn with_mean(call: &mut Call, of_spread: fn(&mut Call, &Spread) -> Result<Tensor>) -> Lowered {
+    let (x, spread) = (call.tensor(0)?, spread(call)?);
+    Ok(vec![of_spread(call, &spread)?, call.mean(&x, &spread.dims, spread.keep)?])
 }
 
 /// Elements less their mean, and what the sum of their squares is to be divided by.
@@ -104,7 +128,7 @@ fn extreme(call: &mut Call, sign: f64) -> Lowered {
     let x = call.tensor(0)?;
     let (dims, keep) = (call.dims(1, x.view.rank())?, call.flag(2)?);
     let x = call.scaled(&x, sign)?;
-    let value = call.greatest(&x, &dims, keep, true)?;
+    let value = call.greatest(&x, &dims, keep, Ties::Even)?;
     Ok(vec![call.scaled(&value, sign)?])
 }
 
@@ -126,7 +150,7 @@ fn greatest(call: &mut Call, sign: f64) -> Lowered {
     };
     let dims = if x.view.rank() == 0 { Vec::new() } else { dims };
     let x = call.scaled(&x, sign)?;
-    let value = call.greatest(&x, &dims, keep, whole)?;
+    let value = call.greatest(&x, &dims, keep, if whole { Ties::EvenNan } else { Ties::First })?;
     Ok(vec![call.scaled(&value, sign)?])
 }
 
@@ -144,7 +168,7 @@ fn norm(call: &mut Call) -> Lowered {
         call.sum(&size, &dims, keep)?
     } else if p == f64::INFINITY && !x.view.is_empty() {
         let size = call.map(Function::Abs, &[&x])?;
-        call.greatest(&size, &dims, keep, true)?
+        call.greatest(&size, &dims, keep, Ties::EvenNan)?
     } else {
         return Err(call.refuse(format!("takes p = {p}")));
     }])
@@ -161,7 +185,7 @@ fn logsumexp(call: &mut Call) -> Lowered {
     let x = call.tensor(0)?;
     let (dims, keep) = (call.dims(1, x.view.rank())?, call.flag(2)?);
     let fixed = call.detached(&x)?;
-    let greatest = call.greatest(&fixed, &dims, true, true)?;
+    let greatest = call.greatest(&fixed, &dims, true, Ties::Even)?;
     let size = call.map(Function::Abs, &[&greatest])?;
     let finite = call.map_number(Function::NotEqual, &size, f64::INFINITY)?;
     let zero = call.literal(0.0)?;

@@ -2,7 +2,7 @@
 
 use super::{Call, Lowered, Operator};
 use crate::error::Result;
-use crate::graph::program::{Gather, Kind, Tensor};
+use crate::graph::program::{Kind, Tensor};
 use crate::graph::{Function, View};
 
 pub(super) const TABLE: &[Operator] = &[
@@ -36,6 +36,9 @@ pub(super) const TABLE: &[Operator] = &[
     Operator { name: "narrow", does: "a range along a dimension", lower: narrow },
     Operator { name: "select", does: "one element along a dimension", lower: select },
     Operator { name: "split", does: "ranges of one length along a dimension", lower: split },
+    Operator { name: "unsafe_split", does: "as split", lower: split },
+    Operator { name: "unsafe_chunk", does: "as chunk", lower: split },
+    Operator { name: "unfold", does: "windows along a dimension, which become the last one", lower: unfold },
     Operator { name: "split_with_sizes", does: "ranges of given lengths along a dimension", lower: split },
     Operator { name: "chunk", does: "a number of ranges along a dimension", lower: split },
     Operator { name: "unbind", does: "the elements along a dimension", lower: unbind },
@@ -46,12 +49,10 @@ pub(super) const TABLE: &[Operator] = &[
     Operator { name: "alias", does: "the same elements", lower: same },
     Operator { name: "to", does: "the same elements; masks and integers as numbers", lower: to },
     Operator { name: "detach", does: "the same elements without a gradient", lower: detach },
-    Operator { name: "embedding", does: "rows of a table chosen by an index", lower: embedding },
-    Operator { name: "index_select", does: "elements along a dimension chosen by an index", lower: index_select },
-    Operator { name: "index", does: "elements along one dimension chosen by an index", lower: index },
-    Operator { name: "gather", does: "elements along a dimension, chosen for each result", lower: gather },
     Operator { name: "zeros_like", does: "zeros", lower: |call| filled(call, 0.0) },
     Operator { name: "ones_like", does: "ones", lower: |call| filled(call, 1.0) },
+    Operator { name: "zero", does: "zeros", lower: |call| filled(call, 0.0) },
+    Operator { name: "fill", does: "a number everywhere", lower: full },
     Operator { name: "zeros", does: "zeros", lower: |call| filled(call, 0.0) },
     Operator { name: "ones", does: "ones", lower: |call| filled(call, 1.0) },
     Operator { name: "new_zeros", does: "zeros", lower: |call| filled(call, 0.0) },
@@ -248,7 +249,7 @@ fn broadcast_tensors(call: &mut Call) -> Lowered {
 }
 
 /// `index`, negative ones counted from the end, brought into 0 to `size`.
-fn clipped(index: i64, size: usize) -> usize {
+pub(super) fn clipped(index: i64, size: usize) -> usize {
     let size = size as i64;
     (if index < 0 { index.saturating_add(size) } else { index }).clamp(0, size) as usize
 }
@@ -302,6 +303,19 @@ fn split(call: &mut Call) -> Lowered {
     parts.collect()
 }
 
+/// `unfold(x, dim, size, step)`
+fn unfold(call: &mut Call) -> Lowered {
+    let (x, size, step) = (call.tensor(0)?, call.integer(2)?, call.integer(3)?);
+    let rank = x.view.rank();
+    let dim = call.dim(1, rank)?;
+    let (Ok(size), Ok(step)) = (usize::try_from(size), usize::try_from(step)) else {
+        return Err(call.refuse("has windows of negative size"));
+    };
+    let view = if rank == 0 || step == 0 { None } else { x.view.windows(dim, size, step, 1) };
+    let view = view.ok_or_else(|| call.refuse("has no window that fits"))?;
+    seen(x, view)
+}
+
 fn unbind(call: &mut Call) -> Lowered {
     let x = call.tensor(0)?;
     let dim = call.dim_of(call.integer_or(1, 0)?, x.view.rank())?;
@@ -333,7 +347,7 @@ fn stack(call: &mut Call) -> Lowered {
     joined(call, tensors, &shape, dim)
 }
 
-fn joined(call: &mut Call, tensors: Vec<Tensor>, shape: &[usize], dim: usize) -> Lowered {
+pub(super) fn joined(call: &mut Call, tensors: Vec<Tensor>, shape: &[usize], dim: usize) -> Lowered {
     let whole = View::contiguous(shape);
     let mut start = 0;
     let mut parts = Vec::new();
@@ -365,65 +379,6 @@ fn to(call: &mut Call) -> Lowered {
 fn detach(call: &mut Call) -> Lowered {
     let x = call.tensor(0)?;
     Ok(vec![call.detached(&x)?])
-}
-
-fn embedding(call: &mut Call) -> Lowered {
-    let (table, index) = (call.tensor(0)?, call.tensor(1)?);
-    if call.integer_or(2, -1)? >= 0 {
-        return Err(call.refuse("has a padding_idx"));
-    }
-    if call.flag(3)? || call.flag(4)? {
-        return Err(call.refuse("wants sparse or rescaled gradients"));
-    }
-    chosen(call, &table, 0, &index, false)
-}
-
-fn index_select(call: &mut Call) -> Lowered {
-    let (x, index) = (call.tensor(0)?, call.tensor(2)?);
-    let dim = call.dim(1, x.view.rank())?;
-    chosen(call, &x, dim, &index, false)
-}
-
-fn index(call: &mut Call) -> Lowered {
-    let (x, indices) = (call.tensor(0)?, call.tensors(1)?);
-    let mut given = indices.into_iter().enumerate().filter_map(|(dim, index)| Some((dim, index?)));
-    match (given.next(), given.next()) {
-        (Some((dim, index)), None) => chosen(call, &x, dim, &index, true),
-        _ => Err(call.refuse("has more than one index")),
-    }
-}
-
-/// Dimension `dim` of `x` replaced by those of the index.
-fn chosen(call: &mut Call, x: &Tensor, dim: usize, index: &Tensor, from_end: bool) -> Lowered {
-    let (size, stride) = (x.view.sizes[dim], x.view.strides[dim]);
-    let rank = index.view.rank();
-    let mut bases = View { offset: x.view.offset, sizes: Vec::new(), strides: Vec::new() };
-    let mut indices = View { offset: index.view.offset, ..bases.clone() };
-    let mut push = |size: usize, base: usize, index: usize| {
-        bases.sizes.push(size);
-        bases.strides.push(base);
-        indices.sizes.push(size);
-        indices.strides.push(index);
-    };
-    (0..dim).for_each(|d| push(x.view.sizes[d], x.view.strides[d], 0));
-    (0..rank).for_each(|d| push(index.view.sizes[d], 0, index.view.strides[d]));
-    (dim + 1..x.view.rank()).for_each(|d| push(x.view.sizes[d], x.view.strides[d], 0));
-    let gather = Gather { size, stride, from_end, skip: None };
-    Ok(vec![call.gather(x, bases, gather, index, indices)?])
-}
-
-fn gather(call: &mut Call) -> Lowered {
-    let (x, index) = (call.tensor(0)?, call.tensor(2)?);
-    let dim = call.dim(1, x.view.rank())?;
-    if index.view.rank() != x.view.rank() || x.view.rank() == 0 {
-        return Err(call.refuse("has an index of another rank"));
-    }
-    let gather = Gather { size: x.view.sizes[dim], stride: x.view.strides[dim], from_end: false, skip: None };
-    let mut bases = x.view.clone();
-    bases.sizes.clone_from(&index.view.sizes);
-    bases.strides[dim] = 0;
-    let indices = index.view.clone();
-    Ok(vec![call.gather(&x, bases, gather, &index, indices)?])
 }
 
 fn filled(call: &mut Call, value: f64) -> Lowered {

@@ -307,6 +307,7 @@ impl<'a> RowCut<'a> {
                     |numbers| reach(&chosen.view, dim, self.count) + (gather.size - 1) * gather.stride < numbers;
                 all_fit() && !matches!(self.roles[chosen.buffer], Role::Rows(numbers) if !stays(numbers))
             }
+            Primitive::Scatter(_) => false, // an index may name any row
             Primitive::Assemble { places, .. } => {
                 all_fit() && places.iter().all(|place| self.is_cut_by_rows(place, dim, numbers))
             }

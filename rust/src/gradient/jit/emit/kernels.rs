@@ -4,7 +4,7 @@ use super::super::super::reverse::Begin;
 use super::{Emitter, joined, line, number};
 use crate::error::{Error, Result};
 use crate::graph::View;
-use crate::graph::program::Primitive;
+use crate::graph::program::{Gather, Primitive, Scatter};
 use crate::kernels::strided::Convolution;
 
 impl Emitter<'_> {
@@ -37,13 +37,13 @@ impl Emitter<'_> {
                     emit!(backward, "   {k}->{pass}({count}, _d_{value}, &target_{index}, _d_{x}, {});", view(0));
                 }
             }
-            &Primitive::Greatest { columns, even } => {
-                let (x, even) = (&names[0], u8::from(even));
+            &Primitive::Greatest { columns, ties } => {
+                let (x, ties) = (&names[0], ties as u8);
                 emit!(forward, "   {k}->greatest({length}, {columns}, {x}, {}, {value});", view(0));
                 if is_active(0) {
                     emit!(
                         backward,
-                        "   {k}->greatest_pullback({even}, {length}, {columns}, {x}, {v}, {value}, _d_{value}, {}, _d_{x}, {v});",
+                        "   {k}->greatest_pullback({ties}, {length}, {columns}, {x}, {v}, {value}, _d_{value}, {}, _d_{x}, {v});",
                         add(0),
                         v = view(0)
                     );
@@ -126,9 +126,7 @@ impl Emitter<'_> {
                 }
             }
             Primitive::Gather(g) => {
-                let (skips, skip) = (u8::from(g.skip.is_some()), g.skip.unwrap_or_default());
-                let (from_end, size, stride) = (u8::from(g.from_end), g.size, g.stride);
-                emit!(self.steps, "const ct_pick pick_{index} = {{{size}, {stride}, {from_end}, {skips}, {skip}}};");
+                self.pick(index, g);
                 let (x, chosen) = (&names[0], &names[1]);
                 emit!(
                     forward,
@@ -143,6 +141,29 @@ impl Emitter<'_> {
                         view(1),
                         view(0)
                     );
+                }
+            }
+            Primitive::Scatter(Scatter { gather, places }) => {
+                self.pick(index, gather);
+                self.stream(&format!("places_{index}"), places)?;
+                self.stream(&format!("dense_{index}"), &View::contiguous(&node.shape))?;
+                let (source, chosen, start, count) = (&names[0], &names[1], &names[2], places.len());
+                emit!(forward, "   {k}->copy({length}, {start}, {}, {value}, &dense_{index});", view(2));
+                emit!(
+                    forward,
+                    "   if (!{k}->choose_pullback(&pick_{index}, {count}, {source}, {chosen}, {}, {value}, &places_{index}))\n      return 0;",
+                    view(1)
+                );
+                if is_active(0) {
+                    emit!(
+                        backward,
+                        "   {k}->choose(&pick_{index}, {count}, _d_{value}, &places_{index}, {chosen}, {}, _d_{source});",
+                        view(1)
+                    );
+                }
+                if is_active(2) {
+                    let pass = pass_on(begins[2]);
+                    emit!(backward, "   {k}->{pass}({length}, _d_{value}, &dense_{index}, _d_{start}, {});", view(2));
                 }
             }
             Primitive::Assemble { fill, places } => {
@@ -163,6 +184,13 @@ impl Emitter<'_> {
         let operands: Vec<usize> = node.operands.iter().map(|operand| operand.buffer).collect();
         self.step(index, &operands, &forward, &backward);
         Ok(())
+    }
+
+    /// How a step's index chooses.
+    fn pick(&mut self, step: usize, gather: &Gather) {
+        let (skips, skip) = (u8::from(gather.skip.is_some()), gather.skip.unwrap_or_default());
+        let (from_end, size, stride) = (u8::from(gather.from_end), gather.size, gather.stride);
+        emit!(self.steps, "const ct_pick pick_{step} = {{{size}, {stride}, {from_end}, {skips}, {skip}}};");
     }
 
     /// Products of matrices, a loop over the batch.

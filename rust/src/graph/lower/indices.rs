@@ -1,0 +1,176 @@
+//! Elements that indices choose: to read them, and to add to them.
+
+use super::{Call, Lowered, Operator};
+use crate::error::Result;
+use crate::graph::program::{Gather, Kind, Scatter, Tensor};
+use crate::graph::{Function, View};
+
+/// Several indices are taken one after the other where that makes at most so many elements for each of the tensor's.
+const GROWTH: usize = 4;
+
+pub(super) const TABLE: &[Operator] = &[
+    Operator {
+        name: "embedding",
+        does: "rows of a table chosen by an index; that of `padding_idx` has no gradient",
+        lower: embedding,
+    },
+    Operator { name: "index_select", does: "elements along a dimension chosen by an index", lower: index_select },
+    Operator {
+        name: "index",
+        does: "elements chosen by an index, or by several for neighbouring dimensions",
+        lower: index,
+    },
+    Operator { name: "gather", does: "elements along a dimension, chosen for each result", lower: gather },
+    Operator { name: "index_add", does: "slices added where an index says", lower: index_add },
+    Operator {
+        name: "scatter_add",
+        does: "elements added along a dimension, to a place chosen for each",
+        lower: scatter_add,
+    },
+];
+
+fn embedding(call: &mut Call) -> Lowered {
+    let (table, index) = (call.tensor(0)?, call.tensor(1)?);
+    let padding = call.integer_or(2, -1)?;
+    if call.flag(3)? || call.flag(4)? {
+        return Err(call.refuse("wants sparse or rescaled gradients"));
+    }
+    if padding < 0 {
+        return chosen(call, &table, 0, &index, false);
+    }
+    let fixed = call.detached(&table)?;
+    let padded = chosen(call, &fixed, 0, &index, false)?.remove(0);
+    let others = chosen_but(call, &table, 0, &index, false, Some(padding))?.remove(0);
+    let is_padding = call.is_index(&index, padding)?;
+    let is_padding = Tensor { view: is_padding.view.unsqueeze(is_padding.view.rank()), ..is_padding };
+    Ok(vec![call.map(Function::Where, &[&is_padding, &padded, &others])?])
+}
+
+fn index_select(call: &mut Call) -> Lowered {
+    let (x, index) = (call.tensor(0)?, call.tensor(2)?);
+    let dim = call.dim(1, x.view.rank())?;
+    chosen(call, &x, dim, &index, false)
+}
+
+fn index(call: &mut Call) -> Lowered {
+    let (x, indices) = (call.tensor(0)?, call.tensors(1)?);
+    let given: Vec<(usize, Tensor)> =
+        indices.into_iter().enumerate().filter_map(|(dim, index)| Some((dim, index?))).collect();
+    match &given[..] {
+        [(dim, index)] => chosen(call, &x, *dim, index, true),
+        [(first, _), .., (last, _)] if last - first + 1 == given.len() => chosen_together(call, &x, *first, given),
+        _ => Err(call.refuse("has indices of dimensions that are not neighbours")),
+    }
+}
+
+/// Neighbouring dimensions from `first` on replaced by those of their indices, which are broadcast: the first index chooses
+/// slices, and each of the others one element of each slice.
+fn chosen_together(call: &mut Call, x: &Tensor, first: usize, given: Vec<(usize, Tensor)>) -> Lowered {
+    let result = call.result_shape(0)?;
+    let rank = result.len() + given.len() - x.view.rank();
+    let shape = result[first..first + rank].to_vec();
+    let mut indices = given.into_iter().map(|(_, index)| call.expand(&index, &shape)).collect::<Result<Vec<_>>>()?;
+    let slices = indices.remove(0);
+    let largest =
+        result.iter().product::<usize>() * x.view.sizes[first + 1..=first + indices.len()].iter().product::<usize>();
+    if largest > GROWTH * x.view.len() {
+        return Err(call.refuse("has indices that choose few elements of many"));
+    }
+    let mut value = chosen(call, x, first, &slices, true)?.remove(0);
+    for index in indices {
+        value = chosen_of_each(call, &value, first, rank, &index)?;
+    }
+    Ok(vec![value])
+}
+
+/// Of a tensor whose dimensions from `first` on are `rank` of those of the index, the element of the one behind them that the
+/// index says.
+fn chosen_of_each(call: &mut Call, x: &Tensor, first: usize, rank: usize, index: &Tensor) -> Result<Tensor> {
+    let dim = first + rank;
+    let gather = Gather { size: x.view.sizes[dim], stride: x.view.strides[dim], from_end: true, skip: None };
+    let bases = x.view.select(dim, 0);
+    let mut indices = View { offset: index.view.offset, sizes: bases.sizes.clone(), strides: vec![0; bases.rank()] };
+    indices.strides[first..dim].copy_from_slice(&index.view.strides);
+    call.gather(x, bases, gather, index, indices)
+}
+
+/// Dimension `dim` of `x` replaced by those of the index.
+fn chosen(call: &mut Call, x: &Tensor, dim: usize, index: &Tensor, from_end: bool) -> Lowered {
+    chosen_but(call, x, dim, index, from_end, None)
+}
+
+/// The same, with zeros for the index `skip`.
+fn chosen_but(call: &mut Call, x: &Tensor, dim: usize, index: &Tensor, from_end: bool, skip: Option<i64>) -> Lowered {
+    if x.view.rank() == 0 {
+        return Err(call.refuse("chooses of a tensor without dimensions"));
+    }
+    let (size, stride) = (x.view.sizes[dim], x.view.strides[dim]);
+    let rank = index.view.rank();
+    let mut bases = View { offset: x.view.offset, sizes: Vec::new(), strides: Vec::new() };
+    let mut indices = View { offset: index.view.offset, ..bases.clone() };
+    let mut push = |size: usize, base: usize, index: usize| {
+        bases.sizes.push(size);
+        bases.strides.push(base);
+        indices.sizes.push(size);
+        indices.strides.push(index);
+    };
+    (0..dim).for_each(|d| push(x.view.sizes[d], x.view.strides[d], 0));
+    (0..rank).for_each(|d| push(index.view.sizes[d], 0, index.view.strides[d]));
+    (dim + 1..x.view.rank()).for_each(|d| push(x.view.sizes[d], x.view.strides[d], 0));
+    let gather = Gather { size, stride, from_end, skip };
+    Ok(vec![call.gather(x, bases, gather, index, indices)?])
+}
+
+fn gather(call: &mut Call) -> Lowered {
+    let (x, index) = (call.tensor(0)?, call.tensor(2)?);
+    let dim = call.dim(1, x.view.rank())?;
+    if index.view.rank() != x.view.rank() || x.view.rank() == 0 {
+        return Err(call.refuse("has an index of another rank"));
+    }
+    let gather = Gather { size: x.view.sizes[dim], stride: x.view.strides[dim], from_end: false, skip: None };
+    let mut bases = x.view.clone();
+    bases.sizes.clone_from(&index.view.sizes);
+    bases.strides[dim] = 0;
+    let indices = index.view.clone();
+    Ok(vec![call.gather(&x, bases, gather, &index, indices)?])
+}
+
+/// `index_add(x, dim, index, source, alpha)`
+fn index_add(call: &mut Call) -> Lowered {
+    let (x, index, source, alpha) = (call.tensor(0)?, call.tensor(2)?, call.tensor(3)?, call.number_or(4, 1.0)?);
+    let dim = call.dim(1, x.view.rank())?;
+    let rank = x.view.rank();
+    let fits = |d: usize| source.view.sizes[d] == if d == dim { index.view.len() } else { x.view.sizes[d] };
+    if rank == 0 || source.view.rank() != rank || index.view.rank() != 1 || !(0..rank).all(fits) {
+        return Err(call.refuse("has sizes that do not fit together"));
+    }
+    let source = call.scaled(&source, alpha)?;
+    let mut indices = View { offset: index.view.offset, sizes: source.view.sizes.clone(), strides: vec![0; rank] };
+    indices.strides[dim] = index.view.strides[0];
+    Ok(vec![added(call, &x, dim, &source, &index, indices)?])
+}
+
+/// `scatter_add(x, dim, index, source)`
+fn scatter_add(call: &mut Call) -> Lowered {
+    let (x, index, source) = (call.tensor(0)?, call.tensor(2)?, call.tensor(3)?);
+    let dim = call.dim(1, x.view.rank())?;
+    let rank = x.view.rank();
+    let fits = |d: usize| d == dim || source.view.sizes[d] <= x.view.sizes[d];
+    if rank == 0 || source.view.sizes != index.view.sizes || index.view.rank() != rank || !(0..rank).all(fits) {
+        return Err(call.refuse("has sizes that do not fit together, or that its derivative does not support"));
+    }
+    let indices = index.view.clone();
+    Ok(vec![added(call, &x, dim, &source, &index, indices)?])
+}
+
+/// `x` with each element of `source` added where its index, of which there is one for each, says along `dim`.
+fn added(call: &mut Call, x: &Tensor, dim: usize, source: &Tensor, index: &Tensor, indices: View) -> Result<Tensor> {
+    if x.kind != Kind::Number || source.kind != Kind::Number {
+        return Err(call.refuse("adds something else than numbers"));
+    }
+    let mut places = View::contiguous(&x.view.sizes);
+    let gather = Gather { size: x.view.sizes[dim], stride: places.strides[dim], from_end: false, skip: None };
+    places.strides[dim] = 0;
+    places.sizes.clone_from(&source.view.sizes);
+    call.scattered(x, source, Scatter { gather, places }, index, indices)
+}
