@@ -135,6 +135,21 @@ fn any_network_is_a_model() {
     macro_of("model.C").passed().show("AUC");
 }
 
+/// Another session knows neither the source of the networks nor LibTorch's headers.
+#[test]
+fn models_of_modules_are_saved_and_loaded() {
+    let written = macro_of("saved_models_write.C").passed();
+    let folder = written.folder.path();
+    Session::root(&["-q", &script("saved_models_read.C")]).within(folder).run().passed();
+    let headers = source().join("tests/root").display().to_string();
+    Session::python(&[&script("saved_models.py"), &headers]).within(folder).run().passed();
+}
+
+#[test]
+fn a_loss_of_libtorchs_operators() {
+    macro_of("tensor_loss.C").passed();
+}
+
 #[test]
 fn models_predict_each_event_by_itself() {
     macro_of("model_events.C").passed();

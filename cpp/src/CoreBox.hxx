@@ -8,6 +8,7 @@
 #include <CladTorch/History.hxx>
 
 #include "cladtorch/src/bridge/dataset.rs.h"
+#include "cladtorch/src/bridge/loss.rs.h"
 #include "cladtorch/src/bridge/model.rs.h"
 #include "rust/cxx.h"
 
@@ -72,7 +73,14 @@ struct ModelData {
    History fLastFit;
 };
 
-std::shared_ptr<ModelData> LoadModel(const std::string &path, const std::string &activation);
+/// What a fit minimises, where its options do not say it.
+struct LossData {
+   rust::Box<Core::FitLoss> fCore;
+};
+
+/// Calls Core::model_load or Core::mlp_load.
+std::shared_ptr<ModelData> LoadModel(rust::Box<Core::Model> (*load)(rust::Str, rust::Str), const std::string &path,
+                                     const std::string &activation);
 
 template <class T>
 rust::Slice<const T> Slice(const std::vector<T> &values)

@@ -42,7 +42,7 @@ Mlp::Mlp(std::shared_ptr<ModelData> data, FromCore) : Model(data, FromCore())
 
 Mlp Mlp::Load(const std::string &path, const std::string &activation)
 {
-   return Guard("CladTorch::Mlp::Load", [&] { return Mlp(LoadModel(path, activation), FromCore()); });
+   return Guard("CladTorch::Mlp::Load", [&] { return Mlp(LoadModel(Core::mlp_load, path, activation), FromCore()); });
 }
 
 } // namespace CladTorch

@@ -14,6 +14,7 @@
 
 #include <TError.h>
 
+#include <algorithm>
 #include <functional>
 #include <iostream>
 #include <optional>
@@ -194,8 +195,8 @@ History Model::RunEpochs(const Training &training, const InterruptScope &interru
    return history;
 }
 
-History Model::FitDataset(const Dataset &data, const Dataset *validation, const FitOptions &options,
-                          const std::string &path)
+History Model::FitDataset(const Dataset &data, const FitOptions &options, const Dataset *validation,
+                          const std::string &path, const LossData &loss)
 {
    return Guard(Where(path.empty() ? "Fit" : "Resume").c_str(), [&] {
       return Interruptible("the training", [&](const InterruptScope &interrupt) {
@@ -206,7 +207,7 @@ History Model::FitDataset(const Dataset &data, const Dataset *validation, const 
          const auto spec = ToSpec(options);
          const auto &judges = validation ? *validation->fData->fCore : events;
          auto trainer = validation ? Core::trainer_validated(*Data().fCore, events, judges, spec)
-                                   : Core::trainer_new(*Data().fCore, events, spec);
+                                   : Core::trainer_new(*Data().fCore, events, spec, *loss.fCore);
          if (!path.empty())
             Core::trainer_resume(*trainer, path);
          const Training training{options,
@@ -226,12 +227,18 @@ History Model::FitDataset(const Dataset &data, const Dataset *validation, const 
 
 History Model::Fit(const Dataset &data, const FitOptions &options)
 {
-   return FitDataset(data, nullptr, options);
+   return FitDataset(data, options, nullptr, "", {Core::fit_loss_of_options()});
 }
 
 History Model::Fit(const Dataset &data, const Dataset &validation, const FitOptions &options)
 {
-   return FitDataset(data, &validation, options);
+   return FitDataset(data, options, &validation, "", {Core::fit_loss_of_options()});
+}
+
+History Model::Fit(const Dataset &data, const FitOptions &options, const TensorLoss &loss)
+{
+   const auto labels = std::max<std::size_t>(1, Core::dataset_label_width(*data.fData->fCore));
+   return FitDataset(data, options, nullptr, "", *loss.Observe(Outputs(), labels));
 }
 
 namespace {
@@ -272,8 +279,8 @@ private:
 
 } // namespace
 
-History Model::FitStream(const Stream &stream, const Dataset *validation, const FitOptions &options,
-                         const std::string &path)
+History Model::FitStream(const Stream &stream, const FitOptions &options, const Dataset *validation,
+                         const std::string &path, const LossData &loss)
 {
    return Guard(Where(path.empty() ? "Fit" : "Resume").c_str(), [&] {
       return Interruptible("the training", [&](const InterruptScope &interrupt) {
@@ -290,7 +297,7 @@ History Model::FitStream(const Stream &stream, const Dataset *validation, const 
             const auto &model = *Data().fCore;
             return validation
                       ? Core::stream_trainer_validated(model, *data->fCore, *validation->fData->fCore, spec, *sample)
-                      : Core::stream_trainer_new(model, *data->fCore, spec, *sample);
+                      : Core::stream_trainer_new(model, *data->fCore, spec, *loss.fCore, *sample);
          };
          auto trainer = start();
          if (!path.empty())
@@ -314,12 +321,18 @@ History Model::FitStream(const Stream &stream, const Dataset *validation, const 
 
 History Model::Fit(const Stream &stream, const FitOptions &options)
 {
-   return FitStream(stream, nullptr, options);
+   return FitStream(stream, options, nullptr, "", {Core::fit_loss_of_options()});
 }
 
 History Model::Fit(const Stream &stream, const Dataset &validation, const FitOptions &options)
 {
-   return FitStream(stream, &validation, options);
+   return FitStream(stream, options, &validation, "", {Core::fit_loss_of_options()});
+}
+
+History Model::Fit(const Stream &stream, const FitOptions &options, const TensorLoss &loss)
+{
+   const auto labels = std::max<std::size_t>(1, Core::stream_targets(*stream.fData->fCore).size());
+   return FitStream(stream, options, nullptr, "", *loss.Observe(Outputs(), labels));
 }
 
 /// Calls `fit` with the path of a checkpoint and the options of its fit.
@@ -335,28 +348,28 @@ History Model::ResumeBy(const std::string &path, F fit)
 History Model::Resume(const Dataset &data, const std::string &path)
 {
    return ResumeBy(path, [&](const FitOptions &options, const std::string &file) {
-      return FitDataset(data, nullptr, options, file);
+      return FitDataset(data, options, nullptr, file, {Core::fit_loss_of_options()});
    });
 }
 
 History Model::Resume(const Dataset &data, const Dataset &validation, const std::string &path)
 {
    return ResumeBy(path, [&](const FitOptions &options, const std::string &file) {
-      return FitDataset(data, &validation, options, file);
+      return FitDataset(data, options, &validation, file, {Core::fit_loss_of_options()});
    });
 }
 
 History Model::Resume(const Stream &stream, const std::string &path)
 {
    return ResumeBy(path, [&](const FitOptions &options, const std::string &file) {
-      return FitStream(stream, nullptr, options, file);
+      return FitStream(stream, options, nullptr, file, {Core::fit_loss_of_options()});
    });
 }
 
 History Model::Resume(const Stream &stream, const Dataset &validation, const std::string &path)
 {
    return ResumeBy(path, [&](const FitOptions &options, const std::string &file) {
-      return FitStream(stream, &validation, options, file);
+      return FitStream(stream, options, &validation, file, {Core::fit_loss_of_options()});
    });
 }
 
@@ -485,10 +498,11 @@ void Model::Save(const std::string &path) const
    Guard(Where("Save").c_str(), [&] { Core::model_save(*Data().fCore, FilePath(path)); });
 }
 
-std::shared_ptr<ModelData> Internal::LoadModel(const std::string &path, const std::string &activation)
+std::shared_ptr<ModelData> Internal::LoadModel(rust::Box<Core::Model> (*load)(rust::Str, rust::Str),
+                                               const std::string &path, const std::string &activation)
 {
    return Interruptible("the compilation of the activation", [&](const InterruptScope &) {
-      auto loaded = std::make_shared<ModelData>(Core::model_load(FilePath(path), activation));
+      auto loaded = std::make_shared<ModelData>(load(FilePath(path), activation));
       loaded->fFromFile = true;
       return loaded;
    });
@@ -496,7 +510,7 @@ std::shared_ptr<ModelData> Internal::LoadModel(const std::string &path, const st
 
 Model Model::Load(const std::string &path, const std::string &activation)
 {
-   return Guard("CladTorch::Model::Load", [&] { return Model(LoadModel(path, activation), FromCore()); });
+   return Guard("CladTorch::Model::Load", [&] { return Model(LoadModel(Core::model_load, path, activation), FromCore()); });
 }
 
 void Model::Print() const

@@ -14,6 +14,7 @@
 
 template class std::vector<std::string>;
 template class std::vector<std::size_t>;
+template class std::vector<std::vector<std::size_t>>;
 template class std::vector<float>;
 template class std::vector<double>;
 template class std::map<std::string, CladTorch::FloatView>;
@@ -42,6 +43,7 @@ template void KeepCopies(const CladTorch::Scaler &, CladTorch::Scaler &);
 template void KeepCopies(const Signal::Whitener &, Signal::Whitener &);
 template void KeepCopies(const Source &, Source &);
 template void KeepCopies(const Stream &, Stream &);
+template void KeepCopies(const TensorLoss &, TensorLoss &);
 template void KeepCopies(const std::pair<Dataset, Dataset> &, std::pair<Dataset, Dataset> &);
 
 /// Makes the compiler write the constructors without arguments.

@@ -36,7 +36,7 @@
 //! | `cpp/kernels/` | stateless mathematics on raw pointers; `generated/` is Clad's output for it | nothing |
 //!
 //! `unsafe` lives in [`kernels`] (calls of the C functions), `memory` (numbers as slices), [`device`] (the dynamic linker), in
-//! [`gradient::CompiledGraph`] and its blocks (addresses from C++), [`gradient::Pass`] (addresses of a module's tensors) and the loader of its compiled functions, and in what
+//! [`gradient::CompiledGraph`] and its blocks (addresses from C++), [`gradient::Pass`] (addresses of a module's tensors), [`gradient::ObservedLoss`] (addresses of rows) and the loader of its compiled functions, and in what
 //! cxx writes for [`bridge`].
 //!
 //! How data flow: the C++ shim asks ROOT where the baskets of a tree's branches lie, and the fast reader ([`columns`])

@@ -39,7 +39,8 @@ public:
    /// It runs with the back end aot (FitOptions::fGradient = kClad) on the CPU.
    explicit Mlp(const std::vector<std::size_t> &sizes, const std::string &activation, EInit init = kUniform,
                 std::uint64_t seed = 1);
-   /// Reads what Save() wrote; throws for any other file, and for one whose SHA-256 does not match.
+   /// Reads what Save() wrote; throws for any other file, for a model of a module, and for a file whose SHA-256 does not
+   /// match.
    /// \param activation The text of the model's own activation, if it has one: code from a file is never compiled. The
    ///        error shows the text that is missing.
    static Mlp Load(const std::string &path, const std::string &activation = "");

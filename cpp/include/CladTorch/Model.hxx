@@ -16,6 +16,8 @@
 #include <ROOT/RDataFrame.hxx>
 
 #include <cstddef>
+#include <functional>
+#include <initializer_list>
 #include <memory>
 #include <string>
 #include <utility>
@@ -32,6 +34,26 @@ class InterruptScope;
 
 /// Lets argument-dependent lookup find what Torch.hxx declares.
 struct FromTorch {};
+
+struct LossData;
+
+/// A loss written with LibTorch's operators: a function of outputs [events, C] and labels [events, T], for which Torch.hxx
+/// has MakeLoss.
+class TensorLoss {
+public:
+   template <class F, class = decltype(MakeLoss(std::declval<F>(), std::size_t(), std::size_t(), FromTorch()))>
+   TensorLoss(F function)
+      : fMake([function = std::move(function)](std::size_t outputs, std::size_t labels) {
+           return MakeLoss(function, outputs, labels, FromTorch());
+        })
+   {
+   }
+   /// Observed for C outputs and T labels.
+   std::shared_ptr<LossData> Observe(std::size_t outputs, std::size_t labels) const { return fMake(outputs, labels); }
+
+private:
+   std::function<std::shared_ptr<LossData>(std::size_t, std::size_t)> fMake;
+};
 } // namespace Internal
 
 /// A network: a module of torch::nn, a function of tensors, or an Mlp.
@@ -75,6 +97,22 @@ public:
       : fData(MakeModel(std::move(function), shape, Internal::FromTorch()))
    {
    }
+   /// The same for a function of several tensors, or a std::vector of them: [events, shape...] for each of `shapes`. The
+   /// columns of a dataset are, in their order, the elements of the first tensor, then those of the second one, and so on:
+   ///
+   /// ~~~{.cpp}
+   /// events.Column("particles", {30, 8}).Mask("particles").Column("met");
+   /// torch::Tensor forward(torch::Tensor particles, torch::Tensor mask, torch::Tensor met);
+   /// CladTorch::Model model(forward, {{30, 8}, {30, 8}, {1}});
+   /// ~~~
+   ///
+   /// Masks are standardised like all columns, and one that is the same for all events becomes 0: set
+   /// FitOptions::fStandardise = false for a network that takes masks.
+   template <class F>
+   Model(F function, std::initializer_list<std::vector<std::size_t>> shapes)
+      : fData(MakeModel(std::move(function), std::vector<std::vector<std::size_t>>(shapes), Internal::FromTorch()))
+   {
+   }
    // Not movable: a moved-from object would hold a null pointer.
    Model(const Model &) = default;
    Model &operator=(const Model &) = default;
@@ -98,6 +136,19 @@ public:
    History Fit(const Stream &stream, const FitOptions &options = FitOptions());
    /// The same with a dataset for the validation loss, as above.
    History Fit(const Stream &stream, const Dataset &validation, const FitOptions &options = FitOptions());
+   /// Fit with a loss of your own, written with LibTorch's operators; needs `#include <CladTorch/Torch.hxx>`.
+   ///
+   /// ~~~{.cpp}
+   /// model.Fit(data, options, [](torch::Tensor z, torch::Tensor y) { return (z - y).abs().pow(1.5); });
+   /// ~~~
+   /// \param loss Takes outputs [events, C] and labels [events, T] (T = 1, or C targets), also where C or T is 1, and
+   ///        returns the loss of each event, [events] or [events, 1], or one number, their mean. Its operators are observed
+   ///        as those of a Model and differentiated by Clad; the event weights apply to each event's loss. Throws for a
+   ///        loss whose operators have no kernels, that mixes events otherwise, or that uses tensors which require a
+   ///        gradient. After such a fit Predict() gives the outputs as they are.
+   History Fit(const Dataset &data, const FitOptions &options, const Internal::TensorLoss &loss);
+   /// The same on a stream.
+   History Fit(const Stream &stream, const FitOptions &options, const Internal::TensorLoss &loss);
    /// Goes on with a fit from its last checkpoint, with its options: see FitOptions::fCheckpoint. The model must have the layers
    /// of the one that was trained; it gets its parameters from the file. The data, and the validation dataset if that fit had
    /// one, must be the same. On the CPU, model and history then have the same bits as if the fit had never stopped. Throws for a
@@ -187,10 +238,16 @@ public:
 
    /// Writes architecture, parameters, scalers, columns and options to one file, atomically. Keeps the mode and owner
    /// of a file that it replaces and follows symbolic links. Throws if the path is a device, a pipe, a socket, a folder
-   /// or a read-only file, if the model's predictions are not finite, and for a model of a module, whose parameters
-   /// torch::save writes. A leading `~` is the home folder.
+   /// or a read-only file, and if the predictions of an Mlp or the parameters of a module are not finite. A leading `~` is
+   /// the home folder.
+   ///
+   /// The file of a model of a module holds its operators, with the parameters under the module's own names
+   /// (`0.weight`), where every reader of safetensors finds them. Throws for a network that LibTorch runs, because an
+   /// operator has no kernel: torch::save writes the parameters of its module.
    void Save(const std::string &path) const;
-   /// Reads what Save() wrote; throws for any other file, and for one whose SHA-256 does not match.
+   /// Reads what Save() wrote; throws for any other file, and for one whose SHA-256 does not match. Needs neither the
+   /// source of a network nor LibTorch's headers: the model predicts and is trained as the one that was saved, with the same
+   /// bits, but with Clad's derivatives only (FitOptions::fGradient = kClad). No code in the file is run.
    /// \param activation The text of an Mlp's own activation, if it has one: code from a file is never compiled. The
    ///        error shows the text that is missing.
    static Model Load(const std::string &path, const std::string &activation = "");
@@ -211,10 +268,10 @@ private:
    History ResumeBy(const std::string &path, F fit);
    History RunEpochs(const Training &training, const Internal::InterruptScope &interrupt);
    /// `path` is the checkpoint to go on from; empty: there is none.
-   History FitDataset(const Dataset &data, const Dataset *validation, const FitOptions &options,
-                      const std::string &path = "");
-   History
-   FitStream(const Stream &stream, const Dataset *validation, const FitOptions &options, const std::string &path = "");
+   History FitDataset(const Dataset &data, const FitOptions &options, const Dataset *validation, const std::string &path,
+                      const Internal::LossData &loss);
+   History FitStream(const Stream &stream, const FitOptions &options, const Dataset *validation, const std::string &path,
+                     const Internal::LossData &loss);
    void CheckFunctor(std::size_t arguments) const;
    std::string Where(const char *method) const;
    /// Of Predict() and, with `raw`, Logits(); what it throws reports the public method that was called.

@@ -6,6 +6,7 @@
 
 #include "../CoreBox.hxx"
 #include "DynamicBatch.hxx"
+#include "EventParts.hxx"
 #include "ModelLink.hxx"
 #include "ModuleCalls.hxx"
 #include "Network.hxx"
@@ -257,6 +258,20 @@ ObserveModel(ListFunction function, std::shared_ptr<torch::nn::Module> module, c
       model->fModule->Share(model);
       return model;
    });
+}
+
+std::shared_ptr<ModelData> ObserveModel(ListFunction function, std::shared_ptr<torch::nn::Module> module,
+                                        const std::vector<std::vector<std::size_t>> &shapes)
+{
+   const auto width = TorchGuard("CladTorch::Model", [&] {
+      if (shapes.empty())
+         CheckShape({}); // which refuses it
+      std::size_t sum = 0;
+      for (const auto &shape : shapes)
+         sum += Width(shape);
+      return sum;
+   });
+   return ObserveModel(OfParts(std::move(function), shapes), std::move(module), std::vector<std::size_t>{width});
 }
 
 } // namespace Internal

@@ -28,19 +28,6 @@ std::string Shown(const std::vector<std::size_t> &shape)
    return "[" + text + "]";
 }
 
-void CheckShape(const std::vector<std::size_t> &shape)
-{
-   std::size_t width = 1;
-   for (const auto size : shape) {
-      if (size == 0 || size > kWidest / width)
-         throw std::runtime_error("an event of shape " + Shown(shape) + ": give the sizes of one event's dimensions, such as "
-                                  "{1, 128}, at most " + std::to_string(kWidest) + " numbers");
-      width *= size;
-   }
-   if (shape.empty())
-      throw std::runtime_error("an event without dimensions: give its shape, such as {28} for 28 numbers");
-}
-
 /// A class as users write it: Sequential for torch::nn::SequentialImpl.
 std::string ShortName(const torch::nn::Module &module)
 {
@@ -81,6 +68,19 @@ bool IsReshape(const std::string &node)
 }
 
 } // namespace
+
+void CheckShape(const std::vector<std::size_t> &shape)
+{
+   std::size_t width = 1;
+   for (const auto size : shape) {
+      if (size == 0 || size > kWidest / width)
+         throw std::runtime_error("an event of shape " + Shown(shape) + ": give the sizes of one event's dimensions, such as "
+                                  "{1, 128}, at most " + std::to_string(kWidest) + " numbers");
+      width *= size;
+   }
+   if (shape.empty())
+      throw std::runtime_error("an event without dimensions: give its shape, such as {28} for 28 numbers");
+}
 
 ModeScope::ModeScope(torch::nn::Module *module, bool training)
 {

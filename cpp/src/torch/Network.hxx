@@ -83,6 +83,9 @@ private:
    std::string fName;
 };
 
+/// Throws for a shape that no event has: without dimensions or elements, or with too many.
+void CheckShape(const std::vector<std::size_t> &shape);
+
 /// The tensors that require a gradient and from which `outputs` were computed.
 TensorList Leaves(const torch::Tensor &outputs);
 

@@ -1,12 +1,12 @@
-//! Safetensors files of float32 tensors: written from where the numbers lie, read piece by piece, so that no file is in
-//! memory as a whole.
+//! Safetensors files: tensors are written from where their elements lie. Those of float32 are read piece by piece to where
+//! they belong, so that no file is in memory as a whole; tensors whose sizes nobody knows beforehand are read as they are.
 
 use std::collections::HashMap;
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
-use safetensors::Dtype;
+pub use safetensors::Dtype;
 use safetensors::tensor::{Metadata, TensorInfo};
 
 use crate::error::{Error, Result};
@@ -19,7 +19,58 @@ pub const LONGEST_HEADER: u64 = 1 << 23;
 /// Numbers that are converted in one go.
 const PIECE: usize = 1 << 16;
 
-/// A tensor to be written: `T` is `&[f32]`; or to be read: `T` is `&mut [f32]`.
+/// Elements to be written.
+#[derive(Clone, Copy)]
+pub enum Elements<'a> {
+    /// Of float32.
+    Floats(&'a [f32]),
+    /// Of any type.
+    Packed(&'a Packed),
+}
+
+impl<'a> From<&'a [f32]> for Elements<'a> {
+    fn from(values: &'a [f32]) -> Self {
+        Elements::Floats(values)
+    }
+}
+
+impl Elements<'_> {
+    fn dtype(self) -> Dtype {
+        match self {
+            Elements::Floats(_) => Dtype::F32,
+            Elements::Packed(packed) => packed.dtype,
+        }
+    }
+
+    fn bytes(self) -> usize {
+        match self {
+            Elements::Floats(values) => size_of_val(values),
+            Elements::Packed(packed) => packed.bytes,
+        }
+    }
+}
+
+/// The elements of a tensor of any type: their bytes, little-endian, in words because of their alignment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Packed {
+    /// Of each element.
+    pub dtype: Dtype,
+    /// As few as hold the bytes; what is left of the last one is 0.
+    pub words: Vec<u64>,
+    /// Of all elements.
+    pub bytes: usize,
+}
+
+impl Packed {
+    /// The elements of a tensor of float32.
+    pub fn floats(&self) -> impl Iterator<Item = f32> + '_ {
+        let halves = self.words.iter().flat_map(|word| [*word as u32, (*word >> 32) as u32]);
+        halves.take(self.bytes / size_of::<f32>()).map(f32::from_bits)
+    }
+}
+
+/// A tensor to be written: `T` is `&[f32]` or [`Elements`]; or to be read: `T` is `&mut [f32]`; or one that was read:
+/// `T` is [`Packed`].
 pub struct Tensor<T> {
     /// Of the tensor in the file.
     pub name: String,
@@ -37,12 +88,13 @@ impl<T> Tensor<T> {
 }
 
 /// What stands before the numbers of `tensors` in a file: a length and a JSON text, in which `metadata` is one entry.
-pub fn header(tensors: &[Tensor<&[f32]>], metadata: (&str, String)) -> Result<Vec<u8>> {
+pub fn header<'a, T: Copy + Into<Elements<'a>>>(tensors: &[Tensor<T>], metadata: (&str, String)) -> Result<Vec<u8>> {
     let mut end = 0;
     let infos = tensors.iter().map(|Tensor { name, shape, values }| {
-        let data_offsets = (end, end + size_of_val(*values));
+        let elements: Elements = (*values).into();
+        let data_offsets = (end, end + elements.bytes());
         end = data_offsets.1;
-        (name.clone(), TensorInfo { dtype: Dtype::F32, shape: shape.clone(), data_offsets })
+        (name.clone(), TensorInfo { dtype: elements.dtype(), shape: shape.clone(), data_offsets })
     });
     let metadata = HashMap::from([(metadata.0.to_owned(), metadata.1)]);
     let about = Metadata::new(Some(metadata), infos.collect()).map_err(|error| Error::Internal(error.to_string()))?;
@@ -51,8 +103,20 @@ pub fn header(tensors: &[Tensor<&[f32]>], metadata: (&str, String)) -> Result<Ve
     Ok([&(text.len() as u64).to_le_bytes(), &text[..]].concat())
 }
 
-/// The bytes of `values` in a file, piece by piece.
-pub fn pieces(values: &[f32], mut take: impl FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {
+/// The bytes of `elements` in a file, piece by piece.
+pub fn pieces<'a>(elements: impl Into<Elements<'a>>, mut take: impl FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {
+    let values = match elements.into() {
+        Elements::Floats(values) => values,
+        Elements::Packed(Packed { words, bytes, .. }) => {
+            let mut left = *bytes;
+            return words.chunks(PIECE).try_for_each(|words| {
+                let piece: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+                let count = piece.len().min(left);
+                left -= count;
+                take(&piece[..count])
+            });
+        }
+    };
     let mut bytes = vec![0; values.len().min(PIECE) * size_of::<f32>()];
     values.chunks(PIECE).try_for_each(|values| {
         let bytes = &mut bytes[..size_of_val(values)];
@@ -91,7 +155,8 @@ impl TensorFile {
         let mut header = length.to_le_bytes().to_vec();
         header.resize(LENGTH + length as usize, 0);
         file.read_exact(&mut header[LENGTH..]).map_err(failed)?;
-        let about: Metadata = serde_json::from_slice(&header[LENGTH..]).map_err(|error| foreign(&error.to_string()))?;
+        let about: Metadata =
+            serde_json::from_slice(&header[LENGTH..]).map_err(|error| foreign(&text::name(&error.to_string())))?;
         if (rest - length) != about.data_len() as u64 {
             return Err(bad("damaged or cut (its tensors do not fill it)"));
         }
@@ -143,6 +208,29 @@ impl TensorFile {
             }
         }
         Ok(())
+    }
+
+    /// All tensors as they are, which takes as much memory as the file has bytes; `seen` gets all bytes behind the header.
+    pub fn read_all(&mut self, mut seen: impl FnMut(&[u8])) -> Result<HashMap<String, Tensor<Packed>>> {
+        self.rewind()?;
+        let (mut tensors, mut piece) = (HashMap::new(), vec![0; PIECE * size_of::<u64>()]);
+        for name in self.about.offset_keys() {
+            let info =
+                self.about.info(&name).ok_or_else(|| Error::Internal("a tensor without a description".into()))?;
+            let bytes = info.data_offsets.1 - info.data_offsets.0;
+            let mut words = Vec::with_capacity(bytes.div_ceil(size_of::<u64>()));
+            for start in (0..bytes).step_by(piece.len()) {
+                let count = piece.len().min(bytes - start);
+                let whole = count.next_multiple_of(size_of::<u64>());
+                piece[count..whole].fill(0);
+                self.file.read_exact(&mut piece[..count]).map_err(|error| Error::io(&self.path, error))?;
+                seen(&piece[..count]);
+                words.extend(piece[..whole].as_chunks::<8>().0.iter().map(|word| u64::from_le_bytes(*word)));
+            }
+            let values = Packed { dtype: info.dtype, words, bytes };
+            tensors.insert(name.clone(), Tensor::new(name, &info.shape, values));
+        }
+        Ok(tensors)
     }
 
     /// Goes to the first byte behind the header.

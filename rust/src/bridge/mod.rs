@@ -34,6 +34,7 @@ mod compiled;
 mod dataset;
 mod files;
 mod libtorch;
+mod loss;
 mod model;
 mod network;
 mod observed;

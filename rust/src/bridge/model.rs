@@ -7,7 +7,7 @@ use super::columns::{ColumnSpec, column_specs, columns};
 use crate::dataset::{Dataset, Scaler};
 use crate::error::{Result, guard};
 use crate::gradient::compile_activation;
-use crate::graph::{self, Op};
+use crate::graph::{self, Op, Own};
 use crate::model::{Model, Training};
 use ffi::{Activation, Init, ScalerSpec};
 
@@ -57,6 +57,8 @@ mod ffi {
         fn model_new_own(sizes: &[usize], activation: &str, init: Init, seed: u64) -> Result<Box<Model>>;
         /// `activation` is the text of the model's own; empty: it has none.
         fn model_load(path: &str, activation: &str) -> Result<Box<Model>>;
+        /// The same, and refuses a model of a module.
+        fn mlp_load(path: &str, activation: &str) -> Result<Box<Model>>;
         fn model_save(model: &Model, path: &str) -> Result<()>;
         fn model_clone(model: &Model) -> Result<Box<Model>>;
         fn freeze(self: &mut Model);
@@ -105,12 +107,16 @@ fn model_new_own(sizes: &[usize], activation: &str, init: Init, seed: u64) -> Re
     })
 }
 
+fn own_activation(text: &str) -> Result<Option<Own>> {
+    (!text.is_empty()).then(|| compile_activation(text, COMPILE_LIMIT)).transpose()
+}
+
 fn model_load(path: &str, activation: &str) -> Result<Box<Model>> {
-    guard(|| {
-        let compile = || compile_activation(activation, COMPILE_LIMIT);
-        let own = (!activation.is_empty()).then(compile).transpose()?;
-        Model::load(Path::new(path), own).map(Box::new)
-    })
+    guard(|| Model::load(Path::new(path), own_activation(activation)?).map(Box::new))
+}
+
+fn mlp_load(path: &str, activation: &str) -> Result<Box<Model>> {
+    guard(|| Model::load_mlp(Path::new(path), own_activation(activation)?).map(Box::new))
 }
 
 fn model_save(model: &Model, path: &str) -> Result<()> {

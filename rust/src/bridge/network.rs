@@ -151,6 +151,12 @@ fn place(captured: &Captured) -> Option<Place> {
     }
 }
 
+/// So many bytes of a captured tensor.
+pub(super) fn words(addresses: &Addresses, index: usize, bytes: usize) -> Vec<u64> {
+    let words = addresses.read::<u8>(index, bytes).chunks(size_of::<u64>());
+    words.map(|word| word.iter().rev().fold(0, |number, &byte| number << 8 | u64::from(byte))).collect()
+}
+
 unsafe fn model_of_module(
     network: &NetworkSpec,
     calls: SharedPtr<LibTorchCalls>,
@@ -173,10 +179,7 @@ unsafe fn model_of_module(
         modes.iter_mut().for_each(|mode| mode.name_parts(&parts));
         // SAFETY: the caller's promise.
         let addresses = unsafe { Addresses::new(captured) };
-        let fixed = |index: usize, bytes: usize| {
-            let words = addresses.read::<u8>(index, bytes).chunks(size_of::<u64>());
-            words.map(|word| word.iter().rev().fold(0, |number, &byte| number << 8 | u64::from(byte))).collect()
-        };
+        let fixed = |index: usize, bytes: usize| words(&addresses, index, bytes);
         let is_parameter: Vec<bool> = observed.captured.iter().map(|captured| captured.is_parameter).collect();
         let module = match Module::new(&network.name, &network.shape, modes, &is_parameter, fixed) {
             Ok(module) if module.dtype() == DType::Float32 => module,
@@ -240,7 +243,7 @@ fn model_check_apart(model: &Model, x: &[f32]) -> Result<()> {
     let Network::Module(module) = model.network() else { return Ok(()) };
     guard(|| match model.module() {
         Some(_) => Ok(()), // Its operators were looked at.
-        None => module.libtorch().check_events_are_apart(x, model.parameters(), model.state()),
+        None => module.libtorch()?.check_events_are_apart(x, model.parameters(), model.state()),
     })
 }
 

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::columns::{ColumnSpec, column_specs, columns};
+use super::loss::FitLoss;
 use super::training::{EpochPart, EpochRecord, FitSpec};
 use crate::dataset::{Dataset, Targets};
 use crate::error::{Result, guard};
@@ -56,6 +57,7 @@ mod ffi {
     unsafe extern "C++" {
         include!("cladtorch/src/bridge/columns.rs.h");
         include!("cladtorch/src/bridge/dataset.rs.h");
+        include!("cladtorch/src/bridge/loss.rs.h");
         include!("cladtorch/src/bridge/model.rs.h");
         include!("cladtorch/src/bridge/training.rs.h");
 
@@ -63,6 +65,7 @@ mod ffi {
         type Dataset = crate::dataset::Dataset;
         type EpochPart = crate::bridge::training::EpochPart;
         type EpochRecord = crate::bridge::training::EpochRecord;
+        type FitLoss = crate::bridge::loss::FitLoss;
         type FitSpec = crate::bridge::training::FitSpec;
         type Model = crate::model::Model;
     }
@@ -120,6 +123,7 @@ mod ffi {
             model: &Model,
             stream: &Stream,
             spec: &FitSpec,
+            loss: &FitLoss,
             sample: &mut Epoch,
         ) -> Result<Box<StreamTrainer>>;
         /// Trains on the next window of `epoch`.
@@ -253,9 +257,10 @@ fn stream_trainer_new(
     model: &Model,
     stream: &Stream,
     spec: &FitSpec,
+    loss: &FitLoss,
     sample: &mut Epoch,
 ) -> Result<Box<StreamTrainer>> {
-    guard(|| StreamTrainer::new(model, stream, None, &spec.options()?, sample).map(Box::new))
+    guard(|| StreamTrainer::new(model, stream, None, &spec.options()?, loss.0.as_ref(), sample).map(Box::new))
 }
 
 fn stream_trainer_window(trainer: &mut StreamTrainer, model: &Model, epoch: &mut Epoch) -> Result<EpochPart> {
@@ -273,7 +278,7 @@ fn stream_trainer_validated(
     spec: &FitSpec,
     sample: &mut Epoch,
 ) -> Result<Box<StreamTrainer>> {
-    guard(|| StreamTrainer::new(model, stream, Some(validation), &spec.options()?, sample).map(Box::new))
+    guard(|| StreamTrainer::new(model, stream, Some(validation), &spec.options()?, None, sample).map(Box::new))
 }
 
 fn stream_trainer_end_validated(trainer: &mut StreamTrainer, validation: &Dataset) -> Result<EpochRecord> {

@@ -6,6 +6,7 @@ use std::path::Path;
 
 pub use ffi::{EpochPart, EpochRecord, FitSpec};
 
+use super::loss::FitLoss;
 use crate::dataset::Dataset;
 use crate::error::{Error, Result, guard};
 use crate::model::{Model, Training};
@@ -121,8 +122,10 @@ mod ffi {
 
     unsafe extern "C++" {
         include!("cladtorch/src/bridge/dataset.rs.h");
+        include!("cladtorch/src/bridge/loss.rs.h");
         include!("cladtorch/src/bridge/model.rs.h");
 
+        type FitLoss = crate::bridge::loss::FitLoss;
         type Dataset = crate::dataset::Dataset;
         type Model = crate::model::Model;
     }
@@ -134,7 +137,7 @@ mod ffi {
 
         type Trainer;
         /// Checks the options, learns the scalers on the training part and lays out the arena.
-        fn trainer_new(model: &Model, data: &Dataset, spec: &FitSpec) -> Result<Box<Trainer>>;
+        fn trainer_new(model: &Model, data: &Dataset, spec: &FitSpec, loss: &FitLoss) -> Result<Box<Trainer>>;
         /// The same with `validation` instead of a part of `data`.
         fn trainer_validated(
             model: &Model,
@@ -183,8 +186,8 @@ fn model_set_options(model: &mut Model, spec: &FitSpec) -> Result<()> {
     })
 }
 
-fn trainer_new(model: &Model, data: &Dataset, spec: &FitSpec) -> Result<Box<Trainer>> {
-    guard(|| Trainer::new(model, data, &spec.options()?).map(Box::new))
+fn trainer_new(model: &Model, data: &Dataset, spec: &FitSpec, loss: &FitLoss) -> Result<Box<Trainer>> {
+    guard(|| Trainer::with_loss(model, data, &spec.options()?, loss.0.as_ref()).map(Box::new))
 }
 
 fn trainer_validated(model: &Model, data: &Dataset, validation: &Dataset, spec: &FitSpec) -> Result<Box<Trainer>> {

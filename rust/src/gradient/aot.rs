@@ -17,7 +17,7 @@ use rayon::prelude::*;
 use super::batches::{self, batches};
 use super::lane::{Lane, Share, Workspace};
 use super::rendezvous::{MOST_MEMBERS, Rendezvous};
-use super::{Engine, ModuleTiles, RowLoss, Rows, Settings, Snapshot, Steps};
+use super::{Engine, ModuleTiles, OwnLoss, Rows, Settings, Snapshot, Steps};
 use crate::device::{Element, HostBuffer, thread_pool};
 use crate::error::{Error, Result};
 use crate::graph::{DType, Graph, Mode, Module};
@@ -36,7 +36,7 @@ const EVALUATED_ROWS: usize = 2048;
 pub struct AotEngine<T> {
     network: ModuleTiles<T>,
     settings: Settings,
-    row_loss: Option<RowLoss>,
+    own_loss: Option<OwnLoss>,
     state: RwLock<State<T>>,
     lanes: Vec<Mutex<Lane<T>>>,
     /// One for each thread that takes part.
@@ -98,7 +98,7 @@ impl<T: Scalar + Element> AotEngine<T> {
             state: RwLock::new(state),
             network,
             settings,
-            row_loss: None,
+            own_loss: None,
             tile_rows,
             threads,
             processors: thread::available_parallelism().map_or(1, usize::from),
@@ -109,8 +109,8 @@ impl<T: Scalar + Element> AotEngine<T> {
     }
 
     /// With a user's loss instead of that of the settings.
-    pub fn with_row_loss(self, loss: RowLoss) -> Self {
-        AotEngine { row_loss: Some(loss), ..self }
+    pub fn with_own_loss(self, loss: impl Into<OwnLoss>) -> Self {
+        AotEngine { own_loss: Some(loss.into()), ..self }
     }
 
     fn largest_batch(&self) -> usize {
@@ -132,7 +132,7 @@ impl<T: Scalar + Element> AotEngine<T> {
     fn share<'a>(&'a self, state: &'a State<T>, data: Rows<'a>, threads: usize) -> Share<'a, T> {
         Share {
             network: &self.network,
-            objective: self.settings.objective(self.row_loss.as_ref()),
+            objective: self.settings.objective(self.own_loss.as_ref()),
             data,
             parameters: state.parameters.as_slice(),
             derived: state.derived.as_slice(),

@@ -7,7 +7,7 @@ use rayon::ThreadPool;
 
 use super::batches::batches;
 use super::objective::Objective;
-use super::{Engine, RowLoss, Rows, Settings, Snapshot, Steps};
+use super::{Engine, OwnLoss, Rows, Settings, Snapshot, Steps};
 use crate::device::{HostBuffer, thread_pool};
 use crate::error::Result;
 use crate::graph::{Mode, events_mix};
@@ -159,7 +159,7 @@ impl Drop for Running<'_> {
 pub struct LibTorchEngine {
     module: Arc<LibTorchModule>,
     settings: Settings,
-    row_loss: Option<RowLoss>,
+    own_loss: Option<OwnLoss>,
     /// Of LibTorch's threads; 0: as many as it is set to.
     threads: usize,
     seed: u64,
@@ -231,7 +231,7 @@ impl LibTorchEngine {
             batch: Batch::new(rows, module.inputs(), module.outputs)?,
             module: Arc::clone(module),
             settings,
-            row_loss: None,
+            own_loss: None,
             threads,
             seed,
             parameters: HostBuffer::from_slice(parameters)?,
@@ -243,14 +243,14 @@ impl LibTorchEngine {
     }
 
     /// With a user's loss instead of that of the settings.
-    pub fn with_row_loss(self, loss: RowLoss) -> Self {
-        LibTorchEngine { row_loss: Some(loss), ..self }
+    pub fn with_own_loss(self, loss: impl Into<OwnLoss>) -> Self {
+        LibTorchEngine { own_loss: Some(loss.into()), ..self }
     }
 
     /// One optimiser step as `rate` says of the sum of weight times loss, which it returns.
     fn step(&mut self, data: Rows, rows: &[u32], rate: impl FnOnce(f64) -> Result<f64>) -> Result<f64> {
-        let LibTorchEngine { module, settings, row_loss, parameters, state, gradient, optimizer, batch, .. } = self;
-        let objective = settings.objective(row_loss.as_ref());
+        let LibTorchEngine { module, settings, own_loss, parameters, state, gradient, optimizer, batch, .. } = self;
+        let objective = settings.objective(own_loss.as_ref());
         let Gathered { x, labels, weights, outputs, adjoint } = batch.gather(data, rows, objective, module.outputs);
         let step = optimizer.state().steps as u64;
         // Another seed in each step: the golden ratio's multiples are far from each other.
@@ -267,8 +267,8 @@ impl LibTorchEngine {
     }
 
     fn evaluate_batch(&mut self, data: Rows, rows: &[u32]) -> Result<f64> {
-        let LibTorchEngine { module, settings, row_loss, parameters, state, batch, .. } = self;
-        let objective = settings.objective(row_loss.as_ref());
+        let LibTorchEngine { module, settings, own_loss, parameters, state, batch, .. } = self;
+        let objective = settings.objective(own_loss.as_ref());
         let Gathered { x, labels, weights, outputs, .. } = batch.gather(data, rows, objective, module.outputs);
         module.evaluate(self.threads, x, parameters.as_slice(), state.as_slice(), outputs)?;
         Ok(objective.run(module.outputs, outputs, labels, weights, 0.0, None))

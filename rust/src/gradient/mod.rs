@@ -25,6 +25,8 @@ pub mod libtorch;
 mod module;
 mod noise;
 mod objective;
+#[allow(unsafe_code)] // Addresses of rows and of captured tensors.
+mod observed_loss;
 mod packing;
 #[allow(unsafe_code)] // Addresses of a module's tensors.
 mod pass;
@@ -36,6 +38,8 @@ pub use blocks::BlockRows;
 pub use compiled::{CompileOptions, CompiledGraph, Draw, SavedForward, Signature, Wanted};
 pub use jit::{RowLoss, compile_activation};
 pub use module::{ModuleTiles, tile_rows};
+pub use objective::OwnLoss;
+pub use observed_loss::ObservedLoss;
 pub use packing::Packing;
 pub use pass::{Memory, Pass, Passes};
 
@@ -91,8 +95,8 @@ impl Settings {
         Rule { optimiser, weight_decay, momentum, l1, clip }
     }
 
-    fn objective<'a>(&self, row_loss: Option<&'a RowLoss>) -> Objective<'a> {
-        Objective { loss: self.loss, parameter: self.loss_parameter, row_loss }
+    fn objective<'a>(&self, own: Option<&'a OwnLoss>) -> Objective<'a> {
+        Objective { loss: self.loss, parameter: self.loss_parameter, own }
     }
 }
 

@@ -1,8 +1,34 @@
 //! What a fit minimises.
 
-use super::RowLoss;
+use std::sync::Arc;
+
+use super::{ObservedLoss, RowLoss};
 use crate::graph::Loss;
 use crate::kernels::Scalar;
+
+/// A loss of the user's own.
+pub enum OwnLoss {
+    /// C++ text.
+    Text(RowLoss),
+    /// LibTorch's operators.
+    Observed(Arc<ObservedLoss>),
+}
+
+impl From<RowLoss> for OwnLoss {
+    fn from(loss: RowLoss) -> Self {
+        OwnLoss::Text(loss)
+    }
+}
+
+impl OwnLoss {
+    /// Numbers in a label.
+    fn targets(&self) -> usize {
+        match self {
+            OwnLoss::Text(_) => 1,
+            OwnLoss::Observed(loss) => loss.labels(),
+        }
+    }
+}
 
 /// A built-in loss, or one of the user's own instead.
 #[derive(Clone, Copy)]
@@ -12,13 +38,13 @@ pub struct Objective<'a> {
     /// See [`Scalar::loss`].
     pub parameter: f64,
     /// Instead of `loss`.
-    pub row_loss: Option<&'a RowLoss>,
+    pub own: Option<&'a OwnLoss>,
 }
 
 impl Objective<'_> {
     /// Numbers in a label for a network of `outputs` outputs.
     pub fn targets(&self, outputs: usize) -> usize {
-        if self.row_loss.is_some() { 1 } else { self.loss.targets(outputs) }
+        self.own.map_or(self.loss.targets(outputs), OwnLoss::targets)
     }
 
     /// The sum of weight times loss over the rows of `outputs` [rows, columns], with `labels` [rows, targets] and `weights`
@@ -32,8 +58,9 @@ impl Objective<'_> {
         scale: f64,
         adjoint: Option<&mut [T]>,
     ) -> f64 {
-        match self.row_loss {
-            Some(own) => own.run(outputs, labels, weights, scale, adjoint),
+        match self.own {
+            Some(OwnLoss::Text(own)) => own.run(outputs, labels, weights, scale, adjoint),
+            Some(OwnLoss::Observed(own)) => own.run(outputs, labels, weights, scale, adjoint),
             None => {
                 let (kind, rows) = (self.loss as u8, weights.len());
                 T::loss(kind, self.parameter, rows, columns, outputs, labels, weights, scale, adjoint)

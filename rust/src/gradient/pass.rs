@@ -9,6 +9,7 @@ use super::noise::Noise;
 use super::packing::{Packed, Packing, Place};
 use crate::device::{Addresses, Element, HostBuffer};
 use crate::error::{Error, Result};
+use crate::graph::program::Tensor;
 use crate::graph::{Captured, Mode, Module};
 use crate::kernels::Scalar;
 
@@ -58,6 +59,7 @@ impl<T: Scalar + Element> Pass<T> {
         if program.arguments.len() != 1 + constants.len() + program.noise.len() {
             return Err(Error::Internal(format!("{} arguments of a module", program.arguments.len())));
         }
+        let updated = &program.outputs[program.results().len()..];
         let form = if in_blocks { Form::new(&program, BlockRows::Suitable)? } else { Form::whole(&program)? };
         let [values, adjoints] = form.run().arenas();
         let mut values = HostBuffer::zeros(values)?;
@@ -66,17 +68,20 @@ impl<T: Scalar + Element> Pass<T> {
             let factors = HostBuffer::zeros(program.arguments[noise.argument].view.len())?;
             Ok(Drawn { keep: noise.keep, factors })
         };
-        let update = |&argument: &usize| match constants[argument - 1] {
-            Captured::State(range) => Ok(Update { range: range.clone(), values: HostBuffer::zeros(range.len())? }),
-            _ => Err(Error::Internal(format!("argument {argument} of a module changes"))),
-        };
+        let update =
+            |(&argument, value): (&usize, &Tensor)| match argument.checked_sub(1).and_then(|at| constants.get(at)) {
+                Some(Captured::State(range)) if range.len() == value.view.len() => {
+                    Ok(Update { range: range.clone(), values: HostBuffer::zeros(range.len())? })
+                }
+                _ => Err(Error::Internal(format!("argument {argument} of a module changes"))),
+            };
         Ok(Pass {
             mode,
             rows,
             values,
             adjoints: HostBuffer::zeros(if mode == Mode::Training { adjoints } else { 0 })?,
             noise: program.noise.iter().map(drawn).collect::<Result<_>>()?,
-            updates: program.updates.iter().map(update).collect::<Result<_>>()?,
+            updates: program.updates.iter().zip(updated).map(update).collect::<Result<_>>()?,
             lists: Default::default(),
             listed: [0; 4],
             places: module.constant_indices(mode).iter().map(|&index| packing.place(index, mode)).collect(),

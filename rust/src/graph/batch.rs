@@ -35,6 +35,11 @@ impl AnyBatch {
         }
     }
 
+    /// From observations that another process made and compared.
+    pub(super) fn restored(graphs: [ObservedGraph; 2], rows: i64, remedy: &str) -> Self {
+        AnyBatch { graphs, rows, remedy: remedy.to_owned() }
+    }
+
     /// Rows of the first observation.
     pub fn rows(&self) -> usize {
         self.rows.max(0) as usize

@@ -68,7 +68,8 @@ fn mixing(program: &Program, events: usize, reached: &[bool]) -> Result<Option<D
     let own = |output: &Tensor| {
         let numbers = (output.view.len() / events).max(1);
         let elements = bits.of(output).enumerate();
-        elements.map(|(index, found)| found & !(1 << (index / numbers))).all(|others| others == 0)
+        let event = |index: usize| u32::try_from(index / numbers).ok().and_then(|event| Events::checked_shl(1, event));
+        elements.map(|(index, found)| found & !event(index).unwrap_or(0)).all(|others| others == 0)
     };
     if program.outputs.iter().all(own) {
         return Ok(None);

@@ -19,14 +19,16 @@ mod op;
 mod own;
 pub mod program;
 pub mod rows;
+mod saved;
 pub mod view;
 
 pub use batch::AnyBatch;
-pub use dependence::events_mix;
+pub use dependence::{dependence, events_mix};
 pub use function::Function;
 pub use module::{Captured, Cost, Mode, Module, Observed};
 pub use observed::{ObservedArgument, ObservedGraph, ObservedNode, ObservedValue};
 pub use program::Program;
+pub use saved::{SavedModule, SavedTensor, check_name};
 pub use view::View;
 
 pub use op::{Activation, BackEnd, DType, Gradient, Init, Loss, Optimiser, Schedule};

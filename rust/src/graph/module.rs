@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::dependence::{Dependence, dependence, events_mix};
 use super::program::{Primitive, Product, extent};
+use super::saved::{Bound, SavedTensor};
 use super::{
     AnyBatch, DType, Graph, ObservedArgument, ObservedGraph, ObservedNode, ObservedValue, Op, Program, chain, lower,
 };
@@ -76,6 +77,8 @@ pub struct Module {
     cost: Cost,
     takes_one: [bool; 2],
     events_are_apart: bool,
+    /// Of a module from a file.
+    bound: Option<Bound>,
 }
 
 /// What a module computes.
@@ -106,9 +109,40 @@ impl Module {
         shape: &[usize],
         modes: [Observed; 2],
         is_parameter: &[bool],
-        mut read: impl FnMut(usize, usize) -> Vec<u64>,
+        read: impl FnMut(usize, usize) -> Vec<u64>,
     ) -> Result<Self> {
-        let mut module = Module {
+        Self::unchecked(name, shape, modes, is_parameter, None)?.placed(is_parameter, read)
+    }
+
+    /// The same from a file, where `captured` describes each captured tensor.
+    pub(super) fn restored(
+        name: &str,
+        shape: &[usize],
+        modes: [Observed; 2],
+        captured: &[SavedTensor],
+        bound: Bound,
+        mut read: impl FnMut(usize) -> Vec<u64>,
+    ) -> Result<Self> {
+        let is_parameter: Vec<bool> = captured.iter().map(|tensor| tensor.is_parameter).collect();
+        let module = Self::unchecked(name, shape, modes, &is_parameter, Some(bound))?;
+        for (index, tensor) in captured.iter().enumerate() {
+            if module.captured_memory(index)? != (tensor.dtype, tensor.elements) {
+                return Err(
+                    module.refuse(&format!("captured tensor {index} has another type or length than its elements"))
+                );
+            }
+        }
+        module.placed(&is_parameter, |index, _| read(index))
+    }
+
+    fn unchecked(
+        name: &str,
+        shape: &[usize],
+        modes: [Observed; 2],
+        is_parameter: &[bool],
+        bound: Option<Bound>,
+    ) -> Result<Self> {
+        let module = Module {
             number: number(),
             name: name.to_owned(),
             shape: shape.to_vec(),
@@ -121,8 +155,15 @@ impl Module {
             cost: Cost::default(),
             takes_one: [false; 2],
             events_are_apart: false,
+            bound,
         };
         module.check_constants()?;
+        Ok(module)
+    }
+
+    /// With all that its operators say.
+    fn placed(mut self, is_parameter: &[bool], mut read: impl FnMut(usize, usize) -> Vec<u64>) -> Result<Self> {
+        let module = &mut self;
         module.place_parameters(is_parameter)?;
         let rows = module.observed(Mode::Training)?.batch.rows();
         let training = module.lowered(Mode::Training, rows)?;
@@ -145,7 +186,7 @@ impl Module {
         module.cost = Cost::of(&evaluation, rows);
         module.events_are_apart = training.updates.is_empty() && module.dependence(Mode::Training)?.is_none();
         module.takes_one = [Mode::Training, Mode::Evaluation].map(|mode| module.program(mode, 1).is_ok());
-        Ok(module)
+        Ok(self)
     }
 
     /// A chain of layers that computes in numbers of that type, in both modes.
@@ -168,6 +209,7 @@ impl Module {
             takes_one: [true; 2],
             // Its operators compute each row by itself.
             events_are_apart: true,
+            bound: None,
             source: Source::Chain(graph.clone(), (0..captured.len()).collect()),
             captured,
         }
@@ -275,10 +317,38 @@ impl Module {
         let graph = self.observation(mode, rows)?;
         let is_trained = |captured: &Captured| mode == Mode::Training && matches!(captured, Captured::Parameter(_));
         let gradients: Vec<bool> = std::iter::once(false).chain(self.constants(mode).map(is_trained)).collect();
-        lower::lower(&graph, &gradients)
+        let program = match self.bound {
+            None => lower::lower(&graph, &gradients)?,
+            Some(bound) => {
+                bound.check(&graph, rows)?;
+                lower::lower_within(&graph, &gradients, bound.elements(rows))?
+            }
+        };
+        self.check_arguments(&program, mode, rows)?;
+        Ok(program)
     }
 
-    fn observed(&self, mode: Mode) -> Result<&Observed> {
+    /// What is passed to a program lies in memory as the program expects it: the rows dense, captured tensors as they are.
+    fn check_arguments(&self, program: &Program, mode: Mode, rows: usize) -> Result<()> {
+        let constants = self.constant_indices(mode);
+        let [events, captured @ ..] = &program.arguments[..] else {
+            return Err(self.refuse("takes no events"));
+        };
+        let sizes = [&[rows], &self.shape[..]].concat();
+        if events.dtype != program.dtype || events.view.sizes != sizes || !events.view.is_contiguous() {
+            return Err(self.refuse(&format!("takes events of shape {:?} instead of {sizes:?}", events.view.sizes)));
+        }
+        let captured = captured.iter().take(captured.len() - program.noise.len().min(captured.len()));
+        for (argument, &index) in captured.zip(constants) {
+            let value = self.value(index)?;
+            if argument.dtype != value.dtype || argument.view != lower::observed_view(value)? {
+                return Err(self.refuse("changes the shape of a captured tensor with the number of events"));
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn observed(&self, mode: Mode) -> Result<&Observed> {
         match &self.source {
             Source::Observed(modes) => Ok(&modes[mode as usize]),
             Source::Chain(..) => Err(Error::Internal("a chain was not observed".into())),
@@ -307,19 +377,24 @@ impl Module {
     fn check_constants(&self) -> Result<()> {
         for mode in [Mode::Training, Mode::Evaluation] {
             let observed = self.observed(mode)?;
-            let [first, _] = observed.batch.graphs();
-            let fits = first.constants.len() == observed.constants.len()
-                && first.inputs.len() == 1
-                && observed.constants.iter().all(|&index| index < self.captured.len());
-            if !fits {
+            let mut graphs = observed.batch.graphs().iter().chain(&observed.one);
+            let fits =
+                |graph: &ObservedGraph| graph.constants.len() == observed.constants.len() && graph.inputs.len() == 1;
+            if !graphs.all(fits) || observed.constants.iter().any(|&index| index >= self.captured.len()) {
                 return Err(Error::Internal(format!("{} constants of an observation", observed.constants.len())));
             }
         }
         Ok(())
     }
 
+    /// Type of a captured tensor, and elements of the memory that it reaches over.
+    pub fn captured_memory(&self, index: usize) -> Result<(DType, usize)> {
+        let value = self.value(index)?;
+        Ok((value.dtype, extent(&lower::observed_view(value)?)?))
+    }
+
     /// A captured tensor as it was observed.
-    fn value(&self, index: usize) -> Result<&ObservedValue> {
+    pub fn value(&self, index: usize) -> Result<&ObservedValue> {
         let found = [Mode::Training, Mode::Evaluation].into_iter().find_map(|mode| {
             let observed = self.observed(mode).ok()?;
             let [graph, _] = observed.batch.graphs();
@@ -374,9 +449,8 @@ impl Module {
     fn fixed_bytes(&self) -> Result<Vec<Option<usize>>> {
         let bytes = |(index, captured): (usize, &Captured)| match captured {
             Captured::Fixed(_) => {
-                let value = self.value(index)?;
-                let span = extent(&lower::observed_view(value)?)?;
-                Ok(Some(span * value.dtype.bytes()))
+                let (dtype, elements) = self.captured_memory(index)?;
+                Ok(Some(elements * dtype.bytes()))
             }
             Captured::Parameter(_) | Captured::State(_) => Ok(None),
         };
@@ -418,7 +492,7 @@ fn number() -> u64 {
 
 /// With its place.
 fn operator_name(ObservedNode { op, place, .. }: &ObservedNode) -> String {
-    format!("{op} at {place}")
+    if place.is_empty() { op.clone() } else { format!("{op} at {place}") }
 }
 
 impl Cost {

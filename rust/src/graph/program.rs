@@ -404,7 +404,7 @@ impl Program {
 }
 
 /// Elements of memory that the view reaches over.
-pub(super) fn extent(view: &View) -> Result<usize> {
+pub fn extent(view: &View) -> Result<usize> {
     if view.is_empty() {
         return Ok(0);
     }

@@ -136,10 +136,29 @@ impl Model {
         if lengths != [libtorch.parameters, libtorch.state] || expected.is_ok_and(|expected| lengths != expected) {
             return Err(Error::Internal(format!("{lengths:?} parameters and state for {}", libtorch.name)));
         }
-        let (parameters, state) = (HostBuffer::from_slice(parameters)?, HostBuffer::from_slice(state)?);
-        let network = Network::Module(ModuleNetwork::new(operators.as_ref().err().copied(), libtorch));
+        let network = ModuleNetwork::of_libtorch(operators.as_ref().err().copied(), libtorch);
         let predictor = operators.ok().map(|module| Predictor::of_shared(Arc::new(module)));
-        let (names, training) = (Arc::new(names), Training::default());
+        Self::of_network(network, predictor, names, parameters, state)
+    }
+
+    /// A network of operators, with parameters and state that nobody else shares.
+    pub fn of_operators(module: Module, names: Names, parameters: &[f32], state: &[f32]) -> Result<Self> {
+        if [parameters.len(), state.len()] != [module.parameters(), module.state()] {
+            return Err(Error::Internal(format!("{} parameters for {}", parameters.len(), module.name())));
+        }
+        let (network, predictor) = (ModuleNetwork::of_operators(&module), Predictor::new(Arc::new(module)));
+        Self::of_network(network, Some(predictor), names, parameters, state)
+    }
+
+    fn of_network(
+        network: ModuleNetwork,
+        predictor: Option<Predictor>,
+        names: Names,
+        parameters: &[f32],
+        state: &[f32],
+    ) -> Result<Self> {
+        let (parameters, state) = (HostBuffer::from_slice(parameters)?, HostBuffer::from_slice(state)?);
+        let (network, names, training) = (Network::Module(network), Arc::new(names), Training::default());
         Ok(Model { network, predictor, parameters, state, names, training, batches: 0 })
     }
 
@@ -178,7 +197,7 @@ impl Model {
     pub fn inputs(&self) -> usize {
         match &self.network {
             Network::Mlp(mlp) => mlp.graph().inputs(),
-            Network::Module(module) => module.libtorch().inputs(),
+            Network::Module(module) => module.inputs(),
         }
     }
 
@@ -186,15 +205,16 @@ impl Model {
     pub fn outputs(&self) -> usize {
         match &self.network {
             Network::Mlp(mlp) => mlp.graph().outputs(),
-            Network::Module(module) => module.libtorch().outputs,
+            Network::Module(module) => module.outputs(),
         }
     }
 
     /// Multiplications of an event, about.
     pub fn work(&self) -> usize {
         match (&self.network, self.module()) {
-            (Network::Module(module), None) => module.libtorch().work(),
-            (_, module) => module.map_or(0, |module| module.cost().work),
+            (_, Some(module)) => module.cost().work,
+            (Network::Module(module), None) => module.libtorch().map_or(0, |libtorch| libtorch.work()),
+            (Network::Mlp(_), None) => 0,
         }
     }
 
@@ -239,15 +259,15 @@ impl Model {
         Ok(())
     }
 
-    /// Refuses numbers that no fit can begin with: a module's may be anything.
-    pub fn check_finite(&self) -> Result<()> {
+    /// Refuses numbers that no fit can begin with, and no file holds: a module's may be anything. `before` is what then cannot be.
+    pub fn check_finite(&self, before: &str) -> Result<()> {
         let not_finite = |values: &[f32]| values.iter().position(|value| !value.is_finite());
         let parameter = not_finite(self.parameters()).map(|at| (self.names.parameter(at), self.parameters()[at]));
         let statistic = || not_finite(self.state()).map(|at| (self.names.state(at), self.state()[at]));
         match parameter.or_else(statistic) {
             None => Ok(()),
             Some((name, value)) => {
-                Err(Error::invalid(format!("{name} is {value} before the fit"), "give it finite numbers"))
+                Err(Error::invalid(format!("{name} is {value} before {before}"), "give it finite numbers"))
             }
         }
     }

@@ -34,6 +34,11 @@ impl Names {
         self.named("running statistic", start, at)
     }
 
+    /// The path of the tensor that lies there; empty: it has none.
+    pub fn path(&self, at: Place) -> &str {
+        self.tensors.iter().find(|(place, _)| *place == at).map_or("", |(_, path)| path)
+    }
+
     fn named(&self, what: &str, start: impl Fn(Place) -> Option<usize>, at: usize) -> String {
         let begun = self.tensors.iter().filter_map(|(place, path)| Some((start(*place)?, path)));
         match begun.filter(|(start, _)| *start <= at).max_by_key(|(start, _)| *start) {

@@ -1,6 +1,7 @@
 //! Files of tensors with a JSON text that holds the SHA-256 of the whole file in which its 64 digits are zeros: a file that
 //! differs in any byte from what was written is refused.
 
+use std::collections::HashMap;
 use std::fs::File;
 use std::io::Write;
 use std::ops::Range;
@@ -11,7 +12,7 @@ use sha2::{Digest, Sha256};
 
 use crate::atomic_file;
 use crate::error::{Error, Result};
-use crate::tensor_file::{self, LONGEST_HEADER, Tensor, TensorFile};
+use crate::tensor_file::{self, Elements, LONGEST_HEADER, Packed, Tensor, TensorFile};
 
 /// Under which the text stands in the file's metadata.
 pub(crate) const KEY: &str = "cladtorch";
@@ -19,12 +20,15 @@ pub(crate) const KEY: &str = "cladtorch";
 pub(crate) const NO_CHECKSUM: &str = "0000000000000000000000000000000000000000000000000000000000000000";
 
 /// Writes a file of `tensors` whose description is `header`, whose field `sha256` is [`NO_CHECKSUM`]: whole or not at all.
-pub(crate) fn write(path: &Path, header: &impl Serialize, tensors: &[Tensor<&[f32]>]) -> Result<()> {
+pub(crate) fn write(path: &Path, header: &impl Serialize, tensors: &[Tensor<Elements>]) -> Result<()> {
     let text = serde_json::to_string(header).map_err(|error| Error::Internal(error.to_string()))?;
     let mut header = tensor_file::header(tensors, (KEY, text))?;
     if header.len() as u64 > LONGEST_HEADER {
-        let what = format!("the model's columns and options are {} bytes of text", header.len());
-        return Err(Error::invalid(what, format!("use shorter or fewer names, of at most {LONGEST_HEADER} bytes")));
+        let what = format!("the model's operators, columns and options are {} bytes of text", header.len());
+        return Err(Error::invalid(
+            what,
+            format!("at most {LONGEST_HEADER} bytes are supported: use fewer or shorter ones"),
+        ));
     }
     let failed = |error| Error::io(path, error);
     let mut checksum = Sha256::new_with_prefix(&header);
@@ -79,6 +83,14 @@ impl Checksum {
         let mut found = self.beginning.clone();
         file.read(tensors, |bytes| found.update(bytes))?;
         self.check(found)
+    }
+
+    /// The same for tensors of any type and size, with as much memory as the file has bytes.
+    pub(crate) fn read_all(&self, file: &mut TensorFile) -> Result<HashMap<String, Tensor<Packed>>> {
+        let mut found = self.beginning.clone();
+        let tensors = file.read_all(|bytes| found.update(bytes))?;
+        self.check(found)?;
+        Ok(tensors)
     }
 
     fn check(&self, found: Sha256) -> Result<()> {

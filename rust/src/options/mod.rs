@@ -75,6 +75,9 @@ pub struct Options {
     pub gradient: Gradient,
 }
 
+/// In the place of the text of [`Options::loss_function`]: a loss of LibTorch's operators.
+pub(crate) const OBSERVED: &str = "a function of LibTorch's tensors";
+
 impl Default for Options {
     fn default() -> Self {
         Options {

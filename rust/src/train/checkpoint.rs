@@ -109,7 +109,7 @@ impl Checkpoint {
         };
         let mut copy = self.clone();
         let tensors = copy.tensors();
-        let tensors: Vec<_> = tensors.iter().map(|t| Tensor::new(&*t.name, &t.shape, &*t.values)).collect();
+        let tensors: Vec<_> = tensors.iter().map(|t| Tensor::new(&*t.name, &t.shape, (&*t.values).into())).collect();
         sealed::write(path, &record, &tensors)
     }
 

@@ -1,9 +1,11 @@
 //! What a user's fit options may be.
 
-use super::Options;
+use std::sync::Arc;
+
+use super::{OBSERVED, Options};
 use crate::dataset::{Dataset, Targets};
 use crate::error::{Error, Result};
-use crate::gradient::Settings;
+use crate::gradient::{ObservedLoss, Settings};
 use crate::graph::{Gradient, Loss, Schedule};
 use crate::model::Model;
 use crate::optimizer::Clip;
@@ -42,6 +44,36 @@ fn clip(options: &Options) -> Option<Clip> {
         (_, value) if value > 0.0 => Some(Clip::Value(value)),
         _ => None,
     }
+}
+
+/// Options that say that the loss is `own`, if there is one, which takes as many labels as the events have.
+pub(super) fn with_own_loss(
+    options: &Options,
+    own: Option<&Arc<ObservedLoss>>,
+    model: &Model,
+    data: &Dataset,
+) -> Result<Options> {
+    let Some(own) = own else { return Ok(options.clone()) };
+    if !options.loss_function.is_empty() {
+        return Err(Error::invalid("a loss beside fLossFunction", "give one of them"));
+    }
+    if !options.checkpoint.is_empty() {
+        return Err(Error::invalid(
+            "fCheckpoint of a fit with a loss of LibTorch's operators",
+            "leave it empty: a checkpoint cannot hold such a loss",
+        ));
+    }
+    let (labels, outputs) = (data.label_width(), model.outputs());
+    if labels != 1 && labels != outputs {
+        return Err(Error::invalid(
+            format!("a loss of {outputs} output(s) and {labels} targets"),
+            "it takes one label of an event, or one for each output",
+        ));
+    }
+    if [own.outputs(), own.labels()] != [outputs, labels] {
+        return Err(Error::Internal(format!("a loss of {} labels for events with {labels}", own.labels())));
+    }
+    Ok(Options { loss_function: OBSERVED.to_owned(), ..options.clone() })
 }
 
 /// Checks every number on its own.
@@ -210,6 +242,9 @@ pub fn check_count(name: &str, value: i64) -> Result<()> {
 fn loss(options: &Options, model: &Model, targets: &Targets) -> Result<Loss> {
     check_targets(model, targets)?;
     let loss = chosen_loss(options, model, targets)?;
+    if options.loss_function == OBSERVED {
+        return Ok(loss); // It takes labels of its own number.
+    }
     if !options.loss_function.is_empty() {
         targets.check_single("fLossFunction")?;
     } else if !loss.is_regression() {
@@ -266,7 +301,7 @@ fn check_targets(model: &Model, targets: &Targets) -> Result<()> {
 fn own_loss(options: &Options) -> Result<Loss> {
     if options.loss.is_some() || options.gradient != Gradient::Clad || options.device != "cpu" {
         return Err(Error::invalid(
-            "fLossFunction beside fLoss, fGradient = kAutograd or another device than the CPU",
+            "a loss function beside fLoss, fGradient = kAutograd or another device than the CPU",
             "leave those as they are: Clad differentiates the function, for the CPU",
         ));
     }

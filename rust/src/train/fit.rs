@@ -13,7 +13,7 @@ use super::divergence::Suspects;
 use super::schedule::{Place, Rates};
 use super::stopping::{Kept, Stopping};
 use super::warnings::{self, Watch};
-use super::{EpochRecord, Options, resolution, scale};
+use super::{EpochRecord, OBSERVED, Options, resolution, scale};
 use crate::columns::{self, Column};
 use crate::dataset::{Dataset, Scaler, Targets};
 use crate::device;
@@ -21,7 +21,7 @@ use crate::error::{Error, Result};
 use crate::gradient::aot::AotEngine;
 use crate::gradient::autograd::AutogradEngine;
 use crate::gradient::libtorch::LibTorchEngine;
-use crate::gradient::{Engine, ModuleTiles, RowLoss, Rows, Settings, Snapshot, Steps, batches};
+use crate::gradient::{Engine, ModuleTiles, ObservedLoss, OwnLoss, RowLoss, Rows, Settings, Snapshot, Steps, batches};
 use crate::graph::Loss;
 use crate::model::{Model, Network, Training};
 use crate::stream::Batch;
@@ -113,9 +113,15 @@ pub(super) struct Fit {
 impl Fit {
     /// Checks the options against the model and `data`; learns the scalers on its rows `train`, which stand for all events for
     /// training; lays out the engine.
-    pub fn new(model: &Model, data: &Dataset, train: &[u32], options: &Options) -> Result<Self> {
+    pub fn new(
+        model: &Model,
+        data: &Dataset,
+        train: &[u32],
+        options: &Options,
+        own: Option<&Arc<ObservedLoss>>,
+    ) -> Result<Self> {
         let settings = checks::checked(options, model, data)?;
-        model.check_finite()?;
+        model.check_finite("the fit")?;
         let (scaler, target) = scalers(model, data, options, settings.loss, train)?;
         let parameters = model.parameters_for(&scaler, target.as_ref())?;
         let events = Events::of(data)?;
@@ -130,7 +136,7 @@ impl Fit {
             watch.tell(resolution::coarse(data, train, &scaler, target.as_ref())?);
         }
         Ok(Fit {
-            engine: engine(model, &parameters, options, settings, &choice)?,
+            engine: engine(model, &parameters, options, own, settings, &choice)?,
             choice,
             loss: settings.loss,
             options: options.clone(),
@@ -501,14 +507,22 @@ fn engine(
     model: &Model,
     parameters: &[f32],
     options: &Options,
+    own: Option<&Arc<ObservedLoss>>,
     settings: Settings,
     choice: &Choice,
 ) -> Result<Box<dyn Engine>> {
     let (seed, threads) = (options.seed, options.threads);
     let device = device::open(&options.device)?;
-    let own_loss = match options.loss_function.as_str() {
-        "" => None,
-        text => Some(RowLoss::compile(text, model.outputs(), COMPILE_LIMIT)?),
+    let own_loss = match (options.loss_function.as_str(), own) {
+        ("", _) => None,
+        (OBSERVED, Some(own)) => Some(OwnLoss::Observed(Arc::clone(own))),
+        (OBSERVED, None) => {
+            return Err(Error::invalid(
+                "the options of a fit with a loss of LibTorch's operators do not hold that loss",
+                "give it to Fit() after the options, whose fLossFunction is to be empty",
+            ));
+        }
+        (text, _) => Some(RowLoss::compile(text, model.outputs(), COMPILE_LIMIT)?.into()),
     };
     Ok(match (model.network(), choice.back_end) {
         (_, BackEnd::Aot) => {
@@ -517,7 +531,7 @@ fn engine(
             let engine = AotEngine::of(tiles, parameters, settings, threads)?;
             Box::new(match own_loss {
                 None => engine,
-                Some(loss) => engine.with_row_loss(loss),
+                Some(loss) => engine.with_own_loss(loss),
             })
         }
         (Network::Mlp(mlp), BackEnd::Autograd) => {
@@ -530,10 +544,10 @@ fn engine(
                     "leave it as it is: a model of a module trains on the CPU",
                 ));
             }
-            let engine = LibTorchEngine::new(module.libtorch(), parameters, model.state(), settings, seed, threads)?;
+            let engine = LibTorchEngine::new(module.libtorch()?, parameters, model.state(), settings, seed, threads)?;
             Box::new(match own_loss {
                 None => engine,
-                Some(loss) => engine.with_row_loss(loss),
+                Some(loss) => engine.with_own_loss(loss),
             })
         }
     })

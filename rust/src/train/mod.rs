@@ -18,15 +18,19 @@ mod thin;
 mod validation;
 mod warnings;
 
+use crate::options::OBSERVED;
 pub use crate::options::Options;
 pub use back_end::verbosity_of_back_end;
 pub use checks::{check_count, decided_options};
 pub use streaming::{StreamTrainer, check_window, stream_settings};
 
+use std::path::Path;
+use std::sync::Arc;
+
 use crate::dataset::{Dataset, shuffle, split};
 use crate::error::{Error, Result};
+use crate::gradient::ObservedLoss;
 use crate::model::Model;
-use std::path::Path;
 
 use checkpoint::Checkpoint;
 use fit::{Events, Fit};
@@ -87,12 +91,22 @@ pub struct Trainer {
 impl Trainer {
     /// Checks the options against model and data, splits, learns the scalers, lays out the engine.
     pub fn new(model: &Model, data: &Dataset, options: &Options) -> Result<Self> {
-        Self::on(model, data, None, options)
+        Self::with_loss(model, data, options, None)
+    }
+
+    /// The same with a loss of LibTorch's operators instead of those of the options.
+    pub fn with_loss(
+        model: &Model,
+        data: &Dataset,
+        options: &Options,
+        own: Option<&Arc<ObservedLoss>>,
+    ) -> Result<Self> {
+        Self::on(model, data, None, &checks::with_own_loss(options, own, model, data)?, own)
     }
 
     /// The same with `validation` instead of a part of `data`; all of the latter is for training.
     pub fn validated(model: &Model, data: &Dataset, validation: &Dataset, options: &Options) -> Result<Self> {
-        Self::on(model, data, Some(validation), &Options { validation: 0.0, ..options.clone() })
+        Self::on(model, data, Some(validation), &Options { validation: 0.0, ..options.clone() }, None)
     }
 
     /// Goes on from the checkpoint at `path` of a fit of the same network to the same data, whose [`checkpoint_options`] these are.
@@ -119,9 +133,15 @@ impl Trainer {
         self.fit.history()
     }
 
-    fn on(model: &Model, data: &Dataset, own: Option<&Dataset>, options: &Options) -> Result<Self> {
+    fn on(
+        model: &Model,
+        data: &Dataset,
+        judges: Option<&Dataset>,
+        options: &Options,
+        own: Option<&Arc<ObservedLoss>>,
+    ) -> Result<Self> {
         checks::checked(options, model, data)?;
-        checks::check_monitored(options, own.is_some())?;
+        checks::check_monitored(options, judges.is_some())?;
         let (train, validation) = split(data.rows(), 1.0 - options.validation, options.seed_of_split())?;
         if train.is_empty() {
             return Err(Error::invalid(
@@ -129,15 +149,15 @@ impl Trainer {
                 "lower fValidation or add events",
             ));
         }
-        let mut fit = Fit::new(model, data, &train, options)?;
+        let mut fit = Fit::new(model, data, &train, options, own)?;
         fit.expect(train.len() as u64);
         let weights = fit.class_weights(Events::of(data)?);
         let events = Events::of(data)?.weighted(weights.as_deref());
-        let validation = match own {
+        let validation = match judges {
             None => Validation::of_part(validation, events)?,
-            Some(own) => {
-                fit.judge_by(own);
-                Validation::of_own(&fit, model.outputs(), own)?
+            Some(judges) => {
+                fit.judge_by(judges);
+                Validation::of_own(&fit, model.outputs(), judges)?
             }
         };
         Ok(Trainer {

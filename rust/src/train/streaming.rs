@@ -1,6 +1,7 @@
 //! Training on a stream: window by window.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use super::checkpoint::Checkpoint;
 use super::fit::{Events, Fit, positive_weight};
@@ -8,6 +9,7 @@ use super::validation::Validation;
 use super::{EpochPart, EpochRecord, Options, checks};
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
+use crate::gradient::ObservedLoss;
 use crate::model::Model;
 use crate::stream::{Batch, Epoch, Mixing, Place, Settings, Stream, Window};
 
@@ -74,12 +76,14 @@ pub struct StreamTrainer {
 
 impl StreamTrainer {
     /// Checks the options, learns the scalers and lays out the engine. `sample` is epoch 0 with the same settings. With a
-    /// dataset for `validation`, all events of the stream are for training.
+    /// dataset for `validation`, all events of the stream are for training; with `own`, that loss is minimised instead of those
+    /// of the options.
     pub fn new(
         model: &Model,
         stream: &Stream,
         validation: Option<&Dataset>,
         options: &Options,
+        own: Option<&Arc<ObservedLoss>>,
         sample: &mut Epoch,
     ) -> Result<Self> {
         checks::check_monitored(options, validation.is_some())?;
@@ -96,10 +100,11 @@ impl StreamTrainer {
         }
         data.commit()?;
         let all: Vec<u32> = (0..data.rows() as u32).collect();
-        let mut fit = Fit::new(model, &data, &all, options)?;
-        validation.into_iter().for_each(|own| fit.judge_by(own));
+        let options = &checks::with_own_loss(options, own, model, &data)?;
+        let mut fit = Fit::new(model, &data, &all, options, own)?;
+        validation.into_iter().for_each(|judges| fit.judge_by(judges));
         Ok(StreamTrainer {
-            own: validation.map(|own| Validation::of_own(&fit, model.outputs(), own)).transpose()?,
+            own: validation.map(|judges| Validation::of_own(&fit, model.outputs(), judges)).transpose()?,
             fit,
             sample: all.len(),
             table,

@@ -197,7 +197,7 @@ ListFunction AsListFunction(F function)
       return Unpacking(std::move(function), std::make_index_sequence<arity>());
    } else {
       static_assert(std::is_invocable_v<F &, const TensorList &>,
-                    "Compile needs a function of one to eight torch::Tensor, or of a std::vector of them");
+                    "the function has to take one to eight torch::Tensor, or a std::vector of them");
       return [function = std::move(function)](const TensorList &inputs) mutable { return AsList(function(inputs)); };
    }
 }

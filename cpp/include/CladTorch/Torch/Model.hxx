@@ -22,7 +22,36 @@ namespace Internal {
 std::shared_ptr<ModelData>
 ObserveModel(ListFunction function, std::shared_ptr<torch::nn::Module> module, const std::vector<std::size_t> &shape);
 
+/// The same for a function of several tensors, of one shape each.
+std::shared_ptr<ModelData> ObserveModel(ListFunction function, std::shared_ptr<torch::nn::Module> module,
+                                        const std::vector<std::vector<std::size_t>> &shapes);
+
+/// `loss` takes outputs [events, outputs] and labels [events, labels].
+std::shared_ptr<LossData> ObserveLoss(ListFunction loss, std::size_t outputs, std::size_t labels);
+
+/// What Model::Fit minimises instead of a built-in loss.
+template <class F, class = std::enable_if_t<std::is_invocable_v<F &, const torch::Tensor &, const torch::Tensor &>>>
+std::shared_ptr<LossData> MakeLoss(F loss, std::size_t outputs, std::size_t labels, FromTorch)
+{
+   return ObserveLoss(Unpacking(std::move(loss), std::make_index_sequence<2>()), outputs, labels);
+}
+
 /// What a Model of `function` points to.
+template <class F>
+std::shared_ptr<ModelData> MakeModel(F function, const std::vector<std::vector<std::size_t>> &shapes, FromTorch)
+{
+   if constexpr (IsModule<F>::value) {
+      const auto module = ModulePointer(function);
+      const auto forward = [module](const auto &...inputs) -> decltype(module->forward(inputs...)) {
+         return module->forward(inputs...);
+      };
+      return ObserveModel(AsListFunction(forward), module, shapes);
+   } else {
+      return ObserveModel(AsListFunction(std::move(function)), nullptr, shapes);
+   }
+}
+
+/// The same of a function of one tensor.
 template <class F>
 std::shared_ptr<ModelData> MakeModel(F function, const std::vector<std::size_t> &shape, FromTorch)
 {

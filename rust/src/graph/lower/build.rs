@@ -10,6 +10,13 @@ use crate::kernels::strided::Convolution;
 impl Call<'_, '_> {
     fn node(&mut self, primitive: Primitive, operands: Vec<Tensor>, shape: Vec<usize>) -> Result<Tensor> {
         let index = self.index;
+        let length = self.lowering.count(&shape)?;
+        for operand in &operands {
+            self.lowering.count(&operand.view.sizes)?;
+        }
+        if let Primitive::Gather(gather) = &primitive {
+            self.lowering.count_elements(gather.size.saturating_mul(length))?;
+        }
         self.program().node(primitive, operands, shape, index)
     }
 
@@ -38,7 +45,8 @@ impl Call<'_, '_> {
 
     /// A mask known now.
     pub fn mask(&mut self, shape: &[usize], is_set: impl Fn(usize) -> bool) -> Result<Tensor> {
-        let length = checked_length(shape, 1 << 28)?;
+        let length = self.lowering.count(shape)?;
+        checked_length(shape, 1 << 28)?;
         let values = (0..length).map(|index| f64::from(u8::from(is_set(index)))).collect();
         let mask = self.program().table(values, shape)?;
         Ok(Tensor { kind: Kind::Mask, ..mask })
@@ -88,6 +96,7 @@ impl Call<'_, '_> {
 
     pub fn expand(&self, x: &Tensor, sizes: &[usize]) -> Result<Tensor> {
         let view = x.view.expand(sizes).ok_or_else(|| self.refuse("has operands that do not broadcast"))?;
+        checked_length(sizes, self.lowering.most)?;
         Ok(Tensor { view, ..x.clone() })
     }
 
@@ -188,7 +197,11 @@ impl Call<'_, '_> {
         let columns: usize = shape.iter().product();
         let mut operands = vec![self.dense(x)?];
         for (row, number) in [(w, 1.0), (b, 0.0)] {
+            self.lowering.count(shape)?;
             let row = match row {
+                Some(row) if row.view.sizes != shape => {
+                    return Err(self.refuse("has a factor or term for other elements"));
+                }
                 Some(row) => self.dense(&row)?,
                 None => self.program().table(vec![number; columns], shape)?,
             };
@@ -220,6 +233,7 @@ impl Call<'_, '_> {
         let shape = with([m, n]);
         let (a, b) = (self.matrices(&a)?, self.matrices(&b)?);
         let (a, b) = (self.expand(&a, &with([m, k]))?, self.expand(&b, &with([k, n]))?);
+        self.lowering.count(&batch)?;
         let starts = |x: &Tensor| starts(&x.view, batch.len());
         let batches = starts(&a).into_iter().zip(starts(&b)).map(|(a, b)| [a, b]).collect();
         let mut operands = vec![a, b];
@@ -323,12 +337,13 @@ impl Call<'_, '_> {
 
     /// `x` with `before` and `after` elements of `fill` along `dim`.
     pub fn padded(&mut self, x: &Tensor, dim: usize, [before, after]: [usize; 2], fill: f64) -> Result<Tensor> {
-        if before + after == 0 {
+        if [before, after] == [0, 0] {
             return self.as_number(x);
         }
         let x = self.as_number(x)?;
         let mut shape = x.view.sizes.clone();
-        shape[dim] += before + after;
+        shape[dim] = shape[dim].saturating_add(before).saturating_add(after);
+        checked_length(&shape, self.lowering.most)?;
         let place = View::contiguous(&shape).narrow(dim, before, x.view.sizes[dim], 1);
         self.assemble(&shape, fill, vec![(x, place)])
     }

@@ -169,6 +169,18 @@ impl Call<'_, '_> {
         self.dim_of(self.integer(position)?, rank)
     }
 
+    /// Elements along a dimension, which a tensor without dimensions has not.
+    pub fn size(&self, x: &Tensor, dim: usize) -> Result<usize> {
+        let size = x.view.sizes.get(dim).copied();
+        size.ok_or_else(|| self.refuse(format!("needs dimension {dim} of a tensor with {}", x.view.rank())))
+    }
+
+    /// Elements along a dimension of what LibTorch was seen to return.
+    pub fn result_size(&self, result: usize, dim: usize) -> Result<usize> {
+        let size = self.result_shape(result)?.get(dim).copied();
+        size.ok_or_else(|| self.refuse("returns a tensor with fewer dimensions"))
+    }
+
     /// Dimensions in rising order; none or an empty list mean all.
     pub fn dims(&self, position: usize, rank: usize) -> Result<Vec<usize>> {
         let given = if self.is_none(position) { Vec::new() } else { self.integers(position)? };

@@ -150,6 +150,7 @@ fn tensordot(call: &mut Call) -> Lowered {
     let mut names: Vec<u32> = (0..).skip(rank).take(b.view.rank()).collect();
     for (&dim_a, &dim_b) in of_a.iter().zip(&of_b) {
         let (dim_a, dim_b) = (call.dim_of(dim_a, rank)?, call.dim_of(dim_b, b.view.rank())?);
+        call.size(&b, dim_b)?;
         names[dim_b] = dim_a as u32;
     }
     let a = Named { tensor: call.as_number(&a)?, names: (0..).take(rank).collect() };

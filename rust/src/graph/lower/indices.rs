@@ -104,7 +104,7 @@ fn chosen_but(call: &mut Call, x: &Tensor, dim: usize, index: &Tensor, from_end:
     if x.view.rank() == 0 {
         return Err(call.refuse("chooses of a tensor without dimensions"));
     }
-    let (size, stride) = (x.view.sizes[dim], x.view.strides[dim]);
+    let (size, stride) = (call.size(x, dim)?, x.view.strides[dim]);
     let rank = index.view.rank();
     let mut bases = View { offset: x.view.offset, sizes: Vec::new(), strides: Vec::new() };
     let mut indices = View { offset: index.view.offset, ..bases.clone() };

@@ -128,6 +128,9 @@ fn cosine(call: &mut Call) -> Lowered {
     let (a, b, eps) = (call.tensor(0)?, call.tensor(1)?, call.number_or(3, 1e-8)?);
     let rank = a.view.rank().max(b.view.rank());
     let dim = call.dim_of(call.integer_or(2, 1)?, rank)?;
+    if rank == 0 {
+        return Err(call.refuse("compares numbers"));
+    }
     let mut product: Option<Tensor> = None;
     for x in [&a, &b] {
         let shape = crate::graph::view::broadcast(&a.view.sizes, &b.view.sizes);
@@ -163,7 +166,7 @@ fn class_dim(x: &Tensor) -> usize {
 
 /// For each event the element of `x` [.., classes, ..] at its class; 0 for a class that is `ignored`.
 fn at_class(call: &mut Call, x: &Tensor, dim: usize, classes: &Tensor, ignored: i64) -> Result<Tensor> {
-    let gather = Gather { size: x.view.sizes[dim], stride: x.view.strides[dim], from_end: false, skip: Some(ignored) };
+    let gather = Gather { size: call.size(x, dim)?, stride: x.view.strides[dim], from_end: false, skip: Some(ignored) };
     let bases = x.view.select(dim, 0);
     if bases.sizes != classes.view.sizes {
         return Err(call.refuse(format!("has classes {:?} for {:?}", classes.view.sizes, x.view.sizes)));
@@ -178,11 +181,11 @@ fn weights(call: &mut Call, x: &Tensor, classes: &Tensor, weight: Option<&Tensor
         Some(weight) => weight.clone(),
         None => {
             let one = call.literal(1.0)?;
-            call.expand(&one, &[x.view.sizes[class_dim(x)]])?
+            call.expand(&one, &[call.size(x, class_dim(x))?])?
         }
     };
     let mut sizes = classes.view.sizes.clone();
-    sizes.push(weight.view.sizes[0]);
+    sizes.push(call.size(&weight, 0)?);
     let rows = call.expand(&weight, &sizes)?;
     at_class(call, &rows, sizes.len() - 1, classes, ignored)
 }
@@ -226,6 +229,7 @@ fn cross_entropy(call: &mut Call) -> Lowered {
     let (x, target, weight) = (call.tensor(0)?, call.tensor(1)?, call.optional(2)?);
     let (ignored, smoothing) = (call.integer_or(4, -100)?, call.number_or(5, 0.0)?);
     let dim = class_dim(&x);
+    call.size(&x, dim)?;
     let logarithm = call.softmax(&x, dim, true)?;
     if target.kind != Kind::Index {
         return against_probabilities(call, &logarithm, &target, weight, smoothing);

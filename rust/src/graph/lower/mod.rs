@@ -24,6 +24,7 @@ mod shape;
 use call::Call;
 
 use super::program::{Kind, Node, Primitive, Tensor};
+use super::view::checked_length;
 use super::{DType, ObservedArgument, ObservedGraph, ObservedValue, Program, View};
 use crate::error::{Error, Result};
 
@@ -122,7 +123,13 @@ pub fn documentation() -> String {
 
 /// Lowers an observed function; `gradients` says for each input and constant whether its gradient is wanted.
 pub fn lower(graph: &ObservedGraph, gradients: &[bool]) -> Result<Program> {
-    Lowering::of(graph, gradients)?.finish()
+    lower_within(graph, gradients, usize::MAX)
+}
+
+/// The same for a graph that LibTorch was not seen to run: refuses one whose operators read and write more than `most` elements
+/// together, before memory is taken for any.
+pub fn lower_within(graph: &ObservedGraph, gradients: &[bool], most: usize) -> Result<Program> {
+    Lowering::of(graph, gradients, most)?.finish()
 }
 
 /// How much of a graph is work for kernels.
@@ -137,7 +144,7 @@ pub struct Work {
 /// What kernels would make of a graph whose every gradient is wanted. Its results may be of any type.
 pub fn weigh(graph: &ObservedGraph) -> Result<Work> {
     let gradients = vec![true; graph.inputs.len() + graph.constants.len()];
-    let program = Lowering::of(graph, &gradients)?.program;
+    let program = Lowering::of(graph, &gradients, usize::MAX)?.program;
     let is_work = |node: &&Node| !matches!(node.primitive, Primitive::Load(_));
     Ok(Work { steps: program.nodes.iter().filter(is_work).count(), draws: program.noise.len() })
 }
@@ -156,22 +163,46 @@ struct Lowering<'a> {
     tensors: Vec<Option<Tensor>>,
     /// Of arguments that LibTorch changes in place.
     updates: Vec<Update>,
+    /// Elements that operators may read and write.
+    most: usize,
+    /// Those that they do so far.
+    elements: usize,
 }
 
 impl<'a> Lowering<'a> {
     /// Every operator of the graph.
-    fn of(graph: &'a ObservedGraph, gradients: &[bool]) -> Result<Self> {
+    fn of(graph: &'a ObservedGraph, gradients: &[bool], most: usize) -> Result<Self> {
         let mut lowering = Lowering {
             graph,
             program: Program::new(common_type(graph)?),
             tensors: vec![None; graph.values.len()],
             updates: Vec::new(),
+            most,
+            elements: 0,
         };
         lowering.arguments(gradients)?;
         for index in 0..graph.nodes.len() {
             lowering.node(index)?;
         }
         Ok(lowering)
+    }
+
+    /// Counts a tensor that is read or written; returns its elements.
+    fn count(&mut self, sizes: &[usize]) -> Result<usize> {
+        let length = checked_length(sizes, self.most)?;
+        self.count_elements(length)?;
+        Ok(length)
+    }
+
+    fn count_elements(&mut self, more: usize) -> Result<()> {
+        self.elements = self.elements.saturating_add(more);
+        match self.elements <= self.most {
+            true => Ok(()),
+            false => Err(Error::invalid(
+                format!("operators on more than {} elements", self.most),
+                "use fewer or smaller layers",
+            )),
+        }
     }
 
     fn arguments(&mut self, gradients: &[bool]) -> Result<()> {

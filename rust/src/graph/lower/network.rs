@@ -163,7 +163,8 @@ fn conv1d(call: &mut Call) -> Lowered {
     let groups = call.integer(6)?;
     let padding = match (call.overload(), call.node.op.as_str()) {
         ("padding", _) | (_, "aten::_convolution_mode") => {
-            let reach = (call.tensor(1)?.view.sizes.get(2).copied().unwrap_or(1).max(1) - 1) * dilation;
+            let taps = call.tensor(1)?.view.sizes.get(2).copied().unwrap_or(1).max(1);
+            let reach = (taps - 1).saturating_mul(dilation);
             match call.text(4)? {
                 "valid" => [0, 0],
                 "same" => [reach / 2, reach - reach / 2],
@@ -194,13 +195,13 @@ fn convolve(call: &mut Call, steps: Steps) -> Lowered {
         return Err(call.refuse("works on more than one dimension"));
     };
     let (events, inputs, outputs, group_inputs, taps) = (*events, *inputs, *outputs, *group_inputs, *taps);
-    if stride == 0 || dilation == 0 || group_inputs * groups != inputs || outputs % groups != 0 {
+    if stride == 0 || dilation == 0 || group_inputs.checked_mul(groups) != Some(inputs) || outputs % groups != 0 {
         return Err(call.refuse("has sizes that do not fit together"));
     }
     let padded = call.padded(&x, 2, padding, 0.0)?;
     let length = padded.view.sizes[2];
     let c = Convolution { events, groups, inputs: group_inputs, outputs: outputs / groups, taps, dilation, length };
-    let empty = events * inputs * outputs * taps == 0;
+    let empty = [events, inputs, outputs, taps].contains(&0);
     let value = match stride {
         1 if !empty => call.convolved(c, &padded, &weight, bias.as_ref())?,
         _ => by_windows(call, c, stride, &padded, &weight, bias.as_ref())?,

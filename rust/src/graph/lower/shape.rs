@@ -130,7 +130,8 @@ fn repeat(call: &mut Call) -> Lowered {
     if x.kind == Kind::Index {
         return Err(call.refuse("takes integers"));
     }
-    let missing = shape.len() - x.view.rank();
+    let missing = shape.len().checked_sub(x.view.rank());
+    let missing = missing.ok_or_else(|| call.refuse("returns a tensor with fewer dimensions"))?;
     let (mut view, mut wide) = (x.view.clone(), Vec::new());
     (0..missing).for_each(|_| view = view.unsqueeze(0));
     let sizes = view.sizes.clone();
@@ -178,7 +179,8 @@ fn diagonal(call: &mut Call) -> Lowered {
     if length == 0 {
         return Err(call.refuse("has no elements"));
     }
-    let view = x.view.narrow(row, skipped, length, 1).narrow(column, down, length, 1);
+    let down = ranged(call, &ranged(call, &x, row, skipped, length)?, column, down, length)?;
+    let view = down.view;
     let (first, second) = (row.min(column), row.max(column));
     let view = view.diagonal(first, second).ok_or_else(|| call.refuse("has other sizes than its result"))?;
     let mut order: Vec<usize> = (0..rank - 1).filter(|&dim| dim != first).collect();
@@ -209,6 +211,9 @@ fn repeat_interleave(call: &mut Call) -> Lowered {
 
 fn outer(call: &mut Call) -> Lowered {
     let (a, b) = (call.tensor(0)?, call.tensor(1)?);
+    if a.view.rank() != 1 || b.view.rank() != 1 {
+        return Err(call.refuse("multiplies something else than vectors"));
+    }
     let column = Tensor { view: a.view.unsqueeze(1), ..a };
     Ok(vec![call.map(Function::Mul, &[&column, &b])?])
 }
@@ -257,10 +262,10 @@ pub(super) fn clipped(index: i64, size: usize) -> usize {
 fn slice(call: &mut Call) -> Lowered {
     let x = call.tensor(0)?;
     let dim = call.dim_of(call.integer_or(1, 0)?, x.view.rank())?;
-    let size = x.view.sizes[dim];
+    let size = call.size(&x, dim)?;
     let (start, end) = (clipped(call.integer_or(2, 0)?, size), clipped(call.integer_or(3, i64::MAX)?, size));
     let step = usize::try_from(call.integer_or(4, 1)?).ok().filter(|&step| step > 0);
-    let step = step.ok_or_else(|| call.refuse("has a step below 1"))?;
+    let step = step.ok_or_else(|| call.refuse("has a step below 1"))?.min(size.max(1));
     let view = x.view.narrow(dim, start, end.saturating_sub(start).div_ceil(step), step);
     seen(x, view)
 }
@@ -268,12 +273,12 @@ fn slice(call: &mut Call) -> Lowered {
 fn narrow(call: &mut Call) -> Lowered {
     let x = call.tensor(0)?;
     let dim = call.dim(1, x.view.rank())?;
-    let (start, length) = (clipped(call.integer(2)?, x.view.sizes[dim]), call.result_shape(0)?[dim]);
+    let (start, length) = (clipped(call.integer(2)?, call.size(&x, dim)?), call.result_size(0, dim)?);
     ranged(call, &x, dim, start, length).map(|part| vec![part])
 }
 
 fn ranged(call: &Call, x: &Tensor, dim: usize, start: usize, length: usize) -> Result<Tensor> {
-    if start + length > x.view.sizes[dim] {
+    if start.saturating_add(length) > call.size(x, dim)? {
         return Err(call.refuse("reaches beyond its tensor"));
     }
     Ok(Tensor { view: x.view.narrow(dim, start, length, 1), ..x.clone() })
@@ -282,8 +287,9 @@ fn ranged(call: &Call, x: &Tensor, dim: usize, start: usize, length: usize) -> R
 fn select(call: &mut Call) -> Lowered {
     let x = call.tensor(0)?;
     let dim = call.dim(1, x.view.rank())?;
-    let index = clipped(call.integer(2)?, x.view.sizes[dim]);
-    if index >= x.view.sizes[dim] {
+    let size = call.size(&x, dim)?;
+    let index = clipped(call.integer(2)?, size);
+    if index >= size {
         return Err(call.refuse("selects beyond its tensor"));
     }
     let view = x.view.select(dim, index);
@@ -296,9 +302,10 @@ fn split(call: &mut Call) -> Lowered {
     let dim = call.dim_of(call.integer_or(2, 0)?, x.view.rank())?;
     let mut start = 0;
     let parts = (0..call.node.outputs.len()).map(|part| {
-        let length = call.result_shape(part)?[dim];
+        let length = call.result_size(part, dim)?;
+        let part = ranged(call, &x, dim, start, length)?;
         start += length;
-        ranged(call, &x, dim, start - length, length)
+        Ok(part)
     });
     parts.collect()
 }
@@ -319,7 +326,11 @@ fn unfold(call: &mut Call) -> Lowered {
 fn unbind(call: &mut Call) -> Lowered {
     let x = call.tensor(0)?;
     let dim = call.dim_of(call.integer_or(1, 0)?, x.view.rank())?;
-    Ok((0..x.view.sizes[dim]).map(|index| Tensor { view: x.view.select(dim, index), ..x.clone() }).collect())
+    let size = call.size(&x, dim)?;
+    if size != call.node.outputs.len() {
+        return Err(call.refuse("returns another number of tensors"));
+    }
+    Ok((0..size).map(|index| Tensor { view: x.view.select(dim, index), ..x.clone() }).collect())
 }
 
 fn present(call: &mut Call) -> Result<Vec<Tensor>> {
@@ -343,11 +354,18 @@ fn cat(call: &mut Call) -> Lowered {
 fn stack(call: &mut Call) -> Lowered {
     let shape = call.result_shape(0)?;
     let dim = call.dim_of(call.integer_or(1, 0)?, shape.len())?;
-    let tensors = present(call)?.into_iter().map(|x| Tensor { view: x.view.unsqueeze(dim), ..x }).collect();
+    let tensors = present(call)?;
+    if tensors.iter().any(|x| x.view.rank() + 1 != shape.len()) {
+        return Err(call.refuse("stacks tensors of other dimensions than its result"));
+    }
+    let tensors = tensors.into_iter().map(|x| Tensor { view: x.view.unsqueeze(dim), ..x }).collect();
     joined(call, tensors, &shape, dim)
 }
 
 pub(super) fn joined(call: &mut Call, tensors: Vec<Tensor>, shape: &[usize], dim: usize) -> Lowered {
+    if dim >= shape.len() {
+        return Err(call.refuse("joins numbers"));
+    }
     let whole = View::contiguous(shape);
     let mut start = 0;
     let mut parts = Vec::new();

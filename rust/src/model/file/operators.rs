@@ -1,0 +1,252 @@
+//! Version 2 of the model file: the operators of a module or function of LibTorch, which run without it.
+//!
+//! Tensors: those that the network captured under the module's own names ("0.weight", as PyTorch names them), or
+//! `cladtorch.captured.K` where they have none: parameters and running statistics in float32, what stays as it is in its own
+//! type; `cladtorch.scaler.mean` and so on as in version 1. A tensor with gaps in its memory is one list of all elements there.
+
+use std::collections::{HashMap, HashSet};
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use super::super::{Model, ModuleNetwork, Names, Place};
+use super::TrainingHeader;
+use crate::dataset::Scaler;
+use crate::error::{Error, Result};
+use crate::graph::{Captured, DType, Mode, Module, SavedModule, SavedTensor, check_name};
+use crate::model::sealed::{self, Checksum, NO_CHECKSUM};
+use crate::tensor_file::{Dtype, Elements, Packed, Tensor, TensorFile};
+use crate::text;
+
+pub(super) const VERSION: u32 = 2;
+
+/// Before the names of tensors that are not the network's.
+const PREFIX: &str = "cladtorch.";
+/// Activations behind which outputs are no logits.
+const LAST_ACTIVATIONS: [&str; 4] = ["", "Sigmoid", "LogSigmoid", "Softmax"];
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Header {
+    version: u32,
+    sha256: String,
+    /// Of the file's tensors, in the order in which the operators number them.
+    captured: Vec<CapturedHeader>,
+    network: SavedModule,
+    last_activation: String,
+    /// That fits trained on.
+    batches: u64,
+    training: Option<TrainingHeader>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct CapturedHeader {
+    /// In the file.
+    tensor: String,
+    /// For people; empty: it has no name.
+    name: String,
+    /// Whether it trains.
+    parameter: bool,
+}
+
+pub(super) fn save(model: &Model, network: &ModuleNetwork, path: &Path) -> Result<()> {
+    let Some(module) = model.module() else {
+        let why = network.why_libtorch().unwrap_or_default();
+        return Err(Error::invalid(
+            format!(
+                "LibTorch runs {} itself ({why}), and a model file holds operators with kernels only",
+                network.name()
+            ),
+            "torch::save of the module writes its parameters, which are the model's",
+        ));
+    };
+    check_name("the network", module.name())?;
+    model.check_finite("it is saved")?;
+    let captured = named(model, module)?;
+    let packed = module.captured().iter().enumerate().map(|(index, captured)| packed(module, index, captured));
+    let packed = packed.collect::<Result<Vec<_>>>()?;
+    check_readable(module, &packed)?;
+    let mut tensors = Vec::new();
+    for (index, (header, packed)) in captured.iter().zip(&packed).enumerate() {
+        let values = match &module.captured()[index] {
+            Captured::Parameter(range) => Elements::Floats(&model.parameters()[range.clone()]),
+            Captured::State(range) => Elements::Floats(&model.state()[range.clone()]),
+            Captured::Fixed(_) => Elements::Packed(packed),
+        };
+        tensors.push(Tensor::new(&*header.tensor, &shape(module, index)?, values));
+    }
+    tensors.extend(model.scaler_tensors(PREFIX));
+    let header = Header {
+        version: VERSION,
+        sha256: NO_CHECKSUM.to_owned(),
+        captured,
+        network: SavedModule::of(module)?,
+        last_activation: model.names().last_activation().to_owned(),
+        batches: model.batches(),
+        training: model.training_header(),
+    };
+    sealed::write(path, &header, &tensors)
+}
+
+/// Nothing is written that could not be read again.
+fn check_readable(module: &Module, packed: &[Packed]) -> Result<()> {
+    let captured = module.captured().iter().enumerate().map(|(index, captured)| {
+        let (dtype, elements) = module.captured_memory(index)?;
+        Ok(SavedTensor { is_parameter: matches!(captured, Captured::Parameter(_)), dtype, elements })
+    });
+    let captured = captured.collect::<Result<Vec<_>>>()?;
+    let restored = SavedModule::of(module)?.restore(&captured, |index| packed[index].words.clone());
+    restored.map(|_| ()).map_err(|error| match error {
+        Error::Invalid { what, .. } => Error::invalid(
+            format!("a model file cannot hold {}: {what}", module.name()),
+            "torch::save of the module writes its parameters, which are the model's",
+        ),
+        other => other,
+    })
+}
+
+/// The captured tensors with their names, each of which is in the file once.
+fn named(model: &Model, module: &Module) -> Result<Vec<CapturedHeader>> {
+    let mut taken = HashSet::new();
+    let mut header = |(index, captured): (usize, &Captured)| {
+        let name = match captured {
+            Captured::Parameter(range) => model.names().path(Place::Parameter(range.start)),
+            Captured::State(range) => model.names().path(Place::State(range.start)),
+            Captured::Fixed(_) => "",
+        };
+        check_name("a tensor of the network", name)?;
+        let is_free = !name.is_empty() && !name.starts_with(PREFIX) && taken.insert(name.to_owned());
+        let tensor = if is_free { name.to_owned() } else { format!("{PREFIX}captured.{index}") };
+        Ok(CapturedHeader { tensor, name: name.to_owned(), parameter: matches!(captured, Captured::Parameter(_)) })
+    };
+    module.captured().iter().enumerate().map(&mut header).collect()
+}
+
+fn stored(dtype: DType) -> Dtype {
+    match dtype {
+        DType::Float32 => Dtype::F32,
+        DType::Float64 => Dtype::F64,
+        DType::Int64 => Dtype::I64,
+        DType::Bool => Dtype::BOOL,
+    }
+}
+
+/// A captured tensor that stays as it is; of another one nothing.
+fn packed(module: &Module, index: usize, captured: &Captured) -> Result<Packed> {
+    let (dtype, elements) = module.captured_memory(index)?;
+    let bytes = elements * dtype.bytes();
+    Ok(match captured {
+        Captured::Fixed(words) => {
+            let mut words = words[..bytes.div_ceil(size_of::<u64>())].to_vec();
+            if let (Some(last), spare @ 1..) = (words.last_mut(), bytes % size_of::<u64>()) {
+                *last &= (1 << (8 * spare)) - 1;
+            }
+            Packed { dtype: stored(dtype), words, bytes }
+        }
+        Captured::Parameter(_) | Captured::State(_) => Packed { dtype: stored(dtype), words: Vec::new(), bytes: 0 },
+    })
+}
+
+/// That of the tensor, or one list where it has gaps.
+fn shape(module: &Module, index: usize) -> Result<Vec<usize>> {
+    let (_, elements) = module.captured_memory(index)?;
+    let sizes: Vec<usize> = module.value(index)?.shape.iter().map(|&size| size as usize).collect();
+    Ok(if sizes.iter().product::<usize>() == elements { sizes } else { vec![elements] })
+}
+
+/// The tensors of a file, each of which has to be asked for once.
+struct Tensors(HashMap<String, Tensor<Packed>>);
+
+impl Tensors {
+    fn take(&mut self, name: &str) -> Result<Tensor<Packed>> {
+        self.0.remove(name).ok_or_else(|| Error::invalid(format!("tensor {} is missing", text::name(name)), ""))
+    }
+
+    fn scaler(&mut self, name: &str, length: usize) -> Result<Scaler> {
+        let mut part = |part: &str| {
+            let name = format!("{PREFIX}{name}.{part}");
+            let tensor = self.take(&name)?;
+            if tensor.shape != [length] {
+                let found = text::list(tensor.shape.iter().map(usize::to_string), ", ");
+                return Err(Error::invalid(format!("tensor {name} is [{found}] instead of [{length}]"), ""));
+            }
+            floats(&tensor)
+        };
+        Ok(Scaler { mean: part("mean")?, inverse: part("inverse")? })
+    }
+}
+
+/// The elements of a tensor of finite float32.
+fn floats(tensor: &Tensor<Packed>) -> Result<Vec<f32>> {
+    if tensor.values.dtype != Dtype::F32 {
+        return Err(Error::invalid(
+            format!("tensor {} is {:?} instead of F32", text::name(&tensor.name), tensor.values.dtype),
+            "",
+        ));
+    }
+    let values: Vec<f32> = tensor.values.floats().collect();
+    match values.iter().all(|value| value.is_finite()) {
+        true => Ok(values),
+        false => {
+            Err(Error::invalid(format!("tensor {} holds a number that is not finite", text::name(&tensor.name)), ""))
+        }
+    }
+}
+
+pub(super) fn load(header: Header, mut file: TensorFile) -> Result<Model> {
+    let checksum = Checksum::new(&header.sha256, file.header())?;
+    let mut tensors = Tensors(checksum.read_all(&mut file)?);
+    if !LAST_ACTIVATIONS.contains(&&*header.last_activation) {
+        return Err(Error::invalid(format!("unknown activation \"{}\"", text::name(&header.last_activation)), ""));
+    }
+    let (mut captured, mut values) = (Vec::new(), Vec::new());
+    for CapturedHeader { tensor, name, parameter } in &header.captured {
+        check_name("a tensor of its network", name)?;
+        let tensor = tensors.take(tensor)?;
+        let dtype = [DType::Float32, DType::Float64, DType::Int64, DType::Bool];
+        let dtype = dtype.into_iter().find(|dtype| stored(*dtype) == tensor.values.dtype).ok_or_else(|| {
+            Error::invalid(format!("tensor {} is {:?}", text::name(&tensor.name), tensor.values.dtype), "")
+        })?;
+        let elements = tensor.values.bytes / dtype.bytes();
+        captured.push(SavedTensor { is_parameter: *parameter, dtype, elements });
+        values.push(tensor);
+    }
+    let module = header.network.restore(&captured, |index| values[index].values.words.clone())?;
+    if module.dtype() != DType::Float32 {
+        return Err(Error::invalid(format!("its network computes in {}", module.dtype().name()), ""));
+    }
+    module.check_events_are_apart()?;
+    let (mut parameters, mut state, mut names) =
+        (vec![0.0; module.parameters()], vec![0.0; module.state()], Vec::new());
+    for ((captured, tensor), header) in module.captured().iter().zip(&values).zip(&header.captured) {
+        match captured {
+            Captured::Parameter(range) => {
+                parameters[range.clone()].copy_from_slice(&floats(tensor)?);
+                names.push((Place::Parameter(range.start), header.name.clone()));
+            }
+            Captured::State(range) => {
+                state[range.clone()].copy_from_slice(&floats(tensor)?);
+                names.push((Place::State(range.start), header.name.clone()));
+            }
+            Captured::Fixed(_) => (),
+        }
+    }
+    let has = |part: fn(&TrainingHeader) -> bool| header.training.as_ref().is_some_and(part);
+    let scalers = [
+        has(|training| training.scaler).then(|| tensors.scaler("scaler", module.inputs())).transpose()?,
+        has(|training| training.target).then(|| tensors.scaler("target", module.outputs())).transpose()?,
+    ];
+    if let Some(name) = tensors.0.keys().next() {
+        return Err(Error::invalid(format!("tensor {} is unknown", text::name(name)), ""));
+    }
+    // A program for one event, or for two, as predictions want it.
+    module.program(Mode::Evaluation, if module.takes_one(Mode::Evaluation) { 1 } else { 2 })?;
+    let names = Names::new(&header.last_activation, names);
+    let mut model = Model::of_operators(module, names, &parameters, &state)?;
+    model.add_batches(header.batches);
+    if let Some(training) = header.training {
+        model.set_training(training.checked(scalers)?)?;
+    }
+    Ok(model)
+}

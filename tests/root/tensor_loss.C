@@ -1,0 +1,211 @@
+/// \file tensor_loss.C
+/// \brief Losses written with LibTorch's operators: as the built-in ones, and against LibTorch's autograd.
+
+R__LOAD_LIBRARY(libcladtorch)
+#include <CladTorch/CladTorch.hxx>
+#include <CladTorch/Torch.hxx>
+#include "check.h"
+
+#include <TRandom3.h>
+
+#include <functional>
+
+using CladTorch::Dataset;
+using CladTorch::FitOptions;
+using CladTorch::Model;
+using torch::Tensor;
+namespace nn = torch::nn;
+
+using Loss = std::function<Tensor(Tensor, Tensor)>;
+constexpr int kWidth = 4;
+
+ROOT::RDF::RNode Frame(int rows)
+{
+   const auto list = [](ULong64_t entry) {
+      TRandom3 random(entry + 1);
+      ROOT::RVecF x(kWidth);
+      for (auto &value : x)
+         value = random.Gaus();
+      return x;
+   };
+   return ROOT::RDataFrame(rows)
+      .Define("x", list, {"rdfentry_"})
+      .Define("y", "x[0] * x[1] > 0 ? 1 : 0")
+      .Define("t", "x[0] + 0.5 * x[1]")
+      .Define("w", "0.5 + (rdfentry_ % 3)");
+}
+
+Dataset Events(const CladTorch::Label &label)
+{
+   Dataset data;
+   return data.Column("x", kWidth).SetWeight("w").Add(Frame(500), label);
+}
+
+FitOptions Options(int epochs)
+{
+   FitOptions options;
+   options.fEpochs = epochs;
+   options.fBatchSize = 64;
+   options.fVerbose = 0;
+   options.fStandardise = false;
+   return options;
+}
+
+nn::Sequential Net(int outputs = 1)
+{
+   torch::manual_seed(3);
+   return nn::Sequential(nn::Linear(kWidth, 16), nn::Tanh(), nn::Linear(16, outputs));
+}
+
+/// Of two fits of the same network: the largest difference of parameters.
+double Difference(const std::function<void(Model &)> &first, const std::function<void(Model &)> &second)
+{
+   Model a(Net(), {kWidth}), b(Net(), {kWidth});
+   first(a);
+   second(b);
+   return (CladTorch::AsTensor(a.Parameters()) - CladTorch::AsTensor(b.Parameters())).abs().max().item<double>();
+}
+
+Tensor CrossEntropy(Tensor z, Tensor y)
+{
+   return nn::functional::binary_cross_entropy_with_logits(z, y, nn::functional::BinaryCrossEntropyWithLogitsFuncOptions().reduction(torch::kNone));
+}
+
+/// Each event's, or the mean of all, or in other words.
+void CheckAsBuiltIn(const Dataset &data)
+{
+   const auto builtIn = [&](Model &model) { model.Fit(data, Options(3)); };
+   const auto with = [&](Loss loss) { return [&data, loss](Model &model) { model.Fit(data, Options(3), loss); }; };
+   CHECK(Difference(builtIn, with(CrossEntropy)) < 1e-5);
+   CHECK(Difference(builtIn, with([](Tensor z, Tensor y) { return CrossEntropy(z, y).squeeze(1); })) < 1e-5);
+   CHECK(Difference(builtIn, with([](Tensor z, Tensor y) { return CrossEntropy(z, y).mean(); })) < 1e-4);
+   CHECK(Difference(builtIn, with([](Tensor z, Tensor y) { return torch::softplus(z) - y * z; })) < 1e-4);
+   CHECK(Difference(builtIn, with([](Tensor z, Tensor y) { return torch::softplus(z) - 0.9 * y * z; })) > 1e-3);
+}
+
+/// One step of SGD on all events moves the parameters by the rate times the gradient of LibTorch's autograd of the weighted
+/// mean loss. \param wrong Another loss for LibTorch.
+double GradientDifference(const Dataset &data, int outputs, Loss loss, Loss wrong = nullptr)
+{
+   auto net = Net(outputs);
+   const auto x = CladTorch::AsTensor(data.Features()).view({-1, kWidth});
+   const auto y = CladTorch::AsTensor(data.Labels()).clone().view({x.size(0), -1});
+   const auto w = CladTorch::AsTensor(data.Weights()).clone();
+   const auto losses = (wrong ? wrong : loss)(net->forward(x), y).flatten();
+   (losses * w).sum().div(w.sum()).backward();
+   std::vector<Tensor> gradients, before;
+   for (const auto &parameter : net->parameters()) {
+      gradients.push_back(parameter.grad().flatten().clone());
+      before.push_back(parameter.detach().flatten().clone());
+   }
+   Model model(net, {kWidth});
+   auto options = Options(1);
+   options.fBatchSize = data.Rows();
+   options.fValidation = 0;
+   options.fShuffle = false;
+   options.fOptimiser = CladTorch::kSGD;
+   options.fMomentum = 0;
+   options.fLearningRate = 0.5;
+   options.fSchedule = CladTorch::kConstant;
+   model.Fit(data, options, loss);
+   const Tensor moved = (torch::cat(before) - CladTorch::AsTensor(model.Parameters())) / 0.5, expected = torch::cat(gradients);
+   return ((moved - expected).abs().max() / expected.abs().max()).item<double>();
+}
+
+void CheckGradients(const Dataset &classes, const Dataset &values, const Dataset &pairs)
+{
+   const auto scale = torch::full({1}, 0.7);
+   const Loss focal = [](Tensor z, Tensor y) {
+      const auto p = torch::sigmoid(z), right = p * y + (1 - p) * (1 - y);
+      return -(1 - right).pow(2) * torch::log(right + 1e-6);
+   };
+   const Loss power = [scale](Tensor z, Tensor y) { return ((z - y) * scale).abs().pow(1.5).squeeze(1); };
+   // Mean and logarithm of the variance of one value.
+   const Loss gaussian = [](Tensor z, Tensor y) {
+      const auto mean = z.narrow(1, 0, 1), log = z.narrow(1, 1, 1);
+      return 0.5 * (log + (y - mean).square() * torch::exp(-log));
+   };
+   const Loss sum = [](Tensor z, Tensor y) { return (z - y).square().sum(1); };
+   CHECK(GradientDifference(classes, 1, focal) < 1e-4);
+   CHECK(GradientDifference(values, 1, power) < 1e-4);
+   CHECK(GradientDifference(values, 2, gaussian) < 1e-4);
+   CHECK(GradientDifference(pairs, 2, sum) < 1e-4);
+   CHECK(GradientDifference(values, 1, power, [](Tensor z, Tensor y) { return (z - y).abs().pow(1.5); }) > 1e-2);
+}
+
+/// An Mlp, a network that LibTorch runs, a model from a file, a stream.
+void CheckModels(const Dataset &values)
+{
+   const Loss power = [](Tensor z, Tensor y) { return (z - y).abs().pow(1.5); };
+   const auto learns = [&](Model model) {
+      const auto history = model.Fit(values, Options(15), power);
+      std::printf("losses %g to %g\n", history.TrainLoss().front(), history.TrainLoss().back());
+      return history.TrainLoss().back() < 0.5 * history.TrainLoss().front();
+   };
+   CHECK(learns(CladTorch::Mlp({kWidth, 16, 1})));
+   CHECK(learns(Model(nn::Sequential(nn::Functional([](Tensor x) { return x.cumsum(1); }), nn::Linear(kWidth, 16), nn::Tanh(), nn::Linear(16, 1)), {kWidth})));
+   Model model(Net(), {kWidth});
+   model.Fit(values, Options(1), power);
+   model.Save("model.ct");
+   auto loaded = Model::Load("model.ct");
+   CHECK(loaded.Predict(values) == model.Predict(values) && loaded.Predict(values) == loaded.Logits(values));
+   loaded.Fit(values, Options(2), power);
+   model.Fit(values, Options(2), power);
+   CHECK(loaded.Predict(values) == model.Predict(values));
+   Refuses("its options without the loss", [&] { model.Fit(values, model.Options()); }, {"do not hold that loss"});
+   Frame(2000).Snapshot("events", "loss_events.root", {"x", "t", "w"});
+   Dataset columns;
+   auto stream = columns.Column("x", kWidth).Stream();
+   stream.Add("events", "loss_events.root", CladTorch::Label("t"));
+   Model streamed(Net(), {kWidth});
+   const auto history = streamed.Fit(stream, Options(8), power);
+   CHECK(history.TrainLoss().back() < 0.5 * history.TrainLoss().front());
+   // Any number of threads gives the same bits.
+   const auto fit = [&](int threads) {
+      Model one(Net(), {kWidth});
+      auto options = Options(2);
+      options.fThreads = threads;
+      one.Fit(values, options, power);
+      return std::vector<float>(one.Parameters().begin(), one.Parameters().end());
+   };
+   CHECK(fit(1) == fit(2));
+}
+
+void CheckMistakes(const Dataset &classes, const Dataset &pairs)
+{
+   const auto refuses = [&](const char *what, Loss loss, std::initializer_list<const char *> parts) {
+      Refuses(what, [&] { Model(Net(), {kWidth}).Fit(classes, Options(1), loss); }, parts);
+   };
+   refuses("a sum", [](Tensor z, Tensor y) { return (z - y).square().sum(); }, {"not the mean"});
+   refuses("events that mix", [](Tensor z, Tensor y) { return (z - z.mean()).square() + y; }, {"mixes the events"});
+   refuses("labels that mix", [](Tensor z, Tensor y) { return (z - y.mean()).square(); }, {"mixes the events"});
+   refuses("another shape", [](Tensor z, Tensor y) { return torch::cat({z, y}, 1); }, {"[7, 2] for 7 events"});
+   refuses("no kernel", [](Tensor z, Tensor y) { return (z - y).cumsum(1); }, {"aten::cumsum", "kernel"});
+   refuses("random numbers", [](Tensor z, Tensor y) { return z - y + torch::rand_like(z); }, {"loss"});
+   refuses("an exception", [](Tensor z, Tensor y) { return z.view({7, 9, 11}); }, {"the loss throws", "[events, 1]"});
+   const auto w = torch::ones({1}, torch::requires_grad());
+   refuses("parameters of its own", [w](Tensor z, Tensor y) { return (z - y * w).square(); }, {"require a gradient", "detach()"});
+   Refuses("two losses", [&] {
+      auto options = Options(1);
+      options.fLossFunction = "double loss(double z, double y) { return z - y; }";
+      Model(Net(), {kWidth}).Fit(classes, options, CrossEntropy);
+   }, {"beside fLossFunction"});
+   Refuses("autograd", [&] {
+      auto options = Options(1);
+      options.fGradient = CladTorch::kAutograd;
+      Model(Net(), {kWidth}).Fit(classes, options, CrossEntropy);
+   }, {"kAutograd"});
+   Refuses("too many targets", [&] {
+      Model(Net(), {kWidth}).Fit(pairs, Options(1), [](Tensor z, Tensor y) { return (z - y.sum(1, true)).square(); });
+   }, {"2 targets"});
+}
+
+void tensor_loss()
+{
+   const auto classes = Events("y"), values = Events(CladTorch::Label("t")), pairs = Events({"t", "y"});
+   CheckAsBuiltIn(classes);
+   CheckGradients(classes, values, pairs);
+   CheckModels(values);
+   CheckMistakes(classes, pairs);
+   Passed();
+}
