@@ -14,6 +14,7 @@
 #pragma link C++ class CladTorch::Batches-;
 #pragma link C++ class CladTorch::Dataset-;
 #pragma link C++ class CladTorch::Error-;
+#pragma link C++ class CladTorch::Evaluation-;
 #pragma link C++ class CladTorch::Files-;
 #pragma link C++ class CladTorch::FitOptions-;
 #pragma link C++ class CladTorch::Functor-;

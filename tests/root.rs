@@ -508,3 +508,20 @@ fn copies_and_pickles_in_python() {
 fn files_and_trees_refuse_the_classes() {
     macro_of("streamers.C").passed();
 }
+
+#[test]
+fn evaluations_of_predictions() {
+    let outcome = macro_of("evaluation.C").passed();
+    outcome.wrote("classifier.pdf").wrote("classes.pdf").wrote("regression.pdf");
+}
+
+#[test]
+fn the_readme_judges_a_model() {
+    let said = ["classifier with 1 output on 6000 events", "Asimov significance"];
+    macro_of("readme_judge.C").says(&said).hides(&["rror in", "rror:"]).wrote("higgs.pdf");
+}
+
+#[test]
+fn scores_of_any_number_of_events() {
+    macro_of("write_scores.C").passed();
+}

@@ -2,9 +2,12 @@
 
 #include <TCanvas.h>
 #include <TColor.h>
+#include <TExec.h>
+#include <TH2.h>
 #include <TLegend.h>
 #include <TROOT.h>
 #include <TString.h>
+#include <TStyle.h>
 
 namespace CladTorch {
 namespace Internal {
@@ -43,6 +46,24 @@ TLegend *LegendAbove(int entries)
    legend->SetFillStyle(0);
    legend->SetTextSize(0.045f);
    return legend;
+}
+
+void DrawMatrix(TH2 &matrix, double most)
+{
+   constexpr int kMostNumbers = 12; // along an axis
+   // A palette is chosen when a pad is painted, which may be any time.
+   auto *palette = new TExec("palette", "gStyle->SetPalette(kLightTemperature); gStyle->SetPaintTextFormat(\"4.2f\");");
+   palette->SetBit(kCanDelete);
+   const bool fits = matrix.GetNbinsX() <= kMostNumbers;
+   matrix.SetBit(kCanDelete);
+   matrix.SetMinimum(-most);
+   matrix.SetMaximum(most);
+   matrix.SetMarkerSize(1.3f);
+   for (auto *axis : {matrix.GetXaxis(), matrix.GetYaxis()})
+      axis->SetLabelSize(fits ? 0.045f : 0.025f);
+   matrix.Draw("AXIS");
+   palette->Draw();
+   matrix.Draw(fits ? "COL TEXT SAME" : "COLZ SAME");
 }
 
 } // namespace Internal

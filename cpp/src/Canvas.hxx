@@ -5,6 +5,7 @@
 #define CLADTORCH_CANVAS
 
 class TCanvas;
+class TH2;
 class TLegend;
 
 namespace CladTorch {
@@ -19,6 +20,10 @@ TCanvas *NewCanvas(const char *prefix, const char *title);
 
 /// A legend of `entries` columns above the frame, where no curve passes. It is drawn with, and belongs to, gPad.
 TLegend *LegendAbove(int entries);
+
+/// Draws a matrix of numbers on gPad, which then owns it: blue below 0, white at 0, red above, strongest at `most`; with the
+/// numbers where they can be read.
+void DrawMatrix(TH2 &matrix, double most);
 
 } // namespace Internal
 } // namespace CladTorch

@@ -2,6 +2,7 @@
 /// \brief The functions that PyROOT calls when it meets a public class, and DLPack's capsules.
 
 #include <CladTorch/Dataset.hxx>
+#include <CladTorch/Evaluation.hxx>
 #include <CladTorch/Files.hxx>
 #include <CladTorch/FitOptions.hxx>
 #include <CladTorch/Functor.hxx>
@@ -86,6 +87,11 @@ void Batches::__cppyy_pythonize__(_object *pyclass, const std::string &name)
 }
 
 void Dataset::__cppyy_pythonize__(_object *pyclass, const std::string &name)
+{
+   Pythonize(pyclass, name);
+}
+
+void Evaluation::__cppyy_pythonize__(_object *pyclass, const std::string &name)
 {
    Pythonize(pyclass, name);
 }

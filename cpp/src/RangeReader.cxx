@@ -153,21 +153,25 @@ RangeReader::Read(const Core::BlockSpec &block, const Core::FeedHandle &feed, st
 rust::Box<Core::SharedEvents>
 RangeReader::Load(std::uint64_t first, std::uint64_t last, const Core::FeedHandle &feed)
 {
+   auto data = Core::feed_dataset(feed, last - first);
+   const auto entries = ReadInto(*data, first, last);
+   if (fWithoutRoot)
+      return Core::events_all(first, last, std::move(data));
+   return Core::events_new(first, last, {entries.data(), entries.size()}, std::move(data));
+}
+
+std::vector<std::uint64_t> RangeReader::ReadInto(Core::Dataset &data, std::uint64_t first, std::uint64_t last)
+{
    try {
-      auto data = Core::feed_dataset(feed, last - first);
       std::vector<std::uint64_t> entries;
-      {
-         Transaction transaction(*data, fName, fLabel);
-         if (fWithoutRoot)
-            ReadAll(first, last, *data);
-         else
-            entries = ReadSelected(first, last, *data);
-         if (fWithoutRoot || !entries.empty())
-            transaction.Commit();
-      }
+      Transaction transaction(data, fName, fLabel);
       if (fWithoutRoot)
-         return Core::events_all(first, last, std::move(data));
-      return Core::events_new(first, last, {entries.data(), entries.size()}, std::move(data));
+         ReadAll(first, last, data);
+      else
+         entries = ReadSelected(first, last, data);
+      if (fWithoutRoot || !entries.empty())
+         transaction.Commit();
+      return entries;
    } catch (const std::exception &e) {
       throw std::runtime_error(DescribeRange(first, last) + ": " + e.what());
    }

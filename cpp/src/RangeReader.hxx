@@ -37,6 +37,7 @@ public:
    RangeReader(const Source &source, const Core::Stream &stream, const Selection &selection);
 
    const std::string &Name() const { return fName; }
+   const std::vector<std::string> &Files() const { return fOrigin.fFiles; }
    /// Entry behind each cluster.
    const std::vector<std::uint64_t> &ClusterEnds() const { return fClusterEnds; }
 
@@ -44,6 +45,9 @@ public:
    /// is best read together is, and stays in `kept` until all of it was asked for. `feed` gives the memory.
    rust::Box<Core::SharedEvents>
    Read(const Core::BlockSpec &block, const Core::FeedHandle &feed, std::optional<Kept> &kept);
+
+   /// Appends the events of a range that pass the cut. \return The entry of each; none where all of the range are taken.
+   std::vector<std::uint64_t> ReadInto(Core::Dataset &data, std::uint64_t first, std::uint64_t last);
 
 private:
    /// The events of a range, from the files.

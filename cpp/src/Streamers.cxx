@@ -42,6 +42,7 @@ private:
 CLADTORCH_DICTIONARY(CladTorch::Batches)
 CLADTORCH_DICTIONARY(CladTorch::Dataset)
 CLADTORCH_DICTIONARY(CladTorch::Error)
+CLADTORCH_DICTIONARY(CladTorch::Evaluation)
 CLADTORCH_DICTIONARY(CladTorch::Files)
 CLADTORCH_DICTIONARY(CladTorch::FitOptions)
 CLADTORCH_DICTIONARY(CladTorch::Functor)

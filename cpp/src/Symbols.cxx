@@ -32,6 +32,7 @@ void KeepCopies(const T &value, T &other)
 
 template void KeepCopies(const Batches &, Batches &);
 template void KeepCopies(const Dataset &, Dataset &);
+template void KeepCopies(const Evaluation &, Evaluation &);
 template void KeepCopies(const Files &, Files &);
 template void KeepCopies(const FitOptions &, FitOptions &);
 template void KeepCopies(const CladTorch::Functor &, CladTorch::Functor &);

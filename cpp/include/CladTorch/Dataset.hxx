@@ -19,6 +19,8 @@
 #include <utility>
 #include <vector>
 
+class TH2;
+
 namespace CladTorch {
 
 class Stream;
@@ -176,6 +178,10 @@ public:
    /// [N], 1 where no weight column was set.
    FloatView Weights() const;
 
+   /// Linear correlations of the features, weighted: one labelled bin for each element of a column; 0 for a constant one.
+   /// The histogram belongs to the caller; draw it with "COLZ".
+   TH2 *Correlations() const;
+
    /// Prints columns, sources, numbers of events, and the reader of each column.
    void Print() const;
 
@@ -184,6 +190,7 @@ public:
 
 private:
    friend class Model;
+   friend class Evaluation;
    Dataset(std::shared_ptr<Internal::DatasetData> data, Internal::FromCore);
    /// \param define Adds the weight to a data frame, as a column of this name.
    Dataset &

@@ -12,6 +12,7 @@
 
 #include <CladTorch/Dataset.hxx>
 #include <CladTorch/Error.hxx>
+#include <CladTorch/Evaluation.hxx>
 #include <CladTorch/Export.hxx>
 #include <CladTorch/Files.hxx>
 #include <CladTorch/FitOptions.hxx>

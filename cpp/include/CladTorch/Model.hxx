@@ -7,6 +7,7 @@
 #define CLADTORCH_MODEL
 
 #include <CladTorch/Dataset.hxx>
+#include <CladTorch/Evaluation.hxx>
 #include <CladTorch/FitOptions.hxx>
 #include <CladTorch/Functor.hxx>
 #include <CladTorch/History.hxx>
@@ -16,6 +17,7 @@
 #include <ROOT/RDataFrame.hxx>
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <initializer_list>
 #include <memory>
@@ -187,6 +189,32 @@ public:
    ROOT::RDF::RNode
    Define(ROOT::RDF::RNode frame, const std::string &name, const std::vector<std::string> &given = {}) const;
 
+   /// Predicts every entry of a tree, chain or RNTuple of any size and writes the scores to the new file `path`, as a tree that
+   /// is a friend: `chain.AddFriend("cladtorch", path)`. It reads, predicts and writes blocks of entries, with the memory of one
+   /// block and, where the fast reader supports the columns, many times faster than Define().
+   /// \param source Without cuts: a friend needs a score for every entry.
+   /// \param column Its name: a float for C = 1, else an array of C floats.
+   /// \param tree Name of the written tree.
+   /// The file appears whole or not at all; see WriteFriend(). The columns of a model from a file may be expressions, which are
+   /// code: they run only after `model.SetColumns(model.Columns())`.
+   void WriteScores(const Source &source, const std::string &path, const std::string &column = "score",
+                    const std::string &tree = "cladtorch") const;
+
+   /// The predictions beside labels and weights: figures and plots. A model trained with a loss on logits is judged as a
+   /// classifier, one trained on values (kMeanSquaredError, fLossFunction, ...) as a regression; for a classifier trained on
+   /// values use `Evaluation::Classifier(model.Predict(data), ...)`.
+   Evaluation Evaluate(const Dataset &data) const;
+   /// Permutation importance (Breiman, Machine Learning 45 (2001) 5): how much the AUC falls (the accuracy of several classes,
+   /// or for a regression how much the RMSE rises, relative to the targets' standard deviations) when the values of a
+   /// column are shuffled among the events of `data`. One labelled bin a column, in rising order, with the mean and
+   /// its standard error over `repeats` shuffles. An array is shuffled as a whole, with its mask. The histogram belongs to
+   /// the caller; draw it with "HBAR".
+   TH1 *Importance(const Dataset &data, int repeats = 5, std::uint64_t seed = 1) const;
+   /// Writes a PDF file: the model, its figures and plots on `test`, the importance and the correlations of its columns. With
+   /// the training events it also shows the test for overtraining. Written as by Save(), once it is whole.
+   void Report(const std::string &path, const Dataset &test) const;
+   void Report(const std::string &path, const Dataset &test, const Dataset &training) const;
+
    /// Area under the ROC curve of label 1 (over 0.5) against the rest, with event weights; C = 1.
    double Auc(const Dataset &data) const;
    /// The standard error of Auc() (DeLong, DeLong and Clarke-Pearson 1988).
@@ -274,6 +302,9 @@ private:
                      const Internal::LossData &loss);
    void CheckFunctor(std::size_t arguments) const;
    std::string Where(const char *method) const;
+   Evaluation Evaluate(const Dataset &data, bool asClassifier) const;
+   Evaluation SignalAndBackground(const Dataset &data) const;
+   void MakeReport(const std::string &path, const Dataset &test, const Dataset *training) const;
    /// Of Predict() and, with `raw`, Logits(); what it throws reports the public method that was called.
    std::vector<float> Outputs(const Dataset &data, bool raw) const;
    const Internal::ModelData &Data() const;

@@ -11,7 +11,10 @@ LONG = {
     "Dataset": {"Add", "Balance", "Split"},
     "Jagged": {"Padded", "Read"},
     "Mlp": {"__init__", "Load"},
-    "Model": {"Auc", "AucError", "Define", "DrawScores", "Fit", "Load", "Logits", "Predict", "Resume", "Roc", "Save", "Scores"},
+    "Model": {
+        *("Auc", "AucError", "Define", "DrawScores", "Evaluate", "Fit", "Importance", "Load", "Logits", "Predict", "Report"),
+        *("Resume", "Roc", "Save", "Scores", "WriteScores"),
+    },
     "Stream": {"Add"},
     "Whitener": {"__init__"},
 }

@@ -31,6 +31,7 @@ def pythonize(cls, name):
     elif kind == "Model":
         is_model(cls, name)
         takes_frame(cls, name, "Define")
+        takes_source(cls, "WriteScores")
         takes_options(cls, name, "Fit", at=1)
         gives_rows(cls, "Predict")
         gives_rows(cls, "Logits")

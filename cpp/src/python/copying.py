@@ -5,7 +5,7 @@ import tempfile
 
 # Copies share what does not change until one of them changes: a copy is a deep copy.
 COPIED = {
-    *("Dataset", "Files", "FitOptions", "CompileOptions", "Functor", "History", "Jagged", "Label", "Mlp", "Model", "Scaler"),
+    *("Dataset", "Evaluation", "Files", "FitOptions", "CompileOptions", "Functor", "History", "Jagged", "Label", "Mlp", "Model", "Scaler"),
     *("Source", "View", "Whitener"),
 }
 SHARED = {
@@ -18,6 +18,7 @@ UNPICKLED = {
     "Compiled": "compile the function there",
     "Dataset": "read its sources there, or pickle np.array(data.Features()), Labels() and Weights()",
     "Error": "pickle str(error)",
+    "Evaluation": "pickle the arrays of predictions, labels and weights, and call Evaluation.Classifier() or Regression()",
     "Files": "pickle its names",
     "Functor": "pickle the model and call its Functor()",
     "History": "pickle list(history.TrainLoss()), ValidationLoss() and Seconds()",

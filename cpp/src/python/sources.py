@@ -183,6 +183,19 @@ def takes_sources(cls, name):
     cls.Add = any_source
 
 
+def takes_source(cls, method):
+    """`method`, whose first argument is all that a Source is made of."""
+    wrapped = getattr(cls, method)
+
+    def any_source(self, *args, **kwargs):
+        if "source" in kwargs:
+            kwargs["source"] = as_source(kwargs["source"])
+        return wrapped(self, *map(as_source, args[:1]), *args[1:], **kwargs)
+
+    any_source.__doc__ = wrapped.__doc__
+    setattr(cls, method, any_source)
+
+
 def reads_sources(cls):
     """Jagged.Read of all that a Source is made of."""
     read = cls.Read

@@ -32,6 +32,7 @@ macro_rules! shared_enum {
 mod columns;
 mod compiled;
 mod dataset;
+mod evaluate;
 mod files;
 mod libtorch;
 mod loss;

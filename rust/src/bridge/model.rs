@@ -67,6 +67,8 @@ mod ffi {
         fn model_inputs(model: &Model) -> usize;
         fn model_outputs(model: &Model) -> usize;
         fn model_describe(model: &Model) -> String;
+        /// Whether its outputs are values, not logits.
+        fn model_gives_values(model: &Model) -> bool;
         fn model_parameters(model: &Model) -> &[f32];
         /// Running statistics.
         fn model_state(model: &Model) -> &[f32];
@@ -141,6 +143,10 @@ fn model_inputs(model: &Model) -> usize {
 
 fn model_outputs(model: &Model) -> usize {
     model.outputs()
+}
+
+fn model_gives_values(model: &Model) -> bool {
+    model.gives_values()
 }
 
 fn model_describe(model: &Model) -> String {

@@ -340,21 +340,27 @@ impl Model {
     /// values in the units of its labels.
     pub fn predict(&self, data: &Dataset, raw: bool, threads: usize, out: &mut [f32]) -> Result<()> {
         self.check_columns(data.columns(), data.width())?;
-        if out.len() != data.rows() * self.outputs() {
-            return Err(Error::Internal(format!(
-                "{} numbers for {} rows of {}",
-                out.len(),
-                data.rows(),
-                self.outputs()
-            )));
+        self.predict_rows(data.features(), raw, threads, out)
+    }
+
+    /// As [`predict`](Self::predict), for features [rows, inputs].
+    pub fn predict_rows(&self, features: &[f32], raw: bool, threads: usize, out: &mut [f32]) -> Result<()> {
+        let rows = features.len() / self.inputs();
+        if out.len() != rows * self.outputs() {
+            return Err(Error::Internal(format!("{} numbers for {rows} rows of {}", out.len(), self.outputs())));
         }
-        let (features, finish) = (data.features(), |out: &mut [f32]| self.finish(raw, out));
+        let finish = |out: &mut [f32]| self.finish(raw, out);
         thread_pool(threads)?.install(|| match (&self.predictor, &self.network) {
             (Some(predictor), _) => predictor.predict(self.numbers(), features, out, finish),
             (None, Network::Module(module)) => module.predict(self.numbers(), threads, features, out, finish),
             (None, Network::Mlp(_)) => Err(Error::Internal("a perceptron without operators".into())),
         })?;
         interrupt::check("the prediction")
+    }
+
+    /// Whether its outputs are values, not logits: see [`Training`].
+    pub fn gives_values(&self) -> bool {
+        self.training.gives_values()
     }
 
     /// Outputs of one event's `features` into `out` [outputs]. Safe from several threads at once.

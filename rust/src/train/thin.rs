@@ -10,28 +10,32 @@ const TOLERANCE: f64 = 0.01;
 const MOST: usize = 1 << 14;
 
 /// Some of the points of `curve`, the first and the last among them; its areas are those of all points.
+pub fn thin(curve: &RocCurve) -> RocCurve {
+    let kept = kept_points(&curve.false_positive, &curve.true_positive);
+    let of = |all: &[f64]| kept.iter().map(|&point| all[point]).collect();
+    RocCurve { false_positive: of(&curve.false_positive), true_positive: of(&curve.true_positive), ..*curve }
+}
+
+/// The points of the curve through (x, y), both from 0 to 1, that a drawing needs, the first and the last among them.
 ///
 /// Each point that is left out lies in the box of [`TOLERANCE`] around the kept point before it, and so does the line from
 /// there to the next kept point. Where negative weights lead the curve back and forth through more than [`MOST`] such
 /// boxes, the tolerance is doubled, and holds for the distance from 0 or 1 or itself, whichever is larger, until they
 /// suffice.
-pub fn thin(curve: &RocCurve) -> RocCurve {
+pub fn kept_points(x: &[f64], y: &[f64]) -> Vec<usize> {
     let (mut tolerance, mut floor) = (TOLERANCE, 0.0);
-    let kept = loop {
-        let kept = bends(curve, tolerance, floor);
+    loop {
+        let kept = bends(x, y, tolerance, floor);
         if kept.len() <= MOST {
-            break kept;
+            return kept;
         }
         tolerance *= 2.0;
         floor = tolerance;
-    };
-    let of = |all: &[f64]| kept.iter().map(|&point| all[point]).collect();
-    RocCurve { false_positive: of(&curve.false_positive), true_positive: of(&curve.true_positive), ..*curve }
+    }
 }
 
 /// The numbers of the points where the curve leaves the box of the last kept point, and of those just before.
-fn bends(curve: &RocCurve, tolerance: f64, floor: f64) -> Vec<usize> {
-    let (x, y) = (&curve.false_positive, &curve.true_positive);
+fn bends(x: &[f64], y: &[f64], tolerance: f64, floor: f64) -> Vec<usize> {
     let near = |a: f64, b: f64| (a - b).abs() <= tolerance * a.abs().min((1.0 - a).abs()).max(floor);
     let mut kept = vec![0];
     for point in 1..x.len() {

@@ -1,0 +1,340 @@
+#include <CladTorch/Dataset.hxx>
+#include <CladTorch/Evaluation.hxx>
+#include <CladTorch/Guard.hxx>
+
+#include "EvaluationData.hxx"
+#include "cladtorch/src/bridge/evaluate.rs.h"
+#include "cladtorch/src/bridge/training.rs.h"
+
+#include <TMath.h>
+#include <TString.h>
+
+#include <algorithm>
+#include <cmath>
+#include <iostream>
+#include <stdexcept>
+
+namespace CladTorch {
+
+using namespace Internal;
+
+namespace {
+
+constexpr float kSignalLabel = 0.5f; ///< labels above are signal
+
+std::vector<float> Column(const std::vector<float> &values, std::size_t columns, std::size_t column)
+{
+   std::vector<float> picked;
+   picked.reserve(values.size() / columns);
+   for (auto i = column; i < values.size(); i += columns)
+      picked.push_back(values[i]);
+   return picked;
+}
+
+std::string Counted(std::size_t number, const char *what)
+{
+   return std::to_string(number) + " " + what + (number == 1 ? "" : "s");
+}
+
+std::shared_ptr<const EvaluationData> Checked(EvaluationData data, std::size_t perLabel)
+{
+   const auto events = data.fOutputs ? data.fScores.size() / data.fOutputs : 0;
+   if (data.fOutputs == 0 || events * data.fOutputs != data.fScores.size() || data.fLabels.size() != events * perLabel)
+      throw std::runtime_error(Counted(data.fScores.size(), "prediction") + " and " + Counted(data.fLabels.size(), "label") +
+                               " for " + Counted(data.fOutputs, "output") + ": give one prediction for each event and output");
+   if (events == 0)
+      throw std::runtime_error("there are no events to evaluate: add some");
+   if (data.fWeights.empty())
+      data.fWeights.assign(events, 1);
+   if (data.fWeights.size() != events)
+      throw std::runtime_error(Counted(data.fWeights.size(), "weight") + " for " + Counted(events, "event") +
+                               ": give one for each, or none");
+   return std::make_shared<const EvaluationData>(std::move(data));
+}
+
+void CheckRegression(const EvaluationData &data, std::size_t target)
+{
+   if (!data.fIsRegression)
+      throw std::runtime_error("these are scores of a classifier, which has no residuals: ask for its Auc() or Accuracy()");
+   if (target >= data.fOutputs)
+      throw std::runtime_error("there is no target " + std::to_string(target) + ": the regression has " +
+                               std::to_string(data.fOutputs) + ", counted from 0");
+}
+
+Core::ResidualFigures Figures(const EvaluationData &data, std::size_t target)
+{
+   CheckRegression(data, target);
+   return Core::evaluate_residuals(Slice(data.fScores), Slice(data.fLabels), Slice(data.fWeights), data.fOutputs, target);
+}
+
+Core::DecisionCounts Counts(const EvaluationData &data, double cut, std::size_t output)
+{
+   const OneClass one(data, output);
+   return Core::evaluate_counts(one.Scores(), one.Labels(), one.Weights(), cut);
+}
+
+double Ratio(double part, double whole, const char *of)
+{
+   if (!(whole > 0))
+      throw std::runtime_error(std::string("the event weights of ") + of + " sum to " + std::to_string(whole) +
+                               ": there is no share of them");
+   return part / whole;
+}
+
+rust::Vec<double> ConfusionOf(const EvaluationData &data)
+{
+   if (data.fIsRegression)
+      throw std::runtime_error("a regression confuses no classes: ask for its Rmse()");
+   return Core::evaluate_confusion(Slice(data.fScores), data.fOutputs, Slice(data.fLabels), Slice(data.fWeights));
+}
+
+/// The share of events whose class has the largest score.
+double Accurate(const EvaluationData &data)
+{
+   const auto matrix = ConfusionOf(data);
+   double right = 0, all = 0;
+   for (std::size_t i = 0; i < matrix.size(); ++i) {
+      all += matrix[i];
+      right += i % (data.fOutputs + 1) == 0 ? matrix[i] : 0;
+   }
+   return Ratio(right, all, "all events");
+}
+
+} // namespace
+
+std::string EvaluationData::NameOf(std::size_t output) const
+{
+   return fNames.empty() ? (fIsRegression ? "target " : "class ") + std::to_string(output) : fNames[output];
+}
+
+OneClass::OneClass(const EvaluationData &data, std::size_t output)
+   : fWeights(Slice(data.fWeights)), fLogistic(data.fOutputs == 1 && !data.fLogits.empty())
+{
+   if (data.fIsRegression)
+      throw std::runtime_error("these are values of a regression, which tells no signal from background: ask for its Rmse(), or "
+                               "make a classifier's Evaluation of them");
+   if (output >= data.fOutputs)
+      throw std::runtime_error("there is no output " + std::to_string(output) + ": the classifier has " +
+                               std::to_string(data.fOutputs) + ", counted from 0");
+   const auto &ranks = data.fLogits.empty() || data.fOutputs > 1 ? data.fScores : data.fLogits;
+   if (data.fOutputs == 1) {
+      fRanks = Slice(ranks);
+      fScores = Slice(data.fScores);
+      fLabels = Slice(data.fLabels);
+      return;
+   }
+   fKeptScores = Column(data.fScores, data.fOutputs, output);
+   fKeptLabels.reserve(data.fLabels.size());
+   for (const auto label : data.fLabels)
+      fKeptLabels.push_back(label == static_cast<float>(output) ? 1 : 0);
+   fRanks = fScores = Slice(fKeptScores);
+   fLabels = Slice(fKeptLabels);
+}
+
+double OneClass::Cut(double rank) const
+{
+   return fLogistic ? 1 / (1 + std::exp(-rank)) : rank;
+}
+
+std::pair<double, double> Internal::RangeOf(rust::Slice<const float> scores)
+{
+   const auto ends = std::minmax_element(scores.begin(), scores.end());
+   if (*ends.first >= 0 && *ends.second <= 1)
+      return {0, 1};
+   const double margin = 0.01 * (static_cast<double>(*ends.second) - *ends.first) + 1e-6;
+   return {*ends.first - margin, *ends.second + margin};
+}
+
+Evaluation Evaluation::Classifier(const std::vector<float> &scores, const std::vector<float> &labels,
+                                  const std::vector<float> &weights, std::size_t outputs)
+{
+   return Guard("CladTorch::Evaluation::Classifier",
+                [&] { return Evaluation(Checked({false, outputs, scores, {}, labels, weights, {}}, 1)); });
+}
+
+Evaluation Evaluation::Regression(const std::vector<float> &predictions, const std::vector<float> &truth,
+                                  const std::vector<float> &weights, std::size_t targets)
+{
+   return Guard("CladTorch::Evaluation::Regression",
+                [&] { return Evaluation(Checked({true, targets, predictions, {}, truth, weights, {}}, targets)); });
+}
+
+std::size_t Evaluation::Events() const
+{
+   return fData->Events();
+}
+
+std::size_t Evaluation::Outputs() const
+{
+   return fData->fOutputs;
+}
+
+double Evaluation::Auc(std::size_t output) const
+{
+   return Guard("CladTorch::Evaluation::Auc", [&] {
+      const OneClass one(*fData, output);
+      return Core::roc(one.Ranks(), one.Labels(), one.Weights()).auc;
+   });
+}
+
+double Evaluation::AucError(std::size_t output) const
+{
+   return Guard("CladTorch::Evaluation::AucError", [&] {
+      const OneClass one(*fData, output);
+      return Core::roc(one.Ranks(), one.Labels(), one.Weights()).auc_error;
+   });
+}
+
+double Evaluation::Accuracy(double cut) const
+{
+   return Guard("CladTorch::Evaluation::Accuracy", [&] {
+      if (fData->fOutputs == 1 || fData->fIsRegression) {
+         const auto c = Counts(*fData, cut, 0);
+         return Ratio(c.true_positive + c.true_negative,
+                      c.true_positive + c.true_negative + c.false_positive + c.false_negative, "all events");
+      }
+      return Accurate(*fData);
+   });
+}
+
+double Evaluation::Precision(double cut, std::size_t output) const
+{
+   return Guard("CladTorch::Evaluation::Precision", [&] {
+      const auto c = Counts(*fData, cut, output);
+      return Ratio(c.true_positive, c.true_positive + c.false_positive, "the events that pass the cut");
+   });
+}
+
+double Evaluation::Recall(double cut, std::size_t output) const
+{
+   return Guard("CladTorch::Evaluation::Recall", [&] {
+      const auto c = Counts(*fData, cut, output);
+      return Ratio(c.true_positive, c.true_positive + c.false_negative, "the signal (labels over 0.5)");
+   });
+}
+
+double Evaluation::FalseAlarms(double cut, std::size_t output) const
+{
+   return Guard("CladTorch::Evaluation::FalseAlarms", [&] {
+      const auto c = Counts(*fData, cut, output);
+      return Ratio(c.false_positive, c.false_positive + c.true_negative, "the background (labels up to 0.5)");
+   });
+}
+
+std::pair<double, double> Evaluation::BestCut(double signal, double background, double backgroundError,
+                                              ESignificance kind, std::size_t output) const
+{
+   return Guard("CladTorch::Evaluation::BestCut", [&] {
+      const OneClass one(*fData, output);
+      const auto curve = Core::evaluate_significance(one.Ranks(), one.Labels(), one.Weights(), signal, background,
+                                                     backgroundError, kind == kAsimovSignificance);
+      return std::pair<double, double>(one.Cut(curve.best_cut), curve.best);
+   });
+}
+
+double Evaluation::CalibrationError(int bins, std::size_t output) const
+{
+   return Guard("CladTorch::Evaluation::CalibrationError", [&] {
+      const OneClass one(*fData, output);
+      return Core::evaluate_calibration(one.Scores(), one.Labels(), one.Weights(), bins).error;
+   });
+}
+
+double Evaluation::Temperature() const
+{
+   return Guard("CladTorch::Evaluation::Temperature", [&] {
+      if (fData->fLogits.empty())
+         throw std::runtime_error("there are no logits to divide: take the Evaluation that Model::Evaluate gives for a classifier");
+      return Core::evaluate_temperature(Slice(fData->fLogits), fData->fOutputs, Slice(fData->fLabels), Slice(fData->fWeights));
+   });
+}
+
+double Evaluation::Bias(std::size_t target) const
+{
+   return Guard("CladTorch::Evaluation::Bias", [&] { return Figures(*fData, target).bias; });
+}
+
+double Evaluation::Rmse(std::size_t target) const
+{
+   return Guard("CladTorch::Evaluation::Rmse", [&] { return Figures(*fData, target).rmse; });
+}
+
+double Evaluation::Resolution(std::size_t target) const
+{
+   return Guard("CladTorch::Evaluation::Resolution", [&] { return Figures(*fData, target).resolution; });
+}
+
+double Evaluation::Explained(std::size_t target) const
+{
+   return Guard("CladTorch::Evaluation::Explained", [&] { return Figures(*fData, target).explained; });
+}
+
+std::pair<double, double> Evaluation::Overtraining(const Evaluation &training, std::size_t output) const
+{
+   return Guard("CladTorch::Evaluation::Overtraining", [&] {
+      const OneClass here(*fData, output), there(*training.fData, output);
+      const auto probability = [&](bool signal) {
+         std::vector<float> scores[2], weights[2];
+         for (const auto *one : {&here, &there}) {
+            const auto set = one == &there;
+            for (std::size_t i = 0; i < one->Labels().size(); ++i)
+               if ((one->Labels()[i] > kSignalLabel) == signal) {
+                  scores[set].push_back(one->Ranks()[i]);
+                  weights[set].push_back(one->Weights()[i]);
+               }
+         }
+         const auto found =
+            Core::evaluate_distance(Slice(scores[0]), Slice(scores[1]), Slice(weights[0]), Slice(weights[1]));
+         return TMath::KolmogorovProb(found.distance * std::sqrt(found.events));
+      };
+      return std::pair<double, double>(probability(true), probability(false));
+   });
+}
+
+namespace {
+
+std::string DescribedClass(const EvaluationData &data, std::size_t output)
+{
+   const OneClass one(data, output);
+   const auto curve = Core::roc(one.Ranks(), one.Labels(), one.Weights());
+   TString text = data.fOutputs > 1 ? TString::Format("  %s against the rest: ", data.NameOf(output).c_str()) : TString("  ");
+   text += TString::Format("AUC %.4f +- %.4f\n", curve.auc, curve.auc_error);
+   if (data.fOutputs > 1 || RangeOf(one.Scores()) != std::pair<double, double>(0, 1))
+      return text.Data();
+   const auto c = Core::evaluate_counts(one.Scores(), one.Labels(), one.Weights(), 0.5);
+   const double signal = c.true_positive + c.false_negative, background = c.false_positive + c.true_negative;
+   text += TString::Format("  at a cut of 0.5: accuracy %.4f, signal efficiency %.4f, background efficiency %.4f\n",
+                           (c.true_positive + c.true_negative) / (signal + background), c.true_positive / signal,
+                           c.false_positive / background);
+   text += TString::Format("  calibration error %.4f\n",
+                           Core::evaluate_calibration(one.Scores(), one.Labels(), one.Weights(), 10).error);
+   return text.Data();
+}
+
+} // namespace
+
+std::string Internal::Described(const EvaluationData &data)
+{
+   auto text = (data.fIsRegression ? "regression of " : "classifier with ") +
+               Counted(data.fOutputs, data.fIsRegression ? "target" : "output") + " on " + Counted(data.Events(), "event") + "\n";
+   if (!data.fIsRegression && data.fOutputs > 1)
+      text += TString::Format("  accuracy %.4f\n", Accurate(data)).Data();
+   for (std::size_t output = 0; output < data.fOutputs; ++output) {
+      if (!data.fIsRegression) {
+         text += DescribedClass(data, output);
+         continue;
+      }
+      const auto figures = Figures(data, output);
+      text += TString::Format("  %s: bias %.4g, RMSE %.4g, resolution %.4g, explained variance %.4f\n",
+                              data.NameOf(output).c_str(), figures.bias, figures.rmse, figures.resolution, figures.explained)
+                 .Data();
+   }
+   return text;
+}
+
+void Evaluation::Print() const
+{
+   Guard("CladTorch::Evaluation::Print", [&] { std::cout << Described(*fData) << std::flush; });
+}
+
+} // namespace CladTorch

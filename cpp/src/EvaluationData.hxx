@@ -1,0 +1,63 @@
+/// \file EvaluationData.hxx
+/// \brief What an Evaluation points to.
+
+#ifndef CLADTORCH_EVALUATIONDATA
+#define CLADTORCH_EVALUATIONDATA
+
+#include "CoreBox.hxx"
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+namespace CladTorch {
+namespace Internal {
+
+/// Predictions with labels and weights. Never changed.
+struct EvaluationData {
+   bool fIsRegression;
+   std::size_t fOutputs;         ///< C
+   std::vector<float> fScores;   ///< [N, C]: probabilities, scores or values
+   std::vector<float> fLogits;   ///< [N, C]; empty where nobody knows them
+   std::vector<float> fLabels;   ///< [N]; of a regression [N, C]
+   std::vector<float> fWeights;  ///< [N]
+   std::vector<std::string> fNames; ///< of the outputs; empty: they have none
+
+   std::size_t Events() const { return fWeights.size(); }
+   /// "class 2", "energy"
+   std::string NameOf(std::size_t output) const;
+   /// ", class 2" where there are several classes, for titles.
+   std::string Suffix(std::size_t output) const { return fOutputs > 1 ? ", " + NameOf(output) : ""; }
+};
+
+/// One class of a classifier against the rest.
+class OneClass {
+public:
+   /// Throws for a regression, and unless there is such an output.
+   OneClass(const EvaluationData &data, std::size_t output);
+
+   /// By logits where they are known: probabilities near 0 and 1 are no longer different as float32.
+   rust::Slice<const float> Ranks() const { return fRanks; }
+   rust::Slice<const float> Scores() const { return fScores; }
+   /// Over 0.5: signal.
+   rust::Slice<const float> Labels() const { return fLabels; }
+   rust::Slice<const float> Weights() const { return fWeights; }
+   /// What a cut on the ranks is as a cut on the scores.
+   double Cut(double rank) const;
+
+private:
+   std::vector<float> fKeptScores, fKeptLabels; ///< of several classes
+   rust::Slice<const float> fRanks, fScores, fLabels, fWeights;
+   bool fLogistic; ///< scores are logistic functions of the ranks
+};
+
+/// The figures, as Evaluation::Print() shows them.
+std::string Described(const EvaluationData &data);
+
+/// Probabilities lie in [0, 1]; the range of other scores is theirs.
+std::pair<double, double> RangeOf(rust::Slice<const float> scores);
+
+} // namespace Internal
+} // namespace CladTorch
+
+#endif

@@ -1,0 +1,239 @@
+// All plots of a model in one file.
+
+#include <CladTorch/Evaluation.hxx>
+#include <CladTorch/Guard.hxx>
+#include <CladTorch/Model.hxx>
+
+#include "Canvas.hxx"
+#include "CoreBox.hxx"
+#include "EvaluationData.hxx"
+#include "FilePath.hxx"
+#include "cladtorch/src/bridge/files.rs.h"
+#include "cladtorch/src/bridge/model.rs.h"
+
+#include <TAxis.h>
+#include <TCanvas.h>
+#include <TError.h>
+#include <TGraphErrors.h>
+#include <TH1.h>
+#include <TH2.h>
+#include <TROOT.h>
+#include <TStyle.h>
+#include <TText.h>
+#include <TVirtualPad.h>
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <sstream>
+#include <vector>
+#include <stdexcept>
+
+namespace CladTorch {
+
+using namespace Internal;
+
+namespace {
+
+/// Columns beyond which neither their names nor their correlations can be read on one page.
+constexpr int kMostShown = 40;
+/// Outputs that have pages of their own.
+constexpr std::size_t kMostClasses = 8;
+
+/// The pages of a file that appears once it is whole.
+class Pages {
+public:
+   explicit Pages(const std::string &path) : fFile(Core::file_new(path)), fName(std::string(Core::file_path(*fFile))) {}
+
+   void Add(TCanvas &page)
+   {
+      if (fCount++ == 0)
+         page.Print((fName + "[").c_str(), "pdf");
+      page.Print(fName.c_str(), "pdf");
+      fLast = &page;
+   }
+   void Publish()
+   {
+      fLast->Print((fName + "]").c_str(), "pdf");
+      Core::file_publish(std::move(fFile));
+   }
+
+private:
+   rust::Box<Core::AtomicFile> fFile;
+   std::string fName;
+   TCanvas *fLast = nullptr;
+   int fCount = 0;
+};
+
+/// Draws without windows, and puts back what it found.
+class Quietly {
+public:
+   Quietly() : fBatch(gROOT->IsBatch()), fLevel(gErrorIgnoreLevel)
+   {
+      gStyle->GetPaperSize(fWidth, fHeight);
+      gStyle->SetPaperSize(24, 18); // cm, in the proportions of a canvas
+      gROOT->SetBatch(true);
+      gErrorIgnoreLevel = kFatal; // ROOT tells of each page, and what is missing stands on the first one
+   }
+   ~Quietly()
+   {
+      gStyle->SetPaperSize(fWidth, fHeight);
+      gROOT->SetBatch(fBatch);
+      gErrorIgnoreLevel = fLevel;
+   }
+
+private:
+   const TVirtualPad::TContext fPad;
+   bool fBatch;
+   int fLevel;
+   float fWidth = 0, fHeight = 0;
+};
+
+/// `text` in lines of at most `width` characters, broken at spaces.
+std::vector<std::string> Wrapped(const std::string &text, std::size_t width)
+{
+   std::vector<std::string> lines;
+   std::istringstream stream(text);
+   for (std::string line; std::getline(stream, line);) {
+      while (line.size() > width) {
+         const auto space = line.rfind(' ', width);
+         const auto end = space == std::string::npos || space < width / 2 ? width : space;
+         lines.push_back(line.substr(0, end));
+         line = "      " + line.substr(end == space ? end + 1 : end);
+      }
+      lines.push_back(line);
+   }
+   return lines;
+}
+
+TCanvas *TextPage(const std::string &text)
+{
+   auto *canvas = NewCanvas("cladtorch_report", "Report");
+   const auto lines = Wrapped(text, 76);
+   const double step = std::min(0.042, 0.92 / static_cast<double>(lines.size() + 1));
+   double y = 0.96;
+   for (const auto &line : lines) {
+      auto *shown = new TText(0.04, y -= step, line.c_str());
+      shown->SetNDC();
+      shown->SetTextFont(82); // of equal widths, as on a terminal
+      shown->SetTextSize(static_cast<float>(0.7 * step));
+      shown->SetBit(kCanDelete);
+      shown->Draw();
+   }
+   return canvas;
+}
+
+TCanvas *Bars(TH1 *bars, const char *title)
+{
+   auto *canvas = NewCanvas("cladtorch_bars", title);
+   canvas->SetLeftMargin(0.3f);
+   canvas->SetGridx();
+   const int count = bars->GetNbinsX(), first = std::max(1, count - kMostShown + 1); // they rise
+   bars->GetXaxis()->SetRange(first, count);
+   bars->SetBit(kCanDelete);
+   bars->SetTitle(TString::Format("%s;;%s", title, bars->GetYaxis()->GetTitle()));
+   bars->GetXaxis()->SetLabelSize(count > 20 ? 0.03f : 0.05f);
+   bars->GetYaxis()->SetTitleSize(0.045f);
+   bars->SetMaximum(1.1 * (bars->GetBinContent(count) + bars->GetBinError(count)));
+   bars->Draw("HBAR");
+   auto *errors = new TGraphErrors();
+   errors->SetBit(kCanDelete);
+   errors->SetLineWidth(2);
+   for (int bin = first; bin <= count; ++bin) {
+      errors->AddPoint(bars->GetBinContent(bin), bars->GetXaxis()->GetBinCenter(bin));
+      errors->SetPointError(errors->GetN() - 1, bars->GetBinError(bin), 0);
+   }
+   errors->Draw("P");
+   return canvas;
+}
+
+TCanvas *Matrix(TH2 *matrix)
+{
+   auto *canvas = NewCanvas("cladtorch_correlations", "Correlations of the inputs");
+   canvas->SetMargin(0.2f, 0.12f, 0.2f, 0.1f);
+   matrix->LabelsOption("v", "X");
+   DrawMatrix(*matrix, 1);
+   return canvas;
+}
+
+/// The pages of a report; what cannot be drawn is named on the first one.
+class Plots {
+public:
+   template <class F>
+   void Add(const char *what, F draw)
+   {
+      try {
+         fCanvases.emplace_back(draw());
+      } catch (const Interrupted &) {
+         throw;
+      } catch (const std::exception &e) {
+         fMissing += std::string("No ") + what + ": " + e.what() + "\n";
+      }
+   }
+   const std::string &Missing() const { return fMissing; }
+   std::vector<std::unique_ptr<TCanvas>> fCanvases;
+
+private:
+   std::string fMissing;
+};
+
+void AddClassifier(Plots &plots, const Evaluation &evaluation, const Evaluation *training)
+{
+   if (evaluation.Outputs() > 1)
+      plots.Add("confusion matrix", [&] { return evaluation.DrawConfusion(); });
+   for (std::size_t output = 0; output < std::min<std::size_t>(evaluation.Outputs(), kMostClasses); ++output) {
+      if (training)
+         plots.Add("test for overtraining", [&] { return evaluation.DrawOvertraining(*training, 25, output); });
+      else
+         plots.Add("scores", [&] { return evaluation.DrawScores(50, output); });
+      plots.Add("ROC curve", [&] { return evaluation.DrawRoc(output); });
+      if (evaluation.Outputs() > 1)
+         continue;
+      plots.Add("background rejection", [&] { return evaluation.DrawRejection(output); });
+      plots.Add("significance", [&] { return evaluation.DrawSignificance(); });
+      plots.Add("calibration", [&] { return evaluation.DrawCalibration(); });
+   }
+}
+
+} // namespace
+
+void Model::Report(const std::string &path, const Dataset &test) const
+{
+   MakeReport(path, test, nullptr);
+}
+
+void Model::Report(const std::string &path, const Dataset &test, const Dataset &training) const
+{
+   MakeReport(path, test, &training);
+}
+
+void Model::MakeReport(const std::string &path, const Dataset &test, const Dataset *training) const
+{
+   Guard(Where("Report").c_str(), [&] {
+      Pages pages(FilePath(path));
+      const auto evaluation = Evaluate(test, false);
+      std::optional<Evaluation> before;
+      if (training)
+         before = Evaluate(*training, false);
+      const Quietly quietly;
+      Plots plots;
+      if (!evaluation.fData->fIsRegression)
+         AddClassifier(plots, evaluation, before ? &*before : nullptr);
+      else
+         for (std::size_t target = 0; target < std::min<std::size_t>(Outputs(), kMostClasses); ++target)
+            plots.Add("residuals", [&] { return evaluation.DrawResiduals(target); });
+      plots.Add("importance of the columns", [&] { return Bars(Importance(test), "Permutation importance"); });
+      if (test.Width() <= kMostShown)
+         plots.Add("correlations of the inputs", [&] { return Matrix(test.Correlations()); });
+      auto text = std::string(Core::model_describe(*Data().fCore)) + "\nOn the test events\n" + Described(*evaluation.fData);
+      if (before)
+         text += "\nOn the training events\n" + Described(*before->fData);
+      const std::unique_ptr<TCanvas> first(TextPage(text + "\n" + plots.Missing()));
+      pages.Add(*first);
+      for (const auto &canvas : plots.fCanvases)
+         pages.Add(*canvas);
+      pages.Publish();
+   });
+}
+
+} // namespace CladTorch

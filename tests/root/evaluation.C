@@ -1,0 +1,200 @@
+/// \file evaluation.C
+/// \brief Figures, graphs and reports of Evaluation against counts by hand, for every kind of prediction.
+
+R__LOAD_LIBRARY(libcladtorch)
+#include <CladTorch/CladTorch.hxx>
+
+#include "check.h"
+
+using CladTorch::Evaluation;
+
+/// Two columns that tell signal from background, one that does not, a weight, a class and a target.
+ROOT::RDF::RNode Events(unsigned seed, unsigned events)
+{
+   const auto noise = [seed](ULong64_t entry) {
+      TRandom3 random(seed * 1000003 + entry + 1);
+      return ROOT::RVecD{random.Gaus(), random.Gaus(), random.Gaus(), random.Uniform(0.5, 1.5)};
+   };
+   return ROOT::RDataFrame(events)
+      .Define("noise", noise, {"rdfentry_"})
+      .Define("signal", "int(rdfentry_ % 2)")
+      .Define("strong", "1.5 * signal + noise[0]")
+      .Define("weak", "0.5 * signal + noise[1]")
+      .Define("empty", "noise[2]")
+      .Define("weight", "noise[3]")
+      .Define("kind", "int(strong > 1.5) + int(strong > 0)")
+      .Define("energy", "10 * strong + 3 + 0.5 * noise[2]");
+}
+
+CladTorch::Dataset Read(unsigned seed, unsigned events, const CladTorch::Label &label)
+{
+   CladTorch::Dataset data({"strong", "weak", "empty"});
+   data.SetWeight("weight").Add(Events(seed, events), label);
+   return data;
+}
+
+/// Efficiency of one class at `cut`, event by event.
+double Share(const std::vector<float> &scores, const CladTorch::Dataset &data, double cut, bool signal)
+{
+   double passed = 0, all = 0;
+   for (std::size_t i = 0; i < scores.size(); ++i) {
+      if ((data.Labels()(i) > 0.5f) != signal)
+         continue;
+      all += data.Weights()(i);
+      passed += scores[i] >= cut ? data.Weights()(i) : 0;
+   }
+   return passed / all;
+}
+
+void Classifier(const CladTorch::Model &model, const CladTorch::Dataset &test, const CladTorch::Dataset &training)
+{
+   const auto evaluation = model.Evaluate(test);
+   const auto scores = model.Predict(test);
+   evaluation.Print();
+   CHECK(evaluation.Events() == test.Rows() && evaluation.Outputs() == 1);
+   CHECK(evaluation.Auc() == model.Auc(test) && evaluation.AucError() == model.AucError(test));
+   CHECK(evaluation.Auc() > 0.8);
+   for (double cut : {0.2, 0.5, 0.8}) {
+      const double signal = Share(scores, test, cut, true), background = Share(scores, test, cut, false);
+      CHECK(Near(evaluation.Recall(cut), signal, 1e-9) && Near(evaluation.FalseAlarms(cut), background, 1e-9));
+   }
+   // A point of the curve that belongs to a cut has its efficiencies.
+   const auto [cut, significance] = evaluation.BestCut(50, 500, 0.1);
+   CHECK(cut > 0 && cut < 1 && significance > 0);
+   const double s = 50 * Share(scores, test, cut, true), b = 500 * Share(scores, test, cut, false);
+   const double sigma = 0.1 * b, v = sigma * sigma;
+   const double byHand = std::sqrt(2 * ((s + b) * std::log((s + b) * (b + v) / (b * b + (s + b) * v)) -
+                                        b * b / v * std::log(1 + v * s / (b * (b + v)))));
+   CHECK(Near(significance / byHand, 1, 2e-3)); // cuts are made on logits
+   std::unique_ptr<TGraph> curve(evaluation.Significance(50, 500, 0.1));
+   for (int i = 0; i < curve->GetN(); ++i)
+      if (curve->GetPointY(i) > significance + 1e-12)
+         CHECK(false && "a point above the best");
+   std::unique_ptr<TGraph> roc(evaluation.Roc()), direct(model.Roc(test));
+   CHECK(roc->GetN() == direct->GetN() && std::string(roc->GetTitle()) == direct->GetTitle());
+   std::unique_ptr<TGraphErrors> band(evaluation.RocBand()), rejection(evaluation.Rejection());
+   CHECK(band->GetN() > 50 && band->GetErrorY(band->GetN() / 2) > 0 && rejection->GetPointY(rejection->GetN() - 1) == 1);
+   CHECK(evaluation.Temperature() > 0.5 && evaluation.Temperature() < 2 && evaluation.CalibrationError() < 0.1);
+   const auto [signal, background] = evaluation.Overtraining(evaluation);
+   CHECK(signal == 1 && background == 1);
+   const auto again = evaluation.Overtraining(model.Evaluate(training));
+   CHECK(again.first > 1e-4 && again.second > 1e-4);
+   const auto plain = Evaluation::Classifier(scores, {test.Labels().begin(), test.Labels().end()},
+                                             {test.Weights().begin(), test.Weights().end()});
+   CHECK(Near(plain.Auc(), evaluation.Auc(), 1e-4) && plain.Accuracy() == evaluation.Accuracy());
+
+   std::unique_ptr<TH1> importance(model.Importance(test));
+   CHECK(importance->GetNbinsX() == 3 && std::string(importance->GetXaxis()->GetBinLabel(3)) == "strong");
+   CHECK(importance->GetBinContent(3) > 5 * importance->GetBinError(3));
+   CHECK(std::string(importance->GetXaxis()->GetBinLabel(1)) == "empty");
+   std::unique_ptr<TH2> correlations(test.Correlations());
+   CHECK(Near(correlations->GetBinContent(1, 1), 1, 1e-6) &&
+         correlations->GetBinContent(1, 2) == correlations->GetBinContent(2, 1));
+   std::unique_ptr<TH1> spectators(evaluation.Correlations(test));
+   CHECK(spectators->GetBinContent(1) > 0.5 && std::fabs(spectators->GetBinContent(3)) < 0.2);
+}
+
+void Classes(const CladTorch::Model &model, const CladTorch::Dataset &test)
+{
+   const auto evaluation = model.Evaluate(test);
+   evaluation.Print();
+   const auto scores = model.Predict(test);
+   double right = 0, all = 0, confused[3][3] = {};
+   for (std::size_t i = 0; i < test.Rows(); ++i) {
+      const auto *row = scores.data() + 3 * i;
+      const auto chosen = std::max_element(row, row + 3) - row;
+      const auto label = static_cast<int>(test.Labels()(i));
+      right += chosen == label ? test.Weights()(i) : 0;
+      all += test.Weights()(i);
+      confused[label][chosen] += test.Weights()(i);
+   }
+   CHECK(Near(evaluation.Accuracy(), right / all, 1e-12) && evaluation.Accuracy() > 0.8);
+   std::unique_ptr<TH2> matrix(evaluation.Confusion(false));
+   for (int label = 0; label < 3; ++label)
+      for (int chosen = 0; chosen < 3; ++chosen)
+         if (!Near(matrix->GetBinContent(chosen + 1, label + 1), confused[label][chosen], 1e-3))
+            CHECK(false && "confusion matrix");
+   for (std::size_t output = 0; output < 3; ++output)
+      CHECK(evaluation.Auc(output) > 0.8);
+   CHECK(evaluation.Temperature() > 0.1);
+}
+
+void Regression(const CladTorch::Model &model, const CladTorch::Dataset &test)
+{
+   const auto evaluation = model.Evaluate(test);
+   evaluation.Print();
+   const auto values = model.Predict(test);
+   double sum = 0, squares = 0, all = 0;
+   for (std::size_t i = 0; i < test.Rows(); ++i) {
+      const double difference = double(values[i]) - test.Labels()(i);
+      sum += test.Weights()(i) * difference;
+      squares += test.Weights()(i) * difference * difference;
+      all += test.Weights()(i);
+   }
+   CHECK(Near(evaluation.Bias(), sum / all, 1e-6) && Near(evaluation.Rmse(), std::sqrt(squares / all), 1e-6));
+   CHECK(evaluation.Explained() > 0.8);
+   std::unique_ptr<TH1> residuals(evaluation.Residuals()), importance(model.Importance(test));
+   CHECK(residuals->GetSumOfWeights() > 0.9);
+   CHECK(std::string(importance->GetXaxis()->GetBinLabel(3)) == "strong");
+}
+
+void Reports(const CladTorch::Model &model, const CladTorch::Dataset &test, const CladTorch::Dataset &training, const char *name)
+{
+   model.Report(std::string(name) + ".pdf", test, training);
+   std::ifstream file(std::string(name) + ".pdf", std::ios::binary);
+   const std::string content((std::istreambuf_iterator<char>(file)), {});
+   CHECK(content.rfind("%PDF", 0) == 0 && content.find("%%EOF") != std::string::npos);
+}
+
+void Mistakes(const CladTorch::Model &classifier, const CladTorch::Model &regression, const CladTorch::Dataset &test)
+{
+   const auto evaluation = classifier.Evaluate(test);
+   const std::vector<float> one{1.f}, two{0.f, 1.f};
+   Refuses("two labels for a score", [&] { Evaluation::Classifier(one, two); }, {"1 prediction", "2 labels"});
+   Refuses("no events", [&] { Evaluation::Classifier({}, {}); }, {"no events"});
+   Refuses("no outputs", [&] { Evaluation::Classifier(one, one, {}, 0); }, {"0 outputs"});
+   Refuses("a weight too few", [&] { Evaluation::Classifier(two, two, one); }, {"1 weight", "2 events"});
+   Refuses("one class", [&] { Evaluation::Classifier(two, {1.f, 1.f}).Auc(); }, {"background weight 0"});
+   Refuses("a NaN", [&] { Evaluation::Classifier({0.f, std::nanf("")}, two).Auc(); }, {"event 1"});
+   Refuses("another output", [&] { evaluation.Auc(1); }, {"output 1"});
+   Refuses("no bins", [&] { evaluation.Scores(0); }, {"bins is 0"});
+   Refuses("bins below 0", [&] { evaluation.Calibration(-3); }, {"bins"});
+   Refuses("scores that are no probabilities", [&] { Evaluation::Classifier({-1.f, 2.f}, two).Calibration(); },
+           {"event 0", "[0, 1]"});
+   Refuses("no logits", [&] { Evaluation::Classifier(two, two).Temperature(); }, {"logits"});
+   Refuses("residuals of a classifier", [&] { evaluation.Rmse(); }, {"classifier"});
+   Refuses("a cut at NaN", [&] { evaluation.Accuracy(std::nan("")); }, {"nan"});
+   Refuses("too few background events", [&] { Evaluation::Classifier(two, two).BestCut(); }, {"background"});
+   Refuses("an uncertainty below 0", [&] { evaluation.BestCut(1, 1, -1); }, {"-1"});
+   Refuses("spectators of other events", [&] { evaluation.Correlations(Read(1, 10, 1)); }, {"10 rows"});
+   Refuses("other labels", [&] { classifier.Evaluate(Read(1, 10, {"energy", "weak"})); }, {"2 label"});
+   Refuses("ROC of a regression", [&] { regression.Evaluate(test).Roc(); }, {"regression"});
+   Refuses("no repetition", [&] { classifier.Importance(test, 0); }, {"0 repetitions"});
+   Refuses("a folder that does not exist", [&] { classifier.Report("/nowhere/report.pdf", test); }, {"/nowhere"});
+}
+
+void evaluation()
+{
+   CladTorch::FitOptions options;
+   options.fEpochs = 20;
+   options.fVerbose = 0;
+   const auto training = Read(1, 4000, "signal"), test = Read(2, 4000, "signal");
+   CladTorch::Mlp classifier({3, 16, 1}, CladTorch::kReLU), classes({3, 16, 3}, CladTorch::kReLU), regression({3, 16, 1});
+   classifier.Fit(training, options);
+   Classifier(classifier, test, training);
+   Reports(classifier, test, training, "classifier");
+
+   const auto kinds = Read(1, 4000, "kind"), otherKinds = Read(2, 4000, "kind");
+   classes.Fit(kinds, options);
+   Classes(classes, otherKinds);
+   Reports(classes, otherKinds, kinds, "classes");
+
+   const auto energies = Read(1, 4000, "energy"), otherEnergies = Read(2, 4000, "energy");
+   options.fLoss = CladTorch::kMeanSquaredError;
+   regression.Fit(energies, options);
+   Regression(regression, otherEnergies);
+   Reports(regression, otherEnergies, energies, "regression");
+
+   Mistakes(classifier, regression, test);
+   Passed();
+}
