@@ -132,6 +132,8 @@ fn what_is_not_this_fits_checkpoint_is_refused_by_name() {
     model.save(&path).unwrap();
     assert!(checkpoint_options(&path).unwrap_err().to_string().contains("not a checkpoint"));
     assert!(checkpoint_options(&folder.path().join("none")).is_err());
+    let error = Trainer::new(&network(1), &data, &options).err().expect("a model file is replaced").to_string();
+    assert!(error.contains("is a file that is no checkpoint"), "{error}");
     let own = Options { loss_function: "double loss(double output, double label) { return 0; }".into(), ..options };
     let error = Trainer::new(&network(1), &data, &own).err().expect("accepted").to_string();
     assert!(error.contains("fCheckpoint beside fLossFunction"), "{error}");

@@ -73,7 +73,7 @@ fn every_branch_by_every_route_is_read_as_written_or_refused() {
 
 #[test]
 fn odd_trees_are_read_right_or_refused_by_name() {
-    let outcome = macro_of("odd_trees.C").passed().says(&["the label column 'n' is a feature, too"]);
+    let outcome = macro_of("odd_trees.C").passed().says(&["the label column 'n' is also a feature"]);
     // The command reads what needs no ROOT, and says of an RNTuple that it is one.
     let command = |arguments: &[&str]| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_cladtorch"));

@@ -47,8 +47,9 @@ void CheckLabels(const Model &model, const Dataset &data, bool regression)
    if (data.Rows() == 0)
       throw std::runtime_error("the dataset has no events: add some");
    if (labels != expected)
-      throw std::runtime_error("the events have " + std::to_string(labels) + " label(s), but the model learns " +
-                               std::to_string(expected) + ": add the sources with the labels of its fit");
+      throw std::runtime_error("the events have " + std::to_string(labels) + " label(s), but " + std::to_string(expected) +
+                               " is expected for a model of " + std::to_string(model.Outputs()) +
+                               " output(s): add the sources with other labels, or judge Predict() by a loss of your own");
 }
 
 } // namespace

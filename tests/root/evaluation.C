@@ -168,6 +168,9 @@ void Mistakes(const CladTorch::Model &classifier, const CladTorch::Model &regres
    Refuses("an uncertainty below 0", [&] { evaluation.BestCut(1, 1, -1); }, {"-1"});
    Refuses("spectators of other events", [&] { evaluation.Correlations(Read(1, 10, 1)); }, {"10 rows"});
    Refuses("other labels", [&] { classifier.Evaluate(Read(1, 10, {"energy", "weak"})); }, {"2 label"});
+   for (float label : {std::nanf(""), -1.f, 7.f})
+      Refuses("a label that is none", [&] { Evaluation::Classifier(two, {0.f, label}); }, {"label of event 1"});
+   Refuses("a class that is none", [&] { Evaluation::Classifier({1, 0, 0, 1}, {0, 2}, {}, 2); }, {"label of event 1", "0 to 1"});
    Refuses("ROC of a regression", [&] { regression.Evaluate(test).Roc(); }, {"regression"});
    Refuses("no repetition", [&] { classifier.Importance(test, 0); }, {"0 repetitions"});
    Refuses("a folder that does not exist", [&] { classifier.Report("/nowhere/report.pdf", test); }, {"/nowhere"});

@@ -11,7 +11,7 @@ R__LOAD_LIBRARY(libcladtorch)
 using namespace CladTorch;
 
 /// The quantile of a distribution (Koenker and Bassett 1978), made smooth.
-const char *kQuantile = R"(
+const char *kQuantileText = R"(
 double loss(double output, double label)
 {
    const double d = label - output;
@@ -39,7 +39,7 @@ void CheckFit(const Dataset &data, FitOptions options)
    CHECK(Near(below / 2000., 0.9, 0.03));
    options.fLossFunction = "double loss(double output, double label) { return output - nothing; }";
    Refuses("a name that nobody knows", [&] { Mlp({1, 1}).Fit(data, options); }, {"fLossFunction", "'nothing'"});
-   options.fLossFunction = kQuantile;
+   options.fLossFunction = kQuantileText;
    options.fLoss = kHuber;
    Refuses("two losses", [&] { Mlp({1, 1}).Fit(data, options); }, {"fLossFunction beside fLoss"});
 }
@@ -53,7 +53,7 @@ void loss_function(bool hangs = false)
    options.fVerbose = 0;
    options.fEpochs = 40;
    options.fLearningRate = 0.01;
-   options.fLossFunction = kQuantile;
+   options.fLossFunction = kQuantileText;
    if (hangs)
       Refuses("a compiler that was interrupted", [&] { Mlp({1, 1}).Fit(data, options); }, {"interrupted"});
    else

@@ -63,7 +63,9 @@ assert len(next(iter(stream.Batches(fBatchSize=10)))[1]) == len(next(iter(stream
 for field in (each for each in dir(options) if each[0] == "f" and each[1].isupper()):
     other_style = "".join("_" * letter.isupper() + letter.lower() for letter in field[1:]).lstrip("_")
     for word in (field[1:].lower(), field[1].lower() + field[2:], other_style):
-        refuses(lambda: model.Fit(events, **{word: 3}), f"'{word}'", f"write {field}")
+        # Fit has an argument `validation`, too.
+        remedy = "CladTorch::Dataset" if word == "validation" else f"write {field}"
+        refuses(lambda: model.Fit(events, **{word: 3}), f"'{word}'", remedy)
         refuses(lambda: stream.Batches(**{word: 3}), f"'{word}'", f"write {field}")
 refuses(lambda: ct.Mlp([7, -3, 1]), "sizes", "[7, -3, 1]")
 refuses(lambda: ct.Mlp([7, 3, 1], ct.kXavier), "activation", "CladTorch::EActivation", "CladTorch::EInit")
@@ -150,7 +152,7 @@ MISTAKES = [
     (lambda: model.Fit(events, lr=0.1), "'lr'", "write fLearningRate"),
     (lambda: model.Fit(events, optimizer="adam"), "'optimizer'", "write fOptimiser"),
     (lambda: model.Fit(events, validation_split=0.1), "write fValidation"),
-    (lambda: model.Fit(events, callbacks=[]), "'callbacks'", "data, options, stream", "fEpochs"),
+    (lambda: model.Fit(events, callbacks=[]), "'callbacks'", "data, options, validation, stream", "fEpochs"),
     (lambda: model.Fit(events, fOptimizer=ct.kSGD), "'fOptimizer'", "write fOptimiser"),
     (lambda: model.Fit(events, fOptimiser="adam"), "kAdam, kAdamW, kSGD", "'adam'"),
     (lambda: model.Fit(events, fEpochs=2**40), "fEpochs", "2147483647"),

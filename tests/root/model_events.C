@@ -77,17 +77,34 @@ std::vector<Case> Functions()
       {"layer normalisation", [](Tensor x) { return Last(torch::layer_norm(x, {kWidth})); }},
       {"layer normalisation of the batch", [](Tensor x) { return Last(torch::layer_norm(x.t().contiguous().t(), {kWidth}) + x.sum(0)); }, "aten::sum"},
       {"unused mean", [](Tensor x) { return Last(x + 0 * x.sum(1, true)); }},
+      {"the first event by its place",
+       [](Tensor x) {
+          auto y = x * 1;
+          y.select(0, 0).zero_();
+          return Last(y);
+       },
+       "by their place"},
+      {"all but the last event",
+       [](Tensor x) {
+          auto y = x * 1;
+          y.slice(0, 0, -1).mul_(2);
+          return Last(y);
+       },
+       "by their place"},
+      {"another first event", [](Tensor x) { return Last(torch::cat({x.slice(0, 0, 1) * 2, x.slice(0, 1)}, 0)); },
+       "by their place"},
       {"constant elements", [](Tensor x) { return Last(x.index_select(1, gOrder)); }},
    };
 }
 
-/// Whether LibTorch's own answer for the second event changes with the others.
+/// Whether LibTorch's own answer for the second event changes with the others, or with its place among them.
 bool Mixes(const std::function<Tensor(Tensor)> &function)
 {
    const torch::NoGradGuard noGradients;
    const auto x = torch::randn({5, kWidth});
    const auto other = torch::cat({torch::randn({1, kWidth}), x.slice(0, 1, 2), 3 * torch::randn({6, kWidth})}, 0);
-   return (function(x)[1] - function(other)[1]).abs().max().item<double>() > 1e-5;
+   const auto differs = [&](const Tensor &answer) { return (function(x)[1] - answer).abs().max().item<double>() > 1e-5; };
+   return differs(function(other)[1]) || differs(function(x.slice(0, 1))[0]) || differs(function(x.slice(0, 0, 2))[1]);
 }
 
 CladTorch::Dataset Data(int rows)

@@ -179,6 +179,15 @@ void CheckMistakes(const Dataset &classes, const Dataset &pairs)
    refuses("a sum", [](Tensor z, Tensor y) { return (z - y).square().sum(); }, {"not the mean"});
    refuses("events that mix", [](Tensor z, Tensor y) { return (z - z.mean()).square() + y; }, {"mixes the events"});
    refuses("labels that mix", [](Tensor z, Tensor y) { return (z - y.mean()).square(); }, {"mixes the events"});
+   refuses("nearly a mean", [](Tensor z, Tensor y) { return (1 + 1e-4 * (z - y).square().mean()).sqrt(); }, {"not the mean"});
+   refuses("a small term that mixes", [](Tensor z, Tensor y) { return (z - y).abs().mean() + 1e-3 * z.var(0, false).sum(); },
+           {"not the mean"});
+   refuses("a large constant", [](Tensor z, Tensor y) { return 1e4 + (z - y).square().sum(); }, {"not the mean"});
+   refuses("events by their place", [](Tensor z, Tensor y) {
+      auto losses = (z - y).square();
+      losses.slice(0, 0, 1).mul_(1000);
+      return losses;
+   }, {"place"});
    refuses("another shape", [](Tensor z, Tensor y) { return torch::cat({z, y}, 1); }, {"[7, 2] for 7 events"});
    refuses("no kernel", [](Tensor z, Tensor y) { return (z - y).cumsum(1); }, {"aten::cumsum", "kernel"});
    refuses("random numbers", [](Tensor z, Tensor y) { return z - y + torch::rand_like(z); }, {"loss"});

@@ -8,7 +8,7 @@ LONG = {
     "CladTorch": {"ToFrame", "ToMatrix", "WriteFriend"},
     "Signal": {"DetectorPsd", "Noise", "PhaseShift", "ScaleToSnr", "Snr", "Welch", "Whiten"},
     "Batches": {"Next"},
-    "Dataset": {"Add", "Balance", "Split"},
+    "Dataset": {"Add", "Balance", "Correlations", "Split"},
     "Jagged": {"Padded", "Read"},
     "Mlp": {"__init__", "Load"},
     "Model": {

@@ -204,7 +204,9 @@ unsafe fn model_of_module(
         let named = named.filter_map(|(captured, spec)| Some((place(captured)?, spec.path.clone()))).collect();
         let names = Names::new(&network.last_activation, named);
         let libtorch = libtorch_module(network, calls, [parameters.len(), state.len()]);
-        Model::of_module(Ok(module), libtorch, names, &parameters, &state).map(Box::new)
+        let model = Model::of_module(Ok(module), libtorch, names, &parameters, &state)?;
+        model.check_places()?;
+        Ok(Box::new(model))
     })
 }
 

@@ -40,7 +40,13 @@ pub fn correlation(values: &[f32], columns: usize, weights: &[f32]) -> Result<Ve
         .collect();
     // Rounding leaves a constant column a spread.
     let constant = |a: usize| values.iter().skip(a).step_by(columns).all(|&value| value == values[a]);
-    let spread = |a: usize| if constant(a) { 0.0 } else { covariances[a * (columns + 1)].max(0.0).sqrt() };
+    if let Some(column) = (0..columns).find(|&a| covariances[a * (columns + 1)] < 0.0 && !constant(a)) {
+        return Err(Error::invalid(
+            format!("negative weights make the variance of column {column} negative"),
+            "it has no correlations: leave these weights out",
+        ));
+    }
+    let spread = |a: usize| if constant(a) { 0.0 } else { covariances[a * (columns + 1)].sqrt() };
     let deviation: Vec<f64> = (0..columns).map(spread).collect();
     let of = |at: usize| {
         let scale = deviation[at / columns] * deviation[at % columns];
@@ -80,5 +86,6 @@ mod tests {
         assert!(correlation(&[1.0; 3], 2, &[1.0; 2]).is_err());
         assert!(correlation(&[f32::NAN; 2], 2, &[1.0]).is_err());
         assert!(correlation(&[], 0, &[]).is_err());
+        assert!(correlation(&[0.0, 1.0, 3.0], 1, &[1.0, 1.0, -1.5]).is_err());
     }
 }

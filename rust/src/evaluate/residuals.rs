@@ -40,11 +40,17 @@ pub fn residuals(
     let mut differences: Vec<f64> = predicted.iter().zip(&truth).map(|(p, t)| p - t).collect();
     let of = |f: fn(f64) -> f64| mean(&differences.iter().map(|&d| f(d)).collect::<Vec<_>>());
     let (bias, square) = (of(|d| d), of(|d| d * d));
+    if square < 0.0 {
+        return Err(Error::invalid(
+            format!("negative weights make the mean square of the residuals {square}"),
+            "its root is no figure of merit: use weights whose sum over the large residuals is positive",
+        ));
+    }
     let centre = mean(&truth);
     let variance = mean(&truth.iter().map(|t| (t - centre).powi(2)).collect::<Vec<_>>());
     Ok(Residuals {
         bias,
-        rmse: square.max(0.0).sqrt(),
+        rmse: square.sqrt(),
         resolution: half_width(&mut differences, &weights, total),
         explained: if variance > 0.0 { 1.0 - square / variance } else { f64::NAN },
     })
@@ -109,5 +115,7 @@ mod tests {
         assert!(residuals(&[1.0], &[1.0], &[1.0], 1, 0).unwrap().explained.is_nan());
         assert!(residuals(&[1.0], &[1.0], &[1.0], 1, 1).is_err());
         assert!(residuals(&[1.0, 2.0], &[1.0], &[1.0], 1, 0).is_err());
+        let negative = residuals(&[0.1, 0.2, 3.0], &[0.0, 1.0, 1.0], &[1.0, 1.0, -1.5], 1, 0);
+        assert!(negative.unwrap_err().to_string().contains("negative weights"));
     }
 }

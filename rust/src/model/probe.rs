@@ -2,8 +2,9 @@
 
 use super::{Model, Network};
 use crate::error::{Error, Result};
+use crate::gradient::batches::differ;
 use crate::gradient::{Memory, Packing, Pass};
-use crate::graph::{Mode, Op};
+use crate::graph::{Mode, Op, events_mix};
 
 /// Where a feature lies, in standard deviations from its mean.
 const PLACES: [f32; 3] = [0.0, 1.0, -1.0];
@@ -31,6 +32,24 @@ impl Model {
             false => Err(Error::invalid(
                 "its predictions are not finite, because its weights are too large",
                 "fit again with a smaller fLearningRate",
+            )),
+        }
+    }
+
+    /// Refuses a network that takes an event for another one by its place in the batch, as `x.select(0, 0)` does: predictions go
+    /// through blocks of any size.
+    pub fn check_places(&self) -> Result<()> {
+        const EVENTS: usize = 7;
+        let mut x: Vec<f32> = (0..EVENTS * self.inputs()).map(|index| (index as f32 * 0.37).sin()).collect();
+        let mut outputs = [vec![0.0; EVENTS * self.outputs()], vec![0.0; EVENTS * self.outputs()]];
+        self.predict_rows(&x, true, 1, &mut outputs[0])?;
+        x.rotate_left(self.inputs());
+        self.predict_rows(&x, true, 1, &mut outputs[1])?;
+        outputs[1].rotate_right(self.outputs());
+        match differ(&outputs[0], &outputs[1]) {
+            false => Ok(()),
+            true => Err(events_mix(
+                "an operator takes events by their place in the batch (slice, select or cat along dimension 0)",
             )),
         }
     }

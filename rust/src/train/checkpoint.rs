@@ -6,6 +6,7 @@
 //! events and what dropout draws are functions of the seed and of the numbers of epochs and steps, which the record has. Nothing
 //! in a checkpoint is code that is run.
 
+use std::fs;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
@@ -77,6 +78,22 @@ struct Record {
     state: usize,
     inputs: usize,
     targets: usize,
+}
+
+/// Refuses a path whose file is something else than a checkpoint, which the first one would replace.
+pub(super) fn check_place(path: &Path) -> Result<()> {
+    let is_data = fs::metadata(path).is_ok_and(|about| about.is_file() && about.len() > 0);
+    let is_checkpoint = || {
+        let file = TensorFile::open(path).ok()?;
+        file.metadata(sealed::KEY)?.contains("\"checkpoint\":").then_some(())
+    };
+    if is_data && is_checkpoint().is_none() {
+        return Err(Error::invalid(
+            format!("fCheckpoint = \"{}\" is a file that is no checkpoint", text::name(&path.display().to_string())),
+            "give a name of its own",
+        ));
+    }
+    Ok(())
 }
 
 impl Checkpoint {

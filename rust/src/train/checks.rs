@@ -300,8 +300,9 @@ fn check_targets(model: &Model, targets: &Targets) -> Result<()> {
 /// With a loss of the user's own the network's outputs are numbers, as in a regression.
 fn own_loss(options: &Options) -> Result<Loss> {
     if options.loss.is_some() || options.gradient != Gradient::Clad || options.device != "cpu" {
+        let own = if options.loss_function == OBSERVED { "a loss of LibTorch's operators" } else { "fLossFunction" };
         return Err(Error::invalid(
-            "a loss function beside fLoss, fGradient = kAutograd or another device than the CPU",
+            format!("{own} beside fLoss, fGradient = kAutograd or another device than the CPU"),
             "leave those as they are: Clad differentiates the function, for the CPU",
         ));
     }

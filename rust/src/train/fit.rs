@@ -121,6 +121,9 @@ impl Fit {
         own: Option<&Arc<ObservedLoss>>,
     ) -> Result<Self> {
         let settings = checks::checked(options, model, data)?;
+        if !options.checkpoint.is_empty() {
+            checkpoint::check_place(Path::new(&options.checkpoint))?;
+        }
         model.check_finite("the fit")?;
         let (scaler, target) = scalers(model, data, options, settings.loss, train)?;
         let parameters = model.parameters_for(&scaler, target.as_ref())?;
