@@ -86,7 +86,7 @@ mod tests {
     fn what_has_no_balance_is_refused_and_stays() {
         let mut data = with(&[0.0, 1.0, 1.0], &[1.0, 2.0, -2.0]);
         let error = data.balance().unwrap_err().to_string();
-        assert!(error.contains("label 1 weigh 0"), "{error}");
+        assert!(error.contains("label 1 sum to 0"), "{error}");
         assert_eq!(data.weights().unwrap(), [1.0, 2.0, -2.0]);
         let labels: Vec<f32> = (0..2000).map(|i| i as f32).collect();
         assert!(with(&labels, &labels).balance().unwrap_err().to_string().contains("more than 1000"));
