@@ -20,8 +20,6 @@ using namespace Internal;
 
 namespace {
 
-constexpr float kSignalLabel = 0.5f; ///< labels above are signal
-
 std::vector<float> Column(const std::vector<float> &values, std::size_t columns, std::size_t column)
 {
    std::vector<float> picked;
@@ -96,13 +94,6 @@ double Ratio(double part, double whole, const char *of)
    return part / whole;
 }
 
-rust::Vec<double> ConfusionOf(const EvaluationData &data)
-{
-   if (data.fIsRegression)
-      throw std::runtime_error("a regression confuses no classes: ask for its Rmse()");
-   return Core::evaluate_confusion(Slice(data.fScores), data.fOutputs, Slice(data.fLabels), Slice(data.fWeights));
-}
-
 /// The share of events whose class has the largest score.
 double Accurate(const EvaluationData &data)
 {
@@ -116,6 +107,13 @@ double Accurate(const EvaluationData &data)
 }
 
 } // namespace
+
+rust::Vec<double> Internal::ConfusionOf(const EvaluationData &data)
+{
+   if (data.fIsRegression)
+      throw std::runtime_error("a regression confuses no classes: ask for its Rmse()");
+   return Core::evaluate_confusion(Slice(data.fScores), data.fOutputs, Slice(data.fLabels), Slice(data.fWeights));
+}
 
 std::string EvaluationData::NameOf(std::size_t output) const
 {

@@ -13,6 +13,8 @@
 namespace CladTorch {
 namespace Internal {
 
+constexpr float kSignalLabel = 0.5f; ///< labels above are signal
+
 /// Predictions with labels and weights. Never changed.
 struct EvaluationData {
    bool fIsRegression;
@@ -50,6 +52,9 @@ private:
    rust::Slice<const float> fRanks, fScores, fLabels, fWeights;
    bool fLogistic; ///< scores are logistic functions of the ranks
 };
+
+/// [true class, predicted class]; throws for a regression.
+rust::Vec<double> ConfusionOf(const EvaluationData &data);
 
 /// The figures, as Evaluation::Print() shows them.
 std::string Described(const EvaluationData &data);

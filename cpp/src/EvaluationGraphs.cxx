@@ -25,7 +25,6 @@ using namespace Internal;
 
 namespace {
 
-constexpr float kSignalLabel = 0.5f; ///< labels above are signal
 constexpr double kLeastKnown = 0.5;  ///< relative error of a background that passes: that of four events
 constexpr int kMostBins = 1000000;   ///< more than anybody can see, and memory for each of them is no question
 
@@ -189,11 +188,8 @@ std::pair<TH1 *, TH1 *> Evaluation::Scores(int bins, std::size_t output) const
 TH2 *Evaluation::Confusion(bool shares) const
 {
    return Guard("CladTorch::Evaluation::Confusion", [&]() -> TH2 * {
-      if (fData->fIsRegression)
-         throw std::runtime_error("a regression confuses no classes: ask for its Rmse()");
       const auto classes = static_cast<int>(fData->fOutputs);
-      const auto matrix =
-         Core::evaluate_confusion(Slice(fData->fScores), fData->fOutputs, Slice(fData->fLabels), Slice(fData->fWeights));
+      const auto matrix = ConfusionOf(*fData);
       auto *histogram = Detached<TH2F>("confusion", ";Predicted;True", classes, 0., double(classes), classes, 0., double(classes));
       for (int row = 0; row < classes; ++row) {
          double sum = 0;

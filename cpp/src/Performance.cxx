@@ -54,52 +54,52 @@ void CheckLabels(const Model &model, const Dataset &data, bool regression)
 
 } // namespace
 
-Evaluation Model::Evaluate(const Dataset &data, bool asClassifier) const
-{
-   const bool regression = !asClassifier && Core::model_gives_values(*Data().fCore);
-   CheckLabels(*this, data, regression);
-   EvaluationData evaluation{regression, Outputs(), Outputs(data, false), {}, Copied(data.Labels()), Copied(data.Weights()),
-                             regression ? Targets() : std::vector<std::string>()};
-   if (!regression && !Core::model_gives_values(*Data().fCore))
-      evaluation.fLogits = Outputs(data, true);
-   return Evaluation(std::make_shared<const EvaluationData>(std::move(evaluation)));
-}
-
 Evaluation Model::Evaluate(const Dataset &data) const
 {
-   return Guard(Where("Evaluate").c_str(), [&] { return Evaluate(data, false); });
+   return Guard(Where("Evaluate").c_str(), [&] {
+      const bool regression = Core::model_gives_values(*Data().fCore);
+      CheckLabels(*this, data, regression);
+      EvaluationData evaluation{regression, Outputs(), Outputs(data, false), {}, Copied(data.Labels()), Copied(data.Weights()),
+                                regression ? Targets() : std::vector<std::string>()};
+      if (!regression)
+         evaluation.fLogits = Outputs(data, true);
+      return Evaluation(std::make_shared<const EvaluationData>(std::move(evaluation)));
+   });
 }
 
-/// What Auc() and the like look at, whatever the model was trained for.
-Evaluation Model::SignalAndBackground(const Dataset &data) const
+/// What Auc() and the like look at, whatever the model was trained for: logits, by which events are ranked, or what Predict()
+/// gives. One of them needs one prediction.
+Evaluation Model::SignalAndBackground(const Dataset &data, bool raw) const
 {
    CheckOneOutput(*this, data);
-   return Evaluate(data, true);
+   CheckLabels(*this, data, false);
+   return Evaluation(std::make_shared<const EvaluationData>(
+      EvaluationData{false, 1, Outputs(data, raw), {}, Copied(data.Labels()), Copied(data.Weights()), {}}));
 }
 
 double Model::Auc(const Dataset &data) const
 {
-   return Guard(Where("Auc").c_str(), [&] { return SignalAndBackground(data).Auc(); });
+   return Guard(Where("Auc").c_str(), [&] { return SignalAndBackground(data, true).Auc(); });
 }
 
 double Model::AucError(const Dataset &data) const
 {
-   return Guard(Where("AucError").c_str(), [&] { return SignalAndBackground(data).AucError(); });
+   return Guard(Where("AucError").c_str(), [&] { return SignalAndBackground(data, true).AucError(); });
 }
 
 TGraph *Model::Roc(const Dataset &data) const
 {
-   return Guard(Where("Roc").c_str(), [&] { return SignalAndBackground(data).Roc(); });
+   return Guard(Where("Roc").c_str(), [&] { return SignalAndBackground(data, true).Roc(); });
 }
 
 std::pair<TH1 *, TH1 *> Model::Scores(const Dataset &data, int bins) const
 {
-   return Guard(Where("Scores").c_str(), [&] { return SignalAndBackground(data).Scores(bins); });
+   return Guard(Where("Scores").c_str(), [&] { return SignalAndBackground(data, false).Scores(bins); });
 }
 
 TCanvas *Model::DrawScores(const Dataset &data, int bins) const
 {
-   return Guard(Where("DrawScores").c_str(), [&] { return SignalAndBackground(data).DrawScores(bins); });
+   return Guard(Where("DrawScores").c_str(), [&] { return SignalAndBackground(data, false).DrawScores(bins); });
 }
 
 TH1 *Model::Importance(const Dataset &data, int repeats, std::uint64_t seed) const

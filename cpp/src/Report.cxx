@@ -211,10 +211,10 @@ void Model::MakeReport(const std::string &path, const Dataset &test, const Datas
 {
    Guard(Where("Report").c_str(), [&] {
       Pages pages(FilePath(path));
-      const auto evaluation = Evaluate(test, false);
+      const auto evaluation = Evaluate(test);
       std::optional<Evaluation> before;
       if (training)
-         before = Evaluate(*training, false);
+         before = Evaluate(*training);
       const Quietly quietly;
       Plots plots;
       if (!evaluation.fData->fIsRegression)

@@ -302,8 +302,7 @@ private:
                      const Internal::LossData &loss);
    void CheckFunctor(std::size_t arguments) const;
    std::string Where(const char *method) const;
-   Evaluation Evaluate(const Dataset &data, bool asClassifier) const;
-   Evaluation SignalAndBackground(const Dataset &data) const;
+   Evaluation SignalAndBackground(const Dataset &data, bool raw) const;
    void MakeReport(const std::string &path, const Dataset &test, const Dataset *training) const;
    /// Of Predict() and, with `raw`, Logits(); what it throws reports the public method that was called.
    std::vector<float> Outputs(const Dataset &data, bool raw) const;
