@@ -12,7 +12,10 @@
 
 // "-": no streamer, a model's file is written by Model::Save.
 #pragma link C++ class CladTorch::Batches-;
+#pragma link C++ class CladTorch::CrossValidation-;
 #pragma link C++ class CladTorch::Dataset-;
+#pragma link C++ class CladTorch::Ensemble-;
+#pragma link C++ class CladTorch::Epoch-;
 #pragma link C++ class CladTorch::Error-;
 #pragma link C++ class CladTorch::Evaluation-;
 #pragma link C++ class CladTorch::Files-;
@@ -21,7 +24,9 @@
 #pragma link C++ class CladTorch::History-;
 #pragma link C++ class CladTorch::Interrupted-;
 #pragma link C++ class CladTorch::Label-;
+#pragma link C++ class CladTorch::Metric-;
 #pragma link C++ class CladTorch::Mlp-;
+#pragma link C++ class CladTorch::MlpOptions-;
 #pragma link C++ class CladTorch::Model-;
 #pragma link C++ class CladTorch::Scaler-;
 #pragma link C++ class CladTorch::Source-;

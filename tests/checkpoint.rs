@@ -14,7 +14,7 @@ use std::time::Duration;
 use cladtorch::dataset::Dataset;
 use cladtorch::graph::{Activation, Gradient, Init, Optimiser, Schedule};
 use cladtorch::model::Model;
-use cladtorch::train::{EpochRecord, Options, Trainer, checkpoint_options};
+use cladtorch::train::{self, EpochRecord, Options, Trainer};
 use data::{circle, spec};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -33,6 +33,10 @@ fn outcome(trainer: &Trainer, model: &mut Model) -> Outcome {
     (model.parameters().iter().map(|p| p.to_bits()).collect(), trainer.history().iter().map(bits).collect())
 }
 
+fn resumed_options(path: &Path) -> cladtorch::Result<Options> {
+    train::resumed_options(path, &Options::default())
+}
+
 /// Fits to the end; `after` sees the trainer after each part and each epoch.
 fn run(trainer: &mut Trainer, data: &Dataset, mut after: impl FnMut(&mut Trainer)) {
     loop {
@@ -40,7 +44,8 @@ fn run(trainer: &mut Trainer, data: &Dataset, mut after: impl FnMut(&mut Trainer
             after(trainer);
             continue;
         }
-        let last = trainer.end_epoch(data).unwrap().last;
+        let losses = trainer.losses(data).unwrap();
+        let last = trainer.end_epoch(losses, Vec::new()).unwrap().last;
         after(trainer);
         if last {
             return;
@@ -77,7 +82,7 @@ fn a_fit_that_goes_on_has_the_bits_of_one_that_never_stopped() {
         copies.pop(); // at its end
         for (number, copy) in copies.iter().enumerate() {
             fs::write(&path, copy).unwrap();
-            let read = checkpoint_options(&path).unwrap();
+            let read = resumed_options(&path).unwrap();
             assert_eq!(Options { threads: options.threads, ..read.clone() }, options);
             let mut model = network(99);
             let mut trainer = Trainer::new(&model, &data, &Options { threads: 2, ..read }).unwrap();
@@ -119,7 +124,9 @@ fn what_is_not_this_fits_checkpoint_is_refused_by_name() {
     };
     assert!(own(&circle(50, 2)).contains("validation"));
     let wide = Model::new(&[2, 20, 16, 1], Activation::ReLU, Init::default(), 1).unwrap();
+    let tanh = Model::new(&[2, 19, 16, 1], Activation::Tanh, Init::default(), 1).unwrap();
     for (error, words) in [
+        (refused(&tanh, &data, &options), "operators or activations"),
         (refused(&wide, &data, &options), "parameters"),
         (refused(&network(1), &circle(300, 4), &options), "events"),
         (refused(&network(1), &circle(299, 3), &options), "events"),
@@ -130,8 +137,8 @@ fn what_is_not_this_fits_checkpoint_is_refused_by_name() {
     let mut model = network(1);
     Trainer::new(&model, &data, &spec()).unwrap().finish(&mut model).unwrap();
     model.save(&path).unwrap();
-    assert!(checkpoint_options(&path).unwrap_err().to_string().contains("not a checkpoint"));
-    assert!(checkpoint_options(&folder.path().join("none")).is_err());
+    assert!(resumed_options(&path).unwrap_err().to_string().contains("not a checkpoint"));
+    assert!(resumed_options(&folder.path().join("none")).is_err());
     let error = Trainer::new(&network(1), &data, &options).err().expect("a model file is replaced").to_string();
     assert!(error.contains("is a file that is no checkpoint"), "{error}");
     let own = Options { loss_function: "double loss(double output, double label) { return 0; }".into(), ..options };
@@ -160,7 +167,7 @@ fn damaged_checkpoints_are_refused() {
             continue;
         }
         fs::write(&path, &bytes).unwrap();
-        assert!(checkpoint_options(&path).is_err(), "round {round}, byte {place}");
+        assert!(resumed_options(&path).is_err(), "round {round}, byte {place}");
     }
 }
 
@@ -202,7 +209,7 @@ fn a_killed_process_leaves_the_last_checkpoint_whole() {
         std::thread::sleep(Duration::from_micros(generator.random_range(0..30_000)));
         child.kill().unwrap();
         child.wait().unwrap();
-        let options = checkpoint_options(&path).unwrap();
+        let options = resumed_options(&path).unwrap();
         let mut trainer = Trainer::new(&network(1), &data, &options).unwrap();
         trainer.resume(&path).unwrap();
         epochs += trainer.history().len();

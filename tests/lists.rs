@@ -1,9 +1,10 @@
 //! The lists of operators stand in three languages: they have to agree on names and numbers.
 
-use cladtorch::graph::{Activation, Function, Gradient, Init, Loss, Optimiser, Schedule};
+use cladtorch::graph::{Activation, Function, Gradient, Init, Loss, Normalisation, Optimiser, Schedule};
 use cladtorch::kernels::is_sign_activation;
 
 const KERNELS: &str = include_str!("../cpp/kernels/kernels.h");
+const MLP: &str = include_str!("../cpp/include/CladTorch/Mlp.hxx");
 const OPTIONS: &str = include_str!("../cpp/include/CladTorch/FitOptions.hxx");
 
 /// The members of `enum name { A = 0, ... }` in a header, in lower case without underscores and prefix.
@@ -46,6 +47,7 @@ fn losses_are_numbered_alike() {
 fn optimisers_and_initialisations_are_numbered_alike() {
     assert_eq!(members(OPTIONS, "EOptimiser", "k"), listed(Optimiser::ALL.iter().map(|o| o.name()), 0));
     assert_eq!(members(OPTIONS, "EInit", "k"), listed(Init::ALL.iter().map(|i| i.name()), 0));
+    assert_eq!(members(MLP, "ENormalisation", "k")[1..], listed(Normalisation::ALL.iter().map(|n| n.name()), 0)[1..]);
     assert_eq!(members(OPTIONS, "ESchedule", "k"), listed(Schedule::ALL.iter().map(|s| s.name()), 0));
     assert_eq!(members(OPTIONS, "EGradient", "k"), listed(Gradient::ALL.iter().map(|g| g.name()), 0));
 }

@@ -171,6 +171,21 @@ fn options_of_fits() {
 }
 
 #[test]
+fn fits_are_watched() {
+    macro_of("watching.C").passed();
+}
+
+#[test]
+fn perceptrons_with_normalisation_and_dropout() {
+    macro_of("regularised.C").passed();
+}
+
+#[test]
+fn several_fits_at_once() {
+    macro_of("several_fits.C").passed();
+}
+
+#[test]
 fn models_go_on_from_where_they_are() {
     macro_of("refit.C").passed();
 }

@@ -35,3 +35,22 @@ fn clad_and_autograd_reach_the_same_area_in_cpp_and_in_python() {
     let python = checked(Session::python(&[&file("higgs_classify.py"), FOLDER, "5"]).run());
     assert!((cpp - python).abs() < 1e-4, "C++ {cpp}, Python {python}");
 }
+
+/// The macro and its twin do the same: all figures that they print are equal.
+#[test]
+fn the_analysis_is_the_same_in_cpp_and_in_python() {
+    let file = |name: &str| source().join("root_macros").join(name).display().to_string();
+    let figures = |outcome: Outcome| -> Vec<String> {
+        assert_eq!(outcome.code, Some(0), "{}", outcome.text);
+        let files = ["loss.png", "report.pdf", "higgs.ct", "scores.root"];
+        let outcome = files.into_iter().fold(outcome, |outcome, file| outcome.wrote(&format!("analysis_out/{file}")));
+        let told = |line: &&str| {
+            ["AUC ", "the fit took", "best cut", "signal events pass"].iter().any(|part| line.contains(part))
+        };
+        outcome.text.lines().filter(told).map(str::to_owned).collect()
+    };
+    let cpp = figures(Session::root(&["-q", &format!("{}(\"analysis_out\")", file("higgs_analysis.C"))]).run());
+    let python = figures(Session::python(&[&file("higgs_analysis.py"), "analysis_out"]).run());
+    assert!(cpp.len() >= 4, "{cpp:?}");
+    assert_eq!(cpp, python);
+}

@@ -62,6 +62,11 @@ fn options_of_fits_in_python() {
 }
 
 #[test]
+fn fits_are_watched_in_python() {
+    Session::python(&[&script("watching.py")]).run().passed();
+}
+
+#[test]
 fn tensors_back_to_root() {
     passes("back_to_root.C");
 }

@@ -487,7 +487,8 @@ fn an_epoch_comes_in_parts_and_an_unfinished_one_leaves_a_model() {
     let mut trainer = Trainer::new(&model, &data, &options).unwrap();
     let parts: Vec<_> = (0..3).map(|_| trainer.part(&data).unwrap()).map(|part| (part.rows, part.ended)).collect();
     assert_eq!(parts, [(1024, false), (2048, false), (3000, true)]);
-    let loss = trainer.end_epoch(&data).unwrap().train_loss;
+    let losses = trainer.losses(&data).unwrap();
+    let loss = trainer.end_epoch(losses, Vec::new()).unwrap().train_loss;
     assert_eq!(loss, Trainer::new(&model, &data, &options).unwrap().epoch(&data).unwrap().train_loss);
     assert_eq!(trainer.part(&data).unwrap().rows, 1024);
     trainer.finish(&mut model).unwrap();

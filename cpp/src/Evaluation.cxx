@@ -182,6 +182,21 @@ std::size_t Evaluation::Outputs() const
    return fData->fOutputs;
 }
 
+const std::vector<float> &Evaluation::Predictions() const
+{
+   return fData->fScores;
+}
+
+const std::vector<float> &Evaluation::Labels() const
+{
+   return fData->fLabels;
+}
+
+const std::vector<float> &Evaluation::Weights() const
+{
+   return fData->fWeights;
+}
+
 double Evaluation::Auc(std::size_t output) const
 {
    return Guard("CladTorch::Evaluation::Auc", [&] {

@@ -64,6 +64,8 @@ Core::FitSpec ToSpec(const FitOptions &options)
    spec.checkpoint = options.fCheckpoint.empty() ? "" : FilePath(options.fCheckpoint);
    spec.checkpoint_epochs = NotNegative<std::uint32_t>("fCheckpointEpochs", options.fCheckpointEpochs);
    spec.checkpoint_minutes = options.fCheckpointMinutes;
+   for (const auto &metric : options.fMetrics)
+      spec.metrics.push_back(metric.Name());
    spec.gradient = static_cast<std::uint8_t>(options.fGradient);
    return spec;
 }

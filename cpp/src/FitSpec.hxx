@@ -17,7 +17,7 @@ namespace Internal {
 /// for each other, so that milliseconds take seconds: there are no more.
 Core::FitSpec ToSpec(const FitOptions &options);
 
-/// The options that the core knows; the others at their defaults.
+/// The options that the core knows; the others, and fMetrics, at their defaults.
 FitOptions FromSpec(const Core::FitSpec &spec);
 
 } // namespace Internal

@@ -2,6 +2,7 @@
 #include <CladTorch/Guard.hxx>
 
 #include "Canvas.hxx"
+#include "CoreBox.hxx"
 
 #include <TAxis.h>
 #include <TCanvas.h>
@@ -37,30 +38,50 @@ TGraph *Curve(const std::vector<double> &loss, int colour, int style)
 
 } // namespace
 
-TCanvas *History::Draw() const
+const std::vector<double> &History::Metric(const std::string &name) const
+{
+   return Guard("CladTorch::History::Metric", [&]() -> const std::vector<double> & {
+      const auto found = std::find(fMetricNames.begin(), fMetricNames.end(), name);
+      if (found == fMetricNames.end())
+         throw std::runtime_error("the fit recorded no metric \"" + name + "\": " +
+                                  (fMetricNames.empty() ? "set fMetrics" : "it has " + Joined(fMetricNames)));
+      return fMetrics[static_cast<std::size_t>(found - fMetricNames.begin())];
+   });
+}
+
+/// On gPad.
+void History::DrawCurves(const std::string &metric) const
+{
+   auto *curves = new TMultiGraph();
+   curves->SetBit(kCanDelete);
+   curves->SetTitle((";Epoch;" + (metric.empty() ? "Weighted mean loss" : metric)).c_str());
+   auto *legend = LegendAbove(2);
+   const auto add = [&](const std::vector<double> &values, int colour, int style, const char *label) {
+      auto *curve = Curve(values, colour, style);
+      curves->Add(curve, "LP");
+      legend->AddEntry(curve, label, "lp");
+   };
+   if (metric.empty())
+      add(fTrainLoss, FirstColour(), 1, "Training");
+   if (!metric.empty() || !std::isnan(fValidationLoss.front()))
+      add(metric.empty() ? fValidationLoss : Metric(metric), SecondColour(), 2, "Validation");
+   curves->Draw("A");
+   curves->GetXaxis()->SetTitleSize(0.045f);
+   curves->GetXaxis()->SetNdivisions(505); // no half epochs
+   curves->GetYaxis()->SetTitleSize(0.045f);
+   curves->GetYaxis()->SetTitleOffset(1.4f);
+   legend->Draw();
+}
+
+TCanvas *History::Draw(const std::string &metric) const
 {
    return Guard("CladTorch::History::Draw", [&] {
       if (fTrainLoss.empty())
          throw std::runtime_error("the history has no epochs to draw: use the one that Fit returned");
-      auto *canvas = NewCanvas("cladtorch_history", "Loss curves");
-      auto *curves = new TMultiGraph();
-      curves->SetBit(kCanDelete);
-      curves->SetTitle(";Epoch;Weighted mean loss");
-      auto *legend = LegendAbove(2);
-      const auto add = [&](const std::vector<double> &loss, int colour, int style, const char *label) {
-         auto *curve = Curve(loss, colour, style);
-         curves->Add(curve, "LP");
-         legend->AddEntry(curve, label, "lp");
-      };
-      add(fTrainLoss, FirstColour(), 1, "Training");
-      if (!std::isnan(fValidationLoss.front()))
-         add(fValidationLoss, SecondColour(), 2, "Validation");
-      curves->Draw("A");
-      curves->GetXaxis()->SetTitleSize(0.045f);
-      curves->GetXaxis()->SetNdivisions(505); // no half epochs
-      curves->GetYaxis()->SetTitleSize(0.045f);
-      curves->GetYaxis()->SetTitleOffset(1.4f);
-      legend->Draw();
+      if (!metric.empty())
+         Metric(metric);
+      auto *canvas = NewCanvas("cladtorch_history", metric.empty() ? "Loss curves" : metric.c_str());
+      DrawCurves(metric);
       canvas->Update();
       return canvas;
    });
@@ -76,10 +97,18 @@ std::size_t History::BestEpoch() const
 
 void History::Print() const
 {
-   std::printf("%5s  %12s  %12s  %9s  %9s\n", "epoch", "training", "validation", "rate", "seconds");
-   for (std::size_t i = 0; i < fTrainLoss.size(); ++i)
-      std::printf("%5zu  %12.6g  %12.6g  %9.3g  %9.3g%s\n", i + 1, fTrainLoss[i], fValidationLoss[i], fLearningRate[i],
-                  fSeconds[i], i + 1 == fRestoredEpoch ? "  the model has these parameters" : "");
+   const auto width = [&](std::size_t metric) { return std::max(9, static_cast<int>(fMetricNames[metric].size())); };
+   std::printf("%5s  %12s  %12s", "epoch", "training", "validation");
+   for (std::size_t metric = 0; metric < fMetricNames.size(); ++metric)
+      std::printf("  %*s", width(metric), fMetricNames[metric].c_str());
+   std::printf("  %9s  %9s\n", "rate", "seconds");
+   for (std::size_t i = 0; i < fTrainLoss.size(); ++i) {
+      std::printf("%5zu  %12.6g  %12.6g", i + 1, fTrainLoss[i], fValidationLoss[i]);
+      for (std::size_t metric = 0; metric < fMetrics.size(); ++metric)
+         std::printf("  %*.5g", width(metric), fMetrics[metric][i]);
+      std::printf("  %9.3g  %9.3g%s\n", fLearningRate[i], fSeconds[i],
+                  i + 1 == fRestoredEpoch ? "  the model has these parameters" : "");
+   }
    std::fflush(stdout);
 }
 

@@ -25,6 +25,18 @@ Mlp::Mlp(const std::vector<std::size_t> &sizes, EActivation activation, EInit in
 {
 }
 
+Mlp::Mlp(const std::vector<std::size_t> &sizes, const MlpOptions &options)
+   : Mlp(Guard("CladTorch::Mlp", [&] {
+        const auto activation = static_cast<Core::Activation>(options.fActivation);
+        const auto init = static_cast<Core::Init>(options.fInit);
+        if (options.fNormalisation == kNoNormalisation && options.fDropout == 0)
+           return Drawn(Core::model_new(Slice(sizes), activation, init, options.fSeed));
+        return Drawn(Core::model_new_regularised(Slice(sizes), activation, init, options.fSeed,
+                                                 static_cast<Core::Normalisation>(options.fNormalisation), options.fDropout));
+     }), FromCore())
+{
+}
+
 Mlp::Mlp(const std::vector<std::size_t> &sizes, const std::string &activation, EInit init, std::uint64_t seed)
    : Mlp(Guard("CladTorch::Mlp", [&] {
         return Interruptible("the compilation of the activation", [&](const InterruptScope &) {

@@ -59,11 +59,14 @@ Evaluation Model::Evaluate(const Dataset &data) const
    return Guard(Where("Evaluate").c_str(), [&] {
       const bool regression = Core::model_gives_values(*Data().fCore);
       CheckLabels(*this, data, regression);
-      EvaluationData evaluation{regression, Outputs(), Outputs(data, false), {}, Copied(data.Labels()), Copied(data.Weights()),
-                                regression ? Targets() : std::vector<std::string>()};
-      if (!regression)
-         evaluation.fLogits = Outputs(data, true);
-      return Evaluation(std::make_shared<const EvaluationData>(std::move(evaluation)));
+      auto logits = Outputs(data, true);
+      auto predictions = logits;
+      Core::model_to_predictions(*fData->fCore, {predictions.data(), predictions.size()});
+      if (regression)
+         logits.clear();
+      return Evaluation(std::make_shared<const EvaluationData>(
+         EvaluationData{regression, Outputs(), std::move(predictions), std::move(logits), Copied(data.Labels()),
+                        Copied(data.Weights()), regression ? Targets() : std::vector<std::string>()}));
    });
 }
 
@@ -106,6 +109,8 @@ TH1 *Model::Importance(const Dataset &data, int repeats, std::uint64_t seed) con
 {
    return Guard(Where("Importance").c_str(), [&]() -> TH1 * {
       CheckLabels(*this, data, Core::model_gives_values(*Data().fCore));
+      if (repeats < 1)
+         throw std::runtime_error(std::to_string(repeats) + " repeats: shuffle each column at least once");
       auto columns = Interruptible("the importance of the columns", [&](const InterruptScope &) {
          return Core::evaluate_importance(*Data().fCore, *data.fData->fCore, repeats, seed, Threads(0));
       });

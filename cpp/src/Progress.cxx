@@ -43,12 +43,6 @@ std::size_t Width()
    winsize size{};
    return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1 ? size.ws_col - 1u : 79u;
 }
-
-std::string Losses(double trainLoss, double validationLoss)
-{
-   const auto text = Text("  loss %.5g", trainLoss);
-   return std::isnan(validationLoss) ? text : text + Text("  validation %.5g", validationLoss);
-}
 } // namespace
 
 Progress::Progress(std::size_t epochs, std::size_t before, bool silent)
@@ -64,23 +58,23 @@ void Progress::Part(std::uint64_t rows, std::uint64_t expected)
    if (fShare >= 1 || !Due(fTerminal ? Clock_t::duration(kTerminalInterval) : kPlainInterval))
       return;
    const auto epoch = Text("epoch %zu/%zu", fDone + 1, fEpochs);
-   Write(fTerminal ? Bar() + epoch + fLosses + Pace() : epoch + Text("  %.0f %%", 100 * fShare) + fLosses + Pace());
+   Write(fTerminal ? Bar() + epoch + fFigures + Pace() : epoch + Text("  %.0f %%", 100 * fShare) + fFigures + Pace());
 }
 
-void Progress::Epoch(double trainLoss, double validationLoss, double seconds)
+void Progress::Epoch(const std::string &figures, double seconds)
 {
    ++fDone;
    fShare = 0;
    fEpochRows = 0;
-   fLosses = Losses(trainLoss, validationLoss);
+   fFigures = figures;
    const bool last = fDone == fEpochs;
    const std::size_t step = std::max<std::size_t>(1, fEpochs / kPlainLines);
    const auto epoch = Text("epoch %zu/%zu", fDone, fEpochs);
    if (fTerminal) {
       if (last || fDone == fBefore + 1 || Due(kTerminalInterval))
-         Write(Bar() + epoch + fLosses + (last ? Text("  %.3g s", seconds) : Pace()));
+         Write(Bar() + epoch + fFigures + (last ? Text("  %.3g s", seconds) : Pace()));
    } else if (last || fDone == fBefore + 1 || fDone % step == 0 || Due(kPlainInterval)) {
-      Write(epoch + fLosses + Text("  %.3g s", seconds) + (last ? "" : Pace()));
+      Write(epoch + fFigures + Text("  %.3g s", seconds) + (last ? "" : Pace()));
    }
 }
 

@@ -22,7 +22,7 @@ public:
    void Part(std::uint64_t rows, std::uint64_t expected);
    /// The present epoch has ended.
    /// \param seconds Its wall time.
-   void Epoch(double trainLoss, double validationLoss, double seconds);
+   void Epoch(const std::string &figures, double seconds);
    /// Ends the line, also of a training that stopped early.
    void Finish();
 
@@ -45,7 +45,7 @@ private:
    double fShare = 0; ///< of the present epoch
    std::uint64_t fRows = 0; ///< of all epochs
    std::uint64_t fEpochRows = 0; ///< of the present one
-   std::string fLosses; ///< of the last epoch
+   std::string fFigures; ///< of the last epoch
    Clock_t::time_point fStart = Clock_t::now();
    Clock_t::time_point fLast = fStart; ///< when the last line was written
 };

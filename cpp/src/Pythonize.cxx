@@ -1,7 +1,9 @@
 /// \file Pythonize.cxx
 /// \brief The functions that PyROOT calls when it meets a public class, and DLPack's capsules.
 
+#include <CladTorch/CrossValidation.hxx>
 #include <CladTorch/Dataset.hxx>
+#include <CladTorch/Ensemble.hxx>
 #include <CladTorch/Evaluation.hxx>
 #include <CladTorch/Files.hxx>
 #include <CladTorch/FitOptions.hxx>
@@ -86,7 +88,17 @@ void Batches::__cppyy_pythonize__(_object *pyclass, const std::string &name)
    Pythonize(pyclass, name);
 }
 
+void CrossValidation::__cppyy_pythonize__(_object *pyclass, const std::string &name)
+{
+   Pythonize(pyclass, name);
+}
+
 void Dataset::__cppyy_pythonize__(_object *pyclass, const std::string &name)
+{
+   Pythonize(pyclass, name);
+}
+
+void Ensemble::__cppyy_pythonize__(_object *pyclass, const std::string &name)
 {
    Pythonize(pyclass, name);
 }
@@ -117,6 +129,16 @@ void History::__cppyy_pythonize__(_object *pyclass, const std::string &name)
 }
 
 void Label::__cppyy_pythonize__(_object *pyclass, const std::string &name)
+{
+   Pythonize(pyclass, name);
+}
+
+void Metric::__cppyy_pythonize__(_object *pyclass, const std::string &name)
+{
+   Pythonize(pyclass, name);
+}
+
+void MlpOptions::__cppyy_pythonize__(_object *pyclass, const std::string &name)
 {
    Pythonize(pyclass, name);
 }

@@ -210,6 +210,8 @@ void Model::Report(const std::string &path, const Dataset &test, const Dataset &
 void Model::MakeReport(const std::string &path, const Dataset &test, const Dataset *training) const
 {
    Guard(Where("Report").c_str(), [&] {
+      if (path.size() < 4 || path.compare(path.size() - 4, 4, ".pdf") != 0)
+         throw std::runtime_error("the report \"" + path + "\" is a PDF file: give it a name that ends in .pdf");
       Pages pages(FilePath(path));
       const auto evaluation = Evaluate(test);
       std::optional<Evaluation> before;

@@ -222,7 +222,8 @@ fn a_dataset_for_validation_is_not_trained_on_and_changes_nothing_else() {
         let mut trainer = Trainer::validated(&own, &train, &judges, &options).unwrap();
         for epoch in history {
             while !trainer.part(&train).unwrap().ended {}
-            let found = trainer.end_epoch(&judges).unwrap();
+            let losses = trainer.losses(&judges).unwrap();
+            let found = trainer.end_epoch(losses, Vec::new()).unwrap();
             let close = |a: f64, b: f64| (a - b).abs() < 1e-6 * b.abs();
             assert!(close(found.train_loss, epoch.0) && close(found.validation_loss, epoch.1), "{found:?} {epoch:?}");
         }

@@ -189,6 +189,7 @@ public:
    static void __cppyy_pythonize__(_object *pyclass, const std::string &name);
 
 private:
+   friend class Ensemble;
    friend class Model;
    friend class Evaluation;
    Dataset(std::shared_ptr<Internal::DatasetData> data, Internal::FromCore);

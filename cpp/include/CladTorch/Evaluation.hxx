@@ -26,7 +26,8 @@ class Dataset;
 
 namespace Internal {
 struct EvaluationData;
-}
+struct Training;
+} // namespace Internal
 
 /// Which figure stands for the significance of s signal over b background events, with b known to sigma.
 enum ESignificance {
@@ -74,6 +75,12 @@ public:
    std::size_t Events() const;
    /// C
    std::size_t Outputs() const;
+   /// [N, C] row-major
+   const std::vector<float> &Predictions() const;
+   /// [N]; of a regression [N, C] row-major
+   const std::vector<float> &Labels() const;
+   /// [N]
+   const std::vector<float> &Weights() const;
 
    /// Area under the ROC curve.
    double Auc(std::size_t output = 0) const;
@@ -158,7 +165,10 @@ public:
    static void __cppyy_pythonize__(_object *pyclass, const std::string &name);
 
 private:
+   friend class CrossValidation;
+   friend class Ensemble;
    friend class Model;
+   friend struct Internal::Training;
    explicit Evaluation(std::shared_ptr<const Internal::EvaluationData> data) : fData(std::move(data)) {}
 
    std::shared_ptr<const Internal::EvaluationData> fData;

@@ -6,7 +6,10 @@
 #ifndef CLADTORCH_FITOPTIONS
 #define CLADTORCH_FITOPTIONS
 
+#include <CladTorch/Metric.hxx>
+
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -135,6 +138,13 @@ struct FitOptions {
    std::string fCheckpoint;
    int fCheckpointEpochs = 1;     ///< at least 1
    double fCheckpointMinutes = 0; ///< 0: after epochs only
+   /// Figures of the validation events after each epoch, for History::Metric() and the progress line. Their functions see the
+   /// predictions of the parameters as they are then.
+   std::vector<Metric> fMetrics;
+   /// Called after each epoch; `true` ends the fit there, as if that epoch had been its last one. What it throws ends the fit
+   /// with an error.
+   std::function<bool(const Epoch &)> fCallback;
+   bool fLive = false;          ///< draws the loss curves on a canvas while the fit runs, once or twice a second
    EGradient fGradient = kClad; ///< kClad runs on the CPU only; with another fDevice Fit says that autograd runs
    /// 0: only warnings. 1: progress, and the back end if it is not that of fGradient. 2: also the back end, its device
    /// and the reason. Progress is one line that is overwritten on a terminal, otherwise a line every few seconds.

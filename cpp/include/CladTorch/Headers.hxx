@@ -10,7 +10,9 @@
 #ifndef CLADTORCH_HEADERS
 #define CLADTORCH_HEADERS
 
+#include <CladTorch/CrossValidation.hxx>
 #include <CladTorch/Dataset.hxx>
+#include <CladTorch/Ensemble.hxx>
 #include <CladTorch/Error.hxx>
 #include <CladTorch/Evaluation.hxx>
 #include <CladTorch/Export.hxx>
@@ -20,6 +22,7 @@
 #include <CladTorch/History.hxx>
 #include <CladTorch/Jagged.hxx>
 #include <CladTorch/Label.hxx>
+#include <CladTorch/Metric.hxx>
 #include <CladTorch/Mlp.hxx>
 #include <CladTorch/Model.hxx>
 #include <CladTorch/Scaler.hxx>

@@ -15,6 +15,11 @@ struct _object; // Python's PyObject
 
 namespace CladTorch {
 
+namespace Internal {
+class LiveCanvas;
+struct Training;
+} // namespace Internal
+
 /// Losses after each epoch of one Mlp::Fit.
 class History {
 public:
@@ -28,6 +33,10 @@ public:
    const std::vector<double> &Seconds() const { return fSeconds; }
    /// [epochs], the learning rate of the last step.
    const std::vector<double> &LearningRate() const { return fLearningRate; }
+   /// Names of FitOptions::fMetrics.
+   const std::vector<std::string> &MetricNames() const { return fMetricNames; }
+   /// [epochs], the figure `name` of the validation events after the epoch.
+   const std::vector<double> &Metric(const std::string &name) const;
    /// Number of the epoch with the smallest validation loss, from 1 on; 0 without validation events.
    std::size_t BestEpoch() const;
    /// Number of the epoch whose parameters the model has because of fPatience or fKeepBest; 0: it has the last ones.
@@ -39,7 +48,8 @@ public:
 
    /// Loss curves against the epoch on a new canvas, which belongs to ROOT (gROOT's list of canvases) and owns what
    /// is drawn on it. Throws CladTorch::Error for a history without epochs.
-   TCanvas *Draw() const;
+   /// \param metric One of MetricNames() to draw instead of the losses.
+   TCanvas *Draw(const std::string &metric = "") const;
 
    /// Prints one line per epoch.
    void Print() const;
@@ -49,11 +59,17 @@ public:
 
 private:
    friend class Model;
+   friend class Internal::LiveCanvas;
+   friend struct Internal::Training;
+
+   void DrawCurves(const std::string &metric) const;
 
    std::vector<double> fTrainLoss;
    std::vector<double> fValidationLoss;
    std::vector<double> fSeconds;
    std::vector<double> fLearningRate;
+   std::vector<std::string> fMetricNames;
+   std::vector<std::vector<double>> fMetrics; ///< [metrics][epochs]
    std::size_t fRestoredEpoch = 0;
    std::string fDescription;
    bool fInterrupted = false;

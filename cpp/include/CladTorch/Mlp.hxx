@@ -13,7 +13,30 @@
 #include <string>
 #include <vector>
 
+struct _object; // Python's PyObject
+
 namespace CladTorch {
+
+/// Normalisation of the numbers of each hidden layer, before the activation, with a learned scale and shift.
+enum ENormalisation {
+   kNoNormalisation = 0,
+   kBatchNorm = 1, ///< over the events of a batch; with running statistics in predictions (Ioffe and Szegedy 2015)
+   kLayerNorm = 2, ///< over the numbers of each event (Ba, Kiros and Hinton 2016)
+};
+
+/// More about the layers of an Mlp.
+struct MlpOptions {
+   EActivation fActivation = kReLU; ///< after each layer but the last
+   EInit fInit = kUniform;          ///< distribution of the initial weights and biases
+   std::uint64_t fSeed = 1;         ///< of the initial weights and biases
+   ENormalisation fNormalisation = kNoNormalisation;
+   /// Probability, in [0, 1), with which each number behind the activation of a hidden layer is 0 in training (Srivastava et al.
+   /// 2014).
+   double fDropout = 0;
+
+   /// Called by PyROOT when it meets this class: checks the names and types of fields, copies.
+   static void __cppyy_pythonize__(_object *pyclass, const std::string &name);
+};
 
 /// Fully connected layers, an activation after each but the last.
 ///
@@ -34,6 +57,9 @@ public:
    /// \param seed Of the initial weights and biases.
    explicit Mlp(const std::vector<std::size_t> &sizes, EActivation activation = kReLU, EInit init = kUniform,
                 std::uint64_t seed = 1);
+   /// The same with normalisation or dropout. Such an Mlp computes and is saved as a Model of a torch::nn::Sequential: its
+   /// scalers stay those of the first Fit().
+   explicit Mlp(const std::vector<std::size_t> &sizes, const MlpOptions &options);
    /// The same with an activation of your own: C++ text that defines `double activation(double x)`, anything before it.
    /// Clad differentiates it, which needs clang and Clad's plugin; the derivative is compared with difference quotients.
    /// It runs with the back end aot (FitOptions::fGradient = kClad) on the CPU.

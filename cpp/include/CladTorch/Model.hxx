@@ -6,6 +6,7 @@
 #ifndef CLADTORCH_MODEL
 #define CLADTORCH_MODEL
 
+#include <CladTorch/CrossValidation.hxx>
 #include <CladTorch/Dataset.hxx>
 #include <CladTorch/Evaluation.hxx>
 #include <CladTorch/FitOptions.hxx>
@@ -154,13 +155,23 @@ public:
    /// Goes on with a fit from its last checkpoint, with its options: see FitOptions::fCheckpoint. The model must have the layers
    /// of the one that was trained; it gets its parameters from the file. The data, and the validation dataset if that fit had
    /// one, must be the same. On the CPU, model and history then have the same bits as if the fit had never stopped. Throws for a
-   /// damaged file and for other data. No code from the file is run.
-   History Resume(const Dataset &data, const std::string &path);
+   /// damaged file, another network and other data. No code from the file is run.
+   /// \param options Only what does not change the result: fThreads, fVerbose, fLive, fCallback, and fMetrics if they have
+   ///        functions. Throws for others than those of the checkpoint.
+   History Resume(const Dataset &data, const std::string &path, const FitOptions &options = FitOptions());
    /// With a dataset for the validation loss.
-   History Resume(const Dataset &data, const Dataset &validation, const std::string &path);
+   History Resume(const Dataset &data, const Dataset &validation, const std::string &path,
+                  const FitOptions &options = FitOptions());
    /// Of a fit to a stream.
-   History Resume(const Stream &stream, const std::string &path);
-   History Resume(const Stream &stream, const Dataset &validation, const std::string &path);
+   History Resume(const Stream &stream, const std::string &path, const FitOptions &options = FitOptions());
+   History Resume(const Stream &stream, const Dataset &validation, const std::string &path,
+                  const FitOptions &options = FitOptions());
+   /// k-fold cross-validation: splits the events into `folds` parts of equal size (for a classifier each class evenly), and trains
+   /// a copy of this model, from its present parameters, on the events outside of each part; fValidation is the share of those
+   /// whose loss is watched. Trains several at once on the threads (FitOptions::fThreads), one after the other where LibTorch
+   /// runs the network. fSplitSeed, or fSeed, decides the folds. This model does not change. Without fCheckpoint, fLive and
+   /// fCallback, which belong to one fit.
+   CrossValidation CrossValidate(const Dataset &data, int folds = 5, const FitOptions &options = FitOptions()) const;
    /// The history of the last Fit, also if Ctrl-C ended it early. It has no epochs if there was no Fit since the model
    /// was made, loaded or given other parameters.
    History LastFit() const;
@@ -189,7 +200,7 @@ public:
    ROOT::RDF::RNode
    Define(ROOT::RDF::RNode frame, const std::string &name, const std::vector<std::string> &given = {}) const;
 
-   /// Predicts every entry of a tree, chain or RNTuple of any size and writes the scores to the new file `path`, as a tree that
+   /// Predicts every entry of a tree, chain or RNTuple of any size and writes the scores to the file `path`, which it replaces, as a tree that
    /// is a friend: `chain.AddFriend("cladtorch", path)`. It reads, predicts and writes blocks of entries, with the memory of one
    /// block and, where the fast reader supports the columns, many times faster than Define().
    /// \param source Without cuts: a friend needs a score for every entry.
@@ -289,12 +300,11 @@ protected:
    Model(std::shared_ptr<Internal::ModelData> data, Internal::FromCore);
 
 private:
-   struct Training;
-   template <class Epoch>
-   static void Record(History &history, const Epoch &epoch);
+   friend class Ensemble;
+
    template <class F>
-   History ResumeBy(const std::string &path, F fit);
-   History RunEpochs(const Training &training, const Internal::InterruptScope &interrupt);
+   History ResumeBy(const std::string &path, const FitOptions &options, F fit);
+   History RunEpochs(const Internal::Training &training, const Internal::InterruptScope &interrupt);
    /// `path` is the checkpoint to go on from; empty: there is none.
    History FitDataset(const Dataset &data, const FitOptions &options, const Dataset *validation, const std::string &path,
                       const Internal::LossData &loss);

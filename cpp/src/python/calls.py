@@ -9,10 +9,11 @@ LONG = {
     "Signal": {"DetectorPsd", "Noise", "PhaseShift", "ScaleToSnr", "Snr", "Welch", "Whiten"},
     "Batches": {"Next"},
     "Dataset": {"Add", "Balance", "Correlations", "Split"},
+    "Ensemble": {"Define", "Evaluate", "Fit", "Predict", "Spread"},
     "Jagged": {"Padded", "Read"},
     "Mlp": {"__init__", "Load"},
     "Model": {
-        *("Auc", "AucError", "Define", "DrawScores", "Evaluate", "Fit", "Importance", "Load", "Logits", "Predict", "Report"),
+        *("Auc", "AucError", "CrossValidate", "Define", "DrawScores", "Evaluate", "Fit", "Importance", "Load", "Logits", "Predict", "Report"),
         *("Resume", "Roc", "Save", "Scores", "WriteScores"),
     },
     "Stream": {"Add"},

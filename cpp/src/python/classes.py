@@ -3,9 +3,9 @@
 
 def pythonize(cls, name):
     kind = plain(name)
-    if kind not in ("Files", "Label", "View"):  # which check their own; views are made and read at every batch
+    if kind not in ("Files", "Label", "Metric", "View"):  # which check their own; views are made and read at every batch
         check_arguments(cls, name)
-    if kind in ("FitOptions", "CompileOptions"):
+    if kind in ("FitOptions", "CompileOptions", "MlpOptions"):
         check_fields(cls, name)
     elif kind == "View":
         array_interfaces(cls, name)
@@ -33,15 +33,22 @@ def pythonize(cls, name):
         takes_frame(cls, name, "Define")
         takes_source(cls, "WriteScores")
         takes_options(cls, name, "Fit", at=1)
+        takes_options(cls, name, "Resume", at=2)
+        takes_options(cls, name, "CrossValidate", at=2)
         gives_rows(cls, "Predict")
         gives_rows(cls, "Logits")
+    elif kind == "Metric":
+        takes_functions(cls, name)
+    elif kind == "Ensemble":
+        takes_frame(cls, name, "Define")
+        takes_options(cls, name, "Fit", at=1)
     elif kind in ("Functor", "Whitener"):
         takes_numbers(cls, name)
     raises_keyboard_interrupt(cls, name)
     copies(cls, name)
     if kind in ("Mlp", "Model"):
         pickles_by_file(cls, name)
-    elif kind in ("FitOptions", "CompileOptions"):
+    elif kind in ("FitOptions", "CompileOptions", "MlpOptions"):
         pickles_by_fields(cls, name)
     else:
         refuses_pickle(cls, name)

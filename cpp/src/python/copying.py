@@ -5,7 +5,7 @@ import tempfile
 
 # Copies share what does not change until one of them changes: a copy is a deep copy.
 COPIED = {
-    *("Dataset", "Evaluation", "Files", "FitOptions", "CompileOptions", "Functor", "History", "Jagged", "Label", "Mlp", "Model", "Scaler"),
+    *("CrossValidation", "Dataset", "Ensemble", "Evaluation", "Files", "FitOptions", "CompileOptions", "Functor", "History", "Jagged", "Label", "Metric", "Mlp", "MlpOptions", "Model", "Scaler"),
     *("Source", "View", "Whitener"),
 }
 SHARED = {
@@ -16,7 +16,9 @@ SHARED = {
 UNPICKLED = {
     "Batches": "make the stream there and call its Batches()",
     "Compiled": "compile the function there",
+    "CrossValidation": "pickle its Models() and the arrays FoldOf() and Predictions()",
     "Dataset": "read its sources there, or pickle np.array(data.Features()), Labels() and Weights()",
+    "Ensemble": "pickle list(ensemble.Members()) and make an Ensemble of them",
     "Error": "pickle str(error)",
     "Evaluation": "pickle the arrays of predictions, labels and weights, and call Evaluation.Classifier() or Regression()",
     "Files": "pickle its names",
@@ -24,6 +26,7 @@ UNPICKLED = {
     "History": "pickle list(history.TrainLoss()), ValidationLoss() and Seconds()",
     "Jagged": "pickle np.array(jagged.Values()) and Offsets()",
     "Label": "pickle its number or the names of its columns",
+    "Metric": "make it there, of an enumerator or a function",
     "Scaler": "pickle its fMean and fDeviation as lists",
     "Source": "pickle the names of tree and files",
     "Stream": "add its sources there",
@@ -57,19 +60,38 @@ def reached_as(function, cls, name):
     setattr(cls, function.__name__, staticmethod(function))
 
 
+def metric_name(metric):
+    """The enumerator of one of our metrics."""
+    import ROOT
+
+    if not metric.IsBuiltIn():
+        raise TypeError(f"the metric \"{metric.Name()}\" is a function, which cannot be pickled: set fMetrics in the other process")
+    names = [each.GetName() for each in ROOT.TEnum.GetEnum("CladTorch::EMetric").GetConstants()]
+    return next(each for each in names if ROOT.CladTorch.Metric(getattr(ROOT.CladTorch, each)).Name() == metric.Name())
+
+
 def pickles_by_fields(cls, name):
     known = fields(cls)
 
     def _from_fields(values):
+        import ROOT
+
         made = cls()
         for field, value in values.items():
-            setattr(made, field, value)
+            setattr(made, field, [getattr(ROOT.CladTorch, each) for each in value] if field == "fMetrics" else value)
         return made
 
     def plain_value(value):
         """As Python's own, which pickle knows."""
         if is_text(value):
             return str(value)
+        kind = getattr(type(value), "__cpp_name__", "")
+        if "CladTorch::Metric" in kind:
+            return [metric_name(each) for each in value]
+        if "function<" in kind:
+            if value:
+                raise TypeError(f"{name} with a function cannot be pickled: set fCallback in the other process")
+            return None
         return list(value) if hasattr(value, "push_back") else value
 
     def reduced(self, _protocol):

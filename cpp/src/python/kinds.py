@@ -180,6 +180,18 @@ KINDS = {
         lambda value: is_a(value, "CladTorch::Files") or names_of(value) is not None,
         lambda value: as_files(value),
     ),
+    "vector<CladTorch::Model>": Kind(
+        "a list of models",
+        lambda value: isinstance(value, (list, tuple)) and all(is_a(each, "CladTorch::Model") for each in value),
+        lambda value: vector_of("Model", value),
+    ),
+    "vector<CladTorch::Metric>": Kind(
+        "a list of metrics, as [kAuc, Metric(\"name\", function)]",
+        lambda value: isinstance(value, (list, tuple))
+        and all(is_a(each, "CladTorch::EMetric") or is_a(each, "CladTorch::Metric") for each in value),
+        lambda value: vector_of("Metric", value),
+    ),
+    "function<bool(Epoch)>": Kind("a function of an Epoch, or None", lambda value: value is None or callable(value)),
     "CladTorch::Label": Kind(
         "a number, the name of a column or a list of names", lambda value: is_a(value, "CladTorch::Label")
     ),
@@ -190,6 +202,16 @@ MADE_BY = {
     "CladTorch::FitOptions": " (as FitOptions(fEpochs=3))",
     "CladTorch::Source": " (Source(\"tree\", \"file.root\"), a tree or a data frame)",
 }
+
+
+def vector_of(name, values):
+    """A std::vector of objects of one of our classes."""
+    import ROOT
+
+    made = ROOT.std.vector[f"CladTorch::{name}"]()
+    for value in values:
+        made.push_back(value)
+    return made
 
 
 def enumerators(kind):

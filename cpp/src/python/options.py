@@ -39,6 +39,8 @@ def check_fields(cls, name):
         enumeration = kinds[field].startswith("CladTorch::E") and is_integer(value)
         if fault := not enumeration and misfit(kinds[field], value):
             raise TypeError(f"{name}::{field} takes {fault}")
+        if field == "fCallback":
+            return set_callback(self, value)
         try:
             set_field(self, field, converted(kinds[field], value))
         except (TypeError, ValueError, OverflowError) as error:

@@ -15,7 +15,7 @@ def refuse_words(where, words, method):
 
 
 def takes_options(cls, name, method, at):
-    """FitOptions are the argument `at` of the method `method`, or the next one, behind a dataset for validation."""
+    """FitOptions are the argument `at` of the method `method`, or the next one where there is a dataset for validation."""
     wrapped = getattr(cls, method)
 
     def with_keywords(self, *args, **kwargs):
@@ -26,7 +26,7 @@ def takes_options(cls, name, method, at):
         refuse_words(f"{name}::{method}", kwargs, wrapped)
         if not chosen:
             return wrapped(self, *args, **kwargs)
-        place = at + (len(args) > at and is_a(args[at], "CladTorch::Dataset"))
+        place = at + any(is_a(each, "CladTorch::Dataset") for each in args[1 : at + 1])
         given = args[place] if len(args) > place else kwargs.pop("options", None)
         options = kind() if given is None else kind(given)
         for field, value in chosen.items():

@@ -8,8 +8,8 @@ use crate::dataset::{Dataset, Scaler};
 use crate::error::{Result, guard};
 use crate::gradient::compile_activation;
 use crate::graph::{self, Op, Own};
-use crate::model::{Model, Training};
-use ffi::{Activation, Init, ScalerSpec};
+use crate::model::{Hidden, Model, Training};
+use ffi::{Activation, Init, Normalisation, ScalerSpec};
 
 #[cxx::bridge(namespace = "CladTorch::Core")]
 mod ffi {
@@ -30,6 +30,13 @@ mod ffi {
         Kaiming,
         Xavier,
         Uniform,
+    }
+
+    /// What follows each hidden linear layer; see `ENormalisation`.
+    enum Normalisation {
+        NoNormalisation,
+        BatchNorm,
+        LayerNorm,
     }
 
     /// Means and standard deviations of columns; empty: there is no scaler.
@@ -53,6 +60,15 @@ mod ffi {
         #[derive(ExternType)]
         type Model;
         fn model_new(sizes: &[usize], activation: Activation, init: Init, seed: u64) -> Result<Box<Model>>;
+        /// The same with normalisation and dropout.
+        fn model_new_regularised(
+            sizes: &[usize],
+            activation: Activation,
+            init: Init,
+            seed: u64,
+            normalisation: Normalisation,
+            dropout: f64,
+        ) -> Result<Box<Model>>;
         /// The same with C++ text of an activation, which is compiled.
         fn model_new_own(sizes: &[usize], activation: &str, init: Init, seed: u64) -> Result<Box<Model>>;
         /// `activation` is the text of the model's own; empty: it has none.
@@ -82,6 +98,8 @@ mod ffi {
         /// Empty: the outputs are values as they are.
         fn model_set_target_scaler(model: &mut Model, mean: &[f64], deviation: &[f64]) -> Result<()>;
         fn model_set_columns(model: &mut Model, columns: &Vec<ColumnSpec>) -> Result<()>;
+        /// Turns what `model_predict` gave with `raw` into what it gives without.
+        fn model_to_predictions(model: &Model, out: &mut [f32]);
         /// `out` is [rows, outputs]; `raw` gives logits instead of probabilities. `threads` 0: all.
         fn model_predict(model: &Model, data: &Dataset, raw: bool, threads: usize, out: &mut [f32]) -> Result<()>;
         /// One event; safe from several threads at once, no allocation after a thread's first call.
@@ -94,11 +112,26 @@ const COMPILE_LIMIT: Duration = Duration::from_secs(60);
 
 shared_enum!(Activation is graph::Activation, "activation": Identity ReLU LeakyReLU Tanh Sigmoid SiLU GELU Softplus);
 shared_enum!(Init is graph::Init, "initialisation": Kaiming Xavier Uniform);
+shared_enum!(Normalisation is graph::Normalisation, "normalisation": NoNormalisation BatchNorm LayerNorm);
 
 fn model_new(sizes: &[usize], activation: Activation, init: Init, seed: u64) -> Result<Box<Model>> {
     guard(|| {
         let activation = graph::Activation::try_from(activation)?;
         Model::new(sizes, activation, init.try_into()?, seed).map(Box::new)
+    })
+}
+
+fn model_new_regularised(
+    sizes: &[usize],
+    activation: Activation,
+    init: Init,
+    seed: u64,
+    normalisation: Normalisation,
+    dropout: f64,
+) -> Result<Box<Model>> {
+    guard(|| {
+        let hidden = Hidden { activation: activation.try_into()?, normalisation: normalisation.try_into()?, dropout };
+        Model::regularised(sizes, &hidden, init.try_into()?, seed).map(Box::new)
     })
 }
 
@@ -200,6 +233,10 @@ fn model_set_columns(model: &mut Model, specs: &Vec<ColumnSpec>) -> Result<()> {
     guard(|| model.set_training(Training { columns: columns(specs), ..model.training().clone() }))
 }
 
+fn model_to_predictions(model: &Model, out: &mut [f32]) {
+    model.to_predictions(out);
+}
+
 fn model_predict(model: &Model, data: &Dataset, raw: bool, threads: usize, out: &mut [f32]) -> Result<()> {
     guard(|| model.predict(data, raw, threads, out))
 }
@@ -212,7 +249,7 @@ fn model_score(model: &Model, features: &[f32], raw: bool, out: &mut [f32]) -> R
 mod tests {
     use super::*;
 
-    /// `EActivation` and `EInit` cross the border as numbers; `tests/lists.rs` compares those with the domain's.
+    /// `EActivation`, `EInit` and `ENormalisation` cross the border as numbers; `tests/lists.rs` compares those with the domain's.
     #[test]
     fn shared_enums_have_the_numbers_of_the_domains() {
         for (number, &activation) in graph::Activation::ALL.iter().enumerate() {
@@ -220,6 +257,9 @@ mod tests {
         }
         for (number, &init) in graph::Init::ALL.iter().enumerate() {
             assert_eq!(usize::from(Init::from(init).repr), number);
+        }
+        for (number, &normalisation) in graph::Normalisation::ALL.iter().enumerate() {
+            assert_eq!(usize::from(Normalisation::from(normalisation).repr), number);
         }
     }
 }

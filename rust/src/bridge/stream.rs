@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::columns::{ColumnSpec, column_specs, columns};
 use super::loss::FitLoss;
-use super::training::{EpochPart, EpochRecord, FitSpec};
+use super::training::{EpochPart, EpochRecord, FitSpec, Judged, Losses};
 use crate::dataset::{Dataset, Targets};
 use crate::error::{Result, guard};
 use crate::model::Model;
@@ -67,6 +67,8 @@ mod ffi {
         type EpochRecord = crate::bridge::training::EpochRecord;
         type FitLoss = crate::bridge::loss::FitLoss;
         type FitSpec = crate::bridge::training::FitSpec;
+        type Judged = crate::bridge::training::Judged;
+        type Losses = crate::bridge::training::Losses;
         type Model = crate::model::Model;
     }
 
@@ -128,8 +130,15 @@ mod ffi {
         ) -> Result<Box<StreamTrainer>>;
         /// Trains on the next window of `epoch`.
         fn stream_trainer_window(trainer: &mut StreamTrainer, model: &Model, epoch: &mut Epoch) -> Result<EpochPart>;
-        fn stream_trainer_end_epoch(trainer: &mut StreamTrainer) -> Result<EpochRecord>;
-        /// The same two with a dataset for validation; all events of the stream are for training.
+        /// See `trainer_losses`, `trainer_judge` and `trainer_end_epoch`.
+        fn stream_trainer_losses(trainer: &mut StreamTrainer) -> Result<Losses>;
+        fn stream_trainer_judge(trainer: &StreamTrainer, model: &Model) -> Result<Judged>;
+        fn stream_trainer_end_epoch(
+            trainer: &mut StreamTrainer,
+            losses: Losses,
+            metrics: Vec<f64>,
+        ) -> Result<EpochRecord>;
+        /// The same with a dataset for validation; all events of the stream are for training.
         fn stream_trainer_validated(
             model: &Model,
             stream: &Stream,
@@ -137,7 +146,12 @@ mod ffi {
             spec: &FitSpec,
             sample: &mut Epoch,
         ) -> Result<Box<StreamTrainer>>;
-        fn stream_trainer_end_validated(trainer: &mut StreamTrainer, validation: &Dataset) -> Result<EpochRecord>;
+        fn stream_trainer_losses_validated(trainer: &mut StreamTrainer, validation: &Dataset) -> Result<Losses>;
+        fn stream_trainer_judge_validated(
+            trainer: &StreamTrainer,
+            model: &Model,
+            validation: &Dataset,
+        ) -> Result<Judged>;
         /// See `trainer_resume`, `trainer_checkpoint`, `trainer_history` and `trainer_restored`.
         fn stream_trainer_resume(trainer: &mut StreamTrainer, path: &str) -> Result<()>;
         fn stream_trainer_checkpoint(trainer: &mut StreamTrainer) -> Result<()>;
@@ -267,8 +281,16 @@ fn stream_trainer_window(trainer: &mut StreamTrainer, model: &Model, epoch: &mut
     guard(|| trainer.window(epoch, model.outputs()).map(EpochPart::from))
 }
 
-fn stream_trainer_end_epoch(trainer: &mut StreamTrainer) -> Result<EpochRecord> {
-    guard(|| trainer.end_epoch(None).map(EpochRecord::from))
+fn stream_trainer_losses(trainer: &mut StreamTrainer) -> Result<Losses> {
+    guard(|| trainer.losses(None).map(Losses::from))
+}
+
+fn stream_trainer_judge(trainer: &StreamTrainer, model: &Model) -> Result<Judged> {
+    guard(|| trainer.judge(model, None).map(Judged::from))
+}
+
+fn stream_trainer_end_epoch(trainer: &mut StreamTrainer, losses: Losses, metrics: Vec<f64>) -> Result<EpochRecord> {
+    guard(|| trainer.end_epoch(losses.into(), metrics).map(EpochRecord::from))
 }
 
 fn stream_trainer_validated(
@@ -281,8 +303,12 @@ fn stream_trainer_validated(
     guard(|| StreamTrainer::new(model, stream, Some(validation), &spec.options()?, None, sample).map(Box::new))
 }
 
-fn stream_trainer_end_validated(trainer: &mut StreamTrainer, validation: &Dataset) -> Result<EpochRecord> {
-    guard(|| trainer.end_epoch(Some(validation)).map(EpochRecord::from))
+fn stream_trainer_losses_validated(trainer: &mut StreamTrainer, validation: &Dataset) -> Result<Losses> {
+    guard(|| trainer.losses(Some(validation)).map(Losses::from))
+}
+
+fn stream_trainer_judge_validated(trainer: &StreamTrainer, model: &Model, validation: &Dataset) -> Result<Judged> {
+    guard(|| trainer.judge(model, Some(validation)).map(Judged::from))
 }
 
 fn stream_trainer_resume(trainer: &mut StreamTrainer, path: &str) -> Result<()> {
@@ -294,7 +320,7 @@ fn stream_trainer_checkpoint(trainer: &mut StreamTrainer) -> Result<()> {
 }
 
 fn stream_trainer_history(trainer: &StreamTrainer) -> Vec<EpochRecord> {
-    trainer.history().iter().copied().map(EpochRecord::from).collect()
+    trainer.history().iter().cloned().map(EpochRecord::from).collect()
 }
 
 fn stream_trainer_restored(trainer: &StreamTrainer) -> u32 {

@@ -4,7 +4,7 @@ mod options;
 
 use std::path::Path;
 
-pub use ffi::{EpochPart, EpochRecord, FitSpec};
+pub use ffi::{EpochPart, EpochRecord, FitSpec, Judged, Losses};
 
 use super::loss::FitLoss;
 use crate::dataset::Dataset;
@@ -82,8 +82,26 @@ mod ffi {
         loss: u8,
         /// C++ text of a loss instead of that; may be empty.
         loss_function: String,
+        /// Names of figures of the validation events.
+        metrics: Vec<String>,
         /// 0: Clad, 1: LibTorch autograd.
         gradient: u8,
+    }
+
+    /// Weighted mean losses of an epoch; `validation` is NaN without a validation part.
+    #[derive(Clone, Copy, Debug)]
+    struct Losses {
+        train: f64,
+        validation: f64,
+    }
+
+    /// See `Judged` in `train`.
+    struct Judged {
+        values: bool,
+        predictions: Vec<f32>,
+        logits: Vec<f32>,
+        labels: Vec<f32>,
+        weights: Vec<f32>,
     }
 
     /// Weighted mean losses of one epoch; `validation_loss` is NaN without a validation part.
@@ -97,6 +115,8 @@ mod ffi {
         seconds: f64,
         /// Of its last step.
         learning_rate: f64,
+        /// Figures of the validation events.
+        metrics: Vec<f64>,
         /// Whether the fit ends here.
         last: bool,
     }
@@ -145,14 +165,27 @@ mod ffi {
             validation: &Dataset,
             spec: &FitSpec,
         ) -> Result<Box<Trainer>>;
+        /// The fold of each event of `data`, of so many folds.
+        fn fit_folds(model: &Model, data: &Dataset, spec: &FitSpec, count: usize) -> Result<Vec<u32>>;
+        /// On some rows of `data` alone.
+        fn trainer_of_rows(model: &Model, data: &Dataset, rows: &[u32], spec: &FitSpec) -> Result<Box<Trainer>>;
+        /// What `model` predicts for some rows of `data`: [rows, outputs]; `raw` as for `model_predict`.
+        fn fit_predict_rows(model: &Model, data: &Dataset, rows: &[u32], threads: usize, raw: bool)
+        -> Result<Vec<f32>>;
+        /// Whether several of these fits may run at once.
+        fn fit_runs_on_kernels(spec: &FitSpec, model: &Model) -> Result<bool>;
         /// Trains on the next part of an epoch.
         fn trainer_part(trainer: &mut Trainer, data: &Dataset) -> Result<EpochPart>;
         /// After the last part: one pass over the validation events, which lie in `data`.
-        fn trainer_end_epoch(trainer: &mut Trainer, data: &Dataset) -> Result<EpochRecord>;
+        fn trainer_losses(trainer: &mut Trainer, data: &Dataset) -> Result<Losses>;
+        /// What the parameters as they are predict for the validation events.
+        fn trainer_judge(trainer: &Trainer, model: &Model, data: &Dataset) -> Result<Judged>;
+        /// Ends the epoch with its losses and figures.
+        fn trainer_end_epoch(trainer: &mut Trainer, losses: Losses, metrics: Vec<f64>) -> Result<EpochRecord>;
         /// Puts weights, scalers, columns and options into `model`.
         fn trainer_finish(trainer: &Trainer, model: &mut Model) -> Result<()>;
         /// The options of the fit whose checkpoint is at `path`.
-        fn checkpoint_options(path: &str) -> Result<FitSpec>;
+        fn resumed_options(path: &str, given: &FitSpec) -> Result<FitSpec>;
         /// Goes on from there; the trainer was made with these options.
         fn trainer_resume(trainer: &mut Trainer, path: &str) -> Result<()>;
         /// Writes a checkpoint now, if the options name a file for it.
@@ -194,8 +227,32 @@ fn trainer_validated(model: &Model, data: &Dataset, validation: &Dataset, spec: 
     guard(|| Trainer::validated(model, data, validation, &spec.options()?).map(Box::new))
 }
 
-fn checkpoint_options(path: &str) -> Result<FitSpec> {
-    guard(|| train::checkpoint_options(Path::new(path)).map(|options| FitSpec::from(&options)))
+fn fit_folds(model: &Model, data: &Dataset, spec: &FitSpec, count: usize) -> Result<Vec<u32>> {
+    guard(|| train::folds(model, data, &spec.options()?, count))
+}
+
+fn trainer_of_rows(model: &Model, data: &Dataset, rows: &[u32], spec: &FitSpec) -> Result<Box<Trainer>> {
+    guard(|| Trainer::of_rows(model, data, rows, &spec.options()?).map(Box::new))
+}
+
+fn fit_predict_rows(model: &Model, data: &Dataset, rows: &[u32], threads: usize, raw: bool) -> Result<Vec<f32>> {
+    guard(|| {
+        let width = data.width();
+        let row = |&row: &u32| data.features().get(row as usize * width..(row as usize + 1) * width);
+        let features = rows.iter().map(row).collect::<Option<Vec<_>>>();
+        let features = features.ok_or_else(|| Error::Internal("rows of another dataset".into()))?.concat();
+        let mut out = vec![0.0; rows.len() * model.outputs()];
+        model.predict_rows(&features, raw, threads, &mut out)?;
+        Ok(out)
+    })
+}
+
+fn fit_runs_on_kernels(spec: &FitSpec, model: &Model) -> Result<bool> {
+    guard(|| train::runs_on_kernels(&spec.options()?, model))
+}
+
+fn resumed_options(path: &str, given: &FitSpec) -> Result<FitSpec> {
+    guard(|| train::resumed_options(Path::new(path), &given.options()?).map(|options| FitSpec::from(&options)))
 }
 
 fn trainer_resume(trainer: &mut Trainer, path: &str) -> Result<()> {
@@ -207,7 +264,7 @@ fn trainer_checkpoint(trainer: &mut Trainer) -> Result<()> {
 }
 
 fn trainer_history(trainer: &Trainer) -> Vec<EpochRecord> {
-    trainer.history().iter().copied().map(EpochRecord::from).collect()
+    trainer.history().iter().cloned().map(EpochRecord::from).collect()
 }
 
 fn trainer_restored(trainer: &Trainer) -> u32 {
@@ -218,8 +275,16 @@ fn trainer_part(trainer: &mut Trainer, data: &Dataset) -> Result<EpochPart> {
     guard(|| trainer.part(data).map(EpochPart::from))
 }
 
-fn trainer_end_epoch(trainer: &mut Trainer, data: &Dataset) -> Result<EpochRecord> {
-    guard(|| trainer.end_epoch(data).map(EpochRecord::from))
+fn trainer_losses(trainer: &mut Trainer, data: &Dataset) -> Result<Losses> {
+    guard(|| trainer.losses(data).map(Losses::from))
+}
+
+fn trainer_judge(trainer: &Trainer, model: &Model, data: &Dataset) -> Result<Judged> {
+    guard(|| trainer.judge(model, data).map(Judged::from))
+}
+
+fn trainer_end_epoch(trainer: &mut Trainer, losses: Losses, metrics: Vec<f64>) -> Result<EpochRecord> {
+    guard(|| trainer.end_epoch(losses.into(), metrics).map(EpochRecord::from))
 }
 
 fn trainer_finish(trainer: &Trainer, model: &mut Model) -> Result<()> {

@@ -58,6 +58,7 @@ impl ObservedLoss {
                 loss.check_places()?;
             }
         }
+        loss.check_gradient()?;
         Ok(loss)
     }
 
@@ -159,6 +160,24 @@ impl ObservedLoss {
         match differ(&losses, &of_moved) {
             false => Ok(()),
             true => Err(refused("takes some events of the batch for others, by their place in it")),
+        }
+    }
+
+    /// A loss whose gradient by the outputs is 0 everywhere, because it detaches them for example, trains nothing.
+    fn check_gradient(&self) -> Result<()> {
+        let [rows, _] = APART;
+        let mut moves = false;
+        for scale in SCALES {
+            let x = self.examples(rows, scale);
+            for x in x.chunks(self.width()) {
+                let (mut value, mut gradient) = ([0.0], vec![0.0; self.width()]);
+                self.compute(1, x, &mut value, Some((&[1.0], &mut gradient)))?;
+                moves |= gradient[..self.outputs].iter().any(|slope| *slope != 0.0);
+            }
+        }
+        match moves {
+            true => Ok(()),
+            false => Err(refused("has no gradient by the outputs (it may detach them, or compare them with numbers)")),
         }
     }
 

@@ -31,7 +31,7 @@ pub use program::Program;
 pub use saved::{SavedModule, SavedTensor, check_name};
 pub use view::View;
 
-pub use op::{Activation, BackEnd, DType, Gradient, Init, Loss, Optimiser, Schedule};
+pub use op::{Activation, BackEnd, DType, Gradient, Init, Loss, Normalisation, Optimiser, Schedule};
 pub(crate) use own::OWN;
 pub use own::{Own, ScalarFunction};
 

@@ -126,6 +126,18 @@ listed! {
 }
 
 listed! {
+    /// Normalisations of a hidden layer of a perceptron, before its activation.
+    Normalisation {
+        /// There is none.
+        NoNormalisation = "none",
+        /// Over the events of a batch (Ioffe and Szegedy 2015).
+        BatchNorm = "batch_norm",
+        /// Over the numbers of each event (Ba, Kiros and Hinton 2016).
+        LayerNorm = "layer_norm",
+    }
+}
+
+listed! {
     /// Optimisers.
     Optimiser {
         /// Adam (Kingma and Ba 2015).

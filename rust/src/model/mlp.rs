@@ -41,6 +41,12 @@ impl Mlp {
         }
     }
 
+    /// What it computes, whatever its parameters are.
+    pub(super) fn architecture(&self) -> String {
+        let own = if let Op::Own(own) = &self.activation { own.text() } else { "" };
+        format!("{:?} {} {own}", self.sizes, self.activation_name())
+    }
+
     /// A line for people.
     pub(super) fn describe(&self) -> String {
         format!(

@@ -7,6 +7,7 @@ mod module;
 mod names;
 mod predictor;
 mod probe;
+mod regularised;
 mod rescale;
 pub(crate) mod sealed;
 
@@ -14,6 +15,7 @@ pub use mlp::Mlp;
 pub use module::ModuleNetwork;
 pub use names::{Names, Place};
 use predictor::{Numbers, Predictor};
+pub use regularised::Hidden;
 
 use std::sync::Arc;
 
@@ -389,7 +391,14 @@ impl Model {
         if let Some(target) = &self.training.target {
             target.undo(out);
         }
-        if !raw && !self.training.gives_values() {
+        if !raw {
+            self.to_predictions(out);
+        }
+    }
+
+    /// Turns raw predictions [rows, outputs] into those that are not: logits of a classifier into probabilities.
+    pub fn to_predictions(&self, out: &mut [f32]) {
+        if !self.training.gives_values() {
             out.chunks_mut(self.outputs()).for_each(to_probabilities);
         }
     }

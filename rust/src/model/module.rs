@@ -68,8 +68,11 @@ impl ModuleNetwork {
     pub fn libtorch(&self) -> Result<&Arc<LibTorchModule>> {
         let missing = || {
             Error::invalid(
-                format!("LibTorch does not know the module {}, because the model was read from a file", self.name),
-                "leave fGradient = kClad and fDevice = \"cpu\", or make a Model of the module and fit that",
+                format!(
+                    "LibTorch does not know the network {}, which was read from a file or is an Mlp with normalisation or dropout",
+                    self.name
+                ),
+                "leave fGradient = kClad and fDevice = \"cpu\", or make a Model of a torch::nn module and fit that",
             )
         };
         self.libtorch.as_ref().ok_or_else(missing)

@@ -102,7 +102,7 @@ impl Checksum {
 }
 
 /// Hexadecimal.
-fn digits(checksum: Sha256) -> String {
+pub(super) fn digits(checksum: Sha256) -> String {
     checksum.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 

@@ -71,6 +71,8 @@ pub struct Options {
     pub checkpoint_epochs: u32,
     /// Minutes after which there is one within an epoch; 0: never.
     pub checkpoint_minutes: f64,
+    /// Names of the figures of the validation events that the history records after each epoch.
+    pub metrics: Vec<String>,
     /// Who provides the gradient.
     pub gradient: Gradient,
 }
@@ -113,12 +115,18 @@ impl Default for Options {
             checkpoint: String::new(),
             checkpoint_epochs: 1,
             checkpoint_minutes: 0.0,
+            metrics: Vec::new(),
             gradient: Gradient::Clad,
         }
     }
 }
 
 impl Options {
+    /// What a fit cannot change when it goes on from a checkpoint: all but the machine's threads and the names of figures.
+    pub(crate) fn of_fit(&self) -> Options {
+        Options { threads: 0, metrics: Vec::new(), ..self.clone() }
+    }
+
     /// See [`crate::kernels::Scalar::loss`].
     pub(crate) fn loss_parameter(&self, loss: Loss) -> f64 {
         match loss {

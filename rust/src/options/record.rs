@@ -47,7 +47,7 @@ macro_rules! listed {
 }
 
 /// Everything but the number of threads, which belongs to the machine.
-static FIELDS: [Field; 32] = [
+static FIELDS: [Field; 33] = [
     plain!(epochs),
     plain!(batch_size),
     plain!(learning_rate, |value: &f64| text::number(*value)),
@@ -96,8 +96,21 @@ static FIELDS: [Field; 32] = [
     plain!(checkpoint),
     plain!(checkpoint_epochs),
     plain!(checkpoint_minutes, |value: &f64| text::number(*value)),
+    Field {
+        name: "metrics",
+        write: |options| options.metrics.join(SEPARATOR),
+        read: |options, text| {
+            let names = text.split(SEPARATOR).filter(|name| !name.is_empty());
+            options.metrics = names.map(str::to_owned).collect();
+            Some(())
+        },
+        show: |options| format!("{{{}}}", options.metrics.join(", ")),
+    },
     listed!(gradient, Gradient),
 ];
+
+/// Between names, none of which has it.
+pub(crate) const SEPARATOR: &str = "; ";
 
 /// "0.5, 2"
 fn numbers(values: &[f64]) -> String {
@@ -141,6 +154,14 @@ pub(crate) fn describe(options: &Options) -> String {
 fn member(name: &str) -> String {
     let capital = |word: &str| word[..1].to_uppercase() + &word[1..];
     name.split('_').map(capital).fold("f".to_owned(), |member, word| member + &word)
+}
+
+/// The first option, as users write it, that is neither the default nor that of `other`, with both values.
+pub(crate) fn conflict(options: &Options, other: &Options) -> Option<(String, [String; 2])> {
+    let usual = Options::default();
+    let differs = |field: &&Field, from: &Options| (field.write)(options) != (field.write)(from);
+    let field = FIELDS.iter().find(|field| differs(field, &usual) && differs(field, other))?;
+    Some((member(field.name), [(field.show)(options), (field.show)(other)]))
 }
 
 /// Names and values.

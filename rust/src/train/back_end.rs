@@ -55,6 +55,11 @@ impl Choice {
     }
 }
 
+/// Whether kernels run a fit, of which several may then run at once: LibTorch's modules cannot.
+pub fn runs_on_kernels(options: &Options, model: &Model) -> Result<bool> {
+    Ok(choose(options, model)?.back_end == BackEnd::Aot)
+}
+
 /// The least `fVerbose` with which a fit says what runs where.
 pub fn verbosity_of_back_end(options: &Options, model: &Model) -> Result<i32> {
     Ok(if choose(options, model)?.instead.is_some() { 1 } else { 2 })

@@ -22,12 +22,14 @@ use crate::options::record;
 use crate::tensor_file::{Tensor, TensorFile};
 use crate::text;
 
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// A fit on its way.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Checkpoint {
     pub options: Options,
+    /// See `Model::network_digest`.
+    pub network: String,
     /// What the data must give, see `Fit::fingerprint`.
     pub fingerprint: u64,
     pub snapshot: Snapshot,
@@ -59,10 +61,13 @@ struct Record {
     checkpoint: u32,
     sha256: String,
     options: Vec<(String, String)>,
+    network: String,
     fingerprint: u64,
     steps: u64,
     /// Training loss, validation loss, seconds and learning rate of each epoch.
     history: Vec<[String; 4]>,
+    /// The figures of each epoch.
+    metrics: Vec<Vec<String>>,
     rows: usize,
     loss_sum: String,
     expected: u64,
@@ -107,9 +112,11 @@ impl Checkpoint {
             checkpoint: VERSION,
             sha256: sealed::NO_CHECKSUM.to_owned(),
             options: record::write(&self.options),
+            network: self.network.clone(),
             fingerprint: self.fingerprint,
             steps: self.snapshot.steps,
             history: history.iter().map(texts).collect(),
+            metrics: history.iter().map(|r| r.metrics.iter().map(f64::to_string).collect()).collect(),
             rows: *rows,
             loss_sum: loss_sum.to_string(),
             expected: *expected,
@@ -183,6 +190,7 @@ impl Checkpoint {
         let [parameters, state] = [record.parameters, record.state].map(|length| vec![0.0; length]);
         let mut checkpoint = Checkpoint {
             options: record::read(&record.options)?,
+            network: record.network.clone(),
             fingerprint: record.fingerprint,
             snapshot: Snapshot {
                 moments: [parameters.clone(), parameters.clone()],
@@ -206,17 +214,21 @@ impl Record {
             let bad = || Error::invalid(format!("damaged: \"{}\" is no number", text::name(text)), "");
             text.parse::<f64>().map_err(|_| bad())
         };
-        let epoch = |[train_loss, validation_loss, seconds, learning_rate]: &[String; 4]| {
+        if self.metrics.len() != self.history.len() {
+            return Err(Error::invalid("damaged: it has figures of other epochs than losses", ""));
+        }
+        let epoch = |([train_loss, validation_loss, seconds, learning_rate], metrics): (&[String; 4], &Vec<String>)| {
             Ok(EpochRecord {
                 train_loss: number(train_loss)?,
                 validation_loss: number(validation_loss)?,
                 seconds: number(seconds)?,
                 learning_rate: number(learning_rate)?,
+                metrics: metrics.iter().map(number).collect::<Result<_>>()?,
                 last: false,
             })
         };
         Ok(Place {
-            history: self.history.iter().map(epoch).collect::<Result<_>>()?,
+            history: self.history.iter().zip(&self.metrics).map(epoch).collect::<Result<_>>()?,
             rows: self.rows,
             loss_sum: number(&self.loss_sum)?,
             expected: self.expected,

@@ -9,11 +9,14 @@ use crate::gradient::{ObservedLoss, Settings};
 use crate::graph::{Gradient, Loss, Schedule};
 use crate::model::Model;
 use crate::optimizer::Clip;
+use crate::options::record;
 use crate::text;
 
 /// More rows a step than this are a mistake.
 const BATCH_LIMIT: i64 = 1 << 24;
 const THREAD_LIMIT: i64 = 1024;
+/// A loss that is an argument of Fit, in messages.
+const OBSERVED_NAME: &str = "a loss of LibTorch's operators";
 
 /// Checks every option; returns what an engine needs of them.
 pub(super) fn checked(options: &Options, model: &Model, data: &Dataset) -> Result<Settings> {
@@ -55,11 +58,11 @@ pub(super) fn with_own_loss(
 ) -> Result<Options> {
     let Some(own) = own else { return Ok(options.clone()) };
     if !options.loss_function.is_empty() {
-        return Err(Error::invalid("a loss beside fLossFunction", "give one of them"));
+        return Err(Error::invalid("a loss of LibTorch's operators beside fLossFunction", "give one of them"));
     }
     if !options.checkpoint.is_empty() {
         return Err(Error::invalid(
-            "fCheckpoint of a fit with a loss of LibTorch's operators",
+            format!("fCheckpoint of a fit with {OBSERVED_NAME}"),
             "leave it empty: a checkpoint cannot hold such a loss",
         ));
     }
@@ -127,6 +130,17 @@ fn check_pairs(options: &Options) -> Result<()> {
             "leave fWarmUp at 0: one cycle begins with a rise",
         );
     }
+    let metrics = &options.metrics;
+    if let Some((_, name)) = metrics.iter().enumerate().find(|(at, name)| metrics[..*at].contains(name)) {
+        return contradiction(&format!("fMetrics has {name} twice"), "give each metric a name of its own");
+    }
+    if options.warm_up > f64::from(options.epochs) {
+        let [warm_up, epochs] = [options.warm_up, f64::from(options.epochs)].map(text::number);
+        return contradiction(
+            &format!("fWarmUp = {warm_up} of fEpochs = {epochs}: the learning rate would still rise at the end"),
+            "give fewer epochs of warm-up, or more epochs",
+        );
+    }
     if !options.checkpoint.is_empty() && !options.loss_function.is_empty() {
         return contradiction(
             "fCheckpoint beside fLossFunction",
@@ -142,6 +156,17 @@ fn check_pairs(options: &Options) -> Result<()> {
     Ok(())
 }
 
+/// Refuses options `given` to a fit that goes on which are others than those it began with.
+pub(super) fn check_resumed(given: &Options, begun: &Options) -> Result<()> {
+    match record::conflict(&given.of_fit(), &begun.of_fit()) {
+        None => Ok(()),
+        Some((name, [given, begun])) => Err(Error::invalid(
+            format!("{name} = {given}, but the checkpoint's fit has {begun}"),
+            "leave it out: only fThreads, fVerbose, fLive, fCallback and functions of fMetrics may differ",
+        )),
+    }
+}
+
 /// Refuses options that need validation events where there are none; `has_own`: there is a dataset of them.
 pub(super) fn check_monitored(options: &Options, has_own: bool) -> Result<()> {
     if options.validation > 0.0 || has_own {
@@ -151,6 +176,7 @@ pub(super) fn check_monitored(options: &Options, has_own: bool) -> Result<()> {
         Options { patience: 1.., .. } => "fPatience",
         Options { keep_best: true, .. } => "fKeepBest",
         Options { schedule: Schedule::Plateau, .. } => "fSchedule = kPlateau",
+        options if !options.metrics.is_empty() => "fMetrics",
         _ => return Ok(()),
     };
     Err(Error::invalid(
@@ -161,9 +187,10 @@ pub(super) fn check_monitored(options: &Options, has_own: bool) -> Result<()> {
 
 /// Refuses parameters of losses and of classes beside a loss that has none.
 fn check_terms(options: &Options, loss: Loss, outputs: usize) -> Result<()> {
-    let name = match options.loss_function.is_empty() {
-        true => format!("fLoss = {}", loss.enumerator()),
-        false => "fLossFunction".to_owned(),
+    let name = match &*options.loss_function {
+        "" => format!("fLoss = {}", loss.enumerator()),
+        OBSERVED => OBSERVED_NAME.to_owned(),
+        _ => "fLossFunction".to_owned(),
     };
     let is_classifier = !loss.is_regression();
     if options.label_smoothing > 0.0 && !matches!(loss, Loss::BinaryCrossEntropy | Loss::SoftmaxCrossEntropy) {
@@ -213,6 +240,7 @@ pub(super) fn decided(options: &Options, loss: Loss) -> Options {
         checkpoint: String::new(),
         checkpoint_epochs: usual.checkpoint_epochs,
         checkpoint_minutes: usual.checkpoint_minutes,
+        metrics: Vec::new(),
         ..options.clone()
     }
 }
@@ -300,7 +328,7 @@ fn check_targets(model: &Model, targets: &Targets) -> Result<()> {
 /// With a loss of the user's own the network's outputs are numbers, as in a regression.
 fn own_loss(options: &Options) -> Result<Loss> {
     if options.loss.is_some() || options.gradient != Gradient::Clad || options.device != "cpu" {
-        let own = if options.loss_function == OBSERVED { "a loss of LibTorch's operators" } else { "fLossFunction" };
+        let own = if options.loss_function == OBSERVED { OBSERVED_NAME } else { "fLossFunction" };
         return Err(Error::invalid(
             format!("{own} beside fLoss, fGradient = kAutograd or another device than the CPU"),
             "leave those as they are: Clad differentiates the function, for the CPU",

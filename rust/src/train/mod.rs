@@ -8,6 +8,7 @@ mod checkpoint;
 mod checks;
 mod divergence;
 mod fit;
+mod folds;
 pub mod metrics;
 mod resolution;
 mod scale;
@@ -20,8 +21,9 @@ mod warnings;
 
 use crate::options::OBSERVED;
 pub use crate::options::Options;
-pub use back_end::verbosity_of_back_end;
+pub use back_end::{runs_on_kernels, verbosity_of_back_end};
 pub use checks::{check_count, decided_options};
+pub use folds::folds;
 pub use streaming::{StreamTrainer, check_window, stream_settings};
 
 use std::path::Path;
@@ -42,8 +44,17 @@ use validation::Validation;
 const PART_BATCHES: usize = 1024;
 const PART_WORK: usize = 1 << 30;
 
-/// Weighted mean losses of one epoch.
+/// Weighted mean losses of an epoch.
 #[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Losses {
+    /// Over the training part, while it was trained on.
+    pub train: f64,
+    /// Over the validation part, after the epoch; none without one.
+    pub validation: Option<f64>,
+}
+
+/// What is recorded of one epoch.
+#[derive(Clone, Debug, PartialEq)]
 pub struct EpochRecord {
     /// Over the training part, while it was trained on.
     pub train_loss: f64,
@@ -53,6 +64,8 @@ pub struct EpochRecord {
     pub seconds: f64,
     /// Of its last step.
     pub learning_rate: f64,
+    /// Figures of the validation events, those of [`Options::metrics`].
+    pub metrics: Vec<f64>,
     /// Whether the fit ends here: at its last epoch, or early.
     pub last: bool,
 }
@@ -68,10 +81,37 @@ pub struct EpochPart {
     pub ended: bool,
 }
 
-/// The options of the fit whose checkpoint is at `path`, where it goes on writing them.
-pub fn checkpoint_options(path: &Path) -> Result<Options> {
+/// What a fit is judged by after an epoch.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Judged {
+    /// Whether the predictions are values, not those of a classifier.
+    pub values: bool,
+    /// Outputs [events, outputs] as the model predicts them, and before the sigmoid or the softmax of a classifier.
+    pub predictions: Vec<f32>,
+    /// See there.
+    pub logits: Vec<f32>,
+    /// [events, targets]
+    pub labels: Vec<f32>,
+    /// [events]
+    pub weights: Vec<f32>,
+}
+
+/// The options of the fit whose checkpoint is at `path`, where it goes on writing them; `given` are those of the user, which
+/// may not contradict them, and say how many threads run.
+pub fn resumed_options(path: &Path, given: &Options) -> Result<Options> {
     let options = Checkpoint::load(path)?.options;
-    Ok(Options { checkpoint: path.to_string_lossy().into_owned(), ..options })
+    checks::check_resumed(given, &options)?;
+    let metrics = match (given.metrics.is_empty(), &given.metrics == &options.metrics) {
+        (true, _) | (_, true) => options.metrics.clone(),
+        (false, false) => {
+            let [given, begun] = [&given.metrics, &options.metrics].map(|names| names.join(", "));
+            return Err(Error::invalid(
+                format!("fMetrics = {{{given}}}, but the checkpoint's fit has {{{begun}}}"),
+                "give the same, in the same order",
+            ));
+        }
+    };
+    Ok(Options { checkpoint: path.to_string_lossy().into_owned(), threads: given.threads, metrics, ..options })
 }
 
 /// A model in training on one dataset.
@@ -101,15 +141,15 @@ impl Trainer {
         options: &Options,
         own: Option<&Arc<ObservedLoss>>,
     ) -> Result<Self> {
-        Self::on(model, data, None, &checks::with_own_loss(options, own, model, data)?, own)
+        Self::on(model, data, None, None, &checks::with_own_loss(options, own, model, data)?, own)
     }
 
     /// The same with `validation` instead of a part of `data`; all of the latter is for training.
     pub fn validated(model: &Model, data: &Dataset, validation: &Dataset, options: &Options) -> Result<Self> {
-        Self::on(model, data, Some(validation), &Options { validation: 0.0, ..options.clone() }, None)
+        Self::on(model, data, Some(validation), None, &Options { validation: 0.0, ..options.clone() }, None)
     }
 
-    /// Goes on from the checkpoint at `path` of a fit of the same network to the same data, whose [`checkpoint_options`] these are.
+    /// Goes on from the checkpoint at `path` of a fit of the same network to the same data, whose [`resumed_options`] these are.
     pub fn resume(&mut self, path: &Path) -> Result<()> {
         let Trainer { fit, train, .. } = self;
         fit.restore(Checkpoint::load(path)?, path)?;
@@ -133,19 +173,25 @@ impl Trainer {
         self.fit.history()
     }
 
+    /// With validation events from `judges`, or from `data`; on its rows `rows`, or on all.
     fn on(
         model: &Model,
         data: &Dataset,
         judges: Option<&Dataset>,
+        rows: Option<&[u32]>,
         options: &Options,
         own: Option<&Arc<ObservedLoss>>,
     ) -> Result<Self> {
         checks::checked(options, model, data)?;
         checks::check_monitored(options, judges.is_some())?;
-        let (train, validation) = split(data.rows(), 1.0 - options.validation, options.seed_of_split())?;
+        let count = rows.map_or(data.rows(), <[u32]>::len);
+        let (mut train, mut validation) = split(count, 1.0 - options.validation, options.seed_of_split())?;
+        if let Some(rows) = rows {
+            train.iter_mut().chain(&mut validation).for_each(|row| *row = rows[*row as usize]);
+        }
         if train.is_empty() {
             return Err(Error::invalid(
-                format!("no event is left to train on ({} events, fValidation = {})", data.rows(), options.validation),
+                format!("no event is left to train on ({count} events, fValidation = {})", options.validation),
                 "lower fValidation or add events",
             ));
         }
@@ -174,7 +220,8 @@ impl Trainer {
     /// One pass over the training part, then the validation part of `data`.
     pub fn epoch(&mut self, data: &Dataset) -> Result<EpochRecord> {
         while !self.part(data)?.ended {}
-        self.end_epoch(data)
+        let losses = self.losses(data)?;
+        self.end_epoch(losses, Vec::new())
     }
 
     /// Trains on the next part of an epoch: whole batches, so that the parts make the same steps as the whole.
@@ -203,11 +250,20 @@ impl Trainer {
 
     /// After the last part: the losses of the epoch. The validation events are in `data`, which is what [`validated`](Self::validated)
     /// got for them, if that was called.
-    pub fn end_epoch(&mut self, data: &Dataset) -> Result<EpochRecord> {
+    pub fn losses(&mut self, data: &Dataset) -> Result<Losses> {
         let Trainer { fit, validation, weights, .. } = self;
-        let train_loss = fit.train_loss(self.train_weight)?;
-        let validation_loss = validation.loss(fit, data, weights.as_deref())?;
-        fit.end_epoch(train_loss, validation_loss)
+        let train = fit.train_loss(self.train_weight)?;
+        Ok(Losses { train, validation: validation.loss(fit, data, weights.as_deref())? })
+    }
+
+    /// What the present parameters of `model`, which is in training, predict for the validation events, which are in `data`.
+    pub fn judge(&self, model: &Model, data: &Dataset) -> Result<Judged> {
+        self.validation.judge(&self.fit.present(model)?, data, self.weights.as_deref(), self.fit.options.threads)
+    }
+
+    /// Ends the epoch with its [`losses`](Self::losses) and figures.
+    pub fn end_epoch(&mut self, losses: Losses, metrics: Vec<f64>) -> Result<EpochRecord> {
+        self.fit.end_epoch(losses, metrics)
     }
 
     /// The number of the epoch whose parameters the model gets, from 1 on, if they are kept; else 0.

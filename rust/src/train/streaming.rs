@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use super::checkpoint::Checkpoint;
 use super::fit::{Events, Fit, positive_weight};
-use super::validation::Validation;
-use super::{EpochPart, EpochRecord, Options, checks};
+use super::validation::{Validation, judge};
+use super::{EpochPart, EpochRecord, Judged, Losses, Options, checks};
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
 use crate::gradient::ObservedLoss;
@@ -178,18 +178,32 @@ impl StreamTrainer {
         Ok(())
     }
 
-    /// Ends an epoch: its losses. `validation` is the dataset that [`new`](Self::new) got for it.
-    pub fn end_epoch(&mut self, validation: Option<&Dataset>) -> Result<EpochRecord> {
+    /// After the last window: the losses of the epoch. `validation` is the dataset that [`new`](Self::new) got for it.
+    pub fn losses(&mut self, validation: Option<&Dataset>) -> Result<Losses> {
         self.held.finish();
-        let train_loss = self.fit.train_loss(positive_weight(std::mem::take(&mut self.weight), "training")?)?;
+        let train = self.fit.train_loss(positive_weight(std::mem::take(&mut self.weight), "training")?)?;
         self.expected = std::mem::take(&mut self.rows);
         self.fit.expect(self.expected);
-        let validation_loss = match (&self.own, validation) {
+        let validation = match (&self.own, validation) {
             (Some(own), Some(data)) => own.loss(&mut self.fit, data, None)?,
             _ if self.held.table.weights.is_empty() => None,
             _ => Some(self.held_loss()?),
         };
-        self.fit.end_epoch(train_loss, validation_loss)
+        Ok(Losses { train, validation })
+    }
+
+    /// See [`Trainer::judge`](super::Trainer::judge); `validation` as for [`losses`](Self::losses), after which it has events.
+    pub fn judge(&self, model: &Model, validation: Option<&Dataset>) -> Result<Judged> {
+        let (model, threads) = (self.fit.present(model)?, self.fit.options.threads);
+        match (&self.own, validation) {
+            (Some(own), Some(data)) => own.judge(&model, data, None, threads),
+            _ => judge(&model, Events::of_batch(&self.held.table), threads),
+        }
+    }
+
+    /// Ends the epoch with its losses and figures.
+    pub fn end_epoch(&mut self, losses: Losses, metrics: Vec<f64>) -> Result<EpochRecord> {
+        self.fit.end_epoch(losses, metrics)
     }
 
     /// The number of the epoch whose parameters the model gets, from 1 on, if they are kept; else 0.

@@ -1,9 +1,11 @@
 //! The events that a fit is judged by.
 
+use super::Judged;
 use super::checks;
 use super::fit::{Events, Fit};
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
+use crate::model::Model;
 
 /// Some rows of a dataset.
 #[derive(Default)]
@@ -50,4 +52,31 @@ impl Validation {
         let weights = if self.is_own { self.weights.as_deref() } else { weights };
         fit.evaluate(Events::of(data)?.weighted(weights), &self.rows, self.weight).map(Some)
     }
+
+    /// What `model` predicts for the rows, with labels and weights as for [`loss`](Self::loss).
+    pub fn judge(&self, model: &Model, data: &Dataset, weights: Option<&[f32]>, threads: usize) -> Result<Judged> {
+        let weights = if self.is_own { self.weights.as_deref() } else { weights };
+        let events = Events::of(data)?.weighted(weights);
+        match self.is_own {
+            true => judge(model, events, threads),
+            false => {
+                let picked = |values: &[f32], width: usize| -> Vec<f32> {
+                    self.rows.iter().flat_map(|&row| &values[row as usize * width..][..width]).copied().collect()
+                };
+                let features = picked(events.features, data.width());
+                let (labels, weights) = (picked(events.labels, data.label_width()), picked(events.weights, 1));
+                judge(model, Events { features: &features, labels: &labels, weights: &weights }, threads)
+            }
+        }
+    }
+}
+
+/// What `model` predicts for `events`.
+pub(super) fn judge(model: &Model, events: Events, threads: usize) -> Result<Judged> {
+    let mut logits = vec![0.0; events.weights.len() * model.outputs()];
+    model.predict_rows(events.features, true, threads, &mut logits)?;
+    let mut predictions = logits.clone();
+    model.to_predictions(&mut predictions);
+    let (labels, weights) = (events.labels.to_vec(), events.weights.to_vec());
+    Ok(Judged { values: model.gives_values(), predictions, logits, labels, weights })
 }

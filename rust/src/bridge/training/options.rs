@@ -1,6 +1,6 @@
 //! Options of fits, and what epochs give, as the core knows them and as they cross the border.
 
-use super::{EpochPart, EpochRecord, FitSpec};
+use super::{EpochPart, EpochRecord, FitSpec, Judged, Losses};
 use crate::error::{Error, Result};
 use crate::graph::{Gradient, Loss, Optimiser, Schedule};
 use crate::train::{self, Options};
@@ -48,6 +48,7 @@ impl FitSpec {
             checkpoint: self.checkpoint.clone(),
             checkpoint_epochs: self.checkpoint_epochs,
             checkpoint_minutes: self.checkpoint_minutes,
+            metrics: self.metrics.clone(),
             gradient: Gradient::from_number(gradient).ok_or_else(|| unknown("fGradient", gradient))?,
         })
     }
@@ -88,6 +89,7 @@ impl From<&Options> for FitSpec {
             checkpoint: options.checkpoint.clone(),
             checkpoint_epochs: options.checkpoint_epochs,
             checkpoint_minutes: options.checkpoint_minutes,
+            metrics: options.metrics.clone(),
             gradient: options.gradient as u8,
         }
     }
@@ -101,8 +103,26 @@ impl From<train::EpochPart> for EpochPart {
 
 impl From<train::EpochRecord> for EpochRecord {
     fn from(record: train::EpochRecord) -> Self {
-        let train::EpochRecord { train_loss, validation_loss, seconds, learning_rate, last } = record;
-        EpochRecord { train_loss, validation_loss, seconds, learning_rate, last }
+        let train::EpochRecord { train_loss, validation_loss, seconds, learning_rate, metrics, last } = record;
+        EpochRecord { train_loss, validation_loss, seconds, learning_rate, metrics, last }
+    }
+}
+
+impl From<train::Losses> for Losses {
+    fn from(train::Losses { train, validation }: train::Losses) -> Self {
+        Losses { train, validation: validation.unwrap_or(f64::NAN) }
+    }
+}
+
+impl From<Losses> for train::Losses {
+    fn from(Losses { train, validation }: Losses) -> Self {
+        train::Losses { train, validation: (!validation.is_nan()).then_some(validation) }
+    }
+}
+
+impl From<train::Judged> for Judged {
+    fn from(train::Judged { values, predictions, logits, labels, weights }: train::Judged) -> Self {
+        Judged { values, predictions, logits, labels, weights }
     }
 }
 

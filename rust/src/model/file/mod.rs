@@ -14,12 +14,15 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::sealed::KEY;
+use sha2::{Digest, Sha256};
+
+use super::regularised::REGULARISED;
+use super::sealed::{KEY, digits};
 use super::{Model, Network, Training};
 use crate::columns::{self, Column};
 use crate::dataset::{Scaler, Targets};
 use crate::error::{Error, Result};
-use crate::graph::Own;
+use crate::graph::{Own, SavedModule};
 use crate::options::record;
 use crate::tensor_file::{Elements, Tensor, TensorFile};
 use crate::text;
@@ -82,7 +85,14 @@ impl Model {
         let damaged = |error: serde_json::Error| {
             bad(format!("damaged: its description cannot be read ({})", text::name(&error.to_string())))
         };
-        let Version { version } = serde_json::from_str(&header).map_err(damaged)?;
+        let Version { version } = match serde_json::from_str(&header) {
+            Err(_) if header.starts_with("{\"checkpoint\":") => {
+                return Err(bad(
+                    "a checkpoint of a fit, not a model: give it to Resume of a model of that network".into()
+                ));
+            }
+            version => version.map_err(damaged)?,
+        };
         let loaded = match version {
             perceptron::VERSION => perceptron::load(serde_json::from_str(&header).map_err(damaged)?, file, own),
             operators::VERSION if own.is_some() => Err(Error::invalid(
@@ -109,11 +119,24 @@ impl Model {
         let model = Self::load(path, own)?;
         match &model.network {
             Network::Mlp(_) => Ok(model),
+            Network::Module(module) if module.name() == REGULARISED => Ok(model),
             Network::Module(module) => Err(Error::ModelFile {
                 path: path.to_path_buf(),
                 what: format!("it holds a {}, not an Mlp: CladTorch::Model::Load reads it", module.name()),
             }),
         }
+    }
+
+    /// A number, as text, that is another for another network: its operators and activations, not its parameters.
+    pub(crate) fn network_digest(&self) -> Result<String> {
+        let text = match (&self.network, self.module()) {
+            (Network::Mlp(mlp), _) => mlp.architecture(),
+            (Network::Module(_), Some(module)) => {
+                serde_json::to_string(&SavedModule::of(module)?).map_err(|error| Error::Internal(error.to_string()))?
+            }
+            (Network::Module(module), None) => module.describe(None),
+        };
+        Ok(digits(Sha256::new_with_prefix(text)))
     }
 
     fn training_header(&self) -> Option<TrainingHeader> {

@@ -72,7 +72,7 @@ void Loss_pullback(const float *z, const float *y, const float *w, float, float 
 {
    float dense[kTile], slope[kTile];
    Kernels::FromPanels(gTile.fRows, 1, z, dense);
-   gTile.fLoss += Kernels::Loss(CT_BINARY_CROSS_ENTROPY, gTile.fRows, 1, dense, y, w, gTile.fScale, slope);
+   gTile.fLoss += Kernels::Loss(CT_BINARY_CROSS_ENTROPY, 0, gTile.fRows, 1, dense, y, w, gTile.fScale, slope);
    Kernels::ToPanels(gTile.fRows, 1, slope, d_z);
 }
 

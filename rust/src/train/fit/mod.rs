@@ -1,34 +1,28 @@
 //! A fit, whatever its events come from: an engine, and what happens around each batch and each epoch.
 
+mod parts;
+mod resume;
+
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use tch::Device;
-
-use super::back_end::{self, BackEnd, Choice};
-use super::checkpoint::{self, Checkpoint};
-use super::checks;
+use super::back_end::{self, Choice};
 use super::divergence::Suspects;
 use super::schedule::{Place, Rates};
 use super::stopping::{Kept, Stopping};
 use super::warnings::{self, Watch};
-use super::{EpochRecord, OBSERVED, Options, resolution, scale};
+use super::{EpochRecord, Losses, Options, checkpoint, checks, resolution, scale};
 use crate::columns::{self, Column};
 use crate::dataset::{Dataset, Scaler, Targets};
-use crate::device;
 use crate::error::{Error, Result};
-use crate::gradient::aot::AotEngine;
-use crate::gradient::autograd::AutogradEngine;
-use crate::gradient::libtorch::LibTorchEngine;
-use crate::gradient::{Engine, ModuleTiles, ObservedLoss, OwnLoss, RowLoss, Rows, Settings, Snapshot, Steps, batches};
+use crate::gradient::{Engine, ObservedLoss, Rows, Steps, batches};
 use crate::graph::Loss;
-use crate::model::{Model, Network, Training};
+use crate::model::{Model, Training};
 use crate::stream::Batch;
-use crate::text;
-
-/// How long compiling a user's loss may take.
-const COMPILE_LIMIT: Duration = Duration::from_secs(60);
+use parts::{engine, scalers};
+use resume::fingerprint;
+pub(super) use resume::other_fit;
 
 /// Events in memory.
 #[derive(Clone, Copy)]
@@ -97,7 +91,8 @@ pub(super) struct Fit {
     steps: usize,
     /// The epochs so far.
     history: Vec<EpochRecord>,
-    /// Of the data, for checkpoints; 0 where there are none.
+    /// Of the network and of the data, for checkpoints; empty and 0 where there are none.
+    network: String,
     fingerprint: u64,
     /// When the last checkpoint was written, or the fit began.
     saved: Instant,
@@ -155,6 +150,7 @@ impl Fit {
             expected: 0,
             steps: 1,
             history: Vec::new(),
+            network: if options.checkpoint.is_empty() { String::new() } else { model.network_digest()? },
             fingerprint: if options.checkpoint.is_empty() { 0 } else { fingerprint(data, train) },
             saved: Instant::now(),
             epochs: 0,
@@ -259,14 +255,14 @@ impl Fit {
         Ok(loss)
     }
 
-    /// Ends an epoch with these losses.
-    pub fn end_epoch(&mut self, train_loss: f64, validation_loss: Option<f64>) -> Result<EpochRecord> {
+    /// Ends an epoch with these losses and figures.
+    pub fn end_epoch(&mut self, losses: Losses, metrics: Vec<f64>) -> Result<EpochRecord> {
         let place = Place { epoch: self.epochs, step: self.steps - 1, steps: self.steps };
         let learning_rate = self.rates.at(place);
         self.epochs += 1;
         self.rows = 0;
         let mut last = self.epochs == self.options.epochs;
-        if let Some(loss) = validation_loss {
+        if let Some(loss) = losses.validation {
             self.rates.epoch(loss);
             let Fit { engine, stopping, .. } = self;
             let keep = || Ok(Kept { parameters: engine.parameters()?, state: engine.state() });
@@ -274,9 +270,9 @@ impl Fit {
         }
         let seconds = self.start.elapsed().as_secs_f64();
         self.start = Instant::now();
-        let validation_loss = validation_loss.unwrap_or(f64::NAN);
-        let epoch = EpochRecord { train_loss, validation_loss, seconds, learning_rate, last };
-        self.history.push(epoch);
+        let validation_loss = losses.validation.unwrap_or(f64::NAN);
+        let epoch = EpochRecord { train_loss: losses.train, validation_loss, seconds, learning_rate, metrics, last };
+        self.history.push(epoch.clone());
         if last || self.epochs.is_multiple_of(self.options.checkpoint_epochs) {
             self.checkpoint()?;
         }
@@ -286,78 +282,6 @@ impl Fit {
     /// The epochs so far.
     pub fn history(&self) -> &[EpochRecord] {
         &self.history
-    }
-
-    /// Writes a checkpoint, if the options name a file for it.
-    pub fn checkpoint(&mut self) -> Result<()> {
-        let path = Path::new(&self.options.checkpoint);
-        if path.as_os_str().is_empty() {
-            return Ok(());
-        }
-        let Stopping { best, best_epoch, reference, waited, kept, .. } = &self.stopping;
-        let checkpoint = Checkpoint {
-            options: Options { threads: 0, ..self.options.clone() },
-            fingerprint: self.fingerprint,
-            snapshot: self.engine.snapshot()?,
-            scaler: self.scaler.clone(),
-            target: self.target.clone(),
-            kept: kept.clone(),
-            place: checkpoint::Place {
-                history: self.history.clone(),
-                rows: self.rows,
-                loss_sum: self.loss_sum,
-                expected: self.expected,
-                plateau: self.rates.plateau,
-                best: (*best, *best_epoch),
-                reference: (*reference, *waited),
-            },
-        };
-        checkpoint.save(path)?;
-        self.saved = Instant::now();
-        Ok(())
-    }
-
-    /// The same if the last one is as long ago as the options say.
-    pub fn checkpoint_if_late(&mut self) -> Result<()> {
-        let minutes = self.options.checkpoint_minutes;
-        match minutes > 0.0 && self.saved.elapsed().as_secs_f64() >= 60.0 * minutes {
-            true => self.checkpoint(),
-            false => Ok(()),
-        }
-    }
-
-    /// Goes on from `checkpoint`, which was read from `path`.
-    pub fn restore(&mut self, checkpoint: Checkpoint, path: &Path) -> Result<()> {
-        let Checkpoint { fingerprint, snapshot, scaler, target, kept, place, .. } = checkpoint;
-        let lengths = |snapshot: &Snapshot| [&snapshot.parameters, &snapshot.state].map(Vec::len);
-        let (found, own) = (lengths(&snapshot), lengths(&self.engine.snapshot()?));
-        if found != own || scaler.mean.len() != self.scaler.mean.len() {
-            return Err(other_fit(path, &format!("it has {} parameters, the model {}", found[0], own[0])));
-        }
-        if target.as_ref().map(|target| target.mean.len()) != self.target.as_ref().map(|target| target.mean.len()) {
-            return Err(other_fit(path, "its targets are others"));
-        }
-        if fingerprint != self.fingerprint {
-            return Err(other_fit(
-                path,
-                "the events, or those for validation, are not those of its fit, or in another order",
-            ));
-        }
-        self.engine.restore(&snapshot)?;
-        (self.scaler, self.target) = (scaler, target);
-        self.epochs = u32::try_from(place.history.len()).unwrap_or(u32::MAX);
-        if self.epochs >= self.options.epochs {
-            return Err(other_fit(path, "the fit has reached its last epoch"));
-        }
-        (self.rows, self.loss_sum, self.history) = (place.rows, place.loss_sum, place.history);
-        self.rates.plateau = place.plateau;
-        (self.stopping.best, self.stopping.best_epoch) = place.best;
-        (self.stopping.reference, self.stopping.waited) = place.reference;
-        self.stopping.kept = kept;
-        match self.stopping.is_over() {
-            true => Err(other_fit(path, "the fit has ended early")),
-            false => Ok(()),
-        }
     }
 
     /// The number of the epoch whose parameters the model gets, from 1 on, if they are not the last; else 0.
@@ -388,8 +312,27 @@ impl Fit {
         }
     }
 
-    /// Puts what was learned into `model`.
+    /// Puts what was learned into `model`: the parameters of the best epoch, if they are kept, else the last.
     pub fn finish(&self, model: &mut Model) -> Result<()> {
+        let learned = self.stopping.kept.clone().map_or_else(|| self.last(), Ok)?;
+        self.put(learned, model)?;
+        model.add_batches(self.engine.batches());
+        Ok(())
+    }
+
+    /// A copy of `model`, which is in training, with what was learned so far.
+    pub fn present(&self, model: &Model) -> Result<Model> {
+        let mut copy = model.copy()?;
+        copy.freeze();
+        self.put(self.last()?, &mut copy)?;
+        Ok(copy)
+    }
+
+    fn last(&self) -> Result<Kept> {
+        Ok(Kept { parameters: self.engine.parameters()?, state: self.engine.state() })
+    }
+
+    fn put(&self, Kept { parameters, state }: Kept, model: &mut Model) -> Result<()> {
         let training = Training {
             scaler: Some(self.scaler.clone()),
             target: self.target.clone(),
@@ -397,13 +340,10 @@ impl Fit {
             targets: self.targets.clone(),
             options: Some(self.decided()),
         };
-        let last = || Ok::<_, Error>(Kept { parameters: self.engine.parameters()?, state: self.engine.state() });
-        let Kept { parameters, state } = self.stopping.kept.clone().map_or_else(last, Ok)?;
         let extreme = parameters.iter().copied().find(|parameter| !parameter.is_finite());
         self.check_finite("largest parameter", extreme.unwrap_or(0.0).into())?;
         model.set_parameters(&parameters)?;
         model.set_state(&state)?;
-        model.add_batches(self.engine.batches());
         model.set_training(training)
     }
 
@@ -416,24 +356,6 @@ impl Fit {
     pub fn back_end(&self) -> String {
         self.choice.describe(&self.engine.describe())
     }
-}
-
-/// A checkpoint of another fit.
-pub(super) fn other_fit(path: &Path, why: &str) -> Error {
-    Error::invalid(
-        format!("the checkpoint {} does not fit: {why}", text::name(&path.display().to_string())),
-        "give the network and the data of its fit",
-    )
-}
-
-/// A number that is another for other events `rows` of `data`, or another order of them.
-fn fingerprint(data: &Dataset, rows: &[u32]) -> u64 {
-    let mix =
-        |hash: u64, value: &f32| (hash.rotate_left(5) ^ u64::from(value.to_bits())).wrapping_mul(0x517c_c1b7_2722_0a95);
-    let of = |hash: u64, values: &[f32]| values.iter().fold(hash, mix);
-    let labels = data.labels().unwrap_or_default();
-    let hash = of(of(rows.len() as u64, data.features()), labels);
-    of(hash, data.weights().unwrap_or_default())
 }
 
 /// The steps of a call of an engine: the schedule's rates, and an end where the loss is no number.
@@ -478,80 +400,4 @@ fn weights_of_classes(options: &Options, Events { labels, weights, .. }: Events)
     let classes = &options.class_weights;
     let weighted = |(&label, &weight): (&f32, &f32)| (f64::from(weight) * classes[label as usize]) as f32;
     (!classes.is_empty()).then(|| labels.iter().zip(weights).map(weighted).collect())
-}
-
-/// The scalers of features and labels: learned on the rows `train`, or, without fStandardise, those of the model. The
-/// labels of classifiers have none, nor those of a user's loss, which is a function of values as they are.
-fn scalers(
-    model: &Model,
-    data: &Dataset,
-    options: &Options,
-    loss: Loss,
-    train: &[u32],
-) -> Result<(Scaler, Option<Scaler>)> {
-    let before = model.training();
-    let regression = loss.is_regression() && options.loss_function.is_empty();
-    // A module's parameters cannot follow another scale.
-    let stays = matches!(model.network(), Network::Module(_)) && before.scaler.is_some();
-    let target_stays = !options.standardise || stays && before.options.is_some();
-    let labels = (regression && !target_stays).then(|| data.labels()).transpose()?;
-    Ok(device::thread_pool(options.threads)?.install(|| {
-        let scaler = match &before.scaler {
-            Some(scaler) if stays || !options.standardise => scaler.clone(),
-            None if !options.standardise => Scaler::identity(data.width()),
-            _ => Scaler::learn(data.features(), data.width(), train),
-        };
-        let target = labels.map(|labels| Scaler::learn(labels, model.outputs(), train));
-        (scaler, target.or_else(|| before.target.clone().filter(|_| regression && target_stays)))
-    }))
-}
-
-fn engine(
-    model: &Model,
-    parameters: &[f32],
-    options: &Options,
-    own: Option<&Arc<ObservedLoss>>,
-    settings: Settings,
-    choice: &Choice,
-) -> Result<Box<dyn Engine>> {
-    let (seed, threads) = (options.seed, options.threads);
-    let device = device::open(&options.device)?;
-    let own_loss = match (options.loss_function.as_str(), own) {
-        ("", _) => None,
-        (OBSERVED, Some(own)) => Some(OwnLoss::Observed(Arc::clone(own))),
-        (OBSERVED, None) => {
-            return Err(Error::invalid(
-                "the options of a fit with a loss of LibTorch's operators do not hold that loss",
-                "give it to Fit() after the options, whose fLossFunction is to be empty",
-            ));
-        }
-        (text, _) => Some(RowLoss::compile(text, model.outputs(), COMPILE_LIMIT)?.into()),
-    };
-    Ok(match (model.network(), choice.back_end) {
-        (_, BackEnd::Aot) => {
-            let module = model.module().ok_or_else(|| Error::Internal("a network without operators".into()))?;
-            let tiles = ModuleTiles::new(Arc::clone(module), model.state(), seed)?;
-            let engine = AotEngine::of(tiles, parameters, settings, threads)?;
-            Box::new(match own_loss {
-                None => engine,
-                Some(loss) => engine.with_own_loss(loss),
-            })
-        }
-        (Network::Mlp(mlp), BackEnd::Autograd) => {
-            Box::new(AutogradEngine::new(mlp.graph().clone(), parameters, settings, device, threads)?)
-        }
-        (Network::Module(module), BackEnd::Autograd) => {
-            if device != Device::Cpu {
-                return Err(Error::invalid(
-                    format!("{} with fDevice = \"{}\"", module.name(), options.device),
-                    "leave it as it is: a model of a module trains on the CPU",
-                ));
-            }
-            let engine = LibTorchEngine::new(module.libtorch()?, parameters, model.state(), settings, seed, threads)?;
-            Box::new(match own_loss {
-                None => engine,
-                Some(loss) => engine.with_own_loss(loss),
-            })
-        }
-    })
 }

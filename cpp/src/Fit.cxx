@@ -1,0 +1,284 @@
+// Fits of models, and how they go on from checkpoints.
+
+#include <CladTorch/Guard.hxx>
+#include <CladTorch/Model.hxx>
+
+#include "CoreBox.hxx"
+#include "FilePath.hxx"
+#include "FitSpec.hxx"
+#include "Interrupt.hxx"
+#include "LiveCanvas.hxx"
+#include "Progress.hxx"
+#include "ReadingThread.hxx"
+#include "Training.hxx"
+
+#include "cladtorch/src/bridge/process.rs.h"
+#include "cladtorch/src/bridge/stream.rs.h"
+#include "cladtorch/src/bridge/training.rs.h"
+
+#include <TError.h>
+
+#include <algorithm>
+#include <functional>
+#include <iostream>
+#include <optional>
+#include <stdexcept>
+
+namespace CladTorch {
+
+using namespace Internal;
+
+namespace {
+
+void Warn(const std::string &where, const rust::Vec<rust::String> &messages)
+{
+   for (const auto &message : messages)
+      ::Warning(where.c_str(), "%s", std::string(message).c_str());
+}
+
+void WarnOfThreads(const std::string &where, const FitOptions &options)
+{
+   const auto cores = Core::cores();
+   if (options.fThreads > 0 && static_cast<std::size_t>(options.fThreads) > cores)
+      ::Warning(where.c_str(), "fThreads = %d, but this process has %zu cores: the fit runs on as many threads", options.fThreads,
+                cores);
+}
+
+/// Asks the callback whether the fit ends here.
+bool Ends(const Training &training, const History &history)
+{
+   const auto &callback = training.fOptions.fCallback;
+   if (!callback)
+      return false;
+   const auto epoch = training.Last(history);
+   try {
+      return callback(epoch);
+   } catch (const Interrupted &) {
+      throw;
+   } catch (const std::exception &e) {
+      throw std::runtime_error("fCallback threw after epoch " + std::to_string(epoch.fNumber) + ": " + e.what());
+   }
+}
+
+} // namespace
+
+/// Runs epochs until all are done, the callback ends the fit or Ctrl-C is pressed. The model then has what was learned,
+/// whichever it was.
+History Model::RunEpochs(const Training &training, const InterruptScope &interrupt)
+{
+   const auto &options = training.fOptions;
+   const auto where = Where("Fit");
+   auto history = training.Begin();
+   if (options.fVerbose >= Core::verbosity_of_back_end(ToSpec(options), *fData->fCore))
+      std::cout << history.fDescription << std::endl;
+   WarnOfThreads(where, options);
+   Warn(where, training.fWarnings());
+   Progress progress(training.fEpochs, history.Epochs(), options.fVerbose < 1);
+   LiveCanvas canvas(options.fLive);
+   bool ended = false, stopped = false;
+   while (!ended && !history.fInterrupted) {
+      const auto part = training.fPart();
+      progress.Part(part.rows, part.expected);
+      if (part.ended) {
+         const bool last = training.EndEpoch(*fData->fCore, history);
+         stopped = Ends(training, history) && !last;
+         ended = last || stopped;
+         progress.Epoch(Training::Figures(history), history.fSeconds.back());
+         canvas.Update(history, ended);
+      }
+      if (const auto messages = training.fWarnings(); !messages.empty()) {
+         progress.Finish();
+         Warn(where, messages);
+      }
+      history.fInterrupted = interrupt.Requested() && !ended;
+   }
+   progress.Finish();
+   if (history.fInterrupted || stopped)
+      training.fCheckpoint();
+   history.fRestoredEpoch = training.fRestored();
+   if (history.fRestoredEpoch && options.fVerbose > 0)
+      std::cout << "the model has the parameters of epoch " << history.fRestoredEpoch << ", validation loss "
+                << history.fValidationLoss[history.fRestoredEpoch - 1] << std::endl;
+   auto trained = fData->Copy();
+   training.Finish(*fData, *trained, history);
+   Replace(std::move(trained));
+   if (history.fInterrupted)
+      throw Stopped("interrupted after epoch " + std::to_string(history.Epochs()) + " of " +
+                    std::to_string(training.fEpochs) + "; the model keeps what it has learned, LastFit() has the losses");
+   return history;
+}
+
+History Model::FitDataset(const Dataset &data, const FitOptions &options, const Dataset *validation,
+                          const std::string &path, const LossData &loss)
+{
+   return Guard(Where(path.empty() ? "Fit" : "Resume").c_str(), [&] {
+      return Interruptible("the training", [&](const InterruptScope &interrupt) {
+         const auto &events = *data.fData->fCore;
+         CheckWeight(*data.fData);
+         if (validation)
+            CheckWeight(*validation->fData);
+         const auto spec = ToSpec(options);
+         const auto &judges = validation ? *validation->fData->fCore : events;
+         auto trainer = validation ? Core::trainer_validated(*Data().fCore, events, judges, spec)
+                                   : Core::trainer_new(*Data().fCore, events, spec, *loss.fCore);
+         if (!path.empty())
+            Core::trainer_resume(*trainer, path);
+         return RunEpochs(Training(options, spec, *trainer, events, judges), interrupt);
+      });
+   });
+}
+
+History Model::Fit(const Dataset &data, const FitOptions &options)
+{
+   return FitDataset(data, options, nullptr, "", {Core::fit_loss_of_options()});
+}
+
+History Model::Fit(const Dataset &data, const Dataset &validation, const FitOptions &options)
+{
+   return FitDataset(data, options, &validation, "", {Core::fit_loss_of_options()});
+}
+
+History Model::Fit(const Dataset &data, const FitOptions &options, const TensorLoss &loss)
+{
+   const auto labels = std::max<std::size_t>(1, Core::dataset_label_width(*data.fData->fCore));
+   return FitDataset(data, options, nullptr, "", *loss.Observe(Outputs(), labels));
+}
+
+namespace {
+
+/// The epochs of a stream, one after the other, each read by a thread of its own.
+class StreamEpochs {
+public:
+   /// Those after the first `before`.
+   StreamEpochs(std::shared_ptr<StreamData> data, const Core::FitSpec &spec, std::uint64_t before)
+      : fData(std::move(data)), fSpec(spec), fNumber(before)
+   {
+   }
+
+   Core::EpochPart Window(Core::StreamTrainer &trainer, const Core::Model &model)
+   {
+      if (!fEpoch) {
+         fEpoch.emplace(fData->Epoch(++fNumber, kTraining, fSpec));
+         fThread.emplace(fData, **fEpoch);
+      }
+      return Core::stream_trainer_window(trainer, model, **fEpoch);
+   }
+
+   Core::Losses Losses(Core::StreamTrainer &trainer, const DatasetData *validation)
+   {
+      fThread.reset();
+      fEpoch.reset();
+      return validation ? Core::stream_trainer_losses_validated(trainer, *validation->fCore)
+                        : Core::stream_trainer_losses(trainer);
+   }
+
+private:
+   std::shared_ptr<StreamData> fData;
+   Core::FitSpec fSpec;
+   std::uint64_t fNumber;
+   std::optional<rust::Box<Core::Epoch>> fEpoch;
+   std::optional<ReadingThread> fThread; ///< ends before what it reads for
+};
+
+} // namespace
+
+History Model::FitStream(const Stream &stream, const FitOptions &options, const Dataset *validation,
+                         const std::string &path, const LossData &loss)
+{
+   return Guard(Where(path.empty() ? "Fit" : "Resume").c_str(), [&] {
+      return Interruptible("the training", [&](const InterruptScope &interrupt) {
+         const auto &data = stream.fData;
+         auto spec = ToSpec(options);
+         if (validation) {
+            CheckWeight(*validation->fData);
+            spec.validation = 0;
+         }
+         const SerialScope serial(true); // ROOT's part of the reading
+         const auto start = [&] {
+            auto sample = data->Epoch(0, kTraining, spec);
+            const ReadingThread thread(data, *sample);
+            const auto &model = *Data().fCore;
+            return validation
+                      ? Core::stream_trainer_validated(model, *data->fCore, *validation->fData->fCore, spec, *sample)
+                      : Core::stream_trainer_new(model, *data->fCore, spec, *loss.fCore, *sample);
+         };
+         auto trainer = start();
+         if (!path.empty())
+            Core::stream_trainer_resume(*trainer, path);
+         Training training(options);
+         training.fDescription = std::string(Core::stream_trainer_describe(*trainer));
+         training.fBefore = Core::stream_trainer_history(*trainer);
+         StreamEpochs epochs(data, spec, training.fBefore.size());
+         training.fPart = [&] { return epochs.Window(*trainer, *fData->fCore); };
+         training.fLosses = [&] { return epochs.Losses(*trainer, validation ? validation->fData.get() : nullptr); };
+         training.fJudge = [&](const Core::Model &model) {
+            return validation ? Core::stream_trainer_judge_validated(*trainer, model, *validation->fData->fCore)
+                              : Core::stream_trainer_judge(*trainer, model);
+         };
+         training.fEndEpoch = [&](Core::Losses losses, rust::Vec<double> metrics) {
+            return Core::stream_trainer_end_epoch(*trainer, losses, std::move(metrics));
+         };
+         training.fWarnings = [&] { return Core::stream_trainer_warnings(*trainer); };
+         training.fCheckpoint = [&] { Core::stream_trainer_checkpoint(*trainer); };
+         training.fRestored = [&] { return Core::stream_trainer_restored(*trainer); };
+         training.fFinish = [&](Core::Model &model) { Core::stream_trainer_finish(*trainer, model); };
+         return RunEpochs(training, interrupt);
+      });
+   });
+}
+
+History Model::Fit(const Stream &stream, const FitOptions &options)
+{
+   return FitStream(stream, options, nullptr, "", {Core::fit_loss_of_options()});
+}
+
+History Model::Fit(const Stream &stream, const Dataset &validation, const FitOptions &options)
+{
+   return FitStream(stream, options, &validation, "", {Core::fit_loss_of_options()});
+}
+
+History Model::Fit(const Stream &stream, const FitOptions &options, const TensorLoss &loss)
+{
+   const auto labels = std::max<std::size_t>(1, Core::stream_targets(*stream.fData->fCore).size());
+   return FitStream(stream, options, nullptr, "", *loss.Observe(Outputs(), labels));
+}
+
+/// Calls `fit` with the options and the path of the checkpoint at `path`.
+template <class F>
+History Model::ResumeBy(const std::string &path, const FitOptions &options, F fit)
+{
+   return Guard(Where("Resume").c_str(), [&] {
+      const auto file = FilePath(path);
+      return fit(ResumedOptions(options, file), file);
+   });
+}
+
+History Model::Resume(const Dataset &data, const std::string &path, const FitOptions &options)
+{
+   return ResumeBy(path, options, [&](const FitOptions &resumed, const std::string &file) {
+      return FitDataset(data, resumed, nullptr, file, {Core::fit_loss_of_options()});
+   });
+}
+
+History Model::Resume(const Dataset &data, const Dataset &validation, const std::string &path, const FitOptions &options)
+{
+   return ResumeBy(path, options, [&](const FitOptions &resumed, const std::string &file) {
+      return FitDataset(data, resumed, &validation, file, {Core::fit_loss_of_options()});
+   });
+}
+
+History Model::Resume(const Stream &stream, const std::string &path, const FitOptions &options)
+{
+   return ResumeBy(path, options, [&](const FitOptions &resumed, const std::string &file) {
+      return FitStream(stream, resumed, nullptr, file, {Core::fit_loss_of_options()});
+   });
+}
+
+History Model::Resume(const Stream &stream, const Dataset &validation, const std::string &path, const FitOptions &options)
+{
+   return ResumeBy(path, options, [&](const FitOptions &resumed, const std::string &file) {
+      return FitStream(stream, resumed, &validation, file, {Core::fit_loss_of_options()});
+   });
+}
+
+} // namespace CladTorch

@@ -1,0 +1,183 @@
+#include "SideBySide.hxx"
+
+#include "FitSpec.hxx"
+#include "Training.hxx"
+
+#include "cladtorch/src/bridge/process.rs.h"
+#include "cladtorch/src/bridge/training.rs.h"
+
+#include <TError.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <exception>
+#include <iostream>
+#include <mutex>
+#include <stdexcept>
+#include <thread>
+#include <utility>
+
+namespace CladTorch {
+namespace Internal {
+
+namespace {
+
+constexpr std::chrono::milliseconds kPoll(50);
+
+void Collect(FitTask &task, const rust::Vec<rust::String> &messages)
+{
+   for (const auto &message : messages)
+      task.fWarnings.emplace_back(message);
+}
+
+/// Trains a copy of the model of `task`, unless `stop` becomes true.
+void Run(FitTask &task, const Core::Dataset &events, std::size_t threads, const std::atomic<bool> &stop)
+{
+   auto spec = ToSpec(task.fOptions);
+   spec.threads = threads;
+   const auto &model = *task.fBefore->fCore;
+   const auto none = Core::fit_loss_of_options();
+   auto trainer = task.fRows.empty() ? Core::trainer_new(model, events, spec, *none)
+                                     : Core::trainer_of_rows(model, events, Slice(task.fRows), spec);
+   const Training training(task.fOptions, spec, *trainer, events, events);
+   auto history = training.Begin();
+   Collect(task, training.fWarnings());
+   for (bool ended = false; !ended;) {
+      if (stop)
+         return;
+      if (training.fPart().ended)
+         ended = training.EndEpoch(model, history);
+      Collect(task, training.fWarnings());
+   }
+   auto trained = task.fBefore->Copy();
+   training.Finish(*task.fBefore, *trained, history);
+   task.fTrained = std::move(trained);
+}
+
+/// Threads that take the tasks one after the other.
+class Workers {
+public:
+   Workers(std::vector<FitTask> &tasks, const Core::Dataset &events, std::size_t count, std::size_t threads)
+      : fTasks(tasks), fErrors(tasks.size())
+   {
+      for (std::size_t i = 0; i < count; ++i)
+         fThreads.emplace_back([this, &events, threads] { Work(events, threads); });
+   }
+   Workers(const Workers &) = delete;
+   ~Workers()
+   {
+      fStop = true;
+      for (auto &thread : fThreads)
+         thread.join();
+   }
+
+   void Stop() { fStop = true; }
+
+   /// Waits for a moment; the tasks that have ended since the last call.
+   std::vector<std::size_t> Ended()
+   {
+      std::unique_lock<std::mutex> lock(fMutex);
+      fChange.wait_for(lock, kPoll, [&] { return !fEnded.empty(); });
+      return std::exchange(fEnded, {});
+   }
+
+   /// Throws what this task threw.
+   void Check(std::size_t task) const
+   {
+      if (fErrors[task])
+         std::rethrow_exception(fErrors[task]);
+   }
+
+private:
+   void Work(const Core::Dataset &events, std::size_t threads)
+   {
+      for (auto i = fNext++; i < fTasks.size(); i = fNext++) {
+         try {
+            if (!fStop)
+               Run(fTasks[i], events, threads, fStop);
+         } catch (...) {
+            fErrors[i] = std::current_exception();
+            fStop = true;
+         }
+         const std::lock_guard<std::mutex> lock(fMutex);
+         fEnded.push_back(i);
+         fChange.notify_one();
+      }
+   }
+
+   std::vector<FitTask> &fTasks;
+   std::vector<std::exception_ptr> fErrors;
+   std::atomic<std::size_t> fNext{0};
+   std::atomic<bool> fStop{false};
+   std::mutex fMutex;
+   std::condition_variable fChange;
+   std::vector<std::size_t> fEnded;
+   std::vector<std::thread> fThreads; ///< start last
+};
+
+/// Fits whose functions belong to the calling thread run there.
+bool RunAtOnce(const std::vector<FitTask> &tasks)
+{
+   const auto isBuiltIn = [](const Metric &metric) { return metric.IsBuiltIn(); };
+   return std::all_of(tasks.begin(), tasks.end(), [&](const FitTask &task) {
+      const auto &metrics = task.fOptions.fMetrics;
+      return Core::fit_runs_on_kernels(ToSpec(task.fOptions), *task.fBefore->fCore) &&
+             std::all_of(metrics.begin(), metrics.end(), isBuiltIn);
+   });
+}
+
+void Say(const std::string &where, const std::string &what, std::size_t number, const std::vector<FitTask> &tasks)
+{
+   const auto &task = tasks[number];
+   if (task.fOptions.fVerbose > 0) {
+      const auto &history = task.fTrained->fLastFit;
+      std::cout << what << " " << number + 1 << "/" << tasks.size() << "  epochs " << history.Epochs()
+                << Training::Figures(history) << std::endl;
+   }
+   for (const auto &warning : task.fWarnings)
+      ::Warning(where.c_str(), "%s %zu: %s", what.c_str(), number + 1, warning.c_str());
+}
+
+} // namespace
+
+void CheckSeveralFits(const FitOptions &options)
+{
+   const char *single = !options.fCheckpoint.empty() ? "fCheckpoint" : options.fLive ? "fLive" : options.fCallback ? "fCallback" : nullptr;
+   if (single)
+      throw std::runtime_error(std::string(single) + " belongs to one fit, and several run here: leave it at its default");
+}
+
+void FitSideBySide(const std::string &where, const std::string &what, std::vector<FitTask> &tasks, const DatasetData &data,
+                   const InterruptScope &interrupt)
+{
+   CheckWeight(data);
+   const auto asked = ToSpec(tasks.front().fOptions).threads;
+   const auto all = asked ? asked : Core::cores();
+   if (!RunAtOnce(tasks)) {
+      const std::atomic<bool> never{false};
+      for (std::size_t i = 0; i < tasks.size(); ++i) {
+         interrupt.Check(what + " " + std::to_string(i + 1) + " of " + std::to_string(tasks.size()));
+         Run(tasks[i], *data.fCore, all, never);
+         Say(where, what, i, tasks);
+      }
+      return;
+   }
+   const auto count = std::min(all, tasks.size());
+   Workers workers(tasks, *data.fCore, count, std::max<std::size_t>(1, all / count));
+   for (std::size_t done = 0; done < tasks.size();) {
+      for (const auto i : workers.Ended()) {
+         ++done;
+         workers.Check(i);
+         if (tasks[i].fTrained)
+            Say(where, what, i, tasks);
+      }
+      if (interrupt.Requested())
+         workers.Stop();
+   }
+   interrupt.Check("the training");
+}
+
+} // namespace Internal
+} // namespace CladTorch

@@ -1,0 +1,66 @@
+/// \file Training.hxx
+/// \brief A fit on its way: what its epochs are made of, whatever its events come from.
+
+#ifndef CLADTORCH_TRAINING
+#define CLADTORCH_TRAINING
+
+#include <CladTorch/FitOptions.hxx>
+#include <CladTorch/History.hxx>
+
+#include "CoreBox.hxx"
+
+#include "cladtorch/src/bridge/training.rs.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+
+namespace CladTorch {
+namespace Internal {
+
+/// The trainer of the core behind its functions.
+struct Training {
+   const FitOptions &fOptions;
+   std::size_t fEpochs;
+   std::string fDescription;
+   std::function<Core::EpochPart()> fPart;                    ///< trains on the next part of an epoch
+   std::function<Core::Losses()> fLosses;                     ///< of an epoch whose parts have ended
+   std::function<Core::Judged(const Core::Model &)> fJudge;   ///< what the present parameters predict for the validation events
+   std::function<Core::EpochRecord(Core::Losses, rust::Vec<double>)> fEndEpoch;
+   std::function<rust::Vec<rust::String>()> fWarnings;
+   std::function<void()> fCheckpoint;                         ///< writes one, if there is a file for it
+   rust::Vec<Core::EpochRecord> fBefore;                      ///< the epochs before the checkpoint that it goes on from
+   std::function<std::uint32_t()> fRestored;                  ///< the epoch whose parameters fFinish hands over; 0: the last
+   std::function<void(Core::Model &)> fFinish;                ///< hands over what was learned
+
+   /// On a dataset; `judges` holds the validation events, which are those of `events` unless there is a dataset of their own.
+   Training(const FitOptions &options, const Core::FitSpec &spec, Core::Trainer &trainer, const Core::Dataset &events,
+            const Core::Dataset &judges);
+   explicit Training(const FitOptions &options) : fOptions(options), fEpochs(static_cast<std::size_t>(options.fEpochs)) {}
+
+   /// A history that begins with the epochs of the checkpoint.
+   History Begin() const;
+   /// Ends an epoch of `model`: its losses and figures are the last ones of `history`. Returns whether the fit has ended.
+   bool EndEpoch(const Core::Model &model, History &history) const;
+   /// `trained`, a copy of the model `before`, gets what was learned.
+   void Finish(const ModelData &before, ModelData &trained, const History &history) const;
+   /// What a callback is told of the last epoch.
+   Epoch Last(const History &history) const;
+   /// "  loss 0.5  validation 0.6  AUC 0.8" of the last epoch.
+   static std::string Figures(const History &history);
+
+private:
+   static void Record(History &history, const Core::EpochRecord &epoch);
+};
+
+/// Refuses a dataset whose weight was set after its events were read.
+void CheckWeight(const DatasetData &data);
+
+/// `options` of a Resume with what the checkpoint says; `file` is its path.
+FitOptions ResumedOptions(const FitOptions &options, const std::string &file);
+
+} // namespace Internal
+} // namespace CladTorch
+
+#endif

@@ -1,0 +1,62 @@
+"""Functions of Python as callbacks of fits and as metrics."""
+
+import ctypes
+
+# The function that C++ calls: argument, result, message, its size.
+FUNCTION = ctypes.CFUNCTYPE(
+    ctypes.c_int, ctypes.c_void_p, ctypes.POINTER(ctypes.c_double), ctypes.POINTER(ctypes.c_char), ctypes.c_size_t
+)
+# C++ may call them as long as the process runs.
+CALLED = []
+
+
+def of_cpp(name, result, *arguments):
+    """A function of the plugin, which is loaded."""
+    return ctypes.CFUNCTYPE(result, *arguments)((name, ctypes.CDLL("libcladtorch.so")))
+
+
+def as_function(function, kind, convert):
+    """`function`, which takes an object of the class `kind`, for C++."""
+
+    def called(argument, result, message, size):
+        import ROOT
+
+        try:
+            result[0] = convert(function(ROOT.bind_object(argument, kind)))
+            return 0
+        except BaseException as error:  # nothing may pass through C++
+            text = f"{type(error).__name__}: {error}".encode(errors="replace")[: size - 1]
+            ctypes.memmove(message, text + b"\0", len(text) + 1)
+            return 1
+
+    CALLED.append(FUNCTION(called))
+    return CALLED[-1]
+
+
+def set_callback(options, function):
+    import ROOT
+
+    made = None if function is None else as_function(function, ROOT.CladTorch.Epoch, bool)
+    of_cpp("CladTorchSetCallback", None, ctypes.c_void_p, FUNCTION)(ROOT.addressof(options), made or FUNCTION())
+
+
+def takes_functions(cls, name):
+    """Metric(name, function)"""
+    make = cls.__init__
+
+    def constructed(self, *args, **kwargs):
+        import ROOT
+
+        given = dict(zip(("name", "function"), args)) | kwargs
+        if len(args) < 2 and "function" not in given:
+            return make(self, *args, **kwargs)
+        if not is_text(given.get("name")) or not callable(given["function"]) or len(given) != 2:
+            raise TypeError(f"{name}(name, function) takes a string and a function of an Evaluation that returns a number")
+        make(self, ROOT.CladTorch.kAuc)
+        function = as_function(given["function"], ROOT.CladTorch.Evaluation, float)
+        set_metric = of_cpp("CladTorchSetMetric", ctypes.c_bool, ctypes.c_void_p, ctypes.c_char_p, FUNCTION)
+        if not set_metric(ROOT.addressof(self), str(given["name"]).encode(), function):
+            raise ValueError(f"{given['name']!r} is no name of a metric: it must be printable, without '; '")
+
+    constructed.__doc__ = make.__doc__
+    cls.__init__ = constructed

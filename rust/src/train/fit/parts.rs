@@ -1,0 +1,98 @@
+//! What a fit is made of: scalers and an engine.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tch::Device;
+
+use super::super::back_end::{BackEnd, Choice};
+use super::super::{OBSERVED, Options};
+use crate::dataset::{Dataset, Scaler};
+use crate::device;
+use crate::error::{Error, Result};
+use crate::gradient::aot::AotEngine;
+use crate::gradient::autograd::AutogradEngine;
+use crate::gradient::libtorch::LibTorchEngine;
+use crate::gradient::{Engine, ModuleTiles, ObservedLoss, OwnLoss, RowLoss, Settings};
+use crate::graph::Loss;
+use crate::model::{Model, Network};
+
+/// How long compiling a user's loss may take.
+const COMPILE_LIMIT: Duration = Duration::from_secs(60);
+
+/// The scalers of features and labels: learned on the rows `train`, or, without fStandardise, those of the model. The
+/// labels of classifiers have none, nor those of a user's loss, which is a function of values as they are.
+pub(super) fn scalers(
+    model: &Model,
+    data: &Dataset,
+    options: &Options,
+    loss: Loss,
+    train: &[u32],
+) -> Result<(Scaler, Option<Scaler>)> {
+    let before = model.training();
+    let regression = loss.is_regression() && options.loss_function.is_empty();
+    // A module's parameters cannot follow another scale.
+    let stays = matches!(model.network(), Network::Module(_)) && before.scaler.is_some();
+    let target_stays = !options.standardise || stays && before.options.is_some();
+    let labels = (regression && !target_stays).then(|| data.labels()).transpose()?;
+    Ok(device::thread_pool(options.threads)?.install(|| {
+        let scaler = match &before.scaler {
+            Some(scaler) if stays || !options.standardise => scaler.clone(),
+            None if !options.standardise => Scaler::identity(data.width()),
+            _ => Scaler::learn(data.features(), data.width(), train),
+        };
+        let target = labels.map(|labels| Scaler::learn(labels, model.outputs(), train));
+        (scaler, target.or_else(|| before.target.clone().filter(|_| regression && target_stays)))
+    }))
+}
+
+/// What trains `model` from `parameters`.
+pub(super) fn engine(
+    model: &Model,
+    parameters: &[f32],
+    options: &Options,
+    own: Option<&Arc<ObservedLoss>>,
+    settings: Settings,
+    choice: &Choice,
+) -> Result<Box<dyn Engine>> {
+    let (seed, threads) = (options.seed, options.threads);
+    let device = device::open(&options.device)?;
+    let own_loss = match (options.loss_function.as_str(), own) {
+        ("", _) => None,
+        (OBSERVED, Some(own)) => Some(OwnLoss::Observed(Arc::clone(own))),
+        (OBSERVED, None) => {
+            return Err(Error::invalid(
+                "the options of a fit with a loss of LibTorch's operators do not hold that loss",
+                "give it to Fit() after the options, whose fLossFunction is to be empty",
+            ));
+        }
+        (text, _) => Some(RowLoss::compile(text, model.outputs(), COMPILE_LIMIT)?.into()),
+    };
+    Ok(match (model.network(), choice.back_end) {
+        (_, BackEnd::Aot) => {
+            let module = model.module().ok_or_else(|| Error::Internal("a network without operators".into()))?;
+            let tiles = ModuleTiles::new(Arc::clone(module), model.state(), seed)?;
+            let engine = AotEngine::of(tiles, parameters, settings, threads)?;
+            Box::new(match own_loss {
+                None => engine,
+                Some(loss) => engine.with_own_loss(loss),
+            })
+        }
+        (Network::Mlp(mlp), BackEnd::Autograd) => {
+            Box::new(AutogradEngine::new(mlp.graph().clone(), parameters, settings, device, threads)?)
+        }
+        (Network::Module(module), BackEnd::Autograd) => {
+            if device != Device::Cpu {
+                return Err(Error::invalid(
+                    format!("{} with fDevice = \"{}\"", module.name(), options.device),
+                    "leave it as it is: a model of a module trains on the CPU",
+                ));
+            }
+            let engine = LibTorchEngine::new(module.libtorch()?, parameters, model.state(), settings, seed, threads)?;
+            Box::new(match own_loss {
+                None => engine,
+                Some(loss) => engine.with_own_loss(loss),
+            })
+        }
+    })
+}

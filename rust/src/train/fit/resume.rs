@@ -1,0 +1,117 @@
+//! Checkpoints of a fit, and how it goes on from one.
+
+use std::path::Path;
+use std::time::Instant;
+
+use super::super::Options;
+use super::super::checkpoint::{self, Checkpoint};
+use super::super::stopping::Stopping;
+use super::Fit;
+use crate::dataset::Dataset;
+use crate::error::{Error, Result};
+use crate::gradient::Snapshot;
+use crate::text;
+
+impl Fit {
+    /// Writes a checkpoint, if the options name a file for it.
+    pub fn checkpoint(&mut self) -> Result<()> {
+        let path = Path::new(&self.options.checkpoint);
+        if path.as_os_str().is_empty() {
+            return Ok(());
+        }
+        let Stopping { best, best_epoch, reference, waited, kept, .. } = &self.stopping;
+        let checkpoint = Checkpoint {
+            options: Options { threads: 0, ..self.options.clone() },
+            network: self.network.clone(),
+            fingerprint: self.fingerprint,
+            snapshot: self.engine.snapshot()?,
+            scaler: self.scaler.clone(),
+            target: self.target.clone(),
+            kept: kept.clone(),
+            place: checkpoint::Place {
+                history: self.history.clone(),
+                rows: self.rows,
+                loss_sum: self.loss_sum,
+                expected: self.expected,
+                plateau: self.rates.plateau,
+                best: (*best, *best_epoch),
+                reference: (*reference, *waited),
+            },
+        };
+        checkpoint.save(path)?;
+        self.saved = Instant::now();
+        Ok(())
+    }
+
+    /// The same if the last one is as long ago as the options say.
+    pub fn checkpoint_if_late(&mut self) -> Result<()> {
+        let minutes = self.options.checkpoint_minutes;
+        match minutes > 0.0 && self.saved.elapsed().as_secs_f64() >= 60.0 * minutes {
+            true => self.checkpoint(),
+            false => Ok(()),
+        }
+    }
+
+    /// Goes on from `checkpoint`, which was read from `path`.
+    pub fn restore(&mut self, checkpoint: Checkpoint, path: &Path) -> Result<()> {
+        let Checkpoint { network, fingerprint, snapshot, scaler, target, kept, place, .. } = checkpoint;
+        let lengths = |snapshot: &Snapshot| [&snapshot.parameters, &snapshot.state].map(Vec::len);
+        let (found, own) = (lengths(&snapshot), lengths(&self.engine.snapshot()?));
+        if found != own || scaler.mean.len() != self.scaler.mean.len() {
+            return Err(other_fit(path, &format!("it has {} parameters, the model {}", found[0], own[0])));
+        }
+        if network != self.network {
+            return Err(other_fit(path, "its network has other operators or activations"));
+        }
+        if target.as_ref().map(|target| target.mean.len()) != self.target.as_ref().map(|target| target.mean.len()) {
+            return Err(other_fit(path, "its targets are others"));
+        }
+        if fingerprint != self.fingerprint {
+            return Err(other_fit(
+                path,
+                "the events, or those for validation, are not those of its fit, or in another order",
+            ));
+        }
+        self.engine.restore(&snapshot)?;
+        (self.scaler, self.target) = (scaler, target);
+        self.epochs = u32::try_from(place.history.len()).unwrap_or(u32::MAX);
+        if self.epochs >= self.options.epochs {
+            return Err(finished_fit(path, "has reached its last epoch"));
+        }
+        (self.rows, self.loss_sum, self.history) = (place.rows, place.loss_sum, place.history);
+        self.rates.plateau = place.plateau;
+        (self.stopping.best, self.stopping.best_epoch) = place.best;
+        (self.stopping.reference, self.stopping.waited) = place.reference;
+        self.stopping.kept = kept;
+        match self.stopping.is_over() {
+            true => Err(finished_fit(path, "has ended early, as fPatience says")),
+            false => Ok(()),
+        }
+    }
+}
+
+/// A checkpoint of another fit.
+pub(in crate::train) fn other_fit(path: &Path, why: &str) -> Error {
+    Error::invalid(
+        format!("the checkpoint {} does not fit: {why}", text::name(&path.display().to_string())),
+        "give the network and the data of its fit",
+    )
+}
+
+/// A checkpoint of a fit that is over.
+fn finished_fit(path: &Path, how: &str) -> Error {
+    Error::invalid(
+        format!("the fit of the checkpoint {} {how}", text::name(&path.display().to_string())),
+        "nothing is left to resume: Fit() a model again for more epochs",
+    )
+}
+
+/// A number that is another for other events `rows` of `data`, or another order of them.
+pub(super) fn fingerprint(data: &Dataset, rows: &[u32]) -> u64 {
+    let mix =
+        |hash: u64, value: &f32| (hash.rotate_left(5) ^ u64::from(value.to_bits())).wrapping_mul(0x517c_c1b7_2722_0a95);
+    let of = |hash: u64, values: &[f32]| values.iter().fold(hash, mix);
+    let labels = data.labels().unwrap_or_default();
+    let hash = of(of(rows.len() as u64, data.features()), labels);
+    of(hash, data.weights().unwrap_or_default())
+}

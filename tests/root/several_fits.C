@@ -1,0 +1,211 @@
+/// \file several_fits.C
+/// \brief Cross-validation and ensembles: the same fits as one after the other, whatever the number of threads.
+
+R__LOAD_LIBRARY(libcladtorch)
+#include <CladTorch/CladTorch.hxx>
+#include <CladTorch/Torch.hxx>
+#include "check.h"
+
+#include <TRandom3.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+using CladTorch::Dataset;
+using CladTorch::Ensemble;
+using CladTorch::FitOptions;
+using CladTorch::Mlp;
+using CladTorch::Model;
+
+ROOT::RDF::RNode Frame(int entries)
+{
+   auto value = [](ULong64_t entry) { return float(TRandom3(entry + 1).Gaus()); };
+   auto other = [](ULong64_t entry) { return float(TRandom3(entry + 700001).Gaus()); };
+   return ROOT::RDataFrame(entries)
+      .Define("x", value, {"rdfentry_"})
+      .Define("y", other, {"rdfentry_"})
+      .Define("in", "int(x * x + y * y < 0.4)")
+      .Define("ring", "int(std::min(2.f, x * x + y * y))");
+}
+
+Dataset Events(const CladTorch::Label &label, int entries = 1501)
+{
+   return Dataset({"x", "y"}).Add(Frame(entries), label);
+}
+
+FitOptions Short(int threads = 0)
+{
+   FitOptions options;
+   options.fEpochs = 3;
+   options.fBatchSize = 64;
+   options.fVerbose = 0;
+   options.fThreads = threads;
+   return options;
+}
+
+std::vector<float> Numbers(const Model &model)
+{
+   return {model.Parameters().begin(), model.Parameters().end()};
+}
+
+void CheckFolds()
+{
+   const auto events = Events("in");
+   const Mlp model({2, 16, 1});
+   const auto found = model.CrossValidate(events, 4, Short());
+   CHECK(found.Folds() == 4 && found.Models().size() == 4 && found.Histories().size() == 4);
+   const auto &foldOf = found.FoldOf();
+   CHECK(foldOf.size() == events.Rows());
+   int signal = 0;
+   const auto labels = events.Labels();
+   for (std::uint32_t fold = 0; fold < 4; ++fold) {
+      int size = 0, in = 0;
+      for (std::size_t i = 0; i < foldOf.size(); ++i) {
+         size += foldOf[i] == fold;
+         in += foldOf[i] == fold && labels.begin()[i] == 1;
+      }
+      CHECK(size == 375 || size == 376);
+      CHECK(fold == 0 || std::abs(in - signal) <= 1); // each class evenly
+      signal = in;
+      // Out of fold: what the fold's model predicts.
+      const auto predicted = found.Models()[fold].Predict(events);
+      bool same = true;
+      for (std::size_t i = 0; i < foldOf.size(); ++i)
+         same &= foldOf[i] != fold || predicted[i] == found.Predictions()[i];
+      CHECK(same);
+      CHECK(found.Evaluate(fold).Events() == std::size_t(size));
+   }
+   CHECK(found.Evaluate().Events() == events.Rows() && found.Evaluate().Auc() > 0.6);
+   found.Print();
+   // A copy of the model was trained in each fold, from where it stood.
+   CHECK(Numbers(model) == Numbers(Mlp({2, 16, 1})));
+   for (int threads : {1, 2, 3}) {
+      const auto again = model.CrossValidate(events, 4, Short(threads));
+      CHECK(again.Predictions() == found.Predictions());
+      CHECK(again.Histories()[2].ValidationLoss() == found.Histories()[2].ValidationLoss());
+   }
+   auto other = Short();
+   other.fSplitSeed = 5;
+   CHECK(model.CrossValidate(events, 4, other).FoldOf() != foldOf);
+}
+
+/// A fold's model is that of a fit to the other folds: labels of its own events do not matter.
+void CheckNothingLeaks()
+{
+   auto frame = Frame(600);
+   Mlp model({2, 8, 1});
+   auto options = Short();
+   options.fLoss = CladTorch::kMeanSquaredError;
+   const auto found = model.CrossValidate(Dataset({"x", "y"}).Add(frame, "x * y"), 3, options);
+   const auto foldOf = found.FoldOf();
+   auto changed = frame.Define("spoilt", [foldOf](ULong64_t i, float x, float y) { return foldOf[i] == 1 ? 1e3 : double(x * y); },
+                               {"rdfentry_", "x", "y"});
+   const auto spoilt = model.CrossValidate(Dataset({"x", "y"}).Add(changed, "spoilt"), 3, options);
+   CHECK(spoilt.FoldOf() == foldOf);
+   CHECK(Numbers(spoilt.Models()[1]) == Numbers(found.Models()[1]));
+   CHECK(Numbers(spoilt.Models()[0]) != Numbers(found.Models()[0]));
+}
+
+void CheckKinds()
+{
+   Mlp classes({2, 16, 3});
+   auto options = Short();
+   options.fMetrics = {CladTorch::kAccuracy};
+   const auto found = classes.CrossValidate(Events("ring"), 3, options);
+   CHECK(found.Predictions().size() == 3 * found.FoldOf().size() && found.Histories()[0].Metric("accuracy").size() == 3);
+   CHECK(Near(found.Predictions()[0] + found.Predictions()[1] + found.Predictions()[2], 1, 1e-5));
+   found.Print();
+   Mlp targets({2, 16, 2});
+   const auto values = targets.CrossValidate(Dataset({"x", "y"}).Add(Frame(900), {"x * y", "100 + 10 * x"}), 3, Short());
+   CHECK(values.Evaluate().Rmse(1) < 30);
+   values.Print();
+   // A module, by kernels and by LibTorch: it keeps its parameters.
+   auto net = torch::nn::Sequential(torch::nn::Linear(2, 8), torch::nn::ReLU(), torch::nn::Linear(8, 1));
+   Model module(net, {2});
+   const auto before = net->parameters()[0].clone();
+   auto autograd = Short();
+   autograd.fGradient = CladTorch::kAutograd;
+   const auto byKernels = module.CrossValidate(Events("in", 600), 3, Short());
+   const auto byLibTorch = module.CrossValidate(Events("in", 600), 3, autograd);
+   CHECK(torch::equal(before, net->parameters()[0]));
+   CHECK(Near(byKernels.Evaluate().Auc(), byLibTorch.Evaluate().Auc(), 2e-3));
+   // Figures that are functions run in the thread of the caller.
+   auto own = Short();
+   own.fMetrics = {{"events", [](const CladTorch::Evaluation &e) { return double(e.Events()); }}};
+   CHECK(classes.CrossValidate(Events("ring"), 3, own).Histories()[1].Metric("events")[0] > 0);
+}
+
+void CheckEnsemble()
+{
+   const auto events = Events("in");
+   std::vector<Model> members;
+   for (std::uint64_t seed = 1; seed <= 3; ++seed)
+      members.push_back(Mlp({2, 8 * seed, 1}, CladTorch::kReLU, CladTorch::kUniform, seed));
+   Ensemble ensemble(members);
+   const auto histories = ensemble.Fit(events, Short());
+   CHECK(ensemble.Size() == 3 && histories.size() == 3);
+   // Each as it would have been trained alone.
+   for (std::size_t i = 0; i < 3; ++i) {
+      auto options = Short();
+      options.fSeed = 1 + i;
+      options.fSplitSeed = 1;
+      auto alone = members[i];
+      CHECK(alone.Fit(events, options).ValidationLoss() == histories[i].ValidationLoss());
+      CHECK(Numbers(alone) == Numbers(ensemble.Members()[i]));
+   }
+   const auto mean = ensemble.Predict(events), spread = ensemble.Spread(events);
+   std::vector<std::vector<float>> each;
+   for (const auto &member : ensemble.Members())
+      each.push_back(member.Predict(events));
+   for (std::size_t i : {0, 7, 1500}) {
+      const double m = (double(each[0][i]) + each[1][i] + each[2][i]) / 3;
+      double variance = 0;
+      for (const auto &predictions : each)
+         variance += std::pow(predictions[i] - m, 2) / 2;
+      CHECK(Near(mean[i], m, 1e-6) && Near(spread[i], std::sqrt(variance), 1e-6));
+   }
+   CHECK(Near(ensemble.Evaluate(events).Auc(), CladTorch::Evaluation::Classifier(mean, {events.Labels().begin(), events.Labels().end()}).Auc(), 1e-12));
+   auto scored = ensemble.Define(Frame(1501), "score");
+   auto column = scored.Take<float>("score");
+   CHECK(Near((*column)[7], mean[7], 1e-6) && scored.HasColumn("score_2"));
+   Mlp other({2, 8, 3});
+   Ensemble classes({other, Mlp({2, 4, 3})});
+   classes.Fit(Events("ring"), Short());
+   CHECK((*classes.Define(Frame(50), "p").Take<ROOT::RVecF>("p"))[3].size() == 3);
+}
+
+void CheckMistakes()
+{
+   const auto events = Events("in", 100);
+   Mlp model({2, 4, 1});
+   Refuses("one fold", [&] { model.CrossValidate(events, 1); }, {"1 folds", "2"});
+   Refuses("a negative number of folds", [&] { model.CrossValidate(events, -3); }, {"folds"});
+   Refuses("more folds than events", [&] { model.CrossValidate(events, 101); }, {"101 folds", "100 events"});
+   auto options = Short();
+   options.fCheckpoint = "several.ckpt";
+   Refuses("one checkpoint of several fits", [&] { model.CrossValidate(events, 3, options); }, {"fCheckpoint"});
+   options.fCheckpoint = "";
+   options.fCallback = [](const CladTorch::Epoch &) { return true; };
+   Ensemble ensemble({model, model});
+   Refuses("one callback of several fits", [&] { ensemble.Fit(events, options); }, {"fCallback"});
+   Refuses("no members", [] { Ensemble none({}); }, {"no models"});
+   Refuses("members that differ", [&] { Ensemble differing({model, Mlp({3, 4, 1})}); }, {"member 1", "3"});
+   options = Short();
+   options.fLearningRate = 1e30;
+   const auto before = Numbers(ensemble.Members()[0]);
+   Refuses("a fit that diverges", [&] { ensemble.Fit(events, options); }, {"fLearningRate"});
+   CHECK(Numbers(ensemble.Members()[0]) == before);
+   const auto found = model.CrossValidate(events, 3, Short());
+   Refuses("a fold that is not there", [&] { found.Evaluate(3); }, {"3"});
+}
+
+void several_fits()
+{
+   CheckFolds();
+   CheckNothingLeaks();
+   CheckKinds();
+   CheckEnsemble();
+   CheckMistakes();
+   Passed();
+}

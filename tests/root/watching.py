@@ -1,0 +1,109 @@
+"""PyROOT: figures of each epoch, callbacks and their exceptions, fits that resume, cross-validation and ensembles."""
+import gc
+import os
+import pickle
+
+import numpy as np
+import ROOT
+
+ROOT.gROOT.SetBatch(True)
+assert ROOT.gSystem.Load("libcladtorch") == 0
+ct = ROOT.CladTorch
+generator = np.random.default_rng(1)
+
+
+def events(count):
+    x = generator.normal(size=(count, 2)).astype("f4")
+    inside = ((x**2).sum(axis=1) < 1).astype("i4")
+    frame = ROOT.RDF.FromNumpy({"x": x[:, 0].copy(), "y": x[:, 1].copy(), "in": inside})
+    return ct.Dataset(["x", "y"]).Add(frame, "in")
+
+
+def refuses(call, *parts):
+    """`call` raises an error with all `parts` in its text."""
+    try:
+        call()
+    except Exception as error:
+        missing = [part for part in parts if part not in str(error)]
+        assert not missing, f"{missing} not in: {error}"
+        return
+    raise AssertionError(f"nothing was raised, expected {parts}")
+
+
+def mlp(seed=1):
+    return ct.Mlp([2, 12, 1], ct.kReLU, ct.kUniform, seed)
+
+
+data = events(2000)
+seen = []
+
+
+def stop_at_three(epoch):
+    gc.collect()
+    seen.append((epoch.fNumber, epoch.fEpochs, list(epoch.fMetrics)))
+    return epoch.fNumber == 3
+
+
+efficiency = ct.Metric("efficiency", lambda evaluation: evaluation.Recall(0.5))
+model = mlp()
+history = model.Fit(data, fEpochs=8, fVerbose=0, fMetrics=[ct.kAuc, efficiency], fCallback=stop_at_three)
+assert history.Epochs() == 3 and [each[:2] for each in seen] == [(1, 8), (2, 8), (3, 8)]
+assert [str(name) for name in history.MetricNames()] == ["AUC", "efficiency"]
+assert list(history.Metric("AUC")) == [each[2][0] for each in seen]
+assert list(history.Metric("efficiency")) == [each[2][1] for each in seen]
+
+# A callback that returns nothing stops nothing.
+assert mlp().Fit(data, fEpochs=4, fVerbose=0, fCallback=lambda epoch: None).Epochs() == 4
+assert mlp().Fit(data, fEpochs=2, fVerbose=0, fCallback=None).Epochs() == 2
+
+
+def raises(_):
+    raise KeyError("no such histogram")
+
+
+before = np.array(model.Parameters())
+refuses(lambda: model.Fit(data, fEpochs=4, fVerbose=0, fCallback=raises), "no such histogram")
+refuses(lambda: model.Fit(data, fEpochs=4, fVerbose=0, fMetrics=[ct.Metric("mine", raises)]), "no such histogram")
+assert np.array_equal(before, np.array(model.Parameters()))
+
+refuses(lambda: model.Fit(data, fMetrics=["AUC"]), "fMetrics", "list of metrics")
+refuses(lambda: model.Fit(data, fMetrics=ct.kAuc), "fMetrics", "list of metrics")
+refuses(lambda: model.Fit(data, fCallback=3), "fCallback", "a function")
+refuses(lambda: ct.Metric("mine", 3), "a function")
+refuses(lambda: model.Fit(data, fMetrics=[ct.kAdam]), "list of metrics")
+
+options = ct.FitOptions(fEpochs=6, fVerbose=0, fMetrics=[ct.kAccuracy, ct.kAuc])
+again = pickle.loads(pickle.dumps(options))
+assert [str(each.Name()) for each in again.fMetrics] == ["accuracy", "AUC"] and again.fEpochs == 6
+options.fCallback = stop_at_three
+refuses(lambda: pickle.dumps(options), "fCallback")
+refuses(lambda: pickle.dumps(ct.FitOptions(fMetrics=[efficiency])), "efficiency")
+
+# A fit that resumes, watched again.
+path = "watching_py.ckpt"
+whole = mlp()
+expected = whole.Fit(data, fEpochs=6, fVerbose=0, fMetrics=[ct.kAuc])
+mlp().Fit(data, fEpochs=6, fVerbose=0, fMetrics=[ct.kAuc], fCheckpoint=path, fCallback=stop_at_three)
+seen.clear()
+resumed = mlp()
+history = resumed.Resume(data, path, fVerbose=0, fCallback=lambda epoch: seen.append(epoch.fNumber))
+assert seen == [4, 5, 6] and list(history.Metric("AUC")) == list(expected.Metric("AUC"))
+assert np.array_equal(np.array(resumed.Parameters()), np.array(whole.Parameters()))
+refuses(lambda: mlp().Resume(data, path, fVerbose=0, fEpochs=9), "fEpochs = 9")
+os.remove(path)
+
+# Several fits.
+folds = mlp().CrossValidate(data, 4, fEpochs=8, fBatchSize=64, fLearningRate=0.02, fVerbose=0)
+assert folds.Folds() == 4 and len(folds.Models()) == 4 and np.asarray(folds.Predictions()).shape == (2000,)
+assert set(np.asarray(folds.FoldOf())) == {0, 1, 2, 3} and folds.Evaluate().Auc() > 0.6
+assert mlp().CrossValidate(data, folds=3, options=ct.FitOptions(fEpochs=1, fVerbose=0)).Folds() == 3
+own = ct.Metric("events", lambda evaluation: evaluation.Events())
+counted = mlp().CrossValidate(data, 2, fEpochs=1, fVerbose=0, fMetrics=[own])
+assert list(counted.Histories()[0].Metric("events")) == [200]
+ensemble = ct.Ensemble([mlp(seed) for seed in (1, 2, 3)])
+assert len(ensemble.Fit(data, fEpochs=2, fVerbose=0)) == 3
+mean = np.mean([np.asarray(member.Predict(data)) for member in ensemble.Members()], axis=0)
+assert np.allclose(np.asarray(ensemble.Predict(data)), mean, atol=1e-6)
+refuses(lambda: ct.Ensemble(mlp()), "list of models")
+refuses(lambda: ct.Ensemble([]), "no models")
+print("ALL CHECKS PASSED")
