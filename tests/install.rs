@@ -43,7 +43,9 @@ const SCRIPT: &str = r#"
 import ROOT
 print(ROOT.CladTorch.Mlp([3, 4, 1]).Parameters().Size(), open("/proc/self/maps").read())
 assert ROOT.gSystem.Load("libcladtorch") >= 0
-print("finished")
+import cladtorch
+assert cladtorch.Mlp is ROOT.CladTorch.Mlp
+print("finished", cladtorch.__file__)
 "#;
 
 const PROJECT: &str = r#"
@@ -191,6 +193,7 @@ fn python_runs_from_a_moved_installation() {
     let python = env::var_os("CLADTORCH_PYTHON").map_or_else(|| PathBuf::from("python3"), PathBuf::from);
     let wheel = moved.root.join("__init__.py").exists();
     let modules = if wheel { moved.folder.path().to_path_buf() } else { place("CLADTORCH_PYTHONPATH", "") };
+    let modules = env::join_paths([moved.prefix().join("lib/python"), modules]).expect("paths without colons");
     let output = succeed(moved.command(&python).env("PYTHONPATH", modules).arg(script));
     assert_stands_alone(&output, &moved.prefix());
 }

@@ -519,6 +519,24 @@ fn copies_and_pickles_in_python() {
     Session::python(&[&script("copies.py")]).run().passed();
 }
 
+/// Frames of pandas themselves are tried where the benchmark's peers are installed.
+#[test]
+fn events_in_the_memory_of_python() {
+    let peers = source().join(".deps/peers/site-packages").display().to_string();
+    Session::python(&[&script("tables.py"), &peers]).run().passed().show("pandas");
+}
+
+#[test]
+fn objects_are_at_home_in_python() {
+    Session::python(&[&script("at_home.py")]).run().passed();
+}
+
+#[test]
+fn the_stub_has_what_the_headers_have() {
+    let generator = source().join("cpp/python/make_stub.py").display().to_string();
+    Session::python(&[&generator, "--check"]).run().passed();
+}
+
 #[test]
 fn files_and_trees_refuse_the_classes() {
     macro_of("streamers.C").passed();

@@ -60,6 +60,54 @@ Core::ColumnSpec MaskOf(const std::string &name, const DatasetData &data)
                             "' to make a mask of: add it first, with Column(\"" + name + "\", length, pad)");
 }
 
+/// What Targets() says of `labels` for which there is no name.
+std::vector<std::string> NumberedTargets(std::size_t count)
+{
+   std::vector<std::string> names;
+   for (std::size_t i = 0; count > 1 && i < count; ++i)
+      names.push_back("target " + std::to_string(i + 1));
+   return names;
+}
+
+void CheckRows(const char *what, std::size_t rows, std::size_t events)
+{
+   if (rows != events)
+      throw std::runtime_error(std::string(what) + " of " + std::to_string(rows) + " events for the features of " +
+                               std::to_string(events) + ": give one for each event");
+}
+
+void AddArrays(std::shared_ptr<DatasetData> &data, const FloatView &features, const FloatView &labels,
+               const FloatView &weights, std::vector<std::string> targets)
+{
+   const auto width = Core::dataset_width(*data->fCore);
+   const bool weighted = weights.Size() > 0;
+   if (features.Columns() != width)
+      throw std::runtime_error("rows of " + std::to_string(features.Columns()) + " numbers for columns that take " +
+                               std::to_string(width) + ": give one number for each element of the columns");
+   if (weights.Columns() != 1)
+      throw std::runtime_error("the weights have " + std::to_string(weights.Columns()) + " numbers an event: give one");
+   if (!weighted && !data->fWeight.fText.empty())
+      throw std::runtime_error("the events have no column for the weight '" + data->fWeight.fText +
+                               "' of SetWeight: give the weights as an argument");
+   if (targets.empty())
+      targets = NumberedTargets(labels.Columns());
+   else if (targets.size() != labels.Columns())
+      throw std::runtime_error(std::to_string(targets.size()) + " names for labels of " +
+                               std::to_string(labels.Columns()) + " numbers: name each target");
+   CheckRows("labels", labels.Rows(), features.Rows());
+   if (weighted)
+      CheckRows("weights", weights.Rows(), features.Rows());
+   const std::vector<float> ones(weighted ? 0 : features.Rows(), 1.f);
+   auto &own = Own(data);
+   const auto slice = [](const FloatView &view) { return rust::Slice<const float>(view.Data(), view.Size()); };
+   const auto label = targets.empty() ? Label(0) : Label(targets);
+   WarnOfLabels(Targets("arrays", Core::dataset_columns(*own.fCore), {label, "", {}, kAutoReader}), label);
+   Transaction transaction(*own.fCore, "arrays", label);
+   Core::dataset_append(*own.fCore, slice(features), slice(labels), weighted ? slice(weights) : Slice(ones));
+   transaction.Commit();
+   own.fReadWeight = own.fWeight.fText;
+}
+
 /// Scalar columns.
 std::shared_ptr<DatasetData> New(const std::vector<std::string> &columns)
 {
@@ -149,6 +197,24 @@ Dataset &Dataset::Add(const Source &source, const Label &label, const std::strin
    });
 }
 
+Dataset &Dataset::Add(const FloatView &features, const FloatView &labels, const FloatView &weights,
+                      const std::vector<std::string> &targets)
+{
+   return Guard("CladTorch::Dataset::Add", [&]() -> Dataset & {
+      AddArrays(fData, features, labels, weights, targets);
+      return *this;
+   });
+}
+
+Dataset &Dataset::Add(const Dataset &other)
+{
+   return Guard("CladTorch::Dataset::Add", [&]() -> Dataset & {
+      const auto given = other.fData; // makes Own() copy where it is this dataset
+      Core::dataset_join(*Own(fData).fCore, *given->fCore);
+      return *this;
+   });
+}
+
 Dataset &Dataset::Balance()
 {
    return Guard("CladTorch::Dataset::Balance", [&]() -> Dataset & {
@@ -185,6 +251,21 @@ std::vector<std::string> Dataset::Columns() const
          names.emplace_back(column.name);
       return names;
    });
+}
+
+std::vector<std::size_t> Dataset::Lengths() const
+{
+   return Guard("CladTorch::Dataset::Lengths", [&] {
+      std::vector<std::size_t> lengths;
+      for (const auto &column : Core::dataset_columns(*fData->fCore))
+         lengths.push_back(column.length);
+      return lengths;
+   });
+}
+
+std::string Dataset::Weight() const
+{
+   return fData->fWeight.fText;
 }
 
 std::vector<std::string> Dataset::Targets() const

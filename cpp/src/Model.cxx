@@ -139,6 +139,16 @@ std::vector<std::string> Model::Columns() const
    });
 }
 
+Dataset Model::NewDataset() const
+{
+   return Guard(Where("NewDataset").c_str(), [&] {
+      const auto columns = Core::model_columns(*fData->fCore);
+      if (columns.empty())
+         throw std::runtime_error("the model has no columns yet: train it with Fit, or set them with SetColumns");
+      return Dataset(std::make_shared<DatasetData>(Core::dataset_new(columns)), FromCore());
+   });
+}
+
 std::vector<std::string> Model::Targets() const
 {
    return Guard(Where("Targets").c_str(), [&] { return Strings(Core::model_targets(*fData->fCore)); });

@@ -41,6 +41,8 @@ void CheckLabel(const Label &label, const std::string &source)
          throw std::runtime_error("the name of the label column is empty");
 }
 
+} // namespace
+
 void WarnOfLabels(const std::vector<ColumnTarget> &targets, const Label &label)
 {
    const auto &labels = label.Columns();
@@ -51,8 +53,6 @@ void WarnOfLabels(const std::vector<ColumnTarget> &targets, const Label &label)
                    "the label column '%s' is also a feature, so the network sees the answer",
                    target.fName.c_str());
 }
-
-} // namespace
 
 std::vector<ColumnTarget>
 Targets(const std::string &source, const rust::Vec<Core::ColumnSpec> &columns, const Selection &selection)

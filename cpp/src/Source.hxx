@@ -33,6 +33,9 @@ ColumnTarget FeatureTarget(const Core::ColumnSpec &column, std::size_t offset);
 std::vector<ColumnTarget>
 Targets(const std::string &source, const rust::Vec<Core::ColumnSpec> &columns, const Selection &selection);
 
+/// Warns of labels among the features.
+void WarnOfLabels(const std::vector<ColumnTarget> &targets, const Label &label);
+
 /// The same, with a warning of a label among the features. A function's weights become a column of `frame`.
 std::vector<ColumnTarget>
 Targets(ROOT::RDF::RNode &frame, const rust::Vec<Core::ColumnSpec> &columns, const Selection &selection);

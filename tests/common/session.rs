@@ -82,12 +82,13 @@ impl Session {
         let folder = tempfile::tempdir().unwrap();
         let mut libraries = vec![rootsys.join("lib"), plugin()];
         libraries.extend(env::var_os("LD_LIBRARY_PATH").iter().flat_map(env::split_paths));
+        let modules = setting("CLADTORCH_PYTHONPATH", ".deps/site-packages");
         let mut command = Command::new(program);
         command
             .current_dir(folder.path())
             .env("ROOTSYS", rootsys)
             .env("LD_LIBRARY_PATH", env::join_paths(libraries).unwrap())
-            .env("PYTHONPATH", setting("CLADTORCH_PYTHONPATH", ".deps/site-packages"))
+            .env("PYTHONPATH", env::join_paths([plugin().join("python"), modules]).unwrap())
             .env("CLADTORCH_SOURCE_DIR", source())
             .env("ROOT_HIST", "0")
             .env_remove("RUST_BACKTRACE")

@@ -81,7 +81,7 @@ refuses(lambda: events.Split(first="x"), "first", "a number")
 refuses(lambda: stream.Batches(part=ct.kReLU), "part", "CladTorch::EPart")
 refuses(lambda: model.Predict(model), "data", "a CladTorch::Mlp")
 refuses(lambda: model.Fit("x"), "data", "'x'")
-for wrong in (3, None, ["sig_tree", file], {"tree": file}, np.ones(3)):
+for wrong in (3, None, ["sig_tree", file], np.ones(3)):
     refuses(lambda: ct.Source(wrong), "a tree, a chain, a data frame")
     refuses(lambda: ct.Dataset(["m_bb"]).Add(wrong, 1), "a tree, a chain, a data frame")
     refuses(lambda: ct.Stream(["m_bb"]).Add(wrong, 1), "a tree, a chain, a data frame")
@@ -164,7 +164,7 @@ MISTAKES = [
     (lambda: functor(None), "the numbers of one event as one list"),
     (lambda: functor.Evaluate([1.0, 2.0], 2), "a pointer of C++", "[1.0, 2.0]"),
     (lambda: whitener(np.ones((2, 64))), "the numbers of one event as one list"),
-    (lambda: model.Roc(model.Predict(events)), "'data' a CladTorch::Dataset", "std::vector<float>"),
+    (lambda: model.Roc(model.Predict(events)), "'data' a CladTorch::Dataset", "an array of float32"),
     (lambda: model.Scores(events, [0, 0.5, 1]), "'bins' an integer"),
     (lambda: model.Scores(events, 2**31), "'bins'", "2147483647"),
     (lambda: model.Save(3), "'path' a string", "3"),

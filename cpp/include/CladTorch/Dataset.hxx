@@ -150,6 +150,22 @@ public:
       return Add(Source(source[0], source[1]), label, cut);
    }
 
+   /// Adds events from memory.
+   ///
+   /// ~~~{.cpp}
+   /// data.Add(CladTorch::FloatView(numbers).Reshape(data.Width()), CladTorch::FloatView(labels));
+   /// ~~~
+   /// In Python arrays, data frames of pandas and dictionaries of arrays are given as sources: `data.Add(frame, "label")`.
+   /// \param features [N, F], the numbers of an event in the order of the columns: see Lengths().
+   /// \param labels [N], or [N, T] for several targets.
+   /// \param weights [N]; empty: 1. Throws for a dataset with SetWeight(), whose column they do not have, if it is empty.
+   /// \param targets Names of the T labels. Empty: none for one label, "target 1", "target 2", ... for several.
+   Dataset &Add(const FloatView &features, const FloatView &labels, const FloatView &weights = FloatView(),
+                const std::vector<std::string> &targets = {});
+
+   /// Adds the events of another dataset, with their labels and weights. It must have the same columns and targets.
+   Dataset &Add(const Dataset &other);
+
    /// Scales the event weights so that all classes (events of one label) have the same total weight and the sum over
    /// all events stays the same: an event of class c gets w -> w W / (K W_c), with W the sum of all weights, W_c that
    /// of its class and K the number of classes. Throws if the weight of a class is not positive, for more than 1000
@@ -168,8 +184,12 @@ public:
    std::size_t Width() const;
    /// Names of the feature columns.
    std::vector<std::string> Columns() const;
+   /// Elements per event of each column: 1 for a scalar.
+   std::vector<std::size_t> Lengths() const;
    /// Names of the label columns, T; empty if labels are numbers, or come from columns of different names.
    std::vector<std::string> Targets() const;
+   /// The event weight of sources that are added later, as SetWeight() was given it; "": 1.
+   std::string Weight() const;
 
    /// [N, F], features as they were read (not standardised).
    FloatView Features() const;

@@ -248,6 +248,9 @@ public:
    std::size_t Outputs() const;
    /// Columns of the dataset of the last Fit, or those of SetColumns(); empty before.
    std::vector<std::string> Columns() const;
+   /// A dataset of these columns, lists and masks included, without events: fill it and give it to Predict(). Throws for a
+   /// model without columns.
+   Dataset NewDataset() const;
    /// Label columns of that dataset, in a regression one for each output; empty if its labels were numbers.
    std::vector<std::string> Targets() const;
    /// Scalar columns for the inputs, in their order.

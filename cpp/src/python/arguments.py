@@ -40,7 +40,8 @@ def signatures(method):
     makes of an aggregate.
     """
     hidden = ("&&", "CladTorch::Internal::", "__cppyy_internal")
-    return [line for line in (method.__doc__ or "").splitlines() if "(" in line and not any(h in line for h in hidden)]
+    lines = (method.__doc__ or "").partition("\n\n")[0].splitlines()  # below them is the comment of the header
+    return [line for line in lines if "(" in line and not any(h in line for h in hidden)]
 
 
 class Defaults(dict):
@@ -50,6 +51,12 @@ class Defaults(dict):
         import ROOT
 
         return {"true": True, "false": False, "CladTorch": ROOT.CladTorch}.get(name) or getattr(ROOT.CladTorch, name)
+
+
+def default_of(parameter):
+    """The default value of a parameter, which C++ has as text."""
+    text = "[]" if parameter.default == "{}" else parameter.default.replace("::", ".")
+    return eval(text, {}, Defaults())
 
 
 class Mismatch(Exception):
@@ -81,7 +88,7 @@ def bind(wanted, args, kwargs):
     for each in wanted[: last + 1]:
         if each.name not in given and each.default is None:
             raise Mismatch(f"lacks the argument '{each.name}'", missing(wanted, given))
-        value = given[each.name] if each.name in given else eval(each.default.replace("::", "."), {}, Defaults())
+        value = given[each.name] if each.name in given else default_of(each)
         if fault := misfit(each.kind, value):
             raise Mismatch(f"takes for '{each.name}' {fault}", len(bound), True)
         try:
@@ -119,12 +126,23 @@ def choose(where, method, args, kwargs):
     raise TypeError(f"{where} " + ("; or ".join(texts) or "is not made by hand"))
 
 
+def run(overload, *args):
+    """Calls C++. PyROOT puts signatures before the message of an error; what is raised has the message alone."""
+    try:
+        return overload(*args)
+    except Exception as error:
+        if not is_a(error, "CladTorch::Error"):
+            raise
+        said = type(error)(str(error).partition(f"{plain(type(error).__cpp_name__)}: ")[2] or str(error))
+    raise said
+
+
 def checked(where, method):
     """`method` with its arguments bound and checked here."""
 
     def call(self, *args, **kwargs):
         overload, bound = choose(where, method, args, kwargs)
-        return overload(self, *bound)
+        return run(overload, self, *bound)
 
     call.__doc__ = method.__doc__
     call.__name__ = where.rpartition("::")[2]
@@ -136,7 +154,7 @@ def checked_function(where, function):
 
     def call(*args, **kwargs):
         overload, bound = choose(where, function, args, kwargs)
-        return overload(*bound)
+        return run(overload, *bound)
 
     call.__doc__ = function.__doc__
     call.__name__ = where.rpartition("::")[2]
@@ -172,4 +190,6 @@ def check_functions():
     for space, names in FUNCTIONS.items():
         owner = operator.attrgetter(space.replace("::", "."))(ROOT)
         for name in names:
-            setattr(owner, name, checked_function(f"{space}::{name}", getattr(owner, name)))
+            function = checked_function(f"{space}::{name}", getattr(owner, name))
+            with_meaning(function, documents_of("Signal.hxx" if "Signal" in space else "Export.hxx").get(name))
+            setattr(owner, name, function)

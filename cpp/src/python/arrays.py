@@ -35,13 +35,30 @@ def array_interfaces(cls, name):
         return self.DLPackCapsule(versioned, bool(copy) or not versioned)
 
     cls.__array_interface__ = property(interface)
+    MAKERS[cls] = cls.__init__
     cls.__init__ = made_of_arrays(cls, name)
     cls.__len__ = lambda self: int(self.Rows())
     cls.__getitem__ = lambda self, key: plain_number(as_array(self)[checked_index(key, (self.Rows(), self.Columns()))])
     cls.__iter__ = lambda self: map(plain_number, as_array(self))
     cls.__call__ = checked_call(cls.__call__)
+    cls.Reshape = checked(f"{name}::Reshape", cls.Reshape)
     cls.__dlpack__ = dlpack
     cls.__dlpack_device__ = lambda self: (1, 0)
+
+
+MAKERS = {}  # PyROOT's own constructors of the classes of views
+
+
+def borrowed(array):
+    """A view, without a copy, of a float32 array of NumPy's that outlives it: for a call of C++ that keeps nothing."""
+    import ROOT
+
+    cls = ROOT.CladTorch.FloatView
+    if not array.size:
+        return cls()
+    view = cls.__new__(cls)
+    MAKERS[cls](view, array, len(array), array.shape[1] if array.ndim == 2 else 0, ROOT.std.shared_ptr["const void"]())
+    return view
 
 
 def as_array(view):
@@ -116,24 +133,46 @@ def takes_numbers(cls, name):
             if len(args) != 1 or not kind.fits(args[0]):
                 given = ", ".join(map(named, args)) or "nothing"
                 raise TypeError(f"a {name} is called with the numbers of one event as one list, not {given}")
-            return call(self.owner, kind.convert(args[0]))
+            return run(call, self.owner, kind.convert(args[0]))
 
     cls.__call__ = Checked(None)
 
 
 def gives_rows(cls, method):
-    """Several outputs as a view [events, outputs]."""
+    """Predictions as an array of NumPy's: [events] of one output, [events, outputs] of several."""
     wrapped = getattr(cls, method)
 
     def shaped(self, *args, **kwargs):
-        import ROOT
+        import numpy
 
-        numbers = wrapped(self, *args, **kwargs)
-        return numbers if self.Outputs() == 1 else ROOT.CladTorch.FloatView(numbers).Reshape(self.Outputs())
+        numbers = numpy.asarray(wrapped(self, *args, **kwargs)).copy()
+        return numbers if self.Outputs() == 1 else numbers.reshape(-1, self.Outputs())
 
     shaped.__doc__ = wrapped.__doc__
     shaped.__name__ = method
     setattr(cls, method, shaped)
+
+
+def takes_rows(cls, method, rows, count):
+    """`method`, whose arguments `rows` may be arrays [N, C], which then say its argument `count`."""
+    wrapped = getattr(cls, method)
+    names = [each.name for each in parameters(signatures(wrapped)[0])]
+
+    def of_rows(*args, **kwargs):
+        if len(args) > len(names) or any(name in kwargs for name in names[: len(args)]):
+            return wrapped(*args, **kwargs)  # which says what is wrong
+        given = {**dict(zip(names, args)), **kwargs}
+        for name in rows:
+            array = array_of(given.get(name), ranks=(2,))
+            if array is not None:
+                if given.setdefault(count, array.shape[1]) != array.shape[1]:
+                    raise TypeError(f"CladTorch::Evaluation::{method} takes for '{name}' rows of {given[count]} numbers, not {named(array)}")
+                given[name] = array.ravel()
+        return wrapped(**given)
+
+    of_rows.__doc__ = wrapped.__doc__
+    of_rows.__name__ = method
+    setattr(cls, method, staticmethod(of_rows))
 
 
 # By the names of NumPy's types.

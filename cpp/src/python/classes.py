@@ -20,9 +20,16 @@ def pythonize(cls, name):
         takes_sources(cls, name)
         if kind == "Dataset":
             takes_weights(cls, name)
+            takes_tables(cls, name)
+            joins(cls)
         else:
             takes_options(cls, name, "Batches", at=0)
             gives_batches(cls, name)
+    elif kind == "Evaluation":
+        takes_rows(cls, "Classifier", ("scores",), "outputs")
+        takes_rows(cls, "Regression", ("predictions", "truth"), "targets")
+    elif kind == "History":
+        lists_epochs(cls)
     elif kind == "Jagged":
         reads_sources(cls)
         is_sequence(cls)
@@ -35,8 +42,9 @@ def pythonize(cls, name):
         takes_options(cls, name, "Fit", at=1)
         takes_options(cls, name, "Resume", at=2)
         takes_options(cls, name, "CrossValidate", at=2)
-        gives_rows(cls, "Predict")
-        gives_rows(cls, "Logits")
+        for method in ("Predict", "Logits"):
+            gives_rows(cls, method)
+            predicts_tables(cls, name, method)
     elif kind == "Metric":
         takes_functions(cls, name)
     elif kind == "Ensemble":
@@ -45,14 +53,19 @@ def pythonize(cls, name):
     elif kind in ("Functor", "Whitener"):
         takes_numbers(cls, name)
     raises_keyboard_interrupt(cls, name)
+    document(cls, name)
+    shows(cls, name)
     copies(cls, name)
     if kind in ("Mlp", "Model"):
         pickles_by_file(cls, name)
-    elif kind in ("FitOptions", "CompileOptions", "MlpOptions"):
+    elif kind in ("FitOptions", "CompileOptions", "MlpOptions", "Scaler"):
         pickles_by_fields(cls, name)
+    elif kind in PARTS:
+        pickles_by_parts(cls, name)
     else:
         refuses_pickle(cls, name)
 
 
 check_functions()
 name_types()
+complete_namespace()

@@ -21,16 +21,11 @@ UNPICKLED = {
     "Ensemble": "pickle list(ensemble.Members()) and make an Ensemble of them",
     "Error": "pickle str(error)",
     "Evaluation": "pickle the arrays of predictions, labels and weights, and call Evaluation.Classifier() or Regression()",
-    "Files": "pickle its names",
     "Functor": "pickle the model and call its Functor()",
     "History": "pickle list(history.TrainLoss()), ValidationLoss() and Seconds()",
-    "Jagged": "pickle np.array(jagged.Values()) and Offsets()",
-    "Label": "pickle its number or the names of its columns",
     "Metric": "make it there, of an enumerator or a function",
-    "Scaler": "pickle its fMean and fDeviation as lists",
     "Source": "pickle the names of tree and files",
     "Stream": "add its sources there",
-    "View": "pickle np.array(view)",
     "Whitener": "make it there from the power spectral density",
 }
 
@@ -68,6 +63,25 @@ def metric_name(metric):
         raise TypeError(f"the metric \"{metric.Name()}\" is a function, which cannot be pickled: set fMetrics in the other process")
     names = [each.GetName() for each in ROOT.TEnum.GetEnum("CladTorch::EMetric").GetConstants()]
     return next(each for each in names if ROOT.CladTorch.Metric(getattr(ROOT.CladTorch, each)).Name() == metric.Name())
+
+
+# What the constructor makes an equal object of.
+PARTS = {
+    "Files": lambda files: ([str(name) for name in files.Names()],),
+    "Jagged": lambda jagged: (as_array(jagged.Values()).copy(), as_array(jagged.Offsets()).copy()),
+    "Label": lambda label: (label.Number() if label.IsNumber() else [str(name) for name in label.Columns()],),
+    "View": lambda view: (as_array(view).copy(),),
+}
+
+
+def pickles_by_parts(cls, name):
+    parts = PARTS[plain(name)]
+
+    def _from_parts(*values):
+        return cls(*values)
+
+    reached_as(_from_parts, cls, name)
+    cls.__reduce_ex__ = lambda self, _protocol: (_from_parts, parts(self))
 
 
 def pickles_by_fields(cls, name):
@@ -119,8 +133,7 @@ def pickles_by_file(cls, name):
             try:
                 self.Save(path)
             except ROOT.CladTorch.Error as error:
-                reason = str(error).rpartition("Error: ")[2]
-                raise TypeError(f"a {name} is pickled by its model file: {reason}") from None
+                raise TypeError(f"a {name} is pickled by its model file: {error}") from None
             with open(path, "rb") as file:
                 content = file.read()
         _from_file(content)  # or throws why it could not be read again

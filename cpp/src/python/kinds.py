@@ -45,6 +45,8 @@ def named(value):
     if isinstance(value, collections.abc.Set) and not isinstance(value, collections.abc.KeysView):
         return f"a {type(value).__name__}, which has no order"
     if hasattr(value, "dtype") and hasattr(value, "shape"):
+        if hasattr(value, "mask") and array_of(value, ranks=(value.ndim,)) is None:
+            return "an array with masked values"
         return f"an array of {value.dtype} with shape {tuple(value.shape)}"
     text = repr(value) if isinstance(value, (str, numbers.Number, list, tuple)) else ""
     return text if 0 < len(text) < 80 else f"a {type(value).__name__}"
@@ -92,6 +94,8 @@ def array_of(value, ranks=(1,), letters="iuf"):
     try:
         import numpy
 
+        if numpy.ma.is_masked(value):
+            return None  # an array would forget the mask
         array = numpy.asarray(value)
     except Exception:  # there is no NumPy, or whatever the array interface of another library raises
         return None
@@ -106,7 +110,7 @@ def exact(array, dtype):
         return numpy.ascontiguousarray(array)
     with numpy.errstate(all="ignore"):
         new = array.astype(dtype)
-        if new.dtype.kind == "i":
+        if new.dtype.kind in "iu":
             lost = new != array
         elif array.dtype.kind in "iu":
             lost = numpy.abs(array.astype("f8")) > 2.0**24 if dtype == "<f4" else numpy.abs(array.astype("f8")) >= 2.0**53
@@ -133,15 +137,13 @@ def listed(element, words, letters, dtype):
     def convert(value):
         if isinstance(value, (list, tuple)):
             return [element.convert(each) for each in value]
-        import numpy
-
-        return numpy.ascontiguousarray(array_of(value, letters=letters), dtype)
+        return exact(array_of(value, letters=letters), dtype)
 
     return Kind(words, fits, convert)
 
 
 def is_texts(value):
-    if is_text(value) or isinstance(value, (bytes, dict)) or not hasattr(value, "__len__"):
+    if is_text(value) or isinstance(value, (bytes, dict)) or not all(hasattr(value, name) for name in ("__len__", "__iter__")):
         return False
     ordered = not isinstance(value, collections.abc.Set) or isinstance(value, collections.abc.KeysView)
     return ordered and getattr(value, "ndim", 1) == 1 and all(map(is_text, value))

@@ -43,7 +43,7 @@ def check_fields(cls, name):
             return set_callback(self, value)
         try:
             set_field(self, field, converted(kinds[field], value))
-        except (TypeError, ValueError, OverflowError) as error:
+        except (TypeError, ValueError, OverflowError, Unfit) as error:
             raise TypeError(f"{name}::{field} cannot be {value!r}: {error}") from None
 
     cls.__setattr__ = set_checked

@@ -14,6 +14,11 @@ def is_tree(value):
     return hasattr(type(value), "GetListOfBranches")
 
 
+def is_origin(value):
+    """Whether it may be a source, or the name of a tree."""
+    return is_node(value) or is_tree(value) or is_text(value) or is_a(value, "CladTorch::Source")
+
+
 def as_node(value):
     """Every node of a data frame's graph has a type of its own; C++ takes the one that stands for all."""
     import ROOT
@@ -102,7 +107,7 @@ def text_or_function(method, where, argument, of_python):
         if not text and not (len(values) == 2 and is_cpp_function(values[0])):
             given = " and ".join(map(named, values)) or "nothing"
             raise TypeError(f"{where} takes for '{argument}' a string, or a C++ function and its columns, not {given}")
-        return method(self, *values) if text else method(self, *args, **kwargs)
+        return run(method, self, *values) if text else method(self, *args, **kwargs)
 
     call.__doc__ = method.__doc__
     return call
@@ -177,7 +182,7 @@ def takes_sources(cls, name):
         if any(map(is_cpp_function, args)):
             return add(self, *args, **kwargs)
         overload, bound = choose(where, add, args, kwargs)
-        return overload(self, *bound)
+        return run(overload, self, *bound)
 
     any_source.__doc__ = add.__doc__
     cls.Add = any_source

@@ -43,6 +43,8 @@ mod ffi {
         /// A seeded share of the rows, `first` of [0, 1]; `second` gives the rest instead.
         fn dataset_part(data: &Dataset, first: f64, seed: u64, second: bool) -> Result<Box<Dataset>>;
         fn dataset_clone(data: &Dataset) -> Result<Box<Dataset>>;
+        /// Appends the events of `other`, which has the same columns and targets.
+        fn dataset_join(data: &mut Dataset, other: &Dataset) -> Result<()>;
         /// Scales the weights: all labels weigh the same, the total stays.
         fn dataset_balance(data: &mut Dataset) -> Result<()>;
         fn dataset_describe(data: &Dataset) -> String;
@@ -137,6 +139,10 @@ fn dataset_part(data: &Dataset, first: f64, seed: u64, second: bool) -> Result<B
 
 fn dataset_clone(data: &Dataset) -> Result<Box<Dataset>> {
     guard(|| data.copy().map(Box::new))
+}
+
+fn dataset_join(data: &mut Dataset, other: &Dataset) -> Result<()> {
+    guard(|| data.join(other))
 }
 
 fn dataset_balance(data: &mut Dataset) -> Result<()> {

@@ -324,6 +324,31 @@ impl Dataset {
         features.filter(is_bad).count()
     }
 
+    /// Appends the events of `other`, which must have the same columns and targets.
+    pub fn join(&mut self, other: &Dataset) -> Result<()> {
+        if self.columns != other.columns {
+            let (ours, theirs) = (columns::list(&self.columns), columns::list(&other.columns));
+            let problem = match ours == theirs {
+                true => format!("the datasets have the columns {ours} with different pads or masks"),
+                false => format!("a dataset of the columns {theirs} cannot be added to one of {ours}"),
+            };
+            return Err(Error::invalid(problem, "make both with the same columns in the same order"));
+        }
+        if other.rows() == 0 {
+            return Ok(());
+        }
+        self.begin_with("the dataset that is added", &other.targets)?;
+        let appended = other.labels().and_then(|labels| self.append(other.features(), labels, other.weights()?));
+        if let Err(error) = appended {
+            self.rollback();
+            return Err(error);
+        }
+        self.commit()?;
+        self.sources.pop();
+        self.sources.extend_from_slice(&other.sources);
+        Ok(())
+    }
+
     /// Drops the rows of the open source.
     pub fn rollback(&mut self) {
         self.open = None;
@@ -431,6 +456,37 @@ mod tests {
         assert!(data.commit().unwrap_err().to_string().contains("no events"));
         assert_eq!(data.features(), [1., 2., 3., 4., 5., 6.]);
         assert_eq!(data.rows(), 2);
+    }
+
+    #[test]
+    fn datasets_are_joined_or_stay_as_they_were() {
+        let (mut first, mut second) = (dataset(), dataset());
+        for (data, name, weight) in [(&mut first, "s", 1.0), (&mut second, "b", 0.5)] {
+            data.begin(name).unwrap();
+            data.append(&[1., 2., 3., 4., 5., 6.], &[0., 1.], &[weight; 2]).unwrap();
+            data.commit().unwrap();
+        }
+        first.join(&second).unwrap();
+        first.join(&dataset()).unwrap();
+        assert_eq!((first.rows(), first.labels().unwrap()), (4, &[0., 1., 0., 1.][..]));
+        assert_eq!(first.weights().unwrap(), [1.0, 1.0, 0.5, 0.5]);
+        assert!(first.describe().contains("2 events from b"));
+        let padded = Column { pad: 1.0, ..Column::new("v", 2) };
+        let other = [
+            vec![Column::new("a", 1)],
+            vec![Column::new("v", 2), Column::new("a", 1)],
+            vec![Column::new("a", 1), padded],
+        ];
+        for columns in other {
+            let error = first.join(&Dataset::new(&columns).unwrap()).unwrap_err().to_string();
+            assert!(error.contains("the same columns"), "{error}");
+        }
+        let mut targets = dataset();
+        targets.begin_with("t", &Targets::new(&["x".to_owned(), "y".to_owned()]).unwrap()).unwrap();
+        targets.append(&[1., 2., 3.], &[0., 1.], &[1.]).unwrap();
+        targets.commit().unwrap();
+        assert!(first.join(&targets).unwrap_err().to_string().contains("the same targets"));
+        assert_eq!((first.rows(), first.label_width()), (4, 1));
     }
 
     #[test]

@@ -51,17 +51,18 @@ impl Environment {
         self.session(self.root.dir.join("bin/root.exe"))
     }
 
-    /// Python with ROOT's modules and the plugin of the build folder.
+    /// Python with ROOT's modules, the module `cladtorch` and the plugin of the build folder.
     pub fn python(&self) -> Command {
         self.session(self.python.clone())
     }
 
     fn session(&self, program: PathBuf) -> Command {
         let libraries = [project::build().join("lib"), self.root.libraries.clone()];
+        let modules = [project::build().join("lib/python"), self.root.modules.clone()];
         let mut command = Command::new(program);
         command
             .env("ROOTSYS", &self.root.dir)
-            .env("PYTHONPATH", prepend("PYTHONPATH", std::slice::from_ref(&self.root.modules)))
+            .env("PYTHONPATH", prepend("PYTHONPATH", &modules))
             .env("LD_LIBRARY_PATH", prepend("LD_LIBRARY_PATH", &libraries))
             // The plugin names its headers itself; this is for who includes them before it is loaded.
             .env("ROOT_INCLUDE_PATH", prepend("ROOT_INCLUDE_PATH", &[project::build().join("include")]));

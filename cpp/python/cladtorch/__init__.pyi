@@ -1,0 +1,1226 @@
+"""CladTorch: networks trained in ROOT, with gradients made by Clad. Written by cpp/python/make_stub.py."""
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Generic, TypedDict, TypeVar, overload
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from typing_extensions import Self, Unpack
+
+_T = TypeVar("_T")
+_Path = str | os.PathLike[str]
+_Table = ArrayLike | Mapping[str, ArrayLike] | Any  # an array [events, features], a dictionary of columns or a frame of pandas
+_Tree = Any  # a tree, a chain or a data frame of ROOT's
+
+__version__: str
+
+class _Pair(Generic[_T]):
+    """A std::pair."""
+
+    first: _T
+    second: _T
+    def __iter__(self) -> Iterator[_T]: ...
+    def __getitem__(self, index: int) -> _T: ...
+    def __len__(self) -> int: ...
+
+class EReader(int): ...
+kAutoReader: EReader
+kRootReader: EReader
+kFastReader: EReader
+
+class ESignificance(int): ...
+kSimpleSignificance: ESignificance
+kAsimovSignificance: ESignificance
+
+class EActivation(int): ...
+kIdentity: EActivation
+kReLU: EActivation
+kLeakyReLU: EActivation
+kTanh: EActivation
+kSigmoid: EActivation
+kSiLU: EActivation
+kGELU: EActivation
+kSoftplus: EActivation
+
+class EInit(int): ...
+kKaiming: EInit
+kXavier: EInit
+kUniform: EInit
+
+class ELoss(int): ...
+kAuto: ELoss
+kBinaryCrossEntropy: ELoss
+kSoftmaxCrossEntropy: ELoss
+kMeanSquaredError: ELoss
+kHuber: ELoss
+kFocal: ELoss
+kQuantile: ELoss
+
+class EOptimiser(int): ...
+kAdam: EOptimiser
+kAdamW: EOptimiser
+kSGD: EOptimiser
+
+class ESchedule(int): ...
+kConstant: ESchedule
+kCosine: ESchedule
+kStep: ESchedule
+kOneCycle: ESchedule
+kPlateau: ESchedule
+
+class EGradient(int): ...
+kClad: EGradient
+kAutograd: EGradient
+
+class EMixing(int): ...
+kProportional: EMixing
+kBalanced: EMixing
+
+class EPart(int): ...
+kTraining: EPart
+kValidation: EPart
+
+class _Options(TypedDict, total=False):
+    fEpochs: int
+    fBatchSize: int
+    fLearningRate: float
+    fSchedule: ESchedule
+    fDecay: float
+    fDecayEpochs: int
+    fWarmUp: float
+    fWeightDecay: float
+    fL1: float
+    fClipNorm: float
+    fClipValue: float
+    fMomentum: float
+    fValidation: float
+    fSeed: int
+    fSplitSeed: int
+    fShuffle: bool
+    fStandardise: bool
+    fThreads: int
+    fDevice: _Path
+    fOptimiser: EOptimiser
+    fLoss: ELoss
+    fLossFunction: _Path
+    fLabelSmoothing: float
+    fFocus: float
+    fQuantile: float
+    fClassWeights: ArrayLike
+    fPatience: int
+    fMinImprovement: float
+    fKeepBest: bool
+    fCheckpoint: _Path
+    fCheckpointEpochs: int
+    fCheckpointMinutes: float
+    fGradient: EGradient
+    fVerbose: int
+
+class Batches:
+    """The batches of one epoch of a Stream, one after the other. A thread reads ahead for as long as this lives."""
+    def Features(self) -> View:
+        """[n, F], features as they were read. Stays valid after Next()."""
+        ...
+    def Labels(self) -> View:
+        """[n], or [n, T] for several targets."""
+        ...
+    def Next(self) -> bool:
+        """Moves to the next batch, at first to the first one; returns `false` after the last. Rethrows errors of the
+        reading thread.
+        """
+        ...
+    def Rows(self) -> int:
+        """Events of the batch, n: FitOptions::fBatchSize, fewer in the last batch."""
+        ...
+    def Weights(self) -> View:
+        """[n]"""
+        ...
+    def __iter__(self) -> Iterator[tuple[View, View, View]]: ...
+
+class Dataset:
+    """N events (rows) of F features, a label (or T targets) and a weight each, read from any number of sources.
+
+        CladTorch::Dataset data({"jet1_pt", "m_bb"});
+        data.Column("jet_eta", 4, -9);                       // an array: the first 4, padded with -9
+        data.Add("sig_tree", "Higgs_data.root", 1).Add("bkg_tree", "Higgs_data.root", 0, "m_bb > 0");
+
+    All sources are read into one float32 tensor [N, F], by the fast reader or by ROOT (see SetReader()). Rows are in
+    the order of the entries, under `ROOT::EnableImplicitMT` too. Scalar columns have any arithmetic type or `bool`;
+    arrays, `std::vector` and `ROOT::RVec` need a length (see Column()). A source that fails leaves the dataset as it
+    was.
+
+    A column (label, weight) is what the source calls it: a branch, `branch.leaf`, a member of a split object
+    (`tracks.fX`), a column of a friend. Where the source has no column of that name, the text is an expression, as is
+    every cut: C++ over the source's columns, as for `RDataFrame::Define`, evaluated for every event that passes the
+    cut. Beside C++ there are `Sum$(list)`, `Min$`, `Max$` and `Length$` of `TTree::Draw`, and `list[i]` of a list that
+    is shorter is an error that names the entry. Columns() lists an expression by its text, and Mlp::Define evaluates
+    it again. As in C++, `n / 2` of an integer `n` rounds towards zero.
+
+    **Cuts and expressions are code**: they are compiled and run with all rights of the user. Never take them, or names
+    of columns, from text that you do not trust.
+
+    Copies are cheap: they share the data until one of them changes. All methods throw CladTorch::Error.
+    """
+    @overload
+    def Add(self, source: _Table, label: float | str | Sequence[str] | ArrayLike, cut: ArrayLike | None = ..., weight: str | ArrayLike | None = ...) -> Self:
+        """Adds the events of a source that pass `cut` (an expression; "": all). From a data frame with `Vary`, the
+        nominal values are read.
+        label: A number for all events, a scalar column or expression, or a list of T columns or expressions: the
+               targets of a regression (kMeanSquaredError, kHuber), as in `{"energy", "phi"}`. Every source of a dataset
+               must give the same targets in the same order.
+
+        The same with a function as cut: adds the events for which `cut`, called with `columns`, returns true.
+
+            data.SetWeight([](float pt) { return 1 + pt; }, {"pt"});
+            data.Add({"events", "run*.root"}, 1, [](float pt, float eta) { return pt > 20 && eta < 2; }, {"pt", "eta"});
+
+        The same for the tree (or RNTuple) `tree` of a file, a glob ("run*.root") or a URL, or of a list of them.
+
+        The same with a function as cut.
+
+        The same for `{"tree", "files"}`, which two literals in braces would otherwise leave ambiguous: they make a
+        std::string too, of two iterators.
+
+        Adds events from memory.
+
+            data.Add(CladTorch::FloatView(numbers).Reshape(data.Width()), CladTorch::FloatView(labels));
+        In Python arrays, data frames of pandas and dictionaries of arrays are given as sources: `data.Add(frame, "label")`.
+        features: [N, F], the numbers of an event in the order of the columns: see Lengths().
+        labels: [N], or [N, T] for several targets.
+        weights: [N]; empty: 1. Throws for a dataset with SetWeight(), whose column they do not have, if it is empty.
+        targets: Names of the T labels. Empty: none for one label, "target 1", "target 2", ... for several.
+
+        Adds the events of another dataset, with their labels and weights. It must have the same columns and targets.
+        """
+        ...
+    @overload
+    def Add(self, source: Source | _Tree, label: Label | float | str | Sequence[str], cut: _Path = ...) -> Self: ...
+    @overload
+    def Add(self, tree: _Path, files: Files | _Path | Sequence[_Path], label: Label | float | str | Sequence[str], cut: _Path = ...) -> Self: ...
+    @overload
+    def Add(self, features: ArrayLike, labels: ArrayLike, weights: ArrayLike = ..., targets: Sequence[str] = ...) -> Self: ...
+    def Balance(self) -> Self:
+        """Scales the event weights so that all classes (events of one label) have the same total weight and the sum over
+        all events stays the same: an event of class c gets w -> w W / (K W_c), with W the sum of all weights, W_c that
+        of its class and K the number of classes. Throws if the weight of a class is not positive, for more than 1000
+        different labels, and for several targets.
+        """
+        ...
+    @overload
+    def Column(self, name: _Path, length: int = ..., pad: float = ...) -> Self:
+        """Adds a feature column.
+        name: A column of every source that is added later.
+        length: Elements per event. 0: the column is a scalar. Otherwise it may be an array, `std::vector` or
+               `RVec`, of which the first `length` elements are taken.
+        pad: Fills the missing elements of shorter events.
+        Throws after the first source was added, and for a name that exists already.
+
+        Adds a column of lists of lists (`std::vector<std::vector<float>>`), or of a flat list of the same total length.
+        shape: Number of lists and elements per list. The features are row-major: `{2, 3}` gives 6. Missing
+               elements are padded.
+        """
+        ...
+    @overload
+    def Column(self, name: _Path, shape: tuple[int, int] | Sequence[int], pad: float = ...) -> Self: ...
+    def Columns(self) -> Sequence[str]:
+        """Names of the feature columns."""
+        ...
+    def Correlations(self) -> Any:
+        """Linear correlations of the features, weighted: one labelled bin for each element of a column; 0 for a constant one.
+        The histogram belongs to the caller; draw it with "COLZ".
+        """
+        ...
+    def Features(self) -> View:
+        """[N, F], features as they were read (not standardised)."""
+        ...
+    def Labels(self) -> View:
+        """[N], or [N, T] for several targets."""
+        ...
+    def Lengths(self) -> Sequence[int]:
+        """Elements per event of each column: 1 for a scalar."""
+        ...
+    def Mask(self, name: _Path) -> Self:
+        """Adds a mask of the list column `name`, one feature per element: 1 where the event has the element, 0 where it was
+        padded. Columns() calls them "mask(name)". Throws if there is no such column yet.
+        """
+        ...
+    def Print(self) -> None:
+        """Prints columns, sources, numbers of events, and the reader of each column."""
+        ...
+    def Rows(self) -> int:
+        """Events, N."""
+        ...
+    def SetReader(self, reader: EReader) -> Self:
+        """Chooses the reader for sources that are added later. The fast reader supports branches of numbers, arrays and
+        vectors in local files written by ROOT 3.04 or later. ROOT reads every other column, and Print() names these
+        columns and the reason. Both readers give the same bits, with one exception: after a basket without entries
+        ROOT's reader returns values of the basket before, while the fast reader returns the right ones. Print() names
+        such columns.
+
+        What ROOT's data frame does not read reliably is refused with its name: lists in the objects of a collection
+        (`tracks.fHits` of a `std::vector` or `TClonesArray`), members of their members in a `TClonesArray`, arrays with
+        a count whose baskets omit the offsets, entries after an empty basket (where ROOT would read them), and names
+        that several branches share.
+
+        With kFastReader, a column that the fast reader does not support is an error. ROOT evaluates cuts in any case.
+        """
+        ...
+    def SetWeight(self, column: _Path) -> Self:
+        """The event weight of sources that are added later: a scalar column or expression, or "" for weight 1. Negative
+        weights are kept. Mlp::Fit refuses a weight that was set after the last Add, as no event would have it.
+
+        The same, computed by `f` from `columns`; `f` is anything that `RDataFrame::Define` takes.
+        """
+        ...
+    def Split(self, first: float, seed: int = ...) -> _Pair[Dataset]:
+        """Splits the events at random into two datasets: a fraction `first` in [0, 1], chosen by `seed`, and the rest."""
+        ...
+    def Stream(self) -> _Stream:
+        """A stream of the same columns and weight column, without sources: for data larger than memory."""
+        ...
+    def Targets(self) -> Sequence[str]:
+        """Names of the label columns, T; empty if labels are numbers, or come from columns of different names."""
+        ...
+    def Weight(self) -> str:
+        """The event weight of sources that are added later, as SetWeight() was given it; "": 1."""
+        ...
+    def Weights(self) -> View:
+        """[N], 1 where no weight column was set."""
+        ...
+    def Width(self) -> int:
+        """Features per event, F: the sum of the columns' lengths."""
+        ...
+    def __init__(self, columns: Sequence[str] = ...) -> None:
+        """Scalar feature columns, in this order."""
+        ...
+    def __add__(self, other: Dataset) -> Dataset: ...
+    def __radd__(self, other: int) -> Dataset: ...
+    def __len__(self) -> int: ...
+
+class Error(Exception):
+    ...
+
+class Evaluation:
+    """Predictions of N events beside their labels and weights, and what follows from them.
+
+        auto evaluation = model.Evaluate(test);
+        evaluation.Print();
+        evaluation.DrawRoc();
+        auto [cut, significance] = evaluation.BestCut(25, 1000, 0.1);  // 25 signal and 1000 +- 10 % background events expected
+
+    There are three kinds: classifiers with one output (labels over 0.5 are signal), classifiers of C > 1 classes, and
+    regressions of C targets. A classifier of C classes is judged one class against the rest: `output` chooses the class,
+    and is 0 otherwise; of a regression it chooses the target. A method that has no meaning for the kind at hand throws
+    CladTorch::Error, as all methods do for wrong arguments. All figures take event weights; negative ones too where
+    sums stay positive.
+
+    Graphs and histograms belong to the caller and to no directory; canvases belong to ROOT and own what is drawn on them.
+    Graphs are thinned out: neighbouring points differ by at most about 1 % of their distance from 0 or 1.
+    """
+    def Accuracy(self, cut: float = ...) -> float:
+        """Share of events that are decided rightly: for one output an event with a score of at least `cut` is signal; of several
+        classes that with the largest score is chosen, and `cut` does not count.
+        """
+        ...
+    def Auc(self, output: int = ...) -> float:
+        """Area under the ROC curve."""
+        ...
+    def AucError(self, output: int = ...) -> float:
+        """The standard error of Auc() (DeLong, DeLong and Clarke-Pearson 1988)."""
+        ...
+    def BestCut(self, signal: float = ..., background: float = ..., backgroundError: float = ..., kind: ESignificance = ..., output: int = ...) -> _Pair[float]:
+        """The cut with the highest significance, and that significance. Only cuts that at least ten background events pass
+        (of equal weight: (sum w)^2 / sum w^2) are considered, as the background is not known otherwise.
+        signal, background: Events that a search expects before the cut; 0: the sums of weights.
+        backgroundError: Relative uncertainty of the background.
+        """
+        ...
+    def Bias(self, target: int = ...) -> float:
+        """Mean of prediction - truth, in the units of the target."""
+        ...
+    def Calibration(self, bins: int = ..., output: int = ...) -> Any:
+        """Share of signal (y) against mean predicted probability (x) in `bins` of equal width, with Wilson's intervals of one
+        standard deviation; throws for scores outside [0, 1].
+        """
+        ...
+    def CalibrationError(self, bins: int = ..., output: int = ...) -> float:
+        """The mean of |share of signal - predicted probability| over these bins (expected calibration error)."""
+        ...
+    @staticmethod
+    def Classifier(scores: ArrayLike, labels: ArrayLike, weights: ArrayLike = ..., outputs: int = ...) -> Evaluation:
+        """Of a classifier.
+        scores: [N], or [N, `outputs`] row-major. Any numbers, more for signal; probabilities where they are calibrated.
+        labels: [N]: 0 to 1 for one output, else whole numbers of classes from 0 on.
+        weights: [N]; empty: 1.
+        """
+        ...
+    def Confusion(self, shares: bool = ...) -> Any:
+        """True class (y) against predicted class (x): shares of each true class, or sums of weights."""
+        ...
+    def Correlations(self, spectators: Dataset, output: int = ...) -> Any:
+        """Linear correlation of the prediction with each column of `spectators`, whose rows are these events: one labelled bin a
+        column. 0 for a constant column.
+        """
+        ...
+    def DrawCalibration(self, bins: int = ..., output: int = ...) -> Any: ...
+    def DrawConfusion(self) -> Any: ...
+    def DrawOvertraining(self, training: Evaluation, bins: int = ..., output: int = ...) -> Any:
+        """Scores here as points with errors over those of `training` as lines, with the probabilities of Overtraining()."""
+        ...
+    def DrawRejection(self, output: int = ...) -> Any:
+        """On a logarithmic axis."""
+        ...
+    def DrawResiduals(self, target: int = ..., bins: int = ...) -> Any: ...
+    def DrawRoc(self, output: int = ...) -> Any:
+        """With RocBand()."""
+        ...
+    def DrawScores(self, bins: int = ..., output: int = ...) -> Any: ...
+    def DrawSignificance(self, signal: float = ..., background: float = ..., backgroundError: float = ..., kind: ESignificance = ..., output: int = ...) -> Any: ...
+    def FalseAlarms(self, cut: float = ..., output: int = ...) -> float:
+        """The same for the background."""
+        ...
+    def Outputs(self) -> int:
+        """C"""
+        ...
+    def Overtraining(self, training: Evaluation, output: int = ...) -> _Pair[float]:
+        """Probabilities of the Kolmogorov-Smirnov test that signal (first) and background (second) have the same scores here as in
+        `training`: small ones (say below 0.01) show that the model knows its training events better than others.
+        """
+        ...
+    def Precision(self, cut: float = ..., output: int = ...) -> float:
+        """Share of signal among the events with a score of at least `cut` (purity)."""
+        ...
+    def Print(self) -> None:
+        """Prints the figures."""
+        ...
+    def Recall(self, cut: float = ..., output: int = ...) -> float:
+        """Share of the signal that has a score of at least `cut` (signal efficiency)."""
+        ...
+    @staticmethod
+    def Regression(predictions: ArrayLike, truth: ArrayLike, weights: ArrayLike = ..., targets: int = ...) -> Evaluation:
+        """Of a regression.
+        predictions, truth: [N, `targets`] row-major.
+        """
+        ...
+    def Rejection(self, output: int = ...) -> Any:
+        """Background rejection, 1 / efficiency (y), against signal efficiency (x), with errors, for cuts whose background
+        efficiency is known to 50 % (from four events of equal weight on); draw it with "A3" or, without errors, "ALX".
+        """
+        ...
+    def Residuals(self, target: int = ..., bins: int = ...) -> Any:
+        """Prediction - truth in the units of the target, within five Resolution() of Bias(); the share of events per bin."""
+        ...
+    def Resolution(self, target: int = ...) -> float:
+        """Half the width of the central 68.27 % of prediction - truth: the standard deviation of a normal distribution,
+        whatever the tails are.
+        """
+        ...
+    def Rmse(self, target: int = ...) -> float:
+        """Root of the mean square of prediction - truth."""
+        ...
+    def Roc(self, output: int = ...) -> Any:
+        """Signal efficiency (y) against background efficiency (x), with the AUC and its error in the title; draw it with "AL"."""
+        ...
+    def RocBand(self, output: int = ...) -> Any:
+        """The same with the standard error of the signal efficiency at each background efficiency; draw it with "A3". It
+        combines the errors of both efficiencies, which are binomial for equal weights.
+        """
+        ...
+    def Scores(self, bins: int = ..., output: int = ...) -> _Pair[Any]:
+        """Scores of signal (first) and of the rest (second), weighted, each normalised to 1."""
+        ...
+    def Significance(self, signal: float = ..., background: float = ..., backgroundError: float = ..., kind: ESignificance = ..., output: int = ...) -> Any:
+        """Significance (y) against the cut on the score (x); arguments as for BestCut(), which is in the title."""
+        ...
+    def Temperature(self) -> float:
+        """The number by which logits are to be divided for the least cross-entropy (Guo et al., ICML 2017); above 1 for a model
+        that is too certain. For a classifier of a model; throws for scores of one's own.
+        """
+        ...
+    def __len__(self) -> int: ...
+
+class Files:
+    """The files of a tree, each a name, a glob ("run*.root") or a URL: whatever `TFile::Open` opens. A string, or a list of
+    strings, converts to Files implicitly.
+
+        data.Add("events", "run.root", 1);
+        data.Add("events", {"run_1.root", "run_2*.root"}, 1); // in this order
+    """
+    def Names(self) -> Sequence[str]:
+        """As they were given."""
+        ...
+    @overload
+    def __init__(self, names: Any) -> None:
+        """Overload resolution prefers this constructor for `{"a", "b"}`, so that it never becomes a std::string made from two
+        iterators.
+        """
+        ...
+    @overload
+    def __init__(self, names: Sequence[str]) -> None: ...
+
+class FitOptions:
+    """Options of Mlp::Fit, which throws a CladTorch::Error for values out of range.
+
+    fEpochs = 20: passes over the training part, at least 1
+    fBatchSize = 256: events per step, at least 1
+    fLearningRate = 3e-3: of the first epoch, or the largest of kOneCycle; positive
+    fSchedule = kCosine: kCosine gives the better model after one fit of fEpochs; use kConstant to train in several fits of one epoch each.
+    fDecay = 0.1: factor of the learning rate in kStep and kPlateau, in (0, 1]
+    fDecayEpochs = 10: see kStep and kPlateau, at least 1
+    fWarmUp = 0: Epochs, or a fraction of one, during which the learning rate first rises from 0, in equal parts at each step.
+    fWeightDecay = 0: 0 or more; the L2 term of the loss with kAdam and kSGD
+    fL1 = 0: factor of the sum of the absolute values of all parameters, a term of the loss
+    fClipNorm = 0: scales gradients down whose Euclidean norm over all parameters is larger; 0: none
+    fClipValue = 0: limits each component of the gradient to plus and minus this; 0: none
+    fMomentum = 0.9: in [0, 1); kSGD only
+    fValidation = 0.2: fraction of the events, in [0, 1), used for the validation loss instead of training
+    fSeed = 1: Of the order of the events, of dropout, and of the split into parts. The weights have a seed of their own (see Mlp).
+    fSplitSeed = 0: of the split into parts; 0: fSeed
+    fShuffle = true: a new order of the events each epoch
+    fStandardise = true: Standardises the features, and the labels of kMeanSquaredError and kHuber, to mean 0 and standard deviation 1 over the training part (event weights do not count). The model keeps the scalers and undoes them in its predictions. `false`: uses the scalers that the model has; a new model has none.
+    fThreads = 0: 0: as many as ROOT::EnableImplicitMT has set, at most one per core; autograd in a forked process uses 1.
+    fDevice = "cpu": or "cuda:0", where LibTorch's autograd runs, whatever fGradient says
+    fOptimiser = kAdam
+    fLoss = kAuto
+    fLossFunction: A loss of your own, instead of fLoss: C++ text that defines `double loss(double output, double label)`, or for several outputs `double loss(const double *outputs, double label)`, of one event. Clad differentiates it when Fit begins, which needs clang and Clad's plugin; the derivative is compared with difference quotients. Outputs and labels are passed without standardisation, and predictions are the outputs.
+    fLabelSmoothing = 0: Part of each label, in [0, 1), that the cross-entropies spread evenly over all labels (Szegedy et al. 2016).
+    fFocus = 2: exponent of kFocal, 0 or more
+    fQuantile = 0.5: of kQuantile, in (0, 1)
+    fClassWeights: Factors of the weights of events with label 0, 1, ..., for training and validation; empty: 1. Labels between classes are refused. Dataset::Balance() gives all classes the same weight instead.
+    fPatience = 0: Ends the fit when so many epochs in a row have not improved the validation loss; 0: all epochs run. The model gets the parameters of the epoch with the smallest validation loss: see History::RestoredEpoch().
+    fMinImprovement = 0: by how much a smaller loss must be smaller to count as an improvement for fPatience
+    fKeepBest = false: gives the model the parameters of the best epoch without ending the fit early
+    fCheckpoint: A file that the fit writes to on its way, whole or not at all: after every fCheckpointEpochs epochs, on a dataset also every fCheckpointMinutes minutes and when Ctrl-C ends it. Model::Resume() goes on from there. Not with fLossFunction.
+    fCheckpointEpochs = 1: at least 1
+    fCheckpointMinutes = 0: 0: after epochs only
+    fGradient = kClad: kClad runs on the CPU only; with another fDevice Fit says that autograd runs
+    fVerbose = 1: 0: only warnings. 1: progress, and the back end if it is not that of fGradient. 2: also the back end, its device and the reason. Progress is one line that is overwritten on a terminal, otherwise a line every few seconds.
+    """
+    fEpochs: int
+    fBatchSize: int
+    fLearningRate: float
+    fSchedule: ESchedule
+    fDecay: float
+    fDecayEpochs: int
+    fWarmUp: float
+    fWeightDecay: float
+    fL1: float
+    fClipNorm: float
+    fClipValue: float
+    fMomentum: float
+    fValidation: float
+    fSeed: int
+    fSplitSeed: int
+    fShuffle: bool
+    fStandardise: bool
+    fThreads: int
+    fDevice: str
+    fOptimiser: EOptimiser
+    fLoss: ELoss
+    fLossFunction: str
+    fLabelSmoothing: float
+    fFocus: float
+    fQuantile: float
+    fClassWeights: Sequence[float]
+    fPatience: int
+    fMinImprovement: float
+    fKeepBest: bool
+    fCheckpoint: str
+    fCheckpointEpochs: int
+    fCheckpointMinutes: float
+    fGradient: EGradient
+    fVerbose: int
+    def __init__(self, other: FitOptions = ..., **options: Unpack[_Options]) -> None: ...
+
+class Functor:
+    """A frozen copy of a network with one output: later changes of the model do not affect it. It may be called from
+    several threads at once.
+    """
+    def Inputs(self) -> int:
+        """Features per event."""
+        ...
+    def __call__(self, row: ArrayLike) -> float: ...
+
+class History:
+    """Losses after each epoch of one Mlp::Fit."""
+    def BestEpoch(self) -> int:
+        """Number of the epoch with the smallest validation loss, from 1 on; 0 without validation events."""
+        ...
+    def Description(self) -> str:
+        """The gradient back end, its device and threads, and the reason for the choice."""
+        ...
+    def Draw(self) -> Any:
+        """Loss curves against the epoch on a new canvas, which belongs to ROOT (gROOT's list of canvases) and owns what
+        is drawn on it. Throws CladTorch::Error for a history without epochs.
+        """
+        ...
+    def Interrupted(self) -> bool:
+        """Whether Ctrl-C ended the fit before its last epoch. See Mlp::LastFit()."""
+        ...
+    def LearningRate(self) -> Sequence[float]:
+        """[epochs], the learning rate of the last step."""
+        ...
+    def Print(self) -> None:
+        """Prints one line per epoch."""
+        ...
+    def RestoredEpoch(self) -> int:
+        """Number of the epoch whose parameters the model has because of fPatience or fKeepBest; 0: it has the last ones."""
+        ...
+    def Seconds(self) -> Sequence[float]:
+        """[epochs], wall time in seconds."""
+        ...
+    def TrainLoss(self) -> Sequence[float]:
+        """[epochs], the weighted mean loss over the training part, summed up while the weights change."""
+        ...
+    def ValidationLoss(self) -> Sequence[float]:
+        """[epochs], the weighted mean loss over the validation part after the epoch; NaN without a validation part."""
+        ...
+    def __init__(self) -> None: ...
+    def __iter__(self) -> Iterator[dict[str, float]]: ...
+    def __len__(self) -> int: ...
+    @overload
+    def __getitem__(self, key: int) -> dict[str, float]: ...
+    @overload
+    def __getitem__(self, key: slice) -> list[dict[str, float]]: ...
+
+class Interrupted(Error):
+    ...
+
+class Jagged:
+    """The concatenated values of N events, with the offset of each event. T is `float`, `double`,
+    `std::int64_t` or ROOT's `Long64_t`.
+
+        auto jets = CladTorch::Jagged<double>::Read({"events", "run.root"}, "jet_pt", "n_jet > 0");
+        auto first = jets.Values()(jets.Offsets()(0));
+        auto run = CladTorch::Jagged<std::int64_t>::Read(frame, "run").Values(); // a scalar column: [N]
+
+    In Python, where the type is chosen by `Jagged["double"]`, `jets[i]` is a NumPy array without a copy, read only; a
+    slice, a list of indices or a mask makes a Jagged of these events, with a copy of their values.
+    """
+    def Offsets(self) -> View:
+        """[N + 1], starting at 0: event i has the values in [offset i, offset i + 1)."""
+        ...
+    def Padded(self, length: int, pad: float = ...) -> View:
+        """[N, length], each event cut or padded. Throws for a length of 0 and for a result that exceeds the memory of the
+        machine.
+        """
+        ...
+    @staticmethod
+    def Read(source: Source | _Tree, column: _Path, cut: _Path = ...) -> Jagged:
+        """Reads one column (or expression, see Dataset) of the events of `source` that pass `cut`, in the order of the
+        entries. ROOT's data frame reads it; columns that it does not read reliably are refused, see Dataset::SetReader.
+        Cut and expression are code: never take them from text that you do not trust.
+
+        `double` and `std::int64_t` take the numbers exactly or throw a CladTorch::Error that names the entry: integers
+        from 2^53 on do not fit `double`; fractions, NaN and unsigned integers from 2^63 on do not fit `std::int64_t`.
+        `float` rounds.
+        """
+        ...
+    def Rows(self) -> int:
+        """Events, N."""
+        ...
+    def Values(self) -> View:
+        """[Offsets()(N)], or longer if it was constructed so."""
+        ...
+    def __init__(self, values: ArrayLike, offsets: ArrayLike) -> None:
+        """offsets: [N + 1], starting at 0, non-decreasing, none beyond the end of `values`; throws CladTorch::Error
+               otherwise.
+        """
+        ...
+    def __class_getitem__(cls, kind: Any) -> type[Jagged]: ...
+    def __iter__(self) -> Iterator[NDArray[Any]]: ...
+    def __len__(self) -> int: ...
+    def __getitem__(self, key: Any) -> Any: ...
+
+class Label:
+    """The label of the events of a source: a number for all events, a scalar column or expression, or a list of columns or
+    expressions, the targets of a regression. Each of these converts to a Label implicitly.
+
+        data.Add("signal", "run.root", 1);                                  // a class
+        data.Add("events", "run.root", "isSignal");                         // a column
+        data.Add("events", "run.root", {"energy", "atan2(py, px)"}, "n > 3"); // two targets, and a cut
+    """
+    def Columns(self) -> Sequence[str]:
+        """Empty if the label is a number."""
+        ...
+    def IsNumber(self) -> bool: ...
+    def Number(self) -> float:
+        """0 if the label comes from columns."""
+        ...
+    @overload
+    def __init__(self, number: float) -> None:
+        """Makes the literal 0 a number instead of a null pointer.
+
+        A null pointer becomes an empty name, which Add refuses.
+
+        Overload resolution prefers this constructor for `{"a", "b"}`, so that it never becomes a std::string made from
+        two iterators.
+        """
+        ...
+    @overload
+    def __init__(self, column: _Path) -> None: ...
+    @overload
+    def __init__(self, columns: Any) -> None: ...
+    @overload
+    def __init__(self, columns: Sequence[str]) -> None: ...
+
+class Mlp(Model):
+    """Fully connected layers, an activation after each but the last.
+
+        CladTorch::Mlp model({3, 64, 64, 1});
+        CladTorch::FitOptions options;
+        options.fEpochs = 10;
+        model.Fit(data, options).Draw();
+        auto scored = model.Define(frame, "score");
+
+    Trained, evaluated and used with the methods of Model.
+    """
+    @staticmethod
+    def Load(path: _Path, activation: _Path = ...) -> Mlp:
+        """Reads what Save() wrote; throws for any other file, for a model of a module, and for a file whose SHA-256 does not
+        match.
+        activation: The text of the model's own activation, if it has one: code from a file is never compiled. The
+               error shows the text that is missing.
+        """
+        ...
+    @overload
+    def __init__(self, sizes: Sequence[int], activation: EActivation = ..., init: EInit = ..., seed: int = ...) -> None:
+        """sizes: Inputs, neurons of each hidden layer, outputs: at least two numbers, none of them 0.
+        activation: After each layer but the last.
+        init: Distribution of the initial weights and biases.
+        seed: Of the initial weights and biases.
+
+        The same with an activation of your own: C++ text that defines `double activation(double x)`, anything before it.
+        Clad differentiates it, which needs clang and Clad's plugin; the derivative is compared with difference quotients.
+        It runs with the back end aot (FitOptions::fGradient = kClad) on the CPU.
+        """
+        ...
+    @overload
+    def __init__(self, sizes: Sequence[int], activation: _Path, init: EInit = ..., seed: int = ...) -> None: ...
+
+class Model:
+    """A network: a module of torch::nn, a function of tensors, or an Mlp.
+
+        #include <CladTorch/Torch.hxx>
+        auto net = torch::nn::Sequential(torch::nn::Conv1d(1, 16, 9), torch::nn::ReLU(), torch::nn::Flatten(),
+                                         torch::nn::Linear(16 * 120, 1));
+        CladTorch::Model model(net, {1, 128});
+        model.Fit(windows).Draw();
+
+    N events, F inputs (numbers of an event), C outputs. The outputs are logits for the cross-entropies. Copies are cheap:
+    they share the parameters until one of them changes. All methods throw CladTorch::Error.
+    """
+    def Auc(self, data: Dataset) -> float:
+        """Area under the ROC curve of label 1 (over 0.5) against the rest, with event weights; C = 1."""
+        ...
+    def AucError(self, data: Dataset) -> float:
+        """The standard error of Auc() (DeLong, DeLong and Clarke-Pearson 1988)."""
+        ...
+    def Columns(self) -> Sequence[str]:
+        """Columns of the dataset of the last Fit, or those of SetColumns(); empty before."""
+        ...
+    def Define(self, frame: _Tree, name: _Path, given: Sequence[str] = ...) -> Any:
+        """Adds the column `name` with the prediction to a data frame: `float` for C = 1, `RVec<float>` otherwise. The
+        columns may have any arithmetic type. Works under `ROOT::EnableImplicitMT`; the network is frozen as it is now.
+        given: Columns or expressions of this frame to use for Columns(), in the same order. Empty: Columns(). As
+               expressions are code, those of a model from a file run only if they are given here. For a model without
+               Columns(), one scalar per input or one list of all inputs.
+        """
+        ...
+    def DrawScores(self, data: Dataset, bins: int = ...) -> Any:
+        """Scores() on a new canvas, which belongs to ROOT and owns what is drawn on it."""
+        ...
+    @overload
+    def Fit(self, data: Dataset, options: FitOptions = ..., **words: Unpack[_Options]) -> History:
+        """Trains on `data`, whose width must be the number of inputs, starting from the current parameters.
+
+        The model keeps the scalers (see FitOptions::fStandardise), the columns and the options. A further Fit continues
+        from the current model: if it learns other scalers, the first and the last layer of an Mlp are transformed so that
+        the predictions stay the same. The weights of a model without scalers apply to standardised features and targets.
+
+        Ctrl-C ends the training within tenths of a second: the model has what it has learned so far, LastFit() the losses,
+        and Interrupted is thrown (in Python KeyboardInterrupt). On an error the model stays as it was.
+
+        The same, with the validation loss of the events `validation`, whose columns and targets must be those of `data`. All
+        events of `data` are for training, whatever FitOptions::fValidation is.
+
+        The same on events that are read during the training. The scalers and the mean weight are learned on a sample, as
+        many events as the stream's window, spread over all sources; the validation loss is that
+        of as many validation events at most, chosen by their hashes. Ctrl-C ends the training after a window.
+
+        The same with a dataset for the validation loss, as above.
+
+        Fit with a loss of your own, written with LibTorch's operators; needs `#include <CladTorch/Torch.hxx>`.
+
+            model.Fit(data, options, [](torch::Tensor z, torch::Tensor y) { return (z - y).abs().pow(1.5); });
+        loss: Takes outputs [events, C] and labels [events, T] (T = 1, or C targets), also where C or T is 1, and
+               returns the loss of each event, [events] or [events, 1], or one number, their mean. Its operators are observed
+               as those of a Model and differentiated by Clad; the event weights apply to each event's loss. Throws for a
+               loss whose operators have no kernels, that mixes events otherwise, or that uses tensors which require a
+               gradient. After such a fit Predict() gives the outputs as they are.
+
+        The same on a stream.
+        """
+        ...
+    @overload
+    def Fit(self, data: Dataset, validation: Dataset, options: FitOptions = ..., **words: Unpack[_Options]) -> History: ...
+    @overload
+    def Fit(self, stream: _Stream, options: FitOptions = ..., **words: Unpack[_Options]) -> History: ...
+    @overload
+    def Fit(self, stream: _Stream, validation: Dataset, options: FitOptions = ..., **words: Unpack[_Options]) -> History: ...
+    def Functor(self) -> _Functor:
+        """A frozen copy that is called with one `RVecF` row (C = 1), for array columns:
+        `frame.Define("score", model.Functor(), {"strain"})`.
+
+        The same, called with N numbers of type T: `Define("score", model.Functor<3>(), model.Columns())`.
+        """
+        ...
+    def Importance(self, data: Dataset, repeats: int = ..., seed: int = ...) -> Any:
+        """Permutation importance (Breiman, Machine Learning 45 (2001) 5): how much the AUC falls (the accuracy of several classes,
+        or for a regression how much the RMSE rises, relative to the targets' standard deviations) when the values of a
+        column are shuffled among the events of `data`. One labelled bin a column, in rising order, with the mean and
+        its standard error over `repeats` shuffles. An array is shuffled as a whole, with its mask. The histogram belongs to
+        the caller; draw it with "HBAR".
+        """
+        ...
+    def Inputs(self) -> int:
+        """F"""
+        ...
+    def LastFit(self) -> History:
+        """The history of the last Fit, also if Ctrl-C ended it early. It has no epochs if there was no Fit since the model
+        was made, loaded or given other parameters.
+        """
+        ...
+    @staticmethod
+    def Load(path: _Path, activation: _Path = ...) -> Model:
+        """Reads what Save() wrote; throws for any other file, and for one whose SHA-256 does not match. Needs neither the
+        source of a network nor LibTorch's headers: the model predicts and is trained as the one that was saved, with the same
+        bits, but with Clad's derivatives only (FitOptions::fGradient = kClad). No code in the file is run.
+        activation: The text of an Mlp's own activation, if it has one: code from a file is never compiled. The
+               error shows the text that is missing.
+        """
+        ...
+    @overload
+    def Logits(self, data: _Table) -> NDArray[np.float32]:
+        """[N, C] row-major: what the last layer gives; after a regression the values that Predict() gives. Rank by these at
+        low false-alarm rates, where probabilities saturate.
+        """
+        ...
+    @overload
+    def Logits(self, data: Dataset) -> NDArray[np.float32]: ...
+    def NewDataset(self) -> Dataset:
+        """A dataset of these columns, lists and masks included, without events: fill it and give it to Predict(). Throws for a
+        model without columns.
+        """
+        ...
+    def Options(self) -> FitOptions:
+        """Options of the last Fit, with the loss that kAuto stood for and the epochs that were run, or those of SetOptions().
+        Throws for a model that has none.
+        """
+        ...
+    def Outputs(self) -> int:
+        """C
+
+        Of Predict() and, with `raw`, Logits(); what it throws reports the public method that was called.
+        """
+        ...
+    def Parameters(self) -> View:
+        """All weights and biases. Of an Mlp layer by layer: weights [outputs, inputs] row-major, then biases [outputs]; of a
+        module in the order of its parameters().
+        """
+        ...
+    @overload
+    def Predict(self, data: _Table) -> NDArray[np.float32]:
+        """[N, C] row-major: probabilities after a cross-entropy, values in the units of the labels after a regression."""
+        ...
+    @overload
+    def Predict(self, data: Dataset) -> NDArray[np.float32]: ...
+    def Print(self) -> None:
+        """Prints the layers or operators, the number of parameters, columns and options."""
+        ...
+    @overload
+    def Report(self, path: _Path, test: Dataset) -> None:
+        """Writes a PDF file: the model, its figures and plots on `test`, the importance and the correlations of its columns. With
+        the training events it also shows the test for overtraining. Written as by Save(), once it is whole.
+        """
+        ...
+    @overload
+    def Report(self, path: _Path, test: Dataset, training: Dataset) -> None: ...
+    @overload
+    def Resume(self, data: Dataset, path: _Path) -> History:
+        """Goes on with a fit from its last checkpoint, with its options: see FitOptions::fCheckpoint. The model must have the layers
+        of the one that was trained; it gets its parameters from the file. The data, and the validation dataset if that fit had
+        one, must be the same. On the CPU, model and history then have the same bits as if the fit had never stopped. Throws for a
+        damaged file and for other data. No code from the file is run.
+
+        With a dataset for the validation loss.
+
+        Of a fit to a stream.
+        """
+        ...
+    @overload
+    def Resume(self, data: Dataset, validation: Dataset, path: _Path) -> History: ...
+    @overload
+    def Resume(self, stream: _Stream, path: _Path) -> History: ...
+    @overload
+    def Resume(self, stream: _Stream, validation: Dataset, path: _Path) -> History: ...
+    def Roc(self, data: Dataset) -> Any:
+        """Signal efficiency (y) against background efficiency (x), with the AUC and its error, of all events, in the title.
+        The curve is thinned out: on each axis, the distance between neighbouring points is at most 1 % of their distance
+        from 0 or 1, whichever is nearer, so that single events remain visible near both ends. (With weights of both
+        signs, if that needs more than 16384 points: at most 2 %, 4 %, ..., of 1.) The graph belongs to the caller; draw
+        it with "AL".
+        """
+        ...
+    def Save(self, path: _Path) -> None:
+        """Writes architecture, parameters, scalers, columns and options to one file, atomically. Keeps the mode and owner
+        of a file that it replaces and follows symbolic links. Throws if the path is a device, a pipe, a socket, a folder
+        or a read-only file, and if the predictions of an Mlp or the parameters of a module are not finite. A leading `~` is
+        the home folder.
+
+        The file of a model of a module holds its operators, with the parameters under the module's own names
+        (`0.weight`), where every reader of safetensors finds them. Throws for a network that LibTorch runs, because an
+        operator has no kernel: torch::save writes the parameters of its module.
+        """
+        ...
+    def Scaler(self) -> _Scaler:
+        """The scaler of the F features; empty: features are not standardised."""
+        ...
+    def Scores(self, data: Dataset, bins: int = ...) -> _Pair[Any]:
+        """Predictions of the events with label 1 (first) and of the rest (second), weighted, each normalised to 1.
+        The histograms belong to the caller and to no directory.
+        """
+        ...
+    @overload
+    def SetColumns(self, names: Sequence[str]) -> None:
+        """Scalar columns for the inputs, in their order.
+
+        The columns of `data`, lists and masks included; it needs no events.
+        """
+        ...
+    @overload
+    def SetColumns(self, data: Dataset) -> None: ...
+    def SetOptions(self, options: FitOptions) -> None:
+        """Sets the options of a model whose parameters come from elsewhere: the loss decides whether Predict() gives
+        probabilities or values. Fit() takes its own options.
+        """
+        ...
+    def SetParameters(self, values: ArrayLike) -> None:
+        """Replaces the parameters; throws for another number of values, and for values that are not finite. Keeps the
+        scalers.
+        """
+        ...
+    def SetScaler(self, mean: ArrayLike, deviation: ArrayLike) -> None:
+        """Throws unless there are F of each, finite, with positive deviations; none of each: no scaler. The parameters stay."""
+        ...
+    def SetTargetScaler(self, mean: ArrayLike, deviation: ArrayLike) -> None:
+        """The same for the targets; throws for a classifier."""
+        ...
+    def TargetScaler(self) -> _Scaler:
+        """The scaler of the C targets of a regression, undone on the outputs; empty: outputs are not rescaled."""
+        ...
+    def Targets(self) -> Sequence[str]:
+        """Label columns of that dataset, in a regression one for each output; empty if its labels were numbers."""
+        ...
+    def WriteScores(self, source: Source | _Tree, path: _Path, column: _Path = ..., tree: _Path = ...) -> None:
+        """Predicts every entry of a tree, chain or RNTuple of any size and writes the scores to the new file `path`, as a tree that
+        is a friend: `chain.AddFriend("cladtorch", path)`. It reads, predicts and writes blocks of entries, with the memory of one
+        block and, where the fast reader supports the columns, many times faster than Define().
+        source: Without cuts: a friend needs a score for every entry.
+        column: Its name: a float for C = 1, else an array of C floats.
+        tree: Name of the written tree.
+        The file appears whole or not at all; see WriteFriend(). The columns of a model from a file may be expressions, which are
+        code: they run only after `model.SetColumns(model.Columns())`.
+        """
+        ...
+
+class Scaler:
+    """Columns are standardised as (x - mean) / deviation, in float32.
+
+    fMean: one per column
+    fDeviation: standard deviations, one per column; 1 for a constant column
+    """
+    fMean: Sequence[float]
+    fDeviation: Sequence[float]
+    def __init__(self) -> None: ...
+
+class Source:
+    """A data frame node, a tree or chain, or a tree given by its name and file. Nothing is opened before it is read.
+
+    Functions that take a Source accept data frames, trees and chains directly; a tree in a file needs two strings,
+    `Source("sig_tree", "Higgs_data.root")`.
+    """
+    def Filter(self, cut: _Path) -> Source:
+        """The events of this source that pass `cut`, an expression as Dataset::Add takes it ("": all). It is code: never take it
+        from text that you do not trust.
+
+        The events of this source for which `f` of `columns` is true; `f` is anything that `RDataFrame::Filter` takes.
+        """
+        ...
+    @overload
+    def __init__(self, frame: _Tree) -> None:
+        """Any node of a data frame's graph: a filter, a range, a data frame itself.
+
+        A tree or chain, with its friends (also indexed ones); only the entries of its entry list, if it has one. It
+        may be in memory, and must live until the source has been read.
+
+        The tree (or RNTuple) `tree` ("folder/tree") of a file, a glob ("run*.root") or a URL, or of a list of them.
+        """
+        ...
+    @overload
+    def __init__(self, tree: _Tree) -> None: ...
+    @overload
+    def __init__(self, tree: _Path, files: Files | _Path | Sequence[_Path]) -> None: ...
+
+class Stream:
+    """Events that are read during the training: N may exceed memory.
+
+        CladTorch::Stream stream({"jet1_pt", "m_bb"});
+        stream.Add("sig_tree", "huge_*.root", 1).Add("bkg_tree", "huge_*.root", 0, "m_bb > 0");
+        model.Fit(stream, options);
+
+    The order of the events is reproducible: it depends on the sources, FitOptions (fSeed, fShuffle, fBatchSize,
+    fValidation), the window and the mixing, but not on the number of threads or on the read-ahead. In every epoch, the
+    clusters of each source are shuffled (long clusters in pieces of a window), all sources are read in parallel in
+    proportion to their shares, and the events within a window of entries are shuffled together. A hash of the seed, the
+    index of the source and the entry assigns an event to the validation part, the same in every epoch. The first
+    windows are smaller, so that training starts early.
+
+    Memory, for each Batches: the window, the read-ahead of the same size, and a few blocks of 8 MB. If the fast reader
+    supports all columns, it reads one cluster of each source at a time and keeps it and the one before. Each of the two
+    takes at most 128 MB less the window, for all sources together, or the size of a window if that is more. Training
+    keeps one more window as a table and another one of validation events. One thread reads, with one event loop per
+    block. Do not use trees and data frames elsewhere while a stream reads them. Mlp::Fit switches implicit
+    multi-threading off for as long as it runs; where it is on, Batches() gives events only of sources without a cut
+    whose columns the fast reader reads.
+
+    A forked process cannot use the streams of its parent.
+
+    Copies refer to the same stream. All methods throw CladTorch::Error.
+    """
+    @overload
+    def Add(self, source: Source | _Tree, label: Label | float | str | Sequence[str], cut: _Path = ...) -> Self:
+        """Adds the events of a source that pass `cut`; `label` is that of Dataset::Add. The cut is code: never take it from
+        text that you do not trust. Opens the source, but reads no event yet. Supported are trees, RNTuples, chains,
+        their files and data frames on them, but not entry lists, data frames with a range or on another source, or data
+        frames made under `ROOT::EnableImplicitMT`. A tree and its file must outlive the stream and its batches, which a
+        source given by file name does by itself.
+
+        The same with a function as cut: adds the events for which `cut`, called with `columns`, returns true.
+
+        The same for the tree `tree` of a file, a glob ("run*.root") or a URL, or of a list of them.
+
+        The same with a function as cut.
+
+        The same for `{"tree", "files"}`, which two literals in braces would otherwise leave ambiguous: they make a
+        std::string too, of two iterators.
+        """
+        ...
+    @overload
+    def Add(self, tree: _Path, files: Files | _Path | Sequence[_Path], label: Label | float | str | Sequence[str], cut: _Path = ...) -> Self: ...
+    def Batches(self, options: FitOptions = ..., epoch: int = ..., part: EPart = ..., **words: Unpack[_Options]) -> _Batches:
+        """Batches of one epoch, from 1 on: what Mlp::Fit trains on with the same options."""
+        ...
+    def Columns(self) -> Sequence[str]:
+        """Names of the feature columns."""
+        ...
+    def SetBuffer(self, entries: int) -> Self:
+        """Entries that may be read ahead, at least one block. Affects only memory and waiting times. 0: as many as the
+        window.
+        """
+        ...
+    def SetMixing(self, mixing: EMixing) -> Self: ...
+    def SetWindow(self, entries: int) -> Self:
+        """Entries (before the cuts) that are shuffled together, at most 2^30. 0: as many as 64 MB of features hold, at most
+        65536.
+        """
+        ...
+    def Targets(self) -> Sequence[str]:
+        """Names of the label columns, as Dataset::Targets()."""
+        ...
+    def Width(self) -> int:
+        """Features per event, F."""
+        ...
+    def __init__(self, columns: Sequence[str]) -> None:
+        """Scalar feature columns, in this order. For lists, masks and weights, make a Dataset and call Dataset::Stream."""
+        ...
+
+class View:
+    """Numbers of type T (`float`, `double`, `std::int64_t` or ROOT's `Long64_t`) in row-major order, [rows] or
+    [rows, columns], without a copy.
+
+    The view shares ownership of the memory: the numbers stay valid and unchanged for as long as it lives, whatever
+    happens to the dataset or model that it came from. In Python it carries NumPy's array interface and DLPack's:
+    `np.asarray(view)`, `np.from_dlpack(view)` and `torch.from_dlpack(view)` make no copy, indexing works as for NumPy's
+    arrays, and `FloatView(array)` makes a view of an array of one or two dimensions. Integers that T cannot hold are
+    refused.
+    """
+    def Columns(self) -> int:
+        """Numbers per row; 1 for a list."""
+        ...
+    def Rank(self) -> int:
+        """1 for a list, 2 for a matrix."""
+        ...
+    def Reshape(self, columns: int) -> View:
+        """The same numbers as rows of `columns` each. Example: predictions [N, C], which come as one list,
+        `FloatView(model.Predict(data)).Reshape(model.Outputs())`. Throws CladTorch::Error if the last row is not full.
+        """
+        ...
+    def Rows(self) -> int: ...
+    def Size(self) -> int: ...
+    def ToRVec(self) -> Sequence[float]:
+        """A copy of all numbers, [Size()]."""
+        ...
+    @overload
+    def __init__(self) -> None:
+        """A view of `columns` numbers per row, or of a plain list if `columns` is 0. `owner` keeps `data` alive. Throws
+        CladTorch::Error for a null pointer with rows.
+
+        An empty view.
+
+        [values.size()]: takes ownership of `values`.
+        """
+        ...
+    @overload
+    def __init__(self, values: ArrayLike) -> None: ...
+    def __class_getitem__(cls, kind: Any) -> type[View]: ...
+    def __call__(self, row: int, column: int = ...) -> float: ...
+    def __array__(self, dtype: Any = ..., copy: bool | None = ...) -> NDArray[Any]: ...
+    def __dlpack__(self, **options: Any) -> Any: ...
+    def __dlpack_device__(self) -> tuple[int, int]: ...
+    def __iter__(self) -> Iterator[Any]: ...
+    def __len__(self) -> int: ...
+    def __getitem__(self, key: Any) -> Any: ...
+
+FloatView = View
+_Batches = Batches
+_Functor = Functor
+_Scaler = Scaler
+_Stream = Stream
+
+def ToFrame(columns: Mapping[str, ArrayLike]) -> Any:
+    """A data frame of N entries: a `float` column for a list, an `RVec<float>` column for rows of numbers. The numbers are
+    shared, not copied. Throws for columns of different lengths and for names that are not C++ identifiers.
+    """
+    ...
+
+def ToMatrix(view: ArrayLike) -> Any:
+    """[rows, columns], a copy; a list becomes one column. Throws for more rows or columns than an `int` can count."""
+    ...
+
+def WriteFriend(tree: _Tree, path: _Path, columns: Mapping[str, ArrayLike], name: _Path = ...) -> None:
+    """Writes a tree `name` to the new file `path`, entry by entry beside `tree`; make it a friend with
+    `tree.AddFriend("cladtorch", path)`.
+
+        CladTorch::Dataset all(model.Columns());
+        all.Add(tree, 0);                                    // every entry: no cut
+        CladTorch::WriteFriend(tree, "scores.root", {{"score", model.Predict(all)}});
+
+    A list becomes a branch of `float`, rows of numbers one of `float[columns]`. The file appears whole or not at all,
+    in place of an older one, whose mode and owner it keeps. Throws unless every column has one row per entry of the
+    tree and a name that expressions can use (letters, digits and _), and if the file cannot be written or Model::Save()
+    would refuse its path.
+    """
+    ...
+
+class Signal:
+    """The namespace of functions for strain data."""
+
+    class EPhase(int): ...
+    kUnknownPhase: EPhase
+    kKnownPhase: EPhase
+
+    @staticmethod
+    def AucBound(snr: float, phase: EPhase) -> float:
+        """Largest area under the ROC curve that any test of a signal of known shape and arrival time can have (Neyman and
+        Pearson 1933): Phi(rho/sqrt(2)), or 1 - exp(-rho^2/4)/2 at unknown phase.
+        snr: rho, of [0, 100].
+        """
+        ...
+
+    @staticmethod
+    def Chirp(samples: int, rate: float, chirpMass: float, start: float, coalescence: float) -> Sequence[float]:
+        """[samples], the inspiral of two equal masses at Newtonian order (Maggiore, Gravitational Waves 1, 2008, sec. 4.1),
+        from `start` Hz to the innermost stable circular orbit, with a peak of about 1.
+        chirpMass: In solar masses.
+        coalescence: Time of coalescence in s after the first sample.
+        """
+        ...
+
+    @staticmethod
+    def DetectorPsd(samples: int, rate: float) -> Sequence[float]:
+        """[samples/2 + 1], the design sensitivity of Advanced LIGO, constant below 20 Hz
+        (Sathyaprakash and Schutz, Living Rev. Relativ. 12 (2009) 2, table 1).
+        """
+        ...
+
+    @staticmethod
+    def EfficiencyBound(snr: float, falseAlarm: float, phase: EPhase) -> float:
+        """Largest detection probability of any such test at the false-alarm probability `falseAlarm`:
+        Phi(rho - Phi^-1(1 - FAP)), or Marcum's Q1(rho, sqrt(-2 ln FAP)) at unknown phase.
+        """
+        ...
+
+    @staticmethod
+    def Noise(psd: ArrayLike, rate: float, seed: int) -> Sequence[float]:
+        """[n], Gaussian noise of the density `psd` ([n/2 + 1]) with period n; the same seed gives the same bits. For windows
+        that must not be periodic, cut them from a much longer series.
+        """
+        ...
+
+    @staticmethod
+    def PhaseShift(strain: ArrayLike, phase: float) -> Sequence[float]:
+        """[n], `strain` ([n]) with every frequency shifted by `phase` rad. Two copies a quarter turn apart have equal SNR and
+        are orthogonal in any stationary noise. The mean and the Nyquist bin are dropped: they have no phase.
+        """
+        ...
+
+    @staticmethod
+    def ScaleToSnr(strain: ArrayLike, psd: ArrayLike, rate: float, snr: float) -> Sequence[float]:
+        """[n], `strain` ([n]) times the factor that makes its Snr() equal `snr`."""
+        ...
+
+    @staticmethod
+    def SineGaussian(samples: int, rate: float, frequency: float, quality: float, arrival: float) -> Sequence[float]:
+        """[samples], exp(-t^2/tau^2) cos(2 pi f t) with tau = Q/(sqrt(2) pi f) and t counted from `arrival` (s)
+        (Abbott et al., Phys. Rev. D 69 (2004) 102001).
+        frequency: f in Hz.
+        quality: Q, without unit.
+        """
+        ...
+
+    @staticmethod
+    def Snr(strain: ArrayLike, psd: ArrayLike, rate: float) -> float:
+        """Optimal signal-to-noise ratio of the waveform `strain` ([n]), rho^2 = 4 integral |h(f)|^2 / S(f) df, `psd` being
+        [n/2 + 1]. It is the Euclidean norm of the whitened waveform.
+        """
+        ...
+
+    @staticmethod
+    def Welch(strain: ArrayLike, segment: int, rate: float) -> Sequence[float]:
+        """[segment/2 + 1], the power spectral density of `strain` (any length from `segment`): mean of the periodograms of
+        Hann-windowed segments that overlap by half (Welch, IEEE Trans. Audio Electroacoust. 15 (1967) 70).
+        """
+        ...
+
+    @staticmethod
+    def Whiten(strain: ArrayLike, psd: ArrayLike, rate: float) -> Sequence[float]:
+        """[n], `strain` ([n]) divided by the amplitude spectrum of `psd` ([n/2 + 1]), without unit: Gaussian noise of that
+        density becomes independent samples of variance 1. The series is taken as periodic.
+        """
+        ...
+
+    class Whitener:
+        """Whiten() for `RDataFrame::Define`, cut to the part that the ends of the window do not reach:
+        `frame.Define("whitened", Signal::Whitener(psd, rate, 64, 128), {"strain"})`. It may be called from several threads
+        at once.
+        """
+        def __init__(self, psd: ArrayLike, rate: float, first: int, length: int) -> None:
+            """psd: [n/2 + 1], for windows of n samples.
+            rate: Sampling rate in Hz.
+            first: First sample kept.
+            length: Samples kept.
+            """
+            ...
+        def __call__(self, strain: ArrayLike) -> Sequence[float]: ...
