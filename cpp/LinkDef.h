@@ -8,6 +8,11 @@
 #pragma link C++ namespace CladTorch;
 
 #pragma link C++ namespace CladTorch::Signal;
+#pragma link C++ class CladTorch::Signal::Binary-;
+#pragma link C++ class CladTorch::Signal::Bounds-;
+#pragma link C++ class CladTorch::Signal::MatchedFilter-;
+#pragma link C++ class CladTorch::Signal::Reach-;
+#pragma link C++ class CladTorch::Signal::Trigger-;
 #pragma link C++ class CladTorch::Signal::Whitener-;
 
 // "-": no streamer, a model's file is written by Model::Save.

@@ -13,5 +13,6 @@ fn the_examples_are_those_that_are_run() {
     assert_eq!(shown("Cpp"), include_str!("root/readme_judge.C"));
     assert_eq!(shown("c++"), include_str!("root/readme_torch.C"));
     assert_eq!(shown("C++"), include_str!("root/readme_model.C"));
+    assert_eq!(shown("CPP"), include_str!("root/readme_waves.C"));
     assert_eq!(shown("python"), include_str!("root/readme.py"));
 }

@@ -379,6 +379,12 @@ fn readme_with_a_model() {
 }
 
 #[test]
+fn readme_with_gravitational_waves() {
+    let outcome = macro_of("readme_waves.C").says(&["H1: SNR ", "L1: SNR ", "network SNR ", "AUC at most 0.99"]);
+    assert_eq!(outcome.code, Some(0), "{}", outcome.text);
+}
+
+#[test]
 fn readme_in_python() {
     let outcome = Session::python(&[&script("readme.py")]).run().says(&["AUC 0.7"]);
     assert_eq!(outcome.code, Some(0), "{}", outcome.text);

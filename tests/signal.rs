@@ -3,9 +3,18 @@
 
 use std::f64::consts::{FRAC_PI_2, PI};
 
+#[path = "signal/detectors.rs"]
+mod detectors;
+#[path = "signal/search.rs"]
+mod search;
+#[path = "signal/spectra.rs"]
+mod spectra;
+#[path = "signal/waveforms.rs"]
+mod waveforms;
+
 use cladtorch::signal::{
-    Phase, auc_bound, chirp, detector_psd, efficiency_bound, marcum_q1, noise, phase_shift, scale_to_snr,
-    sine_gaussian, snr, welch, whiten,
+    Average, Design, Phase, Window, auc_bound, chirp, efficiency_bound, marcum_q1, noise, phase_shift, scale_to_snr,
+    sine_gaussian, snr, whiten,
 };
 
 const RATE: f64 = 512.0;
@@ -21,6 +30,22 @@ fn variance(x: &[f64]) -> f64 {
 
 fn assert_close(value: f64, expected: f64, tolerance: f64, what: &str) {
     assert!((value - expected).abs() <= tolerance, "{what}: {value} instead of {expected} within {tolerance}");
+}
+
+fn welch(strain: &[f64], segment: usize, rate: f64) -> cladtorch::Result<Vec<f64>> {
+    cladtorch::signal::welch(strain, segment, rate, Average::Mean, Window::Hann)
+}
+
+fn detector_psd(samples: usize, rate: f64) -> cladtorch::Result<Vec<f64>> {
+    cladtorch::signal::detector_psd(samples, rate, Design::Analytic)
+}
+
+/// Every call is refused, and the message has the words beside it and a remedy.
+fn assert_refused(cases: Vec<(Result<(), cladtorch::Error>, &str)>) {
+    for (i, (result, words)) in cases.into_iter().enumerate() {
+        let message = result.expect_err(&format!("case {i} ({words}) was accepted")).to_string();
+        assert!(message.contains(words) && message.contains("; "), "case {i}: '{message}' does not say '{words}'");
+    }
 }
 
 /// A chirp of the length of the standard window, and the detector's density on its grid.
@@ -296,7 +321,7 @@ fn hostile_input_is_refused_by_name() {
     };
     let mut hole = psd.clone();
     hole[3] = 0.0;
-    let cases: Vec<(Result<(), cladtorch::Error>, &str)> = vec![
+    let cases = vec![
         (welch(&zeros, 0, RATE).map(drop), "0 samples"),
         (welch(&zeros, 63, RATE).map(drop), "63 samples"),
         (welch(&zeros, 512, RATE).map(drop), "segment 512"),
@@ -331,8 +356,5 @@ fn hostile_input_is_refused_by_name() {
         (efficiency_bound(3.0, 1.5, Phase::Known).map(drop), "false-alarm probability is 1.5"),
         (marcum_q1(1.0, f64::INFINITY).map(drop), "Marcum's Q is inf"),
     ];
-    for (i, (result, words)) in cases.into_iter().enumerate() {
-        let message = result.expect_err(&format!("case {i} ({words}) was accepted")).to_string();
-        assert!(message.contains(words) && message.contains("; "), "case {i}: '{message}' does not say '{words}'");
-    }
+    assert_refused(cases);
 }

@@ -158,6 +158,16 @@ void Scaler::__cppyy_pythonize__(_object *pyclass, const std::string &name)
    Pythonize(pyclass, name);
 }
 
+void Signal::Binary::__cppyy_pythonize__(_object *pyclass, const std::string &name)
+{
+   Pythonize(pyclass, name);
+}
+
+void Signal::MatchedFilter::__cppyy_pythonize__(_object *pyclass, const std::string &name)
+{
+   Pythonize(pyclass, name);
+}
+
 void Signal::Whitener::__cppyy_pythonize__(_object *pyclass, const std::string &name)
 {
    Pythonize(pyclass, name);

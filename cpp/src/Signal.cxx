@@ -1,6 +1,7 @@
 #include <CladTorch/Signal.hxx>
 #include <CladTorch/Guard.hxx>
 
+#include "SignalSlices.hxx"
 #include "cladtorch/src/bridge/signal.rs.h"
 
 #include <stdexcept>
@@ -9,41 +10,73 @@
 namespace CladTorch {
 namespace Signal {
 
+using Internal::Copy;
 using Internal::Guard;
+using Internal::Slice;
 
-namespace {
-
-rust::Slice<const double> View(const std::vector<double> &values)
+std::vector<double> DetectorPsd(std::size_t samples, double rate, EDesign design)
 {
-   return {values.data(), values.size()};
+   return Guard("CladTorch::Signal::DetectorPsd", [&] {
+      return Copy(Core::signal_detector_psd(samples, rate, static_cast<Core::SignalDesign>(design)));
+   });
 }
 
-std::vector<double> Copy(const rust::Vec<double> &values)
+std::vector<double> Window(EWindow shape, std::size_t samples, double fraction)
 {
-   return {values.begin(), values.end()};
+   return Guard("CladTorch::Signal::Window", [&] {
+      return Copy(Core::signal_window(static_cast<Core::SignalWindow>(shape), samples, fraction));
+   });
 }
 
-} // namespace
-
-std::vector<double> DetectorPsd(std::size_t samples, double rate)
+std::vector<double>
+Welch(const std::vector<double> &strain, std::size_t segment, double rate, EAverage average, EWindow window)
 {
-   return Guard("CladTorch::Signal::DetectorPsd", [&] { return Copy(Core::signal_detector_psd(samples, rate)); });
+   return Guard("CladTorch::Signal::Welch", [&] {
+      return Copy(Core::signal_welch(Slice(strain), segment, rate, static_cast<Core::SignalAverage>(average),
+                                     static_cast<Core::SignalWindow>(window)));
+   });
 }
 
-std::vector<double> Welch(const std::vector<double> &strain, std::size_t segment, double rate)
+std::vector<double> InterpolatePsd(const std::vector<double> &psd, std::size_t samples)
 {
-   return Guard("CladTorch::Signal::Welch", [&] { return Copy(Core::signal_welch(View(strain), segment, rate)); });
+   return Guard("CladTorch::Signal::InterpolatePsd",
+                [&] { return Copy(Core::signal_interpolate_psd(Slice(psd), samples)); });
+}
+
+std::vector<double> TruncateInverse(const std::vector<double> &psd, double rate, std::size_t filter, double lowest)
+{
+   return Guard("CladTorch::Signal::TruncateInverse",
+                [&] { return Copy(Core::signal_truncate_inverse(Slice(psd), rate, filter, lowest)); });
+}
+
+std::vector<double> BandPass(const std::vector<double> &strain, double rate, double low, double high)
+{
+   return Guard("CladTorch::Signal::BandPass",
+                [&] { return Copy(Core::signal_band_pass(Slice(strain), rate, low, high)); });
+}
+
+std::vector<double> Notch(const std::vector<double> &strain, double rate, double frequency, double width)
+{
+   return Guard("CladTorch::Signal::Notch",
+                [&] { return Copy(Core::signal_notch(Slice(strain), rate, frequency, width)); });
+}
+
+std::vector<double> WhitenByOwn(const std::vector<double> &strain, double rate, std::size_t segment, std::size_t filter,
+                                double lowest)
+{
+   return Guard("CladTorch::Signal::WhitenByOwn",
+                [&] { return Copy(Core::signal_whiten_by_own(Slice(strain), rate, segment, filter, lowest)); });
 }
 
 std::vector<double> Noise(const std::vector<double> &psd, double rate, std::uint64_t seed)
 {
-   return Guard("CladTorch::Signal::Noise", [&] { return Copy(Core::signal_noise(View(psd), rate, seed)); });
+   return Guard("CladTorch::Signal::Noise", [&] { return Copy(Core::signal_noise(Slice(psd), rate, seed)); });
 }
 
 std::vector<double> Whiten(const std::vector<double> &strain, const std::vector<double> &psd, double rate)
 {
    return Guard("CladTorch::Signal::Whiten",
-                [&] { return Copy(Core::signal_whiten(View(strain), View(psd), rate)); });
+                [&] { return Copy(Core::signal_whiten(Slice(strain), Slice(psd), rate)); });
 }
 
 std::vector<double> Chirp(std::size_t samples, double rate, double chirpMass, double start, double coalescence)
@@ -60,19 +93,19 @@ std::vector<double> SineGaussian(std::size_t samples, double rate, double freque
 
 std::vector<double> PhaseShift(const std::vector<double> &strain, double phase)
 {
-   return Guard("CladTorch::Signal::PhaseShift", [&] { return Copy(Core::signal_phase_shift(View(strain), phase)); });
+   return Guard("CladTorch::Signal::PhaseShift", [&] { return Copy(Core::signal_phase_shift(Slice(strain), phase)); });
 }
 
 double Snr(const std::vector<double> &strain, const std::vector<double> &psd, double rate)
 {
-   return Guard("CladTorch::Signal::Snr", [&] { return Core::signal_snr(View(strain), View(psd), rate); });
+   return Guard("CladTorch::Signal::Snr", [&] { return Core::signal_snr(Slice(strain), Slice(psd), rate); });
 }
 
 std::vector<double>
 ScaleToSnr(const std::vector<double> &strain, const std::vector<double> &psd, double rate, double snr)
 {
    return Guard("CladTorch::Signal::ScaleToSnr",
-                [&] { return Copy(Core::signal_scale_to_snr(View(strain), View(psd), rate, snr)); });
+                [&] { return Copy(Core::signal_scale_to_snr(Slice(strain), Slice(psd), rate, snr)); });
 }
 
 double AucBound(double snr, EPhase phase)
@@ -96,14 +129,14 @@ Whitener::Whitener(const std::vector<double> &psd, double rate, std::size_t firs
                                      std::to_string(first) + " on does not fit into a window of " +
                                      std::to_string(samples) + ", the density's; move or shorten the cut");
       // Whitening silence shows what is wrong with the density or the rate before an event loop does.
-      Core::signal_whiten(View(std::vector<double>(samples)), View(psd), rate);
+      Core::signal_whiten(Slice(std::vector<double>(samples)), Slice(psd), rate);
    });
 }
 
 ROOT::RVecF Whitener::operator()(const ROOT::RVecF &strain) const
 {
    return Guard("CladTorch::Signal::Whitener", [&] {
-      const auto white = Core::signal_whiten(View({strain.begin(), strain.end()}), View(fPsd), fRate);
+      const auto white = Core::signal_whiten(Slice({strain.begin(), strain.end()}), Slice(fPsd), fRate);
       const auto first = white.begin() + fFirst;
       return ROOT::RVecF(first, first + fLength);
    });

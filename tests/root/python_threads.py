@@ -65,7 +65,8 @@ for name, call in calls.items():
 
 # Whatever else is public is quick, or has been forgotten in calls.py.
 QUICK = {
-    "": {"AucBound", "Chirp", "EfficiencyBound", "SineGaussian"},
+    "": {"AntennaPattern", "AucBound", "Blip", "Chirp", "Delay", "EfficiencyBound", "NetworkSnr", "Ringdown", "ScatteredLight",
+         "SineGaussian", "Window"},
     "Batches": {"Features", "Labels", "Rows", "Weights"},
     "Dataset": {"Column", "Columns", "Features", "Labels", "Lengths", "Mask", "Print", "Rows", "SetReader", "SetWeight",
                 "Stream", "Targets", "Weight", "Weights", "Width"},
@@ -81,7 +82,7 @@ QUICK = {
 }  # fmt: skip
 known = ct.Mlp.Fit.__globals__
 for kind in (ct.Batches, ct.Dataset, ct.Files, ct.FitOptions, ct.Functor, ct.History, ct.Jagged["double"], ct.Mlp, ct.Scaler, ct.Source,
-             ct.Stream, ct.Signal.Whitener):  # fmt: skip
+             ct.Stream, ct.Signal.MatchedFilter, ct.Signal.Whitener):  # fmt: skip
     name = known["plain"](kind.__cpp_name__)
     methods = {known["plain"](str(method.GetName())) for method in ROOT.TClass.GetClass(kind.__cpp_name__).GetListOfMethods()
                if method.Property() & ROOT.kIsPublic and str(method.GetName())[0].isupper()}  # fmt: skip

@@ -12,6 +12,7 @@
 
 #include <CladTorch/CrossValidation.hxx>
 #include <CladTorch/Dataset.hxx>
+#include <CladTorch/Detectors.hxx>
 #include <CladTorch/Ensemble.hxx>
 #include <CladTorch/Error.hxx>
 #include <CladTorch/Evaluation.hxx>
@@ -26,9 +27,11 @@
 #include <CladTorch/Mlp.hxx>
 #include <CladTorch/Model.hxx>
 #include <CladTorch/Scaler.hxx>
+#include <CladTorch/Search.hxx>
 #include <CladTorch/Signal.hxx>
 #include <CladTorch/Source.hxx>
 #include <CladTorch/Stream.hxx>
 #include <CladTorch/View.hxx>
+#include <CladTorch/Waveforms.hxx>
 
 #endif

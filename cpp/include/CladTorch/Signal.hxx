@@ -1,10 +1,15 @@
 /// \file CladTorch/Signal.hxx
-/// \brief Signals in coloured Gaussian noise: spectra, whitening, waveforms and the exact detection bounds.
+/// \brief Signals in coloured Gaussian noise: spectra, filters, whitening, waveforms and the exact detection bounds.
+/// Waveforms.hxx, Search.hxx and Detectors.hxx have the rest of the namespace.
 
 #include <CladTorch/Load.hxx>
 
 #ifndef CLADTORCH_SIGNAL
 #define CLADTORCH_SIGNAL
+
+#include <CladTorch/Detectors.hxx>
+#include <CladTorch/Search.hxx>
+#include <CladTorch/Waveforms.hxx>
 
 #include <ROOT/RVec.hxx>
 
@@ -39,21 +44,70 @@ enum EPhase {
    kKnownPhase = 1,
 };
 
-/// [samples/2 + 1], the design sensitivity of Advanced LIGO, constant below 20 Hz
-/// (Sathyaprakash and Schutz, Living Rev. Relativ. 12 (2009) 2, table 1).
-std::vector<double> DetectorPsd(std::size_t samples, double rate);
+/// A published sensitivity of Advanced LIGO.
+enum EDesign {
+   /// Analytic fit, constant below 20 Hz (Sathyaprakash and Schutz, Living Rev. Relativ. 12 (2009) 2, table 1).
+   kAnalytic = 0,
+   /// Zero-detuned signal recycling at high power (LIGO-T0900288), constant below 9 Hz and above 8192 Hz.
+   kZeroDetunedHighPower = 1,
+};
 
-/// [segment/2 + 1], the power spectral density of `strain` (any length from `segment`): mean of the periodograms of
-/// Hann-windowed segments that overlap by half (Welch, IEEE Trans. Audio Electroacoust. 15 (1967) 70).
-std::vector<double> Welch(const std::vector<double> &strain, std::size_t segment, double rate);
+/// The shape of a window (Harris, Proc. IEEE 66 (1978) 51).
+enum EWindow {
+   kHann = 0,
+   kTukey = 1, ///< flat, with a half cosine at each end
+   kBlackman = 2,
+};
+
+/// How the periodograms of Welch's segments become one density.
+enum EAverage {
+   kMean = 0,   ///< least variance in Gaussian noise
+   kMedian = 1, ///< insensitive to a loud glitch, its bias in Gaussian noise divided out (FINDCHIRP, gr-qc/0509116, app. B)
+};
+
+/// [samples/2 + 1], the power spectral density of a detector's design.
+std::vector<double> DetectorPsd(std::size_t samples, double rate, EDesign design = kAnalytic);
+
+/// [samples], a window with period `samples`.
+/// \param fraction Of kTukey only: share of the length that rises or falls, 0 to 1.
+std::vector<double> Window(EWindow shape, std::size_t samples, double fraction = 0.5);
+
+/// [segment/2 + 1], the power spectral density of `strain` (any length from `segment`) from the periodograms of windowed
+/// segments that overlap by half (Welch, IEEE Trans. Audio Electroacoust. 15 (1967) 70).
+/// \param window A kTukey window rises and falls over half of its length.
+std::vector<double> Welch(const std::vector<double> &strain, std::size_t segment, double rate,
+                          EAverage average = kMean, EWindow window = kHann);
+
+/// [samples/2 + 1], `psd` (any length) on the frequencies of a series of `samples` samples at the same sampling rate.
+std::vector<double> InterpolatePsd(const std::vector<double> &psd, std::size_t samples);
+
+/// [n/2 + 1], `psd` ([n/2 + 1]) changed so that whitening by it spoils `filter/2` samples at each end of a series and no more:
+/// the whitening filter is cut to `filter` samples (FINDCHIRP, gr-qc/0509116, sec. VII).
+/// \param lowest In Hz: lower frequencies are taken out of the filter.
+std::vector<double>
+TruncateInverse(const std::vector<double> &psd, double rate, std::size_t filter, double lowest = 0);
 
 /// [n], Gaussian noise of the density `psd` ([n/2 + 1]) with period n; the same seed gives the same bits. For windows
-/// that must not be periodic, cut them from a much longer series.
+/// that must not be periodic, cut them from a much longer series. For several detectors use DetectorNoise(): series of the same
+/// seed are the same.
 std::vector<double> Noise(const std::vector<double> &psd, double rate, std::uint64_t seed);
 
 /// [n], `strain` ([n]) divided by the amplitude spectrum of `psd` ([n/2 + 1]), without unit: Gaussian noise of that
 /// density becomes independent samples of variance 1. The series is taken as periodic.
 std::vector<double> Whiten(const std::vector<double> &strain, const std::vector<double> &psd, double rate);
+
+/// [n - filter], `strain` ([n]) whitened by its own density: the median of Welch's segments of `segment` samples, with the
+/// inverse spectrum truncated to `filter` samples, of which half are dropped at each end.
+/// \param lowest In Hz: lower frequencies are taken out.
+std::vector<double> WhitenByOwn(const std::vector<double> &strain, double rate, std::size_t segment, std::size_t filter,
+                                double lowest = 0);
+
+/// [n], `strain` ([n]) between `low` and `high` (Hz) without delay: gain 1/2 at the edges, 1.5e-5 an octave outside. 0 and half the
+/// sampling rate leave that side open. The series is taken as periodic.
+std::vector<double> BandPass(const std::vector<double> &strain, double rate, double low, double high);
+
+/// [n], `strain` ([n]) without the line at `frequency` (Hz): gain 0 there, 1/2 at half the `width` (Hz) on each side.
+std::vector<double> Notch(const std::vector<double> &strain, double rate, double frequency, double width);
 
 /// [samples], the inspiral of two equal masses at Newtonian order (Maggiore, Gravitational Waves 1, 2008, sec. 4.1),
 /// from `start` Hz to the innermost stable circular orbit, with a peak of about 1.

@@ -177,8 +177,10 @@ def check_arguments(cls, name):
 FUNCTIONS = {
     "CladTorch": ("ToFrame", "ToMatrix", "WriteFriend"),
     "CladTorch::Signal": (
-        *("AucBound", "Chirp", "DetectorPsd", "EfficiencyBound", "Noise", "PhaseShift", "ScaleToSnr", "SineGaussian"),
-        *("Snr", "Welch", "Whiten"),
+        *("AntennaPattern", "AucBound", "BandPass", "BayesStatistic", "BinarySpectrum", "BinaryStrain", "Blip", "Chirp"),
+        *("Delay", "DetectorNoise", "DetectorPsd", "EfficiencyBound", "InterpolatePsd", "NetworkSnr", "Noise", "Notch"),
+        *("PhaseShift", "Project", "QTransform", "Ringdown", "ScaleToSnr", "ScatteredLight", "SearchBounds", "SineGaussian"),
+        *("SineGaussianFisher", "Snr", "Spectrogram", "TruncateInverse", "Welch", "Whiten", "WhitenByOwn", "Window"),
     ),
 }
 

@@ -6,11 +6,16 @@ import signal
 
 LONG = {
     "CladTorch": {"ToFrame", "ToMatrix", "WriteFriend"},
-    "Signal": {"DetectorPsd", "Noise", "PhaseShift", "ScaleToSnr", "Snr", "Welch", "Whiten"},
+    "Signal": {
+        *("BandPass", "BayesStatistic", "BinarySpectrum", "BinaryStrain", "DetectorNoise", "DetectorPsd", "InterpolatePsd"),
+        *("Noise", "Notch", "PhaseShift", "Project", "QTransform", "ScaleToSnr", "SearchBounds", "SineGaussianFisher", "Snr"),
+        *("Spectrogram", "TruncateInverse", "Welch", "Whiten", "WhitenByOwn"),
+    },
     "Batches": {"Next"},
     "Dataset": {"Add", "Balance", "Correlations", "Split"},
     "Ensemble": {"Define", "Evaluate", "Fit", "Predict", "Spread"},
     "Jagged": {"Padded", "Read"},
+    "MatchedFilter": {"__init__", "Max", "Series"},
     "Mlp": {"__init__", "Load"},
     "Model": {
         *("Auc", "AucError", "CrossValidate", "Define", "DrawScores", "Evaluate", "Fit", "Importance", "Load", "Logits", "Predict", "Report"),

@@ -5,7 +5,7 @@ def pythonize(cls, name):
     kind = plain(name)
     if kind not in ("Files", "Label", "Metric", "View"):  # which check their own; views are made and read at every batch
         check_arguments(cls, name)
-    if kind in ("FitOptions", "CompileOptions", "MlpOptions"):
+    if kind in ("Binary", "FitOptions", "CompileOptions", "MlpOptions"):
         check_fields(cls, name)
     elif kind == "View":
         array_interfaces(cls, name)
@@ -50,7 +50,7 @@ def pythonize(cls, name):
     elif kind == "Ensemble":
         takes_frame(cls, name, "Define")
         takes_options(cls, name, "Fit", at=1)
-    elif kind in ("Functor", "Whitener"):
+    elif kind in ("Functor", "MatchedFilter", "Whitener"):
         takes_numbers(cls, name)
     raises_keyboard_interrupt(cls, name)
     document(cls, name)
@@ -58,7 +58,7 @@ def pythonize(cls, name):
     copies(cls, name)
     if kind in ("Mlp", "Model"):
         pickles_by_file(cls, name)
-    elif kind in ("FitOptions", "CompileOptions", "MlpOptions", "Scaler"):
+    elif kind in ("Binary", "FitOptions", "CompileOptions", "MlpOptions", "Scaler"):
         pickles_by_fields(cls, name)
     elif kind in PARTS:
         pickles_by_parts(cls, name)

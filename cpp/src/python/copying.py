@@ -5,8 +5,8 @@ import tempfile
 
 # Copies share what does not change until one of them changes: a copy is a deep copy.
 COPIED = {
-    *("CrossValidation", "Dataset", "Ensemble", "Evaluation", "Files", "FitOptions", "CompileOptions", "Functor", "History", "Jagged", "Label", "Metric", "Mlp", "MlpOptions", "Model", "Scaler"),
-    *("Source", "View", "Whitener"),
+    *("Binary", "CrossValidation", "Dataset", "Ensemble", "Evaluation", "Files", "FitOptions", "CompileOptions", "Functor", "History", "Jagged", "Label", "Metric", "Mlp", "MlpOptions", "Model", "Scaler"),
+    *("MatchedFilter", "Source", "View", "Whitener"),
 }
 SHARED = {
     "Batches": "copies are the same batches: call Stream.Batches() for others",
@@ -23,6 +23,7 @@ UNPICKLED = {
     "Evaluation": "pickle the arrays of predictions, labels and weights, and call Evaluation.Classifier() or Regression()",
     "Functor": "pickle the model and call its Functor()",
     "History": "pickle list(history.TrainLoss()), ValidationLoss() and Seconds()",
+    "MatchedFilter": "make it there from its template and the power spectral density",
     "Metric": "make it there, of an enumerator or a function",
     "Source": "pickle the names of tree and files",
     "Stream": "add its sources there",

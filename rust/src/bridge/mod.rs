@@ -40,6 +40,7 @@ mod model;
 mod network;
 mod observed;
 mod process;
+mod search;
 mod signal;
 mod stream;
 mod training;

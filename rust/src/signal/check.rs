@@ -3,7 +3,7 @@
 use crate::error::{Error, Result};
 
 /// Longest series accepted, 1 GiB of float64: a mistyped size is an error, not the end of the process.
-const MAX_SAMPLES: usize = 1 << 27;
+pub(super) const MAX_SAMPLES: usize = 1 << 27;
 
 /// `samples` is even, so that the spectrum ends at the Nyquist frequency, and of a sane size.
 pub(super) fn samples(what: &str, samples: usize) -> Result<()> {
@@ -11,6 +11,14 @@ pub(super) fn samples(what: &str, samples: usize) -> Result<()> {
         return Ok(());
     }
     Err(Error::invalid(format!("{what} has {samples} samples"), format!("give an even number from 4 to {MAX_SAMPLES}")))
+}
+
+/// `value` lies in [least, most].
+pub(super) fn count(what: &str, value: usize, least: usize, most: usize) -> Result<()> {
+    if (least..=most).contains(&value) {
+        return Ok(());
+    }
+    Err(Error::invalid(format!("{what} is {value}"), format!("give an integer from {least} to {most}")))
 }
 
 /// `value` is a finite number above zero.
@@ -56,7 +64,7 @@ pub(super) fn psd_for(psd_values: &[f64], samples: usize) -> Result<()> {
     if psd_values.len() != samples / 2 + 1 {
         return Err(Error::invalid(
             format!("power spectral density has {} bins for a series of {samples} samples", psd_values.len()),
-            format!("give {} bins, for example Welch's estimate with segments of {samples} samples", samples / 2 + 1),
+            format!("give {} bins: interpolate the density to {samples} samples", samples / 2 + 1),
         ));
     }
     psd(psd_values)

@@ -1,12 +1,10 @@
-//! Waveforms with a peak of about 1: `scale_to_snr` gives them their size.
+//! The Newtonian chirp, with a peak of about 1, and the phase of any waveform.
 
-use std::f64::consts::{PI, TAU};
+use std::f64::consts::PI;
 
+use super::binary::SOLAR_MASS;
 use super::{check, fourier};
 use crate::error::{Error, Result};
-
-/// G M☉ / c³ in s (IAU 2015 nominal solar mass parameter).
-const SOLAR_MASS: f64 = 4.925_490_947e-6;
 
 /// Inspiral of two equal masses at Newtonian order, [samples].
 ///
@@ -74,25 +72,6 @@ fn check_chirp(start: f64, end: f64, length: f64, rate: f64, coalescence: f64) -
         ));
     }
     Ok(())
-}
-
-/// Sine-Gaussian burst, [samples]: h(t) = exp(-t² / τ²) cos(2πft), τ = Q / (√2 πf), t counted from `arrival` (s).
-///
-/// `frequency` f in Hz, `quality` Q without unit. Source: B. Abbott et al., Phys. Rev. D 69 (2004) 102001.
-pub fn sine_gaussian(samples: usize, rate: f64, frequency: f64, quality: f64, arrival: f64) -> Result<Vec<f64>> {
-    check::samples("sine-Gaussian", samples)?;
-    check::positive("sampling rate (Hz)", rate)?;
-    check::positive("quality factor", quality)?;
-    check::positive("frequency (Hz)", frequency)?;
-    check::within("frequency (Hz)", frequency, 0.0, 0.5 * rate)?;
-    check::within("arrival time (s)", arrival, 0.0, samples as f64 / rate)?;
-
-    let width = quality / (2f64.sqrt() * PI * frequency);
-    let strain = |j: usize| {
-        let t = j as f64 / rate - arrival;
-        (-(t / width).powi(2)).exp() * (TAU * frequency * t).cos()
-    };
-    Ok((0..samples).map(strain).collect())
 }
 
 /// `strain` ([n]) with every frequency shifted by `phase` rad: cos(ωt) becomes cos(ωt + phase).

@@ -1,5 +1,8 @@
 //! Whitening, and the optimal SNR that it makes a Euclidean norm.
 
+use super::psd::{interpolate_psd, truncate_inverse};
+use super::welch::{Average, welch};
+use super::window::Window;
 use super::{check, fourier};
 use crate::error::{Error, Result};
 
@@ -20,6 +23,33 @@ pub fn whiten(strain: &[f64], psd: &[f64], rate: f64) -> Result<Vec<f64>> {
     let series = fourier::inverse(spectrum)?;
     check::finite("whitened strain", &series)?;
     Ok(series)
+}
+
+/// How a window is whitened by its own density: see [`whiten_by_own`].
+#[derive(Clone, Copy, Debug)]
+pub struct OwnWhitening {
+    /// Samples of a segment of Welch's estimate.
+    pub segment: usize,
+    /// Samples of the whitening filter; half of them are cut from each end.
+    pub filter: usize,
+    /// Hz; lower frequencies are taken out.
+    pub lowest: f64,
+}
+
+/// `strain` ([n]) whitened by the density that it has itself, [n - filter].
+///
+/// The density is the median of Welch's Hann-windowed segments, interpolated to the length of the window, with the
+/// inverse spectrum truncated to `filter` samples; the ends that the filter spoils are dropped. This is the recipe of
+/// the first mock-data challenge MLGWSC-1 (Phys. Rev. D 107 (2023) 023021): segments of 0.5 s, a filter of 0.25 s.
+pub fn whiten_by_own(strain: &[f64], rate: f64, how: OwnWhitening) -> Result<Vec<f64>> {
+    let samples = strain.len();
+    check::samples("strain", samples)?;
+    check::count("length of the whitening filter", how.filter, 2, samples - 1)?;
+    let estimate = welch(strain, how.segment, rate, Average::Median, Window::Hann)?;
+    let psd = truncate_inverse(&interpolate_psd(&estimate, samples)?, rate, how.filter, how.lowest)?;
+    let white = whiten(strain, &psd, rate)?;
+    let first = how.filter / 2;
+    Ok(white[first..first + samples - how.filter].to_vec())
 }
 
 /// Optimal signal-to-noise ratio of a waveform, ρ² = 4 ∫ |h(f)|² / S(f) df from 0 to the Nyquist frequency.

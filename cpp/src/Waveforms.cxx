@@ -1,0 +1,76 @@
+#include <CladTorch/Guard.hxx>
+#include <CladTorch/Waveforms.hxx>
+
+#include "SignalSlices.hxx"
+#include "cladtorch/src/bridge/signal.rs.h"
+
+namespace CladTorch {
+namespace Signal {
+
+using Internal::Copy;
+using Internal::Guard;
+using Internal::Slice;
+
+namespace {
+
+Core::SignalBinary Shared(const Binary &binary)
+{
+   return {{binary.fMass1, binary.fMass2},
+           {binary.fSpin1, binary.fSpin2},
+           binary.fDistance,
+           binary.fPhase,
+           binary.fStart};
+}
+
+} // namespace
+
+std::vector<std::complex<double>>
+BinarySpectrum(const Binary &binary, EApproximant approximant, const std::vector<double> &frequencies)
+{
+   return Guard("CladTorch::Signal::BinarySpectrum", [&] {
+      const auto parts = Core::signal_binary_spectrum(
+         Shared(binary), static_cast<Core::SignalApproximant>(approximant), Slice(frequencies));
+      std::vector<std::complex<double>> spectrum;
+      spectrum.reserve(parts.size() / 2);
+      for (std::size_t i = 0; i + 1 < parts.size(); i += 2)
+         spectrum.emplace_back(parts[i], parts[i + 1]);
+      return spectrum;
+   });
+}
+
+std::vector<double>
+BinaryStrain(const Binary &binary, EApproximant approximant, std::size_t samples, double rate, double coalescence)
+{
+   return Guard("CladTorch::Signal::BinaryStrain", [&] {
+      return Copy(Core::signal_binary_strain(Shared(binary), static_cast<Core::SignalApproximant>(approximant), samples,
+                                             rate, coalescence));
+   });
+}
+
+std::vector<double> Ringdown(std::size_t samples, double rate, double frequency, double quality, double start)
+{
+   return Guard("CladTorch::Signal::Ringdown",
+                [&] { return Copy(Core::signal_ringdown(samples, rate, frequency, quality, start)); });
+}
+
+std::vector<double> Blip(std::size_t samples, double rate, double frequency, double arrival)
+{
+   return Guard("CladTorch::Signal::Blip", [&] { return Copy(Core::signal_blip(samples, rate, frequency, arrival)); });
+}
+
+std::vector<double> ScatteredLight(std::size_t samples, double rate, double frequency, double highest, double arrival)
+{
+   return Guard("CladTorch::Signal::ScatteredLight",
+                [&] { return Copy(Core::signal_scattered_light(samples, rate, frequency, highest, arrival)); });
+}
+
+std::vector<double> SineGaussianFisher(const std::vector<double> &psd, double rate, double amplitude, double arrival,
+                                       double phase, double frequency, double width)
+{
+   return Guard("CladTorch::Signal::SineGaussianFisher", [&] {
+      return Copy(Core::signal_sine_gaussian_fisher(Slice(psd), rate, amplitude, arrival, phase, frequency, width));
+   });
+}
+
+} // namespace Signal
+} // namespace CladTorch
