@@ -1,10 +1,14 @@
 //! An installation that was moved, with the ROOT of the set-up copied away too: nothing may come from the source tree.
 
+#[path = "common/checkout.rs"]
+mod checkout;
+
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use checkout::{place, python, root_outside, source, succeed};
 use tempfile::TempDir;
 
 /// Trains one epoch and prints what this process has mapped and where its interpreter looks for headers.
@@ -79,25 +83,8 @@ int main()
 }
 "#;
 
-/// Where the build and its tools are: as the test command says, else in the checkout's usual places.
-fn place(variable: &str, usual: &str) -> PathBuf {
-    env::var_os(variable).map_or_else(|| source().join(usual), PathBuf::from)
-}
-
-fn source() -> PathBuf {
-    let manifest = Path::new(env!("CARGO_MANIFEST_DIR"));
-    fs::canonicalize(manifest.join("..")).expect("the checkout is there")
-}
-
 fn cmake() -> Command {
     Command::new(place("CLADTORCH_CMAKE", ".deps/site-packages/cmake/data/bin/cmake"))
-}
-
-fn succeed(command: &mut Command) -> Output {
-    let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
-    let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    assert!(output.status.success(), "{command:?} ended with {}\n{out}\n{err}", output.status);
-    output
 }
 
 /// A moved installation and a ROOT, both outside the source tree.
@@ -139,22 +126,6 @@ impl Moved {
     }
 }
 
-/// The ROOT of the set-up, linked or copied to `folder` with what lies beside it; the user's own as it is.
-fn root_outside(folder: &Path) -> PathBuf {
-    let root = fs::canonicalize(place("CLADTORCH_ROOTSYS", ".deps/site-packages/ROOT")).expect("ROOT is there");
-    if !root.starts_with(source()) {
-        return root;
-    }
-    for part in ["ROOT", "root.libs", "cppyy"].map(|name| root.with_file_name(name)) {
-        let linked =
-            Command::new("cp").arg("-al").arg(&part).arg(folder).output().is_ok_and(|done| done.status.success());
-        if !linked {
-            succeed(Command::new("cp").arg("-a").arg(part).arg(folder));
-        }
-    }
-    folder.join("ROOT")
-}
-
 fn assert_stands_alone(output: &Output, prefix: &Path) {
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(text.contains("finished"), "{text}");
@@ -190,11 +161,10 @@ fn libtorch_is_at_the_prompt_of_a_moved_installation() {
 fn python_runs_from_a_moved_installation() {
     let moved = Moved::new();
     let script = moved.write("moved.py", SCRIPT);
-    let python = env::var_os("CLADTORCH_PYTHON").map_or_else(|| PathBuf::from("python3"), PathBuf::from);
     let wheel = moved.root.join("__init__.py").exists();
     let modules = if wheel { moved.folder.path().to_path_buf() } else { place("CLADTORCH_PYTHONPATH", "") };
     let modules = env::join_paths([moved.prefix().join("lib/python"), modules]).expect("paths without colons");
-    let output = succeed(moved.command(&python).env("PYTHONPATH", modules).arg(script));
+    let output = succeed(moved.command(&python()).env("PYTHONPATH", modules).arg(script));
     assert_stands_alone(&output, &moved.prefix());
 }
 

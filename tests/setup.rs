@@ -1,5 +1,7 @@
 //! What `cargo xtask` refuses, each with one clear line, and that a second set-up does nothing.
 
+#[path = "common/checkout.rs"]
+mod checkout;
 #[path = "common/say.rs"]
 mod say;
 
@@ -11,25 +13,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::time::{Instant, SystemTime};
 
+use checkout::{source, xtask};
 use say::say;
 use tempfile::TempDir;
-
-fn source() -> PathBuf {
-    let manifest = Path::new(env!("CARGO_MANIFEST_DIR"));
-    fs::canonicalize(manifest.join("..")).expect("the checkout is there")
-}
-
-/// The program behind `cargo xtask`, built if need be.
-fn xtask() -> Command {
-    let cargo = env::var_os("CARGO").expect("tests run under cargo");
-    let mut build = Command::new(cargo);
-    build.current_dir(source()).args(["build", "--quiet", "--package", "xtask"]);
-    assert!(build.status().expect("cargo starts").success());
-    let target = env::var_os("CARGO_TARGET_DIR").map_or_else(|| source().join("target"), PathBuf::from);
-    let mut command = Command::new(target.join("debug/xtask"));
-    command.env_remove("ROOTSYS").env_remove("LIBTORCH");
-    command
-}
 
 /// The one line with which a set-up with `option` `dir` ends.
 fn refusal(option: &str, dir: &Path) -> String {

@@ -36,6 +36,7 @@ namespace {
    if (folder.empty())
       return;
    gInterpreter->AddIncludePath((folder + "/../include").c_str());
+   CladTorch::Internal::CheckVersions();
    CladTorch::Internal::AddModules(folder + "/cladtorch");
 }
 

@@ -19,6 +19,8 @@
 //! | [`graph`] | networks: [`graph::Graph`], a chain of layers; [`graph::Program`], operators with their operands, of a chain or of an observed function; [`graph::Module`], one of them with parameters, which trains; [`graph::lower`], which makes it, and [`graph::rows`], which takes its rows apart | `error`, `kernels::strided` |
 //! | [`dataset`] | features, labels, weights; split, shuffle, scaling | `columns`, `device` |
 //! | [`stream`] | events of data bigger than memory: order, windows, the hand-over from the reading thread | `columns`, `dataset`, `kernels` |
+//! | [`interpreter`] | C++ modules of headers for ROOT's prompt, made at first use where the plugin came as a wheel | `cache` |
+//! | `cache` | what is kept for this user between sessions: compiled functions, C++ modules | nothing |
 //! | [`interrupt`] | Ctrl-C, as a flag that long loops ask for | `error` |
 //! | [`signal`] | spectra, whitening, waveforms and exact bounds for strain data, float64 | `error` |
 //! | [`columns`] | what a column is, and what the fast reader is asked for | `error` |
@@ -53,6 +55,7 @@
 
 #[allow(unsafe_code)] // What cxx writes.
 pub mod bridge;
+mod cache;
 pub mod columns;
 pub mod dataset;
 #[allow(unsafe_code)] // The dynamic linker.
@@ -60,6 +63,7 @@ pub mod device;
 pub mod evaluate;
 pub mod gradient;
 pub mod graph;
+pub mod interpreter;
 pub mod interrupt;
 pub mod model;
 pub mod optimizer;

@@ -14,13 +14,19 @@
 /// ~~~
 ///
 /// In macros, at the prompt and in PyROOT's `gInterpreter.Declare` the include takes about a second if the
-/// plugin has its C++ module of LibTorch, otherwise about a minute, with a warning. A compiled program links
+/// plugin has its C++ module of LibTorch, otherwise about a minute, with a warning. A plugin from a wheel makes the module at
+/// the first include, for later sessions as well. A compiled program links
 /// `CladTorch::Torch` instead of `CladTorch::cladtorch`.
 
 #include <CladTorch/Load.hxx>
 
 #ifndef CLADTORCH_TORCH
 #define CLADTORCH_TORCH
+
+// A wheel has this file, and makes the C++ module here if this user has none yet.
+#if defined(__CLING__) && !defined(__ROOTCLING__) && __has_include(<cladtorch/first_use.h>)
+#include <cladtorch/first_use.h>
+#endif
 
 // rootcling crashes on a missing header. At the prompt the headers come from a C++ module.
 #if (!defined(__CLING__) || defined(__ROOTCLING__)) && !__has_include(<torch/torch.h>)

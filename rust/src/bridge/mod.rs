@@ -34,6 +34,7 @@ mod compiled;
 mod dataset;
 mod evaluate;
 mod files;
+mod interpreter;
 mod libtorch;
 mod loss;
 mod model;

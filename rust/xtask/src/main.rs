@@ -17,6 +17,7 @@ mod session;
 mod setup;
 mod stamp;
 mod test;
+mod wheel;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -75,6 +76,15 @@ enum Command {
         #[arg(long, value_name = "DIR")]
         prefix: PathBuf,
     },
+    /// Set up, build and pack a wheel for pip
+    Wheel {
+        /// Folder that gets the wheel
+        #[arg(long, value_name = "DIR")]
+        out: PathBuf,
+        /// Pack what the build folder holds
+        #[arg(long)]
+        no_build: bool,
+    },
     /// Start root.exe with the plugin within reach
     Root(session::Arguments),
     /// Start Python with ROOT and the plugin within reach
@@ -98,6 +108,7 @@ fn run(cli: &Cli) -> anyhow::Result<()> {
         Command::Test => test::run(&cli.given),
         Command::Demo => demo::run(&cli.given),
         Command::Install { prefix } => plugin::install(&setup::run(&cli.given)?, prefix),
+        Command::Wheel { out, no_build } => wheel::run(&cli.given, out, !no_build),
         Command::Root(arguments) => session::root(&cli.given, arguments),
         Command::Python(arguments) => session::python(&cli.given, arguments),
         Command::Bench(options) => bench::run(&cli.given, options),

@@ -88,6 +88,11 @@ fn lock(path: &Path) -> Result<File> {
     Ok(file)
 }
 
+/// Whether `dir` is what the set-up fetched into this checkout.
+pub fn is_fetched(dir: &Path) -> bool {
+    inside(dir, &project::deps())
+}
+
 /// Whether `dir` is part of what an earlier set-up fetched.
 fn inside(dir: &Path, deps: &Path) -> bool {
     let full = |path: &Path| fs::canonicalize(path).unwrap_or_else(|_| PathBuf::from(path));

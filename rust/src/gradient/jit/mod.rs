@@ -1,8 +1,7 @@
 //! The `jit` back end of an observed function: one C++ function, emitted for the graph, differentiated whole by Clad,
-//! compiled by clang for this machine and opened. Made once for each user and graph: see [`cache`]. In the same way a loss
+//! compiled by clang for this machine and opened. Made once for each user and graph: see [`crate::cache`]. In the same way a loss
 //! that a user wrote, [`RowLoss`], and an activation, [`compile_activation`].
 
-mod cache;
 mod clad;
 mod clang;
 mod emit;
@@ -21,14 +20,13 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::layout::Layout;
+use crate::cache::{Cache, LIBRARY};
 use crate::graph::Program;
 use crate::kernels::Scalar;
-use cache::Cache;
 use clang::Clang;
 
 /// Names in a function's folder. Clad writes its derivatives beside the source.
 const SOURCE: &str = "function.cpp";
-const LIBRARY: &str = "function.so";
 const DERIVATIVES: &str = "Derivatives.cpp";
 
 /// The headers that an emitted function includes.

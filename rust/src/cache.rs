@@ -1,5 +1,6 @@
-//! Compiled functions of this user, by the hash of everything that they were made from: a folder that nobody else may look
-//! into. A function appears in it whole or not at all, so that processes can share it and crash.
+//! What this user keeps to save time, by the hash of everything that it was made from, in a folder that nobody else may look
+//! into: compiled functions, and C++ modules for ROOT's interpreter. A function appears in it whole or not at all, so that
+//! processes can share it and crash.
 
 use std::fs::{self, DirBuilder};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
@@ -10,8 +11,11 @@ use std::{env, process};
 
 use sha2::{Digest, Sha256};
 
-/// What the folder may hold; the oldest functions go first.
+/// What the folder of functions may hold; the oldest go first.
 const SIZE_LIMIT: u64 = 256 << 20;
+
+/// The file that a whole function has.
+pub const LIBRARY: &str = "function.so";
 
 /// Names of work folders begin so; those of functions are hexadecimal SHA-256.
 const WORK: &str = "work-";
@@ -20,8 +24,11 @@ const KEY_LENGTH: usize = 64;
 /// Work folders older than this were left by a crash.
 const ABANDONED: Duration = Duration::from_secs(24 * 3600);
 
-/// The folder of this user's functions.
-pub struct Cache(PathBuf);
+/// A folder of this user's, with a limit in bytes.
+pub struct Cache {
+    folder: PathBuf,
+    limit: u64,
+}
 
 impl Cache {
     /// `$CLADTORCH_CACHE`, `$XDG_CACHE_HOME/cladtorch` or `~/.cache/cladtorch`, made with mode 0700 where it is missing.
@@ -45,7 +52,17 @@ impl Cache {
         if !metadata.is_dir() || metadata.uid() != own || metadata.permissions().mode() & 0o077 != 0 {
             return Err(format!("{} is not a folder that this user alone can use (mode 0700)", folder.display()));
         }
-        Ok(Cache(folder.to_owned()))
+        Ok(Cache { folder: folder.to_owned(), limit: SIZE_LIMIT })
+    }
+
+    /// A cache of its own within this one, for things of another kind.
+    pub fn within(&self, name: &str, limit: u64) -> Result<Self, String> {
+        Ok(Cache { limit, ..Self::at(&self.folder.join(name))? })
+    }
+
+    /// Where it is.
+    pub fn folder(&self) -> &Path {
+        &self.folder
     }
 
     /// The name of what is made from these texts.
@@ -61,8 +78,8 @@ impl Cache {
 
     /// The folder of a finished function.
     pub fn find(&self, key: &str) -> Option<PathBuf> {
-        let folder = self.0.join(key);
-        folder.join(super::LIBRARY).is_file().then_some(folder)
+        let folder = self.folder.join(key);
+        folder.join(LIBRARY).is_file().then_some(folder)
     }
 
     /// A folder to work in, gone when it is dropped.
@@ -71,14 +88,14 @@ impl Cache {
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         // Machines that share the folder have processes of the same number, but hardly at the same nanosecond.
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
-        let folder = self.0.join(format!("{WORK}{}-{number}-{now}", process::id()));
+        let folder = self.folder.join(format!("{WORK}{}-{number}-{now}", process::id()));
         DirBuilder::new().mode(0o700).create(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
         Ok(Work(folder))
     }
 
     /// Makes the work folder the function `key`; where another process was faster, its function stays.
     pub fn publish(&self, work: &Work, key: &str) -> Result<PathBuf, String> {
-        let folder = self.0.join(key);
+        let folder = self.folder.join(key);
         if fs::rename(&work.0, &folder).is_err() && self.find(key).is_none() {
             // What is there is the rest of one that somebody was removing.
             self.remove(key);
@@ -90,13 +107,13 @@ impl Cache {
 
     /// Takes out a function that cannot be opened.
     pub fn remove(&self, key: &str) {
-        let _ = fs::remove_dir_all(self.0.join(key)); // Another process may have done it.
+        let _ = fs::remove_dir_all(self.folder.join(key)); // Another process may have done it.
     }
 
-    /// Removes the oldest functions beyond the limit, and what crashes left; nothing that is not the cache's own, for the
+    /// Removes the oldest entries beyond the limit but `keep`, and what crashes left; nothing that is not the cache's own, for the
     /// folder is the user's choice. Best effort: others work here too.
-    fn shrink(&self, keep: &str) {
-        let Ok(entries) = fs::read_dir(&self.0) else { return };
+    pub fn shrink(&self, keep: &str) {
+        let Ok(entries) = fs::read_dir(&self.folder) else { return };
         let mut functions: Vec<(SystemTime, u64, PathBuf)> = entries
             .flatten()
             .filter(|entry| entry.file_name() != keep && entry.file_name().to_str().is_some_and(is_own))
@@ -107,7 +124,7 @@ impl Cache {
         for (time, size, path) in functions {
             let is_work = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(WORK));
             let is_abandoned = is_work && time.elapsed().is_ok_and(|age| age > ABANDONED);
-            if is_abandoned || (!is_work && total > SIZE_LIMIT) {
+            if is_abandoned || (!is_work && total > self.limit) {
                 let _ = fs::remove_dir_all(&path);
                 total -= size;
             }
@@ -123,9 +140,11 @@ fn is_own(name: &str) -> bool {
     }
 }
 
+/// Bytes of the files in a folder and in its folders; links are not followed.
 fn size(folder: &Path) -> u64 {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    entries.filter_map(|entry| entry.metadata().ok()).map(|metadata| metadata.len()).sum()
+    let bytes = entries.filter_map(|entry| Some((entry.metadata().ok()?, entry.path())));
+    bytes.map(|(about, path)| if about.is_dir() { size(&path) } else { about.len() }).sum()
 }
 
 /// A folder to work in.
@@ -151,7 +170,7 @@ mod tests {
     /// Publishes a function of so many bytes, which take no room on the disk.
     fn publish(cache: &Cache, name: char, size: u64) -> PathBuf {
         let work = cache.work().unwrap();
-        fs::File::create(work.folder().join(super::super::LIBRARY)).unwrap().set_len(size).unwrap();
+        fs::File::create(work.folder().join(LIBRARY)).unwrap().set_len(size).unwrap();
         cache.publish(&work, &String::from(name).repeat(KEY_LENGTH)).unwrap()
     }
 
@@ -179,8 +198,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let cache = Cache::at(&folder.path().join("cache")).unwrap();
         let key = String::from('a').repeat(KEY_LENGTH);
-        fs::create_dir(cache.0.join(&key)).unwrap();
-        fs::write(cache.0.join(&key).join("function.cpp"), "").unwrap();
+        fs::create_dir(cache.folder.join(&key)).unwrap();
+        fs::write(cache.folder.join(&key).join("function.cpp"), "").unwrap();
         assert_eq!(cache.find(&key), None);
         let published = publish(&cache, 'a', 1);
         assert_eq!(cache.find(&key), Some(published));
