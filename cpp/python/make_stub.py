@@ -202,16 +202,16 @@ def function_lines(space_name, name, indent=""):
     return lines
 
 
-def enumeration_lines(headers=None, indent=""):
+def enumeration_lines(of_signal, indent=""):
     lines = []
-    for enum, members in ours["enumerations"](headers).items():
+    for enum, members in ours["enumerations"](of_signal).items():
         lines += [f"{indent}class {enum}(int): ...", *(f"{indent}{member}: {enum}" for member in members), ""]
     return lines
 
 
 def stub():
     text = [HEAD]
-    text += enumeration_lines()
+    text += enumeration_lines(False)
     options = space.FitOptions
     members = ROOT.TClass.GetClass("CladTorch::FitOptions")
     text += ["class _Options(TypedDict, total=False):", *(f"    {field}: {annotation(str(members.GetDataMember(field).GetTrueTypeName()), True)}" for field in fields(options)), ""]
@@ -221,10 +221,11 @@ def stub():
     text += ["FloatView = View", *(f"_{name} = {name}" for name in SHADOWED), ""]
     for name in ours["FUNCTIONS"]["CladTorch"]:
         text += [*function_lines("CladTorch", name), ""]
-    text += ["class Signal:", '    """The namespace of functions for strain data."""', "", *enumeration_lines(["Signal.hxx"], "    ")]
+    text += ["class Signal:", '    """The namespace of functions for strain data."""', "", *enumeration_lines(True, "    ")]
     for name in ours["FUNCTIONS"]["CladTorch::Signal"]:
         text += ["    @staticmethod", *function_lines("CladTorch::Signal", name, "    "), ""]
-    text += [*(f"    {line}".rstrip() for line in class_lines("Whitener", space.Signal.Whitener))]
+    for kind in sorted(ours["public_classes"]("CladTorch::Signal")):
+        text += [*(f"    {line}".rstrip() for line in class_lines(kind, getattr(space.Signal, kind))), ""]
     return "\n".join(text).rstrip() + "\n"
 
 

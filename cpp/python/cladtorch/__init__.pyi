@@ -73,6 +73,17 @@ class EGradient(int): ...
 kClad: EGradient
 kAutograd: EGradient
 
+class EMetric(int): ...
+kAuc: EMetric
+kAccuracy: EMetric
+kRmse: EMetric
+kSignificance: EMetric
+
+class ENormalisation(int): ...
+kNoNormalisation: ENormalisation
+kBatchNorm: ENormalisation
+kLayerNorm: ENormalisation
+
 class EMixing(int): ...
 kProportional: EMixing
 kBalanced: EMixing
@@ -114,6 +125,9 @@ class _Options(TypedDict, total=False):
     fCheckpoint: _Path
     fCheckpointEpochs: int
     fCheckpointMinutes: float
+    fMetrics: Sequence[Metric]
+    fCallback: Any
+    fLive: bool
     fGradient: EGradient
     fVerbose: int
 
@@ -137,6 +151,34 @@ class Batches:
         """[n]"""
         ...
     def __iter__(self) -> Iterator[tuple[View, View, View]]: ...
+
+class CrossValidation:
+    """What Model::CrossValidate() found: a model for each fold of the events, trained on the other folds.
+
+        auto folds = model.CrossValidate(events, 5);
+        folds.Print();                       // the figures of each fold, their mean and its error
+        folds.Evaluate().DrawRoc();          // of all events, each judged by the model that has not seen it
+    """
+    def FoldOf(self) -> Sequence[int]:
+        """[N], the fold of each event, from 0 to k - 1."""
+        ...
+    def Folds(self) -> int:
+        """k"""
+        ...
+    def Histories(self) -> Sequence[History]:
+        """[k]"""
+        ...
+    def Models(self) -> Sequence[Model]:
+        """[k]"""
+        ...
+    def Predictions(self) -> Sequence[float]:
+        """[N, C] row-major: for each event what the model of its fold predicts, which was not trained on it."""
+        ...
+    def Print(self) -> None:
+        """The AUC of each fold (the accuracy of several classes, the RMSE of a regression), their mean, and its standard error
+        from the spread of the folds; as the training sets overlap, the true error is somewhat larger.
+        """
+        ...
 
 class Dataset:
     """N events (rows) of F features, a label (or T targets) and a weight each, read from any number of sources.
@@ -298,6 +340,51 @@ class Dataset:
     def __radd__(self, other: int) -> Dataset: ...
     def __len__(self) -> int: ...
 
+class Ensemble:
+    """Models of the same inputs and outputs, whose mean prediction is better than that of each, and whose spread shows how much
+    it depends on initial weights and order (deep ensembles: Lakshminarayanan, Pritzel, Blundell, NeurIPS 2017).
+
+        std::vector<CladTorch::Model> members;
+        for (int seed = 1; seed <= 5; ++seed)
+           members.push_back(CladTorch::Mlp({28, 64, 64, 1}, CladTorch::kReLU, CladTorch::kUniform, seed));
+        CladTorch::Ensemble ensemble(members);
+        ensemble.Fit(events);
+        ensemble.Evaluate(test).Print();
+    """
+    def Define(self, frame: _Tree, name: _Path, given: Sequence[str] = ...) -> Any:
+        """Adds the column `name` with the mean prediction, and the columns `name`_0, `name`_1, ... with those of the members: see
+        Model::Define().
+        """
+        ...
+    def Fit(self, data: Dataset, options: FitOptions = ..., **words: Unpack[_Options]) -> Sequence[History]:
+        """Trains all members, several at once on the threads (FitOptions::fThreads), and returns their histories. Member i
+        shuffles the events with the seed fSeed + i, counted from 0; all have the same validation events. Members are trained
+        one after the other where LibTorch runs them. The result does not depend on the number of threads. Without fCheckpoint,
+        fLive and fCallback, which belong to one fit. On an error or Ctrl-C all members stay as they were.
+        """
+        ...
+    def Members(self) -> Sequence[Model]: ...
+    def Predict(self, data: Dataset) -> NDArray[np.float32]:
+        """[N, C] row-major: the mean of the members' predictions."""
+        ...
+    def Size(self) -> int: ...
+    def Spread(self, data: Dataset) -> Sequence[float]:
+        """[N, C] row-major: the standard deviation of the members' predictions; 0 for one member."""
+        ...
+    def __init__(self, members: Sequence[Model]) -> None:
+        """At least one model. They may have different layers, and may be trained already."""
+        ...
+
+class Epoch:
+    fNumber: int
+    fEpochs: int
+    fTrainLoss: float
+    fValidationLoss: float
+    fSeconds: float
+    fLearningRate: float
+    fMetrics: Sequence[float]
+    def __init__(self) -> None: ...
+
 class Error(Exception):
     ...
 
@@ -380,6 +467,9 @@ class Evaluation:
     def FalseAlarms(self, cut: float = ..., output: int = ...) -> float:
         """The same for the background."""
         ...
+    def Labels(self) -> Sequence[float]:
+        """[N]; of a regression [N, C] row-major"""
+        ...
     def Outputs(self) -> int:
         """C"""
         ...
@@ -390,6 +480,9 @@ class Evaluation:
         ...
     def Precision(self, cut: float = ..., output: int = ...) -> float:
         """Share of signal among the events with a score of at least `cut` (purity)."""
+        ...
+    def Predictions(self) -> Sequence[float]:
+        """[N, C] row-major"""
         ...
     def Print(self) -> None:
         """Prints the figures."""
@@ -437,6 +530,9 @@ class Evaluation:
         """The number by which logits are to be divided for the least cross-entropy (Guo et al., ICML 2017); above 1 for a model
         that is too certain. For a classifier of a model; throws for scores of one's own.
         """
+        ...
+    def Weights(self) -> Sequence[float]:
+        """[N]"""
         ...
     def __len__(self) -> int: ...
 
@@ -494,6 +590,9 @@ class FitOptions:
     fCheckpoint: A file that the fit writes to on its way, whole or not at all: after every fCheckpointEpochs epochs, on a dataset also every fCheckpointMinutes minutes and when Ctrl-C ends it. Model::Resume() goes on from there. Not with fLossFunction.
     fCheckpointEpochs = 1: at least 1
     fCheckpointMinutes = 0: 0: after epochs only
+    fMetrics: Figures of the validation events after each epoch, for History::Metric() and the progress line. Their functions see the predictions of the parameters as they are then.
+    fCallback
+    fLive = false: draws the loss curves on a canvas while the fit runs, once or twice a second
     fGradient = kClad: kClad runs on the CPU only; with another fDevice Fit says that autograd runs
     fVerbose = 1: 0: only warnings. 1: progress, and the back end if it is not that of fGradient. 2: also the back end, its device and the reason. Progress is one line that is overwritten on a terminal, otherwise a line every few seconds.
     """
@@ -529,6 +628,9 @@ class FitOptions:
     fCheckpoint: str
     fCheckpointEpochs: int
     fCheckpointMinutes: float
+    fMetrics: Sequence[Metric]
+    fCallback: Any
+    fLive: bool
     fGradient: EGradient
     fVerbose: int
     def __init__(self, other: FitOptions = ..., **options: Unpack[_Options]) -> None: ...
@@ -550,9 +652,10 @@ class History:
     def Description(self) -> str:
         """The gradient back end, its device and threads, and the reason for the choice."""
         ...
-    def Draw(self) -> Any:
+    def Draw(self, metric: _Path = ...) -> Any:
         """Loss curves against the epoch on a new canvas, which belongs to ROOT (gROOT's list of canvases) and owns what
         is drawn on it. Throws CladTorch::Error for a history without epochs.
+        metric: One of MetricNames() to draw instead of the losses.
         """
         ...
     def Interrupted(self) -> bool:
@@ -560,6 +663,12 @@ class History:
         ...
     def LearningRate(self) -> Sequence[float]:
         """[epochs], the learning rate of the last step."""
+        ...
+    def Metric(self, name: _Path) -> Sequence[float]:
+        """[epochs], the figure `name` of the validation events after the epoch."""
+        ...
+    def MetricNames(self) -> Sequence[str]:
+        """Names of FitOptions::fMetrics."""
         ...
     def Print(self) -> None:
         """Prints one line per epoch."""
@@ -665,6 +774,24 @@ class Label:
     @overload
     def __init__(self, columns: Sequence[str]) -> None: ...
 
+class Metric:
+    """A figure of the validation events: one of EMetric, or a function.
+
+        options.fMetrics = {CladTorch::kAuc, {"efficiency", [](const CladTorch::Evaluation &e) { return e.Recall(0.9); }}};
+    """
+    def IsBuiltIn(self) -> bool:
+        """Whether it is one of EMetric."""
+        ...
+    def Name(self) -> str: ...
+    @overload
+    def __init__(self, metric: EMetric) -> None:
+        """What the function throws ends the fit with an error, so let it return NaN where there is no figure.
+        name: For History::Metric() and the progress line: printable, without "; ".
+        """
+        ...
+    @overload
+    def __init__(self, name: _Path, function: Any) -> None: ...
+
 class Mlp(Model):
     """Fully connected layers, an activation after each but the last.
 
@@ -691,13 +818,33 @@ class Mlp(Model):
         init: Distribution of the initial weights and biases.
         seed: Of the initial weights and biases.
 
+        The same with normalisation or dropout. Such an Mlp computes and is saved as a Model of a torch::nn::Sequential: its
+        scalers stay those of the first Fit().
+
         The same with an activation of your own: C++ text that defines `double activation(double x)`, anything before it.
         Clad differentiates it, which needs clang and Clad's plugin; the derivative is compared with difference quotients.
         It runs with the back end aot (FitOptions::fGradient = kClad) on the CPU.
         """
         ...
     @overload
+    def __init__(self, sizes: Sequence[int], options: MlpOptions) -> None: ...
+    @overload
     def __init__(self, sizes: Sequence[int], activation: _Path, init: EInit = ..., seed: int = ...) -> None: ...
+
+class MlpOptions:
+    """More about the layers of an Mlp.
+
+    fActivation = kReLU: after each layer but the last
+    fInit = kUniform: distribution of the initial weights and biases
+    fSeed = 1: of the initial weights and biases
+    fNormalisation = kNoNormalisation
+    fDropout = 0: Probability, in [0, 1), with which each number behind the activation of a hidden layer is 0 in training (Srivastava et al. 2014).
+    """
+    fActivation: EActivation
+    fInit: EInit
+    fSeed: int
+    fNormalisation: ENormalisation
+    fDropout: float
 
 class Model:
     """A network: a module of torch::nn, a function of tensors, or an Mlp.
@@ -719,6 +866,14 @@ class Model:
         ...
     def Columns(self) -> Sequence[str]:
         """Columns of the dataset of the last Fit, or those of SetColumns(); empty before."""
+        ...
+    def CrossValidate(self, data: Dataset, folds: int = ..., options: FitOptions = ...) -> CrossValidation:
+        """k-fold cross-validation: splits the events into `folds` parts of equal size (for a classifier each class evenly), and trains
+        a copy of this model, from its present parameters, on the events outside of each part; fValidation is the share of those
+        whose loss is watched. Trains several at once on the threads (FitOptions::fThreads), one after the other where LibTorch
+        runs the network. fSplitSeed, or fSeed, decides the folds. This model does not change. Without fCheckpoint, fLive and
+        fCallback, which belong to one fit.
+        """
         ...
     def Define(self, frame: _Tree, name: _Path, given: Sequence[str] = ...) -> Any:
         """Adds the column `name` with the prediction to a data frame: `float` for C = 1, `RVec<float>` otherwise. The
@@ -848,11 +1003,13 @@ class Model:
     @overload
     def Report(self, path: _Path, test: Dataset, training: Dataset) -> None: ...
     @overload
-    def Resume(self, data: Dataset, path: _Path) -> History:
+    def Resume(self, data: Dataset, path: _Path, options: FitOptions = ...) -> History:
         """Goes on with a fit from its last checkpoint, with its options: see FitOptions::fCheckpoint. The model must have the layers
         of the one that was trained; it gets its parameters from the file. The data, and the validation dataset if that fit had
         one, must be the same. On the CPU, model and history then have the same bits as if the fit had never stopped. Throws for a
-        damaged file and for other data. No code from the file is run.
+        damaged file, another network and other data. No code from the file is run.
+        options: Only what does not change the result: fThreads, fVerbose, fLive, fCallback, and fMetrics if they have
+               functions. Throws for others than those of the checkpoint.
 
         With a dataset for the validation loss.
 
@@ -860,11 +1017,11 @@ class Model:
         """
         ...
     @overload
-    def Resume(self, data: Dataset, validation: Dataset, path: _Path) -> History: ...
+    def Resume(self, data: Dataset, validation: Dataset, path: _Path, options: FitOptions = ...) -> History: ...
     @overload
-    def Resume(self, stream: _Stream, path: _Path) -> History: ...
+    def Resume(self, stream: _Stream, path: _Path, options: FitOptions = ...) -> History: ...
     @overload
-    def Resume(self, stream: _Stream, validation: Dataset, path: _Path) -> History: ...
+    def Resume(self, stream: _Stream, validation: Dataset, path: _Path, options: FitOptions = ...) -> History: ...
     def Roc(self, data: Dataset) -> Any:
         """Signal efficiency (y) against background efficiency (x), with the AUC and its error, of all events, in the title.
         The curve is thinned out: on each axis, the distance between neighbouring points is at most 1 % of their distance
@@ -924,7 +1081,7 @@ class Model:
         """Label columns of that dataset, in a regression one for each output; empty if its labels were numbers."""
         ...
     def WriteScores(self, source: Source | _Tree, path: _Path, column: _Path = ..., tree: _Path = ...) -> None:
-        """Predicts every entry of a tree, chain or RNTuple of any size and writes the scores to the new file `path`, as a tree that
+        """Predicts every entry of a tree, chain or RNTuple of any size and writes the scores to the file `path`, which it replaces, as a tree that
         is a friend: `chain.AddFriend("cladtorch", path)`. It reads, predicts and writes blocks of entries, with the memory of one
         block and, where the fast reader supports the columns, many times faster than Define().
         source: Without cuts: a friend needs a score for every entry.
@@ -1131,11 +1288,74 @@ class Signal:
     kUnknownPhase: EPhase
     kKnownPhase: EPhase
 
+    class EDesign(int): ...
+    kAnalytic: EDesign
+    kZeroDetunedHighPower: EDesign
+
+    class EWindow(int): ...
+    kHann: EWindow
+    kTukey: EWindow
+    kBlackman: EWindow
+
+    class EAverage(int): ...
+    kMean: EAverage
+    kMedian: EAverage
+
+    class EApproximant(int): ...
+    kTaylorF2: EApproximant
+    kPhenomD: EApproximant
+
+    @staticmethod
+    def AntennaPattern(detector: _Path, rightAscension: float, declination: float, polarisation: float, gps: float) -> _Pair[float]:
+        """F+ and Fx: the strain is F+ h+ + Fx hx (Anderson, Brady, Creighton and Flanagan, Phys. Rev. D 63 (2001) 042003).
+        polarisation: Angle psi from the direction of the celestial pole to the wave's x axis.
+        """
+        ...
+
     @staticmethod
     def AucBound(snr: float, phase: EPhase) -> float:
         """Largest area under the ROC curve that any test of a signal of known shape and arrival time can have (Neyman and
         Pearson 1933): Phi(rho/sqrt(2)), or 1 - exp(-rho^2/4)/2 at unknown phase.
         snr: rho, of [0, 100].
+        """
+        ...
+
+    @staticmethod
+    def BandPass(strain: ArrayLike, rate: float, low: float, high: float) -> Sequence[float]:
+        """[n], `strain` ([n]) between `low` and `high` (Hz) without delay: gain 1/2 at the edges, 1.5e-5 an octave outside. 0 and half the
+        sampling rate leave that side open. The series is taken as periodic.
+        """
+        ...
+
+    @staticmethod
+    def BayesStatistic(series: ArrayLike, snr: float) -> float:
+        """Logarithm of the mean of I0(rho z) exp(-rho^2/2) over `series`, the SNRs z at all arrival times and of all templates
+        that are possible: the best statistic for a signal of optimal SNR rho at unknown phase, arrival and template.
+        snr: rho, of [0, 100].
+        """
+        ...
+
+    @staticmethod
+    def BinarySpectrum(binary: Binary, approximant: EApproximant, frequencies: ArrayLike) -> Sequence[Any]:
+        """[frequencies.size()], the Fourier transform of the plus polarisation, integral h(t) exp(-2 pi i f t) dt in 1/Hz, with the
+        coalescence at time 0. 0 below the start frequency and above the end of the model.
+        frequencies: In Hz, in any order.
+        """
+        ...
+
+    @staticmethod
+    def BinaryStrain(binary: Binary, approximant: EApproximant, samples: int, rate: float, coalescence: float) -> Sequence[float]:
+        """[samples], the strain of the plus polarisation. Of a waveform that is longer, the window holds the end. The spectrum
+        rises from 0 over the tenth below the start frequency.
+        coalescence: Time of coalescence in s after the first sample.
+        """
+        ...
+
+    @staticmethod
+    def Blip(samples: int, rate: float, frequency: float, arrival: float) -> Sequence[float]:
+        """[samples], a short broad-band glitch, (1 - 2 x^2) exp(-x^2) with x = pi f t and t counted from `arrival` (s). Its spectrum
+        peaks at f.
+        frequency: f in Hz.
         """
         ...
 
@@ -1149,10 +1369,18 @@ class Signal:
         ...
 
     @staticmethod
-    def DetectorPsd(samples: int, rate: float) -> Sequence[float]:
-        """[samples/2 + 1], the design sensitivity of Advanced LIGO, constant below 20 Hz
-        (Sathyaprakash and Schutz, Living Rev. Relativ. 12 (2009) 2, table 1).
-        """
+    def Delay(detector: _Path, rightAscension: float, declination: float, gps: float) -> float:
+        """Arrival time at the detector minus that at the centre of the Earth, in s."""
+        ...
+
+    @staticmethod
+    def DetectorNoise(detector: _Path, psd: ArrayLike, rate: float, seed: int) -> Sequence[float]:
+        """Noise() of one detector: of the same seed, that of another detector is independent."""
+        ...
+
+    @staticmethod
+    def DetectorPsd(samples: int, rate: float, design: EDesign = ...) -> Sequence[float]:
+        """[samples/2 + 1], the power spectral density of a detector's design."""
         ...
 
     @staticmethod
@@ -1163,10 +1391,26 @@ class Signal:
         ...
 
     @staticmethod
+    def InterpolatePsd(psd: ArrayLike, samples: int) -> Sequence[float]:
+        """[samples/2 + 1], `psd` (any length) on the frequencies of a series of `samples` samples at the same sampling rate."""
+        ...
+
+    @staticmethod
+    def NetworkSnr(snrs: ArrayLike) -> float:
+        """SNR of several detectors together, the root of the sum of the squares."""
+        ...
+
+    @staticmethod
     def Noise(psd: ArrayLike, rate: float, seed: int) -> Sequence[float]:
         """[n], Gaussian noise of the density `psd` ([n/2 + 1]) with period n; the same seed gives the same bits. For windows
-        that must not be periodic, cut them from a much longer series.
+        that must not be periodic, cut them from a much longer series. For several detectors use DetectorNoise(): series of the same
+        seed are the same.
         """
+        ...
+
+    @staticmethod
+    def Notch(strain: ArrayLike, rate: float, frequency: float, width: float) -> Sequence[float]:
+        """[n], `strain` ([n]) without the line at `frequency` (Hz): gain 0 there, 1/2 at half the `width` (Hz) on each side."""
         ...
 
     @staticmethod
@@ -1177,8 +1421,54 @@ class Signal:
         ...
 
     @staticmethod
+    def Project(plus: ArrayLike, cross: ArrayLike, rate: float, detector: _Path, rightAscension: float, declination: float, polarisation: float, gps: float) -> Sequence[float]:
+        """[n], what the detector measures of a wave with the polarisations `plus` and `cross` ([n]) at the centre of the Earth: with its
+        antenna pattern and its delay. The series is taken as periodic.
+        """
+        ...
+
+    @staticmethod
+    def QTransform(whitened: ArrayLike, rate: float, quality: float, low: float, high: float, frequencies: int = ..., times: int = ...) -> Any:
+        """Normalised energy of the Q-transform (Chatterji et al., Class. Quantum Grav. 21 (2004) S1809) of a whitened series against
+        time (s, x) and frequency (Hz, y, logarithmic): exponential with mean 1 in Gaussian noise. The histogram belongs to the
+        caller.
+        whitened: [n], as Whiten() gives it.
+        quality: Q of the tiles, frequency over bandwidth.
+        low: Lowest frequency in Hz.
+        high: Highest frequency in Hz.
+        times: Bins in time, an even number up to n; 0: as many as the highest frequency needs.
+        """
+        ...
+
+    @staticmethod
+    def Ringdown(samples: int, rate: float, frequency: float, quality: float, start: float) -> Sequence[float]:
+        """[samples], exp(-pi f t/Q) cos(2 pi f t) from `start` (s) on, 0 before; t counts from there.
+        frequency: f in Hz.
+        quality: Q, without unit.
+        """
+        ...
+
+    @staticmethod
     def ScaleToSnr(strain: ArrayLike, psd: ArrayLike, rate: float, snr: float) -> Sequence[float]:
         """[n], `strain` ([n]) times the factor that makes its Snr() equal `snr`."""
+        ...
+
+    @staticmethod
+    def ScatteredLight(samples: int, rate: float, frequency: float, highest: float, arrival: float) -> Sequence[float]:
+        """[samples], an arch of scattered light, cos(2 pi f t) sin(F/f sin(2 pi f t)) for |t| < 1/(4 f), t counted from `arrival` (s)
+        (phase: Accadia et al., Class. Quantum Grav. 27 (2010) 194011).
+        frequency: f, at which the scattering surface swings, in Hz.
+        highest: F, the highest fringe frequency, in Hz.
+        """
+        ...
+
+    @staticmethod
+    def SearchBounds(bank: Sequence[MatchedFilter], snr: float, begin: float, end: float, falseAlarms: ArrayLike, noiseWindows: int, signalWindows: int, seed: int = ...) -> Bounds:
+        """What the best test reaches on windows of Gaussian noise, by Monte Carlo on all threads. A signal has the shape of one of
+        the `bank`, a phase uniform on the circle and an arrival uniform over the samples from `begin` (s) to before `end` (s); all
+        have the optimal SNR `snr`. The same seed gives the same figures.
+        falseAlarms: Each at least 1/noiseWindows.
+        """
         ...
 
     @staticmethod
@@ -1191,6 +1481,15 @@ class Signal:
         ...
 
     @staticmethod
+    def SineGaussianFisher(psd: ArrayLike, rate: float, amplitude: float, arrival: float, phase: float, frequency: float, width: float) -> Sequence[float]:
+        """[5, 5] row by row, the Fisher matrix of A exp(-t^2/tau^2) cos(2 pi f t + phi) by A, arrival, phi, f and tau in that order, t
+        counting from `arrival` (s). Its inverse is the covariance of the parameters at high SNR.
+        psd: [n/2 + 1], in 1/Hz.
+        width: tau in s.
+        """
+        ...
+
+    @staticmethod
     def Snr(strain: ArrayLike, psd: ArrayLike, rate: float) -> float:
         """Optimal signal-to-noise ratio of the waveform `strain` ([n]), rho^2 = 4 integral |h(f)|^2 / S(f) df, `psd` being
         [n/2 + 1]. It is the Euclidean norm of the whitened waveform.
@@ -1198,9 +1497,25 @@ class Signal:
         ...
 
     @staticmethod
-    def Welch(strain: ArrayLike, segment: int, rate: float) -> Sequence[float]:
-        """[segment/2 + 1], the power spectral density of `strain` (any length from `segment`): mean of the periodograms of
-        Hann-windowed segments that overlap by half (Welch, IEEE Trans. Audio Electroacoust. 15 (1967) 70).
+    def Spectrogram(strain: ArrayLike, rate: float, segment: int, stride: int) -> Any:
+        """Densities in 1/Hz of Hann-windowed segments of `segment` samples every `stride` samples, against time (s, x) and frequency
+        (Hz, y). The histogram belongs to the caller.
+        """
+        ...
+
+    @staticmethod
+    def TruncateInverse(psd: ArrayLike, rate: float, filter: int, lowest: float = ...) -> Sequence[float]:
+        """[n/2 + 1], `psd` ([n/2 + 1]) changed so that whitening by it spoils `filter/2` samples at each end of a series and no more:
+        the whitening filter is cut to `filter` samples (FINDCHIRP, gr-qc/0509116, sec. VII).
+        lowest: In Hz: lower frequencies are taken out of the filter.
+        """
+        ...
+
+    @staticmethod
+    def Welch(strain: ArrayLike, segment: int, rate: float, average: EAverage = ..., window: EWindow = ...) -> Sequence[float]:
+        """[segment/2 + 1], the power spectral density of `strain` (any length from `segment`) from the periodograms of windowed
+        segments that overlap by half (Welch, IEEE Trans. Audio Electroacoust. 15 (1967) 70).
+        window: A kTukey window rises and falls over half of its length.
         """
         ...
 
@@ -1210,6 +1525,55 @@ class Signal:
         density becomes independent samples of variance 1. The series is taken as periodic.
         """
         ...
+
+    @staticmethod
+    def WhitenByOwn(strain: ArrayLike, rate: float, segment: int, filter: int, lowest: float = ...) -> Sequence[float]:
+        """[n - filter], `strain` ([n]) whitened by its own density: the median of Welch's segments of `segment` samples, with the
+        inverse spectrum truncated to `filter` samples, of which half are dropped at each end.
+        lowest: In Hz: lower frequencies are taken out.
+        """
+        ...
+
+    @staticmethod
+    def Window(shape: EWindow, samples: int, fraction: float = ...) -> Sequence[float]:
+        """[samples], a window with period `samples`.
+        fraction: Of kTukey only: share of the length that rises or falls, 0 to 1.
+        """
+        ...
+
+    class Binary:
+        fMass1: float
+        fMass2: float
+        fSpin1: float
+        fSpin2: float
+        fDistance: float
+        fPhase: float
+        fStart: float
+        def __init__(self) -> None: ...
+
+    class Bounds:
+        fBayes: Reach
+        fMaximised: Reach
+        def __init__(self) -> None: ...
+
+    class MatchedFilter:
+        def Max(self, strain: ArrayLike, begin: float, end: float, bands: int = ...) -> Trigger: ...
+        def Series(self, strain: ArrayLike) -> Sequence[float]: ...
+        def __init__(self, waveform: ArrayLike, psd: ArrayLike, rate: float, reference: float = ...) -> None: ...
+
+    class Reach:
+        fAuc: float
+        fAucError: float
+        fEfficiencies: Sequence[float]
+        fEfficiencyErrors: Sequence[float]
+        def __init__(self) -> None: ...
+
+    class Trigger:
+        fSnr: float
+        fTime: float
+        fPhase: float
+        fChiSquared: float
+        def __init__(self) -> None: ...
 
     class Whitener:
         """Whiten() for `RDataFrame::Define`, cut to the part that the ends of the window do not reach:

@@ -190,8 +190,9 @@ def check_functions():
     import ROOT
 
     for space, names in FUNCTIONS.items():
+        texts = meanings(of_signal=space != "CladTorch")
         owner = operator.attrgetter(space.replace("::", "."))(ROOT)
         for name in names:
             function = checked_function(f"{space}::{name}", getattr(owner, name))
-            with_meaning(function, documents_of("Signal.hxx" if "Signal" in space else "Export.hxx").get(name))
+            with_meaning(function, texts.get(name))
             setattr(owner, name, function)

@@ -3,26 +3,39 @@
 import re
 
 
-def public_classes():
-    """Of the namespace itself; templates without their parameters."""
+def public_classes(space="CladTorch"):
+    """Of the namespace `space` itself; templates without their parameters."""
     import ROOT
 
     ROOT.gClassTable.Init()
     names = set()
     while name := ROOT.gClassTable.Next():
         names.add(str(name))
-    ours = {name for name in names if name[:11] == "CladTorch::" and ROOT.TClass.GetClass(name).Property() & (ROOT.kIsClass | ROOT.kIsStruct)}
-    kinds = {name.partition("<")[0][11:] for name in ours}
-    return {kind for kind in kinds if "::" not in kind}
+    ours = {name for name in names if name.startswith("CladTorch::") and ROOT.TClass.GetClass(name).Property() & (ROOT.kIsClass | ROOT.kIsStruct)}
+    kinds = {name.partition("<")[0].rpartition("::") for name in ours}
+    return {kind for owner, _, kind in kinds if owner == space}
 
 
-def enumerations(headers=None):
-    """{"EReader": ["kAutoReader", ...], ...} of the headers, by default all of the namespace itself."""
-    found = {}
+def headers(of_signal):
+    """Those of the namespace itself, or of CladTorch::Signal."""
     listed = re.findall(r"<CladTorch/(\w+\.hxx)>", text_of("Headers.hxx"))
-    for header in headers or [each for each in listed if each != "Signal.hxx"]:
+    return [each for each in listed if ("\nnamespace Signal {" in text_of(each)) == of_signal]
+
+
+def enumerations(of_signal=False):
+    """{"EReader": ["kAutoReader", ...], ...} of the namespace itself, or of CladTorch::Signal, as the headers have them."""
+    found = {}
+    for header in headers(of_signal):
         for name, body in re.findall(r"^enum (\w+) \{(.*?)^\};", text_of(header), re.M | re.S):
             found[name] = re.findall(r"^ +(k\w+)", body, re.M)
+    return found
+
+
+def meanings(of_signal):
+    """The comments of the functions."""
+    found = {}
+    for header in headers(of_signal):
+        found.update(documents_of(header))
     return found
 
 
