@@ -26,6 +26,7 @@ things = [
     model, ct.Model(model), model.Evaluate(data), data, history, stream, stream.Batches(), ct.FitOptions(fEpochs=7, fDevice="cpu"), model.Functor(),
     ct.Source("sig_tree", file), ct.Files([file, file]), ct.Label(1.0), model.Scaler(), ct.Signal.Whitener(psd, 512, 1, 2),
     ct.Signal.MatchedFilter(ct.Signal.Blip(256, 512, 50, 0.2), psd, 512),
+    ct.Metric(ct.kAuc), ct.Ensemble([model, model]), model.CrossValidate(data, 2, fEpochs=1, fVerbose=0),
     *(ct.View[kind]() for kind in ("float", "double", "std::int64_t")),
     *(jagged(kind) for kind in ("float", "double", "std::int64_t")),
 ]  # fmt: skip

@@ -72,7 +72,7 @@ QUICK = {
                 "Stream", "Targets", "Weight", "Weights", "Width"},
     "Files": {"Names"},
     "Functor": {"Evaluate", "Inputs"},
-    "History": {"BestEpoch", "Description", "Draw", "Epochs", "Interrupted", "LearningRate", "Print", "RestoredEpoch", "Seconds",
+    "History": {"BestEpoch", "Description", "Draw", "Epochs", "Interrupted", "LearningRate", "Metric", "MetricNames", "Print", "RestoredEpoch", "Seconds",
                 "TrainLoss", "ValidationLoss"},
     "Jagged": {"Offsets", "Rows", "Values"},
     "Mlp": {"Columns", "Functor", "Inputs", "LastFit", "NewDataset", "Options", "Outputs", "Parameters", "Print", "Scaler", "SetColumns",

@@ -51,6 +51,7 @@ assert history.Epochs() == 3 and [each[:2] for each in seen] == [(1, 8), (2, 8),
 assert [str(name) for name in history.MetricNames()] == ["AUC", "efficiency"]
 assert list(history.Metric("AUC")) == [each[2][0] for each in seen]
 assert list(history.Metric("efficiency")) == [each[2][1] for each in seen]
+assert [epoch["AUC"] for epoch in history] == list(history.Metric("AUC"))
 
 # A callback that returns nothing stops nothing.
 assert mlp().Fit(data, fEpochs=4, fVerbose=0, fCallback=lambda epoch: None).Epochs() == 4

@@ -39,6 +39,7 @@ public:
    /// \param name For History::Metric() and the progress line: printable, without "; ".
    Metric(const std::string &name, std::function<double(const Evaluation &)> function);
 
+   /// "AUC", or what was given.
    const std::string &Name() const { return fName; }
    /// Whether it is one of EMetric.
    bool IsBuiltIn() const { return fIsBuiltIn; }

@@ -1542,6 +1542,22 @@ class Signal:
         ...
 
     class Binary:
+        """Two compact objects on circular orbits, spins along the orbit's axis, seen face-on.
+
+            CladTorch::Signal::Binary source;
+            source.fMass1 = 36;
+            source.fMass2 = 29;
+            auto strain = CladTorch::Signal::BinaryStrain(source, CladTorch::Signal::kPhenomD, 4096, 2048, 1.6);
+        In Python: `Binary(fMass1=36, fMass2=29)`.
+
+        fMass1 = 30: solar masses in the detector's frame, 0.1 to 1000; mass ratio up to 100
+        fMass2 = 30: solar masses
+        fSpin1 = 0: dimensionless, -1 to 1
+        fSpin2 = 0: dimensionless, -1 to 1
+        fDistance = 100: luminosity distance in Mpc
+        fPhase = 0: in rad; a quarter turn gives the cross polarisation from the plus
+        fStart = 20: lowest frequency in Hz
+        """
         fMass1: float
         fMass2: float
         fSpin1: float
@@ -1549,7 +1565,6 @@ class Signal:
         fDistance: float
         fPhase: float
         fStart: float
-        def __init__(self) -> None: ...
 
     class Bounds:
         fBayes: Reach
@@ -1557,9 +1572,29 @@ class Signal:
         def __init__(self) -> None: ...
 
     class MatchedFilter:
-        def Max(self, strain: ArrayLike, begin: float, end: float, bands: int = ...) -> Trigger: ...
-        def Series(self, strain: ArrayLike) -> Sequence[float]: ...
-        def __init__(self, waveform: ArrayLike, psd: ArrayLike, rate: float, reference: float = ...) -> None: ...
+        """A template, whitened and normalised once, for windows of its length (FINDCHIRP, gr-qc/0509116).
+
+            Signal::MatchedFilter filter(chirp, psd, 512, 0.4); // a chirp with its coalescence at 0.4 s
+            auto best = filter.Max(strain, 0.1, 0.5);
+            auto series = frame.Define("snr", filter, {"strain"}); // [n] for each window
+        It may be called from several threads at once.
+        """
+        def Max(self, strain: ArrayLike, begin: float, end: float, bands: int = ...) -> Trigger:
+            """The largest SNR of arrivals from `begin` (s) to before `end` (s), with the chi-squared test over `bands` frequency bands
+            (Allen, Phys. Rev. D 71 (2005) 062001).
+            """
+            ...
+        def Series(self, strain: ArrayLike) -> Sequence[float]:
+            """[n] to [n]: the SNR of a signal whose reference arrives at each sample. In Gaussian noise its square is chi-squared
+            with two degrees of freedom at any one sample. The series is taken as periodic.
+            """
+            ...
+        def __init__(self, waveform: ArrayLike, psd: ArrayLike, rate: float, reference: float = ...) -> None:
+            """waveform: [n], the template.
+            psd: [n/2 + 1], in 1/Hz.
+            reference: Time in the template, in s after its first sample, whose arrival is sought.
+            """
+            ...
 
     class Reach:
         fAuc: float

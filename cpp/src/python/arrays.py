@@ -146,7 +146,8 @@ def gives_rows(cls, method):
         import numpy
 
         numbers = numpy.asarray(wrapped(self, *args, **kwargs)).copy()
-        return numbers if self.Outputs() == 1 else numbers.reshape(-1, self.Outputs())
+        outputs = self.Members()[0].Outputs() if hasattr(self, "Members") else self.Outputs()
+        return numbers if outputs == 1 else numbers.reshape(-1, outputs)
 
     shaped.__doc__ = wrapped.__doc__
     shaped.__name__ = method

@@ -50,6 +50,8 @@ def pythonize(cls, name):
     elif kind == "Ensemble":
         takes_frame(cls, name, "Define")
         takes_options(cls, name, "Fit", at=1)
+        gives_rows(cls, "Predict")
+        gives_rows(cls, "Spread")
     elif kind in ("Functor", "MatchedFilter", "Whitener"):
         takes_numbers(cls, name)
     raises_keyboard_interrupt(cls, name)

@@ -32,6 +32,10 @@ def shown_options(cls, name):
     def shown(value, field):
         if field in names:
             return names[field].get(int(value), repr(value))
+        if field == "fCallback":
+            return "<function>" if value else "None"
+        if field == "fMetrics":
+            return f"[{', '.join(metric_name(each) if each.IsBuiltIn() else str(each.Name()) for each in value)}]"
         return repr(str(value) if is_text(value) else list(value) if hasattr(value, "push_back") else value)
 
     def options(self):
@@ -141,8 +145,9 @@ def lists_epochs(cls):
     """for epoch in history: a dictionary of its number and figures; history[-1] the last one."""
 
     def records(self):
-        columns = [list(getattr(self, method)()) for method in PER_EPOCH.values()]
-        return [{"epoch": number, **dict(zip(PER_EPOCH, values))} for number, values in enumerate(zip(*columns), 1)]
+        columns = {name: list(getattr(self, method)()) for name, method in PER_EPOCH.items()}
+        columns |= {str(name): list(self.Metric(name)) for name in self.MetricNames()}
+        return [{"epoch": number, **dict(zip(columns, values))} for number, values in enumerate(zip(*columns.values()), 1)]
 
     def at(self, key):
         if not is_integer(key) and not isinstance(key, slice):

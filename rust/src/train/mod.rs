@@ -101,7 +101,7 @@ pub struct Judged {
 pub fn resumed_options(path: &Path, given: &Options) -> Result<Options> {
     let options = Checkpoint::load(path)?.options;
     checks::check_resumed(given, &options)?;
-    let metrics = match (given.metrics.is_empty(), &given.metrics == &options.metrics) {
+    let metrics = match (given.metrics.is_empty(), given.metrics == options.metrics) {
         (true, _) | (_, true) => options.metrics.clone(),
         (false, false) => {
             let [given, begun] = [&given.metrics, &options.metrics].map(|names| names.join(", "));
