@@ -7,7 +7,8 @@ add_library(cladtorch_first_use SHARED src/wheel/FirstUse.cxx)
 add_library(cladtorch_macro SHARED src/wheel/Macro.cxx)
 target_include_directories(cladtorch_first_use PRIVATE include src)
 foreach(_cladtorch_target cladtorch_first_use cladtorch_macro)
-  target_link_libraries(${_cladtorch_target} PRIVATE $<TARGET_FILE:cladtorch>)
+  # As words for the linker: CMake writes a path in one of two ways, by whether the file is there already.
+  target_link_libraries(${_cladtorch_target} PRIVATE -L$<TARGET_FILE_DIR:cladtorch> -lcladtorch)
   target_link_options(${_cladtorch_target} PRIVATE LINKER:--no-as-needed LINKER:--allow-shlib-undefined
                       LINKER:--disable-new-dtags)
   add_dependencies(${_cladtorch_target} cladtorch)

@@ -83,3 +83,19 @@ fn scalar_functions_are_listed_alike() {
         }
     }
 }
+
+/// Every class of the dictionary has a streamer that refuses.
+#[test]
+fn classes_of_the_dictionary_have_streamers() {
+    const DICTIONARY: &str = include_str!("../cpp/LinkDef.h");
+    const STREAMERS: &str = include_str!("../cpp/src/Streamers.cxx");
+    let of = |text: &'static str, before: &'static str, after: &'static str| {
+        let rest = |line: &'static str| line.strip_prefix(before)?.strip_suffix(after);
+        let mut names: Vec<&str> = text.lines().filter_map(rest).collect();
+        names.sort_unstable();
+        names
+    };
+    let streamers = of(STREAMERS, "CLADTORCH_DICTIONARY(", ")");
+    assert!(streamers.len() > 20, "{streamers:?}");
+    assert_eq!(of(DICTIONARY, "#pragma link C++ class ", "-;"), streamers);
+}

@@ -172,7 +172,7 @@ void Mistakes(const CladTorch::Model &classifier, const CladTorch::Model &regres
       Refuses("a label that is none", [&] { Evaluation::Classifier(two, {0.f, label}); }, {"label of event 1"});
    Refuses("a class that is none", [&] { Evaluation::Classifier({1, 0, 0, 1}, {0, 2}, {}, 2); }, {"label of event 1", "0 to 1"});
    Refuses("ROC of a regression", [&] { regression.Evaluate(test).Roc(); }, {"regression"});
-   Refuses("no repetition", [&] { classifier.Importance(test, 0); }, {"0 repetitions"});
+   Refuses("no repetition", [&] { classifier.Importance(test, 0); }, {"0 repeats"});
    Refuses("a folder that does not exist", [&] { classifier.Report("/nowhere/report.pdf", test); }, {"/nowhere"});
 }
 

@@ -782,7 +782,9 @@ class Metric:
     def IsBuiltIn(self) -> bool:
         """Whether it is one of EMetric."""
         ...
-    def Name(self) -> str: ...
+    def Name(self) -> str:
+        """"AUC", or what was given."""
+        ...
     @overload
     def __init__(self, metric: EMetric) -> None:
         """What the function throws ends the fit with an error, so let it return NaN where there is no figure.
