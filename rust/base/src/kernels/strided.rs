@@ -252,6 +252,9 @@ pub fn map<T: Scalar>(function: u8, begin: usize, x: &[&[T]], views: &[Stream], 
     let count = views.first().map_or(0, Stream::count);
     check_operands(function, x, views, count);
     assert!(begin <= count && y.len() <= count - begin, "the output is longer than its operands");
+    if y.is_empty() {
+        return; // The kernels divide by the sizes of dimensions.
+    }
     let (map, operands) = (T::table().strided.map, pointers(x));
     // SAFETY: every view stays inside its slice and has the elements asked for.
     unsafe { map(function.into(), begin, y.len(), operands.as_ptr(), views.as_ptr(), y.as_mut_ptr()) }
@@ -280,6 +283,9 @@ pub fn map_pullback<T: Scalar>(function: u8, which: usize, x: &[&[T]], views: &[
     assert!(which < x.len() && !is_flat(function), "function {function} has no such derivative");
     assert!(dy.len() <= count, "the adjoint is longer than the operands");
     dx.check(dy.len());
+    if dy.is_empty() {
+        return;
+    }
     let (pullback, operands) = (T::table().strided.map_pullback, pointers(x));
     let (views, dy, n, add) = (views.as_ptr(), dy.as_ptr(), dy.len(), dx.add.into());
     let (dx, target) = (dx.data.as_mut_ptr(), std::ptr::from_ref(dx.view));
@@ -291,6 +297,9 @@ pub fn map_pullback<T: Scalar>(function: u8, which: usize, x: &[&[T]], views: &[
 pub fn accumulate<T: Scalar>(x: &[T], view: &Stream, y: &mut [T], target: &Stream) {
     view.check("x", x, view.count);
     target.check("y", y, view.count);
+    if view.count == 0 {
+        return;
+    }
     let accumulate = T::table().strided.accumulate;
     // SAFETY: both views stay inside their slices and have the same number of elements.
     unsafe { accumulate(view.count, x.as_ptr(), view, y.as_mut_ptr(), target) }
@@ -300,6 +309,9 @@ pub fn accumulate<T: Scalar>(x: &[T], view: &Stream, y: &mut [T], target: &Strea
 pub fn copy<T: Scalar>(x: &[T], view: &Stream, y: &mut [T], target: &Stream) {
     view.check("x", x, view.count);
     target.check("y", y, view.count);
+    if view.count == 0 {
+        return;
+    }
     let copy = T::table().strided.copy;
     // SAFETY: both views stay inside their slices and have the same number of elements.
     unsafe { copy(view.count, x.as_ptr(), view, y.as_mut_ptr(), target) }
@@ -308,6 +320,9 @@ pub fn copy<T: Scalar>(x: &[T], view: &Stream, y: &mut [T], target: &Stream) {
 /// `y[rows]` = the greatest of each row of the view [rows, columns]; a NaN counts as greater than all.
 pub fn greatest<T: Scalar>(columns: usize, x: &[T], view: &Stream, y: &mut [T]) {
     view.check("x", x, y.len() * columns);
+    if y.is_empty() {
+        return;
+    }
     let greatest = T::table().strided.greatest;
     // SAFETY: the view stays inside `x` and has `columns` elements for each of `y`.
     unsafe { greatest(y.len(), columns, x.as_ptr(), view, y.as_mut_ptr()) }

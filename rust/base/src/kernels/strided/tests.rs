@@ -146,3 +146,21 @@ fn a_convolution_of_other_lengths_is_refused() {
     let c = Convolution { events: 1, groups: 1, inputs: 1, outputs: 1, taps: 3, dilation: 1, length: 8 };
     convolve(&c, &[0f32; 8], &[0f32; 3], None, &mut [0f32; 7]);
 }
+
+/// Views without elements, whose dimensions of size 0 the kernels would divide by.
+#[test]
+fn nothing_is_computed_of_views_without_elements() {
+    let first_of_two_operands = UNARY;
+    let none: &[f32] = &[];
+    for (sizes, strides) in [([0, 0], [[1, 0], [0, 1]]), ([3, 0], [[0, 1], [1, 0]]), ([0, 3], [[1, 0], [0, 1]])] {
+        let views = strides.map(|strides| Stream::new(0, &sizes, &strides).unwrap());
+        let view = &views[0];
+        map(first_of_two_operands, 0, &[none; 2], &views, &mut []);
+        for add in [false, true] {
+            let dx = Adjoint { data: &mut [], view, add };
+            map_pullback(first_of_two_operands, 0, &[none; 2], &views, none, dx);
+            pass_on(none, view, Adjoint { data: &mut [], view, add });
+        }
+        greatest(3, none, view, &mut []);
+    }
+}
