@@ -1,6 +1,7 @@
 """PyROOT: options of fits as keywords, a dataset for validation, checkpoints."""
 import numpy as np
 import ROOT
+from refusals import refuses
 
 ROOT.gROOT.SetBatch(True)
 assert ROOT.gSystem.Load("libcladtorch") == 0
@@ -12,17 +13,6 @@ def events(count):
     x = generator.normal(size=(count, 2)).astype("f4")
     frame = ROOT.RDF.FromNumpy({"x": x[:, 0].copy(), "y": x[:, 1].copy(), "in": (x[:, 0] * x[:, 1] > 0).astype("i4")})
     return ct.Dataset(["x", "y"]).Add(frame, "in")
-
-
-def refuses(call, *parts):
-    """`call` raises an error with all `parts` in its text."""
-    try:
-        call()
-    except Exception as error:
-        missing = [part for part in parts if part not in str(error)]
-        assert not missing, f"{missing} not in: {error}"
-        return
-    raise AssertionError(f"nothing was raised, expected {parts}")
 
 
 train, judges = events(300), events(400)

@@ -3,21 +3,11 @@ import gc
 
 import numpy as np
 import ROOT
+from refusals import refuses
 
 ROOT.gROOT.SetBatch(True)
 assert ROOT.gSystem.Load("libcladtorch") == 0
 ct = ROOT.CladTorch
-
-
-def refuses(call, *parts):
-    """`call` raises an exception whose text holds all `parts`."""
-    try:
-        call()
-    except Exception as error:
-        missing = [part for part in parts if part not in str(error)]
-        assert not missing, f"{missing} not in: {error}"
-        return
-    raise AssertionError(f"nothing was raised, expected {parts}")
 
 
 frame = ROOT.RDataFrame(200).Define("x", "float(rdfentry_)").Define("y", "int(rdfentry_ % 2)")

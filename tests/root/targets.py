@@ -1,6 +1,7 @@
 """PyROOT: several targets as lists, their arrays, fits, files, frames, streams and errors."""
 import numpy as np
 import ROOT
+import refusals
 
 ROOT.gROOT.SetBatch(True)
 assert ROOT.gSystem.Load("libcladtorch") == 0
@@ -11,13 +12,7 @@ frame.Define("a", "x - y * y").Define("b", "double(x * y)").Snapshot("t", "event
 
 def refuses(call, *parts):
     """`call` raises CladTorch.Error with all `parts` in its text."""
-    try:
-        call()
-    except ct.Error as error:
-        missing = [part for part in parts if part not in str(error)]
-        assert not missing, f"{missing} not in: {error}"
-        return
-    raise AssertionError(f"nothing was raised, expected {parts}")
+    refusals.refuses(call, *parts, kind=ct.Error)
 
 
 events = ROOT.RDataFrame("t", "events.root")

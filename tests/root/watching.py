@@ -5,6 +5,7 @@ import pickle
 
 import numpy as np
 import ROOT
+from refusals import refuses
 
 ROOT.gROOT.SetBatch(True)
 assert ROOT.gSystem.Load("libcladtorch") == 0
@@ -17,17 +18,6 @@ def events(count):
     inside = ((x**2).sum(axis=1) < 1).astype("i4")
     frame = ROOT.RDF.FromNumpy({"x": x[:, 0].copy(), "y": x[:, 1].copy(), "in": inside})
     return ct.Dataset(["x", "y"]).Add(frame, "in")
-
-
-def refuses(call, *parts):
-    """`call` raises an error with all `parts` in its text."""
-    try:
-        call()
-    except Exception as error:
-        missing = [part for part in parts if part not in str(error)]
-        assert not missing, f"{missing} not in: {error}"
-        return
-    raise AssertionError(f"nothing was raised, expected {parts}")
 
 
 def mlp(seed=1):
