@@ -32,6 +32,12 @@ fn everyday_functions() {
     Session::root(&["-q", &script("compile_everyday.C")]).run().passed();
 }
 
+/// Formulas of physics, statistics and signal analysis.
+#[test]
+fn formulas() {
+    Session::root(&["-q", &script("compile_physics.C")]).run().passed();
+}
+
 /// Custom derivatives, values that are read, own tensors: what is not pure runs on LibTorch.
 #[test]
 fn what_is_not_pure() {

@@ -32,6 +32,10 @@ template <typename T>
 void LogAddExp_pullback(T a, T b, T d_z, T *d_a, T *d_b);
 template <typename T>
 void Remainder_pullback(T a, T b, T d_z, T *d_a, T *d_b);
+template <typename T>
+void Fmod_pullback(T a, T b, T d_z, T *d_a, T *d_b);
+template <typename T>
+void Xlogy_pullback(T a, T b, T d_z, T *d_a, T *d_b);
 } // namespace clad::custom_derivatives::CladTorch::Kernels
 
 namespace CladTorch::Kernels {

@@ -28,8 +28,8 @@
 #define CT_BINARY(X) CT_BINARY_OWN(X) CT_BINARY_LIBRARY(X)
 #define CT_BINARY_OWN(X)                                                                                               \
    X(Add) X(Sub) X(Mul) X(Div) X(Maximum) X(Minimum) X(ClampMin) X(ClampMax) X(Leaky) X(Elu) X(SoftplusBelow)          \
-   X(LogitLoss) X(HuberLoss) X(SmoothLoss) X(KullbackLeibler) X(Remainder) X(Hypot)
-#define CT_BINARY_LIBRARY(X) X(Pow) X(Atan2) X(LogAddExp)
+   X(LogitLoss) X(HuberLoss) X(SmoothLoss) X(Remainder) X(Fmod) X(Hypot) X(FiniteOr)
+#define CT_BINARY_LIBRARY(X) X(Pow) X(Atan2) X(LogAddExp) X(Xlogy)
 
 /// Functions of two numbers, flat wherever they have a derivative.
 #define CT_FLAT(X) X(Less) X(LessEqual) X(Equal) X(NotEqual) X(And) X(Or)
@@ -340,6 +340,26 @@ inline T Remainder(T a, T b)
    return rest;
 }
 
+/// What is left of a, with the sign of a; see pushforwards.hpp for its derivatives.
+template <typename T>
+inline T Fmod(T a, T b)
+{
+   return std::fmod(a, b);
+}
+
+/// a log(b), and 0 where a is 0, whatever b is but a NaN; see pushforwards.hpp for its derivatives there.
+template <typename T>
+inline T Xlogy(T a, T b)
+{
+   T logarithm = std::log(b);
+   T m = a * logarithm;
+   if (a == 0)
+      m = m + T(0); // no negative zero
+   if (a == 0 && (b <= 0 || b == std::numeric_limits<T>::infinity()))
+      m = T(0);
+   return m;
+}
+
 /// The greater one; a tie gives each half of the derivative, a NaN the whole to both.
 template <typename T>
 inline T Maximum(T a, T b)
@@ -412,10 +432,10 @@ inline T ClampMax(T z, T high)
 template <typename T>
 inline T Leaky(T z, T slope)
 {
-   T m = slope * z;
+   T factor = slope; // chosen before it multiplies: an infinite z gives the slope no derivative above 0
    if (z > 0)
-      m = z;
-   return m;
+      factor = 1;
+   return factor * z;
 }
 
 /// exp(z) - 1 for z <= 0, one call away as PowerOfE is.
@@ -458,11 +478,12 @@ template <typename T>
 inline T LogitLoss(T z, T y)
 {
    T s = z;
-   T linear = -y * z; // on its own: Clad reverses declarations within one statement in the wrong order
+   T factor = -y; // chosen before it multiplies, as in Leaky
    if (z > 0) {
       s = -z;
-      linear = (1 - y) * z;
+      factor = 1 - y;
    }
+   T linear = factor * z; // on its own: Clad reverses declarations within one statement in the wrong order
    return linear + SoftplusBelowZero(s);
 }
 
@@ -494,13 +515,18 @@ inline T SmoothLoss(T d, T beta)
    return m;
 }
 
-/// y (log(y) - z): one term of the divergence of a distribution with the logarithm z from the one with density y.
+/// z, with `other` for a NaN and the greatest numbers for infinities; there the derivative is 0.
 template <typename T>
-inline T KullbackLeibler(T z, T y)
+inline T FiniteOr(T z, T other)
 {
-   T m = -y * z;
-   if (y != 0)
-      m = y * (std::log(y) - z);
+   constexpr T greatest = std::numeric_limits<T>::max();
+   T m = z;
+   if (z != z)
+      m = other;
+   if (z > greatest)
+      m = greatest;
+   if (z < -greatest)
+      m = -greatest;
    return m;
 }
 

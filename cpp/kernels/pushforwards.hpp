@@ -238,6 +238,23 @@ inline void Remainder_pullback(T a, T b, T d_z, T *d_a, T *d_b)
    *d_b += -d_z * (b != 0 ? times : a / b);
 }
 
+/// By b: less the whole times that it fits into a, counted towards 0.
+template <typename T>
+inline void Fmod_pullback(T a, T b, T d_z, T *d_a, T *d_b)
+{
+   *d_a += d_z;
+   *d_b += -d_z * ::std::trunc(a / b);
+}
+
+/// By a: 0 where a is 0 and the logarithm is not finite or not real. By b: NaN where both are 0, as LibTorch has it.
+template <typename T>
+inline void Xlogy_pullback(T a, T b, T d_z, T *d_a, T *d_b)
+{
+   T by_a = d_z * ::std::log(b);
+   *d_a += (a == 0 && b <= 0) || (d_z == 0 && b == b) ? T(0) : by_a;
+   *d_b += d_z * a / b;
+}
+
 /// By b: -(a / b) / b instead of -a / (b b), whose divisor may underflow or overflow.
 template <typename T>
 inline void Div_pullback(T a, T b, T d_z, T *d_a, T *d_b)
@@ -254,8 +271,10 @@ using clad::ValueAndPushforward; // Clad's text has it with and without the qual
 // The rules of operators, beside Clad's for the others.
 using clad::custom_derivatives::CladTorch::Kernels::Atan2_pullback;
 using clad::custom_derivatives::CladTorch::Kernels::Div_pullback;
+using clad::custom_derivatives::CladTorch::Kernels::Fmod_pullback;
 using clad::custom_derivatives::CladTorch::Kernels::Hypot_pullback;
 using clad::custom_derivatives::CladTorch::Kernels::LogAddExp_pullback;
 using clad::custom_derivatives::CladTorch::Kernels::Pow_pullback;
 using clad::custom_derivatives::CladTorch::Kernels::Remainder_pullback;
+using clad::custom_derivatives::CladTorch::Kernels::Xlogy_pullback;
 } // namespace CladTorch::Kernels

@@ -2,9 +2,10 @@
 
 use std::fmt;
 
-use tch::{Kind, Reduction, Tensor};
+use tch::{Device, Kind, Reduction, Tensor};
 
 use super::recorder::A::{self, B, F, I, L, S, V, VL};
+use super::recorder::Recorder;
 
 mod placed;
 
@@ -78,6 +79,37 @@ pub struct Case {
     pub is_smooth: bool,
     /// Takes inputs of any one shape.
     pub is_elementwise: bool,
+    /// `run` is written with other operators, which have other derivatives at a kink.
+    pub has_other_kinks: bool,
+}
+
+impl Case {
+    /// LibTorch running it on `inputs`, as a graph whose results are numbers.
+    #[allow(dead_code)] // Not every test runs one case at a time.
+    pub fn recorded(&self, inputs: &[Tensor]) -> Recorder {
+        let mut recorder = Recorder::new(inputs);
+        let results = (self.run)(&recorder.tensors);
+        let (count, kind) = (results.len(), results[0].kind());
+        let first = recorder.record(self.op, self.overload, &self.arguments, results);
+        if kind == Kind::Int64 {
+            // Results are numbers: the count is a factor of the last input.
+            let (counts, numbers) = (recorder.tensors[first].shallow_clone(), inputs.len() - 1);
+            let product = &recorder.tensors[numbers] * counts;
+            let product = recorder.record("mul", "Tensor", &[A::V(numbers), A::V(first)], vec![product]);
+            recorder.returns(&[product]);
+        } else if kind == Kind::Bool {
+            // Results are numbers: the mask chooses between the last input and 2.
+            let (mask, numbers) = (recorder.tensors[first].shallow_clone(), inputs.len() - 1);
+            let two = Tensor::full([] as [i64; 0], 2.0, (inputs[numbers].kind(), Device::Cpu));
+            let chosen = recorder.tensors[numbers].where_self(&mask, &two);
+            let arguments = [A::V(first), A::V(numbers), A::F(2.0)];
+            let chosen = recorder.record("where", "ScalarOther", &arguments, vec![chosen]);
+            recorder.returns(&[chosen]);
+        } else {
+            recorder.returns(&(first..first + count).collect::<Vec<_>>());
+        }
+        recorder
+    }
 }
 
 impl fmt::Display for Case {
@@ -125,7 +157,16 @@ impl Cases {
     ) -> &mut Case {
         let (op, overload) = name.split_once('.').unwrap_or((name, ""));
         let run = Box::new(run);
-        self.0.push(Case { op, overload, inputs, arguments, run, is_smooth: true, is_elementwise: false });
+        self.0.push(Case {
+            op,
+            overload,
+            inputs,
+            arguments,
+            run,
+            is_smooth: true,
+            is_elementwise: false,
+            has_other_kinks: false,
+        });
         self.0.last_mut().expect("just pushed")
     }
 
@@ -199,6 +240,11 @@ fn elementwise(c: &mut Cases) {
     c.unary("log2", p, |x| x.log2());
     c.unary("log10", p, |x| x.log10());
     c.unary("tan", n, |x| x.tan());
+    c.unary("deg2rad", n, |x| x.deg2rad());
+    c.unary("rad2deg", n, |x| x.rad2deg());
+    let truncated = vec![V(0), V(1), S("trunc")];
+    c.add("div.Tensor_mode", vec![n(&[4, 3]), p(&[3])], truncated, |x| x[0].divide_tensor_mode(&x[1], "trunc"))
+        .is_smooth = false;
     // Within -1 to 1: of tanh(x); the awkward numbers are those outside, too.
     c.unary("asin", small, |x| x.asin());
     c.unary("acos", small, |x| x.acos());
@@ -219,12 +265,13 @@ fn elementwise(c: &mut Cases) {
     c.unary("selu", n, |x| x.selu());
     c.unary("relu6", n, |x| x.relu6());
     // Written out: LibTorch divides by a float32 6 in float64, too.
-    c.add("hardsigmoid", vec![n(&[3, 5])], vec![V(0)], |x| (&x[0] + 3.0).clamp(0.0, 6.0) / 6.0);
+    c.add("hardsigmoid", vec![n(&[3, 5])], vec![V(0)], |x| (&x[0] + 3.0).clamp(0.0, 6.0) / 6.0).has_other_kinks = true;
     c.add("celu", vec![n(&[3, 5])], vec![V(0), F(1.0)], |x| x[0].celu()).is_elementwise = true;
     // celu with another alpha, written out
     c.add("celu", vec![n(&[3, 5])], vec![V(0), F(0.5)], |x| {
         (x[0].clamp_max(0.0) / 0.5).expm1() * 0.5 + x[0].clamp_min(0.0)
-    });
+    })
+    .has_other_kinks = true;
     c.add("hardtanh", vec![n(&[3, 5])], vec![V(0), I(-1), I(1)], |x| x[0].hardtanh()).is_elementwise = true;
     c.add("softshrink", vec![n(&[3, 5])], vec![V(0), F(0.5)], |x| x[0].softshrink()).is_elementwise = true;
     let arguments = vec![V(0), F(0.5), F(-2.0)];
@@ -238,6 +285,9 @@ fn elementwise(c: &mut Cases) {
     c.binary("atan2", [n, n], &[], |a, b| a.atan2(b), true);
     c.binary("hypot", [n, n], &[], |a, b| a.hypot(b), true);
     c.binary("logaddexp", [n, n], &[], |a, b| a.logaddexp(b), true);
+    c.binary("logaddexp2", [n, n], &[], |a, b| a.logaddexp2(b), true);
+    c.binary("fmod.Tensor", [n, p], &[], |a, b| a.fmod_tensor(b), true);
+    c.add("fmod.Scalar", vec![n(&[9])], vec![V(0), F(-0.75)], |x| x[0].fmod(-0.75)).is_elementwise = true;
     c.binary("remainder.Tensor", [n, p], &[], |a, b| a.remainder_tensor(b), true);
     c.add("remainder.Scalar", vec![n(&[9])], vec![V(0), F(-0.75)], |x| x[0].remainder(-0.75)).is_elementwise = true;
     let three = || vec![n(&[4, 3]), n(&[3]), p(&[4, 1])];
@@ -254,7 +304,8 @@ fn elementwise(c: &mut Cases) {
     c.add("elu", vec![n(&[3, 5])], vec![V(0), I(1), I(1), I(1)], |x| x[0].elu()).is_elementwise = true;
     let scaled = vec![V(0), F(1.3), F(0.7), I(1)];
     // scale (x above 0, alpha (exp(x) - 1) below)
-    c.add("elu", vec![n(&[3, 5])], scaled, |x| (x[0].clamp_max(0.0).expm1() * 1.3 + x[0].clamp_min(0.0)) * 0.7);
+    c.add("elu", vec![n(&[3, 5])], scaled, |x| (x[0].clamp_max(0.0).expm1() * 1.3 + x[0].clamp_min(0.0)) * 0.7)
+        .has_other_kinks = true;
     c.add("softplus", vec![n(&[3, 5])], vec![V(0), I(1), I(20)], |x| x[0].softplus()).is_elementwise = true;
     for (low, high) in [(-0.5, 0.75), (0.5, -0.5)] {
         let case = c.add("clamp", vec![n(&[3, 5])], vec![V(0), F(low), F(high)], move |x| x[0].clamp(low, high));
@@ -712,20 +763,29 @@ fn losses(c: &mut Cases) {
     }
     for (number, reduction) in [(0, Reduction::None), (1, Reduction::Mean), (2, Reduction::Sum)] {
         let pair = || vec![n(&[4, 3]), n(&[4, 3])];
-        c.add("mse_loss", pair(), vec![V(0), V(1), I(number)], move |x| x[0].mse_loss(&x[1], reduction));
-        c.add("l1_loss", pair(), vec![V(0), V(1), I(number)], move |x| x[0].l1_loss(&x[1], reduction));
+        let by_element = number == 0;
+        let mse = vec![V(0), V(1), I(number)];
+        c.add("mse_loss", pair(), mse.clone(), move |x| x[0].mse_loss(&x[1], reduction)).is_elementwise = by_element;
+        c.add("l1_loss", pair(), mse, move |x| x[0].l1_loss(&x[1], reduction)).is_elementwise = by_element;
         for width in [1.0, 0.3] {
             let arguments = || vec![V(0), V(1), I(number), F(width)];
-            c.add("smooth_l1_loss", pair(), arguments(), move |x| x[0].smooth_l1_loss(&x[1], reduction, width));
-            c.add("huber_loss", pair(), arguments(), move |x| x[0].huber_loss(&x[1], reduction, width));
+            c.add("smooth_l1_loss", pair(), arguments(), move |x| x[0].smooth_l1_loss(&x[1], reduction, width))
+                .is_elementwise = by_element;
+            c.add("huber_loss", pair(), arguments(), move |x| x[0].huber_loss(&x[1], reduction, width))
+                .is_elementwise = by_element;
         }
         let (density, none) = (vec![n(&[4, 3]), p(&[4, 3])], || None::<Tensor>);
-        c.add("kl_div", density, vec![V(0), V(1), I(number), B(false)], move |x| x[0].kl_div(&x[1], reduction, false));
-        c.add("kl_div", pair(), vec![V(0), V(1), I(number), B(true)], move |x| x[0].kl_div(&x[1], reduction, true));
+        c.add("kl_div", density, vec![V(0), V(1), I(number), B(false)], move |x| {
+            x[0].kl_div(&x[1], reduction, false)
+        })
+        .is_elementwise = by_element;
+        c.add("kl_div", pair(), vec![V(0), V(1), I(number), B(true)], move |x| x[0].kl_div(&x[1], reduction, true))
+            .is_elementwise = by_element;
         let logits = "binary_cross_entropy_with_logits";
         c.add(logits, pair(), vec![V(0), V(1), A::None, A::None, I(number)], move |x| {
             x[0].binary_cross_entropy_with_logits(&x[1], none(), none(), reduction)
-        });
+        })
+        .is_elementwise = by_element;
         let inputs = vec![n(&[4, 3]), p(&[4, 3]), p(&[3]), p(&[3])];
         // Written out: LibTorch gives weights no gradient.
         c.add(logits, inputs, vec![V(0), V(1), V(2), V(3), I(number)], move |x| {
@@ -740,10 +800,12 @@ fn losses(c: &mut Cases) {
         let arguments = |log: bool| vec![V(0), V(1), B(log), B(false), F(1e-8), I(number)];
         c.add("poisson_nll_loss", vec![n(&[4, 3]), p(&[4, 3])], arguments(true), move |x| {
             x[0].poisson_nll_loss(&x[1], true, false, 1e-8, reduction)
-        });
+        })
+        .is_elementwise = by_element;
         c.add("poisson_nll_loss", vec![p(&[4, 3]), p(&[4, 3])], arguments(false), move |x| {
             x[0].poisson_nll_loss(&x[1], false, false, 1e-8, reduction)
-        });
+        })
+        .is_elementwise = by_element;
         classes(c, number, reduction);
     }
 }

@@ -85,6 +85,14 @@ fn parts(c: &mut Cases) {
         let arguments = vec![V(0), L(dims.clone())];
         c.add("flip", vec![n(&[4, 1, 3])], arguments, move |x| x[0].flip(&dims[..]));
     }
+    for (offset, a, b) in [(0, -2, -1), (1, -1, 0), (-2, 0, 2)] {
+        let arguments = vec![V(0), I(offset), I(a), I(b)];
+        c.add("diag_embed", vec![n(&[2, 3])], arguments, move |x| x[0].diag_embed(offset, a, b));
+    }
+    for shape in [[4, 4], [3, 5]] {
+        // of a matrix with more rows than columns, LibTorch's derivative is wrong
+        c.add("trace", vec![n(&shape)], vec![V(0)], |x| x[0].trace());
+    }
     let vectors = || vec![n(&[5, 3]), n(&[5, 3])];
     c.add("linalg_cross", vectors(), vec![V(0), V(1), I(-1)], |x| x[0].linalg_cross(&x[1], -1));
     c.add("linalg_cross", vec![n(&[3, 4]), n(&[3, 1])], vec![V(0), V(1), I(0)], |x| x[0].linalg_cross(&x[1], 0));

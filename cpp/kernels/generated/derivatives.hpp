@@ -2,8 +2,8 @@
 /// Clad's derivatives of activations, losses and operators, for float and double. Not to be edited.
 // Made by Clad 2.5.0~dev (git 4b2c0eef17e298af448c22b08631923507cbb105)
 // from activations.hpp, losses.hpp, operators.hpp, exponential.hpp, pushforwards.hpp, derive.cpp
-// sha256 of the inputs: bf5ae41b624d06efe7c35e05c377912c6b8f7a891ec04cc86dd9a37ac230680e
-// sha256 of the text below: a57ec0301c5f54f18e70ef8c4de9b13f2a3546b7ee2572fdd1937c3548f03d0e
+// sha256 of the inputs: 40c66006bd21217287695118747262b2427c260d44bf70d63c93eef6fce1bc21
+// sha256 of the text below: ab0a53750eefe442ee30836d0d2356dbfc4e79f1af3f4c846fd60d3de4881dce
 // To make it again: cargo xtask gradients
 
 #pragma once
@@ -579,22 +579,20 @@ inline void ClampMax_pullback(float z, float high, float _d_y, float *_d_z, floa
 }
 inline void Leaky_pullback(float z, float slope, float _d_y, float *_d_z, float *_d_slope) {
     bool _cond0;
-    float _d_m = 0.F;
-    float m = slope * z;
+    float _d_factor = 0.F;
+    float factor = slope;
     {
         _cond0 = z > 0;
         if (_cond0)
-            m = z;
-    }
-    _d_m += _d_y;
-    if (_cond0) {
-        *_d_z += _d_m;
-        _d_m = 0.F;
+            factor = 1;
     }
     {
-        *_d_slope += _d_m * z;
-        *_d_z += slope * _d_m;
+        _d_factor += _d_y * z;
+        *_d_z += factor * _d_y;
     }
+    if (_cond0)
+        _d_factor = 0.F;
+    *_d_slope += _d_factor;
 }
 inline clad::ValueAndPushforward<float, float> EluBelowZero_pushforward(float z, float _d_z) {
     ValueAndPushforward<float, float> _t0 = clad::custom_derivatives::CladTorch::Kernels::Expm1OfNegative_pushforward(z, _d_z);
@@ -649,36 +647,38 @@ inline void LogitLoss_pullback(float z, float y, float _d_y0, float *_d_z, float
     bool _cond0;
     float _d_s = 0.F;
     float s = z;
-    float _d_linear = 0.F;
-    float linear = -y * z;
+    float _d_factor = 0.F;
+    float factor = -y;
     {
         _cond0 = z > 0;
         if (_cond0) {
             s = -z;
-            linear = (1 - y) * z;
+            factor = 1 - y;
         }
     }
+    float _d_linear = 0.F;
+    float linear = factor * z;
     {
         _d_linear += _d_y0;
         float _r0 = 0.F;
         _r0 += _d_y0 * CladTorch::Kernels::SoftplusBelowZero_pushforward(s, 1.F).pushforward;
         _d_s += _r0;
     }
+    {
+        _d_factor += _d_linear * z;
+        *_d_z += factor * _d_linear;
+    }
     if (_cond0) {
         {
-            *_d_y += -_d_linear * z;
-            *_d_z += (1 - y) * _d_linear;
-            _d_linear = 0.F;
+            *_d_y += -_d_factor;
+            _d_factor = 0.F;
         }
         {
             *_d_z += -_d_s;
             _d_s = 0.F;
         }
     }
-    {
-        *_d_y += -_d_linear * z;
-        *_d_z += -y * _d_linear;
-    }
+    *_d_y += -_d_factor;
     *_d_z += _d_s;
 }
 inline void HuberLoss_pullback(float d, float delta, float _d_y, float *_d_d, float *_d_delta) {
@@ -749,31 +749,43 @@ inline void SmoothLoss_pullback(float d, float beta, float _d_y, float *_d_d, fl
         _d_m = 0.F;
     }
 }
-inline void KullbackLeibler_pullback(float z, float y, float _d_y0, float *_d_z, float *_d_y) {
+inline void FiniteOr_pullback(float z, float other, float _d_y, float *_d_z, float *_d_other) {
     bool _cond0;
-    float _t0;
+    bool _cond1;
+    bool _cond2;
+    float _d_greatest = 0.F;
+    const float greatest = std::numeric_limits<float>::max();
     float _d_m = 0.F;
-    float m = -y * z;
+    float m = z;
     {
-        _cond0 = y != 0;
-        if (_cond0) {
-            _t0 = (std::log(y) - z);
-            m = y * _t0;
-        }
+        _cond0 = z != z;
+        if (_cond0)
+            m = other;
     }
-    _d_m += _d_y0;
-    if (_cond0) {
-        *_d_y += _d_m * _t0;
-        float _r0 = 0.F;
-        _r0 += y * _d_m * clad::custom_derivatives::std::log_pushforward(y, 1.F).pushforward;
-        *_d_y += _r0;
-        *_d_z += -y * _d_m;
+    {
+        _cond1 = z > greatest;
+        if (_cond1)
+            m = greatest;
+    }
+    {
+        _cond2 = z < -greatest;
+        if (_cond2)
+            m = -greatest;
+    }
+    _d_m += _d_y;
+    if (_cond2) {
+        _d_greatest += -_d_m;
         _d_m = 0.F;
     }
-    {
-        *_d_y += -_d_m * z;
-        *_d_z += -y * _d_m;
+    if (_cond1) {
+        _d_greatest += _d_m;
+        _d_m = 0.F;
     }
+    if (_cond0) {
+        *_d_other += _d_m;
+        _d_m = 0.F;
+    }
+    *_d_z += _d_m;
 }
 inline void Where_pullback(float c, float a, float b, float _d_y, float *_d_c, float *_d_a, float *_d_b) {
     bool _cond0 = c != 0;
@@ -879,12 +891,14 @@ inline void EveryOperator_grad(float a, float b, float c, float *_d_a, float *_d
     sum += LogitLoss(a, b);
     sum += HuberLoss(a, b);
     sum += SmoothLoss(a, b);
-    sum += KullbackLeibler(a, b);
     sum += Remainder(a, b);
+    sum += Fmod(a, b);
     sum += Hypot(a, b);
+    sum += FiniteOr(a, b);
     sum += Pow(a, b);
     sum += Atan2(a, b);
     sum += LogAddExp(a, b);
+    sum += Xlogy(a, b);
     sum += Where(a, b, c);
     sum += Clamp(a, b, c);
     _d_sum += 1;
@@ -909,7 +923,7 @@ inline void EveryOperator_grad(float a, float b, float c, float *_d_a, float *_d
     {
         float _r60 = 0.F;
         float _r61 = 0.F;
-        CladTorch::Kernels::KullbackLeibler_pullback(a, b, _d_sum, &_r60, &_r61);
+        CladTorch::Kernels::FiniteOr_pullback(a, b, _d_sum, &_r60, &_r61);
         *_d_a += _r60;
         *_d_b += _r61;
     }
@@ -1513,22 +1527,20 @@ inline void ClampMax_pullback(double z, double high, double _d_y, double *_d_z, 
 }
 inline void Leaky_pullback(double z, double slope, double _d_y, double *_d_z, double *_d_slope) {
     bool _cond0;
-    double _d_m = 0.;
-    double m = slope * z;
+    double _d_factor = 0.;
+    double factor = slope;
     {
         _cond0 = z > 0;
         if (_cond0)
-            m = z;
-    }
-    _d_m += _d_y;
-    if (_cond0) {
-        *_d_z += _d_m;
-        _d_m = 0.;
+            factor = 1;
     }
     {
-        *_d_slope += _d_m * z;
-        *_d_z += slope * _d_m;
+        _d_factor += _d_y * z;
+        *_d_z += factor * _d_y;
     }
+    if (_cond0)
+        _d_factor = 0.;
+    *_d_slope += _d_factor;
 }
 inline clad::ValueAndPushforward<double, double> EluBelowZero_pushforward(double z, double _d_z) {
     ValueAndPushforward<double, double> _t0 = clad::custom_derivatives::CladTorch::Kernels::Expm1OfNegative_pushforward(z, _d_z);
@@ -1583,36 +1595,38 @@ inline void LogitLoss_pullback(double z, double y, double _d_y0, double *_d_z, d
     bool _cond0;
     double _d_s = 0.;
     double s = z;
-    double _d_linear = 0.;
-    double linear = -y * z;
+    double _d_factor = 0.;
+    double factor = -y;
     {
         _cond0 = z > 0;
         if (_cond0) {
             s = -z;
-            linear = (1 - y) * z;
+            factor = 1 - y;
         }
     }
+    double _d_linear = 0.;
+    double linear = factor * z;
     {
         _d_linear += _d_y0;
         double _r0 = 0.;
         _r0 += _d_y0 * CladTorch::Kernels::SoftplusBelowZero_pushforward(s, 1.).pushforward;
         _d_s += _r0;
     }
+    {
+        _d_factor += _d_linear * z;
+        *_d_z += factor * _d_linear;
+    }
     if (_cond0) {
         {
-            *_d_y += -_d_linear * z;
-            *_d_z += (1 - y) * _d_linear;
-            _d_linear = 0.;
+            *_d_y += -_d_factor;
+            _d_factor = 0.;
         }
         {
             *_d_z += -_d_s;
             _d_s = 0.;
         }
     }
-    {
-        *_d_y += -_d_linear * z;
-        *_d_z += -y * _d_linear;
-    }
+    *_d_y += -_d_factor;
     *_d_z += _d_s;
 }
 inline void HuberLoss_pullback(double d, double delta, double _d_y, double *_d_d, double *_d_delta) {
@@ -1683,31 +1697,43 @@ inline void SmoothLoss_pullback(double d, double beta, double _d_y, double *_d_d
         _d_m = 0.;
     }
 }
-inline void KullbackLeibler_pullback(double z, double y, double _d_y0, double *_d_z, double *_d_y) {
+inline void FiniteOr_pullback(double z, double other, double _d_y, double *_d_z, double *_d_other) {
     bool _cond0;
-    double _t0;
+    bool _cond1;
+    bool _cond2;
+    double _d_greatest = 0.;
+    const double greatest = std::numeric_limits<double>::max();
     double _d_m = 0.;
-    double m = -y * z;
+    double m = z;
     {
-        _cond0 = y != 0;
-        if (_cond0) {
-            _t0 = (std::log(y) - z);
-            m = y * _t0;
-        }
+        _cond0 = z != z;
+        if (_cond0)
+            m = other;
     }
-    _d_m += _d_y0;
-    if (_cond0) {
-        *_d_y += _d_m * _t0;
-        double _r0 = 0.;
-        _r0 += y * _d_m * clad::custom_derivatives::std::log_pushforward(y, 1.).pushforward;
-        *_d_y += _r0;
-        *_d_z += -y * _d_m;
+    {
+        _cond1 = z > greatest;
+        if (_cond1)
+            m = greatest;
+    }
+    {
+        _cond2 = z < -greatest;
+        if (_cond2)
+            m = -greatest;
+    }
+    _d_m += _d_y;
+    if (_cond2) {
+        _d_greatest += -_d_m;
         _d_m = 0.;
     }
-    {
-        *_d_y += -_d_m * z;
-        *_d_z += -y * _d_m;
+    if (_cond1) {
+        _d_greatest += _d_m;
+        _d_m = 0.;
     }
+    if (_cond0) {
+        *_d_other += _d_m;
+        _d_m = 0.;
+    }
+    *_d_z += _d_m;
 }
 inline void Where_pullback(double c, double a, double b, double _d_y, double *_d_c, double *_d_a, double *_d_b) {
     bool _cond0 = c != 0;
@@ -1813,12 +1839,14 @@ inline void EveryOperator_grad(double a, double b, double c, double *_d_a, doubl
     sum += LogitLoss(a, b);
     sum += HuberLoss(a, b);
     sum += SmoothLoss(a, b);
-    sum += KullbackLeibler(a, b);
     sum += Remainder(a, b);
+    sum += Fmod(a, b);
     sum += Hypot(a, b);
+    sum += FiniteOr(a, b);
     sum += Pow(a, b);
     sum += Atan2(a, b);
     sum += LogAddExp(a, b);
+    sum += Xlogy(a, b);
     sum += Where(a, b, c);
     sum += Clamp(a, b, c);
     _d_sum += 1;
@@ -1843,7 +1871,7 @@ inline void EveryOperator_grad(double a, double b, double c, double *_d_a, doubl
     {
         double _r60 = 0.;
         double _r61 = 0.;
-        CladTorch::Kernels::KullbackLeibler_pullback(a, b, _d_sum, &_r60, &_r61);
+        CladTorch::Kernels::FiniteOr_pullback(a, b, _d_sum, &_r60, &_r61);
         *_d_a += _r60;
         *_d_b += _r61;
     }

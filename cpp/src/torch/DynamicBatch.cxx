@@ -1,5 +1,7 @@
 #include "DynamicBatch.hxx"
 
+#include "Fills.hxx"
+
 #include <algorithm>
 
 namespace CladTorch {
@@ -62,6 +64,9 @@ DynamicBatch::DynamicBatch(const ListFunction &function, const TensorList &examp
                                thrown.Message() + "; each input whose first dimension is as long as that of the first "
                                "input follows it: give examples where no other one is, or " + remedy);
    }
+   const auto fills = FillsOfOtherShapes(first, observed);
+   for (auto *observation : {&first, &observed[0], &observed[1]})
+      SpellOutFills(*observation, fills);
    for (const auto &observation : observed) {
       CheckConstants(first, observation, name, remedy);
       if (observation.fReached != first.fReached || observation.fDraws != first.fDraws)
@@ -98,6 +103,14 @@ bool DynamicBatch::Fits(const TensorList &inputs) const
             return false;
    }
    return true;
+}
+
+Observation DynamicBatch::ObserveLike(const ListFunction &function, const TensorList &inputs, const std::string &name) const
+{
+   auto observation = Observe(function, inputs, fWanted, name);
+   SpellOutFills(observation, fFirst.fFills);
+   CheckSameConstants(fFirst, observation, name);
+   return observation;
 }
 
 Observation DynamicBatch::At(std::int64_t rows) const

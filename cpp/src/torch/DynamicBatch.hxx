@@ -38,6 +38,9 @@ public:
    const Observation &First() const { return fFirst; }
    /// For the core; what is left can do nothing more.
    rust::Box<Core::AnyBatch> TakeCore() { return std::move(*fCore); }
+   /// The function as it is seen with other inputs, a single row for one. Throws as Observe() does, and where it captures other
+   /// tensors.
+   Observation ObserveLike(const ListFunction &function, const TensorList &inputs, const std::string &name) const;
    /// As it would be observed with so many rows.
    Observation At(std::int64_t rows) const;
 

@@ -55,8 +55,7 @@ std::shared_ptr<LossData> ObserveLoss(ListFunction loss, std::size_t outputs, st
          rust::Vec<Core::ObservedGraph> one;
          std::string why;
          try {
-            const auto single = Observe(function, {Rows(1, outputs + labels)}, wanted, kName);
-            CheckSameConstants(batch.First(), single, kName);
+            const auto single = batch.ObserveLike(function, {Rows(1, outputs + labels)}, kName);
             one.push_back(single.Graph());
          } catch (const Thrown &thrown) {
             why = thrown.Message();

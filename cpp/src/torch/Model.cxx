@@ -39,8 +39,7 @@ InOneMode Look(const Network &network)
    InOneMode seen{DynamicBatch(network.Function(), {network.Events(kEvents)}, wanted, name,
                                "use the same operators for any number of events"), {}, ""};
    try {
-      const auto one = Observe(network.Function(), {network.Events(1)}, wanted, name);
-      CheckSameConstants(seen.fBatch.First(), one, name);
+      const auto one = seen.fBatch.ObserveLike(network.Function(), {network.Events(1)}, name);
       seen.fOne.push_back(one.Graph());
    } catch (const Thrown &thrown) {
       seen.fWhyNotOne = thrown.Message();

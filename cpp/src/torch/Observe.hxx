@@ -57,6 +57,7 @@ struct Observation {
    TensorList fConstants; ///< captured tensors, in the order of fGraph.constants; the function's own, not copies
    std::size_t fParameters = 0; ///< how many of them, the first ones, are captured tensors that require a gradient
    std::vector<bool> fMade;     ///< for each, whether the function makes it of nothing but numbers
+   std::vector<std::size_t> fFills; ///< what were constants and are operators in fGraph; see Fills.hxx
    std::vector<Counter> fCounters;
    Reached fReached;       ///< for each output, which inputs and constants LibTorch's autograd goes back to
    std::vector<std::string> fDraws; ///< the operators that drew random numbers, in order

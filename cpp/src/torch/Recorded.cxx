@@ -1,5 +1,6 @@
 #include "Recorded.hxx"
 
+#include "Composite.hxx"
 #include "InPlace.hxx"
 
 #include <torch/csrc/jit/ir/constants.h>
@@ -301,6 +302,7 @@ void CheckFilled(const Graph &graph)
 TensorList Simplify(std::shared_ptr<Graph> graph, std::size_t &computed)
 {
    auto captured = LiftConstants(*graph); // before anything is computed from them: they may change
+   TakeCompositesApart(*graph);
    ReplaceChangesOfOwn(*graph);
    torch::jit::RemoveTensorMutation(graph);
    ReplaceChangesInPlace(*graph);

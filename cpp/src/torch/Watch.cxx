@@ -170,10 +170,10 @@ void Watch::End(const TensorList &results)
    fSteps.push_back(std::move(step));
 }
 
-void Watch::NoteHere(const std::string &obstacle)
+void Watch::NoteHere(std::string_view obstacle)
 {
    if (gInnermost)
-      gInnermost->Note(obstacle);
+      gInnermost->Note(std::string(obstacle));
 }
 
 void Watch::CheckAliases(const TensorList &results) const

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -43,7 +44,7 @@ public:
    /// Watches no longer; what was seen stays. Throws Unobservable with the first obstacle. `results` are the function's.
    void End(const TensorList &results);
    /// Notes what a function of this thread does that its operators do not show, where one is watched.
-   static void NoteHere(const std::string &obstacle);
+   static void NoteHere(std::string_view obstacle);
 
    const std::vector<Step> &Steps() const { return fSteps; }
    /// Captured tensors that require a gradient, in the order of their first use.

@@ -95,6 +95,9 @@ mod ffi {
         fn any_batch_at(batch: &AnyBatch, rows: i64) -> Result<ObservedGraph>;
         /// Why kernels never run the operator, given with its namespace; empty where they may.
         fn operator_obstacle(op: &str) -> String;
+        /// Whether the operator, given with its namespace, is neither on the list of those with kernels nor on that of those
+        /// which LibTorch runs on purpose.
+        fn operator_is_unknown(op: &str) -> bool;
         /// What kernels make of a graph. Fails, naming operator and place, where no back end but LibTorch itself supports it.
         fn graph_work(graph: &ObservedGraph) -> Result<GraphWork>;
     }
@@ -229,6 +232,10 @@ fn any_batch_at(batch: &AnyBatch, rows: i64) -> Result<ObservedGraph> {
 
 fn operator_obstacle(op: &str) -> String {
     graph::lower::obstacle(op).unwrap_or_default()
+}
+
+fn operator_is_unknown(op: &str) -> bool {
+    graph::lower::is_unknown(op)
 }
 
 fn graph_work(graph: &ObservedGraph) -> Result<GraphWork> {

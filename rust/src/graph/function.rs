@@ -41,7 +41,7 @@ functions! {
         Expm1 Exp2 Log Log1p Log2 Log10 Sin Cos Tan Asin Acos Atan Sinh Cosh Asinh Acosh Atanh Erf ErfComplement;
     1 flat: Floor Ceil Round Trunc Sign;
     2 smooth: Add Sub Mul Div Maximum Minimum ClampMin ClampMax Leaky Elu SoftplusBelow LogitLoss HuberLoss SmoothLoss
-        KullbackLeibler Remainder Hypot Pow Atan2 LogAddExp;
+        Remainder Fmod Hypot FiniteOr Pow Atan2 LogAddExp Xlogy;
     2 mask: Less LessEqual Equal NotEqual And Or;
     3 smooth: Where Clamp;
 }

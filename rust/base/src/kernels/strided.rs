@@ -215,7 +215,7 @@ pub struct Table<T> {
 /// of one and of two operands are flat.
 const SMOOTH_UNARY: u8 = 15 + 19;
 const UNARY: u8 = SMOOTH_UNARY + 5;
-const BINARY: u8 = UNARY + 17 + 3;
+const BINARY: u8 = UNARY + 18 + 4;
 const FLAT: u8 = BINARY + 6;
 const TERNARY: u8 = FLAT + 2;
 

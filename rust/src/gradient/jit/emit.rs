@@ -56,12 +56,15 @@ pub fn emit(program: &Program, layout: &Layout, name: &str, operators: &[String]
 
 /// Clad's rule for fmod, by the divisor, rounds down where fmod rounds towards 0.
 fn refuse_remainders(program: &Program, operators: &[String]) -> Result<()> {
-    let is_remainder = |node: &&Node| matches!(node.primitive, Primitive::Map(Function::Remainder));
+    let is_remainder = |node: &&Node| matches!(node.primitive, Primitive::Map(Function::Remainder | Function::Fmod));
     match program.nodes.iter().find(is_remainder) {
         None => Ok(()),
         Some(node) => {
             let operator = operators.get(node.observed).map_or("remainder", String::as_str);
-            Err(Error::invalid(format!("{operator}: Clad derives fmod wrongly"), "write a - b * floor(a / b)"))
+            Err(Error::invalid(
+                format!("{operator}: Clad derives fmod wrongly"),
+                "write it with floor() or trunc() of a / b",
+            ))
         }
     }
 }

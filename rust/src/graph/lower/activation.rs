@@ -88,6 +88,8 @@ fn hardsigmoid(call: &mut Call) -> Lowered {
     let x = call.tensor(0)?;
     let shifted = call.map_number(Function::Add, &x, 3.0)?;
     let value = between(call, &shifted, 0.0, 6.0)?;
+    let (unknown, nan) = (call.map(Function::NotEqual, &[&x, &x])?, call.literal(f64::NAN)?);
+    let value = call.map(Function::Where, &[&unknown, &nan, &value])?; // whose derivative is 0
     Ok(vec![call.map_number(Function::Div, &value, 6.0)?])
 }
 

@@ -153,7 +153,10 @@ impl Call<'_, '_> {
     pub fn length(&mut self, x: &Tensor, dims: &[usize], keep: bool) -> Result<Tensor> {
         let columns: usize = dims.iter().map(|&dim| x.view.sizes[dim]).product();
         if columns == 1 {
-            let size = self.map(Function::Abs, &[x])?; // even where the square would be no number of the type
+            // Even where the square would be no number of the type. Of NaN and infinity, whose derivative is NaN, it is the square.
+            let (size, square) = (self.map(Function::Abs, &[x])?, self.map(Function::Mul, &[x, x])?);
+            let is_finite = self.map_number(Function::Less, &size, f64::INFINITY)?;
+            let size = self.map(Function::Where, &[&is_finite, &size, &square])?;
             return Ok(if keep { size } else { without(&size, dims) });
         }
         self.of_rows(x, dims, keep, Primitive::Length(columns))

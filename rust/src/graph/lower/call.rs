@@ -225,6 +225,11 @@ impl Call<'_, '_> {
             DType::Bool => tensor.kind == Kind::Mask,
             number => !matches!(tensor.kind, Kind::Index | Kind::Count) && number == self.lowering.program.dtype,
         };
-        if fits { Ok(()) } else { Err(self.refuse("returns a type that is not supported here")) }
+        match observed.dtype {
+            _ if fits => Ok(()),
+            DType::Int64 => Err(self.refuse("computes with integers, of which LibTorch keeps every digit")),
+            DType::Bool => Err(self.refuse("returns a mask that kernels do not make")),
+            number => Err(self.refuse(format!("returns {} in a function of another type", number.name()))),
+        }
     }
 }

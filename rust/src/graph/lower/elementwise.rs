@@ -1,5 +1,7 @@
 //! Operators element by element, operands broadcast.
 
+use std::f64::consts::{LN_2, PI};
+
 use super::compare::{Comparison, EXACT, compared};
 use super::{Call, Lowered, Operator};
 use crate::error::Result;
@@ -31,7 +33,7 @@ pub(super) const TABLE: &[Operator] = &[
     Operator { name: "sub", does: "`a - alpha b`", lower: |call| sum(call, -1.0) },
     Operator { name: "rsub", does: "`b - alpha a`", lower: rsub },
     Operator { name: "mul", does: "`a b`", lower: binary!(Mul) },
-    Operator { name: "div", does: "`a / b`, without rounding", lower: div },
+    Operator { name: "div", does: "`a / b`; rounded towards 0, with derivative 0", lower: div },
     Operator { name: "neg", does: "`-x`", lower: unary!(Neg) },
     Operator { name: "pow", does: "`a^b`", lower: pow },
     Operator { name: "square", does: "`x^2`", lower: unary!(Squared) },
@@ -76,11 +78,15 @@ pub(super) const TABLE: &[Operator] = &[
     Operator { name: "atan2", does: "the angle of the point `(b, a)`", lower: binary!(Atan2) },
     Operator { name: "hypot", does: "`sqrt(a^2 + b^2)`", lower: binary!(Hypot) },
     Operator { name: "logaddexp", does: "`log(exp(a) + exp(b))`", lower: binary!(LogAddExp) },
+    Operator { name: "logaddexp2", does: "`log2(2^a + 2^b)`", lower: logaddexp2 },
+    Operator { name: "fmod", does: "`a - b trunc(a / b)`", lower: binary!(Fmod) },
     Operator { name: "remainder", does: "`a - b floor(a / b)`", lower: binary!(Remainder) },
-    Operator { name: "xlogy", does: "`a log(b)`, 0 where `a` is 0", lower: xlogy },
+    Operator { name: "xlogy", does: "`a log(b)`, 0 where `a` is 0", lower: binary!(Xlogy) },
     Operator { name: "addcmul", does: "`x + value a b`", lower: |call| combined(call, Function::Mul) },
     Operator { name: "addcdiv", does: "`x + value a / b`", lower: |call| combined(call, Function::Div) },
     Operator { name: "lerp", does: "`a + weight (b - a)`", lower: lerp },
+    Operator { name: "deg2rad", does: "`pi / 180 x`", lower: |call| turned(call, PI / 180.0) },
+    Operator { name: "rad2deg", does: "`180 / pi x`", lower: |call| turned(call, 180.0 / PI) },
     Operator { name: "sin", does: "`sin(x)`", lower: unary!(Sin) },
     Operator { name: "cos", does: "`cos(x)`", lower: unary!(Cos) },
     Operator { name: "erf", does: "`erf(x)`", lower: unary!(Erf) },
@@ -123,20 +129,11 @@ fn fraction(call: &mut Call) -> Lowered {
     Ok(vec![call.map(Function::Sub, &[&x, &whole])?])
 }
 
-/// Where `a` is 0, `b` counts as 1 unless its logarithm is finite, so that the derivative by `b` is 0 there.
-fn xlogy(call: &mut Call) -> Lowered {
+fn logaddexp2(call: &mut Call) -> Lowered {
     let (a, b) = (call.tensor(0)?, call.tensor(1)?);
-    let is_zero = call.map_number(Function::Equal, &a, 0.0)?;
-    let (below, endless) =
-        (call.map_number(Function::LessEqual, &b, 0.0)?, call.map_number(Function::Equal, &b, f64::INFINITY)?);
-    let is_odd = call.map(Function::Or, &[&below, &endless])?;
-    let counts_as_one = call.map(Function::And, &[&is_zero, &is_odd])?;
-    let one = call.literal(1.0)?;
-    let b = call.map(Function::Where, &[&counts_as_one, &one, &b])?;
-    let logarithm = call.map(Function::Log, &[&b])?;
-    let product = call.map(Function::Mul, &[&a, &logarithm])?;
-    let positive = call.map_number(Function::Add, &product, 0.0)?; // no negative zero
-    Ok(vec![call.map(Function::Where, &[&is_zero, &positive, &product])?])
+    let (a, b) = (call.scaled(&a, LN_2)?, call.scaled(&b, LN_2)?);
+    let sum = call.map(Function::LogAddExp, &[&a, &b])?;
+    Ok(vec![call.map_number(Function::Div, &sum, LN_2)?])
 }
 
 fn hardswish(call: &mut Call) -> Lowered {
@@ -181,11 +178,21 @@ fn rsub(call: &mut Call) -> Lowered {
 }
 
 fn div(call: &mut Call) -> Lowered {
-    if !call.is_none(2) {
-        return Err(call.refuse("rounds"));
-    }
     let (a, b) = (call.tensor(0)?, call.tensor(1)?);
-    Ok(vec![call.map(Function::Div, &[&a, &b])?])
+    let quotient = call.map(Function::Div, &[&a, &b])?;
+    if call.is_none(2) {
+        return Ok(vec![quotient]);
+    }
+    match call.text(2)? {
+        "trunc" => Ok(vec![call.map(Function::Trunc, &[&quotient])?]),
+        _ => Err(call.refuse("rounds down, which LibTorch does from what fmod() leaves")),
+    }
+}
+
+/// An angle in other units.
+fn turned(call: &mut Call, factor: f64) -> Lowered {
+    let x = call.tensor(0)?;
+    Ok(vec![call.scaled(&x, factor)?])
 }
 
 /// Powers with a cheaper form take it, as in LibTorch.

@@ -154,7 +154,8 @@ fn kl_div(call: &mut Call) -> Lowered {
         let (density, d) = (call.map(Function::PowerOfE, &[&y])?, call.map(Function::Sub, &[&y, &x])?);
         call.map(Function::Mul, &[&density, &d])?
     } else {
-        call.map(Function::KullbackLeibler, &[&x, &y])?
+        let (entropy, product) = (call.map(Function::Xlogy, &[&y, &y])?, call.map(Function::Mul, &[&y, &x])?);
+        call.map(Function::Sub, &[&entropy, &product])?
     };
     reduced(call, 2, &losses)
 }
@@ -243,6 +244,8 @@ fn cross_entropy(call: &mut Call) -> Lowered {
         }
         let total = call.sum(&logarithm, &[dim], false)?;
         let share = call.map(Function::Mul, &[&total, &event_weights])?;
+        let (is_ignored, zero) = (call.is_index(&target, ignored)?, call.literal(0.0)?);
+        let share = call.map(Function::Where, &[&is_ignored, &zero, &share])?; // whatever its outputs are
         let share = call.scaled(&share, -smoothing / x.view.sizes[dim] as f64)?;
         let kept = call.scaled(&losses, 1.0 - smoothing)?;
         losses = call.map(Function::Add, &[&kept, &share])?;

@@ -99,12 +99,10 @@ fn nan_to_num(call: &mut Call) -> Lowered {
     let x = call.tensor(0)?;
     let greatest = call.greatest_number();
     let [nan, up, down] = [call.number_or(1, 0.0)?, call.number_or(2, greatest)?, call.number_or(3, -greatest)?];
-    let (is, number) = (is_nan(call, &x)?, call.literal(nan)?);
     if [up, down] == [greatest, -greatest] {
-        let (low, high) = (call.literal(down)?, call.literal(up)?);
-        let finite = call.map(Function::Clamp, &[&x, &low, &high])?;
-        return Ok(vec![call.map(Function::Where, &[&is, &number, &finite])?]);
+        return Ok(vec![call.map_number(Function::FiniteOr, &x, nan)?]);
     }
+    let (is, number) = (is_nan(call, &x)?, call.literal(nan)?);
     let mut value = x.clone();
     for (infinity, number) in [(f64::INFINITY, up), (f64::NEG_INFINITY, down)] {
         let (is, number) = (call.map_number(Function::Equal, &x, infinity)?, call.literal(number)?);

@@ -88,17 +88,28 @@ pub const ON_LIBTORCH: &[(&str, &str)] = &[
     ("rand* randn* randint* bernoulli multinomial normal poisson", "its generator draws the numbers"),
     ("binary_cross_entropy", "it refuses numbers outside 0 to 1, and cuts its derivative off near them"),
     ("fliplr flipud rot90", "it goes through memory backwards"),
+    ("heaviside nextafter signbit copysign frexp floor_divide", "it looks at the digits of numbers"),
+    ("logit erfcx", "its derivative has rules of its own at the ends"),
     ("cdist pdist", "its own kernels need no memory for the differences of all pairs"),
-    ("embedding_bag pixel_shuffle ctc_loss bilinear", "it has been rare"),
+    ("embedding_bag pixel_shuffle ctc_loss bilinear renorm", "it has been rare"),
 ];
 
 /// Why kernels never run the operator, with its namespace; `None` where they may.
 pub fn obstacle(op: &str) -> Option<String> {
     let name = op.strip_prefix("aten::").unwrap_or(op);
-    if op.starts_with("aten::") && operators().any(|operator| operator.name == name) {
+    if has_kernels(op) {
         return None;
     }
     Some(why_on_libtorch(name).map_or("has no kernel".to_owned(), |why| format!("has no kernel: {why}")))
+}
+
+fn has_kernels(op: &str) -> bool {
+    op.strip_prefix("aten::").is_some_and(|name| operators().any(|operator| operator.name == name))
+}
+
+/// Whether the operator, with its namespace, is on neither list: not one with kernels, and not one that LibTorch runs on purpose.
+pub fn is_unknown(op: &str) -> bool {
+    !has_kernels(op) && op.strip_prefix("aten::").and_then(why_on_libtorch).is_none()
 }
 
 fn why_on_libtorch(name: &str) -> Option<&'static str> {
@@ -115,7 +126,7 @@ pub fn documentation() -> String {
     let quoted = |names: &str| names.split(' ').map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
     let theirs = |(names, why): &(&str, &str)| format!("| {} | {why} |\n", quoted(names));
     format!(
-        "| operator | computes |\n|---|---|\n{}\nLibTorch runs every other operator:\n\n| operators | why |\n|---|---|\n{}",
+        "| operator | computes |\n|---|---|\n{}\nOperators that LibTorch itself writes with these (`diff`, `kron`, `trapezoid`, ...) are taken apart. It runs every other one:\n\n| operators | why |\n|---|---|\n{}",
         operators().map(row).collect::<String>(),
         ON_LIBTORCH.iter().map(theirs).collect::<String>()
     )

@@ -2,11 +2,11 @@
 
 use std::iter;
 
-use super::shape::{clipped, joined};
+use super::shape::{clipped, diagonal_of, joined};
 use super::{Call, Lowered, Operator};
 use crate::error::Result;
-use crate::graph::Function;
 use crate::graph::program::{Kind, Tensor};
+use crate::graph::{Function, View};
 
 /// Single elements that are put one beside the other, each by a copy: more are LibTorch's.
 const SINGLES: usize = 64;
@@ -26,9 +26,29 @@ pub(super) const TABLE: &[Operator] = &[
         lower: pad,
     },
     Operator { name: "flip", does: "up to 64 elements of each dimension the other way round", lower: flip },
+    Operator { name: "diag_embed", does: "matrices with the last dimension on a diagonal, else 0", lower: diag_embed },
+    Operator { name: "trace", does: "sum of the diagonal of a matrix", lower: trace },
     Operator { name: "linalg_cross", does: "cross product of vectors of three", lower: cross },
     Operator { name: "cross", does: "cross product of vectors of three", lower: cross },
 ];
+
+/// `diag_embed(x, offset, dim1, dim2)`
+fn diag_embed(call: &mut Call) -> Lowered {
+    let (x, shape) = (call.tensor(0)?, call.result_shape(0)?);
+    let sides = [call.integer_or(2, -2)?, call.integer_or(3, -1)?];
+    let whole = Tensor { view: View::contiguous(&shape), ..x.clone() };
+    let length = x.view.sizes.last().copied().unwrap_or(0);
+    let offset = call.integer_or(1, 0)?;
+    let place = diagonal_of(call, &whole, offset, sides, length)?.view;
+    Ok(vec![call.assemble(&shape, 0.0, vec![(x, place)])?])
+}
+
+fn trace(call: &mut Call) -> Lowered {
+    let x = call.tensor(0)?;
+    let length = x.view.sizes.iter().copied().min().unwrap_or(0);
+    let diagonal = diagonal_of(call, &x, 0, [0, 1], length)?;
+    Ok(vec![call.sum(&diagonal, &[0], false)?])
+}
 
 fn part(x: &Tensor, dim: usize, start: usize, length: usize) -> Tensor {
     Tensor { view: x.view.narrow(dim, start, length, 1), ..x.clone() }

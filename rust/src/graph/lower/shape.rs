@@ -168,10 +168,16 @@ fn view_as(call: &mut Call) -> Lowered {
 /// `diagonal(x, offset, dim1, dim2)`
 fn diagonal(call: &mut Call) -> Lowered {
     let x = call.tensor(0)?;
-    let rank = x.view.rank();
-    let (offset, a, b) = (call.integer_or(1, 0)?, call.integer_or(2, 0)?, call.integer_or(3, 1)?);
-    let (row, column) = (call.dim_of(a, rank)?, call.dim_of(b, rank)?);
+    let sides = [call.integer_or(2, 0)?, call.integer_or(3, 1)?];
     let length = call.result_shape(0)?.last().copied().unwrap_or(0);
+    let offset = call.integer_or(1, 0)?;
+    Ok(vec![diagonal_of(call, &x, offset, sides, length)?])
+}
+
+/// The `length` elements of two dimensions whose places differ by `offset`, as the last dimension.
+pub(super) fn diagonal_of(call: &Call, x: &Tensor, offset: i64, sides: [i64; 2], length: usize) -> Result<Tensor> {
+    let rank = x.view.rank();
+    let (row, column) = (call.dim_of(sides[0], rank)?, call.dim_of(sides[1], rank)?);
     if row == column || rank < 2 {
         return Err(call.refuse("has one dimension twice"));
     }
@@ -179,13 +185,12 @@ fn diagonal(call: &mut Call) -> Lowered {
     if length == 0 {
         return Err(call.refuse("has no elements"));
     }
-    let down = ranged(call, &ranged(call, &x, row, skipped, length)?, column, down, length)?;
-    let view = down.view;
+    let part = ranged(call, &ranged(call, x, row, skipped, length)?, column, down, length)?;
     let (first, second) = (row.min(column), row.max(column));
-    let view = view.diagonal(first, second).ok_or_else(|| call.refuse("has other sizes than its result"))?;
+    let view = part.view.diagonal(first, second).ok_or_else(|| call.refuse("has other sizes than its result"))?;
     let mut order: Vec<usize> = (0..rank - 1).filter(|&dim| dim != first).collect();
     order.push(first);
-    Ok(vec![Tensor { view: view.permute(&order), ..x }])
+    Ok(Tensor { view: view.permute(&order), ..part })
 }
 
 /// `repeat_interleave(x, repeats, dim)` with a number of repeats.

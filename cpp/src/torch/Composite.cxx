@@ -1,0 +1,180 @@
+#include "Composite.hxx"
+
+#include "Recorded.hxx"
+#include "Subgraph.hxx"
+#include "Watch.hxx"
+
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <torch/csrc/jit/frontend/tracer.h>
+#include <torch/csrc/jit/ir/constants.h>
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <unordered_set>
+#include <vector>
+
+namespace CladTorch {
+namespace Internal {
+
+namespace {
+
+using torch::jit::Graph;
+using torch::jit::Node;
+using torch::jit::Value;
+
+/// LibTorch's operator behind a node that is on no list of the core's, where LibTorch has no kernel of its own for it either.
+std::optional<c10::OperatorHandle> CompositeOf(const Node &node)
+{
+   const auto *schema = node.maybeSchema();
+   if (!schema || !Core::operator_is_unknown(node.kind().toQualString()))
+      return std::nullopt;
+   auto handle = c10::Dispatcher::singleton().findSchema(schema->operator_name());
+   return handle && handle->hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd) ? handle : std::nullopt;
+}
+
+/// A tensor of the type, shape and strides that were recorded.
+std::optional<torch::Tensor> Example(const Value &value)
+{
+   const auto type = value.type()->cast<c10::TensorType>();
+   if (!type || !type->scalarType())
+      return std::nullopt;
+   const auto sizes = type->sizes().concrete_sizes(), strides = type->strides().concrete_sizes();
+   if (!sizes || !strides)
+      return std::nullopt;
+   return torch::empty_strided(*sizes, *strides, *type->scalarType()).zero_();
+}
+
+/// An argument of an operator: a constant, or `tensors` from number `next` on.
+std::optional<c10::IValue> ArgumentOf(const Value &value, const TensorList &tensors, std::size_t &next)
+{
+   if (auto constant = torch::jit::toIValue(&value))
+      return constant;
+   if (value.node()->kind() != torch::jit::prim::ListConstruct)
+      return value.type()->kind() == c10::TypeKind::TensorType ? std::make_optional<c10::IValue>(tensors.at(next++)) : std::nullopt;
+   c10::impl::GenericList list(value.type()->expectRef<c10::ListType>().getElementType());
+   for (const auto *element : value.node()->inputs()) {
+      auto one = ArgumentOf(*element, tensors, next);
+      if (!one)
+         return std::nullopt;
+      list.push_back(std::move(*one));
+   }
+   return c10::IValue(std::move(list));
+}
+
+/// What an operator returns, lists by their elements.
+TensorList TensorsOf(const torch::jit::Stack &results)
+{
+   TensorList tensors;
+   for (const auto &result : results) {
+      const auto some = result.isTensorList() ? result.toTensorVector() : TensorList{result.toTensor()};
+      tensors.insert(tensors.end(), some.begin(), some.end());
+   }
+   return tensors;
+}
+
+/// Runs the operator with its tensors replaced by `tensors`, without a record of its own.
+TensorList Call(const Node &node, const c10::OperatorHandle &handle, const TensorList &tensors)
+{
+   torch::jit::Stack stack;
+   std::size_t next = 0;
+   for (const auto *input : node.inputs()) {
+      auto argument = ArgumentOf(*input, tensors, next);
+      if (!argument)
+         throw Unobservable("an argument that is neither a tensor nor a constant");
+      stack.push_back(std::move(*argument));
+   }
+   handle.redispatchBoxed(c10::DispatchKeySet(c10::DispatchKey::CPU), &stack);
+   return TensorsOf(stack);
+}
+
+/// What the operator calls, recorded; null where that is not all that it does.
+std::shared_ptr<Graph> Inside(const Node &node, const c10::OperatorHandle &handle)
+{
+   torch::jit::Stack examples;
+   for (const auto *operand : Operands(node)) {
+      auto example = Example(*operand);
+      if (!example)
+         return nullptr;
+      examples.emplace_back(std::move(*example));
+   }
+   const torch::NoGradGuard withoutGradients;
+   const auto call = [&](const torch::jit::Stack &given) {
+      TensorList tensors;
+      for (const auto &one : given)
+         tensors.push_back(one.toTensor());
+      Watch watch(tensors, Watch::kNoGradients);
+      const auto results = Call(node, handle, tensors);
+      if (!watch.Draws().empty())
+         throw Unobservable("it draws random numbers");
+      watch.End({}); // results may be views of what it was given
+      return torch::jit::Stack(results.begin(), results.end());
+   };
+   const auto nameless = [](const torch::Tensor &) { return std::string(); };
+   try {
+      return torch::jit::tracer::trace(std::move(examples), call, nameless).first->graph;
+   } catch (const std::exception &) {
+      return nullptr; // it stays whole, and LibTorch runs it
+   }
+}
+
+/// Whether kernels have rules for all that does not follow from numbers alone, which is computed once.
+bool HasKernels(Graph &graph)
+{
+   std::unordered_set<const Value *> numbers;
+   for (const auto *node : graph.nodes()) {
+      if (IsSpeltOut(*node))
+         continue;
+      const auto operands = Operands(*node);
+      if (std::all_of(operands.begin(), operands.end(), [&](const Value *operand) { return numbers.count(operand) > 0; })) {
+         const auto results = Results(*node);
+         numbers.insert(results.begin(), results.end());
+         continue;
+      }
+      std::string name = node->kind().toQualString();
+      if (name.back() == '_' && name[name.size() - 2] != '_') // changes what the operator has made itself
+         name.pop_back();
+      if (!Core::operator_obstacle(name).empty())
+         return false;
+   }
+   return true;
+}
+
+/// Puts `inside` in the node's place, unless the node returns a list that is used as a whole.
+void Replace(Node &node, Graph &inside)
+{
+   const auto results = Results(node);
+   if (results.size() != inside.outputs().size() ||
+       std::any_of(results.begin(), results.end(), [](const Value *result) { return result->type()->kind() != c10::TypeKind::TensorType; }))
+      return;
+   std::vector<Value *> operands;
+   for (const auto *operand : Operands(node))
+      operands.push_back(const_cast<Value *>(operand));
+   const torch::jit::WithInsertPoint here(&node);
+   const auto made = torch::jit::insertGraph(*node.owningGraph(), inside, operands);
+   for (std::size_t i = 0; i < results.size(); ++i)
+      const_cast<Value *>(results[i])->replaceAllUsesWith(made[i]);
+   for (auto *output : node.outputs())
+      while (!output->uses().empty())
+         output->uses().front().user->destroy(); // took a list apart
+   node.destroy();
+}
+
+} // namespace
+
+void TakeCompositesApart(Graph &graph)
+{
+   const std::vector<Node *> nodes(graph.nodes().begin(), graph.nodes().end());
+   for (auto *node : nodes) {
+      const auto handle = CompositeOf(*node);
+      const auto inside = handle ? Inside(*node, *handle) : nullptr;
+      if (!inside)
+         continue;
+      TakeCompositesApart(*inside);
+      if (HasKernels(*inside))
+         Replace(*node, *inside);
+   }
+}
+
+} // namespace Internal
+} // namespace CladTorch
