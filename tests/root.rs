@@ -89,7 +89,7 @@ fn load_in_python_with_threads_enabled() {
 }
 
 /// Enough for ROOT and too little for LibTorch. Nothing of the plugin runs yet: what the user sees is ROOT's, with the dynamic
-/// loader's reason, which README.md explains.
+/// loader's reason, which the documentation explains.
 #[test]
 fn too_little_memory_for_libtorch_is_said() {
     let load = "std::cout << gSystem->Load(\"libcladtorch\") << std::endl;";
@@ -100,7 +100,7 @@ fn too_little_memory_for_libtorch_is_said() {
         Session::python(&["-c", "import ROOT; ROOT.CladTorch.Dataset"]),
     ] {
         let reason = "libtorch_cpu.so: failed to map segment from shared object";
-        assert!(fs::read_to_string(source().join("README.md")).unwrap().contains(reason));
+        assert!(fs::read_to_string(source().join("cpp/doc/install.md")).unwrap().contains(reason));
         session.limited_to(700_000).run().says(&[reason]).hides(&["terminate", "Break"]);
     }
 }
@@ -360,36 +360,6 @@ fn interrupt_ends_a_compiler() {
     session.run_interrupted_at("compiling the loss with Clad").passed();
 }
 
-#[test]
-fn readme_in_cpp() {
-    let outcome = macro_of("readme.C").says(&["mean score of the signal: 0."]).wrote("higgs.ct");
-    assert_eq!(outcome.code, Some(0), "{}", outcome.text);
-}
-
-#[test]
-fn readme_with_libtorch() {
-    let outcome = macro_of("readme_torch.C").says(&["matmul", "CPUFloatType{4,2}"]);
-    assert_eq!(outcome.code, Some(0), "{}", outcome.text);
-}
-
-#[test]
-fn readme_with_a_model() {
-    let outcome = macro_of("readme_model.C").says(&["Model Sequential of events [1, 128]", "AUC 0.9"]);
-    assert_eq!(outcome.code, Some(0), "{}", outcome.text);
-}
-
-#[test]
-fn readme_with_gravitational_waves() {
-    let outcome = macro_of("readme_waves.C").says(&["H1: SNR ", "L1: SNR ", "network SNR ", "AUC at most 0.99"]);
-    assert_eq!(outcome.code, Some(0), "{}", outcome.text);
-}
-
-#[test]
-fn readme_in_python() {
-    let outcome = Session::python(&[&script("readme.py")]).run().says(&["AUC 0.7"]);
-    assert_eq!(outcome.code, Some(0), "{}", outcome.text);
-}
-
 /// A session that neither ended in a signal nor said that it would, and printed nothing but the compiler's own errors.
 fn survived(outcome: &Outcome) {
     assert!(outcome.code.is_some(), "it ended with a signal:\n{}", outcome.text);
@@ -440,7 +410,7 @@ fn mistakes_in_macros_after_the_first_use() {
 
 /// The session lives. LibTorch's own inline functions are not linked after that: those that a sound function of a faulty
 /// declaration used first (`Tensor f(Tensor x) { return x.relu(); } int g() { return nosuch; }`) are compiled and thrown away
-/// with it, and ROOT does not compile them again. README.md says so.
+/// with it, and ROOT does not compile them again. The documentation says so.
 #[test]
 fn a_mistake_in_a_macro_with_libtorch_before_the_first_use() {
     for mistake in &typos::WITH_LIBTORCH[..2] {
@@ -552,12 +522,6 @@ fn files_and_trees_refuse_the_classes() {
 fn evaluations_of_predictions() {
     let outcome = macro_of("evaluation.C").passed();
     outcome.wrote("classifier.pdf").wrote("classes.pdf").wrote("regression.pdf");
-}
-
-#[test]
-fn the_readme_judges_a_model() {
-    let said = ["classifier with 1 output on 6000 events", "Asimov significance"];
-    macro_of("readme_judge.C").says(&said).hides(&["rror in", "rror:"]).wrote("higgs.pdf");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! A wheel in a virtual environment of its own: built, installed, used in every way that the README names, moved, damaged and
+//! A wheel in a virtual environment of its own: built, installed, used in every way that the documentation names, moved, damaged and
 //! removed. ROOT and LibTorch of the set-up are linked into it, as pip would put them.
 
 #[path = "common/checkout.rs"]

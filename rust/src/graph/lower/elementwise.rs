@@ -90,7 +90,7 @@ pub(super) const TABLE: &[Operator] = &[
     Operator { name: "sin", does: "`sin(x)`", lower: unary!(Sin) },
     Operator { name: "cos", does: "`cos(x)`", lower: unary!(Cos) },
     Operator { name: "erf", does: "`erf(x)`", lower: unary!(Erf) },
-    Operator { name: "abs", does: "`|x|`, derivative 0 at 0", lower: unary!(Abs) },
+    Operator { name: "abs", does: "`abs(x)`, derivative 0 at 0", lower: unary!(Abs) },
     Operator { name: "tanh", does: "`tanh(x)`", lower: unary!(Tanh) },
     Operator { name: "sigmoid", does: "`1 / (1 + exp(-x))`", lower: unary!(Sigmoid) },
     Operator { name: "log_sigmoid", does: "`log(sigmoid(x))`", lower: unary!(LogSigmoid) },

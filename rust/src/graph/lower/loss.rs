@@ -7,10 +7,10 @@ use crate::graph::{Function, View};
 
 pub(super) const TABLE: &[Operator] = &[
     Operator { name: "mse_loss", does: "`(x - y)^2`", lower: mse },
-    Operator { name: "l1_loss", does: "`|x - y|`", lower: l1 },
+    Operator { name: "l1_loss", does: "`abs(x - y)`", lower: l1 },
     Operator {
         name: "smooth_l1_loss",
-        does: "`(x - y)^2 / (2 beta)` within beta, `|x - y| - beta / 2` beyond",
+        does: "`(x - y)^2 / (2 beta)` within beta, `abs(x - y) - beta / 2` beyond",
         lower: smooth_l1,
     },
     Operator { name: "huber_loss", does: "`(x - y)^2 / 2` within delta, linear beyond", lower: huber },
@@ -22,7 +22,7 @@ pub(super) const TABLE: &[Operator] = &[
     Operator { name: "poisson_nll_loss", does: "`exp(x) - y x`, or `x - y log(x + eps)` of rates", lower: poisson },
     Operator {
         name: "cosine_similarity",
-        does: "`a b / (|a| |b|)` along a dimension, no length below eps",
+        does: "`a b / (norm(a) norm(b))` along a dimension, no length below eps",
         lower: cosine,
     },
     Operator { name: "kl_div", does: "`y (log(y) - x)`", lower: kl_div },

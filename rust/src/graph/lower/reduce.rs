@@ -38,7 +38,7 @@ pub(super) const TABLE: &[Operator] = &[
         does: "smallest, or of two the smaller one; along a dimension, where its place is not used",
         lower: |call| greatest(call, -1.0),
     },
-    Operator { name: "norm", does: "`sum(|x|^p)^(1/p)` for p = 1, 2 or infinity, derivative 0 at 0", lower: norm },
+    Operator { name: "norm", does: "`sum(abs(x)^p)^(1/p)` for p = 1, 2 or infinity, derivative 0 at 0", lower: norm },
     Operator { name: "linalg_vector_norm", does: "as norm", lower: norm },
     Operator { name: "softmax", does: "`exp(x)` over its sum along a dimension", lower: |call| softmax(call, false) },
     Operator { name: "_softmax", does: "as softmax", lower: |call| softmax(call, false) },

@@ -1,0 +1,59 @@
+//! The messages that a page quotes, and the sources that print them.
+
+use std::fs;
+use std::path::Path;
+
+/// Where messages are written.
+const FOLDERS: [&str; 5] = ["cpp/src", "cpp/include", "cpp/python", "rust/src", "rust/base/src"];
+
+/// The messages in bold code before the section about those of others, with the parts between the ellipses.
+pub fn quoted(page: &str) -> Vec<(&str, Vec<&str>)> {
+    let (ours, _) = page.split_once("## From ROOT and the system").expect("the page has such a section");
+    let pieces = ours.split("**`").skip(1).filter_map(|rest| rest.split_once("`**"));
+    pieces.map(|(message, _)| (message, message.split('…').filter(|part| part.len() > 3).collect())).collect()
+}
+
+/// All text of the sources, with the literals that are broken over several lines put together.
+pub fn sources(checkout: &Path) -> String {
+    let mut text = String::new();
+    for folder in FOLDERS {
+        collect(&checkout.join(folder), &mut text);
+    }
+    joined(&text).replace("\\\"", "\"")
+}
+
+fn collect(folder: &Path, text: &mut String) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let kind = path.extension().and_then(|kind| kind.to_str());
+        if path.is_dir() {
+            collect(&path, text);
+        } else if kind.is_some_and(|kind| ["cxx", "hxx", "py", "rs"].contains(&kind)) {
+            *text += &fs::read_to_string(&path).unwrap();
+        }
+    }
+}
+
+/// Without the ends of lines between `"a"` and `"b"`, and those behind a backslash.
+fn joined(text: &str) -> String {
+    let mut whole = String::new();
+    for line in text.lines() {
+        let next = line.trim_start();
+        if whole.ends_with('\\') {
+            whole.pop();
+            whole += next;
+        } else if whole.ends_with('"') && next.starts_with('"') {
+            whole.pop();
+            whole += &next[1..];
+        } else {
+            whole += "\n";
+            whole += line;
+        }
+    }
+    whole
+}
+
+#[test]
+fn literals_of_several_lines_are_put_together() {
+    assert_eq!(joined("a \\\n   b\n\"c \"\n   \"d\"\nf"), "\na b\n\"c d\"\nf");
+}

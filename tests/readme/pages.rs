@@ -1,0 +1,85 @@
+//! What stands in a page of Markdown: snippets in fences, links.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// A fenced block.
+pub struct Snippet {
+    /// The line of its fence in the page, from 1 on.
+    pub line: usize,
+    /// The first word behind the fence.
+    pub language: String,
+    /// What follows that word.
+    pub remark: String,
+    pub text: String,
+}
+
+impl Snippet {
+    /// Why it is not run; `None` if it is.
+    pub fn reason(&self) -> Option<&str> {
+        self.remark.strip_prefix("not run: ")
+    }
+}
+
+/// A page of the documentation.
+pub struct Page {
+    pub path: PathBuf,
+    pub text: String,
+    pub snippets: Vec<Snippet>,
+}
+
+impl Page {
+    pub fn read(path: &Path) -> Page {
+        let text = fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        let snippets = snippets(&text).unwrap_or_else(|line| panic!("{}:{line}: the fence has no end", path.display()));
+        Page { path: path.to_owned(), text, snippets }
+    }
+
+    /// Those of a language that run.
+    pub fn run_in(&self, language: &str) -> impl Iterator<Item = &Snippet> {
+        self.snippets.iter().filter(move |snippet| snippet.language == language && snippet.reason().is_none())
+    }
+
+    /// The targets of links and images, without those in code.
+    pub fn links(&self) -> Vec<String> {
+        links(&self.text)
+    }
+}
+
+/// The fenced blocks of `text`, or the line of a fence without an end.
+fn snippets(text: &str) -> Result<Vec<Snippet>, usize> {
+    let mut found = Vec::new();
+    let mut open: Option<Snippet> = None;
+    for (number, line) in (1..).zip(text.lines()) {
+        match (&mut open, line.strip_prefix("```")) {
+            (None, Some(info)) => {
+                let (language, remark) = info.split_once(' ').unwrap_or((info, ""));
+                let (language, remark) = (language.to_owned(), remark.to_owned());
+                open = Some(Snippet { line: number, language, remark, text: String::new() });
+            }
+            (Some(_), Some(_)) => found.extend(open.take()),
+            (Some(snippet), None) => snippet.text += &format!("{line}\n"),
+            (None, None) => {}
+        }
+    }
+    open.map_or(Ok(found), |snippet| Err(snippet.line))
+}
+
+fn links(text: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut fenced = false;
+    for line in text.lines() {
+        if line.starts_with("```") {
+            fenced = !fenced;
+        }
+        if fenced || line.starts_with("    ") {
+            continue;
+        }
+        // Every other part lies between backticks.
+        for part in line.split('`').step_by(2) {
+            let targets = part.split("](").skip(1).filter_map(|rest| rest.split_once(')'));
+            found.extend(targets.map(|(target, _)| target.to_owned()));
+        }
+    }
+    found
+}
