@@ -149,8 +149,10 @@ fn present() -> BTreeSet<String> {
 fn no_page_is_forgotten() {
     assert_eq!(present(), PAGES.iter().map(|page| page.to_string()).collect::<BTreeSet<_>>());
     let map = page("README.md").links();
+    let site = fs::read_to_string(source().join("cpp/doc/Doxyfile")).unwrap();
     for path in PAGES.iter().filter(|path| **path != "README.md") {
         assert!(map.contains(&path.to_string()), "README.md has no link to {path}");
+        assert!(site.contains(path), "cpp/doc/Doxyfile does not name {path}");
     }
 }
 
@@ -170,6 +172,16 @@ fn every_snippet_is_run_or_says_why_not() {
 fn the_readme_is_short() {
     let lines = page("README.md").text.lines().count();
     assert!(lines <= 120, "{lines} lines: move what not every reader needs to a page of cpp/doc");
+}
+
+/// Doxygen ends the code at the quote.
+#[test]
+fn code_with_a_single_quote_has_two_backticks() {
+    for path in PAGES {
+        for code in page(path).codes() {
+            assert!(!code.contains('\''), "{path}: put `{code}` between double backticks");
+        }
+    }
 }
 
 #[test]

@@ -203,3 +203,12 @@ fn a_second_setup_does_nothing() {
     assert!(!called.exists(), "Python was called: {}", fs::read_to_string(called).unwrap());
     assert_eq!(changes(), before);
 }
+
+/// Nothing else is looked for before.
+#[test]
+fn a_site_without_doxygen_names_the_package() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = xtask().args(["docs", "--out"]).arg(folder.path()).env("PATH", folder.path()).output().unwrap();
+    let text = String::from_utf8(output.stderr).expect("readable");
+    assert!(!output.status.success() && text.contains("install the package doxygen"), "{text}");
+}

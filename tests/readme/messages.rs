@@ -6,11 +6,11 @@ use std::path::Path;
 /// Where messages are written.
 const FOLDERS: [&str; 5] = ["cpp/src", "cpp/include", "cpp/python", "rust/src", "rust/base/src"];
 
-/// The messages in bold code before the section about those of others, with the parts between the ellipses.
+/// The messages between double backticks before the section about those of others, with the parts between the ellipses.
 pub fn quoted(page: &str) -> Vec<(&str, Vec<&str>)> {
     let (ours, _) = page.split_once("## From ROOT and the system").expect("the page has such a section");
-    let pieces = ours.split("**`").skip(1).filter_map(|rest| rest.split_once("`**"));
-    pieces.map(|(message, _)| (message, message.split('…').filter(|part| part.len() > 3).collect())).collect()
+    let messages = ours.split("``").skip(1).step_by(2);
+    messages.map(|message| (message, message.split('…').filter(|part| part.len() > 3).collect())).collect()
 }
 
 /// All text of the sources, with the literals that are broken over several lines put together.

@@ -42,7 +42,14 @@ impl Page {
 
     /// The targets of links and images, without those in code.
     pub fn links(&self) -> Vec<String> {
-        links(&self.text)
+        let targets = prose(&self.text).flat_map(|line| line.split('`').step_by(2));
+        let targets = targets.flat_map(|part| part.split("](").skip(1).filter_map(|rest| rest.split_once(')')));
+        targets.map(|(target, _)| target.to_owned()).collect()
+    }
+
+    /// What stands between single backticks.
+    pub fn codes(&self) -> Vec<&str> {
+        prose(&self.text).flat_map(|line| line.split('`').skip(1).step_by(2)).collect()
     }
 }
 
@@ -65,21 +72,12 @@ fn snippets(text: &str) -> Result<Vec<Snippet>, usize> {
     open.map_or(Ok(found), |snippet| Err(snippet.line))
 }
 
-fn links(text: &str) -> Vec<String> {
-    let mut found = Vec::new();
+/// The lines that are no code.
+fn prose(text: &str) -> impl Iterator<Item = &str> {
     let mut fenced = false;
-    for line in text.lines() {
-        if line.starts_with("```") {
-            fenced = !fenced;
-        }
-        if fenced || line.starts_with("    ") {
-            continue;
-        }
-        // Every other part lies between backticks.
-        for part in line.split('`').step_by(2) {
-            let targets = part.split("](").skip(1).filter_map(|rest| rest.split_once(')'));
-            found.extend(targets.map(|(target, _)| target.to_owned()));
-        }
-    }
-    found
+    text.lines().filter(move |line| {
+        let fence = line.starts_with("```");
+        fenced ^= fence;
+        !fenced && !fence && !line.starts_with("    ")
+    })
 }

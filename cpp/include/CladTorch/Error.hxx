@@ -14,7 +14,7 @@ namespace CladTorch {
 /// The exception that every public function throws on an error.
 ///
 /// The message names the cause (column, source, entry, shape, file or device), what was expected and what to do.
-/// It is printed through ROOT's `::Error` before it is thrown, because ROOT ends the process on an uncaught exception
+/// It is printed by ROOT's function Error before it is thrown, because ROOT ends the process on an uncaught exception
 /// (`root -b -q macro.C`). Errors are not printed in Python, which shows the exception itself, nor if a Functor or a
 /// column of Mlp::Define fails on an event, as an event loop could print them for every event.
 class Error : public std::runtime_error {
@@ -25,7 +25,7 @@ public:
 /// Thrown by long calls after Ctrl-C (or `gROOT->SetInterrupt()`): the call has ended early, and dataset and model are
 /// in a valid state.
 ///
-/// The message has been printed through ROOT's `::Warning`. It ends a macro that does not catch it and
+/// The message has been printed by ROOT's function Warning. It ends a macro that does not catch it and
 /// returns to the prompt; under `root -q` the session ends with exit code 130. In Python the methods raise
 /// KeyboardInterrupt instead, or whatever Python's own handler of SIGINT raises.
 class Interrupted : public Error {

@@ -51,7 +51,7 @@ enum ELoss {
    /// FitOptions::fStandardise up to 1.
    kHuber = 4,
    /// Binary cross-entropy in which events that are classified well already count less (Lin et al. 2017, without alpha):
-   /// the loss of an event of label 1 and probability p is -(1 - p)^FitOptions::fFocus log(p). Labels as for
+   /// the loss of an event of label 1 and probability p is -(1 - p)^g log(p) with g = FitOptions::fFocus. Labels as for
    /// kBinaryCrossEntropy.
    kFocal = 5,
    /// On values: learns the quantile FitOptions::fQuantile of the labels, not their mean (pinball loss, Koenker and Bassett

@@ -2,6 +2,7 @@
 
 mod bench;
 mod demo;
+mod docs;
 mod environment;
 mod fetch;
 mod fuzz;
@@ -85,6 +86,12 @@ enum Command {
         #[arg(long)]
         no_build: bool,
     },
+    /// Make the web site of the documentation with Doxygen
+    Docs {
+        /// Folder that gets index.html and its pages
+        #[arg(long, value_name = "DIR", default_value_os_t = project::build().join("docs"))]
+        out: PathBuf,
+    },
     /// Start root.exe with the plugin within reach
     Root(session::Arguments),
     /// Start Python with ROOT and the plugin within reach
@@ -109,6 +116,7 @@ fn run(cli: &Cli) -> anyhow::Result<()> {
         Command::Demo => demo::run(&cli.given),
         Command::Install { prefix } => plugin::install(&setup::run(&cli.given)?, prefix),
         Command::Wheel { out, no_build } => wheel::run(&cli.given, out, !no_build),
+        Command::Docs { out } => docs::run(out),
         Command::Root(arguments) => session::root(&cli.given, arguments),
         Command::Python(arguments) => session::python(&cli.given, arguments),
         Command::Bench(options) => bench::run(&cli.given, options),
