@@ -28,7 +28,7 @@ install(FILES modules/CladTorch.modulemap modules/LibTorch.modulemap modules/Cla
   DESTINATION ROOT/lib/cladtorch ${_cladtorch_wheel})
 install(DIRECTORY include/CladTorch DESTINATION ROOT/include ${_cladtorch_wheel})
 install(DIRECTORY python/cladtorch DESTINATION . ${_cladtorch_wheel} FILES_MATCHING PATTERN "*.py" PATTERN "*.pyi" PATTERN "py.typed")
-install(DIRECTORY ../root_macros/ DESTINATION cladtorch/macros ${_cladtorch_wheel} FILES_MATCHING PATTERN "*.C")
+install(DIRECTORY ../root_macros/ DESTINATION cladtorch/macros ${_cladtorch_wheel} FILES_MATCHING PATTERN "*.C" PATTERN "*.h")
 install(PROGRAMS "${CLADTORCH_COMMAND}" DESTINATION scripts ${_cladtorch_wheel})
 install(CODE "
     set(_stage \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}\")

@@ -1,5 +1,6 @@
-//! `root_macros/gw_classify.C` and its PyROOT twin on small samples: the area under the ROC curve stays under the exact
-//! bound and over a floor, the twins agree, and planted errors are caught by the same checks.
+//! The gravitational-wave macros of `root_macros/` and their PyROOT twins on small samples. `gw_classify`: the area under the ROC
+//! curve stays under the exact bound and over a floor, the twins agree, and planted errors are caught by the same checks.
+//! `gw_parameters`: the Fisher matrix is the closed form, and errors are as wide as they say.
 
 // Part of what it offers is for `root.rs` only.
 #[allow(dead_code)]
@@ -96,6 +97,48 @@ fn planted_errors_are_caught() {
 
     let rows = table(loud);
     assert!(verdict(&rows).unwrap_err().starts_with("over the bound"), "{rows:?}");
+}
+
+/// The number that follows `words` in a macro's output.
+fn number_after(text: &str, words: &str) -> f64 {
+    let (_, rest) = text.split_once(words).unwrap_or_else(|| panic!("{words:?} is missing in:\n{text}"));
+    let number = rest.trim_start().split(|c: char| c.is_whitespace() || c == ',').next().unwrap_or_default();
+    number.parse().unwrap_or_else(|_| panic!("'{number}' after {words:?} is no number:\n{text}"))
+}
+
+/// The lines with figures, without that of the speed.
+fn figures(text: &str) -> Vec<&str> {
+    let is_figure = |line: &&str| ["Fisher", "   ", "chirp mass", "pulls"].iter().any(|start| line.starts_with(start));
+    text.lines().filter(is_figure).collect()
+}
+
+#[test]
+fn parameters_have_the_errors_that_the_fisher_matrix_and_the_network_say() {
+    let windows = 2500;
+    let finished = |session: Session| {
+        let outcome = session.run();
+        assert_eq!(outcome.code, Some(0), "{}", outcome.text);
+        outcome.wrote("out/gw_parameters.png").wrote("out/gw_parameters.pdf")
+    };
+    let file = |ending: &str| source().join(format!("root_macros/gw_parameters.{ending}")).display().to_string();
+    let outcome = finished(Session::root(&["-q", &format!(r#"{}("out", {windows})"#, file("C"))]));
+    outcome.show("likelihoods and gradients a second");
+    let text = &outcome.text;
+    assert!(number_after(text, "Fisher matrix: within") < 1e-8, "{text}");
+    assert!(text.contains("a second by 'aot'"), "{text}");
+    for name in ["amplitude", "arrival [s]", "phase [rad]", "frequency [Hz]", "width [s]"] {
+        // Of 400 fits: the width has a standard error of 1/sqrt(800), the mean 1/20, to which a bias of order 1/SNR comes.
+        let pulls = format!("pulls, Likelihood: {name}: mean");
+        assert!(number_after(text, &pulls).abs() < 0.3, "{name}: {text}");
+        let (_, of_name) = text.split_once(&pulls).unwrap();
+        assert!((number_after(of_name, "width") - 1.0).abs() < 0.15, "{name}: {text}");
+    }
+    // Of 750 windows, with the error of what the network learned from 1750.
+    assert!((number_after(text, "solar masses,") - 68.3).abs() < 7.0, "{text}");
+    assert!((0.5..2.0).contains(&number_after(text, "RMSE")), "{text}");
+
+    let twin = finished(Session::python(&[&file("py"), "out", &windows.to_string()]));
+    assert_eq!(figures(text), figures(&twin.text));
 }
 
 #[test]
