@@ -12,8 +12,6 @@
 ///     root -l 'root_macros/gw_classify.C("output_folder", "sine-gaussian", 30000)'
 ///
 /// Writes gw.root (windows, graphs), gw.png, gw.pdf and gw.ct (model) into the folder.
-///
-/// \macro_code
 
 R__LOAD_LIBRARY(libcladtorch)
 #include <CladTorch/CladTorch.hxx>

@@ -9,8 +9,6 @@
 ///     root -l 'root_macros/higgs_analysis.C("output_folder")'
 ///
 /// Data: see higgs_classify.C.
-///
-/// \macro_code
 
 R__LOAD_LIBRARY(libcladtorch)
 #include <CladTorch/CladTorch.hxx>

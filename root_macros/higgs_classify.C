@@ -9,8 +9,6 @@
 ///
 /// Data: 10k + 10k events of the HIGGS set of Baldi, Sadowski and Whiteson (Nature Commun. 5 (2014) 4308), in
 /// tutorials/machine_learning/data/Higgs_data.root of every ROOT installation.
-///
-/// \macro_code
 
 R__LOAD_LIBRARY(libcladtorch)
 #include <CladTorch/CladTorch.hxx>

@@ -61,7 +61,14 @@ mod tests {
         assert_eq!(missing(folder.path()), BTreeSet::new());
         let page = |name: &str| fs::read_to_string(folder.path().join(name)).unwrap();
         assert!(page("index.html").contains("gw_classify.png"), "the picture of the first page");
-        assert!(page("gw__classify_8C.html").contains("SineGaussian"), "the source of a macro");
+        for path in fs::read_dir(project::root().join("root_macros")).unwrap().map(|entry| entry.unwrap().path()) {
+            let name = path.file_stem().unwrap().to_str().unwrap();
+            if path.extension().is_some_and(|kind| kind == "C") {
+                let text = page(&format!("{}_8C.html", name.replace('_', "__")));
+                let whole = text.contains(&format!("> {name}(")) && text.contains("__name__");
+                assert!(whole, "the sources of {name} and its twin");
+            }
+        }
         assert!(page("classCladTorch_1_1Dataset.html").contains("Balance"), "the reference of a class");
     }
 }
