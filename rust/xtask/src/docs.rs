@@ -65,8 +65,8 @@ mod tests {
             let name = path.file_stem().unwrap().to_str().unwrap();
             if path.extension().is_some_and(|kind| kind == "C") {
                 let text = page(&format!("{}_8C.html", name.replace('_', "__")));
-                let whole = text.contains(&format!("> {name}(")) && text.contains("__name__");
-                assert!(whole, "the sources of {name} and its twin");
+                assert!(text.contains(&format!("> {name}(")), "the source of {name}.C");
+                assert_eq!(text.contains("In Python:"), path.with_extension("py").exists(), "the twin of {name}.C");
             }
         }
         assert!(page("classCladTorch_1_1Dataset.html").contains("Balance"), "the reference of a class");
