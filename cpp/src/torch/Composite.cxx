@@ -1,5 +1,6 @@
 #include "Composite.hxx"
 
+#include "InPlace.hxx"
 #include "Recorded.hxx"
 #include "Subgraph.hxx"
 #include "Watch.hxx"
@@ -12,6 +13,7 @@
 #include <optional>
 #include <string>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 namespace CladTorch {
@@ -26,8 +28,10 @@ using torch::jit::Value;
 /// LibTorch's operator behind a node that is on no list of the core's, where LibTorch has no kernel of its own for it either.
 std::optional<c10::OperatorHandle> CompositeOf(const Node &node)
 {
-   const auto *schema = node.maybeSchema();
-   if (!schema || !Core::operator_is_unknown(node.kind().toQualString()))
+   if (!Core::operator_is_unknown(node.kind().toQualString()))
+      return std::nullopt;
+   const auto *schema = node.maybeSchema(); // of these only: the search takes long, and a node keeps what it found
+   if (!schema)
       return std::nullopt;
    auto handle = c10::Dispatcher::singleton().findSchema(schema->operator_name());
    return handle && handle->hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd) ? handle : std::nullopt;
@@ -131,10 +135,9 @@ bool HasKernels(Graph &graph)
          numbers.insert(results.begin(), results.end());
          continue;
       }
-      std::string name = node->kind().toQualString();
-      if (name.back() == '_' && name[name.size() - 2] != '_') // changes what the operator has made itself
-         name.pop_back();
-      if (!Core::operator_obstacle(name).empty())
+      const auto plain = WithoutUnderscore(*node); // of one that changes what the operator has made itself
+      const auto kind = plain == c10::Symbol() ? node->kind() : plain;
+      if (!Core::operator_obstacle(kind.toQualString()).empty())
          return false;
    }
    return true;
@@ -164,10 +167,12 @@ void Replace(Node &node, Graph &inside)
 
 void TakeCompositesApart(Graph &graph)
 {
-   const std::vector<Node *> nodes(graph.nodes().begin(), graph.nodes().end());
-   for (auto *node : nodes) {
-      const auto handle = CompositeOf(*node);
-      const auto inside = handle ? Inside(*node, *handle) : nullptr;
+   std::vector<std::pair<Node *, c10::OperatorHandle>> composites; // Replace() destroys no other one of them
+   for (auto *node : graph.nodes())
+      if (auto handle = CompositeOf(*node))
+         composites.emplace_back(node, *handle);
+   for (const auto &[node, handle] : composites) {
+      const auto inside = Inside(*node, handle);
       if (!inside)
          continue;
       TakeCompositesApart(*inside);
