@@ -1,10 +1,12 @@
 /// \file exponential.hpp
 /// exp, erfc and what is made of them in plain arithmetic without branches, so that loops over them become vector code; those of the
-/// C library are calls. Errors are a few units in the last place, in the denormal range one of its steps.
+/// C library are calls. Errors are a few units in the last place, in the denormal range one of its steps. Where the processor has
+/// fused multiply-adds, they are asked for by name: every compiler gives the same bits, with AVX2 as with AVX-512.
 #pragma once
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <utility>
 
 namespace CladTorch::Kernels {
 namespace Exponential {
@@ -21,9 +23,11 @@ struct Format<float> {
    static constexpr Bits kBias = 127;
    static constexpr float kLowest = -104, kHighest = 89; ///< exp is 0 below and infinite above
    static constexpr float kLn2High = 0.693359375f, kLn2Low = -2.12194440e-4f;
-   static constexpr int kExpTerms = 7, kLogTerms = 7;
+   static constexpr int kLogTerms = 7;
+   static constexpr float kExpm1[] = {1.0f, 0.50000000134658092f, 0.16666505195758111f,
+                                      0.041666464925285905f, 0.0083691556676973968f, 0.0013933649996309250f};
    static constexpr float kErfcZero = 11; ///< from here on erfc is 0
-   static constexpr int kUpperHalf = 12; ///< a number without this many bits has an exact square
+   static constexpr int kLowerHalf = 12; ///< a number without this many last bits has an exact square
    static constexpr float kErfc[] = {
       1.253008056f, -0.1356211001f, -0.04756215615f, 0.1296447209f, -0.1192752814f, 0.06831319672f,
       -0.0237635597f, 0.002506778672f, 0.001875060246f, -0.0007340820504f, -9.253769126e-5f, 8.007454975e-5f};
@@ -37,9 +41,13 @@ struct Format<double> {
    static constexpr Bits kBias = 1023;
    static constexpr double kLowest = -746, kHighest = 710;
    static constexpr double kLn2High = 6.93145751953125e-1, kLn2Low = 1.42860682030941723212e-6;
-   static constexpr int kExpTerms = 13, kLogTerms = 16;
+   static constexpr int kLogTerms = 16;
+   static constexpr double kExpm1[] = {
+      1.0, 0.50000000000000056225, 0.16666666666666670991, 0.041666666666573067732, 0.0083333333333261351258,
+      0.0013888888932514779355, 0.00019841269874820625271, 0.000024801504313785540166, 2.755725540020642443e-6,
+      2.7626371065696356076e-7, 2.5105217004720745164e-8};
    static constexpr double kErfcZero = 28;
-   static constexpr int kUpperHalf = 27;
+   static constexpr int kLowerHalf = 27;
    static constexpr double kErfc[] = {
       1.253008058269729653, -0.1356211061245811727, -0.04756229435345087205, 0.1296451587027606197,
       -0.119273663415306992, 0.06830802734397847505, -0.02377051491864588696, 0.002529391816066239156,
@@ -62,21 +70,77 @@ inline typename Format<T>::Bits BitsOf(T x)
    return bits;
 }
 
-/// 2^n of a whole n in the range of the exponent.
 template <typename T>
-inline T PowerOfTwo(T n)
+inline T FromBits(typename Format<T>::Bits bits)
 {
-   using F = Format<T>;
-   const auto bits = (BitsOf(n + kRound<T>)-BitsOf(kRound<T>)+F::kBias) << F::kMantissa;
-   T power;
-   std::memcpy(&power, &bits, sizeof power);
-   return power;
+   T x;
+   std::memcpy(&x, &bits, sizeof x);
+   return x;
 }
+
+/// a b + c, rounded once where the processor can.
+template <typename T>
+inline T MulAdd(T a, T b, T c)
+{
+#ifdef __FMA__
+   return std::fma(a, b, c);
+#else
+   return a * b + c;
+#endif
+}
+
+/// sum_k c[k] x^k, without a loop, which compilers leave alone inside of loops that they make vector code of.
+template <typename T, std::size_t N, std::size_t... K>
+inline T Polynomial(const T (&c)[N], T x, std::index_sequence<K...>)
+{
+   T sum = c[N - 1];
+   ((sum = MulAdd(sum, x, c[N - 2 - K])), ...);
+   return sum;
+}
+template <typename T, std::size_t N>
+inline T Polynomial(const T (&c)[N], T x)
+{
+   return Polynomial(c, x, std::make_index_sequence<N - 1>());
+}
+
+/// What is lost in the rounding of x * x.
+template <typename T>
+inline T SquareError(T x, T square)
+{
+#ifdef __FMA__
+   return std::fma(x, x, -square);
+#else
+   // Dekker 1971, eq. (5.12): the products of halves are exact.
+   constexpr int half = Format<T>::kLowerHalf;
+   const T upper = FromBits<T>(BitsOf(x) >> half << half), lower = x - upper;
+   return ((upper * upper - square) + 2 * upper * lower) + lower * lower;
+#endif
+}
+
+/// x = n ln 2 + rest, |rest| <= ln(2) / 2, of a whole n that stands in the low bits of `shifted`, above those of kRound.
+template <typename T>
+struct Reduced {
+   T fShifted, fRest;
+
+   explicit Reduced(T x) : fShifted(MulAdd(x, T(1.44269504088896340736), kRound<T>)) // 1 / ln 2
+   {
+      const T n = fShifted - kRound<T>;
+      fRest = MulAdd(n, -Format<T>::kLn2Low, MulAdd(n, -Format<T>::kLn2High, x));
+   }
+
+   /// n + `bias`
+   typename Format<T>::Bits Exponent(typename Format<T>::Bits bias) const
+   {
+      return BitsOf(fShifted) - BitsOf(kRound<T>) + bias;
+   }
+
+   /// (exp(rest) - 1) / rest: interpolated at Chebyshev's points, to 5e-9 and 9e-18 of exp(rest).
+   T Slope() const { return Polynomial(Format<T>::kExpm1, fRest); }
+};
 
 } // namespace Exponential
 
-/// exp(x): x = n ln 2 + r, Taylor's series in |r| <= ln(2) / 2, times 2^n in two steps, because n may be beyond the
-/// exponent's range where the result is not.
+/// exp(x) = exp(rest) 2^n, in two steps, because n may be beyond the exponent's range where the result is not.
 template <typename T>
 inline T Exp(T x)
 {
@@ -84,29 +148,22 @@ inline T Exp(T x)
    using F = Format<T>;
    x = x < F::kLowest ? F::kLowest : x; // written so that a NaN stays
    x = x > F::kHighest ? F::kHighest : x;
-   const T n = (x * T(1.44269504088896340736) + kRound<T>)-kRound<T>; // x / ln 2
-   const T r = (x - n * F::kLn2High) - n * F::kLn2Low;
-   T sum = 1;
-   for (int k = F::kExpTerms; k > 0; --k)
-      sum = 1 + sum * (r * (T(1) / T(k)));
-   const T half = (n * T(0.5) + kRound<T>)-kRound<T>;
-   return sum * PowerOfTwo(half) * PowerOfTwo(n - half);
+   const Reduced<T> reduced(x);
+   const auto both = reduced.Exponent(2 * F::kBias), half = both >> 1;
+   const T value = MulAdd(reduced.fRest, reduced.Slope(), T(1));
+   return value * FromBits<T>(half << F::kMantissa) * FromBits<T>((both - half) << F::kMantissa);
 }
 
-/// exp(x) - 1 for x <= 0, without losing the digits of a small x: exp(r) - 1 is put together with 2^n - 1.
+/// exp(x) - 1 for x <= 0, without losing the digits of a small x: exp(rest) - 1 is put together with 2^n - 1.
 template <typename T>
 inline T Expm1OfNegative(T x)
 {
    using namespace Exponential;
    using F = Format<T>;
    x = x < F::kLowest / 2 ? F::kLowest / 2 : x; // the result is -1 far above that
-   const T n = (x * T(1.44269504088896340736) + kRound<T>)-kRound<T>;
-   const T r = (x - n * F::kLn2High) - n * F::kLn2Low;
-   T sum = 1;
-   for (int k = F::kExpTerms; k > 1; --k)
-      sum = 1 + sum * (r * (T(1) / T(k)));
-   const T power = PowerOfTwo(n);
-   return std::copysign(power * (r * sum) + (power - 1), x); // of zero too
+   const Reduced<T> reduced(x);
+   const T power = FromBits<T>(reduced.Exponent(F::kBias) << F::kMantissa);
+   return std::copysign(MulAdd(power, reduced.fRest * reduced.Slope(), power - 1), x); // of zero too
 }
 
 /// tanh(x) = -m / (2 + m) with m = exp(-2 |x|) - 1, with the sign of x.
@@ -124,33 +181,39 @@ inline T Log1pOfUnit(T x)
    const T s = x / (2 + x), square = s * s;
    T sum = T(1) / T(2 * Exponential::Format<T>::kLogTerms + 1);
    for (int k = Exponential::Format<T>::kLogTerms - 1; k >= 0; --k)
-      sum = T(1) / T(2 * k + 1) + square * sum;
+      sum = Exponential::MulAdd(square, sum, T(1) / T(2 * k + 1));
    return 2 * s * sum;
 }
 
-/// 1 - erf(x): exp(-x^2) p(s) / (1 + 2 |x|) with s = (|x| - 3) / (|x| + 3), in which that quotient is smooth up to infinity
-/// (Shepherd and Laframboise 1981). The polynomials p interpolate at Chebyshev's points; x^2 is split, because a rounding of
-/// it is an error of the exponential.
+/// 1 - erf(x) and exp(-x^2), its derivative but for the factor -2 / sqrt(pi).
 template <typename T>
-inline T Erfc(T x)
+struct ErfcAndGauss {
+   T fErfc, fGauss;
+};
+
+/// erfc(|x|) = exp(-x^2) p(s) / (1 + 2 |x|) with s = (|x| - 3) / (|x| + 3), in which that quotient is smooth up to infinity
+/// (Shepherd and Laframboise 1981). The polynomials p interpolate at Chebyshev's points; what the rounding of x^2 loses is an
+/// error of the exponential, and put back. One division serves both quotients.
+template <typename T>
+inline ErfcAndGauss<T> ErfcWithGauss(T x)
 {
    using namespace Exponential;
    using F = Format<T>;
    T size = x < 0 ? -x : x;
    size = size > F::kErfcZero ? F::kErfcZero : size; // written so that a NaN stays
-   const auto bits = BitsOf(size) >> F::kUpperHalf << F::kUpperHalf;
-   T upper;
-   std::memcpy(&upper, &bits, sizeof upper);
-   const T s = (size - 3) / (size + 3);
-   T sum = 0;
-   for (int k = sizeof F::kErfc / sizeof(T) - 1; k >= 0; --k)
-      sum = F::kErfc[k] + s * sum;
-   const T rest = (upper - size) * (upper + size); // below 0.12 in magnitude
-   T factor = 1;
-   for (int k = 5; k > 0; --k)
-      factor = 1 + factor * (rest * (T(1) / T(k)));
-   const T tail = Exp(-upper * upper) * factor * sum / (1 + 2 * size);
-   return x < 0 ? 2 - tail : tail;
+   const T square = size * size, rounded = Exp(-square);
+   const T gauss = rounded - rounded * SquareError(size, square);
+   const T below = 1 + 2 * size, inverse = 1 / ((size + 3) * below);
+   const T p = Polynomial(F::kErfc, (size - 3) * below * inverse);
+   const T tail = gauss * p * ((size + 3) * inverse);
+   return {x < 0 ? 2 - tail : tail, gauss};
+}
+
+/// 1 - erf(x)
+template <typename T>
+inline T Erfc(T x)
+{
+   return ErfcWithGauss(x).fErfc;
 }
 
 } // namespace CladTorch::Kernels

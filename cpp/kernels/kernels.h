@@ -152,6 +152,10 @@ struct ct_convolution {
       void (*softmax)(int logarithm, size_t R, size_t C, const T *x, const struct ct_stream *view, T *y);              \
       void (*softmax_pullback)(int logarithm, size_t R, size_t C, const T *y, const T *dy, int add, T *dx,             \
                                const struct ct_stream *target);                                                        \
+      /* The same down the columns of R matrices [C,N], all dense */                                                   \
+      void (*softmax_down)(int logarithm, size_t R, size_t C, size_t N, const T *x, T *y);                             \
+      void (*softmax_down_pullback)(int logarithm, size_t R, size_t C, size_t N, const T *y, const T *dy, int add,     \
+                                    T *dx);                                                                            \
       /* y[R,C] = (x[R,C] - mean) / sqrt(variance + eps) * w[C] + b[C], by the mean and variance of each row */         \
       void (*normalise)(size_t R, size_t C, T eps, const T *x, const T *w, const T *b, T *y);                          \
       void (*normalise_pullback)(size_t R, size_t C, T eps, const T *x, const T *w, const T *dy, int add, T *dx);      \

@@ -73,6 +73,10 @@ void Softmax(int logarithm, size_t R, size_t C, const T *x, const ct_stream *vie
 template <typename T>
 void SoftmaxPullback(int logarithm, size_t R, size_t C, const T *y, const T *dy, int add, T *dx, const ct_stream *target);
 template <typename T>
+void SoftmaxDown(int logarithm, size_t R, size_t C, size_t N, const T *x, T *y);
+template <typename T>
+void SoftmaxDownPullback(int logarithm, size_t R, size_t C, size_t N, const T *y, const T *dy, int add, T *dx);
+template <typename T>
 void Normalise(size_t R, size_t C, T eps, const T *x, const T *w, const T *b, T *y);
 template <typename T>
 void NormalisePullback(size_t R, size_t C, T eps, const T *x, const T *w, const T *dy, int add, T *dx);

@@ -15,12 +15,12 @@ constexpr size_t kSide = 32;
 template <typename T, typename Length>
 inline double SumOfSquares(Length n, const T *row)
 {
-   const auto square = [=](size_t i) { return static_cast<double>(row[i]) * static_cast<double>(row[i]); };
+   const auto square = [=](auto at) { return at(row) * at(row); };
    if (n >= 16)
       return SumOf<double>(n, square);
    double sum = 0;
    for (size_t i = 0; i < n; ++i)
-      sum += square(i);
+      sum += square(At<double, 1>{i});
    return sum;
 }
 
@@ -77,6 +77,11 @@ void Length(size_t R, size_t C, const T *x, const ct_stream *view, T *y)
          for (size_t r = 0; r < rows; ++r)
             y[first + r] = static_cast<T>(std::sqrt(SumOfSquares(length, block + r * length)));
       });
+   if (IsContiguous(*view)) {
+      for (size_t r = 0; r < R; ++r)
+         y[r] = static_cast<T>(std::sqrt(SumOfSquares(C, x + view->offset + r * C)));
+      return;
+   }
    Reader<T> reader(x, *view, 0);
    for (size_t r = 0; r < R; ++r) {
       double sum = 0;

@@ -4,6 +4,7 @@
 #include "kernels.hpp"
 #include "library.hpp"
 #include "operators.hpp"
+#include "rest.hpp"
 #include "stream.hpp"
 #include "transpose.hpp"
 
@@ -94,13 +95,30 @@ struct Function {
    Loop fForward, fPullbacks[3];
 };
 
+/// Fmod or, of Floor, Remainder: as vector code where that is exact, else by the function's loop.
+template <bool Floor, typename T>
+void RestLoop(size_t n, const T *const *x, const T *dy, T *y)
+{
+   T rests[kBlock]; // y may be the memory of an operand
+   if (Rests<Floor>(n, x[0], x[1], rests))
+      std::memcpy(y, rests, n * sizeof(T));
+   else
+      (Floor ? RemainderLoop<T> : FmodLoop<T>)(n, x, dy, y);
+}
+
 /// The loop that makes the values: the function's, or that of another one with the same values and less arithmetic.
 template <typename T>
 constexpr typename Function<T>::Loop Values(typename Function<T>::Loop loop)
 {
-   return loop == typename Function<T>::Loop(MaximumLoop<T>)   ? typename Function<T>::Loop(GreaterOfLoop<T>)
-          : loop == typename Function<T>::Loop(MinimumLoop<T>) ? typename Function<T>::Loop(SmallerOfLoop<T>)
-                                                              : loop;
+   using Loop = typename Function<T>::Loop;
+   constexpr Loop faster[][2] = {{MaximumLoop<T>, GreaterOfLoop<T>},
+                                 {MinimumLoop<T>, SmallerOfLoop<T>},
+                                 {RemainderLoop<T>, RestLoop<true, T>},
+                                 {FmodLoop<T>, RestLoop<false, T>}};
+   for (const auto &pair : faster)
+      if (loop == pair[0])
+         return pair[1];
+   return loop;
 }
 
 template <typename T>
@@ -180,6 +198,8 @@ void Transfer(size_t n, const T *x, const ct_stream &view, T *y, const ct_stream
       return (writer.*Put)(n, x + view.offset);
    const size_t block = BlockOf(&view, 1, 0);
    Reader<T> reader(x, view, 0, block);
+   if (!adds && IsContiguous(target) && !IsPeriodic(view) && !HasShortConstantRows(view))
+      return reader.Gather(n, y + target.offset);
    for (size_t length; n; n -= length) {
       length = n < block ? n : block;
       (writer.*Put)(length, reader.Next(length));

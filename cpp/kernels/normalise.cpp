@@ -17,7 +17,7 @@ struct Moments {
    Moments(size_t C, T eps, const T *x) : fMean(Total(C, x) / static_cast<T>(C))
    {
       const T mean = fMean;
-      const T squares = SumOf<T>(C, [=](size_t i) { return (x[i] - mean) * (x[i] - mean); });
+      const T squares = SumOf<T>(C, [=](auto at) { return (at(x) - mean) * (at(x) - mean); });
       fFactor = 1 / std::sqrt(squares / static_cast<T>(C) + eps);
    }
 };
@@ -29,8 +29,8 @@ void PullbackOfRows(size_t R, size_t C, T eps, const T *x, const T *w, const T *
    for (size_t r = 0; r < R; ++r, x += C, dy += C, dx += C) {
       const Moments<T> moments(C, eps, x);
       const T mean = moments.fMean, factor = moments.fFactor;
-      const T shift = SumOf<T>(C, [=](size_t i) { return dy[i] * w[i]; }) / static_cast<T>(C);
-      const T slope = SumOf<T>(C, [=](size_t i) { return dy[i] * w[i] * ((x[i] - mean) * factor); }) / static_cast<T>(C);
+      const T shift = SumOf<T>(C, [=](auto at) { return at(dy) * at(w); }) / static_cast<T>(C);
+      const T slope = SumOf<T>(C, [=](auto at) { return at(dy) * at(w) * ((at(x) - mean) * factor); }) / static_cast<T>(C);
       CT_ELEMENTWISE
       for (size_t i = 0; i < C; ++i)
          dx[i] = (Add ? dx[i] : T(0)) + factor * (dy[i] * w[i] - shift - (x[i] - mean) * factor * slope);

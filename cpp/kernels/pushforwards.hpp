@@ -190,7 +190,8 @@ template <typename T>
 inline ValueAndPushforward<T> Erfc_pushforward(T x, T d_x)
 {
    constexpr T minusTwoOverSqrtPi = T(-1.12837916709551257390);
-   return {Erfc(x), minusTwoOverSqrtPi * Exp(-x * x) * d_x};
+   const ErfcAndGauss<T> both = ErfcWithGauss(x);
+   return {both.fErfc, minusTwoOverSqrtPi * both.fGauss * d_x};
 }
 
 /// By x: 0 where y is 0, also at x = 0. By y: 0 where x is 0 and y at least 0, although log(0) is infinite.

@@ -4,6 +4,7 @@
 #pragma once
 #include "elementwise.hpp"
 #include "kernels.h"
+#include "sums.hpp"
 
 #include <cstring>
 #include <type_traits>
@@ -64,6 +65,23 @@ public:
 
    bool AtRowStart() const { return fIndex[fView.rank - 1] == 0; }
 
+   /// Whether the next n elements are in one row, with such a stride.
+   bool IsInRow(size_t n, size_t stride) const
+   {
+      const size_t last = fView.rank - 1;
+      return fView.strides[last] == stride && n <= fView.sizes[last] - fIndex[last];
+   }
+
+   /// Steps over n elements of one row.
+   void SkipInRow(size_t n)
+   {
+      const size_t last = fView.rank - 1;
+      fIndex[last] += n;
+      fOffset += n * fView.strides[last];
+      if (fIndex[last] == fView.sizes[last])
+         Carry();
+   }
+
    /// Steps over whole rows of a view of two dimensions.
    void SkipRows(size_t rows)
    {
@@ -76,7 +94,7 @@ public:
    template <typename Rows>
    bool ForwardShortRows(size_t n, Rows rows)
    {
-      if (n == 0 || fView.rank != 2 || fView.strides[1] != 1 || n % fView.sizes[1] || !AtRowStart())
+      if (n == 0 || fView.rank != 2 || fView.strides[1] != 1 || fView.sizes[1] > kShort || n % fView.sizes[1] || !AtRowStart())
          return false;
       return WithShortLength(fView.sizes[1], [&](auto length) {
          rows(length, fOffset, fView.strides[0], n / length);
@@ -140,9 +158,25 @@ class Reader {
    Walk fWalk;
    bool fContiguous, fRepeats; ///< repeats: what the first block holds, each one does
    size_t fColumns = 0, fRow = 0; ///< of short constant rows: how many numbers, and how far apart
-   size_t fFilled = 0;
+   size_t fFilled = 0; ///< where it repeats, or with the number at fNumber
+   const T *fNumber = nullptr;
    T fRoom[kBlock + kShort]; ///< with room for the rest of a row
 
+   /// n elements that are all the same number.
+   const T *Repeat(size_t n)
+   {
+      const T *number = fData + fWalk.Offset();
+      if (number != fNumber || n > fFilled)
+         for (size_t i = 0; i < n; ++i)
+            fRoom[i] = *number;
+      fFilled = number == fNumber && fFilled > n ? fFilled : n;
+      fNumber = number;
+      fWalk.SkipInRow(n);
+      return fRoom;
+   }
+
+public:
+   /// Copies the next n elements, of a view that is not contiguous.
    void Gather(size_t n, T *to)
    {
       const auto rows = [&](auto columns, size_t offset, size_t stride, size_t count) {
@@ -165,7 +199,6 @@ class Reader {
       });
    }
 
-public:
    /// From element `begin` on; every call of Next() but the last one is for a multiple of `block` elements.
    Reader(const T *data, const ct_stream &view, size_t begin, size_t block = 1)
       : fData(data),
@@ -182,7 +215,7 @@ public:
          fData += fWalk.Offset();
    }
 
-   /// The next n <= kBlock elements: in place, or gathered; valid until the next call.
+   /// The next 0 < n <= kBlock elements: in place, or gathered; valid until the next call.
    const T *Next(size_t n)
    {
       if (fContiguous) {
@@ -195,6 +228,14 @@ public:
             for (size_t i = 0; i < kShort; ++i) // more than a row has: of a fixed length
                fRoom[first + i] = *fData;
       } else if (!fRepeats) {
+         if (fWalk.IsInRow(n, 1)) {
+            const T *from = fData + fWalk.Offset();
+            fWalk.SkipInRow(n);
+            return from;
+         }
+         if (fWalk.IsInRow(n, 0))
+            return Repeat(n);
+         fNumber = nullptr;
          Gather(n, fRoom);
       } else if (fFilled < n) {
          Gather(n - fFilled, fRoom + fFilled);
@@ -203,40 +244,6 @@ public:
       return fRoom;
    }
 };
-
-/// The sum of term(i) for i < n, over several partial sums; over more of them than wait for one another where there are many.
-template <typename T, typename Term>
-inline T SumOf(size_t n, Term term)
-{
-   constexpr size_t kSums = 16, kMany = 4 * kSums;
-   T sums[kSums] = {};
-   size_t i = 0;
-   if (n >= 4 * kBlock) {
-      T many[kMany] = {};
-      for (; i + kMany <= n; i += kMany)
-         for (size_t s = 0; s < kMany; ++s)
-            many[s] += term(i + s);
-      for (size_t m = 0; m < kMany; m += kSums)
-         for (size_t s = 0; s < kSums; ++s)
-            sums[s] += many[m + s];
-   }
-   for (; i + kSums <= n; i += kSums)
-      for (size_t s = 0; s < kSums; ++s)
-         sums[s] += term(i + s);
-   for (size_t s = 0; i + s < n; ++s)
-      sums[s] += term(i + s);
-   for (size_t half = kSums / 2; half; half /= 2)
-      for (size_t s = 0; s < half; ++s)
-         sums[s] += sums[s + half];
-   return sums[0];
-}
-
-/// The sum of n numbers.
-template <typename T>
-inline T Total(size_t n, const T *x)
-{
-   return SumOf<T>(n, [=](size_t i) { return x[i]; });
-}
 
 /// The sum of the few numbers of a short row.
 template <typename T, typename Length>

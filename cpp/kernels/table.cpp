@@ -39,6 +39,8 @@ constexpr Table MakeTable()
            LengthPullback<T>,
            Softmax<T>,
            SoftmaxPullback<T>,
+           SoftmaxDown<T>,
+           SoftmaxDownPullback<T>,
            Normalise<T>,
            NormalisePullback<T>,
            NormaliseScalePullback<T>,

@@ -3,6 +3,7 @@
 /// every cache line is met once.
 #pragma once
 #include "stream.hpp"
+#include "vector.hpp"
 
 namespace CladTorch::Kernels {
 
@@ -65,48 +66,55 @@ inline void EachPlane(const ct_stream &view, Body body)
 template <typename T>
 constexpr size_t kTile = 64 / sizeof(T);
 
-/// Calls body(r, c, rows, columns) for the tiles of a plane.
-template <typename T, typename Body>
-inline void EachTile(const Plane &plane, Body body)
+/// A whole tile of Transpose(), by registers.
+template <bool Add, typename T>
+inline void TransposeTile(const T *from, size_t fromStride, T *to, size_t toStride)
 {
-   constexpr size_t tile = kTile<T>;
-   for (size_t c = 0; c < plane.fColumns; c += tile)
-      for (size_t r = 0; r < plane.fRows; r += tile)
-         body(r, c, plane.fRows - r < tile ? plane.fRows - r : tile, plane.fColumns - c < tile ? plane.fColumns - c : tile);
+   constexpr size_t lanes = kLanes<T>;
+   for (size_t i = 0; i < kTile<T>; i += lanes)
+      for (size_t j = 0; j < kTile<T>; j += lanes) {
+         Square<T> square;
+         for (size_t r = 0; r < lanes; ++r)
+            square.fRows[r] = Load(from + (j + r) * fromStride + i);
+         square.Transpose();
+         for (size_t r = 0; r < lanes; ++r) {
+            T *row = to + (i + r) * toStride + j;
+            Store<T>(Add ? Load(row) + square.fRows[r] : square.fRows[r], row);
+         }
+      }
 }
 
-/// to[r * row stride + c] (Add: +)= from[r + c * column stride]
+/// to[a * toStride + b] (Add: +)= from[b * fromStride + a] for a < A and b < B.
+template <bool Add, typename T>
+void Transpose(size_t A, size_t B, const T *from, size_t fromStride, T *to, size_t toStride)
+{
+   constexpr size_t tile = kTile<T>;
+   const auto part = [](size_t begin, size_t end) { return end - begin < tile ? end - begin : tile; };
+   for (size_t b = 0; b < B; b += tile)
+      for (size_t a = 0; a < A; a += tile) {
+         const size_t rows = part(a, A), columns = part(b, B);
+         const T *source = from + b * fromStride + a;
+         T *target = to + a * toStride + b;
+         if (rows == tile && columns == tile) {
+            TransposeTile<Add>(source, fromStride, target, toStride);
+            continue;
+         }
+         for (size_t i = 0; i < rows; ++i)
+            for (size_t j = 0; j < columns; ++j)
+               target[i * toStride + j] = (Add ? target[i * toStride + j] : T(0)) + source[j * fromStride + i];
+      }
+}
+
+/// Between a plane of a view and dense memory.
 template <bool Add, typename T>
 void FromAcross(const Plane &plane, const T *from, T *to)
 {
-   EachTile<T>(plane, [&](size_t first, size_t c, size_t rows, size_t columns) {
-      T tile[kTile<T>][kTile<T>];
-      for (size_t j = 0; j < columns; ++j)
-         for (size_t i = 0; i < rows; ++i)
-            tile[i][j] = from[first + i + (c + j) * plane.fColumnStride];
-      for (size_t i = 0; i < rows; ++i) {
-         T *row = to + (first + i) * plane.fRowStride + c;
-         for (size_t j = 0; j < columns; ++j)
-            row[j] = (Add ? row[j] : T(0)) + tile[i][j];
-      }
-   });
+   Transpose<Add>(plane.fRows, plane.fColumns, from, plane.fColumnStride, to, plane.fRowStride);
 }
-
-/// to[r + c * column stride] (Add: +)= from[r * row stride + c]
 template <bool Add, typename T>
 void ToAcross(const Plane &plane, const T *from, T *to)
 {
-   EachTile<T>(plane, [&](size_t first, size_t c, size_t rows, size_t columns) {
-      T tile[kTile<T>][kTile<T>];
-      for (size_t i = 0; i < rows; ++i)
-         for (size_t j = 0; j < columns; ++j)
-            tile[j][i] = from[(first + i) * plane.fRowStride + c + j];
-      for (size_t j = 0; j < columns; ++j) {
-         T *column = to + first + (c + j) * plane.fColumnStride;
-         for (size_t i = 0; i < rows; ++i)
-            column[i] = (Add ? column[i] : T(0)) + tile[j][i];
-      }
-   });
+   Transpose<Add>(plane.fColumns, plane.fRows, from, plane.fRowStride, to, plane.fColumnStride);
 }
 
 } // namespace CladTorch::Kernels

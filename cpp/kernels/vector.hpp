@@ -46,6 +46,20 @@ inline void Store(Vector<T> v, T *to)
    std::memcpy(to, &v, sizeof v);
 }
 
+/// The lanes joined by `join`, halves upon halves.
+template <typename T, std::size_t N, typename Join>
+inline T FoldLanes(const Pack<T, N> &v, Join join)
+{
+   if constexpr (N == 2) {
+      return join(v[0], v[1]);
+   } else {
+      Pack<T, N / 2> lower, upper;
+      std::memcpy(&lower, &v, sizeof lower);
+      std::memcpy(&upper, reinterpret_cast<const char *>(&v) + sizeof lower, sizeof upper);
+      return FoldLanes<T, N / 2>(join(lower, upper), join);
+   }
+}
+
 /// As many registers as one has lanes: a square of numbers.
 template <typename T>
 struct Square {

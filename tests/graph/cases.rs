@@ -484,6 +484,9 @@ fn reductions(c: &mut Cases) {
         c.add("log_softmax.int", vec![n(&shape)], vec![V(0), I(dim), A::None], move |x| x[0].log_softmax(dim, None));
     }
     c.add("softmax.int", vec![n(&[2, 700])], vec![V(0), I(1), A::None], |x| x[0].softmax(1, None)).is_smooth = false;
+    // Down columns, more of them than are taken at a time; of a transposed matrix, whose columns lie in one piece.
+    c.add("softmax.int", vec![n(&[2, 3, 70])], vec![V(0), I(1), A::None], |x| x[0].softmax(1, None));
+    c.add("log_softmax.int", vec![n(&[5, 65])], vec![V(0), I(0), A::None], |x| x[0].log_softmax(0, None));
     c.add("_softmax", vec![n(&shape)], vec![V(0), I(1), B(false)], |x| x[0].softmax(1, None));
     c.add("_log_softmax", vec![n(&shape)], vec![V(0), I(1), B(false)], |x| x[0].log_softmax(1, None));
 }

@@ -21,6 +21,16 @@ pub enum Dependence {
     Counts(usize),
 }
 
+/// Gives each row of matrices [columns, side], down their columns, all that its elements have.
+fn share_rows(value: &mut [Events], columns: usize, side: usize) {
+    for matrix in value.chunks_mut(columns * side) {
+        for column in 0..side {
+            let all = matrix[column..].iter().step_by(side).fold(0, |all, found| all | found);
+            matrix[column..].iter_mut().step_by(side).for_each(|element| *element = all);
+        }
+    }
+}
+
 /// The error that the prediction for an event would not be its own.
 pub fn events_mix(what: &str) -> Error {
     Error::invalid(
@@ -114,12 +124,13 @@ impl Bits {
             Primitive::Greatest { columns, .. } | Primitive::Length(columns) => {
                 self.of(&node.operands[0]).enumerate().for_each(|(index, found)| value[index / columns] |= found);
             }
-            Primitive::Softmax { columns, .. } | Primitive::Normalise { columns, .. } => {
+            Primitive::Softmax { columns, side, .. } => {
                 self.add(&node.operands[..1], &mut value);
-                for row in value.chunks_mut(*columns) {
-                    let all = row.iter().fold(0, |all, found| all | found);
-                    row.fill(all);
-                }
+                share_rows(&mut value, *columns, *side);
+            }
+            Primitive::Normalise { columns, .. } => {
+                self.add(&node.operands[..1], &mut value);
+                share_rows(&mut value, *columns, 1);
                 self.add(&node.operands[1..], &mut value);
             }
             // What is packed has been found to be sound before.

@@ -127,10 +127,12 @@ pub enum Primitive {
     },
     /// The root of the sum of squares over the last dimensions, which have so many elements together; derivative 0 at 0.
     Length(usize),
-    /// Softmax over the last dimension of `columns` elements, or its logarithm.
+    /// Softmax over a dimension of `columns` elements, or its logarithm; the operand is dense unless it is the last one.
     Softmax {
         /// Elements of a row.
         columns: usize,
+        /// Between neighbours in a row: 1 over the last dimension, else the elements of the dimensions behind it.
+        side: usize,
         /// The logarithm.
         logarithm: bool,
     },

@@ -199,6 +199,8 @@ pub struct Table<T> {
     length_pullback: LengthPullback<T>,
     softmax: unsafe extern "C" fn(c_int, usize, usize, *const T, *const Stream, *mut T),
     softmax_pullback: SoftmaxPullback<T>,
+    softmax_down: unsafe extern "C" fn(c_int, usize, usize, usize, *const T, *mut T),
+    softmax_down_pullback: unsafe extern "C" fn(c_int, usize, usize, usize, *const T, *const T, c_int, *mut T),
     normalise: unsafe extern "C" fn(usize, usize, T, *const T, *const T, *const T, *mut T),
     normalise_pullback: unsafe extern "C" fn(usize, usize, T, *const T, *const T, *const T, c_int, *mut T),
     normalise_scale_pullback: unsafe extern "C" fn(usize, usize, T, *const T, *const T, *mut T),
@@ -394,6 +396,35 @@ pub fn softmax_pullback<T: Scalar>(logarithm: bool, columns: usize, y: &[T], dy:
     let (dx, target) = (dx.data.as_mut_ptr(), std::ptr::from_ref(dx.view));
     // SAFETY: the view stays inside `dx`; it, `y` and `dy` have rows * columns elements.
     unsafe { pullback(logarithm.into(), rows, columns, y.as_ptr(), dy.as_ptr(), add, dx, target) }
+}
+
+/// `y` = softmax down the columns of matrices `x[columns, side]`, or its logarithm.
+pub fn softmax_down<T: Scalar>(logarithm: bool, [columns, side]: [usize; 2], x: &[T], y: &mut [T]) {
+    let matrices = y.len().checked_div(columns * side).unwrap_or(0);
+    check_length("x", x.len(), y.len());
+    check_length("y", y.len(), matrices * columns * side);
+    let softmax = T::table().strided.softmax_down;
+    // SAFETY: both have matrices * columns * side elements.
+    unsafe { softmax(logarithm.into(), matrices, columns, side, x.as_ptr(), y.as_mut_ptr()) }
+}
+
+/// The pullback of [`softmax_down`], from its value: `dx` (`add`: +)= it.
+pub fn softmax_down_pullback<T: Scalar>(
+    logarithm: bool,
+    [columns, side]: [usize; 2],
+    y: &[T],
+    dy: &[T],
+    add: bool,
+    dx: &mut [T],
+) {
+    let matrices = y.len().checked_div(columns * side).unwrap_or(0);
+    check_length("dy", dy.len(), y.len());
+    check_length("dx", dx.len(), y.len());
+    check_length("y", y.len(), matrices * columns * side);
+    let pullback = T::table().strided.softmax_down_pullback;
+    let (y, dy, dx) = (y.as_ptr(), dy.as_ptr(), dx.as_mut_ptr());
+    // SAFETY: all have matrices * columns * side elements.
+    unsafe { pullback(logarithm.into(), matrices, columns, side, y, dy, add.into(), dx) }
 }
 
 /// `y` = the elements that the indices choose, each from its place in `bases`; false where an index is out of range.

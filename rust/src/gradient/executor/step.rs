@@ -87,6 +87,7 @@ pub(super) enum Kernel {
     Length(usize),
     Softmax {
         columns: usize,
+        side: usize,
         logarithm: bool,
     },
     Normalise {
@@ -220,7 +221,11 @@ impl Step {
             }
             Kernel::Greatest { columns, .. } => strided::greatest(*columns, read(0), &self.views[0], value),
             Kernel::Length(columns) => strided::length(*columns, read(0), &self.views[0], value),
-            Kernel::Softmax { columns, logarithm } => {
+            &Kernel::Softmax { columns, side, logarithm } if side > 1 => {
+                let x = &read(0)[..value.len()];
+                strided::softmax_down(logarithm, [columns, side], x, value);
+            }
+            Kernel::Softmax { columns, logarithm, .. } => {
                 strided::softmax(*logarithm, *columns, read(0), &self.views[0], value);
             }
             Kernel::Normalise { columns, eps, .. } => {
@@ -370,7 +375,10 @@ impl Step {
                 Kernel::Length(columns) => {
                     strided::length_pullback(*columns, read(0), view, value, d, Adjoint { data: dx, view, add });
                 }
-                Kernel::Softmax { columns, logarithm } => {
+                &Kernel::Softmax { columns, side, logarithm } if side > 1 => {
+                    strided::softmax_down_pullback(logarithm, [columns, side], value, d, add, &mut dx[..d.len()]);
+                }
+                Kernel::Softmax { columns, logarithm, .. } => {
                     strided::softmax_pullback(*logarithm, *columns, value, d, Adjoint { data: dx, view, add });
                 }
                 Kernel::Normalise { columns, eps, dense } => {
@@ -435,7 +443,7 @@ fn kernel(program: &Program, node: &Node) -> Result<Kernel> {
         Primitive::Sum(target) => Kernel::Sum(target.stream()?),
         &Primitive::Greatest { columns, ties } => Kernel::Greatest { columns, ties },
         &Primitive::Length(columns) => Kernel::Length(columns),
-        &Primitive::Softmax { columns, logarithm } => Kernel::Softmax { columns, logarithm },
+        &Primitive::Softmax { columns, side, logarithm } => Kernel::Softmax { columns, side, logarithm },
         &Primitive::Normalise { columns, eps } => {
             Kernel::Normalise { columns, eps, dense: View::contiguous(&node.shape).stream()? }
         }

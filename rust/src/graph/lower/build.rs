@@ -186,12 +186,17 @@ impl Call<'_, '_> {
             return Ok(Tensor { view: value.view.squeeze(0), ..value });
         }
         let last = x.view.rank() - 1;
+        let (columns, side) = (x.view.sizes[dim], x.view.sizes[dim + 1..].iter().product::<usize>());
+        if side > 1 && x.view.is_contiguous() {
+            let shape = x.view.sizes.clone();
+            return self.node(Primitive::Softmax { columns, side, logarithm }, vec![x], shape);
+        }
         let mut rows = Tensor { view: x.view.transpose(dim, last), ..x };
         if rows.view.strides[last] > 1 && rows.view.sizes[last] > 1 {
             rows = self.copied(&rows)?; // it is read more than once
         }
-        let (shape, columns) = (rows.view.sizes.clone(), rows.view.sizes[last]);
-        let value = self.node(Primitive::Softmax { columns, logarithm }, vec![rows], shape)?;
+        let shape = rows.view.sizes.clone();
+        let value = self.node(Primitive::Softmax { columns, side: 1, logarithm }, vec![rows], shape)?;
         Ok(Tensor { view: value.view.transpose(dim, last), ..value })
     }
 

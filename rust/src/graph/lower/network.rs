@@ -53,28 +53,22 @@ pub(super) const TABLE: &[Operator] = &[
     Operator { name: "scaled_dot_product_attention", does: "`softmax(q k^T scale + mask) v`", lower: attention },
 ];
 
-/// `centred / sqrt(variance + eps) weight + bias`
-fn normalised(
+/// `centred factor weight + bias`; the factors are multiplied first, since they are fewer.
+fn scaled_and_shifted(
     call: &mut Call,
     centred: &Tensor,
-    variance: &Tensor,
-    eps: f64,
-    affine: [Option<&Tensor>; 2],
+    factor: Tensor,
+    [weight, bias]: [Option<&Tensor>; 2],
 ) -> Result<Tensor> {
-    let variance = call.map_number(Function::Add, variance, eps)?;
-    let factor = call.map(Function::Rsqrt, &[&variance])?;
+    let factor = match weight {
+        Some(weight) => call.map(Function::Mul, &[&factor, weight])?,
+        None => factor,
+    };
     let value = call.map(Function::Mul, &[centred, &factor])?;
-    scaled_and_shifted(call, value, affine)
-}
-
-fn scaled_and_shifted(call: &mut Call, mut value: Tensor, [weight, bias]: [Option<&Tensor>; 2]) -> Result<Tensor> {
-    if let Some(weight) = weight {
-        value = call.map(Function::Mul, &[&value, weight])?;
+    match bias {
+        Some(bias) => call.map(Function::Add, &[&value, bias]),
+        None => Ok(value),
     }
-    if let Some(bias) = bias {
-        value = call.map(Function::Add, &[&value, bias])?;
-    }
-    Ok(value)
 }
 
 fn layer_norm(call: &mut Call) -> Lowered {
@@ -111,7 +105,9 @@ fn batch_norm(call: &mut Call) -> Lowered {
             return Err(call.refuse("has no running statistics to use"));
         };
         let centred = call.map(Function::Sub, &[&x, &channels_of(mean, rank)])?;
-        return Ok(vec![normalised(call, &centred, &channels_of(variance, rank), eps, affine)?]);
+        let variance = call.map_number(Function::Add, &channels_of(variance, rank), eps)?;
+        let factor = call.map(Function::Rsqrt, &[&variance])?;
+        return Ok(vec![scaled_and_shifted(call, &centred, factor, affine)?]);
     }
     if x.view.is_empty() {
         return Err(call.refuse("has nothing to take statistics of"));
@@ -124,8 +120,8 @@ fn batch_norm(call: &mut Call) -> Lowered {
     let deviation = call.map_number(Function::Div, &length, count.sqrt())?;
     // The root of the variance plus eps, as the length of two roots: no square is too large or too small for the type.
     let width = call.map_number(Function::Hypot, &deviation, eps.sqrt())?;
-    let value = call.map(Function::Div, &[&centred, &width])?;
-    let value = scaled_and_shifted(call, value, affine)?;
+    let factor = call.map(Function::Reciprocal, &[&width])?;
+    let value = scaled_and_shifted(call, &centred, factor, affine)?;
     let variance = call.map(Function::Squared, &[&deviation])?;
     for (position, old, new, factor) in
         [(3, running_mean, mean, 1.0), (4, running_variance, variance, count / (count - 1.0))]

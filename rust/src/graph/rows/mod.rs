@@ -282,7 +282,10 @@ impl<'a> RowCut<'a> {
             Primitive::Load(_) | Primitive::Map(_) | Primitive::Own(_) => all_fit(),
             Primitive::Sum(target) => all_fit() && self.is_cut_by_rows(target, dim, numbers),
             Primitive::Greatest { .. } | Primitive::Length(_) => dim < rank && all_fit(),
-            Primitive::Softmax { .. } => dim + 1 < rank && all_fit(),
+            Primitive::Softmax { columns, side, .. } => {
+                let behind: usize = node.shape[(dim + 1).min(rank)..].iter().product();
+                dim + 1 < rank && behind.is_multiple_of(columns * side) && all_fit()
+            }
             Primitive::Normalise { columns, .. } => {
                 numbers.is_multiple_of(*columns)
                     && all_fit()

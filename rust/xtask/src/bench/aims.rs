@@ -38,6 +38,8 @@ pub enum Wanted {
     Quality(&'static str, f64),
     /// This party, which is a part of CladTorch, takes so many times as long, on one thread, at most.
     Slower(&'static str, f64),
+    /// The first party, which is a part of CladTorch, takes so many seconds more than the second, on one thread, at most.
+    Above([&'static str; 2], f64),
     /// Of the floor, on one thread, at most.
     Floor(f64),
     /// Seconds, on so many threads, at most.
@@ -132,6 +134,10 @@ impl Wanted {
             Wanted::Slower(who, most) => {
                 (format!("{who} over ours"), most, find(who, 1).map(|part| part.median_s / median(ours)), None)
             }
+            Wanted::Above([part, other], most) => {
+                let more = find(part, 1).zip(find(other, 1)).map(|(part, other)| part.median_s - other.median_s);
+                (format!("{part} above {other}"), most, more, None)
+            }
             Wanted::Floor(most) => {
                 let floor = ours.and_then(|ours| Some(ours.median_s / ours.floor_s?));
                 ("of the floor".to_owned(), most, floor, None)
@@ -141,7 +147,7 @@ impl Wanted {
                 (format!("time, {threads} thread(s)"), most, ours.map(|ours| ours.median_s), None)
             }
         };
-        let is_time = matches!(self, Wanted::FirstBatch(_) | Wanted::Seconds(..));
+        let is_time = matches!(self, Wanted::FirstBatch(_) | Wanted::Seconds(..) | Wanted::Above(..));
         let at_most = is_time || matches!(self, Wanted::Memory(_) | Wanted::Slower(..) | Wanted::Floor(_));
         Figure { name, wanted, measured, bound, at_most, show: if is_time { seconds } else { digits } }
     }
@@ -204,6 +210,8 @@ mod tests {
         assert_eq!(verdict(Wanted::Faster("pytorch-eager", 4.5)), "4.50 4.00 MISSED");
         assert_eq!(verdict(Wanted::Slower("cladtorch-double", 2.2)), "2.20 2.00 reached");
         assert_eq!(verdict(Wanted::Slower("cladtorch-double", 1.9)), "1.90 2.00 MISSED");
+        assert_eq!(verdict(Wanted::Above(["cladtorch-double", OURS], 0.5)), "500 ms 1.00 s MISSED");
+        assert_eq!(verdict(Wanted::Above(["cladtorch-double", "uproot"], 0.5)), "500 ms - not measured");
         assert_eq!(verdict(Wanted::Floor(2.5)), "2.50 2.50 reached");
         assert_eq!(verdict(Wanted::Seconds(1, 0.5)), "500 ms 1.00 s MISSED");
         assert_eq!(verdict(Wanted::Seconds(2, 0.5)), "500 ms - not measured");

@@ -61,7 +61,19 @@ impl Emitter<'_> {
                     );
                 }
             }
-            &Primitive::Softmax { columns, logarithm } => {
+            &Primitive::Softmax { columns, side, logarithm } if side > 1 => {
+                let (x, logarithm) = (&names[0], u8::from(logarithm));
+                let matrices = length.checked_div(columns * side).unwrap_or(0);
+                emit!(forward, "   {k}->softmax_down({logarithm}, {matrices}, {columns}, {side}, {x}, {value});");
+                if is_active(0) {
+                    emit!(
+                        backward,
+                        "   {k}->softmax_down_pullback({logarithm}, {matrices}, {columns}, {side}, {value}, _d_{value}, {}, _d_{x});",
+                        add(0)
+                    );
+                }
+            }
+            &Primitive::Softmax { columns, logarithm, .. } => {
                 let (x, logarithm, rows) = (&names[0], u8::from(logarithm), length.checked_div(columns).unwrap_or(0));
                 emit!(forward, "   {k}->softmax({logarithm}, {rows}, {columns}, {x}, {}, {value});", view(0));
                 if is_active(0) {

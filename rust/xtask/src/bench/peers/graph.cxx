@@ -1,13 +1,15 @@
-// The sides in C++ of `cargo xtask bench graph`: `graph eager|direct|jit|function|operator THREADS`.
+// The sides in C++ of `cargo xtask bench graph`: `graph eager|direct|jit|function|operator|node THREADS`.
 //
 // eager: LibTorch. direct: CladTorch::Compile, Forward() and Backward(). jit: the same where that back end is demanded.
-// function: the compiled function inside LibTorch's autograd. operator: `cladtorch::mlp` inside it.
+// function: the compiled function inside LibTorch's autograd. operator: `cladtorch::mlp` inside it. node: a node of LibTorch's
+// autograd graph that computes nothing, with value and gradient of the case `call` at hand.
 // A repetition is the value and the gradients of all inputs that are numbers.
 
 #include "graphs.h"
 #include "lines.h"
 
 #include <ATen/core/dispatch/Dispatcher.h>
+#include <torch/csrc/autograd/functions/utils.h>
 
 #include <chrono>
 #include <memory>
@@ -24,6 +26,11 @@ torch::Tensor PerceptronByOperator(const Tensors &t)
                               .typed<torch::Tensor(const torch::Tensor &, at::TensorList, c10::string_view)>();
    return torch::binary_cross_entropy_with_logits(mlp.call(t[0], at::TensorList(t).slice(1, 6), "relu"), t[7]);
 }
+
+struct Node : torch::autograd::Node {
+   torch::Tensor fGradient;
+   torch::autograd::variable_list apply(torch::autograd::variable_list &&) override { return {fGradient}; }
+};
 
 struct Side {
    std::string fWho;
@@ -58,6 +65,17 @@ public:
          fGradients = [this] { return Recorded(PerceptronByOperator); };
       else if (side.fWho == "function")
          fGradients = [this] { return Recorded([this](const Tensors &inputs) { return Compiled().Call(inputs); }); };
+      else if (side.fWho == "node")
+         fGradients = [this, value = fGraph.fFunction(fInputs).detach(), gradient = Recorded(fGraph.fFunction).at(0)] {
+            return Recorded([&](const Tensors &inputs) {
+               const std::shared_ptr<Node> node(new Node, torch::autograd::deleteNode);
+               node->set_next_edges(torch::autograd::collect_next_edges(inputs));
+               node->fGradient = gradient;
+               auto output = value.detach();
+               torch::autograd::set_history(output, node);
+               return output;
+            });
+         };
       else
          fGradients = [this] {
             fValue = Compiled().Forward(fInputs);

@@ -1,0 +1,98 @@
+/// \file choose.cpp
+/// Elements of a strided view picked by index.
+#include "kernels.hpp"
+#include "stream.hpp"
+
+namespace CladTorch::Kernels {
+namespace {
+
+/// Where along its dimension an index picks; -1 to skip it, -2 where it is out of range.
+inline int64_t PlaceOf(const ct_pick *pick, int64_t at)
+{
+   if (pick->has_skip && at == pick->skip)
+      return -1;
+   if (at < 0 && pick->from_end)
+      at += static_cast<int64_t>(pick->size);
+   return at < 0 || at >= static_cast<int64_t>(pick->size) ? -2 : at;
+}
+
+/// Whether each index picks a whole row of neighbouring elements, as that of an embedding does.
+inline bool PicksRows(const ct_stream *indices, const ct_stream *bases)
+{
+   return indices->rank == 2 && bases->rank == 2 && indices->strides[1] == 0 && bases->strides[0] == 0 &&
+          bases->strides[1] == 1 && bases->sizes[1] == indices->sizes[1];
+}
+
+/// Calls body(i, offset, length) for each of the n picks, or rows of picks, that is not skipped; false where an index is out
+/// of range.
+template <typename Body>
+bool EachPick(const ct_pick *pick, const int64_t *index, const ct_stream *indices, const ct_stream *bases, size_t n,
+              Body body)
+{
+   if (PicksRows(indices, bases)) {
+      const size_t length = indices->sizes[1];
+      for (size_t r = 0; r < indices->sizes[0]; ++r) {
+         const int64_t at = PlaceOf(pick, index[indices->offset + r * indices->strides[0]]);
+         if (at == -2)
+            return false;
+         if (at >= 0)
+            body(r * length, bases->offset + static_cast<size_t>(at) * pick->stride, length);
+      }
+      return true;
+   }
+   size_t offsets[kBlock];
+   Reader<int64_t> reader(index, *indices, 0);
+   Walk walk(*bases, 0);
+   for (size_t first = 0, length; first < n; first += length) {
+      length = n - first < kBlock ? n - first : kBlock;
+      const int64_t *block = reader.Next(length);
+      size_t *to = offsets;
+      walk.Forward(length, [&](size_t offset, size_t stride, size_t run) {
+         for (size_t i = 0; i < run; ++i)
+            *to++ = offset + i * stride;
+      });
+      for (size_t i = 0; i < length; ++i) {
+         const int64_t at = PlaceOf(pick, block[i]);
+         if (at == -2)
+            return false;
+         if (at >= 0)
+            body(first + i, offsets[i] + static_cast<size_t>(at) * pick->stride, size_t(1));
+      }
+   }
+   return true;
+}
+
+} // namespace
+
+/// y[i] = x[base view at i + index at i * stride]; 0 where the index is to be skipped. 0 where an index is out of range.
+template <typename T>
+int Choose(const ct_pick *pick, size_t n, const T *x, const ct_stream *bases, const int64_t *index,
+           const ct_stream *indices, T *y)
+{
+   for (size_t i = 0; i < n; ++i)
+      y[i] = 0;
+   return EachPick(pick, index, indices, bases, n, [&](size_t i, size_t offset, size_t length) {
+      for (size_t j = 0; j < length; ++j)
+         y[i + j] = x[offset + j];
+   });
+}
+
+/// dx[...] += dy, the pullback of Choose.
+template <typename T>
+int ChoosePullback(const ct_pick *pick, size_t n, const T *dy, const int64_t *index, const ct_stream *indices, T *dx,
+                   const ct_stream *bases)
+{
+   return EachPick(pick, index, indices, bases, n, [&](size_t i, size_t offset, size_t length) {
+      for (size_t j = 0; j < length; ++j)
+         dx[offset + j] += dy[i + j];
+   });
+}
+
+#define CT_INSTANTIATE(T)                                                                                              \
+   template int Choose(const ct_pick *, size_t, const T *, const ct_stream *, const int64_t *, const ct_stream *, T *);\
+   template int ChoosePullback(const ct_pick *, size_t, const T *, const int64_t *, const ct_stream *, T *,            \
+                               const ct_stream *);
+CT_INSTANTIATE(float)
+CT_INSTANTIATE(double)
+
+} // namespace CladTorch::Kernels

@@ -1,0 +1,283 @@
+/// \file softmax.cpp
+/// Softmax and its logarithm, along the rows of a strided view and down the columns of dense matrices.
+#include "exponential.hpp"
+#include "kernels.hpp"
+#include "rows.hpp"
+
+#include <cmath>
+#include <limits>
+
+namespace CladTorch::Kernels {
+namespace {
+
+/// A loop over numbers: a function of its own, with everything that it calls inside; only then is it vector code.
+#define CT_LOOP template <typename T> __attribute__((noinline, flatten)) void
+
+/// y[n] = exp(x)
+CT_LOOP Exponentials(size_t n, const T *x, T *y)
+{
+   CT_ELEMENTWISE
+   for (size_t i = 0; i < n; ++i)
+      y[i] = Exp(x[i]);
+}
+
+/// y[n] = exp(x - top)
+CT_LOOP Exponentials(size_t n, const T *x, T top, T *y)
+{
+   CT_ELEMENTWISE
+   for (size_t i = 0; i < n; ++i)
+      y[i] = Exp(x[i] - top);
+}
+
+/// y[n] = exp(x - top[n])
+CT_LOOP ExponentialsBelow(size_t n, const T *x, const T *top, T *y)
+{
+   CT_ELEMENTWISE
+   for (size_t i = 0; i < n; ++i)
+      y[i] = Exp(x[i] - top[i]);
+}
+
+/// dx[n] = dy - exp(y) sum[n]
+CT_LOOP LogarithmAdjoints(size_t n, const T *y, const T *dy, const T *sum, T *dx)
+{
+   CT_ELEMENTWISE
+   for (size_t i = 0; i < n; ++i)
+      dx[i] = dy[i] - Exp(y[i]) * sum[i];
+}
+
+/// The same with one sum.
+CT_LOOP LogarithmAdjoints(size_t n, const T *y, const T *dy, T sum, T *dx)
+{
+   CT_ELEMENTWISE
+   for (size_t i = 0; i < n; ++i)
+      dx[i] = dy[i] - Exp(y[i]) * sum;
+}
+
+/// The greatest of n >= K N numbers, in K packs of N at a time, the last ones once more; a NaN is none.
+template <size_t N, size_t K, typename T>
+inline T TopOfPacks(size_t n, const T *row)
+{
+   const auto greater = [](const auto &a, const auto &b) { return a > b ? a : b; };
+   Pack<T, N> tops[K], next;
+   for (size_t k = 0; k < K; ++k) {
+      std::memcpy(&next, row + n - (k + 1) * N, sizeof next);
+      tops[k] = greater(next, Pack<T, N>{} - std::numeric_limits<T>::infinity());
+   }
+   for (size_t i = 0; i + K * N < n; i += K * N)
+      for (size_t k = 0; k < K; ++k) {
+         std::memcpy(&next, row + i + k * N, sizeof next);
+         tops[k] = greater(next, tops[k]);
+      }
+   for (size_t k = 1; k < K; ++k)
+      tops[0] = greater(tops[0], tops[k]);
+   return FoldLanes<T, N>(tops[0], greater);
+}
+
+/// The greatest of n numbers; a NaN is none.
+template <typename T>
+inline T TopOf(size_t n, const T *row)
+{
+   if (n >= 4 * kLanes<T>)
+      return TopOfPacks<kLanes<T>, 4>(n, row);
+   if (n >= kLanes<T>)
+      return TopOfPacks<kLanes<T>, 1>(n, row);
+   if constexpr (kLanes<T> > 4)
+      if (n >= 4)
+         return TopOfPacks<4, 1>(n, row);
+   T top = -std::numeric_limits<T>::infinity();
+   for (size_t i = 0; i < n; ++i)
+      top = row[i] > top ? row[i] : top;
+   return top;
+}
+
+/// Softmax of a row that lies in one piece.
+template <typename T>
+void SoftmaxOfRow(int logarithm, size_t C, const T *x, T *y)
+{
+   const T top = TopOf(C, x);
+   T room[kBlock], sum = 0;
+   for (size_t first = 0; first < C; first += kBlock) {
+      const size_t n = C - first < kBlock ? C - first : kBlock;
+      T *to = logarithm ? room : y + first;
+      Exponentials(n, x + first, top, to);
+      sum += Total(n, to);
+   }
+   if (logarithm) {
+      const T shift = std::log(sum);
+      for (size_t c = 0; c < C; ++c)
+         y[c] = (x[c] - top) - shift;
+   } else {
+      const T factor = 1 / sum;
+      for (size_t c = 0; c < C; ++c)
+         y[c] *= factor;
+   }
+}
+
+/// Softmax of rows that lie one behind the other, R C <= kBlock numbers together.
+template <typename T>
+void SoftmaxOfShortRows(int logarithm, size_t R, size_t C, const T *x, T *y)
+{
+   for (size_t r = 0; r < R; ++r) {
+      const T *row = x + r * C;
+      T top = TopOf(C, row), *to = y + r * C;
+      for (size_t c = 0; c < C; ++c)
+         to[c] = row[c] - top;
+   }
+   T room[kBlock], *exponentials = logarithm ? room : y;
+   Exponentials(R * C, y, exponentials);
+   for (size_t r = 0; r < R; ++r, y += C, exponentials += C) {
+      const T sum = Total(C, exponentials), factor = 1 / sum, shift = logarithm ? std::log(sum) : T(0);
+      for (size_t c = 0; c < C; ++c)
+         y[c] = logarithm ? y[c] - shift : y[c] * factor;
+   }
+}
+
+/// dx[n] = a part of a row of the pullback, of which `sum` is the sum of dy, or of dy times y.
+template <typename T>
+inline void AdjointsOfSoftmax(int logarithm, size_t n, T sum, const T *y, const T *dy, T *dx)
+{
+   if (logarithm)
+      return LogarithmAdjoints(n, y, dy, sum, dx);
+   for (size_t i = 0; i < n; ++i)
+      dx[i] = y[i] * (dy[i] - sum);
+}
+
+} // namespace
+
+/// y[R,C] = exp(x) / its row's sum, or the logarithm of that.
+template <typename T>
+void Softmax(int logarithm, size_t R, size_t C, const T *x, const ct_stream *view, T *y)
+{
+   if (IsContiguous(*view) && C > kBlock) {
+      x += view->offset;
+      for (size_t r = 0; r < R; ++r, x += C, y += C)
+         SoftmaxOfRow(logarithm, C, x, y);
+      return;
+   }
+   Reader<T> reader(x, *view, 0, C <= kBlock ? C : 1);
+   if (C <= kBlock) {
+      for (size_t r = 0, rows; r < R; r += rows, y += rows * C) {
+         rows = R - r < RowsOf(C) ? R - r : RowsOf(C);
+         SoftmaxOfShortRows(logarithm, rows, C, reader.Next(rows * C), y);
+      }
+      return;
+   }
+   for (size_t r = 0; r < R; ++r, y += C) {
+      T *to = y;
+      EachBlock(reader, C, [&](size_t n, const T *row) {
+         std::memcpy(to, row, n * sizeof(T));
+         to += n;
+      });
+      SoftmaxOfRow(logarithm, C, y, y);
+   }
+}
+
+/// dx (add: +)= the pullback of Softmax, from its value y[R,C].
+template <typename T>
+void SoftmaxPullback(int logarithm, size_t R, size_t C, const T *y, const T *dy, int add, T *dx, const ct_stream *target)
+{
+   Writer<T> writer(dx, *target, 0);
+   T adjoint[kBlock];
+   size_t filled = 0;
+   for (size_t r = 0; r < R; ++r, y += C, dy += C) {
+      const T sum = logarithm ? Total(C, dy) : SumOf<T>(C, [=](auto at) { return at(dy) * at(y); });
+      for (size_t first = 0, n; first < C; first += n) {
+         n = C - first < kBlock ? C - first : kBlock;
+         if (filled + n > kBlock) {
+            writer.Put(add, filled, adjoint);
+            filled = 0;
+         }
+         AdjointsOfSoftmax(logarithm, n, sum, y + first, dy + first, adjoint + filled);
+         filled += n;
+      }
+   }
+   writer.Put(add, filled, adjoint);
+}
+
+namespace {
+
+/// Columns that are looked at together: their rows of a matrix lie in a cache line or two, their state in registers.
+constexpr size_t kSide = 64;
+
+/// Calls body(columns, first) for the columns of R matrices [C,N], up to kSide at a time.
+template <typename Body>
+inline void EachSide(size_t R, size_t C, size_t N, Body body)
+{
+   for (size_t r = 0; r < R; ++r)
+      for (size_t n = 0; n < N; n += kSide)
+         body(N - n < kSide ? N - n : kSide, r * C * N + n);
+}
+
+template <typename T>
+void SoftmaxOfColumns(int logarithm, size_t C, size_t N, size_t side, const T *x, T *y)
+{
+   T top[kSide], sum[kSide];
+   for (size_t s = 0; s < side; ++s) {
+      top[s] = -std::numeric_limits<T>::infinity();
+      sum[s] = 0;
+   }
+   for (size_t c = 0; c < C; ++c)
+      for (size_t s = 0; s < side; ++s)
+         top[s] = x[c * N + s] > top[s] ? x[c * N + s] : top[s];
+   for (size_t c = 0; c < C; ++c) {
+      T room[kSide], *to = logarithm ? room : y + c * N;
+      ExponentialsBelow(side, x + c * N, top, to);
+      for (size_t s = 0; s < side; ++s)
+         sum[s] += to[s];
+   }
+   for (size_t s = 0; s < side; ++s)
+      sum[s] = logarithm ? std::log(sum[s]) : 1 / sum[s];
+   for (size_t c = 0; c < C; ++c)
+      for (size_t s = 0; s < side; ++s)
+         y[c * N + s] = logarithm ? (x[c * N + s] - top[s]) - sum[s] : y[c * N + s] * sum[s];
+}
+
+template <bool Add, typename T>
+void PullBackSoftmaxOfColumns(int logarithm, size_t C, size_t N, size_t side, const T *y, const T *dy, T *dx)
+{
+   T sum[kSide] = {};
+   for (size_t c = 0; c < C; ++c)
+      for (size_t s = 0; s < side; ++s)
+         sum[s] += logarithm ? dy[c * N + s] : dy[c * N + s] * y[c * N + s];
+   for (size_t c = 0; c < C; ++c) {
+      const T *value = y + c * N, *d = dy + c * N;
+      T room[kSide], *to = dx + c * N;
+      if (logarithm)
+         LogarithmAdjoints(side, value, d, sum, room);
+      for (size_t s = 0; !logarithm && s < side; ++s)
+         room[s] = value[s] * (d[s] - sum[s]);
+      for (size_t s = 0; s < side; ++s)
+         to[s] = (Add ? to[s] : T(0)) + room[s];
+   }
+}
+
+} // namespace
+
+/// y[R,C,N] = exp(x) / the sum of its column, or the logarithm of that.
+template <typename T>
+void SoftmaxDown(int logarithm, size_t R, size_t C, size_t N, const T *x, T *y)
+{
+   EachSide(R, C, N, [=](size_t side, size_t at) { SoftmaxOfColumns(logarithm, C, N, side, x + at, y + at); });
+}
+
+/// dx (add: +)= the pullback of SoftmaxDown, from its value y[R,C,N].
+template <typename T>
+void SoftmaxDownPullback(int logarithm, size_t R, size_t C, size_t N, const T *y, const T *dy, int add, T *dx)
+{
+   EachSide(R, C, N, [=](size_t side, size_t at) {
+      if (add)
+         PullBackSoftmaxOfColumns<true>(logarithm, C, N, side, y + at, dy + at, dx + at);
+      else
+         PullBackSoftmaxOfColumns<false>(logarithm, C, N, side, y + at, dy + at, dx + at);
+   });
+}
+
+#define CT_INSTANTIATE(T)                                                                                              \
+   template void Softmax(int, size_t, size_t, const T *, const ct_stream *, T *);                                      \
+   template void SoftmaxPullback(int, size_t, size_t, const T *, const T *, int, T *, const ct_stream *);              \
+   template void SoftmaxDown(int, size_t, size_t, size_t, const T *, T *);                                             \
+   template void SoftmaxDownPullback(int, size_t, size_t, size_t, const T *, const T *, int, T *);
+CT_INSTANTIATE(float)
+CT_INSTANTIATE(double)
+
+} // namespace CladTorch::Kernels

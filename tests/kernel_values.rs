@@ -1,0 +1,280 @@
+//! Kernels of the operator graph against their definitions, at lengths around those of blocks and registers, with every variant.
+
+#[path = "common/say.rs"]
+mod say;
+#[path = "common/variants.rs"]
+mod variants;
+
+use cladtorch::graph::Function;
+use cladtorch::kernels::Scalar;
+use cladtorch::kernels::strided::{self, Adjoint, Stream};
+use tch::{Kind, Tensor};
+
+/// Reproducible bits (Marsaglia 2003, xorshift64).
+struct Bits(u64);
+
+impl Bits {
+    fn next(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0
+    }
+
+    /// In [-1, 1).
+    fn number(&mut self) -> f64 {
+        (self.next() >> 11) as f64 / (1u64 << 52) as f64 - 1.0
+    }
+
+    fn numbers<T: Scalar>(&mut self, count: usize) -> Vec<T> {
+        (0..count).map(|_| T::from_f64(self.number())).collect()
+    }
+}
+
+fn dense(count: usize) -> Stream {
+    Stream::new(0, &[count], &[1]).unwrap()
+}
+
+fn map<T: Scalar>(function: Function, x: &[&[T]]) -> Vec<T> {
+    let mut y = vec![T::default(); x[0].len()];
+    strided::map(function as u8, 0, x, &vec![dense(y.len()); x.len()], &mut y);
+    y
+}
+
+/// Of any bits, of a whole number of divisors and the numbers next to it, and of usual sizes.
+macro_rules! check_rests {
+    ($type:ty, $bits:ty) => {{
+        let mut bits = Bits(0x9E37_79B9_7F4A_7C15);
+        let pairs: Vec<[$type; 2]> = (0..200_000)
+            .map(|case| {
+                let [a, b] = [bits.next(), bits.next()].map(|bits| <$type>::from_bits(bits as $bits));
+                match case / 256 % 4 {
+                    0 => [a, b],
+                    1 => {
+                        let product = b * (bits.next() % 100_000) as $type;
+                        [
+                            <$type>::from_bits(
+                                product.to_bits().wrapping_add((bits.next() % 3) as $bits).wrapping_sub(1),
+                            ),
+                            b,
+                        ]
+                    }
+                    2 => [a, a / (1 + bits.next() % 1000) as $type],
+                    _ => [bits.number(), bits.number()].map(|x| (100.0 * x) as $type),
+                }
+            })
+            .collect();
+        let [a, b] = [0, 1].map(|which| pairs.iter().map(|pair| pair[which]).collect::<Vec<_>>());
+        let rests = [Function::Fmod, Function::Remainder].map(|function| map(function, &[&a, &b]));
+        for (index, (a, b)) in a.into_iter().zip(b).enumerate() {
+            let rest = a % b; // fmod
+            let below = rest != 0.0 && (rest < 0.0) != (b < 0.0);
+            for (got, wanted) in
+                [rests[0][index], rests[1][index]].into_iter().zip([rest, if below { rest + b } else { rest }])
+            {
+                let same = got.to_bits() == wanted.to_bits() || got.is_nan() && wanted.is_nan();
+                assert!(same, "of {a:e} and {b:e}: {got:e} instead of {wanted:e}");
+            }
+        }
+    }};
+}
+
+#[test]
+fn rests_have_the_bits_of_the_definition() {
+    check_rests!(f32, u32);
+    check_rests!(f64, u64);
+}
+
+/// Units in the last place of float32.
+fn units(got: f32, wanted: f64) -> f64 {
+    if got.is_nan() || wanted.is_nan() {
+        return if got.is_nan() && wanted.is_nan() { 0.0 } else { f64::INFINITY };
+    }
+    let rounded = wanted as f32;
+    if rounded.is_infinite() || got.is_infinite() {
+        return if rounded == got { 0.0 } else { f64::INFINITY };
+    }
+    let size = rounded.abs();
+    let unit = f64::from(f32::from_bits(size.to_bits() + 1)) - f64::from(size);
+    (f64::from(got) - wanted).abs() / unit
+}
+
+/// The float32 functions that are made of our own exponential against LibTorch's in float64; gelu(x) = x erfc(-x / sqrt(2)) / 2.
+#[test]
+fn exponentials_are_exact_to_a_few_units_in_the_last_place() {
+    type Reference = fn(&Tensor) -> Tensor;
+    let gelu: Reference = |x| x * 0.5 * (x * -std::f64::consts::FRAC_1_SQRT_2).erfc();
+    let functions: [(Function, Reference, f64); 5] = [
+        (Function::PowerOfE, |x| x.exp(), 1.0),
+        (Function::Tanh, |x| x.tanh(), 3.0),
+        (Function::Sigmoid, |x| x.sigmoid(), 3.0),
+        (Function::Silu, |x| x * x.sigmoid(), 4.0),
+        (Function::Gelu, gelu, 7.0),
+    ];
+    let mut bits = Bits(1);
+    for (function, reference, most) in functions {
+        for scale in [1e-3, 1.0, 10.0, 105.0] {
+            let x: Vec<f32> = (0..100_003).map(|_| (scale * bits.number()) as f32).collect();
+            let exact: Vec<f64> = Vec::try_from(reference(&Tensor::from_slice(&x).to_kind(Kind::Double))).unwrap();
+            for ((x, got), exact) in x.iter().zip(map(function, &[&x])).zip(exact) {
+                // A denormal number, or a product of one: its steps are many units.
+                let off = if exact.abs() < 2e-36 { (f64::from(got) - exact).abs() / 3e-43 } else { units(got, exact) };
+                // The portable kernels, without fused multiply-adds, lose one more; of x / sqrt(2) erfc has x^2 times the
+                // roundings, of the product and of the root.
+                let most = most + 1.0 + if function == Function::Gelu { 1.5 * f64::from(x * x) } else { 0.0 };
+                assert!(off <= most, "{function:?}({x:e}) = {got:e} instead of {exact:e}: off by {off:.2} units");
+            }
+        }
+    }
+}
+
+/// As `sums.hpp` says: partial sums, halved until one is left, with as many of the last terms as fit at each step.
+fn sum_by_halves<T: Scalar + std::ops::AddAssign>(x: &[T]) -> T {
+    let line = 64 / size_of::<T>();
+    let partial = if x.len() < 4 * line { line } else { 4 * line };
+    let (mut sums, mut rest) = (vec![T::default(); partial], x);
+    let add = |sums: &mut [T], rest: &mut &[T]| {
+        if rest.len() >= sums.len() {
+            let (terms, others) = rest.split_at(sums.len());
+            sums.iter_mut().zip(terms).for_each(|(sum, &term)| *sum += term);
+            *rest = others;
+        }
+    };
+    while rest.len() >= partial {
+        add(&mut sums, &mut rest);
+    }
+    while sums.len() > 1 {
+        let upper = sums.split_off(sums.len() / 2);
+        sums.iter_mut().zip(upper).for_each(|(sum, other)| *sum += other);
+        add(&mut sums, &mut rest);
+    }
+    sums[0]
+}
+
+fn check_sums<T: Scalar + std::ops::AddAssign>() {
+    let mut bits = Bits(2);
+    for columns in (17..300).chain([511, 512, 513, 1000, 1024, 5000]) {
+        let x: Vec<T> = bits.numbers(3 * columns);
+        let (mut y, target) = (vec![T::default(); 3], Stream::new(0, &[3, columns], &[1, 0]).unwrap());
+        strided::accumulate(&x, &dense(x.len()), &mut y, &target);
+        let wanted: Vec<T> = x.chunks(columns).map(sum_by_halves).collect();
+        assert!(y == wanted, "rows of {columns}: {y:?} instead of {wanted:?}");
+    }
+}
+
+/// The bits of a sum do not depend on the processor.
+#[test]
+fn sums_are_taken_in_one_order() {
+    check_sums::<f32>();
+    check_sums::<f64>();
+}
+
+const LENGTHS: [usize; 16] = [1, 2, 3, 4, 5, 7, 8, 15, 16, 17, 33, 64, 65, 255, 256, 300];
+
+/// Softmax, or its logarithm, of one row in float64, and what its pullback gives.
+fn softmax_of(logarithm: bool, x: &[f64], dy: &[f64]) -> [Vec<f64>; 2] {
+    let top = x.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let sum: f64 = x.iter().map(|x| (x - top).exp()).sum();
+    let part: Vec<f64> = x.iter().map(|x| (x - top).exp() / sum).collect();
+    let whole: f64 = dy.iter().zip(&part).map(|(dy, part)| if logarithm { *dy } else { dy * part }).sum();
+    let pulled = dy.iter().zip(&part).map(|(dy, part)| if logarithm { dy - part * whole } else { part * (dy - whole) });
+    let pulled = pulled.collect();
+    [if logarithm { x.iter().map(|x| x - top - sum.ln()).collect() } else { part }, pulled]
+}
+
+/// Two matrices of rows that lie `side` numbers apart within a row; row `r` of a matrix begins at number r.
+fn check_softmax<T: Scalar>(logarithm: bool, columns: usize, side: usize, tolerance: f64) {
+    let count = 2 * columns * side;
+    let mut bits = Bits(count as u64);
+    let [x, dy, begin]: [Vec<T>; 3] =
+        [3.0, 1.0, 1.0].map(|scale| (0..count).map(|_| T::from_f64(scale * bits.number())).collect());
+    for add in [false, true] {
+        let (mut y, mut dx, all) = (vec![T::default(); count], begin.clone(), dense(count));
+        if side == 1 {
+            strided::softmax(logarithm, columns, &x, &all, &mut y);
+            strided::softmax_pullback(logarithm, columns, &y, &dy, Adjoint { data: &mut dx, view: &all, add });
+        } else {
+            strided::softmax_down(logarithm, [columns, side], &x, &mut y);
+            strided::softmax_down_pullback(logarithm, [columns, side], &y, &dy, add, &mut dx);
+        }
+        for (matrix, row) in (0..2).flat_map(|matrix| (0..side).map(move |row| (matrix, row))) {
+            let places = (0..columns).map(|column| (matrix * columns + column) * side + row);
+            let of = |data: &[T]| places.clone().map(|place| data[place].to_f64()).collect::<Vec<_>>();
+            let [value, mut pulled] = softmax_of(logarithm, &of(&x), &of(&dy));
+            if add {
+                pulled.iter_mut().zip(of(&begin)).for_each(|(pulled, begin)| *pulled += begin);
+            }
+            for (got, wanted) in of(&y).into_iter().zip(value).chain(of(&dx).into_iter().zip(pulled)) {
+                let off = (got - wanted).abs();
+                assert!(
+                    off <= tolerance * (1.0 + wanted.abs()),
+                    "{columns} columns, side {side}: {got} instead of {wanted}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn softmax_is_that_of_the_definition_along_rows_and_down_columns() {
+    for (columns, logarithm) in LENGTHS.into_iter().flat_map(|columns| [(columns, false), (columns, true)]) {
+        for side in [1, 2, 3, 16, 63, 64, 65, 130] {
+            check_softmax::<f32>(logarithm, columns, side, 4e-6);
+            check_softmax::<f64>(logarithm, columns, side, 1e-14);
+        }
+    }
+}
+
+/// Views of [rows, columns] and the memory that they need.
+fn views(rows: usize, columns: usize) -> [(Stream, usize); 6] {
+    let strides = [[columns, 1], [1, rows], [0, 1], [1, 0], [2 * columns + 3, 2], [0, 0]];
+    strides.map(|strides| {
+        let view = Stream::new(0, &[rows, columns], &strides).unwrap();
+        let extent = view.extent();
+        (view, extent)
+    })
+}
+
+fn read(view: &Stream, memory: &[f64]) -> Vec<f64> {
+    let mut elements = Vec::new();
+    view.for_each(|offset| elements.push(memory[offset]));
+    elements
+}
+
+/// Sums of two views, copies and additions of each: small whole numbers, so that all are exact.
+#[test]
+fn views_are_read_where_they_lie() {
+    let memory: Vec<f64> = (0..2 * 300 * 610).map(|i| f64::from((i * 7 % 31) as u8)).collect();
+    for (rows, columns) in [1, 2, 5, 17, 300].into_iter().flat_map(|rows| LENGTHS.map(|columns| (rows, columns))) {
+        let count = rows * columns;
+        for (first, extent) in views(rows, columns) {
+            let elements = read(&first, &memory);
+            let mut y = vec![1.0; count];
+            strided::copy(&memory[..extent], &first, &mut y, &dense(count));
+            assert!(y == elements, "copy of {first:?}");
+            strided::accumulate(&memory[..extent], &first, &mut y, &dense(count));
+            assert!(y.iter().zip(&elements).all(|(y, x)| *y == 2.0 * x), "addition of {first:?}");
+            for (second, other) in views(rows, columns) {
+                let wanted: Vec<f64> = elements.iter().zip(read(&second, &memory)).map(|(a, b)| a - b).collect();
+                for begin in [0, count / 3, count - 1] {
+                    let mut y = vec![0.0; count - begin];
+                    let operands = [&memory[..extent], &memory[..other]];
+                    strided::map(Function::Sub as u8, begin, &operands, &[first, second], &mut y);
+                    assert!(y == wanted[begin..], "{first:?} - {second:?} from {begin} on");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn the_variants_of_the_kernels_pass_too() {
+    variants::pass_too(&[
+        "rests_have_the_bits_of_the_definition",
+        "exponentials_are_exact_to_a_few_units_in_the_last_place",
+        "sums_are_taken_in_one_order",
+        "softmax_is_that_of_the_definition_along_rows_and_down_columns",
+        "views_are_read_where_they_lie",
+        "the_variants_of_the_kernels_pass_too",
+    ]);
+}
