@@ -22,7 +22,7 @@ inside LibTorch's autograd; `cladtorch-operator` LibTorch's autograd around `cla
 `pytorch-compile` has static shapes. What is compiled is compiled in the column `first`, for the first number of threads \
 with an empty cache of `jit`, afterwards with a full one; PyTorch's own cache may be full from an earlier run. Each turn begins \
 with half as many repetitions that are not timed. The case \
-`call` doubles one number: all of it is the cost of calls. There `libtorch-node` is a node of LibTorch's autograd graph that \
+`call` doubles one number: all of it is the cost of calls. There `cladtorch-node` is a node of LibTorch's autograd graph that \
 computes nothing: what any function inside LibTorch's autograd takes.",
     check: "value + sum of mean |gradient|",
     agreement: Agreement::Value { relative: 1e-3, absolute: 1e-5 },
@@ -65,7 +65,7 @@ const AIMS: [Aim; 7] = [
     // No more than 1.5 times as slow.
     Aim { cases: |case| case != CALL, wanted: Wanted::Faster("cladtorch-jit", 0.667) },
     Aim { cases: |case| case == CALL, wanted: Wanted::Seconds(1, 2e-6) },
-    Aim { cases: |case| case == CALL, wanted: Wanted::Above(["cladtorch-function", "libtorch-node"], 3e-6) },
+    Aim { cases: |case| case == CALL, wanted: Wanted::Above(["cladtorch-function", "cladtorch-node"], 3e-6) },
 ];
 
 /// The case of one call that computes next to nothing.
@@ -103,7 +103,7 @@ fn parties(context: &Context, threads: usize) -> Vec<Party> {
         program("cladtorch-function", "function"),
         program("cladtorch-operator", "operator").only(|case| case.starts_with("mlp/")),
         program("libtorch", "eager"),
-        program("libtorch-node", "node").only(|case| case == CALL),
+        program("cladtorch-node", "node").only(|case| case == CALL),
         pytorch("pytorch-eager", "eager"),
         pytorch("pytorch-compile", "compile"),
     ]
