@@ -4,7 +4,7 @@ use std::f64::consts::PI;
 
 use cladtorch::signal::{Average, Phase, Window};
 use cladtorch::signal::{
-    Design, Draws, MatchedFilter, QPlane, Search, auc_bound, bayes_statistic, blip, chirp, detector_psd,
+    Design, Draws, MatchedFilter, QPlane, Reach, Search, auc_bound, bayes_statistic, blip, chirp, detector_psd,
     efficiency_bound, noise, phase_shift, q_transform, scale_to_snr, search_bounds, sine_gaussian, spectrogram, welch,
     whiten,
 };
@@ -167,6 +167,27 @@ fn bounds_for_unknown_arrival_are_those_of_an_independent_program() {
             assert!((found.value - expected).abs() < 3.5 * found.error.hypot(3e-4), "{found:?} {expected}");
         }
         assert!(bounds.bayes.auc.value > bounds.maximised.auc.value);
+    }
+}
+
+#[test]
+fn bounds_without_a_signal_are_those_of_guessing() {
+    let (template, psd) = template_and_psd();
+    let bank = [MatchedFilter::new(&template, &psd, RATE, 0.4).unwrap()];
+    let alarms = [0.001, 0.01, 0.1, 0.5, 1.0];
+    for arrivals in [205..206, 150..200] {
+        let draws = Draws { noise: 4000, signal: 4000, seed: 2 };
+        let bounds = search_bounds(&Search { bank: &bank, arrivals, snr: 0.0 }, draws, &alarms).unwrap();
+        // The Bayes statistic is 0 in all windows: every false alarm and every detection is a tie.
+        assert_close(bounds.bayes.auc.value, 0.5, 1e-12, "area of ties");
+        for (found, alarm) in bounds.bayes.efficiencies.iter().zip(alarms) {
+            assert_close(found.value, alarm, 1e-12, "efficiency of ties");
+        }
+        let Reach { auc, efficiencies } = bounds.maximised;
+        assert_close(auc.value, 0.5, 4.0 * auc.error, "area of the largest SNR");
+        for (found, alarm) in efficiencies.iter().zip(alarms) {
+            assert_close(found.value, alarm, 4.5 * found.error.max(1e-3), "efficiency of the largest SNR");
+        }
     }
 }
 

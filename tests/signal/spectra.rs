@@ -31,18 +31,29 @@ fn windows_have_their_sums() {
 #[test]
 fn median_of_white_noise_is_unbiased_for_any_number_of_segments() {
     let (segment, expected) = (64, 2.0 / RATE);
-    for segments in [1, 2, 3, 4, 5, 8, 31] {
+    for segments in [1, 2, 3, 4, 5, 8, 31, 101] {
         let trials = 3000 / segments + 20;
-        let mut sum = 0.0;
+        let (mut sum, mut ends) = (0.0, [0.0; 2]);
         for trial in 0..trials {
             let strain = white((segments + 1) * segment / 2 + (segments + 1) % 2, 1.0, trial as u64);
             let psd = welch(&strain, segment, RATE, Average::Median, Window::Hann).unwrap();
             sum += psd[1..segment / 2].iter().sum::<f64>() / (segment / 2 - 1) as f64;
+            ends.iter_mut().zip([0, segment / 2]).for_each(|(end, k)| *end += psd[k]);
         }
         // Hann bins are correlated with their neighbours: about half of them are independent. The variance of a median of
         // exponentials is below twice that of their mean.
         let error = expected * (2.0 * 2.0 * 2.0 / (trials * segments * (segment / 2 - 1)) as f64).sqrt();
         assert_close(sum / trials as f64, expected, 4.5 * error, &format!("median of {segments} segments"));
+        // A chi-squared of one degree of freedom has the variance 2, the median of many at most 3 times 2 / segments.
+        let error = expected * (3.0 * 2.0 / (trials * segments) as f64).sqrt();
+        for (end, name) in ends.iter().zip(["frequency 0", "the Nyquist frequency"]) {
+            assert_close(
+                end / trials as f64,
+                expected,
+                4.5 * error,
+                &format!("median of {segments} segments at {name}"),
+            );
+        }
     }
 }
 

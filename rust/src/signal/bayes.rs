@@ -178,21 +178,37 @@ fn window(search: &Search, samples: usize, signal: bool, random: &mut impl Rng) 
     Ok((statistic(&series, search.snr), series.iter().fold(0.0, |m: f64, z| m.max(*z))))
 }
 
+/// How many of a sorted list lie above a threshold, and on it.
+struct Around {
+    above: usize,
+    tied: usize,
+}
+
+fn around(sorted: &[f64], threshold: f64) -> Around {
+    let not_above = sorted.partition_point(|x| *x <= threshold);
+    Around { above: sorted.len() - not_above, tied: not_above - sorted.partition_point(|x| *x < threshold) }
+}
+
 /// Area with the error of J. A. Hanley and B. J. McNeil, Radiology 143 (1982) 29; efficiencies with the binomial errors of
 /// the signal and of the threshold, which comes from noise.
 fn reach(mut signal: Vec<f64>, mut noise: Vec<f64>, false_alarms: &[f64]) -> Reach {
     signal.sort_by(f64::total_cmp);
     noise.sort_by(f64::total_cmp);
     let (n, m) = (signal.len() as f64, noise.len() as f64);
-    let below: usize = signal.iter().map(|s| noise.partition_point(|x| x < s)).sum();
-    let area = below as f64 / (n * m);
+    // A tie counts half: where nothing tells signal from noise, as at SNR 0, all statistics are equal.
+    let twice_below: usize =
+        signal.iter().map(|s| noise.partition_point(|x| x < s) + noise.partition_point(|x| x <= s)).sum();
+    let area = 0.5 * twice_below as f64 / (n * m);
     let (q1, q2) = (area / (2.0 - area), 2.0 * area * area / (1.0 + area));
     let spread = area * (1.0 - area) + (n - 1.0) * (q1 - area * area) + (m - 1.0) * (q2 - area * area);
     let efficiency = |alarm: &f64| {
         let passes = |alarm: f64| {
             let accepted = (alarm * m).round().clamp(1.0, m) as usize;
             let threshold = noise[noise.len() - accepted];
-            (signal.len() - signal.partition_point(|s| *s < threshold)) as f64 / n
+            let [noise, signal] = [&noise, &signal].map(|sorted| around(sorted, threshold));
+            // At the threshold as many are accepted, by chance, as the false-alarm probability allows.
+            let share = (accepted - noise.above) as f64 / noise.tied as f64;
+            (signal.above as f64 + share * signal.tied as f64) / n
         };
         let deviation = (alarm * (1.0 - alarm) / m).sqrt();
         let from_noise = 0.5 * (passes(alarm + deviation) - passes(alarm - deviation)).abs();

@@ -19,6 +19,7 @@ mod filter;
 mod fisher;
 mod fourier;
 mod matched_filter;
+mod median_bias;
 mod noise;
 mod phenom_d;
 mod post_newtonian;

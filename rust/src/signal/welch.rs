@@ -3,6 +3,7 @@
 //! Sources: P. D. Welch, IEEE Trans. Audio Electroacoust. 15 (1967) 70; the median and its bias: B. Allen et al., FINDCHIRP,
 //! Phys. Rev. D 85 (2012) 122006 (gr-qc/0509116), app. B.
 
+use super::median_bias::{Freedom, median_bias};
 use super::window::{Window, window};
 use super::{check, fourier};
 use crate::error::{Error, Result};
@@ -63,12 +64,20 @@ fn mean(periodograms: impl Iterator<Item = Result<Vec<f64>>>, bins: usize) -> Re
 /// The median over the segments divided by its bias. Half-overlapping segments are correlated, so that the odd and the
 /// even ones have a median each; the two are averaged, weighted by their numbers.
 fn median(periodograms: &[Vec<f64>]) -> Vec<f64> {
-    let halves = [0, 1].map(|first| periodograms.iter().skip(first).step_by(2).collect::<Vec<_>>());
+    let halves = [0, 1].map(|first| {
+        let half: Vec<_> = periodograms.iter().skip(first).step_by(2).collect();
+        let biases = [Freedom::One, Freedom::Two].map(|freedom| median_bias(half.len(), freedom));
+        (half, biases)
+    });
+    let last = periodograms[0].len() - 1;
     let of_bin = |k: usize| {
-        let total: f64 = halves.iter().map(|half| half.len() as f64 * median_of(half.iter().map(|one| one[k]))).sum();
-        total / periodograms.len() as f64
+        let parts = halves.iter().map(|(half, [at_ends, between])| {
+            let bias = if k == 0 || k == last { at_ends } else { between };
+            half.len() as f64 * median_of(half.iter().map(|one| one[k])) / bias
+        });
+        parts.sum::<f64>() / periodograms.len() as f64
     };
-    (0..periodograms[0].len()).map(of_bin).collect()
+    (0..=last).map(of_bin).collect()
 }
 
 /// 0 of no values.
@@ -79,13 +88,5 @@ fn median_of(values: impl Iterator<Item = f64>) -> f64 {
         return 0.0;
     }
     sorted.sort_by(f64::total_cmp);
-    0.5 * (sorted[(count - 1) / 2] + sorted[count / 2]) / median_bias(count)
-}
-
-/// Mean of the median of `count` independent exponential variables of mean 1: Σ (-1)^(i+1) / i up to i = `count` where
-/// that is odd, tending to ln 2. Of an even number the median is the mean of the two in the middle.
-fn median_bias(count: usize) -> f64 {
-    // The i-th smallest of n has the mean Σ_(j < i) 1 / (n - j).
-    let order = |rank: usize| (0..rank).map(|j| 1.0 / (count - j) as f64).sum::<f64>();
-    0.5 * (order((count - 1) / 2 + 1) + order(count / 2 + 1))
+    0.5 * (sorted[(count - 1) / 2] + sorted[count / 2])
 }
