@@ -84,6 +84,46 @@ fn scalar_functions_are_listed_alike() {
     }
 }
 
+/// What Python knows to take long hears Ctrl-C in C++: it runs in a LongCall.
+#[test]
+fn long_calls_hear_ctrl_c() {
+    const CALLS: &str = include_str!("../cpp/src/python/calls.py");
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../cpp/src");
+    let source: String = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "cxx"))
+        .map(|path| std::fs::read_to_string(path).unwrap())
+        .collect();
+    let hears = |where_from: &str| source.contains(&format!("LongCall({where_from}"));
+    let (_, list) = CALLS.split_once("LONG = {").expect("the list is there");
+    let (list, _) = list.split_once("\n}\n").expect("it ends");
+    let (mut owner, mut count) = ("", 0);
+    for line in list.lines() {
+        let (before, names) = line.split_once(": {").unwrap_or(("", line));
+        owner = if before.is_empty() { owner } else { before.trim().trim_matches('"') };
+        for name in names.split('"').skip(1).step_by(2) {
+            let space = if owner == "CladTorch" { "" } else { "::" };
+            let class = match owner {
+                "CladTorch" => String::new(),
+                "MatchedFilter" | "Whitener" => format!("Signal::{owner}"),
+                _ => owner.to_owned(),
+            };
+            let full = match name {
+                "__init__" => format!("\"CladTorch::{class}\""),
+                _ => format!("\"CladTorch::{class}{space}{name}\""),
+            };
+            let by_where = format!("Where(\"{name}\")");
+            let by_resume = format!("Where(path.empty() ? \"Fit\" : \"Resume\")");
+            let ways =
+                [full.clone(), by_where, if matches!(name, "Fit" | "Resume") { by_resume } else { full.clone() }];
+            assert!(ways.iter().any(|way| hears(way)), "{owner}.{name} does not hear Ctrl-C");
+            count += 1;
+        }
+    }
+    assert!(count > 80, "{count}");
+}
+
 /// Every class of the dictionary has a streamer that refuses.
 #[test]
 fn classes_of_the_dictionary_have_streamers() {

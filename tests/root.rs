@@ -249,7 +249,7 @@ fn interrupt_ends_the_reading_and_keeps_the_dataset() {
     outcome.passed();
 }
 
-const LONG_CALLS: [&str; 8] = [
+const LONG_CALLS: [&str; 14] = [
     "Add of a tree",
     "Add of a frame",
     "Add of an expression",
@@ -258,6 +258,12 @@ const LONG_CALLS: [&str; 8] = [
     "Fit by autograd",
     "Fit of a stream",
     "Predict",
+    "WriteScores",
+    "CrossValidate",
+    "Ensemble::Fit",
+    "Importance",
+    "Report",
+    "SearchBounds",
 ];
 
 #[test]
@@ -268,6 +274,12 @@ fn interrupt_ends_a_macro_with_every_long_call() {
         assert_eq!(outcome.code, Some(130), "{call}: {}", outcome.text);
         outcome.says(&["Warning in <CladTorch::", "interrupted"]).hides(&["terminate called", "NOT REACHED", "Break"]);
     }
+}
+
+/// Calls of a second or so, each with Ctrl-C pressed within.
+#[test]
+fn interrupt_leaves_the_session_alive_in_every_call() {
+    macro_of("interrupt_each.C").passed().hides(&["Break", "terminate"]);
 }
 
 /// The second comes while the process ends.

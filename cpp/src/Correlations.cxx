@@ -6,6 +6,7 @@
 
 #include "Canvas.hxx"
 #include "EvaluationData.hxx"
+#include "Interrupt.hxx"
 #include "cladtorch/src/bridge/evaluate.rs.h"
 
 #include <TAxis.h>
@@ -39,7 +40,7 @@ double OrZero(double correlation)
 
 TH2 *Dataset::Correlations() const
 {
-   return Guard("CladTorch::Dataset::Correlations", [&]() -> TH2 * {
+   return LongCall("CladTorch::Dataset::Correlations", [&]() -> TH2 * {
       const auto features = Features(), weights = Weights();
       const auto found = Core::evaluate_correlation({features.Data(), features.Size()}, Width(), {weights.Data(), weights.Size()});
       const auto width = static_cast<int>(Width());
@@ -60,7 +61,7 @@ TH2 *Dataset::Correlations() const
 
 TH1 *Evaluation::Correlations(const Dataset &spectators, std::size_t output) const
 {
-   return Guard("CladTorch::Evaluation::Correlations", [&]() -> TH1 * {
+   return LongCall("CladTorch::Evaluation::Correlations", [&]() -> TH1 * {
       if (spectators.Rows() != Events())
          throw std::runtime_error("the spectators have " + std::to_string(spectators.Rows()) + " rows for " +
                                   std::to_string(Events()) + " events: read them from the same sources with the same cuts");

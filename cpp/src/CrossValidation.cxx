@@ -64,40 +64,38 @@ void CheckLabels(std::size_t labels, bool regression, std::size_t outputs)
 
 CladTorch::CrossValidation Model::CrossValidate(const Dataset &data, int folds, const FitOptions &options) const
 {
-   return Guard(Where("CrossValidate").c_str(), [&] {
-      return Interruptible("the cross-validation", [&](const InterruptScope &interrupt) {
-         CheckSeveralFits(options);
-         const auto &events = *data.fData->fCore;
-         const auto foldOf = Core::fit_folds(*Data().fCore, events, ToSpec(options), static_cast<std::size_t>(std::max(0, folds)));
-         const auto count = static_cast<std::size_t>(folds);
-         std::vector<FitTask> tasks;
-         std::vector<std::vector<std::uint32_t>> held(count);
-         for (std::uint32_t fold = 0; fold < count; ++fold) {
-            tasks.push_back({fData, options, {}});
-            for (std::uint32_t row = 0; row < foldOf.size(); ++row)
-               (foldOf[row] == fold ? held[fold] : tasks[fold].fRows).push_back(row);
-         }
-         FitSideBySide(Where("CrossValidate"), "fold", tasks, *data.fData, interrupt);
-         if (fData->fModule)
-            fData->fModule->Share(fData);
-         const bool regression = Core::model_gives_values(*tasks.front().fTrained->fCore);
-         CheckLabels(data.Labels().Columns(), regression, Outputs());
-         const auto numbers = foldOf.size() * Outputs();
-         auto found = std::make_shared<CrossValidationData>(CrossValidationData{
-            {foldOf.begin(), foldOf.end()},
-            {},
-            {},
-            {regression, Outputs(), std::vector<float>(numbers), std::vector<float>(regression ? 0 : numbers),
-             {data.Labels().begin(), data.Labels().end()}, {data.Weights().begin(), data.Weights().end()},
-             regression ? Strings(Core::model_targets(*tasks.front().fTrained->fCore)) : std::vector<std::string>()}});
-         for (std::size_t fold = 0; fold < count; ++fold) {
-            Place(events, *tasks[fold].fTrained, held[fold], found->fEvaluation);
-            found->fHistories.push_back(tasks[fold].fTrained->fLastFit);
-            found->fModels.push_back(Model(tasks[fold].fTrained, FromCore()));
-         }
-         return CladTorch::CrossValidation(std::move(found));
-      });
-   });
+   return LongCall(Where("CrossValidate"), [&](const InterruptScope &interrupt) {
+      CheckSeveralFits(options);
+      const auto &events = *data.fData->fCore;
+      const auto foldOf = Core::fit_folds(*Data().fCore, events, ToSpec(options), static_cast<std::size_t>(std::max(0, folds)));
+      const auto count = static_cast<std::size_t>(folds);
+      std::vector<FitTask> tasks;
+      std::vector<std::vector<std::uint32_t>> held(count);
+      for (std::uint32_t fold = 0; fold < count; ++fold) {
+         tasks.push_back({fData, options, {}});
+         for (std::uint32_t row = 0; row < foldOf.size(); ++row)
+            (foldOf[row] == fold ? held[fold] : tasks[fold].fRows).push_back(row);
+      }
+      FitSideBySide(Where("CrossValidate"), "fold", tasks, *data.fData, interrupt);
+      if (fData->fModule)
+         fData->fModule->Share(fData);
+      const bool regression = Core::model_gives_values(*tasks.front().fTrained->fCore);
+      CheckLabels(data.Labels().Columns(), regression, Outputs());
+      const auto numbers = foldOf.size() * Outputs();
+      auto found = std::make_shared<CrossValidationData>(CrossValidationData{
+         {foldOf.begin(), foldOf.end()},
+         {},
+         {},
+         {regression, Outputs(), std::vector<float>(numbers), std::vector<float>(regression ? 0 : numbers),
+          {data.Labels().begin(), data.Labels().end()}, {data.Weights().begin(), data.Weights().end()},
+          regression ? Strings(Core::model_targets(*tasks.front().fTrained->fCore)) : std::vector<std::string>()}});
+      for (std::size_t fold = 0; fold < count; ++fold) {
+         Place(events, *tasks[fold].fTrained, held[fold], found->fEvaluation);
+         found->fHistories.push_back(tasks[fold].fTrained->fLastFit);
+         found->fModels.push_back(Model(tasks[fold].fTrained, FromCore()));
+      }
+      return CladTorch::CrossValidation(std::move(found));
+   }, "the cross-validation");
 }
 
 std::size_t CrossValidation::Folds() const
@@ -132,7 +130,7 @@ Evaluation CrossValidation::Evaluate() const
 
 Evaluation CrossValidation::Evaluate(std::size_t fold) const
 {
-   return Guard("CladTorch::CrossValidation::Evaluate", [&] {
+   return LongCall("CladTorch::CrossValidation::Evaluate", [&] {
       if (fold >= Folds())
          throw std::runtime_error("there is no fold " + std::to_string(fold) + ": there are " + std::to_string(Folds()) +
                                   ", counted from 0");
@@ -149,7 +147,7 @@ Evaluation CrossValidation::Evaluate(std::size_t fold) const
 
 void CrossValidation::Print() const
 {
-   Guard("CladTorch::CrossValidation::Print", [&] {
+   LongCall("CladTorch::CrossValidation::Print", [&] {
       const auto &all = fData->fEvaluation;
       const Metric metric(all.fIsRegression ? kRmse : all.fOutputs > 1 ? kAccuracy : kAuc);
       const auto count = static_cast<double>(Folds());

@@ -191,7 +191,7 @@ Dataset::SetWeightFunction(const std::function<ROOT::RDF::RNode(ROOT::RDF::RNode
 
 Dataset &Dataset::Add(const Source &source, const Label &label, const std::string &cut)
 {
-   return Guard("CladTorch::Dataset::Add", [&]() -> Dataset & {
+   return LongCall("CladTorch::Dataset::Add", [&]() -> Dataset & {
       Read(fData, source, label, cut);
       return *this;
    });
@@ -200,7 +200,7 @@ Dataset &Dataset::Add(const Source &source, const Label &label, const std::strin
 Dataset &Dataset::Add(const FloatView &features, const FloatView &labels, const FloatView &weights,
                       const std::vector<std::string> &targets)
 {
-   return Guard("CladTorch::Dataset::Add", [&]() -> Dataset & {
+   return LongCall("CladTorch::Dataset::Add", [&]() -> Dataset & {
       AddArrays(fData, features, labels, weights, targets);
       return *this;
    });
@@ -208,7 +208,7 @@ Dataset &Dataset::Add(const FloatView &features, const FloatView &labels, const 
 
 Dataset &Dataset::Add(const Dataset &other)
 {
-   return Guard("CladTorch::Dataset::Add", [&]() -> Dataset & {
+   return LongCall("CladTorch::Dataset::Add", [&]() -> Dataset & {
       const auto given = other.fData; // makes Own() copy where it is this dataset
       Core::dataset_join(*Own(fData).fCore, *given->fCore);
       return *this;
@@ -217,7 +217,7 @@ Dataset &Dataset::Add(const Dataset &other)
 
 Dataset &Dataset::Balance()
 {
-   return Guard("CladTorch::Dataset::Balance", [&]() -> Dataset & {
+   return LongCall("CladTorch::Dataset::Balance", [&]() -> Dataset & {
       Core::dataset_balance(*Own(fData).fCore);
       return *this;
    });
@@ -225,7 +225,7 @@ Dataset &Dataset::Balance()
 
 std::pair<Dataset, Dataset> Dataset::Split(double first, std::uint64_t seed) const
 {
-   return Guard("CladTorch::Dataset::Split", [&] {
+   return LongCall("CladTorch::Dataset::Split", [&] {
       const auto part = [&](bool second) {
          return Dataset(With(Core::dataset_part(*fData->fCore, first, seed, second), *fData), FromCore());
       };

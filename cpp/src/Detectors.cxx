@@ -1,6 +1,7 @@
 #include <CladTorch/Detectors.hxx>
 #include <CladTorch/Guard.hxx>
 
+#include "Interrupt.hxx"
 #include "SignalSlices.hxx"
 #include "cladtorch/src/bridge/search.rs.h"
 
@@ -9,6 +10,7 @@ namespace Signal {
 
 using Internal::Copy;
 using Internal::Guard;
+using Internal::LongCall;
 using Internal::Slice;
 
 std::pair<double, double> AntennaPattern(const std::string &detector, double rightAscension, double declination,
@@ -30,7 +32,7 @@ std::vector<double> Project(const std::vector<double> &plus, const std::vector<d
                             const std::string &detector, double rightAscension, double declination, double polarisation,
                             double gps)
 {
-   return Guard("CladTorch::Signal::Project", [&] {
+   return LongCall("CladTorch::Signal::Project", [&] {
       return Copy(Core::detector_project(Slice(plus), Slice(cross), rate, detector,
                                          {rightAscension, declination, polarisation}, gps));
    });
@@ -39,7 +41,7 @@ std::vector<double> Project(const std::vector<double> &plus, const std::vector<d
 std::vector<double>
 DetectorNoise(const std::string &detector, const std::vector<double> &psd, double rate, std::uint64_t seed)
 {
-   return Guard("CladTorch::Signal::DetectorNoise",
+   return LongCall("CladTorch::Signal::DetectorNoise",
                 [&] { return Copy(Core::detector_noise(detector, Slice(psd), rate, seed)); });
 }
 

@@ -53,31 +53,29 @@ Ensemble::Ensemble(const std::vector<Model> &members) : fMembers(members)
 std::vector<History> Ensemble::Fit(const Dataset &data, const FitOptions &options)
 {
    constexpr const char *where = "CladTorch::Ensemble::Fit";
-   return Guard(where, [&] {
-      return Interruptible("the training", [&](const InterruptScope &interrupt) {
-         CheckSeveralFits(options);
-         std::vector<FitTask> tasks;
-         for (std::size_t i = 0; i < fMembers.size(); ++i) {
-            auto own = options;
-            own.fSplitSeed = options.fSplitSeed ? options.fSplitSeed : options.fSeed;
-            own.fSeed = options.fSeed + i;
-            fMembers[i].Data(); // the module behind it still has its parameters
-            tasks.push_back({fMembers[i].fData, own, {}});
-         }
-         FitSideBySide(where, "member", tasks, *data.fData, interrupt);
-         std::vector<History> histories;
-         for (std::size_t i = 0; i < fMembers.size(); ++i) {
-            histories.push_back(tasks[i].fTrained->fLastFit);
-            fMembers[i].Replace(std::move(tasks[i].fTrained));
-         }
-         return histories;
-      });
-   });
+   return LongCall(where, [&](const InterruptScope &interrupt) {
+      CheckSeveralFits(options);
+      std::vector<FitTask> tasks;
+      for (std::size_t i = 0; i < fMembers.size(); ++i) {
+         auto own = options;
+         own.fSplitSeed = options.fSplitSeed ? options.fSplitSeed : options.fSeed;
+         own.fSeed = options.fSeed + i;
+         fMembers[i].Data(); // the module behind it still has its parameters
+         tasks.push_back({fMembers[i].fData, own, {}});
+      }
+      FitSideBySide(where, "member", tasks, *data.fData, interrupt);
+      std::vector<History> histories;
+      for (std::size_t i = 0; i < fMembers.size(); ++i) {
+         histories.push_back(tasks[i].fTrained->fLastFit);
+         fMembers[i].Replace(std::move(tasks[i].fTrained));
+      }
+      return histories;
+   }, "the training");
 }
 
 std::vector<float> Ensemble::Predict(const Dataset &data) const
 {
-   return Guard("CladTorch::Ensemble::Predict", [&] {
+   return LongCall("CladTorch::Ensemble::Predict", [&] {
       std::vector<double> sum, squares;
       Sum(fMembers, data, sum, squares);
       std::vector<float> mean;
@@ -89,7 +87,7 @@ std::vector<float> Ensemble::Predict(const Dataset &data) const
 
 std::vector<float> Ensemble::Spread(const Dataset &data) const
 {
-   return Guard("CladTorch::Ensemble::Spread", [&] {
+   return LongCall("CladTorch::Ensemble::Spread", [&] {
       std::vector<double> sum, squares;
       Sum(fMembers, data, sum, squares);
       const auto size = static_cast<double>(Size());
@@ -104,7 +102,7 @@ std::vector<float> Ensemble::Spread(const Dataset &data) const
 
 Evaluation Ensemble::Evaluate(const Dataset &data) const
 {
-   return Guard("CladTorch::Ensemble::Evaluate", [&] {
+   return LongCall("CladTorch::Ensemble::Evaluate", [&] {
       auto evaluation = *fMembers.front().Evaluate(data).fData; // checks the labels
       evaluation.fScores = Predict(data);
       evaluation.fLogits.clear();
@@ -115,7 +113,7 @@ Evaluation Ensemble::Evaluate(const Dataset &data) const
 ROOT::RDF::RNode
 Ensemble::Define(ROOT::RDF::RNode frame, const std::string &name, const std::vector<std::string> &given) const
 {
-   return Guard("CladTorch::Ensemble::Define", [&]() -> ROOT::RDF::RNode {
+   return LongCall("CladTorch::Ensemble::Define", [&]() -> ROOT::RDF::RNode {
       std::string sum;
       for (std::size_t i = 0; i < Size(); ++i) {
          const auto member = name + "_" + std::to_string(i);

@@ -3,6 +3,7 @@
 #include <CladTorch/Guard.hxx>
 
 #include "EvaluationData.hxx"
+#include "Interrupt.hxx"
 #include "cladtorch/src/bridge/evaluate.rs.h"
 #include "cladtorch/src/bridge/training.rs.h"
 
@@ -161,14 +162,14 @@ std::pair<double, double> Internal::RangeOf(rust::Slice<const float> scores)
 Evaluation Evaluation::Classifier(const std::vector<float> &scores, const std::vector<float> &labels,
                                   const std::vector<float> &weights, std::size_t outputs)
 {
-   return Guard("CladTorch::Evaluation::Classifier",
+   return LongCall("CladTorch::Evaluation::Classifier",
                 [&] { return Evaluation(Checked({false, outputs, scores, {}, labels, weights, {}}, 1)); });
 }
 
 Evaluation Evaluation::Regression(const std::vector<float> &predictions, const std::vector<float> &truth,
                                   const std::vector<float> &weights, std::size_t targets)
 {
-   return Guard("CladTorch::Evaluation::Regression",
+   return LongCall("CladTorch::Evaluation::Regression",
                 [&] { return Evaluation(Checked({true, targets, predictions, {}, truth, weights, {}}, targets)); });
 }
 
@@ -199,7 +200,7 @@ const std::vector<float> &Evaluation::Weights() const
 
 double Evaluation::Auc(std::size_t output) const
 {
-   return Guard("CladTorch::Evaluation::Auc", [&] {
+   return LongCall("CladTorch::Evaluation::Auc", [&] {
       const OneClass one(*fData, output);
       return Core::roc(one.Ranks(), one.Labels(), one.Weights()).auc;
    });
@@ -207,7 +208,7 @@ double Evaluation::Auc(std::size_t output) const
 
 double Evaluation::AucError(std::size_t output) const
 {
-   return Guard("CladTorch::Evaluation::AucError", [&] {
+   return LongCall("CladTorch::Evaluation::AucError", [&] {
       const OneClass one(*fData, output);
       return Core::roc(one.Ranks(), one.Labels(), one.Weights()).auc_error;
    });
@@ -215,7 +216,7 @@ double Evaluation::AucError(std::size_t output) const
 
 double Evaluation::Accuracy(double cut) const
 {
-   return Guard("CladTorch::Evaluation::Accuracy", [&] {
+   return LongCall("CladTorch::Evaluation::Accuracy", [&] {
       if (fData->fOutputs == 1 || fData->fIsRegression) {
          const auto c = Counts(*fData, cut, 0);
          return Ratio(c.true_positive + c.true_negative,
@@ -227,7 +228,7 @@ double Evaluation::Accuracy(double cut) const
 
 double Evaluation::Precision(double cut, std::size_t output) const
 {
-   return Guard("CladTorch::Evaluation::Precision", [&] {
+   return LongCall("CladTorch::Evaluation::Precision", [&] {
       const auto c = Counts(*fData, cut, output);
       return Ratio(c.true_positive, c.true_positive + c.false_positive, "the events that pass the cut");
    });
@@ -235,7 +236,7 @@ double Evaluation::Precision(double cut, std::size_t output) const
 
 double Evaluation::Recall(double cut, std::size_t output) const
 {
-   return Guard("CladTorch::Evaluation::Recall", [&] {
+   return LongCall("CladTorch::Evaluation::Recall", [&] {
       const auto c = Counts(*fData, cut, output);
       return Ratio(c.true_positive, c.true_positive + c.false_negative, "the signal (labels over 0.5)");
    });
@@ -243,7 +244,7 @@ double Evaluation::Recall(double cut, std::size_t output) const
 
 double Evaluation::FalseAlarms(double cut, std::size_t output) const
 {
-   return Guard("CladTorch::Evaluation::FalseAlarms", [&] {
+   return LongCall("CladTorch::Evaluation::FalseAlarms", [&] {
       const auto c = Counts(*fData, cut, output);
       return Ratio(c.false_positive, c.false_positive + c.true_negative, "the background (labels up to 0.5)");
    });
@@ -252,7 +253,7 @@ double Evaluation::FalseAlarms(double cut, std::size_t output) const
 std::pair<double, double> Evaluation::BestCut(double signal, double background, double backgroundError,
                                               ESignificance kind, std::size_t output) const
 {
-   return Guard("CladTorch::Evaluation::BestCut", [&] {
+   return LongCall("CladTorch::Evaluation::BestCut", [&] {
       const OneClass one(*fData, output);
       const auto curve = Core::evaluate_significance(one.Ranks(), one.Labels(), one.Weights(), signal, background,
                                                      backgroundError, kind == kAsimovSignificance);
@@ -262,7 +263,7 @@ std::pair<double, double> Evaluation::BestCut(double signal, double background, 
 
 double Evaluation::CalibrationError(int bins, std::size_t output) const
 {
-   return Guard("CladTorch::Evaluation::CalibrationError", [&] {
+   return LongCall("CladTorch::Evaluation::CalibrationError", [&] {
       const OneClass one(*fData, output);
       return Core::evaluate_calibration(one.Scores(), one.Labels(), one.Weights(), bins).error;
    });
@@ -270,7 +271,7 @@ double Evaluation::CalibrationError(int bins, std::size_t output) const
 
 double Evaluation::Temperature() const
 {
-   return Guard("CladTorch::Evaluation::Temperature", [&] {
+   return LongCall("CladTorch::Evaluation::Temperature", [&] {
       if (fData->fLogits.empty())
          throw std::runtime_error("there are no logits to divide: take the Evaluation that Model::Evaluate gives for a classifier");
       return Core::evaluate_temperature(Slice(fData->fLogits), fData->fOutputs, Slice(fData->fLabels), Slice(fData->fWeights));
@@ -279,27 +280,27 @@ double Evaluation::Temperature() const
 
 double Evaluation::Bias(std::size_t target) const
 {
-   return Guard("CladTorch::Evaluation::Bias", [&] { return Figures(*fData, target).bias; });
+   return LongCall("CladTorch::Evaluation::Bias", [&] { return Figures(*fData, target).bias; });
 }
 
 double Evaluation::Rmse(std::size_t target) const
 {
-   return Guard("CladTorch::Evaluation::Rmse", [&] { return Figures(*fData, target).rmse; });
+   return LongCall("CladTorch::Evaluation::Rmse", [&] { return Figures(*fData, target).rmse; });
 }
 
 double Evaluation::Resolution(std::size_t target) const
 {
-   return Guard("CladTorch::Evaluation::Resolution", [&] { return Figures(*fData, target).resolution; });
+   return LongCall("CladTorch::Evaluation::Resolution", [&] { return Figures(*fData, target).resolution; });
 }
 
 double Evaluation::Explained(std::size_t target) const
 {
-   return Guard("CladTorch::Evaluation::Explained", [&] { return Figures(*fData, target).explained; });
+   return LongCall("CladTorch::Evaluation::Explained", [&] { return Figures(*fData, target).explained; });
 }
 
 std::pair<double, double> Evaluation::Overtraining(const Evaluation &training, std::size_t output) const
 {
-   return Guard("CladTorch::Evaluation::Overtraining", [&] {
+   return LongCall("CladTorch::Evaluation::Overtraining", [&] {
       const OneClass here(*fData, output), there(*training.fData, output);
       const auto probability = [&](bool signal) {
          std::vector<float> scores[2], weights[2];
@@ -362,7 +363,7 @@ std::string Internal::Described(const EvaluationData &data)
 
 void Evaluation::Print() const
 {
-   Guard("CladTorch::Evaluation::Print", [&] { std::cout << Described(*fData) << std::flush; });
+   LongCall("CladTorch::Evaluation::Print", [&] { std::cout << Described(*fData) << std::flush; });
 }
 
 } // namespace CladTorch

@@ -5,6 +5,7 @@
 
 #include "Canvas.hxx"
 #include "EvaluationData.hxx"
+#include "Interrupt.hxx"
 
 #include <TAxis.h>
 #include <TCanvas.h>
@@ -77,7 +78,7 @@ TString TakeTitle(Graph &graph)
 
 TCanvas *Evaluation::DrawScores(int bins, std::size_t output) const
 {
-   return Guard("CladTorch::Evaluation::DrawScores", [&] {
+   return LongCall("CladTorch::Evaluation::DrawScores", [&] {
       const auto histograms = Scores(bins, output);
       auto *canvas = NewCanvas("cladtorch_scores", "Network output");
       auto *stack = new THStack("scores", AxisTitles(*histograms.first));
@@ -97,7 +98,7 @@ TCanvas *Evaluation::DrawScores(int bins, std::size_t output) const
 
 TCanvas *Evaluation::DrawRoc(std::size_t output) const
 {
-   return Guard("CladTorch::Evaluation::DrawRoc", [&] {
+   return LongCall("CladTorch::Evaluation::DrawRoc", [&] {
       auto *line = Roc(output);
       auto *band = RocBand(output);
       auto *canvas = NewCanvas("cladtorch_roc", "ROC curve");
@@ -113,7 +114,7 @@ TCanvas *Evaluation::DrawRoc(std::size_t output) const
 
 TCanvas *Evaluation::DrawRejection(std::size_t output) const
 {
-   return Guard("CladTorch::Evaluation::DrawRejection", [&] {
+   return LongCall("CladTorch::Evaluation::DrawRejection", [&] {
       auto *graph = Rejection(output);
       auto *canvas = NewCanvas("cladtorch_rejection", "Background rejection");
       const auto title = TakeTitle(*graph);
@@ -133,7 +134,7 @@ TCanvas *Evaluation::DrawRejection(std::size_t output) const
 TCanvas *Evaluation::DrawSignificance(double signal, double background, double backgroundError, ESignificance kind,
                                       std::size_t output) const
 {
-   return Guard("CladTorch::Evaluation::DrawSignificance", [&] {
+   return LongCall("CladTorch::Evaluation::DrawSignificance", [&] {
       auto *graph = Significance(signal, background, backgroundError, kind, output);
       auto *canvas = NewCanvas("cladtorch_significance", "Significance");
       const auto title = TakeTitle(*graph);
@@ -147,7 +148,7 @@ TCanvas *Evaluation::DrawSignificance(double signal, double background, double b
 
 TCanvas *Evaluation::DrawCalibration(int bins, std::size_t output) const
 {
-   return Guard("CladTorch::Evaluation::DrawCalibration", [&] {
+   return LongCall("CladTorch::Evaluation::DrawCalibration", [&] {
       auto *graph = Calibration(bins, output);
       auto *canvas = NewCanvas("cladtorch_calibration", "Calibration");
       const auto title = TakeTitle(*graph);
@@ -162,7 +163,7 @@ TCanvas *Evaluation::DrawCalibration(int bins, std::size_t output) const
 
 TCanvas *Evaluation::DrawConfusion() const
 {
-   return Guard("CladTorch::Evaluation::DrawConfusion", [&] {
+   return LongCall("CladTorch::Evaluation::DrawConfusion", [&] {
       auto *histogram = Confusion();
       auto *canvas = NewCanvas("cladtorch_confusion", "Confusion matrix");
       DrawMatrix(*histogram, 1.4); // such that dark numbers can be read on 1
@@ -175,7 +176,7 @@ TCanvas *Evaluation::DrawConfusion() const
 
 TCanvas *Evaluation::DrawResiduals(std::size_t target, int bins) const
 {
-   return Guard("CladTorch::Evaluation::DrawResiduals", [&] {
+   return LongCall("CladTorch::Evaluation::DrawResiduals", [&] {
       auto *histogram = Residuals(target, bins);
       auto *canvas = NewCanvas("cladtorch_residuals", "Residuals");
       Drawn(histogram, "HIST");
@@ -189,7 +190,7 @@ TCanvas *Evaluation::DrawResiduals(std::size_t target, int bins) const
 
 TCanvas *Evaluation::DrawOvertraining(const Evaluation &training, int bins, std::size_t output) const
 {
-   return Guard("CladTorch::Evaluation::DrawOvertraining", [&] {
+   return LongCall("CladTorch::Evaluation::DrawOvertraining", [&] {
       const auto probabilities = Overtraining(training, output);
       const auto here = Scores(bins, output), there = training.Scores(bins, output);
       auto *canvas = NewCanvas("cladtorch_overtraining", "Test over training events");

@@ -5,6 +5,7 @@
 
 #include "Canvas.hxx"
 #include "EvaluationData.hxx"
+#include "Interrupt.hxx"
 #include "cladtorch/src/bridge/evaluate.rs.h"
 #include "cladtorch/src/bridge/training.rs.h"
 
@@ -88,7 +89,7 @@ void Normalise(TH1 &histogram)
 
 TGraph *Evaluation::Roc(std::size_t output) const
 {
-   return Guard("CladTorch::Evaluation::Roc", [&] {
+   return LongCall("CladTorch::Evaluation::Roc", [&] {
       const OneClass one(*fData, output);
       const auto curve = Core::roc(one.Ranks(), one.Labels(), one.Weights());
       auto *graph = new TGraph(static_cast<int>(curve.false_positive.size()), curve.false_positive.data(),
@@ -100,7 +101,7 @@ TGraph *Evaluation::Roc(std::size_t output) const
 
 TGraphErrors *Evaluation::RocBand(std::size_t output) const
 {
-   return Guard("CladTorch::Evaluation::RocBand", [&] {
+   return LongCall("CladTorch::Evaluation::RocBand", [&] {
       const OneClass one(*fData, output);
       const auto curve = Core::evaluate_points(one.Ranks(), one.Labels(), one.Weights());
       const std::vector<double> none(curve.band.size(), 0.);
@@ -112,7 +113,7 @@ TGraphErrors *Evaluation::RocBand(std::size_t output) const
 
 TGraphErrors *Evaluation::Rejection(std::size_t output) const
 {
-   return Guard("CladTorch::Evaluation::Rejection", [&] {
+   return LongCall("CladTorch::Evaluation::Rejection", [&] {
       const OneClass one(*fData, output);
       const auto curve = Core::evaluate_points(one.Ranks(), one.Labels(), one.Weights());
       auto *graph = new TGraphErrors();
@@ -131,7 +132,7 @@ TGraphErrors *Evaluation::Rejection(std::size_t output) const
 TGraph *Evaluation::Significance(double signal, double background, double backgroundError, ESignificance kind,
                                  std::size_t output) const
 {
-   return Guard("CladTorch::Evaluation::Significance", [&] {
+   return LongCall("CladTorch::Evaluation::Significance", [&] {
       const OneClass one(*fData, output);
       const auto curve = Core::evaluate_significance(one.Ranks(), one.Labels(), one.Weights(), signal, background,
                                                      backgroundError, kind == kAsimovSignificance);
@@ -148,7 +149,7 @@ TGraph *Evaluation::Significance(double signal, double background, double backgr
 
 TGraphAsymmErrors *Evaluation::Calibration(int bins, std::size_t output) const
 {
-   return Guard("CladTorch::Evaluation::Calibration", [&] {
+   return LongCall("CladTorch::Evaluation::Calibration", [&] {
       const OneClass one(*fData, output);
       const auto found = Core::evaluate_calibration(one.Scores(), one.Labels(), one.Weights(), bins);
       auto *graph = new TGraphAsymmErrors();
@@ -165,7 +166,7 @@ TGraphAsymmErrors *Evaluation::Calibration(int bins, std::size_t output) const
 
 std::pair<TH1 *, TH1 *> Evaluation::Scores(int bins, std::size_t output) const
 {
-   return Guard("CladTorch::Evaluation::Scores", [&] {
+   return LongCall("CladTorch::Evaluation::Scores", [&] {
       CheckBins(bins);
       const OneClass one(*fData, output);
       const auto range = RangeOf(one.Scores());
@@ -187,7 +188,7 @@ std::pair<TH1 *, TH1 *> Evaluation::Scores(int bins, std::size_t output) const
 
 TH2 *Evaluation::Confusion(bool shares) const
 {
-   return Guard("CladTorch::Evaluation::Confusion", [&]() -> TH2 * {
+   return LongCall("CladTorch::Evaluation::Confusion", [&]() -> TH2 * {
       const auto classes = static_cast<int>(fData->fOutputs);
       const auto matrix = ConfusionOf(*fData);
       auto *histogram = Detached<TH2F>("confusion", ";Predicted;True", classes, 0., double(classes), classes, 0., double(classes));
@@ -209,7 +210,7 @@ TH2 *Evaluation::Confusion(bool shares) const
 
 TH1 *Evaluation::Residuals(std::size_t target, int bins) const
 {
-   return Guard("CladTorch::Evaluation::Residuals", [&]() -> TH1 * {
+   return LongCall("CladTorch::Evaluation::Residuals", [&]() -> TH1 * {
       CheckBins(bins);
       const double centre = Bias(target), width = 5 * Resolution(target);
       const double range = width > 0 ? width : 1;

@@ -5,6 +5,7 @@
 #include "CoreBox.hxx"
 #include "FilePath.hxx"
 
+#include "Interrupt.hxx"
 #include "cladtorch/src/bridge/files.rs.h"
 
 #include <ROOT/InternalTreeUtils.hxx>
@@ -59,7 +60,7 @@ void CheckRows(const NamedColumns_t &columns, std::size_t rows, const std::strin
 
 TMatrixF ToMatrix(const FloatView &view)
 {
-   return Guard("CladTorch::ToMatrix", [&] {
+   return LongCall("CladTorch::ToMatrix", [&] {
       constexpr std::size_t kMost = std::numeric_limits<int>::max();
       if (view.Rows() > kMost || view.Columns() > kMost || view.Size() > kMost)
          throw std::runtime_error("a TMatrixF cannot hold " + std::to_string(view.Rows()) + " x " +
@@ -70,7 +71,7 @@ TMatrixF ToMatrix(const FloatView &view)
 
 ROOT::RDF::RNode ToFrame(const NamedColumns_t &columns)
 {
-   return Guard("CladTorch::ToFrame", [&]() -> ROOT::RDF::RNode {
+   return LongCall("CladTorch::ToFrame", [&]() -> ROOT::RDF::RNode {
       if (columns.empty())
          throw std::runtime_error("a data frame without columns: give some");
       CheckNames(columns);
@@ -85,7 +86,7 @@ ROOT::RDF::RNode ToFrame(const NamedColumns_t &columns)
 
 void WriteFriend(TTree &tree, const std::string &where, const NamedColumns_t &columns, const std::string &name)
 {
-   Guard("CladTorch::WriteFriend", [&] {
+   LongCall("CladTorch::WriteFriend", [&] {
       const auto rows = static_cast<std::size_t>(tree.GetEntries());
       if (columns.empty())
          throw std::runtime_error("a friend without columns: give some");

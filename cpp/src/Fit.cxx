@@ -111,21 +111,19 @@ History Model::RunEpochs(const Training &training, const InterruptScope &interru
 History Model::FitDataset(const Dataset &data, const FitOptions &options, const Dataset *validation,
                           const std::string &path, const LossData &loss)
 {
-   return Guard(Where(path.empty() ? "Fit" : "Resume").c_str(), [&] {
-      return Interruptible("the training", [&](const InterruptScope &interrupt) {
-         const auto &events = *data.fData->fCore;
-         CheckWeight(*data.fData);
-         if (validation)
-            CheckWeight(*validation->fData);
-         const auto spec = ToSpec(options);
-         const auto &judges = validation ? *validation->fData->fCore : events;
-         auto trainer = validation ? Core::trainer_validated(*Data().fCore, events, judges, spec)
-                                   : Core::trainer_new(*Data().fCore, events, spec, *loss.fCore);
-         if (!path.empty())
-            Core::trainer_resume(*trainer, path);
-         return RunEpochs(Training(options, spec, *trainer, events, judges), interrupt);
-      });
-   });
+   return LongCall(Where(path.empty() ? "Fit" : "Resume"), [&](const InterruptScope &interrupt) {
+      const auto &events = *data.fData->fCore;
+      CheckWeight(*data.fData);
+      if (validation)
+         CheckWeight(*validation->fData);
+      const auto spec = ToSpec(options);
+      const auto &judges = validation ? *validation->fData->fCore : events;
+      auto trainer = validation ? Core::trainer_validated(*Data().fCore, events, judges, spec)
+                                : Core::trainer_new(*Data().fCore, events, spec, *loss.fCore);
+      if (!path.empty())
+         Core::trainer_resume(*trainer, path);
+      return RunEpochs(Training(options, spec, *trainer, events, judges), interrupt);
+   }, "the training");
 }
 
 History Model::Fit(const Dataset &data, const FitOptions &options)
@@ -185,46 +183,44 @@ private:
 History Model::FitStream(const Stream &stream, const FitOptions &options, const Dataset *validation,
                          const std::string &path, const LossData &loss)
 {
-   return Guard(Where(path.empty() ? "Fit" : "Resume").c_str(), [&] {
-      return Interruptible("the training", [&](const InterruptScope &interrupt) {
-         const auto &data = stream.fData;
-         auto spec = ToSpec(options);
-         if (validation) {
-            CheckWeight(*validation->fData);
-            spec.validation = 0;
-         }
-         const SerialScope serial(true); // ROOT's part of the reading
-         const auto start = [&] {
-            auto sample = data->Epoch(0, kTraining, spec);
-            const ReadingThread thread(data, *sample);
-            const auto &model = *Data().fCore;
-            return validation
-                      ? Core::stream_trainer_validated(model, *data->fCore, *validation->fData->fCore, spec, *sample)
-                      : Core::stream_trainer_new(model, *data->fCore, spec, *loss.fCore, *sample);
-         };
-         auto trainer = start();
-         if (!path.empty())
-            Core::stream_trainer_resume(*trainer, path);
-         Training training(options);
-         training.fDescription = std::string(Core::stream_trainer_describe(*trainer));
-         training.fBefore = Core::stream_trainer_history(*trainer);
-         StreamEpochs epochs(data, spec, training.fBefore.size());
-         training.fPart = [&] { return epochs.Window(*trainer, *fData->fCore); };
-         training.fLosses = [&] { return epochs.Losses(*trainer, validation ? validation->fData.get() : nullptr); };
-         training.fJudge = [&](const Core::Model &model) {
-            return validation ? Core::stream_trainer_judge_validated(*trainer, model, *validation->fData->fCore)
-                              : Core::stream_trainer_judge(*trainer, model);
-         };
-         training.fEndEpoch = [&](Core::Losses losses, rust::Vec<double> metrics) {
-            return Core::stream_trainer_end_epoch(*trainer, losses, std::move(metrics));
-         };
-         training.fWarnings = [&] { return Core::stream_trainer_warnings(*trainer); };
-         training.fCheckpoint = [&] { Core::stream_trainer_checkpoint(*trainer); };
-         training.fRestored = [&] { return Core::stream_trainer_restored(*trainer); };
-         training.fFinish = [&](Core::Model &model) { Core::stream_trainer_finish(*trainer, model); };
-         return RunEpochs(training, interrupt);
-      });
-   });
+   return LongCall(Where(path.empty() ? "Fit" : "Resume"), [&](const InterruptScope &interrupt) {
+      const auto &data = stream.fData;
+      auto spec = ToSpec(options);
+      if (validation) {
+         CheckWeight(*validation->fData);
+         spec.validation = 0;
+      }
+      const SerialScope serial(true); // ROOT's part of the reading
+      const auto start = [&] {
+         auto sample = data->Epoch(0, kTraining, spec);
+         const ReadingThread thread(data, *sample);
+         const auto &model = *Data().fCore;
+         return validation
+                   ? Core::stream_trainer_validated(model, *data->fCore, *validation->fData->fCore, spec, *sample)
+                   : Core::stream_trainer_new(model, *data->fCore, spec, *loss.fCore, *sample);
+      };
+      auto trainer = start();
+      if (!path.empty())
+         Core::stream_trainer_resume(*trainer, path);
+      Training training(options);
+      training.fDescription = std::string(Core::stream_trainer_describe(*trainer));
+      training.fBefore = Core::stream_trainer_history(*trainer);
+      StreamEpochs epochs(data, spec, training.fBefore.size());
+      training.fPart = [&] { return epochs.Window(*trainer, *fData->fCore); };
+      training.fLosses = [&] { return epochs.Losses(*trainer, validation ? validation->fData.get() : nullptr); };
+      training.fJudge = [&](const Core::Model &model) {
+         return validation ? Core::stream_trainer_judge_validated(*trainer, model, *validation->fData->fCore)
+                           : Core::stream_trainer_judge(*trainer, model);
+      };
+      training.fEndEpoch = [&](Core::Losses losses, rust::Vec<double> metrics) {
+         return Core::stream_trainer_end_epoch(*trainer, losses, std::move(metrics));
+      };
+      training.fWarnings = [&] { return Core::stream_trainer_warnings(*trainer); };
+      training.fCheckpoint = [&] { Core::stream_trainer_checkpoint(*trainer); };
+      training.fRestored = [&] { return Core::stream_trainer_restored(*trainer); };
+      training.fFinish = [&](Core::Model &model) { Core::stream_trainer_finish(*trainer, model); };
+      return RunEpochs(training, interrupt);
+   }, "the training");
 }
 
 History Model::Fit(const Stream &stream, const FitOptions &options)
@@ -247,7 +243,7 @@ History Model::Fit(const Stream &stream, const FitOptions &options, const Tensor
 template <class F>
 History Model::ResumeBy(const std::string &path, const FitOptions &options, F fit)
 {
-   return Guard(Where("Resume").c_str(), [&] {
+   return LongCall(Where("Resume"), [&] {
       const auto file = FilePath(path);
       return fit(ResumedOptions(options, file), file);
    });

@@ -6,6 +6,7 @@
 #include "CoreBox.hxx"
 #include "Expression.hxx"
 #include "Frame.hxx"
+#include "Interrupt.hxx"
 #include "Resolve.hxx"
 #include "RootReader.hxx"
 #include "Source.hxx"
@@ -149,7 +150,7 @@ void Model::CheckFunctor(std::size_t arguments) const
 ROOT::RDF::RNode
 Model::Define(ROOT::RDF::RNode frame, const std::string &name, const std::vector<std::string> &given) const
 {
-   return Guard(Where("Define").c_str(), [&]() -> ROOT::RDF::RNode {
+   return LongCall(Where("Define"), [&]() -> ROOT::RDF::RNode {
       CheckNewColumn(frame, name);
       const auto columns = ColumnsOf(*fData, given);
       auto linked = DefineLinks(frame, *fData, columns, name, given);

@@ -26,6 +26,7 @@ volatile std::sig_atomic_t gPressed = 0;
 std::mutex gMutex;
 int gScopes = 0;
 struct sigaction gBefore;
+thread_local int gScopesOfThread = 0;
 
 std::terminate_handler gTerminateBefore = nullptr;
 
@@ -128,7 +129,7 @@ bool TakeHandler()
 }
 } // namespace
 
-InterruptScope::InterruptScope()
+InterruptScope::InterruptScope() : fIsOuter(gScopesOfThread++ == 0)
 {
    if (TakeHandler() && TakePressedFromPython())
       NotePressed(SIGINT);
@@ -136,6 +137,7 @@ InterruptScope::InterruptScope()
 
 InterruptScope::~InterruptScope()
 {
+   --gScopesOfThread;
    const std::lock_guard<std::mutex> lock(gMutex);
    if (--gScopes > 0)
       return;

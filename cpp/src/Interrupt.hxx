@@ -5,6 +5,7 @@
 #define CLADTORCH_INTERRUPT
 
 #include <CladTorch/Error.hxx>
+#include <CladTorch/Guard.hxx>
 
 #include <string>
 #include <type_traits>
@@ -24,8 +25,13 @@ public:
 
    /// Whether Ctrl-C was pressed, or ROOT asked to stop (`gROOT->SetInterrupt()`).
    bool Requested() const;
+   /// Whether it is the first one of this thread: a call within another one leaves it to that to hear Ctrl-C at its end.
+   bool IsOuter() const { return fIsOuter; }
    /// Throws Stopped where it was, with `what` in the message.
    void Check(const std::string &what) const;
+
+private:
+   bool fIsOuter;
 };
 
 /// Calls `f(interrupt)`. What it throws after Ctrl-C becomes Stopped, and so does a Ctrl-C that it did not hear.
@@ -35,7 +41,7 @@ auto Interruptible(const std::string &what, F &&f) -> decltype(f(std::declval<co
 {
    const InterruptScope interrupt;
    const auto checkEnd = [&] {
-      if (interrupt.Requested())
+      if (interrupt.IsOuter() && interrupt.Requested())
          throw Stopped("Ctrl-C was pressed just after " + what + " had ended");
    };
    try {
@@ -43,7 +49,7 @@ auto Interruptible(const std::string &what, F &&f) -> decltype(f(std::declval<co
          f(interrupt);
          checkEnd();
       } else {
-         auto result = f(interrupt);
+         decltype(auto) result = f(interrupt);
          checkEnd();
          return result;
       }
@@ -55,6 +61,23 @@ auto Interruptible(const std::string &what, F &&f) -> decltype(f(std::declval<co
       interrupt.Check(what);
       throw;
    }
+}
+
+/// Guard() for a public function that may take long: Ctrl-C ends it with Interrupted where the core hears it, or else at its end,
+/// instead of ROOT's own handler, which would jump out of it.
+/// \param f Takes nothing, or the InterruptScope.
+/// \param what For the message: "the reading".
+template <class F>
+decltype(auto) LongCall(const std::string &where, F &&f, const std::string &what = "the call")
+{
+   return Guard(where.c_str(), [&]() -> decltype(auto) {
+      return Interruptible(what, [&](const InterruptScope &interrupt) -> decltype(auto) {
+         if constexpr (std::is_invocable<F, const InterruptScope &>::value)
+            return f(interrupt);
+         else
+            return f();
+      });
+   });
 }
 
 /// From now on an Interrupted that nobody catches ends the macro that runs, without an abort.

@@ -130,7 +130,7 @@ Jagged<T>::Jagged(const View<T> &values, const View<std::int64_t> &offsets) : fV
 template <class T>
 View<T> Jagged<T>::Padded(std::size_t length, T pad) const
 {
-   return Guard("CladTorch::Jagged::Padded", [&] {
+   return LongCall("CladTorch::Jagged::Padded", [&] {
       if (length == 0 || !FitMemory(static_cast<double>(sizeof(T)) * Rows() * length))
          throw std::runtime_error("length " + std::to_string(length) + " for " + std::to_string(Rows()) +
                                   " events: give a length from 1 on for which this machine has the memory");
@@ -147,20 +147,18 @@ View<T> Jagged<T>::Padded(std::size_t length, T pad) const
 template <class T>
 Jagged<T> Jagged<T>::Read(const Source &source, const std::string &column, const std::string &cut)
 {
-   return Guard("CladTorch::Jagged::Read", [&] {
-      return Interruptible("the reading", [&](const InterruptScope &interrupt) {
-         const OpenSource open(source);
-         const auto &frame = open.Frame();
-         ColumnTarget target;
-         target.fName = target.fColumn = column;
-         target.fScalar = false;
-         const Reading reading{Describe(frame), cut, {target}};
-         auto collector = std::make_shared<ListCollector<T>>(frame.GetNSlots(), OriginOf(frame, reading.fSource));
-         collector->StopOn(interrupt);
-         RunEventLoop(frame, reading, collector);
-         return collector->Result();
-      });
-   });
+   return LongCall("CladTorch::Jagged::Read", [&](const InterruptScope &interrupt) {
+      const OpenSource open(source);
+      const auto &frame = open.Frame();
+      ColumnTarget target;
+      target.fName = target.fColumn = column;
+      target.fScalar = false;
+      const Reading reading{Describe(frame), cut, {target}};
+      auto collector = std::make_shared<ListCollector<T>>(frame.GetNSlots(), OriginOf(frame, reading.fSource));
+      collector->StopOn(interrupt);
+      RunEventLoop(frame, reading, collector);
+      return collector->Result();
+   }, "the reading");
 }
 
 template class Jagged<float>;

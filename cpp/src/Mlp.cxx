@@ -18,7 +18,7 @@ std::shared_ptr<ModelData> Drawn(rust::Box<Core::Model> core)
 } // namespace
 
 Mlp::Mlp(const std::vector<std::size_t> &sizes, EActivation activation, EInit init, std::uint64_t seed)
-   : Mlp(Guard("CladTorch::Mlp", [&] {
+   : Mlp(LongCall("CladTorch::Mlp", [&] {
         return Drawn(Core::model_new({sizes.data(), sizes.size()}, static_cast<Core::Activation>(activation),
                                      static_cast<Core::Init>(init), seed));
      }), FromCore())
@@ -26,7 +26,7 @@ Mlp::Mlp(const std::vector<std::size_t> &sizes, EActivation activation, EInit in
 }
 
 Mlp::Mlp(const std::vector<std::size_t> &sizes, const MlpOptions &options)
-   : Mlp(Guard("CladTorch::Mlp", [&] {
+   : Mlp(LongCall("CladTorch::Mlp", [&] {
         const auto activation = static_cast<Core::Activation>(options.fActivation);
         const auto init = static_cast<Core::Init>(options.fInit);
         if (options.fNormalisation == kNoNormalisation && options.fDropout == 0)
@@ -38,12 +38,10 @@ Mlp::Mlp(const std::vector<std::size_t> &sizes, const MlpOptions &options)
 }
 
 Mlp::Mlp(const std::vector<std::size_t> &sizes, const std::string &activation, EInit init, std::uint64_t seed)
-   : Mlp(Guard("CladTorch::Mlp", [&] {
-        return Interruptible("the compilation of the activation", [&](const InterruptScope &) {
-           return Drawn(Core::model_new_own({sizes.data(), sizes.size()}, activation, static_cast<Core::Init>(init),
-                                            seed));
-        });
-     }), FromCore())
+   : Mlp(LongCall("CladTorch::Mlp", [&] {
+        return Drawn(Core::model_new_own({sizes.data(), sizes.size()}, activation, static_cast<Core::Init>(init),
+                                         seed));
+     }, "the compilation of the activation"), FromCore())
 {
 }
 
@@ -54,7 +52,7 @@ Mlp::Mlp(std::shared_ptr<ModelData> data, FromCore) : Model(data, FromCore())
 
 Mlp Mlp::Load(const std::string &path, const std::string &activation)
 {
-   return Guard("CladTorch::Mlp::Load", [&] { return Mlp(LoadModel(Core::mlp_load, path, activation), FromCore()); });
+   return LongCall("CladTorch::Mlp::Load", [&] { return Mlp(LoadModel(Core::mlp_load, path, activation), FromCore()); });
 }
 
 } // namespace CladTorch

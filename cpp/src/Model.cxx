@@ -104,12 +104,12 @@ History Model::LastFit() const
 
 std::vector<float> Model::Predict(const Dataset &data) const
 {
-   return Guard(Where("Predict").c_str(), [&] { return Outputs(data, false); });
+   return LongCall(Where("Predict"), [&] { return Outputs(data, false); });
 }
 
 std::vector<float> Model::Logits(const Dataset &data) const
 {
-   return Guard(Where("Logits").c_str(), [&] { return Outputs(data, true); });
+   return LongCall(Where("Logits"), [&] { return Outputs(data, true); });
 }
 
 std::vector<float> Model::Outputs(const Dataset &data, bool raw) const
@@ -229,7 +229,7 @@ void Model::SetOptions(const FitOptions &options)
 
 void Model::Save(const std::string &path) const
 {
-   Guard(Where("Save").c_str(), [&] { Core::model_save(*Data().fCore, FilePath(path)); });
+   LongCall(Where("Save"), [&] { Core::model_save(*Data().fCore, FilePath(path)); });
 }
 
 std::shared_ptr<ModelData> Internal::LoadModel(rust::Box<Core::Model> (*load)(rust::Str, rust::Str),
@@ -244,7 +244,7 @@ std::shared_ptr<ModelData> Internal::LoadModel(rust::Box<Core::Model> (*load)(ru
 
 Model Model::Load(const std::string &path, const std::string &activation)
 {
-   return Guard("CladTorch::Model::Load", [&] { return Model(LoadModel(Core::model_load, path, activation), FromCore()); });
+   return LongCall("CladTorch::Model::Load", [&] { return Model(LoadModel(Core::model_load, path, activation), FromCore()); });
 }
 
 void Model::Print() const

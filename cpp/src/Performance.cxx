@@ -56,7 +56,7 @@ void CheckLabels(const Model &model, const Dataset &data, bool regression)
 
 Evaluation Model::Evaluate(const Dataset &data) const
 {
-   return Guard(Where("Evaluate").c_str(), [&] {
+   return LongCall(Where("Evaluate"), [&] {
       const bool regression = Core::model_gives_values(*Data().fCore);
       CheckLabels(*this, data, regression);
       auto logits = Outputs(data, true);
@@ -82,32 +82,32 @@ Evaluation Model::SignalAndBackground(const Dataset &data, bool raw) const
 
 double Model::Auc(const Dataset &data) const
 {
-   return Guard(Where("Auc").c_str(), [&] { return SignalAndBackground(data, true).Auc(); });
+   return LongCall(Where("Auc"), [&] { return SignalAndBackground(data, true).Auc(); });
 }
 
 double Model::AucError(const Dataset &data) const
 {
-   return Guard(Where("AucError").c_str(), [&] { return SignalAndBackground(data, true).AucError(); });
+   return LongCall(Where("AucError"), [&] { return SignalAndBackground(data, true).AucError(); });
 }
 
 TGraph *Model::Roc(const Dataset &data) const
 {
-   return Guard(Where("Roc").c_str(), [&] { return SignalAndBackground(data, true).Roc(); });
+   return LongCall(Where("Roc"), [&] { return SignalAndBackground(data, true).Roc(); });
 }
 
 std::pair<TH1 *, TH1 *> Model::Scores(const Dataset &data, int bins) const
 {
-   return Guard(Where("Scores").c_str(), [&] { return SignalAndBackground(data, false).Scores(bins); });
+   return LongCall(Where("Scores"), [&] { return SignalAndBackground(data, false).Scores(bins); });
 }
 
 TCanvas *Model::DrawScores(const Dataset &data, int bins) const
 {
-   return Guard(Where("DrawScores").c_str(), [&] { return SignalAndBackground(data, false).DrawScores(bins); });
+   return LongCall(Where("DrawScores"), [&] { return SignalAndBackground(data, false).DrawScores(bins); });
 }
 
 TH1 *Model::Importance(const Dataset &data, int repeats, std::uint64_t seed) const
 {
-   return Guard(Where("Importance").c_str(), [&]() -> TH1 * {
+   return LongCall(Where("Importance"), [&]() -> TH1 * {
       CheckLabels(*this, data, Core::model_gives_values(*Data().fCore));
       if (repeats < 1)
          throw std::runtime_error(std::to_string(repeats) + " repeats: shuffle each column at least once");

@@ -8,6 +8,7 @@
 #include "CoreBox.hxx"
 #include "EvaluationData.hxx"
 #include "FilePath.hxx"
+#include "Interrupt.hxx"
 #include "cladtorch/src/bridge/files.rs.h"
 #include "cladtorch/src/bridge/model.rs.h"
 
@@ -159,13 +160,16 @@ TCanvas *Matrix(TH2 *matrix)
 /// The pages of a report; what cannot be drawn is named on the first one.
 class Plots {
 public:
+   explicit Plots(const InterruptScope &interrupt) : fInterrupt(interrupt) {}
+
    template <class F>
    void Add(const char *what, F draw)
    {
+      fInterrupt.Check("the report");
       try {
          fCanvases.emplace_back(draw());
       } catch (const Interrupted &) {
-         throw;
+         throw Stopped("the report was interrupted"); // what the plot said was not printed
       } catch (const std::exception &e) {
          fMissing += std::string("No ") + what + ": " + e.what() + "\n";
       }
@@ -174,6 +178,7 @@ public:
    std::vector<std::unique_ptr<TCanvas>> fCanvases;
 
 private:
+   const InterruptScope &fInterrupt;
    std::string fMissing;
 };
 
@@ -209,7 +214,7 @@ void Model::Report(const std::string &path, const Dataset &test, const Dataset &
 
 void Model::MakeReport(const std::string &path, const Dataset &test, const Dataset *training) const
 {
-   Guard(Where("Report").c_str(), [&] {
+   LongCall(Where("Report"), [&](const InterruptScope &interrupt) {
       if (path.size() < 4 || path.compare(path.size() - 4, 4, ".pdf") != 0)
          throw std::runtime_error("the report \"" + path + "\" is a PDF file: give it a name that ends in .pdf");
       Pages pages(FilePath(path));
@@ -218,7 +223,7 @@ void Model::MakeReport(const std::string &path, const Dataset &test, const Datas
       if (training)
          before = Evaluate(*training);
       const Quietly quietly;
-      Plots plots;
+      Plots plots(interrupt);
       if (!evaluation.fData->fIsRegression)
          AddClassifier(plots, evaluation, before ? &*before : nullptr);
       else

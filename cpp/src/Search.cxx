@@ -1,6 +1,7 @@
 #include <CladTorch/Guard.hxx>
 #include <CladTorch/Search.hxx>
 
+#include "Interrupt.hxx"
 #include "SignalSlices.hxx"
 #include "cladtorch/src/bridge/search.rs.h"
 
@@ -24,12 +25,13 @@ namespace Signal {
 
 using Internal::Copy;
 using Internal::Guard;
+using Internal::LongCall;
 using Internal::Slice;
 
 MatchedFilter::MatchedFilter(const std::vector<double> &waveform, const std::vector<double> &psd, double rate,
                              double reference)
 {
-   Guard("CladTorch::Signal::MatchedFilter", [&] {
+   LongCall("CladTorch::Signal::MatchedFilter", [&] {
       fData = std::make_shared<const Internal::FilterData>(
          Internal::FilterData{Core::matched_filter(Slice(waveform), Slice(psd), rate, reference)});
    });
@@ -37,7 +39,7 @@ MatchedFilter::MatchedFilter(const std::vector<double> &waveform, const std::vec
 
 std::vector<double> MatchedFilter::Series(const std::vector<double> &strain) const
 {
-   return Guard("CladTorch::Signal::MatchedFilter::Series",
+   return LongCall("CladTorch::Signal::MatchedFilter::Series",
                 [&] { return Copy(Core::filter_series(*fData->fFilter, Slice(strain))); });
 }
 
@@ -51,7 +53,7 @@ ROOT::RVecF MatchedFilter::operator()(const ROOT::RVecF &strain) const
 
 Trigger MatchedFilter::Max(const std::vector<double> &strain, double begin, double end, std::size_t bands) const
 {
-   return Guard("CladTorch::Signal::MatchedFilter::Max", [&] {
+   return LongCall("CladTorch::Signal::MatchedFilter::Max", [&] {
       const auto found = Core::filter_max(*fData->fFilter, Slice(strain), begin, end, bands);
       return Trigger{found.snr, found.time, found.phase, found.chi_squared};
    });
@@ -59,7 +61,7 @@ Trigger MatchedFilter::Max(const std::vector<double> &strain, double begin, doub
 
 double BayesStatistic(const std::vector<double> &series, double snr)
 {
-   return Guard("CladTorch::Signal::BayesStatistic", [&] { return Core::bayes_statistic(Slice(series), snr); });
+   return LongCall("CladTorch::Signal::BayesStatistic", [&] { return Core::bayes_statistic(Slice(series), snr); });
 }
 
 namespace {
@@ -102,7 +104,7 @@ Bounds SearchBounds(const std::vector<MatchedFilter> &bank, double snr, double b
                     const std::vector<double> &falseAlarms, std::size_t noiseWindows, std::size_t signalWindows,
                     std::uint64_t seed)
 {
-   return Guard("CladTorch::Signal::SearchBounds", [&] {
+   return LongCall("CladTorch::Signal::SearchBounds", [&] {
       auto filters = Core::filter_bank();
       for (const auto &filter : bank)
          filters->push(Internal::FilterData::Of(filter));
@@ -114,7 +116,7 @@ Bounds SearchBounds(const std::vector<MatchedFilter> &bank, double snr, double b
 
 TH2D *Spectrogram(const std::vector<double> &strain, double rate, std::size_t segment, std::size_t stride)
 {
-   return Guard("CladTorch::Signal::Spectrogram", [&] {
+   return LongCall("CladTorch::Signal::Spectrogram", [&] {
       const auto map = Core::spectrogram(Slice(strain), rate, segment, stride);
       return Histogram(map, stride / rate, false, "spectrogram",
                        "Spectrogram;Time [s];Frequency [Hz];Power spectral density [Hz^{-1}]");
@@ -124,7 +126,7 @@ TH2D *Spectrogram(const std::vector<double> &strain, double rate, std::size_t se
 TH2D *QTransform(const std::vector<double> &whitened, double rate, double quality, double low, double high,
                  std::size_t frequencies, std::size_t times)
 {
-   return Guard("CladTorch::Signal::QTransform", [&] {
+   return LongCall("CladTorch::Signal::QTransform", [&] {
       const auto map = Core::q_transform(Slice(whitened), rate, quality, low, high, frequencies, times);
       return Histogram(map, whitened.size() / rate / map.times.size(), true, "q_transform",
                        "Q-transform;Time [s];Frequency [Hz];Normalised energy");

@@ -93,6 +93,7 @@ public:
 private:
    void Work(const Core::Dataset &events, std::size_t threads)
    {
+      const InterruptScope scope; // what a figure takes for a call of its own leaves Ctrl-C to the calling thread
       for (auto i = fNext++; i < fTasks.size(); i = fNext++) {
          try {
             if (!fStop)

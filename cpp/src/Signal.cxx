@@ -1,6 +1,7 @@
 #include <CladTorch/Signal.hxx>
 #include <CladTorch/Guard.hxx>
 
+#include "Interrupt.hxx"
 #include "SignalSlices.hxx"
 #include "cladtorch/src/bridge/signal.rs.h"
 
@@ -12,11 +13,12 @@ namespace Signal {
 
 using Internal::Copy;
 using Internal::Guard;
+using Internal::LongCall;
 using Internal::Slice;
 
 std::vector<double> DetectorPsd(std::size_t samples, double rate, EDesign design)
 {
-   return Guard("CladTorch::Signal::DetectorPsd", [&] {
+   return LongCall("CladTorch::Signal::DetectorPsd", [&] {
       return Copy(Core::signal_detector_psd(samples, rate, static_cast<Core::SignalDesign>(design)));
    });
 }
@@ -31,7 +33,7 @@ std::vector<double> Window(EWindow shape, std::size_t samples, double fraction)
 std::vector<double>
 Welch(const std::vector<double> &strain, std::size_t segment, double rate, EAverage average, EWindow window)
 {
-   return Guard("CladTorch::Signal::Welch", [&] {
+   return LongCall("CladTorch::Signal::Welch", [&] {
       return Copy(Core::signal_welch(Slice(strain), segment, rate, static_cast<Core::SignalAverage>(average),
                                      static_cast<Core::SignalWindow>(window)));
    });
@@ -39,43 +41,43 @@ Welch(const std::vector<double> &strain, std::size_t segment, double rate, EAver
 
 std::vector<double> InterpolatePsd(const std::vector<double> &psd, std::size_t samples)
 {
-   return Guard("CladTorch::Signal::InterpolatePsd",
+   return LongCall("CladTorch::Signal::InterpolatePsd",
                 [&] { return Copy(Core::signal_interpolate_psd(Slice(psd), samples)); });
 }
 
 std::vector<double> TruncateInverse(const std::vector<double> &psd, double rate, std::size_t filter, double lowest)
 {
-   return Guard("CladTorch::Signal::TruncateInverse",
+   return LongCall("CladTorch::Signal::TruncateInverse",
                 [&] { return Copy(Core::signal_truncate_inverse(Slice(psd), rate, filter, lowest)); });
 }
 
 std::vector<double> BandPass(const std::vector<double> &strain, double rate, double low, double high)
 {
-   return Guard("CladTorch::Signal::BandPass",
+   return LongCall("CladTorch::Signal::BandPass",
                 [&] { return Copy(Core::signal_band_pass(Slice(strain), rate, low, high)); });
 }
 
 std::vector<double> Notch(const std::vector<double> &strain, double rate, double frequency, double width)
 {
-   return Guard("CladTorch::Signal::Notch",
+   return LongCall("CladTorch::Signal::Notch",
                 [&] { return Copy(Core::signal_notch(Slice(strain), rate, frequency, width)); });
 }
 
 std::vector<double> WhitenByOwn(const std::vector<double> &strain, double rate, std::size_t segment, std::size_t filter,
                                 double lowest)
 {
-   return Guard("CladTorch::Signal::WhitenByOwn",
+   return LongCall("CladTorch::Signal::WhitenByOwn",
                 [&] { return Copy(Core::signal_whiten_by_own(Slice(strain), rate, segment, filter, lowest)); });
 }
 
 std::vector<double> Noise(const std::vector<double> &psd, double rate, std::uint64_t seed)
 {
-   return Guard("CladTorch::Signal::Noise", [&] { return Copy(Core::signal_noise(Slice(psd), rate, seed)); });
+   return LongCall("CladTorch::Signal::Noise", [&] { return Copy(Core::signal_noise(Slice(psd), rate, seed)); });
 }
 
 std::vector<double> Whiten(const std::vector<double> &strain, const std::vector<double> &psd, double rate)
 {
-   return Guard("CladTorch::Signal::Whiten",
+   return LongCall("CladTorch::Signal::Whiten",
                 [&] { return Copy(Core::signal_whiten(Slice(strain), Slice(psd), rate)); });
 }
 
@@ -93,18 +95,18 @@ std::vector<double> SineGaussian(std::size_t samples, double rate, double freque
 
 std::vector<double> PhaseShift(const std::vector<double> &strain, double phase)
 {
-   return Guard("CladTorch::Signal::PhaseShift", [&] { return Copy(Core::signal_phase_shift(Slice(strain), phase)); });
+   return LongCall("CladTorch::Signal::PhaseShift", [&] { return Copy(Core::signal_phase_shift(Slice(strain), phase)); });
 }
 
 double Snr(const std::vector<double> &strain, const std::vector<double> &psd, double rate)
 {
-   return Guard("CladTorch::Signal::Snr", [&] { return Core::signal_snr(Slice(strain), Slice(psd), rate); });
+   return LongCall("CladTorch::Signal::Snr", [&] { return Core::signal_snr(Slice(strain), Slice(psd), rate); });
 }
 
 std::vector<double>
 ScaleToSnr(const std::vector<double> &strain, const std::vector<double> &psd, double rate, double snr)
 {
-   return Guard("CladTorch::Signal::ScaleToSnr",
+   return LongCall("CladTorch::Signal::ScaleToSnr",
                 [&] { return Copy(Core::signal_scale_to_snr(Slice(strain), Slice(psd), rate, snr)); });
 }
 
@@ -122,7 +124,7 @@ double EfficiencyBound(double snr, double falseAlarm, EPhase phase)
 Whitener::Whitener(const std::vector<double> &psd, double rate, std::size_t first, std::size_t length)
    : fPsd(psd), fRate(rate), fFirst(first), fLength(length)
 {
-   Guard("CladTorch::Signal::Whitener", [&] {
+   LongCall("CladTorch::Signal::Whitener", [&] {
       const std::size_t samples = psd.empty() ? 0 : 2 * (psd.size() - 1);
       if (length == 0 || first > samples || length > samples - first)
          throw std::invalid_argument("a cut of " + std::to_string(length) + " samples from sample " +

@@ -98,7 +98,7 @@ CladTorch::Stream Dataset::Stream() const
 
 Stream &Stream::Add(const Source &source, const Label &label, const std::string &cut)
 {
-   return Guard("CladTorch::Stream::Add", [&]() -> Stream & {
+   return LongCall("CladTorch::Stream::Add", [&]() -> Stream & {
       AddSource(*fData, source, label, cut);
       return *this;
    });
@@ -164,16 +164,14 @@ std::vector<std::string> Stream::Targets() const
 
 bool Batches::Next()
 {
-   return Guard("CladTorch::Batches::Next", [&] {
+   return LongCall("CladTorch::Batches::Next", [&] {
       fData->fHome.Check("the stream");
-      return Interruptible("the reading", [&](const InterruptScope &) {
-         auto &next = fData->fLast;
-         FreeOfViews(next);
-         Core::epoch_batch(*fData->fEpoch, *next);
-         std::swap(fData->fBatch, next);
-         return !fData->fBatch->weights.empty();
-      });
-   });
+      auto &next = fData->fLast;
+      FreeOfViews(next);
+      Core::epoch_batch(*fData->fEpoch, *next);
+      std::swap(fData->fBatch, next);
+      return !fData->fBatch->weights.empty();
+   }, "the reading");
 }
 
 FloatView Batches::Features() const

@@ -1,6 +1,7 @@
 #include <CladTorch/Guard.hxx>
 #include <CladTorch/Waveforms.hxx>
 
+#include "Interrupt.hxx"
 #include "SignalSlices.hxx"
 #include "cladtorch/src/bridge/signal.rs.h"
 
@@ -9,6 +10,7 @@ namespace Signal {
 
 using Internal::Copy;
 using Internal::Guard;
+using Internal::LongCall;
 using Internal::Slice;
 
 namespace {
@@ -27,7 +29,7 @@ Core::SignalBinary Shared(const Binary &binary)
 std::vector<std::complex<double>>
 BinarySpectrum(const Binary &binary, EApproximant approximant, const std::vector<double> &frequencies)
 {
-   return Guard("CladTorch::Signal::BinarySpectrum", [&] {
+   return LongCall("CladTorch::Signal::BinarySpectrum", [&] {
       const auto parts = Core::signal_binary_spectrum(
          Shared(binary), static_cast<Core::SignalApproximant>(approximant), Slice(frequencies));
       std::vector<std::complex<double>> spectrum;
@@ -41,7 +43,7 @@ BinarySpectrum(const Binary &binary, EApproximant approximant, const std::vector
 std::vector<double>
 BinaryStrain(const Binary &binary, EApproximant approximant, std::size_t samples, double rate, double coalescence)
 {
-   return Guard("CladTorch::Signal::BinaryStrain", [&] {
+   return LongCall("CladTorch::Signal::BinaryStrain", [&] {
       return Copy(Core::signal_binary_strain(Shared(binary), static_cast<Core::SignalApproximant>(approximant), samples,
                                              rate, coalescence));
    });
@@ -67,7 +69,7 @@ std::vector<double> ScatteredLight(std::size_t samples, double rate, double freq
 std::vector<double> SineGaussianFisher(const std::vector<double> &psd, double rate, double amplitude, double arrival,
                                        double phase, double frequency, double width)
 {
-   return Guard("CladTorch::Signal::SineGaussianFisher", [&] {
+   return LongCall("CladTorch::Signal::SineGaussianFisher", [&] {
       return Copy(Core::signal_sine_gaussian_fisher(Slice(psd), rate, amplitude, arrival, phase, frequency, width));
    });
 }

@@ -52,34 +52,32 @@ std::uint64_t BlockEnd(std::uint64_t first, const std::vector<std::uint64_t> &cl
 void Model::WriteScores(const Source &source, const std::string &where, const std::string &column,
                         const std::string &tree) const
 {
-   Guard(Where("WriteScores").c_str(), [&] {
-      Interruptible("the prediction", [&](const InterruptScope &interrupt) {
-         const auto model = Frozen();
-         CheckColumnName(column);
-         const auto columns = TrustedColumns(*model);
-         const SerialScope serial(true); // ROOT's part of the reading
-         const auto stream = Core::stream_new(columns);
-         RangeReader reader(source, *stream, {});
-         const auto path = FilePath(where);
-         CheckOtherFile(reader.Files(), path, reader.Name());
-         const auto outputs = Outputs();
-         ColumnFile file(path, tree, {{column, outputs == 1 ? 0 : outputs}});
-         std::vector<float> scores;
-         for (std::uint64_t first = 0, last; first < reader.ClusterEnds().back(); first = last) {
-            interrupt.Check("the prediction");
-            last = BlockEnd(first, reader.ClusterEnds());
-            auto data = Core::dataset_new(columns);
-            reader.ReadInto(*data, first, last);
-            if (Core::dataset_rows(*data) != last - first)
-               throw std::runtime_error(reader.Name() + " has a filter, but a friend needs a score for every entry: give the tree "
-                                        "itself, and cut on the friend's columns later");
-            scores.resize((last - first) * outputs);
-            Core::model_predict(*model->fCore, *data, false, Threads(0), {scores.data(), scores.size()});
-            file.Fill({scores.data()}, last - first);
-         }
-         file.Publish();
-      });
-   });
+   LongCall(Where("WriteScores"), [&](const InterruptScope &interrupt) {
+      const auto model = Frozen();
+      CheckColumnName(column);
+      const auto columns = TrustedColumns(*model);
+      const SerialScope serial(true); // ROOT's part of the reading
+      const auto stream = Core::stream_new(columns);
+      RangeReader reader(source, *stream, {});
+      const auto path = FilePath(where);
+      CheckOtherFile(reader.Files(), path, reader.Name());
+      const auto outputs = Outputs();
+      ColumnFile file(path, tree, {{column, outputs == 1 ? 0 : outputs}});
+      std::vector<float> scores;
+      for (std::uint64_t first = 0, last; first < reader.ClusterEnds().back(); first = last) {
+         interrupt.Check("the prediction");
+         last = BlockEnd(first, reader.ClusterEnds());
+         auto data = Core::dataset_new(columns);
+         reader.ReadInto(*data, first, last);
+         if (Core::dataset_rows(*data) != last - first)
+            throw std::runtime_error(reader.Name() + " has a filter, but a friend needs a score for every entry: give the tree "
+                                     "itself, and cut on the friend's columns later");
+         scores.resize((last - first) * outputs);
+         Core::model_predict(*model->fCore, *data, false, Threads(0), {scores.data(), scores.size()});
+         file.Fill({scores.data()}, last - first);
+      }
+      file.Publish();
+   }, "the prediction");
 }
 
 } // namespace CladTorch

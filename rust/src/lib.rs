@@ -22,7 +22,7 @@
 //! | [`interpreter`] | C++ modules of headers for ROOT's prompt, made at first use where the plugin came as a wheel | `cache` |
 //! | `cache` | what is kept for this user between sessions: compiled functions, C++ modules | nothing |
 //! | [`interrupt`] | Ctrl-C, as a flag that long loops ask for | `error` |
-//! | [`signal`] | spectra, whitening, waveforms and exact bounds for strain data, float64 | `error` |
+//! | [`signal`] | spectra, whitening, waveforms and exact bounds for strain data, float64 | `error`, `interrupt` |
 //! | [`columns`] | what a column is, and what the fast reader is asked for | `error` |
 //! | [`device`] | devices, and CUDA loaded on purpose | `error` |
 //! | `rust/src/bin/` | the `cladtorch` command | the crate `cladtorch_base` |

@@ -92,6 +92,43 @@ inline void Call(const std::string &name)
           Now(name);
           model.Predict(data);
        }},
+      {"WriteScores", [&] {
+          CladTorch::Mlp model({1, 2048, 2048, 2048, 1});
+          model.SetColumns({"x"});
+          auto &chain = ManyFiles(20);
+          Now(name);
+          model.WriteScores(chain, "scores.root");
+       }},
+      {"CrossValidate", [&] {
+          const auto data = Events(20000);
+          Now(name);
+          CladTorch::Mlp({1, 16, 1}).CrossValidate(data, 3, ForEver(CladTorch::kClad));
+       }},
+      {"Ensemble::Fit", [&] {
+          const auto data = Events(20000);
+          CladTorch::Ensemble ensemble({CladTorch::Mlp({1, 16, 1}), CladTorch::Mlp({1, 8, 1})});
+          Now(name);
+          ensemble.Fit(data, ForEver(CladTorch::kClad));
+       }},
+      {"Importance", [&] {
+          const auto data = Events(200000);
+          const CladTorch::Mlp model({1, 512, 512, 1});
+          Now(name);
+          model.Importance(data, 1000);
+       }},
+      {"Report", [&] {
+          const auto data = Events(1000000);
+          const CladTorch::Mlp model({1, 512, 512, 1});
+          Now(name);
+          model.Report("report.pdf", data);
+       }},
+      {"SearchBounds", [&] {
+          namespace Signal = CladTorch::Signal;
+          const auto psd = Signal::DetectorPsd(4096, 2048);
+          const Signal::MatchedFilter filter(Signal::Chirp(4096, 2048, 15, 45, 1), psd, 2048, 1);
+          Now(name);
+          Signal::SearchBounds({filter}, 5, 0.5, 1.5, {0.1}, 2000000, 2000000);
+       }},
    };
    calls.at(name)();
    std::printf("NOT REACHED\n");

@@ -4,6 +4,7 @@ use rayon::prelude::*;
 
 use super::{check_numbers, positive_total};
 use crate::error::{Error, Result};
+use crate::interrupt;
 
 /// Columns beyond which nobody can read the matrix.
 const MOST_COLUMNS: usize = 4096;
@@ -26,7 +27,8 @@ pub fn correlation(values: &[f32], columns: usize, weights: &[f32]) -> Result<Ve
     }
     let covariances: Vec<f64> = (0..columns)
         .into_par_iter()
-        .flat_map_iter(|a| {
+        .map(|a| {
+            interrupt::check("the correlation")?;
             let mut sums = vec![0.0; columns];
             for (row, weight) in rows() {
                 let from_mean = weight * (f64::from(row[a]) - means[a]);
@@ -35,9 +37,10 @@ pub fn correlation(values: &[f32], columns: usize, weights: &[f32]) -> Result<Ve
                     .zip(others)
                     .for_each(|(sum, (&value, mean))| *sum += from_mean * (f64::from(value) - mean));
             }
-            sums
+            Ok(sums)
         })
-        .collect();
+        .collect::<Result<Vec<_>>>()?
+        .concat();
     // Rounding leaves a constant column a spread.
     let constant = |a: usize| values.iter().skip(a).step_by(columns).all(|&value| value == values[a]);
     if let Some(column) = (0..columns).find(|&a| covariances[a * (columns + 1)] < 0.0 && !constant(a)) {

@@ -15,6 +15,7 @@ use realfft::num_complex::Complex;
 use super::noise::normal;
 use super::{MatchedFilter, check, fourier};
 use crate::error::{Error, Result};
+use crate::interrupt;
 
 /// Most windows of one kind: their statistics fit into memory.
 const MAX_WINDOWS: usize = 1 << 26;
@@ -161,6 +162,7 @@ fn check_bank(search: &Search) -> Result<usize> {
 
 /// Bayes statistic and largest SNR of one window, drawn whitened.
 fn window(search: &Search, samples: usize, signal: bool, random: &mut impl Rng) -> Result<(f64, f64)> {
+    interrupt::check("the search")?;
     let deviation = (0.5 * samples as f64).sqrt();
     let mut spectrum: Vec<Complex<f64>> =
         (0..=samples / 2).map(|_| Complex::new(normal(random), normal(random)) * deviation).collect();

@@ -7,6 +7,7 @@ use super::welch::periodogram;
 use super::window::{Window, window};
 use super::{check, fourier};
 use crate::error::{Error, Result};
+use crate::interrupt;
 
 /// Most numbers of a map, 1 GiB.
 const MAX_CELLS: usize = 1 << 27;
@@ -96,6 +97,7 @@ fn half_width(centre: f64, quality: f64) -> f64 {
 }
 
 fn energies(spectrum: &[Complex<f64>], centre: f64, plane: QPlane) -> Result<Vec<f64>> {
+    interrupt::check("the Q-transform")?;
     let half = half_width(centre, plane.quality);
     let (first, last) = ((centre - half).ceil().max(1.0) as usize, (centre + half).floor() as usize);
     let mut band = vec![Complex::default(); plane.times];

@@ -7,6 +7,7 @@ use super::median_bias::{Freedom, median_bias};
 use super::window::{Window, window};
 use super::{check, fourier};
 use crate::error::{Error, Result};
+use crate::interrupt;
 
 /// How the periodograms of the segments become one density.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,6 +46,7 @@ pub fn welch(strain: &[f64], segment: usize, rate: f64, average: Average, shape:
 
 /// The one-sided density of one windowed segment, [n/2 + 1], 1/Hz.
 pub(super) fn periodogram(strain: &[f64], window: &[f64], rate: f64) -> Result<Vec<f64>> {
+    interrupt::check("the spectrum")?;
     let power: f64 = window.iter().map(|w| w * w).sum();
     let scale = 2.0 / (rate * power);
     let windowed = strain.iter().zip(window).map(|(x, w)| x * w).collect();

@@ -1,0 +1,119 @@
+/// \file interrupt_each.C
+/// \brief Calls that take some tenths of a second: Ctrl-C within each of them is CladTorch::Interrupted, and the session goes on.
+
+R__LOAD_LIBRARY(libcladtorch)
+#include <CladTorch/CladTorch.hxx>
+#include "check.h"
+
+#include <ROOT/RDataFrame.hxx>
+#include <TTree.h>
+
+#include <atomic>
+#include <chrono>
+#include <csignal>
+#include <functional>
+#include <thread>
+#include <unistd.h>
+
+namespace Signal = CladTorch::Signal;
+using CladTorch::Dataset;
+using CladTorch::Evaluation;
+
+/// Presses Ctrl-C 5 ms after `call` has begun. A call that ends before is none for this list.
+void Pressed(const char *name, const std::function<void()> &call)
+{
+   std::atomic<bool> ended{false}, pressed{false};
+   std::thread presser([&] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      if (!ended) {
+         pressed = true;
+         kill(getpid(), SIGINT);
+      }
+   });
+   bool interrupted = false;
+   try {
+      call();
+   } catch (const CladTorch::Interrupted &) {
+      interrupted = true;
+   }
+   ended = true;
+   presser.join();
+   std::printf("%s: %s\n", name, interrupted ? "interrupted" : pressed ? "NOT HEARD" : "TOO SHORT");
+   CHECK(interrupted);
+}
+
+void OfSignals()
+{
+   constexpr double rate = 4096;
+   constexpr std::size_t samples = 1 << 21;
+   const auto psd = Signal::DetectorPsd(samples, rate);
+   const auto strain = Signal::Noise(psd, rate, 1);
+   const auto chirp = Signal::Chirp(samples, rate, 15, 45, 100);
+   const Signal::MatchedFilter filter(chirp, psd, rate, 100);
+   const auto each = [](const char *name, auto call) { Pressed(name, [&] { call(); }); };
+   each("DetectorPsd", [&] { Signal::DetectorPsd(samples, rate); });
+   each("Noise", [&] { Signal::Noise(psd, rate, 2); });
+   each("Welch", [&] { Signal::Welch(strain, 512, rate); });
+   each("InterpolatePsd", [&] { Signal::InterpolatePsd(psd, 2 * samples); });
+   each("TruncateInverse", [&] { Signal::TruncateInverse(psd, rate, 4096); });
+   each("BandPass", [&] { Signal::BandPass(strain, rate, 30, 300); });
+   each("Notch", [&] { Signal::Notch(strain, rate, 60, 2); });
+   each("WhitenByOwn", [&] { Signal::WhitenByOwn(strain, rate, 4096, 1024, 20); });
+   each("Whiten", [&] { Signal::Whiten(strain, psd, rate); });
+   each("PhaseShift", [&] { Signal::PhaseShift(strain, 1); });
+   each("Snr", [&] { Signal::Snr(chirp, psd, rate); });
+   each("ScaleToSnr", [&] { Signal::ScaleToSnr(chirp, psd, rate, 5); });
+   each("MatchedFilter", [&] { Signal::MatchedFilter(chirp, psd, rate, 100); });
+   each("MatchedFilter::Series", [&] { filter.Series(strain); });
+   each("MatchedFilter::Max", [&] { filter.Max(strain, 1, 400); });
+   each("BayesStatistic", [&] { Signal::BayesStatistic(std::vector<double>(1 << 21, 3.), 5); });
+   each("Spectrogram", [&] { delete Signal::Spectrogram(strain, rate, 1024, 512); });
+   each("QTransform", [&] { delete Signal::QTransform(strain, rate, 20, 30, 500); });
+   each("DetectorNoise", [&] { Signal::DetectorNoise("H1", psd, rate, 1); });
+   each("Whitener", [&] { Signal::Whitener(psd, rate, 0, samples); });
+}
+
+void OfEvents()
+{
+   constexpr std::size_t events = 2000000;
+   auto frame = ROOT::RDataFrame(events).Define("x", "float((rdfentry_ * 7919) % 10007)").Define("y", "float((rdfentry_ * 104729) % 9973)");
+   Dataset data({"x", "y"});
+   data.Add(frame, "rdfentry_ % 2");
+   const std::vector<float> labels(data.Labels().begin(), data.Labels().end());
+   std::vector<float> scores;
+   for (std::size_t i = 0; i < events; ++i)
+      scores.push_back(data.Features().begin()[2 * i] / 10007);
+   const auto evaluation = Evaluation::Classifier(scores, labels), other = Evaluation::Classifier(scores, labels);
+   const auto regression = Evaluation::Regression(scores, labels);
+   const CladTorch::Mlp model({2, 16, 1});
+   const auto each = [](const char *name, auto call) { Pressed(name, [&] { call(); }); };
+   each("Evaluation::Auc", [&] { evaluation.Auc(); });
+   each("Evaluation::AucError", [&] { evaluation.AucError(); });
+   each("Evaluation::Roc", [&] { delete evaluation.Roc(); });
+   each("Evaluation::RocBand", [&] { delete evaluation.RocBand(); });
+   each("Evaluation::BestCut", [&] { evaluation.BestCut(); });
+   each("Evaluation::Rejection", [&] { delete evaluation.Rejection(); });
+   each("Evaluation::Significance", [&] { delete evaluation.Significance(); });
+   each("Evaluation::Overtraining", [&] { evaluation.Overtraining(other); });
+   each("Evaluation::Resolution", [&] { regression.Resolution(); });
+   each("Evaluation::DrawRoc", [&] { evaluation.DrawRoc(); });
+   each("Evaluation::Print", [&] { evaluation.Print(); });
+   each("Evaluation::Correlations", [&] { delete evaluation.Correlations(data); });
+   each("Dataset::Correlations", [&] { delete data.Correlations(); });
+   each("Dataset::Split", [&] { data.Split(0.5); });
+   each("Dataset::Balance", [&] { Dataset(data).Balance(); });
+   each("Model::Evaluate", [&] { model.Evaluate(data); });
+   each("Model::Auc", [&] { model.Auc(data); });
+   each("Ensemble::Predict", [&] { CladTorch::Ensemble({model, model}).Predict(data); });
+   TTree many("many", "");
+   many.SetEntries(events);
+   const CladTorch::FloatView column(scores);
+   each("WriteFriend", [&] { CladTorch::WriteFriend(many, "friend.root", {{"score", column}}); });
+}
+
+void interrupt_each()
+{
+   OfSignals();
+   OfEvents();
+   Passed();
+}
