@@ -14,6 +14,7 @@
 #include <CladTorch/Mlp.hxx>
 #include <CladTorch/Model.hxx>
 #include <CladTorch/Scaler.hxx>
+#include <CladTorch/Search.hxx>
 #include <CladTorch/Signal.hxx>
 #include <CladTorch/Source.hxx>
 #include <CladTorch/Stream.hxx>
@@ -103,6 +104,11 @@ void Ensemble::__cppyy_pythonize__(_object *pyclass, const std::string &name)
    Pythonize(pyclass, name);
 }
 
+void Epoch::__cppyy_pythonize__(_object *pyclass, const std::string &name)
+{
+   Pythonize(pyclass, name);
+}
+
 void Evaluation::__cppyy_pythonize__(_object *pyclass, const std::string &name)
 {
    Pythonize(pyclass, name);
@@ -163,7 +169,22 @@ void Signal::Binary::__cppyy_pythonize__(_object *pyclass, const std::string &na
    Pythonize(pyclass, name);
 }
 
+void Signal::Bounds::__cppyy_pythonize__(_object *pyclass, const std::string &name)
+{
+   Pythonize(pyclass, name);
+}
+
 void Signal::MatchedFilter::__cppyy_pythonize__(_object *pyclass, const std::string &name)
+{
+   Pythonize(pyclass, name);
+}
+
+void Signal::Reach::__cppyy_pythonize__(_object *pyclass, const std::string &name)
+{
+   Pythonize(pyclass, name);
+}
+
+void Signal::Trigger::__cppyy_pythonize__(_object *pyclass, const std::string &name)
 {
    Pythonize(pyclass, name);
 }

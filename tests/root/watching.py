@@ -43,6 +43,43 @@ assert list(history.Metric("AUC")) == [each[2][0] for each in seen]
 assert list(history.Metric("efficiency")) == [each[2][1] for each in seen]
 assert [epoch["AUC"] for epoch in history] == list(history.Metric("AUC"))
 
+# What functions keep stays what it was, when the fit and all that it was taken from are gone.
+kept = []
+
+
+def keep(thing, values):
+    """`values` of `thing`, as objects of C++ and as Python's numbers."""
+    for call in values:
+        kept.append((call(thing), [float(each) for each in call(thing)]))
+
+
+def keep_epoch(epoch):
+    keep(epoch, [lambda e: e.fMetrics, lambda e: [e.fNumber, e.fTrainLoss, e.fValidationLoss, e.fLearningRate]])
+    kept_epochs.append((epoch, epoch.fNumber, list(epoch.fMetrics)))
+
+
+def keep_evaluation(evaluation):
+    keep(evaluation, [lambda e: e.Predictions(), lambda e: e.Labels(), lambda e: e.Weights()])
+    kept_evaluations.append((evaluation, evaluation.Auc(), evaluation.Accuracy()))
+    return len(kept_evaluations)
+
+
+kept_epochs, kept_evaluations = [], []
+metrics = [ct.kAuc, ct.Metric("kept", keep_evaluation)]
+mlp().Fit(data, fEpochs=3, fVerbose=0, fMetrics=metrics, fCallback=keep_epoch)
+keep(mlp().Fit(data, fEpochs=3, fVerbose=0), [lambda h: h.TrainLoss(), lambda h: h.ValidationLoss(), lambda h: h.Seconds()])
+keep(model.Evaluate(data), [lambda e: e.Predictions(), lambda e: e.Labels(), lambda e: e.Weights()])
+keep(mlp().CrossValidate(data, 2, fEpochs=1, fVerbose=0), [lambda c: c.Predictions(), lambda c: c.FoldOf(), lambda c: c.Histories()[1].TrainLoss()])
+keep(ct.Ensemble([mlp(), mlp(2)]), [lambda e: e.Members()[1].Parameters()])
+gc.collect()
+rubbish = [np.full(4000, 1e30, "f4") for _ in range(300)]
+assert [(epoch.fNumber, list(epoch.fMetrics)) for epoch, *_ in kept_epochs] == [(number, figures) for _, number, figures in kept_epochs]
+assert [number for _, number, _ in kept_epochs] == [1, 2, 3]
+for evaluation, area, share in kept_evaluations:
+    assert (evaluation.Auc(), evaluation.Accuracy()) == (area, share)
+for values, numbers in kept:
+    assert [float(each) for each in values] == numbers
+
 # A callback that returns nothing stops nothing.
 assert mlp().Fit(data, fEpochs=4, fVerbose=0, fCallback=lambda epoch: None).Epochs() == 4
 assert mlp().Fit(data, fEpochs=2, fVerbose=0, fCallback=None).Epochs() == 2

@@ -63,6 +63,9 @@ struct Epoch {
    double fSeconds = 0;          ///< wall time
    double fLearningRate = 0;     ///< of the last step
    std::vector<double> fMetrics; ///< the figures of FitOptions::fMetrics, in their order
+
+   /// Called by PyROOT when it meets this class: copies.
+   static void __cppyy_pythonize__(_object *pyclass, const std::string &name);
 };
 
 } // namespace CladTorch

@@ -31,6 +31,9 @@ struct Trigger {
    double fTime = 0;       ///< of the template's reference, in s after the first sample of the strain
    double fPhase = 0;      ///< how far the signal is ahead of the template, in rad
    double fChiSquared = 0; ///< per degree of freedom: 1 on average in Gaussian noise, with or without a signal
+
+   /// Called by PyROOT when it meets this class: copies.
+   static void __cppyy_pythonize__(_object *pyclass, const std::string &name);
 };
 
 /// A template, whitened and normalised once, for windows of its length (FINDCHIRP, gr-qc/0509116).
@@ -76,12 +79,18 @@ struct Reach {
    double fAucError = 0; ///< its standard error
    std::vector<double> fEfficiencies;      ///< detection probability at each false-alarm probability asked for
    std::vector<double> fEfficiencyErrors;  ///< their standard errors
+
+   /// Called by PyROOT when it meets this class: copies.
+   static void __cppyy_pythonize__(_object *pyclass, const std::string &name);
 };
 
 /// The bounds that SearchBounds() finds.
 struct Bounds {
    Reach fBayes;     ///< of BayesStatistic(): no classifier is better
    Reach fMaximised; ///< of the largest SNR over arrivals and templates
+
+   /// Called by PyROOT when it meets this class: copies.
+   static void __cppyy_pythonize__(_object *pyclass, const std::string &name);
 };
 
 /// Logarithm of the mean of I0(rho z) exp(-rho^2/2) over `series`, the SNRs z at all arrival times and of all templates

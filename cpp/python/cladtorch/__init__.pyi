@@ -379,6 +379,16 @@ class Epoch:
     fNumber: int
     fEpochs: int
     fTrainLoss: float
+    """What a callback is told after an epoch of a fit.
+
+    fNumber = 0: from 1 on
+    fEpochs = 0: of the fit, if nothing ends it early
+    fTrainLoss = 0: see History
+    fValidationLoss = 0: NaN without validation events
+    fSeconds = 0: wall time
+    fLearningRate = 0: of the last step
+    fMetrics: the figures of FitOptions::fMetrics, in their order
+    """
     fValidationLoss: float
     fSeconds: float
     fLearningRate: float
@@ -1575,6 +1585,11 @@ class Signal:
 
     class MatchedFilter:
         """A template, whitened and normalised once, for windows of its length (FINDCHIRP, gr-qc/0509116).
+        """The bounds that SearchBounds() finds.
+
+        fBayes: of BayesStatistic(): no classifier is better
+        fMaximised: of the largest SNR over arrivals and templates
+        """
 
             Signal::MatchedFilter filter(chirp, psd, 512, 0.4); // a chirp with its coalescence at 0.4 s
             auto best = filter.Max(strain, 0.1, 0.5);
@@ -1605,6 +1620,13 @@ class Signal:
         fEfficiencyErrors: Sequence[float]
         def __init__(self) -> None: ...
 
+        """What a test reaches, with standard errors.
+
+        fAuc = 0: area under the ROC curve
+        fAucError = 0: its standard error
+        fEfficiencies: detection probability at each false-alarm probability asked for
+        fEfficiencyErrors: their standard errors
+        """
     class Trigger:
         fSnr: float
         fTime: float
@@ -1612,6 +1634,13 @@ class Signal:
         fChiSquared: float
         def __init__(self) -> None: ...
 
+        """The highest point of an SNR series.
+
+        fSnr = 0: modulus of the matched filter
+        fTime = 0: of the template's reference, in s after the first sample of the strain
+        fPhase = 0: how far the signal is ahead of the template, in rad
+        fChiSquared = 0: per degree of freedom: 1 on average in Gaussian noise, with or without a signal
+        """
     class Whitener:
         """Whiten() for `RDataFrame::Define`, cut to the part that the ends of the window do not reach:
         `frame.Define("whitened", Signal::Whitener(psd, rate, 64, 128), {"strain"})`. It may be called from several threads

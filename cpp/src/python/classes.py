@@ -60,7 +60,7 @@ def pythonize(cls, name):
     copies(cls, name)
     if kind in ("Mlp", "Model"):
         pickles_by_file(cls, name)
-    elif kind in ("Binary", "FitOptions", "CompileOptions", "MlpOptions", "Scaler"):
+    elif kind in ("Binary", "FitOptions", "CompileOptions", "MlpOptions", "Scaler", *RECORDS):
         pickles_by_fields(cls, name)
     elif kind in PARTS:
         pickles_by_parts(cls, name)

@@ -8,6 +8,9 @@ COPIED = {
     *("Binary", "CrossValidation", "Dataset", "Ensemble", "Evaluation", "Files", "FitOptions", "CompileOptions", "Functor", "History", "Jagged", "Label", "Metric", "Mlp", "MlpOptions", "Model", "Scaler"),
     *("MatchedFilter", "Source", "View", "Whitener"),
 }
+# Plain numbers that a call has found.
+RECORDS = ("Bounds", "Epoch", "Reach", "Trigger")
+COPIED.update(RECORDS)
 SHARED = {
     "Batches": "copies are the same batches: call Stream.Batches() for others",
     "Stream": "copies are the same stream: make another one and add its sources",

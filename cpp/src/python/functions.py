@@ -16,13 +16,13 @@ def of_cpp(name, result, *arguments):
 
 
 def as_function(function, kind, convert):
-    """`function`, which takes an object of the class `kind`, for C++."""
+    """`function`, which takes an object of the class `kind`, for C++. It gets a copy, as it may keep it."""
 
     def called(argument, result, message, size):
         import ROOT
 
         try:
-            result[0] = convert(function(ROOT.bind_object(argument, kind)))
+            result[0] = convert(function(kind(ROOT.bind_object(argument, kind))))
             return 0
         except BaseException as error:  # nothing may pass through C++
             text = f"{type(error).__name__}: {error}".encode(errors="replace")[: size - 1]

@@ -26,7 +26,7 @@ def enumerator_names(cls, name):
 
 
 def shown_options(cls, name):
-    """FitOptions(fEpochs=5): the fields that differ from their defaults."""
+    """FitOptions(fEpochs=5): the fields that differ from their defaults; of a record all."""
     names = enumerator_names(cls, name)
 
     def shown(value, field):
@@ -41,7 +41,7 @@ def shown_options(cls, name):
     def options(self):
         usual = cls()
         values = {field: (shown(getattr(self, field), field), shown(getattr(usual, field), field)) for field in fields(cls)}
-        return f"{plain(name)}({', '.join(f'{field}={now}' for field, (now, was) in values.items() if now != was)})"
+        return f"{plain(name)}({', '.join(f'{field}={now}' for field, (now, was) in values.items() if now != was or plain(name) in RECORDS)})"
 
     return options
 
@@ -103,7 +103,7 @@ def shows(cls, name):
     if kind in LENGTHS:
         count = getattr(cls, LENGTHS[kind])
         cls.__len__ = lambda self: int(count(self))
-    text = shown_options(cls, name) if kind.endswith("Options") else TEXTS.get(kind)
+    text = shown_options(cls, name) if kind.endswith("Options") or kind in RECORDS else TEXTS.get(kind)
     if text:
         cls.__repr__ = cls.__str__ = text
     if kind in ("Dataset", "History"):
