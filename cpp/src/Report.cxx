@@ -135,8 +135,10 @@ TCanvas *Bars(TH1 *bars, const char *title)
    bars->SetTitle(TString::Format("%s;;%s", title, bars->GetYaxis()->GetTitle()));
    bars->GetXaxis()->SetLabelSize(count > 20 ? 0.03f : 0.05f);
    bars->GetYaxis()->SetTitleSize(0.045f);
-   bars->SetMaximum(1.1 * (bars->GetBinContent(count) + bars->GetBinError(count)));
-   bars->Draw("HBAR");
+   const auto end = [&](int bin, int side) { return 1.1 * (bars->GetBinContent(bin) + side * bars->GetBinError(bin)); };
+   bars->SetMinimum(std::min(0.0, end(first, -1)));
+   bars->SetMaximum(std::max(0.0, end(count, 1)));
+   bars->Draw("HBAR MIN0"); // from 0 on, also to the left
    auto *errors = new TGraphErrors();
    errors->SetBit(kCanDelete);
    errors->SetLineWidth(2);

@@ -6,6 +6,9 @@ R__LOAD_LIBRARY(libcladtorch)
 
 #include "check.h"
 
+#include <TCanvas.h>
+#include <TImage.h>
+
 using CladTorch::Evaluation;
 
 /// Two columns that tell signal from background, one that does not, a weight, a class and a target.
@@ -92,6 +95,35 @@ void Classifier(const CladTorch::Model &model, const CladTorch::Dataset &test, c
          correlations->GetBinContent(1, 2) == correlations->GetBinContent(2, 1));
    std::unique_ptr<TH1> spectators(evaluation.Correlations(test));
    CHECK(spectators->GetBinContent(1) > 0.5 && std::fabs(spectators->GetBinContent(3)) < 0.2);
+}
+
+/// Bars of both signs, drawn as Importance() says, on a picture: coloured from 0 to their ends and nowhere else.
+void CheckBars(const CladTorch::Model &model, const CladTorch::Dataset &test)
+{
+   std::unique_ptr<TH1> bars(model.Importance(test, 1));
+   const double ends[] = {-0.8, -0.2, 0.6};
+   for (int bin = 1; bin <= 3; ++bin)
+      bars->SetBinContent(bin, ends[bin - 1]);
+   bars->SetMinimum(-1);
+   bars->SetMaximum(1);
+   bars->SetFillColor(kRed);
+   bars->SetLineWidth(0);
+   TCanvas canvas("bars", "", 400, 400);
+   bars->Draw("HBAR MIN0");
+   std::unique_ptr<TImage> picture(TImage::Create());
+   picture->FromPad(&canvas);
+   const auto *pixels = picture->GetArgbArray();
+   const int width = int(picture->GetWidth());
+   for (int bin = 1; bin <= 3; ++bin) {
+      const int row = canvas.YtoAbsPixel(bars->GetXaxis()->GetBinCenter(bin));
+      for (const double value : {-0.9, -0.7, -0.5, -0.3, -0.1, 0.1, 0.3, 0.5, 0.7, 0.9}) {
+         const bool inside = ends[bin - 1] < 0 ? value < 0 && value > ends[bin - 1] : value > 0 && value < ends[bin - 1];
+         const auto colour = pixels[row * width + canvas.XtoAbsPixel(value)] & 0xffffff;
+         if ((colour == 0xff0000) != inside)
+            std::printf("bin %d at %g: colour %06x\n", bin, value, unsigned(colour));
+         CHECK((colour == 0xff0000) == inside);
+      }
+   }
 }
 
 void Classes(const CladTorch::Model &model, const CladTorch::Dataset &test)
@@ -186,6 +218,7 @@ void evaluation()
    classifier.Fit(training, options);
    Classifier(classifier, test, training);
    Reports(classifier, test, training, "classifier");
+   CheckBars(classifier, test);
 
    const auto kinds = Read(1, 4000, "kind"), otherKinds = Read(2, 4000, "kind");
    classes.Fit(kinds, options);

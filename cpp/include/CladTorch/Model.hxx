@@ -219,7 +219,7 @@ public:
    /// or for a regression how much the RMSE rises, relative to the targets' standard deviations) when the values of a
    /// column are shuffled among the events of `data`. One labelled bin a column, in rising order, with the mean and
    /// its standard error over `repeats` shuffles. An array is shuffled as a whole, with its mask. The histogram belongs to
-   /// the caller; draw it with "HBAR".
+   /// the caller; draw it with "HBAR MIN0", whose bars begin at 0.
    TH1 *Importance(const Dataset &data, int repeats = 5, std::uint64_t seed = 1) const;
    /// Writes a PDF file: the model, its figures and plots on `test`, the importance and the correlations of its columns. With
    /// the training events it also shows the test for overtraining. Written as by Save(), once it is whole.

@@ -948,7 +948,7 @@ class Model:
         or for a regression how much the RMSE rises, relative to the targets' standard deviations) when the values of a
         column are shuffled among the events of `data`. One labelled bin a column, in rising order, with the mean and
         its standard error over `repeats` shuffles. An array is shuffled as a whole, with its mask. The histogram belongs to
-        the caller; draw it with "HBAR".
+        the caller; draw it with "HBAR MIN0", whose bars begin at 0.
         """
         ...
     def Inputs(self) -> int:
