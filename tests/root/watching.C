@@ -9,6 +9,7 @@ R__LOAD_LIBRARY(libcladtorch)
 #include <TROOT.h>
 #include <TRandom3.h>
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <iostream>
@@ -54,12 +55,14 @@ FitOptions Short(int epochs = 4)
 
 /// With a validation dataset, the figures of the last epoch are those of the model on it.
 void CheckFigures(const char *label, int outputs, CladTorch::ELoss loss, const std::vector<CladTorch::EMetric> &metrics,
-                  std::function<double(const Evaluation &, CladTorch::EMetric)> expected)
+                  std::function<double(const Evaluation &, CladTorch::EMetric)> expected,
+                  const std::vector<double> &classWeights = {})
 {
    auto [judges, train] = Events(label).Split(0.3);
    Mlp model({2, 12, std::size_t(outputs)});
    auto options = Short();
    options.fLoss = loss;
+   options.fClassWeights = classWeights; // belong to the loss, not to the figures
    for (const auto metric : metrics)
       options.fMetrics.emplace_back(metric);
    options.fMetrics.emplace_back("events", [](const Evaluation &e) { return double(e.Predictions().size()) / double(e.Outputs()); });
@@ -77,16 +80,37 @@ void CheckFigures(const char *label, int outputs, CladTorch::ELoss loss, const s
 
 void CheckAllFigures()
 {
-   CheckFigures("in", 1, CladTorch::kAuto, {CladTorch::kAuc, CladTorch::kAccuracy, CladTorch::kSignificance},
-                [](const Evaluation &e, CladTorch::EMetric metric) {
-                   return metric == CladTorch::kAuc ? e.Auc() : metric == CladTorch::kAccuracy ? e.Accuracy() : e.BestCut().second;
-                });
-   CheckFigures("ring", 3, CladTorch::kAuto, {CladTorch::kAuc, CladTorch::kAccuracy},
-                [](const Evaluation &e, CladTorch::EMetric metric) {
-                   return metric == CladTorch::kAccuracy ? e.Accuracy() : (e.Auc(0) + e.Auc(1) + e.Auc(2)) / 3;
-                });
+   const auto ofSignal = [](const Evaluation &e, CladTorch::EMetric metric) {
+      return metric == CladTorch::kAuc ? e.Auc() : metric == CladTorch::kAccuracy ? e.Accuracy() : e.BestCut().second;
+   };
+   const auto ofClasses = [](const Evaluation &e, CladTorch::EMetric metric) {
+      return metric == CladTorch::kAccuracy ? e.Accuracy() : (e.Auc(0) + e.Auc(1) + e.Auc(2)) / 3;
+   };
+   for (const std::vector<double> &weights : {std::vector<double>(), std::vector<double>{1, 20, 0.1}}) {
+      const std::vector<double> ofTwo(weights.begin(), weights.begin() + std::min<std::size_t>(2, weights.size()));
+      CheckFigures("in", 1, CladTorch::kAuto, {CladTorch::kAuc, CladTorch::kAccuracy, CladTorch::kSignificance}, ofSignal, ofTwo);
+      CheckFigures("ring", 3, CladTorch::kAuto, {CladTorch::kAuc, CladTorch::kAccuracy}, ofClasses, weights);
+   }
    CheckFigures("x * y", 1, CladTorch::kMeanSquaredError, {CladTorch::kRmse},
                 [](const Evaluation &e, CladTorch::EMetric) { return e.Rmse(); });
+}
+
+/// The weights that figures see, of the split, of a validation dataset and of streams: those of the events.
+void CheckWeights()
+{
+   auto options = Short(2);
+   options.fClassWeights = {1, 20};
+   options.fMetrics = {{"largest weight", [](const Evaluation &e) { return *std::max_element(e.Weights().begin(), e.Weights().end()); }}};
+   auto [judges, train] = Events("in").Split(0.3);
+   Frame(3000).Snapshot("events", "weights.root");
+   CladTorch::Dataset columns({"x", "y"});
+   columns.SetWeight("w");
+   auto stream = columns.Stream();
+   stream.Add("events", "weights.root", "in");
+   for (const auto &history : {Mlp({2, 12, 1}).Fit(train, options), Mlp({2, 12, 1}).Fit(train, judges, options),
+                               Mlp({2, 12, 1}).Fit(stream, options), Mlp({2, 12, 1}).Fit(stream, judges, options)})
+      CHECK(history.Metric("largest weight") == std::vector<double>(2, 2.5));
+   unlink("weights.root");
 }
 
 /// Of the split, and of a stream, both judged on the events whose loss is recorded.
@@ -240,4 +264,5 @@ void watching()
    CheckCanvas();
    CheckMistakes();
    Passed();
+   CheckWeights();
 }

@@ -125,8 +125,8 @@ struct FitOptions {
    double fLabelSmoothing = 0;
    double fFocus = 2;           ///< exponent of kFocal, 0 or more
    double fQuantile = 0.5;      ///< of kQuantile, in (0, 1)
-   /// Factors of the weights of events with label 0, 1, ..., for training and validation; empty: 1. Labels between classes
-   /// are refused. Dataset::Balance() gives all classes the same weight instead.
+   /// Factors of the weights of events with label 0, 1, ... in the loss of training and validation; empty: 1. fMetrics know only
+   /// the events' weights. Labels between classes are refused. Dataset::Balance() gives all classes the same weight instead.
    std::vector<double> fClassWeights;
    /// Ends the fit when so many epochs in a row have not improved the validation loss; 0: all epochs run. The model gets the
    /// parameters of the epoch with the smallest validation loss: see History::RestoredEpoch().

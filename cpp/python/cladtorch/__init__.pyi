@@ -593,7 +593,7 @@ class FitOptions:
     fLabelSmoothing = 0: Part of each label, in [0, 1), that the cross-entropies spread evenly over all labels (Szegedy et al. 2016).
     fFocus = 2: exponent of kFocal, 0 or more
     fQuantile = 0.5: of kQuantile, in (0, 1)
-    fClassWeights: Factors of the weights of events with label 0, 1, ..., for training and validation; empty: 1. Labels between classes are refused. Dataset::Balance() gives all classes the same weight instead.
+    fClassWeights: Factors of the weights of events with label 0, 1, ... in the loss of training and validation; empty: 1. fMetrics know only the events' weights. Labels between classes are refused. Dataset::Balance() gives all classes the same weight instead.
     fPatience = 0: Ends the fit when so many epochs in a row have not improved the validation loss; 0: all epochs run. The model gets the parameters of the epoch with the smallest validation loss: see History::RestoredEpoch().
     fMinImprovement = 0: by how much a smaller loss must be smaller to count as an improvement for fPatience
     fKeepBest = false: gives the model the parameters of the best epoch without ending the fit early

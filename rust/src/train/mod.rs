@@ -258,7 +258,7 @@ impl Trainer {
 
     /// What the present parameters of `model`, which is in training, predict for the validation events, which are in `data`.
     pub fn judge(&self, model: &Model, data: &Dataset) -> Result<Judged> {
-        self.validation.judge(&self.fit.present(model)?, data, self.weights.as_deref(), self.fit.options.threads)
+        self.validation.judge(&self.fit.present(model)?, data, self.fit.options.threads)
     }
 
     /// Ends the epoch with its [`losses`](Self::losses) and figures.

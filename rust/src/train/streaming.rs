@@ -161,21 +161,19 @@ impl StreamTrainer {
         // A single event is the last one of an epoch, behind whole batches: another one in each epoch where events are shuffled.
         if order.len() > 1 || self.fit.takes_one() {
             self.fit.forget();
-            self.fit.train(Events::of_batch(&self.table), &order, &order)?;
-            self.weight += total_weight(&self.table);
+            let weights = self.fit.class_weights(Events::of_batch(&self.table));
+            let events = Events::of_batch(&self.table).weighted(weights.as_deref());
+            self.fit.train(events, &order, &order)?;
+            self.weight += events.weights.iter().map(|&weight| f64::from(weight)).sum::<f64>();
         }
         Ok(EpochPart { rows: self.rows, expected: self.expected.max(self.rows), ended: false })
     }
 
-    /// Makes the table the events at `places`, with the weights of their classes.
+    /// Makes the table the events at `places`.
     fn gather(&mut self, window: &Window, places: &[Place], outputs: usize) -> Result<()> {
         window.gather(places, &mut self.table)?;
         checks::check_labels(self.fit.loss, outputs, &self.table.labels)?;
-        checks::check_classes(&self.fit.options, &self.table.labels)?;
-        if let Some(weights) = self.fit.class_weights(Events::of_batch(&self.table)) {
-            self.table.weights = weights;
-        }
-        Ok(())
+        checks::check_classes(&self.fit.options, &self.table.labels)
     }
 
     /// After the last window: the losses of the epoch. `validation` is the dataset that [`new`](Self::new) got for it.
@@ -196,7 +194,7 @@ impl StreamTrainer {
     pub fn judge(&self, model: &Model, validation: Option<&Dataset>) -> Result<Judged> {
         let (model, threads) = (self.fit.present(model)?, self.fit.options.threads);
         match (&self.own, validation) {
-            (Some(own), Some(data)) => own.judge(&model, data, None, threads),
+            (Some(own), Some(data)) => own.judge(&model, data, threads),
             _ => judge(&model, Events::of_batch(&self.held.table), threads),
         }
     }
@@ -212,10 +210,12 @@ impl StreamTrainer {
     }
 
     fn held_loss(&mut self) -> Result<f64> {
-        let table = &self.held.table;
-        let weight = positive_weight(total_weight(table), "validation")?;
+        let events = Events::of_batch(&self.held.table);
+        let weights = self.fit.class_weights(events);
+        let (events, order) = (events.weighted(weights.as_deref()), in_order(&self.held.table));
+        let weight = events.total_weight(&order, "validation")?;
         self.fit.forget();
-        self.fit.evaluate(Events::of_batch(table), &in_order(table), weight)
+        self.fit.evaluate(events, &order, weight)
     }
 
     /// What there was to warn about since the last call.
@@ -241,10 +241,6 @@ impl StreamTrainer {
 
 fn in_order(table: &Batch) -> Vec<u32> {
     (0..table.weights.len() as u32).collect()
-}
-
-fn total_weight(table: &Batch) -> f64 {
-    table.weights.iter().map(|&weight| f64::from(weight)).sum()
 }
 
 /// Validation events that stay in memory: those of the smallest hashes, which is a random choice and always the same.

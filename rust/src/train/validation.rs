@@ -53,10 +53,10 @@ impl Validation {
         fit.evaluate(Events::of(data)?.weighted(weights), &self.rows, self.weight).map(Some)
     }
 
-    /// What `model` predicts for the rows, with labels and weights as for [`loss`](Self::loss).
-    pub fn judge(&self, model: &Model, data: &Dataset, weights: Option<&[f32]>, threads: usize) -> Result<Judged> {
-        let weights = if self.is_own { self.weights.as_deref() } else { weights };
-        let events = Events::of(data)?.weighted(weights);
+    /// What `model` predicts for the rows, with their labels and weights. Weights of classes belong to the loss: figures are
+    /// those of the events.
+    pub fn judge(&self, model: &Model, data: &Dataset, threads: usize) -> Result<Judged> {
+        let events = Events::of(data)?;
         match self.is_own {
             true => judge(model, events, threads),
             false => {
