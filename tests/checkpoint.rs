@@ -37,19 +37,17 @@ fn resumed_options(path: &Path) -> cladtorch::Result<Options> {
     train::resumed_options(path, &Options::default())
 }
 
-/// Fits to the end; `after` sees the trainer after each part and each epoch.
+/// Fits to the end, if it is not there; `after` sees the trainer after each part and each epoch.
 fn run(trainer: &mut Trainer, data: &Dataset, mut after: impl FnMut(&mut Trainer)) {
-    loop {
+    while trainer.ended().is_none() {
         if !trainer.part(data).unwrap().ended {
             after(trainer);
             continue;
         }
         let losses = trainer.losses(data).unwrap();
         let last = trainer.end_epoch(losses, Vec::new()).unwrap().last;
+        assert_eq!(last, trainer.ended().is_some());
         after(trainer);
-        if last {
-            return;
-        }
     }
 }
 
@@ -79,7 +77,6 @@ fn a_fit_that_goes_on_has_the_bits_of_one_that_never_stopped() {
             copies.push(fs::read(&path).unwrap());
         });
         let expected = outcome(&trainer, &mut whole);
-        copies.pop(); // at its end
         for (number, copy) in copies.iter().enumerate() {
             fs::write(&path, copy).unwrap();
             let read = resumed_options(&path).unwrap();
@@ -112,11 +109,6 @@ fn what_is_not_this_fits_checkpoint_is_refused_by_name() {
         let mut trainer = Trainer::new(model, data, options).unwrap();
         trainer.resume(&path).expect_err("accepted").to_string()
     };
-    let early = Options { patience: 1, epochs: 500, learning_rate: 0.1, ..options.clone() };
-    let mut trainer = Trainer::new(&network(1), &data, &early).unwrap();
-    while !trainer.epoch(&data).unwrap().last {}
-    assert!(refused(&network(1), &data, &early).contains("has ended early"));
-    written(&path);
     let own = |judges: &Dataset| {
         let options = Options { validation: 0.0, ..options.clone() };
         let mut trainer = Trainer::validated(&network(1), &data, judges, &options).unwrap();
@@ -130,7 +122,6 @@ fn what_is_not_this_fits_checkpoint_is_refused_by_name() {
         (refused(&wide, &data, &options), "parameters"),
         (refused(&network(1), &circle(300, 4), &options), "events"),
         (refused(&network(1), &circle(299, 3), &options), "events"),
-        (refused(&network(1), &data, &Options { epochs: 1, ..options.clone() }), "last epoch"),
     ] {
         assert!(error.contains("run.ckpt") && error.contains(words), "{error}");
     }
@@ -144,6 +135,26 @@ fn what_is_not_this_fits_checkpoint_is_refused_by_name() {
     let own = Options { loss_function: "double loss(double output, double label) { return 0; }".into(), ..options };
     let error = Trainer::new(&network(1), &data, &own).err().expect("accepted").to_string();
     assert!(error.contains("fCheckpoint beside fLossFunction"), "{error}");
+}
+
+#[test]
+fn a_checkpoint_of_a_fit_that_ended_says_how() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("run.ckpt");
+    let (data, options) = written(&path);
+    let early = Options { patience: 1, epochs: 500, learning_rate: 0.1, ..options.clone() };
+    let short = Options { epochs: 2, ..options };
+    for (options, words) in [(early, "ended early"), (short, "its last epoch")] {
+        let mut trainer = Trainer::new(&network(1), &data, &options).unwrap();
+        while !trainer.epoch(&data).unwrap().last {}
+        let mut resumed = Trainer::new(&network(2), &data, &options).unwrap();
+        assert!(resumed.ended().is_none());
+        resumed.resume(&path).unwrap();
+        assert!(resumed.ended().is_some_and(|how| how.contains(words)), "{:?}", resumed.ended());
+        let losses =
+            |trainer: &Trainer| trainer.history().iter().map(|epoch| epoch.validation_loss).collect::<Vec<_>>();
+        assert_eq!((losses(&resumed), resumed.restored()), (losses(&trainer), trainer.restored()));
+    }
 }
 
 #[test]

@@ -71,6 +71,8 @@ struct ModelData {
    std::shared_ptr<ModuleLink> fModule; ///< none: a Mlp
    std::vector<std::int64_t> fCounts; ///< see ModuleLink::Counts()
    History fLastFit;
+   bool fTrained = false; ///< by a fit, also one before it was saved to its file
+   std::shared_ptr<const ModelData> fStart; ///< before its first fit; none: not known, or not trained
 };
 
 /// What a fit minimises, where its options do not say it.

@@ -53,11 +53,16 @@ void Place(const Core::Dataset &events, const ModelData &model, const std::vecto
    }
 }
 
-void CheckLabels(std::size_t labels, bool regression, std::size_t outputs)
+/// What the folds are trained from: never from parameters that know their events.
+std::shared_ptr<const ModelData> StartOf(const std::shared_ptr<ModelData> &model)
 {
-   if (labels != (regression ? outputs : 1))
-      throw std::runtime_error("the events have " + std::to_string(labels) + " label(s), which cannot judge " +
-                               std::to_string(outputs) + " output(s)");
+   if (!model->fTrained)
+      return model;
+   if (!model->fStart)
+      throw std::runtime_error("the model comes from a file with parameters that were trained, perhaps on these events: "
+                               "cross-validate a new model of these layers, or, if they were not, call "
+                               "SetParameters() with its Parameters() first");
+   return model->fStart;
 }
 
 } // namespace
@@ -66,21 +71,23 @@ CladTorch::CrossValidation Model::CrossValidate(const Dataset &data, int folds, 
 {
    return LongCall(Where("CrossValidate"), [&](const InterruptScope &interrupt) {
       CheckSeveralFits(options);
+      Data(); // the module behind it still has its parameters
+      const auto start = StartOf(fData);
       const auto &events = *data.fData->fCore;
-      const auto foldOf = Core::fit_folds(*Data().fCore, events, ToSpec(options), static_cast<std::size_t>(std::max(0, folds)));
+      const auto foldOf = Core::fit_folds(*start->fCore, events, ToSpec(options), static_cast<std::size_t>(std::max(0, folds)));
       const auto count = static_cast<std::size_t>(folds);
       std::vector<FitTask> tasks;
       std::vector<std::vector<std::uint32_t>> held(count);
       for (std::uint32_t fold = 0; fold < count; ++fold) {
-         tasks.push_back({fData, options, {}});
+         tasks.push_back({start, options, {}});
          for (std::uint32_t row = 0; row < foldOf.size(); ++row)
             (foldOf[row] == fold ? held[fold] : tasks[fold].fRows).push_back(row);
       }
+      CheckLabelsFit(data.Labels().Columns(), Core::fit_gives_values(*start->fCore, events, ToSpec(options)), Outputs());
       FitSideBySide(Where("CrossValidate"), "fold", tasks, *data.fData, interrupt);
       if (fData->fModule)
          fData->fModule->Share(fData);
       const bool regression = Core::model_gives_values(*tasks.front().fTrained->fCore);
-      CheckLabels(data.Labels().Columns(), regression, Outputs());
       const auto numbers = foldOf.size() * Outputs();
       auto found = std::make_shared<CrossValidationData>(CrossValidationData{
          {foldOf.begin(), foldOf.end()},

@@ -24,6 +24,22 @@ void CheckAlike(const Model &first, const Model &other, std::size_t number)
                                ": members have the same inputs and outputs");
 }
 
+/// What the predictions of a model are, for messages.
+std::string Meaning(const ModelData &model)
+{
+   const std::string meaning(Core::model_meaning(*model.fCore));
+   const auto targets = Strings(Core::model_targets(*model.fCore));
+   return meaning.empty() ? "nothing yet" : meaning + (targets.empty() ? "" : " (" + Joined(targets) + ")");
+}
+
+/// Labels without names may be any.
+bool MeanTheSame(const ModelData &first, const ModelData &other)
+{
+   const auto targets = Strings(Core::model_targets(*first.fCore)), others = Strings(Core::model_targets(*other.fCore));
+   return Core::model_meaning(*first.fCore) == Core::model_meaning(*other.fCore) &&
+          (!Core::model_gives_values(*first.fCore) || targets.empty() || others.empty() || targets == others);
+}
+
 /// Adds up the predictions of all members and their squares.
 void Sum(const std::vector<Model> &members, const Dataset &data, std::vector<double> &sum, std::vector<double> &squares)
 {
@@ -47,7 +63,26 @@ Ensemble::Ensemble(const std::vector<Model> &members) : fMembers(members)
          throw std::runtime_error("an ensemble of no models: give at least one");
       for (std::size_t i = 1; i < members.size(); ++i)
          CheckAlike(members.front(), members[i], i);
+      CheckMeanings(false);
    });
+}
+
+/// Refuses members whose predictions stand for different things, which have no mean.
+/// \param all Also those that were not trained yet.
+void Ensemble::CheckMeanings(bool all) const
+{
+   const Model *first = nullptr;
+   for (std::size_t i = 0; i < Size(); ++i) {
+      const auto &model = *fMembers[i].fData;
+      if (!all && Core::model_meaning(*model.fCore).empty())
+         continue;
+      if (!first)
+         first = &fMembers[i];
+      else if (!MeanTheSame(*first->fData, model))
+         throw std::runtime_error("member " + std::to_string(i) + " predicts " + Meaning(model) + ", member " +
+                                  std::to_string(first - fMembers.data()) + " " + Meaning(*first->fData) +
+                                  ": the mean of these means nothing, train them with the same loss on the same labels");
+   }
 }
 
 std::vector<History> Ensemble::Fit(const Dataset &data, const FitOptions &options)
@@ -76,6 +111,7 @@ std::vector<History> Ensemble::Fit(const Dataset &data, const FitOptions &option
 std::vector<float> Ensemble::Predict(const Dataset &data) const
 {
    return LongCall("CladTorch::Ensemble::Predict", [&] {
+      CheckMeanings(true);
       std::vector<double> sum, squares;
       Sum(fMembers, data, sum, squares);
       std::vector<float> mean;
@@ -88,6 +124,7 @@ std::vector<float> Ensemble::Predict(const Dataset &data) const
 std::vector<float> Ensemble::Spread(const Dataset &data) const
 {
    return LongCall("CladTorch::Ensemble::Spread", [&] {
+      CheckMeanings(true);
       std::vector<double> sum, squares;
       Sum(fMembers, data, sum, squares);
       const auto size = static_cast<double>(Size());
@@ -103,6 +140,7 @@ std::vector<float> Ensemble::Spread(const Dataset &data) const
 Evaluation Ensemble::Evaluate(const Dataset &data) const
 {
    return LongCall("CladTorch::Ensemble::Evaluate", [&] {
+      CheckMeanings(true);
       auto evaluation = *fMembers.front().Evaluate(data).fData; // checks the labels
       evaluation.fScores = Predict(data);
       evaluation.fLogits.clear();
@@ -114,6 +152,7 @@ ROOT::RDF::RNode
 Ensemble::Define(ROOT::RDF::RNode frame, const std::string &name, const std::vector<std::string> &given) const
 {
    return LongCall("CladTorch::Ensemble::Define", [&]() -> ROOT::RDF::RNode {
+      CheckMeanings(true);
       std::string sum;
       for (std::size_t i = 0; i < Size(); ++i) {
          const auto member = name + "_" + std::to_string(i);

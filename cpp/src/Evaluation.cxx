@@ -116,6 +116,16 @@ rust::Vec<double> Internal::ConfusionOf(const EvaluationData &data)
    return Core::evaluate_confusion(Slice(data.fScores), data.fOutputs, Slice(data.fLabels), Slice(data.fWeights));
 }
 
+void Internal::CheckLabelsFit(std::size_t labels, bool regression, std::size_t outputs)
+{
+   const auto expected = regression ? outputs : 1;
+   if (labels != expected)
+      throw std::runtime_error("the events have " + Counted(labels, "label") + ", but a " +
+                               (regression ? "regression" : "classifier") + " of " + Counted(outputs, "output") +
+                               " is judged by " + std::to_string(expected) +
+                               ": add the sources with other labels, leave fMetrics empty, or judge Predict() by a figure of your own");
+}
+
 std::string EvaluationData::NameOf(std::size_t output) const
 {
    return fNames.empty() ? (fIsRegression ? "target " : "class ") + std::to_string(output) : fNames[output];

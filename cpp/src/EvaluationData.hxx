@@ -32,6 +32,9 @@ struct EvaluationData {
    std::string Suffix(std::size_t output) const { return fOutputs > 1 ? ", " + NameOf(output) : ""; }
 };
 
+/// Throws unless so many labels of an event can judge so many outputs: one for each output of a regression, one of a classifier.
+void CheckLabelsFit(std::size_t labels, bool regression, std::size_t outputs);
+
 /// One class of a classifier against the rest.
 class OneClass {
 public:

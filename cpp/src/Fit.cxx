@@ -68,14 +68,16 @@ History Model::RunEpochs(const Training &training, const InterruptScope &interru
 {
    const auto &options = training.fOptions;
    const auto where = Where("Fit");
-   auto history = training.Begin();
+   auto history = training.Begin(*fData->fCore);
    if (options.fVerbose >= Core::verbosity_of_back_end(ToSpec(options), *fData->fCore))
       std::cout << history.fDescription << std::endl;
    WarnOfThreads(where, options);
    Warn(where, training.fWarnings());
    Progress progress(training.fEpochs, history.Epochs(), options.fVerbose < 1);
    LiveCanvas canvas(options.fLive);
-   bool ended = false, stopped = false;
+   bool ended = !training.fEnded.empty(), stopped = false;
+   if (ended && options.fVerbose > 0)
+      std::cout << "the fit of the checkpoint " << training.fEnded << ": the model is the one that it gave" << std::endl;
    while (!ended && !history.fInterrupted) {
       const auto part = training.fPart();
       progress.Part(part.rows, part.expected);
@@ -95,12 +97,10 @@ History Model::RunEpochs(const Training &training, const InterruptScope &interru
    progress.Finish();
    if (history.fInterrupted || stopped)
       training.fCheckpoint();
-   history.fRestoredEpoch = training.fRestored();
+   auto trained = training.Finish(fData, history);
    if (history.fRestoredEpoch && options.fVerbose > 0)
       std::cout << "the model has the parameters of epoch " << history.fRestoredEpoch << ", validation loss "
                 << history.fValidationLoss[history.fRestoredEpoch - 1] << std::endl;
-   auto trained = fData->Copy();
-   training.Finish(*fData, *trained, history);
    Replace(std::move(trained));
    if (history.fInterrupted)
       throw Stopped("interrupted after epoch " + std::to_string(history.Epochs()) + " of " +
@@ -204,6 +204,9 @@ History Model::FitStream(const Stream &stream, const FitOptions &options, const 
          Core::stream_trainer_resume(*trainer, path);
       Training training(options);
       training.fDescription = std::string(Core::stream_trainer_describe(*trainer));
+      training.fGivesValues = Core::stream_trainer_gives_values(*trainer);
+      training.fLabels = std::max<std::size_t>(1, Core::stream_targets(*data->fCore).size());
+      training.fEnded = std::string(Core::stream_trainer_ended(*trainer));
       training.fBefore = Core::stream_trainer_history(*trainer);
       StreamEpochs epochs(data, spec, training.fBefore.size());
       training.fPart = [&] { return epochs.Window(*trainer, *fData->fCore); };

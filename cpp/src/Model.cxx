@@ -30,6 +30,8 @@ std::shared_ptr<ModelData> ModelData::Copy() const
    copy->fModule = fModule;
    copy->fCounts = fCounts;
    copy->fLastFit = fLastFit;
+   copy->fTrained = fTrained;
+   copy->fStart = fStart;
    return copy;
 }
 
@@ -177,7 +179,8 @@ void Model::SetParameters(const std::vector<float> &values)
    Change("SetParameters",
           [&](ModelData &model) {
              Core::model_set_parameters(*model.fCore, Slice(values));
-             model.fDrawn = false;
+             model.fDrawn = model.fTrained = false;
+             model.fStart = nullptr;
           });
 }
 
@@ -238,6 +241,7 @@ std::shared_ptr<ModelData> Internal::LoadModel(rust::Box<Core::Model> (*load)(ru
    return Interruptible("the compilation of the activation", [&](const InterruptScope &) {
       auto loaded = std::make_shared<ModelData>(load(FilePath(path), activation));
       loaded->fFromFile = true;
+      loaded->fTrained = !Core::model_meaning(*loaded->fCore).empty();
       return loaded;
    });
 }

@@ -43,13 +43,9 @@ std::vector<float> Copied(const FloatView &view)
 
 void CheckLabels(const Model &model, const Dataset &data, bool regression)
 {
-   const auto labels = data.Labels().Columns(), expected = regression ? model.Outputs() : 1;
    if (data.Rows() == 0)
       throw std::runtime_error("the dataset has no events: add some");
-   if (labels != expected)
-      throw std::runtime_error("the events have " + std::to_string(labels) + " label(s), but " + std::to_string(expected) +
-                               " is expected for a model of " + std::to_string(model.Outputs()) +
-                               " output(s): add the sources with other labels, or judge Predict() by a loss of your own");
+   CheckLabelsFit(data.Labels().Columns(), regression, model.Outputs());
 }
 
 } // namespace

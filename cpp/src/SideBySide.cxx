@@ -42,7 +42,7 @@ void Run(FitTask &task, const Core::Dataset &events, std::size_t threads, const 
    auto trainer = task.fRows.empty() ? Core::trainer_new(model, events, spec, *none)
                                      : Core::trainer_of_rows(model, events, Slice(task.fRows), spec);
    const Training training(task.fOptions, spec, *trainer, events, events);
-   auto history = training.Begin();
+   auto history = training.Begin(model);
    Collect(task, training.fWarnings());
    for (bool ended = false; !ended;) {
       if (stop)
@@ -51,9 +51,7 @@ void Run(FitTask &task, const Core::Dataset &events, std::size_t threads, const 
          ended = training.EndEpoch(model, history);
       Collect(task, training.fWarnings());
    }
-   auto trained = task.fBefore->Copy();
-   training.Finish(*task.fBefore, *trained, history);
-   task.fTrained = std::move(trained);
+   task.fTrained = training.Finish(task.fBefore, history);
 }
 
 /// Threads that take the tasks one after the other.

@@ -47,6 +47,9 @@ Training::Training(const FitOptions &options, const Core::FitSpec &spec, Core::T
    : fOptions(options),
      fEpochs(spec.epochs),
      fDescription(std::string(Core::trainer_describe(trainer))),
+     fGivesValues(Core::trainer_gives_values(trainer)),
+     fLabels(std::max<std::size_t>(1, Core::dataset_label_width(events))),
+     fEnded(std::string(Core::trainer_ended(trainer))),
      fPart([&] { return Core::trainer_part(trainer, events); }),
      fLosses([&] { return Core::trainer_losses(trainer, judges); }),
      fJudge([&](const Core::Model &model) { return Core::trainer_judge(trainer, model, judges); }),
@@ -71,8 +74,10 @@ void Training::Record(History &history, const Core::EpochRecord &epoch)
       history.fMetrics[i].push_back(i < epoch.metrics.size() ? epoch.metrics[i] : std::nan(""));
 }
 
-History Training::Begin() const
+History Training::Begin(const Core::Model &model) const
 {
+   if (!fOptions.fMetrics.empty())
+      CheckLabelsFit(fLabels, fGivesValues, Core::model_outputs(model));
    History history;
    history.fDescription = fDescription;
    for (const auto &metric : fOptions.fMetrics)
@@ -90,11 +95,6 @@ bool Training::EndEpoch(const Core::Model &model, History &history) const
    if (!fOptions.fMetrics.empty()) {
       const auto judged = fJudge(model);
       const auto outputs = Core::model_outputs(model);
-      const auto events = judged.weights.size();
-      if (judged.labels.size() != events * (judged.values ? outputs : 1))
-         throw std::runtime_error("fMetrics of a model with " + std::to_string(outputs) + " outputs and " +
-                                  std::to_string(judged.labels.size() / std::max<std::size_t>(1, events)) +
-                                  " label(s) of an event: a figure needs one label for each output, leave fMetrics empty");
       const Evaluation evaluation(std::make_shared<const EvaluationData>(
          EvaluationData{judged.values, outputs, Copied(judged.predictions),
                         judged.values ? std::vector<float>() : Copied(judged.logits), Copied(judged.labels),
@@ -107,13 +107,19 @@ bool Training::EndEpoch(const Core::Model &model, History &history) const
    return epoch.last;
 }
 
-void Training::Finish(const ModelData &before, ModelData &trained, const History &history) const
+std::shared_ptr<ModelData> Training::Finish(const std::shared_ptr<const ModelData> &before, History &history) const
 {
-   fFinish(*trained.fCore);
-   trained.fFromFile = trained.fDrawn = false;
-   if (trained.fModule)
-      trained.fModule->Count(trained, Core::model_batches(*trained.fCore) - Core::model_batches(*before.fCore));
-   trained.fLastFit = history;
+   auto trained = before->Copy();
+   fFinish(*trained->fCore);
+   trained->fFromFile = trained->fDrawn = false;
+   if (trained->fModule)
+      trained->fModule->Count(*trained, Core::model_batches(*trained->fCore) - Core::model_batches(*before->fCore));
+   history.fRestoredEpoch = fRestored();
+   trained->fLastFit = history;
+   if (!before->fTrained)
+      trained->fStart = before;
+   trained->fTrained = true;
+   return trained;
 }
 
 Epoch Training::Last(const History &history) const

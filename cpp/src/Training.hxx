@@ -14,6 +14,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 
 namespace CladTorch {
@@ -24,6 +25,9 @@ struct Training {
    const FitOptions &fOptions;
    std::size_t fEpochs;
    std::string fDescription;
+   bool fGivesValues = false; ///< not those of a classifier
+   std::size_t fLabels = 1;   ///< of an event
+   std::string fEnded;        ///< how the fit of the checkpoint ended, where nothing is left to train
    std::function<Core::EpochPart()> fPart;                    ///< trains on the next part of an epoch
    std::function<Core::Losses()> fLosses;                     ///< of an epoch whose parts have ended
    std::function<Core::Judged(const Core::Model &)> fJudge;   ///< what the present parameters predict for the validation events
@@ -39,12 +43,12 @@ struct Training {
             const Core::Dataset &judges);
    explicit Training(const FitOptions &options) : fOptions(options), fEpochs(static_cast<std::size_t>(options.fEpochs)) {}
 
-   /// A history that begins with the epochs of the checkpoint.
-   History Begin() const;
+   /// A history that begins with the epochs of the checkpoint. Throws for figures that the labels cannot judge.
+   History Begin(const Core::Model &model) const;
    /// Ends an epoch of `model`: its losses and figures are the last ones of `history`. Returns whether the fit has ended.
    bool EndEpoch(const Core::Model &model, History &history) const;
-   /// `trained`, a copy of the model `before`, gets what was learned.
-   void Finish(const ModelData &before, ModelData &trained, const History &history) const;
+   /// A copy of the model `before` with what was learned; `history` gets the epoch whose parameters that are.
+   std::shared_ptr<ModelData> Finish(const std::shared_ptr<const ModelData> &before, History &history) const;
    /// What a callback is told of the last epoch.
    Epoch Last(const History &history) const;
    /// "  loss 0.5  validation 0.6  AUC 0.8" of the last epoch.

@@ -85,7 +85,20 @@ void CheckResume(const Dataset &train, const Dataset &judges)
    options.fVerbose = 0;
    Mlp whole({2, 16, 1});
    const auto history = whole.Fit(train, judges, options);
-   Refuses("a fit that is over", [&] { Mlp({2, 16, 1}).Resume(train, judges, "run.ckpt"); }, {"run.ckpt", "last epoch"});
+   // Of a fit that is over: its model.
+   for (const bool early : {false, true}) {
+      Mlp ended({2, 16, 1}), again({2, 16, 1}, CladTorch::kReLU, CladTorch::kUniform, 77);
+      auto finite = options;
+      if (early) {
+         finite.fEpochs = 1000;
+         finite.fPatience = 2;
+      }
+      const auto before = ended.Fit(train, judges, finite), after = again.Resume(train, judges, "run.ckpt");
+      CHECK(Numbers(again) == Numbers(ended) && after.ValidationLoss() == before.ValidationLoss());
+      CHECK(after.RestoredEpoch() == before.RestoredEpoch() && (early ? after.RestoredEpoch() > 0 : after.Epochs() == 6));
+      CHECK(again.Options().fEpochs == ended.Options().fEpochs && again.LastFit().Epochs() == before.Epochs());
+   }
+   whole.Fit(train, judges, options);
    CHECK(whole.Options().fCheckpoint.empty());
    Mlp stopped({2, 16, 1});
    options.fEpochs = 1;

@@ -90,6 +90,117 @@ void CheckFolds()
    CHECK(model.CrossValidate(events, 4, other).FoldOf() != foldOf);
 }
 
+/// A model that was trained knows the events: folds start from where it was before its first fit, and where nobody knows that,
+/// they are refused.
+void CheckFreshStart()
+{
+   const auto events = Events("in", 600);
+   auto net = torch::nn::Sequential(torch::nn::Linear(2, 8), torch::nn::ReLU(), torch::nn::Linear(8, 1));
+   for (const Model &fresh : {Model(Mlp({2, 16, 1})), Model(net, {2})}) {
+      const auto expected = fresh.CrossValidate(events, 3, Short()).Predictions();
+      auto trained = fresh;
+      trained.Fit(events, Short());
+      CHECK(trained.CrossValidate(events, 3, Short()).Predictions() == expected);
+      trained.Fit(events, Short());
+      CHECK(trained.CrossValidate(events, 3, Short()).Predictions() == expected);
+      auto fold = trained.CrossValidate(events, 3, Short()).Models()[0];
+      CHECK(fold.CrossValidate(events, 3, Short()).Predictions() == expected);
+      // Parameters that the user gives are a start.
+      const auto numbers = Numbers(trained);
+      trained.SetParameters(numbers);
+      CHECK(trained.CrossValidate(events, 3, Short()).Predictions() != expected);
+   }
+   Mlp trained({2, 16, 1});
+   const auto expected = trained.CrossValidate(events, 3, Short()).Predictions();
+   trained.Save("untrained.ct");
+   CHECK(Mlp::Load("untrained.ct").CrossValidate(events, 3, Short()).Predictions() == expected);
+   trained.Fit(events, Short());
+   trained.Save("trained.ct");
+   const auto loaded = Mlp::Load("trained.ct");
+   Refuses("folds of a trained file", [&] { loaded.CrossValidate(events, 3, Short()); }, {"file", "trained", "SetParameters"});
+}
+
+/// The best epoch is restored in fits side by side as in a fit alone.
+void CheckRestored()
+{
+   const auto events = Events("in", 600);
+   auto options = Short();
+   options.fEpochs = 40;
+   options.fLearningRate = 0.05;
+   options.fPatience = 3;
+   const auto folds = Mlp({2, 16, 1}).CrossValidate(events, 3, options);
+   Ensemble ensemble({Mlp({2, 16, 1}), Mlp({2, 8, 1})});
+   auto histories = ensemble.Fit(events, options);
+   histories.insert(histories.end(), folds.Histories().begin(), folds.Histories().end());
+   for (const auto &model : ensemble.Members())
+      histories.push_back(model.LastFit());
+   for (const auto &history : histories)
+      CHECK(history.RestoredEpoch() > 0 && history.RestoredEpoch() == history.BestEpoch());
+}
+
+/// A class of few events: in every fold's validation events, or named before anything is trained.
+void CheckRareClass()
+{
+   auto frame = Frame(600).Define("rare", "int(rdfentry_ % 60 == 7)"); // 10 events
+   auto options = Short(1);
+   options.fMetrics = {CladTorch::kAuc, CladTorch::kSignificance};
+   const auto found = Mlp({2, 4, 1}).CrossValidate(Dataset({"x", "y"}).Add(frame, "rare"), 5, options);
+   for (const auto &history : found.Histories())
+      CHECK(history.Metric("AUC").size() == 3);
+   options.fEpochs = 1000000000; // not before
+   auto few = Frame(600).Define("rare", "int(rdfentry_ % 300 == 7)");
+   const auto events = Dataset({"x", "y"}).Add(few, "rare");
+   for (const auto metric : {CladTorch::kAuc, CladTorch::kSignificance}) {
+      options.fMetrics = {metric};
+      Refuses("a fold without signal", [&] { Mlp({2, 4, 1}).CrossValidate(events, 2, options); }, {"fold 0", "label 1", "fMetrics"});
+      Refuses("a fold without a class", [&] { Mlp({2, 4, 3}).CrossValidate(events, 2, options); }, {"fold 0", "label", "fMetrics"});
+   }
+   options = Short(1);
+   options.fMetrics = {CladTorch::kAccuracy};
+   CHECK(Mlp({2, 4, 1}).CrossValidate(events, 2, options).Folds() == 2);
+   // Labels that cannot judge: said before the fits, too.
+   options.fEpochs = 1000000000;
+   options.fLossFunction = "double loss(const double *outputs, double label) { return (outputs[0] - label) * (outputs[0] - label); }";
+   const auto judged = [&](const auto &fit) { Refuses("two outputs for one label", fit, {"1 label", "2 outputs"}); };
+   judged([&] { Mlp({2, 4, 2}).CrossValidate(events, 2, options); });
+   judged([&] { Mlp({2, 4, 2}).Fit(events, options); });
+   judged([&] { Ensemble({Mlp({2, 4, 2}), Mlp({2, 4, 2})}).Fit(events, options); });
+}
+
+/// Members that predict different things have no mean.
+void CheckMeanings()
+{
+   auto frame = Frame(200);
+   auto trained = [&](const CladTorch::Label &label, const FitOptions &options) {
+      Mlp model({2, 4, 1});
+      model.Fit(Dataset({"x", "y"}).Add(frame, label), options);
+      return Model(model);
+   };
+   auto options = Short(1);
+   auto kinds = std::vector<Model>{trained("in", options)};
+   options.fLoss = CladTorch::kMeanSquaredError;
+   for (const char *label : {"x * y", "x + y"})
+      kinds.push_back(trained(label, options));
+   options.fLoss = CladTorch::kQuantile;
+   for (const double quantile : {0.1, 0.9}) {
+      options.fQuantile = quantile;
+      kinds.push_back(trained("x * y", options));
+   }
+   const auto events = Events("in", 200);
+   for (std::size_t i = 0; i < kinds.size(); ++i) {
+      CHECK(Ensemble({kinds[i], kinds[i]}).Predict(events).size() == 200);
+      for (std::size_t j = 0; j < kinds.size(); ++j)
+         if (i != j)
+            Refuses("members of two kinds", [&] { Ensemble({kinds[i], kinds[j]}); }, {"member 1 predicts", "member 0"});
+      Ensemble half({kinds[i], Mlp({2, 4, 1})});
+      Refuses("a member that was not trained", [&] { half.Predict(events); }, {"member 1 predicts nothing yet"});
+   }
+   // What differs without a difference in what is predicted.
+   options = Short(1);
+   options.fLoss = CladTorch::kFocal;
+   CHECK(Ensemble({kinds[0], trained("in", options)}).Predict(events).size() == 200);
+}
+
 /// A fold's model is that of a fit to the other folds: labels of its own events do not matter.
 void CheckNothingLeaks()
 {
@@ -204,6 +315,10 @@ void several_fits()
 {
    CheckFolds();
    CheckNothingLeaks();
+   CheckFreshStart();
+   CheckRestored();
+   CheckRareClass();
+   CheckMeanings();
    CheckKinds();
    CheckEnsemble();
    CheckMistakes();

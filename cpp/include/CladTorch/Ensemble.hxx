@@ -29,7 +29,9 @@ namespace CladTorch {
 /// ~~~
 class Ensemble {
 public:
-   /// At least one model. They may have different layers, and may be trained already.
+   /// At least one model. They may have different layers, and may be trained already: throws if what they predict differs (a
+   /// classifier beside a regression, other label columns, other quantiles), as Predict() and the like do for members of
+   /// which only some were trained.
    explicit Ensemble(const std::vector<Model> &members);
 
    /// Trains all members, several at once on the threads (FitOptions::fThreads), and returns their histories. Member i
@@ -55,6 +57,8 @@ public:
    static void __cppyy_pythonize__(_object *pyclass, const std::string &name);
 
 private:
+   void CheckMeanings(bool all) const;
+
    std::vector<Model> fMembers;
 };
 

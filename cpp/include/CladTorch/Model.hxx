@@ -154,8 +154,9 @@ public:
    History Fit(const Stream &stream, const FitOptions &options, const Internal::TensorLoss &loss);
    /// Goes on with a fit from its last checkpoint, with its options: see FitOptions::fCheckpoint. The model must have the layers
    /// of the one that was trained; it gets its parameters from the file. The data, and the validation dataset if that fit had
-   /// one, must be the same. On the CPU, model and history then have the same bits as if the fit had never stopped. Throws for a
-   /// damaged file, another network and other data. No code from the file is run.
+   /// one, must be the same. On the CPU, model and history then have the same bits as if the fit had never stopped. Where the fit
+   /// had ended, the model gets what it gave, and no epoch runs. Throws for a damaged file, another network and other data. No
+   /// code from the file is run.
    /// \param options Only what does not change the result: fThreads, fVerbose, fLive, fCallback, and fMetrics if they have
    ///        functions. Throws for others than those of the checkpoint.
    History Resume(const Dataset &data, const std::string &path, const FitOptions &options = FitOptions());
@@ -167,8 +168,10 @@ public:
    History Resume(const Stream &stream, const Dataset &validation, const std::string &path,
                   const FitOptions &options = FitOptions());
    /// k-fold cross-validation: splits the events into `folds` parts of equal size (for a classifier each class evenly), and trains
-   /// a copy of this model, from its present parameters, on the events outside of each part; fValidation is the share of those
-   /// whose loss is watched. Trains several at once on the threads (FitOptions::fThreads), one after the other where LibTorch
+   /// a copy of this model on the events outside of each part; fValidation is the share of those whose loss is watched, again of
+   /// each class evenly. A copy starts from the parameters that this model had before its first fit, as those of a trained model
+   /// may know the events that a fold is judged by. Throws for a trained model from a file, whose first parameters nobody knows.
+   /// Trains several at once on the threads (FitOptions::fThreads), one after the other where LibTorch
    /// runs the network. fSplitSeed, or fSeed, decides the folds. This model does not change. Without fCheckpoint, fLive and
    /// fCallback, which belong to one fit.
    CrossValidation CrossValidate(const Dataset &data, int folds = 5, const FitOptions &options = FitOptions()) const;

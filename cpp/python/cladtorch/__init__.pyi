@@ -372,13 +372,13 @@ class Ensemble:
         """[N, C] row-major: the standard deviation of the members' predictions; 0 for one member."""
         ...
     def __init__(self, members: Sequence[Model]) -> None:
-        """At least one model. They may have different layers, and may be trained already."""
+        """At least one model. They may have different layers, and may be trained already: throws if what they predict differs (a
+        classifier beside a regression, other label columns, other quantiles), as Predict() and the like do for members of
+        which only some were trained.
+        """
         ...
 
 class Epoch:
-    fNumber: int
-    fEpochs: int
-    fTrainLoss: float
     """What a callback is told after an epoch of a fit.
 
     fNumber = 0: from 1 on
@@ -389,6 +389,9 @@ class Epoch:
     fLearningRate = 0: of the last step
     fMetrics: the figures of FitOptions::fMetrics, in their order
     """
+    fNumber: int
+    fEpochs: int
+    fTrainLoss: float
     fValidationLoss: float
     fSeconds: float
     fLearningRate: float
@@ -881,8 +884,10 @@ class Model:
         ...
     def CrossValidate(self, data: Dataset, folds: int = ..., options: FitOptions = ...) -> CrossValidation:
         """k-fold cross-validation: splits the events into `folds` parts of equal size (for a classifier each class evenly), and trains
-        a copy of this model, from its present parameters, on the events outside of each part; fValidation is the share of those
-        whose loss is watched. Trains several at once on the threads (FitOptions::fThreads), one after the other where LibTorch
+        a copy of this model on the events outside of each part; fValidation is the share of those whose loss is watched, again of
+        each class evenly. A copy starts from the parameters that this model had before its first fit, as those of a trained model
+        may know the events that a fold is judged by. Throws for a trained model from a file, whose first parameters nobody knows.
+        Trains several at once on the threads (FitOptions::fThreads), one after the other where LibTorch
         runs the network. fSplitSeed, or fSeed, decides the folds. This model does not change. Without fCheckpoint, fLive and
         fCallback, which belong to one fit.
         """
@@ -1018,8 +1023,9 @@ class Model:
     def Resume(self, data: Dataset, path: _Path, options: FitOptions = ...) -> History:
         """Goes on with a fit from its last checkpoint, with its options: see FitOptions::fCheckpoint. The model must have the layers
         of the one that was trained; it gets its parameters from the file. The data, and the validation dataset if that fit had
-        one, must be the same. On the CPU, model and history then have the same bits as if the fit had never stopped. Throws for a
-        damaged file, another network and other data. No code from the file is run.
+        one, must be the same. On the CPU, model and history then have the same bits as if the fit had never stopped. Where the fit
+        had ended, the model gets what it gave, and no epoch runs. Throws for a damaged file, another network and other data. No
+        code from the file is run.
         options: Only what does not change the result: fThreads, fVerbose, fLive, fCallback, and fMetrics if they have
                functions. Throws for others than those of the checkpoint.
 
@@ -1579,17 +1585,17 @@ class Signal:
         fStart: float
 
     class Bounds:
+        """The bounds that SearchBounds() finds.
+
+        fBayes: of BayesStatistic(): no classifier is better
+        fMaximised: of the largest SNR over arrivals and templates
+        """
         fBayes: Reach
         fMaximised: Reach
         def __init__(self) -> None: ...
 
     class MatchedFilter:
         """A template, whitened and normalised once, for windows of its length (FINDCHIRP, gr-qc/0509116).
-        """The bounds that SearchBounds() finds.
-
-        fBayes: of BayesStatistic(): no classifier is better
-        fMaximised: of the largest SNR over arrivals and templates
-        """
 
             Signal::MatchedFilter filter(chirp, psd, 512, 0.4); // a chirp with its coalescence at 0.4 s
             auto best = filter.Max(strain, 0.1, 0.5);
@@ -1614,12 +1620,6 @@ class Signal:
             ...
 
     class Reach:
-        fAuc: float
-        fAucError: float
-        fEfficiencies: Sequence[float]
-        fEfficiencyErrors: Sequence[float]
-        def __init__(self) -> None: ...
-
         """What a test reaches, with standard errors.
 
         fAuc = 0: area under the ROC curve
@@ -1627,13 +1627,13 @@ class Signal:
         fEfficiencies: detection probability at each false-alarm probability asked for
         fEfficiencyErrors: their standard errors
         """
-    class Trigger:
-        fSnr: float
-        fTime: float
-        fPhase: float
-        fChiSquared: float
+        fAuc: float
+        fAucError: float
+        fEfficiencies: Sequence[float]
+        fEfficiencyErrors: Sequence[float]
         def __init__(self) -> None: ...
 
+    class Trigger:
         """The highest point of an SNR series.
 
         fSnr = 0: modulus of the matched filter
@@ -1641,6 +1641,12 @@ class Signal:
         fPhase = 0: how far the signal is ahead of the template, in rad
         fChiSquared = 0: per degree of freedom: 1 on average in Gaussian noise, with or without a signal
         """
+        fSnr: float
+        fTime: float
+        fPhase: float
+        fChiSquared: float
+        def __init__(self) -> None: ...
+
     class Whitener:
         """Whiten() for `RDataFrame::Define`, cut to the part that the ends of the window do not reach:
         `frame.Define("whitened", Signal::Whitener(psd, rate, 64, 128), {"strain"})`. It may be called from several threads

@@ -85,6 +85,8 @@ mod ffi {
         fn model_describe(model: &Model) -> String;
         /// Whether its outputs are values, not logits.
         fn model_gives_values(model: &Model) -> bool;
+        /// What its predictions are; empty if it was not trained.
+        fn model_meaning(model: &Model) -> String;
         fn model_parameters(model: &Model) -> &[f32];
         /// Running statistics.
         fn model_state(model: &Model) -> &[f32];
@@ -180,6 +182,10 @@ fn model_outputs(model: &Model) -> usize {
 
 fn model_gives_values(model: &Model) -> bool {
     model.gives_values()
+}
+
+fn model_meaning(model: &Model) -> String {
+    model.meaning()
 }
 
 fn model_describe(model: &Model) -> String {

@@ -156,6 +156,8 @@ mod ffi {
         fn stream_trainer_resume(trainer: &mut StreamTrainer, path: &str) -> Result<()>;
         fn stream_trainer_checkpoint(trainer: &mut StreamTrainer) -> Result<()>;
         fn stream_trainer_history(trainer: &StreamTrainer) -> Vec<EpochRecord>;
+        fn stream_trainer_gives_values(trainer: &StreamTrainer) -> bool;
+        fn stream_trainer_ended(trainer: &StreamTrainer) -> String;
         fn stream_trainer_restored(trainer: &StreamTrainer) -> u32;
         fn stream_trainer_finish(trainer: &StreamTrainer, model: &mut Model) -> Result<()>;
         fn stream_trainer_describe(trainer: &StreamTrainer) -> String;
@@ -321,6 +323,14 @@ fn stream_trainer_checkpoint(trainer: &mut StreamTrainer) -> Result<()> {
 
 fn stream_trainer_history(trainer: &StreamTrainer) -> Vec<EpochRecord> {
     trainer.history().iter().cloned().map(EpochRecord::from).collect()
+}
+
+fn stream_trainer_gives_values(trainer: &StreamTrainer) -> bool {
+    trainer.gives_values()
+}
+
+fn stream_trainer_ended(trainer: &StreamTrainer) -> String {
+    trainer.ended().unwrap_or_default().to_owned()
 }
 
 fn stream_trainer_restored(trainer: &StreamTrainer) -> u32 {

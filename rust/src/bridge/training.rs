@@ -167,6 +167,8 @@ mod ffi {
         ) -> Result<Box<Trainer>>;
         /// The fold of each event of `data`, of so many folds.
         fn fit_folds(model: &Model, data: &Dataset, spec: &FitSpec, count: usize) -> Result<Vec<u32>>;
+        /// Whether the outputs of a model that was fitted will be values, not logits.
+        fn fit_gives_values(model: &Model, data: &Dataset, spec: &FitSpec) -> Result<bool>;
         /// On some rows of `data` alone.
         fn trainer_of_rows(model: &Model, data: &Dataset, rows: &[u32], spec: &FitSpec) -> Result<Box<Trainer>>;
         /// What `model` predicts for some rows of `data`: [rows, outputs]; `raw` as for `model_predict`.
@@ -188,6 +190,10 @@ mod ffi {
         fn resumed_options(path: &str, given: &FitSpec) -> Result<FitSpec>;
         /// Goes on from there; the trainer was made with these options.
         fn trainer_resume(trainer: &mut Trainer, path: &str) -> Result<()>;
+        /// Whether the outputs will be values, not logits.
+        fn trainer_gives_values(trainer: &Trainer) -> bool;
+        /// How the fit ended where nothing is left to train; else empty.
+        fn trainer_ended(trainer: &Trainer) -> String;
         /// Writes a checkpoint now, if the options name a file for it.
         fn trainer_checkpoint(trainer: &mut Trainer) -> Result<()>;
         /// The epochs so far, also those before a checkpoint.
@@ -231,6 +237,10 @@ fn fit_folds(model: &Model, data: &Dataset, spec: &FitSpec, count: usize) -> Res
     guard(|| train::folds(model, data, &spec.options()?, count))
 }
 
+fn fit_gives_values(model: &Model, data: &Dataset, spec: &FitSpec) -> Result<bool> {
+    guard(|| train::gives_values(model, data, &spec.options()?))
+}
+
 fn trainer_of_rows(model: &Model, data: &Dataset, rows: &[u32], spec: &FitSpec) -> Result<Box<Trainer>> {
     guard(|| Trainer::of_rows(model, data, rows, &spec.options()?).map(Box::new))
 }
@@ -257,6 +267,14 @@ fn resumed_options(path: &str, given: &FitSpec) -> Result<FitSpec> {
 
 fn trainer_resume(trainer: &mut Trainer, path: &str) -> Result<()> {
     guard(|| trainer.resume(Path::new(path)))
+}
+
+fn trainer_gives_values(trainer: &Trainer) -> bool {
+    trainer.gives_values()
+}
+
+fn trainer_ended(trainer: &Trainer) -> String {
+    trainer.ended().unwrap_or_default().to_owned()
 }
 
 fn trainer_checkpoint(trainer: &mut Trainer) -> Result<()> {

@@ -2,6 +2,7 @@
 
 mod file;
 mod initial;
+mod meaning;
 mod mlp;
 mod module;
 mod names;

@@ -23,7 +23,7 @@ use crate::options::OBSERVED;
 pub use crate::options::Options;
 pub use back_end::{runs_on_kernels, verbosity_of_back_end};
 pub use checks::{check_count, decided_options};
-pub use folds::folds;
+pub use folds::{folds, gives_values};
 pub use streaming::{StreamTrainer, check_window, stream_settings};
 
 use std::path::Path;
@@ -182,13 +182,19 @@ impl Trainer {
         options: &Options,
         own: Option<&Arc<ObservedLoss>>,
     ) -> Result<Self> {
-        checks::checked(options, model, data)?;
+        let settings = checks::checked(options, model, data)?;
         checks::check_monitored(options, judges.is_some())?;
         let count = rows.map_or(data.rows(), <[u32]>::len);
-        let (mut train, mut validation) = split(count, 1.0 - options.validation, options.seed_of_split())?;
-        if let Some(rows) = rows {
-            train.iter_mut().chain(&mut validation).for_each(|row| *row = rows[*row as usize]);
-        }
+        let (train, validation) = match rows {
+            Some(rows) if !settings.loss.is_regression() => folds::stratified(rows, data.labels()?, options),
+            _ => {
+                let (mut train, mut validation) = split(count, 1.0 - options.validation, options.seed_of_split())?;
+                if let Some(rows) = rows {
+                    train.iter_mut().chain(&mut validation).for_each(|row| *row = rows[*row as usize]);
+                }
+                (train, validation)
+            }
+        };
         if train.is_empty() {
             return Err(Error::invalid(
                 format!("no event is left to train on ({count} events, fValidation = {})", options.validation),
@@ -269,6 +275,16 @@ impl Trainer {
     /// The number of the epoch whose parameters the model gets, from 1 on, if they are kept; else 0.
     pub fn restored(&self) -> u32 {
         self.fit.restored()
+    }
+
+    /// Whether the outputs are values, not those of a classifier.
+    pub fn gives_values(&self) -> bool {
+        self.fit.loss.is_regression()
+    }
+
+    /// How the fit ended, if nothing is left to train after a [`resume`](Self::resume).
+    pub fn ended(&self) -> Option<&'static str> {
+        self.fit.ended()
     }
 
     /// What there was to warn about since the last call.

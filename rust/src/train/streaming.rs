@@ -209,6 +209,16 @@ impl StreamTrainer {
         self.fit.restored()
     }
 
+    /// Whether the outputs are values, not those of a classifier.
+    pub fn gives_values(&self) -> bool {
+        self.fit.loss.is_regression()
+    }
+
+    /// How the fit ended, if nothing is left to train after a [`resume`](Self::resume).
+    pub fn ended(&self) -> Option<&'static str> {
+        self.fit.ended()
+    }
+
     fn held_loss(&mut self) -> Result<f64> {
         let events = Events::of_batch(&self.held.table);
         let weights = self.fit.class_weights(events);

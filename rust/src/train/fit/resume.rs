@@ -75,17 +75,22 @@ impl Fit {
         self.engine.restore(&snapshot)?;
         (self.scaler, self.target) = (scaler, target);
         self.epochs = u32::try_from(place.history.len()).unwrap_or(u32::MAX);
-        if self.epochs >= self.options.epochs {
-            return Err(finished_fit(path, "has reached its last epoch"));
-        }
         (self.rows, self.loss_sum, self.history) = (place.rows, place.loss_sum, place.history);
         self.rates.plateau = place.plateau;
         (self.stopping.best, self.stopping.best_epoch) = place.best;
         (self.stopping.reference, self.stopping.waited) = place.reference;
         self.stopping.kept = kept;
-        match self.stopping.is_over() {
-            true => Err(finished_fit(path, "has ended early, as fPatience says")),
-            false => Ok(()),
+        Ok(())
+    }
+
+    /// How the fit ended, if nothing is left to train: as that of a checkpoint after the last epoch.
+    pub fn ended(&self) -> Option<&'static str> {
+        if self.epochs >= self.options.epochs {
+            Some("has reached its last epoch")
+        } else if self.stopping.is_over() {
+            Some("has ended early, as fPatience says")
+        } else {
+            None
         }
     }
 }
@@ -95,14 +100,6 @@ pub(in crate::train) fn other_fit(path: &Path, why: &str) -> Error {
     Error::invalid(
         format!("the checkpoint {} does not fit: {why}", text::name(&path.display().to_string())),
         "give the network and the data of its fit",
-    )
-}
-
-/// A checkpoint of a fit that is over.
-fn finished_fit(path: &Path, how: &str) -> Error {
-    Error::invalid(
-        format!("the fit of the checkpoint {} {how}", text::name(&path.display().to_string())),
-        "nothing is left to resume: Fit() a model again for more epochs",
     )
 }
 

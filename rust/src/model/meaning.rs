@@ -1,0 +1,18 @@
+//! What the predictions of a model stand for.
+
+use super::Model;
+use crate::graph::Loss;
+
+impl Model {
+    /// What its predictions are, whatever the names of the labels: two models mean the same where these texts are equal. Empty for a model that was not trained.
+    pub fn meaning(&self) -> String {
+        let Some(options) = &self.training().options else { return String::new() };
+        match options.loss {
+            None => "outputs of a loss of your own".to_owned(),
+            Some(Loss::Quantile) => format!("the quantile {} of the labels", options.quantile),
+            Some(loss) if loss.is_regression() => "values of the labels".to_owned(),
+            Some(_) if self.outputs() == 1 => "probabilities of signal".to_owned(),
+            Some(_) => "probabilities of classes".to_owned(),
+        }
+    }
+}
