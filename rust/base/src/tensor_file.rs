@@ -3,12 +3,13 @@
 
 use std::collections::HashMap;
 use std::fs::{self, File};
-use std::io::{self, Read, Seek, SeekFrom};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 pub use safetensors::Dtype;
 use safetensors::tensor::{Metadata, TensorInfo};
 
+use crate::atomic_file;
 use crate::error::{Error, Result};
 use crate::text;
 
@@ -100,7 +101,26 @@ pub fn header<'a, T: Copy + Into<Elements<'a>>>(tensors: &[Tensor<T>], metadata:
     let about = Metadata::new(Some(metadata), infos.collect()).map_err(|error| Error::Internal(error.to_string()))?;
     let mut text = serde_json::to_vec(&about).map_err(|error| Error::Internal(error.to_string()))?;
     text.resize(text.len().next_multiple_of(LENGTH), b' ');
+    if text.len() as u64 > LONGEST_HEADER - LENGTH as u64 {
+        let what = format!("the model's operators, columns and options are {} bytes of text", text.len());
+        return Err(Error::invalid(
+            what,
+            format!("at most {LONGEST_HEADER} bytes are supported: use fewer or shorter ones"),
+        ));
+    }
     Ok([&(text.len() as u64).to_le_bytes(), &text[..]].concat())
+}
+
+/// Writes a file of `tensors` behind their [`header`]: whole or not at all.
+pub fn write<'a, T: Copy + Into<Elements<'a>>>(path: &Path, header: &[u8], tensors: &[Tensor<T>]) -> Result<()> {
+    atomic_file::replace(path, |new| {
+        let write = || {
+            let mut file = File::create(new)?;
+            file.write_all(header)?;
+            tensors.iter().try_for_each(|tensor| pieces(tensor.values, |bytes| file.write_all(bytes)))
+        };
+        write().map_err(|error| Error::io(path, error))
+    })
 }
 
 /// The bytes of `elements` in a file, piece by piece.
@@ -166,6 +186,21 @@ impl TensorFile {
     /// All before the tensors.
     pub fn header(&self) -> &[u8] {
         &self.header
+    }
+
+    /// The JSON text that describes the tensors.
+    pub fn description(&self) -> &[u8] {
+        &self.header[LENGTH..]
+    }
+
+    /// Of all tensors, in the order in which they lie.
+    pub fn names(&self) -> Vec<String> {
+        self.about.offset_keys()
+    }
+
+    /// Type and shape of a tensor; its elements fill its place in the file.
+    pub fn tensor(&self, name: &str) -> Option<(Dtype, &[usize])> {
+        self.about.info(name).map(|info| (info.dtype, &info.shape[..]))
     }
 
     /// The entry `key` of the header's metadata.

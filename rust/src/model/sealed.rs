@@ -2,17 +2,14 @@
 //! differs in any byte from what was written is refused.
 
 use std::collections::HashMap;
-use std::fs::File;
-use std::io::Write;
 use std::ops::Range;
 use std::path::Path;
 
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
-use crate::atomic_file;
 use crate::error::{Error, Result};
-use crate::tensor_file::{self, Elements, LONGEST_HEADER, Packed, Tensor, TensorFile};
+use crate::tensor_file::{self, Elements, Packed, Tensor, TensorFile};
 
 /// Under which the text stands in the file's metadata.
 pub(crate) const KEY: &str = "cladtorch";
@@ -23,13 +20,6 @@ pub(crate) const NO_CHECKSUM: &str = "000000000000000000000000000000000000000000
 pub(crate) fn write(path: &Path, header: &impl Serialize, tensors: &[Tensor<Elements>]) -> Result<()> {
     let text = serde_json::to_string(header).map_err(|error| Error::Internal(error.to_string()))?;
     let mut header = tensor_file::header(tensors, (KEY, text))?;
-    if header.len() as u64 > LONGEST_HEADER {
-        let what = format!("the model's operators, columns and options are {} bytes of text", header.len());
-        return Err(Error::invalid(
-            what,
-            format!("at most {LONGEST_HEADER} bytes are supported: use fewer or shorter ones"),
-        ));
-    }
     let failed = |error| Error::io(path, error);
     let mut checksum = Sha256::new_with_prefix(&header);
     for tensor in tensors {
@@ -41,14 +31,7 @@ pub(crate) fn write(path: &Path, header: &impl Serialize, tensors: &[Tensor<Elem
     }
     let place = checksum_place(&header, NO_CHECKSUM).ok_or_else(|| Error::Internal("no checksum".to_owned()))?;
     header[place].copy_from_slice(digits(checksum).as_bytes());
-    atomic_file::replace(path, |new| {
-        let write = || {
-            let mut file = File::create(new)?;
-            file.write_all(&header)?;
-            tensors.iter().try_for_each(|tensor| tensor_file::pieces(tensor.values, |bytes| file.write_all(bytes)))
-        };
-        write().map_err(failed)
-    })
+    tensor_file::write(path, &header, tensors)
 }
 
 /// What the checksum of a file must be.

@@ -5,10 +5,13 @@
 //! operators of a module or function of LibTorch ([`operators`]). Both have the same description of the training
 //! ([`TrainingHeader`]).
 //!
+//! [`weights`] are files of parameters alone, which other programs read and write.
+//!
 //! [`sealed`](super::sealed) describes the checksum in the JSON text.
 
 mod operators;
 mod perceptron;
+mod weights;
 
 use std::path::Path;
 
@@ -80,6 +83,11 @@ impl Model {
     pub fn load(path: &Path, own: Option<Own>) -> Result<Self> {
         let bad = |what: String| Error::ModelFile { path: path.to_path_buf(), what };
         let file = TensorFile::open(path)?;
+        if file.metadata(weights::KEY).is_some() {
+            return Err(bad(
+                "weights without their network: give them to LoadWeights of a model of that network".into()
+            ));
+        }
         let header = file.metadata(KEY);
         let header = header.ok_or_else(|| bad("a safetensors file, but not written by CladTorch".into()))?.to_owned();
         let damaged = |error: serde_json::Error| {

@@ -1,0 +1,85 @@
+//! Models of every kind: perceptrons with each activation, normalisation and dropout, and the networks of
+//! `tests/graph/modules.rs`; untrained, with scalers where a name says so.
+
+use cladtorch::columns::Column;
+use cladtorch::dataset::Scaler;
+use cladtorch::graph::{Activation, Captured, Init, Loss, Module, Normalisation};
+use cladtorch::model::{Hidden, Model, Names, Place, Training};
+use cladtorch::train::Options;
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use tch::Kind;
+
+use super::modules::CASES;
+
+/// A model whose tensors have names.
+fn model_of(module: Module, parameters: &[f64], state: &[f64]) -> Model {
+    let place = |(index, captured): (usize, &Captured)| match captured {
+        Captured::Parameter(range) => Some((Place::Parameter(range.start), format!("part.{index}.weight"))),
+        Captured::State(range) => Some((Place::State(range.start), format!("part.{index}.running_mean"))),
+        Captured::Fixed(_) => None,
+    };
+    let names = Names::new("", module.captured().iter().enumerate().filter_map(place).collect());
+    let [parameters, state] = [parameters, state].map(|values| values.iter().map(|&value| value as f32).collect());
+    let [parameters, state]: [Vec<f32>; 2] = [parameters, state];
+    Model::of_operators(module, names, &parameters, &state).unwrap()
+}
+
+fn scaler(width: usize, first: f64) -> Scaler {
+    let mean: Vec<f64> = (0..width).map(|at| first + 0.37 * at as f64).collect();
+    let deviation: Vec<f64> = (0..width).map(|at| 0.5 + 0.1 * at as f64).collect();
+    Scaler::new(&mean, &deviation).unwrap()
+}
+
+/// With scaler and columns, as after a fit with that loss.
+fn fitted(mut model: Model, loss: Loss) -> Model {
+    let (inputs, outputs) = (model.inputs(), model.outputs());
+    let training = Training {
+        scaler: Some(scaler(inputs, 0.2)),
+        target: loss.is_regression().then(|| scaler(outputs, -40.0)),
+        columns: (0..inputs).map(|at| Column::new(&format!("column_{at}"), 1)).collect(),
+        options: Some(Options { loss: Some(loss), ..Options::default() }),
+        ..Training::default()
+    };
+    model.set_training(training).unwrap();
+    model
+}
+
+/// All of them, by name.
+pub fn models() -> Vec<(String, Model)> {
+    let mut models = Vec::new();
+    for (seed, &activation) in Activation::ALL.iter().enumerate() {
+        let model = || Model::new(&[5, 33, 8, 1], activation, Init::Xavier, seed as u64).unwrap();
+        models.push((format!("{} logit", activation.name()), model()));
+        models.push((format!("{} classifier", activation.name()), fitted(model(), Loss::BinaryCrossEntropy)));
+        models.push((format!("{} regression", activation.name()), fitted(model(), Loss::MeanSquaredError)));
+    }
+    let classes = Model::new(&[4, 20, 3], Activation::Tanh, Init::Kaiming, 5).unwrap();
+    models.push(("classes".into(), fitted(classes, Loss::SoftmaxCrossEntropy)));
+    models.push(("one layer".into(), Model::new(&[2, 2], Activation::ReLU, Init::Kaiming, 5).unwrap()));
+    for normalisation in [Normalisation::BatchNorm, Normalisation::LayerNorm] {
+        let hidden = Hidden { activation: Activation::SiLU, normalisation, dropout: 0.2 };
+        let mut model = Model::regularised(&[6, 16, 16, 2], &hidden, Init::Kaiming, 3).unwrap();
+        let statistics: Vec<f32> = (0..model.state().len()).map(|at| 0.3 + 0.05 * at as f32).collect();
+        model.set_state(&statistics).unwrap();
+        models.push((normalisation.name().into(), fitted(model, Loss::SoftmaxCrossEntropy)));
+    }
+    let of_case = |case: &super::modules::Case| {
+        (case.name.to_owned(), model_of(case.module(Kind::Float), &case.start(), &case.state()))
+    };
+    models.extend(CASES.iter().map(of_case));
+    models
+}
+
+/// Seeded features [rows, inputs] for a model, from -3 to 3.
+pub fn features(model: &Model, rows: usize) -> Vec<f32> {
+    let mut generator = ChaCha8Rng::seed_from_u64(11);
+    (0..rows * model.inputs()).map(|_| generator.random::<f32>() * 6.0 - 3.0).collect()
+}
+
+/// Predictions [rows, outputs] of those.
+pub fn predictions(model: &Model, rows: usize) -> Vec<f32> {
+    let mut predictions = vec![0.0; rows * model.outputs()];
+    model.predict_rows(&features(model, rows), false, 2, &mut predictions).unwrap();
+    predictions
+}
