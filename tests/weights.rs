@@ -12,6 +12,8 @@ mod modules;
 mod recorder;
 #[path = "common/say.rs"]
 mod say;
+#[path = "graph/single_operators.rs"]
+mod single_operators;
 
 use std::collections::HashMap;
 use std::fs;

@@ -1,5 +1,5 @@
 //! Models of every kind: perceptrons with each activation, normalisation and dropout, and the networks of
-//! `tests/graph/modules.rs`; untrained, with scalers where a name says so.
+//! `tests/graph/modules.rs` and `tests/graph/single_operators.rs`; untrained, with scalers where a name says so.
 
 use cladtorch::columns::Column;
 use cladtorch::dataset::Scaler;
@@ -11,6 +11,7 @@ use rand_chacha::ChaCha8Rng;
 use tch::Kind;
 
 use super::modules::CASES;
+use super::single_operators::OPERATORS;
 
 /// A model whose tensors have names.
 fn model_of(module: Module, parameters: &[f64], state: &[f64]) -> Model {
@@ -67,7 +68,7 @@ pub fn models() -> Vec<(String, Model)> {
     let of_case = |case: &super::modules::Case| {
         (case.name.to_owned(), model_of(case.module(Kind::Float), &case.start(), &case.state()))
     };
-    models.extend(CASES.iter().map(of_case));
+    models.extend(CASES.iter().chain(OPERATORS).map(of_case));
     models
 }
 

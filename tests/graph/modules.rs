@@ -21,7 +21,7 @@ pub struct Case {
     pub state: &'static [&'static [i64]],
     /// Whether it draws random numbers in training.
     pub draws: bool,
-    build: fn(&mut Recorder, bool) -> usize,
+    pub build: fn(&mut Recorder, bool) -> usize,
 }
 
 pub const CASES: &[Case] = &[

@@ -10,7 +10,7 @@ use super::packing::{Packed, Packing, Place};
 use crate::device::{Addresses, Element, HostBuffer};
 use crate::error::{Error, Result};
 use crate::graph::program::Tensor;
-use crate::graph::{Captured, Mode, Module};
+use crate::graph::{Captured, Mode, Module, Program};
 use crate::kernels::Scalar;
 
 /// Programs that are kept for the numbers of rows that come again.
@@ -20,6 +20,8 @@ const KEPT: usize = 4;
 pub struct Pass<T> {
     mode: Mode,
     rows: usize,
+    /// Numbers of the results.
+    results: usize,
     form: Form<T>,
     values: HostBuffer<T>,
     adjoints: HostBuffer<T>,
@@ -51,16 +53,38 @@ struct Update<T> {
 impl<T: Scalar + Element> Pass<T> {
     /// Lays out what computes `rows` rows of `module` in one mode, by one thread or in blocks of its rows.
     pub fn new(module: &Module, packing: &Packing<T>, mode: Mode, rows: usize, in_blocks: bool) -> Result<Self> {
+        let Packed { program, events_in_panels } = packing.apply(module, mode, rows)?;
+        let form = if in_blocks { Form::new(&program, BlockRows::Suitable)? } else { Form::whole(&program)? };
+        Ok(Pass { events_in_panels, ..Self::laid_out(module, packing, mode, rows, &program, form)? })
+    }
+
+    /// The same for a program of the module's arguments, by one thread, whose first output may be another.
+    pub fn of_program(
+        module: &Module,
+        packing: &Packing<T>,
+        mode: Mode,
+        rows: usize,
+        program: &Program,
+    ) -> Result<Self> {
+        Self::laid_out(module, packing, mode, rows, program, Form::whole(program)?)
+    }
+
+    fn laid_out(
+        module: &Module,
+        packing: &Packing<T>,
+        mode: Mode,
+        rows: usize,
+        program: &Program,
+        form: Form<T>,
+    ) -> Result<Self> {
         if module.dtype().bytes() != size_of::<T>() {
             return Err(Error::Internal(format!("{} computes in {}", module.name(), module.dtype().name())));
         }
-        let Packed { program, events_in_panels } = packing.apply(module, mode, rows)?;
         let constants: Vec<&Captured> = module.constants(mode).collect();
         if program.arguments.len() != 1 + constants.len() + program.noise.len() {
             return Err(Error::Internal(format!("{} arguments of a module", program.arguments.len())));
         }
         let updated = &program.outputs[program.results().len()..];
-        let form = if in_blocks { Form::new(&program, BlockRows::Suitable)? } else { Form::whole(&program)? };
         let [values, adjoints] = form.run().arenas();
         let mut values = HostBuffer::zeros(values)?;
         form.run().prepare(values.as_mut_slice());
@@ -86,7 +110,8 @@ impl<T: Scalar + Element> Pass<T> {
             listed: [0; 4],
             places: module.constant_indices(mode).iter().map(|&index| packing.place(index, mode)).collect(),
             lengths: [program.arguments[0].view.len(), packing.parameters(), packing.derived(mode), module.state()],
-            events_in_panels,
+            events_in_panels: false,
+            results: program.results().iter().map(|result| result.view.len()).sum(),
             form,
         })
     }
@@ -110,7 +135,7 @@ impl<T: Scalar + Element> Pass<T> {
 
     /// The outputs of the rows into `results` [rows, outputs]; large operators run on so many threads of the present pool.
     pub fn forward(&mut self, module: &Module, memory: &Memory<T>, threads: usize, results: &mut [T]) -> Result<()> {
-        assert_eq!(results.len(), self.rows * module.outputs(), "results of another number of rows");
+        assert_eq!(results.len(), self.results, "results of another number of rows");
         self.list(module, memory);
         let [inputs, outputs, _] = &mut self.lists;
         outputs.clear();

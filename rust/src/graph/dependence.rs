@@ -54,7 +54,7 @@ pub fn dependence(programs: [&Program; 2], events: usize) -> Result<Option<Depen
 }
 
 /// For each buffer whether a result is computed from it.
-fn reached(program: &Program) -> Vec<bool> {
+pub(crate) fn reached(program: &Program) -> Vec<bool> {
     let mut reached = vec![false; program.buffers.len()];
     program.outputs.iter().for_each(|output| reached[output.buffer] = true);
     for node in program.nodes.iter().rev() {

@@ -23,6 +23,7 @@ mod saved;
 pub mod view;
 
 pub use batch::AnyBatch;
+pub(crate) use dependence::reached;
 pub use dependence::{dependence, events_mix};
 pub use function::Function;
 pub use module::{Captured, Cost, Mode, Module, Observed};

@@ -310,6 +310,13 @@ impl Module {
         Err(events_mix(&what))
     }
 
+    /// The observed operator of that number, with its place; empty in a chain of layers.
+    pub fn operator(&self, mode: Mode, index: usize) -> String {
+        let Ok(observed) = self.observed(mode) else { return String::new() };
+        let [graph, _] = observed.batch.graphs();
+        graph.nodes.get(index).map_or(String::new(), operator_name)
+    }
+
     fn lowered(&self, mode: Mode, rows: usize) -> Result<Program> {
         if let Source::Chain(graph, _) = &self.source {
             return chain::program(graph, self.dtype, rows, mode == Mode::Training);

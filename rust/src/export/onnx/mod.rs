@@ -1,0 +1,119 @@
+//! Models as ONNX files: opset 17, float32, for any number of events.
+//!
+//! The graph has one input, `features` [events, inputs], whose numbers are those of the model's columns in their order (named
+//! in the input's description and, as JSON, in the metadata `columns`), and one output, `predictions` [events, outputs]: what
+//! `predict` gives, with the scalers inside. A network of events of another shape takes them flat, as everywhere in CladTorch.
+
+mod builder;
+mod functions;
+mod nodes;
+mod proto;
+
+use std::path::Path;
+
+use super::{Finish, Plan};
+use crate::atomic_file;
+use crate::dataset::Scaler;
+use crate::error::{Error, Result};
+use crate::model::Model;
+use builder::{Builder, Value};
+use nodes::Writer;
+use proto::{Attribute, Message};
+
+const OPSET: i64 = 17;
+/// The version of the format that came with that opset.
+const IR_VERSION: i64 = 8;
+const FEATURES: &str = "features";
+const PREDICTIONS: &str = "predictions";
+/// The number of events, as a dimension.
+const EVENTS: &str = "events";
+/// Readers refuse longer messages.
+const LONGEST: usize = i32::MAX as usize;
+/// Most columns that a description names.
+const SHOWN: usize = 100;
+
+impl Model {
+    /// Writes the model to `path` as an ONNX file: whole or not at all. Refuses operators for which ONNX has none, by name.
+    pub fn export_onnx(&self, path: &Path) -> Result<()> {
+        let bytes = written(self)?;
+        atomic_file::replace(path, |new| std::fs::write(new, &bytes).map_err(|error| Error::io(path, error)))
+    }
+}
+
+fn written(model: &Model) -> Result<Vec<u8>> {
+    let plan = Plan::new(model, "an ONNX file")?;
+    let mut builder = Builder::default();
+    let (features, predictions) = (builder.name(FEATURES), builder.name(PREDICTIONS));
+    let x = Value { name: features.clone(), shape: vec![model.inputs()] };
+    let x = match plan.scaler() {
+        Some(scaler) => standardised(&mut builder, x, scaler),
+        None => x,
+    };
+    let mut writer = Writer::new(&plan, builder, x);
+    let outputs = writer.run()?;
+    let mut builder = writer.builder;
+    let outputs = match plan.target() {
+        Some(target) => in_units(&mut builder, outputs, target),
+        None => outputs,
+    };
+    let (operator, attributes) = match plan.finish() {
+        Finish::Values => ("Identity", vec![]),
+        Finish::Sigmoid => ("Sigmoid", vec![]),
+        Finish::Softmax => ("Softmax", vec![("axis", Attribute::Integer(1))]),
+    };
+    builder.named(&predictions, operator, &[&outputs.name], &attributes);
+    let bytes = file(&plan, builder)?.bytes();
+    match bytes.len() <= LONGEST {
+        true => Ok(bytes),
+        false => Err(Error::invalid(
+            format!("an ONNX file of {} bytes", bytes.len()),
+            format!("at most {LONGEST} are possible: make the network smaller"),
+        )),
+    }
+}
+
+fn rows(builder: &mut Builder, scaler: &Scaler, name: &str) -> [String; 2] {
+    [("mean", &scaler.mean), ("inverse", &scaler.inverse)]
+        .map(|(part, values)| builder.floats(&format!("{name}.{part}"), &[values.len()], values))
+}
+
+/// `(x - mean) * inverse`
+fn standardised(builder: &mut Builder, x: Value, scaler: &Scaler) -> Value {
+    let [mean, inverse] = rows(builder, scaler, "scaler");
+    let centred = builder.op("Sub", &[&x.name, &mean]);
+    Value { name: builder.op("Mul", &[&centred, &inverse]), ..x }
+}
+
+/// `y / inverse + mean`
+fn in_units(builder: &mut Builder, y: Value, target: &Scaler) -> Value {
+    let [mean, inverse] = rows(builder, target, "target");
+    let scaled = builder.op("Div", &[&y.name, &inverse]);
+    Value { name: builder.op("Add", &[&scaled, &mean]), ..y }
+}
+
+/// `ModelProto`.
+fn file(plan: &Plan, builder: Builder) -> Result<Message> {
+    let (model, columns) = (plan.model, plan.columns());
+    let more = if columns.len() > SHOWN { ", ..." } else { "" };
+    let about = format!("Numbers of an event: {}{more}", columns[..columns.len().min(SHOWN)].join(", "));
+    let gives = match plan.finish() {
+        Finish::Values => "values in the units of the labels",
+        Finish::Sigmoid => "probability of label 1",
+        Finish::Softmax => "probabilities of the classes",
+    };
+    let graph = Message::default()
+        .messages(1, &builder.nodes)
+        .text(2, "cladtorch")
+        .messages(5, &builder.initializers)
+        .message(11, &proto::rows_of_floats(FEATURES, EVENTS, model.inputs(), &about))
+        .message(12, &proto::rows_of_floats(PREDICTIONS, EVENTS, model.outputs(), gives));
+    let json = |names: &[String]| serde_json::to_string(names).map_err(|error| Error::Internal(error.to_string()));
+    Ok(Message::default()
+        .integer(1, IR_VERSION)
+        .text(2, "CladTorch")
+        .text(3, env!("CARGO_PKG_VERSION"))
+        .message(7, &graph)
+        .message(8, &Message::default().text(1, "").integer(2, OPSET))
+        .message(14, &proto::entry("columns", &json(&columns)?))
+        .message(14, &proto::entry("targets", &json(model.targets().names())?)))
+}
