@@ -94,8 +94,12 @@ impl<'a> Writer<'a> {
                 let sum = self.reduced(&Value { name: square, ..rows }, &[1]);
                 Ok(Value { name: self.builder.op("Sqrt", &[&sum.name]), ..sum })
             }
-            Primitive::Softmax { columns, logarithm } => {
-                let rows = self.rows(node, *columns);
+            Primitive::Softmax { columns, side, logarithm } => {
+                let value = self.event(&node.operands[0]);
+                let length: usize = value.shape.iter().product();
+                let side_by_side = if *side > 1 { &[*side][..] } else { &[] };
+                let dims = [&[length / (columns * side).max(1), *columns], side_by_side].concat();
+                let rows = self.builder.reshaped(&value, &dims);
                 let operator = if *logarithm { "LogSoftmax" } else { "Softmax" };
                 let name = self.builder.with(operator, &[&rows.name], &[("axis", Attribute::Integer(2))]);
                 Ok(Value { name, ..rows })
