@@ -196,22 +196,19 @@ void SoftmaxPullback(int logarithm, size_t R, size_t C, const T *y, const T *dy,
 
 namespace {
 
-/// Columns that are looked at together: their rows of a matrix lie in a cache line or two, their state in registers.
-constexpr size_t kSide = 64;
-
-/// Calls body(columns, first) for the columns of R matrices [C,N], up to kSide at a time.
+/// Calls body(columns, first) for the columns of R matrices [C,N], up to kBlock at a time: rows of a block are read as one piece.
 template <typename Body>
 inline void EachSide(size_t R, size_t C, size_t N, Body body)
 {
    for (size_t r = 0; r < R; ++r)
-      for (size_t n = 0; n < N; n += kSide)
-         body(N - n < kSide ? N - n : kSide, r * C * N + n);
+      for (size_t n = 0; n < N; n += kBlock)
+         body(N - n < kBlock ? N - n : kBlock, r * C * N + n);
 }
 
 template <typename T>
 void SoftmaxOfColumns(int logarithm, size_t C, size_t N, size_t side, const T *x, T *y)
 {
-   T top[kSide], sum[kSide];
+   T top[kBlock], sum[kBlock];
    for (size_t s = 0; s < side; ++s) {
       top[s] = -std::numeric_limits<T>::infinity();
       sum[s] = 0;
@@ -220,7 +217,7 @@ void SoftmaxOfColumns(int logarithm, size_t C, size_t N, size_t side, const T *x
       for (size_t s = 0; s < side; ++s)
          top[s] = x[c * N + s] > top[s] ? x[c * N + s] : top[s];
    for (size_t c = 0; c < C; ++c) {
-      T room[kSide], *to = logarithm ? room : y + c * N;
+      T room[kBlock], *to = logarithm ? room : y + c * N;
       ExponentialsBelow(side, x + c * N, top, to);
       for (size_t s = 0; s < side; ++s)
          sum[s] += to[s];
@@ -232,22 +229,38 @@ void SoftmaxOfColumns(int logarithm, size_t C, size_t N, size_t side, const T *x
          y[c * N + s] = logarithm ? (x[c * N + s] - top[s]) - sum[s] : y[c * N + s] * sum[s];
 }
 
+/// sum[n] += dy, or dy times y.
+CT_LOOP AddAdjoints(int logarithm, size_t n, const T *y, const T *dy, T *sum)
+{
+   if (logarithm)
+      for (size_t i = 0; i < n; ++i)
+         sum[i] += dy[i];
+   else
+      for (size_t i = 0; i < n; ++i)
+         sum[i] += dy[i] * y[i];
+}
+
+/// dx[n] = y (dy - sum[n])
+CT_LOOP PartAdjoints(size_t n, const T *y, const T *dy, const T *sum, T *dx)
+{
+   CT_ELEMENTWISE
+   for (size_t i = 0; i < n; ++i)
+      dx[i] = y[i] * (dy[i] - sum[i]);
+}
+
 template <bool Add, typename T>
 void PullBackSoftmaxOfColumns(int logarithm, size_t C, size_t N, size_t side, const T *y, const T *dy, T *dx)
 {
-   T sum[kSide] = {};
+   const auto adjoints = logarithm ? static_cast<void (*)(size_t, const T *, const T *, const T *, T *)>(LogarithmAdjoints<T>)
+                                   : PartAdjoints<T>;
+   T sum[kBlock] = {}, room[kBlock];
    for (size_t c = 0; c < C; ++c)
-      for (size_t s = 0; s < side; ++s)
-         sum[s] += logarithm ? dy[c * N + s] : dy[c * N + s] * y[c * N + s];
+      AddAdjoints(logarithm, side, y + c * N, dy + c * N, sum);
    for (size_t c = 0; c < C; ++c) {
-      const T *value = y + c * N, *d = dy + c * N;
-      T room[kSide], *to = dx + c * N;
-      if (logarithm)
-         LogarithmAdjoints(side, value, d, sum, room);
-      for (size_t s = 0; !logarithm && s < side; ++s)
-         room[s] = value[s] * (d[s] - sum[s]);
-      for (size_t s = 0; s < side; ++s)
-         to[s] = (Add ? to[s] : T(0)) + room[s];
+      T *to = dx + c * N;
+      adjoints(side, y + c * N, dy + c * N, sum, Add ? room : to);
+      for (size_t s = 0; Add && s < side; ++s)
+         to[s] += room[s];
    }
 }
 

@@ -24,7 +24,7 @@ use crate::graph::program::{Buffer, Origin, Primitive, Tensor};
 use crate::graph::{Program, View};
 use crate::kernels::Scalar;
 use crate::kernels::strided::{self, Stream};
-use step::{Backward, Kernel, Source, Step};
+use step::{Backward, Direct, Kernel, Source, Step};
 
 /// What runs a program in two arenas: all of it at once, or block by block.
 pub trait Run<T> {
@@ -87,15 +87,16 @@ struct Output {
     source: Source,
     view: Stream,
     dense: Stream,
-    /// Whether the step that computes it writes it, and its pullback reads the seed: it is nowhere else.
+    /// Whether the step that computes it writes it: it is nowhere else.
     is_direct: bool,
 }
 
-/// For each buffer the output that it is, where nothing else reads it: not a node, not another output, and no pullback its own
-/// value.
-fn direct_outputs(program: &Program) -> Vec<Option<usize>> {
+/// For each buffer the output that it is, where no node and no other output reads it: its adjoint is the seed.
+fn seeded_outputs(program: &Program) -> Vec<Option<usize>> {
     let mut direct = vec![None; program.buffers.len()];
-    for node in program.nodes.iter().filter(|node| !needs_value(&node.primitive)) {
+    // The adjoint of what is loaded is a gradient; a packed layer takes its own from the arena.
+    let no_pullback = |primitive: &Primitive| matches!(primitive, Primitive::Load(_) | Primitive::Linear(_));
+    for node in program.nodes.iter().filter(|node| !no_pullback(&node.primitive)) {
         let is_whole = |output: &&Tensor| {
             output.view.offset == 0
                 && output.view.is_contiguous()
@@ -108,6 +109,15 @@ fn direct_outputs(program: &Program) -> Vec<Option<usize>> {
     }
     for operand in program.nodes.iter().flat_map(|node| &node.operands) {
         direct[operand.buffer] = None;
+    }
+    direct
+}
+
+/// Those of them that a step can write where the caller wants them, since no pullback reads its own value.
+fn direct_outputs(program: &Program, seeded: &[Option<usize>]) -> Vec<Option<usize>> {
+    let mut direct = seeded.to_vec();
+    for node in program.nodes.iter().filter(|node| needs_value(&node.primitive)) {
+        direct[node.buffer] = None;
     }
     direct
 }
@@ -154,7 +164,8 @@ impl<T: Scalar + Element> Executor<T> {
             _ => None,
         };
         let steps = program.nodes.iter().zip(&reverse.steps);
-        let direct = direct_outputs(program);
+        let seeded = seeded_outputs(program);
+        let direct = direct_outputs(program, &seeded);
         let output = |tensor: &Tensor| -> Result<Output> {
             let (view, dense) = (tensor.view.stream()?, View::contiguous(&tensor.view.sizes).stream()?);
             let is_direct = direct[tensor.buffer].is_some();
@@ -163,9 +174,12 @@ impl<T: Scalar + Element> Executor<T> {
         Ok(Executor {
             function: None,
             steps: steps
-                .map(|(node, begins)| Step::new(program, layout, node, begins, &places, direct[node.buffer]))
+                .map(|(node, begins)| {
+                    let [value, seed] = [&direct, &seeded].map(|outputs| outputs[node.buffer]);
+                    Step::new(program, layout, node, begins, &places, Direct { value, seed })
+                })
                 .collect::<Result<_>>()?,
-            adjoints: Adjoints::new(program, &reverse.zero, &places, &direct, length),
+            adjoints: Adjoints::new(program, &reverse.zero, &places, &seeded, length),
             literals: program.buffers.iter().zip(&layout.values).filter_map(literal).collect(),
             outputs: program.outputs.iter().map(output).collect::<Result<_>>()?,
             arguments: program.arguments.len(),
@@ -260,16 +274,16 @@ impl<T: Scalar + Element> Run<T> for Executor<T> {
 }
 
 impl Adjoints {
-    /// With a place for every active buffer, but for those whose adjoints are `direct`ly the seeds.
+    /// With a place for every active buffer, but for those whose adjoints are the seeds.
     fn new(
         program: &Program,
         zero: &[usize],
         places: &[Option<Place>],
-        direct: &[Option<usize>],
+        seeded: &[Option<usize>],
         length: usize,
     ) -> Self {
         let active =
-            |buffer: usize| places[buffer].filter(|_| program.buffers[buffer].active && direct[buffer].is_none());
+            |buffer: usize| places[buffer].filter(|_| program.buffers[buffer].active && seeded[buffer].is_none());
         let wanted = program.arguments.iter().enumerate().filter(|(_, argument)| argument.gradient);
         let left = wanted.filter_map(|(index, argument)| match active(argument.buffer) {
             Some(Place::Arena(start)) => Some((index, start..start + argument.view.len())),

@@ -51,6 +51,12 @@ pub(super) enum Given {
     Seed(usize),
 }
 
+/// The outputs that a step's value and its adjoint are, where they have no place of their own.
+pub(super) struct Direct {
+    pub value: Option<usize>,
+    pub seed: Option<usize>,
+}
+
 impl Value {
     fn len(&self) -> usize {
         match self {
@@ -166,7 +172,7 @@ impl Step {
         node: &Node,
         begins: &[Option<Begin>],
         places: &[Option<Place>],
-        direct: Option<usize>,
+        direct: Direct,
     ) -> Result<Self> {
         let Place::Arena(start) = layout.values[node.buffer] else {
             return Err(Error::Internal("a node's value outside the arena".into()));
@@ -177,8 +183,8 @@ impl Step {
             kernel: kernel(program, node)?,
             sources: node.operands.iter().map(|operand| layout.source(program, operand)).collect(),
             views: node.operands.iter().map(|operand| operand.view.stream()).collect::<Result<_>>()?,
-            value: direct.map_or(Value::Arena(start..start + length), |output| Value::Output(output, length)),
-            adjoint: match (places[node.buffer], direct) {
+            value: direct.value.map_or(Value::Arena(start..start + length), |output| Value::Output(output, length)),
+            adjoint: match (places[node.buffer], direct.seed) {
                 _ if begins.is_empty() => None,
                 (_, Some(output)) => Some(Given::Seed(output)),
                 (Some(Place::Arena(start)), None) => Some(Given::Arena(start)),
