@@ -25,7 +25,7 @@ std::vector<double> DetectorPsd(std::size_t samples, double rate, EDesign design
 
 std::vector<double> Window(EWindow shape, std::size_t samples, double fraction)
 {
-   return Guard("CladTorch::Signal::Window", [&] {
+   return LongCall("CladTorch::Signal::Window", [&] {
       return Copy(Core::signal_window(static_cast<Core::SignalWindow>(shape), samples, fraction));
    });
 }
@@ -83,13 +83,13 @@ std::vector<double> Whiten(const std::vector<double> &strain, const std::vector<
 
 std::vector<double> Chirp(std::size_t samples, double rate, double chirpMass, double start, double coalescence)
 {
-   return Guard("CladTorch::Signal::Chirp",
+   return LongCall("CladTorch::Signal::Chirp",
                 [&] { return Copy(Core::signal_chirp(samples, rate, chirpMass, start, coalescence)); });
 }
 
 std::vector<double> SineGaussian(std::size_t samples, double rate, double frequency, double quality, double arrival)
 {
-   return Guard("CladTorch::Signal::SineGaussian",
+   return LongCall("CladTorch::Signal::SineGaussian",
                 [&] { return Copy(Core::signal_sine_gaussian(samples, rate, frequency, quality, arrival)); });
 }
 

@@ -9,7 +9,6 @@ namespace CladTorch {
 namespace Signal {
 
 using Internal::Copy;
-using Internal::Guard;
 using Internal::LongCall;
 using Internal::Slice;
 
@@ -51,18 +50,18 @@ BinaryStrain(const Binary &binary, EApproximant approximant, std::size_t samples
 
 std::vector<double> Ringdown(std::size_t samples, double rate, double frequency, double quality, double start)
 {
-   return Guard("CladTorch::Signal::Ringdown",
+   return LongCall("CladTorch::Signal::Ringdown",
                 [&] { return Copy(Core::signal_ringdown(samples, rate, frequency, quality, start)); });
 }
 
 std::vector<double> Blip(std::size_t samples, double rate, double frequency, double arrival)
 {
-   return Guard("CladTorch::Signal::Blip", [&] { return Copy(Core::signal_blip(samples, rate, frequency, arrival)); });
+   return LongCall("CladTorch::Signal::Blip", [&] { return Copy(Core::signal_blip(samples, rate, frequency, arrival)); });
 }
 
 std::vector<double> ScatteredLight(std::size_t samples, double rate, double frequency, double highest, double arrival)
 {
-   return Guard("CladTorch::Signal::ScatteredLight",
+   return LongCall("CladTorch::Signal::ScatteredLight",
                 [&] { return Copy(Core::signal_scattered_light(samples, rate, frequency, highest, arrival)); });
 }
 

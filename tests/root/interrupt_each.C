@@ -1,5 +1,5 @@
 /// \file interrupt_each.C
-/// \brief Calls that take some tenths of a second: Ctrl-C within each of them is CladTorch::Interrupted, and the session goes on.
+/// \brief Calls that take some hundredths of a second or more: Ctrl-C within each of them is CladTorch::Interrupted, and the session goes on.
 
 R__LOAD_LIBRARY(libcladtorch)
 #include <CladTorch/CladTorch.hxx>
@@ -19,16 +19,25 @@ namespace Signal = CladTorch::Signal;
 using CladTorch::Dataset;
 using CladTorch::Evaluation;
 
-/// Presses Ctrl-C 5 ms after `call` has begun. A call that ends before is none for this list.
-void Pressed(const char *name, const std::function<void()> &call)
+/// What the process does at Ctrl-C.
+auto Handler()
 {
-   std::atomic<bool> ended{false}, pressed{false};
+   struct sigaction now = {};
+   sigaction(SIGINT, nullptr, &now);
+   return now.sa_handler;
+}
+
+/// Whether `call` is interrupted where Ctrl-C is pressed as soon as it has taken the signal over, which a call that does not hear
+/// it never does.
+bool IsInterrupted(const std::function<void()> &call)
+{
+   const auto before = Handler();
+   std::atomic<bool> ended{false};
    std::thread presser([&] {
-      std::this_thread::sleep_for(std::chrono::milliseconds(5));
-      if (!ended) {
-         pressed = true;
+      while (!ended && Handler() == before)
+         std::this_thread::sleep_for(std::chrono::microseconds(100));
+      if (!ended)
          kill(getpid(), SIGINT);
-      }
    });
    bool interrupted = false;
    try {
@@ -38,8 +47,17 @@ void Pressed(const char *name, const std::function<void()> &call)
    }
    ended = true;
    presser.join();
-   std::printf("%s: %s\n", name, interrupted ? "interrupted" : pressed ? "NOT HEARD" : "TOO SHORT");
-   CHECK(interrupted);
+   return interrupted;
+}
+
+/// On a busy machine the thread that presses may come too late.
+void Pressed(const char *name, const std::function<void()> &call)
+{
+   int tries = 1;
+   while (!IsInterrupted(call) && tries < 10)
+      ++tries;
+   std::printf("%s: try %d\n", name, tries);
+   CHECK(tries < 10);
 }
 
 void OfSignals()
@@ -49,10 +67,13 @@ void OfSignals()
    const auto psd = Signal::DetectorPsd(samples, rate);
    const auto strain = Signal::Noise(psd, rate, 1);
    const auto chirp = Signal::Chirp(samples, rate, 15, 45, 100);
+   const std::vector<double> snrs(samples, 3.);
    const Signal::MatchedFilter filter(chirp, psd, rate, 100);
    const auto each = [](const char *name, auto call) { Pressed(name, [&] { call(); }); };
    each("DetectorPsd", [&] { Signal::DetectorPsd(samples, rate); });
    each("Noise", [&] { Signal::Noise(psd, rate, 2); });
+   each("Window", [&] { Signal::Window(Signal::kHann, 4 * samples); });
+   each("SineGaussian", [&] { Signal::SineGaussian(samples, rate, 100, 9, 100); });
    each("Welch", [&] { Signal::Welch(strain, 512, rate); });
    each("InterpolatePsd", [&] { Signal::InterpolatePsd(psd, 2 * samples); });
    each("TruncateInverse", [&] { Signal::TruncateInverse(psd, rate, 4096); });
@@ -66,7 +87,7 @@ void OfSignals()
    each("MatchedFilter", [&] { Signal::MatchedFilter(chirp, psd, rate, 100); });
    each("MatchedFilter::Series", [&] { filter.Series(strain); });
    each("MatchedFilter::Max", [&] { filter.Max(strain, 1, 400); });
-   each("BayesStatistic", [&] { Signal::BayesStatistic(std::vector<double>(1 << 21, 3.), 5); });
+   each("BayesStatistic", [&] { Signal::BayesStatistic(snrs, 5); });
    each("Spectrogram", [&] { delete Signal::Spectrogram(strain, rate, 1024, 512); });
    each("QTransform", [&] { delete Signal::QTransform(strain, rate, 20, 30, 500); });
    each("DetectorNoise", [&] { Signal::DetectorNoise("H1", psd, rate, 1); });

@@ -65,11 +65,13 @@ for name, call in calls.items():
 
 # Whatever else is public is quick, or has been forgotten in calls.py.
 QUICK = {
-    "": {"AntennaPattern", "AucBound", "Blip", "Chirp", "Delay", "EfficiencyBound", "NetworkSnr", "Ringdown", "ScatteredLight",
-         "SineGaussian", "Window"},
+    "": {"AntennaPattern", "AucBound", "Delay", "EfficiencyBound", "NetworkSnr"},
     "Batches": {"Features", "Labels", "Rows", "Weights"},
+    "CrossValidation": {"FoldOf", "Folds", "Histories", "Models", "Predictions"},
     "Dataset": {"Column", "Columns", "Features", "Labels", "Lengths", "Mask", "Print", "Rows", "SetReader", "SetWeight",
                 "Stream", "Targets", "Weight", "Weights", "Width"},
+    "Ensemble": {"Members", "Size"},
+    "Evaluation": {"Events", "Labels", "Outputs", "Predictions", "Weights"},
     "Files": {"Names"},
     "Functor": {"Evaluate", "Inputs"},
     "History": {"BestEpoch", "Description", "Draw", "Epochs", "Interrupted", "LearningRate", "Metric", "MetricNames", "Print", "RestoredEpoch", "Seconds",
@@ -81,7 +83,7 @@ QUICK = {
     "Stream": {"Batches", "Columns", "Entries", "SetBuffer", "SetMixing", "SetWindow", "Targets", "Width"},
 }  # fmt: skip
 known = ct.Mlp.Fit.__globals__
-for kind in (ct.Batches, ct.Dataset, ct.Files, ct.FitOptions, ct.Functor, ct.History, ct.Jagged["double"], ct.Mlp, ct.Scaler, ct.Source,
+for kind in (ct.Batches, ct.CrossValidation, ct.Dataset, ct.Ensemble, ct.Evaluation, ct.Files, ct.FitOptions, ct.Functor, ct.History, ct.Jagged["double"], ct.Mlp, ct.Scaler, ct.Source,
              ct.Stream, ct.Signal.MatchedFilter, ct.Signal.Whitener):  # fmt: skip
     name = known["plain"](kind.__cpp_name__)
     methods = {known["plain"](str(method.GetName())) for method in ROOT.TClass.GetClass(kind.__cpp_name__).GetListOfMethods()

@@ -7,9 +7,10 @@ import signal
 LONG = {
     "CladTorch": {"ToFrame", "ToMatrix", "WriteFriend"},
     "Signal": {
-        *("BandPass", "BayesStatistic", "BinarySpectrum", "BinaryStrain", "DetectorNoise", "DetectorPsd", "InterpolatePsd"),
-        *("Noise", "Notch", "PhaseShift", "Project", "QTransform", "ScaleToSnr", "SearchBounds", "SineGaussianFisher", "Snr"),
-        *("Spectrogram", "TruncateInverse", "Welch", "Whiten", "WhitenByOwn"),
+        *("BandPass", "BayesStatistic", "BinarySpectrum", "BinaryStrain", "Blip", "Chirp", "DetectorNoise", "DetectorPsd"),
+        *("InterpolatePsd", "Noise", "Notch", "PhaseShift", "Project", "QTransform", "Ringdown", "ScaleToSnr", "ScatteredLight"),
+        *("SearchBounds", "SineGaussian", "SineGaussianFisher", "Snr", "Spectrogram", "TruncateInverse", "Welch", "Whiten"),
+        *("WhitenByOwn", "Window"),
     },
     "Batches": {"Next"},
     "CrossValidation": {"Evaluate", "Print"},
