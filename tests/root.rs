@@ -515,6 +515,12 @@ fn events_in_the_memory_of_python() {
 }
 
 #[test]
+fn fits_to_events_in_the_memory_of_python() {
+    let peers = source().join(".deps/peers/site-packages").display().to_string();
+    Session::python(&[&script("fit_tables.py"), &peers]).run().passed().show("pandas");
+}
+
+#[test]
 fn objects_are_at_home_in_python() {
     Session::python(&[&script("at_home.py")]).run().passed();
 }

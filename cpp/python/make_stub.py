@@ -86,6 +86,9 @@ OVERLOADS = {
     "Dataset.Add": [
         "def Add(self, source: _Table, label: float | str | Sequence[str] | ArrayLike, cut: ArrayLike | None = ..., weight: str | ArrayLike | None = ...) -> Self: ..."
     ],
+    "Model.Fit": [
+        "def Fit(self, x: _Table, y: float | str | Sequence[str] | ArrayLike, weight: str | ArrayLike | None = ..., validation: Dataset | _Table | tuple[_Table, ...] | None = ..., options: FitOptions = ..., **words: Unpack[_Options]) -> History: ..."
+    ],
     "Model.Predict": ["def Predict(self, data: _Table) -> NDArray[np.float32]: ..."],
     "Model.Logits": ["def Logits(self, data: _Table) -> NDArray[np.float32]: ..."],
 }

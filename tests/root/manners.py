@@ -148,7 +148,7 @@ MISTAKES = [
     (lambda: model.Fit(events, 5), "'options' a CladTorch::FitOptions (as FitOptions(fEpochs=3))", "not 5"),
     (lambda: model.Fit(events, {"fEpochs": 5}), "'options' a CladTorch::FitOptions"),
     (lambda: model.Fit(events, ct.FitOptions), "'options' a CladTorch::FitOptions", "the class"),
-    (lambda: model.Fit(np.zeros((4, 2)), np.zeros(4)), "'data' a CladTorch::Dataset (as Dataset(columns).Add", "(4, 2)"),
+    (lambda: model.Fit(np.zeros(4), np.zeros(4)), "'data' a CladTorch::Dataset", "[events, features]", "(4,)"),
     (lambda: model.Fit(events, lr=0.1), "'lr'", "write fLearningRate"),
     (lambda: model.Fit(events, optimizer="adam"), "'optimizer'", "write fOptimiser"),
     (lambda: model.Fit(events, validation_split=0.1), "write fValidation"),

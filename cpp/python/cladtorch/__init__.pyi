@@ -904,7 +904,7 @@ class Model:
         """Scores() on a new canvas, which belongs to ROOT and owns what is drawn on it."""
         ...
     @overload
-    def Fit(self, data: Dataset, options: FitOptions = ..., **words: Unpack[_Options]) -> History:
+    def Fit(self, x: _Table, y: float | str | Sequence[str] | ArrayLike, weight: str | ArrayLike | None = ..., validation: Dataset | _Table | tuple[_Table, ...] | None = ..., options: FitOptions = ..., **words: Unpack[_Options]) -> History:
         """Trains on `data`, whose width must be the number of inputs, starting from the current parameters.
 
         The model keeps the scalers (see FitOptions::fStandardise), the columns and the options. A further Fit continues
@@ -935,6 +935,8 @@ class Model:
         The same on a stream.
         """
         ...
+    @overload
+    def Fit(self, data: Dataset, options: FitOptions = ..., **words: Unpack[_Options]) -> History: ...
     @overload
     def Fit(self, data: Dataset, validation: Dataset, options: FitOptions = ..., **words: Unpack[_Options]) -> History: ...
     @overload

@@ -40,6 +40,7 @@ def pythonize(cls, name):
         takes_frame(cls, name, "Define")
         takes_source(cls, "WriteScores")
         takes_options(cls, name, "Fit", at=1)
+        fits_tables(cls, name)
         takes_options(cls, name, "Resume", at=2)
         takes_options(cls, name, "CrossValidate", at=2)
         for method in ("Predict", "Logits"):

@@ -1,15 +1,23 @@
 """model.Fit(data, fEpochs=5) beside model.Fit(data, options), and so for each method that takes FitOptions."""
 
 
-def refuse_words(where, words, method):
-    """Keywords that are neither arguments of `method` nor fields of FitOptions."""
+# What other libraries call arguments of ours.
+ARGUMENT_ALIASES = {"sample_weight": "weight", "eval_set": "validation", "validation_data": "validation", "X": "x"}
+
+
+def argument_names(method):
+    return dict.fromkeys(each.name for line in signatures(method) for each in parameters(line))
+
+
+def refuse_words(where, words, taken):
+    """Keywords that are neither in `taken`, the names of arguments, nor fields of FitOptions."""
     import ROOT
 
     known = fields(ROOT.CladTorch.FitOptions)
-    taken = dict.fromkeys(each.name for line in signatures(method) for each in parameters(line))
     for word in words:
         if word not in taken:
-            nearest = nearest_field(word, known)
+            alias = ARGUMENT_ALIASES.get(word)
+            nearest = alias if alias in taken else nearest_field(word, known)
             remedy = f"write {nearest}" if nearest else f"it takes {', '.join(taken)} and the options {', '.join(known)}"
             raise TypeError(f"{where} has no argument '{word}': {remedy}")
 
@@ -23,7 +31,7 @@ def takes_options(cls, name, method, at):
 
         kind = ROOT.CladTorch.FitOptions
         chosen = {field: kwargs.pop(field) for field in list(kwargs) if field[:1] == "f" and field[1:2].isupper()}
-        refuse_words(f"{name}::{method}", kwargs, wrapped)
+        refuse_words(f"{name}::{method}", kwargs, argument_names(wrapped))
         if not chosen:
             return wrapped(self, *args, **kwargs)
         place = at + any(is_a(each, "CladTorch::Dataset") for each in args[1 : at + 1])
