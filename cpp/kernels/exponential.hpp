@@ -138,6 +138,12 @@ struct Reduced {
    T Slope() const { return Polynomial(Format<T>::kExpm1, fRest); }
 };
 
+/// 1 - erf(x) and exp(-x^2), its derivative but for the factor -2 / sqrt(pi).
+template <typename T>
+struct ErfcAndGauss {
+   T fErfc, fGauss;
+};
+
 } // namespace Exponential
 
 /// exp(x) = exp(rest) 2^n, in two steps, because n may be beyond the exponent's range where the result is not.
@@ -185,17 +191,11 @@ inline T Log1pOfUnit(T x)
    return 2 * s * sum;
 }
 
-/// 1 - erf(x) and exp(-x^2), its derivative but for the factor -2 / sqrt(pi).
-template <typename T>
-struct ErfcAndGauss {
-   T fErfc, fGauss;
-};
-
 /// erfc(|x|) = exp(-x^2) p(s) / (1 + 2 |x|) with s = (|x| - 3) / (|x| + 3), in which that quotient is smooth up to infinity
 /// (Shepherd and Laframboise 1981). The polynomials p interpolate at Chebyshev's points; what the rounding of x^2 loses is an
 /// error of the exponential, and put back. One division serves both quotients.
 template <typename T>
-inline ErfcAndGauss<T> ErfcWithGauss(T x)
+inline Exponential::ErfcAndGauss<T> ErfcWithGauss(T x)
 {
    using namespace Exponential;
    using F = Format<T>;

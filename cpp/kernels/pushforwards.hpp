@@ -190,7 +190,7 @@ template <typename T>
 inline ValueAndPushforward<T> Erfc_pushforward(T x, T d_x)
 {
    constexpr T minusTwoOverSqrtPi = T(-1.12837916709551257390);
-   const ErfcAndGauss<T> both = ErfcWithGauss(x);
+   const auto both = ErfcWithGauss(x);
    return {both.fErfc, minusTwoOverSqrtPi * both.fGauss * d_x};
 }
 

@@ -78,6 +78,17 @@ pub fn features(model: &Model, rows: usize) -> Vec<f32> {
     (0..rows * model.inputs()).map(|_| generator.random::<f32>() * 6.0 - 3.0).collect()
 }
 
+/// The largest difference of what another program computed from the predictions for `rows` of those, in units of the largest one
+/// (1 at least): sums in another order differ by the last digits of their terms.
+pub fn difference(model: &Model, rows: usize, found: &[f32]) -> f32 {
+    let expected = predictions(model, rows);
+    assert_eq!(found.len(), expected.len());
+    let scale = expected.iter().fold(1.0f32, |largest, value| largest.max(value.abs()));
+    let differences = expected.iter().zip(found).map(|(a, b)| (a - b).abs() / scale);
+    // A NaN is a difference.
+    differences.fold(0.0, |worst, each| if each <= worst { worst } else { each })
+}
+
 /// Predictions [rows, outputs] of those.
 pub fn predictions(model: &Model, rows: usize) -> Vec<f32> {
     let mut predictions = vec![0.0; rows * model.outputs()];

@@ -2,7 +2,7 @@
 /// Clad's derivatives of activations, losses and operators, for float and double. Not to be edited.
 // Made by Clad 2.5.0~dev (git 4b2c0eef17e298af448c22b08631923507cbb105)
 // from activations.hpp, losses.hpp, operators.hpp, exponential.hpp, pushforwards.hpp, derive.cpp
-// sha256 of the inputs: 9827e024562b073534de5afde293f5856483ef27f5f4daea428982ade125f841
+// sha256 of the inputs: aa94741c120cd29694e649121f7e47bc49f828f1b759cbeebc0d561a0fa1f508
 // sha256 of the text below: ab0a53750eefe442ee30836d0d2356dbfc4e79f1af3f4c846fd60d3de4881dce
 // To make it again: cargo xtask gradients
 

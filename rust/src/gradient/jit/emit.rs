@@ -24,7 +24,8 @@ mod fusion;
 mod kernels;
 mod loops;
 
-use fusion::{Body, Group};
+pub(crate) use fusion::{Body, Group, groups};
+pub(crate) use loops::Nest;
 
 /// The text of the function for `program`, `name` in its comments, and the buffers whose adjoints it finds zero; `operators`
 /// names the observed operators.
@@ -32,7 +33,7 @@ pub fn emit(program: &Program, layout: &Layout, name: &str, operators: &[String]
     let mut emitter =
         Emitter { program, layout, operators, steps: String::new(), calls: String::new(), requests: String::new() };
     refuse_remainders(program, operators)?;
-    let groups = fusion::groups(program);
+    let groups = groups(program);
     // What is loaded is read by the library, before the function runs.
     let is_step =
         |&index: &usize| groups[index] == Group::Root && !matches!(program.nodes[index].primitive, Primitive::Load(_));

@@ -98,14 +98,15 @@ fn derivative(index: usize, active: &[usize]) -> String {
 }
 
 /// Loops over a shape, dimensions joined where all operands allow it; the last operand is the dense value.
-struct Nest {
+pub(crate) struct Nest {
     sizes: Vec<usize>,
     offsets: Vec<usize>,
     strides: Vec<Vec<usize>>,
 }
 
 impl Nest {
-    fn new(shape: &[usize], leaves: &[&Tensor]) -> Self {
+    /// For a value of that shape.
+    pub(crate) fn new(shape: &[usize], leaves: &[&Tensor]) -> Self {
         let dense = View::contiguous(shape);
         let views: Vec<&View> = leaves.iter().map(|leaf| &leaf.view).chain([&dense]).collect();
         let mut nest = Nest {
@@ -132,7 +133,7 @@ impl Nest {
     }
 
     /// Where an operand's element is, in the loops' variables.
-    fn index(&self, operand: usize) -> String {
+    pub(crate) fn index(&self, operand: usize) -> String {
         let mut terms = Vec::new();
         for (dim, &stride) in self.strides[operand].iter().enumerate().filter(|(_, stride)| **stride > 0) {
             terms.push(if stride == 1 { format!("i{dim}") } else { format!("i{dim} * {stride}") });
@@ -149,7 +150,7 @@ impl Nest {
     }
 
     /// The loops around `inside`; `before` and `after` stand around the innermost one.
-    fn text(&self, pragma: &str, before: &[String], inside: &str, after: &[String]) -> String {
+    pub(crate) fn text(&self, pragma: &str, before: &[String], inside: &str, after: &[String]) -> String {
         let mut text = String::from("   {\n");
         let Some((last, outer)) = self.sizes.split_last() else {
             emit!(text, "{inside}\n   }}");

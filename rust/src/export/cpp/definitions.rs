@@ -1,0 +1,99 @@
+//! The text of the kernels, definition by definition: a header has those that it uses.
+
+/// In the order in which they include each other.
+const HEADERS: [&str; 4] = [
+    include_str!("../../../../cpp/kernels/exponential.hpp"),
+    include_str!("../../../../cpp/kernels/activations.hpp"),
+    include_str!("../../../../cpp/kernels/operators.hpp"),
+    include_str!("kernels.hpp"),
+];
+const BEGIN: &str = "namespace CladTorch::Kernels {\n";
+const END: &str = "} // namespace CladTorch::Kernels";
+/// A namespace inside of it is one definition.
+const INNER_BEGIN: &str = "namespace Exponential {\n";
+const INNER_END: &str = "} // namespace Exponential\n";
+
+/// A definition with the comment above it.
+struct Definition {
+    name: &'static str,
+    text: &'static str,
+}
+
+/// All that `code` uses, and what that uses, in order.
+pub fn used_by(code: &str) -> String {
+    let definitions = definitions();
+    let mut wanted = vec![false; definitions.len()];
+    let mut due = vec![code];
+    while let Some(code) = due.pop() {
+        for (definition, wanted) in definitions.iter().zip(&mut wanted) {
+            if !*wanted && words(code).any(|word| word == definition.name) {
+                *wanted = true;
+                due.push(definition.text);
+            }
+        }
+    }
+    let used = definitions.iter().zip(wanted).filter(|(_, wanted)| *wanted);
+    used.map(|(definition, _)| format!("{}\n\n", definition.text.trim())).collect()
+}
+
+fn definitions() -> Vec<Definition> {
+    let mut definitions = Vec::new();
+    for header in HEADERS {
+        let Some((_, body)) = header.split_once(BEGIN) else { continue };
+        let mut body = body.split_once(END).map_or(body, |(body, _)| body);
+        if let (true, Some(length)) = (body.starts_with(INNER_BEGIN), body.find(INNER_END)) {
+            let (inner, behind) = body.split_at(length + INNER_END.len());
+            definitions.push(Definition { name: "Exponential", text: inner });
+            body = behind;
+        }
+        for text in body.split("\n\n").filter(|text| !text.trim().is_empty()) {
+            definitions.push(Definition { name: name(text), text });
+        }
+    }
+    definitions
+}
+
+/// Of the function that a text defines.
+fn name(text: &str) -> &str {
+    let head = text.split_once("inline ").map_or("", |(_, head)| head);
+    let head = head.split_once('(').map_or("", |(head, _)| head);
+    head.rsplit(' ').next().unwrap_or("")
+}
+
+/// The identifiers of a text without its comments.
+fn words(text: &str) -> impl Iterator<Item = &str> {
+    let code = text.lines().map(|line| line.split_once("//").map_or(line, |(code, _)| code));
+    code.flat_map(|line| line.split(|each: char| !each.is_ascii_alphanumeric() && each != '_'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::graph::Function;
+
+    #[test]
+    fn every_function_and_every_kernel_is_found_by_its_name() {
+        let definitions = definitions();
+        for function in Function::ALL {
+            assert!(definitions.iter().any(|definition| definition.name == function.name()), "{}", function.name());
+        }
+        for definition in &definitions {
+            let text = definition.text;
+            assert!(!definition.name.is_empty(), "{text}");
+            assert_eq!(text.matches('{').count(), text.matches('}').count(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_header_has_what_its_functions_use_and_nothing_else() {
+        let found = |code: &str| {
+            let text = used_by(code);
+            let names: Vec<String> = definitions().iter().map(|each| each.name.to_owned()).collect();
+            names.into_iter().filter(|each| text.contains(&format!("inline T {each}("))).collect::<Vec<_>>()
+        };
+        assert_eq!(found("y = Silu(x); // Tanh"), ["Exp", "Sigmoid", "Silu"]);
+        assert!(used_by("Exp").contains("struct Reduced"));
+        assert_eq!(found("Relu"), ["Relu"]);
+        assert!(used_by("nothing").is_empty());
+    }
+}

@@ -1,0 +1,159 @@
+//! Exported C++ headers: compiled without warnings by every compiler that is there, and compared with the predictions; what
+//! cannot be written is refused by name.
+
+#[path = "common/models.rs"]
+#[allow(dead_code)] // Each test uses a part of it.
+mod models;
+#[path = "graph/modules.rs"]
+#[allow(dead_code)] // Each test uses a part of it.
+mod modules;
+#[path = "graph/recorder.rs"]
+#[allow(dead_code)] // Each test uses a part of it.
+mod recorder;
+#[path = "common/say.rs"]
+mod say;
+#[path = "graph/single_operators.rs"]
+mod single_operators;
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use cladtorch::columns::Column;
+use cladtorch::graph::{Activation, Init, Op, Own, ScalarFunction};
+use cladtorch::model::{Model, Training};
+use models::{difference, features, models};
+use say::say;
+
+const ROWS: usize = 20;
+
+/// Compilers that can be started.
+fn compilers() -> Vec<&'static str> {
+    let starts = |name: &&str| Command::new(name).arg("--version").output().is_ok_and(|output| output.status.success());
+    let found: Vec<_> = ["g++", "clang++", "clang++-19"].into_iter().filter(starts).collect();
+    assert!(!found.is_empty(), "no C++ compiler");
+    found
+}
+
+/// Compiles `source` with these options; panics with what the compiler says.
+fn compile(compiler: &str, source: &Path, program: &Path, options: &[&str]) {
+    let strict = ["-std=c++17", "-Wall", "-Wextra", "-Werror"];
+    let output = Command::new(compiler).args(strict).args(options).arg(source).arg("-o").arg(program).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && said.is_empty(), "{compiler}: {}", said.chars().take(4000).collect::<String>());
+}
+
+/// A program that reads `m0.x` and so on and writes `m0.y`, one event after the other and all at once.
+fn program(count: usize) -> String {
+    let includes: String = (0..count).map(|index| format!("#include \"m{index}.hxx\"\n")).collect();
+    let calls: String = (0..count).map(|index| format!("   RUN(m{index});\n")).collect();
+    includes
+        + r#"
+#include <cstdio>
+#include <vector>
+
+#define RUN(M)                                                                                                         \
+   {                                                                                                                   \
+      std::vector<float> x(ROWS * M::kInputs), y(ROWS * M::kOutputs), all(y.size());                                   \
+      std::FILE *from = std::fopen(#M ".x", "rb"), *to = std::fopen(#M ".y", "wb");                                    \
+      if (!from || !to || std::fread(x.data(), sizeof(float), x.size(), from) != x.size())                             \
+         return 1;                                                                                                     \
+      for (std::size_t i = 0; i < ROWS; ++i)                                                                           \
+         M::predict(&x[i * M::kInputs], &y[i * M::kOutputs]);                                                          \
+      M::predict(ROWS, x.data(), all.data());                                                                          \
+      std::array<float, M::kInputs> one;                                                                               \
+      for (std::size_t i = 0; i < M::kInputs; ++i)                                                                     \
+         one[i] = x[i];                                                                                                \
+      if (all != y || M::predict(one)[0] != y[0] || !M::columns[M::kInputs - 1])                                       \
+         return 2;                                                                                                     \
+      std::fwrite(y.data(), sizeof(float), y.size(), to);                                                              \
+      std::fclose(from);                                                                                               \
+      std::fclose(to);                                                                                                 \
+   }
+
+int main()
+{
+   constexpr std::size_t ROWS = 20;
+"# + &calls
+        + "}\n"
+}
+
+#[test]
+fn every_header_computes_what_predict_gives() {
+    let folder = tempfile::tempdir().unwrap();
+    let models = models();
+    for (index, (name, model)) in models.iter().enumerate() {
+        let path = folder.path().join(format!("m{index}.hxx"));
+        model.export_cpp(&path).unwrap_or_else(|error| panic!("{name}: {error}"));
+        let x: Vec<u8> = features(model, ROWS).iter().flat_map(|value| value.to_le_bytes()).collect();
+        fs::write(folder.path().join(format!("m{index}.x")), x).unwrap();
+    }
+    let source = folder.path().join("main.cxx");
+    fs::write(&source, program(models.len())).unwrap();
+    for compiler in compilers() {
+        for options in [&["-O1"][..], &["-O3", "-march=native"]] {
+            let binary = folder.path().join("main");
+            compile(compiler, &source, &binary, options);
+            let status = Command::new(&binary).current_dir(folder.path()).status().unwrap();
+            assert!(status.success(), "{compiler} {options:?}: {status}");
+            let mut wrong = Vec::new();
+            for (index, (name, model)) in models.iter().enumerate() {
+                let bytes = fs::read(folder.path().join(format!("m{index}.y"))).unwrap();
+                let found: Vec<f32> = bytes.as_chunks::<4>().0.iter().map(|word| f32::from_le_bytes(*word)).collect();
+                let worst = difference(model, ROWS, &found);
+                if worst.is_nan() || worst > 1e-6 {
+                    wrong.push(format!("{name}: {worst:e}"));
+                }
+            }
+            assert!(wrong.is_empty(), "{compiler} {options:?}:\n{}", wrong.join("\n"));
+        }
+        say(&format!("{} headers compiled by {compiler} compute what their models predict", models.len()));
+    }
+}
+
+#[test]
+fn names_of_users_stay_strings() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("class.hxx");
+    let mut model = Model::new(&[3, 1], Activation::ReLU, Init::Kaiming, 1).unwrap();
+    let names = ["\"};\n#error \"", "a\\", "µ ??/"];
+    let columns = names.map(|name| Column::new(name, 1)).to_vec();
+    model.set_training(Training { columns, ..Training::default() }).unwrap();
+    model.export_cpp(&path).unwrap();
+    let source = folder.path().join("main.cxx");
+    let text = "#include \"class.hxx\"\n#include <cstdio>\nint main() { for (auto name : model_class::columns) std::puts(name); }\n";
+    fs::write(&source, text).unwrap();
+    for compiler in compilers() {
+        let binary = folder.path().join("main");
+        compile(compiler, &source, &binary, &[]);
+        let output = Command::new(&binary).output().unwrap();
+        assert_eq!(String::from_utf8_lossy(&output.stdout), "\"};\\n#error \"\na\\\nµ ??/\n");
+    }
+}
+
+struct Cube;
+
+impl ScalarFunction for Cube {
+    fn text(&self) -> &str {
+        "double activation(double x) { return x * x * x; }"
+    }
+    fn values(&self, x: &[f64], values: &mut [f64]) {
+        values.iter_mut().zip(x).for_each(|(value, x)| *value = x * x * x);
+    }
+    fn slopes(&self, x: &[f64], slopes: &mut [f64]) {
+        slopes.iter_mut().zip(x).for_each(|(slope, x)| *slope = 3.0 * x * x);
+    }
+}
+
+#[test]
+fn what_a_header_cannot_hold_is_refused_by_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("m.hxx");
+    let own = Model::new(&[2, 3, 1], Op::Own(Own::new(Cube)), Init::Xavier, 1).unwrap();
+    let error = own.export_cpp(&path).unwrap_err().to_string();
+    assert!(error.contains("Own is C++ of the user's own"), "{error}");
+    let large = Model::new(&[2048, 2048, 1], Activation::ReLU, Init::Xavier, 1).unwrap();
+    let error = large.export_cpp(&path).unwrap_err().to_string();
+    assert!(error.contains("a C++ header of 4198401 numbers"), "{error}");
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+}
