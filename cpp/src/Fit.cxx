@@ -63,7 +63,7 @@ bool Ends(const Training &training, const History &history)
 } // namespace
 
 /// Runs epochs until all are done, the callback ends the fit or Ctrl-C is pressed. The model then has what was learned,
-/// whichever it was.
+/// whichever it was, also where the figures of an epoch or the callback heard Ctrl-C.
 History Model::RunEpochs(const Training &training, const InterruptScope &interrupt)
 {
    const auto &options = training.fOptions;
@@ -75,16 +75,24 @@ History Model::RunEpochs(const Training &training, const InterruptScope &interru
    Warn(where, training.fWarnings());
    Progress progress(training.fEpochs, history.Epochs(), options.fVerbose < 1);
    LiveCanvas canvas(options.fLive);
-   bool ended = !training.fEnded.empty(), stopped = false;
+   bool ended = !training.fEnded.empty(), stopped = false, isWhole = true;
    if (ended && options.fVerbose > 0)
       std::cout << "the fit of the checkpoint " << training.fEnded << ": the model is the one that it gave" << std::endl;
    while (!ended && !history.fInterrupted) {
       const auto part = training.fPart();
       progress.Part(part.rows, part.expected);
       if (part.ended) {
-         const bool last = training.EndEpoch(*fData->fCore, history);
-         stopped = Ends(training, history) && !last;
-         ended = last || stopped;
+         try {
+            const bool last = training.EndEpoch(*fData->fCore, history);
+            stopped = Ends(training, history) && !last;
+            ended = last || stopped;
+         } catch (...) {
+            if (!interrupt.Requested())
+               throw;
+            history.fInterrupted = true;
+            isWhole = false; // a checkpoint would take the epoch up behind its losses
+            break;
+         }
          progress.Epoch(Training::Figures(history), history.fSeconds.back());
          canvas.Update(history, ended);
       }
@@ -95,7 +103,7 @@ History Model::RunEpochs(const Training &training, const InterruptScope &interru
       history.fInterrupted = interrupt.Requested() && !ended;
    }
    progress.Finish();
-   if (history.fInterrupted || stopped)
+   if ((history.fInterrupted && isWhole) || stopped)
       training.fCheckpoint();
    auto trained = training.Finish(fData, history);
    if (history.fRestoredEpoch && options.fVerbose > 0)

@@ -11,6 +11,7 @@ void CheckInterrupted(const T &events)
 {
    auto options = ForEver(CladTorch::kClad);
    options.fVerbose = 1;
+   options.fMetrics = {CladTorch::kAuc}; // which may be what hears Ctrl-C
    gROOT->SetInterrupt(); // left over from before: not meant for this training
    CladTorch::Mlp model({1, 16, 1});
    const float before = model.Parameters()(0);

@@ -48,6 +48,22 @@ some = events(300000)
 interrupted("Predict", lambda: large.Predict(some))
 
 many = events(20000)
+wide = ct.Mlp([1, 512, 512, 1])
+psd = ct.Signal.DetectorPsd(4096, 2048)
+bank = ROOT.std.vector["CladTorch::Signal::MatchedFilter"]()
+bank.push_back(ct.Signal.MatchedFilter(ct.Signal.Chirp(4096, 2048, 15, 45, 1), psd, 2048, 1))
+endless_fit = dict(fEpochs=1000000, fVerbose=0)
+pair = ct.Ensemble([ct.Mlp([1, 16, 1]), ct.Mlp([1, 8, 1])])
+interrupted("SearchBounds", lambda: ct.Signal.SearchBounds(bank, 5, 0.5, 1.5, [0.1], 2000000, 2000000))
+interrupted("Importance", lambda: wide.Importance(some, 1000))
+interrupted("Report", lambda: wide.Report("report.pdf", some))
+interrupted("CrossValidate", lambda: ct.Mlp([1, 16, 1]).CrossValidate(many, 3, **endless_fit))
+interrupted("Ensemble.Fit", lambda: pair.Fit(many, **endless_fit))
+area = [ct.Metric("area", lambda e: e.Auc())]
+first.Fit(many, fMetrics=area, fEpochs=1, fVerbose=0)
+interrupted("a metric of a fit", lambda: first.Fit(many, fMetrics=area, **endless_fit))
+assert first.LastFit().Interrupted()  # it keeps what it has learned
+
 model = ct.Mlp([1, 16, 1])
 before = list(model.Parameters())
 for gradient in (ct.kClad, ct.kAutograd):

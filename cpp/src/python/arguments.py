@@ -195,4 +195,4 @@ def check_functions():
         for name in names:
             function = checked_function(f"{space}::{name}", getattr(owner, name))
             with_meaning(function, texts.get(name))
-            setattr(owner, name, function)
+            setattr(owner, name, raising(function) if is_long(f"{space}::{name}") else function)
