@@ -114,7 +114,7 @@ fn long_calls_hear_ctrl_c() {
                 _ => format!("\"CladTorch::{class}{space}{name}\""),
             };
             let by_where = format!("Where(\"{name}\")");
-            let by_resume = format!("Where(path.empty() ? \"Fit\" : \"Resume\")");
+            let by_resume = "Where(path.empty() ? \"Fit\" : \"Resume\")".to_owned();
             let ways =
                 [full.clone(), by_where, if matches!(name, "Fit" | "Resume") { by_resume } else { full.clone() }];
             assert!(ways.iter().any(|way| hears(way)), "{owner}.{name} does not hear Ctrl-C");
