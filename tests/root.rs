@@ -146,6 +146,12 @@ fn models_of_modules_are_saved_and_loaded() {
 }
 
 #[test]
+fn models_leave_for_other_programs() {
+    macro_of("exports.C").passed();
+    Session::python(&[&script("exports.py")]).run().passed().show("onnxruntime");
+}
+
+#[test]
 fn a_loss_of_libtorchs_operators() {
     macro_of("tensor_loss.C").passed();
 }

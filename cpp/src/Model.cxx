@@ -235,6 +235,30 @@ void Model::Save(const std::string &path) const
    LongCall(Where("Save"), [&] { Core::model_save(*Data().fCore, FilePath(path)); });
 }
 
+void Model::ExportOnnx(const std::string &path) const
+{
+   Guard(Where("ExportOnnx").c_str(), [&] { Core::model_export_onnx(*Data().fCore, FilePath(path)); });
+}
+
+void Model::ExportCpp(const std::string &path) const
+{
+   Guard(Where("ExportCpp").c_str(), [&] { Core::model_export_cpp(*Data().fCore, FilePath(path)); });
+}
+
+void Model::SaveWeights(const std::string &path) const
+{
+   Guard(Where("SaveWeights").c_str(), [&] { Core::model_save_weights(*Data().fCore, FilePath(path)); });
+}
+
+void Model::LoadWeights(const std::string &path)
+{
+   Change("LoadWeights", [&](ModelData &model) {
+      const bool hasColumns = Core::model_load_weights(*model.fCore, FilePath(path));
+      model.fFromFile = model.fFromFile || hasColumns;
+      model.fDrawn = false;
+   });
+}
+
 std::shared_ptr<ModelData> Internal::LoadModel(rust::Box<Core::Model> (*load)(rust::Str, rust::Str),
                                                const std::string &path, const std::string &activation)
 {

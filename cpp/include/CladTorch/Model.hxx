@@ -296,6 +296,35 @@ public:
    /// \param activation The text of an Mlp's own activation, if it has one: code from a file is never compiled. The
    ///        error shows the text that is missing.
    static Model Load(const std::string &path, const std::string &activation = "");
+   /// Writes what Predict() computes as an ONNX file (opset 17, float32), for other programs: with the scaler of the features,
+   /// that of the targets, and the sigmoid or softmax of a classifier. Written as by Save().
+   ///
+   /// The graph has the input `features` [events, F], whose numbers are those of Columns() in their order, and the output
+   /// `predictions` [events, C], for any number of events. Its metadata have the names as JSON, under `columns` and `targets`.
+   /// Parameters have the module's names (`layers.0.weight` of an Mlp). Throws for a network that LibTorch runs, that does not
+   /// take a single event, or that has an operator without a counterpart in ONNX, which the message names.
+   void ExportOnnx(const std::string &path) const;
+   /// Writes what Predict() computes as one C++17 header, which needs neither ROOT nor LibTorch nor CladTorch.
+   ///
+   /// ~~~{.cpp}
+   /// #include "higgs.hxx"                    // by ExportCpp("higgs.hxx")
+   /// float features[higgs::kInputs] = {...}; // in the units of the training, in the order of higgs::columns
+   /// float predictions[higgs::kOutputs];
+   /// higgs::predict(features, predictions);  // of one event; predict(N, features, predictions) of N
+   /// ~~~
+   /// The namespace is named after the file: what C++ does not allow in a name becomes `_`, and a name that is taken gets
+   /// `model_` before it. It computes in float32; sums have another order than those of Predict(), which changes last digits. Safe
+   /// from several threads. Throws as ExportOnnx(), and for more than 4 million parameters.
+   void ExportCpp(const std::string &path) const;
+   /// Writes parameters and running statistics as a safetensors file of float32 with the names of PyTorch's `state_dict`
+   /// (`layers.0.weight` [outputs, inputs] of an Mlp), which `safetensors.torch.load_file` reads; scalers, columns and options are
+   /// metadata. Written as by Save(). Throws for numbers that are not finite, and for a network that LibTorch runs.
+   void SaveWeights(const std::string &path) const;
+   /// Replaces parameters and running statistics by those of a safetensors file, from SaveWeights() or another program.
+   /// It must have every tensor of the network, by name, float32, in its shape, and no other one but `num_batches_tracked`.
+   /// Scalers, columns and options become those of a file from SaveWeights(); a file of another program leaves them as they
+   /// are. Throws for any other file, and the model stays as it was. No code in the file is run.
+   void LoadWeights(const std::string &path);
    /// Prints the layers or operators, the number of parameters, columns and options.
    void Print() const;
 

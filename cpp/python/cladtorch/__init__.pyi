@@ -903,6 +903,28 @@ class Model:
     def DrawScores(self, data: Dataset, bins: int = ...) -> Any:
         """Scores() on a new canvas, which belongs to ROOT and owns what is drawn on it."""
         ...
+    def ExportCpp(self, path: _Path) -> None:
+        """Writes what Predict() computes as one C++17 header, which needs neither ROOT nor LibTorch nor CladTorch.
+
+            #include "higgs.hxx"                    // by ExportCpp("higgs.hxx")
+            float features[higgs::kInputs] = {...}; // in the units of the training, in the order of higgs::columns
+            float predictions[higgs::kOutputs];
+            higgs::predict(features, predictions);  // of one event; predict(N, features, predictions) of N
+        The namespace is named after the file: what C++ does not allow in a name becomes `_`, and a name that is taken gets
+        `model_` before it. It computes in float32; sums have another order than those of Predict(), which changes last digits. Safe
+        from several threads. Throws as ExportOnnx(), and for more than 4 million parameters.
+        """
+        ...
+    def ExportOnnx(self, path: _Path) -> None:
+        """Writes what Predict() computes as an ONNX file (opset 17, float32), for other programs: with the scaler of the features,
+        that of the targets, and the sigmoid or softmax of a classifier. Written as by Save().
+
+        The graph has the input `features` [events, F], whose numbers are those of Columns() in their order, and the output
+        `predictions` [events, C], for any number of events. Its metadata have the names as JSON, under `columns` and `targets`.
+        Parameters have the module's names (`layers.0.weight` of an Mlp). Throws for a network that LibTorch runs, that does not
+        take a single event, or that has an operator without a counterpart in ONNX, which the message names.
+        """
+        ...
     @overload
     def Fit(self, x: _Table, y: float | str | Sequence[str] | ArrayLike, weight: str | ArrayLike | None = ..., validation: Dataset | _Table | tuple[_Table, ...] | None = ..., options: FitOptions = ..., **words: Unpack[_Options]) -> History:
         """Trains on `data`, whose width must be the number of inputs, starting from the current parameters.
@@ -973,6 +995,13 @@ class Model:
         bits, but with Clad's derivatives only (FitOptions::fGradient = kClad). No code in the file is run.
         activation: The text of an Mlp's own activation, if it has one: code from a file is never compiled. The
                error shows the text that is missing.
+        """
+        ...
+    def LoadWeights(self, path: _Path) -> None:
+        """Replaces parameters and running statistics by those of a safetensors file, from SaveWeights() or another program.
+        It must have every tensor of the network, by name, float32, in its shape, and no other one but `num_batches_tracked`.
+        Scalers, columns and options become those of a file from SaveWeights(); a file of another program leaves them as they
+        are. Throws for any other file, and the model stays as it was. No code in the file is run.
         """
         ...
     @overload
@@ -1059,6 +1088,12 @@ class Model:
         The file of a model of a module holds its operators, with the parameters under the module's own names
         (`0.weight`), where every reader of safetensors finds them. Throws for a network that LibTorch runs, because an
         operator has no kernel: torch::save writes the parameters of its module.
+        """
+        ...
+    def SaveWeights(self, path: _Path) -> None:
+        """Writes parameters and running statistics as a safetensors file of float32 with the names of PyTorch's `state_dict`
+        (`layers.0.weight` [outputs, inputs] of an Mlp), which `safetensors.torch.load_file` reads; scalers, columns and options are
+        metadata. Written as by Save(). Throws for numbers that are not finite, and for a network that LibTorch runs.
         """
         ...
     def Scaler(self) -> _Scaler:

@@ -26,8 +26,8 @@ LONG = {
     "MatchedFilter": {"__init__", "Max", "Series"},
     "Mlp": {"__init__", "Load"},
     "Model": {
-        *("Auc", "AucError", "CrossValidate", "Define", "DrawScores", "Evaluate", "Fit", "Importance", "Load", "Logits", "Predict", "Report"),
-        *("Resume", "Roc", "Save", "Scores", "WriteScores"),
+        *("Auc", "AucError", "CrossValidate", "Define", "DrawScores", "Evaluate", "ExportCpp", "ExportOnnx", "Fit", "Importance", "Load"),
+        *("LoadWeights", "Logits", "Predict", "Report", "Resume", "Roc", "Save", "SaveWeights", "Scores", "WriteScores"),
     },
     "Stream": {"Add"},
     "Whitener": {"__init__"},

@@ -76,6 +76,12 @@ mod ffi {
         /// The same, and refuses a model of a module.
         fn mlp_load(path: &str, activation: &str) -> Result<Box<Model>>;
         fn model_save(model: &Model, path: &str) -> Result<()>;
+        /// For other programs.
+        fn model_export_onnx(model: &Model, path: &str) -> Result<()>;
+        fn model_export_cpp(model: &Model, path: &str) -> Result<()>;
+        fn model_save_weights(model: &Model, path: &str) -> Result<()>;
+        /// Whether the file brought scalers, columns and options.
+        fn model_load_weights(model: &mut Model, path: &str) -> Result<bool>;
         fn model_clone(model: &Model) -> Result<Box<Model>>;
         fn freeze(self: &mut Model);
         fn model_columns(model: &Model) -> Vec<ColumnSpec>;
@@ -158,6 +164,22 @@ fn mlp_load(path: &str, activation: &str) -> Result<Box<Model>> {
 
 fn model_save(model: &Model, path: &str) -> Result<()> {
     guard(|| model.save(Path::new(path)))
+}
+
+fn model_export_onnx(model: &Model, path: &str) -> Result<()> {
+    guard(|| model.export_onnx(Path::new(path)))
+}
+
+fn model_export_cpp(model: &Model, path: &str) -> Result<()> {
+    guard(|| model.export_cpp(Path::new(path)))
+}
+
+fn model_save_weights(model: &Model, path: &str) -> Result<()> {
+    guard(|| model.save_weights(Path::new(path)))
+}
+
+fn model_load_weights(model: &mut Model, path: &str) -> Result<bool> {
+    guard(|| model.load_weights(Path::new(path)))
 }
 
 fn model_clone(model: &Model) -> Result<Box<Model>> {
