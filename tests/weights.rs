@@ -3,6 +3,7 @@
 #[path = "common/damage.rs"]
 mod damage;
 #[path = "common/models.rs"]
+#[allow(dead_code)] // Each test uses a part of it.
 mod models;
 #[path = "graph/modules.rs"]
 #[allow(dead_code)] // Each test uses a part of it.
