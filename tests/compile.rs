@@ -38,6 +38,12 @@ fn formulas() {
     Session::root(&["-q", &script("compile_physics.C")]).run().passed();
 }
 
+/// Outputs of which some are not used, zeros of both signs in any order of memory, conversions of nothing.
+#[test]
+fn outputs() {
+    Session::root(&["-q", &script("compile_outputs.C")]).run().passed();
+}
+
 /// Custom derivatives, values that are read, own tensors: what is not pure runs on LibTorch.
 #[test]
 fn what_is_not_pure() {

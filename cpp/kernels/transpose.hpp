@@ -101,7 +101,8 @@ void Transpose(size_t A, size_t B, const T *from, size_t fromStride, T *to, size
          }
          for (size_t i = 0; i < rows; ++i)
             for (size_t j = 0; j < columns; ++j)
-               target[i * toStride + j] = (Add ? target[i * toStride + j] : T(0)) + source[j * fromStride + i];
+               // Not 0 plus the number, which has another sign where that is -0.
+               target[i * toStride + j] = Add ? target[i * toStride + j] + source[j * fromStride + i] : source[j * fromStride + i];
       }
 }
 

@@ -95,9 +95,23 @@ torch::autograd::variable_list CompiledFunction::apply(torch::autograd::variable
    fSaved.CheckUnchanged(fSpecialisation->Inputs());
    if (torch::GradMode::is_enabled())
       return Differentiable(adjoints);
-   auto gradients = fSpecialisation->Backward(fSaved, adjoints);
-   if (std::any_of(adjoints.begin(), adjoints.end(), [](const auto &adjoint) { return !adjoint.defined(); }))
-      ForgetUnreached(adjoints, gradients);
+   if (std::all_of(adjoints.begin(), adjoints.end(), [](const auto &adjoint) { return adjoint.defined(); }))
+      return fSpecialisation->Backward(fSaved, adjoints);
+   auto gradients = fSpecialisation->BackEnd() == "jit" ? OfSome(adjoints) : fSpecialisation->Backward(fSaved, adjoints);
+   ForgetUnreached(adjoints, gradients);
+   return gradients;
+}
+
+TensorList CompiledFunction::OfSome(const TensorList &adjoints) const
+{
+   TensorList gradients;
+   {
+      const torch::AutoGradMode recording(true);
+      gradients = Differentiable(adjoints);
+   }
+   for (auto &gradient : gradients)
+      if (gradient.defined())
+         gradient = gradient.detach();
    return gradients;
 }
 

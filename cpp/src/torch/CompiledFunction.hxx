@@ -24,6 +24,9 @@ public:
 
 private:
    torch::autograd::variable_list apply(torch::autograd::variable_list &&adjoints) override;
+   /// Where only some outputs were used and one compiled function goes back through all of them, LibTorch does it: the others'
+   /// adjoints are 0, and 0 times an infinite slope is no number.
+   TensorList OfSome(const TensorList &adjoints) const;
    /// Where only some outputs were used, what the others alone depend on has no gradient.
    void ForgetUnreached(const TensorList &adjoints, TensorList &gradients) const;
    /// LibTorch asks for the gradient of the gradient: it is made by LibTorch itself, from the function.

@@ -110,7 +110,8 @@ std::optional<Link> LinkOf(const Node &node, const Sizes &from)
             dim = FromStart(dim, rank);
       return order ? std::optional<Link>({Link::kPermute, *order, *to}) : std::nullopt;
    }
-   const auto dim = node.inputs().size() > 1 ? Integer(node, 1, 0) : std::nullopt;
+   const bool hasDimension = name == "transpose" || name == "select" || name == "slice" || name == "narrow";
+   const auto dim = hasDimension ? Integer(node, 1, 0) : std::nullopt;
    if (!dim || rank == 0)
       return std::nullopt;
    const auto first = FromStart(*dim, rank), size = from.at(static_cast<std::size_t>(first));

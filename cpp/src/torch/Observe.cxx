@@ -208,8 +208,9 @@ void CheckSteps(const std::vector<Watch::Step> &with, const std::vector<Watch::S
    };
    for (std::size_t i = 0; i < count; ++i)
       if (i >= with.size() || i >= without.size() || !(with[i] == without[i]))
-         throw Unobservable("it behaves differently when gradients are required (requires_grad()): call " + std::to_string(i + 1) +
-                            " is " + name(with, i) + " then and " + name(without, i) + " otherwise" +
+         throw Unobservable("its operators are others when gradients are required (requires_grad()), or at each call (a counter, "
+                            "a static table that the first call makes: make it before and capture it): operator " +
+                            std::to_string(i + 1) + " is " + name(with, i) + " then and " + name(without, i) + " otherwise" +
                             (name(with, i) == name(without, i) ? ", with other arguments" : ""));
 }
 

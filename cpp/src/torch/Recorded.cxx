@@ -293,8 +293,8 @@ void CheckFilled(const Graph &graph)
    for (const auto *node : graph.nodes())
       if (IsEmpty(*node) && !IsShapeOnly(*node->output()))
          throw Unobservable("the function uses memory (" + std::string(node->kind().toUnqualString()) +
-                            ") that no operator fills, as where torch::tensor() copies numbers: make such a tensor before "
-                            "and capture it");
+                            ") that no operator fills as a whole: begin with torch::zeros(), or make the tensor before and "
+                            "capture it");
 }
 
 } // namespace

@@ -37,7 +37,7 @@ struct CompileOptions {
    /// The function is observed once, with three numbers of rows of at least 2. The graph for any other number is
    /// derived and compared with one run of the function, so that a last, smaller batch needs neither a full observation
    /// nor a compiler: jit's function serves the number of rows of the examples, aot all others. Compile throws, and
-   /// names the line, if the three graphs differ in more than the number of rows. Inputs of 0 or 1 rows, inputs that
+   /// names the operator, if the three graphs differ in more than the number of rows. Inputs of 0 or 1 rows, inputs that
    /// are not contiguous, and numbers of rows for which the function behaves differently are observed separately, as is
    /// every number of rows of a function that is split.
    bool fDynamicBatch = false;
@@ -220,7 +220,7 @@ ListFunction AsListFunction(F function)
 ///        and branches on them, results whose shape depends on values, custom autograd functions, hooks, gradients
 ///        switched off or on, changes of inputs and captured tensors, random numbers other than dropout's, results that
 ///        are inputs. Plain numbers that a function captures, and captured tensors that it reads by their address,
-///        cannot be tracked: see Reset().
+///        cannot be tracked: see Reset(). Nor can branches on where an input lies: is_same(), storage_offset().
 /// \param examples Inputs to observe it with, on the CPU. The function runs a few times, with gradients and without,
 ///        and on other values of the same shapes. Changes of tensors and of LibTorch's random state are undone: other
 ///        threads may draw the same random numbers again. Tensors that the function creates and keeps stay.

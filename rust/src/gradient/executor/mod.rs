@@ -66,7 +66,8 @@ pub struct Executor<T> {
     literals: Vec<(Range<usize>, Vec<T>)>,
     outputs: Vec<Output>,
     adjoints: Adjoints,
-    arguments: usize,
+    /// For each argument the outputs that depend on it.
+    arguments: Vec<Outputs>,
     /// Numbers in the arena of values.
     length: usize,
 }
@@ -81,6 +82,27 @@ struct Adjoints {
     left: Vec<(usize, Range<usize>)>,
     /// Numbers in their arena.
     length: usize,
+}
+
+/// A bit for each output; those from the last bit on share it.
+type Outputs = u64;
+
+fn bit(output: usize) -> Outputs {
+    1 << output.min(Outputs::BITS as usize - 1)
+}
+
+/// For each buffer the outputs that depend on it.
+fn dependents(program: &Program) -> Vec<Outputs> {
+    let mut dependents = vec![0; program.buffers.len()];
+    for (index, result) in program.results().iter().enumerate() {
+        dependents[result.buffer] |= bit(index);
+    }
+    for node in program.nodes.iter().rev() {
+        for operand in &node.operands {
+            dependents[operand.buffer] |= dependents[node.buffer];
+        }
+    }
+    dependents
 }
 
 struct Output {
@@ -164,7 +186,7 @@ impl<T: Scalar + Element> Executor<T> {
             _ => None,
         };
         let steps = program.nodes.iter().zip(&reverse.steps);
-        let seeded = seeded_outputs(program);
+        let (seeded, dependents) = (seeded_outputs(program), dependents(program));
         let direct = direct_outputs(program, &seeded);
         let output = |tensor: &Tensor| -> Result<Output> {
             let (view, dense) = (tensor.view.stream()?, View::contiguous(&tensor.view.sizes).stream()?);
@@ -176,15 +198,22 @@ impl<T: Scalar + Element> Executor<T> {
             steps: steps
                 .map(|(node, begins)| {
                     let [value, seed] = [&direct, &seeded].map(|outputs| outputs[node.buffer]);
-                    Step::new(program, layout, node, begins, &places, Direct { value, seed })
+                    let dependents = dependents[node.buffer];
+                    Step::new(program, layout, node, begins, &places, Direct { value, seed, dependents })
                 })
                 .collect::<Result<_>>()?,
             adjoints: Adjoints::new(program, &reverse.zero, &places, &seeded, length),
             literals: program.buffers.iter().zip(&layout.values).filter_map(literal).collect(),
             outputs: program.outputs.iter().map(output).collect::<Result<_>>()?,
-            arguments: program.arguments.len(),
+            arguments: program.arguments.iter().map(|argument| dependents[argument.buffer]).collect(),
             length: layout.length,
         })
+    }
+
+    /// For each argument whether any of these seeds gives something to it.
+    pub fn reached(&self, seeds: Addresses) -> Vec<bool> {
+        let given = given(seeds);
+        self.arguments.iter().map(|dependents| dependents & given != 0).collect()
     }
 
     /// Runs the steps by `function` from now on, whose adjoints lie where the values do; those of `zero` are zero before it.
@@ -214,7 +243,7 @@ impl<T: Scalar + Element> Run<T> for Executor<T> {
         mut outputs: Addresses,
         threads: usize,
     ) -> Result<(), OutOfRange> {
-        assert!(inputs.len() == self.arguments && outputs.len() == self.outputs.len(), "wrong number of tensors");
+        assert!(inputs.len() == self.arguments.len() && outputs.len() == self.outputs.len(), "wrong number of tensors");
         let is_mine = |step: &&Step| self.function.is_none() || matches!(step.kernel, Kernel::Load(..));
         for step in self.steps.iter().filter(is_mine) {
             step.forward(values, inputs, &mut outputs, threads).ok_or(OutOfRange { observed: step.observed })?;
@@ -242,7 +271,7 @@ impl<T: Scalar + Element> Run<T> for Executor<T> {
         threads: usize,
     ) {
         let Adjoints { results, zero, left, .. } = &self.adjoints;
-        assert!(inputs.len() == self.arguments && seeds.len() == results.len(), "wrong number of tensors");
+        assert!(inputs.len() == self.arguments.len() && seeds.len() == results.len(), "wrong number of tensors");
         let stays = |place: Place| sum && matches!(place, Place::Caller(_));
         for &(place, length) in zero.iter().filter(|(place, _)| !stays(*place)) {
             place.write(adjoints, &mut gradients, length).fill(T::default());
@@ -264,13 +293,19 @@ impl<T: Scalar + Element> Run<T> for Executor<T> {
             }
             return;
         }
+        let given = given(seeds);
         for step in self.steps.iter().rev() {
             if let Some(adjoint) = step.adjoint {
                 let gradients = &mut gradients;
-                step.backward(Backward { values, inputs, seeds, adjoints, sum, gradients, threads }, adjoint);
+                step.backward(Backward { values, inputs, seeds, given, adjoints, sum, gradients, threads }, adjoint);
             }
         }
     }
+}
+
+/// The outputs whose adjoints are given; those of others are 0.
+fn given(seeds: Addresses) -> Outputs {
+    (0..seeds.len()).filter(|&index| seeds.is_given(index)).fold(0, |given, index| given | bit(index))
 }
 
 impl Adjoints {

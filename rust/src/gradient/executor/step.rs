@@ -6,7 +6,7 @@ use super::super::layout::{Layout, Place};
 use super::super::reverse::Begin;
 use super::super::shares::Shares;
 use super::products::Products;
-use super::{own, panels};
+use super::{Outputs, own, panels};
 use crate::device::{Addresses, Element};
 use crate::error::{Error, Result};
 use crate::graph::program::{Digits, Gather, Linear, Node, Origin, Primitive, Scatter, Tensor, Ties};
@@ -31,6 +31,7 @@ pub(super) struct Step {
     pub adjoint: Option<Given>,
     /// Of the active operands.
     targets: Vec<Option<(Place, Begin)>>,
+    dependents: Outputs,
     pub observed: usize,
 }
 
@@ -55,6 +56,8 @@ pub(super) enum Given {
 pub(super) struct Direct {
     pub value: Option<usize>,
     pub seed: Option<usize>,
+    /// The outputs that depend on the step.
+    pub dependents: Outputs,
 }
 
 impl Value {
@@ -71,6 +74,8 @@ pub(super) struct Backward<'a, 'b, T> {
     pub values: &'a [T],
     pub inputs: Addresses<'a>,
     pub seeds: Addresses<'a>,
+    /// The outputs that have seeds.
+    pub given: Outputs,
     pub adjoints: &'a mut [T],
     /// Whether the caller's gradients are added to.
     pub sum: bool,
@@ -191,6 +196,7 @@ impl Step {
                 _ => None,
             },
             targets: targets.map(|(operand, begin)| Some((places[operand.buffer]?, (*begin)?))).collect(),
+            dependents: direct.dependents,
             observed: node.observed,
         })
     }
@@ -339,7 +345,8 @@ impl Step {
     /// Leaves in the adjoints of the operands what that of the value gives them; with `sum` added to what the caller's
     /// gradients are.
     pub fn backward<T: Scalar + Element>(&self, pass: Backward<T>, adjoint: Given) {
-        if let (Kernel::Linear(layer), Given::Arena(start)) = (&self.kernel, adjoint) {
+        let is_reached = self.dependents & pass.given != 0;
+        if let (Kernel::Linear(layer), Given::Arena(start), true) = (&self.kernel, adjoint, is_reached) {
             return self.pull_back_layer(layer, pass, start);
         }
         let Backward { values, inputs, seeds, adjoints, sum, gradients, .. } = pass;
@@ -350,6 +357,8 @@ impl Step {
             let begin = if sum && matches!(place, Place::Caller(_)) { Begin::Add } else { begin };
             let (view, length) = (&self.views[operand], self.sources[operand].length);
             let (d, dx): (&[T], &mut [T]) = match (adjoint, place) {
+                // 0 times an infinite slope is no number: what no given seed reaches has no adjoint at all.
+                _ if !is_reached => (&[], place.write(adjoints, gradients, length)),
                 (Given::Arena(start), Place::Caller(index)) => {
                     (&adjoints[start..][..count], gradients.write(index, length))
                 }
@@ -363,7 +372,7 @@ impl Step {
                 dx.fill(T::default());
             }
             if d.is_empty() {
-                continue; // a seed of zeros, which is not given
+                continue;
             }
             let add = begin != Begin::Store;
             match &self.kernel {
