@@ -237,25 +237,29 @@ void Model::Save(const std::string &path) const
 
 void Model::ExportOnnx(const std::string &path) const
 {
-   Guard(Where("ExportOnnx").c_str(), [&] { Core::model_export_onnx(*Data().fCore, FilePath(path)); });
+   LongCall(Where("ExportOnnx"), [&] { Core::model_export_onnx(*Data().fCore, FilePath(path)); });
 }
 
 void Model::ExportCpp(const std::string &path) const
 {
-   Guard(Where("ExportCpp").c_str(), [&] { Core::model_export_cpp(*Data().fCore, FilePath(path)); });
+   LongCall(Where("ExportCpp"), [&] { Core::model_export_cpp(*Data().fCore, FilePath(path)); });
 }
 
 void Model::SaveWeights(const std::string &path) const
 {
-   Guard(Where("SaveWeights").c_str(), [&] { Core::model_save_weights(*Data().fCore, FilePath(path)); });
+   LongCall(Where("SaveWeights"), [&] { Core::model_save_weights(*Data().fCore, FilePath(path)); });
 }
 
 void Model::LoadWeights(const std::string &path)
 {
-   Change("LoadWeights", [&](ModelData &model) {
-      const bool hasColumns = Core::model_load_weights(*model.fCore, FilePath(path));
-      model.fFromFile = model.fFromFile || hasColumns;
-      model.fDrawn = false;
+   LongCall(Where("LoadWeights"), [&] {
+      Change("LoadWeights", [&](ModelData &model) {
+         const bool hasColumns = Core::model_load_weights(*model.fCore, FilePath(path));
+         model.fFromFile = model.fFromFile || hasColumns;
+         model.fDrawn = false;
+         model.fTrained = true; // on events that nobody here knows
+         model.fStart = nullptr;
+      });
    });
 }
 

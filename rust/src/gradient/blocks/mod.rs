@@ -15,7 +15,7 @@ mod piece;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::executor::{Executor, OutOfRange, Run};
+use super::executor::{Executor, OutOfRange, Outputs, Run, given};
 use super::layout::ALIGNMENT;
 use crate::device::{Addresses, Element};
 use crate::error::Result;
@@ -202,12 +202,9 @@ impl<T: Scalar + Element> Run<T> for Blocks<T> {
         let ([after_adjoints, of_after, of_shared, before_adjoints, of_before], lanes) =
             split(adjoints, self.adjoint_regions());
 
-        let after_seeds: Vec<usize> = self.other_outputs.iter().map(|&output| seeds[output]).collect();
-        let found = address(of_after);
-        let results = after_seeds.iter().copied();
+        let results = self.other_outputs.iter().map(|&output| seeds[output]);
+        let (found, given_after) = (address(of_after), given(results.clone().map(|seed| seed != 0)));
         self.run_backward(&self.after, after, after_adjoints, &sources, 0, results, |_, at| place::<T>(found, at));
-        let reached_after = reached(&self.after, &after_seeds);
-        let total_seeds: Vec<usize> = self.total_seeds(found, &reached_after).collect();
 
         let caller = gradients.as_slice();
         let (length, common) = (self.lane_length(), self.block.gradients.length);
@@ -220,7 +217,7 @@ impl<T: Scalar + Element> Run<T> for Blocks<T> {
                 let target = if is_first { address(total) } else { address(term) };
                 let rows =
                     self.row_outputs.iter().map(|&(output, step)| behind(seeds[output], index * self.rows * step));
-                let results = rows.chain(total_seeds.iter().copied());
+                let results = rows.chain(self.total_seeds(found, given_after));
                 let values = &blocks[index * self.block.values()..][..self.block.values()];
                 let gradient = |argument: Option<usize>, at: usize| match argument {
                     Some(row) => behind(caller[row], index * self.rows * self.arguments[row].gradient_step),
@@ -245,17 +242,15 @@ impl<T: Scalar + Element> Run<T> for Blocks<T> {
         self.give(&self.block, &first[own], of_shared, &mut gradients);
         self.give(&self.after, of_after, of_shared, &mut gradients);
         let row_seeds = self.row_outputs.iter().map(|&(output, _)| seeds[output]);
-        let reached_block = reached(&self.block, &row_seeds.chain(total_seeds).collect::<Vec<_>>());
+        let block_seeds = row_seeds.chain(self.total_seeds(found, given_after));
+        let given_block = given(block_seeds.map(|seed| seed != 0));
         let is_reached = |shared: usize| {
-            let reaches = |piece: &Piece<T>, reached: &[bool]| {
-                piece
-                    .part
-                    .inputs
-                    .iter()
-                    .zip(reached)
-                    .any(|(input, &reached)| reached && *input == Input::Shared(shared))
+            let reaches = |piece: &Piece<T>, given: Outputs| {
+                let inputs = piece.part.inputs.iter().enumerate();
+                let mut places = inputs.filter(|(_, input)| **input == Input::Shared(shared)).map(|(place, _)| place);
+                places.any(|place| piece.executor.reaches(place, given))
             };
-            reaches(&self.after, &reached_after) || reaches(&self.block, &reached_block)
+            reaches(&self.after, given_after) || reaches(&self.block, given_block)
         };
         let (seeds, found) = (address(of_shared), address(of_before));
         let ranges = self.shared.ranges.iter().enumerate();
@@ -330,10 +325,10 @@ impl<T: Scalar + Element> Blocks<T> {
 
     /// Where the adjoint of each sum over rows lies, if the part after the blocks left its gradients at `found`; 0 for
     /// those that it does not read, or of which it has found nothing.
-    fn total_seeds(&self, found: usize, reached: &[bool]) -> impl Iterator<Item = usize> {
+    fn total_seeds(&self, found: usize, given: Outputs) -> impl Iterator<Item = usize> {
         (0..self.totals.ranges.len()).map(move |total| {
             let position = self.after.part.inputs.iter().position(|input| *input == Input::Total(total));
-            let position = position.filter(|&input| reached[input]);
+            let position = position.filter(|&input| self.after.executor.reaches(input, given));
             position.map_or(0, |input| place::<T>(found, self.after.gradients.ranges[input].start))
         })
     }
@@ -376,12 +371,6 @@ impl<T: Scalar + Element> Blocks<T> {
         let tail = self.tail.as_ref().map_or(0, Piece::adjoints);
         self.block.adjoints().max(tail).max(ALIGNMENT) + 2 * self.block.gradients.length
     }
-}
-
-/// For each argument of a part whether one of these seeds of its outputs, of which 0 is none, gives something to it.
-fn reached<T: Scalar + Element>(piece: &Piece<T>, seeds: &[usize]) -> Vec<bool> {
-    // SAFETY: the addresses are only compared with 0.
-    piece.executor.reached(unsafe { Addresses::new(seeds) })
 }
 
 /// Rows of a block whose values suit the cache. What all rows share, which every block reads, and whose gradients it

@@ -85,7 +85,7 @@ struct Adjoints {
 }
 
 /// A bit for each output; those from the last bit on share it.
-type Outputs = u64;
+pub type Outputs = u64;
 
 fn bit(output: usize) -> Outputs {
     1 << output.min(Outputs::BITS as usize - 1)
@@ -210,10 +210,9 @@ impl<T: Scalar + Element> Executor<T> {
         })
     }
 
-    /// For each argument whether any of these seeds gives something to it.
-    pub fn reached(&self, seeds: Addresses) -> Vec<bool> {
-        let given = given(seeds);
-        self.arguments.iter().map(|dependents| dependents & given != 0).collect()
+    /// Whether an argument has a gradient by any of these outputs.
+    pub fn reaches(&self, argument: usize, given: Outputs) -> bool {
+        self.arguments[argument] & given != 0
     }
 
     /// Runs the steps by `function` from now on, whose adjoints lie where the values do; those of `zero` are zero before it.
@@ -293,7 +292,7 @@ impl<T: Scalar + Element> Run<T> for Executor<T> {
             }
             return;
         }
-        let given = given(seeds);
+        let given = given((0..seeds.len()).map(|index| seeds.is_given(index)));
         for step in self.steps.iter().rev() {
             if let Some(adjoint) = step.adjoint {
                 let gradients = &mut gradients;
@@ -303,9 +302,9 @@ impl<T: Scalar + Element> Run<T> for Executor<T> {
     }
 }
 
-/// The outputs whose adjoints are given; those of others are 0.
-fn given(seeds: Addresses) -> Outputs {
-    (0..seeds.len()).filter(|&index| seeds.is_given(index)).fold(0, |given, index| given | bit(index))
+/// The outputs whose adjoints are given, one after the other; those of others are 0.
+pub fn given(seeds: impl Iterator<Item = bool>) -> Outputs {
+    seeds.enumerate().filter(|(_, is_given)| *is_given).fold(0, |given, (index, _)| given | bit(index))
 }
 
 impl Adjoints {
