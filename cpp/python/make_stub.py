@@ -188,7 +188,7 @@ def class_lines(kind, cls):
         made = method == "__init__" and constructors
         if method in HIDDEN or not (made or method[0].isupper()) or not callable(getattr(function, "__func__", function)):
             continue
-        if not isinstance(function, type) and not method[0] == "E":
+        if not isinstance(function, type) and not re.match("E[A-Z]", method):  # an enumeration
             lines += method_lines(name, kind, method, function)
     lines += [f"    {line}" for line in EXTRA.get(kind, [])]
     return lines if len(lines) > 1 else [*lines, "    ..."]

@@ -159,6 +159,15 @@ class CrossValidation:
         folds.Print();                       // the figures of each fold, their mean and its error
         folds.Evaluate().DrawRoc();          // of all events, each judged by the model that has not seen it
     """
+    @overload
+    def Evaluate(self) -> Evaluation:
+        """Of all events, by Predictions().
+
+        Of the events of one fold.
+        """
+        ...
+    @overload
+    def Evaluate(self, fold: int) -> Evaluation: ...
     def FoldOf(self) -> Sequence[int]:
         """[N], the fold of each event, from 0 to k - 1."""
         ...
@@ -356,6 +365,9 @@ class Ensemble:
         Model::Define().
         """
         ...
+    def Evaluate(self, data: Dataset) -> Evaluation:
+        """Of the mean prediction."""
+        ...
     def Fit(self, data: Dataset, options: FitOptions = ..., **words: Unpack[_Options]) -> Sequence[History]:
         """Trains all members, several at once on the threads (FitOptions::fThreads), and returns their histories. Member i
         shuffles the events with the seed fSeed + i, counted from 0; all have the same validation events. Members are trained
@@ -477,6 +489,12 @@ class Evaluation:
         ...
     def DrawScores(self, bins: int = ..., output: int = ...) -> Any: ...
     def DrawSignificance(self, signal: float = ..., background: float = ..., backgroundError: float = ..., kind: ESignificance = ..., output: int = ...) -> Any: ...
+    def Events(self) -> int:
+        """N"""
+        ...
+    def Explained(self, target: int = ...) -> float:
+        """Share of the target's variance that the predictions explain (R squared); NaN for a constant target."""
+        ...
     def FalseAlarms(self, cut: float = ..., output: int = ...) -> float:
         """The same for the background."""
         ...
@@ -670,6 +688,9 @@ class History:
         is drawn on it. Throws CladTorch::Error for a history without epochs.
         metric: One of MetricNames() to draw instead of the losses.
         """
+        ...
+    def Epochs(self) -> int:
+        """Epochs that were run; fewer than fEpochs if the fit was Interrupted() or fPatience ended it."""
         ...
     def Interrupted(self) -> bool:
         """Whether Ctrl-C ended the fit before its last epoch. See Mlp::LastFit()."""
@@ -902,6 +923,12 @@ class Model:
         ...
     def DrawScores(self, data: Dataset, bins: int = ...) -> Any:
         """Scores() on a new canvas, which belongs to ROOT and owns what is drawn on it."""
+        ...
+    def Evaluate(self, data: Dataset) -> Evaluation:
+        """The predictions beside labels and weights: figures and plots. A model trained with a loss on logits is judged as a
+        classifier, one trained on values (kMeanSquaredError, fLossFunction, ...) as a regression; for a classifier trained on
+        values use `Evaluation::Classifier(model.Predict(data), ...)`.
+        """
         ...
     def ExportCpp(self, path: _Path) -> None:
         """Writes what Predict() computes as one C++17 header, which needs neither ROOT nor LibTorch nor CladTorch.
@@ -1236,6 +1263,9 @@ class Stream:
         ...
     def Columns(self) -> Sequence[str]:
         """Names of the feature columns."""
+        ...
+    def Entries(self) -> int:
+        """Entries of all sources, before the cuts."""
         ...
     def SetBuffer(self, entries: int) -> Self:
         """Entries that may be read ahead, at least one block. Affects only memory and waiting times. 0: as many as the
