@@ -20,9 +20,9 @@ use std::path::Path;
 use std::process::Command;
 
 use cladtorch::columns::Column;
-use cladtorch::graph::{Activation, Init, Op, Own, ScalarFunction};
+use cladtorch::graph::{Activation, Init};
 use cladtorch::model::{Model, Training};
-use models::{difference, features, models};
+use models::{cube, difference, features, models};
 use say::say;
 
 const ROWS: usize = 20;
@@ -131,25 +131,11 @@ fn names_of_users_stay_strings() {
     }
 }
 
-struct Cube;
-
-impl ScalarFunction for Cube {
-    fn text(&self) -> &str {
-        "double activation(double x) { return x * x * x; }"
-    }
-    fn values(&self, x: &[f64], values: &mut [f64]) {
-        values.iter_mut().zip(x).for_each(|(value, x)| *value = x * x * x);
-    }
-    fn slopes(&self, x: &[f64], slopes: &mut [f64]) {
-        slopes.iter_mut().zip(x).for_each(|(slope, x)| *slope = 3.0 * x * x);
-    }
-}
-
 #[test]
 fn what_a_header_cannot_hold_is_refused_by_name() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("m.hxx");
-    let own = Model::new(&[2, 3, 1], Op::Own(Own::new(Cube)), Init::Xavier, 1).unwrap();
+    let own = Model::new(&[2, 3, 1], cube(), Init::Xavier, 1).unwrap();
     let error = own.export_cpp(&path).unwrap_err().to_string();
     assert!(error.contains("Own is C++ of the user's own"), "{error}");
     let large = Model::new(&[2048, 2048, 1], Activation::ReLU, Init::Xavier, 1).unwrap();

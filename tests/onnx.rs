@@ -19,9 +19,9 @@ use std::collections::HashSet;
 use std::fs;
 use std::process::Command;
 
-use cladtorch::graph::{Graph, Init, Op, Own, ScalarFunction};
+use cladtorch::graph::{Graph, Init};
 use cladtorch::model::Model;
-use models::{difference, features, models};
+use models::{cube, difference, features, models};
 use say::say;
 
 /// Fields of a message: number, and an integer or bytes.
@@ -210,26 +210,12 @@ fn a_perceptron_is_written_as_one_reads_it() {
     assert_eq!(metadata[0], ["columns", columns]);
 }
 
-struct Cube;
-
-impl ScalarFunction for Cube {
-    fn text(&self) -> &str {
-        "double activation(double x) { return x * x * x; }"
-    }
-    fn values(&self, x: &[f64], values: &mut [f64]) {
-        values.iter_mut().zip(x).for_each(|(value, x)| *value = x * x * x);
-    }
-    fn slopes(&self, x: &[f64], slopes: &mut [f64]) {
-        slopes.iter_mut().zip(x).for_each(|(slope, x)| *slope = 3.0 * x * x);
-    }
-}
-
 #[test]
 fn what_onnx_cannot_say_is_refused_by_name() {
-    let own = Model::new(&[2, 3, 1], Op::Own(Own::new(Cube)), Init::Xavier, 1).unwrap();
+    let own = Model::new(&[2, 3, 1], cube(), Init::Xavier, 1).unwrap();
     let error = exported(&own).unwrap_err();
     assert!(error.contains("Own is C++ of the user's own"), "{error}");
-    assert!(Graph::mlp(&[2, 3, 1], Op::Own(Own::new(Cube))).is_ok());
+    assert!(Graph::mlp(&[2, 3, 1], cube()).is_ok());
     let (_, model) = models().into_iter().next().unwrap();
     let error = model.export_onnx(std::path::Path::new("/dev/null")).unwrap_err().to_string();
     assert!(error.contains("/dev/null"), "{error}");

@@ -2,6 +2,8 @@
 
 #[path = "common/damage.rs"]
 mod damage;
+#[path = "common/forged.rs"]
+mod forged;
 #[path = "common/models.rs"]
 #[allow(dead_code)] // Each test uses a part of it.
 mod models;
@@ -23,6 +25,7 @@ use std::path::Path;
 use cladtorch::graph::{Activation, Init};
 use cladtorch::model::Model;
 use damage::survives;
+use forged::with_header;
 use models::{models, predictions};
 use safetensors::tensor::{Dtype, TensorView};
 use say::say;
@@ -138,13 +141,6 @@ fn weights_of_another_program_are_read_and_leave_the_rest() {
     assert_eq!(model.parameters(), [0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 0.0, 0.5, 1.0, 0.0, 0.5, 1.0, 0.0]);
 }
 
-/// The bytes with their header changed.
-fn with_header(whole: &[u8], change: impl FnOnce(&str) -> String) -> Vec<u8> {
-    let length = u64::from_le_bytes(whole[..8].try_into().unwrap()) as usize;
-    let header = change(std::str::from_utf8(&whole[8..8 + length]).unwrap());
-    [&(header.len() as u64).to_le_bytes()[..], header.as_bytes(), &whole[8 + length..]].concat()
-}
-
 /// What `small` writes, with a scaler and columns.
 fn saved() -> Vec<u8> {
     let folder = tempfile::tempdir().unwrap();
@@ -165,12 +161,7 @@ fn files_that_do_not_fit_are_refused_with_a_reason() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("w.safetensors");
     let own = saved();
-    let replaced = |from: &str, to: &str| {
-        with_header(&own, |header| {
-            assert!(header.contains(from), "{from} in {header}");
-            header.replace(from, to)
-        })
-    };
+    let replaced = |from: &str, to: &str| forged::replaced(&own, from, to);
     let number = |value: f32| foreign(move |tensors| tensors[1].3[4..8].copy_from_slice(&value.to_le_bytes()));
     let twice = with_header(&foreign(|_| ()), |header| {
         let first = header.find("\"layers.0.bias\"").unwrap();

@@ -1,6 +1,9 @@
 /// \file elementwise.hpp
-/// A loop's right to be vectorised although its output may be its input.
+/// What makes a loop over elements vector code.
 #pragma once
+
+/// A function that is such a loop: not inlined, and with everything that it calls inside; only then is it vector code.
+#define CT_LOOP template <typename T> __attribute__((noinline, flatten)) void
 
 /// Before a loop that touches element i of every array in round i only: the arrays may be the same memory.
 #if defined(__clang__)

@@ -15,8 +15,6 @@ class Tops {
    static constexpr size_t kEach = sizeof(V) / sizeof(T);
    V fTop[K], fNaN[K];
 
-   static V Greater(V a, V b) { return a > b ? a : b; }
-
 public:
    static constexpr size_t kSide = K * kEach;
 
@@ -33,7 +31,7 @@ public:
       for (size_t k = 0; k < K; ++k) {
          V next;
          std::memcpy(&next, x + k * kEach, sizeof next);
-         fTop[k] = Greater(next, fTop[k]);
+         fTop[k] = Greater()(next, fTop[k]);
          fNaN[k] = next == next ? fNaN[k] : next;
       }
    }
@@ -43,11 +41,11 @@ public:
    {
       V top = fTop[0], nan = fNaN[0];
       for (size_t k = 1; k < K; ++k) {
-         top = Greater(top, fTop[k]);
+         top = Greater()(top, fTop[k]);
          nan += fNaN[k];
       }
       const T anyNaN = FoldLanes<T, kEach>(nan, [](const auto &a, const auto &b) { return a + b; });
-      return anyNaN == anyNaN ? FoldLanes<T, kEach>(top, [](const auto &a, const auto &b) { return a > b ? a : b; }) : anyNaN;
+      return anyNaN == anyNaN ? FoldLanes<T, kEach>(top, Greater()) : anyNaN;
    }
 
    /// Those of each side.

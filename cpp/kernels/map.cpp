@@ -11,10 +11,7 @@
 namespace CladTorch::Kernels {
 namespace {
 
-/// A loop over a block: y[i] = f(x[0][i], ...), or with dy the part of its pullback for one operand. A function of its own,
-/// with everything that it calls inside: only then is it vector code.
-#define CT_LOOP template <typename T> __attribute__((noinline, flatten)) void
-
+/// A loop over a block: y[i] = f(x[0][i], ...), or with dy the part of its pullback for one operand.
 #define CT_MAP(F, ...)                                                                                                 \
    CT_LOOP F##Loop(size_t n, const T *const *x, const T *, T *y)                                                       \
    {                                                                                                                   \

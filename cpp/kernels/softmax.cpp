@@ -10,54 +10,50 @@
 namespace CladTorch::Kernels {
 namespace {
 
-/// A loop over numbers: a function of its own, with everything that it calls inside; only then is it vector code.
-#define CT_LOOP template <typename T> __attribute__((noinline, flatten)) void
-
-/// y[n] = exp(x)
-CT_LOOP Exponentials(size_t n, const T *x, T *y)
+/// Element i of a row of numbers, or one that is the same for all.
+template <typename T>
+inline T ElementOf(const T *row, size_t i)
 {
-   CT_ELEMENTWISE
-   for (size_t i = 0; i < n; ++i)
-      y[i] = Exp(x[i]);
+   return row[i];
+}
+template <typename T>
+inline T ElementOf(T same, size_t)
+{
+   return same;
 }
 
-/// y[n] = exp(x - top)
-CT_LOOP Exponentials(size_t n, const T *x, T top, T *y)
+/// y[n] = exp(x - top); `top` is a number or n of them.
+template <typename T, typename Top>
+__attribute__((noinline, flatten)) void Exponentials(size_t n, const T *x, Top top, T *y)
 {
    CT_ELEMENTWISE
    for (size_t i = 0; i < n; ++i)
-      y[i] = Exp(x[i] - top);
+      y[i] = Exp(x[i] - ElementOf<T>(top, i));
 }
 
-/// y[n] = exp(x - top[n])
-CT_LOOP ExponentialsBelow(size_t n, const T *x, const T *top, T *y)
+/// dx[n] = dy - exp(y) sum, the pullback of the logarithm; `sum` is a number or n of them.
+template <typename T, typename Sum>
+__attribute__((noinline, flatten)) void LogarithmAdjoints(size_t n, const T *y, const T *dy, Sum sum, T *dx)
 {
    CT_ELEMENTWISE
    for (size_t i = 0; i < n; ++i)
-      y[i] = Exp(x[i] - top[i]);
+      dx[i] = dy[i] - Exp(y[i]) * ElementOf<T>(sum, i);
 }
 
-/// dx[n] = dy - exp(y) sum[n]
-CT_LOOP LogarithmAdjoints(size_t n, const T *y, const T *dy, const T *sum, T *dx)
+/// dx[n] = y (dy - sum), that of softmax.
+template <typename T, typename Sum>
+__attribute__((noinline, flatten)) void PartAdjoints(size_t n, const T *y, const T *dy, Sum sum, T *dx)
 {
    CT_ELEMENTWISE
    for (size_t i = 0; i < n; ++i)
-      dx[i] = dy[i] - Exp(y[i]) * sum[i];
-}
-
-/// The same with one sum.
-CT_LOOP LogarithmAdjoints(size_t n, const T *y, const T *dy, T sum, T *dx)
-{
-   CT_ELEMENTWISE
-   for (size_t i = 0; i < n; ++i)
-      dx[i] = dy[i] - Exp(y[i]) * sum;
+      dx[i] = y[i] * (dy[i] - ElementOf<T>(sum, i));
 }
 
 /// The greatest of n >= K N numbers, in K packs of N at a time, the last ones once more; a NaN is none.
 template <size_t N, size_t K, typename T>
 inline T TopOfPacks(size_t n, const T *row)
 {
-   const auto greater = [](const auto &a, const auto &b) { return a > b ? a : b; };
+   constexpr Greater greater;
    Pack<T, N> tops[K], next;
    for (size_t k = 0; k < K; ++k) {
       std::memcpy(&next, row + n - (k + 1) * N, sizeof next);
@@ -124,7 +120,7 @@ void SoftmaxOfShortRows(int logarithm, size_t R, size_t C, const T *x, T *y)
          to[c] = row[c] - top;
    }
    T room[kBlock], *exponentials = logarithm ? room : y;
-   Exponentials(R * C, y, exponentials);
+   Exponentials(R * C, y, T(0), exponentials);
    for (size_t r = 0; r < R; ++r, y += C, exponentials += C) {
       const T sum = Total(C, exponentials), factor = 1 / sum, shift = logarithm ? std::log(sum) : T(0);
       for (size_t c = 0; c < C; ++c)
@@ -132,14 +128,11 @@ void SoftmaxOfShortRows(int logarithm, size_t R, size_t C, const T *x, T *y)
    }
 }
 
-/// dx[n] = a part of a row of the pullback, of which `sum` is the sum of dy, or of dy times y.
-template <typename T>
-inline void AdjointsOfSoftmax(int logarithm, size_t n, T sum, const T *y, const T *dy, T *dx)
+/// The pullback for n numbers of a row, or of rows side by side; `sum` is that of dy, or of dy times y, over each row.
+template <typename T, typename Sum>
+inline void AdjointsOfSoftmax(int logarithm, size_t n, Sum sum, const T *y, const T *dy, T *dx)
 {
-   if (logarithm)
-      return LogarithmAdjoints(n, y, dy, sum, dx);
-   for (size_t i = 0; i < n; ++i)
-      dx[i] = y[i] * (dy[i] - sum);
+   (logarithm ? LogarithmAdjoints<T, Sum> : PartAdjoints<T, Sum>)(n, y, dy, sum, dx);
 }
 
 } // namespace
@@ -218,7 +211,7 @@ void SoftmaxOfColumns(int logarithm, size_t C, size_t N, size_t side, const T *x
          top[s] = x[c * N + s] > top[s] ? x[c * N + s] : top[s];
    for (size_t c = 0; c < C; ++c) {
       T room[kBlock], *to = logarithm ? room : y + c * N;
-      ExponentialsBelow(side, x + c * N, top, to);
+      Exponentials<T, const T *>(side, x + c * N, top, to);
       for (size_t s = 0; s < side; ++s)
          sum[s] += to[s];
    }
@@ -240,25 +233,15 @@ CT_LOOP AddAdjoints(int logarithm, size_t n, const T *y, const T *dy, T *sum)
          sum[i] += dy[i] * y[i];
 }
 
-/// dx[n] = y (dy - sum[n])
-CT_LOOP PartAdjoints(size_t n, const T *y, const T *dy, const T *sum, T *dx)
-{
-   CT_ELEMENTWISE
-   for (size_t i = 0; i < n; ++i)
-      dx[i] = y[i] * (dy[i] - sum[i]);
-}
-
 template <bool Add, typename T>
 void PullBackSoftmaxOfColumns(int logarithm, size_t C, size_t N, size_t side, const T *y, const T *dy, T *dx)
 {
-   const auto adjoints = logarithm ? static_cast<void (*)(size_t, const T *, const T *, const T *, T *)>(LogarithmAdjoints<T>)
-                                   : PartAdjoints<T>;
    T sum[kBlock] = {}, room[kBlock];
    for (size_t c = 0; c < C; ++c)
       AddAdjoints(logarithm, side, y + c * N, dy + c * N, sum);
    for (size_t c = 0; c < C; ++c) {
       T *to = dx + c * N;
-      adjoints(side, y + c * N, dy + c * N, sum, Add ? room : to);
+      AdjointsOfSoftmax<T, const T *>(logarithm, side, sum, y + c * N, dy + c * N, Add ? room : to);
       for (size_t s = 0; Add && s < side; ++s)
          to[s] += room[s];
    }

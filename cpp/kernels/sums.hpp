@@ -38,16 +38,14 @@ inline T SumOfLanes(Pack<T, N> v, std::size_t i, std::size_t rest, Term term)
       return rest ? sum + term(At<T, 1>{i}) : sum;
    } else {
       constexpr std::size_t half = N / 2;
-      Pack<T, half> lower, upper;
-      std::memcpy(&lower, &v, sizeof lower);
-      std::memcpy(&upper, reinterpret_cast<const char *>(&v) + sizeof lower, sizeof upper);
-      lower += upper;
+      const Halves<T, N> halves(v);
+      auto sums = halves.fLower + halves.fUpper;
       if (rest >= half) {
-         lower += term(At<T, half>{i});
+         sums += term(At<T, half>{i});
          i += half;
          rest -= half;
       }
-      return SumOfLanes<T, half>(lower, i, rest, term);
+      return SumOfLanes<T, half>(sums, i, rest, term);
    }
 }
 

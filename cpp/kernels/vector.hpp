@@ -46,6 +46,23 @@ inline void Store(Vector<T> v, T *to)
    std::memcpy(to, &v, sizeof v);
 }
 
+/// The lower and the upper half of the lanes.
+template <typename T, std::size_t N>
+struct Halves {
+   Pack<T, N / 2> fLower, fUpper;
+
+   explicit Halves(const Pack<T, N> &v) { std::memcpy(this, &v, sizeof v); }
+};
+
+/// The greater of two numbers, or of each two lanes; the second one where one of them is NaN.
+struct Greater {
+   template <typename V>
+   V operator()(const V &a, const V &b) const
+   {
+      return a > b ? a : b;
+   }
+};
+
 /// The lanes joined by `join`, halves upon halves.
 template <typename T, std::size_t N, typename Join>
 inline T FoldLanes(const Pack<T, N> &v, Join join)
@@ -53,10 +70,8 @@ inline T FoldLanes(const Pack<T, N> &v, Join join)
    if constexpr (N == 2) {
       return join(v[0], v[1]);
    } else {
-      Pack<T, N / 2> lower, upper;
-      std::memcpy(&lower, &v, sizeof lower);
-      std::memcpy(&upper, reinterpret_cast<const char *>(&v) + sizeof lower, sizeof upper);
-      return FoldLanes<T, N / 2>(join(lower, upper), join);
+      const Halves<T, N> halves(v);
+      return FoldLanes<T, N / 2>(join(halves.fLower, halves.fUpper), join);
    }
 }
 

@@ -24,6 +24,15 @@ pub fn with_header(whole: &[u8], change: impl FnOnce(&str) -> String) -> Vec<u8>
     resum([&(header.len() as u64).to_le_bytes()[..], header.as_bytes(), &whole[8 + length..]].concat())
 }
 
+/// The same with a part of the header replaced, which has to be there.
+#[allow(dead_code)] // Not every test replaces one.
+pub fn replaced(whole: &[u8], from: &str, to: &str) -> Vec<u8> {
+    with_header(whole, |header| {
+        assert!(header.contains(from), "{from} in {header}");
+        header.replace(from, to)
+    })
+}
+
 /// The same for the description that is a text in the header.
 #[allow(dead_code)] // Not every test reads it.
 pub fn with_description(whole: &[u8], change: impl FnOnce(&mut Value)) -> Vec<u8> {

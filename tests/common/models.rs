@@ -3,7 +3,7 @@
 
 use cladtorch::columns::Column;
 use cladtorch::dataset::Scaler;
-use cladtorch::graph::{Activation, Captured, Init, Loss, Module, Normalisation};
+use cladtorch::graph::{Activation, Captured, Init, Loss, Module, Normalisation, Op, Own, ScalarFunction};
 use cladtorch::model::{Hidden, Model, Names, Place, Training};
 use cladtorch::train::Options;
 use rand::{RngExt, SeedableRng};
@@ -94,4 +94,23 @@ pub fn predictions(model: &Model, rows: usize) -> Vec<f32> {
     let mut predictions = vec![0.0; rows * model.outputs()];
     model.predict_rows(&features(model, rows), false, 2, &mut predictions).unwrap();
     predictions
+}
+
+struct Cube;
+
+impl ScalarFunction for Cube {
+    fn text(&self) -> &str {
+        "double activation(double x) { return x * x * x; }"
+    }
+    fn values(&self, x: &[f64], values: &mut [f64]) {
+        values.iter_mut().zip(x).for_each(|(value, x)| *value = x * x * x);
+    }
+    fn slopes(&self, x: &[f64], slopes: &mut [f64]) {
+        slopes.iter_mut().zip(x).for_each(|(slope, x)| *slope = 3.0 * x * x);
+    }
+}
+
+/// An activation of the user's own.
+pub fn cube() -> Op {
+    Op::Own(Own::new(Cube))
 }

@@ -102,7 +102,7 @@ pub fn header<'a, T: Copy + Into<Elements<'a>>>(tensors: &[Tensor<T>], metadata:
     let mut text = serde_json::to_vec(&about).map_err(|error| Error::Internal(error.to_string()))?;
     text.resize(text.len().next_multiple_of(LENGTH), b' ');
     if text.len() as u64 > LONGEST_HEADER - LENGTH as u64 {
-        let what = format!("the model's operators, columns and options are {} bytes of text", text.len());
+        let what = format!("names, shapes and metadata of the file's tensors are {} bytes of text", text.len());
         return Err(Error::invalid(
             what,
             format!("at most {LONGEST_HEADER} bytes are supported: use fewer or shorter ones"),
@@ -113,14 +113,20 @@ pub fn header<'a, T: Copy + Into<Elements<'a>>>(tensors: &[Tensor<T>], metadata:
 
 /// Writes a file of `tensors` behind their [`header`]: whole or not at all.
 pub fn write<'a, T: Copy + Into<Elements<'a>>>(path: &Path, header: &[u8], tensors: &[Tensor<T>]) -> Result<()> {
-    atomic_file::replace(path, |new| {
-        let write = || {
-            let mut file = File::create(new)?;
-            file.write_all(header)?;
-            tensors.iter().try_for_each(|tensor| pieces(tensor.values, |bytes| file.write_all(bytes)))
-        };
-        write().map_err(|error| Error::io(path, error))
-    })
+    atomic_file::replace(path, |new| write_new(new, path, header, tensors))
+}
+
+/// The same to `new`, which is to become `path`.
+pub fn write_new<'a, T>(new: &Path, path: &Path, header: &[u8], tensors: &[Tensor<T>]) -> Result<()>
+where
+    T: Copy + Into<Elements<'a>>,
+{
+    let write = || {
+        let mut file = File::create(new)?;
+        file.write_all(header)?;
+        tensors.iter().try_for_each(|tensor| pieces(tensor.values, |bytes| file.write_all(bytes)))
+    };
+    write().map_err(|error| Error::io(path, error))
 }
 
 /// The bytes of `elements` in a file, piece by piece.

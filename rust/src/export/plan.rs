@@ -4,8 +4,9 @@ use crate::columns;
 use crate::dataset::Scaler;
 use crate::error::{Error, Result};
 use crate::gradient::{Memory, Packing, Pass};
+use crate::graph::outputs::reached;
 use crate::graph::program::{Node, Origin, Primitive, Tensor};
-use crate::graph::{Captured, DType, Mode, Module, Program, View, reached};
+use crate::graph::{Captured, DType, Mode, Module, Program, View};
 use crate::model::{Model, Network, Place};
 use crate::text;
 

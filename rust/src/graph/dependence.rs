@@ -3,6 +3,7 @@
 //! Every element of every buffer has a bit for each event whose features reach it, whatever shape the events have on the way.
 //! What the numbers are does not matter: an element that is multiplied by 0 counts as used.
 
+use super::outputs::reached;
 use super::program::{Node, Origin, Primitive, Product, Scatter, Tensor};
 use super::{Program, View};
 use crate::error::{Error, Result};
@@ -51,18 +52,6 @@ pub fn dependence(programs: [&Program; 2], events: usize) -> Result<Option<Depen
         return Ok(Some(found));
     }
     Ok(counting(programs, &reached).map(Dependence::Counts))
-}
-
-/// For each buffer whether a result is computed from it.
-pub(crate) fn reached(program: &Program) -> Vec<bool> {
-    let mut reached = vec![false; program.buffers.len()];
-    program.outputs.iter().for_each(|output| reached[output.buffer] = true);
-    for node in program.nodes.iter().rev() {
-        if reached[node.buffer] {
-            node.operands.iter().for_each(|operand| reached[operand.buffer] = true);
-        }
-    }
-    reached
 }
 
 fn mixing(program: &Program, events: usize, reached: &[bool]) -> Result<Option<Dependence>> {

@@ -16,6 +16,7 @@ pub mod lower;
 mod module;
 mod observed;
 mod op;
+pub(crate) mod outputs;
 mod own;
 pub mod program;
 pub mod rows;
@@ -23,7 +24,6 @@ mod saved;
 pub mod view;
 
 pub use batch::AnyBatch;
-pub(crate) use dependence::reached;
 pub use dependence::{dependence, events_mix};
 pub use function::Function;
 pub use module::{Captured, Cost, Mode, Module, Observed};

@@ -56,16 +56,9 @@ impl Table {
     fn write_safetensors(&self, new: &Path, path: &Path) -> Result<()> {
         let numbers = self.rows.as_slice();
         let shape = [numbers.len() / self.names.len().max(1), self.names.len()];
-        let header = tensor_file::header(
-            &[Tensor::new("features", &shape, numbers)],
-            ("columns", serde_json::json!(self.names).to_string()),
-        )?;
-        let write = || {
-            let mut file = File::create(new)?;
-            file.write_all(&header)?;
-            tensor_file::pieces(numbers, |bytes| file.write_all(bytes))
-        };
-        write().map_err(|error| Error::io(path, error))
+        let tensors = [Tensor::new("features", &shape, numbers)];
+        let header = tensor_file::header(&tensors, ("columns", serde_json::json!(self.names).to_string()))?;
+        tensor_file::write_new(new, path, &header, &tensors)
     }
 
     /// Writes the table as text.

@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use crate::gradient::literal;
+
 /// Numbers of an array in a line.
 const LINE: usize = 10;
 /// Names that a namespace cannot have: keywords, macros that compilers define, and what the header itself uses; functions that
@@ -42,13 +44,7 @@ pub fn namespace(path: &Path) -> String {
 
 /// A literal that the compiler reads as exactly this number.
 pub fn number(value: f32) -> String {
-    if value.is_nan() {
-        "std::numeric_limits<float>::quiet_NaN()".to_owned()
-    } else if value.is_infinite() {
-        format!("{}std::numeric_limits<float>::infinity()", if value < 0.0 { "-" } else { "" })
-    } else {
-        format!("{value:?}f")
-    }
+    literal("float", value.into(), format!("{value:?}f"))
 }
 
 /// A constant array of these numbers.

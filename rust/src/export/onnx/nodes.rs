@@ -95,11 +95,8 @@ impl<'a> Writer<'a> {
                 Ok(Value { name: self.builder.op("Sqrt", &[&sum.name]), ..sum })
             }
             Primitive::Softmax { columns, side, logarithm } => {
-                let value = self.event(&node.operands[0]);
-                let length: usize = value.shape.iter().product();
-                let side_by_side = if *side > 1 { &[*side][..] } else { &[] };
-                let dims = [&[length / (columns * side).max(1), *columns], side_by_side].concat();
-                let rows = self.builder.reshaped(&value, &dims);
+                let behind = if *side > 1 { &[*columns, *side][..] } else { &[*columns] };
+                let rows = self.rows_of(node, behind);
                 let operator = if *logarithm { "LogSoftmax" } else { "Softmax" };
                 let name = self.builder.with(operator, &[&rows.name], &[("axis", Attribute::Integer(2))]);
                 Ok(Value { name, ..rows })
@@ -125,9 +122,15 @@ impl<'a> Writer<'a> {
 
     /// The first operand as [events, rows, columns].
     fn rows(&mut self, node: &Node, columns: usize) -> Value {
+        self.rows_of(node, &[columns])
+    }
+
+    /// The first operand as [events, rows, ...] with these dimensions of a row.
+    fn rows_of(&mut self, node: &Node, dims: &[usize]) -> Value {
         let value = self.event(&node.operands[0]);
         let length: usize = value.shape.iter().product();
-        self.builder.reshaped(&value, &[length / columns.max(1), columns])
+        let rows = length / dims.iter().product::<usize>().max(1);
+        self.builder.reshaped(&value, &[&[rows], dims].concat())
     }
 
     fn map(&mut self, node: &Node, function: Function) -> Result<Value> {

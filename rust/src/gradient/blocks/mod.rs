@@ -15,11 +15,12 @@ mod piece;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::executor::{Executor, OutOfRange, Outputs, Run, given};
+use super::executor::{Executor, OutOfRange, Run};
 use super::layout::ALIGNMENT;
 use crate::device::{Addresses, Element};
 use crate::error::Result;
 use crate::graph::Program;
+use crate::graph::outputs::{Outputs, selected};
 use crate::graph::rows::{Input, RowCut};
 use crate::kernels::Scalar;
 use memory::{address, behind, each_chunk, place, split, with_lists};
@@ -203,7 +204,7 @@ impl<T: Scalar + Element> Run<T> for Blocks<T> {
             split(adjoints, self.adjoint_regions());
 
         let results = self.other_outputs.iter().map(|&output| seeds[output]);
-        let (found, given_after) = (address(of_after), given(results.clone().map(|seed| seed != 0)));
+        let (found, given_after) = (address(of_after), selected(results.clone().map(|seed| seed != 0)));
         self.run_backward(&self.after, after, after_adjoints, &sources, 0, results, |_, at| place::<T>(found, at));
 
         let caller = gradients.as_slice();
@@ -243,7 +244,7 @@ impl<T: Scalar + Element> Run<T> for Blocks<T> {
         self.give(&self.after, of_after, of_shared, &mut gradients);
         let row_seeds = self.row_outputs.iter().map(|&(output, _)| seeds[output]);
         let block_seeds = row_seeds.chain(self.total_seeds(found, given_after));
-        let given_block = given(block_seeds.map(|seed| seed != 0));
+        let given_block = selected(block_seeds.map(|seed| seed != 0));
         let is_reached = |shared: usize| {
             let reaches = |piece: &Piece<T>, given: Outputs| {
                 let inputs = piece.part.inputs.iter().enumerate();

@@ -20,6 +20,7 @@ use super::layout::{Layout, Place};
 use super::reverse::{Pullback, Reverse};
 use crate::device::{Addresses, Element};
 use crate::error::Result;
+use crate::graph::outputs::{Outputs, dependents, selected};
 use crate::graph::program::{Buffer, Origin, Primitive, Tensor};
 use crate::graph::{Program, View};
 use crate::kernels::Scalar;
@@ -82,27 +83,6 @@ struct Adjoints {
     left: Vec<(usize, Range<usize>)>,
     /// Numbers in their arena.
     length: usize,
-}
-
-/// A bit for each output; those from the last bit on share it.
-pub type Outputs = u64;
-
-fn bit(output: usize) -> Outputs {
-    1 << output.min(Outputs::BITS as usize - 1)
-}
-
-/// For each buffer the outputs that depend on it.
-fn dependents(program: &Program) -> Vec<Outputs> {
-    let mut dependents = vec![0; program.buffers.len()];
-    for (index, result) in program.results().iter().enumerate() {
-        dependents[result.buffer] |= bit(index);
-    }
-    for node in program.nodes.iter().rev() {
-        for operand in &node.operands {
-            dependents[operand.buffer] |= dependents[node.buffer];
-        }
-    }
-    dependents
 }
 
 struct Output {
@@ -186,7 +166,7 @@ impl<T: Scalar + Element> Executor<T> {
             _ => None,
         };
         let steps = program.nodes.iter().zip(&reverse.steps);
-        let (seeded, dependents) = (seeded_outputs(program), dependents(program));
+        let (seeded, dependents) = (seeded_outputs(program), dependents(program, program.results()));
         let direct = direct_outputs(program, &seeded);
         let output = |tensor: &Tensor| -> Result<Output> {
             let (view, dense) = (tensor.view.stream()?, View::contiguous(&tensor.view.sizes).stream()?);
@@ -292,7 +272,7 @@ impl<T: Scalar + Element> Run<T> for Executor<T> {
             }
             return;
         }
-        let given = given((0..seeds.len()).map(|index| seeds.is_given(index)));
+        let given = selected((0..seeds.len()).map(|index| seeds.is_given(index)));
         for step in self.steps.iter().rev() {
             if let Some(adjoint) = step.adjoint {
                 let gradients = &mut gradients;
@@ -300,11 +280,6 @@ impl<T: Scalar + Element> Run<T> for Executor<T> {
             }
         }
     }
-}
-
-/// The outputs whose adjoints are given, one after the other; those of others are 0.
-pub fn given(seeds: impl Iterator<Item = bool>) -> Outputs {
-    seeds.enumerate().filter(|(_, is_given)| *is_given).fold(0, |given, (index, _)| given | bit(index))
 }
 
 impl Adjoints {

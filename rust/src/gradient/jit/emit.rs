@@ -270,11 +270,16 @@ fn argument_name(program: &Program, index: usize) -> String {
 }
 
 fn number(value: f64) -> String {
+    literal("T", value, format!("T({value:?})"))
+}
+
+/// A number of C++'s type `of`, which is `finite` unless there is no such literal.
+pub(crate) fn literal(of: &str, value: f64, finite: String) -> String {
     if value.is_nan() {
-        "std::numeric_limits<T>::quiet_NaN()".to_owned()
+        format!("std::numeric_limits<{of}>::quiet_NaN()")
     } else if value.is_infinite() {
-        format!("{}std::numeric_limits<T>::infinity()", if value < 0.0 { "-" } else { "" })
+        format!("{}std::numeric_limits<{of}>::infinity()", if value < 0.0 { "-" } else { "" })
     } else {
-        format!("T({value:?})")
+        finite
     }
 }

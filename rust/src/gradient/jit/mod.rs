@@ -11,7 +11,7 @@ mod own_activation;
 mod row_loss;
 mod user;
 
-pub(crate) use emit::{Body, Group, Nest, groups};
+pub(crate) use emit::{Body, Group, Nest, groups, literal};
 pub use library::CompiledFunction;
 pub use own_activation::compile as compile_activation;
 pub use row_loss::RowLoss;
