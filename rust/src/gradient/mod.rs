@@ -36,7 +36,7 @@ mod shares;
 
 pub use blocks::BlockRows;
 pub use compiled::{CompileOptions, CompiledGraph, Draw, SavedForward, Signature, Wanted};
-pub(crate) use jit::{Body, Group, Nest, groups, literal};
+pub(crate) use jit::{Body, Group, Nest, emit, groups, line, literal};
 pub use jit::{RowLoss, compile_activation};
 pub use module::{ModuleTiles, tile_rows};
 pub use objective::OwnLoss;

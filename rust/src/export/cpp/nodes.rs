@@ -1,12 +1,11 @@
 //! The primitives of a program in C++, for one event. A buffer is an array: `x` the event, `v3` the value of node 3, `c5` constants.
 
 use std::collections::HashSet;
-use std::fmt::{Arguments, Write};
 
 use super::text::{array, places};
 use crate::error::Result;
 use crate::export::Plan;
-use crate::gradient::{Body, Group, Nest, groups};
+use crate::gradient::{Body, Group, Nest, emit, groups};
 use crate::graph::View;
 use crate::graph::program::{Node, Origin, Primitive, Product, Tensor};
 use crate::kernels::strided::Convolution;
@@ -34,15 +33,6 @@ pub struct Writer<'a> {
     network: Network,
     /// Buffers whose constants are written.
     written: HashSet<usize>,
-}
-
-macro_rules! emit {
-    ($text:expr, $($format:tt)*) => { line(&mut $text, format_args!($($format)*)) };
-}
-
-fn line(text: &mut String, line: Arguments) {
-    // A String takes any text.
-    let _ = writeln!(text, "{line}");
 }
 
 impl<'a> Writer<'a> {

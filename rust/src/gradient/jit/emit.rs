@@ -6,19 +6,13 @@
 //! - In the function that Clad differentiates the steps are empty: their values are those that the forward call left in
 //!   the arena. Clad's answer calls them all again, then the pullbacks in reverse order.
 
-use std::fmt::Write;
-
 use super::super::layout::{Layout, Place};
 use super::super::reverse::{Pullback, Reverse};
+use super::lines::{emit, line};
 use crate::error::{Error, Result};
 use crate::graph::program::{Node, Origin, Primitive};
 use crate::graph::{DType, Function, Program, View};
 use crate::kernels::strided::Stream;
-
-/// A line of text.
-macro_rules! emit {
-    ($text:expr, $($format:tt)*) => { line(&mut $text, format_args!($($format)*)) };
-}
 
 mod fusion;
 mod kernels;
@@ -90,11 +84,6 @@ struct Emitter<'a> {
     calls: String,
     /// What else Clad is asked for.
     requests: String,
-}
-
-fn line(text: &mut String, line: std::fmt::Arguments) {
-    // A String takes any text.
-    let _ = writeln!(text, "{line}");
 }
 
 impl Emitter<'_> {

@@ -7,12 +7,14 @@ mod clang;
 mod emit;
 #[allow(unsafe_code)] // Opens libraries and calls them.
 mod library;
+mod lines;
 mod own_activation;
 mod row_loss;
 mod user;
 
 pub(crate) use emit::{Body, Group, Nest, groups, literal};
 pub use library::CompiledFunction;
+pub(crate) use lines::{emit, line};
 pub use own_activation::compile as compile_activation;
 pub use row_loss::RowLoss;
 

@@ -2,7 +2,8 @@
 
 use std::collections::HashMap;
 
-use super::{line, number};
+use super::super::lines::emit;
+use super::number;
 use crate::graph::Program;
 use crate::graph::program::{Origin, Primitive, Tensor};
 

@@ -1,7 +1,8 @@
 //! Steps that the library's kernels run.
 
 use super::super::super::reverse::Begin;
-use super::{Emitter, joined, line, number};
+use super::super::lines::emit;
+use super::{Emitter, joined, number};
 use crate::error::{Error, Result};
 use crate::graph::View;
 use crate::graph::program::{Gather, Primitive, Scatter};

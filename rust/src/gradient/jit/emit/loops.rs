@@ -1,8 +1,9 @@
 //! Loops over scalar functions, which Clad differentiates.
 
 use super::super::super::reverse::Begin;
+use super::super::lines::emit;
 use super::fusion::Body;
-use super::{Emitter, joined, line};
+use super::{Emitter, joined};
 use crate::graph::View;
 use crate::graph::program::{Node, Tensor};
 
