@@ -7,7 +7,7 @@ mod variants;
 
 use cladtorch::graph::Function;
 use cladtorch::kernels::Scalar;
-use cladtorch::kernels::strided::{self, Adjoint, Stream};
+use cladtorch::kernels::strided::{self, Adjoint, Channels, Given, Moments, Stream};
 use tch::{Kind, Tensor};
 
 /// Reproducible bits (Marsaglia 2003, xorshift64).
@@ -225,6 +225,106 @@ fn softmax_is_that_of_the_definition_along_rows_and_down_columns() {
     }
 }
 
+/// Batch normalisation of one channel in float64: mean, deviation, value, and what its pullback gives x, w and b.
+struct Standardised {
+    moments: [f64; 2],
+    value: Vec<f64>,
+    dx: Vec<f64>,
+    sums: [f64; 2],
+}
+
+fn standardised(x: &[f64], [w, b]: [f64; 2], eps: f64, dy: &[f64]) -> Standardised {
+    let count = x.len() as f64;
+    let mean = x.iter().sum::<f64>() / count;
+    let variance = x.iter().map(|x| (x - mean) * (x - mean)).sum::<f64>() / count;
+    let factor = 1.0 / (variance + eps).sqrt();
+    let unit: Vec<f64> = x.iter().map(|x| (x - mean) * factor).collect();
+    let sums = [dy.iter().sum::<f64>(), dy.iter().zip(&unit).map(|(dy, unit)| dy * unit).sum()];
+    let pulled = dy.iter().zip(&unit).map(|(dy, unit)| factor * w * (dy - (sums[0] + unit * sums[1]) / count));
+    let (dx, value) = (pulled.collect(), unit.iter().map(|unit| unit * w + b).collect());
+    Standardised { moments: [mean, variance.sqrt()], value, dx, sums }
+}
+
+/// Where element `side` of a channel of row `row` lies; see `Channels`.
+fn place(all: &Channels, row: usize, channel: usize, side: usize) -> usize {
+    channel / all.width * all.panel() + (row * all.width + channel % all.width) * all.side + side
+}
+
+fn check_channels<T: Scalar>(all: Channels, centre: f64, tolerance: f64) {
+    let (mut bits, eps, length) = (Bits(all.len() as u64 + 1), 1e-3, all.len());
+    let [mut x, dy, begin]: [Vec<T>; 3] = std::array::from_fn(|_| bits.numbers(length));
+    x.iter_mut().for_each(|x| *x = T::from_f64(x.to_f64() + centre));
+    let [w, b]: [Vec<T>; 2] = std::array::from_fn(|_| bits.numbers(all.channels));
+    let [mut mean, mut deviation] = [(); 2].map(|()| vec![T::default(); all.channels]);
+    all.moments(&x, &mut mean, &mut deviation);
+    let moments = Moments { mean: &mean, deviation: &deviation, eps };
+    let [mut shift, mut slope] = [(); 2].map(|()| vec![0.0; all.channels]);
+    all.sums(&x, moments, &dy, &mut shift, &mut slope);
+    let mut y = begin.clone();
+    all.standardise(&x, moments, &w, &b, &mut y);
+    let given = Given { w: &w, shift: &shift, slope: &slope, count: all.rows * all.side };
+    let [mut stored, mut added] = [begin.clone(), begin.clone()];
+    all.pullback(&x, moments, given, &dy, false, &mut stored);
+    all.pullback(&x, moments, given, &dy, true, &mut added);
+    let mut seen = vec![false; length];
+    for channel in 0..all.channels {
+        let elements = (0..all.rows).flat_map(|row| (0..all.side).map(move |side| (row, side)));
+        let places: Vec<usize> = elements.map(|(row, side)| place(&all, row, channel, side)).collect();
+        let of = |data: &[T]| places.iter().map(|&place| data[place].to_f64()).collect::<Vec<_>>();
+        let wanted = standardised(&of(&x), [w[channel], b[channel]].map(T::to_f64), eps, &of(&dy));
+        let check = |got: &[f64], wanted: &[f64], what: &str| {
+            for (got, wanted) in got.iter().zip(wanted) {
+                let off = (got - wanted).abs();
+                assert!(
+                    off <= tolerance * (1.0 + wanted.abs()),
+                    "{all:?}, channel {channel}: {what} {got}, not {wanted}"
+                );
+            }
+        };
+        check(&[mean[channel].to_f64(), deviation[channel].to_f64()], &wanted.moments, "moments");
+        check(&of(&y), &wanted.value, "value");
+        check(&[shift[channel], slope[channel]], &wanted.sums, "sums");
+        check(&of(&stored), &wanted.dx, "pullback");
+        let sum: Vec<f64> = wanted.dx.iter().zip(of(&begin)).map(|(dx, begin)| dx + begin).collect();
+        check(&of(&added), &sum, "added pullback");
+        places.iter().for_each(|&place| seen[place] = true);
+    }
+    // Where there is no channel.
+    for (place, _) in seen.iter().enumerate().filter(|(_, seen)| !**seen) {
+        let values = [y[place], stored[place], added[place]];
+        assert!(values == [T::default(), T::default(), begin[place]], "{all:?}: {values:?} at {place}");
+    }
+    // Some neighbouring channels have the bits that all of them have.
+    let first = all.channels / 3 / all.width.min(16) * all.width.min(16);
+    if all.width == all.channels || first.is_multiple_of(all.width) {
+        let (own, start) = (Channels { channels: all.channels - first, ..all }, place(&all, 0, first, 0));
+        let [mut part_mean, mut part_deviation] = [(); 2].map(|()| vec![T::default(); own.channels]);
+        own.moments(&x[start..], &mut part_mean, &mut part_deviation);
+        assert!(part_mean == mean[first..] && part_deviation == deviation[first..], "{all:?} from channel {first} on");
+        let [mut part_shift, mut part_slope] = [(); 2].map(|()| vec![0.0; own.channels]);
+        let moments = Moments { mean: &part_mean, deviation: &part_deviation, eps };
+        own.sums(&x[start..], moments, &dy[start..], &mut part_shift, &mut part_slope);
+        assert!(part_shift == shift[first..] && part_slope == slope[first..], "{all:?} from channel {first} on");
+    }
+}
+
+#[test]
+fn channels_are_standardised_as_defined_in_every_layout() {
+    for (rows, channels) in
+        [2, 3, 63, 64, 65, 130].into_iter().flat_map(|rows| LENGTHS.map(|channels| (rows, channels)))
+    {
+        let panels = [f32::padded(1), f64::padded(1)].map(|width| Channels { rows, channels, side: 1, width });
+        check_channels::<f32>(panels[0], 0.0, 1e-5);
+        check_channels::<f64>(panels[1], 0.0, 1e-12);
+        for side in [1, 2, 7, 33] {
+            check_channels::<f32>(Channels::dense(rows, channels, side), 0.0, 1e-5);
+            check_channels::<f64>(Channels::dense(rows, channels, side), 0.0, 1e-12);
+        }
+    }
+    // Far from 0, where float32 has fewer digits than the deviation needs.
+    check_channels::<f64>(Channels::dense(500, 3, 5), 1e5, 1e-8);
+}
+
 /// Views of [rows, columns] and the memory that they need.
 fn views(rows: usize, columns: usize) -> [(Stream, usize); 6] {
     let strides = [[columns, 1], [1, rows], [0, 1], [1, 0], [2 * columns + 3, 2], [0, 0]];
@@ -276,6 +376,7 @@ fn the_variants_of_the_kernels_pass_too() {
         "exponentials_are_exact_to_a_few_units_in_the_last_place",
         "sums_are_taken_in_one_order",
         "softmax_is_that_of_the_definition_along_rows_and_down_columns",
+        "channels_are_standardised_as_defined_in_every_layout",
         "views_are_read_where_they_lie",
         "the_variants_of_the_kernels_pass_too",
     ]);

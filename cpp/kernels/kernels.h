@@ -84,6 +84,12 @@ struct ct_convolution {
    size_t events, groups, inputs, outputs, taps, dilation, length;
 };
 
+/// Channels of a batch [rows, channels, side] in panels of `width` channels, each [rows, width, side]: a dense batch is one panel
+/// as wide as it has channels. Panels of more than the channels have side 1, and zeros where there is no channel.
+struct ct_channels {
+   size_t rows, channels, side, width;
+};
+
 #define CT_KERNELS(T, S)                                                                                               \
    struct ct_kernels_##S {                                                                                             \
       /* z[R,O] = x[R,I] w[O,I]^T + b[O], by BLAS */                                                                   \
@@ -160,6 +166,20 @@ struct ct_convolution {
       void (*normalise)(size_t R, size_t C, T eps, const T *x, const T *w, const T *b, T *y);                          \
       void (*normalise_pullback)(size_t R, size_t C, T eps, const T *x, const T *w, const T *dy, int add, T *dx);      \
       void (*normalise_scale_pullback)(size_t R, size_t C, T eps, const T *x, const T *dy, T *dw);                     \
+      /* mean[C] and root of the mean squared deviation[C] of the channels of x */                                      \
+      void (*moments)(const struct ct_channels *c, const T *x, T *mean, T *deviation);                                 \
+      /* y = (x - mean) / sqrt(deviation^2 + eps) * w[C] + b[C] */                                                     \
+      void (*standardise)(const struct ct_channels *c, T eps, const T *x, const T *mean, const T *deviation,           \
+                          const T *w, const T *b, T *y);                                                               \
+      /* shift[C] and slope[C] = what dy gives b and w: for each channel the sums of dy and of dy times the            \
+         standardised x */                                                                                             \
+      void (*standardise_sums)(const struct ct_channels *c, T eps, const T *x, const T *mean, const T *deviation,      \
+                               const T *dy, double *shift, double *slope);                                             \
+      /* dx (add: +)= what dy gives x, also through its moments, which are those of `count` elements a channel, of     \
+         which x has some rows */                                                                                      \
+      void (*standardise_pullback)(const struct ct_channels *c, size_t count, T eps, const T *x, const T *mean,        \
+                                   const T *deviation, const T *w, const double *shift, const double *slope,           \
+                                   const T *dy, int add, T *dx);                                                       \
       /* y[n] = x's view shifted along a dimension by the indices' view; 0 returned: an index is out of range */       \
       int (*choose)(const struct ct_pick *pick, size_t n, const T *x, const struct ct_stream *bases,                   \
                     const int64_t *index, const struct ct_stream *indices, T *y);                                      \

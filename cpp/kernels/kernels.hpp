@@ -83,6 +83,16 @@ void NormalisePullback(size_t R, size_t C, T eps, const T *x, const T *w, const 
 template <typename T>
 void NormaliseScalePullback(size_t R, size_t C, T eps, const T *x, const T *dy, T *dw);
 template <typename T>
+void ChannelMoments(const ct_channels *c, const T *x, T *mean, T *deviation);
+template <typename T>
+void Standardise(const ct_channels *c, T eps, const T *x, const T *mean, const T *deviation, const T *w, const T *b, T *y);
+template <typename T>
+void StandardiseSums(const ct_channels *c, T eps, const T *x, const T *mean, const T *deviation, const T *dy, double *shift,
+                     double *slope);
+template <typename T>
+void StandardisePullback(const ct_channels *c, size_t count, T eps, const T *x, const T *mean, const T *deviation,
+                         const T *w, const double *shift, const double *slope, const T *dy, int add, T *dx);
+template <typename T>
 int Choose(const ct_pick *pick, size_t n, const T *x, const ct_stream *bases, const int64_t *index,
            const ct_stream *indices, T *y);
 template <typename T>

@@ -8,6 +8,7 @@ use super::packing::Packing;
 use super::pass::{Memory, Passes};
 use crate::device::{Element, HostBuffer};
 use crate::error::Result;
+use crate::graph::rows::RowCut;
 use crate::graph::{Mode, Module};
 use crate::kernels::Scalar;
 
@@ -52,10 +53,10 @@ pub struct ModuleMemory<T> {
 impl<T: Scalar + Element> ModuleTiles<T> {
     /// Of a module that starts from this state. `seed` is that of dropout.
     pub fn new(module: Arc<Module>, state: &[T], seed: u64) -> Result<Self> {
-        let packing = match module.events_are_apart() {
-            true => Packing::new(&module, tile_rows::<T>(&module))?,
-            false => Packing::plain(&module),
-        };
+        let rows = tile_rows::<T>(&module);
+        // What is packed runs at once.
+        let is_cut = !module.events_are_apart() && RowCut::find(&module.program(Mode::Training, rows)?).is_some();
+        let packing = if is_cut { Packing::plain(&module) } else { Packing::new(&module, rows)? };
         Ok(ModuleTiles { module, packing, state: RwLock::new(HostBuffer::from_slice(state)?), seed })
     }
 

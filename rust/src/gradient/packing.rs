@@ -13,6 +13,7 @@ use crate::error::{Error, Result};
 use crate::graph::program::{Linear, Node, Origin, Primitive, Product, Tensor};
 use crate::graph::{Activation, Captured, Function, Mode, Module, Program, View};
 use crate::kernels::Scalar;
+use crate::kernels::strided::Channels;
 
 /// Where the parameters of a module lie.
 pub struct Packing<T> {
@@ -268,7 +269,7 @@ fn layers_before(program: &Program, layers: &[Option<Found>], buffer: usize) -> 
         return vec![index];
     }
     let node = &program.nodes[index];
-    if !is_in_panels(node) {
+    if !is_in_panels(node) && !matches!(node.primitive, Primitive::Standardise { .. }) {
         return Vec::new();
     }
     let operands = node.operands.iter().filter(|operand| is_whole(program, operand));
@@ -470,8 +471,39 @@ impl<'a, T: Scalar> Packer<'a, T> {
         Ok(())
     }
 
+    /// Batch normalisation of what lies in panels, or its moments; false where they do not.
+    fn channels(&mut self, node: &Node) -> Result<bool> {
+        let (&Primitive::Moments(own) | &Primitive::Standardise { channels: own, .. }) = &node.primitive else {
+            return Ok(false);
+        };
+        let panels = self.buffers[node.operands[0].buffer].panels.filter(|_| is_whole(self.old, &node.operands[0]));
+        let Some((shape, x)) = panels.filter(|(shape, _)| own.side == 1 && *shape == [own.rows, own.channels]) else {
+            return Ok(false);
+        };
+        let channels = Channels { width: T::padded(1), ..own };
+        let mut operands = vec![self.whole(x)];
+        for operand in &node.operands[1..] {
+            operands.push(self.dense(operand)?);
+        }
+        let (primitive, sizes) = match node.primitive {
+            Primitive::Standardise { eps, .. } => (Primitive::Standardise { channels, eps }, vec![channels.len()]),
+            _ => (Primitive::Moments(channels), node.shape.clone()),
+        };
+        let value = self.new.node(primitive, operands, sizes, node.observed)?;
+        self.new.buffers[value.buffer].active &= self.old.buffers[node.buffer].active;
+        let forms = &mut self.buffers[node.buffer];
+        match node.primitive {
+            Primitive::Standardise { .. } => forms.panels = Some((shape, value.buffer)),
+            _ => forms.dense = Some(value.buffer),
+        }
+        Ok(true)
+    }
+
     /// A node that is no layer: in panels where all that it reads is there, else dense.
     fn other(&mut self, node: &Node) -> Result<()> {
+        if self.channels(node)? {
+            return Ok(());
+        }
         let shape = self.shape_in_panels(node);
         let operands = node.operands.iter().map(|operand| match shape {
             Some(shape) => self.in_panels(operand, shape),

@@ -122,6 +122,16 @@ impl Bits {
                 share_rows(&mut value, *columns, 1);
                 self.add(&node.operands[1..], &mut value);
             }
+            Primitive::Moments(_) => {
+                let all = self.of(&node.operands[0]).fold(0, |all, found| all | found);
+                value.fill(all);
+            }
+            Primitive::Standardise { .. } => {
+                self.add(&node.operands[..1], &mut value);
+                let others = node.operands[1..].iter().flat_map(|operand| self.of(operand));
+                let shared = others.fold(0, |all, found| all | found);
+                value.iter_mut().for_each(|found| *found |= shared);
+            }
             // What is packed has been found to be sound before.
             Primitive::Linear(_) | Primitive::ToPanels(_) | Primitive::FromPanels(_) => value.fill(Events::MAX),
             Primitive::Product(product) => {

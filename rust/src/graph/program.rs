@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use super::{Activation, DType, Function, Own, View, view};
 use crate::error::{Error, Result};
-use crate::kernels::strided::Convolution;
+use crate::kernels::strided::{Channels, Convolution};
 
 /// The largest buffer: far beyond what fits in memory, small enough that no product of sizes overflows.
 const LENGTH_LIMIT: usize = 1 << 40;
@@ -144,6 +144,16 @@ pub enum Primitive {
         /// Added to the variance.
         eps: f64,
     },
+    /// Mean and root mean squared deviation [2, channels] of the channels of the operand, dense or in panels.
+    Moments(Channels),
+    /// The first operand, dense or in panels, with its channels brought to mean 0 and variance 1 by the second one, which are its
+    /// moments, times the third operand plus the fourth, dense [channels]. The pullback goes through the moments, too.
+    Standardise {
+        /// Of the first operand.
+        channels: Channels,
+        /// Added to the variance.
+        eps: f64,
+    },
     /// A product of matrices for each of `batches`: [`m`, `k`] x [`k`, `n`], added to the third operand if there is one.
     Product(Product),
     /// A layer whose rows and parameters lie in panels (`cpp/kernels/panels.cpp`): the operands are its input, its packed
@@ -182,6 +192,8 @@ impl Primitive {
             Primitive::Softmax { logarithm: false, .. } => "Softmax",
             Primitive::Softmax { logarithm: true, .. } => "LogSoftmax",
             Primitive::Normalise { .. } => "Normalise",
+            Primitive::Moments(_) => "Moments",
+            Primitive::Standardise { .. } => "Standardise",
             Primitive::Product(_) => "Product",
             Primitive::Linear(_) => "Linear",
             Primitive::ToPanels(_) => "ToPanels",

@@ -2,6 +2,10 @@
 //!
 //! A [`Stream`] is checked when it is made; a call only compares its extent with the slice.
 
+mod channels;
+
+pub use channels::{Channels, Given, Moments};
+
 use std::ffi::c_int;
 
 use super::{Scalar, check_length};
@@ -204,6 +208,7 @@ pub struct Table<T> {
     normalise: unsafe extern "C" fn(usize, usize, T, *const T, *const T, *const T, *mut T),
     normalise_pullback: unsafe extern "C" fn(usize, usize, T, *const T, *const T, *const T, c_int, *mut T),
     normalise_scale_pullback: unsafe extern "C" fn(usize, usize, T, *const T, *const T, *mut T),
+    standardise: channels::Functions<T>,
     gather: Gather<T>,
     gather_pullback: GatherPullback<T>,
     products: Products<T>,

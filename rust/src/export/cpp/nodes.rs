@@ -136,6 +136,9 @@ impl<'a> Writer<'a> {
             Primitive::Scatter(_) => {
                 return Err(self.plan.refuse(node, "adds elements at the places of an index"));
             }
+            Primitive::Moments(_) | Primitive::Standardise { .. } => {
+                return Err(self.plan.refuse(node, "takes the statistics of a batch"));
+            }
             Primitive::Load(_) | Primitive::Linear(_) | Primitive::ToPanels(_) | Primitive::FromPanels(_) => {
                 return Err(self.plan.refuse(node, "is no operator of a plan"));
             }

@@ -114,6 +114,9 @@ impl<'a> Writer<'a> {
                 Err(self.plan.refuse(node, "is C++ of the user's own, which no ONNX operator computes"))
             }
             Primitive::Scatter(_) => Err(self.plan.refuse(node, "adds elements at the places of an index")),
+            Primitive::Moments(_) | Primitive::Standardise { .. } => {
+                Err(self.plan.refuse(node, "takes the statistics of a batch"))
+            }
             Primitive::Load(_) | Primitive::Linear(_) | Primitive::ToPanels(_) | Primitive::FromPanels(_) => {
                 Err(self.plan.refuse(node, "is no operator of a plan"))
             }

@@ -11,6 +11,7 @@
 mod own;
 mod panels;
 mod products;
+mod standardise;
 mod step;
 
 use std::ops::Range;
@@ -130,6 +131,7 @@ fn needs_value(primitive: &Primitive) -> bool {
         Primitive::Map(_)
         | Primitive::Sum(_)
         | Primitive::Normalise { .. }
+        | Primitive::Standardise { .. }
         | Primitive::Product(_)
         | Primitive::Convolve(_)
         | Primitive::Gather(_)
@@ -139,6 +141,7 @@ fn needs_value(primitive: &Primitive) -> bool {
         | Primitive::Own(_)
         | Primitive::Greatest { .. }
         | Primitive::Length(_)
+        | Primitive::Moments(_)
         | Primitive::Softmax { .. }
         | Primitive::Linear(_)
         | Primitive::ToPanels(_)

@@ -6,14 +6,14 @@ use super::super::layout::{Layout, Place};
 use super::super::reverse::Begin;
 use super::super::shares::Shares;
 use super::products::Products;
-use super::{own, panels};
+use super::{own, panels, standardise};
 use crate::device::{Addresses, Element};
 use crate::error::{Error, Result};
 use crate::graph::outputs::Outputs;
 use crate::graph::program::{Digits, Gather, Linear, Node, Origin, Primitive, Scatter, Tensor, Ties};
 use crate::graph::{Activation, DType, Own, Program, View};
 use crate::kernels::Scalar;
-use crate::kernels::strided::{self, Adjoint, Convolution, Pick, Stream};
+use crate::kernels::strided::{self, Adjoint, Channels, Convolution, Pick, Stream};
 
 /// What is read, and where it lies.
 #[derive(Clone, Copy, Debug)]
@@ -106,6 +106,11 @@ pub(super) enum Kernel {
         columns: usize,
         eps: f64,
         dense: Stream,
+    },
+    Moments(Channels),
+    Standardise {
+        channels: Channels,
+        eps: f64,
     },
     Product(Products),
     Linear(Linear),
@@ -245,6 +250,11 @@ impl Step {
                 let (x, [w, b]) = (&read(0)[..value.len()], [1, 2].map(|operand| &read(operand)[..*columns]));
                 strided::normalise(*columns, *eps, x, w, b, value);
             }
+            &Kernel::Moments(channels) => standardise::moments(channels, threads, read(0), value),
+            &Kernel::Standardise { channels, eps } => {
+                let operands = standardise::Operands::new(&channels, eps, read(0), read(1), read(2), read(3));
+                standardise::standardise(channels, threads, operands, value);
+            }
             Kernel::Product(products) => {
                 if let Some(start) = products.bias {
                     products.biased(read(0), read(1), &read(2)[start..], value);
@@ -335,6 +345,45 @@ impl Step {
         Shares { shape, threads }.pullback(before as u8, read(0), read(2), d, sum, dx, add, dlayer);
     }
 
+    /// [`backward`](Self::backward) of batch normalisation: its sums serve all operands.
+    fn pull_back_standardised<T: Scalar + Element>(
+        &self,
+        channels: Channels,
+        eps: f64,
+        pass: Backward<T>,
+        adjoint: Given,
+    ) {
+        let Backward { values, inputs, seeds, adjoints, sum, gradients, threads, .. } = pass;
+        let count = self.value.len();
+        let read = |operand: usize| self.sources[operand].read(values, inputs);
+        let operands = standardise::Operands::new(&channels, eps, read(0), read(1), read(2), read(3));
+        let sums = match adjoint {
+            Given::Arena(start) => standardise::sums(channels, threads, operands, &adjoints[start..][..count]),
+            Given::Seed(index) => standardise::sums(channels, threads, operands, seeds.read(index, count)),
+        };
+        for (operand, target) in self.targets.iter().enumerate() {
+            let Some((place, begin)) = *target else { continue };
+            let length = self.sources[operand].length;
+            let (d, dx): (&[T], &mut [T]) = match (adjoint, place) {
+                (Given::Arena(start), Place::Arena(to)) => apart(adjoints, start..start + count, to..to + length),
+                (Given::Arena(start), Place::Caller(index)) => {
+                    (&adjoints[start..][..count], gradients.write(index, length))
+                }
+                (Given::Seed(index), _) => (seeds.read(index, count), place.write(adjoints, gradients, length)),
+            };
+            let adds_to_caller = sum && matches!(place, Place::Caller(_));
+            if begin == Begin::Zero && !adds_to_caller {
+                dx.fill(T::default());
+            }
+            let add = begin != Begin::Store || adds_to_caller;
+            match operand {
+                0 => standardise::pullback(channels, threads, operands, sums.each(), d, add, &mut dx[..count]),
+                2 => standardise::give(sums.each()[1], add, &mut dx[..channels.channels]),
+                _ => standardise::give(sums.each()[0], add, &mut dx[..channels.channels]),
+            }
+        }
+    }
+
     /// What a forward pass left in the arena: nothing where that is the caller's.
     fn value<'a, T>(&self, values: &'a [T]) -> &'a [T] {
         match &self.value {
@@ -349,6 +398,9 @@ impl Step {
         let is_reached = self.dependents & pass.given != 0;
         if let (Kernel::Linear(layer), Given::Arena(start), true) = (&self.kernel, adjoint, is_reached) {
             return self.pull_back_layer(layer, pass, start);
+        }
+        if let (&Kernel::Standardise { channels, eps }, true) = (&self.kernel, is_reached) {
+            return self.pull_back_standardised(channels, eps, pass, adjoint);
         }
         let Backward { values, inputs, seeds, adjoints, sum, gradients, .. } = pass;
         let (value, count) = (self.value(values), self.value.len());
@@ -408,6 +460,8 @@ impl Step {
                         _ => strided::pass_on(d, dense, Adjoint { data: dx, view, add }),
                     }
                 }
+                Kernel::Moments(_) => unreachable!("moments are constants of the reverse pass"),
+                Kernel::Standardise { .. } => unreachable!("pulled back above"),
                 Kernel::Product(products) => match operand {
                     0 => products.first_pullback(d, read(1), add, dx),
                     1 => products.second_pullback(d, read(0), add, dx),
@@ -463,6 +517,8 @@ fn kernel(program: &Program, node: &Node) -> Result<Kernel> {
         &Primitive::Normalise { columns, eps } => {
             Kernel::Normalise { columns, eps, dense: View::contiguous(&node.shape).stream()? }
         }
+        &Primitive::Moments(channels) => Kernel::Moments(channels),
+        &Primitive::Standardise { channels, eps } => Kernel::Standardise { channels, eps },
         Primitive::Product(product) => Kernel::Product(Products::new(product, node)?),
         &Primitive::Linear(layer) => Kernel::Linear(layer),
         &Primitive::ToPanels(shape) => Kernel::ToPanels(shape),

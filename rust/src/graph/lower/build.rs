@@ -5,7 +5,7 @@ use crate::error::Result;
 use crate::graph::program::{Digits, Gather, Kind, Noise, Primitive, Product, Scatter, Tensor, Ties};
 use crate::graph::view::{broadcast, checked_length};
 use crate::graph::{DType, Function, View};
-use crate::kernels::strided::Convolution;
+use crate::kernels::strided::{Channels, Convolution};
 
 impl Call<'_, '_> {
     fn node(&mut self, primitive: Primitive, operands: Vec<Tensor>, shape: Vec<usize>) -> Result<Tensor> {
@@ -216,6 +216,26 @@ impl Call<'_, '_> {
             operands.push(self.expand(&row, &x.view.sizes)?);
         }
         self.node(Primitive::Normalise { columns, eps }, operands, x.view.sizes.clone())
+    }
+
+    /// `x` [N, C, ...] with each channel brought to mean 0 and variance 1, times `w` [C] plus `b` [C], and the moments [2, C], which
+    /// the reverse pass takes for constants; see [`Primitive::Standardise`]. 1 and 0 stand in for a missing scale and shift.
+    pub fn standardised(&mut self, x: &Tensor, [w, b]: [Option<Tensor>; 2], eps: f64) -> Result<[Tensor; 2]> {
+        let (x, sizes) = (self.dense(x)?, x.view.sizes.clone());
+        let channels = Channels::dense(sizes[0], sizes[1], sizes[2..].iter().product());
+        let moments = self.node(Primitive::Moments(channels), vec![x.clone()], vec![2, sizes[1]])?;
+        self.program().buffers[moments.buffer].active = false;
+        let mut operands = vec![x, moments.clone()];
+        for (row, number) in [(w, 1.0), (b, 0.0)] {
+            operands.push(match row {
+                Some(row) if row.view.sizes != sizes[1..2] => {
+                    return Err(self.refuse("has a factor or term for other channels"));
+                }
+                Some(row) => self.dense(&row)?,
+                None => self.program().table(vec![number; sizes[1]], &sizes[1..2])?,
+            });
+        }
+        Ok([self.node(Primitive::Standardise { channels, eps }, operands, sizes)?, moments])
     }
 
     /// `a [.., m, k] b [.., k, n] (+ start)`, leading dimensions broadcast.

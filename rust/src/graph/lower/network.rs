@@ -95,11 +95,9 @@ fn batch_norm(call: &mut Call) -> Lowered {
     if rank < 2 {
         return Err(call.refuse("has an input without channels"));
     }
-    let (weight, bias) =
-        (call.optional(1)?.map(|w| channels_of(w, rank)), call.optional(2)?.map(|b| channels_of(b, rank)));
+    let affine @ [weight, bias] = &[call.optional(1)?, call.optional(2)?];
     let (running_mean, running_variance) = (call.optional(3)?, call.optional(4)?);
     let (training, momentum, eps) = (call.flag(5)?, call.number_or(6, 0.1)?, call.number_or(7, 1e-5)?);
-    let affine = [weight.as_ref(), bias.as_ref()];
     if !training {
         let (Some(mean), Some(variance)) = (running_mean, running_variance) else {
             return Err(call.refuse("has no running statistics to use"));
@@ -107,31 +105,24 @@ fn batch_norm(call: &mut Call) -> Lowered {
         let centred = call.map(Function::Sub, &[&x, &channels_of(mean, rank)])?;
         let variance = call.map_number(Function::Add, &channels_of(variance, rank), eps)?;
         let factor = call.map(Function::Rsqrt, &[&variance])?;
-        return Ok(vec![scaled_and_shifted(call, &centred, factor, affine)?]);
+        let [weight, bias] = [weight, bias].map(|row| row.clone().map(|row| channels_of(row, rank)));
+        return Ok(vec![scaled_and_shifted(call, &centred, factor, [weight.as_ref(), bias.as_ref()])?]);
     }
     if x.view.is_empty() {
         return Err(call.refuse("has nothing to take statistics of"));
     }
-    let dims: Vec<usize> = (0..rank).filter(|&dim| dim != 1).collect();
-    let count = x.view.len() as f64 / x.view.sizes[1].max(1) as f64;
-    let mean = call.mean(&x, &dims, true)?;
-    let centred = call.map(Function::Sub, &[&x, &mean])?;
-    let length = call.length(&centred, &dims, true)?;
-    let deviation = call.map_number(Function::Div, &length, count.sqrt())?;
-    // The root of the variance plus eps, as the length of two roots: no square is too large or too small for the type.
-    let width = call.map_number(Function::Hypot, &deviation, eps.sqrt())?;
-    let factor = call.map(Function::Reciprocal, &[&width])?;
-    let value = scaled_and_shifted(call, &centred, factor, affine)?;
-    let variance = call.map(Function::Squared, &[&deviation])?;
+    let [value, moments] = call.standardised(&x, affine.clone(), eps)?;
+    let row = |row| Tensor { view: moments.view.select(0, row), ..moments.clone() };
+    let variance = call.map(Function::Squared, &[&row(1)])?;
+    let count = x.view.len() as f64 / x.view.sizes[1] as f64;
     for (position, old, new, factor) in
-        [(3, running_mean, mean, 1.0), (4, running_variance, variance, count / (count - 1.0))]
+        [(3, running_mean, row(0), 1.0), (4, running_variance, variance, count / (count - 1.0))]
     {
         if old.is_none() {
             continue;
         }
         call.update(position, |call, old| {
             let new = call.reshape(&new, &old.view.sizes.clone())?;
-            let new = call.detached(&new)?;
             let (kept, added) = (call.scaled(old, 1.0 - momentum)?, call.scaled(&new, momentum * factor)?);
             call.map(Function::Add, &[&kept, &added])
         })?;

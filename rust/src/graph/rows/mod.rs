@@ -299,6 +299,8 @@ impl<'a> RowCut<'a> {
             Primitive::Product(_) => dim + 2 < rank && all_fit(),
             // Only what is run at once is packed.
             Primitive::Linear(_) | Primitive::ToPanels(_) | Primitive::FromPanels(_) => false,
+            // Moments are those of all rows.
+            Primitive::Moments(_) | Primitive::Standardise { .. } => false,
             Primitive::Convolve(_) => {
                 dim == 0
                     && !self.is_of_rows(&node.operands[1])

@@ -6,7 +6,7 @@ use super::{Emitter, joined, number};
 use crate::error::{Error, Result};
 use crate::graph::View;
 use crate::graph::program::{Gather, Primitive, Scatter};
-use crate::kernels::strided::Convolution;
+use crate::kernels::strided::{Channels, Convolution};
 
 impl Emitter<'_> {
     /// A step that the library's kernels run.
@@ -108,6 +108,19 @@ impl Emitter<'_> {
                     emit!(backward, "   {k}->{pass}({length}, _d_{value}, &dense_{index}, _d_{b}, {});", view(2));
                 }
             }
+            &Primitive::Moments(channels) => {
+                self.channels(index, channels);
+                emit!(
+                    forward,
+                    "   {k}->moments(&channels_{index}, {}, {value}, {value} + {});",
+                    names[0],
+                    channels.channels
+                );
+            }
+            &Primitive::Standardise { channels, eps } => {
+                self.channels(index, channels);
+                standardise(index, channels, eps, &names, begins, &value, &mut forward, &mut backward);
+            }
             Primitive::Product(_) => self.product(index, &names, begins, &mut forward, &mut backward)?,
             Primitive::Own(_) | Primitive::Linear(_) | Primitive::ToPanels(_) | Primitive::FromPanels(_) => {
                 return Err(Error::Internal(format!("{} is not compiled", node.primitive.name())));
@@ -199,6 +212,11 @@ impl Emitter<'_> {
         Ok(())
     }
 
+    /// The layout of a step's channels.
+    fn channels(&mut self, step: usize, Channels { rows, channels, side, width }: Channels) {
+        emit!(self.steps, "const ct_channels channels_{step} = {{{rows}, {channels}, {side}, {width}}};");
+    }
+
     /// How a step's index chooses.
     fn pick(&mut self, step: usize, gather: &Gather) {
         let (skips, skip) = (u8::from(gather.skip.is_some()), gather.skip.unwrap_or_default());
@@ -276,6 +294,43 @@ impl Emitter<'_> {
             emit!(*backward, "   gKernels->{pass}({length}, _d_{value}, &dense_{index}, _d_{x}, &view_{index}_2);");
         }
         Ok(())
+    }
+}
+
+/// Batch normalisation; its pullback makes the sums over the channels once for all operands.
+#[allow(clippy::too_many_arguments)] // Those of a step, and where its lines go.
+fn standardise(
+    index: usize,
+    channels: Channels,
+    eps: f64,
+    names: &[String],
+    begins: &[Option<Begin>],
+    value: &str,
+    forward: &mut String,
+    backward: &mut String,
+) {
+    let ([x, moments, w, b], count) = (names, channels.channels) else { return };
+    let given = format!("&channels_{index}, {eps:e}, {x}, {moments}, {moments} + {count}");
+    emit!(*forward, "   gKernels->standardise({given}, {w}, {b}, {value});");
+    let begin = |operand: usize| begins.get(operand).copied().flatten();
+    if [0, 2, 3].iter().all(|&operand| begin(operand).is_none()) {
+        return;
+    }
+    emit!(*backward, "   double sums[2][{count}];");
+    emit!(*backward, "   gKernels->standardise_sums({given}, _d_{value}, sums[0], sums[1]);");
+    for (operand, sums, name) in [(2, 1, w), (3, 0, b)] {
+        if let Some(begin) = begin(operand) {
+            let assign = if begin == Begin::Store { "=" } else { "+=" };
+            emit!(*backward, "   for (size_t i = 0; i < {count}; ++i)\n      _d_{name}[i] {assign} sums[{sums}][i];");
+        }
+    }
+    if let Some(begin) = begin(0) {
+        let (elements, add) = (channels.rows * channels.side, u8::from(begin != Begin::Store));
+        emit!(
+            *backward,
+            "   gKernels->standardise_pullback(&channels_{index}, {elements}, {eps:e}, {x}, {moments}, {moments} + {count}, {w}, sums[0], \
+             sums[1], _d_{value}, {add}, _d_{x});"
+        );
     }
 }
 

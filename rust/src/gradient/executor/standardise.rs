@@ -1,0 +1,174 @@
+//! Batch normalisation over the threads there are: sums over rows by channels, the rest by rows, or both by panels. Each channel is
+//! summed by one thread: the same bits for any number of them.
+
+use std::cell::RefCell;
+
+use rayon::prelude::*;
+
+use crate::kernels::Scalar;
+use crate::kernels::strided::{Channels, Given, Moments};
+
+/// Elements below which one thread is done before a second one has come.
+const WORTH_SHARING: usize = 1 << 17;
+
+/// Channels of a share are a multiple of this many: neighbours are computed together.
+const NEIGHBOURS: usize = 16;
+
+thread_local! {
+    /// The sums of the batch normalisation that is being pulled back.
+    static SUMS: RefCell<Vec<f64>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Some channels of a batch: where the first of them lies among all, and their layout.
+fn channels_of(all: Channels, first: usize, channels: usize) -> (usize, Channels) {
+    let start = if all.width == all.channels { first * all.side } else { first / all.width * all.panel() };
+    (start, Channels { channels, ..all })
+}
+
+/// Channels that each thread sums.
+fn share_of_channels(all: Channels, threads: usize) -> usize {
+    let unit = if all.width == all.channels { NEIGHBOURS } else { all.width };
+    match threads > 1 && all.len() >= WORTH_SHARING {
+        true => all.channels.div_ceil(threads).next_multiple_of(unit),
+        false => all.channels.max(1),
+    }
+}
+
+/// What each thread writes: the elements of some rows, or of some panels, and the layout of all of them but the last.
+fn share_of_elements(all: Channels, threads: usize) -> usize {
+    let unit = if all.width == all.channels { all.channels * all.side } else { all.panel() };
+    let units = all.len() / unit.max(1);
+    let share = if threads > 1 && all.len() >= WORTH_SHARING { units.div_ceil(threads) } else { units };
+    (share * unit).max(1)
+}
+
+/// The channels of elements `start..start + length` of a batch, whole rows or panels, and the layout of these.
+fn layout_of(all: Channels, start: usize, length: usize) -> (std::ops::Range<usize>, Channels) {
+    if all.width == all.channels {
+        return (0..all.channels, Channels { rows: length / (all.channels * all.side), ..all });
+    }
+    let [first, end] = [start, start + length].map(|element| element / all.panel() * all.width);
+    let range = first..end.min(all.channels);
+    (range.clone(), Channels { channels: range.len(), ..all })
+}
+
+fn part<'a, T>(moments: Moments<'a, T>, range: &std::ops::Range<usize>) -> Moments<'a, T> {
+    Moments { mean: &moments.mean[range.clone()], deviation: &moments.deviation[range.clone()], ..moments }
+}
+
+/// `value` [2, channels] = the moments of `x`.
+pub(super) fn moments<T: Scalar>(all: Channels, threads: usize, x: &[T], value: &mut [T]) {
+    let (mean, deviation) = value.split_at_mut(all.channels);
+    let share = share_of_channels(all, threads);
+    let run = |(index, (mean, deviation)): (usize, (&mut [T], &mut [T]))| {
+        let (start, own) = channels_of(all, index * share, mean.len());
+        own.moments(&x[start..], mean, deviation);
+    };
+    match share >= all.channels {
+        true => run((0, (mean, deviation))),
+        false => mean.par_chunks_mut(share).zip(deviation.par_chunks_mut(share)).enumerate().for_each(run),
+    }
+}
+
+/// What [`standardise`] and its pullback read.
+#[derive(Clone, Copy)]
+pub(super) struct Operands<'a, T> {
+    pub x: &'a [T],
+    pub moments: Moments<'a, T>,
+    pub w: &'a [T],
+    pub b: &'a [T],
+}
+
+impl<'a, T> Operands<'a, T> {
+    /// Of values [.., channels]; `moments` are [2, channels].
+    pub fn new(channels: &Channels, eps: f64, x: &'a [T], moments: &'a [T], w: &'a [T], b: &'a [T]) -> Self {
+        let (mean, deviation) = moments.split_at(channels.channels);
+        let deviation = &deviation[..channels.channels];
+        let [w, b] = [w, b].map(|numbers| &numbers[..channels.channels]);
+        Operands { x: &x[..channels.len()], moments: Moments { mean, deviation, eps }, w, b }
+    }
+}
+
+/// `y` = the channels of `x` standardised, scaled and shifted.
+pub(super) fn standardise<T: Scalar>(all: Channels, threads: usize, operands: Operands<T>, y: &mut [T]) {
+    let Operands { x, moments, w, b } = operands;
+    let share = share_of_elements(all, threads);
+    let run = |(index, y): (usize, &mut [T])| {
+        let start = index * share;
+        let (range, own) = layout_of(all, start, y.len());
+        let x = &x[start..start + y.len()];
+        own.standardise(x, part(moments, &range), &w[range.clone()], &b[range.clone()], y);
+    };
+    match share >= y.len() {
+        true => run((0, y)),
+        false => y.par_chunks_mut(share).enumerate().for_each(run),
+    }
+}
+
+/// What `dy` gives the shift and the scale, [2, channels]; [`Sums`] are to be kept for the next time.
+pub(super) fn sums<T: Scalar>(all: Channels, threads: usize, operands: Operands<T>, dy: &[T]) -> Sums {
+    let mut sums = Sums(SUMS.take());
+    sums.0.resize(2 * all.channels, 0.0);
+    let (shift, slope) = sums.0.split_at_mut(all.channels);
+    let share = share_of_channels(all, threads);
+    let run = |(index, (shift, slope)): (usize, (&mut [f64], &mut [f64]))| {
+        let first = index * share;
+        let (start, own) = channels_of(all, first, shift.len());
+        let moments = part(operands.moments, &(first..first + shift.len()));
+        own.sums(&operands.x[start..], moments, &dy[start..], shift, slope);
+    };
+    match share >= all.channels {
+        true => run((0, (shift, slope))),
+        false => shift.par_chunks_mut(share).zip(slope.par_chunks_mut(share)).enumerate().for_each(run),
+    }
+    sums
+}
+
+/// Sums of a reverse pass, whose memory the thread uses again.
+pub(super) struct Sums(Vec<f64>);
+
+impl Sums {
+    /// Of the adjoint itself, for the shift, and of its products with the standardised numbers, for the scale.
+    pub fn each(&self) -> [&[f64]; 2] {
+        let (shift, slope) = self.0.split_at(self.0.len() / 2);
+        [shift, slope]
+    }
+}
+
+impl Drop for Sums {
+    fn drop(&mut self) {
+        SUMS.set(std::mem::take(&mut self.0));
+    }
+}
+
+/// `dx` (add: +)= what `dy` gives `x`, from its [`sums`].
+pub(super) fn pullback<T: Scalar>(
+    all: Channels,
+    threads: usize,
+    operands: Operands<T>,
+    [shift, slope]: [&[f64]; 2],
+    dy: &[T],
+    add: bool,
+    dx: &mut [T],
+) {
+    let (share, count) = (share_of_elements(all, threads), all.rows * all.side);
+    let run = |(index, dx): (usize, &mut [T])| {
+        let start = index * share;
+        let (range, own) = layout_of(all, start, dx.len());
+        let [x, dy] = [operands.x, dy].map(|elements| &elements[start..start + dx.len()]);
+        let w = &operands.w[range.clone()];
+        let given = Given { w, shift: &shift[range.clone()], slope: &slope[range.clone()], count };
+        own.pullback(x, part(operands.moments, &range), given, dy, add, dx);
+    };
+    match share >= dx.len() {
+        true => run((0, dx)),
+        false => dx.par_chunks_mut(share).enumerate().for_each(run),
+    }
+}
+
+/// `to` (add: +)= the sums.
+pub(super) fn give<T: Scalar>(sums: &[f64], add: bool, to: &mut [T]) {
+    for (to, &sum) in to.iter_mut().zip(sums) {
+        *to = T::from_f64(if add { to.to_f64() + sum } else { sum });
+    }
+}
