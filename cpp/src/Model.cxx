@@ -279,6 +279,16 @@ Model Model::Load(const std::string &path, const std::string &activation)
    return LongCall("CladTorch::Model::Load", [&] { return Model(LoadModel(Core::model_load, path, activation), FromCore()); });
 }
 
+Model Model::LoadOnnx(const std::string &path, const std::string &output)
+{
+   return LongCall("CladTorch::Model::LoadOnnx", [&] {
+      auto loaded = std::make_shared<ModelData>(Core::model_load_onnx(FilePath(path), output));
+      loaded->fFromFile = true;
+      loaded->fTrained = true; // on events that nobody here knows
+      return Model(loaded, FromCore());
+   });
+}
+
 void Model::Print() const
 {
    Guard(Where("Print").c_str(), [&] { std::cout << Core::model_describe(*fData->fCore) << std::flush; });

@@ -296,6 +296,17 @@ public:
    /// \param activation The text of an Mlp's own activation, if it has one: code from a file is never compiled. The
    ///        error shows the text that is missing.
    static Model Load(const std::string &path, const std::string &activation = "");
+   /// Reads the network of an ONNX file (opsets 9 to 28), as PyTorch, Keras and scikit-learn export them. Its weights go on
+   /// training with Fit(); it predicts, is saved and exported as any other model. `models.md` lists the operators; a file with
+   /// another one is refused by name.
+   ///
+   /// An event is what the file calls its input, [events, ...], whose other dimensions must be numbers; several inputs lie one
+   /// behind the other. Predict() gives what the file's network computes: a sigmoid of one output or a softmax at its end is
+   /// taken for that of a classifier, so that Logits() and losses on logits mean what they do elsewhere. Floating-point
+   /// initialisers become parameters under their names; integers, and what scales the features before the first layer, stay as
+   /// they are. Tensors in other files are read where these lie in the folder of `path` or below it.
+   /// \param output The output to predict, if the file has several.
+   static Model LoadOnnx(const std::string &path, const std::string &output = "");
    /// Writes what Predict() computes as an ONNX file (opset 17, float32), for other programs: with the scaler of the features,
    /// that of the targets, and the sigmoid or softmax of a classifier. Written as by Save().
    ///

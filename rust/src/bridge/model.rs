@@ -75,6 +75,8 @@ mod ffi {
         fn model_load(path: &str, activation: &str) -> Result<Box<Model>>;
         /// The same, and refuses a model of a module.
         fn mlp_load(path: &str, activation: &str) -> Result<Box<Model>>;
+        /// The network of an ONNX file; `output` is the one that is predicted, or "" for the only one.
+        fn model_load_onnx(path: &str, output: &str) -> Result<Box<Model>>;
         fn model_save(model: &Model, path: &str) -> Result<()>;
         /// For other programs.
         fn model_export_onnx(model: &Model, path: &str) -> Result<()>;
@@ -160,6 +162,10 @@ fn model_load(path: &str, activation: &str) -> Result<Box<Model>> {
 
 fn mlp_load(path: &str, activation: &str) -> Result<Box<Model>> {
     guard(|| Model::load_mlp(Path::new(path), own_activation(activation)?).map(Box::new))
+}
+
+fn model_load_onnx(path: &str, output: &str) -> Result<Box<Model>> {
+    guard(|| Model::load_onnx(Path::new(path), output).map(Box::new))
 }
 
 fn model_save(model: &Model, path: &str) -> Result<()> {

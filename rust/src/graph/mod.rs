@@ -19,6 +19,7 @@ mod op;
 pub(crate) mod outputs;
 mod own;
 pub mod program;
+mod recording;
 pub mod rows;
 mod saved;
 pub mod view;
@@ -29,6 +30,8 @@ pub use function::Function;
 pub use module::{Captured, Cost, Mode, Module, Observed};
 pub use observed::{ObservedArgument, ObservedGraph, ObservedNode, ObservedValue};
 pub use program::Program;
+pub use recording::Recording;
+pub(crate) use saved::module_of_file;
 pub use saved::{SavedModule, SavedTensor, check_name};
 pub use view::View;
 

@@ -111,6 +111,12 @@ pub(super) struct Bound {
 }
 
 impl Bound {
+    /// Of a module with these captured tensors.
+    fn of(captured: &[SavedTensor]) -> Self {
+        let once = captured.iter().fold(0usize, |sum, tensor| sum.saturating_add(tensor.elements));
+        Bound { once: once.saturating_mul(USES) }
+    }
+
     /// Elements that operators on so many rows may read and write together.
     pub(super) fn elements(self, rows: usize) -> usize {
         MOST_ELEMENTS.saturating_mul(rows).saturating_add(self.once)
@@ -181,13 +187,34 @@ impl SavedModule {
     /// The module, whose captured tensors are `captured`; `read` gives the elements of one that stays as it is.
     pub fn restore(self, captured: &[SavedTensor], read: impl FnMut(usize) -> Vec<u64>) -> Result<Module> {
         check_name("the module", &self.name)?;
-        let inputs = checked_length(&self.shape, WIDEST).ok().filter(|inputs| *inputs > 0);
-        inputs.ok_or_else(|| damaged(format!("an event of shape {:?}", self.shape)))?;
-        let once = captured.iter().fold(0usize, |sum, tensor| sum.saturating_add(tensor.elements));
-        let bound = Bound { once: once.saturating_mul(USES) };
+        let bound = Bound::of(captured);
         let modes = [self.training.restored(captured, bound)?, self.evaluation.restored(captured, bound)?];
-        Module::restored(&self.name, &self.shape, modes, captured, bound, read)
+        restored(&self.name, &self.shape, modes, captured, bound, read)
     }
+}
+
+/// The module of a file that is not a model file, from observations that were written down.
+pub(crate) fn module_of_file(
+    name: &str,
+    shape: &[usize],
+    modes: [Observed; 2],
+    captured: &[SavedTensor],
+    read: impl FnMut(usize) -> Vec<u64>,
+) -> Result<Module> {
+    restored(name, shape, modes, captured, Bound::of(captured), read)
+}
+
+fn restored(
+    name: &str,
+    shape: &[usize],
+    modes: [Observed; 2],
+    captured: &[SavedTensor],
+    bound: Bound,
+    read: impl FnMut(usize) -> Vec<u64>,
+) -> Result<Module> {
+    let inputs = checked_length(shape, WIDEST).ok().filter(|inputs| *inputs > 0);
+    inputs.ok_or_else(|| damaged(format!("an event of shape {shape:?}")))?;
+    Module::restored(name, shape, modes, captured, bound, read)
 }
 
 impl SavedMode {

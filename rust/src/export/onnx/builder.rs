@@ -2,8 +2,9 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::proto::{self, Attribute, Elements, Message};
 use crate::graph::View;
+use crate::onnx::wire::Message;
+use crate::onnx::write::{self, Attribute, Elements};
 
 /// A value of all events: [events, shape...].
 #[derive(Clone, Debug)]
@@ -41,7 +42,7 @@ impl Builder {
     /// The value of an operator.
     pub fn with(&mut self, operator: &str, inputs: &[&str], attributes: &[(&str, Attribute)]) -> String {
         let output = self.name(&operator.to_lowercase());
-        self.nodes.push(proto::node(&output, operator, inputs, &output, attributes));
+        self.nodes.push(write::node(&output, operator, inputs, &output, attributes));
         output
     }
 
@@ -52,7 +53,7 @@ impl Builder {
 
     /// Writes the value of an operator under this name.
     pub fn named(&mut self, name: &str, operator: &str, inputs: &[&str], attributes: &[(&str, Attribute)]) {
-        self.nodes.push(proto::node(name, operator, inputs, name, attributes));
+        self.nodes.push(write::node(name, operator, inputs, name, attributes));
     }
 
     /// A constant of numbers.
@@ -83,7 +84,7 @@ impl Builder {
 
     fn constant(&mut self, wanted: &str, dims: &[usize], elements: &Elements) -> String {
         let name = self.name(wanted);
-        self.initializers.push(proto::tensor(&name, dims, elements));
+        self.initializers.push(write::tensor(&name, dims, elements));
         name
     }
 

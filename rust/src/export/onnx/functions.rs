@@ -2,8 +2,8 @@
 //! from simpler ones.
 
 use super::builder::Builder;
-use super::proto::Attribute;
 use crate::graph::Function;
+use crate::onnx::write::Attribute;
 
 /// From here on softplus is the identity in float32: exp(-17) is less than half a unit in the last place of 17.
 const SOFTPLUS_END: f32 = 17.0;

@@ -7,7 +7,6 @@
 mod builder;
 mod functions;
 mod nodes;
-mod proto;
 
 use std::path::Path;
 
@@ -16,9 +15,10 @@ use crate::atomic_file;
 use crate::dataset::Scaler;
 use crate::error::{Error, Result};
 use crate::model::Model;
+use crate::onnx::wire::Message;
+use crate::onnx::write::{self, Attribute};
 use builder::{Builder, Value};
 use nodes::Writer;
-use proto::{Attribute, Message};
 
 const OPSET: i64 = 17;
 /// The version of the format that came with that opset.
@@ -101,19 +101,10 @@ fn file(plan: &Plan, builder: Builder) -> Result<Message> {
         Finish::Sigmoid => "probability of label 1",
         Finish::Softmax => "probabilities of the classes",
     };
-    let graph = Message::default()
-        .messages(1, &builder.nodes)
-        .text(2, "cladtorch")
-        .messages(5, &builder.initializers)
-        .message(11, &proto::rows_of_floats(FEATURES, EVENTS, model.inputs(), &about))
-        .message(12, &proto::rows_of_floats(PREDICTIONS, EVENTS, model.outputs(), gives));
+    let input = write::rows_of_floats(FEATURES, EVENTS, model.inputs(), &about);
+    let output = write::rows_of_floats(PREDICTIONS, EVENTS, model.outputs(), gives);
+    let graph = write::graph(&builder.nodes, &builder.initializers, [&input, &output]);
     let json = |names: &[String]| serde_json::to_string(names).map_err(|error| Error::Internal(error.to_string()));
-    Ok(Message::default()
-        .integer(1, IR_VERSION)
-        .text(2, "CladTorch")
-        .text(3, env!("CARGO_PKG_VERSION"))
-        .message(7, &graph)
-        .message(8, &Message::default().text(1, "").integer(2, OPSET))
-        .message(14, &proto::entry("columns", &json(&columns)?))
-        .message(14, &proto::entry("targets", &json(model.targets().names())?)))
+    let metadata = [("columns", json(&columns)?), ("targets", json(model.targets().names())?)];
+    Ok(write::model(IR_VERSION, OPSET, &graph, &metadata))
 }

@@ -5,13 +5,13 @@ use std::collections::HashMap;
 
 use super::builder::{Builder, Value, dense_order};
 use super::functions;
-use super::proto::Attribute;
 use crate::error::Result;
 use crate::export::Plan;
 use crate::graph::program::{Node, Primitive, Product, Tensor};
 use crate::graph::view::broadcast;
 use crate::graph::{Function, View};
 use crate::kernels::strided::Convolution;
+use crate::onnx::write::Attribute;
 
 /// Writes the nodes of a plan.
 pub struct Writer<'a> {

@@ -82,7 +82,12 @@ impl Model {
     /// user's own takes it from `own`, not from the file, whose code nobody has vouched for; the texts must be the same.
     pub fn load(path: &Path, own: Option<Own>) -> Result<Self> {
         let bad = |what: String| Error::ModelFile { path: path.to_path_buf(), what };
-        let file = TensorFile::open(path)?;
+        let file = TensorFile::open(path).map_err(|error| match error {
+            Error::ModelFile { .. } if path.extension().is_some_and(|end| end == "onnx") => {
+                bad("an ONNX file: CladTorch::Model::LoadOnnx reads it".into())
+            }
+            other => other,
+        })?;
         if file.metadata(weights::KEY).is_some() {
             return Err(bad(
                 "weights without their network: give them to LoadWeights of a model of that network".into()
