@@ -35,7 +35,7 @@ pages! {
     training: "cpp/doc/training.md" => ["classifier with 1 output on 6000 events", "Asimov significance"];
     networks: "cpp/doc/networks.md" =>
         ["Model Sequential of events [1, 128]", "AUC 0.9", "matmul", "CPUFloatType{4,2}"];
-    models: "cpp/doc/models.md" => ["the same predictions: 1", "x, y: inside with probability 0."];
+    models: "cpp/doc/models.md" => ["the same predictions: 1", "x, y: inside with probability 0.", "AUC as it was read: 0."];
     python: "cpp/doc/python.md" => ["AUC 0.7", "1505 events"];
     operators: "cpp/doc/operators.md" => ["aot: ", "split: ", "autograd: "];
     derivatives: "cpp/doc/derivatives.md" => ["CPUFloatType{8}"];

@@ -13,6 +13,8 @@
 //! | [`model`] | a network with scalers, columns and options; prediction; the model file | `options`, `gradient`, `dataset` |
 //! | [`evaluate`] | what predictions say about a model: operating points, calibration, confusion, residuals, importance | `model`, `train`'s metrics |
 //! | `export` | models for other programs: ONNX graphs, C++ headers without dependencies | `model`, `gradient`, `graph`, the text of `cpp/kernels` |
+//! | [`import`] | networks of other programs: ONNX files as operators of LibTorch | `model`, `graph` |
+//! | `onnx` | ONNX's messages, to write and to read | `error` |
 //! | [`train`] | what options may be, schedules, epochs, early stopping, checkpoints, folds, metrics | `options`, `dataset`, `stream`, `gradient`, `model` |
 //! | [`options`] | what a user asks of a fit, and its record in model files | `graph` |
 //! | [`gradient`] | back ends: [`gradient::aot`] (Clad's derivatives, tiles of rows of a module), [`gradient::autograd`] (perceptrons on LibTorch), [`gradient::libtorch`] (a module as LibTorch runs it), [`gradient::CompiledGraph`] (an observed function, in blocks of its rows) | `graph`, `optimizer`, `kernels`, `device`, `dataset` |

@@ -166,6 +166,16 @@ impl<'a> Call<'_, 'a> {
         }
     }
 
+    pub fn texts(&self, name: &str) -> Result<Vec<String>> {
+        match self.attribute(name) {
+            None => Ok(Vec::new()),
+            Some(Attribute::Texts(list)) => {
+                Ok(list.iter().map(|text| String::from_utf8_lossy(text).into_owned()).collect())
+            }
+            Some(_) => Err(self.wrong(format!("attribute {name} is no list of texts"))),
+        }
+    }
+
     /// A list of integers that was an attribute and became an input.
     pub fn integers_or(&self, name: &str, at: usize) -> Result<Option<Vec<i64>>> {
         match self.has(at) {

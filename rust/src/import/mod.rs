@@ -22,7 +22,7 @@ pub use build::Capture;
 pub use file::File;
 pub use graph::{Given, Mode, Recorded};
 pub use known::{Element, Known, Numbers};
-pub use ops::{Operator, classic_operators, operators};
+pub use ops::{Operator, classic_operators, documentation, operators};
 pub use value::{Computed, Value};
 
 use std::path::Path;
@@ -364,10 +364,9 @@ fn with_numbers(module: Module, captured: &[Capture], last_activation: &str) -> 
 /// A model whose predictions are what the file's network computes.
 fn finished(mut model: Model, end: End) -> Result<Model> {
     model.check_finite("it is used")?;
-    if end == End::Values {
-        let outputs = model.outputs();
-        let target = Some(Scaler { mean: vec![0.0; outputs], inverse: vec![1.0; outputs] });
-        model.set_training(Training { target, ..Training::default() })?;
-    }
+    // Features are taken as they are; outputs with a scale are values.
+    let scaler = Some(Scaler::identity(model.inputs()));
+    let target = (end == End::Values).then(|| Scaler::identity(model.outputs()));
+    model.set_training(Training { scaler, target, ..Training::default() })?;
     Ok(model)
 }

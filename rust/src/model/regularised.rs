@@ -5,12 +5,12 @@ use super::{Model, Names, Place};
 use crate::error::{Error, Result};
 use crate::graph::{
     Activation, AnyBatch, Captured, DType, Init, Mode, Module, Normalisation, Observed, ObservedArgument as Argument,
-    ObservedGraph, ObservedNode, ObservedValue,
+    Recording,
 };
 
 /// Numbers of events with which the operators are written down: see `graph::Module`.
-const EVENTS: i64 = 6;
-const OTHER_EVENTS: i64 = 9;
+const EVENTS: usize = 6;
+const OTHER_EVENTS: usize = 9;
 /// The name of such a network, in model files too.
 pub(super) const REGULARISED: &str = "Mlp";
 /// As torch::nn's layers have them.
@@ -51,46 +51,27 @@ impl Kind {
 
 /// An observation that is being written.
 struct Writer {
-    graph: ObservedGraph,
+    recording: Recording,
     kinds: Vec<Kind>,
     names: Vec<String>,
 }
 
 impl Writer {
-    fn value(&mut self, shape: &[i64]) -> u32 {
-        let strides = (0..shape.len()).map(|at| shape[at + 1..].iter().product()).collect();
-        self.graph.values.push(ObservedValue {
-            name: String::new(),
-            dtype: DType::Float32,
-            shape: shape.to_vec(),
-            strides,
-        });
-        self.graph.values.len() as u32 - 1
-    }
-
-    fn captured(&mut self, kind: Kind, name: String, shape: &[i64]) -> Argument {
-        let value = self.value(shape);
-        self.graph.constants.push(value);
+    fn captured(&mut self, kind: Kind, name: String, shape: &[usize]) -> Argument {
+        let value = self.recording.value(DType::Float32, shape);
+        self.recording.graph.constants.push(value);
         self.kinds.push(kind);
         self.names.push(name);
         Argument::Value(value)
     }
 
     /// The result of an operator, of this shape.
-    fn call(&mut self, op: &str, arguments: Vec<Argument>, shape: &[i64]) -> u32 {
-        let output = self.value(shape);
-        self.graph.nodes.push(ObservedNode {
-            op: format!("aten::{op}"),
-            overload: String::new(),
-            arguments,
-            outputs: vec![output],
-            place: String::new(),
-        });
-        output
+    fn call(&mut self, op: &str, arguments: Vec<Argument>, shape: &[usize]) -> u32 {
+        self.recording.call(op, "", arguments, &[(DType::Float32, shape)], "")[0]
     }
 
     /// Everything behind a linear layer with the results `x` of that shape.
-    fn hidden(&mut self, hidden: &Hidden, layer: usize, mut x: u32, shape: &[i64], training: bool) -> u32 {
+    fn hidden(&mut self, hidden: &Hidden, layer: usize, mut x: u32, shape: &[usize], training: bool) -> u32 {
         let width = &shape[1..];
         let scale_and_shift = |writer: &mut Writer| {
             let name = |part: &str| format!("layers.{layer}.norm.{part}");
@@ -103,7 +84,7 @@ impl Writer {
                 let [scale, shift] = scale_and_shift(self);
                 let arguments = vec![
                     Argument::Value(x),
-                    Argument::Integers(width.to_vec()),
+                    Argument::Integers(width.iter().map(|&size| size as i64).collect()),
                     scale,
                     shift,
                     Argument::Float(EPSILON),
@@ -145,14 +126,13 @@ fn activation(activation: Activation) -> Option<(&'static str, Vec<Argument>)> {
 }
 
 /// The operators for `rows` events.
-fn written(sizes: &[usize], hidden: &Hidden, rows: i64, training: bool) -> Writer {
-    let graph = ObservedGraph { values: vec![], nodes: vec![], inputs: vec![], outputs: vec![], constants: vec![] };
-    let mut writer = Writer { graph, kinds: vec![], names: vec![] };
-    let mut x = writer.value(&[rows, sizes[0] as i64]);
-    writer.graph.inputs.push(x);
+fn written(sizes: &[usize], hidden: &Hidden, rows: usize, training: bool) -> Writer {
+    let mut writer = Writer { recording: Recording::default(), kinds: vec![], names: vec![] };
+    let mut x = writer.recording.value(DType::Float32, &[rows, sizes[0]]);
+    writer.recording.graph.inputs.push(x);
     let layers = sizes.len() - 1;
     for (layer, pair) in sizes.windows(2).enumerate() {
-        let (inputs, outputs) = (pair[0] as i64, pair[1] as i64);
+        let (inputs, outputs) = (pair[0], pair[1]);
         let weight = writer.captured(Kind::Drawn, format!("layers.{layer}.weight"), &[outputs, inputs]);
         let bias = writer.captured(Kind::Drawn, format!("layers.{layer}.bias"), &[outputs]);
         let shape = [rows, outputs];
@@ -161,14 +141,14 @@ fn written(sizes: &[usize], hidden: &Hidden, rows: i64, training: bool) -> Write
             x = writer.hidden(hidden, layer, x, &shape, training);
         }
     }
-    writer.graph.outputs.push(x);
+    writer.recording.graph.outputs.push(x);
     writer
 }
 
 fn observed(sizes: &[usize], hidden: &Hidden, training: bool) -> Result<Observed> {
-    let graph = |rows: i64| written(sizes, hidden, rows, training).graph;
+    let graph = |rows: usize| written(sizes, hidden, rows, training).recording.graph;
     let other = graph(OTHER_EVENTS);
-    let batch = AnyBatch::new([graph(EVENTS), graph(EVENTS + 1)], EVENTS, &other, OTHER_EVENTS, "")?;
+    let batch = AnyBatch::new([graph(EVENTS), graph(EVENTS + 1)], EVENTS as i64, &other, OTHER_EVENTS as i64, "")?;
     let one = match training && hidden.normalisation == Normalisation::BatchNorm {
         true => Err("batch normalisation takes no single event in training".to_owned()),
         false => Ok(graph(1)),

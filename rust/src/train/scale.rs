@@ -22,6 +22,12 @@ pub(super) fn other_scale(
     let features = old.scaler.as_ref().map(|old| far(old, scaler, feature));
     let labels = old.target.as_ref().zip(target).map(|(old, new)| far(old, new, label));
     let found: Vec<String> = features.into_iter().chain(labels).flatten().collect();
+    let is_foreign = old.options.is_none() && old.scaler.as_ref() == Some(&Scaler::identity(scaler.mean.len()));
+    let changes_units = (is_foreign && old.scaler.as_ref() != Some(scaler)).then(|| {
+        "the network was read from a file of another program and takes features in its own units, which this fit \
+         standardises: fStandardise = false goes on from its weights"
+            .to_owned()
+    });
     let message = (!found.is_empty()).then(|| {
         format!(
             "the data are on another scale than those of the fit before: {}; the model goes on from weights for that scale \
@@ -29,7 +35,7 @@ pub(super) fn other_scale(
             shown(&found)
         )
     });
-    message.into_iter()
+    message.into_iter().chain(changes_units)
 }
 
 /// Describes the columns that differ. A model that was trained on columns as they are (`fStandardise = false`) has no scale

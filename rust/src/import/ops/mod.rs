@@ -8,6 +8,7 @@ mod product;
 mod recurrent;
 mod reduce;
 mod shape;
+mod trees;
 mod window;
 
 use super::call::{Call, Outputs};
@@ -46,5 +47,13 @@ pub fn operators() -> impl Iterator<Item = &'static Operator> {
 
 /// Every operator of the domain `ai.onnx.ml` that can be read.
 pub fn classic_operators() -> impl Iterator<Item = &'static Operator> {
-    classic::TABLE.iter()
+    classic::TABLE.iter().chain(trees::TABLE)
+}
+
+/// The operators as a table in Markdown, for the page on models in files.
+pub fn documentation() -> String {
+    let row = |domain: &str, operator: &Operator| format!("| {domain}`{}` | {} |\n", operator.name, operator.without);
+    let own = operators().map(|operator| row("", operator));
+    let classic = classic_operators().map(|operator| row("`ai.onnx.ml` ", operator));
+    format!("| operator | without |\n|---|---|\n{}", own.chain(classic).collect::<String>())
 }

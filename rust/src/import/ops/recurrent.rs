@@ -38,12 +38,10 @@ fn activations(call: &Call, gates: usize, directions: usize) -> Result<Vec<&'sta
         3 => vec!["Sigmoid", "Tanh"],
         _ => vec!["Sigmoid", "Tanh", "Tanh"],
     };
-    use crate::onnx::read::Attribute;
-    let names: Vec<String> = match call.attribute("activations") {
-        None => each.iter().cycle().take(each.len() * directions).map(|name| (*name).to_owned()).collect(),
-        Some(Attribute::Texts(list)) => list.iter().map(|text| String::from_utf8_lossy(text).into_owned()).collect(),
-        Some(_) => return Err(call.wrong("attribute activations is no list of texts")),
-    };
+    let mut names = call.texts("activations")?;
+    if names.is_empty() {
+        names = each.iter().cycle().take(each.len() * directions).map(|name| (*name).to_owned()).collect();
+    }
     if names.len() != each.len() * directions {
         return Err(call.wrong(format!("{} activations", names.len())));
     }
