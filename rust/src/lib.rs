@@ -35,6 +35,7 @@
 //! | `columns` | the fast reader: baskets of local files, decoded on rayon's threads | `error`, `memory`, `threads`, `kernels` |
 //! | `rust/xz2/` | liblzma by the name under which oxyroot asks for it | nothing |
 //! | [`tensor_file`] | safetensors files of float32, piece by piece | `error` |
+//! | [`torch_file`] | PyTorch's archives of weights and of networks, checked, without running anything | `error` |
 //! | [`atomic_file`] | files written whole or not at all | `error` |
 //! | [`error`], [`text`] | the one error; names and messages that are safe to show, long ones cut | nothing |
 //! | `memory`, `threads` | host memory as slices; pools of threads | `kernels` |
@@ -78,4 +79,4 @@ pub mod signal;
 pub mod stream;
 pub mod train;
 
-pub use cladtorch_base::{Error, Result, atomic_file, error, kernels, rootfile, tensor_file, text};
+pub use cladtorch_base::{Error, Result, atomic_file, error, kernels, rootfile, tensor_file, text, torch_file};

@@ -307,6 +307,31 @@ public:
    /// they are. Tensors in other files are read where these lie in the folder of `path` or below it.
    /// \param output The output to predict, if the file has several.
    static Model LoadOnnx(const std::string &path, const std::string &output = "");
+   /// Reads a network that PyTorch wrote: `torch.jit.script(net).save("net.pt")`, or `torch.jit.trace`, or torch::jit::Module in
+   /// C++. It becomes a model as a torch::nn module does: predicted with, fine-tuned by Fit(), saved and exported, with
+   /// Clad's derivatives where its operators have kernels, else run by LibTorch (Print() says why). Parameters keep PyTorch's names
+   /// and `requires_grad`. Needs neither Python nor LibTorch's headers.
+   ///
+   /// ~~~{.cpp}
+   /// auto model = CladTorch::Model::LoadTorchScript("net.pt", {1, 128});
+   /// auto outputs = model.Predict(windows); // what net.eval() gives
+   /// ~~~
+   /// Its scalers are 0 and 1, also in fits: features are taken as they are. Predict() gives what `forward` returns in evaluation; after
+   /// a Fit() with a cross-entropy, or SetOptions() with one as fLoss, it takes that for logits and gives probabilities.
+   ///
+   /// A scripted network has both modes: dropout and batch normalisation train as in PyTorch. A traced one keeps the mode in which it
+   /// was traced.
+   ///
+   /// A TorchScript file is a program. Checked before LibTorch reads it: all sizes and checksums, and that reading runs
+   /// nothing. Its `forward` runs, by LibTorch's operators alone: those that open files or print are refused by name. But
+   /// LibTorch's operators are not made for arguments of an attacker's choice: take networks from those whose macros you would run, and
+   /// LoadWeights() for others.
+   /// \param shape Of one event: `forward` takes a tensor [events, shape...] of float32.
+   /// Throws for other and damaged files, for networks with other parameters than float32 (in PyTorch `net.float()`), and for those
+   /// that the constructor refuses.
+   static Model LoadTorchScript(const std::string &path, const std::vector<std::size_t> &shape);
+   /// The same for a network of several tensors, of one shape each: see the constructor.
+   static Model LoadTorchScript(const std::string &path, std::initializer_list<std::vector<std::size_t>> shapes);
    /// Writes what Predict() computes as an ONNX file (opset 17, float32), for other programs: with the scaler of the features,
    /// that of the targets, and the sigmoid or softmax of a classifier. Written as by Save().
    ///
@@ -331,7 +356,8 @@ public:
    /// (`layers.0.weight` [outputs, inputs] of an Mlp), which `safetensors.torch.load_file` reads; scalers, columns and options are
    /// metadata. Written as by Save(). Throws for numbers that are not finite, and for a network that LibTorch runs.
    void SaveWeights(const std::string &path) const;
-   /// Replaces parameters and running statistics by those of a safetensors file, from SaveWeights() or another program.
+   /// Replaces parameters and running statistics by those of a safetensors file, from SaveWeights() or another program, or of
+   /// PyTorch's `torch.save(net.state_dict(), path)`, or of a checkpoint with the key `state_dict` (Lightning) or `model_state_dict`.
    /// It must have every tensor of the network, by name, float32, in its shape, and no other one but `num_batches_tracked`.
    /// Scalers, columns and options become those of a file from SaveWeights(); a file of another program leaves them as they
    /// are. Throws for any other file, and the model stays as it was. No code in the file is run.

@@ -26,8 +26,9 @@ LONG = {
     "MatchedFilter": {"__init__", "Max", "Series"},
     "Mlp": {"__init__", "Load"},
     "Model": {
-        *("Auc", "AucError", "CrossValidate", "Define", "DrawScores", "Evaluate", "ExportCpp", "ExportOnnx", "Fit", "Importance", "Load", "LoadOnnx"),
-        *("LoadWeights", "Logits", "Predict", "Report", "Resume", "Roc", "Save", "SaveWeights", "Scores", "WriteScores"),
+        *("Auc", "AucError", "CrossValidate", "Define", "DrawScores", "Evaluate", "ExportCpp", "ExportOnnx", "Fit", "Importance"),
+        *("Load", "LoadOnnx", "LoadTorchScript", "LoadWeights", "Logits", "Predict", "Report", "Resume", "Roc", "Save", "SaveWeights"),
+        *("Scores", "WriteScores"),
     },
     "Stream": {"Add"},
     "Whitener": {"__init__"},

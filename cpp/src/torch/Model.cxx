@@ -10,6 +10,7 @@
 #include "ModelLink.hxx"
 #include "ModuleCalls.hxx"
 #include "Network.hxx"
+#include "NetworkModel.hxx"
 
 #include <algorithm>
 #include <iterator>
@@ -243,34 +244,41 @@ Parts PartsOf(const Network &network)
 } // namespace
 
 std::shared_ptr<ModelData>
+ModelOf(ListFunction function, std::shared_ptr<torch::nn::Module> module, const std::vector<std::size_t> &shape)
+{
+   const Network network(std::move(function), std::move(module), shape);
+   const auto parts = PartsOf(network);
+   parts.fCalls->SetTensors(parts.fWhole.Placed());
+   auto model = Make(parts);
+   if (!Core::model_has_kernels(*model->fCore))
+      CheckOnLibTorch(parts, *model);
+   model->fModule = std::make_shared<ModelLink>(network, parts.fCalls->Tensors());
+   model->fCounts = model->fModule->Counts();
+   model->fModule->Share(model);
+   return model;
+}
+
+std::shared_ptr<ModelData> ModelOf(ListFunction function, std::shared_ptr<torch::nn::Module> module,
+                                   const std::vector<std::vector<std::size_t>> &shapes)
+{
+   if (shapes.empty())
+      CheckShape({}); // which refuses it
+   std::size_t width = 0;
+   for (const auto &shape : shapes)
+      width += Width(shape);
+   return ModelOf(OfParts(std::move(function), shapes), std::move(module), std::vector<std::size_t>{width});
+}
+
+std::shared_ptr<ModelData>
 ObserveModel(ListFunction function, std::shared_ptr<torch::nn::Module> module, const std::vector<std::size_t> &shape)
 {
-   return TorchGuard("CladTorch::Model", [&] {
-      const Network network(std::move(function), std::move(module), shape);
-      const auto parts = PartsOf(network);
-      parts.fCalls->SetTensors(parts.fWhole.Placed());
-      auto model = Make(parts);
-      if (!Core::model_has_kernels(*model->fCore))
-         CheckOnLibTorch(parts, *model);
-      model->fModule = std::make_shared<ModelLink>(network, parts.fCalls->Tensors());
-      model->fCounts = model->fModule->Counts();
-      model->fModule->Share(model);
-      return model;
-   });
+   return TorchGuard("CladTorch::Model", [&] { return ModelOf(std::move(function), std::move(module), shape); });
 }
 
 std::shared_ptr<ModelData> ObserveModel(ListFunction function, std::shared_ptr<torch::nn::Module> module,
                                         const std::vector<std::vector<std::size_t>> &shapes)
 {
-   const auto width = TorchGuard("CladTorch::Model", [&] {
-      if (shapes.empty())
-         CheckShape({}); // which refuses it
-      std::size_t sum = 0;
-      for (const auto &shape : shapes)
-         sum += Width(shape);
-      return sum;
-   });
-   return ObserveModel(OfParts(std::move(function), shapes), std::move(module), std::vector<std::size_t>{width});
+   return TorchGuard("CladTorch::Model", [&] { return ModelOf(std::move(function), std::move(module), shapes); });
 }
 
 } // namespace Internal

@@ -16,6 +16,7 @@ pub mod rootfile;
 pub mod tensor_file;
 pub mod text;
 pub mod threads;
+pub mod torch_file;
 
 pub use error::{Error, Result};
 

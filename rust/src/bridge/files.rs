@@ -5,6 +5,7 @@ use std::path::Path;
 use crate::atomic_file;
 use crate::error::{Error, Result, guard};
 use crate::text;
+use crate::torch_file;
 
 #[cxx::bridge(namespace = "CladTorch::Core")]
 mod ffi {
@@ -15,6 +16,8 @@ mod ffi {
         /// Where it is written until then.
         fn file_path(file: &AtomicFile) -> Result<String>;
         fn file_publish(file: Box<AtomicFile>) -> Result<()>;
+        /// A TorchScript network's archive for LibTorch to load: see [`torch_file::sound_script`].
+        fn torch_script(path: &str) -> Result<Vec<u8>>;
         /// A name (of a column, a tree, a file; UTF-8 or not) on one line, without what would steer a terminal.
         fn text_name(name: &[u8]) -> String;
         /// The same for a message, whose lines stay.
@@ -33,6 +36,10 @@ fn file_path(file: &AtomicFile) -> Result<String> {
 
 fn file_publish(file: Box<AtomicFile>) -> Result<()> {
     guard(|| file.0.publish())
+}
+
+fn torch_script(path: &str) -> Result<Vec<u8>> {
+    guard(|| torch_file::sound_script(Path::new(path)))
 }
 
 fn text_name(name: &[u8]) -> String {

@@ -7,7 +7,7 @@ use std::path::Path;
 pub use ffi::{EpochPart, EpochRecord, FitSpec, Judged, Losses};
 
 use super::loss::FitLoss;
-use crate::dataset::Dataset;
+use crate::dataset::{Dataset, Scaler};
 use crate::error::{Error, Result, guard};
 use crate::model::{Model, Training};
 use crate::train::{self, Trainer, decided_options, metrics};
@@ -220,8 +220,14 @@ fn model_options(model: &Model) -> Result<FitSpec> {
 
 fn model_set_options(model: &mut Model, spec: &FitSpec) -> Result<()> {
     guard(|| {
-        let options = Some(decided_options(&spec.options()?, model)?);
-        model.set_training(Training { options, ..model.training().clone() })
+        let options = decided_options(&spec.options()?, model)?;
+        let mut training = model.training().clone();
+        // A network from elsewhere is taken to give values until somebody says what it gives.
+        let is_classifier = options.loss.is_some_and(|loss| !loss.is_regression());
+        if is_classifier && training.target == Some(Scaler::identity(model.outputs())) {
+            training.target = None;
+        }
+        model.set_training(Training { options: Some(options), ..training })
     })
 }
 

@@ -11,6 +11,7 @@
 
 mod operators;
 mod perceptron;
+mod weight_file;
 mod weights;
 
 use std::path::Path;

@@ -1,24 +1,24 @@
-//! Weights alone, for other programs and from them: a safetensors file whose tensors have the names of PyTorch's `state_dict`.
+//! Weights alone, for other programs and from them: a safetensors file whose tensors have the names of PyTorch's `state_dict`,
+//! or that as `torch.save` writes it, which is only read.
 //!
 //! Tensors: the network's parameters and running statistics, float32, under the module's own names (`layers.0.weight` of an
 //! `Mlp`, `captured.K` where there is none). Beside running statistics stands the number of batches that PyTorch keeps, int64.
 //! The metadata may hold, as one JSON text under [`KEY`], what else a prediction needs: scalers, columns and options. Files of
 //! other programs have none; nothing in them is trusted, and there is no checksum.
 
-use std::collections::{HashMap, HashSet};
-use std::fmt;
+use std::collections::HashSet;
 use std::ops::Range;
 use std::path::Path;
 
-use serde::de::{Error as _, IgnoredAny, MapAccess, Visitor};
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 
+use super::weight_file::WeightFile;
 use super::{TrainingHeader, check_factors};
 use crate::dataset::Scaler;
 use crate::error::{Error, Result};
 use crate::graph::Captured;
 use crate::model::{Model, Network, Place, Training, sealed};
-use crate::tensor_file::{self, Dtype, Elements, Packed, Tensor, TensorFile};
+use crate::tensor_file::{self, Dtype, Elements, Packed, Tensor};
 use crate::text;
 
 /// Under which the text stands in the file's metadata.
@@ -100,24 +100,22 @@ impl Model {
 
     fn weights_from(&mut self, path: &Path) -> Result<bool> {
         let slots = slots(self)?;
-        let mut file = TensorFile::open(path)?;
+        let mut file = WeightFile::open(path, slots.first().map_or("", |slot| &slot.name))?;
         if file.metadata(sealed::KEY).is_some() {
             return Err(Error::invalid(
                 "a model or a checkpoint, not weights: CladTorch::Model::Load reads a model",
                 "",
             ));
         }
-        check_listed_once(&file)?;
         let training = file.metadata(KEY).map(|text| self.training_from(text)).transpose()?;
         check_tensors(&file, &slots)?;
-        let tensors = file.read_all(|_| ())?;
         let (mut parameters, mut state) = (self.parameters().to_vec(), self.state().to_vec());
         for Slot { name, place, range, .. } in slots {
             let to = match place {
                 Place::Parameter(_) => &mut parameters[range],
                 Place::State(_) => &mut state[range],
             };
-            fill(&tensors, &name, to)?;
+            file.fill(&name, to)?;
         }
         self.set_parameters(&parameters)?;
         self.set_state(&state)?;
@@ -206,7 +204,7 @@ fn slots(model: &Model) -> Result<Vec<Slot>> {
 }
 
 /// Refuses a file of other tensors, before any of them is read.
-fn check_tensors(file: &TensorFile, slots: &[Slot]) -> Result<()> {
+fn check_tensors(file: &WeightFile, slots: &[Slot]) -> Result<()> {
     for Slot { name, shape, .. } in slots {
         let Some((dtype, found)) = file.tensor(name) else {
             let names = file.names();
@@ -232,46 +230,4 @@ fn check_tensors(file: &TensorFile, slots: &[Slot]) -> Result<()> {
         }
     }
     Ok(())
-}
-
-/// The elements of a tensor of finite float32, whose shape was checked.
-fn fill(tensors: &HashMap<String, Tensor<Packed>>, name: &str, to: &mut [f32]) -> Result<()> {
-    let tensor = tensors.get(name).ok_or_else(|| Error::Internal(format!("tensor {} is gone", text::name(name))))?;
-    let mut values = tensor.values.floats();
-    for (at, to) in to.iter_mut().enumerate() {
-        let value = values.next().unwrap_or(f32::NAN);
-        if !value.is_finite() {
-            return Err(Error::invalid(format!("element {at} of tensor {} is {value}", text::name(name)), ""));
-        }
-        *to = value;
-    }
-    Ok(())
-}
-
-/// JSON allows a name twice, of which readers take the one or the other.
-fn check_listed_once(file: &TensorFile) -> Result<()> {
-    struct Names;
-    impl<'de> Deserialize<'de> for Names {
-        fn deserialize<D: Deserializer<'de>>(from: D) -> std::result::Result<Self, D::Error> {
-            from.deserialize_map(Names)
-        }
-    }
-    impl<'de> Visitor<'de> for Names {
-        type Value = Names;
-        fn expecting(&self, to: &mut fmt::Formatter) -> fmt::Result {
-            to.write_str("tensors by their names")
-        }
-        fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> std::result::Result<Names, A::Error> {
-            let mut names = HashSet::new();
-            while let Some((name, _)) = map.next_entry::<String, IgnoredAny>()? {
-                if names.contains(&name) {
-                    return Err(A::Error::custom(format!("tensor {} is listed twice", text::name(&name))));
-                }
-                names.insert(name);
-            }
-            Ok(Names)
-        }
-    }
-    let parsed = serde_json::from_slice::<Names>(file.description());
-    parsed.map(|_| ()).map_err(|error| Error::invalid(format!("damaged: {}", text::name(&error.to_string())), ""))
 }

@@ -1,0 +1,132 @@
+"""Writes the networks of the tests as PyTorch does: TorchScript files, a state_dict and a Lightning-like checkpoint.
+
+python networks.py FOLDER        # PyTorch 2.11
+"""
+
+import sys
+from pathlib import Path
+
+import torch
+from torch import Tensor, nn
+
+
+class Residual(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first, self.last = nn.Linear(6, 16), nn.Linear(16, 1)
+        self.norm, self.inner = nn.LayerNorm(16), nn.Linear(16, 16)
+
+    def forward(self, x: Tensor) -> Tensor:
+        h = self.first(x)
+        for _ in range(2):
+            h = h + nn.functional.gelu(self.inner(self.norm(h)))
+        return self.last(h)
+
+
+class DeepSet(nn.Module):
+    """Particles [events, 5, 3] with their mask [events, 5, 1]."""
+
+    def __init__(self):
+        super().__init__()
+        self.each, self.all = nn.Sequential(nn.Linear(3, 8), nn.ReLU()), nn.Linear(8, 2)
+
+    def forward(self, particles: Tensor, mask: Tensor) -> Tensor:
+        return self.all((self.each(particles) * mask).sum(1))
+
+
+class Attention(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.qkv, self.out = nn.Linear(4, 24), nn.Linear(8, 1)
+        self.scale = 8**-0.5
+
+    def forward(self, x: Tensor) -> Tensor:
+        q, k, v = self.qkv(x).chunk(3, -1)
+        weights = torch.softmax(q @ k.transpose(-2, -1) * self.scale, -1)
+        return self.out((weights @ v).mean(1))
+
+
+class Image(nn.Module):
+    """As torchvision's residual networks."""
+
+    def __init__(self):
+        super().__init__()
+        self.stem, self.norm = nn.Conv2d(1, 4, 3, padding=1, bias=False), nn.BatchNorm2d(4)
+        self.block, self.pool, self.last = nn.Conv2d(4, 4, 3, padding=1), nn.AdaptiveAvgPool2d((1, 1)), nn.Linear(4, 3)
+
+    def forward(self, x: Tensor) -> Tensor:
+        h = torch.relu(self.norm(self.stem(x)))
+        h = torch.relu(h + self.block(h))
+        return self.last(torch.flatten(self.pool(h), 1))
+
+
+class Recurrent(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.gru, self.last = nn.GRU(2, 6, batch_first=True), nn.Linear(6, 1)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.last(self.gru(x)[0][:, -1])
+
+
+class Positions(nn.Module):
+    """A table of its own, a buffer that is not in the state_dict, and a branch on the mode."""
+
+    def __init__(self):
+        super().__init__()
+        self.table, self.last = nn.Parameter(torch.randn(5, 3)), nn.Linear(15, 1)
+        self.register_buffer("shift", torch.linspace(-1, 1, 3), persistent=False)
+
+    def forward(self, x: Tensor) -> Tensor:
+        h = torch.tanh(x + self.table + self.shift)
+        if self.training:
+            h = nn.functional.dropout(h, 0.1)
+        return self.last(h.flatten(1))
+
+
+def frozen_start():
+    net = nn.Sequential(nn.Linear(3, 8), nn.Tanh(), nn.Linear(8, 1), nn.Sigmoid())
+    net[0].requires_grad_(False)
+    return net
+
+
+def settled(net, *shapes):
+    """With running statistics of some events."""
+    net.train()
+    for _ in range(3):
+        net(*(torch.randn(32, *shape) for shape in shapes))
+    return net.eval()
+
+
+def networks():
+    dense = nn.Sequential(nn.Linear(4, 12), nn.BatchNorm1d(12), nn.ReLU(), nn.Dropout(0.2), nn.Linear(12, 3))
+    window = nn.Sequential(nn.Conv1d(1, 4, 5), nn.BatchNorm1d(4), nn.ReLU(), nn.MaxPool1d(2), nn.Flatten(), nn.Linear(56, 1))
+    return {
+        "mlp": nn.Sequential(nn.Linear(3, 8), nn.SiLU(), nn.Linear(8, 1)),
+        "normalised": settled(dense, [4]),
+        "window": settled(window, [1, 32]),
+        "residual": Residual(),
+        "deep_set": DeepSet(),
+        "attention": Attention(),
+        "image": settled(Image(), [1, 6, 6]),
+        "recurrent": Recurrent(),
+        "positions": Positions(),
+        "frozen_start": frozen_start(),
+    }
+
+
+def main(folder):
+    torch.manual_seed(1)
+    made = networks()
+    for name, net in made.items():
+        torch.jit.script(net).save(folder / f"{name}.pt")
+    torch.jit.trace(made["normalised"].eval(), torch.randn(5, 4)).save(folder / "traced.pt")
+    torch.save(made["normalised"].state_dict(), folder / "normalised_weights.pt")
+    weights = {f"net.{name}": tensor for name, tensor in made["normalised"].state_dict().items()}
+    optimizer = torch.optim.Adam(made["normalised"].parameters())
+    checkpoint = {"epoch": 3, "state_dict": weights, "optimizer_states": [optimizer.state_dict()], "hyper_parameters": {"lr": 1e-3}}
+    torch.save(checkpoint, folder / "checkpoint.ckpt")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

@@ -1,0 +1,213 @@
+//! Tensors by name, as `torch.save(net.state_dict())` writes them, or a checkpoint with such a dictionary in it.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use safetensors::Dtype;
+
+use super::archive::{Archive, Record};
+use super::pickle::{Id, LONGEST, Pickle, Value};
+use crate::error::{Error, Result};
+use crate::text;
+
+/// Under which checkpoints keep the weights: Lightning's, and those of PyTorch's tutorials.
+const WITHIN: [&str; 2] = ["state_dict", "model_state_dict"];
+/// The record with the pickle.
+const PICKLE: &str = "data.pkl";
+/// Names of a dictionary that a message shows.
+const SHOWN: usize = 8;
+
+/// A tensor that lies in a record.
+struct View {
+    dtype: Dtype,
+    record: Record,
+    /// Of its first element, in elements.
+    offset: usize,
+    shape: Vec<usize>,
+    /// In elements.
+    strides: Vec<usize>,
+}
+
+/// The tensors of a file.
+pub struct StateDict {
+    archive: Archive,
+    names: Vec<String>,
+    tensors: HashMap<String, View>,
+}
+
+impl StateDict {
+    /// Opens the file at `path`. No code in it is run. Throws for a file with anything but tensors, plain values and dictionaries
+    /// of them, which it names.
+    pub fn open(path: &Path) -> Result<Self> {
+        let mut archive = Archive::open(path)?;
+        let (bytes, mut tensors) = (read_pickle(&mut archive, PICKLE)?, HashMap::new());
+        let pickle = Pickle::read(&bytes, known).map_err(|what| archive.bad(what + remedy(&bytes)))?;
+        let mut names = Vec::new();
+        let records: HashMap<&str, &Record> = archive.records().iter().map(|record| (&*record.name, record)).collect();
+        for &(key, value) in entries(&pickle).map_err(|what| archive.bad(what))? {
+            let name = pickle.text(key).ok_or_else(|| archive.bad("a tensor's name is no text"))?.to_owned();
+            let bad = |what: &str| archive.bad(format!("tensor {} {what}", text::name(&name)));
+            let view = view(&pickle, value, &records).map_err(|what| bad(&what))?;
+            if tensors.insert(name.clone(), view).is_some() {
+                return Err(bad("is listed twice"));
+            }
+            names.push(name);
+        }
+        Ok(StateDict { archive, names, tensors })
+    }
+
+    /// Where all names begin alike and one of them then goes on with `name`, they begin there: in a checkpoint the network is a
+    /// member of something else ("model.0.weight").
+    pub fn begin_at(&mut self, name: &str) {
+        let behind = |full: &String| full.strip_suffix(name).filter(|before| before.ends_with('.')).map(str::to_owned);
+        let Some(before) = self.names.iter().find_map(behind).filter(|_| !self.tensors.contains_key(name)) else {
+            return;
+        };
+        if self.names.iter().all(|name| name.starts_with(&before)) {
+            let short = |name: String| name[before.len()..].to_owned();
+            self.names = std::mem::take(&mut self.names).into_iter().map(short).collect();
+            self.tensors =
+                std::mem::take(&mut self.tensors).into_iter().map(|(name, view)| (short(name), view)).collect();
+        }
+    }
+
+    /// Of all tensors, in their order.
+    pub fn names(&self) -> &[String] {
+        &self.names
+    }
+
+    /// Type and shape of a tensor.
+    pub fn tensor(&self, name: &str) -> Option<(Dtype, &[usize])> {
+        self.tensors.get(name).map(|view| (view.dtype, &view.shape[..]))
+    }
+
+    /// The elements of a tensor of float32, row-major, into `to`, which must be as many.
+    pub fn read(&mut self, name: &str, to: &mut [f32]) -> Result<()> {
+        let wrong = || Error::Internal(format!("tensor {} is read as it is not", text::name(name)));
+        let View { dtype, record, offset, shape, strides } = self.tensors.get(name).ok_or_else(wrong)?;
+        if *dtype != Dtype::F32 || shape.iter().product::<usize>() != to.len() {
+            return Err(wrong());
+        }
+        let bytes = self.archive.read(record)?;
+        let elements = bytes.as_chunks::<4>().0;
+        let mut index = vec![0; shape.len()];
+        for to in to {
+            let at = offset + index.iter().zip(strides).map(|(index, stride)| index * stride).sum::<usize>();
+            *to = f32::from_le_bytes(elements[at]);
+            for (index, size) in index.iter_mut().zip(shape).rev() {
+                *index += 1;
+                if *index < *size {
+                    break;
+                }
+                *index = 0;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The bytes of a pickle, as long as it may be.
+pub fn read_pickle(archive: &mut Archive, name: &str) -> Result<Vec<u8>> {
+    let record = archive.record(name).cloned();
+    let record = record.ok_or_else(|| archive.bad(format!("a zip archive without {name}: no file of PyTorch")))?;
+    if record.size > LONGEST {
+        return Err(archive.bad(format!("its {name} has {} bytes, more than {LONGEST}", record.size)));
+    }
+    archive.read(&record)
+}
+
+/// What a state_dict is made of.
+fn known(name: &str) -> bool {
+    let made =
+        ["collections OrderedDict", "torch._utils _rebuild_tensor_v2", "torch._utils _rebuild_parameter", "torch Size"];
+    made.contains(&name) || dtype(name).is_some()
+}
+
+/// What to do about a file of another kind.
+fn remedy(pickle: &[u8]) -> &'static str {
+    match pickle.windows(9).any(|window| window == b"__torch__") {
+        true => ": it is a TorchScript network, which CladTorch::Model::LoadTorchScript reads",
+        false => ": in Python, write the weights alone with torch.save(net.state_dict(), path)",
+    }
+}
+
+/// Of a storage's class.
+fn dtype(name: &str) -> Option<Dtype> {
+    Some(match name.strip_prefix("torch ")?.strip_suffix("Storage")? {
+        "Float" => Dtype::F32,
+        "Double" => Dtype::F64,
+        "Half" => Dtype::F16,
+        "BFloat16" => Dtype::BF16,
+        "Long" => Dtype::I64,
+        "Int" => Dtype::I32,
+        "Short" => Dtype::I16,
+        "Char" => Dtype::I8,
+        "Byte" => Dtype::U8,
+        "Bool" => Dtype::BOOL,
+        _ => return None,
+    })
+}
+
+/// The dictionary of tensors.
+fn entries(pickle: &Pickle) -> Result<&[(Id, Id)], String> {
+    let within = WITHIN.iter().find_map(|name| pickle.entry(pickle.root(), name));
+    let Value::Dict(entries) = pickle.get(within.unwrap_or(pickle.root())) else {
+        return Err("it holds no dictionary of tensors: write it with torch.save(net.state_dict(), path)".into());
+    };
+    let is_tensor = |value: &Id| pickle.call(*value).is_some();
+    if !entries.is_empty() && !entries.iter().any(|(_, value)| is_tensor(value)) {
+        let names = entries.iter().take(SHOWN).map(|(key, _)| text::name(pickle.text(*key).unwrap_or("?")));
+        let names = text::list(names.collect::<Vec<_>>().iter(), ", ");
+        return Err(format!(
+            "its dictionary holds {names}, and no weights: write those with torch.save(net.state_dict(), path)"
+        ));
+    }
+    Ok(entries)
+}
+
+/// The tensor that a value is, inside of its record.
+fn view(pickle: &Pickle, value: Id, records: &HashMap<&str, &Record>) -> Result<View, String> {
+    let other = || "is no tensor".to_owned();
+    let (function, arguments) = pickle.call(value).ok_or_else(other)?;
+    if function == "torch._utils _rebuild_parameter" {
+        return view(pickle, *arguments.first().ok_or_else(other)?, records);
+    }
+    let [storage, offset, shape, strides, ..] = arguments else { return Err(other()) };
+    let sizes = |id: &Id| {
+        let items = pickle.tuple(*id).or_else(|| pickle.tuple(*pickle.call(*id)?.1.first()?)).ok_or_else(other)?;
+        items.iter().map(|item| pickle.size(*item).ok_or_else(other)).collect::<Result<Vec<_>, _>>()
+    };
+    let (shape, strides, offset) = (sizes(shape)?, sizes(strides)?, pickle.size(*offset).ok_or_else(other)?);
+    if function != "torch._utils _rebuild_tensor_v2" || shape.len() != strides.len() {
+        return Err(other());
+    }
+    let (dtype, record) = stored(pickle, *storage, records)?;
+    // One more than the number of its last element.
+    let step =
+        |end: Option<usize>, (size, stride): (&usize, &usize)| end?.checked_add((size - 1).checked_mul(*stride)?);
+    let end = match shape.contains(&0) {
+        true => Some(offset),
+        false => shape.iter().zip(&strides).fold(offset.checked_add(1), step),
+    };
+    let bytes = end.and_then(|end| end.checked_mul(dtype.bitsize() / 8));
+    let count = shape.iter().try_fold(1_usize, |count, size| count.checked_mul(*size));
+    if bytes.is_none_or(|bytes| bytes as u64 > record.size) || count.is_none() {
+        return Err("reaches beyond its storage".into());
+    }
+    Ok(View { dtype, record, offset, shape, strides })
+}
+
+/// Type and record of a storage: ("storage", class, key, device, elements).
+fn stored(pickle: &Pickle, storage: Id, records: &HashMap<&str, &Record>) -> Result<(Dtype, Record), String> {
+    let other = || "has no storage".to_owned();
+    let Value::Persistent(about) = pickle.get(storage) else { return Err(other()) };
+    let [kind, class, key, _, elements, ..] = pickle.tuple(*about).ok_or_else(other)? else { return Err(other()) };
+    let class = pickle.global(*class).filter(|_| pickle.text(*kind) == Some("storage")).ok_or_else(other)?;
+    let (dtype, key) = (dtype(class).ok_or_else(other)?, pickle.text(*key).ok_or_else(other)?);
+    let record = *records.get(&*format!("data/{key}")).ok_or("has a storage that is not in the file")?;
+    let bytes = pickle.size(*elements).and_then(|count| (count as u64).checked_mul(dtype.bitsize() as u64 / 8));
+    match bytes == Some(record.size) {
+        true => Ok((dtype, record.clone())),
+        false => Err("has a storage of another size".into()),
+    }
+}
