@@ -33,9 +33,11 @@
 #pragma link C++ class CladTorch::Mlp-;
 #pragma link C++ class CladTorch::MlpOptions-;
 #pragma link C++ class CladTorch::Model-;
+#pragma link C++ class CladTorch::RandomSearch-;
 #pragma link C++ class CladTorch::Scaler-;
 #pragma link C++ class CladTorch::Source-;
 #pragma link C++ class CladTorch::Stream-;
+#pragma link C++ class CladTorch::Trial-;
 
 // All that a tensor of other numbers than a Dataset's needs.
 #pragma link C++ class CladTorch::View<float>-;

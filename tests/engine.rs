@@ -34,7 +34,7 @@ fn batch(rows: usize, loss: Loss, outputs: usize, seed: u64) -> Events {
     let labels = (0..rows * loss.targets(outputs)).map(|row| match loss {
         Loss::BinaryCrossEntropy | Loss::Focal => (row % 2) as f32,
         Loss::SoftmaxCrossEntropy => (row % outputs) as f32,
-        Loss::MeanSquaredError | Loss::Huber | Loss::Quantile => 2.5 * uniform(),
+        Loss::MeanSquaredError | Loss::Huber | Loss::Quantile | Loss::Gaussian => 2.5 * uniform(),
     });
     let labels = labels.collect();
     let mut weights: Vec<f32> = (0..rows).map(|_| 0.5 + uniform().abs()).collect();
@@ -96,6 +96,7 @@ fn endings() -> impl Iterator<Item = (Loss, usize)> {
         Loss::BinaryCrossEntropy | Loss::Focal => &[1][..],
         Loss::SoftmaxCrossEntropy => &[4],
         Loss::MeanSquaredError | Loss::Huber | Loss::Quantile => &[1, 3],
+        Loss::Gaussian => &[2, 6],
     };
     Loss::ALL.iter().flat_map(move |&loss| outputs(loss).iter().map(move |&outputs| (loss, outputs)))
 }

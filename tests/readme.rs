@@ -32,7 +32,12 @@ pages! {
     tutorial: "cpp/doc/tutorial.md" => ["AUC 0.7", "significance ", "signal events that pass: "];
     gravitational_waves: "cpp/doc/gravitational_waves.md" => ["AUC 0.99", "H1: SNR ", "network SNR ", "AUC at most 0.99"];
     data: "cpp/doc/data.md" => ["1275 events x 9 numbers", "entries have a score above 0.5"];
-    training: "cpp/doc/training.md" => ["classifier with 1 output on 6000 events", "Asimov significance"];
+    training: "cpp/doc/training.md" => [
+        "classifier with 1 output on 6000 events",
+        "Asimov significance",
+        "8 trials, 0 without a score",
+        "width of the pulls 1.0",
+    ];
     networks: "cpp/doc/networks.md" =>
         ["Model Sequential of events [1, 128]", "AUC 0.9", "matmul", "CPUFloatType{4,2}"];
     models: "cpp/doc/models.md" => ["the same predictions: 1", "x, y: inside with probability 0.", "AUC as it was read: 0."];
@@ -43,7 +48,7 @@ pages! {
     install: "cpp/doc/install.md" => [];
     performance: "cpp/doc/performance.md" => [];
     cookbook: "cpp/doc/cookbook.md" =>
-        ["Error in <CladTorch::Mlp::Fit>", "5 epochs", "Error in <CladTorch::Dataset::Add>", "caught: ", "CPUFloatType{3}"];
+        ["Error in <CladTorch::Mlp::Fit>", "5 epochs", "Error in <CladTorch::Dataset::Add>", "caught: ", "CPUFloatType{3}", "6 trials, 0 without a score", "m_jjj of the first event: "];
     migration: "cpp/doc/migration.md" => ["AUC 0.9", "last batch (920, 2)"];
     errors: "cpp/doc/errors.md" => [];
 }

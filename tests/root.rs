@@ -192,6 +192,17 @@ fn several_fits_at_once() {
 }
 
 #[test]
+fn regressions_with_an_uncertainty() {
+    macro_of("gaussian.C").passed();
+}
+
+#[test]
+fn a_random_search() {
+    macro_of("random_search.C").passed();
+    Session::python(&[&script("random_search.py")]).run().passed();
+}
+
+#[test]
 fn models_go_on_from_where_they_are() {
     macro_of("refit.C").passed();
 }
@@ -255,7 +266,7 @@ fn interrupt_ends_the_reading_and_keeps_the_dataset() {
     outcome.passed();
 }
 
-const LONG_CALLS: [&str; 14] = [
+const LONG_CALLS: [&str; 15] = [
     "Add of a tree",
     "Add of a frame",
     "Add of an expression",
@@ -267,6 +278,7 @@ const LONG_CALLS: [&str; 14] = [
     "WriteScores",
     "CrossValidate",
     "Ensemble::Fit",
+    "RandomSearch::Run",
     "Importance",
     "Report",
     "SearchBounds",

@@ -2,6 +2,8 @@
 
 #[path = "common/data.rs"]
 mod data;
+#[path = "training/gaussian.rs"]
+mod gaussian;
 #[path = "training/options.rs"]
 mod options;
 #[path = "training/targets.rs"]
@@ -173,7 +175,7 @@ fn a_regression_is_learned_on_any_scale_and_its_losses_have_the_units_of_the_lab
 /// After `options`, one epoch with `again` at a rate at which no float32 changes: the predictions stay, on data whose
 /// features are scaled and shifted, too.
 fn check_goes_on(loss: Loss, options: &Options, again: &Options) {
-    let outputs = if loss == Loss::SoftmaxCrossEntropy { 3 } else { 1 };
+    let outputs = if loss == Loss::SoftmaxCrossEntropy { 3 } else { loss.gives().outputs(1) };
     let label = move |p: &[f32]| match loss {
         Loss::BinaryCrossEntropy | Loss::Focal => f32::from(u8::from(p[0] > p[1])),
         Loss::SoftmaxCrossEntropy => f32::from(u8::from(p[0] > 0.0)) + f32::from(u8::from(p[1] > 0.0)),

@@ -1,6 +1,6 @@
 /// \file derive.cpp
-/// What Clad is asked for: the derivative of every loss and of the activations that run inside a layer with respect to z, and
-/// of every operator of the graph, in both precisions.
+/// What Clad is asked for: the derivative of every loss and of the activations that run inside a layer with respect to the
+/// outputs, and of every operator of the graph, in both precisions.
 /// Read by `cargo xtask gradients`, which keeps Clad's answer in generated/; never part of a build.
 #include "activations.hpp"
 #include "losses.hpp"
@@ -60,6 +60,10 @@ void Derive()
    clad::differentiate(Focal<double>, "z");
    clad::differentiate(Quantile<float>, "z");
    clad::differentiate(Quantile<double>, "z");
+   clad::differentiate(Gaussian<float>, "z");
+   clad::differentiate(Gaussian<double>, "z");
+   clad::differentiate(Gaussian<float>, "s");
+   clad::differentiate(Gaussian<double>, "s");
 }
 
 #define CT_CALL_1(F) sum += F(a);

@@ -24,6 +24,7 @@ enum ct_loss {
    CT_HUBER = 3,
    CT_FOCAL = 4,
    CT_QUANTILE = 5,
+   CT_GAUSSIAN = 6,
 };
 
 /// Numbers of one optimiser sweep. `step` counts from 1 (Adam's bias correction).
@@ -120,9 +121,10 @@ struct ct_channels {
       /* d[n] *= act'(z[n]), where a[n] = act(z[n]) */                                                                 \
       void (*activation_pullback)(int kind, size_t n, const T *a, T *d);                                               \
       /* Returns sum_r w[r] loss(z[r,:], y[r,:]) and, unless dz is null, dz = scale * its gradient. The losses over    \
-         elements (all but softmax) are means over the C columns of a row and take y[R,C]; softmax cross-entropy takes \
-         y[R], the class index as a number. `parameter` is the label smoothing of the cross-entropies, the focus of    \
-         the focal loss and the share of the quantile. */                                                              \
+         elements are means over the C columns of a row and take y[R,C]; softmax cross-entropy takes y[R], the class   \
+         index as a number; the Gaussian likelihood takes C/2 means and then as many logarithms of variances, and      \
+         y[R,C/2], over which it sums. `parameter` is the label smoothing of the cross-entropies, the focus of the     \
+         focal loss, the share of the quantile and the least logarithm of a variance. */                               \
       double (*loss)(int kind, double parameter, size_t R, size_t C, const T *z, const T *y, const T *w, double scale, \
                      T *dz);                                                                                           \
       /* sum[n] += term[n] */                                                                                          \

@@ -121,6 +121,36 @@ double SoftmaxLoss(size_t R, size_t C, const T *z, const T *y, const T *w, doubl
    return sum;
 }
 
+/// The loss of T means and the logarithms of T variances behind them, z[R,2T], for y[R,T]: the sum over the targets.
+template <typename T>
+double GaussianLoss(size_t R, size_t C, const T *z, const T *y, const T *w, double scale, T *dz, T least)
+{
+   const size_t targets = C / 2;
+   T values[kBlock], mean_slopes[kBlock], spread_slopes[kBlock];
+   double sum = 0;
+   for (size_t t = 0; t < targets; ++t)
+      for (size_t first = 0; first < R; first += kBlock) {
+         const size_t count = std::min(kBlock, R - first);
+         const T *mean = z + first * C + t, *spread = mean + targets, *label = y + first * targets + t;
+         CT_ELEMENTWISE
+         for (size_t i = 0; i < count; ++i) {
+            const T a = mean[i * C], s = spread[i * C], b = label[i * targets];
+            values[i] = Gaussian(a, s, b, least);
+            mean_slopes[i] = Gaussian_darg0(a, s, b, least);
+            spread_slopes[i] = Gaussian_darg1(a, s, b, least);
+         }
+         for (size_t i = 0; i < count; ++i)
+            sum += w[first + i] * static_cast<double>(values[i]);
+         for (size_t i = 0; dz && i < count; ++i) {
+            const T factor = static_cast<T>(scale * w[first + i]);
+            T *row = dz + (first + i) * C + t;
+            row[0] = factor * mean_slopes[i];
+            row[targets] = factor * spread_slopes[i];
+         }
+      }
+   return sum;
+}
+
 } // namespace
 
 template <typename T>
@@ -143,6 +173,7 @@ double Loss(int kind, double parameter, size_t R, size_t C, const T *z, const T 
       return mean([p](T a, T b) { return Focal(a, b, p); }, [p](T a, T b) { return Focal_darg0(a, b, p); });
    case CT_QUANTILE:
       return mean([p](T a, T b) { return Quantile(a, b, p); }, [p](T a, T b) { return Quantile_darg0(a, b, p); });
+   case CT_GAUSSIAN: return GaussianLoss(R, C, z, y, w, scale, dz, p);
    }
    return 0;
 }

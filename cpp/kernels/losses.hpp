@@ -1,5 +1,5 @@
 /// \file losses.hpp
-/// The losses as scalar functions of one network output z. Clad derives them with respect to z (see derive.cpp).
+/// The losses as scalar functions of one network output z, or of two. Clad derives them with respect to those (see derive.cpp).
 /// On branches see activations.hpp.
 #pragma once
 #include "exponential.hpp"
@@ -78,6 +78,21 @@ inline T Quantile(T z, T y, T share)
    if (z > y)
       slope = 1 - share;
    return slope * (z - y);
+}
+
+/// Minus the logarithm of the density of a normal distribution of mean z and variance exp(s) at y, without its constant (Nix
+/// and Weigend 1994): (s + (z - y)^2 exp(-s)) / 2. It has no lower bound where the network meets every y, and overflows for
+/// s far below 0: below `least` the variance stays, and the last term grows with the distance from there, so that its
+/// derivative draws s back.
+template <typename T>
+inline T Gaussian(T z, T s, T y, T least)
+{
+   T d = z - y, level = s, excess = 1;
+   if (s < least) {
+      level = least;
+      excess = 1 + least - s;
+   }
+   return T(0.5) * (level + excess * d * d * Exp(-level));
 }
 
 } // namespace CladTorch::Kernels

@@ -80,6 +80,9 @@ struct LossData {
    rust::Box<Core::FitLoss> fCore;
 };
 
+/// What Model points to after `core` was read from a file.
+std::shared_ptr<ModelData> FromFile(rust::Box<Core::Model> core);
+
 /// Calls Core::model_load or Core::mlp_load.
 std::shared_ptr<ModelData> LoadModel(rust::Box<Core::Model> (*load)(rust::Str, rust::Str), const std::string &path,
                                      const std::string &activation);

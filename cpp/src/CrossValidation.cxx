@@ -39,30 +39,17 @@ std::vector<float> Picked(const std::vector<float> &values, std::size_t columns,
    return picked;
 }
 
-/// Puts what `model` predicts for the events `rows` into `all` [events, C].
-void Place(const Core::Dataset &events, const ModelData &model, const std::vector<std::uint32_t> &rows, EvaluationData &all)
+/// Puts what `model` predicts for the events `rows` into `predictions` and `logits` [events, outputs].
+void Place(const Core::Dataset &events, const ModelData &model, const std::vector<std::uint32_t> &rows,
+           std::vector<float> &predictions, std::vector<float> &logits)
 {
-   const auto logits = Core::fit_predict_rows(*model.fCore, events, Slice(rows), Threads(0), true);
-   auto predictions = logits;
-   Core::model_to_predictions(*model.fCore, {predictions.data(), predictions.size()});
-   for (std::size_t i = 0; i < logits.size(); ++i) {
-      const auto place = rows[i / all.fOutputs] * all.fOutputs + i % all.fOutputs;
-      all.fScores[place] = predictions[i];
-      if (!all.fIsRegression)
-         all.fLogits[place] = logits[i];
+   const auto outputs = Core::model_outputs(*model.fCore);
+   const auto [finished, raw] = PredictRows(events, model, rows);
+   for (std::size_t i = 0; i < raw.size(); ++i) {
+      const auto place = rows[i / outputs] * outputs + i % outputs;
+      predictions[place] = finished[i];
+      logits[place] = raw[i];
    }
-}
-
-/// What the folds are trained from: never from parameters that know their events.
-std::shared_ptr<const ModelData> StartOf(const std::shared_ptr<ModelData> &model)
-{
-   if (!model->fTrained)
-      return model;
-   if (!model->fStart)
-      throw std::runtime_error("the model comes from a file with parameters that were trained, perhaps on these events: "
-                               "cross-validate a new model of these layers, or, if they were not, call "
-                               "SetParameters() with its Parameters() first");
-   return model->fStart;
 }
 
 } // namespace
@@ -72,35 +59,31 @@ CladTorch::CrossValidation Model::CrossValidate(const Dataset &data, int folds, 
    return LongCall(Where("CrossValidate"), [&](const InterruptScope &interrupt) {
       CheckSeveralFits(options);
       Data(); // the module behind it still has its parameters
-      const auto start = StartOf(fData);
+      const auto start = StartOf(fData, "cross-validate");
       const auto &events = *data.fData->fCore;
       const auto foldOf = Core::fit_folds(*start->fCore, events, ToSpec(options), static_cast<std::size_t>(std::max(0, folds)));
       const auto count = static_cast<std::size_t>(folds);
+      const Folds rows(foldOf, count);
       std::vector<FitTask> tasks;
-      std::vector<std::vector<std::uint32_t>> held(count);
-      for (std::uint32_t fold = 0; fold < count; ++fold) {
-         tasks.push_back({start, options, {}});
-         for (std::uint32_t row = 0; row < foldOf.size(); ++row)
-            (foldOf[row] == fold ? held[fold] : tasks[fold].fRows).push_back(row);
-      }
-      CheckLabelsFit(data.Labels().Columns(), Core::fit_gives_values(*start->fCore, events, ToSpec(options)), Outputs());
-      FitSideBySide(Where("CrossValidate"), "fold", tasks, *data.fData, interrupt);
+      for (const auto &others : rows.fOthers)
+         tasks.push_back({start, options, others});
+      CheckLabelsFit(data.Labels().Columns(), Core::fit_gives(*start->fCore, events, ToSpec(options)), Outputs());
+      FitSideBySide(tasks, *data.fData, interrupt, [&](std::size_t i) { SayEnded(Where("CrossValidate"), "fold", i, tasks); });
       if (fData->fModule)
          fData->fModule->Share(fData);
-      const bool regression = Core::model_gives_values(*tasks.front().fTrained->fCore);
-      const auto numbers = foldOf.size() * Outputs();
-      auto found = std::make_shared<CrossValidationData>(CrossValidationData{
-         {foldOf.begin(), foldOf.end()},
-         {},
-         {},
-         {regression, Outputs(), std::vector<float>(numbers), std::vector<float>(regression ? 0 : numbers),
-          {data.Labels().begin(), data.Labels().end()}, {data.Weights().begin(), data.Weights().end()},
-          regression ? Strings(Core::model_targets(*tasks.front().fTrained->fCore)) : std::vector<std::string>()}});
+      auto found = std::make_shared<CrossValidationData>();
+      found->fFoldOf.assign(foldOf.begin(), foldOf.end());
+      std::vector<float> predictions(foldOf.size() * Outputs()), logits(predictions.size());
       for (std::size_t fold = 0; fold < count; ++fold) {
-         Place(events, *tasks[fold].fTrained, held[fold], found->fEvaluation);
+         Place(events, *tasks[fold].fTrained, rows.fHeld[fold], predictions, logits);
          found->fHistories.push_back(tasks[fold].fTrained->fLastFit);
          found->fModels.push_back(Model(tasks[fold].fTrained, FromCore()));
       }
+      const auto &first = *tasks.front().fTrained->fCore;
+      found->fEvaluation =
+         Judgement(Core::model_gives(first), Outputs(), std::move(predictions), std::move(logits),
+                   {data.Labels().begin(), data.Labels().end()}, {data.Weights().begin(), data.Weights().end()},
+                   Strings(Core::model_targets(first)));
       return CladTorch::CrossValidation(std::move(found));
    }, "the cross-validation");
 }
@@ -148,7 +131,8 @@ Evaluation CrossValidation::Evaluate(std::size_t fold) const
             rows.push_back(row);
       return Evaluation(std::make_shared<const EvaluationData>(EvaluationData{
          all.fIsRegression, all.fOutputs, Picked(all.fScores, all.fOutputs, rows), Picked(all.fLogits, all.fOutputs, rows),
-         Picked(all.fLabels, all.fIsRegression ? all.fOutputs : 1, rows), Picked(all.fWeights, 1, rows), all.fNames}));
+         Picked(all.fLabels, all.fIsRegression ? all.fOutputs : 1, rows), Picked(all.fWeights, 1, rows), all.fNames,
+         Picked(all.fSigmas, all.fOutputs, rows)}));
    });
 }
 

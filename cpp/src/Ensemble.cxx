@@ -3,7 +3,9 @@
 
 #include "CoreBox.hxx"
 #include "EvaluationData.hxx"
+#include "FilePath.hxx"
 #include "Interrupt.hxx"
+#include "ReportPages.hxx"
 #include "SideBySide.hxx"
 
 #include <cmath>
@@ -37,21 +39,55 @@ bool MeanTheSame(const ModelData &first, const ModelData &other)
 {
    const auto targets = Strings(Core::model_targets(*first.fCore)), others = Strings(Core::model_targets(*other.fCore));
    return Core::model_meaning(*first.fCore) == Core::model_meaning(*other.fCore) &&
-          (!Core::model_gives_values(*first.fCore) || targets.empty() || others.empty() || targets == others);
+          (Core::model_gives(*first.fCore) == Core::Gives::Probabilities || targets.empty() || others.empty() || targets == others);
 }
 
-/// Adds up the predictions of all members and their squares.
-void Sum(const std::vector<Model> &members, const Dataset &data, std::vector<double> &sum, std::vector<double> &squares)
-{
-   for (const auto &member : members) {
-      const auto predictions = member.Predict(data);
-      sum.resize(predictions.size());
-      squares.resize(predictions.size());
-      for (std::size_t i = 0; i < predictions.size(); ++i) {
-         sum[i] += predictions[i];
-         squares[i] += static_cast<double>(predictions[i]) * predictions[i];
+/// The mean of the members' predictions, and the sum of the squares of their distances from it; added up one member after the
+/// other (Welford 1962), as sums of squares lose the digits of a small distance.
+struct Moments {
+   std::vector<double> fMean, fSquares;
+
+   Moments(const std::vector<Model> &members, const Dataset &data)
+   {
+      double count = 0;
+      for (const auto &member : members) {
+         const auto predictions = member.Predict(data);
+         fMean.resize(predictions.size());
+         fSquares.resize(predictions.size());
+         ++count;
+         for (std::size_t i = 0; i < predictions.size(); ++i) {
+            const double distance = predictions[i] - fMean[i];
+            fMean[i] += distance / count;
+            fSquares[i] += distance * (predictions[i] - fMean[i]);
+         }
       }
    }
+};
+
+/// Of the mixture of the members' normal distributions (Lakshminarayanan et al. 2017, section 2.4): the mean stays, and the
+/// variance is that of the members, on average, and that of their means.
+void MixDeviations(const Moments &moments, double size, std::size_t outputs, std::vector<float> &predictions)
+{
+   const auto targets = outputs / 2;
+   for (std::size_t i = 0; i < predictions.size(); ++i)
+      if (i % outputs >= targets) {
+         const double squares = moments.fSquares[i] + moments.fSquares[i - targets];
+         predictions[i] = static_cast<float>(std::sqrt(moments.fMean[i] * moments.fMean[i] + squares / size));
+      }
+}
+
+/// The prediction of `members`, columns [2 targets] of a frame, as C++: that of MixDeviations().
+std::string MixtureText(const std::vector<std::string> &members, std::size_t targets)
+{
+   const auto count = std::to_string(targets), size = std::to_string(members.size());
+   std::string means, squares;
+   for (const auto &member : members) {
+      const auto mean = "ROOT::VecOps::Take(" + member + ", " + count + ")", sigma = "ROOT::VecOps::Take(" + member + ", -" + count + ")";
+      means += (means.empty() ? "" : " + ") + mean;
+      squares += (squares.empty() ? "" : " + ") + sigma + " * " + sigma + " + pow(" + mean + " - means, 2)";
+   }
+   return "const ROOT::RVecF means = (" + means + ") / " + size + ".f; const ROOT::RVecF variances = (" + squares + ") / " + size +
+          ".f; return ROOT::VecOps::Concatenate(means, ROOT::RVecF(sqrt(variances)));";
 }
 
 } // namespace
@@ -85,6 +121,12 @@ void Ensemble::CheckMeanings(bool all) const
    }
 }
 
+/// Whether the members, all of which mean the same, predict standard deviations.
+bool Ensemble::GivesGaussians() const
+{
+   return Core::model_gives(*fMembers.front().fData->fCore) == Core::Gives::Gaussians;
+}
+
 std::vector<History> Ensemble::Fit(const Dataset &data, const FitOptions &options)
 {
    constexpr const char *where = "CladTorch::Ensemble::Fit";
@@ -96,9 +138,9 @@ std::vector<History> Ensemble::Fit(const Dataset &data, const FitOptions &option
          own.fSplitSeed = options.fSplitSeed ? options.fSplitSeed : options.fSeed;
          own.fSeed = options.fSeed + i;
          fMembers[i].Data(); // the module behind it still has its parameters
-         tasks.push_back({fMembers[i].fData, own, {}});
+         tasks.push_back({fMembers[i].fData, own});
       }
-      FitSideBySide(where, "member", tasks, *data.fData, interrupt);
+      FitSideBySide(tasks, *data.fData, interrupt, [&](std::size_t i) { SayEnded(where, "member", i, tasks); });
       std::vector<History> histories;
       for (std::size_t i = 0; i < fMembers.size(); ++i) {
          histories.push_back(tasks[i].fTrained->fLastFit);
@@ -112,12 +154,11 @@ std::vector<float> Ensemble::Predict(const Dataset &data) const
 {
    return LongCall("CladTorch::Ensemble::Predict", [&] {
       CheckMeanings(true);
-      std::vector<double> sum, squares;
-      Sum(fMembers, data, sum, squares);
-      std::vector<float> mean;
-      for (const double value : sum)
-         mean.push_back(static_cast<float>(value / static_cast<double>(Size())));
-      return mean;
+      const Moments moments(fMembers, data);
+      std::vector<float> predictions(moments.fMean.begin(), moments.fMean.end());
+      if (GivesGaussians())
+         MixDeviations(moments, static_cast<double>(Size()), fMembers.front().Outputs(), predictions);
+      return predictions;
    });
 }
 
@@ -125,14 +166,11 @@ std::vector<float> Ensemble::Spread(const Dataset &data) const
 {
    return LongCall("CladTorch::Ensemble::Spread", [&] {
       CheckMeanings(true);
-      std::vector<double> sum, squares;
-      Sum(fMembers, data, sum, squares);
-      const auto size = static_cast<double>(Size());
+      const Moments moments(fMembers, data);
+      const double degrees = std::max<double>(1, static_cast<double>(Size()) - 1);
       std::vector<float> spread;
-      for (std::size_t i = 0; i < sum.size(); ++i) {
-         const double variance = size > 1 ? (squares[i] - sum[i] * sum[i] / size) / (size - 1) : 0;
-         spread.push_back(static_cast<float>(std::sqrt(std::max(0.0, variance))));
-      }
+      for (const double squares : moments.fSquares)
+         spread.push_back(static_cast<float>(std::sqrt(squares / degrees)));
       return spread;
    });
 }
@@ -141,10 +179,56 @@ Evaluation Ensemble::Evaluate(const Dataset &data) const
 {
    return LongCall("CladTorch::Ensemble::Evaluate", [&] {
       CheckMeanings(true);
-      auto evaluation = *fMembers.front().Evaluate(data).fData; // checks the labels
-      evaluation.fScores = Predict(data);
-      evaluation.fLogits.clear();
-      return Evaluation(std::make_shared<const EvaluationData>(std::move(evaluation)));
+      const auto member = fMembers.front().Evaluate(data); // checks the labels
+      return Evaluation(std::make_shared<const EvaluationData>(
+         Judgement(Core::model_gives(*fMembers.front().fData->fCore), fMembers.front().Outputs(), Predict(data), {},
+                   member.Labels(), member.Weights(), member.fData->fNames)));
+   });
+}
+
+void Ensemble::Save(const std::string &path) const
+{
+   LongCall("CladTorch::Ensemble::Save", [&] {
+      auto models = Core::model_list();
+      for (const auto &member : fMembers)
+         models->push(*member.Data().fCore);
+      Core::model_save_all(*models, FilePath(path));
+   });
+}
+
+Ensemble Ensemble::Load(const std::string &path, const std::string &activation)
+{
+   return LongCall("CladTorch::Ensemble::Load", [&] {
+      auto models = Core::model_load_all(FilePath(path), activation);
+      std::vector<Model> members;
+      for (std::size_t left = models->len(); left > 0; --left)
+         members.push_back(Model(FromFile(models->pop()), FromCore()));
+      return Ensemble(members);
+   });
+}
+
+void Ensemble::Report(const std::string &path, const Dataset &test) const
+{
+   MakeReport(path, test, nullptr);
+}
+
+void Ensemble::Report(const std::string &path, const Dataset &test, const Dataset &training) const
+{
+   MakeReport(path, test, &training);
+}
+
+void Ensemble::MakeReport(const std::string &path, const Dataset &test, const Dataset *training) const
+{
+   LongCall("CladTorch::Ensemble::Report", [&](const InterruptScope &interrupt) {
+      ReportPages pages(path);
+      std::string about = "Ensemble of " + std::to_string(Size()) + " models\n";
+      for (const auto &member : fMembers)
+         about += std::string(Core::model_describe(*member.Data().fCore));
+      const auto evaluation = Evaluate(test);
+      std::shared_ptr<const EvaluationData> before;
+      if (training)
+         before = Evaluate(*training).fData;
+      pages.Write(interrupt, about, test, evaluation.fData, before, nullptr);
    });
 }
 
@@ -153,13 +237,15 @@ Ensemble::Define(ROOT::RDF::RNode frame, const std::string &name, const std::vec
 {
    return LongCall("CladTorch::Ensemble::Define", [&]() -> ROOT::RDF::RNode {
       CheckMeanings(true);
+      std::vector<std::string> members;
       std::string sum;
       for (std::size_t i = 0; i < Size(); ++i) {
-         const auto member = name + "_" + std::to_string(i);
-         frame = fMembers[i].Define(frame, member, given);
-         sum += (i ? " + " : "") + member;
+         members.push_back(name + "_" + std::to_string(i));
+         frame = fMembers[i].Define(frame, members.back(), given);
+         sum += (i ? " + " : "") + members.back();
       }
-      return frame.Define(name, "(" + sum + ") / " + std::to_string(Size()) + ".f");
+      return frame.Define(name, GivesGaussians() ? MixtureText(members, fMembers.front().Outputs() / 2)
+                                                 : "(" + sum + ") / " + std::to_string(Size()) + ".f");
    });
 }
 

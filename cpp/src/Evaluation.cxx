@@ -81,6 +81,26 @@ Core::ResidualFigures Figures(const EvaluationData &data, std::size_t target)
    return Core::evaluate_residuals(Slice(data.fScores), Slice(data.fLabels), Slice(data.fWeights), data.fOutputs, target);
 }
 
+/// Of the pulls, as if these were residuals.
+Core::ResidualFigures PullFigures(const EvaluationData &data, std::size_t target)
+{
+   const auto pulls = PullsOf(data, target);
+   const std::vector<float> zeros(pulls.size());
+   return Core::evaluate_residuals(Slice(pulls), Slice(zeros), Slice(data.fWeights), 1, 0);
+}
+
+/// Throws unless there is a positive one for each prediction.
+void CheckSigmas(const std::vector<float> &sigmas, std::size_t predictions)
+{
+   if (sigmas.size() != predictions)
+      throw std::runtime_error(Counted(sigmas.size(), "standard deviation") + " for " + Counted(predictions, "prediction") +
+                               ": give one for each, or none");
+   const auto wrong = std::find_if_not(sigmas.begin(), sigmas.end(), [](float sigma) { return sigma > 0; });
+   if (wrong != sigmas.end())
+      throw std::runtime_error("standard deviation " + std::to_string(wrong - sigmas.begin()) + " is " + std::to_string(*wrong) +
+                               ": give numbers above 0");
+}
+
 Core::DecisionCounts Counts(const EvaluationData &data, double cut, std::size_t output)
 {
    const OneClass one(data, output);
@@ -109,6 +129,19 @@ double Accurate(const EvaluationData &data)
 
 } // namespace
 
+std::vector<float> Internal::PullsOf(const EvaluationData &data, std::size_t target)
+{
+   CheckRegression(data, target);
+   if (data.fSigmas.empty())
+      throw std::runtime_error("these predictions have no standard deviations, so no pulls: train with fLoss = kGaussian, or give "
+                               "Evaluation::Regression() sigmas");
+   std::vector<float> pulls;
+   pulls.reserve(data.Events());
+   for (auto i = target; i < data.fScores.size(); i += data.fOutputs)
+      pulls.push_back((data.fScores[i] - data.fLabels[i]) / data.fSigmas[i]);
+   return pulls;
+}
+
 rust::Vec<double> Internal::ConfusionOf(const EvaluationData &data)
 {
    if (data.fIsRegression)
@@ -116,14 +149,38 @@ rust::Vec<double> Internal::ConfusionOf(const EvaluationData &data)
    return Core::evaluate_confusion(Slice(data.fScores), data.fOutputs, Slice(data.fLabels), Slice(data.fWeights));
 }
 
-void Internal::CheckLabelsFit(std::size_t labels, bool regression, std::size_t outputs)
+void Internal::CheckLabelsFit(std::size_t labels, Core::Gives gives, std::size_t outputs)
 {
-   const auto expected = regression ? outputs : 1;
+   const bool regression = gives != Core::Gives::Probabilities;
+   const auto expected = !regression ? 1 : gives == Core::Gives::Gaussians ? outputs / 2 : outputs;
    if (labels != expected)
       throw std::runtime_error("the events have " + Counted(labels, "label") + ", but a " +
                                (regression ? "regression" : "classifier") + " of " + Counted(outputs, "output") +
                                " is judged by " + std::to_string(expected) +
                                ": add the sources with other labels, leave fMetrics empty, or judge Predict() by a figure of your own");
+}
+
+EvaluationData Internal::Judgement(Core::Gives gives, std::size_t outputs, std::vector<float> predictions,
+                                   std::vector<float> logits, std::vector<float> labels, std::vector<float> weights,
+                                   std::vector<std::string> names)
+{
+   EvaluationData data{true, outputs, {}, {}, std::move(labels), std::move(weights), std::move(names)};
+   if (gives == Core::Gives::Gaussians) {
+      data.fOutputs = outputs / 2;
+      for (auto row = predictions.begin(); row != predictions.end(); row += static_cast<std::ptrdiff_t>(outputs)) {
+         const auto middle = row + static_cast<std::ptrdiff_t>(data.fOutputs);
+         data.fScores.insert(data.fScores.end(), row, middle);
+         data.fSigmas.insert(data.fSigmas.end(), middle, middle + (middle - row));
+      }
+      return data;
+   }
+   data.fScores = std::move(predictions);
+   if (gives == Core::Gives::Probabilities) {
+      data.fIsRegression = false;
+      data.fLogits = std::move(logits);
+      data.fNames.clear();
+   }
+   return data;
 }
 
 std::string EvaluationData::NameOf(std::size_t output) const
@@ -177,10 +234,13 @@ Evaluation Evaluation::Classifier(const std::vector<float> &scores, const std::v
 }
 
 Evaluation Evaluation::Regression(const std::vector<float> &predictions, const std::vector<float> &truth,
-                                  const std::vector<float> &weights, std::size_t targets)
+                                  const std::vector<float> &weights, std::size_t targets, const std::vector<float> &sigmas)
 {
-   return LongCall("CladTorch::Evaluation::Regression",
-                [&] { return Evaluation(Checked({true, targets, predictions, {}, truth, weights, {}}, targets)); });
+   return LongCall("CladTorch::Evaluation::Regression", [&] {
+      if (!sigmas.empty())
+         CheckSigmas(sigmas, predictions.size());
+      return Evaluation(Checked({true, targets, predictions, {}, truth, weights, {}, sigmas}, targets));
+   });
 }
 
 std::size_t Evaluation::Events() const
@@ -196,6 +256,11 @@ std::size_t Evaluation::Outputs() const
 const std::vector<float> &Evaluation::Predictions() const
 {
    return fData->fScores;
+}
+
+const std::vector<float> &Evaluation::Sigmas() const
+{
+   return fData->fSigmas;
 }
 
 const std::vector<float> &Evaluation::Labels() const
@@ -308,6 +373,33 @@ double Evaluation::Explained(std::size_t target) const
    return LongCall("CladTorch::Evaluation::Explained", [&] { return Figures(*fData, target).explained; });
 }
 
+double Evaluation::PullMean(std::size_t target) const
+{
+   return LongCall("CladTorch::Evaluation::PullMean", [&] { return PullFigures(*fData, target).bias; });
+}
+
+double Evaluation::PullWidth(std::size_t target) const
+{
+   return LongCall("CladTorch::Evaluation::PullWidth", [&] { return PullFigures(*fData, target).resolution; });
+}
+
+double Evaluation::LogLikelihood() const
+{
+   return LongCall("CladTorch::Evaluation::LogLikelihood", [&] {
+      double sum = 0, weights = 0;
+      for (std::size_t target = 0; target < fData->fOutputs; ++target) {
+         const auto pulls = PullsOf(*fData, target);
+         for (std::size_t i = 0; i < pulls.size(); ++i) {
+            const double sigma = fData->fSigmas[i * fData->fOutputs + target], pull = pulls[i];
+            sum -= fData->fWeights[i] * (0.5 * pull * pull + std::log(sigma) + 0.5 * std::log(TMath::TwoPi()));
+         }
+      }
+      for (const auto weight : fData->fWeights)
+         weights += weight;
+      return Ratio(sum, weights, "all events");
+   });
+}
+
 std::pair<double, double> Evaluation::Overtraining(const Evaluation &training, std::size_t output) const
 {
    return LongCall("CladTorch::Evaluation::Overtraining", [&] {
@@ -367,6 +459,10 @@ std::string Internal::Described(const EvaluationData &data)
       text += TString::Format("  %s: bias %.4g, RMSE %.4g, resolution %.4g, explained variance %.4f\n",
                               data.NameOf(output).c_str(), figures.bias, figures.rmse, figures.resolution, figures.explained)
                  .Data();
+      if (data.fSigmas.empty())
+         continue;
+      const auto pulls = PullFigures(data, output);
+      text += TString::Format("  pulls of %s: mean %.4f, width %.4f\n", data.NameOf(output).c_str(), pulls.bias, pulls.resolution).Data();
    }
    return text;
 }

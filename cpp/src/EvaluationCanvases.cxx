@@ -16,6 +16,7 @@
 #include <THStack.h>
 #include <TLegend.h>
 #include <TLine.h>
+#include <TMath.h>
 #include <TStyle.h>
 
 #include <algorithm>
@@ -183,6 +184,31 @@ TCanvas *Evaluation::DrawResiduals(std::size_t target, int bins) const
       TitleAxes(*histogram->GetXaxis(), *histogram->GetYaxis());
       Head(TString::Format("Bias %.3g, RMSE %.3g, resolution %.3g", Bias(target), Rmse(target), Resolution(target)), histogram,
            "l");
+      canvas->Update();
+      return canvas;
+   });
+}
+
+TCanvas *Evaluation::DrawPulls(std::size_t target, int bins) const
+{
+   return LongCall("CladTorch::Evaluation::DrawPulls", [&] {
+      auto *histogram = Pulls(target, bins);
+      const auto text = TString::Format("Mean %.3g, width %.3g", PullMean(target), PullWidth(target));
+      auto *canvas = NewCanvas("cladtorch_pulls", "Pulls");
+      auto *normal = new TGraph();
+      for (double x = -5; x <= 5; x += 0.05)
+         normal->AddPoint(x, TMath::Gaus(x, 0, 1, true) * histogram->GetBinWidth(1));
+      histogram->SetMaximum(1.1 * std::max(histogram->GetMaximum(), TMath::Gaus(0, 0, 1, true) * histogram->GetBinWidth(1)));
+      Drawn(histogram, "HIST");
+      TitleAxes(*histogram->GetXaxis(), *histogram->GetYaxis());
+      normal->SetLineColor(SecondColour());
+      normal->SetLineStyle(2);
+      normal->SetLineWidth(3);
+      Drawn(normal, "L");
+      auto *legend = LegendAbove(2);
+      legend->AddEntry(histogram, text, "l");
+      legend->AddEntry(normal, "Standard normal distribution", "l");
+      legend->Draw();
       canvas->Update();
       return canvas;
    });

@@ -17,13 +17,14 @@ constexpr float kSignalLabel = 0.5f; ///< labels above are signal
 
 /// Predictions with labels and weights. Never changed.
 struct EvaluationData {
-   bool fIsRegression;
-   std::size_t fOutputs;         ///< C
+   bool fIsRegression = false;
+   std::size_t fOutputs = 1;     ///< C
    std::vector<float> fScores;   ///< [N, C]: probabilities, scores or values
    std::vector<float> fLogits;   ///< [N, C]; empty where nobody knows them
    std::vector<float> fLabels;   ///< [N]; of a regression [N, C]
    std::vector<float> fWeights;  ///< [N]
    std::vector<std::string> fNames; ///< of the outputs; empty: they have none
+   std::vector<float> fSigmas = {}; ///< [N, C]: predicted standard deviations of a regression; empty: there are none
 
    std::size_t Events() const { return fWeights.size(); }
    /// "class 2", "energy"
@@ -32,8 +33,14 @@ struct EvaluationData {
    std::string Suffix(std::size_t output) const { return fOutputs > 1 ? ", " + NameOf(output) : ""; }
 };
 
-/// Throws unless so many labels of an event can judge so many outputs: one for each output of a regression, one of a classifier.
-void CheckLabelsFit(std::size_t labels, bool regression, std::size_t outputs);
+/// Throws unless so many labels of an event can judge so many outputs: one for each target of a regression, one of a classifier.
+void CheckLabelsFit(std::size_t labels, Core::Gives gives, std::size_t outputs);
+
+/// What a model of so many outputs predicts.
+/// \param predictions, logits [N, outputs]; the latter count for a classifier only.
+/// \param names Of the targets of a regression.
+EvaluationData Judgement(Core::Gives gives, std::size_t outputs, std::vector<float> predictions, std::vector<float> logits,
+                         std::vector<float> labels, std::vector<float> weights, std::vector<std::string> names);
 
 /// One class of a classifier against the rest.
 class OneClass {
@@ -58,6 +65,9 @@ private:
 
 /// [true class, predicted class]; throws for a regression.
 rust::Vec<double> ConfusionOf(const EvaluationData &data);
+
+/// [N] (prediction - truth) / sigma; throws unless the sigmas are known.
+std::vector<float> PullsOf(const EvaluationData &data, std::size_t target);
 
 /// The figures, as Evaluation::Print() shows them.
 std::string Described(const EvaluationData &data);

@@ -78,6 +78,22 @@ TH1F *ScoreHistogram(const char *name, const char *title, int bins, std::pair<do
    return histogram;
 }
 
+/// A share of events for each event of `values` [N], also of those that lie outside.
+TH1F *ShareHistogram(const char *name, const std::string &title, int bins, double low, double high,
+                     const std::vector<float> &values, const std::vector<float> &weights)
+{
+   auto *histogram = Detached<TH1F>(name, (";" + title + ";Share of events per bin").c_str(), bins, low, high);
+   double sum = 0;
+   for (std::size_t i = 0; i < values.size(); ++i) {
+      histogram->Fill(values[i], weights[i]);
+      sum += weights[i];
+   }
+   histogram->Scale(1 / sum);
+   histogram->SetLineColor(FirstColour());
+   histogram->SetLineWidth(3);
+   return histogram;
+}
+
 void Normalise(TH1 &histogram)
 {
    const double sum = histogram.GetSumOfWeights();
@@ -214,20 +230,20 @@ TH1 *Evaluation::Residuals(std::size_t target, int bins) const
       CheckBins(bins);
       const double centre = Bias(target), width = 5 * Resolution(target);
       const double range = width > 0 ? width : 1;
-      auto *histogram = Detached<TH1F>(
-         "residuals", TString::Format(";Prediction - truth of %s;Share of events per bin", fData->NameOf(target).c_str()).Data(),
-         bins, centre - range, centre + range);
-      for (std::size_t i = 0; i < Events(); ++i) {
-         const auto at = i * fData->fOutputs + target;
-         histogram->Fill(static_cast<double>(fData->fScores[at]) - fData->fLabels[at], fData->fWeights[i]);
-      }
-      double sum = 0;
-      for (const auto weight : fData->fWeights)
-         sum += weight;
-      histogram->Scale(1 / sum); // what lies outside counts
-      histogram->SetLineColor(FirstColour());
-      histogram->SetLineWidth(3);
-      return histogram;
+      std::vector<float> residuals;
+      for (auto i = target; i < fData->fScores.size(); i += fData->fOutputs)
+         residuals.push_back(fData->fScores[i] - fData->fLabels[i]);
+      return ShareHistogram("residuals", "Prediction - truth of " + fData->NameOf(target), bins, centre - range, centre + range,
+                            residuals, fData->fWeights);
+   });
+}
+
+TH1 *Evaluation::Pulls(std::size_t target, int bins) const
+{
+   return LongCall("CladTorch::Evaluation::Pulls", [&]() -> TH1 * {
+      CheckBins(bins);
+      return ShareHistogram("pulls", "(Prediction - truth) / #sigma of " + fData->NameOf(target), bins, -5, 5,
+                            PullsOf(*fData, target), fData->fWeights);
    });
 }
 

@@ -212,7 +212,7 @@ History Model::FitStream(const Stream &stream, const FitOptions &options, const 
          Core::stream_trainer_resume(*trainer, path);
       Training training(options);
       training.fDescription = std::string(Core::stream_trainer_describe(*trainer));
-      training.fGivesValues = Core::stream_trainer_gives_values(*trainer);
+      training.fGives = Core::stream_trainer_gives(*trainer);
       training.fLabels = std::max<std::size_t>(1, Core::stream_targets(*data->fCore).size());
       training.fEnded = std::string(Core::stream_trainer_ended(*trainer));
       training.fBefore = Core::stream_trainer_history(*trainer);

@@ -3,6 +3,7 @@
 #include "Interrupt.hxx"
 #include "Python.hxx"
 #include "Text.hxx"
+#include "Unprinted.hxx"
 
 #include <TError.h>
 
@@ -14,6 +15,8 @@
 
 namespace CladTorch {
 namespace Internal {
+
+thread_local int Unprinted::fgCount = 0;
 
 std::string DescribeThrown()
 {
@@ -39,7 +42,7 @@ std::string DescribeThrown()
 void Report(const char *where, const std::string &message)
 {
    const auto shown = ShownMessage(message); // names in it come from files
-   if (!InPython())
+   if (!InPython() && !Unprinted::IsActive())
       ::Error(where, "%s", shown.c_str());
    throw Error(shown);
 }

@@ -44,8 +44,9 @@ const BuiltIn &Find(EMetric metric)
       {"accuracy", [](const Evaluation &e) { return e.Accuracy(); }},
       {"RMSE", MeanRmse},
       {"significance", [](const Evaluation &e) { return e.BestCut().second; }},
+      {"log-likelihood", [](const Evaluation &e) { return e.LogLikelihood(); }},
    };
-   if (metric < 0 || metric > kSignificance)
+   if (metric < 0 || metric > kLogLikelihood)
       throw std::runtime_error("there is no metric " + std::to_string(metric) + ": use one of the named constants of EMetric");
    return kBuiltIn[metric];
 }

@@ -266,12 +266,16 @@ void Model::LoadWeights(const std::string &path)
 std::shared_ptr<ModelData> Internal::LoadModel(rust::Box<Core::Model> (*load)(rust::Str, rust::Str),
                                                const std::string &path, const std::string &activation)
 {
-   return Interruptible("the compilation of the activation", [&](const InterruptScope &) {
-      auto loaded = std::make_shared<ModelData>(load(FilePath(path), activation));
-      loaded->fFromFile = true;
-      loaded->fTrained = !Core::model_meaning(*loaded->fCore).empty();
-      return loaded;
-   });
+   return Interruptible("the compilation of the activation",
+                        [&](const InterruptScope &) { return FromFile(load(FilePath(path), activation)); });
+}
+
+std::shared_ptr<ModelData> Internal::FromFile(rust::Box<Core::Model> core)
+{
+   auto loaded = std::make_shared<ModelData>(std::move(core));
+   loaded->fFromFile = true;
+   loaded->fTrained = !Core::model_meaning(*loaded->fCore).empty();
+   return loaded;
 }
 
 Model Model::Load(const std::string &path, const std::string &activation)

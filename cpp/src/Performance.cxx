@@ -41,11 +41,11 @@ std::vector<float> Copied(const FloatView &view)
    return {view.begin(), view.end()};
 }
 
-void CheckLabels(const Model &model, const Dataset &data, bool regression)
+void CheckLabels(const Model &model, const Dataset &data, Core::Gives gives)
 {
    if (data.Rows() == 0)
       throw std::runtime_error("the dataset has no events: add some");
-   CheckLabelsFit(data.Labels().Columns(), regression, model.Outputs());
+   CheckLabelsFit(data.Labels().Columns(), gives, model.Outputs());
 }
 
 } // namespace
@@ -53,16 +53,13 @@ void CheckLabels(const Model &model, const Dataset &data, bool regression)
 Evaluation Model::Evaluate(const Dataset &data) const
 {
    return LongCall(Where("Evaluate"), [&] {
-      const bool regression = Core::model_gives_values(*Data().fCore);
-      CheckLabels(*this, data, regression);
+      const auto gives = Core::model_gives(*Data().fCore);
+      CheckLabels(*this, data, gives);
       auto logits = Outputs(data, true);
       auto predictions = logits;
       Core::model_to_predictions(*fData->fCore, {predictions.data(), predictions.size()});
-      if (regression)
-         logits.clear();
-      return Evaluation(std::make_shared<const EvaluationData>(
-         EvaluationData{regression, Outputs(), std::move(predictions), std::move(logits), Copied(data.Labels()),
-                        Copied(data.Weights()), regression ? Targets() : std::vector<std::string>()}));
+      return Evaluation(std::make_shared<const EvaluationData>(Judgement(
+         gives, Outputs(), std::move(predictions), std::move(logits), Copied(data.Labels()), Copied(data.Weights()), Targets())));
    });
 }
 
@@ -71,7 +68,7 @@ Evaluation Model::Evaluate(const Dataset &data) const
 Evaluation Model::SignalAndBackground(const Dataset &data, bool raw) const
 {
    CheckOneOutput(*this, data);
-   CheckLabels(*this, data, false);
+   CheckLabels(*this, data, Core::Gives::Probabilities);
    return Evaluation(std::make_shared<const EvaluationData>(
       EvaluationData{false, 1, Outputs(data, raw), {}, Copied(data.Labels()), Copied(data.Weights()), {}}));
 }
@@ -104,7 +101,7 @@ TCanvas *Model::DrawScores(const Dataset &data, int bins) const
 TH1 *Model::Importance(const Dataset &data, int repeats, std::uint64_t seed) const
 {
    return LongCall(Where("Importance"), [&]() -> TH1 * {
-      CheckLabels(*this, data, Core::model_gives_values(*Data().fCore));
+      CheckLabels(*this, data, Core::model_gives(*Data().fCore));
       if (repeats < 1)
          throw std::runtime_error(std::to_string(repeats) + " repeats: shuffle each column at least once");
       auto columns = Interruptible("the importance of the columns", [&](const InterruptScope &) {

@@ -13,6 +13,7 @@
 #include <CladTorch/Label.hxx>
 #include <CladTorch/Mlp.hxx>
 #include <CladTorch/Model.hxx>
+#include <CladTorch/RandomSearch.hxx>
 #include <CladTorch/Scaler.hxx>
 #include <CladTorch/Search.hxx>
 #include <CladTorch/Signal.hxx>
@@ -159,6 +160,11 @@ void Model::__cppyy_pythonize__(_object *pyclass, const std::string &name)
    Pythonize(pyclass, name);
 }
 
+void RandomSearch::__cppyy_pythonize__(_object *pyclass, const std::string &name)
+{
+   Pythonize(pyclass, name);
+}
+
 void Scaler::__cppyy_pythonize__(_object *pyclass, const std::string &name)
 {
    Pythonize(pyclass, name);
@@ -200,6 +206,11 @@ void Source::__cppyy_pythonize__(_object *pyclass, const std::string &name)
 }
 
 void Stream::__cppyy_pythonize__(_object *pyclass, const std::string &name)
+{
+   Pythonize(pyclass, name);
+}
+
+void Trial::__cppyy_pythonize__(_object *pyclass, const std::string &name)
 {
    Pythonize(pyclass, name);
 }

@@ -9,6 +9,7 @@
 #include "EvaluationData.hxx"
 #include "FilePath.hxx"
 #include "Interrupt.hxx"
+#include "ReportPages.hxx"
 #include "cladtorch/src/bridge/files.rs.h"
 #include "cladtorch/src/bridge/model.rs.h"
 
@@ -40,31 +41,6 @@ namespace {
 constexpr int kMostShown = 40;
 /// Outputs that have pages of their own.
 constexpr std::size_t kMostClasses = 8;
-
-/// The pages of a file that appears once it is whole.
-class Pages {
-public:
-   explicit Pages(const std::string &path) : fFile(Core::file_new(path)), fName(std::string(Core::file_path(*fFile))) {}
-
-   void Add(TCanvas &page)
-   {
-      if (fCount++ == 0)
-         page.Print((fName + "[").c_str(), "pdf");
-      page.Print(fName.c_str(), "pdf");
-      fLast = &page;
-   }
-   void Publish()
-   {
-      fLast->Print((fName + "]").c_str(), "pdf");
-      Core::file_publish(std::move(fFile));
-   }
-
-private:
-   rust::Box<Core::AtomicFile> fFile;
-   std::string fName;
-   TCanvas *fLast = nullptr;
-   int fCount = 0;
-};
 
 /// Draws without windows, and puts back what it found.
 class Quietly {
@@ -202,7 +178,76 @@ void AddClassifier(Plots &plots, const Evaluation &evaluation, const Evaluation 
    }
 }
 
+void AddRegression(Plots &plots, const Evaluation &evaluation)
+{
+   for (std::size_t target = 0; target < std::min<std::size_t>(evaluation.Outputs(), kMostClasses); ++target) {
+      plots.Add("residuals", [&] { return evaluation.DrawResiduals(target); });
+      if (!evaluation.Sigmas().empty())
+         plots.Add("pulls", [&] { return evaluation.DrawPulls(target); });
+   }
+}
+
 } // namespace
+
+/// The pages of a file that appears once it is whole.
+class ReportPages::File {
+public:
+   explicit File(const std::string &path) : fFile(Core::file_new(path)), fName(std::string(Core::file_path(*fFile))) {}
+
+   void Add(TCanvas &page)
+   {
+      if (fCount++ == 0)
+         page.Print((fName + "[").c_str(), "pdf");
+      page.Print(fName.c_str(), "pdf");
+      fLast = &page;
+   }
+   void Publish()
+   {
+      fLast->Print((fName + "]").c_str(), "pdf");
+      Core::file_publish(std::move(fFile));
+   }
+
+private:
+   rust::Box<Core::AtomicFile> fFile;
+   std::string fName;
+   TCanvas *fLast = nullptr;
+   int fCount = 0;
+};
+
+ReportPages::ReportPages(const std::string &path)
+{
+   if (path.size() < 4 || path.compare(path.size() - 4, 4, ".pdf") != 0)
+      throw std::runtime_error("the report \"" + path + "\" is a PDF file: give it a name that ends in .pdf");
+   fFile = std::make_unique<File>(FilePath(path));
+}
+
+ReportPages::~ReportPages() = default;
+
+void ReportPages::Write(const InterruptScope &interrupt, const std::string &about, const Dataset &test,
+                        const std::shared_ptr<const EvaluationData> &data, const std::shared_ptr<const EvaluationData> &before,
+                        const std::function<TH1 *()> &importance)
+{
+   const Evaluation evaluation(data);
+   const std::optional<Evaluation> training = before ? std::optional<Evaluation>(Evaluation(before)) : std::nullopt;
+   const Quietly quietly;
+   Plots plots(interrupt);
+   if (data->fIsRegression)
+      AddRegression(plots, evaluation);
+   else
+      AddClassifier(plots, evaluation, training ? &*training : nullptr);
+   if (importance)
+      plots.Add("importance of the columns", [&] { return Bars(importance(), "Permutation importance"); });
+   if (test.Width() <= kMostShown)
+      plots.Add("correlations of the inputs", [&] { return Matrix(test.Correlations()); });
+   auto text = about + "\nOn the test events\n" + Described(*data);
+   if (before)
+      text += "\nOn the training events\n" + Described(*before);
+   const std::unique_ptr<TCanvas> first(TextPage(text + "\n" + plots.Missing()));
+   fFile->Add(*first);
+   for (const auto &canvas : plots.fCanvases)
+      fFile->Add(*canvas);
+   fFile->Publish();
+}
 
 void Model::Report(const std::string &path, const Dataset &test) const
 {
@@ -217,31 +262,13 @@ void Model::Report(const std::string &path, const Dataset &test, const Dataset &
 void Model::MakeReport(const std::string &path, const Dataset &test, const Dataset *training) const
 {
    LongCall(Where("Report"), [&](const InterruptScope &interrupt) {
-      if (path.size() < 4 || path.compare(path.size() - 4, 4, ".pdf") != 0)
-         throw std::runtime_error("the report \"" + path + "\" is a PDF file: give it a name that ends in .pdf");
-      Pages pages(FilePath(path));
+      ReportPages pages(path);
       const auto evaluation = Evaluate(test);
-      std::optional<Evaluation> before;
+      std::shared_ptr<const EvaluationData> before;
       if (training)
-         before = Evaluate(*training);
-      const Quietly quietly;
-      Plots plots(interrupt);
-      if (!evaluation.fData->fIsRegression)
-         AddClassifier(plots, evaluation, before ? &*before : nullptr);
-      else
-         for (std::size_t target = 0; target < std::min<std::size_t>(Outputs(), kMostClasses); ++target)
-            plots.Add("residuals", [&] { return evaluation.DrawResiduals(target); });
-      plots.Add("importance of the columns", [&] { return Bars(Importance(test), "Permutation importance"); });
-      if (test.Width() <= kMostShown)
-         plots.Add("correlations of the inputs", [&] { return Matrix(test.Correlations()); });
-      auto text = std::string(Core::model_describe(*Data().fCore)) + "\nOn the test events\n" + Described(*evaluation.fData);
-      if (before)
-         text += "\nOn the training events\n" + Described(*before->fData);
-      const std::unique_ptr<TCanvas> first(TextPage(text + "\n" + plots.Missing()));
-      pages.Add(*first);
-      for (const auto &canvas : plots.fCanvases)
-         pages.Add(*canvas);
-      pages.Publish();
+         before = Evaluate(*training).fData;
+      pages.Write(interrupt, std::string(Core::model_describe(*Data().fCore)), test, evaluation.fData, before,
+                  [&] { return Importance(test); });
    });
 }
 

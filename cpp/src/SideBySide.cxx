@@ -39,8 +39,8 @@ void Run(FitTask &task, const Core::Dataset &events, std::size_t threads, const 
    spec.threads = threads;
    const auto &model = *task.fBefore->fCore;
    const auto none = Core::fit_loss_of_options();
-   auto trainer = task.fRows.empty() ? Core::trainer_new(model, events, spec, *none)
-                                     : Core::trainer_of_rows(model, events, Slice(task.fRows), spec);
+   auto trainer = task.fRows ? Core::trainer_of_rows(model, events, Slice(*task.fRows), spec)
+                             : Core::trainer_new(model, events, spec, *none);
    const Training training(task.fOptions, spec, *trainer, events, events);
    auto history = training.Begin(model);
    Collect(task, training.fWarnings());
@@ -52,6 +52,20 @@ void Run(FitTask &task, const Core::Dataset &events, std::size_t threads, const 
       Collect(task, training.fWarnings());
    }
    task.fTrained = training.Finish(task.fBefore, history);
+}
+
+/// The same of a task that may fail.
+void Try(FitTask &task, const Core::Dataset &events, std::size_t threads, const std::atomic<bool> &stop)
+{
+   try {
+      Run(task, events, threads, stop);
+   } catch (const Interrupted &) {
+      throw;
+   } catch (const std::exception &e) {
+      if (!task.fMayFail)
+         throw;
+      task.fError = e.what();
+   }
 }
 
 /// Threads that take the tasks one after the other.
@@ -95,7 +109,7 @@ private:
       for (auto i = fNext++; i < fTasks.size(); i = fNext++) {
          try {
             if (!fStop)
-               Run(fTasks[i], events, threads, fStop);
+               Try(fTasks[i], events, threads, fStop);
          } catch (...) {
             fErrors[i] = std::current_exception();
             fStop = true;
@@ -127,7 +141,19 @@ bool RunAtOnce(const std::vector<FitTask> &tasks)
    });
 }
 
-void Say(const std::string &where, const std::string &what, std::size_t number, const std::vector<FitTask> &tasks)
+} // namespace
+
+Folds::Folds(const rust::Vec<std::uint32_t> &foldOf, std::size_t count) : fHeld(count)
+{
+   std::vector<std::vector<std::uint32_t>> others(count);
+   for (std::uint32_t row = 0; row < foldOf.size(); ++row)
+      for (std::uint32_t fold = 0; fold < count; ++fold)
+         (foldOf[row] == fold ? fHeld : others)[fold].push_back(row);
+   for (auto &rows : others)
+      fOthers.push_back(std::make_shared<const std::vector<std::uint32_t>>(std::move(rows)));
+}
+
+void SayEnded(const std::string &where, const std::string &what, std::size_t number, const std::vector<FitTask> &tasks)
 {
    const auto &task = tasks[number];
    if (task.fOptions.fVerbose > 0) {
@@ -139,7 +165,25 @@ void Say(const std::string &where, const std::string &what, std::size_t number, 
       ::Warning(where.c_str(), "%s %zu: %s", what.c_str(), number + 1, warning.c_str());
 }
 
-} // namespace
+std::pair<std::vector<float>, std::vector<float>>
+PredictRows(const Core::Dataset &events, const ModelData &model, const std::vector<std::uint32_t> &rows)
+{
+   const auto raw = Core::fit_predict_rows(*model.fCore, events, Slice(rows), Threads(0), true);
+   std::vector<float> logits(raw.begin(), raw.end()), predictions(logits);
+   Core::model_to_predictions(*model.fCore, {predictions.data(), predictions.size()});
+   return {std::move(predictions), std::move(logits)};
+}
+
+std::shared_ptr<const ModelData> StartOf(const std::shared_ptr<ModelData> &model, const std::string &what)
+{
+   if (!model->fTrained)
+      return model;
+   if (!model->fStart)
+      throw std::runtime_error("the model comes from a file with parameters that were trained, perhaps on these events: " + what +
+                               " a new model of these layers, or, if they were not, call SetParameters() with its "
+                               "Parameters() first");
+   return model->fStart;
+}
 
 void CheckSeveralFits(const FitOptions &options)
 {
@@ -148,8 +192,8 @@ void CheckSeveralFits(const FitOptions &options)
       throw std::runtime_error(std::string(single) + " belongs to one fit, and several run here: leave it at its default");
 }
 
-void FitSideBySide(const std::string &where, const std::string &what, std::vector<FitTask> &tasks, const DatasetData &data,
-                   const InterruptScope &interrupt)
+void FitSideBySide(std::vector<FitTask> &tasks, const DatasetData &data, const InterruptScope &interrupt,
+                   const std::function<void(std::size_t)> &ended)
 {
    CheckWeight(data);
    const auto asked = ToSpec(tasks.front().fOptions).threads;
@@ -157,9 +201,9 @@ void FitSideBySide(const std::string &where, const std::string &what, std::vecto
    if (!RunAtOnce(tasks)) {
       const std::atomic<bool> never{false};
       for (std::size_t i = 0; i < tasks.size(); ++i) {
-         interrupt.Check(what + " " + std::to_string(i + 1) + " of " + std::to_string(tasks.size()));
-         Run(tasks[i], *data.fCore, all, never);
-         Say(where, what, i, tasks);
+         interrupt.Check("fit " + std::to_string(i + 1) + " of " + std::to_string(tasks.size()));
+         Try(tasks[i], *data.fCore, all, never);
+         ended(i);
       }
       return;
    }
@@ -169,8 +213,8 @@ void FitSideBySide(const std::string &where, const std::string &what, std::vecto
       for (const auto i : workers.Ended()) {
          ++done;
          workers.Check(i);
-         if (tasks[i].fTrained)
-            Say(where, what, i, tasks);
+         if (tasks[i].fTrained || !tasks[i].fError.empty())
+            ended(i);
       }
       if (interrupt.Requested())
          workers.Stop();

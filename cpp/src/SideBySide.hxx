@@ -11,8 +11,10 @@
 #include "Interrupt.hxx"
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace CladTorch {
@@ -22,15 +24,39 @@ namespace Internal {
 struct FitTask {
    std::shared_ptr<const ModelData> fBefore;
    FitOptions fOptions;
-   std::vector<std::uint32_t> fRows;         ///< of the dataset, to train on; empty: all
+   std::shared_ptr<const std::vector<std::uint32_t>> fRows = {}; ///< of the dataset, to train on; none: all
    std::shared_ptr<ModelData> fTrained = {}; ///< a copy of fBefore that was trained
    std::vector<std::string> fWarnings = {};
+   bool fMayFail = false;                    ///< what it throws is kept in fError
+   std::string fError = {};
 };
 
-/// Runs all of them. Throws what one of them throws, and Stopped at Ctrl-C; fTrained of the others may then be missing.
-/// \param what Of one fit, for the lines that are printed as fits end: "fold".
-void FitSideBySide(const std::string &where, const std::string &what, std::vector<FitTask> &tasks, const DatasetData &data,
-                   const InterruptScope &interrupt);
+/// The rows of a dataset in folds.
+struct Folds {
+   /// \param foldOf [rows], below `count`
+   Folds(const rust::Vec<std::uint32_t> &foldOf, std::size_t count);
+
+   std::vector<std::vector<std::uint32_t>> fHeld;                            ///< [folds], the rows of each
+   std::vector<std::shared_ptr<const std::vector<std::uint32_t>>> fOthers; ///< [folds], all others
+};
+
+/// Runs all of them. Throws what one of them throws that may not fail, and Stopped at Ctrl-C; fTrained of the others may then be
+/// missing.
+/// \param ended Called in this thread with the number of each task that has ended, in any order.
+void FitSideBySide(std::vector<FitTask> &tasks, const DatasetData &data, const InterruptScope &interrupt,
+                   const std::function<void(std::size_t)> &ended);
+
+/// Prints what a task that has ended has to say: its losses and warnings.
+/// \param what One of them: "fold".
+void SayEnded(const std::string &where, const std::string &what, std::size_t number, const std::vector<FitTask> &tasks);
+
+/// What several fits begin with: never with parameters that may know the events that judge.
+/// \param what For the message: "cross-validate".
+std::shared_ptr<const ModelData> StartOf(const std::shared_ptr<ModelData> &model, const std::string &what);
+
+/// What `model` predicts for the events `rows`, and before the last step: [rows, outputs] of both.
+std::pair<std::vector<float>, std::vector<float>>
+PredictRows(const Core::Dataset &events, const ModelData &model, const std::vector<std::uint32_t> &rows);
 
 /// Refuses options that belong to a single fit.
 void CheckSeveralFits(const FitOptions &options);

@@ -40,11 +40,13 @@ template void KeepCopies(const History &, History &);
 template void KeepCopies(const Label &, Label &);
 template void KeepCopies(const Mlp &, Mlp &);
 template void KeepCopies(const Model &, Model &);
+template void KeepCopies(const RandomSearch &, RandomSearch &);
 template void KeepCopies(const CladTorch::Scaler &, CladTorch::Scaler &);
 template void KeepCopies(const Signal::Whitener &, Signal::Whitener &);
 template void KeepCopies(const Source &, Source &);
 template void KeepCopies(const Stream &, Stream &);
 template void KeepCopies(const TensorLoss &, TensorLoss &);
+template void KeepCopies(const Trial &, Trial &);
 template void KeepCopies(const std::pair<Dataset, Dataset> &, std::pair<Dataset, Dataset> &);
 
 /// Makes the compiler write the constructors without arguments.

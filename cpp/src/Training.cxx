@@ -5,6 +5,7 @@
 
 #include "EvaluationData.hxx"
 #include "FitSpec.hxx"
+#include "Unprinted.hxx"
 
 #include <algorithm>
 #include <cmath>
@@ -31,6 +32,7 @@ std::string Text(const std::string &name, double value)
 double Value(const Metric &metric, const Evaluation &evaluation, std::size_t epoch)
 {
    try {
+      const Unprinted unprinted;
       return metric(evaluation);
    } catch (const Interrupted &) {
       throw;
@@ -47,7 +49,7 @@ Training::Training(const FitOptions &options, const Core::FitSpec &spec, Core::T
    : fOptions(options),
      fEpochs(spec.epochs),
      fDescription(std::string(Core::trainer_describe(trainer))),
-     fGivesValues(Core::trainer_gives_values(trainer)),
+     fGives(Core::trainer_gives(trainer)),
      fLabels(std::max<std::size_t>(1, Core::dataset_label_width(events))),
      fEnded(std::string(Core::trainer_ended(trainer))),
      fPart([&] { return Core::trainer_part(trainer, events); }),
@@ -77,7 +79,7 @@ void Training::Record(History &history, const Core::EpochRecord &epoch)
 History Training::Begin(const Core::Model &model) const
 {
    if (!fOptions.fMetrics.empty())
-      CheckLabelsFit(fLabels, fGivesValues, Core::model_outputs(model));
+      CheckLabelsFit(fLabels, fGives, Core::model_outputs(model));
    History history;
    history.fDescription = fDescription;
    for (const auto &metric : fOptions.fMetrics)
@@ -94,11 +96,9 @@ bool Training::EndEpoch(const Core::Model &model, History &history) const
    rust::Vec<double> metrics;
    if (!fOptions.fMetrics.empty()) {
       const auto judged = fJudge(model);
-      const auto outputs = Core::model_outputs(model);
       const Evaluation evaluation(std::make_shared<const EvaluationData>(
-         EvaluationData{judged.values, outputs, Copied(judged.predictions),
-                        judged.values ? std::vector<float>() : Copied(judged.logits), Copied(judged.labels),
-                        Copied(judged.weights), {}}));
+         Judgement(judged.gives, Core::model_outputs(model), Copied(judged.predictions), Copied(judged.logits),
+                   Copied(judged.labels), Copied(judged.weights), {})));
       for (const auto &metric : fOptions.fMetrics)
          metrics.push_back(Value(metric, evaluation, history.Epochs() + 1));
    }
@@ -168,9 +168,9 @@ FitOptions ResumedOptions(const FitOptions &options, const std::string &file)
       const std::string name(text);
       const auto isIt = [&](int i) { return Metric(static_cast<EMetric>(i)).Name() == name; };
       int i = kAuc;
-      while (i <= kSignificance && !isIt(i))
+      while (i <= kLogLikelihood && !isIt(i))
          ++i;
-      if (i > kSignificance)
+      if (i > kLogLikelihood)
          throw std::runtime_error("the checkpoint's fit has the metric \"" + name + "\", a function, which no file can hold: "
                                   "give the fit's fMetrics to Resume()");
       resumed.fMetrics.emplace_back(static_cast<EMetric>(i));

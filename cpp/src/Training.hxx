@@ -25,7 +25,7 @@ struct Training {
    const FitOptions &fOptions;
    std::size_t fEpochs;
    std::string fDescription;
-   bool fGivesValues = false; ///< not those of a classifier
+   Core::Gives fGives = Core::Gives::Probabilities; ///< what the model will predict
    std::size_t fLabels = 1;   ///< of an event
    std::string fEnded;        ///< how the fit of the checkpoint ended, where nothing is left to train
    std::function<Core::EpochPart()> fPart;                    ///< trains on the next part of an epoch

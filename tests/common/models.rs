@@ -3,7 +3,7 @@
 
 use cladtorch::columns::Column;
 use cladtorch::dataset::Scaler;
-use cladtorch::graph::{Activation, Captured, Init, Loss, Module, Normalisation, Op, Own, ScalarFunction};
+use cladtorch::graph::{Activation, Captured, Gives, Init, Loss, Module, Normalisation, Op, Own, ScalarFunction};
 use cladtorch::model::{Hidden, Model, Names, Place, Training};
 use cladtorch::train::Options;
 use rand::{RngExt, SeedableRng};
@@ -35,13 +35,14 @@ fn scaler(width: usize, first: f64) -> Scaler {
 /// With scaler and columns, as after a fit with that loss.
 fn fitted(mut model: Model, loss: Loss) -> Model {
     let (inputs, outputs) = (model.inputs(), model.outputs());
+    let labels = (loss.gives() != Gives::Probabilities).then(|| scaler(loss.targets(outputs), -40.0));
     let training = Training {
         scaler: Some(scaler(inputs, 0.2)),
-        target: loss.is_regression().then(|| scaler(outputs, -40.0)),
         columns: (0..inputs).map(|at| Column::new(&format!("column_{at}"), 1)).collect(),
         options: Some(Options { loss: Some(loss), ..Options::default() }),
         ..Training::default()
     };
+    let training = training.with_label_scaler(labels);
     model.set_training(training).unwrap();
     model
 }
@@ -57,6 +58,8 @@ pub fn models() -> Vec<(String, Model)> {
     }
     let classes = Model::new(&[4, 20, 3], Activation::Tanh, Init::Kaiming, 5).unwrap();
     models.push(("classes".into(), fitted(classes, Loss::SoftmaxCrossEntropy)));
+    let gaussians = Model::new(&[4, 20, 6], Activation::SiLU, Init::Kaiming, 5).unwrap();
+    models.push(("gaussians".into(), fitted(gaussians, Loss::Gaussian)));
     models.push(("one layer".into(), Model::new(&[2, 2], Activation::ReLU, Init::Kaiming, 5).unwrap()));
     for normalisation in [Normalisation::BatchNorm, Normalisation::LayerNorm] {
         let hidden = Hidden { activation: Activation::SiLU, normalisation, dropout: 0.2 };

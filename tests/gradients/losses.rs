@@ -1,7 +1,7 @@
 //! Every loss and its gradient, with event weights.
 
 use super::*;
-use cladtorch::graph::Loss;
+use cladtorch::graph::{LEAST_LOG_VARIANCE, Loss};
 use tch::Reduction;
 
 /// A loss and its parameter.
@@ -15,9 +15,15 @@ fn cases() -> Vec<Case> {
             Loss::MeanSquaredError | Loss::Huber => &[0.0],
             Loss::Focal => &[0.0, 0.5, 2.0],
             Loss::Quantile => &[0.1, 0.5, 0.9],
+            Loss::Gaussian => &[LEAST_LOG_VARIANCE, -0.3],
         }
     };
     Loss::ALL.iter().flat_map(|&loss| parameters(loss).iter().map(move |&parameter| (loss, parameter))).collect()
+}
+
+/// Numbers of outputs of a loss, some of them odd where it takes them.
+fn columns(kind: Loss) -> &'static [usize] {
+    if kind == Loss::Gaussian { &[2, 4, 6, 14] } else { &[1, 2, 3, 7] }
 }
 
 /// The loss and its gradient.
@@ -43,8 +49,8 @@ fn labels(kind: Loss, rows: usize, cols: usize) -> Vec<f64> {
     match kind {
         Loss::SoftmaxCrossEntropy => (0..rows).map(|r| (r % cols) as f64).collect(),
         Loss::BinaryCrossEntropy | Loss::Focal => (0..rows * cols).map(|i| [0.0, 1.0, 0.25][i % 3]).collect(),
-        Loss::MeanSquaredError | Loss::Huber | Loss::Quantile => {
-            numbers(rows * cols, 3).iter().map(|y| 3.0 * y).collect()
+        Loss::MeanSquaredError | Loss::Huber | Loss::Quantile | Loss::Gaussian => {
+            numbers(rows * kind.targets(cols), 3).iter().map(|y| 3.0 * y).collect()
         }
     }
 }
@@ -57,7 +63,7 @@ fn weights(rows: usize) -> Vec<f64> {
 /// LibTorch's value and gradient of `sum_r w[r] loss_r`.
 fn torch_loss((kind, parameter): Case, rows: usize, cols: usize, z: &[f64], y: &[f64], w: &[f64]) -> (f64, Vec<f64>) {
     let z = leaf(z, [rows, cols]);
-    let target = || tensor(y, [rows, cols]);
+    let target = || tensor(y, [rows, kind.targets(cols)]);
     let none: Option<Tensor> = None;
     let elements = match kind {
         Loss::BinaryCrossEntropy => {
@@ -79,6 +85,13 @@ fn torch_loss((kind, parameter): Case, rows: usize, cols: usize, z: &[f64], y: &
             let distance = target() - &z;
             (&distance * parameter).maximum(&(&distance * (parameter - 1.0)))
         }
+        Loss::Gaussian => {
+            let parts = z.chunk(2, 1);
+            let level = parts[1].clamp_min(parameter);
+            let excess = (parameter - &parts[1]).relu() + 1.0;
+            let square = (&parts[0] - target()).square();
+            (&level + square * (-&level).exp() * excess).sum_dim_intlist(1, true, None) * 0.5
+        }
     };
     let row_means = elements.mean_dim(1, false, Kind::Double);
     let total = (row_means * Tensor::from_slice(w)).sum(Kind::Double);
@@ -91,7 +104,7 @@ type LossFunction<'a> = &'a dyn Fn(usize, usize, &[f64], &[f64], &[f64]) -> (f64
 
 /// `function` against LibTorch over many shapes and awkward logits, and against differences of its own value.
 fn check_loss(kind: Case, function: LossFunction) -> Checked {
-    for cols in [1, 2, 3, 7] {
+    for &cols in columns(kind.0) {
         let z: Vec<f64> = points().iter().cycle().take(points().len() * cols).copied().collect();
         let rows = z.len() / cols;
         let (y, w) = (labels(kind.0, rows, cols), weights(rows));
@@ -143,7 +156,7 @@ fn a_wrong_loss_gradient_is_caught() {
 fn losses_in_float_agree_with_double() {
     let z: Vec<f64> = points().into_iter().map(|z| f64::from(z as f32)).collect();
     for kind in cases() {
-        for cols in [1, 2, 7] {
+        for &cols in columns(kind.0) {
             let rows = z.len() / cols;
             let z = &z[..rows * cols];
             let y: Vec<f64> = labels(kind.0, rows, cols).into_iter().map(|y| f64::from(y as f32)).collect();
@@ -193,9 +206,9 @@ fn a_confident_row_keeps_its_small_loss() {
 #[test]
 fn the_scale_multiplies_the_gradient_only() {
     for kind in cases() {
-        let (z, y, w) = (numbers(12, 5), labels(kind.0, 4, 3), weights(4));
-        let (value, gradient) = loss::<f64>(kind, 4, 3, &z, &y, &w, 1.0);
-        let (same, halved) = loss::<f64>(kind, 4, 3, &z, &y, &w, 0.5);
+        let (z, y, w) = (numbers(24, 5), labels(kind.0, 4, 6), weights(4));
+        let (value, gradient) = loss::<f64>(kind, 4, 6, &z, &y, &w, 1.0);
+        let (same, halved) = loss::<f64>(kind, 4, 6, &z, &y, &w, 0.5);
         assert_eq!(value, same);
         assert_eq!(halved, gradient.iter().map(|d| 0.5 * d).collect::<Vec<_>>());
     }
@@ -206,5 +219,19 @@ fn a_nan_is_not_hidden() {
     for kind in cases() {
         let (value, _) = loss::<f64>(kind, 1, 2, &[0.0, f64::NAN], &labels(kind.0, 1, 2), &[1.0], 1.0);
         assert!(value.is_nan(), "{}", kind.0.name());
+    }
+}
+
+/// Below the least logarithm of a variance the loss has no other minimum than at it, and stays finite in float32.
+#[test]
+fn a_variance_too_small_is_drawn_back() {
+    let least = LEAST_LOG_VARIANCE;
+    for (distance, level) in [(1e-8, -30.0), (1.0, -19.0), (1e4, -1e4), (-3.0, -200.0)] {
+        let case = (Loss::Gaussian, least);
+        let of = |level: f64| loss::<f32>(case, 1, 2, &[distance, level], &[0.0], &[1.0], 1.0);
+        let (value, gradient) = of(level);
+        assert!(value.is_finite() && gradient.iter().all(|d| d.is_finite()), "{value}, {gradient:?}");
+        assert!(gradient[1] < 0.0, "the level {level} stays at a distance of {distance}: {gradient:?}");
+        assert!(value >= of(least).0, "{value} at {level}");
     }
 }

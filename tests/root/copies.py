@@ -28,6 +28,7 @@ things = [
     ct.Signal.MatchedFilter(ct.Signal.Blip(256, 512, 50, 0.2), psd, 512),
     ct.Signal.Trigger(), ct.Signal.Reach(), ct.Signal.Bounds(), ct.Epoch(), ct.MlpOptions(), ct.Signal.Binary(),
     ct.Metric(ct.kAuc), ct.Ensemble([model, model]), model.CrossValidate(data, 2, fEpochs=1, fVerbose=0),
+    ct.RandomSearch(ct.Mlp([2, 1])), ct.Trial(),
     *(ct.View[kind]() for kind in ("float", "double", "std::int64_t")),
     *(jagged(kind) for kind in ("float", "double", "std::int64_t")),
 ]  # fmt: skip

@@ -192,7 +192,7 @@ void Mistakes(const CladTorch::Model &classifier, const CladTorch::Model &regres
    Refuses("no bins", [&] { evaluation.Scores(0); }, {"bins is 0"});
    Refuses("bins below 0", [&] { evaluation.Calibration(-3); }, {"bins"});
    Refuses("scores that are no probabilities", [&] { Evaluation::Classifier({-1.f, 2.f}, two).Calibration(); },
-           {"event 0", "[0, 1]"});
+           {"event 0", "calibration curve", "from 0 to 1"});
    Refuses("no logits", [&] { Evaluation::Classifier(two, two).Temperature(); }, {"logits"});
    Refuses("residuals of a classifier", [&] { evaluation.Rmse(); }, {"classifier"});
    Refuses("a cut at NaN", [&] { evaluation.Accuracy(std::nan("")); }, {"nan"});

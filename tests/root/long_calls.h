@@ -110,6 +110,13 @@ inline void Call(const std::string &name)
           Now(name);
           ensemble.Fit(data, ForEver(CladTorch::kClad));
        }},
+      {"RandomSearch::Run", [&] {
+          const auto data = Events(20000);
+          CladTorch::RandomSearch search(CladTorch::Mlp({1, 16, 1}));
+          search.LogUniform("fLearningRate", 1e-5, 1e-3);
+          Now(name);
+          search.Run(data, 3, ForEver(CladTorch::kClad));
+       }},
       {"Importance", [&] {
           const auto data = Events(200000);
           const CladTorch::Mlp model({1, 512, 512, 1});

@@ -183,6 +183,7 @@ MISTAKES = [
     (lambda: ct.Signal.Welch(np.ones(512), 64.0, 1.0), "'segment' an integer", "64.0"),
     (lambda: ct.Signal.Welch(np.ones(512)), "lacks the argument 'segment'"),
     (lambda: ct.Signal.Noise(np.ones(5), 1.0, -1), "'seed' an integer of 0 or more", "-1"),
+    (lambda: ct.Signal.SearchBounds(whitener, 5, 0.1, 0.2, [0.1], 100, 100), "'bank' a list of matched filters", "Whitener"),
     (lambda: ct.Signal.AucBound(6, ct.kReLU), "kUnknownPhase, kKnownPhase", "CladTorch::EActivation"),
 ]
 for call, *parts in MISTAKES:

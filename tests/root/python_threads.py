@@ -71,7 +71,7 @@ QUICK = {
     "Dataset": {"Column", "Columns", "Features", "Labels", "Lengths", "Mask", "Print", "Rows", "SetReader", "SetWeight",
                 "Stream", "Targets", "Weight", "Weights", "Width"},
     "Ensemble": {"Members", "Size"},
-    "Evaluation": {"Events", "Labels", "Outputs", "Predictions", "Weights"},
+    "Evaluation": {"Events", "Labels", "Outputs", "Predictions", "Sigmas", "Weights"},
     "Files": {"Names"},
     "Functor": {"Evaluate", "Inputs"},
     "History": {"BestEpoch", "Description", "Draw", "Epochs", "Interrupted", "LearningRate", "Metric", "MetricNames", "Print", "RestoredEpoch", "Seconds",
@@ -79,11 +79,12 @@ QUICK = {
     "Jagged": {"Offsets", "Rows", "Values"},
     "Mlp": {"Columns", "Functor", "Inputs", "LastFit", "NewDataset", "Options", "Outputs", "Parameters", "Print", "Scaler", "SetColumns",
             "SetOptions", "SetParameters", "SetScaler", "SetTargetScaler", "TargetScaler", "Targets"},
+    "RandomSearch": {"BestModel", "BestTrial", "Choice", "LogUniform", "Print", "Table", "Trials", "Uniform"},
     "Source": {"Data", "Filter"},
     "Stream": {"Batches", "Columns", "Entries", "SetBuffer", "SetMixing", "SetWindow", "Targets", "Width"},
 }  # fmt: skip
 known = ct.Mlp.Fit.__globals__
-for kind in (ct.Batches, ct.CrossValidation, ct.Dataset, ct.Ensemble, ct.Evaluation, ct.Files, ct.FitOptions, ct.Functor, ct.History, ct.Jagged["double"], ct.Mlp, ct.Scaler, ct.Source,
+for kind in (ct.Batches, ct.CrossValidation, ct.Dataset, ct.Ensemble, ct.Evaluation, ct.Files, ct.FitOptions, ct.Functor, ct.History, ct.Jagged["double"], ct.Mlp, ct.RandomSearch, ct.Scaler, ct.Source,
              ct.Stream, ct.Signal.MatchedFilter, ct.Signal.Whitener):  # fmt: skip
     name = known["plain"](kind.__cpp_name__)
     methods = {known["plain"](str(method.GetName())) for method in ROOT.TClass.GetClass(kind.__cpp_name__).GetListOfMethods()

@@ -145,6 +145,8 @@ void CheckErrors()
    Refuses("an unknown detector", [&] { Signal::Delay("G1", 0, 0, 1e9); }, {"detector 'G1' is unknown", "H1, L1, V1"});
    Refuses("a filter for other windows",
            [&] { Signal::MatchedFilter(Signal::Blip(256, 512, 50, 0.1), psd, 512).Series({1, 2}); }, {"2 samples"});
+   Refuses("a band upside down", [&] { Signal::QTransform(std::vector<double>(4096), 4096, 8, 150, 20); },
+           {"from 150 to 20 Hz", "lowest one first"});
    Refuses("a bank without templates", [&] { Signal::SearchBounds({}, 5, 0, 0.1, {0.1}, 1000, 1000); }, {"no template"});
    Refuses("a spectrogram of nothing", [&] { Signal::Spectrogram({}, 512, 64, 32); }, {"strain has 0 samples"});
    Refuses("a negative probability",

@@ -235,6 +235,24 @@ void CheckCanvas()
    history.Print();
 }
 
+int gErrors = 0;
+
+/// What throws in a metric is told once, by the fit.
+void CheckMessages()
+{
+   const auto before = SetErrorHandler([](int level, Bool_t stop, const char *where, const char *what) {
+      gErrors += level == kError;
+      DefaultErrorHandler(level, stop, where, what);
+   });
+   auto options = Short(1);
+   options.fMetrics = {{"mine", [](const Evaluation &e) { return e.Auc(7); }}};
+   Refuses("a metric that throws", [&] { Mlp({2, 4, 1}).Fit(Events("in"), options); }, {"the metric \"mine\"", "no output 7"});
+   CHECK(gErrors == 1);
+   Refuses("the same alone", [] { Evaluation::Classifier({0, 1}, {0, 1}).Auc(7); }, {"no output 7"});
+   CHECK(gErrors == 2);
+   SetErrorHandler(before);
+}
+
 void CheckMistakes()
 {
    const auto events = Events("in");
@@ -269,6 +287,7 @@ void watching()
    CheckCallbacks();
    CheckResume();
    CheckCanvas();
+   CheckMessages();
    CheckMistakes();
    Passed();
 }

@@ -2,7 +2,7 @@
 
 use cladtorch::dataset::{Dataset, split};
 use cladtorch::gradient::autograd;
-use cladtorch::graph::{Gradient, Loss, Optimiser, Schedule};
+use cladtorch::graph::{Activation, Gradient, Init, LEAST_LOG_VARIANCE, Loss, Optimiser, Schedule};
 use cladtorch::model::{Model, Network};
 use cladtorch::train::{Options, Trainer};
 use tch::{Kind, Tensor};
@@ -13,7 +13,15 @@ use crate::{fit, network};
 /// Events of the training part.
 const EVENTS: usize = 300;
 
-/// Parameters after a fit of `network(1)` as PyTorch's users write it: whole batches of all of `data` in its order, features
+/// `network(1)` with the outputs that the loss takes for one label.
+fn start(options: &Options) -> Model {
+    match options.loss.unwrap().gives().outputs(1) {
+        1 => network(1),
+        outputs => Model::new(&[2, 32, outputs], Activation::Tanh, Init::default(), 1).unwrap(),
+    }
+}
+
+/// Parameters after a fit of [`start`] as PyTorch's users write it: whole batches of all of `data` in its order, features
 /// standardised by the model's scaler, plain Adam or SGD written out. Float64.
 fn reference(model: &Model, data: &Dataset, options: &Options) -> Vec<f64> {
     let Network::Mlp(mlp) = model.network() else { unreachable!() };
@@ -24,14 +32,17 @@ fn reference(model: &Model, data: &Dataset, options: &Options) -> Vec<f64> {
         .flat_map(|row| [0, 1].map(|i| f64::from((row[i] - scaler.mean[i]) * scaler.inverse[i])))
         .collect();
     let column = |values: &[f32]| Tensor::from_slice(values).to_kind(Kind::Double).view([-1, 1]);
-    let (x, y) = (Tensor::from_slice(&standardised).view([-1, 2]), column(data.labels().unwrap()));
+    let (x, mut y) = (Tensor::from_slice(&standardised).view([-1, 2]), column(data.labels().unwrap()));
+    if let Some(target) = model.training().label_scaler() {
+        y = (y - f64::from(target.mean[0])) * f64::from(target.inverse[0]);
+    }
     let classes: Vec<f32> = match options.class_weights.as_slice() {
         [] => vec![1.0; data.rows()],
         weights => data.labels().unwrap().iter().map(|&label| weights[label as usize] as f32).collect(),
     };
     let weights = column(data.weights().unwrap()) * column(&classes);
     let scale = data.rows() as f64 / weights.sum(Kind::Double).double_value(&[]);
-    let start: Vec<f64> = network(1).parameters().iter().map(|&p| f64::from(p)).collect();
+    let start: Vec<f64> = start(options).parameters().iter().map(|&p| f64::from(p)).collect();
     let mut p = Tensor::from_slice(&start).set_requires_grad(true);
     let (mut m, mut v, mut step) = (p.detach().zeros_like(), p.detach().zeros_like(), 0);
     for epoch in 0..options.epochs {
@@ -42,6 +53,7 @@ fn reference(model: &Model, data: &Dataset, options: &Options) -> Vec<f64> {
             let parameter = match options.loss {
                 Some(Loss::Focal) => options.focus,
                 Some(Loss::Quantile) => options.quantile,
+                Some(Loss::Gaussian) => LEAST_LOG_VARIANCE,
                 _ => options.label_smoothing,
             };
             let losses = autograd::row_losses(options.loss.unwrap(), parameter, &value, &part(&y)).unwrap();
@@ -121,11 +133,15 @@ fn every_option_does_what_libtorch_does() {
         Options { class_weights: vec![0.5, 3.0], ..sgd.clone() },
         Options { loss: Some(Loss::Focal), focus: 2.0, ..sgd.clone() },
         Options { loss: Some(Loss::Focal), focus: 0.7, class_weights: vec![2.0, 1.0], ..sgd.clone() },
+        Options { loss: Some(Loss::MeanSquaredError), ..sgd.clone() },
+        Options { loss: Some(Loss::Gaussian), ..sgd.clone() },
+        Options { loss: Some(Loss::Gaussian), clip_norm: 0.05, l1: 0.02, ..sgd.clone() },
+        Options { loss: Some(Loss::Gaussian), ..plain.clone() },
     ];
     for options in cases {
         for &gradient in Gradient::ALL {
             let options = Options { gradient, ..options.clone() };
-            let mut model = network(1);
+            let mut model = start(&options);
             fit(&mut model, &data, &options);
             let expected = reference(&model, &data, &options);
             let found = model.parameters().iter().map(|&p| f64::from(p));

@@ -27,6 +27,7 @@ class Stream;
 
 namespace Internal {
 struct DatasetData;
+struct SearchRound;
 /// Tag of the constructors that take an object of the core, so that `{}` and `{0}` never select them.
 struct FromCore {};
 } // namespace Internal
@@ -210,6 +211,7 @@ public:
 
 private:
    friend class Ensemble;
+   friend struct Internal::SearchRound;
    friend class Model;
    friend class Evaluation;
    Dataset(std::shared_ptr<Internal::DatasetData> data, Internal::FromCore);

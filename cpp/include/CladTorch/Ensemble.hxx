@@ -42,7 +42,8 @@ public:
 
    std::size_t Size() const { return fMembers.size(); }
    const std::vector<Model> &Members() const { return fMembers; }
-   /// [N, C] row-major: the mean of the members' predictions.
+   /// [N, C] row-major: the mean of the members' predictions. Of members that were trained with kGaussian the mean and the standard
+   /// deviation of the mixture of their normal distributions: the variance is the mean of theirs plus that of their means.
    std::vector<float> Predict(const Dataset &data) const;
    /// [N, C] row-major: the standard deviation of the members' predictions; 0 for one member.
    std::vector<float> Spread(const Dataset &data) const;
@@ -53,11 +54,25 @@ public:
    ROOT::RDF::RNode
    Define(ROOT::RDF::RNode frame, const std::string &name, const std::vector<std::string> &given = {}) const;
 
+   /// Writes a PDF file: the members, and figures and plots of the mean prediction on `test`; with the training events also the test
+   /// for overtraining. See Model::Report().
+   void Report(const std::string &path, const Dataset &test) const;
+   void Report(const std::string &path, const Dataset &test, const Dataset &training) const;
+
+   /// Writes all members to one file, whole or not at all: see Model::Save().
+   void Save(const std::string &path) const;
+   /// Reads what Save() wrote; throws for any other file, and for one in which the SHA-256 of a member does not match. No code in
+   /// the file is run.
+   /// \param activation See Model::Load(); of all members.
+   static Ensemble Load(const std::string &path, const std::string &activation = "");
+
    /// Called by PyROOT when it meets this class: checks and names arguments, copies.
    static void __cppyy_pythonize__(_object *pyclass, const std::string &name);
 
 private:
    void CheckMeanings(bool all) const;
+   void MakeReport(const std::string &path, const Dataset &test, const Dataset *training) const;
+   bool GivesGaussians() const;
 
    std::vector<Model> fMembers;
 };

@@ -27,6 +27,8 @@ class Dataset;
 namespace Internal {
 struct EvaluationData;
 struct Training;
+class ReportPages;
+struct SearchRound;
 } // namespace Internal
 
 /// Which figure stands for the significance of s signal over b background events, with b known to sigma.
@@ -65,18 +67,22 @@ public:
                                 const std::vector<float> &weights = {}, std::size_t outputs = 1);
    /// Of a regression.
    /// \param predictions, truth [N, `targets`] row-major.
+   /// \param sigmas [N, `targets`]: standard deviations that were predicted, for Pulls(); empty: there are none.
    static Evaluation Regression(const std::vector<float> &predictions, const std::vector<float> &truth,
-                                const std::vector<float> &weights = {}, std::size_t targets = 1);
+                                const std::vector<float> &weights = {}, std::size_t targets = 1,
+                                const std::vector<float> &sigmas = {});
    // Not movable: a moved-from object would hold a null pointer.
    Evaluation(const Evaluation &) = default;
    Evaluation &operator=(const Evaluation &) = default;
 
    /// N
    std::size_t Events() const;
-   /// C
+   /// C: classes or targets
    std::size_t Outputs() const;
-   /// [N, C] row-major
+   /// [N, C] row-major; after kGaussian the means
    const std::vector<float> &Predictions() const;
+   /// [N, C] row-major: the standard deviations that a model predicts which was trained with kGaussian; empty for others
+   const std::vector<float> &Sigmas() const;
    /// [N]; of a regression [N, C] row-major
    const std::vector<float> &Labels() const;
    /// [N]
@@ -137,6 +143,16 @@ public:
    double Explained(std::size_t target = 0) const;
    /// Prediction - truth in the units of the target, within five Resolution() of Bias(); the share of events per bin.
    TH1 *Residuals(std::size_t target = 0, int bins = 60) const;
+   /// Mean of the pulls, (prediction - truth) / sigma: 0 where the predictions are right.
+   double PullMean(std::size_t target = 0) const;
+   /// Half the width of the central 68.27 % of the pulls: 1 where the errors are normal and the sigmas right, above 1 where these
+   /// are too small.
+   double PullWidth(std::size_t target = 0) const;
+   /// Mean over the events of the logarithm of the density that the predicted normal distributions have at the truth, summed over
+   /// the targets; more is better.
+   double LogLikelihood() const;
+   /// The pulls from -5 to 5; the share of events per bin.
+   TH1 *Pulls(std::size_t target = 0, int bins = 60) const;
 
    /// Probabilities of the Kolmogorov-Smirnov test that signal (first) and background (second) have the same scores here as in
    /// `training`: small ones (say below 0.01) show that the model knows its training events better than others.
@@ -155,6 +171,8 @@ public:
    TCanvas *DrawCalibration(int bins = 10, std::size_t output = 0) const;
    TCanvas *DrawConfusion() const;
    TCanvas *DrawResiduals(std::size_t target = 0, int bins = 60) const;
+   /// Pulls() over the standard normal distribution.
+   TCanvas *DrawPulls(std::size_t target = 0, int bins = 60) const;
    /// Scores here as points with errors over those of `training` as lines, with the probabilities of Overtraining().
    TCanvas *DrawOvertraining(const Evaluation &training, int bins = 25, std::size_t output = 0) const;
 
@@ -169,6 +187,8 @@ private:
    friend class Ensemble;
    friend class Model;
    friend struct Internal::Training;
+   friend class Internal::ReportPages;
+   friend struct Internal::SearchRound;
    explicit Evaluation(std::shared_ptr<const Internal::EvaluationData> data) : fData(std::move(data)) {}
 
    std::shared_ptr<const Internal::EvaluationData> fData;

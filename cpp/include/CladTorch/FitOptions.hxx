@@ -57,6 +57,13 @@ enum ELoss {
    /// On values: learns the quantile FitOptions::fQuantile of the labels, not their mean (pinball loss, Koenker and Bassett
    /// 1978); in the units of the labels, with several targets relative to their standard deviations.
    kQuantile = 6,
+   /// On values: learns the mean of the labels and how far they scatter around it, event by event (Nix and Weigend 1994; Kendall
+   /// and Gal 2017, eq. 8), as the likelihood of a normal distribution. The model has two outputs for each target: first the
+   /// means of all targets, then the logarithms of their variances s. The loss of an event is the sum of (s + (y - mean)^2 exp(-s)) / 2
+   /// over its targets, with the labels in their units. Predictions are the means and then the standard deviations, in the units
+   /// of the labels. A standard deviation is at least a ten-thousandth of that of the labels (without
+   /// FitOptions::fStandardise at least 1e-4).
+   kGaussian = 7,
 };
 
 enum EOptimiser {
@@ -107,7 +114,7 @@ struct FitOptions {
    std::uint64_t fSeed = 1;
    std::uint64_t fSplitSeed = 0; ///< of the split into parts; 0: fSeed
    bool fShuffle = true;        ///< a new order of the events each epoch
-   /// Standardises the features, and the labels of kMeanSquaredError and kHuber, to mean 0 and standard deviation 1
+   /// Standardises the features, and the labels of a regression (but for fLossFunction), to mean 0 and standard deviation 1
    /// over the training part (event weights do not count). The model keeps the scalers and undoes them in its
    /// predictions. `false`: uses the scalers that the model has; a new model has none.
    bool fStandardise = true;

@@ -26,6 +26,7 @@
 #include <CladTorch/Metric.hxx>
 #include <CladTorch/Mlp.hxx>
 #include <CladTorch/Model.hxx>
+#include <CladTorch/RandomSearch.hxx>
 #include <CladTorch/Scaler.hxx>
 #include <CladTorch/Search.hxx>
 #include <CladTorch/Signal.hxx>

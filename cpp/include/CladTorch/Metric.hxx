@@ -25,6 +25,7 @@ enum EMetric {
    /// target's variance.
    kRmse = 2,
    kSignificance = 3, ///< the largest Asimov significance of a cut on one output, for the events' weights
+   kLogLikelihood = 4, ///< of means and standard deviations (ELoss::kGaussian): see Evaluation::LogLikelihood()
 };
 
 /// A figure of the validation events: one of EMetric, or a function.

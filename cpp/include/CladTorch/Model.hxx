@@ -34,6 +34,7 @@ namespace CladTorch {
 
 namespace Internal {
 class InterruptScope;
+struct SearchRound;
 
 /// Lets argument-dependent lookup find what Torch.hxx declares.
 struct FromTorch {};
@@ -179,10 +180,12 @@ public:
    /// was made, loaded or given other parameters.
    History LastFit() const;
 
-   /// [N, C] row-major: probabilities after a cross-entropy, values in the units of the labels after a regression.
+   /// [N, C] row-major: probabilities after a cross-entropy, values in the units of the labels after a regression; after
+   /// kGaussian the means of the C / 2 targets and then their standard deviations.
    std::vector<float> Predict(const Dataset &data) const;
-   /// [N, C] row-major: what the last layer gives; after a regression the values that Predict() gives. Rank by these at
-   /// low false-alarm rates, where probabilities saturate.
+   /// [N, C] row-major: what the last layer gives; after a regression the values that Predict() gives, after kGaussian
+   /// the logarithms of the variances in place of standard deviations. Rank by these at low false-alarm rates, where
+   /// probabilities saturate.
    std::vector<float> Logits(const Dataset &data) const;
 
    /// A frozen copy that is called with one `RVecF` row (C = 1), for array columns:
@@ -254,7 +257,7 @@ public:
    /// A dataset of these columns, lists and masks included, without events: fill it and give it to Predict(). Throws for a
    /// model without columns.
    Dataset NewDataset() const;
-   /// Label columns of that dataset, in a regression one for each output; empty if its labels were numbers.
+   /// Label columns of that dataset, in a regression one for each output (for two after kGaussian); empty if its labels were numbers.
    std::vector<std::string> Targets() const;
    /// Scalar columns for the inputs, in their order.
    void SetColumns(const std::vector<std::string> &names);
@@ -264,7 +267,7 @@ public:
    CladTorch::Scaler Scaler() const;
    /// Throws unless there are F of each, finite, with positive deviations; none of each: no scaler. The parameters stay.
    void SetScaler(const std::vector<double> &mean, const std::vector<double> &deviation);
-   /// The scaler of the C targets of a regression, undone on the outputs; empty: outputs are not rescaled.
+   /// The scaler of the targets of a regression, undone on the outputs; empty: outputs are not rescaled.
    CladTorch::Scaler TargetScaler() const;
    /// The same for the targets; throws for a classifier.
    void SetTargetScaler(const std::vector<double> &mean, const std::vector<double> &deviation);
@@ -373,6 +376,7 @@ protected:
 
 private:
    friend class Ensemble;
+   friend struct Internal::SearchRound;
 
    template <class F>
    History ResumeBy(const std::string &path, const FitOptions &options, F fit);

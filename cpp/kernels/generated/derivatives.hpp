@@ -2,8 +2,8 @@
 /// Clad's derivatives of activations, losses and operators, for float and double. Not to be edited.
 // Made by Clad 2.5.0~dev (git 4b2c0eef17e298af448c22b08631923507cbb105)
 // from activations.hpp, losses.hpp, operators.hpp, exponential.hpp, pushforwards.hpp, derive.cpp
-// sha256 of the inputs: aa94741c120cd29694e649121f7e47bc49f828f1b759cbeebc0d561a0fa1f508
-// sha256 of the text below: ab0a53750eefe442ee30836d0d2356dbfc4e79f1af3f4c846fd60d3de4881dce
+// sha256 of the inputs: ecf61573e2f1dbf35b313dcfe50ad85c8dd757cc048c580970326a5faaeee087
+// sha256 of the text below: 57692e225af164669adefdd8c1d0ef0fc3b9734a5c491fb5c7f81cc6895b47fe
 // To make it again: cargo xtask gradients
 
 #pragma once
@@ -240,6 +240,82 @@ inline double Quantile_darg0(double z, double y, double share) {
     }
     double _t0 = (z - y);
     return _d_slope * _t0 + slope * (_d_z - _d_y);
+}
+inline float Gaussian_darg0(float z, float s, float y, float least) {
+    float _d_z = 1;
+    float _d_s = 0;
+    float _d_y = 0;
+    float _d_least = 0;
+    float _d_d = _d_z - _d_y, _d_level = _d_s, _d_excess = 0;
+    float d = z - y, level = s, excess = 1;
+    if (s < least) {
+        _d_level = _d_least;
+        level = least;
+        _d_excess = _d_least - _d_s;
+        excess = 1 + least - s;
+    }
+    float _t0 = excess * d;
+    float _t1 = Exp(-level);
+    float _t2 = float(0.5);
+    return _t2 * (_d_level + ((_d_excess * d + excess * _d_d) * d + _t0 * _d_d) * _t1);
+}
+inline double Gaussian_darg0(double z, double s, double y, double least) {
+    double _d_z = 1;
+    double _d_s = 0;
+    double _d_y = 0;
+    double _d_least = 0;
+    double _d_d = _d_z - _d_y, _d_level = _d_s, _d_excess = 0;
+    double d = z - y, level = s, excess = 1;
+    if (s < least) {
+        _d_level = _d_least;
+        level = least;
+        _d_excess = _d_least - _d_s;
+        excess = 1 + least - s;
+    }
+    double _t0 = excess * d;
+    double _t1 = Exp(-level);
+    double _t2 = double(0.5);
+    return _t2 * (_d_level + ((_d_excess * d + excess * _d_d) * d + _t0 * _d_d) * _t1);
+}
+inline float Gaussian_darg1(float z, float s, float y, float least) {
+    float _d_z = 0;
+    float _d_s = 1;
+    float _d_y = 0;
+    float _d_least = 0;
+    float _d_d = _d_z - _d_y, _d_level = _d_s, _d_excess = 0;
+    float d = z - y, level = s, excess = 1;
+    if (s < least) {
+        _d_level = _d_least;
+        level = least;
+        _d_excess = _d_least - _d_s;
+        excess = 1 + least - s;
+    }
+    float _t0 = excess * d;
+    ValueAndPushforward<float, float> _t1 = clad::custom_derivatives::CladTorch::Kernels::Exp_pushforward(-level, -_d_level);
+    float _t2 = _t0 * d;
+    float &_t3 = _t1.value;
+    float _t4 = float(0.5);
+    return _t4 * (_d_level + ((_d_excess * d + excess * _d_d) * d + _t0 * _d_d) * _t3 + _t2 * _t1.pushforward);
+}
+inline double Gaussian_darg1(double z, double s, double y, double least) {
+    double _d_z = 0;
+    double _d_s = 1;
+    double _d_y = 0;
+    double _d_least = 0;
+    double _d_d = _d_z - _d_y, _d_level = _d_s, _d_excess = 0;
+    double d = z - y, level = s, excess = 1;
+    if (s < least) {
+        _d_level = _d_least;
+        level = least;
+        _d_excess = _d_least - _d_s;
+        excess = 1 + least - s;
+    }
+    double _t0 = excess * d;
+    ValueAndPushforward<double, double> _t1 = clad::custom_derivatives::CladTorch::Kernels::Exp_pushforward(-level, -_d_level);
+    double _t2 = _t0 * d;
+    double &_t3 = _t1.value;
+    double _t4 = double(0.5);
+    return _t4 * (_d_level + ((_d_excess * d + excess * _d_d) * d + _t0 * _d_d) * _t3 + _t2 * _t1.pushforward);
 }
 inline clad::ValueAndPushforward<float, float> Identity_pushforward(float z, float _d_z) {
     return {z, _d_z};

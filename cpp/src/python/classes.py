@@ -27,7 +27,7 @@ def pythonize(cls, name):
             gives_batches(cls, name)
     elif kind == "Evaluation":
         takes_rows(cls, "Classifier", ("scores",), "outputs")
-        takes_rows(cls, "Regression", ("predictions", "truth"), "targets")
+        takes_rows(cls, "Regression", ("predictions", "truth", "sigmas"), "targets")
     elif kind == "History":
         lists_epochs(cls)
     elif kind == "Jagged":
@@ -53,13 +53,16 @@ def pythonize(cls, name):
         takes_options(cls, name, "Fit", at=1)
         gives_rows(cls, "Predict")
         gives_rows(cls, "Spread")
+    elif kind == "RandomSearch":
+        takes_options(cls, name, "Run", at=2)
+        takes_choices(cls)
     elif kind in ("Functor", "MatchedFilter", "Whitener"):
         takes_numbers(cls, name)
     raises_keyboard_interrupt(cls, name)
     document(cls, name)
     shows(cls, name)
     copies(cls, name)
-    if kind in ("Mlp", "Model"):
+    if kind in ("Ensemble", "Mlp", "Model"):
         pickles_by_file(cls, name)
     elif kind in ("Binary", "FitOptions", "CompileOptions", "MlpOptions", "Scaler", *RECORDS):
         pickles_by_fields(cls, name)

@@ -5,11 +5,11 @@ import tempfile
 
 # Copies share what does not change until one of them changes: a copy is a deep copy.
 COPIED = {
-    *("Binary", "CrossValidation", "Dataset", "Ensemble", "Evaluation", "Files", "FitOptions", "CompileOptions", "Functor", "History", "Jagged", "Label", "Metric", "Mlp", "MlpOptions", "Model", "Scaler"),
+    *("Binary", "CrossValidation", "Dataset", "Ensemble", "Evaluation", "Files", "FitOptions", "CompileOptions", "Functor", "History", "Jagged", "Label", "Metric", "Mlp", "MlpOptions", "Model", "RandomSearch", "Scaler"),
     *("MatchedFilter", "Source", "View", "Whitener"),
 }
 # Plain numbers that a call has found.
-RECORDS = ("Bounds", "Epoch", "Reach", "Trigger")
+RECORDS = ("Bounds", "Epoch", "Reach", "Trial", "Trigger")
 COPIED.update(RECORDS)
 SHARED = {
     "Batches": "copies are the same batches: call Stream.Batches() for others",
@@ -21,13 +21,13 @@ UNPICKLED = {
     "Compiled": "compile the function there",
     "CrossValidation": "pickle its Models() and the arrays FoldOf() and Predictions()",
     "Dataset": "read its sources there, or pickle np.array(data.Features()), Labels() and Weights()",
-    "Ensemble": "pickle list(ensemble.Members()) and make an Ensemble of them",
     "Error": "pickle str(error)",
     "Evaluation": "pickle the arrays of predictions, labels and weights, and call Evaluation.Classifier() or Regression()",
     "Functor": "pickle the model and call its Functor()",
     "History": "pickle list(history.TrainLoss()), ValidationLoss() and Seconds()",
     "MatchedFilter": "make it there from its template and the power spectral density",
     "Metric": "make it there, of an enumerator or a function",
+    "RandomSearch": "pickle its Trials() and BestModel()",
     "Source": "pickle the names of tree and files",
     "Stream": "add its sources there",
     "Whitener": "make it there from the power spectral density",

@@ -187,6 +187,12 @@ KINDS = {
         lambda value: isinstance(value, (list, tuple)) and all(is_a(each, "CladTorch::Model") for each in value),
         lambda value: vector_of("Model", value),
     ),
+    "vector<CladTorch::Signal::MatchedFilter>": Kind(
+        "a list of matched filters",
+        lambda value: getattr(type(value), "__cpp_name__", "").startswith("std::vector<CladTorch::Signal::MatchedFilter")
+        or (isinstance(value, (list, tuple)) and all(is_a(each, "CladTorch::Signal::MatchedFilter") for each in value)),
+        lambda value: vector_of("Signal::MatchedFilter", value),
+    ),
     "vector<CladTorch::Metric>": Kind(
         "a list of metrics, as [kAuc, Metric(\"name\", function)]",
         lambda value: isinstance(value, (list, tuple))

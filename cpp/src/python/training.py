@@ -22,6 +22,24 @@ def refuse_words(where, words, taken):
             raise TypeError(f"{where} has no argument '{word}': {remedy}")
 
 
+def takes_choices(cls):
+    """Values that an option is drawn from may be enumerators, True and False."""
+    wrapped = cls.Choice
+
+    def as_numbers(values):
+        if not isinstance(values, (list, tuple)):
+            return values
+        return [float(each) if is_enumerator(each) or isinstance(each, bool) else each for each in values]
+
+    def choice(self, *args, **kwargs):
+        kwargs = {name: as_numbers(value) if name == "values" else value for name, value in kwargs.items()}
+        return wrapped(self, *args[:1], *map(as_numbers, args[1:]), **kwargs)
+
+    choice.__doc__ = wrapped.__doc__
+    choice.__name__ = "Choice"
+    cls.Choice = choice
+
+
 def takes_options(cls, name, method, at):
     """FitOptions are the argument `at` of the method `method`, or the next one where there is a dataset for validation."""
     wrapped = getattr(cls, method)

@@ -34,8 +34,9 @@ pub struct Sweep {
 
 /// How many activations and losses `kernels.h` numbers.
 const SIGN_ACTIVATIONS: u8 = 3;
-const LOSSES: u8 = 6;
+const LOSSES: u8 = 7;
 const SOFTMAX_CROSS_ENTROPY: u8 = 1;
+const GAUSSIAN: u8 = 6;
 
 /// Restricts LibTorch's BLAS to one thread for calls from this thread; false where this BLAS has no such switch.
 pub fn blas_single_thread() -> bool {
@@ -280,8 +281,9 @@ pub trait Scalar: sealed::Sealed + Copy + Default + Debug + PartialEq + PartialO
     /// Returns `sum_r w[r] loss(z[r,:], y[r,:])` and, if wanted, writes `dz[R,C] = scale` times its gradient.
     ///
     /// Losses over elements are means over the C columns and take `y[R,C]`; softmax cross-entropy takes `y[R]`, the
-    /// class as a number in `0..C` (anything else panics). `parameter` is the label smoothing of the cross-entropies, the focus
-    /// of the focal loss and the share of the quantile.
+    /// class as a number in `0..C` (anything else panics); the Gaussian likelihood takes C/2 means, then as many logarithms of
+    /// variances (an odd C panics), and `y[R,C/2]`, over which it sums. `parameter` is the label smoothing of the cross-entropies,
+    /// the focus of the focal loss, the share of the quantile and the least logarithm of a variance.
     #[allow(clippy::too_many_arguments)] // The mathematics has that many.
     fn loss(
         kind: u8,
@@ -498,6 +500,9 @@ fn check_loss<T: Scalar>(kind: u8, rows: usize, cols: usize, z: &[T], y: &[T], w
             "softmax cross-entropy needs class numbers from 0 to {} as labels",
             cols - 1
         );
+    } else if kind == GAUSSIAN {
+        assert!(cols.is_multiple_of(2), "a Gaussian likelihood needs a mean and a variance for each target");
+        check_length("y", y.len(), size / 2);
     } else {
         check_length("y", y.len(), size);
     }

@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 use std::fs::{self, File};
-use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::io::{self, Cursor, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 pub use safetensors::Dtype;
@@ -63,6 +63,24 @@ pub struct Packed {
 }
 
 impl Packed {
+    /// A tensor of bytes.
+    pub fn of_bytes(content: &[u8]) -> Self {
+        let word = |bytes: &[u8]| {
+            let mut word = [0; size_of::<u64>()];
+            word[..bytes.len()].copy_from_slice(bytes);
+            u64::from_le_bytes(word)
+        };
+        let words = content.chunks(size_of::<u64>()).map(word).collect();
+        Packed { dtype: Dtype::U8, words, bytes: content.len() }
+    }
+
+    /// All bytes.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut content: Vec<u8> = self.words.iter().flat_map(|word| word.to_le_bytes()).collect();
+        content.truncate(self.bytes);
+        content
+    }
+
     /// The elements of a tensor of float32.
     pub fn floats(&self) -> impl Iterator<Item = f32> + '_ {
         let halves = self.words.iter().flat_map(|word| [*word as u32, (*word >> 32) as u32]);
@@ -151,10 +169,15 @@ pub fn pieces<'a>(elements: impl Into<Elements<'a>>, mut take: impl FnMut(&[u8])
     })
 }
 
+/// Where the bytes of a file come from.
+trait Source: Read + Seek + Send {}
+
+impl<T: Read + Seek + Send> Source for T {}
+
 /// A file whose header has been read and agrees with its size.
 pub struct TensorFile {
     path: PathBuf,
-    file: File,
+    file: Box<dyn Source>,
     header: Vec<u8>,
     about: Metadata,
 }
@@ -163,13 +186,24 @@ impl TensorFile {
     /// Opens the file at `path`. Memory is taken for its header alone, and that is limited.
     pub fn open(path: &Path) -> Result<Self> {
         let failed = |error| Error::io(path, error);
-        let bad = |what: &str| Error::ModelFile { path: path.to_path_buf(), what: what.to_owned() };
         // Before it is opened: a pipe would wait for a writer.
         if !fs::metadata(path).map_err(failed)?.is_file() {
-            return Err(bad("not a file"));
+            return Err(Error::ModelFile { path: path.to_path_buf(), what: "not a file".to_owned() });
         }
-        let mut file = File::open(path).map_err(failed)?;
+        let file = File::open(path).map_err(failed)?;
         let size = file.metadata().map_err(failed)?.len();
+        Self::of(path, Box::new(file), size)
+    }
+
+    /// The same of the `content` of a file that is a part of the one at `path`.
+    pub fn within(path: &Path, content: Vec<u8>) -> Result<Self> {
+        let size = content.len() as u64;
+        Self::of(path, Box::new(Cursor::new(content)), size)
+    }
+
+    fn of(path: &Path, mut file: Box<dyn Source>, size: u64) -> Result<Self> {
+        let failed = |error| Error::io(path, error);
+        let bad = |what: &str| Error::ModelFile { path: path.to_path_buf(), what: what.to_owned() };
         let foreign = |why: &str| bad(&format!("not a model file, or damaged ({why})"));
         let mut length = [0; LENGTH];
         let rest = size.checked_sub(LENGTH as u64).ok_or_else(|| foreign("it is shorter than its beginning"))?;
@@ -297,7 +331,7 @@ fn check(info: Option<&TensorInfo>, wanted: &Tensor<&mut [f32]>) -> Result<()> {
 }
 
 /// The next numbers of `file` into `values`; whether all are finite.
-fn fill(file: &mut File, values: &mut [f32], seen: &mut impl FnMut(&[u8])) -> io::Result<bool> {
+fn fill(file: &mut impl Read, values: &mut [f32], seen: &mut impl FnMut(&[u8])) -> io::Result<bool> {
     let mut bytes = vec![0; values.len().min(PIECE) * size_of::<f32>()];
     let mut finite = true;
     for values in values.chunks_mut(PIECE) {

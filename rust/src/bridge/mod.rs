@@ -41,6 +41,7 @@ mod model;
 mod network;
 mod observed;
 mod process;
+mod random_search;
 mod search;
 mod signal;
 mod stream;

@@ -1,14 +1,16 @@
 //! Models: made, saved, loaded, asked for predictions.
 
+use std::collections::VecDeque;
 use std::path::Path;
 use std::time::Duration;
 
 use super::columns::{ColumnSpec, column_specs, columns};
 use crate::dataset::{Dataset, Scaler};
-use crate::error::{Result, guard};
+use crate::error::{Error, Result, guard};
 use crate::gradient::compile_activation;
 use crate::graph::{self, Op, Own};
-use crate::model::{Hidden, Model, Training};
+use crate::model::{Hidden, Model, Training, load_all, save_all};
+pub use ffi::Gives;
 use ffi::{Activation, Init, Normalisation, ScalerSpec};
 
 #[cxx::bridge(namespace = "CladTorch::Core")]
@@ -37,6 +39,14 @@ mod ffi {
         NoNormalisation,
         BatchNorm,
         LayerNorm,
+    }
+
+    /// What predictions are; see `Gives` in `graph`.
+    #[derive(Clone, Copy, Debug)]
+    enum Gives {
+        Probabilities,
+        Values,
+        Gaussians,
     }
 
     /// Means and standard deviations of columns; empty: there is no scaler.
@@ -78,6 +88,16 @@ mod ffi {
         /// The network of an ONNX file; `output` is the one that is predicted, or "" for the only one.
         fn model_load_onnx(path: &str, output: &str) -> Result<Box<Model>>;
         fn model_save(model: &Model, path: &str) -> Result<()>;
+        type ModelList;
+        fn model_list() -> Box<ModelList>;
+        /// Adds a copy.
+        fn push(self: &mut ModelList, model: &Model) -> Result<()>;
+        /// The first one, which it loses; an error where there is none.
+        fn pop(self: &mut ModelList) -> Result<Box<Model>>;
+        fn len(self: &ModelList) -> usize;
+        fn model_save_all(models: &ModelList, path: &str) -> Result<()>;
+        /// `activation` as for `model_load`, of all of them.
+        fn model_load_all(path: &str, activation: &str) -> Result<Box<ModelList>>;
         /// For other programs.
         fn model_export_onnx(model: &Model, path: &str) -> Result<()>;
         fn model_export_cpp(model: &Model, path: &str) -> Result<()>;
@@ -91,8 +111,7 @@ mod ffi {
         fn model_inputs(model: &Model) -> usize;
         fn model_outputs(model: &Model) -> usize;
         fn model_describe(model: &Model) -> String;
-        /// Whether its outputs are values, not logits.
-        fn model_gives_values(model: &Model) -> bool;
+        fn model_gives(model: &Model) -> Gives;
         /// What its predictions are; empty if it was not trained.
         fn model_meaning(model: &Model) -> String;
         fn model_parameters(model: &Model) -> &[f32];
@@ -104,6 +123,7 @@ mod ffi {
         fn model_scaler(model: &Model) -> ScalerSpec;
         /// Empty: the features are taken as they are.
         fn model_set_scaler(model: &mut Model, mean: &[f64], deviation: &[f64]) -> Result<()>;
+        /// Of the labels.
         fn model_target_scaler(model: &Model) -> ScalerSpec;
         /// Empty: the outputs are values as they are.
         fn model_set_target_scaler(model: &mut Model, mean: &[f64], deviation: &[f64]) -> Result<()>;
@@ -122,6 +142,7 @@ const COMPILE_LIMIT: Duration = Duration::from_secs(60);
 
 shared_enum!(Activation is graph::Activation, "activation": Identity ReLU LeakyReLU Tanh Sigmoid SiLU GELU Softplus);
 shared_enum!(Init is graph::Init, "initialisation": Kaiming Xavier Uniform);
+shared_enum!(Gives is graph::Gives, "what a model predicts": Probabilities Values Gaussians);
 shared_enum!(Normalisation is graph::Normalisation, "normalisation": NoNormalisation BatchNorm LayerNorm);
 
 fn model_new(sizes: &[usize], activation: Activation, init: Init, seed: u64) -> Result<Box<Model>> {
@@ -172,6 +193,42 @@ fn model_save(model: &Model, path: &str) -> Result<()> {
     guard(|| model.save(Path::new(path)))
 }
 
+/// Models that cross the border one by one.
+pub struct ModelList(VecDeque<Model>);
+
+fn model_list() -> Box<ModelList> {
+    Box::new(ModelList(VecDeque::new()))
+}
+
+impl ModelList {
+    fn push(&mut self, model: &Model) -> Result<()> {
+        guard(|| {
+            self.0.push_back(model.copy()?);
+            Ok(())
+        })
+    }
+
+    fn pop(&mut self) -> Result<Box<Model>> {
+        guard(|| self.0.pop_front().map(Box::new).ok_or_else(|| Error::Internal("no model is left".into())))
+    }
+
+    fn len(&self) -> usize {
+        self.0.len()
+    }
+}
+
+fn model_save_all(models: &ModelList, path: &str) -> Result<()> {
+    let models: Vec<&Model> = models.0.iter().collect();
+    guard(|| save_all(&models, Path::new(path)))
+}
+
+fn model_load_all(path: &str, activation: &str) -> Result<Box<ModelList>> {
+    guard(|| {
+        let own = own_activation(activation)?;
+        load_all(Path::new(path), own.as_ref()).map(|models| Box::new(ModelList(models.into())))
+    })
+}
+
 fn model_export_onnx(model: &Model, path: &str) -> Result<()> {
     guard(|| model.export_onnx(Path::new(path)))
 }
@@ -208,8 +265,8 @@ fn model_outputs(model: &Model) -> usize {
     model.outputs()
 }
 
-fn model_gives_values(model: &Model) -> bool {
-    model.gives_values()
+fn model_gives(model: &Model) -> Gives {
+    model.gives().into()
 }
 
 fn model_meaning(model: &Model) -> String {
@@ -255,11 +312,11 @@ fn model_set_scaler(model: &mut Model, mean: &[f64], deviation: &[f64]) -> Resul
 }
 
 fn model_target_scaler(model: &Model) -> ScalerSpec {
-    scaler_spec(model.training().target.as_ref())
+    scaler_spec(model.training().label_scaler().as_ref())
 }
 
 fn model_set_target_scaler(model: &mut Model, mean: &[f64], deviation: &[f64]) -> Result<()> {
-    guard(|| model.set_training(Training { target: scaler(mean, deviation)?, ..model.training().clone() }))
+    guard(|| model.set_training(model.training().clone().with_label_scaler(scaler(mean, deviation)?)))
 }
 
 #[allow(clippy::ptr_arg)] // What cxx makes of `rust::Vec`.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::columns::{ColumnSpec, column_specs, columns};
 use super::loss::FitLoss;
+use super::model::Gives;
 use super::training::{EpochPart, EpochRecord, FitSpec, Judged, Losses};
 use crate::dataset::{Dataset, Targets};
 use crate::error::{Result, guard};
@@ -67,6 +68,7 @@ mod ffi {
         type EpochRecord = crate::bridge::training::EpochRecord;
         type FitLoss = crate::bridge::loss::FitLoss;
         type FitSpec = crate::bridge::training::FitSpec;
+        type Gives = crate::bridge::model::Gives;
         type Judged = crate::bridge::training::Judged;
         type Losses = crate::bridge::training::Losses;
         type Model = crate::model::Model;
@@ -156,7 +158,7 @@ mod ffi {
         fn stream_trainer_resume(trainer: &mut StreamTrainer, path: &str) -> Result<()>;
         fn stream_trainer_checkpoint(trainer: &mut StreamTrainer) -> Result<()>;
         fn stream_trainer_history(trainer: &StreamTrainer) -> Vec<EpochRecord>;
-        fn stream_trainer_gives_values(trainer: &StreamTrainer) -> bool;
+        fn stream_trainer_gives(trainer: &StreamTrainer) -> Gives;
         fn stream_trainer_ended(trainer: &StreamTrainer) -> String;
         fn stream_trainer_restored(trainer: &StreamTrainer) -> u32;
         fn stream_trainer_finish(trainer: &StreamTrainer, model: &mut Model) -> Result<()>;
@@ -325,8 +327,8 @@ fn stream_trainer_history(trainer: &StreamTrainer) -> Vec<EpochRecord> {
     trainer.history().iter().cloned().map(EpochRecord::from).collect()
 }
 
-fn stream_trainer_gives_values(trainer: &StreamTrainer) -> bool {
-    trainer.gives_values()
+fn stream_trainer_gives(trainer: &StreamTrainer) -> Gives {
+    trainer.gives().into()
 }
 
 fn stream_trainer_ended(trainer: &StreamTrainer) -> String {

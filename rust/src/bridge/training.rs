@@ -7,6 +7,7 @@ use std::path::Path;
 pub use ffi::{EpochPart, EpochRecord, FitSpec, Judged, Losses};
 
 use super::loss::FitLoss;
+use super::model::Gives;
 use crate::dataset::{Dataset, Scaler};
 use crate::error::{Error, Result, guard};
 use crate::model::{Model, Training};
@@ -97,7 +98,7 @@ mod ffi {
 
     /// See `Judged` in `train`.
     struct Judged {
-        values: bool,
+        gives: Gives,
         predictions: Vec<f32>,
         logits: Vec<f32>,
         labels: Vec<f32>,
@@ -147,6 +148,7 @@ mod ffi {
 
         type FitLoss = crate::bridge::loss::FitLoss;
         type Dataset = crate::dataset::Dataset;
+        type Gives = crate::bridge::model::Gives;
         type Model = crate::model::Model;
     }
 
@@ -167,8 +169,8 @@ mod ffi {
         ) -> Result<Box<Trainer>>;
         /// The fold of each event of `data`, of so many folds.
         fn fit_folds(model: &Model, data: &Dataset, spec: &FitSpec, count: usize) -> Result<Vec<u32>>;
-        /// Whether the outputs of a model that was fitted will be values, not logits.
-        fn fit_gives_values(model: &Model, data: &Dataset, spec: &FitSpec) -> Result<bool>;
+        /// What a model that was fitted will predict.
+        fn fit_gives(model: &Model, data: &Dataset, spec: &FitSpec) -> Result<Gives>;
         /// On some rows of `data` alone.
         fn trainer_of_rows(model: &Model, data: &Dataset, rows: &[u32], spec: &FitSpec) -> Result<Box<Trainer>>;
         /// What `model` predicts for some rows of `data`: [rows, outputs]; `raw` as for `model_predict`.
@@ -190,8 +192,8 @@ mod ffi {
         fn resumed_options(path: &str, given: &FitSpec) -> Result<FitSpec>;
         /// Goes on from there; the trainer was made with these options.
         fn trainer_resume(trainer: &mut Trainer, path: &str) -> Result<()>;
-        /// Whether the outputs will be values, not logits.
-        fn trainer_gives_values(trainer: &Trainer) -> bool;
+        /// What the model will predict.
+        fn trainer_gives(trainer: &Trainer) -> Gives;
         /// How the fit ended where nothing is left to train; else empty.
         fn trainer_ended(trainer: &Trainer) -> String;
         /// Writes a checkpoint now, if the options name a file for it.
@@ -243,8 +245,8 @@ fn fit_folds(model: &Model, data: &Dataset, spec: &FitSpec, count: usize) -> Res
     guard(|| train::folds(model, data, &spec.options()?, count))
 }
 
-fn fit_gives_values(model: &Model, data: &Dataset, spec: &FitSpec) -> Result<bool> {
-    guard(|| train::gives_values(model, data, &spec.options()?))
+fn fit_gives(model: &Model, data: &Dataset, spec: &FitSpec) -> Result<Gives> {
+    guard(|| train::gives(model, data, &spec.options()?).map(Gives::from))
 }
 
 fn trainer_of_rows(model: &Model, data: &Dataset, rows: &[u32], spec: &FitSpec) -> Result<Box<Trainer>> {
@@ -275,8 +277,8 @@ fn trainer_resume(trainer: &mut Trainer, path: &str) -> Result<()> {
     guard(|| trainer.resume(Path::new(path)))
 }
 
-fn trainer_gives_values(trainer: &Trainer) -> bool {
-    trainer.gives_values()
+fn trainer_gives(trainer: &Trainer) -> Gives {
+    trainer.gives().into()
 }
 
 fn trainer_ended(trainer: &Trainer) -> String {

@@ -31,7 +31,7 @@ pub fn calibration(sample: Sample, bins: usize) -> Result<Calibration> {
         if let Some(event) = values.iter().position(|value| !(0.0..=1.0).contains(value)) {
             return Err(Error::invalid(
                 format!("the {what} of event {event} is {}", values[event]),
-                "only probabilities are calibrated: scores and labels in [0, 1]",
+                "a calibration curve compares probabilities with shares: give scores and labels from 0 to 1",
             ));
         }
     }

@@ -3,6 +3,7 @@
 use crate::columns::{self, Column};
 use crate::dataset::{Dataset, shuffle};
 use crate::error::{Error, Result};
+use crate::graph::Gives;
 use crate::interrupt;
 use crate::model::Model;
 use crate::train::metrics::roc;
@@ -20,7 +21,7 @@ pub enum Quality {
     Auc,
     /// Share of events whose class is predicted.
     Accuracy,
-    /// Minus the root mean square error over all targets, each relative to its standard deviation.
+    /// Minus the root mean square error of the means of all targets, each relative to its standard deviation.
     Error,
 }
 
@@ -38,10 +39,10 @@ pub struct Importance {
 impl Quality {
     /// By which `model` is judged on data with `targets` labels an event.
     pub fn of(model: &Model) -> Self {
-        match (model.gives_values(), model.outputs()) {
-            (true, _) => Quality::Error,
-            (false, 1) => Quality::Auc,
-            (false, _) => Quality::Accuracy,
+        match (model.gives(), model.outputs()) {
+            (Gives::Values | Gives::Gaussians, _) => Quality::Error,
+            (Gives::Probabilities, 1) => Quality::Auc,
+            (Gives::Probabilities, _) => Quality::Accuracy,
         }
     }
 
@@ -57,9 +58,10 @@ impl Quality {
                 right / matrix.iter().sum::<f64>()
             }
             Quality::Error => {
-                let targets = model.outputs();
+                let (outputs, targets) = (model.outputs(), model.gives().targets(model.outputs()));
+                let means: Vec<f32> = out.chunks(outputs).flat_map(|row| &row[..targets]).copied().collect();
                 let unexplained = |target| -> Result<f64> {
-                    let found = residuals(out, labels, weights, targets, target)?;
+                    let found = residuals(&means, labels, weights, targets, target)?;
                     // Of a constant target there is no scale.
                     Ok(if found.explained.is_nan() { found.rmse.powi(2) } else { 1.0 - found.explained })
                 };

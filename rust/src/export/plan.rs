@@ -6,8 +6,8 @@ use crate::error::{Error, Result};
 use crate::gradient::{Memory, Packing, Pass};
 use crate::graph::outputs::reached;
 use crate::graph::program::{Node, Origin, Primitive, Tensor};
-use crate::graph::{Captured, DType, Mode, Module, Program, View};
-use crate::model::{Model, Network, Place};
+use crate::graph::{Captured, DType, Gives, Mode, Module, Program, View};
+use crate::model::{Model, Network, Place, gaussian};
 use crate::text;
 
 /// What becomes of the network's outputs, after the target's scaler: see [`Model::predict`].
@@ -15,6 +15,8 @@ use crate::text;
 pub(super) enum Finish {
     /// They are the predictions.
     Values,
+    /// Logarithms of variances, behind the means, become standard deviations.
+    Deviations,
     /// One logit becomes the probability of label 1.
     Sigmoid,
     /// Logits become the probabilities of the classes.
@@ -35,6 +37,18 @@ pub(super) struct Plan<'a> {
     constants: Vec<Vec<f32>>,
     /// By buffer: the indices, of an argument of int64.
     indices: Vec<Vec<i64>>,
+}
+
+impl Finish {
+    /// What the predictions are, for people.
+    pub fn describe(self) -> &'static str {
+        match self {
+            Finish::Values => "values in the units of the labels",
+            Finish::Deviations => "means of the targets and then their standard deviations, in the units of the labels",
+            Finish::Sigmoid => "the probability of label 1",
+            Finish::Softmax => "the probabilities of the classes",
+        }
+    }
 }
 
 impl<'a> Plan<'a> {
@@ -125,11 +139,17 @@ impl<'a> Plan<'a> {
 
     /// What becomes of the outputs.
     pub fn finish(&self) -> Finish {
-        match (self.model.gives_values(), self.model.outputs()) {
-            (true, _) => Finish::Values,
-            (false, 1) => Finish::Sigmoid,
-            (false, _) => Finish::Softmax,
+        match (self.model.gives(), self.model.outputs()) {
+            (Gives::Values, _) => Finish::Values,
+            (Gives::Gaussians, _) => Finish::Deviations,
+            (Gives::Probabilities, 1) => Finish::Sigmoid,
+            (Gives::Probabilities, _) => Finish::Softmax,
         }
+    }
+
+    /// The logarithms of variances that [`Finish::Deviations`] takes instead of lower ones, [targets].
+    pub fn least_log_variances(&self) -> Vec<f32> {
+        gaussian::least_log_variances(self.model.outputs(), self.target())
     }
 
     /// Applied to the features.

@@ -264,14 +264,23 @@ pub fn activate(activation: Activation, x: &Tensor) -> Result<Tensor> {
     })
 }
 
-/// The loss of each row [rows] of `value` [rows, columns]; all but softmax cross-entropy are means over the columns.
-/// `labels` is [rows, targets]: a class index for softmax cross-entropy, else a target for each column. On `parameter` see
+/// The loss of each row [rows] of `value` [rows, columns]; those over elements are means over the columns.
+/// `labels` is [rows, targets], see [`Loss::targets`]. On `parameter` see
 /// [`Scalar::loss`](crate::kernels::Scalar::loss).
 pub fn row_losses(loss: Loss, parameter: f64, value: &Tensor, labels: &Tensor) -> Result<Tensor> {
     let none = Reduction::None;
     if loss == Loss::SoftmaxCrossEntropy {
         let classes = labels.f_squeeze_dim(1)?.f_to_kind(Kind::Int64)?;
         return Ok(value.f_cross_entropy_loss::<Tensor>(&classes, None, none, -100, parameter)?);
+    }
+    if loss == Loss::Gaussian {
+        let (_, targets) = labels.size2()?;
+        let [mean, spread] = [0, targets].map(|first| value.f_narrow(1, first, targets));
+        let (distance, spread) = (mean?.f_sub(labels)?, spread?);
+        let excess = spread.f_neg()?.f_add_scalar(parameter)?.f_relu()?.f_add_scalar(1.0)?;
+        let level = spread.f_clamp_min(parameter)?;
+        let pull = distance.f_square()?.f_mul(&level.f_neg()?.f_exp()?)?.f_mul(&excess)?;
+        return Ok(level.f_add(&pull)?.f_mul_scalar(0.5)?.f_sum_dim_intlist(1, false, None)?);
     }
     let elements = match loss {
         Loss::BinaryCrossEntropy => {
@@ -293,7 +302,7 @@ pub fn row_losses(loss: Loss, parameter: f64, value: &Tensor, labels: &Tensor) -
             let distance = labels.f_sub(value)?;
             distance.f_mul_scalar(parameter)?.f_maximum(&distance.f_mul_scalar(parameter - 1.0)?)?
         }
-        Loss::SoftmaxCrossEntropy => unreachable!("returned above"),
+        Loss::SoftmaxCrossEntropy | Loss::Gaussian => unreachable!("returned above"),
     };
     Ok(elements.f_mean_dim(1, false, None)?)
 }

@@ -35,7 +35,9 @@ pub(crate) use saved::module_of_file;
 pub use saved::{SavedModule, SavedTensor, check_name};
 pub use view::View;
 
-pub use op::{Activation, BackEnd, DType, Gradient, Init, Loss, Normalisation, Optimiser, Schedule};
+pub use op::{
+    Activation, BackEnd, DType, Gives, Gradient, Init, LEAST_LOG_VARIANCE, Loss, Normalisation, Optimiser, Schedule,
+};
 pub(crate) use own::OWN;
 pub use own::{Own, ScalarFunction};
 

@@ -74,7 +74,20 @@ listed! {
         Focal = "focal",
         /// Pinball loss, whose minimum is a quantile of the labels.
         Quantile = "quantile",
+        /// Likelihood of a normal distribution whose mean and variance the network gives.
+        Gaussian = "gaussian",
     }
+}
+
+/// What the outputs of a network are, once they are predictions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Gives {
+    /// Of label 1, or of the classes.
+    Probabilities,
+    /// In the units of the labels.
+    Values,
+    /// Means of all targets and then their standard deviations, in the units of the labels.
+    Gaussians,
 }
 
 /// Of LeakyReLU, below 0.
@@ -100,14 +113,39 @@ impl Activation {
 }
 
 impl Loss {
-    /// Numbers in a label for a network of `outputs` outputs: a class, or one for each output.
+    /// Numbers in a label for a network of `outputs` outputs: a class, one for each output, or one for each pair.
     pub fn targets(self, outputs: usize) -> usize {
-        if self == Loss::SoftmaxCrossEntropy { 1 } else { outputs }
+        if self == Loss::SoftmaxCrossEntropy { 1 } else { self.gives().targets(outputs) }
     }
 
     /// Whether outputs are values that approach the labels, which allows several targets.
     pub fn is_regression(self) -> bool {
-        matches!(self, Loss::MeanSquaredError | Loss::Huber | Loss::Quantile)
+        self.gives() != Gives::Probabilities
+    }
+
+    /// What a network that was trained with it predicts.
+    pub fn gives(self) -> Gives {
+        match self {
+            Loss::BinaryCrossEntropy | Loss::SoftmaxCrossEntropy | Loss::Focal => Gives::Probabilities,
+            Loss::MeanSquaredError | Loss::Huber | Loss::Quantile => Gives::Values,
+            Loss::Gaussian => Gives::Gaussians,
+        }
+    }
+}
+
+/// Of [`Loss::Gaussian`], in the units of the standardised targets: a ten-thousandth of the targets' standard deviation (exp(-9.25)),
+/// beyond what a fit in float32 resolves, and far from where the loss overflows.
+pub const LEAST_LOG_VARIANCE: f64 = -18.5;
+
+impl Gives {
+    /// Targets of a regression of `outputs` outputs, or classes of a classifier.
+    pub fn targets(self, outputs: usize) -> usize {
+        if self == Gives::Gaussians { outputs / 2 } else { outputs }
+    }
+
+    /// Outputs for `targets` targets.
+    pub fn outputs(self, targets: usize) -> usize {
+        if self == Gives::Gaussians { 2 * targets } else { targets }
     }
 }
 

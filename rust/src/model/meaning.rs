@@ -10,6 +10,7 @@ impl Model {
         match options.loss {
             None => "outputs of a loss of your own".to_owned(),
             Some(Loss::Quantile) => format!("the quantile {} of the labels", options.quantile),
+            Some(Loss::Gaussian) => "means and standard deviations of the labels".to_owned(),
             Some(loss) if loss.is_regression() => "values of the labels".to_owned(),
             Some(_) if self.outputs() == 1 => "probabilities of signal".to_owned(),
             Some(_) => "probabilities of classes".to_owned(),

@@ -1,6 +1,7 @@
 //! A network with all that its use needs: weights, scaler, columns, and how it was trained.
 
 mod file;
+pub(crate) mod gaussian;
 mod initial;
 mod meaning;
 mod mlp;
@@ -12,6 +13,7 @@ mod regularised;
 mod rescale;
 pub(crate) mod sealed;
 
+pub use file::{load_all, save_all};
 pub use mlp::Mlp;
 pub use module::ModuleNetwork;
 pub use names::{Names, Place};
@@ -25,7 +27,7 @@ use crate::dataset::{Dataset, Scaler, Targets};
 use crate::device::{HostBuffer, thread_pool};
 use crate::error::{Error, Result};
 use crate::gradient::libtorch::LibTorchModule;
-use crate::graph::{DType, Init, Loss, Module, Op};
+use crate::graph::{DType, Gives, Init, Module, Op};
 use crate::interrupt;
 use crate::options::{Options, record};
 use crate::text;
@@ -35,7 +37,7 @@ use crate::text;
 pub struct Training {
     /// Applied to features before the first layer; none: they are taken as they are.
     pub scaler: Option<Scaler>,
-    /// Undone on the outputs [outputs] of a regression; none: they are values as they are.
+    /// Undone on the outputs [outputs] of a regression, see [`Gives`]; none: they are values as they are.
     pub target: Option<Scaler>,
     /// The feature columns, in order; empty: unknown.
     pub columns: Vec<Column>,
@@ -46,12 +48,25 @@ pub struct Training {
 }
 
 impl Training {
-    /// Whether the outputs are values, not logits: after a regression, or with a loss of the user's own.
-    fn gives_values(&self) -> bool {
-        match &self.options {
-            Some(options) => options.loss.is_none_or(Loss::is_regression),
-            None => self.target.is_some(),
+    /// What the outputs become: values after a regression, or with a loss of the user's own.
+    fn gives(&self) -> Gives {
+        match (&self.options, &self.target) {
+            (Some(options), _) => options.gives(),
+            (None, Some(_)) => Gives::Values,
+            (None, None) => Gives::Probabilities,
         }
+    }
+
+    /// What standardises the labels of a regression: the part of the scaler `target` that belongs to values.
+    pub fn label_scaler(&self) -> Option<Scaler> {
+        self.target.as_ref().map(|target| self.gives().label_scaler(target))
+    }
+
+    /// With a scaler of the labels instead of the one that there is.
+    pub fn with_label_scaler(mut self, labels: Option<Scaler>) -> Self {
+        let gives = self.gives();
+        self.target = labels.map(|labels| gives.output_scaler(&labels));
+        self
     }
 
     /// Checks the widths against those of a network, and that only values are scaled.
@@ -70,13 +85,20 @@ impl Training {
                 ));
             }
         }
-        if self.targets.count() > 1 && (self.targets.count() != outputs || !self.gives_values()) {
+        let (gives, targets) = (self.gives(), self.targets.count());
+        if gives == Gives::Gaussians && !outputs.is_multiple_of(2) {
             return Err(Error::invalid(
-                format!("{} for a model of {outputs} outputs", self.targets),
-                "several targets need one output each, and a regression",
+                format!("fLoss = kGaussian for a model of {outputs} output(s)"),
+                "it takes two outputs for each target: a mean and the logarithm of a variance",
             ));
         }
-        match self.target.is_some() && !self.gives_values() {
+        if targets > 1 && (gives.outputs(targets) != outputs || gives == Gives::Probabilities) {
+            return Err(Error::invalid(
+                format!("{} for a model of {outputs} outputs", self.targets),
+                "several targets need a regression, and one output each, with kGaussian two",
+            ));
+        }
+        match self.target.is_some() && gives == Gives::Probabilities {
             false => Ok(()),
             true => Err(Error::invalid(
                 "a scaler of the target for a classifier",
@@ -340,7 +362,7 @@ impl Model {
     }
 
     /// Outputs of `data` into `out` [rows, outputs]: of a classifier probabilities, or logits if `raw`; of a regression
-    /// values in the units of its labels.
+    /// values in the units of its labels, or means and then standard deviations, if `raw` logarithms of variances.
     pub fn predict(&self, data: &Dataset, raw: bool, threads: usize, out: &mut [f32]) -> Result<()> {
         self.check_columns(data.columns(), data.width())?;
         self.predict_rows(data.features(), raw, threads, out)
@@ -361,9 +383,9 @@ impl Model {
         interrupt::check("the prediction")
     }
 
-    /// Whether its outputs are values, not logits: see [`Training`].
-    pub fn gives_values(&self) -> bool {
-        self.training.gives_values()
+    /// What it predicts: see [`Training`].
+    pub fn gives(&self) -> Gives {
+        self.training.gives()
     }
 
     /// Outputs of one event's `features` into `out` [outputs]. Safe from several threads at once.
@@ -397,10 +419,13 @@ impl Model {
         }
     }
 
-    /// Turns raw predictions [rows, outputs] into those that are not: logits of a classifier into probabilities.
+    /// Turns raw predictions [rows, outputs] into those that are not: logits of a classifier into probabilities, logarithms of
+    /// variances into standard deviations.
     pub fn to_predictions(&self, out: &mut [f32]) {
-        if !self.training.gives_values() {
-            out.chunks_mut(self.outputs()).for_each(to_probabilities);
+        match self.gives() {
+            Gives::Probabilities => out.chunks_mut(self.outputs()).for_each(to_probabilities),
+            Gives::Values => {}
+            Gives::Gaussians => gaussian::to_deviations(self.outputs(), self.training.target.as_ref(), out),
         }
     }
 

@@ -2,7 +2,7 @@
 
 pub(crate) mod record;
 
-use crate::graph::{Gradient, Loss, OWN, Optimiser, Schedule};
+use crate::graph::{Gives, Gradient, LEAST_LOG_VARIANCE, Loss, OWN, Optimiser, Schedule};
 
 /// The options of a fit, not yet checked. The defaults are those of `FitOptions` in C++.
 #[derive(Clone, Debug, PartialEq)]
@@ -133,8 +133,14 @@ impl Options {
             Loss::BinaryCrossEntropy | Loss::SoftmaxCrossEntropy => self.label_smoothing,
             Loss::Focal => self.focus,
             Loss::Quantile => self.quantile,
+            Loss::Gaussian => LEAST_LOG_VARIANCE,
             Loss::MeanSquaredError | Loss::Huber => 0.0,
         }
+    }
+
+    /// What a model that was trained with these, whose loss is decided, predicts.
+    pub(crate) fn gives(&self) -> Gives {
+        self.loss.map_or(Gives::Values, Loss::gives)
     }
 
     /// The seed of the split into parts.

@@ -164,6 +164,56 @@ pub(crate) fn conflict(options: &Options, other: &Options) -> Option<(String, [S
     Some((member(field.name), [(field.show)(options), (field.show)(other)]))
 }
 
+/// Options that a search does not vary: texts, files, the machine's, and what decides on the events that judge.
+const FIXED: [&str; 9] = [
+    "validation",
+    "split_seed",
+    "device",
+    "loss_function",
+    "class_weights",
+    "checkpoint",
+    "checkpoint_epochs",
+    "checkpoint_minutes",
+    "metrics",
+];
+
+/// The field of a number, an enumerator or a truth value that users write as `option`.
+fn number(option: &str) -> Option<&'static Field> {
+    FIELDS.iter().find(|field| !FIXED.contains(&field.name) && member(field.name) == option)
+}
+
+/// Sets the option that users write as `option`, fBatchSize, to a number, or to that of an enumerator; 0 and 1 are false and true.
+pub(crate) fn set(options: &mut Options, option: &str, value: f64) -> Result<()> {
+    let Some(field) = number(option) else {
+        let known = FIELDS.iter().filter(|field| !FIXED.contains(&field.name)).map(|field| member(field.name));
+        return Err(Error::invalid(
+            format!("there is no option \"{}\" that can be drawn", text::name(option)),
+            format!("these can: {}", text::list(known.collect::<Vec<_>>().iter(), ", ")),
+        ));
+    };
+    // Texts that the field may have: of a number, a truth value, or an enumerator.
+    let names = Optimiser::ALL.iter().map(|each| (*each as u8, each.name()));
+    let names = names.chain(Schedule::ALL.iter().map(|each| (*each as u8, each.name())));
+    let names = names.chain(Gradient::ALL.iter().map(|each| (*each as u8, each.name())));
+    let names = names.chain(Loss::ALL.iter().map(|each| (1 + *each as u8, each.name())));
+    let names = names.chain([(0, "false"), (1, "true")]);
+    let named = names.filter(|(number, _)| f64::from(*number) == value).map(|(_, name)| name.to_owned());
+    let texts = std::iter::once(value.to_string()).chain(named);
+    for text in texts {
+        if (field.read)(options, &text).is_some() {
+            return Ok(());
+        }
+    }
+    let kind =
+        if is_whole(option) { "a whole number, an enumerator of its kind, or true and false" } else { "a number" };
+    Err(Error::invalid(format!("{option} = {}", text::number(value)), format!("it must be {kind}")))
+}
+
+/// Whether the option takes no fractions.
+pub(crate) fn is_whole(option: &str) -> bool {
+    number(option).is_some_and(|field| (field.read)(&mut Options::default(), "0.5").is_none())
+}
+
 /// Names and values.
 pub(crate) fn write(options: &Options) -> Vec<(String, String)> {
     named(options).map(|field| (field.name.to_owned(), (field.write)(options))).collect()

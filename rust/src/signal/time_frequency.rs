@@ -129,6 +129,12 @@ fn check_plane(samples: usize, rate: f64, plane: QPlane) -> Result<()> {
     let QPlane { quality, low, high, frequencies, times } = plane;
     check::within("quality of the Q-transform", quality, 11f64.sqrt(), 1000.0)?;
     check::positive("lowest frequency (Hz)", low)?;
+    if low > high {
+        return Err(Error::invalid(
+            format!("frequencies of the Q-transform from {low} to {high} Hz"),
+            "give the lowest one first, and the highest one after it",
+        ));
+    }
     check::within("highest frequency (Hz)", high, low, 0.5 * rate / (1.0 + 11f64.sqrt() / quality))?;
     check::samples("time axis of the Q-transform", times)?;
     check::count("number of frequencies", frequencies, 1, MAX_CELLS)?;

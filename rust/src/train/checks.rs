@@ -277,10 +277,16 @@ fn loss(options: &Options, model: &Model, targets: &Targets) -> Result<Loss> {
         targets.check_single("fLossFunction")?;
     } else if !loss.is_regression() {
         targets.check_single(&format!("fLoss = {}", loss.enumerator()))?;
-    } else if targets.count() != model.outputs() {
+    } else if loss.gives().outputs(targets.count()) != model.outputs() {
+        let each =
+            if loss == Loss::Gaussian { "two outputs for each, a mean and a variance" } else { "one output for each" };
         return Err(Error::invalid(
             format!("the model has {} output(s), the events have {targets}", model.outputs()),
-            format!("{} needs one output for each: give the model {} output(s)", loss.enumerator(), targets.count()),
+            format!(
+                "{} needs {each}: give the model {} output(s)",
+                loss.enumerator(),
+                loss.gives().outputs(targets.count())
+            ),
         ));
     }
     Ok(loss)
@@ -301,6 +307,7 @@ fn chosen_loss(options: &Options, model: &Model, targets: &Targets) -> Result<Lo
     match loss {
         Loss::BinaryCrossEntropy | Loss::Focal if outputs > 1 => Err(does_not_fit(loss, model)),
         Loss::SoftmaxCrossEntropy if outputs == 1 => Err(does_not_fit(loss, model)),
+        Loss::Gaussian if !outputs.is_multiple_of(2) => Err(does_not_fit(loss, model)),
         _ => Ok(loss),
     }
 }
@@ -309,7 +316,7 @@ fn does_not_fit(loss: Loss, model: &Model) -> Error {
     Error::invalid(
         format!("fLoss = {} does not fit a model with {} output(s)", loss.enumerator(), model.outputs()),
         "kSoftmaxCrossEntropy takes an output for each class, kBinaryCrossEntropy and kFocal one output, kMeanSquaredError, \
-         kHuber and kQuantile one output for each target",
+         kHuber and kQuantile one output for each target, kGaussian two",
     )
 }
 
@@ -345,7 +352,7 @@ pub(super) fn check_labels(loss: Loss, outputs: usize, labels: &[f32]) -> Result
             let is_class = move |y: f32| y >= 0.0 && y < classes && y.fract() == 0.0;
             (Box::new(is_class), format!("class numbers from 0 to {}", outputs - 1))
         }
-        Loss::MeanSquaredError | Loss::Huber | Loss::Quantile => return Ok(()),
+        Loss::MeanSquaredError | Loss::Huber | Loss::Quantile | Loss::Gaussian => return Ok(()),
     };
     match labels.iter().position(|&label| !fits(label)) {
         None => Ok(()),

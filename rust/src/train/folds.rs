@@ -3,6 +3,7 @@
 use super::{Options, Trainer, checks};
 use crate::dataset::{Dataset, shuffle};
 use crate::error::{Error, Result};
+use crate::graph::Gives;
 use crate::model::Model;
 
 /// The fold of each event, from 0 to `count` - 1: sizes differ by at most one, and for classifiers the events of each class
@@ -29,9 +30,9 @@ pub fn folds(model: &Model, data: &Dataset, options: &Options, count: usize) -> 
     Ok(folds)
 }
 
-/// Whether a fit with these options gives values, not probabilities of classes.
-pub fn gives_values(model: &Model, data: &Dataset, options: &Options) -> Result<bool> {
-    Ok(checks::checked(options, model, data)?.loss.is_regression())
+/// What the model of a fit with these options predicts.
+pub fn gives(model: &Model, data: &Dataset, options: &Options) -> Result<Gives> {
+    Ok(checks::checked(options, model, data)?.loss.gives())
 }
 
 /// Figures of [`Options::metrics`] that are not defined where a class has no events.

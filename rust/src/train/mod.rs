@@ -10,12 +10,14 @@ mod divergence;
 mod fit;
 mod folds;
 pub mod metrics;
+pub mod random_search;
 mod resolution;
 mod scale;
 mod schedule;
 mod stopping;
 mod streaming;
 mod thin;
+mod unit;
 mod validation;
 mod warnings;
 
@@ -23,7 +25,7 @@ use crate::options::OBSERVED;
 pub use crate::options::Options;
 pub use back_end::{runs_on_kernels, verbosity_of_back_end};
 pub use checks::{check_count, decided_options};
-pub use folds::{folds, gives_values};
+pub use folds::{folds, gives};
 pub use streaming::{StreamTrainer, check_window, stream_settings};
 
 use std::path::Path;
@@ -32,6 +34,7 @@ use std::sync::Arc;
 use crate::dataset::{Dataset, shuffle, split};
 use crate::error::{Error, Result};
 use crate::gradient::ObservedLoss;
+use crate::graph::Gives;
 use crate::model::Model;
 
 use checkpoint::Checkpoint;
@@ -84,8 +87,8 @@ pub struct EpochPart {
 /// What a fit is judged by after an epoch.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Judged {
-    /// Whether the predictions are values, not those of a classifier.
-    pub values: bool,
+    /// What the predictions are.
+    pub gives: Gives,
     /// Outputs [events, outputs] as the model predicts them, and before the sigmoid or the softmax of a classifier.
     pub predictions: Vec<f32>,
     /// See there.
@@ -277,9 +280,9 @@ impl Trainer {
         self.fit.restored()
     }
 
-    /// Whether the outputs are values, not those of a classifier.
-    pub fn gives_values(&self) -> bool {
-        self.fit.loss.is_regression()
+    /// What the model will predict.
+    pub fn gives(&self) -> Gives {
+        self.fit.loss.gives()
     }
 
     /// How the fit ended, if nothing is left to train after a [`resume`](Self::resume).

@@ -20,7 +20,7 @@ pub(super) fn other_scale(
     let feature = |index| format!("column \"{}\"", columns::element_name(data.columns(), index));
     let label = |index| data.targets().describe(index);
     let features = old.scaler.as_ref().map(|old| far(old, scaler, feature));
-    let labels = old.target.as_ref().zip(target).map(|(old, new)| far(old, new, label));
+    let labels = old.label_scaler().zip(target).map(|(old, new)| far(&old, new, label));
     let found: Vec<String> = features.into_iter().chain(labels).flatten().collect();
     let is_foreign = old.options.is_none() && old.scaler.as_ref() == Some(&Scaler::identity(scaler.mean.len()));
     let changes_units = (is_foreign && old.scaler.as_ref() != Some(scaler)).then(|| {

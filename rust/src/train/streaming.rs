@@ -10,6 +10,7 @@ use super::{EpochPart, EpochRecord, Judged, Losses, Options, checks};
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
 use crate::gradient::ObservedLoss;
+use crate::graph::Gives;
 use crate::model::Model;
 use crate::stream::{Batch, Epoch, Mixing, Place, Settings, Stream, Window};
 
@@ -209,9 +210,9 @@ impl StreamTrainer {
         self.fit.restored()
     }
 
-    /// Whether the outputs are values, not those of a classifier.
-    pub fn gives_values(&self) -> bool {
-        self.fit.loss.is_regression()
+    /// What the model will predict.
+    pub fn gives(&self) -> Gives {
+        self.fit.loss.gives()
     }
 
     /// How the fit ended, if nothing is left to train after a [`resume`](Self::resume).

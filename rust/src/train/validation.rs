@@ -78,5 +78,5 @@ pub(super) fn judge(model: &Model, events: Events, threads: usize) -> Result<Jud
     let mut predictions = logits.clone();
     model.to_predictions(&mut predictions);
     let (labels, weights) = (events.labels.to_vec(), events.weights.to_vec());
-    Ok(Judged { values: model.gives_values(), predictions, logits, labels, weights })
+    Ok(Judged { gives: model.gives(), predictions, logits, labels, weights })
 }

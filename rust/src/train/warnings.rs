@@ -1,6 +1,7 @@
 //! What a fit warns about: data and options that are allowed and rarely meant. Each is said once.
 
 use super::Options;
+use super::unit::Unit;
 use crate::dataset::{Dataset, Scaler};
 use crate::error::Result;
 use crate::gradient::{Engine, Rows};
@@ -58,7 +59,7 @@ impl Watch {
         let bounded = match loss {
             Loss::BinaryCrossEntropy | Loss::Focal => unbounded(&halves(events())),
             Loss::SoftmaxCrossEntropy => unbounded(&sums(events(), outputs)),
-            Loss::MeanSquaredError | Loss::Huber | Loss::Quantile => None,
+            Loss::MeanSquaredError | Loss::Huber | Loss::Quantile | Loss::Gaussian => None,
         };
         Ok(Watch {
             learning_rate: options.learning_rate,
@@ -67,8 +68,11 @@ impl Watch {
                 false => loss_of_zero(loss, options.loss_parameter(loss), outputs, events().map(standardised)),
             },
             started: false,
-            // A loss of the user's own may be below 0 for reasons of its own.
-            negative_weights: !own && bounded.is_none() && events().any(|(_, weight)| weight < 0.0),
+            // A loss of the user's own may be below 0 for reasons of its own, and the logarithm of a density is.
+            negative_weights: !own
+                && loss != Loss::Gaussian
+                && bounded.is_none()
+                && events().any(|(_, weight)| weight < 0.0),
             diverged: false,
             below_zero: false,
             messages: messages.into_iter().chain(bounded).chain(heavy_decay(options)).collect(),
@@ -86,10 +90,10 @@ impl Watch {
         Ok(())
     }
 
-    /// After epoch `number`; `unit` is what a loss of 1 of the engine stands for.
-    pub fn epoch(&mut self, number: u64, train_loss: f64, unit: f64) {
-        let start = self.start * unit;
-        if !self.diverged && start > 0.0 && train_loss > DIVERGED * start {
+    /// After epoch `number` with the mean loss `found` of the engine.
+    pub fn epoch(&mut self, number: u64, found: f64, unit: Unit) {
+        let [start, train_loss] = [self.start, found].map(|loss| unit.of_labels(loss));
+        if !self.diverged && self.start > 0.0 && found > DIVERGED * self.start {
             self.diverged = true;
             self.messages.push(format!(
                 "the training loss is {train_loss:.3e} after epoch {number}, and was {:.3e} or less before the first: \
@@ -98,7 +102,7 @@ impl Watch {
                 text::number(self.learning_rate)
             ));
         }
-        if !self.below_zero && self.negative_weights && train_loss < 0.0 {
+        if !self.below_zero && self.negative_weights && found < 0.0 {
             self.below_zero = true;
             self.messages.push(format!(
                 "the training loss is {train_loss:.3e} after epoch {number}: the network singles out events of negative \
@@ -215,6 +219,7 @@ fn loss_of_zero(loss: Loss, parameter: f64, outputs: usize, events: impl Iterato
         Loss::BinaryCrossEntropy => std::f64::consts::LN_2,
         Loss::SoftmaxCrossEntropy => (outputs as f64).ln(),
         Loss::MeanSquaredError => mean(&|y| y * y),
+        Loss::Gaussian => mean(&|y| y * y / 2.0),
         Loss::Huber => mean(&|y| if y.abs() < 1.0 { y * y / 2.0 } else { y.abs() - 0.5 }),
         Loss::Focal => 0.5_f64.powf(parameter) * std::f64::consts::LN_2,
         Loss::Quantile => mean(&|y| if y > 0.0 { parameter * y } else { (parameter - 1.0) * y }),

@@ -121,8 +121,8 @@ impl From<Losses> for train::Losses {
 }
 
 impl From<train::Judged> for Judged {
-    fn from(train::Judged { values, predictions, logits, labels, weights }: train::Judged) -> Self {
-        Judged { values, predictions, logits, labels, weights }
+    fn from(train::Judged { gives, predictions, logits, labels, weights }: train::Judged) -> Self {
+        Judged { gives: gives.into(), predictions, logits, labels, weights }
     }
 }
 

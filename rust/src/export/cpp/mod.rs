@@ -39,11 +39,6 @@ impl Model {
 fn written(plan: &Plan, path: &Path) -> Result<String> {
     let network = Writer::new(plan).run()?;
     let name = namespace(path);
-    let gives = match plan.finish() {
-        Finish::Values => "values in the units of the labels",
-        Finish::Sigmoid => "the probability of label 1",
-        Finish::Softmax => "the probabilities of the classes",
-    };
     let columns: Vec<String> = plan.columns().iter().map(|column| format!("   {}", string(column))).collect();
     let (constants, predict) = ends(plan, &network.body);
     let detail = format!("{}{}{constants}", network.constants, network.functions);
@@ -69,6 +64,7 @@ fn written(plan: &Plan, path: &Path) -> Result<String> {
          inline void predict(std::size_t events, const float *features, float *predictions)\n{{\n\
          \x20  for (; events > 0; --events, features += kInputs, predictions += kOutputs)\n      predict(features, predictions);\n}}\n\n\
          }} // namespace {name}\n",
+        gives = plan.finish().describe(),
         inputs = plan.model.inputs(),
         outputs = plan.model.outputs(),
         columns = columns.join(",\n"),
@@ -97,6 +93,13 @@ fn ends(plan: &Plan, network: &str) -> (String, String) {
     }
     body += match plan.finish() {
         Finish::Values => "",
+        Finish::Deviations => {
+            constants += &array("kLeastLogVariance", &plan.least_log_variances());
+            "   constexpr size_t kTargets = kOutputs / 2;\n   \
+             for (size_t i = 0; i < kTargets; ++i) {\n      \
+             float &value = predictions[kTargets + i];\n      \
+             value = std::exp(0.5f * (value < kLeastLogVariance[i] ? kLeastLogVariance[i] : value));\n   }\n"
+        }
         Finish::Sigmoid => "   predictions[0] = 1 / (1 + std::exp(-predictions[0]));\n",
         Finish::Softmax => "   SoftmaxRows<kOutputs, 1, false>(1, predictions);\n",
     };

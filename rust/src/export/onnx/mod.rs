@@ -56,8 +56,12 @@ fn written(model: &Model) -> Result<Vec<u8>> {
         Some(target) => in_units(&mut builder, outputs, target),
         None => outputs,
     };
+    let outputs = match plan.finish() {
+        Finish::Deviations => with_deviations(&mut builder, &outputs, &plan.least_log_variances()),
+        _ => outputs,
+    };
     let (operator, attributes) = match plan.finish() {
-        Finish::Values => ("Identity", vec![]),
+        Finish::Values | Finish::Deviations => ("Identity", vec![]),
         Finish::Sigmoid => ("Sigmoid", vec![]),
         Finish::Softmax => ("Softmax", vec![("axis", Attribute::Integer(1))]),
     };
@@ -91,18 +95,27 @@ fn in_units(builder: &mut Builder, y: Value, target: &Scaler) -> Value {
     Value { name: builder.op("Add", &[&scaled, &mean]), ..y }
 }
 
+/// The logarithms of variances behind the means become standard deviations; `least` are the smallest of them, [targets].
+fn with_deviations(builder: &mut Builder, y: &Value, least: &[f32]) -> Value {
+    let targets = least.len();
+    let places: Vec<usize> = (0..2 * targets).collect();
+    let [means, levels] = [0, targets].map(|first| builder.chosen(y, &places[first..][..targets], &[targets]));
+    let least = builder.floats("least_log_variance", &[targets], least);
+    let levels = builder.op("Max", &[&levels.name, &least]);
+    let half = builder.number(0.5);
+    let levels = builder.op("Mul", &[&levels, &half]);
+    let deviations = builder.op("Exp", &[&levels]);
+    let name = builder.with("Concat", &[&means.name, &deviations], &[("axis", Attribute::Integer(1))]);
+    Value { name, shape: vec![2 * targets] }
+}
+
 /// `ModelProto`.
 fn file(plan: &Plan, builder: Builder) -> Result<Message> {
     let (model, columns) = (plan.model, plan.columns());
     let more = if columns.len() > SHOWN { ", ..." } else { "" };
     let about = format!("Numbers of an event: {}{more}", columns[..columns.len().min(SHOWN)].join(", "));
-    let gives = match plan.finish() {
-        Finish::Values => "values in the units of the labels",
-        Finish::Sigmoid => "probability of label 1",
-        Finish::Softmax => "probabilities of the classes",
-    };
     let input = write::rows_of_floats(FEATURES, EVENTS, model.inputs(), &about);
-    let output = write::rows_of_floats(PREDICTIONS, EVENTS, model.outputs(), gives);
+    let output = write::rows_of_floats(PREDICTIONS, EVENTS, model.outputs(), plan.finish().describe());
     let graph = write::graph(&builder.nodes, &builder.initializers, [&input, &output]);
     let json = |names: &[String]| serde_json::to_string(names).map_err(|error| Error::Internal(error.to_string()));
     let metadata = [("columns", json(&columns)?), ("targets", json(model.targets().names())?)];

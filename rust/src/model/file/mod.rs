@@ -9,6 +9,7 @@
 //!
 //! [`sealed`](super::sealed) describes the checksum in the JSON text.
 
+mod ensemble;
 mod operators;
 mod perceptron;
 mod weight_file;
@@ -19,6 +20,8 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use sha2::{Digest, Sha256};
+
+pub use ensemble::{load_all, save_all};
 
 use super::regularised::REGULARISED;
 use super::sealed::{KEY, digits};
@@ -82,13 +85,22 @@ impl Model {
     /// Reads a model. Every size, number and name in the file is checked before it is used. A model with an activation of the
     /// user's own takes it from `own`, not from the file, whose code nobody has vouched for; the texts must be the same.
     pub fn load(path: &Path, own: Option<Own>) -> Result<Self> {
-        let bad = |what: String| Error::ModelFile { path: path.to_path_buf(), what };
         let file = TensorFile::open(path).map_err(|error| match error {
-            Error::ModelFile { .. } if path.extension().is_some_and(|end| end == "onnx") => {
-                bad("an ONNX file: CladTorch::Model::LoadOnnx reads it".into())
-            }
+            Error::ModelFile { .. } if path.extension().is_some_and(|end| end == "onnx") => Error::ModelFile {
+                path: path.to_path_buf(),
+                what: "an ONNX file: CladTorch::Model::LoadOnnx reads it".into(),
+            },
             other => other,
         })?;
+        Self::of_file(file, path, own)
+    }
+
+    /// The same of the file at `path`, or of a part of it.
+    fn of_file(file: TensorFile, path: &Path, own: Option<Own>) -> Result<Self> {
+        let bad = |what: String| Error::ModelFile { path: path.to_path_buf(), what };
+        if file.metadata(ensemble::KEY).is_some() {
+            return Err(bad("an ensemble of models: CladTorch::Ensemble::Load reads it".into()));
+        }
         if file.metadata(weights::KEY).is_some() {
             return Err(bad(
                 "weights without their network: give them to LoadWeights of a model of that network".into()

@@ -11,6 +11,7 @@ use super::back_end::{self, Choice};
 use super::divergence::Suspects;
 use super::schedule::{Place, Rates};
 use super::stopping::{Kept, Stopping};
+use super::unit::Unit;
 use super::warnings::{self, Watch};
 use super::{EpochRecord, Losses, Options, checkpoint, checks, resolution, scale};
 use crate::columns::{self, Column};
@@ -78,6 +79,7 @@ pub(super) struct Fit {
     scaler: Scaler,
     /// Of the labels.
     target: Option<Scaler>,
+    unit: Unit,
     /// Factor that brings the mean weight of the training part to 1.
     weight_scale: f64,
     columns: Vec<Column>,
@@ -121,7 +123,8 @@ impl Fit {
         }
         model.check_finite("the fit")?;
         let (scaler, target) = scalers(model, data, options, settings.loss, train)?;
-        let parameters = model.parameters_for(&scaler, target.as_ref())?;
+        let of_outputs = target.as_ref().map(|target| settings.loss.gives().output_scaler(target));
+        let parameters = model.parameters_for(&scaler, of_outputs.as_ref())?;
         let events = Events::of(data)?;
         let weights = weights_of_classes(options, events);
         let weight = events.weighted(weights.as_deref()).total_weight(train, "training")?;
@@ -139,6 +142,7 @@ impl Fit {
             loss: settings.loss,
             options: options.clone(),
             scaler,
+            unit: Unit::of(settings.loss, target.as_ref()),
             target,
             weight_scale,
             columns: data.columns().to_vec(),
@@ -241,18 +245,17 @@ impl Fit {
     pub fn evaluate(&mut self, events: Events, order: &[u32], weight: f64) -> Result<f64> {
         let Fit { engine, scaler, target, .. } = self;
         let loss = engine.evaluate(rows(events, scaler, target.as_ref(), self.weight_scale), order)?;
-        let mean = loss / weight * self.loss_unit();
+        let mean = self.unit.of_labels(loss / weight);
         self.check_finite("validation loss", mean)?;
         Ok(mean)
     }
 
     /// The mean loss of the epoch that ends here, whose events weigh `weight` together, in the units of the labels.
     pub fn train_loss(&mut self, weight: f64) -> Result<f64> {
-        let unit = self.loss_unit();
-        let loss = std::mem::take(&mut self.loss_sum) / weight * unit;
+        let loss = std::mem::take(&mut self.loss_sum) / weight;
         self.check_finite("training loss", loss)?;
-        self.watch.epoch(u64::from(self.epochs) + 1, loss, unit);
-        Ok(loss)
+        self.watch.epoch(u64::from(self.epochs) + 1, loss, self.unit);
+        Ok(self.unit.of_labels(loss))
     }
 
     /// Ends an epoch with these losses and figures.
@@ -295,16 +298,6 @@ impl Fit {
         self.watch.said()
     }
 
-    /// What a loss of 1 of the engine stands for: the square of the target's standard deviation, or itself for a quantile.
-    /// Several targets have no unit in common; their loss stays relative to that.
-    fn loss_unit(&self) -> f64 {
-        let power = if self.loss == Loss::Quantile { -1 } else { -2 };
-        match self.target.as_ref().map(|target| target.inverse.as_slice()) {
-            Some(&[inverse]) => f64::from(inverse).powi(power),
-            _ => 1.0,
-        }
-    }
-
     fn check_finite(&self, what: &str, value: f64) -> Result<()> {
         match value.is_finite() {
             true => Ok(()),
@@ -335,7 +328,7 @@ impl Fit {
     fn put(&self, Kept { parameters, state }: Kept, model: &mut Model) -> Result<()> {
         let training = Training {
             scaler: Some(self.scaler.clone()),
-            target: self.target.clone(),
+            target: self.target.as_ref().map(|target| self.loss.gives().output_scaler(target)),
             columns: self.columns.clone(),
             targets: self.targets.clone(),
             options: Some(self.decided()),

@@ -35,14 +35,24 @@ pub(super) fn scalers(
     let stays = matches!(model.network(), Network::Module(_)) && before.scaler.is_some();
     let target_stays = !options.standardise || stays && before.options.is_some();
     let labels = (regression && !target_stays).then(|| data.labels()).transpose()?;
+    let (count, kept) = (data.targets().count(), before.label_scaler().filter(|_| regression && target_stays));
+    if let Some(kept) = kept.as_ref().filter(|kept| kept.mean.len() != count) {
+        return Err(Error::invalid(
+            format!(
+                "the model's scaler of the target has {} numbers, the events have {}",
+                kept.mean.len(),
+                data.targets()
+            ),
+            "give the model's SetTargetScaler one for each target, or leave fStandardise as it is",
+        ));
+    }
     Ok(device::thread_pool(options.threads)?.install(|| {
         let scaler = match &before.scaler {
             Some(scaler) if stays || !options.standardise => scaler.clone(),
             None if !options.standardise => Scaler::identity(data.width()),
             _ => Scaler::learn(data.features(), data.width(), train),
         };
-        let target = labels.map(|labels| Scaler::learn(labels, model.outputs(), train));
-        (scaler, target.or_else(|| before.target.clone().filter(|_| regression && target_stays)))
+        (scaler, labels.map(|labels| Scaler::learn(labels, count, train)).or(kept))
     }))
 }
 

@@ -6,6 +6,7 @@ use std::time::Instant;
 use super::super::Options;
 use super::super::checkpoint::{self, Checkpoint};
 use super::super::stopping::Stopping;
+use super::super::unit::Unit;
 use super::Fit;
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
@@ -73,6 +74,7 @@ impl Fit {
             ));
         }
         self.engine.restore(&snapshot)?;
+        self.unit = Unit::of(self.loss, target.as_ref());
         (self.scaler, self.target) = (scaler, target);
         self.epochs = u32::try_from(place.history.len()).unwrap_or(u32::MAX);
         (self.rows, self.loss_sum, self.history) = (place.rows, place.loss_sum, place.history);

@@ -1,0 +1,45 @@
+/// \file ReportPages.hxx
+/// \brief The PDF file of a report.
+
+#ifndef CLADTORCH_REPORTPAGES
+#define CLADTORCH_REPORTPAGES
+
+#include <CladTorch/Dataset.hxx>
+
+#include "EvaluationData.hxx"
+#include "Interrupt.hxx"
+
+#include <functional>
+#include <memory>
+#include <string>
+
+class TH1;
+
+namespace CladTorch {
+namespace Internal {
+
+/// A report that appears once it is whole.
+class ReportPages {
+public:
+   /// Throws for a path that is no PDF file's, or where none can be written.
+   explicit ReportPages(const std::string &path);
+   ~ReportPages();
+
+   /// Draws and writes all pages.
+   /// \param about The model.
+   /// \param test The events of `evaluation`.
+   /// \param before Of the training events; none: there is no test for overtraining.
+   /// \param importance Of the columns; none: it has no page.
+   void Write(const InterruptScope &interrupt, const std::string &about, const Dataset &test,
+              const std::shared_ptr<const EvaluationData> &evaluation, const std::shared_ptr<const EvaluationData> &before,
+              const std::function<TH1 *()> &importance);
+
+private:
+   class File;
+   std::unique_ptr<File> fFile;
+};
+
+} // namespace Internal
+} // namespace CladTorch
+
+#endif

@@ -1,0 +1,298 @@
+#include "SearchRound.hxx"
+
+#include "EvaluationData.hxx"
+#include "FitSpec.hxx"
+#include "Unprinted.hxx"
+
+#include "cladtorch/src/bridge/training.rs.h"
+
+#include <TError.h>
+#include <TString.h>
+
+#include <algorithm>
+#include <cmath>
+#include <iostream>
+#include <limits>
+#include <stdexcept>
+
+namespace CladTorch {
+namespace Internal {
+
+namespace {
+
+constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+
+/// `options` with the numbers that were drawn.
+FitOptions With(const Core::Space &space, const std::vector<double> &drawn, const FitOptions &options)
+{
+   auto applied = FromSpec(Core::space_apply(space, Slice(drawn), ToSpec(options)));
+   applied.fThreads = options.fThreads;
+   applied.fVerbose = options.fVerbose;
+   applied.fMetrics = options.fMetrics;
+   return applied;
+}
+
+/// The epoch whose parameters a fit kept, from 0 on.
+std::size_t KeptEpoch(const History &history)
+{
+   return (history.RestoredEpoch() ? history.RestoredEpoch() : history.Epochs()) - 1;
+}
+
+/// By what fits are judged unless the user says it.
+Metric UsualMetric(Core::Gives gives, ELoss loss, std::size_t outputs)
+{
+   if (gives == Core::Gives::Gaussians)
+      return kLogLikelihood;
+   if (gives == Core::Gives::Values && loss != kAuto && loss != kMeanSquaredError && loss != kHuber)
+      throw std::runtime_error("the RMSE does not judge fits with kQuantile: give the search a figure of your own in fMetrics");
+   return gives == Core::Gives::Values ? kRmse : outputs > 1 ? kAccuracy : kAuc;
+}
+
+} // namespace
+
+RandomSearchData::RandomSearchData(const RandomSearchData &other)
+   : fModels(other.fModels),
+     fSpace(Core::space_copy(*other.fSpace)),
+     fNames(other.fNames),
+     fTrials(other.fTrials),
+     fDrawn(other.fDrawn),
+     fMetric(other.fMetric),
+     fBestModel(other.fBestModel)
+{
+}
+
+void RandomSearchData::Add(const Trial &trial, std::vector<double> drawn)
+{
+   const auto before = std::count_if(fTrials.begin(), fTrials.end(), [&](const Trial &other) { return other.fNumber < trial.fNumber; });
+   fTrials.insert(fTrials.begin() + before, trial);
+   fDrawn.insert(fDrawn.begin() + before, std::move(drawn));
+}
+
+bool RandomSearchData::IsTried(std::size_t number) const
+{
+   return std::any_of(fTrials.begin(), fTrials.end(), [=](const Trial &trial) { return trial.fNumber == number; });
+}
+
+bool RandomSearchData::IsBetter(const Trial &trial, const Trial &than) const
+{
+   const double sign = fMetric->IsBuiltIn() && fMetric->Name() == Metric(kRmse).Name() ? -1 : 1;
+   return trial.fScore == than.fScore ? trial.fNumber < than.fNumber : sign * trial.fScore > sign * than.fScore;
+}
+
+const Trial *RandomSearchData::Best() const
+{
+   const Trial *best = nullptr;
+   for (const auto &trial : fTrials)
+      if (!std::isnan(trial.fScore) && (!best || IsBetter(trial, *best)))
+         best = &trial;
+   return best;
+}
+
+std::string RandomSearchData::Describe(const std::vector<double> &drawn) const
+{
+   std::string text;
+   for (std::size_t i = 0; i < fNames.size(); ++i)
+      text += (i ? ", " : "") + fNames[i] + TString::Format(" = %.4g", drawn[i]).Data();
+   return text;
+}
+
+SearchRound::SearchRound(RandomSearchData &search, const Dataset &data, const FitOptions &options, std::size_t folds,
+                         std::size_t trials)
+   : fSearch(search), fData(data), fOptions(options), fFolds(folds)
+{
+   CheckSeveralFits(options);
+   if (options.fSplitSeed == 0)
+      fOptions.fSplitSeed = options.fSeed; // which may be drawn
+   for (const auto &model : search.fModels) {
+      model.Data(); // the module behind it still has its parameters
+      fStarts.push_back(StartOf(model.fData, "search with"));
+   }
+   Draw(trials);
+   ChooseMetric();
+   AddTasks();
+}
+
+/// The trials of the lowest numbers that were not tried yet.
+void SearchRound::Draw(std::size_t trials)
+{
+   const auto points = Core::space_draw(*fSearch.fSpace, fOptions.fSeed, 0, fSearch.fTrials.size() + trials);
+   for (std::size_t number = 0; number < points.size() && fPlans.size() < trials; ++number) {
+      if (fSearch.IsTried(number))
+         continue;
+      Plan plan;
+      plan.fTrial.fNumber = number;
+      plan.fTrial.fModel = points[number].network;
+      plan.fDrawn.assign(points[number].values.begin(), points[number].values.end());
+      plan.fTrial.fOptions = With(*fSearch.fSpace, plan.fDrawn, fOptions);
+      fPlans.push_back(std::move(plan));
+   }
+   if (fPlans.empty())
+      throw std::runtime_error("all " + std::to_string(points.size()) +
+                               " combinations of models and choices were tried: search in ranges, or among more");
+   if (fPlans.size() < trials)
+      ::Warning("CladTorch::RandomSearch::Run", "%zu trials were asked for, but only %zu combinations of models and choices are left",
+                trials, fPlans.size());
+}
+
+/// Checks the options of every trial, before anything is trained, and finds the one metric that judges all of them.
+void SearchRound::ChooseMetric()
+{
+   std::optional<Metric> usual;
+   for (const auto &plan : fPlans) {
+      const auto &core = *fStarts[plan.fTrial.fModel]->fCore;
+      const auto gives = Core::fit_gives(core, *fData.fData->fCore, ToSpec(plan.fTrial.fOptions));
+      CheckLabelsFit(fData.Labels().Columns(), gives, Core::model_outputs(core));
+      if (!fOptions.fMetrics.empty())
+         continue;
+      if (!fOptions.fLossFunction.empty())
+         throw std::runtime_error("nothing is known that judges fits with fLossFunction: give the search a figure in fMetrics");
+      const auto metric = UsualMetric(gives, plan.fTrial.fOptions.fLoss, Core::model_outputs(core));
+      if (usual && usual->Name() != metric.Name())
+         throw std::runtime_error("some trials would be judged by " + usual->Name() + " and others by " + metric.Name() +
+                                  ": give the search one figure for all in fMetrics");
+      usual = metric;
+   }
+   const auto metric = usual ? *usual : fOptions.fMetrics.front();
+   if (fSearch.fMetric && fSearch.fMetric->Name() != metric.Name())
+      throw std::runtime_error("the trials before were judged by " + fSearch.fMetric->Name() + ", these would be by " + metric.Name() +
+                               ": give the same fMetrics, or make another RandomSearch");
+   if (fFolds == 0 && !(fOptions.fValidation > 0))
+      throw std::runtime_error("no events judge the trials: set fValidation to a share of them, or give a number of folds");
+   fSearch.fMetric = metric;
+}
+
+void SearchRound::AddTasks()
+{
+   if (fFolds) {
+      const auto &first = fPlans.front().fTrial;
+      fRows.emplace(Core::fit_folds(*fStarts[first.fModel]->fCore, *fData.fData->fCore, ToSpec(first.fOptions), fFolds), fFolds);
+   }
+   for (auto &plan : fPlans) {
+      FitTask task{fStarts[plan.fTrial.fModel], plan.fTrial.fOptions};
+      task.fMayFail = true;
+      task.fOptions.fMetrics.clear();
+      plan.fFirst = fTasks.size();
+      if (!fRows) {
+         task.fOptions.fMetrics.push_back(*fSearch.fMetric);
+         fTasks.push_back(task);
+      }
+      for (std::size_t fold = 0; fold < fFolds; ++fold) { // whose events judge after the fit
+         task.fRows = fRows->fOthers[fold];
+         fTasks.push_back(task);
+      }
+      plan.fLeft = fTasks.size() - plan.fFirst;
+   }
+}
+
+void SearchRound::Run(const std::string &where, const InterruptScope &interrupt)
+{
+   FitSideBySide(fTasks, *fData.fData, interrupt, [&](std::size_t task) {
+      if (!interrupt.Requested() || fTasks[task].fTrained) // what Ctrl-C broke off has not failed
+         Ended(where, task);
+   });
+   for (const auto &model : fSearch.fModels)
+      if (model.fData->fModule)
+         model.fData->fModule->Share(model.fData);
+   if (!fSearch.Best())
+      throw std::runtime_error("no trial has a score; the first one failed: " + fSearch.fTrials.front().fError);
+   if (!fSearch.fBestModel)
+      FitBest(interrupt);
+}
+
+void SearchRound::Ended(const std::string &where, std::size_t task)
+{
+   const auto behind = std::find_if(fPlans.begin(), fPlans.end(), [=](const Plan &plan) { return plan.fFirst > task; });
+   auto &plan = *(behind - 1);
+   if (--plan.fLeft > 0)
+      return;
+   Score(plan);
+   auto &trial = plan.fTrial;
+   const auto *best = fSearch.Best();
+   const bool isBest = !std::isnan(trial.fScore) && (!best || fSearch.IsBetter(trial, *best));
+   if (isBest)
+      fSearch.fBestModel.reset();
+   if (isBest && fFolds == 0)
+      fSearch.fBestModel = Model(fTasks[plan.fFirst].fTrained, FromCore());
+   fSearch.Add(trial, plan.fDrawn);
+   for (auto i = plan.fFirst; i < fTasks.size() && i < plan.fFirst + std::max<std::size_t>(1, fFolds); ++i)
+      fTasks[i].fTrained.reset(); // hundreds of models would be kept
+   const auto head = "trial " + std::to_string(trial.fNumber) + ": ";
+   if (!trial.fError.empty())
+      ::Warning(where.c_str(), "%s%s", head.c_str(), trial.fError.c_str());
+   else if (fOptions.fVerbose > 0)
+      std::cout << head << fSearch.fMetric->Name() << TString::Format(" %.5g", trial.fScore) << (isBest ? " (best)  " : "  ")
+                << fSearch.Describe(plan.fDrawn) << "  [" << fSearch.fTrials.size() << " done]" << std::endl;
+}
+
+void SearchRound::Score(Plan &plan)
+{
+   auto &trial = plan.fTrial;
+   const auto count = std::max<std::size_t>(1, fFolds);
+   trial.fScore = trial.fScoreError = trial.fLoss = kNone;
+   std::vector<double> scores;
+   double loss = 0;
+   for (std::size_t fold = 0; fold < count && trial.fError.empty(); ++fold) {
+      const auto &task = fTasks[plan.fFirst + fold];
+      trial.fError = task.fError;
+      if (!trial.fError.empty())
+         return;
+      const auto &history = task.fTrained->fLastFit;
+      trial.fEpochs += history.Epochs();
+      for (const auto seconds : history.Seconds())
+         trial.fSeconds += seconds;
+      loss += history.ValidationLoss()[KeptEpoch(history)];
+      try {
+         const Unprinted unprinted;
+         scores.push_back(ScoreOf(task, fold));
+      } catch (const Interrupted &) {
+         throw;
+      } catch (const std::exception &e) {
+         trial.fError = e.what();
+         return;
+      }
+   }
+   double sum = 0, squares = 0;
+   for (const auto score : scores)
+      sum += score;
+   const auto n = static_cast<double>(count);
+   trial.fScore = sum / n;
+   trial.fLoss = loss / n;
+   for (const auto score : scores)
+      squares += (score - trial.fScore) * (score - trial.fScore);
+   if (count > 1)
+      trial.fScoreError = std::sqrt(squares / (n - 1) / n);
+   if (std::isnan(trial.fScore))
+      trial.fError = "its " + fSearch.fMetric->Name() + " is no number";
+}
+
+double SearchRound::ScoreOf(const FitTask &task, std::size_t fold) const
+{
+   const auto &history = task.fTrained->fLastFit;
+   if (fFolds == 0)
+      return history.Metric(fSearch.fMetric->Name())[KeptEpoch(history)];
+   const auto &rows = fRows->fHeld[fold];
+   const auto &core = *task.fTrained->fCore;
+   auto [predictions, logits] = PredictRows(*fData.fData->fCore, *task.fTrained, rows);
+   const auto labels = fData.Labels(), weights = fData.Weights();
+   std::vector<float> ownLabels, ownWeights;
+   for (const auto row : rows) {
+      const auto *first = labels.Data() + row * labels.Columns();
+      ownLabels.insert(ownLabels.end(), first, first + labels.Columns());
+      ownWeights.push_back(weights.Data()[row]);
+   }
+   return (*fSearch.fMetric)(Evaluation(std::make_shared<const EvaluationData>(
+      Judgement(Core::model_gives(core), Core::model_outputs(core), std::move(predictions), std::move(logits), std::move(ownLabels),
+                std::move(ownWeights), Strings(Core::model_targets(core))))));
+}
+
+/// Fits the best options to all events, of which no model knows all after cross-validation.
+void SearchRound::FitBest(const InterruptScope &interrupt)
+{
+   const auto &best = *fSearch.Best();
+   std::vector<FitTask> tasks{{fStarts[best.fModel], best.fOptions}};
+   FitSideBySide(tasks, *fData.fData, interrupt, [](std::size_t) {});
+   fSearch.fBestModel = Model(tasks.front().fTrained, FromCore());
+}
+
+} // namespace Internal
+} // namespace CladTorch
