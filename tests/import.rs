@@ -21,6 +21,7 @@ mod single_operators;
 
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 
 use cladtorch::columns::Column;
 use cladtorch::dataset::Dataset;
@@ -520,6 +521,60 @@ fn a_damaged_file_is_refused_or_can_be_used() {
     });
     assert!(refused * 4 > cases, "{refused} of {cases} refused");
     say(&format!("{cases} damaged ONNX files: {refused} refused"));
+}
+
+/// Networks that other programs export, where Python has these and onnxruntime.
+#[test]
+fn networks_of_other_programs_compute_what_onnxruntime_does() {
+    let folder = tempfile::tempdir().unwrap();
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/onnx/networks.py");
+    let output = Command::new("python3").arg(script).arg(folder.path()).output();
+    let made = output.as_ref().map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default();
+    if !output.as_ref().is_ok_and(|output| output.status.success()) {
+        let why = output
+            .map_or_else(|error| error.to_string(), |output| String::from_utf8_lossy(&output.stderr).into_owned());
+        let why = why.trim().lines().last().unwrap_or_default().to_owned();
+        say(&format!(
+            "networks of other programs were not tried: {why} (pip install onnxruntime scikit-learn skl2onnx torch)"
+        ));
+        return;
+    }
+    let numbers = |name: String| -> Vec<f32> {
+        let bytes = fs::read(folder.path().join(name)).unwrap();
+        bytes.as_chunks::<4>().0.iter().map(|word| f32::from_le_bytes(*word)).collect()
+    };
+    let mut wrong = Vec::new();
+    let mut count = 0;
+    for line in made.lines() {
+        let Some((name, output)) = line.split_once('\t') else {
+            say(&format!("networks of other programs: {line}"));
+            continue;
+        };
+        count += 1;
+        let model = match Model::load_onnx(&folder.path().join(format!("{name}.onnx")), output) {
+            Ok(model) => model,
+            Err(error) => {
+                wrong.push(error.to_string());
+                continue;
+            }
+        };
+        let (x, expected) = (numbers(format!("{name}.x")), numbers(format!("{name}.y")));
+        let mut found = vec![0.0; expected.len()];
+        match model.predict_rows(&x, false, 2, &mut found) {
+            Ok(()) => {
+                let far = |(a, b): (&f32, &f32)| {
+                    (a - b).abs() / expected.iter().fold(1.0f32, |top, value| top.max(value.abs()))
+                };
+                let worst = found.iter().zip(&expected).map(far).fold(0.0f32, f32::max);
+                if worst.is_nan() || worst > 2e-6 {
+                    wrong.push(format!("{name}: {worst:e}"));
+                }
+            }
+            Err(error) => wrong.push(format!("{name}: {error}")),
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    say(&format!("{count} networks of other programs compute what onnxruntime does"));
 }
 
 /// The table in the documentation is that of the list; CLADTORCH_WRITE_TABLE=1 writes it.

@@ -1,5 +1,6 @@
 //! `corpus FOLDER FILE…`: what the fuzzer starts from, made of sound files. `FOLDER/file` gets the files, `FOLDER/basket`
-//! every basket of every readable column.
+//! every basket of every readable column, `FOLDER/onnx` small
+//! networks that this writes itself.
 
 #[allow(dead_code)] // The target needs the rest.
 mod basket;
@@ -8,6 +9,8 @@ use std::fs;
 use std::path::Path;
 
 use cladtorch::columns::branch::Shape;
+use cladtorch::graph::{Activation, Init};
+use cladtorch::model::Model;
 use cladtorch::rootfile::RootFile;
 
 /// Numbers of an entry where its length differs.
@@ -18,11 +21,15 @@ type Outcome = Result<(), Box<dyn std::error::Error>>;
 fn main() -> Outcome {
     let mut arguments = std::env::args().skip(1);
     let folder = arguments.next().ok_or("name a folder for the corpus")?;
-    for name in ["file", "basket"] {
+    for name in ["file", "basket", "onnx"] {
         fs::create_dir_all(Path::new(&folder).join(name))?;
     }
     for file in arguments {
         add(Path::new(&folder), Path::new(&file))?;
+    }
+    for (seed, activation) in Activation::ALL.iter().enumerate() {
+        let model = Model::new(&[3, 4, 2], *activation, Init::Kaiming, seed as u64)?;
+        model.export_onnx(&Path::new(&folder).join("onnx").join(activation.name()))?;
     }
     Ok(())
 }

@@ -5,10 +5,16 @@ use std::rc::Rc;
 use super::known::{Element, Known, Numbers};
 use super::value::{Computed, Value};
 use crate::error::{Error, Result};
+use crate::graph::view::checked_length;
 use crate::graph::{DType, ObservedArgument as Argument, Recording};
 
 /// Most operators: as many as a model file may have.
 const MOST_OPERATORS: usize = 1 << 13;
+/// Most elements, and dimensions, of a tensor: more are no network, and no product of sizes overflows.
+const MOST_ELEMENTS: usize = 1 << 40;
+const MOST_DIMS: usize = 16;
+/// Most elements that are computed while the file is read.
+const MOST_FOLDED: usize = 1 << 24;
 /// Integers up to this size are exact in float32.
 const EXACT: i64 = 1 << 24;
 /// Operators with weights: what comes before the first one scales the features.
@@ -46,6 +52,8 @@ pub struct Builder {
     rows: Option<[usize; 2]>,
     /// Whether a layer stands before the value of that index.
     is_behind_layer: Vec<bool>,
+    /// Elements that were computed already.
+    folded: usize,
 }
 
 impl Builder {
@@ -59,6 +67,7 @@ impl Builder {
             place: String::new(),
             rows,
             is_behind_layer: Vec::new(),
+            folded: 0,
         }
     }
 
@@ -87,6 +96,9 @@ impl Builder {
         shape: &[usize],
         element: Element,
     ) -> Result<Value> {
+        if shape.len() > MOST_DIMS || checked_length(shape, MOST_ELEMENTS).is_err() {
+            return Err(self.refuse(&format!("makes a tensor of shape {shape:?}"), "make the network smaller"));
+        }
         let dtype = self.dtype_of(element);
         let behind = LAYERS.contains(&op) || self.are_behind_layer(&arguments);
         let index = self.recording.call(op, overload, arguments, &[(dtype, shape)], &self.place)[0];
@@ -102,6 +114,17 @@ impl Builder {
 
     fn are_behind_layer(&self, arguments: &[Argument]) -> bool {
         arguments.iter().flat_map(Argument::values).any(|index| self.is_behind_layer[index as usize])
+    }
+
+    /// Counts a result that was computed while the file is read; the elements of one that shares them cost nothing.
+    pub fn count_folded(&mut self, value: &Value) -> Result<()> {
+        if let Some(known) = value.known().filter(|known| Rc::strong_count(&known.numbers) == 1) {
+            self.folded += known.len();
+        }
+        match self.folded <= MOST_FOLDED {
+            true => Ok(()),
+            false => Err(self.refuse("computes too much that is the same for all events", "fold its constants before")),
+        }
     }
 
     /// Whether a layer stands before one of these.

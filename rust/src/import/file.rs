@@ -32,15 +32,15 @@ pub struct File<'a> {
     pub(super) classic_opset: i64,
     /// The initialisers, by name.
     pub(super) known: HashMap<&'a str, Known>,
-    /// How often operators take each tensor, by name.
+    /// How often operators take each tensor, or the graph returns it, by name.
     pub(super) uses: HashMap<&'a str, usize>,
 }
 
 /// The bytes of a file that may be one of ONNX.
 pub fn read(path: &Path) -> Result<Vec<u8>> {
     let io = |error| Error::io(path, error);
-    let mut file = Handle::open(path).map_err(io)?;
-    let about = file.metadata().map_err(io)?;
+    // Before it is opened: a pipe would wait for who writes to it.
+    let about = std::fs::metadata(path).map_err(io)?;
     if !about.is_file() || about.len() > LONGEST {
         return Err(Error::invalid(
             if about.is_file() { format!("a file of {} bytes", about.len()) } else { "not a regular file".to_owned() },
@@ -48,7 +48,7 @@ pub fn read(path: &Path) -> Result<Vec<u8>> {
         ));
     }
     let mut bytes = Vec::new();
-    Read::by_ref(&mut file).take(LONGEST).read_to_end(&mut bytes).map_err(io)?;
+    Handle::open(path).map_err(io)?.take(LONGEST).read_to_end(&mut bytes).map_err(io)?;
     Ok(bytes)
 }
 
@@ -91,9 +91,8 @@ impl<'a> File<'a> {
     /// Reads the initialisers that operators take or the graph returns.
     fn decode(&mut self, folder: Option<&Path>) -> Result<()> {
         let left = Cell::new(MOST * size_of::<f32>());
-        let returned: Vec<&str> = self.graph.outputs.iter().map(|output| output.name).collect();
         for tensor in &self.graph.initializers {
-            if !self.uses.contains_key(tensor.name) && !returned.contains(&tensor.name) {
+            if !self.uses.contains_key(tensor.name) {
                 continue;
             }
             let known = Known::of(tensor, |tensor, bytes| external(tensor, bytes, folder, &left))?;
@@ -108,7 +107,7 @@ impl<'a> File<'a> {
     }
 }
 
-/// Counts what the operators of a graph, and of those inside it, take.
+/// Counts what the operators of a graph, and of those inside it, take, and what it returns.
 fn count<'a>(graph: &Graph<'a>, uses: &mut HashMap<&'a str, usize>, depth: usize) -> Result<()> {
     for node in &graph.nodes {
         for input in &node.inputs {
@@ -116,10 +115,10 @@ fn count<'a>(graph: &Graph<'a>, uses: &mut HashMap<&'a str, usize>, depth: usize
         }
         for inner in inner(node, depth)? {
             count(&inner, uses, depth + 1)?;
-            for output in &inner.outputs {
-                *uses.entry(output.name).or_default() += 1;
-            }
         }
+    }
+    for output in &graph.outputs {
+        *uses.entry(output.name).or_default() += 1;
     }
     Ok(())
 }
@@ -156,13 +155,13 @@ fn external(tensor: &Tensor, bytes: usize, folder: Option<&Path>, left: &Cell<us
         refuse(format!("its elements lie in \"{}\", not in the folder of the file", text::name(location)))
     })?;
     left.set(left.get().checked_sub(bytes).ok_or_else(|| refuse("the tensors are too large together".to_owned()))?);
-    let mut file = Handle::open(&path).map_err(|error| Error::io(&path, error))?;
     let offset = number("offset")?.unwrap_or(0);
-    let about = file.metadata().map_err(|error| Error::io(&path, error))?;
+    let about = std::fs::metadata(&path).map_err(|error| Error::io(&path, error))?;
     let end = offset.checked_add(bytes as u64);
     if !about.is_file() || end.is_none_or(|end| end > about.len()) {
         return Err(refuse(format!("\"{}\" ends before its elements do", text::name(location))));
     }
+    let mut file = Handle::open(&path).map_err(|error| Error::io(&path, error))?;
     let mut elements = vec![0; bytes];
     file.seek(SeekFrom::Start(offset)).map_err(|error| Error::io(&path, error))?;
     file.read_exact(&mut elements).map_err(|error| Error::io(&path, error))?;

@@ -7,8 +7,8 @@ use crate::error::{Error, Result};
 use crate::graph::View;
 use crate::graph::view::{broadcast, checked_length};
 
-/// Most elements of what is computed here.
-const MOST: usize = 1 << 24;
+/// Most elements of what is computed here: a mask of 2 000 by 2 000 has as many.
+const MOST: usize = 1 << 22;
 
 /// Refuses more elements than are computed here.
 pub fn check_length(shape: &[usize]) -> Result<usize> {

@@ -136,6 +136,8 @@ impl<'a> Reader<'_, 'a> {
         let mut call = Call { b: self.builder, node, inputs, opset, uses: &self.file.uses, asked };
         let results = (operator.read)(&mut call)?;
         call.check_attributes()?;
+        drop(call);
+        results.iter().try_for_each(|value| self.builder.count_folded(value))?;
         Ok(results)
     }
 

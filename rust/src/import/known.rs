@@ -102,12 +102,23 @@ impl Element {
 }
 
 /// Elements in row-major order.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub enum Numbers {
     /// Of any precision.
     Floats(Vec<f64>),
     /// Truth values are 0 and 1.
     Integers(Vec<i64>),
+}
+
+/// The same bits.
+impl PartialEq for Numbers {
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Numbers::Floats(a), Numbers::Floats(b)) => a.iter().map(|a| a.to_bits()).eq(b.iter().map(|b| b.to_bits())),
+            (Numbers::Integers(a), Numbers::Integers(b)) => a == b,
+            _ => false,
+        }
+    }
 }
 
 impl Numbers {

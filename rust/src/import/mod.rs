@@ -29,6 +29,7 @@ use std::path::Path;
 
 use crate::dataset::Scaler;
 use crate::error::{Error, Result};
+use crate::graph::view::checked_length;
 use crate::graph::{
     AnyBatch, Captured, DType, Module, Observed, ObservedArgument, ObservedGraph, SavedTensor, check_name,
     module_of_file,
@@ -41,6 +42,8 @@ use crate::text;
 /// product of these.
 const EVENTS: usize = 7;
 const OTHER_EVENTS: usize = 11;
+/// Most elements of an input of several.
+const MOST_INPUTS: usize = 1 << 24;
 
 impl Model {
     /// The network of the ONNX file at `path`, whose weights train on: its inputs, one behind the other, are an event; its
@@ -105,7 +108,10 @@ impl<'a> Events<'a> {
         let shape = match &inputs[..] {
             [] => return Err(Error::invalid("it takes no events", "give a network with an input")),
             [only] => only.shape.clone(),
-            several => vec![several.iter().map(|input| input.shape.iter().product::<usize>()).sum()],
+            several => {
+                let lengths = several.iter().map(|input| checked_length(&input.shape, MOST_INPUTS));
+                vec![lengths.sum::<Result<usize>>()?]
+            }
         };
         Ok(Events { inputs, shape, declared })
     }

@@ -33,6 +33,8 @@ enum Target {
     Basket,
     /// Whole files without ROOT
     File,
+    /// ONNX files
+    Onnx,
 }
 
 /// Inputs are no longer than this, in bytes: the longest seed has 36 kB.
@@ -70,6 +72,7 @@ pub fn run(given: &Given, options: &Options) -> Result<()> {
     let name = match options.target {
         Target::Basket => "basket",
         Target::File => "file",
+        Target::Onnx => "onnx",
     };
     let folder = project::build().join("fuzz");
     let programs = build(&environment)?;

@@ -1,0 +1,102 @@
+"""Networks that other programs export, with what onnxruntime computes: writes `NAME.onnx`, events `NAME.x` and predictions
+`NAME.y` (float32, [events, ...]) into a folder, and prints NAME, a tab and the output for each. What cannot be made here is said in
+a line that begins with `#`."""
+
+import contextlib
+import io
+import pathlib
+import sys
+import warnings
+
+import numpy as np
+import onnxruntime
+
+warnings.filterwarnings("ignore")
+EVENTS = 20
+folder = pathlib.Path(sys.argv[1])
+generator = np.random.default_rng(1)
+
+
+def write(name, x, output):
+    session = onnxruntime.InferenceSession(str(folder / f"{name}.onnx"), providers=["CPUExecutionProvider"])
+    (given,) = session.get_inputs()
+    (y,) = session.run([output or session.get_outputs()[0].name], {given.name: x})
+    x.tofile(folder / f"{name}.x")
+    np.ascontiguousarray(y, np.float32).tofile(folder / f"{name}.y")
+    print(f"{name}\t{output}")
+
+
+def of_sklearn():
+    from skl2onnx import to_onnx
+    from sklearn.ensemble import GradientBoostingClassifier, GradientBoostingRegressor, RandomForestClassifier
+    from sklearn.linear_model import LinearRegression, LogisticRegression
+    from sklearn.neural_network import MLPClassifier, MLPRegressor
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import Normalizer, StandardScaler
+
+    x = generator.normal(size=(200, 4)).astype(np.float32)
+    value, label, three = x[:, 0] * x[:, 1] + 3, x[:, 0] > x[:, 1], (x[:, :3]).argmax(axis=1)
+    for name, model, y in [
+        ("mlp", MLPRegressor(hidden_layer_sizes=(8,), max_iter=20), value),
+        ("mlp_pipeline", make_pipeline(StandardScaler(), MLPClassifier((8, 8), activation="tanh", max_iter=20)), label),
+        ("mlp_classes", MLPClassifier((8,), activation="logistic", max_iter=20), three),
+        ("linear", LinearRegression(), value),
+        ("logistic", make_pipeline(Normalizer(), LogisticRegression()), three),
+        ("boosted", GradientBoostingRegressor(n_estimators=20), value),
+        ("boosted_classifier", GradientBoostingClassifier(n_estimators=20), label),
+        ("boosted_classes", GradientBoostingClassifier(n_estimators=10), three),
+        ("forest", RandomForestClassifier(n_estimators=10), three),
+    ]:
+        model.fit(x, y)
+        options = {"zipmap": False} if hasattr(model, "predict_proba") else None
+        exported = to_onnx(model, x[:1], options=options)
+        (folder / f"{name}.onnx").write_bytes(exported.SerializeToString())
+        write(name, generator.normal(size=(EVENTS, 4)).astype(np.float32), "probabilities" if options else "variable")
+
+
+def of_torch():
+    import torch
+    from torch import nn
+
+    class Recurrent(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer, self.last = nn.LSTM(3, 4, batch_first=True, bidirectional=True), nn.Linear(8, 2)
+
+        def forward(self, x):
+            return self.last(self.layer(x)[0][:, -1])
+
+    torch.manual_seed(1)
+    networks = {
+        "torch_mlp": ((6,), nn.Sequential(nn.Linear(6, 8), nn.BatchNorm1d(8), nn.SiLU(), nn.Dropout(), nn.Linear(8, 3), nn.Softmax(1))),
+        "torch_image": (
+            (1, 12, 12),
+            nn.Sequential(
+                *(nn.Conv2d(1, 4, 3, padding=1), nn.BatchNorm2d(4), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(4, 6, 3, stride=2, groups=2)),
+                *(nn.GELU(), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(6, 2)),
+            ),
+        ),
+        "torch_signal": (
+            (2, 32),
+            nn.Sequential(nn.Conv1d(2, 4, 5), nn.ELU(), nn.AvgPool1d(2), nn.Conv1d(4, 4, 3, dilation=2), nn.Flatten(), nn.Linear(40, 1), nn.Sigmoid()),
+        ),
+        "torch_lstm": ((5, 3), Recurrent()),
+        "torch_transformer": (
+            (5, 8),
+            nn.Sequential(nn.TransformerEncoderLayer(8, 2, 16, batch_first=True), nn.Flatten(), nn.Linear(40, 2)),
+        ),
+    }
+    for name, (shape, network) in networks.items():
+        network.eval()
+        x = torch.from_numpy(generator.normal(size=(EVENTS, *shape)).astype(np.float32))
+        with contextlib.redirect_stdout(io.StringIO()):
+            names = {"input_names": ["x"], "output_names": ["y"], "dynamic_axes": {"x": {0: "events"}}}
+            torch.onnx.export(network, x[:3], folder / f"{name}.onnx", dynamo=False, **names)
+        write(name, x.numpy(), "")
+
+
+for make in [of_sklearn, of_torch]:
+    try:
+        make()
+    except ImportError as error:
+        print(f"# {make.__name__}: {error}")
