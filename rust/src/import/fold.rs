@@ -199,9 +199,9 @@ fn of_integers(operator: &str, x: &[i64]) -> Option<i64> {
         ("BitwiseAnd", [a, b]) => a & b,
         ("BitwiseOr", [a, b]) => a | b,
         ("BitwiseXor", [a, b]) => a ^ b,
-        ("BitShiftLeft", [a, b]) => a.checked_shl(u32::try_from(*b).ok()?).unwrap_or(0),
-        // Of a negative number the sign moves in.
-        ("BitShiftRight", [a, b]) => a >> (*b).clamp(0, 63),
+        ("BitShiftLeft", [a, b]) => u32::try_from(*b).ok().and_then(|b| a.checked_shl(b)).unwrap_or(0),
+        // Of a negative number the sign moves in; a number of bits that is none moves all of them.
+        ("BitShiftRight", [a, b]) => a >> if (0..64).contains(b) { *b } else { 63 },
         ("Where", [mask, a, b]) => {
             if *mask != 0 {
                 *a
