@@ -91,8 +91,9 @@ OVERLOADS = {
     ],
     "Model.Predict": ["def Predict(self, data: _Table) -> NDArray[np.float32]: ..."],
     "Model.Logits": ["def Logits(self, data: _Table) -> NDArray[np.float32]: ..."],
+    "Model.Gradient": ["def Gradient(self, data: _Table) -> NDArray[np.float32]: ..."],
 }
-RETURNS = {"Predict": "NDArray[np.float32]", "Logits": "NDArray[np.float32]"}
+RETURNS = {"Predict": "NDArray[np.float32]", "Logits": "NDArray[np.float32]", "Gradient": "NDArray[np.float32]"}
 SHADOWED = ("Batches", "Functor", "Scaler", "Stream")  # in classes that have a method of this name
 HIDDEN = ("__cppyy_pythonize__", "DLPackCapsule", "Data", "Address")
 TAKEN = {

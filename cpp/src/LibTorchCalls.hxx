@@ -26,6 +26,9 @@ public:
                         rust::Slice<const float> parameters, rust::Slice<float> state, rust::Slice<float> outputs) const = 0;
    /// From the adjoint of the outputs the gradient of the parameters.
    virtual void Backward(rust::Slice<const float> adjoint, rust::Slice<float> gradient) const = 0;
+   /// From `x` [rows, inputs] the derivatives [rows, outputs, inputs] of each row's outputs by its elements, in evaluation.
+   virtual void Gradient(rust::Slice<const float> x, rust::Slice<const float> parameters, rust::Slice<float> state,
+                         rust::Slice<float> gradient) const = 0;
    /// Gives the tensors back their own memory.
    virtual void End() const noexcept = 0;
 };

@@ -121,6 +121,18 @@ std::vector<float> Model::Outputs(const Dataset &data, bool raw) const
    return outputs;
 }
 
+std::vector<float> Model::Gradient(const Dataset &data) const
+{
+   return LongCall(Where("Gradient"), [&] {
+      const auto &model = Data();
+      const auto &events = *data.fData->fCore;
+      std::vector<float> gradient(Core::dataset_rows(events) * Outputs() * Inputs());
+      Core::model_gradient(*model.fCore, events, Threads(0), {gradient.data(), gradient.size()});
+      Told(model);
+      return gradient;
+   });
+}
+
 std::size_t Model::Inputs() const
 {
    return Core::model_inputs(*fData->fCore);
@@ -228,6 +240,32 @@ void Model::SetOptions(const FitOptions &options)
 {
    Change("SetOptions",
           [&](ModelData &model) { Core::model_set_options(*model.fCore, ToSpec(options)); });
+}
+
+/// The parameters of this name, also of what the model was before its first fit.
+void Model::SetFrozen(const char *method, const std::string &name, bool frozen)
+{
+   Guard(Where(method).c_str(), [&] {
+      const auto change = [&](const ModelData &from) {
+         auto changed = from.Copy();
+         Core::model_freeze(*changed->fCore, name, frozen);
+         return changed;
+      };
+      auto changed = change(Data());
+      if (changed->fStart)
+         changed->fStart = change(*changed->fStart);
+      Replace(std::move(changed));
+   });
+}
+
+void Model::Freeze(const std::string &name)
+{
+   SetFrozen("Freeze", name, true);
+}
+
+void Model::Unfreeze(const std::string &name)
+{
+   SetFrozen("Unfreeze", name, false);
 }
 
 void Model::Save(const std::string &path) const

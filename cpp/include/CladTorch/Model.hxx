@@ -188,6 +188,14 @@ public:
    /// probabilities saturate.
    std::vector<float> Logits(const Dataset &data) const;
 
+   /// [N, C, F] row-major: the derivatives of Logits() by each event's features, in the units of both. `gradient[(n * C + c) * F + f]`
+   /// is that of output c of event n by feature f; of C = 1, one row of F numbers for each event. By the chain rule, those of a
+   /// probability p of one logit are p (1 - p) times these. In Python an array [N, F], or [N, C, F].
+   ///
+   /// Clad's derivatives compute them, or LibTorch's autograd where that runs the network. Where a function has a kink (ReLU at 0)
+   /// it is LibTorch's derivative there.
+   std::vector<float> Gradient(const Dataset &data) const;
+
    /// A frozen copy that is called with one `RVecF` row (C = 1), for array columns:
    /// `frame.Define("score", model.Functor(), {"strain"})`.
    CladTorch::Functor Functor() const;
@@ -284,6 +292,13 @@ public:
    /// scalers.
    void SetParameters(const std::vector<float> &values);
 
+   /// The parameters whose names begin with `name`, such as `layers.0` or `layers.0.weight` of an Mlp, or as the module calls them,
+   /// stay as they are in Fit(), to the bit, whatever the optimiser and the weight decay. Running statistics change. Print() shows
+   /// what is frozen. Throws where no name begins so, and shows those there are. Copies of the model keep it, files do not: call it
+   /// again after Load(), and before Resume(). An Mlp whose first or last layer is frozen keeps its scalers.
+   void Freeze(const std::string &name);
+   /// They train again; "": all.
+   void Unfreeze(const std::string &name = "");
    /// Writes architecture, parameters, scalers, columns and options to one file, atomically. Keeps the mode and owner
    /// of a file that it replaces and follows symbolic links. Throws if the path is a device, a pipe, a socket, a folder
    /// or a read-only file, and if the predictions of an Mlp or the parameters of a module are not finite. A leading `~` is
@@ -397,6 +412,7 @@ private:
    void Replace(std::shared_ptr<Internal::ModelData> data);
    template <class F>
    void Change(const char *method, F change);
+   void SetFrozen(const char *method, const std::string &name, bool frozen);
 
    std::shared_ptr<Internal::ModelData> fData;
 };

@@ -139,7 +139,7 @@ def takes_numbers(cls, name):
 
 
 def gives_rows(cls, method):
-    """Predictions as an array of NumPy's: [events] of one output, [events, outputs] of several."""
+    """Predictions as an array of NumPy's: [events] of one output, [events, outputs] of several; a gradient has the features behind."""
     wrapped = getattr(cls, method)
 
     def shaped(self, *args, **kwargs):
@@ -147,7 +147,8 @@ def gives_rows(cls, method):
 
         numbers = numpy.asarray(wrapped(self, *args, **kwargs)).copy()
         outputs = self.Members()[0].Outputs() if hasattr(self, "Members") else self.Outputs()
-        return numbers if outputs == 1 else numbers.reshape(-1, outputs)
+        shape = ([] if outputs == 1 else [outputs]) + ([self.Inputs()] if method == "Gradient" else [])
+        return numbers.reshape(-1, *shape)
 
     shaped.__doc__ = wrapped.__doc__
     shaped.__name__ = method

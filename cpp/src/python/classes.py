@@ -43,7 +43,7 @@ def pythonize(cls, name):
         fits_tables(cls, name)
         takes_options(cls, name, "Resume", at=2)
         takes_options(cls, name, "CrossValidate", at=2)
-        for method in ("Predict", "Logits"):
+        for method in ("Predict", "Logits", "Gradient"):
             gives_rows(cls, method)
             predicts_tables(cls, name, method)
     elif kind == "Metric":

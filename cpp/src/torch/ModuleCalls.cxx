@@ -90,6 +90,14 @@ void ModuleCalls::SetCounters(std::uint64_t step) const
    }
 }
 
+/// A copy of `x`, which the network may change, as [rows, shape...].
+torch::Tensor ModuleCalls::Rows(rust::Slice<const float> x) const
+{
+   auto sizes = std::vector<std::int64_t>{-1};
+   sizes.insert(sizes.end(), fNetwork.Shape().begin(), fNetwork.Shape().end());
+   return torch::from_blob(const_cast<float *>(x.data()), {static_cast<std::int64_t>(x.size())}).clone().view(sizes);
+}
+
 void ModuleCalls::Forward(bool training, std::uint64_t seed, std::uint64_t step, rust::Slice<const float> x,
                           rust::Slice<const float> parameters, rust::Slice<float> state, rust::Slice<float> outputs) const
 {
@@ -106,10 +114,7 @@ void ModuleCalls::Forward(bool training, std::uint64_t seed, std::uint64_t step,
       const c10::InferenceMode normal(false);
       const torch::AutoGradMode gradients(training);
       const ModeScope mode(fNetwork.Module(), training);
-      auto sizes = std::vector<std::int64_t>{-1};
-      sizes.insert(sizes.end(), fNetwork.Shape().begin(), fNetwork.Shape().end());
-      const auto given = torch::from_blob(const_cast<float *>(x.data()), {static_cast<std::int64_t>(x.size())});
-      const auto results = fNetwork.Call(given.clone().view(sizes)); // which the network may change
+      const auto results = fNetwork.Call(Rows(x));
       if (static_cast<std::size_t>(results.numel()) != outputs.size())
          throw std::runtime_error(fNetwork.Name() + " gives " + std::to_string(results.numel()) + " elements instead of " +
                                   std::to_string(outputs.size()));
@@ -143,6 +148,32 @@ void ModuleCalls::Backward(rust::Slice<const float> adjoint, rust::Slice<float> 
          } else {
             std::fill_n(to, count, 0.0f);
          }
+      }
+   });
+}
+
+void ModuleCalls::Gradient(rust::Slice<const float> x, rust::Slice<const float> parameters, rust::Slice<float> state,
+                           rust::Slice<float> gradient) const
+{
+   Called(fNetwork.Name(), [&] {
+      GiveBack();
+      Bind(parameters.data(), state.data());
+      const c10::InferenceMode normal(false);
+      const torch::AutoGradMode gradients(true);
+      const ModeScope mode(fNetwork.Module(), false);
+      const auto events = Rows(x).requires_grad_();
+      const auto rows = events.size(0);
+      const auto outputs = fNetwork.Call(events.clone()).view({rows, -1}); // events are a leaf, which no network may change
+      const auto all = torch::from_blob(gradient.data(), {rows, outputs.size(1), static_cast<std::int64_t>(gradient.size()) / (rows * outputs.size(1))});
+      for (std::int64_t output = 0; output < outputs.size(1); ++output) {
+         torch::Tensor found; // undefined where the output does not depend on the events
+         if (outputs.requires_grad())
+            found = torch::autograd::grad({outputs.select(1, output).sum()}, {events}, {}, true, false, true)[0];
+         auto to = all.select(1, output);
+         if (found.defined())
+            to.copy_(found.reshape({rows, -1}));
+         else
+            to.zero_();
       }
    });
 }

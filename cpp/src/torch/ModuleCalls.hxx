@@ -46,12 +46,15 @@ public:
    void Forward(bool training, std::uint64_t seed, std::uint64_t step, rust::Slice<const float> x,
                 rust::Slice<const float> parameters, rust::Slice<float> state, rust::Slice<float> outputs) const override;
    void Backward(rust::Slice<const float> adjoint, rust::Slice<float> gradient) const override;
+   void Gradient(rust::Slice<const float> x, rust::Slice<const float> parameters, rust::Slice<float> state,
+                 rust::Slice<float> gradient) const override;
    void End() const noexcept override;
 
    /// While it lives, no network's tensors lie in other memory than their own.
    static std::unique_lock<std::recursive_mutex> Idle();
 
 private:
+   torch::Tensor Rows(rust::Slice<const float> x) const;
    void Bind(const float *parameters, float *state) const;
    void SetCounters(std::uint64_t step) const;
    void GiveBack() const;

@@ -33,6 +33,14 @@ mod ffi {
         ) -> Result<()>;
         #[cxx_name = "Backward"]
         fn backward(self: &LibTorchCalls, adjoint: &[f32], gradient: &mut [f32]) -> Result<()>;
+        #[cxx_name = "Gradient"]
+        fn gradient(
+            self: &LibTorchCalls,
+            x: &[f32],
+            parameters: &[f32],
+            state: &mut [f32],
+            gradient: &mut [f32],
+        ) -> Result<()>;
         #[cxx_name = "End"]
         fn end(self: &LibTorchCalls);
     }
@@ -62,6 +70,10 @@ impl libtorch::LibTorchCalls for Called {
 
     fn backward(&self, adjoint: &[f32], gradient: &mut [f32]) -> Result<()> {
         self.0.backward(adjoint, gradient).map_err(|error| Error::Torch(error.what().to_owned()))
+    }
+
+    fn gradient(&self, x: &[f32], parameters: &[f32], state: &mut [f32], gradient: &mut [f32]) -> Result<()> {
+        self.0.gradient(x, parameters, state, gradient).map_err(|error| Error::Torch(error.what().to_owned()))
     }
 
     fn end(&self) {

@@ -132,6 +132,10 @@ mod ffi {
         fn model_to_predictions(model: &Model, out: &mut [f32]);
         /// `out` is [rows, outputs]; `raw` gives logits instead of probabilities. `threads` 0: all.
         fn model_predict(model: &Model, data: &Dataset, raw: bool, threads: usize, out: &mut [f32]) -> Result<()>;
+        /// `out` is [rows, outputs, inputs], of what `model_predict` gives with `raw`.
+        fn model_gradient(model: &Model, data: &Dataset, threads: usize, out: &mut [f32]) -> Result<()>;
+        /// Whether the parameters whose names begin so stay as they are in fits; "": all.
+        fn model_freeze(model: &mut Model, name: &str, frozen: bool) -> Result<()>;
         /// One event; safe from several threads at once, no allocation after a thread's first call.
         fn model_score(model: &Model, features: &[f32], raw: bool, out: &mut [f32]) -> Result<()>;
     }
@@ -330,6 +334,14 @@ fn model_to_predictions(model: &Model, out: &mut [f32]) {
 
 fn model_predict(model: &Model, data: &Dataset, raw: bool, threads: usize, out: &mut [f32]) -> Result<()> {
     guard(|| model.predict(data, raw, threads, out))
+}
+
+fn model_gradient(model: &Model, data: &Dataset, threads: usize, out: &mut [f32]) -> Result<()> {
+    guard(|| model.gradient(data, threads, out))
+}
+
+fn model_freeze(model: &mut Model, name: &str, frozen: bool) -> Result<()> {
+    guard(|| model.freeze_parameters(name, frozen))
 }
 
 fn model_score(model: &Model, features: &[f32], raw: bool, out: &mut [f32]) -> Result<()> {

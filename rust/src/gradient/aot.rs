@@ -7,6 +7,7 @@
 //! there are more threads than lanes, they share large operators. Nothing is allocated after the first steps of each number
 //! of rows but what hands an epoch to the threads.
 
+use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::thread;
@@ -111,6 +112,23 @@ impl<T: Scalar + Element> AotEngine<T> {
     /// With a user's loss instead of that of the settings.
     pub fn with_own_loss(self, loss: impl Into<OwnLoss>) -> Self {
         AotEngine { own_loss: Some(loss.into()), ..self }
+    }
+
+    /// Leaves these parts of the flat parameter vector, apart and in order, as they are.
+    pub fn with_frozen(mut self, frozen: &[Range<usize>]) -> Result<Self> {
+        let mut flat = vec![T::default(); self.network.parameters()];
+        frozen.iter().for_each(|range| flat[range.clone()].fill(T::from_f64(1.0)));
+        let mut own = HostBuffer::zeros(self.network.own_parameters())?;
+        self.network.pack(&flat, own.as_mut_slice());
+        let mut parts: Vec<Range<usize>> = Vec::new();
+        for at in (0..own.as_slice().len()).filter(|&at| own.as_slice()[at].to_f64() != 0.0) {
+            match parts.last_mut().filter(|last| last.end == at) {
+                Some(last) => last.end += 1,
+                None => parts.push(at..at + 1),
+            }
+        }
+        self.state.get_mut().unwrap_or_else(PoisonError::into_inner).optimizer.leave(&parts);
+        Ok(self)
     }
 
     fn largest_batch(&self) -> usize {

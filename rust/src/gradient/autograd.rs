@@ -1,5 +1,7 @@
 //! The same graph on LibTorch's operators and autograd: the fallback, the reference, and the way to a GPU.
 
+use std::ops::Range;
+
 use tch::{Device, Kind, Reduction, TchError, Tensor, no_grad};
 
 use super::{Engine, Rows, Settings, Snapshot, Steps};
@@ -70,6 +72,12 @@ impl AutogradEngine {
         };
         let (parameters, optimizer) = on_device()?;
         Ok(AutogradEngine { optimizer, graph, settings, device, parameters, data: None })
+    }
+
+    /// Leaves these parts of the parameters, apart and in order, as they are.
+    pub fn with_frozen(mut self, frozen: &[Range<usize>]) -> Result<Self, Error> {
+        self.optimizer.leave(frozen).map_err(Failure::from)?;
+        Ok(self)
     }
 
     /// The dataset on the device: sent there at the first call, and at the first one after `forget`.

@@ -1,5 +1,6 @@
 //! A module as LibTorch itself runs it, with its autograd: where an operator has no kernel, and where a fit asks for it.
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -44,6 +45,8 @@ pub trait LibTorchCalls: Send + Sync {
     fn forward(&self, call: Call, x: &[f32], parameters: &[f32], state: &mut [f32], outputs: &mut [f32]) -> Result<()>;
     /// From the adjoint of those outputs the gradient of the parameters.
     fn backward(&self, adjoint: &[f32], gradient: &mut [f32]) -> Result<()>;
+    /// The derivatives [rows, outputs, inputs] of each row's outputs by its elements, in evaluation.
+    fn gradient(&self, x: &[f32], parameters: &[f32], state: &mut [f32], gradient: &mut [f32]) -> Result<()>;
     /// Gives the tensors back their own memory.
     fn end(&self);
 }
@@ -94,6 +97,19 @@ impl LibTorchModule {
             self.seen_apart.store(true, Ordering::Relaxed);
         }
         self.evaluate_unchecked(threads, x, parameters, state, outputs)
+    }
+
+    /// The derivatives [rows, outputs, inputs] of the outputs of each row of `x` in evaluation by its elements.
+    pub fn gradient(
+        &self,
+        threads: usize,
+        x: &[f32],
+        parameters: &[f32],
+        state: &[f32],
+        gradient: &mut [f32],
+    ) -> Result<()> {
+        let running = Running::new(&*self.calls, threads);
+        running.0.gradient(x, parameters, &mut state.to_vec(), gradient)
     }
 
     fn evaluate_unchecked(
@@ -245,6 +261,12 @@ impl LibTorchEngine {
     /// With a user's loss instead of that of the settings.
     pub fn with_own_loss(self, loss: impl Into<OwnLoss>) -> Self {
         LibTorchEngine { own_loss: Some(loss.into()), ..self }
+    }
+
+    /// Leaves these parts of the flat parameter vector, apart and in order, as they are.
+    pub fn with_frozen(mut self, frozen: &[Range<usize>]) -> Self {
+        self.optimizer.leave(frozen);
+        self
     }
 
     /// One optimiser step as `rate` says of the sum of weight times loss, which it returns.

@@ -69,6 +69,11 @@ impl<T: Scalar + Element> Pass<T> {
         Self::laid_out(module, packing, mode, rows, program, Form::whole(program)?)
     }
 
+    /// What computes `rows` rows of `module` in evaluation, with their gradient, of parameters in the flat vector's order.
+    pub fn by_events(module: &Module, packing: &Packing<T>, rows: usize) -> Result<Self> {
+        Self::of_program(module, packing, Mode::Evaluation, rows, &module.program_by_events(rows)?)
+    }
+
     fn laid_out(
         module: &Module,
         packing: &Packing<T>,
@@ -85,6 +90,7 @@ impl<T: Scalar + Element> Pass<T> {
             return Err(Error::Internal(format!("{} arguments of a module", program.arguments.len())));
         }
         let updated = &program.outputs[program.results().len()..];
+        let has_gradients = program.arguments.iter().any(|argument| argument.gradient);
         let [values, adjoints] = form.run().arenas();
         let mut values = HostBuffer::zeros(values)?;
         form.run().prepare(values.as_mut_slice());
@@ -103,7 +109,7 @@ impl<T: Scalar + Element> Pass<T> {
             mode,
             rows,
             values,
-            adjoints: HostBuffer::zeros(if mode == Mode::Training { adjoints } else { 0 })?,
+            adjoints: HostBuffer::zeros(if has_gradients { adjoints } else { 0 })?,
             noise: program.noise.iter().map(drawn).collect::<Result<_>>()?,
             updates: program.updates.iter().zip(updated).map(update).collect::<Result<_>>()?,
             lists: Default::default(),
@@ -173,23 +179,37 @@ impl<T: Scalar + Element> Pass<T> {
         sum: bool,
         gradient: &mut [T],
     ) {
-        assert!(
-            gradient.len() == self.lengths[1] && adjoint.len() == self.rows * module.outputs(),
-            "the gradient has another length than the parameters"
-        );
-        self.list(module, memory);
-        let [inputs, seeds, gradients] = &mut self.lists;
-        seeds.clear();
-        seeds.push(adjoint.as_ptr() as usize);
+        assert_eq!(gradient.len(), self.lengths[1], "the gradient has another length than the parameters");
+        let start = gradient.as_mut_ptr();
+        let gradients = &mut self.lists[2];
         gradients.clear();
         gradients.push(0);
-        let start = gradient.as_mut_ptr();
         gradients.extend(self.places.iter().map(|place| match place {
             Place::Own(range) => start.wrapping_add(range.start) as usize,
             Place::Derived(_) | Place::Itself => 0,
         }));
         gradients.extend(self.noise.iter().map(|_| 0));
-        // SAFETY: as in `forward`; each parameter has its own range of `gradient`, which is as long as all of them.
+        self.pull_back(module, memory, threads, adjoint, sum);
+    }
+
+    /// The same for the gradient [rows, inputs] of the rows, of a pass [by them](Self::by_events).
+    pub fn backward_events(&mut self, module: &Module, memory: &Memory<T>, adjoint: &[T], gradient: &mut [T]) {
+        assert_eq!(gradient.len(), self.lengths[0], "the gradient has another length than the rows");
+        let gradients = &mut self.lists[2];
+        gradients.clear();
+        gradients.push(gradient.as_mut_ptr() as usize);
+        gradients.extend(self.places.iter().map(|_| 0));
+        self.pull_back(module, memory, 1, adjoint, false);
+    }
+
+    /// To the gradients whose addresses are listed.
+    fn pull_back(&mut self, module: &Module, memory: &Memory<T>, threads: usize, adjoint: &[T], sum: bool) {
+        assert_eq!(adjoint.len(), self.rows * module.outputs(), "the adjoint of another number of outputs");
+        self.list(module, memory);
+        let [inputs, seeds, gradients] = &mut self.lists;
+        seeds.clear();
+        seeds.push(adjoint.as_ptr() as usize);
+        // SAFETY: as in `forward`; the listed gradients are slices of the callers', each as long as its argument and apart.
         let [inputs, seeds, gradients] =
             unsafe { [Addresses::new(inputs), Addresses::new(seeds), Addresses::new(gradients)] };
         let (values, adjoints) = (self.values.as_slice(), self.adjoints.as_mut_slice());

@@ -5,10 +5,10 @@ use super::{Activation, DType, Graph, Op, Program, View};
 use crate::error::Result;
 
 /// The program for `rows` rows. Its arguments are the rows, then the weight [outputs, inputs] and the bias [outputs] of each
-/// layer, with gradients where `trains`.
-pub(super) fn program(graph: &Graph, dtype: DType, rows: usize, trains: bool) -> Result<Program> {
+/// layer; the former has a gradient if `by_rows`, the others if `trains`.
+pub(super) fn program(graph: &Graph, dtype: DType, rows: usize, by_rows: bool, trains: bool) -> Result<Program> {
     let mut program = Program::new(dtype);
-    let mut value = program.argument("x", dtype, View::contiguous(&[rows, graph.inputs()]), false)?;
+    let mut value = program.argument("x", dtype, View::contiguous(&[rows, graph.inputs()]), by_rows)?;
     let mut parameters = Vec::new();
     for (_, _, inputs, outputs) in graph.layers() {
         let weight = program.argument("weight", dtype, View::contiguous(&[outputs, inputs]), trains)?;

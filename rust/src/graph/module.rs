@@ -20,6 +20,14 @@ pub enum Mode {
     Evaluation,
 }
 
+/// What a program has derivatives by.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum By {
+    Nothing,
+    Parameters,
+    Events,
+}
+
 /// How the function was observed in one mode. Its first argument are the rows, the others tensors that it captured.
 pub struct Observed {
     /// For two rows and more.
@@ -166,8 +174,8 @@ impl Module {
         let module = &mut self;
         module.place_parameters(is_parameter)?;
         let rows = module.observed(Mode::Training)?.batch.rows();
-        let training = module.lowered(Mode::Training, rows)?;
-        let evaluation = module.lowered(Mode::Evaluation, rows)?;
+        let training = module.lowered(Mode::Training, rows, By::Parameters)?;
+        let evaluation = module.lowered(Mode::Evaluation, rows, By::Nothing)?;
         module.check_evaluation(&evaluation)?;
         module.place_state(&training)?;
         for (index, bytes) in module.fixed_bytes()?.into_iter().enumerate() {
@@ -290,7 +298,16 @@ impl Module {
 
     /// What computes `rows` rows, in training with gradients of the parameters.
     pub fn program(&self, mode: Mode, rows: usize) -> Result<Program> {
-        let program = self.lowered(mode, rows)?;
+        self.checked_program(mode, rows, if mode == Mode::Training { By::Parameters } else { By::Nothing })
+    }
+
+    /// What computes `rows` rows in evaluation, with the gradient of these rows.
+    pub fn program_by_events(&self, rows: usize) -> Result<Program> {
+        self.checked_program(Mode::Evaluation, rows, By::Events)
+    }
+
+    fn checked_program(&self, mode: Mode, rows: usize, by: By) -> Result<Program> {
+        let program = self.lowered(mode, rows, by)?;
         if self.outputs_of(&program, rows)? != self.outputs {
             return Err(self.refuse(&format!("has another number of outputs for {rows} rows")));
         }
@@ -317,13 +334,14 @@ impl Module {
         graph.nodes.get(index).map_or(String::new(), operator_name)
     }
 
-    fn lowered(&self, mode: Mode, rows: usize) -> Result<Program> {
+    fn lowered(&self, mode: Mode, rows: usize, by: By) -> Result<Program> {
         if let Source::Chain(graph, _) = &self.source {
-            return chain::program(graph, self.dtype, rows, mode == Mode::Training);
+            return chain::program(graph, self.dtype, rows, by == By::Events, by == By::Parameters);
         }
         let graph = self.observation(mode, rows)?;
-        let is_trained = |captured: &Captured| mode == Mode::Training && matches!(captured, Captured::Parameter(_));
-        let gradients: Vec<bool> = std::iter::once(false).chain(self.constants(mode).map(is_trained)).collect();
+        let is_trained = |captured: &Captured| by == By::Parameters && matches!(captured, Captured::Parameter(_));
+        let constants = self.constants(mode).map(is_trained);
+        let gradients: Vec<bool> = std::iter::once(by == By::Events).chain(constants).collect();
         let program = match self.bound {
             None => lower::lower(&graph, &gradients)?,
             Some(bound) => {
@@ -475,7 +493,7 @@ impl Module {
     }
 
     fn dependence(&self, mode: Mode) -> Result<Option<Dependence>> {
-        let [first, second] = APART.map(|events| self.lowered(mode, events));
+        let [first, second] = APART.map(|events| self.lowered(mode, events, By::Nothing));
         dependence([&first?, &second?], APART[0])
     }
 

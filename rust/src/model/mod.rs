@@ -1,7 +1,9 @@
 //! A network with all that its use needs: weights, scaler, columns, and how it was trained.
 
 mod file;
+mod frozen;
 pub(crate) mod gaussian;
+mod gradient;
 mod initial;
 mod meaning;
 mod mlp;
@@ -20,6 +22,7 @@ pub use names::{Names, Place};
 use predictor::{Numbers, Predictor};
 pub use regularised::Hidden;
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use crate::columns::{self, Column};
@@ -127,6 +130,8 @@ pub struct Model {
     state: HostBuffer<f32>,
     names: Arc<Names>,
     training: Training,
+    /// Parts of the flat parameter vector that fits leave as they are, apart and in order.
+    frozen: Vec<Range<usize>>,
     /// That fits trained on.
     batches: u64,
 }
@@ -144,7 +149,16 @@ impl Model {
         let (state, training) = (HostBuffer::zeros(0)?, Training::default());
         let predictor = Some(Predictor::new(Arc::new(Module::of_graph(mlp.graph(), DType::Float32))));
         let network = Network::Mlp(Box::new(mlp));
-        Ok(Model { network, predictor, parameters, state, names: Arc::default(), training, batches: 0 })
+        Ok(Model {
+            network,
+            predictor,
+            parameters,
+            state,
+            names: Arc::default(),
+            training,
+            frozen: Vec::new(),
+            batches: 0,
+        })
     }
 
     /// A network of LibTorch with its parameters and state: of `operators`, or why they have no kernels. LibTorch's flat vectors
@@ -184,7 +198,7 @@ impl Model {
     ) -> Result<Self> {
         let (parameters, state) = (HostBuffer::from_slice(parameters)?, HostBuffer::from_slice(state)?);
         let (network, names, training) = (Network::Module(network), Arc::new(names), Training::default());
-        Ok(Model { network, predictor, parameters, state, names, training, batches: 0 })
+        Ok(Model { network, predictor, parameters, state, names, training, frozen: Vec::new(), batches: 0 })
     }
 
     /// A copy that shares nothing that changes.
@@ -196,6 +210,7 @@ impl Model {
             state: HostBuffer::from_slice(self.state())?,
             names: Arc::clone(&self.names),
             training: self.training.clone(),
+            frozen: self.frozen.clone(),
             batches: self.batches,
         })
     }
@@ -441,6 +456,7 @@ impl Model {
         if !self.targets().names().is_empty() {
             text += &format!("  targets: {}\n", text::list(self.targets().names().iter(), ", "));
         }
+        text += &self.describe_frozen();
         match &self.training.options {
             None => text += "  not trained\n",
             Some(options) => {

@@ -47,6 +47,11 @@ impl Names {
         }
     }
 
+    /// Where each of them lies, and its path.
+    pub fn tensors(&self) -> &[(Place, String)] {
+        &self.tensors
+    }
+
     /// Behind which the outputs are no logits; empty: there is none.
     pub fn last_activation(&self) -> &str {
         &self.last_activation

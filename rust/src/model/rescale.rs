@@ -23,6 +23,9 @@ impl Model {
                 rescale_outputs(graph, old, new, &mut parameters);
             }
         }
+        for range in self.frozen() {
+            parameters[range.clone()].copy_from_slice(&self.parameters()[range.clone()]);
+        }
         match parameters.iter().all(|parameter| parameter.is_finite()) {
             true => Ok(parameters),
             false => Err(Error::invalid(

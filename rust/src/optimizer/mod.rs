@@ -7,6 +7,8 @@ mod tensor;
 
 pub use tensor::TensorOptimizer;
 
+use std::ops::Range;
+
 use rayon::prelude::*;
 
 use crate::device::HostBuffer;
@@ -63,6 +65,8 @@ pub struct Optimizer<T> {
     rule: Rule,
     moments: [HostBuffer<T>; 2],
     steps: i64,
+    /// The parameters that move: parts of them, apart and in order.
+    moving: Vec<Range<usize>>,
     /// Of the gradient, for each part of a sweep: the sum of squares.
     squares: Vec<f64>,
 }
@@ -71,7 +75,17 @@ impl<T: Scalar> Optimizer<T> {
     /// For `length` parameters.
     pub fn new(rule: Rule, length: usize) -> Result<Self> {
         let moments = [HostBuffer::zeros(length)?, HostBuffer::zeros(length)?];
-        Ok(Optimizer { rule, moments, steps: 0, squares: vec![0.0; length.div_ceil(SWEPT)] })
+        let moving = [0..length].to_vec();
+        Ok(Optimizer { rule, moments, steps: 0, moving, squares: vec![0.0; length.div_ceil(SWEPT)] })
+    }
+
+    /// Leaves the parameters `frozen`, which are apart and in order, as they are: their bits stay, and their gradient has no part
+    /// in the norm.
+    pub fn leave(&mut self, frozen: &[Range<usize>]) {
+        let length = self.moments[0].as_slice().len();
+        let starts = [0].into_iter().chain(frozen.iter().map(|range| range.end));
+        let ends = frozen.iter().map(|range| range.start).chain([length]);
+        self.moving = starts.zip(ends).map(|(start, end)| start..end).filter(|range| !range.is_empty()).collect();
     }
 
     /// One step of size `rate`, on the threads of the present pool. `complete` adds to a part of the gradient, from the
@@ -85,7 +99,7 @@ impl<T: Scalar> Optimizer<T> {
     ) {
         self.steps += 1;
         let scale = self.rule.changes_gradient().then(|| self.bound(parameters, gradient, &complete));
-        let Optimizer { rule, moments: [first, second], steps, .. } = self;
+        let Optimizer { rule, moments: [first, second], steps, moving, .. } = self;
         let sweep = rule.sweep(rate, *steps);
         let parts = parameters.par_chunks_mut(SWEPT).zip(gradient.par_chunks_mut(SWEPT));
         let moments = first.as_mut_slice().par_chunks_mut(SWEPT).zip(second.as_mut_slice().par_chunks_mut(SWEPT));
@@ -94,17 +108,20 @@ impl<T: Scalar> Optimizer<T> {
                 None => complete(index * SWEPT, g),
                 Some(scale) => g.iter_mut().for_each(|g| *g = T::from_f64(g.to_f64() * scale)),
             }
-            match rule.optimiser {
-                Optimiser::Adam => T::adam(&sweep, p, g, m, v),
-                Optimiser::AdamW => T::adamw(&sweep, p, g, m, v),
-                Optimiser::SGD => T::sgd(&sweep, p, g, Some(m)),
+            for moving in within(moving, index, p.len()) {
+                let [p, m, v] = [&mut *p, &mut *m, &mut *v].map(|all| &mut all[moving.clone()]);
+                match rule.optimiser {
+                    Optimiser::Adam => T::adam(&sweep, p, &g[moving], m, v),
+                    Optimiser::AdamW => T::adamw(&sweep, p, &g[moving], m, v),
+                    Optimiser::SGD => T::sgd(&sweep, p, &g[moving], Some(m)),
+                }
             }
         });
     }
 
     /// Completes the gradient with all terms and bounds its components; returns the factor that bounds its norm.
     fn bound(&mut self, parameters: &[T], gradient: &mut [T], complete: &(impl Fn(usize, &mut [T]) + Sync)) -> f64 {
-        let rule = self.rule;
+        let (rule, moving) = (self.rule, &self.moving);
         let parts = parameters.par_chunks(SWEPT).zip(gradient.par_chunks_mut(SWEPT));
         parts.zip(&mut self.squares).enumerate().for_each(|(index, ((p, g), square))| {
             complete(index * SWEPT, g);
@@ -113,7 +130,10 @@ impl<T: Scalar> Optimizer<T> {
             }
             match rule.clip {
                 Some(Clip::Value(most)) => g.iter_mut().for_each(|g| *g = T::from_f64(g.to_f64().clamp(-most, most))),
-                Some(Clip::Norm(_)) => *square = g.iter().map(|g| g.to_f64() * g.to_f64()).sum(),
+                Some(Clip::Norm(_)) => {
+                    let moving = within(moving, index, g.len()).flat_map(|moving| &g[moving]);
+                    *square = moving.map(|g| g.to_f64() * g.to_f64()).sum();
+                }
                 None => {}
             }
         });
@@ -145,6 +165,14 @@ impl<T: Scalar> Optimizer<T> {
         self.steps = state.steps;
         Ok(())
     }
+}
+
+/// What of `moving` lies in part `index` of a sweep, counted from its beginning; the part has so many parameters.
+fn within(moving: &[Range<usize>], index: usize, length: usize) -> impl Iterator<Item = Range<usize>> + '_ {
+    let start = index * SWEPT;
+    let first = moving.partition_point(|range| range.end <= start);
+    let inside = moving[first..].iter().take_while(move |range| range.start < start + length);
+    inside.map(move |range| range.start.max(start) - start..range.end.min(start + length) - start)
 }
 
 /// -1, 0 or 1, as LibTorch's derivative of the absolute value.
@@ -219,6 +247,49 @@ mod tests {
             assert_eq!((theirs.kind(), theirs.device()), (Kind::Double, Device::Cpu));
             let theirs = Vec::<f64>::try_from(&theirs).unwrap();
             let largest = ours.iter().zip(&theirs).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+            assert!(largest < 1e-13, "{rule:?}: {largest}");
+        }
+    }
+
+    /// Some within a part of a sweep, one over its end, one at the end of all.
+    fn frozen() -> [Range<usize>; 4] {
+        [0..3, 700..701, SWEPT - 5..SWEPT + 6, LENGTH - 2..LENGTH]
+    }
+
+    fn moving(values: &[f64]) -> Vec<f64> {
+        let is_moving = |at: &usize| !frozen().iter().any(|range| range.contains(at));
+        (0..LENGTH).filter(is_moving).map(|at| values[at]).collect()
+    }
+
+    /// What is left out does not move, and the rest moves as if it were all there is.
+    #[test]
+    fn frozen_parameters_stay_and_the_others_move_as_without_them() {
+        for rule in rules() {
+            let (mut all, before) = (wave(0), wave(0));
+            let mut optimizer = Optimizer::new(rule, LENGTH).unwrap();
+            optimizer.leave(&frozen());
+            run(&mut optimizer, &mut all, 1, STEPS);
+            for range in frozen() {
+                assert_eq!(all[range.clone()], before[range], "{rule:?}");
+            }
+            let mut few = moving(&before);
+            let mut alone = Optimizer::new(rule, few.len()).unwrap();
+            for step in 1..=STEPS {
+                alone.update(rate(step), &mut few, &mut moving(&wave(step)), |_, _| ());
+            }
+            let largest = moving(&all).iter().zip(&few).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+            assert!(largest < 1e-13, "{rule:?}: {largest}");
+            let mut theirs = Tensor::from_slice(&before);
+            let mut optimizer = TensorOptimizer::new(rule, &theirs).unwrap();
+            optimizer.leave(&frozen()).unwrap();
+            for step in 1..=STEPS {
+                optimizer.update(rate(step), &mut theirs, Tensor::from_slice(&wave(step))).unwrap();
+            }
+            let theirs = Vec::<f64>::try_from(&theirs).unwrap();
+            for range in frozen() {
+                assert_eq!(theirs[range.clone()], before[range], "{rule:?}");
+            }
+            let largest = all.iter().zip(&theirs).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
             assert!(largest < 1e-13, "{rule:?}: {largest}");
         }
     }

@@ -1,5 +1,7 @@
 //! The optimisers in LibTorch's operators: the formulas of the sweeps in `cpp/kernels`, on any device.
 
+use std::ops::Range;
+
 use tch::{TchError, Tensor};
 
 use super::{BETA1, BETA2, Clip, EPSILON, NORM_EPSILON, Rule};
@@ -10,13 +12,24 @@ pub struct TensorOptimizer {
     rule: Rule,
     moments: [Tensor; 2],
     steps: i32,
+    /// Where the parameters stay as they are; none: nowhere.
+    frozen: Option<Tensor>,
 }
 
 impl TensorOptimizer {
     /// For `parameters`, on their device.
     pub fn new(rule: Rule, parameters: &Tensor) -> Result<Self, TchError> {
         let zeros = || parameters.f_zeros_like()?.f_set_requires_grad(false);
-        Ok(TensorOptimizer { rule, moments: [zeros()?, zeros()?], steps: 0 })
+        Ok(TensorOptimizer { rule, moments: [zeros()?, zeros()?], steps: 0, frozen: None })
+    }
+
+    /// Leaves the parameters `frozen` as they are: see [`Optimizer::leave`](super::Optimizer::leave).
+    pub fn leave(&mut self, frozen: &[Range<usize>]) -> Result<(), TchError> {
+        let mut marks = vec![false; self.moments[0].numel()];
+        frozen.iter().for_each(|range| marks[range.clone()].fill(true));
+        let marks = Tensor::f_from_slice(&marks)?.f_view_as(&self.moments[0])?;
+        self.frozen = Some(marks.f_to_device(self.moments[0].device())?).filter(|_| !frozen.is_empty());
+        Ok(())
     }
 
     /// What it remembers: updates so far, and moments as [`State`](super::State) has them.
@@ -30,11 +43,23 @@ impl TensorOptimizer {
     }
 
     /// One step of size `rate`; autograd must be off.
-    pub fn update(&mut self, rate: f64, parameters: &mut Tensor, mut gradient: Tensor) -> Result<(), TchError> {
+    pub fn update(&mut self, rate: f64, parameters: &mut Tensor, gradient: Tensor) -> Result<(), TchError> {
+        let Some(frozen) = self.frozen.as_ref().map(Tensor::shallow_clone) else {
+            return self.move_all(rate, parameters, gradient);
+        };
+        let before = parameters.f_detach()?.f_contiguous()?.copy();
+        self.move_all(rate, parameters, gradient.f_masked_fill(&frozen, 0.0)?)?;
+        parameters.f_copy_(&before.f_where_self(&frozen, parameters)?).map(drop)
+    }
+
+    fn move_all(&mut self, rate: f64, parameters: &mut Tensor, mut gradient: Tensor) -> Result<(), TchError> {
         self.steps += 1;
         let Rule { optimiser, weight_decay, momentum, l1, clip } = self.rule;
         if l1 > 0.0 {
             gradient = gradient.f_add(&parameters.f_sign()?.f_mul_scalar(l1)?)?;
+            if let Some(frozen) = &self.frozen {
+                gradient = gradient.f_masked_fill(frozen, 0.0)?;
+            }
         }
         match clip {
             None => {}

@@ -32,8 +32,9 @@ pub(super) fn scalers(
     let before = model.training();
     let regression = loss.is_regression() && options.loss_function.is_empty();
     // A module's parameters cannot follow another scale.
-    let stays = matches!(model.network(), Network::Module(_)) && before.scaler.is_some();
-    let target_stays = !options.standardise || stays && before.options.is_some();
+    let stays = (matches!(model.network(), Network::Module(_)) || model.has_frozen_ends()) && before.scaler.is_some();
+    let has_target = before.options.is_some() || before.target.is_some();
+    let target_stays = !options.standardise || stays && has_target;
     let labels = (regression && !target_stays).then(|| data.labels()).transpose()?;
     let (count, kept) = (data.targets().count(), before.label_scaler().filter(|_| regression && target_stays));
     if let Some(kept) = kept.as_ref().filter(|kept| kept.mean.len() != count) {
@@ -82,14 +83,15 @@ pub(super) fn engine(
         (_, BackEnd::Aot) => {
             let module = model.module().ok_or_else(|| Error::Internal("a network without operators".into()))?;
             let tiles = ModuleTiles::new(Arc::clone(module), model.state(), seed)?;
-            let engine = AotEngine::of(tiles, parameters, settings, threads)?;
+            let engine = AotEngine::of(tiles, parameters, settings, threads)?.with_frozen(model.frozen())?;
             Box::new(match own_loss {
                 None => engine,
                 Some(loss) => engine.with_own_loss(loss),
             })
         }
         (Network::Mlp(mlp), BackEnd::Autograd) => {
-            Box::new(AutogradEngine::new(mlp.graph().clone(), parameters, settings, device, threads)?)
+            let engine = AutogradEngine::new(mlp.graph().clone(), parameters, settings, device, threads)?;
+            Box::new(engine.with_frozen(model.frozen())?)
         }
         (Network::Module(module), BackEnd::Autograd) => {
             if device != Device::Cpu {
@@ -98,7 +100,8 @@ pub(super) fn engine(
                     "leave it as it is: a model of a module trains on the CPU",
                 ));
             }
-            let engine = LibTorchEngine::new(module.libtorch()?, parameters, model.state(), settings, seed, threads)?;
+            let engine = LibTorchEngine::new(module.libtorch()?, parameters, model.state(), settings, seed, threads)?
+                .with_frozen(model.frozen());
             Box::new(match own_loss {
                 None => engine,
                 Some(loss) => engine.with_own_loss(loss),

@@ -1,0 +1,117 @@
+//! Derivatives of what a model computes by its features.
+
+use rayon::prelude::*;
+
+use super::predictor::{Numbers, fill};
+use super::{Model, Network};
+use crate::dataset::{Dataset, Scaler};
+use crate::device::thread_pool;
+use crate::error::{Error, Result};
+use crate::gradient::{Memory, Packing, Pass, batches, tile_rows};
+use crate::graph::{Mode, Module};
+use crate::interrupt;
+
+/// Most rows that LibTorch differentiates at once.
+const ROWS: usize = 256;
+
+impl Model {
+    /// The Jacobian of each event's [raw outputs](Self::predict) by its features, in their own units, into `out` [rows, outputs,
+    /// inputs].
+    pub fn gradient(&self, data: &Dataset, threads: usize, out: &mut [f32]) -> Result<()> {
+        self.check_columns(data.columns(), data.width())?;
+        let expected = data.rows().checked_mul(self.outputs()).and_then(|count| count.checked_mul(self.inputs()));
+        if expected != Some(out.len()) {
+            return Err(Error::Internal(format!("{} derivatives of {} rows", out.len(), data.rows())));
+        }
+        let features = data.features();
+        thread_pool(threads)?.install(|| match (self.module(), &self.network) {
+            (Some(module), _) => self.by_kernels(module, features, out),
+            (None, Network::Module(module)) => {
+                let libtorch = module.libtorch()?;
+                let pieces = self.pieces(features, out, ROWS, libtorch.takes_one[Mode::Evaluation as usize]);
+                pieces.into_iter().try_for_each(|(features, out)| {
+                    let mut x = vec![0.0; features.len()];
+                    fill(self.numbers().scaler, features, &mut x);
+                    libtorch.gradient(threads, &x, self.parameters(), self.state(), out)?;
+                    self.scale(out);
+                    interrupt::check("the gradient")
+                })
+            }
+            (None, Network::Mlp(_)) => Err(Error::Internal("a perceptron without operators".into())),
+        })
+    }
+
+    fn by_kernels(&self, module: &Module, features: &[f32], out: &mut [f32]) -> Result<()> {
+        let packing = Packing::plain(module);
+        let pieces = self.pieces(features, out, tile_rows::<f32>(module), module.takes_one(Mode::Evaluation));
+        pieces.into_par_iter().try_for_each_init(Vec::new, |passes, (features, out)| {
+            interrupt::check("the gradient")?;
+            self.differentiate(module, &packing, passes, features, out)?;
+            self.scale(out);
+            Ok(())
+        })
+    }
+
+    /// The features of some rows, with what becomes their derivatives.
+    fn pieces<'a>(
+        &self,
+        features: &'a [f32],
+        mut out: &'a mut [f32],
+        size: usize,
+        takes_one: bool,
+    ) -> Vec<(&'a [f32], &'a mut [f32])> {
+        let (inputs, outputs) = (self.inputs(), self.outputs());
+        let cut = |range: std::ops::Range<usize>| {
+            let (own, behind) = std::mem::take(&mut out).split_at_mut(range.len() * outputs * inputs);
+            out = behind;
+            (&features[range.start * inputs..range.end * inputs], own)
+        };
+        batches::ranges(features.len() / inputs, size, takes_one).map(cut).collect()
+    }
+
+    /// One reverse pass for each output: the events are apart, so that it gives the derivatives of every event's own.
+    fn differentiate(
+        &self,
+        module: &Module,
+        packing: &Packing<f32>,
+        passes: &mut Vec<(usize, Pass<f32>)>,
+        features: &[f32],
+        out: &mut [f32],
+    ) -> Result<()> {
+        let (inputs, outputs) = (self.inputs(), self.outputs());
+        let rows = features.len() / inputs;
+        if !passes.iter().any(|(of, _)| *of == rows) {
+            passes.push((rows, Pass::by_events(module, packing, rows)?));
+        }
+        let pass = passes.iter_mut().find(|(of, _)| *of == rows).map(|(_, pass)| pass);
+        let pass = pass.ok_or_else(|| Error::Internal("no pass".into()))?;
+        let Numbers { parameters, state, scaler } = self.numbers();
+        let mut x = vec![0.0; features.len()];
+        fill(scaler, features, &mut x);
+        let memory = Memory { x: &x, parameters, derived: &[], state };
+        let (mut results, mut of_one) = (vec![0.0; rows * outputs], vec![0.0; rows * inputs]);
+        pass.forward(module, &memory, 1, &mut results)?;
+        for output in 0..outputs {
+            let mut adjoint = vec![0.0; rows * outputs];
+            adjoint.iter_mut().skip(output).step_by(outputs).for_each(|adjoint| *adjoint = 1.0);
+            pass.backward_events(module, &memory, &adjoint, &mut of_one);
+            for (row, derivatives) in of_one.chunks_exact(inputs).enumerate() {
+                out[(row * outputs + output) * inputs..][..inputs].copy_from_slice(derivatives);
+            }
+        }
+        Ok(())
+    }
+
+    /// Derivatives [rows, outputs, inputs] of standardised numbers become those in the units of features and labels.
+    fn scale(&self, out: &mut [f32]) {
+        let deviations: Option<Vec<f64>> = self.training.target.as_ref().map(|target| target.deviation().collect());
+        let inverse = self.training.scaler.as_ref().map(|Scaler { inverse, .. }| inverse);
+        for (index, derivatives) in out.chunks_exact_mut(self.inputs()).enumerate() {
+            let of_output = deviations.as_ref().map_or(1.0, |deviations| deviations[index % self.outputs()]);
+            for (feature, derivative) in derivatives.iter_mut().enumerate() {
+                let of_feature = inverse.map_or(1.0, |inverse| f64::from(inverse[feature]));
+                *derivative = (f64::from(*derivative) * of_output * of_feature) as f32;
+            }
+        }
+    }
+}
