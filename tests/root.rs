@@ -152,6 +152,33 @@ fn models_leave_for_other_programs() {
 }
 
 #[test]
+fn networks_of_pytorch_become_models() {
+    macro_of("torchscript.C").passed();
+    Session::python(&[&script("torchscript.py")]).run().passed();
+}
+
+#[test]
+fn frozen_parameters_keep_their_bits() {
+    macro_of("freeze.C").passed();
+}
+
+/// The macro and its twin, each with points of its own: one layer learns what the network did not know.
+#[test]
+fn a_pretrained_network_is_fine_tuned_in_cpp_and_in_python() {
+    let file = |name: &str| source().join("root_macros").join(name).display().to_string();
+    let cpp = Session::root(&["-q", &format!("{}(\"tuned\")", file("pretrained.C"))]).run().wrote("tuned/points.root");
+    for outcome in [cpp, Session::python(&[&file("pretrained.py"), "tuned"]).run()] {
+        assert_eq!(outcome.code, Some(0), "{}", outcome.text);
+        let files = ["ring.ct", "ring.safetensors", "ring.onnx", "ring.hxx"];
+        let outcome = files.into_iter().fold(outcome, |outcome, file| outcome.wrote(&format!("tuned/{file}")));
+        let line = outcome.text.lines().find_map(|line| line.strip_prefix("AUC on the new ring: ")).unwrap();
+        let mut figures = line.split(' ').filter_map(|word| word.parse::<f64>().ok());
+        let (before, after) = (figures.next().unwrap(), figures.next().unwrap());
+        assert!(after > before + 0.05 && after > 0.9, "{line}");
+    }
+}
+
+#[test]
 fn a_loss_of_libtorchs_operators() {
     macro_of("tensor_loss.C").passed();
 }
