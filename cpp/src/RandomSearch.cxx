@@ -6,6 +6,7 @@
 #include <TString.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <numeric>
 #include <stdexcept>
@@ -77,8 +78,7 @@ RandomSearch &RandomSearch::Choice(const std::string &option, const std::vector<
 
 void RandomSearch::Run(const Dataset &data, int trials, const FitOptions &options, int folds)
 {
-   constexpr const char *where = "CladTorch::RandomSearch::Run";
-   LongCall(where, [&](const InterruptScope &interrupt) {
+   LongCall("CladTorch::RandomSearch::Run", [&](const InterruptScope &interrupt) {
       if (trials < 1)
          throw std::runtime_error(std::to_string(trials) + " trials: give at least one");
       if (folds < 0 || folds == 1)
@@ -86,7 +86,7 @@ void RandomSearch::Run(const Dataset &data, int trials, const FitOptions &option
       auto search = std::make_shared<RandomSearchData>(*fData);
       SearchRound round(*search, data, options, static_cast<std::size_t>(folds), static_cast<std::size_t>(trials));
       try {
-         round.Run(where, interrupt);
+         round.Run(interrupt);
       } catch (...) {
          if (!interrupt.Requested())
             throw;
@@ -114,8 +114,8 @@ Model RandomSearch::BestModel() const
    return Guard("CladTorch::RandomSearch::BestModel", [&] {
       Best(*fData);
       if (!fData->fBestModel)
-         throw std::runtime_error("the search was interrupted before a model was fitted with the best options: fit one with "
-                                  "BestTrial().fOptions, or call Run() again");
+         throw std::runtime_error("no model was fitted to all events with the best options, as Ctrl-C came before or the fit failed: "
+                                  "fit one with BestTrial().fOptions");
       return *fData->fBestModel;
    });
 }

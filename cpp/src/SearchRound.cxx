@@ -20,6 +20,7 @@ namespace Internal {
 
 namespace {
 
+constexpr const char *kWhere = "CladTorch::RandomSearch::Run";
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 
 /// `options` with the numbers that were drawn.
@@ -130,7 +131,7 @@ void SearchRound::Draw(std::size_t trials)
       throw std::runtime_error("all " + std::to_string(points.size()) +
                                " combinations of models and choices were tried: search in ranges, or among more");
    if (fPlans.size() < trials)
-      ::Warning("CladTorch::RandomSearch::Run", "%zu trials were asked for, but only %zu combinations of models and choices are left",
+      ::Warning(kWhere, "%zu trials were asked for, but only %zu combinations of models and choices are left",
                 trials, fPlans.size());
 }
 
@@ -184,11 +185,11 @@ void SearchRound::AddTasks()
    }
 }
 
-void SearchRound::Run(const std::string &where, const InterruptScope &interrupt)
+void SearchRound::Run(const InterruptScope &interrupt)
 {
    FitSideBySide(fTasks, *fData.fData, interrupt, [&](std::size_t task) {
       if (!interrupt.Requested() || fTasks[task].fTrained) // what Ctrl-C broke off has not failed
-         Ended(where, task);
+         Ended(task);
    });
    for (const auto &model : fSearch.fModels)
       if (model.fData->fModule)
@@ -199,7 +200,7 @@ void SearchRound::Run(const std::string &where, const InterruptScope &interrupt)
       FitBest(interrupt);
 }
 
-void SearchRound::Ended(const std::string &where, std::size_t task)
+void SearchRound::Ended(std::size_t task)
 {
    const auto behind = std::find_if(fPlans.begin(), fPlans.end(), [=](const Plan &plan) { return plan.fFirst > task; });
    auto &plan = *(behind - 1);
@@ -218,7 +219,7 @@ void SearchRound::Ended(const std::string &where, std::size_t task)
       fTasks[i].fTrained.reset(); // hundreds of models would be kept
    const auto head = "trial " + std::to_string(trial.fNumber) + ": ";
    if (!trial.fError.empty())
-      ::Warning(where.c_str(), "%s%s", head.c_str(), trial.fError.c_str());
+      ::Warning(kWhere, "%s%s", head.c_str(), trial.fError.c_str());
    else if (fOptions.fVerbose > 0)
       std::cout << head << fSearch.fMetric->Name() << TString::Format(" %.5g", trial.fScore) << (isBest ? " (best)  " : "  ")
                 << fSearch.Describe(plan.fDrawn) << "  [" << fSearch.fTrials.size() << " done]" << std::endl;
@@ -290,8 +291,13 @@ void SearchRound::FitBest(const InterruptScope &interrupt)
 {
    const auto &best = *fSearch.Best();
    std::vector<FitTask> tasks{{fStarts[best.fModel], best.fOptions}};
+   auto &task = tasks.front();
+   task.fMayFail = true; // the trials stay
    FitSideBySide(tasks, *fData.fData, interrupt, [](std::size_t) {});
-   fSearch.fBestModel = Model(tasks.front().fTrained, FromCore());
+   if (task.fTrained)
+      fSearch.fBestModel = Model(task.fTrained, FromCore());
+   else
+      ::Warning(kWhere, "the fit of the best options to all events failed: %s", task.fError.c_str());
 }
 
 } // namespace Internal

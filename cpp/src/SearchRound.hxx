@@ -48,7 +48,7 @@ struct RandomSearchData {
 struct SearchRound {
    SearchRound(RandomSearchData &search, const Dataset &data, const FitOptions &options, std::size_t folds, std::size_t trials);
 
-   void Run(const std::string &where, const InterruptScope &interrupt);
+   void Run(const InterruptScope &interrupt);
 
    std::size_t Trials() const { return fPlans.size(); }
 
@@ -64,7 +64,7 @@ private:
    void Draw(std::size_t trials);
    void ChooseMetric();
    void AddTasks();
-   void Ended(const std::string &where, std::size_t task);
+   void Ended(std::size_t task);
    void Score(Plan &plan);
    double ScoreOf(const FitTask &task, std::size_t fold) const;
    void FitBest(const InterruptScope &interrupt);

@@ -10,6 +10,8 @@ R__LOAD_LIBRARY(libcladtorch)
 
 #include <algorithm>
 #include <cmath>
+#include <fstream>
+#include <iterator>
 #include <numeric>
 
 using CladTorch::Dataset;
@@ -47,6 +49,39 @@ FitOptions Short(int threads = 0)
 std::vector<float> Numbers(const Model &model)
 {
    return {model.Parameters().begin(), model.Parameters().end()};
+}
+
+/// All members in one file, which nothing else is taken for.
+void CheckEnsembleFile()
+{
+   const auto events = Events("in", 300);
+   Ensemble ensemble({Mlp({2, 4, 1}), Mlp({2, 8, 8, 1}, CladTorch::kTanh), Model(torch::nn::Sequential(torch::nn::Linear(2, 1)), {2})});
+   ensemble.Fit(events, Short());
+   ensemble.Save("ensemble.ct");
+   const auto loaded = Ensemble::Load("ensemble.ct");
+   CHECK(loaded.Size() == 3 && loaded.Predict(events) == ensemble.Predict(events) && loaded.Spread(events) == ensemble.Spread(events));
+   ensemble.Report("ensemble.pdf", events, events);
+   Long_t id, flags, modified;
+   Long64_t size = 0;
+   CHECK(gSystem->GetPathInfo("ensemble.pdf", &id, &size, &flags, &modified) == 0 && size > 10000);
+   Refuses("an ensemble as a model", [] { Model::Load("ensemble.ct"); }, {"ensemble of models", "Ensemble::Load"});
+   ensemble.Members()[0].Save("member.ct");
+   Refuses("a model as an ensemble", [] { Ensemble::Load("member.ct"); }, {"Model::Load"});
+   Refuses("no file", [] { Ensemble::Load("nowhere.ct"); }, {"nowhere.ct"});
+   Refuses("a report that is no PDF", [&] { ensemble.Report("ensemble.png", events); }, {".pdf"});
+   std::string content;
+   {
+      std::ifstream file("ensemble.ct", std::ios::binary);
+      content.assign(std::istreambuf_iterator<char>(file), {});
+   }
+   for (const auto at : {content.size() / 4, content.size() / 2, content.size() - 3}) {
+      auto damaged = content;
+      damaged[at] ^= 1;
+      std::ofstream("damaged.ct", std::ios::binary) << damaged;
+      Refuses("a damaged file", [] { Ensemble::Load("damaged.ct"); }, {"damaged.ct"});
+   }
+   std::ofstream("cut.ct", std::ios::binary) << content.substr(0, content.size() - 10);
+   Refuses("a file that is cut", [] { Ensemble::Load("cut.ct"); }, {"cut.ct"});
 }
 
 void CheckFolds()
@@ -322,5 +357,6 @@ void several_fits()
    CheckKinds();
    CheckEnsemble();
    CheckMistakes();
+   CheckEnsembleFile();
    Passed();
 }
