@@ -73,9 +73,9 @@ fn means_and_deviations_are_learned_on_any_scale() {
             let [bias, ratio, width] = [bias, ratio, squares].map(|sum| (sum / test.rows() as f64).sqrt());
             let what = format!("{gradient:?}, target {target}: means {bias}, deviations {ratio}, pulls {width}");
             println!("{what}");
-            // The parameters that count are tens, of 16 000 events: errors of some per cent. The pulls of 5000 events have a
-            // width that is known to 1 / sqrt(2 * 5000).
-            assert!(bias < 0.1 && ratio < 0.1 && (width - 1.0).abs() < 0.04, "{what}");
+            // The parameters that 16 000 events tell apart are tens, say k = 20: a mean is off by sqrt(k / 16000), the logarithm of
+            // a deviation by sqrt(k / 32000). Three of each, and three errors of the width of 5000 pulls, 1 / sqrt(10000).
+            assert!(bias < 0.11 && ratio < 0.08 && (width - 1.0).abs() < 0.08 + 0.03, "{what}");
         }
     }
 }
@@ -153,7 +153,8 @@ fn a_file_and_a_scaler_keep_what_is_predicted() {
     assert_eq!(predictions(&loaded, &data, false), predictions(&trained, &data, false));
     let mut row = vec![0.0; 4];
     loaded.score(&data.features()[..2], false, &mut row).unwrap();
-    assert_eq!(row, predictions(&trained, &data, false)[..4]);
+    let all = predictions(&trained, &data, false);
+    assert!(row.iter().zip(&all).all(|(a, b)| (a - b).abs() <= 1e-4 * b.abs()), "{row:?} {:?}", &all[..4]);
     assert!(loaded.meaning().contains("standard deviations"), "{}", loaded.meaning());
     // Labels in other units: means and deviations follow.
     let labels = trained.training().label_scaler().unwrap();
@@ -163,8 +164,8 @@ fn a_file_and_a_scaler_keep_what_is_predicted() {
     ];
     let scaler = cladtorch::dataset::Scaler::new(&mean, &deviation).unwrap();
     loaded.set_training(loaded.training().clone().with_label_scaler(Some(scaler))).unwrap();
-    for (moved, before) in predictions(&loaded, &data, false).iter().zip(predictions(&trained, &data, false)) {
-        assert!((moved / before / 1e3 - 1.0).abs() < 1e-4, "{moved} of {before}");
+    for (moved, before) in predictions(&loaded, &data, false).iter().zip(all) {
+        assert!((moved / 1e3 - before).abs() < 1e-4 * before.abs().max(1e-4), "{moved} of {before}");
     }
 }
 
