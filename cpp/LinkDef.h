@@ -12,6 +12,7 @@
 #pragma link C++ class CladTorch::Signal::Bounds-;
 #pragma link C++ class CladTorch::Signal::MatchedFilter-;
 #pragma link C++ class CladTorch::Signal::Reach-;
+#pragma link C++ class CladTorch::Signal::Strain-;
 #pragma link C++ class CladTorch::Signal::Trigger-;
 #pragma link C++ class CladTorch::Signal::Whitener-;
 

@@ -134,6 +134,9 @@ fn complaints_name_the_thing_and_the_remedy() {
         (vec!["convert", &trees, "run1/events", "-c", "h"], ["column 'h'", "read it with ROOT"]),
         (vec!["convert", &trees, "run1/events", "-o", "out.npy"], ["out.npy", ".safetensors"]),
         (vec!["convert", &trees, "run1/events", "-o", "/none/out.csv"], ["/none/out.csv", "No such file"]),
+        (vec!["strain", &trees, "--out", "out.root"], ["trees.root: it cannot be read as HDF5", "copy the file again"]),
+        (vec!["strain", "none.hdf5", "--out", "out.root"], ["none.hdf5", "No such file"]),
+        (vec!["strain", &trees, "--out", &trees], ["is the file that is read", "--output"]),
     ] {
         let text = complaint(&arguments);
         assert!(text.starts_with("cladtorch: ") && words.iter().all(|word| text.contains(word)), "{text}");
@@ -161,7 +164,7 @@ fn a_pipe_is_refused_at_once() {
 #[test]
 fn help_shows_the_way() {
     let text = said(&["--help"]);
-    assert!(["show", "convert", "Needs no ROOT"].iter().all(|word| text.contains(word)), "{text}");
+    assert!(["show", "convert", "strain", "Needs no ROOT"].iter().all(|word| text.contains(word)), "{text}");
     assert!(said(&["convert", "--help"]).contains("NAME:LENGTH"));
 }
 

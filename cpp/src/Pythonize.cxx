@@ -190,6 +190,11 @@ void Signal::Reach::__cppyy_pythonize__(_object *pyclass, const std::string &nam
    Pythonize(pyclass, name);
 }
 
+void Signal::Strain::__cppyy_pythonize__(_object *pyclass, const std::string &name)
+{
+   Pythonize(pyclass, name);
+}
+
 void Signal::Trigger::__cppyy_pythonize__(_object *pyclass, const std::string &name)
 {
    Pythonize(pyclass, name);

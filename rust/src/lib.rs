@@ -32,6 +32,7 @@
 //! | `rust/fuzz/` | targets of libFuzzer for what reads hostile bytes | [`columns`], [`rootfile`] |
 //! | **`rust/base/`** | **the crate `cladtorch_base`: all below, without LibTorch** | |
 //! | [`rootfile`] | files of trees without ROOT: what is in them, their numbers, other formats | `columns`, `memory`, `atomic_file`, `tensor_file` |
+//! | [`strain`] | HDF5 files of detector strain, and trees of what is good in them | `rootfile`, `atomic_file` |
 //! | `columns` | the fast reader: baskets of local files, decoded on rayon's threads | `error`, `memory`, `threads`, `kernels` |
 //! | `rust/xz2/` | liblzma by the name under which oxyroot asks for it | nothing |
 //! | [`tensor_file`] | safetensors files of float32, piece by piece | `error` |
@@ -79,4 +80,4 @@ pub mod signal;
 pub mod stream;
 pub mod train;
 
-pub use cladtorch_base::{Error, Result, atomic_file, error, kernels, rootfile, tensor_file, text, torch_file};
+pub use cladtorch_base::{Error, Result, atomic_file, error, kernels, rootfile, strain, tensor_file, text, torch_file};

@@ -31,6 +31,7 @@
 #include <CladTorch/Search.hxx>
 #include <CladTorch/Signal.hxx>
 #include <CladTorch/Source.hxx>
+#include <CladTorch/Strain.hxx>
 #include <CladTorch/Stream.hxx>
 #include <CladTorch/View.hxx>
 #include <CladTorch/Waveforms.hxx>

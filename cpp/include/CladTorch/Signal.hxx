@@ -1,6 +1,6 @@
 /// \file CladTorch/Signal.hxx
 /// \brief Signals in coloured Gaussian noise: spectra, filters, whitening, waveforms and the exact detection bounds.
-/// Waveforms.hxx, Search.hxx and Detectors.hxx have the rest of the namespace.
+/// Waveforms.hxx, Search.hxx, Detectors.hxx and Strain.hxx have the rest of the namespace.
 
 #include <CladTorch/Load.hxx>
 
@@ -9,6 +9,7 @@
 
 #include <CladTorch/Detectors.hxx>
 #include <CladTorch/Search.hxx>
+#include <CladTorch/Strain.hxx>
 #include <CladTorch/Waveforms.hxx>
 
 #include <ROOT/RVec.hxx>

@@ -179,7 +179,7 @@ FUNCTIONS = {
     "CladTorch::Signal": (
         *("AntennaPattern", "AucBound", "BandPass", "BayesStatistic", "BinarySpectrum", "BinaryStrain", "Blip", "Chirp"),
         *("Delay", "DetectorNoise", "DetectorPsd", "EfficiencyBound", "InterpolatePsd", "NetworkSnr", "Noise", "Notch"),
-        *("PhaseShift", "Project", "QTransform", "Ringdown", "ScaleToSnr", "ScatteredLight", "SearchBounds", "SineGaussian"),
+        *("PhaseShift", "Project", "QTransform", "ReadHdf5", "ReadStrain", "Ringdown", "ScaleToSnr", "ScatteredLight", "SearchBounds", "SineGaussian"),
         *("SineGaussianFisher", "Snr", "Spectrogram", "TruncateInverse", "Welch", "Whiten", "WhitenByOwn", "Window"),
     ),
 }

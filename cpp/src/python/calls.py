@@ -8,7 +8,7 @@ LONG = {
     "CladTorch": {"ToFrame", "ToMatrix", "WriteFriend"},
     "Signal": {
         *("BandPass", "BayesStatistic", "BinarySpectrum", "BinaryStrain", "Blip", "Chirp", "DetectorNoise", "DetectorPsd"),
-        *("InterpolatePsd", "Noise", "Notch", "PhaseShift", "Project", "QTransform", "Ringdown", "ScaleToSnr", "ScatteredLight"),
+        *("InterpolatePsd", "Noise", "Notch", "PhaseShift", "Project", "QTransform", "ReadHdf5", "ReadStrain", "Ringdown", "ScaleToSnr", "ScatteredLight"),
         *("SearchBounds", "SineGaussian", "SineGaussianFisher", "Snr", "Spectrogram", "TruncateInverse", "Welch", "Whiten"),
         *("WhitenByOwn", "Window"),
     },

@@ -9,7 +9,7 @@ COPIED = {
     *("MatchedFilter", "Source", "View", "Whitener"),
 }
 # Plain numbers that a call has found.
-RECORDS = ("Bounds", "Epoch", "Reach", "Trial", "Trigger")
+RECORDS = ("Bounds", "Epoch", "Reach", "Strain", "Trial", "Trigger")
 COPIED.update(RECORDS)
 SHARED = {
     "Batches": "copies are the same batches: call Stream.Batches() for others",

@@ -13,6 +13,7 @@ pub mod kernels;
 #[allow(unsafe_code)] // Memory as slices.
 pub mod memory;
 pub mod rootfile;
+pub mod strain;
 pub mod tensor_file;
 pub mod text;
 pub mod threads;

@@ -1,5 +1,5 @@
-//! `cladtorch`: shows what is in a ROOT file, and converts the columns of a tree, without ROOT and LibTorch: nothing of the
-//! crate `cladtorch` is used here, which would load LibTorch at every start.
+//! `cladtorch`: shows what is in a ROOT file, converts the columns of a tree, and makes trees of detector strain, without ROOT
+//! and LibTorch: nothing of the crate `cladtorch` is used here, which would load LibTorch at every start.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -9,10 +9,12 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use cladtorch_base::rootfile::{Column, Format, RootFile, Tree, Wanted};
+use cladtorch_base::strain::{Strain, StrainTable, Windows};
 use cladtorch_base::{Error, Result, text};
 use clap::{Args, Parser, Subcommand};
 
-/// Shows what is in a ROOT file, and converts the columns of a tree. Needs no ROOT and no LibTorch.
+/// Shows what is in a ROOT file, converts the columns of a tree, and makes trees of detector strain. Needs no ROOT and no
+/// LibTorch.
 ///
 /// What it is not certain to read right it refuses, and says why; the plugin reads that through ROOT.
 #[derive(Parser)]
@@ -33,6 +35,9 @@ enum Command {
     },
     /// Write columns of a tree as float32 to another file, or as CSV to the terminal
     Convert(Convert),
+    /// Write strain of gravitational-wave detectors as a tree: `gps` and a column for each detector, of the seconds that are good
+    /// in all of them
+    Strain(StrainFiles),
 }
 
 #[derive(Args)]
@@ -50,6 +55,29 @@ struct Convert {
     /// File to write: .safetensors (one tensor `features` and the names), .csv or .root (uncompressed)
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
+}
+
+#[derive(Args)]
+struct StrainFiles {
+    /// HDF5 files of the Gravitational Wave Open Science Center, of one or several detectors
+    #[arg(required = true)]
+    files: Vec<PathBuf>,
+    /// ROOT file to write, with a tree `strain`
+    #[arg(short, long, visible_alias = "out", value_name = "FILE")]
+    output: PathBuf,
+    /// An entry for each window of so many seconds, instead of one for each sample
+    #[arg(short, long, value_name = "SECONDS")]
+    window: Option<f64>,
+    /// From window to window [default: the length of the windows]
+    #[arg(short, long, value_name = "SECONDS", requires = "window")]
+    stride: Option<f64>,
+    /// Quality bits that every second must have [default: data, vetoes of categories 1 and 2 for compact binaries, and no
+    /// hardware injection other than of continuous waves]
+    #[arg(short, long, value_name = "NAME", value_delimiter = ',')]
+    require: Vec<String>,
+    /// Take all seconds; the column `good` says which have the quality bits
+    #[arg(short, long)]
+    all: bool,
 }
 
 /// `jets:4`. A colon may be part of a name: what follows the last one has to be a number.
@@ -70,6 +98,7 @@ fn main() -> ExitCode {
     let done = match Cli::parse().command {
         Command::Show { file, tree } => show(&file, tree.as_deref()),
         Command::Convert(convert) => convert.run(),
+        Command::Strain(files) => files.run(),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
@@ -86,6 +115,16 @@ fn main() -> ExitCode {
 fn same_file(a: &Path, b: &Path) -> bool {
     let identity = |path: &Path| fs::metadata(path).ok().map(|about| (about.dev(), about.ino()));
     identity(a).is_some() && identity(a) == identity(b)
+}
+
+fn check_output(output: &Path, input: &Path) -> Result<()> {
+    match same_file(output, input) {
+        true => Err(Error::invalid(
+            format!("{} is the file that is read", output.display()),
+            "give another one to --output",
+        )),
+        false => Ok(()),
+    }
 }
 
 fn terminal(error: io::Error) -> Error {
@@ -157,11 +196,8 @@ impl Convert {
     fn run(self) -> Result<()> {
         // Before anything is read.
         let output = self.output.as_deref().map(|path| Ok::<_, Error>((path, Format::of(path)?))).transpose()?;
-        if let Some((path, _)) = output
-            && same_file(path, &self.file)
-        {
-            let what = format!("{} is the file that is read", path.display());
-            return Err(Error::invalid(what, "give another one to --output"));
+        if let Some((path, _)) = output {
+            check_output(path, &self.file)?;
         }
         let tree = RootFile::open(&self.file)?.tree(&self.tree)?;
         let mut table = tree.read(&self.chosen(&tree), self.pad)?;
@@ -195,5 +231,18 @@ impl Convert {
             );
         }
         chosen
+    }
+}
+
+impl StrainFiles {
+    fn run(self) -> Result<()> {
+        self.files.iter().try_for_each(|file| check_output(&self.output, file))?;
+        let strains = self.files.iter().map(|file| Strain::read(file)).collect::<Result<Vec<_>>>()?;
+        let table = StrainTable::new(strains, &self.require, !self.all)?;
+        let seconds = table.seconds();
+        let windows = self.window.map(|length| Windows { length, stride: self.stride.unwrap_or(length) });
+        let entries = table.write(&self.output, windows)?;
+        eprintln!("cladtorch: {entries} entries of {seconds} s that all detectors have");
+        Ok(())
     }
 }

@@ -44,6 +44,7 @@ mod process;
 mod random_search;
 mod search;
 mod signal;
+mod strain;
 mod stream;
 mod training;
 

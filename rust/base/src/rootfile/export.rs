@@ -13,7 +13,7 @@ use crate::error::{Error, Result, guard};
 use crate::tensor_file::{self, Tensor};
 
 /// `oxyroot` writes positions of four bytes.
-const LARGEST_ROOT_FILE: usize = 1 << 30;
+pub(crate) const LARGEST_ROOT_FILE: usize = 1 << 30;
 
 /// Kinds of file that a table can be written to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,21 +76,13 @@ impl Table {
 
     /// Writes to `new` what is to become `path`.
     fn write_root(self, new: &Path, path: &Path, tree: &str) -> Result<()> {
-        let text =
-            new.to_str().ok_or_else(|| Error::invalid(format!("{path:?} is no UTF-8"), "choose another name"))?;
         if self.rows.as_slice().len() > LARGEST_ROOT_FILE / size_of::<f32>() {
             let what =
                 format!("a ROOT file of {} numbers is more than can be written here", self.rows.as_slice().len());
             return Err(Error::invalid(what, "choose fewer columns, or .safetensors"));
         }
-        let failed = |error: &dyn std::fmt::Debug| {
-            let what = format!("{} could not be written (oxyroot: {error:?})", path.display());
-            Error::invalid(what, "check the free disk space and the permissions")
-        };
         let (width, rows) = (self.names.len(), Rc::new(self.rows));
-        guard(|| {
-            let mut file = NewFile::create(text).map_err(|error| failed(&error))?;
-            let mut written = WriterTree::new(tree);
+        write_tree(new, path, tree, |written| {
             for (column, name) in self.names.iter().enumerate() {
                 let rows = Rc::clone(&rows);
                 written.new_branch(
@@ -98,10 +90,24 @@ impl Table {
                     (0..rows.as_slice().len() / width).map(move |row| rows.as_slice()[row * width + column]),
                 );
             }
-            written.write(&mut file).map_err(|error| failed(&error))?;
-            file.close().map_err(|error| failed(&error))
         })
     }
+}
+
+/// Writes to `new`, which is to become `path`, a tree `name` of the branches that `add` gives it.
+pub(crate) fn write_tree(new: &Path, path: &Path, name: &str, add: impl FnOnce(&mut WriterTree)) -> Result<()> {
+    let text = new.to_str().ok_or_else(|| Error::invalid(format!("{path:?} is no UTF-8"), "choose another name"))?;
+    let failed = |error: &dyn std::fmt::Debug| {
+        let what = format!("{} could not be written (oxyroot: {error:?})", path.display());
+        Error::invalid(what, "check the free disk space and the permissions")
+    };
+    guard(|| {
+        let mut file = NewFile::create(text).map_err(|error| failed(&error))?;
+        let mut tree = WriterTree::new(name);
+        add(&mut tree);
+        tree.write(&mut file).map_err(|error| failed(&error))?;
+        file.close().map_err(|error| failed(&error))
+    })
 }
 
 /// A name as a field of a line.

@@ -19,6 +19,7 @@ use std::path::{Path, PathBuf};
 
 pub use column::{Column, Layout};
 pub use export::Format;
+pub(crate) use export::{LARGEST_ROOT_FILE, write_tree};
 pub use tree::Baskets;
 
 use crate::columns::branch::{Branch, Part, Shape};
