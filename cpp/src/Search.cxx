@@ -24,6 +24,7 @@ struct Internal::FilterData {
 namespace Signal {
 
 using Internal::Copy;
+using Internal::CopyComplex;
 using Internal::Guard;
 using Internal::LongCall;
 using Internal::Slice;
@@ -41,6 +42,12 @@ std::vector<double> MatchedFilter::Series(const std::vector<double> &strain) con
 {
    return LongCall("CladTorch::Signal::MatchedFilter::Series",
                 [&] { return Copy(Core::filter_series(*fData->fFilter, Slice(strain))); });
+}
+
+std::vector<std::complex<double>> MatchedFilter::ComplexSeries(const std::vector<double> &strain) const
+{
+   return LongCall("CladTorch::Signal::MatchedFilter::ComplexSeries",
+                [&] { return CopyComplex(Core::filter_complex_series(*fData->fFilter, Slice(strain))); });
 }
 
 ROOT::RVecF MatchedFilter::operator()(const ROOT::RVecF &strain) const

@@ -5,6 +5,8 @@
 
 #include "rust/cxx.h"
 
+#include <complex>
+#include <cstddef>
 #include <vector>
 
 namespace CladTorch {
@@ -18,6 +20,16 @@ inline rust::Slice<const double> Slice(const std::vector<double> &values)
 inline std::vector<double> Copy(const rust::Vec<double> &values)
 {
    return {values.begin(), values.end()};
+}
+
+/// Of real and imaginary parts in turns.
+inline std::vector<std::complex<double>> CopyComplex(const rust::Vec<double> &parts)
+{
+   std::vector<std::complex<double>> values;
+   values.reserve(parts.size() / 2);
+   for (std::size_t i = 0; i + 1 < parts.size(); i += 2)
+      values.emplace_back(parts[i], parts[i + 1]);
+   return values;
 }
 
 } // namespace Internal

@@ -9,6 +9,7 @@ namespace CladTorch {
 namespace Signal {
 
 using Internal::Copy;
+using Internal::CopyComplex;
 using Internal::LongCall;
 using Internal::Slice;
 
@@ -31,11 +32,7 @@ BinarySpectrum(const Binary &binary, EApproximant approximant, const std::vector
    return LongCall("CladTorch::Signal::BinarySpectrum", [&] {
       const auto parts = Core::signal_binary_spectrum(
          Shared(binary), static_cast<Core::SignalApproximant>(approximant), Slice(frequencies));
-      std::vector<std::complex<double>> spectrum;
-      spectrum.reserve(parts.size() / 2);
-      for (std::size_t i = 0; i + 1 < parts.size(); i += 2)
-         spectrum.emplace_back(parts[i], parts[i + 1]);
-      return spectrum;
+      return CopyComplex(parts);
    });
 }
 

@@ -8,6 +8,7 @@
 
 #include <ROOT/RVec.hxx>
 
+#include <complex>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -58,6 +59,9 @@ public:
    /// [n] to [n]: the SNR of a signal whose reference arrives at each sample. In Gaussian noise its square is chi-squared
    /// with two degrees of freedom at any one sample. The series is taken as periodic.
    std::vector<double> Series(const std::vector<double> &strain) const;
+   /// [n] to [n]: the same before the modulus is taken. The argument of a sample is how far a signal's phase is ahead of the
+   /// template's; in noise the real and the imaginary part are normal with variance 1.
+   std::vector<std::complex<double>> ComplexSeries(const std::vector<double> &strain) const;
    /// Series() for `RDataFrame::Define`.
    ROOT::RVecF operator()(const ROOT::RVecF &strain) const;
    /// The largest SNR of arrivals from `begin` (s) to before `end` (s), with the chi-squared test over `bands` frequency bands

@@ -23,7 +23,7 @@ LONG = {
         *("PullMean", "PullWidth", "Pulls", "Regression", "Rejection", "Residuals", "Resolution", "Rmse", "Roc", "RocBand", "Scores", "Significance", "Temperature"),
     },
     "Jagged": {"Padded", "Read"},
-    "MatchedFilter": {"__init__", "Max", "Series"},
+    "MatchedFilter": {"__init__", "ComplexSeries", "Max", "Series"},
     "Mlp": {"__init__", "Load"},
     "Model": {
         *("Auc", "AucError", "CrossValidate", "Define", "DrawScores", "Evaluate", "ExportCpp", "ExportOnnx", "Fit", "Gradient", "Importance"),

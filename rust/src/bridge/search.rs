@@ -38,6 +38,8 @@ mod ffi {
         type MatchedFilter;
         fn matched_filter(waveform: &[f64], psd: &[f64], rate: f64, reference: f64) -> Result<Box<MatchedFilter>>;
         fn filter_series(filter: &MatchedFilter, strain: &[f64]) -> Result<Vec<f64>>;
+        /// Real and imaginary parts in turns, [2 n].
+        fn filter_complex_series(filter: &MatchedFilter, strain: &[f64]) -> Result<Vec<f64>>;
         fn filter_max(
             filter: &MatchedFilter,
             strain: &[f64],
@@ -96,6 +98,10 @@ fn matched_filter(waveform: &[f64], psd: &[f64], rate: f64, reference: f64) -> R
 
 fn filter_series(filter: &MatchedFilter, strain: &[f64]) -> Result<Vec<f64>> {
     guard(|| filter.series(strain))
+}
+
+fn filter_complex_series(filter: &MatchedFilter, strain: &[f64]) -> Result<Vec<f64>> {
+    guard(|| Ok(filter.complex_series(strain)?.iter().flat_map(|z| [z.re, z.im]).collect()))
 }
 
 fn filter_max(
