@@ -1,6 +1,7 @@
 //! The gravitational-wave macros of `root_macros/` and their PyROOT twins on small samples. `gw_classify`: the area under the ROC
 //! curve stays under the exact bound and over a floor, the twins agree, and planted errors are caught by the same checks.
-//! `gw_parameters`: the Fisher matrix is the closed form, and errors are as wide as they say.
+//! `gw_parameters`: the Fisher matrix is the closed form, and errors are as wide as they say. `gw_real_noise`: GW150914 is found where it was
+//! published.
 
 // Part of what it offers is for `root.rs` only.
 #[allow(dead_code)]
@@ -139,6 +140,37 @@ fn parameters_have_the_errors_that_the_fisher_matrix_and_the_network_say() {
 
     let twin = finished(Session::python(&[&file("py"), "out", &windows.to_string()]));
     assert_eq!(figures(text), figures(&twin.text));
+}
+
+/// The data are published, but not a part of this project.
+#[test]
+fn gw150914_is_found_in_published_strain() {
+    let missing = Session::python(&[&source().join("root_macros/gw_real_noise.py").display().to_string()]).run();
+    assert!(missing.code == Some(1) && missing.text.contains("get the data of GW150914 from"), "{}", missing.text);
+    let data = source().join("../shared/data/gw150914");
+    if !data.is_dir() {
+        eprintln!("skipped: there is no {}", data.display());
+        return;
+    }
+    let data = data.display().to_string();
+    let file = |ending: &str| source().join(format!("root_macros/gw_real_noise.{ending}")).display().to_string();
+    let outcome = Session::root(&["-q", &format!(r#"{}("out", "{data}")"#, file("C"))]).run();
+    assert_eq!(outcome.code, Some(0), "{}", outcome.text);
+    let outcome = outcome.wrote("out/gw_real_noise.png").wrote("out/gw_real_noise.pdf");
+    let text = &outcome.text;
+    for (detector, snr, gps) in [("H1", 18.56, 1126259462.4395), ("L1", 13.21, 1126259462.4324)] {
+        let words = format!("{detector}, template of the tutorial: SNR");
+        assert!((number_after(text, &words) - snr).abs() < 0.1, "{text}");
+        let (_, of_detector) = text.split_once(&words).unwrap();
+        assert!((number_after(of_detector, "at GPS") - gps).abs() < 1e-3, "{text}");
+        // A model by other people of the same source: their overlap is above 0.97.
+        assert!(number_after(text, &format!("{detector}, IMRPhenomD: SNR")) > 0.97 * snr, "{text}");
+    }
+    let twin = Session::python(&[&file("py"), "out", &data]).run();
+    assert_eq!(twin.code, Some(0), "{}", twin.text);
+    let found = |text: &str| text.lines().filter(|line| line.contains("SNR")).map(str::to_owned).collect::<Vec<_>>();
+    assert_eq!(found(text), found(&twin.text));
+    assert_eq!(found(text).len(), 5, "{text}");
 }
 
 #[test]
