@@ -165,7 +165,7 @@ fn attempt(case: &Case, data: &[u8]) -> Result<Option<String>, String> {
         if got.shape != want.shape {
             return Ok(Some(format!("{} is {:?} instead of {:?}", wanted.name, got.shape, want.shape)));
         }
-        for at in 0..want.len() {
+        for at in 0..want.count() {
             let (got, want) = (got.numbers.float(at), want.numbers.float(at));
             let close = (got - want).abs() <= case.atol + rtol * want.abs();
             if !(close || got == want || got.is_nan() && want.is_nan()) {

@@ -119,7 +119,7 @@ impl Builder {
     /// Counts a result that was computed while the file is read; the elements of one that shares them cost nothing.
     pub fn count_folded(&mut self, value: &Value) -> Result<()> {
         if let Some(known) = value.known().filter(|known| Rc::strong_count(&known.numbers) == 1) {
-            self.folded += known.len();
+            self.folded += known.count();
         }
         match self.folded <= MOST_FOLDED {
             true => Ok(()),
@@ -186,7 +186,7 @@ impl Builder {
                 && known.shape == capture.shape
                 && known.dtype == capture.dtype
                 && (Rc::ptr_eq(&known.numbers, &capture.numbers)
-                    || known.numbers.len() <= 1024 && known.numbers == capture.numbers)
+                    || known.numbers.count() <= 1024 && known.numbers == capture.numbers)
         };
         if let Some(at) = self.captured.iter().position(is_same) {
             return self.recording.graph.constants[at];

@@ -18,7 +18,7 @@ pub fn check_length(shape: &[usize]) -> Result<usize> {
 /// The elements that a view of a dense tensor shows; their name stays where nothing is left out.
 pub fn viewed(known: &Known, view: &View) -> Result<Known> {
     check_length(&view.sizes)?;
-    let name = if view.len() == known.len() { known.name.clone() } else { "".into() };
+    let name = if view.len() == known.count() { known.name.clone() } else { "".into() };
     let numbers = known.numbers.chosen(view.offsets());
     Ok(Known { name, ..Known::new(known.element, &view.sizes, numbers) })
 }
@@ -55,7 +55,7 @@ fn integer(numbers: &Numbers, at: usize) -> i64 {
 
 /// As elements of another type.
 pub fn cast(known: &Known, to: Element) -> Known {
-    let all = 0..known.len();
+    let all = 0..known.count();
     let numbers = match (&*known.numbers, to) {
         (numbers, to) if to.is_float() => Numbers::Floats(all.map(|at| to.rounded(numbers.float(at))).collect()),
         (Numbers::Floats(list), Element::Bool) => {

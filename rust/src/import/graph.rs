@@ -166,8 +166,9 @@ impl<'a> Reader<'_, 'a> {
             Error::invalid(format!("{}: {what}", self.builder.place), "export the network with one branch")
         };
         let condition = node.inputs.first().and_then(|name| values.get(name)).and_then(Value::known);
-        let condition =
-            condition.filter(|known| known.len() == 1).ok_or_else(|| refuse("a condition computed from the events"))?;
+        let condition = condition
+            .filter(|known| known.count() == 1)
+            .ok_or_else(|| refuse("a condition computed from the events"))?;
         let name = if condition.numbers.float(0) != 0.0 { "then_branch" } else { "else_branch" };
         let Some(Attribute::Graph(bytes)) = node.attribute(name) else { return Err(refuse("a branch is missing")) };
         let graph = Graph::of(bytes)?;

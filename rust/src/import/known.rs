@@ -123,7 +123,7 @@ impl PartialEq for Numbers {
 
 impl Numbers {
     /// How many there are.
-    pub fn len(&self) -> usize {
+    pub fn count(&self) -> usize {
         match self {
             Numbers::Floats(list) => list.len(),
             Numbers::Integers(list) => list.len(),
@@ -152,7 +152,7 @@ impl Numbers {
             Numbers::Floats(list) => list.windows(2).all(|pair| pair[0].to_bits() == pair[1].to_bits()),
             Numbers::Integers(list) => list.windows(2).all(|pair| pair[0] == pair[1]),
         };
-        same.then(|| if self.len() == 0 { 0.0 } else { self.float(0) })
+        same.then(|| if self.count() == 0 { 0.0 } else { self.float(0) })
     }
 }
 
@@ -186,8 +186,8 @@ impl Known {
     }
 
     /// Elements.
-    pub fn len(&self) -> usize {
-        self.numbers.len()
+    pub fn count(&self) -> usize {
+        self.numbers.count()
     }
 
     /// Whether a fit may change it: several floating-point numbers that the file has, all of which are numbers that a layer has.
@@ -198,7 +198,7 @@ impl Known {
     }
 
     /// The tensor of a file; `external` gives the bytes of one whose elements lie in another file, and gets their number.
-    pub fn of<'a>(tensor: &Tensor<'a>, external: impl FnOnce(&Tensor, usize) -> Result<Vec<u8>>) -> Result<Self> {
+    pub fn of(tensor: &Tensor, external: impl FnOnce(&Tensor, usize) -> Result<Vec<u8>>) -> Result<Self> {
         let name = text::name(tensor.name);
         let refuse = |what: &str| Error::invalid(format!("tensor {name}: {what}"), "export the file again");
         let element = Element::of(tensor.element).map_err(|error| match error {
@@ -218,8 +218,8 @@ impl Known {
             (false, Some(raw)) => return Err(refuse(&format!("has {} bytes instead of {bytes}", raw.len()))),
             (false, None) => listed(element, tensor),
         };
-        if numbers.len() != length {
-            return Err(refuse(&format!("has {} elements instead of {length}", numbers.len())));
+        if numbers.count() != length {
+            return Err(refuse(&format!("has {} elements instead of {length}", numbers.count())));
         }
         if let (Element::Uint64, Numbers::Integers(list)) = (element, &numbers)
             && list.iter().any(|&value| value < 0)

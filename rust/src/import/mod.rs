@@ -332,13 +332,13 @@ fn flatten(graph: &mut ObservedGraph, shape: &[usize]) {
 }
 
 fn saved(capture: &Capture) -> SavedTensor {
-    SavedTensor { is_parameter: capture.trains, dtype: capture.dtype, elements: capture.numbers.len() }
+    SavedTensor { is_parameter: capture.trains, dtype: capture.dtype, elements: capture.numbers.count() }
 }
 
 /// The bytes of a tensor, in words.
 fn words(Capture { dtype, numbers, .. }: &Capture) -> Vec<u64> {
     let mut bytes = Vec::new();
-    for at in 0..numbers.len() {
+    for at in 0..numbers.count() {
         match (dtype, &**numbers) {
             (DType::Int64, Numbers::Integers(list)) => bytes.extend(list[at].to_le_bytes()),
             (DType::Bool, _) => bytes.push(u8::from(numbers.float(at) != 0.0)),

@@ -48,7 +48,7 @@ pub enum Attribute<'a> {
     Float(f32),
     Integer(i64),
     Text(&'a [u8]),
-    Tensor(Tensor<'a>),
+    Tensor(Box<Tensor<'a>>),
     /// A message [`Graph`].
     Graph(&'a [u8]),
     Floats(Vec<f32>),
@@ -226,7 +226,7 @@ fn attribute(bytes: &[u8]) -> Result<(&str, Attribute<'_>)> {
         a::IS_FLOAT => Attribute::Float(parts.float),
         a::IS_INTEGER => Attribute::Integer(parts.integer),
         a::IS_TEXT => Attribute::Text(parts.text),
-        a::IS_TENSOR => Attribute::Tensor(Tensor::of(parts.tensor.unwrap_or_default())?),
+        a::IS_TENSOR => Attribute::Tensor(Box::new(Tensor::of(parts.tensor.unwrap_or_default())?)),
         a::IS_GRAPH => Attribute::Graph(parts.graph),
         a::IS_FLOATS => Attribute::Floats(parts.floats),
         a::IS_INTEGERS => Attribute::Integers(parts.integers),

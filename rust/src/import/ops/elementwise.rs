@@ -239,7 +239,7 @@ fn pow(call: &mut Call) -> Outputs {
     // A known exponent of several numbers does not train: its derivative is none below 0.
     let exponent = match b {
         Value::Known(known) if known.numbers.uniform().is_some() && call.broadcast(&[a, b])? == a.shape() => {
-            Float(known.numbers.float(0))
+            Float(known.numbers.uniform().unwrap_or_default())
         }
         other => call.b.tensor_if(other, false)?,
     };

@@ -170,7 +170,7 @@ fn put(call: &mut Call, x: &Value, starts: Vec<i64>, updates: &Value, reduction:
     match reduction {
         "add" => (),
         "none" | "" => {
-            let mut kept = vec![1.0; shape[0]];
+            let mut kept = vec![1.0; fold::check_length(&shape[..1])?];
             for &start in &starts {
                 if std::mem::replace(&mut kept[start as usize], 0.0) == 0.0 {
                     return Err(call.refuse("one place that is written twice"));
@@ -233,7 +233,7 @@ fn compress(call: &mut Call) -> Outputs {
 
 /// The first (or last) place along an axis whose element is the greatest one.
 fn place(call: &mut Call, x: &Value, axis: usize, sign: f64, is_last: bool) -> Result<Value> {
-    let count = x.shape()[axis];
+    let count = fold::check_length(&x.shape()[axis..axis + 1])?;
     if count == 0 {
         return Err(call.wrong("the greatest of no elements"));
     }
@@ -294,10 +294,10 @@ fn hardmax(call: &mut Call) -> Outputs {
 fn one_hot(call: &mut Call) -> Outputs {
     let (index, depth, values) = (call.input(0)?, call.known_number(1)?, call.known(2)?);
     let axis = call.axis_named("axis", -1, index.rank() + 1)?;
-    let ([off, on], true) = (&[values.numbers.float(0), values.numbers.float(1)], values.len() == 2 && depth >= 1.0)
-    else {
+    if values.count() != 2 || depth < 1.0 {
         return Err(call.wrong("depth and values that do not fit"));
-    };
+    }
+    let [off, on] = [0, 1].map(|at| values.numbers.float(at));
     let count = depth as usize;
     fold::check_length(&[count])?;
     // A negative index counts from the end.
@@ -305,7 +305,7 @@ fn one_hot(call: &mut Call) -> Outputs {
     let shifted = call.elementwise("add", "Tensor", &[&index, &number(depth)], vec![Integer(1)], Element::Float32)?;
     let index = call.elementwise("where", "self", &[&negative, &shifted, &index], vec![], Element::Float32)?;
     let mask = is_at(call, &index, axis, count)?;
-    let value = call.elementwise("where", "self", &[&mask, &number(*on), &number(*off)], vec![], Element::Float32)?;
+    let value = call.elementwise("where", "self", &[&mask, &number(on), &number(off)], vec![], Element::Float32)?;
     let value = expanded(call, &value, mask.shape())?;
     Ok(vec![match value {
         Value::Computed(computed) => {

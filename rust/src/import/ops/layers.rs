@@ -27,7 +27,7 @@ pub fn parameter(call: &mut Call, value: &Value, shape: &[usize]) -> Result<Argu
 
 fn statistic(call: &mut Call, value: &Value, shape: &[usize], trains: bool) -> Result<Argument> {
     match value {
-        Value::Known(known) if known.len() == shape.iter().product::<usize>() && known.element.is_float() => {
+        Value::Known(known) if known.count() == shape.iter().product::<usize>() && known.element.is_float() => {
             let capture = Capture {
                 name: Rc::clone(&known.name),
                 trains: trains && !known.name.is_empty(),

@@ -68,6 +68,9 @@ fn recurrent(call: &mut Call, gates: usize, step: Step) -> Outputs {
         x = permuted(call, &x, &[1, 0, 2])?;
     }
     let directions = call.input(1)?.shape().first().copied().unwrap_or(0);
+    if !(1..=2).contains(&directions) {
+        return Err(call.wrong(format!("weights of {directions} directions")));
+    }
     let names = activations(call, gates, directions)?;
     let is_backward = match (call.text("direction", "forward")?, directions) {
         ("forward", 1) => [false, false],
@@ -128,6 +131,9 @@ fn direction(call: &mut Call, x: &Value, at: usize, gates: usize, activations: V
         Some(all) => Some(element(call, &all, at)?),
         None => None,
     };
+    if peephole.as_ref().is_some_and(|peephole| peephole.shape() != [3 * hidden]) {
+        return Err(call.wrong("peepholes of another size"));
+    }
     let mut arguments = vec![call.number(x)?, call.b.tensor(&w)?];
     arguments.push(match &biases {
         Some([bias, _]) => call.b.tensor(bias)?,

@@ -105,6 +105,9 @@ fn filled(call: &Call, tensor: Argument, shape: &[usize], element: Element) -> R
 pub fn joined(call: &mut Call, parts: &[Value], axis: usize) -> Result<Value> {
     let [first, ..] = parts else { return Err(call.wrong("there is no input")) };
     let mut shape = first.shape().to_vec();
+    if axis >= shape.len() {
+        return Err(call.wrong(format!("joins {:?} along axis {axis}", first.shape())));
+    }
     shape[axis] = 0;
     for part in parts {
         let others = |sizes: &[usize]| {
@@ -163,7 +166,7 @@ fn constant_of_shape(call: &mut Call) -> Outputs {
         None => Known::floats(&[1], vec![0.0]),
         Some(_) => return Err(call.wrong("attribute value is no tensor")),
     };
-    if value.len() != 1 {
+    if value.count() != 1 {
         return Err(call.wrong("the value is not one number"));
     }
     if value.element.is_float() {

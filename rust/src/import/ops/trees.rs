@@ -5,7 +5,6 @@
 use std::collections::HashMap;
 
 use super::super::call::{Call, Outputs, float_of, integers, number};
-use super::super::fold;
 use super::super::known::{Element, Known};
 use super::super::value::Value;
 use super::classic::transformed;
@@ -13,6 +12,7 @@ use super::shape::{permuted, reshaped};
 use super::{Operator, but};
 use crate::error::Result;
 use crate::graph::ObservedArgument::{Bool, None as Absent};
+use crate::graph::view::checked_length;
 
 pub const TABLE: &[Operator] = &[
     but(
@@ -27,6 +27,8 @@ pub const TABLE: &[Operator] = &[
     ),
 ];
 
+/// Most answers on the ways to all leaves.
+const MOST: usize = 1 << 25;
 /// Leads from no leaf that is there.
 const NEVER: f64 = -1.0;
 /// Conditions on the longest way of a tree.
@@ -126,10 +128,10 @@ fn trees(call: &Call, columns: usize) -> Result<Trees> {
         conditions,
         leaves,
         comparison,
-        features: vec![0; fold::check_length(&[total, conditions])?],
+        features: vec![0; checked_length(&[total, conditions], MOST)?],
         thresholds: vec![0.0; total * conditions],
-        ways: vec![0.0; fold::check_length(&[total, conditions, leaves])?],
-        needed: vec![NEVER; fold::check_length(&[total, leaves])?],
+        ways: vec![0.0; checked_length(&[total, conditions, leaves], MOST)?],
+        needed: vec![NEVER; checked_length(&[total, leaves], MOST)?],
         places: HashMap::new(),
     };
     for (at, (number, nodes, first)) in forest.iter().enumerate() {
@@ -199,7 +201,7 @@ fn sums(call: &mut Call, part: &str, outputs: usize, ids: &[i64]) -> Result<Valu
     if [owners.len(), nodes.len(), weights.len()] != [ids.len(); 3] {
         return Err(call.wrong("attributes of leaves of different lengths"));
     }
-    let mut values = vec![0.0; fold::check_length(&[trees.count, trees.leaves, outputs])?];
+    let mut values = vec![0.0; checked_length(&[trees.count, trees.leaves, outputs], MOST)?];
     for at in 0..ids.len() {
         let place = trees.places.get(&(owners[at], nodes[at])).copied();
         let output = usize::try_from(ids[at]).ok().filter(|output| *output < outputs);

@@ -182,7 +182,7 @@ fn along_one(
 
 /// A bias, which trains even if it is one number.
 fn bias_of(call: &mut Call, bias: &Value) -> Result<crate::graph::ObservedArgument> {
-    super::layers::parameter(call, bias, &bias.shape().to_vec())
+    super::layers::parameter(call, bias, bias.shape())
 }
 
 fn by_product(
