@@ -153,7 +153,8 @@ fn a_tree_holds_what_all_detectors_have() {
         let sample = [2, 3, 5, 6, 8][entry / RATE] * RATE + entry % RATE;
         assert_eq!(row[0], (START + sample as f64 / RATE as f64) as f32);
         let of_first = sample.checked_sub(SECONDS * RATE);
-        let (h1, l1) = (of_first.map_or(first.values[sample], |at| second.values[at]), other.values[sample - 2 * RATE]);
+        let (h1, l1) =
+            (of_first.map_or_else(|| first.values[sample], |at| second.values[at]), other.values[sample - 2 * RATE]);
         assert_eq!(row[1..], [h1 as f32, l1 as f32], "entry {entry}");
     }
     assert_eq!(table(false).write(&path, None).unwrap(), 8 * RATE);
@@ -175,7 +176,7 @@ fn windows_lie_in_good_stretches() {
     assert_eq!(table().write(&path, Some(Windows { length: 1.25, stride: 0.75 })).unwrap(), 7);
     let tree = RootFile::open(&path).unwrap().tree("strain").unwrap();
     let wanted = cladtorch::rootfile::Wanted { name: "H1".into(), length: 80 };
-    let rows = tree.read(&[wanted], f32::NAN).map(|table| table.rows.as_slice().to_vec()).unwrap();
+    let rows = tree.read(&[wanted], 0.0).map(|table| table.rows.as_slice().to_vec()).unwrap();
     for (row, begin) in rows.chunks_exact(80).zip([0.0, 0.75, 1.5, 4.0, 4.75, 5.5, 6.25]) {
         let begin = (begin * RATE as f64) as usize;
         let expected: Vec<_> = file.values[begin..begin + 80].iter().map(|&value| value as f32).collect();
