@@ -26,7 +26,7 @@ use std::process::Command;
 use cladtorch::columns::Column;
 use cladtorch::dataset::Dataset;
 use cladtorch::gradient::{CompileOptions, CompiledGraph, Wanted};
-use cladtorch::graph::{DType, Loss};
+use cladtorch::graph::{DType, Gives, Loss};
 use cladtorch::import::{Element, File, Given, Mode, Numbers, documentation};
 use cladtorch::model::Model;
 use cladtorch::train::{Options, Trainer};
@@ -252,7 +252,7 @@ fn a_perceptron_computes_what_it_says_and_knows_its_end() {
     model.score(&x, false, &mut probability).unwrap();
     assert!((raw[0] - logit).abs() < 1e-6, "{} instead of {logit}", raw[0]);
     assert!((probability[0] - 1.0 / (1.0 + (-logit).exp())).abs() < 1e-6);
-    assert!(!model.gives_values());
+    assert!(model.gives() != Gives::Values);
     // Layers are stored as LibTorch has them, whose kernels pack them.
     let names: Vec<String> = (0..model.parameters().len()).map(|at| model.names().parameter(at)).collect();
     assert_eq!(
@@ -377,7 +377,8 @@ fn events(model: &Model, rows: usize) -> Dataset {
     data.begin("events").unwrap();
     for (row, x) in features(model, rows).chunks(model.inputs()).enumerate() {
         let label = f32::from(u8::from(x[0] > 0.2 * (row % 2) as f32));
-        let labels = vec![label; if model.outputs() == 1 || !model.gives_values() { 1 } else { model.outputs() }];
+        let labels =
+            vec![label; if model.outputs() == 1 || model.gives() != Gives::Values { 1 } else { model.outputs() }];
         data.append(x, &labels[..1], &[1.0]).unwrap();
     }
     data.commit().unwrap();

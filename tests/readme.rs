@@ -36,7 +36,7 @@ pages! {
         "classifier with 1 output on 6000 events",
         "Asimov significance",
         "8 trials, 0 without a score",
-        "width of the pulls 1.0",
+        "width of the pulls 1.0"
     ];
     networks: "cpp/doc/networks.md" =>
         ["Model Sequential of events [1, 128]", "AUC 0.9", "matmul", "CPUFloatType{4,2}"];

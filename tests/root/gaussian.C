@@ -106,7 +106,8 @@ float Largest(const std::vector<float> &a, const std::vector<float> &b)
 std::vector<float> Flat(ROOT::RDF::RNode frame, const char *name)
 {
    std::vector<float> flat;
-   for (const auto &row : *frame.Take<ROOT::RVecF>(name))
+   auto rows = frame.Take<ROOT::RVecF>(name);
+   for (const auto &row : *rows)
       flat.insert(flat.end(), row.begin(), row.end());
    return flat;
 }
@@ -172,7 +173,8 @@ void CheckPaths()
    auto streamed = single();
    const auto stream = CladTorch::Stream({"m"}).Add("t", "gaussian.root", {"E", "half"});
    CHECK(streamed.Fit(stream, options).Metric("log-likelihood").back() > -20);
-   CHECK(streamed.Evaluate(data).PullWidth() > 0.5);
+   // As far as the dataset's few epochs came, in another order of the events.
+   CHECK(Near(streamed.Evaluate(data).PullWidth(), model.Evaluate(data).PullWidth(), 0.25));
    std::unique_ptr<TH1> importance(model.Importance(data));
    CHECK(importance->GetBinContent(1) > 0.5);
 }

@@ -46,7 +46,7 @@ refusals.refuses(lambda: ct.RandomSearch(ct.Mlp([2, 1])).Uniform("fEpoch", 1, 2)
 frame["value"] = np.float32(3 * x[:, 0] + (0.5 + (x[:, 1] > 0)) * rng.normal(size=1500))
 data = ct.Dataset(["x", "y"]).Add(frame, "value")
 model = ct.Mlp([2, 16, 2], ct.kSiLU)
-model.Fit(data, fLoss=ct.kGaussian, fEpochs=30, fVerbose=0, fMetrics=[ct.kLogLikelihood])
+model.Fit(data, fLoss=ct.kGaussian, fEpochs=100, fLearningRate=0.01, fVerbose=0, fMetrics=[ct.kLogLikelihood])
 mean, sigma = model.Predict(data).T
 evaluation = model.Evaluate(data)
 pulls = (mean - frame["value"]) / sigma

@@ -56,6 +56,7 @@ kMeanSquaredError: ELoss
 kHuber: ELoss
 kFocal: ELoss
 kQuantile: ELoss
+kGaussian: ELoss
 
 class EOptimiser(int): ...
 kAdam: EOptimiser
@@ -78,6 +79,7 @@ kAuc: EMetric
 kAccuracy: EMetric
 kRmse: EMetric
 kSignificance: EMetric
+kLogLikelihood: EMetric
 
 class ENormalisation(int): ...
 kNoNormalisation: ENormalisation
@@ -375,9 +377,29 @@ class Ensemble:
         fLive and fCallback, which belong to one fit. On an error or Ctrl-C all members stay as they were.
         """
         ...
+    @staticmethod
+    def Load(path: _Path, activation: _Path = ...) -> Ensemble:
+        """Reads what Save() wrote; throws for any other file, and for one in which the SHA-256 of a member does not match. No code in
+        the file is run.
+        activation: See Model::Load(); of all members.
+        """
+        ...
     def Members(self) -> Sequence[Model]: ...
     def Predict(self, data: Dataset) -> NDArray[np.float32]:
-        """[N, C] row-major: the mean of the members' predictions."""
+        """[N, C] row-major: the mean of the members' predictions. Of members that were trained with kGaussian the mean and the standard
+        deviation of the mixture of their normal distributions: the variance is the mean of theirs plus that of their means.
+        """
+        ...
+    @overload
+    def Report(self, path: _Path, test: Dataset) -> None:
+        """Writes a PDF file: the members, and figures and plots of the mean prediction on `test`; with the training events also the test
+        for overtraining. See Model::Report().
+        """
+        ...
+    @overload
+    def Report(self, path: _Path, test: Dataset, training: Dataset) -> None: ...
+    def Save(self, path: _Path) -> None:
+        """Writes all members to one file, whole or not at all: see Model::Save()."""
         ...
     def Size(self) -> int: ...
     def Spread(self, data: Dataset) -> Sequence[float]:
@@ -480,6 +502,9 @@ class Evaluation:
     def DrawOvertraining(self, training: Evaluation, bins: int = ..., output: int = ...) -> Any:
         """Scores here as points with errors over those of `training` as lines, with the probabilities of Overtraining()."""
         ...
+    def DrawPulls(self, target: int = ..., bins: int = ...) -> Any:
+        """Pulls() over the standard normal distribution."""
+        ...
     def DrawRejection(self, output: int = ...) -> Any:
         """On a logarithmic axis."""
         ...
@@ -501,8 +526,13 @@ class Evaluation:
     def Labels(self) -> Sequence[float]:
         """[N]; of a regression [N, C] row-major"""
         ...
+    def LogLikelihood(self) -> float:
+        """Mean over the events of the logarithm of the density that the predicted normal distributions have at the truth, summed over
+        the targets; more is better.
+        """
+        ...
     def Outputs(self) -> int:
-        """C"""
+        """C: classes or targets"""
         ...
     def Overtraining(self, training: Evaluation, output: int = ...) -> _Pair[float]:
         """Probabilities of the Kolmogorov-Smirnov test that signal (first) and background (second) have the same scores here as in
@@ -513,18 +543,30 @@ class Evaluation:
         """Share of signal among the events with a score of at least `cut` (purity)."""
         ...
     def Predictions(self) -> Sequence[float]:
-        """[N, C] row-major"""
+        """[N, C] row-major; after kGaussian the means"""
         ...
     def Print(self) -> None:
         """Prints the figures."""
+        ...
+    def PullMean(self, target: int = ...) -> float:
+        """Mean of the pulls, (prediction - truth) / sigma: 0 where the predictions are right."""
+        ...
+    def PullWidth(self, target: int = ...) -> float:
+        """Half the width of the central 68.27 % of the pulls: 1 where the errors are normal and the sigmas right, above 1 where these
+        are too small.
+        """
+        ...
+    def Pulls(self, target: int = ..., bins: int = ...) -> Any:
+        """The pulls from -5 to 5; the share of events per bin."""
         ...
     def Recall(self, cut: float = ..., output: int = ...) -> float:
         """Share of the signal that has a score of at least `cut` (signal efficiency)."""
         ...
     @staticmethod
-    def Regression(predictions: ArrayLike, truth: ArrayLike, weights: ArrayLike = ..., targets: int = ...) -> Evaluation:
+    def Regression(predictions: ArrayLike, truth: ArrayLike, weights: ArrayLike = ..., targets: int = ..., sigmas: ArrayLike = ...) -> Evaluation:
         """Of a regression.
         predictions, truth: [N, `targets`] row-major.
+        sigmas: [N, `targets`]: standard deviations that were predicted, for Pulls(); empty: there are none.
         """
         ...
     def Rejection(self, output: int = ...) -> Any:
@@ -553,6 +595,9 @@ class Evaluation:
         ...
     def Scores(self, bins: int = ..., output: int = ...) -> _Pair[Any]:
         """Scores of signal (first) and of the rest (second), weighted, each normalised to 1."""
+        ...
+    def Sigmas(self) -> Sequence[float]:
+        """[N, C] row-major: the standard deviations that a model predicts which was trained with kGaussian; empty for others"""
         ...
     def Significance(self, signal: float = ..., background: float = ..., backgroundError: float = ..., kind: ESignificance = ..., output: int = ...) -> Any:
         """Significance (y) against the cut on the score (x); arguments as for BestCut(), which is in the title."""
@@ -605,7 +650,7 @@ class FitOptions:
     fSeed = 1: Of the order of the events, of dropout, and of the split into parts. The weights have a seed of their own (see Mlp).
     fSplitSeed = 0: of the split into parts; 0: fSeed
     fShuffle = true: a new order of the events each epoch
-    fStandardise = true: Standardises the features, and the labels of kMeanSquaredError and kHuber, to mean 0 and standard deviation 1 over the training part (event weights do not count). The model keeps the scalers and undoes them in its predictions. `false`: uses the scalers that the model has; a new model has none.
+    fStandardise = true: Standardises the features, and the labels of a regression (but for fLossFunction), to mean 0 and standard deviation 1 over the training part (event weights do not count). The model keeps the scalers and undoes them in its predictions. `false`: uses the scalers that the model has; a new model has none.
     fThreads = 0: 0: as many as ROOT::EnableImplicitMT has set, at most one per core; autograd in a forked process uses 1.
     fDevice = "cpu": or "cuda:0", where LibTorch's autograd runs, whatever fGradient says
     fOptimiser = kAdam
@@ -992,6 +1037,13 @@ class Model:
     def Fit(self, stream: _Stream, options: FitOptions = ..., **words: Unpack[_Options]) -> History: ...
     @overload
     def Fit(self, stream: _Stream, validation: Dataset, options: FitOptions = ..., **words: Unpack[_Options]) -> History: ...
+    def Freeze(self, name: _Path) -> None:
+        """The parameters whose names begin with `name`, such as `layers.0` or `layers.0.weight` of an Mlp, or as the module calls them,
+        stay as they are in Fit(), to the bit, whatever the optimiser and the weight decay. Running statistics change. Print() shows
+        what is frozen. Throws where no name begins so, and shows those there are. Copies of the model keep it, files do not: call it
+        again after Load(), and before Resume(). An Mlp whose first or last layer is frozen keeps its scalers.
+        """
+        ...
     def Functor(self) -> _Functor:
         """A frozen copy that is called with one `RVecF` row (C = 1), for array columns:
         `frame.Define("score", model.Functor(), {"strain"})`.
@@ -999,6 +1051,18 @@ class Model:
         The same, called with N numbers of type T: `Define("score", model.Functor<3>(), model.Columns())`.
         """
         ...
+    @overload
+    def Gradient(self, data: _Table) -> NDArray[np.float32]:
+        """[N, C, F] row-major: the derivatives of Logits() by each event's features, in the units of both. `gradient[(n * C + c) * F + f]`
+        is that of output c of event n by feature f; of C = 1, one row of F numbers for each event. By the chain rule, those of a
+        probability p of one logit are p (1 - p) times these. In Python an array [N, F], or [N, C, F].
+
+        Clad's derivatives compute them, or LibTorch's autograd where that runs the network. Where a function has a kink (ReLU at 0)
+        it is LibTorch's derivative there.
+        """
+        ...
+    @overload
+    def Gradient(self, data: Dataset) -> NDArray[np.float32]: ...
     def Importance(self, data: Dataset, repeats: int = ..., seed: int = ...) -> Any:
         """Permutation importance (Breiman, Machine Learning 45 (2001) 5): how much the AUC falls (the accuracy of several classes,
         or for a regression how much the RMSE rises, relative to the targets' standard deviations) when the values of a
@@ -1024,8 +1088,53 @@ class Model:
                error shows the text that is missing.
         """
         ...
+    @staticmethod
+    def LoadOnnx(path: _Path, output: _Path = ...) -> Model:
+        """Reads the network of an ONNX file (opsets 9 to 28), as PyTorch, Keras and scikit-learn export them. Its weights go on
+        training with Fit(); it predicts, is saved and exported as any other model. `models.md` lists the operators; a file with
+        another one is refused by name.
+
+        An event is what the file calls its input, [events, ...], whose other dimensions must be numbers; several inputs lie one
+        behind the other. Predict() gives what the file's network computes: a sigmoid of one output or a softmax at its end is
+        taken for that of a classifier, so that Logits() and losses on logits mean what they do elsewhere. Floating-point
+        initialisers become parameters under their names; integers, and what scales the features before the first layer, stay as
+        they are. Tensors in other files are read where these lie in the folder of `path` or below it.
+        output: The output to predict, if the file has several.
+        """
+        ...
+    @overload
+    @staticmethod
+    def LoadTorchScript(path: _Path, shape: Sequence[int]) -> Model:
+        """Reads a network that PyTorch wrote: `torch.jit.script(net).save("net.pt")`, or `torch.jit.trace`, or torch::jit::Module in
+        C++. It becomes a model as a torch::nn module does: predicted with, fine-tuned by Fit(), saved and exported, with
+        Clad's derivatives where its operators have kernels, else run by LibTorch (Print() says why). Parameters keep PyTorch's names
+        and `requires_grad`. Needs neither Python nor LibTorch's headers.
+
+            auto model = CladTorch::Model::LoadTorchScript("net.pt", {1, 128});
+            auto outputs = model.Predict(windows); // what net.eval() gives
+        Its scalers are 0 and 1, also in fits: features are taken as they are. Predict() gives what `forward` returns in evaluation; after
+        a Fit() with a cross-entropy, or SetOptions() with one as fLoss, it takes that for logits and gives probabilities.
+
+        A scripted network has both modes: dropout and batch normalisation train as in PyTorch. A traced one keeps the mode in which it
+        was traced.
+
+        A TorchScript file is a program. Checked before LibTorch reads it: all sizes and checksums, and that reading runs
+        nothing. Its `forward` runs, by LibTorch's operators alone: those that open files or print are refused by name. But
+        LibTorch's operators are not made for arguments of an attacker's choice: take networks from those whose macros you would run, and
+        LoadWeights() for others.
+        shape: Of one event: `forward` takes a tensor [events, shape...] of float32.
+        Throws for other and damaged files, for networks with other parameters than float32 (in PyTorch `net.float()`), and for those
+        that the constructor refuses.
+
+        The same for a network of several tensors, of one shape each: see the constructor.
+        """
+        ...
+    @overload
+    @staticmethod
+    def LoadTorchScript(path: _Path, shapes: Any) -> Model: ...
     def LoadWeights(self, path: _Path) -> None:
-        """Replaces parameters and running statistics by those of a safetensors file, from SaveWeights() or another program.
+        """Replaces parameters and running statistics by those of a safetensors file, from SaveWeights() or another program, or of
+        PyTorch's `torch.save(net.state_dict(), path)`, or of a checkpoint with the key `state_dict` (Lightning) or `model_state_dict`.
         It must have every tensor of the network, by name, float32, in its shape, and no other one but `num_batches_tracked`.
         Scalers, columns and options become those of a file from SaveWeights(); a file of another program leaves them as they
         are. Throws for any other file, and the model stays as it was. No code in the file is run.
@@ -1033,8 +1142,9 @@ class Model:
         ...
     @overload
     def Logits(self, data: _Table) -> NDArray[np.float32]:
-        """[N, C] row-major: what the last layer gives; after a regression the values that Predict() gives. Rank by these at
-        low false-alarm rates, where probabilities saturate.
+        """[N, C] row-major: what the last layer gives; after a regression the values that Predict() gives, after kGaussian
+        the logarithms of the variances in place of standard deviations. Rank by these at low false-alarm rates, where
+        probabilities saturate.
         """
         ...
     @overload
@@ -1062,7 +1172,9 @@ class Model:
         ...
     @overload
     def Predict(self, data: _Table) -> NDArray[np.float32]:
-        """[N, C] row-major: probabilities after a cross-entropy, values in the units of the labels after a regression."""
+        """[N, C] row-major: probabilities after a cross-entropy, values in the units of the labels after a regression; after
+        kGaussian the means of the C / 2 targets and then their standard deviations.
+        """
         ...
     @overload
     def Predict(self, data: Dataset) -> NDArray[np.float32]: ...
@@ -1157,10 +1269,13 @@ class Model:
         """The same for the targets; throws for a classifier."""
         ...
     def TargetScaler(self) -> _Scaler:
-        """The scaler of the C targets of a regression, undone on the outputs; empty: outputs are not rescaled."""
+        """The scaler of the targets of a regression, undone on the outputs; empty: outputs are not rescaled."""
         ...
     def Targets(self) -> Sequence[str]:
-        """Label columns of that dataset, in a regression one for each output; empty if its labels were numbers."""
+        """Label columns of that dataset, in a regression one for each output (for two after kGaussian); empty if its labels were numbers."""
+        ...
+    def Unfreeze(self, name: _Path = ...) -> None:
+        """They train again; "": all."""
         ...
     def WriteScores(self, source: Source | _Tree, path: _Path, column: _Path = ..., tree: _Path = ...) -> None:
         """Predicts every entry of a tree, chain or RNTuple of any size and writes the scores to the file `path`, which it replaces, as a tree that
@@ -1173,6 +1288,65 @@ class Model:
         code: they run only after `model.SetColumns(model.Columns())`.
         """
         ...
+
+class RandomSearch:
+    """Fits with networks and options drawn at random, of which it finds the best (Bergstra and Bengio, JMLR 13 (2012) 281).
+
+        CladTorch::RandomSearch tuning({CladTorch::Mlp({28, 64, 1}), CladTorch::Mlp({28, 128, 128, 1})});
+        tuning.LogUniform("fLearningRate", 1e-4, 1e-1).Choice("fBatchSize", {64, 256, 1024});
+        tuning.Run(events, 30);
+        tuning.Print();
+        auto model = tuning.BestModel();
+
+    Trial number i depends on FitOptions::fSeed and i alone, not on the number of threads nor of trials. All trials are judged by the
+    same validation events, or the same folds. Where all options have a choice of values and no range, no combination is tried twice.
+    """
+    def BestModel(self) -> Model:
+        """The model of that trial; of folds one that was fitted to all events with its options."""
+        ...
+    def BestTrial(self) -> Trial:
+        """The one with the best score. Throws where none has one."""
+        ...
+    def Choice(self, option: _Path, values: ArrayLike) -> Self:
+        """Draws it from `values`: numbers, enumerators, or 0 and 1 for `false` and `true`."""
+        ...
+    def LogUniform(self, option: _Path, low: float, high: float) -> Self:
+        """The same by the logarithm: as often from 1e-4 to 1e-3 as from 1e-3 to 1e-2."""
+        ...
+    def Print(self, most: int = ...) -> None:
+        """The best trials with their options, at most `most`."""
+        ...
+    def Run(self, data: Dataset, trials: int = ..., options: FitOptions = ..., folds: int = ...) -> None:
+        """Runs `trials` more fits to `data`, several at once on the threads (FitOptions::fThreads), one after the other where LibTorch runs
+        a network or fMetrics has functions. The models begin with the parameters that they had before their first fit, and do not
+        change. A fit that fails, for example because its loss diverges, has no score and says why. At Ctrl-C the trials that have ended
+        stay, and a further Run() goes on.
+
+        options: All that is not drawn. The score is the first of fMetrics, and without one the AUC, of several classes the accuracy,
+               of a regression the RMSE, after kGaussian the logarithm of the likelihood; kQuantile and losses of your own need a
+               metric. Of the RMSE less is better, of all others more. fSplitSeed, or fSeed, decides on the events that judge. Without
+               fCheckpoint, fLive and fCallback, which belong to one fit.
+        folds: 0: the score is that of the validation events (fValidation) for the parameters that the fit keeps. From 2 on: the mean
+               over so many folds, each judged by a model that was trained on the others (see Model::CrossValidate()).
+        """
+        ...
+    def Table(self) -> Any:
+        """One row a trial: `trial`, `model`, `score`, `score_error`, `loss`, `epochs`, `seconds` and the options that were drawn, as numbers
+        (`double`). Graph() shows the score against an option, Snapshot() writes a tree.
+        """
+        ...
+    def Trials(self) -> Sequence[Trial]:
+        """In the order of their numbers."""
+        ...
+    def Uniform(self, option: _Path, low: float, high: float) -> Self:
+        """Draws the member `option` of FitOptions evenly from `low` to `high`; an integer from all between, with both."""
+        ...
+    @overload
+    def __init__(self, model: Model) -> None:
+        """Draws from one network, or from several, with the same probability."""
+        ...
+    @overload
+    def __init__(self, models: Sequence[Model]) -> None: ...
 
 class Scaler:
     """Columns are standardised as (x - mean) / deviation, in float32.
@@ -1287,6 +1461,30 @@ class Stream:
     def __init__(self, columns: Sequence[str]) -> None:
         """Scalar feature columns, in this order. For lists, masks and weights, make a Dataset and call Dataset::Stream."""
         ...
+
+class Trial:
+    """What a RandomSearch tried, and what came of it.
+
+    fNumber = 0: from 0 on
+    fModel = 0: which of the models it began with, from 0 on
+    fOptions: with what was drawn
+    fScore = 0: the metric; of folds their mean; NaN where the fit failed
+    fScoreError = 0: of folds the standard error of the mean from their spread; else NaN
+    fLoss = 0: the validation loss of the parameters that were kept; of folds the mean
+    fEpochs = 0: that were run; of folds in all
+    fSeconds = 0: that they took
+    fError: why there is no score
+    """
+    fNumber: int
+    fModel: int
+    fOptions: FitOptions
+    fScore: float
+    fScoreError: float
+    fLoss: float
+    fEpochs: int
+    fSeconds: float
+    fError: str
+    def __init__(self) -> None: ...
 
 class View:
     """Numbers of type T (`float`, `double`, `std::int64_t` or ROOT's `Long64_t`) in row-major order, [rows] or
@@ -1526,6 +1724,25 @@ class Signal:
         ...
 
     @staticmethod
+    def ReadHdf5(file: _Path, dataset: _Path) -> Sequence[float]:
+        """The numbers of a dataset of any HDF5 file, row-major; `dataset` is its name with its groups, as in "meta/psd". Throws
+        for other numbers than float32 and float64.
+        """
+        ...
+
+    @staticmethod
+    def ReadStrain(file: _Path, required: Sequence[str] = ...) -> Strain:
+        """Reads an HDF5 file of the Gravitational Wave Open Science Center (https://gwosc.org). `cladtorch strain` makes trees of such
+        files.
+
+            auto h1 = Signal::ReadStrain("H-H1_LOSC_4_V2-1126259446-32.hdf5");
+            auto psd = Signal::Welch(h1.fValues, 4 * h1.fRate, h1.fRate);
+        required: Bits of quality and injections that a good second has, all its samples being numbers. Empty: DATA,
+               CBC_CAT1, CBC_CAT2, NO_CBC_HW_INJ, NO_BURST_HW_INJ, NO_DETCHAR_HW_INJ, NO_STOCH_HW_INJ.
+        """
+        ...
+
+    @staticmethod
     def Ringdown(samples: int, rate: float, frequency: float, quality: float, start: float) -> Sequence[float]:
         """[samples], exp(-pi f t/Q) cos(2 pi f t) from `start` (s) on, 0 before; t counts from there.
         frequency: f in Hz.
@@ -1669,6 +1886,11 @@ class Signal:
             auto series = frame.Define("snr", filter, {"strain"}); // [n] for each window
         It may be called from several threads at once.
         """
+        def ComplexSeries(self, strain: ArrayLike) -> Sequence[Any]:
+            """[n] to [n]: the same before the modulus is taken. The argument of a sample is how far a signal's phase is ahead of the
+            template's; in noise the real and the imaginary part are normal with variance 1.
+            """
+            ...
         def Max(self, strain: ArrayLike, begin: float, end: float, bands: int = ...) -> Trigger:
             """The largest SNR of arrivals from `begin` (s) to before `end` (s), with the chi-squared test over `bands` frequency bands
             (Allen, Phys. Rev. D 71 (2005) 062001).
@@ -1698,6 +1920,30 @@ class Signal:
         fAucError: float
         fEfficiencies: Sequence[float]
         fEfficiencyErrors: Sequence[float]
+        def __init__(self) -> None: ...
+
+    class Strain:
+        """Strain of one detector, and what is known about each second of it.
+
+        fDetector: "H1", "L1", "V1", ...
+        fRate = 0: samples per second
+        fStart = 0: GPS time of the first sample, in s
+        fValues: [seconds fRate], without unit; NaN where there are no data
+        fGood: [seconds], 1 for good seconds: see ReadStrain()
+        fQuality: [seconds], bit i is set where the data pass what fQualityBits[i] names
+        fInjections: [seconds], bit i is set where fInjectionBits[i] holds ("no ... injection")
+        fQualityBits: names of the bits of fQuality
+        fInjectionBits: names of the bits of fInjections
+        """
+        fDetector: str
+        fRate: float
+        fStart: float
+        fValues: Sequence[float]
+        fGood: Sequence[int]
+        fQuality: Sequence[int]
+        fInjections: Sequence[int]
+        fQualityBits: Sequence[str]
+        fInjectionBits: Sequence[str]
         def __init__(self) -> None: ...
 
     class Trigger:
