@@ -89,8 +89,9 @@ fn scalar_functions_are_listed_alike() {
 fn long_calls_hear_ctrl_c() {
     const CALLS: &str = include_str!("../cpp/src/python/calls.py");
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../cpp/src");
-    let source: String = std::fs::read_dir(folder)
-        .unwrap()
+    let source: String = [folder.clone(), folder.join("torch")]
+        .iter()
+        .flat_map(|folder| std::fs::read_dir(folder).unwrap())
         .map(|entry| entry.unwrap().path())
         .filter(|path| path.extension().is_some_and(|extension| extension == "cxx"))
         .map(|path| std::fs::read_to_string(path).unwrap())

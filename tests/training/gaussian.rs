@@ -57,7 +57,7 @@ fn means_and_deviations_are_learned_on_any_scale() {
     let (train, test) = (noisy(20_000, 1, 2, 1.0), noisy(5_000, 2, 2, 1.0));
     for gradient in [Gradient::Clad, Gradient::Autograd] {
         let mut model = model(2);
-        let options = Options { loss: GAUSSIAN, gradient, epochs: 15, learning_rate: 3e-3, batch_size: 200, ..spec() };
+        let options = Options { loss: GAUSSIAN, gradient, epochs: 40, learning_rate: 3e-3, batch_size: 200, ..spec() };
         fit(&mut model, &train, &options);
         let found = predictions(&model, &test, false);
         let labels = test.labels().unwrap();

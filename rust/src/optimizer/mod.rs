@@ -75,7 +75,7 @@ impl<T: Scalar> Optimizer<T> {
     /// For `length` parameters.
     pub fn new(rule: Rule, length: usize) -> Result<Self> {
         let moments = [HostBuffer::zeros(length)?, HostBuffer::zeros(length)?];
-        let moving = [0..length].to_vec();
+        let moving = std::iter::once(0..length).collect();
         Ok(Optimizer { rule, moments, steps: 0, moving, squares: vec![0.0; length.div_ceil(SWEPT)] })
     }
 

@@ -362,7 +362,7 @@ fn reshape(call: &mut Call) -> Outputs {
     let free: Vec<usize> = (0..target.len()).filter(|&at| target[at] == -1).collect();
     match free[..] {
         [] if count == length => (),
-        [at] if count > 0 && length % count == 0 => sizes[at] = length / count,
+        [at] if count > 0 && length.is_multiple_of(count) => sizes[at] = length / count,
         _ => return Err(wrong(call)),
     }
     Ok(vec![reshaped(call, &x, &sizes)?])

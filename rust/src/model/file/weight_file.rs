@@ -15,7 +15,7 @@ use crate::torch_file::{StateDict, is_archive};
 /// Tensors by name.
 pub(super) enum WeightFile {
     /// A safetensors file, and its tensors once they are read.
-    Safetensors(TensorFile, HashMap<String, Tensor<Packed>>),
+    Safetensors(Box<TensorFile>, HashMap<String, Tensor<Packed>>),
     /// PyTorch's `torch.save(net.state_dict())`.
     PyTorch(Box<StateDict>),
 }
@@ -30,7 +30,7 @@ impl WeightFile {
         }
         let file = TensorFile::open(path)?;
         check_listed_once(&file)?;
-        Ok(WeightFile::Safetensors(file, HashMap::new()))
+        Ok(WeightFile::Safetensors(Box::new(file), HashMap::new()))
     }
 
     /// The entry `key` of the metadata, which only safetensors files have.
