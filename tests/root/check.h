@@ -11,6 +11,8 @@
 #include <cmath>
 #include <cstdio>
 #include <initializer_list>
+#include <iostream>
+#include <sstream>
 #include <string>
 
 #undef CHECK // LibTorch has one, too
@@ -47,6 +49,17 @@ void Refuses(const char *what, F f, std::initializer_list<const char *> parts)
    if (!holds)
       std::printf("the message was: %s\n", message.empty() ? "none, nothing was thrown" : message.c_str());
    Check(holds, what, __FILE__, __LINE__);
+}
+
+/// What Print() of an object says.
+template <class T>
+std::string Printed(const T &object)
+{
+   std::ostringstream text;
+   auto *screen = std::cout.rdbuf(text.rdbuf());
+   object.Print();
+   std::cout.rdbuf(screen);
+   return text.str();
 }
 
 /// The last line of a macro; the tests look for it.

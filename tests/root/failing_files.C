@@ -34,13 +34,10 @@ Dataset Some(CladTorch::EReader reader)
 
 bool HoldsSome(const Dataset &data)
 {
-   std::ostringstream said;
-   auto *screen = std::cout.rdbuf(said.rdbuf());
-   data.Print();
-   std::cout.rdbuf(screen);
-   return data.Rows() == 100 && data.Features()(99, 0) == 99 && said.str().find("100 events x 2 numbers") == 0 &&
-          said.str().find("100 events from tree 't' of sound.root") != std::string::npos &&
-          said.str().find("moving.root") == std::string::npos;
+   const auto said = Printed(data);
+   return data.Rows() == 100 && data.Features()(99, 0) == 99 && said.find("100 events x 2 numbers") == 0 &&
+          said.find("100 events from tree 't' of sound.root") != std::string::npos &&
+          said.find("moving.root") == std::string::npos;
 }
 
 /// Whether all events of moving.root follow: of the first file of that name, or of the one in its place, but not of both.

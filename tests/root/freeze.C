@@ -8,8 +8,6 @@ R__LOAD_LIBRARY(libcladtorch)
 
 #include <TRandom3.h>
 
-#include <iostream>
-#include <sstream>
 #include <string>
 #include <vector>
 
@@ -66,15 +64,6 @@ void OnlyThese(const char *what, const std::vector<float> &before, const std::ve
       (i >= from && i < to ? stay : move) &= (before[i] == after[i]) == (i >= from && i < to);
    Check(stay, what, __FILE__, __LINE__);
    Check(move, "the others move", __FILE__, __LINE__);
-}
-
-std::string Printed(const Model &model)
-{
-   std::ostringstream text;
-   auto *before = std::cout.rdbuf(text.rdbuf());
-   model.Print();
-   std::cout.rdbuf(before);
-   return text.str();
 }
 
 /// layers.0: 3 x 20 and 20; layers.1: 20 x 20 and 20; layers.2: 20 and 1.

@@ -9,8 +9,6 @@ R__LOAD_LIBRARY(libcladtorch)
 #include <TRandom3.h>
 
 #include <functional>
-#include <iostream>
-#include <sstream>
 #include <thread>
 #include <vector>
 
@@ -59,15 +57,6 @@ FitOptions OneStep(const Dataset &data)
    options.fLearningRate = 0.5;
    options.fSchedule = CladTorch::kConstant;
    return options;
-}
-
-std::string Printed(const Model &model)
-{
-   std::ostringstream text;
-   auto *before = std::cout.rdbuf(text.rdbuf());
-   model.Print();
-   std::cout.rdbuf(before);
-   return text.str();
 }
 
 /// What `forward` does with the parts, which are registered.

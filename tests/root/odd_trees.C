@@ -17,8 +17,6 @@ R__LOAD_LIBRARY(libcladtorch)
 #include <cmath>
 #include <filesystem>
 #include <fstream>
-#include <iostream>
-#include <sstream>
 
 using CladTorch::Dataset;
 using Rows_t = std::vector<float>;
@@ -85,16 +83,6 @@ bool AsWritten(const Dataset &data)
             right = right && rows(i, column + k) == (k < i % 4 ? 10 * i + k : -1);
    }
    return right;
-}
-
-/// What Print() says.
-std::string Printed(const Dataset &data)
-{
-   std::ostringstream text;
-   auto *before = std::cout.rdbuf(text.rdbuf());
-   data.Print();
-   std::cout.rdbuf(before);
-   return text.str();
 }
 
 /// ROOT gives the first entry behind such a basket numbers of the one before; the fast reader reads it right.

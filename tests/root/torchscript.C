@@ -10,7 +10,6 @@ R__LOAD_LIBRARY(libcladtorch)
 #include <TSystem.h>
 
 #include <fstream>
-#include <iostream>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -91,15 +90,6 @@ double Difference(const std::vector<float> &a, const std::vector<float> &b)
       scale = std::max(scale, double(std::abs(b[i])));
    }
    return largest / scale;
-}
-
-std::string Printed(const Model &model)
-{
-   std::ostringstream text;
-   auto *before = std::cout.rdbuf(text.rdbuf());
-   model.Print();
-   std::cout.rdbuf(before);
-   return text.str();
 }
 
 /// One step of SGD on all events, without shuffling.
