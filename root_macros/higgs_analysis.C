@@ -16,6 +16,7 @@ R__LOAD_LIBRARY(libcladtorch)
 #include <TChain.h>
 #include <TFile.h>
 #include <TROOT.h>
+#include <TString.h>
 #include <TSystem.h>
 #include <TTree.h>
 
@@ -73,6 +74,6 @@ void higgs_analysis(const std::string &folder = "higgs_analysis_out")
    signal.Add(file.c_str());
    model.WriteScores(signal, folder + "/scores.root");
    signal.AddFriend("cladtorch", (folder + "/scores.root").c_str());
-   const auto selected = signal.GetEntries(("cladtorch.score >= " + std::to_string(cut)).c_str());
+   const auto selected = signal.GetEntries(TString::Format("cladtorch.score >= %.17g", cut)); // all digits: the cut is the score of an event
    std::printf("%lld of %lld signal events pass\n", selected, signal.GetEntries());
 }
