@@ -8,6 +8,8 @@
 
 #include <clad/Differentiator/Differentiator.h>
 
+#include <vector>
+
 /// Before the functions that the library looks for.
 #define CT_EXPORT extern "C" __attribute__((visibility("default")))
 

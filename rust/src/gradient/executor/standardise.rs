@@ -172,3 +172,41 @@ pub(super) fn give<T: Scalar>(sums: &[f64], add: bool, to: &mut [T]) {
         *to = T::from_f64(if add { to.to_f64() + sum } else { sum });
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Everything that is computed for a batch of this layout on so many threads.
+    fn computed(all: Channels, threads: usize) -> Vec<f64> {
+        let wave = |step: f64, count: usize| (0..count).map(|i| (i as f64 * step).sin()).collect::<Vec<_>>();
+        let (x, dy) = (wave(0.7, all.len()), wave(1.3, all.len()));
+        let (w, b) = (wave(0.9, all.channels), wave(1.1, all.channels));
+        let mut found = vec![0.0; 2 * all.channels];
+        moments(all, threads, &x, &mut found);
+        let operands = Operands::new(&all, 1e-3, &x, &found, &w, &b);
+        let mut y = vec![0.0; all.len()];
+        standardise(all, threads, operands, &mut y);
+        let sums = sums(all, threads, operands, &dy);
+        let [mut stored, mut added] = [(); 2].map(|()| vec![0.5; all.len()]);
+        pullback(all, threads, operands, sums.each(), &dy, false, &mut stored);
+        pullback(all, threads, operands, sums.each(), &dy, true, &mut added);
+        let [shift, slope] = sums.each();
+        [&found[..], &y, shift, slope, &stored, &added].concat()
+    }
+
+    /// Batches that are worth sharing, in every layout, with channels that do not share out evenly.
+    #[test]
+    fn the_bits_do_not_depend_on_the_number_of_threads() {
+        let panels = |channels, width| Channels { rows: 5000, channels, side: 1, width };
+        let dense = [(5000, 37, 1), (3000, 16, 3), (7, 100, 200), (200_000, 1, 1)];
+        let dense = dense.map(|(rows, channels, side)| Channels::dense(rows, channels, side));
+        for all in dense.into_iter().chain([panels(100, 32), panels(40, 8), panels(32, 32), panels(30, 32)]) {
+            assert!(all.len() >= WORTH_SHARING, "{all:?} is not shared");
+            let alone = computed(all, 1);
+            for threads in [2, 3, 7] {
+                assert!(computed(all, threads) == alone, "{all:?} on {threads} threads");
+            }
+        }
+    }
+}

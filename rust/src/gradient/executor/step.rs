@@ -252,8 +252,7 @@ impl Step {
             }
             &Kernel::Moments(channels) => standardise::moments(channels, threads, read(0), value),
             &Kernel::Standardise { channels, eps } => {
-                let operands = standardise::Operands::new(&channels, eps, read(0), read(1), read(2), read(3));
-                standardise::standardise(channels, threads, operands, value);
+                standardise::standardise(channels, threads, self.standardised(&channels, eps, before, inputs), value);
             }
             Kernel::Product(products) => {
                 if let Some(start) = products.bias {
@@ -345,43 +344,27 @@ impl Step {
         Shares { shape, threads }.pullback(before as u8, read(0), read(2), d, sum, dx, add, dlayer);
     }
 
-    /// [`backward`](Self::backward) of batch normalisation: its sums serve all operands.
-    fn pull_back_standardised<T: Scalar + Element>(
+    /// What batch normalisation reads.
+    fn standardised<'a, T: Element>(
         &self,
-        channels: Channels,
+        channels: &Channels,
         eps: f64,
-        pass: Backward<T>,
-        adjoint: Given,
-    ) {
-        let Backward { values, inputs, seeds, adjoints, sum, gradients, threads, .. } = pass;
-        let count = self.value.len();
+        values: &'a [T],
+        inputs: Addresses<'a>,
+    ) -> standardise::Operands<'a, T> {
         let read = |operand: usize| self.sources[operand].read(values, inputs);
-        let operands = standardise::Operands::new(&channels, eps, read(0), read(1), read(2), read(3));
-        let sums = match adjoint {
-            Given::Arena(start) => standardise::sums(channels, threads, operands, &adjoints[start..][..count]),
-            Given::Seed(index) => standardise::sums(channels, threads, operands, seeds.read(index, count)),
+        standardise::Operands::new(channels, eps, read(0), read(1), read(2), read(3))
+    }
+
+    /// The sums of batch normalisation's pullback, which serve all its operands; of other kernels none.
+    fn sums<T: Scalar + Element>(&self, pass: &Backward<T>, adjoint: Given) -> Option<standardise::Sums> {
+        let &Kernel::Standardise { channels, eps } = &self.kernel else { return None };
+        let d = match adjoint {
+            Given::Arena(start) => &pass.adjoints[start..][..self.value.len()],
+            Given::Seed(index) => pass.seeds.read(index, self.value.len()),
         };
-        for (operand, target) in self.targets.iter().enumerate() {
-            let Some((place, begin)) = *target else { continue };
-            let length = self.sources[operand].length;
-            let (d, dx): (&[T], &mut [T]) = match (adjoint, place) {
-                (Given::Arena(start), Place::Arena(to)) => apart(adjoints, start..start + count, to..to + length),
-                (Given::Arena(start), Place::Caller(index)) => {
-                    (&adjoints[start..][..count], gradients.write(index, length))
-                }
-                (Given::Seed(index), _) => (seeds.read(index, count), place.write(adjoints, gradients, length)),
-            };
-            let adds_to_caller = sum && matches!(place, Place::Caller(_));
-            if begin == Begin::Zero && !adds_to_caller {
-                dx.fill(T::default());
-            }
-            let add = begin != Begin::Store || adds_to_caller;
-            match operand {
-                0 => standardise::pullback(channels, threads, operands, sums.each(), d, add, &mut dx[..count]),
-                2 => standardise::give(sums.each()[1], add, &mut dx[..channels.channels]),
-                _ => standardise::give(sums.each()[0], add, &mut dx[..channels.channels]),
-            }
-        }
+        let operands = self.standardised(&channels, eps, pass.values, pass.inputs);
+        Some(standardise::sums(channels, pass.threads, operands, d))
     }
 
     /// What a forward pass left in the arena: nothing where that is the caller's.
@@ -399,10 +382,8 @@ impl Step {
         if let (Kernel::Linear(layer), Given::Arena(start), true) = (&self.kernel, adjoint, is_reached) {
             return self.pull_back_layer(layer, pass, start);
         }
-        if let (&Kernel::Standardise { channels, eps }, true) = (&self.kernel, is_reached) {
-            return self.pull_back_standardised(channels, eps, pass, adjoint);
-        }
-        let Backward { values, inputs, seeds, adjoints, sum, gradients, .. } = pass;
+        let sums = if is_reached { self.sums(&pass, adjoint) } else { None };
+        let Backward { values, inputs, seeds, adjoints, sum, gradients, threads, .. } = pass;
         let (value, count) = (self.value(values), self.value.len());
         let read = |operand: usize| self.sources[operand].read(values, inputs);
         for (operand, target) in self.targets.iter().enumerate() {
@@ -461,7 +442,26 @@ impl Step {
                     }
                 }
                 Kernel::Moments(_) => unreachable!("moments are constants of the reverse pass"),
-                Kernel::Standardise { .. } => unreachable!("pulled back above"),
+                &Kernel::Standardise { channels, eps } => {
+                    let Some(sums) = &sums else { unreachable!("made above for what is reached") };
+                    let [shift, slope] = sums.each();
+                    match operand {
+                        0 => {
+                            let operands = self.standardised(&channels, eps, values, inputs);
+                            standardise::pullback(
+                                channels,
+                                threads,
+                                operands,
+                                [shift, slope],
+                                d,
+                                add,
+                                &mut dx[..d.len()],
+                            );
+                        }
+                        2 => standardise::give(slope, add, &mut dx[..channels.channels]),
+                        _ => standardise::give(shift, add, &mut dx[..channels.channels]),
+                    }
+                }
                 Kernel::Product(products) => match operand {
                     0 => products.first_pullback(d, read(1), add, dx),
                     1 => products.second_pullback(d, read(0), add, dx),

@@ -316,20 +316,21 @@ fn standardise(
     if [0, 2, 3].iter().all(|&operand| begin(operand).is_none()) {
         return;
     }
-    emit!(*backward, "   double sums[2][{count}];");
-    emit!(*backward, "   gKernels->standardise_sums({given}, _d_{value}, sums[0], sums[1]);");
-    for (operand, sums, name) in [(2, 1, w), (3, 0, b)] {
+    emit!(*backward, "   std::vector<double> sums(2 * {count}); // too many for the stack, perhaps");
+    emit!(*backward, "   double *shift = sums.data(), *slope = shift + {count};");
+    emit!(*backward, "   gKernels->standardise_sums({given}, _d_{value}, shift, slope);");
+    for (operand, sums, name) in [(2, "slope", w), (3, "shift", b)] {
         if let Some(begin) = begin(operand) {
             let assign = if begin == Begin::Store { "=" } else { "+=" };
-            emit!(*backward, "   for (size_t i = 0; i < {count}; ++i)\n      _d_{name}[i] {assign} sums[{sums}][i];");
+            emit!(*backward, "   for (size_t i = 0; i < {count}; ++i)\n      _d_{name}[i] {assign} {sums}[i];");
         }
     }
     if let Some(begin) = begin(0) {
         let (elements, add) = (channels.rows * channels.side, u8::from(begin != Begin::Store));
         emit!(
             *backward,
-            "   gKernels->standardise_pullback(&channels_{index}, {elements}, {eps:e}, {x}, {moments}, {moments} + {count}, {w}, sums[0], \
-             sums[1], _d_{value}, {add}, _d_{x});"
+            "   gKernels->standardise_pullback(&channels_{index}, {elements}, {eps:e}, {x}, {moments}, {moments} + {count}, {w}, shift, \
+             slope, _d_{value}, {add}, _d_{x});"
         );
     }
 }
