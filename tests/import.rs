@@ -266,6 +266,43 @@ fn a_perceptron_computes_what_it_says_and_knows_its_end() {
     );
 }
 
+/// What is computed while a file is read has the types that ONNX gives it, whatever those of the operands are.
+#[test]
+fn known_numbers_are_computed_in_their_types() {
+    let (half, two, seven) = (floats("half", &[], &[0.5]), integers("two", &[], &[2]), integers("seven", &[], &[7]));
+    for (call, expected) in [
+        ("Pow(half, two) -> p", 0.25),
+        ("Pow(half, half) -> p", 0.5_f32.sqrt()),
+        ("Mul(half, half) -> p", 0.25),
+        ("Max(half, half) -> p", 0.5),
+    ] {
+        let nodes = [node("MatMul(x, w) -> a", &[]), node(call, &[]), node("Mul(a, p) -> y", &[])];
+        let tensors = [weight("w", &[3, 1]), half.clone(), two.clone(), seven.clone()];
+        let model = load(&file(17, &nodes, &tensors, &[info("x", &[0, 3])], &[info("y", &[0, 1])])).unwrap();
+        let (w, x) = (files::weights(3, 3), [0.5f32, -1.0, 2.0]);
+        let mut found = [0.0];
+        model.score(&x, true, &mut found).unwrap();
+        let product: f32 = x.iter().zip(&w).map(|(x, w)| x * w).sum();
+        assert!((found[0] - product * expected).abs() < 1e-6, "{call}: {} instead of {}", found[0], product * expected);
+    }
+    // Tables give float32, of whole numbers too: the quotient is not cut.
+    let cast = node("Cast(x) -> whole", &[("to", I(7))]);
+    let linear = |call: &str| node_of("ai.onnx.ml", call, &[("coefficients", Fs(vec![1.0; 3]))]);
+    let scaled = node_of("ai.onnx.ml", "Scaler(whole) -> a", &[("scale", Fs(vec![1.0; 3]))]);
+    for nodes in [
+        vec![cast.clone(), linear("LinearRegressor(whole) -> a"), node("Div(a, twice) -> y", &[])],
+        vec![cast.clone(), scaled, node("Div(a, twice) -> b", &[]), linear("LinearRegressor(b) -> y")],
+    ] {
+        let bytes = file(17, &nodes, &[floats("twice", &[], &[2.0])], &[info("x", &[0, 3])], &[info("y", &[0, 1])]);
+        let mut found = [0.0];
+        load(&bytes).unwrap().score(&[1.2, 1.9, 1.0], true, &mut found).unwrap();
+        assert_eq!(found, [1.5]);
+    }
+    let nodes = [node("MatMul(x, w) -> a", &[]), node("Pow(seven, half) -> p", &[]), node("Mul(a, p) -> y", &[])];
+    let bytes = file(17, &nodes, &[weight("w", &[3, 1]), half, seven], &[info("x", &[0, 3])], &[info("y", &[0, 1])]);
+    assert!(load(&bytes).err().unwrap().contains("powers of integers"));
+}
+
 #[test]
 fn trees_give_the_leaves_that_their_conditions_lead_to() {
     let model = load(&networks().pop().unwrap().1).unwrap();
@@ -457,6 +494,52 @@ fn what_is_not_supported_is_refused_by_name() {
                 &[0, 3],
             ),
             "MatMul",
+        ),
+        (
+            with(
+                &[
+                    node("MatMul(x, w) -> a", &[]),
+                    node("ScatterND(two, at, three) -> b", &[]),
+                    node("Mul(a, b) -> y", &[]),
+                ],
+                [
+                    layer(),
+                    vec![
+                        floats("two", &[2], &[1.0; 2]),
+                        integers("at", &[1, 1], &[0]),
+                        floats("three", &[3], &[2.0; 3]),
+                    ],
+                ]
+                .concat(),
+                &[0, 3],
+            ),
+            "ScatterND",
+        ),
+        (
+            with(
+                &[
+                    node("MatMul(x, w) -> a", &[]),
+                    node("Reshape(a, three) -> b", &[]),
+                    node("GroupNormalization(b, five, five) -> c", &[("num_groups", I(1))]),
+                    node("Flatten(c) -> y", &[]),
+                ],
+                [layer(), vec![integers("three", &[3], &[0, 2, 1]), floats("five", &[5], &[1.0; 5])]].concat(),
+                &[0, 3],
+            ),
+            "GroupNormalization",
+        ),
+        (
+            with(
+                &[
+                    node("MatMul(x, w) -> a", &[]),
+                    node("Reshape(a, three) -> b", &[]),
+                    node("AveragePool(b) -> c", &[("kernel_shape", L(vec![1])), ("pads", L(vec![4_294_967_295, 0]))]),
+                    node("Flatten(c) -> y", &[]),
+                ],
+                [layer(), vec![integers("three", &[3], &[0, 1, 2])]].concat(),
+                &[0, 3],
+            ),
+            "AveragePool",
         ),
         (vec![], "there is no graph"),
         (b"#!/bin/sh\n".to_vec(), "damaged, or no ONNX file"),

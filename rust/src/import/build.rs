@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use super::known::{Element, Known, Numbers};
+use super::known::{Element, Known, MOST_DIMS, Numbers};
 use super::value::{Computed, Value};
 use crate::error::{Error, Result};
 use crate::graph::view::checked_length;
@@ -10,9 +10,8 @@ use crate::graph::{DType, ObservedArgument as Argument, Recording};
 
 /// Most operators: as many as a model file may have.
 const MOST_OPERATORS: usize = 1 << 13;
-/// Most elements, and dimensions, of a tensor: more are no network, and no product of sizes overflows.
+/// Most elements of a tensor: more are no network, and no product of sizes overflows.
 const MOST_ELEMENTS: usize = 1 << 40;
-const MOST_DIMS: usize = 16;
 /// Most elements that are computed while the file is read.
 const MOST_FOLDED: usize = 1 << 24;
 /// Integers up to this size are exact in float32.

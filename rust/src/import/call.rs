@@ -95,7 +95,7 @@ impl<'a> Call<'_, 'a> {
     }
 
     /// The numbers of an input that has to be known.
-    pub fn known_floats(&self, at: usize) -> Result<Vec<f64>> {
+    fn known_floats(&self, at: usize) -> Result<Vec<f64>> {
         let known = self.known(at)?;
         Ok((0..known.count()).map(|at| known.numbers.float(at)).collect())
     }

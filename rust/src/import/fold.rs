@@ -69,6 +69,11 @@ pub fn cast(known: &Known, to: Element) -> Known {
 /// An operator element by element on tensors that broadcast; none: it is not computed here.
 pub fn elementwise(operator: &str, inputs: &[&Known]) -> Result<Option<Known>> {
     let last = inputs.last().ok_or_else(|| Error::Internal(format!("{operator} of nothing")))?;
+    // The power is of the type of its base. Where gives the type of its last operand; elsewhere all have the same.
+    let typed = if operator == "Pow" { inputs[0] } else { last };
+    if typed.element.is_integer() && last.element.is_float() {
+        return Ok(None);
+    }
     let both = |shape: Vec<usize>, known: &&Known| broadcast(&shape, &known.shape);
     let Some(shape) = inputs.iter().try_fold(Vec::new(), both) else { return Ok(None) };
     check_length(&shape)?;
@@ -81,20 +86,10 @@ pub fn elementwise(operator: &str, inputs: &[&Known]) -> Result<Option<Known>> {
         |at: usize| iter::zip(inputs, &places).map(move |(known, places)| integer(&known.numbers, places[at]));
     let is_mask = matches!(
         operator,
-        "Equal"
-            | "Less"
-            | "Greater"
-            | "LessOrEqual"
-            | "GreaterOrEqual"
-            | "And"
-            | "Or"
-            | "Xor"
-            | "Not"
-            | "IsNaN"
-            | "IsInf"
+        "Equal" | "Less" | "Greater" | "LessOrEqual" | "GreaterOrEqual" | "And" | "Or" | "Xor" | "Not"
     );
-    let element = if is_mask { Element::Bool } else { last.element };
-    let numbers = match (last.element.is_float(), is_mask) {
+    let element = if is_mask { Element::Bool } else { typed.element };
+    let numbers = match (typed.element.is_float(), is_mask) {
         (true, false) => {
             let values: Option<Vec<f64>> =
                 (0..count).map(|at| of_floats(operator, &floats(at).collect::<Vec<_>>())).collect();

@@ -1,8 +1,9 @@
 //! Operators of the domain `ai.onnx.ml` for tables, as scikit-learn's exporters write them.
 
 use super::super::call::{Call, Outputs, float_of, integers};
-use super::super::known::Known;
+use super::super::known::{Element, Known};
 use super::super::value::Value;
+use super::elementwise::cast_to;
 use super::{Operator, all, but};
 use crate::error::Result;
 use crate::graph::ObservedArgument::{Bool, Float, Integer, None as Absent};
@@ -41,7 +42,7 @@ fn binarizer(call: &mut Call) -> Outputs {
     let (x, threshold) = (call.input(0)?, call.float("threshold", 0.0)?);
     let tensor = call.number(&x)?;
     let mask =
-        call.op("gt", "Scalar", vec![tensor, Float(threshold)], x.shape(), super::super::known::Element::Bool)?;
+        call.op("gt", "Scalar", vec![tensor, Float(threshold)], x.shape(), Element::Bool)?;
     let numbers = call.number(&mask)?;
     Ok(vec![call.op("clone", "", vec![numbers, Absent], x.shape(), float_of(x.element()))?])
 }
@@ -55,9 +56,15 @@ fn row(call: &Call, name: &str, columns: usize, otherwise: f64) -> Result<Value>
     }
 }
 
+/// The first input as float32: what tables compute has that type, whatever its columns have.
+pub fn columns(call: &mut Call) -> Result<Value> {
+    let x = call.input(0)?;
+    cast_to(call, &x, Element::Float32)
+}
+
 /// `(x - offset) scale`
 fn scaler(call: &mut Call) -> Outputs {
-    let x = call.input(0)?;
+    let x = columns(call)?;
     let columns = x.shape().last().copied().unwrap_or(0);
     let (offset, scale) = (row(call, "offset", columns, 0.0)?, row(call, "scale", columns, 1.0)?);
     let centred = call.sub(&x, &offset)?;
@@ -66,7 +73,7 @@ fn scaler(call: &mut Call) -> Outputs {
 
 /// Rows over their length, which is 1 where it would be 0.
 fn normalizer(call: &mut Call) -> Outputs {
-    let x = call.input(0)?;
+    let x = columns(call)?;
     let Some(axis) = x.rank().checked_sub(1) else { return Err(call.wrong("the input has no rows")) };
     let size = call.like("abs", &x, vec![])?;
     let mut shape = x.shape().to_vec();
@@ -86,19 +93,19 @@ fn normalizer(call: &mut Call) -> Outputs {
         other => return Err(call.wrong(format!("norm {}", crate::text::name(other)))),
     };
     let arguments = [vec![tensor, integers(&[axis]), Bool(true)], more].concat();
-    let mut length = call.op(op, overload, arguments, &shape, float_of(x.element()))?;
+    let mut length = call.op(op, overload, arguments, &shape, Element::Float32)?;
     if call.text("norm", "MAX")? == "L2" {
         length = call.like("sqrt", &length, vec![])?;
     }
     let (zero, one) = (super::super::call::number(0.0), super::super::call::number(1.0));
-    let is_zero = call.elementwise("eq", "Scalar", &[&length, &zero], vec![], super::super::known::Element::Bool)?;
-    let length = call.elementwise("where", "self", &[&is_zero, &one, &length], vec![], x.element())?;
+    let is_zero = call.elementwise("eq", "Scalar", &[&length, &zero], vec![], Element::Bool)?;
+    let length = call.elementwise("where", "self", &[&is_zero, &one, &length], vec![], Element::Float32)?;
     Ok(vec![call.div(&x, &length)?])
 }
 
 /// Coefficients [targets, columns] times the columns, plus intercepts, and what is done then.
 fn linear(call: &mut Call) -> Result<Value> {
-    let x = call.input(0)?;
+    let x = columns(call)?;
     let columns = x.shape().last().copied().unwrap_or(0);
     let list = call.floats("coefficients")?.ok_or_else(|| call.wrong("there are no coefficients"))?;
     let targets = list.len() / columns.max(1);
@@ -119,7 +126,7 @@ fn linear(call: &mut Call) -> Result<Value> {
         Some(_) => return Err(call.wrong("another number of intercepts")),
         None => Absent,
     });
-    let value = call.op("linear", "", arguments, &[x.shape()[0], targets], float_of(x.element()))?;
+    let value = call.op("linear", "", arguments, &[x.shape()[0], targets], Element::Float32)?;
     transformed(call, &value)
 }
 

@@ -248,8 +248,8 @@ fn pow(call: &mut Call) -> Outputs {
     Ok(vec![call.op("pow", "", vec![base, exponent], &shape, float_of(a.element()))?])
 }
 
-/// A cast between types of numbers changes no number: everything is computed in float32.
-fn cast_to(call: &mut Call, x: &Value, to: Element) -> Result<Value> {
+/// `x` as another type. A cast between types of numbers changes no number: everything is computed in float32.
+pub fn cast_to(call: &mut Call, x: &Value, to: Element) -> Result<Value> {
     if let Value::Known(known) = x {
         return Ok(Value::Known(fold::cast(known, to)));
     }

@@ -54,12 +54,12 @@ pub fn with_bias(call: &mut Call, at: usize, x: &Value, term: &Value) -> Result<
     if !is_used_once || !is_last || !is_row {
         return Ok(None);
     }
-    set_bias(call, known)?;
+    set_bias(call, known);
     Ok(Some(x.clone()))
 }
 
 /// Gives the layer written down last a bias.
-fn set_bias(call: &mut Call, known: &Known) -> Result<()> {
+fn set_bias(call: &mut Call, known: &Known) {
     let capture = Capture {
         name: Rc::clone(&known.name),
         trains: !known.name.is_empty(),
@@ -71,7 +71,6 @@ fn set_bias(call: &mut Call, known: &Known) -> Result<()> {
     if let Some(node) = call.b.recording.graph.nodes.last_mut() {
         node.arguments[2] = bias;
     }
-    Ok(())
 }
 
 /// The shape of a product of tensors.
@@ -117,7 +116,7 @@ fn gemm(call: &mut Call) -> Outputs {
         .and_then(Value::known)
         .filter(|known| known.element.is_float() && (known.shape == shape[1..] || known.shape == [1, shape[1]]));
     if let (Some(row), true) = (row, alpha == 1.0 && beta == 1.0) {
-        set_bias(call, &Known { shape: vec![shape[1]], ..row.clone() })?;
+        set_bias(call, &Known { shape: vec![shape[1]], ..row.clone() });
         return Ok(vec![value]);
     }
     let value = call.affine(&value, alpha, 0.0)?;

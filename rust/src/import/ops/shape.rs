@@ -44,10 +44,14 @@ fn moved(call: &mut Call, x: &Value, view: View, op: &str, more: Vec<Argument>) 
     call.op(op, "", [vec![tensor], more].concat(), &view.sizes, x.element())
 }
 
-/// The same elements in another shape.
+/// The same elements in another shape, which has as many.
 pub fn reshaped(call: &mut Call, x: &Value, shape: &[usize]) -> Result<Value> {
     if x.shape() == shape {
         return Ok(x.clone());
+    }
+    let count = |sizes: &[usize]| sizes.iter().try_fold(1_usize, |all, &size| all.checked_mul(size));
+    if count(shape).is_none() || count(shape) != count(x.shape()) {
+        return Err(call.wrong(format!("elements of shape {:?} as {shape:?}", x.shape())));
     }
     if let Value::Known(known) = x
         && !known.may_train()

@@ -4,10 +4,10 @@
 
 use std::collections::HashMap;
 
-use super::super::call::{Call, Outputs, float_of, integers, number};
+use super::super::call::{Call, Outputs, integers, number};
 use super::super::known::{Element, Known};
 use super::super::value::Value;
-use super::classic::transformed;
+use super::classic::{columns, transformed};
 use super::shape::{permuted, reshaped};
 use super::{Operator, but};
 use crate::error::Result;
@@ -193,9 +193,9 @@ impl Walk<'_, '_, '_, '_> {
 
 /// Sums [events, outputs] of the leaves that are reached; `part` begins the names of the attributes of leaves.
 fn sums(call: &mut Call, part: &str, outputs: usize, ids: &[i64]) -> Result<Value> {
-    let x = call.input(0)?;
-    let [events, columns] = x.shape()[..] else { return Err(call.wrong("the input has no columns")) };
-    let trees = trees(call, columns)?;
+    let x = columns(call)?;
+    let [events, width] = x.shape()[..] else { return Err(call.wrong("the input has no columns")) };
+    let trees = trees(call, width)?;
     let (owners, nodes) = (list(call, &format!("{part}_treeids"))?, list(call, &format!("{part}_nodeids"))?);
     let weights = call.floats(&format!("{part}_weights"))?.unwrap_or_default();
     if [owners.len(), nodes.len(), weights.len()] != [ids.len(); 3] {
@@ -227,9 +227,9 @@ fn sums(call: &mut Call, part: &str, outputs: usize, ids: &[i64]) -> Result<Valu
     let leaves = Value::Known(Known { name: format!("{own}.leaves").into(), ..Known::floats(&shape, values) });
     let leaves = super::layers::parameter(call, &leaves, &shape)?;
     let arguments = vec![call.number(&reached)?, leaves];
-    let each = call.op("matmul", "", arguments, &[count, events, outputs], float_of(x.element()))?;
+    let each = call.op("matmul", "", arguments, &[count, events, outputs], Element::Float32)?;
     let arguments = vec![call.number(&each)?, integers(&[0]), Bool(false), Absent];
-    let total = call.op("sum", "dim_IntList", arguments, &[events, outputs], float_of(x.element()))?;
+    let total = call.op("sum", "dim_IntList", arguments, &[events, outputs], Element::Float32)?;
     let total = match call.text("aggregate_function", "SUM")? {
         "SUM" => total,
         "AVERAGE" => call.affine(&total, 1.0 / count as f64, 0.0)?,

@@ -377,8 +377,11 @@ fn window_sums(call: &mut Call, x: &Value, with_padding: bool) -> Result<(Value,
             let start = (window * steps.stride) as i64 - steps.pads[0];
             (0..steps.size).filter(|tap| counted.contains(&(start + (tap * steps.dilation) as i64))).count() as f64
         };
-        let along: Vec<f64> = (0..x.shape()[at + 2]).map(of_window).collect();
-        fold::check_length(&[counts.len(), along.len()])?;
+        let places = x.shape()[at + 2];
+        if fold::check_length(&[counts.len(), places]).and(fold::check_length(&[places, steps.size])).is_err() {
+            return Err(call.wrong(format!("windows of {} over {places} places", steps.size)));
+        }
+        let along: Vec<f64> = (0..places).map(of_window).collect();
         counts = counts.iter().flat_map(|count| along.iter().map(move |along| count * along)).collect();
     }
     let counts = Value::Known(Known::floats(&x.shape()[2..], counts));
