@@ -134,6 +134,9 @@ fn hostile_weights_are_refused_with_a_reason() {
     let system = Pickle::new().global("posix system").put(b"(").text("touch hacked").put(b"tR.");
     let deep = [&b")"[..], &[0x85; 100_000], b"."].concat();
     let cycle = b"]q\x00h\x00a.";
+    // Each list holds the one before twice.
+    let shared: Vec<u8> = (0..60).flat_map(|_| *b"q\x00h\x00\x86").collect();
+    let shared = [&b")"[..], &shared, b"."].concat();
     let at = |bytes: &[u8], what: &[u8]| bytes.windows(what.len()).rposition(|window| window == what).unwrap();
     let changed = |from: usize, to: &[u8]| {
         let mut bytes = sound.clone();
@@ -157,6 +160,7 @@ fn hostile_weights_are_refused_with_a_reason() {
         ),
         (plain(&deep), "500 deep in one another"),
         (plain(cycle), "contain themselves"),
+        (plain(&shared), "hold the same others more than"),
         (plain(b"h\x07."), "recalls what it did not remember"),
         (plain(b"t."), "a mark that it does not have"),
         (plain(b"R."), "takes a value that it does not have"),

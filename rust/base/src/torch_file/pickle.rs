@@ -9,6 +9,8 @@ use crate::text;
 pub const LONGEST: u64 = 1 << 24;
 /// Of values in one another, as deep as no file of PyTorch goes: others walk through them by recursion.
 const DEEPEST: u32 = 500;
+/// Ways from a value to others: who walks through them goes all of them, also those to a value that many hold.
+const MOST_WAYS: u64 = 1 << 24;
 /// Bytes of the longest whole number.
 const WIDEST: usize = 8;
 
@@ -123,10 +125,11 @@ impl Pickle {
         }
     }
 
-    /// Refuses values that contain themselves, or others too deep.
+    /// Refuses values that contain themselves, or others too deep, or the same others too often.
     fn check_depth(&self) -> Result<(), String> {
         const OPEN: u32 = u32::MAX;
         let mut depth = vec![0; self.values.len()];
+        let mut ways = vec![0_u64; self.values.len()];
         for first in 0..self.values.len() {
             let mut open = vec![(first, false)];
             while let Some((id, visited)) = open.pop() {
@@ -135,6 +138,12 @@ impl Pickle {
                     depth[id] = deepest + 1;
                     if depth[id] > DEEPEST {
                         return Err(format!("a pickle of values more than {DEEPEST} deep in one another"));
+                    }
+                    ways[id] = self.parts(id).iter().fold(1, |all: u64, part| all.saturating_add(ways[*part]));
+                    if ways[id] > MOST_WAYS {
+                        return Err(format!(
+                            "a pickle of values that hold the same others more than {MOST_WAYS} times"
+                        ));
                     }
                 } else if depth[id] == OPEN {
                     return Err("a pickle of values that contain themselves".into());
