@@ -1,5 +1,7 @@
 //! Derivatives of what a model computes by its features.
 
+use std::sync::{Mutex, PoisonError};
+
 use rayon::prelude::*;
 
 use super::predictor::{Numbers, fill};
@@ -44,9 +46,22 @@ impl Model {
     fn by_kernels(&self, module: &Module, features: &[f32], out: &mut [f32]) -> Result<()> {
         let packing = Packing::plain(module);
         let pieces = self.pieces(features, out, tile_rows::<f32>(module), module.takes_one(Mode::Evaluation));
-        pieces.into_par_iter().try_for_each_init(Vec::new, |passes, (features, out)| {
+        // Those that no thread uses, for as many rows as stand beside them.
+        let spare: Mutex<Vec<(usize, Pass<f32>)>> = Mutex::default();
+        let lock = || spare.lock().unwrap_or_else(PoisonError::into_inner);
+        pieces.into_par_iter().try_for_each(|(features, out)| {
             interrupt::check("the gradient")?;
-            self.differentiate(module, &packing, passes, features, out)?;
+            let rows = features.len() / self.inputs();
+            let kept = {
+                let mut all = lock();
+                all.iter().position(|(of, _)| *of == rows).map(|at| all.swap_remove(at).1)
+            };
+            let mut pass = match kept {
+                Some(pass) => pass,
+                None => Pass::by_events(module, &packing, rows)?,
+            };
+            self.differentiate(module, &mut pass, features, out)?;
+            lock().push((rows, pass));
             self.scale(out);
             Ok(())
         })
@@ -70,21 +85,9 @@ impl Model {
     }
 
     /// One reverse pass for each output: the events are apart, so that it gives the derivatives of every event's own.
-    fn differentiate(
-        &self,
-        module: &Module,
-        packing: &Packing<f32>,
-        passes: &mut Vec<(usize, Pass<f32>)>,
-        features: &[f32],
-        out: &mut [f32],
-    ) -> Result<()> {
+    fn differentiate(&self, module: &Module, pass: &mut Pass<f32>, features: &[f32], out: &mut [f32]) -> Result<()> {
         let (inputs, outputs) = (self.inputs(), self.outputs());
         let rows = features.len() / inputs;
-        if !passes.iter().any(|(of, _)| *of == rows) {
-            passes.push((rows, Pass::by_events(module, packing, rows)?));
-        }
-        let pass = passes.iter_mut().find(|(of, _)| *of == rows).map(|(_, pass)| pass);
-        let pass = pass.ok_or_else(|| Error::Internal("no pass".into()))?;
         let Numbers { parameters, state, scaler } = self.numbers();
         let mut x = vec![0.0; features.len()];
         fill(scaler, features, &mut x);

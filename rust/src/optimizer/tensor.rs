@@ -48,7 +48,7 @@ impl TensorOptimizer {
             return self.move_all(rate, parameters, gradient);
         };
         let before = parameters.f_detach()?.f_contiguous()?.copy();
-        self.move_all(rate, parameters, gradient.f_masked_fill(&frozen, 0.0)?)?;
+        self.move_all(rate, parameters, gradient)?;
         parameters.f_copy_(&before.f_where_self(&frozen, parameters)?).map(drop)
     }
 
@@ -57,9 +57,9 @@ impl TensorOptimizer {
         let Rule { optimiser, weight_decay, momentum, l1, clip } = self.rule;
         if l1 > 0.0 {
             gradient = gradient.f_add(&parameters.f_sign()?.f_mul_scalar(l1)?)?;
-            if let Some(frozen) = &self.frozen {
-                gradient = gradient.f_masked_fill(frozen, 0.0)?;
-            }
+        }
+        if let Some(frozen) = &self.frozen {
+            gradient = gradient.f_masked_fill(frozen, 0.0)?;
         }
         match clip {
             None => {}
