@@ -90,6 +90,12 @@ impl StrainTable {
         }
         let entries = Rc::new(self.entries(windows)?);
         let (count, columns) = (entries.begins.len(), self.detectors.len());
+        if count == 0 {
+            return Err(Error::invalid(
+                format!("of {} s that may be taken, none makes an entry", self.seconds()),
+                "require less of the data's quality, give shorter windows, or files in which the detectors overlap",
+            ));
+        }
         let numbers = entries.length.unwrap_or(1).checked_mul(columns).and_then(|of_one| count.checked_mul(of_one + 2));
         if numbers.is_none_or(|numbers| numbers > LARGEST_ROOT_FILE / size_of::<f64>()) {
             let what = format!("{count} entries are more than can be written to one ROOT file here");
@@ -119,13 +125,15 @@ impl StrainTable {
         tree.new_branch("gps", numbers().map(move |entry| table.origin + all.begins[entry] as f64 / table.rate));
         for name in self.detectors.keys() {
             let (table, all, detector) = (Rc::clone(self), Rc::clone(entries), name.clone());
-            let of_entry = move |entry: usize| {
-                let begin = all.begins[entry];
-                table.samples(&detector, begin..begin + all.length.unwrap_or(1)).to_vec()
-            };
             match entries.length {
-                Some(_) => tree.new_branch(name, numbers().map(of_entry)),
-                None => tree.new_branch(name, numbers().map(move |entry| of_entry(entry)[0])),
+                Some(length) => {
+                    let window = move |begin: usize| table.samples(&detector, begin..begin + length).to_vec();
+                    tree.new_branch(name, numbers().map(move |entry| window(all.begins[entry])));
+                }
+                None => {
+                    let sample = move |at: usize| table.samples(&detector, at..at + 1)[0];
+                    tree.new_branch(name, numbers().map(move |entry| sample(all.begins[entry])));
+                }
             }
         }
         if !self.only_good {
@@ -145,8 +153,11 @@ impl StrainTable {
     }
 
     fn is_good(&self, samples: &Range<usize>) -> bool {
-        let has = |good: &Range<usize>| good.start <= samples.start && samples.end <= good.end;
-        self.detectors.keys().all(|detector| self.piece(detector, samples.start).good.iter().any(has))
+        self.detectors.keys().all(|detector| {
+            let good = &self.piece(detector, samples.start).good;
+            let last = good.partition_point(|good| good.start <= samples.start).checked_sub(1);
+            last.is_some_and(|last| samples.end <= good[last].end)
+        })
     }
 
     /// The last piece that begins at or before a sample.
