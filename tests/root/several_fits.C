@@ -193,6 +193,8 @@ void CheckRareClass()
    options = Short(1);
    options.fMetrics = {CladTorch::kAccuracy};
    CHECK(Mlp({2, 4, 1}).CrossValidate(events, 2, options).Folds() == 2);
+   if (!HasClad("a loss of several outputs"))
+      return;
    // Labels that cannot judge: said before the fits, too.
    options.fEpochs = 1000000000;
    options.fLossFunction = "double loss(const double *outputs, double label) { return (outputs[0] - label) * (outputs[0] - label); }";
