@@ -84,6 +84,36 @@ class Positions(nn.Module):
         return self.last(h.flatten(1))
 
 
+class Edges(nn.Module):
+    """Points [events, 3, 6] and their neighbours, found by indices that count through all events of the batch, as code for graphs does;
+    a counter that nothing reads; sizes that a trace keeps as tensors."""
+
+    def __init__(self, by_rows):
+        super().__init__()
+        self.by_rows, self.each, self.last = by_rows, nn.Linear(6, 8), nn.Linear(8, 1)
+        self.scales = nn.Parameter(torch.rand(9))
+        self.register_buffer("neighbours", torch.stack([torch.randperm(6)[:2] for _ in range(6)]).unsqueeze(0))
+        self.register_buffer("calls", torch.zeros(1, dtype=torch.long), persistent=False)
+
+    def taken(self, x: Tensor) -> Tensor:
+        events, features, points = x.size()
+        base = torch.arange(0, events, device=x.device).view(-1, 1, 1) * points
+        flat = (self.neighbours.expand(events, -1, -1) + base).view(-1)
+        if self.by_rows:
+            rows = x.transpose(2, 1).reshape(-1, features)[flat, :]
+            return rows.view(events, points, 2, features).permute(0, 3, 1, 2).contiguous()
+        columns = x.transpose(0, 1).reshape(features, -1)[:, flat]
+        return columns.view(features, events, points, 2).transpose(1, 0).contiguous()
+
+    def forward(self, x: Tensor) -> Tensor:
+        self.calls.add_(1)
+        features = x.size(1)
+        small, large = self.scales.split([features, 2 * features])
+        taken = self.taken(x * small.view(-1, 1))
+        edges = torch.cat((x.unsqueeze(-1).expand_as(taken), taken - x.unsqueeze(-1)), 1) * large.view(-1, 1, 1)
+        return self.last(torch.relu(self.each(edges.permute(0, 2, 3, 1))).mean((1, 2)))
+
+
 def frozen_start():
     net = nn.Sequential(nn.Linear(3, 8), nn.Tanh(), nn.Linear(8, 1), nn.Sigmoid())
     net[0].requires_grad_(False)
@@ -121,6 +151,8 @@ def main(folder):
     for name, net in made.items():
         torch.jit.script(net).save(folder / f"{name}.pt")
     torch.jit.trace(made["normalised"].eval(), torch.randn(5, 4)).save(folder / "traced.pt")
+    for by_rows, name in ((True, "rows"), (False, "columns")):
+        torch.jit.trace(Edges(by_rows), torch.randn(5, 3, 6), check_trace=False).save(folder / f"edges_by_{name}.pt")
     torch.save(made["normalised"].state_dict(), folder / "normalised_weights.pt")
     weights = {f"net.{name}": tensor for name, tensor in made["normalised"].state_dict().items()}
     optimizer = torch.optim.Adam(made["normalised"].parameters())

@@ -43,7 +43,9 @@ std::vector<Case> Cases()
            {"recurrent", {5, 2}, "gru"},
            {"positions", {5, 3}, nullptr, true},
            {"frozen_start", {3}},
-           {"traced", {4}}};
+           {"traced", {4}},
+           {"edges_by_rows", {3, 6}},
+           {"edges_by_columns", {3, 6}}};
 }
 
 std::string Path(const std::string &name)

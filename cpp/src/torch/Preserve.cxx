@@ -141,7 +141,7 @@ std::unique_ptr<at::ObserverContext> Preserve::BeforeOperator(const at::RecordFu
          const void *storage = tensor.storage().unsafeGetStorageImpl();
          given->fStorages.push_back(storage);
          if (outermost && !gInnermost->fMade.count(storage))
-            gInnermost->fGiven.insert(storage);
+            gInnermost->fGiven.emplace(storage, tensor.storage().getWeakStorageImpl());
       });
    return given;
 }

@@ -41,6 +41,9 @@ public:
    std::vector<c10::Storage> Changed() const;
 
 private:
+   /// By their addresses, which no other storage gets meanwhile: they may be freed, as those of TorchScript's numbers are.
+   using Storages = std::unordered_map<const void *, c10::weak_intrusive_ptr<c10::StorageImpl>>;
+
    /// Which part of its memory a tensor shows.
    struct Geometry {
       c10::weak_intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl> fTensor;
@@ -63,9 +66,9 @@ private:
    at::CallbackHandle fHandle = 0;
    torch::Tensor fRandomState;
    std::unordered_set<const void *> fKnown; ///< tensors and storages
-   std::unordered_map<const void *, c10::weak_intrusive_ptr<c10::StorageImpl>> fMade; ///< by operators; keeps the addresses
-   std::unordered_set<const void *> fGiven; ///< storages that the function gave to an operator, though none made them
-   std::size_t fDepth = 0;                  ///< of operators that call others
+   Storages fMade;         ///< by operators
+   Storages fGiven;        ///< what the function gave to an operator, though none made it
+   std::size_t fDepth = 0; ///< of operators that call others
    std::vector<KeptMemory> fMemory;         ///< in the order of the first changes: the same memory may lie under two
    std::vector<Geometry> fGeometries;
 };

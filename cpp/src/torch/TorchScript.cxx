@@ -11,6 +11,7 @@
 #include "LargeStack.hxx"
 #include "Network.hxx"
 #include "NetworkModel.hxx"
+#include "ScriptGraph.hxx"
 
 #include "cladtorch/src/bridge/files.rs.h"
 
@@ -129,11 +130,17 @@ TensorList Tensors(const c10::IValue &value)
 }
 
 /// Its forward, each call of which runs the same operators: LibTorch would fuse some after the first calls.
-ListFunction Forward(Script script)
+ListFunction Forward(const Script &script)
 {
-   return [script = std::move(script)](const TensorList &inputs) mutable {
+   const auto &function = script.get_method("forward").function();
+   const auto executor = std::make_shared<torch::jit::GraphExecutor>(ScriptGraph(script), "forward");
+   return [script, schema = function.getSchema(), executor](const TensorList &inputs) {
       const torch::jit::GraphOptimizerEnabledGuard plain(false);
-      return Tensors(script.forward(std::vector<c10::IValue>(inputs.begin(), inputs.end())));
+      torch::jit::Stack stack{script._ivalue()};
+      stack.insert(stack.end(), inputs.begin(), inputs.end());
+      schema.checkAndNormalizeInputs(stack);
+      executor->run(stack);
+      return Tensors(stack.back());
    };
 }
 

@@ -208,10 +208,10 @@ impl Call<'_, '_> {
         }
     }
 
-    /// Whether LibTorch was seen to return integers.
-    pub fn returns_index(&self) -> bool {
+    /// Whether LibTorch was seen to return elements of that type.
+    pub fn returns(&self, dtype: DType) -> bool {
         let first = self.node.outputs.first().and_then(|&index| value(self.lowering.graph, index).ok());
-        first.is_some_and(|value| value.dtype == DType::Int64)
+        first.is_some_and(|value| value.dtype == dtype)
     }
 
     /// What was lowered has the shape and the type that LibTorch returned.

@@ -37,7 +37,7 @@ fn both(call: &mut Call, function: Function) -> Lowered {
 }
 
 /// Whether each element is not 0.
-fn truth(call: &mut Call, x: &Tensor) -> Result<Tensor> {
+pub(super) fn truth(call: &mut Call, x: &Tensor) -> Result<Tensor> {
     if x.kind == Kind::Mask { Ok(x.clone()) } else { call.map_number(Function::NotEqual, x, 0.0) }
 }
 

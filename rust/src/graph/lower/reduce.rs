@@ -4,7 +4,7 @@ use super::build::without;
 use super::mask::counted;
 use super::{Call, Lowered, Operator};
 use crate::error::Result;
-use crate::graph::Function;
+use crate::graph::{DType, Function};
 use crate::graph::program::{Kind, Tensor, Ties};
 
 pub(super) const TABLE: &[Operator] = &[
@@ -58,7 +58,7 @@ fn reduced(call: &Call, rank: usize) -> Result<(Vec<usize>, bool)> {
 fn sum(call: &mut Call) -> Lowered {
     let x = call.tensor(0)?;
     let (dims, keep) = reduced(call, x.view.rank())?;
-    if x.kind == Kind::Mask && call.returns_index() {
+    if x.kind == Kind::Mask && call.returns(DType::Int64) {
         return Ok(vec![counted(call, &x, &dims, keep)?]);
     }
     Ok(vec![call.sum(&x, &dims, keep)?])

@@ -3,7 +3,7 @@
 use super::{Call, Lowered, Operator};
 use crate::error::Result;
 use crate::graph::program::{Kind, Tensor};
-use crate::graph::{Function, View};
+use crate::graph::{DType, Function, View};
 
 pub(super) const TABLE: &[Operator] = &[
     Operator { name: "transpose", does: "two dimensions exchanged", lower: transpose },
@@ -47,7 +47,7 @@ pub(super) const TABLE: &[Operator] = &[
     Operator { name: "contiguous", does: "the same elements, dense", lower: same },
     Operator { name: "clone", does: "the same elements", lower: same },
     Operator { name: "alias", does: "the same elements", lower: same },
-    Operator { name: "to", does: "the same elements; masks and integers as numbers", lower: to },
+    Operator { name: "to", does: "the same elements; masks and integers as numbers, numbers as masks of `x != 0`", lower: to },
     Operator { name: "detach", does: "the same elements without a gradient", lower: detach },
     Operator { name: "zeros_like", does: "zeros", lower: |call| filled(call, 0.0) },
     Operator { name: "ones_like", does: "ones", lower: |call| filled(call, 1.0) },
@@ -395,7 +395,10 @@ fn same(call: &mut Call) -> Lowered {
 /// A change of type between float32 and float64 is refused before: one graph has one type.
 fn to(call: &mut Call) -> Lowered {
     let x = call.tensor(0)?;
-    let is_index = x.kind == Kind::Index && call.returns_index();
+    if call.returns(DType::Bool) {
+        return Ok(vec![super::mask::truth(call, &x)?]);
+    }
+    let is_index = x.kind == Kind::Index && call.returns(DType::Int64);
     Ok(vec![if is_index { x } else { call.as_number(&x)? }])
 }
 

@@ -1,0 +1,23 @@
+/// \file torch/ScriptGraph.hxx
+/// \brief TorchScript's graph of a network, in operators that say what they do.
+
+#ifndef CLADTORCH_TORCH_SCRIPTGRAPH
+#define CLADTORCH_TORCH_SCRIPTGRAPH
+
+#include <torch/csrc/jit/api/module.h>
+
+#include <memory>
+
+namespace CladTorch {
+namespace Internal {
+
+/// What `forward` computes, with everything that it calls. The same values, bit for bit; what changes:
+/// - Numbers that a trace keeps as tensors, such as sizes, are numbers.
+/// - Elements that are taken from all events at once, by indices that count through the batch, are taken in each event.
+/// - Counters that nothing reads are not kept.
+std::shared_ptr<torch::jit::Graph> ScriptGraph(const torch::jit::Module &script);
+
+} // namespace Internal
+} // namespace CladTorch
+
+#endif
