@@ -179,10 +179,12 @@ Evaluation Ensemble::Evaluate(const Dataset &data) const
 {
    return LongCall("CladTorch::Ensemble::Evaluate", [&] {
       CheckMeanings(true);
-      const auto member = fMembers.front().Evaluate(data); // checks the labels
+      const auto &first = fMembers.front();
+      const auto gives = Core::model_gives(*first.Data().fCore);
+      CheckLabels(first, data, gives);
       return Evaluation(std::make_shared<const EvaluationData>(
-         Judgement(Core::model_gives(*fMembers.front().fData->fCore), fMembers.front().Outputs(), Predict(data), {},
-                   member.Labels(), member.Weights(), member.fData->fNames)));
+         Judgement(gives, first.Outputs(), Predict(data), {}, {data.Labels().begin(), data.Labels().end()},
+                   {data.Weights().begin(), data.Weights().end()}, first.Targets())));
    });
 }
 

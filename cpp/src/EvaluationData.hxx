@@ -11,6 +11,10 @@
 #include <vector>
 
 namespace CladTorch {
+
+class Dataset;
+class Model;
+
 namespace Internal {
 
 constexpr float kSignalLabel = 0.5f; ///< labels above are signal
@@ -35,6 +39,8 @@ struct EvaluationData {
 
 /// Throws unless so many labels of an event can judge so many outputs: one for each target of a regression, one of a classifier.
 void CheckLabelsFit(std::size_t labels, Core::Gives gives, std::size_t outputs);
+/// Throws unless `data` has events whose labels can judge what `model` gives.
+void CheckLabels(const Model &model, const Dataset &data, Core::Gives gives);
 
 /// What a model of so many outputs predicts.
 /// \param predictions, logits [N, outputs]; the latter count for a classifier only.

@@ -41,14 +41,14 @@ std::vector<float> Copied(const FloatView &view)
    return {view.begin(), view.end()};
 }
 
-void CheckLabels(const Model &model, const Dataset &data, Core::Gives gives)
+} // namespace
+
+void Internal::CheckLabels(const Model &model, const Dataset &data, Core::Gives gives)
 {
    if (data.Rows() == 0)
       throw std::runtime_error("the dataset has no events: add some");
    CheckLabelsFit(data.Labels().Columns(), gives, model.Outputs());
 }
-
-} // namespace
 
 Evaluation Model::Evaluate(const Dataset &data) const
 {

@@ -96,6 +96,8 @@ void RandomSearch::Run(const Dataset &data, int trials, const FitOptions &option
                        " trials, which Trials() has; a further Run() goes on");
       }
       fData = std::move(search);
+      if (!fData->Best())
+         throw std::runtime_error("no trial has a score; the first one failed: " + fData->fTrials.front().fError);
    }, "the search");
 }
 

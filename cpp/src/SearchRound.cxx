@@ -58,8 +58,26 @@ RandomSearchData::RandomSearchData(const RandomSearchData &other)
      fTrials(other.fTrials),
      fDrawn(other.fDrawn),
      fMetric(other.fMetric),
+     fTerms(other.fTerms),
      fBestModel(other.fBestModel)
 {
+}
+
+void RandomSearchData::CheckTerms(const SearchTerms &terms) const
+{
+   if (!fTerms)
+      return;
+   const auto check = [](const char *name, auto before, auto now) {
+      if (before != now)
+         throw std::runtime_error(TString::Format("the trials before were run with %s = %g, these would be with %g: their scores could not "
+                                                  "be compared; repeat it, or make another RandomSearch",
+                                                  name, double(before), double(now)).Data());
+   };
+   check("fSeed", fTerms->fSeed, terms.fSeed);
+   check("fSplitSeed", fTerms->fSplitSeed, terms.fSplitSeed);
+   check("fValidation", fTerms->fValidation, terms.fValidation);
+   check("folds", fTerms->fFolds, terms.fFolds);
+   check("a number of events", fTerms->fEvents, terms.fEvents);
 }
 
 void RandomSearchData::Add(const Trial &trial, std::vector<double> drawn)
@@ -108,15 +126,18 @@ SearchRound::SearchRound(RandomSearchData &search, const Dataset &data, const Fi
       model.Data(); // the module behind it still has its parameters
       fStarts.push_back(StartOf(model.fData, "search with"));
    }
+   const SearchTerms terms{fOptions.fSeed, fOptions.fSplitSeed, fOptions.fValidation, folds, data.Rows()};
+   search.CheckTerms(terms);
    Draw(trials);
    ChooseMetric();
    AddTasks();
+   search.fTerms = terms;
 }
 
 /// The trials of the lowest numbers that were not tried yet.
 void SearchRound::Draw(std::size_t trials)
 {
-   const auto points = Core::space_draw(*fSearch.fSpace, fOptions.fSeed, 0, fSearch.fTrials.size() + trials);
+   const auto points = Core::space_draw(*fSearch.fSpace, fOptions.fSeed, fSearch.fTrials.size() + trials);
    for (std::size_t number = 0; number < points.size() && fPlans.size() < trials; ++number) {
       if (fSearch.IsTried(number))
          continue;
@@ -146,7 +167,7 @@ void SearchRound::ChooseMetric()
       if (!fOptions.fMetrics.empty())
          continue;
       if (!fOptions.fLossFunction.empty())
-         throw std::runtime_error("nothing is known that judges fits with fLossFunction: give the search a figure in fMetrics");
+         throw std::runtime_error("fits with fLossFunction have no default score: set a metric in fMetrics");
       const auto metric = UsualMetric(gives, plan.fTrial.fOptions.fLoss, Core::model_outputs(core));
       if (usual && usual->Name() != metric.Name())
          throw std::runtime_error("some trials would be judged by " + usual->Name() + " and others by " + metric.Name() +
@@ -172,7 +193,7 @@ void SearchRound::AddTasks()
       FitTask task{fStarts[plan.fTrial.fModel], plan.fTrial.fOptions};
       task.fMayFail = true;
       task.fOptions.fMetrics.clear();
-      plan.fFirst = fTasks.size();
+      plan.fLeft = TasksOfTrial();
       if (!fRows) {
          task.fOptions.fMetrics.push_back(*fSearch.fMetric);
          fTasks.push_back(task);
@@ -181,7 +202,6 @@ void SearchRound::AddTasks()
          task.fRows = fRows->fOthers[fold];
          fTasks.push_back(task);
       }
-      plan.fLeft = fTasks.size() - plan.fFirst;
    }
 }
 
@@ -194,28 +214,26 @@ void SearchRound::Run(const InterruptScope &interrupt)
    for (const auto &model : fSearch.fModels)
       if (model.fData->fModule)
          model.fData->fModule->Share(model.fData);
-   if (!fSearch.Best())
-      throw std::runtime_error("no trial has a score; the first one failed: " + fSearch.fTrials.front().fError);
-   if (!fSearch.fBestModel)
+   if (fSearch.Best() && !fSearch.fBestModel)
       FitBest(interrupt);
 }
 
 void SearchRound::Ended(std::size_t task)
 {
-   const auto behind = std::find_if(fPlans.begin(), fPlans.end(), [=](const Plan &plan) { return plan.fFirst > task; });
-   auto &plan = *(behind - 1);
+   auto &plan = fPlans[task / TasksOfTrial()];
    if (--plan.fLeft > 0)
       return;
-   Score(plan);
+   const auto first = task / TasksOfTrial() * TasksOfTrial();
    auto &trial = plan.fTrial;
+   Score(trial, first);
    const auto *best = fSearch.Best();
    const bool isBest = !std::isnan(trial.fScore) && (!best || fSearch.IsBetter(trial, *best));
    if (isBest)
       fSearch.fBestModel.reset();
    if (isBest && fFolds == 0)
-      fSearch.fBestModel = Model(fTasks[plan.fFirst].fTrained, FromCore());
+      fSearch.fBestModel = Model(fTasks[first].fTrained, FromCore());
    fSearch.Add(trial, plan.fDrawn);
-   for (auto i = plan.fFirst; i < fTasks.size() && i < plan.fFirst + std::max<std::size_t>(1, fFolds); ++i)
+   for (auto i = first; i < first + TasksOfTrial(); ++i)
       fTasks[i].fTrained.reset(); // hundreds of models would be kept
    const auto head = "trial " + std::to_string(trial.fNumber) + ": ";
    if (!trial.fError.empty())
@@ -225,15 +243,14 @@ void SearchRound::Ended(std::size_t task)
                 << fSearch.Describe(plan.fDrawn) << "  [" << fSearch.fTrials.size() << " done]" << std::endl;
 }
 
-void SearchRound::Score(Plan &plan)
+void SearchRound::Score(Trial &trial, std::size_t first)
 {
-   auto &trial = plan.fTrial;
-   const auto count = std::max<std::size_t>(1, fFolds);
+   const auto count = TasksOfTrial();
    trial.fScore = trial.fScoreError = trial.fLoss = kNone;
    std::vector<double> scores;
    double loss = 0;
    for (std::size_t fold = 0; fold < count && trial.fError.empty(); ++fold) {
-      const auto &task = fTasks[plan.fFirst + fold];
+      const auto &task = fTasks[first + fold];
       trial.fError = task.fError;
       if (!trial.fError.empty())
          return;
@@ -294,6 +311,8 @@ void SearchRound::FitBest(const InterruptScope &interrupt)
    auto &task = tasks.front();
    task.fMayFail = true; // the trials stay
    FitSideBySide(tasks, *fData.fData, interrupt, [](std::size_t) {});
+   for (const auto &warning : task.fWarnings)
+      ::Warning(kWhere, "the best options fitted to all events: %s", warning.c_str());
    if (task.fTrained)
       fSearch.fBestModel = Model(task.fTrained, FromCore());
    else

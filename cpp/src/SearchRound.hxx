@@ -21,11 +21,20 @@
 namespace CladTorch {
 namespace Internal {
 
+/// What all trials of a search have in common: scores compare only on the same events.
+struct SearchTerms {
+   std::uint64_t fSeed, fSplitSeed;
+   double fValidation;
+   std::size_t fFolds, fEvents;
+};
+
 /// What a RandomSearch points to. Never changed while shared.
 struct RandomSearchData {
    explicit RandomSearchData(const std::vector<Model> &models) : fModels(models), fSpace(Core::space_new(models.size())) {}
    RandomSearchData(const RandomSearchData &other);
 
+   /// Throws unless the trials of `terms` can stand beside those that were run already.
+   void CheckTerms(const SearchTerms &terms) const;
    /// Takes a trial up, with the numbers that were drawn for it.
    void Add(const Trial &trial, std::vector<double> drawn);
    bool IsTried(std::size_t number) const;
@@ -41,6 +50,7 @@ struct RandomSearchData {
    std::vector<Trial> fTrials;                 ///< in the order of their numbers
    std::vector<std::vector<double>> fDrawn;    ///< [trials][options]
    std::optional<Metric> fMetric;              ///< of the scores
+   std::optional<SearchTerms> fTerms;          ///< of the first Run()
    std::optional<Model> fBestModel;            ///< of Best(); none: it was not fitted to all events
 };
 
@@ -53,19 +63,21 @@ struct SearchRound {
    std::size_t Trials() const { return fPlans.size(); }
 
 private:
-   /// A trial and its fits, which are next to each other.
    struct Plan {
       Trial fTrial;
       std::vector<double> fDrawn;
-      std::size_t fFirst = 0; ///< of its tasks
-      std::size_t fLeft = 0;  ///< tasks that have not ended
+      std::size_t fLeft = 0; ///< tasks that have not ended
    };
+
+   /// Tasks of a trial, which are next to each other.
+   std::size_t TasksOfTrial() const { return std::max<std::size_t>(1, fFolds); }
 
    void Draw(std::size_t trials);
    void ChooseMetric();
    void AddTasks();
    void Ended(std::size_t task);
-   void Score(Plan &plan);
+   /// From the tasks from `first` on.
+   void Score(Trial &trial, std::size_t first);
    double ScoreOf(const FitTask &task, std::size_t fold) const;
    void FitBest(const InterruptScope &interrupt);
 

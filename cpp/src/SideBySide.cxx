@@ -32,8 +32,8 @@ void Collect(FitTask &task, const rust::Vec<rust::String> &messages)
       task.fWarnings.emplace_back(message);
 }
 
-/// Trains a copy of the model of `task`, unless `stop` becomes true.
-void Run(FitTask &task, const Core::Dataset &events, std::size_t threads, const std::atomic<bool> &stop)
+/// Trains a copy of the model of `task`, unless `stop` says so.
+void Run(FitTask &task, const Core::Dataset &events, std::size_t threads, const std::function<bool()> &stop)
 {
    auto spec = ToSpec(task.fOptions);
    spec.threads = threads;
@@ -45,7 +45,7 @@ void Run(FitTask &task, const Core::Dataset &events, std::size_t threads, const 
    auto history = training.Begin(model);
    Collect(task, training.fWarnings());
    for (bool ended = false; !ended;) {
-      if (stop)
+      if (stop())
          return;
       if (training.fPart().ended)
          ended = training.EndEpoch(model, history);
@@ -55,7 +55,7 @@ void Run(FitTask &task, const Core::Dataset &events, std::size_t threads, const 
 }
 
 /// The same of a task that may fail.
-void Try(FitTask &task, const Core::Dataset &events, std::size_t threads, const std::atomic<bool> &stop)
+void Try(FitTask &task, const Core::Dataset &events, std::size_t threads, const std::function<bool()> &stop)
 {
    try {
       Run(task, events, threads, stop);
@@ -109,7 +109,7 @@ private:
       for (auto i = fNext++; i < fTasks.size(); i = fNext++) {
          try {
             if (!fStop)
-               Try(fTasks[i], events, threads, fStop);
+               Try(fTasks[i], events, threads, [this] { return fStop.load(); });
          } catch (...) {
             fErrors[i] = std::current_exception();
             fStop = true;
@@ -199,12 +199,13 @@ void FitSideBySide(std::vector<FitTask> &tasks, const DatasetData &data, const I
    const auto asked = ToSpec(tasks.front().fOptions).threads;
    const auto all = asked ? asked : Core::cores();
    if (!RunAtOnce(tasks)) {
-      const std::atomic<bool> never{false};
       for (std::size_t i = 0; i < tasks.size(); ++i) {
          interrupt.Check("fit " + std::to_string(i + 1) + " of " + std::to_string(tasks.size()));
-         Try(tasks[i], *data.fCore, all, never);
-         ended(i);
+         Try(tasks[i], *data.fCore, all, [&] { return interrupt.Requested(); });
+         if (tasks[i].fTrained || !tasks[i].fError.empty())
+            ended(i);
       }
+      interrupt.Check("the training");
       return;
    }
    const auto count = std::min(all, tasks.size());

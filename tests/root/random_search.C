@@ -154,6 +154,9 @@ void CheckChoices()
    for (const auto &trial : search.Trials())
       sgd += trial.fOptions.fOptimiser == CladTorch::kSGD;
    CHECK(sgd == 2);
+   RandomSearch losses(Mlp({2, 4, 1}));
+   losses.Choice("fLoss", {CladTorch::kAuto, CladTorch::kBinaryCrossEntropy}).Run(events, 2, Short());
+   CHECK(losses.Trials()[0].fScore == losses.Trials()[1].fScore);
    Refuses("no combination is left", [&] { search.Run(events, 1, Short()); }, {"all 4 combinations"});
 }
 
@@ -173,7 +176,7 @@ void CheckFailures()
    RandomSearch none(Mlp({2, 8, 1}, CladTorch::kReLU));
    none.Choice("fLearningRate", {1e30});
    Refuses("nothing but failures", [&] { none.Run(events, 1, options); }, {"no trial has a score", "fLearningRate"});
-   CHECK(none.Trials().empty());
+   CHECK(none.Trials().size() == 1 && none.Trials().front().fError.find("fLearningRate") != std::string::npos);
 }
 
 /// Modules are trained one after the other, and stay as they were.
@@ -225,6 +228,14 @@ void CheckRefusals()
    options = Short();
    options.fMetrics = {CladTorch::kAccuracy};
    Refuses("another metric", [&] { search.Run(events, 1, options); }, {"AUC", "accuracy"});
+   options = Short();
+   options.fSeed = 2;
+   Refuses("another seed", [&] { search.Run(events, 1, options); }, {"fSeed = 1", "with 2"});
+   Refuses("other folds", [&] { search.Run(events, 1, Short(), 3); }, {"folds = 0", "with 3"});
+   Refuses("other events", [&] { search.Run(Events("in", 100), 1, Short()); }, {"events = 200", "with 100"});
+   options = Short();
+   options.fValidation = 0.5;
+   Refuses("other judges", [&] { search.Run(events, 1, options); }, {"fValidation = 0.2", "with 0.5"});
 }
 
 void random_search()

@@ -341,8 +341,8 @@ public:
    /// was traced.
    ///
    /// A TorchScript file is a program. Checked before LibTorch reads it: all sizes and checksums, and that reading runs
-   /// nothing. Its `forward` runs, by LibTorch's operators alone: those that open files or print are refused by name. But
-   /// LibTorch's operators are not made for arguments of an attacker's choice: take networks from those whose macros you would run, and
+   /// nothing. Its `forward` runs, by LibTorch's operators alone: those that open files or print are refused by name. LibTorch's
+   /// operators are not hardened against hostile input: load TorchScript only from sources whose macros you would run, and use
    /// LoadWeights() for others.
    /// \param shape Of one event: `forward` takes a tensor [events, shape...] of float32.
    /// Throws for other and damaged files, for networks with other parameters than float32 (in PyTorch `net.float()`), and for those

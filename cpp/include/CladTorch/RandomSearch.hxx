@@ -34,8 +34,8 @@ struct Trial {
    double fScore = 0;        ///< the metric; of folds their mean; NaN where the fit failed
    double fScoreError = 0;   ///< of folds the standard error of the mean from their spread; else NaN
    double fLoss = 0;         ///< the validation loss of the parameters that were kept; of folds the mean
-   std::size_t fEpochs = 0;  ///< that were run; of folds in all
-   double fSeconds = 0;      ///< that they took
+   std::size_t fEpochs = 0;  ///< epochs run, summed over the folds
+   double fSeconds = 0;      ///< training time in s, summed over the folds
    std::string fError;       ///< why there is no score
 
    /// Called by PyROOT when it meets this class: copies.
@@ -56,7 +56,7 @@ struct Trial {
 /// same validation events, or the same folds. Where all options have a choice of values and no range, no combination is tried twice.
 class RandomSearch {
 public:
-   /// Draws from one network, or from several, with the same probability.
+   /// Each trial starts from one of the models, chosen with equal probability.
    explicit RandomSearch(const Model &model);
    explicit RandomSearch(const std::vector<Model> &models);
    // Not movable: a moved-from object would hold a null pointer.
@@ -73,11 +73,11 @@ public:
    /// Runs `trials` more fits to `data`, several at once on the threads (FitOptions::fThreads), one after the other where LibTorch runs
    /// a network or fMetrics has functions. The models begin with the parameters that they had before their first fit, and do not
    /// change. A fit that fails, for example because its loss diverges, has no score and says why. At Ctrl-C the trials that have ended
-   /// stay, and a further Run() goes on.
+   /// stay. A further Run() goes on, with the same events, folds, fValidation and seeds. Throws where no trial has a score; Trials() says why.
    ///
-   /// \param options All that is not drawn. The score is the first of fMetrics, and without one the AUC, of several classes the accuracy,
+   /// \param options Options that are not drawn. The score is the first of fMetrics, and without one the AUC, of several classes the accuracy,
    ///        of a regression the RMSE, after kGaussian the logarithm of the likelihood; kQuantile and losses of your own need a
-   ///        metric. Of the RMSE less is better, of all others more. fSplitSeed, or fSeed, decides on the events that judge. Without
+   ///        metric. Lower is better for the RMSE, higher for every other metric. fSplitSeed, or fSeed, decides on the events that judge. Without
    ///        fCheckpoint, fLive and fCallback, which belong to one fit.
    /// \param folds 0: the score is that of the validation events (fValidation) for the parameters that the fit keeps. From 2 on: the mean
    ///        over so many folds, each judged by a model that was trained on the others (see Model::CrossValidate()).

@@ -1119,8 +1119,8 @@ class Model:
         was traced.
 
         A TorchScript file is a program. Checked before LibTorch reads it: all sizes and checksums, and that reading runs
-        nothing. Its `forward` runs, by LibTorch's operators alone: those that open files or print are refused by name. But
-        LibTorch's operators are not made for arguments of an attacker's choice: take networks from those whose macros you would run, and
+        nothing. Its `forward` runs, by LibTorch's operators alone: those that open files or print are refused by name. LibTorch's
+        operators are not hardened against hostile input: load TorchScript only from sources whose macros you would run, and use
         LoadWeights() for others.
         shape: Of one event: `forward` takes a tensor [events, shape...] of float32.
         Throws for other and damaged files, for networks with other parameters than float32 (in PyTorch `net.float()`), and for those
@@ -1320,11 +1320,11 @@ class RandomSearch:
         """Runs `trials` more fits to `data`, several at once on the threads (FitOptions::fThreads), one after the other where LibTorch runs
         a network or fMetrics has functions. The models begin with the parameters that they had before their first fit, and do not
         change. A fit that fails, for example because its loss diverges, has no score and says why. At Ctrl-C the trials that have ended
-        stay, and a further Run() goes on.
+        stay. A further Run() goes on, with the same events, folds, fValidation and seeds. Throws where no trial has a score; Trials() says why.
 
-        options: All that is not drawn. The score is the first of fMetrics, and without one the AUC, of several classes the accuracy,
+        options: Options that are not drawn. The score is the first of fMetrics, and without one the AUC, of several classes the accuracy,
                of a regression the RMSE, after kGaussian the logarithm of the likelihood; kQuantile and losses of your own need a
-               metric. Of the RMSE less is better, of all others more. fSplitSeed, or fSeed, decides on the events that judge. Without
+               metric. Lower is better for the RMSE, higher for every other metric. fSplitSeed, or fSeed, decides on the events that judge. Without
                fCheckpoint, fLive and fCallback, which belong to one fit.
         folds: 0: the score is that of the validation events (fValidation) for the parameters that the fit keeps. From 2 on: the mean
                over so many folds, each judged by a model that was trained on the others (see Model::CrossValidate()).
@@ -1343,7 +1343,7 @@ class RandomSearch:
         ...
     @overload
     def __init__(self, model: Model) -> None:
-        """Draws from one network, or from several, with the same probability."""
+        """Each trial starts from one of the models, chosen with equal probability."""
         ...
     @overload
     def __init__(self, models: Sequence[Model]) -> None: ...
@@ -1471,8 +1471,8 @@ class Trial:
     fScore = 0: the metric; of folds their mean; NaN where the fit failed
     fScoreError = 0: of folds the standard error of the mean from their spread; else NaN
     fLoss = 0: the validation loss of the parameters that were kept; of folds the mean
-    fEpochs = 0: that were run; of folds in all
-    fSeconds = 0: that they took
+    fEpochs = 0: epochs run, summed over the folds
+    fSeconds = 0: training time in s, summed over the folds
     fError: why there is no score
     """
     fNumber: int

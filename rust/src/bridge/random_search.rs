@@ -23,9 +23,8 @@ mod ffi {
         fn space_copy(space: &Space) -> Box<Space>;
         fn space_interval(space: &mut Space, option: &str, low: f64, high: f64, logarithmic: bool) -> Result<()>;
         fn space_choice(space: &mut Space, option: &str, values: &[f64]) -> Result<()>;
-        fn space_options(space: &Space) -> Vec<String>;
-        /// Up to `count` points, from that of trial number `first` on.
-        fn space_draw(space: &Space, seed: u64, first: usize, count: usize) -> Result<Vec<SearchPoint>>;
+        /// Up to `count` points, in the order of the trials' numbers.
+        fn space_draw(space: &Space, seed: u64, count: usize) -> Result<Vec<SearchPoint>>;
         fn space_apply(space: &Space, values: &[f64], spec: &FitSpec) -> Result<FitSpec>;
     }
 }
@@ -46,13 +45,9 @@ fn space_choice(space: &mut Space, option: &str, values: &[f64]) -> Result<()> {
     guard(|| space.choice(option, values))
 }
 
-fn space_options(space: &Space) -> Vec<String> {
-    space.options().map(str::to_owned).collect()
-}
-
-fn space_draw(space: &Space, seed: u64, first: usize, count: usize) -> Result<Vec<ffi::SearchPoint>> {
+fn space_draw(space: &Space, seed: u64, count: usize) -> Result<Vec<ffi::SearchPoint>> {
     let point = |Point { network, values }: Point| ffi::SearchPoint { network, values };
-    guard(|| Ok(space.draw(seed, first, count).into_iter().map(point).collect()))
+    guard(|| Ok(space.draw(seed, count).into_iter().map(point).collect()))
 }
 
 fn space_apply(space: &Space, values: &[f64], spec: &FitSpec) -> Result<FitSpec> {

@@ -196,7 +196,7 @@ pub(crate) fn set(options: &mut Options, option: &str, value: f64) -> Result<()>
     let names = names.chain(Schedule::ALL.iter().map(|each| (*each as u8, each.name())));
     let names = names.chain(Gradient::ALL.iter().map(|each| (*each as u8, each.name())));
     let names = names.chain(Loss::ALL.iter().map(|each| (1 + *each as u8, each.name())));
-    let names = names.chain([(0, "false"), (1, "true")]);
+    let names = names.chain([(0, "false"), (1, "true"), (0, OWN)]); // kAuto, if no function is given
     let named = names.filter(|(number, _)| f64::from(*number) == value).map(|(_, name)| name.to_owned());
     let texts = std::iter::once(value.to_string()).chain(named);
     for text in texts {

@@ -105,15 +105,14 @@ impl Space {
         count.filter(|count| *count <= MOST_COMBINATIONS)
     }
 
-    /// The points of the trials from number `first` on, up to `count` of them: fewer where there are no more. Each depends on
-    /// the seed and its number alone.
-    pub fn draw(&self, seed: u64, first: usize, count: usize) -> Vec<Point> {
+    /// The points of the first `count` trials: fewer where there are no more. Each depends on the seed and its number alone.
+    pub fn draw(&self, seed: u64, count: usize) -> Vec<Point> {
         let Some(points) = self.points() else {
-            return (first..first.saturating_add(count)).map(|trial| self.draw_one(seed, trial)).collect();
+            return (0..count).map(|trial| self.draw_one(seed, trial)).collect();
         };
         let mut order: Vec<u32> = (0..points as u32).collect();
         shuffle(&mut order, seed, 0);
-        order.into_iter().skip(first).take(count).map(|at| self.point(at as usize)).collect()
+        order.into_iter().take(count).map(|at| self.point(at as usize)).collect()
     }
 
     /// Combination number `at` of choices.
@@ -178,9 +177,9 @@ mod tests {
     #[test]
     fn points_depend_on_seed_and_number_alone() {
         let space = space();
-        let all = space.draw(7, 0, 20);
-        assert_eq!(space.draw(7, 5, 15), all[5..]);
-        assert_ne!(space.draw(8, 0, 20), all);
+        let all = space.draw(7, 20);
+        assert_eq!(space.draw(7, 5), all[..5]);
+        assert_ne!(space.draw(8, 20), all);
         assert!(all.windows(2).all(|pair| pair[0] != pair[1]));
     }
 
@@ -188,7 +187,7 @@ mod tests {
     #[test]
     fn ranges_are_drawn_evenly() {
         let (space, count) = (space(), 12_000);
-        let points = space.draw(1, 0, count);
+        let points = space.draw(1, count);
         let check = |what: &str, expected: f64, is: &dyn Fn(&Point) -> bool| {
             let share = points.iter().filter(|point| is(point)).count() as f64 / count as f64;
             let error = (expected * (1.0 - expected) / count as f64).sqrt();
@@ -210,9 +209,9 @@ mod tests {
         space.choice("fOptimiser", &[0.0, 1.0, 2.0]).unwrap();
         space.choice("fShuffle", &[0.0, 1.0]).unwrap();
         assert_eq!(space.points(), Some(12));
-        let mut points = space.draw(3, 0, 100);
+        let mut points = space.draw(3, 100);
         assert_eq!(points.len(), 12);
-        assert_eq!(space.draw(3, 10, 100), points[10..]);
+        assert_eq!(space.draw(3, 10), points[..10]);
         points.sort_by(|a, b| (a.network, &a.values).partial_cmp(&(b.network, &b.values)).unwrap());
         points.dedup();
         assert_eq!(points.len(), 12);
