@@ -29,6 +29,7 @@ R__LOAD_LIBRARY(libcladtorch)
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <functional>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -69,10 +70,9 @@ std::vector<double> Times(std::vector<double> wave, const std::vector<double> &w
    return wave;
 }
 
-/// The highest SNR within 0.1 s of the event, for a template with its merger at `merger` s.
-Signal::Trigger Search(const Detector &detector, const std::vector<double> &wave, double merger)
+/// The highest SNR within 0.1 s of the event.
+Signal::Trigger Search(const Detector &detector, const Signal::MatchedFilter &filter)
 {
-   const Signal::MatchedFilter filter(wave, detector.fPsd, detector.fStrain.fRate, merger);
    const double event = kEvent + 0.43 - detector.fStrain.fStart;
    return filter.Max(detector.fFaded, event - 0.1, event + 0.1);
 }
@@ -90,8 +90,9 @@ Detector Analyse(const std::string &file, const std::vector<double> &wave, doubl
    detector.fPsd = Signal::InterpolatePsd(welch, n);
    detector.fFaded = Times(strain.fValues, fade);
    const auto faded = Times(wave, fade);
-   detector.fFound = Search(detector, faded, merger);
-   detector.fSeries = Signal::MatchedFilter(faded, detector.fPsd, strain.fRate, merger).Series(detector.fFaded);
+   const Signal::MatchedFilter filter(faded, detector.fPsd, strain.fRate, merger);
+   detector.fFound = Search(detector, filter);
+   detector.fSeries = filter.Series(detector.fFaded);
 
    const auto &found = detector.fFound;
    auto unit = Signal::ScaleToSnr(Signal::PhaseShift(faded, found.fPhase), detector.fPsd, strain.fRate, found.fSnr);
@@ -231,7 +232,8 @@ void gw_real_noise(const std::string &folder = "gw_real_noise_out", const std::s
    for (const auto &detector : detectors) {
       Print("template of the tutorial", detector, detector.fFound);
       const double rate = detector.fStrain.fRate;
-      Print("IMRPhenomD", detector, Search(detector, PhenomD(wave.size(), rate, 16), 16));
+      const Signal::MatchedFilter phenomD(PhenomD(wave.size(), rate, 16), detector.fPsd, rate, 16);
+      Print("IMRPhenomD", detector, Search(detector, phenomD));
       snrs.push_back(detector.fFound.fSnr);
    }
    std::printf("network SNR %.2f, H1 %.1f ms after L1\n", Signal::NetworkSnr(snrs),

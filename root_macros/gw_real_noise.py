@@ -37,15 +37,19 @@ class Detector:
         welch = signal.Welch(self.values, int(4 * self.rate), self.rate, signal.kMean, signal.kBlackman)
         self.psd = signal.InterpolatePsd(welch, samples)
         wave = wave * fade
-        self.found = found = self.search(wave)
-        self.series = np.asarray(signal.MatchedFilter(wave, self.psd, self.rate, MERGER).Series(self.faded))
+        matched = self.filter(wave)
+        self.found = found = self.search(matched)
+        self.series = np.asarray(matched.Series(self.faded))
         unit = signal.ScaleToSnr(signal.PhaseShift(wave, found.fPhase), self.psd, self.rate, found.fSnr)
         self.template = np.roll(np.asarray(unit), round((found.fTime - MERGER) * self.rate))
 
-    def search(self, wave):
+    def filter(self, wave):
+        return signal.MatchedFilter(wave, self.psd, self.rate, MERGER)
+
+    def search(self, matched):
         """The highest SNR within 0.1 s of the event."""
         event = EVENT + 0.43 - self.strain.fStart
-        return signal.MatchedFilter(wave, self.psd, self.rate, MERGER).Max(self.faded, event - 0.1, event + 0.1)
+        return matched.Max(self.faded, event - 0.1, event + 0.1)
 
     def print(self, what, found):
         gps = self.strain.fStart + found.fTime
@@ -156,7 +160,7 @@ def main(folder="gw_real_noise_out", data="gw150914"):
     detectors = [Detector(file, wave) for file in files]
     for detector in detectors:
         detector.print("template of the tutorial", detector.found)
-        detector.print("IMRPhenomD", detector.search(phenom_d(len(wave), detector.rate)))
+        detector.print("IMRPhenomD", detector.search(detector.filter(phenom_d(len(wave), detector.rate))))
     network = signal.NetworkSnr([detector.found.fSnr for detector in detectors])
     delay = 1000 * (detectors[0].found.fTime - detectors[1].found.fTime)
     print(f"network SNR {network:.2f}, H1 {delay:.1f} ms after L1")
