@@ -5,16 +5,17 @@
 #include "kernels.hpp"
 #include "stream.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 namespace CladTorch::Kernels {
 namespace {
 
-/// Channels whose numbers are kept while the rows go by.
-constexpr size_t kChannels = 64;
+/// Channels whose numbers are kept while the rows go by: so many that memory is read in runs of pages, not of lines.
+constexpr size_t kChannels = 1024;
 
-/// Rows whose channels are added up while they are in the first-level cache.
-constexpr size_t kRows = 64;
+/// Elements whose channels are added up while they are in the first-level cache.
+constexpr size_t kElements = 4096;
 
 /// N numbers from an address, one of them as a scalar.
 template <size_t N, typename T>
@@ -55,6 +56,13 @@ struct Part {
    size_t fCount;  ///< channels
    size_t fOffset; ///< of the first channel's first element
 
+   /// Rows that are gone through together, a multiple of the sums of SumOfRows(): the same whichever channels a part has.
+   size_t Rows() const
+   {
+      const size_t columns = fShape.width < kChannels ? fShape.width : kChannels, rows = kElements / columns / 4 * 4;
+      return rows < 4 ? 4 : rows > 64 ? 64 : rows;
+   }
+
    /// Where row r of the part's channel i begins, from fOffset on.
    size_t Line(size_t r, size_t i) const { return (r * fShape.width + i) * fShape.side; }
 
@@ -76,8 +84,8 @@ struct Part {
             }
          return;
       }
-      for (size_t r = 0; r < fShape.rows; r += kRows) {
-         const size_t rows = fShape.rows - r < kRows ? fShape.rows - r : kRows;
+      for (size_t r = 0, most = Rows(); r < fShape.rows; r += most) {
+         const size_t rows = fShape.rows - r < most ? fShape.rows - r : most;
          EachGroup<kLanes<double>>(0, fCount, [&](auto N, size_t i) {
             const auto m = NumbersAt<N>(mean + i), f = NumbersAt<N>(factor + i);
             const size_t line = Line(r, i);
@@ -107,8 +115,8 @@ struct Part {
             }
          return;
       }
-      for (size_t first = 0; first < fShape.rows; first += kRows) {
-         const size_t end = fShape.rows - first < kRows ? fShape.rows : first + kRows;
+      for (size_t first = 0, most = Rows(); first < fShape.rows; first += most) {
+         const size_t end = fShape.rows - first < most ? fShape.rows : first + most;
          EachGroup<kLanes<T>>(0, fCount, [&](auto N, size_t i) {
             decltype(NumbersAt<N>(y)) own[K];
             for (size_t which = 0; which < K; ++which)
@@ -170,7 +178,8 @@ void ChannelMoments(const ct_channels *c, const T *x, T *mean, T *deviation)
 {
    const double count = static_cast<double>(c->rows) * static_cast<double>(c->side);
    EachPart(*c, [&](const Part &part) {
-      double means[kChannels] = {}, sums[kChannels];
+      double means[kChannels], sums[kChannels];
+      std::fill_n(means, part.fCount, 0.); // not all of them
       const T *from = x + part.fOffset;
       part.Sum(means, means, sums, [=](auto at, auto, auto) { return at(from); });
       for (size_t i = 0; i < part.fCount; ++i)
