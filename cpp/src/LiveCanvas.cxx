@@ -1,6 +1,7 @@
 #include "LiveCanvas.hxx"
 
 #include "Canvas.hxx"
+#include "Notebook.hxx"
 
 #include <TCanvas.h>
 #include <TCollection.h>
@@ -35,6 +36,8 @@ void LiveCanvas::Update(const History &history, bool last)
    canvas->Clear();
    history.DrawCurves("");
    canvas->Update();
+   if (InNotebook())
+      ShowCanvas(fName);
    gSystem->ProcessEvents();
    fDrawn = Clock_t::now();
 }

@@ -1,5 +1,7 @@
 #include "Progress.hxx"
 
+#include "Notebook.hxx"
+
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -16,6 +18,7 @@ constexpr std::size_t kBarWidth = 10;
 constexpr std::size_t kPlainLines = 10;
 constexpr std::chrono::seconds kPlainInterval(4);
 constexpr std::chrono::milliseconds kTerminalInterval(100);
+constexpr std::chrono::milliseconds kNotebookInterval(500);
 
 template <class... T>
 std::string Text(const char *format, T... values)
@@ -46,7 +49,8 @@ std::size_t Width()
 } // namespace
 
 Progress::Progress(std::size_t epochs, std::size_t before, bool silent)
-   : fEpochs(epochs), fBefore(before), fSilent(silent), fTerminal(isatty(STDOUT_FILENO)), fDone(before)
+   : fEpochs(epochs), fBefore(before), fSilent(silent), fNotebook(InNotebook()), fTerminal(!fNotebook && isatty(STDOUT_FILENO)),
+     fDone(before), fShown(before)
 {
 }
 
@@ -55,10 +59,10 @@ void Progress::Part(std::uint64_t rows, std::uint64_t expected)
    fRows += rows - fEpochRows;
    fEpochRows = rows;
    fShare = expected ? static_cast<double>(rows) / static_cast<double>(expected) : 0;
-   if (fShare >= 1 || !Due(fTerminal ? Clock_t::duration(kTerminalInterval) : kPlainInterval))
+   if (fShare >= 1 || !Due(Interval()))
       return;
    const auto epoch = Text("epoch %zu/%zu", fDone + 1, fEpochs);
-   Write(fTerminal ? Bar() + epoch + fFigures + Pace() : epoch + Text("  %.0f %%", 100 * fShare) + fFigures + Pace());
+   Write(Renews() ? Bar() + epoch + fFigures + Pace() : epoch + Text("  %.0f %%", 100 * fShare) + fFigures + Pace());
 }
 
 void Progress::Epoch(const std::string &figures, double seconds)
@@ -70,9 +74,11 @@ void Progress::Epoch(const std::string &figures, double seconds)
    const bool last = fDone == fEpochs;
    const std::size_t step = std::max<std::size_t>(1, fEpochs / kPlainLines);
    const auto epoch = Text("epoch %zu/%zu", fDone, fEpochs);
-   if (fTerminal) {
-      if (last || fDone == fBefore + 1 || Due(kTerminalInterval))
+   if (Renews()) {
+      if (last || fDone == fBefore + 1 || Due(Interval())) {
          Write(Bar() + epoch + fFigures + (last ? Text("  %.3g s", seconds) : Pace()));
+         fShown = fDone;
+      }
    } else if (last || fDone == fBefore + 1 || fDone % step == 0 || Due(kPlainInterval)) {
       Write(epoch + fFigures + Text("  %.3g s", seconds) + (last ? "" : Pace()));
    }
@@ -80,12 +86,25 @@ void Progress::Epoch(const std::string &figures, double seconds)
 
 void Progress::Finish()
 {
-   if (fOpen)
+   if (fOpen && fShown != fDone)
+      Write(Bar() + Text("epoch %zu/%zu", fDone, fEpochs) + fFigures);
+   fShown = fDone;
+   if (fOpen && fTerminal)
       std::cout << std::endl;
    fOpen = false;
 }
 
-bool Progress::Due(Clock_t::duration interval)
+bool Progress::Renews() const
+{
+   return fNotebook || fTerminal;
+}
+
+Progress::Clock_t::duration Progress::Interval() const
+{
+   return fNotebook ? kNotebookInterval : fTerminal ? Clock_t::duration(kTerminalInterval) : kPlainInterval;
+}
+
+bool Progress::Due(Clock_t::duration interval) const
 {
    return Clock_t::now() - fLast >= interval;
 }
@@ -95,11 +114,13 @@ void Progress::Write(const std::string &line)
    fLast = Clock_t::now();
    if (fSilent)
       return;
-   if (fTerminal)
+   if (fNotebook)
+      ShowLine(this, line, fOpen);
+   else if (fTerminal)
       std::cout << "\r\033[K" << line.substr(0, Width()) << std::flush;
    else
       std::cout << line << std::endl;
-   fOpen = fTerminal;
+   fOpen = Renews();
 }
 
 std::string Progress::Pace() const

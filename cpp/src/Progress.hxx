@@ -12,8 +12,8 @@
 namespace CladTorch {
 namespace Internal {
 
-/// On a terminal a line that is written over: epoch, losses, events per second and the time that is left. Elsewhere lines
-/// that stay: for every tenth of the epochs, and where those take long, one every few seconds.
+/// On a terminal and in a notebook a line that is written over: epoch, losses, events per second and the time that is left.
+/// Elsewhere lines that stay: for every tenth of the epochs, and where those take long, one every few seconds.
 class Progress {
 public:
    /// Of a fit of so many epochs, of which some were done before.
@@ -23,14 +23,17 @@ public:
    /// The present epoch has ended.
    /// \param seconds Its wall time.
    void Epoch(const std::string &figures, double seconds);
-   /// Ends the line, also of a training that stopped early.
+   /// Ends the line, also of a training that stopped early; it then has the last epoch.
    void Finish();
 
 private:
    using Clock_t = std::chrono::steady_clock;
 
-   /// Whether a line is due that no epoch asks for.
-   bool Due(Clock_t::duration interval);
+   /// Whether the line is written over.
+   bool Renews() const;
+   /// Between lines that no epoch asks for.
+   Clock_t::duration Interval() const;
+   bool Due(Clock_t::duration interval) const;
    void Write(const std::string &line);
    /// "  40 s left  1.2e+06 events/s", as of now.
    std::string Pace() const;
@@ -39,9 +42,11 @@ private:
    std::size_t fEpochs;
    std::size_t fBefore;
    bool fSilent;
+   bool fNotebook;
    bool fTerminal;
    bool fOpen = false; ///< a line waits for its end
    std::size_t fDone; ///< epochs
+   std::size_t fShown; ///< the last one with a line, where lines are written over
    double fShare = 0; ///< of the present epoch
    std::uint64_t fRows = 0; ///< of all epochs
    std::uint64_t fEpochRows = 0; ///< of the present one

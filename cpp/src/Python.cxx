@@ -3,6 +3,8 @@
 #include <TError.h>
 #include <TROOT.h>
 
+#include <algorithm>
+
 namespace CladTorch {
 namespace Internal {
 
@@ -88,12 +90,26 @@ void PrepareForThreads()
    static_cast<void>(once);
 }
 
+/// Whether Python was started as JupyROOT's kernel for C++ (`-m ROOT._jupyroot.kernel.rootkernel`), which drops the exceptions of
+/// its cells without a word.
+bool IsCppKernel()
+{
+   const auto arguments = PythonFunction<void (*)(int *, wchar_t ***)>("Py_GetArgcArgv");
+   int count = 0;
+   wchar_t **texts = nullptr;
+   if (arguments)
+      arguments(&count, &texts);
+   const auto names = [](const std::wstring &text) { return text.find(L"kernel.rootkernel") != std::wstring::npos; };
+   return std::any_of(texts, texts + count, names);
+}
+
 } // namespace
 
 bool InPython()
 {
+   static const bool showsExceptions = !IsCppKernel();
    const auto initialised = PythonFunction<int (*)()>("Py_IsInitialized");
-   return initialised && initialised();
+   return initialised && initialised() && showsExceptions;
 }
 
 void Pythonize(_object *pyclass, const std::string &name)

@@ -32,7 +32,7 @@ F PythonFunction(const char *name)
    return reinterpret_cast<F>(dlsym(RTLD_DEFAULT, name));
 }
 
-/// Whether the process runs Python, which shows the message of an exception itself.
+/// Whether the process runs Python that shows the message of an exception itself.
 bool InPython();
 
 /// Gives the class `name` what classes.py has for it. PyROOT calls with the interpreter's lock held; an error is

@@ -154,7 +154,8 @@ struct FitOptions {
    bool fLive = false;          ///< draws the loss curves on a canvas while the fit runs, once or twice a second
    EGradient fGradient = kClad; ///< kClad runs on the CPU only; with another fDevice Fit says that autograd runs
    /// 0: only warnings. 1: progress, and the back end if it is not that of fGradient. 2: also the back end, its device
-   /// and the reason. Progress is one line that is overwritten on a terminal, otherwise a line every few seconds.
+   /// and the reason. Progress is one line that is overwritten on a terminal and in a notebook, otherwise a line every few
+   /// seconds.
    int fVerbose = 1;
 
    /// Called by PyROOT when it meets this class: checks the names and types of fields, copies.

@@ -75,3 +75,4 @@ def pythonize(cls, name):
 check_functions()
 name_types()
 complete_namespace()
+shows_in_notebook()

@@ -1,0 +1,42 @@
+//! What needs Python packages beyond ROOT's, those of `checks.txt`: notebooks in kernels of Jupyter.
+
+// Part of what it offers is for `root.rs` only.
+#[allow(dead_code)]
+#[path = "common/session.rs"]
+mod session;
+
+use std::env;
+use std::path::PathBuf;
+
+use session::{Outcome, Session, script, source};
+
+/// The folder of the packages; what is missing there is looked for among those of Python itself.
+fn packages() -> String {
+    let usual = || source().join(".deps/checks");
+    env::var_os("CLADTORCH_CHECKS").map_or_else(usual, PathBuf::from).display().to_string()
+}
+
+/// Runs a script of `tests/root` that says so where it leaves something out.
+fn run(name: &str, says: &str) -> Outcome {
+    let outcome = Session::python(&[&script(name), &packages()]).run().passed();
+    outcome.show("left out");
+    outcome.show(says);
+    outcome
+}
+
+/// The notebook for users prints the figures of the script of the same name.
+#[test]
+fn notebooks_show_what_cells_print_and_draw() {
+    let notebook = run("notebook.py", "notebooks ran");
+    if notebook.text.contains("left out") {
+        return;
+    }
+    let script = source().join("root_macros/higgs_analysis.py").display().to_string();
+    let twin = Session::python(&[&script, "out"]).run();
+    let told = |line: &&str| {
+        ["  AUC ", "the fit took", "best cut", "signal events pass"].iter().any(|part| line.contains(part))
+    };
+    let figures: Vec<_> = twin.text.lines().filter(told).collect();
+    assert!(figures.len() >= 4, "{}", twin.text);
+    notebook.says(&figures);
+}
