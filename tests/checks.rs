@@ -1,4 +1,4 @@
-//! What needs Python packages beyond ROOT's, those of `checks.txt`: notebooks in kernels of Jupyter.
+//! What needs Python packages beyond ROOT's, those of `checks.txt`: notebooks in kernels of Jupyter, and type checkers.
 
 // Part of what it offers is for `root.rs` only.
 #[allow(dead_code)]
@@ -39,4 +39,10 @@ fn notebooks_show_what_cells_print_and_draw() {
     let figures: Vec<_> = twin.text.lines().filter(told).collect();
     assert!(figures.len() >= 4, "{}", twin.text);
     notebook.says(&figures);
+}
+
+/// The stub is right for what the macros and the documentation do, and finds planted mistakes.
+#[test]
+fn types_fit_the_macros_and_the_documentation() {
+    run("types.py", "types were checked");
 }

@@ -55,7 +55,6 @@ EXTRA = {
     "Evaluation": ["def __len__(self) -> int: ..."],
     "Functor": ["def __call__(self, row: ArrayLike) -> float: ..."],
     "Whitener": ["def __call__(self, strain: ArrayLike) -> Sequence[float]: ..."],
-    "FitOptions": ["def __init__(self, other: FitOptions = ..., **options: Unpack[_Options]) -> None: ..."],
     "History": [
         "def __iter__(self) -> Iterator[dict[str, float]]: ...",
         "def __len__(self) -> int: ...",
@@ -94,10 +93,12 @@ OVERLOADS = {
     "Model.Gradient": ["def Gradient(self, data: _Table) -> NDArray[np.float32]: ..."],
 }
 RETURNS = {"Predict": "NDArray[np.float32]", "Logits": "NDArray[np.float32]", "Gradient": "NDArray[np.float32]"}
+KEYWORDS = ("Binary", "MlpOptions")  # whose constructors take the fields; FitOptions has _Options
 SHADOWED = ("Batches", "Functor", "Scaler", "Stream")  # in classes that have a method of this name
 HIDDEN = ("__cppyy_pythonize__", "DLPackCapsule", "Data", "Address")
 TAKEN = {
-    "string": "_Path", "bool": "bool", "float": "float", "double": "float", "vector<string>": "Sequence[str]", "TTree": "_Tree",
+    "string": "_Path", "bool": "bool", "float": "float", "double": "float", "vector<string>": "Sequence[str]", "initializer_list<string>": "Sequence[str]", "initializer_list<const char*>": "Sequence[str]", "TTree": "_Tree",
+    "vector<CladTorch::Metric>": "Sequence[Metric | EMetric]",
     "vector<float>": "ArrayLike", "vector<double>": "ArrayLike", "CladTorch::NamedColumns_t": "Mapping[str, ArrayLike]",
     "CladTorch::Source": "Source | _Tree", "CladTorch::Label": "Label | float | str | Sequence[str]", "CladTorch::Files": "Files | _Path | Sequence[_Path]",
     "CladTorch::FloatView": "ArrayLike", "ROOT::RDF::RNode": "_Tree", "ROOT::RVecF": "ArrayLike",
@@ -120,6 +121,8 @@ def annotation(kind, taken):
     if match := re.fullmatch(r"(?:vector|ROOT::VecOps::RVec)<(.+)>", name):
         inner = annotation(match[1], taken)
         return f"Sequence[{inner}]"
+    if name.startswith("CladTorch::Signal::"):
+        return f"Signal.{plain(name)}"
     if name.startswith("CladTorch::") and "Internal" not in name:
         return "_" * (plain(name) in SHADOWED) + plain(name)
     if re.fullmatch(r"(unsigned )?(int|long|char|short|long long)|u?int\d+_t|size_t|Long64_t", name):
@@ -134,8 +137,10 @@ def argument(parameter):
 def line_of(name, method, signature, static):
     """One signature as a line of the stub; None for one that Python cannot call."""
     wanted = parameters(signature)
-    if any("*" in each.kind and "TTree" not in each.kind for each in wanted) or (len(wanted) == 1 and bare(wanted[0].kind) == name):
+    if any("*" in each.kind and "TTree" not in each.kind for each in wanted):
         return None
+    if method == "__init__" and len(wanted) == 1 and bare(wanted[0].kind) == name:
+        return f"def __init__(self, other: {annotation(name, True)}) -> None: ..."
     if "Internal::" in signature or any(each.name.startswith("argument ") for each in wanted):
         return None
     parts = ([] if static else ["self"]) + [argument(each) for each in wanted]
@@ -165,7 +170,7 @@ def method_lines(name, kind, method, function):
     raw = getattr(function, "__func__", function)
     static = isinstance(function, staticmethod)
     found = [line_of(name, method, signature, static) for signature in signatures(raw)]
-    found = OVERLOADS.get(f"{kind}.{method}", []) + [line for line in found if line]
+    found = [line for line in found if line] + OVERLOADS.get(f"{kind}.{method}", [])  # the wide ones last
     lines = []
     found = list(dict.fromkeys(found))
     for number, line in enumerate(found):
@@ -175,6 +180,11 @@ def method_lines(name, kind, method, function):
     return lines
 
 
+def type_of(name, field):
+    """Of a field of a class."""
+    return str(ROOT.TClass.GetClass(name).GetDataMember(field).GetTrueTypeName())
+
+
 def class_lines(kind, cls):
     name = cls.__cpp_name__
     bases = [plain(base.__cpp_name__) for base in cls.__bases__ if getattr(base, "__cpp_name__", "").startswith("CladTorch::")]
@@ -182,9 +192,12 @@ def class_lines(kind, cls):
     if issubclass(cls, Exception):
         return [f"class {kind}({', '.join(bases) or 'Exception'}):", *documented(cls.__doc__ or "", "    "), "    ..."]
     lines = [f"class {kind}{head}:", *documented(cls.__doc__ or "", "    ")]
-    members = ROOT.TClass.GetClass(name)
-    lines += [f"    {field}: {annotation(str(members.GetDataMember(field).GetTrueTypeName()), False)}" for field in fields(cls)]
-    constructors = "__init__" not in "".join(EXTRA.get(kind, []))
+    lines += [f"    {field}: {annotation(type_of(name, field), False)}" for field in fields(cls)]
+    constructors = kind not in (*KEYWORDS, "FitOptions")
+    if not constructors:
+        words = [f"{field}: {annotation(type_of(name, field), True)} = ..." for field in fields(cls)] if kind in KEYWORDS else ["**options: Unpack[_Options]"]
+        star = ["*"] * (kind in KEYWORDS)
+        lines.append(f"    def __init__(self, other: {annotation(name, True)} = ..., {', '.join(star + words)}) -> None: ...")
     for method, function in sorted(vars(cls).items()):
         made = method == "__init__" and constructors
         if method in HIDDEN or not (made or method[0].isupper()) or not callable(getattr(function, "__func__", function)):
@@ -217,8 +230,7 @@ def stub():
     text = [HEAD]
     text += enumeration_lines(False)
     options = space.FitOptions
-    members = ROOT.TClass.GetClass("CladTorch::FitOptions")
-    text += ["class _Options(TypedDict, total=False):", *(f"    {field}: {annotation(str(members.GetDataMember(field).GetTrueTypeName()), True)}" for field in fields(options)), ""]
+    text += ["class _Options(TypedDict, total=False):", *(f"    {field}: {annotation(type_of('CladTorch::FitOptions', field), True)}" for field in fields(options)), ""]
     for kind in sorted(ours["public_classes"]()):
         cls = getattr(space, kind)
         text += [*class_lines(kind, cls["float"] if kind in ("Jagged", "View") else cls), ""]

@@ -127,7 +127,7 @@ class _Options(TypedDict, total=False):
     fCheckpoint: _Path
     fCheckpointEpochs: int
     fCheckpointMinutes: float
-    fMetrics: Sequence[Metric]
+    fMetrics: Sequence[Metric | EMetric]
     fCallback: Any
     fLive: bool
     fGradient: EGradient
@@ -152,6 +152,7 @@ class Batches:
     def Weights(self) -> View:
         """[n]"""
         ...
+    def __init__(self, other: _Batches) -> None: ...
     def __iter__(self) -> Iterator[tuple[View, View, View]]: ...
 
 class CrossValidation:
@@ -190,6 +191,7 @@ class CrossValidation:
         from the spread of the folds; as the training sets overlap, the true error is somewhat larger.
         """
         ...
+    def __init__(self, other: CrossValidation) -> None: ...
 
 class Dataset:
     """N events (rows) of F features, a label (or T targets) and a weight each, read from any number of sources.
@@ -216,7 +218,7 @@ class Dataset:
     Copies are cheap: they share the data until one of them changes. All methods throw CladTorch::Error.
     """
     @overload
-    def Add(self, source: _Table, label: float | str | Sequence[str] | ArrayLike, cut: ArrayLike | None = ..., weight: str | ArrayLike | None = ...) -> Self:
+    def Add(self, source: Source | _Tree, label: Label | float | str | Sequence[str], cut: _Path = ...) -> Self:
         """Adds the events of a source that pass `cut` (an expression; "": all). From a data frame with `Vary`, the
         nominal values are read.
         label: A number for all events, a scalar column or expression, or a list of T columns or expressions: the
@@ -248,11 +250,13 @@ class Dataset:
         """
         ...
     @overload
-    def Add(self, source: Source | _Tree, label: Label | float | str | Sequence[str], cut: _Path = ...) -> Self: ...
-    @overload
     def Add(self, tree: _Path, files: Files | _Path | Sequence[_Path], label: Label | float | str | Sequence[str], cut: _Path = ...) -> Self: ...
     @overload
     def Add(self, features: ArrayLike, labels: ArrayLike, weights: ArrayLike = ..., targets: Sequence[str] = ...) -> Self: ...
+    @overload
+    def Add(self, other: Dataset) -> Self: ...
+    @overload
+    def Add(self, source: _Table, label: float | str | Sequence[str] | ArrayLike, cut: ArrayLike | None = ..., weight: str | ArrayLike | None = ...) -> Self: ...
     def Balance(self) -> Self:
         """Scales the event weights so that all classes (events of one label) have the same total weight and the sum over
         all events stays the same: an event of class c gets w -> w W / (K W_c), with W the sum of all weights, W_c that
@@ -344,9 +348,12 @@ class Dataset:
     def Width(self) -> int:
         """Features per event, F: the sum of the columns' lengths."""
         ...
+    @overload
     def __init__(self, columns: Sequence[str] = ...) -> None:
         """Scalar feature columns, in this order."""
         ...
+    @overload
+    def __init__(self, other: Dataset) -> None: ...
     def __add__(self, other: Dataset) -> Dataset: ...
     def __radd__(self, other: int) -> Dataset: ...
     def __len__(self) -> int: ...
@@ -405,12 +412,15 @@ class Ensemble:
     def Spread(self, data: Dataset) -> Sequence[float]:
         """[N, C] row-major: the standard deviation of the members' predictions; 0 for one member."""
         ...
+    @overload
     def __init__(self, members: Sequence[Model]) -> None:
         """At least one model. They may have different layers, and may be trained already: throws if what they predict differs (a
         classifier beside a regression, other label columns, other quantiles), as Predict() and the like do for members of
         which only some were trained.
         """
         ...
+    @overload
+    def __init__(self, other: Ensemble) -> None: ...
 
 class Epoch:
     """What a callback is told after an epoch of a fit.
@@ -430,6 +440,9 @@ class Epoch:
     fSeconds: float
     fLearningRate: float
     fMetrics: Sequence[float]
+    @overload
+    def __init__(self, other: Epoch) -> None: ...
+    @overload
     def __init__(self) -> None: ...
 
 class Error(Exception):
@@ -610,6 +623,7 @@ class Evaluation:
     def Weights(self) -> Sequence[float]:
         """[N]"""
         ...
+    def __init__(self, other: Evaluation) -> None: ...
     def __len__(self) -> int: ...
 
 class Files:
@@ -623,13 +637,13 @@ class Files:
         """As they were given."""
         ...
     @overload
-    def __init__(self, names: Any) -> None:
+    def __init__(self, names: Sequence[str]) -> None:
         """Overload resolution prefers this constructor for `{"a", "b"}`, so that it never becomes a std::string made from two
         iterators.
         """
         ...
     @overload
-    def __init__(self, names: Sequence[str]) -> None: ...
+    def __init__(self, other: Files | _Path | Sequence[_Path]) -> None: ...
 
 class FitOptions:
     """Options of Mlp::Fit, which throws a CladTorch::Error for values out of range.
@@ -718,6 +732,7 @@ class Functor:
     def Inputs(self) -> int:
         """Features per event."""
         ...
+    def __init__(self, other: _Functor) -> None: ...
     def __call__(self, row: ArrayLike) -> float: ...
 
 class History:
@@ -764,6 +779,9 @@ class History:
     def ValidationLoss(self) -> Sequence[float]:
         """[epochs], the weighted mean loss over the validation part after the epoch; NaN without a validation part."""
         ...
+    @overload
+    def __init__(self, other: History) -> None: ...
+    @overload
     def __init__(self) -> None: ...
     def __iter__(self) -> Iterator[dict[str, float]]: ...
     def __len__(self) -> int: ...
@@ -811,11 +829,14 @@ class Jagged:
     def Values(self) -> View:
         """[Offsets()(N)], or longer if it was constructed so."""
         ...
+    @overload
     def __init__(self, values: ArrayLike, offsets: ArrayLike) -> None:
         """offsets: [N + 1], starting at 0, non-decreasing, none beyond the end of `values`; throws CladTorch::Error
                otherwise.
         """
         ...
+    @overload
+    def __init__(self, other: Jagged) -> None: ...
     def __class_getitem__(cls, kind: Any) -> type[Jagged]: ...
     def __iter__(self) -> Iterator[NDArray[Any]]: ...
     def __len__(self) -> int: ...
@@ -849,9 +870,9 @@ class Label:
     @overload
     def __init__(self, column: _Path) -> None: ...
     @overload
-    def __init__(self, columns: Any) -> None: ...
-    @overload
     def __init__(self, columns: Sequence[str]) -> None: ...
+    @overload
+    def __init__(self, other: Label | float | str | Sequence[str]) -> None: ...
 
 class Metric:
     """A figure of the validation events: one of EMetric, or a function.
@@ -872,6 +893,8 @@ class Metric:
         ...
     @overload
     def __init__(self, name: _Path, function: Any) -> None: ...
+    @overload
+    def __init__(self, other: Metric) -> None: ...
 
 class Mlp(Model):
     """Fully connected layers, an activation after each but the last.
@@ -911,6 +934,8 @@ class Mlp(Model):
     def __init__(self, sizes: Sequence[int], options: MlpOptions) -> None: ...
     @overload
     def __init__(self, sizes: Sequence[int], activation: _Path, init: EInit = ..., seed: int = ...) -> None: ...
+    @overload
+    def __init__(self, other: Mlp) -> None: ...
 
 class MlpOptions:
     """More about the layers of an Mlp.
@@ -926,6 +951,7 @@ class MlpOptions:
     fSeed: int
     fNormalisation: ENormalisation
     fDropout: float
+    def __init__(self, other: MlpOptions = ..., *, fActivation: EActivation = ..., fInit: EInit = ..., fSeed: int = ..., fNormalisation: ENormalisation = ..., fDropout: float = ...) -> None: ...
 
 class Model:
     """A network: a module of torch::nn, a function of tensors, or an Mlp.
@@ -998,7 +1024,7 @@ class Model:
         """
         ...
     @overload
-    def Fit(self, x: _Table, y: float | str | Sequence[str] | ArrayLike, weight: str | ArrayLike | None = ..., validation: Dataset | _Table | tuple[_Table, ...] | None = ..., options: FitOptions = ..., **words: Unpack[_Options]) -> History:
+    def Fit(self, data: Dataset, options: FitOptions = ..., **words: Unpack[_Options]) -> History:
         """Trains on `data`, whose width must be the number of inputs, starting from the current parameters.
 
         The model keeps the scalers (see FitOptions::fStandardise), the columns and the options. A further Fit continues
@@ -1030,13 +1056,13 @@ class Model:
         """
         ...
     @overload
-    def Fit(self, data: Dataset, options: FitOptions = ..., **words: Unpack[_Options]) -> History: ...
-    @overload
     def Fit(self, data: Dataset, validation: Dataset, options: FitOptions = ..., **words: Unpack[_Options]) -> History: ...
     @overload
     def Fit(self, stream: _Stream, options: FitOptions = ..., **words: Unpack[_Options]) -> History: ...
     @overload
     def Fit(self, stream: _Stream, validation: Dataset, options: FitOptions = ..., **words: Unpack[_Options]) -> History: ...
+    @overload
+    def Fit(self, x: _Table, y: float | str | Sequence[str] | ArrayLike, weight: str | ArrayLike | None = ..., validation: Dataset | _Table | tuple[_Table, ...] | None = ..., options: FitOptions = ..., **words: Unpack[_Options]) -> History: ...
     def Freeze(self, name: _Path) -> None:
         """The parameters whose names begin with `name`, such as `layers.0` or `layers.0.weight` of an Mlp, or as the module calls them,
         stay as they are in Fit(), to the bit, whatever the optimiser and the weight decay. Running statistics change. Print() shows
@@ -1052,7 +1078,7 @@ class Model:
         """
         ...
     @overload
-    def Gradient(self, data: _Table) -> NDArray[np.float32]:
+    def Gradient(self, data: Dataset) -> NDArray[np.float32]:
         """[N, C, F] row-major: the derivatives of Logits() by each event's features, in the units of both. `gradient[(n * C + c) * F + f]`
         is that of output c of event n by feature f; of C = 1, one row of F numbers for each event. By the chain rule, those of a
         probability p of one logit are p (1 - p) times these. In Python an array [N, F], or [N, C, F].
@@ -1062,7 +1088,7 @@ class Model:
         """
         ...
     @overload
-    def Gradient(self, data: Dataset) -> NDArray[np.float32]: ...
+    def Gradient(self, data: _Table) -> NDArray[np.float32]: ...
     def Importance(self, data: Dataset, repeats: int = ..., seed: int = ...) -> Any:
         """Permutation importance (Breiman, Machine Learning 45 (2001) 5): how much the AUC falls (the accuracy of several classes,
         or for a regression how much the RMSE rises, relative to the targets' standard deviations) when the values of a
@@ -1141,14 +1167,14 @@ class Model:
         """
         ...
     @overload
-    def Logits(self, data: _Table) -> NDArray[np.float32]:
+    def Logits(self, data: Dataset) -> NDArray[np.float32]:
         """[N, C] row-major: what the last layer gives; after a regression the values that Predict() gives, after kGaussian
         the logarithms of the variances in place of standard deviations. Rank by these at low false-alarm rates, where
         probabilities saturate.
         """
         ...
     @overload
-    def Logits(self, data: Dataset) -> NDArray[np.float32]: ...
+    def Logits(self, data: _Table) -> NDArray[np.float32]: ...
     def NewDataset(self) -> Dataset:
         """A dataset of these columns, lists and masks included, without events: fill it and give it to Predict(). Throws for a
         model without columns.
@@ -1171,13 +1197,13 @@ class Model:
         """
         ...
     @overload
-    def Predict(self, data: _Table) -> NDArray[np.float32]:
+    def Predict(self, data: Dataset) -> NDArray[np.float32]:
         """[N, C] row-major: probabilities after a cross-entropy, values in the units of the labels after a regression; after
         kGaussian the means of the C / 2 targets and then their standard deviations.
         """
         ...
     @overload
-    def Predict(self, data: Dataset) -> NDArray[np.float32]: ...
+    def Predict(self, data: _Table) -> NDArray[np.float32]: ...
     def Print(self) -> None:
         """Prints the layers or operators, the number of parameters, columns and options."""
         ...
@@ -1288,6 +1314,41 @@ class Model:
         code: they run only after `model.SetColumns(model.Columns())`.
         """
         ...
+    def __init__(self, other: Model) -> None:
+        """Observes a module or a function of one tensor, as CladTorch::Compile does, in training and in evaluation. Clad's
+        derivatives of its operators train it on the CPU. LibTorch itself runs a network whose operators have no kernels, or
+        which does more than call operators, and fits with `FitOptions::fGradient = kAutograd`: Print() and the first line of
+        Fit() say which of the two runs, and why. Needs `#include <CladTorch/Torch.hxx>`.
+
+        The parameters that the function uses, and the running statistics that it changes, become views of the model's
+        memory: after Fit() or SetParameters() the module has the new values, without a copy, and changes in place (by an
+        optimiser of LibTorch) change the model. The model throws if parameters were replaced instead (torch::load,
+        set_data), or if a tensor that does not train was changed: make a new one then. If several copies of a model
+        exist, the module has the parameters of the one that changed last. Functors and columns of Define() keep their own.
+
+        The scalers stay those of the first Fit(), as the parameters of a module cannot be transformed to others.
+        FitOptions::fSeed determines what dropout draws: with Clad's derivatives for any number of threads, on LibTorch by its
+        own generator, which is put back. If one event is left after the last whole batch and the module does not take a single
+        event (batch normalisation), it joins that batch.
+        function: A module of torch::nn (`torch::nn::Sequential net`, or a std::shared_ptr of a class derived from
+               torch::nn::Module; train() and eval() are switched), or a function. It takes a tensor [events, shape...] of
+               float32 and returns [events, C] or [events], by the same operators for any number of events, from
+               parameters of type float32 on the CPU. Throws for a network that mixes the events of a batch in evaluation,
+               where each event is predicted by itself, and names the operator; for one that draws random numbers there, and
+               for one without parameters to train.
+        shape: Of one event; its product is F, the width of the datasets.
+
+        The same for a function of several tensors, or a std::vector of them: [events, shape...] for each of `shapes`. The
+        columns of a dataset are, in their order, the elements of the first tensor, then those of the second one, and so on:
+
+            events.Column("particles", {30, 8}).Mask("particles").Column("met");
+            torch::Tensor forward(torch::Tensor particles, torch::Tensor mask, torch::Tensor met);
+            CladTorch::Model model(forward, {{30, 8}, {30, 8}, {1}});
+
+        Masks are standardised like all columns, and one that is the same for all events becomes 0: set
+        FitOptions::fStandardise = false for a network that takes masks.
+        """
+        ...
 
 class RandomSearch:
     """Fits with networks and options drawn at random, of which it finds the best (Bergstra and Bengio, JMLR 13 (2012) 281).
@@ -1347,6 +1408,8 @@ class RandomSearch:
         ...
     @overload
     def __init__(self, models: Sequence[Model]) -> None: ...
+    @overload
+    def __init__(self, other: RandomSearch) -> None: ...
 
 class Scaler:
     """Columns are standardised as (x - mean) / deviation, in float32.
@@ -1356,6 +1419,9 @@ class Scaler:
     """
     fMean: Sequence[float]
     fDeviation: Sequence[float]
+    @overload
+    def __init__(self, other: _Scaler) -> None: ...
+    @overload
     def __init__(self) -> None: ...
 
 class Source:
@@ -1385,6 +1451,8 @@ class Source:
     def __init__(self, tree: _Tree) -> None: ...
     @overload
     def __init__(self, tree: _Path, files: Files | _Path | Sequence[_Path]) -> None: ...
+    @overload
+    def __init__(self, other: Source | _Tree) -> None: ...
 
 class Stream:
     """Events that are read during the training: N may exceed memory.
@@ -1458,9 +1526,12 @@ class Stream:
     def Width(self) -> int:
         """Features per event, F."""
         ...
+    @overload
     def __init__(self, columns: Sequence[str]) -> None:
         """Scalar feature columns, in this order. For lists, masks and weights, make a Dataset and call Dataset::Stream."""
         ...
+    @overload
+    def __init__(self, other: _Stream) -> None: ...
 
 class Trial:
     """What a RandomSearch tried, and what came of it.
@@ -1484,6 +1555,9 @@ class Trial:
     fEpochs: int
     fSeconds: float
     fError: str
+    @overload
+    def __init__(self, other: Trial) -> None: ...
+    @overload
     def __init__(self) -> None: ...
 
 class View:
@@ -1524,6 +1598,8 @@ class View:
         ...
     @overload
     def __init__(self, values: ArrayLike) -> None: ...
+    @overload
+    def __init__(self, other: ArrayLike) -> None: ...
     def __class_getitem__(cls, kind: Any) -> type[View]: ...
     def __call__(self, row: int, column: int = ...) -> float: ...
     def __array__(self, dtype: Any = ..., copy: bool | None = ...) -> NDArray[Any]: ...
@@ -1596,7 +1672,7 @@ class Signal:
         ...
 
     @staticmethod
-    def AucBound(snr: float, phase: EPhase) -> float:
+    def AucBound(snr: float, phase: Signal.EPhase) -> float:
         """Largest area under the ROC curve that any test of a signal of known shape and arrival time can have (Neyman and
         Pearson 1933): Phi(rho/sqrt(2)), or 1 - exp(-rho^2/4)/2 at unknown phase.
         snr: rho, of [0, 100].
@@ -1619,7 +1695,7 @@ class Signal:
         ...
 
     @staticmethod
-    def BinarySpectrum(binary: Binary, approximant: EApproximant, frequencies: ArrayLike) -> Sequence[Any]:
+    def BinarySpectrum(binary: Signal.Binary, approximant: Signal.EApproximant, frequencies: ArrayLike) -> Sequence[Any]:
         """[frequencies.size()], the Fourier transform of the plus polarisation, integral h(t) exp(-2 pi i f t) dt in 1/Hz, with the
         coalescence at time 0. 0 below the start frequency and above the end of the model.
         frequencies: In Hz, in any order.
@@ -1627,7 +1703,7 @@ class Signal:
         ...
 
     @staticmethod
-    def BinaryStrain(binary: Binary, approximant: EApproximant, samples: int, rate: float, coalescence: float) -> Sequence[float]:
+    def BinaryStrain(binary: Signal.Binary, approximant: Signal.EApproximant, samples: int, rate: float, coalescence: float) -> Sequence[float]:
         """[samples], the strain of the plus polarisation. Of a waveform that is longer, the window holds the end. The spectrum
         rises from 0 over the tenth below the start frequency.
         coalescence: Time of coalescence in s after the first sample.
@@ -1662,12 +1738,12 @@ class Signal:
         ...
 
     @staticmethod
-    def DetectorPsd(samples: int, rate: float, design: EDesign = ...) -> Sequence[float]:
+    def DetectorPsd(samples: int, rate: float, design: Signal.EDesign = ...) -> Sequence[float]:
         """[samples/2 + 1], the power spectral density of a detector's design."""
         ...
 
     @staticmethod
-    def EfficiencyBound(snr: float, falseAlarm: float, phase: EPhase) -> float:
+    def EfficiencyBound(snr: float, falseAlarm: float, phase: Signal.EPhase) -> float:
         """Largest detection probability of any such test at the false-alarm probability `falseAlarm`:
         Phi(rho - Phi^-1(1 - FAP)), or Marcum's Q1(rho, sqrt(-2 ln FAP)) at unknown phase.
         """
@@ -1731,7 +1807,7 @@ class Signal:
         ...
 
     @staticmethod
-    def ReadStrain(file: _Path, required: Sequence[str] = ...) -> Strain:
+    def ReadStrain(file: _Path, required: Sequence[str] = ...) -> Signal.Strain:
         """Reads an HDF5 file of the Gravitational Wave Open Science Center (https://gwosc.org). `cladtorch strain` makes trees of such
         files.
 
@@ -1765,7 +1841,7 @@ class Signal:
         ...
 
     @staticmethod
-    def SearchBounds(bank: Sequence[MatchedFilter], snr: float, begin: float, end: float, falseAlarms: ArrayLike, noiseWindows: int, signalWindows: int, seed: int = ...) -> Bounds:
+    def SearchBounds(bank: Sequence[Signal.MatchedFilter], snr: float, begin: float, end: float, falseAlarms: ArrayLike, noiseWindows: int, signalWindows: int, seed: int = ...) -> Signal.Bounds:
         """What the best test reaches on windows of Gaussian noise, by Monte Carlo on all threads. A signal has the shape of one of
         the `bank`, a phase uniform on the circle and an arrival uniform over the samples from `begin` (s) to before `end` (s); all
         have the optimal SNR `snr`. The same seed gives the same figures.
@@ -1814,7 +1890,7 @@ class Signal:
         ...
 
     @staticmethod
-    def Welch(strain: ArrayLike, segment: int, rate: float, average: EAverage = ..., window: EWindow = ...) -> Sequence[float]:
+    def Welch(strain: ArrayLike, segment: int, rate: float, average: Signal.EAverage = ..., window: Signal.EWindow = ...) -> Sequence[float]:
         """[segment/2 + 1], the power spectral density of `strain` (any length from `segment`) from the periodograms of windowed
         segments that overlap by half (Welch, IEEE Trans. Audio Electroacoust. 15 (1967) 70).
         window: A kTukey window rises and falls over half of its length.
@@ -1837,7 +1913,7 @@ class Signal:
         ...
 
     @staticmethod
-    def Window(shape: EWindow, samples: int, fraction: float = ...) -> Sequence[float]:
+    def Window(shape: Signal.EWindow, samples: int, fraction: float = ...) -> Sequence[float]:
         """[samples], a window with period `samples`.
         fraction: Of kTukey only: share of the length that rises or falls, 0 to 1.
         """
@@ -1867,6 +1943,7 @@ class Signal:
         fDistance: float
         fPhase: float
         fStart: float
+        def __init__(self, other: Signal.Binary = ..., *, fMass1: float = ..., fMass2: float = ..., fSpin1: float = ..., fSpin2: float = ..., fDistance: float = ..., fPhase: float = ..., fStart: float = ...) -> None: ...
 
     class Bounds:
         """The bounds that SearchBounds() finds.
@@ -1874,9 +1951,12 @@ class Signal:
         fBayes: of BayesStatistic(): no classifier is better
         fMaximised: of the largest SNR over arrivals and templates
         """
-        fBayes: Reach
-        fMaximised: Reach
+        fBayes: Signal.Reach
+        fMaximised: Signal.Reach
+        @overload
         def __init__(self) -> None: ...
+        @overload
+        def __init__(self, other: Signal.Bounds) -> None: ...
 
     class MatchedFilter:
         """A template, whitened and normalised once, for windows of its length (FINDCHIRP, gr-qc/0509116).
@@ -1891,7 +1971,7 @@ class Signal:
             template's; in noise the real and the imaginary part are normal with variance 1.
             """
             ...
-        def Max(self, strain: ArrayLike, begin: float, end: float, bands: int = ...) -> Trigger:
+        def Max(self, strain: ArrayLike, begin: float, end: float, bands: int = ...) -> Signal.Trigger:
             """The largest SNR of arrivals from `begin` (s) to before `end` (s), with the chi-squared test over `bands` frequency bands
             (Allen, Phys. Rev. D 71 (2005) 062001).
             """
@@ -1901,12 +1981,15 @@ class Signal:
             with two degrees of freedom at any one sample. The series is taken as periodic.
             """
             ...
+        @overload
         def __init__(self, waveform: ArrayLike, psd: ArrayLike, rate: float, reference: float = ...) -> None:
             """waveform: [n], the template.
             psd: [n/2 + 1], in 1/Hz.
             reference: Time in the template, in s after its first sample, whose arrival is sought.
             """
             ...
+        @overload
+        def __init__(self, other: Signal.MatchedFilter) -> None: ...
 
     class Reach:
         """What a test reaches, with standard errors.
@@ -1920,6 +2003,9 @@ class Signal:
         fAucError: float
         fEfficiencies: Sequence[float]
         fEfficiencyErrors: Sequence[float]
+        @overload
+        def __init__(self, other: Signal.Reach) -> None: ...
+        @overload
         def __init__(self) -> None: ...
 
     class Strain:
@@ -1944,6 +2030,9 @@ class Signal:
         fInjections: Sequence[int]
         fQualityBits: Sequence[str]
         fInjectionBits: Sequence[str]
+        @overload
+        def __init__(self, other: Signal.Strain) -> None: ...
+        @overload
         def __init__(self) -> None: ...
 
     class Trigger:
@@ -1958,13 +2047,17 @@ class Signal:
         fTime: float
         fPhase: float
         fChiSquared: float
+        @overload
         def __init__(self) -> None: ...
+        @overload
+        def __init__(self, other: Signal.Trigger) -> None: ...
 
     class Whitener:
         """Whiten() for `RDataFrame::Define`, cut to the part that the ends of the window do not reach:
         `frame.Define("whitened", Signal::Whitener(psd, rate, 64, 128), {"strain"})`. It may be called from several threads
         at once.
         """
+        @overload
         def __init__(self, psd: ArrayLike, rate: float, first: int, length: int) -> None:
             """psd: [n/2 + 1], for windows of n samples.
             rate: Sampling rate in Hz.
@@ -1972,4 +2065,6 @@ class Signal:
             length: Samples kept.
             """
             ...
+        @overload
+        def __init__(self, other: Signal.Whitener) -> None: ...
         def __call__(self, strain: ArrayLike) -> Sequence[float]: ...
