@@ -143,7 +143,9 @@ def listed(element, words, letters, dtype):
 
 
 def is_texts(value):
-    if is_text(value) or isinstance(value, (bytes, dict)) or not all(hasattr(value, name) for name in ("__len__", "__iter__")):
+    is_vector = getattr(type(value), "__cpp_name__", "").startswith("std::vector<")  # which has no __iter__
+    iterates = is_vector or hasattr(value, "__iter__")
+    if is_text(value) or isinstance(value, (bytes, dict)) or not hasattr(value, "__len__") or not iterates:
         return False
     ordered = not isinstance(value, collections.abc.Set) or isinstance(value, collections.abc.KeysView)
     return ordered and getattr(value, "ndim", 1) == 1 and all(map(is_text, value))
