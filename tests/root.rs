@@ -543,6 +543,11 @@ fn arguments_and_options_in_python() {
 }
 
 #[test]
+fn pictures_can_be_read() {
+    Session::python(&[&script("pictures.py")]).run().passed();
+}
+
+#[test]
 fn views_and_jagged_are_sequences_in_python() {
     Session::python(&[&script("sequences.py")]).run().passed();
 }

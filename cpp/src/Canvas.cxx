@@ -1,5 +1,6 @@
 #include "Canvas.hxx"
 
+#include <TAxis.h>
 #include <TCanvas.h>
 #include <TColor.h>
 #include <TExec.h>
@@ -8,6 +9,11 @@
 #include <TROOT.h>
 #include <TString.h>
 #include <TStyle.h>
+#include <TVirtualPad.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
 
 namespace CladTorch {
 namespace Internal {
@@ -48,6 +54,20 @@ TLegend *LegendAbove(int entries)
    return legend;
 }
 
+double LabelLength(const TAxis &axis, double size)
+{
+   constexpr double kWidth = 0.5; // of a letter, as a share of its size
+   std::size_t longest = 1;
+   for (int bin = 1; bin <= axis.GetNbins(); ++bin)
+      longest = std::max(longest, std::strlen(axis.GetBinLabel(bin)));
+   return kWidth * size * static_cast<double>(longest);
+}
+
+void FitLabels(TAxis &axis, double size, double room)
+{
+   axis.SetLabelSize(static_cast<float>(size * std::min(1.0, room / LabelLength(axis, size))));
+}
+
 void DrawMatrix(TH2 &matrix, double most)
 {
    constexpr int kMostNumbers = 12; // along an axis
@@ -59,8 +79,13 @@ void DrawMatrix(TH2 &matrix, double most)
    matrix.SetMinimum(-most);
    matrix.SetMaximum(most);
    matrix.SetMarkerSize(1.3f);
-   for (auto *axis : {matrix.GetXaxis(), matrix.GetYaxis()})
-      axis->SetLabelSize(fits ? 0.045f : 0.025f);
+   const double size = fits ? 0.045 : 0.025, side = 0.9 * gPad->GetLeftMargin() * gPad->GetWw() / gPad->GetWh();
+   matrix.GetXaxis()->SetLabelSize(static_cast<float>(size));
+   FitLabels(*matrix.GetYaxis(), size, side);
+   for (int x = 1; x <= matrix.GetNbinsX(); ++x)
+      for (int y = 1; y <= matrix.GetNbinsY(); ++y)
+         if (const double value = matrix.GetBinContent(x, y); value < 0 && value > -0.005)
+            matrix.SetBinContent(x, y, -value); // not "-0.00"
    matrix.Draw("AXIS");
    palette->Draw();
    matrix.Draw(fits ? "COL TEXT SAME" : "COLZ SAME");

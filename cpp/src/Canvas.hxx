@@ -4,6 +4,7 @@
 #ifndef CLADTORCH_CANVAS
 #define CLADTORCH_CANVAS
 
+class TAxis;
 class TCanvas;
 class TH2;
 class TLegend;
@@ -21,8 +22,15 @@ TCanvas *NewCanvas(const char *prefix, const char *title);
 /// A legend of `entries` columns above the frame, where no curve passes. It is drawn with, and belongs to, gPad.
 TLegend *LegendAbove(int entries);
 
-/// Draws a matrix of numbers on gPad, which then owns it: blue below 0, white at 0, red above, strongest at `most`; with the
-/// numbers where they can be read.
+/// About the length of the longest label of an axis; like `size` a share of the pad's height.
+double LabelLength(const TAxis &axis, double size);
+
+/// Makes the labels of an axis of `size`, or so small that none is longer than `room`; both are shares of the pad's height.
+void FitLabels(TAxis &axis, double size, double room);
+
+/// Draws a matrix of numbers on gPad, which then owns it: blue below 0, pale at 0, red above, strongest at `most`; with the
+/// numbers where they can be read. The labels of the
+/// rows fit into the margin.
 void DrawMatrix(TH2 &matrix, double most);
 
 } // namespace Internal

@@ -207,7 +207,7 @@ TCanvas *Evaluation::DrawPulls(std::size_t target, int bins) const
       Drawn(normal, "L");
       auto *legend = LegendAbove(2);
       legend->AddEntry(histogram, text, "l");
-      legend->AddEntry(normal, "Standard normal distribution", "l");
+      legend->AddEntry(normal, "Standard normal", "l");
       legend->Draw();
       canvas->Update();
       return canvas;
@@ -235,8 +235,8 @@ TCanvas *Evaluation::DrawOvertraining(const Evaluation &training, int bins, std:
          legend->AddEntry(train, TString::Format("%s, training", what), "l");
          legend->AddEntry(test, TString::Format("test (KS probability %.3g)", probability), "lep");
       };
-      add(here.first, there.first, "Signal", probabilities.first);
-      add(here.second, there.second, "Background", probabilities.second);
+      add(here.first, there.first, here.first->GetTitle(), probabilities.first);
+      add(here.second, there.second, here.second->GetTitle(), probabilities.second);
       Drawn(stack, "nostack");
       TitleAxes(*stack->GetXaxis(), *stack->GetYaxis());
       legend->Draw();

@@ -186,8 +186,9 @@ std::pair<TH1 *, TH1 *> Evaluation::Scores(int bins, std::size_t output) const
       CheckBins(bins);
       const OneClass one(*fData, output);
       const auto range = RangeOf(one.Scores());
-      auto *signal = ScoreHistogram("score_signal", "Signal", bins, range, fData->Suffix(output));
-      auto *background = ScoreHistogram("score_background", "Background", bins, range, fData->Suffix(output));
+      const bool several = fData->fOutputs > 1;
+      auto *signal = ScoreHistogram("score_signal", several ? "This class" : "Signal", bins, range, fData->Suffix(output));
+      auto *background = ScoreHistogram("score_background", several ? "Other classes" : "Background", bins, range, fData->Suffix(output));
       // 1 itself belongs to the last bin, not to the overflow.
       const double highest = std::nextafter(range.second, range.first);
       for (std::size_t i = 0; i < one.Scores().size(); ++i)

@@ -9,10 +9,12 @@
 #include <TGraph.h>
 #include <TLegend.h>
 #include <TMultiGraph.h>
+#include <TVirtualPad.h>
 
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <limits>
 #include <stdexcept>
 
 namespace CladTorch {
@@ -20,6 +22,9 @@ namespace CladTorch {
 using namespace Internal;
 
 namespace {
+
+/// The largest over the least value, up to which a linear axis shows both.
+constexpr double kMostLinear = 50;
 
 /// One curve over the epochs 1 to `loss.size()`.
 TGraph *Curve(const std::vector<double> &loss, int colour, int style)
@@ -56,7 +61,12 @@ void History::DrawCurves(const std::string &metric) const
    curves->SetBit(kCanDelete);
    curves->SetTitle((";Epoch;" + (metric.empty() ? "Weighted mean loss" : metric)).c_str());
    auto *legend = LegendAbove(2);
+   double least = std::numeric_limits<double>::infinity(), most = -least;
    const auto add = [&](const std::vector<double> &values, int colour, int style, const char *label) {
+      for (const auto value : values) {
+         least = std::fmin(least, value);
+         most = std::fmax(most, value);
+      }
       auto *curve = Curve(values, colour, style);
       curves->Add(curve, "LP");
       legend->AddEntry(curve, label, "lp");
@@ -65,7 +75,11 @@ void History::DrawCurves(const std::string &metric) const
       add(fTrainLoss, FirstColour(), 1, "Training");
    if (!metric.empty() || !std::isnan(fValidationLoss.front()))
       add(metric.empty() ? fValidationLoss : Metric(metric), SecondColour(), 2, "Validation");
+   // A loss that falls from 1000 to 1 is a line along the axis else.
+   gPad->SetLogy(least > 0 && most > kMostLinear * least);
    curves->Draw("A");
+   if (fTrainLoss.size() == 1)
+      curves->GetXaxis()->SetLimits(0, 2); // around the only epoch
    curves->GetXaxis()->SetTitleSize(0.045f);
    curves->GetXaxis()->SetNdivisions(505); // no half epochs
    curves->GetYaxis()->SetTitleSize(0.045f);

@@ -83,21 +83,24 @@ std::vector<std::string> Wrapped(const std::string &text, std::size_t width)
    return lines;
 }
 
-TCanvas *TextPage(const std::string &text)
+/// `text` on as many pages as it needs.
+std::vector<std::unique_ptr<TCanvas>> TextPages(const std::string &text)
 {
-   auto *canvas = NewCanvas("cladtorch_report", "Report");
-   const auto lines = Wrapped(text, 76);
-   const double step = std::min(0.042, 0.92 / static_cast<double>(lines.size() + 1));
-   double y = 0.96;
-   for (const auto &line : lines) {
-      auto *shown = new TText(0.04, y -= step, line.c_str());
+   constexpr std::size_t kLinesOfPage = 26;
+   constexpr double kStep = 0.035;
+   const auto lines = Wrapped(text, 88);
+   std::vector<std::unique_ptr<TCanvas>> pages;
+   for (std::size_t i = 0; i < lines.size(); ++i) {
+      if (i % kLinesOfPage == 0)
+         pages.emplace_back(NewCanvas("cladtorch_report", "Report"));
+      auto *shown = new TText(0.04, 0.96 - kStep * static_cast<double>(1 + i % kLinesOfPage), lines[i].c_str());
       shown->SetNDC();
       shown->SetTextFont(82); // of equal widths, as on a terminal
-      shown->SetTextSize(static_cast<float>(0.7 * step));
+      shown->SetTextSize(static_cast<float>(0.7 * kStep));
       shown->SetBit(kCanDelete);
       shown->Draw();
    }
-   return canvas;
+   return pages;
 }
 
 TCanvas *Bars(TH1 *bars, const char *title)
@@ -109,7 +112,7 @@ TCanvas *Bars(TH1 *bars, const char *title)
    bars->GetXaxis()->SetRange(first, count);
    bars->SetBit(kCanDelete);
    bars->SetTitle(TString::Format("%s;;%s", title, bars->GetYaxis()->GetTitle()));
-   bars->GetXaxis()->SetLabelSize(count > 20 ? 0.03f : 0.05f);
+   FitLabels(*bars->GetXaxis(), count > 20 ? 0.03 : 0.05, 0.9 * canvas->GetLeftMargin() * canvas->GetWw() / canvas->GetWh());
    bars->GetYaxis()->SetTitleSize(0.045f);
    const auto end = [&](int bin, int side) { return 1.1 * (bars->GetBinContent(bin) + side * bars->GetBinError(bin)); };
    bars->SetMinimum(std::min(0.0, end(first, -1)));
@@ -129,9 +132,11 @@ TCanvas *Bars(TH1 *bars, const char *title)
 TCanvas *Matrix(TH2 *matrix)
 {
    auto *canvas = NewCanvas("cladtorch_correlations", "Correlations of the inputs");
-   canvas->SetMargin(0.2f, 0.12f, 0.2f, 0.1f);
+   const double room = std::clamp(LabelLength(*matrix->GetXaxis(), 0.025) + 0.03, 0.15, 0.33);
+   canvas->SetMargin(static_cast<float>(room * canvas->GetWh() / canvas->GetWw()), 0.12f, static_cast<float>(room), 0.1f);
    matrix->LabelsOption("v", "X");
    DrawMatrix(*matrix, 1);
+   FitLabels(*matrix->GetXaxis(), matrix->GetXaxis()->GetLabelSize(), 0.9 * room);
    return canvas;
 }
 
@@ -242,8 +247,9 @@ void ReportPages::Write(const InterruptScope &interrupt, const std::string &abou
    auto text = about + "\nOn the test events\n" + Described(*data);
    if (before)
       text += "\nOn the training events\n" + Described(*before);
-   const std::unique_ptr<TCanvas> first(TextPage(text + "\n" + plots.Missing()));
-   fFile->Add(*first);
+   const auto texts = TextPages(text + "\n" + plots.Missing());
+   for (const auto &page : texts)
+      fFile->Add(*page);
    for (const auto &canvas : plots.fCanvases)
       fFile->Add(*canvas);
    fFile->Publish();
