@@ -46,6 +46,27 @@ assert [str(each.GetLabel()) for each in legend.GetListOfPrimitives()][::2] == [
 legend = drawn(model.Evaluate(binary).DrawScores(), "TLegend")[0]
 assert [str(each.GetLabel()) for each in legend.GetListOfPrimitives()] == ["Signal", "Background"]
 
+# A learning rate that was drawn by the logarithm has a logarithmic axis; every trial has a marker, the best one another.
+search = ct.RandomSearch(ct.Mlp([2, 4, 1])).LogUniform("fLearningRate", 1e-5, 1e-1).Uniform("fMomentum", 0.1, 0.9)
+try:
+    search.Draw("fLearningRate")
+    raise AssertionError("there is no trial to draw")
+except ct.Error as error:
+    assert "call Run()" in str(error), error
+search.Run(binary, 8, folds=2, fEpochs=2, fVerbose=0)
+canvas = search.Draw("fLearningRate")
+every, trials, best = drawn(canvas, "TGraphErrors")
+assert canvas.GetLogx() == 1 and search.Draw("fMomentum").GetLogx() == 0
+assert (every.GetN(), trials.GetN(), best.GetN()) == (8, 7, 1) and trials.GetMarkerStyle() != best.GetMarkerStyle() > 1
+number = [trial.fNumber for trial in search.Trials()].index(search.BestTrial().fNumber)
+trial = search.Trials()[number]
+assert (best.GetPointX(0), best.GetPointY(0), best.GetErrorY(0)) == (trial.fOptions.fLearningRate, trial.fScore, trial.fScoreError)
+try:
+    search.Draw("fEpochs")
+    raise AssertionError("fEpochs is not drawn")
+except ct.Error as error:
+    assert "fLearningRate, fMomentum" in str(error), error
+
 # Text of many members takes pages instead of being shrunk.
 counts = []
 for members in (1, 8):

@@ -79,7 +79,7 @@ QUICK = {
     "Jagged": {"Offsets", "Rows", "Values"},
     "Mlp": {"Columns", "Functor", "Inputs", "LastFit", "NewDataset", "Options", "Outputs", "Parameters", "Print", "Scaler", "SetColumns",
             "SetOptions", "SetParameters", "SetScaler", "SetTargetScaler", "TargetScaler", "Targets"},
-    "RandomSearch": {"BestModel", "BestTrial", "Choice", "LogUniform", "Print", "Table", "Trials", "Uniform"},
+    "RandomSearch": {"Draw", "BestModel", "BestTrial", "Choice", "LogUniform", "Print", "Table", "Trials", "Uniform"},
     "Source": {"Data", "Filter"},
     "Stream": {"Batches", "Columns", "Entries", "SetBuffer", "SetMixing", "SetWindow", "Targets", "Width"},
 }  # fmt: skip

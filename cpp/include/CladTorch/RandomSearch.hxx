@@ -17,6 +17,7 @@
 #include <vector>
 
 struct _object; // Python's PyObject
+class TCanvas;
 
 namespace CladTorch {
 
@@ -90,8 +91,12 @@ public:
    /// The model of that trial; of folds one that was fitted to all events with its options.
    Model BestModel() const;
    /// One row a trial: `trial`, `model`, `score`, `score_error`, `loss`, `epochs`, `seconds` and the options that were drawn, as numbers
-   /// (`double`). Graph() shows the score against an option, Snapshot() writes a tree.
+   /// (`double`). Draw() shows the score against an option, Snapshot() writes a tree.
    ROOT::RDF::RNode Table() const;
+   /// The score of each trial, with its standard error if there is one, against the drawn `option`; the best trial is marked. An axis
+   /// of values that span more than a factor of 20 is logarithmic. The canvas belongs to ROOT. Throws for an option that is not
+   /// drawn, and before a trial has a score.
+   TCanvas *Draw(const std::string &option) const;
    /// The best trials with their options, at most `most`.
    void Print(std::size_t most = 10) const;
 

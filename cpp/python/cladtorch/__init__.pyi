@@ -1371,6 +1371,12 @@ class RandomSearch:
     def Choice(self, option: _Path, values: ArrayLike) -> Self:
         """Draws it from `values`: numbers, enumerators, or 0 and 1 for `false` and `true`."""
         ...
+    def Draw(self, option: _Path) -> Any:
+        """The score of each trial, with its standard error if there is one, against the drawn `option`; the best trial is marked. An axis
+        of values that span more than a factor of 20 is logarithmic. The canvas belongs to ROOT. Throws for an option that is not
+        drawn, and before a trial has a score.
+        """
+        ...
     def LogUniform(self, option: _Path, low: float, high: float) -> Self:
         """The same by the logarithm: as often from 1e-4 to 1e-3 as from 1e-3 to 1e-2."""
         ...
@@ -1393,7 +1399,7 @@ class RandomSearch:
         ...
     def Table(self) -> Any:
         """One row a trial: `trial`, `model`, `score`, `score_error`, `loss`, `epochs`, `seconds` and the options that were drawn, as numbers
-        (`double`). Graph() shows the score against an option, Snapshot() writes a tree.
+        (`double`). Draw() shows the score against an option, Snapshot() writes a tree.
         """
         ...
     def Trials(self) -> Sequence[Trial]:
