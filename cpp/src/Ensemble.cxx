@@ -230,7 +230,7 @@ void Ensemble::MakeReport(const std::string &path, const Dataset &test, const Da
       std::shared_ptr<const EvaluationData> before;
       if (training)
          before = Evaluate(*training).fData;
-      pages.Write(interrupt, about, test, evaluation.fData, before, nullptr);
+      pages.Write(interrupt, about, test, evaluation.fData, before, {});
    });
 }
 

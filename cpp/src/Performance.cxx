@@ -17,7 +17,11 @@
 #include <TH1F.h>
 
 #include <algorithm>
+#include <cstddef>
+#include <functional>
 #include <stdexcept>
+#include <string>
+#include <vector>
 
 namespace CladTorch {
 
@@ -39,6 +43,37 @@ void CheckOneOutput(const Model &model, const Dataset &data)
 std::vector<float> Copied(const FloatView &view)
 {
    return {view.begin(), view.end()};
+}
+
+/// A labelled bar for each column, in rising order.
+TH1 *ColumnBars(std::vector<Core::ColumnImportance> columns, const std::string &axis)
+{
+   std::stable_sort(columns.begin(), columns.end(), [](const auto &a, const auto &b) { return a.value < b.value; });
+   const auto count = static_cast<int>(columns.size());
+   const TDirectory::TContext none(nullptr);
+   auto *histogram = new TH1F("importance", (";;" + axis).c_str(), count, 0, count);
+   histogram->SetStats(false);
+   histogram->SetFillColor(FirstColour());
+   histogram->SetBarWidth(0.8f);
+   histogram->SetBarOffset(0.1f);
+   for (int i = 0; i < count; ++i) {
+      const auto &column = columns[static_cast<std::size_t>(i)];
+      histogram->SetBinContent(i + 1, column.value);
+      histogram->SetBinError(i + 1, column.error);
+      histogram->GetXaxis()->SetBinLabel(i + 1, std::string(column.name).c_str());
+   }
+   return histogram;
+}
+
+/// What Logits() has as `output`, for an axis.
+std::string OutputName(Core::Gives gives, std::size_t outputs, std::size_t output, const std::vector<std::string> &targets)
+{
+   if (gives == Core::Gives::Probabilities)
+      return outputs == 1 ? "the logit" : "the logit of class " + std::to_string(output);
+   const auto count = gives == Core::Gives::Gaussians ? outputs / 2 : outputs;
+   const auto target = output % count;
+   const auto name = target < targets.size() ? targets[target] : count == 1 ? "the target" : "target " + std::to_string(target);
+   return output < count ? name : "the log variance of " + name;
 }
 
 } // namespace
@@ -104,26 +139,37 @@ TH1 *Model::Importance(const Dataset &data, int repeats, std::uint64_t seed) con
       CheckLabels(*this, data, Core::model_gives(*Data().fCore));
       if (repeats < 1)
          throw std::runtime_error(std::to_string(repeats) + " repeats: shuffle each column at least once");
-      auto columns = Interruptible("the importance of the columns", [&](const InterruptScope &) {
+      const auto columns = Interruptible("the importance of the columns", [&](const InterruptScope &) {
          return Core::evaluate_importance(*Data().fCore, *data.fData->fCore, repeats, seed, Threads(0));
       });
-      std::stable_sort(columns.begin(), columns.end(), [](const auto &a, const auto &b) { return a.drop < b.drop; });
-      const auto count = static_cast<int>(columns.size());
-      const TDirectory::TContext none(nullptr);
-      auto *histogram = new TH1F("importance", (";;" + std::string(Core::evaluate_quality(*Data().fCore))).c_str(),
-                                 count, 0, count);
-      histogram->SetStats(false);
-      histogram->SetFillColor(FirstColour());
-      histogram->SetBarWidth(0.8f);
-      histogram->SetBarOffset(0.1f);
-      for (int i = 0; i < count; ++i) {
-         const auto &column = columns[static_cast<std::size_t>(i)];
-         histogram->SetBinContent(i + 1, column.drop);
-         histogram->SetBinError(i + 1, column.error);
-         histogram->GetXaxis()->SetBinLabel(i + 1, std::string(column.name).c_str());
-      }
-      return histogram;
+      return ColumnBars({columns.begin(), columns.end()}, std::string(Core::evaluate_quality(*Data().fCore)));
    });
+}
+
+TH1 *Model::GradientImportance(const Dataset &data, std::size_t output) const
+{
+   return LongCall(Where("GradientImportance"), [&]() -> TH1 * {
+      if (output >= Outputs())
+         throw std::runtime_error("there is no output " + std::to_string(output) + ": the model has " + std::to_string(Outputs()) +
+                                  " (the first is 0)");
+      return SlopeBars(data)(output);
+   });
+}
+
+/// The bars of GradientImportance() for each output, from one pass over the events.
+std::function<TH1 *(std::size_t output)> Model::SlopeBars(const Dataset &data) const
+{
+   if (data.Rows() == 0)
+      throw std::runtime_error("the dataset has no events: add some");
+   const auto all = Interruptible("the importance of the columns", [&](const InterruptScope &) {
+      return Core::evaluate_gradient_importance(*Data().fCore, *data.fData->fCore, Threads(0));
+   });
+   return [all, outputs = Outputs(), gives = Core::model_gives(*Data().fCore), targets = Targets()](std::size_t output) {
+      const auto count = static_cast<std::ptrdiff_t>(all.size() / outputs);
+      const auto first = all.begin() + static_cast<std::ptrdiff_t>(output) * count;
+      const auto name = OutputName(gives, outputs, output, targets);
+      return ColumnBars({first, first + count}, "Mean change of " + name + " per standard deviation of the column");
+   };
 }
 
 } // namespace CladTorch

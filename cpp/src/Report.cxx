@@ -25,6 +25,7 @@
 #include <TVirtualPad.h>
 
 #include <algorithm>
+#include <cstring>
 #include <memory>
 #include <optional>
 #include <sstream>
@@ -113,7 +114,7 @@ TCanvas *Bars(TH1 *bars, const char *title)
    bars->SetBit(kCanDelete);
    bars->SetTitle(TString::Format("%s;;%s", title, bars->GetYaxis()->GetTitle()));
    FitLabels(*bars->GetXaxis(), count > 20 ? 0.03 : 0.05, 0.9 * canvas->GetLeftMargin() * canvas->GetWw() / canvas->GetWh());
-   bars->GetYaxis()->SetTitleSize(0.045f);
+   bars->GetYaxis()->SetTitleSize(std::strlen(bars->GetYaxis()->GetTitle()) > 40 ? 0.035f : 0.045f);
    const auto end = [&](int bin, int side) { return 1.1 * (bars->GetBinContent(bin) + side * bars->GetBinError(bin)); };
    bars->SetMinimum(std::min(0.0, end(first, -1)));
    bars->SetMaximum(std::max(0.0, end(count, 1)));
@@ -192,6 +193,18 @@ void AddRegression(Plots &plots, const Evaluation &evaluation)
    }
 }
 
+void AddImportance(Plots &plots, const ImportanceBars &importance, const EvaluationData &data)
+{
+   if (importance.fByPermutation)
+      plots.Add("importance of the columns", [&] { return Bars(importance.fByPermutation(), "Permutation importance"); });
+   if (!importance.fByGradients)
+      return;
+   for (std::size_t output = 0; output < std::min<std::size_t>(data.fOutputs, kMostClasses); ++output)
+      plots.Add("importance by gradients", [&] {
+         return Bars(importance.fByGradients(output), ("Importance by gradients" + data.Suffix(output)).c_str());
+      });
+}
+
 } // namespace
 
 /// The pages of a file that appears once it is whole.
@@ -230,7 +243,7 @@ ReportPages::~ReportPages() = default;
 
 void ReportPages::Write(const InterruptScope &interrupt, const std::string &about, const Dataset &test,
                         const std::shared_ptr<const EvaluationData> &data, const std::shared_ptr<const EvaluationData> &before,
-                        const std::function<TH1 *()> &importance)
+                        const ImportanceBars &importance)
 {
    const Evaluation evaluation(data);
    const std::optional<Evaluation> training = before ? std::optional<Evaluation>(Evaluation(before)) : std::nullopt;
@@ -240,8 +253,7 @@ void ReportPages::Write(const InterruptScope &interrupt, const std::string &abou
       AddRegression(plots, evaluation);
    else
       AddClassifier(plots, evaluation, training ? &*training : nullptr);
-   if (importance)
-      plots.Add("importance of the columns", [&] { return Bars(importance(), "Permutation importance"); });
+   AddImportance(plots, importance, *data);
    if (test.Width() <= kMostShown)
       plots.Add("correlations of the inputs", [&] { return Matrix(test.Correlations()); });
    auto text = about + "\nOn the test events\n" + Described(*data);
@@ -274,7 +286,12 @@ void Model::MakeReport(const std::string &path, const Dataset &test, const Datas
       if (training)
          before = Evaluate(*training).fData;
       pages.Write(interrupt, std::string(Core::model_describe(*Data().fCore)), test, evaluation.fData, before,
-                  [&] { return Importance(test); });
+                  {[&] { return Importance(test); },
+                   [&, slopes = std::function<TH1 *(std::size_t)>()](std::size_t output) mutable {
+                      if (!slopes)
+                         slopes = SlopeBars(test);
+                      return slopes(output);
+                   }});
    });
 }
 

@@ -9,6 +9,7 @@
 #include "EvaluationData.hxx"
 #include "Interrupt.hxx"
 
+#include <cstddef>
 #include <functional>
 #include <memory>
 #include <string>
@@ -17,6 +18,12 @@ class TH1;
 
 namespace CladTorch {
 namespace Internal {
+
+/// Bars of the importance of the columns; none where a function is empty.
+struct ImportanceBars {
+   std::function<TH1 *()> fByPermutation = {};
+   std::function<TH1 *(std::size_t output)> fByGradients = {};
+};
 
 /// A report that appears once it is whole.
 class ReportPages {
@@ -29,10 +36,10 @@ public:
    /// \param about The model.
    /// \param test The events of `evaluation`.
    /// \param before Of the training events; none: there is no test for overtraining.
-   /// \param importance Of the columns; none: it has no page.
+   /// \param importance Of the columns.
    void Write(const InterruptScope &interrupt, const std::string &about, const Dataset &test,
               const std::shared_ptr<const EvaluationData> &evaluation, const std::shared_ptr<const EvaluationData> &before,
-              const std::function<TH1 *()> &importance);
+              const ImportanceBars &importance);
 
 private:
    class File;

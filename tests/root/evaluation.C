@@ -97,6 +97,59 @@ void Classifier(const CladTorch::Model &model, const CladTorch::Dataset &test, c
    CHECK(spectators->GetBinContent(1) > 0.5 && std::fabs(spectators->GetBinContent(3)) < 0.2);
 }
 
+/// What GradientImportance() is by central differences of Logits(), with the weights of the events.
+double ByDifferences(const CladTorch::Model &model, const CladTorch::Label &label, const char *column, std::size_t output)
+{
+   constexpr float kStep = 1e-2f;
+   const auto moved = [&](float step) {
+      CladTorch::Dataset data({"strong", "weak", "empty"});
+      data.Add(Events(2, 4000).Redefine(column, std::string(column) + " + " + std::to_string(step)), label);
+      return data;
+   };
+   const auto data = Read(2, 4000, label);
+   const auto above = model.Logits(moved(kStep)), below = model.Logits(moved(-kStep));
+   const std::size_t outputs = model.Outputs(), at = column == std::string("strong") ? 0 : column == std::string("weak") ? 1 : 2;
+   double sum = 0, all = 0, first = 0, second = 0;
+   for (std::size_t i = 0; i < data.Rows(); ++i) {
+      const double weight = data.Weights()(i), value = data.Features()(i, at);
+      sum += weight * std::fabs(double(above[i * outputs + output]) - below[i * outputs + output]) / (2 * kStep);
+      all += weight;
+      first += weight * value;
+      second += weight * value * value;
+   }
+   return sum / all * std::sqrt(second / all - first * first / all / all);
+}
+
+void Slopes(const CladTorch::Model &model, const CladTorch::Label &label, std::size_t output, const char *axis)
+{
+   std::unique_ptr<TH1> bars(model.GradientImportance(Read(2, 4000, label), output));
+   std::cout << bars->GetYaxis()->GetTitle() << std::endl;
+   CHECK(bars->GetNbinsX() == 3 && std::string(bars->GetYaxis()->GetTitle()) == axis);
+   for (int bin = 1; bin <= 3; ++bin) {
+      const char *column = bars->GetXaxis()->GetBinLabel(bin);
+      const double expected = ByDifferences(model, label, column, output);
+      std::cout << column << " " << bars->GetBinContent(bin) << " +- " << bars->GetBinError(bin) << ", " << expected << std::endl;
+      CHECK(Near(bars->GetBinContent(bin) / expected, 1, 5e-3) && bars->GetBinError(bin) < 0.1 * expected);
+      CHECK(bin == 1 || bars->GetBinContent(bin) >= bars->GetBinContent(bin - 1));
+   }
+}
+
+/// The same network in other units: meters in place of millimeters, say.
+void Units(const CladTorch::Model &model)
+{
+   auto scaler = model.Scaler();
+   for (auto *numbers : {&scaler.fMean, &scaler.fDeviation})
+      (*numbers)[0] *= 1024; // which changes no digit
+   CladTorch::Model other = model;
+   CladTorch::Dataset data({"1024 * strong", "weak", "empty"});
+   other.SetColumns(data);
+   other.SetScaler(scaler.fMean, scaler.fDeviation);
+   std::unique_ptr<TH1> here(model.GradientImportance(Read(2, 4000, "signal")));
+   std::unique_ptr<TH1> there(other.GradientImportance(data.SetWeight("weight").Add(Events(2, 4000), 0)));
+   for (int bin = 1; bin <= 3; ++bin)
+      CHECK(Near(there->GetBinContent(bin) / here->GetBinContent(bin), 1, 1e-4));
+}
+
 /// Bars of both signs, drawn as Importance() says, on a picture: coloured from 0 to their ends and nowhere else.
 void CheckBars(const CladTorch::Model &model, const CladTorch::Dataset &test)
 {
@@ -205,6 +258,9 @@ void Mistakes(const CladTorch::Model &classifier, const CladTorch::Model &regres
    Refuses("a class that is none", [&] { Evaluation::Classifier({1, 0, 0, 1}, {0, 2}, {}, 2); }, {"label of event 1", "0 to 1"});
    Refuses("ROC of a regression", [&] { regression.Evaluate(test).Roc(); }, {"regression"});
    Refuses("no repetition", [&] { classifier.Importance(test, 0); }, {"0 repeats"});
+   Refuses("slopes of an output that is none", [&] { classifier.GradientImportance(test, 1); }, {"output 1", "has 1"});
+   Refuses("slopes without events", [&] { classifier.GradientImportance(CladTorch::Dataset({"strong", "weak", "empty"})); }, {"no events"});
+   Refuses("slopes of other columns", [&] { classifier.GradientImportance(CladTorch::Dataset({"strong"}).Add(Events(1, 9), 1)); }, {"strong"});
    Refuses("a folder that does not exist", [&] { classifier.Report("/nowhere/report.pdf", test); }, {"/nowhere"});
 }
 
@@ -217,18 +273,22 @@ void evaluation()
    CladTorch::Mlp classifier({3, 16, 1}, CladTorch::kReLU), classes({3, 16, 3}, CladTorch::kReLU), regression({3, 16, 1});
    classifier.Fit(training, options);
    Classifier(classifier, test, training);
+   Slopes(classifier, "signal", 0, "Mean change of the logit per standard deviation of the column");
+   Units(classifier);
    Reports(classifier, test, training, "classifier");
    CheckBars(classifier, test);
 
    const auto kinds = Read(1, 4000, "kind"), otherKinds = Read(2, 4000, "kind");
    classes.Fit(kinds, options);
    Classes(classes, otherKinds);
+   Slopes(classes, "kind", 2, "Mean change of the logit of class 2 per standard deviation of the column");
    Reports(classes, otherKinds, kinds, "classes");
 
    const auto energies = Read(1, 4000, "energy"), otherEnergies = Read(2, 4000, "energy");
    options.fLoss = CladTorch::kMeanSquaredError;
    regression.Fit(energies, options);
    Regression(regression, otherEnergies);
+   Slopes(regression, "energy", 0, "Mean change of energy per standard deviation of the column");
    Reports(regression, otherEnergies, energies, "regression");
 
    Mistakes(classifier, regression, test);

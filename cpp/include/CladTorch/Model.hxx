@@ -235,8 +235,21 @@ public:
    /// its standard error over `repeats` shuffles. An array is shuffled as a whole, with its mask. The histogram belongs to
    /// the caller; draw it with "HBAR MIN0", whose bars begin at 0.
    TH1 *Importance(const Dataset &data, int repeats = 5, std::uint64_t seed = 1) const;
-   /// Writes a PDF file: the model, its figures and plots on `test`, the importance and the correlations of its columns. With
-   /// the training events it also shows the test for overtraining. Written as by Save(), once it is whole.
+   /// Importance by gradients: how far an output moves, to first order, when a column moves by its standard deviation,
+   ///
+   ///     sum_n w_n |dz/dx(n)| sigma(x) / sum_n w_n,
+   ///
+   /// where z is the output of Logits(), dz/dx(n) its derivative by the feature x at event n (Gradient()), w_n the event's weight
+   /// and sigma(x) the weighted standard deviation of x over `data`. The unit of x drops out; the result is in units of z: of the
+   /// logit for a classifier, of the target for a regression, of a log variance for the second half of the outputs of kGaussian.
+   /// Of an array the terms |dz/dx| sigma(x) of its elements, and of its mask's, are added up. Bins as of Importance(), with the
+   /// standard error of the mean. Needs no labels, and one pass over the events; unlike Importance() it does not say whether the
+   /// model's use of a column is right, and a feature of a ReLU's flat side counts as 0.
+   /// \param output Which of the C outputs. Throws where there is none of this number, for a derivative that is not finite, which
+   ///        it names, and where the weights do not sum to more than 0.
+   TH1 *GradientImportance(const Dataset &data, std::size_t output = 0) const;
+   /// Writes a PDF file: the model, its figures and plots on `test`, the importance of its columns by permutation and by gradients,
+   /// and their correlations. With the training events it also shows the test for overtraining. Written as by Save(), once it is whole.
    void Report(const std::string &path, const Dataset &test) const;
    void Report(const std::string &path, const Dataset &test, const Dataset &training) const;
 
@@ -404,6 +417,7 @@ private:
    void CheckFunctor(std::size_t arguments) const;
    std::string Where(const char *method) const;
    Evaluation SignalAndBackground(const Dataset &data, bool raw) const;
+   std::function<TH1 *(std::size_t output)> SlopeBars(const Dataset &data) const;
    void MakeReport(const std::string &path, const Dataset &test, const Dataset *training) const;
    /// Of Predict() and, with `raw`, Logits(); what it throws reports the public method that was called.
    std::vector<float> Outputs(const Dataset &data, bool raw) const;

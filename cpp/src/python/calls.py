@@ -26,8 +26,8 @@ LONG = {
     "MatchedFilter": {"__init__", "ComplexSeries", "Max", "Series"},
     "Mlp": {"__init__", "Load"},
     "Model": {
-        *("Auc", "AucError", "CrossValidate", "Define", "DrawScores", "Evaluate", "ExportCpp", "ExportOnnx", "Fit", "Gradient", "Importance"),
-        *("Load", "LoadOnnx", "LoadTorchScript", "LoadWeights", "Logits", "Predict", "Report", "Resume", "Roc", "Save", "SaveWeights"),
+        *("Auc", "AucError", "CrossValidate", "Define", "DrawScores", "Evaluate", "ExportCpp", "ExportOnnx", "Fit", "Gradient"),
+        *("GradientImportance", "Importance", "Load", "LoadOnnx", "LoadTorchScript", "LoadWeights", "Logits", "Predict", "Report", "Resume", "Roc", "Save", "SaveWeights"),
         *("Scores", "WriteScores"),
     },
     "RandomSearch": {"Run"},

@@ -60,7 +60,7 @@ mod ffi {
     /// See `evaluate::Importance`.
     struct ColumnImportance {
         name: String,
-        drop: f64,
+        value: f64,
         error: f64,
     }
 
@@ -113,6 +113,9 @@ mod ffi {
             seed: u64,
             threads: usize,
         ) -> Result<Vec<ColumnImportance>>;
+        /// [outputs, columns]
+        fn evaluate_gradient_importance(model: &Model, data: &Dataset, threads: usize)
+        -> Result<Vec<ColumnImportance>>;
         /// What happens to the figure of merit, for an axis.
         fn evaluate_quality(model: &Model) -> String;
         /// A name for each element of a row.
@@ -212,9 +215,16 @@ fn evaluate_importance(
     guard(|| {
         let repeats = usize::try_from(repeats).unwrap_or(0); // which is refused
         let found = evaluate::importance(model, data, repeats, seed, threads)?;
-        let spec = |evaluate::Importance { name, drop, error }| ffi::ColumnImportance { name, drop, error };
-        Ok(found.into_iter().map(spec).collect())
+        Ok(found.into_iter().map(importance_spec).collect())
     })
+}
+
+fn evaluate_gradient_importance(model: &Model, data: &Dataset, threads: usize) -> Result<Vec<ffi::ColumnImportance>> {
+    guard(|| Ok(evaluate::gradient_importance(model, data, threads)?.into_iter().map(importance_spec).collect()))
+}
+
+fn importance_spec(evaluate::Importance { name, value, error }: evaluate::Importance) -> ffi::ColumnImportance {
+    ffi::ColumnImportance { name, value, error }
 }
 
 fn evaluate_quality(model: &Model) -> String {

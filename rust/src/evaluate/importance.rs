@@ -30,8 +30,8 @@ pub enum Quality {
 pub struct Importance {
     /// Its name; a mask belongs to its column.
     pub name: String,
-    /// How much the quality falls, the mean over the repetitions.
-    pub drop: f64,
+    /// Mean over the repetitions of how much the quality falls; by gradients see [`gradient_importance`](super::gradient_importance).
+    pub value: f64,
     /// The standard error of that mean.
     pub error: f64,
 }
@@ -98,14 +98,14 @@ pub fn importance(model: &Model, data: &Dataset, repeats: usize, seed: u64, thre
         for (row, whole) in features.chunks_exact_mut(width).zip(data.features().chunks_exact(width)) {
             places.iter().for_each(|&place| row[place] = whole[place]);
         }
-        let (drop, error) = mean_and_error(&drops);
-        found.push(Importance { name, drop, error });
+        let (value, error) = mean_and_error(&drops);
+        found.push(Importance { name, value, error });
     }
     Ok(found)
 }
 
 /// The columns, each with the places of its elements in a row and those of its mask.
-fn groups(columns: &[Column]) -> Vec<(String, Vec<usize>)> {
+pub(super) fn groups(columns: &[Column]) -> Vec<(String, Vec<usize>)> {
     let mut groups: Vec<(String, Vec<usize>)> = Vec::new();
     let mut start = 0;
     for column in columns {
@@ -160,8 +160,8 @@ mod tests {
         let found = importance(&model, &data, 4, 3, 1).unwrap();
         let names: Vec<_> = found.iter().map(|one| one.name.as_str()).collect();
         assert_eq!(names, ["used", "list", "unused"]);
-        assert!(found[0].drop > 5.0 * found[0].error && found[0].drop > found[1].drop, "{found:?}");
-        assert_eq!((found[2].drop, found[2].error), (0.0, 0.0), "{found:?}");
+        assert!(found[0].value > 5.0 * found[0].error && found[0].value > found[1].value, "{found:?}");
+        assert_eq!((found[2].value, found[2].error), (0.0, 0.0), "{found:?}");
         assert_eq!(found, importance(&model, &data, 4, 3, 2).unwrap(), "the same for any number of threads");
         assert!(importance(&model, &data, 0, 3, 1).is_err());
     }

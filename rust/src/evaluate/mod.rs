@@ -6,6 +6,7 @@
 mod calibration;
 mod classes;
 mod correlation;
+mod gradient_importance;
 mod importance;
 mod kolmogorov;
 mod points;
@@ -17,6 +18,7 @@ mod testing;
 pub use calibration::{Calibration, calibration, temperature};
 pub use classes::{Counts, confusion, counts};
 pub use correlation::correlation;
+pub use gradient_importance::gradient_importance;
 pub use importance::{Importance, Quality, importance};
 pub use kolmogorov::{Distance, distance};
 pub use points::{Curve, OperatingPoints};

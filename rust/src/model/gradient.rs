@@ -1,5 +1,6 @@
 //! Derivatives of what a model computes by its features.
 
+use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
 use rayon::prelude::*;
@@ -15,6 +16,9 @@ use crate::interrupt;
 
 /// Most rows that LibTorch differentiates at once.
 const ROWS: usize = 256;
+/// Derivatives of one block, and most of its rows.
+const BLOCK: usize = 1 << 22;
+const BLOCK_ROWS: usize = 1 << 14;
 
 impl Model {
     /// The Jacobian of each event's [raw outputs](Self::predict) by its features, in their own units, into `out` [rows, outputs,
@@ -25,12 +29,49 @@ impl Model {
         if expected != Some(out.len()) {
             return Err(Error::Internal(format!("{} derivatives of {} rows", out.len(), data.rows())));
         }
-        let features = data.features();
+        self.gradient_rows(data.features(), threads, out)
+    }
+
+    /// The same of any number of events, in blocks of neighbouring rows: `each` gets the rows and their derivatives [rows, outputs,
+    /// inputs].
+    pub fn gradient_blocks(
+        &self,
+        data: &Dataset,
+        threads: usize,
+        mut each: impl FnMut(Range<usize>, &[f32]) -> Result<()>,
+    ) -> Result<()> {
+        self.check_columns(data.columns(), data.width())?;
+        let each_row = self.outputs() * self.inputs();
+        let size = (BLOCK / each_row).clamp(2, BLOCK_ROWS);
+        let mut block = Vec::new();
+        for rows in batches::ranges(data.rows(), size, self.takes_one()?) {
+            block.resize(rows.len() * each_row, 0.0);
+            self.gradient_rows(
+                &data.features()[rows.start * self.inputs()..rows.end * self.inputs()],
+                threads,
+                &mut block,
+            )?;
+            each(rows, &block)?;
+        }
+        Ok(())
+    }
+
+    /// Whether the network takes a single event.
+    fn takes_one(&self) -> Result<bool> {
+        match (self.module(), &self.network) {
+            (None, Network::Module(module)) => Ok(module.libtorch()?.takes_one[Mode::Evaluation as usize]),
+            (module, _) => Ok(module.is_none_or(|module| module.takes_one(Mode::Evaluation))),
+        }
+    }
+
+    /// `features` [rows, inputs]
+    fn gradient_rows(&self, features: &[f32], threads: usize, out: &mut [f32]) -> Result<()> {
+        let takes_one = self.takes_one()?;
         thread_pool(threads)?.install(|| match (self.module(), &self.network) {
-            (Some(module), _) => self.by_kernels(module, features, out),
+            (Some(module), _) => self.by_kernels(module, features, takes_one, out),
             (None, Network::Module(module)) => {
                 let libtorch = module.libtorch()?;
-                let pieces = self.pieces(features, out, ROWS, libtorch.takes_one[Mode::Evaluation as usize]);
+                let pieces = self.pieces(features, out, ROWS, takes_one);
                 pieces.into_iter().try_for_each(|(features, out)| {
                     let mut x = vec![0.0; features.len()];
                     fill(self.numbers().scaler, features, &mut x);
@@ -43,9 +84,9 @@ impl Model {
         })
     }
 
-    fn by_kernels(&self, module: &Module, features: &[f32], out: &mut [f32]) -> Result<()> {
+    fn by_kernels(&self, module: &Module, features: &[f32], takes_one: bool, out: &mut [f32]) -> Result<()> {
         let packing = Packing::plain(module);
-        let pieces = self.pieces(features, out, tile_rows::<f32>(module), module.takes_one(Mode::Evaluation));
+        let pieces = self.pieces(features, out, tile_rows::<f32>(module), takes_one);
         // Those that no thread uses, for as many rows as stand beside them.
         let spare: Mutex<Vec<(usize, Pass<f32>)>> = Mutex::default();
         let lock = || spare.lock().unwrap_or_else(PoisonError::into_inner);
@@ -76,7 +117,7 @@ impl Model {
         takes_one: bool,
     ) -> Vec<(&'a [f32], &'a mut [f32])> {
         let (inputs, outputs) = (self.inputs(), self.outputs());
-        let cut = |range: std::ops::Range<usize>| {
+        let cut = |range: Range<usize>| {
             let (own, behind) = std::mem::take(&mut out).split_at_mut(range.len() * outputs * inputs);
             out = behind;
             (&features[range.start * inputs..range.end * inputs], own)
