@@ -587,6 +587,12 @@ fn files_and_trees_refuse_the_classes() {
 }
 
 #[test]
+fn lists_get_a_score_for_each_object_and_variations_their_own() {
+    macro_of("object_scores.C").passed();
+    macro_of("object_scores.C(true)").passed();
+}
+
+#[test]
 fn evaluations_of_predictions() {
     let outcome = macro_of("evaluation.C").passed();
     outcome.wrote("classifier.pdf").wrote("classes.pdf").wrote("regression.pdf");

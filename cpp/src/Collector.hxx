@@ -34,7 +34,8 @@ struct ColumnTarget {
    std::size_t fOffset = 0; ///< in a row of features, or among the targets of an event
    std::size_t fLength = 1;
    float fPad = 0;
-   bool fScalar = true;      ///< a column of several numbers an event is an error
+   bool fScalar = true;      ///< a column of several numbers an event is an error, unless fOfObjects
+   bool fOfObjects = false;  ///< a list is one number for each object of the event, all of which are taken
    std::size_t fInner = 0;   ///< numbers of each inner list; 0: a flat list
    bool fMask = false;       ///< 1 for each number and 0 for each pad instead of the numbers
    std::string fColumn = {}; ///< what is read: a column of the data frame, or before Resolve() perhaps an expression

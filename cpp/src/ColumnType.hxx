@@ -22,7 +22,7 @@ namespace Internal {
 /// link lives in its data frame node, hence systematic variations of a column have links of their own.
 struct RowLink {
    const RowLink *fPrevious = nullptr;
-   ROOT::RVecF fValues;
+   ROOT::RVecF fValues; ///< as long as the column, or one for each object of the event
 };
 
 /// Functions compiled for one column type.

@@ -55,9 +55,12 @@ ROOT::RDF::RNode
 DefineLink(ROOT::RDF::RNode &frame, const std::string &link, const std::string &previous, const ColumnTarget &target)
 {
    auto follow = [target](const RowLink &before, const T &value) {
-      RowLink now{&before, ROOT::RVecF(target.fLength)};
+      RowLink now{&before, {}};
       std::string bad; // the network answers NaN with NaN
-      WithNumbers(value, [&](const Numbers &numbers) { Flatten(numbers, target, now.fValues.data(), bad); });
+      WithNumbers(value, [&](const Numbers &numbers) {
+         now.fValues.resize(target.fOfObjects ? numbers.fCount : target.fLength);
+         Flatten(numbers, target, now.fValues.data(), bad);
+      });
       return now;
    };
    return frame.Define(link, follow, {previous, target.fColumn});

@@ -244,6 +244,9 @@ Ensemble::Define(ROOT::RDF::RNode frame, const std::string &name, const std::vec
       for (std::size_t i = 0; i < Size(); ++i) {
          members.push_back(name + "_" + std::to_string(i));
          frame = fMembers[i].Define(frame, members.back(), given);
+         if (!frame.HasColumn(members.back()))
+            throw std::runtime_error("the columns hold one number for each object, and the models have " +
+                                     std::to_string(fMembers[i].Outputs()) + " outputs: call Define() of single models");
          sum += (i ? " + " : "") + members.back();
       }
       return frame.Define(name, GivesGaussians() ? MixtureText(members, fMembers.front().Outputs() / 2)

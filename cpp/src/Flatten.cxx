@@ -24,6 +24,8 @@ bool Convert(const T *values, std::size_t count, float *out, std::string &bad)
 
 bool Flatten(const Numbers &numbers, const ColumnTarget &target, float *out, std::string &bad)
 {
+   if (target.fOfObjects)
+      return Visit(numbers, [&](auto *values, std::size_t count) { return Convert(values, count, out, bad); });
    const std::size_t count = std::min(numbers.fCount, target.fLength);
    std::fill(out + count, out + target.fLength, target.fPad);
    if (target.fMask) {

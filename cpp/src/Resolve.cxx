@@ -88,7 +88,7 @@ void CheckShape(bool scalar, const ColumnTarget &target, const std::string &type
       throw std::runtime_error(column + " is a scalar (" + type + "), but " +
                                (target.fMask ? "a mask" : std::to_string(target.fLength) + " numbers an event") +
                                " were asked for");
-   if (!scalar && target.fScalar)
+   if (!scalar && target.fScalar && !target.fOfObjects)
       throw std::runtime_error(column + " has several numbers an event (" + type + "): " +
                                (target.fPart == ColumnTarget::kFeatures
                                    ? "give one by an expression, such as \"Sum$(" + target.fName +

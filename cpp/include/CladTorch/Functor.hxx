@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <memory>
 #include <string>
+#include <type_traits>
 #include <utility>
 
 struct _object; // Python's PyObject
@@ -53,24 +54,47 @@ private:
 namespace Internal {
 template <std::size_t, class T>
 using Repeat = T;
+
+template <class T>
+struct IsRVec : std::false_type {};
+template <class T>
+struct IsRVec<ROOT::RVec<T>> : std::true_type {};
+
+/// The length that all of `lengths` [count] are; throws a CladTorch::Error where they differ.
+std::size_t CommonLength(const std::size_t *lengths, std::size_t count);
 } // namespace Internal
 
 template <class Indices, class T>
 class ScalarFunctor;
 
-/// A Functor called with one argument of type T per feature.
+/// A Functor called with one argument of type T per feature. Where T is a ROOT::RVec, one number for each object of an event, it
+/// returns one score for each object.
 template <std::size_t... I, class T>
 class ScalarFunctor<std::index_sequence<I...>, T> {
 public:
    explicit ScalarFunctor(Functor model) : fModel(std::move(model)) {}
 
-   float operator()(Internal::Repeat<I, T>... features) const
+   auto operator()(const Internal::Repeat<I, T> &...features) const
    {
-      const float row[] = {static_cast<float>(features)...};
-      return fModel.Evaluate(row, sizeof...(I));
+      if constexpr (Internal::IsRVec<T>::value) {
+         const std::size_t lengths[] = {features.size()...};
+         ROOT::RVecF scores(Internal::CommonLength(lengths, sizeof...(I)));
+         for (std::size_t object = 0; object < scores.size(); ++object)
+            scores[object] = OfOne(features[object]...);
+         return scores;
+      } else {
+         return OfOne(features...);
+      }
    }
 
 private:
+   template <class... Numbers>
+   float OfOne(const Numbers &...numbers) const
+   {
+      const float row[] = {static_cast<float>(numbers)...};
+      return fModel.Evaluate(row, sizeof...(Numbers));
+   }
+
    Functor fModel;
 };
 

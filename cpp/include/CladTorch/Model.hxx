@@ -199,7 +199,9 @@ public:
    /// A frozen copy that is called with one `RVecF` row (C = 1), for array columns:
    /// `frame.Define("score", model.Functor(), {"strain"})`.
    CladTorch::Functor Functor() const;
-   /// The same, called with N numbers of type T: `Define("score", model.Functor<3>(), model.Columns())`.
+   /// The same, called with N numbers of type T: `Define("score", model.Functor<3>(), model.Columns())`. With a T such as
+   /// `ROOT::RVecF`, one number for each object of an event, it returns an RVecF with one score for each; it throws where their
+   /// lengths differ.
    template <std::size_t N, class T = float>
    auto Functor() const
    {
@@ -208,6 +210,12 @@ public:
    }
    /// Adds the column `name` with the prediction to a data frame: `float` for C = 1, `RVec<float>` otherwise. The
    /// columns may have any arithmetic type. Works under `ROOT::EnableImplicitMT`; the network is frozen as it is now.
+   ///
+   /// Where this frame has lists for columns that were scalars in the training (the jets of an event, say, for a network of single jets),
+   /// each object gets a prediction of its own: the column `name` is an `RVec<float>` with one for each object, in their order, and
+   /// with C > 1 outputs there are C such columns, `name_0`, `name_1`, ... Scalars and arrays of a fixed length
+   /// (Dataset::Column(name, length)) are repeated for every object. The event loop throws for an event whose lists have different
+   /// lengths, with the entry and the columns.
    /// \param given Columns or expressions of this frame to use for Columns(), in the same order. Empty: Columns(). As
    ///        expressions are code, those of a model from a file run only if they are given here. For a model without
    ///        Columns(), one scalar per input or one list of all inputs.
