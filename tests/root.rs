@@ -593,6 +593,11 @@ fn lists_get_a_score_for_each_object_and_variations_their_own() {
 }
 
 #[test]
+fn batched_scores_are_those_of_predict() {
+    macro_of("batched_scores.C").passed();
+}
+
+#[test]
 fn evaluations_of_predictions() {
     let outcome = macro_of("evaluation.C").passed();
     outcome.wrote("classifier.pdf").wrote("classes.pdf").wrote("regression.pdf");

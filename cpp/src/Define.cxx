@@ -11,9 +11,11 @@
 #include "Resolve.hxx"
 #include "RootReader.hxx"
 #include "Score.hxx"
+#include "ScoreBlocks.hxx"
 #include "Source.hxx"
 
 #include <ROOT/RDF/InterfaceUtils.hxx>
+#include <TError.h>
 
 #include <algorithm>
 #include <memory>
@@ -227,6 +229,27 @@ Model::Define(ROOT::RDF::RNode frame, const std::string &name, const std::vector
       for (std::size_t output = 0; Outputs() > 1 && output < Outputs(); ++output)
          CheckNewColumn(frame, OutputColumn(name, output));
       return DefineForObjects(links, name, Frozen(), last, linked);
+   });
+}
+
+ROOT::RDF::RNode Model::DefineBatched(ROOT::RDF::RNode frame, const std::string &name) const
+{
+   return LongCall(Where("DefineBatched"), [&]() -> ROOT::RDF::RNode {
+      CheckNewColumn(frame, name);
+      if (Core::model_columns(*fData->fCore).empty())
+         throw std::runtime_error("the model has no columns yet: train it with Fit, or set them with SetColumns");
+      std::string reason;
+      const auto blocks = MakeScoreBlocks(frame, Frozen(), Where("DefineBatched"), reason);
+      if (!blocks) {
+         ::Info(Where("DefineBatched").c_str(), "event by event: %s", reason.c_str());
+         return Define(frame, name);
+      }
+      if (Outputs() == 1)
+         return frame.Define(name, [blocks](ULong64_t entry) { return *blocks->At(entry); }, {"rdfentry_"});
+      return frame.Define(name, [blocks, outputs = Outputs()](ULong64_t entry) {
+         const auto *first = blocks->At(entry);
+         return ROOT::RVecF(first, first + outputs);
+      }, {"rdfentry_"});
    });
 }
 

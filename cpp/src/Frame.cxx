@@ -32,6 +32,7 @@ struct SourceAccess : ROOT::RDF::RNode {
    using ROOT::RDF::RNode::GetDataSource;
    using ROOT::RDF::RNode::GetLoopManager;
    using ROOT::RDF::RNode::GetProxiedPtr;
+   using ROOT::RDF::RNode::fColRegister;
 };
 
 std::string Join(const std::vector<std::string> &names)
@@ -231,6 +232,11 @@ bool ReadsWhole(const ROOT::RDF::RNode &frame)
    // A data frame of a specification, which may restrict the entries, has a chain without a name.
    const TTree *tree = TreeOf(frame);
    return access.GetProxiedPtr().get() == top && tree && *tree->GetName();
+}
+
+bool Varies(const ROOT::RDF::RNode &frame, const std::string &column)
+{
+   return !SourceAccess(frame).fColRegister.GetVariationDeps(column).empty();
 }
 
 std::string Describe(const ROOT::RDF::RNode &frame)

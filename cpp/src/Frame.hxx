@@ -23,6 +23,9 @@ bool ReadsRNTuple(const ROOT::RDF::RNode &frame);
 /// Whether `frame` gives every entry of its tree: no filter or range lies above it.
 bool ReadsWhole(const ROOT::RDF::RNode &frame);
 
+/// Whether `column` has systematic variations.
+bool Varies(const ROOT::RDF::RNode &frame, const std::string &column);
+
 /// "tree 'sig_tree' of Higgs_data.root", for messages.
 std::string Describe(const ROOT::RDF::RNode &frame);
 

@@ -181,14 +181,14 @@ void ReaderPlan::FillIn(Core::Dataset &data, std::vector<std::uint64_t> entries,
       throw std::runtime_error("ROOT gave an event of a file that is not among those of the tree");
 }
 
-void ReaderPlan::FillBetween(Core::Dataset &data, std::uint64_t first, std::uint64_t last, std::size_t threads) const
+void ReaderPlan::FillBetween(Core::Dataset &data, std::uint64_t first, std::uint64_t last, std::size_t threads, std::size_t row) const
 {
    if (last > Entries())
       throw std::runtime_error("events up to entry " + std::to_string(last) + " of " + std::to_string(Entries()));
    for (std::size_t i = 0; i < fFiles.size(); ++i) {
       const auto start = fStarts[i], begin = std::max(first, start), end = std::min(last, fStarts[i + 1]);
       if (begin < end)
-         Core::dataset_fill_between(data, *fFiles[i], begin - start, end - start, begin - first, threads);
+         Core::dataset_fill_between(data, *fFiles[i], begin - start, end - start, row + (begin - first), threads);
    }
 }
 

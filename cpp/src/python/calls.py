@@ -26,7 +26,7 @@ LONG = {
     "MatchedFilter": {"__init__", "ComplexSeries", "Max", "Series"},
     "Mlp": {"__init__", "Load"},
     "Model": {
-        *("Auc", "AucError", "CrossValidate", "Define", "DrawScores", "Evaluate", "ExportCpp", "ExportOnnx", "Fit", "Gradient"),
+        *("Auc", "AucError", "CrossValidate", "Define", "DefineBatched", "DrawScores", "Evaluate", "ExportCpp", "ExportOnnx", "Fit", "Gradient"),
         *("GradientImportance", "Importance", "Load", "LoadOnnx", "LoadTorchScript", "LoadWeights", "Logits", "Predict", "Report", "Resume", "Roc", "Save", "SaveWeights"),
         *("Scores", "WriteScores"),
     },

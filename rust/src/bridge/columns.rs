@@ -85,6 +85,9 @@ mod ffi {
         /// they are.
         fn tree_file_described(path: &str, tree: &str, targets: &Vec<TargetSpec>) -> Result<Box<TreeFile>>;
         fn tree_file_entries(file: &TreeFile) -> u64;
+        fn tree_file_path(file: &TreeFile) -> String;
+        /// See `file::TreeFile::common_ends`.
+        fn tree_file_common_ends(file: &TreeFile) -> Vec<u64>;
         /// Adds a column, with the position, size and first entry of each basket.
         fn tree_file_add(
             file: &mut TreeFile,
@@ -159,6 +162,14 @@ fn tree_file_described(path: &str, tree: &str, targets: &Vec<TargetSpec>) -> Res
 
 fn tree_file_entries(file: &TreeFile) -> u64 {
     file.0.entries()
+}
+
+fn tree_file_path(file: &TreeFile) -> String {
+    file.0.path().display().to_string()
+}
+
+fn tree_file_common_ends(file: &TreeFile) -> Vec<u64> {
+    file.0.common_ends()
 }
 
 fn tree_file_add(file: &mut TreeFile, leaf: &LeafSpec, seeks: &[i64], bytes: &[i32], firsts: &[i64]) -> Result<()> {

@@ -37,6 +37,8 @@ mod ffi {
         fn dataset_rollback(data: &mut Dataset);
         /// [rows, width], valid until the dataset changes.
         fn dataset_features(data: &Dataset) -> &[f32];
+        /// [rows, width] of the source that is open, finite or not.
+        fn dataset_open_features(data: &Dataset) -> &[f32];
         /// [rows, label width]
         fn dataset_labels(data: &Dataset) -> Result<&[f32]>;
         fn dataset_weights(data: &Dataset) -> Result<&[f32]>;
@@ -123,6 +125,10 @@ fn dataset_rollback(data: &mut Dataset) {
 
 fn dataset_features(data: &Dataset) -> &[f32] {
     data.features()
+}
+
+fn dataset_open_features(data: &Dataset) -> &[f32] {
+    data.open_features()
 }
 
 fn dataset_labels(data: &Dataset) -> Result<&[f32]> {

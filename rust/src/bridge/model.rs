@@ -132,6 +132,10 @@ mod ffi {
         fn model_to_predictions(model: &Model, out: &mut [f32]);
         /// `out` is [rows, outputs]; `raw` gives logits instead of probabilities. `threads` 0: all.
         fn model_predict(model: &Model, data: &Dataset, raw: bool, threads: usize, out: &mut [f32]) -> Result<()>;
+        /// The same of `features` [rows, inputs], as they are.
+        fn model_predict_rows(model: &Model, features: &[f32], threads: usize, out: &mut [f32]) -> Result<()>;
+        /// Whether an event's prediction has the same bits in any batch.
+        fn model_predicts_alike(model: &Model) -> bool;
         /// `out` is [rows, outputs, inputs], of what `model_predict` gives with `raw`.
         fn model_gradient(model: &Model, data: &Dataset, threads: usize, out: &mut [f32]) -> Result<()>;
         /// Whether the parameters whose names begin so stay as they are in fits; "": all.
@@ -334,6 +338,14 @@ fn model_to_predictions(model: &Model, out: &mut [f32]) {
 
 fn model_predict(model: &Model, data: &Dataset, raw: bool, threads: usize, out: &mut [f32]) -> Result<()> {
     guard(|| model.predict(data, raw, threads, out))
+}
+
+fn model_predict_rows(model: &Model, features: &[f32], threads: usize, out: &mut [f32]) -> Result<()> {
+    guard(|| model.predict_rows(features, false, threads, out))
+}
+
+fn model_predicts_alike(model: &Model) -> bool {
+    model.predicts_alike()
 }
 
 fn model_gradient(model: &Model, data: &Dataset, threads: usize, out: &mut [f32]) -> Result<()> {

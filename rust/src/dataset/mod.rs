@@ -110,6 +110,11 @@ impl Dataset {
         &self.features.as_slice()[..self.rows() * self.width]
     }
 
+    /// Features [_, width] of the rows of the open source, finite or not.
+    pub fn open_features(&self) -> &[f32] {
+        &self.features.as_slice()[self.rows() * self.width..]
+    }
+
     /// Labels [rows, targets].
     pub fn labels(&self) -> Result<&[f32]> {
         Ok(&self.labels.as_slice()?[..self.rows() * self.labels.width()])

@@ -30,7 +30,7 @@ use crate::dataset::{Dataset, Scaler, Targets};
 use crate::device::{HostBuffer, thread_pool};
 use crate::error::{Error, Result};
 use crate::gradient::libtorch::LibTorchModule;
-use crate::graph::{DType, Gives, Init, Module, Op};
+use crate::graph::{DType, Gives, Init, Mode, Module, Op};
 use crate::interrupt;
 use crate::options::{Options, record};
 use crate::text;
@@ -396,6 +396,12 @@ impl Model {
             (None, Network::Mlp(_)) => Err(Error::Internal("a perceptron without operators".into())),
         })?;
         interrupt::check("the prediction")
+    }
+
+    /// Whether an event's prediction has the same bits in any batch: that of kernels has, LibTorch chooses its algorithms by the size of
+    /// the batch.
+    pub fn predicts_alike(&self) -> bool {
+        self.predictor.as_ref().is_some_and(|predictor| predictor.module().takes_one(Mode::Evaluation))
     }
 
     /// What it predicts: see [`Training`].

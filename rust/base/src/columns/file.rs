@@ -88,6 +88,20 @@ impl TreeFile {
         self.branches.iter().any(|branch| branch.part == part)
     }
 
+    /// The entries at which a basket of every branch ends, in rising order: reading from one to the next decodes no basket twice.
+    pub fn common_ends(&self) -> Vec<u64> {
+        let mut ends = vec![self.entries];
+        if let Some((first, others)) = self.branches.split_first() {
+            let ends_of = |branch: &Branch| branch.baskets.iter().map(|place| place.end).collect::<Vec<_>>();
+            let others: Vec<_> = others.iter().map(ends_of).collect();
+            ends = ends_of(first);
+            ends.retain(|end| others.iter().all(|other| other.binary_search(end).is_ok()));
+        }
+        ends.retain(|&end| end > 0);
+        ends.dedup();
+        ends
+    }
+
     /// As it was given.
     pub fn path(&self) -> &Path {
         &self.path
