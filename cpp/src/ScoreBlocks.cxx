@@ -136,8 +136,10 @@ void ScoreBlocks::Load(std::uint64_t entry)
       const auto kept = follows ? Features(first, behind) : std::vector<float>();
       fRun = follows && fNext == fDone.size() ? fRun : 1;
       fFirst = fLast = 0; // should the reading fail
-      fEvents.reset();    // its memory first
-      fEvents.emplace(Core::dataset_new(fColumns));
+      if (fEvents)
+         Core::dataset_rollback(**fEvents); // the memory stays
+      else
+         fEvents.emplace(Core::dataset_new(fColumns));
       Core::dataset_begin(**fEvents, fWhere, {});
       const std::vector<float> nothing(kept.size() / fInputs);
       Core::dataset_append(**fEvents, Slice(kept), Slice(nothing), Slice(nothing));
