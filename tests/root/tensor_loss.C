@@ -32,6 +32,7 @@ ROOT::RDF::RNode Frame(int rows)
       .Define("x", list, {"rdfentry_"})
       .Define("y", "x[0] * x[1] > 0 ? 1 : 0")
       .Define("t", "x[0] + 0.5 * x[1]")
+      .Define("k", "int(x[0] > 0) + int(x[1] > 0)")
       .Define("w", "0.5 + (rdfentry_ % 3)");
 }
 
@@ -133,6 +134,44 @@ void CheckGradients(const Dataset &classes, const Dataset &values, const Dataset
    CHECK(GradientDifference(values, 1, power, [](Tensor z, Tensor y) { return (z - y).abs().pow(1.5); }) > 1e-2);
 }
 
+/// Class numbers: the losses of LibTorch that want integers get them as rows of 0 and 1.
+void CheckClassNumbers()
+{
+   const auto classes = Events("k");
+   namespace F = nn::functional;
+   const auto none = [] { return F::CrossEntropyFuncOptions().reduction(torch::kNone); };
+   const auto integers = [](Tensor y) { return y.squeeze(1).to(torch::kLong); };
+   const auto weight = torch::tensor({1.f, 2.f, 0.5f});
+   const Loss plain = [none](Tensor z, Tensor y) { return F::cross_entropy(z, y, none()); };
+   const Loss squeezed = [none](Tensor z, Tensor y) { return F::cross_entropy(z, y.squeeze(1), none().label_smoothing(0.1)); };
+   const Loss weighted = [none, weight](Tensor z, Tensor y) { return F::cross_entropy(z, y, none().weight(weight)); };
+   const Loss compared = [](Tensor z, Tensor y) { return -(torch::log_softmax(z, 1) * (y == torch::arange(3))).sum(1); };
+   const Loss theirs = [=](Tensor z, Tensor y) { return F::cross_entropy(z, integers(y), none()); };
+   CHECK(GradientDifference(classes, 3, plain, theirs) < 1e-4);
+   CHECK(GradientDifference(classes, 3, compared, theirs) < 1e-4);
+   CHECK(GradientDifference(classes, 3, squeezed, [=](Tensor z, Tensor y) {
+      return F::cross_entropy(z, integers(y), none().label_smoothing(0.1));
+   }) < 1e-4);
+   CHECK(GradientDifference(classes, 3, weighted, [=](Tensor z, Tensor y) {
+      return F::cross_entropy(z, integers(y), none().weight(weight));
+   }) < 1e-4);
+   CHECK(GradientDifference(classes, 3, weighted, theirs) > 1e-2);
+   CladTorch::Mlp own({kWidth, 8, 3}), builtIn({kWidth, 8, 3});
+   const auto history = own.Fit(classes, Options(2), [](Tensor z, Tensor y) { return F::cross_entropy(z, y); });
+   CHECK(Near(history.TrainLoss().back(), builtIn.Fit(classes, Options(2)).TrainLoss().back(), 1e-5));
+
+   const auto refuses = [&](const char *what, const Dataset &data, Loss loss, std::initializer_list<const char *> parts) {
+      Refuses(what, [&] { Model(Net(3), {kWidth}).Fit(data, Options(1), loss); }, parts);
+   };
+   refuses("a class too many", Events("k + 1"), plain, {"label 3", "class numbers from 0 to 2"});
+   refuses("half a class", Events("k * 0.5"), plain, {"label 0.5", "class numbers from 0 to 2"});
+   refuses("integers", classes, theirs, {"integers", "cross_entropy(outputs, labels)", "torch::arange(C)"});
+   refuses("a class by its number", classes, [](Tensor z, Tensor y) { return z.gather(1, y).neg(); }, {"[events, 1]", "[events, 3] of 0 and 1"});
+   Refuses("class numbers for one output", [&] { Model(Net(1), {kWidth}).Fit(classes, Options(1), [](Tensor z, Tensor y) {
+      return z.gather(1, y);
+   }); }, {"labels [events, 1]"});
+}
+
 /// An Mlp, a network that LibTorch runs, a model from a file, a stream.
 void CheckModels(const Dataset &values)
 {
@@ -214,6 +253,7 @@ void tensor_loss()
    const auto classes = Events("y"), values = Events(CladTorch::Label("t")), pairs = Events({"t", "y"});
    CheckAsBuiltIn(classes);
    CheckGradients(classes, values, pairs);
+   CheckClassNumbers();
    CheckModels(values);
    CheckMistakes(classes, pairs);
    Passed();

@@ -42,31 +42,55 @@ std::vector<std::size_t> Addresses(const Observation &observation)
    return addresses;
 }
 
+/// Of class numbers [events, 1] the rows [events, classes] that cross-entropies take for probabilities: 1 at the class, else 0.
+torch::Tensor OfClasses(const torch::Tensor &labels, std::size_t classes)
+{
+   return (labels == torch::arange(static_cast<std::int64_t>(classes), labels.options())).to(labels.dtype());
+}
+
+/// \param classes Whether labels are class numbers, which the loss gets by OfClasses().
+std::shared_ptr<LossData> Observe(const ListFunction &loss, std::size_t outputs, std::size_t labels, bool classes)
+{
+   const auto ofLabels = [loss, outputs, classes](const TensorList &parts) {
+      const auto given = parts[1].detach();
+      return loss({parts[0], classes ? OfClasses(given, outputs) : given});
+   };
+   const auto function = OfParts(ofLabels, {{outputs}, {labels}});
+   const Wanted wanted{{true}, true, true};
+   DynamicBatch batch(function, {Rows(kEvents, outputs + labels)}, wanted, kName, "use the same operators for any number of events");
+   rust::Vec<Core::ObservedGraph> one;
+   std::string why;
+   try {
+      const auto single = batch.ObserveLike(function, {Rows(1, outputs + labels)}, kName);
+      one.push_back(single.Graph());
+   } catch (const Thrown &thrown) {
+      why = thrown.Message();
+   } catch (const std::exception &e) {
+      why = e.what();
+   }
+   const auto addresses = Addresses(batch.First());
+   return std::make_shared<LossData>(
+      LossData{Core::fit_loss_observed(batch.TakeCore(), one, why, Slice(addresses), outputs, labels, classes)});
+}
+
 } // namespace
 
 std::shared_ptr<LossData> ObserveLoss(ListFunction loss, std::size_t outputs, std::size_t labels)
 {
    return TorchGuard("CladTorch::Model::Fit", [&] {
-      const auto ofLabels = [loss = std::move(loss)](const TensorList &parts) { return loss({parts[0], parts[1].detach()}); };
-      const auto function = OfParts(ofLabels, {{outputs}, {labels}});
-      const Wanted wanted{{true}, true, true};
+      const auto rows = [](std::size_t width) { return "[events, " + std::to_string(width) + "]"; };
+      std::string thrown = kName + " throws where it is observed, for outputs " + rows(outputs) + " and labels " + rows(labels) + ": ";
       try {
-         DynamicBatch batch(function, {Rows(kEvents, outputs + labels)}, wanted, kName, "use the same operators for any number of events");
-         rust::Vec<Core::ObservedGraph> one;
-         std::string why;
-         try {
-            const auto single = batch.ObserveLike(function, {Rows(1, outputs + labels)}, kName);
-            one.push_back(single.Graph());
-         } catch (const Thrown &thrown) {
-            why = thrown.Message();
-         } catch (const std::exception &e) {
-            why = e.what();
-         }
-         const auto addresses = Addresses(batch.First());
-         return std::make_shared<LossData>(LossData{Core::fit_loss_observed(batch.TakeCore(), one, why, Slice(addresses), outputs, labels)});
-      } catch (const Thrown &thrown) {
-         throw std::runtime_error(kName + " throws where it is observed, for outputs [events, " + std::to_string(outputs) +
-                                  "] and labels [events, " + std::to_string(labels) + "]: " + thrown.Message());
+         return Observe(loss, outputs, labels, false);
+      } catch (const Thrown &first) {
+         thrown += first.Message();
+      }
+      if (outputs == 1 || labels != 1)
+         throw std::runtime_error(thrown);
+      try {
+         return Observe(loss, outputs, labels, true);
+      } catch (const Thrown &second) {
+         throw std::runtime_error(thrown + "; and for classes as rows " + rows(outputs) + " of 0 and 1: " + second.Message());
       }
    });
 }

@@ -24,7 +24,7 @@ mod ffi {
         /// What its options say.
         fn fit_loss_of_options() -> Box<FitLoss>;
         /// A function of rows [events, outputs + labels], observed with many of them and, unless it does not take that
-        /// (`why_not_one`), with a single one. `constants` are the addresses of the tensors that it captured, which are copied.
+        /// (`why_not_one`), with a single one. `takes_classes`: labels must be class numbers. `constants` are the addresses of the tensors that it captured, which are copied.
         ///
         /// # Safety
         /// The tensors lie there, in host memory, with the types, shapes and strides of the observations.
@@ -35,6 +35,7 @@ mod ffi {
             constants: &[usize],
             outputs: usize,
             labels: usize,
+            takes_classes: bool,
         ) -> Result<Box<FitLoss>>;
     }
 }
@@ -54,12 +55,13 @@ unsafe fn fit_loss_observed(
     constants: &[usize],
     outputs: usize,
     labels: usize,
+    takes_classes: bool,
 ) -> Result<Box<FitLoss>> {
     guard(|| {
         // SAFETY: the caller's promise.
         let addresses = unsafe { Addresses::new(constants) };
         let one = one.first().map(graph::ObservedGraph::try_from).transpose()?.ok_or_else(|| why_not_one.to_owned());
-        let loss = ObservedLoss::new(*batch, one, [outputs, labels], |index, bytes| {
+        let loss = ObservedLoss::new(*batch, one, [outputs, labels], takes_classes, |index, bytes| {
             super::network::words(&addresses, index, bytes)
         })?;
         Ok(Box::new(FitLoss(Some(Arc::new(loss)))))

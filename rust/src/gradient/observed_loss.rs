@@ -29,20 +29,23 @@ pub struct ObservedLoss {
     constants: Vec<Vec<u64>>,
     outputs: usize,
     labels: usize,
+    /// Labels are class numbers, from 0 to `outputs` - 1.
+    takes_classes: bool,
     gives_mean: bool,
     kept: Mutex<Vec<(usize, Arc<CompiledGraph>)>>,
 }
 
 impl ObservedLoss {
-    /// Of a network with so many outputs and events with so many labels; `read` gives so many bytes of a captured tensor.
+    /// Of a network with so many outputs and events with so many labels, which are numbers of classes where `takes_classes`; `read` gives so many bytes of a captured tensor.
     pub fn new(
         batch: AnyBatch,
         one: Result<ObservedGraph, String>,
         [outputs, labels]: [usize; 2],
+        takes_classes: bool,
         mut read: impl FnMut(usize, usize) -> Vec<u64>,
     ) -> Result<Self> {
         let (constants, kept) = (Vec::new(), Mutex::default());
-        let mut loss = ObservedLoss { batch, one, constants, outputs, labels, gives_mean: false, kept };
+        let mut loss = ObservedLoss { batch, one, constants, outputs, labels, takes_classes, gives_mean: false, kept };
         let [first, second] = APART;
         let program = loss.lowered(first)?;
         loss.gives_mean = loss.check(&program, first)?;
@@ -87,9 +90,36 @@ impl ObservedLoss {
     fn lowered(&self, rows: usize) -> Result<Program> {
         let graph = self.graph(rows)?;
         lower::lower(&graph, &gradients(&graph)).map_err(|error| match error {
-            Error::Invalid { what, .. } => refused(&format!("has an operator without a kernel: {what}")),
+            Error::Invalid { what, .. } => refused(&format!("has an operator without a kernel: {what}{}", self.of_classes())),
             other => other,
         })
+    }
+
+    /// What a loss of classes can do without integers.
+    fn of_classes(&self) -> &'static str {
+        match self.outputs > 1 && self.labels == 1 {
+            true => {
+                "; for classes call torch::nn::functional::cross_entropy(outputs, labels) with the labels as they are, or take \
+                 (labels == torch::arange(C)).to(torch::kFloat), a row [events, C] with 1 at the class"
+            }
+            false => "",
+        }
+    }
+
+    /// The loss of a number that is no class would be 0.
+    fn check_classes<T: Scalar>(&self, labels: &[T]) -> Result<()> {
+        let is_class = |label: f64| label >= 0.0 && label < self.outputs as f64 && label.fract() == 0.0;
+        match labels.iter().map(|label| label.to_f64()).find(|&label| self.takes_classes && !is_class(label)) {
+            None => Ok(()),
+            Some(label) => Err(Error::invalid(
+                format!(
+                    "an event has label {label}, and the loss takes class numbers from 0 to {}, as it does not take labels \
+                     [events, 1]",
+                    self.outputs - 1
+                ),
+                "mend the labels, or give the model an output for each class",
+            )),
+        }
     }
 
     /// Whether it gives one number for all rows; refuses what is no loss.
@@ -246,6 +276,7 @@ impl ObservedLoss {
         scale: f64,
         adjoint: Option<&mut [T]>,
     ) -> Result<f64> {
+        self.check_classes(labels)?;
         let (rows, width) = (weights.len(), self.width());
         let (mut x, mut values) = (vec![0.0; rows * width], vec![0.0; rows]);
         for ((x, outputs), labels) in
