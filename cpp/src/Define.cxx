@@ -34,6 +34,7 @@ namespace {
 struct LinkedColumns {
    std::vector<std::string> fNames;
    std::vector<bool> fOfObjects; ///< one number for each object of the event
+   bool fHaveEntries = true;     ///< ROOT numbers events as the tree does: not on several threads
 
    bool HaveObjects() const { return std::find(fOfObjects.begin(), fOfObjects.end(), true) != fOfObjects.end(); }
 };
@@ -54,7 +55,7 @@ void Assemble(const RowLink &last, std::vector<float> &row)
       end = std::copy_backward(link->fValues.begin(), link->fValues.end(), end);
 }
 
-/// Objects of the event `entry`; throws where its columns have different numbers of them.
+/// Objects of an event; throws where its columns have different numbers of them.
 std::size_t Objects(const LinkedColumns &columns, const std::vector<const ROOT::RVecF *> &values, ULong64_t entry)
 {
    const auto first = std::find(columns.fOfObjects.begin(), columns.fOfObjects.end(), true) - columns.fOfObjects.begin();
@@ -62,8 +63,9 @@ std::size_t Objects(const LinkedColumns &columns, const std::vector<const ROOT::
    for (std::size_t i = 0; i < values.size(); ++i)
       if (columns.fOfObjects[i] && values[i]->size() != count)
          throw Error("column '" + columns.fNames[i] + "' has " + std::to_string(values[i]->size()) + " numbers and column '" +
-                     columns.fNames[static_cast<std::size_t>(first)] + "' " + std::to_string(count) + " in entry " +
-                     std::to_string(entry) + ": the columns of one score an object need one number for each object");
+                     columns.fNames[static_cast<std::size_t>(first)] + "' " + std::to_string(count) + " in " +
+                     (columns.fHaveEntries ? "entry " + std::to_string(entry) : "an event (one thread would say which)") +
+                     ": the columns of one score an object need one number for each object");
    return count;
 }
 
@@ -221,7 +223,7 @@ Model::Define(ROOT::RDF::RNode frame, const std::string &name, const std::vector
    return LongCall(Where("Define"), [&]() -> ROOT::RDF::RNode {
       CheckNewColumn(frame, name);
       const auto columns = ColumnsOf(*fData, given);
-      LinkedColumns linked;
+      LinkedColumns linked{{}, {}, frame.GetNSlots() == 1};
       auto links = DefineLinks(frame, *fData, columns, name, given, linked);
       const auto last = HiddenName(name, columns.size());
       if (!linked.HaveObjects())

@@ -148,14 +148,14 @@ void SeveralOutputs()
            {"3 outputs", "each object"});
 }
 
-void DifferentLengths()
+void DifferentLengths(bool threads)
 {
    const auto model = Trained(Dataset({"pt", "eta", "met"}), 1);
    auto uneven = Events().Redefine("eta", [](const RVecF &eta, int event) { return event == 12 ? RVecF(7) : eta; }, {"eta", "event"});
    for (std::size_t outputs : {1, 3})
       Refuses("lists of different lengths", [&] {
          Trained(Dataset({"pt", "eta", "met"}), outputs).Define(uneven, "score").Sum<RVecF>(outputs == 1 ? "score" : "score_0").GetValue();
-      }, {"'eta' has 7", "'pt' 2", "entry 12"});
+      }, {"'eta' has 7", "'pt' 2", threads ? "in an event" : "in entry 12"});
    const auto functor = model.Functor<3, RVecF>();
    Refuses("arguments of different lengths", [&] { functor(RVecF{1, 2}, RVecF{1, 2}, RVecF{1}); }, {"argument 2 has 1", "argument 0 has 2"});
    CHECK(functor(RVecF{}, RVecF{}, RVecF{}).empty());
@@ -210,7 +210,7 @@ void object_scores(bool threads = false)
       ROOT::EnableImplicitMT(2);
    OneOutput();
    SeveralOutputs();
-   DifferentLengths();
+   DifferentLengths(threads);
    Variations();
    Passed();
 }

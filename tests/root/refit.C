@@ -186,9 +186,9 @@ void CheckDefineOfLists(const Dataset &data)
    named.SetColumns({"a", "b"});
    for (auto &[list, frame] : FramesWithLists()) {
       std::cout << list << std::endl;
-      const auto lengths = frame.Define("length", "int(std::size(a))").Take<int>("length");
+      auto lengths = frame.Define("length", "int(std::size(a))").Take<int>("length");
       for (const Mlp &trained : {model, Mlp::Load("scalars.ct"), named}) {
-         const auto scores = trained.Define(frame, "p").Take<ROOT::RVecF>("p");
+         auto scores = trained.Define(frame, "p").Take<ROOT::RVecF>("p");
          std::size_t wrong = 0;
          for (std::size_t i = 0; i < 10; ++i)
             wrong += (*scores)[i].size() != static_cast<std::size_t>((*lengths)[i]);

@@ -1065,6 +1065,10 @@ class Model:
         Fit with a loss of your own, written with LibTorch's operators; needs `#include <CladTorch/Torch.hxx>`.
 
             model.Fit(data, options, [](torch::Tensor z, torch::Tensor y) { return (z - y).abs().pow(1.5); });
+        With a loss that does not take labels [events, 1] for C > 1 outputs, as `cross_entropy`, labels are class numbers from 0 to C - 1,
+        and it gets them as rows [events, C] of 0 and 1, which LibTorch takes for the probabilities of the classes. Every label is checked:
+
+            model.Fit(data, options, [](torch::Tensor z, torch::Tensor y) { return torch::nn::functional::cross_entropy(z, y); });
         loss: Takes outputs [events, C] and labels [events, T] (T = 1, or C targets), also where C or T is 1, and
                returns the loss of each event, [events] or [events, 1], or one number, their mean. Its operators are observed
                as those of a Model and differentiated by Clad; the event weights apply to each event's loss. Throws for a

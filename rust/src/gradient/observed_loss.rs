@@ -90,7 +90,9 @@ impl ObservedLoss {
     fn lowered(&self, rows: usize) -> Result<Program> {
         let graph = self.graph(rows)?;
         lower::lower(&graph, &gradients(&graph)).map_err(|error| match error {
-            Error::Invalid { what, .. } => refused(&format!("has an operator without a kernel: {what}{}", self.of_classes())),
+            Error::Invalid { what, .. } => {
+                refused(&format!("has an operator without a kernel: {what}{}", self.of_classes()))
+            }
             other => other,
         })
     }
