@@ -155,8 +155,8 @@ void CheckDefine()
    Refuses("no columns at all", [&] { model.Define(frame, "p"); }, {"no columns", "SetColumns"});
    Refuses("columns that are too many", [&] { model.Define(frame, "p", {"x", "n", "x"}); }, {"takes 2", "3 columns"});
    Refuses("a scalar for all inputs", [&] { model.Define(frame, "p", {"x"}); }, {"'x'", "scalar"});
-   for (const auto &scores : *model.Define(frame, "p", {"list", "x"}).Take<ROOT::RVecF>("p")) // one of each number of the list
-      CHECK(scores.size() == 2);
+   auto ofNumbers = model.Define(frame, "p", {"list", "x"}).Take<ROOT::RVecF>("p"); // a score for each number of the list
+   CHECK(ofNumbers->size() == 10 && ofNumbers->front().size() == 2 && ofNumbers->back().size() == 2);
 }
 
 /// Columns of `frame` named "a" with a list of one kind each, in which the first number is a scalar's.

@@ -992,7 +992,7 @@ class Model:
         each object gets a prediction of its own: the column `name` is an `RVec<float>` with one for each object, in their order, and
         with C > 1 outputs there are C such columns, `name_0`, `name_1`, ... Scalars and arrays of a fixed length
         (Dataset::Column(name, length)) are repeated for every object. The event loop throws for an event whose lists have different
-        lengths, with the entry and the columns.
+        lengths, and names the columns and, on one thread, the entry.
         given: Columns or expressions of this frame to use for Columns(), in the same order. Empty: Columns(). As
                expressions are code, those of a model from a file run only if they are given here. For a model without
                Columns(), one scalar per input or one list of all inputs.
