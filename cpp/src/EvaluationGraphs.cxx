@@ -59,6 +59,18 @@ Graph *Styled(Graph *graph, const char *name, const TString &title)
    return graph;
 }
 
+TGraphAsymmErrors *WithIntervals(const rust::Vec<double> &x, const rust::Vec<double> &y, const rust::Vec<double> &lower,
+                                 const rust::Vec<double> &upper)
+{
+   auto *graph = new TGraphAsymmErrors();
+   for (std::size_t i = 0; i < x.size(); ++i) {
+      graph->AddPoint(x[i], y[i]);
+      graph->SetPointError(static_cast<int>(i), 0, 0, y[i] - lower[i], upper[i] - y[i]);
+   }
+   graph->SetMarkerStyle(20);
+   return graph;
+}
+
 template <class Graph>
 Graph *InUnitSquare(Graph *graph)
 {
@@ -168,15 +180,25 @@ TGraphAsymmErrors *Evaluation::Calibration(int bins, std::size_t output) const
    return LongCall("CladTorch::Evaluation::Calibration", [&] {
       const OneClass one(*fData, output);
       const auto found = Core::evaluate_calibration(one.Scores(), one.Labels(), one.Weights(), bins);
-      auto *graph = new TGraphAsymmErrors();
-      for (std::size_t i = 0; i < found.predicted.size(); ++i) {
-         graph->AddPoint(found.predicted[i], found.observed[i]);
-         graph->SetPointError(static_cast<int>(i), 0, 0, found.observed[i] - found.lower[i],
-                              found.upper[i] - found.observed[i]);
-      }
-      graph->SetMarkerStyle(20);
       return InUnitSquare(Styled(
-         graph, "calibration", TString::Format("Calibration error %.4f;Predicted probability;Share of signal", found.error)));
+         WithIntervals(found.predicted, found.observed, found.lower, found.upper), "calibration",
+         TString::Format("Calibration error %.4f;Predicted probability;Share of signal", found.error)));
+   });
+}
+
+TGraphAsymmErrors *Evaluation::Efficiency(const std::vector<float> &against, const std::vector<double> &edges,
+                                          double falseAlarm, std::size_t output) const
+{
+   return LongCall("CladTorch::Evaluation::Efficiency", [&] {
+      const OneClass one(*fData, output);
+      const auto found = Core::evaluate_efficiency(one.Ranks(), one.Labels(), one.Weights(), Slice(against), Slice(edges),
+                                                   falseAlarm);
+      auto *graph = Styled(WithIntervals(found.middle, found.value, found.lower, found.upper), "efficiency",
+                           TString::Format("%g of the background pass%s;;Signal efficiency", falseAlarm,
+                                           fData->Suffix(output).c_str()));
+      graph->SetMinimum(0);
+      graph->SetMaximum(1.02);
+      return graph;
    });
 }
 

@@ -180,12 +180,22 @@ void Signal::Bounds::__cppyy_pythonize__(_object *pyclass, const std::string &na
    Pythonize(pyclass, name);
 }
 
+void Signal::CoherentSearch::__cppyy_pythonize__(_object *pyclass, const std::string &name)
+{
+   Pythonize(pyclass, name);
+}
+
 void Signal::MatchedFilter::__cppyy_pythonize__(_object *pyclass, const std::string &name)
 {
    Pythonize(pyclass, name);
 }
 
 void Signal::Reach::__cppyy_pythonize__(_object *pyclass, const std::string &name)
+{
+   Pythonize(pyclass, name);
+}
+
+void Signal::Response::__cppyy_pythonize__(_object *pyclass, const std::string &name)
 {
    Pythonize(pyclass, name);
 }

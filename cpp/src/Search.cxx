@@ -1,6 +1,7 @@
 #include <CladTorch/Guard.hxx>
 #include <CladTorch/Search.hxx>
 
+#include "FilterData.hxx"
 #include "Interrupt.hxx"
 #include "SignalSlices.hxx"
 #include "cladtorch/src/bridge/search.rs.h"
@@ -14,12 +15,6 @@
 #include <stdexcept>
 
 namespace CladTorch {
-
-struct Internal::FilterData {
-   rust::Box<Core::MatchedFilter> fFilter;
-
-   static const Core::MatchedFilter &Of(const Signal::MatchedFilter &filter) { return *filter.fData->fFilter; }
-};
 
 namespace Signal {
 
@@ -112,9 +107,7 @@ Bounds SearchBounds(const std::vector<MatchedFilter> &bank, double snr, double b
                     std::uint64_t seed)
 {
    return LongCall("CladTorch::Signal::SearchBounds", [&] {
-      auto filters = Core::filter_bank();
-      for (const auto &filter : bank)
-         filters->push(Internal::FilterData::Of(filter));
+      const auto filters = Internal::FilterData::Bank(bank);
       const auto found = Core::search_bounds(*filters, snr, begin, end, Slice(falseAlarms), noiseWindows,
                                              signalWindows, seed);
       return Bounds{Made(found.bayes), Made(found.maximised)};

@@ -7,6 +7,7 @@ R__LOAD_LIBRARY(libcladtorch)
 #include "check.h"
 
 #include <TCanvas.h>
+#include <TGraphAsymmErrors.h>
 #include <TImage.h>
 
 using CladTorch::Evaluation;
@@ -77,6 +78,10 @@ void Classifier(const CladTorch::Model &model, const CladTorch::Dataset &test, c
    CHECK(roc->GetN() == direct->GetN() && std::string(roc->GetTitle()) == direct->GetTitle());
    std::unique_ptr<TGraphErrors> band(evaluation.RocBand()), rejection(evaluation.Rejection());
    CHECK(band->GetN() > 50 && band->GetErrorY(band->GetN() / 2) > 0 && rejection->GetPointY(rejection->GetN() - 1) == 1);
+   const std::vector<float> against(evaluation.Events(), 1.5f);
+   std::unique_ptr<TGraphAsymmErrors> efficiency(evaluation.Efficiency(against, {1, 2, 3}, 0.1));
+   CHECK(efficiency->GetN() == 1 && efficiency->GetPointX(0) == 1.5 && Near(efficiency->GetPointY(0), roc->Eval(0.1), 0.02));
+   CHECK(efficiency->GetErrorYhigh(0) > 0 && efficiency->GetErrorYlow(0) > 0);
    CHECK(evaluation.Temperature() > 0.5 && evaluation.Temperature() < 2 && evaluation.CalibrationError() < 0.1);
    const auto [signal, background] = evaluation.Overtraining(evaluation);
    CHECK(signal == 1 && background == 1);
@@ -246,6 +251,9 @@ void Mistakes(const CladTorch::Model &classifier, const CladTorch::Model &regres
    Refuses("bins below 0", [&] { evaluation.Calibration(-3); }, {"bins"});
    Refuses("scores that are no probabilities", [&] { Evaluation::Classifier({-1.f, 2.f}, two).Calibration(); },
            {"event 0", "calibration curve", "from 0 to 1"});
+   Refuses("an efficiency against other events", [&] { evaluation.Efficiency({1.f}, {0, 2}, 0.1); }, {"1 values for"});
+   Refuses("a false alarm that no event shows", [&] { evaluation.Efficiency(std::vector<float>(evaluation.Events()), {0, 2}, 0); },
+           {"false-alarm probability is 0", "more background events"});
    Refuses("no logits", [&] { Evaluation::Classifier(two, two).Temperature(); }, {"logits"});
    Refuses("residuals of a classifier", [&] { evaluation.Rmse(); }, {"classifier"});
    Refuses("a cut at NaN", [&] { evaluation.Accuracy(std::nan("")); }, {"nan"});

@@ -87,6 +87,12 @@ void OfSignals()
    each("MatchedFilter", [&] { Signal::MatchedFilter(chirp, psd, rate, 100); });
    each("MatchedFilter::Series", [&] { filter.Series(strain); });
    each("MatchedFilter::Max", [&] { filter.Max(strain, 1, 400); });
+   const auto responses = Signal::DrawResponses({"H1"}, 1);
+   const Signal::CoherentSearch search({filter}, responses, 1, 400, 5, 15);
+   each("CoherentSearch", [&] { Signal::CoherentSearch({filter, filter}, responses, 1, 400, 5, 15); });
+   each("CoherentSearch::Statistic", [&] { search.Statistic(strain); });
+   each("CoherentSearch::Loudest", [&] { search.Loudest(strain); });
+   each("DrawResponses", [&] { Signal::DrawResponses({"H1", "L1"}, 1000000); });
    each("BayesStatistic", [&] { Signal::BayesStatistic(snrs, 5); });
    each("Spectrogram", [&] { delete Signal::Spectrogram(strain, rate, 1024, 512); });
    each("QTransform", [&] { delete Signal::QTransform(strain, rate, 20, 30, 500); });
@@ -113,6 +119,7 @@ void OfEvents()
    each("Evaluation::Roc", [&] { delete evaluation.Roc(); });
    each("Evaluation::RocBand", [&] { delete evaluation.RocBand(); });
    each("Evaluation::BestCut", [&] { evaluation.BestCut(); });
+   each("Evaluation::Efficiency", [&] { delete evaluation.Efficiency(scores, {0, 0.5, 1}, 0.1); });
    each("Evaluation::Rejection", [&] { delete evaluation.Rejection(); });
    each("Evaluation::Significance", [&] { delete evaluation.Significance(); });
    each("Evaluation::Overtraining", [&] { evaluation.Overtraining(other); });

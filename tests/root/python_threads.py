@@ -85,7 +85,7 @@ QUICK = {
 }  # fmt: skip
 known = ct.Mlp.Fit.__globals__
 for kind in (ct.Batches, ct.CrossValidation, ct.Dataset, ct.Ensemble, ct.Evaluation, ct.Files, ct.FitOptions, ct.Functor, ct.History, ct.Jagged["double"], ct.Mlp, ct.RandomSearch, ct.Scaler, ct.Source,
-             ct.Stream, ct.Signal.MatchedFilter, ct.Signal.Whitener):  # fmt: skip
+             ct.Stream, ct.Signal.CoherentSearch, ct.Signal.MatchedFilter, ct.Signal.Whitener):  # fmt: skip
     name = known["plain"](kind.__cpp_name__)
     methods = {known["plain"](str(method.GetName())) for method in ROOT.TClass.GetClass(kind.__cpp_name__).GetListOfMethods()
                if method.Property() & ROOT.kIsPublic and str(method.GetName())[0].isupper()}  # fmt: skip

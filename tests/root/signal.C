@@ -125,6 +125,39 @@ void CheckDetectors()
    CHECK(std::abs(std::inner_product(h.begin(), h.end(), l.begin(), 0.) / 8192) < 4.5 / std::sqrt(8192.));
 }
 
+void CheckCoherentSearch()
+{
+   const double rate = 512;
+   const auto psd = Signal::DetectorPsd(256, rate);
+   const auto wave = [rate](double phase, double time) { return Signal::PhaseShift(Signal::Chirp(256, rate, 15, 50, time), phase); };
+   const Signal::MatchedFilter filter(wave(0, 0.4), psd, rate, 0.4);
+   const auto responses = Signal::DrawResponses({"H1", "L1"}, 50, 2);
+   CHECK(responses.size() == 50 && responses[7].fAmplitudes.size() == 2 && responses[7].fDelays.size() == 2);
+   const Signal::CoherentSearch search({filter, filter}, responses, 0.36, 0.44, 5, 15);
+   std::vector<double> strain;
+   for (int d = 0; d < 2; ++d) {
+      const auto amplitude = responses[7].fAmplitudes[d];
+      const auto signal = Signal::ScaleToSnr(wave(std::arg(amplitude), 0.4 + responses[7].fDelays[d]), psd, rate, 10 * std::abs(amplitude));
+      strain.insert(strain.end(), signal.begin(), signal.end());
+   }
+   const auto loudest = search.Loudest(strain);
+   CHECK(loudest.size() == 2 && Near(loudest[0], 10, 0.3) && loudest[0] == loudest[1]);
+   // Without noise the logarithm is near half the square of the SNR, less what the unknowns cost.
+   const double statistic = search.Statistic(strain);
+   CHECK(statistic > 30 && statistic < 50);
+   const auto column = search(ROOT::RVecF(strain.begin(), strain.end()));
+   CHECK(column.size() == 2 && Near(column[0], loudest[0], 1e-4));
+
+   // One detector: the statistic of its series.
+   const Signal::CoherentSearch alone({filter}, {Signal::Response()}, 0, 0.5, 5, 5);
+   const std::vector<double> one(strain.begin(), strain.begin() + 256);
+   CHECK(Near(alone.Statistic(one), Signal::BayesStatistic(filter.Series(one), 5), 1e-3));
+   Refuses("responses of one and of two detectors",
+           [&] { Signal::CoherentSearch({filter}, {Signal::Response(), responses[0]}, 0, 0.5, 5, 5); }, {"a response has 2 amplitudes"});
+   Refuses("an unknown detector of a network", [&] { Signal::DrawResponses({"H1", "K2"}, 5); }, {"detector 'K2' is unknown"});
+   Refuses("a window of one detector", [&] { search.Statistic(one); }, {"strain has 256 samples", "256 of each of 2"});
+}
+
 void CheckErrors()
 {
    const auto psd = Signal::DetectorPsd(256, 512);
@@ -160,6 +193,7 @@ void signal()
    CheckWaveforms();
    CheckSearch();
    CheckDetectors();
+   CheckCoherentSearch();
    CheckErrors();
    Passed();
 }

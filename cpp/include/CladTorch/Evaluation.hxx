@@ -122,6 +122,13 @@ public:
    /// Share of signal (y) against mean predicted probability (x) in `bins` of equal width, with Wilson's intervals of one
    /// standard deviation; throws for scores outside [0, 1].
    TGraphAsymmErrors *Calibration(int bins = 10, std::size_t output = 0) const;
+   /// Share of the signal that passes a cut (y) against another quantity of the events (x), such as a signal's strength, with
+   /// Wilson's intervals of one standard deviation. At most the share `falseAlarm` of the background passes. The uncertainty of
+   /// that cut is not in the intervals: have many times 1 / `falseAlarm` background events. Draw it with "P".
+   /// \param against [N]; what it is for the background does not count.
+   /// \param edges Of the bins, rising; a bin contains its lower edge. Bins without signal have no point.
+   TGraphAsymmErrors *Efficiency(const std::vector<float> &against, const std::vector<double> &edges, double falseAlarm,
+                                 std::size_t output = 0) const;
    /// The mean of |share of signal - predicted probability| over these bins (expected calibration error).
    double CalibrationError(int bins = 10, std::size_t output = 0) const;
    /// The number by which logits are to be divided for the least cross-entropy (Guo et al., ICML 2017); above 1 for a model

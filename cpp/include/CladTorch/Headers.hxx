@@ -10,6 +10,7 @@
 #ifndef CLADTORCH_HEADERS
 #define CLADTORCH_HEADERS
 
+#include <CladTorch/Coherent.hxx>
 #include <CladTorch/CrossValidation.hxx>
 #include <CladTorch/Dataset.hxx>
 #include <CladTorch/Detectors.hxx>

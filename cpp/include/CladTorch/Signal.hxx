@@ -1,12 +1,13 @@
 /// \file CladTorch/Signal.hxx
 /// \brief Signals in coloured Gaussian noise: spectra, filters, whitening, waveforms and the exact detection bounds.
-/// Waveforms.hxx, Search.hxx, Detectors.hxx and Strain.hxx have the rest of the namespace.
+/// Waveforms.hxx, Search.hxx, Coherent.hxx, Detectors.hxx and Strain.hxx have the rest of the namespace.
 
 #include <CladTorch/Load.hxx>
 
 #ifndef CLADTORCH_SIGNAL
 #define CLADTORCH_SIGNAL
 
+#include <CladTorch/Coherent.hxx>
 #include <CladTorch/Detectors.hxx>
 #include <CladTorch/Search.hxx>
 #include <CladTorch/Strain.hxx>

@@ -178,7 +178,7 @@ FUNCTIONS = {
     "CladTorch": ("ToFrame", "ToMatrix", "WriteFriend"),
     "CladTorch::Signal": (
         *("AntennaPattern", "AucBound", "BandPass", "BayesStatistic", "BinarySpectrum", "BinaryStrain", "Blip", "Chirp"),
-        *("Delay", "DetectorNoise", "DetectorPsd", "EfficiencyBound", "InterpolatePsd", "NetworkSnr", "Noise", "Notch"),
+        *("Delay", "DetectorNoise", "DetectorPsd", "DrawResponses", "EfficiencyBound", "InterpolatePsd", "NetworkSnr", "Noise", "Notch"),
         *("PhaseShift", "Project", "QTransform", "ReadHdf5", "ReadStrain", "Ringdown", "ScaleToSnr", "ScatteredLight", "SearchBounds", "SineGaussian"),
         *("SineGaussianFisher", "Snr", "Spectrogram", "TruncateInverse", "Welch", "Whiten", "WhitenByOwn", "Window"),
     ),

@@ -7,19 +7,20 @@ import signal
 LONG = {
     "CladTorch": {"ToFrame", "ToMatrix", "WriteFriend"},
     "Signal": {
-        *("BandPass", "BayesStatistic", "BinarySpectrum", "BinaryStrain", "Blip", "Chirp", "DetectorNoise", "DetectorPsd"),
+        *("BandPass", "BayesStatistic", "BinarySpectrum", "BinaryStrain", "Blip", "Chirp", "DetectorNoise", "DetectorPsd", "DrawResponses"),
         *("InterpolatePsd", "Noise", "Notch", "PhaseShift", "Project", "QTransform", "ReadHdf5", "ReadStrain", "Ringdown", "ScaleToSnr", "ScatteredLight"),
         *("SearchBounds", "SineGaussian", "SineGaussianFisher", "Snr", "Spectrogram", "TruncateInverse", "Welch", "Whiten"),
         *("WhitenByOwn", "Window"),
     },
     "Batches": {"Next"},
+    "CoherentSearch": {"__init__", "Loudest", "Statistic"},
     "CrossValidation": {"Evaluate", "Print"},
     "Dataset": {"Add", "Balance", "Correlations", "Split"},
     "Ensemble": {"Define", "Evaluate", "Fit", "Load", "Predict", "Report", "Save", "Spread"},
     "Evaluation": {
         *("Accuracy", "Auc", "AucError", "BestCut", "Bias", "Calibration", "CalibrationError", "Classifier", "Confusion"),
         *("Correlations", "DrawCalibration", "DrawConfusion", "DrawOvertraining", "DrawPulls", "DrawRejection", "DrawResiduals", "DrawRoc"),
-        *("DrawScores", "DrawSignificance", "Explained", "FalseAlarms", "LogLikelihood", "Overtraining", "Precision", "Print", "Recall"),
+        *("DrawScores", "DrawSignificance", "Efficiency", "Explained", "FalseAlarms", "LogLikelihood", "Overtraining", "Precision", "Print", "Recall"),
         *("PullMean", "PullWidth", "Pulls", "Regression", "Rejection", "Residuals", "Resolution", "Rmse", "Roc", "RocBand", "Scores", "Significance", "Temperature"),
     },
     "Jagged": {"Padded", "Read"},

@@ -56,7 +56,7 @@ def pythonize(cls, name):
     elif kind == "RandomSearch":
         takes_options(cls, name, "Run", at=2)
         takes_choices(cls)
-    elif kind in ("Functor", "MatchedFilter", "Whitener"):
+    elif kind in ("CoherentSearch", "Functor", "MatchedFilter", "Whitener"):
         takes_numbers(cls, name)
     raises_keyboard_interrupt(cls, name)
     document(cls, name)

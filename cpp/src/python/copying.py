@@ -6,10 +6,10 @@ import tempfile
 # Copies share what does not change until one of them changes: a copy is a deep copy.
 COPIED = {
     *("Binary", "CrossValidation", "Dataset", "Ensemble", "Evaluation", "Files", "FitOptions", "CompileOptions", "Functor", "History", "Jagged", "Label", "Metric", "Mlp", "MlpOptions", "Model", "RandomSearch", "Scaler"),
-    *("MatchedFilter", "Source", "View", "Whitener"),
+    *("CoherentSearch", "MatchedFilter", "Source", "View", "Whitener"),
 }
 # Plain numbers that a call has found.
-RECORDS = ("Bounds", "Epoch", "Reach", "Strain", "Trial", "Trigger")
+RECORDS = ("Bounds", "Epoch", "Reach", "Response", "Strain", "Trial", "Trigger")
 COPIED.update(RECORDS)
 SHARED = {
     "Batches": "copies are the same batches: call Stream.Batches() for others",
@@ -25,6 +25,7 @@ UNPICKLED = {
     "Evaluation": "pickle the arrays of predictions, labels and weights, and call Evaluation.Classifier() or Regression()",
     "Functor": "pickle the model and call its Functor()",
     "History": "pickle list(history.TrainLoss()), ValidationLoss() and Seconds()",
+    "CoherentSearch": "make it there from its templates and responses",
     "MatchedFilter": "make it there from its template and the power spectral density",
     "Metric": "make it there, of an enumerator or a function",
     "RandomSearch": "pickle its Trials() and BestModel()",

@@ -195,6 +195,12 @@ KINDS = {
         or (isinstance(value, (list, tuple)) and all(is_a(each, "CladTorch::Signal::MatchedFilter") for each in value)),
         lambda value: vector_of("Signal::MatchedFilter", value),
     ),
+    "vector<CladTorch::Signal::Response>": Kind(
+        "a list of responses, as DrawResponses() gives it",
+        lambda value: getattr(type(value), "__cpp_name__", "").startswith("std::vector<CladTorch::Signal::Response")
+        or (isinstance(value, (list, tuple)) and all(is_a(each, "CladTorch::Signal::Response") for each in value)),
+        lambda value: vector_of("Signal::Response", value),
+    ),
     "vector<CladTorch::Metric>": Kind(
         "a list of metrics, as [kAuc, Metric(\"name\", function)]",
         lambda value: isinstance(value, (list, tuple))

@@ -35,6 +35,14 @@ mod ffi {
         error: f64,
     }
 
+    /// See `evaluate::Efficiency`.
+    struct EfficiencyCurve {
+        middle: Vec<f64>,
+        value: Vec<f64>,
+        lower: Vec<f64>,
+        upper: Vec<f64>,
+    }
+
     /// Sums of weights on both sides of a cut.
     struct DecisionCounts {
         true_positive: f64,
@@ -85,6 +93,14 @@ mod ffi {
         ) -> Result<SignificanceCurve>;
         fn evaluate_calibration(scores: &[f32], labels: &[f32], weights: &[f32], bins: i32)
         -> Result<CalibrationCurve>;
+        fn evaluate_efficiency(
+            scores: &[f32],
+            labels: &[f32],
+            weights: &[f32],
+            against: &[f32],
+            edges: &[f64],
+            false_alarm: f64,
+        ) -> Result<EfficiencyCurve>;
         /// `logits` [rows, outputs]
         fn evaluate_temperature(logits: &[f32], outputs: usize, labels: &[f32], weights: &[f32]) -> Result<f64>;
         fn evaluate_counts(scores: &[f32], labels: &[f32], weights: &[f32], cut: f64) -> Result<DecisionCounts>;
@@ -155,6 +171,21 @@ fn evaluate_calibration(scores: &[f32], labels: &[f32], weights: &[f32], bins: i
         let found = evaluate::calibration(Sample::new(scores, labels, weights)?, bins)?;
         let evaluate::Calibration { predicted, observed, lower, upper, error } = found;
         Ok(ffi::CalibrationCurve { predicted, observed, lower, upper, error })
+    })
+}
+
+fn evaluate_efficiency(
+    scores: &[f32],
+    labels: &[f32],
+    weights: &[f32],
+    against: &[f32],
+    edges: &[f64],
+    false_alarm: f64,
+) -> Result<ffi::EfficiencyCurve> {
+    guard(|| {
+        let found = evaluate::efficiency(Sample::new(scores, labels, weights)?, against, edges, false_alarm)?;
+        let evaluate::Efficiency { middle, value, lower, upper } = found;
+        Ok(ffi::EfficiencyCurve { middle, value, lower, upper })
     })
 }
 

@@ -1,7 +1,11 @@
 //! Searches for signals in strain, and detectors.
 
 use crate::error::{Result, guard};
-use crate::signal::{self, Detector, Direction, Draws, MatchedFilter, QPlane, Search, TimeFrequency};
+use realfft::num_complex::Complex;
+
+use crate::signal::{
+    self, Coherent, CoherentSearch, Detector, Direction, Draws, MatchedFilter, QPlane, Response, Search, TimeFrequency,
+};
 
 #[cxx::bridge(namespace = "CladTorch::Core")]
 mod ffi {
@@ -25,6 +29,14 @@ mod ffi {
     struct SignalBounds {
         bayes: SignalReach,
         maximised: SignalReach,
+    }
+
+    /// See `signal::Response`: of several, one after the other.
+    struct SignalResponses {
+        detectors: usize,
+        /// Real and imaginary parts in turns.
+        amplitudes: Vec<f64>,
+        delays: Vec<f64>,
     }
 
     /// See `signal::TimeFrequency`.
@@ -64,6 +76,21 @@ mod ffi {
             seed: u64,
         ) -> Result<SignalBounds>;
         fn bayes_statistic(series: &[f64], snr: f64) -> Result<f64>;
+
+        fn draw_responses(detectors: &Vec<String>, count: usize, seed: u64) -> Result<SignalResponses>;
+        type CoherentSearch;
+        #[allow(clippy::too_many_arguments)]
+        fn coherent_search(
+            bank: &FilterBank,
+            responses: &SignalResponses,
+            begin: f64,
+            end: f64,
+            lowest: f64,
+            highest: f64,
+            step: usize,
+        ) -> Result<Box<CoherentSearch>>;
+        fn coherent_statistic(search: &CoherentSearch, strain: &[f64]) -> Result<f64>;
+        fn coherent_loudest(search: &CoherentSearch, strain: &[f64]) -> Result<Vec<f64>>;
 
         fn spectrogram(strain: &[f64], rate: f64, segment: usize, stride: usize) -> Result<SignalMap>;
         fn q_transform(
@@ -157,6 +184,54 @@ impl From<signal::Reach> for ffi::SignalReach {
 
 fn bayes_statistic(series: &[f64], snr: f64) -> Result<f64> {
     guard(|| signal::bayes_statistic(series, snr))
+}
+
+fn draw_responses(detectors: &Vec<String>, count: usize, seed: u64) -> Result<ffi::SignalResponses> {
+    guard(|| {
+        let detectors: Vec<_> = detectors.iter().map(|name| Detector::named(name)).collect::<Result<_>>()?;
+        let drawn = signal::draw_responses(&detectors, count, seed)?;
+        Ok(ffi::SignalResponses {
+            detectors: detectors.len(),
+            amplitudes: drawn.iter().flat_map(|one| one.amplitudes.iter().flat_map(|a| [a.re, a.im])).collect(),
+            delays: drawn.iter().flat_map(|one| one.delays.iter().copied()).collect(),
+        })
+    })
+}
+
+#[allow(clippy::too_many_arguments)] // As C++ has them.
+fn coherent_search(
+    bank: &FilterBank,
+    responses: &ffi::SignalResponses,
+    begin: f64,
+    end: f64,
+    lowest: f64,
+    highest: f64,
+    step: usize,
+) -> Result<Box<CoherentSearch>> {
+    guard(|| {
+        let detectors = responses.detectors.max(1);
+        let amplitudes = responses.amplitudes.chunks(2 * detectors);
+        let responses = amplitudes.zip(responses.delays.chunks(detectors)).map(|(amplitudes, delays)| Response {
+            amplitudes: amplitudes.chunks_exact(2).map(|a| Complex::new(a[0], a[1])).collect(),
+            delays: delays.to_vec(),
+        });
+        let search = Coherent {
+            bank: bank.0.clone(),
+            responses: responses.collect(),
+            arrivals: begin..end,
+            snrs: [lowest, highest],
+            step,
+        };
+        CoherentSearch::new(search).map(Box::new)
+    })
+}
+
+fn coherent_statistic(search: &CoherentSearch, strain: &[f64]) -> Result<f64> {
+    guard(|| search.statistic(strain))
+}
+
+fn coherent_loudest(search: &CoherentSearch, strain: &[f64]) -> Result<Vec<f64>> {
+    guard(|| search.loudest(strain))
 }
 
 impl From<TimeFrequency> for ffi::SignalMap {

@@ -60,7 +60,7 @@ pub fn calibration(sample: Sample, bins: usize) -> Result<Calibration> {
 }
 
 /// Of a share `p` of `n` events, at one standard deviation. Negative weights lead out of [0, 1], where it has no width.
-fn wilson(p: f64, n: f64) -> (f64, f64) {
+pub(super) fn wilson(p: f64, n: f64) -> (f64, f64) {
     let inside = p.clamp(0.0, 1.0);
     let centre = (inside + 0.5 / n) / (1.0 + 1.0 / n);
     let half = (inside * (1.0 - inside) / n + 0.25 / (n * n)).sqrt() / (1.0 + 1.0 / n);

@@ -6,6 +6,7 @@
 mod calibration;
 mod classes;
 mod correlation;
+mod efficiency;
 mod gradient_importance;
 mod importance;
 mod kolmogorov;
@@ -18,6 +19,7 @@ mod testing;
 pub use calibration::{Calibration, calibration, temperature};
 pub use classes::{Counts, confusion, counts};
 pub use correlation::correlation;
+pub use efficiency::{Efficiency, efficiency};
 pub use gradient_importance::gradient_importance;
 pub use importance::{Importance, Quality, importance};
 pub use kolmogorov::{Distance, distance};

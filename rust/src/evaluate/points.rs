@@ -13,7 +13,7 @@ pub(super) struct Passed {
 }
 
 impl Passed {
-    fn add(&mut self, weight: f64) {
+    pub fn add(&mut self, weight: f64) {
         self.weight += weight;
         self.square += weight * weight;
     }

@@ -20,10 +20,10 @@ use crate::interrupt;
 /// Most windows of one kind: their statistics fit into memory.
 const MAX_WINDOWS: usize = 1 << 26;
 /// See [`bound`](super::auc_bound).
-const MAX_SNR: f64 = 100.0;
+pub(super) const MAX_SNR: f64 = 100.0;
 
 /// ln I₀(x), x ≥ 0.
-fn ln_bessel(x: f64) -> f64 {
+pub(super) fn ln_bessel(x: f64) -> f64 {
     if x > 30.0 {
         // exp(x) / √(2πx) Σ ((2k-1)!!)² / k! (8x)^k (Abramowitz and Stegun, 9.7.1): falls to 1e-16 before it rises.
         let (mut term, mut sum) = (1.0, 1.0);

@@ -65,6 +65,26 @@ impl MatchedFilter {
         2 * (self.whitener.len() - 1)
     }
 
+    /// Sampling rate, Hz.
+    pub(super) fn rate(&self) -> f64 {
+        self.rate
+    }
+
+    /// `other` is for windows of the same length, sampling rate and noise.
+    pub(super) fn check_same_noise(&self, other: &Self) -> Result<()> {
+        if self.rate == other.rate && self.whitener == other.whitener {
+            return Ok(());
+        }
+        Err(Error::invalid(
+            format!(
+                "the bank has templates for different noise or windows, of {} and {} samples",
+                self.samples(),
+                other.samples()
+            ),
+            "give templates of one length, sampling rate and power spectral density",
+        ))
+    }
+
     /// The filter's output at each sample as time of the reference, [n]: the real part is the template's own phase, the
     /// imaginary part a quarter turn on. In noise both are normal with variance 1.
     pub fn complex_series(&self, strain: &[f64]) -> Result<Vec<Complex<f64>>> {
@@ -108,6 +128,23 @@ impl MatchedFilter {
         whitened.iter().zip(&self.template).map(|(bin, template)| bin * template.conj()).collect()
     }
 
+    /// Of a whitened window, every `step`-th sample of [`MatchedFilter::complex_series`]: [n / step], an even number. Bins that so few
+    /// samples cannot tell apart are left out: see [`MatchedFilter::power_from`].
+    pub(super) fn coarse_series(&self, whitened: &[Complex<f64>], step: usize) -> Result<Vec<Complex<f64>>> {
+        let steps = self.samples() / step;
+        let mut spectrum = self.correlated_white(whitened);
+        // The series has positive frequencies alone: 2 Σ C_k exp(2πi jk/n) / n.
+        spectrum.iter_mut().for_each(|bin| *bin *= 2.0 / step as f64);
+        spectrum.resize(steps, Complex::default());
+        fourier::complex_inverse(&spectrum)
+    }
+
+    /// Share of the template's power at `bin` and above.
+    pub(super) fn power_from(&self, bin: usize) -> f64 {
+        let power = |bins: &[Complex<f64>]| bins.iter().map(Complex::norm_sqr).sum::<f64>();
+        power(&self.template[bin.min(self.template.len())..]) / power(&self.template)
+    }
+
     /// The samples from `times.start` to before `times.end` (s), at least one.
     pub fn samples_of(&self, times: Range<f64>) -> Result<Range<usize>> {
         let length = self.samples() as f64 / self.rate;
@@ -123,8 +160,8 @@ impl MatchedFilter {
         Ok(range)
     }
 
-    /// Whitened strain times the conjugate of the template, [n/2 + 1].
-    fn correlated(&self, strain: &[f64]) -> Result<Vec<Complex<f64>>> {
+    /// The spectrum of whitened strain, [n/2 + 1].
+    pub(super) fn whitened(&self, strain: &[f64]) -> Result<Vec<Complex<f64>>> {
         if strain.len() != self.samples() {
             return Err(Error::invalid(
                 format!("strain has {} samples, the template {}", strain.len(), self.samples()),
@@ -134,7 +171,6 @@ impl MatchedFilter {
         check::finite("strain", strain)?;
         let mut spectrum = fourier::forward(strain.to_vec())?;
         spectrum.iter_mut().zip(&self.whitener).for_each(|(bin, white)| *bin *= white);
-        let spectrum = self.correlated_white(&spectrum);
         if let Some(k) = spectrum.iter().position(|bin| !bin.is_finite()) {
             return Err(Error::invalid(
                 format!("filtered strain is not finite at bin {k}"),
@@ -142,6 +178,11 @@ impl MatchedFilter {
             ));
         }
         Ok(spectrum)
+    }
+
+    /// Whitened strain times the conjugate of the template, [n/2 + 1].
+    fn correlated(&self, strain: &[f64]) -> Result<Vec<Complex<f64>>> {
+        Ok(self.correlated_white(&self.whitened(strain)?))
     }
 
     /// Σ |z_l - q_l z|² / q_l over the bands, over its 2 (bands - 1) degrees of freedom; q_l is the band's share of the

@@ -1,0 +1,34 @@
+/// \file gw_network.h
+/// \brief The convolutional networks of gw_search.C and gw_search.py.
+
+#ifndef CLADTORCH_GW_NETWORK
+#define CLADTORCH_GW_NETWORK
+
+#include <CladTorch/CladTorch.hxx>
+#include <CladTorch/Torch.hxx>
+
+/// The network of MLGWSC-1's example, for windows of two detectors [2, 2048]. It has one logit instead of two probabilities, and no
+/// dropout: no window is seen twice.
+inline CladTorch::Model ChallengeNetwork()
+{
+   namespace nn = torch::nn;
+   torch::manual_seed(1);
+   nn::Sequential net(nn::BatchNorm1d(2), nn::Conv1d(2, 4, 64), nn::ELU(), nn::Conv1d(4, 4, 32), nn::MaxPool1d(4), nn::ELU(),
+                      nn::Conv1d(4, 8, 32), nn::ELU(), nn::Conv1d(8, 8, 16), nn::MaxPool1d(3), nn::ELU(),
+                      nn::Conv1d(8, 16, 16), nn::ELU(), nn::Conv1d(16, 16, 16), nn::MaxPool1d(4), nn::ELU(),
+                      nn::Flatten(), nn::Linear(464, 32), nn::ELU(), nn::Linear(32, 16), nn::ELU(), nn::Linear(16, 1));
+   return CladTorch::Model(net, {2, 2048});
+}
+
+/// A smaller one for windows of one detector at 512 Hz [1, 256].
+inline CladTorch::Model SmallNetwork()
+{
+   namespace nn = torch::nn;
+   torch::manual_seed(1);
+   nn::Sequential net(nn::Conv1d(1, 8, 32), nn::ELU(), nn::MaxPool1d(2), nn::Conv1d(8, 16, 32), nn::ELU(), nn::MaxPool1d(2),
+                      nn::Conv1d(16, 16, 16), nn::ELU(), nn::AdaptiveMaxPool1d(1), nn::Flatten(), nn::Linear(16, 16), nn::ELU(),
+                      nn::Linear(16, 1));
+   return CladTorch::Model(net, {1, 256});
+}
+
+#endif
