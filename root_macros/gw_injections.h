@@ -194,9 +194,10 @@ struct Features {
    static constexpr int kOctaves = 4; ///< below 16, 32, 64 and 128 of 64 bins to half the sampling rate
    std::size_t Size() const { return fRecipe.fTemplates + kOctaves * fRecipe.fDetectors.size(); }
 
-   ROOT::RVecF operator()(const ROOT::RVecF &loudest, const ROOT::RVecF &white) const
+   /// \param ranks What the search gives.
+   ROOT::RVecF operator()(const ROOT::RVecF &ranks, const ROOT::RVecF &white) const
    {
-      ROOT::RVecF features = loudest;
+      ROOT::RVecF features(ranks.begin() + 1, ranks.end());
       for (auto begin = white.begin(); begin != white.end(); begin += fRecipe.fLength) {
          const auto psd = Signal::Welch({begin, begin + fRecipe.fLength}, 128, fRecipe.fRate);
          for (std::size_t first = 4; first < 64; first *= 2) {
@@ -208,13 +209,6 @@ struct Features {
       }
       return features;
    }
-};
-
-/// The best statistic, for `RDataFrame::Define`.
-struct Bayes {
-   Signal::CoherentSearch fSearch;
-
-   float operator()(const ROOT::RVecF &strain) const { return fSearch.Statistic({strain.begin(), strain.end()}); }
 };
 
 /// A search for the signals of a recipe: templates of masses that are spread evenly, and sources from everywhere.

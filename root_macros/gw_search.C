@@ -44,10 +44,10 @@ ROOT::RDF::RNode Frame(const Recipe &recipe, const Signal::CoherentSearch &searc
       .Define("snr", SnrOf{windows}, {"window"})
       .Define("strain", windows, {"window"})
       .Define("white", Whitening{recipe}, {"strain"})
-      .Define("loudest", search, {"strain"})
-      .Define("features", Features{recipe}, {"loudest", "white"})
-      .Define("filter", [](const ROOT::RVecF &loudest) { return Max(loudest); }, {"loudest"})
-      .Define("statistic", Bayes{search}, {"strain"});
+      .Define("ranks", search, {"strain"})
+      .Define("statistic", [](const ROOT::RVecF &ranks) { return ranks[0]; }, {"ranks"})
+      .Define("filter", [](const ROOT::RVecF &ranks) { return *std::max_element(ranks.begin() + 1, ranks.end()); }, {"ranks"})
+      .Define("features", Features{recipe}, {"ranks", "white"});
 }
 
 CladTorch::Dataset Read(const ROOT::RDF::RNode &frame, const std::string &column, std::size_t length = 0)
@@ -88,15 +88,15 @@ struct Ranks {
    std::vector<float> fLabels, fSnrs;
 };
 
-/// Of test windows, one signal for three of noise, in pieces that fit into memory.
+/// Of test windows, one signal for nine of noise, in pieces that fit into memory.
 Ranks Test(const Recipe &recipe, const Signal::CoherentSearch &search, const CladTorch::Model &network,
            const CladTorch::Mlp &perceptron, ULong64_t noise)
 {
-   const ULong64_t all = noise / 3 * 4, piece = 8192;
+   const ULong64_t all = noise / 9 * 10, piece = 8192;
    Ranks ranks;
    auto append = [](std::vector<float> &values, const auto &more) { values.insert(values.end(), more.begin(), more.end()); };
    for (ULong64_t first = 0; first < all; first += piece) {
-      auto windows = Frame(recipe, search, Windows(recipe, 2, 4), first, std::min(piece, all - first))
+      auto windows = Frame(recipe, search, Windows(recipe, 2, 10), first, std::min(piece, all - first))
                         .Cache<float, float, float, int, ROOT::RVecF, ROOT::RVecF>(
                            {"statistic", "filter", "snr", "label", "white", "features"});
       // In the order of the windows, which Take() does not keep on several threads.
@@ -121,18 +121,23 @@ TGraphAsymmErrors *Efficiency(const CladTorch::Evaluation &evaluation, const Ran
    return evaluation.Efficiency(ranks.fSnrs, edges, falseAlarm);
 }
 
-/// Areas and, at each false-alarm probability that the test windows can show, the share of all signals that pass.
-void Print(const std::vector<CladTorch::Evaluation> &evaluations, const Ranks &ranks)
+/// The false-alarm probabilities that so many windows of noise can show.
+std::vector<double> Shown(int noise)
 {
-   const double noise = std::count(ranks.fLabels.begin(), ranks.fLabels.end(), 0);
-   std::printf("\n%-18s %-20s efficiency at", "", "AUC");
-   for (double alarm : kFalseAlarms)
+   auto shown = kFalseAlarms;
+   shown.erase(std::remove_if(shown.begin(), shown.end(), [noise](double alarm) { return noise * alarm < kFewest; }), shown.end());
+   return shown;
+}
+
+/// Areas, and the share of all signals that pass.
+void Print(const std::vector<CladTorch::Evaluation> &evaluations, const Ranks &ranks, const std::vector<double> &falseAlarms)
+{
+   std::printf("\n%-18s %-19s efficiency at", "", "AUC");
+   for (double alarm : falseAlarms)
       std::printf("  %-15g", alarm);
    for (std::size_t i = 0; i < kNames.size(); ++i) {
-      std::printf("\n%-18s %.4f +- %.4f                 ", kNames[i], evaluations[i].Auc(), evaluations[i].AucError());
-      for (double alarm : kFalseAlarms) {
-         if (noise * alarm < kFewest)
-            continue;
+      std::printf("\n%-18s %.4f +- %.4f                ", kNames[i], evaluations[i].Auc(), evaluations[i].AucError());
+      for (double alarm : falseAlarms) {
          std::unique_ptr<TGraphAsymmErrors> all(evaluations[i].Efficiency(ranks.fSnrs, {0.1, 100}, alarm));
          std::printf("  %.3f +- %.3f ", all->GetPointY(0), 0.5 * (all->GetErrorYhigh(0) + all->GetErrorYlow(0)));
       }
@@ -183,18 +188,18 @@ void gw_search(const std::string &folder = "gw_search_out", int epochs = 8, int 
    std::vector<CladTorch::Evaluation> evaluations;
    for (const auto &each : ranks.fRanks)
       evaluations.push_back(CladTorch::Evaluation::Classifier(each, ranks.fLabels));
-   Print(evaluations, ranks);
+   const auto falseAlarms = Shown(noise);
+   Print(evaluations, ranks, falseAlarms);
    if (quick)
       return; // all signals have one SNR
 
    gStyle->SetTitleFontSize(0.065);
    auto *canvas = new TCanvas("gw_search", "Searches for binary black holes", 1500, 1100);
    canvas->Divide(2, 2);
-   for (std::size_t i = 0; i < kFalseAlarms.size(); ++i)
-      if (noise * kFalseAlarms[i] >= kFewest) {
-         canvas->cd(i + 1);
-         Draw(evaluations, ranks, kFalseAlarms[i]);
-      }
+   for (std::size_t i = 0; i < falseAlarms.size(); ++i) {
+      canvas->cd(i + 1);
+      Draw(evaluations, ranks, falseAlarms[i]);
+   }
    canvas->SaveAs((folder + "/gw_search.png").c_str());
    canvas->SaveAs((folder + "/gw_search.pdf").c_str());
 }

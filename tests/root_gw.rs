@@ -1,6 +1,6 @@
 //! The gravitational-wave macros of `root_macros/` and their PyROOT twins on small samples. `gw_classify`: the area under the ROC
 //! curve stays under the exact bound and over a floor, the twins agree, and planted errors are caught by the same checks.
-//! `gw_parameters`: the Fisher matrix is the closed form, and errors are as wide as they say. `gw_real_noise`: GW150914 is found where it was
+//! `gw_search`: filter and likelihood ratio reach what an independent program says, and no network beats it. `gw_parameters`: the Fisher matrix is the closed form, and errors are as wide as they say. `gw_real_noise`: GW150914 is found where it was
 //! published.
 
 // Part of what it offers is for `root.rs` only.
@@ -171,6 +171,55 @@ fn gw150914_is_found_in_published_strain() {
     let found = |text: &str| text.lines().filter(|line| line.contains("SNR")).map(str::to_owned).collect::<Vec<_>>();
     assert_eq!(found(text), found(&twin.text));
     assert_eq!(found(text).len(), 5, "{text}");
+}
+
+#[test]
+fn injections_have_the_distributions_of_their_recipes() {
+    Session::root(&["-q", &script("gw_injections.C")]).run().passed();
+}
+
+/// A line of gw_search's table: the area with its error, and the efficiencies with their binomial errors.
+fn reach(text: &str, name: &str) -> Vec<[f64; 2]> {
+    let line = text.lines().find(|line| line.starts_with(name)).unwrap_or_else(|| panic!("no '{name}' in:\n{text}"));
+    let numbers: Vec<f64> = line.split_whitespace().filter_map(|word| word.parse().ok()).collect();
+    assert!(numbers.len() == 8, "{line}");
+    numbers.chunks(2).map(|pair| [pair[0], pair[1]]).collect()
+}
+
+/// One chirp of known masses in one detector at SNR 4.5, with an arrival uniform over 0.2 s.
+#[test]
+fn a_search_reaches_its_bound_and_no_network_beats_it() {
+    let noise = 54_000.0;
+    let file = |ending: &str| source().join(format!("root_macros/gw_search.{ending}")).display().to_string();
+    let outcome = Session::root(&["-q", &format!(r#"{}("out", 8, 8000, {noise}, true)"#, file("C"))]).run();
+    assert_eq!(outcome.code, Some(0), "{}", outcome.text);
+    let outcome = outcome.wrote("out/gw_search.ct");
+    let text = &outcome.text;
+
+    // By another program, of 3e6 windows of noise and 2e5 signals: the areas, and the efficiencies of the likelihood ratio at
+    // false-alarm probabilities of 1e-2 and 1e-3, with errors of 0.0003, 0.002 and 0.004.
+    let [likelihood, filter] = ["Likelihood ratio", "Matched filter"].map(|name| reach(text, name));
+    for ([area, error], expected) in [(likelihood[0], 0.9699), (filter[0], 0.9693)] {
+        assert!((1e-4..0.003).contains(&error) && (area - expected).abs() < 3.0 * error.hypot(0.0003), "{text}");
+    }
+    for (i, alarm, expected, known) in [(2, 1e-2, 0.741, 0.002), (3, 1e-3, 0.528, 0.004)] {
+        let [value, binomial] = likelihood[i];
+        // A false-alarm probability ten times as large gives 0.2 more: so the error of the threshold counts.
+        let threshold: f64 = 0.2 / f64::ln(10.0) / f64::sqrt(alarm * noise);
+        assert!((value - expected).abs() < 3.0 * binomial.hypot(threshold).hypot(known), "{value} at {alarm}:\n{text}");
+    }
+
+    // The floors are what so little training gives, less five standard errors.
+    for (name, floor) in [("Convolutional", 0.95), ("Perceptron", 0.958)] {
+        let [area, error] = reach(text, name)[0];
+        assert!(area > floor && area < 0.9699 + 3.0 * error.hypot(0.0003), "{name}:\n{text}");
+    }
+
+    let twin = Session::python(&[&file("py"), "out", "8", "8000", &noise.to_string(), "quick"]).run();
+    assert_eq!(twin.code, Some(0), "{}", twin.text);
+    for name in ["Likelihood ratio", "Matched filter", "Convolutional", "Perceptron"] {
+        assert_eq!(reach(text, name), reach(&twin.text, name), "{name}");
+    }
 }
 
 #[test]

@@ -92,8 +92,8 @@ std::vector<double> CoherentSearch::Loudest(const std::vector<double> &strain) c
 ROOT::RVecF CoherentSearch::operator()(const ROOT::RVecF &strain) const
 {
    return Guard("CladTorch::Signal::CoherentSearch", [&] {
-      const auto loudest = Core::coherent_loudest(*fData->fSearch, Slice({strain.begin(), strain.end()}));
-      return ROOT::RVecF(loudest.begin(), loudest.end());
+      const auto ranks = Core::coherent_ranks(*fData->fSearch, Slice({strain.begin(), strain.end()}));
+      return ROOT::RVecF(ranks.begin(), ranks.end());
    });
 }
 

@@ -110,6 +110,7 @@ fn two_detectors_have_the_slow_sum() {
         assert_close(of_signal, slow(&strain, &responses, rho), 0.05, "signal");
         let loudest = search.loudest(&strain).unwrap();
         assert!(loudest[seed as usize % 2] > rho - 3.0, "{loudest:?} of {rho}");
+        assert_eq!(search.ranks(&strain).unwrap(), [vec![of_signal], loudest].concat());
     }
 }
 

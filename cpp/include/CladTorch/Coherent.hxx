@@ -74,7 +74,7 @@ public:
    /// [templates], the largest network SNR of each: the root of the sum of the detectors' squares, at arrivals that they can have
    /// together.
    std::vector<double> Loudest(const std::vector<double> &strain) const;
-   /// Loudest() for `RDataFrame::Define`.
+   /// Both for `RDataFrame::Define`, in the time of one: [1 + templates], first Statistic(), then Loudest().
    ROOT::RVecF operator()(const ROOT::RVecF &strain) const;
 
    /// Called by PyROOT when it meets this class: checks and names arguments, copies.

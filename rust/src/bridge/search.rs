@@ -91,6 +91,7 @@ mod ffi {
         ) -> Result<Box<CoherentSearch>>;
         fn coherent_statistic(search: &CoherentSearch, strain: &[f64]) -> Result<f64>;
         fn coherent_loudest(search: &CoherentSearch, strain: &[f64]) -> Result<Vec<f64>>;
+        fn coherent_ranks(search: &CoherentSearch, strain: &[f64]) -> Result<Vec<f64>>;
 
         fn spectrogram(strain: &[f64], rate: f64, segment: usize, stride: usize) -> Result<SignalMap>;
         fn q_transform(
@@ -232,6 +233,10 @@ fn coherent_statistic(search: &CoherentSearch, strain: &[f64]) -> Result<f64> {
 
 fn coherent_loudest(search: &CoherentSearch, strain: &[f64]) -> Result<Vec<f64>> {
     guard(|| search.loudest(strain))
+}
+
+fn coherent_ranks(search: &CoherentSearch, strain: &[f64]) -> Result<Vec<f64>> {
+    guard(|| search.ranks(strain))
 }
 
 impl From<TimeFrequency> for ffi::SignalMap {

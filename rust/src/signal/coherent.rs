@@ -71,6 +71,13 @@ struct Filtered {
     loudest: Vec<f64>,
 }
 
+impl Filtered {
+    /// The largest network SNR.
+    fn most(&self) -> f64 {
+        self.loudest.iter().fold(0.0, |m: f64, x| m.max(*x)).sqrt()
+    }
+}
+
 impl CoherentSearch {
     /// Throws unless templates, responses and numbers fit together.
     pub fn new(search: Coherent) -> Result<Self> {
@@ -111,18 +118,26 @@ impl CoherentSearch {
     /// Arrivals whose likelihood is small beside the largest take part with a few of the responses, evenly spread, each counting
     /// for those that are left out: that does not shift the average, and changes it by less than the responses' number does.
     pub fn statistic(&self, strain: &[f64]) -> Result<f64> {
-        let filtered = self.filtered(strain)?;
-        let most = filtered.iter().flat_map(|one| &one.loudest).fold(0.0, |m: f64, x| m.max(*x));
-        let top = self.likelihood.log_mean(most.sqrt());
-        let sum: f64 = filtered.iter().enumerate().map(|(j, one)| self.sum(one, j, top)).sum();
-        let count = self.bank.len() * self.arrivals.len() * self.responses.len();
-        Ok(top + (sum / count as f64).ln())
+        Ok(self.average(&self.filtered(strain)?))
     }
 
     /// [templates], the largest network SNR √Σ|zᵈ|² over the arrivals that the detectors can have together.
     pub fn loudest(&self, strain: &[f64]) -> Result<Vec<f64>> {
+        Ok(self.filtered(strain)?.iter().map(Filtered::most).collect())
+    }
+
+    /// Both, with one pass of the filters: [1 + templates], first [`CoherentSearch::statistic`].
+    pub fn ranks(&self, strain: &[f64]) -> Result<Vec<f64>> {
         let filtered = self.filtered(strain)?;
-        Ok(filtered.iter().map(|one| one.loudest.iter().fold(0.0, |m: f64, x| m.max(*x)).sqrt()).collect())
+        Ok(std::iter::once(self.average(&filtered)).chain(filtered.iter().map(Filtered::most)).collect())
+    }
+
+    fn average(&self, filtered: &[Filtered]) -> f64 {
+        let most = filtered.iter().map(Filtered::most).fold(0.0, f64::max);
+        let top = self.likelihood.log_mean(most);
+        let sum: f64 = filtered.iter().enumerate().map(|(j, one)| self.sum(one, j, top)).sum();
+        let count = self.bank.len() * self.arrivals.len() * self.responses.len();
+        top + (sum / count as f64).ln()
     }
 
     fn filtered(&self, strain: &[f64]) -> Result<Vec<Filtered>> {
