@@ -62,7 +62,7 @@ CladTorch::History Train(CladTorch::Model &model, const CladTorch::Stream &windo
    CladTorch::FitOptions options;
    options.fEpochs = epochs;
    options.fBatchSize = 64;
-   options.fLearningRate = 2e-3;
+   options.fLearningRate = 6e-3;
    options.fSchedule = CladTorch::kOneCycle;
    options.fStandardise = false; // whitened noise has the deviation 1
    return model.Fit(windows, validation, options);
@@ -136,7 +136,7 @@ void Print(const std::vector<CladTorch::Evaluation> &evaluations, const Ranks &r
    for (double alarm : falseAlarms)
       std::printf("  %-15g", alarm);
    for (std::size_t i = 0; i < kNames.size(); ++i) {
-      std::printf("\n%-18s %.4f +- %.4f                ", kNames[i], evaluations[i].Auc(), evaluations[i].AucError());
+      std::printf("\n%-18s %.4f +- %.4f                 ", kNames[i], evaluations[i].Auc(), evaluations[i].AucError());
       for (double alarm : falseAlarms) {
          std::unique_ptr<TGraphAsymmErrors> all(evaluations[i].Efficiency(ranks.fSnrs, {0.1, 100}, alarm));
          std::printf("  %.3f +- %.3f ", all->GetPointY(0), 0.5 * (all->GetErrorYhigh(0) + all->GetErrorYlow(0)));

@@ -36,7 +36,7 @@ def read(frame, column, length=0):
 
 def train(model, windows, validation, epochs):
     """Learns from windows that are made anew for each epoch; `validation` stays."""
-    options = ct.FitOptions(fEpochs=epochs, fBatchSize=64, fLearningRate=2e-3, fSchedule=ct.kOneCycle)
+    options = ct.FitOptions(fEpochs=epochs, fBatchSize=64, fLearningRate=6e-3, fSchedule=ct.kOneCycle)
     options.fStandardise = False  # whitened noise has the deviation 1
     return model.Fit(windows, validation, options)
 
@@ -73,7 +73,7 @@ def print_table(evaluations, snrs, false_alarms):
     """Areas, and the share of all signals that pass."""
     print(f"\n{'':18} {'AUC':19} efficiency at" + "".join(f"  {alarm:<15g}" for alarm in false_alarms), end="")
     for name, evaluation in zip(NAMES, evaluations):
-        print(f"\n{name:18} {evaluation.Auc():.4f} +- {evaluation.AucError():.4f}                ", end="")
+        print(f"\n{name:18} {evaluation.Auc():.4f} +- {evaluation.AucError():.4f}                 ", end="")
         for alarm in false_alarms:
             every = evaluation.Efficiency(snrs, [0.1, 100], alarm)
             error = 0.5 * (every.GetErrorYhigh(0) + every.GetErrorYlow(0))
