@@ -527,6 +527,14 @@ class Evaluation:
         ...
     def DrawScores(self, bins: int = ..., output: int = ...) -> Any: ...
     def DrawSignificance(self, signal: float = ..., background: float = ..., backgroundError: float = ..., kind: ESignificance = ..., output: int = ...) -> Any: ...
+    def Efficiency(self, against: ArrayLike, edges: ArrayLike, falseAlarm: float, output: int = ...) -> Any:
+        """Share of the signal that passes a cut (y) against another quantity of the events (x), such as a signal's strength, with
+        Wilson's intervals of one standard deviation. At most the share `falseAlarm` of the background passes. The uncertainty of
+        that cut is not in the intervals: have many times 1 / `falseAlarm` background events. Draw it with "P".
+        against: [N]; what it is for the background does not count.
+        edges: Of the bins, rising; a bin contains its lower edge. Bins without signal have no point.
+        """
+        ...
     def Events(self) -> int:
         """N"""
         ...
@@ -1114,6 +1122,21 @@ class Model:
         ...
     @overload
     def Gradient(self, data: _Table) -> NDArray[np.float32]: ...
+    def GradientImportance(self, data: Dataset, output: int = ...) -> Any:
+        """Importance by gradients: how far an output moves, to first order, when a column moves by its standard deviation,
+
+            sum_n w_n |dz/dx(n)| sigma(x) / sum_n w_n,
+
+        where z is the output of Logits(), dz/dx(n) its derivative by the feature x at event n (Gradient()), w_n the event's weight
+        and sigma(x) the weighted standard deviation of x over `data`. The unit of x drops out; the result is in units of z: of the
+        logit for a classifier, of the target for a regression, of a log variance for the second half of the outputs of kGaussian.
+        Of an array the terms |dz/dx| sigma(x) of its elements, and of its mask's, are added up. Bins as of Importance(), with the
+        standard error of the mean. Needs no labels, and one pass over the events; unlike Importance() it does not say whether the
+        model's use of a column is right, and a feature of a ReLU's flat side counts as 0.
+        output: Which of the C outputs. Throws where there is none of this number, for a derivative that is not finite, which
+               it names, and where the weights do not sum to more than 0.
+        """
+        ...
     def Importance(self, data: Dataset, repeats: int = ..., seed: int = ...) -> Any:
         """Permutation importance (Breiman, Machine Learning 45 (2001) 5): how much the AUC falls (the accuracy of several classes,
         or for a regression how much the RMSE rises, relative to the targets' standard deviations) when the values of a
@@ -1234,8 +1257,8 @@ class Model:
         ...
     @overload
     def Report(self, path: _Path, test: Dataset) -> None:
-        """Writes a PDF file: the model, its figures and plots on `test`, the importance and the correlations of its columns. With
-        the training events it also shows the test for overtraining. Written as by Save(), once it is whole.
+        """Writes a PDF file: the model, its figures and plots on `test`, the importance of its columns by permutation and by gradients,
+        and their correlations. With the training events it also shows the test for overtraining. Written as by Save(), once it is whole.
         """
         ...
     @overload
@@ -1774,6 +1797,15 @@ class Signal:
         ...
 
     @staticmethod
+    def DrawResponses(detectors: Sequence[str], count: int, seed: int = ...) -> Sequence[Signal.Response]:
+        """[count], sources uniform over the sky, the orientation of the orbit and its phase. The squares of a source's amplitudes sum to 1: of
+        equal noise, scale each detector's wave to the network SNR times |a|. The same seed gives the same sources, and more begin with
+        those of fewer.
+        detectors: Names, as {"H1", "L1"}.
+        """
+        ...
+
+    @staticmethod
     def EfficiencyBound(snr: float, falseAlarm: float, phase: Signal.EPhase) -> float:
         """Largest detection probability of any such test at the false-alarm probability `falseAlarm`:
         Phi(rho - Phi^-1(1 - FAP)), or Marcum's Q1(rho, sqrt(-2 ln FAP)) at unknown phase.
@@ -1989,6 +2021,38 @@ class Signal:
         @overload
         def __init__(self, other: Signal.Bounds) -> None: ...
 
+    class CoherentSearch:
+        """A search for any of several templates, at any arrival in a range, seen in any of several ways.
+
+            auto responses = Signal::DrawResponses({"H1", "L1"}, 400);
+            Signal::CoherentSearch search(bank, responses, 0.6, 0.8, 5, 15); // SNR uniform from 5 to 15
+            double rank = search.Statistic(strain);                          // the two windows one behind the other
+        It may be called from several threads at once.
+        """
+        def Loudest(self, strain: ArrayLike) -> Sequence[float]:
+            """[templates], the largest network SNR of each: the root of the sum of the detectors' squares, at arrivals that they can have
+            together.
+            """
+            ...
+        def Statistic(self, strain: ArrayLike) -> float:
+            """Logarithm of the likelihood ratio of such a signal to Gaussian noise, averaged over templates, arrivals, responses, phases
+            and SNRs: no classifier ranks windows better (Neyman and Pearson), if bank and responses are as dense as the SNR can tell
+            apart.
+            strain: [detectors n], a window of each detector, one behind the other.
+            """
+            ...
+        @overload
+        def __init__(self, bank: Sequence[Signal.MatchedFilter], responses: Sequence[Signal.Response], begin: float, end: float, lowest: float, highest: float, step: int = ...) -> None:
+            """bank: Templates, all equally likely, of one length n and one power spectral density, which is that of all detectors.
+            responses: How the detectors can see a source, all equally likely; the search uses the ratios of the amplitudes.
+            begin, end: Arrivals at the centre of the Earth, in s: from `begin` to before `end`, uniform.
+            lowest, highest: Network SNR of the signals, of [0, 100]; uniform.
+            step: Samples between the arrivals that are tried. Throws for one that loses more than 1 % of a template's power.
+            """
+            ...
+        @overload
+        def __init__(self, other: Signal.CoherentSearch) -> None: ...
+
     class MatchedFilter:
         """A template, whitened and normalised once, for windows of its length (FINDCHIRP, gr-qc/0509116).
 
@@ -2036,6 +2100,21 @@ class Signal:
         fEfficiencyErrors: Sequence[float]
         @overload
         def __init__(self, other: Signal.Reach) -> None: ...
+        @overload
+        def __init__(self) -> None: ...
+
+    class Response:
+        """How detectors see one source: the strain of detector d is Re(a h(t - delay)), a being its amplitude and h the wave's plus
+        polarisation with the cross polarisation of a face-on orbit as its imaginary part. So it is BinaryStrain() with fPhase = arg(a) and
+        the coalescence later by the delay, times |a|. Without arguments: of one detector that sees the wave itself.
+
+        fAmplitudes = {1}: [detectors], without unit
+        fDelays = {0}: [detectors], s after the arrival at the centre of the Earth
+        """
+        fAmplitudes: Sequence[Any]
+        fDelays: Sequence[float]
+        @overload
+        def __init__(self, other: Signal.Response) -> None: ...
         @overload
         def __init__(self) -> None: ...
 

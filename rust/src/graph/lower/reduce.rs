@@ -4,8 +4,8 @@ use super::build::without;
 use super::mask::counted;
 use super::{Call, Lowered, Operator};
 use crate::error::Result;
-use crate::graph::{DType, Function};
 use crate::graph::program::{Kind, Tensor, Ties};
+use crate::graph::{DType, Function};
 
 pub(super) const TABLE: &[Operator] = &[
     Operator { name: "sum", does: "sum over dimensions", lower: sum },

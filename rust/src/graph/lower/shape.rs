@@ -47,7 +47,11 @@ pub(super) const TABLE: &[Operator] = &[
     Operator { name: "contiguous", does: "the same elements, dense", lower: same },
     Operator { name: "clone", does: "the same elements", lower: same },
     Operator { name: "alias", does: "the same elements", lower: same },
-    Operator { name: "to", does: "the same elements; masks and integers as numbers, numbers as masks of `x != 0`", lower: to },
+    Operator {
+        name: "to",
+        does: "the same elements; masks and integers as numbers, numbers as masks of `x != 0`",
+        lower: to,
+    },
     Operator { name: "detach", does: "the same elements without a gradient", lower: detach },
     Operator { name: "zeros_like", does: "zeros", lower: |call| filled(call, 0.0) },
     Operator { name: "ones_like", does: "ones", lower: |call| filled(call, 1.0) },

@@ -41,8 +41,7 @@ fn extract(call: &mut Call) -> Outputs {
 fn binarizer(call: &mut Call) -> Outputs {
     let (x, threshold) = (call.input(0)?, call.float("threshold", 0.0)?);
     let tensor = call.number(&x)?;
-    let mask =
-        call.op("gt", "Scalar", vec![tensor, Float(threshold)], x.shape(), Element::Bool)?;
+    let mask = call.op("gt", "Scalar", vec![tensor, Float(threshold)], x.shape(), Element::Bool)?;
     let numbers = call.number(&mask)?;
     Ok(vec![call.op("clone", "", vec![numbers, Absent], x.shape(), float_of(x.element()))?])
 }
