@@ -187,6 +187,7 @@ fn bayes_statistic(series: &[f64], snr: f64) -> Result<f64> {
     guard(|| signal::bayes_statistic(series, snr))
 }
 
+#[allow(clippy::ptr_arg)] // What cxx makes of `rust::Vec`.
 fn draw_responses(detectors: &Vec<String>, count: usize, seed: u64) -> Result<ffi::SignalResponses> {
     guard(|| {
         let detectors: Vec<_> = detectors.iter().map(|name| Detector::named(name)).collect::<Result<_>>()?;
