@@ -541,6 +541,18 @@ fn what_is_not_supported_is_refused_by_name() {
             ),
             "AveragePool",
         ),
+        (
+            with(
+                &[node_of(
+                    "ai.onnx.ml",
+                    "LinearClassifier(x) -> y, p",
+                    &[("coefficients", Fs(vec![1.0; 6])), ("classlabels_ints", L(vec![0, 1]))],
+                )],
+                vec![],
+                &[0, 3],
+            ),
+            "the label that a classifier chooses",
+        ),
         (vec![], "there is no graph"),
         (b"#!/bin/sh\n".to_vec(), "damaged, or no ONNX file"),
     ] {

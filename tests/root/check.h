@@ -51,21 +51,6 @@ void Refuses(const char *what, F f, std::initializer_list<const char *> parts)
    Check(holds, what, __FILE__, __LINE__);
 }
 
-/// Whether Clad can be used here; where not, it is said that `what` was not tested.
-inline bool HasClad(const char *what)
-{
-   try {
-      CladTorch::Mlp({1, 1, 1}, "double activation(double x) { return x; }");
-      return true;
-   } catch (const CladTorch::Error &e) {
-      const std::string why = e.what();
-      if (why.find("no clang++") == std::string::npos)
-         throw;
-      std::printf("NOT TESTED: %s: %s\n", what, why.c_str());
-      return false;
-   }
-}
-
 /// What Print() of an object says.
 template <class T>
 std::string Printed(const T &object)

@@ -102,6 +102,7 @@ std::vector<Mistake> Mistakes()
       {"an exception", Of([](Tensor x) { throw std::runtime_error("mine"); return x; }), {"function throws for 6 events of shape [4]: mine"}},
       {"an exception of LibTorch", Of([](Tensor x) { return x.matmul(x); }), {"function throws for 6 events of shape [4]: mat1"}},
       {"something thrown", Of([](Tensor x) { throw 3; return x; }), {"function throws", "std::exception"}},
+      {"one event by itself", Of([](Tensor x) { return x.matmul(gWeights) * (x.size(0) > 1 ? 2 : 1); }), {"function computes an event by itself differently"}},
       {"float64", Of(Converted(Perceptron(), torch::kFloat64)), {"parameter '0.weight' of Sequential is of type Double", "to(torch::kFloat32)"}},
       {"float16", Of(Converted(Perceptron(), torch::kHalf)), {"parameter '0.weight' of Sequential is of type Half"}},
       {"converted later", after([](nn::Sequential net) { net->to(torch::kFloat64); }), {"'0.weight' of Sequential was moved or converted", "Double"}},
@@ -171,6 +172,31 @@ void CheckEndings()
    }
 }
 
+/// Networks of other programs that end in probabilities: of logits that Predict() gives them of, or such that cannot be had.
+void CheckProbabilities()
+{
+   const auto halves = [] { return nn::Functional([](Tensor p) { return torch::cat({1 - p, p}, 1); }); };
+   const auto mean = CladTorch::kMeanSquaredError, classes = CladTorch::kSoftmaxCrossEntropy;
+   for (const auto &[says, network, loss] : std::vector<Ending>{
+           {"the model predicts probabilities, and after a fit with", [] { return nn::Sequential(nn::Linear(4, 1), nn::Sigmoid()); }, mean},
+           {"the network gives probabilities, but", [=] { return nn::Sequential(nn::Linear(4, 1), nn::Sigmoid(), halves()); }, classes},
+           {nullptr, [] { return nn::Sequential(nn::Linear(4, 1), nn::Tanh()); }, mean}}) {
+      auto options = Options();
+      options.fLoss = mean; // what it computes is what it predicts
+      Model made(network(), {4});
+      made.SetOptions(options);
+      made.ExportOnnx("ending.onnx");
+      auto model = Model::LoadOnnx("ending.onnx");
+      options.fLoss = loss;
+      gWarnings.clear();
+      const auto before = SetErrorHandler(Keep);
+      model.Fit(Events(300), options);
+      SetErrorHandler(before);
+      const auto isSaid = [&, part = says](const auto &text) { return text.find(part ? part : "probabilities") != std::string::npos; };
+      CHECK(std::any_of(gWarnings.begin(), gWarnings.end(), isSaid) == (says != nullptr));
+   }
+}
+
 /// LibTorch's own batch normalisation counts batches; so does that of a model.
 void CheckCounts()
 {
@@ -198,6 +224,7 @@ void model_messages()
    gWeights = torch::randn({4, 1}, torch::requires_grad());
    CheckMistakes();
    CheckEndings();
+   CheckProbabilities();
    CheckCounts();
    Passed();
 }

@@ -5,6 +5,7 @@ R__LOAD_LIBRARY(libcladtorch)
 #include <CladTorch/CladTorch.hxx>
 
 #include "check.h"
+#include "with_clad.h"
 
 #include <ROOT/RDataFrame.hxx>
 

@@ -3,6 +3,7 @@
 
 R__LOAD_LIBRARY(libcladtorch)
 #include "saved_models.h"
+#include "with_clad.h"
 
 #include <TGraph.h>
 

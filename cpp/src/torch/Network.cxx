@@ -17,6 +17,9 @@ namespace Internal {
 
 namespace {
 
+/// Relative difference of an event's outputs in one batch and another: LibTorch chooses its algorithms by their sizes.
+constexpr double kAlike = 1e-3;
+
 /// Most numbers of an event.
 constexpr std::size_t kWidest = 1 << 24;
 
@@ -224,6 +227,16 @@ void Network::CheckEvaluation(std::int64_t rows) const
                                "too: give the torch::nn module itself, whose train() and eval() a model switches, not a "
                                "function that calls it");
    Call(Events(rows + 1));
+   if (!TakesOne(false))
+      return;
+   const auto all = first.reshape({rows, -1});
+   for (std::int64_t row = 0; row < rows; ++row) {
+      const auto of = all[row], one = Call(events.slice(0, row, row + 1).clone()).reshape({-1});
+      const auto scale = 1 + of.abs().nan_to_num(0, 0, 0).max();
+      if (!torch::allclose(of / scale, one / scale, kAlike, kAlike, true))
+         throw std::runtime_error(fName + " computes an event by itself differently than among others: an event of a model has the "
+                                          "same outputs in any batch");
+   }
 }
 
 void Network::CheckEventsAreApart(std::int64_t rows) const

@@ -60,13 +60,11 @@ impl<'a> File<'a> {
             };
             values.insert(name, value);
         }
-        let mut reader = Reader { file: self, builder: &mut builder };
+        let mut reader = Reader { file: self, builder: &mut builder, labels: HashSet::new() };
         reader.run(&self.graph, &mut values, outputs, 0)?;
-        let mut results = Vec::new();
-        for name in outputs {
-            let value = values.remove(name).ok_or_else(|| missing(name))?;
-            results.push(as_result(&mut builder, value)?);
-        }
+        let found = outputs.iter().map(|name| values.remove(name).ok_or_else(|| reader.missing(name)));
+        let found = found.collect::<Result<Vec<_>>>()?;
+        let results = found.into_iter().map(|value| as_result(&mut builder, value)).collect::<Result<Vec<_>>>()?;
         let mut graph = builder.recording.graph;
         let index =
             |value: &Value| if let Value::Computed(Computed { index, .. }) = value { Some(*index) } else { None };
@@ -75,12 +73,8 @@ impl<'a> File<'a> {
     }
 }
 
-fn missing(name: &str) -> Error {
-    Error::invalid(
-        format!("tensor {} is used, which nothing has made", text::name(name)),
-        "check the file with onnx.checker",
-    )
-}
+/// Operators whose first results, the labels, are not computed: what is read begins with the second one.
+const CLASSIFIERS: [&str; 2] = ["LinearClassifier", "TreeEnsembleClassifier"];
 
 /// A value as a result: numbers.
 fn as_result(builder: &mut Builder, value: Value) -> Result<Value> {
@@ -97,6 +91,8 @@ fn as_result(builder: &mut Builder, value: Value) -> Result<Value> {
 struct Reader<'f, 'a> {
     file: &'f File<'a>,
     builder: &'f mut Builder,
+    /// What classifiers choose.
+    labels: HashSet<&'a str>,
 }
 
 impl<'a> Reader<'_, 'a> {
@@ -112,11 +108,28 @@ impl<'a> Reader<'_, 'a> {
         }
         for (node, _) in graph.nodes.iter().zip(needed).filter(|(_, needed)| *needed) {
             let results = self.node(node, values, depth)?;
-            for (name, value) in node.outputs.iter().zip(results).filter(|(name, _)| !name.is_empty()) {
+            let is_classifier = node.domain == CLASSIC && CLASSIFIERS.contains(&node.operator);
+            let (labels, others) = node.outputs.split_at(usize::from(is_classifier).min(node.outputs.len()));
+            self.labels.extend(labels);
+            for (name, value) in others.iter().zip(results).filter(|(name, _)| !name.is_empty()) {
                 values.insert(name, value);
             }
         }
         Ok(())
+    }
+
+    fn missing(&self, name: &str) -> Error {
+        let shown = text::name(name);
+        match self.labels.contains(name) {
+            true => Error::invalid(
+                format!("{shown} is the label that a classifier chooses, which is not computed"),
+                "name the output of its probabilities",
+            ),
+            false => Error::invalid(
+                format!("tensor {shown} is used, which nothing has made"),
+                "check the file with onnx.checker",
+            ),
+        }
     }
 
     fn node(&mut self, node: &Node<'a>, values: &mut Values<'a>, depth: usize) -> Result<Vec<Value>> {
@@ -129,7 +142,7 @@ impl<'a> Reader<'_, 'a> {
         let (operator, opset) = self.operator(node)?;
         let input = |name: &&'a str| match *name {
             "" => Ok(None),
-            name => values.get(name).cloned().map(Some).ok_or_else(|| missing(name)),
+            name => values.get(name).cloned().map(Some).ok_or_else(|| self.missing(name)),
         };
         let inputs = node.inputs.iter().map(input).collect::<Result<_>>()?;
         let asked = RefCell::default();
@@ -179,7 +192,7 @@ impl<'a> Reader<'_, 'a> {
         }
         let outputs: Vec<&str> = graph.outputs.iter().map(|output| output.name).collect();
         self.run(&graph, &mut own, &outputs, depth + 1)?;
-        outputs.iter().map(|name| own.remove(name).ok_or_else(|| missing(name))).collect()
+        outputs.iter().map(|name| own.remove(name).ok_or_else(|| self.missing(name))).collect()
     }
 }
 

@@ -34,7 +34,7 @@ use crate::graph::{
     AnyBatch, Captured, DType, Module, Observed, ObservedArgument, ObservedGraph, SavedTensor, check_name,
     module_of_file,
 };
-use crate::model::{Model, Names, Place, Training};
+use crate::model::{Model, Names, PROBABILITIES, Place, Training};
 use crate::onnx::read::{Dim, Info};
 use crate::text;
 
@@ -295,8 +295,28 @@ impl<'a> Network<'_, 'a> {
             module_of_file(name, &self.events.shape, [training, evaluation], &saved, |at| words(&captured[at]))?;
         module.check_events_are_apart()?;
         let model = with_numbers(module, &captured, &last)?;
-        finished(model, end)
+        let mut model = finished(model, end)?;
+        if end == End::Values && last.is_empty() && gives_probabilities(&model)? {
+            model.set_last_activation(PROBABILITIES);
+        }
+        Ok(model)
     }
+}
+
+/// Whether several outputs add up to 1 for each of some events, as those of a classifier whose logits cannot be had do.
+fn gives_probabilities(model: &Model) -> Result<bool> {
+    let (inputs, outputs) = (model.inputs(), model.outputs());
+    if outputs < 2 {
+        return Ok(false);
+    }
+    // Numbers of both signs, without a pattern that a network would know.
+    let features: Vec<f32> = (0..EVENTS * inputs).map(|at| ((at * 7919 % 1009) as f32 / 252.0) - 2.0).collect();
+    let mut found = vec![0.0; EVENTS * outputs];
+    model.predict_rows(&features, true, 1, &mut found)?;
+    let is_one = |row: &[f32]| {
+        row.iter().all(|value| (0.0..=1.0).contains(value)) && (row.iter().sum::<f32>() - 1.0).abs() < 1e-4
+    };
+    Ok(found.chunks(outputs).all(is_one))
 }
 
 /// Takes a sigmoid of one output, or a softmax of all, off the end of a graph.

@@ -18,7 +18,7 @@ pub(crate) mod sealed;
 pub use file::{load_all, save_all};
 pub use mlp::Mlp;
 pub use module::ModuleNetwork;
-pub use names::{Names, Place};
+pub use names::{Names, PROBABILITIES, Place};
 use predictor::{Numbers, Predictor};
 pub use regularised::Hidden;
 
@@ -315,6 +315,11 @@ impl Model {
     /// What users call its tensors.
     pub fn names(&self) -> &Arc<Names> {
         &self.names
+    }
+
+    /// What the network ends in: see [`Names::last_activation`].
+    pub(crate) fn set_last_activation(&mut self, last: &str) {
+        self.names = Arc::new(self.names.with_last_activation(last));
     }
 
     /// That fits trained on.

@@ -1,5 +1,8 @@
 //! What users call the tensors of a module whose elements lie in a model's flat vectors.
 
+/// In the place of the last activation of a network: its outputs are probabilities however it makes them.
+pub const PROBABILITIES: &str = "Probabilities";
+
 /// Where a tensor lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
@@ -52,7 +55,12 @@ impl Names {
         &self.tensors
     }
 
-    /// Behind which the outputs are no logits; empty: there is none.
+    /// The same tensors of a network that ends in another activation.
+    pub fn with_last_activation(&self, last: &str) -> Self {
+        Names::new(last, self.tensors.clone())
+    }
+
+    /// Behind which the outputs are no logits, or [`PROBABILITIES`]; empty: there is none.
     pub fn last_activation(&self) -> &str {
         &self.last_activation
     }

@@ -291,7 +291,7 @@ impl Likelihood {
 
 /// ln of the mean of I₀(ρz) exp(-ρ²/2) over ρ uniform in `low` to `high`, by Simpson's rule.
 fn averaged([low, high]: [f64; 2], z: f64) -> f64 {
-    const INTERVALS: usize = 200;
+    const INTERVALS: usize = 1000;
     let logarithm = |rho: f64| ln_bessel(rho * z) - 0.5 * rho * rho;
     if low == high {
         return logarithm(low);

@@ -5,8 +5,8 @@ use super::unit::Unit;
 use crate::dataset::{Dataset, Scaler};
 use crate::error::Result;
 use crate::gradient::{Engine, Rows};
-use crate::graph::Loss;
-use crate::model::Model;
+use crate::graph::{Gives, Loss};
+use crate::model::{Model, PROBABILITIES};
 use crate::text;
 
 /// A training loss this many times that before the first step, and that of a network that answers 0 to every event, has
@@ -177,10 +177,29 @@ fn constant_label(mut events: impl Iterator<Item = (f32, f64)>) -> Option<String
 /// A network that ends in what the loss does itself.
 pub(super) fn second_activation(options: &Options, model: &Model, loss: Loss) -> Option<String> {
     let last = model.names().last_activation();
+    if last == PROBABILITIES && options.loss_function.is_empty() && !loss.is_regression() {
+        return Some(format!(
+            "the network gives probabilities, but {} takes logits and makes probabilities of them, as Predict() then does: give \
+             it labels of 0 and 1 for each class and kMeanSquaredError, or a network that ends in logits",
+            loss.name()
+        ));
+    }
     (!last.is_empty() && options.loss_function.is_empty() && !loss.is_regression()).then(|| {
         format!(
             "the network ends in {last}, but {} takes what comes before it and applies the like itself, as Predict() does: \
              leave the last {last} out",
+            loss.name()
+        )
+    })
+}
+
+/// A network whose last activation was left to Predict(), which a regression does without.
+pub(super) fn lost_activation(options: &Options, model: &Model, loss: Loss) -> Option<String> {
+    let is_known = model.training().scaler.is_some() && model.gives() == Gives::Probabilities;
+    (is_known && options.loss_function.is_empty() && loss.is_regression()).then(|| {
+        format!(
+            "the model predicts probabilities, and after a fit with {} it predicts what they are made of, its logits, as \
+             values: take kBinaryCrossEntropy or kSoftmaxCrossEntropy for probabilities",
             loss.name()
         )
     })

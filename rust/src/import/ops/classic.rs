@@ -15,11 +15,7 @@ pub const TABLE: &[Operator] = &[
         let parts = call.all_inputs()?;
         Ok(vec![super::shape::joined(call, &parts, 1)?])
     }),
-    but("LinearClassifier", "labels", |call| {
-        let scores = linear(call)?;
-        // The first result are labels.
-        Ok(vec![scores.clone(), scores])
-    }),
+    but("LinearClassifier", "labels", |call| Ok(vec![linear(call)?])),
     all("LinearRegressor", |call| Ok(vec![linear(call)?])),
     all("Normalizer", normalizer),
     all("Scaler", scaler),

@@ -282,7 +282,7 @@ fn classifier(call: &mut Call) -> Outputs {
             transformed(call, &total)?
         }
     };
-    Ok(vec![scores.clone(), scores])
+    Ok(vec![scores])
 }
 
 /// Of two classes with values for one of them: a probability p gives 1 - p and p, any other score s gives -s and s.

@@ -9,7 +9,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::super::{Model, ModuleNetwork, Names, Place};
+use super::super::{Model, ModuleNetwork, Names, PROBABILITIES, Place};
 use super::TrainingHeader;
 use crate::dataset::Scaler;
 use crate::error::{Error, Result};
@@ -23,7 +23,7 @@ pub(super) const VERSION: u32 = 2;
 /// Before the names of tensors that are not the network's.
 const PREFIX: &str = "cladtorch.";
 /// Activations behind which outputs are no logits.
-const LAST_ACTIVATIONS: [&str; 4] = ["", "Sigmoid", "LogSigmoid", "Softmax"];
+const LAST_ACTIVATIONS: [&str; 5] = ["", "Sigmoid", "LogSigmoid", "Softmax", PROBABILITIES];
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

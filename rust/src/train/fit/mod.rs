@@ -132,6 +132,7 @@ impl Fit {
         let choice = back_end::choose(options, model)?;
         let mut watch = Watch::new(options, settings.loss, model.outputs(), data, train, target.as_ref())?;
         watch.tell(warnings::second_activation(options, model, settings.loss).into_iter());
+        watch.tell(warnings::lost_activation(options, model, settings.loss).into_iter());
         watch.tell(scale::other_scale(model, data, &scaler, target.as_ref()));
         if options.standardise {
             watch.tell(resolution::coarse(data, train, &scaler, target.as_ref())?);

@@ -36,7 +36,12 @@ pub(super) fn scalers(
     let has_target = before.options.is_some() || before.target.is_some();
     let target_stays = !options.standardise || stays && has_target;
     let labels = (regression && !target_stays).then(|| data.labels()).transpose()?;
-    let (count, kept) = (data.targets().count(), before.label_scaler().filter(|_| regression && target_stays));
+    let count = data.targets().count();
+    let kept = before.label_scaler().filter(|_| regression && target_stays);
+    // One that changes nothing is that of outputs in any number: kGaussian has two of each target.
+    let is_identity = |kept: &Scaler| *kept == Scaler::identity(kept.mean.len());
+    let kept =
+        kept.map(|kept| if before.options.is_none() && is_identity(&kept) { Scaler::identity(count) } else { kept });
     if let Some(kept) = kept.as_ref().filter(|kept| kept.mean.len() != count) {
         return Err(Error::invalid(
             format!(

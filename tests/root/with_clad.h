@@ -1,0 +1,27 @@
+/// \file with_clad.h
+/// \brief What needs Clad, where there is none.
+
+#ifndef CLADTORCH_TEST_WITH_CLAD
+#define CLADTORCH_TEST_WITH_CLAD
+
+#include <CladTorch/Mlp.hxx>
+
+#include <cstdio>
+#include <string>
+
+/// Whether Clad can be used here; where not, it is said that `what` was not tested.
+inline bool HasClad(const char *what)
+{
+   try {
+      CladTorch::Mlp({1, 1, 1}, "double activation(double x) { return x; }");
+      return true;
+   } catch (const CladTorch::Error &e) {
+      const std::string why = e.what();
+      if (why.find("no clang++") == std::string::npos)
+         throw;
+      std::printf("NOT TESTED: %s: %s\n", what, why.c_str());
+      return false;
+   }
+}
+
+#endif
