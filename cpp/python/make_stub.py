@@ -88,6 +88,8 @@ OVERLOADS = {
     "Model.Fit": [
         "def Fit(self, x: _Table, y: float | str | Sequence[str] | ArrayLike, weight: str | ArrayLike | None = ..., validation: Dataset | _Table | tuple[_Table, ...] | None = ..., options: FitOptions = ..., **words: Unpack[_Options]) -> History: ..."
     ],
+    "Ensemble.Predict": ["def Predict(self, data: _Table) -> NDArray[np.float32]: ..."],
+    "Ensemble.Spread": ["def Spread(self, data: _Table) -> NDArray[np.float32]: ..."],
     "Model.Predict": ["def Predict(self, data: _Table) -> NDArray[np.float32]: ..."],
     "Model.Logits": ["def Logits(self, data: _Table) -> NDArray[np.float32]: ..."],
     "Model.Gradient": ["def Gradient(self, data: _Table) -> NDArray[np.float32]: ..."],

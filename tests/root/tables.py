@@ -221,6 +221,12 @@ for container in (*CONTAINERS, lambda c: np.stack([c["x"], c["y"]], 1), lambda c
 assert model.Predict(np.zeros((0, 2))).shape == (0,) and model.Predict({"x": [], "y": []}).shape == (0,)
 for wrong, *parts in ((np.zeros((3, 3)), "2 columns", "(3, 3)"), ({"x": [1.0]}, "no column 'y'"), (np.zeros(2), "'data' a CladTorch::Dataset")):
     refuses(lambda: model.Predict(wrong), *parts)
+# Those of an ensemble, of a list of models or of what CrossValidate gives.
+pair = ct.Ensemble([model, model])
+for method in (pair.Predict, pair.Spread):
+    assert np.array_equal(method(base), method(data)) and method(data=np.asarray(data.Features())).shape == (N,)
+folds = ct.Mlp([2, 3, 1]).CrossValidate(data, 2, fEpochs=1, fVerbose=0)
+assert ct.Ensemble(folds.Models()).Size() == 2
 classes = ct.Mlp([2, 3])
 classes.Fit(data, fEpochs=1, fVerbose=0)
 assert classes.Predict(base).shape == (N, 3) and np.allclose(classes.Predict(base).sum(1), 1, atol=1e-6)

@@ -392,11 +392,14 @@ class Ensemble:
         """
         ...
     def Members(self) -> Sequence[Model]: ...
+    @overload
     def Predict(self, data: Dataset) -> NDArray[np.float32]:
         """[N, C] row-major: the mean of the members' predictions. Of members that were trained with kGaussian the mean and the standard
         deviation of the mixture of their normal distributions: the variance is the mean of theirs plus that of their means.
         """
         ...
+    @overload
+    def Predict(self, data: _Table) -> NDArray[np.float32]: ...
     @overload
     def Report(self, path: _Path, test: Dataset) -> None:
         """Writes a PDF file: the members, and figures and plots of the mean prediction on `test`; with the training events also the test
@@ -409,9 +412,12 @@ class Ensemble:
         """Writes all members to one file, whole or not at all: see Model::Save()."""
         ...
     def Size(self) -> int: ...
+    @overload
     def Spread(self, data: Dataset) -> Sequence[float]:
         """[N, C] row-major: the standard deviation of the members' predictions; 0 for one member."""
         ...
+    @overload
+    def Spread(self, data: _Table) -> NDArray[np.float32]: ...
     @overload
     def __init__(self, members: Sequence[Model]) -> None:
         """At least one model. They may have different layers, and may be trained already: throws if what they predict differs (a

@@ -51,8 +51,9 @@ def pythonize(cls, name):
     elif kind == "Ensemble":
         takes_frame(cls, name, "Define")
         takes_options(cls, name, "Fit", at=1)
-        gives_rows(cls, "Predict")
-        gives_rows(cls, "Spread")
+        for method in ("Predict", "Spread"):
+            gives_rows(cls, method)
+            predicts_tables(cls, name, method)
     elif kind == "RandomSearch":
         takes_options(cls, name, "Run", at=2)
         takes_choices(cls)

@@ -186,7 +186,8 @@ KINDS = {
     ),
     "vector<CladTorch::Model>": Kind(
         "a list of models",
-        lambda value: isinstance(value, (list, tuple)) and all(is_a(each, "CladTorch::Model") for each in value),
+        lambda value: getattr(type(value), "__cpp_name__", "").startswith("std::vector<CladTorch::Model")
+        or (isinstance(value, (list, tuple)) and all(is_a(each, "CladTorch::Model") for each in value)),
         lambda value: vector_of("Model", value),
     ),
     "vector<CladTorch::Signal::MatchedFilter>": Kind(

@@ -255,7 +255,8 @@ def predicts_tables(cls, name, method):
         if is_table(value):
             if len(args) + len(kwargs) > 1:
                 raise TypeError(f"{name}::{method} takes one argument, the events")
-            return wrapped(self, events_of(self, value))
+            model = self.Members()[0] if hasattr(self, "Members") else self  # of an ensemble all take the same
+            return wrapped(self, events_of(model, value))
         return wrapped(self, *args, **kwargs)
 
     of_any.__doc__ = wrapped.__doc__
