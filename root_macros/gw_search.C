@@ -8,7 +8,7 @@
 /// under the ROC curves are printed, and the efficiencies against the SNR drawn at false-alarm probabilities from 1e-1 to 1e-4.
 ///
 ///     root -l -b -q root_macros/gw_search.C
-///     root -l 'root_macros/gw_search.C("output_folder", 20, 20000, 100000)'
+///     root -l 'root_macros/gw_search.C("output_folder", 24, 20000, 102400)'
 ///     root -l 'root_macros/gw_search.C("output_folder", 12, 8000, 20000, true)'
 ///
 /// The numbers are epochs, windows of an epoch, and test windows of noise. `quick` searches for one chirp of known masses in one
