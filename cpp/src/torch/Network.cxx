@@ -227,13 +227,19 @@ void Network::CheckEvaluation(std::int64_t rows) const
                                "too: give the torch::nn module itself, whose train() and eval() a model switches, not a "
                                "function that calls it");
    Call(Events(rows + 1));
+}
+
+void Network::CheckOneEvent(std::int64_t rows) const
+{
    if (!TakesOne(false))
       return;
-   const auto all = first.reshape({rows, -1});
+   const auto events = Events(rows);
+   const Rehearsal rehearsal(*this, false, false, {events});
+   const auto all = Call(events.clone()).clone().reshape({rows, -1});
    for (std::int64_t row = 0; row < rows; ++row) {
-      const auto of = all[row], one = Call(events.slice(0, row, row + 1).clone()).reshape({-1});
-      const auto scale = 1 + of.abs().nan_to_num(0, 0, 0).max();
-      if (!torch::allclose(of / scale, one / scale, kAlike, kAlike, true))
+      const auto among = all[row], alone = Call(events.slice(0, row, row + 1).clone()).reshape({-1});
+      const auto scale = 1 + among.abs().nan_to_num(0, 0, 0).max();
+      if (!torch::allclose(among / scale, alone / scale, kAlike, kAlike, true))
          throw std::runtime_error(fName + " computes an event by itself differently than among others: an event of a model has the "
                                           "same outputs in any batch");
    }
