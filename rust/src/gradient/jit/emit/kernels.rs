@@ -316,7 +316,7 @@ fn standardise(
     if [0, 2, 3].iter().all(|&operand| begin(operand).is_none()) {
         return;
     }
-    emit!(*backward, "   std::vector<double> sums(2 * {count}); // too many for the stack, perhaps");
+    emit!(*backward, "   ::std::vector<double> sums(2 * {count}); // too many for the stack, perhaps");
     emit!(*backward, "   double *shift = sums.data(), *slope = shift + {count};");
     emit!(*backward, "   gKernels->standardise_sums({given}, _d_{value}, shift, slope);");
     for (operand, sums, name) in [(2, "slope", w), (3, "shift", b)] {
