@@ -29,8 +29,7 @@ double LabelLength(const TAxis &axis, double size);
 void FitLabels(TAxis &axis, double size, double room);
 
 /// Draws a matrix of numbers on gPad, which then owns it: blue below 0, pale at 0, red above, strongest at `most`; with the
-/// numbers where they can be read. The labels of the
-/// rows fit into the margin.
+/// numbers where they can be read. The labels of the rows fit into the margin.
 void DrawMatrix(TH2 &matrix, double most);
 
 } // namespace Internal

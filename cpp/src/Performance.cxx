@@ -45,6 +45,12 @@ std::vector<float> Copied(const FloatView &view)
    return {view.begin(), view.end()};
 }
 
+void CheckEvents(const Dataset &data)
+{
+   if (data.Rows() == 0)
+      throw std::runtime_error("the dataset has no events: add some");
+}
+
 /// A labelled bar for each column, in rising order.
 TH1 *ColumnBars(std::vector<Core::ColumnImportance> columns, const std::string &axis)
 {
@@ -80,8 +86,7 @@ std::string OutputName(Core::Gives gives, std::size_t outputs, std::size_t outpu
 
 void Internal::CheckLabels(const Model &model, const Dataset &data, Core::Gives gives)
 {
-   if (data.Rows() == 0)
-      throw std::runtime_error("the dataset has no events: add some");
+   CheckEvents(data);
    CheckLabelsFit(data.Labels().Columns(), gives, model.Outputs());
 }
 
@@ -159,8 +164,7 @@ TH1 *Model::GradientImportance(const Dataset &data, std::size_t output) const
 /// The bars of GradientImportance() for each output, from one pass over the events.
 std::function<TH1 *(std::size_t output)> Model::SlopeBars(const Dataset &data) const
 {
-   if (data.Rows() == 0)
-      throw std::runtime_error("the dataset has no events: add some");
+   CheckEvents(data);
    const auto all = Interruptible("the importance of the columns", [&](const InterruptScope &) {
       return Core::evaluate_gradient_importance(*Data().fCore, *data.fData->fCore, Threads(0));
    });
