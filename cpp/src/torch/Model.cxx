@@ -252,7 +252,8 @@ ModelOf(ListFunction function, std::shared_ptr<torch::nn::Module> module, const 
    auto model = Make(parts);
    if (!Core::model_has_kernels(*model->fCore))
       CheckOnLibTorch(parts, *model);
-   network.CheckOneEvent(kEvents);
+   if (parts.fSpec.evaluates_one)
+      network.CheckOneEvent(kEvents);
    model->fModule = std::make_shared<ModelLink>(network, parts.fCalls->Tensors());
    model->fCounts = model->fModule->Counts();
    model->fModule->Share(model);

@@ -231,8 +231,6 @@ void Network::CheckEvaluation(std::int64_t rows) const
 
 void Network::CheckOneEvent(std::int64_t rows) const
 {
-   if (!TakesOne(false))
-      return;
    const auto events = Events(rows);
    const Rehearsal rehearsal(*this, false, false, {events});
    const auto all = Call(events.clone()).clone().reshape({rows, -1});

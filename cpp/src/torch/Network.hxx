@@ -69,7 +69,7 @@ public:
    void CheckEvaluation(std::int64_t rows) const;
    /// Throws where LibTorch's derivative of an event's outputs with respect to another event is not 0 in evaluation.
    void CheckEventsAreApart(std::int64_t rows) const;
-   /// Throws where an event by itself, if the network takes one, has other outputs than among `rows` of them.
+   /// Throws where an event by itself, of a network that takes one, has other outputs than among `rows` of them.
    void CheckOneEvent(std::int64_t rows) const;
    /// Whether it takes a single event in this mode.
    bool TakesOne(bool training) const;
