@@ -7,7 +7,7 @@ mod variants;
 
 use cladtorch::graph::Function;
 use cladtorch::kernels::Scalar;
-use cladtorch::kernels::strided::{self, Adjoint, Channels, Given, Moments, Stream};
+use cladtorch::kernels::strided::{self, Adjoint, Channels, Given, Moments, Order, Ranking, Stream};
 use tch::{Kind, Tensor};
 
 /// Reproducible bits (Marsaglia 2003, xorshift64).
@@ -369,6 +369,46 @@ fn views_are_read_where_they_lie() {
     }
 }
 
+/// Numbers many of which are equal, 0 and -0 among them, or NaN.
+fn with_equals(bits: &mut Bits, count: usize, different: u64) -> Vec<f32> {
+    let number = |bits: &mut Bits| match bits.next() % (different + 2) {
+        0 if different > 3 => f32::NAN,
+        1 => -0.0,
+        other => (other as f32 - 3.0) / 2.0,
+    };
+    (0..count).map(|_| number(bits)).collect()
+}
+
+/// Places as LibTorch has them, also of equals, for rows of every kind of memory.
+#[test]
+fn rows_are_in_the_order_of_libtorch() {
+    let mut bits = Bits(0x2545_F491_4F6C_DD1D);
+    let sorted = [(Order::Stable, true), (Order::Top, true), (Order::TopUnsorted, false)];
+    for columns in [1, 2, 3, 8, 15, 16, 17, 30, 64, 65, 128, 255, 256, 257, 700] {
+        for different in [1, 2, 6, 40, 100_000] {
+            let rows = 5;
+            let numbers = with_equals(&mut bits, rows * columns, different);
+            let x = Tensor::from_slice(&numbers).reshape([rows as i64, columns as i64]);
+            let turned = Stream::new(0, &[rows, columns], &[1, rows]).unwrap();
+            let memory: Vec<f32> = x.transpose(0, 1).contiguous().reshape([-1]).try_into().unwrap();
+            let counts = [1, 2, 3, columns / 65, columns / 64, columns / 2, columns - 1, columns, 0];
+            for count in counts.into_iter().filter(|count| *count <= columns) {
+                for ((order, sorts), descending) in sorted.iter().flat_map(|order| [(*order, true), (*order, false)]) {
+                    let wanted = match order {
+                        Order::Stable => x.sort_stable(true, 1, descending).1.narrow(1, 0, count as i64),
+                        _ => x.topk(count as i64, 1, descending, sorts).1,
+                    };
+                    let wanted: Vec<f32> = wanted.reshape([-1]).to_kind(Kind::Float).try_into().unwrap();
+                    let ranking = Ranking { order, descending, columns, count };
+                    let mut places = vec![-1.0; rows * count];
+                    strided::argsort(ranking, &memory, &turned, &mut places);
+                    assert_eq!(places, wanted, "{ranking:?}, {different} different numbers");
+                }
+            }
+        }
+    }
+}
+
 #[test]
 fn the_variants_of_the_kernels_pass_too() {
     variants::pass_too(&[
@@ -378,6 +418,7 @@ fn the_variants_of_the_kernels_pass_too() {
         "softmax_is_that_of_the_definition_along_rows_and_down_columns",
         "channels_are_standardised_as_defined_in_every_layout",
         "views_are_read_where_they_lie",
+        "rows_are_in_the_order_of_libtorch",
         "the_variants_of_the_kernels_pass_too",
     ]);
 }

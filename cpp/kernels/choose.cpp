@@ -6,6 +6,19 @@
 namespace CladTorch::Kernels {
 namespace {
 
+inline int64_t Integer(int64_t index)
+{
+   return index;
+}
+
+/// What is no int64 (NaN, too) is one that is out of range.
+template <typename T>
+int64_t Integer(T index)
+{
+   constexpr T kBound = T(int64_t(1) << 62);
+   return index > -kBound && index < kBound ? static_cast<int64_t>(index) : INT64_MIN;
+}
+
 /// Where along its dimension an index picks; -1 to skip it, -2 where it is out of range.
 inline int64_t PlaceOf(const ct_pick *pick, int64_t at)
 {
@@ -25,14 +38,14 @@ inline bool PicksRows(const ct_stream *indices, const ct_stream *bases)
 
 /// Calls body(i, offset, length) for each of the n picks, or rows of picks, that is not skipped; false where an index is out
 /// of range.
-template <typename Body>
-bool EachPick(const ct_pick *pick, const int64_t *index, const ct_stream *indices, const ct_stream *bases, size_t n,
+template <typename Index, typename Body>
+bool EachPick(const ct_pick *pick, const Index *index, const ct_stream *indices, const ct_stream *bases, size_t n,
               Body body)
 {
    if (PicksRows(indices, bases)) {
       const size_t length = indices->sizes[1];
       for (size_t r = 0; r < indices->sizes[0]; ++r) {
-         const int64_t at = PlaceOf(pick, index[indices->offset + r * indices->strides[0]]);
+         const int64_t at = PlaceOf(pick, Integer(index[indices->offset + r * indices->strides[0]]));
          if (at == -2)
             return false;
          if (at >= 0)
@@ -41,18 +54,18 @@ bool EachPick(const ct_pick *pick, const int64_t *index, const ct_stream *indice
       return true;
    }
    size_t offsets[kBlock];
-   Reader<int64_t> reader(index, *indices, 0);
+   Reader<Index> reader(index, *indices, 0);
    Walk walk(*bases, 0);
    for (size_t first = 0, length; first < n; first += length) {
       length = n - first < kBlock ? n - first : kBlock;
-      const int64_t *block = reader.Next(length);
+      const Index *block = reader.Next(length);
       size_t *to = offsets;
       walk.Forward(length, [&](size_t offset, size_t stride, size_t run) {
          for (size_t i = 0; i < run; ++i)
             *to++ = offset + i * stride;
       });
       for (size_t i = 0; i < length; ++i) {
-         const int64_t at = PlaceOf(pick, block[i]);
+         const int64_t at = PlaceOf(pick, Integer(block[i]));
          if (at == -2)
             return false;
          if (at >= 0)
@@ -62,16 +75,24 @@ bool EachPick(const ct_pick *pick, const int64_t *index, const ct_stream *indice
    return true;
 }
 
+/// The same for an index of either type.
+template <typename T, typename Body>
+bool EachPickOf(const ct_pick *pick, const void *index, const ct_stream *indices, const ct_stream *bases, size_t n, Body body)
+{
+   return pick->is_number ? EachPick(pick, static_cast<const T *>(index), indices, bases, n, body)
+                          : EachPick(pick, static_cast<const int64_t *>(index), indices, bases, n, body);
+}
+
 } // namespace
 
 /// y[i] = x[base view at i + index at i * stride]; 0 where the index is to be skipped. 0 where an index is out of range.
 template <typename T>
-int Choose(const ct_pick *pick, size_t n, const T *x, const ct_stream *bases, const int64_t *index,
+int Choose(const ct_pick *pick, size_t n, const T *x, const ct_stream *bases, const void *index,
            const ct_stream *indices, T *y)
 {
    for (size_t i = 0; i < n; ++i)
       y[i] = 0;
-   return EachPick(pick, index, indices, bases, n, [&](size_t i, size_t offset, size_t length) {
+   return EachPickOf<T>(pick, index, indices, bases, n, [&](size_t i, size_t offset, size_t length) {
       for (size_t j = 0; j < length; ++j)
          y[i + j] = x[offset + j];
    });
@@ -79,18 +100,18 @@ int Choose(const ct_pick *pick, size_t n, const T *x, const ct_stream *bases, co
 
 /// dx[...] += dy, the pullback of Choose.
 template <typename T>
-int ChoosePullback(const ct_pick *pick, size_t n, const T *dy, const int64_t *index, const ct_stream *indices, T *dx,
+int ChoosePullback(const ct_pick *pick, size_t n, const T *dy, const void *index, const ct_stream *indices, T *dx,
                    const ct_stream *bases)
 {
-   return EachPick(pick, index, indices, bases, n, [&](size_t i, size_t offset, size_t length) {
+   return EachPickOf<T>(pick, index, indices, bases, n, [&](size_t i, size_t offset, size_t length) {
       for (size_t j = 0; j < length; ++j)
          dx[offset + j] += dy[i + j];
    });
 }
 
 #define CT_INSTANTIATE(T)                                                                                              \
-   template int Choose(const ct_pick *, size_t, const T *, const ct_stream *, const int64_t *, const ct_stream *, T *);\
-   template int ChoosePullback(const ct_pick *, size_t, const T *, const int64_t *, const ct_stream *, T *,            \
+   template int Choose(const ct_pick *, size_t, const T *, const ct_stream *, const void *, const ct_stream *, T *);   \
+   template int ChoosePullback(const ct_pick *, size_t, const T *, const void *, const ct_stream *, T *,               \
                                const ct_stream *);
 CT_INSTANTIATE(float)
 CT_INSTANTIATE(double)

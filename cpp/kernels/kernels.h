@@ -45,6 +45,10 @@ struct ct_sweep {
 /// are no numbers where the greatest is none; all, also those that are no numbers.
 enum ct_ties { CT_TIES_FIRST, CT_TIES_EVEN, CT_TIES_EVEN_NAN };
 
+/// In which order elements of a row come: all of them, equals as they stand in the row; the first ones as LibTorch's topk has them,
+/// sorted or not.
+enum ct_order { CT_ORDER_STABLE, CT_ORDER_TOP, CT_ORDER_TOP_UNSORTED };
+
 /// The elements of a strided view in row-major order; strides and offset count elements. A view of rank 0 has one element.
 struct ct_stream {
    /// Elements of the view, and of memory up to its last one.
@@ -65,6 +69,8 @@ struct ct_pick {
    /// Whether `skip` is an index that chooses nothing.
    int has_skip;
    int64_t skip;
+   /// Whether the index is whole numbers of the graph's type instead of int64.
+   int is_number;
 };
 
 /// Elements between neighbouring rows and columns of a matrix.
@@ -106,9 +112,9 @@ struct ct_channels {
       /* The weight once more as the pullback's dx reads it */                                                         \
       size_t (*transposed_length)(size_t I, size_t O);                                                                 \
       void (*transpose_layer)(size_t I, size_t O, const T *layer, T *transposed);                                      \
-      /* z = act(x w^T + b) in panels; act is CT_IDENTITY, CT_RELU or CT_LEAKY_RELU */                               \
+      /* z = act(x w^T + b) in panels; act is CT_IDENTITY, CT_RELU or CT_LEAKY_RELU */                                 \
       void (*panel_linear)(int act, size_t R, size_t I, size_t O, const T *x, const T *layer, T *z);                   \
-      /* dlayer = (sum: +=) the gradient of the layer; dx = (add: +=) act'(x) (dz w) unless dx is null, where x is the  \
+      /* dlayer = (sum: +=) the gradient of the layer; dx = (add: +=) act'(x) (dz w) unless dx is null, where x is the \
          value of act, one of the three */                                                                             \
       void (*panel_pullback)(int act, size_t R, size_t I, size_t O, const T *x, const T *transposed, const T *dz,      \
                              int sum, T *dx, int add, T *dlayer);                                                      \
@@ -164,11 +170,11 @@ struct ct_channels {
       void (*softmax_down)(int logarithm, size_t R, size_t C, size_t N, const T *x, T *y);                             \
       void (*softmax_down_pullback)(int logarithm, size_t R, size_t C, size_t N, const T *y, const T *dy, int add,     \
                                     T *dx);                                                                            \
-      /* y[R,C] = (x[R,C] - mean) / sqrt(variance + eps) * w[C] + b[C], by the mean and variance of each row */         \
+      /* y[R,C] = (x[R,C] - mean) / sqrt(variance + eps) * w[C] + b[C], by the mean and variance of each row */        \
       void (*normalise)(size_t R, size_t C, T eps, const T *x, const T *w, const T *b, T *y);                          \
       void (*normalise_pullback)(size_t R, size_t C, T eps, const T *x, const T *w, const T *dy, int add, T *dx);      \
       void (*normalise_scale_pullback)(size_t R, size_t C, T eps, const T *x, const T *dy, T *dw);                     \
-      /* mean[C] and root of the mean squared deviation[C] of the channels of x */                                      \
+      /* mean[C] and root of the mean squared deviation[C] of the channels of x */                                     \
       void (*moments)(const struct ct_channels *c, const T *x, T *mean, T *deviation);                                 \
       /* y = (x - mean) / sqrt(deviation^2 + eps) * w[C] + b[C] */                                                     \
       void (*standardise)(const struct ct_channels *c, T eps, const T *x, const T *mean, const T *deviation,           \
@@ -182,10 +188,14 @@ struct ct_channels {
       void (*standardise_pullback)(const struct ct_channels *c, size_t count, T eps, const T *x, const T *mean,        \
                                    const T *deviation, const T *w, const double *shift, const double *slope,           \
                                    const T *dy, int add, T *dx);                                                       \
+      /* places[R,count] = where in its row of x's view [R,C] each of the first `count` elements is, in that order     \
+         (ct_order), from the greatest or from the least on; a NaN is greater than all */                              \
+      void (*argsort)(int order, int descending, size_t R, size_t C, size_t count, const T *x,                         \
+                      const struct ct_stream *view, T *places);                                                        \
       /* y[n] = x's view shifted along a dimension by the indices' view; 0 returned: an index is out of range */       \
       int (*choose)(const struct ct_pick *pick, size_t n, const T *x, const struct ct_stream *bases,                   \
-                    const int64_t *index, const struct ct_stream *indices, T *y);                                      \
-      int (*choose_pullback)(const struct ct_pick *pick, size_t n, const T *dy, const int64_t *index,                  \
+                    const void *index, const struct ct_stream *indices, T *y);                                         \
+      int (*choose_pullback)(const struct ct_pick *pick, size_t n, const T *dy, const void *index,                     \
                              const struct ct_stream *indices, T *dx, const struct ct_stream *bases);                   \
       /* `count` times c[M,N] (add: +)= a[M,K] b[K,N]; c has rows or columns of neighbouring elements */               \
       void (*products)(size_t count, size_t M, size_t N, size_t K, const T *a, struct ct_starts aStarts,               \

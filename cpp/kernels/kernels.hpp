@@ -93,10 +93,12 @@ template <typename T>
 void StandardisePullback(const ct_channels *c, size_t count, T eps, const T *x, const T *mean, const T *deviation,
                          const T *w, const double *shift, const double *slope, const T *dy, int add, T *dx);
 template <typename T>
-int Choose(const ct_pick *pick, size_t n, const T *x, const ct_stream *bases, const int64_t *index,
+void Argsort(int order, int descending, size_t R, size_t C, size_t count, const T *x, const ct_stream *view, T *places);
+template <typename T>
+int Choose(const ct_pick *pick, size_t n, const T *x, const ct_stream *bases, const void *index,
            const ct_stream *indices, T *y);
 template <typename T>
-int ChoosePullback(const ct_pick *pick, size_t n, const T *dy, const int64_t *index, const ct_stream *indices, T *dx,
+int ChoosePullback(const ct_pick *pick, size_t n, const T *dy, const void *index, const ct_stream *indices, T *dx,
                    const ct_stream *bases);
 
 template <typename T>

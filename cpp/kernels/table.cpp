@@ -48,6 +48,7 @@ constexpr Table MakeTable()
            Standardise<T>,
            StandardiseSums<T>,
            StandardisePullback<T>,
+           Argsort<T>,
            Choose<T>,
            ChoosePullback<T>,
            Products<T>,

@@ -106,7 +106,16 @@ impl Case {
             let chosen = recorder.record("where", "ScalarOther", &arguments, vec![chosen]);
             recorder.returns(&[chosen]);
         } else {
-            recorder.returns(&(first..first + count).collect::<Vec<_>>());
+            // Results are numbers: places are factors of the first one.
+            let as_number = |result: usize| match recorder.tensors[result].kind() {
+                Kind::Int64 => {
+                    let product = &recorder.tensors[first] * &recorder.tensors[result];
+                    recorder.record("mul", "Tensor", &[A::V(first), A::V(result)], vec![product])
+                }
+                _ => result,
+            };
+            let results: Vec<usize> = (first..first + count).map(as_number).collect();
+            recorder.returns(&results);
         }
         recorder
     }

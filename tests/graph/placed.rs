@@ -5,6 +5,7 @@ use super::{Cases, In, Tensor, ints, m, n, p};
 
 pub fn placed(c: &mut Cases) {
     chosen(c);
+    ordered(c);
     added(c);
     padded(c);
     parts(c);
@@ -28,6 +29,55 @@ fn chosen(c: &mut Cases) {
         Tensor::embedding(&x[0], &x[1], 2, false, false)
     })
     .is_smooth = false; // the padding's row has no gradient
+}
+
+/// Along each dimension; of rows that LibTorch sorts as a whole and of such that it sorts in part.
+fn ordered(c: &mut Cases) {
+    let shape = [3, 5, 4];
+    for (dim, largest) in [(0, true), (1, false), (-1, true), (2, false)] {
+        for sorted in [true, false] {
+            for count in [1, 3] {
+                let arguments = vec![V(0), I(count), I(dim), B(largest), B(sorted)];
+                let run = move |x: &[Tensor]| {
+                    let (values, places) = x[0].topk(count, dim, largest, sorted);
+                    vec![values, places]
+                };
+                c.many("topk", vec![n(&shape)], arguments, run);
+            }
+        }
+        c.many("sort", vec![n(&shape)], vec![V(0), I(dim), B(largest)], move |x| {
+            let (values, places) = x[0].sort(dim, largest);
+            vec![values, places]
+        });
+        c.many("sort.stable", vec![n(&shape)], vec![V(0), A::None, I(dim), B(largest)], move |x| {
+            let (values, places) = x[0].sort_stable(false, dim, largest);
+            vec![values, places]
+        });
+        let numbers = || vec![n(&shape), p(&shape)];
+        c.add("argsort", numbers(), vec![V(0), I(dim), B(largest)], move |x| x[0].argsort(dim, largest)).is_smooth =
+            false;
+        for keep in [true, false] {
+            let factor: Vec<i64> = match keep {
+                true => (0..3).map(|d| if d == dim.rem_euclid(3) { 1 } else { shape[d as usize] }).collect(),
+                false => (0..3).filter(|d| *d != dim.rem_euclid(3)).map(|d| shape[d as usize]).collect(),
+            };
+            let numbers = || vec![n(&shape), p(&factor)];
+            let arguments = || vec![V(0), I(dim), B(keep)];
+            c.add("argmax", numbers(), arguments(), move |x| x[0].argmax(dim, keep)).is_smooth = false;
+            c.add("argmin", numbers(), arguments(), move |x| x[0].argmin(dim, keep)).is_smooth = false;
+        }
+    }
+    let arguments = vec![V(0), I(2), I(1), B(true), B(true)];
+    c.many("topk", vec![n(&[3, 300])], arguments, |x| {
+        let (values, places) = x[0].topk(2, 1, true, true);
+        vec![values, places]
+    })
+    .is_smooth = false;
+    for keep in [true, false] {
+        let all = || vec![V(0), A::None, B(keep)];
+        c.add("argmax", vec![n(&shape), p(&[1, 1])], all(), move |x| x[0].argmax(None, keep)).is_smooth = false;
+        c.add("argmin", vec![n(&shape), p(&[1, 1])], all(), move |x| x[0].argmin(None, keep)).is_smooth = false;
+    }
 }
 
 fn added(c: &mut Cases) {

@@ -46,6 +46,18 @@ fn of_halves(r: &mut Recorder, unit: bool, op: &str, more: &[A], f: impl Fn(&Ten
     of_value(r, op, &[&arguments, more].concat(), value)
 }
 
+/// The elements of another tensor at the places that an operator returns beside its values.
+fn at_places(r: &mut Recorder, unit: bool, op: &str, more: &[A], f: impl Fn(&Tensor) -> (Tensor, Tensor)) -> usize {
+    let h = numbers(r, unit);
+    let value = t(r, h).sin();
+    let other = r.record("sin", "", &[V(h)], vec![value]);
+    let (values, places) = f(&t(r, h));
+    let places = r.record(op, "", &[&[V(h)], more].concat(), vec![values, places]) + 1;
+    let A::I(dim) = more[usize::from(op == "topk")] else { panic!("{op} without a dimension") };
+    let value = t(r, other).gather(dim, &t(r, places), false);
+    of_value(r, "gather", &[V(other), I(dim), V(places), B(false)], value)
+}
+
 fn of_value(r: &mut Recorder, op: &str, arguments: &[A], value: Tensor) -> usize {
     let (op, overload) = op.split_once('.').unwrap_or((op, ""));
     let y = r.record(op, overload, arguments, vec![value]);
@@ -120,6 +132,9 @@ cases! {
     of "tan" true [] |x| x.tan();
     of "tanh" false [] |x| x.tanh();
     of "trunc" false [] |x| x.trunc();
+    at_places "topk" false [I(2), I(2), B(false), B(true)] |x| x.topk(2, 2, false, true);
+    at_places "topk" false [I(2), I(1), B(true), B(false)] |x| x.topk(2, 1, true, false);
+    at_places "sort" false [I(1), B(true)] |x| x.sort(1, true);
     of_halves "add.Tensor" false [I(1)] |a, b| a + b;
     of_halves "cat" false [I(1)] |a, b| Tensor::cat(&[a, b], 1);
     of_halves "div.Tensor" true [] |a, b| a / b;

@@ -307,9 +307,9 @@ inline void CheckRefusals()
    CHECK(scaled.BackEnd() == "autograd" && scaled.Reason().find("torch::where") != std::string::npos);
    CladTorch::CompileOptions anyRows;
    anyRows.fDynamicBatch = true;
-   const auto sorted = [](torch::Tensor t) { return std::get<0>((t * 2).exp().sqrt().sort(1)).log1p().cos().exp(); };
-   const auto ofRows = CladTorch::Compile(sorted, {x}, anyRows);
-   CHECK(ofRows.BackEnd() == "split" && Agrees(ofRows, [&](const Tensors &given) { return sorted(given[0]); }, {torch::rand({5, 4})}));
+   const auto sums = [](torch::Tensor t) { return (t * 2).exp().sqrt().cumsum(1).log1p().cos().exp(); };
+   const auto ofRows = CladTorch::Compile(sums, {x}, anyRows);
+   CHECK(ofRows.BackEnd() == "split" && Agrees(ofRows, [&](const Tensors &given) { return sums(given[0]); }, {torch::rand({5, 4})}));
    Refuses("a null function", [&] { CladTorch::Compile(std::function<torch::Tensor(torch::Tensor)>(), {x}); }, {"empty std::function"});
    Refuses("a sparse input", [&] { CladTorch::Compile([](torch::Tensor t) { return t * 2; }, {x.to_sparse()}); }, {"sparse", "to_dense()"});
    Refuses("a tensor without numbers", [&] { CladTorch::Compile([](torch::Tensor t) { return t * 2; }, {x.to(torch::kMeta)}); }, {"meta"});

@@ -49,6 +49,24 @@ std::vector<Everyday> Networks()
       {"dropout, training", Applied(nn::Dropout(0.3))},
       {"dropout, evaluated", Applied(evaluated(nn::Sequential(nn::Linear(4, 2), nn::Dropout(0.3))))},
       {"a residual block", [=](const Tensor &x) mutable { return x + up(torch::relu(down(x))); }},
+      {"in order", [](const Tensor &x) { return std::get<0>((x * 2 + x.sin() * 0.1).sort(1)).square().add(1).log().mean(1); }},
+      {"the highest", [](const Tensor &x) {
+         const auto highest = std::get<0>(x.topk(2, 1));
+         return (highest - highest.mean(1, true)).square().sum(1).add(1).sqrt();
+      }},
+      {"in the order of another", [](const Tensor &x) { return (x * 2).gather(1, (x * 3 + x.sin()).argsort(1, true)).tanh(); }},
+      {"an embedding of a feature", [=](const Tensor &x) mutable { return table(x.abs().clamp(0, 4).to(torch::kLong)).mean(2) * x; }},
+      {"without fractions", [](const Tensor &x) { return (x * 3).to(torch::kLong).to(torch::kFloat) * x; }},
+      {"compared with great integers", [](const Tensor &x) {
+         const auto whole = (x * 3e9).to(torch::kLong);
+         return torch::where(whole > torch::tensor({1l << 31, 16777217l, -(1l << 33), 0l}), x, x.sin()) * whole.ne(16777217).to(torch::kFloat);
+      }},
+      {"the place of the highest", [](const Tensor &x) { return x * std::get<1>(x.max(1, true)) + x.argmin(1, true); }},
+      {"nearest neighbours", [](const Tensor &x) {
+         const auto points = x.view({3, 2, 2}), distances = (points.unsqueeze(1) - points.unsqueeze(2)).square().sum(3);
+         const auto nearest = std::get<1>(distances.topk(1, 2, false)).expand({3, 2, 2});
+         return points.gather(1, nearest) - points;
+      }},
       {"self-attention", [=](const Tensor &x) mutable {
          const auto parts = wide(x).chunk(3, 1);
          return torch::scaled_dot_product_attention(parts[0], parts[1], parts[2]);
@@ -168,11 +186,6 @@ std::vector<Everyday> InParts()
          const auto distance = torch::cdist(x, x * 2 + 1);
          return torch::exp(-distance) * distance + distance.square().sum();
       }, "aten::cdist"},
-      {"in order", [](const Tensor &x) { return std::get<0>((x * 2 + x.sin() * 0.1).sort(1)).square().add(1).log().mean(1); }, "aten::sort"},
-      {"the highest", [](const Tensor &x) {
-         const auto highest = std::get<0>(x.topk(2, 1));
-         return (highest - highest.mean(1, true)).square().sum(1).add(1).sqrt();
-      }, "aten::topk"},
       {"a solution", [=](const Tensor &x) { return (torch::linalg_solve(square, (x.square() + 1).t()).t() * x).tanh() + x.exp().log1p(); }, "linalg_solve"},
       {"a spectrum", [](const Tensor &x) { return (torch::fft_rfft((x * 2).tanh() + 1).abs().square() + 1).log().mean(1); }, "fft_rfft"},
       {"sums so far", [](const Tensor &x) { return x.cumsum(1).tanh().mul(2).add(1).square() + x.exp().log1p().cumsum(0); }, "aten::cumsum"},
@@ -180,7 +193,7 @@ std::vector<Everyday> InParts()
       {"codes", [](const Tensor &x) {
          const auto code = (x * 2).tanh().argmax(1);
          return torch::one_hot(code, 4).to(torch::kFloat) * x.square() + x.exp().log1p().sum(1, true);
-      }, "argmax"},
+      }, "one_hot"},
       {"twice as exact", [](const Tensor &x) { return (x.to(torch::kDouble).square().sum(1).to(torch::kFloat).sqrt() + 1).log() * x.tanh().mean(1); }, "float64"},
    };
 }

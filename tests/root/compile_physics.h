@@ -324,7 +324,7 @@ inline std::vector<Formula> Jets()
       {"the leading two", {Normal({-1, 6})}, [](const Tensors &t) {
          const auto top = std::get<0>(t[0].topk(2, 1));
          return (top.select(1, 0) - top.select(1, 1)) / (top.sum(1).abs() + 1);
-      }, "split"},
+      }},
       {"in the order of momentum", {Normal({-1, 5}), Normal({-1, 5})}, [](const Tensors &t) {
          return t[1].gather(1, t[0].argsort(1, true)).cumsum(1) * 0.5 + t[0].exp();
       }, "split"},

@@ -242,7 +242,7 @@ inline std::vector<Formula> Numerics()
       }},
       {"a branch on the shape", {Normal({-1, 4})}, [](const Tensors &t) {
          return t[0].size(0) > 5 ? std::get<0>(t[0].topk(3, 0)).mean(0) : t[0].mean(0);
-      }, "autograd"},
+      }},
       {"a check of the shape", {Uniform({-1})}, [](const Tensors &t) {
          TORCH_CHECK(t[0].dim() == 1, "one dimension");
          return torch::log(t[0] + 0.1) / std::log(10.0);

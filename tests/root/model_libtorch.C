@@ -109,11 +109,11 @@ std::vector<Case> Cases()
          nn::BatchNorm1d norm(16);
          return Make([=](Tensor x) mutable { return out(torch::tanh(norm(in(x))).cumsum(1)); }, in, norm, out);
       }, {kWidth}, "cumsum"},
-      {"sorted", [] {
+      {"sums so far of what was sorted", [] {
          // A bias before a normalisation has no gradient but rounding, of which Adam makes whole steps.
       nn::Linear in(nn::LinearOptions(kWidth, 16).bias(false)), out(16, 1);
-         return Make([=](Tensor x) mutable { return out(std::get<0>(in(x).sort(1))).squeeze(1); }, in, out);
-      }, {kWidth}, "sort"},
+         return Make([=](Tensor x) mutable { return out(std::get<0>(in(x).sort(1)).cumsum(1)).squeeze(1); }, in, out);
+      }, {kWidth}, "cumsum"},
       {"embedding", [] {
          nn::Embedding words(5, 3);
          nn::Linear out(3 * kWidth, 1);

@@ -165,7 +165,11 @@ void CheckClassNumbers()
    };
    refuses("a class too many", Events("k + 1"), plain, {"label 3", "class numbers from 0 to 2"});
    refuses("half a class", Events("k * 0.5"), plain, {"label 0.5", "class numbers from 0 to 2"});
-   refuses("integers", classes, theirs, {"integers", "cross_entropy(outputs, labels)", "torch::arange(C)"});
+   // Labels as integers, too: a kernel takes their fractions off.
+   CHECK(GradientDifference(classes, 3, theirs) < 1e-4);
+   CHECK(Near(CladTorch::Mlp({kWidth, 8, 3}).Fit(classes, Options(2), theirs).TrainLoss().back(), history.TrainLoss().back(), 1e-5));
+   refuses("sums of integers", classes, [=](Tensor z, Tensor y) { return F::cross_entropy(z, integers(y) * 2 - integers(y), none()); },
+           {"integers", "cross_entropy(outputs, labels)", "torch::arange(C)"});
    refuses("a class by its number", classes, [](Tensor z, Tensor y) { return z.gather(1, y).neg(); }, {"[events, 1]", "[events, 3] of 0 and 1"});
    Refuses("class numbers for one output", [&] { Model(Net(1), {kWidth}).Fit(classes, Options(1), [](Tensor z, Tensor y) {
       return z.gather(1, y);

@@ -7,6 +7,7 @@ use super::outputs::reached;
 use super::program::{Node, Origin, Primitive, Product, Scatter, Tensor};
 use super::{Program, View};
 use crate::error::{Error, Result};
+use crate::kernels::strided::Ranking;
 
 /// A bit for each event.
 type Events = u8;
@@ -112,6 +113,12 @@ impl Bits {
             }
             Primitive::Greatest { columns, .. } | Primitive::Length(columns) => {
                 self.of(&node.operands[0]).enumerate().for_each(|(index, found)| value[index / columns] |= found);
+            }
+            Primitive::Argsort(Ranking { columns, count, .. }) => {
+                let read: Vec<Events> = self.of(&node.operands[0]).collect();
+                for (row, places) in read.chunks((*columns).max(1)).zip(value.chunks_mut((*count).max(1))) {
+                    places.fill(row.iter().fold(0, |all, found| all | found));
+                }
             }
             Primitive::Softmax { columns, side, .. } => {
                 self.add(&node.operands[..1], &mut value);

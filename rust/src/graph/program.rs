@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use super::{Activation, DType, Function, Own, View, view};
 use crate::error::{Error, Result};
-use crate::kernels::strided::{Channels, Convolution};
+use crate::kernels::strided::{Channels, Convolution, Ranking};
 
 /// The largest buffer: far beyond what fits in memory, small enough that no product of sizes overflows.
 const LENGTH_LIMIT: usize = 1 << 40;
@@ -36,8 +36,16 @@ pub enum Kind {
     Mask,
     /// int64, only ever read from an argument.
     Index,
-    /// Numbers that count true elements of a mask: int64 for LibTorch, whole and exact here.
+    /// Numbers that count true elements of a mask, are places in a row or had their fractions taken off: int64 for LibTorch, and here
+    /// numbers with the same values. What LibTorch computes of them as integers is none of these.
     Count,
+}
+
+impl Kind {
+    /// Whether LibTorch has int64.
+    pub fn is_integer(self) -> bool {
+        matches!(self, Kind::Index | Kind::Count)
+    }
 }
 
 /// Where a buffer's elements come from.
@@ -166,9 +174,11 @@ pub enum Primitive {
     /// The first operand, dense signals, convolved with the second one, dense weights; plus the third one, if there is one,
     /// a number for each channel of the value that is broadcast.
     Convolve(Convolution),
-    /// The elements of the first operand that the second one, an index, chooses.
+    /// Where in its row of the last dimension each of the row's first elements is, [..., count]; there is no derivative.
+    Argsort(Ranking),
+    /// The elements of the first operand that the second one, an index or counts, chooses.
     Gather(Gather),
-    /// The third operand, to which the first one, dense, is added where the second one, an index, says.
+    /// The third operand, to which the first one, dense, is added where the second one, an index or counts, says.
     Scatter(Scatter),
     /// The value filled with a number, then each operand copied to its place in it.
     Assemble {
@@ -199,6 +209,7 @@ impl Primitive {
             Primitive::ToPanels(_) => "ToPanels",
             Primitive::FromPanels(_) => "FromPanels",
             Primitive::Convolve(_) => "Convolve",
+            Primitive::Argsort(_) => "Argsort",
             Primitive::Gather(_) => "Gather",
             Primitive::Scatter(_) => "Scatter",
             Primitive::Assemble { .. } => "Assemble",
@@ -385,7 +396,11 @@ impl Program {
         shape: Vec<usize>,
         observed: usize,
     ) -> Result<Tensor> {
-        let flat = matches!(primitive, Primitive::Map(function) if !function.is_differentiable());
+        let flat = match primitive {
+            Primitive::Map(function) => !function.is_differentiable(),
+            Primitive::Argsort(_) => true,
+            _ => false,
+        };
         let active = !flat && operands.iter().any(|operand| self.is_active(operand));
         for operand in &operands {
             let length = self.buffers[operand.buffer].length;

@@ -1,5 +1,6 @@
 //! The operators of LibTorch that a graph becomes, while they are written down.
 
+use std::collections::HashMap;
 use std::rc::Rc;
 
 use super::known::{Element, Known, MOST_DIMS, Numbers};
@@ -17,7 +18,8 @@ const MOST_FOLDED: usize = 1 << 24;
 /// Integers up to this size are exact in float32.
 const EXACT: i64 = 1 << 24;
 /// Operators with weights: what comes before the first one scales the features.
-const LAYERS: &[&str] = &["linear", "matmul", "conv1d", "batch_norm", "layer_norm", "group_norm", "einsum"];
+const LAYERS: &[&str] =
+    &["linear", "matmul", "embedding", "conv1d", "batch_norm", "layer_norm", "group_norm", "einsum"];
 
 /// A tensor of the file that operators take.
 #[derive(Clone, Debug, PartialEq)]
@@ -33,6 +35,9 @@ pub struct Capture {
     /// In row-major order.
     pub numbers: Rc<Numbers>,
 }
+
+/// Operators that look at elements in another way.
+const VIEWS: &[&str] = &["reshape", "permute", "slice", "expand"];
 
 /// See the module's documentation.
 pub struct Builder {
@@ -53,6 +58,8 @@ pub struct Builder {
     is_behind_layer: Vec<bool>,
     /// Elements that were computed already.
     folded: usize,
+    /// Numbers that are the int64 values of an operator, which stand behind them.
+    integers: HashMap<u32, u32>,
 }
 
 impl Builder {
@@ -67,6 +74,7 @@ impl Builder {
             rows,
             is_behind_layer: Vec::new(),
             folded: 0,
+            integers: HashMap::new(),
         }
     }
 
@@ -98,17 +106,77 @@ impl Builder {
         if shape.len() > MOST_DIMS || checked_length(shape, MOST_ELEMENTS).is_err() {
             return Err(self.refuse(&format!("makes a tensor of shape {shape:?}"), "make the network smaller"));
         }
-        let dtype = self.dtype_of(element);
+        let index = self.record(op, overload, arguments.clone(), &[(self.dtype_of(element), shape)])?[0];
+        // Another look at int64 values, as which they may be wanted again.
+        if VIEWS.contains(&op)
+            && let [Argument::Value(x), more @ ..] = &arguments[..]
+            && let Some(&integers) = self.integers.get(x)
+        {
+            let arguments = [&[Argument::Value(integers)], more].concat();
+            let view = self.record(op, overload, arguments, &[(DType::Int64, shape)])?[0];
+            self.integers.insert(index, view);
+        }
+        Ok(Value::Computed(Computed { index, shape: shape.to_vec(), element }))
+    }
+
+    /// The values of an operator of LibTorch that is written down.
+    fn record(
+        &mut self,
+        op: &str,
+        overload: &str,
+        arguments: Vec<Argument>,
+        results: &[(DType, &[usize])],
+    ) -> Result<Vec<u32>> {
         let behind = LAYERS.contains(&op) || self.are_behind_layer(&arguments);
-        let index = self.recording.call(op, overload, arguments, &[(dtype, shape)], &self.place)[0];
-        self.is_behind_layer.push(behind);
+        let indices = self.recording.call(op, overload, arguments, results, &self.place);
+        self.is_behind_layer.extend(results.iter().map(|_| behind));
         if self.recording.graph.nodes.len() > MOST_OPERATORS {
             return Err(self.refuse(
                 &format!("makes more than {MOST_OPERATORS} operators of the network"),
                 "make it smaller: recurrent layers are written down step by step",
             ));
         }
-        Ok(Value::Computed(Computed { index, shape: shape.to_vec(), element }))
+        Ok(indices)
+    }
+
+    /// The elements along an axis in order, the first one of equals first, and their places.
+    pub fn sorted(&mut self, x: &Value, axis: usize, descending: bool) -> Result<[Value; 2]> {
+        let arguments =
+            vec![self.tensor(x)?, Argument::Bool(true), Argument::Integer(axis as i64), Argument::Bool(descending)];
+        let (shape, element) = (x.shape(), x.element());
+        let results = [(self.dtype_of(element), shape), (DType::Int64, shape)];
+        let [values, places] = self.record("sort", "stable", arguments, &results)?[..] else {
+            return Err(Error::Internal("sort without two results".into()));
+        };
+        let computed = |index, element| Value::Computed(Computed { index, shape: shape.to_vec(), element });
+        Ok([computed(values, element), self.integers(places, shape)?])
+    }
+
+    /// An int64 value as numbers.
+    fn integers(&mut self, index: u32, shape: &[usize]) -> Result<Value> {
+        let numbers = self.call("to", "", vec![Argument::Value(index)], shape, Element::Int64)?;
+        if let Value::Computed(computed) = &numbers {
+            self.integers.insert(computed.index, index);
+        }
+        Ok(numbers)
+    }
+
+    /// A value as int64 places of `size` elements; negative ones count from the end.
+    pub fn places(&mut self, value: &Value, size: usize) -> Result<Argument> {
+        let shape = value.shape().to_vec();
+        let tensor = self.tensor(value)?;
+        if let Argument::Value(index) = &tensor
+            && let Some(&integers) = self.integers.get(index)
+        {
+            return Ok(Argument::Value(integers)); // from sorting: none is negative
+        }
+        let negative = self.call("lt", "Scalar", vec![tensor.clone(), Argument::Float(0.0)], &shape, Element::Bool)?;
+        let further = vec![tensor.clone(), Argument::Float(size as f64), Argument::Integer(1)];
+        let further = self.call("add", "Tensor", further, &shape, Element::Float32)?;
+        let either = vec![self.tensor(&negative)?, self.tensor(&further)?, tensor];
+        let counted = self.call("where", "self", either, &shape, Element::Float32)?;
+        let arguments = vec![self.tensor(&counted)?];
+        Ok(Argument::Value(self.record("to", "", arguments, &[(DType::Int64, &shape)])?[0]))
     }
 
     fn are_behind_layer(&self, arguments: &[Argument]) -> bool {

@@ -24,9 +24,16 @@ fn attribute(name: &str, value: &Attribute) -> Message {
 }
 
 /// `NodeProto`.
-pub fn node(name: &str, operator: &str, inputs: &[&str], output: &str, attributes: &[(&str, Attribute)]) -> Message {
+pub fn node(
+    name: &str,
+    operator: &str,
+    inputs: &[&str],
+    outputs: &[&str],
+    attributes: &[(&str, Attribute)],
+) -> Message {
     let message = inputs.iter().fold(Message::default(), |all, input| all.text(n::INPUTS, input));
-    let message = message.text(n::OUTPUTS, output).text(n::NAME, name).text(n::OPERATOR, operator);
+    let message = outputs.iter().fold(message, |all, output| all.text(n::OUTPUTS, output));
+    let message = message.text(n::NAME, name).text(n::OPERATOR, operator);
     attributes.iter().fold(message, |all, (name, value)| all.message(n::ATTRIBUTES, &attribute(name, value)))
 }
 

@@ -6,7 +6,7 @@ mod channels;
 
 pub use channels::{Channels, Given, Moments};
 
-use std::ffi::c_int;
+use std::ffi::{c_int, c_void};
 
 use super::{Scalar, check_length};
 
@@ -107,6 +107,7 @@ pub struct Pick {
     from_end: c_int,
     has_skip: c_int,
     skip: i64,
+    is_number: c_int,
 }
 
 impl Pick {
@@ -118,6 +119,7 @@ impl Pick {
             from_end: from_end.into(),
             has_skip: skip.is_some().into(),
             skip: skip.unwrap_or_default(),
+            is_number: 0,
         }
     }
 
@@ -127,6 +129,63 @@ impl Pick {
         let reach = bases.extent + self.size.saturating_sub(1) * self.stride;
         assert!(reach <= memory.len() || count == 0, "an index could reach beyond {} elements", memory.len());
     }
+}
+
+/// What chooses elements.
+#[derive(Clone, Copy)]
+pub enum Index<'a, T> {
+    /// As an argument of the function has them.
+    Integers(&'a [i64]),
+    /// Whole numbers, as kernels compute them.
+    Numbers(&'a [T]),
+}
+
+impl<T> Index<'_, T> {
+    fn check(&self, indices: &Stream, count: usize) {
+        match self {
+            Index::Integers(index) => indices.check("the index", index, count),
+            Index::Numbers(index) => indices.check("the index", index, count),
+        }
+    }
+
+    /// The pick for this type, and the address.
+    fn raw(&self, pick: &Pick) -> (Pick, *const c_void) {
+        let (is_number, address) = match self {
+            Index::Integers(index) => (0, index.as_ptr().cast()),
+            Index::Numbers(index) => (1, index.as_ptr().cast()),
+        };
+        (Pick { is_number, ..*pick }, address)
+    }
+}
+
+/// The order of the elements of a row; the layout is that of `ct_order`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// All of them, equals as they stand in the row.
+    Stable,
+    /// The first ones as LibTorch's `topk` has them, which sorts them.
+    Top,
+    /// The same, as they come.
+    TopUnsorted,
+}
+
+/// Which elements of a row come first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ranking {
+    /// How.
+    pub order: Order,
+    /// From the greatest on; a NaN is greater than all.
+    pub descending: bool,
+    /// Elements of a row.
+    pub columns: usize,
+    /// The first ones of them.
+    pub count: usize,
+}
+
+impl Ranking {
+    /// The longest row whose places float32 holds exactly.
+    pub const LONGEST: usize = 1 << 24;
 }
 
 /// Elements between neighbouring rows and columns; the layout is that of `ct_matrix`.
@@ -168,9 +227,9 @@ type LengthPullback<T> =
     unsafe extern "C" fn(usize, usize, *const T, *const Stream, *const T, *const T, c_int, *mut T, *const Stream);
 type SoftmaxPullback<T> = unsafe extern "C" fn(c_int, usize, usize, *const T, *const T, c_int, *mut T, *const Stream);
 type Gather<T> =
-    unsafe extern "C" fn(*const Pick, usize, *const T, *const Stream, *const i64, *const Stream, *mut T) -> c_int;
+    unsafe extern "C" fn(*const Pick, usize, *const T, *const Stream, *const c_void, *const Stream, *mut T) -> c_int;
 type GatherPullback<T> =
-    unsafe extern "C" fn(*const Pick, usize, *const T, *const i64, *const Stream, *mut T, *const Stream) -> c_int;
+    unsafe extern "C" fn(*const Pick, usize, *const T, *const c_void, *const Stream, *mut T, *const Stream) -> c_int;
 type Products<T> = unsafe extern "C" fn(
     usize,
     usize,
@@ -209,6 +268,7 @@ pub struct Table<T> {
     normalise_pullback: unsafe extern "C" fn(usize, usize, T, *const T, *const T, *const T, c_int, *mut T),
     normalise_scale_pullback: unsafe extern "C" fn(usize, usize, T, *const T, *const T, *mut T),
     standardise: channels::Functions<T>,
+    argsort: unsafe extern "C" fn(Order, c_int, usize, usize, usize, *const T, *const Stream, *mut T),
     gather: Gather<T>,
     gather_pullback: GatherPullback<T>,
     products: Products<T>,
@@ -432,29 +492,43 @@ pub fn softmax_down_pullback<T: Scalar>(
     unsafe { pullback(logarithm.into(), matrices, columns, side, y, dy, add.into(), dx) }
 }
 
+/// `places` = where in its row of the view each of the row's first elements is.
+pub fn argsort<T: Scalar>(ranking: Ranking, x: &[T], view: &Stream, places: &mut [T]) {
+    let Ranking { order, descending, columns, count } = ranking;
+    let rows = places.len().checked_div(count).unwrap_or(0);
+    check_length("places", places.len(), rows * count);
+    assert!(count <= columns && columns <= Ranking::LONGEST, "the first {count} of {columns} elements");
+    view.check("the operand", x, if count == 0 { view.count } else { rows * columns });
+    let argsort = T::table().strided.argsort;
+    // SAFETY: the view has `rows` rows of `columns` elements, and there are `count` places for each.
+    unsafe { argsort(order, descending.into(), rows, columns, count, x.as_ptr(), view, places.as_mut_ptr()) }
+}
+
 /// `y` = the elements that the indices choose, each from its place in `bases`; false where an index is out of range.
-pub fn gather<T: Scalar>(pick: &Pick, x: &[T], bases: &Stream, index: &[i64], indices: &Stream, y: &mut [T]) -> bool {
+pub fn gather<T: Scalar>(pick: &Pick, x: &[T], bases: &Stream, index: Index<T>, indices: &Stream, y: &mut [T]) -> bool {
     pick.check(bases, x, y.len());
-    indices.check("the index", index, y.len());
+    index.check(indices, y.len());
+    let (pick, index) = index.raw(pick);
     let gather = T::table().strided.gather;
     // SAFETY: the views have y.len() elements; every index in range, which the kernel checks, stays inside `x`.
-    unsafe { gather(pick, y.len(), x.as_ptr(), bases, index.as_ptr(), indices, y.as_mut_ptr()) != 0 }
+    unsafe { gather(&pick, y.len(), x.as_ptr(), bases, index, indices, y.as_mut_ptr()) != 0 }
 }
 
 /// The pullback of [`gather`].
 pub fn gather_pullback<T: Scalar>(
     pick: &Pick,
     dy: &[T],
-    index: &[i64],
+    index: Index<T>,
     indices: &Stream,
     dx: &mut [T],
     bases: &Stream,
 ) -> bool {
     pick.check(bases, dx, dy.len());
-    indices.check("the index", index, dy.len());
+    index.check(indices, dy.len());
+    let (pick, index) = index.raw(pick);
     let pullback = T::table().strided.gather_pullback;
     // SAFETY: as for `gather`, with `dx` written and `dy` read.
-    unsafe { pullback(pick, dy.len(), dy.as_ptr(), index.as_ptr(), indices, dx.as_mut_ptr(), bases) != 0 }
+    unsafe { pullback(&pick, dy.len(), dy.as_ptr(), index, indices, dx.as_mut_ptr(), bases) != 0 }
 }
 
 /// Where the matrices of several products start.

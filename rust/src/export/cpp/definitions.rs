@@ -1,10 +1,11 @@
 //! The text of the kernels, definition by definition: a header has those that it uses.
 
 /// In the order in which they include each other.
-const HEADERS: [&str; 4] = [
+const HEADERS: [&str; 5] = [
     include_str!("../../../../cpp/kernels/exponential.hpp"),
     include_str!("../../../../cpp/kernels/activations.hpp"),
     include_str!("../../../../cpp/kernels/operators.hpp"),
+    include_str!("../../../../cpp/kernels/order.hpp"),
     include_str!("kernels.hpp"),
 ];
 const BEGIN: &str = "namespace CladTorch::Kernels {\n";

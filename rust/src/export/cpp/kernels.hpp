@@ -3,6 +3,7 @@
 /// the compiler makes vector code of them. `ExportCpp` copies what a network uses, definition by definition.
 #pragma once
 #include "../../../../cpp/kernels/operators.hpp"
+#include "../../../../cpp/kernels/order.hpp"
 
 #include <cstddef>
 
@@ -120,6 +121,26 @@ inline void NormaliseRows(std::size_t rows, double eps, const float *x, const fl
       for (std::size_t i = 0; i < Columns; ++i)
          y[i] = static_cast<float>((x[i] - mean) * factor) * w[i] + b[i];
    }
+}
+
+/// places[rows][Count]: where the first elements of each row of x are, in an order of FirstInOrder.
+template <int Order, bool Descending, std::size_t Columns, std::size_t Count>
+inline void PlacesInOrder(std::size_t rows, const float *x, float *places)
+{
+   std::pair<float, std::uint32_t> row[Columns];
+   for (; rows > 0; --rows, x += Columns, places += Count) {
+      for (std::size_t i = 0; i < Columns; ++i)
+         row[i] = {x[i], static_cast<std::uint32_t>(i)};
+      FirstInOrder<Descending>(Order, Columns, Count, row);
+      for (std::size_t i = 0; i < Count; ++i)
+         places[i] = static_cast<float>(row[i].second);
+   }
+}
+
+/// A place among `size` elements.
+inline std::size_t Bounded(float place, std::size_t size)
+{
+   return place > 0 ? std::min(static_cast<std::size_t>(place), size - 1) : 0;
 }
 
 } // namespace CladTorch::Kernels

@@ -49,7 +49,7 @@ fn written(plan: &Plan, path: &Path) -> Result<String> {
          //    float features[{name}::kInputs] = {{}}, predictions[{name}::kOutputs];\n\
          //    {name}::predict(features, predictions);\n//\n\
          // Compile with -O3, and with -march=native where it stays on this machine.\n#pragma once\n\n\
-         #include <array>\n#include <cmath>\n#include <cstddef>\n#include <cstdint>\n#include <cstring>\n#include <limits>\n#include <utility>\n\n\
+         #include <algorithm>\n#include <array>\n#include <cmath>\n#include <cstddef>\n#include <cstdint>\n#include <cstring>\n#include <limits>\n#include <utility>\n\n\
          namespace {name} {{\n\n\
          inline constexpr std::size_t kInputs = {inputs}, kOutputs = {outputs};\n\n\
          /// What each number of an event is.\n\

@@ -7,8 +7,8 @@ use crate::error::Result;
 use crate::export::Plan;
 use crate::gradient::{Body, Group, Nest, emit, groups};
 use crate::graph::View;
-use crate::graph::program::{Node, Origin, Primitive, Product, Tensor};
-use crate::kernels::strided::Convolution;
+use crate::graph::program::{Gather, Node, Origin, Primitive, Product, Tensor};
+use crate::kernels::strided::{Convolution, Ranking};
 
 /// Values of more numbers do not lie on the stack.
 const LARGEST_STACK: usize = 1 << 14;
@@ -115,6 +115,20 @@ impl<'a> Writer<'a> {
             }
             Primitive::Product(product) => self.product(index, node, product),
             Primitive::Convolve(convolution) => self.convolve(&value, node, convolution),
+            Primitive::Argsort(ranking) => {
+                let rows = format!("r{index}");
+                emit!(self.network.body, "   float {rows}[{}];", node.operands[0].view.len());
+                self.copy(&rows, &node.operands[0], View::contiguous(&node.operands[0].view.sizes));
+                let Ranking { order, descending, columns, count } = *ranking;
+                let (order, lines) = (order as u8, node.operands[0].view.len() / columns.max(1));
+                emit!(
+                    self.network.body,
+                    "   PlacesInOrder<{order}, {descending}, {columns}, {count}>({lines}, {rows}, {value});"
+                );
+            }
+            Primitive::Gather(gather) if self.plan.is_event(node.operands[1].buffer) => {
+                self.gather(&value, node, gather)?;
+            }
             Primitive::Gather(_) => {
                 let table = format!("g{index}");
                 self.network.constants += &places(&table, self.plan.gathered(node)?.into_iter());
@@ -185,6 +199,21 @@ impl<'a> Writer<'a> {
         let from = format!("{}[{}]", self.variable(operand.buffer), nest.index(0));
         let inside = format!("{value}[{}] = {from};", nest.index(1));
         self.network.body += &nest.text("", &[], &inside, &[]);
+    }
+
+    /// Elements at places that are computed for the event; none lies beyond its dimension, whatever they are.
+    fn gather(&mut self, value: &str, node: &Node, gather: &Gather) -> Result<()> {
+        if gather.skip.is_some() {
+            return Err(self.plan.refuse(node, "leaves out an index that is computed from the event"));
+        }
+        let [source, index] = [&node.operands[0], &node.operands[1]];
+        let nest = Nest::new(&node.shape, &[source, index]);
+        let [from, places] = [source, index].map(|operand| self.variable(operand.buffer));
+        let place = format!("Bounded({places}[{}], {})", nest.index(1), gather.size);
+        let to = nest.index(2);
+        let inside = format!("{value}[{to}] = {from}[{} + {place} * {}];", nest.index(0), gather.stride);
+        self.network.body += &nest.text("", &[], &inside, &[]);
+        Ok(())
     }
 
     fn product(&mut self, index: usize, node: &Node, product: &Product) {

@@ -42,8 +42,16 @@ impl Builder {
     /// The value of an operator.
     pub fn with(&mut self, operator: &str, inputs: &[&str], attributes: &[(&str, Attribute)]) -> String {
         let output = self.name(&operator.to_lowercase());
-        self.nodes.push(write::node(&output, operator, inputs, &output, attributes));
+        self.nodes.push(write::node(&output, operator, inputs, &[&output], attributes));
         output
+    }
+
+    /// The second value of an operator that has two.
+    pub fn second(&mut self, operator: &str, inputs: &[&str], attributes: &[(&str, Attribute)]) -> String {
+        let outputs = ["values", "places"].map(|output| self.name(&format!("{}_{output}", operator.to_lowercase())));
+        let [first, second] = &outputs;
+        self.nodes.push(write::node(second, operator, inputs, &[first, second], attributes));
+        second.clone()
     }
 
     /// The value of an operator without attributes.
@@ -53,7 +61,7 @@ impl Builder {
 
     /// Writes the value of an operator under this name.
     pub fn named(&mut self, name: &str, operator: &str, inputs: &[&str], attributes: &[(&str, Attribute)]) {
-        self.nodes.push(write::node(name, operator, inputs, name, attributes));
+        self.nodes.push(write::node(name, operator, inputs, &[name], attributes));
     }
 
     /// A constant of numbers.

@@ -7,11 +7,15 @@ use super::builder::{Builder, Value, dense_order};
 use super::functions;
 use crate::error::Result;
 use crate::export::Plan;
-use crate::graph::program::{Node, Primitive, Product, Tensor};
+use crate::graph::program::{Gather, Node, Primitive, Product, Tensor};
 use crate::graph::view::broadcast;
 use crate::graph::{Function, View};
-use crate::kernels::strided::Convolution;
+use crate::kernels::strided::{Convolution, Ranking};
 use crate::onnx::write::Attribute;
+
+/// Types of `TensorProto`.
+const FLOAT: i64 = 1;
+const INTEGER: i64 = 7;
 
 /// Writes the nodes of a plan.
 pub struct Writer<'a> {
@@ -104,6 +108,8 @@ impl<'a> Writer<'a> {
             Primitive::Normalise { columns, eps } => self.normalise(node, *columns, *eps),
             Primitive::Product(product) => self.product(node, product),
             Primitive::Convolve(convolution) => self.convolve(node, convolution),
+            Primitive::Argsort(ranking) => Ok(self.argsort(node, *ranking)),
+            Primitive::Gather(gather) if self.is_event(&node.operands[1]) => self.gather(node, gather),
             Primitive::Gather(_) => {
                 let places = self.plan.gathered(node)?;
                 let source = self.values[&node.operands[0].buffer].clone();
@@ -298,6 +304,49 @@ impl<'a> Writer<'a> {
             // The name of a shape that it does not have yet: the reshape makes it so.
             _ => Ok(self.builder.reshaped(&Value { name, shape: Vec::new() }, &node.shape)),
         }
+    }
+
+    /// ONNX takes the first one of equals.
+    fn argsort(&mut self, node: &Node, Ranking { descending, columns, count, .. }: Ranking) -> Value {
+        let rows = self.rows(node, columns);
+        let count = self.builder.integers(&[1], &[count as i64]);
+        let largest = Attribute::Integer(i64::from(descending));
+        let attributes = [("axis", Attribute::Integer(2)), ("largest", largest)];
+        let places = self.builder.second("TopK", &[&rows.name, &count], &attributes);
+        let name = self.cast(&places, FLOAT);
+        Value { name, shape: node.shape.clone() }
+    }
+
+    /// The elements at places that are computed for each event.
+    fn gather(&mut self, node: &Node, gather: &Gather) -> Result<Value> {
+        let (source, index) = (&node.operands[0], &node.operands[1]);
+        if gather.skip.is_some() {
+            return Err(self.plan.refuse(node, "leaves out an index that is computed from the event"));
+        }
+        let count = node.shape.iter().product();
+        let index = self.event(index);
+        let index = self.builder.reshaped(&index, &[count]);
+        let index = self.cast(&index.name, INTEGER);
+        let stride = self.builder.integers(&[1], &[gather.stride as i64]);
+        let bases: Vec<i64> = source.view.offsets().map(|base| base as i64).collect();
+        let bases = self.builder.integers(&[count], &bases);
+        let steps = self.builder.op("Mul", &[&index, &stride]);
+        let places = self.builder.op("Add", &[&steps, &bases]);
+        let name = if self.is_event(source) {
+            let value = self.values[&source.buffer].clone();
+            let length = value.shape.iter().product();
+            let flat = self.builder.reshaped(&value, &[length]);
+            self.builder.with("GatherElements", &[&flat.name, &places], &[("axis", Attribute::Integer(1))])
+        } else {
+            let length = self.plan.constant(source.buffer).len();
+            let table = self.constant(source.buffer, &View::contiguous(&[length]), &[length]);
+            self.builder.op("Gather", &[&table, &places])
+        };
+        Ok(self.builder.reshaped(&Value { name, shape: vec![count] }, &squeezed(&node.shape)))
+    }
+
+    fn cast(&mut self, name: &str, dtype: i64) -> String {
+        self.builder.with("Cast", &[name], &[("to", Attribute::Integer(dtype))])
     }
 
     fn assemble(&mut self, node: &Node, fill: f64, places: &[View]) -> Result<Value> {

@@ -134,6 +134,7 @@ fn needs_value(primitive: &Primitive) -> bool {
         | Primitive::Standardise { .. }
         | Primitive::Product(_)
         | Primitive::Convolve(_)
+        | Primitive::Argsort(_)
         | Primitive::Gather(_)
         | Primitive::Scatter(_)
         | Primitive::Assemble { .. } => false,

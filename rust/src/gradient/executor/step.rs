@@ -10,16 +10,18 @@ use super::{own, panels, standardise};
 use crate::device::{Addresses, Element};
 use crate::error::{Error, Result};
 use crate::graph::outputs::Outputs;
-use crate::graph::program::{Digits, Gather, Linear, Node, Origin, Primitive, Scatter, Tensor, Ties};
+use crate::graph::program::{Digits, Gather, Kind, Linear, Node, Origin, Primitive, Scatter, Tensor, Ties};
 use crate::graph::{Activation, DType, Own, Program, View};
 use crate::kernels::Scalar;
-use crate::kernels::strided::{self, Adjoint, Channels, Convolution, Pick, Stream};
+use crate::kernels::strided::{self, Adjoint, Channels, Convolution, Index, Pick, Ranking, Stream};
 
 /// What is read, and where it lies.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Source {
     place: Place,
     length: usize,
+    /// Whether it holds int64.
+    is_index: bool,
 }
 
 /// One node, with everything that can be known before the numbers.
@@ -117,6 +119,7 @@ pub(super) enum Kernel {
     ToPanels([usize; 2]),
     FromPanels([usize; 2]),
     Convolve(Convolved),
+    Argsort(Ranking),
     Gather(Pick),
     /// With the places in the value, and the whole of it.
     Scatter(Pick, [Stream; 2]),
@@ -161,7 +164,8 @@ impl Place {
 
 impl Layout {
     pub(super) fn source(&self, program: &Program, tensor: &Tensor) -> Source {
-        Source { place: self.values[tensor.buffer], length: program.buffers[tensor.buffer].length }
+        let (place, length) = (self.values[tensor.buffer], program.buffers[tensor.buffer].length);
+        Source { place, length, is_index: tensor.kind == Kind::Index }
     }
 }
 
@@ -273,16 +277,15 @@ impl Step {
                 let bias = (self.sources.len() == 3).then(|| &read(2)[..c.groups * c.outputs]);
                 strided::convolve(c, &read(0)[..*signals], &read(1)[..*weights], bias, value);
             }
+            Kernel::Argsort(ranking) => strided::argsort(*ranking, read(0), &self.views[0], value),
             Kernel::Gather(pick) => {
-                let Place::Caller(index) = self.sources[1].place else { return None };
-                let indices = inputs.read(index, self.sources[1].length);
+                let indices = self.index(before, inputs);
                 if !strided::gather(pick, read(0), &self.views[0], indices, &self.views[1], value) {
                     return None;
                 }
             }
             Kernel::Scatter(pick, [places, dense]) => {
-                let Place::Caller(index) = self.sources[1].place else { return None };
-                let indices = inputs.read(index, self.sources[1].length);
+                let indices = self.index(before, inputs);
                 strided::copy(read(2), &self.views[2], value, dense);
                 let source = &read(0)[..self.views[0].count()];
                 if !strided::gather_pullback(pick, source, indices, &self.views[1], value, places) {
@@ -299,6 +302,15 @@ impl Step {
             }
         }
         Some(())
+    }
+
+    /// What chooses elements: the second operand, an argument of integers or numbers that a kernel made.
+    fn index<'a, T: Element>(&self, values: &'a [T], inputs: Addresses<'a>) -> Index<'a, T> {
+        let source = self.sources[1];
+        match source.place {
+            Place::Caller(index) if source.is_index => Index::Integers(inputs.read(index, source.length)),
+            _ => Index::Numbers(source.read(values, inputs)),
+        }
     }
 
     /// The memory of up to three operands.
@@ -475,15 +487,14 @@ impl Step {
                     1 => strided::convolve_weight_pullback(c, &read(0)[..*signals], d, add, &mut dx[..*weights]),
                     _ => strided::pass_on(d, dense, Adjoint { data: dx, view, add }),
                 },
+                Kernel::Argsort(_) => unreachable!("places have no derivative"),
                 Kernel::Gather(pick) => {
-                    let Place::Caller(index) = self.sources[1].place else { continue };
-                    let indices = inputs.read(index, self.sources[1].length);
+                    let indices = self.index(values, inputs);
                     // What was in range forward is in range now: the caller promised not to change it.
                     strided::gather_pullback(pick, d, indices, &self.views[1], dx, view);
                 }
                 Kernel::Scatter(pick, [places, dense]) => {
-                    let Place::Caller(index) = self.sources[1].place else { continue };
-                    let indices = inputs.read(index, self.sources[1].length);
+                    let indices = self.index(values, inputs);
                     match operand {
                         // A copy that nothing else uses: there is no adjoint to add to.
                         0 => _ = strided::gather(pick, d, places, indices, &self.views[1], &mut dx[..view.count()]),
@@ -524,6 +535,7 @@ fn kernel(program: &Program, node: &Node) -> Result<Kernel> {
         &Primitive::ToPanels(shape) => Kernel::ToPanels(shape),
         &Primitive::FromPanels(shape) => Kernel::FromPanels(shape),
         &Primitive::Convolve(convolution) => Kernel::Convolve(Convolved::new(convolution, node)?),
+        &Primitive::Argsort(ranking) => Kernel::Argsort(ranking),
         Primitive::Gather(gather) => Kernel::Gather(pick(gather)),
         Primitive::Scatter(Scatter { gather, places }) => {
             Kernel::Scatter(pick(gather), [places.stream()?, View::contiguous(&node.shape).stream()?])

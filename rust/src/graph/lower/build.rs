@@ -5,7 +5,7 @@ use crate::error::Result;
 use crate::graph::program::{Digits, Gather, Kind, Noise, Primitive, Product, Scatter, Tensor, Ties};
 use crate::graph::view::{broadcast, checked_length};
 use crate::graph::{DType, Function, View};
-use crate::kernels::strided::{Channels, Convolution};
+use crate::kernels::strided::{Channels, Convolution, Order, Ranking};
 
 impl Call<'_, '_> {
     fn node(&mut self, primitive: Primitive, operands: Vec<Tensor>, shape: Vec<usize>) -> Result<Tensor> {
@@ -306,9 +306,7 @@ impl Call<'_, '_> {
     /// The elements of `x` along `dim` that the index, an element of which belongs to each of the result, chooses.
     /// `bases` is the view of `x` as it would be if every index were 0.
     pub fn gather(&mut self, x: &Tensor, bases: View, gather: Gather, index: &Tensor, indices: View) -> Result<Tensor> {
-        if index.kind != Kind::Index {
-            return Err(self.refuse("has an index that is not an int64 argument of the function"));
-        }
+        self.check_index(index)?;
         let x = self.as_number(x)?;
         if gather.size == 0 && !bases.is_empty() {
             return Err(self.refuse("chooses from no elements"));
@@ -316,6 +314,31 @@ impl Call<'_, '_> {
         let shape = bases.sizes.clone();
         let operands = vec![Tensor { view: bases, ..x }, Tensor { view: indices, ..index.clone() }];
         self.node(Primitive::Gather(gather), operands, shape)
+    }
+
+    /// Kernels read an index as int64, or as whole numbers that they made.
+    fn check_index(&self, index: &Tensor) -> Result<()> {
+        match index.kind {
+            Kind::Index | Kind::Count => Ok(()),
+            Kind::Number | Kind::Mask => {
+                Err(self.refuse("has an index that is neither an int64 argument of the function nor made by sorting"))
+            }
+        }
+    }
+
+    /// For each row of the last dimension the places of its first elements.
+    pub fn argsort(&mut self, x: &Tensor, order: Order, descending: bool, count: usize) -> Result<Tensor> {
+        let x = self.as_number(x)?;
+        let Some((&columns, rows)) = x.view.sizes.split_last() else {
+            return Err(self.refuse("sorts a number"));
+        };
+        if count > columns || columns > Ranking::LONGEST {
+            return Err(self.refuse(format!("takes {count} of {columns} elements")));
+        }
+        let shape = [rows, &[count]].concat();
+        let ranking = Ranking { order, descending, columns, count };
+        let places = self.node(Primitive::Argsort(ranking), vec![x], shape)?;
+        Ok(Tensor { kind: Kind::Count, ..places })
     }
 
     /// `x` with each element of `source` added to a place that an index chooses; an element of the index belongs to each.
@@ -327,9 +350,7 @@ impl Call<'_, '_> {
         index: &Tensor,
         indices: View,
     ) -> Result<Tensor> {
-        if index.kind != Kind::Index {
-            return Err(self.refuse("has an index that is not an int64 argument of the function"));
-        }
+        self.check_index(index)?;
         if scatter.gather.size == 0 && !indices.is_empty() {
             return Err(self.refuse("adds to no elements"));
         }
@@ -342,8 +363,9 @@ impl Call<'_, '_> {
 
     /// Mask of the elements of an index that are `value`.
     pub fn is_index(&mut self, index: &Tensor, value: i64) -> Result<Tensor> {
-        if index.kind != Kind::Index {
-            return Err(self.refuse("has an index that is not an int64 argument of the function"));
+        self.check_index(index)?;
+        if index.kind == Kind::Count {
+            return self.map_number(Function::Equal, index, value as f64);
         }
         let mut same: Option<Tensor> = None;
         for digits in Digits::PARTS {

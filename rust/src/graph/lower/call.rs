@@ -1,6 +1,6 @@
 //! One observed call of an operator: its arguments by position, as what the operator expects.
 
-use super::{Lowering, sizes, value};
+use super::{Lowering, is_used, sizes, value};
 use crate::error::{Error, Result};
 use crate::graph::program::{Kind, Tensor};
 use crate::graph::{DType, ObservedArgument, ObservedNode, ObservedValue, Program};
@@ -208,6 +208,11 @@ impl Call<'_, '_> {
         }
     }
 
+    /// Whether anything takes the result at `position`.
+    pub fn is_used(&self, position: usize) -> bool {
+        self.node.outputs.get(position).is_some_and(|&output| is_used(self.lowering.graph, output))
+    }
+
     /// Whether LibTorch was seen to return elements of that type.
     pub fn returns(&self, dtype: DType) -> bool {
         let first = self.node.outputs.first().and_then(|&index| value(self.lowering.graph, index).ok());
@@ -221,9 +226,9 @@ impl Call<'_, '_> {
             return Err(Error::Internal(format!("{} was lowered to shape {shapes}", self.node.op)));
         }
         let fits = match observed.dtype {
-            DType::Int64 => matches!(tensor.kind, Kind::Index | Kind::Count),
+            DType::Int64 => tensor.kind.is_integer(),
             DType::Bool => tensor.kind == Kind::Mask,
-            number => !matches!(tensor.kind, Kind::Index | Kind::Count) && number == self.lowering.program.dtype,
+            number => !tensor.kind.is_integer() && number == self.lowering.program.dtype,
         };
         match observed.dtype {
             _ if fits => Ok(()),

@@ -35,6 +35,8 @@ impl Comparison {
 /// An operand that is an integer.
 enum Integer {
     Tensor(Tensor),
+    /// Numbers that are whole.
+    Count(Tensor),
     Literal(i64),
 }
 
@@ -49,22 +51,54 @@ impl Integer {
             return Ok(None);
         }
         let tensor = call.tensor(position)?;
-        Ok((tensor.kind == Kind::Index).then_some(Integer::Tensor(tensor)))
+        Ok(match tensor.kind {
+            Kind::Index => Some(Integer::Tensor(tensor)),
+            Kind::Count => Some(Integer::Count(tensor)),
+            Kind::Number | Kind::Mask => None,
+        })
     }
 
     fn digits(&self, call: &mut Call, digits: Digits) -> Result<Tensor> {
         match self {
             Integer::Tensor(tensor) => call.digits(tensor, digits),
+            Integer::Count(tensor) => parts_of(call, tensor, digits),
             Integer::Literal(value) => call.literal(digits.of(*value)),
         }
+    }
+}
+
+/// The same parts of whole numbers: dividing by powers of two and taking off the leading digits rounds nothing.
+fn parts_of(call: &mut Call, x: &Tensor, digits: Digits) -> Result<Tensor> {
+    const STEP: f64 = (1 << 22) as f64;
+    let above = |call: &mut Call, x: &Tensor| {
+        let x = call.scaled(x, 1.0 / STEP)?;
+        call.map(Function::Floor, &[&x])
+    };
+    let rest = |call: &mut Call, x: &Tensor, above: &Tensor| {
+        let above = call.scaled(above, STEP)?;
+        call.map(Function::Sub, &[x, &above])
+    };
+    let middle = above(call, x)?;
+    match digits {
+        Digits::All => Ok(x.clone()),
+        Digits::Bottom => rest(call, x, &middle),
+        Digits::Middle => {
+            let top = above(call, &middle)?;
+            rest(call, &middle, &top)
+        }
+        Digits::Top => above(call, &middle),
     }
 }
 
 /// `a ? b`, or `b ? a` if `swapped`.
 pub fn compared(call: &mut Call, comparison: Comparison, swapped: bool) -> Lowered {
     let [a, b] = if swapped { [1, 0] } else { [0, 1] };
-    if let (Some(a), Some(b)) = (Integer::new(call, a)?, Integer::new(call, b)?) {
-        return Ok(vec![exactly(call, comparison, &a, &b)?]);
+    match (Integer::new(call, a)?, Integer::new(call, b)?) {
+        (Some(Integer::Count(a)), Some(Integer::Count(b))) => {
+            return Ok(vec![call.map(comparison.function(), &[&a, &b])?]);
+        }
+        (Some(a), Some(b)) => return Ok(vec![exactly(call, comparison, &a, &b)?]),
+        _ => (),
     }
     let (a, b) = (call.tensor(a)?, call.tensor(b)?);
     Ok(vec![call.map(comparison.function(), &[&a, &b])?])

@@ -1,9 +1,11 @@
 //! Elements that indices choose: to read them, and to add to them.
 
+use super::build::without;
 use super::{Call, Lowered, Operator};
 use crate::error::Result;
 use crate::graph::program::{Gather, Kind, Scatter, Tensor};
 use crate::graph::{Function, View};
+use crate::kernels::strided::Order;
 
 /// Several indices are taken one after the other where that makes at most so many elements for each of the tensor's.
 const GROWTH: usize = 4;
@@ -21,6 +23,23 @@ pub(super) const TABLE: &[Operator] = &[
         lower: index,
     },
     Operator { name: "gather", does: "elements along a dimension, chosen for each result", lower: gather },
+    Operator {
+        name: "topk",
+        does: "the greatest or smallest elements along a dimension, and their places; of equals LibTorch's choice",
+        lower: topk,
+    },
+    Operator { name: "sort", does: "elements along a dimension in order, and their places", lower: sort },
+    Operator { name: "argsort", does: "places of elements along a dimension in order", lower: argsort },
+    Operator {
+        name: "argmax",
+        does: "place of the greatest element, along a dimension or of all; the first of equals, or of NaNs",
+        lower: |call| argmax(call, 1.0),
+    },
+    Operator {
+        name: "argmin",
+        does: "place of the smallest element, along a dimension or of all; the first of equals, or of NaNs",
+        lower: |call| argmax(call, -1.0),
+    },
     Operator { name: "index_add", does: "slices added where an index says", lower: index_add },
     Operator {
         name: "scatter_add",
@@ -127,12 +146,92 @@ fn gather(call: &mut Call) -> Lowered {
     if index.view.rank() != x.view.rank() || x.view.rank() == 0 {
         return Err(call.refuse("has an index of another rank"));
     }
+    Ok(vec![at_places(call, &x, dim, &index)?])
+}
+
+/// `topk(x, k, dim, largest, sorted)`
+fn topk(call: &mut Call) -> Lowered {
+    let x = call.tensor(0)?;
+    let dim = call.dim_of(call.integer_or(2, -1)?, x.view.rank())?;
+    let count = usize::try_from(call.integer(1)?).map_err(|_| call.refuse("takes less than no elements"))?;
+    let (largest, sorted) = (call.integer_or(3, 1)? != 0, call.integer_or(4, 1)? != 0);
+    let order = if sorted { Order::Top } else { Order::TopUnsorted };
+    let places = ranked(call, &x, dim, order, largest, count)?;
+    with_values(call, &x, dim, places)
+}
+
+/// `sort(x, dim, descending)`, or with `stable` before them. LibTorch's sort is stable in any case.
+fn sort(call: &mut Call) -> Lowered {
+    let (x, dim, places) = sorted(call)?;
+    with_values(call, &x, dim, places)
+}
+
+/// The elements at the places, and these.
+fn with_values(call: &mut Call, x: &Tensor, dim: usize, places: Tensor) -> Lowered {
+    let values = match call.is_used(0) {
+        true => at_places(call, x, dim, &places)?,
+        false => {
+            let nothing = call.literal(0.0)?;
+            call.expand(&nothing, &places.view.sizes)?
+        }
+    };
+    Ok(vec![values, places])
+}
+
+fn argsort(call: &mut Call) -> Lowered {
+    Ok(vec![sorted(call)?.2])
+}
+
+/// What is sorted along which dimension, and the places in order.
+fn sorted(call: &mut Call) -> Result<(Tensor, usize, Tensor)> {
+    let x = call.tensor(0)?;
+    let first = 1 + usize::from(call.overload() == "stable");
+    let dim = call.dim_of(call.integer_or(first, -1)?, x.view.rank())?;
+    let (descending, count) = (call.flag(first + 1)?, call.size(&x, dim)?);
+    let places = ranked(call, &x, dim, Order::Stable, descending, count)?;
+    Ok((x, dim, places))
+}
+
+/// `argmax(sign * x, dim, keepdim)`
+fn argmax(call: &mut Call, sign: f64) -> Lowered {
+    let x = call.tensor(0)?;
+    let (x, rank) = (call.scaled(&x, sign)?, x.view.rank());
+    if !call.is_none(1) {
+        let dim = call.dim(1, rank)?;
+        let keep = call.flag(2)?;
+        return Ok(vec![greatest_place(call, &x, dim, keep)?]);
+    }
+    let flat = call.reshape(&x, &[x.view.len()])?;
+    let place = ranked(call, &flat, 0, Order::Stable, true, 1)?;
+    let shape = if call.flag(2)? { vec![1; rank] } else { Vec::new() };
+    Ok(vec![call.reshape(&place, &shape)?])
+}
+
+/// Where along `dim` the greatest element is: the first of equals, or of NaNs.
+pub(super) fn greatest_place(call: &mut Call, x: &Tensor, dim: usize, keep: bool) -> Result<Tensor> {
+    let places = ranked(call, x, dim, Order::Stable, true, 1)?;
+    Ok(if keep { places } else { without(&places, &[dim]) })
+}
+
+/// The places along `dim` of the first elements, in order.
+fn ranked(call: &mut Call, x: &Tensor, dim: usize, order: Order, descending: bool, count: usize) -> Result<Tensor> {
+    if x.kind == Kind::Index || x.view.rank() == 0 {
+        return Err(call.refuse("sorts integers or a number"));
+    }
+    let last = x.view.rank() - 1;
+    let rows = Tensor { view: x.view.transpose(dim, last), ..x.clone() };
+    let places = call.argsort(&rows, order, descending, count)?;
+    Ok(Tensor { view: places.view.transpose(dim, last), ..places })
+}
+
+/// The elements of `x` along `dim` at these places.
+fn at_places(call: &mut Call, x: &Tensor, dim: usize, places: &Tensor) -> Result<Tensor> {
     let gather = Gather { size: x.view.sizes[dim], stride: x.view.strides[dim], from_end: false, skip: None };
     let mut bases = x.view.clone();
-    bases.sizes.clone_from(&index.view.sizes);
+    bases.sizes.clone_from(&places.view.sizes);
     bases.strides[dim] = 0;
-    let indices = index.view.clone();
-    Ok(vec![call.gather(&x, bases, gather, &index, indices)?])
+    let indices = places.view.clone();
+    call.gather(x, bases, gather, places, indices)
 }
 
 /// `index_add(x, dim, index, source, alpha)`

@@ -2,7 +2,7 @@
 
 use super::{Call, Lowered, Operator};
 use crate::error::Result;
-use crate::graph::program::{Gather, Kind, Tensor};
+use crate::graph::program::{Gather, Tensor};
 use crate::graph::{Function, View};
 
 pub(super) const TABLE: &[Operator] = &[
@@ -232,7 +232,7 @@ fn cross_entropy(call: &mut Call) -> Lowered {
     let dim = class_dim(&x);
     call.size(&x, dim)?;
     let logarithm = call.softmax(&x, dim, true)?;
-    if target.kind != Kind::Index {
+    if !target.kind.is_integer() {
         return against_probabilities(call, &logarithm, &target, weight, smoothing);
     }
     let event_weights = weights(call, &x, &target, weight.as_ref(), ignored)?;

@@ -1,6 +1,7 @@
 //! Operators that look at more than one element of a tensor.
 
 use super::build::without;
+use super::indices::greatest_place;
 use super::mask::counted;
 use super::{Call, Lowered, Operator};
 use crate::error::Result;
@@ -30,12 +31,12 @@ pub(super) const TABLE: &[Operator] = &[
     },
     Operator {
         name: "max",
-        does: "greatest, or of two the greater one; along a dimension, where its place is not used",
+        does: "greatest, or of two the greater one; along a dimension its place, too",
         lower: |call| greatest(call, 1.0),
     },
     Operator {
         name: "min",
-        does: "smallest, or of two the smaller one; along a dimension, where its place is not used",
+        does: "smallest, or of two the smaller one; along a dimension its place, too",
         lower: |call| greatest(call, -1.0),
     },
     Operator { name: "norm", does: "`sum(abs(x)^p)^(1/p)` for p = 1, 2 or infinity, derivative 0 at 0", lower: norm },
@@ -151,7 +152,11 @@ fn greatest(call: &mut Call, sign: f64) -> Lowered {
     let dims = if x.view.rank() == 0 { Vec::new() } else { dims };
     let x = call.scaled(&x, sign)?;
     let value = call.greatest(&x, &dims, keep, if whole { Ties::EvenNan } else { Ties::First })?;
-    Ok(vec![call.scaled(&value, sign)?])
+    let mut results = vec![call.scaled(&value, sign)?];
+    if let ([dim], false, true) = (&dims[..], whole, call.is_used(1)) {
+        results.push(greatest_place(call, &x, *dim, keep)?);
+    }
+    Ok(results)
 }
 
 /// `norm(x, p, dim, keepdim)`

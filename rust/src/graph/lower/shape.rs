@@ -49,7 +49,7 @@ pub(super) const TABLE: &[Operator] = &[
     Operator { name: "alias", does: "the same elements", lower: same },
     Operator {
         name: "to",
-        does: "the same elements; masks and integers as numbers, numbers as masks of `x != 0`",
+        does: "the same elements; masks and integers as numbers, numbers as masks of `x != 0` or without their fractions as integers",
         lower: to,
     },
     Operator { name: "detach", does: "the same elements without a gradient", lower: detach },
@@ -402,8 +402,24 @@ fn to(call: &mut Call) -> Lowered {
     if call.returns(DType::Bool) {
         return Ok(vec![super::mask::truth(call, &x)?]);
     }
-    let is_index = x.kind == Kind::Index && call.returns(DType::Int64);
-    Ok(vec![if is_index { x } else { call.as_number(&x)? }])
+    match (x.kind, call.returns(DType::Int64)) {
+        (Kind::Index | Kind::Count, true) => Ok(vec![x]),
+        (Kind::Mask, true) => Ok(vec![Tensor { kind: Kind::Count, ..x }]),
+        (Kind::Number, true) => Ok(vec![whole(call, &x)?]),
+        (_, false) => Ok(vec![call.as_number(&x)?]),
+    }
+}
+
+/// Numbers without their fractions, as int64 holds them. What it does not hold becomes the least one, as the processor's
+/// conversion has it.
+fn whole(call: &mut Call, x: &Tensor) -> Result<Tensor> {
+    const BOUND: f64 = (1u64 << 63) as f64;
+    let x = call.detached(x)?;
+    let size = call.map(Function::Abs, &[&x])?;
+    let fits = call.map_number(Function::Less, &size, BOUND)?;
+    let (whole, least) = (call.map(Function::Trunc, &[&x])?, call.literal(-BOUND)?);
+    let whole = call.map(Function::Where, &[&fits, &whole, &least])?;
+    Ok(Tensor { kind: Kind::Count, ..whole })
 }
 
 fn detach(call: &mut Call) -> Lowered {

@@ -282,6 +282,7 @@ impl<'a> RowCut<'a> {
             Primitive::Load(_) | Primitive::Map(_) | Primitive::Own(_) => all_fit(),
             Primitive::Sum(target) => all_fit() && self.is_cut_by_rows(target, dim, numbers),
             Primitive::Greatest { .. } | Primitive::Length(_) => dim < rank && all_fit(),
+            Primitive::Argsort(_) => dim + 1 < rank && all_fit(),
             Primitive::Softmax { columns, side, .. } => {
                 let behind: usize = node.shape[(dim + 1).min(rank)..].iter().product();
                 dim + 1 < rank && behind.is_multiple_of(columns * side) && all_fit()
@@ -352,7 +353,7 @@ fn outermost(sizes: &[usize]) -> usize {
 /// The dimension of a node's operands that can count rows.
 fn frame_dim(node: &Node) -> usize {
     match node.primitive {
-        Primitive::Sum(_) | Primitive::Greatest { .. } | Primitive::Length(_) => {
+        Primitive::Sum(_) | Primitive::Greatest { .. } | Primitive::Length(_) | Primitive::Argsort(_) => {
             outermost(&node.operands[0].view.sizes)
         }
         _ => outermost(&node.shape),

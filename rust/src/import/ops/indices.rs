@@ -7,23 +7,21 @@ use super::super::value::Value;
 use super::shape::{expanded, reshaped, sliced};
 use super::{Operator, all, but};
 use crate::error::Result;
-use crate::graph::ObservedArgument::{Bool, Float, Integer};
+use crate::graph::ObservedArgument::{self as Argument, Bool, Float, Integer};
 use crate::graph::View;
-
-/// Most rows of a table of which an event chooses one.
-const MOST_CHOICES: usize = 1 << 16;
 
 pub const TABLE: &[Operator] = &[
     all("ArgMax", |call| place_of_greatest(call, 1.0)),
     all("ArgMin", |call| place_of_greatest(call, -1.0)),
     but("Compress", "conditions computed from the events", compress),
-    but("Gather", "indices computed from the events, but for the rows of a constant table", gather),
-    but("GatherElements", "indices computed from the events", gather_elements),
-    but("GatherND", "indices computed from the events", gather_nd),
+    but("Gather", "indices computed from the events, but for the slices of a constant table", gather),
+    all("GatherElements", gather_elements),
+    but("GatherND", "indices computed from the events, but for single ones behind `batch_dims`", gather_nd),
     all("Hardmax", hardmax),
     but("OneHot", "depths computed from the events", one_hot),
     but("ScatterElements", "indices computed from the events; the reductions mul, min and max", scatter_elements),
     but("ScatterND", "indices computed from the events; the reductions mul, min and max", scatter_nd),
+    all("TopK", topk),
 ];
 
 /// Elements along an axis, chosen by places that exist.
@@ -63,7 +61,7 @@ fn gather(call: &mut Call) -> Outputs {
     let (x, index) = (call.input(0)?, call.input(1)?);
     let axis = call.axis_named("axis", 0, x.rank())?;
     if let Value::Computed(_) = &index {
-        return by_one_hot(call, &x, &index, axis);
+        return of_table(call, &x, &index, axis);
     }
     let places = places(call, &call.known_integers(1)?, x.shape()[axis])?;
     let shape = [&x.shape()[..axis], index.shape(), &x.shape()[axis + 1..]].concat();
@@ -75,19 +73,18 @@ fn gather(call: &mut Call) -> Outputs {
     Ok(vec![reshaped(call, &value, &shape)?])
 }
 
-/// Rows of a table chosen by events: which row each is, as numbers 0 and 1, times the table.
-fn by_one_hot(call: &mut Call, table: &Value, index: &Value, axis: usize) -> Outputs {
-    let [rows, columns] = table.shape()[..] else {
+/// Slices of a table chosen by events.
+fn of_table(call: &mut Call, table: &Value, index: &Value, axis: usize) -> Outputs {
+    let ([rows, slice @ ..], true, 0) = (table.shape(), table.known().is_some(), axis) else {
         return Err(call.refuse("indices computed from the events"));
     };
-    if table.known().is_none() || axis != 0 || rows > MOST_CHOICES {
-        return Err(call.refuse("indices computed from the events"));
-    }
-    let chosen = is_at(call, index, index.rank(), rows)?;
-    let mask = call.number(&chosen)?;
-    let table = call.b.tensor(table)?;
-    let shape = [index.shape(), &[columns]].concat();
-    Ok(vec![call.op("matmul", "", vec![mask, table], &shape, Element::Float32)?])
+    let (rows, shape) = (*rows, [index.shape(), slice].concat());
+    let width = slice.iter().product();
+    let flat = reshaped(call, table, &[rows, width])?;
+    let (flat, places) = (call.b.tensor(&flat)?, call.b.places(index, rows)?);
+    let arguments = vec![flat, places, Integer(-1), Bool(false), Bool(false)];
+    let chosen = call.op("embedding", "", arguments, &[index.shape(), &[width]].concat(), table.element())?;
+    Ok(vec![reshaped(call, &chosen, &shape)?])
 }
 
 /// The numbers from 0 to `count` along an axis of that rank.
@@ -108,12 +105,19 @@ fn is_at(call: &mut Call, index: &Value, axis: usize, count: usize) -> Result<Va
 }
 
 fn gather_elements(call: &mut Call) -> Outputs {
-    let (x, index) = (call.input(0)?, call.known(1)?);
+    let (x, index) = (call.input(0)?, call.input(1)?);
     let axis = call.axis_named("axis", 0, x.rank())?;
-    let fits = |axis_at: usize| axis_at == axis || index.shape[axis_at] <= x.shape()[axis_at];
-    if index.shape.len() != x.rank() || !(0..x.rank()).all(fits) {
-        return Err(call.wrong(format!("indices {:?} of {:?}", index.shape, x.shape())));
+    let fits = |axis_at: usize| axis_at == axis || index.shape()[axis_at] <= x.shape()[axis_at];
+    if index.rank() != x.rank() || !(0..x.rank()).all(fits) {
+        return Err(call.wrong(format!("indices {:?} of {:?}", index.shape(), x.shape())));
     }
+    let index = match index {
+        Value::Known(known) => known,
+        Value::Computed(_) => {
+            let places = call.b.places(&index, x.shape()[axis])?;
+            return Ok(vec![gathered(call, &x, axis, places, index.shape())?]);
+        }
+    };
     let list = places(call, &call.known_integers(1)?, x.shape()[axis])?;
     if let Value::Known(known) = &x {
         let mut view = View::contiguous(&known.shape);
@@ -123,9 +127,29 @@ fn gather_elements(call: &mut Call) -> Outputs {
         return Ok(vec![Value::Known(fold::chosen(known, &index.shape, offsets)?)]);
     }
     let indices = call.b.index(&index.shape, list);
-    let tensor = call.number(&x)?;
-    let arguments = vec![tensor, Integer(axis as i64), indices, Bool(false)];
-    Ok(vec![call.op("gather", "", arguments, &index.shape, x.element())?])
+    Ok(vec![gathered(call, &x, axis, indices, &index.shape)?])
+}
+
+/// The elements of `x` along an axis at places, of which there is one for each element of the result.
+fn gathered(call: &mut Call, x: &Value, axis: usize, places: Argument, shape: &[usize]) -> Result<Value> {
+    let tensor = call.number(x)?;
+    let element = super::super::call::float_of(x.element());
+    let value = call.op("gather", "", vec![tensor, Integer(axis as i64), places, Bool(false)], shape, element)?;
+    if x.element() == Element::Bool { call.mask(&value) } else { Ok(value) }
+}
+
+/// `TopK`: values and places; before opset 10 with the attribute `k`.
+fn topk(call: &mut Call) -> Outputs {
+    let x = call.input(0)?;
+    let axis = call.axis_named("axis", -1, x.rank())?;
+    let (descending, _sorted) = (call.integer("largest", 1)? != 0, call.integer("sorted", 1)?);
+    let count = if call.has(1) { call.known_number(1)? as i64 } else { call.integer("k", -1)? };
+    let count = call.sizes(&[count])?[0];
+    if count > x.shape()[axis] {
+        return Err(call.wrong(format!("the first {count} of {} elements", x.shape()[axis])));
+    }
+    let [values, places] = call.b.sorted(&x, axis, descending)?;
+    Ok(vec![sliced(call, &values, axis, 0, count, 1)?, sliced(call, &places, axis, 0, count, 1)?])
 }
 
 /// Places in the flat tensor of slices that the tuples of an index start at, behind `batch` common dimensions.
@@ -151,8 +175,12 @@ fn flat_places(call: &Call, shape: &[usize], index: &Known, batch: usize) -> Res
 }
 
 fn gather_nd(call: &mut Call) -> Outputs {
-    let (x, index) = (call.input(0)?, call.known(1)?);
+    let (x, index) = (call.input(0)?, call.input(1)?);
     let batch = call.sizes(&[call.integer("batch_dims", 0)?])?[0];
+    let index = match index {
+        Value::Known(known) => known,
+        Value::Computed(_) => return gather_slices(call, &x, &index, batch),
+    };
     let (starts, width) = flat_places(call, x.shape(), &index, batch)?;
     let behind = batch + index.shape.last().copied().unwrap_or(0);
     let shape = [&index.shape[..index.shape.len() - 1], &x.shape()[behind..]].concat();
@@ -160,6 +188,24 @@ fn gather_nd(call: &mut Call) -> Outputs {
     let flat = reshaped(call, &x, &[slices, width])?;
     let value = selected(call, &flat, 0, starts)?;
     Ok(vec![reshaped(call, &value, &shape)?])
+}
+
+/// Slices along one dimension behind `batch` common ones, at places that are computed for each event.
+fn gather_slices(call: &mut Call, x: &Value, index: &Value, batch: usize) -> Outputs {
+    let (of_x, of_index) = (x.shape().to_vec(), index.shape().to_vec());
+    let fits = batch > 0 && batch < of_x.len() && batch < of_index.len() && of_x[..batch] == of_index[..batch];
+    if !fits || of_index.last() != Some(&1) {
+        return Err(call.refuse("indices computed from the events, but for single ones behind batch_dims"));
+    }
+    let slice = &of_x[batch + 1..];
+    let inner = of_index.len() - 1;
+    let [groups, count, width] =
+        [&of_x[..batch], &of_index[batch..inner], slice].map(|sizes| sizes.iter().product::<usize>());
+    let (x, index) = (reshaped(call, x, &[groups, of_x[batch], width])?, reshaped(call, index, &[groups, count, 1])?);
+    let index = expanded(call, &index, &[groups, count, width])?;
+    let places = call.b.places(&index, of_x[batch])?;
+    let value = gathered(call, &x, 1, places, &[groups, count, width])?;
+    Ok(vec![reshaped(call, &value, &[&of_index[..inner], slice].concat())?])
 }
 
 /// `x` with slices replaced by others, or added to: `x` and `updates` are matrices whose rows are slices.

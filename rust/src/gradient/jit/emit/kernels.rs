@@ -5,8 +5,8 @@ use super::super::lines::emit;
 use super::{Emitter, joined, number};
 use crate::error::{Error, Result};
 use crate::graph::View;
-use crate::graph::program::{Gather, Primitive, Scatter};
-use crate::kernels::strided::{Channels, Convolution};
+use crate::graph::program::{Gather, Kind, Primitive, Scatter, Tensor};
+use crate::kernels::strided::{Channels, Convolution, Ranking};
 
 impl Emitter<'_> {
     /// A step that the library's kernels run.
@@ -151,8 +151,17 @@ impl Emitter<'_> {
                     emit!(backward, "   {k}->{pass}({length}, _d_{value}, &dense_{index}, _d_{bias}, {});", view(2));
                 }
             }
+            &Primitive::Argsort(Ranking { order, descending, columns, count }) => {
+                let (x, order, descending) = (&names[0], order as u8, u8::from(descending));
+                let rows = length.checked_div(count).unwrap_or(0);
+                emit!(
+                    forward,
+                    "   {k}->argsort({order}, {descending}, {rows}, {columns}, {count}, {x}, {}, {value});",
+                    view(0)
+                );
+            }
             Primitive::Gather(g) => {
-                self.pick(index, g);
+                self.pick(index, g, &node.operands[1]);
                 let (x, chosen) = (&names[0], &names[1]);
                 emit!(
                     forward,
@@ -170,7 +179,7 @@ impl Emitter<'_> {
                 }
             }
             Primitive::Scatter(Scatter { gather, places }) => {
-                self.pick(index, gather);
+                self.pick(index, gather, &node.operands[1]);
                 self.stream(&format!("places_{index}"), places)?;
                 self.stream(&format!("dense_{index}"), &View::contiguous(&node.shape))?;
                 let (source, chosen, start, count) = (&names[0], &names[1], &names[2], places.len());
@@ -218,10 +227,14 @@ impl Emitter<'_> {
     }
 
     /// How a step's index chooses.
-    fn pick(&mut self, step: usize, gather: &Gather) {
+    fn pick(&mut self, step: usize, gather: &Gather, chosen: &Tensor) {
+        let is_number = u8::from(chosen.kind != Kind::Index);
         let (skips, skip) = (u8::from(gather.skip.is_some()), gather.skip.unwrap_or_default());
         let (from_end, size, stride) = (u8::from(gather.from_end), gather.size, gather.stride);
-        emit!(self.steps, "const ct_pick pick_{step} = {{{size}, {stride}, {from_end}, {skips}, {skip}}};");
+        emit!(
+            self.steps,
+            "const ct_pick pick_{step} = {{{size}, {stride}, {from_end}, {skips}, {skip}, {is_number}}};"
+        );
     }
 
     /// Products of matrices, a loop over the batch.
