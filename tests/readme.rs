@@ -42,6 +42,7 @@ pages! {
         ["Model Sequential of events [1, 128]", "AUC 0.9", "matmul", "CPUFloatType{4,2}"];
     models: "cpp/doc/models.md" => ["the same predictions: 1", "x, y: inside with probability 0.", "AUC as it was read: 0."];
     python: "cpp/doc/python.md" => ["AUC 0.7", "1505 events"];
+    clusters: "cpp/doc/clusters.md" => ["with 1 process(es)"];
     operators: "cpp/doc/operators.md" => ["aot: ", "split: ", "autograd: "];
     derivatives: "cpp/doc/derivatives.md" => ["CPUFloatType{8}"];
     design: "cpp/doc/design.md" => [];

@@ -9,6 +9,7 @@
 #include "Interrupt.hxx"
 #include "LiveCanvas.hxx"
 #include "Progress.hxx"
+#include "Ranks.hxx"
 #include "ReadingThread.hxx"
 #include "Training.hxx"
 
@@ -100,7 +101,7 @@ History Model::RunEpochs(const Training &training, const InterruptScope &interru
          progress.Finish();
          Warn(where, messages);
       }
-      history.fInterrupted = interrupt.Requested() && !ended;
+      history.fInterrupted = AnyRank(options, interrupt.Requested()) && !ended;
    }
    progress.Finish();
    if ((history.fInterrupted && isWhole) || stopped)
@@ -120,17 +121,19 @@ History Model::FitDataset(const Dataset &data, const FitOptions &options, const 
                           const std::string &path, const LossData &loss)
 {
    return LongCall(Where(path.empty() ? "Fit" : "Resume"), [&](const InterruptScope &interrupt) {
-      const auto &events = *data.fData->fCore;
-      CheckWeight(*data.fData);
-      if (validation)
-         CheckWeight(*validation->fData);
-      const auto spec = ToSpec(options);
-      const auto &judges = validation ? *validation->fData->fCore : events;
-      auto trainer = validation ? Core::trainer_validated(*Data().fCore, events, judges, spec)
-                                : Core::trainer_new(*Data().fCore, events, spec, *loss.fCore);
-      if (!path.empty())
-         Core::trainer_resume(*trainer, path);
-      return RunEpochs(Training(options, spec, *trainer, events, judges), interrupt);
+      return OnRanks(options, [&](const FitOptions &own) {
+         const auto &events = *data.fData->fCore;
+         CheckWeight(*data.fData);
+         if (validation)
+            CheckWeight(*validation->fData);
+         const auto spec = ToSpec(own);
+         const auto &judges = validation ? *validation->fData->fCore : events;
+         auto trainer = validation ? Core::trainer_validated(*Data().fCore, events, judges, spec)
+                                   : Core::trainer_new(*Data().fCore, events, spec, *loss.fCore);
+         if (!path.empty())
+            Core::trainer_resume(*trainer, path);
+         return RunEpochs(Training(own, spec, *trainer, events, judges), interrupt);
+      });
    }, "the training");
 }
 

@@ -18,6 +18,7 @@
 //! | [`train`] | what options may be, schedules, epochs, early stopping, checkpoints, folds, metrics | `options`, `dataset`, `stream`, `gradient`, `model` |
 //! | [`options`] | what a user asks of a fit, and its record in model files | `graph` |
 //! | [`gradient`] | back ends: [`gradient::aot`] (Clad's derivatives, tiles of rows of a module), [`gradient::autograd`] (perceptrons on LibTorch), [`gradient::libtorch`] (a module as LibTorch runs it), [`gradient::CompiledGraph`] (an observed function, in blocks of its rows) | `graph`, `optimizer`, `kernels`, `device`, `dataset` |
+//! | [`ranks`] | processes of an MPI job that train together: sums over them, in order | `error`, `kernels` |
 //! | [`optimizer`] | SGD, Adam and AdamW over one flat vector, their state; the rate is given at each update | `graph`, `kernels`, `device` |
 //! | [`graph`] | networks: [`graph::Graph`], a chain of layers; [`graph::Program`], operators with their operands, of a chain or of an observed function; [`graph::Module`], one of them with parameters, which trains; [`graph::lower`], which makes it, and [`graph::rows`], which takes its rows apart | `error`, `kernels::strided` |
 //! | [`dataset`] | features, labels, weights; split, shuffle, scaling | `columns`, `device` |
@@ -43,7 +44,7 @@
 //! | [`kernels`] | checked slices over the C functions of `cpp/kernels` | nothing |
 //! | `cpp/kernels/` | stateless mathematics on raw pointers; `generated/` is Clad's output for it | nothing |
 //!
-//! `unsafe` lives in [`kernels`] (calls of the C functions), `memory` (numbers as slices), [`device`] (the dynamic linker), in
+//! `unsafe` lives in [`kernels`] (calls of the C functions), `memory` (numbers as slices), [`device`] (the dynamic linker), `ranks::mpi` (MPI's functions), in
 //! [`gradient::CompiledGraph`] and its blocks (addresses from C++), [`gradient::Pass`] (addresses of a module's tensors), [`gradient::ObservedLoss`] (addresses of rows) and the loader of its compiled functions, and in what
 //! cxx writes for [`bridge`].
 //!
@@ -76,6 +77,7 @@ pub mod model;
 mod onnx;
 pub mod optimizer;
 pub mod options;
+pub mod ranks;
 pub mod signal;
 pub mod stream;
 pub mod train;

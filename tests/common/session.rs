@@ -103,18 +103,22 @@ impl Session {
     }
 
     /// Has `kib` KiB of address space.
-    pub fn limited_to(mut self, kib: u64) -> Session {
-        let mut shell = Command::new("bash");
-        shell.args(["-c", &format!("ulimit -v {kib}; exec \"$0\" \"$@\"")]);
-        shell.arg(self.command.get_program()).args(self.command.get_args());
-        shell.current_dir(self.folder.path()).stdin(Stdio::null());
+    pub fn limited_to(self, kib: u64) -> Session {
+        self.behind("bash", &["-c", &format!("ulimit -v {kib}; exec \"$0\" \"$@\"")])
+    }
+
+    /// Is started by another program, which takes it and its arguments as the last ones of its own.
+    pub fn behind(mut self, program: &str, arguments: &[&str]) -> Session {
+        let mut command = Command::new(program);
+        command.args(arguments).arg(self.command.get_program()).args(self.command.get_args());
+        command.current_dir(self.folder.path()).stdin(Stdio::null());
         for (name, value) in self.command.get_envs() {
             match value {
-                Some(value) => shell.env(name, value),
-                None => shell.env_remove(name),
+                Some(value) => command.env(name, value),
+                None => command.env_remove(name),
             };
         }
-        self.command = shell;
+        self.command = command;
         self
     }
 

@@ -92,6 +92,14 @@ enum EGradient {
    kAutograd = 1, ///< LibTorch's autograd
 };
 
+/// Which processes train a model together.
+enum EParallel {
+   kOneProcess = 0, ///< this one alone
+   /// All processes that `mpirun` or `srun` started: each computes its share of every batch, and the gradients are summed in the
+   /// order of the ranks before each step, so that all have the same model at the end.
+   kMpi = 1,
+};
+
 /// Options of Mlp::Fit, which throws a CladTorch::Error for values out of range.
 struct FitOptions {
    int fEpochs = 20;            ///< passes over the training part, at least 1
@@ -153,6 +161,12 @@ struct FitOptions {
    std::function<bool(const Epoch &)> fCallback;
    bool fLive = false;          ///< draws the loss curves on a canvas while the fit runs, once or twice a second
    EGradient fGradient = kClad; ///< kClad runs on the CPU only; with another fDevice Fit says that autograd runs
+   /// kMpi: with the other processes of an MPI job, all of which run the same macro; see Rank(). All read the same events, and
+   /// fBatchSize counts those of all processes together. Only rank 0 prints, draws, calls fCallback and writes checkpoints. An
+   /// error on one rank ends the job with a message that names it; a rank from which nothing comes for 10 minutes (or
+   /// CLADTORCH_MPI_SECONDS) does, too. Outside of a job it changes nothing. Not with a Stream, batch normalisation or LibTorch's
+   /// autograd.
+   EParallel fParallel = kOneProcess;
    /// 0: only warnings. 1: progress, and the back end if it is not that of fGradient. 2: also the back end, its device
    /// and the reason. Progress is one line that is overwritten on a terminal and in a notebook, otherwise a line every few
    /// seconds.
@@ -161,6 +175,11 @@ struct FitOptions {
    /// Called by PyROOT when it meets this class: checks the names and types of fields, copies.
    static void __cppyy_pythonize__(_object *pyclass, const std::string &name);
 };
+
+/// This process among those of the MPI job, from 0 on; 0 outside of one. Macros print and save where it is 0.
+int Rank();
+/// Processes of the MPI job; 1 outside of one.
+int Ranks();
 
 } // namespace CladTorch
 

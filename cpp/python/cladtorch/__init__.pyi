@@ -74,6 +74,10 @@ class EGradient(int): ...
 kClad: EGradient
 kAutograd: EGradient
 
+class EParallel(int): ...
+kOneProcess: EParallel
+kMpi: EParallel
+
 class EMetric(int): ...
 kAuc: EMetric
 kAccuracy: EMetric
@@ -131,6 +135,7 @@ class _Options(TypedDict, total=False):
     fCallback: Any
     fLive: bool
     fGradient: EGradient
+    fParallel: EParallel
     fVerbose: int
 
 class Batches:
@@ -698,6 +703,7 @@ class FitOptions:
     fCallback
     fLive = false: draws the loss curves on a canvas while the fit runs, once or twice a second
     fGradient = kClad: kClad runs on the CPU only; with another fDevice Fit says that autograd runs
+    fParallel = kOneProcess: kMpi: with the other processes of an MPI job, all of which run the same macro; see Rank(). All read the same events, and fBatchSize counts those of all processes together. Only rank 0 prints, draws, calls fCallback and writes checkpoints. An error on one rank ends the job with a message that names it; a rank from which nothing comes for 10 minutes (or CLADTORCH_MPI_SECONDS) does, too. Outside of a job it changes nothing. Not with a Stream, batch normalisation or LibTorch's autograd.
     fVerbose = 1: 0: only warnings. 1: progress, and the back end if it is not that of fGradient. 2: also the back end, its device and the reason. Progress is one line that is overwritten on a terminal and in a notebook, otherwise a line every few seconds.
     """
     fEpochs: int
@@ -736,6 +742,7 @@ class FitOptions:
     fCallback: Any
     fLive: bool
     fGradient: EGradient
+    fParallel: EParallel
     fVerbose: int
     def __init__(self, other: FitOptions = ..., **options: Unpack[_Options]) -> None: ...
 

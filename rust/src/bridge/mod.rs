@@ -42,6 +42,7 @@ mod network;
 mod observed;
 mod process;
 mod random_search;
+mod ranks;
 mod search;
 mod signal;
 mod strain;

@@ -87,6 +87,8 @@ mod ffi {
         metrics: Vec<String>,
         /// 0: Clad, 1: LibTorch autograd.
         gradient: u8,
+        /// With the other processes of an MPI job.
+        mpi: bool,
     }
 
     /// Weighted mean losses of an epoch; `validation` is NaN without a validation part.

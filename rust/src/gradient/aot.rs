@@ -24,11 +24,15 @@ use crate::error::{Error, Result};
 use crate::graph::{DType, Graph, Mode, Module};
 use crate::kernels::Scalar;
 use crate::optimizer::{self, Optimizer};
+use crate::ranks::Ranks;
 
 /// Most lanes a batch is cut into, and most numbers that the lanes' gradients hold together: summing them must stay
 /// cheap beside making them.
 const MOST_LANES: usize = MOST_MEMBERS;
 const MOST_GRADIENT_NUMBERS: usize = 1 << 22;
+
+/// Fewest rows of a tile where processes share a batch: as many as kernels take together.
+const SHARED_ROWS: usize = 16;
 
 /// Rows of an evaluation that one thread takes.
 const EVALUATED_ROWS: usize = 2048;
@@ -47,6 +51,8 @@ pub struct AotEngine<T> {
     threads: ThreadPool,
     /// That the threads may use.
     processors: usize,
+    /// The processes that share each batch, where there are others, and memory for their gradients.
+    ranks: Option<(Arc<Ranks>, Mutex<HostBuffer<T>>)>,
 }
 
 /// What a step changes; in the network's own order.
@@ -103,10 +109,22 @@ impl<T: Scalar + Element> AotEngine<T> {
             tile_rows,
             threads,
             processors: thread::available_parallelism().map_or(1, usize::from),
+            ranks: None,
         };
-        let lanes = engine.used(engine.largest_batch());
+        let lanes = engine.most_used();
         engine.lanes = (0..lanes).map(|_| Lane::new(length).map(Mutex::new)).collect::<Result<_>>()?;
         Ok(engine)
+    }
+
+    /// Computes only this process's share of each batch, and adds the gradients of the others to it.
+    pub fn with_ranks(mut self, ranks: Arc<Ranks>) -> Result<Self> {
+        let room = HostBuffer::zeros(ranks.scratch(self.network.own_parameters()))?;
+        // A tile of a small network may be the whole batch, of which everyone needs a part.
+        let share = self.settings.batch_size.div_ceil(ranks.size()).next_multiple_of(SHARED_ROWS);
+        self.tile_rows[0] = self.tile_rows[0].min(share);
+        self.ranks = Some((ranks, Mutex::new(room)));
+        self.lanes.truncate(self.most_used());
+        Ok(self)
     }
 
     /// With a user's loss instead of that of the settings.
@@ -135,11 +153,21 @@ impl<T: Scalar + Element> AotEngine<T> {
         self.settings.batch_size + usize::from(!self.network.takes_one(Mode::Training))
     }
 
-    /// Lanes that a batch of `rows` rows has: a power of two, so that batches and threads of the usual numbers share out
-    /// evenly.
-    fn used(&self, rows: usize) -> usize {
+    /// Most lanes of a batch: those of the largest one.
+    fn most_used(&self) -> usize {
+        self.used(self.part(self.largest_batch()).len())
+    }
+
+    /// Lanes that so many tiles have: a power of two, so that batches and threads of the usual numbers share out evenly.
+    fn used(&self, tiles: usize) -> usize {
         let affordable = (MOST_GRADIENT_NUMBERS / self.network.parameters().max(1)).clamp(2, MOST_LANES);
-        self.tiles(rows).clamp(1, 1 << affordable.ilog2())
+        tiles.clamp(1, 1 << affordable.ilog2())
+    }
+
+    /// The tiles of a batch of `rows` rows that this process computes.
+    fn part(&self, rows: usize) -> Range<usize> {
+        let tiles = self.tiles(rows);
+        self.ranks.as_ref().map_or(0..tiles, |(ranks, _)| ranks.share(tiles))
     }
 
     /// Tiles of a batch in training.
@@ -161,7 +189,10 @@ impl<T: Scalar + Element> AotEngine<T> {
 
     /// Takes lanes of the batch `rows` until none is left, as thread `member`.
     fn run_lanes(&self, member: usize, data: Rows, rows: &[u32], scale: f64, next: &AtomicUsize) -> Result<()> {
-        let (used, tiles, tile) = (self.used(rows.len()), self.tiles(rows.len()), self.tile_rows[0]);
+        let (part, tile) = (self.part(rows.len()), self.tile_rows[0]);
+        let used = self.used(part.len());
+        // The last tile may have more rows, or fewer.
+        let row = |place: usize| if place == self.tiles(rows.len()) { rows.len() } else { place * tile };
         let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
         let share = self.share(&state, data, (rayon::current_num_threads() / used).max(1));
         let mut space = lock(&self.workspaces[member]);
@@ -170,9 +201,8 @@ impl<T: Scalar + Element> AotEngine<T> {
             if index >= used {
                 return Ok(());
             }
-            let [first, end] = [index, index + 1].map(|index| tiles * index / used);
-            let end = if index + 1 == used { rows.len() } else { end * tile };
-            lock(&self.lanes[index]).run(&mut space, &share, &rows[first * tile..end], tile, first, scale)?;
+            let [first, end] = [index, index + 1].map(|index| part.start + part.len() * index / used);
+            lock(&self.lanes[index]).run(&mut space, &share, &rows[row(first)..row(end)], tile, first, scale)?;
         }
     }
 
@@ -180,7 +210,7 @@ impl<T: Scalar + Element> AotEngine<T> {
     /// loss. Running statistics change.
     pub fn loss_and_gradient(&mut self, data: Rows, rows: &[u32], scale: f64) -> Result<(f64, Vec<T>)> {
         self.threads.install(|| self.run_lanes(0, data, rows, scale, &AtomicUsize::new(0)))?;
-        let mut lanes = self.lanes[..self.used(rows.len())].iter().map(lock);
+        let mut lanes = self.lanes[..self.used(self.part(rows.len()).len())].iter().map(lock);
         let mut first = lanes.next().ok_or_else(|| Error::Internal("no lane".into()))?;
         let mut loss = first.loss();
         for lane in lanes {
@@ -209,11 +239,19 @@ impl<T: Scalar + Element> AotEngine<T> {
         let others: &[_] = others;
         let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
         let State { parameters, derived, optimizer } = &mut *state;
-        optimizer.update(rate, parameters.as_mut_slice(), gradient, |start, part| {
+        let add = |start: usize, part: &mut [T]| {
             for lane in others.iter().flatten() {
                 T::add(&lane.gradient()[start..][..part.len()], part);
             }
-        });
+        };
+        match &self.ranks {
+            None => optimizer.update(rate, parameters.as_mut_slice(), gradient, add),
+            Some((ranks, room)) => {
+                add(0, gradient);
+                ranks.sum(gradient, lock(room).as_mut_slice());
+                optimizer.update(rate, parameters.as_mut_slice(), gradient, |_, _| ());
+            }
+        }
         self.network.derive(parameters.as_slice(), derived.as_mut_slice());
         Ok(loss)
     }
@@ -236,7 +274,7 @@ impl<T: Scalar + Element> AotEngine<T> {
             let all_came = epoch.meeting.meet(member, || {
                 let mut failure = lock(&epoch.failure);
                 if failure.is_none() {
-                    match self.step(self.used(rows.len()), |loss| epoch.steps.rate(batch, loss)) {
+                    match self.step(self.used(self.part(rows.len()).len()), |loss| epoch.steps.rate(batch, loss)) {
                         Ok(loss) => *lock(&epoch.loss) += loss,
                         Err(error) => *failure = Some(error),
                     }
@@ -268,7 +306,7 @@ impl<T: Scalar + Element> AotEngine<T> {
 
 impl<T: Scalar + Element> Engine for AotEngine<T> {
     fn train(&mut self, data: Rows, order: &[u32], steps: &dyn Steps) -> Result<f64> {
-        let members = self.workspaces.len().min(self.used(self.largest_batch().min(order.len())));
+        let members = self.workspaces.len().min(self.used(self.part(self.largest_batch().min(order.len())).len()));
         let epoch = Epoch {
             data,
             order,

@@ -97,6 +97,9 @@ impl<T: Scalar + Element> Lane<T> {
         scale: f64,
     ) -> Result<()> {
         self.loss = 0.0;
+        if rows.is_empty() {
+            self.gradient.as_mut_slice().fill(T::default()); // more processes than tiles
+        }
         let tiles = batches(rows, tile, share.network.takes_one(Mode::Training));
         for (index, rows) in tiles.enumerate() {
             let place = (place + index) as u64;

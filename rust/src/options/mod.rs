@@ -75,6 +75,17 @@ pub struct Options {
     pub metrics: Vec<String>,
     /// Who provides the gradient.
     pub gradient: Gradient,
+    /// Which processes train together.
+    pub parallel: Parallel,
+}
+
+/// Which processes train one model together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Parallel {
+    /// This one alone.
+    OneProcess,
+    /// Those of the MPI job that it belongs to.
+    Mpi,
 }
 
 /// In the place of the text of [`Options::loss_function`]: a loss of LibTorch's operators.
@@ -117,14 +128,16 @@ impl Default for Options {
             checkpoint_minutes: 0.0,
             metrics: Vec::new(),
             gradient: Gradient::Clad,
+            parallel: Parallel::OneProcess,
         }
     }
 }
 
 impl Options {
-    /// What a fit cannot change when it goes on from a checkpoint: all but the machine's threads and the names of figures.
+    /// What a fit cannot change when it goes on from a checkpoint: all but the machine's threads and processes, and the names of
+    /// figures.
     pub(crate) fn of_fit(&self) -> Options {
-        Options { threads: 0, metrics: Vec::new(), ..self.clone() }
+        Options { threads: 0, parallel: Parallel::OneProcess, metrics: Vec::new(), ..self.clone() }
     }
 
     /// See [`crate::kernels::Scalar::loss`].

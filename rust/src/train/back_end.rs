@@ -2,7 +2,7 @@
 
 use tch::Device;
 
-use super::Options;
+use super::{Options, checks};
 use crate::device;
 use crate::error::Result;
 use crate::graph::Gradient;
@@ -57,6 +57,7 @@ impl Choice {
 
 /// Whether kernels run a fit, of which several may then run at once: LibTorch's modules cannot.
 pub fn runs_on_kernels(options: &Options, model: &Model) -> Result<bool> {
+    checks::check_alone(options, "several fits at once")?;
     Ok(choose(options, model)?.back_end == BackEnd::Aot)
 }
 

@@ -9,7 +9,8 @@ use crate::gradient::{ObservedLoss, Settings};
 use crate::graph::{Gradient, Loss, Schedule};
 use crate::model::Model;
 use crate::optimizer::Clip;
-use crate::options::record;
+use crate::options::{Parallel, record};
+use crate::ranks;
 use crate::text;
 
 /// More rows a step than this are a mistake.
@@ -165,6 +166,17 @@ pub(super) fn check_resumed(given: &Options, begun: &Options) -> Result<()> {
             "leave it out: only fThreads, fVerbose, fLive, fCallback and functions of fMetrics may differ",
         )),
     }
+}
+
+/// Refuses what the processes of an MPI job do not share.
+pub(super) fn check_alone(options: &Options, what: &str) -> Result<()> {
+    if options.parallel == Parallel::OneProcess || ranks::place()?[1] == 1 {
+        return Ok(());
+    }
+    Err(Error::invalid(
+        format!("{what} with fParallel = kMpi"),
+        "fit one model to a Dataset, or leave fParallel out and let each process work for itself",
+    ))
 }
 
 /// Refuses options that need validation events where there are none; `has_own`: there is a dataset of them.

@@ -114,7 +114,8 @@ pub fn resumed_options(path: &Path, given: &Options) -> Result<Options> {
             ));
         }
     };
-    Ok(Options { checkpoint: path.to_string_lossy().into_owned(), threads: given.threads, metrics, ..options })
+    let Options { threads, parallel, .. } = *given;
+    Ok(Options { checkpoint: path.to_string_lossy().into_owned(), threads, parallel, metrics, ..options })
 }
 
 /// A model in training on one dataset.

@@ -87,6 +87,7 @@ impl StreamTrainer {
         own: Option<&Arc<ObservedLoss>>,
         sample: &mut Epoch,
     ) -> Result<Self> {
+        checks::check_alone(options, "a Stream")?;
         checks::check_monitored(options, validation.is_some())?;
         let most = sample.settings().window as usize;
         let mut data = Dataset::new(stream.columns())?;

@@ -3,6 +3,7 @@
 use super::{EpochPart, EpochRecord, FitSpec, Judged, Losses};
 use crate::error::{Error, Result};
 use crate::graph::{Gradient, Loss, Optimiser, Schedule};
+use crate::options::Parallel;
 use crate::train::{self, Options};
 
 impl FitSpec {
@@ -50,6 +51,7 @@ impl FitSpec {
             checkpoint_minutes: self.checkpoint_minutes,
             metrics: self.metrics.clone(),
             gradient: Gradient::from_number(gradient).ok_or_else(|| unknown("fGradient", gradient))?,
+            parallel: if self.mpi { Parallel::Mpi } else { Parallel::OneProcess },
         })
     }
 }
@@ -91,6 +93,7 @@ impl From<&Options> for FitSpec {
             checkpoint_minutes: options.checkpoint_minutes,
             metrics: options.metrics.clone(),
             gradient: options.gradient as u8,
+            mpi: options.parallel == Parallel::Mpi,
         }
     }
 }

@@ -20,6 +20,7 @@ use crate::error::{Error, Result};
 use crate::gradient::{Engine, ObservedLoss, Rows, Steps, batches};
 use crate::graph::Loss;
 use crate::model::{Model, Training};
+use crate::ranks::Ranks;
 use crate::stream::Batch;
 use parts::{engine, scalers};
 use resume::fingerprint;
@@ -75,6 +76,8 @@ pub(super) struct Fit {
     pub options: Options,
     pub loss: Loss,
     engine: Box<dyn Engine>,
+    /// The processes that train together, where there are others.
+    ranks: Option<Arc<Ranks>>,
     choice: Choice,
     scaler: Scaler,
     /// Of the labels.
@@ -124,7 +127,11 @@ impl Fit {
         model.check_finite("the fit")?;
         let (scaler, target) = scalers(model, data, options, settings.loss, train)?;
         let of_outputs = target.as_ref().map(|target| settings.loss.gives().output_scaler(target));
-        let parameters = model.parameters_for(&scaler, of_outputs.as_ref())?;
+        let mut parameters = model.parameters_for(&scaler, of_outputs.as_ref())?;
+        let ranks = parts::ranks(options, model, data, train)?;
+        if let Some(ranks) = &ranks {
+            ranks.take_first(&mut parameters);
+        }
         let events = Events::of(data)?;
         let weights = weights_of_classes(options, events);
         let weight = events.weighted(weights.as_deref()).total_weight(train, "training")?;
@@ -138,7 +145,8 @@ impl Fit {
             watch.tell(resolution::coarse(data, train, &scaler, target.as_ref())?);
         }
         Ok(Fit {
-            engine: engine(model, &parameters, options, own, settings, &choice)?,
+            engine: engine(model, &parameters, options, own, settings, &choice, ranks.as_ref())?,
+            ranks,
             choice,
             loss: settings.loss,
             options: options.clone(),
@@ -237,18 +245,24 @@ impl Fit {
             let place = format!("in batch {} of epoch {}: {first}", steps.done + batch + 1, self.epochs + 1);
             return Err(diverged("training loss", loss, &place, options));
         }
-        self.loss_sum += outcome?;
+        self.loss_sum += self.total(outcome?);
         self.rows += order.len();
         self.check_finite("training loss", self.loss_sum)
     }
 
     /// The mean loss over the rows `order`, which weigh `weight` together, in the units of the labels.
     pub fn evaluate(&mut self, events: Events, order: &[u32], weight: f64) -> Result<f64> {
-        let Fit { engine, scaler, target, .. } = self;
-        let loss = engine.evaluate(rows(events, scaler, target.as_ref(), self.weight_scale), order)?;
-        let mean = self.unit.of_labels(loss / weight);
+        let Fit { engine, scaler, target, ranks, .. } = self;
+        let share = ranks.as_ref().map_or(0..order.len(), |ranks| ranks.share(order.len()));
+        let loss = engine.evaluate(rows(events, scaler, target.as_ref(), self.weight_scale), &order[share])?;
+        let mean = self.unit.of_labels(self.total(loss) / weight);
         self.check_finite("validation loss", mean)?;
         Ok(mean)
+    }
+
+    /// The sum over all processes.
+    fn total(&self, loss: f64) -> f64 {
+        self.ranks.as_ref().map_or(loss, |ranks| ranks.total(loss))
     }
 
     /// The mean loss of the epoch that ends here, whose events weigh `weight` together, in the units of the labels.

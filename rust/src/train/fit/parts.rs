@@ -7,6 +7,7 @@ use tch::Device;
 
 use super::super::back_end::{BackEnd, Choice};
 use super::super::{OBSERVED, Options};
+use super::resume::fingerprint;
 use crate::dataset::{Dataset, Scaler};
 use crate::device;
 use crate::error::{Error, Result};
@@ -16,6 +17,8 @@ use crate::gradient::libtorch::LibTorchEngine;
 use crate::gradient::{Engine, ModuleTiles, ObservedLoss, OwnLoss, RowLoss, Settings};
 use crate::graph::Loss;
 use crate::model::{Model, Network};
+use crate::options::Parallel;
+use crate::ranks::{self, Ranks};
 
 /// How long compiling a user's loss may take.
 const COMPILE_LIMIT: Duration = Duration::from_secs(60);
@@ -62,6 +65,43 @@ pub(super) fn scalers(
     }))
 }
 
+/// The other processes of the fit, if there are some; they have the same network, events and options.
+pub(super) fn ranks(options: &Options, model: &Model, data: &Dataset, train: &[u32]) -> Result<Option<Arc<Ranks>>> {
+    if options.parallel == Parallel::OneProcess {
+        return Ok(None);
+    }
+    let Some(ranks) = ranks::open()? else { return Ok(None) };
+    ranks.check_same("the options", checksum(&format!("{:?}", options.of_fit())))?;
+    ranks.check_same("the network", checksum(&model.network_digest()?))?;
+    ranks.check_same("the events", fingerprint(data, train))?;
+    Ok(Some(Arc::new(ranks)))
+}
+
+/// A number that tells texts apart (Fowler, Noll and Vo, FNV-1a).
+fn checksum(text: &str) -> u64 {
+    text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+}
+
+/// Refuses what cannot be trained in shares of a batch.
+fn check_parallel(options: &Options, model: &Model, choice: &Choice) -> Result<()> {
+    let refused = |what: &str, remedy: &str| Err(Error::invalid(format!("{what} with fParallel = kMpi"), remedy));
+    match choice.back_end {
+        BackEnd::Autograd => refused(
+            &format!(
+                "a fit that runs on {} (fDevice = \"{}\")",
+                choice.describe("LibTorch's autograd"),
+                options.device
+            ),
+            "it needs kernels, on the CPU",
+        ),
+        BackEnd::Aot if !model.state().is_empty() => refused(
+            "batch normalisation, whose statistics are those of a whole batch,",
+            "use layer normalisation, or train it in one process",
+        ),
+        BackEnd::Aot => Ok(()),
+    }
+}
+
 /// What trains `model` from `parameters`.
 pub(super) fn engine(
     model: &Model,
@@ -70,7 +110,11 @@ pub(super) fn engine(
     own: Option<&Arc<ObservedLoss>>,
     settings: Settings,
     choice: &Choice,
+    ranks: Option<&Arc<Ranks>>,
 ) -> Result<Box<dyn Engine>> {
+    if ranks.is_some() {
+        check_parallel(options, model, choice)?;
+    }
     let (seed, threads) = (options.seed, options.threads);
     let device = device::open(&options.device)?;
     let own_loss = match (options.loss_function.as_str(), own) {
@@ -88,7 +132,10 @@ pub(super) fn engine(
         (_, BackEnd::Aot) => {
             let module = model.module().ok_or_else(|| Error::Internal("a network without operators".into()))?;
             let tiles = ModuleTiles::new(Arc::clone(module), model.state(), seed)?;
-            let engine = AotEngine::of(tiles, parameters, settings, threads)?.with_frozen(model.frozen())?;
+            let mut engine = AotEngine::of(tiles, parameters, settings, threads)?.with_frozen(model.frozen())?;
+            if let Some(ranks) = ranks {
+                engine = engine.with_ranks(Arc::clone(ranks))?;
+            }
             Box::new(match own_loss {
                 None => engine,
                 Some(loss) => engine.with_own_loss(loss),

@@ -11,18 +11,20 @@ use super::Fit;
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
 use crate::gradient::Snapshot;
+use crate::options::Parallel;
 use crate::text;
 
 impl Fit {
     /// Writes a checkpoint, if the options name a file for it.
     pub fn checkpoint(&mut self) -> Result<()> {
         let path = Path::new(&self.options.checkpoint);
-        if path.as_os_str().is_empty() {
+        let is_first = self.ranks.as_ref().is_none_or(|ranks| ranks.rank() == 0);
+        if path.as_os_str().is_empty() || !is_first {
             return Ok(());
         }
         let Stopping { best, best_epoch, reference, waited, kept, .. } = &self.stopping;
         let checkpoint = Checkpoint {
-            options: Options { threads: 0, ..self.options.clone() },
+            options: Options { threads: 0, parallel: Parallel::OneProcess, ..self.options.clone() },
             network: self.network.clone(),
             fingerprint: self.fingerprint,
             snapshot: self.engine.snapshot()?,

@@ -1,0 +1,45 @@
+/// \file Ranks.hxx
+/// \brief A fit of which each process of an MPI job does its share.
+
+#ifndef CLADTORCH_RANKS
+#define CLADTORCH_RANKS
+
+#include <CladTorch/Error.hxx>
+#include <CladTorch/FitOptions.hxx>
+
+#include "cladtorch/src/bridge/ranks.rs.h"
+
+#include <exception>
+
+namespace CladTorch {
+namespace Internal {
+
+/// Whether other processes take part.
+bool IsShared(const FitOptions &options);
+/// Options of this process's share: only rank 0 prints, draws and asks the callback, and tells the others what it said.
+FitOptions OfRank(const FitOptions &options);
+/// Whether any of the processes that take part says so.
+bool AnyRank(const FitOptions &options, bool says);
+
+/// Calls `fit(options)`. What it throws ends the job, whose other processes would wait for this one; but for Ctrl-C, which ends the
+/// fit on all of them.
+template <class F>
+auto OnRanks(const FitOptions &options, F fit) -> decltype(fit(options))
+{
+   if (!IsShared(options))
+      return fit(options);
+   try {
+      const auto own = OfRank(options);
+      return fit(own);
+   } catch (const Stopped &) {
+      throw;
+   } catch (const std::exception &e) {
+      Core::ranks_fail(e.what());
+      throw;
+   }
+}
+
+} // namespace Internal
+} // namespace CladTorch
+
+#endif

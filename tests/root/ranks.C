@@ -1,0 +1,91 @@
+/// \file ranks.C
+/// \brief A fit by the processes of an MPI job, or by this one alone; and what can go wrong on a rank.
+
+R__LOAD_LIBRARY(libcladtorch)
+#include <CladTorch/CladTorch.hxx>
+
+#include <TRandom3.h>
+#include <TSystem.h>
+
+#include <csignal>
+#include <cstring>
+#include <iostream>
+#include <stdexcept>
+
+ROOT::RDF::RNode Frame(bool others)
+{
+   const int first = others ? 5000 : 0;
+   auto value = [first](ULong64_t entry) { return float(TRandom3(entry + 1 + first).Gaus()); };
+   auto other = [](ULong64_t entry) { return float(TRandom3(entry + 700001).Gaus()); };
+   return ROOT::RDataFrame(3000).Define("x", value, {"rdfentry_"}).Define("y", other, {"rdfentry_"}).Define("in", "int(x * x + y * y < 0.8)");
+}
+
+/// Of all bits of the parameters.
+std::uint64_t Bits(const CladTorch::Model &model)
+{
+   std::uint64_t hash = 1;
+   for (const float parameter : model.Parameters()) {
+      std::uint32_t bits;
+      std::memcpy(&bits, &parameter, sizeof bits);
+      hash = (hash ^ bits) * 0x100000001b3;
+   }
+   return hash;
+}
+
+void ranks(const char *given = "fit", int threads = 1)
+{
+   const TString what = given;
+   const int rank = CladTorch::Rank();
+   auto frame = Frame(what == "other_events" && rank == 1);
+   const auto events = CladTorch::Dataset({"x", "y"}).Add(frame, CladTorch::Label("in"));
+   CladTorch::FitOptions options;
+   options.fParallel = CladTorch::kMpi;
+   options.fEpochs = 4;
+   options.fBatchSize = 512;
+   options.fThreads = threads;
+   if (what == "leaves" && rank == 1)
+      return;
+   if (what == "silent") {
+      gSystem->Setenv("CLADTORCH_MPI_SECONDS", "2");
+      if (rank == 1)
+         gSystem->Sleep(20000);
+   }
+   if (what == "throws")
+      options.fMetrics = {CladTorch::Metric("mine", [rank](const CladTorch::Evaluation &) -> double {
+         if (rank == 1)
+            throw std::runtime_error("no figure");
+         return 1;
+      })};
+   if (what == "killed")
+      options.fCallback = [](const CladTorch::Epoch &) -> bool { return std::raise(SIGKILL) == 0; };
+   if (what == "begin" || what == "resume")
+      options.fCheckpoint = "ranks.ckpt";
+   if (what == "begin")
+      options.fCallback = [](const CladTorch::Epoch &epoch) { return epoch.fNumber == 2; };
+   // Every rank starts with weights of its own, of which those of rank 0 count.
+   CladTorch::MlpOptions layers;
+   layers.fActivation = CladTorch::kTanh;
+   layers.fSeed = 1 + rank;
+   layers.fNormalisation = what == "batch_norm" ? CladTorch::kBatchNorm : CladTorch::kNoNormalisation;
+   CladTorch::Mlp model({2, 32, 1}, layers);
+   CladTorch::History history;
+   if (what == "several")
+      model.CrossValidate(events, 3, options);
+   else if (what == "stream") {
+      const auto file = "events_" + std::to_string(rank) + ".root";
+      frame.Snapshot("events", file, {"x", "y", "in"});
+      history = model.Fit(CladTorch::Stream({"x", "y"}).Add("events", file, CladTorch::Label("in")), options);
+   } else if (what == "resume")
+      history = model.Resume(events, "ranks.ckpt", options);
+   else
+      history = model.Fit(events, options);
+   std::cout << "bits: " + std::to_string(Bits(model)) + "\n" << std::flush;
+   if (rank)
+      return;
+   TString losses, scores;
+   for (const double loss : history.ValidationLoss())
+      losses += TString::Format(" %.7g", loss);
+   for (const float x : {-1.f, -0.4f, 0.f, 0.5f, 1.2f})
+      scores += TString::Format(" %.7g", model.Functor()({x, x / 2}));
+   std::cout << "losses:" << losses << std::endl << "scores:" << scores << std::endl;
+}
