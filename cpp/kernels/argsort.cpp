@@ -35,6 +35,69 @@ public:
    std::pair<T, uint32_t> *Data() { return fElements; }
 };
 
+/// Rows of so many columns are ordered by counting for each element those that come before it.
+constexpr size_t kCounted = 64;
+
+/// The places of the first `count` of C <= kCounted elements whose order is unique. False where it is not, or there is a NaN: two
+/// elements then have as many before them.
+template <bool Descending, typename T>
+bool CountPlaces(size_t C, size_t count, const T *x, T *places)
+{
+   constexpr size_t kSide = 16;
+   T row[kCounted];
+   int32_t before[kCounted];
+   for (size_t i = 0; i < kCounted; ++i)
+      row[i] = i < C ? x[i] : 0;
+   for (size_t first = 0; first < C; first += kSide) {
+      int32_t counts[kSide] = {};
+      for (size_t j = 0; j < C; ++j)
+         for (size_t i = 0; i < kSide; ++i)
+            counts[i] += Descending ? x[j] > row[first + i] : x[j] < row[first + i];
+      for (size_t i = 0; i < kSide; ++i)
+         before[first + i] = counts[i];
+   }
+   uint64_t taken = 0;
+   for (size_t i = 0; i < C; ++i) {
+      const auto place = static_cast<size_t>(before[i]);
+      if (place >= count)
+         continue;
+      if (taken >> place & 1)
+         return false;
+      taken |= uint64_t(1) << place;
+      places[place] = static_cast<T>(i);
+   }
+   // Equals leave a gap behind them.
+   return taken == (count == kCounted ? ~uint64_t(0) : (uint64_t(1) << count) - 1);
+}
+
+/// The places of a row's first elements.
+template <typename T>
+class Ranker {
+   const int fOrder;
+   const size_t fColumns, fCount;
+   Row<T> fRow;
+
+public:
+   Ranker(int order, size_t columns, size_t count) : fOrder(order), fColumns(columns), fCount(count), fRow(columns) {}
+
+   template <bool Descending>
+   void Rank(Reader<T> &reader, T *places)
+   {
+      std::pair<T, uint32_t> *const row = fRow.Data();
+      for (size_t first = 0, n; first < fColumns; first += n) {
+         n = fColumns - first < kBlock ? fColumns - first : kBlock;
+         const T *from = reader.Next(n);
+         if (fColumns <= kCounted && fOrder != CT_ORDER_TOP_UNSORTED && CountPlaces<Descending>(n, fCount, from, places))
+            return;
+         for (size_t i = 0; i < n; ++i)
+            row[first + i] = {from[i], static_cast<uint32_t>(first + i)};
+      }
+      FirstInOrder<Descending>(fOrder, fColumns, fCount, row);
+      for (size_t i = 0; i < fCount; ++i)
+         places[i] = static_cast<T>(row[i].second);
+   }
+};
+
 } // namespace
 
 static_assert(CT_ORDER_STABLE == 0 && CT_ORDER_TOP == 1, "FirstInOrder, which exported headers have too, takes these numbers");
@@ -43,22 +106,13 @@ static_assert(CT_ORDER_STABLE == 0 && CT_ORDER_TOP == 1, "FirstInOrder, which ex
 template <typename T>
 void Argsort(int order, int descending, size_t R, size_t C, size_t count, const T *x, const ct_stream *view, T *places)
 {
-   Row<T> room(C);
-   std::pair<T, uint32_t> *const row = room.Data();
+   Ranker<T> ranker(order, C, count);
    Reader<T> reader(x, *view, 0);
    for (size_t r = 0; r < R; ++r, places += count) {
-      for (size_t first = 0, n; first < C; first += n) {
-         n = C - first < kBlock ? C - first : kBlock;
-         const T *from = reader.Next(n);
-         for (size_t i = 0; i < n; ++i)
-            row[first + i] = {from[i], static_cast<uint32_t>(first + i)};
-      }
       if (descending)
-         FirstInOrder<true>(order, C, count, row);
+         ranker.template Rank<true>(reader, places);
       else
-         FirstInOrder<false>(order, C, count, row);
-      for (size_t i = 0; i < count; ++i)
-         places[i] = static_cast<T>(row[i].second);
+         ranker.template Rank<false>(reader, places);
    }
 }
 
