@@ -21,9 +21,9 @@ const SERIALIZED: c_int = 2;
 const NUMBERS: c_int = 1;
 const FAREWELL: c_int = 2;
 /// Polls between two looks for processes that have ended.
-const POLLS: u32 = 1 << 12;
+const POLLS: u64 = 1 << 12;
 /// Polls before other processes may have the processor.
-const FEW: u32 = 1 << 7;
+const FEW: u64 = 1 << 7;
 /// Most bytes of a message: its count is an `int`.
 const MOST_BYTES: usize = 1 << 30;
 
@@ -189,14 +189,18 @@ impl Mpi {
 
     /// Waits for all requests. It never returns before: they read and write the caller's memory.
     fn wait(&self, mut open: Vec<(usize, Request)>, limit: Duration) {
-        let (start, mut polls) = (Instant::now(), 0);
+        let (start, mut polls) = (Instant::now(), 0u64);
         loop {
             open.retain_mut(|(_, request)| !self.is_done(request));
             let Some(&(silent, _)) = open.first() else { return };
             polls += 1;
-            if polls % POLLS == 0 {
+            if polls.is_multiple_of(POLLS) {
                 if let Some(&(ended, _)) = open.iter().find(|(rank, _)| self.has_ended(*rank)) {
-                    self.give_up(ended, "has ended, and the others wait for it");
+                    // What it sent before it ended has come before its farewell, and may not have been taken yet.
+                    (0..POLLS).for_each(|_| open.retain_mut(|(_, request)| !self.is_done(request)));
+                    if open.iter().any(|(rank, _)| *rank == ended) {
+                        self.give_up(ended, "has ended, and the others wait for it");
+                    }
                 }
                 if start.elapsed() > limit {
                     let seconds = limit.as_secs();
