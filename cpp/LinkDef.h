@@ -10,10 +10,15 @@
 #pragma link C++ namespace CladTorch::Signal;
 #pragma link C++ class CladTorch::Signal::Binary-;
 #pragma link C++ class CladTorch::Signal::Bounds-;
+#pragma link C++ class CladTorch::Signal::Candidate-;
 #pragma link C++ class CladTorch::Signal::CoherentSearch-;
+#pragma link C++ class CladTorch::Signal::Injection-;
 #pragma link C++ class CladTorch::Signal::MatchedFilter-;
+#pragma link C++ class CladTorch::Signal::NetworkFilter-;
+#pragma link C++ class CladTorch::Signal::OnlineSearch-;
 #pragma link C++ class CladTorch::Signal::Reach-;
 #pragma link C++ class CladTorch::Signal::Response-;
+#pragma link C++ class CladTorch::Signal::Sensitivity-;
 #pragma link C++ class CladTorch::Signal::Strain-;
 #pragma link C++ class CladTorch::Signal::Trigger-;
 #pragma link C++ class CladTorch::Signal::Whitener-;

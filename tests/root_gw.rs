@@ -226,3 +226,32 @@ fn a_search_reaches_its_bound_and_no_network_beats_it() {
 fn numbers_and_errors_of_the_signal_functions_arrive() {
     Session::root(&["-q", &script("signal.C")]).run().passed();
 }
+
+#[test]
+fn networks_slide_over_series() {
+    Session::root(&["-q", &script("network_filter.C")]).run().passed();
+}
+
+#[test]
+fn blocks_are_scored_as_they_arrive() {
+    Session::root(&["-q", &script("online.C")]).run().passed();
+}
+
+/// Of the last 8 s and a window of 1 s, a score for each block.
+#[test]
+fn online_searches_read_simulated_and_served_strain() {
+    let file = source().join("root_macros/gw_online.py").display().to_string();
+    let simulated = Session::python(&[&file, "none", "12"]).run();
+    assert_eq!(simulated.code, Some(0), "{}", simulated.text);
+    simulated.show("from block to score");
+    // The memory is full with block 128, and a window with block 143 of 192.
+    assert!(simulated.text.contains("50 scores, the largest "), "{}", simulated.text);
+    let served = Session::python(&[&script("online_arrakis.py"), &file]).run().passed();
+    served.show("skipped");
+    served.show("from block to score");
+    if !served.text.contains("skipped") {
+        assert!(served.text.contains(" scores, the largest "), "{}", served.text);
+    }
+    let short = Session::python(&[&file, "none", "5"]).run();
+    assert!(short.code == Some(1) && short.text.contains("no scores: the memory and a window take 9 s"), "{}", short.text);
+}

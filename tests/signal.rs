@@ -5,6 +5,8 @@ use std::f64::consts::{FRAC_PI_2, PI};
 
 #[path = "signal/coherent.rs"]
 mod coherent;
+#[path = "signal/continuous.rs"]
+mod continuous;
 #[path = "signal/detectors.rs"]
 mod detectors;
 #[path = "signal/search.rs"]

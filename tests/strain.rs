@@ -260,3 +260,35 @@ fn damaged_files_are_survived() {
         true
     });
 }
+
+/// A size far too large, wherever in the file one may be declared: nothing believes it, and memory is asked for what is there.
+#[test]
+fn declared_sizes_are_not_believed() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("forged.hdf5");
+    let sizes = [u64::MAX, 1 << 62, 1 << 40, 1 << 32];
+    let forged = |sound: Vec<u8>| {
+        let forge = |at: usize| {
+            let mut bytes = sound.clone();
+            bytes[at..at + 8].copy_from_slice(&sizes[at % sizes.len()].to_le_bytes());
+            bytes
+        };
+        (0..sound.len() - 8).map(forge).collect::<Vec<_>>()
+    };
+    let files = [true, false].map(|packed| File::sound("H1", START).bytes(packed)).map(forged).concat();
+    assert!(files.len() > 5000, "{}", files.len());
+    let (_, refused) = damage::survives(&files, files.len(), |_, bytes, _| {
+        fs::write(&path, bytes).unwrap();
+        match Strain::read(&path) {
+            Ok(strain) => assert_eq!(strain.values.len(), RATE * SECONDS),
+            Err(Error::Internal(what)) => panic!("{what}"),
+            Err(error) => {
+                assert!(error.to_string().contains("forged.hdf5"), "{error}");
+                return false;
+            }
+        }
+        true
+    });
+    // Most of a file is strain, in which any number may stand.
+    assert!(refused > 1000, "{refused}");
+}

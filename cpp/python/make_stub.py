@@ -101,7 +101,7 @@ HIDDEN = ("__cppyy_pythonize__", "DLPackCapsule", "Data", "Address")
 TAKEN = {
     "string": "_Path", "bool": "bool", "float": "float", "double": "float", "vector<string>": "Sequence[str]", "initializer_list<string>": "Sequence[str]", "initializer_list<const char*>": "Sequence[str]", "TTree": "_Tree",
     "vector<CladTorch::Metric>": "Sequence[Metric | EMetric]",
-    "vector<float>": "ArrayLike", "vector<double>": "ArrayLike", "CladTorch::NamedColumns_t": "Mapping[str, ArrayLike]",
+    "vector<float>": "ArrayLike", "vector<double>": "ArrayLike", "vector<vector<double>>": "Sequence[ArrayLike]", "CladTorch::NamedColumns_t": "Mapping[str, ArrayLike]",
     "CladTorch::Source": "Source | _Tree", "CladTorch::Label": "Label | float | str | Sequence[str]", "CladTorch::Files": "Files | _Path | Sequence[_Path]",
     "CladTorch::FloatView": "ArrayLike", "ROOT::RDF::RNode": "_Tree", "ROOT::RVecF": "ArrayLike",
 }  # fmt: skip

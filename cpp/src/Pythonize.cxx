@@ -180,12 +180,32 @@ void Signal::Bounds::__cppyy_pythonize__(_object *pyclass, const std::string &na
    Pythonize(pyclass, name);
 }
 
+void Signal::Candidate::__cppyy_pythonize__(_object *pyclass, const std::string &name)
+{
+   Pythonize(pyclass, name);
+}
+
 void Signal::CoherentSearch::__cppyy_pythonize__(_object *pyclass, const std::string &name)
 {
    Pythonize(pyclass, name);
 }
 
+void Signal::Injection::__cppyy_pythonize__(_object *pyclass, const std::string &name)
+{
+   Pythonize(pyclass, name);
+}
+
 void Signal::MatchedFilter::__cppyy_pythonize__(_object *pyclass, const std::string &name)
+{
+   Pythonize(pyclass, name);
+}
+
+void Signal::NetworkFilter::__cppyy_pythonize__(_object *pyclass, const std::string &name)
+{
+   Pythonize(pyclass, name);
+}
+
+void Signal::OnlineSearch::__cppyy_pythonize__(_object *pyclass, const std::string &name)
 {
    Pythonize(pyclass, name);
 }
@@ -196,6 +216,11 @@ void Signal::Reach::__cppyy_pythonize__(_object *pyclass, const std::string &nam
 }
 
 void Signal::Response::__cppyy_pythonize__(_object *pyclass, const std::string &name)
+{
+   Pythonize(pyclass, name);
+}
+
+void Signal::Sensitivity::__cppyy_pythonize__(_object *pyclass, const std::string &name)
 {
    Pythonize(pyclass, name);
 }

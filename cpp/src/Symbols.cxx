@@ -17,6 +17,7 @@ template class std::vector<std::size_t>;
 template class std::vector<std::vector<std::size_t>>;
 template class std::vector<float>;
 template class std::vector<double>;
+template class std::vector<std::vector<double>>;
 template class std::map<std::string, CladTorch::FloatView>;
 
 namespace CladTorch {
@@ -42,6 +43,8 @@ template void KeepCopies(const Mlp &, Mlp &);
 template void KeepCopies(const Model &, Model &);
 template void KeepCopies(const RandomSearch &, RandomSearch &);
 template void KeepCopies(const CladTorch::Scaler &, CladTorch::Scaler &);
+template void KeepCopies(const Signal::NetworkFilter &, Signal::NetworkFilter &);
+template void KeepCopies(const Signal::OnlineSearch &, Signal::OnlineSearch &);
 template void KeepCopies(const Signal::Whitener &, Signal::Whitener &);
 template void KeepCopies(const Source &, Source &);
 template void KeepCopies(const Stream &, Stream &);

@@ -27,7 +27,7 @@ things = [
     ct.Source("sig_tree", file), ct.Files([file, file]), ct.Label(1.0), model.Scaler(), ct.Signal.Whitener(psd, 512, 1, 2),
     ct.Signal.MatchedFilter(ct.Signal.Blip(256, 512, 50, 0.2), psd, 512),
     ct.Signal.CoherentSearch([ct.Signal.MatchedFilter(ct.Signal.Blip(256, 512, 50, 0.2), psd, 512)], [ct.Signal.Response()], 0.1, 0.2, 5, 5),
-    ct.Signal.Trigger(), ct.Signal.Reach(), ct.Signal.Response(), ct.Signal.Bounds(), ct.Signal.Strain(), ct.Epoch(), ct.MlpOptions(), ct.Signal.Binary(),
+    ct.Signal.NetworkFilter(model, 1), ct.Signal.OnlineSearch(model, 512, 1, 8, 64, 32, 8), ct.Signal.Trigger(), ct.Signal.Reach(), ct.Signal.Response(), ct.Signal.Bounds(), ct.Signal.Candidate(), ct.Signal.Injection(), ct.Signal.Sensitivity(), ct.Signal.Strain(), ct.Epoch(), ct.MlpOptions(), ct.Signal.Binary(),
     ct.Metric(ct.kAuc), ct.Ensemble([model, model]), model.CrossValidate(data, 2, fEpochs=1, fVerbose=0),
     ct.RandomSearch(ct.Mlp([2, 1])), ct.Trial(),
     *(ct.View[kind]() for kind in ("float", "double", "std::int64_t")),

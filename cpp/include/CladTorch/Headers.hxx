@@ -11,6 +11,7 @@
 #define CLADTORCH_HEADERS
 
 #include <CladTorch/Coherent.hxx>
+#include <CladTorch/Continuous.hxx>
 #include <CladTorch/CrossValidation.hxx>
 #include <CladTorch/Dataset.hxx>
 #include <CladTorch/Detectors.hxx>
@@ -27,6 +28,7 @@
 #include <CladTorch/Metric.hxx>
 #include <CladTorch/Mlp.hxx>
 #include <CladTorch/Model.hxx>
+#include <CladTorch/Online.hxx>
 #include <CladTorch/RandomSearch.hxx>
 #include <CladTorch/Scaler.hxx>
 #include <CladTorch/Search.hxx>

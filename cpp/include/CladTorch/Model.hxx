@@ -32,6 +32,10 @@ class TH1;
 
 namespace CladTorch {
 
+namespace Signal {
+class NetworkFilter;
+}
+
 namespace Internal {
 class InterruptScope;
 struct SearchRound;
@@ -429,6 +433,7 @@ protected:
 
 private:
    friend class Ensemble;
+   friend class Signal::NetworkFilter;
    friend struct Internal::SearchRound;
 
    template <class F>

@@ -1,6 +1,7 @@
 /// \file CladTorch/Signal.hxx
 /// \brief Signals in coloured Gaussian noise: spectra, filters, whitening, waveforms and the exact detection bounds.
-/// Waveforms.hxx, Search.hxx, Coherent.hxx, Detectors.hxx and Strain.hxx have the rest of the namespace.
+/// Waveforms.hxx, Search.hxx, Coherent.hxx, Continuous.hxx, Online.hxx, Detectors.hxx
+/// and Strain.hxx have the rest of the namespace.
 
 #include <CladTorch/Load.hxx>
 
@@ -8,7 +9,9 @@
 #define CLADTORCH_SIGNAL
 
 #include <CladTorch/Coherent.hxx>
+#include <CladTorch/Continuous.hxx>
 #include <CladTorch/Detectors.hxx>
+#include <CladTorch/Online.hxx>
 #include <CladTorch/Search.hxx>
 #include <CladTorch/Strain.hxx>
 #include <CladTorch/Waveforms.hxx>

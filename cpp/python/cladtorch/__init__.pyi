@@ -2034,6 +2034,19 @@ class Signal:
         @overload
         def __init__(self, other: Signal.Bounds) -> None: ...
 
+    class Candidate:
+        """A time at which a search sees something.
+
+        fTime = 0: s
+        fStatistic = 0: what the search ranks by
+        """
+        fTime: float
+        fStatistic: float
+        @overload
+        def __init__(self) -> None: ...
+        @overload
+        def __init__(self, other: Signal.Candidate) -> None: ...
+
     class CoherentSearch:
         """A search for any of several templates, at any arrival in a range, seen in any of several ways.
 
@@ -2065,6 +2078,21 @@ class Signal:
             ...
         @overload
         def __init__(self, other: Signal.CoherentSearch) -> None: ...
+
+    class Injection:
+        """A signal that was put into strain.
+
+        fTime = 0: of the coalescence, s
+        fDistance = 1: Mpc
+        fChirpMass = 1: solar masses
+        """
+        fTime: float
+        fDistance: float
+        fChirpMass: float
+        @overload
+        def __init__(self) -> None: ...
+        @overload
+        def __init__(self, other: Signal.Injection) -> None: ...
 
     class MatchedFilter:
         """A template, whitened and normalised once, for windows of its length (FINDCHIRP, gr-qc/0509116).
@@ -2099,6 +2127,78 @@ class Signal:
         @overload
         def __init__(self, other: Signal.MatchedFilter) -> None: ...
 
+    class NetworkFilter:
+        """A network that was trained on windows, slid over long series.
+
+            Signal::NetworkFilter filter(model, 192, 2);       // a window of two detectors every 192 samples
+            auto scores = filter.Scores({whiteH1, whiteL1});   // one for each window
+            auto found = Signal::FindCandidates(scores, gps + 0.6, 192 / rate, 0);
+        The layers that are the same at all times run once over long pieces of the series, as one convolution, and only what
+        follows them (Flatten and Linear, or a pool over the window) runs for each window: at a stride of a tenth of the window this is about a
+        tenth of the arithmetic. Scores are those of Model::Logits() within the rounding of float32. It may be called from several threads at once.
+
+        Layers are the same at all times if they are convolutions and pools without padding, batch normalisation, dropout, and
+        functions of single numbers. A network whose first layer is another one, a stride that is not a multiple of the product of the
+        layers' strides, a network that standardises its features (fit with `FitOptions::fStandardise = false`) and one that LibTorch
+        runs are computed window by window: Obstacle() says why.
+        """
+        def Arithmetic(self) -> float:
+            """Multiplications of a long series, as a share of those of its windows computed by themselves."""
+            ...
+        def Obstacle(self) -> str:
+            """Why each window is computed by itself; empty: the network slides as one convolution."""
+            ...
+        def Scores(self, series: Sequence[ArrayLike]) -> Sequence[float]:
+            """[1 + (n - Window()) / stride, C] row-major: the logits of the windows in order of time, on all threads.
+            series: For each detector n samples, whitened as the windows were that the network was trained on.
+            """
+            ...
+        def Window(self) -> int:
+            """Samples of a window of one detector."""
+            ...
+        @overload
+        def __init__(self, model: Model, stride: int, detectors: int = ...) -> None:
+            """model: Of windows [detectors, samples], for one detector [1, samples]. It is frozen as it is now.
+            stride: Samples between the beginnings of two windows, up to a window.
+            detectors: Number of series.
+            """
+            ...
+        @overload
+        def __init__(self, other: Signal.NetworkFilter) -> None: ...
+
+    class OnlineSearch:
+        """Whitens strain of several detectors as it arrives, and scores the last window with each block.
+
+            Signal::OnlineSearch search(model, 2048, 2, 128, 1 << 17, 1024, 512, 18); // blocks of 1/16 s, a memory of 64 s
+            while (reader.Next(gps, h1, l1))
+               if (auto score = search.Add(gps, {h1, l1}); !score.empty() && score[0] > 8)
+                  std::cout << "candidate before " << search.End() << std::endl;
+        Each detector is whitened as by WhitenByOwn(), by the density of its last seconds. The window that a block is scored with ends
+        half of the whitening filter before the block does. A gap in the times, and blocks that are not finite, start it anew: there
+        are no scores until memory and window are full again.
+        """
+        def Add(self, gps: float, blocks: Sequence[ArrayLike]) -> Sequence[float]:
+            """[C], the logits of the last window; empty until the memory and a window are full.
+            gps: Time of the first sample of the block, in s.
+            blocks: For each detector the samples of one block.
+            """
+            ...
+        def End(self) -> float:
+            """End of the last window, GPS time in s."""
+            ...
+        @overload
+        def __init__(self, model: Model, rate: float, detectors: int, block: int, memory: int, segment: int, filter: int, lowest: float = ...) -> None:
+            """model: Of windows [detectors, samples], for one detector [1, samples]. It is frozen as it is now.
+            block: Samples of a block, up to half a segment.
+            memory: Samples that the density is estimated from, two segments at least.
+            segment: Samples of a segment of Welch's estimate.
+            filter: Samples of the whitening filter, up to a segment.
+            lowest: In Hz: lower frequencies are taken out.
+            """
+            ...
+        @overload
+        def __init__(self, other: Signal.OnlineSearch) -> None: ...
+
     class Reach:
         """What a test reaches, with standard errors.
 
@@ -2130,6 +2230,27 @@ class Signal:
         def __init__(self, other: Signal.Response) -> None: ...
         @overload
         def __init__(self) -> None: ...
+
+    class Sensitivity:
+        """How far a search sees at a false-alarm rate.
+
+        fRate = 0: false alarms per s
+        fThreshold = 0: what candidates have to exceed
+        fFraction = 0: share of the injections that are found
+        fFractionError = 0: its standard error
+        fDistance = 0: Mpc, radius of a sphere of the sensitive volume
+        fDistanceError = 0: its standard error, of the finite number of injections
+        """
+        fRate: float
+        fThreshold: float
+        fFraction: float
+        fFractionError: float
+        fDistance: float
+        fDistanceError: float
+        @overload
+        def __init__(self) -> None: ...
+        @overload
+        def __init__(self, other: Signal.Sensitivity) -> None: ...
 
     class Strain:
         """Strain of one detector, and what is known about each second of it.

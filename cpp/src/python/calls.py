@@ -7,10 +7,10 @@ import signal
 LONG = {
     "CladTorch": {"ToFrame", "ToMatrix", "WriteFriend"},
     "Signal": {
-        *("BandPass", "BayesStatistic", "BinarySpectrum", "BinaryStrain", "Blip", "Chirp", "DetectorNoise", "DetectorPsd", "DrawResponses"),
+        *("BandPass", "BayesStatistic", "BinarySpectrum", "BinaryStrain", "Blip", "Chirp", "DetectorNoise", "DetectorPsd", "DrawResponses", "FindCandidates"),
         *("InterpolatePsd", "Noise", "Notch", "PhaseShift", "Project", "QTransform", "ReadHdf5", "ReadStrain", "Ringdown", "ScaleToSnr", "ScatteredLight"),
-        *("SearchBounds", "SineGaussian", "SineGaussianFisher", "Snr", "Spectrogram", "TruncateInverse", "Welch", "Whiten"),
-        *("WhitenByOwn", "Window"),
+        *("SearchBounds", "SensitiveDistance", "SineGaussian", "SineGaussianFisher", "Snr", "Spectrogram", "TruncateInverse", "Welch", "Whiten"),
+        *("WhitenByOwn", "WhitenInBlocks", "Window", "WriteCandidates"),
     },
     "Batches": {"Next"},
     "CoherentSearch": {"__init__", "Loudest", "Statistic"},
@@ -31,6 +31,8 @@ LONG = {
         *("GradientImportance", "Importance", "Load", "LoadOnnx", "LoadTorchScript", "LoadWeights", "Logits", "Predict", "Report", "Resume", "Roc", "Save", "SaveWeights"),
         *("Scores", "WriteScores"),
     },
+    "NetworkFilter": {"__init__", "Scores"},
+    "OnlineSearch": {"__init__"},
     "RandomSearch": {"Run"},
     "Stream": {"Add"},
     "Whitener": {"__init__"},

@@ -6,13 +6,14 @@ import tempfile
 # Copies share what does not change until one of them changes: a copy is a deep copy.
 COPIED = {
     *("Binary", "CrossValidation", "Dataset", "Ensemble", "Evaluation", "Files", "FitOptions", "CompileOptions", "Functor", "History", "Jagged", "Label", "Metric", "Mlp", "MlpOptions", "Model", "RandomSearch", "Scaler"),
-    *("CoherentSearch", "MatchedFilter", "Source", "View", "Whitener"),
+    *("CoherentSearch", "MatchedFilter", "NetworkFilter", "Source", "View", "Whitener"),
 }
 # Plain numbers that a call has found.
-RECORDS = ("Bounds", "Epoch", "Reach", "Response", "Strain", "Trial", "Trigger")
+RECORDS = ("Bounds", "Candidate", "Epoch", "Injection", "Reach", "Response", "Sensitivity", "Strain", "Trial", "Trigger")
 COPIED.update(RECORDS)
 SHARED = {
     "Batches": "copies are the same batches: call Stream.Batches() for others",
+    "OnlineSearch": "copies share what has arrived: make another one",
     "Stream": "copies are the same stream: make another one and add its sources",
     "Compiled": "copies share what they have compiled: compile the function again",
 }
@@ -27,6 +28,8 @@ UNPICKLED = {
     "History": "pickle list(history.TrainLoss()), ValidationLoss() and Seconds()",
     "CoherentSearch": "make it there from its templates and responses",
     "MatchedFilter": "make it there from its template and the power spectral density",
+    "OnlineSearch": "pickle the model and make it there",
+    "NetworkFilter": "pickle the model and make it there",
     "Metric": "make it there, of an enumerator or a function",
     "RandomSearch": "pickle its Trials() and BestModel()",
     "Source": "pickle the names of tree and files",

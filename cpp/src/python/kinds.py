@@ -151,6 +151,41 @@ def is_texts(value):
     return ordered and getattr(value, "ndim", 1) == 1 and all(map(is_text, value))
 
 
+def objects(name, words):
+    """Lists of objects of one of our classes."""
+    kind = f"CladTorch::{name}"
+
+    def fits(value):
+        if getattr(type(value), "__cpp_name__", "").startswith(f"std::vector<{kind}"):
+            return True
+        return isinstance(value, (list, tuple)) and all(is_a(each, kind) for each in value)
+
+    return {f"vector<{kind}>": Kind(words, fits, lambda value: vector_of(name, value))}
+
+
+def rows_of(value):
+    """Arrays of numbers, one for each row, or None. The rows may differ in length."""
+    if getattr(type(value), "__cpp_name__", "").startswith("std::vector<std::vector<double"):
+        return value
+    if is_text(value) or isinstance(value, (bytes, dict, collections.abc.Set)) or not hasattr(value, "__len__"):
+        return None
+    rows = [array_of(row) for row in value] if getattr(value, "ndim", 2) == 2 else [None]
+    return None if any(row is None for row in rows) else rows
+
+
+def as_rows(value):
+    """A std::vector of vectors."""
+    import ROOT
+
+    rows = rows_of(value)
+    if rows is value:
+        return value
+    made = ROOT.std.vector["std::vector<double>"]()
+    for row in rows:
+        made.push_back(ROOT.std.vector["double"](exact(row, "f8")))
+    return made
+
+
 SIGNED = integers("an integer", -(2**63), 2**63 - 1)
 UNSIGNED = integers("an integer of 0 or more", 0, 2**64 - 1)
 UNSIGNED_NAMES = ("size_t", "uint64_t", "unsigned long")
@@ -184,23 +219,15 @@ KINDS = {
         lambda value: is_a(value, "CladTorch::Files") or names_of(value) is not None,
         lambda value: as_files(value),
     ),
-    "vector<CladTorch::Model>": Kind(
-        "a list of models",
-        lambda value: getattr(type(value), "__cpp_name__", "").startswith("std::vector<CladTorch::Model")
-        or (isinstance(value, (list, tuple)) and all(is_a(each, "CladTorch::Model") for each in value)),
-        lambda value: vector_of("Model", value),
-    ),
-    "vector<CladTorch::Signal::MatchedFilter>": Kind(
-        "a list of matched filters",
-        lambda value: getattr(type(value), "__cpp_name__", "").startswith("std::vector<CladTorch::Signal::MatchedFilter")
-        or (isinstance(value, (list, tuple)) and all(is_a(each, "CladTorch::Signal::MatchedFilter") for each in value)),
-        lambda value: vector_of("Signal::MatchedFilter", value),
-    ),
-    "vector<CladTorch::Signal::Response>": Kind(
-        "a list of responses, as DrawResponses() gives it",
-        lambda value: getattr(type(value), "__cpp_name__", "").startswith("std::vector<CladTorch::Signal::Response")
-        or (isinstance(value, (list, tuple)) and all(is_a(each, "CladTorch::Signal::Response") for each in value)),
-        lambda value: vector_of("Signal::Response", value),
+    **objects("Model", "a list of models"),
+    **objects("Signal::Candidate", "a list of candidates, as FindCandidates() gives it"),
+    **objects("Signal::Injection", "a list of injections"),
+    **objects("Signal::MatchedFilter", "a list of matched filters"),
+    **objects("Signal::Response", "a list of responses, as DrawResponses() gives it"),
+    "vector<vector<double>>": Kind(
+        "a list of series, one for each detector",
+        lambda value: rows_of(value) is not None,
+        lambda value: as_rows(value),
     ),
     "vector<CladTorch::Metric>": Kind(
         "a list of metrics, as [kAuc, Metric(\"name\", function)]",

@@ -40,6 +40,7 @@ mod loss;
 mod model;
 mod network;
 mod observed;
+mod online;
 mod process;
 mod random_search;
 mod ranks;

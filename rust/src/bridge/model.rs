@@ -9,7 +9,7 @@ use crate::dataset::{Dataset, Scaler};
 use crate::error::{Error, Result, guard};
 use crate::gradient::compile_activation;
 use crate::graph::{self, Op, Own};
-use crate::model::{Hidden, Model, Training, load_all, save_all};
+use crate::model::{Hidden, Model, NetworkFilter, Training, load_all, save_all};
 pub use ffi::Gives;
 use ffi::{Activation, Init, Normalisation, ScalerSpec};
 
@@ -140,6 +140,15 @@ mod ffi {
         fn model_gradient(model: &Model, data: &Dataset, threads: usize, out: &mut [f32]) -> Result<()>;
         /// Whether the parameters whose names begin so stay as they are in fits; "": all.
         fn model_freeze(model: &mut Model, name: &str, frozen: bool) -> Result<()>;
+        /// A model that is slid over series of strain; see `NetworkFilter`.
+        type NetworkFilter;
+        fn network_filter(model: &Model, channels: usize, stride: usize) -> Result<Box<NetworkFilter>>;
+        fn window(self: &NetworkFilter) -> usize;
+        fn outputs(self: &NetworkFilter) -> usize;
+        fn obstacle(self: &NetworkFilter) -> &str;
+        fn arithmetic(self: &NetworkFilter) -> f64;
+        /// `series` are [channels, n].
+        fn network_filter_scores(filter: &NetworkFilter, series: &[f32], threads: usize) -> Result<Vec<f32>>;
         /// One event; safe from several threads at once, no allocation after a thread's first call.
         fn model_score(model: &Model, features: &[f32], raw: bool, out: &mut [f32]) -> Result<()>;
     }
@@ -354,6 +363,14 @@ fn model_gradient(model: &Model, data: &Dataset, threads: usize, out: &mut [f32]
 
 fn model_freeze(model: &mut Model, name: &str, frozen: bool) -> Result<()> {
     guard(|| model.freeze_parameters(name, frozen))
+}
+
+fn network_filter(model: &Model, channels: usize, stride: usize) -> Result<Box<NetworkFilter>> {
+    guard(|| NetworkFilter::new(model.copy()?, channels, stride).map(Box::new))
+}
+
+fn network_filter_scores(filter: &NetworkFilter, series: &[f32], threads: usize) -> Result<Vec<f32>> {
+    guard(|| filter.scores(series, threads))
 }
 
 fn model_score(model: &Model, features: &[f32], raw: bool, out: &mut [f32]) -> Result<()> {

@@ -4,7 +4,8 @@ use crate::error::{Result, guard};
 use realfft::num_complex::Complex;
 
 use crate::signal::{
-    self, Coherent, CoherentSearch, Detector, Direction, Draws, MatchedFilter, QPlane, Response, Search, TimeFrequency,
+    self, Candidate, Coherent, CoherentSearch, Detector, Direction, Draws, Injection, MatchedFilter, QPlane, Response,
+    Search, TimeFrequency,
 };
 
 #[cxx::bridge(namespace = "CladTorch::Core")]
@@ -44,6 +45,28 @@ mod ffi {
         times: Vec<f64>,
         frequencies: Vec<f64>,
         values: Vec<f64>,
+    }
+
+    /// See `signal::Candidate`.
+    struct SignalCandidate {
+        time: f64,
+        statistic: f64,
+    }
+
+    /// See `signal::Injection`.
+    struct SignalInjection {
+        time: f64,
+        distance: f64,
+        chirp_mass: f64,
+    }
+
+    /// See `signal::Sensitivity`.
+    struct SignalSensitivity {
+        threshold: f64,
+        fraction: f64,
+        fraction_error: f64,
+        distance: f64,
+        distance_error: f64,
     }
 
     extern "Rust" {
@@ -117,6 +140,22 @@ mod ffi {
         ) -> Result<Vec<f64>>;
         fn detector_noise(detector: &str, psd: &[f64], rate: f64, seed: u64) -> Result<Vec<f64>>;
         fn network_snr(snrs: &[f64]) -> Result<f64>;
+
+        fn find_candidates(
+            scores: &[f32],
+            start: f64,
+            step: f64,
+            threshold: f64,
+            gap: f64,
+        ) -> Result<Vec<SignalCandidate>>;
+        fn sensitive_distance(
+            foreground: &Vec<SignalCandidate>,
+            background: &Vec<SignalCandidate>,
+            injections: &Vec<SignalInjection>,
+            duration: f64,
+            rates: &[f64],
+            tolerance: f64,
+        ) -> Result<Vec<SignalSensitivity>>;
     }
 }
 
@@ -291,4 +330,54 @@ fn detector_noise(detector: &str, psd: &[f64], rate: f64, seed: u64) -> Result<V
 
 fn network_snr(snrs: &[f64]) -> Result<f64> {
     guard(|| signal::network_snr(snrs))
+}
+
+fn find_candidates(
+    scores: &[f32],
+    start: f64,
+    step: f64,
+    threshold: f64,
+    gap: f64,
+) -> Result<Vec<ffi::SignalCandidate>> {
+    guard(|| {
+        let found = signal::find_candidates(scores, start, step, threshold, gap)?;
+        Ok(found.iter().map(|one| ffi::SignalCandidate { time: one.time, statistic: one.statistic }).collect())
+    })
+}
+
+#[allow(clippy::ptr_arg)] // What cxx makes of `rust::Vec`.
+fn sensitive_distance(
+    foreground: &Vec<ffi::SignalCandidate>,
+    background: &Vec<ffi::SignalCandidate>,
+    injections: &Vec<ffi::SignalInjection>,
+    duration: f64,
+    rates: &[f64],
+    tolerance: f64,
+) -> Result<Vec<ffi::SignalSensitivity>> {
+    guard(|| {
+        let [foreground, background] = [foreground, background].map(|list| {
+            let candidate = |one: &ffi::SignalCandidate| Candidate { time: one.time, statistic: one.statistic };
+            list.iter().map(candidate).collect::<Vec<_>>()
+        });
+        let injections = injections.iter().map(|one| Injection {
+            time: one.time,
+            distance: one.distance,
+            chirp_mass: one.chirp_mass,
+        });
+        let injections: Vec<_> = injections.collect();
+        let found = signal::sensitive_distance(&foreground, &background, &injections, duration, rates, tolerance)?;
+        Ok(found.iter().map(ffi::SignalSensitivity::from).collect())
+    })
+}
+
+impl From<&signal::Sensitivity> for ffi::SignalSensitivity {
+    fn from(found: &signal::Sensitivity) -> Self {
+        Self {
+            threshold: found.threshold,
+            fraction: found.fraction.value,
+            fraction_error: found.fraction.error,
+            distance: found.distance.value,
+            distance_error: found.distance.error,
+        }
+    }
 }

@@ -61,6 +61,14 @@ mod ffi {
             filter: usize,
             lowest: f64,
         ) -> Result<Vec<f64>>;
+        fn signal_whiten_in_blocks(
+            strain: &[f64],
+            rate: f64,
+            block: usize,
+            segment: usize,
+            filter: usize,
+            lowest: f64,
+        ) -> Result<Vec<f64>>;
         /// Real and imaginary parts in turns, [2 frequencies].
         fn signal_binary_spectrum(
             binary: &SignalBinary,
@@ -172,6 +180,17 @@ fn signal_notch(strain: &[f64], rate: f64, frequency: f64, width: f64) -> Result
 
 fn signal_whiten_by_own(strain: &[f64], rate: f64, segment: usize, filter: usize, lowest: f64) -> Result<Vec<f64>> {
     guard(|| signal::whiten_by_own(strain, rate, OwnWhitening { segment, filter, lowest }))
+}
+
+fn signal_whiten_in_blocks(
+    strain: &[f64],
+    rate: f64,
+    block: usize,
+    segment: usize,
+    filter: usize,
+    lowest: f64,
+) -> Result<Vec<f64>> {
+    guard(|| signal::whiten_in_blocks(strain, rate, block, OwnWhitening { segment, filter, lowest }))
 }
 
 fn signal_binary_spectrum(

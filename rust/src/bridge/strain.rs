@@ -25,6 +25,7 @@ mod ffi {
     extern "Rust" {
         fn strain_read(path: &str, required: Vec<String>) -> Result<StrainOfFile>;
         fn strain_read_hdf5(path: &str, dataset: &str) -> Result<Vec<f64>>;
+        fn strain_write_candidates(path: &str, times: &[f64], statistics: &[f64], tolerance: f64) -> Result<()>;
     }
 }
 
@@ -40,4 +41,8 @@ fn strain_read(path: &str, required: Vec<String>) -> Result<ffi::StrainOfFile> {
 
 fn strain_read_hdf5(path: &str, dataset: &str) -> Result<Vec<f64>> {
     guard(|| strain::read_hdf5(Path::new(path), dataset))
+}
+
+fn strain_write_candidates(path: &str, times: &[f64], statistics: &[f64], tolerance: f64) -> Result<()> {
+    guard(|| strain::write_candidates(Path::new(path), times, statistics, tolerance))
 }

@@ -9,6 +9,7 @@ use super::{ObservedArgument, ObservedGraph, ObservedNode, ObservedValue};
 use crate::error::{Error, Result};
 
 /// A function as it would be observed with any number of rows.
+#[derive(Clone)]
 pub struct AnyBatch {
     /// With `rows` rows, and with one more.
     graphs: [ObservedGraph; 2],

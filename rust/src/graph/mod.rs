@@ -22,6 +22,7 @@ pub mod program;
 mod recording;
 pub mod rows;
 mod saved;
+pub mod sliding;
 pub mod view;
 
 pub use batch::AnyBatch;

@@ -29,6 +29,7 @@ enum By {
 }
 
 /// How the function was observed in one mode. Its first argument are the rows, the others tensors that it captured.
+#[derive(Clone)]
 pub struct Observed {
     /// For two rows and more.
     pub batch: AnyBatch,
@@ -195,6 +196,25 @@ impl Module {
         module.events_are_apart = training.updates.is_empty() && module.dependence(Mode::Training)?.is_none();
         module.takes_one = [Mode::Training, Mode::Evaluation].map(|mode| module.program(mode, 1).is_ok());
         Ok(self)
+    }
+
+    /// Another function of the same captured tensors in evaluation, with the same parameters and state: part of this one.
+    pub(super) fn part(&self, what: &str, shape: &[usize], evaluation: Observed) -> Result<Self> {
+        let rows = evaluation.batch.rows();
+        let mut part = Module {
+            number: number(),
+            name: format!("{what} of {}", self.name),
+            shape: shape.to_vec(),
+            // It is never trained.
+            source: Source::Observed(Box::new([evaluation.clone(), evaluation])),
+            captured: self.captured.clone(),
+            ..*self
+        };
+        let program = part.lowered(Mode::Evaluation, rows, By::Nothing)?;
+        part.outputs = part.outputs_of(&program, rows)?;
+        part.cost = Cost::of(&program, rows);
+        part.takes_one[Mode::Evaluation as usize] = part.program(Mode::Evaluation, 1).is_ok();
+        Ok(part)
     }
 
     /// A chain of layers that computes in numbers of that type, in both modes.

@@ -9,6 +9,8 @@ mod meaning;
 mod mlp;
 mod module;
 mod names;
+mod network_filter;
+mod online;
 mod predictor;
 mod probe;
 mod regularised;
@@ -19,6 +21,8 @@ pub use file::{load_all, save_all};
 pub use mlp::Mlp;
 pub use module::ModuleNetwork;
 pub use names::{Names, PROBABILITIES, Place};
+pub use network_filter::NetworkFilter;
+pub use online::OnlineSearch;
 use predictor::{Numbers, Predictor};
 pub use regularised::Hidden;
 

@@ -8,7 +8,7 @@ use realfft::{FftError, RealFftPlanner};
 use crate::error::{Error, Result};
 
 /// Plans of longer series are not kept: their tables are as large as the series.
-const LONGEST_KEPT: usize = 1 << 16;
+const LONGEST_KEPT: usize = 1 << 17;
 
 thread_local! {
     static PLANNER: RefCell<RealFftPlanner<f64>> = RefCell::new(RealFftPlanner::new());

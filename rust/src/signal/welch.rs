@@ -65,7 +65,7 @@ fn mean(periodograms: impl Iterator<Item = Result<Vec<f64>>>, bins: usize) -> Re
 
 /// The median over the segments divided by its bias. Half-overlapping segments are correlated, so that the odd and the
 /// even ones have a median each; the two are averaged, weighted by their numbers.
-fn median(periodograms: &[Vec<f64>]) -> Vec<f64> {
+pub(super) fn median(periodograms: &[Vec<f64>]) -> Vec<f64> {
     let halves = [0, 1].map(|first| {
         let half: Vec<_> = periodograms.iter().skip(first).step_by(2).collect();
         let biases = [Freedom::One, Freedom::Two].map(|freedom| median_bias(half.len(), freedom));

@@ -1,9 +1,12 @@
 //! Whitening, and the optimal SNR that it makes a Euclidean norm.
 
+use rayon::prelude::*;
+
 use super::psd::{interpolate_psd, truncate_inverse};
 use super::welch::{Average, welch};
 use super::window::Window;
 use super::{check, fourier};
+use crate::device::shared_pool;
 use crate::error::{Error, Result};
 
 /// `strain` ([n]) divided by the amplitude spectrum of `psd` ([n/2 + 1], 1/Hz), [n], without unit.
@@ -50,6 +53,29 @@ pub fn whiten_by_own(strain: &[f64], rate: f64, how: OwnWhitening) -> Result<Vec
     let white = whiten(strain, &psd, rate)?;
     let first = how.filter / 2;
     Ok(white[first..first + samples - how.filter].to_vec())
+}
+
+/// A long series whitened in blocks of `block` samples, [n - filter]: each block by its own density, as [`whiten_by_own`] does.
+///
+/// Neighbouring blocks overlap by the filter, so that no sample is lost between them; the last one ends where the series does. A
+/// series shorter than a block is one block. On the threads of the shared pool; the result does not depend on their number.
+pub fn whiten_in_blocks(strain: &[f64], rate: f64, block: usize, how: OwnWhitening) -> Result<Vec<f64>> {
+    let samples = strain.len();
+    check::samples("strain", samples)?;
+    check::samples("a block", block)?;
+    let block = block.min(samples);
+    check::count("length of the whitening filter", how.filter, 2, block - 1)?;
+    let fresh = block - how.filter;
+    let mut white = vec![0.0; samples - how.filter];
+    let run = |(index, out): (usize, &mut [f64])| -> Result<()> {
+        // Of the last block only the end is new.
+        let start = (index * fresh).min(samples - block);
+        let own = whiten_by_own(&strain[start..start + block], rate, how)?;
+        out.copy_from_slice(&own[fresh - out.len()..]);
+        Ok(())
+    };
+    shared_pool(0)?.install(|| white.par_chunks_mut(fresh).enumerate().try_for_each(run))?;
+    Ok(white)
 }
 
 /// Optimal signal-to-noise ratio of a waveform, ρ² = 4 ∫ |h(f)|² / S(f) df from 0 to the Nyquist frequency.

