@@ -255,3 +255,44 @@ fn online_searches_read_simulated_and_served_strain() {
     let short = Session::python(&[&file, "none", "5"]).run();
     assert!(short.code == Some(1) && short.text.contains("no scores: the memory and a window take 9 s"), "{}", short.text);
 }
+
+/// A network that has hardly learned sees more at more false alarms, and its twin the same from the same file.
+#[test]
+fn a_continuous_search_finds_what_was_injected() {
+    let file = |ending: &str| source().join(format!("root_macros/gw_continuous.{ending}")).display().to_string();
+    let outcome = Session::root(&["-q", &format!(r#"{}("out", 2, 1, "", 4, 4000)"#, file("C"))]).run();
+    assert_eq!(outcome.code, Some(0), "{}", outcome.text);
+    let outcome = ["png", "pdf", "ct", "root"]
+        .into_iter()
+        .fold(outcome, |outcome, ending| outcome.wrote(&format!("out/gw_continuous.{ending}")))
+        .wrote("out/foreground.hdf")
+        .wrote("out/background.hdf");
+    outcome.show("searched in");
+    let text = &outcome.text;
+    assert!(!text.contains("window by window"), "{text}");
+    // Two stretches, and the background once more with a slide.
+    assert!(text.contains("2048 s with ") && text.contains(" signals and 4096 s of noise searched"), "{text}");
+    let rows = sensitivities(text);
+    assert!(rows.len() >= 4, "{text}");
+    for pair in rows.windows(2) {
+        assert!(pair[0][0] < pair[1][0] && pair[0][1] >= pair[1][1] && pair[0][2] <= pair[1][2], "{text}");
+    }
+    // The nearest and heaviest signals are loud for any network.
+    let [_, _, share, distance] = rows[rows.len() - 1];
+    assert!((0.05..1.0).contains(&share) && (300.0..4000.0).contains(&distance), "{text}");
+
+    let network = outcome.path("out/gw_continuous.ct").display().to_string();
+    let twin = Session::python(&[&file("py"), "out", "2", "1", &network]).run();
+    assert_eq!(twin.code, Some(0), "{}", twin.text);
+    assert_eq!(sensitivities(text), sensitivities(&twin.text));
+}
+
+/// The lines of gw_continuous's table: false alarms a month, threshold, share of the signals found, sensitive distance.
+fn sensitivities(text: &str) -> Vec<[f64; 4]> {
+    let (_, table) = text.split_once("sensitive distance [Mpc]\n").unwrap_or_else(|| panic!("no table in:\n{text}"));
+    let row = |line: &str| {
+        let numbers: Vec<f64> = line.split_whitespace().filter_map(|word| word.parse().ok()).collect();
+        (numbers.len() == 6).then(|| [numbers[0], numbers[1], numbers[2], numbers[4]])
+    };
+    table.lines().map_while(row).collect()
+}

@@ -256,10 +256,14 @@ impl Outcome {
         }
     }
 
+    /// Where `file` of the session's folder lies, as long as this outcome is kept.
+    pub fn path(&self, file: &str) -> PathBuf {
+        self.folder.path().join(file)
+    }
+
     /// `file` was written in the session's folder.
     pub fn wrote(self, file: &str) -> Outcome {
-        let path = self.folder.path().join(file);
-        let size = fs::metadata(&path).map_or(0, |data| data.len());
+        let size = fs::metadata(self.path(file)).map_or(0, |data| data.len());
         assert!(size > 0, "{file} was not written:\n{}", self.text);
         self
     }

@@ -96,6 +96,17 @@ void CheckAllSlid()
       return last(y.flatten(1));
    };
    CheckSlid("residual", Model(residual, {1, 64}), 1, 8, 1);
+   CladTorch::FitOptions options;
+   options.fEpochs = 1;
+   options.fVerbose = 0;
+   options.fStandardise = false;
+   const std::vector<float> windows(8 * 64, 0.5), labels{0, 1, 0, 1, 0, 1, 0, 1};
+   CladTorch::Dataset data;
+   data.Column("white", 64);
+   data.Add(CladTorch::FloatView(windows).Reshape(64), CladTorch::FloatView(labels));
+   Model fitted(nn::Sequential(nn::Conv1d(1, 4, 9), nn::ReLU(), nn::Flatten(), nn::Linear(4 * 56, 1)), {1, 64});
+   fitted.Fit(data, options);
+   CheckSlid("fitted", fitted, 1, 8, 1);
    // Model files hold operators alone.
    Model(plain, {2, 256}).Save("slid.ct");
    CheckSlid("from a file", Model::Load("slid.ct"), 2, 24, 0.25);

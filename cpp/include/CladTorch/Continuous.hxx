@@ -81,22 +81,22 @@ private:
    std::shared_ptr<const Internal::NetworkFilterData> fData;
 };
 
-/// A time at which a search sees something.
+/// A time at which a search sees something. In Python: `Candidate(fTime=1e9, fStatistic=7)`.
 struct Candidate {
    double fTime = 0;      ///< s
    double fStatistic = 0; ///< what the search ranks by
 
-   /// Called by PyROOT when it meets this class: copies.
+   /// Called by PyROOT when it meets this class: takes fields by name, checks them, copies, pickles.
    static void __cppyy_pythonize__(_object *pyclass, const std::string &name);
 };
 
-/// A signal that was put into strain.
+/// A signal that was put into strain. In Python: `Injection(fTime=1e9, fDistance=800, fChirpMass=25)`.
 struct Injection {
    double fTime = 0;      ///< of the coalescence, s
    double fDistance = 1;  ///< Mpc
    double fChirpMass = 1; ///< solar masses
 
-   /// Called by PyROOT when it meets this class: copies.
+   /// Called by PyROOT when it meets this class: takes fields by name, checks them, copies, pickles.
    static void __cppyy_pythonize__(_object *pyclass, const std::string &name);
 };
 

@@ -178,9 +178,10 @@ FUNCTIONS = {
     "CladTorch": ("ToFrame", "ToMatrix", "WriteFriend"),
     "CladTorch::Signal": (
         *("AntennaPattern", "AucBound", "BandPass", "BayesStatistic", "BinarySpectrum", "BinaryStrain", "Blip", "Chirp"),
-        *("Delay", "DetectorNoise", "DetectorPsd", "DrawResponses", "EfficiencyBound", "InterpolatePsd", "NetworkSnr", "Noise", "Notch"),
-        *("PhaseShift", "Project", "QTransform", "ReadHdf5", "ReadStrain", "Ringdown", "ScaleToSnr", "ScatteredLight", "SearchBounds", "SineGaussian"),
-        *("SineGaussianFisher", "Snr", "Spectrogram", "TruncateInverse", "Welch", "Whiten", "WhitenByOwn", "Window"),
+        *("Delay", "DetectorNoise", "DetectorPsd", "DrawResponses", "EfficiencyBound", "FindCandidates", "InterpolatePsd", "NetworkSnr", "Noise", "Notch"),
+        *("PhaseShift", "Project", "QTransform", "ReadHdf5", "ReadStrain", "Ringdown", "ScaleToSnr", "ScatteredLight", "SearchBounds", "SensitiveDistance"),
+        *("SineGaussian", "SineGaussianFisher", "Snr", "Spectrogram", "TruncateInverse", "Welch", "Whiten", "WhitenByOwn", "WhitenInBlocks", "Window"),
+        "WriteCandidates",
     ),
 }
 

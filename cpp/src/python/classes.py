@@ -1,11 +1,15 @@
 """What each class gets. C++ calls pythonize() when PyROOT meets a class."""
 
 
+# Whose constructors take the fields by name.
+BY_FIELDS = ("Binary", "Candidate", "CompileOptions", "FitOptions", "Injection", "MlpOptions")
+
+
 def pythonize(cls, name):
     kind = plain(name)
     if kind not in ("Files", "Label", "Metric", "View"):  # which check their own; views are made and read at every batch
         check_arguments(cls, name)
-    if kind in ("Binary", "FitOptions", "CompileOptions", "MlpOptions"):
+    if kind in BY_FIELDS:
         check_fields(cls, name)
     elif kind == "View":
         array_interfaces(cls, name)
@@ -65,7 +69,7 @@ def pythonize(cls, name):
     copies(cls, name)
     if kind in ("Ensemble", "Mlp", "Model"):
         pickles_by_file(cls, name)
-    elif kind in ("Binary", "FitOptions", "CompileOptions", "MlpOptions", "Scaler", *RECORDS):
+    elif kind in (*BY_FIELDS, "Scaler", *RECORDS):
         pickles_by_fields(cls, name)
     elif kind in PARTS:
         pickles_by_parts(cls, name)

@@ -8,7 +8,7 @@ COPIED = {
     *("Binary", "CrossValidation", "Dataset", "Ensemble", "Evaluation", "Files", "FitOptions", "CompileOptions", "Functor", "History", "Jagged", "Label", "Metric", "Mlp", "MlpOptions", "Model", "RandomSearch", "Scaler"),
     *("CoherentSearch", "MatchedFilter", "NetworkFilter", "Source", "View", "Whitener"),
 }
-# Plain numbers that a call has found.
+# Plain numbers, as a call has found them.
 RECORDS = ("Bounds", "Candidate", "Epoch", "Injection", "Reach", "Response", "Sensitivity", "Strain", "Trial", "Trigger")
 COPIED.update(RECORDS)
 SHARED = {

@@ -30,6 +30,8 @@ def check_fields(cls, name):
     set_field = cls.__setattr__
 
     def set_checked(self, field, value):
+        if field == "__lifeline":  # by which PyROOT keeps the vector of an element
+            return set_field(self, field, value)
         if field not in kinds:
             nearest = nearest_field(field, known)
             raise AttributeError(

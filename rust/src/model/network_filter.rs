@@ -6,6 +6,7 @@ use rayon::prelude::*;
 
 use super::Model;
 use super::predictor::{Numbers, Predictor};
+use crate::dataset::Scaler;
 use crate::device::shared_pool;
 use crate::error::{Error, Result};
 use crate::graph::{Mode, sliding};
@@ -152,7 +153,8 @@ impl Layers {
         let Some(module) = model.module() else {
             return Ok(Err("LibTorch runs the network".into()));
         };
-        if model.training().scaler.is_some() {
+        let identity = Scaler::identity(model.inputs());
+        if model.training().scaler.as_ref().is_some_and(|scaler| *scaler != identity) {
             return Ok(Err("each sample of a window is standardised by its own mean and deviation; fit with fStandardise = \
                            false"
                 .into()));
