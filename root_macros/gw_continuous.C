@@ -42,7 +42,7 @@ CladTorch::Model TrainedNetwork(const std::string &folder, int epochs, int windo
    CladTorch::FitOptions options;
    options.fEpochs = epochs;
    options.fBatchSize = 64;
-   options.fLearningRate = 6e-3;
+   options.fLearningRate = 5e-3;
    options.fSchedule = CladTorch::kOneCycle;
    options.fStandardise = false; // whitened noise has the deviation 1
    network.Fit(FreshWindows(LongStrain(), windows, folder + "/gw_continuous_windows.root"), options);

@@ -62,7 +62,7 @@ CladTorch::History Train(CladTorch::Model &model, const CladTorch::Stream &windo
    CladTorch::FitOptions options;
    options.fEpochs = epochs;
    options.fBatchSize = 64;
-   options.fLearningRate = 6e-3;
+   options.fLearningRate = 5e-3;
    options.fSchedule = CladTorch::kOneCycle;
    options.fStandardise = false; // whitened noise has the deviation 1
    return model.Fit(windows, validation, options);
