@@ -12,12 +12,20 @@ except ImportError as error:
     print(f"skipped: {error.name} is missing, which pip install arrakis arrakis-server gets\nALL CHECKS PASSED")
     sys.exit()
 
-server = subprocess.Popen([sys.executable, "-m", "arrakis_server", "-u", "0", "mock"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+command = [sys.executable, "-m", "arrakis_server", "-u", "0", "mock"]
+server = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 try:
     url = next((found[0] for line in server.stdout if (found := re.search(r"grpc://\S+", line))), None)
     assert url, "the server ended without an address"
-    sys.argv = [sys.argv[1], "none", "12", url]
-    runpy.run_path(sys.argv[0], run_name="__main__")
+    sys.argv = [sys.argv[1], "none", "14", url]
+    # On a busy machine the client may lose blocks, and the search then begins anew.
+    for attempts_left in (2, 1, 0):
+        try:
+            runpy.run_path(sys.argv[0], run_name="__main__")
+            break
+        except SystemExit as none:
+            if not attempts_left or "no scores" not in str(none):
+                raise
 finally:
     server.terminate()
     server.wait()
