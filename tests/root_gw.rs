@@ -230,6 +230,7 @@ fn numbers_and_errors_of_the_signal_functions_arrive() {
 #[test]
 fn networks_slide_over_series() {
     Session::root(&["-q", &script("network_filter.C")]).run().passed();
+    Session::python(&[&script("network_filter.py")]).run().passed();
 }
 
 #[test]

@@ -1826,6 +1826,16 @@ class Signal:
         ...
 
     @staticmethod
+    def FindCandidates(scores: ArrayLike, start: float, step: float, threshold: float, gap: float = ...) -> Sequence[Signal.Candidate]:
+        """The largest of each cluster of scores above `threshold`, in order of time. Scores belong to one cluster as long as no more than
+        `gap` lies between two above the threshold.
+        scores: Of one output, as NetworkFilter::Scores() gives them.
+        start: Time of the first score, in s: that of its window plus where in it signals were when the network was trained.
+        step: Between two scores, in s.
+        """
+        ...
+
+    @staticmethod
     def InterpolatePsd(psd: ArrayLike, samples: int) -> Sequence[float]:
         """[samples/2 + 1], `psd` (any length) on the frequencies of a series of `samples` samples at the same sampling rate."""
         ...
@@ -1926,6 +1936,22 @@ class Signal:
         ...
 
     @staticmethod
+    def SensitiveDistance(foreground: Sequence[Signal.Candidate], background: Sequence[Signal.Candidate], injections: Sequence[Signal.Injection], duration: float, rates: ArrayLike, tolerance: float = ...) -> Sequence[Signal.Sensitivity]:
+        """[rates.size()], how far a search sees, as the mock-data challenge MLGWSC-1 defines it (Phys. Rev. D 107 (2023) 023021).
+
+        An injection is found if a candidate of the foreground above the threshold is within the tolerance of it, and nearer to it than
+        to any other. The sensitive volume is 4/3 pi d^3, d being the largest distance of an injection, times the mean over the injections of
+        1 (found) or 0, weighted by (chirp mass/largest chirp mass)^(5/2). So the injections are to be uniform in the cube of the chirp
+        distance, d (1.22/chirp mass)^(5/6), or, with one chirp mass for all, in that of the distance.
+        foreground: Candidates in strain with injections.
+        background: Candidates in noise of the same kind and length, without them.
+        duration: Of the background, in s.
+        rates: False alarms per s, each at least one in the background: a rate lets so many candidates of the background pass.
+        tolerance: In s.
+        """
+        ...
+
+    @staticmethod
     def SineGaussian(samples: int, rate: float, frequency: float, quality: float, arrival: float) -> Sequence[float]:
         """[samples], exp(-t^2/tau^2) cos(2 pi f t) with tau = Q/(sqrt(2) pi f) and t counted from `arrival` (s)
         (Abbott et al., Phys. Rev. D 69 (2004) 102001).
@@ -1989,10 +2015,27 @@ class Signal:
         ...
 
     @staticmethod
+    def WhitenInBlocks(strain: ArrayLike, rate: float, block: int, segment: int, filter: int, lowest: float = ...) -> Sequence[float]:
+        """[n - filter], `strain` (an even number n of samples) whitened in blocks of `block` samples: each by its own density, as
+        WhitenByOwn() does. Neighbouring blocks overlap by the filter, so that no sample between them is lost. Computes on all threads.
+        block: Even; a series that is shorter is one block. The longer, the less the densities fluctuate, and the later they
+               follow the detector: 64 s at segments of 0.5 s is usual.
+        segment: Samples of a segment of Welch's estimate.
+        filter: Samples of the whitening filter, of which half are dropped at each end of the series.
+        lowest: In Hz: lower frequencies are taken out.
+        """
+        ...
+
+    @staticmethod
     def Window(shape: Signal.EWindow, samples: int, fraction: float = ...) -> Sequence[float]:
         """[samples], a window with period `samples`.
         fraction: Of kTukey only: share of the length that rises or falls, 0 to 1.
         """
+        ...
+
+    @staticmethod
+    def WriteCandidates(file: _Path, candidates: Sequence[Signal.Candidate], tolerance: float = ...) -> None:
+        """Writes an HDF5 file as MLGWSC-1's `evaluate.py` reads it, with the datasets `time`, `stat` and `var` (the tolerance, s)."""
         ...
 
     class Binary:
@@ -2035,17 +2078,14 @@ class Signal:
         def __init__(self, other: Signal.Bounds) -> None: ...
 
     class Candidate:
-        """A time at which a search sees something.
+        """A time at which a search sees something. In Python: `Candidate(fTime=1e9, fStatistic=7)`.
 
         fTime = 0: s
         fStatistic = 0: what the search ranks by
         """
         fTime: float
         fStatistic: float
-        @overload
-        def __init__(self) -> None: ...
-        @overload
-        def __init__(self, other: Signal.Candidate) -> None: ...
+        def __init__(self, other: Signal.Candidate = ..., *, fTime: float = ..., fStatistic: float = ...) -> None: ...
 
     class CoherentSearch:
         """A search for any of several templates, at any arrival in a range, seen in any of several ways.
@@ -2080,7 +2120,7 @@ class Signal:
         def __init__(self, other: Signal.CoherentSearch) -> None: ...
 
     class Injection:
-        """A signal that was put into strain.
+        """A signal that was put into strain. In Python: `Injection(fTime=1e9, fDistance=800, fChirpMass=25)`.
 
         fTime = 0: of the coalescence, s
         fDistance = 1: Mpc
@@ -2089,10 +2129,7 @@ class Signal:
         fTime: float
         fDistance: float
         fChirpMass: float
-        @overload
-        def __init__(self) -> None: ...
-        @overload
-        def __init__(self, other: Signal.Injection) -> None: ...
+        def __init__(self, other: Signal.Injection = ..., *, fTime: float = ..., fDistance: float = ..., fChirpMass: float = ...) -> None: ...
 
     class MatchedFilter:
         """A template, whitened and normalised once, for windows of its length (FINDCHIRP, gr-qc/0509116).

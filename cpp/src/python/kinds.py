@@ -26,7 +26,7 @@ class Unfit(Exception):
 
 
 def bare(kind):
-    return re.sub(r"\bconst |[&*]|std::", "", kind).strip()
+    return re.sub(r"\bconst |[&*]|std::", "", kind).replace("> >", ">>").strip()
 
 
 def plain(name):
@@ -163,7 +163,7 @@ def objects(name, words):
     return {f"vector<{kind}>": Kind(words, fits, lambda value: vector_of(name, value))}
 
 
-def rows_of(value):
+def series_of(value):
     """Arrays of numbers, one for each row, or None. The rows may differ in length."""
     if getattr(type(value), "__cpp_name__", "").startswith("std::vector<std::vector<double"):
         return value
@@ -173,11 +173,11 @@ def rows_of(value):
     return None if any(row is None for row in rows) else rows
 
 
-def as_rows(value):
+def as_series(value):
     """A std::vector of vectors."""
     import ROOT
 
-    rows = rows_of(value)
+    rows = series_of(value)
     if rows is value:
         return value
     made = ROOT.std.vector["std::vector<double>"]()
@@ -226,8 +226,8 @@ KINDS = {
     **objects("Signal::Response", "a list of responses, as DrawResponses() gives it"),
     "vector<vector<double>>": Kind(
         "a list of series, one for each detector",
-        lambda value: rows_of(value) is not None,
-        lambda value: as_rows(value),
+        lambda value: series_of(value) is not None,
+        lambda value: as_series(value),
     ),
     "vector<CladTorch::Metric>": Kind(
         "a list of metrics, as [kAuc, Metric(\"name\", function)]",
