@@ -58,6 +58,17 @@ for key, kind in ((3, IndexError), (-4, IndexError), ("a", TypeError), (1.0, Typ
     else:
         raise AssertionError(key)
 
+# Strings are Python's own, which compare, print and format.
+strain = ct.Signal.Strain()
+strain.fDetector, strain.fQualityBits = "H1", ["DATA", "CBC"]
+for texts in (strain.fQualityBits, data.Columns(), ct.Files(["a", "b"]).Names(), ct.Label(["a", "b"]).Columns(), model.Columns(), data.Targets(), history.MetricNames()):
+    assert type(texts) is list and all(type(each) is str for each in texts), texts
+assert strain.fQualityBits == ["DATA", "CBC"] and data.Columns() == ["x", "y"] and ct.Files("a*").Names() == ["a*"]
+assert f"{strain.fDetector:>4}" == "  H1" and {"H1": 1}[strain.fDetector] and repr(strain.fDetector) == "'H1'"
+named_options = ct.FitOptions(fDevice="cpu")
+named_options.fCheckpoint = "a.ckpt"
+assert (named_options.fDevice, named_options.fCheckpoint) == ("cpu", "a.ckpt") and ct.FitOptions(named_options).fCheckpoint == "a.ckpt"
+
 # What says all by its name.
 WITHOUT = [("Batches", "Rows"), ("FloatView", "Data"), ("FloatView", "Rows"), ("FloatView", "Size"), ("Label", "IsNumber"), ("Stream", "SetMixing")]
 # Every public method and class has a meaning in help(), below its signatures.

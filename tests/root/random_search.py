@@ -38,6 +38,11 @@ assert all(trial.fScoreError >= 0 for trial in single.Trials())
 own = ct.RandomSearch(ct.Mlp([2, 4, 1])).Uniform("fLearningRate", 1e-3, 1e-2)
 own.Run(events, 2, fEpochs=2, fVerbose=0, fMetrics=[ct.Metric("recall", lambda e: e.Recall(0.5))])
 assert 0 <= own.BestTrial().fScore <= 1
+# Strings are Python's.
+failing = ct.RandomSearch(ct.Mlp([2, 4, 1])).Choice("fLearningRate", [1e-3, 1e30])
+failing.Run(events, 2, fEpochs=2, fVerbose=0, fOptimiser=ct.kSGD)
+errors = {trial.fOptions.fLearningRate: trial.fError for trial in failing.Trials()}
+assert all(type(error) is str for error in errors.values()) and errors[1e-3] == "" and "fLearningRate" in errors[1e30]
 refusals.refuses(lambda: single.Run(events, 1, fEpochz=3), "fEpochz", kind=TypeError)
 refusals.refuses(lambda: ct.RandomSearch([]), "no models", kind=ct.Error)
 refusals.refuses(lambda: ct.RandomSearch(ct.Mlp([2, 1])).Uniform("fEpoch", 1, 2), "fEpochs", kind=ct.Error)

@@ -129,7 +129,7 @@ def choose(where, method, args, kwargs):
 def run(overload, *args):
     """Calls C++. PyROOT puts signatures before the message of an error; what is raised has the message alone."""
     try:
-        return overload(*args)
+        return plain_text_of(overload(*args))
     except Exception as error:
         if not is_a(error, "CladTorch::Error"):
             raise

@@ -7,6 +7,7 @@ BY_FIELDS = ("Binary", "Candidate", "CompileOptions", "FitOptions", "Injection",
 
 def pythonize(cls, name):
     kind = plain(name)
+    reads_texts(cls, name)
     if kind not in ("Files", "Label", "Metric", "View"):  # which check their own; views are made and read at every batch
         check_arguments(cls, name)
     if kind in BY_FIELDS:
@@ -15,8 +16,10 @@ def pythonize(cls, name):
         array_interfaces(cls, name)
     elif kind == "Label":
         made_of(cls, name, KINDS[name].words, label_of)
+        gives_texts(cls, "Columns")
     elif kind == "Files":
         made_of(cls, name, KINDS[name].words, names_of)
+        gives_texts(cls, "Names")
     elif kind == "Source":
         is_source(cls)
         filters(cls, name)

@@ -75,9 +75,9 @@ def metric_name(metric):
 
 # What the constructor makes an equal object of.
 PARTS = {
-    "Files": lambda files: ([str(name) for name in files.Names()],),
+    "Files": lambda files: (files.Names(),),
     "Jagged": lambda jagged: (as_array(jagged.Values()).copy(), as_array(jagged.Offsets()).copy()),
-    "Label": lambda label: (label.Number() if label.IsNumber() else [str(name) for name in label.Columns()],),
+    "Label": lambda label: (label.Number() if label.IsNumber() else label.Columns(),),
     "View": lambda view: (as_array(view).copy(),),
 }
 

@@ -11,7 +11,7 @@ def columns_of(model, table, others):
     """
     import ROOT
 
-    if not model.Columns().empty():
+    if model.Columns():
         return model.NewDataset()
     if table.names is None:
         return ROOT.CladTorch.Dataset([f"x{at}" for at in range(model.Inputs())])
@@ -41,7 +41,7 @@ def length_of(values):
 def names_in(value):
     """The columns that a label or a weight names."""
     if is_a(value, "CladTorch::Label"):
-        return [] if value.IsNumber() else list(map(str, value.Columns()))
+        return [] if value.IsNumber() else value.Columns()
     return [str(value)] if is_text(value) else [str(each) for each in value] if is_texts(value) else []
 
 

@@ -1,10 +1,6 @@
 """Structs of options: a field that does not exist, or a value of another kind, is an error where it is set."""
 
 
-def fields(cls):
-    return [name for name, member in cls.__dict__.items() if type(member).__name__ == "CPPDataMember"]
-
-
 # What other libraries call them.
 ALIASES = {"lr": "fLearningRate", "validation_split": "fValidation", "criterion": "fLoss", "workers": "fThreads"}
 

@@ -10,7 +10,6 @@ def counted(number, what):
 
 
 def listed_names(names, most=8):
-    names = [str(name) for name in names]
     return ", ".join(names[:most]) + (f", ... ({len(names)})" if len(names) > most else "")
 
 
@@ -47,7 +46,7 @@ def shown_options(cls, name):
 
 
 def dataset_text(self):
-    names = [str(name) for name in self.Targets()]
+    names = self.Targets()
     targets = f", {'label' if len(names) == 1 else 'targets'} {listed_names(names)}" if names else ""
     return f"<Dataset: {counted(self.Rows(), 'event')} x {counted(self.Width(), 'number')} ({listed_names(self.Columns())}){targets}>"
 
@@ -85,11 +84,11 @@ def view_text(self):
 TEXTS = {
     "Dataset": dataset_text,
     "Evaluation": evaluation_text,
-    "Files": lambda self: f"Files({[str(name) for name in self.Names()]!r})",
+    "Files": lambda self: f"Files({self.Names()!r})",
     "Functor": lambda self: f"<Functor of {counted(self.Inputs(), 'number')}>",
     "History": history_text,
     "Jagged": lambda self: f"<Jagged: {counted(len(self), 'event')}, {counted(len(self.Values()), 'value')}>",
-    "Label": lambda self: f"Label({self.Number() if self.IsNumber() else [str(name) for name in self.Columns()]!r})",
+    "Label": lambda self: f"Label({self.Number() if self.IsNumber() else self.Columns()!r})",
     "Mlp": model_text,
     "Model": model_text,
     "Scaler": lambda self: f"Scaler(fMean={list(self.fMean)!r}, fDeviation={list(self.fDeviation)!r})",
@@ -123,7 +122,7 @@ def html_of_columns(self):
     for name, length in [*zip(self.Columns(), self.Lengths())][:40]:
         part = features[:, at : at + length]
         figures = (part.mean(dtype="f8"), part.std(dtype="f8"), part.min(), part.max()) if part.size else ("", "", "", "")
-        rows.append([str(name), str(length), *(f"{figure:.4g}" if figure != "" else "" for figure in figures)])
+        rows.append([name, str(length), *(f"{figure:.4g}" if figure != "" else "" for figure in figures)])
         at += length
     return html_table(repr(self)[1:-1], ("column", "numbers", "mean", "standard deviation", "least", "most"), rows)
 
@@ -146,7 +145,7 @@ def lists_epochs(cls):
 
     def records(self):
         columns = {name: list(getattr(self, method)()) for name, method in PER_EPOCH.items()}
-        columns |= {str(name): list(self.Metric(name)) for name in self.MetricNames()}
+        columns |= {name: list(self.Metric(name)) for name in self.MetricNames()}
         return [{"epoch": number, **dict(zip(columns, values))} for number, values in enumerate(zip(*columns.values()), 1)]
 
     def at(self, key):

@@ -125,7 +125,7 @@ def rows_of(data, table):
     """[N, F], the numbers of the columns of the dataset `data`."""
     import numpy
 
-    names, lengths = [str(name) for name in data.Columns()], list(data.Lengths())
+    names, lengths = data.Columns(), list(data.Lengths())
     if table.names is None:
         rows = table.numbers("the array", table.events)
         if rows.shape[1] != sum(lengths):
@@ -165,7 +165,7 @@ def labels_of(table, label, rows):
     if is_text(label):
         return table.column(str(label)), [str(label)]
     if is_a(label, "CladTorch::Label"):
-        return labels_of(table, label.Number() if label.IsNumber() else list(map(str, label.Columns())), rows)
+        return labels_of(table, label.Number() if label.IsNumber() else label.Columns(), rows)
     if is_texts(label) and len(label):
         names = [str(each) for each in label]
         columns = [table.column(name) for name in names]
@@ -182,7 +182,7 @@ def labels_of(table, label, rows):
 def weights_of(data, table, weight):
     """[N], or none where all are 1."""
     if weight is None:
-        weight = str(data.Weight())
+        weight = data.Weight()
     if is_text(weight):
         return table.column(str(weight)) if weight else []
     return table.numbers("the weight", weight)
@@ -234,7 +234,7 @@ def events_of(model, events):
     import ROOT
 
     table = Table(events)
-    if table.names is None and model.Columns().empty():
+    if table.names is None and not model.Columns():
         data = ROOT.CladTorch.Dataset([f"x{at}" for at in range(model.Inputs())])
     else:
         data = model.NewDataset()
