@@ -7,13 +7,17 @@
 #include "FitSpec.hxx"
 #include "Interrupt.hxx"
 #include "SideBySide.hxx"
+#include "Unprinted.hxx"
 
 #include "cladtorch/src/bridge/training.rs.h"
 
+#include <TString.h>
+
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
+#include <iostream>
 #include <stdexcept>
+#include <string>
 
 namespace CladTorch {
 
@@ -49,6 +53,20 @@ void Place(const Core::Dataset &events, const ModelData &model, const std::vecto
       const auto place = rows[i / outputs] * outputs + i % outputs;
       predictions[place] = finished[i];
       logits[place] = raw[i];
+   }
+}
+
+/// NaN where `metric` has no value, as the AUC of events of one class; a line of `missing` then says why.
+double FigureOf(const Metric &metric, const Evaluation &evaluation, const std::string &what, std::string &missing)
+{
+   try {
+      const Unprinted unprinted;
+      return metric(evaluation);
+   } catch (const Interrupted &) {
+      throw;
+   } catch (const std::exception &e) {
+      missing += "no " + metric.Name() + " of " + what + ": " + e.what() + "\n";
+      return std::nan("");
    }
 }
 
@@ -141,24 +159,21 @@ void CrossValidation::Print() const
    LongCall("CladTorch::CrossValidation::Print", [&] {
       const auto &all = fData->fEvaluation;
       const Metric metric(all.fIsRegression ? kRmse : all.fOutputs > 1 ? kAccuracy : kAuc);
-      const auto count = static_cast<double>(Folds());
-      double sum = 0, squares = 0;
-      std::printf("%5s  %9s  %6s  %12s  %9s\n", "fold", "events", "epochs", "validation", metric.Name().c_str());
+      const auto *name = metric.Name().c_str();
+      std::vector<double> values;
+      std::string missing;
+      std::cout << TString::Format("%5s  %9s  %6s  %12s  %9s\n", "fold", "events", "epochs", "validation", name);
       for (std::size_t fold = 0; fold < Folds(); ++fold) {
          const auto evaluation = Evaluate(fold);
-         const auto value = metric(evaluation);
          const auto &history = fData->fHistories[fold];
-         const auto best = history.BestEpoch();
-         const double loss = best ? history.ValidationLoss()[history.RestoredEpoch() ? best - 1 : history.Epochs() - 1] : std::nan("");
-         std::printf("%5zu  %9zu  %6zu  %12.6g  %9.5f\n", fold, evaluation.Events(), history.Epochs(), loss, value);
-         sum += value;
-         squares += value * value;
+         values.push_back(FigureOf(metric, evaluation, "fold " + std::to_string(fold), missing));
+         std::cout << TString::Format("%5zu  %9zu  %6zu  %12.6g  %9.5f\n", fold, evaluation.Events(), history.Epochs(),
+                                      history.ValidationLoss()[KeptEpoch(history)], values.back());
       }
-      const double mean = sum / count;
-      const double error = std::sqrt(std::max(0.0, squares / count - mean * mean) / (count - 1));
-      std::printf("%s %.5f +- %.5f over the folds, %.5f of all events together\n", metric.Name().c_str(), mean, error,
-                  metric(Evaluate()));
-      std::fflush(stdout);
+      const FitMean mean(values);
+      const auto together = FigureOf(metric, Evaluate(), "all events", missing);
+      std::cout << TString::Format("%s %.5f +- %.5f over the folds, %.5f of all events together\n", name, mean.fMean, mean.fError, together)
+                << missing << std::flush;
    });
 }
 

@@ -227,10 +227,10 @@ void Ensemble::MakeReport(const std::string &path, const Dataset &test, const Da
       for (const auto &member : fMembers)
          about += std::string(Core::model_describe(*member.Data().fCore));
       const auto evaluation = Evaluate(test);
-      std::shared_ptr<const EvaluationData> before;
+      std::optional<Evaluation> before;
       if (training)
-         before = Evaluate(*training).fData;
-      pages.Write(interrupt, about, test, evaluation.fData, before, {});
+         before = Evaluate(*training);
+      pages.Write(interrupt, about, test, evaluation, before, {});
    });
 }
 

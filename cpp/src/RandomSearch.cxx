@@ -7,7 +7,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
+#include <iostream>
 #include <numeric>
 #include <stdexcept>
 
@@ -152,17 +152,17 @@ void RandomSearch::Print(std::size_t most) const
          if (trials[i].fError.empty())
             order.push_back(i);
       std::sort(order.begin(), order.end(), [&](auto a, auto b) { return fData->IsBetter(trials[a], trials[b]); });
-      std::printf("%zu trials, %zu without a score\n", trials.size(), trials.size() - order.size());
+      std::cout << trials.size() << " trials, " << trials.size() - order.size() << " without a score\n";
       if (order.empty())
          return;
-      std::printf("%6s %6s %10s %9s  %s\n", "trial", "model", fData->fMetric->Name().c_str(), "+-", "options");
+      std::cout << TString::Format("%6s %6s %10s %9s  options\n", "trial", "model", fData->fMetric->Name().c_str(), "+-");
       for (std::size_t i = 0; i < std::min(most, order.size()); ++i) {
          const auto &trial = trials[order[i]];
          const auto error = std::isnan(trial.fScoreError) ? TString() : TString::Format("%.2g", trial.fScoreError);
-         std::printf("%6zu %6zu %10.5g %9s  %s\n", trial.fNumber, trial.fModel, trial.fScore, error.Data(),
-                     fData->Describe(fData->fDrawn[order[i]]).c_str());
+         std::cout << TString::Format("%6zu %6zu %10.5g %9s  ", trial.fNumber, trial.fModel, trial.fScore, error.Data())
+                   << fData->Describe(fData->fDrawn[order[i]]) << "\n";
       }
-      std::fflush(stdout);
+      std::cout << std::flush;
    });
 }
 

@@ -242,23 +242,21 @@ ReportPages::ReportPages(const std::string &path)
 ReportPages::~ReportPages() = default;
 
 void ReportPages::Write(const InterruptScope &interrupt, const std::string &about, const Dataset &test,
-                        const std::shared_ptr<const EvaluationData> &data, const std::shared_ptr<const EvaluationData> &before,
-                        const ImportanceBars &importance)
+                        const Evaluation &evaluation, const std::optional<Evaluation> &training, const ImportanceBars &importance)
 {
-   const Evaluation evaluation(data);
-   const std::optional<Evaluation> training = before ? std::optional<Evaluation>(Evaluation(before)) : std::nullopt;
+   const auto &data = *evaluation.fData;
    const Quietly quietly;
    Plots plots(interrupt);
-   if (data->fIsRegression)
+   if (data.fIsRegression)
       AddRegression(plots, evaluation);
    else
       AddClassifier(plots, evaluation, training ? &*training : nullptr);
-   AddImportance(plots, importance, *data);
+   AddImportance(plots, importance, data);
    if (test.Width() <= kMostShown)
       plots.Add("correlations of the inputs", [&] { return Matrix(test.Correlations()); });
-   auto text = about + "\nOn the test events\n" + Described(*data);
-   if (before)
-      text += "\nOn the training events\n" + Described(*before);
+   auto text = about + "\nOn the test events\n" + Described(data);
+   if (training)
+      text += "\nOn the training events\n" + Described(*training->fData);
    const auto texts = TextPages(text + "\n" + plots.Missing());
    for (const auto &page : texts)
       fFile->Add(*page);
@@ -282,10 +280,10 @@ void Model::MakeReport(const std::string &path, const Dataset &test, const Datas
    LongCall(Where("Report"), [&](const InterruptScope &interrupt) {
       ReportPages pages(path);
       const auto evaluation = Evaluate(test);
-      std::shared_ptr<const EvaluationData> before;
+      std::optional<Evaluation> before;
       if (training)
-         before = Evaluate(*training).fData;
-      pages.Write(interrupt, std::string(Core::model_describe(*Data().fCore)), test, evaluation.fData, before,
+         before = Evaluate(*training);
+      pages.Write(interrupt, std::string(Core::model_describe(*Data().fCore)), test, evaluation, before,
                   {[&] { return Importance(test); },
                    [&, slopes = std::function<TH1 *(std::size_t)>()](std::size_t output) mutable {
                       if (!slopes)

@@ -5,13 +5,14 @@
 #define CLADTORCH_REPORTPAGES
 
 #include <CladTorch/Dataset.hxx>
+#include <CladTorch/Evaluation.hxx>
 
-#include "EvaluationData.hxx"
 #include "Interrupt.hxx"
 
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 class TH1;
@@ -35,11 +36,10 @@ public:
    /// Draws and writes all pages.
    /// \param about The model.
    /// \param test The events of `evaluation`.
-   /// \param before Of the training events; none: there is no test for overtraining.
+   /// \param training Of the training events; none: there is no test for overtraining.
    /// \param importance Of the columns.
    void Write(const InterruptScope &interrupt, const std::string &about, const Dataset &test,
-              const std::shared_ptr<const EvaluationData> &evaluation, const std::shared_ptr<const EvaluationData> &before,
-              const ImportanceBars &importance);
+              const Evaluation &evaluation, const std::optional<Evaluation> &training, const ImportanceBars &importance);
 
 private:
    class File;

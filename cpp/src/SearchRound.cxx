@@ -6,6 +6,11 @@
 
 #include "cladtorch/src/bridge/training.rs.h"
 
+#include <TClass.h>
+#include <TCollection.h>
+#include <TDataMember.h>
+#include <TEnum.h>
+#include <TEnumConstant.h>
 #include <TError.h>
 #include <TString.h>
 
@@ -33,10 +38,15 @@ FitOptions With(const Core::Space &space, const std::vector<double> &drawn, cons
    return applied;
 }
 
-/// The epoch whose parameters a fit kept, from 0 on.
-std::size_t KeptEpoch(const History &history)
+/// An option's value as users write it: the name of an enumerator ("kAdam"), else the number.
+TString ShownOption(const std::string &option, double value)
 {
-   return (history.RestoredEpoch() ? history.RestoredEpoch() : history.Epochs()) - 1;
+   const auto *member = TClass::GetClass("CladTorch::FitOptions")->GetDataMember(option.c_str());
+   if (const auto *type = member ? TEnum::GetEnum(member->GetTrueTypeName()) : nullptr)
+      for (const auto *each : TRangeDynCast<TEnumConstant>(type->GetConstants()))
+         if (each && static_cast<double>(each->GetValue()) == value)
+            return each->GetName();
+   return TString::Format("%.4g", value);
 }
 
 /// By what fits are judged unless the user says it.
@@ -111,7 +121,7 @@ std::string RandomSearchData::Describe(const std::vector<double> &drawn) const
 {
    std::string text;
    for (std::size_t i = 0; i < fNames.size(); ++i)
-      text += (i ? ", " : "") + fNames[i] + TString::Format(" = %.4g", drawn[i]).Data();
+      text += (i ? ", " : "") + fNames[i] + " = " + ShownOption(fNames[i], drawn[i]).Data();
    return text;
 }
 
@@ -269,18 +279,14 @@ void SearchRound::Score(Trial &trial, std::size_t first)
          return;
       }
    }
-   double sum = 0, squares = 0;
-   for (const auto score : scores)
-      sum += score;
-   const auto n = static_cast<double>(count);
-   trial.fScore = sum / n;
-   trial.fLoss = loss / n;
-   for (const auto score : scores)
-      squares += (score - trial.fScore) * (score - trial.fScore);
-   if (count > 1)
-      trial.fScoreError = std::sqrt(squares / (n - 1) / n);
-   if (std::isnan(trial.fScore))
+   trial.fLoss = loss / static_cast<double>(count);
+   if (std::any_of(scores.begin(), scores.end(), [](double score) { return std::isnan(score); })) {
       trial.fError = "its " + fSearch.fMetric->Name() + " is no number";
+      return;
+   }
+   const FitMean mean(scores);
+   trial.fScore = mean.fMean;
+   trial.fScoreError = mean.fError;
 }
 
 double SearchRound::ScoreOf(const FitTask &task, std::size_t fold) const

@@ -41,7 +41,7 @@ struct RandomSearchData {
    /// Whether the first trial is better; of two as good the first one.
    bool IsBetter(const Trial &trial, const Trial &than) const;
    const Trial *Best() const;
-   /// "fLearningRate = 0.01, fBatchSize = 256"
+   /// "fLearningRate = 0.01, fOptimiser = kAdam"
    std::string Describe(const std::vector<double> &drawn) const;
 
    std::vector<Model> fModels;

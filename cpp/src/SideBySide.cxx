@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cmath>
 #include <condition_variable>
 #include <exception>
 #include <iostream>
@@ -158,11 +159,31 @@ void SayEnded(const std::string &where, const std::string &what, std::size_t num
    const auto &task = tasks[number];
    if (task.fOptions.fVerbose > 0) {
       const auto &history = task.fTrained->fLastFit;
-      std::cout << what << " " << number + 1 << "/" << tasks.size() << "  epochs " << history.Epochs()
+      std::cout << what << " " << number << " of " << tasks.size() << "  epochs " << history.Epochs()
                 << Training::Figures(history) << std::endl;
    }
    for (const auto &warning : task.fWarnings)
-      ::Warning(where.c_str(), "%s %zu: %s", what.c_str(), number + 1, warning.c_str());
+      ::Warning(where.c_str(), "%s %zu: %s", what.c_str(), number, warning.c_str());
+}
+
+std::size_t KeptEpoch(const History &history)
+{
+   return (history.RestoredEpoch() ? history.RestoredEpoch() : history.Epochs()) - 1;
+}
+
+FitMean::FitMean(const std::vector<double> &values)
+{
+   double count = 0, sum = 0, squares = 0;
+   for (const auto value : values)
+      if (!std::isnan(value)) {
+         ++count;
+         sum += value;
+      }
+   fMean = sum / count;
+   for (const auto value : values)
+      if (!std::isnan(value))
+         squares += (value - fMean) * (value - fMean);
+   fError = std::sqrt(squares / (count - 1) / count);
 }
 
 std::pair<std::vector<float>, std::vector<float>>
@@ -200,7 +221,7 @@ void FitSideBySide(std::vector<FitTask> &tasks, const DatasetData &data, const I
    const auto all = asked ? asked : Core::cores();
    if (!RunAtOnce(tasks)) {
       for (std::size_t i = 0; i < tasks.size(); ++i) {
-         interrupt.Check("fit " + std::to_string(i + 1) + " of " + std::to_string(tasks.size()));
+         interrupt.Check("fit " + std::to_string(i) + " of " + std::to_string(tasks.size()));
          Try(tasks[i], *data.fCore, all, [&] { return interrupt.Requested(); });
          if (tasks[i].fTrained || !tasks[i].fError.empty())
             ended(i);

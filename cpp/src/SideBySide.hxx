@@ -47,8 +47,19 @@ void FitSideBySide(std::vector<FitTask> &tasks, const DatasetData &data, const I
                    const std::function<void(std::size_t)> &ended);
 
 /// Prints what a task that has ended has to say: its losses and warnings.
-/// \param what One of them: "fold".
+/// \param what One of them: "fold". They are counted from 0.
 void SayEnded(const std::string &where, const std::string &what, std::size_t number, const std::vector<FitTask> &tasks);
+
+/// The epoch whose parameters a fit kept, from 0 on.
+std::size_t KeptEpoch(const History &history);
+
+/// The mean of a figure over several fits, and its standard error from their spread.
+struct FitMean {
+   /// \param values NaN is left out. Without others the mean is NaN, and with a single one the error.
+   explicit FitMean(const std::vector<double> &values);
+
+   double fMean, fError;
+};
 
 /// What several fits begin with: never with parameters that may know the events that judge.
 /// \param what For the message: "cross-validate".

@@ -63,6 +63,11 @@ void Warnings()
    auto fast = options;
    fast.fLearningRate = 1e4;
    Says("a rate that diverges", fit(Two(), fast), {"lower fLearningRate (now 10000)"});
+   const auto frozen = [&](const char *name) {
+      return [=] { Mlp model({1, 8, 1}); model.Freeze(name); model.Fit(Two(), options); };
+   };
+   Says("a frozen layer", frozen("layers.0"), {});
+   Says("nothing to train", frozen(""), {"all parameters are frozen"});
    Frame(1000, "1").Snapshot("t", "one_class.root", {"x", "y"});
    const auto stream = Stream({"x"}).Add("t", "one_class.root", "y");
    Says("one class of a stream", [&] { Mlp({1, 8, 1}).Fit(stream, options); }, {"has label 1"});

@@ -172,7 +172,11 @@ void CheckFailures()
    CHECK(search.Trials().size() == 2 && search.BestTrial().fOptions.fLearningRate == 0.05);
    for (const auto &trial : search.Trials())
       CHECK(trial.fError.empty() == (trial.fOptions.fLearningRate < 1) && trial.fError.empty() != bool(std::isnan(trial.fScore)));
-   search.Print();
+   RandomSearch named(Mlp({2, 8, 1}));
+   named.Choice("fOptimiser", {CladTorch::kSGD, CladTorch::kAdamW}).Choice("fBatchSize", {64});
+   named.Run(events, 2, Short());
+   const auto printed = Printed(named);
+   CHECK(printed.find("fOptimiser = kSGD, fBatchSize = 64\n") != std::string::npos && printed.find("fOptimiser = kAdamW") != std::string::npos);
    RandomSearch none(Mlp({2, 8, 1}, CladTorch::kReLU));
    none.Choice("fLearningRate", {1e30});
    Refuses("nothing but failures", [&] { none.Run(events, 1, options); }, {"no trial has a score", "fLearningRate"});

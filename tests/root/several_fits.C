@@ -12,8 +12,10 @@ R__LOAD_LIBRARY(libcladtorch)
 #include <algorithm>
 #include <cmath>
 #include <fstream>
+#include <iostream>
 #include <iterator>
 #include <numeric>
+#include <sstream>
 
 using CladTorch::Dataset;
 using CladTorch::Ensemble;
@@ -113,7 +115,16 @@ void CheckFolds()
       CHECK(found.Evaluate(fold).Events() == std::size_t(size));
    }
    CHECK(found.Evaluate().Events() == events.Rows() && found.Evaluate().Auc() > 0.6);
-   found.Print();
+   const auto printed = Printed(found);
+   CHECK(printed.find("\n    0  ") != std::string::npos && printed.find("\n    4  ") == std::string::npos);
+   auto said = Short();
+   said.fVerbose = 1;
+   std::ostringstream screen;
+   auto *before = std::cout.rdbuf(screen.rdbuf());
+   model.CrossValidate(events, 4, said);
+   std::cout.rdbuf(before);
+   for (int fold = 0; fold < 4; ++fold)
+      CHECK(screen.str().find("fold " + std::to_string(fold) + " of 4  ") != std::string::npos);
    // A copy of the model was trained in each fold, from where it stood.
    CHECK(Numbers(model) == Numbers(Mlp({2, 16, 1})));
    for (int threads : {1, 2, 3}) {
@@ -194,6 +205,20 @@ void CheckRareClass()
    options = Short(1);
    options.fMetrics = {CladTorch::kAccuracy};
    CHECK(Mlp({2, 4, 1}).CrossValidate(events, 2, options).Folds() == 2);
+   // Two of five folds have signal, and an AUC.
+   const auto scarce = Mlp({2, 4, 1}).CrossValidate(events, 5, Short(1));
+   const auto printed = Printed(scarce);
+   std::vector<double> areas;
+   for (std::size_t fold = 0; fold < 5; ++fold) {
+      const auto evaluation = scarce.Evaluate(fold);
+      const auto labels = evaluation.Labels();
+      const bool has = std::find(labels.begin(), labels.end(), 1.f) != labels.end();
+      if (has)
+         areas.push_back(evaluation.Auc());
+      CHECK((printed.find("no AUC of fold " + std::to_string(fold) + ": ") != std::string::npos) == !has);
+   }
+   CHECK(areas.size() == 2);
+   CHECK(printed.find(TString::Format("AUC %.5f +- %.5f over the folds", (areas[0] + areas[1]) / 2, std::fabs(areas[0] - areas[1]) / 2).Data()) != std::string::npos);
    if (!HasClad("a loss of several outputs"))
       return;
    // Labels that cannot judge: said before the fits, too.

@@ -51,8 +51,10 @@ public:
    Evaluation Evaluate() const;
    /// Of the events of one fold.
    Evaluation Evaluate(std::size_t fold) const;
-   /// The AUC of each fold (the accuracy of several classes, the RMSE of a regression), their mean, and its standard error
-   /// from the spread of the folds; as the training sets overlap, the true error is somewhat larger.
+   /// The AUC of each fold, counted from 0 (the accuracy of several classes, the RMSE of a regression), the validation loss of the
+   /// parameters that were kept, the mean over the folds, and its standard error from their spread (whose variance divides by
+   /// k - 1); as the training sets overlap, the true error is somewhat larger. A fold without such a figure, as the AUC of events of
+   /// one class, has "nan" and is left out of the mean; a line below says why.
    void Print() const;
 
    /// Called by PyROOT when it meets this class: checks and names arguments, copies.

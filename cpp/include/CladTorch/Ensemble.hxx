@@ -45,7 +45,8 @@ public:
    /// [N, C] row-major: the mean of the members' predictions. Of members that were trained with kGaussian the mean and the standard
    /// deviation of the mixture of their normal distributions: the variance is the mean of theirs plus that of their means.
    std::vector<float> Predict(const Dataset &data) const;
-   /// [N, C] row-major: the standard deviation of the members' predictions; 0 for one member.
+   /// [N, C] row-major: the standard deviation of the members' predictions, whose variance divides by their number less one (as
+   /// `np.std(..., ddof=1)`); 0 for one member.
    std::vector<float> Spread(const Dataset &data) const;
    /// Of the mean prediction.
    Evaluation Evaluate(const Dataset &data) const;

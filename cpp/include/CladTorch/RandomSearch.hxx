@@ -33,7 +33,7 @@ struct Trial {
    std::size_t fModel = 0;   ///< which of the models it began with, from 0 on
    FitOptions fOptions;      ///< with what was drawn
    double fScore = 0;        ///< the metric; of folds their mean; NaN where the fit failed
-   double fScoreError = 0;   ///< of folds the standard error of the mean from their spread; else NaN
+   double fScoreError = 0;   ///< of folds the standard error of the mean, from a variance that divides by folds - 1; else NaN
    double fLoss = 0;         ///< the validation loss of the parameters that were kept; of folds the mean
    std::size_t fEpochs = 0;  ///< epochs run, summed over the folds
    double fSeconds = 0;      ///< training time in s, summed over the folds

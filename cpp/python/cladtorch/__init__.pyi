@@ -192,8 +192,10 @@ class CrossValidation:
         """[N, C] row-major: for each event what the model of its fold predicts, which was not trained on it."""
         ...
     def Print(self) -> None:
-        """The AUC of each fold (the accuracy of several classes, the RMSE of a regression), their mean, and its standard error
-        from the spread of the folds; as the training sets overlap, the true error is somewhat larger.
+        """The AUC of each fold, counted from 0 (the accuracy of several classes, the RMSE of a regression), the validation loss of the
+        parameters that were kept, the mean over the folds, and its standard error from their spread (whose variance divides by
+        k - 1); as the training sets overlap, the true error is somewhat larger. A fold without such a figure, as the AUC of events of
+        one class, has "nan" and is left out of the mean; a line below says why.
         """
         ...
     def __init__(self, other: CrossValidation) -> None: ...
@@ -419,7 +421,9 @@ class Ensemble:
     def Size(self) -> int: ...
     @overload
     def Spread(self, data: Dataset) -> Sequence[float]:
-        """[N, C] row-major: the standard deviation of the members' predictions; 0 for one member."""
+        """[N, C] row-major: the standard deviation of the members' predictions, whose variance divides by their number less one (as
+        `np.std(..., ddof=1)`); 0 for one member.
+        """
         ...
     @overload
     def Spread(self, data: _Table) -> NDArray[np.float32]: ...
@@ -1607,7 +1611,7 @@ class Trial:
     fModel = 0: which of the models it began with, from 0 on
     fOptions: with what was drawn
     fScore = 0: the metric; of folds their mean; NaN where the fit failed
-    fScoreError = 0: of folds the standard error of the mean from their spread; else NaN
+    fScoreError = 0: of folds the standard error of the mean, from a variance that divides by folds - 1; else NaN
     fLoss = 0: the validation loss of the parameters that were kept; of folds the mean
     fEpochs = 0: epochs run, summed over the folds
     fSeconds = 0: training time in s, summed over the folds

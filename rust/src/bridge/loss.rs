@@ -24,7 +24,8 @@ mod ffi {
         /// What its options say.
         fn fit_loss_of_options() -> Box<FitLoss>;
         /// A function of rows [events, outputs + labels], observed with many of them and, unless it does not take that
-        /// (`why_not_one`), with a single one. `takes_classes`: labels must be class numbers. `constants` are the addresses of the tensors that it captured, which are copied.
+        /// (`why_not_one`), with a single one. `takes_classes`: labels must be class numbers. `constants` are the addresses of
+        /// the tensors that it captured, which are copied.
         ///
         /// # Safety
         /// The tensors lie there, in host memory, with the types, shapes and strides of the observations.

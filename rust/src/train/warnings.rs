@@ -205,6 +205,14 @@ pub(super) fn lost_activation(options: &Options, model: &Model, loss: Loss) -> O
     })
 }
 
+/// A fit that has nothing to train.
+pub(super) fn all_frozen(model: &Model) -> Option<String> {
+    let frozen: usize = model.frozen().iter().map(|range| range.len()).sum();
+    (frozen > 0 && frozen == model.parameters().len()).then(|| {
+        "all parameters are frozen, so that the fit changes none: call Unfreeze() with the name of what it shall train".to_owned()
+    })
+}
+
 /// A weight decay that leaves nothing of the weights.
 fn heavy_decay(options: &Options) -> Option<String> {
     (options.weight_decay >= HEAVY).then(|| {

@@ -140,6 +140,7 @@ impl Fit {
         let mut watch = Watch::new(options, settings.loss, model.outputs(), data, train, target.as_ref())?;
         watch.tell(warnings::second_activation(options, model, settings.loss).into_iter());
         watch.tell(warnings::lost_activation(options, model, settings.loss).into_iter());
+        watch.tell(warnings::all_frozen(model).into_iter());
         watch.tell(scale::other_scale(model, data, &scaler, target.as_ref()));
         if options.standardise {
             watch.tell(resolution::coarse(data, train, &scaler, target.as_ref())?);
