@@ -68,12 +68,16 @@ struct ModelData {
    const char *fClass = "Model"; ///< that the user made
    bool fFromFile = false;       ///< the texts of its columns were not written by who runs it
    mutable std::atomic<bool> fDrawn{false}; ///< its parameters are random still, and nobody was told
+   mutable std::atomic<bool> fToldUnlike{false}; ///< that it was asked about events unlike those of its training
    std::shared_ptr<ModuleLink> fModule; ///< none: a Mlp
    std::vector<std::int64_t> fCounts; ///< see ModuleLink::Counts()
    History fLastFit;
    bool fTrained = false; ///< by a fit, also one before it was saved to its file
    std::shared_ptr<const ModelData> fStart; ///< before its first fit; none: not known, or not trained
 };
+
+/// Says once of a model that the means of `features` [rows, inputs] leave the range of its training.
+void TellUnlike(const ModelData &model, rust::Slice<const float> features);
 
 /// What a fit minimises, where its options do not say it.
 struct LossData {

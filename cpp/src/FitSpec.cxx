@@ -58,6 +58,7 @@ Core::FitSpec ToSpec(const FitOptions &options)
    spec.quantile = options.fQuantile;
    for (const double weight : options.fClassWeights)
       spec.class_weights.push_back(weight);
+   spec.negative_weights = static_cast<std::uint8_t>(options.fNegativeWeights);
    spec.patience = NotNegative<std::uint32_t>("fPatience", options.fPatience);
    spec.min_improvement = options.fMinImprovement;
    spec.keep_best = options.fKeepBest;
@@ -100,6 +101,7 @@ FitOptions FromSpec(const Core::FitSpec &spec)
    options.fFocus = spec.focus;
    options.fQuantile = spec.quantile;
    options.fClassWeights.assign(spec.class_weights.begin(), spec.class_weights.end());
+   options.fNegativeWeights = static_cast<ENegativeWeights>(spec.negative_weights);
    options.fPatience = static_cast<int>(spec.patience);
    options.fMinImprovement = spec.min_improvement;
    options.fKeepBest = spec.keep_best;

@@ -70,6 +70,15 @@ const ModelData &Model::Data() const
    return *fData;
 }
 
+void Internal::TellUnlike(const ModelData &model, rust::Slice<const float> features)
+{
+   if (model.fToldUnlike)
+      return;
+   const auto message = Core::model_unlike(*model.fCore, features);
+   if (!message.empty() && !model.fToldUnlike.exchange(true))
+      ::Warning((std::string("CladTorch::") + model.fClass).c_str(), "%s", std::string(message).c_str());
+}
+
 namespace {
 /// Says once of a model that it knows nothing yet.
 const ModelData &Told(const ModelData &model)
@@ -118,6 +127,7 @@ std::vector<float> Model::Outputs(const Dataset &data, bool raw) const
 {
    auto outputs = Run(Data(), *data.fData, raw);
    Told(*fData); // rather than beside an error
+   TellUnlike(*fData, Core::dataset_features(*data.fData->fCore));
    return outputs;
 }
 

@@ -19,8 +19,8 @@ namespace Internal {
 
 namespace {
 
-/// Entries that are predicted together where single ones are asked for, and most tiles where all are. A prediction's last digit
-/// depends on the row's place among 16 neighbours: tiles begin at multiples of their length, wherever baskets end.
+/// Entries that are predicted together where single ones are asked for, and most tiles where all are. Tiles begin at multiples of
+/// their length, wherever baskets end: a row has the same neighbours in each run.
 constexpr std::size_t kTile = 64, kMostTiles = 128;
 /// Entries of a block, if its baskets allow, and most numbers that it may have.
 constexpr std::uint64_t kBlock = 1 << 16, kMostNumbers = 1 << 24;
@@ -151,6 +151,7 @@ void ScoreBlocks::Load(std::uint64_t entry)
       fNext = 0;
       fFirst = first;
       fLast = last;
+      TellUnlike(*fModel, {Core::dataset_open_features(**fEvents).data(), (last - first) * fInputs});
    }, "the reading");
 }
 

@@ -74,6 +74,7 @@ void Model::WriteScores(const Source &source, const std::string &where, const st
                                      "itself, and cut on the friend's columns later");
          scores.resize((last - first) * outputs);
          Core::model_predict(*model->fCore, *data, false, Threads(0), {scores.data(), scores.size()});
+         TellUnlike(*model, Core::dataset_features(*data));
          file.Fill({scores.data()}, last - first);
       }
       file.Publish();

@@ -96,6 +96,27 @@ void Untrained()
    Says("given parameters", [&] { Mlp model({1, 1}); model.SetParameters({1, 2}); model.Predict(data); }, {});
 }
 
+/// Events in other units than those of the training, once.
+void Unlike()
+{
+   FitOptions options;
+   options.fEpochs = 1;
+   options.fVerbose = 0;
+   const auto data = Two();
+   Mlp model({1, 1});
+   model.Fit(data, options);
+   model.Save("gev.ct");
+   const auto fresh = [] { return Mlp::Load("gev.ct"); };
+   Frame(1000).Redefine("x", "1000 * x").Snapshot("t", "mev.root", {"x"});
+   const auto other = Dataset({"x"}).Add("t", "mev.root", 0);
+   const std::vector<std::string> told{"\"x\" (mean 2.99"};
+   Says("the same units", [&] { fresh().Predict(data); }, {});
+   Says("other units", [&] { auto read = fresh(); read.Predict(other); read.Predict(other); }, told);
+   Says("an evaluation", [&] { fresh().Evaluate(other); }, told);
+   Says("scores in a file", [&] { fresh().WriteScores(Source("t", "mev.root"), "scores.root"); }, told);
+   Says("scores in blocks", [&] { fresh().DefineBatched(ROOT::RDataFrame("t", "mev.root"), "s").Sum("s").GetValue(); }, told);
+}
+
 void WeightsWithoutEffect()
 {
    FitOptions options;
@@ -138,6 +159,7 @@ void fit_messages()
 {
    Warnings();
    Untrained();
+   Unlike();
    WeightsWithoutEffect();
    FitOptions options;
    options.fEpochs = 1000000000;

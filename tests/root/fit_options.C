@@ -139,6 +139,47 @@ void CheckInterrupted(const Dataset &train)
    std::printf("interrupted after epoch %zu\n", before);
 }
 
+/// Of a stream, a validation dataset and the split alike: as if the column had the weights that count.
+void CheckNegativeWeights()
+{
+   auto frame = ROOT::RDataFrame(2000)
+                   .Define("x", "float(sin(rdfentry_))")
+                   .Define("y", "float(cos(3 * rdfentry_))")
+                   .Define("in", "int(x * y > 0)")
+                   .Define("w", "rdfentry_ % 7 ? 1.f : -0.5f")
+                   .Define("a", "std::abs(w)");
+   frame.Snapshot("events", "negative.root");
+   const auto events = [](const char *weight) {
+      Dataset data({"x", "y"});
+      data.SetWeight(weight).Add("events", "negative.root", "in");
+      return data;
+   };
+   FitOptions plain;
+   plain.fEpochs = 2;
+   plain.fVerbose = 0;
+   auto absolute = plain;
+   absolute.fNegativeWeights = CladTorch::kAbsoluteWeights;
+   const auto fitted = [](const auto &fit) {
+      Mlp model({2, 8, 1});
+      fit(model);
+      return Numbers(model);
+   };
+   const auto streamed = [&](const char *weight, const FitOptions &options) {
+      Dataset columns({"x", "y"});
+      columns.SetWeight(weight);
+      auto stream = columns.Stream();
+      stream.Add("events", "negative.root", "in");
+      return fitted([&](Mlp &model) { model.Fit(stream, options); });
+   };
+   CHECK(streamed("w", absolute) == streamed("a", plain) && streamed("w", absolute) != streamed("w", plain));
+   const auto signedOnes = events("w"), all = events("a");
+   CHECK(fitted([&](Mlp &model) { model.Fit(signedOnes, absolute); }) == fitted([&](Mlp &model) { model.Fit(all, plain); }));
+   Mlp one({2, 8, 1}), other({2, 8, 1});
+   CHECK(one.Fit(signedOnes, signedOnes, absolute).ValidationLoss() == other.Fit(all, all, plain).ValidationLoss());
+   one.Save("negative.ct");
+   CHECK(Mlp::Load("negative.ct").Options().fNegativeWeights == CladTorch::kAbsoluteWeights);
+}
+
 void CheckMistakes(const Dataset &train, const Dataset &judges)
 {
    Mlp model({2, 8, 1});
@@ -161,6 +202,7 @@ void fit_options()
    CheckLosses(train);
    CheckResume(train, judges);
    CheckInterrupted(train);
+   CheckNegativeWeights();
    CheckMistakes(train, judges);
    Passed();
 }

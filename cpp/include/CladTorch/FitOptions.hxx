@@ -86,6 +86,16 @@ enum ESchedule {
    kPlateau = 4,
 };
 
+/// How events of negative weight, as simulations at next-to-leading order have them, count in the loss of training and validation.
+/// The sums of the weights of the classes change with it: FitOptions::fClassWeights bring them to what they shall be.
+enum ENegativeWeights {
+   /// With their weights. The network learns the densities of the signed events; but one that singles out events of negative weight
+   /// finds a loss without lower bound, of which Fit warns.
+   kKeepNegative = 0,
+   kDropNegative = 1,    ///< not at all
+   kAbsoluteWeights = 2, ///< with the absolute values of their weights
+};
+
 /// What computes the gradient.
 enum EGradient {
    kClad = 0,     ///< derivatives made by Clad, compiled into the plugin
@@ -143,6 +153,7 @@ struct FitOptions {
    /// Factors of the weights of events with label 0, 1, ... in the loss of training and validation; empty: 1. fMetrics know only
    /// the events' weights. Labels between classes are refused. Dataset::Balance() gives all classes the same weight instead.
    std::vector<double> fClassWeights;
+   ENegativeWeights fNegativeWeights = kKeepNegative; ///< fMetrics and Evaluate() take all weights as they are
    /// Ends the fit when so many epochs in a row have not improved the validation loss; 0: all epochs run. The model gets the
    /// parameters of the epoch with the smallest validation loss: see History::RestoredEpoch().
    int fPatience = 0;

@@ -134,6 +134,8 @@ mod ffi {
         fn model_predict(model: &Model, data: &Dataset, raw: bool, threads: usize, out: &mut [f32]) -> Result<()>;
         /// The same of `features` [rows, inputs], as they are.
         fn model_predict_rows(model: &Model, features: &[f32], threads: usize, out: &mut [f32]) -> Result<()>;
+        /// What to warn about when it predicts for `features` [rows, inputs]; may be empty.
+        fn model_unlike(model: &Model, features: &[f32]) -> String;
         /// Whether an event's prediction has the same bits in any batch.
         fn model_predicts_alike(model: &Model) -> bool;
         /// `out` is [rows, outputs, inputs], of what `model_predict` gives with `raw`.
@@ -351,6 +353,10 @@ fn model_predict(model: &Model, data: &Dataset, raw: bool, threads: usize, out: 
 
 fn model_predict_rows(model: &Model, features: &[f32], threads: usize, out: &mut [f32]) -> Result<()> {
     guard(|| model.predict_rows(features, false, threads, out))
+}
+
+fn model_unlike(model: &Model, features: &[f32]) -> String {
+    model.unlike(features)
 }
 
 fn model_predicts_alike(model: &Model) -> bool {

@@ -49,6 +49,8 @@ mod ffi {
         quantile: f64,
         /// Factors of the weights of labels 0, 1, ...; may be empty.
         class_weights: Vec<f64>,
+        /// Number in `NegativeWeights::ALL`.
+        negative_weights: u8,
         /// Epochs to wait for an improvement; 0: all are run.
         patience: u32,
         /// How much smaller a loss must be for one.

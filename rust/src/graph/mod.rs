@@ -37,7 +37,8 @@ pub use saved::{SavedModule, SavedTensor, check_name};
 pub use view::View;
 
 pub use op::{
-    Activation, BackEnd, DType, Gives, Gradient, Init, LEAST_LOG_VARIANCE, Loss, Normalisation, Optimiser, Schedule,
+    Activation, BackEnd, DType, Gives, Gradient, Init, LEAST_LOG_VARIANCE, Loss, NegativeWeights, Normalisation,
+    Optimiser, Schedule,
 };
 pub(crate) use own::OWN;
 pub use own::{Own, ScalarFunction};

@@ -204,6 +204,29 @@ listed! {
 }
 
 listed! {
+    /// How events of negative weight count in the loss.
+    NegativeWeights {
+        /// With their weights.
+        KeepNegative = "keep_negative",
+        /// Not at all.
+        DropNegative = "drop_negative",
+        /// With the absolute values of their weights.
+        AbsoluteWeights = "absolute_weights",
+    }
+}
+
+impl NegativeWeights {
+    /// What `weight` counts.
+    pub fn of(self, weight: f32) -> f32 {
+        match self {
+            NegativeWeights::KeepNegative => weight,
+            NegativeWeights::DropNegative => weight.max(0.0),
+            NegativeWeights::AbsoluteWeights => weight.abs(),
+        }
+    }
+}
+
+listed! {
     /// Who provides the gradient of a fit.
     Gradient {
         /// Clad's derivatives.

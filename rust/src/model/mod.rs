@@ -16,6 +16,7 @@ mod probe;
 mod regularised;
 mod rescale;
 pub(crate) mod sealed;
+mod unlike;
 
 pub use file::{load_all, save_all};
 pub use mlp::Mlp;

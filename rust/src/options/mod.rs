@@ -2,7 +2,7 @@
 
 pub(crate) mod record;
 
-use crate::graph::{Gives, Gradient, LEAST_LOG_VARIANCE, Loss, OWN, Optimiser, Schedule};
+use crate::graph::{Gives, Gradient, LEAST_LOG_VARIANCE, Loss, NegativeWeights, OWN, Optimiser, Schedule};
 
 /// The options of a fit, not yet checked. The defaults are those of `FitOptions` in C++.
 #[derive(Clone, Debug, PartialEq)]
@@ -59,6 +59,8 @@ pub struct Options {
     pub quantile: f64,
     /// Factors of the weights of events with label 0, 1, ...; none: 1.
     pub class_weights: Vec<f64>,
+    /// How events of negative weight count in the loss.
+    pub negative_weights: NegativeWeights,
     /// Epochs without improvement of the validation loss after which the fit ends; 0: it runs to its last epoch.
     pub patience: u32,
     /// By how much a loss must be smaller to be an improvement.
@@ -120,6 +122,7 @@ impl Default for Options {
             focus: 2.0,
             quantile: 0.5,
             class_weights: Vec::new(),
+            negative_weights: NegativeWeights::KeepNegative,
             patience: 0,
             min_improvement: 0.0,
             keep_best: false,

@@ -207,7 +207,7 @@ impl Trainer {
         }
         let mut fit = Fit::new(model, data, &train, options, own)?;
         fit.expect(train.len() as u64);
-        let weights = fit.class_weights(Events::of(data)?);
+        let weights = fit.loss_weights(Events::of(data)?);
         let events = Events::of(data)?.weighted(weights.as_deref());
         let validation = match judges {
             None => Validation::of_part(validation, events)?,

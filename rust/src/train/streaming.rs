@@ -163,7 +163,7 @@ impl StreamTrainer {
         // A single event is the last one of an epoch, behind whole batches: another one in each epoch where events are shuffled.
         if order.len() > 1 || self.fit.takes_one() {
             self.fit.forget();
-            let weights = self.fit.class_weights(Events::of_batch(&self.table));
+            let weights = self.fit.loss_weights(Events::of_batch(&self.table));
             let events = Events::of_batch(&self.table).weighted(weights.as_deref());
             self.fit.train(events, &order, &order)?;
             self.weight += events.weights.iter().map(|&weight| f64::from(weight)).sum::<f64>();
@@ -223,7 +223,7 @@ impl StreamTrainer {
 
     fn held_loss(&mut self) -> Result<f64> {
         let events = Events::of_batch(&self.held.table);
-        let weights = self.fit.class_weights(events);
+        let weights = self.fit.loss_weights(events);
         let (events, order) = (events.weighted(weights.as_deref()), in_order(&self.held.table));
         let weight = events.total_weight(&order, "validation")?;
         self.fit.forget();

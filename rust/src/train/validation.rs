@@ -36,12 +36,12 @@ impl Validation {
         checks::check_labels(fit.loss, outputs, events.labels)?;
         checks::check_classes(&fit.options, events.labels)?;
         let rows: Vec<u32> = (0..own.rows() as u32).collect();
-        let weights = fit.class_weights(events);
+        let weights = fit.loss_weights(events);
         let weight = events.weighted(weights.as_deref()).total_weight(&rows, "validation")?;
         Ok(Validation { rows, weights, weight, is_own: true })
     }
 
-    /// The mean loss over the rows, which lie in `data`; `weights` are those of a training dataset's classes. None without rows.
+    /// The mean loss over the rows, which lie in `data`; `weights` are those of a training dataset in the loss. None without rows.
     pub fn loss(&self, fit: &mut Fit, data: &Dataset, weights: Option<&[f32]>) -> Result<Option<f64>> {
         if self.rows.is_empty() {
             return Ok(None);

@@ -46,7 +46,8 @@ impl Watch {
         let several = data.targets().count() > 1;
         let own = !options.loss_function.is_empty();
         let (labels, weights) = (data.labels()?, data.weights()?);
-        let events = || rows.iter().map(|&row| (labels[row as usize], f64::from(weights[row as usize])));
+        let weight = |row: usize| f64::from(options.negative_weights.of(weights[row]));
+        let events = || rows.iter().map(|&row| (labels[row as usize], weight(row as usize)));
         let standardised = |(label, weight)| match target {
             Some(target) => ((label - target.mean[0]) * target.inverse[0], weight),
             None => (label, weight),
@@ -106,8 +107,7 @@ impl Watch {
             self.below_zero = true;
             self.messages.push(format!(
                 "the training loss is {train_loss:.3e} after epoch {number}: the network singles out events of negative \
-                 weight, and then the loss has no lower bound; use fewer epochs or a smaller network, or cut these events \
-                 away"
+                 weight, and then the loss has no lower bound; set fNegativeWeights, use fewer epochs or a smaller network"
             ));
         }
     }
@@ -229,7 +229,7 @@ fn unbounded(classes: &[(f64, usize)]) -> Option<String> {
     negative.map(|(class, (sum, _))| {
         format!(
             "the weights of the events with label {class} sum to {sum:.4}, so the loss has no lower bound: check the weight \
-             column and the cut"
+             column and the cut, or set fNegativeWeights"
         )
     })
 }

@@ -2,14 +2,14 @@
 
 use super::{EpochPart, EpochRecord, FitSpec, Judged, Losses};
 use crate::error::{Error, Result};
-use crate::graph::{Gradient, Loss, Optimiser, Schedule};
+use crate::graph::{Gradient, Loss, NegativeWeights, Optimiser, Schedule};
 use crate::options::Parallel;
 use crate::train::{self, Options};
 
 impl FitSpec {
     /// What it says, with members of lists instead of their numbers.
     pub(in crate::bridge) fn options(&self) -> Result<Options> {
-        let Self { schedule, optimiser, loss, gradient, .. } = *self;
+        let Self { schedule, optimiser, loss, negative_weights, gradient, .. } = *self;
         let unknown = |name: &str, number: u8| {
             Error::invalid(format!("{name} = {number} is unknown"), "use one of the named constants")
         };
@@ -43,6 +43,8 @@ impl FitSpec {
             focus: self.focus,
             quantile: self.quantile,
             class_weights: self.class_weights.clone(),
+            negative_weights: NegativeWeights::from_number(negative_weights)
+                .ok_or_else(|| unknown("fNegativeWeights", negative_weights))?,
             patience: self.patience,
             min_improvement: self.min_improvement,
             keep_best: self.keep_best,
@@ -85,6 +87,7 @@ impl From<&Options> for FitSpec {
             focus: options.focus,
             quantile: options.quantile,
             class_weights: options.class_weights.clone(),
+            negative_weights: options.negative_weights as u8,
             patience: options.patience,
             min_improvement: options.min_improvement,
             keep_best: options.keep_best,
@@ -142,6 +145,7 @@ mod tests {
             (FitSpec { schedule: 99, ..spec.clone() }, "fSchedule"),
             (FitSpec { optimiser: 99, ..spec.clone() }, "fOptimiser"),
             (FitSpec { loss: 99, ..spec.clone() }, "fLoss"),
+            (FitSpec { negative_weights: 99, ..spec.clone() }, "fNegativeWeights"),
             (FitSpec { gradient: 99, ..spec.clone() }, "fGradient"),
         ] {
             let error = spec.options().unwrap_err().to_string();

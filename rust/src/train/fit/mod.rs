@@ -18,7 +18,7 @@ use crate::columns::{self, Column};
 use crate::dataset::{Dataset, Scaler, Targets};
 use crate::error::{Error, Result};
 use crate::gradient::{Engine, ObservedLoss, Rows, Steps, batches};
-use crate::graph::Loss;
+use crate::graph::{Loss, NegativeWeights};
 use crate::model::{Model, Training};
 use crate::ranks::Ranks;
 use crate::stream::Batch;
@@ -133,7 +133,7 @@ impl Fit {
             ranks.take_first(&mut parameters);
         }
         let events = Events::of(data)?;
-        let weights = weights_of_classes(options, events);
+        let weights = weights_of_loss(options, events);
         let weight = events.weighted(weights.as_deref()).total_weight(train, "training")?;
         let weight_scale = train.len() as f64 / weight;
         let choice = back_end::choose(options, model)?;
@@ -222,9 +222,9 @@ impl Fit {
         self.steps = batches::count(usize::try_from(events).unwrap_or(usize::MAX), size, self.takes_one()).max(1);
     }
 
-    /// The events' weights times those of their classes; none where classes have none.
-    pub fn class_weights(&self, events: Events) -> Option<Vec<f32>> {
-        weights_of_classes(&self.options, events)
+    /// What the events' weights count in the loss; none: they count as they are.
+    pub fn loss_weights(&self, events: Events) -> Option<Vec<f32>> {
+        weights_of_loss(&self.options, events)
     }
 
     /// Trains on the batches of `order`, which goes on from the rows before; `first` are those that the epoch begins with.
@@ -404,9 +404,13 @@ fn rows<'a>(events: Events<'a>, scaler: &'a Scaler, target: Option<&'a Scaler>, 
     Rows { features, labels, weights, scaler, target, weight_scale }
 }
 
-/// The events' weights times those of their classes; none where classes have none.
-fn weights_of_classes(options: &Options, Events { labels, weights, .. }: Events) -> Option<Vec<f32>> {
-    let classes = &options.class_weights;
-    let weighted = |(&label, &weight): (&f32, &f32)| (f64::from(weight) * classes[label as usize]) as f32;
-    (!classes.is_empty()).then(|| labels.iter().zip(weights).map(weighted).collect())
+/// What the events' weights count in the loss, times the weights of their classes; none: they count as they are.
+fn weights_of_loss(options: &Options, Events { labels, weights, .. }: Events) -> Option<Vec<f32>> {
+    let Options { class_weights, negative_weights, .. } = options;
+    let counted = weights.iter().map(|&weight| negative_weights.of(weight));
+    if class_weights.is_empty() {
+        return (*negative_weights != NegativeWeights::KeepNegative).then(|| counted.collect());
+    }
+    let weighted = |(&label, weight): (&f32, f32)| (f64::from(weight) * class_weights[label as usize]) as f32;
+    Some(labels.iter().zip(counted).map(weighted).collect())
 }
