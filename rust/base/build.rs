@@ -13,9 +13,18 @@ fn main() {
     let generator = env::var("CMAKE_GENERATOR").unwrap_or_default();
     let folder = Path::new(&env::var_os("OUT_DIR").unwrap_or_default()).join(format!("kernels {generator}").trim());
     let mut config = cmake::Config::new(source);
-    // Fuzzing: the kernels are watched like the Rust code around them.
-    if env::var("CARGO_CFG_SANITIZE").is_ok_and(|sanitizers| sanitizers.contains("address")) {
-        config.cxxflag("-fsanitize=address");
+    // Fuzzing and `cargo xtask sanitize`: the kernels are watched like the Rust code around them.
+    let sanitizers = env::var("CARGO_CFG_SANITIZE").unwrap_or_default();
+    if sanitizers.contains("address") {
+        config.cxxflag("-fsanitize=address,undefined");
+        // These three keep g++ from comparing addresses of functions in constant expressions (GCC's bug 71962); a null pointer
+        // that is used is an error of addresses in any case.
+        config.cxxflag("-fno-sanitize=null,nonnull-attribute,returns-nonnull-attribute");
+        // What is undefined ends the process: there is only one runtime library, rustc's for addresses.
+        config.cxxflag("-fsanitize-undefined-trap-on-error");
+    }
+    if sanitizers.contains("thread") {
+        config.cxxflag("-fsanitize=thread");
     }
     let out = config.out_dir(folder).profile("Release").build_target("cladtorch_kernels").build();
     println!("cargo::rustc-link-search=native={}", out.join("build").display());

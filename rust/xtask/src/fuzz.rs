@@ -67,6 +67,9 @@ case $OUT_DIR in
 esac
 "#;
 
+/// LibTorch's own start leaves memory behind; C libraries define a constant in two places.
+const ASAN: &str = "detect_leaks=0:detect_odr_violation=0";
+
 pub fn run(given: &Given, options: &Options) -> Result<()> {
     let environment = setup::run(given)?;
     let name = match options.target {
@@ -96,13 +99,20 @@ pub fn run(given: &Given, options: &Options) -> Result<()> {
 fn build(environment: &Environment) -> Result<PathBuf> {
     let host = output(Command::new("rustc").args(["--print", "host-tuple"]))?;
     let mut cargo = environment.cargo();
-    cargo
-        .args(["build", "--release", "--package", "cladtorch-fuzz", "--target", &host])
-        .env("RUSTC_BOOTSTRAP", "1")
-        .env("RUSTFLAGS", FLAGS.join(" "))
-        .env(format!("CC_{}", host.replace('-', "_")), compiler(&host)?);
+    cargo.args(["build", "--release", "--package", "cladtorch-fuzz", "--target", &host]);
+    watch(&mut cargo, &host, &FLAGS.join(" "))?;
     step("building the fuzz targets", &mut cargo)?;
     Ok(project::root().join("target").join(host).join("release"))
+}
+
+/// What cargo builds and runs is under the sanitizers of rustc's `flags`, and the codecs are, too.
+pub fn watch(cargo: &mut Command, host: &str, flags: &str) -> Result<()> {
+    cargo
+        .env("RUSTC_BOOTSTRAP", "1")
+        .env("RUSTFLAGS", flags)
+        .env(format!("CC_{}", host.replace('-', "_")), compiler(host)?)
+        .env("ASAN_OPTIONS", ASAN);
+    Ok(())
 }
 
 /// [`COMPILER`] as a file.
@@ -134,7 +144,6 @@ fn seed(environment: &Environment, corpus: &Path, folder: &Path) -> Result<()> {
 fn with_libtorch(environment: &Environment, program: &Path) -> Command {
     let mut command = Command::new(program);
     command.env("LD_LIBRARY_PATH", environment.libtorch.join("lib"));
-    // LibTorch's own start leaves memory behind; C libraries define a constant in two places.
-    command.env("ASAN_OPTIONS", "detect_leaks=0:detect_odr_violation=0");
+    command.env("ASAN_OPTIONS", ASAN);
     command
 }

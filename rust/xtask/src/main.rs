@@ -14,6 +14,7 @@ mod project;
 mod python;
 mod requirements;
 mod root;
+mod sanitize;
 mod session;
 mod setup;
 mod stamp;
@@ -100,6 +101,8 @@ enum Command {
     Bench(bench::Options),
     /// Feed damaged bytes to the readers, under AddressSanitizer
     Fuzz(fuzz::Options),
+    /// Run tests under AddressSanitizer and, for the kernels, UndefinedBehaviorSanitizer
+    Sanitize(sanitize::Options),
     /// Derive the kernels again with Clad
     Gradients {
         /// Compare with what is checked in, write nothing
@@ -121,6 +124,7 @@ fn run(cli: &Cli) -> anyhow::Result<()> {
         Command::Python(arguments) => session::python(&cli.given, arguments),
         Command::Bench(options) => bench::run(&cli.given, options),
         Command::Fuzz(options) => fuzz::run(&cli.given, options),
+        Command::Sanitize(options) => sanitize::run(&cli.given, options),
         Command::Gradients { check } => gradients::run(&project::root(), *check),
     }
 }
