@@ -70,6 +70,11 @@ kStep: ESchedule
 kOneCycle: ESchedule
 kPlateau: ESchedule
 
+class ENegativeWeights(int): ...
+kKeepNegative: ENegativeWeights
+kDropNegative: ENegativeWeights
+kAbsoluteWeights: ENegativeWeights
+
 class EGradient(int): ...
 kClad: EGradient
 kAutograd: EGradient
@@ -125,6 +130,7 @@ class _Options(TypedDict, total=False):
     fFocus: float
     fQuantile: float
     fClassWeights: ArrayLike
+    fNegativeWeights: ENegativeWeights
     fPatience: int
     fMinImprovement: float
     fKeepBest: bool
@@ -697,6 +703,7 @@ class FitOptions:
     fFocus = 2: exponent of kFocal, 0 or more
     fQuantile = 0.5: of kQuantile, in (0, 1)
     fClassWeights: Factors of the weights of events with label 0, 1, ... in the loss of training and validation; empty: 1. fMetrics know only the events' weights. Labels between classes are refused. Dataset::Balance() gives all classes the same weight instead.
+    fNegativeWeights = kKeepNegative: fMetrics and Evaluate() take all weights as they are
     fPatience = 0: Ends the fit when so many epochs in a row have not improved the validation loss; 0: all epochs run. The model gets the parameters of the epoch with the smallest validation loss: see History::RestoredEpoch().
     fMinImprovement = 0: by how much a smaller loss must be smaller to count as an improvement for fPatience
     fKeepBest = false: gives the model the parameters of the best epoch without ending the fit early
@@ -736,6 +743,7 @@ class FitOptions:
     fFocus: float
     fQuantile: float
     fClassWeights: Sequence[float]
+    fNegativeWeights: ENegativeWeights
     fPatience: int
     fMinImprovement: float
     fKeepBest: bool
@@ -1026,9 +1034,8 @@ class Model:
     def DefineBatched(self, frame: _Tree, name: _Path) -> Any:
         """Define() for many events of a tree on one thread: where the fast reader reads all Columns() of the tree's files as they lie,
         it reads blocks of neighbouring entries ahead, predicts them in batches, and the column has their predictions by the entry's
-        number. Takes a fraction of Define()'s time (performance.md). Filters, ranges and any number of event loops get the bits that
-        Predict() gives all entries of the tree; they can differ from those of Define() in the last digit. Where a filter passes few
-        events, batches of 64 entries around them are predicted.
+        number. Takes a fraction of Define()'s time (performance.md). Filters, ranges and any number of event loops get the bits
+        of Predict(), which are those of Define(). Where a filter passes few events, batches of 64 entries around them are predicted.
 
         Everywhere else it is Define(), and a line on the screen says why: several threads (ROOT::EnableImplicitMT), an entry list,
         files that are not local, columns that are expressions, lists, defined in the frame or have variations, networks that
@@ -1120,7 +1127,7 @@ class Model:
         ...
     def Functor(self) -> _Functor:
         """A frozen copy that is called with one `RVecF` row (C = 1), for array columns:
-        `frame.Define("score", model.Functor(), {"strain"})`.
+        `frame.Define("score", model.Functor(), {"strain"})`. Gives the bits of Predict(), on any number of threads.
 
         The same, called with N numbers of type T: `Define("score", model.Functor<3>(), model.Columns())`. With a T such as
         `ROOT::RVecF`, one number for each object of an event, it returns an RVecF with one score for each; it throws where their
@@ -1264,7 +1271,9 @@ class Model:
     @overload
     def Predict(self, data: Dataset) -> NDArray[np.float32]:
         """[N, C] row-major: probabilities after a cross-entropy, values in the units of the labels after a regression; after
-        kGaussian the means of the C / 2 targets and then their standard deviations.
+        kGaussian the means of the C / 2 targets and then their standard deviations. Warns once of a model where the mean of a column, of ten
+        events at least, is more than three of the training's standard deviations away from the training's, as WriteScores() and
+        DefineBatched() do: other units, for example.
         """
         ...
     @overload
