@@ -90,6 +90,35 @@ fn a_fit_that_goes_on_has_the_bits_of_one_that_never_stopped() {
     }
 }
 
+#[test]
+fn minutes_write_checkpoints_within_an_epoch() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("run.ckpt");
+    let data = circle(2700, 3);
+    let checkpoint = path.to_str().unwrap().to_owned();
+    // Batches of one: three parts an epoch. No epoch writes one.
+    let never = Options { batch_size: 1, epochs: 2, checkpoint, checkpoint_epochs: 100, ..spec() };
+    let (now, later) =
+        (Options { checkpoint_minutes: 1e-9, ..never.clone() }, Options { checkpoint_minutes: 1e3, ..never.clone() });
+    for (options, writes) in [(&now, true), (&never, false), (&later, false)] {
+        let mut trainer = Trainer::new(&network(1), &data, options).unwrap();
+        assert!(!trainer.part(&data).unwrap().ended, "the epoch has one part");
+        assert_eq!(path.exists(), writes, "every {} minutes", options.checkpoint_minutes);
+        if !writes {
+            continue;
+        }
+        let mut model = network(99);
+        let mut resumed = Trainer::new(&model, &data, &resumed_options(&path).unwrap()).unwrap();
+        resumed.resume(&path).unwrap();
+        fs::remove_file(&path).unwrap();
+        let mut whole = network(1);
+        run(&mut trainer, &data, |_| ());
+        run(&mut resumed, &data, |_| ());
+        assert!(outcome(&resumed, &mut model) == outcome(&trainer, &mut whole));
+        fs::remove_file(&path).unwrap();
+    }
+}
+
 /// A checkpoint of an unfinished fit with the best epoch kept.
 fn written(path: &Path) -> (Dataset, Options) {
     let data = circle(300, 3);
