@@ -307,6 +307,15 @@ void refusals()
    refuses(Script("Pair", "def forward(self, x):\n  y = x @ self.w\n  return y, y\n"), {"Pair.pt", "returns 2 tensors"});
    refuses(Script("Raises", "def forward(self, x):\n  assert x.size(0) == 0, 'too many'\n  return x @ self.w\n"),
            {"Raises.pt", "too many"});
+   const auto divides = [&](const std::string &name, const std::string &number, const char *said) {
+      const std::string numbers = "  zero = x.size(1) - 3\n  lowest = -9223372036854775807 - 1\n";
+      refuses(Script(name, "def forward(self, x):\n" + numbers + "  return x @ self.w * float(" + number + ")\n"), {name.c_str(), said});
+   };
+   divides("Remainder", "5 % zero", "divides the whole number 5 by 0");
+   divides("Quotient", "lowest // (zero - 1)", "divides the whole number -9223372036854775808 by -1");
+   divides("Both", "divmod(lowest, zero - 1)[1]", "divides the whole number -9223372036854775808 by -1");
+   divides("Divisor", "torch.gcd(zero - 1, lowest)", "divides the whole number");
+   Model::LoadTorchScript(Script("Divides", "def forward(self, x):\n  return x @ self.w * float(7 % x.size(1) + 7 // x.size(1))\n"), {3});
    refuses(Script("Mixes", "def forward(self, x):\n  return (x - x.mean(0)) @ self.w\n"), {"Mixes.pt", "mixes the events of a batch"});
    refuses(Script("Allocates", "def forward(self, x):\n  return x @ self.w + torch.zeros([1 << 60]).sum()\n"), {"Allocates.pt"});
    torch::jit::Module wide("Wide");

@@ -1,5 +1,7 @@
 #include "ScriptGraph.hxx"
 
+#include "IntegerDivision.hxx"
+
 #include <torch/csrc/jit/ir/constants.h>
 #include <torch/csrc/jit/ir/subgraph_matcher.h>
 #include <torch/csrc/jit/passes/constant_pooling.h>
@@ -198,6 +200,7 @@ std::shared_ptr<torch::jit::Graph> ScriptGraph(const torch::jit::Module &script)
    DropCounters(*graph);
    torch::jit::EliminateDeadCode(graph); // patterns count the uses of values
    TakeInEvents(graph);
+   CheckDivisors(*graph->block());
    return graph;
 }
 

@@ -15,6 +15,7 @@ namespace Internal {
 /// - Numbers that a trace keeps as tensors, such as sizes, are numbers.
 /// - Elements that are taken from all events at once, by indices that count through the batch, are taken in each event.
 /// - Counters that nothing reads are not kept.
+/// - Whole numbers divided by zero are an exception.
 std::shared_ptr<torch::jit::Graph> ScriptGraph(const torch::jit::Module &script);
 
 } // namespace Internal
