@@ -478,7 +478,7 @@ fn what_is_not_supported_is_refused_by_name() {
         (one("Reshape(a, shape) -> y", &[]), "tensor shape is used, which nothing has made"),
         (one("TopK(a, w) -> y", &[]), "TopK"),
         (one("Cast(a) -> y", &[("to", I(8))]), "a cast to type 8"),
-        (file(30, &[], &[], &[], &[]), "version 30 of the operators (opset); export it with an opset from 9 to 28"),
+        (file(30, &[], &[], &[], &[]), "version 30 of the operators (opset); export it with an opset from 7 to 28"),
         (
             file(17, &[node("Relu(x) -> y", &[])], &[], &[info("x", &[0, 3])], &[info("y", &[0, 3])]),
             "the network has no weights",
@@ -552,6 +552,34 @@ fn what_is_not_supported_is_refused_by_name() {
                 &[0, 3],
             ),
             "the label that a classifier chooses",
+        ),
+        (
+            with(
+                &[node_of(
+                    "ai.onnx.ml",
+                    "TreeEnsembleRegressor(x) -> y",
+                    &[("n_targets", I(1)), ("target_ids", L(vec![0])), ("post_transform", S("LOGISTIC"))],
+                )],
+                vec![],
+                &[0, 3],
+            ),
+            "the post_transform LOGISTIC of one target",
+        ),
+        (
+            with(
+                &[node("MatMul(x, w) -> y", &[])],
+                vec![floats("w", &[3, 2], &[0.0, f32::NAN, 1.0, 2.0, 3.0, 4.0])],
+                &[0, 3],
+            ),
+            "element 1 of tensor w is NaN",
+        ),
+        (
+            with(
+                &[node("MatMul(x, w) -> a", &[]), node("ScatterND(a, at, more) -> y", &[("reduction", S("add"))])],
+                [layer(), vec![integers("at", &[1, 1], &[0]), floats("more", &[1, 2], &[1.0, 1.0])]].concat(),
+                &[0, 3],
+            ),
+            "depends on the event's place in the batch",
         ),
         (vec![], "there is no graph"),
         (b"#!/bin/sh\n".to_vec(), "damaged, or no ONNX file"),

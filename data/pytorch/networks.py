@@ -114,6 +114,25 @@ class Edges(nn.Module):
         return self.last(torch.relu(self.each(edges.permute(0, 2, 3, 1))).mean((1, 2)))
 
 
+class Whole(nn.Module):
+    """Everything that a state_dict has beside what trains: a frozen layer, tied weights, a layer and a buffer that nothing uses, a buffer
+    that is used, counts of batches."""
+
+    def __init__(self):
+        super().__init__()
+        self.frozen, self.norm = nn.Linear(4, 6), nn.BatchNorm1d(6)
+        self.there, self.back = nn.Linear(6, 6, bias=False), nn.Linear(6, 6)
+        self.back.weight = self.there.weight
+        self.unused, self.last = nn.Linear(3, 2), nn.Linear(6, 1)
+        self.frozen.requires_grad_(False)
+        self.register_buffer("scale", torch.rand(6) + 0.5)
+        self.register_buffer("table", torch.arange(7))
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = torch.tanh(self.norm(self.frozen(x))) * self.scale
+        return self.last(self.back(torch.tanh(self.there(x))))
+
+
 def frozen_start():
     net = nn.Sequential(nn.Linear(3, 8), nn.Tanh(), nn.Linear(8, 1), nn.Sigmoid())
     net[0].requires_grad_(False)
@@ -153,6 +172,9 @@ def main(folder):
     torch.jit.trace(made["normalised"].eval(), torch.randn(5, 4)).save(folder / "traced.pt")
     for by_rows, name in ((True, "rows"), (False, "columns")):
         torch.jit.trace(Edges(by_rows), torch.randn(5, 3, 6), check_trace=False).save(folder / f"edges_by_{name}.pt")
+    whole = settled(Whole(), [4])
+    torch.jit.script(whole).save(folder / "whole.pt")
+    torch.save({"model": {f"module.{name}": tensor for name, tensor in whole.state_dict().items()}}, folder / "whole_weights.pt")
     torch.save(made["normalised"].state_dict(), folder / "normalised_weights.pt")
     weights = {f"net.{name}": tensor for name, tensor in made["normalised"].state_dict().items()}
     optimizer = torch.optim.Adam(made["normalised"].parameters())

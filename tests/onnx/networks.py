@@ -17,10 +17,12 @@ folder = pathlib.Path(sys.argv[1])
 generator = np.random.default_rng(1)
 
 
-def write(name, x, output):
+def write(name, x, output, expected=None):
+    """`expected` are predictions that onnxruntime does not give."""
     session = onnxruntime.InferenceSession(str(folder / f"{name}.onnx"), providers=["CPUExecutionProvider"])
     (given,) = session.get_inputs()
     (y,) = session.run([output or session.get_outputs()[0].name], {given.name: x})
+    y = y if expected is None else expected
     x.tofile(folder / f"{name}.x")
     np.ascontiguousarray(y, np.float32).tofile(folder / f"{name}.y")
     print(f"{name}\t{output}")
@@ -52,6 +54,72 @@ def of_sklearn():
         exported = to_onnx(model, x[:1], options=options)
         (folder / f"{name}.onnx").write_bytes(exported.SerializeToString())
         write(name, generator.normal(size=(EVENTS, 4)).astype(np.float32), "probabilities" if options else "variable")
+
+
+def with_gaps(x):
+    """Where a fifth was not measured."""
+    return np.where(generator.random(x.shape) < 0.2, np.float32(np.nan), x)
+
+
+def of_tables():
+    from skl2onnx import to_onnx
+    from sklearn.ensemble import RandomForestClassifier
+    from sklearn.impute import SimpleImputer
+    from sklearn.linear_model import LinearRegression, LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import KBinsDiscretizer, OneHotEncoder, OrdinalEncoder, PowerTransformer
+    from sklearn.svm import SVC, SVR
+
+    x = generator.normal(size=(60, 4)).astype(np.float32)
+    categories = generator.integers(0, 4, size=(60, 4)).astype(np.float32)
+    value, label, gaps = x[:, 0] * x[:, 1] + 3, x[:, 0] > x[:, 1], with_gaps(x)
+    machines = [(f"svr_{kernel}", SVR(kernel=kernel), x, value) for kernel in ("linear", "rbf", "poly", "sigmoid")]
+    for name, model, given, y in [
+        *machines,
+        ("svc", SVC(probability=True, random_state=1), x, label),
+        ("imputer", make_pipeline(SimpleImputer(), LinearRegression()), gaps, value),
+        ("imputer_median", make_pipeline(SimpleImputer(strategy="median"), LogisticRegression()), gaps, label),
+        ("forest_with_gaps", RandomForestClassifier(n_estimators=10), gaps, label),
+        ("one_hot", make_pipeline(OneHotEncoder(handle_unknown="ignore", sparse_output=False), LinearRegression()), categories, value),
+        ("ordinal", make_pipeline(OrdinalEncoder(), LinearRegression()), categories, value),
+        ("bins", make_pipeline(KBinsDiscretizer(4, encode="ordinal"), LinearRegression()), x, value),
+        ("power", make_pipeline(PowerTransformer(), LinearRegression()), x, value),
+    ]:
+        model.fit(given, y)
+        options = {"zipmap": False} if hasattr(model, "predict_proba") else None
+        (folder / f"{name}.onnx").write_bytes(to_onnx(model, x[:1], options=options).SerializeToString())
+        # onnxruntime stops at probabilities of two classes that are nearly right.
+        expected = model.predict_proba(given[:EVENTS]) if name == "svc" else None
+        write(name, given[:EVENTS], "probabilities" if options else "variable", expected)
+
+
+def of_trees():
+    import lightgbm
+    import xgboost
+    from onnxmltools import convert_lightgbm, convert_xgboost
+    from onnxmltools.convert.common.data_types import FloatTensorType
+
+    x = generator.normal(size=(300, 4)).astype(np.float32)
+    value, label, three = x[:, 0] * x[:, 1] + 3, (x[:, 0] > x[:, 1]).astype(int), (x[:, :3]).argmax(axis=1)
+    gaps, zeros = with_gaps(x), np.where(generator.random(x.shape) < 0.3, np.float32(0), x)
+    light = {"n_estimators": 8, "verbose": -1}
+    for name, model, given, y in [
+        ("light", lightgbm.LGBMRegressor(**light), x, value),
+        ("light_with_gaps", lightgbm.LGBMRegressor(**light), gaps, value),
+        ("light_with_zeros", lightgbm.LGBMRegressor(zero_as_missing=True, **light), zeros, value),
+        ("light_classifier", lightgbm.LGBMClassifier(**light), gaps, label),
+        ("light_classes", lightgbm.LGBMClassifier(**light), x, three),
+        ("extreme", xgboost.XGBRegressor(n_estimators=8), gaps, value),
+        ("extreme_logistic", xgboost.XGBRegressor(n_estimators=8, objective="reg:logistic"), x, label),
+        ("extreme_classifier", xgboost.XGBClassifier(n_estimators=8), gaps, label),
+        ("extreme_classes", xgboost.XGBClassifier(n_estimators=8), x, three),
+    ]:
+        model.fit(given, y)
+        types = [("x", FloatTensorType([None, 4]))]
+        is_light, classifies = name.startswith("light"), hasattr(model, "predict_proba")
+        made = convert_lightgbm(model, initial_types=types, zipmap=False) if is_light else convert_xgboost(model, initial_types=types)
+        (folder / f"{name}.onnx").write_bytes(made.SerializeToString())
+        write(name, given[:EVENTS], "probabilities" if classifies else "variable")
 
 
 def of_torch():
@@ -95,7 +163,7 @@ def of_torch():
         write(name, x.numpy(), "")
 
 
-for make in [of_sklearn, of_torch]:
+for make in [of_sklearn, of_tables, of_trees, of_torch]:
     try:
         make()
     except ImportError as error:

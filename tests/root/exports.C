@@ -146,7 +146,14 @@ void refusals()
    Model libtorch(convolution, {3});
    Refuses("a header of what LibTorch runs", [&] { libtorch.ExportCpp("l.hxx"); }, {"LibTorch runs"});
    Refuses("a graph of what LibTorch runs", [&] { libtorch.ExportOnnx("l.onnx"); }, {"LibTorch runs"});
-   Refuses("weights of what LibTorch runs", [&] { libtorch.SaveWeights("l.safetensors"); }, {"torch::save"});
+   libtorch.SaveWeights("l.safetensors");
+   const auto there = std::vector<float>(libtorch.Parameters().begin(), libtorch.Parameters().end());
+   libtorch.SetParameters(std::vector<float>(there.size(), 0.5f));
+   libtorch.LoadWeights("l.safetensors");
+   CHECK(std::vector<float>(libtorch.Parameters().begin(), libtorch.Parameters().end()) == there);
+   auto table = torch::ones({3, 1}, torch::requires_grad());
+   Model function([table](const torch::Tensor &x) { return std::get<0>(torch::sort(x, 1)).matmul(table); }, {3});
+   Refuses("weights without names", [&] { function.SaveWeights("l.safetensors"); }, {"not known by name"});
    Refuses("a device", [&] { model.ExportCpp("/dev/null"); }, {"/dev/null"});
    Refuses("a folder", [&] { model.ExportOnnx("."); }, {"."});
    // Expressions are code: those that came with a file do not run.

@@ -1,6 +1,7 @@
 """Networks that PyTorch wrote, in Python: shapes, gradients, frozen parameters, pickles, and a user's mistakes."""
 
 import copy
+import json
 import sys
 from pathlib import Path
 
@@ -50,6 +51,77 @@ expected = weights.Predict(other)
 weights.SetParameters(np.full(weights.Parameters().Size(), 0.5, dtype=np.float32))
 weights.LoadWeights(data / "checkpoint.ckpt")
 assert np.array_equal(weights.Predict(other), expected)
+
+
+
+def tensors(path):
+    """Shapes and bytes of a safetensors file, by name."""
+    content = Path(path).read_bytes()
+    start = 8 + int.from_bytes(content[:8], "little")
+    about = json.loads(content[8:start])
+    about.pop("__metadata__")
+    return {name: (tensor["shape"], content[start:][slice(*tensor["data_offsets"])]) for name, tensor in about.items()}
+
+
+# A state_dict has frozen, tied and unused tensors, buffers and counts of batches, under the names of DataParallel in a checkpoint.
+whole = ct.Model.LoadTorchScript(data / "whole.pt", [4])
+expected = whole.Predict(other)
+whole.SaveWeights("whole.safetensors")
+names = ["weight", "bias"]
+layers = {f"{layer}.{name}" for layer in ("frozen", "norm", "back", "unused", "last") for name in names} | {"there.weight"}
+statistics = {f"norm.{name}" for name in ("running_mean", "running_var", "num_batches_tracked")}
+written = tensors("whole.safetensors")
+assert set(written) == layers | statistics | {"scale", "table"}, sorted(written)
+assert written["there.weight"] == written["back.weight"] and written["table"][1] == np.arange(7).tobytes()
+assert written["norm.num_batches_tracked"] == ([], (3).to_bytes(8, "little"))
+whole.SetParameters(np.full(whole.Parameters().Size(), 0.5, dtype=np.float32))
+whole.LoadWeights(data / "whole_weights.pt")
+assert np.array_equal(whole.Predict(other), expected)
+whole.SaveWeights("again.safetensors")
+assert tensors("again.safetensors") == written
+frozen = written["frozen.weight"]
+whole.Fit(other, (other.sum(axis=1) > 0).astype(np.float32), fEpochs=2, fBatchSize=9, fValidation=0, fVerbose=0)
+whole.SaveWeights("fitted.safetensors")
+fitted = tensors("fitted.safetensors")
+assert fitted["norm.num_batches_tracked"][1] == (5).to_bytes(8, "little") and fitted["frozen.weight"] == frozen
+assert fitted["there.weight"] == fitted["back.weight"] != written["back.weight"] and fitted["unused.weight"] == written["unused.weight"]
+whole.Save("whole.ct")
+restored = ct.Model.Load("whole.ct")
+restored.SaveWeights("restored.safetensors")
+assert tensors("restored.safetensors") == fitted
+restored.LoadWeights("whole.safetensors")
+assert np.array_equal(restored.Logits(other), expected)
+restored.SaveWeights("restored.safetensors")
+assert tensors("restored.safetensors") == written
+
+
+def changed(name, change):
+    """The weights with other bytes of one tensor."""
+    content = Path("whole.safetensors").read_bytes()
+    start = 8 + int.from_bytes(content[:8], "little")
+    first, end = json.loads(content[8:start])[name]["data_offsets"]
+    bytes_of = content[start + first : start + end]
+    Path("changed.safetensors").write_bytes(content[: start + first] + change(bytes_of) + content[start + end :])
+    return lambda: whole.LoadWeights("changed.safetensors")
+
+
+def ones(values):
+    return np.ones(len(values) // 4, np.float32).tobytes()
+
+
+refuses("other frozen weights", changed("frozen.weight", ones), "frozen.weight", "does not train", "Freeze")
+refuses("other fixed buffers", changed("scale", ones), "scale", "does not train")
+refuses("ties that differ", changed("there.weight", ones), "there.weight", "back.weight", "one in the network")
+changed("unused.bias", ones)()
+whole.SaveWeights("again.safetensors")
+assert tensors("again.safetensors")["unused.bias"][1] == ones(written["unused.bias"][1])
+recurrent = ct.Model.LoadTorchScript(data / "recurrent.pt", [5, 2])  # LibTorch runs it
+sequences = rng.normal(size=(9, 10)).astype(np.float32)
+expected = recurrent.Predict(sequences)
+recurrent.SaveWeights("recurrent.safetensors")
+recurrent.SetParameters(np.full(recurrent.Parameters().Size(), 0.5, dtype=np.float32))
+recurrent.LoadWeights("recurrent.safetensors")
+assert np.array_equal(recurrent.Predict(sequences), expected)
 
 refuses("no shape", lambda: ct.Model.LoadTorchScript(str(data / "mlp.pt")), "shape")
 refuses("an empty shape", lambda: ct.Model.LoadTorchScript(data / "mlp.pt", []), "shape")

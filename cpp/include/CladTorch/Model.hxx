@@ -356,7 +356,7 @@ public:
    /// \param activation The text of an Mlp's own activation, if it has one: code from a file is never compiled. The
    ///        error shows the text that is missing.
    static Model Load(const std::string &path, const std::string &activation = "");
-   /// Reads the network of an ONNX file (opsets 9 to 28), as PyTorch, Keras and scikit-learn export them. Its weights go on
+   /// Reads the network of an ONNX file (opsets 7 to 28), as PyTorch, Keras and scikit-learn export them. Its weights go on
    /// training with Fit(); it predicts, is saved and exported as any other model. `models.md` lists the operators; a file with
    /// another one is refused by name.
    ///
@@ -412,14 +412,16 @@ public:
    /// `model_` before it. It computes in float32; sums have another order than those of Predict(), which changes last digits. Safe
    /// from several threads. Throws as ExportOnnx(), and for more than 4 million parameters.
    void ExportCpp(const std::string &path) const;
-   /// Writes parameters and running statistics as a safetensors file of float32 with the names of PyTorch's `state_dict`
-   /// (`layers.0.weight` [outputs, inputs] of an Mlp), which `safetensors.torch.load_file` reads; scalers, columns and options are
-   /// metadata. Written as by Save(). Throws for numbers that are not finite, and for a network that LibTorch runs.
+   /// Writes all tensors of the network as a safetensors file with the names of PyTorch's `state_dict` (`layers.0.weight`
+   /// [outputs, inputs] of an Mlp), which `safetensors.torch.load_file` reads and `load_state_dict` takes: parameters and running
+   /// statistics, of a torch::nn module or TorchScript network also frozen and unused parameters, all buffers, and tied ones under each
+   /// name. Scalers, columns and options are metadata. Written as by Save(). Throws for numbers that are not finite, and for a
+   /// function that LibTorch runs, whose tensors have no names.
    void SaveWeights(const std::string &path) const;
-   /// Replaces parameters and running statistics by those of a safetensors file, from SaveWeights() or another program, or of
-   /// PyTorch's `torch.save(net.state_dict(), path)`, or of a checkpoint with the key `state_dict` (Lightning) or `model_state_dict`.
-   /// It must have every tensor of the network, by name, float32, in its shape, and no other one but `num_batches_tracked`.
-   /// Scalers, columns and options become those of a file from SaveWeights(); a file of another program leaves them as they
+   /// Replaces all tensors of the network by those of a safetensors file, from SaveWeights() or another program, or of PyTorch's
+   /// `torch.save(net.state_dict(), path)`, or of a checkpoint that has such a dictionary (`state_dict`, `model`, ...). It must
+   /// have every tensor of the network, by name, in its type and shape, but for buffers that do not train, and no other one but
+   /// `num_batches_tracked`. Frozen parameters and buffers with which the network computes must be equal to its own. Scalers, columns and options become those of a file from SaveWeights(); a file of another program leaves them as they
    /// are. Throws for any other file, and the model stays as it was. No code in the file is run.
    void LoadWeights(const std::string &path);
    /// Prints the layers or operators, the number of parameters, columns and options.

@@ -11,6 +11,7 @@
 #include "ModuleCalls.hxx"
 #include "Network.hxx"
 #include "NetworkModel.hxx"
+#include "StateDict.hxx"
 
 #include <algorithm>
 #include <iterator>
@@ -250,8 +251,13 @@ ModelOf(ListFunction function, std::shared_ptr<torch::nn::Module> module, const 
    const auto parts = PartsOf(network);
    parts.fCalls->SetTensors(parts.fWhole.Placed());
    auto model = Make(parts);
-   if (!Core::model_has_kernels(*model->fCore))
+   const auto hasKernels = Core::model_has_kernels(*model->fCore);
+   if (!hasKernels)
       CheckOnLibTorch(parts, *model);
+   if (const auto *named = network.Module()) {
+      const auto tensors = StateDict(*named, parts.fCalls->Tensors(), hasKernels);
+      Core::model_set_state_dict(*model->fCore, tensors);
+   }
    if (parts.fSpec.evaluates_one)
       network.CheckOneEvent(kEvents);
    model->fModule = std::make_shared<ModelLink>(network, parts.fCalls->Tensors());

@@ -225,7 +225,7 @@ void Network::CheckEvaluation(std::int64_t rows) const
    if (!same || !rehearsal.Changed().empty())
       throw std::runtime_error(fName + " draws random numbers (dropout) or changes tensors (running statistics) in evaluation, "
                                "too: give the torch::nn module itself, whose train() and eval() a model switches, not a "
-                               "function that calls it");
+                               "function that calls it; a network that Python traces has to be in eval() then");
    Call(Events(rows + 1));
 }
 

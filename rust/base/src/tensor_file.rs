@@ -36,7 +36,8 @@ impl<'a> From<&'a [f32]> for Elements<'a> {
 }
 
 impl Elements<'_> {
-    fn dtype(self) -> Dtype {
+    /// Of each element.
+    pub fn dtype(self) -> Dtype {
         match self {
             Elements::Floats(_) => Dtype::F32,
             Elements::Packed(packed) => packed.dtype,
@@ -65,13 +66,18 @@ pub struct Packed {
 impl Packed {
     /// A tensor of bytes.
     pub fn of_bytes(content: &[u8]) -> Self {
+        Self::of_elements(Dtype::U8, content)
+    }
+
+    /// A tensor of elements of this type, of which these are the bytes.
+    pub fn of_elements(dtype: Dtype, content: &[u8]) -> Self {
         let word = |bytes: &[u8]| {
             let mut word = [0; size_of::<u64>()];
             word[..bytes.len()].copy_from_slice(bytes);
             u64::from_le_bytes(word)
         };
         let words = content.chunks(size_of::<u64>()).map(word).collect();
-        Packed { dtype: Dtype::U8, words, bytes: content.len() }
+        Packed { dtype, words, bytes: content.len() }
     }
 
     /// All bytes.

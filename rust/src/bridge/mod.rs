@@ -46,6 +46,7 @@ mod random_search;
 mod ranks;
 mod search;
 mod signal;
+mod state_dict;
 mod strain;
 mod stream;
 mod training;

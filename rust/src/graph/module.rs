@@ -508,7 +508,8 @@ impl Module {
         }
         Err(Error::invalid(
             format!("{} draws random numbers (dropout) or changes running statistics in evaluation too", self.name),
-            "give the torch::nn module itself, whose train() and eval() a model switches, not a function that calls it",
+            "give the torch::nn module itself, whose train() and eval() a model switches, not a function that calls it; a network that \
+             Python traces has to be in eval() then",
         ))
     }
 

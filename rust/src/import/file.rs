@@ -12,7 +12,7 @@ use crate::onnx::read::{Graph, Model, Node, Tensor};
 use crate::text;
 
 /// Versions of ONNX's own operators whose meaning is known.
-const OPSETS: std::ops::RangeInclusive<i64> = 9..=28;
+const OPSETS: std::ops::RangeInclusive<i64> = 7..=28;
 /// Those of `ai.onnx.ml`.
 const CLASSIC_OPSETS: std::ops::RangeInclusive<i64> = 1..=5;
 /// Bytes of the longest file: no longer message can be written.

@@ -284,6 +284,7 @@ impl<'a> Network<'_, 'a> {
         if captured != others {
             return Err(Error::Internal(format!("{} and {} captured tensors", captured.len(), others.len())));
         }
+        captured.iter().try_for_each(check_is_number)?;
         let saved: Vec<SavedTensor> = captured.iter().map(saved).collect();
         if !saved.iter().any(|tensor| tensor.is_parameter) {
             return Err(Error::invalid(
@@ -296,10 +297,35 @@ impl<'a> Network<'_, 'a> {
         module.check_events_are_apart()?;
         let model = with_numbers(module, &captured, &last)?;
         let mut model = finished(model, end)?;
+        check_order(&model)?;
         if end == End::Values && last.is_empty() && gives_probabilities(&model)? {
             model.set_last_activation(PROBABILITIES);
         }
         Ok(model)
+    }
+}
+
+/// Features [events, inputs]: numbers of both signs, without a pattern that a network would know.
+fn some_events(inputs: usize) -> Vec<f32> {
+    (0..EVENTS * inputs).map(|at| ((at * 7919 % 1009) as f32 / 252.0) - 2.0).collect()
+}
+
+/// Refuses a network whose outputs for an event depend on which one of a batch it is, as where something is added to the first.
+fn check_order(model: &Model) -> Result<()> {
+    const ALIKE: f32 = 1e-3;
+    let (features, outputs) = (some_events(model.inputs()), model.outputs());
+    let turned: Vec<f32> = features.chunks(model.inputs()).rev().flatten().copied().collect();
+    let [mut found, mut other] = [vec![0.0; EVENTS * outputs], vec![0.0; EVENTS * outputs]];
+    model.predict_rows(&features, true, 1, &mut found)?;
+    model.predict_rows(&turned, true, 1, &mut other)?;
+    let largest = found.iter().fold(0.0_f32, |largest, value| largest.max(value.abs()));
+    let is_same = |(a, b): (&f32, &f32)| a == b || (a.is_nan() && b.is_nan()) || (a - b).abs() <= ALIKE * largest;
+    match found.chunks(outputs).zip(other.chunks(outputs).rev()).all(|(a, b)| a.iter().zip(b).all(is_same)) {
+        true => Ok(()),
+        false => Err(Error::invalid(
+            "what it gives for an event depends on the event's place in the batch",
+            "export a network that treats all events of a batch alike",
+        )),
     }
 }
 
@@ -309,10 +335,8 @@ fn gives_probabilities(model: &Model) -> Result<bool> {
     if outputs < 2 {
         return Ok(false);
     }
-    // Numbers of both signs, without a pattern that a network would know.
-    let features: Vec<f32> = (0..EVENTS * inputs).map(|at| ((at * 7919 % 1009) as f32 / 252.0) - 2.0).collect();
     let mut found = vec![0.0; EVENTS * outputs];
-    model.predict_rows(&features, true, 1, &mut found)?;
+    model.predict_rows(&some_events(inputs), true, 1, &mut found)?;
     let is_one = |row: &[f32]| {
         row.iter().all(|value| (0.0..=1.0).contains(value)) && (row.iter().sum::<f32>() - 1.0).abs() < 1e-4
     };
@@ -349,6 +373,18 @@ fn flatten(graph: &mut ObservedGraph, shape: &[usize]) {
     let arguments = vec![ObservedArgument::Value(recording.graph.outputs[0]), call::integers(&flat)];
     recording.graph.outputs = recording.call("reshape", "", arguments, &[(DType::Float32, &flat)], "");
     *graph = recording.graph;
+}
+
+/// Refuses an initialiser with elements that are not numbers: the predictions were none, too.
+fn check_is_number(Capture { name, numbers, .. }: &Capture) -> Result<()> {
+    let nan = (0..numbers.count()).find(|&at| numbers.float(at).is_nan());
+    match nan.filter(|_| !name.is_empty()) {
+        None => Ok(()),
+        Some(at) => Err(Error::invalid(
+            format!("element {at} of tensor {} is NaN", text::name(name)),
+            "export the network as it was before its training failed",
+        )),
+    }
 }
 
 fn saved(capture: &Capture) -> SavedTensor {

@@ -16,6 +16,7 @@ mod probe;
 mod regularised;
 mod rescale;
 pub(crate) mod sealed;
+mod state_dict;
 mod unlike;
 
 pub use file::{load_all, save_all};
@@ -26,6 +27,7 @@ pub use network_filter::NetworkFilter;
 pub use online::OnlineSearch;
 use predictor::{Numbers, Predictor};
 pub use regularised::Hidden;
+pub use state_dict::{Content, StateTensor};
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -134,6 +136,8 @@ pub struct Model {
     /// Running statistics.
     state: HostBuffer<f32>,
     names: Arc<Names>,
+    /// Of a module; empty: it has no others than `names` tells.
+    state_dict: Arc<[StateTensor]>,
     training: Training,
     /// Parts of the flat parameter vector that fits leave as they are, apart and in order.
     frozen: Vec<Range<usize>>,
@@ -160,6 +164,7 @@ impl Model {
             parameters,
             state,
             names: Arc::default(),
+            state_dict: Arc::default(),
             training,
             frozen: Vec::new(),
             batches: 0,
@@ -203,7 +208,8 @@ impl Model {
     ) -> Result<Self> {
         let (parameters, state) = (HostBuffer::from_slice(parameters)?, HostBuffer::from_slice(state)?);
         let (network, names, training) = (Network::Module(network), Arc::new(names), Training::default());
-        Ok(Model { network, predictor, parameters, state, names, training, frozen: Vec::new(), batches: 0 })
+        let state_dict = Arc::default();
+        Ok(Model { network, predictor, parameters, state, names, state_dict, training, frozen: Vec::new(), batches: 0 })
     }
 
     /// A copy that shares nothing that changes.
@@ -214,6 +220,7 @@ impl Model {
             parameters: HostBuffer::from_slice(self.parameters())?,
             state: HostBuffer::from_slice(self.state())?,
             names: Arc::clone(&self.names),
+            state_dict: Arc::clone(&self.state_dict),
             training: self.training.clone(),
             frozen: self.frozen.clone(),
             batches: self.batches,
@@ -320,6 +327,18 @@ impl Model {
     /// What users call its tensors.
     pub fn names(&self) -> &Arc<Names> {
         &self.names
+    }
+
+    /// The tensors of a module under all their names; empty: [`names`](Self::names) tells them.
+    pub fn state_dict(&self) -> &[StateTensor] {
+        &self.state_dict
+    }
+
+    /// Replaces them; what they say of the model's vectors must be so.
+    pub fn set_state_dict(&mut self, tensors: Vec<StateTensor>) -> Result<()> {
+        tensors.iter().try_for_each(StateTensor::check)?;
+        self.state_dict = tensors.into();
+        Ok(())
     }
 
     /// What the network ends in: see [`Names::last_activation`].

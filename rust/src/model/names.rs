@@ -4,7 +4,7 @@
 pub const PROBABILITIES: &str = "Probabilities";
 
 /// Where a tensor lies.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Place {
     /// In the flat vector of parameters, from there on.
     Parameter(usize),

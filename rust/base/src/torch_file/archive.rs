@@ -10,6 +10,8 @@ use libdeflater::{Decompressor, crc32};
 use crate::error::{Error, Result};
 use crate::text;
 
+/// The pickled number with which PyTorch's files began before they were archives.
+const LEGACY: &[u8] = b"\x80\x02\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19.";
 const LOCAL: [u8; 4] = *b"PK\x03\x04";
 const CENTRAL: [u8; 4] = *b"PK\x01\x02";
 const END: [u8; 4] = *b"PK\x05\x06";
@@ -56,10 +58,19 @@ pub struct Archive {
 
 /// Whether the file at `path` begins as a zip archive does.
 pub fn is_archive(path: &Path) -> bool {
-    let mut magic = [0; 4];
+    begins_with(path, &LOCAL)
+}
+
+/// Whether it begins as PyTorch wrote weights before version 1.6, as pickles without an archive.
+pub fn is_legacy(path: &Path) -> bool {
+    begins_with(path, LEGACY)
+}
+
+fn begins_with(path: &Path, expected: &[u8]) -> bool {
+    let mut found = vec![0; expected.len()];
     // A pipe would wait for a writer.
     let is_file = fs::metadata(path).is_ok_and(|metadata| metadata.is_file());
-    is_file && File::open(path).and_then(|mut file| file.read_exact(&mut magic)).is_ok() && magic == LOCAL
+    is_file && File::open(path).and_then(|mut file| file.read_exact(&mut found)).is_ok() && found == expected
 }
 
 impl Archive {

@@ -9,6 +9,6 @@ mod pickle;
 mod script;
 mod state_dict;
 
-pub use archive::{archive_of, is_archive};
+pub use archive::{archive_of, is_archive, is_legacy};
 pub use script::sound_script;
 pub use state_dict::StateDict;

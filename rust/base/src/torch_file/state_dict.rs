@@ -8,10 +8,11 @@ use safetensors::Dtype;
 use super::archive::{Archive, Record};
 use super::pickle::{Id, LONGEST, Pickle, Value};
 use crate::error::{Error, Result};
+use crate::tensor_file::Packed;
 use crate::text;
 
-/// Under which checkpoints keep the weights: Lightning's, and those of PyTorch's tutorials.
-const WITHIN: [&str; 2] = ["state_dict", "model_state_dict"];
+/// Under which checkpoints keep the weights: Lightning's, those of PyTorch's tutorials, and of its reference scripts.
+const WITHIN: [&str; 3] = ["state_dict", "model_state_dict", "model"];
 /// The record with the pickle.
 const PICKLE: &str = "data.pkl";
 /// Names of a dictionary that a message shows.
@@ -81,29 +82,59 @@ impl StateDict {
         self.tensors.get(name).map(|view| (view.dtype, &view.shape[..]))
     }
 
-    /// The elements of a tensor of float32, row-major, into `to`, which must be as many.
-    pub fn read(&mut self, name: &str, to: &mut [f32]) -> Result<()> {
+    /// The elements of a tensor, row-major.
+    pub fn read(&mut self, name: &str) -> Result<Packed> {
         let wrong = || Error::Internal(format!("tensor {} is read as it is not", text::name(name)));
         let View { dtype, record, offset, shape, strides } = self.tensors.get(name).ok_or_else(wrong)?;
-        if *dtype != Dtype::F32 || shape.iter().product::<usize>() != to.len() {
-            return Err(wrong());
-        }
         let bytes = self.archive.read(record)?;
-        let elements = bytes.as_chunks::<4>().0;
-        let mut index = vec![0; shape.len()];
-        for to in to {
-            let at = offset + index.iter().zip(strides).map(|(index, stride)| index * stride).sum::<usize>();
-            *to = f32::from_le_bytes(elements[at]);
-            for (index, size) in index.iter_mut().zip(shape).rev() {
-                *index += 1;
-                if *index < *size {
-                    break;
-                }
-                *index = 0;
-            }
-        }
-        Ok(())
+        let elements = row_major(&bytes, dtype.bitsize() / 8, *offset, shape, strides);
+        Ok(Packed::of_elements(*dtype, &elements.ok_or_else(wrong)?))
     }
+}
+
+/// The elements of a tensor in these bytes, of `size` bytes each, row-major. None: it reaches beyond them. An expanded tensor has
+/// more elements than there are: its shape is to be looked at before.
+pub fn row_major(bytes: &[u8], size: usize, offset: usize, shape: &[usize], strides: &[usize]) -> Option<Vec<u8>> {
+    let count = shape.iter().try_fold(1_usize, |count, size| count.checked_mul(*size))?;
+    let end = count.checked_mul(size)?;
+    if shape.len() != strides.len() || offset.checked_mul(size)? > bytes.len() {
+        return None;
+    }
+    if count == 0 {
+        return Some(Vec::new());
+    }
+    let step =
+        |last: Option<usize>, (size, stride): (&usize, &usize)| last?.checked_add((size - 1).checked_mul(*stride)?);
+    let last = shape.iter().zip(strides).fold(Some(offset), step)?;
+    if last.checked_add(1)?.checked_mul(size)? > bytes.len() {
+        return None;
+    }
+    if is_dense(shape, strides) {
+        return Some(bytes[offset * size..][..end].to_vec());
+    }
+    let (mut elements, mut index) = (Vec::with_capacity(end.min(bytes.len())), vec![0; shape.len()]);
+    for _ in 0..count {
+        let at = offset + index.iter().zip(strides).map(|(index, stride)| index * stride).sum::<usize>();
+        elements.extend_from_slice(&bytes[at * size..(at + 1) * size]);
+        for (index, size) in index.iter_mut().zip(shape).rev() {
+            *index += 1;
+            if *index < *size {
+                break;
+            }
+            *index = 0;
+        }
+    }
+    Some(elements)
+}
+
+/// Whether the elements lie row-major, without gaps.
+fn is_dense(shape: &[usize], strides: &[usize]) -> bool {
+    let mut expected = 1;
+    shape.iter().zip(strides).rev().all(|(&size, &stride)| {
+        let fits = size == 1 || stride == expected;
+        expected *= size;
+        fits
+    })
 }
 
 /// The bytes of a pickle, as long as it may be.
@@ -148,21 +179,28 @@ fn dtype(name: &str) -> Option<Dtype> {
     })
 }
 
-/// The dictionary of tensors.
+/// The dictionary of tensors: that of the file, or the one of weights in a checkpoint.
 fn entries(pickle: &Pickle) -> Result<&[(Id, Id)], String> {
-    let within = WITHIN.iter().find_map(|name| pickle.entry(pickle.root(), name));
-    let Value::Dict(entries) = pickle.get(within.unwrap_or(pickle.root())) else {
+    let Value::Dict(all) = pickle.get(pickle.root()) else {
         return Err("it holds no dictionary of tensors: write it with torch.save(net.state_dict(), path)".into());
     };
-    let is_tensor = |value: &Id| pickle.call(*value).is_some();
-    if !entries.is_empty() && !entries.iter().any(|(_, value)| is_tensor(value)) {
-        let names = entries.iter().take(SHOWN).map(|(key, _)| text::name(pickle.text(*key).unwrap_or("?")));
-        let names = text::list(names.collect::<Vec<_>>().iter(), ", ");
-        return Err(format!(
-            "its dictionary holds {names}, and no weights: write those with torch.save(net.state_dict(), path)"
-        ));
+    let weights = |id: Id| match pickle.get(id) {
+        Value::Dict(entries) if entries.iter().any(|(_, value)| pickle.call(*value).is_some()) => Some(&entries[..]),
+        _ => None,
+    };
+    if all.is_empty() {
+        return Ok(all);
     }
-    Ok(entries)
+    let known = WITHIN.iter().filter_map(|name| pickle.entry(pickle.root(), name)).find_map(weights);
+    let only = || match all.iter().filter_map(|(_, value)| weights(*value)).collect::<Vec<_>>()[..] {
+        [only] => Some(only),
+        _ => None,
+    };
+    known.or_else(|| weights(pickle.root())).or_else(only).ok_or_else(|| {
+        let names = all.iter().take(SHOWN).map(|(key, _)| text::name(pickle.text(*key).unwrap_or("?")));
+        let names = text::list(names.collect::<Vec<_>>().iter(), ", ");
+        format!("its dictionary holds {names}, and no weights: write those with torch.save(net.state_dict(), path)")
+    })
 }
 
 /// The tensor that a value is, inside of its record.

@@ -2,6 +2,7 @@
 
 mod classic;
 mod elementwise;
+mod encoders;
 mod indices;
 mod layers;
 mod product;
@@ -9,6 +10,7 @@ mod recurrent;
 mod reduce;
 mod shape;
 mod trees;
+mod vectors;
 mod window;
 
 use super::call::{Call, Outputs};
@@ -47,7 +49,7 @@ pub fn operators() -> impl Iterator<Item = &'static Operator> {
 
 /// Every operator of the domain `ai.onnx.ml` that can be read.
 pub fn classic_operators() -> impl Iterator<Item = &'static Operator> {
-    classic::TABLE.iter().chain(trees::TABLE)
+    [classic::TABLE, encoders::TABLE, vectors::TABLE, trees::TABLE].into_iter().flatten()
 }
 
 /// The operators as a table in Markdown, for the page on models in files.

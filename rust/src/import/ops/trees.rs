@@ -15,14 +15,10 @@ use crate::graph::ObservedArgument::{Bool, None as Absent};
 use crate::graph::view::checked_length;
 
 pub const TABLE: &[Operator] = &[
-    but(
-        "TreeEnsembleClassifier",
-        "labels; several modes of conditions; missing values that go the way of true ones",
-        classifier,
-    ),
+    but("TreeEnsembleClassifier", "labels; several modes of conditions", classifier),
     but(
         "TreeEnsembleRegressor",
-        "the aggregates MIN and MAX; several modes of conditions; missing values that go the way of true ones",
+        "the aggregates MIN and MAX; several modes of conditions; a post_transform of one target",
         regressor,
     ),
 ];
@@ -39,6 +35,8 @@ struct Node {
     feature: i64,
     threshold: f64,
     is_leaf: bool,
+    /// Whether a feature that is NaN goes the way of a true condition.
+    takes_missing: bool,
     /// Where it goes on if the condition is true, or false.
     next: [i64; 2],
 }
@@ -53,6 +51,7 @@ struct Trees {
     /// [trees, conditions]
     features: Vec<i64>,
     thresholds: Vec<f64>,
+    takes_missing: Vec<bool>,
     /// [trees, conditions, leaves]: 1 where the leaf lies behind a true condition, -1 behind a false one.
     ways: Vec<f64>,
     /// [trees, leaves]: true conditions before the leaf.
@@ -79,8 +78,9 @@ fn forest(call: &Call) -> Result<(Forest, &'static str)> {
     if lengths != [trees.len(); 6] {
         return Err(call.wrong("attributes of nodes of different lengths"));
     }
-    if call.integers("nodes_missing_value_tracks_true")?.is_some_and(|list| list.iter().any(|&tracks| tracks != 0)) {
-        return Err(call.refuse("missing values that go the way of true ones"));
+    let missing = call.integers("nodes_missing_value_tracks_true")?.filter(|list| !list.is_empty());
+    if missing.as_ref().is_some_and(|list| list.len() != trees.len()) {
+        return Err(call.wrong("attributes of nodes of different lengths"));
     }
     call.attribute("nodes_hitrates"); // how often training went there
     let mut comparison = None;
@@ -107,7 +107,9 @@ fn forest(call: &Call) -> Result<(Forest, &'static str)> {
             forest.push((trees[at], HashMap::new(), nodes[at]));
             forest.len() - 1
         });
-        let node = Node { feature: features[at], threshold: thresholds[at], is_leaf, next: [yes[at], no[at]] };
+        let takes_missing = missing.as_ref().is_some_and(|list| list[at] != 0);
+        let next = [yes[at], no[at]];
+        let node = Node { feature: features[at], threshold: thresholds[at], is_leaf, takes_missing, next };
         forest[tree].1.insert(nodes[at], node);
     }
     Ok((forest, comparison.unwrap_or("le")))
@@ -130,6 +132,7 @@ fn trees(call: &Call, columns: usize) -> Result<Trees> {
         comparison,
         features: vec![0; checked_length(&[total, conditions], MOST)?],
         thresholds: vec![0.0; total * conditions],
+        takes_missing: vec![false; total * conditions],
         ways: vec![0.0; checked_length(&[total, conditions, leaves], MOST)?],
         needed: vec![NEVER; checked_length(&[total, leaves], MOST)?],
         places: HashMap::new(),
@@ -181,6 +184,7 @@ impl Walk<'_, '_, '_, '_> {
         }
         trees.features[self.at * trees.conditions + condition] = found.feature;
         trees.thresholds[self.at * trees.conditions + condition] = found.threshold;
+        trees.takes_missing[self.at * trees.conditions + condition] = found.takes_missing;
         let next = found.next;
         for (node, answer) in next.into_iter().zip([true, false]) {
             way.push((condition, answer));
@@ -210,10 +214,14 @@ fn sums(call: &mut Call, part: &str, outputs: usize, ids: &[i64]) -> Result<Valu
         };
         values[place * outputs + output] += weights[at];
     }
-    let Trees { count, conditions, leaves, .. } = trees;
-    let chosen = super::indices::selected(call, &x, 1, trees.features)?;
-    let thresholds = Value::Known(Known::floats(&[count * conditions], trees.thresholds));
+    let Trees { count, conditions, leaves, features, thresholds, .. } = trees;
+    let chosen = super::indices::selected(call, &x, 1, features)?;
+    let thresholds = Value::Known(Known::floats(&[count * conditions], thresholds));
     let answers = call.elementwise(trees.comparison, "Tensor", &[&chosen, &thresholds], vec![], Element::Bool)?;
+    let answers = match trees.takes_missing.contains(&true) {
+        true => or_missing(call, &answers, &chosen, &trees.takes_missing)?,
+        false => answers,
+    };
     let answers = numbers(call, &answers)?;
     let answers = reshaped(call, &answers, &[events, count, conditions])?;
     let answers = permuted(call, &answers, &[1, 0, 2])?;
@@ -245,6 +253,16 @@ fn sums(call: &mut Call, part: &str, outputs: usize, ids: &[i64]) -> Result<Valu
     }
 }
 
+/// Answers that are true too where a feature is NaN and the condition takes that for true.
+fn or_missing(call: &mut Call, answers: &Value, features: &Value, takes: &[bool]) -> Result<Value> {
+    let tensor = call.number(features)?;
+    let missing = call.op("isnan", "", vec![tensor], features.shape(), Element::Bool)?;
+    let takes = Known::integers(&[takes.len()], takes.iter().map(|&takes| i64::from(takes)).collect());
+    let takes = Value::Known(Known { element: Element::Bool, ..takes });
+    let taken = call.elementwise("logical_and", "", &[&missing, &takes], vec![], Element::Bool)?;
+    call.elementwise("logical_or", "", &[answers, &taken], vec![], Element::Bool)
+}
+
 /// Truth values as 0 and 1.
 fn numbers(call: &mut Call, mask: &Value) -> Result<Value> {
     let tensor = call.b.tensor(mask)?;
@@ -259,6 +277,13 @@ fn product(call: &mut Call, a: &Value, b: &Value, shape: &[usize]) -> Result<Val
 fn regressor(call: &mut Call) -> Outputs {
     let outputs = call.sizes(&[call.integer("n_targets", 1)?])?[0];
     let ids = list(call, "target_ids")?;
+    let after = call.text("post_transform", "NONE")?;
+    if outputs == 1 && after != "NONE" {
+        let after = crate::text::name(after);
+        return Err(call.refuse(format!(
+            "the post_transform {after} of one target, which the standard applies and onnxruntime leaves out,"
+        )));
+    }
     let total = sums(call, "target", outputs, &ids)?;
     Ok(vec![transformed(call, &total)?])
 }

@@ -2,14 +2,14 @@
 //!
 //! Tensors: those that the network captured under the module's own names ("0.weight", as PyTorch names them), or
 //! `cladtorch.captured.K` where they have none: parameters and running statistics in float32, what stays as it is in its own
-//! type; `cladtorch.scaler.mean` and so on as in version 1. A tensor with gaps in its memory is one list of all elements there.
+//! type; `cladtorch.kept.K`, those of the module's `state_dict` that no fit changes; `cladtorch.scaler.mean` and so on as in version 1. A tensor with gaps in its memory is one list of all elements there.
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::super::{Model, ModuleNetwork, Names, PROBABILITIES, Place};
+use super::super::{Content, Model, ModuleNetwork, Names, PROBABILITIES, Place, StateTensor};
 use super::TrainingHeader;
 use crate::dataset::Scaler;
 use crate::error::{Error, Result};
@@ -32,6 +32,9 @@ pub(super) struct Header {
     sha256: String,
     /// Of the file's tensors, in the order in which the operators number them.
     captured: Vec<CapturedHeader>,
+    /// Of the module, where it has tensors that are not captured ones, or several names of one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    state_dict: Vec<StateHeader>,
     network: SavedModule,
     last_activation: String,
     /// That fits trained on.
@@ -50,6 +53,19 @@ struct CapturedHeader {
     parameter: bool,
 }
 
+/// A [`StateTensor`].
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct StateHeader {
+    name: String,
+    shape: Vec<usize>,
+    buffer: bool,
+    /// The number of the captured tensor that it is.
+    captured: Option<usize>,
+    /// Of one that is not: whether the network computes with it.
+    used: bool,
+}
+
 pub(super) fn save(model: &Model, network: &ModuleNetwork, path: &Path) -> Result<()> {
     let Some(module) = model.module() else {
         let why = network.why_libtorch().unwrap_or_default();
@@ -58,7 +74,8 @@ pub(super) fn save(model: &Model, network: &ModuleNetwork, path: &Path) -> Resul
                 "LibTorch runs {} itself ({why}), and a model file holds operators with kernels only",
                 network.name()
             ),
-            "torch::save of the module writes its parameters, which are the model's",
+            "SaveWeights writes its tensors for LoadWeights of a model that is made of the same module or file; an ONNX file of the \
+             network (torch.onnx.export) needs no LibTorch, and LoadOnnx may have kernels for it",
         ));
     };
     check_name("the network", module.name())?;
@@ -76,11 +93,18 @@ pub(super) fn save(model: &Model, network: &ModuleNetwork, path: &Path) -> Resul
         };
         tensors.push(Tensor::new(&*header.tensor, &shape(module, index)?, values));
     }
+    let state_dict = state_headers(model, module)?;
+    for (index, slot) in model.state_dict().iter().enumerate().filter(|_| !state_dict.is_empty()) {
+        if let Content::Kept { values, .. } = &slot.content {
+            tensors.push(Tensor::new(kept_name(index), &slot.shape, Elements::Packed(values)));
+        }
+    }
     tensors.extend(model.scaler_tensors(PREFIX));
     let header = Header {
         version: VERSION,
         sha256: NO_CHECKSUM.to_owned(),
         captured,
+        state_dict,
         network: SavedModule::of(module)?,
         last_activation: model.names().last_activation().to_owned(),
         batches: model.batches(),
@@ -121,6 +145,70 @@ fn named(model: &Model, module: &Module) -> Result<Vec<CapturedHeader>> {
         Ok(CapturedHeader { tensor, name: name.to_owned(), parameter: matches!(captured, Captured::Parameter(_)) })
     };
     module.captured().iter().enumerate().map(&mut header).collect()
+}
+
+fn kept_name(index: usize) -> String {
+    format!("{PREFIX}kept.{index}")
+}
+
+/// Where a captured tensor lies that a fit changes.
+fn place(captured: &Captured) -> Option<(Place, usize)> {
+    match captured {
+        Captured::Parameter(range) => Some((Place::Parameter(range.start), range.len())),
+        Captured::State(range) => Some((Place::State(range.start), range.len())),
+        Captured::Fixed(_) => None,
+    }
+}
+
+/// What the names of the captured tensors do not tell; nothing where they tell all.
+fn state_headers(model: &Model, module: &Module) -> Result<Vec<StateHeader>> {
+    let mut places = HashSet::new();
+    let is_told = |slot: &StateTensor| slot.place().is_some_and(|place| places.insert(place));
+    if model.state_dict().iter().all(is_told) {
+        return Ok(Vec::new());
+    }
+    let header = |slot: &StateTensor| {
+        check_name("a tensor of the network", &slot.name)?;
+        let is = |place_of: &Captured| place(place_of).is_some_and(|(place, _)| slot.place() == Some(place));
+        Ok(StateHeader {
+            name: slot.name.clone(),
+            shape: slot.shape.clone(),
+            buffer: slot.is_buffer,
+            captured: module.captured().iter().position(is),
+            used: matches!(slot.content, Content::Kept { is_used: true, .. }),
+        })
+    };
+    model.state_dict().iter().map(header).collect()
+}
+
+/// The same of a file, its sizes checked.
+fn state_dict(headers: Vec<StateHeader>, module: &Module, tensors: &mut Tensors) -> Result<Vec<StateTensor>> {
+    let mut names = HashSet::new();
+    let mut read = |(index, header): (usize, StateHeader)| {
+        let StateHeader { name, shape, buffer: is_buffer, captured, used: is_used } = header;
+        check_name("a tensor of its network", &name)?;
+        let wrong = || Error::invalid(format!("tensor {} is described wrongly", text::name(&name)), "");
+        if name.is_empty() || !names.insert(name.clone()) {
+            return Err(wrong());
+        }
+        let (content, length) = match captured {
+            Some(captured) => {
+                let (place, length) = module.captured().get(captured).and_then(place).ok_or_else(wrong)?;
+                (Content::Held(place), Some(length))
+            }
+            None => {
+                let Tensor { values, shape: found, .. } = tensors.take(&kept_name(index))?;
+                let length = if found == shape { Some(values.bytes * 8 / values.dtype.bitsize()) } else { None };
+                (Content::Kept { values, is_used }, length)
+            }
+        };
+        let slot = StateTensor { name: name.clone(), shape, is_buffer, content };
+        match slot.elements().is_some() && slot.elements() == length {
+            true => Ok(slot),
+            false => Err(wrong()),
+        }
+    };
+    headers.into_iter().enumerate().map(&mut read).collect()
 }
 
 fn stored(dtype: DType) -> Dtype {
@@ -237,6 +325,7 @@ pub(super) fn load(header: Header, mut file: TensorFile) -> Result<Model> {
         has(|training| training.scaler).then(|| tensors.scaler("scaler", module.inputs())).transpose()?,
         has(|training| training.target).then(|| tensors.scaler("target", module.outputs())).transpose()?,
     ];
+    let state_dict = state_dict(header.state_dict, &module, &mut tensors)?;
     if let Some(name) = tensors.0.keys().next() {
         return Err(Error::invalid(format!("tensor {} is unknown", text::name(name)), ""));
     }
@@ -244,6 +333,7 @@ pub(super) fn load(header: Header, mut file: TensorFile) -> Result<Model> {
     module.program(Mode::Evaluation, if module.takes_one(Mode::Evaluation) { 1 } else { 2 })?;
     let names = Names::new(&header.last_activation, names);
     let mut model = Model::of_operators(module, names, &parameters, &state)?;
+    model.set_state_dict(state_dict)?;
     model.add_batches(header.batches);
     if let Some(training) = header.training {
         model.set_training(training.checked(scalers)?)?;

@@ -10,7 +10,7 @@ use serde::{Deserialize, Deserializer};
 use crate::error::{Error, Result};
 use crate::tensor_file::{Dtype, Packed, Tensor, TensorFile};
 use crate::text;
-use crate::torch_file::{StateDict, is_archive};
+use crate::torch_file::{StateDict, is_archive, is_legacy};
 
 /// Tensors by name.
 pub(super) enum WeightFile {
@@ -27,6 +27,12 @@ impl WeightFile {
             let mut dict = StateDict::open(path)?;
             dict.begin_at(name);
             return Ok(WeightFile::PyTorch(Box::new(dict)));
+        }
+        if is_legacy(path) {
+            return Err(Error::invalid(
+                "weights as PyTorch wrote them before version 1.6: write them again in Python, with torch.save(torch.load(path), path)",
+                "",
+            ));
         }
         let file = TensorFile::open(path)?;
         check_listed_once(&file)?;
@@ -57,22 +63,29 @@ impl WeightFile {
         }
     }
 
-    /// The elements of a tensor of finite float32, of as many elements as `to`.
-    pub fn fill(&mut self, name: &str, to: &mut [f32]) -> Result<()> {
+    /// The elements of a tensor, of which a network has one of this shape.
+    pub fn values(&mut self, name: &str) -> Result<Packed> {
         match self {
             WeightFile::Safetensors(file, tensors) => {
                 if tensors.is_empty() {
                     *tensors = file.read_all(|_| ())?;
                 }
                 let gone = || Error::Internal(format!("tensor {} is gone", text::name(name)));
-                let values = tensors.get(name).ok_or_else(gone)?.values.floats();
-                to.iter_mut().zip(values).for_each(|(to, value)| *to = value);
+                Ok(tensors.get(name).ok_or_else(gone)?.values.clone())
             }
-            WeightFile::PyTorch(dict) => dict.read(name, to)?,
+            WeightFile::PyTorch(dict) => dict.read(name),
         }
-        match to.iter().position(|value| !value.is_finite()) {
-            None => Ok(()),
-            Some(at) => Err(Error::invalid(format!("element {at} of tensor {} is {}", text::name(name), to[at]), "")),
+    }
+
+    /// The same of finite float32.
+    pub fn floats(&mut self, name: &str) -> Result<Vec<f32>> {
+        let values: Vec<f32> = self.values(name)?.floats().collect();
+        match values.iter().position(|value| !value.is_finite()) {
+            None => Ok(values),
+            Some(at) => {
+                let what = format!("element {at} of tensor {} is {}", text::name(name), values[at]);
+                Err(Error::invalid(what, ""))
+            }
         }
     }
 }
