@@ -10,7 +10,7 @@ mod options;
 mod targets;
 
 use cladtorch::dataset::Dataset;
-use cladtorch::graph::{Activation, Gradient, Init, Loss, Optimiser, Schedule};
+use cladtorch::graph::{Activation, Gradient, Init, Loss, NegativeWeights, Optimiser, Schedule};
 use cladtorch::model::Model;
 use cladtorch::train::{Options, Trainer, metrics};
 use data::{circle, column, spec};
@@ -270,25 +270,30 @@ fn the_rate_falls_along_a_cosine() {
 }
 
 #[test]
-fn a_single_event_scores_as_in_a_batch() {
+fn a_single_event_scores_with_the_bits_of_a_batch() {
     let data = circle(300, 7);
-    let mut model = network(3);
-    fit(&mut model, &data, &spec());
-    let mut batch = vec![0.0; 300];
-    model.predict(&data, false, 2, &mut batch).unwrap();
-    let scores = || {
-        data.features().chunks(2).map(|row| {
-            let mut score = [0.0];
-            model.score(row, false, &mut score).unwrap();
-            score[0]
-        })
-    };
-    std::thread::scope(|scope| {
-        for _ in 0..4 {
-            scope.spawn(|| assert!(scores().zip(&batch).all(|(a, b)| (a - b).abs() < 1e-5)));
+    for sizes in [vec![2, 1], vec![2, 7, 1], vec![2, 17, 1], vec![2, 64, 64, 1], vec![2, 100, 32, 1], vec![2, 40, 3]] {
+        for activation in [Activation::ReLU, Activation::Tanh, Activation::GELU] {
+            let mut model = Model::new(&sizes, activation, Init::default(), 3).unwrap();
+            fit(&mut model, &data, &spec());
+            let outputs = model.outputs();
+            let mut batch = vec![0.0; 300 * outputs];
+            model.predict(&data, false, 2, &mut batch).unwrap();
+            let alike = || {
+                data.features().chunks(2).zip(batch.chunks(outputs)).all(|(row, expected)| {
+                    let mut score = vec![0.0; outputs];
+                    model.score(row, false, &mut score).unwrap();
+                    score == expected
+                })
+            };
+            std::thread::scope(|scope| {
+                for _ in 0..4 {
+                    scope.spawn(|| assert!(alike(), "{sizes:?} {activation:?}"));
+                }
+            });
+            assert!(model.score(&[1.0], false, &mut vec![0.0; outputs]).is_err());
         }
-    });
-    assert!(model.score(&[1.0], false, &mut [0.0]).is_err());
+    }
 }
 
 #[test]
@@ -379,6 +384,36 @@ fn with(rows: usize, label: fn(&[f32]) -> f32, weight: fn(&[f32]) -> f32) -> Dat
     data.append(base.features(), &of(label), &of(weight)).unwrap();
     data.commit().unwrap();
     data
+}
+
+#[test]
+fn negative_weights_count_as_the_user_says() {
+    let right = |p: &[f32]| f32::from(u8::from(p[0] > 0.0));
+    let mixed = |p: &[f32]| if p[1] > 0.3 { -0.4 } else { 1.0 + p[0].abs() };
+    let data = with(400, right, mixed);
+    let dropped = with(400, right, |p| if p[1] > 0.3 { 0.0 } else { 1.0 + p[0].abs() });
+    let absolute = with(400, right, |p| if p[1] > 0.3 { 0.4 } else { 1.0 + p[0].abs() });
+    let outcome = |data: &Dataset, options: &Options| {
+        let mut model = network(1);
+        let history = fit(&mut model, data, options);
+        (history, model.parameters().to_vec())
+    };
+    for &gradient in Gradient::ALL {
+        for class_weights in [vec![], vec![0.5, 2.0]] {
+            let keep = Options { gradient, class_weights, ..spec() };
+            let drop = Options { negative_weights: NegativeWeights::DropNegative, ..keep.clone() };
+            let take = Options { negative_weights: NegativeWeights::AbsoluteWeights, ..keep.clone() };
+            let found = [&keep, &drop, &take].map(|options| outcome(&data, options));
+            assert_eq!(found[1], outcome(&dropped, &keep));
+            assert_eq!(found[2], outcome(&absolute, &keep));
+            assert!(found[0] != found[1] && found[0] != found[2] && found[1] != found[2]);
+        }
+    }
+    // What the option mends is not warned of.
+    let class = with(400, right, |p| if p[0] > 0.0 { -0.1 } else { 1.0 });
+    let take = Options { negative_weights: NegativeWeights::AbsoluteWeights, ..spec() };
+    let warnings = |options| Trainer::new(&network(1), &class, options).unwrap().warnings();
+    assert_eq!((warnings(&spec()).len(), warnings(&take)), (1, vec![]));
 }
 
 #[test]

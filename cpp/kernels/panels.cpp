@@ -189,13 +189,20 @@ void OneOutput(size_t R, size_t I, const T *x, const T *layer, T *z)
       for (size_t p = 0; p < Panels<T>(I); ++p)
          WithWidth<T>(I - p * P, [&](auto width) {
             const T *from = x + (p * R + first) * P;
+            // Always a full square, which stays in registers, and no choice between rows: the compiler would round the products
+            // of some rows once and those of others twice, and a row's last digit would depend on its place.
+            T square[L * P];
+            if (rows < L) {
+               std::memcpy(square, from, rows * P * sizeof(T));
+               std::memset(square + rows * P, 0, (L - rows) * P * sizeof(T));
+               from = square;
+            }
             const Vector<T> left = Load(layer + p * P), right = Load(layer + p * P + L);
             for (size_t r = 0; r < L; ++r) {
-               const T *row = from + (r < rows ? r : 0) * P; // always a full square, which stays in registers
-               if constexpr (width() == 1)
-                  sums.fRows[r] += Load(row) * left;
-               else
-                  sums.fRows[r] += Load(row) * left + Load(row + L) * right;
+               const T *row = from + r * P;
+               sums.fRows[r] += Load(row) * left;
+               if constexpr (width() > 1)
+                  sums.fRows[r] += Load(row + L) * right;
             }
          });
       const Vector<T> values = RowSums(sums) + bias;

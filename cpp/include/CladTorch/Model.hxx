@@ -191,7 +191,9 @@ public:
    History LastFit() const;
 
    /// [N, C] row-major: probabilities after a cross-entropy, values in the units of the labels after a regression; after
-   /// kGaussian the means of the C / 2 targets and then their standard deviations.
+   /// kGaussian the means of the C / 2 targets and then their standard deviations. Warns once of a model where the mean of a column, of ten
+   /// events at least, is more than three of the training's standard deviations away from the training's, as WriteScores() and
+   /// DefineBatched() do: other units, for example.
    std::vector<float> Predict(const Dataset &data) const;
    /// [N, C] row-major: what the last layer gives; after a regression the values that Predict() gives, after kGaussian
    /// the logarithms of the variances in place of standard deviations. Rank by these at low false-alarm rates, where
@@ -207,7 +209,7 @@ public:
    std::vector<float> Gradient(const Dataset &data) const;
 
    /// A frozen copy that is called with one `RVecF` row (C = 1), for array columns:
-   /// `frame.Define("score", model.Functor(), {"strain"})`.
+   /// `frame.Define("score", model.Functor(), {"strain"})`. Gives the bits of Predict(), on any number of threads.
    CladTorch::Functor Functor() const;
    /// The same, called with N numbers of type T: `Define("score", model.Functor<3>(), model.Columns())`. With a T such as
    /// `ROOT::RVecF`, one number for each object of an event, it returns an RVecF with one score for each; it throws where their
@@ -233,9 +235,8 @@ public:
    Define(ROOT::RDF::RNode frame, const std::string &name, const std::vector<std::string> &given = {}) const;
    /// Define() for many events of a tree on one thread: where the fast reader reads all Columns() of the tree's files as they lie,
    /// it reads blocks of neighbouring entries ahead, predicts them in batches, and the column has their predictions by the entry's
-   /// number. Takes a fraction of Define()'s time (performance.md). Filters, ranges and any number of event loops get the bits that
-   /// Predict() gives all entries of the tree; they can differ from those of Define() in the last digit. Where a filter passes few
-   /// events, batches of 64 entries around them are predicted.
+   /// number. Takes a fraction of Define()'s time (performance.md). Filters, ranges and any number of event loops get the bits
+   /// of Predict(), which are those of Define(). Where a filter passes few events, batches of 64 entries around them are predicted.
    ///
    /// Everywhere else it is Define(), and a line on the screen says why: several threads (ROOT::EnableImplicitMT), an entry list,
    /// files that are not local, columns that are expressions, lists, defined in the frame or have variations, networks that
