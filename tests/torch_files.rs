@@ -8,7 +8,7 @@ mod say;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use cladtorch::torch_file::{StateDict, archive_of, is_legacy, sound_script};
+use cladtorch::torch_file::{StateDict, archive_of, exported, is_exported, is_legacy, sound_script};
 use damage::survives;
 use say::say;
 
@@ -58,6 +58,105 @@ fn weights_are_those_of_the_network() {
         assert_eq!(elements(&mut dict, &name), expected, "{name}");
         assert_eq!(elements(&mut checkpoint, &name), expected, "{name}");
     }
+}
+
+const EXPORTED: [&str; 5] = ["normalised", "window", "residual", "attention", "positions"];
+
+/// The tensors of torch.export's files are those that LibTorch reads of the same networks.
+#[test]
+fn tensors_of_exported_networks_are_those_of_the_network() {
+    for name in EXPORTED {
+        let path = file(&format!("{name}.pt2"));
+        assert!(is_exported(&path) && !is_exported(&file(&format!("{name}.pt"))));
+        let script = exported(&path).unwrap();
+        let network = tch::CModule::load(file(&format!("{name}.pt"))).unwrap();
+        for (parameter, tensor) in network.named_parameters().unwrap() {
+            let found = script.tensors.iter().find(|found| found.name == parameter).unwrap();
+            assert!(found.is_parameter && found.trains && found.is_used && found.same_as.is_none());
+            let expected = Vec::<f32>::try_from(tensor.flatten(0, -1)).unwrap();
+            assert_eq!(found.values.floats().collect::<Vec<_>>(), expected, "{name}: {parameter}");
+        }
+        assert!(script.text.starts_with("graph(%x0 : Tensor, %t0 : Tensor"), "{}", script.text);
+    }
+}
+
+/// An archive of torch.export with another text in the place of one of its JSON texts.
+fn changed(name: &str, from: &str, to: &str) -> Vec<u8> {
+    let mut archive = zip_of(&fs::read(file(name)).unwrap());
+    let mut count = 0;
+    for (_, content) in archive.iter_mut().filter(|(name, _)| name.ends_with(".json")) {
+        let text = String::from_utf8(content.clone()).unwrap();
+        count += text.matches(from).count();
+        *content = text.replace(from, to).into_bytes();
+    }
+    assert!(count > 0, "{from} is not in {name}");
+    archive_of(&archive).unwrap()
+}
+
+/// Names and contents of the records of an archive of stored ones.
+fn zip_of(bytes: &[u8]) -> Vec<(String, Vec<u8>)> {
+    let number = |at: usize, size: usize| {
+        bytes[at..at + size].iter().rev().fold(0, |number, &byte| number << 8 | usize::from(byte))
+    };
+    let mut at = bytes.windows(4).position(|window| window == b"PK\x01\x02").unwrap();
+    let mut records = Vec::new();
+    while &bytes[at..at + 4] == b"PK\x01\x02" {
+        let (size, name, extra, header) =
+            (number(at + 24, 4), number(at + 28, 2), number(at + 30, 2), number(at + 42, 4));
+        let start = header + 30 + number(header + 26, 2) + number(header + 28, 2);
+        let text = String::from_utf8(bytes[at + 46..][..name].to_vec()).unwrap();
+        records.push((text, bytes[start..start + size].to_vec()));
+        at += 46 + name + extra;
+    }
+    records
+}
+
+#[test]
+fn exported_networks_that_are_none_are_refused_by_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("n.pt2");
+    for (from, to, word) in [
+        ("torch.ops.aten.linear.default", "torch.ops.mine.linear.default", "torch.ops.mine.linear.default"),
+        ("torch.ops.aten.linear.default", "torch.ops.aten.linear\\n", "no operator of LibTorch's"),
+        ("torch.ops.aten.relu.default", "builtins.eval", "builtins.eval"),
+        ("\"use_pickle\": false", "\"use_pickle\": true", "is pickled"),
+        ("\"as_int\": 12", "\"as_int\": 13", "has more elements than the file"),
+        ("\"storage_offset\": {\"as_int\": 0}", "\"storage_offset\": {\"as_int\": 1}", "reaches beyond its elements"),
+        ("\"as_int\": 12", "\"as_int\": 99999999999999", "a size of a tensor"),
+        ("\"path_name\": \"weight_0\"", "\"path_name\": \"../weight_0\"", "not in the file"),
+        ("\"dtype\": 7", "\"dtype\": 9", "a tensor of a type"),
+        ("\"0.weight\"", "\"0..weight\"", "has a name that none can have"),
+        ("\"user_output\"", "\"buffer_mutation\"", "run_decompositions"),
+        ("\"nodes\"", "\"knots\"", "there is no 'nodes'"),
+    ] {
+        fs::write(&path, changed("normalised.pt2", from, to)).unwrap();
+        let error = exported(&path).err().unwrap_or_else(|| panic!("accepted: {from} as {to}")).to_string();
+        assert!(error.contains(word) && error.contains("n.pt2") && error.len() < 2000, "{from} as {to}: {error}");
+    }
+}
+
+#[test]
+fn damaged_exported_networks_do_no_harm() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("n.pt2");
+    let sound = EXPORTED.map(|name| fs::read(file(&format!("{name}.pt2"))).unwrap());
+    // Of the JSON texts alone: the archive's checksums refuse the rest.
+    let models: Vec<Vec<(String, Vec<u8>)>> = sound.iter().map(|bytes| zip_of(bytes)).collect();
+    let texts: Vec<Vec<u8>> = models
+        .iter()
+        .map(|records| records.iter().find(|(name, _)| name.ends_with("models/model.json")).unwrap().1.clone())
+        .collect();
+    let (cases, refused) = survives(&texts, 4_000, |at, bytes, damaged| {
+        let mut records = models[at % models.len()].clone();
+        for (_, content) in records.iter_mut().filter(|(name, _)| name.ends_with("models/model.json")) {
+            *content = bytes.to_vec();
+        }
+        fs::write(&path, archive_of(&records).unwrap()).unwrap();
+        let is_read = exported(&path).is_ok();
+        assert!(is_read || damaged);
+        is_read
+    });
+    say(&format!("{cases} damaged networks of torch.export: {refused} refused"));
 }
 
 /// Writes pickles: instructions and their arguments.

@@ -3,7 +3,10 @@
 python networks.py FOLDER        # PyTorch 2.11
 """
 
+import io
+import json
 import sys
+import zipfile
 from pathlib import Path
 
 import torch
@@ -164,6 +167,24 @@ def networks():
     }
 
 
+def export(net, shape, path):
+    """torch.export.save without the lines of source text and the examples, which name folders of this machine."""
+    dim = torch.export.Dim("events", min=2)
+    program = torch.export.export(net, (torch.randn(5, *shape),), dynamic_shapes=({0: dim},))
+    whole = io.BytesIO()
+    torch.export.save(program, whole)
+    with zipfile.ZipFile(whole) as archive, zipfile.ZipFile(path, "w") as plain:
+        for name in archive.namelist():
+            content = archive.read(name)
+            if name.endswith("models/model.json"):
+                about = json.loads(content)
+                for node in about["graph_module"]["graph"]["nodes"]:
+                    node["metadata"] = {}
+                content = json.dumps(about).encode()
+            if "sample_inputs" not in name:
+                plain.writestr(zipfile.ZipInfo(name), content)
+
+
 def main(folder):
     torch.manual_seed(1)
     made = networks()
@@ -175,6 +196,9 @@ def main(folder):
     whole = settled(Whole(), [4])
     torch.jit.script(whole).save(folder / "whole.pt")
     torch.save({"model": {f"module.{name}": tensor for name, tensor in whole.state_dict().items()}}, folder / "whole_weights.pt")
+    for name, shape in {"normalised": [4], "window": [1, 32], "residual": [6], "attention": [7, 4], "positions": [5, 3]}.items():
+        export(made[name].train(name == "normalised"), shape, folder / f"{name}.pt2")
+    made["normalised"].eval()
     torch.save(made["normalised"].state_dict(), folder / "normalised_weights.pt")
     weights = {f"net.{name}": tensor for name, tensor in made["normalised"].state_dict().items()}
     optimizer = torch.optim.Adam(made["normalised"].parameters())

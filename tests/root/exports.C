@@ -11,6 +11,7 @@ R__LOAD_LIBRARY(libcladtorch)
 #include <TRandom3.h>
 #include <TROOT.h>
 
+#include <algorithm>
 #include <cmath>
 #include <fstream>
 #include <sstream>
@@ -69,6 +70,40 @@ double Difference(const std::string &name, const Dataset &data, const std::vecto
    return largest / scale;
 }
 
+/// The largest difference of what a network of PyTorch gives from `expected`, in units of the largest number.
+double Difference(torch::jit::Module &script, const Dataset &data, const std::vector<float> &expected)
+{
+   const auto x = data.Features();
+   std::vector<float> features(x.begin(), x.end());
+   const auto rows = static_cast<std::int64_t>(data.Rows());
+   const auto found = script.forward({torch::tensor(features).view({rows, -1})}).toTensor().detach().flatten();
+   const auto wanted = torch::tensor(expected);
+   return ((found - wanted).abs().max() / wanted.abs().max().clamp_min(1)).item<double>();
+}
+
+/// A network that LibTorch loads, alone and as a model, and whose parameters train.
+template <class M>
+void BecomesPyTorchs(const M &model, const Dataset &data, const std::string &name, const std::vector<std::string> &parameters)
+{
+   const auto expected = model.Predict(data);
+   model.ExportTorchScript(name + ".pt");
+   auto script = torch::jit::load(name + ".pt");
+   CHECK(Difference(script, data, expected) < 1e-6);
+   std::vector<std::string> names;
+   for (const auto &parameter : script.named_parameters()) {
+      names.push_back(parameter.name);
+      CHECK(parameter.value.requires_grad());
+   }
+   std::sort(names.begin(), names.end());
+   CHECK(names == parameters);
+   script.forward({torch::ones({4, static_cast<std::int64_t>(model.Inputs())})}).toTensor().sum().backward();
+   for (auto parameter : script.parameters())
+      CHECK(parameter.grad().defined());
+   const auto again = Model::LoadTorchScript(name + ".pt", {model.Inputs()}).Predict(data);
+   for (std::size_t i = 0; i < expected.size(); ++i)
+      CHECK(Near(again[i], expected[i], 1e-5 * std::max(1.f, std::abs(expected[i]))));
+}
+
 /// Everything that leaves the model, and its weights into `empty`.
 template <class M>
 void Leaves(const M &model, M empty, const Dataset &data, const std::string &name)
@@ -109,6 +144,42 @@ void mlps()
    Leaves(normalised, Mlp({3, 16, 1}, more), binary, "normalised");
 }
 
+/// Networks of PyTorch, of each kind of prediction.
+void networks()
+{
+   const auto binary = Events("sign"), values = Events("energy");
+   const std::vector<std::string> layers{"layers.0.bias", "layers.0.weight", "layers.1.bias", "layers.1.weight"};
+   for (const auto activation : {CladTorch::kReLU, CladTorch::kLeakyReLU, CladTorch::kGELU, CladTorch::kSoftplus}) {
+      Mlp classifier({3, 9, 1}, activation);
+      classifier.Fit(binary, Options());
+      BecomesPyTorchs(classifier, binary, "script_classifier", layers);
+   }
+   Mlp classes({3, 9, 3}, CladTorch::kTanh);
+   classes.Fit(Events("class"), Options());
+   BecomesPyTorchs(classes, binary, "script_classes", layers);
+   Mlp regression({3, 9, 1}, CladTorch::kSigmoid);
+   regression.Fit(values, Options(CladTorch::kMeanSquaredError));
+   BecomesPyTorchs(regression, values, "script_regression", layers);
+   Mlp gaussian({3, 9, 2}, CladTorch::kSiLU);
+   gaussian.Fit(values, Options(CladTorch::kGaussian));
+   BecomesPyTorchs(gaussian, values, "script_gaussian", layers);
+   auto net = nn::Sequential(nn::Unflatten(nn::UnflattenOptions(1, {1, 3})), nn::Conv1d(1, 4, 2), nn::BatchNorm1d(4), nn::GELU(),
+                             nn::Dropout(0.1), nn::Flatten(), nn::Linear(8, 1));
+   Model module(net, {3});
+   module.Fit(binary, Options());
+   BecomesPyTorchs(module, binary, "script_module", {"1.bias", "1.weight", "2.bias", "2.weight", "6.bias", "6.weight"});
+   const auto buffers = torch::jit::load("script_module.pt").named_buffers();
+   std::vector<std::string> names;
+   for (const auto &buffer : buffers)
+      names.push_back(buffer.name);
+   for (const std::string name : {"2.running_mean", "2.running_var", "2.num_batches_tracked"})
+      CHECK(std::find(names.begin(), names.end(), name) != names.end());
+   Mlp own({3, 9, 1}, CladTorch::kReLU);
+   own.Fit(binary, Options());
+   own.ExportOnnx("before.onnx");
+   BecomesPyTorchs(Model::LoadOnnx("before.onnx"), binary, "script_onnx", {"layers.0.bias", "layers.0.weight", "layers.1.bias", "layers.1.weight"});
+}
+
 /// The names of the file are those of torch::nn, whose tensors have the new numbers.
 void modules()
 {
@@ -146,6 +217,7 @@ void refusals()
    Model libtorch(convolution, {3});
    Refuses("a header of what LibTorch runs", [&] { libtorch.ExportCpp("l.hxx"); }, {"LibTorch runs"});
    Refuses("a graph of what LibTorch runs", [&] { libtorch.ExportOnnx("l.onnx"); }, {"LibTorch runs"});
+   Refuses("a network of PyTorch of what LibTorch runs", [&] { libtorch.ExportTorchScript("l.pt"); }, {"LibTorch runs"});
    libtorch.SaveWeights("l.safetensors");
    const auto there = std::vector<float>(libtorch.Parameters().begin(), libtorch.Parameters().end());
    libtorch.SetParameters(std::vector<float>(there.size(), 0.5f));
@@ -154,6 +226,7 @@ void refusals()
    auto table = torch::ones({3, 1}, torch::requires_grad());
    Model function([table](const torch::Tensor &x) { return std::get<0>(torch::sort(x, 1)).matmul(table); }, {3});
    Refuses("weights without names", [&] { function.SaveWeights("l.safetensors"); }, {"not known by name"});
+   Refuses("a network of PyTorch at a folder", [&] { model.ExportTorchScript("."); }, {"."});
    Refuses("a device", [&] { model.ExportCpp("/dev/null"); }, {"/dev/null"});
    Refuses("a folder", [&] { model.ExportOnnx("."); }, {"."});
    // Expressions are code: those that came with a file do not run.
@@ -169,6 +242,7 @@ void refusals()
 void exports()
 {
    mlps();
+   networks();
    modules();
    refusals();
    Passed();

@@ -66,4 +66,17 @@ else:
     (found,) = session.run(["predictions"], {"features": x})
     assert np.abs(found.ravel() - np.asarray(model.Predict(events)).ravel()).max() < 1e-6
     print("onnxruntime computes what Predict gives")
+
+model.ExportTorchScript("net.pt")
+assert np.allclose(ct.Model.LoadTorchScript("net.pt", [3]).Predict(x), np.asarray(model.Predict(events)).ravel(), atol=1e-6)
+try:
+    import torch
+except (ImportError, OSError) as error:
+    print("PyTorch was not tried:", error)
+else:
+    net = torch.jit.load("net.pt")
+    found = net(torch.from_numpy(x)).detach().numpy().ravel()
+    assert np.abs(found - np.asarray(model.Predict(events)).ravel()).max() < 1e-6
+    assert set(net.state_dict()) >= set(tensors) and all(parameter.requires_grad for parameter in net.parameters())
+    print("PyTorch computes what Predict gives")
 print("ALL CHECKS PASSED")

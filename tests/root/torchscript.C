@@ -191,10 +191,37 @@ void computes(const Case &each)
    CHECK(Model::Load(each.fName + ".ct").Logits(data) == model.Logits(data));
    model.ExportOnnx(each.fName + ".onnx");
    model.ExportCpp(each.fName + ".hxx");
+   model.ExportTorchScript(each.fName + "_again.pt");
+   const auto width = static_cast<std::int64_t>(model.Inputs());
+   CHECK(Difference(Numbers(torch::jit::load(each.fName + "_again.pt").forward({x.reshape({kRows, width})}).toTensor()), model.Logits(data)) < 1e-6);
    model.SaveWeights(each.fName + ".safetensors");
    auto again = Model::LoadTorchScript(Path(each.fName), each.fShape);
    again.LoadWeights(each.fName + ".safetensors");
    CHECK(again.Logits(data) == model.Logits(data));
+}
+
+/// What torch.export wrote computes as the same network in TorchScript does, with the same parameters; one that was exported as it trains
+/// predicts in evaluation, and trains.
+void exported()
+{
+   const std::vector<Case> cases{{"normalised", {4}}, {"window", {1, 32}}, {"residual", {6}}, {"attention", {7, 4}}, {"positions", {5, 3}}};
+   for (const auto &[name, shape, why, draws] : cases) {
+      std::printf("---- %s.pt2\n", name.c_str());
+      auto model = Model::LoadTorchScript(kFolder + name + ".pt2", shape);
+      const auto scripted = Model::LoadTorchScript(Path(name), shape);
+      const auto data = Data(Events(shape));
+      CHECK(Difference(model.Logits(data), scripted.Logits(data)) < 1e-6);
+      CHECK(Difference(model.Gradient(data), scripted.Gradient(data)) < 1e-6);
+      CHECK(Difference(Parameters(model), Parameters(scripted)) == 0);
+      CHECK(Printed(model).find("back end aot") != std::string::npos);
+      const auto before = Parameters(model);
+      model.Fit(data, OneStep());
+      CHECK(Difference(Parameters(model), before) > 1e-5);
+      model.SaveWeights("exported.safetensors");
+      auto other = Model::LoadTorchScript(Path(name), shape);
+      other.LoadWeights("exported.safetensors");
+      CHECK(Difference(model.Logits(data), other.Logits(data)) < 1e-6);
+   }
 }
 
 void several_inputs()
@@ -334,6 +361,7 @@ void torchscript()
 {
    for (const auto &each : Cases())
       computes(each);
+   exported();
    several_inputs();
    modes();
    weights();

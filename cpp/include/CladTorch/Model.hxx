@@ -369,7 +369,7 @@ public:
    /// \param output The output to predict, if the file has several.
    static Model LoadOnnx(const std::string &path, const std::string &output = "");
    /// Reads a network that PyTorch wrote: `torch.jit.script(net).save("net.pt")`, or `torch.jit.trace`, or torch::jit::Module in
-   /// C++. It becomes a model as a torch::nn module does: predicted with, fine-tuned by Fit(), saved and exported, with
+   /// C++, or `torch.export.save` (`.pt2`), which the file itself tells. It becomes a model as a torch::nn module does: predicted with, fine-tuned by Fit(), saved and exported, with
    /// Clad's derivatives where its operators have kernels, else run by LibTorch (Print() says why). Parameters keep PyTorch's names
    /// and `requires_grad`. Needs neither Python nor LibTorch's headers.
    ///
@@ -381,7 +381,7 @@ public:
    /// a Fit() with a cross-entropy, or SetOptions() with one as fLoss, it takes that for logits and gives probabilities.
    ///
    /// A scripted network has both modes: dropout and batch normalisation train as in PyTorch. A traced one keeps the mode in which it
-   /// was traced.
+   /// was traced, and one of torch.export that of evaluation unless it was exported in training.
    ///
    /// A TorchScript file is a program. Checked before LibTorch reads it: all sizes and checksums, and that reading runs
    /// nothing. Its `forward` runs, by LibTorch's operators alone: those that open files or print are refused by name. LibTorch's
@@ -413,6 +413,12 @@ public:
    /// `model_` before it. It computes in float32; sums have another order than those of Predict(), which changes last digits. Safe
    /// from several threads. Throws as ExportOnnx(), and for more than 4 million parameters.
    void ExportCpp(const std::string &path) const;
+   /// Writes what Predict() computes as a network of PyTorch, which Python loads with `torch.jit.load(path)`: with the scaler of the
+   /// features, that of the targets, and the sigmoid or softmax of a classifier. Its `forward` takes features [events, F] of float32 and
+   /// gives predictions [events, C], as in evaluation: without dropout, with the running statistics. Parameters are PyTorch's
+   /// parameters under their names (`layers.0.weight` of an Mlp) and go on training there. Written as by Save(). Throws for a network
+   /// that LibTorch runs, that does not take a single event, or that has an activation of your own.
+   void ExportTorchScript(const std::string &path) const;
    /// Writes all tensors of the network as a safetensors file with the names of PyTorch's `state_dict` (`layers.0.weight`
    /// [outputs, inputs] of an Mlp), which `safetensors.torch.load_file` reads and `load_state_dict` takes: parameters and running
    /// statistics, of a torch::nn module or TorchScript network also frozen and unused parameters, all buffers, and tied ones under each

@@ -1188,7 +1188,7 @@ class Model:
         ...
     @staticmethod
     def LoadOnnx(path: _Path, output: _Path = ...) -> Model:
-        """Reads the network of an ONNX file (opsets 9 to 28), as PyTorch, Keras and scikit-learn export them. Its weights go on
+        """Reads the network of an ONNX file (opsets 7 to 28), as PyTorch, Keras and scikit-learn export them. Its weights go on
         training with Fit(); it predicts, is saved and exported as any other model. `models.md` lists the operators; a file with
         another one is refused by name.
 

@@ -27,7 +27,7 @@ LONG = {
     "MatchedFilter": {"__init__", "ComplexSeries", "Max", "Series"},
     "Mlp": {"__init__", "Load"},
     "Model": {
-        *("Auc", "AucError", "CrossValidate", "Define", "DefineBatched", "DrawScores", "Evaluate", "ExportCpp", "ExportOnnx", "Fit", "Gradient"),
+        *("Auc", "AucError", "CrossValidate", "Define", "DefineBatched", "DrawScores", "Evaluate", "ExportCpp", "ExportOnnx", "ExportTorchScript", "Fit", "Gradient"),
         *("GradientImportance", "Importance", "Load", "LoadOnnx", "LoadTorchScript", "LoadWeights", "Logits", "Predict", "Report", "Resume", "Roc", "Save", "SaveWeights"),
         *("Scores", "WriteScores"),
     },

@@ -12,6 +12,7 @@
 #include "Network.hxx"
 #include "NetworkModel.hxx"
 #include "ScriptGraph.hxx"
+#include "ScriptOf.hxx"
 
 #include "cladtorch/src/bridge/files.rs.h"
 
@@ -23,6 +24,7 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -100,18 +102,29 @@ void CheckOperators(const torch::jit::Block &block)
    }
 }
 
-/// The network of an archive that the core has looked at.
-Script Load(const rust::Vec<std::uint8_t> &archive)
+void Check(const Script &script)
 {
-   const auto reader = std::make_shared<caffe2::serialize::MemoryReadAdapter>(archive.data(), static_cast<off_t>(archive.size()));
-   auto script = torch::jit::load(reader, torch::Device(torch::kCPU), false);
    const auto forward = script.find_method("forward");
    if (!forward)
       throw std::runtime_error(ClassOf(script) + " has no method forward");
    const auto graph = forward->graph()->copy();
    torch::jit::Inline(*graph);
    CheckOperators(*graph->block());
-   return script;
+}
+
+/// The network of an archive that the core has looked at.
+Script Load(const rust::Vec<std::uint8_t> &archive)
+{
+   const auto reader = std::make_shared<caffe2::serialize::MemoryReadAdapter>(archive.data(), static_cast<off_t>(archive.size()));
+   return torch::jit::load(reader, torch::Device(torch::kCPU), false);
+}
+
+/// The network of the file at `path`, which torch.export or TorchScript wrote: what it runs is made by this when it is called.
+std::function<Script()> Opened(const std::string &path)
+{
+   if (Core::is_exported(path))
+      return [spec = std::make_shared<Core::ScriptSpec>(Core::exported_script(path))] { return ScriptOf(*spec); };
+   return [archive = std::make_shared<rust::Vec<std::uint8_t>>(Core::torch_script(path))] { return Load(*archive); };
 }
 
 TensorList Tensors(const c10::IValue &value)
@@ -159,11 +172,14 @@ template <class F>
 std::shared_ptr<ModelData> OfFile(const std::string &given, F make)
 {
    const auto path = FilePath(given);
-   const auto archive = Core::torch_script(path);
+   const auto open = Opened(path);
    std::string what;
    try {
       Script script;
-      OnLargeStack([&] { script = Load(archive); });
+      OnLargeStack([&] {
+         script = open();
+         Check(script);
+      });
       auto model = make(Forward(script), std::make_shared<ScriptModule>(script));
       KeepScale(*model);
       model->fTrained = true; // on events that nobody here knows

@@ -1,5 +1,6 @@
 //! Files written whole or not at all, and text that is safe to show.
 
+use std::fs;
 use std::path::Path;
 
 use crate::atomic_file;
@@ -16,6 +17,8 @@ mod ffi {
         /// Where it is written until then.
         fn file_path(file: &AtomicFile) -> Result<String>;
         fn file_publish(file: Box<AtomicFile>) -> Result<()>;
+        /// Writes the bytes to `path`, whole or not at all.
+        fn write_file(path: &str, bytes: &[u8]) -> Result<()>;
         /// A TorchScript network's archive for LibTorch to load: see [`torch_file::sound_script`].
         fn torch_script(path: &str) -> Result<Vec<u8>>;
         /// A name (of a column, a tree, a file; UTF-8 or not) on one line, without what would steer a terminal.
@@ -36,6 +39,11 @@ fn file_path(file: &AtomicFile) -> Result<String> {
 
 fn file_publish(file: Box<AtomicFile>) -> Result<()> {
     guard(|| file.0.publish())
+}
+
+fn write_file(path: &str, bytes: &[u8]) -> Result<()> {
+    let path = Path::new(path);
+    guard(|| atomic_file::replace(path, |new| fs::write(new, bytes).map_err(|error| Error::io(path, error))))
 }
 
 fn torch_script(path: &str) -> Result<Vec<u8>> {

@@ -1,9 +1,12 @@
-//! The tensors of a module under all their names.
+//! The tensors of a module under all their names, and models as networks of PyTorch.
+
+use std::path::Path;
 
 use crate::error::{Error, Result, guard};
 use crate::model::{Content, Model, Place, StateTensor};
 use crate::tensor_file::{Dtype, Packed};
-use ffi::{EElement, EHeld, StateSpec};
+use crate::torch_file::{self, Script};
+use ffi::{EElement, EHeld, ScriptSpec, ScriptTensor, StateSpec};
 
 #[cxx::bridge(namespace = "CladTorch::Core")]
 mod ffi {
@@ -50,6 +53,30 @@ mod ffi {
         bytes: Vec<u8>,
     }
 
+    /// A tensor of a network of PyTorch.
+    struct ScriptTensor {
+        name: String,
+        shape: Vec<usize>,
+        element: EElement,
+        /// Row-major.
+        bytes: Vec<u8>,
+        /// Whether it is a parameter, not a buffer.
+        is_parameter: bool,
+        /// Whether it trains.
+        trains: bool,
+        /// Whether the graph takes it.
+        is_used: bool,
+        /// One more than the number of one before that is the same tensor; 0: there is none.
+        same_as: usize,
+    }
+
+    /// A network of PyTorch.
+    struct ScriptSpec {
+        /// Its graph, in TorchScript's own notation: of features [events, inputs] and the tensors that it takes.
+        text: String,
+        tensors: Vec<ScriptTensor>,
+    }
+
     unsafe extern "C++" {
         include!("cladtorch/src/bridge/model.rs.h");
 
@@ -59,6 +86,14 @@ mod ffi {
     extern "Rust" {
         /// Tells a new model all tensors of its module.
         fn model_set_state_dict(model: &mut Model, tensors: &Vec<StateSpec>) -> Result<()>;
+        /// Whether the file at `path` was written by `torch.export.save`.
+        fn is_exported(path: &str) -> bool;
+        /// The network of such a file: see [`torch_file::exported`].
+        fn exported_script(path: &str) -> Result<ScriptSpec>;
+        /// The model as a network of PyTorch.
+        fn model_script(model: &Model) -> Result<ScriptSpec>;
+        /// What the model predicts for events `x` [_, inputs].
+        fn model_predictions(model: &Model, x: &[f32]) -> Result<Vec<f32>>;
     }
 }
 
@@ -81,19 +116,59 @@ fn dtype(element: EElement) -> Result<Dtype> {
     found.map(|(_, dtype)| *dtype).ok_or_else(|| Error::Internal(format!("elements of type {}", element.repr)))
 }
 
+fn element(dtype: Dtype) -> Result<EElement> {
+    let found = ELEMENTS.iter().find(|(_, known)| *known == dtype);
+    found.map(|(element, _)| *element).ok_or_else(|| Error::Internal(format!("elements of type {dtype:?}")))
+}
+
 #[allow(clippy::ptr_arg)] // What cxx makes of `rust::Vec`.
 fn model_set_state_dict(model: &mut Model, tensors: &Vec<StateSpec>) -> Result<()> {
     let tensor = |spec: &StateSpec| {
         let content = match spec.held {
             EHeld::Parameters => Content::Held(Place::Parameter(spec.start)),
             EHeld::State => Content::Held(Place::State(spec.start)),
-            _ => Content::Kept {
-                values: Packed::of_elements(dtype(spec.element)?, &spec.bytes),
-                is_used: spec.is_used,
-            },
+            _ => {
+                Content::Kept { values: Packed::of_elements(dtype(spec.element)?, &spec.bytes), is_used: spec.is_used }
+            }
         };
         let StateSpec { name, shape, is_buffer, .. } = spec;
         Ok(StateTensor { name: name.clone(), shape: shape.clone(), is_buffer: *is_buffer, content })
     };
     guard(|| model.set_state_dict(tensors.iter().map(tensor).collect::<Result<_>>()?))
+}
+
+fn spec(script: Script) -> Result<ScriptSpec> {
+    let tensors = script.tensors.into_iter().map(|tensor| {
+        Ok(ScriptTensor {
+            element: element(tensor.values.dtype)?,
+            bytes: tensor.values.to_bytes(),
+            name: tensor.name,
+            shape: tensor.shape,
+            is_parameter: tensor.is_parameter,
+            trains: tensor.trains,
+            is_used: tensor.is_used,
+            same_as: tensor.same_as.map_or(0, |index| index + 1),
+        })
+    });
+    Ok(ScriptSpec { tensors: tensors.collect::<Result<_>>()?, text: script.text })
+}
+
+fn is_exported(path: &str) -> bool {
+    torch_file::is_exported(Path::new(path))
+}
+
+fn exported_script(path: &str) -> Result<ScriptSpec> {
+    guard(|| spec(torch_file::exported(Path::new(path))?))
+}
+
+fn model_script(model: &Model) -> Result<ScriptSpec> {
+    guard(|| spec(model.script()?))
+}
+
+fn model_predictions(model: &Model, x: &[f32]) -> Result<Vec<f32>> {
+    guard(|| {
+        let mut predictions = vec![0.0; x.len() / model.inputs() * model.outputs()];
+        model.predict_rows(x, false, 1, &mut predictions)?;
+        Ok(predictions)
+    })
 }

@@ -84,6 +84,11 @@ impl<'a> Plan<'a> {
         Ok(plan)
     }
 
+    /// What the model computes.
+    pub fn module(&self) -> &Module {
+        self.module
+    }
+
     /// What the network gives for the event.
     pub fn result(&self) -> &Tensor {
         &self.program.results()[0]

@@ -393,6 +393,23 @@ impl Module {
         Ok(())
     }
 
+    /// What LibTorch was observed to run in this mode, or a file was found to say, for two events and more.
+    pub fn observed_batch(&self, mode: Mode) -> Result<&AnyBatch> {
+        self.observed(mode).map(|observed| &observed.batch)
+    }
+
+    /// Type and elements of a captured tensor that stays as it is, row-major.
+    pub fn fixed_elements(&self, index: usize) -> Result<(DType, Vec<u8>)> {
+        let value = self.value(index)?;
+        let Captured::Fixed(words) = &self.captured[index] else {
+            return Err(Error::Internal(format!("captured tensor {index} does not stay as it is")));
+        };
+        let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+        let size = value.dtype.bytes();
+        let offsets = lower::observed_view(value)?.offsets().collect::<Vec<_>>();
+        Ok((value.dtype, offsets.into_iter().flat_map(|at| bytes[at * size..(at + 1) * size].to_vec()).collect()))
+    }
+
     pub(super) fn observed(&self, mode: Mode) -> Result<&Observed> {
         match &self.source {
             Source::Observed(modes) => Ok(&modes[mode as usize]),

@@ -1,0 +1,79 @@
+/// \file torch/ExportTorchScript.cxx
+/// \brief Model::ExportTorchScript(): a model as a network that PyTorch loads.
+
+#include <CladTorch/Model.hxx>
+#include <CladTorch/Torch/Guard.hxx>
+
+#include "../CoreBox.hxx"
+#include "../FilePath.hxx"
+#include "../Interrupt.hxx"
+#include "CleanDispatch.hxx"
+#include "ScriptOf.hxx"
+
+#include "cladtorch/src/bridge/files.rs.h"
+
+#include <ATen/CPUGeneratorImpl.h>
+
+#include <sstream>
+#include <stdexcept>
+#include <string>
+
+namespace CladTorch {
+
+using namespace Internal;
+
+namespace {
+
+using Script = torch::jit::Module;
+
+/// Events with which a network is compared with its model, and how far their predictions may be apart.
+constexpr std::int64_t kEvents = 5;
+constexpr double kAlike = 1e-4;
+
+/// Throws where the network does not compute what the model predicts.
+void Compare(Script script, const Core::Model &model)
+{
+   const auto inputs = static_cast<std::int64_t>(Core::model_inputs(model));
+   const auto x = torch::randn({kEvents, inputs}, at::detail::createCPUGenerator(1));
+   const auto expected = Core::model_predictions(model, {x.data_ptr<float>(), static_cast<std::size_t>(x.numel())});
+   const auto y = script.forward({x}).toTensor().detach().contiguous();
+   const char *other = "PyTorch computes something else than Predict() with these operators";
+   if (static_cast<std::size_t>(y.numel()) != expected.size())
+      throw std::runtime_error(other);
+   const auto predicted = torch::from_blob(const_cast<float *>(expected.data()), y.sizes().vec());
+   const auto far = (y - predicted).abs() > kAlike * predicted.abs().nan_to_num().max().clamp_min(1e-30);
+   const auto differ = far & ~(y.isnan() & predicted.isnan()) & ~(y == predicted);
+   if (differ.any().item<bool>())
+      throw std::runtime_error(other);
+}
+
+std::string Saved(const Script &script)
+{
+   std::ostringstream file;
+   script.save(file);
+   return file.str();
+}
+
+} // namespace
+
+void Model::ExportTorchScript(const std::string &path) const
+{
+   LongCall(Where("ExportTorchScript"), [&] {
+      const auto &model = *Data().fCore;
+      const CleanDispatch outside;
+      const c10::InferenceMode normal(false);
+      const torch::NoGradGuard withoutGradients;
+      const auto spec = Core::model_script(model);
+      std::string file;
+      try {
+         const auto script = ScriptOf(spec);
+         Compare(script, model);
+         file = Saved(script);
+      } catch (const c10::Error &e) {
+         throw std::runtime_error(std::string("a TorchScript network cannot be made: ") + e.what_without_backtrace());
+      }
+      Core::write_file(FilePath(path), {reinterpret_cast<const std::uint8_t *>(file.data()), file.size()});
+   });
+}
+
+} // namespace CladTorch

@@ -1,0 +1,23 @@
+/// \file torch/ScriptOf.hxx
+/// \brief Networks of PyTorch, made of graphs in TorchScript's notation and of tensors.
+
+#ifndef CLADTORCH_TORCH_SCRIPTOF
+#define CLADTORCH_TORCH_SCRIPTOF
+
+#include <CladTorch/Torch/LibTorch.hxx>
+
+#include "cladtorch/src/bridge/state_dict.rs.h"
+
+#include <torch/csrc/jit/api/module.h>
+
+namespace CladTorch {
+namespace Internal {
+
+/// A network with the parameters and buffers of `spec`, under their names, whose `forward` is its graph. Throws, in words or as LibTorch,
+/// where an operator is none of LibTorch's or does not take what it is given.
+torch::jit::Module ScriptOf(const Core::ScriptSpec &spec);
+
+} // namespace Internal
+} // namespace CladTorch
+
+#endif
