@@ -111,7 +111,9 @@ fn long_calls_hear_ctrl_c() {
             let space = if owner == "CladTorch" { "" } else { "::" };
             let class = match owner {
                 "CladTorch" => String::new(),
-                "CoherentSearch" | "MatchedFilter" | "NetworkFilter" | "OnlineSearch" | "Whitener" => format!("Signal::{owner}"),
+                "CoherentSearch" | "MatchedFilter" | "NetworkFilter" | "OnlineSearch" | "Whitener" => {
+                    format!("Signal::{owner}")
+                }
                 _ => owner.to_owned(),
             };
             let full = match name {

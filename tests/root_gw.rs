@@ -254,7 +254,11 @@ fn online_searches_read_simulated_and_served_strain() {
         assert!(served.text.contains(" scores, the largest "), "{}", served.text);
     }
     let short = Session::python(&[&file, "none", "5"]).run();
-    assert!(short.code == Some(1) && short.text.contains("no scores: the memory and a window take 9 s"), "{}", short.text);
+    assert!(
+        short.code == Some(1) && short.text.contains("no scores: the memory and a window take 9 s"),
+        "{}",
+        short.text
+    );
 }
 
 /// A network that has hardly learned sees more at more false alarms, and its twin the same from the same file.

@@ -10,7 +10,7 @@
 //! | `cpp/src/python/` | what PyROOT adds to the classes: arguments, options, arrays, copies; part of the library as text | the public API |
 //! | `cpp/src/torch/` | what sees LibTorch's headers: functions observed and compiled, as a whole or in parts, modules that become models and those that LibTorch runs for them, autograd nodes, operators for the dispatcher | LibTorch, [`bridge`] |
 //! | [`bridge`] | the border to C++, one `#[cxx::bridge]` a topic; what can fail goes through [`error::guard`] | every module |
-//! | [`model`] | a network with scalers, columns and options; prediction; the model file | `options`, `gradient`, `dataset` |
+//! | [`model`] | a network with scalers, columns and options; prediction, also slid over series and as blocks arrive; the model file | `options`, `gradient`, `dataset`, `signal` |
 //! | [`evaluate`] | what predictions say about a model: operating points, calibration, confusion, residuals, importance | `model`, `train`'s metrics |
 //! | `export` | models for other programs: ONNX graphs, C++ headers without dependencies | `model`, `gradient`, `graph`, the text of `cpp/kernels` |
 //! | [`import`] | networks of other programs: ONNX files as operators of LibTorch | `model`, `graph` |
@@ -20,20 +20,20 @@
 //! | [`gradient`] | back ends: [`gradient::aot`] (Clad's derivatives, tiles of rows of a module), [`gradient::autograd`] (perceptrons on LibTorch), [`gradient::libtorch`] (a module as LibTorch runs it), [`gradient::CompiledGraph`] (an observed function, in blocks of its rows) | `graph`, `optimizer`, `kernels`, `device`, `dataset` |
 //! | [`ranks`] | processes of an MPI job that train together: sums over them, in order | `error`, `kernels` |
 //! | [`optimizer`] | SGD, Adam and AdamW over one flat vector, their state; the rate is given at each update | `graph`, `kernels`, `device` |
-//! | [`graph`] | networks: [`graph::Graph`], a chain of layers; [`graph::Program`], operators with their operands, of a chain or of an observed function; [`graph::Module`], one of them with parameters, which trains; [`graph::lower`], which makes it, and [`graph::rows`], which takes its rows apart | `error`, `kernels::strided` |
+//! | [`graph`] | networks: [`graph::Graph`], a chain of layers; [`graph::Program`], operators with their operands, of a chain or of an observed function; [`graph::Module`], one of them with parameters, which trains; [`graph::lower`], which makes it, [`graph::rows`], which takes its rows apart, and [`graph::sliding`], which cuts it in two for long series | `error`, `kernels::strided` |
 //! | [`dataset`] | features, labels, weights; split, shuffle, scaling | `columns`, `device` |
 //! | [`stream`] | events of data bigger than memory: order, windows, the hand-over from the reading thread | `columns`, `dataset`, `kernels` |
 //! | [`interpreter`] | C++ modules of headers for ROOT's prompt, made at first use where the plugin came as a wheel | `cache` |
 //! | `cache` | what is kept for this user between sessions: compiled functions, C++ modules | nothing |
 //! | [`interrupt`] | Ctrl-C, as a flag that long loops ask for | `error` |
-//! | [`signal`] | spectra, whitening, waveforms and exact bounds for strain data, float64 | `error`, `interrupt` |
+//! | [`signal`] | spectra, whitening, waveforms, exact bounds and candidates for strain data, float64 | `error`, `interrupt`, `device` |
 //! | [`columns`] | what a column is, and what the fast reader is asked for | `error` |
 //! | [`device`] | devices, and CUDA loaded on purpose | `error` |
 //! | `rust/src/bin/` | the `cladtorch` command | the crate `cladtorch_base` |
 //! | `rust/fuzz/` | targets of libFuzzer for what reads hostile bytes | [`columns`], [`rootfile`] |
 //! | **`rust/base/`** | **the crate `cladtorch_base`: all below, without LibTorch** | |
 //! | [`rootfile`] | files of trees without ROOT: what is in them, their numbers, other formats | `columns`, `memory`, `atomic_file`, `tensor_file` |
-//! | [`strain`] | HDF5 files of detector strain, and trees of what is good in them | `rootfile`, `atomic_file` |
+//! | [`strain`] | HDF5 files of detector strain, and trees of what is good in them; files of candidates | `rootfile`, `atomic_file` |
 //! | `columns` | the fast reader: baskets of local files, decoded on rayon's threads | `error`, `memory`, `threads`, `kernels` |
 //! | `rust/xz2/` | liblzma by the name under which oxyroot asks for it | nothing |
 //! | [`tensor_file`] | safetensors files of float32, piece by piece | `error` |

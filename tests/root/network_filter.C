@@ -96,6 +96,15 @@ void CheckAllSlid()
       return last(y.flatten(1));
    };
    CheckSlid("residual", Model(residual, {1, 64}), 1, 8, 1);
+   nn::Conv1d before(1, 6, 7);
+   nn::Linear gain(6, 6), after(6 * 58, 1);
+   // What is learned of the whole window scales its channels: that is the head's.
+   const auto excited = [=](torch::Tensor x) mutable {
+      auto y = torch::elu(before(x));
+      y = torch::tanh(y * torch::sigmoid(gain(y.mean(2))).unsqueeze(2));
+      return after(y.flatten(1));
+   };
+   CheckSlid("gains of whole windows", Model(excited, {1, 64}), 1, 8, 1);
    CladTorch::FitOptions options;
    options.fEpochs = 1;
    options.fVerbose = 0;

@@ -69,7 +69,8 @@ fn candidates_are_the_largest_of_their_clusters() {
 fn sensitive_distances_are_what_a_slow_count_gives() {
     let mut random = ChaCha8Rng::seed_from_u64(5);
     let mut candidates = |count: usize| -> Vec<Candidate> {
-        let mut one = || Candidate { time: random.random_range(0.0..1000.0), statistic: random.random_range(0.0..10.0) };
+        let mut one =
+            || Candidate { time: random.random_range(0.0..1000.0), statistic: random.random_range(0.0..10.0) };
         (0..count).map(|_| one()).collect()
     };
     let (foreground, background) = (candidates(700), candidates(120));
@@ -104,7 +105,8 @@ fn sensitive_distances_are_what_a_slow_count_gives() {
         assert_close(one.fraction.error, binomial, 1e-12, "error of the share");
     }
     assert!(found.windows(2).all(|pair| pair[0].distance.value < pair[1].distance.value), "{found:?}");
-    let refused = |rate: f64| sensitive_distance(&foreground, &background, &injections, duration, &[rate], tolerance).map(|_| ());
+    let refused =
+        |rate: f64| sensitive_distance(&foreground, &background, &injections, duration, &[rate], tolerance).map(|_| ());
     assert_refused(vec![
         (refused(0.9e-3), "give rates from 0.001"),
         (refused(0.12), "more noise"),
@@ -125,7 +127,8 @@ fn the_error_of_the_distance_is_its_scatter() {
             let time = f64::from(index);
             let chirp_mass = if index == 0 { 40.0 } else { random.random_range(8.0..40.0) };
             injections.push(Injection { time, distance: 1000.0, chirp_mass });
-            foreground.push(Candidate { time, statistic: if random.random_range(0.0..1.0) < 0.4 { 2.0 } else { -2.0 } });
+            foreground
+                .push(Candidate { time, statistic: if random.random_range(0.0..1.0) < 0.4 { 2.0 } else { -2.0 } });
         }
         drawn.push(sensitive_distance(&foreground, &background, &injections, 10.0, &[0.1], 0.3).unwrap()[0].distance);
     }
@@ -166,9 +169,8 @@ fn blocks_are_whitened_by_what_came_before() {
     }
     // What lies below 10 Hz, 1 in 26, is taken out.
     assert_close(variance(&power), 1.0, 0.1, "variance");
-    let refused = |block, memory, filter| {
-        OnlineWhitener::new(RATE, block, memory, OwnWhitening { filter, ..HOW }).map(|_| ())
-    };
+    let refused =
+        |block, memory, filter| OnlineWhitener::new(RATE, block, memory, OwnWhitening { filter, ..HOW }).map(|_| ());
     assert_refused(vec![
         (refused(0, 1024, 64), "length of a block is 0"),
         (refused(65, 1024, 64), "length of a block is 65"),

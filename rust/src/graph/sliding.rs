@@ -28,7 +28,11 @@ const ELEMENTWISE: &str = "add sub rsub mul div neg pow square reciprocal exp ex
 /// The trunk for a series of `count` strides beyond a window, and the head; or why the module has none.
 pub fn cut(module: &Module, stride: usize, count: usize) -> Result<Result<Sliding, String>> {
     let [channels, window] = module.shape()[..] else {
-        return Ok(Err(format!("{} takes events of shape {:?}, not [channels, samples]", module.name(), module.shape())));
+        return Ok(Err(format!(
+            "{} takes events of shape {:?}, not [channels, samples]",
+            module.name(),
+            module.shape()
+        )));
     };
     let Ok(observed) = module.observed(Mode::Evaluation) else {
         return Ok(Err(format!("{} has no convolutions", module.name())));
@@ -94,10 +98,16 @@ impl Parts {
         for (index, node) in graph.nodes.iter().enumerate() {
             parts.needs_events[index] = operands(node).any(|value| of_events[value]);
             node.outputs.iter().for_each(|&output| of_events[output as usize] = parts.needs_events[index]);
-            match parts.step_of(graph, node) {
+            // What was computed of a whole window belongs to that window.
+            let takes_whole = operands(node).any(|value| of_events[value] && parts.steps[value].is_none());
+            let step = match parts.step_of(graph, node) {
+                Ok(Some(_)) if takes_whole => Err(format!("{} takes what was computed of a whole window", node.op)),
+                step => step,
+            };
+            match step {
                 Ok(step) => {
                     parts.in_trunk[index] = step.is_some();
-                    parts.steps[node.outputs[0] as usize] = step;
+                    node.outputs.iter().for_each(|&output| parts.steps[output as usize] = step);
                 }
                 Err(obstacle) if why.is_empty() => why = obstacle,
                 Err(_) => {}
@@ -148,10 +158,11 @@ impl Parts {
                 let stride = call.size(2).or_else(|| call.size(1));
                 stride.map_or_else(|| no("has no stride"), |stride| Ok(Some(step * stride)))
             }
-            "batch_norm" if call.is_first() && of_series.next().is_none() => Ok(Some(step)),
+            "batch_norm" if call.is_first() && !call.flag(5) && of_series.next().is_none() => Ok(Some(step)),
             _ if !ELEMENTWISE.split_whitespace().any(|each| each == name) => no("is not the same at all times"),
             _ => {
-                let shape = &graph.values[node.outputs[0] as usize].shape;
+                let [output] = node.outputs[..] else { return no("has several results") };
+                let shape = &graph.values[output as usize].shape;
                 let same = |value: usize| match self.steps[value] {
                     Some(other) => other == step && graph.values[value].shape == *shape,
                     None => graph.values[value].shape.last().is_none_or(|&size| size == 1),

@@ -155,9 +155,11 @@ impl Layers {
         };
         let identity = Scaler::identity(model.inputs());
         if model.training().scaler.as_ref().is_some_and(|scaler| *scaler != identity) {
-            return Ok(Err("each sample of a window is standardised by its own mean and deviation; fit with fStandardise = \
+            return Ok(Err(
+                "each sample of a window is standardised by its own mean and deviation; fit with fStandardise = \
                            false"
-                .into()));
+                    .into(),
+            ));
         }
         let windows = 1 + (PIECE * window).div_ceil(stride);
         let parts = match sliding::cut(module, stride, windows - 1)? {

@@ -101,7 +101,10 @@ fn threshold(noise: &[f64], duration: f64, rate: f64) -> Result<f64> {
     if alarms < 1.0 || alarms >= noise.len() as f64 {
         return Err(Error::invalid(
             format!("a false-alarm rate of {rate} per s with {} candidates in {duration} s of noise", noise.len()),
-            format!("give rates from {} to below {most}, more noise, or a lower threshold for candidates", 1.0 / duration),
+            format!(
+                "give rates from {} to below {most}, more noise, or a lower threshold for candidates",
+                1.0 / duration
+            ),
         ));
     }
     Ok(noise[alarms as usize])

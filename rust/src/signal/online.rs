@@ -2,11 +2,11 @@
 
 use std::collections::VecDeque;
 
+use super::check;
 use super::psd::{interpolate_psd, truncate_inverse};
 use super::welch::{median, periodogram};
 use super::whitening::{OwnWhitening, whiten};
 use super::window::{Window, window};
-use super::check;
 use crate::error::Result;
 
 /// Strain of one detector in blocks of one length, whitened by the density of what came before.
