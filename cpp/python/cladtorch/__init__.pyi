@@ -1074,6 +1074,14 @@ class Model:
         take a single event, or that has an operator without a counterpart in ONNX, which the message names.
         """
         ...
+    def ExportTorchScript(self, path: _Path) -> None:
+        """Writes what Predict() computes as a network of PyTorch, which Python loads with `torch.jit.load(path)`: with the scaler of the
+        features, that of the targets, and the sigmoid or softmax of a classifier. Its `forward` takes features [events, F] of float32 and
+        gives predictions [events, C], as in evaluation: without dropout, with the running statistics. Parameters are PyTorch's
+        parameters under their names (`layers.0.weight` of an Mlp) and go on training there. Written as by Save(). Throws for a network
+        that LibTorch runs, that does not take a single event, or that has an activation of your own.
+        """
+        ...
     @overload
     def Fit(self, data: Dataset, options: FitOptions = ..., **words: Unpack[_Options]) -> History:
         """Trains on `data`, whose width must be the number of inputs, starting from the current parameters.
@@ -1204,7 +1212,7 @@ class Model:
     @staticmethod
     def LoadTorchScript(path: _Path, shape: Sequence[int]) -> Model:
         """Reads a network that PyTorch wrote: `torch.jit.script(net).save("net.pt")`, or `torch.jit.trace`, or torch::jit::Module in
-        C++. It becomes a model as a torch::nn module does: predicted with, fine-tuned by Fit(), saved and exported, with
+        C++, or `torch.export.save` (`.pt2`), which the file itself tells. It becomes a model as a torch::nn module does: predicted with, fine-tuned by Fit(), saved and exported, with
         Clad's derivatives where its operators have kernels, else run by LibTorch (Print() says why). Parameters keep PyTorch's names
         and `requires_grad`. Needs neither Python nor LibTorch's headers.
 
@@ -1214,7 +1222,7 @@ class Model:
         a Fit() with a cross-entropy, or SetOptions() with one as fLoss, it takes that for logits and gives probabilities.
 
         A scripted network has both modes: dropout and batch normalisation train as in PyTorch. A traced one keeps the mode in which it
-        was traced.
+        was traced, and one of torch.export that of evaluation unless it was exported in training.
 
         A TorchScript file is a program. Checked before LibTorch reads it: all sizes and checksums, and that reading runs
         nothing. Its `forward` runs, by LibTorch's operators alone: those that open files or print are refused by name. LibTorch's
@@ -1231,10 +1239,10 @@ class Model:
     @staticmethod
     def LoadTorchScript(path: _Path, shapes: Any) -> Model: ...
     def LoadWeights(self, path: _Path) -> None:
-        """Replaces parameters and running statistics by those of a safetensors file, from SaveWeights() or another program, or of
-        PyTorch's `torch.save(net.state_dict(), path)`, or of a checkpoint with the key `state_dict` (Lightning) or `model_state_dict`.
-        It must have every tensor of the network, by name, float32, in its shape, and no other one but `num_batches_tracked`.
-        Scalers, columns and options become those of a file from SaveWeights(); a file of another program leaves them as they
+        """Replaces all tensors of the network by those of a safetensors file, from SaveWeights() or another program, or of PyTorch's
+        `torch.save(net.state_dict(), path)`, or of a checkpoint that has such a dictionary (`state_dict`, `model`, ...). It must
+        have every tensor of the network, by name, in its type and shape, but for buffers that do not train, and no other one but
+        `num_batches_tracked`. Frozen parameters and buffers with which the network computes must be equal to its own. Scalers, columns and options become those of a file from SaveWeights(); a file of another program leaves them as they
         are. Throws for any other file, and the model stays as it was. No code in the file is run.
         """
         ...
@@ -1330,9 +1338,11 @@ class Model:
         """
         ...
     def SaveWeights(self, path: _Path) -> None:
-        """Writes parameters and running statistics as a safetensors file of float32 with the names of PyTorch's `state_dict`
-        (`layers.0.weight` [outputs, inputs] of an Mlp), which `safetensors.torch.load_file` reads; scalers, columns and options are
-        metadata. Written as by Save(). Throws for numbers that are not finite, and for a network that LibTorch runs.
+        """Writes all tensors of the network as a safetensors file with the names of PyTorch's `state_dict` (`layers.0.weight`
+        [outputs, inputs] of an Mlp), which `safetensors.torch.load_file` reads and `load_state_dict` takes: parameters and running
+        statistics, of a torch::nn module or TorchScript network also frozen and unused parameters, all buffers, and tied ones under each
+        name. Scalers, columns and options are metadata. Written as by Save(). Throws for numbers that are not finite, and for a
+        function that LibTorch runs, whose tensors have no names.
         """
         ...
     def Scaler(self) -> _Scaler:
