@@ -120,6 +120,18 @@ assert np.array_equal(np.array(resumed.Parameters()), np.array(whole.Parameters(
 refuses(lambda: mlp().Resume(data, path, fVerbose=0, fEpochs=9), "fEpochs = 9")
 os.remove(path)
 
+# A fit of 100,000 steps needs the memory of its first tenth.
+resident = {}
+
+
+def note_memory(epoch):
+    with open("/proc/self/statm") as statm:
+        resident[epoch.fNumber] = int(statm.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+mlp().Fit(events(1250), fEpochs=1000, fBatchSize=10, fVerbose=0, fCallback=note_memory)
+assert resident[1000] - resident[100] < 1 << 20, (resident[100], resident[1000])
+
 # Several fits.
 folds = mlp().CrossValidate(data, 4, fEpochs=8, fBatchSize=64, fLearningRate=0.02, fVerbose=0)
 assert folds.Folds() == 4 and len(folds.Models()) == 4 and np.asarray(folds.Predictions()).shape == (2000,)
