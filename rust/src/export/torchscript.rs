@@ -163,7 +163,7 @@ impl Writer {
         let rows = self.notation.line("int", &format!("aten::size[overload=\"int\"]({x}, {zero})"));
         let mut names = vec![String::new(); first.values.len()];
         let sizes: Vec<String> = module.shape().iter().map(|&size| self.notation.integer(size as i64)).collect();
-        let sizes = self.notation.list("int[]", &[&[rows.clone()], &sizes[..]].concat());
+        let sizes = self.notation.list("int[]", &[std::slice::from_ref(&rows), &sizes[..]].concat());
         let [input] = first.inputs[..] else { return Err(Error::Internal("a function of several inputs".into())) };
         names[input as usize] = self.call("reshape", "", &[&x, &sizes]);
         for (&value, &index) in first.constants.iter().zip(module.constant_indices(Mode::Evaluation)) {

@@ -74,7 +74,7 @@ impl<'a> File<'a> {
 }
 
 /// Operators whose first results, the labels, are not computed: what is read begins with the second one.
-const CLASSIFIERS: [&str; 2] = ["LinearClassifier", "TreeEnsembleClassifier"];
+const CLASSIFIERS: [&str; 3] = ["LinearClassifier", "SVMClassifier", "TreeEnsembleClassifier"];
 
 /// A value as a result: numbers.
 fn as_result(builder: &mut Builder, value: Value) -> Result<Value> {

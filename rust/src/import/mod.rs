@@ -377,11 +377,10 @@ fn flatten(graph: &mut ObservedGraph, shape: &[usize]) {
 
 /// Refuses an initialiser with elements that are not numbers: the predictions were none, too.
 fn check_is_number(Capture { name, numbers, .. }: &Capture) -> Result<()> {
-    let nan = (0..numbers.count()).find(|&at| numbers.float(at).is_nan());
-    match nan.filter(|_| !name.is_empty()) {
-        None => Ok(()),
-        Some(at) => Err(Error::invalid(
-            format!("element {at} of tensor {} is NaN", text::name(name)),
+    match !name.is_empty() && (0..numbers.count()).any(|at| numbers.float(at).is_nan()) {
+        false => Ok(()),
+        true => Err(Error::invalid(
+            format!("tensor {} has elements that are NaN", text::name(name)),
             "export the network as it was before its training failed",
         )),
     }

@@ -45,7 +45,7 @@ impl OnlineSearch {
     /// the whitening or the window fills.
     pub fn add(&mut self, blocks: &[f64]) -> Result<Vec<f32>> {
         let detectors = self.whiteners.len();
-        if blocks.len() % detectors != 0 {
+        if !blocks.len().is_multiple_of(detectors) {
             return Err(Error::Internal(format!("{} samples for {detectors} detectors", blocks.len())));
         }
         for (index, block) in blocks.chunks(blocks.len() / detectors).enumerate() {

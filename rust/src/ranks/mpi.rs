@@ -117,8 +117,8 @@ impl Mpi {
 
     fn of(library: &'static Library) -> std::result::Result<Self, String> {
         let functions = Functions::of(library)?;
-        // SAFETY: only the address of the object is taken.
         let object = |name: &str| {
+            // SAFETY: only the address of the object is taken.
             unsafe { library.get::<*mut c_void>(name.as_bytes()) }.map(|symbol| symbol.into_raw() as usize)
         };
         let (world, byte, no_status) = match (object("ompi_mpi_comm_world"), object("ompi_mpi_byte")) {

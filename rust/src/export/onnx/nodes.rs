@@ -323,22 +323,23 @@ impl<'a> Writer<'a> {
         if gather.skip.is_some() {
             return Err(self.plan.refuse(node, "leaves out an index that is computed from the event"));
         }
-        let count = node.shape.iter().product();
+        let (count, length) = (node.shape.iter().product(), self.plan.program.buffers[source.buffer].length);
+        if length > Ranking::LONGEST {
+            return Err(self.plan.refuse(node, "chooses of more elements than float32 counts"));
+        }
         let index = self.event(index);
         let index = self.builder.reshaped(&index, &[count]);
-        let index = self.cast(&index.name, INTEGER);
-        let stride = self.builder.integers(&[1], &[gather.stride as i64]);
-        let bases: Vec<i64> = source.view.offsets().map(|base| base as i64).collect();
-        let bases = self.builder.integers(&[count], &bases);
-        let steps = self.builder.op("Mul", &[&index, &stride]);
+        let stride = self.builder.number(gather.stride as f32);
+        let bases: Vec<f32> = source.view.offsets().map(|base| base as f32).collect();
+        let bases = self.builder.floats("places", &[count], &bases);
+        let steps = self.builder.op("Mul", &[&index.name, &stride]);
         let places = self.builder.op("Add", &[&steps, &bases]);
+        let places = self.cast(&places, INTEGER);
         let name = if self.is_event(source) {
             let value = self.values[&source.buffer].clone();
-            let length = value.shape.iter().product();
             let flat = self.builder.reshaped(&value, &[length]);
             self.builder.with("GatherElements", &[&flat.name, &places], &[("axis", Attribute::Integer(1))])
         } else {
-            let length = self.plan.constant(source.buffer).len();
             let table = self.constant(source.buffer, &View::contiguous(&[length]), &[length]);
             self.builder.op("Gather", &[&table, &places])
         };
