@@ -473,6 +473,21 @@ fn what_is_not_supported_is_refused_by_name() {
     };
     for (bytes, said) in [
         (one("GridSample(a, a) -> y", &[]), "operator GridSample \"y\" is not supported"),
+        (
+            with(
+                &[node_of(
+                    "ai.onnx.ml",
+                    "LabelEncoder(x) -> y",
+                    &[
+                        ("keys_int64s", L(vec![1_000_822_080, 1_000_822_070])),
+                        ("values_floats", Fs(vec![1.0, 2.0])),
+                    ],
+                )],
+                vec![],
+                &[0, 3],
+            ),
+            "which float32 does not tell apart",
+        ),
         (one("Elu(a) -> y", &[("gamma", F(2.0))]), "Elu \"y\": attribute gamma is not supported"),
         (one("Einsum(a) -> y", &[("equation", S("...i->...i"))]), "the equation ...i->...i"),
         (one("Reshape(a, shape) -> y", &[]), "tensor shape is used, which nothing has made"),

@@ -111,6 +111,7 @@ fn a_rank_that_cannot_go_on_ends_the_job_by_name() {
         ("throws", "rank 1 of 3"),
         ("leaves", "rank 1 of 3 has ended"),
         ("other_events", "the events of rank 1 are not those of rank 0"),
+        ("other_validation", "the validation events of rank 1 are not those of rank 0"),
         ("silent", "rank 1 of 3 has sent nothing for 2 s"),
         ("batch_norm", "batch normalisation"),
         ("stream", "a Stream with fParallel = kMpi"),
@@ -124,6 +125,19 @@ fn a_rank_that_cannot_go_on_ends_the_job_by_name() {
             assert_ne!(outcome.code, Some(0), "{} {case}: {}", job.name(), outcome.text);
             assert!(said(&outcome, "bits:").is_empty(), "{case}: a model came of it: {}", outcome.text);
         }
+    });
+}
+
+/// A callback that only rank 0 has ends the fit on all of them.
+#[test]
+fn one_rank_may_end_the_fit() {
+    with_each(|job| {
+        let folder = tempfile::tempdir().unwrap();
+        let outcome = job.run(3, "ranks.C(\"one_callback\")", folder.path());
+        assert_eq!(outcome.code, Some(0), "{}: {}", job.name(), outcome.text);
+        let bits = said(&outcome, "bits:");
+        assert!(bits.len() == 3 && bits.iter().all(|of_rank| *of_rank == bits[0]), "{bits:?}");
+        assert_eq!(numbers(&said(&outcome, "losses:")[0]).len(), 2, "{}", outcome.text);
     });
 }
 

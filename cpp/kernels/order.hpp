@@ -26,9 +26,9 @@ inline void FirstInOrder(int order, std::size_t columns, std::size_t count, std:
    const auto precedesOrStands = [precedes](const Placed &a, const Placed &b) {
       return precedes(a, b) || (!precedes(b, a) && a.second < b.second);
    };
-   Placed *const end = row + columns, *const last = row + count - 1;
    if (count == 0)
       return;
+   Placed *const end = row + columns, *const last = row + count - 1;
    if (order == kStable && count == 1)
       std::iter_swap(row, std::min_element(row, end, precedes)); // the first one of equals
    else if (order == kStable && count == columns)

@@ -90,6 +90,8 @@ History Model::RunEpochs(const Training &training, const InterruptScope &interru
          } catch (...) {
             if (!interrupt.Requested())
                throw;
+            if (IsShared(options)) // the others are in the middle of an epoch, too, and wait for this process
+               throw std::runtime_error("interrupted within the figures of an epoch");
             history.fInterrupted = true;
             isWhole = false; // a checkpoint would take the epoch up behind its losses
             break;

@@ -18,10 +18,10 @@ FitOptions OfRank(const FitOptions &options)
       own.fVerbose = 0;
       own.fLive = false;
    }
-   if (options.fCallback)
-      own.fCallback = [isFirst, callback = options.fCallback](const Epoch &epoch) {
-         return Core::ranks_any(isFirst && callback(epoch));
-      };
+   // Also without a callback: another rank may have one.
+   own.fCallback = [isFirst, callback = options.fCallback](const Epoch &epoch) {
+      return Core::ranks_any(isFirst && callback && callback(epoch));
+   };
    return own;
 }
 

@@ -21,8 +21,8 @@ FitOptions OfRank(const FitOptions &options);
 /// Whether any of the processes that take part says so.
 bool AnyRank(const FitOptions &options, bool says);
 
-/// Calls `fit(options)`. What it throws ends the job, whose other processes would wait for this one; but for Ctrl-C, which ends the
-/// fit on all of them.
+/// Calls `fit(options)`. What it throws ends the job, whose other processes would wait for this one; but for a Ctrl-C between two parts of
+/// an epoch, which ends the fit on all of them.
 template <class F>
 auto OnRanks(const FitOptions &options, F fit) -> decltype(fit(options))
 {
@@ -34,7 +34,7 @@ auto OnRanks(const FitOptions &options, F fit) -> decltype(fit(options))
    } catch (const Stopped &) {
       throw;
    } catch (const std::exception &e) {
-      Core::ranks_fail(e.what());
+      Core::ranks_fail(rust::String::lossy(e.what()));
       throw;
    }
 }

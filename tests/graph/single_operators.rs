@@ -58,6 +58,17 @@ fn at_places(r: &mut Recorder, unit: bool, op: &str, more: &[A], f: impl Fn(&Ten
     of_value(r, "gather", &[V(other), I(dim), V(places), B(false)], value)
 }
 
+/// Rows of a table at places that are numbers without their fractions, some of which count from the end.
+fn rows_at(r: &mut Recorder, _: bool, op: &str, _: &[A], f: impl Fn(&Tensor, &Tensor) -> Tensor) -> usize {
+    let h = numbers(r, false);
+    let value = t(r, h).clamp(-1.9, 2.9);
+    let h = r.record("clamp", "", &[V(h), F(-1.9), F(2.9)], vec![value]);
+    let value = t(r, h).to_kind(tch::Kind::Int64);
+    let places = r.record("to", "dtype", &[V(h), I(4), B(false), B(false), A::None], vec![value]);
+    let value = f(&t(r, 1), &t(r, places));
+    of_value(r, op, &[V(1), VL(vec![places as i64])], value)
+}
+
 fn of_value(r: &mut Recorder, op: &str, arguments: &[A], value: Tensor) -> usize {
     let (op, overload) = op.split_once('.').unwrap_or((op, ""));
     let y = r.record(op, overload, arguments, vec![value]);
@@ -135,6 +146,7 @@ cases! {
     at_places "topk" false [I(2), I(2), B(false), B(true)] |x| x.topk(2, 2, false, true);
     at_places "topk" false [I(2), I(1), B(true), B(false)] |x| x.topk(2, 1, true, false);
     at_places "sort" false [I(1), B(true)] |x| x.sort(1, true);
+    rows_at "index.Tensor" false [] |table, places| table.index(&[Some(places)]);
     of_halves "add.Tensor" false [I(1)] |a, b| a + b;
     of_halves "cat" false [I(1)] |a, b| Tensor::cat(&[a, b], 1);
     of_halves "div.Tensor" true [] |a, b| a / b;

@@ -36,7 +36,7 @@ std::vector<Everyday> Networks()
    nn::Embedding table(5, 4);
    nn::MultiheadAttention attention(4, 2);
    nn::TransformerEncoderLayer encoder(nn::TransformerEncoderLayerOptions(4, 2).dim_feedforward(8).dropout(0));
-   const auto codes = torch::tensor({3, 0, 4});
+   const auto codes = torch::tensor({3, 0, 4}), columns = torch::tensor({{0, 1}, {2, 3}});
    return {
       {"a linear layer", Applied(nn::Linear(4, 2))},
       {"a perceptron", Applied(nn::Sequential(nn::Linear(4, 8), nn::ReLU(), nn::Linear(8, 8), nn::Tanh(), nn::Linear(8, 1), nn::Sigmoid()))},
@@ -61,6 +61,8 @@ std::vector<Everyday> Networks()
          const auto whole = (x * 3e9).to(torch::kLong);
          return torch::where(whole > torch::tensor({1l << 31, 16777217l, -(1l << 33), 0l}), x, x.sin()) * whole.ne(16777217).to(torch::kFloat);
       }},
+      {"chosen by integers in another order", [=](const Tensor &x) { return x.index_select(1, columns.t().reshape({-1})) * columns.t().reshape({-1}).to(torch::kFloat); }, "aten::reshape"},
+      {"the place of the least of great integers", [](const Tensor &x) { return x * torch::tensor({16777217l, 16777216l, 16777218l, 16777219l}).argmin(0); }, "aten::argmin"},
       {"the place of the highest", [](const Tensor &x) { return x * std::get<1>(x.max(1, true)) + x.argmin(1, true); }},
       {"nearest neighbours", [](const Tensor &x) {
          const auto points = x.view({3, 2, 2}), distances = (points.unsqueeze(1) - points.unsqueeze(2)).square().sum(3);

@@ -116,6 +116,34 @@ void CheckGaps()
    CHECK(UntilScore(search, strain, 2 * whole + 2, 2 / kRate) == whole);
 }
 
+/// A detector that gives zeros for longer than the memory: its density is none, and the search begins anew, also after that.
+void CheckSilence()
+{
+   const auto strain = Strain();
+   auto silent = strain;
+   std::fill(silent[1].begin(), silent[1].end(), 0.);
+   Signal::OnlineSearch search(Network(), kRate, 2, kBlock, kMemory, kSegment, kFilter, 10);
+   const std::size_t whole = (kMemory + kWindow) / kBlock - 1;
+   std::size_t refused = 0, block = 0;
+   std::vector<float> score;
+   const auto add = [&](const Series &series) {
+      try {
+         score = search.Add(kStart + block * kBlock / kRate, BlockOf(series, block));
+      } catch (const CladTorch::Error &e) {
+         ++refused;
+         score.clear();
+         Check(std::string(e.what()).find("internal error") == std::string::npos, e.what(), __FILE__, __LINE__);
+      }
+      ++block;
+   };
+   while (block < 2 * whole)
+      add(silent);
+   CHECK(refused > 0 && score.empty());
+   while (score.empty() && block < 4 * whole)
+      add(strain);
+   CHECK(score.size() == 1 && block < 4 * whole);
+}
+
 void CheckRefusals()
 {
    const auto model = Network();
@@ -132,6 +160,7 @@ void online()
 {
    CheckScores();
    CheckGaps();
+   CheckSilence();
    CheckRefusals();
    Passed();
 }

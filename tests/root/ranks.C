@@ -60,7 +60,7 @@ void ranks(const char *given = "fit", int threads = 1)
       options.fCallback = [](const CladTorch::Epoch &) -> bool { return std::raise(SIGKILL) == 0; };
    if (what == "begin" || what == "resume")
       options.fCheckpoint = "ranks.ckpt";
-   if (what == "begin")
+   if (what == "begin" || (what == "one_callback" && rank == 0))
       options.fCallback = [](const CladTorch::Epoch &epoch) { return epoch.fNumber == 2; };
    // Every rank starts with weights of its own, of which those of rank 0 count.
    CladTorch::MlpOptions layers;
@@ -71,6 +71,8 @@ void ranks(const char *given = "fit", int threads = 1)
    CladTorch::History history;
    if (what == "several")
       model.CrossValidate(events, 3, options);
+   else if (what == "other_validation")
+      history = model.Fit(events, CladTorch::Dataset({"x", "y"}).Add(Frame(rank == 1), CladTorch::Label("in")), options);
    else if (what == "stream") {
       const auto file = "events_" + std::to_string(rank) + ".root";
       frame.Snapshot("events", file, {"x", "y", "in"});

@@ -67,7 +67,7 @@ impl Writer {
     /// `(x - mean) * inverse`
     fn standardised(&mut self, x: &str, scaler: Option<&Scaler>) -> String {
         let Some(scaler) = scaler.filter(|scaler| !is_identity(scaler)) else { return x.to_owned() };
-        let (mean, inverse) = (self.row("scaler_mean", &scaler.mean), self.row("scaler_inverse", &scaler.inverse));
+        let (mean, inverse) = (self.row("_scaler_mean", &scaler.mean), self.row("_scaler_inverse", &scaler.inverse));
         let centred = self.call("sub", "Tensor", &[x, &mean]);
         self.call("mul", "Tensor", &[&centred, &inverse])
     }
@@ -75,7 +75,7 @@ impl Writer {
     /// `y / inverse + mean`
     fn in_units(&mut self, y: String, target: Option<&Scaler>) -> String {
         let Some(scaler) = target.filter(|scaler| !is_identity(scaler)) else { return y };
-        let (mean, inverse) = (self.row("target_mean", &scaler.mean), self.row("target_inverse", &scaler.inverse));
+        let (mean, inverse) = (self.row("_target_mean", &scaler.mean), self.row("_target_inverse", &scaler.inverse));
         let scaled = self.call("div", "Tensor", &[&y, &inverse]);
         self.call("add", "Tensor", &[&scaled, &mean])
     }
@@ -96,7 +96,7 @@ impl Writer {
                     let (start, end) = (self.notation.integer(start), self.notation.integer(end));
                     self.call("slice", "Tensor", &[&y, &axis, &start, &end])
                 });
-                let least = self.row("least_log_variance", &least);
+                let least = self.row("_least_log_variance", &least);
                 let levels = self.call("maximum", "", &[&levels, &least]);
                 let half = self.notation.float(0.5);
                 let levels = self.call("mul", "Scalar", &[&levels, &half]);
@@ -167,7 +167,7 @@ impl Writer {
         let [input] = first.inputs[..] else { return Err(Error::Internal("a function of several inputs".into())) };
         names[input as usize] = self.call("reshape", "", &[&x, &sizes]);
         for (&value, &index) in first.constants.iter().zip(module.constant_indices(Mode::Evaluation)) {
-            let tensor = captured(model, module, index)?;
+            let tensor = captured(model, module, index, &self.tensors)?;
             names[value as usize] = match self.tensors.iter().position(|known| known.name == tensor.name) {
                 Some(known) => format!("%t{known}"),
                 None => self.tensor(tensor),
@@ -314,8 +314,9 @@ fn held(model: &Model, place: Place, length: usize) -> &[f32] {
     }
 }
 
-/// A tensor that the operators captured.
-fn captured(model: &Model, module: &Module, index: usize) -> Result<ScriptTensor> {
+/// A tensor that the operators captured. Of frozen ones with the same contents each gets a name of its own: that of the first one
+/// that none of those `before` has.
+fn captured(model: &Model, module: &Module, index: usize, before: &[ScriptTensor]) -> Result<ScriptTensor> {
     let shape: Vec<usize> = module.value(index)?.shape.iter().map(|&size| size as usize).collect();
     let (place, length) = match &module.captured()[index] {
         Captured::Parameter(range) => (Place::Parameter(range.start), range.len()),
@@ -330,7 +331,9 @@ fn captured(model: &Model, module: &Module, index: usize) -> Result<ScriptTensor
             };
             let values = Packed::of_elements(dtype, &bytes);
             let is = |content: &Content| matches!(content, Content::Kept { values: known, is_used: true } if *known == values);
-            let named = model.state_dict().iter().find(|slot| slot.shape == shape && is(&slot.content));
+            let is_free = |name: &str| before.iter().all(|known| known.name != name);
+            let mut named = model.state_dict().iter().filter(|slot| slot.shape == shape && is(&slot.content));
+            let named = named.find(|slot| is_free(&slot.name));
             let is_parameter = named.is_some_and(|slot| !slot.is_buffer);
             let name = named.map_or_else(|| format!("constant_{index}"), |slot| slot.name.clone());
             return Ok(ScriptTensor { name, shape, values, is_parameter, trains: false, is_used: true, same_as: None });

@@ -408,6 +408,10 @@ impl Program {
                 return Err(Error::Internal(format!("a view of {:?} ends beyond its buffer", operand.view)));
             }
         }
+        let is_argument = |x: &Tensor| matches!(self.buffers[x.buffer].origin, Origin::Argument(_));
+        if operands.iter().any(|operand| operand.kind == Kind::Index && !is_argument(operand)) {
+            return Err(Error::Internal(format!("{} of int64 that are no argument", primitive.name())));
+        }
         let is_mask = matches!(primitive, Primitive::Map(function) if function.is_mask());
         let length = view::checked_length(&shape, LENGTH_LIMIT)?;
         let buffer = self.buffer(length, Origin::Node(self.nodes.len()), active);

@@ -42,8 +42,16 @@ impl OnlineSearch {
     }
 
     /// Takes the next block of each detector, one behind the other. Gives the raw prediction of the last window; nothing while
-    /// the whitening or the window fills.
+    /// the whitening or the window fills. After an error it begins anew: the detectors would be at different times.
     pub fn add(&mut self, blocks: &[f64]) -> Result<Vec<f32>> {
+        let taken = self.take(blocks);
+        if taken.is_err() {
+            self.reset();
+        }
+        taken
+    }
+
+    fn take(&mut self, blocks: &[f64]) -> Result<Vec<f32>> {
         let detectors = self.whiteners.len();
         if !blocks.len().is_multiple_of(detectors) {
             return Err(Error::Internal(format!("{} samples for {detectors} detectors", blocks.len())));

@@ -55,6 +55,9 @@ fn share(count: usize, rank: usize, size: usize) -> Range<usize> {
 }
 
 impl Ranks {
+    /// Parameters of the largest network that they train: a message holds all.
+    pub const MOST_PARAMETERS: usize = mpi::MOST_BYTES / size_of::<f64>();
+
     /// This process, from 0 on.
     pub fn rank(&self) -> usize {
         self.mpi.rank

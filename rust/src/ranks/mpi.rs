@@ -25,7 +25,7 @@ const POLLS: u64 = 1 << 12;
 /// Polls before other processes may have the processor.
 const FEW: u64 = 1 << 7;
 /// Most bytes of a message: its count is an `int`.
-const MOST_BYTES: usize = 1 << 30;
+pub const MOST_BYTES: usize = 1 << 30;
 
 /// Set before the job is ended early, which runs [`leave`] with some implementations.
 static ENDS_EARLY: AtomicBool = AtomicBool::new(false);
@@ -40,6 +40,9 @@ type Transfer = unsafe extern "C" fn(*mut c_void, c_int, usize, c_int, c_int, us
 struct Functions {
     init: unsafe extern "C" fn(*mut c_int, *mut *mut *mut c_char, c_int, *mut c_int) -> c_int,
     is_initialized: unsafe extern "C" fn(*mut c_int) -> c_int,
+    thread_level: unsafe extern "C" fn(*mut c_int) -> c_int,
+    duplicate: unsafe extern "C" fn(usize, *mut usize) -> c_int,
+    set_handler: unsafe extern "C" fn(usize, usize) -> c_int,
     is_finalized: unsafe extern "C" fn(*mut c_int) -> c_int,
     rank: unsafe extern "C" fn(usize, *mut c_int) -> c_int,
     size: unsafe extern "C" fn(usize, *mut c_int) -> c_int,
@@ -54,6 +57,7 @@ struct Functions {
 /// The library, initialised.
 pub struct Mpi {
     functions: Functions,
+    /// All processes; a communicator of its own, whose messages are nobody else's.
     world: usize,
     byte: usize,
     /// `MPI_STATUS_IGNORE`
@@ -121,16 +125,18 @@ impl Mpi {
             // SAFETY: only the address of the object is taken.
             unsafe { library.get::<*mut c_void>(name.as_bytes()) }.map(|symbol| symbol.into_raw() as usize)
         };
-        let (world, byte, no_status) = match (object("ompi_mpi_comm_world"), object("ompi_mpi_byte")) {
-            (Ok(world), Ok(byte)) => (world, byte, 0),
-            _ => (0x4400_0000, 0x4c00_010d, 1), // MPICH's mpi.h
+        let open = ["ompi_mpi_comm_world", "ompi_mpi_byte", "ompi_mpi_errors_are_fatal"].map(object);
+        let (world, byte, fatal, no_status) = match open {
+            [Ok(world), Ok(byte), Ok(fatal)] => (world, byte, fatal, 0),
+            _ => (0x4400_0000, 0x4c00_010d, 0x5400_0000, 1), // MPICH's mpi.h
         };
         let mut mpi = Mpi { functions, world, byte, no_status, rank: 0, size: 1, turn: Mutex::new(()) };
-        mpi.initialise()?;
+        mpi.initialise(fatal)?;
         Ok(mpi)
     }
 
-    fn initialise(&mut self) -> std::result::Result<(), String> {
+    /// `fatal`: the handler that ends the job at an error, which another user of MPI may have changed.
+    fn initialise(&mut self, fatal: usize) -> std::result::Result<(), String> {
         unsafe extern "C" {
             fn atexit(function: extern "C" fn()) -> c_int;
         }
@@ -144,7 +150,14 @@ impl Mpi {
                     return Err("MPI_Init_thread failed".into());
                 }
                 atexit(leave);
+            } else {
+                (f.thread_level)(&mut level);
             }
+            let mut own = 0;
+            if (f.duplicate)(self.world, &mut own) != 0 || (f.set_handler)(own, fatal) != 0 {
+                return Err("MPI_Comm_dup failed".into());
+            }
+            self.world = own;
             (f.rank)(self.world, &mut rank);
             (f.size)(self.world, &mut size);
         }
@@ -183,7 +196,9 @@ impl Mpi {
         assert!(bytes <= MOST_BYTES, "a message of {bytes} bytes");
         let mut request = 0;
         // SAFETY: the caller keeps the memory of so many bytes; the other arguments are MPI's own and small.
-        unsafe { transfer(address, bytes as c_int, self.byte, rank as c_int, tag, self.world, &mut request) };
+        let code =
+            unsafe { transfer(address, bytes as c_int, self.byte, rank as c_int, tag, self.world, &mut request) };
+        assert!(code == 0, "MPI's error {code}"); // never: errors end the job
         request
     }
 
@@ -288,6 +303,9 @@ impl Functions {
         Ok(Functions {
             init: found(library, "MPI_Init_thread")?,
             is_initialized: found(library, "MPI_Initialized")?,
+            thread_level: found(library, "MPI_Query_thread")?,
+            duplicate: found(library, "MPI_Comm_dup")?,
+            set_handler: found(library, "MPI_Comm_set_errhandler")?,
             is_finalized: found(library, "MPI_Finalized")?,
             rank: found(library, "MPI_Comm_rank")?,
             size: found(library, "MPI_Comm_size")?,

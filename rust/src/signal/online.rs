@@ -73,8 +73,9 @@ impl OnlineWhitener {
         self.strain.drain(..self.strain.len().saturating_sub(length));
         self.until -= block.len() as isize;
         if self.until <= 0 {
-            self.estimate(self.until.unsigned_abs())?;
-            self.until += (self.how.segment / 2) as isize;
+            let ago = self.until.unsigned_abs();
+            self.until += (self.how.segment / 2) as isize; // also where the density cannot be used
+            self.estimate(ago)?;
         }
         self.whitened()
     }

@@ -212,7 +212,7 @@ impl Trainer {
         let validation = match judges {
             None => Validation::of_part(validation, events)?,
             Some(judges) => {
-                fit.judge_by(judges);
+                fit.judge_by(judges)?;
                 Validation::of_own(&fit, model.outputs(), judges)?
             }
         };

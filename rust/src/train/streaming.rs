@@ -104,7 +104,7 @@ impl StreamTrainer {
         let all: Vec<u32> = (0..data.rows() as u32).collect();
         let options = &checks::with_own_loss(options, own, model, &data)?;
         let mut fit = Fit::new(model, &data, &all, options, own)?;
-        validation.into_iter().for_each(|judges| fit.judge_by(judges));
+        validation.into_iter().try_for_each(|judges| fit.judge_by(judges))?;
         Ok(StreamTrainer {
             own: validation.map(|judges| Validation::of_own(&fit, model.outputs(), judges)).transpose()?,
             fit,

@@ -3,7 +3,7 @@
 //! Format: `torch/_export/serde/schema.py` and `torch/export/pt2_archive` of PyTorch 2.11. Nothing in the file is run or
 //! unpickled; names of values and operators are replaced or checked before LibTorch sees them.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
 use safetensors::Dtype;
@@ -22,6 +22,8 @@ const TENSORS: [(&str, &str); 2] =
     [("data/weights", "model_weights_config.json"), ("data/constants", "model_constants_config.json")];
 /// Bytes of the longest JSON text that is read.
 const LONGEST: u64 = 1 << 26;
+/// Most bytes of records that several tensors share, each time that they are read again.
+const MOST_SHARED: usize = 1 << 30;
 /// Most operators of a network.
 const MOST_NODES: usize = 1 << 16;
 /// What only checks sizes that were seen when the network was exported.
@@ -56,6 +58,8 @@ pub fn exported(path: &Path) -> Result<Script> {
         values: HashMap::new(),
         tensors: Vec::new(),
         places: HashMap::new(),
+        records: HashSet::new(),
+        shared: 0,
     };
     reader.script(&model).map_err(|what| archive.bad(what))
 }
@@ -147,6 +151,10 @@ struct Reader<'a> {
     tensors: Vec<ScriptTensor>,
     /// The first tensor of each place in the file.
     places: HashMap<String, usize>,
+    /// Those that were read.
+    records: HashSet<String>,
+    /// Bytes that were read again for another tensor.
+    shared: usize,
 }
 
 impl Reader<'_> {
@@ -214,11 +222,18 @@ impl Reader<'_> {
         if count.is_none_or(|count| count > bytes.len()) {
             return Err(bad("has more elements than the file"));
         }
-        let elements = row_major(&bytes, dtype.bitsize() / 8, offset, &shape, &strides);
-        let values = Packed::of_elements(dtype, &elements.ok_or_else(|| bad("reaches beyond its elements"))?);
-        let place = format!("{folder}/{path} {offset} {shape:?} {strides:?}");
+        let place = format!("{folder}/{path} {dtype:?} {offset} {shape:?} {strides:?}");
         let same_as = Some(*self.places.entry(place).or_insert(self.tensors.len()));
         let same_as = same_as.filter(|index| *index < self.tensors.len());
+        // Many names of one record must not take its memory many times.
+        if !self.records.insert(record.name.clone()) {
+            self.shared += bytes.len();
+        }
+        if self.shared > MOST_SHARED {
+            return Err(bad("has the elements of others, which together are too many"));
+        }
+        let elements = row_major(&bytes, dtype.bitsize() / 8, offset, &shape, &strides);
+        let values = Packed::of_elements(dtype, &elements.ok_or_else(|| bad("reaches beyond its elements"))?);
         let trains = is_parameter && field(meta, "requires_grad")?.as_bool() == Some(true);
         let name = name.to_owned();
         self.tensors.push(ScriptTensor { name, shape, values, is_parameter, trains, is_used: true, same_as });

@@ -137,10 +137,12 @@ inline void PlacesInOrder(std::size_t rows, const float *x, float *places)
    }
 }
 
-/// A place among `size` elements.
+/// A place among `size` elements; a negative one may count from the end.
+template <bool FromEnd>
 inline std::size_t Bounded(float place, std::size_t size)
 {
-   return place > 0 ? std::min(static_cast<std::size_t>(place), size - 1) : 0;
+   const float counted = FromEnd && place < 0 ? place + static_cast<float>(size) : place;
+   return counted > 0 ? std::min(static_cast<std::size_t>(counted), size - 1) : 0;
 }
 
 } // namespace CladTorch::Kernels

@@ -116,6 +116,9 @@ impl<'a> Writer<'a> {
             Primitive::Product(product) => self.product(index, node, product),
             Primitive::Convolve(convolution) => self.convolve(&value, node, convolution),
             Primitive::Argsort(ranking) => {
+                if node.operands[0].view.len() > LARGEST_STACK {
+                    return Err(self.plan.refuse(node, "sorts more numbers than the stack has room for"));
+                }
                 let rows = format!("r{index}");
                 emit!(self.network.body, "   float {rows}[{}];", node.operands[0].view.len());
                 self.copy(&rows, &node.operands[0], View::contiguous(&node.operands[0].view.sizes));
@@ -209,7 +212,7 @@ impl<'a> Writer<'a> {
         let [source, index] = [&node.operands[0], &node.operands[1]];
         let nest = Nest::new(&node.shape, &[source, index]);
         let [from, places] = [source, index].map(|operand| self.variable(operand.buffer));
-        let place = format!("Bounded({places}[{}], {})", nest.index(1), gather.size);
+        let place = format!("Bounded<{}>({places}[{}], {})", gather.from_end, nest.index(1), gather.size);
         let to = nest.index(2);
         let inside = format!("{value}[{to}] = {from}[{} + {place} * {}];", nest.index(0), gather.stride);
         self.network.body += &nest.text("", &[], &inside, &[]);

@@ -328,11 +328,17 @@ impl<'a> Writer<'a> {
             return Err(self.plan.refuse(node, "chooses of more elements than float32 counts"));
         }
         let index = self.event(index);
-        let index = self.builder.reshaped(&index, &[count]);
+        let mut index = self.builder.reshaped(&index, &[count]).name;
+        if gather.from_end {
+            let (zero, size) = (self.builder.number(0.0), self.builder.number(gather.size as f32));
+            let (negative, counted) =
+                (self.builder.op("Less", &[&index, &zero]), self.builder.op("Add", &[&index, &size]));
+            index = self.builder.op("Where", &[&negative, &counted, &index]);
+        }
         let stride = self.builder.number(gather.stride as f32);
         let bases: Vec<f32> = source.view.offsets().map(|base| base as f32).collect();
         let bases = self.builder.floats("places", &[count], &bases);
-        let steps = self.builder.op("Mul", &[&index.name, &stride]);
+        let steps = self.builder.op("Mul", &[&index, &stride]);
         let places = self.builder.op("Add", &[&steps, &bases]);
         let places = self.cast(&places, INTEGER);
         let name = if self.is_event(source) {

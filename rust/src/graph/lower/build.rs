@@ -114,6 +114,9 @@ impl Call<'_, '_> {
         if let Some(view) = x.view.reshape(sizes) {
             return Ok(Tensor { view, ..x.clone() });
         }
+        if x.kind == Kind::Index {
+            return Err(self.refuse("copies integers to look at them in another shape"));
+        }
         let copy = self.copied(x)?;
         Ok(Tensor { view: View::contiguous(sizes), kind: x.kind, ..copy })
     }
@@ -320,9 +323,7 @@ impl Call<'_, '_> {
     fn check_index(&self, index: &Tensor) -> Result<()> {
         match index.kind {
             Kind::Index | Kind::Count => Ok(()),
-            Kind::Number | Kind::Mask => {
-                Err(self.refuse("has an index that is neither an int64 argument of the function nor made by sorting"))
-            }
+            Kind::Number | Kind::Mask => Err(self.refuse("has an index of numbers, which LibTorch refuses")),
         }
     }
 

@@ -195,6 +195,7 @@ fn sorted(call: &mut Call) -> Result<(Tensor, usize, Tensor)> {
 /// `argmax(sign * x, dim, keepdim)`
 fn argmax(call: &mut Call, sign: f64) -> Lowered {
     let x = call.tensor(0)?;
+    check_sortable(call, &x)?;
     let (x, rank) = (call.scaled(&x, sign)?, x.view.rank());
     if !call.is_none(1) {
         let dim = call.dim(1, rank)?;
@@ -215,13 +216,19 @@ pub(super) fn greatest_place(call: &mut Call, x: &Tensor, dim: usize, keep: bool
 
 /// The places along `dim` of the first elements, in order.
 fn ranked(call: &mut Call, x: &Tensor, dim: usize, order: Order, descending: bool, count: usize) -> Result<Tensor> {
-    if x.kind == Kind::Index || x.view.rank() == 0 {
-        return Err(call.refuse("sorts integers or a number"));
-    }
+    check_sortable(call, x)?;
     let last = x.view.rank() - 1;
     let rows = Tensor { view: x.view.transpose(dim, last), ..x.clone() };
     let places = call.argsort(&rows, order, descending, count)?;
     Ok(Tensor { view: places.view.transpose(dim, last), ..places })
+}
+
+/// Integers of more digits than numbers have are refused.
+fn check_sortable(call: &Call, x: &Tensor) -> Result<()> {
+    match x.kind == Kind::Index || x.view.rank() == 0 {
+        true => Err(call.refuse("sorts integers or a number")),
+        false => Ok(()),
+    }
 }
 
 /// The elements of `x` along `dim` at these places.

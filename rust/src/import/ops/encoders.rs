@@ -65,6 +65,14 @@ fn imputer(call: &mut Call) -> Outputs {
 /// Which of the keys each element is, along a new last dimension: numbers 0 and 1 [..., keys].
 fn chosen(call: &mut Call, x: &Value, keys: &[f64]) -> Result<Value> {
     checked_length(&[keys.len()], MOST)?;
+    let mut ordered: Vec<f64> = keys.iter().copied().filter(|key| !key.is_nan()).collect();
+    ordered.sort_by(f64::total_cmp);
+    if let Some(pair) = ordered.windows(2).find(|pair| pair[0] as f32 == pair[1] as f32) {
+        return Err(call.refuse(format!("the keys {} and {}, which float32 does not tell apart", pair[0], pair[1])));
+    }
+    if keys.iter().any(|key| key.is_finite() && f64::from(*key as f32) != *key && key.fract() == 0.0) {
+        return Err(call.refuse("an integer as a key that float32 does not have"));
+    }
     let shape = [x.shape(), &[1]].concat();
     let column = reshaped(call, x, &shape)?;
     let list = Value::Known(Known::floats(&[keys.len()], keys.to_vec()));

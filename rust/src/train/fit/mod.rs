@@ -207,12 +207,20 @@ impl Fit {
         self.targets.joined(other.targets(), "the validation dataset").map(|_| ())
     }
 
-    /// Says that the events of `own` judge the fit.
-    pub fn judge_by(&mut self, own: &Dataset) {
-        if !self.options.checkpoint.is_empty() {
-            let rows: Vec<u32> = (0..own.rows() as u32).collect();
-            self.fingerprint = self.fingerprint.rotate_left(1) ^ fingerprint(own, &rows);
+    /// Says that the events of `own` judge the fit: of all processes the same.
+    pub fn judge_by(&mut self, own: &Dataset) -> Result<()> {
+        if self.ranks.is_none() && self.options.checkpoint.is_empty() {
+            return Ok(());
         }
+        let rows: Vec<u32> = (0..own.rows() as u32).collect();
+        let events = fingerprint(own, &rows);
+        if let Some(ranks) = &self.ranks {
+            ranks.check_same("the validation events", events)?;
+        }
+        if !self.options.checkpoint.is_empty() {
+            self.fingerprint = self.fingerprint.rotate_left(1) ^ events;
+        }
+        Ok(())
     }
 
     /// Says how many events are for training, so that schedules know an epoch's steps.

@@ -71,6 +71,12 @@ pub(super) fn ranks(options: &Options, model: &Model, data: &Dataset, train: &[u
         return Ok(None);
     }
     let Some(ranks) = ranks::open()? else { return Ok(None) };
+    if model.parameters().len() > Ranks::MOST_PARAMETERS {
+        return Err(Error::invalid(
+            format!("a network of {} parameters with fParallel = kMpi", model.parameters().len()),
+            format!("it takes up to {}", Ranks::MOST_PARAMETERS),
+        ));
+    }
     ranks.check_same("the options", checksum(&format!("{:?}", options.of_fit())))?;
     ranks.check_same("the network", checksum(&model.network_digest()?))?;
     ranks.check_same("the events", fingerprint(data, train))?;
