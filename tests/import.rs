@@ -478,10 +478,7 @@ fn what_is_not_supported_is_refused_by_name() {
                 &[node_of(
                     "ai.onnx.ml",
                     "LabelEncoder(x) -> y",
-                    &[
-                        ("keys_int64s", L(vec![1_000_822_080, 1_000_822_070])),
-                        ("values_floats", Fs(vec![1.0, 2.0])),
-                    ],
+                    &[("keys_int64s", L(vec![1_000_822_080, 1_000_822_070])), ("values_floats", Fs(vec![1.0, 2.0]))],
                 )],
                 vec![],
                 &[0, 3],

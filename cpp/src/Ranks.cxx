@@ -2,6 +2,9 @@
 
 #include <CladTorch/Guard.hxx>
 
+#include "cladtorch/src/bridge/ranks.rs.h"
+#include "cladtorch/src/bridge/training.rs.h" // rust::String
+
 namespace CladTorch {
 namespace Internal {
 
@@ -28,6 +31,11 @@ FitOptions OfRank(const FitOptions &options)
 bool AnyRank(const FitOptions &options, bool says)
 {
    return IsShared(options) ? Core::ranks_any(says) : says;
+}
+
+void EndJob(const char *why)
+{
+   Core::ranks_fail(rust::String::lossy(why)); // it may hold a path in any encoding
 }
 
 } // namespace Internal

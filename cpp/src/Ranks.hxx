@@ -7,8 +7,6 @@
 #include <CladTorch/Error.hxx>
 #include <CladTorch/FitOptions.hxx>
 
-#include "cladtorch/src/bridge/ranks.rs.h"
-
 #include <exception>
 
 namespace CladTorch {
@@ -20,6 +18,9 @@ bool IsShared(const FitOptions &options);
 FitOptions OfRank(const FitOptions &options);
 /// Whether any of the processes that take part says so.
 bool AnyRank(const FitOptions &options, bool says);
+
+/// Ends the job with this reason; does nothing outside of one.
+void EndJob(const char *why);
 
 /// Calls `fit(options)`. What it throws ends the job, whose other processes would wait for this one; but for a Ctrl-C between two parts of
 /// an epoch, which ends the fit on all of them.
@@ -34,7 +35,7 @@ auto OnRanks(const FitOptions &options, F fit) -> decltype(fit(options))
    } catch (const Stopped &) {
       throw;
    } catch (const std::exception &e) {
-      Core::ranks_fail(rust::String::lossy(e.what()));
+      EndJob(e.what());
       throw;
    }
 }

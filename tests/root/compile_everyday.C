@@ -36,7 +36,7 @@ std::vector<Everyday> Networks()
    nn::Embedding table(5, 4);
    nn::MultiheadAttention attention(4, 2);
    nn::TransformerEncoderLayer encoder(nn::TransformerEncoderLayerOptions(4, 2).dim_feedforward(8).dropout(0));
-   const auto codes = torch::tensor({3, 0, 4}), columns = torch::tensor({{0, 1}, {2, 3}});
+   const auto codes = torch::tensor({3, 0, 4});
    return {
       {"a linear layer", Applied(nn::Linear(4, 2))},
       {"a perceptron", Applied(nn::Sequential(nn::Linear(4, 8), nn::ReLU(), nn::Linear(8, 8), nn::Tanh(), nn::Linear(8, 1), nn::Sigmoid()))},
@@ -61,8 +61,6 @@ std::vector<Everyday> Networks()
          const auto whole = (x * 3e9).to(torch::kLong);
          return torch::where(whole > torch::tensor({1l << 31, 16777217l, -(1l << 33), 0l}), x, x.sin()) * whole.ne(16777217).to(torch::kFloat);
       }},
-      {"chosen by integers in another order", [=](const Tensor &x) { return x.index_select(1, columns.t().reshape({-1})) * columns.t().reshape({-1}).to(torch::kFloat); }, "aten::reshape"},
-      {"the place of the least of great integers", [](const Tensor &x) { return x * torch::tensor({16777217l, 16777216l, 16777218l, 16777219l}).argmin(0); }, "aten::argmin"},
       {"the place of the highest", [](const Tensor &x) { return x * std::get<1>(x.max(1, true)) + x.argmin(1, true); }},
       {"nearest neighbours", [](const Tensor &x) {
          const auto points = x.view({3, 2, 2}), distances = (points.unsqueeze(1) - points.unsqueeze(2)).square().sum(3);
@@ -202,6 +200,7 @@ std::vector<Everyday> InParts()
 
 std::vector<Everyday> ForLibTorch()
 {
+   const auto columns = torch::tensor({{0, 1}, {2, 3}});
    return {
       {"noise", [](const Tensor &x) { return x + torch::randn_like(x); }, "randn_like"},
       {"a value", [](const Tensor &x) { return x / x.detach().max().item<float>(); }, "item"},
@@ -209,6 +208,8 @@ std::vector<Everyday> ForLibTorch()
       {"no gradient", [](const Tensor &x) { const torch::NoGradGuard off; return x * 2; }, "NoGradGuard"},
       {"the input itself", [](const Tensor &x) { return x; }, "return a clone()"},
       {"a shared part in place", [](const Tensor &x) { auto y = x * 1; const auto rows = y.reshape({-1}); y.select(1, 0).mul_(2); return y + rows.sum(); }, "aten::mul_"},
+      {"chosen by integers in another order", [=](const Tensor &x) { return x.index_select(1, columns.t().reshape({-1})) * columns.t().reshape({-1}).to(torch::kFloat); }, "aten::reshape"},
+      {"the place of the least of great integers", [](const Tensor &x) { return x * torch::tensor({16777217l, 16777216l, 16777218l, 16777219l}).argmin(0); }, "aten::argmin"},
       {"an operator without a kernel", [](const Tensor &x) { return torch::special_i1(x); }, "special_i1"},
    };
 }
