@@ -255,6 +255,8 @@ impl Mpi {
     /// Ends all processes of the job.
     pub fn abort(&self) -> ! {
         ENDS_EARLY.store(true, Ordering::SeqCst);
+        // A launcher that is told to end may throw away what it has not yet read of the message.
+        std::thread::sleep(Duration::from_millis(300));
         // SAFETY: allowed at any time after the initialisation.
         unsafe { (self.functions.abort)(self.world, 1) };
         std::process::abort()
