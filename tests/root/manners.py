@@ -38,7 +38,7 @@ def says(f, *parts):
 # Keywords, in every order, whatever stands before them.
 assert ct.Mlp([7, 8, 1], ct.kReLU, seed=3).Inputs() == 7
 assert ct.Mlp(init=ct.kXavier, sizes=[7, 8, 1]).Inputs() == 7
-assert ct.Dataset(frame.GetColumnNames()).Columns() == frame.GetColumnNames()
+assert ct.Dataset(frame.GetColumnNames()).Columns() == [str(name) for name in frame.GetColumnNames()]
 events = ct.Dataset(columns=["jet1_pt", "m_bb"])
 events.Add("sig_tree", files=file, label=np.float32(1), cut="m_bb > 0").Add(source=ROOT.RDataFrame("bkg_tree", file), label=0)
 assert list(ct.Dataset().Column("x", pad=3, length=2).Columns()) == ["x"]
