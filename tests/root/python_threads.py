@@ -65,7 +65,7 @@ for name, call in calls.items():
 
 # Whatever else is public is quick, or has been forgotten in calls.py.
 QUICK = {
-    "": {"AntennaPattern", "AucBound", "Delay", "EfficiencyBound", "NetworkSnr"},
+    "": {"AntennaPattern", "AucBound", "Delay", "EfficiencyBound", "NetworkSnr", "Rank", "Ranks"},
     "Batches": {"Features", "Labels", "Rows", "Weights"},
     "CrossValidation": {"FoldOf", "Folds", "Histories", "Models", "Predictions"},
     "Dataset": {"Column", "Columns", "Features", "Labels", "Lengths", "Mask", "Print", "Rows", "SetReader", "SetWeight",

@@ -1705,6 +1705,14 @@ _Functor = Functor
 _Scaler = Scaler
 _Stream = Stream
 
+def Rank() -> int:
+    """This process among those of the MPI job, from 0 on; 0 outside of one. Macros print and save where it is 0."""
+    ...
+
+def Ranks() -> int:
+    """Processes of the MPI job; 1 outside of one."""
+    ...
+
 def ToFrame(columns: Mapping[str, ArrayLike]) -> Any:
     """A data frame of N entries: a `float` column for a list, an `RVec<float>` column for rows of numbers. The numbers are
     shared, not copied. Throws for columns of different lengths and for names that are not C++ identifiers.
