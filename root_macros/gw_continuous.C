@@ -12,7 +12,7 @@
 /// network sees both detectors from its first layer on, so it has to run again for each slide.
 ///
 ///     root -l -b -q root_macros/gw_continuous.C
-///     root -l 'root_macros/gw_continuous.C("output_folder", 84, 0, "gw_search_out/network.ct")'   // about a day
+///     root -l 'root_macros/gw_continuous.C("output_folder", 84, 0, "gw_search_out/gw_search.ct")'   // about a day
 ///     root -l 'root_macros/gw_continuous.C("output_folder", 2531, 0, "network.ct")'              // a month
 ///
 /// The numbers are stretches of 1024 s, and slides. Without a file the network is trained, on `windows` windows made anew in each of

@@ -110,8 +110,8 @@ fn a_rank_that_cannot_go_on_ends_the_job_by_name() {
     let cases = [
         ("throws", "rank 1 of 3"),
         ("leaves", "rank 1 of 3 has ended"),
-        ("other_events", "the events of rank 1 are not those of rank 0"),
-        ("other_validation", "the validation events of rank 1 are not those of rank 0"),
+        ("other_events", "the events differ between rank 1 and rank 0"),
+        ("other_validation", "the validation events differ between rank 1 and rank 0"),
         ("silent", "rank 1 of 3 has sent nothing for 2 s"),
         ("batch_norm", "batch normalisation"),
         ("stream", "a Stream with fParallel = kMpi"),

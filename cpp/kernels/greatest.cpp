@@ -127,7 +127,7 @@ public:
    {
       for (size_t s = 0; s < N; ++s) { // selects: where the greatest one is cannot be predicted
          const bool here = fIsNaN[s] ? x[s] != x[s] : x[s] == fY[s];
-         fChosen[s] = here & (fIsNaN[s] | (fEqual[s] == 0)) ? fSeen : fChosen[s];
+         fChosen[s] = here & ((fIsNaN[s] & (fTies == CT_TIES_FIRST)) | (fEqual[s] == 0)) ? fSeen : fChosen[s];
          fEqual[s] += here;
       }
       ++fSeen;
@@ -144,7 +144,7 @@ public:
    void Give(const T *x, T *adjoint)
    {
       // Times 0 where nothing is given: LibTorch's share of an infinite adjoint is no number there.
-      if (fTies != CT_TIES_FIRST)
+      if (fTies == CT_TIES_EVEN || fTies == CT_TIES_EVEN_NAN)
          for (size_t s = 0; s < N; ++s)
             adjoint[s] = fShare[s] * T((fIsNaN[s] ? x[s] != x[s] : x[s] == fY[s]) ? 1 : 0);
       else

@@ -42,8 +42,8 @@ struct ct_sweep {
 #define CT_RANK 8
 
 /// Which of several greatest elements of a row have its derivative: the first one, or the last NaN; all, in even shares, which
-/// are no numbers where the greatest is none; all, also those that are no numbers.
-enum ct_ties { CT_TIES_FIRST, CT_TIES_EVEN, CT_TIES_EVEN_NAN };
+/// are no numbers where the greatest is none; all, also those that are no numbers; the first one, or the first NaN.
+enum ct_ties { CT_TIES_FIRST, CT_TIES_EVEN, CT_TIES_EVEN_NAN, CT_TIES_FIRST_NAN };
 
 /// In which order elements of a row come: all of them, equals as they stand in the row; the first ones as LibTorch's topk has them,
 /// sorted or not.

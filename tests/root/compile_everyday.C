@@ -61,6 +61,9 @@ std::vector<Everyday> Networks()
          const auto whole = (x * 3e9).to(torch::kLong);
          return torch::where(whole > torch::tensor({1l << 31, 16777217l, -(1l << 33), 0l}), x, x.sin()) * whole.ne(16777217).to(torch::kFloat);
       }},
+      {"the highest of rows with several NaN", [nan = torch::tensor({{0.f, NAN, NAN, 0.f}, {NAN, 0.f, NAN, NAN}, {0.f, 0.f, NAN, NAN}})](const Tensor &x) {
+         return std::get<0>((x + nan).max(1)) + std::get<0>((x + nan).min(0)).sum() * 0 + x.sin().sum(1);
+      }},
       {"the place of the highest", [](const Tensor &x) { return x * std::get<1>(x.max(1, true)) + x.argmin(1, true); }},
       {"nearest neighbours", [](const Tensor &x) {
          const auto points = x.view({3, 2, 2}), distances = (points.unsqueeze(1) - points.unsqueeze(2)).square().sum(3);

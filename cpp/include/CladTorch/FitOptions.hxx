@@ -92,7 +92,7 @@ enum ENegativeWeights {
    /// With their weights. The network learns the densities of the signed events; but one that singles out events of negative weight
    /// finds a loss without lower bound, of which Fit warns.
    kKeepNegative = 0,
-   kDropNegative = 1,    ///< not at all
+   kDropNegative = 1,    ///< not at all, as if their weights were 0: they keep their places in batches
    kAbsoluteWeights = 2, ///< with the absolute values of their weights
 };
 

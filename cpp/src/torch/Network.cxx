@@ -149,6 +149,10 @@ torch::Tensor Network::Events(std::int64_t rows) const
    return torch::randn(sizes, generator);
 }
 
+/// Where an index is out of range, it may be a feature.
+constexpr const char *kOfIndices = "; the events that a network is observed on hold any numbers: clamp a feature before it becomes an "
+                                   "index, as in x.clamp(0, 4).to(torch::kLong)";
+
 torch::Tensor Network::Call(const torch::Tensor &events) const
 {
    TensorList results;
@@ -164,7 +168,7 @@ torch::Tensor Network::Call(const torch::Tensor &events) const
    }
    if (!what.empty())
       throw std::runtime_error(fName + " throws for " + std::to_string(events.size(0)) + " events of shape " + Shown(fShape) +
-                               ": " + what);
+                               ": " + what + (what.find("out of range") == std::string::npos ? "" : kOfIndices));
    CheckOutputs(results, events.size(0), fName);
    return results[0];
 }

@@ -275,6 +275,8 @@ pub enum Ties {
     Even,
     /// All share it, those that are no numbers, too.
     EvenNan,
+    /// The first one, or the first NaN.
+    FirstNan,
 }
 
 /// One step of the graph.

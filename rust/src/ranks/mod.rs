@@ -141,14 +141,14 @@ impl Ranks {
         match found.chunks(2).position(|of_rank| of_rank != &found[..2]) {
             None => Ok(()),
             Some(rank) => Err(Error::invalid(
-                format!("{what} of rank {rank} are not those of rank 0"),
+                format!("{what} differ between rank {rank} and rank 0"),
                 "run the same macro on the same files with the same options on all ranks",
             )),
         }
     }
 
     /// Makes `values` those of rank 0.
-    pub fn take_first(&self, values: &mut [f32]) {
+    pub fn take_first<T: Scalar>(&self, values: &mut [T]) {
         let count = values.len();
         self.give(values, |rank| if rank == 0 { 0..count } else { count..count });
     }

@@ -113,7 +113,7 @@ impl Mpi {
             // SAFETY: opening MPI runs its initialisers, as linking to it would.
             match unsafe { Library::open(Some(&path), RTLD_NOW | RTLD_GLOBAL) } {
                 Ok(library) => return Mpi::of(&*Box::leak(Box::new(library))),
-                Err(error) => failures.push(error.to_string()),
+                Err(error) => failures.push(format!("{}: {}", path.display(), reason(&error))),
             }
         }
         Err(failures.join("; "))
@@ -286,6 +286,11 @@ impl Mpi {
             }
         }
     }
+}
+
+/// What the dynamic linker says, which stands behind the error.
+fn reason(error: &libloading::Error) -> String {
+    std::error::Error::source(error).map_or_else(|| error.to_string(), ToString::to_string)
 }
 
 /// At the end of the process.

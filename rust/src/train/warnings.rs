@@ -47,7 +47,9 @@ impl Watch {
         let own = !options.loss_function.is_empty();
         let (labels, weights) = (data.labels()?, data.weights()?);
         let weight = |row: usize| f64::from(options.negative_weights.of(weights[row]));
-        let events = || rows.iter().map(|&row| (labels[row as usize], weight(row as usize)));
+        // What weighs nothing teaches nothing.
+        let events =
+            || rows.iter().map(|&row| (labels[row as usize], weight(row as usize))).filter(|event| event.1 != 0.0);
         let standardised = |(label, weight)| match target {
             Some(target) => ((label - target.mean[0]) * target.inverse[0], weight),
             None => (label, weight),

@@ -151,7 +151,7 @@ fn greatest(call: &mut Call, sign: f64) -> Lowered {
     };
     let dims = if x.view.rank() == 0 { Vec::new() } else { dims };
     let x = call.scaled(&x, sign)?;
-    let value = call.greatest(&x, &dims, keep, if whole { Ties::EvenNan } else { Ties::First })?;
+    let value = call.greatest(&x, &dims, keep, if whole { Ties::EvenNan } else { Ties::FirstNan })?;
     let mut results = vec![call.scaled(&value, sign)?];
     if let ([dim], false, true) = (&dims[..], whole, call.is_used(1)) {
         results.push(greatest_place(call, &x, *dim, keep)?);

@@ -283,7 +283,10 @@ impl Fit {
     }
 
     /// Ends an epoch with these losses and figures.
-    pub fn end_epoch(&mut self, losses: Losses, metrics: Vec<f64>) -> Result<EpochRecord> {
+    pub fn end_epoch(&mut self, losses: Losses, mut metrics: Vec<f64>) -> Result<EpochRecord> {
+        if let Some(ranks) = &self.ranks {
+            ranks.take_first(&mut metrics);
+        }
         let place = Place { epoch: self.epochs, step: self.steps - 1, steps: self.steps };
         let learning_rate = self.rates.at(place);
         self.epochs += 1;

@@ -78,7 +78,7 @@ pub(super) fn ranks(options: &Options, model: &Model, data: &Dataset, train: &[u
         ));
     }
     ranks.check_same("the options", checksum(&format!("{:?}", options.of_fit())))?;
-    ranks.check_same("the network", checksum(&model.network_digest()?))?;
+    ranks.check_same("the networks", checksum(&model.network_digest()?))?;
     ranks.check_same("the events", fingerprint(data, train))?;
     Ok(Some(Arc::new(ranks)))
 }
