@@ -111,7 +111,7 @@ impl<T: Scalar + Element> AotEngine<T> {
             processors: thread::available_parallelism().map_or(1, usize::from),
             ranks: None,
         };
-        let lanes = engine.most_used();
+        let lanes = engine.used(engine.largest_batch());
         engine.lanes = (0..lanes).map(|_| Lane::new(length).map(Mutex::new)).collect::<Result<_>>()?;
         Ok(engine)
     }
@@ -123,7 +123,7 @@ impl<T: Scalar + Element> AotEngine<T> {
         let share = self.settings.batch_size.div_ceil(ranks.size()).next_multiple_of(SHARED_ROWS);
         self.tile_rows[0] = self.tile_rows[0].min(share);
         self.ranks = Some((ranks, Mutex::new(room)));
-        self.lanes.truncate(self.most_used());
+        self.lanes.truncate(self.used(self.largest_batch()));
         Ok(self)
     }
 
@@ -153,15 +153,11 @@ impl<T: Scalar + Element> AotEngine<T> {
         self.settings.batch_size + usize::from(!self.network.takes_one(Mode::Training))
     }
 
-    /// Most lanes of a batch: those of the largest one.
-    fn most_used(&self) -> usize {
-        self.used(self.part(self.largest_batch()).len())
-    }
-
-    /// Lanes that so many tiles have: a power of two, so that batches and threads of the usual numbers share out evenly.
-    fn used(&self, tiles: usize) -> usize {
+    /// Lanes that this process has for a batch of `rows` rows: a power of two, so that batches and threads of the usual numbers
+    /// share out evenly.
+    fn used(&self, rows: usize) -> usize {
         let affordable = (MOST_GRADIENT_NUMBERS / self.network.parameters().max(1)).clamp(2, MOST_LANES);
-        tiles.clamp(1, 1 << affordable.ilog2())
+        self.part(rows).len().clamp(1, 1 << affordable.ilog2())
     }
 
     /// The tiles of a batch of `rows` rows that this process computes.
@@ -190,7 +186,7 @@ impl<T: Scalar + Element> AotEngine<T> {
     /// Takes lanes of the batch `rows` until none is left, as thread `member`.
     fn run_lanes(&self, member: usize, data: Rows, rows: &[u32], scale: f64, next: &AtomicUsize) -> Result<()> {
         let (part, tile) = (self.part(rows.len()), self.tile_rows[0]);
-        let used = self.used(part.len());
+        let used = self.used(rows.len());
         // The last tile may have more rows, or fewer.
         let row = |place: usize| if place == self.tiles(rows.len()) { rows.len() } else { place * tile };
         let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
@@ -210,7 +206,7 @@ impl<T: Scalar + Element> AotEngine<T> {
     /// loss. Running statistics change.
     pub fn loss_and_gradient(&mut self, data: Rows, rows: &[u32], scale: f64) -> Result<(f64, Vec<T>)> {
         self.threads.install(|| self.run_lanes(0, data, rows, scale, &AtomicUsize::new(0)))?;
-        let mut lanes = self.lanes[..self.used(self.part(rows.len()).len())].iter().map(lock);
+        let mut lanes = self.lanes[..self.used(rows.len())].iter().map(lock);
         let mut first = lanes.next().ok_or_else(|| Error::Internal("no lane".into()))?;
         let mut loss = first.loss();
         for lane in lanes {
@@ -274,7 +270,7 @@ impl<T: Scalar + Element> AotEngine<T> {
             let all_came = epoch.meeting.meet(member, || {
                 let mut failure = lock(&epoch.failure);
                 if failure.is_none() {
-                    match self.step(self.used(self.part(rows.len()).len()), |loss| epoch.steps.rate(batch, loss)) {
+                    match self.step(self.used(rows.len()), |loss| epoch.steps.rate(batch, loss)) {
                         Ok(loss) => *lock(&epoch.loss) += loss,
                         Err(error) => *failure = Some(error),
                     }
@@ -306,7 +302,7 @@ impl<T: Scalar + Element> AotEngine<T> {
 
 impl<T: Scalar + Element> Engine for AotEngine<T> {
     fn train(&mut self, data: Rows, order: &[u32], steps: &dyn Steps) -> Result<f64> {
-        let members = self.workspaces.len().min(self.used(self.part(self.largest_batch().min(order.len())).len()));
+        let members = self.workspaces.len().min(self.used(self.largest_batch().min(order.len())));
         let epoch = Epoch {
             data,
             order,
