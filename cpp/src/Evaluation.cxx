@@ -281,6 +281,11 @@ double Evaluation::Auc(std::size_t output) const
    });
 }
 
+double Auc(const std::vector<float> &scores, const std::vector<float> &labels, const std::vector<float> &weights)
+{
+   return LongCall("CladTorch::Auc", [&] { return Evaluation::Classifier(scores, labels, weights).Auc(); });
+}
+
 double Evaluation::AucError(std::size_t output) const
 {
    return LongCall("CladTorch::Evaluation::AucError", [&] {

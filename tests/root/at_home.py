@@ -112,4 +112,5 @@ for call, part in [
 for thing in (ct.Files(["a", "b"]), ct.Label(2), ct.Label(["a", "b"]), model.Scaler(), data.Features(), data.Labels(), options, ct.Jagged["double"]([1.0, 2.0], [0, 2])):
     again = pickle.loads(pickle.dumps(thing))
     assert type(again) is type(thing) and repr(again) == repr(thing) == repr(copy.copy(thing)), thing
+assert ct.Auc(np.array([0.1, 0.4, 0.35, 0.8]), labels=[0, 0, 1, 1]) == 0.75
 print("ALL CHECKS PASSED")

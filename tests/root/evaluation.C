@@ -90,6 +90,9 @@ void Classifier(const CladTorch::Model &model, const CladTorch::Dataset &test, c
    const auto plain = Evaluation::Classifier(scores, {test.Labels().begin(), test.Labels().end()},
                                              {test.Weights().begin(), test.Weights().end()});
    CHECK(Near(plain.Auc(), evaluation.Auc(), 1e-4) && plain.Accuracy() == evaluation.Accuracy());
+   CHECK(CladTorch::Auc({0.1f, 0.4f, 0.35f, 0.8f}, {0.f, 0.f, 1.f, 1.f}) == 0.75);
+   // The second background event counts three times: (1 + 3 x 0) / 4 of the pairs of the first signal are right.
+   CHECK(CladTorch::Auc({0.1f, 0.4f, 0.35f, 0.8f}, {0.f, 0.f, 1.f, 1.f}, {1.f, 3.f, 1.f, 1.f}) == (0.25 + 1) / 2);
 
    std::unique_ptr<TH1> importance(model.Importance(test));
    CHECK(importance->GetNbinsX() == 3 && std::string(importance->GetXaxis()->GetBinLabel(3)) == "strong");
@@ -244,6 +247,7 @@ void Mistakes(const CladTorch::Model &classifier, const CladTorch::Model &regres
    Refuses("no events", [&] { Evaluation::Classifier({}, {}); }, {"no events"});
    Refuses("no outputs", [&] { Evaluation::Classifier(one, one, {}, 0); }, {"0 outputs"});
    Refuses("a weight too few", [&] { Evaluation::Classifier(two, two, one); }, {"1 weight", "2 events"});
+   Refuses("scores without labels", [&] { CladTorch::Auc({0.1f, 0.4f}, {1.f}); }, {"1 label"});
    Refuses("one class", [&] { Evaluation::Classifier(two, {1.f, 1.f}).Auc(); }, {"background weight 0"});
    Refuses("a NaN", [&] { Evaluation::Classifier({0.f, std::nanf("")}, two).Auc(); }, {"event 1"});
    Refuses("another output", [&] { evaluation.Auc(1); }, {"output 1"});

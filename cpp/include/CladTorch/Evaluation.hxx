@@ -201,6 +201,10 @@ private:
    std::shared_ptr<const Internal::EvaluationData> fData;
 };
 
+/// Area under the ROC curve of any scores, without an Evaluation of one's own; the arguments are those of
+/// Evaluation::Classifier(), for one output.
+double Auc(const std::vector<float> &scores, const std::vector<float> &labels, const std::vector<float> &weights = {});
+
 } // namespace CladTorch
 
 #endif

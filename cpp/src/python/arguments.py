@@ -175,7 +175,7 @@ def check_arguments(cls, name):
 
 # Of each namespace.
 FUNCTIONS = {
-    "CladTorch": ("Rank", "Ranks", "ToFrame", "ToMatrix", "WriteFriend"),
+    "CladTorch": ("Auc", "Rank", "Ranks", "ToFrame", "ToMatrix", "WriteFriend"),
     "CladTorch::Signal": (
         *("AntennaPattern", "AucBound", "BandPass", "BayesStatistic", "BinarySpectrum", "BinaryStrain", "Blip", "Chirp"),
         *("Delay", "DetectorNoise", "DetectorPsd", "DrawResponses", "EfficiencyBound", "FindCandidates", "InterpolatePsd", "NetworkSnr", "Noise", "Notch"),

@@ -5,7 +5,7 @@ own handler of SIGINT raises, usually KeyboardInterrupt.
 import signal
 
 LONG = {
-    "CladTorch": {"ToFrame", "ToMatrix", "WriteFriend"},
+    "CladTorch": {"Auc", "ToFrame", "ToMatrix", "WriteFriend"},
     "Signal": {
         *("BandPass", "BayesStatistic", "BinarySpectrum", "BinaryStrain", "Blip", "Chirp", "DetectorNoise", "DetectorPsd", "DrawResponses", "FindCandidates"),
         *("InterpolatePsd", "Noise", "Notch", "PhaseShift", "Project", "QTransform", "ReadHdf5", "ReadStrain", "Ringdown", "ScaleToSnr", "ScatteredLight"),

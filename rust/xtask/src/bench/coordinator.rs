@@ -40,6 +40,12 @@ impl Member {
         }
     }
 
+    fn check(&mut self) -> Result<()> {
+        let check = self.worker.ask_number("check", "check")?;
+        self.tried.checks.push(check);
+        Ok(())
+    }
+
     /// Its next turn; where each is a process of its own, with the time from its start on.
     fn turn(&mut self, group: &Group, request: &str, steps: u64, seed: u32) -> Result<Turn> {
         if !group.fresh {
@@ -161,6 +167,10 @@ fn take_turns(group: &Group, case: &Case, request: &str, rounds: u32, members: &
             for _ in 0..case.warm_up {
                 member.turn(group, request, case.steps, 0)?;
             }
+            // Where parties take part in different numbers of rounds, only here have all made as many steps.
+            if group.patience.is_some() && !group.agreement.each_round() {
+                member.check()?;
+            }
             member.share = share(group, member, case.steps, rounds);
             Ok(())
         });
@@ -177,9 +187,8 @@ fn take_turns(group: &Group, case: &Case, request: &str, rounds: u32, members: &
                 }
                 let turn = member.turn(group, request, case.steps, round + 1)?;
                 member.tried.turns.push(turn);
-                if group.agreement.each_round() || round + 1 == rounds {
-                    let check = member.worker.ask_number("check", "check")?;
-                    member.tried.checks.push(check);
+                if group.agreement.each_round() || (round + 1 == rounds && group.patience.is_none()) {
+                    member.check()?;
                 }
                 Ok(())
             });

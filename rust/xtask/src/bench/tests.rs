@@ -100,8 +100,12 @@ fn run(name: &str, agreement: Agreement, cases: &[Case], parties: Vec<Party>) ->
 }
 
 fn run_group(name: &str, group: &Group, cases: &[Case], parties: Vec<Party>) -> Outcome {
+    run_rounds(name, group, cases, parties, 3)
+}
+
+fn run_rounds(name: &str, group: &Group, cases: &[Case], parties: Vec<Party>, rounds: u32) -> Outcome {
     let folder = std::env::temp_dir().join(format!("cladtorch-bench-{name}-{}", std::process::id()));
-    let outcome = coordinator::run(group, cases, parties, 1, 3, &folder);
+    let outcome = coordinator::run(group, cases, parties, 1, rounds, &folder);
     let left = scratch_left(&folder);
     std::fs::remove_dir_all(&folder).unwrap();
     assert!(left.is_empty(), "{left:?}");
@@ -174,12 +178,36 @@ fn a_slow_party_takes_fewer_turns() {
     let slow = WORKER.replace("bench time ${rest##*seed=}", "bench time 3");
     let parties =
         vec![script("cladtorch", &slow, "0.5"), script("uproot", &slow, "0.5"), script("root", WORKER, "0.5")];
-    let folder = std::env::temp_dir().join(format!("cladtorch-bench-slow-{}", std::process::id()));
     let group = Group { patience: Some(7.0), ..group(LOSS) };
-    let outcome = coordinator::run(&group, &[case("one")], parties, 1, 9, &folder).unwrap();
-    std::fs::remove_dir_all(&folder).unwrap();
+    let outcome = run_rounds("slow", &group, &[case("one")], parties, 9);
     let rounds = ["cladtorch", "uproot", "root"].map(|who| of(&outcome, who).rounds);
     assert_eq!(rounds, [9, 3, 9]);
+}
+
+/// Parties that learn alike, one of which takes part in a third of the rounds: they are compared after equal steps.
+#[test]
+fn losses_are_compared_after_as_many_steps() {
+    let learning = |seconds: &str| {
+        format!(
+            r#"
+rounds=0
+while read -r verb rest; do
+    case $verb in
+        case) echo "bench ready" ;;
+        round) rounds=$((rounds + 1)); echo "bench time {seconds}" ;;
+        check) echo "bench check 0.$((90 - 5 * rounds))" ;;
+        sgemm) echo "bench rate 2e9" ;;
+    esac
+done
+"#
+        )
+    };
+    let parties = vec![script("cladtorch", &learning("1"), ""), script("uproot", &learning("3"), "")];
+    let group = Group { patience: Some(7.0), ..group(LOSS) };
+    let outcome = run_rounds("learning", &group, &[case("one")], parties, 9);
+    let rounds = ["cladtorch", "uproot"].map(|who| of(&outcome, who).rounds);
+    assert_eq!(rounds, [9, 3]);
+    assert!(outcome.records.iter().all(|record| record.flag.is_none()), "{:?}", outcome.records);
 }
 
 #[test]

@@ -18,7 +18,9 @@ pub const GROUP: Group = Group {
 module with LibTorch's autograd and Adam; `pytorch-eager` has `Adam(fused=True)`, `pytorch-compile` is `torch.compile` of \
 network and loss with the same Adam; its compilation is in the column `first`. A round is one `Fit`; Adam begins anew in \
 each. `residual-mlp`: 28 features, three residual blocks of 64 with batch normalisation. `deep-sets`: 30 particles of 8 \
-features. `strain-cnn`: 1024 samples, three convolutions. `transformer`: 16 tokens of 8 features, two layers of 32 with four \
+features. `strain-cnn`: 1024 samples, three convolutions of 16 to 32 channels, 3.5 million \
+floating-point operations an event for the outputs. `gw-search`: the network of the macro `gw_search.C`, six convolutions of 4 to \
+16 channels over 2 x 2048 samples, 7.4 million. `transformer`: 16 tokens of 8 features, two layers of 32 with four \
 heads. `particle-net`: 24 particles of 8 features, convolved over their 7 neighbours.",
     check: "loss",
     agreement: Agreement::Loss { relative: 0.05, absolute: 5e-3 },
@@ -36,18 +38,32 @@ const NETWORKS: [&str; 5] = ["residual-mlp", "deep-sets", "strain-cnn", "transfo
 /// Rows of a batch, all rows, and steps of a round: whole epochs.
 const BATCHES: [(u64, u64, u64); 3] = [(32, 8192, 256), (256, 8192, 32), (4096, 8192, 2)];
 
+/// What the search for gravitational waves trains, at the batches that are usual there.
+const SEARCH: [(&str, (u64, u64, u64)); 2] = [("gw-search", (32, 2048, 64)), ("strain-cnn", (128, 8192, 64))];
+
 /// Networks whose time does not go to products of matrices.
 fn is_light(case: &str) -> bool {
     case.starts_with("residual-mlp") || case.starts_with("deep-sets")
 }
 
-const AIMS: [Aim; 5] = [
+const AIMS: [Aim; 7] = [
     Aim { cases: |case| is_light(case) && case.ends_with("/32"), wanted: Wanted::Peers(5.0) },
     Aim { cases: |case| is_light(case) && case.ends_with("/256"), wanted: Wanted::Peers(2.5) },
     Aim { cases: |case| is_light(case) && case.ends_with("/4096"), wanted: Wanted::Peers(1.0) },
+    Aim { cases: |case| case.starts_with("gw-search"), wanted: Wanted::Peers(3.0) },
+    Aim { cases: |case| case == "strain-cnn/128", wanted: Wanted::Peers(1.7) },
     Aim { cases: |case| !is_light(case), wanted: Wanted::Peers(1.0) },
     Aim { cases: |case| !case.ends_with("/32"), wanted: Wanted::Threads(1.7) },
 ];
+
+/// Floating-point operations of a step for each event: three times those of the outputs, but for the gradient by the events.
+fn step_flops(network: &str) -> Option<f64> {
+    match network {
+        "strain-cnn" => Some(9.9e6),
+        "gw-search" => Some(22.2e6), // its first layer normalises: the gradient by its outputs is needed
+        _ => None,
+    }
+}
 
 fn cases(_: &Context) -> Result<Vec<Case>> {
     let case = |network: &str, (batch, rows, steps): (u64, u64, u64)| {
@@ -58,11 +74,12 @@ fn cases(_: &Context) -> Result<Vec<Case>> {
             steps,
             warm_up: 1,
             lead: 0,
-            flops: None,
+            flops: step_flops(network).map(|flops| flops * batch as f64),
             volume: None,
         }
     };
-    Ok(NETWORKS.iter().flat_map(|network| BATCHES.map(|batch| case(network, batch))).collect())
+    let usual = NETWORKS.iter().flat_map(|network| BATCHES.map(|batch| case(network, batch)));
+    Ok(usual.chain(SEARCH.map(|(network, batch)| case(network, batch))).collect())
 }
 
 fn parties(context: &Context, threads: usize) -> Vec<Party> {

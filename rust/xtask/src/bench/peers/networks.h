@@ -153,6 +153,14 @@ inline Network MakeNetwork(const std::string &name)
                                nn::MaxPool1d(4), nn::Conv1d(32, 32, 8), nn::ReLU(), nn::MaxPool1d(4), nn::Flatten(),
                                nn::Linear(416, 64), nn::ReLU(), nn::Linear(64, 1)),
                 {1, 1024});
+   if (name == "gw-search") // as root_macros/gw_network.h
+      return Of(nn::Sequential(nn::BatchNorm1d(2), nn::Conv1d(2, 4, 64), nn::BatchNorm1d(4), nn::ELU(), nn::Conv1d(4, 4, 32),
+                               nn::MaxPool1d(4), nn::BatchNorm1d(4), nn::ELU(), nn::Conv1d(4, 8, 32), nn::BatchNorm1d(8),
+                               nn::ELU(), nn::Conv1d(8, 8, 16), nn::MaxPool1d(3), nn::BatchNorm1d(8), nn::ELU(),
+                               nn::Conv1d(8, 16, 16), nn::BatchNorm1d(16), nn::ELU(), nn::Conv1d(16, 16, 16),
+                               nn::MaxPool1d(4), nn::BatchNorm1d(16), nn::ELU(), nn::Flatten(), nn::Linear(464, 32),
+                               nn::ELU(), nn::Linear(32, 16), nn::ELU(), nn::Linear(16, 1)),
+                {2, 2048});
    if (name == "transformer")
       return Of(Transformer(), {16, 8});
    if (name == "particle-net")

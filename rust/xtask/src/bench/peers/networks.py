@@ -84,11 +84,25 @@ def strain_cnn():
     )
 
 
+def gw_search():
+    """As root_macros/gw_network.h."""
+    return nn.Sequential(
+        *(nn.BatchNorm1d(2), nn.Conv1d(2, 4, 64), nn.BatchNorm1d(4), nn.ELU()),
+        *(nn.Conv1d(4, 4, 32), nn.MaxPool1d(4), nn.BatchNorm1d(4), nn.ELU()),
+        *(nn.Conv1d(4, 8, 32), nn.BatchNorm1d(8), nn.ELU()),
+        *(nn.Conv1d(8, 8, 16), nn.MaxPool1d(3), nn.BatchNorm1d(8), nn.ELU()),
+        *(nn.Conv1d(8, 16, 16), nn.BatchNorm1d(16), nn.ELU()),
+        *(nn.Conv1d(16, 16, 16), nn.MaxPool1d(4), nn.BatchNorm1d(16), nn.ELU()),
+        *(nn.Flatten(), nn.Linear(464, 32), nn.ELU(), nn.Linear(32, 16), nn.ELU(), nn.Linear(16, 1)),
+    )
+
+
 # Name: how the network is made, the shape of an event.
 NETWORKS = {
     "residual-mlp": (residual_mlp, (28,)),
     "deep-sets": (DeepSets, (30, 8)),
     "strain-cnn": (strain_cnn, (1, 1024)),
+    "gw-search": (gw_search, (2, 2048)),
     "transformer": (Transformer, (16, 8)),
     "particle-net": (ParticleNet, (24, 8)),
 }
