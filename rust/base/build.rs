@@ -23,9 +23,6 @@ fn main() {
         // What is undefined ends the process: there is only one runtime library, rustc's for addresses.
         config.cxxflag("-fsanitize-undefined-trap-on-error");
     }
-    if sanitizers.contains("thread") {
-        config.cxxflag("-fsanitize=thread");
-    }
     let out = config.out_dir(folder).profile("Release").build_target("cladtorch_kernels").build();
     println!("cargo::rustc-link-search=native={}", out.join("build").display());
     println!("cargo::rustc-link-lib=static=cladtorch_kernels");

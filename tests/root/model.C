@@ -357,6 +357,57 @@ void CheckWindows()
    CHECK(cnn.Auc(test) > mlp.Auc(test) + 0.1);
 }
 
+/// The category of an event is a row of a table; `fFirst` says whether it becomes a whole number before it is cut out.
+struct WithCategoryImpl : nn::Module {
+   nn::Embedding fTable{5, 4};
+   nn::Linear fIn{5, 16}, fOut{16, 1};
+   bool fFirst;
+
+   explicit WithCategoryImpl(bool first) : fFirst(first)
+   {
+      register_module("table", fTable);
+      register_module("in", fIn);
+      register_module("out", fOut);
+   }
+
+   Tensor forward(const Tensor &x)
+   {
+      const auto row = fTable(fFirst ? x.to(torch::kLong).select(1, 1) : x.select(1, 1).to(torch::kLong));
+      return fOut(torch::relu(fIn(torch::cat({x.narrow(1, 0, 1), row}, 1))));
+   }
+};
+TORCH_MODULE(WithCategory);
+
+/// Categories are not standardised, other columns are; and what the table says is learned.
+void CheckCategories()
+{
+   const auto events = [](double first) {
+      auto frame = ROOT::RDataFrame(4000).Define("pt", [](ULong64_t i) { return 50 + 20 * std::sin(1.7 * i); }, {"rdfentry_"})
+                      .Define("type", [first](ULong64_t i) { return first + i * 7 % 5; }, {"rdfentry_"});
+      Dataset data({"pt", "type"});
+      return data.Add(frame, "(type == 1 || type == 4) != (pt > 50) ? 1 : 0");
+   };
+   const auto data = events(0);
+   for (const bool first : {false, true}) {
+      torch::manual_seed(1);
+      Model model(WithCategory(first), {2});
+      auto options = Options(20, 2);
+      options.fLearningRate = 1e-2;
+      model.Fit(data, options);
+      const auto scaler = model.Scaler();
+      CHECK(scaler.fMean[1] == 0 && scaler.fDeviation[1] == 1);
+      CHECK(std::abs(scaler.fMean[0] - 50) < 2 && std::abs(scaler.fDeviation[0] - 14) < 2);
+      CHECK(model.Auc(data) > 0.95);
+      std::string what;
+      try {
+         model.Predict(events(1)); // a category that the table does not have
+      } catch (const CladTorch::Error &e) {
+         what = e.what();
+      }
+      CHECK(what.find("has a category that the network does not know; check feature 1 of the events") != std::string::npos);
+   }
+}
+
 void model()
 {
    const auto data = Events(1473, 4); // 23 batches and one event
@@ -368,5 +419,6 @@ void model()
    CheckUses(data);
    CheckMistakes(data);
    CheckWindows();
+   CheckCategories();
    Passed();
 }

@@ -224,10 +224,12 @@ void CheckOnLibTorch(const Parts &parts, const ModelData &model)
    const auto &network = parts.fNetwork;
    if (!parts.fTrial.fOther.empty())
       throw std::runtime_error(network.Name() + " changes " + parts.fTrial.fOther + " in training, which is no part of a model");
-   network.CheckEventsAreApart(kEvents);
-   const auto events = network.Events(2 * kEvents + 1).flatten();
-   const rust::Slice<const float> x(events.data_ptr<float>(), static_cast<std::size_t>(events.numel()));
-   Core::model_check_apart(*model.fCore, x);
+   for (const auto &events : network.EventsOfBothSigns(kEvents))
+      network.CheckEventsAreApart(events);
+   for (const auto &events : network.EventsOfBothSigns(2 * kEvents + 1)) {
+      const rust::Slice<const float> x(events.data_ptr<float>(), static_cast<std::size_t>(events.numel()));
+      Core::model_check_apart(*model.fCore, x);
+   }
 }
 
 Parts PartsOf(const Network &network)
@@ -259,7 +261,8 @@ ModelOf(ListFunction function, std::shared_ptr<torch::nn::Module> module, const 
       Core::model_set_state_dict(*model->fCore, tensors);
    }
    if (parts.fSpec.evaluates_one)
-      network.CheckOneEvent(kEvents);
+      for (const auto &events : hasKernels ? TensorList{network.Events(kEvents)} : network.EventsOfBothSigns(kEvents))
+         network.CheckOneEvent(events);
    model->fModule = std::make_shared<ModelLink>(network, parts.fCalls->Tensors());
    model->fCounts = model->fModule->Counts();
    model->fModule->Share(model);

@@ -146,12 +146,22 @@ torch::Tensor Network::Events(std::int64_t rows) const
    std::vector<std::int64_t> sizes{rows};
    sizes.insert(sizes.end(), fShape.begin(), fShape.end());
    auto generator = at::detail::createCPUGenerator(1);
-   return torch::randn(sizes, generator);
+   return torch::rand(sizes, generator);
+}
+
+TensorList Network::EventsOfBothSigns(std::int64_t rows) const
+{
+   TensorList events{Events(rows)};
+   auto generator = at::detail::createCPUGenerator(1);
+   const auto normal = torch::randn(events[0].sizes(), generator);
+   if (Takes(normal, false))
+      events.push_back(normal);
+   return events;
 }
 
 /// Where an index is out of range, it may be a feature.
-constexpr const char *kOfIndices = "; the events that a network is observed on hold any numbers: clamp a feature before it becomes an "
-                                   "index, as in x.clamp(0, 4).to(torch::kLong)";
+constexpr const char *kOfIndices = "; the events that a network is observed on hold numbers from 0 to 1: clamp what is computed of a "
+                                   "feature before it becomes an index, as in (10 * x).clamp(0, 4).to(torch::kLong)";
 
 torch::Tensor Network::Call(const torch::Tensor &events) const
 {
@@ -233,9 +243,9 @@ void Network::CheckEvaluation(std::int64_t rows) const
    Call(Events(rows + 1));
 }
 
-void Network::CheckOneEvent(std::int64_t rows) const
+void Network::CheckOneEvent(const torch::Tensor &events) const
 {
-   const auto events = Events(rows);
+   const auto rows = events.size(0);
    const Rehearsal rehearsal(*this, false, false, {events});
    const auto all = Call(events.clone()).clone().reshape({rows, -1});
    for (std::int64_t row = 0; row < rows; ++row) {
@@ -247,9 +257,9 @@ void Network::CheckOneEvent(std::int64_t rows) const
    }
 }
 
-void Network::CheckEventsAreApart(std::int64_t rows) const
+void Network::CheckEventsAreApart(torch::Tensor events) const
 {
-   const auto events = Events(rows).requires_grad_();
+   events = events.detach().clone().requires_grad_();
    const Rehearsal rehearsal(*this, false, true, {events});
    const auto outputs = Call(events.clone()); // which it may change in place
    if (!outputs.requires_grad())
@@ -263,12 +273,11 @@ void Network::CheckEventsAreApart(std::int64_t rows) const
       throw std::runtime_error(std::string(Core::events_mix(fName + " computes the outputs of an event from other events")));
 }
 
-bool Network::TakesOne(bool training) const
+bool Network::Takes(const torch::Tensor &events, bool training) const
 {
-   const auto event = Events(1);
-   const Rehearsal rehearsal(*this, training, training, {event});
+   const Rehearsal rehearsal(*this, training, training, {events});
    try {
-      Call(event);
+      Call(events.clone()); // which it may change in place
       return true;
    } catch (const std::exception &) {
       return false;

@@ -56,8 +56,10 @@ public:
    const std::string &Name() const { return fName; }
    TensorName NameOf(const torch::Tensor &tensor) const;
 
-   /// So many seeded events, [rows, shape...].
+   /// So many seeded events, [rows, shape...]: numbers from 0 to 1. As whole numbers they are 0, which any table of categories has.
    torch::Tensor Events(std::int64_t rows) const;
+   /// The same, and, if the network takes them in evaluation, events of both signs: for what values show and operators do not.
+   TensorList EventsOfBothSigns(std::int64_t rows) const;
    /// What the network returns for them, [rows, outputs] or [rows] of float32. Throws, in words, what the network throws, and
    /// where it returns anything else.
    torch::Tensor Call(const torch::Tensor &events) const;
@@ -68,14 +70,15 @@ public:
    /// they change a tensor.
    void CheckEvaluation(std::int64_t rows) const;
    /// Throws where LibTorch's derivative of an event's outputs with respect to another event is not 0 in evaluation.
-   void CheckEventsAreApart(std::int64_t rows) const;
-   /// Throws where an event by itself, of a network that takes one, has other outputs than among `rows` of them.
-   void CheckOneEvent(std::int64_t rows) const;
+   void CheckEventsAreApart(torch::Tensor events) const;
+   /// Throws where an event by itself, of a network that takes one, has other outputs than among `events`.
+   void CheckOneEvent(const torch::Tensor &events) const;
    /// Whether it takes a single event in this mode.
-   bool TakesOne(bool training) const;
+   bool TakesOne(bool training) const { return Takes(Events(1), training); }
 
 private:
    class Rehearsal;
+   bool Takes(const torch::Tensor &events, bool training) const;
    std::string WhyNothingTrains() const;
    void CheckTensor(const std::string &what, const torch::Tensor &tensor) const;
 

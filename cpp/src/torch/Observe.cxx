@@ -22,16 +22,20 @@ namespace Internal {
 
 namespace {
 
-/// A copy with the same strides, also of an expanded tensor, of the same or of `other` values. Whole numbers stay: they may
-/// be indices.
+/// A copy with the same strides, also of an expanded tensor, of the same or of `other` values. Whole numbers stay, and numbers from
+/// 0 to 1 remain such: they may become indices.
 torch::Tensor Copy(const torch::Tensor &input, bool other, torch::Generator &generator)
 {
    std::int64_t span = input.numel() ? 1 : 0;
    for (std::int64_t d = 0; span && d < input.dim(); ++d)
       span += (input.size(d) - 1) * input.stride(d);
    auto memory = input.detach().as_strided({span}, {1}, input.storage_offset()).clone();
-   if (input.is_floating_point() && other)
-      memory.normal_(0, 3, generator);
+   if (input.is_floating_point() && other) {
+      if (((memory >= 0) & (memory < 1)).all().item<bool>())
+         memory.uniform_(0, 1, generator);
+      else
+         memory.normal_(0, 3, generator);
+   }
    return memory.as_strided(input.sizes(), input.strides());
 }
 

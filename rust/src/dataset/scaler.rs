@@ -78,6 +78,13 @@ impl Scaler {
         Scaler { mean: vec![0.0; width], inverse: vec![1.0; width] }
     }
 
+    /// Leaves these columns as they are.
+    pub fn without(mut self, columns: &[bool]) -> Self {
+        let own = self.mean.iter_mut().zip(&mut self.inverse).zip(columns);
+        own.filter(|(_, is_left)| **is_left).for_each(|((mean, inverse), _)| (*mean, *inverse) = (0.0, 1.0));
+        self
+    }
+
     /// Mean and standard deviation (of the population) of the given rows of `features` [_, width], in float64 and two
     /// passes: sums of squares about 0 lose every digit of a narrow peak far from 0.
     pub fn learn(features: &[f32], width: usize, rows: &[u32]) -> Self {

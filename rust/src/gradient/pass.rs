@@ -12,6 +12,7 @@ use crate::error::{Error, Result};
 use crate::graph::program::Tensor;
 use crate::graph::{Captured, Mode, Module, Program};
 use crate::kernels::Scalar;
+use crate::text;
 
 /// Programs that are kept for the numbers of rows that come again.
 const KEPT: usize = 4;
@@ -151,9 +152,7 @@ impl<T: Scalar + Element> Pass<T> {
         // pass's factors, as long as `list` has checked; the outputs `results` and this pass's own.
         let (inputs, outputs) = unsafe { (Addresses::new(inputs), Addresses::new(outputs)) };
         let ran = self.form.run().forward(self.values.as_mut_slice(), inputs, outputs, threads);
-        ran.map_err(|OutOfRange { .. }| {
-            Error::invalid(format!("{}: an index is out of range", module.name()), "check the tensors that it captures")
-        })
+        ran.map_err(|OutOfRange { .. }| index_out_of_range(module))
     }
 
     /// Whether [`update`](Self::update) does anything.
@@ -287,5 +286,24 @@ impl<T: Scalar + Element> Passes<T> {
     /// The last one that was used.
     pub fn last(&mut self) -> Option<&mut Pass<T>> {
         self.kept.last_mut()
+    }
+}
+
+/// Says which features may be to blame, by their numbers: what is read here has no names.
+fn index_out_of_range(module: &Module) -> Error {
+    let whole = module.whole_features().unwrap_or_default();
+    let features: Vec<String> =
+        whole.iter().enumerate().filter(|(_, is_whole)| **is_whole).map(|(index, _)| index.to_string()).collect();
+    let what = format!("{}: an index is out of range", module.name());
+    match &features[..] {
+        [] => Error::invalid(what, "check the tensors that it captures"),
+        features => Error::invalid(
+            format!("{what}: an event has a category that the network does not know"),
+            format!(
+                "check {} {} of the events (counted from 0)",
+                if features.len() == 1 { "feature" } else { "features" },
+                text::list(features.iter(), ", ")
+            ),
+        ),
     }
 }

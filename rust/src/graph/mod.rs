@@ -9,6 +9,7 @@
 //! of a shape; a node has a width (numbers a row).
 
 mod batch;
+mod categories;
 mod chain;
 mod dependence;
 mod function;

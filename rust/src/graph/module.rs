@@ -3,6 +3,7 @@
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use super::categories::whole_features;
 use super::dependence::{Dependence, dependence, events_mix};
 use super::program::{Primitive, Product, extent};
 use super::saved::{Bound, SavedTensor};
@@ -332,6 +333,17 @@ impl Module {
             return Err(self.refuse(&format!("has another number of outputs for {rows} rows")));
         }
         Ok(program)
+    }
+
+    /// For each number of an event whether the network takes it as a whole number, as categories are.
+    pub fn whole_features(&self) -> Result<Vec<bool>> {
+        match &self.source {
+            Source::Observed(_) => {
+                let [events, _] = APART;
+                Ok(whole_features(&self.lowered(Mode::Evaluation, events, By::Nothing)?, events))
+            }
+            Source::Chain(..) => Ok(vec![false; self.inputs()]),
+        }
     }
 
     /// Predictions are made in blocks of events: refuses a module in which that of an event depends on its neighbours.

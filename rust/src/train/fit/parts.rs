@@ -23,8 +23,8 @@ use crate::ranks::{self, Ranks};
 /// How long compiling a user's loss may take.
 const COMPILE_LIMIT: Duration = Duration::from_secs(60);
 
-/// The scalers of features and labels: learned on the rows `train`, or, without fStandardise, those of the model. The
-/// labels of classifiers have none, nor those of a user's loss, which is a function of values as they are.
+/// The scalers of features and labels: learned on the rows `train`, or, without fStandardise, those of the model. Features that
+/// the network takes as whole numbers stay as they are. The labels of classifiers have none, nor those of a user's loss, which is a function of values as they are.
 pub(super) fn scalers(
     model: &Model,
     data: &Dataset,
@@ -55,11 +55,13 @@ pub(super) fn scalers(
             "give the model's SetTargetScaler one for each target, or leave fStandardise as it is",
         ));
     }
+    // Categories of one's own are no quantities: a mean of them says nothing.
+    let whole = model.module().map_or(Ok(Vec::new()), |module| module.whole_features())?;
     Ok(device::thread_pool(options.threads)?.install(|| {
         let scaler = match &before.scaler {
             Some(scaler) if stays || !options.standardise => scaler.clone(),
             None if !options.standardise => Scaler::identity(data.width()),
-            _ => Scaler::learn(data.features(), data.width(), train),
+            _ => Scaler::learn(data.features(), data.width(), train).without(&whole),
         };
         (scaler, labels.map(|labels| Scaler::learn(labels, count, train)).or(kept))
     }))
