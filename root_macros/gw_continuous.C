@@ -39,13 +39,7 @@ const double kMonth = 30 * 86400;
 CladTorch::Model TrainedNetwork(const std::string &folder, int epochs, int windows)
 {
    auto network = ChallengeNetwork();
-   CladTorch::FitOptions options;
-   options.fEpochs = epochs;
-   options.fBatchSize = 64;
-   options.fLearningRate = 5e-3;
-   options.fSchedule = CladTorch::kOneCycle;
-   options.fStandardise = false; // whitened noise has the deviation 1
-   network.Fit(FreshWindows(LongStrain(), windows, folder + "/gw_continuous_windows.root"), options);
+   network.Fit(FreshWindows(LongStrain(), windows, folder + "/gw_continuous_windows.root"), NetworkOptions(epochs));
    network.Save(folder + "/gw_continuous.ct");
    return network;
 }

@@ -21,9 +21,8 @@ here = Path(__file__).resolve().parent
 
 def trained_network(folder, epochs, windows):
     network = ROOT.ChallengeNetwork()
-    options = ct.FitOptions(fEpochs=epochs, fBatchSize=64, fLearningRate=5e-3, fSchedule=ct.kOneCycle)
-    options.fStandardise = False  # whitened noise has the deviation 1
-    network.Fit(ROOT.FreshWindows(ROOT.LongStrain(), windows, f"{folder}/gw_continuous_windows.root"), options)
+    windows = ROOT.FreshWindows(ROOT.LongStrain(), windows, f"{folder}/gw_continuous_windows.root")
+    network.Fit(windows, ROOT.NetworkOptions(epochs))
     network.Save(f"{folder}/gw_continuous.ct")
     return network
 

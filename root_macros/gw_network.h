@@ -21,6 +21,18 @@ inline CladTorch::Model ChallengeNetwork()
    return CladTorch::Model(net, {2, 2048});
 }
 
+/// How both networks of this file learn.
+inline CladTorch::FitOptions NetworkOptions(int epochs)
+{
+   CladTorch::FitOptions options;
+   options.fEpochs = epochs;
+   options.fBatchSize = 64;
+   options.fLearningRate = 5e-3;
+   options.fSchedule = CladTorch::kOneCycle;
+   options.fStandardise = false; // whitened noise has the deviation 1
+   return options;
+}
+
 /// A smaller one for windows of one detector at 512 Hz [1, 256].
 inline CladTorch::Model SmallNetwork()
 {

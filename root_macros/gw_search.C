@@ -59,13 +59,7 @@ CladTorch::Dataset Read(const ROOT::RDF::RNode &frame, const std::string &column
 /// Learns from windows that are made anew for each epoch; `validation` stays.
 CladTorch::History Train(CladTorch::Model &model, const CladTorch::Stream &windows, const CladTorch::Dataset &validation, int epochs)
 {
-   CladTorch::FitOptions options;
-   options.fEpochs = epochs;
-   options.fBatchSize = 64;
-   options.fLearningRate = 5e-3;
-   options.fSchedule = CladTorch::kOneCycle;
-   options.fStandardise = false; // whitened noise has the deviation 1
-   return model.Fit(windows, validation, options);
+   return model.Fit(windows, validation, NetworkOptions(epochs));
 }
 
 /// A perceptron on the features of `windows` windows.

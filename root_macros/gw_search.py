@@ -36,9 +36,7 @@ def read(frame, column, length=0):
 
 def train(model, windows, validation, epochs):
     """Learns from windows that are made anew for each epoch; `validation` stays."""
-    options = ct.FitOptions(fEpochs=epochs, fBatchSize=64, fLearningRate=5e-3, fSchedule=ct.kOneCycle)
-    options.fStandardise = False  # whitened noise has the deviation 1
-    return model.Fit(windows, validation, options)
+    return model.Fit(windows, validation, ROOT.NetworkOptions(epochs))
 
 
 def train_perceptron(recipe, search, windows):

@@ -1,19 +1,6 @@
 //! After its first step the engine allocates nothing, and a compiled graph nothing after its first call but what the caller
 //! makes for its results: counted in Rust's allocator and in the C library's.
 
-#[path = "common/events.rs"]
-mod events;
-#[path = "graph/modules.rs"]
-#[allow(dead_code)] // Each test uses a part of it.
-mod modules;
-#[path = "graph/network.rs"]
-mod network;
-#[path = "graph/recorder.rs"]
-#[allow(dead_code)] // Each test uses a part of it.
-mod recorder;
-#[path = "common/say.rs"]
-mod say;
-
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::fs;
 use std::sync::Arc;
@@ -24,11 +11,11 @@ use cladtorch::dataset::Scaler;
 use cladtorch::gradient::aot::AotEngine;
 use cladtorch::gradient::{Engine, ModuleTiles, Rows, Settings};
 use cladtorch::graph::{Activation, Graph, Loss, Optimiser};
-use events::Events;
-use modules::CASES;
-use network::GRAPHS;
-use recorder::Recorder;
-use say::say;
+use support::events::Events;
+use support::graph::modules::CASES;
+use support::graph::network::GRAPHS;
+use support::graph::recorder::Recorder;
+use support::say::say;
 use tch::{Kind, Tensor};
 
 struct Counting;

@@ -1,11 +1,6 @@
 //! Checkpoints: a fit that goes on from one has the bits of a fit that never stopped; hostile files are refused; a killed process
 //! leaves the last one whole.
 
-#[path = "common/data.rs"]
-mod data;
-#[path = "common/say.rs"]
-mod say;
-
 use std::fs;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -15,10 +10,10 @@ use cladtorch::dataset::Dataset;
 use cladtorch::graph::{Activation, Gradient, Init, Optimiser, Schedule};
 use cladtorch::model::Model;
 use cladtorch::train::{self, EpochRecord, Options, Trainer};
-use data::{circle, spec};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use say::say;
+use support::data::{circle, spec};
+use support::say::say;
 
 fn network(seed: u64) -> Model {
     Model::new(&[2, 19, 16, 1], Activation::ReLU, Init::default(), seed).unwrap()

@@ -1,14 +1,10 @@
 //! What needs Python packages beyond ROOT's, those of `checks.txt`: notebooks in kernels of Jupyter, and type checkers.
 
-// Part of what it offers is for `root.rs` only.
-#[allow(dead_code)]
-#[path = "common/session.rs"]
-mod session;
-
 use std::env;
 use std::path::PathBuf;
 
-use session::{Outcome, Session, script, source};
+use support::checkout::source;
+use support::session::{Outcome, Session, script};
 
 /// The folder of the packages; what is missing there is looked for among those of Python itself.
 fn packages() -> String {

@@ -1,11 +1,9 @@
 //! The `cladtorch` command, as a user types it.
 
-#[path = "common/places.rs"]
-mod places;
-
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use support::places;
 
 fn data(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../data").join(name)

@@ -1,16 +1,12 @@
 //! `CladTorch::Compile`: what is checked stands in `tests/root/compile_checks.h`, which here runs in a plain macro, through
 //! ACLiC and in PyROOT, and in `compile_captured.C` and `compile_threads.C`.
 
-#[path = "common/say.rs"]
-mod say;
-#[path = "common/session.rs"]
-#[allow(dead_code)] // Shared with the tests of the plugin.
-mod session;
-
 use std::path::PathBuf;
 use std::{env, fs};
 
-use session::{Session, plugin, script, source};
+use support::checkout::source;
+use support::say;
+use support::session::{Session, plugin, script};
 
 #[test]
 fn in_a_plain_macro() {
@@ -94,7 +90,7 @@ fn operators_in_pytorch() {
     let pytorch = env::var_os("CLADTORCH_PYTORCH").map_or_else(usual, PathBuf::from);
     if !pytorch.join("torch").exists() {
         let why = format!("no PyTorch in {}; name its site-packages by CLADTORCH_PYTORCH", pytorch.display());
-        say::say(&format!("SKIPPED operators_in_pytorch: {why}"));
+        say::not_tested(&format!("operators in PyTorch: {why}"));
         return;
     }
     let library = plugin().join("libcladtorch.so").display().to_string();

@@ -1,20 +1,6 @@
 //! Exported C++ headers: compiled without warnings by every compiler that is there, and compared with the predictions; what
 //! cannot be written is refused by name.
 
-#[path = "common/models.rs"]
-#[allow(dead_code)] // Each test uses a part of it.
-mod models;
-#[path = "graph/modules.rs"]
-#[allow(dead_code)] // Each test uses a part of it.
-mod modules;
-#[path = "graph/recorder.rs"]
-#[allow(dead_code)] // Each test uses a part of it.
-mod recorder;
-#[path = "common/say.rs"]
-mod say;
-#[path = "graph/single_operators.rs"]
-mod single_operators;
-
 use std::fs;
 use std::path::Path;
 use std::process::Command;
@@ -22,8 +8,8 @@ use std::process::Command;
 use cladtorch::columns::Column;
 use cladtorch::graph::{Activation, Init};
 use cladtorch::model::{Model, Training};
-use models::{cube, difference, features, models};
-use say::say;
+use support::models::{cube, difference, features, models};
+use support::say::say;
 
 const ROWS: usize = 20;
 

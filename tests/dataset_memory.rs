@@ -1,8 +1,5 @@
 //! What a dataset takes while it grows, and a model while it is loaded: a process of its own, whose peak can be asked for.
 
-#[path = "common/say.rs"]
-mod say;
-
 use std::fs::{self, File};
 use std::io::Write;
 use std::sync::Mutex;
@@ -11,7 +8,7 @@ use cladtorch::columns::Column;
 use cladtorch::dataset::Dataset;
 use cladtorch::graph::{Activation, Init};
 use cladtorch::model::Model;
-use say::say;
+use support::say::say;
 
 const WIDTH: usize = 16;
 const ROWS: usize = 1_500_000;

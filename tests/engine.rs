@@ -1,24 +1,17 @@
 //! Whole networks: the engine's gradient in float64 against central differences and LibTorch autograd, float32 against
 //! float64, and the same bits for any number of threads.
 
-mod common;
-#[path = "common/events.rs"]
-mod events;
-#[path = "common/say.rs"]
-mod say;
-#[path = "common/variants.rs"]
-mod variants;
-
 use cladtorch::dataset::Scaler;
 use cladtorch::gradient::aot::AotEngine;
 use cladtorch::gradient::{Engine, Settings, autograd};
 use cladtorch::graph::{Activation, Graph, Loss, Optimiser};
 use cladtorch::kernels::{Scalar, Sweep, blas_single_thread};
-use common::{central_difference, compare};
-use events::Events;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use say::say;
+use support::events::Events;
+use support::numeric::{central_difference, compare};
+use support::say::say;
+use support::variants;
 use tch::nn::{self, OptimizerConfig};
 use tch::{Device, Kind, Tensor};
 

@@ -2,8 +2,6 @@
 //! autograd and central differences, float32 against float64, at ordinary and at awkward points. The checkers return a
 //! `Result`, so that the suite can also show that it catches a wrong pullback.
 
-mod common;
-
 #[path = "gradients/activations.rs"]
 mod activations;
 #[path = "gradients/linear.rs"]
@@ -15,7 +13,7 @@ use std::path::Path;
 use std::process::Command;
 
 use cladtorch::kernels::Scalar;
-use common::{central_difference, compare};
+use support::numeric::{central_difference, compare};
 use tch::{Kind, Tensor};
 
 type Checked = Result<(), String>;

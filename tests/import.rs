@@ -1,24 +1,6 @@
 //! ONNX files as models: what was exported comes back, networks of every kind predict, train and have the right gradients, and
 //! damaged, forged and unsupported files are refused in words.
 
-#[path = "common/damage.rs"]
-mod damage;
-#[path = "onnx/files.rs"]
-mod files;
-#[path = "common/models.rs"]
-#[allow(dead_code)] // Each test uses a part of it.
-mod models;
-#[path = "graph/modules.rs"]
-#[allow(dead_code)] // Each test uses a part of it.
-mod modules;
-#[path = "graph/recorder.rs"]
-#[allow(dead_code)] // Each test uses a part of it.
-mod recorder;
-#[path = "common/say.rs"]
-mod say;
-#[path = "graph/single_operators.rs"]
-mod single_operators;
-
 use std::fs;
 use std::path::Path;
 use std::process::Command;
@@ -30,11 +12,12 @@ use cladtorch::graph::{DType, Gives, Loss};
 use cladtorch::import::{Element, File, Given, Mode, Numbers, documentation};
 use cladtorch::model::Model;
 use cladtorch::train::{Options, Trainer};
-use damage::survives;
-use files::At::{F, Fs, I, L, S, Ss};
-use files::{Message, file, floats, info, integers, node, node_of, weight};
-use models::{difference, features, models};
-use say::say;
+use support::damage::survives;
+use support::models::{difference, features, models};
+use support::onnx_file;
+use support::onnx_file::At::{F, Fs, I, L, S, Ss};
+use support::onnx_file::{Message, file, floats, info, integers, node, node_of, weight};
+use support::say::{not_tested, say};
 use tch::{Kind, Tensor};
 
 const ROWS: usize = 50;
@@ -242,8 +225,8 @@ fn load_from(path: &Path) -> Result<Model, String> {
 fn a_perceptron_computes_what_it_says_and_knows_its_end() {
     let files = networks();
     let model = load(&files[0].1).unwrap();
-    let [w, v] = [files::weights(3, 15), files::weights(3, 5)];
-    let bias = files::weights(5, 5);
+    let [w, v] = [onnx_file::weights(3, 15), onnx_file::weights(3, 5)];
+    let bias = onnx_file::weights(5, 5);
     let x = [0.5f32, -1.0, 2.0];
     let hidden = |at: usize| (0..3).map(|i| x[i] * w[i * 5 + at]).sum::<f32>() + bias[at];
     let logit = (0..5).map(|at| hidden(at).tanh() * v[at]).sum::<f32>() + 0.3;
@@ -279,7 +262,7 @@ fn known_numbers_are_computed_in_their_types() {
         let nodes = [node("MatMul(x, w) -> a", &[]), node(call, &[]), node("Mul(a, p) -> y", &[])];
         let tensors = [weight("w", &[3, 1]), half.clone(), two.clone(), seven.clone()];
         let model = load(&file(17, &nodes, &tensors, &[info("x", &[0, 3])], &[info("y", &[0, 1])])).unwrap();
-        let (w, x) = (files::weights(3, 3), [0.5f32, -1.0, 2.0]);
+        let (w, x) = (onnx_file::weights(3, 3), [0.5f32, -1.0, 2.0]);
         let mut found = [0.0];
         model.score(&x, true, &mut found).unwrap();
         let product: f32 = x.iter().zip(&w).map(|(x, w)| x * w).sum();
@@ -468,7 +451,7 @@ fn what_is_not_supported_is_refused_by_name() {
     let with = |nodes: &[Message], tensors: Vec<Message>, x: &[i64]| {
         file(17, nodes, &tensors, &[info("x", x)], &[info("y", &[0, 2])])
     };
-    let one = |call: &str, attributes: &[(&str, files::At)]| {
+    let one = |call: &str, attributes: &[(&str, onnx_file::At)]| {
         with(&[node("MatMul(x, w) -> a", &[]), node(call, attributes)], layer(), &[0, 3])
     };
     for (bytes, said) in [
@@ -670,10 +653,9 @@ fn networks_of_other_programs_compute_what_onnxruntime_does() {
         let why = output
             .map_or_else(|error| error.to_string(), |output| String::from_utf8_lossy(&output.stderr).into_owned());
         let why = why.trim().lines().last().unwrap_or_default().to_owned();
-        say(&format!(
-            "networks of other programs were not tried: {why} (pip install onnxruntime scikit-learn skl2onnx torch)"
+        return not_tested(&format!(
+            "networks of other programs: {why} (pip install onnxruntime scikit-learn skl2onnx torch)"
         ));
-        return;
     }
     let numbers = |name: String| -> Vec<f32> {
         let bytes = fs::read(folder.path().join(name)).unwrap();

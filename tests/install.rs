@@ -1,14 +1,11 @@
 //! An installation that was moved, with the ROOT of the set-up copied away too: nothing may come from the source tree.
 
-#[path = "common/checkout.rs"]
-mod checkout;
-
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use checkout::{place, python, root_outside, source, succeed};
+use support::checkout::{place, python, root_outside, source, succeed};
 use tempfile::TempDir;
 
 /// Trains one epoch and prints what this process has mapped and where its interpreter looks for headers.

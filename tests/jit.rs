@@ -1,27 +1,17 @@
 //! The back end `jit` against LibTorch: the graphs that people use, and every operator. Where there is no clang with Clad,
 //! each test says what it left out.
 
-#[path = "graph/cases.rs"]
-mod cases;
-#[path = "graph/network.rs"]
-mod network;
-#[path = "graph/recorder.rs"]
-#[allow(dead_code)] // Each test uses a part of it.
-mod recorder;
-#[path = "common/say.rs"]
-mod say;
-
 use std::fs::{self, File};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, SystemTime};
 
-use cases::{Case, cases};
 use cladtorch::gradient::{CompiledGraph, Wanted};
-use network::GRAPHS;
-use recorder::{A, Recorder, compare};
-use say::say;
+use support::graph::cases::{Case, cases};
+use support::graph::network::GRAPHS;
+use support::graph::recorder::{A, Recorder, compare};
+use support::say::{not_tested, say};
 use tch::{Kind, Tensor};
 
 /// Seconds for a function, on a busy machine.
@@ -34,7 +24,7 @@ const TOGETHER: usize = 60;
 fn is_there(what: &str, count: usize) -> bool {
     let probe = GRAPHS[0].1(1, Kind::Float).compile_with(Wanted::Jit, LIMIT);
     match probe.err().filter(|error| error.contains("no clang++")) {
-        Some(error) => say(&format!("NOT TESTED with jit: {count} {what}: {error}")),
+        Some(error) => not_tested(&format!("with jit {count} {what}: {error}")),
         None => return true,
     }
     false

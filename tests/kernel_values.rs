@@ -1,13 +1,9 @@
 //! Kernels of the operator graph against their definitions, at lengths around those of blocks and registers, with every variant.
 
-#[path = "common/say.rs"]
-mod say;
-#[path = "common/variants.rs"]
-mod variants;
-
 use cladtorch::graph::Function;
 use cladtorch::kernels::Scalar;
 use cladtorch::kernels::strided::{self, Adjoint, Channels, Given, Moments, Order, Ranking, Stream};
+use support::variants;
 use tch::{Kind, Tensor};
 
 /// Reproducible bits (Marsaglia 2003, xorshift64).

@@ -1,13 +1,5 @@
 //! Losses that a user wrote in C++, differentiated by Clad. Where there is no clang with Clad, each test says so.
 
-#[path = "common/data.rs"]
-#[allow(dead_code)] // Each test uses a part of it.
-mod data;
-#[path = "common/events.rs"]
-mod events;
-#[path = "common/say.rs"]
-mod say;
-
 use std::time::Duration;
 
 use cladtorch::error::guard;
@@ -16,9 +8,9 @@ use cladtorch::gradient::{RowLoss, Settings};
 use cladtorch::graph::{Activation, Gradient, Graph, Init, Loss, Optimiser};
 use cladtorch::model::Model;
 use cladtorch::train::{Options, Trainer};
-use data::{circle, spec};
-use events::Events;
-use say::say;
+use support::data::{circle, spec};
+use support::events::Events;
+use support::say::not_tested;
 
 const LIMIT: Duration = Duration::from_secs(300);
 
@@ -43,7 +35,7 @@ fn compile(source: &str, columns: usize) -> Result<RowLoss, String> {
 /// `None`, and a word about it, where there is no Clad.
 fn compiled(what: &str, source: &str, columns: usize) -> Option<RowLoss> {
     match compile(source, columns) {
-        Err(error) if error.contains("no clang++") => say(&format!("NOT TESTED: {what}: {error}")),
+        Err(error) if error.contains("no clang++") => not_tested(&format!("{what}: {error}")),
         made => return Some(made.unwrap_or_else(|error| panic!("{what}: {error}"))),
     }
     None

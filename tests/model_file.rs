@@ -1,16 +1,5 @@
 //! The model file: whole round trips; damaged, foreign and absurd files refused; what stands at the path respected.
 
-#[path = "common/damage.rs"]
-mod damage;
-#[path = "common/data.rs"]
-mod data;
-#[path = "common/forged.rs"]
-mod forged;
-#[path = "common/places.rs"]
-mod places;
-#[path = "common/say.rs"]
-mod say;
-
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -21,10 +10,12 @@ use cladtorch::dataset::{Dataset, Targets};
 use cladtorch::graph::{Activation, Init, Loss};
 use cladtorch::model::{Model, Training};
 use cladtorch::train::{Options, Trainer};
-use damage::survives;
-use data::{circle, spec};
-use forged::{resum, with_header};
-use say::say;
+use support::damage::survives;
+use support::data::{circle, spec};
+use support::forged;
+use support::forged::{resum, with_header};
+use support::places;
+use support::say::say;
 
 fn trained() -> Model {
     let data = circle(200, 1);

@@ -1,22 +1,6 @@
 //! The model file of networks of operators: any network comes back as it was, and goes on in a fit as if it had never been
 //! saved; damaged and forged files are refused or can be used.
 
-#[path = "common/damage.rs"]
-mod damage;
-#[path = "common/data.rs"]
-#[allow(dead_code)]
-mod data;
-#[path = "common/forged.rs"]
-mod forged;
-#[path = "graph/modules.rs"]
-#[allow(dead_code)] // Each test uses a part of it.
-mod modules;
-#[path = "graph/recorder.rs"]
-#[allow(dead_code)] // Each test uses a part of it.
-mod recorder;
-#[path = "common/say.rs"]
-mod say;
-
 use std::fs;
 use std::path::Path;
 
@@ -25,16 +9,17 @@ use cladtorch::dataset::Dataset;
 use cladtorch::graph::{AnyBatch, Captured, Gradient, Mode, Module, Observed};
 use cladtorch::model::{Model, Names, Place};
 use cladtorch::train::{Options, Trainer};
-use damage::survives;
-use data::spec;
-use forged::{resum, with_description};
-use modules::CASES;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use recorder::A::{F, I, V};
-use recorder::Recorder;
-use say::say;
 use serde_json::{Value, json};
+use support::damage::survives;
+use support::data::spec;
+use support::forged::{resum, with_description};
+use support::graph::modules;
+use support::graph::modules::CASES;
+use support::graph::recorder::A::{F, I, V};
+use support::graph::recorder::Recorder;
+use support::say::say;
 use tch::{Device, Kind, Tensor};
 
 /// A model whose tensors have names, but for the last one.

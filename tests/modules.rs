@@ -1,27 +1,17 @@
 //! Any network as an engine trains it: gradients against central differences and LibTorch autograd, running statistics
 //! against LibTorch's, the same bits for any number of threads, and epochs whose last batch is smaller.
 
-mod common;
-#[path = "common/events.rs"]
-mod events;
-#[path = "graph/modules.rs"]
-mod modules;
-#[path = "graph/recorder.rs"]
-#[allow(dead_code)] // Each test uses a part of it.
-mod recorder;
-#[path = "common/say.rs"]
-mod say;
-
 use std::sync::Arc;
 
 use cladtorch::gradient::aot::AotEngine;
 use cladtorch::gradient::{Engine, ModuleTiles, Settings, autograd};
 use cladtorch::graph::{Activation, Graph, Loss, Optimiser};
 use cladtorch::kernels::Scalar;
-use common::{central_difference, compare};
-use events::Events;
-use modules::{CASES, Case, MLP};
-use say::say;
+use support::events::Events;
+use support::graph::modules::{CASES, Case, MLP};
+use support::graph::recorder;
+use support::numeric::{central_difference, compare};
+use support::say::say;
 use tch::{Kind, Tensor};
 
 /// Of losses that have one.

@@ -1,12 +1,5 @@
 //! Files that a server of its own serves to root.exe, where XRootD's is installed.
 
-#[allow(dead_code)] // Each test uses a part of it.
-#[path = "common/session.rs"]
-mod session;
-
-#[path = "common/say.rs"]
-mod say;
-
 use std::fs;
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::MetadataExt;
@@ -15,7 +8,8 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use session::{Session, script};
+use support::say;
+use support::session::{Session, script};
 
 /// Ended with the test.
 struct Server {
@@ -65,9 +59,7 @@ impl Drop for Server {
 fn a_server_that_is_killed_is_an_error() {
     let folder = tempfile::tempdir().unwrap();
     let Some(server) = Server::start(folder.path()) else {
-        return say::say(
-            "left out: no file was read over the network, because xrootd is not installed (Debian: xrootd-server)",
-        );
+        return say::not_tested("files over the network: xrootd is not installed (Debian: xrootd-server)");
     };
     let write = format!(".L {}\nwrite_remote(\"events.root\");\n.q\n", script("network.C"));
     Session::root(&[]).typing(&write).within(folder.path()).run();

@@ -1,15 +1,10 @@
 //! Graphs that people use: value and all gradients against LibTorch in float64 and float32.
 
-#[path = "graph/network.rs"]
-mod network;
-#[path = "graph/recorder.rs"]
-#[allow(dead_code)] // Each test uses a part of it.
-mod recorder;
-
 use cladtorch::gradient::{CompiledGraph, Wanted};
 use cladtorch::graph::{AnyBatch, ObservedArgument};
-use network::GRAPHS;
-use recorder::{A, Recorder, check, numbers};
+use support::graph::network::GRAPHS;
+use support::graph::recorder;
+use support::graph::recorder::{A, Recorder, check, numbers};
 use tch::{Device, Kind, Tensor};
 
 #[test]

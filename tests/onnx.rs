@@ -1,28 +1,14 @@
 //! ONNX files: their structure, read by a reader of protocol buffers of the test's own; what ONNX's checker says, and what
 //! onnxruntime computes, where Python has both; operators without a counterpart refused by name.
 
-#[path = "common/models.rs"]
-#[allow(dead_code)] // Each test uses a part of it.
-mod models;
-#[path = "graph/modules.rs"]
-#[allow(dead_code)] // Each test uses a part of it.
-mod modules;
-#[path = "graph/recorder.rs"]
-#[allow(dead_code)] // Each test uses a part of it.
-mod recorder;
-#[path = "common/say.rs"]
-mod say;
-#[path = "graph/single_operators.rs"]
-mod single_operators;
-
 use std::collections::HashSet;
 use std::fs;
 use std::process::Command;
 
 use cladtorch::graph::{Graph, Init};
 use cladtorch::model::Model;
-use models::{cube, difference, features, models};
-use say::say;
+use support::models::{cube, difference, features, models};
+use support::say::{not_tested, say};
 
 /// Fields of a message: number, and an integer or bytes.
 #[derive(Debug)]
@@ -235,7 +221,7 @@ fn runtime() -> Result<(), String> {
 #[test]
 fn onnxruntime_computes_what_predict_gives() {
     if let Err(why) = runtime() {
-        say(&format!("onnxruntime was not tried: {why} (pip install onnx onnxruntime)"));
+        not_tested(&format!("beside onnxruntime: {why} (pip install onnx onnxruntime)"));
         return;
     }
     const ROWS: usize = 50;

@@ -1,9 +1,6 @@
 //! ONNX's own cases of operators, where Python has the package `onnx`: what a case of a supported operator gives is ONNX's
 //! value, and everything else is refused by name. The counts are printed.
 
-#[path = "common/say.rs"]
-mod say;
-
 use std::collections::BTreeMap;
 use std::fs;
 use std::process::Command;
@@ -11,8 +8,8 @@ use std::process::Command;
 use cladtorch::gradient::{CompileOptions, CompiledGraph, Wanted};
 use cladtorch::graph::DType;
 use cladtorch::import::{Computed, Element, File, Given, Known, Mode, Numbers, Recorded, Value, operators};
-use say::say;
 use serde::Deserialize;
+use support::say::{not_tested, say};
 use tch::{Kind, Tensor};
 
 /// A tensor of a case.
@@ -187,7 +184,7 @@ fn supported_operators_have_the_values_of_onnxs_own_cases() {
             let why = other.map(|output| String::from_utf8_lossy(&output.stderr).into_owned());
             let why = why.unwrap_or_else(|error| error.to_string());
             let why = why.trim().lines().last().unwrap_or_default();
-            say(&format!("ONNX's cases were not tried: {why} (pip install onnx)"));
+            not_tested(&format!("ONNX's own cases: {why} (pip install onnx)"));
             return;
         }
     };

@@ -1,25 +1,15 @@
 //! Every operator that a graph can be lowered from: value and all gradients against LibTorch in float64 and float32, with
 //! dense and strided inputs, empty ones and single elements, NaN and infinity; central differences in float64.
 
-mod common;
-
-#[path = "graph/cases.rs"]
-mod cases;
-#[path = "graph/recorder.rs"]
-#[allow(dead_code)] // Each test uses a part of it.
-mod recorder;
-#[path = "common/say.rs"]
-mod say;
-#[path = "common/variants.rs"]
-mod variants;
-
 use std::collections::HashSet;
 
-use cases::{Case, In, cases};
 use cladtorch::gradient::Wanted;
 use cladtorch::graph::lower;
-use common::{central_difference, compare};
-use recorder::{A, Recorder, check, numbers};
+use support::graph::cases::{Case, In, cases};
+use support::graph::recorder;
+use support::graph::recorder::{A, Recorder, check, numbers};
+use support::numeric::{central_difference, compare};
+use support::variants;
 use tch::{Device, Kind, Tensor};
 
 /// How the memory of an input lies.

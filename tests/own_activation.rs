@@ -1,14 +1,5 @@
 //! Activations that a user wrote in C++, differentiated by Clad. Where there is no clang with Clad, each test says so.
 
-mod common;
-#[path = "common/data.rs"]
-#[allow(dead_code)] // Each test uses a part of it.
-mod data;
-#[path = "common/events.rs"]
-mod events;
-#[path = "common/say.rs"]
-mod say;
-
 use std::fs;
 use std::time::Duration;
 
@@ -18,10 +9,10 @@ use cladtorch::graph::{Activation, Gradient, Graph, Init, Loss, Op, Optimiser, O
 use cladtorch::kernels::Scalar;
 use cladtorch::model::Model;
 use cladtorch::train::Trainer;
-use common::{central_difference, compare};
-use data::{circle, spec};
-use events::Events;
-use say::say;
+use support::data::{circle, spec};
+use support::events::Events;
+use support::numeric::{central_difference, compare};
+use support::say::not_tested;
 
 const SOFTSIGN: &str = "double activation(double x) { return x > 0 ? x / (1 + x) : x / (1 - x); }";
 const TANH: &str = "
@@ -35,7 +26,7 @@ fn compile(source: &str) -> Result<Own, String> {
 /// `None`, and a word about it, where there is no Clad.
 fn compiled(what: &str, source: &str) -> Option<Own> {
     match compile(source) {
-        Err(error) if error.contains("no clang++") => say(&format!("NOT TESTED: {what}: {error}")),
+        Err(error) if error.contains("no clang++") => not_tested(&format!("{what}: {error}")),
         made => return Some(made.unwrap_or_else(|error| panic!("{what}: {error}"))),
     }
     None

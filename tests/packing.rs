@@ -2,27 +2,19 @@
 //! engine: loss and gradient against LibTorch autograd, whatever is used twice, left out or combined.
 
 #[allow(dead_code)] // Differences are not needed here.
-mod common;
-#[path = "common/events.rs"]
-mod events;
-#[path = "graph/recorder.rs"]
-#[allow(dead_code)] // Each test uses a part of it.
-mod recorder;
-#[path = "common/say.rs"]
-mod say;
-
 use std::sync::Arc;
 
 use cladtorch::gradient::aot::AotEngine;
 use cladtorch::gradient::{ModuleTiles, Packing, Settings, autograd};
 use cladtorch::graph::{AnyBatch, Loss, Mode, Module, Observed, Optimiser};
-use common::compare;
-use events::Events;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
-use recorder::A::{F, I, V};
-use recorder::Recorder;
-use say::say;
+use support::events::Events;
+use support::graph::recorder;
+use support::graph::recorder::A::{F, I, V};
+use support::graph::recorder::Recorder;
+use support::numeric::compare;
+use support::say::say;
 use tch::{Device, Kind, Tensor};
 
 /// Around the widths of registers and panels.

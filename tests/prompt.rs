@@ -1,10 +1,6 @@
 //! What is typed at the prompt of root.exe: first lines, mistakes, and values that nobody keeps.
 
-#[path = "common/session.rs"]
-#[allow(dead_code)] // Shared with the tests of the plugin.
-mod session;
-
-use session::{Outcome, Session, plugin};
+use support::session::{Outcome, Session, plugin};
 
 const ALIVE: &str = "STILL ALIVE 5";
 

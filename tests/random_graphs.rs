@@ -1,17 +1,12 @@
 //! Random graphs of up to 20 operators against LibTorch, in float64 and float32. A failing one is reduced before it is
 //! printed: operators that the failure does not need are taken out.
 
-#[path = "graph/recorder.rs"]
-#[allow(dead_code)] // Each test uses a part of it.
-mod recorder;
-#[path = "common/say.rs"]
-mod say;
-
 use cladtorch::gradient::Wanted;
 use cladtorch::graph::{ObservedArgument, ObservedNode};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
-use recorder::{A, Recorder, check, compare};
+use support::graph::recorder::{A, Recorder, check, compare};
+use support::say;
 use tch::{Device, Kind, Tensor};
 
 const GRAPHS: u64 = 500;
@@ -228,7 +223,7 @@ fn the_same_graphs_under_jit() {
         let recorder = build_all(&plans, kind);
         let compiled = match recorder.compile_with(Wanted::Jit, 500.0) {
             Err(error) if error.contains("no clang++") => {
-                return say::say(&format!("NOT TESTED with jit: {GRAPHS} random graphs: {error}"));
+                return say::not_tested(&format!("with jit {GRAPHS} random graphs: {error}"));
             }
             made => made.unwrap_or_else(|error| panic!("graphs {first} and on: {error}")),
         };

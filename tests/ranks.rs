@@ -1,17 +1,11 @@
 //! One fit by several processes that MPI starts, with every implementation that is installed: `mpirun.openmpi` and
 //! `mpirun.mpich` (Debian's packages `openmpi-bin` and `mpich`), or else `mpirun`.
 
-#[path = "common/say.rs"]
-mod say;
-#[allow(dead_code)]
-#[path = "common/session.rs"]
-mod session;
-
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
-use say::say;
-use session::{Outcome, Session, script};
+use support::say::not_tested;
+use support::session::{Outcome, Session, script};
 
 /// The launchers that are there.
 fn launchers() -> Vec<PathBuf> {
@@ -25,7 +19,7 @@ fn launchers() -> Vec<PathBuf> {
 fn with_each(test: impl Fn(&Job)) {
     let launchers = launchers();
     if launchers.is_empty() {
-        return say("no job of several processes was run: there is no mpirun (Debian: openmpi-bin or mpich)");
+        return not_tested("jobs of several processes: there is no mpirun (Debian: openmpi-bin or mpich)");
     }
     launchers.iter().for_each(|launcher| test(&Job { launcher }));
 }

@@ -1,16 +1,6 @@
 //! The two readers of trees against one another, and the fast one against damaged files. ROOT writes the files, in a
 //! session of its own.
 
-#[allow(dead_code)] // Each test uses a part of it.
-#[path = "common/session.rs"]
-mod session;
-
-#[path = "common/damage.rs"]
-mod damage;
-
-#[path = "common/say.rs"]
-mod say;
-
 use std::fs;
 use std::path::Path;
 use std::process::Command;
@@ -20,7 +10,10 @@ use cladtorch::columns::branch::{Branch, Element, Part, Place, Scratch, Shape};
 use cladtorch::columns::file::TreeFile;
 use cladtorch::columns::{Column, Request};
 use cladtorch::dataset::Dataset;
-use session::{Outcome, Session, script, source};
+use support::checkout::source;
+use support::damage;
+use support::say;
+use support::session::{Outcome, Session, script};
 
 fn macro_of(call: &str) -> Outcome {
     Session::root(&["-q", &script(call)]).run()
@@ -42,10 +35,7 @@ fn both_readers_give_the_same_bits_and_so_does_uproot() {
 fn uproot_agrees(folder: &Path) {
     let modules = source().join(".deps/peers/site-packages");
     if !modules.join("uproot").is_dir() {
-        return say::say(
-            "left out: the readers' files were not compared with uproot, which is not in .deps/peers: \
-             `cargo xtask bench read` fetches it",
-        );
+        return say::not_tested("beside uproot, which is not in .deps/peers: `cargo xtask bench read` fetches it");
     }
     let session = Session::python(&[&script("readers_uproot.py"), modules.to_str().unwrap()]).within(folder);
     session.run().passed().show("uproot");

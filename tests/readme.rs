@@ -5,16 +5,14 @@
 mod messages;
 #[path = "readme/pages.rs"]
 mod pages;
-#[allow(dead_code)]
-#[path = "common/session.rs"]
-mod session;
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use pages::{Page, Snippet};
-use session::{Outcome, Session, plugin, source};
+use support::checkout::source;
+use support::session::{Outcome, Session, plugin};
 
 /// Declares the pages, and a test for each that runs its snippets. Behind a page stands what its sessions have to print.
 macro_rules! pages {

@@ -3,12 +3,9 @@
 //! `gw_search`: filter and likelihood ratio reach what an independent program says, and no network beats it. `gw_parameters`: the Fisher matrix is the closed form, and errors are as wide as they say. `gw_real_noise`: GW150914 is found where it was
 //! published.
 
-// Part of what it offers is for `root.rs` only.
-#[allow(dead_code)]
-#[path = "common/session.rs"]
-mod session;
-
-use session::{Outcome, Session, script, source};
+use support::checkout::source;
+use support::say;
+use support::session::{Outcome, Session, script};
 
 /// Windows to train on, a third of the macro's own number; two thirds as many to test on.
 const WINDOWS: u32 = 20_000;
@@ -149,8 +146,7 @@ fn gw150914_is_found_in_published_strain() {
     assert!(missing.code == Some(1) && missing.text.contains("get the data of GW150914 from"), "{}", missing.text);
     let data = source().join("../shared/data/gw150914");
     if !data.is_dir() {
-        eprintln!("skipped: there is no {}", data.display());
-        return;
+        return say::not_tested(&format!("GW150914 in published strain: there is no {}", data.display()));
     }
     let data = data.display().to_string();
     let file = |ending: &str| source().join(format!("root_macros/gw_real_noise.{ending}")).display().to_string();
@@ -248,9 +244,8 @@ fn online_searches_read_simulated_and_served_strain() {
     // The memory is full with block 128, and a window with block 143 of 192.
     assert!(simulated.text.contains("50 scores, the largest "), "{}", simulated.text);
     let served = Session::python(&[&script("online_arrakis.py"), &file]).run().passed();
-    served.show("skipped");
     served.show("from block to score");
-    if !served.text.contains("skipped") {
+    if !served.text.contains(say::NOT_TESTED) {
         assert!(served.text.contains(" scores, the largest "), "{}", served.text);
     }
     let short = Session::python(&[&file, "none", "5"]).run();

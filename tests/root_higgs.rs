@@ -1,12 +1,8 @@
 //! `root_macros/higgs_classify.C` and its PyROOT twin: Clad's gradients and LibTorch's autograd, from the same initial
 //! weights, end at the same area under the ROC curve.
 
-// Part of what it offers is for `root.rs` only.
-#[allow(dead_code)]
-#[path = "common/session.rs"]
-mod session;
-
-use session::{Outcome, Session, source};
+use support::checkout::source;
+use support::session::{Outcome, Session};
 
 const FOLDER: &str = "higgs_classify_out";
 

@@ -6,14 +6,9 @@ use std::path::{Path, PathBuf};
 use cladtorch::rootfile::{Format, RootFile, Table, Tree, Wanted};
 use cladtorch::{Error, Result};
 
-#[path = "common/session.rs"]
-#[allow(dead_code)] // Other tests use the rest.
-mod session;
-
-#[path = "common/damage.rs"]
-mod damage;
-
-use session::{Session, source};
+use support::checkout::source;
+use support::damage;
+use support::session::Session;
 
 /// The columns of `data/trees.C` in the order of `trees.f32`, and how many numbers are wanted of each.
 const COLUMNS: [(&str, usize); 19] = [

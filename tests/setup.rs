@@ -1,10 +1,5 @@
 //! What `cargo xtask` refuses, each with one clear line, and that a second set-up does nothing.
 
-#[path = "common/checkout.rs"]
-mod checkout;
-#[path = "common/say.rs"]
-mod say;
-
 use std::env;
 use std::ffi::OsString;
 use std::fs;
@@ -13,8 +8,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::time::{Instant, SystemTime};
 
-use checkout::{source, xtask};
-use say::say;
+use support::checkout::{source, xtask};
+use support::say::say;
 use tempfile::TempDir;
 
 /// The one line with which a set-up with `option` `dir` ends.

@@ -1,11 +1,6 @@
 //! Every kind of source and column through ROOT's reader: the macros of `tests/root`, each in a session of its own.
 
-// Part of what it offers is for `root.rs` only.
-#[allow(dead_code)]
-#[path = "common/session.rs"]
-mod session;
-
-use session::{Session, script};
+use support::session::{Session, script};
 
 fn passes(name: &str) {
     Session::root(&["-q", &script(name)]).run().passed();

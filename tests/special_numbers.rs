@@ -1,19 +1,10 @@
 //! Operators of graphs at special numbers (zeros of both signs, denormal and large ones, infinities, NaN, and the kinks of each):
 //! values and gradients against LibTorch, with every variant of the kernels.
 
-#[path = "graph/cases.rs"]
-mod cases;
-#[path = "graph/recorder.rs"]
-#[allow(dead_code)] // Each test uses a part of it.
-mod recorder;
-#[path = "common/say.rs"]
-mod say;
-#[path = "common/variants.rs"]
-mod variants;
-
-use cases::{Case, In, cases};
 use cladtorch::graph::ObservedArgument;
-use recorder::{A, Recorder, agree, numbers};
+use support::graph::cases::{Case, In, cases};
+use support::graph::recorder::{A, Recorder, agree, numbers};
+use support::variants;
 use tch::{Kind, Tensor};
 
 /// Zeros, denormals, kinks, values where exp overflows, infinities and NaN.

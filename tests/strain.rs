@@ -7,9 +7,7 @@ use cladtorch::rootfile::RootFile;
 use cladtorch::strain::{GOOD, Strain, StrainTable, Windows, read_hdf5};
 use cladtorch::{Error, Result};
 use hdf5_writer::{AttributeBuilder, DatasetBuilder, FilterDescription, Hdf5Builder};
-
-#[path = "common/damage.rs"]
-mod damage;
+use support::damage;
 
 const RATE: usize = 64;
 const SECONDS: usize = 8;

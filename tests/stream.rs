@@ -1,11 +1,6 @@
 //! Streams in root.exe and PyROOT: the macros of `tests/root`, each in a session of its own.
 
-// Part of what it offers is for `root.rs` only.
-#[allow(dead_code)]
-#[path = "common/session.rs"]
-mod session;
-
-use session::{Session, script};
+use support::session::{Session, script};
 
 #[test]
 fn batches_errors_and_training() {

@@ -1,15 +1,11 @@
 //! LibTorch's C++ API in ROOT's interpreter: `#include <CladTorch/Torch.hxx>` in a macro, at the prompt, in PyROOT and
 //! through ACLiC, quickly where there is a module of LibTorch's headers and slowly where there is none.
 
-#[path = "common/session.rs"]
-#[allow(dead_code)] // Shared with the tests of the plugin.
-mod session;
-
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
-use session::{Outcome, Session, plugin, script};
+use support::session::{Outcome, Session, plugin, script};
 
 const FIRST_TENSOR: &str = "to the first tensor";
 const SLOW: &str = "this will be slow";

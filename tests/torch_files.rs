@@ -1,16 +1,11 @@
 //! PyTorch's files: weights and networks that it wrote are read, and damaged and hostile ones are refused without harm.
 
-#[path = "common/damage.rs"]
-mod damage;
-#[path = "common/say.rs"]
-mod say;
-
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use cladtorch::torch_file::{StateDict, archive_of, exported, is_exported, is_legacy, sound_script};
-use damage::survives;
-use say::say;
+use support::damage::survives;
+use support::say::say;
 
 /// What `data/pytorch/networks.py` wrote.
 fn file(name: &str) -> PathBuf {

@@ -1,7 +1,5 @@
 //! Training from options to a model that predicts.
 
-#[path = "common/data.rs"]
-mod data;
 #[path = "training/gaussian.rs"]
 mod gaussian;
 #[path = "training/options.rs"]
@@ -13,7 +11,7 @@ use cladtorch::dataset::Dataset;
 use cladtorch::graph::{Activation, Gradient, Init, Loss, NegativeWeights, Optimiser, Schedule};
 use cladtorch::model::Model;
 use cladtorch::train::{Options, Trainer, metrics};
-use data::{circle, column, spec};
+use support::data::{circle, column, spec};
 
 fn fit(model: &mut Model, data: &Dataset, spec: &Options) -> Vec<(f64, f64)> {
     let mut trainer = Trainer::new(model, data, spec).unwrap();

@@ -1,34 +1,17 @@
 //! Files of weights: every network's come back, those of other programs are read, damaged and hostile ones are refused.
 
-#[path = "common/damage.rs"]
-mod damage;
-#[path = "common/forged.rs"]
-mod forged;
-#[path = "common/models.rs"]
-#[allow(dead_code)] // Each test uses a part of it.
-mod models;
-#[path = "graph/modules.rs"]
-#[allow(dead_code)] // Each test uses a part of it.
-mod modules;
-#[path = "graph/recorder.rs"]
-#[allow(dead_code)] // Each test uses a part of it.
-mod recorder;
-#[path = "common/say.rs"]
-mod say;
-#[path = "graph/single_operators.rs"]
-mod single_operators;
-
 use std::collections::HashMap;
 use std::fs;
 use std::path::Path;
 
 use cladtorch::graph::{Activation, Init};
 use cladtorch::model::Model;
-use damage::survives;
-use forged::with_header;
-use models::{models, predictions};
 use safetensors::tensor::{Dtype, TensorView};
-use say::say;
+use support::damage::survives;
+use support::forged;
+use support::forged::with_header;
+use support::models::{models, predictions};
+use support::say::say;
 
 /// The same network with other numbers, and nothing that a fit leaves.
 fn emptied(model: &Model) -> Model {

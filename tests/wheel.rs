@@ -1,11 +1,6 @@
 //! A wheel in a virtual environment of its own: built, installed, used in every way that the documentation names, moved, damaged and
 //! removed. ROOT and LibTorch of the set-up are linked into it, as pip would put them.
 
-#[path = "common/checkout.rs"]
-mod checkout;
-#[path = "common/say.rs"]
-mod say;
-
 use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::os::unix::fs::symlink;
@@ -13,8 +8,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::thread;
 
-use checkout::{place, python, root_outside, source, succeed, xtask};
-use say::say;
+use support::checkout::{place, python, root_outside, source, succeed, xtask};
+use support::say::not_tested;
 use tempfile::TempDir;
 
 /// Trains one epoch.
@@ -162,7 +157,7 @@ fn wheel(folder: &Path) -> String {
 #[test]
 fn a_wheel_serves_an_empty_environment_and_leaves_it_without_a_trace() {
     if !place("CLADTORCH_ROOTSYS", ".deps/site-packages/ROOT").join("__init__.py").exists() {
-        return say("no wheel was tried: this ROOT is none of the Python package index");
+        return not_tested("a wheel: this ROOT is none of the Python package index");
     }
     let mut venv = Venv::new();
     let wheel = wheel(&venv.folder.path().join("wheels"));

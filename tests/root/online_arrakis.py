@@ -9,7 +9,7 @@ try:
     import arrakis  # noqa: F401
     import arrakis_server  # noqa: F401
 except ImportError as error:
-    print(f"skipped: {error.name} is missing, which pip install arrakis arrakis-server gets\nALL CHECKS PASSED")
+    print(f"NOT TESTED: strain of a server: {error.name} is missing (pip install arrakis arrakis-server)\nALL CHECKS PASSED")
     sys.exit()
 
 command = [sys.executable, "-m", "arrakis_server", "-u", "0", "mock"]

@@ -8,8 +8,8 @@ use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, StandardNormal};
 
-use crate::data::{circle, spec};
 use crate::fit;
+use support::data::{circle, spec};
 
 const GAUSSIAN: Option<Loss> = Some(Loss::Gaussian);
 

@@ -7,8 +7,8 @@ use cladtorch::model::{Model, Network};
 use cladtorch::train::{Options, Trainer};
 use tch::{Kind, Tensor};
 
-use crate::data::{circle, spec};
 use crate::{fit, network};
+use support::data::{circle, spec};
 
 /// Events of the training part.
 const EVENTS: usize = 300;

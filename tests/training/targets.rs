@@ -5,8 +5,8 @@ use cladtorch::graph::{Activation, Gradient, Init, Loss};
 use cladtorch::model::Model;
 use cladtorch::train::{Options, Trainer};
 
-use crate::data::{circle, column, spec};
 use crate::fit;
+use support::data::{circle, column, spec};
 
 const MEAN_SQUARED_ERROR: Option<Loss> = Some(Loss::MeanSquaredError);
 const HUBER: Option<Loss> = Some(Loss::Huber);

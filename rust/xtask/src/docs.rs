@@ -52,6 +52,7 @@ mod tests {
     #[test]
     fn the_site_is_whole() {
         if output(Command::new("doxygen").arg("--version")).is_err() {
+            assert!(std::env::var_os("CLADTORCH_COMPLETE").is_none(), "there is no Doxygen");
             // Past the test runner, which keeps what a good test prints.
             let _ = std::io::stderr().write_all(b"NOT TESTED: the site of the documentation, for want of Doxygen\n");
             return;

@@ -69,7 +69,7 @@ enum Command {
     /// Set up and build the plugin into build/lib
     Build,
     /// Set up, build and run every check and test
-    Test,
+    Test(test::Options),
     /// Set up, build and train the gravitational-wave and the Higgs classifier in ROOT
     Demo,
     /// Set up, build and install the plugin and the cladtorch command
@@ -115,7 +115,7 @@ fn run(cli: &Cli) -> anyhow::Result<()> {
     match &cli.command {
         Command::Setup => setup::run(&cli.given).map(drop),
         Command::Build => plugin::build(&setup::run(&cli.given)?),
-        Command::Test => test::run(&cli.given),
+        Command::Test(options) => test::run(&cli.given, options),
         Command::Demo => demo::run(&cli.given),
         Command::Install { prefix } => plugin::install(&setup::run(&cli.given)?, prefix),
         Command::Wheel { out, no_build } => wheel::run(&cli.given, out, !no_build),

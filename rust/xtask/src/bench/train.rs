@@ -56,13 +56,17 @@ const AIMS: [Aim; 7] = [
     Aim { cases: |case| !case.ends_with("/32"), wanted: Wanted::Threads(1.7) },
 ];
 
-/// Floating-point operations of a step for each event: three times those of the outputs, but for the gradient by the events.
+/// Floating-point operations that the products of a step take for each event, as PyTorch's `FlopCounterMode` counts them.
 fn step_flops(network: &str) -> Option<f64> {
-    match network {
-        "strain-cnn" => Some(9.9e6),
-        "gw-search" => Some(22.2e6), // its first layer normalises: the gradient by its outputs is needed
-        _ => None,
-    }
+    Some(match network {
+        "residual-mlp" => 1.55e5,
+        "deep-sets" => 8.24e5,
+        "strain-cnn" => 9.87e6,
+        "gw-search" => 2.22e7,
+        "transformer" => 1.59e6,
+        "particle-net" => 1.38e6,
+        _ => return None,
+    })
 }
 
 fn cases(_: &Context) -> Result<Vec<Case>> {

@@ -8,6 +8,9 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use std::{env, fs, thread};
 
+use crate::checkout::{place, source};
+use crate::say::{NOT_TESTED, not_tested};
+
 /// Loading ROOT and compiling a macro takes seconds, or minutes on a slow machine that does other work; what hangs has to
 /// end before the runner does.
 const LIMIT: Duration = Duration::from_secs(900);
@@ -18,24 +21,14 @@ const CTRL_C: i32 = 2;
 /// What every macro prints when it has checked all.
 const PASSED: &str = "ALL CHECKS PASSED";
 
-/// The repository.
-pub fn source() -> PathBuf {
-    env::var_os("CLADTORCH_SOURCE_DIR")
-        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned(), PathBuf::from)
-}
-
 /// A macro of `tests/root`.
 pub fn script(name: &str) -> String {
     source().join("tests/root").join(name).display().to_string()
 }
 
-fn setting(name: &str, otherwise: &str) -> PathBuf {
-    env::var_os(name).map_or_else(|| source().join(otherwise), PathBuf::from)
-}
-
 /// The folder of `libcladtorch.so`.
 pub fn plugin() -> PathBuf {
-    let folder = setting("CLADTORCH_PLUGIN_DIR", "build/lib");
+    let folder = place("CLADTORCH_PLUGIN_DIR", "build/lib");
     assert!(
         folder.join("libcladtorch.so").exists(),
         "there is no plugin in {}: build it with `cargo xtask build`, or run `cargo xtask test`",
@@ -63,7 +56,7 @@ pub struct Outcome {
 impl Session {
     /// root.exe in batch mode.
     pub fn root(arguments: &[&str]) -> Session {
-        let rootsys = setting("CLADTORCH_ROOTSYS", ".deps/site-packages/ROOT");
+        let rootsys = place("CLADTORCH_ROOTSYS", ".deps/site-packages/ROOT");
         let mut session = Session::new(&rootsys.join("bin/root.exe"), &rootsys);
         session.command.args(["-l", "-b"]).args(arguments);
         session
@@ -71,7 +64,7 @@ impl Session {
 
     /// Python with ROOT on its path.
     pub fn python(arguments: &[&str]) -> Session {
-        let rootsys = setting("CLADTORCH_ROOTSYS", ".deps/site-packages/ROOT");
+        let rootsys = place("CLADTORCH_ROOTSYS", ".deps/site-packages/ROOT");
         let python = env::var_os("CLADTORCH_PYTHON").map_or_else(|| PathBuf::from("python3"), PathBuf::from);
         let mut session = Session::new(&python, &rootsys);
         session.command.args(["-W", "ignore"]).args(arguments);
@@ -82,7 +75,7 @@ impl Session {
         let folder = tempfile::tempdir().unwrap();
         let mut libraries = vec![rootsys.join("lib"), plugin()];
         libraries.extend(env::var_os("LD_LIBRARY_PATH").iter().flat_map(env::split_paths));
-        let modules = setting("CLADTORCH_PYTHONPATH", ".deps/site-packages");
+        let modules = place("CLADTORCH_PYTHONPATH", ".deps/site-packages");
         let mut command = Command::new(program);
         command
             .current_dir(folder.path())
@@ -219,7 +212,7 @@ fn press_ctrl_c(child: &Child) {
 }
 
 impl Outcome {
-    /// The session ended well, and said that it had checked all.
+    /// The session ended well, and said that it had checked all; what it said was not tested is shown, or a failure.
     pub fn passed(self) -> Outcome {
         assert!(
             self.code == Some(0) && self.text.contains(PASSED),
@@ -228,6 +221,7 @@ impl Outcome {
             if self.text.contains(PASSED) { "" } else { "not " },
             self.text
         );
+        self.text.lines().filter_map(|line| line.split_once(NOT_TESTED)).for_each(|(_, what)| not_tested(what));
         self
     }
 

@@ -1,5 +1,5 @@
 //! Models of every kind: perceptrons with each activation, normalisation and dropout, and the networks of
-//! `tests/graph/modules.rs` and `tests/graph/single_operators.rs`; untrained, with scalers where a name says so.
+//! `graph::modules` and `graph::single_operators`; untrained, with scalers where a name says so.
 
 use cladtorch::columns::Column;
 use cladtorch::dataset::Scaler;
@@ -10,8 +10,8 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use tch::Kind;
 
-use super::modules::CASES;
-use super::single_operators::OPERATORS;
+use crate::graph::modules::{self, CASES};
+use crate::graph::single_operators::OPERATORS;
 
 /// A model whose tensors have names.
 fn model_of(module: Module, parameters: &[f64], state: &[f64]) -> Model {
@@ -68,9 +68,8 @@ pub fn models() -> Vec<(String, Model)> {
         model.set_state(&statistics).unwrap();
         models.push((normalisation.name().into(), fitted(model, Loss::SoftmaxCrossEntropy)));
     }
-    let of_case = |case: &super::modules::Case| {
-        (case.name.to_owned(), model_of(case.module(Kind::Float), &case.start(), &case.state()))
-    };
+    let of_case =
+        |case: &modules::Case| (case.name.to_owned(), model_of(case.module(Kind::Float), &case.start(), &case.state()));
     models.extend(CASES.iter().chain(OPERATORS).map(of_case));
     models
 }

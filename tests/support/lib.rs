@@ -1,0 +1,16 @@
+//! What several tests need.
+
+pub mod checkout;
+pub mod damage;
+pub mod data;
+pub mod events;
+pub mod forged;
+pub mod graph;
+pub mod models;
+pub mod numeric;
+pub mod onnx_file;
+pub mod places;
+pub mod say;
+pub mod session;
+pub mod typos;
+pub mod variants;
