@@ -13,6 +13,8 @@ R__LOAD_LIBRARY(libcladtorch)
 #include <string>
 #include <vector>
 
+#include <TSystem.h>
+
 namespace nn = torch::nn;
 namespace Signal = CladTorch::Signal;
 using CladTorch::Model;
@@ -173,6 +175,7 @@ void CheckRefusals()
    auto uneven = MakeSeries(2, 128);
    uneven[1].pop_back();
    Refuses("a series has 127 samples, the first one 128", [&] { filter.Scores(uneven); }, {"a series has 127 samples, the first one 128"});
+   Refuses("no threshold", [&] { Signal::FindCandidates({0, 1}, 0, 0.1, NAN); }, {"threshold is NaN; give a finite number"});
    Refuses("score 1 is no number", [&] { Signal::FindCandidates({0, NAN}, 0, 0.1, 0); }, {"score 1 is no number"});
 }
 
@@ -194,6 +197,11 @@ void CheckCandidates()
    const auto found = Signal::FindCandidates({0, 2, 3, 0, 0, 0, 5, 0, 0, 0, 0, 4}, 100, 0.1, 1);
    CHECK(found.size() == 3 && Near(found[0].fTime, 100.2, 1e-9) && found[0].fStatistic == 3 && found[2].fStatistic == 4);
    Signal::WriteCandidates("candidates.hdf", found, 0.25);
+   auto spoiled = found;
+   spoiled[1].fTime = NAN;
+   Refuses("a candidate at no time", [&] { Signal::WriteCandidates("spoiled.hdf", spoiled); }, {"time of candidate 1 is NaN"});
+   Refuses("a tolerance below 0", [&] { Signal::WriteCandidates("spoiled.hdf", found, -1); }, {"tolerance is -1 s"});
+   CHECK(gSystem->AccessPathName("spoiled.hdf"));
    CHECK(Signal::ReadHdf5("candidates.hdf", "time") == (std::vector<double>{found[0].fTime, found[1].fTime, found[2].fTime}));
    CHECK(Signal::ReadHdf5("candidates.hdf", "stat") == (std::vector<double>{3, 5, 4}));
    CHECK(Signal::ReadHdf5("candidates.hdf", "var") == (std::vector<double>{0.25, 0.25, 0.25}));

@@ -137,7 +137,8 @@ TensorName Network::NameOf(const torch::Tensor &tensor) const
    if (end == std::string::npos)
       return {path, ""};
    const auto part = path.substr(0, end);
-   const auto *module = fModule->named_modules().find(part);
+   const auto modules = fModule->named_modules();
+   const auto *module = modules.find(part);
    return {path, module ? part + " (" + ShortName(**module) + ")" : part};
 }
 

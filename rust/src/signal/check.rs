@@ -34,7 +34,12 @@ pub(super) fn within(what: &str, value: f64, low: f64, high: f64) -> Result<()> 
     if (low..=high).contains(&value) {
         return Ok(());
     }
-    Err(Error::invalid(format!("{what} is {value}"), format!("give a number from {low} to {high}")))
+    let allowed = match (low == -f64::MAX, high == f64::MAX) {
+        (true, true) => "finite number".to_owned(),
+        (_, true) => format!("finite number from {low} on"),
+        _ => format!("number from {low} to {high}"),
+    };
+    Err(Error::invalid(format!("{what} is {value}"), format!("give a {allowed}")))
 }
 
 /// No NaN and no infinity among `values`.

@@ -10,12 +10,20 @@ use crate::project;
 
 /// Builds the plugin into `build/lib`.
 pub fn build(environment: &Environment) -> Result<()> {
+    build_in(environment, &project::build(), &[])
+}
+
+/// Builds the plugin into `folder/lib`, with further `settings` of CMake.
+pub fn build_in(environment: &Environment, folder: &Path, settings: &[String]) -> Result<()> {
     let mut configure = environment.cmake();
-    configure.arg("-S").arg(project::root().join("cpp")).arg("-B").arg(project::build());
+    configure.arg("-S").arg(project::root().join("cpp")).arg("-B").arg(folder);
     // No -G: the environment asks for Ninja, and a build folder that has another generator keeps it.
-    configure.arg(setting("ROOTSYS", &environment.root.dir)).arg(setting("LIBTORCH", &environment.libtorch));
+    configure
+        .arg(setting("ROOTSYS", &environment.root.dir))
+        .arg(setting("LIBTORCH", &environment.libtorch))
+        .args(settings);
     step("configuring", &mut configure)?;
-    step("building", environment.cmake().arg("--build").arg(project::build()))
+    step("building", environment.cmake().arg("--build").arg(folder))
 }
 
 /// Builds the plugin and installs it into `prefix`.

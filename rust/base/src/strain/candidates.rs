@@ -12,6 +12,15 @@ use crate::error::{Error, Result};
 ///
 /// `tolerance` is `var`: how far from a signal a candidate counts as that signal.
 pub fn write_candidates(path: &Path, times: &[f64], statistics: &[f64], tolerance: f64) -> Result<()> {
+    for (what, values) in [("time", times), ("statistic", statistics)] {
+        if let Some(at) = values.iter().position(|value| !value.is_finite()) {
+            let what = format!("the {what} of candidate {at} is {}", values[at]);
+            return Err(Error::invalid(what, "leave out candidates of strain that is not a number"));
+        }
+    }
+    if !(tolerance.is_finite() && tolerance >= 0.0) {
+        return Err(Error::invalid(format!("the tolerance is {tolerance} s"), "give a finite number from 0 on"));
+    }
     let column = |name, values: &[f64]| DatasetBuilder::typed_data(name, [values.len() as u64], values);
     let encode = || {
         Hdf5Builder::new()
