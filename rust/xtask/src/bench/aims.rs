@@ -1,5 +1,7 @@
 //! What CladTorch wants to reach in a group, and whether a run shows it.
 
+use std::collections::BTreeSet;
+
 use super::party::{BARE, OURS};
 use super::qualities;
 use super::record::{Record, fastest_peer};
@@ -55,21 +57,35 @@ pub fn table(aims: &[Aim], records: &[Record]) -> Option<Table> {
         false => &["case", "figure", "wanted", "measured", ""],
     };
     let mut table = Table::new(heads, 2);
-    let mut names: Vec<&str> = records.iter().map(|record| record.case.as_str()).collect();
-    names.sort_unstable();
-    names.dedup();
-    let mut lines = 0;
-    for case in names {
-        for aim in aims.iter().filter(|aim| (aim.cases)(case)) {
-            let mut cells = line(case, &aim.wanted, records);
-            if !bounded {
-                cells.remove(BOUND);
-            }
-            table.push(cells);
-            lines += 1;
+    let lines = lines(aims, records);
+    let empty = lines.is_empty();
+    for mut cells in lines {
+        if !bounded {
+            cells.remove(BOUND);
         }
+        table.push(cells);
     }
-    (lines > 0).then_some(table)
+    (!empty).then_some(table)
+}
+
+/// How many aims were reached, and how many measured.
+pub fn reached(aims: &[Aim], records: &[Record]) -> (usize, usize) {
+    let lines = lines(aims, records);
+    let verdicts = |wanted: &str| lines.iter().filter(|cells| cells.last().is_some_and(|last| last == wanted)).count();
+    (verdicts(REACHED), verdicts(REACHED) + verdicts(MISSED))
+}
+
+const REACHED: &str = "reached";
+const MISSED: &str = "MISSED";
+
+/// The cells of each aim and case, with the bound.
+fn lines(aims: &[Aim], records: &[Record]) -> Vec<Vec<String>> {
+    let names: BTreeSet<&str> = records.iter().map(|record| record.case.as_str()).collect();
+    let of = |case: &'_ str| {
+        let aims = aims.iter().filter(|aim| (aim.cases)(case));
+        aims.map(|aim| line(case, &aim.wanted, records)).collect::<Vec<_>>()
+    };
+    names.into_iter().flat_map(of).collect()
 }
 
 /// A figure: its name, what is wanted, what was measured, and how it is written.
@@ -165,8 +181,8 @@ fn line(case: &str, wanted: &Wanted, records: &[Record]) -> Vec<String> {
     let verdict = match measured {
         None => "not measured",
         Some(measured) if measured.is_nan() => "not measured",
-        Some(measured) if if at_most { measured <= wanted } else { measured >= wanted } => "reached",
-        Some(_) => "MISSED",
+        Some(measured) if if at_most { measured <= wanted } else { measured >= wanted } => REACHED,
+        Some(_) => MISSED,
     };
     let shown = |figure: Option<f64>| figure.map_or("-".to_owned(), show);
     vec![case.to_owned(), name, show(wanted), shown(measured), shown(bound), verdict.to_owned()]

@@ -25,6 +25,8 @@ pub struct Group {
     pub patience: Option<f64>,
     /// Where the command line does not say.
     pub defaults: Defaults,
+    /// Whether `--short` has the case of this name.
+    pub short: fn(&str) -> bool,
     /// Whether every round of a party is a process of its own, whose start is part of the time.
     pub fresh: bool,
     /// What CladTorch wants to reach.
@@ -43,6 +45,7 @@ pub struct Defaults {
 
 impl Defaults {
     pub const USUAL: Self = Self { rounds: 9, threads: &[1, 2] };
+    pub const SHORT: Self = Self { rounds: 1, threads: &[1] };
 }
 
 /// Writes what a case needs into an empty folder and says what follows the word `case`.

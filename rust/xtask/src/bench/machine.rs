@@ -3,14 +3,15 @@
 use std::fs;
 use std::process::Command;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
+use super::case::Group;
 use super::record::{Outcome, Skipped};
 use super::{Context, Options};
 use crate::process::output;
 use crate::{libtorch, project};
 
-#[derive(Serialize)]
+#[derive(Deserialize, Serialize)]
 pub struct Meta {
     pub command: String,
     pub commit: String,
@@ -29,14 +30,15 @@ pub struct Meta {
 
 impl Meta {
     /// All but what only the run can tell.
-    pub fn before(context: &Context, options: &Options) -> Self {
+    pub fn before(group: &Group, context: &Context, options: &Options) -> Self {
         let threads: Vec<_> = context.threads.iter().map(usize::to_string).collect();
         let mut command =
-            format!("cargo xtask bench {} --rounds {} --threads {}", options.group, context.rounds, threads.join(","));
+            format!("cargo xtask bench {} --rounds {} --threads {}", group.name, context.rounds, threads.join(","));
         if !options.case.is_empty() {
             command += &format!(" --case {}", options.case);
         }
-        let flags = [("scaling", options.scaling), ("study", options.study), ("busy", options.busy)];
+        let flags =
+            [("short", options.short), ("scaling", options.scaling), ("study", options.study), ("busy", options.busy)];
         for (flag, _) in flags.into_iter().filter(|(_, given)| *given) {
             command += &format!(" --{flag}");
         }

@@ -59,18 +59,23 @@ fn ratios(records: &[Record]) -> Ratios<'_> {
     let mut ratios = Ratios::new();
     for record in records.iter().filter(|record| record.who != OURS) {
         let same = |other: &&Record| other.who == OURS && other.case == record.case && other.threads == record.threads;
-        let size = record.case.rsplit_once('/').and_then(|(_, size)| size.parse().ok());
-        if let (Some(ours), Some(size)) = (records.iter().find(same), size) {
+        let ratio = records.iter().find(same).map(|ours| record.median_s / ours.median_s);
+        if let (Some(ratio), Some(size)) = (ratio.filter(|ratio| ratio.is_finite()), size(&record.case)) {
             for size in [size, u64::MAX] {
                 let key = (size, record.threads, record.who.as_str());
-                ratios.entry(key).or_default().push(record.median_s / ours.median_s);
+                ratios.entry(key).or_default().push(ratio);
             }
         }
     }
     ratios
 }
 
-fn geometric_mean(numbers: &[f64]) -> f64 {
+/// The size in the name `kind/size` of a case.
+pub fn size(case: &str) -> Option<u64> {
+    case.rsplit_once('/')?.1.parse().ok()
+}
+
+pub fn geometric_mean(numbers: &[f64]) -> f64 {
     (numbers.iter().map(|number| number.ln()).sum::<f64>() / numbers.len() as f64).exp()
 }
 

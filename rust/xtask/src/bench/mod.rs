@@ -6,6 +6,7 @@
 
 mod aims;
 mod case;
+mod chart;
 mod conclude;
 mod coordinator;
 mod end_to_end;
@@ -13,6 +14,7 @@ mod graph;
 mod machine;
 mod means;
 mod operators;
+mod page;
 mod party;
 mod peers;
 mod plot;
@@ -22,7 +24,10 @@ mod quality;
 mod rates;
 mod read;
 mod record;
+mod recorded;
 mod report;
+mod scale;
+mod sections;
 mod start;
 mod step;
 mod table;
@@ -43,12 +48,12 @@ use clap::Args;
 use crate::Given;
 use crate::environment::Environment;
 use crate::setup;
-use case::{Agreement, Group};
+use case::{Agreement, Defaults, Group};
 use machine::Meta;
 use peers::Peers;
 use record::Outcome;
 
-const GROUPS: [Group; 9] = [
+static GROUPS: [Group; 9] = [
     step::GROUP,
     train::GROUP,
     quality::GROUP,
@@ -60,15 +65,21 @@ const GROUPS: [Group; 9] = [
     operators::GROUP,
 ];
 
+/// In place of a group: each in turn, and one page of their reports.
+const ALL: &str = "all";
+/// In place of a group: the page again, of what `all` or single groups left in its folder.
+const REPORT: &str = "report";
+
 /// What `cargo xtask bench` takes.
 #[derive(Args, Clone, Debug)]
 pub struct Options {
     /// step (one training step), train (the same of modules), quality (how well default fits learn), end-to-end (time from a file to a quality),
     /// predict (a network's outputs), start (loading to first step), read (file to tensor), graph (value and gradients of
-    /// compiled functions) or operators (each operator by itself)
+    /// compiled functions), operators (each operator by itself), all (one after the other, with one page, DIR/report.html), or
+    /// report (that page again, of the groups' folders DIR/GROUP)
     #[arg(value_name = "GROUP")]
     group: String,
-    /// Folder that gets GROUP.json, meta.json, report.md and the plots; one for each group
+    /// Folder that gets GROUP.json, meta.json, report.md and the plots; with all, folders of this kind and report.html
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
     /// Turns of each party in a case, of quality each from another seed [default: 9, of quality 10]
@@ -80,6 +91,9 @@ pub struct Options {
     /// Only cases whose name contains this
     #[arg(long, value_name = "SUBSTRING", default_value = "")]
     case: String,
+    /// A few cases of each group, in one round on one thread where nothing else is asked for: minutes instead of hours
+    #[arg(long)]
+    short: bool,
     /// With a busy neighbour: this program computes on one core all the time
     #[arg(long)]
     busy: bool,
@@ -94,11 +108,16 @@ pub struct Options {
 impl Options {
     /// Rounds and threads, the group's own where none were given.
     fn settled(&self, group: &Group) -> Settled {
-        let threads = if self.threads.is_empty() { group.defaults.threads } else { &self.threads };
+        let Defaults { rounds, threads } = if self.short { Defaults::SHORT } else { group.defaults };
+        let threads = if self.threads.is_empty() { threads } else { &self.threads };
         Settled {
-            rounds: self.rounds.unwrap_or(group.defaults.rounds),
+            rounds: self.rounds.unwrap_or(rounds),
             threads: threads.iter().map(|&number| number as usize).collect(),
         }
+    }
+
+    fn wants(&self, group: &Group, case: &str) -> bool {
+        case.contains(&self.case) && (!self.short || (group.short)(case))
     }
 }
 
@@ -120,32 +139,65 @@ struct Context {
     threads: Vec<usize>,
 }
 
-/// Runs one group and writes its records, its report and its plots.
+/// Runs the groups that are asked for and writes their records and reports.
 pub fn run(given: &Given, options: &Options) -> Result<()> {
-    let Some(group) = GROUPS.into_iter().find(|group| group.name == options.group) else {
-        bail!("no group '{}'; there are {}", options.group, GROUPS.map(|group| group.name).join(", "));
-    };
     let out = std::path::absolute(&options.out)?;
-    fs::create_dir_all(&out).with_context(|| format!("cannot make {}", out.display()))?;
+    if options.group == REPORT {
+        return page::write(&out, &GROUPS);
+    }
+    let one = GROUPS.iter().find(|group| group.name == options.group);
+    if one.is_none() && options.group != ALL {
+        let names = GROUPS.iter().map(|group| group.name).collect::<Vec<_>>().join(", ");
+        bail!("no group '{}'; there are {names}, and {ALL} and {REPORT}", options.group);
+    }
     let environment = setup::run(given)?;
     let peers = Peers::ensure().map_err(|error| format!("{error:#}"));
-    let Settled { rounds, threads } = options.settled(&group);
-    let context = Context { environment, peers, scaling: options.scaling, study: options.study, rounds, threads };
-
-    let mut meta = Meta::before(&context, options);
     let _neighbour = options.busy.then(Neighbour::start);
-    let outcome = measure(&group, &context, options, &out)?;
+    let context = |group: &Group| {
+        let (environment, peers, Settled { rounds, threads }) =
+            (environment.clone(), peers.clone(), options.settled(group));
+        Context { environment, peers, scaling: options.scaling, study: options.study, rounds, threads }
+    };
+    match one {
+        Some(group) => run_group(group, &context(group), options, &out),
+        None => run_all(&context, options, &out),
+    }
+}
+
+/// Runs each group in a folder of its own. One that fails leaves its reason there, and the others run.
+fn run_all(context: &dyn Fn(&Group) -> Context, options: &Options, out: &Path) -> Result<()> {
+    let mut failed = Vec::new();
+    for group in &GROUPS {
+        let folder = out.join(group.name);
+        if let Err(error) = run_group(group, &context(group), options, &folder) {
+            println!("{} failed: {error:#}", group.name);
+            recorded::write_error(&folder, &format!("{error:#}"))?;
+            failed.extend((!error.is::<NoCase>()).then_some(group.name));
+        }
+    }
+    page::write(out, &GROUPS)?;
+    if failed.is_empty() {
+        return Ok(());
+    }
+    bail!("failed: {}; the report says why", failed.join(", "))
+}
+
+/// Runs one group and writes its records, its report and its charts.
+fn run_group(group: &Group, context: &Context, options: &Options, out: &Path) -> Result<()> {
+    fs::create_dir_all(out).with_context(|| format!("cannot make {}", out.display()))?;
+    recorded::clear(out, group)?;
+    let mut meta = Meta::before(group, context, options);
+    let outcome = measure(group, context, options, out)?;
     meta.after(&outcome);
-    let document = report::Document { group: &group, meta: &meta, outcome: &outcome };
+    let document = report::Document { group, meta: &meta, outcome: &outcome };
     print!("{}", document.screen());
-    write_json(&out.join(format!("{}.json", group.name)), &outcome.records)?;
-    write_json(&out.join("meta.json"), &meta)?;
-    let plots = plot::draw(&context.environment, &group, &outcome.records, &out).unwrap_or_else(|error| {
-        println!("the report goes without plots: {error:#}");
-        Vec::new()
-    });
-    fs::write(out.join("report.md"), document.markdown(&plots)).context("cannot write report.md")?;
-    println!("records, report and plots are in {}", out.display());
+    recorded::write(out, group, &meta, &outcome)?;
+    let sections = document.sections();
+    for chart in sections::charts(&sections) {
+        fs::write(out.join(format!("{}.svg", chart.name)), chart.svg()).context("cannot write a chart")?;
+    }
+    fs::write(out.join("report.md"), sections::markdown(group.title, &sections)).context("cannot write report.md")?;
+    println!("records, report and charts are in {}", out.display());
     match outcome.records.iter().find(|record| record.flag.is_some()) {
         Some(record) if matches!(group.agreement, Agreement::Exact | Agreement::Value { .. }) => {
             bail!("{}: {} disagrees with the others: equal work was not done", record.case, record.who)
@@ -153,6 +205,18 @@ pub fn run(given: &Given, options: &Options) -> Result<()> {
         _ => Ok(()),
     }
 }
+
+/// No case of the group is asked for.
+#[derive(Debug)]
+struct NoCase(String);
+
+impl std::fmt::Display for NoCase {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for NoCase {}
 
 /// A thread that does nothing, without rest, until this is dropped.
 struct Neighbour(Arc<AtomicBool>);
@@ -173,9 +237,9 @@ impl Drop for Neighbour {
 }
 
 fn measure(group: &Group, context: &Context, options: &Options, out: &Path) -> Result<Outcome> {
-    let cases: Vec<_> = (group.cases)(context)?.into_iter().filter(|case| case.name.contains(&options.case)).collect();
+    let cases: Vec<_> = (group.cases)(context)?.into_iter().filter(|case| options.wants(group, &case.name)).collect();
     if cases.is_empty() {
-        bail!("no case of {} has '{}' in its name", group.name, options.case);
+        bail!(NoCase(format!("no case of {} has '{}' in its name", group.name, options.case)));
     }
     let mut outcome = Outcome::default();
     for &threads in &context.threads {
@@ -183,9 +247,4 @@ fn measure(group: &Group, context: &Context, options: &Options, out: &Path) -> R
         outcome.append(coordinator::run(group, &cases, parties, threads, context.rounds, out)?);
     }
     Ok(outcome)
-}
-
-fn write_json(path: &Path, value: &impl serde::Serialize) -> Result<()> {
-    let text = serde_json::to_string_pretty(value)?;
-    fs::write(path, text + "\n").with_context(|| format!("cannot write {}", path.display()))
 }

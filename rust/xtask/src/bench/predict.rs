@@ -22,6 +22,7 @@ root.exe, `libtorch` compiled C++.",
     means: false,
     patience: None,
     defaults: Defaults::USUAL,
+    short: |_| true,
     fresh: false,
     aims: &[
         Aim { cases: |case| case == "all rows", wanted: Wanted::Seconds(2, 1e-7) },

@@ -35,6 +35,7 @@ epochs nor batches, and stays out of gw and fashion. With `--study`, on higgs: `
     means: false,
     patience: None,
     defaults: Defaults { rounds: 10, threads: &[1] },
+    short: |case| ["tmva_class_example", "digits"].contains(&case),
     fresh: false,
     aims: &[Aim { cases: |_| true, wanted: Wanted::Quality("pytorch", 1.0) }],
     cases,

@@ -1,24 +1,28 @@
 //! What was measured.
 
-use serde::Serialize;
+use serde::{Deserialize, Deserializer, Serialize};
 
 use super::party::is_peer;
 
 /// One party on one case.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct Record {
     pub case: String,
     pub who: String,
     pub threads: usize,
     /// Of one repetition; median, least and most of the rounds.
+    #[serde(deserialize_with = "number")]
     pub median_s: f64,
+    #[serde(deserialize_with = "number")]
     pub low_s: f64,
+    #[serde(deserialize_with = "number")]
     pub high_s: f64,
     /// The repetition's floating-point operations over the best matrix-product rate of the run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub floor_s: Option<f64>,
     pub rounds: u32,
     /// The very first repetition, compilation included.
+    #[serde(deserialize_with = "number")]
     pub first_s: f64,
     /// The part of a repetition before the libraries were loaded, median of the rounds.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -52,6 +56,7 @@ pub struct Record {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub epochs: Option<f64>,
     /// Shows equal work: loss after all rounds, or mean score.
+    #[serde(deserialize_with = "number")]
     pub check: f64,
     /// The check before the first repetition.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -64,6 +69,11 @@ pub struct Record {
     pub flag: Option<String>,
 }
 
+/// JSON has `null` for what is no number.
+fn number<'json, D: Deserializer<'json>>(json: D) -> Result<f64, D::Error> {
+    Ok(Option::deserialize(json)?.unwrap_or(f64::NAN))
+}
+
 impl Record {
     /// Raw bytes a CPU-second.
     pub fn cpu_rate(&self) -> Option<f64> {
@@ -72,7 +82,7 @@ impl Record {
 }
 
 /// A party that took no part in a case, or in any.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct Skipped {
     pub who: String,
     pub threads: usize,

@@ -1,13 +1,15 @@
-//! One run for people: on the screen and as a Markdown file.
+//! One run for people: on the screen, and as the sections of a file.
 
 use super::aims;
 use super::case::Group;
 use super::machine::Meta;
 use super::means;
 use super::party::OURS;
+use super::plot;
 use super::qualities;
 use super::rates;
 use super::record::{Outcome, Record, fastest_peer};
+use super::sections::{Block, Section};
 use super::table::{Table, digits, seconds};
 
 pub struct Document<'a> {
@@ -20,14 +22,8 @@ impl Document<'_> {
     /// Everything, for a terminal of 120 columns.
     pub fn screen(&self) -> String {
         let mut text = format!("\n{}\n\n{}\n", self.group.title, self.detail().screen());
-        let tables = [
-            Some(self.summary()),
-            rates::table(&self.outcome.records),
-            qualities::table(&self.outcome.records),
-            aims::table(self.group.aims, &self.outcome.records),
-            means::table(self.group, &self.outcome.records),
-        ];
-        for table in tables.into_iter().flatten() {
+        let tables = self.tables();
+        for table in [&self.summary()].into_iter().chain(tables.iter().map(|(_, table)| table)) {
             text += &format!("{}\n", table.screen());
         }
         for line in self.facts().into_iter().chain(self.remarks()) {
@@ -36,32 +32,35 @@ impl Document<'_> {
         text
     }
 
-    /// The report with the given plots: file name and caption each.
-    pub fn markdown(&self, plots: &[(String, String)]) -> String {
-        let mut text = format!("# {}\n\n{}\n\n", self.group.title, self.group.notes);
-        text += &format!("{}\n", self.summary().markdown());
-        if let Some(table) = rates::table(&self.outcome.records) {
-            text += &format!("{}\n\n{}\n", rates::LEGEND, table.markdown());
+    /// Everything, for a file.
+    pub fn sections(&self) -> Vec<Section> {
+        let mut first = vec![Block::Text(self.group.notes.to_owned())];
+        first.extend(plot::charts(self.group, &self.outcome.records).into_iter().map(Block::Chart));
+        first.push(Block::Table(self.summary()));
+        for (legend, table) in self.tables() {
+            first.extend([Block::Text(legend.to_owned()), Block::Table(table)]);
         }
-        if let Some(table) = qualities::table(&self.outcome.records) {
-            text += &format!("{}\n\n{}\n", qualities::LEGEND, table.markdown());
-        }
-        if let Some(table) = aims::table(self.group.aims, &self.outcome.records) {
-            text += &format!("{}\n\n{}\n", aims::LEGEND, table.markdown());
-        }
-        if let Some(table) = means::table(self.group, &self.outcome.records) {
-            text += &format!("{}\n\n{}\n", means::LEGEND, table.markdown());
-        }
-        for (file, caption) in plots {
-            text += &format!("![{caption}]({file})\n\n{caption}\n\n");
-        }
-        text += &format!("## All parties\n\n{}\n\n{}\n", self.legend(), self.detail().markdown());
         let remarks = self.remarks();
-        if !remarks.is_empty() {
-            text += &format!("## Flagged, skipped and slower\n\n{}\n", list(&remarks));
-        }
-        text += &format!("## Conditions\n\n{}", list(&self.facts()));
-        text
+        let sections = [
+            (None, first),
+            (Some("All parties"), vec![Block::Text(self.legend()), Block::Table(self.detail())]),
+            (Some("Flagged, skipped and slower"), if remarks.is_empty() { vec![] } else { vec![Block::List(remarks)] }),
+            (Some("Conditions"), vec![Block::List(self.facts())]),
+        ];
+        let sections = sections.into_iter().map(|(heading, blocks)| Section { heading, blocks });
+        sections.filter(|section| !section.blocks.is_empty()).collect()
+    }
+
+    /// What this group's records allow beside the summary, each with the meaning of its columns.
+    fn tables(&self) -> Vec<(&'static str, Table)> {
+        let records = &self.outcome.records;
+        let tables = [
+            (rates::LEGEND, rates::table(records)),
+            (qualities::LEGEND, qualities::table(records)),
+            (aims::LEGEND, aims::table(self.group.aims, records)),
+            (means::LEGEND, means::table(self.group, records)),
+        ];
+        tables.into_iter().filter_map(|(legend, table)| Some((legend, table?))).collect()
     }
 
     fn legend(&self) -> String {
@@ -165,8 +164,4 @@ fn check_text(record: &Record) -> String {
     let error = record.check_error.map(|error| format!(" +- {error:.4}")).unwrap_or_default();
     let check = if record.check < 10.0 { format!("{:.4}", record.check) } else { digits(record.check) };
     format!("{before}{check}{error}")
-}
-
-fn list(lines: &[String]) -> String {
-    lines.iter().map(|line| format!("- {line}\n")).collect()
 }

@@ -23,6 +23,7 @@ process's peak memory in MB; the rows alone are 112 MB. root.exe's and Python's 
     means: false,
     patience: None,
     defaults: Defaults::USUAL,
+    short: |case| case == "step",
     fresh: false,
     aims: &[Aim { cases: |case| case == "step", wanted: Wanted::Seconds(1, 1.0) }],
     cases,

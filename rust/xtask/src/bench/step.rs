@@ -32,6 +32,7 @@ layers, the last two at batch 256; `torch.compile`, which would compile each of 
     means: false,
     patience: None,
     defaults: Defaults::USUAL,
+    short: |case| ["28-64-64-1/256", "784-128-10/64"].contains(&case),
     fresh: false,
     aims: &AIMS,
     cases,

@@ -1,4 +1,6 @@
-//! Tables of text, for the screen and for Markdown.
+//! Tables of text, for the screen, for Markdown and for HTML.
+
+use super::chart::escape;
 
 /// Rows of cells under a heading.
 pub struct Table {
@@ -48,6 +50,29 @@ impl Table {
         text
     }
 
+    /// Marks of what is wrong are of the class `bad`.
+    pub fn html(&self) -> String {
+        let mut text = "<div class=\"wide\"><table>\n".to_owned();
+        for (index, row) in self.rows.iter().enumerate() {
+            let cells = row.iter().enumerate().map(|(column, cell)| {
+                let kind = if index == 0 { "th" } else { "td" };
+                let class = match cell.as_str() {
+                    "MISSED" | "!" => " class=bad",
+                    _ if column >= self.numbers_from => " class=n",
+                    _ => "",
+                };
+                format!("<{kind}{class}>{}", escape(cell))
+            });
+            text += &format!("<tr>{}\n", cells.collect::<String>());
+        }
+        text + "</table></div>\n"
+    }
+
+    /// Without the heading.
+    pub fn len(&self) -> usize {
+        self.rows.len() - 1
+    }
+
     fn widths(&self) -> Vec<usize> {
         let width = |column: usize| self.rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
         (0..self.rows[0].len()).map(width).collect()
@@ -70,9 +95,15 @@ pub fn seconds(value: f64) -> String {
     format!("{} {unit}", digits(scaled))
 }
 
+/// The same of a round number: `20 us`.
+pub fn round_seconds(value: f64) -> String {
+    seconds(value).replace(".00 ", " ").replace(".0 ", " ")
+}
+
 /// About three digits.
 pub fn digits(value: f64) -> String {
     let decimals = match value.abs() {
+        v if !v.is_finite() => return "-".to_owned(),
         v if v < 10.0 => 2,
         v if v < 100.0 => 1,
         _ => 0,
@@ -88,7 +119,8 @@ mod tests {
     fn times_are_readable() {
         assert_eq!(seconds(2.14e-5), "21.4 us");
         assert_eq!(seconds(0.25), "250 ms");
-        assert_eq!(seconds(f64::NAN), "-");
+        assert_eq!((seconds(f64::NAN), digits(f64::NAN)), ("-".to_owned(), "-".to_owned()));
+        assert_eq!([2e-5, 1e-3, 0.2].map(round_seconds), ["20 us", "1 ms", "200 ms"]);
     }
 
     #[test]
@@ -97,5 +129,7 @@ mod tests {
         table.push(vec!["a".into(), "10".into()]);
         assert_eq!(table.screen(), "who   n\n-------\na    10\n");
         assert_eq!(table.markdown(), "| who | n |\n| --- | ---: |\n| a | 10 |\n");
+        let rows = "<tr><th>who<th class=n>n\n<tr><td>a<td class=n>10\n";
+        assert_eq!(table.html(), format!("<div class=\"wide\"><table>\n{rows}</table></div>\n"));
     }
 }

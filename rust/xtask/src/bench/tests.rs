@@ -62,6 +62,7 @@ fn group(agreement: Agreement) -> Group {
         means: false,
         patience: None,
         defaults: Defaults::USUAL,
+        short: |_| true,
         fresh: false,
         aims: &[],
         cases: |_| Ok(Vec::new()),

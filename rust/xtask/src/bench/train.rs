@@ -27,6 +27,7 @@ heads. `particle-net`: 24 particles of 8 features, convolved over their 7 neighb
     means: true,
     patience: Some(20.0),
     defaults: Defaults::USUAL,
+    short: |case| ["residual-mlp/256", "transformer/256"].contains(&case),
     fresh: false,
     aims: &AIMS,
     cases,
