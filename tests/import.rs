@@ -286,6 +286,110 @@ fn known_numbers_are_computed_in_their_types() {
     assert!(load(&bytes).err().unwrap().contains("powers of integers"));
 }
 
+/// What has no weights predicts, is saved and exported, and has nothing to train.
+#[test]
+fn a_network_without_weights_predicts() {
+    let bytes = file(17, &[node("Tanh(x) -> y", &[])], &[], &[info("x", &[0, 3])], &[info("y", &[0, 3])]);
+    let mut model = load(&bytes).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let (saved, exported) = (folder.path().join("m.ct"), folder.path().join("m.onnx"));
+    model.save(&saved).unwrap();
+    model.export_onnx(&exported).unwrap();
+    let x = [0.5f32, -1.0, 2.0];
+    for model in [&model, &Model::load(&saved, None).unwrap(), &load_from(&exported).unwrap()] {
+        let mut found = [0.0; 3];
+        model.score(&x, false, &mut found).unwrap();
+        x.iter().zip(found).for_each(|(x, y)| assert!((x.tanh() - y).abs() < 1e-6, "{x}: {y}"));
+    }
+    model.set_parameters(&[]).unwrap();
+    let options = Options { loss: Some(Loss::SoftmaxCrossEntropy), ..options() };
+    let error = Trainer::new(&model, &events(&model, 40), &options).err().unwrap().to_string();
+    assert!(error.contains("no parameters to train"), "{error}");
+}
+
+/// A file for a fixed number of events that computes with it says so.
+#[test]
+fn a_file_for_a_fixed_number_of_events_is_refused_with_the_remedy() {
+    let nodes =
+        [node("MatMul(x, w) -> a", &[]), node("Concat(a, kept) -> b", &[("axis", I(1))]), node("Gemm(b, v) -> y", &[])];
+    let tensors = [weight("w", &[3, 2]), floats("kept", &[8, 1], &[0.5; 8]), weight("v", &[3, 1])];
+    let refused = |rows: i64| {
+        load(&file(17, &nodes, &tensors, &[info("x", &[rows, 3])], &[info("y", &[rows, 1])])).err().unwrap()
+    };
+    let error = refused(8);
+    assert!(
+        error.contains("exported for 8 events at a time") && error.contains("dynamic_axes={\"x\": {0: \"events\"}}"),
+        "{error}"
+    );
+    assert!(!refused(0).contains("at a time"), "{}", refused(0));
+}
+
+/// As tf2onnx writes Keras' networks: channels last, between transpositions, and names of TensorFlow.
+#[test]
+fn networks_of_keras_compute_what_they_say() {
+    let dense = file(
+        15,
+        &[
+            node("MatMul(x, sequential/dense/MatMul/ReadVariableOp:0) -> a", &[]),
+            node("Add(a, sequential/dense/BiasAdd/ReadVariableOp:0) -> b", &[]),
+            node("Relu(b) -> c", &[]),
+            node("MatMul(c, sequential/dense_1/MatMul/ReadVariableOp:0) -> d", &[]),
+            node("Add(d, sequential/dense_1/BiasAdd/ReadVariableOp:0) -> e", &[]),
+            node("Softmax(e) -> y", &[("axis", I(-1))]),
+        ],
+        &[
+            weight("sequential/dense/MatMul/ReadVariableOp:0", &[3, 4]),
+            weight("sequential/dense/BiasAdd/ReadVariableOp:0", &[4]),
+            weight("sequential/dense_1/MatMul/ReadVariableOp:0", &[4, 2]),
+            weight("sequential/dense_1/BiasAdd/ReadVariableOp:0", &[2]),
+        ],
+        &[info("x", &[0, 3])],
+        &[info("y", &[0, 2])],
+    );
+    let model = load(&dense).unwrap();
+    assert!(model.gives() == Gives::Probabilities);
+    let name = model.names().parameter(0);
+    assert!(name.contains("sequential/dense/MatMul/ReadVariableOp:0"), "{name}");
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("w.safetensors");
+    model.save_weights(&path).unwrap();
+    load(&dense).unwrap().load_weights(&path).unwrap();
+    // An image [events, 4, 4, 1] by a convolution of channels first, whose flat outputs follow the channels last.
+    let image = file(
+        15,
+        &[
+            node("Transpose(x) -> a", &[("perm", L(vec![0, 3, 1, 2]))]),
+            node("Conv(a, k, kb) -> b", &[("pads", L(vec![0, 0, 1, 1])), ("kernel_shape", L(vec![2, 2]))]),
+            node("Relu(b) -> c", &[]),
+            node("MaxPool(c) -> d", &[("kernel_shape", L(vec![2, 2])), ("strides", L(vec![2, 2]))]),
+            node("Transpose(d) -> e", &[("perm", L(vec![0, 2, 3, 1]))]),
+            node("Reshape(e, flat) -> f", &[]),
+            node("MatMul(f, w) -> y", &[]),
+        ],
+        &[weight("k", &[2, 1, 2, 2]), weight("kb", &[2]), integers("flat", &[2], &[-1, 8]), weight("w", &[8, 1])],
+        &[info("x", &[0, 4, 4, 1])],
+        &[info("y", &[0, 1])],
+    );
+    let model = load(&image).unwrap();
+    let (k, kb, w) = (files::weights(5, 8), files::weights(3, 2), files::weights(3, 8));
+    let x: Vec<f32> = (0..16).map(|at| (at as f32 * 1.7).sin()).collect();
+    let pixel = |row: usize, column: usize| if row < 4 && column < 4 { x[row * 4 + column] } else { 0.0 };
+    let convolved = |channel: usize, row: usize, column: usize| {
+        let sum: f32 = (0..4).map(|at| k[channel * 4 + at] * pixel(row + at / 2, column + at % 2)).sum();
+        (sum + kb[channel]).max(0.0)
+    };
+    let expected: f32 = (0..8)
+        .map(|at| {
+            let (row, column, channel) = (at / 4 * 2, at / 2 % 2 * 2, at % 2);
+            let pooled = (0..4).map(|near| convolved(channel, row + near / 2, column + near % 2));
+            w[at] * pooled.fold(f32::NEG_INFINITY, f32::max)
+        })
+        .sum();
+    let mut found = [0.0];
+    model.score(&x, true, &mut found).unwrap();
+    assert!((found[0] - expected).abs() < 1e-6, "{} instead of {expected}", found[0]);
+}
+
 #[test]
 fn trees_give_the_leaves_that_their_conditions_lead_to() {
     let model = load(&networks().pop().unwrap().1).unwrap();
@@ -474,10 +578,6 @@ fn what_is_not_supported_is_refused_by_name() {
         (one("TopK(a, w) -> y", &[]), "TopK"),
         (one("Cast(a) -> y", &[("to", I(8))]), "a cast to type 8"),
         (file(30, &[], &[], &[], &[]), "version 30 of the operators (opset); export it with an opset from 7 to 28"),
-        (
-            file(17, &[node("Relu(x) -> y", &[])], &[], &[info("x", &[0, 3])], &[info("y", &[0, 3])]),
-            "the network has no weights",
-        ),
         (with(&[node("MatMul(x, w) -> y", &[])], layer(), &[0, 4]), "a product of [7, 4] and [3, 2]"),
         (with(&[node("MatMul(x, w) -> y", &[])], layer(), &[0, 0, 3]), "input x has another dimension of any size"),
         (with(&[node("Gemm(x, w) -> y", &[("transA", I(1))])], vec![weight("w", &[7, 2])], &[0, 3]), "MatMul"),

@@ -128,6 +128,17 @@ def of_trees():
         write(name, given[:EVENTS], "probabilities" if classifies else "variable")
 
 
+def of_bayes():
+    """A classifier without weights that train."""
+    from skl2onnx import to_onnx
+    from sklearn.naive_bayes import GaussianNB
+
+    x = generator.normal(size=(100, 4)).astype(np.float32)
+    exported = to_onnx(GaussianNB().fit(x, x[:, :3].argmax(axis=1)), x[:1], options={"zipmap": False})
+    (folder / "bayes.onnx").write_bytes(exported.SerializeToString())
+    write("bayes", generator.normal(size=(EVENTS, 4)).astype(np.float32), "probabilities")
+
+
 def of_torch():
     import torch
     from torch import nn
@@ -169,7 +180,7 @@ def of_torch():
         write(name, x.numpy(), "")
 
 
-for make in [of_sklearn, of_tables, of_trees, of_torch]:
+for make in [of_sklearn, of_tables, of_trees, of_torch, of_bayes]:
     try:
         make()
     except ImportError as error:

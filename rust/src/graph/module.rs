@@ -484,13 +484,7 @@ impl Module {
             self.captured[index] = Captured::Parameter(self.parameters..self.parameters + length);
             self.parameters += length;
         }
-        match self.parameters {
-            0 => Err(Error::invalid(
-                format!("{} has no parameters", self.name),
-                "it must use tensors that require a gradient (requires_grad), such as the parameters of a torch::nn module",
-            )),
-            _ => Ok(()),
-        }
+        Ok(())
     }
 
     /// Of what training changes.

@@ -42,6 +42,8 @@ use crate::text;
 /// product of these.
 const EVENTS: usize = 7;
 const OTHER_EVENTS: usize = 11;
+/// Most events at a time that a file is tried with as it says.
+const MOST_DECLARED: usize = 1 << 10;
 /// Most elements of an input of several.
 const MOST_INPUTS: usize = 1 << 24;
 
@@ -71,7 +73,8 @@ pub fn model(bytes: &[u8], folder: Option<&Path>, name: &str, output: &str) -> R
     let file = File::of(bytes, folder)?;
     let events = Events::of(&file)?;
     let output = chosen_output(&file, &events, output)?;
-    Network { file: &file, events: &events, output }.model(name)
+    let network = Network { file: &file, events: &events, output };
+    network.model(name).map_err(|error| network.of_fixed_batch(error))
 }
 
 /// An input of the network.
@@ -255,6 +258,25 @@ impl<'a> Network<'_, 'a> {
         *graph = recording.graph;
     }
 
+    /// What is wrong with a file that computes as it says for the number of events that it was written for, and for no other.
+    fn of_fixed_batch(&self, error: Error) -> Error {
+        match (error, self.events.declared) {
+            (Error::Invalid { what, .. }, Some(rows))
+                if rows <= MOST_DECLARED && self.recorded_as_it_is(rows, false).is_ok() =>
+            {
+                let input = self.events.inputs.first().map_or("x".to_owned(), |input| text::name(input.name));
+                Error::invalid(
+                    format!("{what}; it was exported for {rows} events at a time"),
+                    format!(
+                        "export it for any number: torch.onnx.export(net, x, path, dynamic_axes={{\"{input}\": {{0: \"events\"}}}}), \
+                         which names the input in input_names"
+                    ),
+                )
+            }
+            (error, _) => error,
+        }
+    }
+
     /// Both modes.
     fn observed(&self, training: bool) -> Result<(Observed, Vec<Capture>, End, String)> {
         let (first, end, last) = self.recorded(EVENTS, training)?;
@@ -286,12 +308,6 @@ impl<'a> Network<'_, 'a> {
         }
         captured.iter().try_for_each(check_is_number)?;
         let saved: Vec<SavedTensor> = captured.iter().map(saved).collect();
-        if !saved.iter().any(|tensor| tensor.is_parameter) {
-            return Err(Error::invalid(
-                "the network has no weights",
-                "give one with a layer: what has none is an expression of columns, which Define of RDataFrame computes",
-            ));
-        }
         let module =
             module_of_file(name, &self.events.shape, [training, evaluation], &saved, |at| words(&captured[at]))?;
         module.check_events_are_apart()?;

@@ -59,6 +59,10 @@ fn batch_norm(call: &mut Call) -> Outputs {
         if part.shape().iter().product::<usize>() != channels {
             return Err(call.wrong(format!("{:?} for {channels} channels", part.shape())));
         }
+        let is_negative = |known: &super::super::known::Known| (0..channels).any(|at| known.numbers.float(at) < 0.0);
+        if at == 4 && part.known().is_some_and(is_negative) {
+            return Err(call.wrong("a negative variance"));
+        }
         is_running &= part.known().is_some_and(|known| at < 3 || !known.name.is_empty());
         arguments.push(statistic(call, &part, &[channels], at < 3)?);
     }

@@ -29,6 +29,8 @@ pub(super) const KEY: &str = "cladtorch.weights";
 const VERSION: u32 = 1;
 /// PyTorch's name of a running mean.
 const RUNNING_MEAN: &str = "running_mean";
+/// And of the variance beside it.
+const RUNNING_VARIANCE: &str = "running_var";
 /// Names that a message shows of a file.
 const SHOWN: usize = 6;
 
@@ -139,6 +141,7 @@ impl Model {
                 continue;
             };
             let (range, values) = (range(&slot, place)?, file.floats(&name)?);
+            check_variances(&name, &values)?;
             let to = match place {
                 Place::Parameter(_) => &mut parameters[range],
                 Place::State(_) => &mut state[range],
@@ -228,6 +231,18 @@ impl StateTensor {
     }
 }
 
+/// Refuses running variances that none can be: predictions would be no numbers.
+fn check_variances(name: &str, values: &[f32]) -> Result<()> {
+    match values.iter().position(|value| name.ends_with(RUNNING_VARIANCE) && *value < 0.0) {
+        None => Ok(()),
+        Some(at) => {
+            let what =
+                format!("element {at} of tensor {} is {}, and no variance is negative", text::name(name), values[at]);
+            Err(Error::invalid(what, ""))
+        }
+    }
+}
+
 /// Where a tensor that begins at `place` lies.
 fn range(slot: &StateTensor, place: Place) -> Result<Range<usize>> {
     let (Place::Parameter(start) | Place::State(start)) = place;
@@ -291,8 +306,11 @@ fn check_tensors(file: &WeightFile, slots: &[StateTensor]) -> Result<()> {
             }
             let names = file.names();
             let more = if names.len() > SHOWN { ", …" } else { "" };
-            let names = text::list(names.iter().take(SHOWN).map(|name| text::name(name)), ", ");
-            return Err(Error::invalid(format!("tensor {name} is missing: it has {names}{more}"), ""));
+            let has = match &names[..] {
+                [] => "no tensor".to_owned(),
+                names => text::list(names.iter().take(SHOWN).map(|name| text::name(name)), ", "),
+            };
+            return Err(Error::invalid(format!("tensor {name} is missing: it has {has}{more}"), ""));
         };
         if dtype != slot.dtype() {
             let to = if slot.dtype() == Dtype::F32 { ": convert it, in PyTorch with tensor.float()" } else { "" };

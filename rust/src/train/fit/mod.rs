@@ -120,6 +120,12 @@ impl Fit {
         options: &Options,
         own: Option<&Arc<ObservedLoss>>,
     ) -> Result<Self> {
+        if model.parameters().is_empty() {
+            return Err(Error::invalid(
+                "the network has no parameters to train",
+                "it predicts as it is; fit one that has layers with weights",
+            ));
+        }
         let settings = checks::checked(options, model, data)?;
         if !options.checkpoint.is_empty() {
             checkpoint::check_place(Path::new(&options.checkpoint))?;
