@@ -2,7 +2,9 @@
 //! makes for its results: counted in Rust's allocator and in the C library's.
 
 use std::alloc::{GlobalAlloc, Layout, System};
+use std::env;
 use std::fs;
+use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -11,11 +13,13 @@ use cladtorch::dataset::Scaler;
 use cladtorch::gradient::aot::AotEngine;
 use cladtorch::gradient::{Engine, ModuleTiles, Rows, Settings};
 use cladtorch::graph::{Activation, Graph, Loss, Optimiser};
+use cladtorch::ranks;
 use support::events::Events;
 use support::graph::modules::CASES;
 use support::graph::network::GRAPHS;
 use support::graph::recorder::Recorder;
-use support::say::say;
+use support::launchers::{ALLOWANCES, launchers};
+use support::say::{not_tested, say};
 use tch::{Kind, Tensor};
 
 struct Counting;
@@ -91,9 +95,68 @@ fn wait_for_threads_to_end() {
 /// One test: the counters are the process's, and the harness allocates between tests.
 #[test]
 fn nothing_is_allocated_after_the_first_time() {
+    if env::var_os(RANK).is_some() {
+        return steps_of_a_rank();
+    }
+    steps_on_ranks();
     steps_of_a_training();
     steps_of_modules();
     calls_of_compiled_graphs();
+}
+
+/// Set in the processes of a job.
+const RANK: &str = "CLADTORCH_ALLOCATION_RANK";
+
+fn steps_on_ranks() {
+    let Some(launcher) = launchers().into_iter().next() else {
+        return not_tested("steps on ranks: there is no mpirun (Debian: openmpi-bin or mpich)");
+    };
+    let mut job = Command::new(launcher);
+    job.args(["-n", "3"])
+        .arg(env::current_exe().unwrap())
+        .args(["--exact", "nothing_is_allocated_after_the_first_time"]);
+    let ended = job.env(RANK, "1").envs(ALLOWANCES.map(|name| (name, "1"))).output().unwrap();
+    let text = format!("{}{}", String::from_utf8_lossy(&ended.stdout), String::from_utf8_lossy(&ended.stderr));
+    assert!(ended.status.success() && text.matches("on a rank").count() == 2 * 3, "{text}");
+}
+
+/// Few parameters, which are sent whole, and many.
+fn steps_of_a_rank() {
+    let ranks = Arc::new(ranks::open().unwrap().expect("a job"));
+    let rows = 1000;
+    let features: Vec<f32> = (0..rows * 4).map(|i| (i as f32 * 0.37).sin()).collect();
+    let labels: Vec<f32> = (0..rows).map(|i| (i % 2) as f32).collect();
+    let (weights, scaler) = (vec![1.0; rows], Scaler::identity(4));
+    let data = Rows {
+        features: &features,
+        labels: &labels,
+        weights: &weights,
+        scaler: &scaler,
+        target: None,
+        weight_scale: 1.0,
+    };
+    let order: Vec<u32> = (0..rows as u32).collect::<Vec<_>>().repeat(5);
+    for hidden in [16, 200] {
+        let graph = Graph::mlp(&[4, hidden, hidden, 1], Activation::ReLU).unwrap();
+        let start: Vec<f32> = (0..graph.parameters()).map(|i| (i as f32).sin() * 0.03).collect();
+        let settings = Settings {
+            loss: Loss::BinaryCrossEntropy,
+            optimiser: Optimiser::Adam,
+            batch_size: 300,
+            ..Settings::default()
+        };
+        let engine = AotEngine::new(graph, &start, settings, 1).unwrap();
+        let mut engine = engine.with_ranks(Arc::clone(&ranks)).unwrap();
+        // As often on all ranks: they wait for each other.
+        let mut allocations = 0;
+        for _ in 0..4 {
+            let before = ALLOCATIONS.load(Ordering::Relaxed);
+            engine.train(data, &order, &1e-3).unwrap();
+            allocations = ALLOCATIONS.load(Ordering::Relaxed) - before;
+        }
+        say(&format!("width {hidden} on a rank: {allocations} Rust allocations"));
+        assert!(allocations <= 2, "{allocations} allocations in 20 steps of width {hidden}");
+    }
 }
 
 fn steps_of_a_training() {

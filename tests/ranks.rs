@@ -1,19 +1,16 @@
-//! One fit by several processes that MPI starts, with every implementation that is installed: `mpirun.openmpi` and
-//! `mpirun.mpich` (Debian's packages `openmpi-bin` and `mpich`), or else `mpirun`.
+//! One fit by several processes that MPI starts, with every implementation that is installed.
 
-use std::path::{Path, PathBuf};
-use std::{env, fs};
+use std::path::Path;
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+use std::{env, fs, thread};
 
-use support::say::not_tested;
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use support::launchers::{ALLOWANCES, launchers};
+use support::say::{not_tested, say};
 use support::session::{Outcome, Session, script};
-
-/// The launchers that are there.
-fn launchers() -> Vec<PathBuf> {
-    let path = env::var_os("PATH").unwrap_or_default();
-    let found = |name: &str| env::split_paths(&path).map(|folder| folder.join(name)).find(|file| file.exists());
-    let by_name: Vec<PathBuf> = ["mpirun.openmpi", "mpirun.mpich"].into_iter().filter_map(found).collect();
-    if by_name.is_empty() { found("mpirun").into_iter().collect() } else { by_name }
-}
 
 /// Runs `test` with every launcher; says what was missed where there is none.
 fn with_each(test: impl Fn(&Job)) {
@@ -35,9 +32,7 @@ impl Job<'_> {
         let macro_call = script(call);
         let session = Session::root(&["-q", &macro_call]);
         let session = session.behind(&self.launcher.display().to_string(), &["-n", &count]).within(folder);
-        // Open MPI's: more processes than cores, and root in a container.
-        let names = ["OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "OMPI_MCA_rmaps_base_oversubscribe"];
-        names.iter().fold(session, |session, name| session.with(name, Path::new("1"))).run()
+        ALLOWANCES.iter().fold(session, |session, name| session.with(name, Path::new("1"))).run()
     }
 
     fn name(&self) -> String {
@@ -108,7 +103,8 @@ fn a_rank_that_cannot_go_on_ends_the_job_by_name() {
         ("other_validation", "the validation events differ between rank 1 and rank 0"),
         ("silent", "rank 1 of 3 has sent nothing for 2 s"),
         ("batch_norm", "batch normalisation"),
-        ("stream", "a Stream with fParallel = kMpi"),
+        ("damaged", "rank 1 of 3: "),
+        ("damaged", "events_1.root"),
         ("several", "several fits at once with fParallel = kMpi"),
     ];
     with_each(|job| {
@@ -119,6 +115,39 @@ fn a_rank_that_cannot_go_on_ends_the_job_by_name() {
             assert_ne!(outcome.code, Some(0), "{} {case}: {}", job.name(), outcome.text);
             assert!(said(&outcome, "bits:").is_empty(), "{case}: a model came of it: {}", outcome.text);
         }
+    });
+}
+
+/// Each rank reads its part of a stream: a step an epoch is that of one process, and shorter ones leave all ranks the same model.
+#[test]
+fn a_stream_is_shared_by_the_ranks() {
+    let folder = tempfile::tempdir().unwrap();
+    let alone = Session::root(&["-q", &script("ranks.C(\"stream_whole\")")]).within(folder.path()).run();
+    let begun = Session::root(&["-q", &script("ranks.C(\"stream\")")]).within(folder.path()).run();
+    assert_eq!([alone.code, begun.code], [Some(0), Some(0)], "{}{}", alone.text, begun.text);
+    with_each(|job| {
+        for processes in [2, 3, 4] {
+            let outcome = job.run(processes, "ranks.C(\"stream_whole\")", folder.path());
+            assert_eq!(outcome.code, Some(0), "{} -n {processes}: {}", job.name(), outcome.text);
+            for label in ["losses:", "scores:", "auc:"] {
+                let [found, wanted] = [&outcome, &alone].map(|outcome| said(outcome, label).concat());
+                assert!(near(&numbers(&found), &numbers(&wanted), 2e-4), "{label} {found} instead of {wanted}");
+            }
+            let [once, again] = [1, 2].map(|threads| {
+                let outcome = job.run(processes, &format!("ranks.C(\"stream\",{threads})"), folder.path());
+                assert_eq!(outcome.code, Some(0), "{} -n {processes}: {}", job.name(), outcome.text);
+                outcome
+            });
+            let bits = said(&once, "bits:");
+            assert!(bits.len() == processes && bits.iter().all(|of_rank| *of_rank == bits[0]), "{}", once.text);
+            assert_eq!(said(&again, "bits:"), bits, "with another number of threads");
+            let [found, wanted] = [&once, &begun].map(|outcome| numbers(&said(outcome, "losses:").concat()));
+            // Other events make up its batches.
+            assert!(near(&found, &wanted, 0.05), "{found:?} instead of about {wanted:?}");
+        }
+        let outcome = job.run(4, "ranks.C(\"stream_few\")", folder.path());
+        let bits = said(&outcome, "bits:");
+        assert!(bits.len() == 4 && bits.iter().all(|of_rank| *of_rank == bits[0]), "{}", outcome.text);
     });
 }
 
@@ -144,6 +173,58 @@ fn a_rank_that_is_killed_ends_the_job() {
         assert_ne!(outcome.code, Some(0), "{}", outcome.text);
         assert!(said(&outcome, "bits:").is_empty(), "{}", outcome.text);
     });
+}
+
+/// Ends the process whose number a rank has written into `folder`, some time after the first checkpoint, unless all have ended.
+fn kill_later(folder: &Path, rank: usize, after: Duration, has_ended: &AtomicBool) {
+    while !folder.join("long.ckpt").exists() {
+        if has_ended.load(Ordering::Relaxed) {
+            return;
+        }
+        thread::sleep(Duration::from_millis(5));
+    }
+    thread::sleep(after);
+    let number = fs::read_to_string(folder.join(format!("pid_{rank}"))).unwrap();
+    assert!(
+        Command::new("kill").args(["-9", number.trim()]).status().unwrap().success(),
+        "there is no process {number}"
+    );
+}
+
+/// Ranks that are killed at random: the job ends, its launcher says which it was, and another number of ranks goes on from the
+/// checkpoint to the same end. `CLADTORCH_RANK_KILLS` in the environment asks for another number than 5.
+#[test]
+fn a_job_goes_on_after_any_rank_was_killed() {
+    let kills: usize = env::var("CLADTORCH_RANK_KILLS").map_or(5, |text| text.parse().expect("a number"));
+    let mut generator = ChaCha8Rng::seed_from_u64(kills as u64);
+    let launchers = launchers();
+    if launchers.is_empty() {
+        return not_tested("ranks that are killed: there is no mpirun (Debian: openmpi-bin or mpich)");
+    }
+    let reference = tempfile::tempdir().unwrap();
+    let whole = Session::root(&["-q", &script("ranks.C(\"whole_long\")")]).within(reference.path()).run();
+    let wanted = numbers(&said(&whole, "losses:").concat());
+    assert_eq!(wanted.len(), 40, "{}", whole.text);
+    for kill in 0..kills {
+        let job = Job { launcher: &launchers[kill % launchers.len()] };
+        let folder = tempfile::tempdir().unwrap();
+        let (rank, after) = (generator.random_range(0..3), Duration::from_millis(generator.random_range(0..1000)));
+        let has_ended = AtomicBool::new(false);
+        let ended = thread::scope(|scope| {
+            scope.spawn(|| kill_later(folder.path(), rank, after, &has_ended));
+            let ended = job.run(3, "ranks.C(\"long\")", folder.path());
+            has_ended.store(true, Ordering::Relaxed);
+            ended
+        });
+        let case = format!("{}, rank {rank} after {after:?}: {}", job.name(), ended.text);
+        assert!(ended.code != Some(0) && said(&ended, "bits:").is_empty(), "{case}");
+        assert!(ended.text.to_lowercase().contains(&format!("rank {rank} ")), "nobody names the rank: {case}");
+        let resumed = job.run(1 + kill % 4, "ranks.C(\"resume_long\")", folder.path());
+        assert_eq!(resumed.code, Some(0), "{case}{}", resumed.text);
+        let found = numbers(&said(&resumed, "losses:").concat());
+        assert!(near(&found, &wanted, 2e-3), "{case}{found:?} instead of {wanted:?}");
+    }
+    say(&format!("{kills} ranks were killed, and all fits went on"));
 }
 
 #[test]

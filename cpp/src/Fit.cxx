@@ -169,7 +169,7 @@ public:
    Core::EpochPart Window(Core::StreamTrainer &trainer, const Core::Model &model)
    {
       if (!fEpoch) {
-         fEpoch.emplace(fData->Epoch(++fNumber, kTraining, fSpec));
+         fEpoch.emplace(fData->EpochOfRank(++fNumber, fSpec));
          fThread.emplace(fData, **fEpoch);
       }
       return Core::stream_trainer_window(trainer, model, **fEpoch);
@@ -197,45 +197,47 @@ History Model::FitStream(const Stream &stream, const FitOptions &options, const 
                          const std::string &path, const LossData &loss)
 {
    return LongCall(Where(path.empty() ? "Fit" : "Resume"), [&](const InterruptScope &interrupt) {
-      const auto &data = stream.fData;
-      auto spec = ToSpec(options);
-      if (validation) {
-         CheckWeight(*validation->fData);
-         spec.validation = 0;
-      }
-      const SerialScope serial(true); // ROOT's part of the reading
-      const auto start = [&] {
-         auto sample = data->Epoch(0, kTraining, spec);
-         const ReadingThread thread(data, *sample);
-         const auto &model = *Data().fCore;
-         return validation
-                   ? Core::stream_trainer_validated(model, *data->fCore, *validation->fData->fCore, spec, *sample)
-                   : Core::stream_trainer_new(model, *data->fCore, spec, *loss.fCore, *sample);
-      };
-      auto trainer = start();
-      if (!path.empty())
-         Core::stream_trainer_resume(*trainer, path);
-      Training training(options);
-      training.fDescription = std::string(Core::stream_trainer_describe(*trainer));
-      training.fGives = Core::stream_trainer_gives(*trainer);
-      training.fLabels = std::max<std::size_t>(1, Core::stream_targets(*data->fCore).size());
-      training.fEnded = std::string(Core::stream_trainer_ended(*trainer));
-      training.fBefore = Core::stream_trainer_history(*trainer);
-      StreamEpochs epochs(data, spec, training.fBefore.size());
-      training.fPart = [&] { return epochs.Window(*trainer, *fData->fCore); };
-      training.fLosses = [&] { return epochs.Losses(*trainer, validation ? validation->fData.get() : nullptr); };
-      training.fJudge = [&](const Core::Model &model) {
-         return validation ? Core::stream_trainer_judge_validated(*trainer, model, *validation->fData->fCore)
-                           : Core::stream_trainer_judge(*trainer, model);
-      };
-      training.fEndEpoch = [&](Core::Losses losses, rust::Vec<double> metrics) {
-         return Core::stream_trainer_end_epoch(*trainer, losses, std::move(metrics));
-      };
-      training.fWarnings = [&] { return Core::stream_trainer_warnings(*trainer); };
-      training.fCheckpoint = [&] { Core::stream_trainer_checkpoint(*trainer); };
-      training.fRestored = [&] { return Core::stream_trainer_restored(*trainer); };
-      training.fFinish = [&](Core::Model &model) { Core::stream_trainer_finish(*trainer, model); };
-      return RunEpochs(training, interrupt);
+      return OnRanks(options, [&](const FitOptions &own) {
+         const auto &data = stream.fData;
+         auto spec = ToSpec(own);
+         if (validation) {
+            CheckWeight(*validation->fData);
+            spec.validation = 0;
+         }
+         const SerialScope serial(true); // ROOT's part of the reading
+         const auto start = [&] {
+            auto sample = data->Epoch(0, kTraining, spec);
+            const ReadingThread thread(data, *sample);
+            const auto &model = *Data().fCore;
+            return validation
+                      ? Core::stream_trainer_validated(model, *data->fCore, *validation->fData->fCore, spec, *sample)
+                      : Core::stream_trainer_new(model, *data->fCore, spec, *loss.fCore, *sample);
+         };
+         auto trainer = start();
+         if (!path.empty())
+            Core::stream_trainer_resume(*trainer, path);
+         Training training(own);
+         training.fDescription = std::string(Core::stream_trainer_describe(*trainer));
+         training.fGives = Core::stream_trainer_gives(*trainer);
+         training.fLabels = std::max<std::size_t>(1, Core::stream_targets(*data->fCore).size());
+         training.fEnded = std::string(Core::stream_trainer_ended(*trainer));
+         training.fBefore = Core::stream_trainer_history(*trainer);
+         StreamEpochs epochs(data, spec, training.fBefore.size());
+         training.fPart = [&] { return epochs.Window(*trainer, *fData->fCore); };
+         training.fLosses = [&] { return epochs.Losses(*trainer, validation ? validation->fData.get() : nullptr); };
+         training.fJudge = [&](const Core::Model &model) {
+            return validation ? Core::stream_trainer_judge_validated(*trainer, model, *validation->fData->fCore)
+                              : Core::stream_trainer_judge(*trainer, model);
+         };
+         training.fEndEpoch = [&](Core::Losses losses, rust::Vec<double> metrics) {
+            return Core::stream_trainer_end_epoch(*trainer, losses, std::move(metrics));
+         };
+         training.fWarnings = [&] { return Core::stream_trainer_warnings(*trainer); };
+         training.fCheckpoint = [&] { Core::stream_trainer_checkpoint(*trainer); };
+         training.fRestored = [&] { return Core::stream_trainer_restored(*trainer); };
+         training.fFinish = [&](Core::Model &model) { Core::stream_trainer_finish(*trainer, model); };
+         return RunEpochs(training, interrupt);
+      });
    }, "the training");
 }
 

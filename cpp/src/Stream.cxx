@@ -58,6 +58,12 @@ rust::Box<Core::Epoch> StreamData::Epoch(std::uint64_t number, EPart part, const
    return Core::stream_epoch(*fCore, number, part == kValidation, fSpec, fit);
 }
 
+rust::Box<Core::Epoch> StreamData::EpochOfRank(std::uint64_t number, const Core::FitSpec &fit) const
+{
+   fHome.Check("the stream");
+   return Core::stream_epoch_of_rank(*fCore, number, fSpec, fit);
+}
+
 } // namespace Internal
 
 namespace {

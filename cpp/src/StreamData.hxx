@@ -24,6 +24,8 @@ struct StreamData {
 
    /// Epoch 0 is the sample that training looks at first.
    rust::Box<Core::Epoch> Epoch(std::uint64_t number, EPart part, const Core::FitSpec &fit) const;
+   /// Of the events to train on, what this process reads where others train, too.
+   rust::Box<Core::Epoch> EpochOfRank(std::uint64_t number, const Core::FitSpec &fit) const;
 
    rust::Box<Core::Stream> fCore;
    Selection fSelection; ///< what all sources to come share

@@ -4,11 +4,14 @@
 R__LOAD_LIBRARY(libcladtorch)
 #include <CladTorch/CladTorch.hxx>
 
+#include <ROOT/RSnapshotOptions.hxx>
 #include <TRandom3.h>
 #include <TSystem.h>
 
 #include <csignal>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <iostream>
 #include <stdexcept>
 
@@ -30,6 +33,16 @@ std::uint64_t Bits(const CladTorch::Model &model)
       hash = (hash ^ bits) * 0x100000001b3;
    }
    return hash;
+}
+
+/// The events as a stream from a tree of several clusters, which each rank has in a file of its own.
+CladTorch::Stream Events(ROOT::RDF::RNode frame, int rank, const char *cut = "y < 2.5")
+{
+   const auto file = "events_" + std::to_string(rank) + ".root";
+   ROOT::RDF::RSnapshotOptions how;
+   how.fAutoFlush = 700;
+   frame.Snapshot("events", file, {"x", "y", "in"}, how);
+   return CladTorch::Stream({"x", "y"}).Add("events", file, CladTorch::Label("in"), cut);
 }
 
 void ranks(const char *given = "fit", int threads = 1)
@@ -58,6 +71,14 @@ void ranks(const char *given = "fit", int threads = 1)
       })};
    if (what == "killed")
       options.fCallback = [](const CladTorch::Epoch &) -> bool { return std::raise(SIGKILL) == 0; };
+   if (what == "long") {
+      std::ofstream("pid_" + std::to_string(rank)) << gSystem->GetPid();
+      options.fCallback = [](const CladTorch::Epoch &) { return gSystem->Sleep(50), false; };
+   }
+   if (what == "long" || what == "resume_long" || what == "whole_long") {
+      options.fEpochs = 40;
+      options.fCheckpoint = what == "whole_long" ? "" : "long.ckpt";
+   }
    if (what == "begin" || what == "resume")
       options.fCheckpoint = "ranks.ckpt";
    if (what == "begin" || (what == "one_callback" && rank == 0))
@@ -73,12 +94,29 @@ void ranks(const char *given = "fit", int threads = 1)
       model.CrossValidate(events, 3, options);
    else if (what == "other_validation")
       history = model.Fit(events, CladTorch::Dataset({"x", "y"}).Add(Frame(rank == 1), CladTorch::Label("in")), options);
-   else if (what == "stream") {
-      const auto file = "events_" + std::to_string(rank) + ".root";
-      frame.Snapshot("events", file, {"x", "y", "in"});
-      history = model.Fit(CladTorch::Stream({"x", "y"}).Add("events", file, CladTorch::Label("in")), options);
+   else if (what == "stream_whole") { // a step an epoch: the same for any number of ranks
+      options.fBatchSize = 4096;
+      options.fEpochs = 12;
+      options.fLearningRate = 0.03;
+      options.fMetrics = {CladTorch::kAuc};
+      history = model.Fit(Events(frame, rank), options);
+      std::cout << (rank ? "" : TString::Format("auc: %.7g\n", history.Metric("AUC").back()).Data()) << std::flush;
+   } else if (what == "stream") {
+      options.fBatchSize = 100;
+      history = model.Fit(Events(frame, rank).SetWindow(600), options);
+   } else if (what == "stream_few") { // some ranks have no validation events, one has nothing to train on
+      options.fValidation = 0.001;
+      options.fMetrics = {CladTorch::kAccuracy};
+      history = model.Fit(Events(frame, rank, "rdfentry_ > 800"), options);
+   } else if (what == "damaged") {
+      auto stream = Events(frame, rank);
+      if (rank == 1)
+         std::filesystem::resize_file("events_1.root", std::filesystem::file_size("events_1.root") / 2);
+      history = model.Fit(stream.SetWindow(600), options);
    } else if (what == "resume")
       history = model.Resume(events, "ranks.ckpt", options);
+   else if (what == "resume_long")
+      history = model.Resume(events, "long.ckpt", options);
    else
       history = model.Fit(events, options);
    std::cout << "bits: " + std::to_string(Bits(model)) + "\n" << std::flush;

@@ -6,6 +6,7 @@ pub mod data;
 pub mod events;
 pub mod forged;
 pub mod graph;
+pub mod launchers;
 pub mod models;
 pub mod numeric;
 pub mod onnx_file;

@@ -105,8 +105,8 @@ enum EGradient {
 /// Which processes train a model together.
 enum EParallel {
    kOneProcess = 0, ///< this one alone
-   /// All processes that `mpirun` or `srun` started: each computes its share of every batch, and the gradients are summed in the
-   /// order of the ranks before each step, so that all have the same model at the end.
+   /// All processes that `mpirun` or `srun` started: each computes its share of every batch, and the gradients are summed in a
+   /// fixed order of the ranks before each step, so that all have the same model at the end.
    kMpi = 1,
 };
 
@@ -173,11 +173,11 @@ struct FitOptions {
    std::function<bool(const Epoch &)> fCallback;
    bool fLive = false;          ///< draws the loss curves on a canvas while the fit runs, once or twice a second
    EGradient fGradient = kClad; ///< kClad runs on the CPU only; with another fDevice Fit says that autograd runs
-   /// kMpi: with the other processes of an MPI job, all of which run the same macro; see Rank(). All read the same events, and
-   /// fBatchSize counts those of all processes together. Only rank 0 prints, draws, calls fCallback and writes checkpoints. An
-   /// error on one rank ends the job with a message that names it; a rank from which nothing comes for 10 minutes (or
-   /// CLADTORCH_MPI_SECONDS) does, too. Outside of a job it changes nothing. Not with a Stream, batch normalisation or LibTorch's
-   /// autograd.
+   /// kMpi: with the other processes of an MPI job, all of which run the same macro; see Rank(). All hold the events of a
+   /// Dataset; each reads its part of those of a Stream, whose batches then vary in size by the number of ranks. fBatchSize counts
+   /// the events of all processes together. Only rank 0 prints, draws, calls fCallback and writes checkpoints. An error on one
+   /// rank ends the job with a message that names it; a rank from which nothing comes for 10 minutes (or CLADTORCH_MPI_SECONDS)
+   /// does, too. Outside of a job it changes nothing. Not with batch normalisation or LibTorch's autograd.
    EParallel fParallel = kOneProcess;
    /// 0: only warnings. 1: progress, and the back end if it is not that of fGradient. 2: also the back end, its device
    /// and the reason. Progress is one line that is overwritten on a terminal and in a notebook, otherwise a line every few

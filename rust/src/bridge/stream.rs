@@ -10,6 +10,7 @@ use super::training::{EpochPart, EpochRecord, FitSpec, Judged, Losses};
 use crate::dataset::{Dataset, Targets};
 use crate::error::{Result, guard};
 use crate::model::Model;
+use crate::ranks;
 use crate::stream::{self, Epoch, Events, Feed, Mixing, Part, Stream};
 use crate::train::{self, StreamTrainer, stream_settings};
 use ffi::{Batch, BlockSpec, StreamSpec};
@@ -93,6 +94,8 @@ mod ffi {
             how: &StreamSpec,
             fit: &FitSpec,
         ) -> Result<Box<Epoch>>;
+        /// Epoch `number` of the events to train on, of those that this process reads where others train, too.
+        fn stream_epoch_of_rank(stream: &Stream, number: u64, how: &StreamSpec, fit: &FitSpec) -> Result<Box<Epoch>>;
 
         type Epoch;
         /// Makes `batch` the next one; without rows at the end. Waits for the feed.
@@ -207,13 +210,29 @@ fn stream_check_window(entries: u64) -> Result<()> {
 }
 
 fn stream_epoch(stream: &Stream, number: u64, validation: bool, how: &StreamSpec, fit: &FitSpec) -> Result<Box<Epoch>> {
+    let part = if validation { Part::Validation } else { Part::Training };
+    guard(|| epoch_of([0, 1], stream, number, part, how, fit))
+}
+
+fn stream_epoch_of_rank(stream: &Stream, number: u64, how: &StreamSpec, fit: &FitSpec) -> Result<Box<Epoch>> {
     guard(|| {
-        let mixing = if how.balanced { Mixing::Balanced } else { Mixing::Proportional };
-        let settings = stream_settings(stream, &fit.options()?, how.window, mixing)?;
-        let part = if validation { Part::Validation } else { Part::Training };
-        let buffer = if how.buffer == 0 { settings.window } else { how.buffer };
-        stream.epoch(number, part, &settings, buffer).map(Box::new)
+        let place = if fit.mpi { ranks::place()? } else { [0, 1] };
+        epoch_of(place, stream, number, Part::Training, how, fit)
     })
+}
+
+fn epoch_of(
+    place: [usize; 2],
+    stream: &Stream,
+    number: u64,
+    part: Part,
+    how: &StreamSpec,
+    fit: &FitSpec,
+) -> Result<Box<Epoch>> {
+    let mixing = if how.balanced { Mixing::Balanced } else { Mixing::Proportional };
+    let settings = stream_settings(stream, &fit.options()?, how.window, mixing)?;
+    let buffer = if how.buffer == 0 { settings.window } else { how.buffer };
+    stream.epoch_of(place, number, part, &settings, buffer).map(Box::new)
 }
 
 fn epoch_batch(epoch: &mut Epoch, batch: &mut Batch) -> Result<()> {

@@ -18,7 +18,7 @@ use rayon::prelude::*;
 use super::batches::{self, batches};
 use super::lane::{Lane, Share, Workspace};
 use super::rendezvous::{MOST_MEMBERS, Rendezvous};
-use super::{Engine, ModuleTiles, OwnLoss, Rows, Settings, Snapshot, Steps};
+use super::{Engine, ModuleTiles, OwnLoss, Rows, Settings, Snapshot, Spread, Steps};
 use crate::device::{Element, HostBuffer, thread_pool};
 use crate::error::{Error, Result};
 use crate::graph::{DType, Graph, Mode, Module};
@@ -60,6 +60,18 @@ struct State<T> {
     parameters: HostBuffer<T>,
     derived: HostBuffer<T>,
     optimizer: Optimizer<T>,
+}
+
+/// What this process computes of a batch.
+struct Portion<'a> {
+    /// Of the batch, or this process's own.
+    rows: &'a [u32],
+    /// Those to compute of the tiles of `rows`.
+    tiles: Range<usize>,
+    /// Tiles of other processes before them, for random numbers.
+    before: usize,
+    /// Rows of the whole batch.
+    whole: usize,
 }
 
 /// What the threads of one epoch share.
@@ -111,19 +123,20 @@ impl<T: Scalar + Element> AotEngine<T> {
             processors: thread::available_parallelism().map_or(1, usize::from),
             ranks: None,
         };
-        let lanes = engine.used(engine.largest_batch());
+        let lanes = engine.most_lanes(engine.tiles(engine.largest_batch()));
         engine.lanes = (0..lanes).map(|_| Lane::new(length).map(Mutex::new)).collect::<Result<_>>()?;
         Ok(engine)
     }
 
     /// Computes only this process's share of each batch, and adds the gradients of the others to it.
     pub fn with_ranks(mut self, ranks: Arc<Ranks>) -> Result<Self> {
-        let room = HostBuffer::zeros(ranks.scratch(self.network.own_parameters()))?;
+        let room = HostBuffer::zeros(self.network.own_parameters())?;
         // A tile of a small network may be the whole batch, of which everyone needs a part.
         let share = self.settings.batch_size.div_ceil(ranks.size()).next_multiple_of(SHARED_ROWS);
         self.tile_rows[0] = self.tile_rows[0].min(share);
+        let part = ranks.share(self.tiles(self.largest_batch())).len();
         self.ranks = Some((ranks, Mutex::new(room)));
-        self.lanes.truncate(self.used(self.largest_batch()));
+        self.lanes.truncate(self.used(part));
         Ok(self)
     }
 
@@ -153,17 +166,37 @@ impl<T: Scalar + Element> AotEngine<T> {
         self.settings.batch_size + usize::from(!self.network.takes_one(Mode::Training))
     }
 
-    /// Lanes that this process has for a batch of `rows` rows: a power of two, so that batches and threads of the usual numbers
-    /// share out evenly.
-    fn used(&self, rows: usize) -> usize {
+    /// Lanes for so many tiles: a power of two at most, so that batches and threads of the usual numbers share out evenly.
+    fn most_lanes(&self, tiles: usize) -> usize {
         let affordable = (MOST_GRADIENT_NUMBERS / self.network.parameters().max(1)).clamp(2, MOST_LANES);
-        self.part(rows).len().clamp(1, 1 << affordable.ilog2())
+        tiles.clamp(1, 1 << affordable.ilog2())
     }
 
-    /// The tiles of a batch of `rows` rows that this process computes.
-    fn part(&self, rows: usize) -> Range<usize> {
-        let tiles = self.tiles(rows);
-        self.ranks.as_ref().map_or(0..tiles, |(ranks, _)| ranks.share(tiles))
+    /// The same of those that there are.
+    fn used(&self, tiles: usize) -> usize {
+        self.most_lanes(tiles).min(self.lanes.len())
+    }
+
+    /// What this process computes of a batch that all processes have.
+    fn portion<'a>(&self, rows: &'a [u32]) -> Portion<'a> {
+        let tiles = self.tiles(rows.len());
+        let own = self.ranks.as_ref().map_or(0..tiles, |(ranks, _)| ranks.share(tiles));
+        Portion { rows, tiles: own, before: 0, whole: rows.len() }
+    }
+
+    /// What this process computes of batch `step` of which it has the rows `order`, in part.
+    fn own_portion<'a>(&self, order: &'a [u32], spread: &Spread, step: usize) -> Portion<'a> {
+        let (rows, whole) = (&order[spread.part(step)], spread.rows(step));
+        Portion { rows, tiles: 0..self.tiles(rows.len()), before: spread.rank() * self.tiles(whole), whole }
+    }
+
+    /// The batches of `order`.
+    fn portions<'a>(&self, order: &'a [u32], spread: Option<&Spread>) -> impl Iterator<Item = Portion<'a>> {
+        let own = spread.into_iter().flat_map(move |spread| (0..spread.steps()).map(move |step| (spread, step)));
+        let own = own.map(|(spread, step)| self.own_portion(order, spread, step));
+        let shared = if spread.is_some() { &[] } else { order };
+        let takes_one = self.network.takes_one(Mode::Training);
+        own.chain(batches(shared, self.settings.batch_size, takes_one).map(|rows| self.portion(rows)))
     }
 
     /// Tiles of a batch in training.
@@ -183,10 +216,11 @@ impl<T: Scalar + Element> AotEngine<T> {
         }
     }
 
-    /// Takes lanes of the batch `rows` until none is left, as thread `member`.
-    fn run_lanes(&self, member: usize, data: Rows, rows: &[u32], scale: f64, next: &AtomicUsize) -> Result<()> {
-        let (part, tile) = (self.part(rows.len()), self.tile_rows[0]);
-        let used = self.used(rows.len());
+    /// Takes lanes of a batch until none is left, as thread `member`.
+    fn run_lanes(&self, member: usize, data: Rows, portion: &Portion, scale: f64, next: &AtomicUsize) -> Result<()> {
+        let Portion { rows, tiles: part, before, .. } = portion;
+        let tile = self.tile_rows[0];
+        let used = self.used(part.len());
         // The last tile may have more rows, or fewer.
         let row = |place: usize| if place == self.tiles(rows.len()) { rows.len() } else { place * tile };
         let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
@@ -198,15 +232,17 @@ impl<T: Scalar + Element> AotEngine<T> {
                 return Ok(());
             }
             let [first, end] = [index, index + 1].map(|index| part.start + part.len() * index / used);
-            lock(&self.lanes[index]).run(&mut space, &share, &rows[row(first)..row(end)], tile, first, scale)?;
+            let rows = &rows[row(first)..row(end)];
+            lock(&self.lanes[index]).run(&mut space, &share, rows, tile, before + first, scale)?;
         }
     }
 
     /// The gradient of `sum of scale * weight * loss` over `rows` in the flat vector's order, with the sum of weight times
     /// loss. Running statistics change.
     pub fn loss_and_gradient(&mut self, data: Rows, rows: &[u32], scale: f64) -> Result<(f64, Vec<T>)> {
-        self.threads.install(|| self.run_lanes(0, data, rows, scale, &AtomicUsize::new(0)))?;
-        let mut lanes = self.lanes[..self.used(rows.len())].iter().map(lock);
+        let portion = self.portion(rows);
+        self.threads.install(|| self.run_lanes(0, data, &portion, scale, &AtomicUsize::new(0)))?;
+        let mut lanes = self.lanes[..self.used(portion.tiles.len())].iter().map(lock);
         let mut first = lanes.next().ok_or_else(|| Error::Internal("no lane".into()))?;
         let mut loss = first.loss();
         for lane in lanes {
@@ -252,25 +288,21 @@ impl<T: Scalar + Element> AotEngine<T> {
         Ok(loss)
     }
 
-    fn batches<'a>(&self, order: &'a [u32]) -> impl Iterator<Item = &'a [u32]> + use<'a, T> {
-        batches(order, self.settings.batch_size, self.network.takes_one(Mode::Training))
-    }
-
     /// What thread `member` does in an epoch.
     fn take_part(&self, epoch: &Epoch, member: usize) {
         // Whoever comes late would take a share of a layer before its own part, and wait in there for the others.
         if !epoch.meeting.meet(member, || ()) {
             return;
         }
-        for (batch, rows) in self.batches(epoch.order).enumerate() {
-            let scale = epoch.data.weight_scale / rows.len() as f64;
-            if let Err(error) = self.run_lanes(member, epoch.data, rows, scale, &epoch.next) {
+        for (batch, portion) in self.portions(epoch.order, epoch.steps.spread()).enumerate() {
+            let scale = epoch.data.weight_scale / portion.whole as f64;
+            if let Err(error) = self.run_lanes(member, epoch.data, &portion, scale, &epoch.next) {
                 lock(&epoch.failure).get_or_insert(error);
             }
             let all_came = epoch.meeting.meet(member, || {
                 let mut failure = lock(&epoch.failure);
                 if failure.is_none() {
-                    match self.step(self.used(rows.len()), |loss| epoch.steps.rate(batch, loss)) {
+                    match self.step(self.used(portion.tiles.len()), |loss| epoch.steps.rate(batch, loss)) {
                         Ok(loss) => *lock(&epoch.loss) += loss,
                         Err(error) => *failure = Some(error),
                     }
@@ -302,7 +334,8 @@ impl<T: Scalar + Element> AotEngine<T> {
 
 impl<T: Scalar + Element> Engine for AotEngine<T> {
     fn train(&mut self, data: Rows, order: &[u32], steps: &dyn Steps) -> Result<f64> {
-        let members = self.workspaces.len().min(self.used(self.largest_batch().min(order.len())));
+        let most = self.portions(order, steps.spread()).map(|portion| portion.tiles.len()).max().unwrap_or(0);
+        let members = self.workspaces.len().min(self.used(most));
         let epoch = Epoch {
             data,
             order,

@@ -33,6 +33,7 @@ mod pass;
 mod rendezvous;
 mod reverse;
 mod shares;
+mod spread;
 
 pub use blocks::BlockRows;
 pub use compiled::{CompileOptions, CompiledGraph, Draw, SavedForward, Signature, Wanted};
@@ -43,6 +44,7 @@ pub use objective::OwnLoss;
 pub use observed_loss::ObservedLoss;
 pub use packing::Packing;
 pub use pass::{Memory, Pass, Passes};
+pub use spread::Spread;
 
 use rayon::prelude::*;
 
@@ -173,6 +175,12 @@ pub trait Steps: Sync {
     /// the call without that step. An engine calls it once for each batch, in order, on any of its threads; one whose device
     /// works ahead gives a loss of 0.
     fn rate(&self, batch: usize, loss: f64) -> Result<f64>;
+
+    /// How the call's events come to batches where each process has events of its own; else all have the same, and batches have
+    /// the size of the settings.
+    fn spread(&self) -> Option<&Spread> {
+        None
+    }
 }
 
 /// The same step size always.

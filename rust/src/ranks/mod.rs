@@ -1,22 +1,23 @@
 //! Processes that train one model together, started by MPI.
 //!
-//! Each computes its share of every batch, and what they computed is summed in the order of the ranks: all of them have the same
-//! bits, go through the same steps and come to the same decisions. A process that cannot go on ends the whole job, since the
-//! others wait for its next message.
+//! Each computes its share of every batch, and what they computed is summed in a fixed order of the ranks ([`sums`]): all of
+//! them have the same bits, go through the same steps and come to the same decisions. A process that cannot go on ends the
+//! whole job, since the others wait for its next message.
 
 #[allow(unsafe_code)] // MPI's functions.
 mod mpi;
+mod sums;
 
 use std::ops::Range;
-use std::time::Duration;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 use mpi::Mpi;
+use sums::Wire;
 
 use crate::error::{Error, Result};
 use crate::kernels::Scalar;
 
-/// Numbers up to which everyone sends all to everyone: one message takes less time than two short ones.
-const FEW_NUMBERS: usize = 1 << 14;
 /// The variable that says how long to wait for another process.
 const SECONDS: &str = "CLADTORCH_MPI_SECONDS";
 /// Unless it is set: longer than what one process does alone takes.
@@ -26,13 +27,15 @@ const USUAL_SECONDS: u32 = 600;
 pub struct Ranks {
     mpi: &'static Mpi,
     limit: Duration,
+    /// Time spent with messages, ns.
+    waited: AtomicU64,
 }
 
 /// The job that this process belongs to; `None` where it is the only one.
 pub fn open() -> Result<Option<Ranks>> {
     let limit = seconds()?;
     let mpi = mpi::open()?.filter(|mpi| mpi.size > 1);
-    Ok(mpi.map(|mpi| Ranks { mpi, limit }))
+    Ok(mpi.map(|mpi| Ranks { mpi, limit, waited: AtomicU64::new(0) }))
 }
 
 /// This process among those of the job, from 0 on, and how many there are.
@@ -73,55 +76,21 @@ impl Ranks {
         share(count, self.rank(), self.size())
     }
 
-    /// Numbers of scratch memory that [`sum`](Self::sum) of `count` numbers takes.
-    pub fn scratch(&self, count: usize) -> usize {
-        if count <= FEW_NUMBERS { self.size() * count } else { self.size() * count.div_ceil(self.size()) }
+    /// Time that this process spent with messages so far, waiting for others included.
+    pub fn waited(&self) -> Duration {
+        Duration::from_nanos(self.waited.load(Ordering::Relaxed))
     }
 
-    /// The sums of the processes' `values`, added in the order of the ranks.
+    /// The sums of the processes' `values`, added in a fixed order; `scratch` has as many numbers, and nothing is allocated.
     pub fn sum<T: Scalar>(&self, values: &mut [T], scratch: &mut [T]) {
-        match values.len() <= FEW_NUMBERS {
-            true => self.sum_part(values, scratch, |_| 0..usize::MAX),
-            false => {
-                // Everyone adds up a part, and gives the sums to the others.
-                let count = values.len();
-                let part = |rank: usize| share(count, rank, self.size());
-                self.sum_part(values, scratch, part);
-                self.give(values, part);
-            }
-        }
+        let start = Instant::now();
+        sums::sum(self, values, scratch);
+        self.waited.fetch_add(start.elapsed().as_nanos() as u64, Ordering::Relaxed);
     }
 
-    /// Leaves in this process's part of `values` the sums of what all have there.
-    fn sum_part<T: Scalar>(&self, values: &mut [T], scratch: &mut [T], part: impl Fn(usize) -> Range<usize>) {
-        let of = |rank: usize| part(rank).start..part(rank).end.min(values.len());
-        let mine = of(self.rank());
-        let mut rows: Vec<&mut [T]> = scratch[..self.size() * mine.len()].chunks_mut(mine.len().max(1)).collect();
-        rows.resize_with(self.size(), Default::default); // of an empty part
-        rows[self.rank()].copy_from_slice(&values[mine.clone()]);
-        self.mpi.exchange(|rank| &values[of(rank)], &mut rows, self.limit);
-        let (first, others) = rows.split_at_mut(1);
-        others.iter().for_each(|row| T::add(row, first[0]));
-        values[mine].copy_from_slice(first[0]);
-    }
-
-    /// Gives this process's part of `values` to the others, and takes theirs.
-    fn give<T: Scalar>(&self, values: &mut [T], part: impl Fn(usize) -> Range<usize>) {
-        let mine = values[part(self.rank())].to_vec();
-        let mut rest = values;
-        let mut rows = Vec::with_capacity(self.size());
-        for rank in 0..self.size() {
-            let (row, behind) = std::mem::take(&mut rest).split_at_mut(part(rank).len());
-            rows.push(row);
-            rest = behind;
-        }
-        self.mpi.exchange(|_| &mine, &mut rows, self.limit);
-    }
-
-    /// The sum of a number, added in the order of the ranks.
+    /// The sum of a number.
     pub fn total(&self, mut value: f64) -> f64 {
-        let mut scratch = vec![0.0; self.size()];
-        self.sum(std::slice::from_mut(&mut value), &mut scratch);
+        self.sum(std::slice::from_mut(&mut value), &mut [0.0]);
         value
     }
 
@@ -130,27 +99,47 @@ impl Ranks {
         self.total(f64::from(u8::from(says))) > 0.0
     }
 
+    /// The number of each process, in their order.
+    pub fn all(&self, number: f64) -> Vec<f64> {
+        let mut numbers = vec![0.0; self.size()];
+        numbers[self.rank()] = number;
+        self.sum(&mut numbers, &mut vec![0.0; self.size()]);
+        numbers
+    }
+
+    /// The numbers of all processes, those of rank 0 first.
+    pub fn joined(&self, values: &[f32]) -> Vec<f32> {
+        let counts = self.all(values.len() as f64);
+        let before = counts[..self.rank()].iter().sum::<f64>() as usize;
+        // A negative zero changes no number that it is added to.
+        let mut all = vec![-0.0; counts.iter().sum::<f64>() as usize];
+        all[before..][..values.len()].copy_from_slice(values);
+        let mut scratch = vec![0.0; all.len()];
+        self.sum(&mut all, &mut scratch);
+        all
+    }
+
     /// An error unless all processes have the same number; `what` has it.
     pub fn check_same(&self, what: &str, number: u64) -> Result<()> {
         // Halves of it are numbers that float64 has.
-        let halves = [number >> 32, number & 0xffff_ffff].map(|half| half as f64);
-        let mut found = vec![0.0; 2 * self.size()];
-        let mut rows: Vec<&mut [f64]> = found.chunks_mut(2).collect();
-        rows[self.rank()].copy_from_slice(&halves);
-        self.mpi.exchange(|_| &halves, &mut rows, self.limit);
-        match found.chunks(2).position(|of_rank| of_rank != &found[..2]) {
-            None => Ok(()),
-            Some(rank) => Err(Error::invalid(
-                format!("{what} differ between rank {rank} and rank 0"),
-                "run the same macro on the same files with the same options on all ranks",
-            )),
+        for half in [number >> 32, number & 0xffff_ffff] {
+            let found = self.all(half as f64);
+            if let Some(rank) = found.iter().position(|of_rank| *of_rank != found[0]) {
+                return Err(Error::invalid(
+                    format!("{what} differ between rank {rank} and rank 0"),
+                    "run the same macro on the same files with the same options on all ranks",
+                ));
+            }
         }
+        Ok(())
     }
 
     /// Makes `values` those of rank 0.
     pub fn take_first<T: Scalar>(&self, values: &mut [T]) {
-        let count = values.len();
-        self.give(values, |rank| if rank == 0 { 0..count } else { count..count });
+        if self.rank() > 0 {
+            values.fill(T::from_f64(-0.0)); // which changes no number that it is added to
+        }
+        self.sum(values, &mut vec![T::default(); values.len()]);
     }
 
     /// Ends the job because this process cannot go on.
@@ -161,6 +150,17 @@ impl Ranks {
         }
         eprintln!("CladTorch: rank {} of {}: {why}", self.rank(), self.size());
         self.mpi.abort()
+    }
+}
+
+impl Wire for Ranks {
+    fn place(&self) -> [usize; 2] {
+        [self.rank(), self.size()]
+    }
+
+    /// Whoever waits in a later round, for a process that itself waits, gives it the time to say for whom.
+    fn swap<T: Scalar>(&self, with: usize, to: &[T], from: &mut [T], round: u32) {
+        self.mpi.swap(with, to, from, self.limit * (round + 1));
     }
 }
 

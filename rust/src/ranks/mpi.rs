@@ -169,26 +169,16 @@ impl Mpi {
         Ok(())
     }
 
-    /// Sends `to(rank)` to each other process and receives as many numbers as `from[rank]` has from each. Where one of them has
-    /// ended, or nothing comes from it for `limit`, the job ends with a message that names it.
-    pub fn exchange<'a, T: Scalar>(&self, to: impl Fn(usize) -> &'a [T], from: &mut [&mut [T]], limit: Duration) {
+    /// Sends `to` to `rank` and receives as many numbers as `from` has from it; none: no message. Where that process has ended, or
+    /// nothing comes from it for `limit`, the job ends with a message that names it.
+    pub fn swap<T: Scalar>(&self, rank: usize, to: &[T], from: &mut [T], limit: Duration) {
         let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
-        let others = || (0..self.size).filter(|&rank| rank != self.rank);
-        let mut open: Vec<(usize, Request)> = Vec::with_capacity(2 * self.size);
-        for rank in others() {
-            let room = &mut *from[rank];
-            open.push((
-                rank,
-                self.begin(self.functions.receive, room.as_mut_ptr().cast(), size_of_val(room), rank, NUMBERS),
-            ));
-        }
-        for rank in others() {
-            let numbers = to(rank);
-            // Sending reads only.
-            let address = numbers.as_ptr().cast_mut().cast();
-            open.push((rank, self.begin(self.functions.send, address, size_of_val(numbers), rank, NUMBERS)));
-        }
-        self.wait(open, limit);
+        let Functions { send, receive, .. } = self.functions;
+        let begin = |transfer, address, bytes| (bytes > 0).then(|| self.begin(transfer, address, bytes, rank, NUMBERS));
+        let receiving = begin(receive, from.as_mut_ptr().cast(), size_of_val(from));
+        // Sending reads only.
+        let sending = begin(send, to.as_ptr().cast_mut().cast(), size_of_val(to));
+        self.wait(rank, [receiving, sending], limit);
     }
 
     /// Begins to send or receive; the memory must stay until the request is done, or the process ends.
@@ -202,24 +192,27 @@ impl Mpi {
         request
     }
 
-    /// Waits for all requests. It never returns before: they read and write the caller's memory.
-    fn wait(&self, mut open: Vec<(usize, Request)>, limit: Duration) {
+    /// Waits for all requests to `rank`. It never returns before: they read and write the caller's memory.
+    fn wait(&self, rank: usize, mut open: [Option<Request>; 2], limit: Duration) {
+        let mut are_done = || {
+            for request in &mut open {
+                if request.as_mut().is_some_and(|request| self.is_done(request)) {
+                    *request = None;
+                }
+            }
+            open.iter().all(Option::is_none)
+        };
         let (start, mut polls) = (Instant::now(), 0u64);
-        loop {
-            open.retain_mut(|(_, request)| !self.is_done(request));
-            let Some(&(silent, _)) = open.first() else { return };
+        while !are_done() {
             polls += 1;
             if polls.is_multiple_of(POLLS) {
-                if let Some(&(ended, _)) = open.iter().find(|(rank, _)| self.has_ended(*rank)) {
-                    // What it sent before it ended has come before its farewell, and may not have been taken yet.
-                    (0..POLLS).for_each(|_| open.retain_mut(|(_, request)| !self.is_done(request)));
-                    if open.iter().any(|(rank, _)| *rank == ended) {
-                        self.give_up(ended, "has ended, and the others wait for it");
-                    }
+                // What it sent before it ended has come before its farewell, and may not have been taken yet.
+                if self.has_ended(rank) && !(0..POLLS).any(|_| are_done()) {
+                    self.give_up(rank, "has ended, and the others wait for it");
                 }
                 if start.elapsed() > limit {
                     let seconds = limit.as_secs();
-                    self.give_up(silent, &format!("has sent nothing for {seconds} s, and the others wait for it"));
+                    self.give_up(rank, &format!("has sent nothing for {seconds} s, and the others wait for it"));
                 }
             }
             if polls > FEW {

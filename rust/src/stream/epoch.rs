@@ -1,6 +1,7 @@
 //! One pass over a stream: windows of events, which stay where the reading thread put them until a batch takes them.
 
 use std::collections::VecDeque;
+use std::iter::Peekable;
 use std::sync::Arc;
 
 use super::feed::{BlockRows, Events, Feed};
@@ -141,9 +142,11 @@ pub struct Epoch {
     settings: Settings,
     number: u64,
     /// Entries done after each window to come.
-    windows: Box<dyn Iterator<Item = u64> + Send>,
+    windows: Peekable<Box<dyn Iterator<Item = u64> + Send>>,
     lanes: Vec<Lane>,
     window: Window,
+    /// Whether other processes have events of the same batches.
+    is_part: bool,
     /// Windows so far.
     count: u64,
     /// Events of the part that wait for their batch to fill up.
@@ -171,7 +174,7 @@ impl Epoch {
         [width, targets]: [usize; 2],
     ) -> Self {
         Epoch {
-            windows: Box::new(walk.windows()),
+            windows: (Box::new(walk.windows()) as Box<dyn Iterator<Item = u64> + Send>).peekable(),
             lanes: walk.entries.iter().map(|_| Lane::default()).collect(),
             walk,
             feed,
@@ -179,11 +182,18 @@ impl Epoch {
             settings,
             number,
             window: Window { width, targets, ..Window::default() },
+            is_part: false,
             count: 0,
             rest: Vec::new(),
             at: 0,
             failure: None,
         }
+    }
+
+    /// Leaves it to [`hold_back`](Self::hold_back) which events wait for the next window.
+    pub(super) fn in_parts(mut self) -> Self {
+        self.is_part = true;
+        self
     }
 
     /// What the reading thread serves.
@@ -228,7 +238,13 @@ impl Epoch {
             self.collect(lane, self.walk.due(lane, done))?;
         }
         self.count += 1;
-        self.arrange(first, done == self.walk.total());
+        if self.settings.shuffle {
+            let mark = mixed(&[2, self.number, self.count]);
+            shuffle(&mut self.window.order[first..], self.settings.seed, mark);
+        }
+        if !self.is_part && !self.is_last() {
+            self.hold_back(self.window.order.len() / self.settings.batch * self.settings.batch);
+        }
         Ok(true)
     }
 
@@ -283,16 +299,14 @@ impl Epoch {
         Ok(())
     }
 
-    /// Puts the new events that are due, those from `first` on, in order. What fills no batch waits for the next window.
-    fn arrange(&mut self, first: usize, last_window: bool) {
-        let order = &mut self.window.order;
-        if self.settings.shuffle {
-            shuffle(&mut order[first..], self.settings.seed, mixed(&[2, self.number, self.count]));
-        }
-        if !last_window {
-            let whole = order.len() / self.settings.batch * self.settings.batch;
-            self.rest = order.split_off(whole);
-        }
+    /// Whether the window made last is the epoch's last one.
+    pub fn is_last(&mut self) -> bool {
+        self.windows.peek().is_none()
+    }
+
+    /// Lets the window's events behind the first `used` wait for the next window.
+    pub fn hold_back(&mut self, used: usize) {
+        self.rest = self.window.order.split_off(used);
     }
 }
 
@@ -401,6 +415,43 @@ mod tests {
             assert_eq!(batches(1, Part::Training, &Settings { block, kept, ..settings() }, buffer), reference);
         }
         assert_ne!(batches(2, Part::Training, &settings(), 1), reference);
+    }
+
+    #[test]
+    fn processes_read_all_events_between_them_in_as_many_windows() {
+        for (size, mixing) in [(1, Mixing::Proportional), (3, Mixing::Proportional), (7, Mixing::Balanced)] {
+            let settings = Settings { mixing, ..settings() };
+            let (mut all, mut windows) = (Vec::new(), Vec::new());
+            for rank in 0..size {
+                let mut epoch = stream().epoch_of([rank, size], 1, Part::Training, &settings, 5000).unwrap();
+                let feed = epoch.feed();
+                let reader = thread::spawn(move || serve(&feed));
+                let (mut batch, mut count, mut held) = (Batch::default(), 0, 0);
+                while epoch.advance().unwrap() {
+                    let (order, is_last) = (epoch.window().order().len(), epoch.is_last());
+                    let limit = settings.window as usize / size + settings.batch + 2;
+                    assert!(order <= held + limit, "{order} events of a part of a window");
+                    held = if is_last { 0 } else { order % 10 };
+                    if size > 1 {
+                        epoch.hold_back(order - held);
+                    }
+                    let window = epoch.window();
+                    window.gather(window.order(), &mut batch).unwrap();
+                    all.extend(batch.features.chunks(2).map(|x| (x[0] as u32, x[1] as u32)));
+                    count += 1;
+                }
+                windows.push(count);
+                drop(epoch);
+                reader.join().unwrap();
+            }
+            assert!(windows.iter().all(|&count| count == windows[0] && count > 3), "{windows:?}");
+            all.sort_unstable();
+            all.dedup(); // a smaller source comes again
+            assert_eq!(
+                all,
+                sorted(batches(1, Part::Training, &Settings { mixing: Mixing::Proportional, ..settings }, 1))
+            );
+        }
     }
 
     #[test]

@@ -6,6 +6,9 @@
 //! what is less than a batch goes into the next window. Windows begin small, so that the first batch is soon there, and
 //! double up to their full size.
 //!
+//! Where processes train together, each walks through a part of every source, as long as those of the others, in as many
+//! windows; how the events of a window come to batches is then agreed on by all.
+//!
 //! [`Feed`] lies between the thread that reads blocks of entries ahead and the [`Epoch`] that makes windows of them. How
 //! far ahead it reads changes nothing else. [`Events`] stay where they were decoded: blocks and windows share them, and
 //! who wants a batch, or a window as a table, copies each event once.
@@ -133,15 +136,29 @@ impl Stream {
     /// Epoch `number` of the events of `part`, with up to `buffer` entries read ahead. Epoch 0 is a sample: what comes
     /// first is spread over all sources. A thread has to serve its feed.
     pub fn epoch(&self, number: u64, part: Part, settings: &Settings, buffer: u64) -> Result<Epoch> {
+        self.epoch_of([0, 1], number, part, settings, buffer)
+    }
+
+    /// The same of what process `rank` of `size` reads: as many entries and as many windows as the others, from events of
+    /// its own. The sample is that of all.
+    pub fn epoch_of(
+        &self,
+        [rank, size]: [usize; 2],
+        number: u64,
+        part: Part,
+        settings: &Settings,
+        buffer: u64,
+    ) -> Result<Epoch> {
         if self.sources.is_empty() {
             return Err(Error::invalid("a stream without sources", "add one with Stream::Add"));
         }
         let walk = match number {
             0 => Walk::sample(&self.sources, settings),
-            _ => Walk::new(&self.sources, settings, number),
+            _ => Walk::new(&self.sources, settings, number, [rank, size]),
         };
-        let feed = Arc::new(Feed::new(&self.columns, walk.blocks(), buffer));
-        Ok(Epoch::new(walk, feed, part, *settings, number, [self.width, self.targets.count()]))
+        let feed = Arc::new(Feed::new(&self.columns, walk.blocks(), buffer / size as u64));
+        let epoch = Epoch::new(walk, feed, part, *settings, number, [self.width, self.targets.count()]);
+        Ok(if size > 1 { epoch.in_parts() } else { epoch })
     }
 }
 

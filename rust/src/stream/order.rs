@@ -37,24 +37,28 @@ pub(super) struct Walk {
     lanes: Vec<Vec<Block>>,
     /// For each source the entries that the epoch takes of it.
     pub(super) entries: Vec<u64>,
+    /// Of all processes: the entries of an epoch and of a window.
+    whole: u64,
     window: u64,
 }
 
 impl Walk {
-    pub(super) fn new(sources: &[Source], settings: &Settings, epoch: u64) -> Self {
-        let sizes: Vec<u64> = sources.iter().map(Source::entries).collect();
-        let largest = sizes.iter().copied().max().unwrap_or(0);
-        let entries: Vec<u64> = match settings.mixing {
-            Mixing::Proportional => sizes,
-            Mixing::Balanced => vec![largest; sizes.len()],
-        };
+    /// Through what process `rank` of `size` reads.
+    pub(super) fn new(sources: &[Source], settings: &Settings, epoch: u64, [rank, size]: [usize; 2]) -> Self {
+        let clusters: Vec<_> = sources.iter().map(|source| own_clusters(source, rank as u64, size as u64)).collect();
+        let sizes = clusters.iter().map(|clusters| clusters.iter().map(|cluster| cluster.end - cluster.start).sum());
+        let entries = mixed_entries(sizes.collect(), settings.mixing);
         let total = entries.iter().sum();
+        let whole = mixed_entries(sources.iter().map(Source::entries).collect(), settings.mixing).iter().sum();
+        let window = settings.window.max(1);
+        let parts = size as u64;
+        let settings = &Settings { window: window.div_ceil(parts), kept: settings.kept / parts, ..*settings };
         let lane = |number| {
             let kept = kept(settings, sources.len(), entries[number], total);
-            lane(number, &sources[number], entries[number], settings, kept, epoch)
+            lane(number, &clusters[number], entries[number], settings, kept, epoch)
         };
         let lanes = (0..sources.len()).map(lane);
-        Walk { lanes: lanes.collect(), entries, window: settings.window.max(1) }
+        Walk { lanes: lanes.collect(), entries, whole, window }
     }
 
     /// A way on which what comes first is spread over all of every source: for looking at a part of the events.
@@ -71,22 +75,23 @@ impl Walk {
             let kept = kept(settings, sources.len(), sizes[number], total);
             spread_lane(number, &sources[number], entries[number], settings.block, window, kept)
         });
-        Walk { lanes: lanes.collect(), entries, window: settings.window.max(1) }
+        let whole = entries.iter().sum();
+        Walk { lanes: lanes.collect(), entries, whole, window: settings.window.max(1) }
     }
 
     pub(super) fn total(&self) -> u64 {
         self.entries.iter().sum()
     }
 
-    /// The entries done after each window.
+    /// The entries done after each window; all processes have as many windows.
     pub(super) fn windows(&self) -> impl Iterator<Item = u64> + use<> {
-        let (total, largest) = (self.total(), self.window);
+        let (own, total, largest) = (self.total(), self.whole, self.window);
         let sizes = std::iter::successors(Some(FIRST_WINDOW.min(largest)), move |size| Some((size * 2).min(largest)));
         let mut done = 0u64;
         sizes.map_while(move |size| {
             let before = done;
             done = total.min(done.saturating_add(size));
-            (done > before).then_some(done)
+            (done > before).then(|| share(own, done, total))
         })
     }
 
@@ -123,11 +128,27 @@ fn kept(settings: &Settings, sources: usize, entries: u64, total: u64) -> u64 {
     (settings.kept / sources.max(1) as u64).max(share(settings.window, entries, total))
 }
 
+/// The entries that an epoch takes of sources of these sizes.
+fn mixed_entries(sizes: Vec<u64>, mixing: Mixing) -> Vec<u64> {
+    let largest = sizes.iter().copied().max().unwrap_or(0);
+    match mixing {
+        Mixing::Proportional => sizes,
+        // What has none cannot come again.
+        Mixing::Balanced => sizes.into_iter().map(|size| if size == 0 { 0 } else { largest }).collect(),
+    }
+}
+
 /// Blocks of one source, `entries` in all: its clusters in a new order for each pass. A cluster longer than a window comes
 /// in pieces of a window, in an order of their own, but one after the other: so it is read once if there is room for
 /// `kept` entries of each source, else by pieces, or as much of a piece as there is room for.
-fn lane(number: usize, source: &Source, entries: u64, settings: &Settings, kept: u64, epoch: u64) -> Vec<Block> {
-    let clusters = clusters(source);
+fn lane(
+    number: usize,
+    clusters: &[Range<u64>],
+    entries: u64,
+    settings: &Settings,
+    kept: u64,
+    epoch: u64,
+) -> Vec<Block> {
     let mut blocks = Vec::new();
     let mut left = entries;
     for pass in 0.. {
@@ -156,6 +177,14 @@ fn lane(number: usize, source: &Source, entries: u64, settings: &Settings, kept:
 fn clusters(source: &Source) -> Vec<Range<u64>> {
     let starts = [0].into_iter().chain(source.cluster_ends.iter().copied());
     starts.zip(&source.cluster_ends).map(|(start, &end)| start..end).collect()
+}
+
+/// Those that process `rank` of `size` reads: neighbouring ones, and parts of the first and the last, so that all read as many
+/// entries.
+fn own_clusters(source: &Source, rank: u64, size: u64) -> Vec<Range<u64>> {
+    let [first, end] = [rank, rank + 1].map(|part| share(source.entries(), part, size));
+    let own = clusters(source).into_iter().map(|cluster| cluster.start.max(first)..cluster.end.min(end));
+    own.filter(|cluster| !cluster.is_empty()).collect()
 }
 
 fn pieces(cluster: &Range<u64>, longest: u64) -> Vec<Range<u64>> {
@@ -230,7 +259,7 @@ mod tests {
     #[test]
     fn every_entry_comes_once_and_epochs_differ() {
         let sources = [source(&[10_000, 30_000, 30_001]), source(&[1000, 2000])];
-        let blocks = |epoch| Walk::new(&sources, &settings(Mixing::Proportional), epoch).blocks();
+        let blocks = |epoch| Walk::new(&sources, &settings(Mixing::Proportional), epoch, [0, 1]).blocks();
         for (number, size) in [(0, 30_001), (1, 2000)] {
             let mut entries = entries_of(&blocks(1), number);
             entries.sort_unstable();
@@ -243,7 +272,7 @@ mod tests {
     #[test]
     fn smaller_sources_come_again_where_balanced() {
         let sources = [source(&[9000]), source(&[400, 1000])];
-        let blocks = Walk::new(&sources, &settings(Mixing::Balanced), 1).blocks();
+        let blocks = Walk::new(&sources, &settings(Mixing::Balanced), 1, [0, 1]).blocks();
         let mut counts = vec![0; 1000];
         entries_of(&blocks, 1).into_iter().for_each(|entry| counts[entry as usize] += 1);
         assert_eq!(counts.iter().sum::<i32>(), 9000);
@@ -254,14 +283,14 @@ mod tests {
     fn long_clusters_are_shuffled_too() {
         let sources = [source(&[50_000])];
         let firsts: Vec<u64> =
-            Walk::new(&sources, &settings(Mixing::Proportional), 1).blocks().iter().map(|b| b.first).collect();
+            Walk::new(&sources, &settings(Mixing::Proportional), 1, [0, 1]).blocks().iter().map(|b| b.first).collect();
         assert!(firsts.len() == 10 && !firsts.is_sorted());
     }
 
     #[test]
     fn the_pieces_of_a_cluster_come_together() {
         let sources = [source(&[20_000, 40_000, 60_000])];
-        let blocks = Walk::new(&sources, &settings(Mixing::Proportional), 1).blocks();
+        let blocks = Walk::new(&sources, &settings(Mixing::Proportional), 1, [0, 1]).blocks();
         let mut clusters: Vec<u64> = blocks.iter().map(|block| block.first / 20_000).collect();
         clusters.dedup();
         assert_eq!((blocks.len(), clusters.len()), (12, 3));
@@ -272,7 +301,7 @@ mod tests {
         let sources = [source(&[100, 20_100, 60_100])];
         let together = |kept: u64| {
             let settings = Settings { kept, block: 1000, ..settings(Mixing::Proportional) };
-            let blocks = Walk::new(&sources, &settings, 1).blocks();
+            let blocks = Walk::new(&sources, &settings, 1, [0, 1]).blocks();
             assert_eq!(blocks.iter().map(|block| block.entries).sum::<u64>(), 60_100);
             for Block { first, entries, together: (begin, end), .. } in &blocks {
                 assert!(begin <= first && first + entries <= *end, "{blocks:?}");
@@ -289,7 +318,7 @@ mod tests {
         assert_eq!(together(0).len(), 1 + 4 + 8);
         let two = [source(&[20_000]), source(&[20_000])];
         let settings = Settings { kept: 0, block: 0, ..settings(Mixing::Proportional) };
-        let blocks = Walk::new(&two, &settings, 1).blocks();
+        let blocks = Walk::new(&two, &settings, 1, [0, 1]).blocks();
         assert!(blocks.iter().all(|block| block.entries == 1 && block.together.1 - block.together.0 == 2500));
     }
 
@@ -332,7 +361,7 @@ mod tests {
 
     #[test]
     fn windows_double_and_end_with_the_entries() {
-        let walk = Walk::new(&[source(&[9000]), source(&[3000])], &settings(Mixing::Proportional), 1);
+        let walk = Walk::new(&[source(&[9000]), source(&[3000])], &settings(Mixing::Proportional), 1, [0, 1]);
         assert_eq!(walk.windows().collect::<Vec<_>>(), [2048, 6144, 11_144, 12_000]);
         assert_eq!((walk.due(0, 2048), walk.due(1, 2048)), (1536, 512));
         assert_eq!((walk.due(0, 12_000), walk.due(1, 12_000)), (9000, 3000));

@@ -252,7 +252,7 @@ impl Trainer {
         if end + 1 == train.len() {
             end += 1; // batch normalisation takes no batch of one event, and joins it to the one before
         }
-        fit.train(Events::of(data)?.weighted(weights.as_deref()), &train[done..end], train)?;
+        fit.train(Events::of(data)?.weighted(weights.as_deref()), &train[done..end], train, None)?;
         fit.checkpoint_if_late()?;
         let expected = train.len();
         Ok(EpochPart { rows: end as u64, expected: expected as u64, ended: end == expected })

@@ -9,7 +9,7 @@ use super::validation::{Validation, judge};
 use super::{EpochPart, EpochRecord, Judged, Losses, Options, checks};
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
-use crate::gradient::ObservedLoss;
+use crate::gradient::{ObservedLoss, Spread};
 use crate::graph::Gives;
 use crate::model::Model;
 use crate::stream::{Batch, Epoch, Mixing, Place, Settings, Stream, Window};
@@ -59,6 +59,9 @@ pub fn stream_settings(stream: &Stream, options: &Options, window: u64, mixing: 
 /// Scalers and mean weight are those of a sample spread over all sources: as many events for training as a window, fewer
 /// where balanced sources have not as many. The validation loss is that of the validation events with the smallest
 /// hashes, a window of them; they are gathered in the first epoch.
+///
+/// Where processes train together, all look at the same sample. Then each has events of its own to train on and, unless
+/// there is a dataset for it, to validate with.
 pub struct StreamTrainer {
     fit: Fit,
     /// Events of the sample.
@@ -87,7 +90,6 @@ impl StreamTrainer {
         own: Option<&Arc<ObservedLoss>>,
         sample: &mut Epoch,
     ) -> Result<Self> {
-        checks::check_alone(options, "a Stream")?;
         checks::check_monitored(options, validation.is_some())?;
         let most = sample.settings().window as usize;
         let mut data = Dataset::new(stream.columns())?;
@@ -107,10 +109,10 @@ impl StreamTrainer {
         validation.into_iter().try_for_each(|judges| fit.judge_by(judges))?;
         Ok(StreamTrainer {
             own: validation.map(|judges| Validation::of_own(&fit, model.outputs(), judges)).transpose()?,
-            fit,
             sample: all.len(),
             table,
-            held: Held::new(most, stream.width(), stream.targets().count()),
+            held: Held::new(fit.part_of(most), stream.width(), stream.targets().count()),
+            fit,
             weight: 0.0,
             rows: 0,
             expected: (stream.entries() as f64 * (1.0 - options.validation)) as u64,
@@ -148,6 +150,10 @@ impl StreamTrainer {
         if !epoch.advance()? {
             return Ok(EpochPart { rows: self.rows, expected: self.rows, ended: true });
         }
+        let spread = self.fit.spread(epoch.window().order().len(), epoch.is_last());
+        if let Some(spread) = &spread {
+            epoch.hold_back(spread.used());
+        }
         let window = epoch.window();
         if !self.held.complete {
             let (others, hashes) = window.others();
@@ -159,13 +165,14 @@ impl StreamTrainer {
         if self.rows == 0 {
             self.fit.expect(self.expected);
         }
-        self.rows += order.len() as u64;
+        let used = spread.as_ref().map_or(order.len(), Spread::total);
+        self.rows += used as u64;
         // A single event is the last one of an epoch, behind whole batches: another one in each epoch where events are shuffled.
-        if order.len() > 1 || self.fit.takes_one() {
+        if used > 1 || self.fit.takes_one() {
             self.fit.forget();
             let weights = self.fit.loss_weights(Events::of_batch(&self.table));
             let events = Events::of_batch(&self.table).weighted(weights.as_deref());
-            self.fit.train(events, &order, &order)?;
+            self.fit.train(events, &order, &order, spread.as_ref())?;
             self.weight += events.weights.iter().map(|&weight| f64::from(weight)).sum::<f64>();
         }
         Ok(EpochPart { rows: self.rows, expected: self.expected.max(self.rows), ended: false })
@@ -181,12 +188,13 @@ impl StreamTrainer {
     /// After the last window: the losses of the epoch. `validation` is the dataset that [`new`](Self::new) got for it.
     pub fn losses(&mut self, validation: Option<&Dataset>) -> Result<Losses> {
         self.held.finish();
-        let train = self.fit.train_loss(positive_weight(std::mem::take(&mut self.weight), "training")?)?;
+        let weight = self.fit.total(std::mem::take(&mut self.weight));
+        let train = self.fit.train_loss(positive_weight(weight, "training")?)?;
         self.expected = std::mem::take(&mut self.rows);
         self.fit.expect(self.expected);
         let validation = match (&self.own, validation) {
             (Some(own), Some(data)) => own.loss(&mut self.fit, data, None)?,
-            _ if self.held.table.weights.is_empty() => None,
+            _ if self.fit.total(self.held.table.weights.len() as f64) == 0.0 => None,
             _ => Some(self.held_loss()?),
         };
         Ok(Losses { train, validation })
@@ -197,7 +205,7 @@ impl StreamTrainer {
         let (model, threads) = (self.fit.present(model)?, self.fit.options.threads);
         match (&self.own, validation) {
             (Some(own), Some(data)) => own.judge(&model, data, threads),
-            _ => judge(&model, Events::of_batch(&self.held.table), threads),
+            _ => judge(&model, Events::of_batch(&self.held.table), threads).map(|judged| self.fit.of_all(judged)),
         }
     }
 
@@ -225,9 +233,9 @@ impl StreamTrainer {
         let events = Events::of_batch(&self.held.table);
         let weights = self.fit.loss_weights(events);
         let (events, order) = (events.weighted(weights.as_deref()), in_order(&self.held.table));
-        let weight = events.total_weight(&order, "validation")?;
+        let weight = self.fit.total(events.weight_of(&order));
         self.fit.forget();
-        self.fit.evaluate(events, &order, weight)
+        self.fit.evaluate_own(events, &order, positive_weight(weight, "validation")?)
     }
 
     /// What there was to warn about since the last call.

@@ -13,11 +13,11 @@ use super::schedule::{Place, Rates};
 use super::stopping::{Kept, Stopping};
 use super::unit::Unit;
 use super::warnings::{self, Watch};
-use super::{EpochRecord, Losses, Options, checkpoint, checks, resolution, scale};
+use super::{EpochRecord, Judged, Losses, Options, checkpoint, checks, resolution, scale};
 use crate::columns::{self, Column};
 use crate::dataset::{Dataset, Scaler, Targets};
 use crate::error::{Error, Result};
-use crate::gradient::{Engine, ObservedLoss, Rows, Steps, batches};
+use crate::gradient::{Engine, ObservedLoss, Rows, Spread, Steps, batches};
 use crate::graph::{Loss, NegativeWeights};
 use crate::model::{Model, Training};
 use crate::ranks::Ranks;
@@ -55,8 +55,12 @@ impl<'a> Events<'a> {
 
     /// The weights of the rows `order`, summed; an error unless the sum is positive. `part` is for the message.
     pub fn total_weight(&self, order: &[u32], part: &str) -> Result<f64> {
-        let total: f64 = order.iter().map(|&row| f64::from(self.weights[row as usize])).sum();
-        positive_weight(total, part)
+        positive_weight(self.weight_of(order), part)
+    }
+
+    /// The same, whatever it is.
+    pub fn weight_of(&self, order: &[u32]) -> f64 {
+        order.iter().map(|&row| f64::from(self.weights[row as usize])).sum()
     }
 }
 
@@ -241,8 +245,17 @@ impl Fit {
         weights_of_loss(&self.options, events)
     }
 
-    /// Trains on the batches of `order`, which goes on from the rows before; `first` are those that the epoch begins with.
-    pub fn train(&mut self, events: Events, order: &[u32], first: &[u32]) -> Result<()> {
+    /// How the events that this process and the others hold, `count` of this one, come to batches; `None` where there are no
+    /// others. `is_last`: nothing more comes in this epoch.
+    pub fn spread(&self, count: usize, is_last: bool) -> Option<Spread> {
+        let ranks = self.ranks.as_ref()?;
+        let counts: Vec<usize> = ranks.all(count as f64).into_iter().map(|count| count as usize).collect();
+        Some(Spread::new(ranks.rank(), &counts, self.options.batch_size, is_last))
+    }
+
+    /// Trains on the batches of `order`, which goes on from the rows before; `first` are those that the epoch begins with. Without
+    /// a `spread` other processes have the same events.
+    pub fn train(&mut self, events: Events, order: &[u32], first: &[u32], spread: Option<&Spread>) -> Result<()> {
         let Fit { engine, scaler, target, watch, rates, options, suspects, .. } = self;
         let rows = rows(events, scaler, target.as_ref(), self.weight_scale);
         watch.begin(&mut **engine, rows, first)?;
@@ -251,33 +264,56 @@ impl Fit {
             epoch: self.epochs,
             done: self.rows / options.batch_size,
             steps: self.steps,
+            spread,
             diverged: OnceLock::new(),
         };
         let outcome = engine.train(rows, order, &steps);
         if let Some(&(batch, loss)) = steps.diverged.get() {
-            let mut batches = batches::batches(order, options.batch_size, engine.takes_one());
-            let first = suspects.first(rows, batches.nth(batch).unwrap_or_default(), &engine.parameters()?)?;
+            let of_batch = match spread {
+                Some(spread) => &order[spread.part(batch)],
+                None => batches::batches(order, options.batch_size, engine.takes_one()).nth(batch).unwrap_or_default(),
+            };
+            let first = suspects.first(rows, of_batch, &engine.parameters()?)?;
             let place = format!("in batch {} of epoch {}: {first}", steps.done + batch + 1, self.epochs + 1);
             return Err(diverged("training loss", loss, &place, options));
         }
         self.loss_sum += self.total(outcome?);
-        self.rows += order.len();
+        self.rows += spread.map_or(order.len(), Spread::total);
         self.check_finite("training loss", self.loss_sum)
     }
 
-    /// The mean loss over the rows `order`, which weigh `weight` together, in the units of the labels.
+    /// The mean loss over the rows `order`, which weigh `weight` together, in the units of the labels. All processes have them.
     pub fn evaluate(&mut self, events: Events, order: &[u32], weight: f64) -> Result<f64> {
-        let Fit { engine, scaler, target, ranks, .. } = self;
-        let share = ranks.as_ref().map_or(0..order.len(), |ranks| ranks.share(order.len()));
-        let loss = engine.evaluate(rows(events, scaler, target.as_ref(), self.weight_scale), &order[share])?;
+        let share = self.ranks.as_ref().map_or(0..order.len(), |ranks| ranks.share(order.len()));
+        self.evaluate_own(events, &order[share], weight)
+    }
+
+    /// The same over the rows `order` of this process and those of the others, where each has events of its own.
+    pub fn evaluate_own(&mut self, events: Events, order: &[u32], weight: f64) -> Result<f64> {
+        let Fit { engine, scaler, target, .. } = self;
+        let loss = engine.evaluate(rows(events, scaler, target.as_ref(), self.weight_scale), order)?;
         let mean = self.unit.of_labels(self.total(loss) / weight);
         self.check_finite("validation loss", mean)?;
         Ok(mean)
     }
 
     /// The sum over all processes.
-    fn total(&self, loss: f64) -> f64 {
-        self.ranks.as_ref().map_or(loss, |ranks| ranks.total(loss))
+    pub fn total(&self, number: f64) -> f64 {
+        self.ranks.as_ref().map_or(number, |ranks| ranks.total(number))
+    }
+
+    /// What is shared by all processes: `whole` of each.
+    pub fn part_of(&self, whole: usize) -> usize {
+        self.ranks.as_ref().map_or(whole, |ranks| whole.div_ceil(ranks.size()))
+    }
+
+    /// What `judged` says of this process's events and of those of the others, in their order.
+    pub fn of_all(&self, judged: Judged) -> Judged {
+        let Some(ranks) = &self.ranks else { return judged };
+        let Judged { gives, predictions, logits, labels, weights } = judged;
+        let [predictions, logits, labels, weights] =
+            [predictions, logits, labels, weights].map(|values| ranks.joined(&values));
+        Judged { gives, predictions, logits, labels, weights }
     }
 
     /// The mean loss of the epoch that ends here, whose events weigh `weight` together, in the units of the labels.
@@ -391,6 +427,8 @@ struct PartSteps<'a> {
     /// Steps of the epoch before the call, and in all.
     done: usize,
     steps: usize,
+    /// Where each process has events of its own.
+    spread: Option<&'a Spread>,
     /// The batch of the call whose loss is no number, with that loss.
     diverged: OnceLock<(usize, f64)>,
 }
@@ -405,6 +443,10 @@ impl Steps for PartSteps<'_> {
                 Err(Error::invalid(format!("the training loss is {loss}"), ""))
             }
         }
+    }
+
+    fn spread(&self) -> Option<&Spread> {
+        self.spread
     }
 }
 
