@@ -1,4 +1,4 @@
-# Writes OUTPUT: the number VERSION and the files SOURCES as C++ text, in their order (see cpp/src/Python.hxx).
+# Writes OUTPUT: the number VERSION and the files SOURCES as C++ text, in their order (see cpp/src/python/Python.hxx).
 
 set(_text "#include \"Python.hxx\"\n\nnamespace CladTorch {\nnamespace Internal {\n\nconst PythonSource kPythonSources[] = {\n{\"version.py\", \"VERSION = '${VERSION}'\\n\"},\n")
 foreach(_source IN LISTS SOURCES)

@@ -93,10 +93,12 @@ fn scalar_functions_are_listed_alike() {
 fn long_calls_hear_ctrl_c() {
     const CALLS: &str = include_str!("../cpp/src/python/calls.py");
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../cpp/src");
-    let source: String = [folder.clone(), folder.join("torch")]
-        .iter()
-        .flat_map(|folder| std::fs::read_dir(folder).unwrap())
-        .map(|entry| entry.unwrap().path())
+    let paths = |folder: &std::path::Path| -> Vec<_> {
+        std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect()
+    };
+    let rooms = paths(&folder).into_iter().filter(|path| path.is_dir()).chain([folder.clone()]);
+    let source: String = rooms
+        .flat_map(|room| paths(&room))
         .filter(|path| path.extension().is_some_and(|extension| extension == "cxx"))
         .map(|path| std::fs::read_to_string(path).unwrap())
         .collect();

@@ -6,7 +6,12 @@
 //! |---|---|---|
 //! | `root_macros/` | what a user runs and copies | `cpp/include` |
 //! | `cpp/include/CladTorch/` | the public API in C++: no Rust, and LibTorch's headers only in `Torch.hxx` and `Torch/` | nothing below |
-//! | `cpp/src/` | one `.cxx` a header: talks to ROOT and calls the core | ROOT, [`bridge`] |
+//! | `cpp/src/` | one `.cxx` a header: talks to ROOT and calls the core; what all of its rooms use: errors, Ctrl-C, headers at the prompt | ROOT, [`bridge`] |
+//! | `cpp/src/reading/` | datasets and streams: columns, sources, ROOT's reader, jagged and exact tensors | the same |
+//! | `cpp/src/model/` | models, what predicts and what writes scores, ensembles, export | the same |
+//! | `cpp/src/training/` | fits, their options, histories, progress, cross-validation, random search, ranks | the same |
+//! | `cpp/src/evaluation/` | figures, plots and reports | the same |
+//! | `cpp/src/signal/` | spectra, waveforms, searches, strain | the same |
 //! | `cpp/src/python/` | what PyROOT adds to the classes: arguments, options, arrays, copies; part of the library as text | the public API |
 //! | `cpp/src/torch/` | what sees LibTorch's headers: functions observed and compiled, as a whole or in parts, modules that become models and those that LibTorch runs for them, autograd nodes, operators for the dispatcher | LibTorch, [`bridge`] |
 //! | [`bridge`] | the border to C++, one `#[cxx::bridge]` a topic; what can fail goes through [`error::guard`] | every module |

@@ -32,7 +32,7 @@ pub enum Element {
 }
 
 impl Element {
-    /// All of them, in the order of `ct_element` in `cpp/kernels/kernels.h` and of `EElement` in `cpp/src/BranchLayout.cxx`.
+    /// All of them, in the order of `ct_element` in `cpp/kernels/kernels.h` and of `EElement` in `cpp/src/reading/BranchLayout.cxx`.
     pub const ALL: [Element; 11] = [
         Element::Bool,
         Element::I8,
