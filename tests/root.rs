@@ -561,6 +561,15 @@ fn events_in_the_memory_of_python() {
     Session::python(&[&script("tables.py"), &peers]).run().passed().show("pandas");
 }
 
+/// With Dask where it is installed, in `.deps/dask` or the folder that `CLADTORCH_DASK` names.
+#[test]
+fn frames_of_workers() {
+    let folder = std::env::var_os("CLADTORCH_DASK").map_or_else(|| source().join(".deps/dask"), Into::into);
+    let outcome = Session::python(&[&script("workers.py"), &folder.display().to_string()]).run().passed();
+    outcome.show("skipped");
+    outcome.show("the workers");
+}
+
 #[test]
 fn fits_to_events_in_the_memory_of_python() {
     let peers = source().join(".deps/peers/site-packages").display().to_string();

@@ -28,8 +28,10 @@ def pythonize(cls, name):
         if kind == "Dataset":
             takes_weights(cls, name)
             takes_tables(cls, name)
+            takes_distributed(cls, name)
             joins(cls)
         else:
+            takes_distributed(cls, name)
             takes_options(cls, name, "Batches", at=0)
             gives_batches(cls, name)
     elif kind == "Evaluation":

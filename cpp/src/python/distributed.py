@@ -1,0 +1,94 @@
+"""Data frames whose events other processes read (ROOT.RDF.Distributed, with Dask or Spark): the workers compute the columns that a
+dataset needs, and this process gets them as arrays.
+"""
+
+
+def is_distributed(value):
+    return "._distrdf." in type(value).__module__ and type(value).__name__ in ("NodeProxy", "RDataFrame")
+
+
+class Columns:
+    """Columns of a frame, by the texts that name them: ROOT gathers numbers, but no lists."""
+
+    def __init__(self, frame):
+        self.frame = frame
+        self.known = {str(name) for name in frame.GetColumnNames()}
+        self.names = {}  # by what they stand for
+
+    def add(self, text):
+        """A number of each event."""
+        if text not in self.names:
+            self.names[text] = text if text in self.known else f"cladtorch_{len(self.names)}"
+            if text not in self.known:
+                self.frame = self.frame.Define(self.names[text], text)
+
+    @staticmethod
+    def elements(text, length):
+        """Of a list: its elements, and its length behind them."""
+        element = "({0}).size() > {1} ? ({0})[{1}] : 0"
+        return [*(element.format(text, at) for at in range(length)), f"({text}).size()"]
+
+    def add_list(self, text, length):
+        for element in self.elements(text, length):
+            self.add(element)
+
+    def list_of(self, arrays, text, length):
+        """[N, length]"""
+        import numpy
+
+        *elements, lengths = (arrays[self.names[element]] for element in self.elements(text, length))
+        other = lengths[lengths != length]
+        if len(other):
+            raise TypeError(
+                f"column '{text}' takes {length} numbers an event, and one has {other[0]}: let the frame Define a column of that length"
+            )
+        return numpy.stack(elements, 1)
+
+
+def gathered(data, frame, label, cut, weight):
+    """The columns of the dataset `data`, its labels and weights: arrays by the texts that name them."""
+    label = list(label.Columns()) if is_a(label, "CladTorch::Label") and not label.IsNumber() else label
+    labels = [str(label)] if is_text(label) else [str(each) for each in label] if is_texts(label) else []
+    lengths = dict(zip(map(str, data.Columns()), data.Lengths()))
+    masks = {name for name in lengths if name[:5] == "mask(" and name[5:-1] in lengths}
+    scalars = [*(name for name, length in lengths.items() if length == 1 and name not in masks), *labels, *([weight] if weight else [])]
+    lists = {name: length for name, length in lengths.items() if length > 1 and name not in masks}
+    columns = Columns(frame.Filter(cut) if cut else frame)
+    for name in scalars:
+        columns.add(name)
+    for name, length in lists.items():
+        columns.add_list(name, length)
+    arrays = columns.frame.AsNumpy(list(columns.names.values()))
+    return {
+        **{name: arrays[columns.names[name]] for name in scalars},
+        **{name: columns.list_of(arrays, name, length) for name, length in lists.items()},
+    }
+
+
+def takes_distributed(cls, name):
+    """Add(frame, label, cut) of a frame whose events workers read."""
+    add = cls.Add
+
+    def any_events(self, *args, **kwargs):
+        first = args[0] if args else kwargs.get("source")
+        if not is_distributed(first):
+            return add(self, *args, **kwargs)
+        if name.endswith("::Stream"):
+            raise TypeError(
+                "a Stream reads its events while it trains, and a distributed frame gives them all at once: let the workers write them by "
+                "frame.Snapshot('events', 'part.root', columns), and give the stream the files part_*.root; or give the frame to a Dataset"
+            )
+        try:
+            frame, label, cut, weight, *_ = [*bind(ARGUMENTS, args, kwargs), None, None]
+        except Mismatch as fault:
+            raise TypeError(f"{name}::Add {fault}") from None
+        if not is_text(cut) and cut is not None:
+            raise TypeError(f"the cut of a distributed frame is an expression, not {named(cut)}; a function is a node of it, as frame.Filter(f) is")
+        weight = self.Weight() if weight is None else weight
+        if not is_text(weight):
+            raise TypeError(f"the weight of a distributed frame is a column or an expression of it, not {named(weight)}")
+        return add(self, gathered(self, frame, label, str(cut or ""), str(weight)), label, weight=weight)
+
+    any_events.__doc__ = add.__doc__
+    any_events.__name__ = "Add"
+    cls.Add = any_events
