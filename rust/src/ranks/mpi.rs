@@ -24,6 +24,9 @@ const FAREWELL: c_int = 2;
 const POLLS: u64 = 1 << 12;
 /// Polls before other processes may have the processor.
 const FEW: u64 = 1 << 7;
+/// Polls before this process sleeps between two: the others do something else than steps.
+const MANY: u64 = 1 << 14;
+const NAP: Duration = Duration::from_micros(50);
 /// Most bytes of a message: its count is an `int`.
 pub const MOST_BYTES: usize = 1 << 30;
 
@@ -215,8 +218,10 @@ impl Mpi {
                     self.give_up(rank, &format!("has sent nothing for {seconds} s, and the others wait for it"));
                 }
             }
-            if polls > FEW {
-                std::thread::yield_now(); // there may be more processes than processors
+            match polls {
+                ..=FEW => {}
+                ..=MANY => std::thread::yield_now(), // there may be more processes than processors
+                _ => std::thread::sleep(NAP),
             }
         }
     }
