@@ -4,7 +4,7 @@
 #ifndef CLADTORCH_DYNAMICBATCH
 #define CLADTORCH_DYNAMICBATCH
 
-#include "../CoreBox.hxx"
+#include "CoreBox.hxx"
 #include "Captured.hxx"
 #include "Observe.hxx"
 

@@ -4,7 +4,7 @@
 #include <CladTorch/Torch/Guard.hxx>
 #include <CladTorch/Torch/Model.hxx>
 
-#include "../CoreBox.hxx"
+#include "CoreBox.hxx"
 #include "DynamicBatch.hxx"
 #include "EventParts.hxx"
 

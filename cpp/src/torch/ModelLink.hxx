@@ -4,7 +4,7 @@
 #ifndef CLADTORCH_MODELLINK
 #define CLADTORCH_MODELLINK
 
-#include "../CoreBox.hxx"
+#include "CoreBox.hxx"
 #include "ModuleCalls.hxx"
 #include "Network.hxx"
 

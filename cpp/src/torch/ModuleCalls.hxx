@@ -4,7 +4,7 @@
 #ifndef CLADTORCH_MODULECALLS
 #define CLADTORCH_MODULECALLS
 
-#include "../CoreBox.hxx"
+#include "CoreBox.hxx"
 #include "LibTorchCalls.hxx"
 #include "Network.hxx"
 #include "Observe.hxx"

@@ -3,7 +3,7 @@
 
 #include <CladTorch/Torch/Compile.hxx>
 
-#include "../Python.hxx"
+#include "Python.hxx"
 
 namespace CladTorch {
 

@@ -1,6 +1,6 @@
 #include "Specialisation.hxx"
 
-#include "../Interrupt.hxx"
+#include "Interrupt.hxx"
 #include "Parts.hxx"
 #include "Preserve.hxx"
 

@@ -4,7 +4,7 @@
 #ifndef CLADTORCH_SPECIALISATION
 #define CLADTORCH_SPECIALISATION
 
-#include "../CoreBox.hxx"
+#include "CoreBox.hxx"
 #include "Captured.hxx"
 #include "Observe.hxx"
 

@@ -4,9 +4,9 @@
 #include <CladTorch/Model.hxx>
 #include <CladTorch/Torch/Guard.hxx>
 
-#include "../CoreBox.hxx"
-#include "../FilePath.hxx"
-#include "../Interrupt.hxx"
+#include "CoreBox.hxx"
+#include "FilePath.hxx"
+#include "Interrupt.hxx"
 #include "EventParts.hxx"
 #include "LargeStack.hxx"
 #include "Network.hxx"
