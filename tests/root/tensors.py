@@ -45,6 +45,8 @@ assert shared.shape == (100, 1) and shared.dtype == np.float32 and not shared.fl
 assert shared.__array_interface__["data"][0] == address
 own = np.from_dlpack(view, copy=True)
 assert own.flags.writeable and own.__array_interface__["data"][0] != address
+nothing = ct.FloatView()
+assert np.asarray(nothing).shape == (0,) and nothing.__array_interface__["data"][0] != 0  # which NumPy 2.2 does not take
 del view
 gc.collect()
 assert np.array_equal(shared[:, 0], np.arange(100))

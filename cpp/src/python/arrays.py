@@ -19,7 +19,9 @@ def array_interfaces(cls, name):
 
     def interface(self):
         shape = (self.Rows(), self.Columns()) if self.Rank() == 2 else (self.Rows(),)
-        return {"version": 3, "typestr": type_string, "shape": shape, "data": (int(self.Address()), True)}
+        # NumPy 2.2, the last one for Python 3.10, takes no null pointer, not even for no numbers.
+        address = int(self.Address()) or id(self)
+        return {"version": 3, "typestr": type_string, "shape": shape, "data": (address, True)}
 
     def dlpack(self, *, stream=None, max_version=None, dl_device=None, copy=None):
         if stream is not None or dl_device not in (None, (1, 0)):
