@@ -34,6 +34,15 @@ install(CODE "
     set(_stage \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}\")
     file(RPATH_SET FILE \"\${_stage}/ROOT/lib/libcladtorch.so\" NEW_RPATH \"\$ORIGIN:\$ORIGIN/../../torch/lib\")
     file(RPATH_REMOVE FILE \"\${_stage}/scripts/cladtorch\")
+    # What debuggers need goes beside the wheel: rust/xtask/src/wheel/symbols.rs packs it.
+    set(_symbols \"\${CMAKE_INSTALL_PREFIX}-symbols\")
+    file(REMOVE_RECURSE \"\${_symbols}\")
+    file(MAKE_DIRECTORY \"\${_symbols}\")
+    foreach(_file ROOT/lib/libcladtorch.so scripts/cladtorch)
+      get_filename_component(_name \"\${_file}\" NAME)
+      execute_process(COMMAND \"${CMAKE_OBJCOPY}\" --only-keep-debug \"\${_stage}/\${_file}\" \"\${_symbols}/\${_name}.debug\"
+                      COMMAND_ERROR_IS_FATAL ANY)
+    endforeach()
     foreach(_file ROOT/lib/libcladtorch.so ROOT/lib/libcladtorch_first_use.so ROOT/macros/libcladtorch.so scripts/cladtorch)
       execute_process(COMMAND \"${CMAKE_STRIP}\" --strip-unneeded \"\${_stage}/\${_file}\" COMMAND_ERROR_IS_FATAL ANY)
     endforeach()"

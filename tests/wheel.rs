@@ -1,15 +1,18 @@
 //! A wheel in a virtual environment of its own: built, installed, used in every way that the documentation names, moved, damaged and
-//! removed. ROOT and LibTorch of the set-up are linked into it, as pip would put them.
+//! removed. ROOT and LibTorch of the set-up are linked into it, as pip would put them. The same wheel is tried in every other Python
+//! whose ROOT is at hand; the others are named with the reason.
 
 use std::collections::BTreeSet;
+use std::env;
 use std::fs::{self, File};
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::Mutex;
 use std::thread;
 
-use support::checkout::{place, python, root_outside, source, succeed, xtask};
-use support::say::not_tested;
+use support::checkout::{copy_root, place, python, root_outside, source, succeed, xtask};
+use support::say::{not_tested, say};
 use tempfile::TempDir;
 
 /// Trains one epoch.
@@ -41,6 +44,9 @@ void torches() { std::cout << "sum " << torch::ones({2, 3}).sum().item<double>()
 const SCRIPT: &str = "import ROOT; ROOT.gSystem.Load('libcladtorch'); \
                       print('parameters', ROOT.CladTorch.Mlp([1, 4, 1]).Parameters().Size())";
 
+const ARRAYS: &str = "import cladtorch as ct, numpy as np; x = np.arange(64.0).reshape(64, 1); model = ct.Mlp([1, 4, 1]); \
+                      model.Fit(x, x[:, 0] > 9, fEpochs=1, fVerbose=0); print('predicted', model.Predict(x).shape)";
+
 /// The mlp of 1-4-1.
 const TRAINED: &str = "parameters 13";
 const MAKES: &str = "making the C++ module";
@@ -62,21 +68,35 @@ struct Venv {
 }
 
 impl Venv {
+    /// Of the Python, the ROOT and the NumPy of the set-up.
     fn new() -> Venv {
-        let folder = tempfile::tempdir().unwrap();
-        let venv = folder.path().join("venv");
-        succeed(Command::new(python()).args(["-m", "venv", "--without-pip"]).arg(&venv));
-        let cache = folder.path().join("cache");
-        let made = Venv { folder, venv, cache };
-        let (packages, fetched) = (made.packages(), source().join(".deps/site-packages"));
-        root_outside(&packages);
+        let made = Venv::of(&python(), &fetched());
+        root_outside(&made.packages());
+        made
+    }
+
+    /// Of another Python, with the ROOT that pip put into `folder`.
+    fn other(python: &Path, folder: &Path) -> Venv {
+        let made = Venv::of(python, folder);
+        copy_root(folder, &made.packages());
+        made
+    }
+
+    /// With LibTorch, and with NumPy and the description of ROOT from `folder`.
+    fn of(python: &Path, folder: &Path) -> Venv {
+        let temporary = tempfile::tempdir().unwrap();
+        let venv = temporary.path().join("venv");
+        succeed(Command::new(python).args(["-m", "venv", "--without-pip"]).arg(&venv));
+        let cache = temporary.path().join("cache");
+        let made = Venv { folder: temporary, venv, cache };
+        let packages = made.packages();
         fs::create_dir_all(packages.join("torch/lib")).unwrap();
-        for library in fs::read_dir(fetched.join("torch/lib")).unwrap().map(|entry| entry.unwrap()) {
+        for library in fs::read_dir(fetched().join("torch/lib")).unwrap().map(|entry| entry.unwrap()) {
             symlink(library.path(), packages.join("torch/lib").join(library.file_name())).unwrap();
         }
-        symlink(fetched.join("torch/include"), packages.join("torch/include")).unwrap();
-        symlink(fetched.join("nvidia"), packages.join("nvidia")).unwrap();
-        fs::write(packages.join("others.pth"), fetched.to_str().unwrap()).unwrap(); // NumPy, and what is installed
+        symlink(fetched().join("torch/include"), packages.join("torch/include")).unwrap();
+        symlink(fetched().join("nvidia"), packages.join("nvidia")).unwrap();
+        fs::write(packages.join("others.pth"), folder.to_str().unwrap()).unwrap();
         made
     }
 
@@ -132,6 +152,11 @@ impl Venv {
     }
 }
 
+/// Where the set-up put its packages.
+fn fetched() -> PathBuf {
+    source().join(".deps/site-packages")
+}
+
 /// What `command` printed, on both streams.
 fn said(command: &mut Command) -> String {
     let output = succeed(command);
@@ -144,34 +169,40 @@ fn says(command: &mut Command, parts: &[&str], never: &[&str]) {
     never.iter().for_each(|part| assert!(!text.contains(part), "{part:?} should not be in {command:?}:\n{text}"));
 }
 
-/// The wheel, in `folder`.
-fn wheel(folder: &Path) -> String {
+/// The one folder in which the build lays out wheels is free.
+static LAYING_OUT: Mutex<()> = Mutex::new(());
+
+/// The wheel and its debug symbols, in `folder`; `None` where there is no wheel for this ROOT.
+fn wheel(folder: &Path) -> Option<(String, PathBuf)> {
+    if !place("CLADTORCH_ROOTSYS", ".deps/site-packages/ROOT").join("__init__.py").exists() {
+        not_tested("a wheel: this ROOT is none of the Python package index");
+        return None;
+    }
+    let _alone = LAYING_OUT.lock();
     succeed(xtask().args(["wheel", "--no-build", "--out"]).arg(folder));
-    let files: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
-    let [wheel] = &files[..] else { panic!("{files:?}") };
+    let mut files: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.sort();
+    let [symbols, wheel] = &files[..] else { panic!("{files:?}") };
     let size = fs::metadata(wheel).unwrap().len();
     assert!(size < 20 << 20, "{size} bytes");
-    wheel.to_str().unwrap().to_owned()
+    Some((wheel.to_str().unwrap().to_owned(), symbols.clone()))
 }
 
 #[test]
 fn a_wheel_serves_an_empty_environment_and_leaves_it_without_a_trace() {
-    if !place("CLADTORCH_ROOTSYS", ".deps/site-packages/ROOT").join("__init__.py").exists() {
-        return not_tested("a wheel: this ROOT is none of the Python package index");
-    }
+    let folder = tempfile::tempdir().unwrap();
+    let Some((wheel, symbols)) = wheel(folder.path()) else { return };
     let mut venv = Venv::new();
-    let wheel = wheel(&venv.folder.path().join("wheels"));
     let before = venv.files();
     venv.pip(&["install", "--no-index", "--no-deps", &wheel]);
+    the_commands_run(&venv);
+    nothing_names_this_machine(&venv);
+    debuggers_find_the_symbols(&venv, &symbols);
     two_at_once_make_the_module_once(&venv);
     LINES.iter().for_each(|lines| says(&mut venv.prompt(lines), &[TRAINED], &[MAKES, "rror"]));
     says(&mut venv.root("trains", MACRO), &[TRAINED], &[MAKES, "arning"]);
     says(&mut venv.root("torches", TORCH_MACRO), &["sum 6", "making the C++ module LibTorch"], &[SLOW]);
     says(&mut venv.root("torches", TORCH_MACRO), &["sum 6"], &[SLOW, MAKES]);
-    let trees = source().join("data/trees.root");
-    let mut show = venv.command(&venv.venv.join("bin/cladtorch"));
-    says(show.arg("show").arg(trees), &["run1/events: 120 entries"], &[]);
-    says(venv.command(&venv.venv.join("bin/cladtorch-demo")).arg("--help"), &["gravitational-wave"], &[]);
     hostile_surroundings(&venv);
     fs::rename(&venv.venv, venv.folder.path().join("moved")).unwrap();
     venv.venv = venv.folder.path().join("moved");
@@ -181,6 +212,108 @@ fn a_wheel_serves_an_empty_environment_and_leaves_it_without_a_trace() {
     another_libtorch_is_named(&venv);
     venv.pip(&["uninstall", "--yes", "cladtorch"]);
     assert_eq!(before, venv.files());
+}
+
+#[test]
+fn the_same_wheel_serves_every_other_python() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some((wheel, _)) = wheel(folder.path()) else { return };
+    let own = version(&python());
+    for wanted in (10..=14).map(|minor| format!("3.{minor}")).filter(|wanted| own.as_ref() != Some(wanted)) {
+        match other_python(&wanted) {
+            Ok((python, packages)) => in_another_python(&Venv::other(&python, &packages), &wheel),
+            Err(reason) => say(&format!("the wheel was not tried in Python {wanted}: {reason}")),
+        }
+    }
+}
+
+fn in_another_python(venv: &Venv, wheel: &str) {
+    said(&mut venv.prompt(".q")); // At its first start ROOT leaves a file of its own beside its libraries.
+    let before = venv.files();
+    venv.pip(&["install", "--no-index", "--no-deps", wheel]);
+    says(&mut venv.python(&["-W", "ignore", "-c", SCRIPT]), &[TRAINED, MAKES], &[]);
+    says(&mut venv.python(&["-W", "ignore", "-c", ARRAYS]), &["predicted (64,)"], &[]);
+    says(&mut venv.root("trains", MACRO), &[TRAINED], &[MAKES, "arning"]);
+    the_commands_run(venv);
+    venv.pip(&["uninstall", "--yes", "cladtorch"]);
+    assert_eq!(before, venv.files());
+}
+
+/// `3.11`; `None` where there is no such program.
+fn version(python: &Path) -> Option<String> {
+    let code = "import sys; print('%d.%d' % sys.version_info[:2])";
+    let output = Command::new(python).args(["-c", code]).output().ok()?;
+    output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
+}
+
+/// CPython of `version` and the folder with its ROOT and NumPy; or why it cannot be tried.
+fn other_python(wanted: &str) -> Result<(PathBuf, PathBuf), String> {
+    let program = PathBuf::from(format!("python{wanted}"));
+    if version(&program).as_deref() != Some(wanted) {
+        return Err(format!("no python{wanted} on PATH"));
+    }
+    let folders = env::var_os("CLADTORCH_PYTHONS").map_or_else(|| source().join(".deps/pythons"), PathBuf::from);
+    let folder = folders.join(wanted);
+    if !folder.join("ROOT/__init__.py").exists() {
+        return Err(format!(
+            "no ROOT in {0}: `{1} -m pip install --no-deps --target {0} ROOT==… numpy==…` puts it there, in the versions of \
+             rust/xtask/requirements.txt",
+            folder.display(),
+            program.display()
+        ));
+    }
+    Ok((program, folder))
+}
+
+fn the_commands_run(venv: &Venv) {
+    let trees = source().join("data/trees.root");
+    let mut show = venv.command(&venv.venv.join("bin/cladtorch"));
+    says(show.arg("show").arg(trees), &["run1/events: 120 entries"], &[]);
+    says(venv.command(&venv.venv.join("bin/cladtorch-demo")).arg("--help"), &["gravitational-wave"], &[]);
+}
+
+/// Files of the wheel by their places in the environment, as its own list names them.
+fn installed(venv: &Venv) -> Vec<PathBuf> {
+    let packages = venv.packages();
+    let lists = fs::read_dir(&packages).unwrap().map(|entry| entry.unwrap().path().join("RECORD"));
+    let list = lists.filter(|path| path.display().to_string().contains("cladtorch-")).find(|path| path.exists());
+    let text = fs::read_to_string(list.expect("RECORD")).unwrap();
+    let names = text.lines().filter_map(|line| line.split(',').next()).filter(|name| !name.contains("__pycache__"));
+    names.map(|name| packages.join(name)).collect()
+}
+
+/// But for what pip itself writes: the first lines of scripts, and the place that the wheel came from.
+fn nothing_names_this_machine(venv: &Venv) {
+    let checkout = source();
+    let registry = env::var_os("HOME").map(|home| PathBuf::from(home).join(".cargo/registry"));
+    let folders = [Some(checkout), registry].into_iter().flatten().map(|folder| folder.display().to_string());
+    let folders: Vec<_> = folders.collect();
+    let files = installed(venv);
+    assert!(files.len() > 40, "{files:?}");
+    for path in files.iter().filter(|path| !path.ends_with("direct_url.json")) {
+        let bytes = fs::read(path).unwrap();
+        let found = folders.iter().find(|folder| bytes.windows(folder.len()).any(|part| part == folder.as_bytes()));
+        assert_eq!(found, None, "{}", path.display());
+    }
+}
+
+/// The symbols of the installed library and program lie under their build IDs, and lead from an address to a line.
+fn debuggers_find_the_symbols(venv: &Venv, symbols: &Path) {
+    let folder = venv.folder.path().join("symbols");
+    succeed(Command::new(python()).args(["-m", "zipfile", "-e"]).arg(symbols).arg(&folder));
+    for binary in [venv.packages().join("ROOT/lib/libcladtorch.so"), venv.venv.join("bin/cladtorch")] {
+        let sections = said(Command::new("readelf").args(["-S", "-W"]).arg(&binary));
+        assert!(!sections.contains(".debug_info") && !sections.contains(".symtab"), "{}: {sections}", binary.display());
+        let notes = said(Command::new("readelf").arg("-n").arg(&binary));
+        let id = notes.split("Build ID: ").nth(1).and_then(|rest| rest.split_whitespace().next()).expect("a build ID");
+        let debug = folder.join(".build-id").join(&id[..2]).join(format!("{}.debug", &id[2..]));
+        let functions = said(Command::new("nm").arg("--defined-only").arg(&debug));
+        let own = functions.lines().filter(|line| line.to_lowercase().contains(" t ") && line.contains("cladtorch"));
+        let addresses = own.take(50).filter_map(|line| line.split(' ').next());
+        let places = said(Command::new("addr2line").arg("-e").arg(&debug).args(addresses));
+        assert!(places.contains(".rs:"), "{}: {places}", debug.display());
+        assert!(!places.contains(source().to_str().unwrap()), "{}: {places}", debug.display());
+    }
 }
 
 fn two_at_once_make_the_module_once(venv: &Venv) {

@@ -50,7 +50,12 @@ pub fn root_outside(folder: &Path) -> PathBuf {
     if !root.starts_with(source()) && !root.starts_with(deps) {
         return root;
     }
-    for part in ["ROOT", "root.libs", "cppyy"].map(|name| root.with_file_name(name)) {
+    copy_root(root.parent().expect("ROOT lies in a folder"), folder)
+}
+
+/// Links or copies the ROOT of pip's folder `packages` to `folder`, with what lies beside it.
+pub fn copy_root(packages: &Path, folder: &Path) -> PathBuf {
+    for part in ["ROOT", "root.libs", "cppyy"].map(|name| packages.join(name)) {
         let linked =
             Command::new("cp").arg("-al").arg(&part).arg(folder).output().is_ok_and(|done| done.status.success());
         if !linked {

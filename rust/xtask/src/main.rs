@@ -78,9 +78,9 @@ enum Command {
         #[arg(long, value_name = "DIR")]
         prefix: PathBuf,
     },
-    /// Set up, build and pack a wheel for pip
+    /// Set up, build and pack a wheel for pip, and its debug symbols in a file of their own
     Wheel {
-        /// Folder that gets the wheel
+        /// Folder that gets both
         #[arg(long, value_name = "DIR")]
         out: PathBuf,
         /// Pack what the build folder holds

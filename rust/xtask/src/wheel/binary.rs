@@ -30,7 +30,7 @@ pub fn finish(stage: &Path) -> Result<String> {
 }
 
 /// Folders of this machine that compilers write into messages: of the sources, of what was fetched, of other crates.
-fn private_folders() -> BTreeSet<PathBuf> {
+pub fn private_folders() -> BTreeSet<PathBuf> {
     let home = env::var_os("HOME").map(|home| PathBuf::from(home).join(".cargo"));
     let cargo = env::var_os("CARGO_HOME").map(PathBuf::from);
     let given = [Some(project::root()), Some(project::deps()), cargo, home];
@@ -38,15 +38,16 @@ fn private_folders() -> BTreeSet<PathBuf> {
     given.into_iter().flatten().chain(full).filter(|folder| folder.components().count() > 1).collect()
 }
 
-/// Overwrites the names of `folders` in paths below them, byte by byte: nothing moves. The compilers' own options would do the
+/// Overwrites the names of `folders`, alone and in paths below them, byte by byte: nothing moves. The compilers' own options would do the
 /// same, but with them every crate and LibTorch's wrapper would be compiled once more for the wheel alone.
-fn erase(bytes: &mut [u8], folders: &BTreeSet<PathBuf>) -> bool {
+pub fn erase(bytes: &mut [u8], folders: &BTreeSet<PathBuf>) -> bool {
     let mut found = false;
     for folder in folders {
-        let prefix = format!("{}/", folder.display()).into_bytes();
-        let places: Vec<_> = places(bytes, &prefix).collect();
+        let name = folder.display().to_string().into_bytes();
+        let whole = |&place: &usize| matches!(bytes.get(place + name.len()), None | Some(b'/' | 0));
+        let places: Vec<_> = places(bytes, &name).filter(whole).collect();
         for place in places {
-            bytes[place + 1..place + prefix.len() - 1].fill(b'-');
+            bytes[place + 1..place + name.len()].fill(b'-');
             found = true;
         }
     }
@@ -54,7 +55,7 @@ fn erase(bytes: &mut [u8], folders: &BTreeSet<PathBuf>) -> bool {
 }
 
 /// Where `text` begins in `bytes`.
-fn places<'a>(bytes: &'a [u8], text: &'a [u8]) -> impl Iterator<Item = usize> + 'a {
+pub fn places<'a>(bytes: &'a [u8], text: &'a [u8]) -> impl Iterator<Item = usize> + 'a {
     let first = text[0];
     let candidates = bytes.iter().enumerate().filter(move |&(_, &byte)| byte == first);
     candidates.map(|(place, _)| place).filter(move |&place| bytes[place..].starts_with(text))
@@ -76,9 +77,9 @@ mod tests {
 
     #[test]
     fn paths_are_overwritten_in_place_and_only_whole_folders() {
-        let mut bytes = b"at /home/me/x/src.rs and /home/me/xy/src.rs\0/home/me/x/".to_vec();
+        let mut bytes = b"at /home/me/x/src.rs and /home/me/xy/src.rs\0/home/me/x\0/home/me/x/".to_vec();
         assert!(erase(&mut bytes, &BTreeSet::from([PathBuf::from("/home/me/x")])));
-        assert_eq!(bytes, b"at /---------/src.rs and /home/me/xy/src.rs\0/---------/");
+        assert_eq!(bytes, b"at /---------/src.rs and /home/me/xy/src.rs\0/---------\0/---------/");
         assert!(!erase(&mut bytes, &BTreeSet::from([PathBuf::from("/home/me/x")])));
     }
 

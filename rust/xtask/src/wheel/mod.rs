@@ -2,6 +2,7 @@
 //! the packaging standards ask for (PyPA's "binary distribution format" and "core metadata") and checks what they cannot.
 
 mod binary;
+mod symbols;
 
 use std::fs;
 use std::io::Write as _;
@@ -28,10 +29,10 @@ with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as wheel:
         info = zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0))
         info.external_attr = (0o100755 if os.access(path, os.X_OK) else 0o100644) << 16
         with open(path, "rb") as file:
-            wheel.writestr(info, file.read(), zipfile.ZIP_DEFLATED, 9)
+            wheel.writestr(info, file.read(), zipfile.ZIP_DEFLATED)
 "#;
 
-/// Builds the plugin, or takes it as it is, and writes its wheel into `out`.
+/// Builds the plugin, or takes it as it is, and writes its wheel and its debug symbols into `out`.
 pub fn run(given: &Given, out: &Path, build: bool) -> Result<()> {
     let environment = setup::run(given)?;
     if !setup::is_fetched(&environment.root.dir) || !setup::is_fetched(&environment.libtorch) {
@@ -52,10 +53,11 @@ pub fn run(given: &Given, out: &Path, build: bool) -> Result<()> {
     step("laying out the wheel", &mut install)?;
     let tag = complete(&stage)?;
     fs::create_dir_all(out).with_context(|| format!("cannot make {}", out.display()))?;
-    let wheel = out.join(format!("cladtorch-{VERSION}-{tag}.whl"));
-    pack(&environment, &stage, &wheel)?;
-    println!("{}: {:.1} MB", wheel.display(), fs::metadata(&wheel)?.len() as f64 / 1e6);
-    Ok(())
+    let name = format!("cladtorch-{VERSION}-{tag}");
+    pack(&environment, &stage, &out.join(format!("{name}.whl")))?;
+    let symbols = project::build().join("wheel-symbols");
+    symbols::arrange(&symbols)?;
+    pack(&environment, &symbols, &out.join(format!("{name}-symbols.zip")))
 }
 
 /// Adds the description of the wheel to what is laid out in `stage`; returns its tag.
@@ -134,18 +136,20 @@ fn base64(bytes: &[u8]) -> String {
     text
 }
 
-/// Zips `stage`; the wheel appears whole or not at all.
-fn pack(environment: &Environment, stage: &Path, wheel: &Path) -> Result<()> {
-    let draft = wheel.with_extension("draft");
+/// Zips `stage`; `file` appears whole or not at all.
+fn pack(environment: &Environment, stage: &Path, file: &Path) -> Result<()> {
+    let draft = file.with_extension("draft");
     let mut python = environment.python();
     python.args(["-c", ZIP]).arg(stage).arg(&draft).stdin(Stdio::piped());
     let mut child = python.spawn().context("cannot start Python")?;
     let names = files(stage)?.join("\n");
     child.stdin.take().context("Python has no standard input")?.write_all(names.as_bytes())?;
     if !child.wait()?.success() {
-        bail!("the wheel could not be zipped");
+        bail!("{} could not be zipped", stage.display());
     }
-    fs::rename(&draft, wheel).with_context(|| format!("cannot write {}", wheel.display()))
+    fs::rename(&draft, file).with_context(|| format!("cannot write {}", file.display()))?;
+    println!("{}: {:.1} MB", file.display(), fs::metadata(file)?.len() as f64 / 1e6);
+    Ok(())
 }
 
 #[cfg(test)]
