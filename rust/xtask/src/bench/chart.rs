@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::scale::Scale;
+use super::axis::Scale;
 
 /// A chart for a report.
 pub struct Chart {
@@ -241,7 +241,7 @@ pub fn escape(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bench::scale::plain;
+    use crate::bench::axis::plain;
 
     fn point<Place>(at: Place, value: f64, range: [f64; 2]) -> Point<Place> {
         Point { at, value, range }

@@ -5,6 +5,7 @@
 //! meets all of them.
 
 mod aims;
+mod axis;
 mod case;
 mod chart;
 mod conclude;
@@ -26,7 +27,6 @@ mod read;
 mod record;
 mod recorded;
 mod report;
-mod scale;
 mod sections;
 mod start;
 mod step;

@@ -6,7 +6,7 @@ use super::means;
 use super::party::OURS;
 use super::qualities;
 use super::record::Record;
-use super::scale::plain;
+use super::axis::plain;
 use super::table;
 
 /// How the name of a case begins that is a point on a curve (the number follows), and the title of the axis.
