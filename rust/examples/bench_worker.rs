@@ -1,6 +1,7 @@
 //! CladTorch's side of `cargo xtask bench step`: trains on request and says how long a step takes.
 //!
 //!     bench_worker aot|aot-double|autograd THREADS
+//!     bench_worker ranks THREADS REQUEST
 //!
 //! Requests come a line each on the standard input, answers go to the standard output after the word `bench`:
 //!
@@ -11,12 +12,17 @@
 //! | `check` | `check MEAN_LOSS` over all rows, with the present parameters |
 //! | `sgemm size=512` | `rate FLOP_A_SECOND` of LibTorch's matrix product |
 //!
+//! The second form is a process of an MPI job, for `cargo xtask bench scale`: it makes the steps of REQUEST, `sizes=28,64,64,1 batch=1024
+//! data=FOLDER steps=200`, where `batch` are the rows of each process, or `sum=NUMBERS steps=200`. Rank 0 prints
+//! `bench SECONDS_A_STEP CHECK exchange=SECONDS_A_STEP`: the mean loss, or a sum, and the time spent with messages.
+//!
 //! FOLDER holds `features` [rows, sizes[0]], `labels` [rows] and `parameters` in the order of `Graph::mlp`, raw float32.
 
 use std::collections::HashMap;
 use std::error::Error;
 use std::io::{BufRead, stdin};
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Instant;
 
 use cladtorch::dataset::Scaler;
@@ -24,6 +30,7 @@ use cladtorch::gradient::aot::AotEngine;
 use cladtorch::gradient::autograd::AutogradEngine;
 use cladtorch::gradient::{Engine, Rows, Settings};
 use cladtorch::graph::{Activation, Graph, Loss, Optimiser};
+use cladtorch::ranks::{self, Ranks};
 use tch::{Device, Kind, Tensor};
 
 type Answer<T> = Result<T, Box<dyn Error>>;
@@ -41,9 +48,11 @@ struct Training {
 }
 
 impl Training {
-    fn new(engine: &str, threads: usize, case: &Request) -> Answer<Self> {
+    /// With `ranks` each of the processes has `batch` rows of a step.
+    fn new(engine: &str, threads: usize, case: &Request, ranks: Option<Arc<Ranks>>) -> Answer<Self> {
         let sizes: Vec<usize> = case.text("sizes")?.split(',').map(str::parse).collect::<Result<_, _>>()?;
-        let (batch, folder) = (case.number("batch")?, Path::new(case.text("data")?));
+        let folder = Path::new(case.text("data")?);
+        let batch = case.number("batch")? * ranks.as_ref().map_or(1, |ranks| ranks.size());
         let graph = Graph::mlp(&sizes, Activation::ReLU)?;
         let parameters = floats(&folder.join("parameters"))?;
         let settings = Settings {
@@ -53,7 +62,13 @@ impl Training {
             ..Settings::default()
         };
         let engine: Box<dyn Engine> = match engine {
-            "aot" => Box::new(AotEngine::new(graph, &parameters, settings, threads)?),
+            "aot" => {
+                let engine = AotEngine::new(graph, &parameters, settings, threads)?;
+                Box::new(match ranks {
+                    Some(ranks) => engine.with_ranks(ranks)?,
+                    None => engine,
+                })
+            }
             "aot-double" => {
                 let parameters: Vec<f64> = parameters.iter().copied().map(f64::from).collect();
                 Box::new(AotEngine::new(graph, &parameters, settings, threads)?)
@@ -142,7 +157,7 @@ fn answer(line: &str, training: &mut Option<Training>, engine: &str, threads: us
     match request.verb {
         "case" => {
             *training = None;
-            *training = Some(Training::new(engine, threads, &request)?);
+            *training = Some(Training::new(engine, threads, &request, None)?);
             Ok("ready".to_owned())
         }
         "round" => {
@@ -155,13 +170,73 @@ fn answer(line: &str, training: &mut Option<Training>, engine: &str, threads: us
     }
 }
 
+/// One of the things that the processes of a job do step by step.
+enum Work {
+    Training(Box<Training>),
+    /// Numbers of this process, and the memory to sum them in.
+    Sum(Vec<f32>, [Vec<f32>; 2]),
+}
+
+impl Work {
+    /// Seconds a step.
+    fn steps(&mut self, ranks: Option<&Ranks>, steps: usize) -> Answer<f64> {
+        match self {
+            Work::Training(training) => training.round(steps),
+            Work::Sum(numbers, [sums, scratch]) => {
+                let start = Instant::now();
+                for _ in 0..steps {
+                    sums.copy_from_slice(numbers);
+                    ranks.into_iter().for_each(|ranks| ranks.sum(sums, scratch));
+                }
+                Ok(start.elapsed().as_secs_f64() / steps as f64)
+            }
+        }
+    }
+
+    fn check(&mut self) -> Answer<f64> {
+        match self {
+            Work::Training(training) => training.check(),
+            Work::Sum(_, [sums, _]) => Ok(sums.last().copied().unwrap_or_default().into()),
+        }
+    }
+}
+
+/// A process of a job.
+fn take_part(threads: usize, request: &str) -> Answer<()> {
+    let request = format!("steps {request}");
+    let request = Request::parse(&request);
+    let ranks = ranks::open()?.map(Arc::new);
+    let rank = ranks.as_ref().map_or(0, |ranks| ranks.rank());
+    let mut work = match request.number("sum") {
+        Ok(count) => Work::Sum(vec![(rank + 1) as f32; count], [vec![0.0; count], vec![0.0; count]]),
+        Err(_) => Work::Training(Box::new(Training::new("aot", threads, &request, ranks.clone())?)),
+    };
+    let waited = || ranks.as_ref().map_or(0.0, |ranks| ranks.waited().as_secs_f64());
+    let steps = request.number("steps")?;
+    work.steps(ranks.as_deref(), steps / 3 + 1)?;
+    let _together = ranks.as_ref().map(|ranks| ranks.total(0.0));
+    let before = waited();
+    let seconds = work.steps(ranks.as_deref(), steps)?;
+    let exchange = (waited() - before) / steps as f64;
+    let check = work.check()?;
+    if rank == 0 {
+        println!("bench {seconds:e} {check:e} exchange={exchange:e}");
+    }
+    Ok(())
+}
+
 fn main() -> Answer<()> {
     let arguments: Vec<String> = std::env::args().collect();
-    let [_, engine, threads] = &arguments[..] else {
-        return Err("usage: bench_worker aot|aot-double|autograd THREADS".into());
+    let (engine, threads, request) = match &arguments[..] {
+        [_, engine, threads] => (engine, threads, None),
+        [_, engine, threads, request] if engine == "ranks" => (engine, threads, Some(request)),
+        _ => return Err("usage: bench_worker aot|aot-double|autograd THREADS, or ranks THREADS REQUEST".into()),
     };
     let threads: usize = threads.parse()?;
     tch::set_num_threads(i32::try_from(threads)?);
+    if let Some(request) = request {
+        return take_part(threads, request);
+    }
     let mut training = None;
     for line in stdin().lock().lines() {
         match answer(&line?, &mut training, engine, threads) {

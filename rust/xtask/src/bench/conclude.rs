@@ -68,6 +68,7 @@ fn record(group: &Group, case: &Case, threads: usize, who: &str, tried: &Tried) 
         quality_error: quality.map(|(_, error)| error),
         target: None,
         epochs: tried.middle(|turn| turn.epochs),
+        exchange_s: tried.middle(|turn| turn.exchange),
         check,
         check_before: tried.before,
         check_error,

@@ -11,6 +11,7 @@ mod chart;
 mod conclude;
 mod coordinator;
 mod end_to_end;
+mod exchange;
 mod graph;
 mod machine;
 mod means;
@@ -27,6 +28,7 @@ mod read;
 mod record;
 mod recorded;
 mod report;
+mod scale;
 mod sections;
 mod start;
 mod step;
@@ -53,7 +55,7 @@ use machine::Meta;
 use peers::Peers;
 use record::Outcome;
 
-static GROUPS: [Group; 9] = [
+static GROUPS: [Group; 10] = [
     step::GROUP,
     train::GROUP,
     quality::GROUP,
@@ -63,6 +65,7 @@ static GROUPS: [Group; 9] = [
     read::GROUP,
     graph::GROUP,
     operators::GROUP,
+    scale::GROUP,
 ];
 
 /// In place of a group: each in turn, and one page of their reports.
@@ -75,17 +78,17 @@ const REPORT: &str = "report";
 pub struct Options {
     /// step (one training step), train (the same of modules), quality (how well default fits learn), end-to-end (time from a file to a quality),
     /// predict (a network's outputs), start (loading to first step), read (file to tensor), graph (value and gradients of
-    /// compiled functions), operators (each operator by itself), all (one after the other, with one page, DIR/report.html), or
-    /// report (that page again, of the groups' folders DIR/GROUP)
+    /// compiled functions), operators (each operator by itself), scale (processes that train together), all (one after the other, with
+    /// one page, DIR/report.html), or report (that page again, of the groups' folders DIR/GROUP)
     #[arg(value_name = "GROUP")]
     group: String,
     /// Folder that gets GROUP.json, meta.json, report.md and the plots; with all, folders of this kind and report.html
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
-    /// Turns of each party in a case, of quality each from another seed [default: 9, of quality 10]
+    /// Turns of each party in a case, of quality each from another seed [default: 9, of quality 10, of scale 7]
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     rounds: Option<u32>,
-    /// Threads that every party gets, one run of the group for each number [default: 1,2, of quality and end-to-end 1]
+    /// Threads that every party gets, one run of the group for each number [default: 1,2, of quality, end-to-end and scale 1]
     #[arg(long, value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=1024))]
     threads: Vec<u32>,
     /// Only cases whose name contains this

@@ -55,6 +55,9 @@ pub struct Record {
     /// Epochs that a training took, median of the rounds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub epochs: Option<f64>,
+    /// Time of a repetition spent with messages between processes, median of the rounds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub exchange_s: Option<f64>,
     /// Shows equal work: loss after all rounds, or mean score.
     #[serde(deserialize_with = "number")]
     pub check: f64,

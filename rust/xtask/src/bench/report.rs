@@ -2,6 +2,7 @@
 
 use super::aims;
 use super::case::Group;
+use super::exchange;
 use super::machine::Meta;
 use super::means;
 use super::party::OURS;
@@ -57,6 +58,7 @@ impl Document<'_> {
         let tables = [
             (rates::LEGEND, rates::table(records)),
             (qualities::LEGEND, qualities::table(records)),
+            (exchange::LEGEND, exchange::table(records)),
             (aims::LEGEND, aims::table(self.group.aims, records)),
             (means::LEGEND, means::table(self.group, records)),
         ];

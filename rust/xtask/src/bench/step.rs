@@ -103,7 +103,7 @@ fn cases(context: &Context) -> Result<Vec<Case>> {
 }
 
 /// `28-64-64-1/32`
-fn network(sizes: &[usize], batch: usize) -> String {
+pub(super) fn network(sizes: &[usize], batch: usize) -> String {
     let sizes: Vec<_> = sizes.iter().map(usize::to_string).collect();
     format!("{}/{batch}", sizes.join("-"))
 }
@@ -130,7 +130,7 @@ fn case(name: String, sizes: &[usize], batch: usize) -> Case {
 
 /// Two operations for each weight and row in the forward product, in the weight gradient and, but for the first layer,
 /// in the input gradient.
-fn step_flops(sizes: &[usize], batch: usize) -> f64 {
+pub(super) fn step_flops(sizes: &[usize], batch: usize) -> f64 {
     let products = |layers: &[usize]| layers.windows(2).map(|pair| (pair[0] * pair[1]) as f64).sum::<f64>();
     2.0 * batch as f64 * (2.0 * products(sizes) + products(&sizes[1..]))
 }

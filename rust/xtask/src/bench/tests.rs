@@ -30,6 +30,7 @@ pub fn record(case: &str, who: &str) -> Record {
         quality_error: None,
         target: None,
         epochs: None,
+        exchange_s: None,
         check: 0.0,
         check_before: None,
         check_error: None,

@@ -38,12 +38,14 @@ pub struct Turn {
     pub quality: Option<f64>,
     /// `epochs=`: how many the training took.
     pub epochs: Option<f64>,
+    /// `exchange=`: time spent with messages between processes, s.
+    pub exchange: Option<f64>,
     /// `memory=`: peak of its resident memory above what it held before the case, bytes.
     pub memory: Option<f64>,
 }
 
 impl Turn {
-    /// `SECONDS [cpu=S] [first=S] [memory=BYTES] [quality=Q] [epochs=N]`
+    /// `SECONDS [cpu=S] [first=S] [memory=BYTES] [quality=Q] [epochs=N] [exchange=S]`
     fn parse(text: &str) -> Option<Self> {
         let (seconds, rest) = text.split_once(' ').unwrap_or((text, ""));
         let mut turn = Self { seconds: number(seconds)?, ..Self::default() };
@@ -55,6 +57,7 @@ impl Turn {
                 "memory" => &mut turn.memory,
                 "quality" => &mut turn.quality,
                 "epochs" => &mut turn.epochs,
+                "exchange" => &mut turn.exchange,
                 _ => return None,
             };
             *field = Some(number(value)?);
@@ -184,6 +187,8 @@ mod tests {
         assert_eq!(Turn::parse("0.5 memory=4096 cpu=0.75 first=0.25"), Some(full));
         let learnt = Turn { quality: Some(-7.5), epochs: Some(3.0), ..bare };
         assert_eq!(Turn::parse("0.5 epochs=3 quality=-7.5"), Some(learnt));
+        let shared = Turn { exchange: Some(0.125), ..bare };
+        assert_eq!(Turn::parse("0.5 exchange=0.125"), Some(shared));
         for wrong in ["", "inf", "0.5 cpu", "0.5 cpu=nan", "0.5 load=1"] {
             assert_eq!(Turn::parse(wrong), None, "{wrong}");
         }
