@@ -8,17 +8,27 @@
 #include <CladTorch/Torch.hxx>
 
 /// The network of MLGWSC-1's example, for windows of two detectors [2, 2048]. It has one logit instead of two probabilities, no
-/// dropout, as no window is seen twice, and batch normalisation after each convolution: it learns from a fraction of the windows.
-inline CladTorch::Model ChallengeNetwork()
+/// dropout, as no window is seen twice, and what `norm(channels)` gives after each convolution.
+template <class Norm>
+CladTorch::Model ChallengeNetworkWith(Norm norm)
 {
    namespace nn = torch::nn;
    torch::manual_seed(1);
-   nn::Sequential net(nn::BatchNorm1d(2), nn::Conv1d(2, 4, 64), nn::BatchNorm1d(4), nn::ELU(), nn::Conv1d(4, 4, 32),
-                      nn::MaxPool1d(4), nn::BatchNorm1d(4), nn::ELU(), nn::Conv1d(4, 8, 32), nn::BatchNorm1d(8), nn::ELU(),
-                      nn::Conv1d(8, 8, 16), nn::MaxPool1d(3), nn::BatchNorm1d(8), nn::ELU(), nn::Conv1d(8, 16, 16),
-                      nn::BatchNorm1d(16), nn::ELU(), nn::Conv1d(16, 16, 16), nn::MaxPool1d(4), nn::BatchNorm1d(16), nn::ELU(),
+   nn::Sequential net(norm(2), nn::Conv1d(2, 4, 64), norm(4), nn::ELU(), nn::Conv1d(4, 4, 32),
+                      nn::MaxPool1d(4), norm(4), nn::ELU(), nn::Conv1d(4, 8, 32), norm(8), nn::ELU(),
+                      nn::Conv1d(8, 8, 16), nn::MaxPool1d(3), norm(8), nn::ELU(), nn::Conv1d(8, 16, 16),
+                      norm(16), nn::ELU(), nn::Conv1d(16, 16, 16), nn::MaxPool1d(4), norm(16), nn::ELU(),
                       nn::Flatten(), nn::Linear(464, 32), nn::ELU(), nn::Linear(32, 16), nn::ELU(), nn::Linear(16, 1));
    return CladTorch::Model(net, {2, 2048});
+}
+
+/// With batch normalisation it learns from a fraction of the windows. Processes that share a batch have none of its statistics: there
+/// (`isShared`) the channels of each window are normalised by themselves.
+inline CladTorch::Model ChallengeNetwork(bool isShared = false)
+{
+   if (isShared)
+      return ChallengeNetworkWith([](int channels) { return torch::nn::GroupNorm(1, channels); });
+   return ChallengeNetworkWith([](int channels) { return torch::nn::BatchNorm1d(channels); });
 }
 
 /// How both networks of this file learn.

@@ -13,6 +13,11 @@
 ///
 /// The numbers are epochs, windows of an epoch, and test windows of noise. `quick` searches for one chirp of known masses in one
 /// detector instead. Writes gw_search.png, gw_search.pdf and gw_search.ct (the network) into the folder.
+///
+///     mpirun -n 4 root.exe -l -b -q 'root_macros/gw_search.C("output_folder", 12, 8000, 20000, true)'
+///
+/// The processes of an MPI job make the windows between them, each its part, and train one network on them; the first one tests it.
+/// Without `quick` the network then has group instead of batch normalisation, whose statistics are those of a whole batch.
 
 R__LOAD_LIBRARY(libcladtorch)
 #include "gw_injections.h"
@@ -59,7 +64,9 @@ CladTorch::Dataset Read(const ROOT::RDF::RNode &frame, const std::string &column
 /// Learns from windows that are made anew for each epoch; `validation` stays.
 CladTorch::History Train(CladTorch::Model &model, const CladTorch::Stream &windows, const CladTorch::Dataset &validation, int epochs)
 {
-   return model.Fit(windows, validation, NetworkOptions(epochs));
+   auto options = NetworkOptions(epochs);
+   options.fParallel = CladTorch::kMpi;
+   return model.Fit(windows, validation, options);
 }
 
 /// A perceptron on the features of `windows` windows.
@@ -170,10 +177,14 @@ void gw_search(const std::string &folder = "gw_search_out", int epochs = 8, int 
    const auto recipe = quick ? KnownMasses() : Challenge();
    const auto search = MakeSearch(recipe);
 
-   auto network = quick ? SmallNetwork() : ChallengeNetwork();
-   const auto fresh = FreshWindows(recipe, windows, folder + "/gw_search.root");
+   const int rank = CladTorch::Rank();
+   auto network = quick ? SmallNetwork() : ChallengeNetwork(CladTorch::Ranks() > 1);
+   const auto labels = folder + (rank ? "/gw_search_" + std::to_string(rank) : "/gw_search") + ".root";
+   const auto fresh = FreshWindows(recipe, windows, labels);
    const auto validation = Read(Frame(recipe, search, Windows(recipe, 3), 0, 4000), "white", network.Inputs());
    Train(network, fresh, validation, epochs);
+   if (rank)
+      return;
    network.Save(folder + "/gw_search.ct");
 
    ROOT::EnableImplicitMT();

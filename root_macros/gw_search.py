@@ -2,7 +2,7 @@
 
     python root_macros/gw_search.py [output_folder [epochs [windows [noise ["quick"]]]]]
 
-Writes gw_search.png, gw_search.pdf and gw_search.ct into the folder.
+Writes gw_search.png, gw_search.pdf and gw_search.ct into the folder. Under mpirun all processes train one network, which the first one tests.
 """
 
 import os
@@ -36,7 +36,9 @@ def read(frame, column, length=0):
 
 def train(model, windows, validation, epochs):
     """Learns from windows that are made anew for each epoch; `validation` stays."""
-    return model.Fit(windows, validation, ROOT.NetworkOptions(epochs))
+    options = ROOT.NetworkOptions(epochs)
+    options.fParallel = ct.kMpi
+    return model.Fit(windows, validation, options)
 
 
 def train_perceptron(recipe, search, windows):
@@ -108,10 +110,13 @@ def main(folder="gw_search_out", epochs=8, windows=16000, noise=30000, quick=Fal
     recipe = ROOT.KnownMasses() if quick else ROOT.Challenge()
     search = ROOT.MakeSearch(recipe)
 
-    network = ROOT.SmallNetwork() if quick else ROOT.ChallengeNetwork()
-    fresh = ROOT.FreshWindows(recipe, windows, f"{folder}/gw_search.root")
+    rank = ct.Rank()
+    network = ROOT.SmallNetwork() if quick else ROOT.ChallengeNetwork(ct.Ranks() > 1)
+    fresh = ROOT.FreshWindows(recipe, windows, f"{folder}/gw_search{f'_{rank}' if rank else ''}.root")
     validation = read(make_frame(recipe, search, ROOT.Windows(recipe, 3), 0, 4000), "white", network.Inputs())
     train(network, fresh, validation, epochs)
+    if rank:
+        return
     network.Save(f"{folder}/gw_search.ct")
 
     ROOT.EnableImplicitMT()
