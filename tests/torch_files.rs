@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use cladtorch::torch_file::{StateDict, archive_of, exported, is_exported, is_legacy, sound_script};
 use support::damage::survives;
 use support::say::say;
+use support::zip::zip_of;
 
 /// What `data/pytorch/networks.py` wrote.
 fn file(name: &str) -> PathBuf {
@@ -71,6 +72,9 @@ fn tensors_of_exported_networks_are_those_of_the_network() {
             let expected = Vec::<f32>::try_from(tensor.flatten(0, -1)).unwrap();
             assert_eq!(found.values.floats().collect::<Vec<_>>(), expected, "{name}: {parameter}");
         }
+        for found in &script.tensors {
+            assert_eq!(found.is_persistent, found.name != "shift", "{name}: {}", found.name); // persistent=False
+        }
         assert!(script.text.starts_with("graph(%x0 : Tensor, %t0 : Tensor"), "{}", script.text);
     }
 }
@@ -86,24 +90,6 @@ fn changed(name: &str, from: &str, to: &str) -> Vec<u8> {
     }
     assert!(count > 0, "{from} is not in {name}");
     archive_of(&archive).unwrap()
-}
-
-/// Names and contents of the records of an archive of stored ones.
-fn zip_of(bytes: &[u8]) -> Vec<(String, Vec<u8>)> {
-    let number = |at: usize, size: usize| {
-        bytes[at..at + size].iter().rev().fold(0, |number, &byte| number << 8 | usize::from(byte))
-    };
-    let mut at = bytes.windows(4).position(|window| window == b"PK\x01\x02").unwrap();
-    let mut records = Vec::new();
-    while &bytes[at..at + 4] == b"PK\x01\x02" {
-        let (size, name, extra, header) =
-            (number(at + 24, 4), number(at + 28, 2), number(at + 30, 2), number(at + 42, 4));
-        let start = header + 30 + number(header + 26, 2) + number(header + 28, 2);
-        let text = String::from_utf8(bytes[at + 46..][..name].to_vec()).unwrap();
-        records.push((text, bytes[start..start + size].to_vec()));
-        at += 46 + name + extra;
-    }
-    records
 }
 
 #[test]

@@ -164,6 +164,7 @@ fn files_that_do_not_fit_are_refused_with_a_reason() {
         (fs::read(&model).unwrap(), "CladTorch::Model::Load reads a model"),
         (foreign(|tensors| tensors[0].0 = "net.weight".into()), "tensor layers.0.weight is missing: it has "),
         (foreign(|tensors| _ = tensors.pop()), "tensor layers.1.bias is missing"),
+        (foreign(Vec::clear), "tensor layers.0.weight is missing: it has no tensor"),
         (foreign(|tensors| tensors[0].2 = vec![2, 3]), "tensor layers.0.weight is [2, 3] instead of [3, 2]"),
         (foreign(|tensors| tensors[0].2 = vec![6]), "tensor layers.0.weight is [6] instead of [3, 2]"),
         (foreign(|tensors| (tensors[1].1, tensors[1].2) = (Dtype::BF16, vec![6])), "is BF16 instead of F32"),
@@ -201,6 +202,21 @@ fn files_that_do_not_fit_are_refused_with_a_reason() {
     let mut infinite = small();
     let error = infinite.set_parameters(&[f32::NAN; 13]).unwrap_err().to_string();
     assert!(error.contains("NaN"), "{error}");
+}
+
+/// Predictions with it would be no numbers.
+#[test]
+fn a_negative_variance_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("w.safetensors");
+    let (_, mut model) = models().into_iter().find(|(name, _)| name == "batch_norm").unwrap();
+    let sound = model.state().to_vec();
+    model.set_state(&vec![-0.25; sound.len()]).unwrap();
+    model.save_weights(&path).unwrap();
+    model.set_state(&sound).unwrap();
+    let error = model.load_weights(&path).unwrap_err().to_string();
+    assert!(error.contains("norm.running_var is -0.25, and no variance is negative"), "{error}");
+    assert_eq!(model.state(), sound);
 }
 
 /// Damage of every kind, of which `CLADTORCH_DAMAGES` asks for another number: refused, or the model can be used.

@@ -15,3 +15,4 @@ pub mod say;
 pub mod session;
 pub mod typos;
 pub mod variants;
+pub mod zip;

@@ -88,7 +88,7 @@ void Register(Script script, const Core::ScriptTensor &spec, const torch::Tensor
    if (spec.is_parameter)
       script.register_parameter(names.back(), tensor, false);
    else
-      script.register_buffer(names.back(), tensor);
+      script.register_attribute(names.back(), c10::TensorType::get(), tensor, false, spec.is_persistent);
 }
 
 /// What an operator takes, where the arguments are those of `node`, by position or by `names`; none: the schema has no place for

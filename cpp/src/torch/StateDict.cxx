@@ -34,11 +34,7 @@ std::optional<Core::EElement> Element(torch::ScalarType type)
 rust::Vec<std::uint8_t> Bytes(const torch::Tensor &tensor)
 {
    const auto dense = tensor.detach().contiguous();
-   const auto *begin = static_cast<const std::uint8_t *>(dense.data_ptr());
-   rust::Vec<std::uint8_t> bytes;
-   bytes.reserve(dense.nbytes());
-   std::copy_n(begin, dense.nbytes(), std::back_inserter(bytes));
-   return bytes;
+   return Core::copied_bytes({static_cast<const std::uint8_t *>(dense.data_ptr()), dense.nbytes()});
 }
 
 /// Whether it is the count of batches that PyTorch keeps beside running statistics, which nothing is computed from.

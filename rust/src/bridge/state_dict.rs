@@ -62,6 +62,8 @@ mod ffi {
         bytes: Vec<u8>,
         /// Whether it is a parameter, not a buffer.
         is_parameter: bool,
+        /// Whether a state_dict has it.
+        is_persistent: bool,
         /// Whether it trains.
         trains: bool,
         /// Whether the graph takes it.
@@ -92,6 +94,8 @@ mod ffi {
         fn exported_script(path: &str) -> Result<ScriptSpec>;
         /// The model as a network of PyTorch.
         fn model_script(model: &Model) -> Result<ScriptSpec>;
+        /// The bytes, in one piece: C++ can add them to a `rust::Vec` one by one only.
+        fn copied_bytes(bytes: &[u8]) -> Vec<u8>;
         /// What the model predicts for events `x` [_, inputs].
         fn model_predictions(model: &Model, x: &[f32]) -> Result<Vec<f32>>;
     }
@@ -145,6 +149,7 @@ fn spec(script: Script) -> Result<ScriptSpec> {
             name: tensor.name,
             shape: tensor.shape,
             is_parameter: tensor.is_parameter,
+            is_persistent: tensor.is_persistent,
             trains: tensor.trains,
             is_used: tensor.is_used,
             same_as: tensor.same_as.map_or(0, |index| index + 1),
@@ -163,6 +168,10 @@ fn exported_script(path: &str) -> Result<ScriptSpec> {
 
 fn model_script(model: &Model) -> Result<ScriptSpec> {
     guard(|| spec(model.script()?))
+}
+
+fn copied_bytes(bytes: &[u8]) -> Vec<u8> {
+    bytes.to_vec()
 }
 
 fn model_predictions(model: &Model, x: &[f32]) -> Result<Vec<f32>> {

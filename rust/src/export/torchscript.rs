@@ -57,6 +57,7 @@ impl Writer {
             shape: vec![values.len()],
             values: floats(values),
             is_parameter: false,
+            is_persistent: true,
             trains: false,
             is_used: true,
             same_as: None,
@@ -122,6 +123,7 @@ impl Writer {
                             shape,
                             values: floats(&model.parameters()[range.clone()]),
                             is_parameter: true,
+                            is_persistent: true,
                             trains: true,
                             is_used: true,
                             same_as: None,
@@ -199,7 +201,16 @@ impl Writer {
             let is_parameter = !slot.is_buffer;
             let trains = matches!(slot.content, Content::Held(Place::Parameter(_)));
             let (name, shape) = (slot.name.clone(), slot.shape.clone());
-            self.tensors.push(ScriptTensor { name, shape, values, is_parameter, trains, is_used: false, same_as });
+            self.tensors.push(ScriptTensor {
+                name,
+                shape,
+                values,
+                is_parameter,
+                is_persistent: true,
+                trains,
+                is_used: false,
+                same_as,
+            });
         }
     }
 }
@@ -336,12 +347,30 @@ fn captured(model: &Model, module: &Module, index: usize, before: &[ScriptTensor
             let named = named.find(|slot| is_free(&slot.name));
             let is_parameter = named.is_some_and(|slot| !slot.is_buffer);
             let name = named.map_or_else(|| format!("constant_{index}"), |slot| slot.name.clone());
-            return Ok(ScriptTensor { name, shape, values, is_parameter, trains: false, is_used: true, same_as: None });
+            return Ok(ScriptTensor {
+                name,
+                shape,
+                values,
+                is_parameter,
+                is_persistent: true,
+                trains: false,
+                is_used: true,
+                same_as: None,
+            });
         }
     };
     let path = model.names().path(place);
     let name = if path.is_empty() { format!("captured_{index}") } else { path.to_owned() };
     let is_parameter = matches!(place, Place::Parameter(_));
     let values = floats(held(model, place, length));
-    Ok(ScriptTensor { name, shape, values, is_parameter, trains: is_parameter, is_used: true, same_as: None })
+    Ok(ScriptTensor {
+        name,
+        shape,
+        values,
+        is_parameter,
+        is_persistent: true,
+        trains: is_parameter,
+        is_used: true,
+        same_as: None,
+    })
 }

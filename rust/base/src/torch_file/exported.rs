@@ -182,7 +182,11 @@ impl Reader<'_> {
                 "tensor_constant" => string(spec, "tensor_constant_name")?,
                 other => return Err(format!("its forward takes a {}", text::name(other))),
             };
-            let index = self.tensor(name, what == "parameter")?;
+            let is_persistent = match what {
+                "buffer" => field(spec, "persistent")?.as_bool() != Some(false),
+                other => other == "parameter",
+            };
+            let index = self.tensor(name, what == "parameter", is_persistent)?;
             self.values.insert(string(field(spec, "arg")?, "name")?.to_owned(), format!("%t{index}"));
             taken.push(format!("%t{index} : Tensor"));
         }
@@ -198,7 +202,7 @@ impl Reader<'_> {
     }
 
     /// Reads a tensor of the file, and gives its number.
-    fn tensor(&mut self, name: &str, is_parameter: bool) -> Said<usize> {
+    fn tensor(&mut self, name: &str, is_parameter: bool, is_persistent: bool) -> Said<usize> {
         let bad = |what: &str| format!("tensor {} {what}", text::name(name));
         let is_path = !name.is_empty() && name.split('.').all(|part| !part.is_empty()) && name.len() < 1000;
         let is_plain = name.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_' || letter == '.');
@@ -236,7 +240,16 @@ impl Reader<'_> {
         let values = Packed::of_elements(dtype, &elements.ok_or_else(|| bad("reaches beyond its elements"))?);
         let trains = is_parameter && field(meta, "requires_grad")?.as_bool() == Some(true);
         let name = name.to_owned();
-        self.tensors.push(ScriptTensor { name, shape, values, is_parameter, trains, is_used: true, same_as });
+        self.tensors.push(ScriptTensor {
+            name,
+            shape,
+            values,
+            is_parameter,
+            is_persistent,
+            trains,
+            is_used: true,
+            same_as,
+        });
         Ok(self.tensors.len() - 1)
     }
 

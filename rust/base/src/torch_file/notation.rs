@@ -14,6 +14,8 @@ pub struct ScriptTensor {
     pub values: Packed,
     /// Whether it is a parameter, not a buffer.
     pub is_parameter: bool,
+    /// Whether a `state_dict` has it: not where it is a buffer with `persistent=False`, or a constant.
+    pub is_persistent: bool,
     /// Whether it trains.
     pub trains: bool,
     /// Whether the graph takes it.
