@@ -371,7 +371,7 @@ fn networks_of_keras_compute_what_they_say() {
         &[info("y", &[0, 1])],
     );
     let model = load(&image).unwrap();
-    let (k, kb, w) = (files::weights(5, 8), files::weights(3, 2), files::weights(3, 8));
+    let (k, kb, w) = (onnx_file::weights(5, 8), onnx_file::weights(3, 2), onnx_file::weights(3, 8));
     let x: Vec<f32> = (0..16).map(|at| (at as f32 * 1.7).sin()).collect();
     let pixel = |row: usize, column: usize| if row < 4 && column < 4 { x[row * 4 + column] } else { 0.0 };
     let convolved = |channel: usize, row: usize, column: usize| {

@@ -218,10 +218,10 @@ impl Mpi {
                     self.give_up(rank, &format!("has sent nothing for {seconds} s, and the others wait for it"));
                 }
             }
-            match polls {
-                ..=FEW => {}
-                ..=MANY => std::thread::yield_now(), // there may be more processes than processors
-                _ => std::thread::sleep(NAP),
+            if polls > MANY {
+                std::thread::sleep(NAP);
+            } else if polls > FEW {
+                std::thread::yield_now(); // there may be more processes than processors
             }
         }
     }

@@ -1,12 +1,12 @@
 //! Which charts a group's records allow.
 
+use super::axis::plain;
 use super::case::Group;
 use super::chart::{Axis, Body, Chart, FLOOR, Point, Series};
 use super::means;
 use super::party::OURS;
 use super::qualities;
 use super::record::Record;
-use super::axis::plain;
 use super::table;
 
 /// How the name of a case begins that is a point on a curve (the number follows), and the title of the axis.
