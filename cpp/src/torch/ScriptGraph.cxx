@@ -128,19 +128,22 @@ void TakeInEvents(std::shared_ptr<torch::jit::Graph> &graph)
 Value *NumberOf(const Value *tensor, torch::jit::Graph &graph)
 {
    auto *node = const_cast<Node *>(tensor->node());
+   if (tensor->type() == c10::IntType::get()) // TakeNumbers() was here before
+      return const_cast<Value *>(tensor);
    if (node->kind() == c10::prim::NumToTensor)
       return node->input();
    const auto constant = torch::jit::toIValue(tensor);
    if (constant && constant->isTensor() && constant->toTensor().dim() == 0 && constant->toTensor().scalar_type() == at::kLong)
       return graph.insertConstant(constant->toTensor().item<std::int64_t>());
-   if (node->kind() != c10::aten::mul || node->inputs().size() != 2)
+   const auto isQuotient = node->kind() == c10::aten::floor_divide; // of x.size(1) // 4
+   if ((node->kind() != c10::aten::mul && !isQuotient) || node->inputs().size() != 2)
       return nullptr;
    auto *a = NumberOf(node->input(0), graph), *b = NumberOf(node->input(1), graph);
    if (!a || !b || a->type() != c10::IntType::get() || b->type() != c10::IntType::get())
       return nullptr;
-   auto *product = graph.insertNode(graph.create(c10::aten::mul, {a, b}))->output();
-   product->setType(c10::IntType::get());
-   return product;
+   auto *number = graph.insertNode(graph.create(isQuotient ? c10::aten::floordiv : c10::aten::mul, {a, b}))->output();
+   number->setType(c10::IntType::get());
+   return number;
 }
 
 void TakeNumbers(torch::jit::Block &block, torch::jit::Graph &graph)

@@ -65,7 +65,7 @@ pub fn operators() -> impl Iterator<Item = &'static Operator> {
 pub const ON_LIBTORCH: &[(&str, &str)] = &[
     ("lstm gru rnn_tanh rnn_relu lstm_cell gru_cell", "its cells are fused, and each step waits for the one before"),
     (
-        "conv2d conv3d conv_transpose* max_pool2d max_pool3d avg_pool2d avg_pool3d adaptive_avg_pool2d adaptive_max_pool2d \
+        "conv3d conv_transpose* max_pool2d max_pool3d avg_pool2d avg_pool3d adaptive_avg_pool2d adaptive_max_pool2d \
          upsample_* grid_sampler*",
         "images are what its own kernels are made for",
     ),

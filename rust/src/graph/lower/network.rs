@@ -32,8 +32,9 @@ pub(super) const TABLE: &[Operator] = &[
     Operator { name: "dropout", does: "`x` times factors drawn by LibTorch's generator", lower: dropout },
     Operator { name: "conv1d", does: "convolution in one dimension", lower: conv1d },
     Operator { name: "_convolution_mode", does: "as conv1d with the padding \"same\" or \"valid\"", lower: conv1d },
-    Operator { name: "convolution", does: "convolution in one dimension", lower: convolution },
-    Operator { name: "_convolution", does: "convolution in one dimension", lower: convolution },
+    Operator { name: "conv2d", does: "convolution with windows of one element", lower: conv2d },
+    Operator { name: "convolution", does: "as conv1d or conv2d", lower: convolution },
+    Operator { name: "_convolution", does: "as conv1d or conv2d", lower: convolution },
     Operator {
         name: "max_pool1d",
         does: "greatest of each window; the first of equals has the derivative",
@@ -168,15 +169,54 @@ fn convolution(call: &mut Call) -> Lowered {
     if call.flag(6)? {
         return Err(call.refuse("is transposed"));
     }
+    if call.sizes(3)?.len() > 1 {
+        let groups = call.integer(8)?;
+        return by_elements(call, groups);
+    }
     let (stride, padding, dilation) = (call.size_1d(3)?, call.size_1d(4)?, call.size_1d(5)?);
     let groups = call.integer(8)?.max(1) as usize;
     convolve(call, Steps { stride, padding: [padding; 2], dilation, groups })
+}
+
+/// `conv2d(x, weight, bias, stride, padding, dilation, groups)`
+fn conv2d(call: &mut Call) -> Lowered {
+    let groups = call.integer(6)?;
+    by_elements(call, groups)
+}
+
+/// A convolution along several dimensions whose windows are single elements: the dimensions count as one.
+fn by_elements(call: &mut Call, groups: i64) -> Lowered {
+    let (x, weight, bias) = (call.tensor(0)?, call.tensor(1)?, call.optional(2)?);
+    let rank = weight.view.rank();
+    let (strides, padding) = (call.sizes(3)?, call.sizes(4)?);
+    let is_sparse = strides.iter().any(|&stride| stride != 1) || padding.iter().any(|&size| size != 0);
+    if rank < 3 || is_sparse || weight.view.sizes[2..].iter().any(|&taps| taps != 1) {
+        return Err(call.refuse("works on windows along more than one dimension"));
+    }
+    let single = x.view.rank() + 1 == rank;
+    let x = if single { Tensor { view: x.view.unsqueeze(0), ..x } } else { x };
+    let sizes = x.view.sizes.clone();
+    if sizes.len() != rank {
+        return Err(call.refuse("has sizes that do not fit together"));
+    }
+    let x = call.reshape(&x, &[sizes[0], sizes[1], sizes[2..].iter().product()])?;
+    let weight = call.reshape(&weight, &[weight.view.sizes[0], weight.view.sizes[1], 1])?;
+    let steps = Steps { stride: 1, padding: [0; 2], dilation: 1, groups: groups.max(1) as usize };
+    let value = convolved(call, &x, &weight, bias.as_ref(), steps)?;
+    let value = call.reshape(&value, &[&sizes[..1], &value.view.sizes[1..2], &sizes[2..]].concat())?;
+    Ok(vec![if single { Tensor { view: value.view.squeeze(0), ..value } } else { value }])
 }
 
 fn convolve(call: &mut Call, steps: Steps) -> Lowered {
     let (x, weight, bias) = (call.tensor(0)?, call.tensor(1)?, call.optional(2)?);
     let single = x.view.rank() == 2;
     let x = if single { Tensor { view: x.view.unsqueeze(0), ..x } } else { x };
+    let value = convolved(call, &x, &weight, bias.as_ref(), steps)?;
+    Ok(vec![if single { Tensor { view: value.view.squeeze(0), ..value } } else { value }])
+}
+
+/// x [events, channels, length]
+fn convolved(call: &mut Call, x: &Tensor, weight: &Tensor, bias: Option<&Tensor>, steps: Steps) -> Result<Tensor> {
     let Steps { stride, padding, dilation, groups } = steps;
     let ([events, inputs, _], [outputs, group_inputs, taps]) = (&x.view.sizes[..], &weight.view.sizes[..]) else {
         return Err(call.refuse("works on more than one dimension"));
@@ -185,15 +225,14 @@ fn convolve(call: &mut Call, steps: Steps) -> Lowered {
     if stride == 0 || dilation == 0 || group_inputs.checked_mul(groups) != Some(inputs) || outputs % groups != 0 {
         return Err(call.refuse("has sizes that do not fit together"));
     }
-    let padded = call.padded(&x, 2, padding, 0.0)?;
+    let padded = call.padded(x, 2, padding, 0.0)?;
     let length = padded.view.sizes[2];
     let c = Convolution { events, groups, inputs: group_inputs, outputs: outputs / groups, taps, dilation, length };
     let empty = [events, inputs, outputs, taps].contains(&0);
-    let value = match stride {
-        1 if !empty => call.convolved(c, &padded, &weight, bias.as_ref())?,
-        _ => by_windows(call, c, stride, &padded, &weight, bias.as_ref())?,
-    };
-    Ok(vec![if single { Tensor { view: value.view.squeeze(0), ..value } } else { value }])
+    match stride {
+        1 if !empty => call.convolved(c, &padded, weight, bias),
+        _ => by_windows(call, c, stride, &padded, weight, bias),
+    }
 }
 
 /// Each window of the input as a column, then one product for each event and group: weight [O, I K] x columns [I K, L].

@@ -737,6 +737,19 @@ fn layers(c: &mut Cases) {
         let flags = [B(false), B(false), B(false), B(true)];
         c.add("_convolution", inputs(), head.chain(tail).chain(flags).collect(), run);
     }
+    for groups in [1, 2] {
+        let inputs = || vec![n(&[3, 4, 5, 2]), n(&[6, 4 / groups, 1, 1]), n(&[6])];
+        let run = move |x: &[Tensor]| x[0].conv2d(&x[1], Some(&x[2]), [1, 1], [0, 0], [1, 1], groups);
+        let sizes = [L(vec![1, 1]), L(vec![0, 0]), L(vec![1, 1])];
+        let head = [V(0), V(1), V(2)].into_iter().chain(sizes);
+        c.add("conv2d", inputs(), head.clone().chain([I(groups)]).collect(), run);
+        let tail = [B(false), L(vec![0, 0]), I(groups)];
+        c.add("convolution", inputs(), head.chain(tail).collect(), run);
+    }
+    let single = vec![V(0), V(1), A::None, L(vec![1, 1]), L(vec![0, 0]), L(vec![1, 1]), I(1)];
+    c.add("conv2d", vec![n(&[4, 5, 2]), n(&[6, 4, 1, 1])], single, move |x| {
+        x[0].conv2d(&x[1], none(), [1, 1], [0, 0], [1, 1], 1)
+    });
     let same = vec![V(0), V(1), A::None, L(vec![1]), S("same"), L(vec![1]), I(1)];
     c.add("conv1d.padding", vec![n(&[2, 3, 8]), n(&[4, 3, 3])], same, move |x| {
         x[0].conv1d_padding(&x[1], none(), 1, "same", 1, 1)
