@@ -7,6 +7,7 @@ R__LOAD_LIBRARY(libcladtorch)
 #include <CladTorch/Torch.hxx>
 #include "check.h"
 
+#include <TInterpreter.h>
 #include <TSystem.h>
 
 #include <fstream>
@@ -63,6 +64,14 @@ Tensor Events(std::vector<std::int64_t> shape)
 Tensor Events(const std::vector<std::size_t> &shape)
 {
    return Events(std::vector<std::int64_t>(shape.begin(), shape.end()));
+}
+
+/// What stands in a file.
+std::string Text(const std::string &path)
+{
+   std::stringstream text;
+   text << std::ifstream(path, std::ios::binary).rdbuf();
+   return text.str();
 }
 
 std::vector<float> Numbers(const Tensor &tensor)
@@ -155,6 +164,22 @@ void gradients(Model model, torch::jit::Module &script, const Tensor &x)
    CHECK(Difference(model.Gradient(data), Derivatives([&](const Tensor &given) { return forward((given - 0.5) / 4) * 3 - 1; }, x)) < 1e-5);
 }
 
+/// The header computes what LibTorch does, and has the derivatives of its autograd.
+void header(const Model &model, torch::jit::Module &script, const Tensor &x)
+{
+   static int number = 0;
+   const auto name = "header_" + std::to_string(number++);
+   model.ExportCpp(name + ".hxx", /*gradient=*/true);
+   CHECK(gInterpreter->Declare(("#include \"" + name + ".hxx\"").c_str()));
+   const auto call = "(Longptr_t)static_cast<void (*)(std::size_t, const float *, float *, float *)>(&" + name + "::gradient)";
+   const auto gradient = reinterpret_cast<void (*)(std::size_t, const float *, float *, float *)>(gInterpreter->Calc(call.c_str()));
+   std::vector<float> outputs(kRows * model.Outputs()), jacobian(outputs.size() * model.Inputs());
+   gradient(kRows, Numbers(x).data(), outputs.data(), jacobian.data());
+   const auto forward = [&](const Tensor &given) { return script.forward({given}).toTensor(); };
+   CHECK(Difference(outputs, Numbers(forward(x))) < 1e-6);
+   CHECK(Difference(jacobian, Derivatives(forward, x)) < 1e-6);
+}
+
 void computes(const Case &each)
 {
    std::printf("---- %s\n", each.fName.c_str());
@@ -190,7 +215,7 @@ void computes(const Case &each)
    model.Save(each.fName + ".ct");
    CHECK(Model::Load(each.fName + ".ct").Logits(data) == model.Logits(data));
    model.ExportOnnx(each.fName + ".onnx");
-   model.ExportCpp(each.fName + ".hxx");
+   header(model, script, x);
    model.ExportTorchScript(each.fName + "_again.pt");
    const auto width = static_cast<std::int64_t>(model.Inputs());
    CHECK(Difference(Numbers(torch::jit::load(each.fName + "_again.pt").forward({x.reshape({kRows, width})}).toTensor()), model.Logits(data)) < 1e-6);
@@ -218,6 +243,7 @@ void exported()
       model.Fit(data, OneStep());
       CHECK(Difference(Parameters(model), before) > 1e-5);
       model.SaveWeights("exported.safetensors");
+      CHECK(Text("exported.safetensors").find("shift") == std::string::npos); // a buffer with persistent=False
       auto other = Model::LoadTorchScript(Path(name), shape);
       other.LoadWeights("exported.safetensors");
       CHECK(Difference(model.Logits(data), other.Logits(data)) < 1e-6);

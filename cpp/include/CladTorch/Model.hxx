@@ -412,7 +412,10 @@ public:
    /// The namespace is named after the file: what C++ does not allow in a name becomes `_`, and a name that is taken gets
    /// `model_` before it. It computes in float32; sums have another order than those of Predict(), which changes last digits. Safe
    /// from several threads. Throws as ExportOnnx(), and for more than 4 million parameters.
-   void ExportCpp(const std::string &path) const;
+   /// \param gradient Also writes `higgs::gradient(features, predictions, jacobian)`: the derivatives of the predictions by the features, in
+   ///        the units of both, [kOutputs, kInputs] row-major, in one pass forward and one back for each prediction. The derivatives of
+   ///        functions are Clad's text. Throws for weights of convolutions and normalisation that are computed from the event.
+   void ExportCpp(const std::string &path, bool gradient = false) const;
    /// Writes what Predict() computes as a network of PyTorch, which Python loads with `torch.jit.load(path)`: with the scaler of the
    /// features, that of the targets, and the sigmoid or softmax of a classifier. Its `forward` takes features [events, F] of float32 and
    /// gives predictions [events, C], as in evaluation: without dropout, with the running statistics. Parameters are PyTorch's

@@ -1052,7 +1052,7 @@ class Model:
         values use `Evaluation::Classifier(model.Predict(data), ...)`.
         """
         ...
-    def ExportCpp(self, path: _Path) -> None:
+    def ExportCpp(self, path: _Path, gradient: bool = ...) -> None:
         """Writes what Predict() computes as one C++17 header, which needs neither ROOT nor LibTorch nor CladTorch.
 
             #include "higgs.hxx"                    // by ExportCpp("higgs.hxx")
@@ -1062,6 +1062,9 @@ class Model:
         The namespace is named after the file: what C++ does not allow in a name becomes `_`, and a name that is taken gets
         `model_` before it. It computes in float32; sums have another order than those of Predict(), which changes last digits. Safe
         from several threads. Throws as ExportOnnx(), and for more than 4 million parameters.
+        gradient: Also writes `higgs::gradient(features, predictions, jacobian)`: the derivatives of the predictions by the features, in
+               the units of both, [kOutputs, kInputs] row-major, in one pass forward and one back for each prediction. The derivatives of
+               functions are Clad's text. Throws for weights of convolutions and normalisation that are computed from the event.
         """
         ...
     def ExportOnnx(self, path: _Path) -> None:

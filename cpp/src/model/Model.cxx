@@ -288,9 +288,9 @@ void Model::ExportOnnx(const std::string &path) const
    LongCall(Where("ExportOnnx"), [&] { Core::model_export_onnx(*Data().fCore, FilePath(path)); });
 }
 
-void Model::ExportCpp(const std::string &path) const
+void Model::ExportCpp(const std::string &path, bool gradient) const
 {
-   LongCall(Where("ExportCpp"), [&] { Core::model_export_cpp(*Data().fCore, FilePath(path)); });
+   LongCall(Where("ExportCpp"), [&] { Core::model_export_cpp(*Data().fCore, FilePath(path), gradient); });
 }
 
 void Model::SaveWeights(const std::string &path) const

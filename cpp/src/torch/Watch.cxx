@@ -317,17 +317,20 @@ void Watch::BeforeArgument(const torch::Tensor &tensor, Call &call)
 }
 
 /// Whether the tensor took over the memory of one that the function made of numbers and that is gone: torch::tensor() returns one.
-bool Watch::IsSuccessor(const torch::Tensor &tensor, const Memory *memory) const
+bool Watch::IsSuccessor(const torch::Tensor &tensor, const Memory *memory)
 {
    if (!memory || memory->fInput || memory->fSources != kNumbers || Knows(tensor))
       return false;
    return !IsShownByOther(tensor);
 }
 
-bool Watch::IsShownByOther(const torch::Tensor &tensor) const
+bool Watch::IsShownByOther(const torch::Tensor &tensor)
 {
-   return std::any_of(fTensors.begin(), fTensors.end(), [&](const auto &known) {
-      const torch::Tensor other(known.second.fTensor.lock());
+   // Most tensors of a loop are gone after their round.
+   const auto isGone = [](const WeakTensor &known) { return known.expired(); };
+   fAlive.erase(std::remove_if(fAlive.begin(), fAlive.end(), isGone), fAlive.end());
+   return std::any_of(fAlive.begin(), fAlive.end(), [&](const WeakTensor &known) {
+      const torch::Tensor other(known.lock());
       return other.defined() && !other.is_same(tensor) && ShareMemory(other, tensor);
    });
 }
@@ -439,7 +442,8 @@ std::string Watch::Place() const
 
 void Watch::Know(const torch::Tensor &tensor)
 {
-   fTensors.emplace(tensor.unsafeGetTensorImpl(), Known{WeakTensor(tensor.getIntrusivePtr()), fTensors.size()});
+   if (fTensors.emplace(tensor.unsafeGetTensorImpl(), Known{WeakTensor(tensor.getIntrusivePtr()), fTensors.size()}).second)
+      fAlive.emplace_back(tensor.getIntrusivePtr());
 }
 
 bool Watch::Knows(const torch::Tensor &tensor) const

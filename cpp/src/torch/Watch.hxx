@@ -79,8 +79,8 @@ private:
    std::size_t Hash(const torch::Tensor &tensor) const;
    void Before(const at::RecordFunction &record, Call &call);
    void BeforeArgument(const torch::Tensor &tensor, Call &call);
-   bool IsShownByOther(const torch::Tensor &tensor) const;
-   bool IsSuccessor(const torch::Tensor &tensor, const Memory *memory) const;
+   bool IsShownByOther(const torch::Tensor &tensor);
+   bool IsSuccessor(const torch::Tensor &tensor, const Memory *memory);
    void After(const at::RecordFunction &record, const Call &call);
    void AfterResult(const torch::Tensor &tensor, const at::RecordFunction &record, std::size_t result, const Call &call);
    void NoteWrite(const std::string &name, const torch::Tensor &tensor, Call &call);
@@ -105,6 +105,7 @@ private:
    std::vector<Step> fSteps;
    std::unordered_map<const void *, Memory> fMemory;
    std::unordered_map<const void *, Known> fTensors;
+   std::vector<WeakTensor> fAlive; ///< those of fTensors that were there when they were last looked through
    mutable std::vector<WeakTensor> fAddresses;
    std::vector<std::string> fDraws;
    TensorList fCaptured;

@@ -100,7 +100,7 @@ mod ffi {
         fn model_load_all(path: &str, activation: &str) -> Result<Box<ModelList>>;
         /// For other programs.
         fn model_export_onnx(model: &Model, path: &str) -> Result<()>;
-        fn model_export_cpp(model: &Model, path: &str) -> Result<()>;
+        fn model_export_cpp(model: &Model, path: &str, gradient: bool) -> Result<()>;
         fn model_save_weights(model: &Model, path: &str) -> Result<()>;
         /// Whether the file brought scalers, columns and options.
         fn model_load_weights(model: &mut Model, path: &str) -> Result<bool>;
@@ -252,8 +252,8 @@ fn model_export_onnx(model: &Model, path: &str) -> Result<()> {
     guard(|| model.export_onnx(Path::new(path)))
 }
 
-fn model_export_cpp(model: &Model, path: &str) -> Result<()> {
-    guard(|| model.export_cpp(Path::new(path)))
+fn model_export_cpp(model: &Model, path: &str, gradient: bool) -> Result<()> {
+    guard(|| model.export_cpp(Path::new(path), gradient))
 }
 
 fn model_save_weights(model: &Model, path: &str) -> Result<()> {

@@ -1,4 +1,6 @@
-//! The text of the kernels, definition by definition: a header has those that it uses.
+//! The text of the kernels and of their derivatives, definition by definition: a header has those that it uses.
+
+use std::borrow::Cow;
 
 /// In the order in which they include each other.
 const HEADERS: [&str; 5] = [
@@ -8,6 +10,9 @@ const HEADERS: [&str; 5] = [
     include_str!("../../../../cpp/kernels/order.hpp"),
     include_str!("kernels.hpp"),
 ];
+/// The rules for Clad's text, and this text.
+const PUSHFORWARDS: &str = include_str!("../../../../cpp/kernels/pushforwards.hpp");
+const DERIVATIVES: &str = include_str!("../../../../cpp/kernels/generated/derivatives.hpp");
 const BEGIN: &str = "namespace CladTorch::Kernels {\n";
 const END: &str = "} // namespace CladTorch::Kernels";
 /// A namespace inside of it is one definition.
@@ -17,7 +22,7 @@ const INNER_END: &str = "} // namespace Exponential\n";
 /// A definition with the comment above it.
 struct Definition {
     name: &'static str,
-    text: &'static str,
+    text: Cow<'static, str>,
 }
 
 /// All that `code` uses, and what that uses, in order.
@@ -29,7 +34,7 @@ pub fn used_by(code: &str) -> String {
         for (definition, wanted) in definitions.iter().zip(&mut wanted) {
             if !*wanted && words(code).any(|word| word == definition.name) {
                 *wanted = true;
-                due.push(definition.text);
+                due.push(&definition.text);
             }
         }
     }
@@ -44,18 +49,36 @@ fn definitions() -> Vec<Definition> {
         let mut body = body.split_once(END).map_or(body, |(body, _)| body);
         if let (true, Some(length)) = (body.starts_with(INNER_BEGIN), body.find(INNER_END)) {
             let (inner, behind) = body.split_at(length + INNER_END.len());
-            definitions.push(Definition { name: "Exponential", text: inner });
+            definitions.push(Definition { name: "Exponential", text: inner.into() });
             body = behind;
         }
         for text in body.split("\n\n").filter(|text| !text.trim().is_empty()) {
-            definitions.push(Definition { name: name(text), text });
+            definitions.push(Definition { name: name(text), text: text.into() });
         }
     }
+    definitions.extend(derivatives());
     definitions
 }
 
-/// Of the function that a text defines.
+/// The derivatives of float32, as functions of one namespace: here nothing else has their names.
+fn derivatives() -> impl Iterator<Item = Definition> {
+    let is_rule = |text: &&str| text.contains("\ninline ") || text.contains("\nstruct ");
+    let rules = PUSHFORWARDS.split("\n\n").filter(is_rule).map(|text| (name(text), text.to_owned()));
+    let generated = DERIVATIVES.split_once(BEGIN).map_or("", |(_, body)| body.trim_start());
+    let of_clad = generated.split("\n}\n").filter(|text| text.starts_with("inline ") && text.contains("(float "));
+    let of_clad = of_clad.map(|text| (name(text), format!("{text}\n}}")));
+    rules.chain(of_clad).map(|(name, text)| {
+        let flat = ["clad::custom_derivatives::std::", "clad::custom_derivatives::", "CladTorch::Kernels::"];
+        let text = flat.iter().fold(text, |text, qualifier| text.replace(qualifier, ""));
+        Definition { name, text: text.replace("clad::ValueAndPushforward", "ValueAndPushforward").into() }
+    })
+}
+
+/// Of the function or class that a text defines.
 fn name(text: &str) -> &str {
+    if let Some((_, head)) = text.split_once("\nstruct ") {
+        return head.split_once(' ').map_or("", |(name, _)| name);
+    }
     let head = text.split_once("inline ").map_or("", |(_, head)| head);
     let head = head.split_once('(').map_or("", |(head, _)| head);
     head.rsplit(' ').next().unwrap_or("")
@@ -76,10 +99,14 @@ mod tests {
     fn every_function_and_every_kernel_is_found_by_its_name() {
         let definitions = definitions();
         for function in Function::ALL {
-            assert!(definitions.iter().any(|definition| definition.name == function.name()), "{}", function.name());
+            let is_there = |name: String| definitions.iter().any(|definition| definition.name == name);
+            assert!(is_there(function.name().into()), "{}", function.name());
+            let rule = if function.arity() == 1 { "pushforward" } else { "pullback" };
+            let derivative = format!("{}_{rule}", function.name());
+            assert!(!function.is_differentiable() || is_there(derivative.clone()), "{derivative}");
         }
         for definition in &definitions {
-            let text = definition.text;
+            let text = &definition.text;
             assert!(!definition.name.is_empty(), "{text}");
             assert_eq!(text.matches('{').count(), text.matches('}').count(), "{text}");
         }
@@ -96,5 +123,10 @@ mod tests {
         assert!(used_by("Exp").contains("struct Reduced"));
         assert_eq!(found("Relu"), ["Relu"]);
         assert!(used_by("nothing").is_empty());
+        let derivative = used_by("Silu_pushforward(x, 1)");
+        for part in ["struct ValueAndPushforward", "Sigmoid_pushforward(z, _d_z);", "Exp_pushforward(T x, T d_x)"] {
+            assert!(derivative.contains(part), "{part}");
+        }
+        assert!(!derivative.contains("double") && !derivative.contains("clad::"), "{derivative}");
     }
 }

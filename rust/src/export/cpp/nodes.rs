@@ -13,7 +13,7 @@ use crate::kernels::strided::{Convolution, Ranking};
 /// Values of more numbers do not lie on the stack.
 const LARGEST_STACK: usize = 1 << 14;
 /// A layer of fewer outputs sums each by itself.
-const NARROW: usize = 8;
+pub(super) const NARROW: usize = 8;
 
 /// Of a header.
 #[derive(Default)]
@@ -24,13 +24,18 @@ pub struct Network {
     pub functions: String,
     /// Statements that compute `predictions` from `x`.
     pub body: String,
+    /// With the gradient: statements that declare the adjoints, and those that give `dx` from `seed`.
+    pub adjoints: String,
+    pub pullback: String,
 }
 
 /// Writes the nodes of a plan.
 pub struct Writer<'a> {
-    plan: &'a Plan<'a>,
-    groups: Vec<Group>,
-    network: Network,
+    pub(super) plan: &'a Plan<'a>,
+    pub(super) groups: Vec<Group>,
+    pub(super) network: Network,
+    /// Before the declaration of a value or an adjoint.
+    pub(super) storage: &'static str,
     /// Buffers whose constants are written.
     written: HashSet<usize>,
 }
@@ -44,29 +49,32 @@ impl<'a> Writer<'a> {
                 *group = Group::Root;
             }
         }
-        Writer { plan, groups, network: Network::default(), written: HashSet::new() }
+        Writer { plan, groups, network: Network::default(), storage: "", written: HashSet::new() }
     }
 
-    /// All nodes, and the network's outputs into `predictions`.
-    pub fn run(mut self) -> Result<Network> {
+    /// All nodes, and the network's outputs into `predictions`; with the gradient their pullbacks.
+    pub fn run(mut self, gradient: bool) -> Result<Network> {
         let plan = self.plan;
         let due: Vec<(usize, &Node)> = plan.nodes().filter(|(index, _)| self.groups[*index] == Group::Root).collect();
         let total: usize = due.iter().map(|(_, node)| plan.program.buffers[node.buffer].length).sum();
-        let storage = if total > LARGEST_STACK { "static thread_local " } else { "" };
-        for (index, node) in due {
+        self.storage = if total > LARGEST_STACK { "static thread_local " } else { "" };
+        for &(index, node) in &due {
             let length = plan.program.buffers[node.buffer].length;
-            emit!(self.network.body, "   {storage}float v{index}[{length}];");
+            emit!(self.network.body, "   {}float v{index}[{length}];", self.storage);
             self.node(index, node)?;
         }
         let result = plan.result();
         let nest = Nest::new(&result.view.sizes, &[result]);
         let copy = format!("predictions[{}] = {}[{}];", nest.index(1), self.variable(result.buffer), nest.index(0));
         self.network.body += &nest.text("", &[], &copy, &[]);
+        if gradient {
+            self.pull_back(&due)?;
+        }
         Ok(self.network)
     }
 
     /// The array of a buffer, whose constants are written where it has some.
-    fn variable(&mut self, buffer: usize) -> String {
+    pub(super) fn variable(&mut self, buffer: usize) -> String {
         match self.plan.program.buffers[buffer].origin {
             Origin::Node(index) if self.plan.is_event(buffer) => format!("v{index}"),
             Origin::Argument(_) if self.plan.is_event(buffer) => "x".to_owned(),
@@ -221,13 +229,9 @@ impl<'a> Writer<'a> {
 
     fn product(&mut self, index: usize, node: &Node, product: &Product) {
         let [x, w] = [&node.operands[0], &node.operands[1]];
-        let steps = |tensor: &Tensor| {
-            let rank = tensor.view.rank();
-            [tensor.view.strides[rank - 2], tensor.view.strides[rank - 1]]
-        };
         let [x_row, x_column] = steps(x);
-        let is_layer = !self.plan.is_event(w.buffer) && product.batches.len() == 1 && x_column == 1;
-        if is_layer && let Some(bias) = self.bias(index, node, product.n) {
+        if self.is_layer(node, product) {
+            let bias = self.bias(index, node, product.n);
             return self.layer(index, x, w, product, x_row, &bias);
         }
         let value = format!("v{index}");
@@ -251,15 +255,26 @@ impl<'a> Writer<'a> {
         emit!(self.network.body, "   for (size_t i = 0; i < {}; ++i)\n      {inside}", batches.len());
     }
 
-    /// What is added to every row of a product, as an array, where that is one row of constants or nothing.
-    fn bias(&mut self, index: usize, node: &Node, n: usize) -> Option<String> {
-        let Some(start) = node.operands.get(2) else {
-            let name = format!("b{index}");
-            self.network.constants += &array(&name, &vec![0.0; n]);
-            return Some(name);
+    /// Whether rows are multiplied by a constant matrix, and the same row of constants, or nothing, is added to each.
+    pub(super) fn is_layer(&self, node: &Node, product: &Product) -> bool {
+        let has_bias = match node.operands.get(2) {
+            Some(start) => node.bias().is_some() && !self.plan.is_event(start.buffer),
+            None => true,
         };
-        let offset = node.bias()?;
-        (!self.plan.is_event(start.buffer)).then(|| format!("{} + {offset}", self.variable(start.buffer)))
+        let [x, w] = [&node.operands[0], &node.operands[1]];
+        has_bias && !self.plan.is_event(w.buffer) && product.batches.len() == 1 && steps(x)[1] == 1
+    }
+
+    /// What is added to every row of a layer, as an array.
+    fn bias(&mut self, index: usize, node: &Node, n: usize) -> String {
+        match (node.operands.get(2), node.bias()) {
+            (Some(start), Some(offset)) => format!("{} + {offset}", self.variable(start.buffer)),
+            _ => {
+                let name = format!("b{index}");
+                self.network.constants += &array(&name, &vec![0.0; n]);
+                name
+            }
+        }
     }
 
     /// Rows times a constant matrix, whose elements are written in the order in which the loops read them.
@@ -294,6 +309,12 @@ impl<'a> Writer<'a> {
         let sizes = [events, groups, inputs, outputs, taps, dilation, length].map(|size| size.to_string()).join(", ");
         emit!(self.network.body, "   AddConvolution<{sizes}>({x}, {w}, {value});");
     }
+}
+
+/// Between neighbouring rows and columns of matrices.
+pub(super) fn steps(tensor: &Tensor) -> [usize; 2] {
+    let rank = tensor.view.rank();
+    [tensor.view.strides[rank - 2], tensor.view.strides[rank - 1]]
 }
 
 /// A view of a node's value in the shape of its first operand, whose last dimensions it has reduced.

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use super::super::lines::emit;
 use super::number;
-use crate::graph::Program;
 use crate::graph::program::{Origin, Primitive, Tensor};
+use crate::graph::{Function, Program};
 
 /// Most operators in one loop, and most arrays it reads: beyond, registers run out.
 const LONGEST_CHAIN: usize = 24;
@@ -68,7 +68,8 @@ pub struct Body<'a> {
     pub text: String,
     /// The variable that holds the value of the last one.
     pub result: String,
-    variables: usize,
+    /// The operators with their operands, in order; that of number k is the variable `tk`.
+    pub steps: Vec<(Function, Vec<String>)>,
 }
 
 impl<'a> Body<'a> {
@@ -84,9 +85,9 @@ impl<'a> Body<'a> {
         let Primitive::Map(function) = node.primitive else { return String::new() };
         let operands: Vec<String> =
             node.operands.iter().map(|operand| self.operand(program, groups, operand)).collect();
-        let variable = format!("t{}", self.variables);
-        self.variables += 1;
+        let variable = format!("t{}", self.steps.len());
         emit!(self.text, "   T {variable} = {}({});", function.name(), operands.join(", "));
+        self.steps.push((function, operands));
         variable
     }
 
