@@ -1,9 +1,10 @@
 //! `corpus FOLDER FILE…`: what the fuzzer starts from, made of sound files. `FOLDER/file` gets the files, `FOLDER/basket`
-//! every basket of every readable column, `FOLDER/onnx` small
-//! networks that this writes itself.
+//! every basket of every readable column, `FOLDER/onnx`, `FOLDER/model`, `FOLDER/weights` and `FOLDER/network` small networks
+//! that this writes itself or that PyTorch wrote.
 
 #[allow(dead_code)] // The target needs the rest.
 mod basket;
+mod parts;
 
 use std::fs;
 use std::path::Path;
@@ -21,7 +22,7 @@ type Outcome = Result<(), Box<dyn std::error::Error>>;
 fn main() -> Outcome {
     let mut arguments = std::env::args().skip(1);
     let folder = arguments.next().ok_or("name a folder for the corpus")?;
-    for name in ["file", "basket", "onnx"] {
+    for name in ["file", "basket", "onnx", "model", "weights", "network"] {
         fs::create_dir_all(Path::new(&folder).join(name))?;
     }
     for file in arguments {
@@ -29,7 +30,17 @@ fn main() -> Outcome {
     }
     for (seed, activation) in Activation::ALL.iter().enumerate() {
         let model = Model::new(&[3, 4, 2], *activation, Init::Kaiming, seed as u64)?;
-        model.export_onnx(&Path::new(&folder).join("onnx").join(activation.name()))?;
+        let at = |target: &str| Path::new(&folder).join(target).join(activation.name());
+        model.export_onnx(&at("onnx"))?;
+        model.save(&at("model"))?;
+        model.save_weights(&at("weights"))?;
+        let bytes = fs::read(at("weights"))?;
+        fs::write(at("weights"), [&[u8::MAX], &bytes[..]].concat())?;
+    }
+    for (target, wholes) in [("weights", &parts::WEIGHTS[..]), ("network", &parts::NETWORKS)] {
+        for (number, input) in parts::inputs(wholes).into_iter().enumerate() {
+            fs::write(Path::new(&folder).join(target).join(number.to_string()), input)?;
+        }
     }
     Ok(())
 }

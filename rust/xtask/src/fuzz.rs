@@ -35,6 +35,12 @@ enum Target {
     File,
     /// ONNX files
     Onnx,
+    /// Weights: safetensors files and PyTorch's
+    Weights,
+    /// Networks of TorchScript and torch.export
+    Network,
+    /// Model files
+    Model,
 }
 
 /// Inputs are no longer than this, in bytes: the longest seed has 36 kB.
@@ -76,6 +82,9 @@ pub fn run(given: &Given, options: &Options) -> Result<()> {
         Target::Basket => "basket",
         Target::File => "file",
         Target::Onnx => "onnx",
+        Target::Weights => "weights",
+        Target::Network => "network",
+        Target::Model => "model",
     };
     let folder = project::build().join("fuzz");
     let programs = build(&environment)?;
