@@ -26,7 +26,7 @@ waiting for others included; of DDP the time of a step less that of a step under
 summed over the processes. MPI on one machine has shared memory, Gloo sockets of the loopback interface. Where the name says \
 `oversubscribed`, there are more processes than cores.",
     check: "loss or sum",
-    agreement: Agreement::Value { relative: 0.05, absolute: 5e-3 },
+    agreement: Agreement::Value { relative: 0.05, absolute: 1e-3 },
     means: false,
     patience: Some(60.0),
     short: |case| case == "2 ranks 28-64-64-1/1024",
