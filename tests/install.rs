@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use support::checkout::{place, python, root_outside, source, succeed};
+use support::pages::Page;
 use tempfile::TempDir;
 
 /// Trains one epoch and prints what this process has mapped and where its interpreter looks for headers.
@@ -49,24 +50,10 @@ assert cladtorch.Mlp is ROOT.CladTorch.Mlp
 print("finished", cladtorch.__file__)
 "#;
 
-const PROJECT: &str = r#"
-cmake_minimum_required(VERSION 3.20)
-project(Downstream LANGUAGES CXX)
-find_package(CladTorch 0.1 REQUIRED)
-add_executable(downstream main.cxx)
-target_link_libraries(downstream PRIVATE CladTorch::cladtorch)
-add_executable(downstream_torch torch.cxx)
-target_link_libraries(downstream_torch PRIVATE CladTorch::Torch)
-"#;
-
-const PROGRAM: &str = r#"
-#include <CladTorch/CladTorch.hxx>
-#include <iostream>
-int main()
-{
-   CladTorch::Mlp model({3, 4, 1});
-   std::cout << "finished" << std::endl;
-}
+/// Added to the project of the page on installing.
+const TORCH_PROJECT: &str = r#"
+add_executable(selection_torch torch.cxx)
+target_link_libraries(selection_torch PRIVATE CladTorch::Torch)
 "#;
 
 const TORCH_PROGRAM: &str = r#"
@@ -76,7 +63,7 @@ const TORCH_PROGRAM: &str = r#"
 int main()
 {
    CladTorch::Mlp model({3, 4, 1});
-   std::cout << "sum " << torch::ones({2, 3}).sum().item<double>() << "\nfinished" << std::endl;
+   std::cout << "sum " << torch::ones({2, 3}).sum().item<double>() << std::endl;
 }
 "#;
 
@@ -182,8 +169,13 @@ fn the_command_runs_from_a_moved_installation() {
 fn a_cmake_project_builds_against_a_moved_installation() {
     let moved = Moved::new();
     let root = place("CLADTORCH_ROOTSYS", ".deps/site-packages/ROOT");
-    moved.write("CMakeLists.txt", PROJECT);
-    moved.write("main.cxx", PROGRAM);
+    let page = Page::read(&source().join("cpp/doc/install.md"));
+    let snippet = |language: &str, part: &str| {
+        let mut snippets = page.snippets.iter().filter(|snippet| snippet.language == language);
+        snippets.find(|snippet| snippet.text.contains(part)).expect(part).text.clone()
+    };
+    moved.write("CMakeLists.txt", &(snippet("text", "find_package(CladTorch") + TORCH_PROJECT));
+    moved.write("selection.cxx", &snippet("cpp", "int main()"));
     moved.write("torch.cxx", TORCH_PROGRAM);
     let (project, build) = (moved.folder.path(), moved.folder.path().join("build"));
     let mut configure = cmake();
@@ -191,11 +183,12 @@ fn a_cmake_project_builds_against_a_moved_installation() {
     configure.arg(format!("-DCMAKE_PREFIX_PATH={};{}", moved.prefix().display(), root.display()));
     succeed(&mut configure);
     succeed(cmake().arg("--build").arg(&build));
-    for name in ["downstream", "downstream_torch"] {
+    for (name, said) in [("selection", "AUC 0.7"), ("selection_torch", "sum 6")] {
         let mut program = Command::new(build.join(name));
         let libraries = [moved.prefix().join("lib"), root.join("lib")];
         program.env("ROOTSYS", &root).env("LD_LIBRARY_PATH", env::join_paths(libraries).unwrap());
-        assert!(String::from_utf8_lossy(&succeed(&mut program).stdout).contains("finished"));
+        let text = String::from_utf8(succeed(&mut program).stdout).expect("it is text");
+        assert!(text.contains(said), "{text}");
     }
 }
 

@@ -1,17 +1,14 @@
 //! README.md and the pages of `cpp/doc`: their snippets run, their links lead somewhere, the messages that they quote exist.
 
-// Part of what it offers is for `root.rs` only.
 #[path = "readme/messages.rs"]
 mod messages;
-#[path = "readme/pages.rs"]
-mod pages;
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use pages::{Page, Snippet};
 use support::checkout::source;
+use support::pages::{Page, Snippet};
 use support::session::{Outcome, Session, plugin};
 
 /// Declares the pages, and a test for each that runs its snippets. Behind a page stands what its sessions have to print.

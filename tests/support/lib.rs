@@ -10,6 +10,7 @@ pub mod launchers;
 pub mod models;
 pub mod numeric;
 pub mod onnx_file;
+pub mod pages;
 pub mod places;
 pub mod say;
 pub mod session;
