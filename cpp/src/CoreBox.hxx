@@ -82,6 +82,8 @@ void TellUnlike(const ModelData &model, rust::Slice<const float> features);
 /// What a fit minimises, where its options do not say it.
 struct LossData {
    rust::Box<Core::FitLoss> fCore;
+   /// With labels [events, 1] it makes no difference between the outputs, and it takes rows [events, outputs] as well.
+   bool fMayMeanRows = false;
 };
 
 /// What Model points to after `core` was read from a file.

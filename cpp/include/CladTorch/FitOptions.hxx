@@ -134,8 +134,8 @@ struct FitOptions {
    bool fShuffle = true;        ///< a new order of the events each epoch
    /// Standardises the features, and the labels of a regression (but for fLossFunction), to mean 0 and standard deviation 1
    /// over the training part (event weights do not count). The model keeps the scalers and undoes them in its
-   /// predictions. Features that a network takes as whole numbers (`x.to(torch::kLong)`, as for an embedding of categories) stay as
-   /// they are, where kernels run it. `false`: uses the scalers that the model has; a new model has none.
+   /// predictions. Features that a network takes as whole numbers (`x.to(torch::kLong)`, as for an embedding of categories, floor and
+   /// the like) stay as they are. `false`: uses the scalers that the model has; a new model has none.
    bool fStandardise = true;
    /// 0: as many as ROOT::EnableImplicitMT has set, at most one per core; autograd in a forked process uses 1.
    int fThreads = 0;

@@ -155,6 +155,8 @@ public:
    /// ~~~{.cpp}
    /// model.Fit(data, options, [](torch::Tensor z, torch::Tensor y) { return torch::nn::functional::cross_entropy(z, y); });
    /// ~~~
+   /// A loss that takes both and with labels [events, 1] treats all outputs alike, as (z * y).sum(1) does, is refused for labels that are
+   /// class numbers: it is to say which, by y.flatten() or torch::one_hot(y.flatten().to(torch::kLong), C).
    /// \param loss Takes outputs [events, C] and labels [events, T] (T = 1, or C targets), also where C or T is 1, and
    ///        returns the loss of each event, [events] or [events, 1], or one number, their mean. Its operators are observed
    ///        as those of a Model and differentiated by Clad; the event weights apply to each event's loss. Throws for a
@@ -456,6 +458,7 @@ private:
                       const Internal::LossData &loss);
    History FitStream(const Stream &stream, const FitOptions &options, const Dataset *validation, const std::string &path,
                      const Internal::LossData &loss);
+   void CheckLabels(const Internal::LossData &loss, const Dataset &data) const;
    void CheckFunctor(std::size_t arguments) const;
    std::string Where(const char *method) const;
    Evaluation SignalAndBackground(const Dataset &data, bool raw) const;

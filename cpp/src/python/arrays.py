@@ -7,6 +7,7 @@ the numbers end.
 """
 
 import operator
+import time
 
 
 def number_of(name):
@@ -58,6 +59,8 @@ def borrowed(array):
     cls = ROOT.CladTorch.FloatView
     if not array.size:
         return cls()
+    while cls not in MAKERS:  # PyROOT hands a class to other threads before it has met it here
+        time.sleep(0.001)
     view = cls.__new__(cls)
     MAKERS[cls](view, array, len(array), array.shape[1] if array.ndim == 2 else 0, ROOT.std.shared_ptr["const void"]())
     return view

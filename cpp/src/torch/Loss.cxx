@@ -70,7 +70,26 @@ std::shared_ptr<LossData> Observe(const ListFunction &loss, std::size_t outputs,
    }
    const auto addresses = Addresses(batch.First());
    return std::make_shared<LossData>(
-      LossData{Core::fit_loss_observed(batch.TakeCore(), one, why, Slice(addresses), outputs, labels, classes)});
+      LossData{Core::fit_loss_observed(batch.TakeCore(), one, why, Slice(addresses), outputs, labels, classes), false});
+}
+
+/// Whether class numbers [events, 1] may be a mistake for the loss: it makes no difference between the classes then, and takes rows
+/// [events, outputs] of 0 and 1 as well.
+bool MayMeanRows(const ListFunction &loss, std::size_t outputs)
+{
+   try {
+      const torch::NoGradGuard withoutGradients;
+      const auto z = Rows(kEvents, outputs), classes = torch::arange(kEvents).remainder(static_cast<std::int64_t>(outputs));
+      const auto y = classes.to(torch::kFloat32).unsqueeze(1);
+      if (!torch::allclose(loss({z, y})[0], loss({z.roll(1, 1), y})[0], 1e-4, 1e-6))
+         return false;
+      Observe(loss, outputs, 1, true);
+      return true;
+   } catch (const std::exception &) {
+      return false;
+   } catch (const Thrown &) {
+      return false;
+   }
 }
 
 } // namespace
@@ -81,7 +100,9 @@ std::shared_ptr<LossData> ObserveLoss(ListFunction loss, std::size_t outputs, st
       const auto rows = [](std::size_t width) { return "[events, " + std::to_string(width) + "]"; };
       std::string thrown = kName + " throws where it is observed, for outputs " + rows(outputs) + " and labels " + rows(labels) + ": ";
       try {
-         return Observe(loss, outputs, labels, false);
+         auto observed = Observe(loss, outputs, labels, false);
+         observed->fMayMeanRows = outputs > 1 && labels == 1 && MayMeanRows(loss, outputs);
+         return observed;
       } catch (const Thrown &first) {
          thrown += first.Message();
       }

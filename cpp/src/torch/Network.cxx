@@ -1,6 +1,7 @@
 #include "Network.hxx"
 
 #include "Preserve.hxx"
+#include "Roundings.hxx"
 
 #include "cladtorch/src/bridge/network.rs.h"
 
@@ -161,8 +162,8 @@ TensorList Network::EventsOfBothSigns(std::int64_t rows) const
 }
 
 /// Where an index is out of range, it may be a feature.
-constexpr const char *kOfIndices = "; the events that a network is observed on hold numbers from 0 to 1: clamp what is computed of a "
-                                   "feature before it becomes an index, as in (10 * x).clamp(0, 4).to(torch::kLong)";
+constexpr const char *kOfIndices = "; features that become indices have to be categories that the network knows, and it is observed on "
+                                   "numbers from 0 to 1, which become 0";
 
 torch::Tensor Network::Call(const torch::Tensor &events) const
 {
@@ -272,6 +273,14 @@ void Network::CheckEventsAreApart(torch::Tensor events) const
    others[1].zero_();
    if ((others.isfinite() & (others != 0)).any().item<bool>())
       throw std::runtime_error(std::string(Core::events_mix(fName + " computes the outputs of an event from other events")));
+}
+
+TensorList Network::Rounded(const torch::Tensor &events) const
+{
+   const Rehearsal rehearsal(*this, false, true, {events});
+   const Roundings roundings;
+   Call(events.clone()); // which it may change in place
+   return roundings.Rounded();
 }
 
 bool Network::Takes(const torch::Tensor &events, bool training) const

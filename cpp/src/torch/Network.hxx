@@ -73,6 +73,9 @@ public:
    void CheckEventsAreApart(torch::Tensor events) const;
    /// Throws where an event by itself, of a network that takes one, has other outputs than among `events`.
    void CheckOneEvent(const torch::Tensor &events) const;
+   /// What operators take fractions off in evaluation of `events`, but for what is computed from parameters; all is as it was
+   /// afterwards.
+   TensorList Rounded(const torch::Tensor &events) const;
    /// Whether it takes a single event in this mode.
    bool TakesOne(bool training) const { return Takes(Events(1), training); }
 

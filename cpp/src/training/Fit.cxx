@@ -20,10 +20,12 @@
 #include <TError.h>
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <iostream>
 #include <optional>
 #include <stdexcept>
+#include <string>
 
 namespace CladTorch {
 
@@ -119,6 +121,19 @@ History Model::RunEpochs(const Training &training, const InterruptScope &interru
    return history;
 }
 
+/// Refuses class numbers for a loss that would take them for values where rows of 0 and 1 may be meant.
+void Model::CheckLabels(const LossData &loss, const Dataset &data) const
+{
+   const auto labels = data.Labels();
+   const auto isClass = [outputs = Outputs()](float label) { return label >= 0 && label < outputs && label == std::floor(label); };
+   if (!loss.fMayMeanRows || !std::all_of(labels.begin(), labels.end(), isClass))
+      return;
+   const auto count = std::to_string(Outputs());
+   throw std::runtime_error("the labels are class numbers from 0 to " + std::to_string(Outputs() - 1) + ", and the loss, which treats all outputs alike, takes "
+                            "them as [events, 1] and as rows [events, " + count + "] of 0 and 1: say which. y.flatten() are the numbers [events], "
+                            "torch::one_hot(y.flatten().to(torch::kLong), " + count + ") the rows");
+}
+
 History Model::FitDataset(const Dataset &data, const FitOptions &options, const Dataset *validation,
                           const std::string &path, const LossData &loss)
 {
@@ -126,6 +141,7 @@ History Model::FitDataset(const Dataset &data, const FitOptions &options, const 
       return OnRanks(options, [&](const FitOptions &own) {
          const auto &events = *data.fData->fCore;
          CheckWeight(*data.fData);
+         CheckLabels(loss, data);
          if (validation)
             CheckWeight(*validation->fData);
          const auto spec = ToSpec(own);

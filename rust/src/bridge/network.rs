@@ -38,6 +38,8 @@ mod ffi {
         evaluates_one: bool,
         /// The activation behind which its outputs are no logits; empty: there is none.
         last_activation: String,
+        /// For each number of an event whether it is taken as a whole number.
+        whole: Vec<bool>,
     }
 
     /// The tensors of a network that LibTorch runs, dense.
@@ -138,6 +140,7 @@ fn libtorch_module(
         parameters,
         state,
         takes_one: [spec.trains_one, spec.evaluates_one],
+        whole: spec.whole.clone(),
         calls: Box::new(Called(calls)),
         seen_apart: AtomicBool::new(false),
     }

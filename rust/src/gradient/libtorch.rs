@@ -65,6 +65,8 @@ pub struct LibTorchModule {
     pub state: usize,
     /// Whether it computes a single event, in training and in evaluation.
     pub takes_one: [bool; 2],
+    /// For each feature whether it is taken as a whole number.
+    pub whole: Vec<bool>,
     /// To run it.
     pub calls: Box<dyn LibTorchCalls>,
     /// Whether events of a user's were seen to be apart.

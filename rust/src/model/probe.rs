@@ -40,7 +40,9 @@ impl Model {
     /// through blocks of any size.
     pub fn check_places(&self) -> Result<()> {
         const EVENTS: usize = 7;
-        let mut x: Vec<f32> = (0..EVENTS * self.inputs()).map(|index| (index as f32 * 0.37).sin()).collect();
+        // From 0 to 1, as in an observation: as whole numbers they are 0, which any table of categories has.
+        let place = |index: usize| 0.5 + 0.49 * (index as f32 * 0.37).sin();
+        let mut x: Vec<f32> = (0..EVENTS * self.inputs()).map(place).collect();
         let mut outputs = [vec![0.0; EVENTS * self.outputs()], vec![0.0; EVENTS * self.outputs()]];
         self.predict_rows(&x, true, 1, &mut outputs[0])?;
         x.rotate_left(self.inputs());

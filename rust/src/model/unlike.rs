@@ -30,11 +30,13 @@ impl Model {
             means.iter_mut().zip(row).for_each(|(sum, &value)| *sum += f64::from(value));
         }
         let count = rows.div_ceil(step) as f64;
+        // Columns that are not standardised, as categories are, have no scale to compare with.
+        let is_left = |index: usize| scaler.mean[index] == 0.0 && scaler.inverse[index] == 1.0;
         let far = |(index, (sum, deviation)): (usize, (f64, f64))| {
             let (mean, before) = (sum / count, f64::from(scaler.mean[index]));
             let apart = (mean - before).abs() / deviation;
             let name = || columns::element_name(&self.training().columns, index);
-            (apart > FAR).then(|| {
+            (apart > FAR && !is_left(index)).then(|| {
                 format!(
                     "\"{}\" (mean {mean:.3e}, in training {before:.3e}, {apart:.3} standard deviations apart)",
                     name()

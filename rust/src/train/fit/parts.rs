@@ -56,7 +56,7 @@ pub(super) fn scalers(
         ));
     }
     // Categories of one's own are no quantities: a mean of them says nothing.
-    let whole = model.module().map_or(Ok(Vec::new()), |module| module.whole_features())?;
+    let whole = model.whole_features()?;
     Ok(device::thread_pool(options.threads)?.install(|| {
         let scaler = match &before.scaler {
             Some(scaler) if stays || !options.standardise => scaler.clone(),
