@@ -13,6 +13,7 @@ mod coordinator;
 mod end_to_end;
 mod exchange;
 mod graph;
+mod inference;
 mod machine;
 mod means;
 mod operators;
@@ -55,12 +56,13 @@ use machine::Meta;
 use peers::Peers;
 use record::Outcome;
 
-static GROUPS: [Group; 10] = [
+static GROUPS: [Group; 11] = [
     step::GROUP,
     train::GROUP,
     quality::GROUP,
     end_to_end::GROUP,
     predict::GROUP,
+    inference::GROUP,
     start::GROUP,
     read::GROUP,
     graph::GROUP,
@@ -77,9 +79,9 @@ const REPORT: &str = "report";
 #[derive(Args, Clone, Debug)]
 pub struct Options {
     /// step (one training step), train (the same of modules), quality (how well default fits learn), end-to-end (time from a file to a quality),
-    /// predict (a network's outputs), start (loading to first step), read (file to tensor), graph (value and gradients of
-    /// compiled functions), operators (each operator by itself), scale (processes that train together), all (one after the other, with
-    /// one page, DIR/report.html), or report (that page again, of the groups' folders DIR/GROUP)
+    /// predict (a network's outputs), inference (those of networks from PyTorch), start (loading to first step), read (file to
+    /// tensor), graph (value and gradients of compiled functions), operators (each operator by itself), scale (processes that train
+    /// together), all (one after the other, with one page, DIR/report.html), or report (that page again, of the groups' folders DIR/GROUP)
     #[arg(value_name = "GROUP")]
     group: String,
     /// Folder that gets GROUP.json, meta.json, report.md and the plots; with all, folders of this kind and report.html

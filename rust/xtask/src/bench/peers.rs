@@ -1,6 +1,7 @@
 //! The peers: pinned Python packages in a folder of their own, and programs compiled on first use.
 
 use std::env;
+use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -13,12 +14,14 @@ use crate::process::{output, step};
 use crate::{gradients, project, python};
 
 const REQUIREMENTS: &str = include_str!("peers/requirements.txt");
+const ONNX_REQUIREMENTS: &str = include_str!("peers/requirements_onnx.txt");
 const OLDEST_PYTHON: u32 = 11;
 
 /// Python with PyTorch, uproot and scikit-learn.
 #[derive(Clone)]
 pub struct Peers {
     python: PathBuf,
+    minor: u32,
     pub site_packages: PathBuf,
 }
 
@@ -29,44 +32,63 @@ impl Peers {
         if python.minor < OLDEST_PYTHON {
             bail!("the peers need CPython 3.{OLDEST_PYTHON} or newer, {} is 3.{}", python.path.display(), python.minor);
         }
-        let peers = Self { site_packages: folder().join("site-packages"), python: python.path };
-        let stamp = format!("3.{} compiled {}\n", python.minor, hash(REQUIREMENTS.as_bytes()));
-        if fs::read_to_string(folder().join("stamp")).is_ok_and(|found| found == stamp) {
-            return Ok(peers);
-        }
-        peers.install()?;
-        fs::write(folder().join("stamp"), stamp).context("cannot write the peers' stamp")?;
+        let site_packages = folder().join("site-packages");
+        let peers = Self { site_packages, python: python.path, minor: python.minor };
+        let size = "the peers (PyTorch, uproot, scikit-learn) need 2.2 GB from the network and 4 GB";
+        peers.install(REQUIREMENTS, &folder(), size)?;
         Ok(peers)
     }
 
-    fn install(&self) -> Result<()> {
-        let folder = folder();
-        let list = folder.join("requirements.txt");
-        fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
-        fs::write(&list, REQUIREMENTS).with_context(|| format!("cannot write {}", list.display()))?;
-        if self.site_packages.exists() {
-            fs::remove_dir_all(&self.site_packages).context("cannot remove the earlier peers")?;
+    /// The folder of onnxruntime and of what PyTorch writes ONNX files with, installed unless an earlier run did.
+    pub fn onnx(&self) -> Result<PathBuf> {
+        let folder = folder().join("onnx");
+        self.install(ONNX_REQUIREMENTS, &folder, "onnxruntime and onnx need 45 MB from the network and 150 MB")?;
+        Ok(folder.join("site-packages"))
+    }
+
+    /// The packages of `list` into `folder`, unless they are there.
+    fn install(&self, list: &str, folder: &Path, size: &str) -> Result<()> {
+        let stamp = format!("3.{} compiled {}\n", self.minor, hash(list.as_bytes()));
+        if fs::read_to_string(folder.join("stamp")).is_ok_and(|found| found == stamp) {
+            return Ok(());
         }
-        println!(
-            "the peers (PyTorch, uproot, scikit-learn) need 2.2 GB from the network and 4 GB in {}",
-            folder.display()
-        );
+        let (path, site_packages) = (folder.join("requirements.txt"), folder.join("site-packages"));
+        fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+        fs::write(&path, list).with_context(|| format!("cannot write {}", path.display()))?;
+        if site_packages.exists() {
+            fs::remove_dir_all(&site_packages).context("cannot remove the earlier peers")?;
+        }
+        println!("{size} in {}", folder.display());
         let mut pip = Command::new(&self.python);
         pip.args(["-m", "pip", "--disable-pip-version-check", "install", "--no-deps"]);
         // To bytecode, as an ordinary installation: else every import would compile PyTorch anew, and be slow.
         pip.arg("--compile");
-        pip.args(["--require-hashes", "--only-binary=:all:", "--target"]).arg(&self.site_packages).arg("-r").arg(&list);
-        pip.env("PIP_USER", "0").env("PIP_REQUIRE_VIRTUALENV", "0").env("TMPDIR", &folder);
-        step("installing the peers", &mut pip)
+        pip.args(["--require-hashes", "--only-binary=:all:", "--target"]).arg(&site_packages).arg("-r").arg(&path);
+        pip.env("PIP_USER", "0").env("PIP_REQUIRE_VIRTUALENV", "0").env("TMPDIR", folder);
+        step("installing the peers", &mut pip)?;
+        fs::write(folder.join("stamp"), stamp).context("cannot write the peers' stamp")
     }
 
     /// Python on one of the scripts beside this file.
     pub fn script(&self, name: &str) -> Command {
         let mut command = Command::new(&self.python);
-        command.env("PYTHONPATH", &self.site_packages).arg(source(name));
+        command.env("PYTHONPATH", self.path(&[])).arg(source(name));
         // What Python and torch.compile would leave behind stays out of the sources and of /tmp.
         command.env("PYTHONDONTWRITEBYTECODE", "1").env("TORCHINDUCTOR_CACHE_DIR", folder().join("inductor"));
         command
+    }
+
+    /// The same with packages of other folders.
+    pub fn script_with(&self, name: &str, folders: &[PathBuf]) -> Command {
+        let mut command = self.script(name);
+        command.env("PYTHONPATH", self.path(folders));
+        command
+    }
+
+    /// PYTHONPATH of the peers' packages and those of `folders`.
+    fn path(&self, folders: &[PathBuf]) -> OsString {
+        let all = [std::slice::from_ref(&self.site_packages), folders].concat();
+        all.iter().map(|folder| folder.as_os_str()).collect::<Vec<_>>().join(":".as_ref())
     }
 
     /// Versions of the packages that are measured.
