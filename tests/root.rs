@@ -368,6 +368,11 @@ fn interrupt_at_the_beginning_of_a_call_is_heard() {
 }
 
 #[test]
+fn the_first_use_of_a_class_may_be_in_several_threads() {
+    Session::python(&[&script("first_use.py")]).run().passed();
+}
+
+#[test]
 fn long_calls_leave_the_lock_of_python_to_others() {
     Session::python(&[&script("python_threads.py")]).run().passed().says(&["has label 1"]);
 }

@@ -458,7 +458,6 @@ private:
                       const Internal::LossData &loss);
    History FitStream(const Stream &stream, const FitOptions &options, const Dataset *validation, const std::string &path,
                      const Internal::LossData &loss);
-   void CheckLabels(const Internal::LossData &loss, const Dataset &data) const;
    void CheckFunctor(std::size_t arguments) const;
    std::string Where(const char *method) const;
    Evaluation SignalAndBackground(const Dataset &data, bool raw) const;

@@ -63,6 +63,19 @@ bool Ends(const Training &training, const History &history)
    }
 }
 
+/// Refuses class numbers for a loss that would take them for values where rows of 0 and 1 may be meant.
+void CheckClassNumbers(const LossData &loss, const Dataset &data, std::size_t outputs)
+{
+   const auto labels = data.Labels();
+   const auto isClass = [outputs](float label) { return label >= 0 && label < outputs && label == std::floor(label); };
+   if (!loss.fMayMeanRows || !std::all_of(labels.begin(), labels.end(), isClass))
+      return;
+   const auto count = std::to_string(outputs);
+   throw std::runtime_error("the labels are class numbers from 0 to " + std::to_string(outputs - 1) + ", and the loss, which treats all outputs alike, takes "
+                            "them as [events, 1] and as rows [events, " + count + "] of 0 and 1: say which. y.flatten() are the numbers [events], "
+                            "torch::one_hot(y.flatten().to(torch::kLong), " + count + ") the rows");
+}
+
 } // namespace
 
 /// Runs epochs until all are done, the callback ends the fit or Ctrl-C is pressed. The model then has what was learned,
@@ -121,19 +134,6 @@ History Model::RunEpochs(const Training &training, const InterruptScope &interru
    return history;
 }
 
-/// Refuses class numbers for a loss that would take them for values where rows of 0 and 1 may be meant.
-void Model::CheckLabels(const LossData &loss, const Dataset &data) const
-{
-   const auto labels = data.Labels();
-   const auto isClass = [outputs = Outputs()](float label) { return label >= 0 && label < outputs && label == std::floor(label); };
-   if (!loss.fMayMeanRows || !std::all_of(labels.begin(), labels.end(), isClass))
-      return;
-   const auto count = std::to_string(Outputs());
-   throw std::runtime_error("the labels are class numbers from 0 to " + std::to_string(Outputs() - 1) + ", and the loss, which treats all outputs alike, takes "
-                            "them as [events, 1] and as rows [events, " + count + "] of 0 and 1: say which. y.flatten() are the numbers [events], "
-                            "torch::one_hot(y.flatten().to(torch::kLong), " + count + ") the rows");
-}
-
 History Model::FitDataset(const Dataset &data, const FitOptions &options, const Dataset *validation,
                           const std::string &path, const LossData &loss)
 {
@@ -141,7 +141,7 @@ History Model::FitDataset(const Dataset &data, const FitOptions &options, const 
       return OnRanks(options, [&](const FitOptions &own) {
          const auto &events = *data.fData->fCore;
          CheckWeight(*data.fData);
-         CheckLabels(loss, data);
+         CheckClassNumbers(loss, data, Outputs());
          if (validation)
             CheckWeight(*validation->fData);
          const auto spec = ToSpec(own);

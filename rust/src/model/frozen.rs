@@ -21,10 +21,11 @@ impl Model {
         let meant: Vec<_> = tensors.iter().filter(is_meant).map(|(_, range)| range.clone()).collect();
         if meant.is_empty() {
             let names = text::list(tensors.iter().map(|(name, _)| name), ", ");
-            return Err(Error::invalid(
-                format!("no parameter's name begins with '{}'", text::name(name)),
-                format!("the parameters are {names}"),
-            ));
+            let remedy = match tensors.iter().all(|(name, _)| name.is_empty()) {
+                true => "a function's parameters have none: give a torch::nn module, or set requires_grad(false) before".into(),
+                false => format!("the parameters are {names}"),
+            };
+            return Err(Error::invalid(format!("no parameter's name begins with '{}'", text::name(name)), remedy));
         }
         self.frozen.retain(|range| !meant.contains(range));
         if frozen {
