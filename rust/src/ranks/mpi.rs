@@ -20,13 +20,15 @@ const SERIALIZED: c_int = 2;
 /// Tags of messages: of numbers, and of a process that ends.
 const NUMBERS: c_int = 1;
 const FAREWELL: c_int = 2;
-/// Polls between two looks for processes that have ended.
-const POLLS: u64 = 1 << 12;
 /// Polls before other processes may have the processor.
 const FEW: u64 = 1 << 7;
-/// Polls before this process sleeps between two: the others do something else than steps.
-const MANY: u64 = 1 << 14;
+/// Wait after which this process sleeps between two polls: the others do something else than steps.
+const BUSY: Duration = Duration::from_millis(4);
 const NAP: Duration = Duration::from_micros(50);
+/// Time between two looks for processes that have ended.
+const LOOK: Duration = Duration::from_millis(10);
+/// Polls for what a process sent before it ended.
+const LAST_POLLS: u64 = 1 << 12;
 /// Most bytes of a message: its count is an `int`.
 pub const MOST_BYTES: usize = 1 << 30;
 
@@ -205,23 +207,26 @@ impl Mpi {
             }
             open.iter().all(Option::is_none)
         };
-        let (start, mut polls) = (Instant::now(), 0u64);
+        let (start, mut looked) = (Instant::now(), Duration::ZERO);
+        if (0..FEW).any(|_| are_done()) {
+            return;
+        }
         while !are_done() {
-            polls += 1;
-            if polls.is_multiple_of(POLLS) {
+            let waited = start.elapsed();
+            if waited > looked + LOOK {
+                looked = waited;
                 // What it sent before it ended has come before its farewell, and may not have been taken yet.
-                if self.has_ended(rank) && !(0..POLLS).any(|_| are_done()) {
+                if self.has_ended(rank) && !(0..LAST_POLLS).any(|_| are_done()) {
                     self.give_up(rank, "has ended, and the others wait for it");
                 }
-                if start.elapsed() > limit {
+                if waited > limit {
                     let seconds = limit.as_secs();
                     self.give_up(rank, &format!("has sent nothing for {seconds} s, and the others wait for it"));
                 }
             }
-            if polls > MANY {
-                std::thread::sleep(NAP);
-            } else if polls > FEW {
-                std::thread::yield_now(); // there may be more processes than processors
+            match waited < BUSY {
+                true => std::thread::yield_now(), // there may be more processes than processors
+                false => std::thread::sleep(NAP),
             }
         }
     }
