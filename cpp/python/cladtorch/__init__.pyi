@@ -714,7 +714,7 @@ class FitOptions:
     fCallback
     fLive = false: draws the loss curves on a canvas while the fit runs, once or twice a second
     fGradient = kClad: kClad runs on the CPU only; with another fDevice Fit says that autograd runs
-    fParallel = kOneProcess: kMpi: with the other processes of an MPI job, all of which run the same macro; see Rank(). All read the same events, and fBatchSize counts those of all processes together. Only rank 0 prints, draws, calls fCallback and writes checkpoints. An error on one rank ends the job with a message that names it; a rank from which nothing comes for 10 minutes (or CLADTORCH_MPI_SECONDS) does, too. Outside of a job it changes nothing. Not with a Stream, batch normalisation or LibTorch's autograd.
+    fParallel = kOneProcess: kMpi: with the other processes of an MPI job, all of which run the same macro; see Rank(). All hold the events of a Dataset; each reads its part of those of a Stream, whose batches then vary in size by the number of ranks. fBatchSize counts the events of all processes together. Only rank 0 prints, draws, calls fCallback and writes checkpoints. An error on one rank ends the job with a message that names it; a rank from which nothing comes for 10 minutes (or CLADTORCH_MPI_SECONDS) does, too. Outside of a job it changes nothing. Not with batch normalisation or LibTorch's autograd.
     fVerbose = 1: 0: only warnings. 1: progress, and the back end if it is not that of fGradient. 2: also the back end, its device and the reason. Progress is one line that is overwritten on a terminal and in a notebook, otherwise a line every few seconds.
     """
     fEpochs: int
