@@ -195,10 +195,10 @@ fn a_wheel_serves_an_empty_environment_and_leaves_it_without_a_trace() {
     let mut venv = Venv::new();
     let before = venv.files();
     venv.pip(&["install", "--no-index", "--no-deps", &wheel]);
+    two_at_once_make_the_module_once(&venv);
     the_commands_run(&venv);
     nothing_names_this_machine(&venv);
     debuggers_find_the_symbols(&venv, &symbols);
-    two_at_once_make_the_module_once(&venv);
     LINES.iter().for_each(|lines| says(&mut venv.prompt(lines), &[TRAINED], &[MAKES, "rror"]));
     says(&mut venv.root("trains", MACRO), &[TRAINED], &[MAKES, "arning"]);
     says(&mut venv.root("torches", TORCH_MACRO), &["sum 6", "making the C++ module LibTorch"], &[SLOW]);
