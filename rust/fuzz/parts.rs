@@ -1,9 +1,7 @@
 //! Files of PyTorch with a part in the place of another: checksums of the whole would refuse almost every damage.
 
-#[path = "../../tests/common/zip.rs"]
-mod zip;
-
 use cladtorch::torch_file::archive_of;
+use support::zip;
 
 /// A sound file, and the end of the name of the record that is replaced.
 pub struct Whole {

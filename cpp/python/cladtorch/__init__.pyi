@@ -693,7 +693,7 @@ class FitOptions:
     fSeed = 1: Of the order of the events, of dropout, and of the split into parts. The weights have a seed of their own (see Mlp).
     fSplitSeed = 0: of the split into parts; 0: fSeed
     fShuffle = true: a new order of the events each epoch
-    fStandardise = true: Standardises the features, and the labels of a regression (but for fLossFunction), to mean 0 and standard deviation 1 over the training part (event weights do not count). The model keeps the scalers and undoes them in its predictions. `false`: uses the scalers that the model has; a new model has none.
+    fStandardise = true: Standardises the features, and the labels of a regression (but for fLossFunction), to mean 0 and standard deviation 1 over the training part (event weights do not count). The model keeps the scalers and undoes them in its predictions. Features that a network takes as whole numbers (`x.to(torch::kLong)`, as for an embedding of categories, floor and the like) stay as they are. `false`: uses the scalers that the model has; a new model has none.
     fThreads = 0: 0: as many as ROOT::EnableImplicitMT has set, at most one per core; autograd in a forked process uses 1.
     fDevice = "cpu": or "cuda:0", where LibTorch's autograd runs, whatever fGradient says
     fOptimiser = kAdam
@@ -1112,6 +1112,8 @@ class Model:
         and it gets them as rows [events, C] of 0 and 1, which LibTorch takes for the probabilities of the classes. Every label is checked:
 
             model.Fit(data, options, [](torch::Tensor z, torch::Tensor y) { return torch::nn::functional::cross_entropy(z, y); });
+        A loss that takes both and with labels [events, 1] treats all outputs alike, as (z * y).sum(1) does, is refused for labels that are
+        class numbers: it is to say which, by y.flatten() or torch::one_hot(y.flatten().to(torch::kLong), C).
         loss: Takes outputs [events, C] and labels [events, T] (T = 1, or C targets), also where C or T is 1, and
                returns the loss of each event, [events] or [events, 1], or one number, their mean. Its operators are observed
                as those of a Model and differentiated by Clad; the event weights apply to each event's loss. Throws for a
@@ -1707,6 +1709,12 @@ _Batches = Batches
 _Functor = Functor
 _Scaler = Scaler
 _Stream = Stream
+
+def Auc(scores: ArrayLike, labels: ArrayLike, weights: ArrayLike = ...) -> float:
+    """Area under the ROC curve of any scores, without an Evaluation of one's own; the arguments are those of
+    Evaluation::Classifier(), for one output.
+    """
+    ...
 
 def Rank() -> int:
     """This process among those of the MPI job, from 0 on; 0 outside of one. Macros print and save where it is 0."""

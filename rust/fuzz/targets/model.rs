@@ -2,15 +2,13 @@
 
 #![no_main]
 
-#[path = "../../../tests/common/forged.rs"]
-#[allow(dead_code)] // Tests use the rest.
-mod forged;
 #[path = "../input.rs"]
 mod input;
 
 use cladtorch::model::Model;
 use input::{accept, file_of};
 use libfuzzer_sys::fuzz_target;
+use support::forged;
 
 fuzz_target!(|input: &[u8]| {
     let Some(path) = file_of(&forged::resum(input.to_vec())) else { return };

@@ -296,7 +296,9 @@ fn index_out_of_range(module: &Module) -> Error {
         whole.iter().enumerate().filter(|(_, is_whole)| **is_whole).map(|(index, _)| index.to_string()).collect();
     let what = format!("{}: an index is out of range", module.name());
     match &features[..] {
-        [] => Error::invalid(what, "check the tensors that it captures, and the features of which indices are computed"),
+        [] => {
+            Error::invalid(what, "check the tensors that it captures, and the features of which indices are computed")
+        }
         features => Error::invalid(
             format!("{what}: an event has a category that the network does not know"),
             format!(

@@ -22,7 +22,10 @@ impl Model {
         if meant.is_empty() {
             let names = text::list(tensors.iter().map(|(name, _)| name), ", ");
             let remedy = match tensors.iter().all(|(name, _)| name.is_empty()) {
-                true => "a function's parameters have none: give a torch::nn module, or set requires_grad(false) before".into(),
+                true => {
+                    "a function's parameters have none: give a torch::nn module, or set requires_grad(false) before"
+                        .into()
+                }
                 false => format!("the parameters are {names}"),
             };
             return Err(Error::invalid(format!("no parameter's name begins with '{}'", text::name(name)), remedy));
