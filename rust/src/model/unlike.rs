@@ -86,6 +86,13 @@ mod tests {
     }
 
     #[test]
+    fn columns_that_are_not_standardised_have_no_range() {
+        let model = model(Some(Scaler::new(&[50.0, 0.0], &[20.0, 1.0]).unwrap()));
+        let events: Vec<f32> = (0..100).flat_map(|_| [50.0, 211.0]).collect(); // a code of a particle
+        assert_eq!(model.unlike(&events), "");
+    }
+
+    #[test]
     fn a_model_that_knows_no_scale_says_nothing() {
         let events = [1e6; 200];
         assert_eq!(model(None).unlike(&events), "");
