@@ -199,6 +199,25 @@ void modules()
    CHECK(torch::equal(net->named_buffers()["1.running_var"], other->named_buffers()["1.running_var"]));
 }
 
+/// A header gives NaN for a category that the network does not know, which Predict refuses.
+void categories()
+{
+   auto table = torch::ones({5, 1}, torch::requires_grad());
+   Model model([table](const torch::Tensor &x) { return table.index_select(0, x.select(1, 0).to(torch::kLong)); }, {1});
+   Dataset data({"c"});
+   data.Add(ROOT::RDataFrame(50).Define("c", "rdfentry_ % 5"), "c");
+   model.Fit(data, Options(CladTorch::kMeanSquaredError));
+   model.ExportCpp("category.hxx");
+   CHECK(Difference("category", data, model.Predict(data)) < 1e-6);
+   const std::vector<float> unknown{5, -1, 1e9f, 1e20f, std::nanf("")};
+   std::vector<float> found(unknown.size());
+   std::ostringstream call;
+   call << "category::predict(" << unknown.size() << ", (const float *)" << unknown.data() << ", (float *)" << found.data() << ");";
+   gROOT->ProcessLine(call.str().c_str());
+   for (const float value : found)
+      CHECK(std::isnan(value));
+}
+
 void refusals()
 {
    Mlp model({3, 20, 1}, CladTorch::kSiLU);
@@ -244,6 +263,7 @@ void exports()
    mlps();
    networks();
    modules();
+   categories();
    refusals();
    Passed();
 }

@@ -243,7 +243,14 @@ inline void PlacesInOrder(std::size_t rows, const float *x, float *places)
    }
 }
 
-/// A place among `size` elements; a negative one may count from the end.
+/// Whether it is a place among `size` elements; a negative one may count from the end.
+template <bool FromEnd>
+inline bool IsPlace(float place, std::size_t size)
+{
+   return (FromEnd ? place >= -static_cast<float>(size) : place >= 0) && place < static_cast<float>(size);
+}
+
+/// The place, or the nearest one.
 template <bool FromEnd>
 inline std::size_t Bounded(float place, std::size_t size)
 {

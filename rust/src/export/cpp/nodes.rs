@@ -222,7 +222,10 @@ impl<'a> Writer<'a> {
         let [from, places] = [source, index].map(|operand| self.variable(operand.buffer));
         let place = format!("Bounded<{}>({places}[{}], {})", gather.from_end, nest.index(1), gather.size);
         let to = nest.index(2);
-        let inside = format!("{value}[{to}] = {from}[{} + {place} * {}];", nest.index(0), gather.stride);
+        // Predictions refuse what is no place; here they are not a number then.
+        let is_place = format!("IsPlace<{}>({places}[{}], {})", gather.from_end, nest.index(1), gather.size);
+        let element = format!("{from}[{} + {place} * {}]", nest.index(0), gather.stride);
+        let inside = format!("{value}[{to}] = {is_place} ? {element} : T(NAN);");
         self.network.body += &nest.text("", &[], &inside, &[]);
         Ok(())
     }
