@@ -4,9 +4,11 @@
 """
 
 import base64
+import copy
 import json
 import os
 import pathlib
+import re
 import sys
 import time
 
@@ -73,21 +75,75 @@ def lines(cell):
     return [text for text in shown(cell, "text/plain") if "epoch" in text]
 
 
-# The notebook for users.
-source = pathlib.Path(os.environ["CLADTORCH_SOURCE_DIR"], "root_macros/higgs_analysis.ipynb")
-analysis = nbformat.read(source, 4)
-nbformat.validate(analysis)
-code = [cell for cell in analysis.cells if cell.cell_type == "code"]
-assert not any(cell.outputs or cell.execution_count for cell in code), f"{source} is kept without outputs"
-run(analysis)
-named = {cell.id: cell for cell in code}
+def shape(cell):
+    """The words that a cell prints, without numbers, which differ from machine to machine, and the kinds of what it shows."""
+    words = re.sub(r"[-+]?[\d.]+(e[-+]?\d+)?|\s+", " ", printed(cell)).split()
+    return words, [sorted(each.data) for each in cell.outputs if "data" in each]
+
+
+def tidy(outputs):
+    """Without the warnings and messages of ROOT, which name folders; what is printed in one go in one piece."""
+    kept = []
+    for each in outputs:
+        if each.output_type == "stream" and kept and kept[-1].output_type == "stream" and each.name != "stderr":
+            kept[-1].text += each.text
+        elif each.get("name") != "stderr":
+            kept.append(each)
+    return kept
+
+
+def anew(name):
+    """A notebook for users, run; what it is kept with are outputs of such a run. Returns its cells of code by their names."""
+    path = pathlib.Path(os.environ["CLADTORCH_SOURCE_DIR"], "root_macros", f"{name}.ipynb")
+    kept = nbformat.read(path, 4)
+    nbformat.validate(kept)
+    fresh = copy.deepcopy(kept)
+    for cell in code(fresh):
+        cell.outputs, cell.execution_count = [], None
+    run(fresh)
+    for cell in code(fresh):
+        cell.outputs = tidy(cell.outputs)
+    if os.environ.get("CLADTORCH_WRITE_NOTEBOOKS"):
+        kept = write(fresh, path)
+    for old, new in zip(code(kept), code(fresh)):
+        assert shape(old) == shape(new), (
+            f"{path}, cell {old.id}: the outputs that it is kept with are old; CONTRIBUTING.md says how to renew them",
+            shape(old),
+            shape(new),
+        )
+    assert here not in path.read_text() and os.environ["CLADTORCH_SOURCE_DIR"] not in path.read_text(), path
+    for cell in code(fresh):
+        print(printed(cell))
+    return {cell.id: cell for cell in code(fresh)}
+
+
+def code(notebook):
+    return [cell for cell in notebook.cells if cell.cell_type == "code"]
+
+
+def write(notebook, path):
+    """With outputs and without what only this run knows; returns what was written."""
+    kept = copy.deepcopy(notebook)
+    kept.metadata = {name: kept.metadata[name] for name in ("kernelspec", "language_info")}
+    kept.metadata.language_info = {"name": "python"}
+    for cell in kept.cells:
+        cell.metadata = {}
+    nbformat.write(kept, path)
+    return kept
+
+
+# The notebooks for users.
+named = anew("higgs_analysis")
 assert len(lines(named["fit"])) == 1 and lines(named["fit"])[0].startswith("[==========] epoch 30/30"), lines(named["fit"])
 drawn = {name: pictures(cell) for name, cell in named.items() if pictures(cell)}
 assert drawn == {"fit": 1, "evaluation": 2, "cut": 1}, drawn
 for name in ("events", "history"):
     assert any("text/html" in each.get("data", {}) for each in named[name].outputs), name
-for cell in code:
-    print(printed(cell))
+named = anew("gw_tutorial")
+drawn = {name: pictures(cell) for name, cell in named.items() if pictures(cell)}
+assert drawn == {"noise": 1, "filter": 1, "network": 1, "bound": 1}, drawn
+area, bound = (float(re.search(r"AUC(?: above)? ([\d.]+)", printed(named[name]))[1]) for name in ("network", "bound"))
+assert 0.98 < area < bound + 0.002, (area, bound)
 
 # A fit of many epochs, one that ends early, and one that says nothing.
 start = """import cladtorch as ct, numpy, ROOT
