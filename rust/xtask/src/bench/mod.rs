@@ -169,16 +169,24 @@ pub fn run(given: &Given, options: &Options) -> Result<()> {
     }
 }
 
-/// Runs each group in a folder of its own. One that fails leaves its reason there, and the others run.
+/// Runs each group in a folder of its own. One that fails leaves its reason there, and the others run; one without such a case is
+/// left out.
 fn run_all(context: &dyn Fn(&Group) -> Context, options: &Options, out: &Path) -> Result<()> {
-    let mut failed = Vec::new();
+    let (mut ran, mut failed) = (0, Vec::new());
     for group in &GROUPS {
         let folder = out.join(group.name);
-        if let Err(error) = run_group(group, &context(group), options, &folder) {
-            println!("{} failed: {error:#}", group.name);
-            recorded::write_error(&folder, &format!("{error:#}"))?;
-            failed.extend((!error.is::<NoCase>()).then_some(group.name));
+        match run_group(group, &context(group), options, &folder) {
+            Ok(()) => ran += 1,
+            Err(error) if error.is::<NoCase>() => println!("left out: {error}"),
+            Err(error) => {
+                println!("{} failed: {error:#}", group.name);
+                recorded::write_error(&folder, &format!("{error:#}"))?;
+                failed.push(group.name);
+            }
         }
+    }
+    if ran == 0 && failed.is_empty() {
+        bail!(NoCase(format!("no case of any group has '{}' in its name", options.case)));
     }
     page::write(out, &GROUPS)?;
     if failed.is_empty() {
