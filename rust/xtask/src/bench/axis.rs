@@ -43,7 +43,8 @@ impl Scale {
         let factors: &[f64] = if self.high - self.low < 3.0 { &[1.0, 2.0, 5.0] } else { &[1.0] };
         let decades = self.low.floor() as i32..=self.high.ceil() as i32;
         let ticks = decades.flat_map(|decade| factors.iter().map(move |factor| factor * 10f64.powi(decade)));
-        ticks.filter(|tick| (self.low..=self.high).contains(&tick.log10())).collect()
+        let ticks: Vec<_> = ticks.filter(|tick| (self.low..=self.high).contains(&tick.log10())).collect();
+        if ticks.len() < 3 { multiples(10f64.powf(self.low), 10f64.powf(self.high)) } else { ticks }
     }
 }
 
@@ -78,6 +79,8 @@ mod tests {
         let ticks = |values: [f64; 2], log| Scale::over(values.into_iter(), log, [0.0, 1.0]).ticks();
         assert_eq!(ticks([0.6, 12.0], true), [0.5, 1.0, 2.0, 5.0, 10.0]);
         assert_eq!(ticks([1e-6, 1.0], true).len(), 7);
+        let near = ticks([0.95, 1.3], true);
+        assert!(near.len() >= 3 && near.iter().all(|tick| (0.75..1.65).contains(tick)), "{near:?}");
         assert_eq!(
             ticks([0.0, 2.0], false).iter().map(|tick| plain(*tick)).collect::<Vec<_>>(),
             ["0", "0.5", "1", "1.5", "2"]

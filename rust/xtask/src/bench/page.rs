@@ -53,19 +53,20 @@ pub fn html(runs: &[Recorded]) -> String {
     text + "</body></html>\n"
 }
 
-/// Machine, commit and date, each once where all runs have the same.
+/// Machines, commits, and when the runs were made.
 fn conditions(runs: &[Recorded]) -> String {
     let metas: Vec<&Meta> = runs.iter().filter_map(|run| Some(&run.run.as_ref()?.0)).collect();
     let all = |said: &dyn Fn(&Meta) -> String| {
         let different: BTreeSet<_> = metas.iter().map(|meta| said(meta)).collect();
         escape(&different.into_iter().collect::<Vec<_>>().join("; "))
     };
+    let dates: BTreeSet<_> = metas.iter().map(|meta| meta.date.as_str()).collect();
+    let [first, last] = [dates.first(), dates.last()].map(|date| escape(date.unwrap_or(&"never")));
     format!(
-        "<p>{}<br>\ncommit {}<br>\nbegun {}</p>\n<p class=notes>Compare ratios, not seconds: your processor is another \
+        "<p>{}<br>\ncommit {}<br>\nfirst group begun {first}, last {last}</p>\n<p class=notes>Compare ratios, not seconds: your processor is another \
          one. All parties of a group take their turns in the same run.</p>\n",
         all(&|meta| format!("{}, {} cores", meta.cpu, meta.cores)),
         all(&|meta| meta.commit.clone()),
-        all(&|meta| meta.date.clone()),
     )
 }
 

@@ -71,6 +71,7 @@ fn recorded_runs_become_one_page() {
     for part in [
         "AMD EPYC (AVX-512), 2 cores",
         "commit 4e4dcc91aef3",
+        "first group begun 2026-11-26 00:18 UTC, last 2026-11-26 00:18 UTC",
         // Two cases; libtorch is the fastest peer of both: the other's work was not equal, or its time is unknown.
         "<td class=n>2<td class=n>2.00 x (1.00 to 4.00)<td class=n>2 of 2<td class=bad>1<td class=n>1",
         "<td class=bad colspan=5>did not end",
