@@ -392,7 +392,6 @@ void CheckCategories()
    const auto unit = torch::tensor({0.f, 1.f});
    const std::vector<std::pair<const char *, std::function<Tensor(const Tensor &)>>> ways = {
       {"selected", [](const Tensor &x) { return x.select(1, 1).to(torch::kLong); }},
-      {"selected later", [](const Tensor &x) { return x.to(torch::kLong).select(1, 1); }},
       {"index_select", [](const Tensor &x) { return x.index_select(1, torch::tensor({1L})).squeeze(1).to(torch::kLong); }},
       {"a sum of one", [](const Tensor &x) { return x.slice(1, 1, 2).sum(1).to(torch::kLong); }},
       {"a product", [unit](const Tensor &x) { return x.matmul(unit).clamp(0, 4).to(torch::kLong); }},
@@ -413,6 +412,10 @@ void CheckCategories()
       CHECK(std::abs(scaler.fMean[0] - 50) < 2 && std::abs(scaler.fDeviation[0] - 14) < 2);
       CHECK(model.Auc(data) > 0.95);
    }
+   // All columns become whole numbers here, and one of them is an index.
+   Model all(WithCategory([](const Tensor &x) { return x.to(torch::kLong).select(1, 1); }), {2});
+   all.Fit(data, Options(30, 2));
+   CHECK(all.Scaler().fMean[0] == 0 && all.Scaler().fMean[1] == 0);
    // Binned by learned numbers: no column is a category.
    auto first = nn::Linear(2, 1), second = nn::Linear(1, 1);
    Model binned([=](Tensor x) mutable { const auto y = first(x); return second(y + (10 * y).floor() / 10); }, {2});

@@ -73,7 +73,7 @@ void CheckClassNumbers(const LossData &loss, const Dataset &data, std::size_t ou
    const auto count = std::to_string(outputs);
    throw std::runtime_error("the labels are class numbers from 0 to " + std::to_string(outputs - 1) + ", and the loss, which treats all outputs alike, takes "
                             "them as [events, 1] and as rows [events, " + count + "] of 0 and 1: say which. y.flatten() are the numbers [events], "
-                            "torch::one_hot(y.flatten().to(torch::kLong), " + count + ") the rows");
+                            "(y.flatten().unsqueeze(1) == torch::arange(" + count + ")).to(torch::kFloat) the rows");
 }
 
 } // namespace
