@@ -10,6 +10,7 @@ Importing loads the plugin. The names of this module are those of ROOT.CladTorch
 """
 
 import os
+import threading
 
 try:
     import ROOT
@@ -36,6 +37,8 @@ def _load():
 _space = _load()
 _space.Dataset  # PyROOT adds what Python has beside C++ when it meets the first class
 __version__ = _space.__version__
+# PyROOT hands a class to other threads before it has added what Python has beside C++.
+_meeting = threading.RLock()
 
 
 def __getattr__(name):
@@ -43,7 +46,8 @@ def __getattr__(name):
         return [each for each in dir(_space) if each[0] != "_"]
     if name[:1] == "_":
         raise AttributeError(f"module 'cladtorch' has no attribute '{name}'")
-    return getattr(_space, name)
+    with _meeting:
+        return getattr(_space, name)
 
 
 def __dir__():

@@ -1113,7 +1113,7 @@ class Model:
 
             model.Fit(data, options, [](torch::Tensor z, torch::Tensor y) { return torch::nn::functional::cross_entropy(z, y); });
         A loss that takes both and with labels [events, 1] treats all outputs alike, as (z * y).sum(1) does, is refused for labels that are
-        class numbers: it is to say which, by y.flatten() or torch::one_hot(y.flatten().to(torch::kLong), C).
+        class numbers: it is to say which, by y.flatten() or (y.flatten().unsqueeze(1) == torch::arange(C)).to(torch::kFloat).
         loss: Takes outputs [events, C] and labels [events, T] (T = 1, or C targets), also where C or T is 1, and
                returns the loss of each event, [events] or [events, 1], or one number, their mean. Its operators are observed
                as those of a Model and differentiated by Clad; the event weights apply to each event's loss. Throws for a
