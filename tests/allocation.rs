@@ -9,9 +9,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use cladtorch::dataset::Scaler;
 use cladtorch::gradient::aot::AotEngine;
-use cladtorch::gradient::{Engine, ModuleTiles, Rows, Settings};
+use cladtorch::gradient::{Engine, ModuleTiles, Settings};
 use cladtorch::graph::{Activation, Graph, Loss, Optimiser};
 use cladtorch::ranks;
 use support::events::Events;
@@ -123,19 +122,8 @@ fn steps_on_ranks() {
 /// Few parameters, which are sent whole, and many.
 fn steps_of_a_rank() {
     let ranks = Arc::new(ranks::open().unwrap().expect("a job"));
-    let rows = 1000;
-    let features: Vec<f32> = (0..rows * 4).map(|i| (i as f32 * 0.37).sin()).collect();
-    let labels: Vec<f32> = (0..rows).map(|i| (i % 2) as f32).collect();
-    let (weights, scaler) = (vec![1.0; rows], Scaler::identity(4));
-    let data = Rows {
-        features: &features,
-        labels: &labels,
-        weights: &weights,
-        scaler: &scaler,
-        target: None,
-        weight_scale: 1.0,
-    };
-    let order: Vec<u32> = (0..rows as u32).collect::<Vec<_>>().repeat(5);
+    let events = Events::new(1000, 4, 2);
+    let (data, order) = (events.rows(), events.order().repeat(5));
     for hidden in [16, 200] {
         let graph = Graph::mlp(&[4, hidden, hidden, 1], Activation::ReLU).unwrap();
         let start: Vec<f32> = (0..graph.parameters()).map(|i| (i as f32).sin() * 0.03).collect();
@@ -160,20 +148,8 @@ fn steps_of_a_rank() {
 }
 
 fn steps_of_a_training() {
-    let rows = 1000;
-    let features: Vec<f32> = (0..rows * 4).map(|i| (i as f32 * 0.37).sin()).collect();
-    let labels: Vec<f32> = (0..rows).map(|i| (i % 2) as f32).collect();
-    let weights = vec![1.0; rows];
-    let scaler = Scaler::identity(4);
-    let data = Rows {
-        features: &features,
-        labels: &labels,
-        weights: &weights,
-        scaler: &scaler,
-        target: None,
-        weight_scale: 1.0,
-    };
-    let order: Vec<u32> = (0..rows as u32).collect();
+    let events = Events::new(1000, 4, 2);
+    let (data, order) = (events.rows(), events.order());
     let epoch = order.repeat(50);
     // The last one is a single lane, whose layers the threads share.
     for (threads, hidden, batch_size) in [(1, 64, 300), (2, 64, 300), (2, 400, 300), (2, 400, 100)] {

@@ -1,7 +1,6 @@
 //! The checkout, its build, and a ROOT outside of it.
 
 // Part of what it offers is for some tests only.
-#![allow(dead_code)]
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

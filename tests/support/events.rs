@@ -13,7 +13,6 @@ pub struct Events {
 
 impl Events {
     /// So many events of `features` numbers, labels below `classes`.
-    #[allow(dead_code)] // Some tests have their own.
     pub fn new(rows: usize, features: usize, classes: usize) -> Self {
         Events {
             features: (0..rows * features).map(|i| (i as f32 * 0.71).sin()).collect(),

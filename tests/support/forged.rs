@@ -25,7 +25,6 @@ pub fn with_header(whole: &[u8], change: impl FnOnce(&str) -> String) -> Vec<u8>
 }
 
 /// The same with a part of the header replaced, which has to be there.
-#[allow(dead_code)] // Not every test replaces one.
 pub fn replaced(whole: &[u8], from: &str, to: &str) -> Vec<u8> {
     with_header(whole, |header| {
         assert!(header.contains(from), "{from} in {header}");
@@ -34,7 +33,6 @@ pub fn replaced(whole: &[u8], from: &str, to: &str) -> Vec<u8> {
 }
 
 /// The same for the description that is a text in the header.
-#[allow(dead_code)] // Not every test reads it.
 pub fn with_description(whole: &[u8], change: impl FnOnce(&mut Value)) -> Vec<u8> {
     with_header(whole, |header| {
         let mut header: Value = serde_json::from_str(header).unwrap();

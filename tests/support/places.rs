@@ -105,7 +105,6 @@ fn read_only(path: &Path, mode: u32) {
 }
 
 /// The hidden folders of unfinished files in `folder`.
-#[allow(dead_code)] // Not every test looks for them.
 pub fn unfinished(folder: &Path) -> Vec<PathBuf> {
     let paths = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
     paths.filter(|path| path.file_name().unwrap().to_str().unwrap().starts_with(".cladtorch-")).collect()

@@ -263,13 +263,10 @@ impl Model {
 
     /// For each feature whether the network takes it as a whole number, as categories are; empty: it takes none so.
     pub fn whole_features(&self) -> Result<Vec<bool>> {
-        match (&self.network, self.module()) {
-            (Network::Module(network), module) => match (network.libtorch(), module) {
-                (Ok(libtorch), _) => Ok(libtorch.whole.clone()),
-                (Err(_), Some(module)) => module.whole_features(),
-                (Err(_), None) => Ok(Vec::new()),
-            },
-            (Network::Mlp(_), _) => Ok(Vec::new()),
+        let Network::Module(network) = &self.network else { return Ok(Vec::new()) };
+        match network.libtorch() {
+            Ok(libtorch) => Ok(libtorch.whole.clone()),
+            Err(_) => self.module().map_or(Ok(Vec::new()), |module| module.whole_features()),
         }
     }
 

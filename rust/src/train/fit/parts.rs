@@ -24,7 +24,8 @@ use crate::ranks::{self, Ranks};
 const COMPILE_LIMIT: Duration = Duration::from_secs(60);
 
 /// The scalers of features and labels: learned on the rows `train`, or, without fStandardise, those of the model. Features that
-/// the network takes as whole numbers stay as they are. The labels of classifiers have none, nor those of a user's loss, which is a function of values as they are.
+/// the network takes as whole numbers stay as they are. The labels of classifiers have none, nor those of a user's loss, which is
+/// a function of values as they are.
 pub(super) fn scalers(
     model: &Model,
     data: &Dataset,

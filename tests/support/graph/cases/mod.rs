@@ -26,12 +26,10 @@ pub enum In {
 }
 
 impl In {
-    #[allow(dead_code)] // Not every test changes numbers.
     pub fn is_floating(&self) -> bool {
         !matches!(self, In::Index(..) | In::Mask(_))
     }
 
-    #[allow(dead_code)] // Not every test changes shapes.
     pub fn with_shape(&self, shape: &[i64]) -> In {
         let shape = shape.to_vec();
         match self {
@@ -85,7 +83,6 @@ pub struct Case {
 
 impl Case {
     /// LibTorch running it on `inputs`, as a graph whose results are numbers.
-    #[allow(dead_code)] // Not every test runs one case at a time.
     pub fn recorded(&self, inputs: &[Tensor]) -> Recorder {
         let mut recorder = Recorder::new(inputs);
         let results = (self.run)(&recorder.tensors);
