@@ -95,17 +95,17 @@ OVERLOADS = {
     "Model.Gradient": ["def Gradient(self, data: _Table) -> NDArray[np.float32]: ..."],
 }
 RETURNS = {"Predict": "NDArray[np.float32]", "Logits": "NDArray[np.float32]", "Gradient": "NDArray[np.float32]"}
-KEYWORDS = ("Binary", "Candidate", "Injection", "MlpOptions")  # whose constructors take the fields; FitOptions has _Options
+KEYWORDS = ("Binary", "Candidate", "Injection", "MlpOptions", "Response")  # whose constructors take the fields; FitOptions has _Options
 SHADOWED = ("Batches", "Functor", "Scaler", "Stream")  # in classes that have a method of this name
 HIDDEN = ("__cppyy_pythonize__", "DLPackCapsule", "Data", "Address")
 TAKEN = {
     "string": "_Path", "bool": "bool", "float": "float", "double": "float", "vector<string>": "Sequence[str]", "initializer_list<string>": "Sequence[str]", "initializer_list<const char*>": "Sequence[str]", "TTree": "_Tree",
     "vector<CladTorch::Metric>": "Sequence[Metric | EMetric]",
-    "vector<float>": "ArrayLike", "vector<double>": "ArrayLike", "vector<vector<double>>": "Sequence[ArrayLike]", "CladTorch::NamedColumns_t": "Mapping[str, ArrayLike]",
+    "vector<float>": "ArrayLike", "vector<double>": "ArrayLike", "vector<complex<double>>": "ArrayLike", "vector<vector<double>>": "Sequence[ArrayLike]", "CladTorch::NamedColumns_t": "Mapping[str, ArrayLike]",
     "CladTorch::Source": "Source | _Tree", "CladTorch::Label": "Label | float | str | Sequence[str]", "CladTorch::Files": "Files | _Path | Sequence[_Path]",
     "CladTorch::FloatView": "ArrayLike", "ROOT::RDF::RNode": "_Tree", "ROOT::RVecF": "ArrayLike",
 }  # fmt: skip
-GIVEN = {"string": "str", "bool": "bool", "float": "float", "double": "float", "void": "None", "CladTorch::FloatView": "View"}
+GIVEN = {"string": "str", "bool": "bool", "float": "float", "double": "float", "complex<double>": "complex", "void": "None", "CladTorch::FloatView": "View"}
 
 
 def annotation(kind, taken):

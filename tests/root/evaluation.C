@@ -50,6 +50,17 @@ double Share(const std::vector<float> &scores, const CladTorch::Dataset &data, d
    return passed / all;
 }
 
+/// Sum of the weights of signal or background.
+double Weight(const CladTorch::Dataset &data, bool signal)
+{
+   const auto labels = data.Labels(), weights = data.Weights();
+   double sum = 0;
+   for (std::size_t i = 0; i < data.Rows(); ++i)
+      if ((labels(i) > 0.5) == signal)
+         sum += weights(i);
+   return sum;
+}
+
 void Classifier(const CladTorch::Model &model, const CladTorch::Dataset &test, const CladTorch::Dataset &training)
 {
    const auto evaluation = model.Evaluate(test);
@@ -61,6 +72,9 @@ void Classifier(const CladTorch::Model &model, const CladTorch::Dataset &test, c
    for (double cut : {0.2, 0.5, 0.8}) {
       const double signal = Share(scores, test, cut, true), background = Share(scores, test, cut, false);
       CHECK(Near(evaluation.Recall(cut), signal, 1e-9) && Near(evaluation.FalseAlarms(cut), background, 1e-9));
+      const double s = signal * Weight(test, true), b = background * Weight(test, false);
+      CHECK(Near(evaluation.Precision(cut), s / (s + b), 1e-9));
+      CHECK(Near(evaluation.Accuracy(cut), (s + Weight(test, false) - b) / (Weight(test, true) + Weight(test, false)), 1e-9));
    }
    // A point of the curve that belongs to a cut has its efficiencies.
    const auto [cut, significance] = evaluation.BestCut(50, 500, 0.1);
@@ -264,6 +278,7 @@ void Mistakes(const CladTorch::Model &classifier, const CladTorch::Model &regres
    Refuses("too few background events", [&] { Evaluation::Classifier(two, two).BestCut(); }, {"background"});
    Refuses("an uncertainty below 0", [&] { evaluation.BestCut(1, 1, -1); }, {"-1"});
    Refuses("spectators of other events", [&] { evaluation.Correlations(Read(1, 10, 1)); }, {"10 rows"});
+   Refuses("labels that are no classes", [&] { classifier.Evaluate(Read(1, 10, "energy")); }, {"the label of event", "give 0 to 1"});
    Refuses("other labels", [&] { classifier.Evaluate(Read(1, 10, {"energy", "weak"})); }, {"2 label"});
    for (float label : {std::nanf(""), -1.f, 7.f})
       Refuses("a label that is none", [&] { Evaluation::Classifier(two, {0.f, label}); }, {"label of event 1"});

@@ -114,6 +114,12 @@ void Unlike()
    Says("other units", [&] { auto read = fresh(); read.Predict(other); read.Predict(other); }, told);
    Says("an evaluation", [&] { fresh().Evaluate(other); }, told);
    Says("scores in a file", [&] { fresh().WriteScores(Source("t", "mev.root"), "scores.root"); }, told);
+   // Another fit keeps the scale of the first where it is told to.
+   auto keeps = options;
+   keeps.fStandardise = false;
+   const auto again = Dataset({"x"}).Add(Frame(1000).Redefine("x", "float(1000 * x)"), "y");
+   Says("a fit that keeps its scale", [&] { fresh().Fit(again, keeps); }, {"the network keeps the scale of that fit"});
+   Says("the same events again", [&] { fresh().Fit(data, keeps); }, {});
    Says("scores in blocks", [&] { fresh().DefineBatched(ROOT::RDataFrame("t", "mev.root"), "s").Sum("s").GetValue(); }, told);
 }
 

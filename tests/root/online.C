@@ -116,7 +116,7 @@ void CheckGaps()
    CHECK(UntilScore(search, strain, 2 * whole + 2, 2 / kRate) == whole);
 }
 
-/// A detector that gives zeros for longer than the memory: its density is none, and the search begins anew, also after that.
+/// A detector that gives zeros for longer than the memory has no scores, with the reason; the search begins anew after that.
 void CheckSilence()
 {
    const auto strain = Strain();
@@ -124,24 +124,36 @@ void CheckSilence()
    std::fill(silent[1].begin(), silent[1].end(), 0.);
    Signal::OnlineSearch search(Network(), kRate, 2, kBlock, kMemory, kSegment, kFilter, 10);
    const std::size_t whole = (kMemory + kWindow) / kBlock - 1;
-   std::size_t refused = 0, block = 0;
-   std::vector<float> score;
+   std::size_t block = 0;
    const auto add = [&](const Series &series) {
-      try {
-         score = search.Add(kStart + block * kBlock / kRate, BlockOf(series, block));
-      } catch (const CladTorch::Error &e) {
-         ++refused;
-         score.clear();
-         Check(std::string(e.what()).find("internal error") == std::string::npos, e.what(), __FILE__, __LINE__);
-      }
+      const auto score = search.Add(kStart + block * kBlock / kRate, BlockOf(series, block % (series[0].size() / kBlock)));
       ++block;
+      return score.size();
    };
-   while (block < 2 * whole)
-      add(silent);
-   CHECK(refused > 0 && score.empty());
-   while (score.empty() && block < 4 * whole)
-      add(strain);
-   CHECK(score.size() == 1 && block < 4 * whole);
+   const auto waits = [&](const char *why) { return search.Waits().find(why) != std::string::npos; };
+   CHECK(waits("no block"));
+   // Until a score comes, with the reason why there is none.
+   const auto fill = [&] {
+      for (std::size_t number = 1; number <= whole; ++number) {
+         const auto scores = add(strain);
+         CHECK(scores == (number == whole) && waits("fill with the strain since GPS") == (number < whole));
+      }
+      CHECK(search.Waits().empty());
+   };
+   fill();
+   for (std::size_t number = 0; number < whole; ++number) {
+      const auto scores = add(silent);
+      CHECK(scores == 0 && waits("detector 1 at GPS 10000") && waits("one value"));
+   }
+   fill();
+   // Numbers that are not constant, and whose density is 0.
+   auto faint = strain;
+   for (std::size_t i = 0; i < faint[1].size(); ++i)
+      faint[1][i] = i % 2 ? 1e-300 : 0;
+   Refuses("no density", [&] {
+      for (std::size_t number = 0; number < whole; ++number)
+         add(faint);
+   }, {"detector 1: "});
 }
 
 void CheckRefusals()

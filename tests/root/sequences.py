@@ -1,4 +1,6 @@
 """Views and Jagged as sequences: every kind of number and rank against NumPy, and as arguments that take a vector."""
+import pickle
+
 import numpy as np
 import ROOT
 
@@ -162,6 +164,21 @@ assert list(other.Scaler().fMean) == [1, 2]
 assert other.Functor()(two.ToRVec()) == other.Functor()([1, 2])
 power = ct.View["double"](np.ones(512))
 assert list(ct.Signal.Welch(power, 64, 512.0)) == list(ct.Signal.Welch(np.ones(512), 64, 512.0))
+# Complex numbers of C++ are NumPy's, and NumPy's are taken.
+tone = np.exp(2j * np.pi * 64 * np.arange(512) / 512)
+spectrum = np.asarray(ct.Signal.MatchedFilter(tone.real, np.ones(257), 512.0).ComplexSeries(tone.real))
+assert spectrum.dtype == complex and spectrum.shape == (512,)
+assert np.allclose(np.abs(spectrum), ct.Signal.MatchedFilter(tone.real, np.ones(257), 512.0).Series(tone.real))
+of_binary = ct.Signal.BinarySpectrum(ct.Signal.Binary(), ct.Signal.kTaylorF2, [10.0, 30.0, 60.0])
+assert np.abs(of_binary)[0] == 0 and np.all(np.abs(of_binary)[1:] > 0)
+for amplitudes in ([0.6 + 0.8j, 1], np.array([0.6 + 0.8j, 1]), (0.6 + 0.8j, 1)):
+    response = ct.Signal.Response(fAmplitudes=amplitudes, fDelays=[0, 0.01])
+    assert np.array_equal(response.fAmplitudes, [0.6 + 0.8j, 1]) and list(response.fDelays) == [0, 0.01]
+    again = pickle.loads(pickle.dumps(response))
+    assert np.array_equal(again.fAmplitudes, [0.6 + 0.8j, 1]) and list(again.fDelays) == [0, 0.01]
+drawn = ct.Signal.DrawResponses(["H1", "L1"], 3)
+assert np.allclose([np.sum(np.abs(each.fAmplitudes) ** 2) for each in drawn], 1)
+refuses(lambda: ct.Signal.Response(fAmplitudes=["a"]), TypeError, "list of complex numbers")
 for view in matrices:
     for call in (other.SetParameters, lambda v: other.SetScaler(v, v), lambda v: ct.Mlp(v), lambda v: ct.Signal.Welch(v, 64, 512.0)):
         assert raised(lambda: call(view)) is not None, (view, call)

@@ -220,6 +220,55 @@ void CheckModels(const Dataset &values)
    CHECK(fit(1) == fit(2));
 }
 
+/// Losses on logits: the model predicts and is judged as after the loss of fLoss that they are.
+void CheckLogits(const Dataset &two, const Dataset &three, const Dataset &pairs)
+{
+   namespace F = nn::functional;
+   auto logits = Options(4);
+   logits.fLogits = true;
+   logits.fMetrics = {CladTorch::kAuc};
+   auto plain = logits;
+   plain.fLogits = false;
+   CladTorch::Mlp own({kWidth, 8, 1}), builtIn({kWidth, 8, 1}), values({kWidth, 8, 1});
+   const auto history = own.Fit(two, logits, CrossEntropy);
+   auto usual = plain;
+   const auto expected = builtIn.Fit(two, usual);
+   CHECK(Near(history.Metric("AUC").back(), expected.Metric("AUC").back(), 1e-4) && own.Options().fLogits);
+   const auto isClose = [](const auto &a, const auto &b) {
+      return torch::allclose(CladTorch::AsTensor(a), CladTorch::AsTensor(b), 1e-3, 1e-4);
+   };
+   CHECK(isClose(own.Predict(two), builtIn.Predict(two)) && isClose(own.Logits(two), builtIn.Logits(two)));
+   CHECK(Near(own.Evaluate(two).Auc(), builtIn.Evaluate(two).Auc(), 1e-4));
+   CHECK(Near(own.Evaluate(two).Accuracy(), builtIn.Evaluate(two).Accuracy(), 1e-2));
+   own.Save("logits.ct");
+   const auto loaded = Model::Load("logits.ct");
+   CHECK(loaded.Predict(two) == own.Predict(two) && loaded.Options().fLogits);
+   plain.fMetrics.clear();
+   values.Fit(two, plain, CrossEntropy);
+   CHECK(isClose(values.Predict(two), own.Logits(two)) && !values.Options().fLogits);
+   Refuses("figures of classes of values", [&] { values.Evaluate(two).Auc(); }, {"regression"});
+
+   logits.fMetrics = {CladTorch::kAccuracy};
+   logits.fClassWeights = {1, 2, 1};
+   CladTorch::Mlp ofThree({kWidth, 8, 3}), builtInOfThree({kWidth, 8, 3});
+   const auto accuracy = ofThree.Fit(three, logits, [](Tensor z, Tensor y) { return F::cross_entropy(z, y); }).Metric("accuracy");
+   logits.fLogits = false;
+   CHECK(Near(accuracy.back(), builtInOfThree.Fit(three, logits).Metric("accuracy").back(), 1e-2));
+   CHECK(isClose(ofThree.Predict(three), builtInOfThree.Predict(three)));
+   Refuses("no loss of one's own", [&] {
+      auto options = Options(1);
+      options.fLogits = true;
+      CladTorch::Mlp({kWidth, 1}).Fit(two, options);
+   }, {"fLogits without a loss of your own"});
+   const auto refuses = [](const char *what, const Dataset &data, int outputs, std::initializer_list<const char *> parts) {
+      auto options = Options(1);
+      options.fLogits = true;
+      Refuses(what, [&] { Model(Net(outputs), {kWidth}).Fit(data, options, [](Tensor z, Tensor y) { return (z - y).square().sum(1); }); }, parts);
+   };
+   refuses("values as labels", Events(CladTorch::Label("t")), 1, {"label", "from 0 to 1"});
+   refuses("several targets", pairs, 2, {"fLogits needs one label"});
+}
+
 void CheckMistakes(const Dataset &classes, const Dataset &pairs)
 {
    const auto refuses = [&](const char *what, Loss loss, std::initializer_list<const char *> parts) {
@@ -265,6 +314,7 @@ void tensor_loss()
    CheckGradients(classes, values, pairs);
    CheckClassNumbers();
    CheckModels(values);
+   CheckLogits(classes, Events("k"), pairs);
    CheckMistakes(classes, pairs);
    Passed();
 }

@@ -94,6 +94,25 @@ refuses(lambda: model.Fit(data, fEpochs=4, fVerbose=0, fCallback=raises), "no su
 refuses(lambda: model.Fit(data, fEpochs=4, fVerbose=0, fMetrics=[ct.Metric("mine", raises)]), "no such histogram")
 assert np.array_equal(before, np.array(model.Parameters()))
 
+
+def interrupts(_):
+    raise KeyboardInterrupt("enough")
+
+
+# The exception of a function is the cause of the error, and what ends a program is itself.
+for words in ({"fCallback": raises}, {"fMetrics": [ct.Metric("mine", raises)]}):
+    try:
+        model.Fit(data, fEpochs=4, fVerbose=0, **words)
+        raise AssertionError("nothing was raised")
+    except ct.Error as error:
+        assert isinstance(error.__cause__, KeyError) and error.__cause__.__traceback__ is not None, error.__cause__
+try:
+    model.Fit(data, fEpochs=4, fVerbose=0, fCallback=interrupts)
+    raise AssertionError("nothing was raised")
+except KeyboardInterrupt as error:
+    assert str(error) == "enough"
+assert np.array_equal(before, np.array(model.Parameters()))
+
 refuses(lambda: model.Fit(data, fMetrics=["AUC"]), "fMetrics", "list of metrics")
 refuses(lambda: model.Fit(data, fMetrics=ct.kAuc), "fMetrics", "list of metrics")
 refuses(lambda: model.Fit(data, fCallback=3), "fCallback", "a function")

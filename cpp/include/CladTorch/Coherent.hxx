@@ -34,7 +34,7 @@ struct Response {
    std::vector<std::complex<double>> fAmplitudes = {1}; ///< [detectors], without unit
    std::vector<double> fDelays = {0};                   ///< [detectors], s after the arrival at the centre of the Earth
 
-   /// Called by PyROOT when it meets this class: copies.
+   /// Called by PyROOT when it meets this class: takes fields by name, checks them, copies, pickles.
    static void __cppyy_pythonize__(_object *pyclass, const std::string &name);
 };
 

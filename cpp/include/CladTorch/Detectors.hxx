@@ -26,7 +26,7 @@ std::pair<double, double> AntennaPattern(const std::string &detector, double rig
 double Delay(const std::string &detector, double rightAscension, double declination, double gps);
 
 /// [n], what the detector measures of a wave with the polarisations `plus` and `cross` ([n]) at the centre of the Earth: with its
-/// antenna pattern and its delay. The series is taken as periodic.
+/// antenna pattern and its delay. The series is taken as periodic; its mean and its highest frequency, rate / 2, are taken out.
 std::vector<double> Project(const std::vector<double> &plus, const std::vector<double> &cross, double rate,
                             const std::string &detector, double rightAscension, double declination, double polarisation,
                             double gps);

@@ -145,8 +145,12 @@ struct FitOptions {
    /// A loss of your own, instead of fLoss: C++ text that defines `double loss(double output, double label)`, or for several
    /// outputs `double loss(const double *outputs, double label)`, of one event. Clad differentiates it when Fit begins, which
    /// needs clang and Clad's plugin; the derivative is compared with difference quotients. Outputs and labels are
-   /// passed without standardisation, and predictions are the outputs.
+   /// passed without standardisation, and predictions are the outputs, which Evaluate() judges as values of a regression: see fLogits.
    std::string fLossFunction;
+   /// The outputs that a loss of your own takes (fLossFunction, or one of LibTorch's operators) are logits: of label 1 for one output,
+   /// else of each class. Predictions are then probabilities, and fMetrics, Evaluate(), Report() and exports take the model
+   /// for a classifier; labels are those of kBinaryCrossEntropy or kSoftmaxCrossEntropy.
+   bool fLogits = false;
    /// Part of each label, in [0, 1), that the cross-entropies spread evenly over all labels (Szegedy et al. 2016).
    double fLabelSmoothing = 0;
    double fFocus = 2;           ///< exponent of kFocal, 0 or more

@@ -161,7 +161,7 @@ public:
    ///        returns the loss of each event, [events] or [events, 1], or one number, their mean. Its operators are observed
    ///        as those of a Model and differentiated by Clad; the event weights apply to each event's loss. Throws for a
    ///        loss whose operators have no kernels, that mixes events otherwise, or that uses tensors which require a
-   ///        gradient. After such a fit Predict() gives the outputs as they are.
+   ///        gradient. After such a fit Predict() gives the outputs as they are, or, with FitOptions::fLogits, probabilities.
    History Fit(const Dataset &data, const FitOptions &options, const Internal::TensorLoss &loss);
    /// The same on a stream.
    History Fit(const Stream &stream, const FitOptions &options, const Internal::TensorLoss &loss);
@@ -171,7 +171,7 @@ public:
    /// had ended, the model gets what it gave, and no epoch runs. Throws for a damaged file, another network and other data. No
    /// code from the file is run.
    /// \param options Only what does not change the result: fThreads, fVerbose, fLive, fCallback, and fMetrics if they have
-   ///        functions. Throws for others than those of the checkpoint.
+   ///        functions. Throws for others than those of the checkpoint; one with its default value counts as not given.
    History Resume(const Dataset &data, const std::string &path, const FitOptions &options = FitOptions());
    /// With a dataset for the validation loss.
    History Resume(const Dataset &data, const Dataset &validation, const std::string &path,
@@ -258,7 +258,7 @@ public:
                     const std::string &tree = "cladtorch") const;
 
    /// The predictions beside labels and weights: figures and plots. A model trained with a loss on logits is judged as a
-   /// classifier, one trained on values (kMeanSquaredError, fLossFunction, ...) as a regression; for a classifier trained on
+   /// classifier, one trained on values (kMeanSquaredError, a loss of your own without fLogits, ...) as a regression; for a classifier trained on
    /// values use `Evaluation::Classifier(model.Predict(data), ...)`.
    Evaluation Evaluate(const Dataset &data) const;
    /// Permutation importance (Breiman, Machine Learning 45 (2001) 5): how much the AUC falls (the accuracy of several classes,

@@ -33,8 +33,8 @@ namespace Signal {
 ///       std::cout << "candidate before " << search.End() << std::endl;
 /// ~~~
 /// Each detector is whitened as by WhitenByOwn(), by the density of its last seconds. The window that a block is scored with ends
-/// half of the whitening filter before the block does. A gap in the times, and blocks that are not finite, start it anew: there
-/// are no scores until memory and window are full again.
+/// half of the whitening filter before the block does. A gap in the times, and a block that is not finite or has one value
+/// throughout, as a detector that is off gives, start it anew: there are no scores until memory and window are full again.
 class OnlineSearch {
 public:
    /// \param model Of windows [detectors, samples], for one detector [1, samples]. It is frozen as it is now.
@@ -53,6 +53,9 @@ public:
    /// \param gps Time of the first sample of the block, in s.
    /// \param blocks For each detector the samples of one block.
    std::vector<float> Add(double gps, const std::vector<std::vector<double>> &blocks);
+   /// Why the last block has no score: the detector whose strain is missing, or that memory and window still fill. Empty
+   /// where it has one.
+   std::string Waits() const;
    /// End of the last window, GPS time in s.
    double End() const;
 

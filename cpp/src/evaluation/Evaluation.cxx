@@ -35,20 +35,6 @@ std::string Counted(std::size_t number, const char *what)
    return std::to_string(number) + " " + what + (number == 1 ? "" : "s");
 }
 
-/// Labels of a classifier are 0 to 1 for one output, else whole numbers of classes.
-void CheckLabels(const EvaluationData &data)
-{
-   const auto classes = static_cast<float>(data.fOutputs);
-   const auto fits = [&](float label) {
-      return label >= 0 && (data.fOutputs == 1 ? label <= 1 : label < classes && label == std::floor(label));
-   };
-   const auto wrong = std::find_if_not(data.fLabels.begin(), data.fLabels.end(), fits);
-   if (!data.fIsRegression && wrong != data.fLabels.end())
-      throw std::runtime_error("the label of event " + std::to_string(wrong - data.fLabels.begin()) + " is " +
-                               std::to_string(*wrong) + ": give " +
-                               (data.fOutputs == 1 ? "0 to 1" : "the number of its class, from 0 to " + std::to_string(data.fOutputs - 1)));
-}
-
 std::shared_ptr<const EvaluationData> Checked(EvaluationData data, std::size_t perLabel)
 {
    const auto events = data.fOutputs ? data.fScores.size() / data.fOutputs : 0;
@@ -62,7 +48,8 @@ std::shared_ptr<const EvaluationData> Checked(EvaluationData data, std::size_t p
    if (data.fWeights.size() != events)
       throw std::runtime_error(Counted(data.fWeights.size(), "weight") + " for " + Counted(events, "event") +
                                ": give one for each, or none");
-   CheckLabels(data);
+   if (!data.fIsRegression)
+      CheckClasses(Slice(data.fLabels), data.fOutputs);
    return std::make_shared<const EvaluationData>(std::move(data));
 }
 
@@ -158,6 +145,17 @@ void Internal::CheckLabelsFit(std::size_t labels, Core::Gives gives, std::size_t
                                (regression ? "regression" : "classifier") + " of " + Counted(outputs, "output") +
                                " is judged by " + std::to_string(expected) +
                                ": add the sources with other labels, leave fMetrics empty, or judge Predict() by a figure of your own");
+}
+
+void Internal::CheckClasses(rust::Slice<const float> labels, std::size_t outputs)
+{
+   const auto fits = [outputs](float label) {
+      return label >= 0 && (outputs == 1 ? label <= 1 : label < static_cast<float>(outputs) && label == std::floor(label));
+   };
+   const auto wrong = std::find_if_not(labels.begin(), labels.end(), fits);
+   if (wrong != labels.end())
+      throw std::runtime_error("the label of event " + std::to_string(wrong - labels.begin()) + " is " + std::to_string(*wrong) +
+                               ": give " + (outputs == 1 ? "0 to 1" : "the number of its class, from 0 to " + std::to_string(outputs - 1)));
 }
 
 EvaluationData Internal::Judgement(Core::Gives gives, std::size_t outputs, std::vector<float> predictions,

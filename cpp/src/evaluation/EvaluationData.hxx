@@ -39,6 +39,8 @@ struct EvaluationData {
 
 /// Throws unless so many labels of an event can judge so many outputs: one for each target of a regression, one of a classifier.
 void CheckLabelsFit(std::size_t labels, Core::Gives gives, std::size_t outputs);
+/// Throws unless these are labels of a classifier: 0 to 1 for one output, else whole numbers of classes.
+void CheckClasses(rust::Slice<const float> labels, std::size_t outputs);
 /// Throws unless `data` has events whose labels can judge what `model` gives.
 void CheckLabels(const Model &model, const Dataset &data, Core::Gives gives);
 

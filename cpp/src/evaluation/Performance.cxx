@@ -87,7 +87,10 @@ std::string OutputName(Core::Gives gives, std::size_t outputs, std::size_t outpu
 void Internal::CheckLabels(const Model &model, const Dataset &data, Core::Gives gives)
 {
    CheckEvents(data);
-   CheckLabelsFit(data.Labels().Columns(), gives, model.Outputs());
+   const auto labels = data.Labels();
+   CheckLabelsFit(labels.Columns(), gives, model.Outputs());
+   if (gives == Core::Gives::Probabilities)
+      CheckClasses({labels.begin(), static_cast<std::size_t>(labels.end() - labels.begin())}, model.Outputs());
 }
 
 Evaluation Model::Evaluate(const Dataset &data) const
@@ -108,7 +111,10 @@ Evaluation Model::Evaluate(const Dataset &data) const
 Evaluation Model::SignalAndBackground(const Dataset &data, bool raw) const
 {
    CheckOneOutput(*this, data);
-   CheckLabels(*this, data, Core::Gives::Probabilities);
+   CheckEvents(data);
+   // What a regression gives may tell events with any labels apart: those over 0.5 are signal.
+   if (Core::model_gives(*Data().fCore) == Core::Gives::Probabilities)
+      CheckLabels(*this, data, Core::Gives::Probabilities);
    return Evaluation(std::make_shared<const EvaluationData>(
       EvaluationData{false, 1, Outputs(data, raw), {}, Copied(data.Labels()), Copied(data.Weights()), {}}));
 }

@@ -72,6 +72,27 @@ def as_array(view):
     return numpy.asarray(view)
 
 
+def complex_array(self, dtype=None, copy=None):
+    """__array__ of a std::vector of complex numbers: PyROOT shows NumPy those of real ones only."""
+    import ctypes
+
+    import numpy
+    import ROOT
+
+    values = ctypes.string_at(ROOT.addressof(self.data()), 16 * len(self)) if len(self) else b""
+    array = numpy.frombuffer(values, "c16").copy()
+    return array if dtype is None else array.astype(dtype)
+
+
+def reads_complex():
+    """PyROOT calls it when it meets the class: to be called once."""
+    import ROOT
+
+    @ROOT.pythonization("vector<complex<double> >", ns="std")
+    def of_vector(cls):
+        cls.__array__ = complex_array
+
+
 def plain_number(value):
     """A number of NumPy's as Python's; rows as they are."""
     return value if value.shape else value.item()

@@ -50,7 +50,10 @@ def without_lock(where, overload):
 
 
 def raising(method):
-    """Python's handler runs in its main thread only. Where it raises nothing, the call still has ended early."""
+    """Ctrl-C as Python has it, and as the cause of an error what a function of Python's raised inside.
+
+    Python's handler of signals runs in its main thread only. Where it raises nothing, the call still has ended early.
+    """
 
     def call(*args, **kwargs):
         import ROOT
@@ -59,6 +62,11 @@ def raising(method):
             return method(*args, **kwargs)
         except ROOT.CladTorch.Interrupted as error:
             interrupted = error
+        except ROOT.CladTorch.Error as error:
+            cause = cause_of(error)
+            if cause is None or isinstance(cause, Exception):
+                raise error from cause
+            raise cause  # KeyboardInterrupt, SystemExit: they end more than the call
         signal.raise_signal(signal.SIGINT)
         raise interrupted
 

@@ -2,7 +2,7 @@
 
 
 # Whose constructors take the fields by name.
-BY_FIELDS = ("Binary", "Candidate", "CompileOptions", "FitOptions", "Injection", "MlpOptions")
+BY_FIELDS = ("Binary", "Candidate", "CompileOptions", "FitOptions", "Injection", "MlpOptions", "Response")
 
 
 def pythonize(cls, name):
@@ -83,6 +83,7 @@ def pythonize(cls, name):
 
 
 check_functions()
+reads_complex()
 name_types()
 complete_namespace()
 shows_in_notebook()

@@ -114,6 +114,8 @@ def pickles_by_fields(cls, name):
             if value:
                 raise TypeError(f"{name} with a function cannot be pickled: set fCallback in the other process")
             return None
+        if "complex<" in kind:
+            return list(map(complex, value))
         return list(value) if hasattr(value, "push_back") else value
 
     def reduced(self, _protocol):

@@ -8,6 +8,8 @@ FUNCTION = ctypes.CFUNCTYPE(
 )
 # C++ may call them as long as the process runs.
 CALLED = []
+# The last exception that left one of them, with the first line of the text that C++ has of it.
+RAISED = []
 
 
 def of_cpp(name, result, *arguments):
@@ -26,11 +28,19 @@ def as_function(function, kind, convert):
             return 0
         except BaseException as error:  # nothing may pass through C++
             text = f"{type(error).__name__}: {error}".encode(errors="replace")[: size - 1]
+            RAISED[:] = [(text.decode(errors="ignore").partition("\n")[0], error)]
             ctypes.memmove(message, text + b"\0", len(text) + 1)
             return 1
 
     CALLED.append(FUNCTION(called))
     return CALLED[-1]
+
+
+def cause_of(error):
+    """The exception of a function of Python's that C++ tells of in `error`, or None."""
+    if RAISED and RAISED[0][0] in str(error):
+        return RAISED.pop()[1]
+    return None
 
 
 def set_callback(options, function):

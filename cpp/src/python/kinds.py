@@ -190,6 +190,9 @@ SIGNED = integers("an integer", -(2**63), 2**63 - 1)
 UNSIGNED = integers("an integer of 0 or more", 0, 2**64 - 1)
 UNSIGNED_NAMES = ("size_t", "uint64_t", "unsigned long")
 REAL = Kind("a number", is_real, float)
+COMPLEX = Kind(
+    "a complex number", lambda value: is_real(value) or (isinstance(value, numbers.Complex) and not isinstance(value, bool)), complex
+)
 LONG_LIST = listed(UNSIGNED, "a list of integers of 0 or more", "iu", "u8")
 KINDS = {
     "string": Kind("a string", is_text_or_path, as_text),
@@ -203,6 +206,7 @@ KINDS = {
     **{f"vector<{name}>": LONG_LIST for name in UNSIGNED_NAMES},
     "vector<float>": listed(REAL, "a list of numbers", "iuf", "f4"),
     "vector<double>": listed(REAL, "a list of numbers", "iuf", "f8"),
+    "vector<complex<double>>": listed(COMPLEX, "a list of complex numbers", "iufc", "c16"),
     **{
         f"pair<{name},{name}>": Kind(
             "two integers of 0 or more",

@@ -8,8 +8,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
+#include <functional>
 #include <limits>
 #include <stdexcept>
+#include <string>
 
 namespace CladTorch {
 
@@ -18,6 +21,8 @@ struct Internal::OnlineData {
    double fRate;
    std::size_t fDetectors, fBlock;
    double fNext = std::numeric_limits<double>::quiet_NaN(); ///< time of the next block; NaN: any
+   double fBegin = 0;                                       ///< time of the first block since it began anew
+   std::string fWaits = "no block has come";
 };
 
 namespace Signal {
@@ -25,6 +30,33 @@ namespace Signal {
 using Internal::Guard;
 using Internal::LongCall;
 using Internal::Slice;
+
+namespace {
+/// Why `block` is no strain; empty where it is. One value throughout is a detector that is off.
+std::string WhyMissing(const std::vector<double> &block)
+{
+   if (!std::all_of(block.begin(), block.end(), [](double h) { return std::isfinite(h); }))
+      return "is not finite";
+   const bool isConstant = std::adjacent_find(block.begin(), block.end(), std::not_equal_to<>()) == block.end();
+   return isConstant && block.size() > 1 ? "has one value throughout" : "";
+}
+
+std::string AtTime(double gps)
+{
+   char text[48];
+   std::snprintf(text, sizeof text, "GPS %.4f", gps);
+   return text;
+}
+
+/// Empty, or why the blocks at `gps` are not to be searched.
+std::string WhyMissing(const std::vector<std::vector<double>> &blocks, double gps)
+{
+   for (std::size_t detector = 0; detector < blocks.size(); ++detector)
+      if (const auto why = WhyMissing(blocks[detector]); !why.empty())
+         return "the block of detector " + std::to_string(detector) + " at " + AtTime(gps) + " " + why;
+   return "";
+}
+} // namespace
 
 OnlineSearch::OnlineSearch(const Model &model, double rate, std::size_t detectors, std::size_t block, std::size_t memory,
                            std::size_t segment, std::size_t filter, double lowest)
@@ -51,16 +83,28 @@ std::vector<float> OnlineSearch::Add(double gps, const std::vector<std::vector<d
                                         std::to_string(data.fBlock));
          joined.insert(joined.end(), block.begin(), block.end());
       }
-      const bool whole = std::all_of(joined.begin(), joined.end(), [](double h) { return std::isfinite(h); });
+      data.fWaits = WhyMissing(blocks, gps);
       // Half a sample is more than the times' rounding.
-      if (!whole || std::abs(gps - data.fNext) > 0.5 / data.fRate)
+      if (const bool follows = std::abs(gps - data.fNext) <= 0.5 / data.fRate; !follows || !data.fWaits.empty()) {
          data.fSearch->reset();
+         data.fBegin = gps;
+      }
       data.fNext = gps + data.fBlock / data.fRate;
-      if (!whole)
+      if (!data.fWaits.empty()) {
+         data.fBegin = data.fNext;
          return std::vector<float>();
+      }
+      data.fWaits = "memory and window fill with the strain since " + AtTime(data.fBegin);
       const auto score = Core::online_search_add(*data.fSearch, Slice(joined));
+      if (!score.empty())
+         data.fWaits.clear();
       return std::vector<float>(score.begin(), score.end());
    });
+}
+
+std::string OnlineSearch::Waits() const
+{
+   return fData->fWaits;
 }
 
 double OnlineSearch::End() const

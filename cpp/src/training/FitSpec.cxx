@@ -53,6 +53,7 @@ Core::FitSpec ToSpec(const FitOptions &options)
    spec.optimiser = static_cast<std::uint8_t>(options.fOptimiser);
    spec.loss = static_cast<std::uint8_t>(options.fLoss);
    spec.loss_function = options.fLossFunction;
+   spec.logits = options.fLogits;
    spec.label_smoothing = options.fLabelSmoothing;
    spec.focus = options.fFocus;
    spec.quantile = options.fQuantile;
@@ -97,6 +98,7 @@ FitOptions FromSpec(const Core::FitSpec &spec)
    options.fOptimiser = static_cast<EOptimiser>(spec.optimiser);
    options.fLoss = static_cast<ELoss>(spec.loss);
    options.fLossFunction = std::string(spec.loss_function);
+   options.fLogits = spec.logits;
    options.fLabelSmoothing = spec.label_smoothing;
    options.fFocus = spec.focus;
    options.fQuantile = spec.quantile;

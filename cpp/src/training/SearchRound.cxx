@@ -176,7 +176,7 @@ void SearchRound::ChooseMetric()
       CheckLabelsFit(fData.Labels().Columns(), gives, Core::model_outputs(core));
       if (!fOptions.fMetrics.empty())
          continue;
-      if (!fOptions.fLossFunction.empty())
+      if (!fOptions.fLossFunction.empty() && !fOptions.fLogits)
          throw std::runtime_error("fits with fLossFunction have no default score: set a metric in fMetrics");
       const auto metric = UsualMetric(gives, plan.fTrial.fOptions.fLoss, Core::model_outputs(core));
       if (usual && usual->Name() != metric.Name())

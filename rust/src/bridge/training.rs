@@ -85,6 +85,8 @@ mod ffi {
         loss: u8,
         /// C++ text of a loss instead of that; may be empty.
         loss_function: String,
+        /// Its outputs are logits.
+        logits: bool,
         /// Names of figures of the validation events.
         metrics: Vec<String>,
         /// 0: Clad, 1: LibTorch autograd.

@@ -8,12 +8,12 @@ impl Model {
     pub fn meaning(&self) -> String {
         let Some(options) = &self.training().options else { return String::new() };
         match options.loss {
-            None => "outputs of a loss of your own".to_owned(),
+            None if !options.logits => "outputs of a loss of your own".to_owned(),
             Some(Loss::Quantile) => format!("the quantile {} of the labels", options.quantile),
             Some(Loss::Gaussian) => "means and standard deviations of the labels".to_owned(),
             Some(loss) if loss.is_regression() => "values of the labels".to_owned(),
-            Some(_) if self.outputs() == 1 => "probabilities of signal".to_owned(),
-            Some(_) => "probabilities of classes".to_owned(),
+            _ if self.outputs() == 1 => "probabilities of signal".to_owned(),
+            _ => "probabilities of classes".to_owned(),
         }
     }
 }

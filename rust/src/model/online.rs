@@ -57,7 +57,7 @@ impl OnlineSearch {
             return Err(Error::Internal(format!("{} samples for {detectors} detectors", blocks.len())));
         }
         for (index, block) in blocks.chunks(blocks.len() / detectors).enumerate() {
-            let Some(white) = self.whiteners[index].add(block)? else { continue };
+            let Some(white) = self.whiteners[index].add(block).map_err(|e| of_detector(index, e))? else { continue };
             let kept = &mut self.white[index];
             kept.extend(white.iter().map(|&sample| sample as f32));
             kept.drain(..kept.len().saturating_sub(self.window));
@@ -69,5 +69,13 @@ impl OnlineSearch {
         let mut score = vec![0.0; self.outputs()];
         self.model.score(&features, true, &mut score)?;
         Ok(score)
+    }
+}
+
+/// What the strain of detector `index` cannot be used for.
+fn of_detector(index: usize, error: Error) -> Error {
+    match error {
+        Error::Invalid { what, remedy } => Error::Invalid { what: format!("detector {index}: {what}"), remedy },
+        error => error,
     }
 }

@@ -16,13 +16,25 @@ impl Model {
     /// What to warn about when the model predicts for `features` [rows, inputs]; "" for events like those of its training, for few of
     /// them, and for a model that does not know its training's scale.
     pub fn unlike(&self, features: &[f32]) -> String {
+        let found = self.unlike_columns(features);
+        match found.is_empty() {
+            true => String::new(),
+            false => format!(
+                "these events are not like those of the training: {}; check units and selection, or train on events like these",
+                text::list(found.iter(), ", ")
+            ),
+        }
+    }
+
+    /// The columns whose means have left the range of the training, with both.
+    pub(crate) fn unlike_columns(&self, features: &[f32]) -> Vec<String> {
         let width = self.inputs();
         let rows = features.len() / width;
         let Some(scaler) = self.training().scaler.as_ref().filter(|scaler| **scaler != Scaler::identity(width)) else {
-            return String::new();
+            return Vec::new();
         };
         if rows < LEAST {
-            return String::new();
+            return Vec::new();
         }
         let step = rows.div_ceil(MOST);
         let mut means = vec![0.0; width];
@@ -43,14 +55,7 @@ impl Model {
                 )
             })
         };
-        let found: Vec<String> = means.into_iter().zip(scaler.deviation()).enumerate().filter_map(far).collect();
-        match found.is_empty() {
-            true => String::new(),
-            false => format!(
-                "these events are not like those of the training: {}; check units and selection, or train on events like these",
-                text::list(found.iter(), ", ")
-            ),
-        }
+        means.into_iter().zip(scaler.deviation()).enumerate().filter_map(far).collect()
     }
 }
 

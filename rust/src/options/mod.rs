@@ -51,6 +51,8 @@ pub struct Options {
     pub loss: Option<Loss>,
     /// C++ text of a loss instead of that; may be empty.
     pub loss_function: String,
+    /// The outputs that such a loss takes are logits of classes, not values.
+    pub logits: bool,
     /// Part of each label that the cross-entropies give to all labels in equal shares.
     pub label_smoothing: f64,
     /// Exponent of the focal loss.
@@ -118,6 +120,7 @@ impl Default for Options {
             optimiser: Optimiser::Adam,
             loss: None,
             loss_function: String::new(),
+            logits: false,
             label_smoothing: 0.0,
             focus: 2.0,
             quantile: 0.5,
@@ -156,7 +159,11 @@ impl Options {
 
     /// What a model that was trained with these, whose loss is decided, predicts.
     pub(crate) fn gives(&self) -> Gives {
-        self.loss.map_or(Gives::Values, Loss::gives)
+        match self.loss {
+            Some(loss) => loss.gives(),
+            None if self.logits => Gives::Probabilities,
+            None => Gives::Values,
+        }
     }
 
     /// The seed of the split into parts.

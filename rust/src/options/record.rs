@@ -47,7 +47,7 @@ macro_rules! listed {
 }
 
 /// Everything but the number of threads, which belongs to the machine.
-static FIELDS: [Field; 34] = [
+static FIELDS: [Field; 35] = [
     plain!(epochs),
     plain!(batch_size),
     plain!(learning_rate, |value: &f64| text::number(*value)),
@@ -77,6 +77,7 @@ static FIELDS: [Field; 34] = [
         show: |options| options.loss.map_or("", Loss::enumerator).to_owned(),
     },
     plain!(loss_function),
+    plain!(logits),
     plain!(label_smoothing, |value: &f64| text::number(*value)),
     plain!(focus, |value: &f64| text::number(*value)),
     plain!(quantile, |value: &f64| text::number(*value)),
@@ -166,11 +167,12 @@ pub(crate) fn conflict(options: &Options, other: &Options) -> Option<(String, [S
 }
 
 /// Options that a search does not vary: texts, files, the machine's, and what decides on the events that judge.
-const FIXED: [&str; 9] = [
+const FIXED: [&str; 10] = [
     "validation",
     "split_seed",
     "device",
     "loss_function",
+    "logits",
     "class_weights",
     "checkpoint",
     "checkpoint_epochs",
@@ -206,8 +208,13 @@ pub(crate) fn set(options: &mut Options, option: &str, value: f64) -> Result<()>
             return Ok(());
         }
     }
-    let kind =
-        if is_whole(option) { "a whole number, an enumerator of its kind, or true and false" } else { "a number" };
+    let takes = |text: &str| (field.read)(&mut Options::default(), text).is_some();
+    let kind = match [takes("0.5"), takes("1"), takes("true")] {
+        [true, ..] => "a number",
+        [_, true, _] => "a whole number of 0 or more",
+        [.., true] => "true or false",
+        _ => "an enumerator of its kind",
+    };
     Err(Error::invalid(format!("{option} = {}", text::number(value)), format!("it must be {kind}")))
 }
 

@@ -116,7 +116,7 @@ impl Detector {
     }
 
     /// What this detector measures of a wave whose polarisations at the centre of the Earth are `plus` and `cross` ([n]):
-    /// [n], with its antenna pattern and delay. The series is taken as periodic.
+    /// [n], with its antenna pattern and delay. The series is taken as periodic, without its mean and its highest frequency.
     pub fn project(&self, plus: &[f64], cross: &[f64], rate: f64, from: Direction) -> Result<Vec<f64>> {
         check::samples("plus polarisation", plus.len())?;
         check::positive("sampling rate (Hz)", rate)?;

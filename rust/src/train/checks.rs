@@ -148,6 +148,12 @@ fn check_pairs(options: &Options) -> Result<()> {
             "fit without one of them: a checkpoint runs no code, and so cannot bring a loss along",
         );
     }
+    if options.logits && options.loss_function.is_empty() {
+        return contradiction(
+            "fLogits without a loss of your own",
+            "leave it out: fLoss says what the outputs are",
+        );
+    }
     if options.min_improvement > 0.0 && options.patience == 0 {
         return contradiction(
             "fMinImprovement without fPatience",
@@ -282,6 +288,9 @@ pub fn check_count(name: &str, value: i64) -> Result<()> {
 fn loss(options: &Options, model: &Model, targets: &Targets) -> Result<Loss> {
     check_targets(model, targets)?;
     let loss = chosen_loss(options, model, targets)?;
+    if options.logits {
+        targets.check_single("fLogits")?;
+    }
     if options.loss_function == OBSERVED {
         return Ok(loss); // It takes labels of its own number.
     }
@@ -308,7 +317,7 @@ fn loss(options: &Options, model: &Model, targets: &Targets) -> Result<Loss> {
 fn chosen_loss(options: &Options, model: &Model, targets: &Targets) -> Result<Loss> {
     let outputs = model.outputs();
     if !options.loss_function.is_empty() {
-        return own_loss(options);
+        return own_loss(options, outputs);
     }
     let loss = match (options.loss, outputs, targets.count()) {
         (None, _, 2..) => Loss::MeanSquaredError,
@@ -344,8 +353,8 @@ fn check_targets(model: &Model, targets: &Targets) -> Result<()> {
     ))
 }
 
-/// With a loss of the user's own the network's outputs are numbers, as in a regression.
-fn own_loss(options: &Options) -> Result<Loss> {
+/// The loss of `fLoss` whose outputs and labels mean what those of a loss of the user's own do.
+fn own_loss(options: &Options, outputs: usize) -> Result<Loss> {
     if options.loss.is_some() || options.gradient != Gradient::Clad || options.device != "cpu" {
         let own = if options.loss_function == OBSERVED { OBSERVED_NAME } else { "fLossFunction" };
         return Err(Error::invalid(
@@ -353,7 +362,11 @@ fn own_loss(options: &Options) -> Result<Loss> {
             "leave those as they are: Clad differentiates the function, for the CPU",
         ));
     }
-    Ok(Loss::MeanSquaredError)
+    Ok(match (options.logits, outputs) {
+        (false, _) => Loss::MeanSquaredError,
+        (true, 1) => Loss::BinaryCrossEntropy,
+        (true, _) => Loss::SoftmaxCrossEntropy,
+    })
 }
 
 pub(super) fn check_labels(loss: Loss, outputs: usize, labels: &[f32]) -> Result<()> {

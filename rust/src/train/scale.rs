@@ -35,7 +35,17 @@ pub(super) fn other_scale(
             shown(&found)
         )
     });
-    message.into_iter().chain(changes_units)
+    // A module's parameters cannot follow another scale: it keeps that of its first fit.
+    let keeps = old.scaler.as_ref() == Some(scaler);
+    let unlike = if keeps { model.unlike_columns(data.features()) } else { Vec::new() };
+    let kept = (!unlike.is_empty()).then(|| {
+        format!(
+            "the data are not like those of the fit before: {}; the network keeps the scale of that fit and may learn worse than a \
+             new one: give the data in the same units, or make a new model",
+            shown(&unlike)
+        )
+    });
+    message.into_iter().chain(changes_units).chain(kept)
 }
 
 /// Describes the columns that differ. A model that was trained on columns as they are (`fStandardise = false`) has no scale
