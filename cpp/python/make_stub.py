@@ -102,7 +102,7 @@ TAKEN = {
     "string": "_Path", "bool": "bool", "float": "float", "double": "float", "vector<string>": "Sequence[str]", "initializer_list<string>": "Sequence[str]", "initializer_list<const char*>": "Sequence[str]", "TTree": "_Tree",
     "vector<CladTorch::Metric>": "Sequence[Metric | EMetric]",
     "vector<float>": "ArrayLike", "vector<double>": "ArrayLike", "vector<complex<double>>": "ArrayLike", "vector<vector<double>>": "Sequence[ArrayLike]", "CladTorch::NamedColumns_t": "Mapping[str, ArrayLike]",
-    "CladTorch::Source": "Source | _Tree", "CladTorch::Label": "Label | float | str | Sequence[str]", "CladTorch::Files": "Files | _Path | Sequence[_Path]",
+    "CladTorch::Source": "Source | _Tree | tuple[str, Files | _Path | Sequence[_Path]]", "CladTorch::Label": "Label | float | str | Sequence[str]", "CladTorch::Files": "Files | _Path | Sequence[_Path]",
     "CladTorch::FloatView": "ArrayLike", "ROOT::RDF::RNode": "_Tree", "ROOT::RVecF": "ArrayLike",
 }  # fmt: skip
 GIVEN = {"string": "str", "bool": "bool", "float": "float", "double": "float", "complex<double>": "complex", "void": "None", "CladTorch::FloatView": "View"}

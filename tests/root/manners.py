@@ -56,6 +56,9 @@ assert model.Define(name="score", frame=frame.Filter("m_bb > 1")).Count().GetVal
 assert model.Auc(data=events) > 0.5 and len(model.Predict(data=events)) == events.Rows()
 model.SetParameters(values=np.asarray(model.Parameters()))
 jagged = ct.Jagged["float"].Read(source=ct.Source(tree="sig_tree", files=file), column="m_bb", cut="m_bb > 1")
+pair = ct.Dataset(["m_bb"]).Add(("sig_tree", [file]), 1, "m_bb > 1").Features()
+assert np.array_equal(pair, ct.Dataset(["m_bb"]).Add("sig_tree", file, 1, "m_bb > 1").Features())
+assert len(ct.Jagged["float"].Read(("sig_tree", file), "m_bb", "m_bb > 1")) == len(jagged) == len(pair)
 assert jagged.Padded(length=2).Columns() == 2
 
 assert len(next(iter(stream.Batches(fBatchSize=10)))[1]) == len(next(iter(stream.Batches(options, fBatchSize=10)))[1]) == 10
