@@ -197,7 +197,7 @@ fn same_specials(recorder: &Recorder, got: &[Tensor], kind: Kind, special: f64) 
 /// where LibTorch's value is that of rsqrt and its derivative that of pow. Or LibTorch's, at a NaN, depend on its neighbours.
 fn has_loose_gradients(recorder: &Recorder) -> bool {
     const LOOSE: &str =
-        "conv1d convolution _convolution _convolution_mode pow elu selu celu hardtanh relu6 softshrink hardswish";
+        "conv1d conv2d conv3d convolution _convolution _convolution_mode pow elu selu celu hardtanh relu6 softshrink hardswish";
     let name = recorder.graph.nodes[0].op.trim_start_matches("aten::");
     LOOSE.split(' ').any(|loose| loose == name)
 }
@@ -234,11 +234,27 @@ fn the_greatest_of_a_row_is_found_among_ties_and_nan() {
     }
 }
 
+/// Of equals in an image the first one, row by row, has the derivative.
+#[test]
+fn the_greatest_of_an_image_is_found_among_ties() {
+    for (sizes, strides) in [([2, 2], [2, 2]), ([3, 3], [1, 2]), ([6, 8], [1, 1])] {
+        let x = In::Index(vec![2, 3, 6, 8], 3).tensor(0, Kind::Double).to_kind(Kind::Double);
+        let mut pool = Recorder::new(&[x]);
+        let value = pool.tensors[0].max_pool2d(sizes, strides, [0, 0], [1, 1], false);
+        let steps = [sizes, strides, [0, 0], [1, 1]].map(|sizes| A::L(sizes.to_vec()));
+        let arguments: Vec<A> = [A::V(0)].into_iter().chain(steps).chain([A::B(false)]).collect();
+        let value = pool.record("max_pool2d", "", &arguments, vec![value]);
+        pool.returns(&[value]);
+        check_awkward(&pool, 1e-12, 0.0).unwrap_or_else(|error| panic!("pool of {sizes:?}: {error}"));
+    }
+}
+
 #[test]
 fn the_variants_of_the_kernels_pass_too() {
     variants::pass_too(&[
         "awkward_numbers_come_out_in_the_same_places",
         "the_greatest_of_a_row_is_found_among_ties_and_nan",
+        "the_greatest_of_an_image_is_found_among_ties",
         "the_variants_of_the_kernels_pass_too",
     ]);
 }

@@ -10,7 +10,7 @@
 //! | `case sizes=28,64,64,1 batch=32 rows=8192 data=FOLDER` | `ready` |
 //! | `round steps=200` | `time SECONDS_A_STEP` |
 //! | `check` | `check MEAN_LOSS` over all rows, with the present parameters |
-//! | `sgemm size=512` | `rate FLOP_A_SECOND` of LibTorch's matrix product |
+//! | `sgemm size=512` | `rate FLOP_A_SECOND` of the faster product of matrices, LibTorch's or CladTorch's |
 //!
 //! The second form is a process of an MPI job, for `cargo xtask bench scale`: it makes the steps of REQUEST, `sizes=28,64,64,1 batch=1024
 //! data=FOLDER steps=200`, where `batch` are the rows of each process, or `sum=NUMBERS steps=200`. Rank 0 prints
@@ -30,6 +30,7 @@ use cladtorch::gradient::aot::AotEngine;
 use cladtorch::gradient::autograd::AutogradEngine;
 use cladtorch::gradient::{Engine, Rows, Settings};
 use cladtorch::graph::{Activation, Graph, Loss, Optimiser};
+use cladtorch::kernels::Scalar;
 use cladtorch::ranks::{self, Ranks};
 use tch::{Device, Kind, Tensor};
 
@@ -111,18 +112,34 @@ impl Training {
     }
 }
 
-/// Floating-point operations a second of a product of square matrices, best of a few.
-fn sgemm_rate(size: usize) -> Answer<f64> {
+/// Floating-point operations a second of a product of square matrices by LibTorch, or of a tile of rows by as large a layer on
+/// each of the `threads`: the faster one, as either may leave half of a machine unused. Best of a few.
+fn sgemm_rate(size: usize, threads: usize) -> Answer<f64> {
     let side = size as i64;
     let matrix = || Tensor::f_rand([side, side], (Kind::Float, Device::Cpu));
     let (a, b, c) = (matrix()?, matrix()?, matrix()?);
+    let torch = best_seconds(|| Ok(drop(a.f_mm_out(&c, &b)?)))?;
+    let x = vec![0.5; TILE * f32::padded(size)];
+    let (layer, mut z) = (vec![0.5; f32::layer_length(size, size)], x.clone());
+    let own = best_seconds(|| {
+        f32::panel_linear(Activation::Identity as u8, TILE, size, size, &x, &layer, &mut z);
+        Ok(())
+    })?;
+    let flops = |rows: usize| 2.0 * (rows * size * size) as f64;
+    Ok((flops(size) / torch).max(threads as f64 * flops(TILE) / own))
+}
+
+/// Rows of CladTorch's product.
+const TILE: usize = 128;
+
+fn best_seconds(mut work: impl FnMut() -> Answer<()>) -> Answer<f64> {
     let mut best = f64::INFINITY;
     for _ in 0..5 {
         let start = Instant::now();
-        let _ = a.f_mm_out(&c, &b)?;
+        work()?;
         best = best.min(start.elapsed().as_secs_f64());
     }
-    Ok(2.0 * (size as f64).powi(3) / best)
+    Ok(best)
 }
 
 /// A line of the form `verb key=value key=value`.
@@ -165,7 +182,7 @@ fn answer(line: &str, training: &mut Option<Training>, engine: &str, threads: us
             Ok(format!("time {:e}", training.as_mut().ok_or_else(running)?.round(steps)?))
         }
         "check" => Ok(format!("check {:e}", training.as_mut().ok_or_else(running)?.check()?)),
-        "sgemm" => Ok(format!("rate {:e}", sgemm_rate(request.number("size")?)?)),
+        "sgemm" => Ok(format!("rate {:e}", sgemm_rate(request.number("size")?, threads)?)),
         other => Err(format!("no request '{other}'").into()),
     }
 }

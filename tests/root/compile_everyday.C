@@ -172,8 +172,8 @@ std::vector<Everyday> InParts()
 {
    nn::LSTM lstm(nn::LSTMOptions(4, 5));
    nn::GRU gru(nn::GRUOptions(1, 3).batch_first(true));
-   nn::Conv2d convolution(nn::Conv2dOptions(1, 2, 2));
-   nn::Linear down(5, 4), out(4, 2), of3(3, 4), of12(12, 4);
+   nn::ConvTranspose2d larger(nn::ConvTranspose2dOptions(1, 2, 2));
+   nn::Linear down(5, 4), out(4, 2), of3(3, 4), of40(40, 4);
    nn::Dropout first(0.3), second(0.2);
    nn::BatchNorm1d norm(nn::BatchNorm1dOptions(4).eps(0.1));
    const Function head = [=](const Tensor &x) mutable { return out(torch::tanh(norm(x) * 2 + 1)); };
@@ -183,8 +183,8 @@ std::vector<Everyday> InParts()
          return head(torch::relu(down(std::get<0>(lstm(torch::tanh((x * 2 + 1).unsqueeze(0))))[0])));
       }, "aten::lstm"},
       {"gates", [=](const Tensor &x) mutable { return head(of3(std::get<0>(gru(x.unsqueeze(2))).mean(1)).sigmoid()); }, "aten::gru"},
-      {"a picture", [=](const Tensor &x) mutable { return head(of12(torch::relu(convolution(x.view({1, 1, 3, 4}).expand({3, 1, 3, 4})) * 2).flatten(1))); },
-       "convolution"},
+      {"a picture", [=](const Tensor &x) mutable { return head(of40(torch::relu(larger(x.view({1, 1, 3, 4}).expand({3, 1, 3, 4})) * 2).flatten(1))); },
+       "conv"},
       {"distances", [](const Tensor &x) {
          const auto distance = torch::cdist(x, x * 2 + 1);
          return torch::exp(-distance) * distance + distance.square().sum();

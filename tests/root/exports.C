@@ -232,7 +232,7 @@ void refusals()
    Refuses("a model", [&] { model.LoadWeights("model.ct"); }, {"CladTorch::Model::Load reads a model"});
    Refuses("weights as a model", [&] { Mlp::Load("classifier.safetensors"); }, {"LoadWeights"});
    CHECK(std::vector<float>(model.Parameters().begin(), model.Parameters().end()) == before);
-   auto convolution = nn::Sequential(nn::Unflatten(nn::UnflattenOptions(1, {1, 3, 1})), nn::Conv2d(nn::Conv2dOptions(1, 2, {2, 1})), nn::Flatten(), nn::Linear(4, 1));
+   auto convolution = nn::Sequential(nn::Unflatten(nn::UnflattenOptions(1, {1, 3, 1})), nn::ConvTranspose2d(nn::ConvTranspose2dOptions(1, 2, {2, 1})), nn::Flatten(), nn::Linear(8, 1));
    Model libtorch(convolution, {3});
    Refuses("a header of what LibTorch runs", [&] { libtorch.ExportCpp("l.hxx"); }, {"LibTorch runs"});
    Refuses("a graph of what LibTorch runs", [&] { libtorch.ExportOnnx("l.onnx"); }, {"LibTorch runs"});

@@ -99,10 +99,10 @@ std::vector<Case> Cases()
          return Make([=](Tensor x) mutable { return out(std::get<0>(lstm(x)).select(1, 3)); }, lstm, out);
       }, {4, 2}, "aten::lstm at operator"},
       {"image", [] {
-         nn::Conv2d conv(nn::Conv2dOptions(1, 4, 2));
-         nn::Linear out(4 * 3, 1);
+         nn::ConvTranspose2d conv(nn::ConvTranspose2dOptions(1, 4, 2));
+         nn::Linear out(4 * 5 * 3, 1);
          return Make([=](Tensor x) mutable { return out(torch::relu(conv(x)).flatten(1)); }, conv, out);
-      }, {1, 4, 2}, "convolution at operator 1 of Net, part part0 (Conv2d)"},
+      }, {1, 4, 2}, "at operator 1 of Net, part part0 (ConvTranspose2d)"},
       {"cumulative sum, with batch normalisation", [] {
          // A bias before a normalisation has no gradient but rounding, of which Adam makes whole steps.
       nn::Linear in(nn::LinearOptions(kWidth, 16).bias(false)), out(16, 1);

@@ -40,7 +40,7 @@ std::vector<Case> Cases()
            {"window", {1, 32}},
            {"residual", {6}},
            {"attention", {7, 4}},
-           {"image", {1, 6, 6}, "convolution"},
+           {"image", {1, 6, 6}},
            {"recurrent", {5, 2}, "gru"},
            {"positions", {5, 3}, nullptr, true},
            {"frozen_start", {3}},

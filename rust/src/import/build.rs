@@ -19,7 +19,7 @@ const MOST_FOLDED: usize = 1 << 24;
 const EXACT: i64 = 1 << 24;
 /// Operators with weights: what comes before the first one scales the features.
 const LAYERS: &[&str] =
-    &["linear", "matmul", "embedding", "conv1d", "batch_norm", "layer_norm", "group_norm", "einsum"];
+    &["linear", "matmul", "embedding", "conv1d", "conv2d", "conv3d", "batch_norm", "layer_norm", "group_norm", "einsum"];
 
 /// A tensor of the file that operators take.
 #[derive(Clone, Debug, PartialEq)]

@@ -8,7 +8,7 @@ use rayon::prelude::*;
 use super::predictor::{Numbers, fill};
 use super::{Model, Network};
 use crate::dataset::{Dataset, Scaler};
-use crate::device::thread_pool;
+use crate::device::shared_pool;
 use crate::error::{Error, Result};
 use crate::gradient::{Memory, Packing, Pass, batches, tile_rows};
 use crate::graph::{Mode, Module};
@@ -67,7 +67,7 @@ impl Model {
     /// `features` [rows, inputs]
     fn gradient_rows(&self, features: &[f32], threads: usize, out: &mut [f32]) -> Result<()> {
         let takes_one = self.takes_one()?;
-        thread_pool(threads)?.install(|| match (self.module(), &self.network) {
+        shared_pool(threads)?.install(|| match (self.module(), &self.network) {
             (Some(module), _) => self.by_kernels(module, features, takes_one, out),
             (None, Network::Module(module)) => {
                 let libtorch = module.libtorch()?;

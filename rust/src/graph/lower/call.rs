@@ -139,14 +139,6 @@ impl Call<'_, '_> {
         sizes(&self.integers(position)?).map_err(|_| self.refuse("has a negative size"))
     }
 
-    /// One size for one dimension, as pooling and convolution take them.
-    pub fn size_1d(&self, position: usize) -> Result<usize> {
-        match self.sizes(position)?[..] {
-            [size] => Ok(size),
-            _ => Err(self.refuse("works on more than one dimension")),
-        }
-    }
-
     pub fn text(&self, position: usize) -> Result<&str> {
         match self.argument(position)? {
             ObservedArgument::Text(text) => Ok(text),

@@ -10,6 +10,7 @@ mod activation;
 mod build;
 mod call;
 mod compare;
+mod convolution;
 mod einsum;
 mod elementwise;
 mod indices;
@@ -56,6 +57,7 @@ pub fn operators() -> impl Iterator<Item = &'static Operator> {
         place::TABLE,
         indices::TABLE,
         network::TABLE,
+        convolution::TABLE,
         loss::TABLE,
     ];
     tables.into_iter().flatten()
@@ -65,8 +67,7 @@ pub fn operators() -> impl Iterator<Item = &'static Operator> {
 pub const ON_LIBTORCH: &[(&str, &str)] = &[
     ("lstm gru rnn_tanh rnn_relu lstm_cell gru_cell", "its cells are fused, and each step waits for the one before"),
     (
-        "conv3d conv_transpose* max_pool2d max_pool3d avg_pool2d avg_pool3d adaptive_avg_pool2d adaptive_max_pool2d \
-         upsample_* grid_sampler*",
+        "conv_transpose* adaptive_avg_pool3d adaptive_max_pool3d upsample_* grid_sampler*",
         "images are what its own kernels are made for",
     ),
     ("kthvalue median nanmedian mode unique* searchsorted bucketize", "it orders values"),

@@ -1,11 +1,10 @@
-//! Layers of networks.
+//! Normalisation, dropout and attention.
 
 use super::{Call, Lowered, Operator};
 use crate::error::Result;
 use crate::graph::program::{Kind, Tensor, Ties};
 use crate::graph::view::row_major;
 use crate::graph::{DType, Function};
-use crate::kernels::strided::Convolution;
 
 pub(super) const TABLE: &[Operator] = &[
     Operator {
@@ -30,27 +29,6 @@ pub(super) const TABLE: &[Operator] = &[
     },
     Operator { name: "rms_norm", does: "`x / sqrt(mean(x^2) + eps) w` over the last dimensions", lower: rms_norm },
     Operator { name: "dropout", does: "`x` times factors drawn by LibTorch's generator", lower: dropout },
-    Operator { name: "conv1d", does: "convolution in one dimension", lower: conv1d },
-    Operator { name: "_convolution_mode", does: "as conv1d with the padding \"same\" or \"valid\"", lower: conv1d },
-    Operator { name: "conv2d", does: "convolution with windows of one element", lower: conv2d },
-    Operator { name: "convolution", does: "as conv1d or conv2d", lower: convolution },
-    Operator { name: "_convolution", does: "as conv1d or conv2d", lower: convolution },
-    Operator {
-        name: "max_pool1d",
-        does: "greatest of each window; the first of equals has the derivative",
-        lower: max_pool1d,
-    },
-    Operator { name: "avg_pool1d", does: "mean of each window", lower: avg_pool1d },
-    Operator {
-        name: "adaptive_avg_pool1d",
-        does: "means of parts of one length",
-        lower: |call| adaptive_pool1d(call, false),
-    },
-    Operator {
-        name: "adaptive_max_pool1d",
-        does: "greatest of parts of one length, where its place is not used",
-        lower: |call| adaptive_pool1d(call, true),
-    },
     Operator { name: "scaled_dot_product_attention", does: "`softmax(q k^T scale + mask) v`", lower: attention },
 ];
 
@@ -135,189 +113,6 @@ fn dropout(call: &mut Call) -> Lowered {
     let (x, p, training) = (call.tensor(0)?, call.number(1)?, call.flag(2)?);
     let strides = call.strides(0)?;
     Ok(vec![if training { call.dropped(&x, p, &strides)? } else { x }])
-}
-
-/// How a convolution along one dimension moves along.
-struct Steps {
-    stride: usize,
-    padding: [usize; 2],
-    dilation: usize,
-    groups: usize,
-}
-
-/// `conv1d(x, weight, bias, stride, padding, dilation, groups)`; the padding may be a word.
-fn conv1d(call: &mut Call) -> Lowered {
-    let (stride, dilation) = (call.size_1d(3)?, call.size_1d(5)?);
-    let groups = call.integer(6)?;
-    let padding = match (call.overload(), call.node.op.as_str()) {
-        ("padding", _) | (_, "aten::_convolution_mode") => {
-            let taps = call.tensor(1)?.view.sizes.get(2).copied().unwrap_or(1).max(1);
-            let reach = (taps - 1).saturating_mul(dilation);
-            match call.text(4)? {
-                "valid" => [0, 0],
-                "same" => [reach / 2, reach - reach / 2],
-                other => return Err(call.refuse(format!("has the padding \"{other}\""))),
-            }
-        }
-        _ => [call.size_1d(4)?; 2],
-    };
-    convolve(call, Steps { stride, padding, dilation, groups: groups.max(1) as usize })
-}
-
-/// `convolution(x, weight, bias, stride, padding, dilation, transposed, output_padding, groups, ...)`
-fn convolution(call: &mut Call) -> Lowered {
-    if call.flag(6)? {
-        return Err(call.refuse("is transposed"));
-    }
-    if call.sizes(3)?.len() > 1 {
-        let groups = call.integer(8)?;
-        return by_elements(call, groups);
-    }
-    let (stride, padding, dilation) = (call.size_1d(3)?, call.size_1d(4)?, call.size_1d(5)?);
-    let groups = call.integer(8)?.max(1) as usize;
-    convolve(call, Steps { stride, padding: [padding; 2], dilation, groups })
-}
-
-/// `conv2d(x, weight, bias, stride, padding, dilation, groups)`
-fn conv2d(call: &mut Call) -> Lowered {
-    let groups = call.integer(6)?;
-    by_elements(call, groups)
-}
-
-/// A convolution along several dimensions whose windows are single elements: the dimensions count as one.
-fn by_elements(call: &mut Call, groups: i64) -> Lowered {
-    let (x, weight, bias) = (call.tensor(0)?, call.tensor(1)?, call.optional(2)?);
-    let rank = weight.view.rank();
-    let (strides, padding) = (call.sizes(3)?, call.sizes(4)?);
-    let is_sparse = strides.iter().any(|&stride| stride != 1) || padding.iter().any(|&size| size != 0);
-    if rank < 3 || is_sparse || weight.view.sizes[2..].iter().any(|&taps| taps != 1) {
-        return Err(call.refuse("works on windows along more than one dimension"));
-    }
-    let single = x.view.rank() + 1 == rank;
-    let x = if single { Tensor { view: x.view.unsqueeze(0), ..x } } else { x };
-    let sizes = x.view.sizes.clone();
-    if sizes.len() != rank {
-        return Err(call.refuse("has sizes that do not fit together"));
-    }
-    let x = call.reshape(&x, &[sizes[0], sizes[1], sizes[2..].iter().product()])?;
-    let weight = call.reshape(&weight, &[weight.view.sizes[0], weight.view.sizes[1], 1])?;
-    let steps = Steps { stride: 1, padding: [0; 2], dilation: 1, groups: groups.max(1) as usize };
-    let value = convolved(call, &x, &weight, bias.as_ref(), steps)?;
-    let value = call.reshape(&value, &[&sizes[..1], &value.view.sizes[1..2], &sizes[2..]].concat())?;
-    Ok(vec![if single { Tensor { view: value.view.squeeze(0), ..value } } else { value }])
-}
-
-fn convolve(call: &mut Call, steps: Steps) -> Lowered {
-    let (x, weight, bias) = (call.tensor(0)?, call.tensor(1)?, call.optional(2)?);
-    let single = x.view.rank() == 2;
-    let x = if single { Tensor { view: x.view.unsqueeze(0), ..x } } else { x };
-    let value = convolved(call, &x, &weight, bias.as_ref(), steps)?;
-    Ok(vec![if single { Tensor { view: value.view.squeeze(0), ..value } } else { value }])
-}
-
-/// x [events, channels, length]
-fn convolved(call: &mut Call, x: &Tensor, weight: &Tensor, bias: Option<&Tensor>, steps: Steps) -> Result<Tensor> {
-    let Steps { stride, padding, dilation, groups } = steps;
-    let ([events, inputs, _], [outputs, group_inputs, taps]) = (&x.view.sizes[..], &weight.view.sizes[..]) else {
-        return Err(call.refuse("works on more than one dimension"));
-    };
-    let (events, inputs, outputs, group_inputs, taps) = (*events, *inputs, *outputs, *group_inputs, *taps);
-    if stride == 0 || dilation == 0 || group_inputs.checked_mul(groups) != Some(inputs) || outputs % groups != 0 {
-        return Err(call.refuse("has sizes that do not fit together"));
-    }
-    let padded = call.padded(x, 2, padding, 0.0)?;
-    let length = padded.view.sizes[2];
-    let c = Convolution { events, groups, inputs: group_inputs, outputs: outputs / groups, taps, dilation, length };
-    let empty = [events, inputs, outputs, taps].contains(&0);
-    match stride {
-        1 if !empty => call.convolved(c, &padded, weight, bias),
-        _ => by_windows(call, c, stride, &padded, weight, bias),
-    }
-}
-
-/// Each window of the input as a column, then one product for each event and group: weight [O, I K] x columns [I K, L].
-fn by_windows(
-    call: &mut Call,
-    c: Convolution,
-    stride: usize,
-    x: &Tensor,
-    weight: &Tensor,
-    bias: Option<&Tensor>,
-) -> Result<Tensor> {
-    let windows = windows(call, x, c.taps, stride, c.dilation)?; // [N, I, L, K]
-    let length = windows.view.sizes[2];
-    let columns = Tensor { view: windows.view.transpose(2, 3), ..windows };
-    let columns = call.dense(&columns)?;
-    let depth = c.inputs * c.taps;
-    let columns = call.reshape(&columns, &[c.events, c.groups, depth, length])?;
-    let weight = call.reshape(weight, &[c.groups, c.outputs, depth])?;
-    let bias = match bias {
-        Some(bias) => Some(call.reshape(bias, &[c.groups, c.outputs, 1])?),
-        None => None,
-    };
-    let value = call.product(&weight, &columns, bias.as_ref())?;
-    call.reshape(&value, &[c.events, c.groups * c.outputs, length])
-}
-
-/// Windows along the last dimension, whose elements become a new last one.
-fn windows(call: &Call, x: &Tensor, size: usize, stride: usize, dilation: usize) -> Result<Tensor> {
-    let view = x.view.windows(x.view.rank() - 1, size, stride, dilation);
-    let view = view.ok_or_else(|| call.refuse("has no window that fits"))?;
-    Ok(Tensor { view, ..x.clone() })
-}
-
-/// Window and stride (the window where none is given) of `pool1d(x, kernel_size, stride, padding, ...)`, with the padded
-/// input.
-fn pooled(call: &mut Call, fill: f64, dilation: usize) -> Result<Tensor> {
-    let (x, size, padding) = (call.tensor(0)?, call.size_1d(1)?, call.size_1d(3)?);
-    let stride = if call.is_none(2) || call.integers(2)?.is_empty() { size } else { call.size_1d(2)? };
-    if x.view.rank() == 0 || stride == 0 || dilation == 0 {
-        return Err(call.refuse("has nothing to go along"));
-    }
-    let padded = call.padded(&x, x.view.rank() - 1, [padding; 2], fill)?;
-    windows(call, &padded, size, stride, dilation)
-}
-
-fn max_pool1d(call: &mut Call) -> Lowered {
-    let dilation = call.size_1d(4)?;
-    let windows = pooled(call, f64::NEG_INFINITY, dilation)?;
-    refuse_ceiling(call, 5, &windows)?;
-    let last = windows.view.rank() - 1;
-    Ok(vec![call.greatest(&windows, &[last], false, Ties::First)?])
-}
-
-fn avg_pool1d(call: &mut Call) -> Lowered {
-    let windows = pooled(call, 0.0, 1)?;
-    refuse_ceiling(call, 4, &windows)?;
-    if call.size_1d(3)? > 0 && !call.flag(5)? {
-        return Err(call.refuse("does not count its padding"));
-    }
-    let last = windows.view.rank() - 1;
-    Ok(vec![call.mean(&windows, &[last], false)?])
-}
-
-/// `adaptive_avg_pool1d(x, output_size)` or `adaptive_max_pool1d`
-fn adaptive_pool1d(call: &mut Call, greatest: bool) -> Lowered {
-    let (x, count) = (call.tensor(0)?, call.size_1d(1)?);
-    let length = x.view.sizes.last().copied().unwrap_or(0);
-    if count == 0 || length == 0 || length % count != 0 {
-        return Err(call.refuse("has parts of several lengths"));
-    }
-    let last = x.view.rank() - 1;
-    let windows = windows(call, &x, length / count, length / count, 1)?;
-    Ok(vec![match greatest {
-        true => call.greatest(&windows, &[last + 1], false, Ties::First)?,
-        false => call.mean(&windows, &[last + 1], false)?,
-    }])
-}
-
-/// A window cut off at the end is only there with `ceil_mode`.
-fn refuse_ceiling(call: &Call, position: usize, windows: &Tensor) -> Result<()> {
-    let count = windows.view.sizes[windows.view.rank() - 2];
-    if call.flag(position)? && call.result_shape(0)?.last() != Some(&count) {
-        return Err(call.refuse("has a last window that is cut off"));
-    }
-    Ok(())
 }
 
 /// `attention(q, k, v, mask, dropout_p, is_causal, scale, enable_gqa)`

@@ -1,7 +1,7 @@
 //! Convolutions and pools over any number of dimensions.
 //!
-//! Windows are views: LibTorch's `unfold` along each dimension. A convolution of more than one dimension is one product of the
-//! windows, as columns, and the weights.
+//! Convolutions are LibTorch's operators on padded signals. The windows of pools are views: LibTorch's `unfold` along each
+//! dimension.
 
 use super::super::call::{Call, Outputs, float_of, integers, number};
 use super::super::fold;
@@ -152,40 +152,11 @@ fn convolved(
     for (at, steps) in steps.iter().enumerate() {
         x = padded(call, &x, at + 2, steps.pads, 0.0)?;
     }
-    match steps {
-        [steps] => along_one(call, &x, w, bias, *steps, groups),
-        _ => by_product(call, &x, w, bias, steps, groups),
-    }
+    by_operator(call, &x, w, bias, steps, groups)
 }
 
-/// Along one dimension LibTorch's own operator is one kernel.
-fn along_one(
-    call: &mut Call,
-    x: &Value,
-    w: &Value,
-    bias: Option<&Value>,
-    steps: Steps,
-    groups: usize,
-) -> Result<Value> {
-    let count = steps.reach().and_then(|reach| x.shape()[2].checked_sub(reach)).map(|free| free / steps.stride + 1);
-    let count = count.ok_or_else(|| call.wrong("a window that is larger than the signal"))?;
-    let shape = [x.shape()[0], w.shape()[0], count];
-    let bias = match bias {
-        Some(bias) => bias_of(call, bias)?,
-        None => Absent,
-    };
-    let [stride, dilation] = [steps.stride, steps.dilation].map(|step| Integers(vec![step as i64]));
-    let (x_tensor, w_tensor) = (call.number(x)?, call.number(w)?);
-    let arguments = vec![x_tensor, w_tensor, bias, stride, Integers(vec![0]), dilation, Integer(groups as i64)];
-    call.op("conv1d", "", arguments, &shape, x.element())
-}
-
-/// A bias, which trains even if it is one number.
-fn bias_of(call: &mut Call, bias: &Value) -> Result<crate::graph::ObservedArgument> {
-    super::layers::parameter(call, bias, bias.shape())
-}
-
-fn by_product(
+/// LibTorch's own operator is one kernel.
+fn by_operator(
     call: &mut Call,
     x: &Value,
     w: &Value,
@@ -193,46 +164,29 @@ fn by_product(
     steps: &[Steps],
     groups: usize,
 ) -> Result<Value> {
-    let (events, outputs, own) = (x.shape()[0], w.shape()[0], w.shape()[1]);
-    let shape = [&[events, groups, own], &x.shape()[2..]].concat();
-    let mut x = reshaped(call, x, &shape)?;
-    for (at, steps) in steps.iter().enumerate() {
-        x = windows(call, &x, at + 3, *steps)?;
-    }
-    // [N, G, C, places..., window...] to [N, G, places..., C, window...].
-    let rank = steps.len();
-    let mut order: Vec<usize> = vec![0, 1];
-    order.extend(3..3 + rank);
-    order.push(2);
-    order.extend(3 + rank..3 + 2 * rank);
-    let places = x.shape()[3..3 + rank].to_vec();
-    let (count, depth) =
-        (places.iter().product::<usize>(), own * steps.iter().map(|steps| steps.size).product::<usize>());
-    let x = permuted(call, &x, &order)?;
-    let value = if groups == 1 {
-        let x = reshaped(call, &x, &[events, count, depth])?;
-        let w = reshaped(call, w, &[outputs, depth])?;
-        let bias = bias.map(|bias| bias_of(call, bias)).transpose()?.unwrap_or(Absent);
-        let arguments = vec![call.number(&x)?, call.number(&w)?, bias];
-        let value = call.op("linear", "", arguments, &[events, count, outputs], x.element())?;
-        permuted(call, &value, &[0, 2, 1])?
-    } else {
-        let x = reshaped(call, &x, &[events, groups, count, depth])?;
-        let w = reshaped(call, w, &[groups, outputs / groups, depth])?;
-        let w = permuted(call, &w, &[0, 2, 1])?;
-        let arguments = vec![call.number(&x)?, call.number(&w)?];
-        let value = call.op("matmul", "", arguments, &[events, groups, count, outputs / groups], x.element())?;
-        permuted(call, &value, &[0, 1, 3, 2])?
+    let Some(name) = steps.len().checked_sub(1).and_then(|at| ["conv1d", "conv2d", "conv3d"].get(at)) else {
+        return Err(call.wrong(format!("a convolution along {} dimensions", steps.len())));
     };
-    let shape = [&[events, outputs], &places[..]].concat();
-    let value = reshaped(call, &value, &shape)?;
-    match (bias, groups) {
-        (Some(bias), 2..) => {
-            let column = reshaped(call, bias, &[&[outputs][..], &vec![1; rank]].concat())?;
-            call.add(&value, &column)
-        }
-        _ => Ok(value),
+    let mut shape = vec![x.shape()[0], w.shape()[0]];
+    for (steps, length) in steps.iter().zip(&x.shape()[2..]) {
+        let free = steps.reach().and_then(|reach| length.checked_sub(reach));
+        let free = free.ok_or_else(|| call.wrong("a window that is larger than the signal"))?;
+        shape.push(free / steps.stride + 1);
     }
+    let bias = match bias {
+        Some(bias) => bias_of(call, bias)?,
+        None => Absent,
+    };
+    let list = |of: fn(&Steps) -> usize| Integers(steps.iter().map(|steps| of(steps) as i64).collect());
+    let (strides, dilations) = (list(|steps| steps.stride), list(|steps| steps.dilation));
+    let (x_tensor, w_tensor) = (call.number(x)?, call.number(w)?);
+    let arguments = vec![x_tensor, w_tensor, bias, strides, list(|_| 0), dilations, Integer(groups as i64)];
+    call.op(name, "", arguments, &shape, x.element())
+}
+
+/// A bias, which trains even if it is one number.
+fn bias_of(call: &mut Call, bias: &Value) -> Result<crate::graph::ObservedArgument> {
+    super::layers::parameter(call, bias, bias.shape())
 }
 
 /// As a convolution of `x` with zeros between its elements, by the weights the other way round.

@@ -12,7 +12,7 @@ use super::party::{OURS, Party};
 use super::record::{Outcome, Skipped};
 use super::worker::{Turn, Worker};
 
-/// Sides of the square matrices whose product shows what the machine can do.
+/// Sides of the matrices whose product shows what the machine can do.
 const GAUGE_SIZES: [u32; 4] = [256, 512, 1024, 1536];
 
 /// A party with its process, and what it took in the present case.
@@ -61,17 +61,20 @@ impl Member {
     }
 }
 
-/// Runs `cases` with `parties`, which have `threads` threads each. A party that fails is skipped, by name.
+/// Runs `cases` with `parties`, which have `threads` threads each. A party that fails is skipped, by name. `gauge` knows how fast the
+/// machine multiplies matrices, which gives cases a floor.
 pub fn run(
     group: &Group,
     cases: &[Case],
     parties: Vec<Party>,
+    gauge: Option<Party>,
     threads: usize,
     rounds: u32,
     out: &Path,
 ) -> Result<Outcome> {
     let mut outcome = Outcome::default();
     let mut members = hire(group, parties, threads, out, &mut outcome)?;
+    let mut gauges = hire(group, gauge.into_iter().collect(), threads, out, &mut outcome)?;
     let mut rate: f64 = 0.0;
     for case in cases {
         println!("==> {} {}, {threads} thread(s)", group.name, case.name);
@@ -83,9 +86,9 @@ pub fn run(
                 continue;
             }
         };
-        rate = rate.max(gauge(case, &mut members));
+        rate = rate.max(product_rate(&mut gauges));
         take_turns(group, case, &request, rounds, &mut members);
-        rate = rate.max(gauge(case, &mut members));
+        rate = rate.max(product_rate(&mut gauges));
         let present = members.iter().filter(|member| !member.absent && member.out.is_none());
         let tried: Vec<_> = present.map(|member| (member.who, &member.tried)).collect();
         outcome.records.extend(conclude(group, case, &request, threads, &tried));
@@ -143,13 +146,11 @@ fn shorten(reason: &str) -> String {
     format!("{} ... {}", text(&characters[..KEPT]), text(&characters[characters.len() - KEPT..]))
 }
 
-/// The best matrix-product rate that CladTorch's worker reaches now; 0 where nobody asks for a floor.
-fn gauge(case: &Case, members: &mut [Member]) -> f64 {
-    let ours = members.iter_mut().find(|member| member.who == OURS && case.flops.is_some());
-    let Some(member) = ours else { return 0.0 };
-    let rates =
-        GAUGE_SIZES.iter().filter_map(|size| member.worker.ask_number(&format!("sgemm size={size}"), "rate").ok());
-    rates.fold(0.0, f64::max)
+/// The best rate of a product of matrices now; 0 where nobody measures it.
+fn product_rate(gauges: &mut [Member]) -> f64 {
+    let sizes = || GAUGE_SIZES.iter().map(|size| format!("sgemm size={size}"));
+    let rates = gauges.iter_mut().flat_map(|gauge| sizes().map(|size| gauge.worker.ask_number(&size, "rate")));
+    rates.flatten().fold(0.0, f64::max)
 }
 
 /// Warm-up and rounds. Who begins changes from round to round.

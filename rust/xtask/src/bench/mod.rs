@@ -255,9 +255,11 @@ fn measure(group: &Group, context: &Context, options: &Options, out: &Path) -> R
         bail!(NoCase(format!("no case of {} has '{}' in its name", group.name, options.case)));
     }
     let mut outcome = Outcome::default();
+    let has_floor = cases.iter().any(|case| case.flops.is_some());
     for &threads in &context.threads {
         let parties = (group.parties)(context, threads);
-        outcome.append(coordinator::run(group, &cases, parties, threads, context.rounds, out)?);
+        let gauge = has_floor.then(|| step::gauge(context, threads));
+        outcome.append(coordinator::run(group, &cases, parties, gauge, threads, context.rounds, out)?);
     }
     Ok(outcome)
 }

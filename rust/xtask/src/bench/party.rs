@@ -4,11 +4,14 @@ use std::process::Command;
 
 use anyhow::Result;
 
-/// The party whose times the others' are divided by; in `step` its worker also measures the floor.
+/// The party whose times the others' are divided by.
 pub const OURS: &str = "cladtorch";
 
 /// A program of our kernels alone.
 pub const BY_HAND: &str = "by-hand";
+
+/// Who measures how fast the machine multiplies matrices.
+pub const GAUGE: &str = "gauge";
 
 /// In `read`, the part of the work that nobody can leave out: no peer, but what all are held against.
 pub const BARE: &str = "codec-alone";

@@ -9,7 +9,7 @@ use anyhow::{Context as _, Result};
 use super::Context;
 use super::aims::{Aim, Wanted};
 use super::case::{Agreement, Case, Defaults, Group};
-use super::party::{BY_HAND, OURS, Party};
+use super::party::{BY_HAND, GAUGE, OURS, Party};
 use super::peers;
 
 pub const GROUP: Group = Group {
@@ -135,13 +135,20 @@ pub(super) fn step_flops(sizes: &[usize], batch: usize) -> f64 {
     2.0 * batch as f64 * (2.0 * products(sizes) + products(&sizes[1..]))
 }
 
+/// CladTorch's worker with one of its engines.
+fn worker(context: &Context, engine: &str, threads: usize) -> Result<Command> {
+    let mut command = Command::new(peers::example(context, "bench_worker")?);
+    command.arg(engine).arg(threads.to_string());
+    Ok(command)
+}
+
+/// Measures products of matrices.
+pub(super) fn gauge(context: &Context, threads: usize) -> Party {
+    Party::new(GAUGE, threads, worker(context, "aot", threads))
+}
+
 fn parties(context: &Context, threads: usize) -> Vec<Party> {
-    let worker = peers::example(context, "bench_worker");
-    let ours = |engine: &str| {
-        let mut command = Command::new(worker.as_ref().map_err(|error| anyhow::anyhow!("{error:#}"))?);
-        command.arg(engine).arg(threads.to_string());
-        Ok(command)
-    };
+    let ours = |engine: &str| worker(context, engine, threads);
     let pytorch = |variant: &str| {
         let peers = context.peers.as_ref().map_err(|reason| anyhow::anyhow!("{reason}"))?;
         let mut command = peers.script("step.py");

@@ -46,10 +46,11 @@ while read -r verb rest; do
         case) echo "noise of a library"; echo "bench ready" ;;
         round) echo "bench time ${rest##*seed=}" ;;
         check) checks=$((checks + 1)); if [ $checks = 1 ]; then echo "bench check 0.9"; else echo "bench check $1"; fi ;;
-        sgemm) echo "bench rate 2e9" ;;
     esac
 done
 "#;
+
+const GAUGE: &str = r#"while read -r line; do echo "bench rate 2e9"; done"#;
 
 const LOSS: Agreement = Agreement::Loss { relative: 0.01, absolute: 1e-3 };
 
@@ -107,7 +108,7 @@ fn run_group(name: &str, group: &Group, cases: &[Case], parties: Vec<Party>) -> 
 
 fn run_rounds(name: &str, group: &Group, cases: &[Case], parties: Vec<Party>, rounds: u32) -> Outcome {
     let folder = std::env::temp_dir().join(format!("cladtorch-bench-{name}-{}", std::process::id()));
-    let outcome = coordinator::run(group, cases, parties, 1, rounds, &folder);
+    let outcome = coordinator::run(group, cases, parties, Some(script("gauge", GAUGE, "")), 1, rounds, &folder);
     let left = scratch_left(&folder);
     std::fs::remove_dir_all(&folder).unwrap();
     assert!(left.is_empty(), "{left:?}");
@@ -198,7 +199,6 @@ while read -r verb rest; do
         case) echo "bench ready" ;;
         round) rounds=$((rounds + 1)); echo "bench time {seconds}" ;;
         check) echo "bench check 0.$((90 - 5 * rounds))" ;;
-        sgemm) echo "bench rate 2e9" ;;
     esac
 done
 "#
@@ -298,7 +298,6 @@ while read -r verb rest; do
         case) echo "bench ready" ;;
         round) [ "$taken" ] && echo "bench error a second round" || echo "bench time 0.001 epochs=4"; taken=1 ;;
         check) echo "bench check $1" ;;
-        sgemm) echo "bench rate 2e9" ;;
     esac
 done
 "#;

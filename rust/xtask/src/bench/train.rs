@@ -20,7 +20,7 @@ network and loss with the same Adam; its compilation is in the column `first`. A
 each. `residual-mlp`: 28 features, three residual blocks of 64 with batch normalisation. `deep-sets`: 30 particles of 8 \
 features. `strain-cnn`: 1024 samples, three convolutions of 16 to 32 channels, 3.5 million \
 floating-point operations an event for the outputs. `gw-search`: the network of the macro `gw_search.C`, six convolutions of 4 to \
-16 channels over 2 x 2048 samples, 7.4 million. `transformer`: 16 tokens of 8 features, two layers of 32 with four \
+16 channels over 2 x 2048 samples, 7.4 million. `map-cnn`: a map of 64 x 64, three 3 x 3 convolutions of 16 to 32 channels, 15.6 million. `transformer`: 16 tokens of 8 features, two layers of 32 with four \
 heads. `particle-net`: 24 particles of 8 features, convolved over their 7 neighbours.",
     check: "loss",
     agreement: Agreement::Loss { relative: 0.05, absolute: 5e-3 },
@@ -34,7 +34,7 @@ heads. `particle-net`: 24 particles of 8 features, convolved over their 7 neighb
     parties,
 };
 
-const NETWORKS: [&str; 5] = ["residual-mlp", "deep-sets", "strain-cnn", "transformer", "particle-net"];
+const NETWORKS: [&str; 6] = ["residual-mlp", "deep-sets", "strain-cnn", "map-cnn", "transformer", "particle-net"];
 
 /// Rows of a batch, all rows, and steps of a round: whole epochs.
 const BATCHES: [(u64, u64, u64); 3] = [(32, 8192, 256), (256, 8192, 32), (4096, 8192, 2)];
@@ -64,6 +64,7 @@ fn step_flops(network: &str) -> Option<f64> {
         "deep-sets" => 8.24e5,
         "strain-cnn" => 9.87e6,
         "gw-search" => 2.22e7,
+        "map-cnn" => 4.56e7,
         "transformer" => 1.59e6,
         "particle-net" => 1.38e6,
         _ => return None,

@@ -7,6 +7,7 @@ use tch::{Device, Kind, Reduction, Tensor};
 use super::recorder::A::{self, B, F, I, L, S, V, VL};
 use super::recorder::Recorder;
 
+mod images;
 mod placed;
 
 /// An input of a case.
@@ -215,6 +216,7 @@ pub fn cases() -> Vec<Case> {
     products(&mut cases);
     shapes(&mut cases);
     indices(&mut cases);
+    images::images(&mut cases);
     placed::placed(&mut cases);
     layers(&mut cases);
     losses(&mut cases);

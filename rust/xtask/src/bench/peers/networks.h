@@ -161,6 +161,13 @@ inline Network MakeNetwork(const std::string &name)
                                nn::MaxPool1d(4), nn::BatchNorm1d(16), nn::ELU(), nn::Flatten(), nn::Linear(464, 32),
                                nn::ELU(), nn::Linear(32, 16), nn::ELU(), nn::Linear(16, 1)),
                 {2, 2048});
+   if (name == "map-cnn") {
+      const auto convolution = [](int from, int to) { return nn::Conv2d(nn::Conv2dOptions(from, to, 3).padding(1)); };
+      return Of(nn::Sequential(convolution(1, 16), nn::ReLU(), nn::MaxPool2d(2), convolution(16, 32), nn::ReLU(),
+                               nn::MaxPool2d(2), convolution(32, 32), nn::ReLU(), nn::MaxPool2d(2), nn::Flatten(),
+                               nn::Linear(2048, 64), nn::ReLU(), nn::Linear(64, 1)),
+                {1, 64, 64});
+   }
    if (name == "transformer")
       return Of(Transformer(), {16, 8});
    if (name == "particle-net")

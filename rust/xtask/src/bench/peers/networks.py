@@ -84,6 +84,15 @@ def strain_cnn():
     )
 
 
+def map_cnn():
+    return nn.Sequential(
+        *(nn.Conv2d(1, 16, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2)),
+        *(nn.Conv2d(16, 32, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2)),
+        *(nn.Conv2d(32, 32, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2)),
+        *(nn.Flatten(), nn.Linear(2048, 64), nn.ReLU(), nn.Linear(64, 1)),
+    )
+
+
 def gw_search():
     """As root_macros/gw_network.h."""
     return nn.Sequential(
@@ -103,6 +112,7 @@ NETWORKS = {
     "deep-sets": (DeepSets, (30, 8)),
     "strain-cnn": (strain_cnn, (1, 1024)),
     "gw-search": (gw_search, (2, 2048)),
+    "map-cnn": (map_cnn, (1, 64, 64)),
     "transformer": (Transformer, (16, 8)),
     "particle-net": (ParticleNet, (24, 8)),
 }

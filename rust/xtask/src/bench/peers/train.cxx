@@ -10,7 +10,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <limits>
 #include <memory>
 #include <stdexcept>
 #include <tuple>
@@ -140,20 +139,6 @@ private:
    CladTorch::Dataset fData;
 };
 
-/// Floating-point operations a second of LibTorch's product of square matrices, best of a few.
-double ProductRate(std::int64_t size)
-{
-   const auto a = torch::rand({size, size}), b = torch::rand({size, size});
-   auto c = torch::empty({size, size});
-   double best = std::numeric_limits<double>::infinity();
-   for (int i = 0; i < 5; ++i) {
-      const auto start = std::chrono::steady_clock::now();
-      torch::mm_out(c, a, b);
-      best = std::min(best, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
-   }
-   return 2. * size * size * size / best;
-}
-
 } // namespace
 
 int main(int, char **arguments)
@@ -171,8 +156,6 @@ int main(int, char **arguments)
             run = std::make_unique<Ours>(values, threads);
          return "ready";
       }
-      if (verb == "sgemm")
-         return Said("rate", ProductRate(std::stoll(values.at("size"))));
       if (run && verb == "round")
          return Said("time", run->Round(std::stoll(values.at("steps"))));
       if (run && verb == "check")
