@@ -148,3 +148,27 @@ fn classes_of_the_dictionary_have_streamers() {
     assert!(streamers.len() > 20, "{streamers:?}");
     assert_eq!(of(DICTIONARY, "#pragma link C++ class ", "-;"), streamers);
 }
+
+/// PyROOT's additions share one namespace: the later of two definitions of a name would replace the other one.
+#[test]
+fn names_of_the_python_additions_are_their_own() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../cpp/src/python");
+    let mut files: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.retain(|path| path.extension().is_some_and(|end| end == "py"));
+    let texts: Vec<String> = files.iter().map(|path| std::fs::read_to_string(path).unwrap()).collect();
+    let names = |text: &str| text.lines().filter_map(defined).map(str::to_owned).collect::<Vec<_>>();
+    let mut all: Vec<String> = texts.iter().flat_map(|text| names(text)).collect();
+    assert!(all.len() > 100 && names("def f(x):\n    y = 1\nA = 2\nf(A)\n") == ["f", "A"]);
+    all.sort();
+    let twice: Vec<_> = all.windows(2).filter(|pair| pair[0] == pair[1]).map(|pair| &pair[0]).collect();
+    assert!(twice.is_empty(), "{twice:?}");
+}
+
+/// The name that a line of Python defines for a whole file.
+fn defined(line: &str) -> Option<&str> {
+    if let Some(rest) = line.strip_prefix("def ").or_else(|| line.strip_prefix("class ")) {
+        return rest.split(['(', ':']).next();
+    }
+    let (name, _) = line.split_once(" = ")?;
+    name.chars().all(|c| c.is_alphanumeric() || c == '_').then_some(name)
+}

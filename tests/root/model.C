@@ -192,6 +192,15 @@ void CheckGradients(const Dataset &data)
    };
    CHECK(GradientDifference(cnn(), data, {1, 4}) < 1e-4);
    CHECK(GradientDifference(cnn(), data, {1, 4}, true) > 1e-3);
+   const auto image = [] {
+      return nn::Sequential(nn::Conv2d(nn::Conv2dOptions(1, 6, 3).padding(1)), nn::BatchNorm2d(6), nn::GELU(),
+                            nn::MaxPool2d(nn::MaxPool2dOptions(2).stride(1)), nn::Flatten(), nn::Linear(6, 1));
+   };
+   CHECK(GradientDifference(image(), data, {1, 2, 2}) < 1e-4);
+   CHECK(GradientDifference(image(), data, {1, 2, 2}, true) > 1e-3);
+   Model onKernels(image(), {1, 2, 2});
+   onKernels.Fit(data, Options(1));
+   onKernels.ExportCpp("image.hxx"); // which what LibTorch runs has not
 }
 
 /// LibTorch trains what has operators without kernels, and what a fit gives it, as well.

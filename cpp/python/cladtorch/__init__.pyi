@@ -126,6 +126,7 @@ class _Options(TypedDict, total=False):
     fOptimiser: EOptimiser
     fLoss: ELoss
     fLossFunction: _Path
+    fLogits: bool
     fLabelSmoothing: float
     fFocus: float
     fQuantile: float
@@ -231,7 +232,7 @@ class Dataset:
     Copies are cheap: they share the data until one of them changes. All methods throw CladTorch::Error.
     """
     @overload
-    def Add(self, source: Source | _Tree, label: Label | float | str | Sequence[str], cut: _Path = ...) -> Self:
+    def Add(self, source: Source | _Tree | tuple[str, Files | _Path | Sequence[_Path]], label: Label | float | str | Sequence[str], cut: _Path = ...) -> Self:
         """Adds the events of a source that pass `cut` (an expression; "": all). From a data frame with `Vary`, the
         nominal values are read.
         label: A number for all events, a scalar column or expression, or a list of T columns or expressions: the
@@ -698,7 +699,8 @@ class FitOptions:
     fDevice = "cpu": or "cuda:0", where LibTorch's autograd runs, whatever fGradient says
     fOptimiser = kAdam
     fLoss = kAuto
-    fLossFunction: A loss of your own, instead of fLoss: C++ text that defines `double loss(double output, double label)`, or for several outputs `double loss(const double *outputs, double label)`, of one event. Clad differentiates it when Fit begins, which needs clang and Clad's plugin; the derivative is compared with difference quotients. Outputs and labels are passed without standardisation, and predictions are the outputs.
+    fLossFunction: A loss of your own, instead of fLoss: C++ text that defines `double loss(double output, double label)`, or for several outputs `double loss(const double *outputs, double label)`, of one event. Clad differentiates it when Fit begins, which needs clang and Clad's plugin; the derivative is compared with difference quotients. Outputs and labels are passed without standardisation, and predictions are the outputs, which Evaluate() judges as values of a regression: see fLogits.
+    fLogits = false: The outputs that a loss of your own takes (fLossFunction, or one of LibTorch's operators) are logits: of label 1 for one output, else of each class. Predictions are then probabilities, and fMetrics, Evaluate(), Report() and exports take the model for a classifier; labels are those of kBinaryCrossEntropy or kSoftmaxCrossEntropy.
     fLabelSmoothing = 0: Part of each label, in [0, 1), that the cross-entropies spread evenly over all labels (Szegedy et al. 2016).
     fFocus = 2: exponent of kFocal, 0 or more
     fQuantile = 0.5: of kQuantile, in (0, 1)
@@ -739,6 +741,7 @@ class FitOptions:
     fOptimiser: EOptimiser
     fLoss: ELoss
     fLossFunction: str
+    fLogits: bool
     fLabelSmoothing: float
     fFocus: float
     fQuantile: float
@@ -846,7 +849,7 @@ class Jagged:
         """
         ...
     @staticmethod
-    def Read(source: Source | _Tree, column: _Path, cut: _Path = ...) -> Jagged:
+    def Read(source: Source | _Tree | tuple[str, Files | _Path | Sequence[_Path]], column: _Path, cut: _Path = ...) -> Jagged:
         """Reads one column (or expression, see Dataset) of the events of `source` that pass `cut`, in the order of the
         entries. ROOT's data frame reads it; columns that it does not read reliably are refused, see Dataset::SetReader.
         Cut and expression are code: never take them from text that you do not trust.
@@ -1048,7 +1051,7 @@ class Model:
         ...
     def Evaluate(self, data: Dataset) -> Evaluation:
         """The predictions beside labels and weights: figures and plots. A model trained with a loss on logits is judged as a
-        classifier, one trained on values (kMeanSquaredError, fLossFunction, ...) as a regression; for a classifier trained on
+        classifier, one trained on values (kMeanSquaredError, a loss of your own without fLogits, ...) as a regression; for a classifier trained on
         values use `Evaluation::Classifier(model.Predict(data), ...)`.
         """
         ...
@@ -1118,7 +1121,7 @@ class Model:
                returns the loss of each event, [events] or [events, 1], or one number, their mean. Its operators are observed
                as those of a Model and differentiated by Clad; the event weights apply to each event's loss. Throws for a
                loss whose operators have no kernels, that mixes events otherwise, or that uses tensors which require a
-               gradient. After such a fit Predict() gives the outputs as they are.
+               gradient. After such a fit Predict() gives the outputs as they are, or, with FitOptions::fLogits, probabilities.
 
         The same on a stream.
         """
@@ -1310,7 +1313,7 @@ class Model:
         had ended, the model gets what it gave, and no epoch runs. Throws for a damaged file, another network and other data. No
         code from the file is run.
         options: Only what does not change the result: fThreads, fVerbose, fLive, fCallback, and fMetrics if they have
-               functions. Throws for others than those of the checkpoint.
+               functions. Throws for others than those of the checkpoint; one with its default value counts as not given.
 
         With a dataset for the validation loss.
 
@@ -1392,7 +1395,7 @@ class Model:
     def Unfreeze(self, name: _Path = ...) -> None:
         """They train again; "": all."""
         ...
-    def WriteScores(self, source: Source | _Tree, path: _Path, column: _Path = ..., tree: _Path = ...) -> None:
+    def WriteScores(self, source: Source | _Tree | tuple[str, Files | _Path | Sequence[_Path]], path: _Path, column: _Path = ..., tree: _Path = ...) -> None:
         """Predicts every entry of a tree, chain or RNTuple of any size and writes the scores to the file `path`, which it replaces, as a tree that
         is a friend: `chain.AddFriend("cladtorch", path)`. It reads, predicts and writes blocks of entries, with the memory of one
         block and, where the fast reader supports the columns, many times faster than Define().
@@ -1547,7 +1550,7 @@ class Source:
     @overload
     def __init__(self, tree: _Path, files: Files | _Path | Sequence[_Path]) -> None: ...
     @overload
-    def __init__(self, other: Source | _Tree) -> None: ...
+    def __init__(self, other: Source | _Tree | tuple[str, Files | _Path | Sequence[_Path]]) -> None: ...
 
 class Stream:
     """Events that are read during the training: N may exceed memory.
@@ -1576,7 +1579,7 @@ class Stream:
     Copies refer to the same stream. All methods throw CladTorch::Error.
     """
     @overload
-    def Add(self, source: Source | _Tree, label: Label | float | str | Sequence[str], cut: _Path = ...) -> Self:
+    def Add(self, source: Source | _Tree | tuple[str, Files | _Path | Sequence[_Path]], label: Label | float | str | Sequence[str], cut: _Path = ...) -> Self:
         """Adds the events of a source that pass `cut`; `label` is that of Dataset::Add. The cut is code: never take it from
         text that you do not trust. Opens the source, but reads no event yet. Supported are trees, RNTuples, chains,
         their files and data frames on them, but not entry lists, data frames with a range or on another source, or data
@@ -1804,7 +1807,7 @@ class Signal:
         ...
 
     @staticmethod
-    def BinarySpectrum(binary: Signal.Binary, approximant: Signal.EApproximant, frequencies: ArrayLike) -> Sequence[Any]:
+    def BinarySpectrum(binary: Signal.Binary, approximant: Signal.EApproximant, frequencies: ArrayLike) -> Sequence[complex]:
         """[frequencies.size()], the Fourier transform of the plus polarisation, integral h(t) exp(-2 pi i f t) dt in 1/Hz, with the
         coalescence at time 0. 0 below the start frequency and above the end of the model.
         frequencies: In Hz, in any order.
@@ -1910,7 +1913,7 @@ class Signal:
     @staticmethod
     def Project(plus: ArrayLike, cross: ArrayLike, rate: float, detector: _Path, rightAscension: float, declination: float, polarisation: float, gps: float) -> Sequence[float]:
         """[n], what the detector measures of a wave with the polarisations `plus` and `cross` ([n]) at the centre of the Earth: with its
-        antenna pattern and its delay. The series is taken as periodic.
+        antenna pattern and its delay. The series is taken as periodic; its mean and its highest frequency, rate / 2, are taken out.
         """
         ...
 
@@ -2181,7 +2184,7 @@ class Signal:
             auto series = frame.Define("snr", filter, {"strain"}); // [n] for each window
         It may be called from several threads at once.
         """
-        def ComplexSeries(self, strain: ArrayLike) -> Sequence[Any]:
+        def ComplexSeries(self, strain: ArrayLike) -> Sequence[complex]:
             """[n] to [n]: the same before the modulus is taken. The argument of a sample is how far a signal's phase is ahead of the
             template's; in noise the real and the imaginary part are normal with variance 1.
             """
@@ -2253,8 +2256,8 @@ class Signal:
                if (auto score = search.Add(gps, {h1, l1}); !score.empty() && score[0] > 8)
                   std::cout << "candidate before " << search.End() << std::endl;
         Each detector is whitened as by WhitenByOwn(), by the density of its last seconds. The window that a block is scored with ends
-        half of the whitening filter before the block does. A gap in the times, and blocks that are not finite, start it anew: there
-        are no scores until memory and window are full again.
+        half of the whitening filter before the block does. A gap in the times, and a block that is not finite or has one value
+        throughout, as a detector that is off gives, start it anew: there are no scores until memory and window are full again.
         """
         def Add(self, gps: float, blocks: Sequence[ArrayLike]) -> Sequence[float]:
             """[C], the logits of the last window; empty until the memory and a window are full.
@@ -2264,6 +2267,11 @@ class Signal:
             ...
         def End(self) -> float:
             """End of the last window, GPS time in s."""
+            ...
+        def Waits(self) -> str:
+            """Why the last block has no score: the detector whose strain is missing, or that memory and window still fill. Empty
+            where it has one.
+            """
             ...
         @overload
         def __init__(self, model: Model, rate: float, detectors: int, block: int, memory: int, segment: int, filter: int, lowest: float = ...) -> None:
@@ -2303,12 +2311,9 @@ class Signal:
         fAmplitudes = {1}: [detectors], without unit
         fDelays = {0}: [detectors], s after the arrival at the centre of the Earth
         """
-        fAmplitudes: Sequence[Any]
+        fAmplitudes: Sequence[complex]
         fDelays: Sequence[float]
-        @overload
-        def __init__(self, other: Signal.Response) -> None: ...
-        @overload
-        def __init__(self) -> None: ...
+        def __init__(self, other: Signal.Response = ..., *, fAmplitudes: ArrayLike = ..., fDelays: ArrayLike = ...) -> None: ...
 
     class Sensitivity:
         """How far a search sees at a false-alarm rate.

@@ -14,14 +14,14 @@ def is_tree(value):
     return hasattr(type(value), "GetListOfBranches")
 
 
-def is_pair(value):
+def is_braced(value):
     """("tree", "file.root"), as C++ has {"tree", "file.root"}."""
     return isinstance(value, tuple) and len(value) == 2 and is_text(value[0]) and expected("CladTorch::Files").fits(value[1])
 
 
 def is_origin(value):
     """Whether it may be a source, or the name of a tree."""
-    return is_node(value) or is_tree(value) or is_text(value) or is_pair(value) or is_a(value, "CladTorch::Source")
+    return is_node(value) or is_tree(value) or is_text(value) or is_braced(value) or is_a(value, "CladTorch::Source")
 
 
 def as_node(value):
@@ -76,7 +76,7 @@ def as_source(value):
 
     if isinstance(value, (str, ROOT.CladTorch.Source)):
         return value
-    return ROOT.CladTorch.Source(*value) if is_pair(value) else ROOT.CladTorch.Source(value)
+    return ROOT.CladTorch.Source(*value) if is_braced(value) else ROOT.CladTorch.Source(value)
 
 
 def takes_weights(cls, name):
