@@ -54,6 +54,8 @@ def is_source(cls):
     def any_source(self, *args, **kwargs):
         import ROOT
 
+        if len(args) == 1 and is_braced(args[0]):
+            args = args[0]
         values = (*args, *kwargs.values())
         one = len(values) == 1 and (is_node(values[0]) or is_tree(values[0]) or isinstance(values[0], ROOT.CladTorch.Source))
         if not one and not (len(values) == 2 and is_text(values[0]) and expected("CladTorch::Files").fits(values[1])):
@@ -76,7 +78,7 @@ def as_source(value):
 
     if isinstance(value, (str, ROOT.CladTorch.Source)):
         return value
-    return ROOT.CladTorch.Source(*value) if is_braced(value) else ROOT.CladTorch.Source(value)
+    return ROOT.CladTorch.Source(value)
 
 
 def takes_weights(cls, name):
