@@ -179,23 +179,27 @@ void Correlate(size_t M, size_t N, Weights<T> weights, Rows<T> rows, size_t leng
    }
 }
 
+/// Numbers from one row that LayOutSignals() writes to the next: it may write a register beyond the columns.
+template <typename T>
+constexpr size_t kSignalRow = kTileColumns<T> + kLanes<T>;
+
 /// Columns [first, first + columns) of the transposed shifted signals, `depth` rows from element `at` on: a row holds the
 /// taps of each channel one after the other. Nothing beyond `end` is read.
 template <typename T>
 void LayOutSignals(const ct_convolution &c, const T *x, const T *end, size_t at, size_t depth, size_t first, size_t columns,
                    T *to)
 {
-   constexpr size_t L = kLanes<T>, P = kTileColumns<T>;
+   constexpr size_t L = kLanes<T>;
    for (size_t done = 0, run; done < columns; done += run) {
       const size_t channel = (first + done) / c.taps, tap = (first + done) % c.taps;
       run = std::min(c.taps - tap, columns - done);
       const T *from = x + channel * c.length + at + tap * c.dilation;
       T *there = to + done;
-      const bool wide = run > 1 && run <= L && c.dilation == 1 && done + L <= P && from + depth + L <= end;
-      for (size_t l = 0; l < depth; ++l, ++from, there += P) {
-         if (wide) // what is too much is overwritten by the next run
+      const bool wide = run > 1 && run <= L && c.dilation == 1 && from + depth + L <= end;
+      for (size_t l = 0; l < depth; ++l, ++from, there += kSignalRow<T>) {
+         if (wide) // what is too much is overwritten by the next run, or nobody reads it
             Store(Load(from), there);
-         else if (c.dilation == 1)
+         else if (c.dilation == 1 && run > L)
             std::memcpy(there, from, run * sizeof(T));
          else
             for (size_t k = 0; k < run; ++k)
@@ -213,9 +217,8 @@ inline size_t Columns(const ct_convolution &c)
 template <typename T>
 void AddWeights(const ct_convolution &c, const T *x, const T *end, const T *dy, T *dw)
 {
-   constexpr size_t P = kTileColumns<T>;
    const size_t N = Columns(c), D = c.inputs * c.taps;
-   alignas(64) T panel[kDepth * P];
+   alignas(64) T panel[kDepth * kSignalRow<T>];
    for (size_t d = 0, columns; d < D; d += columns) {
       columns = StripeOf<T>(D - d);
       if (columns < kLanes<T>)
@@ -223,8 +226,8 @@ void AddWeights(const ct_convolution &c, const T *x, const T *end, const T *dy, 
       for (size_t n = 0; n < N; n += kDepth) {
          const size_t depth = std::min(kDepth, N - n);
          LayOutSignals(c, x, end, n, depth, d, columns, panel);
-         LaidOut<T>(c.outputs, columns, {dy + n, N, 0}, {panel, 1, 0, depth, static_cast<std::ptrdiff_t>(P)}, Begin::kResult,
-                    nullptr, dw + d, D);
+         LaidOut<T>(c.outputs, columns, {dy + n, N, 0}, {panel, 1, 0, depth, static_cast<std::ptrdiff_t>(kSignalRow<T>)},
+                    Begin::kResult, nullptr, dw + d, D);
       }
    }
 }

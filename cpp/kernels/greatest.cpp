@@ -154,6 +154,43 @@ public:
    }
 };
 
+template <typename T>
+inline bool AnyNaN(size_t n, const T *y)
+{
+   bool any = false;
+   for (size_t r = 0; r < n; ++r)
+      any |= y[r] != y[r];
+   return any;
+}
+
+/// dy[r] goes to the first element of row r, n elements of x, that equals y[r], which is no NaN.
+template <typename T, typename Length>
+inline void GiveToFirst(Length n, size_t rows, const T *x, const T *y, const T *dy, T *adjoint)
+{
+   for (size_t r = 0; r < rows; ++r) {
+      T left = dy[r];
+      for (size_t i = 0; i < n; ++i) {
+         const bool here = x[r * n + i] == y[r];
+         adjoint[r * n + i] = here ? left : T(0);
+         left = here ? T(0) : left;
+      }
+   }
+}
+
+/// The same of a register of rows side by side, whose elements are `down` apart and their adjoints `targetDown`.
+template <bool Add, typename T>
+inline void GiveToFirstSideBySide(size_t C, const T *x, size_t down, const T *y, const T *dy, T *dx, size_t targetDown)
+{
+   const Vector<T> top = Load(y), none = {};
+   Vector<T> left = Load(dy);
+   for (size_t c = 0; c < C; ++c) {
+      const auto here = Load(x + c * down) == top;
+      const Vector<T> given = here ? left : none;
+      Store(Add ? Load(dx + c * targetDown) + given : given, dx + c * targetDown);
+      left = here ? none : left;
+   }
+}
+
 /// See GreatestPullback(); N of the rows side by side, the first of which is number `first`.
 template <bool Add, size_t N, typename T>
 void GivenSideBySide(int ties, size_t first, size_t C, const T *x, const ct_stream &view, const T *y, const T *dy, T *dx,
@@ -162,6 +199,12 @@ void GivenSideBySide(int ties, size_t first, size_t C, const T *x, const ct_stre
    const size_t down = view.strides[view.rank - 1], targetDown = target.strides[target.rank - 1];
    const T *from = x + Walk(view, first * C).Offset();
    T *to = dx + Walk(target, first * C).Offset(), adjoint[N];
+   constexpr size_t L = kLanes<T>;
+   if (N % L == 0 && ties == CT_TIES_FIRST && !AnyNaN(N, y + first)) {
+      for (size_t s = 0; s < N; s += L)
+         GiveToFirstSideBySide<Add>(C, from + s, down, y + first + s, dy + first + s, to + s, targetDown);
+      return;
+   }
    Sharing<T, N> sharing(ties, y + first, dy + first);
    for (size_t c = 0; c < C; ++c)
       sharing.See(from + c * down);
@@ -226,7 +269,10 @@ void GreatestPullback(int ties, size_t R, size_t C, const T *x, const ct_stream 
    T adjoint[kBlock];
    if (C > 0 && C <= kBlock)
       return EachShortRows(R, C, x, *view, [&](auto length, size_t first, size_t rows, const T *block) {
-         for (size_t r = 0; r < rows; ++r) {
+         const bool isPlain = ties == CT_TIES_FIRST && !AnyNaN(rows, y + first);
+         if (isPlain)
+            GiveToFirst(length, rows, block, y + first, dy + first, adjoint);
+         for (size_t r = 0; !isPlain && r < rows; ++r) {
             Sharing<T, 1> sharing(ties, y + first + r, dy + first + r);
             for (size_t i = 0; i < length; ++i)
                sharing.See(block + r * length + i);

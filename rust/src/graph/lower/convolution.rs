@@ -245,72 +245,83 @@ fn by_windows(
     call.reshape(&value, &[&[events, outputs], &places[..]].concat())
 }
 
-/// The windows of `pool(x, kernel_size, stride, padding, ...)` along the last dimensions, with the padded input; the stride is
-/// the window where none is given. The dimensions of a window come last.
-fn pooled(call: &mut Call, dims: usize, fill: f64, dilations: &[usize]) -> Result<Tensor> {
-    let (x, sizes, padding) = (call.tensor(0)?, each(call, 1, dims)?, each(call, 3, dims)?);
+/// What `pool(x, kernel_size, stride, padding, ...)` does along each of the last dimensions; the stride is the window where none is
+/// given.
+fn pool_steps(call: &mut Call, dims: usize, dilations: &[usize]) -> Result<Vec<Steps>> {
+    let (sizes, padding) = (each(call, 1, dims)?, each(call, 3, dims)?);
     let is_given = !call.is_none(2) && !call.integers(2)?.is_empty();
     let strides = if is_given { each(call, 2, dims)? } else { sizes.clone() };
-    let first = x.view.rank().checked_sub(dims).filter(|_| strides.iter().chain(dilations).all(|&step| step > 0));
-    let first = first.ok_or_else(|| call.refuse("has nothing to go along"))?;
-    let (mut padded, mut steps) = (x, Vec::new());
-    for dim in 0..dims {
-        padded = call.padded(&padded, first + dim, [padding[dim]; 2], fill)?;
-        steps.push(Steps { size: sizes[dim], stride: strides[dim], padding: [0; 2], dilation: dilations[dim] });
+    if strides.iter().chain(dilations).any(|&step| step == 0) {
+        return Err(call.refuse("has nothing to go along"));
     }
-    let view = windows(call, &padded.view, first, &steps)?;
-    Ok(Tensor { view, ..padded })
+    let of_dim = |dim: usize| Steps {
+        size: sizes[dim],
+        stride: strides[dim],
+        padding: [padding[dim]; 2],
+        dilation: dilations[dim],
+    };
+    Ok((0..dims).map(of_dim).collect())
 }
 
-/// The last `dims` dimensions of `x`.
-fn last_dims(x: &Tensor, dims: usize) -> Vec<usize> {
-    (x.view.rank() - dims..x.view.rank()).collect()
+/// The greatest or the mean of each window along the last dimensions, one after the other: the last one first, so that of equals
+/// the first one counts, row by row.
+fn pool(call: &mut Call, steps: &[Steps], greatest: bool) -> Result<Tensor> {
+    let mut value = call.tensor(0)?;
+    let first = value.view.rank().checked_sub(steps.len());
+    let first = first.ok_or_else(|| call.refuse("has nothing to go along"))?;
+    let fill = if greatest { f64::NEG_INFINITY } else { 0.0 };
+    for (dim, steps) in steps.iter().enumerate().rev() {
+        let padded = call.padded(&value, first + dim, steps.padding, fill)?;
+        let view = windows(call, &padded.view, first + dim, &[*steps])?;
+        let (last, windows) = (view.rank() - 1, Tensor { view, ..padded });
+        value = match greatest {
+            true => call.greatest(&windows, &[last], false, Ties::First)?,
+            false => call.mean(&windows, &[last], false)?,
+        };
+    }
+    Ok(value)
 }
 
 /// `max_pool(x, kernel_size, stride, padding, dilation, ceil_mode)`
 fn max_pool(call: &mut Call, dims: usize) -> Lowered {
     let dilations = each(call, 4, dims)?;
-    let windows = pooled(call, dims, f64::NEG_INFINITY, &dilations)?;
-    refuse_ceiling(call, 5, dims, &windows)?;
-    Ok(vec![call.greatest(&windows, &last_dims(&windows, dims), false, Ties::First)?])
+    let steps = pool_steps(call, dims, &dilations)?;
+    let value = pool(call, &steps, true)?;
+    refuse_ceiling(call, 5, &value)?;
+    Ok(vec![value])
 }
 
 /// `avg_pool(x, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)`, the last of more than one dimension.
 fn avg_pool(call: &mut Call, dims: usize) -> Lowered {
-    let windows = pooled(call, dims, 0.0, &vec![1; dims])?;
-    refuse_ceiling(call, 4, dims, &windows)?;
-    if each(call, 3, dims)?.iter().any(|&padding| padding > 0) && !call.flag(5)? {
+    let steps = pool_steps(call, dims, &vec![1; dims])?;
+    let value = pool(call, &steps, false)?;
+    refuse_ceiling(call, 4, &value)?;
+    if steps.iter().any(|steps| steps.padding[0] > 0) && !call.flag(5)? {
         return Err(call.refuse("does not count its padding"));
     }
     if dims > 1 && !call.is_none(6) {
         return Err(call.refuse("divides by a number of its own"));
     }
-    Ok(vec![call.mean(&windows, &last_dims(&windows, dims), false)?])
+    Ok(vec![value])
 }
 
 /// `adaptive_avg_pool(x, output_size)` or `adaptive_max_pool`
 fn adaptive_pool(call: &mut Call, dims: usize, greatest: bool) -> Lowered {
-    let (x, counts) = (call.tensor(0)?, each(call, 1, dims)?);
-    let first = x.view.rank().checked_sub(dims).ok_or_else(|| call.refuse("has nothing to go along"))?;
+    let (sizes, counts) = (call.tensor(0)?.view.sizes, each(call, 1, dims)?);
+    let first = sizes.len().checked_sub(dims).ok_or_else(|| call.refuse("has nothing to go along"))?;
     let mut steps = Vec::new();
-    for (&count, &length) in counts.iter().zip(&x.view.sizes[first..]) {
+    for (&count, &length) in counts.iter().zip(&sizes[first..]) {
         if count == 0 || length == 0 || length % count != 0 {
             return Err(call.refuse("has parts of several lengths"));
         }
         steps.push(Steps { size: length / count, stride: length / count, padding: [0; 2], dilation: 1 });
     }
-    let windows = Tensor { view: windows(call, &x.view, first, &steps)?, ..x };
-    let dims = last_dims(&windows, dims);
-    Ok(vec![match greatest {
-        true => call.greatest(&windows, &dims, false, Ties::First)?,
-        false => call.mean(&windows, &dims, false)?,
-    }])
+    Ok(vec![pool(call, &steps, greatest)?])
 }
 
 /// A window cut off at the end is only there with `ceil_mode`.
-fn refuse_ceiling(call: &Call, position: usize, dims: usize, windows: &Tensor) -> Result<()> {
-    let places = &windows.view.sizes[..windows.view.rank() - dims];
-    if call.flag(position)? && !call.result_shape(0)?.ends_with(&places[places.len() - dims..]) {
+fn refuse_ceiling(call: &Call, position: usize, value: &Tensor) -> Result<()> {
+    if call.flag(position)? && call.result_shape(0)? != value.view.sizes {
         return Err(call.refuse("has a last window that is cut off"));
     }
     Ok(())
