@@ -63,7 +63,7 @@ def main(network, seconds=60, url=""):
         if score[0] > THRESHOLD:
             print(f"candidate in the second before GPS {search.End():.3f}: {score[0]:.2f}")
     if not latencies:
-        sys.exit(f"no scores: the memory and a window take {(MEMORY + RATE) // RATE} s without a gap")
+        sys.exit(f"no scores: {search.Waits()}; they take {(MEMORY + RATE) // RATE} s without a gap")
     median, most = 1e3 * np.median(latencies), 1e3 * np.quantile(latencies, 0.99)
     print(f"{len(latencies)} scores, the largest {loudest:.2f}; from block to score {median:.2f} ms, 99 % below {most:.2f} ms")
     print(f"behind that, the whitening filter takes {1e3 * FILTER / 2 / RATE:.0f} ms")
