@@ -11,7 +11,8 @@ use std::time::{Duration, Instant};
 
 use cladtorch::gradient::aot::AotEngine;
 use cladtorch::gradient::{Engine, ModuleTiles, Settings};
-use cladtorch::graph::{Activation, Graph, Loss, Optimiser};
+use cladtorch::graph::{Activation, Graph, Loss, Optimiser, Precision};
+use cladtorch::kernels::bf16::is_available;
 use cladtorch::ranks;
 use support::events::Events;
 use support::graph::modules::CASES;
@@ -152,15 +153,26 @@ fn steps_of_a_training() {
     let (data, order) = (events.rows(), events.order());
     let epoch = order.repeat(50);
     // The last one is a single lane, whose layers the threads share.
-    for (threads, hidden, batch_size) in [(1, 64, 300), (2, 64, 300), (2, 400, 300), (2, 400, 100)] {
+    let all = [(1, 64, 300), (2, 64, 300), (2, 400, 300), (2, 400, 100)].map(|case| (case, Precision::Float32));
+    let rounded = [(1, 64, 300), (2, 400, 100)].map(|case| (case, Precision::BF16));
+    if !is_available::<f32>() {
+        not_tested("allocations of steps in bfloat16: this processor has no AVX512-BF16");
+    }
+    let rounded = rounded.into_iter().filter(|_| is_available::<f32>());
+    for ((threads, hidden, batch_size), precision) in all.into_iter().chain(rounded) {
         let graph = Graph::mlp(&[4, hidden, hidden, 1], Activation::ReLU).unwrap();
         let start: Vec<f32> = (0..graph.parameters()).map(|i| (i as f32).sin() * 0.03).collect();
-        let settings =
-            Settings { loss: Loss::BinaryCrossEntropy, optimiser: Optimiser::Adam, batch_size, ..Settings::default() };
+        let settings = Settings {
+            loss: Loss::BinaryCrossEntropy,
+            optimiser: Optimiser::Adam,
+            batch_size,
+            precision,
+            ..Settings::default()
+        };
         let mut engine = AotEngine::new(graph, &start, settings, threads).unwrap();
         let first = engine.train(data, &order, &1e-3).unwrap();
         let mut last = first;
-        let name = format!("width {hidden}, batch {batch_size}, {threads} thread(s), 50 epochs");
+        let name = format!("width {hidden}, batch {batch_size}, {threads} thread(s), 50 epochs, {}", precision.name());
         // An epoch is handed to the threads once, whatever its number of steps.
         allocates_at_last(&name, (2, 0), || last = engine.train(data, &epoch, &1e-3).unwrap() / 50.0);
         assert!(last < first, "it must learn: {first} -> {last}");
@@ -180,7 +192,7 @@ fn steps_of_modules() {
             ..Settings::default()
         };
         let (module, start, state) = (Arc::new(case.module(Kind::Float)), floats(case.start()), floats(case.state()));
-        let tiles = ModuleTiles::new(module, &state, 1).unwrap();
+        let tiles = ModuleTiles::new(module, &state, 1, Precision::Float32).unwrap();
         let mut engine = AotEngine::of(tiles, &start, settings, threads).unwrap();
         let epoch = events.order().repeat(20);
         let name = format!("{}, {threads} thread(s), 20 epochs", case.name);

@@ -1,7 +1,7 @@
 //! The lists of operators stand in three languages: they have to agree on names and numbers.
 
 use cladtorch::graph::{
-    Activation, Function, Gradient, Init, Loss, NegativeWeights, Normalisation, Optimiser, Schedule,
+    Activation, Function, Gradient, Init, Loss, NegativeWeights, Normalisation, Optimiser, Precision, Schedule,
 };
 use cladtorch::kernels::is_sign_activation;
 
@@ -52,6 +52,7 @@ fn optimisers_and_initialisations_are_numbered_alike() {
     assert_eq!(members(MLP, "ENormalisation", "k")[1..], listed(Normalisation::ALL.iter().map(|n| n.name()), 0)[1..]);
     assert_eq!(members(OPTIONS, "ESchedule", "k"), listed(Schedule::ALL.iter().map(|s| s.name()), 0));
     assert_eq!(members(OPTIONS, "ENegativeWeights", "k"), listed(NegativeWeights::ALL.iter().map(|n| n.name()), 0));
+    assert_eq!(members(OPTIONS, "EPrecision", "k"), listed(Precision::ALL.iter().map(|p| p.name()), 0));
     assert_eq!(members(OPTIONS, "EGradient", "k"), listed(Gradient::ALL.iter().map(|g| g.name()), 0));
 }
 
@@ -65,6 +66,7 @@ fn enumerators_are_written_alike() {
     let all = all.chain(Optimiser::ALL.iter().map(|each| each.enumerator()));
     let all = all.chain(Schedule::ALL.iter().map(|each| each.enumerator()));
     let all = all.chain(NegativeWeights::ALL.iter().map(|each| each.enumerator()));
+    let all = all.chain(Precision::ALL.iter().map(|each| each.enumerator()));
     for name in all.chain(Gradient::ALL.iter().map(|each| each.enumerator())) {
         assert!(in_options(name), "{name}");
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use cladtorch::gradient::aot::AotEngine;
 use cladtorch::gradient::{Engine, ModuleTiles, Settings, autograd};
-use cladtorch::graph::{Activation, Graph, Loss, Optimiser};
+use cladtorch::graph::{Activation, Graph, Loss, Optimiser, Precision};
 use cladtorch::kernels::Scalar;
 use support::events::Events;
 use support::graph::modules::{CASES, Case, MLP};
@@ -42,7 +42,7 @@ fn engine<T: Scalar + cladtorch::device::Element>(
 ) -> AotEngine<T> {
     let kind = if size_of::<T>() == 8 { Kind::Double } else { Kind::Float };
     let convert = |values: &[f64]| values.iter().map(|&value| T::from_f64(value)).collect::<Vec<_>>();
-    let tiles = ModuleTiles::new(Arc::new(case.module(kind)), &convert(&case.state()), 5).unwrap();
+    let tiles = ModuleTiles::new(Arc::new(case.module(kind)), &convert(&case.state()), 5, Precision::Float32).unwrap();
     AotEngine::of(tiles, &convert(parameters), settings, threads).unwrap()
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use cladtorch::gradient::aot::AotEngine;
 use cladtorch::gradient::{ModuleTiles, Packing, Settings, autograd};
-use cladtorch::graph::{AnyBatch, Loss, Mode, Module, Observed, Optimiser};
+use cladtorch::graph::{AnyBatch, Loss, Mode, Module, Observed, Optimiser, Precision};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use support::events::Events;
@@ -166,7 +166,7 @@ impl Network {
             ..Settings::default()
         };
         let (events, scale) = (self.events(rows), 1.0 / rows as f64);
-        let tiles = ModuleTiles::new(Arc::new(self.module(Kind::Double)), &[], 1).unwrap();
+        let tiles = ModuleTiles::new(Arc::new(self.module(Kind::Double)), &[], 1, Precision::Float32).unwrap();
         let mut engine = AotEngine::of(tiles, &self.start(), settings, threads).unwrap();
         let (loss, gradient) = engine.loss_and_gradient(events.rows(), &events.order(), scale).unwrap();
         (loss * scale, gradient)
@@ -234,7 +234,7 @@ fn random_networks_agree_with_libtorch_autograd() {
     let mut packed = [0; 4];
     for seed in 0..NETWORKS {
         let network = Network::random(seed);
-        let layers = Packing::<f64>::new(&network.module(Kind::Double), 5).unwrap().layers();
+        let layers = Packing::<f64>::new(&network.module(Kind::Double), 5, Precision::Float32).unwrap().layers();
         packed[layers.min(3)] += 1;
         for (rows, threads) in [(1, 1), (5, 1), (130, 2), (1300, 2)] {
             let (loss, gradient) = network.ours(rows, threads);
@@ -263,6 +263,11 @@ fn layers_are_packed_where_their_parameters_are_theirs_alone() {
         let network = Network { features: 8, steps };
         let module = network.module(Kind::Float);
         assert!(module.program(Mode::Training, 5).is_ok());
-        assert_eq!(Packing::<f32>::new(&module, 5).unwrap().layers(), layers, "{:?}", network.steps);
+        assert_eq!(
+            Packing::<f32>::new(&module, 5, Precision::Float32).unwrap().layers(),
+            layers,
+            "{:?}",
+            network.steps
+        );
     }
 }

@@ -258,6 +258,25 @@ struct ct_columns {
    void (*gather_rows)(size_t R, const float *const *from, size_t width, float *rows);
 };
 
+/// The products of a layer of more than one output whose factors are pairs of bfloat16, for the panels of `ct_kernels_f32`; see
+/// bf16.cpp for the order of pairs.
+struct ct_bf16 {
+   /* Panels of [R,C] as pairs of the nearest bfloat16, along rows unless that is null and across them; zeros where there is no
+      column */
+   void (*round)(size_t R, size_t C, const float *panels, uint32_t *along, uint32_t *across);
+   /* The weight of a layer as pairs along its inputs and, unless that is null, along its outputs, as the pullback reads it */
+   void (*round_layer)(size_t I, size_t O, const float *layer, uint32_t *weight, uint32_t *transposed);
+   /* z = act(x w^T + b) in panels; the layer is read for the bias */
+   void (*linear)(int act, size_t R, size_t I, size_t O, const uint32_t *along, const uint32_t *weight, const float *layer,
+                  float *z);
+   /* dx = (add: +=) act'(x) (dz w) */
+   void (*input_pullback)(int act, size_t R, size_t I, size_t O, const float *x, const uint32_t *transposed,
+                          const uint32_t *dz_along, float *dx, int add);
+   /* dlayer = (sum: +=) the gradient of the layer, that of the bias from dz in float32 */
+   void (*weight_pullback)(size_t R, size_t I, size_t O, const uint32_t *x_across, const uint32_t *dz_across, const float *dz,
+                           int sum, float *dlayer);
+};
+
 /// The kernels compiled for the instructions that this processor has.
 struct ct_kernels {
    const char *name;
@@ -266,11 +285,14 @@ struct ct_kernels {
    struct ct_columns columns;
 };
 
-/// Variants, each with wider registers than the one before.
-enum ct_variant { CT_PORTABLE, CT_AVX2, CT_AVX512 };
+/// Variants, each with wider registers than the one before, the last one with the instructions of `ct_bf16`.
+enum ct_variant { CT_PORTABLE, CT_AVX2, CT_AVX512, CT_AVX512_BF16 };
 
 /// The fastest variant that runs here and is none beyond `widest`.
 const struct ct_kernels *ct_kernels_for_this_machine(int widest);
+
+/// The products in bfloat16; null where they do not run, or `widest` forbids them.
+const struct ct_bf16 *ct_bf16_for_this_machine(int widest);
 
 /// Restricts the BLAS that LibTorch carries to one thread for calls from this thread. 1 if it could be done.
 int ct_blas_single_thread(void);

@@ -12,159 +12,13 @@
 /// to whole panels and the bias behind it.
 ///
 /// All products are those of tile.hpp, with kPanel columns.
-#include "activations.hpp"
-#include "generated/derivatives.hpp"
 #include "kernels.hpp"
-#include "tile.hpp"
+#include "panels.hpp"
 
 #include <cstring>
 
 namespace CladTorch::Kernels {
 namespace {
-
-template <typename T>
-constexpr size_t kPanel = kTileColumns<T>;
-
-template <typename T>
-constexpr size_t Panels(size_t columns)
-{
-   return (columns + kPanel<T> - 1) / kPanel<T>;
-}
-
-/// Columns of panel `index` that the matrix has.
-template <typename T>
-constexpr size_t ColumnsOf(size_t index, size_t columns)
-{
-   return columns - index * kPanel<T> < kPanel<T> ? columns - index * kPanel<T> : kPanel<T>;
-}
-
-/// F of every lane. Compilers turn the loop into vector code as long as v is a value, not memory.
-template <typename T, T F(T)>
-inline Vector<T> Map(Vector<T> v)
-{
-   Vector<T> result;
-   for (size_t l = 0; l < kLanes<T>; ++l)
-      result[l] = F(v[l]);
-   return result;
-}
-
-/// tile += a[R, K] b[K, kPanel] with a in panels of `height` rows.
-template <typename T, size_t R, size_t W>
-inline void MultiplyPanels(Tile<T, R, W> &tile, size_t K, const T *a, size_t height, const T *b)
-{
-   constexpr size_t P = kPanel<T>;
-   for (; K > P; K -= P, a += height * P, b += P * P)
-      tile.Multiply(P, a, P, 1, b, P);
-   tile.Multiply(K, a, P, 1, b, P);
-}
-
-/// z panel = F(x w + b), or W registers of each row of it
-template <typename T, T F(T), size_t W>
-struct ForwardPanel {
-   size_t fRows, fInputs;
-   const T *fX, *fLayer; // the layer's panel, its bias after the weight
-   T *fZ;
-
-   template <size_t R>
-   void Run(size_t first) const
-   {
-      constexpr size_t P = kPanel<T>;
-      Tile<T, R, W> tile;
-      tile.Load(fLayer + fInputs * P, 0);
-      MultiplyPanels(tile, fInputs, fX + first * P, fRows, fLayer);
-      for (auto &row : tile.fSums)
-         for (auto &half : row)
-            half = Map<T, F>(half);
-      tile.Store(fZ + first * P, P);
-   }
-};
-
-/// The derivative of an activation that depends on the sign of its value alone.
-template <typename T>
-struct Slopes {
-   T fBelow, fAbove;
-
-   template <T D(T)>
-   static Slopes Of()
-   {
-      return {D(T(-1)), D(T(1))};
-   }
-
-   Vector<T> At(Vector<T> value) const { return value <= 0 ? Vector<T>{} + fBelow : Vector<T>{} + fAbove; }
-};
-
-/// dx panel (=, or += with `fAdd`) slope(x) (dz w), or W registers of each row of it
-template <typename T, size_t W>
-struct InputPanel {
-   size_t fRows, fOutputs;
-   const T *fDz, *fTransposed, *fX;
-   Slopes<T> fSlopes;
-   bool fAdd;
-   T *fDx;
-
-   template <size_t R>
-   void Run(size_t first) const
-   {
-      constexpr size_t P = kPanel<T>;
-      Tile<T, R, W> tile{}, values;
-      MultiplyPanels(tile, fOutputs, fDz + first * P, fRows, fTransposed);
-      values.Load(fX + first * P, P);
-      for (size_t r = 0; r < R; ++r)
-         for (size_t h = 0; h < W; ++h)
-            tile.fSums[r][h] *= fSlopes.At(values.fSums[r][h]);
-      if (fAdd) {
-         values.Load(fDx + first * P, P);
-         for (size_t r = 0; r < R; ++r)
-            for (size_t h = 0; h < W; ++h)
-               tile.fSums[r][h] += values.fSums[r][h];
-      }
-      tile.Store(fDx + first * P, P);
-   }
-};
-
-/// A panel of the weight's gradient: rows of dw (=, or += with `fSum`) x^T dz, of the inputs in one panel of x;
-/// or W registers of each.
-template <typename T, size_t W>
-struct WeightPanel {
-   size_t fRows;
-   const T *fX, *fDz;
-   bool fSum;
-   T *fDw;
-
-   template <size_t R>
-   void Run(size_t first) const
-   {
-      constexpr size_t P = kPanel<T>;
-      Tile<T, R, W> tile{};
-      if (fSum)
-         tile.Load(fDw + first * P, P);
-      tile.Multiply(fRows, fX + first, 1, P, fDz, P);
-      tile.Store(fDw + first * P, P);
-   }
-};
-
-/// The column sums of the first W registers of dz[R, kPanel], added to `db` with `sum`.
-template <size_t W, typename T>
-void BiasPanel(size_t R, const T *dz, bool sum, T *db)
-{
-   constexpr size_t P = kPanel<T>;
-   constexpr size_t kChains = 4; // additions under way at once
-   Tile<T, kChains, W> tile{};
-   for (; R >= kChains; R -= kChains, dz += kChains * P) {
-      Tile<T, kChains, W> rows;
-      rows.Load(dz, P);
-      for (size_t r = 0; r < kChains; ++r)
-         for (size_t h = 0; h < W; ++h)
-            tile.fSums[r][h] += rows.fSums[r][h];
-   }
-   for (size_t r = 0; r < R; ++r, dz += P)
-      for (size_t h = 0; h < W; ++h)
-         tile.fSums[r][h] += Load(dz + h * kLanes<T>);
-   for (size_t h = 0; h < W; ++h, db += kLanes<T>) {
-      const Vector<T> total = (tile.fSums[0][h] + tile.fSums[1][h]) + (tile.fSums[2][h] + tile.fSums[3][h]);
-      Store(sum ? total + Load(db) : total, db);
-   }
-}
 
 /// The sum of every row of the square.
 template <typename T>
@@ -261,28 +115,6 @@ void OneOutputPullback(size_t R, size_t I, const T *x, const T *w, Slopes<T> slo
    *bias = total;
 }
 
-template <typename T, T F(T)>
-void Forward(size_t R, size_t I, size_t O, const T *x, const T *layer, T *z)
-{
-   constexpr size_t P = kPanel<T>;
-   if (O == 1)
-      return OneOutput<T, F>(R, I, x, layer, z);
-   for (size_t o = 0; o < O; o += P, layer += (I + 1) * P, z += R * P)
-      WithWidth<T>(O - o, [=](auto width) { RunTiles(R, ForwardPanel<T, F, width()>{R, I, x, layer, z}); });
-}
-
-template <typename T>
-void WeightPullback(size_t R, size_t I, size_t O, const T *x, const T *dz, bool sum, T *dlayer)
-{
-   constexpr size_t P = kPanel<T>;
-   for (size_t o = 0; o < O; o += P, dz += R * P, dlayer += (I + 1) * P)
-      WithWidth<T>(O - o, [=](auto width) {
-         for (size_t p = 0; p < Panels<T>(I); ++p)
-            RunTiles(ColumnsOf<T>(p, I), WeightPanel<T, width()>{R, x + p * R * P, dz, sum, dlayer + p * P * P});
-         BiasPanel<width()>(R, dz, sum, dlayer + I * P);
-      });
-}
-
 /// Where input i's weight for output o stands in a layer of more than one output.
 template <typename T>
 size_t Place(size_t I, size_t i, size_t o)
@@ -362,37 +194,23 @@ void TransposeLayer(size_t I, size_t O, const T *layer, T *transposed)
 template <typename T>
 void PanelLinear(int activation, size_t R, size_t I, size_t O, const T *x, const T *layer, T *z)
 {
-   switch (activation) {
-   case CT_IDENTITY: return Forward<T, Identity<T>>(R, I, O, x, layer, z);
-   case CT_RELU: return Forward<T, Relu<T>>(R, I, O, x, layer, z);
-   case CT_LEAKY_RELU: return Forward<T, LeakyRelu<T>>(R, I, O, x, layer, z);
-   }
-}
-
-template <typename T>
-Slopes<T> SlopesOf(int activation)
-{
-   switch (activation) {
-   case CT_RELU: return Slopes<T>::template Of<Relu_darg0>();
-   case CT_LEAKY_RELU: return Slopes<T>::template Of<LeakyRelu_darg0>();
-   default: return Slopes<T>::template Of<Identity_darg0>();
-   }
+   constexpr size_t P = kPanel<T>;
+   if (O == 1)
+      WithActivation<T>(activation, [=](auto function) { OneOutput<T, decltype(function)::value>(R, I, x, layer, z); });
+   else
+      ForwardPanels(activation, R, I, O, x, layer, (I + 1) * P, layer + I * P, z);
 }
 
 template <typename T>
 void PanelPullback(int before, size_t R, size_t I, size_t O, const T *x, const T *transposed, const T *dz, int sum,
                    T *dx, int add, T *dlayer)
 {
-   constexpr size_t P = kPanel<T>;
-   const auto slopes = SlopesOf<T>(before);
    if (O == 1)
-      return OneOutputPullback(R, I, x, transposed, slopes, dz, sum, dx, add, dlayer);
+      return OneOutputPullback(R, I, x, transposed, Slopes<T>::Of(before), dz, sum, dx, add, dlayer);
    if (dlayer)
-      WeightPullback(R, I, O, x, dz, sum, dlayer);
-   for (size_t i = 0; dx && i < I; i += P, x += R * P, transposed += O * P, dx += R * P)
-      WithWidth<T>(I - i, [=](auto width) {
-         RunTiles(R, InputPanel<T, width()>{R, O, dz, transposed, x, slopes, add != 0, dx});
-      });
+      WeightPanels(R, I, O, x, dz, dz, sum, dlayer);
+   if (dx)
+      InputPanels(before, R, I, O, x, transposed, dz, dx, add);
 }
 
 template <typename T>

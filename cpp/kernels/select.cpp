@@ -13,6 +13,9 @@ extern const ct_kernels kTable;
 namespace KernelsAvx512 {
 extern const ct_kernels kTable;
 }
+namespace KernelsAvx512Bf16 {
+extern const ct_bf16 kBf16;
+}
 
 namespace {
 
@@ -41,4 +44,14 @@ const ct_kernels *ct_kernels_for_this_machine(int widest)
 #endif
    (void)widest;
    return &CladTorch::KernelsPortable::kTable;
+}
+
+const ct_bf16 *ct_bf16_for_this_machine(int widest)
+{
+#ifdef CT_X86_64
+   if (widest >= CT_AVX512_BF16 && CladTorch::HasAvx512() && __builtin_cpu_supports("avx512bf16"))
+      return &CladTorch::KernelsAvx512Bf16::kBf16;
+#endif
+   (void)widest;
+   return nullptr;
 }

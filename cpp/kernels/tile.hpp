@@ -4,7 +4,12 @@
 #pragma once
 #include "vector.hpp"
 
+#include <cstdint>
 #include <type_traits>
+
+#ifdef __AVX512BF16__
+#include <immintrin.h>
+#endif
 
 namespace CladTorch::Kernels {
 
@@ -19,6 +24,32 @@ constexpr std::size_t kTileRows = 6;
 /// Columns of a whole tile.
 template <typename T>
 constexpr std::size_t kTileColumns = 2 * kLanes<T>;
+
+/// A pair of bfloat16, the first number in the lower half.
+using Pair = std::uint32_t;
+
+/// Of what the products of factors are summed in: themselves, or numbers of a pair in float.
+template <typename F>
+using SumOf = std::conditional_t<std::is_same_v<F, Pair>, float, F>;
+
+/// Numbers in a factor.
+template <typename F>
+constexpr std::size_t kNumbers = std::is_same_v<F, Pair> ? 2 : 1;
+
+/// sum += factor * row
+template <typename T>
+inline void AddProduct(T factor, Vector<T> row, Vector<T> &sum)
+{
+   sum += factor * row;
+}
+
+#ifdef __AVX512BF16__
+/// The same with the products of both numbers of each pair.
+inline void AddProduct(Pair factor, Vector<Pair> row, Vector<float> &sum)
+{
+   sum = _mm512_dpbf16_ps(sum, (__m512bh)_mm512_set1_epi32(static_cast<int>(factor)), (__m512bh)row);
+}
+#endif
 
 /// R rows of W registers of sums; W is 2, or 1 where the matrix has no column in the second half. The second register
 /// stands `second` columns behind the first one: where that is less than kLanes, some columns are in both.
@@ -41,18 +72,19 @@ struct Tile {
             Kernels::Store(fSums[r][h], to + h * second);
    }
 
-   /// += a[R, K] b[K, W registers]; element (r, k) of a is a[r * aRow + k * aColumn].
-   void Multiply(std::size_t K, const T *a, std::size_t aRow, std::size_t aColumn, const T *b, std::ptrdiff_t bRow,
-                 std::size_t second = kLanes<T>)
+   /// += a[R, K] b[K, W registers]; factor (r, k) of a is a[r * aRow + k * aColumn].
+   template <typename F>
+   void Multiply(std::size_t K, const F *a, std::size_t aRow, std::size_t aColumn, const F *b, std::ptrdiff_t bRow,
+                 std::size_t second = kLanes<F>)
    {
       for (std::size_t k = 0; k < K; ++k, a += aColumn, b += bRow) {
-         Vector<T> row[W];
+         Vector<F> row[W];
          for (std::size_t h = 0; h < W; ++h)
             row[h] = Kernels::Load(b + h * second);
          for (std::size_t r = 0; r < R; ++r) {
-            const T factor = a[r * aRow];
+            const F factor = a[r * aRow];
             for (std::size_t h = 0; h < W; ++h)
-               fSums[r][h] += factor * row[h];
+               AddProduct(factor, row[h], fSums[r][h]);
          }
       }
    }

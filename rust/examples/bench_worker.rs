@@ -1,6 +1,6 @@
 //! CladTorch's side of `cargo xtask bench step`: trains on request and says how long a step takes.
 //!
-//!     bench_worker aot|aot-double|autograd THREADS
+//!     bench_worker aot|aot-bf16|aot-double|autograd THREADS
 //!     bench_worker ranks THREADS REQUEST
 //!
 //! Requests come a line each on the standard input, answers go to the standard output after the word `bench`:
@@ -29,7 +29,7 @@ use cladtorch::dataset::Scaler;
 use cladtorch::gradient::aot::AotEngine;
 use cladtorch::gradient::autograd::AutogradEngine;
 use cladtorch::gradient::{Engine, Rows, Settings};
-use cladtorch::graph::{Activation, Graph, Loss, Optimiser};
+use cladtorch::graph::{Activation, Graph, Loss, Optimiser, Precision};
 use cladtorch::kernels::Scalar;
 use cladtorch::ranks::{self, Ranks};
 use tch::{Device, Kind, Tensor};
@@ -60,10 +60,11 @@ impl Training {
             loss: if graph.outputs() == 1 { Loss::BinaryCrossEntropy } else { Loss::SoftmaxCrossEntropy },
             optimiser: Optimiser::Adam,
             batch_size: batch,
+            precision: if engine == "aot-bf16" { Precision::BF16 } else { Precision::Float32 },
             ..Settings::default()
         };
         let engine: Box<dyn Engine> = match engine {
-            "aot" => {
+            "aot" | "aot-bf16" => {
                 let engine = AotEngine::new(graph, &parameters, settings, threads)?;
                 Box::new(match ranks {
                     Some(ranks) => engine.with_ranks(ranks)?,
@@ -247,7 +248,9 @@ fn main() -> Answer<()> {
     let (engine, threads, request) = match &arguments[..] {
         [_, engine, threads] => (engine, threads, None),
         [_, engine, threads, request] if engine == "ranks" => (engine, threads, Some(request)),
-        _ => return Err("usage: bench_worker aot|aot-double|autograd THREADS, or ranks THREADS REQUEST".into()),
+        _ => {
+            return Err("usage: bench_worker aot|aot-bf16|aot-double|autograd THREADS, or ranks THREADS REQUEST".into());
+        }
     };
     let threads: usize = threads.parse()?;
     tch::set_num_threads(i32::try_from(threads)?);

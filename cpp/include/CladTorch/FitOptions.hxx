@@ -102,6 +102,14 @@ enum EGradient {
    kAutograd = 1, ///< LibTorch's autograd
 };
 
+/// The numbers that products of matrices multiply during a fit.
+enum EPrecision {
+   kFloat32 = 0, ///< float32
+   /// bfloat16: float32 rounded to 8 significant bits, to the nearest (Kalamkar et al. 2019). Sums, parameters, activations, losses
+   /// and the optimiser stay float32, and so do validation and predictions. It needs a processor with AVX512-BF16.
+   kBF16 = 1,
+};
+
 /// Which processes train a model together.
 enum EParallel {
    kOneProcess = 0, ///< this one alone
@@ -177,6 +185,10 @@ struct FitOptions {
    std::function<bool(const Epoch &)> fCallback;
    bool fLive = false;          ///< draws the loss curves on a canvas while the fit runs, once or twice a second
    EGradient fGradient = kClad; ///< kClad runs on the CPU only; with another fDevice Fit says that autograd runs
+   /// kBF16 rounds what the linear layers of more than one output multiply, so that large ones train in less time: see the page
+   /// training.md. An error where the processor has no AVX512-BF16, where LibTorch's autograd runs, and for a network without such
+   /// a layer that takes the events or is connected with another one by element-wise functions.
+   EPrecision fPrecision = kFloat32;
    /// kMpi: with the other processes of an MPI job, all of which run the same macro; see Rank(). All hold the events of a
    /// Dataset; each reads its part of those of a Stream, whose batches then vary in size by the number of ranks. fBatchSize counts
    /// the events of all processes together. Only rank 0 prints, draws, calls fCallback and writes checkpoints. An error on one

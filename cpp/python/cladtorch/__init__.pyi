@@ -79,6 +79,10 @@ class EGradient(int): ...
 kClad: EGradient
 kAutograd: EGradient
 
+class EPrecision(int): ...
+kFloat32: EPrecision
+kBF16: EPrecision
+
 class EParallel(int): ...
 kOneProcess: EParallel
 kMpi: EParallel
@@ -142,6 +146,7 @@ class _Options(TypedDict, total=False):
     fCallback: Any
     fLive: bool
     fGradient: EGradient
+    fPrecision: EPrecision
     fParallel: EParallel
     fVerbose: int
 
@@ -716,6 +721,7 @@ class FitOptions:
     fCallback
     fLive = false: draws the loss curves on a canvas while the fit runs, once or twice a second
     fGradient = kClad: kClad runs on the CPU only; with another fDevice Fit says that autograd runs
+    fPrecision = kFloat32: kBF16 rounds what the linear layers of more than one output multiply, so that large ones train in less time: see the page training.md. An error where the processor has no AVX512-BF16, where LibTorch's autograd runs, and for a network without such a layer that takes the events or is connected with another one by element-wise functions.
     fParallel = kOneProcess: kMpi: with the other processes of an MPI job, all of which run the same macro; see Rank(). All hold the events of a Dataset; each reads its part of those of a Stream, whose batches then vary in size by the number of ranks. fBatchSize counts the events of all processes together. Only rank 0 prints, draws, calls fCallback and writes checkpoints. An error on one rank ends the job with a message that names it; a rank from which nothing comes for 10 minutes (or CLADTORCH_MPI_SECONDS) does, too. Outside of a job it changes nothing. Not with batch normalisation or LibTorch's autograd.
     fVerbose = 1: 0: only warnings. 1: progress, and the back end if it is not that of fGradient. 2: also the back end, its device and the reason. Progress is one line that is overwritten on a terminal and in a notebook, otherwise a line every few seconds.
     """
@@ -757,6 +763,7 @@ class FitOptions:
     fCallback: Any
     fLive: bool
     fGradient: EGradient
+    fPrecision: EPrecision
     fParallel: EParallel
     fVerbose: int
     def __init__(self, other: FitOptions = ..., **options: Unpack[_Options]) -> None: ...

@@ -69,6 +69,7 @@ Core::FitSpec ToSpec(const FitOptions &options)
    for (const auto &metric : options.fMetrics)
       spec.metrics.push_back(metric.Name());
    spec.gradient = static_cast<std::uint8_t>(options.fGradient);
+   spec.precision = static_cast<std::uint8_t>(options.fPrecision);
    spec.mpi = options.fParallel == kMpi;
    return spec;
 }
@@ -111,6 +112,7 @@ FitOptions FromSpec(const Core::FitSpec &spec)
    options.fCheckpointEpochs = static_cast<int>(spec.checkpoint_epochs);
    options.fCheckpointMinutes = spec.checkpoint_minutes;
    options.fGradient = static_cast<EGradient>(spec.gradient);
+   options.fPrecision = static_cast<EPrecision>(spec.precision);
    options.fParallel = spec.mpi ? kMpi : kOneProcess;
    return options;
 }

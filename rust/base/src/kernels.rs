@@ -3,6 +3,7 @@
 //! Matrices are dense and row-major; R rows, I inputs, O outputs, C columns of the network's output. Nothing here
 //! allocates. A slice of the wrong length is a programming error and panics before anything is written.
 
+pub mod bf16;
 mod columns;
 pub mod strided;
 
@@ -60,6 +61,10 @@ pub trait Scalar: sealed::Sealed + Copy + Default + Debug + PartialEq + PartialO
 
     #[doc(hidden)]
     fn table() -> &'static Table<Self>;
+
+    /// The products of pairs of bfloat16 that stand for numbers of this type.
+    #[doc(hidden)]
+    fn pairs() -> Option<&'static bf16::Table<Self>>;
 
     /// `z[R,O] = x[R,I] w[O,I]ᵀ + b[O]`, by BLAS.
     fn linear(rows: usize, inputs: usize, outputs: usize, x: &[Self], w: &[Self], b: &[Self], z: &mut [Self]) {
@@ -388,15 +393,22 @@ unsafe impl Sync for Variant {}
 unsafe extern "C" {
     fn ct_blas_single_thread() -> c_int;
     fn ct_kernels_for_this_machine(widest: c_int) -> *const Variant;
+    fn ct_bf16_for_this_machine(widest: c_int) -> *const bf16::Table<f32>;
 }
 
 /// Names of the variants that `CLADTORCH_KERNELS` in the environment may ask for, in the order of `ct_variant`.
 const VARIANTS: [&str; 3] = ["portable", "avx2", "avx512"];
 
+/// The kernels that run here: the table, and products in bfloat16 where there are some.
+struct Chosen {
+    table: &'static Variant,
+    bf16: Option<&'static bf16::Table<f32>>,
+}
+
 /// The kernels for this processor. `CLADTORCH_KERNELS=portable` (or `avx2`) asks for none with wider registers, for
-/// tests and comparisons.
-fn variant() -> &'static Variant {
-    static CHOSEN: OnceLock<&Variant> = OnceLock::new();
+/// tests and comparisons; `avx512` for none in bfloat16.
+fn variant() -> &'static Chosen {
+    static CHOSEN: OnceLock<Chosen> = OnceLock::new();
     CHOSEN.get_or_init(|| {
         let wanted = std::env::var_os("CLADTORCH_KERNELS");
         let widest = VARIANTS.iter().position(|&name| wanted.as_deref().is_some_and(|wanted| wanted == name));
@@ -404,8 +416,12 @@ fn variant() -> &'static Variant {
             let (unknown, known) = (unknown.display(), VARIANTS.join(", "));
             eprintln!("CladTorch: CLADTORCH_KERNELS={unknown} is ignored; it may be one of {known}");
         }
-        // SAFETY: the function returns the address of a constant.
-        unsafe { &*ct_kernels_for_this_machine(widest.unwrap_or(VARIANTS.len()) as c_int) }
+        let widest = widest.unwrap_or(VARIANTS.len()) as c_int;
+        // SAFETY: the functions return addresses of constants, the second one perhaps null.
+        unsafe {
+            let (table, bf16) = (ct_kernels_for_this_machine(widest), ct_bf16_for_this_machine(widest));
+            Chosen { table: &*table, bf16: bf16.as_ref() }
+        }
     })
 }
 
@@ -417,7 +433,7 @@ pub fn table_address<T: Scalar>() -> *const std::ffi::c_void {
 /// Which variant of the kernels runs here: `Avx512`, `Avx2` or `Portable`.
 pub fn variant_name() -> &'static str {
     // SAFETY: a string literal of the library, in ASCII.
-    unsafe { CStr::from_ptr(variant().name) }.to_str().unwrap_or("unknown")
+    unsafe { CStr::from_ptr(variant().table.name) }.to_str().unwrap_or("unknown")
 }
 
 impl Scalar for f32 {
@@ -430,7 +446,11 @@ impl Scalar for f32 {
     }
 
     fn table() -> &'static Table<Self> {
-        &variant().f32
+        &variant().table.f32
+    }
+
+    fn pairs() -> Option<&'static bf16::Table<Self>> {
+        variant().bf16
     }
 }
 
@@ -444,7 +464,11 @@ impl Scalar for f64 {
     }
 
     fn table() -> &'static Table<Self> {
-        &variant().f64
+        &variant().table.f64
+    }
+
+    fn pairs() -> Option<&'static bf16::Table<Self>> {
+        None
     }
 }
 

@@ -91,6 +91,8 @@ mod ffi {
         metrics: Vec<String>,
         /// 0: Clad, 1: LibTorch autograd.
         gradient: u8,
+        /// Number in `Precision::ALL`.
+        precision: u8,
         /// With the other processes of an MPI job.
         mpi: bool,
     }

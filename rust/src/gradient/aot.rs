@@ -91,7 +91,7 @@ impl<T: Scalar + Element> AotEngine<T> {
     /// Trains `graph`, which starts from the given parameters, in batches of up to `settings.batch_size` rows.
     pub fn new(graph: Graph, parameters: &[T], settings: Settings, threads: usize) -> Result<Self> {
         let dtype = if size_of::<T>() == 8 { DType::Float64 } else { DType::Float32 };
-        let tiles = ModuleTiles::new(Arc::new(Module::of_graph(&graph, dtype)), &[], 0)?;
+        let tiles = ModuleTiles::new(Arc::new(Module::of_graph(&graph, dtype)), &[], 0, settings.precision)?;
         Self::of(tiles, parameters, settings, threads)
     }
 
@@ -416,7 +416,12 @@ impl<T: Scalar + Element> Engine for AotEngine<T> {
     }
 
     fn describe(&self) -> String {
-        format!("aot (derivatives by Clad) on cpu, {} thread(s)", self.threads.current_num_threads())
+        let threads = self.threads.current_num_threads();
+        let rounded = match self.network.rounded_layers() {
+            0 => String::new(),
+            layers => format!(", products of {layers} layer(s) in bfloat16"),
+        };
+        format!("aot (derivatives by Clad) on cpu, {threads} thread(s){rounded}")
     }
 }
 

@@ -50,7 +50,7 @@ use rayon::prelude::*;
 
 use crate::dataset::Scaler;
 use crate::error::Result;
-use crate::graph::{Loss, Optimiser};
+use crate::graph::{Loss, Optimiser, Precision};
 use crate::kernels::Scalar;
 use crate::optimizer::{Clip, Rule};
 use objective::Objective;
@@ -74,6 +74,8 @@ pub struct Settings {
     pub clip: Option<Clip>,
     /// Rows a step.
     pub batch_size: usize,
+    /// Of the factors of products; only [`aot`] knows another one than [`Precision::Float32`].
+    pub precision: Precision,
 }
 
 /// Adam on the squared error in batches of 256.
@@ -88,6 +90,7 @@ impl Default for Settings {
             l1: 0.0,
             clip: None,
             batch_size: 256,
+            precision: Precision::Float32,
         }
     }
 }

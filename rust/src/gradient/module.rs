@@ -7,13 +7,14 @@ use super::noise::Noise;
 use super::packing::Packing;
 use super::pass::{Memory, Passes};
 use crate::device::{Element, HostBuffer};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::graph::rows::RowCut;
-use crate::graph::{Mode, Module};
-use crate::kernels::Scalar;
+use crate::graph::{Mode, Module, Precision};
+use crate::kernels::{Scalar, bf16, variant_name};
 
-/// Most rows of a tile: with as many the gradient of a layer's weight runs at nine tenths of the processor's peak.
-const MOST_ROWS: usize = 128;
+/// Most factors of the sums over a tile's rows: with as many the gradient of a layer's weight runs at nine tenths of the
+/// processor's peak.
+const MOST_FACTORS: usize = 128;
 
 /// Bytes of the values of a tile: with its adjoints they stay in a core's own cache of 1 to 2 MB.
 const TILE_BYTES: usize = 512 << 10;
@@ -22,6 +23,8 @@ const TILE_BYTES: usize = 512 << 10;
 pub struct ModuleTiles<T> {
     module: Arc<Module>,
     packing: Packing<T>,
+    /// In training and in evaluation.
+    tile_rows: [usize; 2],
     state: RwLock<HostBuffer<T>>,
     /// That of dropout.
     seed: u64,
@@ -52,12 +55,14 @@ pub struct ModuleMemory<T> {
 
 impl<T: Scalar + Element> ModuleTiles<T> {
     /// Of a module that starts from this state. `seed` is that of dropout.
-    pub fn new(module: Arc<Module>, state: &[T], seed: u64) -> Result<Self> {
-        let rows = tile_rows::<T>(&module);
+    pub fn new(module: Arc<Module>, state: &[T], seed: u64, precision: Precision) -> Result<Self> {
+        let rows = training_rows::<T>(&module, precision);
         // What is packed runs at once.
         let is_cut = !module.events_are_apart() && RowCut::find(&module.program(Mode::Training, rows)?).is_some();
-        let packing = if is_cut { Packing::plain(&module) } else { Packing::new(&module, rows)? };
-        Ok(ModuleTiles { module, packing, state: RwLock::new(HostBuffer::from_slice(state)?), seed })
+        let packing = if is_cut { Packing::plain(&module) } else { Packing::new(&module, rows, precision)? };
+        check_precision(&module, &packing, precision)?;
+        let tile_rows = [rows, tile_rows::<T>(&module)];
+        Ok(ModuleTiles { module, packing, tile_rows, state: RwLock::new(HostBuffer::from_slice(state)?), seed })
     }
 
     /// What a thread needs to run tiles.
@@ -69,7 +74,7 @@ impl<T: Scalar + Element> ModuleTiles<T> {
 
     /// Rows of a tile; `None` where the rows of a batch must stay together.
     pub fn tile_rows(&self, mode: Mode) -> Option<usize> {
-        (mode == Mode::Evaluation || self.module.events_are_apart()).then(|| tile_rows::<T>(&self.module))
+        (mode == Mode::Evaluation || self.module.events_are_apart()).then_some(self.tile_rows[mode as usize])
     }
 
     /// Whether a tile may have a single row.
@@ -85,6 +90,11 @@ impl<T: Scalar + Element> ModuleTiles<T> {
     /// Length of the flat parameter vector as users know it.
     pub fn parameters(&self) -> usize {
         self.module.parameters()
+    }
+
+    /// Layers whose products are rounded to bfloat16 in training.
+    pub fn rounded_layers(&self) -> usize {
+        self.packing.rounded_layers()
     }
 
     /// Numbers of the parameters, and of their gradient, in the packing's order.
@@ -165,11 +175,39 @@ impl<T: Scalar + Element> ModuleTiles<T> {
     }
 }
 
+/// Refuses bfloat16 where nothing would be rounded.
+fn check_precision<T: Scalar>(module: &Module, packing: &Packing<T>, precision: Precision) -> Result<()> {
+    if precision == Precision::Float32 || packing.rounded_layers() > 0 {
+        return Ok(());
+    }
+    if !bf16::is_available::<T>() {
+        let kernels = variant_name();
+        return Err(Error::invalid(
+            format!("fPrecision = kBF16 with the kernels that run here ({kernels})"),
+            "it needs a processor with AVX512-BF16: leave fPrecision as it is",
+        ));
+    }
+    Err(Error::invalid(
+        format!("fPrecision = kBF16 for {}, which has no layer whose products can be rounded", module.name()),
+        "leave it as it is: linear layers of more than one output can be that take the events, or are connected with another one \
+         by element-wise functions",
+    ))
+}
+
 /// Rows of a tile of a module: their values suit the cache, but parameters are not read and their gradients not written for
 /// less work than that.
 pub fn tile_rows<T>(module: &Module) -> usize {
+    training_rows::<T>(module, Precision::Float32)
+}
+
+/// The same where products are rounded, whose factors are pairs.
+fn training_rows<T>(module: &Module, precision: Precision) -> usize {
     let numbers = module.cost().numbers;
     let fitting = (TILE_BYTES / size_of::<T>() / numbers).max(1);
     let worthwhile = (module.parameters() / numbers).next_power_of_two();
-    (1 << fitting.ilog2()).max(worthwhile).clamp(2, MOST_ROWS)
+    let most = match precision {
+        Precision::Float32 => MOST_FACTORS,
+        Precision::BF16 => 2 * MOST_FACTORS,
+    };
+    (1 << fitting.ilog2()).min(MOST_FACTORS).max(worthwhile).clamp(2, most)
 }

@@ -4,16 +4,16 @@
 //! A layer is packed if a weight [outputs, inputs] and a bias [outputs] are used for it alone, in both modes, and if it takes
 //! the events as they are or is connected with another such layer by element-wise functions: bringing the rows of a single
 //! layer into panels and back would cost as much as it gains. In a program the weight's argument becomes the packed layer and
-//! the bias's what is derived from it.
+//! the bias's what is derived from it. With products in bfloat16 that is the weight as pairs, and a node of its own rounds the input.
 
 use std::marker::PhantomData;
 use std::ops::Range;
 
 use crate::error::{Error, Result};
 use crate::graph::program::{Linear, Node, Origin, Primitive, Product, Tensor};
-use crate::graph::{Activation, Captured, Function, Mode, Module, Program, View};
-use crate::kernels::Scalar;
+use crate::graph::{Activation, Captured, Function, Mode, Module, Precision, Program, View};
 use crate::kernels::strided::Channels;
+use crate::kernels::{Scalar, bf16};
 
 /// Where the parameters of a module lie.
 pub struct Packing<T> {
@@ -48,6 +48,8 @@ struct Layer {
     derived: Range<usize>,
     /// Nothing goes back to its input.
     takes_events: bool,
+    /// The factors of its products are rounded to bfloat16 in training.
+    is_rounded: bool,
 }
 
 /// A program whose layers are packed.
@@ -74,8 +76,8 @@ impl<T: Scalar> Packing<T> {
         }
     }
 
-    /// Packs what can be packed for `rows` rows.
-    pub fn new(module: &Module, rows: usize) -> Result<Self> {
+    /// Packs what can be packed for `rows` rows. In bfloat16 the layers of more than one output are rounded, if it runs here.
+    pub fn new(module: &Module, rows: usize, precision: Precision) -> Result<Self> {
         let mut layers = layers_of(module, Mode::Training, rows)?;
         let other_rows = [(Mode::Training, 1), (Mode::Evaluation, rows), (Mode::Evaluation, 1)];
         for (mode, rows) in other_rows.into_iter().filter(|&(mode, rows)| rows > 1 || module.takes_one(mode)) {
@@ -90,11 +92,13 @@ impl<T: Scalar> Packing<T> {
                 continue;
             };
             let own = extend(&mut packing.parameters, T::layer_length(inputs, outputs));
-            let derived = extend(&mut packing.derived, T::transposed_length(inputs, outputs));
+            let is_rounded = precision == Precision::BF16 && outputs > 1 && bf16::is_available::<T>();
+            let lengths = derived_lengths::<T>([inputs, outputs], takes_events, is_rounded);
+            let derived = extend(&mut packing.derived, lengths.iter().sum());
             packing.places[weight] = Place::Own(own.clone());
             packing.places[bias] = Place::Derived(derived.clone());
             let flat = [w.clone(), b.clone()];
-            packing.layers.push(Layer { weight, bias, flat, inputs, outputs, own, derived, takes_events });
+            packing.layers.push(Layer { weight, bias, flat, inputs, outputs, own, derived, takes_events, is_rounded });
         }
         for (index, captured) in module.captured().iter().enumerate() {
             if let Captured::Parameter(range) = captured
@@ -109,6 +113,11 @@ impl<T: Scalar> Packing<T> {
     /// Layers that are packed.
     pub fn layers(&self) -> usize {
         self.layers.len()
+    }
+
+    /// Those of them whose products are rounded.
+    pub fn rounded_layers(&self) -> usize {
+        self.layers.iter().filter(|layer| layer.is_rounded).count()
     }
 
     /// Numbers of the parameters in their own order.
@@ -154,8 +163,15 @@ impl<T: Scalar> Packing<T> {
 
     /// The weights once more, as pullbacks read them.
     pub fn derive(&self, own: &[T], derived: &mut [T]) {
-        for Layer { inputs, outputs, own: from, derived: to, .. } in self.layers.iter().filter(|l| !l.takes_events) {
-            T::transpose_layer(*inputs, *outputs, &own[from.clone()], &mut derived[to.clone()]);
+        for &Layer { inputs, outputs, own: ref from, derived: ref to, takes_events, is_rounded, .. } in &self.layers {
+            let (layer, derived) = (&own[from.clone()], &mut derived[to.clone()]);
+            if is_rounded {
+                let [weight, _] = derived_lengths::<T>([inputs, outputs], takes_events, is_rounded);
+                let (weight, transposed) = derived.split_at_mut(weight);
+                bf16::round_layer(inputs, outputs, layer, weight, (!takes_events).then_some(transposed));
+            } else if !takes_events {
+                T::transpose_layer(inputs, outputs, layer, derived);
+            }
         }
     }
 
@@ -186,6 +202,14 @@ impl<T: Scalar> Packing<T> {
             )));
         }
         Packer::new(self, &program, module.constant_indices(mode), mode, rows)?.run()
+    }
+}
+
+/// Numbers that are derived from a layer: its weight as pairs, if it is rounded, and as the pullback reads it.
+fn derived_lengths<T: Scalar>([inputs, outputs]: [usize; 2], takes_events: bool, is_rounded: bool) -> [usize; 2] {
+    match is_rounded {
+        true => [bf16::across::<T>(inputs, outputs), if takes_events { 0 } else { bf16::across::<T>(outputs, inputs) }],
+        false => [0, T::transposed_length(inputs, outputs)],
     }
 }
 
@@ -456,19 +480,34 @@ impl<'a, T: Scalar> Packer<'a, T> {
         let shape = [rows, layer.inputs, layer.outputs];
         let input = self.panels(x.buffer, [rows, layer.inputs])?;
         let activation = self.activation(index, node);
-        let operands =
+        let is_rounded = layer.is_rounded && self.mode == Mode::Training;
+        let mut operands =
             vec![self.whole(input), self.whole(self.captured(layer.weight)?), self.whole(self.captured(layer.bias)?)];
+        if is_rounded {
+            operands.push(self.rounded(input, [rows, layer.inputs])?);
+        }
         let linear = Linear {
             shape,
             behind: activation.map_or(Activation::Identity, |(_, activation)| activation),
             before: Activation::Identity,
             is_pulled_back: false,
+            is_rounded,
         };
         let length = rows * T::padded(layer.outputs);
         let value = self.new.node(Primitive::Linear(linear), operands, vec![length], node.observed)?;
         let buffer = activation.map_or(node.buffer, |(buffer, _)| buffer);
         self.buffers[buffer].panels = Some(([rows, layer.outputs], value.buffer));
         Ok(())
+    }
+
+    /// The pairs of bfloat16 of a new buffer in panels.
+    fn rounded(&mut self, buffer: usize, shape: [usize; 2]) -> Result<Tensor> {
+        let is_made = |node: &&Node| node.primitive == Primitive::Round(shape) && node.operands[0].buffer == buffer;
+        if let Some(made) = self.new.nodes.iter().find(is_made) {
+            return Ok(self.whole(made.buffer));
+        }
+        let operand = self.whole(buffer);
+        self.new.node(Primitive::Round(shape), vec![operand], vec![bf16::both::<T>(shape[0], shape[1])], 0)
     }
 
     /// Batch normalisation of what lies in panels, or its moments; false where they do not.
@@ -628,7 +667,10 @@ impl<'a, T: Scalar> Packer<'a, T> {
 
 /// Moves the pullbacks of activations into those of the layers that alone take their values.
 fn pull_back_in_the_next_layer(program: &mut Program) {
-    let uses = uses(program);
+    let mut uses = uses(program);
+    // That of the same layer.
+    let rounded = program.nodes.iter().filter(|node| matches!(node.primitive, Primitive::Round(_)));
+    rounded.for_each(|node| uses[node.operands[0].buffer] -= 1);
     for index in 0..program.nodes.len() {
         let Primitive::Linear(_) = program.nodes[index].primitive else { continue };
         let x = program.nodes[index].operands[0].buffer;

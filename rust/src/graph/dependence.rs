@@ -140,7 +140,9 @@ impl Bits {
                 value.iter_mut().for_each(|found| *found |= shared);
             }
             // What is packed has been found to be sound before.
-            Primitive::Linear(_) | Primitive::ToPanels(_) | Primitive::FromPanels(_) => value.fill(Events::MAX),
+            Primitive::Linear(_) | Primitive::Round(_) | Primitive::ToPanels(_) | Primitive::FromPanels(_) => {
+                value.fill(Events::MAX)
+            }
             Primitive::Product(product) => {
                 self.multiply(product, &node.operands, &mut value);
                 self.add(&node.operands[2..], &mut value);

@@ -39,7 +39,7 @@ pub use view::View;
 
 pub use op::{
     Activation, BackEnd, DType, Gives, Gradient, Init, LEAST_LOG_VARIANCE, Loss, NegativeWeights, Normalisation,
-    Optimiser, Schedule,
+    Optimiser, Precision, Schedule,
 };
 pub(crate) use own::OWN;
 pub use own::{Own, ScalarFunction};

@@ -227,6 +227,16 @@ impl NegativeWeights {
 }
 
 listed! {
+    /// Numbers that the products of a fit multiply.
+    Precision {
+        /// As they are.
+        Float32 = "float32",
+        /// Rounded to bfloat16, which has 8 bits of precision and the range of float32; sums are float32.
+        BF16 = "bf16",
+    }
+}
+
+listed! {
     /// Who provides the gradient of a fit.
     Gradient {
         /// Clad's derivatives.

@@ -165,8 +165,12 @@ pub enum Primitive {
     /// A product of matrices for each of `batches`: [`m`, `k`] x [`k`, `n`], added to the third operand if there is one.
     Product(Product),
     /// A layer whose rows and parameters lie in panels (`cpp/kernels/panels.cpp`): the operands are its input, its packed
-    /// parameters, and their weight as the pullback reads it.
+    /// parameters, and their weight as the pullback reads it; of a rounded layer, the weight as pairs of bfloat16, and its input
+    /// as such.
     Linear(Linear),
+    /// The operand, [rows, columns] in panels, as pairs of bfloat16 along rows and across them (`cpp/kernels/bf16.cpp`); it has no
+    /// derivative: that of the layer that reads it is given to the operand.
+    Round([usize; 2]),
     /// The operand, dense [rows, columns], in panels, with zeros where there is no column.
     ToPanels([usize; 2]),
     /// The other way round.
@@ -205,7 +209,9 @@ impl Primitive {
             Primitive::Moments(_) => "Moments",
             Primitive::Standardise { .. } => "Standardise",
             Primitive::Product(_) => "Product",
-            Primitive::Linear(_) => "Linear",
+            Primitive::Linear(Linear { is_rounded: false, .. }) => "Linear",
+            Primitive::Linear(Linear { is_rounded: true, .. }) => "RoundedLinear",
+            Primitive::Round(_) => "Round",
             Primitive::ToPanels(_) => "ToPanels",
             Primitive::FromPanels(_) => "FromPanels",
             Primitive::Convolve(_) => "Convolve",
@@ -241,6 +247,8 @@ pub struct Linear {
     pub before: Activation,
     /// The pullback of `behind` runs inside that of the next layer.
     pub is_pulled_back: bool,
+    /// The factors of its products are rounded to bfloat16.
+    pub is_rounded: bool,
 }
 
 /// See [`Primitive::Gather`].
@@ -400,7 +408,7 @@ impl Program {
     ) -> Result<Tensor> {
         let flat = match primitive {
             Primitive::Map(function) => !function.is_differentiable(),
-            Primitive::Argsort(_) => true,
+            Primitive::Argsort(_) | Primitive::Round(_) => true,
             _ => false,
         };
         let active = !flat && operands.iter().any(|operand| self.is_active(operand));

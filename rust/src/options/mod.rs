@@ -2,7 +2,7 @@
 
 pub(crate) mod record;
 
-use crate::graph::{Gives, Gradient, LEAST_LOG_VARIANCE, Loss, NegativeWeights, OWN, Optimiser, Schedule};
+use crate::graph::{Gives, Gradient, LEAST_LOG_VARIANCE, Loss, NegativeWeights, OWN, Optimiser, Precision, Schedule};
 
 /// The options of a fit, not yet checked. The defaults are those of `FitOptions` in C++.
 #[derive(Clone, Debug, PartialEq)]
@@ -79,6 +79,8 @@ pub struct Options {
     pub metrics: Vec<String>,
     /// Who provides the gradient.
     pub gradient: Gradient,
+    /// Of the factors of products.
+    pub precision: Precision,
     /// Which processes train together.
     pub parallel: Parallel,
 }
@@ -134,6 +136,7 @@ impl Default for Options {
             checkpoint_minutes: 0.0,
             metrics: Vec::new(),
             gradient: Gradient::Clad,
+            precision: Precision::Float32,
             parallel: Parallel::OneProcess,
         }
     }

@@ -2,7 +2,7 @@
 
 use super::Options;
 use crate::error::{Error, Result};
-use crate::graph::{Gradient, Loss, NegativeWeights, OWN, Optimiser, Schedule};
+use crate::graph::{Gradient, Loss, NegativeWeights, OWN, Optimiser, Precision, Schedule};
 use crate::text;
 
 /// One option: its name, its value as text, back again, and as users write it.
@@ -47,7 +47,7 @@ macro_rules! listed {
 }
 
 /// Everything but the number of threads, which belongs to the machine.
-static FIELDS: [Field; 35] = [
+static FIELDS: [Field; 36] = [
     plain!(epochs),
     plain!(batch_size),
     plain!(learning_rate, |value: &f64| text::number(*value)),
@@ -109,6 +109,7 @@ static FIELDS: [Field; 35] = [
         show: |options| format!("{{{}}}", options.metrics.join(", ")),
     },
     listed!(gradient, Gradient),
+    listed!(precision, Precision),
 ];
 
 /// Between names, none of which has it.
@@ -199,6 +200,7 @@ pub(crate) fn set(options: &mut Options, option: &str, value: f64) -> Result<()>
     let names = names.chain(Schedule::ALL.iter().map(|each| (*each as u8, each.name())));
     let names = names.chain(Gradient::ALL.iter().map(|each| (*each as u8, each.name())));
     let names = names.chain(NegativeWeights::ALL.iter().map(|each| (*each as u8, each.name())));
+    let names = names.chain(Precision::ALL.iter().map(|each| (*each as u8, each.name())));
     let names = names.chain(Loss::ALL.iter().map(|each| (1 + *each as u8, each.name())));
     let names = names.chain([(0, "false"), (1, "true"), (0, OWN)]); // kAuto, if no function is given
     let named = names.filter(|(number, _)| f64::from(*number) == value).map(|(_, name)| name.to_owned());

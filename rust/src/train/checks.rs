@@ -39,6 +39,7 @@ pub(super) fn checked(options: &Options, model: &Model, data: &Dataset) -> Resul
         l1: options.l1,
         clip: clip(options),
         batch_size: options.batch_size,
+        precision: options.precision,
     })
 }
 

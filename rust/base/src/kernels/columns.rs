@@ -61,7 +61,7 @@ pub fn convert(element: u8, bytes: &[u8], values: &mut [f32]) -> bool {
     check_length("bytes", bytes.len(), values.len().checked_mul(size).expect("more bytes than addresses"));
     let (from, into) = (bytes.as_ptr(), values.as_mut_ptr());
     // SAFETY: the element is one of the list, and `bytes` has as many numbers of it as `values`.
-    unsafe { (variant().columns.convert)(element.into(), values.len(), from, into) == 1 }
+    unsafe { (variant().table.columns.convert)(element.into(), values.len(), from, into) == 1 }
 }
 
 /// Writes the big-endian numbers of each list to a row of `values` [rows, wanted], cut, or filled up with `pad`; whether all
@@ -84,7 +84,7 @@ pub fn scatter(element: u8, lists: Lists, wanted: usize, pad: f32, values: &mut 
     let into = values.as_mut_ptr();
     // SAFETY: the element is one of the list; each list lies within the entries, for its end is not before its beginning
     // and the last end is inside; `values` has a row of `wanted` numbers for each.
-    unsafe { (variant().columns.scatter)(element.into(), rows, &raw const table, wanted, pad, into) == 1 }
+    unsafe { (variant().table.columns.scatter)(element.into(), rows, &raw const table, wanted, pad, into) == 1 }
 }
 
 /// `rows[r * width + offset + c]` becomes number `r` of column `c`, for the rows of `rows` [R, width]; whether all numbers
@@ -104,7 +104,7 @@ pub fn interleave(columns: &[Column], offset: usize, width: usize, rows: &mut [f
     let (from, into) = (table.as_ptr(), rows[offset..].as_mut_ptr());
     // SAFETY: each column has `count` numbers, and `rows` as many rows of `width`, of which the kernel writes
     // `columns.len()` numbers from `offset` on, which lie within the row.
-    unsafe { (variant().columns.interleave)(count, from, columns.len(), width, into) == 1 }
+    unsafe { (variant().table.columns.interleave)(count, from, columns.len(), width, into) == 1 }
 }
 
 /// Writes rows of `width` numbers, which lie anywhere, one behind the other to `rows` [from.len(), width].
@@ -118,7 +118,7 @@ pub fn gather_rows(from: &[&[f32]], width: usize, rows: &mut [f32]) {
         })
         .collect();
     // SAFETY: each row has `width` numbers, and `rows` has as many of them.
-    unsafe { (variant().columns.gather_rows)(from.len(), addresses.as_ptr(), width, rows.as_mut_ptr()) }
+    unsafe { (variant().table.columns.gather_rows)(from.len(), addresses.as_ptr(), width, rows.as_mut_ptr()) }
 }
 
 #[cfg(test)]

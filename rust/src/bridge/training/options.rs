@@ -2,14 +2,14 @@
 
 use super::{EpochPart, EpochRecord, FitSpec, Judged, Losses};
 use crate::error::{Error, Result};
-use crate::graph::{Gradient, Loss, NegativeWeights, Optimiser, Schedule};
+use crate::graph::{Gradient, Loss, NegativeWeights, Optimiser, Precision, Schedule};
 use crate::options::Parallel;
 use crate::train::{self, Options};
 
 impl FitSpec {
     /// What it says, with members of lists instead of their numbers.
     pub(in crate::bridge) fn options(&self) -> Result<Options> {
-        let Self { schedule, optimiser, loss, negative_weights, gradient, .. } = *self;
+        let Self { schedule, optimiser, loss, negative_weights, gradient, precision, .. } = *self;
         let unknown = |name: &str, number: u8| {
             Error::invalid(format!("{name} = {number} is unknown"), "use one of the named constants")
         };
@@ -54,6 +54,7 @@ impl FitSpec {
             checkpoint_minutes: self.checkpoint_minutes,
             metrics: self.metrics.clone(),
             gradient: Gradient::from_number(gradient).ok_or_else(|| unknown("fGradient", gradient))?,
+            precision: Precision::from_number(precision).ok_or_else(|| unknown("fPrecision", precision))?,
             parallel: if self.mpi { Parallel::Mpi } else { Parallel::OneProcess },
         })
     }
@@ -98,6 +99,7 @@ impl From<&Options> for FitSpec {
             checkpoint_minutes: options.checkpoint_minutes,
             metrics: options.metrics.clone(),
             gradient: options.gradient as u8,
+            precision: options.precision as u8,
             mpi: options.parallel == Parallel::Mpi,
         }
     }
@@ -149,6 +151,7 @@ mod tests {
             (FitSpec { loss: 99, ..spec.clone() }, "fLoss"),
             (FitSpec { negative_weights: 99, ..spec.clone() }, "fNegativeWeights"),
             (FitSpec { gradient: 99, ..spec.clone() }, "fGradient"),
+            (FitSpec { precision: 99, ..spec.clone() }, "fPrecision"),
         ] {
             let error = spec.options().unwrap_err().to_string();
             assert!(error.contains(&format!("{name} = 99")), "{error}");

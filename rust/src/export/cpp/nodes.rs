@@ -164,7 +164,11 @@ impl<'a> Writer<'a> {
             Primitive::Moments(_) | Primitive::Standardise { .. } => {
                 return Err(self.plan.refuse(node, "takes the statistics of a batch"));
             }
-            Primitive::Load(_) | Primitive::Linear(_) | Primitive::ToPanels(_) | Primitive::FromPanels(_) => {
+            Primitive::Load(_)
+            | Primitive::Linear(_)
+            | Primitive::Round(_)
+            | Primitive::ToPanels(_)
+            | Primitive::FromPanels(_) => {
                 return Err(self.plan.refuse(node, "is no operator of a plan"));
             }
         }

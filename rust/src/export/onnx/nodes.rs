@@ -123,9 +123,11 @@ impl<'a> Writer<'a> {
             Primitive::Moments(_) | Primitive::Standardise { .. } => {
                 Err(self.plan.refuse(node, "takes the statistics of a batch"))
             }
-            Primitive::Load(_) | Primitive::Linear(_) | Primitive::ToPanels(_) | Primitive::FromPanels(_) => {
-                Err(self.plan.refuse(node, "is no operator of a plan"))
-            }
+            Primitive::Load(_)
+            | Primitive::Linear(_)
+            | Primitive::Round(_)
+            | Primitive::ToPanels(_)
+            | Primitive::FromPanels(_) => Err(self.plan.refuse(node, "is no operator of a plan")),
         }
     }
 

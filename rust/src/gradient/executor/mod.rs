@@ -11,6 +11,7 @@
 mod own;
 mod panels;
 mod products;
+mod rounded;
 mod standardise;
 mod step;
 
@@ -84,6 +85,8 @@ struct Adjoints {
     left: Vec<(usize, Range<usize>)>,
     /// Numbers in their arena.
     length: usize,
+    /// Numbers behind them that the pullback of a step needs meanwhile.
+    scratch: usize,
 }
 
 struct Output {
@@ -145,6 +148,7 @@ fn needs_value(primitive: &Primitive) -> bool {
         | Primitive::Moments(_)
         | Primitive::Softmax { .. }
         | Primitive::Linear(_)
+        | Primitive::Round(_)
         | Primitive::ToPanels(_)
         | Primitive::FromPanels(_) => true,
     }
@@ -186,7 +190,7 @@ impl<T: Scalar + Element> Executor<T> {
                     Step::new(program, layout, node, begins, &places, Direct { value, seed, dependents })
                 })
                 .collect::<Result<_>>()?,
-            adjoints: Adjoints::new(program, &reverse.zero, &places, &seeded, length),
+            adjoints: Adjoints::new::<T>(program, &reverse.zero, &places, &seeded, length),
             literals: program.buffers.iter().zip(&layout.values).filter_map(literal).collect(),
             outputs: program.outputs.iter().map(output).collect::<Result<_>>()?,
             arguments: program.arguments.iter().map(|argument| dependents[argument.buffer]).collect(),
@@ -202,7 +206,7 @@ impl<T: Scalar + Element> Executor<T> {
     /// Runs the steps by `function` from now on, whose adjoints lie where the values do; those of `zero` are zero before it.
     pub fn replace_by(&mut self, function: CompiledFunction<T>, program: &Program, layout: &Layout, zero: &[usize]) {
         let places: Vec<Option<Place>> = layout.values.iter().copied().map(Some).collect();
-        self.adjoints = Adjoints::new(program, zero, &places, &vec![None; places.len()], layout.length);
+        self.adjoints = Adjoints::new::<T>(program, zero, &places, &vec![None; places.len()], layout.length);
         self.outputs.iter_mut().for_each(|output| output.is_direct = false);
         self.function = Some(function);
     }
@@ -210,7 +214,7 @@ impl<T: Scalar + Element> Executor<T> {
 
 impl<T: Scalar + Element> Run<T> for Executor<T> {
     fn arenas(&self) -> [usize; 2] {
-        [self.length, self.adjoints.length]
+        [self.length, self.adjoints.length + self.adjoints.scratch]
     }
 
     fn prepare(&self, values: &mut [T]) {
@@ -253,7 +257,8 @@ impl<T: Scalar + Element> Run<T> for Executor<T> {
         mut gradients: Addresses,
         threads: usize,
     ) {
-        let Adjoints { results, zero, left, .. } = &self.adjoints;
+        let Adjoints { results, zero, left, length, .. } = &self.adjoints;
+        let (adjoints, scratch) = adjoints.split_at_mut(*length);
         assert!(inputs.len() == self.arguments.len() && seeds.len() == results.len(), "wrong number of tensors");
         let stays = |place: Place| sum && matches!(place, Place::Caller(_));
         for &(place, length) in zero.iter().filter(|(place, _)| !stays(*place)) {
@@ -280,7 +285,8 @@ impl<T: Scalar + Element> Run<T> for Executor<T> {
         for step in self.steps.iter().rev() {
             if let Some(adjoint) = step.adjoint {
                 let gradients = &mut gradients;
-                step.backward(Backward { values, inputs, seeds, given, adjoints, sum, gradients, threads }, adjoint);
+                let pass = Backward { values, inputs, seeds, given, adjoints, scratch, sum, gradients, threads };
+                step.backward(pass, adjoint);
             }
         }
     }
@@ -288,7 +294,7 @@ impl<T: Scalar + Element> Run<T> for Executor<T> {
 
 impl Adjoints {
     /// With a place for every active buffer, but for those whose adjoints are the seeds.
-    fn new(
+    fn new<T: Scalar>(
         program: &Program,
         zero: &[usize],
         places: &[Option<Place>],
@@ -307,6 +313,7 @@ impl Adjoints {
             zero: zero.iter().filter_map(|&buffer| Some((active(buffer)?, program.buffers[buffer].length))).collect(),
             left: left.collect(),
             length,
+            scratch: rounded::most_scratch::<T>(program.nodes.iter().map(|node| &node.primitive)),
         }
     }
 }

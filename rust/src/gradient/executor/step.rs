@@ -4,9 +4,9 @@ use std::ops::Range;
 
 use super::super::layout::{Layout, Place};
 use super::super::reverse::Begin;
-use super::super::shares::Shares;
+use super::super::shares::{Input, Pulled, Shares};
 use super::products::Products;
-use super::{own, panels, standardise};
+use super::{own, panels, rounded, standardise};
 use crate::device::{Addresses, Element};
 use crate::error::{Error, Result};
 use crate::graph::outputs::Outputs;
@@ -80,6 +80,8 @@ pub(super) struct Backward<'a, 'b, T> {
     /// The outputs that have seeds.
     pub given: Outputs,
     pub adjoints: &'a mut [T],
+    /// Memory of any content, as long as the steps said that they need.
+    pub scratch: &'a mut [T],
     /// Whether the caller's gradients are added to.
     pub sum: bool,
     pub gradients: &'a mut Addresses<'b>,
@@ -116,6 +118,7 @@ pub(super) enum Kernel {
     },
     Product(Products),
     Linear(Linear),
+    Round([usize; 2]),
     ToPanels([usize; 2]),
     FromPanels([usize; 2]),
     Convolve(Convolved),
@@ -268,8 +271,17 @@ impl Step {
                     products.forward(read(0), read(1), self.sources.len() == 3, value);
                 }
             }
-            Kernel::Linear(Linear { shape, behind, .. }) => {
-                Shares { shape: *shape, threads }.linear(*behind as u8, read(0), read(1), value);
+            &Kernel::Linear(Linear { shape, behind, is_rounded, .. }) => {
+                let (shares, behind) = (Shares { shape, threads }, behind as u8);
+                if is_rounded {
+                    let [x, weight] = [rounded::input(shape, read(3))[0], rounded::weight(shape, read(2))[0]];
+                    shares.rounded_linear(behind, x, weight, read(1), value);
+                } else {
+                    shares.linear(behind, read(0), read(1), value);
+                }
+            }
+            &Kernel::Round([rows, columns]) => {
+                rounded::round(rows, columns, read(0), value);
             }
             &Kernel::ToPanels([rows, columns]) => T::to_panels(rows, columns, read(0), value),
             &Kernel::FromPanels([rows, columns]) => T::from_panels(rows, columns, read(0), value),
@@ -332,8 +344,8 @@ impl Step {
 
     /// [`backward`](Self::backward) of a layer in panels.
     fn pull_back_layer<T: Scalar + Element>(&self, layer: &Linear, pass: Backward<T>, start: usize) {
-        let Backward { values, inputs, adjoints, sum, gradients, threads, .. } = pass;
-        let &Linear { shape, behind, before, is_pulled_back } = layer;
+        let Backward { values, inputs, adjoints, scratch, sum, gradients, threads, .. } = pass;
+        let &Linear { shape, behind, before, is_pulled_back, is_rounded } = layer;
         let value = self.value(values);
         if !is_pulled_back && behind != Activation::Identity {
             T::activation_pullback(behind as u8, value, &mut adjoints[start..][..value.len()]);
@@ -350,10 +362,17 @@ impl Step {
             _ => (&adjoints[start..][..value.len()], None),
         };
         let Some((Place::Caller(index), begin)) = self.targets[1] else { return };
-        let (dx, add) = dx.map_or((None, false), |(dx, add)| (Some(dx), add));
+        let input = dx.map(|(dx, add)| Input { dx, add });
         let dlayer = gradients.write(index, self.sources[1].length);
         let sum = sum || begin != Begin::Store;
-        Shares { shape, threads }.pullback(before as u8, read(0), read(2), d, sum, dx, add, dlayer);
+        let (shares, pulled) = (Shares { shape, threads }, Pulled { act: before as u8, x: read(0), dz: d });
+        if is_rounded {
+            let [x, transposed] = [rounded::input(shape, read(3))[1], rounded::weight(shape, read(2))[1]];
+            let pairs = &mut scratch[..rounded::scratch::<T>(shape)];
+            shares.rounded_pullback(pulled, x, transposed, pairs, sum, input, dlayer);
+        } else {
+            shares.pullback(pulled, read(2), sum, input, dlayer);
+        }
     }
 
     /// What batch normalisation reads.
@@ -480,6 +499,7 @@ impl Step {
                     _ => strided::pass_on(d, &products.dense, Adjoint { data: dx, view, add }),
                 },
                 Kernel::Linear(_) => unreachable!("pulled back above"),
+                Kernel::Round(_) => unreachable!("pairs are constants of the reverse pass"),
                 &Kernel::ToPanels([rows, columns]) => panels::to_panels_pullback(rows, columns, d, add, dx),
                 &Kernel::FromPanels([rows, columns]) => panels::from_panels_pullback(rows, columns, d, add, dx),
                 Kernel::Convolve(Convolved { convolution: c, signals, weights, dense }) => match operand {
@@ -532,6 +552,7 @@ fn kernel(program: &Program, node: &Node) -> Result<Kernel> {
         &Primitive::Standardise { channels, eps } => Kernel::Standardise { channels, eps },
         Primitive::Product(product) => Kernel::Product(Products::new(product, node)?),
         &Primitive::Linear(layer) => Kernel::Linear(layer),
+        &Primitive::Round(shape) => Kernel::Round(shape),
         &Primitive::ToPanels(shape) => Kernel::ToPanels(shape),
         &Primitive::FromPanels(shape) => Kernel::FromPanels(shape),
         &Primitive::Convolve(convolution) => Kernel::Convolve(Convolved::new(convolution, node)?),

@@ -15,7 +15,7 @@ use crate::gradient::aot::AotEngine;
 use crate::gradient::autograd::AutogradEngine;
 use crate::gradient::libtorch::LibTorchEngine;
 use crate::gradient::{Engine, ModuleTiles, ObservedLoss, OwnLoss, RowLoss, Settings};
-use crate::graph::Loss;
+use crate::graph::{Loss, Precision};
 use crate::model::{Model, Network};
 use crate::options::Parallel;
 use crate::ranks::{self, Ranks};
@@ -111,6 +111,17 @@ fn check_parallel(options: &Options, model: &Model, choice: &Choice) -> Result<(
     }
 }
 
+/// Refuses products in bfloat16 where LibTorch makes them.
+fn check_precision(options: &Options, choice: &Choice) -> Result<()> {
+    if options.precision == Precision::Float32 || choice.back_end == BackEnd::Aot {
+        return Ok(());
+    }
+    Err(Error::invalid(
+        format!("fPrecision = kBF16 for a fit that runs on {}", choice.describe("LibTorch's autograd")),
+        "leave fPrecision as it is: only kernels, on the CPU, have products in bfloat16",
+    ))
+}
+
 /// What trains `model` from `parameters`.
 pub(super) fn engine(
     model: &Model,
@@ -124,6 +135,7 @@ pub(super) fn engine(
     if ranks.is_some() {
         check_parallel(options, model, choice)?;
     }
+    check_precision(options, choice)?;
     let (seed, threads) = (options.seed, options.threads);
     let device = device::open(&options.device)?;
     let own_loss = match (options.loss_function.as_str(), own) {
@@ -140,7 +152,7 @@ pub(super) fn engine(
     Ok(match (model.network(), choice.back_end) {
         (_, BackEnd::Aot) => {
             let module = model.module().ok_or_else(|| Error::Internal("a network without operators".into()))?;
-            let tiles = ModuleTiles::new(Arc::clone(module), model.state(), seed)?;
+            let tiles = ModuleTiles::new(Arc::clone(module), model.state(), seed, settings.precision)?;
             let mut engine = AotEngine::of(tiles, parameters, settings, threads)?.with_frozen(model.frozen())?;
             if let Some(ranks) = ranks {
                 engine = engine.with_ranks(Arc::clone(ranks))?;

@@ -27,7 +27,7 @@ quality. `gw`: whitened windows of 0.5 s with a chirp of SNR 4.5, random phase a
 last 0.2 s; the best test there is (Bayes) reaches an area of 0.970. `pytorch`: linear layers as they come, \
 `Adam(fused=True)`; `pytorch-standardised` also standardises the target of a regression. `sklearn-mlp`, \
 `sklearn-boosting`: scikit-learn's multilayer perceptron, and its histogram gradient boosting, which takes neither \
-epochs nor batches, and stays out of gw and fashion. With `--study`, on higgs: `cladtorch-kaiming`, `cladtorch-xavier` and \
+epochs nor batches, and stays out of gw and fashion. `cladtorch-bf16`: the same fit with `fPrecision = kBF16`. With `--study`, on higgs: `cladtorch-kaiming`, `cladtorch-xavier` and \
 `cladtorch-zero-last` (zeros in the last layer) in the set itself; cases `depth:` are so many hidden layers of 64, \
 `batch:` other batches, and the rest other activations.",
     check: "test rows",
@@ -140,6 +140,7 @@ fn parties(context: &Context, threads: usize) -> Vec<Party> {
     };
     let mut parties = vec![
         Party::new(OURS, threads, ours("default")),
+        Party::new("cladtorch-bf16", threads, ours("bf16")).only(is_set),
         theirs("pytorch"),
         theirs("pytorch-standardised").only(|case| case == REGRESSION),
         theirs("sklearn-mlp").only(is_set),

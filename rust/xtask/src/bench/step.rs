@@ -16,7 +16,7 @@ pub const GROUP: Group = Group {
     name: "step",
     title: "One training step: forward, loss, backward, Adam",
     notes: "Everybody starts from the same weights (bit-equal) and walks over the same rows in the same order, in fresh \
-batches of float32 (`cladtorch-double` computes in float64). Each turn begins with half as many steps that are not \
+batches of float32 (`cladtorch-double` computes in float64, `cladtorch-bf16` multiplies in bfloat16, where the processor can). Each turn begins with half as many steps that are not \
 timed. For LibTorch and PyTorch a batch is a view of contiguous \
 rows; CladTorch gathers and standardises its rows inside the step, as `Mlp::Fit` does. In `cladtorch` Clad derives \
 activations and losses, and the plan calls their and the products' pullbacks in reverse. For 28-64-64-1, on one thread, \
@@ -51,8 +51,8 @@ const CASES: [(&[usize], usize); 8] = [
     (&[784, 512, 512, 10], 1024),
 ];
 
-/// Against the fastest peer and the floor, by the order of CASES; float64 against float32; two threads against one.
-const AIMS: [Aim; 18] = [
+/// Against the fastest peer and the floor, by the order of CASES; float64 and bfloat16 against float32; two threads against one.
+const AIMS: [Aim; 20] = [
     Aim { cases: |case| case == "28-64-64-1/32", wanted: Wanted::Peers(20.0) },
     Aim { cases: |case| case == "28-64-64-1/32", wanted: Wanted::Floor(2.0) },
     Aim { cases: |case| case == "28-64-64-1/256", wanted: Wanted::Peers(5.5) },
@@ -70,6 +70,8 @@ const AIMS: [Aim; 18] = [
     Aim { cases: |case| case == "784-512-512-10/1024", wanted: Wanted::Peers(1.05) },
     Aim { cases: |case| case == "784-512-512-10/1024", wanted: Wanted::Floor(1.2) },
     Aim { cases: |case| !is_scaling(case), wanted: Wanted::Slower("cladtorch-double", 2.2) },
+    Aim { cases: |case| case == "28-128-128-128-1/256", wanted: Wanted::Slower("cladtorch-bf16", 1.0 / 1.4) },
+    Aim { cases: |case| case == "784-512-512-10/1024", wanted: Wanted::Slower("cladtorch-bf16", 1.0 / 1.8) },
     Aim {
         cases: |case| !is_scaling(case) && !["/32", "/64", "/128"].iter().any(|small| case.ends_with(small)),
         wanted: Wanted::Threads(1.8),
@@ -170,6 +172,7 @@ fn parties(context: &Context, threads: usize) -> Vec<Party> {
     let mut parties = vec![
         Party::new(OURS, threads, ours("aot")),
         Party::new("cladtorch-double", threads, ours("aot-double")).only(table),
+        Party::new("cladtorch-bf16", threads, ours("aot-bf16")).only(table),
         Party::new("cladtorch-autograd", threads, ours("autograd")).only(table),
         Party::new("libtorch", threads, libtorch),
         Party::new("pytorch-eager", threads, pytorch("eager")),

@@ -122,7 +122,11 @@ impl Emitter<'_> {
                 standardise(index, channels, eps, &names, begins, &value, &mut forward, &mut backward);
             }
             Primitive::Product(_) => self.product(index, &names, begins, &mut forward, &mut backward)?,
-            Primitive::Own(_) | Primitive::Linear(_) | Primitive::ToPanels(_) | Primitive::FromPanels(_) => {
+            Primitive::Own(_)
+            | Primitive::Linear(_)
+            | Primitive::Round(_)
+            | Primitive::ToPanels(_)
+            | Primitive::FromPanels(_) => {
                 return Err(Error::Internal(format!("{} is not compiled", node.primitive.name())));
             }
             Primitive::Convolve(c) => {

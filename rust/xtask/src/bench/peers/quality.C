@@ -2,7 +2,7 @@
 /// \brief CladTorch's side of `cargo xtask bench quality`: an interpreted macro, as a user would write it.
 ///
 /// `quality(START, THREADS)`: START is where the weights start: `default`, `kaiming`, `xavier`, or `zero-last` for the
-/// default with zeros in the last layer. The lines it reads are those of quality.py.
+/// default with zeros in the last layer; or `bf16` for the default with products in bfloat16. The lines it reads are those of quality.py.
 
 R__LOAD_LIBRARY(libcladtorch)
 #include <CladTorch/CladTorch.hxx>
@@ -108,7 +108,8 @@ private:
       static const std::map<std::string, CladTorch::EInit> starts = {{"default", kUsual},
                                                                      {"kaiming", CladTorch::kKaiming},
                                                                      {"xavier", CladTorch::kXavier},
-                                                                     {"zero-last", kUsual}};
+                                                                     {"zero-last", kUsual},
+                                                                     {"bf16", kUsual}};
       CladTorch::Mlp model(fSizes, activations.at(fOptions.at("activation")), starts.at(fStart), seed);
       if (fStart == "zero-last") {
          auto values = Parameters(model);
@@ -129,6 +130,8 @@ private:
       fit.fSeed = seed;
       fit.fThreads = fThreads;
       fit.fVerbose = 0;
+      if (fStart == "bf16")
+         fit.fPrecision = CladTorch::kBF16;
       if (fOptions.at("task") == "regression")
          fit.fLoss = CladTorch::kMeanSquaredError;
       return fit;
