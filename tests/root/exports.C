@@ -199,7 +199,7 @@ void modules()
    CHECK(torch::equal(net->named_buffers()["1.running_var"], other->named_buffers()["1.running_var"]));
 }
 
-/// A header gives NaN for a category that the network does not know, which Predict refuses.
+/// A header and an ONNX file give NaN for a category that the network does not know, which Predict refuses.
 void categories()
 {
    auto table = torch::ones({5, 1}, torch::requires_grad());
@@ -215,6 +215,16 @@ void categories()
    call << "category::predict(" << unknown.size() << ", (const float *)" << unknown.data() << ", (float *)" << found.data() << ");";
    gROOT->ProcessLine(call.str().c_str());
    for (const float value : found)
+      CHECK(std::isnan(value));
+
+   model.ExportOnnx("category.onnx");
+   const auto read = Model::LoadOnnx("category.onnx");
+   const auto expected = model.Predict(data), again = read.Predict(data);
+   CHECK(std::equal(expected.begin(), expected.end(), again.begin(), again.end(),
+                    [](float a, float b) { return Near(a, b, 1e-6 * (1 + std::fabs(a))); }));
+   Dataset others({"c"});
+   others.Add(ROOT::RDataFrame(3).Define("c", "rdfentry_ == 0 ? 5. : rdfentry_ == 1 ? -1. : 1e9"), 0);
+   for (const float value : read.Predict(others))
       CHECK(std::isnan(value));
 }
 

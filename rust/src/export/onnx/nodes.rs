@@ -337,6 +337,7 @@ impl<'a> Writer<'a> {
                 (self.builder.op("Less", &[&index, &zero]), self.builder.op("Add", &[&index, &size]));
             index = self.builder.op("Where", &[&negative, &counted, &index]);
         }
+        let is_place = (!self.is_ranked(&node.operands[1], gather)).then(|| self.bounded(&mut index, gather.size));
         let stride = self.builder.number(gather.stride as f32);
         let bases: Vec<f32> = source.view.offsets().map(|base| base as f32).collect();
         let bases = self.builder.floats("places", &[count], &bases);
@@ -351,7 +352,33 @@ impl<'a> Writer<'a> {
             let table = self.constant(source.buffer, &View::contiguous(&[length]), &[length]);
             self.builder.op("Gather", &[&table, &places])
         };
+        let name = match is_place {
+            Some(is_place) => {
+                let none = self.builder.number(f32::NAN);
+                self.builder.op("Where", &[&is_place, &name, &none])
+            }
+            None => name,
+        };
         Ok(self.builder.reshaped(&Value { name, shape: vec![count] }, &squeezed(&node.shape)))
+    }
+
+    /// Whether an index holds places that sorting gave, which are always among the elements that it chooses from.
+    fn is_ranked(&self, index: &Tensor, gather: &Gather) -> bool {
+        let made = self.plan.program.nodes.iter().find(|node| node.buffer == index.buffer);
+        made.is_some_and(
+            |node| matches!(&node.primitive, Primitive::Argsort(ranking) if ranking.columns <= gather.size),
+        )
+    }
+
+    /// Replaces an index that is no place among `size` elements by 0, as engines read outside of a table, take it from the end or
+    /// throw; returns which are places. Predictions refuse the others; here they are not a number.
+    fn bounded(&mut self, index: &mut String, size: usize) -> String {
+        let (first, last) = (self.builder.number(0.0), self.builder.number(size.saturating_sub(1) as f32));
+        let above = self.builder.op("Max", &[index, &first]);
+        let nearest = self.builder.op("Min", &[&above, &last]);
+        let is_place = self.builder.op("Equal", &[&nearest, index]);
+        *index = self.builder.op("Where", &[&is_place, index, &first]);
+        is_place
     }
 
     fn cast(&mut self, name: &str, dtype: i64) -> String {
