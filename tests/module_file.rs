@@ -14,7 +14,7 @@ use rand_chacha::ChaCha8Rng;
 use serde_json::{Value, json};
 use support::damage::survives;
 use support::data::spec;
-use support::forged::{resum, with_description};
+use support::forged::{forge, resum, with_description};
 use support::graph::modules;
 use support::graph::modules::CASES;
 use support::graph::recorder::A::{F, I, V};
@@ -250,63 +250,6 @@ fn a_file_with_changed_bytes_and_the_right_checksum_is_refused_or_can_be_used() 
     });
     say(&format!("{refused} of {cases} files of networks with changed bytes refused"));
     assert!(refused > 0 && refused < cases);
-}
-
-/// Paths to the values in a JSON text, up to so many levels.
-fn places(value: &Value, path: &mut Vec<String>, found: &mut Vec<Vec<String>>) {
-    found.push(path.clone());
-    let children: Vec<(String, &Value)> = match value {
-        Value::Array(list) => list.iter().enumerate().map(|(index, value)| (index.to_string(), value)).collect(),
-        Value::Object(map) => map.iter().map(|(key, value)| (key.clone(), value)).collect(),
-        _ => Vec::new(),
-    };
-    for (key, child) in children {
-        path.push(key);
-        places(child, path, found);
-        path.pop();
-    }
-}
-
-fn at<'a>(value: &'a mut Value, path: &[String]) -> &'a mut Value {
-    path.iter().fold(value, |value, key| match value {
-        Value::Array(list) => &mut list[key.parse::<usize>().unwrap()],
-        other => &mut other[key],
-    })
-}
-
-/// Changes one to three values to hostile ones, or to others of the same text.
-fn forge(description: &mut Value, random: &mut ChaCha8Rng) {
-    for _ in 0..random.random_range(1..4) {
-        let mut found = Vec::new();
-        places(description, &mut Vec::new(), &mut found);
-        let mut pick = || found[random.random_range(0..found.len())].clone();
-        let (to, from) = (pick(), pick());
-        let numbers = [0, 1, -1, 2, 3, 5, 7, 64, 1 << 16, 1 << 24, 1 << 31, 1 << 40, i64::MAX, i64::MIN];
-        let number = numbers[random.random_range(0..numbers.len())];
-        let old = at(description, &to).clone();
-        let new = match random.random_range(0..14) {
-            0..5 => json!(number),
-            5 => old.as_i64().map_or(json!(number), |old| json!(old.wrapping_add(random.random_range(-2..3)))),
-            6 => json!(u64::MAX),
-            7 => json!(["1e400", "NaN", "-inf", "", "\u{1b}[31m", "none"][random.random_range(0..6)]),
-            8 => json!(vec![number; random.random_range(0..70)]),
-            9 => json!({"tensor": number}),
-            10 => json!({"integers": [number, number]}),
-            11 => Value::Null,
-            _ => at(description, &from).clone(),
-        };
-        *at(description, &to) = new;
-        if let (Value::Array(list), 0) = (&mut *at(description, &to), random.random_range(0..4)) {
-            if list.is_empty() || random.random() {
-                list.push(json!(number));
-            } else {
-                list.remove(random.random_range(0..list.len()));
-            }
-        }
-        if !description.is_object() {
-            return;
-        }
-    }
 }
 
 /// Every number, name and list of the description replaced by others.

@@ -4,7 +4,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use cladtorch::torch_file::{StateDict, archive_of, exported, is_exported, is_legacy, sound_script};
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
 use support::damage::survives;
+use support::forged::forge;
 use support::say::say;
 use support::zip::zip_of;
 
@@ -116,28 +119,74 @@ fn exported_networks_that_are_none_are_refused_by_name() {
     }
 }
 
+/// Archives with one of their records damaged, by names: each is read by `read`, which says whether it took the file.
+fn with_damaged_records(
+    archives: &[Vec<(String, Vec<u8>)>],
+    is_read: impl Fn(&str) -> bool,
+    otherwise: usize,
+    mut read: impl FnMut(&Path, usize, bool) -> bool,
+) -> (usize, usize) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("n.pt");
+    let parts: Vec<(usize, usize)> = (0..archives.len())
+        .flat_map(|archive| (0..archives[archive].len()).map(move |record| (archive, record)))
+        .filter(|&(archive, record)| is_read(&archives[archive][record].0))
+        .collect();
+    let contents: Vec<Vec<u8>> = parts.iter().map(|&(archive, record)| archives[archive][record].1.clone()).collect();
+    survives(&contents, otherwise, |number, bytes, damaged| {
+        let (archive, record) = parts[number];
+        let mut records = archives[archive].clone();
+        records[record].1 = bytes.to_vec();
+        fs::write(&path, archive_of(&records).unwrap()).unwrap();
+        read(&path, number, damaged)
+    })
+}
+
+/// As they are, and each of their texts with the checksums put right.
 #[test]
 fn damaged_exported_networks_do_no_harm() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("n.pt2");
     let sound = EXPORTED.map(|name| fs::read(file(&format!("{name}.pt2"))).unwrap());
-    // Of the JSON texts alone: the archive's checksums refuse the rest.
-    let models: Vec<Vec<(String, Vec<u8>)>> = sound.iter().map(|bytes| zip_of(bytes)).collect();
-    let texts: Vec<Vec<u8>> = models
-        .iter()
-        .map(|records| records.iter().find(|(name, _)| name.ends_with("models/model.json")).unwrap().1.clone())
-        .collect();
-    let (cases, refused) = survives(&texts, 4_000, |at, bytes, damaged| {
-        let mut records = models[at % models.len()].clone();
-        for (_, content) in records.iter_mut().filter(|(name, _)| name.ends_with("models/model.json")) {
-            *content = bytes.to_vec();
-        }
-        fs::write(&path, archive_of(&records).unwrap()).unwrap();
-        let is_read = exported(&path).is_ok();
+    let read = |path: &Path, damaged: bool| {
+        let is_read = exported(path).is_ok();
         assert!(is_read || damaged);
         is_read
+    };
+    let (cases, refused) = survives(&sound, 2_000, |_, bytes, damaged| {
+        fs::write(&path, bytes).unwrap();
+        read(&path, damaged)
     });
-    say(&format!("{cases} damaged networks of torch.export: {refused} refused"));
+    let archives: Vec<_> = sound.iter().map(|bytes| zip_of(bytes)).collect();
+    let (more, refused_texts) =
+        with_damaged_records(&archives, |name| name.ends_with(".json"), 4_000, |path, _, damaged| read(path, damaged));
+    say(&format!(
+        "{refused} of {cases} damaged networks of torch.export and {refused_texts} of {more} with damaged texts refused"
+    ));
+    assert!(refused > 0 && refused < cases && refused_texts > 0 && refused_texts < more);
+}
+
+/// Every number, name and list of their texts replaced by others.
+#[test]
+fn exported_networks_with_damaged_values_do_no_harm() {
+    let archives: Vec<_> =
+        EXPORTED.iter().map(|name| zip_of(&fs::read(file(&format!("{name}.pt2"))).unwrap())).collect();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("n.pt2");
+    let mut random = ChaCha8Rng::seed_from_u64(3);
+    let sound = vec![vec![0]; archives.len()]; // what damages them knows JSON
+    let (cases, refused) = survives(&sound, 4_000, |number, _, _| {
+        let mut records = archives[number].clone();
+        let texts: Vec<usize> = (0..records.len()).filter(|&at| records[at].0.ends_with(".json")).collect();
+        let text = &mut records[texts[random.random_range(0..texts.len())]].1;
+        let mut value = serde_json::from_slice(text).unwrap();
+        forge(&mut value, &mut random);
+        *text = value.to_string().into_bytes();
+        fs::write(&path, archive_of(&records).unwrap()).unwrap();
+        exported(&path).is_ok()
+    });
+    say(&format!("{refused} of {cases} networks of torch.export with forged texts refused"));
+    assert!(refused > 0 && refused < cases);
 }
 
 /// Writes pickles: instructions and their arguments.
@@ -413,18 +462,9 @@ fn damaged_parts_of_networks_do_no_harm() {
     };
     let whole: Vec<_> = networks().iter().map(sound).collect();
     let is_read = |name: &str| name.ends_with(".pkl") || name.ends_with(".py");
-    let parts: Vec<(usize, usize)> = (0..whole.len())
-        .flat_map(|network| (0..whole[network].len()).map(move |part| (network, part)))
-        .filter(|&(network, part)| is_read(&whole[network][part].0))
-        .collect();
-    let contents: Vec<Vec<u8>> = parts.iter().map(|&(network, part)| whole[network][part].1.clone()).collect();
     let mut reached = 0;
-    let (cases, refused) = survives(&contents, 4_000, |case, bytes, damaged| {
-        let (network, part) = parts[case % parts.len()];
-        let mut records = whole[network].clone();
-        records[part].1 = bytes.to_vec();
-        fs::write(&path, archive_of(&records).unwrap()).unwrap();
-        let Ok(sound) = sound_script(&path) else {
+    let (cases, refused) = with_damaged_records(&whole, is_read, 4_000, |path, case, damaged| {
+        let Ok(sound) = sound_script(path) else {
             assert!(damaged, "case {case}");
             return false;
         };
@@ -435,7 +475,6 @@ fn damaged_parts_of_networks_do_no_harm() {
     assert!(refused > 0 && refused < cases && reached > cases / 10);
 }
 
-/// The same for weights: what is accepted can be read, or says why not.
 /// What PyTorch wrote before 1.6 is known by its beginning.
 #[test]
 fn files_of_old_versions_are_known() {
@@ -445,6 +484,7 @@ fn files_of_old_versions_are_known() {
     assert!(is_legacy(&path) && !is_legacy(&file("mlp.pt")));
 }
 
+/// The same for weights: what is accepted can be read, or says why not.
 #[test]
 fn damaged_weights_do_no_harm() {
     let folder = tempfile::tempdir().unwrap();

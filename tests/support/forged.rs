@@ -1,6 +1,8 @@
-//! Model files changed by one who knows the checksum.
+//! Model files, and JSON texts of other files, changed by one who knows the checksums.
 
-use serde_json::Value;
+use rand::RngExt;
+use rand_chacha::ChaCha8Rng;
+use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 /// Gives a damaged file the checksum that it has now, if its header still has a place for one.
@@ -42,4 +44,61 @@ pub fn with_description(whole: &[u8], change: impl FnOnce(&mut Value)) -> Vec<u8
         *text = Value::String(description.to_string());
         header.to_string()
     })
+}
+
+/// Paths to the values in a JSON text.
+fn places(value: &Value, path: &mut Vec<String>, found: &mut Vec<Vec<String>>) {
+    found.push(path.clone());
+    let children: Vec<(String, &Value)> = match value {
+        Value::Array(list) => list.iter().enumerate().map(|(index, value)| (index.to_string(), value)).collect(),
+        Value::Object(map) => map.iter().map(|(key, value)| (key.clone(), value)).collect(),
+        _ => Vec::new(),
+    };
+    for (key, child) in children {
+        path.push(key);
+        places(child, path, found);
+        path.pop();
+    }
+}
+
+fn at<'a>(value: &'a mut Value, path: &[String]) -> &'a mut Value {
+    path.iter().fold(value, |value, key| match value {
+        Value::Array(list) => &mut list[key.parse::<usize>().unwrap()],
+        other => &mut other[key],
+    })
+}
+
+/// Changes one to three values to hostile ones, or to others of the same text.
+pub fn forge(description: &mut Value, random: &mut ChaCha8Rng) {
+    for _ in 0..random.random_range(1..4) {
+        let mut found = Vec::new();
+        places(description, &mut Vec::new(), &mut found);
+        let mut pick = || found[random.random_range(0..found.len())].clone();
+        let (to, from) = (pick(), pick());
+        let numbers = [0, 1, -1, 2, 3, 5, 7, 64, 1 << 16, 1 << 24, 1 << 31, 1 << 40, i64::MAX, i64::MIN];
+        let number = numbers[random.random_range(0..numbers.len())];
+        let old = at(description, &to).clone();
+        let new = match random.random_range(0..14) {
+            0..5 => json!(number),
+            5 => old.as_i64().map_or(json!(number), |old| json!(old.wrapping_add(random.random_range(-2..3)))),
+            6 => json!(u64::MAX),
+            7 => json!(["1e400", "NaN", "-inf", "", "\u{1b}[31m", "none"][random.random_range(0..6)]),
+            8 => json!(vec![number; random.random_range(0..70)]),
+            9 => json!({"tensor": number}),
+            10 => json!({"integers": [number, number]}),
+            11 => Value::Null,
+            _ => at(description, &from).clone(),
+        };
+        *at(description, &to) = new;
+        if let (Value::Array(list), 0) = (&mut *at(description, &to), random.random_range(0..4)) {
+            if list.is_empty() || random.random() {
+                list.push(json!(number));
+            } else {
+                list.remove(random.random_range(0..list.len()));
+            }
+        }
+        if !description.is_object() {
+            return;
+        }
+    }
 }
