@@ -10,7 +10,7 @@ use super::packing::{Packed, Packing, Place};
 use crate::device::{Addresses, Element, HostBuffer};
 use crate::error::{Error, Result};
 use crate::graph::program::Tensor;
-use crate::graph::{Captured, Mode, Module, Program};
+use crate::graph::{Captured, Mode, Module, Program, with_scaled_weights};
 use crate::kernels::Scalar;
 use crate::text;
 
@@ -55,6 +55,7 @@ impl<T: Scalar + Element> Pass<T> {
     /// Lays out what computes `rows` rows of `module` in one mode, by one thread or in blocks of its rows.
     pub fn new(module: &Module, packing: &Packing<T>, mode: Mode, rows: usize, in_blocks: bool) -> Result<Self> {
         let Packed { program, events_in_panels } = packing.apply(module, mode, rows)?;
+        let program = if mode == Mode::Evaluation { with_scaled_weights(program)? } else { program };
         let form = if in_blocks { Form::new(&program, BlockRows::Suitable)? } else { Form::whole(&program)? };
         Ok(Pass { events_in_panels, ..Self::laid_out(module, packing, mode, rows, &program, form)? })
     }

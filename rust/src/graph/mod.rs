@@ -23,6 +23,7 @@ pub mod program;
 mod recording;
 pub mod rows;
 mod saved;
+mod scaled;
 pub mod sliding;
 pub mod view;
 
@@ -35,6 +36,7 @@ pub use program::Program;
 pub use recording::Recording;
 pub(crate) use saved::module_of_file;
 pub use saved::{SavedModule, SavedTensor, check_name};
+pub(crate) use scaled::with_scaled_weights;
 pub use view::View;
 
 pub use op::{

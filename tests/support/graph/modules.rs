@@ -50,6 +50,14 @@ pub const CASES: &[Case] = &[
         build: cnn,
     },
     Case {
+        name: "CNN with batch normalisation",
+        event: &[2, 12],
+        parameters: &[&[4, 1, 3], &[4], &[4], &[3, 4, 1], &[3], &[3], &[3], &[2, 30], &[2]],
+        state: &[&[4], &[4], &[3], &[3]],
+        draws: false,
+        build: normalised_cnn,
+    },
+    Case {
         name: "layer normalisation",
         event: &[4],
         parameters: &[&[4], &[4], &[5, 4], &[5], &[2, 5], &[2]],
@@ -117,17 +125,40 @@ fn perceptron(r: &mut Recorder, _training: bool) -> usize {
     linear(r, h, 3)
 }
 
-fn residual(r: &mut Recorder, training: bool) -> usize {
-    let x = linear(r, 0, 1);
-    let [weight, bias, mean, variance] = [3, 4, 9, 10].map(|index| t(r, index));
+/// With the tensors from `w` on as weight and bias, and those from `statistics` on as mean and variance.
+fn batch_norm(r: &mut Recorder, x: usize, w: usize, statistics: usize, training: bool) -> usize {
+    let [weight, bias, mean, variance] = [w, w + 1, statistics, statistics + 1].map(|index| t(r, index));
     let value =
         t(r, x).batch_norm(Some(&weight), Some(&bias), Some(&mean), Some(&variance), training, 0.1, 1e-5, false);
-    let arguments = [V(x), V(3), V(4), V(9), V(10), B(training), F(0.1), F(1e-5), B(false)];
-    let h = add(r, "batch_norm", "", &arguments, value);
+    let tensors = [x, w, w + 1, statistics, statistics + 1].map(V);
+    let arguments = [&tensors[..], &[B(training), F(0.1), F(1e-5), B(false)]].concat();
+    add(r, "batch_norm", "", &arguments, value)
+}
+
+fn residual(r: &mut Recorder, training: bool) -> usize {
+    let x = linear(r, 0, 1);
+    let h = batch_norm(r, x, 3, 9, training);
     let h = silu(r, h);
     let h = linear(r, h, 5);
     let h = plus(r, x, h);
     linear(r, h, 7)
+}
+
+/// In groups and without a bias, then with one.
+fn normalised_cnn(r: &mut Recorder, training: bool) -> usize {
+    let value = t(r, 0).conv1d(&t(r, 1), None::<Tensor>, 1, 0, 1, 2);
+    let arguments = [V(0), V(1), A::None, L(vec![1]), L(vec![0]), L(vec![1]), I(2)];
+    let x = add(r, "conv1d", "", &arguments, value);
+    let x = batch_norm(r, x, 2, 10, training);
+    let x = silu(r, x);
+    let value = t(r, x).conv1d(&t(r, 4), Some(t(r, 5)), 1, 0, 1, 1);
+    let arguments = [V(x), V(4), V(5), L(vec![1]), L(vec![0]), L(vec![1]), I(1)];
+    let x = add(r, "conv1d", "", &arguments, value);
+    let x = batch_norm(r, x, 6, 12, training);
+    let x = silu(r, x);
+    let value = t(r, x).flatten(1, -1);
+    let x = add(r, "flatten", "using_ints", &[V(x), I(1), I(-1)], value);
+    linear(r, x, 8)
 }
 
 fn cnn(r: &mut Recorder, _training: bool) -> usize {
