@@ -8,14 +8,17 @@ mod reference;
 
 use std::env;
 use std::process::Command;
+use std::sync::Arc;
 
 use cladtorch::gradient::aot::AotEngine;
-use cladtorch::gradient::{Engine, Settings};
+use cladtorch::gradient::{Engine, ModuleTiles, Settings};
 use cladtorch::graph::{Activation, Graph, Loss, Optimiser, Precision};
 use cladtorch::kernels::bf16::is_available;
 use reference::{Network, rounded};
 use support::events::Events;
+use support::graph::modules::CASES;
 use support::say::not_tested;
+use tch::Kind;
 
 /// Whether they run here; if not, `what` is said not to be tested.
 fn runs(what: &str) -> bool {
@@ -80,6 +83,39 @@ fn gradients_are_those_of_rounded_products() {
         assert!(far > 5.0 * near && far < 2e-2, "{sizes:?}: {far:e} from the exact gradient");
         assert!(wrong > 5.0 * near, "{sizes:?}: a wrong reference is not noticed: {wrong:e}");
     }
+}
+
+#[test]
+fn networks_of_all_kinds_are_rounded_where_they_can_be() {
+    if !runs("modules in bfloat16") {
+        return;
+    }
+    let floats = |values: Vec<f64>| values.into_iter().map(|value| value as f32).collect::<Vec<_>>();
+    let mut tested = 0;
+    for case in CASES {
+        let events = Events::new(90, case.inputs(), case.outputs());
+        let gradient = |precision, threads| {
+            let tiles = ModuleTiles::new(Arc::new(case.module(Kind::Float)), &floats(case.state()), 5, precision)?;
+            let settings = Settings { loss: Loss::SoftmaxCrossEntropy, ..settings(precision) };
+            let mut engine = AotEngine::of(tiles, &floats(case.start()), settings, threads)?;
+            let (_, gradient) = engine.loss_and_gradient(events.rows(), &events.order(), 1.0)?;
+            Ok(gradient.into_iter().map(f64::from).collect::<Vec<_>>())
+        };
+        let exact: Vec<f64> = gradient(Precision::Float32, 1).unwrap();
+        match gradient(Precision::BF16, 1) {
+            Ok(rounded) => {
+                let distance = distance(&rounded, &exact);
+                assert!(distance > 1e-5 && distance < 0.05, "{}: {distance:e} from float32", case.name);
+                assert!(gradient(Precision::BF16, 2).unwrap() == rounded, "{} on two threads", case.name);
+                tested += 1;
+            }
+            Err(error) => {
+                let error: cladtorch::Error = error;
+                assert!(error.to_string().contains("no layer whose products can be rounded"), "{}: {error}", case.name);
+            }
+        }
+    }
+    assert!(tested > 2, "only {tested} networks have layers to round");
 }
 
 #[test]

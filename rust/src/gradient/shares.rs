@@ -123,7 +123,7 @@ impl Shares {
     }
 
     /// As [`bf16::weight_pullback`] and, if wanted, [`bf16::input_pullback`]: of `x_across`, the layer's input as pairs across rows,
-    /// and with memory for `dz` as pairs.
+    /// and with memory for `dz` as pairs, or more.
     #[allow(clippy::too_many_arguments)] // The mathematics has that many.
     pub fn rounded_pullback<T: Scalar>(
         &self,
@@ -136,7 +136,7 @@ impl Shares {
         dlayer: &mut [T],
     ) {
         let [rows, inputs, outputs] = self.shape;
-        let (along, across) = pairs.split_at_mut(bf16::along::<T>(rows, outputs));
+        let (along, across) = pairs[..bf16::both::<T>(rows, outputs)].split_at_mut(bf16::along::<T>(rows, outputs));
         bf16::round(rows, outputs, dz, input.is_some().then_some(&mut *along), across);
         let (along, across) = (&*along, &*across);
         let mut weights = || {

@@ -83,10 +83,8 @@ struct Adjoints {
     zero: Vec<(Place, usize)>,
     /// Gradients that a function leaves in the arena: argument, place.
     left: Vec<(usize, Range<usize>)>,
-    /// Numbers in their arena.
+    /// Numbers in their arena, with what pullbacks need meanwhile.
     length: usize,
-    /// Numbers behind them that the pullback of a step needs meanwhile.
-    scratch: usize,
 }
 
 struct Output {
@@ -174,6 +172,7 @@ impl<T: Scalar + Element> Executor<T> {
             _ => None,
         };
         let steps = program.nodes.iter().zip(&reverse.steps);
+        let scratch = program.nodes.iter().map(|node| rounded::scratch::<T>(&node.primitive)).max().unwrap_or(0);
         let (seeded, dependents) = (seeded_outputs(program), dependents(program, program.results()));
         let direct = direct_outputs(program, &seeded);
         let output = |tensor: &Tensor| -> Result<Output> {
@@ -187,10 +186,11 @@ impl<T: Scalar + Element> Executor<T> {
                 .map(|(node, begins)| {
                     let [value, seed] = [&direct, &seeded].map(|outputs| outputs[node.buffer]);
                     let dependents = dependents[node.buffer];
-                    Step::new(program, layout, node, begins, &places, Direct { value, seed, dependents })
+                    let direct = Direct { value, seed, dependents };
+                    Step::new(program, layout, node, begins, &places, direct, length)
                 })
                 .collect::<Result<_>>()?,
-            adjoints: Adjoints::new::<T>(program, &reverse.zero, &places, &seeded, length),
+            adjoints: Adjoints::new(program, &reverse.zero, &places, &seeded, length + scratch),
             literals: program.buffers.iter().zip(&layout.values).filter_map(literal).collect(),
             outputs: program.outputs.iter().map(output).collect::<Result<_>>()?,
             arguments: program.arguments.iter().map(|argument| dependents[argument.buffer]).collect(),
@@ -206,7 +206,7 @@ impl<T: Scalar + Element> Executor<T> {
     /// Runs the steps by `function` from now on, whose adjoints lie where the values do; those of `zero` are zero before it.
     pub fn replace_by(&mut self, function: CompiledFunction<T>, program: &Program, layout: &Layout, zero: &[usize]) {
         let places: Vec<Option<Place>> = layout.values.iter().copied().map(Some).collect();
-        self.adjoints = Adjoints::new::<T>(program, zero, &places, &vec![None; places.len()], layout.length);
+        self.adjoints = Adjoints::new(program, zero, &places, &vec![None; places.len()], layout.length);
         self.outputs.iter_mut().for_each(|output| output.is_direct = false);
         self.function = Some(function);
     }
@@ -214,7 +214,7 @@ impl<T: Scalar + Element> Executor<T> {
 
 impl<T: Scalar + Element> Run<T> for Executor<T> {
     fn arenas(&self) -> [usize; 2] {
-        [self.length, self.adjoints.length + self.adjoints.scratch]
+        [self.length, self.adjoints.length]
     }
 
     fn prepare(&self, values: &mut [T]) {
@@ -257,8 +257,7 @@ impl<T: Scalar + Element> Run<T> for Executor<T> {
         mut gradients: Addresses,
         threads: usize,
     ) {
-        let Adjoints { results, zero, left, length, .. } = &self.adjoints;
-        let (adjoints, scratch) = adjoints.split_at_mut(*length);
+        let Adjoints { results, zero, left, .. } = &self.adjoints;
         assert!(inputs.len() == self.arguments.len() && seeds.len() == results.len(), "wrong number of tensors");
         let stays = |place: Place| sum && matches!(place, Place::Caller(_));
         for &(place, length) in zero.iter().filter(|(place, _)| !stays(*place)) {
@@ -285,8 +284,7 @@ impl<T: Scalar + Element> Run<T> for Executor<T> {
         for step in self.steps.iter().rev() {
             if let Some(adjoint) = step.adjoint {
                 let gradients = &mut gradients;
-                let pass = Backward { values, inputs, seeds, given, adjoints, scratch, sum, gradients, threads };
-                step.backward(pass, adjoint);
+                step.backward(Backward { values, inputs, seeds, given, adjoints, sum, gradients, threads }, adjoint);
             }
         }
     }
@@ -294,7 +292,7 @@ impl<T: Scalar + Element> Run<T> for Executor<T> {
 
 impl Adjoints {
     /// With a place for every active buffer, but for those whose adjoints are the seeds.
-    fn new<T: Scalar>(
+    fn new(
         program: &Program,
         zero: &[usize],
         places: &[Option<Place>],
@@ -313,7 +311,6 @@ impl Adjoints {
             zero: zero.iter().filter_map(|&buffer| Some((active(buffer)?, program.buffers[buffer].length))).collect(),
             left: left.collect(),
             length,
-            scratch: rounded::most_scratch::<T>(program.nodes.iter().map(|node| &node.primitive)),
         }
     }
 }

@@ -21,16 +21,10 @@ pub(super) fn weight<T: Scalar>([_, inputs, outputs]: [usize; 3], pairs: &[T]) -
     [weight, transposed]
 }
 
-/// Numbers that the pullback needs for the adjoint as pairs.
-pub(super) fn scratch<T: Scalar>([rows, _, outputs]: [usize; 3]) -> usize {
-    bf16::both::<T>(rows, outputs)
-}
-
-/// The most of them that a step of these needs.
-pub(super) fn most_scratch<'a, T: Scalar>(steps: impl Iterator<Item = &'a Primitive>) -> usize {
-    let needed = steps.map(|primitive| match primitive {
-        &Primitive::Linear(Linear { shape, is_rounded: true, .. }) => scratch::<T>(shape),
+/// Numbers that the pullback of a node needs meanwhile: for the adjoint as pairs.
+pub(super) fn scratch<T: Scalar>(primitive: &Primitive) -> usize {
+    match *primitive {
+        Primitive::Linear(Linear { shape: [rows, _, outputs], is_rounded: true, .. }) => bf16::both::<T>(rows, outputs),
         _ => 0,
-    });
-    needed.max().unwrap_or(0)
+    }
 }

@@ -35,6 +35,8 @@ pub(super) struct Step {
     /// Of the active operands.
     targets: Vec<Option<(Place, Begin)>>,
     dependents: Outputs,
+    /// Where memory begins, behind all adjoints, that its pullback may use meanwhile.
+    scratch: usize,
     pub observed: usize,
 }
 
@@ -80,8 +82,6 @@ pub(super) struct Backward<'a, 'b, T> {
     /// The outputs that have seeds.
     pub given: Outputs,
     pub adjoints: &'a mut [T],
-    /// Memory of any content, as long as the steps said that they need.
-    pub scratch: &'a mut [T],
     /// Whether the caller's gradients are added to.
     pub sum: bool,
     pub gradients: &'a mut Addresses<'b>,
@@ -183,7 +183,7 @@ impl Source {
 }
 
 impl Step {
-    /// Of a node, whose operands' pullbacks begin as `begins` says, with adjoints in `places`.
+    /// Of a node, whose operands' pullbacks begin as `begins` says, with adjoints in `places`, behind which `scratch` begins.
     pub fn new(
         program: &Program,
         layout: &Layout,
@@ -191,6 +191,7 @@ impl Step {
         begins: &[Option<Begin>],
         places: &[Option<Place>],
         direct: Direct,
+        scratch: usize,
     ) -> Result<Self> {
         let Place::Arena(start) = layout.values[node.buffer] else {
             return Err(Error::Internal("a node's value outside the arena".into()));
@@ -210,6 +211,7 @@ impl Step {
             },
             targets: targets.map(|(operand, begin)| Some((places[operand.buffer]?, (*begin)?))).collect(),
             dependents: direct.dependents,
+            scratch,
             observed: node.observed,
         })
     }
@@ -344,7 +346,8 @@ impl Step {
 
     /// [`backward`](Self::backward) of a layer in panels.
     fn pull_back_layer<T: Scalar + Element>(&self, layer: &Linear, pass: Backward<T>, start: usize) {
-        let Backward { values, inputs, adjoints, scratch, sum, gradients, threads, .. } = pass;
+        let Backward { values, inputs, adjoints, sum, gradients, threads, .. } = pass;
+        let (adjoints, scratch) = adjoints.split_at_mut(self.scratch);
         let &Linear { shape, behind, before, is_pulled_back, is_rounded } = layer;
         let value = self.value(values);
         if !is_pulled_back && behind != Activation::Identity {
@@ -368,8 +371,7 @@ impl Step {
         let (shares, pulled) = (Shares { shape, threads }, Pulled { act: before as u8, x: read(0), dz: d });
         if is_rounded {
             let [x, transposed] = [rounded::input(shape, read(3))[1], rounded::weight(shape, read(2))[1]];
-            let pairs = &mut scratch[..rounded::scratch::<T>(shape)];
-            shares.rounded_pullback(pulled, x, transposed, pairs, sum, input, dlayer);
+            shares.rounded_pullback(pulled, x, transposed, scratch, sum, input, dlayer);
         } else {
             shares.pullback(pulled, read(2), sum, input, dlayer);
         }
