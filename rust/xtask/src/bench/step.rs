@@ -16,7 +16,7 @@ pub const GROUP: Group = Group {
     name: "step",
     title: "One training step: forward, loss, backward, Adam",
     notes: "Everybody starts from the same weights (bit-equal) and walks over the same rows in the same order, in fresh \
-batches of float32 (`cladtorch-double` computes in float64, `cladtorch-bf16` multiplies in bfloat16, where the processor can). Each turn begins with half as many steps that are not \
+batches of float32 (`cladtorch-double` computes in float64, `cladtorch-bf16` multiplies in bfloat16, where the processor can, so that its loss may be a few per cent off). Each turn begins with half as many steps that are not \
 timed. For LibTorch and PyTorch a batch is a view of contiguous \
 rows; CladTorch gathers and standardises its rows inside the step, as `Mlp::Fit` does. In `cladtorch` Clad derives \
 activations and losses, and the plan calls their and the products' pullbacks in reverse. For 28-64-64-1, on one thread, \
