@@ -15,7 +15,7 @@ use cladtorch::train::{Options, Trainer};
 use support::damage::survives;
 use support::models::{difference, features, models};
 use support::onnx_file;
-use support::onnx_file::At::{F, Fs, I, L, S, Ss};
+use support::onnx_file::At::{self, F, Fs, I, L, S, Ss};
 use support::onnx_file::{Message, file, floats, info, integers, node, node_of, weight};
 use support::say::{not_tested, say};
 use tch::{Kind, Tensor};
@@ -63,11 +63,12 @@ fn networks() -> Vec<(&'static str, Vec<u8>)> {
         &[
             node("MatMul(x, w) -> a", &[]),
             node("Add(a, bias) -> b", &[]),
-            node("Tanh(b) -> c", &[]),
+            node("PRelu(b, slopes) -> s", &[]),
+            node("Tanh(s) -> c", &[]),
             node("Gemm(c, v, offset) -> d", &[("transB", I(1))]),
             node("Sigmoid(d) -> y", &[]),
         ],
-        &[layer(3, 5), vec![weight("v", &[1, 5]), floats("offset", &[1], &[0.3])]].concat(),
+        &[layer(3, 5), vec![weight("v", &[1, 5]), weight("slopes", &[5]), floats("offset", &[1], &[0.3])]].concat(),
         &x(&[0, 3]),
         &y(),
     );
@@ -715,6 +716,63 @@ fn elements_in_other_files_are_read_from_the_folder_only() {
     ] {
         fs::write(&path, with(location, offset, length)).unwrap();
         let error = Model::load_onnx(&path, "").map(|_| ()).unwrap_err().to_string();
+        assert!(error.contains(said), "{said}: {error}");
+    }
+}
+
+/// A linear machine of three classes with one support vector each: the sums of the pairs, and the probabilities, which minimise
+/// the sum over i and j of (r_ji p_i - r_ij p_j)^2 (Wu, Lin and Weng 2004, eq. 16) over p whose sum is 1.
+#[test]
+fn machines_of_several_classes_give_sums_or_probabilities() {
+    let vectors = [[0.5f32, -1.0], [1.5, 0.25], [-0.75, 1.0]];
+    let coefficients = [[0.7f32, -0.4, -0.3], [0.2, 0.6, -0.8]]; // of the other classes
+    let rho = [0.1f32, -0.2, 0.3];
+    let probabilities = [("prob_a", Fs(vec![-1.5, -2.0, -1.0])), ("prob_b", Fs(vec![0.1, -0.2, 0.0]))];
+    let machine = |more: &[(&str, At)]| {
+        let attributes = [
+            ("kernel_type", S("LINEAR")),
+            ("vectors_per_class", L(vec![1; 3])),
+            ("classlabels_ints", L(vec![0, 1, 2])),
+            ("support_vectors", Fs(vectors.concat())),
+            ("coefficients", Fs(coefficients.concat())),
+            ("rho", Fs(rho.to_vec())),
+        ];
+        let node = node_of("ai.onnx.ml", "SVMClassifier(x) -> label, y", &[more, &attributes[..]].concat());
+        load(&file(15, &[node], &[], &[info("x", &[0, 2])], &[info("y", &[0, 3])]))
+    };
+    let events = [[0.3f32, 0.8], [-1.2, 0.4], [2.0, -1.5]];
+    let predicted = |model: Model| {
+        let mut found = vec![0.0; 9];
+        model.predict_rows(&events.concat(), false, 1, &mut found).unwrap();
+        found
+    };
+    let (sums, shares) = (predicted(machine(&[]).unwrap()), predicted(machine(&probabilities).unwrap()));
+    for (event, (sums, p)) in events.iter().zip(sums.chunks(3).zip(shares.chunks(3))) {
+        let kernel = vectors.map(|vector| vector[0] * event[0] + vector[1] * event[1]);
+        let mut r = [[0.0f64; 3]; 3];
+        for (machine, (i, j)) in [(0, 1), (0, 2), (1, 2)].into_iter().enumerate() {
+            let sum = coefficients[j - 1][i] * kernel[i] + coefficients[i][j] * kernel[j] + rho[machine];
+            assert!((sums[machine] - sum).abs() < 1e-6, "{sums:?}: {sum}");
+            let [(_, Fs(slopes)), (_, Fs(offsets))] = &probabilities else { unreachable!() };
+            r[i][j] = 1.0 / (1.0 + f64::from(slopes[machine] * sum + offsets[machine]).exp());
+            r[j][i] = 1.0 - r[i][j];
+        }
+        // The derivative by each p is the same where no way along their sum goes down.
+        let slope = |i: usize| -> f64 {
+            (0..3).filter(|&j| j != i).map(|j| r[j][i] * (r[j][i] * f64::from(p[i]) - r[i][j] * f64::from(p[j]))).sum()
+        };
+        assert!((p.iter().sum::<f32>() - 1.0).abs() < 1e-6 && p.iter().all(|&p| p > 0.0), "{p:?}");
+        assert!((slope(0) - slope(1)).abs() < 1e-6 && (slope(0) - slope(2)).abs() < 1e-6, "{p:?}");
+    }
+    for (change, said) in [
+        (("rho", Fs(vec![0.0])), "1 numbers rho instead of 3"),
+        (("vectors_per_class", L(vec![1, 2])), "two classes without probabilities"),
+        (("vectors_per_class", L(vec![1; 65])), "a machine of 65 classes, more than 64,"),
+        (("vectors_per_class", L(vec![1, 1, 5])), "6 coefficients of support vectors for 3 classes"),
+        (("prob_a", Fs(vec![1.0])), "1 and 0 numbers prob_a and prob_b instead of 3"),
+        (("post_transform", S("PROBIT")), "a post_transform"),
+    ] {
+        let error = machine(&[change]).map(|_| ()).unwrap_err();
         assert!(error.contains(said), "{said}: {error}");
     }
 }

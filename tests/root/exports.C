@@ -217,6 +217,10 @@ void categories()
    for (const float value : found)
       CHECK(std::isnan(value));
 
+   model.ExportTorchScript("category.pt");
+   auto script = torch::jit::load("category.pt");
+   CHECK(Difference(script, data, model.Predict(data)) < 1e-6);
+
    model.ExportOnnx("category.onnx");
    const auto read = Model::LoadOnnx("category.onnx");
    const auto expected = model.Predict(data), again = read.Predict(data);

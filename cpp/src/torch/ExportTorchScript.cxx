@@ -34,7 +34,11 @@ constexpr double kAlike = 1e-4;
 void Compare(Script script, const Core::Model &model)
 {
    const auto inputs = static_cast<std::int64_t>(Core::model_inputs(model));
-   const auto x = torch::randn({kEvents, inputs}, at::detail::createCPUGenerator(1));
+   auto x = torch::randn({kEvents, inputs}, at::detail::createCPUGenerator(1));
+   const auto whole = Core::model_whole_features(model);
+   for (std::size_t i = 0; i < whole.size(); ++i)
+      if (whole[i])
+         x.select(1, static_cast<std::int64_t>(i)).zero_(); // a category that every table has
    const auto expected = Core::model_predictions(model, {x.data_ptr<float>(), static_cast<std::size_t>(x.numel())});
    const auto y = script.forward({x}).toTensor().detach().contiguous();
    const char *other = "PyTorch computes something else than Predict() with these operators";

@@ -138,9 +138,10 @@ void Resolve(Node &node)
          call->output(i)->setType(match->return_types[i]);
       if (call->outputs().size() == 1 && call->output()->type()->kind() == c10::TypeKind::ListType)
          call = graph.insertNode(graph.createListUnpack(call->output(), node.outputs().size()));
-      if (call->outputs().size() != node.outputs().size())
+      if (call->outputs().size() < node.outputs().size())
          continue;
-      node.replaceAllUsesWith(call);
+      for (std::size_t i = 0; i < node.outputs().size(); ++i) // the places of the greatest may be wanted by nobody
+         node.output(i)->replaceAllUsesWith(call->output(i));
       return;
    }
    throw std::runtime_error(std::string(kind.toQualString()) + " with these arguments is no operator of PyTorch");

@@ -96,6 +96,8 @@ mod ffi {
         fn model_script(model: &Model) -> Result<ScriptSpec>;
         /// The bytes, in one piece: C++ can add them to a `rust::Vec` one by one only.
         fn copied_bytes(bytes: &[u8]) -> Vec<u8>;
+        /// For each feature whether the network takes it as a whole number, as categories are; empty: it takes none so.
+        fn model_whole_features(model: &Model) -> Result<Vec<bool>>;
         /// What the model predicts for events `x` [_, inputs].
         fn model_predictions(model: &Model, x: &[f32]) -> Result<Vec<f32>>;
     }
@@ -172,6 +174,10 @@ fn model_script(model: &Model) -> Result<ScriptSpec> {
 
 fn copied_bytes(bytes: &[u8]) -> Vec<u8> {
     bytes.to_vec()
+}
+
+fn model_whole_features(model: &Model) -> Result<Vec<bool>> {
+    guard(|| model.whole_features())
 }
 
 fn model_predictions(model: &Model, x: &[f32]) -> Result<Vec<f32>> {

@@ -177,7 +177,7 @@ impl Writer {
         }
         let mut operators = Operators { writer: self, names, rows, counted: batch.rows() as i64 };
         for (node, other) in first.nodes.iter().zip(&second.nodes) {
-            operators.node(node, other)?;
+            operators.node(first, node, other)?;
         }
         let output = operators.result(first)?;
         let (outputs, rows) = (self.notation.integer(module.outputs() as i64), self.notation.integer(-1));
@@ -289,10 +289,18 @@ impl Operators<'_> {
         })
     }
 
-    fn node(&mut self, node: &ObservedNode, other: &ObservedNode) -> Result<()> {
-        let ObservedNode { op, overload, arguments, outputs, .. } = node;
-        let arguments = arguments.iter().zip(&other.arguments).map(|(a, b)| self.argument(op, a, b));
-        let arguments = arguments.collect::<Result<Vec<_>>>()?.join(", ");
+    fn node(&mut self, graph: &ObservedGraph, node: &ObservedNode, other: &ObservedNode) -> Result<()> {
+        let ObservedNode { op, outputs, .. } = node;
+        let arguments = node.arguments.iter().zip(&other.arguments).map(|(a, b)| self.argument(op, a, b));
+        let mut arguments = arguments.collect::<Result<Vec<_>>>()?;
+        let mut overload = node.overload.as_str();
+        // What a file was found to convert has its type as value alone.
+        if let ("aten::to", [_], [output]) = (op.as_str(), &arguments[..], &outputs[..]) {
+            let dtype = graph.values.get(*output as usize).map_or(DType::Float32, |value| value.dtype);
+            arguments.push(self.writer.notation.integer(scalar_type(dtype)));
+            overload = "dtype";
+        }
+        let arguments = arguments.join(", ");
         let values: Vec<(String, &str)> = outputs.iter().map(|_| (self.writer.notation.name(), "Tensor")).collect();
         self.writer.notation.lines(&values, &format!("{op}[overload=\"{overload}\"]({arguments})"));
         for (&output, (name, _)) in outputs.iter().zip(values) {
@@ -306,6 +314,16 @@ impl Operators<'_> {
             [output] => self.value(output),
             _ => Err(Error::Internal("several outputs".into())),
         }
+    }
+}
+
+/// LibTorch's own number of a type.
+fn scalar_type(dtype: DType) -> i64 {
+    match dtype {
+        DType::Int64 => 4,
+        DType::Float32 => 6,
+        DType::Float64 => 7,
+        DType::Bool => 11,
     }
 }
 

@@ -127,7 +127,7 @@ cases! {
     of "permute" false [L(vec![0, 2, 1])] |x| x.permute([0, 2, 1]);
     of "reciprocal" true [] |x| x.reciprocal();
     of "relu" false [] |x| x.relu();
-    of "roll" false [L(vec![1]), L(vec![2])] |x| x.roll([1i64], [2i64]);
+    of "roll" false [L(vec![0, 1]), L(vec![1, 2])] |x| x.roll([0i64, 1], [1i64, 2]);
     of "round" false [] |x| x.round();
     of "rsqrt" true [] |x| x.rsqrt();
     of "sigmoid" false [] |x| x.sigmoid();

@@ -171,6 +171,12 @@ fn of_two(b: &mut Builder, function: Function, x: &str, y: &str) -> Option<Strin
 fn cut(b: &mut Builder, function: Function, x: &str, parameter: (&str, Option<f32>)) -> Option<String> {
     Some(match (function, parameter) {
         (Function::Leaky, (_, Some(slope))) => b.with("LeakyRelu", &[x], &[("alpha", Attribute::Float(slope))]),
+        (Function::Leaky, (slopes, None)) => {
+            let zero = b.number(0.0);
+            let (above, below) = (b.op("Max", &[x, &zero]), b.op("Min", &[x, &zero]));
+            let below = b.op("Mul", &[&below, slopes]);
+            b.op("Add", &[&above, &below])
+        }
         (Function::Elu, (_, Some(alpha))) => b.with("Elu", &[x], &[("alpha", Attribute::Float(alpha))]),
         (Function::SoftplusBelow, (_, Some(end))) if end >= SOFTPLUS_END => softplus(b, x),
         (Function::SoftplusBelow, (end, _)) => {
