@@ -54,6 +54,15 @@ impl Finish {
 impl<'a> Plan<'a> {
     /// Of a model whose operators are known; `what` is what is written, for messages.
     pub fn new(model: &'a Model, what: &str) -> Result<Self> {
+        Self::of(model, what, |module| module.program(Mode::Evaluation, 1))
+    }
+
+    /// The same where the program's buffers are to know whether a derivative by the event goes through them.
+    pub fn with_gradient(model: &'a Model, what: &str) -> Result<Self> {
+        Self::of(model, what, |module| module.program_by_events(1))
+    }
+
+    fn of(model: &'a Model, what: &str, program: impl FnOnce(&Module) -> Result<Program>) -> Result<Self> {
         model.check_finite(&format!("{what} is written"))?;
         let module = known_operators(model, what)?;
         if !module.takes_one(Mode::Evaluation) {
@@ -62,7 +71,7 @@ impl<'a> Plan<'a> {
                 "write its function such that a batch of one event keeps its dimensions (squeeze(dim), not squeeze())",
             ));
         }
-        let program = module.program(Mode::Evaluation, 1)?;
+        let program = program(module)?;
         let events = computed_from_events(&program);
         let mut plan = Plan {
             model,

@@ -25,7 +25,7 @@ impl Model {
     /// Writes the model to `path` as a C++ header, with the derivatives of its predictions if asked: whole or not at all. Refuses
     /// operators that it cannot write, by name.
     pub fn export_cpp(&self, path: &Path, gradient: bool) -> Result<()> {
-        let plan = Plan::new(self, "a C++ header")?;
+        let plan = if gradient { Plan::with_gradient } else { Plan::new }(self, "a C++ header")?;
         let numbers = self.parameters().len() + self.state().len();
         if numbers > MOST_NUMBERS {
             return Err(Error::invalid(

@@ -12,13 +12,7 @@ impl Writer<'_> {
     /// The adjoints of the nodes that are `due`, and their pullbacks.
     pub(super) fn pull_back(&mut self, due: &[(usize, &Node)]) -> Result<()> {
         let program = &self.plan.program;
-        let mut active = vec![false; program.buffers.len()];
-        for (buffer, about) in program.buffers.iter().enumerate() {
-            active[buffer] = about.origin == Origin::Argument(0);
-        }
-        for (_, node) in self.plan.nodes() {
-            active[node.buffer] = has_derivative(node) && node.operands.iter().any(|operand| active[operand.buffer]);
-        }
+        let active: Vec<bool> = program.buffers.iter().map(|buffer| buffer.active).collect();
         let length = program.buffers[program.arguments[0].buffer].length;
         emit!(self.network.adjoints, "   {}float dx[{length}];", self.storage);
         emit!(self.network.pullback, "   Zero({length}, dx);");
@@ -241,14 +235,5 @@ impl Writer<'_> {
         let inside = format!("{to}[{} + {place} * {}] += d{index}[{}];", nest.index(0), gather.stride, nest.index(2));
         self.network.pullback += &nest.text("", &[], &inside, &[]);
         Ok(())
-    }
-}
-
-/// Whether the value changes with what it is computed from, other than in steps.
-fn has_derivative(node: &Node) -> bool {
-    match node.primitive {
-        Primitive::Map(function) => function.is_differentiable(),
-        Primitive::Argsort(_) => false,
-        _ => true,
     }
 }
