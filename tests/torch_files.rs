@@ -59,7 +59,7 @@ fn weights_are_those_of_the_network() {
     }
 }
 
-const EXPORTED: [&str; 5] = ["normalised", "window", "residual", "attention", "positions"];
+const EXPORTED: [&str; 6] = ["normalised", "window", "residual", "attention", "positions", "jets"];
 
 /// The tensors of torch.export's files are those that LibTorch reads of the same networks.
 #[test]

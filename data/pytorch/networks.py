@@ -117,6 +117,29 @@ class Edges(nn.Module):
         return self.last(torch.relu(self.each(edges.permute(0, 2, 3, 1))).mean((1, 2)))
 
 
+class Jets(nn.Module):
+    """Particles [events, 6, 4], some of which are not there: neighbours that are found without gradients, attention with a bias that
+    trains, an equation, and the mean over a count."""
+
+    def __init__(self):
+        super().__init__()
+        self.each, self.qkv, self.last = nn.Linear(4, 8), nn.Linear(8, 24), nn.Linear(8, 2)
+        self.bias, self.mixing = nn.Parameter(torch.randn(2, 6, 6)), nn.Parameter(torch.randn(8, 8) / 3)
+
+    def forward(self, x: Tensor) -> Tensor:
+        events, there = x.size(0), x[..., 3] > -0.5
+        with torch.no_grad():
+            nearest = (x.unsqueeze(1) - x.unsqueeze(2)).square().sum(3).topk(3, 2, largest=False).indices
+            size = x.square().mean((1, 2), keepdim=True).detach()
+        h = torch.tanh(self.each(x)) / (1 + size)
+        h = h + h.gather(1, nearest.reshape(events, 18, 1).expand(-1, -1, 8)).reshape(events, 6, 3, 8).mean(2)
+        q, k, v = self.qkv(h).reshape(events, 6, 3, 2, 4).permute(2, 0, 3, 1, 4).unbind(0)
+        bias = self.bias.masked_fill(~there.reshape(events, 1, 1, 6), -1e4)
+        h = h + nn.functional.scaled_dot_product_attention(q, k, v, bias).transpose(1, 2).contiguous().reshape(events, 6, 8)
+        h = torch.einsum("npc,cd->npd", h, self.mixing) * there.unsqueeze(2)
+        return self.last(h.sum(1) / there.sum(1, keepdim=True).clamp(min=1))
+
+
 class Whole(nn.Module):
     """Everything that a state_dict has beside what trains: a frozen layer, tied weights, a layer and a buffer that nothing uses, a buffer
     that is used, counts of batches."""
@@ -167,6 +190,23 @@ def networks():
     }
 
 
+def without_places(value):
+    """JSON without what says where each operator was called."""
+    if isinstance(value, dict):
+        return {key: {} if key == "metadata" else without_places(each) for key, each in value.items()}
+    return [without_places(each) for each in value] if isinstance(value, list) else value
+
+
+def trace(net, shape, path):
+    """torch.jit.trace without the places of the source text, which name folders of this machine."""
+    whole = io.BytesIO()
+    torch.jit.save(torch.jit.trace(net, torch.randn(5, *shape), check_trace=False), whole)
+    with zipfile.ZipFile(whole) as archive, zipfile.ZipFile(path, "w") as plain:
+        for name in archive.namelist():
+            if not name.endswith(".debug_pkl"):
+                plain.writestr(zipfile.ZipInfo(name), archive.read(name))
+
+
 def export(net, shape, path):
     """torch.export.save without the lines of source text and the examples, which name folders of this machine."""
     dim = torch.export.Dim("events", min=2)
@@ -177,10 +217,7 @@ def export(net, shape, path):
         for name in archive.namelist():
             content = archive.read(name)
             if name.endswith("models/model.json"):
-                about = json.loads(content)
-                for node in about["graph_module"]["graph"]["nodes"]:
-                    node["metadata"] = {}
-                content = json.dumps(about).encode()
+                content = json.dumps(without_places(json.loads(content))).encode()
             if "sample_inputs" not in name:
                 plain.writestr(zipfile.ZipInfo(name), content)
 
@@ -198,6 +235,9 @@ def main(folder):
     torch.save({"model": {f"module.{name}": tensor for name, tensor in whole.state_dict().items()}}, folder / "whole_weights.pt")
     for name, shape in {"normalised": [4], "window": [1, 32], "residual": [6], "attention": [7, 4], "positions": [5, 3]}.items():
         export(made[name].train(name == "normalised"), shape, folder / f"{name}.pt2")
+    jets = Jets()
+    trace(jets, [6, 4], folder / "jets.pt")
+    export(jets, [6, 4], folder / "jets.pt2")
     made["normalised"].eval()
     torch.save(made["normalised"].state_dict(), folder / "normalised_weights.pt")
     weights = {f"net.{name}": tensor for name, tensor in made["normalised"].state_dict().items()}

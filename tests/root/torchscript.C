@@ -46,7 +46,8 @@ std::vector<Case> Cases()
            {"frozen_start", {3}},
            {"traced", {4}},
            {"edges_by_rows", {3, 6}},
-           {"edges_by_columns", {3, 6}}};
+           {"edges_by_columns", {3, 6}},
+           {"jets", {6, 4}}};
 }
 
 std::string Path(const std::string &name)
@@ -229,7 +230,8 @@ void computes(const Case &each)
 /// predicts in evaluation, and trains.
 void exported()
 {
-   const std::vector<Case> cases{{"normalised", {4}}, {"window", {1, 32}}, {"residual", {6}}, {"attention", {7, 4}}, {"positions", {5, 3}}};
+   const std::vector<Case> cases{{"normalised", {4}}, {"window", {1, 32}}, {"residual", {6}}, {"attention", {7, 4}}, {"positions", {5, 3}},
+                                 {"jets", {6, 4}}};
    for (const auto &[name, shape, why, draws] : cases) {
       std::printf("---- %s.pt2\n", name.c_str());
       auto model = Model::LoadTorchScript(kFolder + name + ".pt2", shape);

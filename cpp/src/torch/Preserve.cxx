@@ -130,11 +130,11 @@ std::unique_ptr<at::ObserverContext> Preserve::BeforeOperator(const at::RecordFu
    const bool outermost = gInnermost->fDepth++ == 0;
    const auto keep = [](const torch::Tensor &tensor) { gInnermost->Keep(tensor); };
    if (WritesSilently(schema->name()))
-      for (const auto &input : call.inputs())
+      for (const auto &input : InputsOf(call))
          ForEachTensor(input, keep);
-   ForEachWritten(call.inputs(), *schema, keep);
+   ForEachWritten(InputsOf(call), *schema, keep);
    auto given = std::make_unique<Given>();
-   for (const auto &input : call.inputs())
+   for (const auto &input : InputsOf(call))
       ForEachTensor(input, [&](const torch::Tensor &tensor) {
          if (!tensor.defined() || !tensor.has_storage())
             return;
@@ -152,7 +152,7 @@ void Preserve::AfterOperator(const at::RecordFunction &call, at::ObserverContext
       return;
    --gInnermost->fDepth;
    const auto &given = static_cast<const Given &>(*context).fStorages;
-   for (const auto &output : call.outputs())
+   for (const auto &output : OutputsOf(call))
       ForEachTensor(output, [&](const torch::Tensor &tensor) {
          if (!tensor.defined() || !tensor.has_storage())
             return;

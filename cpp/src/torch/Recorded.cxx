@@ -45,6 +45,27 @@ TensorList LiftConstants(Graph &graph)
    return tensors;
 }
 
+/// Makes lists of tensors that are constants lists of constants, which LiftConstants() takes.
+void SpellOutLists(Graph &graph)
+{
+   std::vector<Node *> lists;
+   for (auto *node : graph.nodes())
+      if (node->kind() == torch::jit::prim::Constant && node->output()->type()->kind() == c10::TypeKind::ListType &&
+          torch::jit::toIValue(node->output())->isList())
+         lists.push_back(node);
+   for (auto *node : lists) {
+      const auto type = node->output()->type()->expectRef<c10::ListType>().getElementType();
+      if (!type->isSubtypeOf(*c10::OptionalType::ofTensor()))
+         continue;
+      const torch::jit::WithInsertPoint here(node);
+      std::vector<Value *> elements;
+      for (const c10::IValue &element : torch::jit::toIValue(node->output())->toListRef())
+         elements.push_back(graph.insertConstant(element));
+      auto *list = graph.insertNode(graph.createList(type, elements));
+      node->output()->replaceAllUsesWith(list->output());
+   }
+}
+
 /// `empty_like(x).fill_(1)`, which `1 - x` is made of, has become a tensor like that empty one and of its type: here it
 /// becomes one like x, of a type that is a constant.
 void SpellOutFills(Graph &graph)
@@ -310,6 +331,7 @@ TensorList Simplify(std::shared_ptr<Graph> graph, std::size_t &computed)
    torch::jit::EliminateDeadCode(graph);
    CheckFilled(*graph);
    torch::jit::ConstantPropagation(graph);
+   SpellOutLists(*graph);
    const auto numbers = LiftConstants(*graph); // computed of nothing but numbers
    computed = numbers.size();
    captured.insert(captured.end(), numbers.begin(), numbers.end());

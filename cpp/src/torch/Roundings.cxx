@@ -1,6 +1,7 @@
 #include "Roundings.hxx"
 
 #include "Network.hxx"
+#include "Written.hxx"
 
 #include <algorithm>
 #include <array>
@@ -62,7 +63,7 @@ Roundings::~Roundings()
 
 std::unique_ptr<at::ObserverContext> Roundings::BeforeOperator(const at::RecordFunction &call)
 {
-   const auto inputs = call.inputs();
+   const auto inputs = InputsOf(call);
    if (!gInnermost || inputs.empty())
       return nullptr;
    const auto *rounded = Rounds(call.name(), inputs);

@@ -120,6 +120,7 @@ struct Watch::Call : at::ObserverContext {
    bool fCounts = false;   ///< it adds a whole number in place
    std::optional<at::mt19937_data_pod> fRandom; ///< before an operator that may draw
    c10::SmallVector<c10::Storage, 6> fGiven, fWritten;
+   torch::Tensor fContiguous; ///< what contiguous() is given; its inputs are gone when it ends
 };
 
 Watch::Watch(const TensorList &inputs, EGradients gradients) : fGradients(gradients), fOuter(gInnermost)
@@ -276,7 +277,7 @@ void Watch::Before(const at::RecordFunction &record, Call &call)
    if (fGradients == kNoGradients && torch::GradMode::is_enabled())
       Note("it switches gradients on (AutoGradMode) before " + Place());
    Step step{name->name + '.' + name->overload_name, 0};
-   for (const auto &input : record.inputs()) {
+   for (const auto &input : InputsOf(record)) {
       ForEachTensor(input, [&](const torch::Tensor &tensor) { BeforeArgument(tensor, call); });
       Mix(step.fArguments, Hash(input));
       if (input.isGenerator())
@@ -287,9 +288,15 @@ void Watch::Before(const at::RecordFunction &record, Call &call)
       call.fSources |= kRandom;
       call.fRandom = RandomState();
    }
-   const auto arguments = record.inputs();
+   const auto arguments = InputsOf(record);
+   if (name->name == "aten::contiguous")
+      call.fContiguous = arguments[0].toTensor();
    call.fCounts = name->name == "aten::add_" && arguments.size() > 1 && arguments[1].isInt();
-   ForEachWritten(arguments, handle->schema(), [&](const torch::Tensor &tensor) { NoteWrite(name->name, tensor, call); });
+   ForEachWritten(arguments, handle->schema(), [&](const torch::Tensor &tensor) {
+      NoteWrite(name->name, tensor, call);
+      if (const auto *memory = Find(tensor))
+         Mix(step.fArguments, memory->fContiguous);
+   });
    fSteps.push_back(std::move(step));
 }
 
@@ -338,7 +345,7 @@ bool Watch::IsShownByOther(const torch::Tensor &tensor)
 void Watch::NoteValues(const at::RecordFunction &record, const c10::OperatorHandle &handle, const Call &call)
 {
    const auto &name = handle.schema().name();
-   const auto inputs = record.inputs();
+   const auto inputs = InputsOf(record);
    if (call.fSources != kNumbers && ComparesWithItself(name, inputs))
       return;
    EndComparisons();
@@ -397,7 +404,7 @@ void Watch::After(const at::RecordFunction &record, const Call &call)
    if (call.fRandom && Differ(*call.fRandom, RandomState()))
       fDraws.emplace_back(record.name());
    bool floating = false;
-   const auto outputs = record.outputs();
+   const auto outputs = OutputsOf(record);
    for (std::size_t i = 0; i < outputs.size(); ++i)
       ForEachTensor(outputs[i], [&](const torch::Tensor &tensor) {
          floating = floating || IsFloating(tensor);
@@ -415,16 +422,21 @@ void Watch::After(const at::RecordFunction &record, const Call &call)
 
 void Watch::AfterResult(const torch::Tensor &tensor, const at::RecordFunction &record, std::size_t result, const Call &call)
 {
-   Know(tensor);
+   if (!call.fContiguous.defined())
+      Know(tensor);
    const auto *storage = tensor.storage().unsafeGetStorageImpl();
    const auto known = fMemory.find(storage);
    const auto isGiven = [&](const auto &given) { return given.unsafeGetStorageImpl() == storage; };
    if (std::any_of(call.fGiven.begin(), call.fGiven.end(), isGiven)) {
       if (known != fMemory.end() && !SaysAlias(record, result) && IsShownByOther(tensor))
          known->second.fHidden = true;
+      if (call.fContiguous.defined())
+         KnowContiguous(tensor, call.fContiguous);
       return;
    }
    fMemory.emplace(storage, Memory{tensor.storage().getWeakStorageImpl(), call.fSources, false});
+   if (call.fContiguous.defined())
+      KnowContiguous(tensor, call.fContiguous);
    if (!IsEmpty(record.name())) // who fills it without an operator, as torch::tensor does, fills it now
       Forbid(tensor.storage(), true);
 }
@@ -442,7 +454,27 @@ std::string Watch::Place() const
 
 void Watch::Know(const torch::Tensor &tensor)
 {
-   if (fTensors.emplace(tensor.unsafeGetTensorImpl(), Known{WeakTensor(tensor.getIntrusivePtr()), fTensors.size()}).second)
+   if (!fTensors.emplace(tensor.unsafeGetTensorImpl(), Known{WeakTensor(tensor.getIntrusivePtr()), fNumbers}).second)
+      return;
+   ++fNumbers;
+   fAlive.emplace_back(tensor.getIntrusivePtr());
+}
+
+/// contiguous() returns what it was given or a copy, which depends on the algorithm that computed it, and that may be another one where
+/// gradients are required, as in attention. Both count as one tensor, unless one of them is written.
+void Watch::KnowContiguous(const torch::Tensor &tensor, const torch::Tensor &given)
+{
+   const auto state = ShareMemory(tensor, given) ? kAsItIs : kCopied;
+   for (const auto *one : {&tensor, &given})
+      if (const auto memory = fMemory.find(Address(*one)); memory != fMemory.end())
+         memory->second.fContiguous = state;
+   if (tensor.is_same(given)) // also one that is captured, which remains that
+      return;
+   const auto known = fTensors.find(given.unsafeGetTensorImpl());
+   if (known == fTensors.end())
+      return Know(tensor); // of a captured one
+   const auto number = known->second.fNumber;
+   if (fTensors.emplace(tensor.unsafeGetTensorImpl(), Known{WeakTensor(tensor.getIntrusivePtr()), number}).second)
       fAlive.emplace_back(tensor.getIntrusivePtr());
 }
 

@@ -59,11 +59,13 @@ public:
 private:
    struct Call;
    enum ESource : std::uint8_t { kNumbers = 0, kInput = 1, kCapture = 2, kRandom = 4 };
+   enum EContiguous : std::uint8_t { kNever = 0, kAsItIs = 1, kCopied = 2 };
    struct Memory {
       c10::weak_intrusive_ptr<c10::StorageImpl> fStorage; ///< keeps the address from being used again
       std::uint8_t fSources;
       bool fInput;
       bool fHidden = false; ///< tensors share it without LibTorch's graph saying so
+      std::uint8_t fContiguous = kNever; ///< whether contiguous() copied it, or into it
    };
    struct Known {
       WeakTensor fTensor;
@@ -90,6 +92,7 @@ private:
    void Note(const std::string &obstacle);
    std::string Place() const;
    void Know(const torch::Tensor &tensor);
+   void KnowContiguous(const torch::Tensor &tensor, const torch::Tensor &given);
    bool Knows(const torch::Tensor &tensor) const;
    const Memory *Find(const torch::Tensor &tensor) const;
    void Forbid(const c10::Storage &storage, bool forbidden) const;
@@ -100,6 +103,7 @@ private:
    bool fEnded = false;
    int fDepth = 0; ///< operators around the present one
    std::size_t fOperators = 0;
+   std::size_t fNumbers = 0; ///< of tensors, but for what contiguous() makes
    const void *fCompared = nullptr; ///< the tensor that the last operators were torch::equal() of with itself
    int fComparisons = 0;            ///< how many
    std::vector<Step> fSteps;

@@ -51,9 +51,9 @@ std::unique_ptr<at::ObserverContext> Writes::BeforeOperator(const at::RecordFunc
    if (!schema || !gInnermost || !trace || c10::impl::tls_is_dispatch_key_excluded(c10::DispatchKey::Tracer))
       return nullptr;
    try {
-      ForEachWritten(call.inputs(), *schema, [&](const torch::Tensor &tensor) {
+      ForEachWritten(InputsOf(call), *schema, [&](const torch::Tensor &tensor) {
          if (!IsOwn(*trace, tensor) || gInnermost->Counts(tensor)) // what was changed once looks like its own
-            gInnermost->Note(schema->name(), call.inputs(), tensor);
+            gInnermost->Note(schema->name(), InputsOf(call), tensor);
       });
    } catch (const std::exception &e) { // LibTorch would go on as if nothing had been missed
       gInnermost->fObstacle = "CladTorch does not know what " + std::string(schema->name()) + " changes: " + e.what();

@@ -9,6 +9,8 @@
 #include <ATen/core/function_schema.h>
 #include <ATen/record_function.h>
 
+#include <algorithm>
+
 namespace CladTorch {
 namespace Internal {
 
@@ -16,6 +18,23 @@ namespace Internal {
 inline bool ShareMemory(const torch::Tensor &a, const torch::Tensor &b)
 {
    return a.has_storage() && b.has_storage() && a.storage().unsafeGetStorageImpl() == b.storage().unsafeGetStorageImpl();
+}
+
+/// What an operator takes, and below what it returns: LibTorch's interpreter of TorchScript shows all that lies on its stack, these last.
+inline c10::ArrayRef<const c10::IValue> InputsOf(const at::RecordFunction &call)
+{
+   const auto inputs = call.inputs();
+   const auto schema = call.operator_schema();
+   const auto count = schema ? std::min(schema->arguments().size(), inputs.size()) : inputs.size();
+   return c10::ArrayRef<const c10::IValue>(inputs.data() + (inputs.size() - count), count);
+}
+
+inline c10::ArrayRef<const c10::IValue> OutputsOf(const at::RecordFunction &call)
+{
+   const auto &outputs = call.outputs();
+   const auto schema = call.operator_schema();
+   const auto count = schema ? std::min(schema->returns().size(), outputs.size()) : outputs.size();
+   return c10::ArrayRef<const c10::IValue>(outputs.data() + (outputs.size() - count), count);
 }
 
 /// Calls body(tensor) for the tensor that `argument` is, or for each of the list of tensors, some of which may be missing.

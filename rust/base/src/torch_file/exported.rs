@@ -35,6 +35,9 @@ const CHECKS: [&str; 5] = [
     "sym_constrain_range_for_size",
 ];
 
+/// The call of a graph under `torch.no_grad()` or `torch.enable_grad()`.
+const WITH_GRADIENTS: &str = "torch.ops.higher_order.wrap_with_set_grad_enabled";
+
 /// Whether the file at `path` is an archive of `torch.export.save`.
 pub fn is_exported(path: &Path) -> bool {
     super::is_archive(path) && Archive::open(path).is_ok_and(|archive| archive.record(MODEL).is_some())
@@ -60,6 +63,7 @@ pub fn exported(path: &Path) -> Result<Script> {
         places: HashMap::new(),
         records: HashSet::new(),
         shared: 0,
+        nodes: 0,
     };
     reader.script(&model).map_err(|what| archive.bad(what))
 }
@@ -99,6 +103,12 @@ fn kind(value: &Value) -> Said<(&str, &Value)> {
     let entries = value.as_object().filter(|entries| entries.len() == 1);
     let entry = entries.and_then(|entries| entries.iter().next());
     entry.map(|(kind, value)| (kind.as_str(), value)).ok_or_else(|| damaged("a value of no kind"))
+}
+
+/// Of a value of the graph.
+fn name_of(value: &Value) -> Said<&str> {
+    let name = value.get("as_name").or_else(|| value.get("name")).and_then(Value::as_str);
+    name.ok_or_else(|| damaged("a value without a name"))
 }
 
 /// A size that is a number.
@@ -155,6 +165,8 @@ struct Reader<'a> {
     records: HashSet<String>,
     /// Bytes that were read again for another tensor.
     shared: usize,
+    /// Operators up to now.
+    nodes: usize,
 }
 
 impl Reader<'_> {
@@ -190,11 +202,7 @@ impl Reader<'_> {
             self.values.insert(string(field(spec, "arg")?, "name")?.to_owned(), format!("%t{index}"));
             taken.push(format!("%t{index} : Tensor"));
         }
-        let nodes = list(graph, "nodes")?;
-        if nodes.len() > MOST_NODES {
-            return Err(format!("{} operators, more than {MOST_NODES}", nodes.len()));
-        }
-        nodes.iter().try_for_each(|node| self.node(node))?;
+        self.nodes(list(graph, "nodes")?)?;
         let result = self.result(list(signature, "output_specs")?)?;
         let inputs = [events, taken, vec!["%training : bool".to_owned()]].concat().join(", ");
         let text = format!("graph({inputs}):\n{}  return ({result})\n", self.notation.body);
@@ -259,8 +267,62 @@ impl Reader<'_> {
         known.ok_or_else(|| damaged(&format!("value {} before it is computed", text::name(name))))
     }
 
+    fn nodes(&mut self, nodes: &[Value]) -> Said<()> {
+        self.nodes = self.nodes.saturating_add(nodes.len());
+        if self.nodes > MOST_NODES {
+            return Err(format!("{} operators, more than {MOST_NODES}", self.nodes));
+        }
+        nodes.iter().try_for_each(|node| self.node(node))
+    }
+
+    /// What runs with gradients or without, as a graph of its own, in the place of its call. What comes from one without them has none.
+    fn wrapped(&mut self, node: &Value) -> Said<()> {
+        fn argument(input: &Value) -> Said<(&str, &Value)> {
+            kind(field(input, "arg")?)
+        }
+        let [enabled, graph, given @ ..] = list(node, "inputs")? else { return Err(damaged("a call of no graph")) };
+        let ((_, enabled), (_, graph)) = (argument(enabled)?, argument(graph)?);
+        let records = enabled.as_bool().ok_or_else(|| damaged("a call of a graph"))?;
+        let graph = field(graph, "graph")?;
+        let (taken, returned) = (list(graph, "inputs")?, list(graph, "outputs")?);
+        if taken.len() != given.len() {
+            return Err(damaged("a graph that takes something else"));
+        }
+        let mut inner = HashMap::new();
+        for (name, input) in taken.iter().zip(given) {
+            let (what, value) = argument(input)?;
+            let value = self.argument(what, value)?.ok_or_else(|| damaged("what a graph takes"))?;
+            inner.insert(name_of(kind(name)?.1)?.to_owned(), value);
+        }
+        let outer = std::mem::replace(&mut self.values, inner);
+        self.nodes(list(graph, "nodes")?)?;
+        let results = returned.iter().map(|output| self.value(kind(output)?.1, "name")).collect::<Said<Vec<_>>>()?;
+        self.values = outer;
+        let mut names = Vec::new();
+        for output in list(node, "outputs")? {
+            let (_, value) = kind(output)?;
+            for one in value.as_array().map_or(std::slice::from_ref(value), Vec::as_slice) {
+                names.push(name_of(one)?.to_owned());
+            }
+        }
+        if names.len() != results.len() {
+            return Err(damaged("a graph that gives something else"));
+        }
+        for (name, result) in names.into_iter().zip(results) {
+            let detached = |notation: &mut Notation| {
+                notation.line("Tensor", &format!("aten::detach[overload=\"\", names=\"self\"]({result})"))
+            };
+            let value = if records { result } else { detached(&mut self.notation) };
+            self.values.insert(name, value);
+        }
+        Ok(())
+    }
+
     fn node(&mut self, node: &Value) -> Said<()> {
         let target = string(node, "target")?;
+        if target == WITH_GRADIENTS {
+            return self.wrapped(node);
+        }
         let refused = || {
             format!("it calls {}, which is no operator of LibTorch's: export a network without it", text::name(target))
         };
@@ -309,10 +371,8 @@ impl Reader<'_> {
                 other => return Err(format!("{op} gives a value {}", text::name(other))),
             };
             for value in each {
-                let known = value.get("as_name").or_else(|| value.get("name")).and_then(Value::as_str);
-                let known = known.ok_or_else(|| damaged("a value without a name"))?;
                 let name = self.notation.name();
-                self.values.insert(known.to_owned(), name.clone());
+                self.values.insert(name_of(value)?.to_owned(), name.clone());
                 values.push((name, kind));
             }
         }

@@ -92,9 +92,9 @@ impl Notation {
         }
     }
 
-    /// A text of letters, digits and underscores; none: it has others.
+    /// A text of letters, digits and what equations of `einsum` have; none: it has others.
     pub fn text(&mut self, text: &str) -> Option<String> {
-        let is_plain = text.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_');
+        let is_plain = text.chars().all(|letter| letter.is_ascii_alphanumeric() || "_ ,.->".contains(letter));
         is_plain.then(|| self.line("str", &format!("prim::Constant[value=\"{text}\"]()")))
     }
 

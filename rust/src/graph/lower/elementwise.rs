@@ -242,19 +242,27 @@ fn softplus(call: &mut Call) -> Lowered {
 fn clamp(call: &mut Call) -> Lowered {
     let x = call.tensor(0)?;
     let (low, high) = (call.optional(1)?, call.optional(2)?);
-    Ok(vec![match (low, high) {
+    let value = match (low, high) {
         (Some(low), Some(high)) => between(call, &x, &low, &high)?,
         (Some(low), None) => call.map(Function::ClampMin, &[&x, &low])?,
         (None, Some(high)) => call.map(Function::ClampMax, &[&x, &high])?,
-        (None, None) => x,
-    }])
+        (None, None) => return Ok(vec![x]),
+    };
+    bounded(call, &x, &[1, 2], value)
 }
 
-/// A count that is kept from a whole number stays one.
 fn one_bound(call: &mut Call, function: Function) -> Lowered {
     let (x, bound) = (call.tensor(0)?, call.tensor(1)?);
     let value = call.map(function, &[&x, &bound])?;
-    let is_count = x.kind == Kind::Count && call.is_integer(1) && call.integer(1)?.unsigned_abs() < EXACT;
+    bounded(call, &x, &[1], value)
+}
+
+/// A count that is kept from whole numbers, the arguments at these positions, stays one.
+fn bounded(call: &Call, x: &Tensor, positions: &[usize], value: Tensor) -> Lowered {
+    let is_whole = |&position: &usize| {
+        call.is_none(position) || call.integer(position).is_ok_and(|bound| bound.unsigned_abs() < EXACT)
+    };
+    let is_count = x.kind == Kind::Count && positions.iter().all(is_whole);
     Ok(vec![if is_count { Tensor { kind: Kind::Count, ..value } } else { value }])
 }
 
