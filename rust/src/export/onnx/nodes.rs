@@ -390,9 +390,7 @@ impl<'a> Writer<'a> {
         let mut from: Vec<Option<usize>> = vec![None; length];
         let mut numbers = vec![fill as f32; length];
         let (mut parts, mut total) = (Vec::new(), 0);
-        // Nothing of an empty part is written: not even its name would have a shape.
-        let parts_with_elements = node.operands.iter().zip(places).filter(|(operand, _)| !operand.view.is_empty());
-        for (operand, place) in parts_with_elements {
+        for (operand, place) in node.operands.iter().zip(places) {
             match self.is_event(operand) {
                 true => {
                     let count = operand.view.len();

@@ -380,8 +380,11 @@ impl Call<'_, '_> {
         same.ok_or_else(|| self.refuse("compares nothing"))
     }
 
-    /// A tensor of that shape filled with a number, and the parts at their places.
-    pub fn assemble(&mut self, shape: &[usize], fill: f64, parts: Vec<(Tensor, View)>) -> Result<Tensor> {
+    /// A tensor of that shape filled with a number, and the parts at their places. Of empty ones, as `roll` by 0 has, nothing is written.
+    pub fn assemble(&mut self, shape: &[usize], fill: f64, mut parts: Vec<(Tensor, View)>) -> Result<Tensor> {
+        if parts.iter().any(|(part, _)| !part.view.is_empty()) {
+            parts.retain(|(part, _)| !part.view.is_empty());
+        }
         let (operands, places) = parts.into_iter().unzip();
         self.node(Primitive::Assemble { fill, places }, operands, shape.to_vec())
     }
