@@ -191,18 +191,19 @@ void DropCounters(torch::jit::Graph &graph)
    }
 }
 
-/// Whether gradients are recorded changes no value; PyTorch's attention asks it before it takes a shorter way, and a model has to
-/// take the same way in fits and in predictions.
-void RecordGradients(torch::jit::Block &block, torch::jit::Graph &graph)
+bool AnswerGradients(torch::jit::Block &block, torch::jit::Graph &graph)
 {
+   bool asks = false;
    for (auto *node : block.nodes()) {
       for (auto *inner : node->blocks())
-         RecordGradients(*inner, graph);
+         asks = AnswerGradients(*inner, graph) || asks;
       if (node->kind() != c10::Symbol::aten("is_grad_enabled"))
          continue;
       const torch::jit::WithInsertPoint before(node);
       node->output()->replaceAllUsesWith(graph.insertConstant(true));
+      asks = true;
    }
+   return asks;
 }
 
 } // namespace
@@ -215,11 +216,15 @@ std::shared_ptr<torch::jit::Graph> ScriptGraph(const torch::jit::Module &script)
    torch::jit::ConstantPooling(graph);
    TakeNumbers(*graph->block(), *graph);
    DropCounters(*graph);
-   RecordGradients(*graph->block(), *graph);
    torch::jit::EliminateDeadCode(graph); // patterns count the uses of values
    TakeInEvents(graph);
    CheckDivisors(*graph->block());
    return graph;
+}
+
+bool AnswerGradients(torch::jit::Graph &graph)
+{
+   return AnswerGradients(*graph.block(), graph);
 }
 
 } // namespace Internal

@@ -18,6 +18,10 @@ namespace Internal {
 /// - Whole numbers divided by zero are an exception.
 std::shared_ptr<torch::jit::Graph> ScriptGraph(const torch::jit::Module &script);
 
+/// Lets the graph take everywhere the way that it takes where gradients are recorded, so that fits and predictions have the same operators:
+/// PyTorch's layers of attention ask before they take a shorter one. Returns whether it asks.
+bool AnswerGradients(torch::jit::Graph &graph);
+
 } // namespace Internal
 } // namespace CladTorch
 

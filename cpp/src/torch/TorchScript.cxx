@@ -38,6 +38,8 @@ namespace {
 
 /// Modules in one another, as deep as no network goes.
 constexpr int kDeepest = 100;
+/// How far the results of two ways through attention may be apart.
+constexpr double kAlike = 1e-4;
 
 using Script = torch::jit::Module;
 using torch::jit::Node;
@@ -143,19 +145,50 @@ TensorList Tensors(const c10::IValue &value)
 }
 
 /// Its forward, each call of which runs the same operators: LibTorch would fuse some after the first calls.
-ListFunction Forward(const Script &script)
-{
-   const auto &function = script.get_method("forward").function();
-   const auto executor = std::make_shared<torch::jit::GraphExecutor>(ScriptGraph(script), "forward");
-   return [script, schema = function.getSchema(), executor](const TensorList &inputs) {
+class ScriptForward {
+public:
+   explicit ScriptForward(const Script &script) : fScript(script), fSchema(script.get_method("forward").function().getSchema())
+   {
+      auto graph = ScriptGraph(script);
+      auto asking = graph->copy();
+      if (AnswerGradients(*graph))
+         fAsking = std::make_shared<torch::jit::GraphExecutor>(std::move(asking), "forward");
+      fExecutor = std::make_shared<torch::jit::GraphExecutor>(std::move(graph), "forward");
+   }
+
+   TensorList operator()(const TensorList &inputs)
+   {
+      auto results = Run(*fExecutor, inputs);
+      if (fAsking && !torch::GradMode::is_enabled())
+         Compare(results, Run(*std::exchange(fAsking, nullptr), inputs)); // once, before it is observed
+      return results;
+   }
+
+private:
+   TensorList Run(torch::jit::GraphExecutor &executor, const TensorList &inputs) const
+   {
       const torch::jit::GraphOptimizerEnabledGuard plain(false);
-      torch::jit::Stack stack{script._ivalue()};
+      torch::jit::Stack stack{fScript._ivalue()};
       stack.insert(stack.end(), inputs.begin(), inputs.end());
-      schema.checkAndNormalizeInputs(stack);
-      executor->run(stack);
+      fSchema.checkAndNormalizeInputs(stack);
+      executor.run(stack);
       return Tensors(stack.back());
-   };
-}
+   }
+
+   static void Compare(const TensorList &results, const TensorList &others)
+   {
+      bool alike = results.size() == others.size();
+      for (std::size_t i = 0; alike && i < results.size(); ++i)
+         alike = results[i].sizes() == others[i].sizes() && torch::allclose(results[i], others[i], kAlike, kAlike, true);
+      if (!alike)
+         throw std::runtime_error("its forward gives other values where gradients are recorded (torch.is_grad_enabled()): leave the question "
+                                  "out and save it again");
+   }
+
+   Script fScript;
+   c10::FunctionSchema fSchema;
+   std::shared_ptr<torch::jit::GraphExecutor> fExecutor, fAsking; ///< as it is written, where it asks whether gradients are recorded
+};
 
 /// Features as they are and outputs as they are, also in later fits.
 void KeepScale(ModelData &model)
@@ -180,7 +213,7 @@ std::shared_ptr<ModelData> OfFile(const std::string &given, F make)
          script = open();
          Check(script);
       });
-      auto model = make(Forward(script), std::make_shared<ScriptModule>(script));
+      auto model = make(ScriptForward(script), std::make_shared<ScriptModule>(script));
       KeepScale(*model);
       model->fTrained = true; // on events that nobody here knows
       return model;
