@@ -63,12 +63,11 @@ fn networks() -> Vec<(&'static str, Vec<u8>)> {
         &[
             node("MatMul(x, w) -> a", &[]),
             node("Add(a, bias) -> b", &[]),
-            node("PRelu(b, slopes) -> s", &[]),
-            node("Tanh(s) -> c", &[]),
+            node("Tanh(b) -> c", &[]),
             node("Gemm(c, v, offset) -> d", &[("transB", I(1))]),
             node("Sigmoid(d) -> y", &[]),
         ],
-        &[layer(3, 5), vec![weight("v", &[1, 5]), weight("slopes", &[5]), floats("offset", &[1], &[0.3])]].concat(),
+        &[layer(3, 5), vec![weight("v", &[1, 5]), floats("offset", &[1], &[0.3])]].concat(),
         &x(&[0, 3]),
         &y(),
     );
@@ -128,13 +127,14 @@ fn networks() -> Vec<(&'static str, Vec<u8>)> {
             node("Div(s, root) -> u", &[]),
             node("Softmax(u) -> p", &[]),
             node("MatMul(p, d) -> o", &[]),
-            node("LayerNormalization(o, scale, shift) -> n", &[]),
+            node("PRelu(o, slopes) -> r", &[]),
+            node("LayerNormalization(r, scale, shift) -> n", &[]),
             node("ReduceMean(n) -> m", &[("axes", L(vec![1])), ("keepdims", I(0))]),
             node("Gemm(m, v) -> y", &[]),
         ],
         &[
             layer(3, 12),
-            vec![integers("parts", &[3], &[4, 4, 4]), floats("root", &[], &[2.0])],
+            vec![integers("parts", &[3], &[4, 4, 4]), floats("root", &[], &[2.0]), weight("slopes", &[4])],
             vec![floats("scale", &[4], &[1.0, 0.5, 1.5, 2.0]), weight("shift", &[4]), weight("v", &[4, 2])],
         ]
         .concat(),
