@@ -250,7 +250,9 @@ fn online_searches_read_simulated_and_served_strain() {
     }
     let short = Session::python(&[&file, "none", "5"]).run();
     assert!(
-        short.code == Some(1) && short.text.contains("no scores: memory and window fill") && short.text.contains("they take 9 s"),
+        short.code == Some(1)
+            && short.text.contains("no scores: memory and window fill")
+            && short.text.contains("they take 9 s"),
         "{}",
         short.text
     );

@@ -18,8 +18,18 @@ const MOST_FOLDED: usize = 1 << 24;
 /// Integers up to this size are exact in float32.
 const EXACT: i64 = 1 << 24;
 /// Operators with weights: what comes before the first one scales the features.
-const LAYERS: &[&str] =
-    &["linear", "matmul", "embedding", "conv1d", "conv2d", "conv3d", "batch_norm", "layer_norm", "group_norm", "einsum"];
+const LAYERS: &[&str] = &[
+    "linear",
+    "matmul",
+    "embedding",
+    "conv1d",
+    "conv2d",
+    "conv3d",
+    "batch_norm",
+    "layer_norm",
+    "group_norm",
+    "einsum",
+];
 
 /// A tensor of the file that operators take.
 #[derive(Clone, Debug, PartialEq)]

@@ -150,10 +150,7 @@ fn check_pairs(options: &Options) -> Result<()> {
         );
     }
     if options.logits && options.loss_function.is_empty() {
-        return contradiction(
-            "fLogits without a loss of your own",
-            "leave it out: fLoss says what the outputs are",
-        );
+        return contradiction("fLogits without a loss of your own", "leave it out: fLoss says what the outputs are");
     }
     if options.min_improvement > 0.0 && options.patience == 0 {
         return contradiction(

@@ -81,8 +81,6 @@ fn pools(c: &mut Cases) {
     for counts in [[1, 1], [3, 2], [6, 4]] {
         let arguments = || vec![V(0), L(counts.to_vec())];
         c.add("adaptive_avg_pool2d", vec![n(&[2, 3, 6, 4])], arguments(), move |x| x[0].adaptive_avg_pool2d(counts));
-        c.add("adaptive_max_pool2d", vec![n(&[2, 3, 6, 4])], arguments(), move |x| {
-            x[0].adaptive_max_pool2d(counts).0
-        });
+        c.add("adaptive_max_pool2d", vec![n(&[2, 3, 6, 4])], arguments(), move |x| x[0].adaptive_max_pool2d(counts).0);
     }
 }
