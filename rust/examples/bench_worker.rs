@@ -120,7 +120,7 @@ fn sgemm_rate(size: usize, threads: usize) -> Answer<f64> {
     let matrix = || Tensor::f_rand([side, side], (Kind::Float, Device::Cpu));
     let (a, b, c) = (matrix()?, matrix()?, matrix()?);
     let torch = best_seconds(|| {
-        a.f_mm_out(&c, &b)?;
+        let _ = a.f_mm_out(&c, &b)?;
         Ok(())
     })?;
     let x = vec![0.5; TILE * f32::padded(size)];

@@ -97,7 +97,7 @@ std::vector<Case> Cases()
          nn::LSTM lstm(nn::LSTMOptions(2, 6).batch_first(true).num_layers(2));
          nn::Linear out(6, 1);
          return Make([=](Tensor x) mutable { return out(std::get<0>(lstm(x)).select(1, 3)); }, lstm, out);
-      }, {4, 2}, "aten::lstm at operator"},
+      }, {4, 2}, "aten::lstm.input at operator"},
       {"image", [] {
          nn::ConvTranspose2d conv(nn::ConvTranspose2dOptions(1, 4, 2));
          nn::Linear out(4 * 5 * 3, 1);
