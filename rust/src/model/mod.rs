@@ -428,20 +428,11 @@ impl Model {
             return Err(Error::Internal(format!("{} numbers for {rows} rows of {}", out.len(), self.outputs())));
         }
         let finish = |out: &mut [f32]| self.finish(raw, out);
-        match (&self.predictor, &self.network) {
-            // Waking a thread takes longer.
-            (Some(predictor), _) if rows <= predictor.tile() => {
-                predictor.predict_tile(self.numbers(), features, out, finish)?;
-            }
-            (Some(predictor), _) => {
-                shared_pool(threads)?.install(|| predictor.predict(self.numbers(), features, out, finish))?;
-            }
-            (None, Network::Module(module)) => {
-                let run = || module.predict(self.numbers(), threads, features, out, finish);
-                shared_pool(threads)?.install(run)?;
-            }
-            (None, Network::Mlp(_)) => return Err(Error::Internal("a perceptron without operators".into())),
-        }
+        shared_pool(threads)?.install(|| match (&self.predictor, &self.network) {
+            (Some(predictor), _) => predictor.predict(self.numbers(), features, out, finish),
+            (None, Network::Module(module)) => module.predict(self.numbers(), threads, features, out, finish),
+            (None, Network::Mlp(_)) => Err(Error::Internal("a perceptron without operators".into())),
+        })?;
         interrupt::check("the prediction")
     }
 

@@ -105,24 +105,6 @@ impl Predictor {
         Ok(Cow::Borrowed(self.packed.get_or_init(|| packed).as_slice()))
     }
 
-    /// Rows that are computed at once.
-    pub fn tile(&self) -> usize {
-        tile_rows::<f32>(&self.module)
-    }
-
-    /// As [`predict`](Self::predict), of at most [`tile`](Self::tile) rows on the calling thread.
-    pub fn predict_tile(
-        &self,
-        numbers: Numbers,
-        features: &[f32],
-        out: &mut [f32],
-        finish: impl Fn(&mut [f32]),
-    ) -> Result<()> {
-        let packing = self.packing()?;
-        let packed = self.packed(packing, numbers.parameters)?;
-        self.run(packing, Numbers { parameters: &packed, ..numbers }, features, out, finish)
-    }
-
     /// The outputs [rows, outputs] of `features` [rows, inputs], on the threads of the present pool; `finish` gets those of
     /// some rows at once. Ends early where Ctrl-C asks for it.
     pub fn predict(
@@ -136,7 +118,7 @@ impl Predictor {
         let packed = self.packed(packing, numbers.parameters)?;
         let numbers = Numbers { parameters: &packed, ..numbers };
         let (inputs, takes_one) = (self.module.inputs(), self.module.takes_one(Mode::Evaluation));
-        let (rows, tile) = (features.len() / inputs, self.tile());
+        let (rows, tile) = (features.len() / inputs, tile_rows::<f32>(&self.module));
         let share = tile * (rows / tile / (SHARES * rayon::current_num_threads())).clamp(1, TILES);
         let mut rest = out;
         let cut = |range: Range<usize>| {
@@ -161,7 +143,7 @@ impl Predictor {
         let made = || Space { passes: Passes::new(Mode::Evaluation, false), x: Vec::new() };
         let mut space = spare().pop().unwrap_or_else(made);
         let (inputs, outputs) = (self.module.inputs(), self.module.outputs());
-        let (size, takes_one) = (self.tile(), self.module.takes_one(Mode::Evaluation));
+        let (size, takes_one) = (tile_rows::<f32>(&self.module), self.module.takes_one(Mode::Evaluation));
         for rows in batches::ranges(features.len() / inputs, size, takes_one) {
             if interrupt::requested() {
                 break;
