@@ -154,6 +154,7 @@ void CheckSilence()
       for (std::size_t number = 0; number < whole; ++number)
          add(faint);
    }, {"detector 1: "});
+   CHECK(waits("detector 1: "));
 }
 
 void CheckRefusals()

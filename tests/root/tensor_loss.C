@@ -260,12 +260,18 @@ void CheckLogits(const Dataset &two, const Dataset &three, const Dataset &pairs)
       options.fLogits = true;
       CladTorch::Mlp({kWidth, 1}).Fit(two, options);
    }, {"fLogits without a loss of your own"});
+   Refuses("labels that the loss does not smooth", [&] {
+      auto options = Options(1);
+      options.fLogits = true;
+      options.fLabelSmoothing = 0.1;
+      CladTorch::Mlp({kWidth, 1}).Fit(two, options, CrossEntropy);
+   }, {"fLabelSmoothing beside"});
    const auto refuses = [](const char *what, const Dataset &data, int outputs, std::initializer_list<const char *> parts) {
       auto options = Options(1);
       options.fLogits = true;
       Refuses(what, [&] { Model(Net(outputs), {kWidth}).Fit(data, options, [](Tensor z, Tensor y) { return (z - y).square().sum(1); }); }, parts);
    };
-   refuses("values as labels", Events(CladTorch::Label("t")), 1, {"label", "from 0 to 1"});
+   refuses("values as labels", Events(CladTorch::Label("t")), 1, {"fLogits takes labels from 0 to 1", "leave it out"});
    refuses("several targets", pairs, 2, {"fLogits needs one label"});
 }
 

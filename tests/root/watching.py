@@ -113,6 +113,17 @@ except KeyboardInterrupt as error:
     assert str(error) == "enough"
 assert np.array_equal(before, np.array(model.Parameters()))
 
+
+def raises_lines(_):
+    raise ValueError("one line\r\nand \x1b[31manother")
+
+
+try:
+    model.Fit(data, fEpochs=4, fVerbose=0, fCallback=raises_lines)
+    raise AssertionError("nothing was raised")
+except ct.Error as error:
+    assert isinstance(error.__cause__, ValueError), error.__cause__
+
 refuses(lambda: model.Fit(data, fMetrics=["AUC"]), "fMetrics", "list of metrics")
 refuses(lambda: model.Fit(data, fMetrics=ct.kAuc), "fMetrics", "list of metrics")
 refuses(lambda: model.Fit(data, fCallback=3), "fCallback", "a function")

@@ -79,6 +79,8 @@ def complex_array(self, dtype=None, copy=None):
     import numpy
     import ROOT
 
+    if copy is False:
+        raise ValueError("the elements of a std::vector of complex numbers can be copied only")
     values = ctypes.string_at(ROOT.addressof(self.data()), 16 * len(self)) if len(self) else b""
     array = numpy.frombuffer(values, "c16").copy()
     return array if dtype is None else array.astype(dtype)

@@ -1,6 +1,8 @@
 """Functions of Python as callbacks of fits and as metrics."""
 
+import collections
 import ctypes
+import itertools
 
 # The function that C++ calls: argument, result, message, its size.
 FUNCTION = ctypes.CFUNCTYPE(
@@ -8,8 +10,9 @@ FUNCTION = ctypes.CFUNCTYPE(
 )
 # C++ may call them as long as the process runs.
 CALLED = []
-# The last exception that left one of them, with the first line of the text that C++ has of it.
-RAISED = []
+# The last exceptions that left them, with the beginning of the text that C++ has of each, which shows what cannot be printed in
+# another way. Several threads may fit.
+RAISED = collections.deque(maxlen=8)
 
 
 def of_cpp(name, result, *arguments):
@@ -28,7 +31,7 @@ def as_function(function, kind, convert):
             return 0
         except BaseException as error:  # nothing may pass through C++
             text = f"{type(error).__name__}: {error}".encode(errors="replace")[: size - 1]
-            RAISED[:] = [(text.decode(errors="ignore").partition("\n")[0], error)]
+            RAISED.append(("".join(itertools.takewhile(str.isprintable, text.decode(errors="ignore"))), error))
             ctypes.memmove(message, text + b"\0", len(text) + 1)
             return 1
 
@@ -38,8 +41,10 @@ def as_function(function, kind, convert):
 
 def cause_of(error):
     """The exception of a function of Python's that C++ tells of in `error`, or None."""
-    if RAISED and RAISED[0][0] in str(error):
-        return RAISED.pop()[1]
+    for raised in reversed(RAISED):
+        if raised[0] in str(error):
+            RAISED.remove(raised)
+            return raised[1]
     return None
 
 

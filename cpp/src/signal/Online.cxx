@@ -95,10 +95,16 @@ std::vector<float> OnlineSearch::Add(double gps, const std::vector<std::vector<d
          return std::vector<float>();
       }
       data.fWaits = "memory and window fill with the strain since " + AtTime(data.fBegin);
-      const auto score = Core::online_search_add(*data.fSearch, Slice(joined));
-      if (!score.empty())
-         data.fWaits.clear();
-      return std::vector<float>(score.begin(), score.end());
+      try {
+         const auto score = Core::online_search_add(*data.fSearch, Slice(joined));
+         if (!score.empty())
+            data.fWaits.clear();
+         return std::vector<float>(score.begin(), score.end());
+      } catch (const std::exception &e) { // the search has begun anew
+         data.fWaits = e.what();
+         data.fBegin = data.fNext;
+         throw;
+      }
    });
 }
 

@@ -28,7 +28,6 @@ using Script = torch::jit::Module;
 
 /// Events with which a network is compared with its model, and how far their predictions may be apart.
 constexpr std::int64_t kEvents = 5;
-constexpr double kAlike = 1e-4;
 
 /// Throws where the network does not compute what the model predicts.
 void Compare(Script script, const Core::Model &model)
@@ -45,9 +44,7 @@ void Compare(Script script, const Core::Model &model)
    if (static_cast<std::size_t>(y.numel()) != expected.size())
       throw std::runtime_error(other);
    const auto predicted = torch::from_blob(const_cast<float *>(expected.data()), y.sizes().vec());
-   const auto near = (y - predicted).abs() <= kAlike * predicted.abs().nan_to_num(0, 0, 0).max().clamp_min(1e-30);
-   const auto differ = ~near & ~(y.isnan() & predicted.isnan()) & ~(y == predicted);
-   if (differ.any().item<bool>())
+   if (!AreAlike(y, predicted))
       throw std::runtime_error(other);
 }
 

@@ -211,5 +211,13 @@ Script ScriptOf(const Core::ScriptSpec &spec)
    return script;
 }
 
+bool AreAlike(const torch::Tensor &a, const torch::Tensor &b)
+{
+   if (!a.is_floating_point() || !b.is_floating_point())
+      return torch::equal(a, b);
+   const auto largest = b.numel() > 0 ? b.abs().nan_to_num(0, 0, 0).max().clamp_min(1e-30) : torch::ones({}, b.options());
+   return ((a - b).abs() <= 1e-4 * largest).logical_or_(a.isnan() & b.isnan()).logical_or_(a == b).all().item<bool>();
+}
+
 } // namespace Internal
 } // namespace CladTorch

@@ -17,6 +17,9 @@ namespace Internal {
 /// where an operator is none of LibTorch's or does not take what it is given.
 torch::jit::Module ScriptOf(const Core::ScriptSpec &spec);
 
+/// Whether two results of one shape differ by no more than rounding does: by 1e-4 of the largest number of `b`, NaN for NaN.
+bool AreAlike(const torch::Tensor &a, const torch::Tensor &b);
+
 } // namespace Internal
 } // namespace CladTorch
 

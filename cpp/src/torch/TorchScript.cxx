@@ -38,8 +38,6 @@ namespace {
 
 /// Modules in one another, as deep as no network goes.
 constexpr int kDeepest = 100;
-/// How far the results of two ways through attention may be apart.
-constexpr double kAlike = 1e-4;
 
 using Script = torch::jit::Module;
 using torch::jit::Node;
@@ -179,7 +177,7 @@ private:
    {
       bool alike = results.size() == others.size();
       for (std::size_t i = 0; alike && i < results.size(); ++i)
-         alike = results[i].sizes() == others[i].sizes() && torch::allclose(results[i], others[i], kAlike, kAlike, true);
+         alike = results[i].sizes() == others[i].sizes() && AreAlike(results[i], others[i]);
       if (!alike)
          throw std::runtime_error("its forward gives other values where gradients are recorded (torch.is_grad_enabled()): leave the question "
                                   "out and save it again");

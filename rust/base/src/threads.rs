@@ -48,8 +48,8 @@ pub fn thread_pool(threads: usize) -> Result<ThreadPool> {
         .map_err(|error| Error::invalid(format!("{threads} threads could not be started: {error}"), "use fewer"))
 }
 
-/// The pool of `threads` threads (0: as many as the machine has) that readers share. Its threads are started once and
-/// sleep when there is nothing to read; a forked process, which has none of them, starts its own.
+/// The pool of `threads` threads (0: as many as the machine has) that readers and predictions share. Its threads are started once and
+/// sleep when there is nothing to do; a forked process, which has none of them, starts its own.
 pub fn shared_pool(threads: usize) -> Result<Arc<ThreadPool>> {
     static POOLS: Mutex<BTreeMap<(u32, usize), Arc<ThreadPool>>> = Mutex::new(BTreeMap::new());
     // A panic elsewhere leaves the map as it was.

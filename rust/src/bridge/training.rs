@@ -233,7 +233,7 @@ fn model_set_options(model: &mut Model, spec: &FitSpec) -> Result<()> {
         let options = decided_options(&spec.options()?, model)?;
         let mut training = model.training().clone();
         // A network from elsewhere is taken to give values until somebody says what it gives.
-        let is_classifier = options.loss.is_some_and(|loss| !loss.is_regression());
+        let is_classifier = options.gives() == crate::graph::Gives::Probabilities;
         if is_classifier && training.target == Some(Scaler::identity(model.outputs())) {
             training.target = None;
         }

@@ -150,12 +150,14 @@ impl View {
     /// of a window become the last dimension. `None` where no window fits.
     pub fn windows(&self, dim: usize, size: usize, step: usize, dilation: usize) -> Option<Self> {
         let reach = size.checked_sub(1)?.checked_mul(dilation)?;
-        let count = self.sizes[dim].checked_sub(reach + 1)? / step + 1;
+        let count = self.sizes[dim].checked_sub(reach.checked_add(1)?)?.checked_div(step)? + 1;
+        // Steps that nobody makes may be of any length.
+        let [dilation, step] = [(size, dilation), (count, step)].map(|(count, step)| if count > 1 { step } else { 1 });
         let mut view = self.clone();
         view.sizes[dim] = count;
         view.sizes.push(size);
-        view.strides.push(self.strides[dim] * dilation);
-        view.strides[dim] *= step;
+        view.strides.push(self.strides[dim].checked_mul(dilation)?);
+        view.strides[dim] = self.strides[dim].checked_mul(step)?;
         Some(view)
     }
 
@@ -246,6 +248,22 @@ mod tests {
                 all = all.iter().flat_map(|&at| (0..size).map(move |i| at + i * stride)).collect();
             }
             assert_eq!(offsets(&view), all);
+        }
+    }
+
+    #[test]
+    fn windows_of_any_steps_fit_or_are_refused() {
+        let x = View::contiguous(&[2, 5, 7]);
+        for (size, step, dilation) in [(2, 1, 1), (2, 3, 2), (5, 1, 1), (1, usize::MAX, 1), (1, 2, usize::MAX)] {
+            let windows = x.windows(1, size, step, dilation).unwrap();
+            let starts = (0..5).step_by(step).filter(|start| start + (size - 1) * dilation.min(5) < 5);
+            let rows: Vec<_> = starts.map(|start| (0..size).map(|k| start + k * dilation.min(5)).collect()).collect();
+            let expected: Vec<Vec<usize>> = rows;
+            let found = windows.select(0, 0).select(1, 0);
+            assert_eq!(offsets(&found), expected.concat().iter().map(|row| row * 7).collect::<Vec<_>>());
+        }
+        for (size, step, dilation) in [(6, 1, 1), (0, 1, 1), (2, 1, usize::MAX), (usize::MAX, 1, 2), (2, 0, 1)] {
+            assert!(x.windows(1, size, step, dilation).is_none(), "{size} {step} {dilation}");
         }
     }
 

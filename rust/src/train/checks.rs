@@ -27,7 +27,7 @@ pub(super) fn checked(options: &Options, model: &Model, data: &Dataset) -> Resul
     }
     check_values(options)?;
     let loss = loss(options, model, data.targets())?;
-    check_labels(loss, model.outputs(), data.labels()?)?;
+    check_labels(options, loss, model.outputs(), data.labels()?)?;
     check_terms(options, loss, model.outputs())?;
     check_classes(options, data.labels()?)?;
     Ok(Settings {
@@ -209,7 +209,9 @@ fn check_terms(options: &Options, loss: Loss, outputs: usize) -> Result<()> {
         _ => "fLossFunction".to_owned(),
     };
     let is_classifier = !loss.is_regression();
-    if options.label_smoothing > 0.0 && !matches!(loss, Loss::BinaryCrossEntropy | Loss::SoftmaxCrossEntropy) {
+    let smooths =
+        options.loss_function.is_empty() && matches!(loss, Loss::BinaryCrossEntropy | Loss::SoftmaxCrossEntropy);
+    if options.label_smoothing > 0.0 && !smooths {
         return Err(Error::invalid(format!("fLabelSmoothing beside {name}"), "only the cross-entropies smooth labels"));
     }
     let (given, classes) = (options.class_weights.len(), outputs.max(2));
@@ -367,7 +369,7 @@ fn own_loss(options: &Options, outputs: usize) -> Result<Loss> {
     })
 }
 
-pub(super) fn check_labels(loss: Loss, outputs: usize, labels: &[f32]) -> Result<()> {
+pub(super) fn check_labels(options: &Options, loss: Loss, outputs: usize, labels: &[f32]) -> Result<()> {
     let (fits, expected): (Box<dyn Fn(f32) -> bool>, String) = match loss {
         Loss::BinaryCrossEntropy | Loss::Focal => (Box::new(|y| (0.0..=1.0).contains(&y)), "labels from 0 to 1".into()),
         Loss::SoftmaxCrossEntropy => {
@@ -377,11 +379,15 @@ pub(super) fn check_labels(loss: Loss, outputs: usize, labels: &[f32]) -> Result
         }
         Loss::MeanSquaredError | Loss::Huber | Loss::Quantile | Loss::Gaussian => return Ok(()),
     };
+    let (name, other) = match options.logits {
+        true => ("fLogits", "leave it out where the outputs are values"),
+        false => (loss.enumerator(), "choose fLoss = kMeanSquaredError or kHuber for a regression"),
+    };
     match labels.iter().position(|&label| !fits(label)) {
         None => Ok(()),
         Some(row) => Err(Error::invalid(
-            format!("event {row} has label {}, {} takes {expected}", labels[row], loss.enumerator()),
-            "mend the labels, or choose fLoss = kMeanSquaredError or kHuber for a regression",
+            format!("event {row} has label {}, {name} takes {expected}", labels[row]),
+            format!("mend the labels, or {other}"),
         )),
     }
 }

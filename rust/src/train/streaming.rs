@@ -181,7 +181,7 @@ impl StreamTrainer {
     /// Makes the table the events at `places`.
     fn gather(&mut self, window: &Window, places: &[Place], outputs: usize) -> Result<()> {
         window.gather(places, &mut self.table)?;
-        checks::check_labels(self.fit.loss, outputs, &self.table.labels)?;
+        checks::check_labels(&self.fit.options, self.fit.loss, outputs, &self.table.labels)?;
         checks::check_classes(&self.fit.options, &self.table.labels)
     }
 

@@ -33,7 +33,7 @@ impl Validation {
         }
         fit.check_alike(own)?;
         let events = Events::of(own)?;
-        checks::check_labels(fit.loss, outputs, events.labels)?;
+        checks::check_labels(&fit.options, fit.loss, outputs, events.labels)?;
         checks::check_classes(&fit.options, events.labels)?;
         let rows: Vec<u32> = (0..own.rows() as u32).collect();
         let weights = fit.loss_weights(events);

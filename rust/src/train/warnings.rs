@@ -179,6 +179,12 @@ fn constant_label(mut events: impl Iterator<Item = (f32, f64)>) -> Option<String
 /// A network that ends in what the loss does itself.
 pub(super) fn second_activation(options: &Options, model: &Model, loss: Loss) -> Option<String> {
     let last = model.names().last_activation();
+    if !last.is_empty() && options.logits {
+        return Some(format!(
+            "the network ends in {last}, but fLogits says that it ends in logits, which Predict() turns into probabilities: leave \
+             the last {last} out, or fLogits"
+        ));
+    }
     if last == PROBABILITIES && options.loss_function.is_empty() && !loss.is_regression() {
         return Some(format!(
             "the network gives probabilities, but {} takes logits and makes probabilities of them, as Predict() then does: give \

@@ -68,7 +68,7 @@ pub const ON_LIBTORCH: &[(&str, &str)] = &[
     ("lstm gru rnn_tanh rnn_relu lstm_cell gru_cell", "its cells are fused, and each step waits for the one before"),
     (
         "conv_transpose* adaptive_avg_pool3d adaptive_max_pool3d upsample_* grid_sampler*",
-        "images are what its own kernels are made for",
+        "it has been rare in networks for physics",
     ),
     ("kthvalue median nanmedian mode unique* searchsorted bucketize", "it orders values"),
     ("cumsum cumprod cummax cummin logcumsumexp", "each element needs the one before"),

@@ -1,6 +1,7 @@
 //! Support vector machines of the domain `ai.onnx.ml`: kernels of an event and the support vectors, weighted and added.
 
 use super::super::call::{Call, Outputs, integers, number};
+use super::super::fold;
 use super::super::known::{Element, Known};
 use super::super::value::Value;
 use super::classic::{columns, transformed};
@@ -78,6 +79,7 @@ fn decisions(call: &mut Call, sizes: &[usize]) -> Result<Value> {
     if rho.len() != machines {
         return Err(call.wrong(format!("{} numbers rho instead of {machines}", rho.len())));
     }
+    fold::check_length(&[count, machines])?;
     let kernels = similarities(call, count)?;
     let of_vectors = sizes.iter().enumerate().flat_map(|(class, &size)| std::iter::repeat_n(class, size)).enumerate();
     let absent = coefficients.len();
