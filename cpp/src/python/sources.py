@@ -58,7 +58,7 @@ def is_source(cls):
             args = args[0]
         values = (*args, *kwargs.values())
         one = len(values) == 1 and (is_node(values[0]) or is_tree(values[0]) or isinstance(values[0], ROOT.CladTorch.Source))
-        if not one and not (len(values) == 2 and is_text(values[0]) and expected("CladTorch::Files").fits(values[1])):
+        if not one and not is_braced(values):
             raise TypeError(f"a CladTorch::Source is {SOURCES}, not {' and '.join(map(named, values)) or 'nothing'}")
         names = ("tree", "files")[len(args) :] if not one else ("frame", "tree")
         if unknown := [key for key in kwargs if key not in names]:
@@ -76,9 +76,7 @@ def as_source(value):
     """With an implicit conversion PyROOT would hide the errors of C++."""
     import ROOT
 
-    if isinstance(value, (str, ROOT.CladTorch.Source)):
-        return value
-    return ROOT.CladTorch.Source(value)
+    return value if isinstance(value, (str, ROOT.CladTorch.Source)) else ROOT.CladTorch.Source(value)
 
 
 def takes_weights(cls, name):

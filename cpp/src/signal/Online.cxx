@@ -83,17 +83,16 @@ std::vector<float> OnlineSearch::Add(double gps, const std::vector<std::vector<d
                                         std::to_string(data.fBlock));
          joined.insert(joined.end(), block.begin(), block.end());
       }
-      data.fWaits = WhyMissing(blocks, gps);
       // Half a sample is more than the times' rounding.
-      if (const bool follows = std::abs(gps - data.fNext) <= 0.5 / data.fRate; !follows || !data.fWaits.empty()) {
-         data.fSearch->reset();
-         data.fBegin = gps;
-      }
+      const bool follows = std::abs(gps - data.fNext) <= 0.5 / data.fRate;
       data.fNext = gps + data.fBlock / data.fRate;
-      if (!data.fWaits.empty()) {
-         data.fBegin = data.fNext;
-         return std::vector<float>();
+      data.fWaits = WhyMissing(blocks, gps);
+      if (!follows || !data.fWaits.empty()) {
+         data.fSearch->reset();
+         data.fBegin = data.fWaits.empty() ? gps : data.fNext;
       }
+      if (!data.fWaits.empty())
+         return std::vector<float>();
       data.fWaits = "memory and window fill with the strain since " + AtTime(data.fBegin);
       try {
          const auto score = Core::online_search_add(*data.fSearch, Slice(joined));

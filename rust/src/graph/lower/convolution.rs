@@ -62,6 +62,17 @@ struct Steps {
     dilation: usize,
 }
 
+/// Those of each dimension, with as much padding before as behind.
+fn steps(sizes: &[usize], strides: &[usize], padding: &[usize], dilations: &[usize]) -> Vec<Steps> {
+    let of_dim = |dim: usize| Steps {
+        size: sizes[dim],
+        stride: strides[dim],
+        padding: [padding[dim]; 2],
+        dilation: dilations[dim],
+    };
+    (0..sizes.len()).map(of_dim).collect()
+}
+
 /// One number for each dimension: a list of one stands for all.
 fn each(call: &Call, position: usize, dims: usize) -> Result<Vec<usize>> {
     let list = call.sizes(position)?;
@@ -96,17 +107,14 @@ fn convolution_of(call: &mut Call, dims: usize) -> Lowered {
     let is_word = call.overload() == "padding" || call.node.op == "aten::_convolution_mode";
     let word = if is_word { Some(call.text(4)?.to_owned()) } else { None };
     let numbers = if is_word { vec![0; dims] } else { each(call, 4, dims)? };
-    let mut steps = Vec::new();
-    for dim in 0..dims {
-        let (size, dilation) = (taps[dim], dilations[dim]);
-        let reach = size.saturating_sub(1).saturating_mul(dilation);
-        let padding = match word.as_deref() {
-            None => [numbers[dim]; 2],
-            Some("valid") => [0, 0],
-            Some("same") => [reach / 2, reach - reach / 2],
+    let mut steps = steps(&taps, &strides, &numbers, &dilations);
+    for Steps { size, dilation, padding, .. } in &mut steps {
+        let reach = size.saturating_sub(1).saturating_mul(*dilation);
+        match word.as_deref() {
+            None | Some("valid") => {}
+            Some("same") => *padding = [reach / 2, reach - reach / 2],
             Some(other) => return Err(call.refuse(format!("has the padding \"{other}\""))),
-        };
-        steps.push(Steps { size, stride: strides[dim], padding, dilation });
+        }
     }
     let groups = call.integer(6)?;
     convolve(call, &steps, groups)
@@ -120,14 +128,8 @@ fn convolution(call: &mut Call) -> Lowered {
     let taps = taps(call)?;
     let dims = taps.len();
     let (strides, padding, dilations) = (each(call, 3, dims)?, each(call, 4, dims)?, each(call, 5, dims)?);
-    let of_dim = |dim: usize| Steps {
-        size: taps[dim],
-        stride: strides[dim],
-        padding: [padding[dim]; 2],
-        dilation: dilations[dim],
-    };
     let groups = call.integer(8)?;
-    convolve(call, &(0..dims).map(of_dim).collect::<Vec<_>>(), groups)
+    convolve(call, &steps(&taps, &strides, &padding, &dilations), groups)
 }
 
 /// `x` [events, channels, sizes], or without events.
@@ -254,13 +256,7 @@ fn pool_steps(call: &mut Call, dims: usize, dilations: &[usize]) -> Result<Vec<S
     if strides.iter().chain(dilations).any(|&step| step == 0) {
         return Err(call.refuse("has nothing to go along"));
     }
-    let of_dim = |dim: usize| Steps {
-        size: sizes[dim],
-        stride: strides[dim],
-        padding: [padding[dim]; 2],
-        dilation: dilations[dim],
-    };
-    Ok((0..dims).map(of_dim).collect())
+    Ok(steps(&sizes, &strides, &padding, dilations))
 }
 
 /// The greatest or the mean of each window along the last dimensions, one after the other: the last one first, so that of equals
