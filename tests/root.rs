@@ -132,6 +132,11 @@ fn any_network_is_a_model() {
     macro_of("model.C").passed().show("AUC");
 }
 
+#[test]
+fn an_event_is_predicted_with_the_same_bits_alone_and_among_others() {
+    macro_of("event_bits.C").passed();
+}
+
 /// Another session knows neither the source of the networks nor LibTorch's headers.
 #[test]
 fn models_of_modules_are_saved_and_loaded() {

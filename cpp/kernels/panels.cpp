@@ -16,6 +16,7 @@
 #include "panels.hpp"
 
 #include <cstring>
+#include <type_traits>
 
 namespace CladTorch::Kernels {
 namespace {
@@ -213,6 +214,25 @@ void PanelPullback(int before, size_t R, size_t I, size_t O, const T *x, const T
       InputPanels(before, R, I, O, x, transposed, dz, dx, add);
 }
 
+namespace {
+
+/// Calls `f(columns)`, with the numbers of a whole panel or of its usual parts as constants, so that no copy of a row is a call.
+template <typename T, typename F>
+void WithColumns(size_t columns, F f)
+{
+   constexpr size_t P = kPanel<T>;
+   if (columns == P)
+      f(std::integral_constant<size_t, P>());
+   else if (columns == P / 2)
+      f(std::integral_constant<size_t, P / 2>());
+   else if (columns == P / 4)
+      f(std::integral_constant<size_t, P / 4>());
+   else
+      f(columns);
+}
+
+} // namespace
+
 template <typename T>
 void ToPanels(size_t R, size_t C, const T *dense, T *panels)
 {
@@ -224,13 +244,13 @@ void ToPanels(size_t R, size_t C, const T *dense, T *panels)
       }
       return;
    }
-   for (size_t p = 0; p < Panels<T>(C); ++p, panels += R * P) {
-      const size_t columns = ColumnsOf<T>(p, C);
-      for (size_t r = 0; r < R; ++r) {
-         std::memcpy(panels + r * P, dense + r * C + p * P, columns * sizeof(T));
-         std::memset(panels + r * P + columns, 0, (P - columns) * sizeof(T));
-      }
-   }
+   for (size_t p = 0; p < Panels<T>(C); ++p, panels += R * P)
+      WithColumns<T>(ColumnsOf<T>(p, C), [&](auto columns) {
+         for (size_t r = 0; r < R; ++r) {
+            std::memcpy(panels + r * P, dense + r * C + p * P, columns * sizeof(T));
+            std::memset(panels + r * P + columns, 0, (P - columns) * sizeof(T));
+         }
+      });
 }
 
 template <typename T>
@@ -243,8 +263,10 @@ void FromPanels(size_t R, size_t C, const T *panels, T *dense)
       return;
    }
    for (size_t p = 0; p < Panels<T>(C); ++p, panels += R * P)
-      for (size_t r = 0; r < R; ++r)
-         std::memcpy(dense + r * C + p * P, panels + r * P, ColumnsOf<T>(p, C) * sizeof(T));
+      WithColumns<T>(ColumnsOf<T>(p, C), [&](auto columns) {
+         for (size_t r = 0; r < R; ++r)
+            std::memcpy(dense + r * C + p * P, panels + r * P, columns * sizeof(T));
+      });
 }
 
 namespace {

@@ -11,7 +11,7 @@ use crate::dataset::Scaler;
 use crate::device::HostBuffer;
 use crate::error::Result;
 use crate::gradient::{Memory, Packing, Pass, Passes, batches, tile_rows};
-use crate::graph::{Mode, Module, Precision};
+use crate::graph::{Mode, Module};
 use crate::interrupt;
 use crate::kernels::Scalar;
 
@@ -86,7 +86,7 @@ impl Predictor {
         if let Some(packing) = self.packing.get() {
             return Ok(packing);
         }
-        let packing = Packing::new(&self.module, tile_rows::<f32>(&self.module), Precision::Float32)?;
+        let packing = Packing::for_predictions(&self.module, tile_rows::<f32>(&self.module))?;
         // Threads that meet here make the same; one of them is kept.
         Ok(self.packing.get_or_init(|| packing))
     }

@@ -24,6 +24,7 @@ mod shape;
 
 use call::Call;
 
+use super::fused::with_fused_terms;
 use super::program::{Kind, Node, Primitive, Tensor};
 use super::view::checked_length;
 use super::{DType, ObservedArgument, ObservedGraph, ObservedValue, Program, View};
@@ -156,7 +157,7 @@ pub struct Work {
 /// What kernels would make of a graph whose every gradient is wanted. Its results may be of any type.
 pub fn weigh(graph: &ObservedGraph) -> Result<Work> {
     let gradients = vec![true; graph.inputs.len() + graph.constants.len()];
-    let program = Lowering::of(graph, &gradients, usize::MAX)?.program;
+    let program = with_fused_terms(Lowering::of(graph, &gradients, usize::MAX)?.program)?;
     let is_work = |node: &&Node| !matches!(node.primitive, Primitive::Load(_));
     Ok(Work { steps: program.nodes.iter().filter(is_work).count(), draws: program.noise.len() })
 }
@@ -269,7 +270,7 @@ impl<'a> Lowering<'a> {
             self.program.updates.push(argument);
             self.program.outputs.push(value);
         }
-        Ok(self.program)
+        with_fused_terms(self.program)
     }
 }
 
