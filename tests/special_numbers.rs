@@ -1,39 +1,11 @@
 //! Operators of graphs at special numbers (zeros of both signs, denormal and large ones, infinities, NaN, and the kinks of each):
 //! values and gradients against LibTorch, with every variant of the kernels.
 
-use cladtorch::graph::ObservedArgument;
-use support::graph::cases::{Case, In, cases};
+use support::graph::awkward;
+use support::graph::cases::{Case, cases};
 use support::graph::recorder::{A, Recorder, agree, numbers};
 use support::variants;
 use tch::{Kind, Tensor};
-
-/// Zeros, denormals, kinks, values where exp overflows, infinities and NaN.
-const AWKWARD: [f64; 24] = [
-    0.0,
-    -0.0,
-    1e-40,
-    -1e-40,
-    5e-324,
-    1.0,
-    -1.0,
-    2.0,
-    -2.0,
-    0.5,
-    -0.5,
-    20.0,
-    -20.0,
-    88.0,
-    -88.0,
-    100.0,
-    -100.0,
-    104.0,
-    1e4,
-    -1e4,
-    3.0,
-    f64::INFINITY,
-    f64::NEG_INFINITY,
-    f64::NAN,
-];
 
 /// Element-by-element operators at awkward numbers, every pair of them for two operands.
 #[test]
@@ -41,23 +13,7 @@ fn awkward_numbers_come_out_in_the_same_places() {
     let mut failures = Vec::new();
     for case in cases().into_iter().filter(|case| case.is_elementwise) {
         for kind in [Kind::Double, Kind::Float] {
-            let floats = case.inputs.iter().filter(|input| input.is_floating()).count();
-            let grid = Tensor::from_slice(&AWKWARD).to_kind(kind);
-            let n = AWKWARD.len() as i64;
-            let mut float = 0;
-            let awkward = |(i, input): (usize, &In)| match input {
-                input if input.is_floating() => {
-                    float += 1;
-                    let shape = if float == 1 { [n, 1] } else { [1, n] };
-                    let whole = grid.reshape(shape);
-                    if floats == 1 { whole } else { whole.expand([n, n], true).contiguous() }
-                }
-                other => other.with_shape(&[n, if floats == 1 { 1 } else { n }]).tensor(i, kind),
-            };
-            let inputs: Vec<Tensor> = case.inputs.iter().enumerate().map(awkward).collect();
-            // Absolutely: LibTorch computes some derivatives from values that have lost digits, exp(x) as expm1(x) + 1.
-            let (rtol, atol) = if kind == Kind::Double { (1e-11, 1e-15) } else { (2e-6, 4e-7) };
-            if let Err(error) = check_awkward(&case.recorded(&inputs), rtol, atol) {
+            if let Err(error) = check_awkward(&case.recorded(&awkward::inputs(&case, kind)), kind) {
                 failures.push(format!("{case}, {kind:?}: {error}"));
             }
         }
@@ -65,52 +21,15 @@ fn awkward_numbers_come_out_in_the_same_places() {
     assert!(failures.is_empty(), "{} failures:\n{}", failures.len(), failures.join("\n"));
 }
 
-/// As [`check`], but names the point and leaves out the few where LibTorch or the rule is known to be off.
-fn check_awkward(recorder: &Recorder, rtol: f64, atol: f64) -> Result<(), String> {
-    let compiled = recorder.compile()?;
-    let got = recorder.actual(&compiled)?;
+fn check_awkward(recorder: &Recorder, kind: Kind) -> Result<(), String> {
+    let got = recorder.actual(&recorder.compile()?)?;
+    let points = &recorder.tensors[..recorder.graph.inputs.len()];
     for (index, (got, want)) in got.iter().zip(recorder.expected()).enumerate() {
-        let (got, want) = (numbers(got), numbers(&want));
-        let points: Vec<Vec<f64>> = recorder.tensors[..recorder.graph.inputs.len()].iter().map(numbers).collect();
-        for (i, (&got, &want)) in got.iter().zip(&want).enumerate() {
-            let close = (got - want).abs() <= rtol * want.abs() + atol;
-            let at: Vec<f64> = points.iter().map(|x| x[i % x.len()]).collect();
-            if !(close || got == want || got.is_nan() && want.is_nan() || is_known(recorder, &at)) {
-                return Err(format!("result {index} at {at:?} is {got:e} instead of {want:e}"));
-            }
-            // The sign of a zero decides what 1 / x and atan2 make of it.
-            let is_value = index < recorder.graph.outputs.len();
-            // LibTorch's gelu of -0 is 0 with AVX2 and -0 with AVX-512.
-            let keeps_it = !matches!(recorder.graph.nodes[0].op.as_str(), "aten::relu" | "aten::relu6" | "aten::gelu");
-            if is_value && keeps_it && got == 0.0 && want == 0.0 && got.is_sign_negative() != want.is_sign_negative() {
-                return Err(format!("result {index} at {at:?} is {got:?} instead of {want:?}"));
-            }
-        }
+        let is_value = index < recorder.graph.outputs.len();
+        awkward::agree(&recorder.graph.nodes[0], points, is_value, got, &want, kind)
+            .map_err(|error| format!("result {index} {error}"))?;
     }
     Ok(())
-}
-
-/// Where a difference from LibTorch is expected.
-fn is_known(recorder: &Recorder, at: &[f64]) -> bool {
-    let node = &recorder.graph.nodes[0];
-    match node.op.as_str() {
-        // LibTorch's value is that of rsqrt, its derivative that of pow.
-        "aten::pow" => node.arguments[1] == ObservedArgument::Float(-0.5) && at[0] == f64::NEG_INFINITY,
-        // LibTorch's derivative of a NaN depends on its neighbours.
-        "aten::elu" | "aten::selu" | "aten::celu" | "aten::hardtanh" | "aten::relu6" | "aten::softshrink"
-        | "aten::hardswish" => at[0].is_nan(),
-        // LibTorch multiplies by the adjoint before it divides, which denormal numbers do not bear.
-        "aten::hypot" => at.iter().all(|number| number.abs() < f64::from(f32::MIN_POSITIVE)),
-        // LibTorch's value takes infinity from infinity; it is infinite. No label is infinite.
-        "aten::binary_cross_entropy_with_logits" => at[0] == f64::NEG_INFINITY || at[1].is_infinite(),
-        // LibTorch's vector function loses what is left of a number by a denormal one.
-        "aten::remainder" | "aten::fmod" => {
-            at.get(1).is_some_and(|divisor| divisor.abs() < f64::from(f32::MIN_POSITIVE))
-        }
-        // With AVX-512, LibTorch's gelu of float32 infinity is NaN; it is infinity.
-        "aten::gelu" => at[0] == f64::INFINITY,
-        _ => false,
-    }
 }
 
 /// One special number in one place of one input of every operator, whatever it does with its elements.

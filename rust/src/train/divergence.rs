@@ -39,7 +39,7 @@ impl Suspects {
                 }
                 Ok(match autograd::first_not_finite(mlp.graph(), parameters, &x)? {
                     Some(layer) => format!("the first number that is not finite comes from layer {layer}"),
-                    None => "the outputs are finite, and too large for the loss".to_owned(),
+                    None => "the outputs are finite, and the loss of them is not".to_owned(),
                 })
             }
             (Network::Module(_), None) => Ok("the parameters are finite still".to_owned()),

@@ -1,5 +1,6 @@
 //! Networks and functions as LibTorch is observed to run them, written operator by operator.
 
+pub mod awkward;
 pub mod cases;
 pub mod modules;
 pub mod network;

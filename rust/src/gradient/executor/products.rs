@@ -53,7 +53,9 @@ impl Products {
     /// c = a b + bias in every row.
     pub fn biased<T: Scalar>(&self, a: &[T], b: &[T], bias: &[T], c: &mut [T]) {
         let [[a_start, b_start], ..] = self.batches[..] else { return };
-        let (a, b) = ((&a[a_start..], self.orders[0]), (&b[b_start..], self.orders[1]));
+        // A view of no elements may begin behind its buffer.
+        let from = |data, start: usize| -> &[T] { <[T]>::get(data, start..).unwrap_or_default() };
+        let (a, b) = ((from(a, a_start), self.orders[0]), (from(b, b_start), self.orders[1]));
         strided::biased_product(self.sides, a, b, &bias[..self.sides[1]], c);
     }
 

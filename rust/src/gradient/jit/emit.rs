@@ -11,7 +11,7 @@ use super::super::reverse::{Pullback, Reverse};
 use super::lines::{emit, line};
 use crate::error::{Error, Result};
 use crate::graph::program::{Node, Origin, Primitive};
-use crate::graph::{DType, Function, Program, View};
+use crate::graph::{DType, Program, View};
 use crate::kernels::strided::Stream;
 
 mod fusion;
@@ -26,7 +26,6 @@ pub(crate) use loops::Nest;
 pub fn emit(program: &Program, layout: &Layout, name: &str, operators: &[String]) -> Result<(String, Vec<usize>)> {
     let mut emitter =
         Emitter { program, layout, operators, steps: String::new(), calls: String::new(), requests: String::new() };
-    refuse_remainders(program, operators)?;
     let groups = groups(program);
     // What is loaded is read by the library, before the function runs.
     let is_step =
@@ -47,21 +46,6 @@ pub fn emit(program: &Program, layout: &Layout, name: &str, operators: &[String]
         }
     }
     Ok((emitter.whole(name)?, reverse.zero))
-}
-
-/// Clad's rule for fmod, by the divisor, rounds down where fmod rounds towards 0.
-fn refuse_remainders(program: &Program, operators: &[String]) -> Result<()> {
-    let is_remainder = |node: &&Node| matches!(node.primitive, Primitive::Map(Function::Remainder | Function::Fmod));
-    match program.nodes.iter().find(is_remainder) {
-        None => Ok(()),
-        Some(node) => {
-            let operator = operators.get(node.observed).map_or("remainder", String::as_str);
-            Err(Error::invalid(
-                format!("{operator}: Clad derives fmod wrongly"),
-                "write it with floor() or trunc() of a / b",
-            ))
-        }
-    }
 }
 
 /// Of a step that is a node, or a loop that ends with it.
@@ -195,7 +179,10 @@ impl Emitter<'_> {
         emit!(text, "// What the back end jit runs for {}.", name.replace(['\n', '\r', '\\'], " "));
         emit!(text, "#include \"elementwise.hpp\"\n#include \"jit.hpp\"\n\nusing T = {scalar};\n\nnamespace {{");
         emit!(text, "#define CT_USE(F) using ::CladTorch::Kernels::F;");
-        emit!(text, "CT_UNARY(CT_USE) CT_FLAT_UNARY(CT_USE) CT_BINARY(CT_USE) CT_FLAT(CT_USE) CT_TERNARY(CT_USE)");
+        emit!(
+            text,
+            "CT_USE(ReluOf) CT_UNARY(CT_USE) CT_FLAT_UNARY(CT_USE) CT_BINARY(CT_USE) CT_FLAT(CT_USE) CT_TERNARY(CT_USE)"
+        );
         emit!(text, "const ct_kernels_{short} *gKernels; // the library's");
         emit!(
             text,

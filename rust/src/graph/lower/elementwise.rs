@@ -142,7 +142,8 @@ fn hardswish(call: &mut Call) -> Lowered {
     let is_above = call.map(Function::LessEqual, &[&three, &x])?;
     let bent = call.map(Function::Where, &[&is_above, &zero, &x])?; // finite, so that 0 comes back from what is not chosen
     let shifted = call.map_number(Function::Add, &bent, 3.0)?;
-    let gate = call.map_number(Function::ClampMin, &shifted, 0.0)?;
+    let is_below = call.map_number(Function::LessEqual, &bent, -3.0)?; // at the kink itself the derivative is 0
+    let gate = call.map(Function::Where, &[&is_below, &zero, &shifted])?;
     let product = call.map(Function::Mul, &[&bent, &gate])?;
     let below = call.map_number(Function::Div, &product, 6.0)?;
     Ok(vec![call.map(Function::Where, &[&is_above, &x, &below])?])

@@ -86,7 +86,10 @@ impl<'a> Body<'a> {
         let operands: Vec<String> =
             node.operands.iter().map(|operand| self.operand(program, groups, operand)).collect();
         let variable = format!("t{}", self.steps.len());
-        emit!(self.text, "   T {variable} = {}({});", function.name(), operands.join(", "));
+        match function {
+            Function::Relu => emit!(self.text, "   T {variable} = ReluOf({}, T(0));", operands[0]),
+            _ => emit!(self.text, "   T {variable} = {}({});", function.name(), operands.join(", ")),
+        }
         self.steps.push((function, operands));
         variable
     }
