@@ -25,7 +25,7 @@ volatile std::sig_atomic_t gPressed = 0;
 // The handler is one of the whole process: the first scope takes it over, the last one gives it back.
 std::mutex gMutex;
 int gScopes = 0;
-struct sigaction gBefore;
+struct sigaction gActionBefore;
 thread_local int gScopesOfThread = 0;
 
 std::terminate_handler gTerminateBefore = nullptr;
@@ -55,7 +55,7 @@ extern "C" void IgnoreSame(int)
 {
    if (Seconds() < gSameUntil)
       return;
-   sigaction(SIGINT, &gBefore, nullptr);
+   sigaction(SIGINT, &gActionBefore, nullptr);
    raise(SIGINT);
 }
 
@@ -121,7 +121,7 @@ bool TakeHandler()
    struct sigaction now;
    sigaction(SIGINT, nullptr, &now);
    if (now.sa_handler != IgnoreSame)
-      gBefore = now;
+      gActionBefore = now;
    if (now.sa_handler == SIG_IGN)
       return false;
    SetHandler(NotePressed);
@@ -146,7 +146,7 @@ InterruptScope::~InterruptScope()
       gSameUntil = Seconds() + kSeconds;
       SetHandler(IgnoreSame);
    } else {
-      sigaction(SIGINT, &gBefore, nullptr);
+      sigaction(SIGINT, &gActionBefore, nullptr);
    }
    Core::interrupt_request(false);
 }

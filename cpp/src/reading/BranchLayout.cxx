@@ -144,7 +144,7 @@ std::string DescribeVector(const TBranchElement &branch, Core::LeafSpec &spec)
    return "";
 }
 
-std::string Describe(TBranch &branch, const TLeaf &leaf, Core::LeafSpec &spec)
+std::string SpecOfLeaf(TBranch &branch, const TLeaf &leaf, Core::LeafSpec &spec)
 {
    if (branch.IsA() == TBranch::Class())
       return DescribeLeaf(branch, leaf, spec);
@@ -225,7 +225,7 @@ std::string AddToLayout(Core::TreeFile &layout, TTree &tree, const ColumnTarget 
       return "it is not a branch of the tree itself with exactly one leaf";
    TBranch &branch = *leaf->GetBranch();
    Core::LeafSpec spec{};
-   auto reason = Describe(branch, *leaf, spec);
+   auto reason = SpecOfLeaf(branch, *leaf, spec);
    if (reason.empty() && target.fScalar && (spec.shape != Shape::Fixed || spec.length != 1))
       reason = "it has several numbers an event";
    if (reason.empty())

@@ -25,7 +25,7 @@ std::string FileOf(TTree *tree)
    return file ? file->GetName() : "";
 }
 
-std::string Describe(const ColumnTarget &target, const std::string &value, const std::string &entry, const std::string &file)
+std::string DescribeBad(const ColumnTarget &target, const std::string &value, const std::string &entry, const std::string &file)
 {
    const char *const parts[] = {"column", "label column", "weight column"};
    std::ostringstream text;
@@ -75,7 +75,7 @@ void OrderedCollector::NoteBadValue(unsigned int slot, const ColumnTarget &targe
    if (bad.fCount == 0 || now.fPresent < bad.fPlace) {
       TTree *tree = TreeOf(now);
       const auto entry = tree && tree->GetTree() ? tree->GetTree()->GetReadEntry() : now.fPresent.second;
-      bad.fText = Describe(target, value, std::to_string(entry), FileOf(tree));
+      bad.fText = DescribeBad(target, value, std::to_string(entry), FileOf(tree));
       bad.fPlace = now.fPresent;
    }
    bad.fLast = now.fPresent;

@@ -158,11 +158,6 @@ void CheckName(const std::string &files)
                                   "close it, or write ? for one letter");
 }
 
-bool EndsWith(const std::string &text, const std::string &end)
-{
-   return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
-}
-
 /// Before ROOT looks for a file of the tree's name.
 void CheckOrder(const std::string &tree, const std::string &files)
 {
@@ -213,6 +208,11 @@ void CheckFile(const std::string &tree, const std::string &name)
 }
 
 } // namespace
+
+bool EndsWith(const std::string &text, const std::string &end)
+{
+   return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
+}
 
 TTree *TreeOf(const ROOT::RDF::RNode &frame)
 {

@@ -14,6 +14,9 @@ class TTree;
 namespace CladTorch {
 namespace Internal {
 
+/// Whether `text` ends with `end`.
+bool EndsWith(const std::string &text, const std::string &end);
+
 /// The tree or chain that `frame` reads; null where it reads something else.
 TTree *TreeOf(const ROOT::RDF::RNode &frame);
 

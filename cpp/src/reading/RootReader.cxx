@@ -28,7 +28,7 @@ namespace {
 enum EKind { kClones = 3, kCollection = 4, kClonesMember = 31, kCollectionMember = 41 };
 
 /// A damaged file can hold classes without end.
-constexpr int kDeepest = 16;
+constexpr int kDeepestClass = 16;
 
 bool IsBitset(const std::string &type)
 {
@@ -50,7 +50,7 @@ std::string WhyNotWithoutLibrary(TClass &type, bool (*fails)(const std::string &
 {
    if (type.HasDictionary())
       return "";
-   auto *info = depth < kDeepest ? type.GetStreamerInfo() : nullptr;
+   auto *info = depth < kDeepestClass ? type.GetStreamerInfo() : nullptr;
    if (!info)
       return "the file does not describe class " + std::string(type.GetName());
    for (auto *element : TRangeDynCast<TStreamerElement>(info->GetElements())) {

@@ -18,16 +18,11 @@ namespace Internal {
 namespace {
 
 /// A damaged file can hold branches or friends without end.
-constexpr int kDeepest = 16;
+constexpr int kDeepestBranch = 16;
 
 std::string FullName(TBranch &branch)
 {
    return branch.GetFullName().Data();
-}
-
-bool EndsWith(const std::string &text, const std::string &end)
-{
-   return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
 }
 
 std::string WithoutLengths(const std::string &name)
@@ -43,7 +38,7 @@ void CollectCalled(const TObjArray &branches, const std::string &name, int depth
       const std::string own = branch->GetName(); // the full name ends with it
       if (name == own || (EndsWith(name, own) && name == FullName(*branch)))
          found.push_back(branch);
-      if (depth < kDeepest)
+      if (depth < kDeepestBranch)
          CollectCalled(*branch->GetListOfBranches(), name, depth + 1, found);
    }
 }
@@ -93,7 +88,7 @@ TBranch *SearchFriends(TTree &tree, const std::string &column, int depth)
 {
    if (auto *branch = BranchOf(tree, column))
       return branch;
-   const auto *friends = depth < kDeepest ? tree.GetListOfFriends() : nullptr;
+   const auto *friends = depth < kDeepestBranch ? tree.GetListOfFriends() : nullptr;
    for (int i = 0; friends && i < friends->GetSize(); ++i) {
       auto &element = static_cast<TFriendElement &>(*friends->At(i));
       auto *other = element.GetTree() ? LoadedTree(*element.GetTree()) : nullptr;

@@ -27,13 +27,13 @@ namespace {
 using Script = torch::jit::Module;
 
 /// Events with which a network is compared with its model, and how far their predictions may be apart.
-constexpr std::int64_t kEvents = 5;
+constexpr std::int64_t kTrialEvents = 5;
 
 /// Throws where the network does not compute what the model predicts.
 void Compare(Script script, const Core::Model &model)
 {
    const auto inputs = static_cast<std::int64_t>(Core::model_inputs(model));
-   auto x = torch::randn({kEvents, inputs}, at::detail::createCPUGenerator(1));
+   auto x = torch::randn({kTrialEvents, inputs}, at::detail::createCPUGenerator(1));
    const auto whole = Core::model_whole_features(model);
    for (std::size_t i = 0; i < whole.size(); ++i)
       if (whole[i])

@@ -19,7 +19,7 @@ namespace Internal {
 namespace {
 
 /// Events of the first observation: see Model.cxx.
-constexpr std::int64_t kEvents = 6;
+constexpr std::int64_t kLossEvents = 6;
 const std::string kName = "the loss";
 
 /// Rows of outputs and labels, from 0 to 1.
@@ -29,7 +29,7 @@ torch::Tensor Rows(std::int64_t rows, std::size_t width)
    return torch::rand({rows, static_cast<std::int64_t>(width)}, generator);
 }
 
-std::vector<std::size_t> Addresses(const Observation &observation)
+std::vector<std::size_t> AddressesOf(const Observation &observation)
 {
    if (observation.fParameters > 0)
       throw std::runtime_error(kName + " uses tensors that require a gradient, which a fit does not train: detach() them");
@@ -57,7 +57,7 @@ std::shared_ptr<LossData> Observe(const ListFunction &loss, std::size_t outputs,
    };
    const auto function = OfParts(ofLabels, {{outputs}, {labels}});
    const Wanted wanted{{true}, true, true};
-   DynamicBatch batch(function, {Rows(kEvents, outputs + labels)}, wanted, kName, "use the same operators for any number of events");
+   DynamicBatch batch(function, {Rows(kLossEvents, outputs + labels)}, wanted, kName, "use the same operators for any number of events");
    rust::Vec<Core::ObservedGraph> one;
    std::string why;
    try {
@@ -68,7 +68,7 @@ std::shared_ptr<LossData> Observe(const ListFunction &loss, std::size_t outputs,
    } catch (const std::exception &e) {
       why = e.what();
    }
-   const auto addresses = Addresses(batch.First());
+   const auto addresses = AddressesOf(batch.First());
    return std::make_shared<LossData>(
       LossData{Core::fit_loss_observed(batch.TakeCore(), one, why, Slice(addresses), outputs, labels, classes), false});
 }
@@ -79,7 +79,7 @@ bool MayMeanRows(const ListFunction &loss, std::size_t outputs)
 {
    try {
       const torch::NoGradGuard withoutGradients;
-      const auto z = Rows(kEvents, outputs), classes = torch::arange(kEvents).remainder(static_cast<std::int64_t>(outputs));
+      const auto z = Rows(kLossEvents, outputs), classes = torch::arange(kLossEvents).remainder(static_cast<std::int64_t>(outputs));
       const auto y = classes.to(torch::kFloat32).unsqueeze(1);
       const auto given = loss({z, y})[0];
       const auto isGiven = [&](const torch::Tensor &other) { return torch::allclose(given, other, 1e-4, 1e-6); };

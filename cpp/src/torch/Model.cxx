@@ -177,7 +177,7 @@ private:
 };
 
 /// What a model is made of.
-struct Parts {
+struct NetworkParts {
    const Network &fNetwork;
    Trial fTrial;
    WholeTensors fWhole;
@@ -186,7 +186,7 @@ struct Parts {
 };
 
 /// A model of the operators that the network was seen to call; LibTorch runs it if one of them has no kernel.
-std::shared_ptr<ModelData> OfOperators(const Parts &parts, InOneMode training, InOneMode evaluation)
+std::shared_ptr<ModelData> OfOperators(const NetworkParts &parts, InOneMode training, InOneMode evaluation)
 {
    CapturedTensors captured(parts.fNetwork, training.fBatch.First());
    Core::ModuleSpec observed{{}, Spec(training, captured), Spec(evaluation, captured)};
@@ -204,7 +204,7 @@ std::shared_ptr<ModelData> OfOperators(const Parts &parts, InOneMode training, I
    return model;
 }
 
-std::shared_ptr<ModelData> Make(const Parts &parts)
+std::shared_ptr<ModelData> Make(const NetworkParts &parts)
 {
    std::optional<InOneMode> training, evaluation;
    std::string why;
@@ -220,7 +220,7 @@ std::shared_ptr<ModelData> Make(const Parts &parts)
 }
 
 /// Of a network that LibTorch runs, which no kernel shows to be fit.
-void CheckOnLibTorch(const Parts &parts, const ModelData &model)
+void CheckOnLibTorch(const NetworkParts &parts, const ModelData &model)
 {
    const auto &network = parts.fNetwork;
    if (!parts.fTrial.fOther.empty())
@@ -233,7 +233,7 @@ void CheckOnLibTorch(const Parts &parts, const ModelData &model)
    }
 }
 
-Parts PartsOf(const Network &network)
+NetworkParts PartsOf(const Network &network)
 {
    auto trial = network.Train(kEvents);
    network.CheckEvaluation(kEvents);

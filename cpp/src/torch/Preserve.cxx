@@ -16,7 +16,7 @@ namespace Internal {
 namespace {
 
 /// LibTorch's callbacks are plain functions.
-thread_local Preserve *gInnermost = nullptr;
+thread_local Preserve *gInnermostPreserve = nullptr;
 
 /// Operators that update running statistics without saying so in their schema.
 bool WritesSilently(std::string_view name)
@@ -74,7 +74,7 @@ void Preserve::Geometry::PutBack() const
       tensor.set_(fStorage, fOffset, fSizes, fStrides);
 }
 
-Preserve::Preserve(const TensorList &own) : fOuter(gInnermost)
+Preserve::Preserve(const TensorList &own) : fOuter(gInnermostPreserve)
 {
    for (const auto &tensor : own)
       if (tensor.has_storage())
@@ -82,7 +82,7 @@ Preserve::Preserve(const TensorList &own) : fOuter(gInnermost)
    auto generator = at::detail::getDefaultCPUGenerator();
    const std::lock_guard<std::mutex> lock(generator.mutex());
    fRandomState = generator.get_state();
-   gInnermost = this;
+   gInnermostPreserve = this;
    if (!fOuter) // one callback serves them all
       fHandle = at::addThreadLocalCallback(at::RecordFunctionCallback(&BeforeOperator, &AfterOperator)
                                               .needsInputs(true)
@@ -94,7 +94,7 @@ Preserve::~Preserve()
 {
    if (!fOuter)
       at::removeCallback(fHandle);
-   gInnermost = fOuter;
+   gInnermostPreserve = fOuter;
    try {
       PutBack();
    } catch (const std::exception &e) { // thrown out of here, it would end the session
@@ -125,10 +125,10 @@ void Preserve::PutBack() const
 std::unique_ptr<at::ObserverContext> Preserve::BeforeOperator(const at::RecordFunction &call)
 {
    const auto schema = call.operator_schema();
-   if (!schema || !gInnermost)
+   if (!schema || !gInnermostPreserve)
       return nullptr;
-   const bool outermost = gInnermost->fDepth++ == 0;
-   const auto keep = [](const torch::Tensor &tensor) { gInnermost->Keep(tensor); };
+   const bool outermost = gInnermostPreserve->fDepth++ == 0;
+   const auto keep = [](const torch::Tensor &tensor) { gInnermostPreserve->Keep(tensor); };
    if (WritesSilently(schema->name()))
       for (const auto &input : InputsOf(call))
          ForEachTensor(input, keep);
@@ -140,28 +140,28 @@ std::unique_ptr<at::ObserverContext> Preserve::BeforeOperator(const at::RecordFu
             return;
          const void *storage = tensor.storage().unsafeGetStorageImpl();
          given->fStorages.push_back(storage);
-         if (outermost && !gInnermost->fMade.count(storage))
-            gInnermost->fGiven.emplace(storage, tensor.storage().getWeakStorageImpl());
+         if (outermost && !gInnermostPreserve->fMade.count(storage))
+            gInnermostPreserve->fGiven.emplace(storage, tensor.storage().getWeakStorageImpl());
       });
    return given;
 }
 
 void Preserve::AfterOperator(const at::RecordFunction &call, at::ObserverContext *context)
 {
-   if (!gInnermost || !context)
+   if (!gInnermostPreserve || !context)
       return;
-   --gInnermost->fDepth;
+   --gInnermostPreserve->fDepth;
    const auto &given = static_cast<const Given &>(*context).fStorages;
    for (const auto &output : OutputsOf(call))
       ForEachTensor(output, [&](const torch::Tensor &tensor) {
          if (!tensor.defined() || !tensor.has_storage())
             return;
          const void *storage = tensor.storage().unsafeGetStorageImpl();
-         const bool wasGiven = std::find(given.begin(), given.end(), storage) != given.end() || gInnermost->fGiven.count(storage);
-         if (wasGiven || (gInnermost->fKnown.count(storage) && !IsLibTorchs(call.name())))
+         const bool wasGiven = std::find(given.begin(), given.end(), storage) != given.end() || gInnermostPreserve->fGiven.count(storage);
+         if (wasGiven || (gInnermostPreserve->fKnown.count(storage) && !IsLibTorchs(call.name())))
             return;
-         gInnermost->Forget(storage);
-         gInnermost->fMade.emplace(storage, tensor.storage().getWeakStorageImpl());
+         gInnermostPreserve->Forget(storage);
+         gInnermostPreserve->fMade.emplace(storage, tensor.storage().getWeakStorageImpl());
       });
 }
 

@@ -12,7 +12,7 @@ namespace Internal {
 
 namespace {
 
-thread_local Roundings *gInnermost = nullptr;
+thread_local Roundings *gInnermostRoundings = nullptr;
 
 bool IsInteger(at::ScalarType type)
 {
@@ -48,9 +48,9 @@ torch::Tensor ByEvents(const torch::Tensor &tensor, std::int64_t events)
 
 } // namespace
 
-Roundings::Roundings() : fOuter(gInnermost)
+Roundings::Roundings() : fOuter(gInnermostRoundings)
 {
-   gInnermost = this;
+   gInnermostRoundings = this;
    fHandle = at::addThreadLocalCallback(
       at::RecordFunctionCallback(&BeforeOperator).needsInputs(true).scopes({at::RecordScope::FUNCTION}));
 }
@@ -58,19 +58,19 @@ Roundings::Roundings() : fOuter(gInnermost)
 Roundings::~Roundings()
 {
    at::removeCallback(fHandle);
-   gInnermost = fOuter;
+   gInnermostRoundings = fOuter;
 }
 
 std::unique_ptr<at::ObserverContext> Roundings::BeforeOperator(const at::RecordFunction &call)
 {
    const auto inputs = InputsOf(call);
-   if (!gInnermost || inputs.empty())
+   if (!gInnermostRoundings || inputs.empty())
       return nullptr;
    const auto *rounded = Rounds(call.name(), inputs);
    if (rounded && rounded->isTensor() && rounded->toTensor().defined() && rounded->toTensor().is_floating_point() &&
        !rounded->toTensor().requires_grad()) {
       const at::RecordFunctionGuard unobserved(false);
-      gInnermost->fRounded.push_back(rounded->toTensor().detach().clone()); // the function may change it
+      gInnermostRoundings->fRounded.push_back(rounded->toTensor().detach().clone()); // the function may change it
    }
    return nullptr;
 }

@@ -82,7 +82,7 @@ const std::string kInEvents = R"(
    return (%found)
 )";
 
-using Names = std::unordered_map<std::string, Value *>;
+using ValuesByName = std::unordered_map<std::string, Value *>;
 
 /// Whether `value` is the size of `x` in that dimension.
 bool IsSize(const Value *value, const Value *x, std::int64_t dim)
@@ -95,7 +95,7 @@ bool IsSize(const Value *value, const Value *x, std::int64_t dim)
 }
 
 /// Whether the numbers and sizes of a pattern are those that their names say.
-bool HasItsNumbers(const torch::jit::Match &match, const Names &names)
+bool HasItsNumbers(const torch::jit::Match &match, const ValuesByName &names)
 {
    const auto found = [&](const std::string &name) { return match.values_map.at(names.at(name)); };
    const std::pair<const char *, std::int64_t> numbers[] = {

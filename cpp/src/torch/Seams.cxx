@@ -39,7 +39,7 @@ bool WorksInPlaceToo(const std::string &name)
    return !known.empty();
 }
 
-bool Writes(const torch::jit::Node &node)
+bool WritesInPlace(const torch::jit::Node &node)
 {
    const auto *schema = node.maybeSchema();
    return schema && std::any_of(schema->arguments().begin(), schema->arguments().end(), [](const c10::Argument &argument) {
@@ -76,7 +76,7 @@ Seams::Seams(const Observation &observation, const std::string &name) : fGraph(*
       if (IsSpeltOut(*node))
          continue;
       Operator one{node, ++number, Operands(*node), Results(*node)};
-      if (Writes(*node))
+      if (WritesInPlace(*node))
          throw Unobservable(std::string(node->kind().toQualString()) + " changes a tensor in place");
       Ask(one, name);
       for (const auto *result : one.fResults)

@@ -14,7 +14,7 @@ namespace Internal {
 namespace {
 
 /// LibTorch's callbacks are plain functions.
-thread_local Writes *gInnermost = nullptr;
+thread_local Writes *gInnermostWrites = nullptr;
 
 /// Whether the traced function made the tensor, or that of which it is a view.
 bool IsOwn(const torch::jit::tracer::TracingState &trace, const torch::Tensor &tensor)
@@ -28,9 +28,9 @@ bool IsOwn(const torch::jit::tracer::TracingState &trace, const torch::Tensor &t
 
 } // namespace
 
-Writes::Writes() : fOuter(gInnermost)
+Writes::Writes() : fOuter(gInnermostWrites)
 {
-   gInnermost = this;
+   gInnermostWrites = this;
    if (!fOuter) // one callback serves them all
       fHandle = at::addThreadLocalCallback(
          at::RecordFunctionCallback(&BeforeOperator).needsInputs(true).scopes({at::RecordScope::FUNCTION}));
@@ -40,7 +40,7 @@ Writes::~Writes()
 {
    if (!fOuter)
       at::removeCallback(fHandle);
-   gInnermost = fOuter;
+   gInnermostWrites = fOuter;
 }
 
 std::unique_ptr<at::ObserverContext> Writes::BeforeOperator(const at::RecordFunction &call)
@@ -48,15 +48,15 @@ std::unique_ptr<at::ObserverContext> Writes::BeforeOperator(const at::RecordFunc
    const auto schema = call.operator_schema();
    const auto trace = torch::jit::tracer::getTracingState();
    // Inside an operator nothing is traced.
-   if (!schema || !gInnermost || !trace || c10::impl::tls_is_dispatch_key_excluded(c10::DispatchKey::Tracer))
+   if (!schema || !gInnermostWrites || !trace || c10::impl::tls_is_dispatch_key_excluded(c10::DispatchKey::Tracer))
       return nullptr;
    try {
       ForEachWritten(InputsOf(call), *schema, [&](const torch::Tensor &tensor) {
-         if (!IsOwn(*trace, tensor) || gInnermost->Counts(tensor)) // what was changed once looks like its own
-            gInnermost->Note(schema->name(), InputsOf(call), tensor);
+         if (!IsOwn(*trace, tensor) || gInnermostWrites->Counts(tensor)) // what was changed once looks like its own
+            gInnermostWrites->Note(schema->name(), InputsOf(call), tensor);
       });
    } catch (const std::exception &e) { // LibTorch would go on as if nothing had been missed
-      gInnermost->fObstacle = "CladTorch does not know what " + std::string(schema->name()) + " changes: " + e.what();
+      gInnermostWrites->fObstacle = "CladTorch does not know what " + std::string(schema->name()) + " changes: " + e.what();
    }
    return nullptr;
 }
