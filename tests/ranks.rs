@@ -47,7 +47,7 @@ fn said(outcome: &Outcome, label: &str) -> Vec<String> {
 }
 
 fn numbers(text: &str) -> Vec<f64> {
-    text.split_whitespace().map(|word| word.parse().unwrap()).collect()
+    text.split_whitespace().map(|word| word.parse().unwrap_or_else(|_| panic!("\"{word}\" in \"{text}\""))).collect()
 }
 
 fn near(a: &[f64], b: &[f64], tolerance: f64) -> bool {
@@ -149,6 +149,57 @@ fn a_stream_is_shared_by_the_ranks() {
         let bits = said(&outcome, "bits:");
         assert!(bits.len() == 4 && bits.iter().all(|of_rank| *of_rank == bits[0]), "{}", outcome.text);
     });
+}
+
+/// Each rank holds a part of a dataset, and the fit is that of the whole one.
+#[test]
+fn a_dataset_is_sharded() {
+    let folder = tempfile::tempdir().unwrap();
+    let wanted = |call: &str| {
+        let alone = Session::root(&["-q", &script(call)]).within(folder.path()).run();
+        assert_eq!(alone.code, Some(0), "{}", alone.text);
+        ["losses:", "scores:", "auc:"].map(|label| numbers(&said(&alone, label).concat()))
+    };
+    let agrees = |outcome: &Outcome, processes: usize, wanted: &[Vec<f64>], tolerance: f64| {
+        assert_eq!(outcome.code, Some(0), "{}", outcome.text);
+        let bits = said(outcome, "bits:");
+        assert!(bits.len() == processes && bits.iter().all(|of_rank| *of_rank == bits[0]), "{}", outcome.text);
+        for (label, wanted) in ["losses:", "scores:", "auc:"].iter().zip(wanted) {
+            let found = numbers(&said(outcome, label).concat());
+            assert!(near(&found, wanted, tolerance), "{label} {found:?} instead of {wanted:?}: {}", outcome.text);
+        }
+        bits[0].clone()
+    };
+    let [whole, few, validated, memory, own, weighted, targets] =
+        ["", "_few", "_validated", "_memory", "_own", "_weighted", "_targets"]
+            .map(|case| wanted(&format!("ranks.C(\"shards{case}\")")));
+    with_each(|job| {
+        let run = |processes, call: &str| job.run(processes, &format!("ranks.C({call})"), folder.path());
+        let bits = agrees(&run(3, "\"shards\""), 3, &whole, 2e-4);
+        assert_eq!(agrees(&run(3, "\"shards\",2"), 3, &whole, 2e-4), bits, "with more threads");
+        agrees(&run(4, "\"shards_few\""), 4, &few, 2e-4);
+        agrees(&run(3, "\"shards_validated\""), 3, &validated, 2e-4);
+        agrees(&run(2, "\"shards_memory\""), 2, &memory, 2e-4);
+        agrees(&run(3, "\"shards_own\""), 3, &own, 2e-4);
+        agrees(&run(2, "\"shards_weighted\""), 2, &weighted, 2e-4);
+        agrees(&run(2, "\"shards_targets\""), 2, &targets, 2e-4);
+        let begun = run(3, "\"shards_begin\"");
+        assert_eq!(begun.code, Some(0), "{}", begun.text);
+        agrees(&run(2, "\"shards_resume\""), 2, &whole, 2e-4);
+    });
+    // What has nothing to do with who sends the messages.
+    if let Some(launcher) = launchers().first() {
+        for (case, message) in [
+            ("shards_mixed", "the shardings of the events differ"),
+            ("shards_sources", "the numbers of sources differ"),
+            ("shards_alone", "a fit without fParallel = kMpi to events of which each process holds a part"),
+            ("shards_none", "the dataset has no events on any rank"),
+            ("shards_balanced", "Balance of events of which each process holds a part; give FitOptions::fClassWeights"),
+        ] {
+            let outcome = Job { launcher }.run(3, &format!("ranks.C(\"{case}\")"), folder.path());
+            assert!(outcome.text.contains(message) && outcome.code != Some(0), "{case}: {}", outcome.text);
+        }
+    }
 }
 
 /// A callback that only rank 0 has ends the fit on all of them.

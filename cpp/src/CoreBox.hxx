@@ -41,6 +41,7 @@ struct DatasetData {
    Weight fWeight;                 ///< of the sources to come
    std::string fReadWeight;        ///< text of the weight of the last source
    EReader fReader = kAutoReader;  ///< of the sources to come
+   ESharding fSharding = kReplicated;
 };
 
 struct ModelData;

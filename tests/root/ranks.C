@@ -45,6 +45,24 @@ CladTorch::Stream Events(ROOT::RDF::RNode frame, int rank, const char *cut = "y 
    return CladTorch::Stream({"x", "y"}).Add("events", file, CladTorch::Label("in"), cut);
 }
 
+/// A file of `frame` with clusters of so many entries, which each rank has for itself.
+std::string FileOf(ROOT::RDF::RNode frame, int rank, int cluster)
+{
+   const auto file = "shards_" + std::to_string(rank) + ".root";
+   ROOT::RDF::RSnapshotOptions how;
+   how.fAutoFlush = cluster;
+   frame.Snapshot("events", file, {"x", "y", "in"}, how);
+   return file;
+}
+
+/// Two sources of it, one with a cut and an expression as label, of which each rank takes its share.
+CladTorch::Dataset Shards(const std::string &file, CladTorch::ESharding sharding = CladTorch::kSharded)
+{
+   CladTorch::Dataset events({"x", "y"});
+   events.SetSharding(sharding).Add("events", file, CladTorch::Label("in"));
+   return events.Add("events", file, CladTorch::Label("x > 3 ? 1 : in"), "y < 0.5");
+}
+
 void ranks(const char *given = "fit", int threads = 1)
 {
    const TString what = given;
@@ -73,7 +91,7 @@ void ranks(const char *given = "fit", int threads = 1)
       options.fCallback = [](const CladTorch::Epoch &) -> bool { return std::raise(SIGKILL) == 0; };
    if (what == "long") {
       std::ofstream("pid_" + std::to_string(rank)) << gSystem->GetPid();
-      options.fCallback = [](const CladTorch::Epoch &) { return gSystem->Sleep(50), false; };
+      options.fCallback = [](const CladTorch::Epoch &) { return gSystem->Sleep(250), false; };
    }
    if (what == "long" || what == "resume_long" || what == "whole_long") {
       options.fEpochs = 40;
@@ -90,7 +108,62 @@ void ranks(const char *given = "fit", int threads = 1)
    layers.fNormalisation = what == "batch_norm" ? CladTorch::kBatchNorm : CladTorch::kNoNormalisation;
    CladTorch::Mlp model({2, 32, 1}, layers);
    CladTorch::History history;
-   if (what == "several")
+   if (what.BeginsWith("shards")) {
+      options.fMetrics = {CladTorch::kAuc};
+      const auto file = FileOf(frame, rank, what == "shards_few" ? 4000 : 150);
+      if (what == "shards_begin" || what == "shards_resume")
+         options.fCheckpoint = "shards.ckpt";
+      if (what == "shards_begin")
+         options.fCallback = [](const CladTorch::Epoch &epoch) { return epoch.fNumber == 2; };
+      if (what == "shards_validated")
+         history = model.Fit(Shards(file), Shards(file), options);
+      else if (what == "shards_resume")
+         history = model.Resume(Shards(file), "shards.ckpt", options);
+      else if (what == "shards_mixed")
+         history = model.Fit(Shards(file, rank == 1 ? CladTorch::kReplicated : CladTorch::kSharded), options);
+      else if (what == "shards_sources")
+         history = model.Fit(rank == 1 ? Shards(file).Add("events", file, 0, "y < 0.1") : Shards(file), options);
+      else if (what == "shards_none")
+         history = model.Fit(CladTorch::Dataset({"x", "y"}).SetSharding(CladTorch::kSharded).Add("events", file, 0, "y > 99"), options);
+      else if (what == "shards_balanced")
+         Shards(file).Balance();
+      else if (what == "shards_memory") {
+         std::vector<float> numbers, labels;
+         for (int i = 0; i < 999; ++i) {
+            numbers.insert(numbers.end(), {std::sin(i * 0.7f), std::cos(i * 1.3f)});
+            labels.push_back(numbers.back() > 0.1);
+         }
+         CladTorch::Dataset memory({"x", "y"});
+         memory.SetSharding(CladTorch::kSharded).Add(CladTorch::FloatView(numbers).Reshape(2), CladTorch::FloatView(labels));
+         history = model.Fit(memory, options);
+      } else if (what == "shards_own") { // a block of the entries on each rank but the first, which has none
+         const int others = std::max(1, CladTorch::Ranks() - 1), block = CladTorch::Ranks() == 1 ? 0 : rank - 1;
+         CladTorch::Dataset own({"x", "y"});
+         own.SetSharding(CladTorch::kOwnShard);
+         own.Add(frame.Filter(TString::Format("int(rdfentry_) * %d / 3000 == %d", others, block).Data()), CladTorch::Label("in"));
+         history = model.Fit(own, options);
+      } else if (what == "shards_weighted") { // with a whole validation dataset
+         options.fClassWeights = {1, 3};
+         CladTorch::Dataset weighted({"x", "y"});
+         weighted.SetSharding(CladTorch::kSharded).SetWeight("1 + 0.2 * x").Add("events", file, CladTorch::Label("in"));
+         history = model.Fit(weighted, CladTorch::Dataset({"x", "y"}).Add("events", file, CladTorch::Label("in"), "y > 0"), options);
+      } else if (what == "shards_targets") {
+         options.fMetrics = {CladTorch::kRmse};
+         CladTorch::Dataset targets({"x", "y"});
+         targets.SetSharding(CladTorch::kSharded).Add("events", file, CladTorch::Label({"x * y", "3 * x + 100"}));
+         CladTorch::Mlp regression({2, 16, 2});
+         history = regression.Fit(targets, options);
+         std::cout << "bits: " + std::to_string(Bits(regression)) + "\n" << std::flush;
+         if (rank == 0)
+            std::cout << TString::Format("losses: %.7g %.7g\n", history.ValidationLoss()[0], history.ValidationLoss().back()).Data() << std::flush;
+         return;
+      } else if (what == "shards_alone")
+         history = model.Fit(Shards(file), CladTorch::FitOptions());
+      else
+         history = model.Fit(Shards(file), options);
+      if (rank == 0)
+         std::cout << TString::Format("auc: %.7g\n", history.Metric("AUC").back()).Data() << std::flush;
+   } else if (what == "several")
       model.CrossValidate(events, 3, options);
    else if (what == "other_validation")
       history = model.Fit(events, CladTorch::Dataset({"x", "y"}).Add(Frame(rank == 1), CladTorch::Label("in")), options);
@@ -127,5 +200,6 @@ void ranks(const char *given = "fit", int threads = 1)
       losses += TString::Format(" %.7g", loss);
    for (const float x : {-1.f, -0.4f, 0.f, 0.5f, 1.2f})
       scores += TString::Format(" %.7g", model.Functor()({x, x / 2}));
-   std::cout << "losses:" << losses << std::endl << "scores:" << scores << std::endl;
+   // In one piece, beside which another rank may write.
+   std::cout << ("losses:" + losses + "\nscores:" + scores + "\n").Data() << std::flush;
 }

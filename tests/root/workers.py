@@ -17,11 +17,13 @@ import cladtorch as ct
 COLUMNS = ["x", "y", "x * y"]
 
 
-def write(name, first, entries):
+def write(number, name):
+    first, entries = 1000 * number, 400 + 100 * number
     frame = ROOT.RDataFrame(entries).Define("n", f"double(rdfentry_ + {first})")
     frame = frame.Define("x", "float(sin(n))").Define("y", "cos(3 * n)").Define("in", "int(x + y > 0.2)")
-    frame = frame.Define("w", "1 + 0.5 * x").Define("list", "ROOT::RVecF{x, float(y)}")
-    frame.Snapshot("events", name, ["x", "y", "in", "w", "list"])
+    frame = frame.Define("w", "1 + 0.5 * x").Define("list", "ROOT::RVecF{x, float(y)}").Define("n_of_file", str(number))
+    frame = frame.Define("jets_list1", "x * y")
+    frame.Snapshot("events", name, ["x", "y", "in", "w", "list", "n_of_file", "jets_list1"])
 
 
 def load(path):
@@ -44,6 +46,19 @@ def rows(data):
     return table[np.lexsort(table.T)]
 
 
+def rows_of(stream):
+    """The same of all batches of an epoch."""
+    batches = stream.Batches(fValidation=0)
+    return rows(Joined([[np.array(part) for part in batch] for batch in batches]))
+
+
+class Joined:
+    """What a dataset of these batches would give."""
+
+    def __init__(self, batches):
+        self.Features, self.Labels, self.Weights = ((lambda part=part: np.concatenate(part)) for part in zip(*batches))
+
+
 def refused(call, words):
     try:
         call()
@@ -56,12 +71,15 @@ def refused(call, words):
 def check(client):
     files = [os.path.abspath(f"part_{number}.root") for number in range(3)]
     for number, file in enumerate(files):
-        write(file, 1000 * number, 400 + 100 * number)
+        write(number, file)
     local = ROOT.RDataFrame("events", files)
     spread = ROOT.RDataFrame("events", files, executor=client, npartitions=4)
 
     def dataset(frame, cut="", columns=COLUMNS):
         return ct.Dataset(columns).SetWeight("w").Add(frame, "in", cut)
+
+    def stream(frame, cut):
+        return ct.Dataset(["x", "jets_list1"]).Column("list", 2).Mask("list").SetWeight("w").Stream().Add(frame, "in", cut)
 
     for cut in ("", "x > -0.5"):
         found, wanted = rows(dataset(spread, cut)), rows(dataset(local, cut))
@@ -70,7 +88,11 @@ def check(client):
     assert (both[0] == both[1]).all()
     short = ct.Dataset(["x"]).Column("list", 3)
     refused(lambda: short.Add(spread, 1), "column 'list' takes 3 numbers an event, and one has 2")
-    refused(lambda: ct.Stream(["x"]).Add(spread, "in"), "let the workers write them by frame.Snapshot")
+    refused(lambda: ct.Stream(["x", "x * y"]).Add(spread, "in"), "no column 'x * y', and a stream reads what the workers write")
+    refused(lambda: ct.Stream(["x"]).Add(spread, "in", "x > 7"), "no event of the frame passes the cut 'x > 7'")
+    for cut in ("", "x > -0.5", "n_of_file == 1"):
+        found, wanted = rows_of(stream(spread, cut)), rows_of(stream(local, cut))
+        assert found.shape == wanted.shape and (found == wanted).all(), cut
     refused(lambda: dataset(spread, lambda x: x > 0), "the cut of a distributed frame is an expression")
 
     model = ct.Mlp([3, 16, 1])

@@ -39,6 +39,14 @@ enum EReader {
    kFastReader  ///< the fast reader only
 };
 
+/// Which events of its sources a Dataset holds in a job of several processes (see FitOptions::fParallel); in a process alone all are
+/// the same.
+enum ESharding {
+   kReplicated = 0, ///< all, the same on every process
+   kSharded = 1,    ///< of each source this process's share of the clusters
+   kOwnShard = 2,   ///< all of the sources that this process adds, which are others than those of the other processes
+};
+
 /// N events (rows) of F features, a label (or T targets) and a weight each, read from any number of sources.
 ///
 /// ~~~{.cpp}
@@ -101,6 +109,21 @@ public:
    ///
    /// With kFastReader, a column that the fast reader does not support is an error. ROOT evaluates cuts in any case.
    Dataset &SetReader(EReader reader);
+
+   /// Chooses what this process of an MPI job holds of the sources, before the first one is added.
+   ///
+   /// ~~~{.cpp}
+   /// CladTorch::Dataset data({"jet1_pt", "m_bb"});
+   /// data.SetSharding(CladTorch::kSharded).Add("events", "run*.root", CladTorch::Label("is_signal"));
+   /// options.fParallel = CladTorch::kMpi; // the fit takes the events of all processes
+   /// ~~~
+   ///
+   /// With kSharded and kOwnShard the memory of all nodes holds the data together. A fit with kMpi trains on the same batches as
+   /// one of the whole dataset, whatever the number of processes: of each batch a process computes those events that it holds.
+   /// All processes must add the same number of sources. With kSharded all of them must add the same ones, of the kinds that
+   /// Stream::Add takes, or numbers from memory, of which each process then takes its share. Rows(), Features(), Split(), Evaluate()
+   /// and Predict() are about what this process holds. Balance() is refused.
+   Dataset &SetSharding(ESharding sharding);
 
    /// The event weight of sources that are added later: a scalar column or expression, or "" for weight 1. Negative
    /// weights are kept. Mlp::Fit refuses a weight that was set after the last Add, as no event would have it.

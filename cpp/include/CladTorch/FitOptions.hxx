@@ -190,9 +190,9 @@ struct FitOptions {
    /// a layer that takes the events or is connected with another one by element-wise functions.
    EPrecision fPrecision = kFloat32;
    /// kMpi: with the other processes of an MPI job, all of which run the same macro; see Rank(). All hold the events of a
-   /// Dataset; each reads its part of those of a Stream, whose batches then vary in size by the number of ranks. fBatchSize counts
-   /// the events of all processes together. Only rank 0 prints, draws, calls fCallback and writes checkpoints. An error on one
-   /// rank ends the job with a message that names it; a rank from which nothing comes for 10 minutes (or CLADTORCH_MPI_SECONDS)
+   /// Dataset, unless Dataset::SetSharding() says that each holds a part; each reads its part of those of a Stream, whose batches
+   /// then vary in size by the number of ranks. fBatchSize counts the events of all processes together. Only rank 0 prints,
+   /// draws, calls fCallback and writes checkpoints. An error on one rank ends the job with a message that names it; a rank from which nothing comes for 10 minutes (or CLADTORCH_MPI_SECONDS)
    /// does, too. Outside of a job it changes nothing. Not with batch normalisation or LibTorch's autograd.
    EParallel fParallel = kOneProcess;
    /// 0: only warnings. 1: progress, and the back end if it is not that of fGradient. 2: also the back end, its device

@@ -155,6 +155,8 @@ public:
    std::vector<std::string> Columns() const;
    /// Names of the label columns, as Dataset::Targets().
    std::vector<std::string> Targets() const;
+   /// Column or expression of the event weight; "": every event weighs 1.
+   std::string Weight() const;
 
    /// Called by PyROOT when it meets this class: lets Add() take every data frame node.
    static void __cppyy_pythonize__(_object *pyclass, const std::string &name);

@@ -29,6 +29,11 @@ kAutoReader: EReader
 kRootReader: EReader
 kFastReader: EReader
 
+class ESharding(int): ...
+kReplicated: ESharding
+kSharded: ESharding
+kOwnShard: ESharding
+
 class ESignificance(int): ...
 kSimpleSignificance: ESignificance
 kAsimovSignificance: ESignificance
@@ -340,6 +345,20 @@ class Dataset:
         that several branches share.
 
         With kFastReader, a column that the fast reader does not support is an error. ROOT evaluates cuts in any case.
+        """
+        ...
+    def SetSharding(self, sharding: ESharding) -> Self:
+        """Chooses what this process of an MPI job holds of the sources, before the first one is added.
+
+            CladTorch::Dataset data({"jet1_pt", "m_bb"});
+            data.SetSharding(CladTorch::kSharded).Add("events", "run*.root", CladTorch::Label("is_signal"));
+            options.fParallel = CladTorch::kMpi; // the fit takes the events of all processes
+
+        With kSharded and kOwnShard the memory of all nodes holds the data together. A fit with kMpi trains on the same batches as
+        one of the whole dataset, whatever the number of processes: of each batch a process computes those events that it holds.
+        All processes must add the same number of sources. With kSharded all of them must add the same ones, of the kinds that
+        Stream::Add takes, or numbers from memory, of which each process then takes its share. Rows(), Features(), Split(), Evaluate()
+        and Predict() are about what this process holds. Balance() is refused.
         """
         ...
     def SetWeight(self, column: _Path) -> Self:
@@ -722,7 +741,7 @@ class FitOptions:
     fLive = false: draws the loss curves on a canvas while the fit runs, once or twice a second
     fGradient = kClad: kClad runs on the CPU only; with another fDevice Fit says that autograd runs
     fPrecision = kFloat32: kBF16 rounds what the linear layers of more than one output multiply, so that large ones train in less time: see the page training.md. An error where the processor has no AVX512-BF16, where LibTorch's autograd runs, and for a network without such a layer that takes the events or is connected with another one by element-wise functions.
-    fParallel = kOneProcess: kMpi: with the other processes of an MPI job, all of which run the same macro; see Rank(). All hold the events of a Dataset; each reads its part of those of a Stream, whose batches then vary in size by the number of ranks. fBatchSize counts the events of all processes together. Only rank 0 prints, draws, calls fCallback and writes checkpoints. An error on one rank ends the job with a message that names it; a rank from which nothing comes for 10 minutes (or CLADTORCH_MPI_SECONDS) does, too. Outside of a job it changes nothing. Not with batch normalisation or LibTorch's autograd.
+    fParallel = kOneProcess: kMpi: with the other processes of an MPI job, all of which run the same macro; see Rank(). All hold the events of a Dataset, unless Dataset::SetSharding() says that each holds a part; each reads its part of those of a Stream, whose batches then vary in size by the number of ranks. fBatchSize counts the events of all processes together. Only rank 0 prints, draws, calls fCallback and writes checkpoints. An error on one rank ends the job with a message that names it; a rank from which nothing comes for 10 minutes (or CLADTORCH_MPI_SECONDS) does, too. Outside of a job it changes nothing. Not with batch normalisation or LibTorch's autograd.
     fVerbose = 1: 0: only warnings. 1: progress, and the back end if it is not that of fGradient. 2: also the back end, its device and the reason. Progress is one line that is overwritten on a terminal and in a notebook, otherwise a line every few seconds.
     """
     fEpochs: int
@@ -1627,6 +1646,9 @@ class Stream:
         ...
     def Targets(self) -> Sequence[str]:
         """Names of the label columns, as Dataset::Targets()."""
+        ...
+    def Weight(self) -> str:
+        """The event weight, as the Dataset of this stream had it; "": 1."""
         ...
     def Width(self) -> int:
         """Features per event, F."""

@@ -57,8 +57,7 @@ void Model::WriteScores(const Source &source, const std::string &where, const st
       CheckColumnName(column);
       const auto columns = TrustedColumns(*model);
       const SerialScope serial(true); // ROOT's part of the reading
-      const auto stream = Core::stream_new(columns);
-      RangeReader reader(source, *stream, {});
+      RangeReader reader(source, columns, {});
       const auto path = FilePath(where);
       CheckOtherFile(reader.Files(), path, reader.Name());
       const auto outputs = Outputs();

@@ -1,6 +1,8 @@
 """Data frames whose events other processes read (ROOT.RDF.Distributed, with Dask or Spark): the workers compute the columns that a
-dataset needs, and this process gets them as arrays.
+dataset needs, and this process gets them as arrays; or they write the columns that a stream needs, and this process reads the files.
 """
+
+FOLDERS = []  # of files for streams, until the session ends
 
 
 def is_distributed(value):
@@ -45,12 +47,54 @@ class Columns:
         return numpy.stack(elements, 1)
 
 
+def named_labels(label):
+    """The columns that a label names."""
+    label = list(label.Columns()) if is_a(label, "CladTorch::Label") and not label.IsNumber() else label
+    return [str(label)] if is_text(label) else [str(each) for each in label] if is_texts(label) else []
+
+
+def masks_among(names):
+    """Those that are no columns, but say which elements of a list an event has."""
+    return {name for name in names if name[:5] == "mask(" and name[5:-1] in names}
+
+
+def written(stream, frame, label, cut):
+    """Files with the columns of the stream `stream`, its labels and weights: the workers write them where this process runs."""
+    import os
+    import tempfile
+
+    import ROOT
+
+    known = {str(name) for name in frame.GetColumnNames()}
+    names = [str(name) for name in stream.Columns()]
+    masks, weight = masks_among(names), str(stream.Weight())
+    needed = [*dict.fromkeys([*(name for name in names if name not in masks), *named_labels(label), *([weight] if weight else [])])]
+    for name in needed:
+        if name not in known:
+            raise TypeError(f"the frame has no column '{name}', and a stream reads what the workers write: let the frame Define it")
+    temporary = tempfile.TemporaryDirectory(prefix="cladtorch_stream_", dir=os.getcwd())  # removed where this throws
+    folder = temporary.name
+    (frame.Filter(cut) if cut else frame).Snapshot("events", os.path.join(folder, "part.root"), needed)
+    parts = sorted(os.listdir(folder), key=lambda name: (len(name), name))  # part_2.root before part_10.root
+    files = [os.path.join(folder, name) for name in parts]
+
+    def has_events(path):
+        with ROOT.TFile.Open(path) as file:
+            tree = file.Get("events")
+            return bool(tree) and tree.GetEntries() > 0
+
+    files = [path for path in files if has_events(path)]
+    if not files:
+        raise TypeError(f"no event of the frame passes the cut '{cut}'" if cut else "the frame has no events")
+    FOLDERS.append(temporary)
+    return files
+
+
 def gathered(data, frame, label, cut, weight):
     """The columns of the dataset `data`, its labels and weights: arrays by the texts that name them."""
-    label = list(label.Columns()) if is_a(label, "CladTorch::Label") and not label.IsNumber() else label
-    labels = [str(label)] if is_text(label) else [str(each) for each in label] if is_texts(label) else []
+    labels = named_labels(label)
     lengths = dict(zip(map(str, data.Columns()), data.Lengths()))
-    masks = {name for name in lengths if name[:5] == "mask(" and name[5:-1] in lengths}
+    masks = masks_among(lengths)
     scalars = [*(name for name, length in lengths.items() if length == 1 and name not in masks), *labels, *([weight] if weight else [])]
     lists = {name: length for name, length in lengths.items() if length > 1 and name not in masks}
     columns = Columns(frame.Filter(cut) if cut else frame)
@@ -73,17 +117,14 @@ def takes_distributed(cls, name):
         first = args[0] if args else kwargs.get("source")
         if not is_distributed(first):
             return add(self, *args, **kwargs)
-        if name.endswith("::Stream"):
-            raise TypeError(
-                "a Stream reads its events while it trains, and a distributed frame gives them all at once: let the workers write them by "
-                "frame.Snapshot('events', 'part.root', columns), and give the stream the files part_*.root; or give the frame to a Dataset"
-            )
         try:
             frame, label, cut, weight, *_ = [*bind(ARGUMENTS, args, kwargs), None, None]
         except Mismatch as fault:
             raise TypeError(f"{name}::Add {fault}") from None
         if not is_text(cut) and cut is not None:
             raise TypeError(f"the cut of a distributed frame is an expression, not {named(cut)}; a function is a node of it, as frame.Filter(f) is")
+        if name.endswith("::Stream"):
+            return add(self, "events", written(self, frame, label, str(cut or "")), label)
         weight = self.Weight() if weight is None else weight
         if not is_text(weight):
             raise TypeError(f"the weight of a distributed frame is a column or an expression of it, not {named(weight)}")

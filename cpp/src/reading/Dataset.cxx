@@ -3,7 +3,11 @@
 
 #include "CoreBox.hxx"
 #include "Interrupt.hxx"
+#include "OpenSource.hxx"
+#include "RangeReader.hxx"
 #include "Source.hxx"
+
+#include "cladtorch/src/bridge/ranks.rs.h"
 
 #include <iostream>
 #include <limits>
@@ -22,6 +26,7 @@ std::shared_ptr<DatasetData> With(rust::Box<Core::Dataset> core, const DatasetDa
    copy->fWeight = data.fWeight;
    copy->fReadWeight = data.fReadWeight;
    copy->fReader = data.fReader;
+   copy->fSharding = data.fSharding;
    return copy;
 }
 
@@ -42,12 +47,14 @@ Core::ColumnSpec Spec(const std::string &name, std::size_t length, float pad, st
 /// `data` with one more column, which nothing has been read for yet.
 void AddColumn(std::shared_ptr<DatasetData> &data, Core::ColumnSpec column)
 {
-   if (Core::dataset_rows(*data->fCore))
+   if (Core::dataset_has_sources(*data->fCore))
       throw std::runtime_error("column '" + std::string(column.name) + "' was added too late: the dataset already has "
                                "events. Add all columns before the first source");
    auto specs = Core::dataset_columns(*data->fCore);
    specs.push_back(std::move(column));
+   const bool isSharded = Core::dataset_is_sharded(*data->fCore);
    data = With(Core::dataset_new(specs), *data);
+   Core::dataset_set_sharded(*data->fCore, isSharded);
 }
 
 /// 1 for each number of the column and 0 for each pad.
@@ -76,6 +83,15 @@ void CheckRows(const char *what, std::size_t rows, std::size_t events)
                                std::to_string(events) + ": give one for each event");
 }
 
+/// Which of so many rows in memory this process takes: from the first on, before the second.
+std::pair<std::size_t, std::size_t> RowsOfRank(const DatasetData &data, std::size_t rows)
+{
+   if (data.fSharding != kSharded)
+      return {0, rows};
+   const std::size_t rank = Core::ranks_rank(), size = Core::ranks_size();
+   return {rows * rank / size, rows * (rank + 1) / size};
+}
+
 void AddArrays(std::shared_ptr<DatasetData> &data, const FloatView &features, const FloatView &labels,
                const FloatView &weights, std::vector<std::string> targets)
 {
@@ -99,11 +115,15 @@ void AddArrays(std::shared_ptr<DatasetData> &data, const FloatView &features, co
       CheckRows("weights", weights.Rows(), features.Rows());
    const std::vector<float> ones(weighted ? 0 : features.Rows(), 1.f);
    auto &own = Own(data);
-   const auto slice = [](const FloatView &view) { return rust::Slice<const float>(view.Data(), view.Size()); };
+   const auto [first, last] = RowsOfRank(own, features.Rows());
+   const auto slice = [first = first, last = last](const FloatView &view) {
+      const auto columns = view.Columns();
+      return rust::Slice<const float>(view.Data() + first * columns, (last - first) * columns);
+   };
    const auto label = targets.empty() ? Label(0) : Label(targets);
    WarnOfLabels(Targets("arrays", Core::dataset_columns(*own.fCore), {label, "", {}, kAutoReader}), label);
    Transaction transaction(*own.fCore, "arrays", label);
-   Core::dataset_append(*own.fCore, slice(features), slice(labels), weighted ? slice(weights) : Slice(ones));
+   Core::dataset_append(*own.fCore, slice(features), slice(labels), slice(weighted ? weights : FloatView(ones)));
    transaction.Commit();
    own.fReadWeight = own.fWeight.fText;
 }
@@ -120,8 +140,14 @@ std::shared_ptr<DatasetData> New(const std::vector<std::string> &columns)
 void Read(std::shared_ptr<DatasetData> &data, const Source &source, const Label &label, const std::string &cut)
 {
    auto &own = Own(data);
+   const Selection selection{label, cut, own.fWeight, own.fReader};
    Interruptible("the reading", [&](const InterruptScope &interrupt) {
-      ReadSource(*own.fCore, source, {label, cut, own.fWeight, own.fReader}, interrupt);
+      if (own.fSharding != kSharded || Core::ranks_size() == 1)
+         return ReadSource(*own.fCore, source, selection, interrupt);
+      const auto threads = Threads(0);
+      const SerialScope serial(true); // ROOT's part of the reading
+      RangeReader reader(source, Core::dataset_columns(*own.fCore), selection);
+      reader.ReadShare(*own.fCore, Core::ranks_rank(), Core::ranks_size(), threads, interrupt);
    });
    own.fReadWeight = own.fWeight.fText;
 }
@@ -167,6 +193,18 @@ Dataset &Dataset::SetReader(EReader reader)
 {
    return Guard("CladTorch::Dataset::SetReader", [&]() -> Dataset & {
       Own(fData).fReader = reader;
+      return *this;
+   });
+}
+
+Dataset &Dataset::SetSharding(ESharding sharding)
+{
+   return Guard("CladTorch::Dataset::SetSharding", [&]() -> Dataset & {
+      auto &own = Own(fData);
+      if (own.fSharding != sharding && Core::dataset_has_sources(*own.fCore))
+         throw std::runtime_error("the dataset already has events: call SetSharding before the first source");
+      Core::dataset_set_sharded(*own.fCore, sharding != kReplicated && Core::ranks_size() > 1);
+      own.fSharding = sharding;
       return *this;
    });
 }

@@ -24,22 +24,22 @@ ROOT::RDF::RNode OpenOnOneThread(const Source &source)
 
 [[noreturn]] void Refuse(const std::string &source, const std::string &what, const std::string &remedy)
 {
-   throw std::runtime_error("a stream cannot read " + source + ": " + what + "; " + remedy);
+   throw std::runtime_error(source + " cannot be read in parts, as streams and shards are: " + what + "; " + remedy);
 }
 
 void Check(const ROOT::RDF::RNode &frame, const std::string &source)
 {
    TTree *tree = TreeOf(frame);
    if (!tree && !ReadsRNTuple(frame))
-      Refuse(source, "it is neither a tree nor an RNTuple", "read it into a Dataset");
+      Refuse(source, "it is neither a tree nor an RNTuple", "read it whole into a Dataset");
    if (frame.GetNSlots() > 1)
       Refuse(source, "its data frame was made for several threads",
              "make it before ROOT::EnableImplicitMT, or give the tree or its files");
    if ((tree && !*tree->GetName()) || ROOT::RDF::SaveGraph(frame).find("label=\"Range\"") != std::string::npos)
       Refuse(source, "its data frame has a range, or is made from a specification, which may have one",
-             "make a cut of it (rdfentry_ < 1000), or read it into a Dataset");
+             "make a cut of it (rdfentry_ < 1000), or read it whole into a Dataset");
    if (tree && tree->GetEntryList())
-      Refuse(source, "it has an entry list", "make a cut of it, or read it into a Dataset");
+      Refuse(source, "it has an entry list", "make a cut of it, or read it whole into a Dataset");
 }
 
 /// Of the tree that `chain` has loaded, which begins at entry `offset`.
@@ -100,15 +100,31 @@ private:
    std::uint64_t fEntries;
 };
 
+std::size_t WidthOf(const rust::Vec<Core::ColumnSpec> &columns)
+{
+   std::size_t width = 0;
+   for (const auto &column : columns)
+      width += column.length;
+   return width;
+}
+
+/// Where the clusters of `rank` begin, and those of the ranks before end: at the first cluster behind its part of the entries.
+std::uint64_t ShareBegin(const std::vector<std::uint64_t> &clusterEnds, std::size_t rank, std::size_t size)
+{
+   const auto entries = clusterEnds.back();
+   const auto begin = entries / size * rank + entries % size * rank / size;
+   return begin ? *std::lower_bound(clusterEnds.begin(), clusterEnds.end(), begin) : 0;
+}
+
 } // namespace
 
-RangeReader::RangeReader(const Source &source, const Core::Stream &stream, const Selection &selection)
+RangeReader::RangeReader(const Source &source, const rust::Vec<Core::ColumnSpec> &columns, const Selection &selection)
    : fFrame(OpenOnOneThread(source)),
      fName(Describe(fFrame)),
      fOrigin((Check(fFrame, fName), OriginOf(fFrame, fName))),
      fLabel(selection.fLabel),
-     fWidth(Core::stream_width(stream)),
-     fReading{fName, selection.fCut, Targets(fFrame, Core::stream_columns(stream), selection)},
+     fWidth(WidthOf(columns)),
+     fReading{fName, selection.fCut, Targets(fFrame, columns, selection)},
      fPlan(PlanReaders(fFrame, fReading, selection.fReader)),
      fWithoutRoot(fPlan.AllFast() && selection.fCut.empty() && ReadsWhole(fFrame)),
      fLoop(fFrame, {fName, selection.fCut, fPlan.Left(fReading.fTargets)}),
@@ -163,12 +179,8 @@ RangeReader::Load(std::uint64_t first, std::uint64_t last, const Core::FeedHandl
 std::vector<std::uint64_t> RangeReader::ReadInto(Core::Dataset &data, std::uint64_t first, std::uint64_t last)
 {
    try {
-      std::vector<std::uint64_t> entries;
       Transaction transaction(data, fName, fLabel);
-      if (fWithoutRoot)
-         ReadAll(first, last, data);
-      else
-         entries = ReadSelected(first, last, data);
+      auto entries = ReadRange(data, first, last, 1);
       if (fWithoutRoot || !entries.empty())
          transaction.Commit();
       return entries;
@@ -177,23 +189,56 @@ std::vector<std::uint64_t> RangeReader::ReadInto(Core::Dataset &data, std::uint6
    }
 }
 
-void RangeReader::ReadAll(std::uint64_t first, std::uint64_t last, Core::Dataset &data) const
+void RangeReader::ReadShare(Core::Dataset &data, std::size_t rank, std::size_t size, std::size_t threads,
+                            const InterruptScope &interrupt)
 {
-   Core::dataset_append_empty(data, last - first, static_cast<float>(fLabel.Number()));
-   fPlan.FillBetween(data, first, last, 1);
+   constexpr std::uint64_t kPiece = 1 << 20; // entries, after which Ctrl-C is heard
+   const auto begin = ShareBegin(fClusterEnds, rank, size), end = ShareBegin(fClusterEnds, rank + 1, size);
+   const auto range = begin < end ? DescribeRange(begin, end) : std::string("no entry");
+   try {
+      Transaction transaction(data, fName, fLabel);
+      Core::dataset_note(data, fPlan.Describe(fReading.fTargets));
+      Core::dataset_note(data, range + " of " + std::to_string(fClusterEnds.back()) + ", the share of rank " +
+                                  std::to_string(rank) + " of " + std::to_string(size));
+      if (fWithoutRoot)
+         Core::dataset_reserve(data, end - begin);
+      std::size_t rows = 0;
+      for (auto first = begin; first < end; first += kPiece) {
+         const auto last = std::min(first + kPiece, end);
+         const auto entries = ReadRange(data, first, last, threads, rows);
+         rows += fWithoutRoot ? last - first : entries.size();
+         interrupt.Check("the reading");
+      }
+      transaction.Commit();
+   } catch (const Stopped &) {
+      throw;
+   } catch (const std::exception &e) {
+      throw std::runtime_error(range + ": " + e.what());
+   }
 }
 
-std::vector<std::uint64_t> RangeReader::ReadSelected(std::uint64_t first, std::uint64_t last, Core::Dataset &data)
+std::vector<std::uint64_t> RangeReader::ReadRange(Core::Dataset &data, std::uint64_t first, std::uint64_t last,
+                                                  std::size_t threads, std::size_t row)
+{
+   if (!fWithoutRoot)
+      return ReadSelected(first, last, data, threads, row);
+   Core::dataset_append_empty(data, last - first, static_cast<float>(fLabel.Number()));
+   fPlan.FillBetween(data, first, last, threads, row);
+   return {};
+}
+
+std::vector<std::uint64_t> RangeReader::ReadSelected(std::uint64_t first, std::uint64_t last, Core::Dataset &data,
+                                                     std::size_t threads, std::size_t row)
 {
    if (ROOT::IsImplicitMTEnabled())
       throw std::runtime_error("ROOT's reader reads the columns or the cut of " + fName +
-                               " on one thread: call ROOT::DisableImplicitMT() before the batches of a stream are read");
+                               " on one thread: call ROOT::DisableImplicitMT() before the reading");
    const RangeScope range(fFrame, first, last, fClusterEnds.back());
    auto entries = fLoop.Selected().Take<ULong64_t>("rdfentry_");
    const std::vector<std::uint64_t> starts; // the entries are taken along
    fLoop.Run(std::make_shared<RowCollector>(data, fWidth, 1, fOrigin, fLabel.Number(), starts));
    std::vector<std::uint64_t> selected(entries->begin(), entries->end());
-   fPlan.FillIn(data, selected, 1);
+   fPlan.FillIn(data, selected, threads, row);
    return selected;
 }
 

@@ -1,5 +1,5 @@
 /// \file RangeReader.hxx
-/// \brief A source of a stream: read again and again, a range of entries at a time.
+/// \brief A source that is read a range of entries at a time: of a stream, again and again, or one process's part of it.
 
 #ifndef CLADTORCH_RANGEREADER
 #define CLADTORCH_RANGEREADER
@@ -8,6 +8,7 @@
 
 #include "CoreBox.hxx"
 #include "EventLoop.hxx"
+#include "Interrupt.hxx"
 #include "OpenSource.hxx"
 #include "ReaderPlan.hxx"
 #include "Source.hxx"
@@ -32,9 +33,9 @@ public:
       rust::Box<Core::SharedEvents> fEvents;
    };
 
-   /// Opens a source of `stream` on one thread. Throws for one that has no clusters of entries, see Stream::Add, and for a
-   /// column or cut that does not work.
-   RangeReader(const Source &source, const Core::Stream &stream, const Selection &selection);
+   /// Opens a source on one thread, to read `columns`. Throws for one that has no clusters of entries, see Stream::Add, and for
+   /// a column or cut that does not work.
+   RangeReader(const Source &source, const rust::Vec<Core::ColumnSpec> &columns, const Selection &selection);
 
    const std::string &Name() const { return fName; }
    const std::vector<std::string> &Files() const { return fOrigin.fFiles; }
@@ -49,13 +50,19 @@ public:
    /// Appends the events of a range that pass the cut. \return The entry of each; none where all of the range are taken.
    std::vector<std::uint64_t> ReadInto(Core::Dataset &data, std::uint64_t first, std::uint64_t last);
 
+   /// Appends the events of `rank`'s clusters that pass the cut, where `size` processes share the entries as evenly as the
+   /// clusters allow; there may be none.
+   void ReadShare(Core::Dataset &data, std::size_t rank, std::size_t size, std::size_t threads, const InterruptScope &interrupt);
+
 private:
    /// The events of a range, from the files.
    rust::Box<Core::SharedEvents> Load(std::uint64_t first, std::uint64_t last, const Core::FeedHandle &feed);
-   /// Appends the events of a range.
-   void ReadAll(std::uint64_t first, std::uint64_t last, Core::Dataset &data) const;
-   /// The same of those that pass the cut. \return The entry of each.
-   std::vector<std::uint64_t> ReadSelected(std::uint64_t first, std::uint64_t last, Core::Dataset &data);
+   /// Appends the events of a range to the open source, from its row `row` on. \return As ReadInto().
+   std::vector<std::uint64_t>
+   ReadRange(Core::Dataset &data, std::uint64_t first, std::uint64_t last, std::size_t threads, std::size_t row = 0);
+   /// Of a range, those that pass the cut. \return The entry of each.
+   std::vector<std::uint64_t>
+   ReadSelected(std::uint64_t first, std::uint64_t last, Core::Dataset &data, std::size_t threads, std::size_t row);
    /// "entries 8000 to 8999 (run7.root)", for messages.
    std::string DescribeRange(std::uint64_t first, std::uint64_t last) const;
 

@@ -166,15 +166,15 @@ std::string ReaderPlan::Describe(const std::vector<ColumnTarget> &targets) const
    return text;
 }
 
-void ReaderPlan::FillIn(Core::Dataset &data, std::vector<std::uint64_t> entries, std::size_t threads) const
+void ReaderPlan::FillIn(Core::Dataset &data, std::vector<std::uint64_t> entries, std::size_t threads, std::size_t row) const
 {
    auto first = entries.begin();
    for (std::size_t i = 0; i < fFiles.size(); ++i) {
       const auto end = std::lower_bound(first, entries.end(), fStarts[i + 1]);
       std::for_each(first, end, [&](std::uint64_t &entry) { entry -= fStarts[i]; });
-      const auto row = static_cast<std::size_t>(first - entries.begin());
+      const auto before = static_cast<std::size_t>(first - entries.begin());
       if (first != end)
-         Core::dataset_fill(data, *fFiles[i], {entries.data() + row, static_cast<std::size_t>(end - first)}, row, threads);
+         Core::dataset_fill(data, *fFiles[i], {entries.data() + before, static_cast<std::size_t>(end - first)}, row + before, threads);
       first = end;
    }
    if (!fFiles.empty() && first != entries.end())

@@ -34,8 +34,8 @@ struct ReaderPlan {
    /// The targets that ROOT reads.
    std::vector<ColumnTarget> Left(const std::vector<ColumnTarget> &targets) const;
    /// Lets the fast reader fill its columns in the rows of `data` that ROOT's reader has begun, which come from `entries`
-   /// of all files.
-   void FillIn(Core::Dataset &data, std::vector<std::uint64_t> entries, std::size_t threads) const;
+   /// of all files; from the row `row` on.
+   void FillIn(Core::Dataset &data, std::vector<std::uint64_t> entries, std::size_t threads, std::size_t row = 0) const;
    /// The same for the rows from `row` on, which come from all entries from `first` on, before `last`.
    void FillBetween(Core::Dataset &data, std::uint64_t first, std::uint64_t last, std::size_t threads, std::size_t row = 0) const;
    /// A line for each reader and reason, with its columns: for Dataset::Print.

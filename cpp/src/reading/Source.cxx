@@ -132,7 +132,10 @@ void ReadFrame(Core::Dataset &data, ROOT::RDF::RNode frame, const Selection &sel
       const auto collector = std::make_shared<RowCollector>(data, Core::dataset_width(data), frame.GetNSlots(), origin,
                                                             selection.fLabel.Number(), plan.fStarts);
       collector->StopOn(interrupt);
-      RunEventLoop(frame, reading, collector);
+      if (Core::dataset_is_sharded(data)) // other processes may hold all of it
+         PreparedLoop(frame, reading).Run(collector);
+      else
+         RunEventLoop(frame, reading, collector);
       plan.FillIn(data, collector->Entries(), Threads(0));
    }
    interrupt.Check("the reading");

@@ -75,7 +75,7 @@ void AddSource(StreamData &stream, const Source &source, const Label &label, con
    selection.fLabel = label;
    selection.fCut = cut;
    const std::lock_guard<std::mutex> lock(stream.fReading);
-   auto reader = std::make_unique<RangeReader>(source, *stream.fCore, selection);
+   auto reader = std::make_unique<RangeReader>(source, Core::stream_columns(*stream.fCore), selection);
    const auto &ends = reader->ClusterEnds();
    Core::stream_add(*stream.fCore, reader->Name(), TargetNames(label), {ends.data(), ends.size()});
    stream.fReaders.push_back(std::move(reader));
@@ -166,6 +166,11 @@ std::vector<std::string> Stream::Columns() const
 std::vector<std::string> Stream::Targets() const
 {
    return Guard("CladTorch::Stream::Targets", [&] { return Strings(Core::stream_targets(*fData->fCore)); });
+}
+
+std::string Stream::Weight() const
+{
+   return Guard("CladTorch::Stream::Weight", [&] { return fData->fSelection.fWeight.fText; });
 }
 
 bool Batches::Next()

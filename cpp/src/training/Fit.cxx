@@ -64,11 +64,12 @@ bool Ends(const Training &training, const History &history)
 }
 
 /// Refuses class numbers for a loss that would take them for values where rows of 0 and 1 may be meant.
-void CheckClassNumbers(const LossData &loss, const Dataset &data, std::size_t outputs)
+void CheckClassNumbers(const LossData &loss, const Dataset &data, std::size_t outputs, const FitOptions &options)
 {
    const auto labels = data.Labels();
    const auto isClass = [outputs](float label) { return label >= 0 && label < outputs && label == std::floor(label); };
-   if (!loss.fMayMeanRows || !std::all_of(labels.begin(), labels.end(), isClass))
+   // A rank may hold events of which this is true by chance.
+   if (!loss.fMayMeanRows || AnyRank(options, !std::all_of(labels.begin(), labels.end(), isClass)))
       return;
    const auto count = std::to_string(outputs);
    throw std::runtime_error("the labels are class numbers from 0 to " + std::to_string(outputs - 1) + ", and the loss, which treats all outputs alike, takes "
@@ -141,7 +142,7 @@ History Model::FitDataset(const Dataset &data, const FitOptions &options, const 
       return OnRanks(options, [&](const FitOptions &own) {
          const auto &events = *data.fData->fCore;
          CheckWeight(*data.fData);
-         CheckClassNumbers(loss, data, Outputs());
+         CheckClassNumbers(loss, data, Outputs(), options);
          if (validation)
             CheckWeight(*validation->fData);
          const auto spec = ToSpec(own);

@@ -18,8 +18,12 @@ mod ffi {
         #[derive(ExternType)]
         type Dataset;
         fn dataset_new(columns: &Vec<ColumnSpec>) -> Result<Box<Dataset>>;
+        /// Whether other processes hold the rest of the sources to come.
+        fn dataset_set_sharded(data: &mut Dataset, is_sharded: bool);
+        fn dataset_is_sharded(data: &Dataset) -> bool;
         fn dataset_columns(data: &Dataset) -> Vec<ColumnSpec>;
         fn dataset_rows(data: &Dataset) -> usize;
+        fn dataset_has_sources(data: &Dataset) -> bool;
         /// Numbers in a row: the sum of the columns' lengths.
         fn dataset_width(data: &Dataset) -> usize;
         /// Opens a source; what follows until `dataset_commit` is dropped by `dataset_rollback`. `targets` are the label
@@ -80,6 +84,18 @@ mod ffi {
 #[allow(clippy::ptr_arg)] // What cxx makes of `rust::Vec`.
 fn dataset_new(specs: &Vec<ColumnSpec>) -> Result<Box<Dataset>> {
     guard(|| Dataset::new(&columns(specs)).map(Box::new))
+}
+
+fn dataset_set_sharded(data: &mut Dataset, is_sharded: bool) {
+    data.set_sharded(is_sharded);
+}
+
+fn dataset_has_sources(data: &Dataset) -> bool {
+    data.source_rows().next().is_some()
+}
+
+fn dataset_is_sharded(data: &Dataset) -> bool {
+    data.is_sharded()
 }
 
 fn dataset_columns(data: &Dataset) -> Vec<ColumnSpec> {

@@ -17,6 +17,12 @@ impl Dataset {
     /// w -> w W / (K W_c).
     pub fn balance(&mut self) -> Result<()> {
         self.targets.check_single("Balance")?;
+        if self.is_sharded() {
+            return Err(Error::invalid(
+                "Balance of events of which each process holds a part",
+                "give FitOptions::fClassWeights instead",
+            ));
+        }
         let classes = self.classes()?;
         let total: f64 = classes.iter().map(|class| class.weight).sum();
         let share = total / classes.len() as f64;

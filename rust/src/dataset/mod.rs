@@ -63,6 +63,8 @@ pub struct Dataset {
     sources: Vec<Source>,
     /// Not yet committed.
     open: Option<Open>,
+    /// Whether other processes hold the rest of the sources.
+    is_sharded: bool,
 }
 
 impl Dataset {
@@ -77,6 +79,7 @@ impl Dataset {
             weights: RowNumbers::default(),
             sources: Vec::new(),
             open: None,
+            is_sharded: false,
         })
     }
 
@@ -88,6 +91,21 @@ impl Dataset {
     /// Events of all committed sources.
     pub fn rows(&self) -> usize {
         self.sources.iter().map(|source| source.rows).sum()
+    }
+
+    /// Events of each committed source.
+    pub fn source_rows(&self) -> impl Iterator<Item = usize> {
+        self.sources.iter().map(|source| source.rows)
+    }
+
+    /// Says whether the sources to come are parts, of which other processes hold the rest; a part may have no events.
+    pub fn set_sharded(&mut self, is_sharded: bool) {
+        self.is_sharded = is_sharded;
+    }
+
+    /// Whether other processes hold the rest of the sources.
+    pub fn is_sharded(&self) -> bool {
+        self.is_sharded
     }
 
     /// Numbers a row.
@@ -304,7 +322,7 @@ impl Dataset {
                 "features, labels and weights must be finite as float32: remove these events with a cut, or define a \
                  column that replaces the values",
             )),
-            None if rows == 0 => Some(Error::invalid(
+            None if rows == 0 && !self.is_sharded => Some(Error::invalid(
                 format!("{} gives no events", open.name),
                 "check the cut and that the tree has entries",
             )),
@@ -339,8 +357,14 @@ impl Dataset {
             };
             return Err(Error::invalid(problem, "make both with the same columns in the same order"));
         }
-        if other.rows() == 0 {
+        if other.sources.is_empty() || other.rows() == 0 && !other.is_sharded {
             return Ok(());
+        }
+        if self.is_sharded != other.is_sharded {
+            return Err(Error::invalid(
+                "a dataset of which each process holds a part cannot be joined with one that each holds whole",
+                "call SetSharding with the same argument on both, before their first source",
+            ));
         }
         self.begin_with("the dataset that is added", &other.targets)?;
         let appended = other.labels().and_then(|labels| self.append(other.features(), labels, other.weights()?));
@@ -376,7 +400,7 @@ impl Dataset {
     }
 
     fn taken(&self, rows: impl ExactSizeIterator<Item = usize> + Clone) -> Result<Self> {
-        let mut part = Dataset { targets: self.targets.clone(), ..Dataset::new(&self.columns)? };
+        let mut part = self.without_rows()?;
         part.features.reserve(rows.len() * self.width)?;
         for row in rows.clone() {
             part.features.extend(&self.features()[row * self.width..][..self.width])?;
@@ -390,9 +414,15 @@ impl Dataset {
         Ok(part)
     }
 
+    /// Another of the same columns and targets.
+    fn without_rows(&self) -> Result<Self> {
+        let Dataset { targets, is_sharded, .. } = self;
+        Ok(Dataset { targets: targets.clone(), is_sharded: *is_sharded, ..Dataset::new(&self.columns)? })
+    }
+
     /// A copy that shares nothing, of the committed sources.
     pub fn copy(&self) -> Result<Self> {
-        let mut copy = Dataset { targets: self.targets.clone(), ..Dataset::new(&self.columns)? };
+        let mut copy = self.without_rows()?;
         copy.features.extend(self.features())?;
         let [labels, weights] = self.labels_and_weights()?;
         copy.labels = RowNumbers::of_rows(labels, 0..self.rows())?;

@@ -88,9 +88,22 @@ impl Scaler {
     /// Mean and standard deviation (of the population) of the given rows of `features` [_, width], in float64 and two
     /// passes: sums of squares about 0 lose every digit of a narrow peak far from 0.
     pub fn learn(features: &[f32], width: usize, rows: &[u32]) -> Self {
-        let count = rows.len().max(1) as f64;
-        let mean = column_means(features, width, rows, count, |_, x| x);
-        let variance = column_means(features, width, rows, count, |column, x| (x - mean[column]).powi(2));
+        Self::learn_in_parts(features, width, rows, rows.len(), &|_| ())
+    }
+
+    /// The same of `count` rows, of which others hold the rest; `total` adds their numbers to ours.
+    pub fn learn_in_parts(
+        features: &[f32],
+        width: usize,
+        rows: &[u32],
+        count: usize,
+        total: &dyn Fn(&mut [f64]),
+    ) -> Self {
+        let count = count.max(1) as f64;
+        let mut mean = column_means(features, width, rows, count, |_, x| x);
+        total(&mut mean);
+        let mut variance = column_means(features, width, rows, count, |column, x| (x - mean[column]).powi(2));
+        total(&mut variance);
         let inverse = |variance: &f64| match variance.sqrt() as f32 {
             deviation if deviation.is_normal() => deviation.recip(),
             _ => 1.0,
@@ -137,6 +150,27 @@ mod tests {
         assert!((scaler.mean[0] - 1_000_000.5).abs() < 0.1);
         assert!((scaler.inverse[0] - 2.0).abs() < 1e-4);
         assert_eq!((scaler.mean[1], scaler.inverse[1]), (3.0, 1.0));
+    }
+
+    #[test]
+    fn parts_of_the_rows_make_the_scaler_of_all() {
+        let features: Vec<f32> = (0..3000).map(|i| 1e4 + (i as f32 * 0.37).sin()).collect();
+        let rows: Vec<u32> = (0..1000).collect();
+        let whole = Scaler::learn(&features, 3, &rows);
+        let (first, second) = rows.split_at(300);
+        // What the other part adds: to the means, then to the variances about the mean of all.
+        let mean = column_means(&features, 3, &rows, 1000.0, |_, x| x);
+        let means = column_means(&features, 3, second, 1000.0, |_, x| x);
+        let variances = column_means(&features, 3, second, 1000.0, |column, x| (x - mean[column]).powi(2));
+        let others = std::cell::RefCell::new(vec![variances, means]);
+        let add = |numbers: &mut [f64]| {
+            let others = others.borrow_mut().pop().unwrap();
+            numbers.iter_mut().zip(others).for_each(|(number, other)| *number += other);
+        };
+        let joined = Scaler::learn_in_parts(&features, 3, first, 1000, &add);
+        for (a, b) in joined.mean.iter().chain(&joined.inverse).zip(whole.mean.iter().chain(&whole.inverse)) {
+            assert!((a / b - 1.0).abs() < 1e-6, "{joined:?} instead of {whole:?}");
+        }
     }
 
     #[test]

@@ -7,8 +7,8 @@ use std::ops::Range;
 pub struct Spread {
     /// This process.
     rank: usize,
-    /// Events of each process that are used.
-    used: Vec<usize>,
+    /// The event of this process behind each batch.
+    ends: Vec<usize>,
     /// Events of each batch, of all processes together.
     rows: Vec<usize>,
 }
@@ -31,7 +31,13 @@ impl Spread {
             })
             .collect();
         let rows = (0..steps).map(|step| used.iter().map(|&used| share(used, step, steps).len()).sum()).collect();
-        Spread { rank, used, rows }
+        let ends = (0..steps).map(|step| share(used[rank], step, steps).end).collect();
+        Spread { rank, ends, rows }
+    }
+
+    /// Of batches of `rows` events, where `ends` are the events of this process behind each.
+    pub fn of_batches(rank: usize, ends: Vec<usize>, rows: Vec<usize>) -> Self {
+        Spread { rank, ends, rows }
     }
 
     /// How many batches there are.
@@ -41,17 +47,17 @@ impl Spread {
 
     /// Events of this process that are used, from the first one on.
     pub fn used(&self) -> usize {
-        self.used[self.rank]
+        self.ends.last().copied().unwrap_or_default()
     }
 
     /// Events of all processes that are used.
     pub fn total(&self) -> usize {
-        self.used.iter().sum()
+        self.rows.iter().sum()
     }
 
     /// Which of this process's events are in batch `step`.
     pub fn part(&self, step: usize) -> Range<usize> {
-        share(self.used(), step, self.steps())
+        step.checked_sub(1).map_or(0, |before| self.ends[before])..self.ends[step]
     }
 
     /// Events of batch `step`, of all processes together.
@@ -93,7 +99,7 @@ mod tests {
                 assert!(own.used() <= count, "{counts:?}: {own:?}");
                 let parts: Vec<usize> = (0..own.steps()).flat_map(|step| own.part(step)).collect();
                 assert_eq!(parts, (0..own.used()).collect::<Vec<_>>());
-                assert_eq!(Spread { rank: 0, ..own }, first, "all processes agree");
+                assert_eq!(own.rows, first.rows, "all processes agree");
             }
             for step in 0..first.steps() {
                 assert_eq!((0..size).map(|rank| of(rank).part(step).len()).sum::<usize>(), first.rows(step));

@@ -114,8 +114,8 @@ impl Ranks {
         // A negative zero changes no number that it is added to.
         let mut all = vec![-0.0; counts.iter().sum::<f64>() as usize];
         all[before..][..values.len()].copy_from_slice(values);
-        let mut scratch = vec![0.0; all.len()];
-        self.sum(&mut all, &mut scratch);
+        let mut scratch = vec![0.0; all.len().min(Self::MOST_PARAMETERS)];
+        all.chunks_mut(Self::MOST_PARAMETERS).for_each(|part| self.sum(part, &mut scratch));
         all
     }
 

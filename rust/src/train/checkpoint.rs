@@ -22,7 +22,7 @@ use crate::options::record;
 use crate::tensor_file::{Tensor, TensorFile};
 use crate::text;
 
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 
 /// A fit on its way.
 #[derive(Clone, Debug, PartialEq)]
@@ -30,7 +30,7 @@ pub(super) struct Checkpoint {
     pub options: Options,
     /// See `Model::network_digest`.
     pub network: String,
-    /// What the data must give, see `Fit::fingerprint`.
+    /// What the data must give, see `Job::fingerprint`.
     pub fingerprint: u64,
     pub snapshot: Snapshot,
     pub scaler: Scaler,

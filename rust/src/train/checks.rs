@@ -22,9 +22,6 @@ const OBSERVED_NAME: &str = "a loss of LibTorch's operators";
 /// Checks every option; returns what an engine needs of them.
 pub(super) fn checked(options: &Options, model: &Model, data: &Dataset) -> Result<Settings> {
     model.check_columns(data.columns(), data.width())?;
-    if data.rows() == 0 {
-        return Err(Error::invalid("the dataset has no events", "add a source with Dataset::Add"));
-    }
     check_values(options)?;
     let loss = loss(options, model, data.targets())?;
     check_labels(options, loss, model.outputs(), data.labels()?)?;

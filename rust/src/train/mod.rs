@@ -9,6 +9,7 @@ mod checks;
 mod divergence;
 mod fit;
 mod folds;
+mod job;
 pub mod metrics;
 pub mod random_search;
 mod resolution;
@@ -38,7 +39,8 @@ use crate::graph::Gives;
 use crate::model::Model;
 
 use checkpoint::Checkpoint;
-use fit::{Events, Fit};
+use fit::{Events, Fit, Learned, positive_weight};
+use job::Job;
 use validation::Validation;
 
 /// Limits of a part of an epoch, after which progress is shown and Ctrl-C is heard: batches, and multiplications
@@ -121,6 +123,9 @@ pub fn resumed_options(path: &Path, given: &Options) -> Result<Options> {
 /// A model in training on one dataset.
 pub struct Trainer {
     fit: Fit,
+    /// What this process holds of the events.
+    job: Job,
+    /// Numbers of the events to train on, among those of all processes.
     train: Vec<u32>,
     train_weight: f64,
     validation: Validation,
@@ -188,7 +193,9 @@ impl Trainer {
     ) -> Result<Self> {
         let settings = checks::checked(options, model, data)?;
         checks::check_monitored(options, judges.is_some())?;
-        let count = rows.map_or(data.rows(), <[u32]>::len);
+        let job = Job::open(options, data)?;
+        let all = job.rows(data, "dataset")?;
+        let count = rows.map_or(all, <[u32]>::len);
         let (train, validation) = match rows {
             Some(rows) if !settings.loss.is_regression() => folds::stratified(rows, data.labels()?, options),
             _ => {
@@ -205,21 +212,21 @@ impl Trainer {
                 "lower fValidation or add events",
             ));
         }
-        let mut fit = Fit::new(model, data, &train, options, own)?;
+        let own_train = job.own(&train);
+        let learned = Learned { data, rows: &own_train, all: &train, job: &job };
+        let mut fit = Fit::new(model, learned, options, own)?;
         fit.expect(train.len() as u64);
         let weights = fit.loss_weights(Events::of(data)?);
         let events = Events::of(data)?.weighted(weights.as_deref());
         let validation = match judges {
-            None => Validation::of_part(validation, events)?,
-            Some(judges) => {
-                fit.judge_by(judges)?;
-                Validation::of_own(&fit, model.outputs(), judges)?
-            }
+            None => Validation::of_part(&validation, events, &job)?,
+            Some(judges) => Validation::of_own(&mut fit, model.outputs(), judges)?,
         };
         Ok(Trainer {
             fit,
-            train_weight: events.total_weight(&train, "training")?,
+            train_weight: positive_weight(job.total_of(events.weight_of(&own_train)), "training")?,
             train,
+            job,
             validation,
             weights,
             work: model.work(),
@@ -239,7 +246,7 @@ impl Trainer {
         if (data.rows(), data.width()) != self.shape {
             return Err(Error::Internal("the dataset changed during the training".into()));
         }
-        let Trainer { fit, train, weights, validation, .. } = self;
+        let Trainer { fit, job, train, weights, validation, .. } = self;
         let (done, size) = (fit.rows(), fit.options.batch_size);
         if validation.is_own && done == 0 {
             fit.forget();
@@ -252,7 +259,11 @@ impl Trainer {
         if end + 1 == train.len() {
             end += 1; // batch normalisation takes no batch of one event, and joins it to the one before
         }
-        fit.train(Events::of(data)?.weighted(weights.as_deref()), &train[done..end], train, None)?;
+        let events = Events::of(data)?.weighted(weights.as_deref());
+        match job.batches(&train[done..end], size, fit.takes_one()) {
+            None => fit.train(events, &train[done..end], train, None)?,
+            Some((own, spread)) => fit.train(events, &own, &own, Some(&spread))?,
+        }
         fit.checkpoint_if_late()?;
         let expected = train.len();
         Ok(EpochPart { rows: end as u64, expected: expected as u64, ended: end == expected })
@@ -268,7 +279,7 @@ impl Trainer {
 
     /// What the present parameters of `model`, which is in training, predict for the validation events, which are in `data`.
     pub fn judge(&self, model: &Model, data: &Dataset) -> Result<Judged> {
-        self.validation.judge(&self.fit.present(model)?, data, self.fit.options.threads)
+        self.validation.judge(&self.fit, &self.fit.present(model)?, data)
     }
 
     /// Ends the epoch with its [`losses`](Self::losses) and figures.
@@ -307,7 +318,7 @@ impl Trainer {
             "{}: {} events for training, {} for validation, loss {}",
             self.fit.back_end(),
             self.train.len(),
-            self.validation.rows.len(),
+            self.validation.count,
             self.fit.decided().loss_name()
         )
     }

@@ -4,7 +4,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::checkpoint::Checkpoint;
-use super::fit::{Events, Fit, positive_weight};
+use super::fit::{Events, Fit, Learned, positive_weight};
+use super::job::Job;
 use super::validation::{Validation, judge};
 use super::{EpochPart, EpochRecord, Judged, Losses, Options, checks};
 use crate::dataset::Dataset;
@@ -105,10 +106,11 @@ impl StreamTrainer {
         data.commit()?;
         let all: Vec<u32> = (0..data.rows() as u32).collect();
         let options = &checks::with_own_loss(options, own, model, &data)?;
-        let mut fit = Fit::new(model, &data, &all, options, own)?;
-        validation.into_iter().try_for_each(|judges| fit.judge_by(judges))?;
+        let job = Job::open(options, &data)?;
+        let learned = Learned { data: &data, rows: &all, all: &all, job: &job };
+        let mut fit = Fit::new(model, learned, options, own)?;
         Ok(StreamTrainer {
-            own: validation.map(|judges| Validation::of_own(&fit, model.outputs(), judges)).transpose()?,
+            own: validation.map(|judges| Validation::of_own(&mut fit, model.outputs(), judges)).transpose()?,
             sample: all.len(),
             table,
             held: Held::new(fit.part_of(most), stream.width(), stream.targets().count()),
@@ -202,10 +204,13 @@ impl StreamTrainer {
 
     /// See [`Trainer::judge`](super::Trainer::judge); `validation` as for [`losses`](Self::losses), after which it has events.
     pub fn judge(&self, model: &Model, validation: Option<&Dataset>) -> Result<Judged> {
-        let (model, threads) = (self.fit.present(model)?, self.fit.options.threads);
+        let model = self.fit.present(model)?;
         match (&self.own, validation) {
-            (Some(own), Some(data)) => own.judge(&model, data, threads),
-            _ => judge(&model, Events::of_batch(&self.held.table), threads).map(|judged| self.fit.of_all(judged)),
+            (Some(own), Some(data)) => own.judge(&self.fit, &model, data),
+            _ => {
+                let events = Events::of_batch(&self.held.table);
+                judge(&model, events, self.fit.options.threads).map(|judged| self.fit.of_all(judged))
+            }
         }
     }
 

@@ -2,60 +2,77 @@
 
 use super::Judged;
 use super::checks;
-use super::fit::{Events, Fit};
+use super::fit::{Events, Fit, positive_weight};
+use super::job::Job;
 use crate::dataset::Dataset;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::model::Model;
 
 /// Some rows of a dataset.
 #[derive(Default)]
 pub(super) struct Validation {
-    pub rows: Vec<u32>,
+    /// Those that this process holds.
+    rows: Vec<u32>,
+    /// How many there are, with those of the other processes.
+    pub count: usize,
+    /// Whether each process holds some of them.
+    is_sharded: bool,
     /// The weights of all rows of a dataset of their own, where classes have weights.
     weights: Option<Vec<f32>>,
-    /// Their sum over `rows`.
+    /// Their sum over all of those rows.
     weight: f64,
     /// Whether the dataset is not that of the training.
     pub is_own: bool,
 }
 
 impl Validation {
-    /// A part of the dataset that is trained on.
-    pub fn of_part(rows: Vec<u32>, events: Events) -> Result<Self> {
-        let weight = if rows.is_empty() { 0.0 } else { events.total_weight(&rows, "validation")? };
-        Ok(Validation { rows, weight, ..Validation::default() })
+    /// A part `all` of the dataset that is trained on.
+    pub fn of_part(all: &[u32], events: Events, job: &Job) -> Result<Self> {
+        let (rows, count) = (job.own(all).into_owned(), all.len());
+        let weight = job.total_of(events.weight_of(&rows));
+        let weight = if count == 0 { 0.0 } else { positive_weight(weight, "validation")? };
+        Ok(Validation { rows, count, weight, is_sharded: job.is_sharded(), ..Validation::default() })
     }
 
     /// All of a dataset, whose columns and targets must be those that `fit` trains a model of `outputs` outputs on.
-    pub fn of_own(fit: &Fit, outputs: usize, own: &Dataset) -> Result<Self> {
-        if own.rows() == 0 {
-            return Err(Error::invalid("the validation dataset has no events", "add a source with Dataset::Add"));
-        }
+    pub fn of_own(fit: &mut Fit, outputs: usize, own: &Dataset) -> Result<Self> {
         fit.check_alike(own)?;
+        let job = fit.judge_by(own)?;
+        let count = job.rows(own, "validation dataset")?;
         let events = Events::of(own)?;
         checks::check_labels(&fit.options, fit.loss, outputs, events.labels)?;
         checks::check_classes(&fit.options, events.labels)?;
         let rows: Vec<u32> = (0..own.rows() as u32).collect();
         let weights = fit.loss_weights(events);
-        let weight = events.weighted(weights.as_deref()).total_weight(&rows, "validation")?;
-        Ok(Validation { rows, weights, weight, is_own: true })
+        let weight = job.total_of(events.weighted(weights.as_deref()).weight_of(&rows));
+        let (weight, is_sharded) = (positive_weight(weight, "validation")?, job.is_sharded());
+        Ok(Validation { rows, count, is_sharded, weights, weight, is_own: true })
     }
 
     /// The mean loss over the rows, which lie in `data`; `weights` are those of a training dataset in the loss. None without rows.
     pub fn loss(&self, fit: &mut Fit, data: &Dataset, weights: Option<&[f32]>) -> Result<Option<f64>> {
-        if self.rows.is_empty() {
+        if self.count == 0 {
             return Ok(None);
         }
         if self.is_own {
             fit.forget();
         }
         let weights = if self.is_own { self.weights.as_deref() } else { weights };
-        fit.evaluate(Events::of(data)?.weighted(weights), &self.rows, self.weight).map(Some)
+        let events = Events::of(data)?.weighted(weights);
+        match self.is_sharded {
+            true => fit.evaluate_own(events, &self.rows, self.weight).map(Some),
+            false => fit.evaluate(events, &self.rows, self.weight).map(Some),
+        }
     }
 
-    /// What `model` predicts for the rows, with their labels and weights. Weights of classes belong to the loss: figures are
-    /// those of the events.
-    pub fn judge(&self, model: &Model, data: &Dataset, threads: usize) -> Result<Judged> {
+    /// What `model` of `fit` predicts for the rows of all processes, with their labels and weights. Weights of classes belong to the
+    /// loss: figures are those of the events.
+    pub fn judge(&self, fit: &Fit, model: &Model, data: &Dataset) -> Result<Judged> {
+        let own = self.judge_own(model, data, fit.options.threads)?;
+        Ok(if self.is_sharded { fit.of_all(own) } else { own })
+    }
+
+    fn judge_own(&self, model: &Model, data: &Dataset, threads: usize) -> Result<Judged> {
         let events = Events::of(data)?;
         match self.is_own {
             true => judge(model, events, threads),

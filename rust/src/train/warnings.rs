@@ -1,8 +1,10 @@
 //! What a fit warns about: data and options that are allowed and rarely meant. Each is said once.
 
 use super::Options;
+use super::fit::Learned;
+use super::job::Job;
 use super::unit::Unit;
-use crate::dataset::{Dataset, Scaler};
+use crate::dataset::Scaler;
 use crate::error::Result;
 use crate::gradient::{Engine, Rows};
 use crate::graph::{Gives, Loss};
@@ -33,13 +35,12 @@ pub(super) struct Watch {
 }
 
 impl Watch {
-    /// `rows` of `data` are the training part; `target` standardises the labels of a regression.
+    /// Of what the fit learns from; `target` standardises the labels of a regression.
     pub fn new(
         options: &Options,
         loss: Loss,
         outputs: usize,
-        data: &Dataset,
-        rows: &[u32],
+        &Learned { data, rows, job, .. }: &Learned,
         target: Option<&Scaler>,
     ) -> Result<Watch> {
         // Several targets have no label in common to look at; their start is the loss before the first step.
@@ -55,27 +56,26 @@ impl Watch {
             None => (label, weight),
         };
         let messages = match loss {
-            Loss::SoftmaxCrossEntropy => absent_classes(&sums(events(), outputs)),
+            Loss::SoftmaxCrossEntropy => absent_classes(&sums(events(), outputs, job)),
             _ if several => None,
-            _ => constant_label(events()),
+            _ => constant_label(events, job),
         };
         let bounded = match loss {
-            Loss::BinaryCrossEntropy | Loss::Focal => unbounded(&halves(events())),
-            Loss::SoftmaxCrossEntropy => unbounded(&sums(events(), outputs)),
+            Loss::BinaryCrossEntropy | Loss::Focal => unbounded(&halves(events(), job)),
+            Loss::SoftmaxCrossEntropy => unbounded(&sums(events(), outputs, job)),
             Loss::MeanSquaredError | Loss::Huber | Loss::Quantile | Loss::Gaussian => None,
         };
+        let start = match own || several {
+            true => 0.0,
+            false => loss_of_zero(loss, options.loss_parameter(loss), outputs, events().map(standardised), job),
+        };
+        let negative_weights = job.total_of(events().filter(|(_, weight)| *weight < 0.0).count() as f64) > 0.0;
         Ok(Watch {
             learning_rate: options.learning_rate,
-            start: match own || several {
-                true => 0.0,
-                false => loss_of_zero(loss, options.loss_parameter(loss), outputs, events().map(standardised)),
-            },
+            start,
             started: false,
             // A loss of the user's own may be below 0 for reasons of its own, and the logarithm of a density is.
-            negative_weights: !own
-                && loss != Loss::Gaussian
-                && bounded.is_none()
-                && events().any(|(_, weight)| weight < 0.0),
+            negative_weights: !own && loss != Loss::Gaussian && bounded.is_none() && negative_weights,
             diverged: false,
             below_zero: false,
             messages: messages.into_iter().chain(bounded).chain(heavy_decay(options)).collect(),
@@ -131,32 +131,38 @@ pub(super) fn shown(names: &[String]) -> String {
     format!("{}{more}", names[..names.len().min(NAMED)].join(", "))
 }
 
-/// Sum of the weights of each of `classes` classes.
-fn sums(events: impl Iterator<Item = (f32, f64)>, classes: usize) -> Vec<(f64, usize)> {
-    let mut sums = vec![(0.0, 0); classes];
+/// Sum of the weights of each of `classes` classes, and number of its events.
+fn sums(events: impl Iterator<Item = (f32, f64)>, classes: usize, job: &Job) -> Vec<[f64; 2]> {
+    let mut sums = vec![[0.0; 2]; classes];
     for (label, weight) in events {
-        let (sum, count) = &mut sums[label as usize];
+        let [sum, count] = &mut sums[label as usize];
         *sum += weight;
-        *count += 1;
+        *count += 1.0;
     }
+    job.total(sums.as_flattened_mut());
     sums
 }
 
 /// The same of labels 0 and 1; a label p between them counts as p of the second and 1 - p of the first.
-fn halves(events: impl Iterator<Item = (f32, f64)>) -> Vec<(f64, usize)> {
-    let mut sums = vec![(0.0, 0); 2];
+fn halves(events: impl Iterator<Item = (f32, f64)>, job: &Job) -> Vec<[f64; 2]> {
+    let mut sums = vec![[0.0; 2]; 2];
     for (label, weight) in events {
         for (class, share) in [(0, 1.0 - f64::from(label)), (1, f64::from(label))] {
-            sums[class].0 += share * weight;
-            sums[class].1 += usize::from(share > 0.0);
+            sums[class][0] += share * weight;
+            sums[class][1] += f64::from(u8::from(share > 0.0));
         }
     }
+    job.total(sums.as_flattened_mut());
     sums
 }
 
-fn absent_classes(classes: &[(f64, usize)]) -> Option<String> {
-    let absent: Vec<String> =
-        classes.iter().enumerate().filter(|(_, (_, count))| *count == 0).map(|(class, _)| class.to_string()).collect();
+fn absent_classes(classes: &[[f64; 2]]) -> Option<String> {
+    let absent: Vec<String> = classes
+        .iter()
+        .enumerate()
+        .filter(|(_, [_, count])| *count == 0.0)
+        .map(|(class, _)| class.to_string())
+        .collect();
     (!absent.is_empty()).then(|| {
         format!(
             "no event for training has label {} ({} of {} classes): add such events, or give the model fewer outputs",
@@ -167,11 +173,17 @@ fn absent_classes(classes: &[(f64, usize)]) -> Option<String> {
     })
 }
 
-fn constant_label(mut events: impl Iterator<Item = (f32, f64)>) -> Option<String> {
-    let (first, _) = events.next()?;
-    events.all(|(label, _)| label == first).then(|| {
+fn constant_label<I: Iterator<Item = (f32, f64)>>(events: impl Fn() -> I, job: &Job) -> Option<String> {
+    let labels = || events().map(|(label, _)| f64::from(label));
+    let mut sums = [labels().count() as f64, labels().sum()];
+    job.total(&mut sums);
+    // Sums of one label are exact, and so is their mean.
+    let mean = sums[1] / sums[0];
+    let apart = job.total_of(labels().map(|label| (label - mean).abs()).sum());
+    (apart == 0.0 && sums[0] > 0.0).then(|| {
         format!(
-            "every event for training has label {first}: the network learns to give that; add events with other labels"
+            "every event for training has label {}: the network learns to give that; add events with other labels",
+            mean as f32
         )
     })
 }
@@ -232,9 +244,9 @@ fn heavy_decay(options: &Options) -> Option<String> {
 }
 
 /// A class that weighs less than nothing draws the loss down for ever.
-fn unbounded(classes: &[(f64, usize)]) -> Option<String> {
-    let negative = classes.iter().enumerate().find(|(_, (sum, count))| *count > 0 && *sum < 0.0);
-    negative.map(|(class, (sum, _))| {
+fn unbounded(classes: &[[f64; 2]]) -> Option<String> {
+    let negative = classes.iter().enumerate().find(|(_, [sum, count])| *count > 0.0 && *sum < 0.0);
+    negative.map(|(class, [sum, _])| {
         format!(
             "the weights of the events with label {class} sum to {sum:.4}, so the loss has no lower bound: check the weight \
              column and the cut, or set fNegativeWeights"
@@ -243,12 +255,19 @@ fn unbounded(classes: &[(f64, usize)]) -> Option<String> {
 }
 
 /// The weighted mean loss where every output is 0.
-fn loss_of_zero(loss: Loss, parameter: f64, outputs: usize, events: impl Iterator<Item = (f32, f64)>) -> f64 {
+fn loss_of_zero(
+    loss: Loss,
+    parameter: f64,
+    outputs: usize,
+    events: impl Iterator<Item = (f32, f64)>,
+    job: &Job,
+) -> f64 {
     let mean = |of: &dyn Fn(f64) -> f64| {
-        let (sum, total) = events.fold((0.0, 0.0), |(sum, total), (label, weight)| {
-            (sum + weight.abs() * of(f64::from(label)), total + weight.abs())
+        let mut sums = events.fold([0.0; 2], |[sum, total], (label, weight)| {
+            [sum + weight.abs() * of(f64::from(label)), total + weight.abs()]
         });
-        sum / total
+        job.total(&mut sums);
+        sums[0] / sums[1]
     };
     match loss {
         Loss::BinaryCrossEntropy => std::f64::consts::LN_2,

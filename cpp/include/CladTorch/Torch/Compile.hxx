@@ -70,8 +70,9 @@ public:
    Compiled(const Compiled &) = default;
    Compiled &operator=(const Compiled &) = default;
 
-   /// The value of a function that returns one tensor. Autograd does not record it; what Backward() needs is kept for
-   /// this thread until its next Forward().
+   /// The value of a function that returns one tensor. Autograd does not record it; what Backward() needs, of all floating-point
+   /// inputs, is kept for this thread until its next Forward(). A function that LibTorch runs and that cannot be differentiated by one
+   /// of them, as a loss by the weights of its events, throws: call the object itself, with inputs that require what you want.
    torch::Tensor Forward(const std::vector<torch::Tensor> &inputs) const;
    /// The same for any number of returned tensors.
    std::vector<torch::Tensor> ForwardAll(const std::vector<torch::Tensor> &inputs) const;
@@ -160,6 +161,21 @@ TensorList AsList(const std::tuple<Tensors...> &values)
    return std::apply([](const auto &...value) { return TensorList{value...}; }, values);
 }
 
+template <class R, class = void>
+struct IsResult : std::false_type {};
+template <class R>
+struct IsResult<R, std::void_t<decltype(AsList(std::declval<R>()))>> : std::true_type {};
+
+/// The results of `function` for these inputs.
+template <class F, class... Inputs>
+TensorList ResultsOf(F &function, const Inputs &...inputs)
+{
+   using R = decltype(function(inputs...));
+   static_assert(IsResult<R>::value, "the function has to return a torch::Tensor, or a std::vector or std::tuple of them");
+   if constexpr (IsResult<R>::value)
+      return AsList(function(inputs...));
+}
+
 template <class F, std::size_t... I>
 ListFunction Unpacking(F function, std::index_sequence<I...>)
 {
@@ -168,7 +184,7 @@ ListFunction Unpacking(F function, std::index_sequence<I...>)
          throw std::invalid_argument("the function takes " + std::to_string(sizeof...(I)) +
                                      (sizeof...(I) == 1 ? " tensor, but " : " tensors, but ") +
                                      std::to_string(inputs.size()) + (inputs.size() == 1 ? " was given" : " were given"));
-      return AsList(function(inputs[I]...));
+      return ResultsOf(function, inputs[I]...);
    };
 }
 
@@ -197,8 +213,8 @@ ListFunction AsListFunction(F function)
       return Unpacking(std::move(function), std::make_index_sequence<arity>());
    } else {
       static_assert(std::is_invocable_v<F &, const TensorList &>,
-                    "the function has to take one to eight torch::Tensor, or a std::vector of them");
-      return [function = std::move(function)](const TensorList &inputs) mutable { return AsList(function(inputs)); };
+                    "the function has to take one to eight torch::Tensor, by value or const reference, or a std::vector of them");
+      return [function = std::move(function)](const TensorList &inputs) mutable { return ResultsOf(function, inputs); };
    }
 }
 
@@ -215,7 +231,8 @@ ListFunction AsListFunction(F function)
 ///
 /// \param function Takes one to eight `torch::Tensor`, or a `std::vector` of them, and returns a tensor, a vector or a
 ///        tuple of tensors; or a module of torch::nn (`torch::nn::Sequential net`, not a reference to it), whose
-///        train() and eval() are then followed. A function that is more than operators on its inputs and captured
+///        train() and eval() are then followed, but not other submodules, options (`Dropout`'s `p`) or tensors that are
+///        assigned to its members: call Reset() after such a change. A function that is more than operators on its inputs and captured
 ///        tensors runs on LibTorch, and Reason() names the obstacle: values read out of tensors (item(), data_ptr())
 ///        and branches on them, results whose shape depends on values, custom autograd functions, hooks, gradients
 ///        switched off or on, changes of inputs and captured tensors, random numbers other than dropout's, results that

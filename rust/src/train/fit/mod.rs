@@ -9,6 +9,7 @@ use std::time::Instant;
 
 use super::back_end::{self, Choice};
 use super::divergence::Suspects;
+use super::job::Job;
 use super::schedule::{Place, Rates};
 use super::stopping::{Kept, Stopping};
 use super::unit::Unit;
@@ -20,10 +21,8 @@ use crate::error::{Error, Result};
 use crate::gradient::{Engine, ObservedLoss, Rows, Spread, Steps, batches};
 use crate::graph::{Loss, NegativeWeights};
 use crate::model::{Model, Training};
-use crate::ranks::Ranks;
 use crate::stream::Batch;
 use parts::{engine, scalers};
-use resume::fingerprint;
 pub(super) use resume::other_fit;
 
 /// Events in memory.
@@ -53,14 +52,27 @@ impl<'a> Events<'a> {
         Events { weights: weights.unwrap_or(self.weights), ..self }
     }
 
-    /// The weights of the rows `order`, summed; an error unless the sum is positive. `part` is for the message.
-    pub fn total_weight(&self, order: &[u32], part: &str) -> Result<f64> {
-        positive_weight(self.weight_of(order), part)
-    }
-
-    /// The same, whatever it is.
+    /// The weights of the rows `order`, summed.
     pub fn weight_of(&self, order: &[u32]) -> f64 {
         order.iter().map(|&row| f64::from(self.weights[row as usize])).sum()
+    }
+}
+
+/// The events that a fit learns from.
+#[derive(Clone, Copy)]
+pub(super) struct Learned<'a> {
+    pub data: &'a Dataset,
+    /// Those of this process.
+    pub rows: &'a [u32],
+    /// Those of all processes, by their numbers among all events.
+    pub all: &'a [u32],
+    pub job: &'a Job,
+}
+
+impl Learned<'_> {
+    /// See [`Job::fingerprint`].
+    fn fingerprint(&self) -> Result<u64> {
+        self.job.fingerprint(self.data, self.all.len())
     }
 }
 
@@ -80,8 +92,7 @@ pub(super) struct Fit {
     pub options: Options,
     pub loss: Loss,
     engine: Box<dyn Engine>,
-    /// The processes that train together, where there are others.
-    ranks: Option<Arc<Ranks>>,
+    job: Job,
     choice: Choice,
     scaler: Scaler,
     /// Of the labels.
@@ -115,15 +126,10 @@ pub(super) struct Fit {
 }
 
 impl Fit {
-    /// Checks the options against the model and `data`; learns the scalers on its rows `train`, which stand for all events for
-    /// training; lays out the engine.
-    pub fn new(
-        model: &Model,
-        data: &Dataset,
-        train: &[u32],
-        options: &Options,
-        own: Option<&Arc<ObservedLoss>>,
-    ) -> Result<Self> {
+    /// Checks the options against the model and the events, which stand for all that it will train on; learns the scalers; lays
+    /// out the engine.
+    pub fn new(model: &Model, learned: Learned, options: &Options, own: Option<&Arc<ObservedLoss>>) -> Result<Self> {
+        let Learned { data, rows, all, job } = learned;
         if model.parameters().is_empty() {
             return Err(Error::invalid(
                 "the network has no parameters to train",
@@ -135,29 +141,29 @@ impl Fit {
             checkpoint::check_place(Path::new(&options.checkpoint))?;
         }
         model.check_finite("the fit")?;
-        let (scaler, target) = scalers(model, data, options, settings.loss, train)?;
+        parts::check_others(options, model, &learned)?;
+        let (scaler, target) = scalers(model, &learned, options, settings.loss)?;
         let of_outputs = target.as_ref().map(|target| settings.loss.gives().output_scaler(target));
         let mut parameters = model.parameters_for(&scaler, of_outputs.as_ref())?;
-        let ranks = parts::ranks(options, model, data, train)?;
-        if let Some(ranks) = &ranks {
+        if let Some(ranks) = &job.ranks {
             ranks.take_first(&mut parameters);
         }
         let events = Events::of(data)?;
         let weights = weights_of_loss(options, events);
-        let weight = events.weighted(weights.as_deref()).total_weight(train, "training")?;
-        let weight_scale = train.len() as f64 / weight;
+        let weight = job.total_of(events.weighted(weights.as_deref()).weight_of(rows));
+        let weight_scale = all.len() as f64 / positive_weight(weight, "training")?;
         let choice = back_end::choose(options, model)?;
-        let mut watch = Watch::new(options, settings.loss, model.outputs(), data, train, target.as_ref())?;
+        let mut watch = Watch::new(options, settings.loss, model.outputs(), &learned, target.as_ref())?;
         watch.tell(warnings::second_activation(options, model, settings.loss).into_iter());
         watch.tell(warnings::lost_activation(options, model, settings.loss).into_iter());
         watch.tell(warnings::all_frozen(model).into_iter());
         watch.tell(scale::other_scale(model, data, &scaler, target.as_ref()));
         if options.standardise {
-            watch.tell(resolution::coarse(data, train, &scaler, target.as_ref())?);
+            watch.tell(resolution::coarse(data, rows, &scaler, target.as_ref())?);
         }
         Ok(Fit {
-            engine: engine(model, &parameters, options, own, settings, &choice, ranks.as_ref())?,
-            ranks,
+            engine: engine(model, &parameters, options, own, settings, &choice, job.ranks.as_ref())?,
+            job: job.clone(),
             choice,
             loss: settings.loss,
             options: options.clone(),
@@ -175,7 +181,7 @@ impl Fit {
             steps: 1,
             history: Vec::new(),
             network: if options.checkpoint.is_empty() { String::new() } else { model.network_digest()? },
-            fingerprint: if options.checkpoint.is_empty() { 0 } else { fingerprint(data, train) },
+            fingerprint: if options.checkpoint.is_empty() { 0 } else { learned.fingerprint()? },
             saved: Instant::now(),
             epochs: 0,
             rows: 0,
@@ -217,20 +223,20 @@ impl Fit {
         self.targets.joined(other.targets(), "the validation dataset").map(|_| ())
     }
 
-    /// Says that the events of `own` judge the fit: of all processes the same.
-    pub fn judge_by(&mut self, own: &Dataset) -> Result<()> {
-        if self.ranks.is_none() && self.options.checkpoint.is_empty() {
-            return Ok(());
+    /// Says that the events of `own` judge the fit, and returns what this process holds of them.
+    pub fn judge_by(&mut self, own: &Dataset) -> Result<Job> {
+        let job = self.job.with(own)?;
+        if job.ranks.is_none() && self.options.checkpoint.is_empty() {
+            return Ok(job);
         }
-        let rows: Vec<u32> = (0..own.rows() as u32).collect();
-        let events = fingerprint(own, &rows);
-        if let Some(ranks) = &self.ranks {
+        let events = job.fingerprint(own, 0)?;
+        if let Some(ranks) = &job.ranks {
             ranks.check_same("the validation events", events)?;
         }
         if !self.options.checkpoint.is_empty() {
             self.fingerprint = self.fingerprint.rotate_left(1) ^ events;
         }
-        Ok(())
+        Ok(job)
     }
 
     /// Says how many events are for training, so that schedules know an epoch's steps.
@@ -248,7 +254,7 @@ impl Fit {
     /// How the events that this process and the others hold, `count` of this one, come to batches; `None` where there are no
     /// others. `is_last`: nothing more comes in this epoch.
     pub fn spread(&self, count: usize, is_last: bool) -> Option<Spread> {
-        let ranks = self.ranks.as_ref()?;
+        let ranks = self.job.ranks.as_ref()?;
         let counts: Vec<usize> = ranks.all(count as f64).into_iter().map(|count| count as usize).collect();
         Some(Spread::new(ranks.rank(), &counts, self.options.batch_size, is_last))
     }
@@ -284,7 +290,7 @@ impl Fit {
 
     /// The mean loss over the rows `order`, which weigh `weight` together, in the units of the labels. All processes have them.
     pub fn evaluate(&mut self, events: Events, order: &[u32], weight: f64) -> Result<f64> {
-        let share = self.ranks.as_ref().map_or(0..order.len(), |ranks| ranks.share(order.len()));
+        let share = self.job.ranks.as_ref().map_or(0..order.len(), |ranks| ranks.share(order.len()));
         self.evaluate_own(events, &order[share], weight)
     }
 
@@ -299,17 +305,17 @@ impl Fit {
 
     /// The sum over all processes.
     pub fn total(&self, number: f64) -> f64 {
-        self.ranks.as_ref().map_or(number, |ranks| ranks.total(number))
+        self.job.ranks.as_ref().map_or(number, |ranks| ranks.total(number))
     }
 
     /// What is shared by all processes: `whole` of each.
     pub fn part_of(&self, whole: usize) -> usize {
-        self.ranks.as_ref().map_or(whole, |ranks| whole.div_ceil(ranks.size()))
+        self.job.ranks.as_ref().map_or(whole, |ranks| whole.div_ceil(ranks.size()))
     }
 
     /// What `judged` says of this process's events and of those of the others, in their order.
     pub fn of_all(&self, judged: Judged) -> Judged {
-        let Some(ranks) = &self.ranks else { return judged };
+        let Some(ranks) = &self.job.ranks else { return judged };
         let Judged { gives, predictions, logits, labels, weights } = judged;
         let [predictions, logits, labels, weights] =
             [predictions, logits, labels, weights].map(|values| ranks.joined(&values));
@@ -326,7 +332,7 @@ impl Fit {
 
     /// Ends an epoch with these losses and figures.
     pub fn end_epoch(&mut self, losses: Losses, mut metrics: Vec<f64>) -> Result<EpochRecord> {
-        if let Some(ranks) = &self.ranks {
+        if let Some(ranks) = &self.job.ranks {
             ranks.take_first(&mut metrics);
         }
         let place = Place { epoch: self.epochs, step: self.steps - 1, steps: self.steps };

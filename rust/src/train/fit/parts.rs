@@ -7,32 +7,31 @@ use tch::Device;
 
 use super::super::back_end::{BackEnd, Choice};
 use super::super::{OBSERVED, Options};
-use super::resume::fingerprint;
-use crate::dataset::{Dataset, Scaler};
+use super::Learned;
+use crate::dataset::Scaler;
 use crate::device;
 use crate::error::{Error, Result};
 use crate::gradient::aot::AotEngine;
 use crate::gradient::autograd::AutogradEngine;
 use crate::gradient::libtorch::LibTorchEngine;
 use crate::gradient::{Engine, ModuleTiles, ObservedLoss, OwnLoss, RowLoss, Settings};
-use crate::graph::{Loss, Precision};
+use crate::graph::{Loss, Mode, Precision};
 use crate::model::{Model, Network};
-use crate::options::Parallel;
-use crate::ranks::{self, Ranks};
+use crate::ranks::Ranks;
 
 /// How long compiling a user's loss may take.
 const COMPILE_LIMIT: Duration = Duration::from_secs(60);
 
-/// The scalers of features and labels: learned on the rows `train`, or, without fStandardise, those of the model. Features that
+/// The scalers of features and labels: learned on the events, or, without fStandardise, those of the model. Features that
 /// the network takes as whole numbers stay as they are. The labels of classifiers have none, nor those of a user's loss, which is
 /// a function of values as they are.
 pub(super) fn scalers(
     model: &Model,
-    data: &Dataset,
+    learned: &Learned,
     options: &Options,
     loss: Loss,
-    train: &[u32],
 ) -> Result<(Scaler, Option<Scaler>)> {
+    let Learned { data, rows, all, job } = *learned;
     let before = model.training();
     let regression = loss.is_regression() && options.loss_function.is_empty();
     // A module's parameters cannot follow another scale.
@@ -58,22 +57,23 @@ pub(super) fn scalers(
     }
     // Categories of one's own are no quantities: a mean of them says nothing.
     let whole = model.whole_features()?;
+    let learn = |values: &[f32], width| {
+        Scaler::learn_in_parts(values, width, rows, all.len(), &|numbers: &mut [f64]| job.total(numbers))
+    };
     Ok(device::thread_pool(options.threads)?.install(|| {
         let scaler = match &before.scaler {
             Some(scaler) if stays || !options.standardise => scaler.clone(),
             None if !options.standardise => Scaler::identity(data.width()),
-            _ => Scaler::learn(data.features(), data.width(), train).without(&whole),
+            _ => learn(data.features(), data.width()).without(&whole),
         };
-        (scaler, labels.map(|labels| Scaler::learn(labels, count, train)).or(kept))
+        (scaler, labels.map(|labels| learn(labels, count)).or(kept))
     }))
 }
 
-/// The other processes of the fit, if there are some; they have the same network, events and options.
-pub(super) fn ranks(options: &Options, model: &Model, data: &Dataset, train: &[u32]) -> Result<Option<Arc<Ranks>>> {
-    if options.parallel == Parallel::OneProcess {
-        return Ok(None);
-    }
-    let Some(ranks) = ranks::open()? else { return Ok(None) };
+/// Checks that the other processes of the fit, if there are some, have the same network, options and, unless each holds a part of
+/// them, events.
+pub(super) fn check_others(options: &Options, model: &Model, learned: &Learned) -> Result<()> {
+    let Some(ranks) = &learned.job.ranks else { return Ok(()) };
     if model.parameters().len() > Ranks::MOST_PARAMETERS {
         return Err(Error::invalid(
             format!("a network of {} parameters with fParallel = kMpi", model.parameters().len()),
@@ -82,8 +82,7 @@ pub(super) fn ranks(options: &Options, model: &Model, data: &Dataset, train: &[u
     }
     ranks.check_same("the options", checksum(&format!("{:?}", options.of_fit())))?;
     ranks.check_same("the networks", checksum(&model.network_digest()?))?;
-    ranks.check_same("the events", fingerprint(data, train))?;
-    Ok(Some(Arc::new(ranks)))
+    ranks.check_same("the events", learned.fingerprint()?)
 }
 
 /// A number that tells texts apart (Fowler, Noll and Vo, FNV-1a).
@@ -94,6 +93,8 @@ fn checksum(text: &str) -> u64 {
 /// Refuses what cannot be trained in shares of a batch.
 fn check_parallel(options: &Options, model: &Model, choice: &Choice) -> Result<()> {
     let refused = |what: &str, remedy: &str| Err(Error::invalid(format!("{what} with fParallel = kMpi"), remedy));
+    // Of a batch a process may have a single event.
+    let takes_one = model.module().is_none_or(|module| module.takes_one(Mode::Training));
     match choice.back_end {
         BackEnd::Autograd => refused(
             &format!(
@@ -103,7 +104,7 @@ fn check_parallel(options: &Options, model: &Model, choice: &Choice) -> Result<(
             ),
             "it needs kernels, on the CPU",
         ),
-        BackEnd::Aot if !model.state().is_empty() => refused(
+        BackEnd::Aot if !model.state().is_empty() || !takes_one => refused(
             "batch normalisation, whose statistics are those of a whole batch,",
             "use layer normalisation, or train it in one process",
         ),

@@ -8,7 +8,6 @@ use super::super::checkpoint::{self, Checkpoint};
 use super::super::stopping::Stopping;
 use super::super::unit::Unit;
 use super::Fit;
-use crate::dataset::Dataset;
 use crate::error::{Error, Result};
 use crate::gradient::Snapshot;
 use crate::options::Parallel;
@@ -18,7 +17,7 @@ impl Fit {
     /// Writes a checkpoint, if the options name a file for it.
     pub fn checkpoint(&mut self) -> Result<()> {
         let path = Path::new(&self.options.checkpoint);
-        let is_first = self.ranks.as_ref().is_none_or(|ranks| ranks.rank() == 0);
+        let is_first = self.job.ranks.as_ref().is_none_or(|ranks| ranks.rank() == 0);
         if path.as_os_str().is_empty() || !is_first {
             return Ok(());
         }
@@ -105,14 +104,4 @@ pub(in crate::train) fn other_fit(path: &Path, why: &str) -> Error {
         format!("the checkpoint {} does not fit: {why}", text::name(&path.display().to_string())),
         "give the network and the data of its fit",
     )
-}
-
-/// A number that is another for other events `rows` of `data`, or another order of them.
-pub(super) fn fingerprint(data: &Dataset, rows: &[u32]) -> u64 {
-    let mix =
-        |hash: u64, value: &f32| (hash.rotate_left(5) ^ u64::from(value.to_bits())).wrapping_mul(0x517c_c1b7_2722_0a95);
-    let of = |hash: u64, values: &[f32]| values.iter().fold(hash, mix);
-    let labels = data.labels().unwrap_or_default();
-    let hash = of(of(rows.len() as u64, data.features()), labels);
-    of(hash, data.weights().unwrap_or_default())
 }
