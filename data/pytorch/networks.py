@@ -117,6 +117,54 @@ class Edges(nn.Module):
         return self.last(torch.relu(self.each(edges.permute(0, 2, 3, 1))).mean((1, 2)))
 
 
+def neighbours(x: Tensor, count: int) -> Tensor:
+    """Of points [events, coordinates, points] the nearest others [events, points, count]."""
+    squares = x.square().sum(1, keepdim=True)
+    distances = squares.transpose(1, 2) - 2 * x.transpose(1, 2) @ x + squares
+    return distances.topk(count + 1, largest=False)[1][:, :, 1:]
+
+
+class EdgeConvolution(nn.Module):
+    """The block of ParticleNet (Qu and Gouskos 2019)."""
+
+    def __init__(self, features, outputs, count):
+        super().__init__()
+        self.count = count
+        sizes = [(2 * features, outputs), (outputs, outputs)]
+        layers = [(nn.Conv2d(*size, 1, bias=False), nn.BatchNorm2d(size[1]), nn.ReLU()) for size in sizes]
+        self.edges = nn.Sequential(*(layer for block in layers for layer in block))
+        self.shortcut = nn.Sequential(nn.Conv1d(features, outputs, 1, bias=False), nn.BatchNorm1d(outputs))
+
+    def forward(self, coordinates: Tensor, x: Tensor) -> Tensor:
+        events, features, points = x.shape
+        with torch.no_grad():
+            nearest = neighbours(coordinates, self.count)
+        flat = torch.arange(events, device=x.device).reshape(-1, 1, 1) * points + nearest
+        taken = x.transpose(1, 2).contiguous().view(events * points, features)[flat.flatten(), :]
+        taken = taken.view(events, points, self.count, features).permute(0, 3, 1, 2)
+        centre = x.unsqueeze(3).expand(-1, -1, -1, self.count)
+        return torch.relu(self.edges(torch.cat([centre, taken - centre], 1)).mean(3) + self.shortcut(x))
+
+
+class ParticleNet(nn.Module):
+    """Particles [events, 5, 8], of which the first two numbers are the coordinates and the last one says which of them are there."""
+
+    def __init__(self):
+        super().__init__()
+        self.norm, self.first, self.second = nn.BatchNorm1d(4), EdgeConvolution(4, 6, 3), EdgeConvolution(6, 8, 2)
+        self.fusion = nn.Sequential(nn.Conv1d(14, 8, 1, bias=False), nn.BatchNorm1d(8), nn.ReLU())
+        self.last = nn.Sequential(nn.Linear(8, 8), nn.ReLU(), nn.Dropout(0.1), nn.Linear(8, 2))
+
+    def forward(self, x: Tensor) -> Tensor:
+        there = x[:, 4:] > -1
+        away = 100 * (~there).float()
+        x = self.norm(x[:, :4]) * there
+        first = self.first(x[:, :2] + away, x) * there
+        second = self.second(first + away, first) * there
+        fused = self.fusion(torch.cat([first, second], 1)) * there
+        return self.last(fused.sum(2) / there.float().sum(2).clamp(min=1))
+
+
 class Jets(nn.Module):
     """Particles [events, 6, 4], some of which are not there: neighbours that are found without gradients, attention with a bias that
     trains, an equation, and the mean over a count."""
@@ -217,7 +265,7 @@ def export(net, shape, path):
         for name in archive.namelist():
             content = archive.read(name)
             if name.endswith("models/model.json"):
-                content = json.dumps(without_places(json.loads(content))).encode()
+                content = json.dumps(without_places(json.loads(content)), separators=(",", ":")).encode()
             if "sample_inputs" not in name:
                 plain.writestr(zipfile.ZipInfo(name), content)
 
@@ -238,6 +286,10 @@ def main(folder):
     jets = Jets()
     trace(jets, [6, 4], folder / "jets.pt")
     export(jets, [6, 4], folder / "jets.pt2")
+    torch.manual_seed(2)
+    particle_net = settled(ParticleNet(), [5, 8])
+    trace(particle_net, [5, 8], folder / "particle_net.pt")
+    export(particle_net, [5, 8], folder / "particle_net.pt2")
     made["normalised"].eval()
     torch.save(made["normalised"].state_dict(), folder / "normalised_weights.pt")
     weights = {f"net.{name}": tensor for name, tensor in made["normalised"].state_dict().items()}

@@ -47,7 +47,8 @@ std::vector<Case> Cases()
            {"traced", {4}},
            {"edges_by_rows", {3, 6}},
            {"edges_by_columns", {3, 6}},
-           {"jets", {6, 4}}};
+           {"jets", {6, 4}},
+           {"particle_net", {5, 8}}};
 }
 
 std::string Path(const std::string &name)
@@ -83,9 +84,9 @@ std::vector<float> Numbers(const Tensor &tensor)
 
 Dataset Data(const Tensor &x)
 {
-   const auto width = static_cast<std::size_t>(x.numel() / kRows);
-   std::vector<float> labels(kRows);
-   for (int i = 0; i < kRows; ++i)
+   const auto rows = static_cast<std::size_t>(x.size(0)), width = static_cast<std::size_t>(x.numel()) / rows;
+   std::vector<float> labels(rows);
+   for (std::size_t i = 0; i < rows; ++i)
       labels[i] = i % 2;
    Dataset data;
    return data.Column("x", width).Add(FloatView(Numbers(x)).Reshape(width), FloatView(labels));
@@ -231,7 +232,7 @@ void computes(const Case &each)
 void exported()
 {
    const std::vector<Case> cases{{"normalised", {4}}, {"window", {1, 32}}, {"residual", {6}}, {"attention", {7, 4}}, {"positions", {5, 3}},
-                                 {"jets", {6, 4}}};
+                                 {"jets", {6, 4}}, {"particle_net", {5, 8}}};
    for (const auto &[name, shape, why, draws] : cases) {
       std::printf("---- %s.pt2\n", name.c_str());
       auto model = Model::LoadTorchScript(kFolder + name + ".pt2", shape);
@@ -249,6 +250,32 @@ void exported()
       auto other = Model::LoadTorchScript(Path(name), shape);
       other.LoadWeights("exported.safetensors");
       CHECK(Difference(model.Logits(data), other.Logits(data)) < 1e-6);
+   }
+}
+
+/// Events have their outputs and derivatives in batches of any size, and the derivatives are those of differences in float64.
+void of_any_batch()
+{
+   auto script = torch::jit::load(Path("particle_net"));
+   const auto x = Events(std::vector<std::int64_t>{5, 8});
+   const auto expected = Numbers(script.forward({x}).toTensor());
+   script.to(torch::kFloat64);
+   const auto forward = [&](const Tensor &given) { return script.forward({given.reshape({kRows, 5, 8})}).toTensor(); };
+   const auto flat = x.to(torch::kFloat64).reshape({kRows, 40});
+   std::vector<Tensor> slopes;
+   for (int feature = 0; feature < 40; ++feature) {
+      auto step = torch::zeros({40}, torch::kFloat64);
+      step[feature] = 1e-6;
+      slopes.push_back((forward(flat + step) - forward(flat - step)) / 2e-6);
+   }
+   const auto jacobian = Numbers(torch::stack(slopes, 2).to(torch::kFloat32));
+   for (const auto *file : {"particle_net.pt", "particle_net.pt2"}) {
+      const auto model = Model::LoadTorchScript(kFolder + file, {5, 8});
+      for (const int rows : {1, 2, 7, kRows}) {
+         const auto data = Data(x.narrow(0, 0, rows));
+         CHECK(Difference(model.Logits(data), {expected.begin(), expected.begin() + 2 * rows}) < 1e-5);
+         CHECK(Difference(model.Gradient(data), {jacobian.begin(), jacobian.begin() + 80 * rows}) < 1e-4);
+      }
    }
 }
 
@@ -336,6 +363,41 @@ std::string Script(const std::string &name, const std::string &source)
    return name + ".pt";
 }
 
+/// Rows [N P, 2] of points [N, 2, P], taken by `indices` [N, P], and a layer behind.
+std::string Taken(const std::string &name, const std::string &indices)
+{
+   return Script(name, "def forward(self, x):\n"
+                       "  n, p = x.size(0), x.size(2)\n"
+                       "  nearest = torch.argsort(x[:, 0], 1)\n"
+                       "  flat = (" + indices + ").reshape([-1])\n"
+                       "  return x.transpose(1, 2).reshape([n * p, 2])[flat].reshape([n, p, 2]).tanh()[:, :, 0] @ self.w\n");
+}
+
+/// Indices that count through the batch are those of one event only where each event begins at its own points.
+void indices_of_batches()
+{
+   const auto x = Events(std::vector<std::int64_t>{2, 3});
+   const auto back = [&](const std::string &path, const char *said) {
+      const auto model = Model::LoadTorchScript(path, {2, 3});
+      CHECK(Difference(model.Logits(Data(x)), Numbers(torch::jit::load(path).forward({x}).toTensor())) < 1e-6);
+      CHECK(Printed(model).find(said) != std::string::npos);
+   };
+   const std::string column = "torch.arange(n).reshape([n, 1])";
+   back(Taken("Own", "nearest + " + column + " * p"), "back end aot");
+   back(Taken("Constant", column + " * 3 + nearest"), "back end aot");
+   back(Taken("Limits", "nearest + (torch.arange(0, n) * p).unsqueeze(1)"), "back end aot");
+   // Each of them takes the same rows as the first one, which nothing here shows.
+   back(Taken("Steps", "nearest + torch.arange(0, n * p, 3).unsqueeze(1)"), "follows the number of rows");
+   back(Taken("Later", "nearest - 3 + (" + column + " + 1) * p"), "follows the number of rows");
+   back(Taken("Twice", "nearest + torch.add(" + column + " * 0, " + column + ", alpha=3)"), "follows the number of rows");
+   const auto mixes = [&](const std::string &path) {
+      Refuses(path.c_str(), [&] { Model::LoadTorchScript(path, {2, 3}); }, {path.c_str(), "from other events"});
+   };
+   mixes(Taken("Smaller", "nearest + " + column + " * (p - 1)"));
+   mixes(Taken("Nothing", "nearest + " + column + " * 0"));
+   mixes(Taken("Beside", "(nearest + " + column + " * p + 1).clamp(max=n * p - 1)"));
+}
+
 void refusals()
 {
    const auto refuses = [](const std::string &path, std::initializer_list<const char *> parts) {
@@ -390,6 +452,8 @@ void torchscript()
    for (const auto &each : Cases())
       computes(each);
    exported();
+   of_any_batch();
+   indices_of_batches();
    several_inputs();
    modes();
    weights();

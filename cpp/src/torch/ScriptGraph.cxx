@@ -1,17 +1,14 @@
 #include "ScriptGraph.hxx"
 
+#include "EventIndices.hxx"
 #include "IntegerDivision.hxx"
 
 #include <torch/csrc/jit/ir/constants.h>
-#include <torch/csrc/jit/ir/subgraph_matcher.h>
 #include <torch/csrc/jit/passes/constant_pooling.h>
 #include <torch/csrc/jit/passes/dead_code_elimination.h>
 #include <torch/csrc/jit/passes/inliner.h>
 #include <torch/csrc/jit/passes/peephole.h>
-#include <torch/csrc/jit/passes/subgraph_rewrite.h>
 
-#include <algorithm>
-#include <limits>
 #include <string>
 #include <unordered_map>
 
@@ -22,107 +19,6 @@ namespace {
 
 using torch::jit::Node;
 using torch::jit::Value;
-
-/// What a pattern takes: numbers and sizes of x that HasItsNumbers() checks.
-const std::string kInputs = "%x, %indices, %neighbours, %none, %device, %pin, %zero, %one, %last, %end, "
-                            "%rows, %rows_again, %channels, %channels_again, %points, %points_again";
-
-/// Neighbours of particles as ParticleNet's code takes them: the tensor [N, C, P] becomes one of all N P particles, to which
-/// the indices [N, P, K] point after n P was added to those of event n.
-const std::string kPlaces = R"(
-   %range : Tensor = aten::arange(%zero, %rows, %none, %none, %device, %pin)
-   %column_shape : int[] = prim::ListConstruct(%last, %one, %one)
-   %column : Tensor = aten::view(%range, %column_shape)
-   %base : Tensor = aten::mul(%column, %points)
-   %moved : Tensor = aten::add(%indices, %base, %one)
-   %flat_shape : int[] = prim::ListConstruct(%last)
-   %flat : Tensor = aten::view(%moved, %flat_shape)
-)";
-
-/// Particles [N P, C], of which the index takes rows.
-const std::string kByRows = R"(
-   %turned : Tensor = aten::transpose(%x, %two, %one)
-   %particles_shape : int[] = prim::ListConstruct(%last, %channels)
-   %particles : Tensor = aten::reshape(%turned, %particles_shape)
-   %all : Tensor = aten::slice(%particles, %one, %zero, %end, %one)
-   %places : Tensor?[] = prim::ListConstruct(%flat)
-   %taken : Tensor = aten::index(%all, %places)
-   %taken_shape : int[] = prim::ListConstruct(%rows_again, %points_again, %neighbours, %channels_again)
-   %apart : Tensor = aten::view(%taken, %taken_shape)
-   %order : int[] = prim::ListConstruct(%zero, %three, %one, %two)
-   %found : Tensor = aten::permute(%apart, %order)
-   return (%found)
-)";
-
-/// Particles [C, N P], of which the index takes columns.
-const std::string kByColumns = R"(
-   %turned : Tensor = aten::transpose(%x, %zero, %one)
-   %particles_shape : int[] = prim::ListConstruct(%channels, %last)
-   %particles : Tensor = aten::reshape(%turned, %particles_shape)
-   %all : Tensor = aten::slice(%particles, %zero, %zero, %end, %one)
-   %places : Tensor?[] = prim::ListConstruct(%none, %flat)
-   %taken : Tensor = aten::index(%all, %places)
-   %taken_shape : int[] = prim::ListConstruct(%channels_again, %rows_again, %points_again, %neighbours)
-   %apart : Tensor = aten::view(%taken, %taken_shape)
-   %found : Tensor = aten::transpose(%apart, %one, %zero)
-   return (%found)
-)";
-
-/// The same [N, C, P, K], taken in each event.
-const std::string kInEvents = R"(
-   %flat_shape : int[] = prim::ListConstruct(%rows, %one, %last)
-   %flat : Tensor = aten::reshape(%indices, %flat_shape)
-   %wide_shape : int[] = prim::ListConstruct(%rows, %channels, %last)
-   %no : bool = prim::Constant[value=0]()
-   %along : int = prim::Constant[value=2]()
-   %places : Tensor = aten::expand(%flat, %wide_shape, %no)
-   %taken : Tensor = aten::gather(%x, %along, %places, %no)
-   %shape : int[] = prim::ListConstruct(%rows, %channels, %points, %neighbours)
-   %found : Tensor = aten::reshape(%taken, %shape)
-   return (%found)
-)";
-
-using ValuesByName = std::unordered_map<std::string, Value *>;
-
-/// Whether `value` is the size of `x` in that dimension.
-bool IsSize(const Value *value, const Value *x, std::int64_t dim)
-{
-   const auto *node = value->node();
-   if (node->kind() != c10::aten::size || node->inputs().size() != 2 || node->input(0) != x)
-      return false;
-   const auto at = torch::jit::toIValue(node->input(1));
-   return at && at->isInt() && at->toInt() == dim;
-}
-
-/// Whether the numbers and sizes of a pattern are those that their names say.
-bool HasItsNumbers(const torch::jit::Match &match, const ValuesByName &names)
-{
-   const auto found = [&](const std::string &name) { return match.values_map.at(names.at(name)); };
-   const std::pair<const char *, std::int64_t> numbers[] = {
-      {"zero", 0}, {"one", 1}, {"two", 2}, {"three", 3}, {"last", -1}, {"end", std::numeric_limits<std::int64_t>::max()}};
-   for (const auto &[name, number] : numbers) {
-      if (!names.count(name))
-         continue;
-      const auto value = torch::jit::toIValue(found(name));
-      if (!value || !value->isInt() || value->toInt() != number)
-         return false;
-   }
-   const std::pair<const char *, std::int64_t> sizes[] = {{"rows", 0},           {"rows_again", 0}, {"channels", 1},
-                                                          {"channels_again", 1}, {"points", 2},     {"points_again", 2}};
-   return std::all_of(std::begin(sizes), std::end(sizes),
-                      [&](const auto &one) { return IsSize(found(one.first), found("x"), one.second); });
-}
-
-void TakeInEvents(std::shared_ptr<torch::jit::Graph> &graph)
-{
-   const std::pair<std::string, std::string> forms[] = {{", %two, %three", kByRows}, {"", kByColumns}}; // more inputs, and the operators
-   for (const auto &[more, operators] : forms) {
-      const auto head = "graph(" + kInputs + more + "):";
-      torch::jit::SubgraphRewriter rewriter;
-      rewriter.RegisterRewritePattern(head + kPlaces + operators, head + kInEvents);
-      rewriter.runOnGraph(graph, HasItsNumbers);
-   }
-}
 
 /// The number of which a trace made `tensor`, or which it computed of such ones; null: it is none of these.
 Value *NumberOf(const Value *tensor, torch::jit::Graph &graph)
@@ -216,8 +112,8 @@ std::shared_ptr<torch::jit::Graph> ScriptGraph(const torch::jit::Module &script)
    torch::jit::ConstantPooling(graph);
    TakeNumbers(*graph->block(), *graph);
    DropCounters(*graph);
-   torch::jit::EliminateDeadCode(graph); // patterns count the uses of values
-   TakeInEvents(graph);
+   torch::jit::EliminateDeadCode(graph);
+   TakeInEvents(*graph);
    CheckDivisors(*graph->block());
    return graph;
 }
