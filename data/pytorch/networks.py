@@ -165,6 +165,80 @@ class ParticleNet(nn.Module):
         return self.last(fused.sum(2) / there.float().sum(2).clamp(min=1))
 
 
+def pair_features(a: Tensor, b: Tensor) -> Tensor:
+    """Of momenta [events, (px, py, pz, E), pairs] the logarithms of distance, relative transverse momentum, its share and mass."""
+
+    def parts(p):
+        px, py, pz, energy = p.split(1, 1)
+        return (px.square() + py.square()).sqrt(), 0.5 * ((energy + pz) / (energy - pz)).log(), torch.atan2(py, px)
+
+    (pt, rapidity, phi), (other_pt, other_rapidity, other_phi) = parts(a), parts(b)
+    turn = torch.remainder(phi - other_phi + torch.pi, 2 * torch.pi) - torch.pi
+    distance = ((rapidity - other_rapidity).square() + turn.square()).clamp(min=1e-2).sqrt()
+    least, total = torch.minimum(pt, other_pt), a + b
+    mass = total[:, 3:].square() - total[:, :3].square().sum(1, keepdim=True)
+    return torch.cat([distance, least * distance, least / (pt + other_pt), mass], 1).clamp(min=1e-2).log()
+
+
+class PairEmbedding(nn.Module):
+    """Embeds each pair of particles once and writes it to both sides of the table [events, heads, points, points]."""
+
+    def __init__(self, heads):
+        super().__init__()
+        self.heads = heads
+        self.embed = nn.Sequential(nn.BatchNorm1d(4), nn.Conv1d(4, 6, 1), nn.BatchNorm1d(6), nn.GELU(), nn.Conv1d(6, heads, 1))
+
+    def forward(self, momenta: Tensor) -> Tensor:
+        events, _, points = momenta.shape
+        i, j = torch.tril_indices(points, points)
+        embedded = self.embed(pair_features(momenta[:, :, i], momenta[:, :, j]))
+        table = embedded.new_zeros(events, self.heads, points, points)
+        table[:, :, i, j] = embedded
+        table[:, :, j, i] = embedded
+        return table
+
+
+class AttentionBlock(nn.Module):
+    def __init__(self, width, heads):
+        super().__init__()
+        self.heads, self.before, self.after, self.middle = heads, nn.LayerNorm(width), nn.LayerNorm(width), nn.LayerNorm(width)
+        self.query, self.pair, self.out = nn.Linear(width, width), nn.Linear(width, 2 * width), nn.Linear(width, width)
+        self.dense = nn.Sequential(nn.Linear(width, 2 * width), nn.GELU(), nn.Linear(2 * width, width))
+
+    def forward(self, x: Tensor, sources: Tensor, bias: Tensor) -> Tensor:
+        def split(y):
+            return y.unflatten(2, (self.heads, -1)).transpose(1, 2)
+
+        sources = self.before(sources)
+        key, value = self.pair(sources).chunk(2, -1)
+        taken = nn.functional.scaled_dot_product_attention(split(self.query(x)), split(key), split(value), bias)
+        x = x + self.after(self.out(taken.transpose(1, 2).flatten(2)))
+        return x + self.dense(self.middle(x))
+
+
+class ParticleTransformer(nn.Module):
+    """After Qu, Li and Qian (2022): particles [events, (px, py, pz, another number, whether it is there), 6] of mass 1, attention with a
+    bias for each pair, then attention of a class token."""
+
+    def __init__(self):
+        super().__init__()
+        self.embed, self.pairs = nn.Sequential(nn.Linear(4, 8), nn.GELU()), PairEmbedding(2)
+        self.block, self.last_block = AttentionBlock(8, 2), AttentionBlock(8, 2)
+        self.token, self.last = nn.Parameter(torch.randn(1, 1, 8)), nn.Linear(8, 3)
+
+    def forward(self, x: Tensor) -> Tensor:
+        missing, events = x[:, 4] < -1, x.size(0)
+        energy = (1 + x[:, :3].square().sum(1, keepdim=True)).sqrt()
+        table = self.pairs(torch.cat([x[:, :3], energy], 1))
+        away = torch.zeros_like(missing, dtype=x.dtype).masked_fill_(missing, float("-inf"))
+        h = self.embed(x[:, :4].transpose(1, 2)).masked_fill(missing.unsqueeze(-1), 0)
+        h = self.block(h, h, table + away[:, None, None])
+        token = self.token.expand(events, -1, -1)
+        missing = torch.cat([torch.zeros_like(missing[:, :1]), missing], 1)
+        away = torch.zeros_like(missing, dtype=x.dtype).masked_fill_(missing, float("-inf"))
+        return self.last(self.last_block(token, torch.cat([token, h], 1), away[:, None, None])).squeeze(1)
+
+
 class Jets(nn.Module):
     """Particles [events, 6, 4], some of which are not there: neighbours that are found without gradients, attention with a bias that
     trains, an equation, and the mean over a count."""
@@ -186,6 +260,20 @@ class Jets(nn.Module):
         h = h + nn.functional.scaled_dot_product_attention(q, k, v, bias).transpose(1, 2).contiguous().reshape(events, 6, 8)
         h = torch.einsum("npc,cd->npd", h, self.mixing) * there.unsqueeze(2)
         return self.last(h.sum(1) / there.sum(1, keepdim=True).clamp(min=1))
+
+
+class Sized(nn.Module):
+    """Points [events, 3, 3] and what is computed without gradients, which a trace does not see: a tensor and a size."""
+
+    def __init__(self):
+        super().__init__()
+        self.last, self.table = nn.Linear(12, 2), nn.Parameter(torch.randn(1, 2))
+
+    def forward(self, x: Tensor) -> Tensor:
+        with torch.no_grad():
+            means, count = x.square().mean(2), 6 * x.size(0)
+        shift = self.table.expand(count, 2).reshape(x.size(0), 12).sum(1, keepdim=True)
+        return self.last(torch.cat([x.flatten(1), means.detach()], 1)) + shift
 
 
 class Whole(nn.Module):
@@ -290,6 +378,12 @@ def main(folder):
     particle_net = settled(ParticleNet(), [5, 8])
     trace(particle_net, [5, 8], folder / "particle_net.pt")
     export(particle_net, [5, 8], folder / "particle_net.pt2")
+    transformer = settled(ParticleTransformer(), [5, 6])
+    trace(transformer, [5, 6], folder / "particle_transformer.pt")
+    export(transformer, [5, 6], folder / "particle_transformer.pt2")
+    sized = Sized()
+    trace(sized, [3, 3], folder / "sized.pt")
+    export(sized, [3, 3], folder / "sized.pt2")
     made["normalised"].eval()
     torch.save(made["normalised"].state_dict(), folder / "normalised_weights.pt")
     weights = {f"net.{name}": tensor for name, tensor in made["normalised"].state_dict().items()}

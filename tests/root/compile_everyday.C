@@ -152,6 +152,17 @@ std::vector<Everyday> Mathematics()
          const auto from = torch::tensor({0, 1, 2, 2}), to = torch::tensor({1, 2, 0, 1});
          return torch::zeros_like(x).index_add(0, to, torch::tanh(x.index_select(0, from) - x.index_select(0, to)));
       }},
+      {"pairs on both sides of a table", [](const Tensor &x) {
+         const auto places = torch::tril_indices(2, 2), i = places[0], j = places[1];
+         auto table = torch::zeros({3, 2, 2});
+         table.index_put_({torch::indexing::Slice(), i, j}, x.slice(1, 1));
+         table.index_put_({torch::indexing::Slice(), j, i}, x.slice(1, 0, 3).tanh());
+         return table;
+      }},
+      {"numbers at some places", [](const Tensor &x) {
+         const auto rows = torch::arange(2, -1, -2).unsqueeze(1), columns = torch::arange(-1, 2, 2);
+         return x.sin().index_put({rows, columns}, x.select(0, 1).slice(0, 0, 2)).index_put({torch::arange(-2, -1)}, x.mean(0));
+      }},
       {"a table with padding", [table = nn::Embedding(nn::EmbeddingOptions(5, 4).padding_idx(0))](const Tensor &x) mutable { return x * table(torch::tensor({3, 0, 4})); }},
       {"the scores of the labels", [](const Tensor &x) { return torch::log_softmax(x, 1).index({torch::arange(3), torch::tensor({1, 3, 0})}); }},
       {"a cross product", [](const Tensor &x) { return torch::cross(x.slice(1, 0, 3), x.slice(1, 1, 4), 1).norm(2, 1); }},
@@ -213,6 +224,8 @@ std::vector<Everyday> ForLibTorch()
       {"a shared part in place", [](const Tensor &x) { auto y = x * 1; const auto rows = y.reshape({-1}); y.select(1, 0).mul_(2); return y + rows.sum(); }, "aten::mul_"},
       {"chosen by integers in another order", [=](const Tensor &x) { return x.index_select(1, columns.t().reshape({-1})) * columns.t().reshape({-1}).to(torch::kFloat); }, "aten::reshape"},
       {"the place of the least of great integers", [](const Tensor &x) { return x * torch::tensor({16777217l, 16777216l, 16777218l, 16777219l}).argmin(0); }, "aten::argmin"},
+      {"a place that is taken twice", [](const Tensor &x) { return x.sin().index_put({torch::arange(1, -3, -3)}, x.select(0, 0)); }, "aten::index_put"},
+      {"sums at some places", [](const Tensor &x) { return x.sin().index_put({torch::arange(1, 3)}, x.slice(0, 1), true); }, "aten::index_put"},
       {"an operator without a kernel", [](const Tensor &x) { return torch::special_i1(x); }, "special_i1"},
    };
 }

@@ -199,6 +199,7 @@ inline std::vector<Kind> OtherKinds()
       STEP(return a.clone().mul_(n).add_(b);),
       STEP(Tensor own = a.clone(); own[1].mul_(n); return own;),
       STEP(Tensor own = a.clone(); const auto row = b[0]; own.index_put_({1}, row); return own;),
+      STEP(return (a * 1).index_put({torch::arange(1, -1, -1), torch::arange(-1, 3, 3)}, b[1].slice(0, 0, 2));),
       STEP(Tensor own = a * 1; const auto view = own.select(1, 2); own.mul_(b); return own + view.unsqueeze(1);),
       STEP(Tensor own = torch::zeros_like(a); own.slice(1, 0, 2).copy_(b.slice(1, 2, 4)); return own;),
       STEP(Tensor own = a + 1; const auto parts = own.chunk(2, 1); parts[0].mul_(n); return own;),

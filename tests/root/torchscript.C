@@ -48,7 +48,8 @@ std::vector<Case> Cases()
            {"edges_by_rows", {3, 6}},
            {"edges_by_columns", {3, 6}},
            {"jets", {6, 4}},
-           {"particle_net", {5, 8}}};
+           {"particle_net", {5, 8}},
+           {"particle_transformer", {5, 6}}};
 }
 
 std::string Path(const std::string &name)
@@ -232,7 +233,7 @@ void computes(const Case &each)
 void exported()
 {
    const std::vector<Case> cases{{"normalised", {4}}, {"window", {1, 32}}, {"residual", {6}}, {"attention", {7, 4}}, {"positions", {5, 3}},
-                                 {"jets", {6, 4}}, {"particle_net", {5, 8}}};
+                                 {"jets", {6, 4}}, {"particle_net", {5, 8}}, {"particle_transformer", {5, 6}}};
    for (const auto &[name, shape, why, draws] : cases) {
       std::printf("---- %s.pt2\n", name.c_str());
       auto model = Model::LoadTorchScript(kFolder + name + ".pt2", shape);
@@ -254,27 +255,28 @@ void exported()
 }
 
 /// Events have their outputs and derivatives in batches of any size, and the derivatives are those of differences in float64.
-void of_any_batch()
+void of_any_batch(const std::string &name, std::int64_t points)
 {
-   auto script = torch::jit::load(Path("particle_net"));
-   const auto x = Events(std::vector<std::int64_t>{5, 8});
+   auto script = torch::jit::load(Path(name));
+   const auto x = Events(std::vector<std::int64_t>{5, points});
    const auto expected = Numbers(script.forward({x}).toTensor());
+   const auto features = 5 * points, outputs = static_cast<std::int64_t>(expected.size()) / kRows;
    script.to(torch::kFloat64);
-   const auto forward = [&](const Tensor &given) { return script.forward({given.reshape({kRows, 5, 8})}).toTensor(); };
-   const auto flat = x.to(torch::kFloat64).reshape({kRows, 40});
+   const auto forward = [&](const Tensor &given) { return script.forward({given.reshape({kRows, 5, points})}).toTensor(); };
+   const auto flat = x.to(torch::kFloat64).reshape({kRows, features});
    std::vector<Tensor> slopes;
-   for (int feature = 0; feature < 40; ++feature) {
-      auto step = torch::zeros({40}, torch::kFloat64);
+   for (int feature = 0; feature < features; ++feature) {
+      auto step = torch::zeros({features}, torch::kFloat64);
       step[feature] = 1e-6;
       slopes.push_back((forward(flat + step) - forward(flat - step)) / 2e-6);
    }
    const auto jacobian = Numbers(torch::stack(slopes, 2).to(torch::kFloat32));
-   for (const auto *file : {"particle_net.pt", "particle_net.pt2"}) {
-      const auto model = Model::LoadTorchScript(kFolder + file, {5, 8});
+   for (const auto *kind : {".pt", ".pt2"}) {
+      const auto model = Model::LoadTorchScript(kFolder + name + kind, {5, static_cast<std::size_t>(points)});
       for (const int rows : {1, 2, 7, kRows}) {
          const auto data = Data(x.narrow(0, 0, rows));
-         CHECK(Difference(model.Logits(data), {expected.begin(), expected.begin() + 2 * rows}) < 1e-5);
-         CHECK(Difference(model.Gradient(data), {jacobian.begin(), jacobian.begin() + 80 * rows}) < 1e-4);
+         CHECK(Difference(model.Logits(data), {expected.begin(), expected.begin() + outputs * rows}) < 1e-5);
+         CHECK(Difference(model.Gradient(data), {jacobian.begin(), jacobian.begin() + outputs * features * rows}) < 1e-4);
       }
    }
 }
@@ -452,7 +454,8 @@ void torchscript()
    for (const auto &each : Cases())
       computes(each);
    exported();
-   of_any_batch();
+   of_any_batch("particle_net", 8);
+   of_any_batch("particle_transformer", 6);
    indices_of_batches();
    several_inputs();
    modes();

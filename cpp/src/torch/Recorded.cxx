@@ -1,6 +1,7 @@
 #include "Recorded.hxx"
 
 #include "Composite.hxx"
+#include "FixedPlaces.hxx"
 #include "InPlace.hxx"
 
 #include <torch/csrc/jit/ir/constants.h>
@@ -332,6 +333,7 @@ TensorList Simplify(std::shared_ptr<Graph> graph, std::size_t &computed)
    CheckFilled(*graph);
    torch::jit::ConstantPropagation(graph);
    SpellOutLists(*graph);
+   TakeFixedPlaces(*graph);
    const auto numbers = LiftConstants(*graph); // computed of nothing but numbers
    computed = numbers.size();
    captured.insert(captured.end(), numbers.begin(), numbers.end());

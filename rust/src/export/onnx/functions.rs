@@ -158,6 +158,7 @@ fn of_two(b: &mut Builder, function: Function, x: &str, y: &str) -> Option<Strin
             b.op("Sub", &[x, &whole])
         }
         Function::Fmod => b.with("Mod", &[x, y], &[("fmod", Attribute::Integer(1))]),
+        Function::Atan2 => angle(b, x, y),
         Function::LogAddExp => {
             let (greater, difference) = (b.op("Max", &[x, y]), b.op("Sub", &[x, y]));
             let logarithm = log1p_of_exp_of_minus_size(b, &difference);
@@ -165,6 +166,21 @@ fn of_two(b: &mut Builder, function: Function, x: &str, y: &str) -> Option<Strin
         }
         _ => return None,
     })
+}
+
+/// The angle of the point `(x, y)`; zeros have no sign.
+fn angle(b: &mut Builder, y: &str, x: &str) -> String {
+    let [zero, half, back] = [0.0, std::f32::consts::PI, -std::f32::consts::PI].map(|number| b.number(number));
+    let [on_axis, on_other] = [x, y].map(|x| b.op("Equal", &[x, &zero]));
+    let x = b.op("Where", &[&on_axis, &zero, x]);
+    let quotient = b.op("Div", &[y, &x]);
+    let right = b.op("Atan", &[&quotient]);
+    let [is_left, is_below] = [x.as_str(), y].map(|x| b.op("Less", &[x, &zero]));
+    let turn = b.op("Where", &[&is_below, &back, &half]);
+    let turn = b.op("Where", &[&is_left, &turn, &zero]);
+    let angle = b.op("Add", &[&right, &turn]);
+    let is_origin = b.op("And", &[&on_axis, &on_other]);
+    b.op("Where", &[&is_origin, &zero, &angle])
 }
 
 /// Functions with a parameter, which ONNX wants as a number.

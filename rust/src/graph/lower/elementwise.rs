@@ -5,7 +5,7 @@ use std::f64::consts::{LN_2, PI};
 use super::compare::{Comparison, EXACT, compared};
 use super::{Call, Lowered, Operator};
 use crate::error::Result;
-use crate::graph::Function;
+use crate::graph::{DType, Function};
 use crate::graph::program::{Kind, Tensor};
 
 /// `lower: f(x)` for an operator that is one function of its first argument.
@@ -32,7 +32,7 @@ pub(super) const TABLE: &[Operator] = &[
     Operator { name: "add", does: "`a + alpha b`", lower: |call| sum(call, 1.0) },
     Operator { name: "sub", does: "`a - alpha b`", lower: |call| sum(call, -1.0) },
     Operator { name: "rsub", does: "`b - alpha a`", lower: rsub },
-    Operator { name: "mul", does: "`a b`", lower: binary!(Mul) },
+    Operator { name: "mul", does: "`a b`; of masks: both", lower: product },
     Operator { name: "div", does: "`a / b`; rounded towards 0, with derivative 0", lower: div },
     Operator { name: "neg", does: "`-x`", lower: unary!(Neg) },
     Operator { name: "pow", does: "`a^b`", lower: pow },
@@ -170,6 +170,12 @@ fn sum(call: &mut Call, sign: f64) -> Lowered {
             call.map(Function::Add, &[&a, &b])?
         }
     }])
+}
+
+fn product(call: &mut Call) -> Lowered {
+    let (a, b) = (call.tensor(0)?, call.tensor(1)?);
+    let function = if call.returns(DType::Bool) { Function::And } else { Function::Mul };
+    Ok(vec![call.map(function, &[&a, &b])?])
 }
 
 fn rsub(call: &mut Call) -> Lowered {

@@ -81,9 +81,10 @@ pub const ON_LIBTORCH: &[(&str, &str)] = &[
         "LAPACK solves it",
     ),
     (
-        "scatter scatter_reduce index_copy index_fill index_put index_reduce masked_scatter put",
+        "scatter scatter_reduce index_copy index_fill index_reduce masked_scatter put",
         "of several elements for one place it takes the last one",
     ),
+    ("index_put", "of several elements for one place it takes any; at constant places that differ, kernels run it"),
     ("aminmax", "it has no derivative"),
     ("one_hot bincount histc nonzero", "it returns integers"),
     ("lgamma digamma polygamma mvlgamma erfinv i0 special_* sinc", "a special function without a vector form"),

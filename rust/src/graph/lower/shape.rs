@@ -376,6 +376,7 @@ pub(super) fn joined(call: &mut Call, tensors: Vec<Tensor>, shape: &[usize], dim
         return Err(call.refuse("joins numbers"));
     }
     let whole = View::contiguous(shape);
+    let are_masks = !tensors.is_empty() && tensors.iter().all(|x| x.kind == Kind::Mask);
     let mut start = 0;
     let mut parts = Vec::new();
     for x in tensors {
@@ -389,7 +390,8 @@ pub(super) fn joined(call: &mut Call, tensors: Vec<Tensor>, shape: &[usize], dim
         start += x.view.sizes[dim];
         parts.push((x, place));
     }
-    Ok(vec![call.assemble(shape, 0.0, parts)?])
+    let value = call.assemble(shape, 0.0, parts)?;
+    Ok(vec![if are_masks { Tensor { kind: Kind::Mask, ..value } } else { value }])
 }
 
 fn same(call: &mut Call) -> Lowered {
@@ -428,8 +430,11 @@ fn detach(call: &mut Call) -> Lowered {
 }
 
 fn filled(call: &mut Call, value: f64) -> Lowered {
+    let is_mask = call.returns(DType::Bool);
+    let value = if is_mask { f64::from(value != 0.0) } else { value };
     let (number, shape) = (call.literal(value)?, call.result_shape(0)?);
-    Ok(vec![call.expand(&number, &shape)?])
+    let tensor = call.expand(&number, &shape)?;
+    Ok(vec![if is_mask { Tensor { kind: Kind::Mask, ..tensor } } else { tensor }])
 }
 
 fn new_full(call: &mut Call) -> Lowered {

@@ -394,6 +394,11 @@ fn chosen(c: &mut Cases) {
     for name in ["bitwise_xor.Tensor", "__xor__.Tensor"] {
         c.mask(name, m, |a, b| a.bitwise_xor_tensor(b));
     }
+    c.mask("mul.Tensor", m, |a, b| a.g_mul(b));
+    c.mask("zeros_like", m, |a, _| a.zeros_like());
+    c.mask("ones_like", m, |a, _| a.ones_like());
+    let joined = vec![m(&[4, 3]), m(&[2, 3]), n(&[6, 3])];
+    c.add("cat", joined, vec![VL(vec![0, 1]), I(0)], |x| Tensor::cat(&x[..2], 0));
     c.mask("bitwise_not", m, |a, _| a.bitwise_not());
     type Ask = fn(&Tensor) -> Tensor;
     let questions: [(&'static str, Ask); 3] =

@@ -1,0 +1,156 @@
+#include "FixedPlaces.hxx"
+
+#include <ATen/ATen.h>
+#include <torch/csrc/jit/ir/constants.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <numeric>
+#include <optional>
+#include <vector>
+
+namespace CladTorch {
+namespace Internal {
+
+namespace {
+
+using torch::jit::Graph;
+using torch::jit::Node;
+using torch::jit::Value;
+using Sizes = std::vector<std::int64_t>;
+
+std::int64_t Product(const Sizes &sizes)
+{
+   return std::accumulate(sizes.begin(), sizes.end(), std::int64_t(1), std::multiplies<>());
+}
+
+std::optional<Sizes> SizesOf(const Value &value)
+{
+   const auto type = value.type()->cast<c10::TensorType>();
+   return type && type->scalarType() && type->device() ? type->sizes().concrete_sizes() : std::nullopt;
+}
+
+/// Which elements of a tensor, in the dimensions that are indexed, are replaced, and by which.
+struct Places {
+   std::size_t fFirst;   ///< the first dimension that is indexed
+   std::size_t fCount;   ///< how many are
+   Sizes fIndices;       ///< the shape of the indices together
+   at::Tensor fReplaced; ///< bool, of the shape of these dimensions
+   at::Tensor fFrom;     ///< [elements of these dimensions]: for each, the number of the index that replaces it, or any
+};
+
+/// Constant indices of neighbouring dimensions, and which is the first of these; none: they are others.
+std::optional<std::size_t> NeighboursOf(const Value &list, std::vector<at::Tensor> &indices)
+{
+   if (list.node()->kind() != torch::jit::prim::ListConstruct)
+      return std::nullopt;
+   std::optional<std::size_t> first;
+   const auto given = list.node()->inputs();
+   for (std::size_t i = 0; i < given.size(); ++i) {
+      const auto constant = torch::jit::toIValue(given[i]);
+      if (!constant || (!constant->isNone() && !constant->isTensor()))
+         return std::nullopt;
+      if (constant->isNone())
+         continue;
+      if (constant->toTensor().scalar_type() != at::kLong || (first && *first + indices.size() != i))
+         return std::nullopt;
+      first = first.value_or(i);
+      indices.push_back(constant->toTensor());
+   }
+   return first;
+}
+
+/// Of a tensor of shape `sizes`; none: a place is beyond it, or replaced twice.
+std::optional<Places> PlacesOf(const Value &list, const Sizes &sizes)
+{
+   std::vector<at::Tensor> found;
+   const auto first = NeighboursOf(list, found);
+   if (!first || *first + found.size() > sizes.size())
+      return std::nullopt;
+   Places places{*first, found.size(), {}, {}, {}};
+   const Sizes shape(sizes.begin() + static_cast<std::ptrdiff_t>(places.fFirst),
+                     sizes.begin() + static_cast<std::ptrdiff_t>(places.fFirst + places.fCount));
+   const auto indices = at::broadcast_tensors(found);
+   places.fIndices = indices[0].sizes().vec();
+   auto flat = at::zeros({indices[0].numel()}, at::kLong);
+   for (std::size_t i = 0; i < shape.size(); ++i) {
+      const auto index = indices[i].reshape({-1});
+      if (((index < -shape[i]) | (index >= shape[i])).any().item<bool>())
+         return std::nullopt;
+      flat = flat * shape[i] + at::where(index < 0, index + shape[i], index);
+   }
+   auto from = at::zeros({Product(shape)}, at::kLong), replaced = at::zeros({Product(shape)}, at::kBool);
+   from.index_put_({flat}, at::arange(flat.numel()));
+   replaced.index_put_({flat}, at::ones({flat.numel()}, at::kBool));
+   if (flat.numel() == 0 || replaced.sum().item<std::int64_t>() != flat.numel())
+      return std::nullopt;
+   places.fFrom = from;
+   places.fReplaced = replaced.reshape(shape);
+   return places;
+}
+
+/// A node of one tensor of that shape, and of the type of `like`.
+Value *Insert(Graph &graph, c10::Symbol kind, const std::vector<Value *> &inputs, const Sizes &sizes, const Value &like)
+{
+   auto *output = graph.insertNode(graph.create(kind, inputs))->output();
+   const auto &type = like.type()->expectRef<c10::TensorType>();
+   output->setType(c10::TensorType::createContiguous(*type.scalarType(), *type.device(), sizes));
+   return output;
+}
+
+/// `sizes` with those of the indexed dimensions replaced.
+Sizes With(const Sizes &sizes, const Places &places, const Sizes &middle)
+{
+   Sizes all(sizes.begin(), sizes.begin() + static_cast<std::ptrdiff_t>(places.fFirst));
+   all.insert(all.end(), middle.begin(), middle.end());
+   all.insert(all.end(), sizes.begin() + static_cast<std::ptrdiff_t>(places.fFirst + places.fCount), sizes.end());
+   return all;
+}
+
+/// The tensor with the elements of `values` in these places.
+Value *Replaced(Graph &graph, Value &x, Value &values, const Places &places)
+{
+   using namespace torch::jit::aten;
+   const auto sizes = *SizesOf(x);
+   const auto constant = [&](const c10::IValue &value) { return graph.insertConstant(value); };
+   const auto given = With(sizes, places, places.fIndices), row = With(sizes, places, {Product(places.fIndices)}),
+              taken = With(sizes, places, {places.fFrom.numel()});
+   auto *wide = Insert(graph, expand, {&values, constant(given), constant(false)}, given, x);
+   auto *joined = Insert(graph, reshape, {wide, constant(row)}, row, x);
+   const auto dim = static_cast<std::int64_t>(places.fFirst);
+   auto *found = Insert(graph, index_select, {joined, constant(dim), constant(places.fFrom)}, taken, x);
+   auto *apart = Insert(graph, reshape, {found, constant(sizes)}, sizes, x);
+   Sizes mask(places.fReplaced.sizes().vec());
+   mask.resize(sizes.size() - places.fFirst, 1);
+   return Insert(graph, where, {constant(places.fReplaced.reshape(mask)), apart, &x}, sizes, x);
+}
+
+bool HaveOneType(const Value &a, const Value &b)
+{
+   return a.type()->expectRef<c10::TensorType>().scalarType() == b.type()->expectRef<c10::TensorType>().scalarType();
+}
+
+} // namespace
+
+void TakeFixedPlaces(Graph &graph)
+{
+   for (auto it = graph.nodes().begin(); it != graph.nodes().end();) {
+      auto *node = *it++;
+      if (node->kind() != torch::jit::aten::index_put)
+         continue;
+      const auto sizes = SizesOf(*node->input(0)), values = SizesOf(*node->input(2));
+      const auto adds = torch::jit::toIValue(node->input(3));
+      if (!sizes || !values || !adds || adds->toBool() || !HaveOneType(*node->input(0), *node->input(2)))
+         continue;
+      const auto places = PlacesOf(*node->input(1), *sizes);
+      if (!places)
+         continue;
+      const torch::jit::WithInsertPoint here(node);
+      node->output()->replaceAllUsesWith(Replaced(graph, *node->input(0), *node->input(2), *places));
+      node->destroy();
+   }
+}
+
+} // namespace Internal
+} // namespace CladTorch

@@ -1,0 +1,19 @@
+/// \file torch/FixedPlaces.hxx
+/// \brief Elements that are put where constant indices say.
+
+#ifndef CLADTORCH_TORCH_FIXEDPLACES
+#define CLADTORCH_TORCH_FIXEDPLACES
+
+#include <torch/csrc/jit/ir/ir.h>
+
+namespace CladTorch {
+namespace Internal {
+
+/// `x.index_put(indices, values)`, with constant indices for neighbouring dimensions that choose no place twice, becomes `x` with those
+/// places taken from `values`: operators that read elements. Others stay: of several elements for one place LibTorch takes any.
+void TakeFixedPlaces(torch::jit::Graph &graph);
+
+} // namespace Internal
+} // namespace CladTorch
+
+#endif
