@@ -59,7 +59,7 @@ fn weights_are_those_of_the_network() {
     }
 }
 
-const EXPORTED: [&str; 6] = ["normalised", "window", "residual", "attention", "positions", "jets"];
+const EXPORTED: [&str; 7] = ["normalised", "window", "residual", "attention", "positions", "jets", "sized"];
 
 /// The tensors of torch.export's files are those that LibTorch reads of the same networks.
 #[test]
@@ -117,6 +117,30 @@ fn exported_networks_that_are_none_are_refused_by_name() {
         let error = exported(&path).err().unwrap_or_else(|| panic!("accepted: {from} as {to}")).to_string();
         assert!(error.contains(word) && error.contains("n.pt2") && error.len() < 2000, "{from} as {to}: {error}");
     }
+}
+
+/// What a graph under `torch.no_grad()` gives is what its call takes: tensors or sizes.
+#[test]
+fn results_without_gradients_have_their_kinds() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("n.pt2");
+    let (tensor, size) = (r#"{"as_tensor":{"name":"mean"}}"#, r#"{"as_sym_int":{"as_name":"mul"}}"#);
+    let both = format!("[{size},{tensor}]");
+    for (to, word) in [
+        (format!("[{tensor},{size}]"), None),
+        (format!(r#"[{tensor},{{"as_sym_float":{{"as_name":"mul"}}}}]"#), Some("gives a value as_sym_float")),
+        (format!("[{tensor}]"), Some("before it is computed")),
+    ] {
+        fs::write(&path, changed("sized.pt2", &both, &to)).unwrap();
+        let error = exported(&path).err().map(|error| error.to_string());
+        assert_eq!(error.is_some(), word.is_some(), "{error:?}");
+        assert!(word.is_none_or(|word| error.as_ref().unwrap().contains(word)), "{error:?}");
+    }
+    let inner = format!("\"outputs\":{both},\"nodes\"");
+    let others = format!("\"outputs\":[{tensor},{size}],\"nodes\"");
+    fs::write(&path, changed("sized.pt2", &inner, &others)).unwrap();
+    let error = exported(&path).err().unwrap().to_string();
+    assert!(error.contains("a graph that gives something else"), "{error}");
 }
 
 /// Archives with one of their records damaged, by names: each is read by `read`, which says whether it took the file.

@@ -233,7 +233,7 @@ void computes(const Case &each)
 void exported()
 {
    const std::vector<Case> cases{{"normalised", {4}}, {"window", {1, 32}}, {"residual", {6}}, {"attention", {7, 4}}, {"positions", {5, 3}},
-                                 {"jets", {6, 4}}, {"particle_net", {5, 8}}, {"particle_transformer", {5, 6}}};
+                                 {"jets", {6, 4}}, {"particle_net", {5, 8}}, {"particle_transformer", {5, 6}}, {"sized", {3, 3}}};
    for (const auto &[name, shape, why, draws] : cases) {
       std::printf("---- %s.pt2\n", name.c_str());
       auto model = Model::LoadTorchScript(kFolder + name + ".pt2", shape);

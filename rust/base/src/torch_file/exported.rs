@@ -296,26 +296,39 @@ impl Reader<'_> {
         }
         let outer = std::mem::replace(&mut self.values, inner);
         self.nodes(list(graph, "nodes")?)?;
-        let results = returned.iter().map(|output| self.value(kind(output)?.1, "name")).collect::<Said<Vec<_>>>()?;
+        let results = returned.iter().map(|output| self.returned(output)).collect::<Said<Vec<_>>>()?;
         self.values = outer;
-        let mut names = Vec::new();
+        let mut outputs = Vec::new();
         for output in list(node, "outputs")? {
-            let (_, value) = kind(output)?;
-            for one in value.as_array().map_or(std::slice::from_ref(value), Vec::as_slice) {
-                names.push(name_of(one)?.to_owned());
+            let (what, value) = kind(output)?;
+            let each = value.as_array().map_or(std::slice::from_ref(value), Vec::as_slice);
+            for value in each {
+                outputs.push((if what == "as_tensors" { "as_tensor" } else { what }, name_of(value)?.to_owned()));
             }
         }
-        if names.len() != results.len() {
+        let is_same = |(given, taken): (&(&str, String), &(&str, String))| given.0 == taken.0;
+        if outputs.len() != results.len() || !results.iter().zip(&outputs).all(is_same) {
             return Err(damaged("a graph that gives something else"));
         }
-        for (name, result) in names.into_iter().zip(results) {
-            let detached = |notation: &mut Notation| {
-                notation.line("Tensor", &format!("aten::detach[overload=\"\", names=\"self\"]({result})"))
-            };
-            let value = if records { result } else { detached(&mut self.notation) };
+        for ((what, result), (_, name)) in results.into_iter().zip(outputs) {
+            let value = if records || what == "as_sym_int" { result } else { self.detached(&result) };
             self.values.insert(name, value);
         }
         Ok(())
+    }
+
+    /// What a graph inside another one gives: a tensor or a size.
+    fn returned<'v>(&mut self, output: &'v Value) -> Said<(&'v str, String)> {
+        let (what, value) = kind(output)?;
+        match what {
+            "as_tensor" => Ok((what, self.value(value, "name")?)),
+            "as_sym_int" => Ok((what, self.whole(value)?)),
+            other => Err(format!("torch.no_grad() gives a value {}: compute it outside", text::name(other))),
+        }
+    }
+
+    fn detached(&mut self, tensor: &str) -> String {
+        self.notation.line("Tensor", &format!("aten::detach[overload=\"\", names=\"self\"]({tensor})"))
     }
 
     fn node(&mut self, node: &Value) -> Said<()> {
