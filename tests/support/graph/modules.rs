@@ -58,6 +58,28 @@ pub const CASES: &[Case] = &[
         build: normalised_cnn,
     },
     Case {
+        name: "images with batch normalisation",
+        event: &[2, 9, 6],
+        parameters: &[
+            &[4, 1, 3, 3],
+            &[4],
+            &[4],
+            &[4, 4, 3, 3],
+            &[4],
+            &[4],
+            &[4],
+            &[6, 2, 3, 3],
+            &[6],
+            &[6],
+            &[6],
+            &[2, 48],
+            &[2],
+        ],
+        state: &[&[4], &[4], &[4], &[4], &[6], &[6]],
+        draws: false,
+        build: normalised_images,
+    },
+    Case {
         name: "layer normalisation",
         event: &[4],
         parameters: &[&[4], &[4], &[5, 4], &[5], &[2, 5], &[2]],
@@ -159,6 +181,31 @@ fn normalised_cnn(r: &mut Recorder, training: bool) -> usize {
     let value = t(r, x).flatten(1, -1);
     let x = add(r, "flatten", "using_ints", &[V(x), I(1), I(-1)], value);
     linear(r, x, 8)
+}
+
+/// With a bias behind the weight `w` or without one, and as many elements of padding as the window reaches to each side, or a stride.
+fn conv2d(r: &mut Recorder, x: usize, w: usize, has_bias: bool, [stride, padding, groups]: [i64; 3]) -> usize {
+    let bias = has_bias.then(|| t(r, w + 1));
+    let value = t(r, x).conv2d(&t(r, w), bias, [stride; 2], [padding; 2], [1; 2], groups);
+    let given = if has_bias { V(w + 1) } else { A::None };
+    let [strides, paddings, dilations] = [stride, padding, 1].map(|number| L(vec![number; 2]));
+    add(r, "conv2d", "", &[V(x), V(w), given, strides, paddings, dilations, I(groups)], value)
+}
+
+/// Normalised images that a convolution reads, and a sum; then windows in groups that move by two.
+fn normalised_images(r: &mut Recorder, training: bool) -> usize {
+    let x = conv2d(r, 0, 1, false, [1, 1, 2]);
+    let first = batch_norm(r, x, 2, 14, training);
+    let x = conv2d(r, first, 4, true, [1, 1, 1]);
+    let x = batch_norm(r, x, 6, 16, training);
+    let x = plus(r, first, x);
+    let x = silu(r, x);
+    let x = conv2d(r, x, 8, true, [2, 0, 2]);
+    let x = batch_norm(r, x, 10, 18, training);
+    let x = silu(r, x);
+    let value = t(r, x).flatten(1, -1);
+    let x = add(r, "flatten", "using_ints", &[V(x), I(1), I(-1)], value);
+    linear(r, x, 12)
 }
 
 fn cnn(r: &mut Recorder, _training: bool) -> usize {

@@ -5,8 +5,8 @@ use std::f64::consts::{LN_2, PI};
 use super::compare::{Comparison, EXACT, compared};
 use super::{Call, Lowered, Operator};
 use crate::error::Result;
-use crate::graph::{DType, Function};
 use crate::graph::program::{Kind, Tensor};
+use crate::graph::{DType, Function};
 
 /// `lower: f(x)` for an operator that is one function of its first argument.
 macro_rules! unary {
