@@ -46,10 +46,10 @@ pub fn survives(
         refused += usize::from(!read(number, &bytes, damaged));
         slowest = slowest.max(processor_time() - start);
         assert!(slowest < SLOW, "case {case} took {slowest:?}");
+        let peak = memory_peak();
+        assert!(peak < MEMORY, "case {case} took {peak} bytes of memory");
     }
     watched.store(usize::MAX, Ordering::Relaxed);
-    let peak = memory_peak();
-    assert!(peak < MEMORY, "{peak} bytes of memory");
     (cases, refused)
 }
 
