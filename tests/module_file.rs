@@ -114,6 +114,22 @@ fn events(model: &Model, rows: usize) -> Dataset {
     data
 }
 
+/// For one thread events are computed by the thread that asks, for more by others: the bits are the same.
+#[test]
+fn predictions_are_the_same_whoever_computes_them() {
+    for (name, model) in models() {
+        let work = model.module().unwrap().cost().work.max(1);
+        let rows = ((1 << 21) / work + 100).min(20_000);
+        let (data, inputs, outputs) = (events(&model, rows), model.inputs(), model.outputs());
+        let predicted = |rows: usize, threads: usize| -> Vec<u32> {
+            let mut out = vec![0.0; rows * outputs];
+            model.predict_rows(&data.features()[..rows * inputs], true, threads, &mut out).unwrap();
+            out.into_iter().map(f32::to_bits).collect()
+        };
+        assert_eq!(predicted(rows, 2), predicted(rows, 1), "{name}");
+    }
+}
+
 fn fitted(model: &mut Model, data: &Dataset, spec: &Options) {
     let mut trainer = Trainer::new(model, data, spec).unwrap();
     for _ in 0..2 {

@@ -5,10 +5,7 @@
 /// MKL's switch; null where LibTorch was built with another BLAS.
 extern "C" int MKL_Set_Num_Threads_Local(int threads) __attribute__((weak));
 
-int ct_blas_single_thread(void)
+int ct_blas_threads(int count)
 {
-   if (!MKL_Set_Num_Threads_Local)
-      return 0;
-   MKL_Set_Num_Threads_Local(1);
-   return 1;
+   return MKL_Set_Num_Threads_Local ? MKL_Set_Num_Threads_Local(count) : -1;
 }

@@ -294,8 +294,9 @@ const struct ct_kernels *ct_kernels_for_this_machine(int widest);
 /// The products in bfloat16; null where they do not run, or `widest` forbids them.
 const struct ct_bf16 *ct_bf16_for_this_machine(int widest);
 
-/// Restricts the BLAS that LibTorch carries to one thread for calls from this thread. 1 if it could be done.
-int ct_blas_single_thread(void);
+/// Restricts the BLAS that LibTorch carries to `count` threads for calls from this thread; 0: as many as for others. Returns that number as
+/// it was, or -1 where this BLAS has no such switch.
+int ct_blas_threads(int count);
 
 #ifdef __cplusplus
 }

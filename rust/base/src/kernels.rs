@@ -41,8 +41,26 @@ const GAUSSIAN: u8 = 6;
 
 /// Restricts LibTorch's BLAS to one thread for calls from this thread; false where this BLAS has no such switch.
 pub fn blas_single_thread() -> bool {
-    // SAFETY: takes nothing and touches only a thread-local setting of the BLAS.
-    unsafe { ct_blas_single_thread() == 1 }
+    blas_threads(1) >= 0
+}
+
+/// Runs `work` with LibTorch's BLAS on this thread alone, and leaves it as it was.
+pub fn with_blas_on_this_thread<R>(work: impl FnOnce() -> R) -> R {
+    struct Before(c_int);
+    impl Drop for Before {
+        fn drop(&mut self) {
+            if self.0 >= 0 {
+                blas_threads(self.0);
+            }
+        }
+    }
+    let _before = Before(blas_threads(1));
+    work()
+}
+
+fn blas_threads(count: c_int) -> c_int {
+    // SAFETY: touches only a thread-local setting of the BLAS.
+    unsafe { ct_blas_threads(count) }
 }
 
 mod sealed {
@@ -391,7 +409,7 @@ struct Variant {
 unsafe impl Sync for Variant {}
 
 unsafe extern "C" {
-    fn ct_blas_single_thread() -> c_int;
+    fn ct_blas_threads(count: c_int) -> c_int;
     fn ct_kernels_for_this_machine(widest: c_int) -> *const Variant;
     fn ct_bf16_for_this_machine(widest: c_int) -> *const bf16::Table<f32>;
 }

@@ -428,11 +428,20 @@ impl Model {
             return Err(Error::Internal(format!("{} numbers for {rows} rows of {}", out.len(), self.outputs())));
         }
         let finish = |out: &mut [f32]| self.finish(raw, out);
-        shared_pool(threads)?.install(|| match (&self.predictor, &self.network) {
-            (Some(predictor), _) => predictor.predict(self.numbers(), features, out, finish),
-            (None, Network::Module(module)) => module.predict(self.numbers(), threads, features, out, finish),
-            (None, Network::Mlp(_)) => Err(Error::Internal("a perceptron without operators".into())),
-        })?;
+        let pool = shared_pool(threads)?;
+        let is_here = |predictor: &Predictor| pool.current_num_threads() == 1 || predictor.is_short(rows);
+        match (&self.predictor, &self.network) {
+            (Some(predictor), _) if is_here(predictor) => {
+                predictor.predict_here(self.numbers(), features, out, finish)?;
+            }
+            (Some(predictor), _) => {
+                pool.install(|| predictor.predict(self.numbers(), features, out, finish))?;
+            }
+            (None, Network::Module(module)) => {
+                pool.install(|| module.predict(self.numbers(), threads, features, out, finish))?;
+            }
+            (None, Network::Mlp(_)) => return Err(Error::Internal("a perceptron without operators".into())),
+        }
         interrupt::check("the prediction")
     }
 

@@ -13,11 +13,14 @@ use crate::error::Result;
 use crate::gradient::{Memory, Packing, Pass, Passes, batches, tile_rows};
 use crate::graph::{Mode, Module};
 use crate::interrupt;
-use crate::kernels::Scalar;
+use crate::kernels::{Scalar, with_blas_on_this_thread};
 
 /// Most tiles that a thread takes in one go, and shares that each thread gets where there are fewer.
 const TILES: usize = 16;
 const SHARES: usize = 4;
+
+/// Multiplications that take less time than waking other threads for them.
+const SHORT: usize = 1 << 20;
 
 /// Modules that a thread keeps a program for one event of.
 const KEPT: usize = 8;
@@ -103,6 +106,25 @@ impl Predictor {
         let mut packed = HostBuffer::zeros(packing.parameters())?;
         packing.pack(&self.module, parameters, packed.as_mut_slice());
         Ok(Cow::Borrowed(self.packed.get_or_init(|| packed).as_slice()))
+    }
+
+    /// Whether so many rows are computed sooner than other threads begin.
+    pub fn is_short(&self, rows: usize) -> bool {
+        self.module.cost().work.saturating_mul(rows) <= SHORT
+    }
+
+    /// As [`predict`](Self::predict), on this thread, which belongs to the user.
+    pub fn predict_here(
+        &self,
+        numbers: Numbers,
+        features: &[f32],
+        out: &mut [f32],
+        finish: impl Fn(&mut [f32]),
+    ) -> Result<()> {
+        let packing = self.packing()?;
+        let packed = self.packed(packing, numbers.parameters)?;
+        let numbers = Numbers { parameters: &packed, ..numbers };
+        with_blas_on_this_thread(|| self.run(packing, numbers, features, out, finish))
     }
 
     /// The outputs [rows, outputs] of `features` [rows, inputs], on the threads of the present pool; `finish` gets those of
