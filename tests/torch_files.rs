@@ -418,6 +418,7 @@ fn hostile_networks_are_refused_with_a_reason() {
             "quantized",
         ),
         (with_record("constants.pkl", &[&b"\x80\x02)"[..], &[0x85; 100_000], b"."].concat()), "500 deep"),
+        (with_record("constants.pkl", b"\x80\x02)r\x00\x00\x00\x10."), "as number 268435456"),
         (fs::read(file("normalised_weights.pt")).unwrap(), "LoadWeights reads a state_dict"),
     ] {
         fs::write(&path, &bytes).unwrap();

@@ -60,8 +60,15 @@ pub struct Pickle {
 impl Pickle {
     /// Reads `bytes`. `known` says whether a name may stand in it. Errors say what was found.
     pub fn read(bytes: &[u8], known: impl Fn(&str) -> bool) -> Result<Self, String> {
-        let mut machine =
-            Machine { bytes, known, values: Vec::new(), stack: Vec::new(), marks: Vec::new(), memo: HashMap::new() };
+        let mut machine = Machine {
+            bytes,
+            length: bytes.len(),
+            known,
+            values: Vec::new(),
+            stack: Vec::new(),
+            marks: Vec::new(),
+            memo: HashMap::new(),
+        };
         while let Some(opcode) = machine.bytes.split_off_first() {
             if *opcode == b'.' {
                 let root = machine.pop()?;
@@ -166,6 +173,8 @@ impl Pickle {
 
 struct Machine<'a, F> {
     bytes: &'a [u8],
+    /// Of the whole pickle.
+    length: usize,
     known: F,
     values: Vec<Value>,
     stack: Vec<Id>,
@@ -274,6 +283,10 @@ impl<F: Fn(&str) -> bool> Machine<'_, F> {
 
     fn remember(&mut self, bytes: usize) -> Result<(), String> {
         let (place, value) = (self.number(bytes)? as u32, self.stack.last().copied().ok_or("a pickle without values")?);
+        // Places are counted from 0; LibTorch takes memory for all of them up to this one.
+        if place as usize >= self.length {
+            return Err(format!("a pickle that remembers a value as number {place}, more than it can have"));
+        }
         self.memo.insert(place, value);
         Ok(())
     }
