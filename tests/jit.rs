@@ -130,7 +130,9 @@ fn awkward_numbers_come_out_in_the_same_places() {
                 let gradients = gradient..gradient + points.iter().filter(|point| point.requires_grad()).count();
                 gradient = gradients.end;
                 for index in values.map(|(index, _)| index).chain(gradients) {
-                    let agrees = awkward::agree(node, points, index < outputs, &got[index], &want[index], kind);
+                    // Which zero is the greater one is nobody's business.
+                    let is_value = index < outputs && !["maximum", "minimum", "max", "min"].contains(&case.op);
+                    let agrees = awkward::agree(node, points, is_value, &got[index], &want[index], kind);
                     failures.extend(agrees.err().map(|error| format!("{case}, {kind:?}: {error}")));
                 }
             }

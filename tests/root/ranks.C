@@ -155,7 +155,8 @@ void ranks(const char *given = "fit", int threads = 1)
          history = regression.Fit(targets, options);
          std::cout << "bits: " + std::to_string(Bits(regression)) + "\n" << std::flush;
          if (rank == 0)
-            std::cout << TString::Format("losses: %.7g %.7g\n", history.ValidationLoss()[0], history.ValidationLoss().back()).Data() << std::flush;
+            std::cout << TString::Format("losses: %.7g\nscores: %.7g\nauc: %.7g\n", history.ValidationLoss()[0], history.ValidationLoss().back(),
+                                         history.Metric("RMSE").back()).Data() << std::flush;
          return;
       } else if (what == "shards_alone")
          history = model.Fit(Shards(file), CladTorch::FitOptions());

@@ -1648,7 +1648,7 @@ class Stream:
         """Names of the label columns, as Dataset::Targets()."""
         ...
     def Weight(self) -> str:
-        """The event weight, as the Dataset of this stream had it; "": 1."""
+        """Column or expression of the event weight; "": every event weighs 1."""
         ...
     def Width(self) -> int:
         """Features per event, F."""

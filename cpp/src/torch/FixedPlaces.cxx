@@ -25,7 +25,7 @@ std::int64_t Product(const Sizes &sizes)
    return std::accumulate(sizes.begin(), sizes.end(), std::int64_t(1), std::multiplies<>());
 }
 
-std::optional<Sizes> SizesOf(const Value &value)
+std::optional<Sizes> KnownSizes(const Value &value)
 {
    const auto type = value.type()->cast<c10::TensorType>();
    return type && type->scalarType() && type->device() ? type->sizes().concrete_sizes() : std::nullopt;
@@ -112,7 +112,7 @@ Sizes With(const Sizes &sizes, const Places &places, const Sizes &middle)
 Value *Replaced(Graph &graph, Value &x, Value &values, const Places &places)
 {
    using namespace torch::jit::aten;
-   const auto sizes = *SizesOf(x);
+   const auto sizes = *KnownSizes(x);
    const auto constant = [&](const c10::IValue &value) { return graph.insertConstant(value); };
    const auto given = With(sizes, places, places.fIndices), row = With(sizes, places, {Product(places.fIndices)}),
               taken = With(sizes, places, {places.fFrom.numel()});
@@ -126,7 +126,7 @@ Value *Replaced(Graph &graph, Value &x, Value &values, const Places &places)
    return Insert(graph, where, {constant(places.fReplaced.reshape(mask)), apart, &x}, sizes, x);
 }
 
-bool HaveOneType(const Value &a, const Value &b)
+bool AreOfOneType(const Value &a, const Value &b)
 {
    return a.type()->expectRef<c10::TensorType>().scalarType() == b.type()->expectRef<c10::TensorType>().scalarType();
 }
@@ -139,9 +139,9 @@ void TakeFixedPlaces(Graph &graph)
       auto *node = *it++;
       if (node->kind() != torch::jit::aten::index_put)
          continue;
-      const auto sizes = SizesOf(*node->input(0)), values = SizesOf(*node->input(2));
+      const auto sizes = KnownSizes(*node->input(0)), values = KnownSizes(*node->input(2));
       const auto adds = torch::jit::toIValue(node->input(3));
-      if (!sizes || !values || !adds || adds->toBool() || !HaveOneType(*node->input(0), *node->input(2)))
+      if (!sizes || !values || !adds || adds->toBool() || !AreOfOneType(*node->input(0), *node->input(2)))
          continue;
       const auto places = PlacesOf(*node->input(1), *sizes);
       if (!places)

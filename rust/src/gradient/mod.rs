@@ -37,7 +37,7 @@ mod spread;
 
 pub use blocks::BlockRows;
 pub use compiled::{CompileOptions, CompiledGraph, Draw, SavedForward, Signature, Wanted};
-pub(crate) use jit::{Body, Group, Nest, emit, groups, line, literal};
+pub(crate) use jit::{Body, Group, Nest, by_name, emit, groups, line, literal};
 pub use jit::{RowLoss, compile_activation};
 pub use module::{ModuleTiles, tile_rows};
 pub use objective::OwnLoss;

@@ -1,7 +1,7 @@
 //! A program written anew, with other nodes in some places.
 
-use super::Program;
 use super::program::{Node, Origin, Tensor};
+use super::{Program, View};
 use crate::error::{Error, Result};
 
 /// For each buffer the nodes that read it, once for each operand; none of them for an output.
@@ -20,6 +20,8 @@ pub(super) struct Rewriter<'a> {
     pub new: Program,
     /// The new buffer of each old one that is there.
     pub buffers: Vec<Option<usize>>,
+    /// Where the elements of an old buffer lie in its new one, if not as they did.
+    pub parts: Vec<Option<View>>,
 }
 
 impl<'a> Rewriter<'a> {
@@ -32,7 +34,7 @@ impl<'a> Rewriter<'a> {
                 new.buffers.push(buffer.clone());
             }
         }
-        Rewriter { old, new, buffers }
+        Rewriter { old, new, buffers, parts: vec![None; old.buffers.len()] }
     }
 
     pub fn buffer(&self, old: usize) -> Result<usize> {
@@ -40,7 +42,8 @@ impl<'a> Rewriter<'a> {
     }
 
     pub fn tensor(&self, old: &Tensor) -> Result<Tensor> {
-        Ok(Tensor { buffer: self.buffer(old.buffer)?, ..old.clone() })
+        let view = self.parts[old.buffer].as_ref().unwrap_or(&old.view).clone();
+        Ok(Tensor { buffer: self.buffer(old.buffer)?, view, ..old.clone() })
     }
 
     /// The same node.

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use super::text::{array, places};
 use crate::error::Result;
 use crate::export::Plan;
-use crate::gradient::{Body, Group, Nest, emit, groups};
+use crate::gradient::{Body, Group, Nest, by_name, emit, groups};
 use crate::graph::View;
 use crate::graph::program::{Gather, Node, Origin, Primitive, Product, Tensor};
 use crate::kernels::strided::{Convolution, Ranking};
@@ -177,7 +177,7 @@ impl<'a> Writer<'a> {
 
     /// A loop over element-wise functions.
     fn loop_of(&mut self, index: usize, node: &Node) {
-        let Body { leaves, text, result, .. } = Body::new(&self.plan.program, &self.groups, index);
+        let Body { leaves, text, result, .. } = Body::new(&self.plan.program, &self.groups, index, by_name);
         let parameters: Vec<String> = (0..leaves.len()).map(|leaf| format!("T x{leaf}")).collect();
         let parameters = parameters.join(", ");
         emit!(self.network.functions, "inline T f{index}({parameters})\n{{\n{text}   return {result};\n}}\n");

@@ -3,7 +3,7 @@
 
 use super::nodes::{NARROW, Writer, steps};
 use crate::error::Result;
-use crate::gradient::{Body, Nest, emit};
+use crate::gradient::{Body, Nest, by_name, emit};
 use crate::graph::View;
 use crate::graph::program::{Gather, Node, Origin, Primitive, Product, Tensor, Ties};
 use crate::kernels::strided::Convolution;
@@ -120,7 +120,7 @@ impl Writer<'_> {
 
     /// Of a loop over element-wise functions: by Clad's derivative of each, in the reverse order.
     fn pull_back_loop(&mut self, index: usize, node: &Node, active: &[bool]) {
-        let Body { leaves, text, result, steps } = Body::new(&self.plan.program, &self.groups, index);
+        let Body { leaves, text, result, steps, .. } = Body::new(&self.plan.program, &self.groups, index, by_name);
         let wanted: Vec<usize> = (0..leaves.len()).filter(|&leaf| active[leaves[leaf].buffer]).collect();
         let parameters: Vec<String> = (0..leaves.len()).map(|leaf| format!("T x{leaf}")).collect();
         let adjoints: Vec<String> = wanted.iter().map(|leaf| format!("T &d_x{leaf}")).collect();

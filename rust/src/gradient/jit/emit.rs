@@ -11,14 +11,14 @@ use super::super::reverse::{Pullback, Reverse};
 use super::lines::{emit, line};
 use crate::error::{Error, Result};
 use crate::graph::program::{Node, Origin, Primitive};
-use crate::graph::{DType, Program, View};
+use crate::graph::{DType, Function, Program, View};
 use crate::kernels::strided::Stream;
 
 mod fusion;
 mod kernels;
 mod loops;
 
-pub(crate) use fusion::{Body, Group, groups};
+pub(crate) use fusion::{Body, Group, by_name, groups};
 pub(crate) use loops::Nest;
 
 /// The text of the function for `program`, `name` in its comments, and the buffers whose adjoints it finds zero; `operators`
@@ -32,7 +32,7 @@ pub fn emit(program: &Program, layout: &Layout, name: &str, operators: &[String]
         |&index: &usize| groups[index] == Group::Root && !matches!(program.nodes[index].primitive, Primitive::Load(_));
     let steps: Vec<usize> = (0..program.nodes.len()).filter(is_step).collect();
     let body = |&index: &usize| match program.nodes[index].primitive {
-        Primitive::Map(_) => Some(Body::new(program, &groups, index)),
+        Primitive::Map(_) => Some(Body::new(program, &groups, index, in_kernels)),
         _ => None,
     };
     let bodies: Vec<Option<Body>> = steps.iter().map(body).collect();
@@ -46,6 +46,14 @@ pub fn emit(program: &Program, layout: &Layout, name: &str, operators: &[String]
         }
     }
     Ok((emitter.whole(name)?, reverse.zero))
+}
+
+/// An operator as Clad finds the rules for it.
+fn in_kernels(function: Function, operands: &[String]) -> String {
+    match function {
+        Function::Relu => format!("op::ReluOf({}, T(0))", operands[0]),
+        _ => format!("op::{}", by_name(function, operands)),
+    }
 }
 
 /// Of a step that is a node, or a loop that ends with it.
@@ -178,11 +186,8 @@ impl Emitter<'_> {
         let mut text = String::new();
         emit!(text, "// What the back end jit runs for {}.", name.replace(['\n', '\r', '\\'], " "));
         emit!(text, "#include \"elementwise.hpp\"\n#include \"jit.hpp\"\n\nusing T = {scalar};\n\nnamespace {{");
-        emit!(text, "#define CT_USE(F) using ::CladTorch::Kernels::F;");
-        emit!(
-            text,
-            "CT_USE(ReluOf) CT_UNARY(CT_USE) CT_FLAT_UNARY(CT_USE) CT_BINARY(CT_USE) CT_FLAT(CT_USE) CT_TERNARY(CT_USE)"
-        );
+        // Not by using-declarations, through which Clad does not find the rules in jit.hpp.
+        emit!(text, "namespace op = ::CladTorch::Kernels;");
         emit!(text, "const ct_kernels_{short} *gKernels; // the library's");
         emit!(
             text,

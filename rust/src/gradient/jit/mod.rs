@@ -12,7 +12,7 @@ mod own_activation;
 mod row_loss;
 mod user;
 
-pub(crate) use emit::{Body, Group, Nest, groups, literal};
+pub(crate) use emit::{Body, Group, Nest, by_name, groups, literal};
 pub use library::CompiledFunction;
 pub(crate) use lines::{emit, line};
 pub use own_activation::compile as compile_activation;

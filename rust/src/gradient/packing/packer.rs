@@ -316,13 +316,10 @@ impl<'a, T: Scalar> Packer<'a, T> {
 
     /// The new buffer with an old one's numbers in panels.
     fn panels(&mut self, buffer: usize, shape: [usize; 2]) -> Result<usize> {
-        if let Some((own, panels)) = self.buffers[buffer].panels {
-            return if own == shape {
-                Ok(panels)
-            } else {
-                Err(Error::Internal(format!("panels {own:?}, not {shape:?}")))
-            };
+        if let Some((_, panels)) = self.buffers[buffer].panels.filter(|(own, _)| *own == shape) {
+            return Ok(panels);
         }
+        // Of rows of another length, too: what belongs to particles becomes the numbers of an event.
         let dense = self.dense_buffer(buffer)?;
         let [rows, columns] = shape;
         let (operand, length) = (self.whole(dense), rows * T::padded(columns));

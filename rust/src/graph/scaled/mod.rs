@@ -6,8 +6,9 @@ mod layer;
 use layer::Layer;
 
 use super::program::{Node, Origin, Primitive, Tensor};
+use super::rewriter::{Rewriter, readers};
 use super::{Function, Program, View};
-use crate::error::{Error, Result};
+use crate::error::Result;
 
 /// A convolution, and what is done to the channels of its value.
 struct Chain {
@@ -62,16 +63,6 @@ fn varying(program: &Program) -> Vec<bool> {
         varies[node.buffer] = node.operands.iter().any(|operand| varies[operand.buffer]);
     }
     varies
-}
-
-/// For each buffer the nodes that read it, once for each operand; none of them for an output.
-fn readers(program: &Program) -> Vec<Vec<Option<usize>>> {
-    let mut readers = vec![Vec::new(); program.buffers.len()];
-    for (at, node) in program.nodes.iter().enumerate() {
-        node.operands.iter().for_each(|operand| readers[operand.buffer].push(Some(at)));
-    }
-    program.outputs.iter().for_each(|output| readers[output.buffer].push(None));
-    readers
 }
 
 /// That of a convolution with weights of the network's own.
@@ -138,47 +129,7 @@ fn step(
     is_same.then(|| (function, Tensor { view, ..other.clone() }, value.view.clone()))
 }
 
-/// Writes a program anew.
-struct Rewriter<'a> {
-    old: &'a Program,
-    new: Program,
-    /// The new buffer of each old one that is there.
-    buffers: Vec<Option<usize>>,
-    /// Where the elements of an old buffer lie in its new one, if not as they did.
-    parts: Vec<Option<View>>,
-}
-
-impl<'a> Rewriter<'a> {
-    fn new(old: &'a Program) -> Self {
-        let mut new = Program { arguments: old.arguments.clone(), ..Program::new(old.dtype) };
-        let mut buffers = vec![None; old.buffers.len()];
-        for (index, buffer) in old.buffers.iter().enumerate() {
-            if !matches!(buffer.origin, Origin::Node(_)) {
-                buffers[index] = Some(new.buffers.len());
-                new.buffers.push(buffer.clone());
-            }
-        }
-        Rewriter { old, new, buffers, parts: vec![None; old.buffers.len()] }
-    }
-
-    fn buffer(&self, old: usize) -> Result<usize> {
-        self.buffers[old].ok_or_else(|| Error::Internal("a buffer before it is computed".into()))
-    }
-
-    fn tensor(&self, old: &Tensor) -> Result<Tensor> {
-        let view = self.parts[old.buffer].as_ref().unwrap_or(&old.view).clone();
-        Ok(Tensor { buffer: self.buffer(old.buffer)?, view, ..old.clone() })
-    }
-
-    /// The same node.
-    fn copy(&mut self, at: usize) -> Result<()> {
-        let Node { primitive, operands, buffer, shape, observed } = &self.old.nodes[at];
-        let operands = operands.iter().map(|operand| self.tensor(operand)).collect::<Result<_>>()?;
-        let value = self.new.node(primitive.clone(), operands, shape.clone(), *observed)?;
-        self.buffers[*buffer] = Some(value.buffer);
-        Ok(())
-    }
-
+impl Rewriter<'_> {
     /// One convolution in the place of a chain.
     fn scaled(&mut self, chain: &Chain) -> Result<()> {
         let (old, layer) = (self.old, &chain.layer);
@@ -248,15 +199,5 @@ impl<'a> Rewriter<'a> {
         let operands = vec![Tensor { view: rows, ..weights.clone() }, Tensor { view: factors, ..scale.clone() }];
         let value = self.new.node(Primitive::Map(Function::Mul), operands, shape.to_vec(), observed)?;
         Ok(Tensor { view: layer.factor(&weights.view), ..value })
-    }
-
-    fn finished(mut self) -> Result<Program> {
-        for (index, argument) in self.old.arguments.iter().enumerate() {
-            self.new.arguments[index].buffer = self.buffer(argument.buffer)?;
-        }
-        self.new.outputs = self.old.outputs.iter().map(|output| self.tensor(output)).collect::<Result<_>>()?;
-        self.new.noise.clone_from(&self.old.noise);
-        self.new.updates.clone_from(&self.old.updates);
-        Ok(self.new)
     }
 }

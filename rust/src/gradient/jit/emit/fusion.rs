@@ -60,8 +60,15 @@ fn root_of(mut index: usize, groups: &[Group], users: &HashMap<usize, (usize, &T
     index
 }
 
+/// An operator of these operands as text.
+type Call = fn(Function, &[String]) -> String;
+
+/// By its name.
+pub fn by_name(function: Function, operands: &[String]) -> String {
+    format!("{}({})", function.name(), operands.join(", "))
+}
+
 /// A loop's body and what it reads.
-#[derive(Default)]
 pub struct Body<'a> {
     pub leaves: Vec<&'a Tensor>,
     /// A statement for each operator.
@@ -70,12 +77,14 @@ pub struct Body<'a> {
     pub result: String,
     /// The operators with their operands, in order; that of number k is the variable `tk`.
     pub steps: Vec<(Function, Vec<String>)>,
+    call: Call,
 }
 
 impl<'a> Body<'a> {
-    /// Of the loop whose last operator is a node.
-    pub fn new(program: &'a Program, groups: &[Group], index: usize) -> Self {
-        let mut body = Body::default();
+    /// Of the loop whose last operator is a node, with each operator written as `call` does.
+    pub fn new(program: &'a Program, groups: &[Group], index: usize, call: Call) -> Self {
+        let (leaves, text, result, steps) = Default::default();
+        let mut body = Body { leaves, text, result, steps, call };
         body.result = body.expression(program, groups, index);
         body
     }
@@ -86,10 +95,7 @@ impl<'a> Body<'a> {
         let operands: Vec<String> =
             node.operands.iter().map(|operand| self.operand(program, groups, operand)).collect();
         let variable = format!("t{}", self.steps.len());
-        match function {
-            Function::Relu => emit!(self.text, "   T {variable} = ReluOf({}, T(0));", operands[0]),
-            _ => emit!(self.text, "   T {variable} = {}({});", function.name(), operands.join(", ")),
-        }
+        emit!(self.text, "   T {variable} = {};", (self.call)(function, &operands));
         self.steps.push((function, operands));
         variable
     }
