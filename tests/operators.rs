@@ -228,6 +228,42 @@ fn empty_tensors_and_single_elements_pass() {
     assert!(failures.is_empty(), "{} failures:\n{}", failures.len(), failures.join("\n"));
 }
 
+/// Some columns of a batch without rows: a view that begins behind its memory.
+#[test]
+fn parts_of_the_columns_of_no_rows_pass() {
+    let [w, b] = [vec![3, 4], vec![3]].map(|shape: Vec<i64>| Tensor::ones(&shape[..], (Kind::Double, Device::Cpu)));
+    type Call = fn(&[Tensor], usize) -> (Tensor, Vec<A>);
+    let calls: [(&str, Call); 5] = [
+        ("linear", |t, x| (t[x].linear(&t[1], Some(&t[2])), vec![A::V(x), A::V(1), A::V(2)])),
+        ("linear", |t, x| (t[x].linear(&t[1], None::<&Tensor>), vec![A::V(x), A::V(1), A::None])),
+        ("relu", |t, x| (t[x].relu(), vec![A::V(x)])),
+        ("softmax", |t, x| (t[x].softmax(1, Kind::Double), vec![A::V(x), A::I(1), A::None])),
+        ("mul", |t, x| (&t[x] * &t[x], vec![A::V(x), A::V(x)])),
+    ];
+    for (op, call) in calls {
+        for (rows, first) in [(0, 1), (0, 2), (2, 2), (1, 0)] {
+            let x = Tensor::ones([rows, 6], (Kind::Double, Device::Cpu));
+            let mut recorder = Recorder::new(&[x, w.copy(), b.copy()]);
+            let part = recorder.tensors[0].slice(1, first, first + 4, 1);
+            let part = recorder.record(
+                "slice",
+                "Tensor",
+                &[A::V(0), A::I(1), A::I(first), A::I(first + 4), A::I(1)],
+                vec![part],
+            );
+            let (value, arguments) = call(&recorder.tensors, part);
+            let overload = match op {
+                "mul" => "Tensor",
+                "softmax" => "int",
+                _ => "",
+            };
+            let value = recorder.record(op, overload, &arguments, vec![value]);
+            recorder.returns(&[value]);
+            check(&recorder, 1e-11, 1e-12).unwrap_or_else(|error| panic!("{op} of {rows} rows from {first}: {error}"));
+        }
+    }
+}
+
 /// Far below zero gelu is nearly nothing, but not nothing: relative to erfc of LibTorch in float64.
 #[test]
 fn gelu_keeps_its_digits_where_it_is_small() {

@@ -41,6 +41,7 @@ struct CompiledData {
    CompiledData(ListFunction function, const TensorList &examples, const CompileOptions &options, const torch::nn::Module *module)
       : fFunction(std::make_shared<const ListFunction>(std::move(function))), fOptions(options), fModules(All(module))
    {
+      Core::compiled_check_time_limit(options.fTimeLimit);
       fFirst = Find(examples, AllOf(examples)); // which asks whether there is one already
    }
 

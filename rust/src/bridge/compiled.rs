@@ -59,6 +59,8 @@ mod ffi {
 
         /// What one forward call keeps for backward calls. Dropping it gives its memory back to the graph's pool.
         type SavedForward;
+        /// Refuses a limit of compiling that is none.
+        fn compiled_check_time_limit(seconds: f64) -> Result<()>;
         /// Fails as `graph_work` does.
         fn compiled_new(graph: &ObservedGraph, spec: &CompileSpec) -> Result<Box<CompiledGraph>>;
         fn compiled_signature(graph: &CompiledGraph) -> CompiledSignature;
@@ -104,6 +106,10 @@ mod ffi {
 }
 
 shared_enum!(BackEnd is gradient::Wanted, "back end": Any Aot Jit Fastest);
+
+fn compiled_check_time_limit(seconds: f64) -> Result<()> {
+    guard(|| gradient::time_limit(seconds).map(|_| ()))
+}
 
 fn compiled_new(graph: &ObservedGraph, spec: &CompileSpec) -> Result<Box<CompiledGraph>> {
     guard(|| {

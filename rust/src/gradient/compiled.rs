@@ -356,7 +356,7 @@ impl<T: Scalar> Pool<T> {
 }
 
 /// What fTimeLimit says: infinity is no limit.
-fn time_limit(seconds: f64) -> Result<Duration> {
+pub fn time_limit(seconds: f64) -> Result<Duration> {
     if seconds.is_nan() || seconds <= 0.0 {
         return Err(Error::invalid(format!("fTimeLimit = {seconds}"), "give seconds, more than 0"));
     }

@@ -36,7 +36,7 @@ mod shares;
 mod spread;
 
 pub use blocks::BlockRows;
-pub use compiled::{CompileOptions, CompiledGraph, Draw, SavedForward, Signature, Wanted};
+pub use compiled::{CompileOptions, CompiledGraph, Draw, SavedForward, Signature, Wanted, time_limit};
 pub(crate) use jit::{Body, Group, Nest, by_name, emit, groups, line, literal};
 pub use jit::{RowLoss, compile_activation};
 pub use module::{ModuleTiles, tile_rows};
