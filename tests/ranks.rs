@@ -193,7 +193,12 @@ fn a_dataset_is_sharded() {
             ("shards_mixed", "the shardings of the events differ"),
             ("shards_sources", "the numbers of sources differ"),
             ("shards_alone", "a fit without fParallel = kMpi to events of which each process holds a part"),
-            ("shards_none", "the dataset has no events on any rank"),
+            ("shards_none", "has no events on any rank; check its cut"),
+            ("shards_kinds", "kinds of sharding of source 1"),
+            ("shards_cuts", "labels, weights or kinds of sharding of source 1"),
+            ("shards_labels", "the columns or targets differ"),
+            ("shards_columns", "the columns or targets differ"),
+            ("shards_entries", "the entries, clusters, cuts"),
             ("shards_balanced", "Balance of events of which each process holds a part; give FitOptions::fClassWeights"),
         ] {
             let outcome = Job { launcher }.run(3, &format!("ranks.C(\"{case}\")"), folder.path());

@@ -68,7 +68,7 @@ QUICK = {
     "": {"AntennaPattern", "AucBound", "Delay", "EfficiencyBound", "NetworkSnr", "Rank", "Ranks"},
     "Batches": {"Features", "Labels", "Rows", "Weights"},
     "CrossValidation": {"FoldOf", "Folds", "Histories", "Models", "Predictions"},
-    "Dataset": {"Column", "Columns", "Features", "Labels", "Lengths", "Mask", "Print", "Rows", "SetReader", "SetWeight",
+    "Dataset": {"Column", "Columns", "Features", "Labels", "Lengths", "Mask", "Print", "Rows", "SetReader", "SetSharding", "SetWeight",
                 "Stream", "Targets", "Weight", "Weights", "Width"},
     "Ensemble": {"Members", "Size"},
     "Evaluation": {"Events", "Labels", "Outputs", "Predictions", "Sigmas", "Weights"},
@@ -81,7 +81,7 @@ QUICK = {
             "SetOptions", "SetParameters", "SetScaler", "SetTargetScaler", "TargetScaler", "Targets"},
     "RandomSearch": {"Draw", "BestModel", "BestTrial", "Choice", "LogUniform", "Print", "Table", "Trials", "Uniform"},
     "Source": {"Data", "Filter"},
-    "Stream": {"Batches", "Columns", "Entries", "SetBuffer", "SetMixing", "SetWindow", "Targets", "Width"},
+    "Stream": {"Batches", "Columns", "Entries", "SetBuffer", "SetMixing", "SetWindow", "Targets", "Weight", "Width"},
 }  # fmt: skip
 known = ct.Mlp.Fit.__globals__
 for kind in (ct.Batches, ct.CrossValidation, ct.Dataset, ct.Ensemble, ct.Evaluation, ct.Files, ct.FitOptions, ct.Functor, ct.History, ct.Jagged["double"], ct.Mlp, ct.RandomSearch, ct.Scaler, ct.Source,

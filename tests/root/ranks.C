@@ -123,6 +123,16 @@ void ranks(const char *given = "fit", int threads = 1)
          history = model.Fit(Shards(file, rank == 1 ? CladTorch::kReplicated : CladTorch::kSharded), options);
       else if (what == "shards_sources")
          history = model.Fit(rank == 1 ? Shards(file).Add("events", file, 0, "y < 0.1") : Shards(file), options);
+      else if (what == "shards_kinds")
+         history = model.Fit(Shards(file, rank == 1 ? CladTorch::kOwnShard : CladTorch::kSharded), options);
+      else if (what == "shards_cuts")
+         history = model.Fit(CladTorch::Dataset({"x", "y"}).SetSharding(CladTorch::kSharded).Add("events", file, CladTorch::Label("in"), rank == 1 ? "y < 1" : "y < 2"), options);
+      else if (what == "shards_labels")
+         history = model.Fit(CladTorch::Dataset({"x", "y"}).SetSharding(CladTorch::kSharded).Add("events", file, CladTorch::Label(rank == 1 ? "1 - in" : "in")), options);
+      else if (what == "shards_columns")
+         history = model.Fit(CladTorch::Dataset({"x", rank == 1 ? "x * y" : "y"}).SetSharding(CladTorch::kSharded).Add("events", file, CladTorch::Label("in")), options);
+      else if (what == "shards_entries")
+         history = model.Fit(Shards(rank == 1 ? FileOf(frame.Range(2000), rank, 150) : file), options);
       else if (what == "shards_none")
          history = model.Fit(CladTorch::Dataset({"x", "y"}).SetSharding(CladTorch::kSharded).Add("events", file, 0, "y > 99"), options);
       else if (what == "shards_balanced")

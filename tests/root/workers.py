@@ -94,6 +94,9 @@ def check(client):
         found, wanted = rows_of(stream(spread, cut)), rows_of(stream(local, cut))
         assert found.shape == wanted.shape and (found == wanted).all(), cut
     refused(lambda: dataset(spread, lambda x: x > 0), "the cut of a distributed frame is an expression")
+    for text in ("list[0]", "x^2", "Length$(list)"):
+        refused(lambda: ct.Dataset([text]).Add(spread, "in"), "is computed by the workers as plain C++")
+        refused(lambda: dataset(spread, text + " > 0"), "is computed by the workers as plain C++")
 
     model = ct.Mlp([3, 16, 1])
     model.Fit(dataset(spread), fEpochs=3, fVerbose=0)

@@ -173,7 +173,7 @@ struct FitOptions {
    double fMinImprovement = 0;  ///< by how much a smaller loss must be smaller to count as an improvement for fPatience
    bool fKeepBest = false;      ///< gives the model the parameters of the best epoch without ending the fit early
    /// A file that the fit writes to on its way, whole or not at all: after every fCheckpointEpochs epochs, on a dataset also
-   /// every fCheckpointMinutes minutes and when Ctrl-C ends it. Model::Resume() goes on from there. Not with fLossFunction.
+   /// every fCheckpointMinutes minutes and when Ctrl-C ends it. Model::Resume() goes on from there. Not with a loss of your own.
    std::string fCheckpoint;
    int fCheckpointEpochs = 1;     ///< at least 1
    double fCheckpointMinutes = 0; ///< 0: after epochs only

@@ -733,7 +733,7 @@ class FitOptions:
     fPatience = 0: Ends the fit when so many epochs in a row have not improved the validation loss; 0: all epochs run. The model gets the parameters of the epoch with the smallest validation loss: see History::RestoredEpoch().
     fMinImprovement = 0: by how much a smaller loss must be smaller to count as an improvement for fPatience
     fKeepBest = false: gives the model the parameters of the best epoch without ending the fit early
-    fCheckpoint: A file that the fit writes to on its way, whole or not at all: after every fCheckpointEpochs epochs, on a dataset also every fCheckpointMinutes minutes and when Ctrl-C ends it. Model::Resume() goes on from there. Not with fLossFunction.
+    fCheckpoint: A file that the fit writes to on its way, whole or not at all: after every fCheckpointEpochs epochs, on a dataset also every fCheckpointMinutes minutes and when Ctrl-C ends it. Model::Resume() goes on from there. Not with a loss of your own.
     fCheckpointEpochs = 1: at least 1
     fCheckpointMinutes = 0: 0: after epochs only
     fMetrics: Figures of the validation events after each epoch, for History::Metric() and the progress line. Their functions see the predictions of the parameters as they are then.

@@ -9,6 +9,15 @@ def is_distributed(value):
     return "._distrdf." in type(value).__module__ and type(value).__name__ in ("NodeProxy", "RDataFrame")
 
 
+def check_for_workers(text, known):
+    """Refuses what CladTorch itself translates or checks in an expression, which workers would compute otherwise."""
+    if text not in known and any(sign in text for sign in "^$["):
+        raise TypeError(
+            f"'{text}' is computed by the workers as plain C++, without '^', 'Length$' and the like and '[i]', whose bounds nobody would check: "
+            "let the frame Define a column of it"
+        )
+
+
 class Columns:
     """Columns of a frame, by the texts that name them: ROOT gathers numbers, but no lists."""
 
@@ -19,6 +28,10 @@ class Columns:
 
     def add(self, text):
         """A number of each event."""
+        check_for_workers(text, self.known)
+        self.name(text)
+
+    def name(self, text):
         if text not in self.names:
             self.names[text] = text if text in self.known else f"cladtorch_{len(self.names)}"
             if text not in self.known:
@@ -31,8 +44,9 @@ class Columns:
         return [*(element.format(text, at) for at in range(length)), f"({text}).size()"]
 
     def add_list(self, text, length):
+        check_for_workers(text, self.known)
         for element in self.elements(text, length):
-            self.add(element)
+            self.name(element)
 
     def list_of(self, arrays, text, length):
         """[N, length]"""
@@ -123,6 +137,7 @@ def takes_distributed(cls, name):
             raise TypeError(f"{name}::Add {fault}") from None
         if not is_text(cut) and cut is not None:
             raise TypeError(f"the cut of a distributed frame is an expression, not {named(cut)}; a function is a node of it, as frame.Filter(f) is")
+        check_for_workers(str(cut or ""), set())
         if name.endswith("::Stream"):
             return add(self, "events", written(self, frame, label, str(cut or "")), label)
         weight = self.Weight() if weight is None else weight

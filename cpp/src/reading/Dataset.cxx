@@ -12,6 +12,7 @@
 #include <iostream>
 #include <limits>
 #include <stdexcept>
+#include <string_view>
 
 namespace CladTorch {
 
@@ -83,6 +84,17 @@ void CheckRows(const char *what, std::size_t rows, std::size_t events)
                                std::to_string(events) + ": give one for each event");
 }
 
+/// Of a source that is another one on each process.
+const std::string kOwnPart = "own";
+
+/// Of a source that processes share: all that has to be the same for them. Not the names of its files, which may be copies.
+std::string HowRead(const Selection &selection, const std::string &what)
+{
+   const auto &label = selection.fLabel;
+   const auto labels = label.IsNumber() ? std::to_string(label.Number()) : Joined(label.Columns());
+   return what + '\n' + selection.fCut + '\n' + labels + '\n' + selection.fWeight.fText;
+}
+
 /// Which of so many rows in memory this process takes: from the first on, before the second.
 std::pair<std::size_t, std::size_t> RowsOfRank(const DatasetData &data, std::size_t rows)
 {
@@ -125,6 +137,9 @@ void AddArrays(std::shared_ptr<DatasetData> &data, const FloatView &features, co
    Transaction transaction(*own.fCore, "arrays", label);
    Core::dataset_append(*own.fCore, slice(features), slice(labels), slice(weighted ? weights : FloatView(ones)));
    transaction.Commit();
+   const std::string_view bytes(reinterpret_cast<const char *>(features.Data()), features.Size() * sizeof(float));
+   const auto numbers = std::to_string(features.Rows()) + ' ' + std::to_string(std::hash<std::string_view>()(bytes));
+   Core::dataset_describe_part(*own.fCore, own.fSharding == kSharded ? HowRead({label, "", {}, kAutoReader}, numbers) : kOwnPart);
    own.fReadWeight = own.fWeight.fText;
 }
 
@@ -142,12 +157,18 @@ void Read(std::shared_ptr<DatasetData> &data, const Source &source, const Label 
    auto &own = Own(data);
    const Selection selection{label, cut, own.fWeight, own.fReader};
    Interruptible("the reading", [&](const InterruptScope &interrupt) {
-      if (own.fSharding != kSharded || Core::ranks_size() == 1)
-         return ReadSource(*own.fCore, source, selection, interrupt);
+      if (own.fSharding != kSharded || Core::ranks_size() == 1) {
+         ReadSource(*own.fCore, source, selection, interrupt);
+         return Core::dataset_describe_part(*own.fCore, kOwnPart);
+      }
       const auto threads = Threads(0);
       const SerialScope serial(true); // ROOT's part of the reading
       RangeReader reader(source, Core::dataset_columns(*own.fCore), selection);
       reader.ReadShare(*own.fCore, Core::ranks_rank(), Core::ranks_size(), threads, interrupt);
+      std::string clusters;
+      for (const auto end : reader.ClusterEnds())
+         clusters += std::to_string(end) + ' ';
+      Core::dataset_describe_part(*own.fCore, HowRead(selection, clusters));
    });
    own.fReadWeight = own.fWeight.fText;
 }

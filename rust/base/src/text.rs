@@ -83,6 +83,11 @@ fn cut(text: &str, most: usize) -> std::borrow::Cow<'_, str> {
     format!("{begin} [{} characters left out] {end}", text.chars().count() - most).into()
 }
 
+/// A number that tells texts apart (Fowler, Noll and Vo, FNV-1a).
+pub fn checksum(text: &str) -> u64 {
+    text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

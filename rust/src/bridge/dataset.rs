@@ -24,6 +24,8 @@ mod ffi {
         fn dataset_columns(data: &Dataset) -> Vec<ColumnSpec>;
         fn dataset_rows(data: &Dataset) -> usize;
         fn dataset_has_sources(data: &Dataset) -> bool;
+        /// Says of the last source, a part, what was read in which way, for the comparison with the other processes.
+        fn dataset_describe_part(data: &mut Dataset, text: &str);
         /// Numbers in a row: the sum of the columns' lengths.
         fn dataset_width(data: &Dataset) -> usize;
         /// Opens a source; what follows until `dataset_commit` is dropped by `dataset_rollback`. `targets` are the label
@@ -88,6 +90,10 @@ fn dataset_new(specs: &Vec<ColumnSpec>) -> Result<Box<Dataset>> {
 
 fn dataset_set_sharded(data: &mut Dataset, is_sharded: bool) {
     data.set_sharded(is_sharded);
+}
+
+fn dataset_describe_part(data: &mut Dataset, text: &str) {
+    data.describe_part(text);
 }
 
 fn dataset_has_sources(data: &Dataset) -> bool {

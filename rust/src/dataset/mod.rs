@@ -32,6 +32,8 @@ struct Source {
     rows: usize,
     /// Which reader read which columns, and why.
     notes: Vec<String>,
+    /// Of a part, a number that all processes have if they read the same in the same way.
+    key: u64,
 }
 
 /// The source being appended.
@@ -96,6 +98,18 @@ impl Dataset {
     /// Events of each committed source.
     pub fn source_rows(&self) -> impl Iterator<Item = usize> {
         self.sources.iter().map(|source| source.rows)
+    }
+
+    /// Name and key of each committed source.
+    pub fn source_keys(&self) -> impl Iterator<Item = (&str, u64)> {
+        self.sources.iter().map(|source| (source.name.as_str(), source.key))
+    }
+
+    /// Gives the last source the key of `text`, which says what was read in which way.
+    pub fn describe_part(&mut self, text: &str) {
+        if let Some(source) = self.sources.last_mut() {
+            source.key = text::checksum(text);
+        }
     }
 
     /// Says whether the sources to come are parts, of which other processes hold the rest; a part may have no events.
@@ -333,7 +347,7 @@ impl Dataset {
             return Err(error);
         }
         self.targets = open.targets;
-        self.sources.push(Source { name: open.name, rows, notes: open.notes });
+        self.sources.push(Source { name: open.name, rows, notes: open.notes, key: 0 });
         Ok(())
     }
 
@@ -410,7 +424,7 @@ impl Dataset {
         part.weights = RowNumbers::of_rows(weights, rows.clone())?;
         let names: Vec<_> = self.sources.iter().map(|source| source.name.as_str()).collect();
         let name = format!("part of {}", names.join(" + "));
-        part.sources.push(Source { name, rows: rows.len(), notes: Vec::new() });
+        part.sources.push(Source { name, rows: rows.len(), notes: Vec::new(), key: 0 });
         Ok(part)
     }
 

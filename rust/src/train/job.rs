@@ -15,6 +15,7 @@ use crate::error::{Error, Result};
 use crate::gradient::{Spread, batches};
 use crate::options::{Options, Parallel};
 use crate::ranks::{self, Ranks};
+use crate::text;
 
 /// The processes of a fit, and what this one holds of a dataset.
 #[derive(Clone)]
@@ -61,7 +62,7 @@ impl Job {
                 false => Ok(whole),
                 true => Err(Error::invalid(
                     "a fit without fParallel = kMpi to events of which each process holds a part",
-                    "set fParallel = kMpi, or leave out Dataset::SetSharding",
+                    "set fParallel = kMpi for one fit, or leave out Dataset::SetSharding: several fits at once need all events",
                 )),
             };
         };
@@ -71,6 +72,16 @@ impl Job {
         }
         let rows: Vec<usize> = data.source_rows().collect();
         ranks.check_same("the numbers of sources", rows.len() as u64)?;
+        let shape = format!("{:?} {:?}", data.columns(), data.targets());
+        ranks.check_same("the columns or targets", text::checksum(&shape))?;
+        for (index, (name, key)) in data.source_keys().enumerate() {
+            let what = format!(
+                "the entries, clusters, cuts, labels, weights or kinds of sharding of source {} ({})",
+                index + 1,
+                text::name(name)
+            );
+            ranks.check_same(&what, key)?;
+        }
         // [sources, ranks]
         let mut counts = vec![0.0; rows.len() * ranks.size()];
         for (source, &rows) in rows.iter().enumerate() {
@@ -79,6 +90,14 @@ impl Job {
         let mut scratch = vec![0.0; counts.len()];
         ranks.sum(&mut counts, &mut scratch);
         let counts: Vec<usize> = counts.into_iter().map(|count| count as usize).collect();
+        let is_empty = |counts: &[usize]| counts.iter().all(|&count| count == 0);
+        if let Some(index) = counts.chunks(ranks.size()).position(is_empty) {
+            let name = data.source_keys().nth(index).map_or_else(String::new, |(name, _)| text::name(name));
+            return Err(Error::invalid(
+                format!("source {} ({name}) has no events on any rank", index + 1),
+                "check its cut, or leave the source out",
+            ));
+        }
         Ok(Job { shards: Some(Arc::new(Shards::new(ranks.rank(), ranks.size(), &counts))), ..whole })
     }
 
@@ -90,9 +109,6 @@ impl Job {
     /// Rows of `data` on all processes; `what` it is, for the error where there are none.
     pub fn rows(&self, data: &Dataset, what: &str) -> Result<usize> {
         match self.shards.as_ref().map_or(data.rows(), |shards| shards.total) {
-            0 if self.is_sharded() => {
-                Err(Error::invalid(format!("the {what} has no events on any rank"), "check the cuts of its sources"))
-            }
             0 => Err(Error::invalid(format!("the {what} has no events"), "add a source with Dataset::Add")),
             count => Ok(count),
         }

@@ -18,6 +18,7 @@ use crate::gradient::{Engine, ModuleTiles, ObservedLoss, OwnLoss, RowLoss, Setti
 use crate::graph::{Loss, Mode, Precision};
 use crate::model::{Model, Network};
 use crate::ranks::Ranks;
+use crate::text::checksum;
 
 /// How long compiling a user's loss may take.
 const COMPILE_LIMIT: Duration = Duration::from_secs(60);
@@ -83,11 +84,6 @@ pub(super) fn check_others(options: &Options, model: &Model, learned: &Learned) 
     ranks.check_same("the options", checksum(&format!("{:?}", options.of_fit())))?;
     ranks.check_same("the networks", checksum(&model.network_digest()?))?;
     ranks.check_same("the events", learned.fingerprint()?)
-}
-
-/// A number that tells texts apart (Fowler, Noll and Vo, FNV-1a).
-fn checksum(text: &str) -> u64 {
-    text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
 /// Refuses what cannot be trained in shares of a batch.
