@@ -18,7 +18,10 @@ struct Pair {
 /// The program with every such pair as one product, in the place of the sum.
 pub fn with_fused_terms(program: Program) -> Result<Program> {
     let readers = readers(&program);
-    let pairs: Vec<Pair> = (0..program.nodes.len()).filter_map(|at| pair(&program, at, &readers)).collect();
+    let mut pairs: Vec<Pair> = (0..program.nodes.len()).filter_map(|at| pair(&program, at, &readers)).collect();
+    // Of two products of one row each is the row that is added to the other one.
+    pairs.sort_by_key(|pair| pair.sum);
+    pairs.dedup_by_key(|pair| pair.sum);
     if pairs.is_empty() {
         return Ok(program);
     }
@@ -141,6 +144,22 @@ mod tests {
             assert_eq!(fused.buffers[node.buffer].origin, Origin::Node(0));
             assert_eq!(fused.buffers[node.buffer].active, case.gradient);
         }
+    }
+
+    #[test]
+    fn of_two_products_of_one_row_one_is_the_term() {
+        let mut program = Program::new(DType::Float32);
+        let shapes: [&[usize]; 3] = [&[1, 4], &[4, 5], &[4, 5]];
+        let [x, v, w] =
+            shapes.map(|shape| program.argument("", DType::Float32, View::contiguous(shape), true).unwrap());
+        let product = Primitive::Product(Product { m: 1, n: 5, k: 4, batches: vec![[0, 0]] });
+        let a = program.node(product.clone(), vec![x.clone(), v], vec![1, 5], 0).unwrap();
+        let b = program.node(product, vec![x, w], vec![1, 5], 1).unwrap();
+        let sum = program.node(Primitive::Map(Function::Add), vec![a, b], vec![1, 5], 2).unwrap();
+        program.outputs.push(sum);
+        let fused = with_fused_terms(program).unwrap();
+        let operands: Vec<usize> = fused.nodes.iter().map(|node| node.operands.len()).collect();
+        assert_eq!(operands, [2, 3]);
     }
 
     #[test]
