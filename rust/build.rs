@@ -10,7 +10,9 @@ fn main() {
     let bridges = BTreeSet::from_iter(files.filter(|file| file.is_file() && !file.ends_with("mod.rs")));
     cxx_build::bridges(&bridges).include("../cpp/src").std("c++17").compile("cladtorch_bridge");
     println!("cargo::rerun-if-changed=src/bridge");
-    println!("cargo::rerun-if-changed=../cpp/src/LibTorchCalls.hxx");
+    for header in ["LibTorchCalls", "LibTorchThreads"] {
+        println!("cargo::rerun-if-changed=../cpp/src/{header}.hxx");
+    }
     libtorch_rpath();
 }
 

@@ -90,12 +90,10 @@ template <typename T>
 int Choose(const ct_pick *pick, size_t n, const T *x, const ct_stream *bases, const void *index,
            const ct_stream *indices, T *y)
 {
-   for (size_t i = 0; i < n; ++i)
+   for (size_t i = 0; pick->has_skip && i < n; ++i)
       y[i] = 0;
-   return EachPickOf<T>(pick, index, indices, bases, n, [&](size_t i, size_t offset, size_t length) {
-      for (size_t j = 0; j < length; ++j)
-         y[i + j] = x[offset + j];
-   });
+   return EachPickOf<T>(pick, index, indices, bases, n,
+                        [&](size_t i, size_t offset, size_t length) { CopyRow(length, x + offset, y + i); });
 }
 
 /// dx[...] += dy, the pullback of Choose.

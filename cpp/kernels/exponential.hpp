@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 #include <utility>
 
 namespace CladTorch::Kernels {
@@ -146,18 +147,27 @@ struct ErfcAndGauss {
 
 } // namespace Exponential
 
-/// exp(x) = exp(rest) 2^n, in two steps, because n may be beyond the exponent's range where the result is not.
+/// exp(x) = exp(rest) 2^n, in two steps, because n may be beyond the exponent's range where the result is not. For x from
+/// 1.2 kLowest to kHighest.
 template <typename T>
-inline T Exp(T x)
+inline T ExpInRange(T x)
 {
    using namespace Exponential;
    using F = Format<T>;
-   x = x < F::kLowest ? F::kLowest : x; // written so that a NaN stays
-   x = x > F::kHighest ? F::kHighest : x;
    const Reduced<T> reduced(x);
    const auto both = reduced.Exponent(2 * F::kBias), half = both >> 1;
    const T value = MulAdd(reduced.fRest, reduced.Slope(), T(1));
    return value * FromBits<T>(half << F::kMantissa) * FromBits<T>((both - half) << F::kMantissa);
+}
+
+/// exp(x). What is beyond the range replaces the result, not x: a compiler makes more instructions of that.
+template <typename T>
+inline T Exp(T x)
+{
+   using F = Exponential::Format<T>;
+   T e = ExpInRange(x);
+   e = x < F::kLowest ? T(0) : e; // a NaN stays
+   return x > F::kHighest ? std::numeric_limits<T>::infinity() : e;
 }
 
 /// exp(x) - 1 for x <= 0, without losing the digits of a small x: exp(rest) - 1 is put together with 2^n - 1.
@@ -201,7 +211,7 @@ inline Exponential::ErfcAndGauss<T> ErfcWithGauss(T x)
    using F = Format<T>;
    T size = x < 0 ? -x : x;
    size = size > F::kErfcZero ? F::kErfcZero : size; // written so that a NaN stays
-   const T square = size * size, rounded = Exp(-square);
+   const T square = size * size, rounded = ExpInRange(-square);
    const T gauss = rounded - rounded * SquareError(size, square);
    const T below = 1 + 2 * size, inverse = 1 / ((size + 3) * below);
    const T p = Polynomial(F::kErfc, (size - 3) * below * inverse);

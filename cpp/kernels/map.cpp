@@ -29,6 +29,7 @@ CT_FLAT(CT_MAP_2)
 CT_TERNARY(CT_MAP_3)
 CT_MAP_2(GreaterOf)
 CT_MAP_2(SmallerOf)
+CT_MAP_3(Between)
 
 // The pullbacks add to the adjoints of all operands; those that are not kept cost nothing.
 #define CT_PULL(F, WHICH, ...)                                                                                         \
@@ -92,26 +93,34 @@ struct Function {
    Loop fForward, fPullbacks[3];
 };
 
-/// Fmod or, of Floor, Remainder: as vector code where that is exact, else by the function's loop.
-template <bool Floor, typename T>
+/// Loop, a block at a time; of vector code that is exact for most numbers (Exact, which says whether it was for all), else the
+/// function's own.
+template <typename T, bool (*Exact)(size_t, const T *, const T *, const T *, T *),
+          void (*Loop)(size_t, const T *const *, const T *, T *)>
 void RestLoop(size_t n, const T *const *x, const T *dy, T *y)
 {
-   T rests[kBlock]; // y may be the memory of an operand
-   if (Rests<Floor>(n, x[0], x[1], rests))
-      std::memcpy(y, rests, n * sizeof(T));
-   else
-      (Floor ? RemainderLoop<T> : FmodLoop<T>)(n, x, dy, y);
+   for (size_t first = 0, length; first < n; first += length) {
+      length = n - first < kBlock ? n - first : kBlock;
+      const T *operands[2] = {x[0] + first, x[1] + first}, *adjoint = dy ? dy + first : nullptr;
+      T results[kBlock]; // y may be the memory of an operand
+      if (Exact(length, operands[0], operands[1], adjoint, results))
+         std::memcpy(y + first, results, length * sizeof(T));
+      else
+         Loop(length, operands, adjoint, y + first);
+   }
 }
 
-/// The loop that makes the values: the function's, or that of another one with the same values and less arithmetic.
+/// The loop that makes the same numbers with less arithmetic, or the one that is given.
 template <typename T>
-constexpr typename Function<T>::Loop Values(typename Function<T>::Loop loop)
+constexpr typename Function<T>::Loop Fastest(typename Function<T>::Loop loop)
 {
    using Loop = typename Function<T>::Loop;
    constexpr Loop faster[][2] = {{MaximumLoop<T>, GreaterOfLoop<T>},
                                  {MinimumLoop<T>, SmallerOfLoop<T>},
-                                 {RemainderLoop<T>, RestLoop<true, T>},
-                                 {FmodLoop<T>, RestLoop<false, T>}};
+                                 {ClampLoop<T>, BetweenLoop<T>},
+                                 {RemainderLoop<T>, RestLoop<T, Rests<true, T>, RemainderLoop<T>>},
+                                 {RemainderPullLoop1<T>, RestLoop<T, RestSlopes<true, T>, RemainderPullLoop1<T>>},
+                                 {FmodLoop<T>, RestLoop<T, Rests<false, T>, FmodLoop<T>>}};
    for (const auto &pair : faster)
       if (loop == pair[0])
          return pair[1];
@@ -123,35 +132,36 @@ constexpr Function<T> kFunctions[] = {
 #define CT_ENTRY_1(F) {1, F##Loop<T>, {F##PullLoop0<T>}},
 #define CT_ENTRY_LIBRARY_1(F) {1, Whole<1, T, F##Loop<T>>, {Whole<1, T, F##PullLoop0<T>>}},
 #define CT_ENTRY_FLAT_1(F) {1, F##Loop<T>, {}},
-#define CT_ENTRY_2(F) {2, Values<T>(F##Loop<T>), {F##PullLoop0<T>, F##PullLoop1<T>}},
+#define CT_ENTRY_2(F) {2, Fastest<T>(F##Loop<T>), {F##PullLoop0<T>, Fastest<T>(F##PullLoop1<T>)}},
 #define CT_ENTRY_LIBRARY_2(F) {2, Whole<2, T, F##Loop<T>>, {Whole<2, T, F##PullLoop0<T>>, Whole<2, T, F##PullLoop1<T>>}},
 #define CT_ENTRY_FLAT_2(F) {2, F##Loop<T>, {}},
-#define CT_ENTRY_3(F) {3, F##Loop<T>, {F##PullLoop0<T>, F##PullLoop1<T>, F##PullLoop2<T>}},
+#define CT_ENTRY_3(F) {3, Fastest<T>(F##Loop<T>), {F##PullLoop0<T>, F##PullLoop1<T>, F##PullLoop2<T>}},
    CT_UNARY_OWN(CT_ENTRY_1) CT_UNARY_LIBRARY(CT_ENTRY_LIBRARY_1) CT_FLAT_UNARY(CT_ENTRY_FLAT_1) CT_BINARY_OWN(CT_ENTRY_2)
       CT_BINARY_LIBRARY(CT_ENTRY_LIBRARY_2) CT_FLAT(CT_ENTRY_FLAT_2) CT_TERNARY(CT_ENTRY_3)};
 
-/// Calls body(length, operands) for each block of operands that all lie as they are read, which needs no reader.
+/// Calls body(length, operands) for operands that all lie as they are read, which needs no reader: with up to `most` elements.
 template <size_t A, typename T, typename Body>
-void EachBlockInPlace(size_t begin, size_t n, const T *const *x, const ct_stream *views, Body body)
+void EachBlockInPlace(size_t begin, size_t n, size_t most, const T *const *x, const ct_stream *views, Body body)
 {
    const T *operands[3];
    for (size_t i = 0; i < A; ++i)
       operands[i] = x[i] + views[i].offset + begin;
    for (size_t length; n; n -= length) {
-      length = n < kBlock ? n : kBlock;
+      length = n < most ? n : most;
       body(length, operands);
       for (size_t i = 0; i < A; ++i)
          operands[i] += length;
    }
 }
 
-/// Calls body(length, operands) for each block of the A operands x, from element `begin` on.
+/// Calls body(length, operands) for each block of the A operands x, from element `begin` on; of `most` elements where all of
+/// them lie as they are read.
 template <size_t A, typename T, typename Body>
-void EachBlock(size_t begin, size_t n, const T *const *x, const ct_stream *views, Body body)
+void EachBlock(size_t begin, size_t n, size_t most, const T *const *x, const ct_stream *views, Body body)
 {
    constexpr size_t second = A > 1 ? 1 : 0, third = A > 2 ? 2 : 0;
    if (IsContiguous(views[0]) && IsContiguous(views[second]) && IsContiguous(views[third]))
-      return EachBlockInPlace<A>(begin, n, x, views, body);
+      return EachBlockInPlace<A>(begin, n, most, x, views, body);
    const size_t block = BlockOf(views, A, begin);
    Reader<T> a(x[0], views[0], begin, block), b(x[second], views[second], begin, block),
       c(x[third], views[third], begin, block);
@@ -168,12 +178,12 @@ void EachBlock(size_t begin, size_t n, const T *const *x, const ct_stream *views
 
 /// The same for a number of operands that is known only now.
 template <typename T, typename Body>
-void Blocks(size_t operands, size_t begin, size_t n, const T *const *x, const ct_stream *views, Body body)
+void Blocks(size_t operands, size_t begin, size_t n, size_t most, const T *const *x, const ct_stream *views, Body body)
 {
    switch (operands) {
-   case 1: return EachBlock<1>(begin, n, x, views, body);
-   case 2: return EachBlock<2>(begin, n, x, views, body);
-   case 3: return EachBlock<3>(begin, n, x, views, body);
+   case 1: return EachBlock<1>(begin, n, most, x, views, body);
+   case 2: return EachBlock<2>(begin, n, most, x, views, body);
+   case 3: return EachBlock<3>(begin, n, most, x, views, body);
    }
 }
 
@@ -225,7 +235,7 @@ void Map(int function, size_t begin, size_t n, const T *const *x, const ct_strea
    if (const auto dense = DenseOf(n); function == kIdentity && begin == 0 && n == views[0].count)
       return Copy(n, x[0], views, y, &dense);
    const auto &f = kFunctions<T>[function];
-   Blocks(f.fArity, begin, n, x, views, [&](size_t length, const T *const *operands) {
+   Blocks(f.fArity, begin, n, n, x, views, [&](size_t length, const T *const *operands) {
       f.fForward(length, operands, nullptr, y);
       y += length;
    });
@@ -241,7 +251,7 @@ void MapPullback(int function, size_t which, size_t n, const T *const *x, const 
    const auto pullback = f.fPullbacks[which];
    if (IsContiguous(*target)) {
       dx += target->offset;
-      return Blocks(f.fArity, 0, n, x, views, [&](size_t length, const T *const *operands) {
+      return Blocks(f.fArity, 0, n, add ? kBlock : n, x, views, [&](size_t length, const T *const *operands) {
          T adjoint[kBlock], *to = add ? adjoint : dx;
          pullback(length, operands, dy, to);
          for (size_t i = 0; add && i < length; ++i)
@@ -251,7 +261,7 @@ void MapPullback(int function, size_t which, size_t n, const T *const *x, const 
       });
    }
    Writer<T> writer(dx, *target, 0);
-   Blocks(f.fArity, 0, n, x, views, [&](size_t length, const T *const *operands) {
+   Blocks(f.fArity, 0, n, kBlock, x, views, [&](size_t length, const T *const *operands) {
       T adjoint[kBlock];
       pullback(length, operands, dy, adjoint);
       writer.Put(add, length, adjoint);

@@ -382,6 +382,14 @@ inline T GreaterOf(T a, T b)
    return a != a ? a : m;
 }
 
+/// The value of Clamp.
+template <typename T>
+inline T Between(T z, T low, T high)
+{
+   T m = z < low ? low : z;
+   return m > high ? high : m;
+}
+
 /// The value of Minimum.
 template <typename T>
 inline T SmallerOf(T a, T b)

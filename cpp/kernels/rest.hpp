@@ -31,9 +31,9 @@ inline T RestOf(T a, T b, T times)
 }
 
 #ifdef __FMA__
-/// Fmod or, of Floor, Remainder, n <= kBlock times; false where one of them has to be computed by the library.
-template <bool Floor, typename T>
-__attribute__((noinline, flatten)) bool Rests(size_t n, const T *a, const T *b, T *y)
+/// y[i] = result(rest, i) of each Fmod or, of Floor, Remainder; false where one of them has to be computed by the library.
+template <bool Floor, typename T, typename Result>
+inline bool EachRest(size_t n, const T *a, const T *b, T *y, Result result)
 {
    using Bits = typename Exponential::Format<T>::Bits; // as wide as the numbers: else it is no vector code
    Bits bad = 0;
@@ -41,13 +41,32 @@ __attribute__((noinline, flatten)) bool Rests(size_t n, const T *a, const T *b, 
    for (size_t i = 0; i < n; ++i) {
       const T times = std::trunc(a[i] / b[i]);
       bad |= HasRest(b[i], times) ? Bits(0) : Bits(1);
-      y[i] = RestOf<Floor>(a[i], b[i], times);
+      y[i] = result(RestOf<Floor>(a[i], b[i], times), i);
    }
    return bad == 0;
 }
+
+template <bool Floor, typename T>
+__attribute__((noinline, flatten)) bool Rests(size_t n, const T *a, const T *b, const T *, T *y)
+{
+   return EachRest<Floor>(n, a, b, y, [](T rest, size_t) { return rest; });
+}
+
+/// What dy gives the divisors: less the whole times that each fits. Where one is 0 the quotient has no rest.
+template <bool Floor, typename T>
+__attribute__((noinline, flatten)) bool RestSlopes(size_t n, const T *a, const T *b, const T *dy, T *db)
+{
+   return EachRest<Floor>(n, a, b, db, [=](T rest, size_t i) { return 0 - dy[i] * std::nearbyint((a[i] - rest) / b[i]); });
+}
 #else
 template <bool, typename T>
-bool Rests(size_t, const T *, const T *, T *)
+bool Rests(size_t, const T *, const T *, const T *, T *)
+{
+   return false;
+}
+
+template <bool, typename T>
+bool RestSlopes(size_t, const T *, const T *, const T *, T *)
 {
    return false;
 }

@@ -5,6 +5,7 @@
 #include "elementwise.hpp"
 #include "kernels.h"
 #include "sums.hpp"
+#include "vector.hpp"
 
 #include <cstring>
 #include <type_traits>
@@ -16,6 +17,24 @@ constexpr size_t kBlock = 256;
 
 /// Up to so many elements a loop is faster than a call of memcpy.
 constexpr size_t kShort = 16;
+
+/// Copies n neighbouring elements: in whole registers, the last of which goes over what the one before it has written, faster
+/// than a call of memcpy for rows of up to some kilobytes.
+template <typename T>
+inline void CopyRow(size_t n, const T *from, T *to)
+{
+   constexpr size_t lanes = kLanes<T>, most = 2048 / sizeof(T);
+   if (n > most) {
+      std::memcpy(to, from, n * sizeof(T));
+   } else if (n >= lanes) {
+      for (size_t i = 0; i < n - lanes; i += lanes)
+         Store<T>(Load(from + i), to + i);
+      Store<T>(Load(from + n - lanes), to + n - lanes);
+   } else {
+      for (size_t i = 0; i < n; ++i)
+         to[i] = from[i];
+   }
+}
 
 /// body(length) with one of the usual short lengths as a constant, which makes a loop over a row a few instructions; whether
 /// it is one of them.
@@ -142,12 +161,19 @@ inline bool HasShortConstantRows(const ct_stream &view)
    return view.rank == 2 && view.strides[1] == 0 && view.sizes[1] <= kShort;
 }
 
-/// How many elements of these views to take at once: whole rows of one that repeats its rows, or its numbers.
+/// How many elements of these views to take at once: whole rows of one that repeats its rows, or its numbers, which are one number
+/// in each block if rows are long enough.
 inline size_t BlockOf(const ct_stream *views, size_t count, size_t begin)
 {
-   for (size_t i = 0; i < count; ++i)
-      if ((IsPeriodic(views[i]) || HasShortConstantRows(views[i])) && begin % views[i].sizes[1] == 0)
-         return kBlock - kBlock % views[i].sizes[1];
+   for (size_t i = 0; i < count; ++i) {
+      const size_t columns = views[i].rank == 2 ? views[i].sizes[1] : 0;
+      if (columns == 0 || begin % columns != 0)
+         continue;
+      if (views[i].strides[1] == 0 && columns >= kBlock / 4 && columns <= kBlock)
+         return columns;
+      if (IsPeriodic(views[i]) || HasShortConstantRows(views[i]))
+         return kBlock - kBlock % columns;
+   }
    return kBlock;
 }
 
@@ -187,11 +213,14 @@ public:
          return;
       fWalk.Forward(n, [&](size_t offset, size_t stride, size_t length) {
          const T *from = fData + offset;
-         if (stride == 1 && length > kShort)
-            std::memcpy(to, from, length * sizeof(T));
+         if (stride == 1)
+            CopyRow(length, from, to);
          else if (stride == 0)
             for (size_t i = 0; i < length; ++i)
                to[i] = *from;
+         else if (stride == 2) // which is vector code
+            for (size_t i = 0; i < length; ++i)
+               to[i] = from[2 * i];
          else
             for (size_t i = 0; i < length; ++i)
                to[i] = from[i * stride];
@@ -321,7 +350,7 @@ public:
       fWalk.Forward(n, [&](size_t offset, size_t stride, size_t length) {
          T *to = fData + offset;
          if (stride == 1)
-            std::memcpy(to, values, length * sizeof(T));
+            CopyRow(length, values, to);
          else
             for (size_t i = 0; i < length; ++i)
                to[i * stride] = values[i];

@@ -7,8 +7,8 @@ use std::ffi::{c_int, c_uint};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-pub use cladtorch_base::memory::{Addresses, Element, HostBuffer};
-pub use cladtorch_base::threads::{move_to_processor, processor, shared_pool, thread_pool};
+pub use cladtorch_base::memory::{Addresses, Element, HostBuffer, share_chunks};
+pub use cladtorch_base::threads::{Team, move_to_processor, offer_team, processor, shared_pool, team, thread_pool};
 use libloading::os::unix::{Library, RTLD_GLOBAL, RTLD_NOW, Symbol};
 use tch::Device;
 

@@ -47,6 +47,9 @@ std::vector<Everyday> Networks()
       {"batch normalisation with counters in floating point", Applied(asFloat(nn::BatchNorm1d(nn::BatchNorm1dOptions(4).eps(0.1))))},
       {"batch normalisation, evaluated", Applied(evaluated(nn::BatchNorm1d(4)))},
       {"dropout, training", Applied(nn::Dropout(0.3))},
+      {"dropout of channels, training", [drop = nn::Dropout2d(0.3)](const Tensor &x) mutable {
+         return drop(x.unsqueeze(2).unsqueeze(3) * torch::ones({1, 1, 2, 3})).sum({2, 3});
+      }},
       {"dropout, evaluated", Applied(evaluated(nn::Sequential(nn::Linear(4, 2), nn::Dropout(0.3))))},
       {"a residual block", [=](const Tensor &x) mutable { return x + up(torch::relu(down(x))); }},
       {"in order", [](const Tensor &x) { return std::get<0>((x * 2 + x.sin() * 0.1).sort(1)).square().add(1).log().mean(1); }},

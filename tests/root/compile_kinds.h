@@ -275,6 +275,8 @@ inline std::vector<Kind> OtherKinds()
       // Random numbers, modules.
       STEP(return torch::dropout(a, 0.4, true);),
       STEP(return s.fDropout->forward(a);),
+      STEP(return torch::feature_dropout(a, 0.4, true);),
+      STEP(return torch::feature_dropout(a.unsqueeze(2) * b.unsqueeze(1), 0.4, true).sum(2);),
       STEP(return a * torch::rand_like(a);),
       STEP(return a * torch::rand({4});),
       STEP(return a + torch::zeros_like(b).bernoulli_(0.5);),

@@ -2,7 +2,7 @@
 /// Clad's derivatives of activations, losses and operators, for float and double. Not to be edited.
 // Made by Clad 2.5.0~dev (git 4b2c0eef17e298af448c22b08631923507cbb105)
 // from activations.hpp, losses.hpp, operators.hpp, exponential.hpp, pushforwards.hpp, derive.cpp
-// sha256 of the inputs: ecf61573e2f1dbf35b313dcfe50ad85c8dd757cc048c580970326a5faaeee087
+// sha256 of the inputs: f074de899d0d29886d5f69f91bb50214278ade3f2db9369d0b56c88f5f88db2c
 // sha256 of the text below: 57692e225af164669adefdd8c1d0ef0fc3b9734a5c491fb5c7f81cc6895b47fe
 // To make it again: cargo xtask gradients
 

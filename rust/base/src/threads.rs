@@ -1,8 +1,8 @@
-//! Who works: pools of threads, and the processors that they run on.
+//! Who works: pools of threads, the threads of the program around us, and the processors that they run on.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use rayon::ThreadPool;
 
@@ -58,6 +58,26 @@ pub fn shared_pool(threads: usize) -> Result<Arc<ThreadPool>> {
         Entry::Occupied(pool) => Ok(Arc::clone(pool.get())),
         Entry::Vacant(place) => Ok(Arc::clone(place.insert(Arc::new(thread_pool(threads)?)))),
     }
+}
+
+/// Threads that the program has beside ours: LibTorch's, which do not sleep between its operators.
+pub trait Team: Send + Sync {
+    /// Calls `share` once with each number below `members`, several at a time where there are threads for them, and
+    /// returns when all calls have. `share` does not panic.
+    fn run(&self, members: usize, share: &(dyn Fn(usize) + Sync));
+}
+
+/// With the process that has its threads.
+static TEAM: OnceLock<(u32, Box<dyn Team>)> = OnceLock::new();
+
+/// Offers threads to [`team`]; the first ones are kept.
+pub fn offer_team(team: Box<dyn Team>) {
+    _ = TEAM.set((std::process::id(), team));
+}
+
+/// The threads that were offered; none in a forked process, where they do not run.
+pub fn team() -> Option<&'static dyn Team> {
+    TEAM.get().filter(|(process, _)| *process == std::process::id()).map(|(_, team)| &**team)
 }
 
 #[cfg(test)]

@@ -49,6 +49,7 @@ mod signal;
 mod state_dict;
 mod strain;
 mod stream;
+mod threads;
 mod training;
 
 use crate::error::Error;

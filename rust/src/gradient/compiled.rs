@@ -229,8 +229,8 @@ impl CompiledGraph {
         // SAFETY: the caller's promise.
         let (inputs, outputs) = unsafe { (Addresses::new(inputs), Addresses::new(outputs)) };
         match &self.runner {
-            Runner::Float32(typed) => typed.forward(inputs, outputs).map(drop),
-            Runner::Float64(typed) => typed.forward(inputs, outputs).map(drop),
+            Runner::Float32(typed) => typed.infer(inputs, outputs),
+            Runner::Float64(typed) => typed.infer(inputs, outputs),
         }
         .map_err(|failure| self.explain(failure))
     }
@@ -312,8 +312,16 @@ impl<T: Scalar + Element> Typed<T> {
         Ok(format!("{source}\n// What Clad made of it:\n{derivatives}"))
     }
 
+    fn lease(&self) -> Result<Lease<T>, Failure> {
+        Pool::lease(&self.values, |fresh| self.form.run().prepare(fresh)).map_err(Failure::Other)
+    }
+
+    fn infer(&self, inputs: Addresses, outputs: Addresses) -> Result<(), Failure> {
+        self.form.run().infer(self.lease()?.as_mut_slice(), inputs, outputs, 1).map_err(Failure::OutOfRange)
+    }
+
     fn forward(&self, inputs: Addresses, outputs: Addresses) -> Result<Lease<T>, Failure> {
-        let mut values = Pool::lease(&self.values, |fresh| self.form.run().prepare(fresh)).map_err(Failure::Other)?;
+        let mut values = self.lease()?;
         let memory = values.as_mut_slice();
         self.form.run().forward(memory, inputs, outputs, 1).map_err(Failure::OutOfRange)?;
         Ok(values)

@@ -1,13 +1,11 @@
 //! Arenas in parts, addresses in them, and who works on them.
 
 use std::cell::RefCell;
-use std::sync::Arc;
 
-use rayon::ThreadPool;
 use rayon::prelude::*;
 
 use super::super::affinity::{Affinity, MOST_MEMBERS};
-use crate::device::shared_pool;
+use crate::device::{share_chunks, shared_pool, team};
 
 /// Neighbouring parts of an arena, and the rest.
 pub fn split<T, const N: usize>(mut arena: &mut [T], lengths: [usize; N]) -> ([&mut [T]; N], &mut [T]) {
@@ -34,11 +32,17 @@ pub fn behind(address: usize, bytes: usize) -> usize {
     if address == 0 { 0 } else { address + bytes }
 }
 
-/// Calls `run` with each of `count` chunks and its number, if there are several on the threads of the present pool, or
-/// where that is none on as many as LibTorch was told to use.
+/// Calls `run` with each of `count` chunks and its number, if there are several on the threads of the present pool. On a thread
+/// of none as many work as LibTorch was told to use: its own, where they were offered, since they do not sleep between
+/// its operators and would take turns with others; else those of a pool.
 pub fn each_chunk<T: Send>(count: usize, memory: &mut [T], size: usize, run: impl Fn(usize, &mut [T]) + Send + Sync) {
-    let here = rayon::current_thread_index().is_some() && rayon::current_num_threads() > 1 && count > 1;
-    let pool = if here { None } else { pool(count) };
+    let in_pool = rayon::current_thread_index().is_some();
+    let here = in_pool && rayon::current_num_threads() > 1 && count > 1;
+    let threads = if in_pool { 1 } else { usize::try_from(tch::get_num_threads()).unwrap_or(1).min(count) };
+    if let (2.., Some(team)) = (threads, team()) {
+        return share_chunks(team, threads, memory, size, run);
+    }
+    let pool = if threads > 1 { shared_pool(threads).ok() } else { None };
     if !here && pool.is_none() {
         return memory.chunks_mut(size).enumerate().for_each(|(index, part)| run(index, part));
     }
@@ -55,16 +59,6 @@ pub fn each_chunk<T: Send>(count: usize, memory: &mut [T], size: usize, run: imp
         Some(pool) => pool.install(&mut run_all),
         None => run_all(),
     }
-}
-
-/// As many threads as LibTorch was told to use; `None` for the caller's own alone, also where others cannot be started,
-/// and on a thread of a pool, whose size the caller chose.
-fn pool(chunks: usize) -> Option<Arc<ThreadPool>> {
-    if rayon::current_thread_index().is_some() {
-        return None;
-    }
-    let threads = usize::try_from(tch::get_num_threads()).unwrap_or(1);
-    if threads < 2 || chunks < 2 { None } else { shared_pool(threads).ok() }
 }
 
 thread_local! {

@@ -13,7 +13,9 @@
 mod memory;
 mod piece;
 
+use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use super::executor::{Executor, OutOfRange, Run};
 use super::layout::ALIGNMENT;
@@ -21,6 +23,7 @@ use crate::device::{Addresses, Element};
 use crate::error::Result;
 use crate::graph::Program;
 use crate::graph::outputs::{Outputs, selected};
+use crate::graph::program::{Node, Primitive};
 use crate::graph::rows::{Input, RowCut};
 use crate::kernels::Scalar;
 use memory::{address, behind, each_chunk, place, split, with_lists};
@@ -29,6 +32,10 @@ use piece::{Argument, Piece, Places};
 /// Bytes of the values of a block: with its adjoints they stay in a core's own cache of 1 to 2 MB. On a Xeon with 2 MB
 /// twice or half as many make 0 to 15 % of difference; smaller products pay more often for laying out their weights.
 const BLOCK_BYTES: usize = 512 << 10;
+
+/// The same where no product lays out weights, so that what one operator leaves is near when the next one reads it: a sum of
+/// squares of a million numbers takes half to two thirds of the time. With half as many bytes the calls begin to cost.
+const SMALL_BLOCK_BYTES: usize = 128 << 10;
 
 /// Most lanes, and most numbers that their gradients hold together.
 const MOST_LANES: usize = 16;
@@ -77,7 +84,7 @@ impl<T: Scalar + Element> Blocks<T> {
     pub fn new(program: &Program, wanted: BlockRows) -> Result<Option<Self>> {
         let Some(cut) = RowCut::find(program) else { return Ok(None) };
         let rows = match wanted {
-            BlockRows::Suitable => suitable::<T>(&cut),
+            BlockRows::Suitable => suitable::<T>(&cut, block_bytes(program)),
             BlockRows::Given(rows) => rows.max(1),
         };
         let (count, left) = (cut.count().div_ceil(rows), cut.count() % rows);
@@ -145,7 +152,6 @@ impl<T: Scalar + Element> Run<T> for Blocks<T> {
         }
     }
 
-    /// Blocks are what the threads share.
     fn forward(
         &self,
         values: &mut [T],
@@ -153,32 +159,18 @@ impl<T: Scalar + Element> Run<T> for Blocks<T> {
         outputs: Addresses,
         _threads: usize,
     ) -> Result<(), OutOfRange> {
-        let ([before, shared, after, totals, sums], blocks) = split(values, self.value_regions());
-        let sources = Sources { caller: inputs.as_slice(), shared: address(shared), totals: address(totals) };
-        let outputs = outputs.as_slice();
-        let handed_on = self.shared.ranges.iter().map(|range| place::<T>(sources.shared, range.start));
-        self.run_forward(&self.before, before, &sources, 0, handed_on)?;
+        self.run(values, inputs, outputs, self.count)
+    }
 
-        let (failed, sums_at) = (AtomicUsize::new(usize::MAX), address(sums));
-        each_chunk(self.count, blocks, self.block.values(), |index, values| {
-            let rows = self.row_outputs.iter().map(|&(output, step)| outputs[output] + index * self.rows * step);
-            let own = place::<T>(sums_at, index * self.totals.length);
-            let results = rows.chain(self.totals.ranges.iter().map(|range| place::<T>(own, range.start)));
-            if let Err(OutOfRange { observed }) = self.run_forward(self.piece(index), values, &sources, index, results)
-            {
-                failed.fetch_min(observed, Ordering::Relaxed);
-            }
-        });
-        let observed = failed.into_inner();
-        if observed < usize::MAX {
-            return Err(OutOfRange { observed });
-        }
-        if !totals.is_empty() {
-            totals.fill(T::default());
-            sums.chunks(totals.len()).for_each(|sum| T::add(sum, totals));
-        }
-        let results = self.other_outputs.iter().map(|&output| outputs[output]);
-        self.run_forward(&self.after, after, &sources, 0, results)
+    /// In the memory of a few blocks, which stays in the caches.
+    fn infer(
+        &self,
+        values: &mut [T],
+        inputs: Addresses,
+        outputs: Addresses,
+        _threads: usize,
+    ) -> Result<(), OutOfRange> {
+        self.run(values, inputs, outputs, self.count.min(MOST_LANES))
     }
 
     fn backward(
@@ -209,10 +201,10 @@ impl<T: Scalar + Element> Run<T> for Blocks<T> {
 
         let caller = gradients.as_slice();
         let (length, common) = (self.lane_length(), self.block.gradients.length);
-        each_chunk(self.lanes, lanes, length, |lane, memory| {
+        self.each_chunk(self.lanes, lanes, length, |lane, memory| {
             let (adjoints, own) = memory.split_at_mut(length - 2 * common);
             let (total, term) = own.split_at_mut(common);
-            let blocks_of_lane = self.count * lane / self.lanes..self.count * (lane + 1) / self.lanes;
+            let blocks_of_lane = self.share(lane, self.lanes);
             for index in blocks_of_lane.clone() {
                 let is_first = index == blocks_of_lane.start;
                 let target = if is_first { address(total) } else { address(term) };
@@ -262,6 +254,65 @@ impl<T: Scalar + Element> Run<T> for Blocks<T> {
 }
 
 impl<T: Scalar + Element> Blocks<T> {
+    /// On several threads, unless there are so few numbers that waking them would cost more.
+    fn each_chunk(&self, count: usize, memory: &mut [T], size: usize, run: impl Fn(usize, &mut [T]) + Send + Sync) {
+        match self.count * self.block.values() * size_of::<T>() > BLOCK_BYTES {
+            true => each_chunk(count, memory, size, run),
+            false => memory.chunks_mut(size).enumerate().for_each(|(index, part)| run(index, part)),
+        }
+    }
+
+    /// The blocks of one of `lanes` lanes.
+    fn share(&self, lane: usize, lanes: usize) -> Range<usize> {
+        self.count * lane / lanes..self.count * (lane + 1) / lanes
+    }
+
+    /// Runs all blocks, in `lanes` lanes that the threads share, each in the memory of one block; a last block with fewer rows
+    /// has its own.
+    fn run(&self, values: &mut [T], inputs: Addresses, outputs: Addresses, lanes: usize) -> Result<(), OutOfRange> {
+        let ([before, shared, after, totals, sums], blocks) = split(values, self.value_regions());
+        let sources = Sources { caller: inputs.as_slice(), shared: address(shared), totals: address(totals) };
+        let outputs = outputs.as_slice();
+        let handed_on = self.shared.ranges.iter().map(|range| place::<T>(sources.shared, range.start));
+        self.run_forward(&self.before, before, &sources, 0, handed_on)?;
+
+        let (failed, sums_at) = (AtomicUsize::new(usize::MAX), address(sums));
+        let run = |index: usize, values: &mut [T]| {
+            let rows = self.row_outputs.iter().map(|&(output, step)| outputs[output] + index * self.rows * step);
+            let own = place::<T>(sums_at, index * self.totals.length);
+            let results = rows.chain(self.totals.ranges.iter().map(|range| place::<T>(own, range.start)));
+            if let Err(OutOfRange { observed }) = self.run_forward(self.piece(index), values, &sources, index, results)
+            {
+                failed.fetch_min(observed, Ordering::Relaxed);
+            }
+        };
+        let size = self.block.values();
+        if lanes == self.count {
+            self.each_chunk(lanes, blocks, size, run);
+        } else {
+            let (blocks, last) = blocks.split_at_mut((self.count - 1) * size);
+            let last = Mutex::new(last);
+            self.each_chunk(lanes, &mut blocks[..lanes * size], size, |lane, values| {
+                for index in self.share(lane, lanes) {
+                    match index + 1 == self.count {
+                        true => run(index, &mut last.lock().unwrap_or_else(PoisonError::into_inner)),
+                        false => run(index, values),
+                    }
+                }
+            });
+        }
+        let observed = failed.into_inner();
+        if observed < usize::MAX {
+            return Err(OutOfRange { observed });
+        }
+        if !totals.is_empty() {
+            totals.fill(T::default());
+            sums.chunks(totals.len()).for_each(|sum| T::add(sum, totals));
+        }
+        let results = self.other_outputs.iter().map(|&output| outputs[output]);
+        self.run_forward(&self.after, after, &sources, 0, results)
+    }
+
     fn run_forward(
         &self,
         piece: &Piece<T>,
@@ -376,10 +427,15 @@ impl<T: Scalar + Element> Blocks<T> {
 
 /// Rows of a block whose values suit the cache. What all rows share, which every block reads, and whose gradients it
 /// writes, is not to be more than that.
-fn suitable<T>(cut: &RowCut) -> usize {
+fn suitable<T>(cut: &RowCut, bytes: usize) -> usize {
     let numbers = cut.numbers().max(1);
-    let fitting = (BLOCK_BYTES / size_of::<T>() / numbers).max(1);
+    let fitting = (bytes / size_of::<T>() / numbers).max(1);
     (1 << fitting.ilog2()).max((cut.common_numbers() / numbers).next_power_of_two())
+}
+
+fn block_bytes(program: &Program) -> usize {
+    let lays_out = |node: &Node| matches!(node.primitive, Primitive::Product(_) | Primitive::Convolve(_));
+    if program.nodes.iter().any(lays_out) { BLOCK_BYTES } else { SMALL_BLOCK_BYTES }
 }
 
 fn row_bytes<T>(program: &Program, cut: &RowCut, output: usize) -> usize {

@@ -46,6 +46,11 @@ pub trait Run<T> {
         threads: usize,
     ) -> Result<(), OutOfRange>;
 
+    /// The same where no backward call will follow, so that the values need not stay.
+    fn infer(&self, values: &mut [T], inputs: Addresses, outputs: Addresses, threads: usize) -> Result<(), OutOfRange> {
+        self.forward(values, inputs, outputs, threads)
+    }
+
     /// Runs every pullback and leaves the gradients, with `sum` added to what is there; `adjoints` is scratch, `seeds` those
     /// of the user's outputs. Where arguments have rows of their own in blocks, their gradients are not added to.
     #[allow(clippy::too_many_arguments)] // What a reverse pass reads and writes.

@@ -406,13 +406,17 @@ impl Call<'_, '_> {
     ///
     /// LibTorch draws them in the order of its own memory, in which `x` has `strides`.
     pub fn dropped(&mut self, x: &Tensor, p: f64, strides: &[usize]) -> Result<Tensor> {
+        self.dropped_together(x, p, &x.view.sizes, strides)
+    }
+
+    /// The same with factors of these sizes, each for all elements over which it is broadcast.
+    pub fn dropped_together(&mut self, x: &Tensor, p: f64, sizes: &[usize], strides: &[usize]) -> Result<Tensor> {
         if p == 0.0 {
             return Ok(x.clone());
         }
         if p == 1.0 {
             return self.scaled(x, 0.0);
         }
-        let sizes = &x.view.sizes;
         if sizes.len() != strides.len() || sizes.iter().zip(strides).any(|(&size, &stride)| size > 1 && stride == 0) {
             return Err(self.refuse("draws factors for elements that share their memory"));
         }

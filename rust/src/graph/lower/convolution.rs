@@ -281,17 +281,20 @@ fn pool(call: &mut Call, steps: &[Steps], greatest: bool) -> Result<Tensor> {
 /// `max_pool(x, kernel_size, stride, padding, dilation, ceil_mode)`
 fn max_pool(call: &mut Call, dims: usize) -> Lowered {
     let dilations = each(call, 4, dims)?;
-    let steps = pool_steps(call, dims, &dilations)?;
-    let value = pool(call, &steps, true)?;
-    refuse_ceiling(call, 5, &value)?;
-    Ok(vec![value])
+    let mut steps = pool_steps(call, dims, &dilations)?;
+    if call.flag(5)? {
+        reach_last_windows(call, &mut steps)?;
+    }
+    Ok(vec![pool(call, &steps, true)?])
 }
 
 /// `avg_pool(x, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)`, the last of more than one dimension.
 fn avg_pool(call: &mut Call, dims: usize) -> Lowered {
     let steps = pool_steps(call, dims, &vec![1; dims])?;
     let value = pool(call, &steps, false)?;
-    refuse_ceiling(call, 4, &value)?;
+    if call.flag(4)? && call.result_shape(0)? != value.view.sizes {
+        return Err(call.refuse("has a last window that is cut off"));
+    }
     if steps.iter().any(|steps| steps.padding[0] > 0) && !call.flag(5)? {
         return Err(call.refuse("does not count its padding"));
     }
@@ -315,10 +318,13 @@ fn adaptive_pool(call: &mut Call, dims: usize, greatest: bool) -> Lowered {
     Ok(vec![pool(call, &steps, greatest)?])
 }
 
-/// A window cut off at the end is only there with `ceil_mode`.
-fn refuse_ceiling(call: &Call, position: usize, value: &Tensor) -> Result<()> {
-    if call.flag(position)? && call.result_shape(0)? != value.view.sizes {
-        return Err(call.refuse("has a last window that is cut off"));
+/// With `ceil_mode` the last window may go beyond the end: the padding there becomes as long as it needs.
+fn reach_last_windows(call: &mut Call, steps: &mut [Steps]) -> Result<()> {
+    let (sizes, counts) = (call.tensor(0)?.view.sizes, call.result_shape(0)?);
+    let first = sizes.len().checked_sub(steps.len()).ok_or_else(|| call.refuse("has nothing to go along"))?;
+    for ((step, length), count) in steps.iter_mut().zip(&sizes[first..]).zip(counts.iter().skip(first)) {
+        let end = count.saturating_sub(1) * step.stride + step.size.saturating_sub(1) * step.dilation + 1;
+        step.padding[1] = step.padding[1].max(end.saturating_sub(length + step.padding[0]));
     }
     Ok(())
 }

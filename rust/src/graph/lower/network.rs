@@ -29,6 +29,11 @@ pub(super) const TABLE: &[Operator] = &[
     },
     Operator { name: "rms_norm", does: "`x / sqrt(mean(x^2) + eps) w` over the last dimensions", lower: rms_norm },
     Operator { name: "dropout", does: "`x` times factors drawn by LibTorch's generator", lower: dropout },
+    Operator {
+        name: "feature_dropout",
+        does: "the same with a factor for each channel (`Dropout1d`, `2d`, `3d`)",
+        lower: feature_dropout,
+    },
     Operator { name: "scaled_dot_product_attention", does: "`softmax(q k^T scale + mask) v`", lower: attention },
 ];
 
@@ -113,6 +118,16 @@ fn dropout(call: &mut Call) -> Lowered {
     let (x, p, training) = (call.tensor(0)?, call.number(1)?, call.flag(2)?);
     let strides = call.strides(0)?;
     Ok(vec![if training { call.dropped(&x, p, &strides)? } else { x }])
+}
+
+fn feature_dropout(call: &mut Call) -> Lowered {
+    let (x, p, training) = (call.tensor(0)?, call.number(1)?, call.flag(2)?);
+    let mut sizes = vec![1; x.view.rank()];
+    if !training || sizes.len() < 2 {
+        return if training { Err(call.refuse("has no channels")) } else { Ok(vec![x]) };
+    }
+    sizes[..2].copy_from_slice(&x.view.sizes[..2]);
+    Ok(vec![call.dropped_together(&x, p, &sizes, &row_major(&sizes))?])
 }
 
 /// `attention(q, k, v, mask, dropout_p, is_causal, scale, enable_gqa)`

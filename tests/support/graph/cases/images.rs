@@ -60,10 +60,12 @@ fn pools(c: &mut Cases) {
         ([8, 7], [1, 1], [0, 0], [1, 1]),
     ] {
         let steps = || [size, stride, padding].map(|sizes| L(sizes.to_vec()));
-        let greatest = [V(0)].into_iter().chain(steps()).chain([L(dilation.to_vec()), B(false)]).collect();
-        c.add("max_pool2d", vec![n(&[2, 3, 8, 7])], greatest, move |x| {
-            x[0].max_pool2d(size, stride, padding, dilation, false)
-        });
+        for ceil in [false, true] {
+            let greatest = [V(0)].into_iter().chain(steps()).chain([L(dilation.to_vec()), B(ceil)]).collect();
+            c.add("max_pool2d", vec![n(&[2, 3, 8, 7])], greatest, move |x| {
+                x[0].max_pool2d(size, stride, padding, dilation, ceil)
+            });
+        }
         let mean = [V(0)].into_iter().chain(steps()).chain([B(false), B(true), A::None]).collect();
         c.add("avg_pool2d", vec![n(&[3, 8, 7])], mean, move |x| {
             x[0].avg_pool2d(size, stride, padding, false, true, None)

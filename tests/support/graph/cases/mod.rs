@@ -730,6 +730,8 @@ fn layers(c: &mut Cases) {
     }
     c.add("dropout", vec![n(&[3, 4])], vec![V(0), F(0.5), B(false)], |x| x[0].dropout(0.5, false));
     c.add("dropout", vec![n(&[3, 4])], vec![V(0), F(0.0), B(true)], |x| x[0].dropout(0.0, true));
+    c.add("feature_dropout", vec![n(&[3, 4, 2])], vec![V(0), F(0.5), B(false)], |x| x[0].feature_dropout(0.5, false));
+    c.add("feature_dropout", vec![n(&[3, 4, 2])], vec![V(0), F(0.0), B(true)], |x| x[0].feature_dropout(0.0, true));
     for (stride, padding, dilation, groups) in [(1, 0, 1, 1), (2, 1, 1, 1), (1, 2, 2, 1), (1, 1, 1, 2)] {
         let inputs = || vec![n(&[3, 4, 9]), n(&[6, 4 / groups, 3]), n(&[6])];
         let run = move |x: &[Tensor]| x[0].conv1d(&x[1], Some(&x[2]), stride, padding, dilation, groups);
@@ -761,10 +763,12 @@ fn layers(c: &mut Cases) {
     let single = vec![V(0), V(1), A::None, L(vec![1]), L(vec![0]), L(vec![1]), I(1)];
     c.add("conv1d", vec![n(&[3, 8]), n(&[4, 3, 3])], single, move |x| x[0].conv1d(&x[1], none(), 1, 0, 1, 1));
     for (size, stride, padding, dilation) in [(2, 2, 0, 1), (3, 1, 1, 1), (3, 2, 0, 2), (8, 8, 0, 1)] {
-        let sizes = vec![V(0), L(vec![size]), L(vec![stride]), L(vec![padding]), L(vec![dilation]), B(false)];
-        c.add("max_pool1d", vec![n(&[2, 3, 16])], sizes, move |x| {
-            x[0].max_pool1d(size, stride, padding, dilation, false)
-        });
+        for (length, ceil) in [(16, false), (16, true), (15, true)] {
+            let sizes = vec![V(0), L(vec![size]), L(vec![stride]), L(vec![padding]), L(vec![dilation]), B(ceil)];
+            c.add("max_pool1d", vec![n(&[2, 3, length])], sizes, move |x| {
+                x[0].max_pool1d(size, stride, padding, dilation, ceil)
+            });
+        }
         let sizes = vec![V(0), L(vec![size]), L(vec![stride]), L(vec![padding]), B(false), B(true)];
         c.add("avg_pool1d", vec![n(&[2, 3, 16])], sizes, move |x| x[0].avg_pool1d(size, stride, padding, false, true));
     }
