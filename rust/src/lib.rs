@@ -35,6 +35,8 @@
 //! | [`columns`] | what a column is, and what the fast reader is asked for | `error` |
 //! | [`device`] | devices, and CUDA loaded on purpose | `error` |
 //! | `rust/src/bin/` | the `cladtorch` command | the crate `cladtorch_base` |
+//! | `rust/xtask/` | `cargo xtask`: set-up, build, tests, wheel, documentation; as a library what the benchmark shares | nothing but `gradient::jit`'s finder of Clad |
+//! | `rust/bench/` | `cargo xtask bench`: the benchmark's groups, records and reports; `peers/` has the other parties | `xtask` |
 //! | `rust/fuzz/` | targets of libFuzzer for what reads hostile bytes | [`columns`], [`rootfile`] |
 //! | **`rust/base/`** | **the crate `cladtorch_base`: all below, without LibTorch** | |
 //! | [`rootfile`] | files of trees without ROOT: what is in them, their numbers, other formats | `columns`, `memory`, `atomic_file`, `tensor_file` |

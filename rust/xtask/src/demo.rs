@@ -4,8 +4,8 @@ use std::fs;
 
 use anyhow::{Context, Result};
 
-use crate::process::step;
-use crate::{Given, plugin, project, setup};
+use xtask::process::step;
+use xtask::{Given, plugin, project, setup};
 
 const MACROS: [&str; 2] = ["gw_classify.C", "higgs_classify.C"];
 

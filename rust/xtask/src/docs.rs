@@ -6,8 +6,8 @@ use std::process::Command;
 
 use anyhow::{Context, Result};
 
-use crate::process::{output, step};
-use crate::project;
+use xtask::process::{output, step};
+use xtask::project;
 
 const SETTINGS: &str = "cpp/doc/Doxyfile";
 

@@ -12,9 +12,13 @@ use crate::root::Root;
 /// Paths of everything a build or a test run uses.
 #[derive(Clone, Debug)]
 pub struct Environment {
+    /// The program.
     pub cmake: PathBuf,
+    /// The installation, fetched or the user's.
     pub root: Root,
+    /// The folder with lib/ and include/.
     pub libtorch: PathBuf,
+    /// The program.
     pub ninja: PathBuf,
     python: PathBuf,
 }

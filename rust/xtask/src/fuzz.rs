@@ -9,9 +9,9 @@ use std::process::Command;
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
 
-use crate::environment::Environment;
-use crate::process::{output, step};
-use crate::{Given, project, setup};
+use xtask::environment::Environment;
+use xtask::process::{output, step};
+use xtask::{Given, project, setup};
 
 /// What is fuzzed, and for how long.
 #[derive(Args)]

@@ -4,19 +4,15 @@
 //! hash of its own text, so that `--check` finds changed inputs and edits by hand without Clad, and with the same Clad
 //! compares byte for byte.
 
-use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::fs::{self, File};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::{self, Command};
+use std::process;
 
-use anyhow::{Context, Result, anyhow, ensure};
+use anyhow::{Context, Result, ensure};
 use sha2::{Digest, Sha256};
-
-/// The core's own, which knows nothing else of it.
-#[path = "../../src/gradient/jit/clad.rs"]
-mod finder;
+use xtask::clad::Clad;
 
 const KERNELS: &str = "cpp/kernels";
 const GENERATED: &str = "cpp/kernels/generated/derivatives.hpp";
@@ -35,7 +31,7 @@ pub fn run(root: &Path, check_only: bool) -> Result<()> {
 
 fn write(root: &Path) -> Result<()> {
     let clad = Clad::find()?;
-    let text = clad.generate(root)?;
+    let text = generate(&clad, root)?;
     replace_file(&root.join(GENERATED), &text)?;
     println!("{GENERATED} written by Clad {}", clad.name);
     Ok(())
@@ -59,7 +55,10 @@ fn check(root: &Path) -> Result<()> {
         );
         return Ok(());
     }
-    ensure!(clad.generate(root)? == present, "{GENERATED} is not what Clad {maker} makes: run `cargo xtask gradients`");
+    ensure!(
+        generate(&clad, root)? == present,
+        "{GENERATED} is not what Clad {maker} makes: run `cargo xtask gradients`"
+    );
     println!("{GENERATED} is what Clad {maker} makes of the present inputs");
     Ok(())
 }
@@ -105,73 +104,41 @@ fn hash(bytes: &[u8]) -> String {
     })
 }
 
-/// A clang with a Clad plugin.
-struct Clad {
-    found: finder::Clad,
-    /// Version and git revision.
-    name: String,
+/// The whole generated file.
+fn generate(clad: &Clad, root: &Path) -> Result<String> {
+    let body = wrap(&derive(clad, root)?);
+    Ok(format!(
+        "/// \\file derivatives.hpp\n\
+         /// Clad's derivatives of activations, losses and operators, for float and double. Not to be edited.\n\
+         {MADE_BY}{}\n// from {}\n{INPUTS_HASH}{}\n{TEXT_HASH}{}\n// To make it again: cargo xtask gradients\n\n{body}",
+        clad.name,
+        INPUTS.join(", "),
+        hash_inputs(root)?,
+        hash(body.as_bytes()),
+    ))
 }
 
-impl Clad {
-    fn find() -> Result<Self> {
-        let found = finder::Clad::find().map_err(|reason| anyhow!(reason))?;
-        let mut clad = Self { found, name: String::new() };
-        let mut asked = clad.command();
-        asked.args(["-Xclang", "-plugin-arg-clad", "-Xclang", "-version", "-fsyntax-only", "-x", "c++", "/dev/null"]);
-        clad.name = name(&String::from_utf8_lossy(&asked.output().context("asking Clad for its version")?.stderr))?;
-        Ok(clad)
-    }
-
-    /// The whole generated file.
-    fn generate(&self, root: &Path) -> Result<String> {
-        let body = wrap(&self.derive(root)?);
-        Ok(format!(
-            "/// \\file derivatives.hpp\n\
-             /// Clad's derivatives of activations, losses and operators, for float and double. Not to be edited.\n\
-             {MADE_BY}{}\n// from {}\n{INPUTS_HASH}{}\n{TEXT_HASH}{}\n// To make it again: cargo xtask gradients\n\n{body}",
-            self.name,
-            INPUTS.join(", "),
-            hash_inputs(root)?,
-            hash(body.as_bytes()),
-        ))
-    }
-
-    /// The compiler with the plugin loaded and its headers within reach.
-    fn command(&self) -> Command {
-        let mut plugin = OsString::from("-fplugin=");
-        plugin.push(&self.found.plugin);
-        let mut command = Command::new(&self.found.compiler);
-        command.arg(plugin).arg("-isystem").arg(&self.found.include); // Its warnings are not ours.
-        command
-    }
-
-    /// What Clad writes for the requests in `derive.cpp`.
-    fn derive(&self, root: &Path) -> Result<String> {
-        let source = root.join(KERNELS).join(INPUTS[INPUTS.len() - 1]).canonicalize()?;
-        let folder = Scratch::new(root)?; // Clad writes Derivatives.cpp into the working directory.
-        let output = self
-            .command()
-            .args(["-std=c++17", "-fsyntax-only", "-Wall", "-Wextra", "-Werror"])
-            .arg("-DCLAD_NO_NUM_DIFF") // An unknown function is an error, not a difference quotient.
-            .args(["-Xclang", "-plugin-arg-clad", "-Xclang", "-fgenerate-source-file"])
-            .arg(&source)
-            .current_dir(&folder.0)
-            .output()
-            .with_context(|| format!("running {}", self.found.compiler.display()))?;
-        ensure!(output.status.success(), "Clad failed:\n{}", String::from_utf8_lossy(&output.stderr));
-        let text = fs::read_to_string(folder.0.join("Derivatives.cpp")).context("Clad wrote no derivatives")?;
-        let requests = fs::read_to_string(&source)?;
-        let requests = ["clad::differentiate(", "clad::gradient("].map(|call| requests.matches(call).count());
-        let derived = ["_darg0(", "_darg1(", "EveryOperator_grad("].map(|name| text.matches(name).count());
-        let derived = [derived[0] + derived[1], derived[2]];
-        ensure!(derived == requests, "{requests:?} derivatives were asked of Clad, it wrote {derived:?}");
-        Ok(text)
-    }
-}
-
-/// A clang++ that has loaded Clad, for a program that includes its headers.
-pub fn compiler() -> Result<Command> {
-    Ok(Clad::find()?.command())
+/// What Clad writes for the requests in `derive.cpp`.
+fn derive(clad: &Clad, root: &Path) -> Result<String> {
+    let source = root.join(KERNELS).join(INPUTS[INPUTS.len() - 1]).canonicalize()?;
+    let folder = Scratch::new(root)?; // Clad writes Derivatives.cpp into the working directory.
+    let output = clad
+        .command()
+        .args(["-std=c++17", "-fsyntax-only", "-Wall", "-Wextra", "-Werror"])
+        .arg("-DCLAD_NO_NUM_DIFF") // An unknown function is an error, not a difference quotient.
+        .args(["-Xclang", "-plugin-arg-clad", "-Xclang", "-fgenerate-source-file"])
+        .arg(&source)
+        .current_dir(&folder.0)
+        .output()
+        .with_context(|| format!("running {}", clad.found.compiler.display()))?;
+    ensure!(output.status.success(), "Clad failed:\n{}", String::from_utf8_lossy(&output.stderr));
+    let text = fs::read_to_string(folder.0.join("Derivatives.cpp")).context("Clad wrote no derivatives")?;
+    let requests = fs::read_to_string(&source)?;
+    let requests = ["clad::differentiate(", "clad::gradient("].map(|call| requests.matches(call).count());
+    let derived = ["_darg0(", "_darg1(", "EveryOperator_grad("].map(|name| text.matches(name).count());
+    let derived = [derived[0] + derived[1], derived[2]];
+    ensure!(derived == requests, "{requests:?} derivatives were asked of Clad, it wrote {derived:?}");
+    Ok(text)
 }
 
 /// Adds what Clad leaves out: the namespace, and peace about arguments and values that a derivative does not need.
@@ -184,16 +151,6 @@ fn wrap(text: &str) -> String {
          namespace CladTorch::Kernels {{\n\n{text}\n\n}} // namespace CladTorch::Kernels\n\
          #pragma GCC diagnostic pop\n"
     )
-}
-
-/// "2.5 (git 0123...)" of what a plugin says of itself: "clad version 2.5 (place 0123...) [for clang ...]".
-fn name(said: &str) -> Result<String> {
-    let rest = said.split_once("clad version ").with_context(|| format!("Clad states no version: {said}"))?.1;
-    let mut words = rest.split(|c: char| c.is_whitespace() || "()[]".contains(c));
-    let version = words.next().unwrap_or_default().to_owned();
-    let is_revision = |word: &&str| word.len() == 40 && word.bytes().all(|byte| byte.is_ascii_hexdigit());
-    let revision = words.find(is_revision).map_or("unknown revision".into(), |word| format!("git {word}"));
-    Ok(format!("{version} ({revision})"))
 }
 
 /// A folder of this process under `target/`, removed at the end.
@@ -235,7 +192,7 @@ fn replace_file(path: &Path, text: &str) -> Result<()> {
 mod tests {
     use super::*;
 
-    /// A generated file around `text`, as `Clad::generate` lays it out.
+    /// A generated file around `text`, as `generate` lays it out.
     fn sample(inputs: &str, text: &str) -> String {
         format!("{MADE_BY}1\n{INPUTS_HASH}{inputs}\n{TEXT_HASH}{}\n\n{text}", hash(text.as_bytes()))
     }
@@ -255,15 +212,6 @@ mod tests {
     fn an_edit_by_hand_is_noticed() {
         let error = check_hashes(&sample("abc", "text\n").replace("text\n", "test\n"), "abc").unwrap_err();
         assert!(error.to_string().contains("by hand"), "{error}");
-    }
-
-    #[test]
-    fn what_clad_says_of_itself_is_read() {
-        let revision = "0123456789abcdef0123456789abcdef01234567";
-        let said = format!("clad version 2.5.0~dev (/some/place {revision}) [for clang version 19.1.7 (3)]\n");
-        assert_eq!(name(&said).unwrap(), format!("2.5.0~dev (git {revision})"));
-        assert_eq!(name("clad version 2.1 [for clang version 18]\n").unwrap(), "2.1 (unknown revision)");
-        assert!(name("error: no such plugin").is_err());
     }
 
     #[test]

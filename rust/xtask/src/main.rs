@@ -3,28 +3,18 @@
 mod bench;
 mod demo;
 mod docs;
-mod environment;
-mod fetch;
 mod fuzz;
 mod gradients;
-mod libtorch;
-mod plugin;
-mod process;
-mod project;
-mod python;
-mod requirements;
-mod root;
 mod sanitize;
 mod session;
-mod setup;
-mod stamp;
 mod test;
 mod wheel;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Parser, Subcommand};
+use xtask::{Given, plugin, project, setup};
 
 /// CladTorch: set-up, build, tests and demonstration.
 #[derive(Parser)]
@@ -34,32 +24,6 @@ struct Cli {
     command: Command,
     #[command(flatten)]
     given: Given,
-}
-
-/// What the machine already has and need not be fetched.
-#[derive(Args, Clone, Debug, Default)]
-struct Given {
-    /// ROOT installation (6.40 or newer, C++17); else ROOTSYS, else `root-config` on PATH where it fits, else fetched
-    #[arg(long, value_name = "DIR", global = true)]
-    root: Option<PathBuf>,
-    /// LibTorch 2.11 folder with lib/ and include/; else LIBTORCH, else fetched
-    #[arg(long, value_name = "DIR", global = true)]
-    libtorch: Option<PathBuf>,
-}
-
-impl Given {
-    fn root(&self) -> Option<PathBuf> {
-        self.root.clone().or_else(|| variable("ROOTSYS"))
-    }
-
-    fn libtorch(&self) -> Option<PathBuf> {
-        self.libtorch.clone().or_else(|| variable("LIBTORCH"))
-    }
-}
-
-/// The folder that the environment names; an empty variable names none.
-fn variable(name: &str) -> Option<PathBuf> {
-    std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from)
 }
 
 #[derive(Subcommand)]
@@ -98,7 +62,8 @@ enum Command {
     /// Start Python with ROOT and the plugin within reach
     Python(session::Arguments),
     /// Time CladTorch and its peers side by side
-    Bench(bench::Options),
+    #[command(disable_help_flag = true)]
+    Bench(session::Arguments),
     /// Feed damaged bytes to the readers, under AddressSanitizer
     Fuzz(fuzz::Options),
     /// Run tests under AddressSanitizer and, for the kernels, UndefinedBehaviorSanitizer

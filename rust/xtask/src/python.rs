@@ -13,7 +13,9 @@ const MINORS: std::ops::RangeInclusive<u32> = 10..=14;
 /// A CPython 3.`minor` interpreter.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Python {
+    /// The interpreter.
     pub path: PathBuf,
+    /// The second number of its version.
     pub minor: u32,
 }
 

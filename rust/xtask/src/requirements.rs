@@ -13,14 +13,19 @@ const LOCK: &str = include_str!("../requirements.txt");
 /// What is fetched together, because the user has all of it or none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Group {
+    /// CMake and Ninja.
     Tools,
+    /// ROOT and NumPy.
     Root,
+    /// LibTorch, as PyTorch's wheel has it.
     Libtorch,
 }
 
 impl Group {
+    /// In the order of the lock file.
     pub const ALL: [Self; 3] = [Self::Tools, Self::Root, Self::Libtorch];
 
+    /// Its name in the lock file.
     pub fn name(self) -> &'static str {
         match self {
             Self::Tools => "tools",
@@ -33,8 +38,11 @@ impl Group {
 /// One pinned package.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Requirement {
+    /// What it is fetched with.
     pub group: Group,
+    /// As the index has it.
     pub name: String,
+    /// The only one that is fetched.
     pub version: String,
     /// SHA-256 of its wheels in hexadecimal, one of which fits this Python.
     pub hashes: Vec<String>,

@@ -16,6 +16,7 @@ const OLDEST: (u32, u32) = (6, 40);
 pub struct Root {
     /// ROOTSYS.
     pub dir: PathBuf,
+    /// The folder of its libraries.
     pub libraries: PathBuf,
     /// The folder of its Python modules.
     pub modules: PathBuf,

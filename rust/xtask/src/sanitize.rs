@@ -9,9 +9,11 @@ use std::process::Command;
 use anyhow::{Result, bail};
 use clap::Args;
 
-use crate::environment::Environment;
-use crate::process::{output, step};
-use crate::{Given, fuzz, plugin, project, setup};
+use xtask::environment::Environment;
+use xtask::process::{output, step};
+use xtask::{Given, plugin, project, setup};
+
+use crate::fuzz;
 
 /// What runs, and where the tests stop.
 #[derive(Args)]

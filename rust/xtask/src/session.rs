@@ -8,8 +8,8 @@ use std::process::Command;
 use anyhow::{Context, Result};
 use clap::Args;
 
-use crate::environment::Environment;
-use crate::{Given, plugin, project, setup};
+use xtask::environment::Environment;
+use xtask::{Given, plugin, project, setup};
 
 /// What follows the name of the command.
 #[derive(Args)]
@@ -46,7 +46,7 @@ fn with_macros_in(folder: &Path) -> String {
 }
 
 /// In place of this process, so that the terminal and the exit code are the program's own.
-fn become_program(mut program: Command, arguments: &Arguments) -> Result<()> {
+pub fn become_program(mut program: Command, arguments: &Arguments) -> Result<()> {
     let problem = program.args(&arguments.arguments).exec();
     Err(problem).with_context(|| format!("cannot start {}", program.get_program().display()))
 }

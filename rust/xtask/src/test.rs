@@ -5,13 +5,14 @@ use std::os::unix::process::CommandExt;
 use anyhow::{Context, Result};
 use clap::Args;
 
-use crate::process::step;
-use crate::{Given, plugin, setup};
+use xtask::environment::Environment;
+use xtask::process::step;
+use xtask::{Given, plugin, setup};
 
 /// How the tests judge themselves.
 #[derive(Args)]
 pub struct Options {
-    /// A part of a test that cannot run here is a failure (but for GPUs); CONTRIBUTING.md says what all of them need
+    /// A part of a test that cannot run here is a failure (but for GPUs), and the benchmark's tests run too; CONTRIBUTING.md says what all of them need
     #[arg(long)]
     complete: bool,
 }
@@ -20,16 +21,19 @@ pub fn run(given: &Given, options: &Options) -> Result<()> {
     let environment = setup::run(given)?;
     plugin::build(&environment)?;
     step("formatting", environment.cargo().args(["fmt", "--all", "--check"]))?;
-    // Each package in the profile in which it is built anyway.
-    let packages: [&[&str]; 2] =
-        [&["--package", "xtask"], &["--package", "cladtorch", "--package", "cladtorch-base", "--release"]];
-    for package in packages {
-        let mut lints = environment.cargo();
-        lints.arg("clippy").args(package).args(["--all-targets", "--", "--deny", "warnings"]);
-        step(&format!("lints of {}", package[1]), &mut lints)?;
-    }
     let complete = options.complete.then_some(("CLADTORCH_COMPLETE", "1"));
-    step("tests of xtask", environment.cargo().args(["test", "--quiet", "--package", "xtask"]).envs(complete))?;
+    // The benchmark is built for nothing else, which would take everybody's time.
+    let tools = ["xtask", "cladtorch-bench"];
+    let tools = if options.complete { &tools[..] } else { &tools[..1] };
+    for package in tools {
+        lint(&environment, &["--package", package])?;
+    }
+    // In the profile in which they are built anyway.
+    lint(&environment, &["--package", "cladtorch", "--package", "cladtorch-base", "--release"])?;
+    for package in tools {
+        let mut tests = environment.cargo();
+        step(&format!("tests of {package}"), tests.args(["test", "--quiet", "--package", package]).envs(complete))?;
+    }
 
     println!("==> tests of cladtorch");
     let mut tests = environment.cargo();
@@ -38,4 +42,10 @@ pub fn run(given: &Given, options: &Options) -> Result<()> {
     tests.envs(complete);
     // In place of this process, so that nothing follows the runner's summary and the exit code is its own.
     Err(tests.exec()).context("cannot start cargo")
+}
+
+fn lint(environment: &Environment, packages: &[&str]) -> Result<()> {
+    let mut lints = environment.cargo();
+    lints.arg("clippy").args(packages).args(["--all-targets", "--", "--deny", "warnings"]);
+    step(&format!("lints of {}", packages[1]), &mut lints)
 }

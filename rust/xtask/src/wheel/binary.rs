@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 
-use crate::project;
+use xtask::project;
 
 /// Removes the build's paths from the binaries in `stage`; returns the platform tag, as in manylinux_2_34_x86_64 for what needs
 /// glibc 2.34.

@@ -12,10 +12,10 @@ use std::process::Stdio;
 use anyhow::{Context, Result, bail};
 use sha2::{Digest, Sha256};
 
-use crate::environment::Environment;
-use crate::process::step;
-use crate::requirements::{Group, select};
-use crate::{Given, plugin, project, setup};
+use xtask::environment::Environment;
+use xtask::process::step;
+use xtask::requirements::{Group, select};
+use xtask::{Given, plugin, project, setup};
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 

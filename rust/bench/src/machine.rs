@@ -4,12 +4,12 @@ use std::fs;
 use std::process::Command;
 
 use serde::{Deserialize, Serialize};
+use xtask::process::output;
+use xtask::{libtorch, project};
 
 use super::case::Group;
 use super::record::{Outcome, Skipped};
 use super::{Context, Options};
-use crate::process::output;
-use crate::{libtorch, project};
 
 #[derive(Deserialize, Serialize)]
 pub struct Meta {

@@ -66,7 +66,7 @@ fn score(value: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bench::tests::record;
+    use crate::tests::record;
 
     #[test]
     fn qualities_stand_beside_the_times() {

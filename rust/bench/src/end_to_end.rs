@@ -4,14 +4,14 @@ use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context as _, Result, anyhow};
+use xtask::plugin;
+use xtask::process::output;
 
 use super::Context;
 use super::aims::{Aim, Wanted};
 use super::case::{Agreement, Case, Defaults, Group};
 use super::party::{OURS, Party};
 use super::peers::{self, Library, Peers};
-use crate::plugin;
-use crate::process::output;
 
 pub const GROUP: Group = Group {
     name: "end-to-end",

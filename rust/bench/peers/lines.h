@@ -1,5 +1,5 @@
 /// \file lines.h
-/// \brief The lines between the benchmark and a worker in C++; rust/xtask/src/bench/worker.rs describes them.
+/// \brief The lines between the benchmark and a worker in C++; rust/bench/src/worker.rs describes them.
 
 #ifndef CLADTORCH_BENCH_LINES
 #define CLADTORCH_BENCH_LINES

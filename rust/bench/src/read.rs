@@ -5,13 +5,13 @@ use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context as _, Result, anyhow};
+use xtask::process::step;
 
 use super::Context;
 use super::aims::{Aim, Wanted};
 use super::case::{Agreement, Case, Defaults, Group, Volume};
 use super::party::{BARE, OURS, Party};
 use super::peers;
-use crate::process::step;
 
 pub const GROUP: Group = Group {
     name: "read",

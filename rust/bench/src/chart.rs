@@ -241,7 +241,7 @@ pub fn escape(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bench::axis::plain;
+    use crate::axis::plain;
 
     fn point<Place>(at: Place, value: f64, range: [f64; 2]) -> Point<Place> {
         Point { at, value, range }

@@ -191,7 +191,7 @@ fn line(case: &str, wanted: &Wanted, records: &[Record]) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bench::tests::record;
+    use crate::tests::record;
 
     #[test]
     fn what_is_missed_is_named() {

@@ -9,12 +9,14 @@ use std::process::Command;
 use anyhow::{Context as _, Result, anyhow, bail};
 use sha2::{Digest, Sha256};
 
-use super::Context;
-use crate::process::{output, step};
-use crate::{gradients, project, python};
+use xtask::clad::Clad;
+use xtask::process::{output, step};
+use xtask::{plugin, project, python};
 
-const REQUIREMENTS: &str = include_str!("peers/requirements.txt");
-const ONNX_REQUIREMENTS: &str = include_str!("peers/requirements_onnx.txt");
+use super::Context;
+
+const REQUIREMENTS: &str = include_str!("../peers/requirements.txt");
+const ONNX_REQUIREMENTS: &str = include_str!("../peers/requirements_onnx.txt");
 const OLDEST_PYTHON: u32 = 11;
 
 /// Python with PyTorch, uproot and scikit-learn.
@@ -69,7 +71,7 @@ impl Peers {
         fs::write(folder.join("stamp"), stamp).context("cannot write the peers' stamp")
     }
 
-    /// Python on one of the scripts beside this file.
+    /// Python on one of the scripts in `peers`.
     pub fn script(&self, name: &str) -> Command {
         let mut command = Command::new(&self.python);
         command.env("PYTHONPATH", self.path(&[])).arg(source(name));
@@ -122,7 +124,7 @@ pub fn program(context: &Context, name: &str, with: &[Library]) -> Result<Comman
         text.extend(fs::read(source(file)).with_context(|| format!("cannot read {}", source(file).display()))?);
     }
     let mut compiler = match with.contains(&Library::Clad) {
-        true => gradients::compiler()?,
+        true => Clad::find()?.command(),
         false => Command::new(env::var_os("CXX").unwrap_or_else(|| "c++".into())),
     };
     let (torch, root) = (&context.environment.libtorch, &context.environment.root);
@@ -151,7 +153,7 @@ pub fn program(context: &Context, name: &str, with: &[Library]) -> Result<Comman
         compiler.arg("-I").arg(kernels);
     }
     if with.contains(&Library::CladTorch) {
-        crate::plugin::build(&context.environment)?;
+        plugin::build(&context.environment)?;
         let include = project::root().join("cpp/include");
         read(&include.join("CladTorch"))?;
         compiler.arg("-I").arg(include).args(libraries(&project::build().join("lib"))).arg("-lcladtorch");
@@ -192,7 +194,7 @@ fn files(folder: &Path) -> Result<Vec<PathBuf>> {
 
 /// root.exe on the macro `name`, which has a function of that name, with the plugin.
 pub fn macro_with_plugin(context: &Context, name: &str, arguments: &str) -> Result<Command> {
-    crate::plugin::build(&context.environment)?;
+    plugin::build(&context.environment)?;
     let call = format!("{}({arguments})", source(name).display());
     let mut root = context.environment.root_exe();
     root.args(["-l", "-b", "-q", &call]);
@@ -213,9 +215,9 @@ fn libraries(folder: &Path) -> [String; 2] {
     [format!("-L{}", folder.display()), format!("-Wl,-rpath,{}", folder.display())]
 }
 
-/// A file beside this one.
+/// A file in `peers`.
 pub fn source(name: &str) -> PathBuf {
-    project::root().join("rust/xtask/src/bench/peers").join(name)
+    project::root().join("rust/bench/peers").join(name)
 }
 
 /// The folder of Debian's dataset-fashion-mnist; says so where it is missing.

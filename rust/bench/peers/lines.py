@@ -1,4 +1,4 @@
-"""The lines between the benchmark and a worker in Python; rust/xtask/src/bench/worker.rs describes them."""
+"""The lines between the benchmark and a worker in Python; rust/bench/src/worker.rs describes them."""
 
 import resource
 import sys

@@ -5,13 +5,13 @@ use std::process::Command;
 use std::thread;
 
 use anyhow::{Result, anyhow, bail};
+use xtask::python;
 
 use super::Context;
 use super::aims::{Aim, Wanted};
 use super::case::{Agreement, Case, Defaults, Group};
 use super::party::{OURS, Party};
 use super::{peers, step};
-use crate::python;
 
 const DDP: &str = "pytorch-ddp";
 

@@ -3,13 +3,13 @@
 use std::process::Command;
 
 use anyhow::{Result, anyhow};
+use xtask::{plugin, process, project, python};
 
 use super::Context;
 use super::aims::{Aim, Wanted};
 use super::case::{Agreement, Case, Defaults, Group};
 use super::party::{OURS, Party};
 use super::peers;
-use crate::{process, project, python};
 
 pub const GROUP: Group = Group {
     name: "start",
@@ -58,7 +58,7 @@ fn cases(context: &Context) -> Result<Vec<Case>> {
 fn parties(context: &Context, threads: usize) -> Vec<Party> {
     let peers = || context.peers.as_ref().map_err(|reason| anyhow!("{reason}"));
     let cladtorch = || -> Result<Command> {
-        crate::plugin::build(&context.environment)?;
+        plugin::build(&context.environment)?;
         let root = context.environment.root_exe();
         // The launcher is plain Python: it measures without the peers, too.
         let mut command = Command::new(python::find()?.path);

@@ -202,7 +202,7 @@ fn times_against(records: &[&Record], axis: &str) -> Vec<Series<f64>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bench::tests::record;
+    use crate::tests::record;
 
     /// `who: at value` for each point.
     fn told(series: &[Series<f64>]) -> Vec<String> {

@@ -1,4 +1,4 @@
-//! `bench`: CladTorch and its peers do the same work in turns; what each took becomes records, a table and a report.
+//! `cargo xtask bench`: CladTorch and its peers do the same work in turns; what each took becomes records, a table and a report.
 //!
 //! A group is one file: it names its cases and the parties that work on them. A party is a process of its own that
 //! answers on lines (see [`worker`]); in every round each party has its turn, so that whatever else the machine does
@@ -41,16 +41,16 @@ mod worker;
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use anyhow::{Context as _, Result, bail};
-use clap::Args;
+use clap::{Args, Parser};
+use xtask::environment::Environment;
+use xtask::{Given, setup};
 
-use crate::Given;
-use crate::environment::Environment;
-use crate::setup;
 use case::{Agreement, Defaults, Group};
 use machine::Meta;
 use peers::Peers;
@@ -75,9 +75,19 @@ const ALL: &str = "all";
 /// In place of a group: the page again, of what `all` or single groups left in its folder.
 const REPORT: &str = "report";
 
+/// Time CladTorch and its peers side by side
+#[derive(Parser)]
+#[command(name = "cargo xtask bench", bin_name = "cargo xtask bench")]
+struct Cli {
+    #[command(flatten)]
+    options: Options,
+    #[command(flatten)]
+    given: Given,
+}
+
 /// What `cargo xtask bench` takes.
 #[derive(Args, Clone, Debug)]
-pub struct Options {
+struct Options {
     /// step (one training step), train (the same of modules), quality (how well default fits learn), end-to-end (time from a file to a quality),
     /// predict (a network's outputs), inference (those of networks from PyTorch), start (loading to first step), read (file to
     /// tensor), graph (value and gradients of compiled functions), operators (each operator by itself), scale (processes that train
@@ -145,7 +155,7 @@ struct Context {
 }
 
 /// Runs the groups that are asked for and writes their records and reports.
-pub fn run(given: &Given, options: &Options) -> Result<()> {
+fn run(given: &Given, options: &Options) -> Result<()> {
     let out = std::path::absolute(&options.out)?;
     if options.group == REPORT {
         return page::write(&out, &GROUPS);
@@ -262,4 +272,15 @@ fn measure(group: &Group, context: &Context, options: &Options, out: &Path) -> R
         outcome.append(coordinator::run(group, &cases, parties, gauge, threads, context.rounds, out)?);
     }
     Ok(outcome)
+}
+
+fn main() -> ExitCode {
+    let Cli { options, given } = Cli::parse();
+    match run(&given, &options) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
 }
