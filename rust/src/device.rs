@@ -7,7 +7,9 @@ use std::ffi::{c_int, c_uint};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-pub use cladtorch_base::memory::{Addresses, Element, HostBuffer, share_chunks};
+pub use cladtorch_base::memory::{
+    Element, HostBuffer, ReadPointer, ReadTensors, WritePointer, WriteTensors, share_chunks,
+};
 pub use cladtorch_base::threads::{Team, move_to_processor, offer_team, processor, shared_pool, team, thread_pool};
 use libloading::os::unix::{Library, RTLD_GLOBAL, RTLD_NOW, Symbol};
 use tch::Device;

@@ -51,9 +51,10 @@
 //! | [`kernels`] | checked slices over the C functions of `cpp/kernels` | nothing |
 //! | `cpp/kernels/` | stateless mathematics on raw pointers; `generated/` is Clad's output for it | nothing |
 //!
-//! `unsafe` lives in [`kernels`] (calls of the C functions), `memory` (numbers as slices), [`device`] (the dynamic linker), `ranks::mpi` (MPI's functions), in
-//! [`gradient::CompiledGraph`] and its blocks (addresses from C++), [`gradient::Pass`] (addresses of a module's tensors), [`gradient::ObservedLoss`] (addresses of rows) and the loader of its compiled functions, and in what
-//! cxx writes for [`bridge`].
+//! `unsafe` lives in [`kernels`] (calls of the C functions), `memory` (numbers as slices; tensors by pointers, which are read or
+//! written), [`device`] (the dynamic linker), `ranks::mpi` (MPI's functions), in [`gradient::CompiledGraph`] (addresses from C++,
+//! which become such pointers there) and its blocks, [`gradient::Pass`] and [`gradient::ObservedLoss`] (whose tensors are lent to
+//! a program), the loader of its compiled functions, and in what cxx writes for [`bridge`].
 //!
 //! How data flow: the C++ shim asks ROOT where the baskets of a tree's branches lie, and the fast reader ([`columns`])
 //! decodes them straight into a [`dataset::Dataset`]; ROOT evaluates cuts, expressions and

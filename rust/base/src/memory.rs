@@ -1,17 +1,18 @@
-//! Host memory as slices: numbers of one's own, and tensors of others by their addresses.
+//! Host memory as slices: numbers of one's own, and tensors of others by pointers.
+
+mod shared;
+mod tensors;
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
-use std::any::Any;
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
 
 use memmap2::{Advice, MmapMut};
 
 use crate::error::{Error, Result};
 use crate::kernels::Scalar;
-use crate::threads::Team;
+
+pub use shared::share_chunks;
+pub use tensors::{Element, ReadPointer, ReadTensors, WritePointer, WriteTensors};
 
 /// Bytes of the pages that the system is asked for, where memory is large enough.
 const LARGE_PAGE: usize = 2 << 20;
@@ -128,129 +129,6 @@ fn refused(length: usize, why: &dyn std::fmt::Display) -> Error {
     )
 }
 
-/// Tensors in host memory that a caller owns, by the addresses of their first elements.
-#[derive(Clone, Copy)]
-pub struct Addresses<'a> {
-    addresses: &'a [usize],
-}
-
-impl<'a> Addresses<'a> {
-    /// # Safety
-    /// While this value lives nobody writes to what is read through it, and what is written through it is not used
-    /// otherwise; each memory is as long, and of the type, as it is later asked for.
-    pub unsafe fn new(addresses: &'a [usize]) -> Self {
-        Addresses { addresses }
-    }
-
-    /// How many there are.
-    pub fn len(&self) -> usize {
-        self.addresses.len()
-    }
-
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.addresses.is_empty()
-    }
-
-    /// The addresses themselves.
-    pub fn as_slice(&self) -> &'a [usize] {
-        self.addresses
-    }
-
-    /// Whether there is memory behind number `index`.
-    pub fn is_given(&self, index: usize) -> bool {
-        self.addresses[index] != 0
-    }
-
-    /// The first `length` elements of number `index`.
-    pub fn read<X: Element>(&self, index: usize, length: usize) -> &'a [X] {
-        if length == 0 {
-            return &[];
-        }
-        let address = self.checked::<X>(index);
-        // SAFETY: the constructor's promise; the address is neither null nor misaligned.
-        unsafe { std::slice::from_raw_parts(address as *const X, length) }
-    }
-
-    /// The first `length` elements of number `index`, to be written. One at a time: the numbers may be the same memory.
-    pub fn write<X: Element>(&mut self, index: usize, length: usize) -> &mut [X] {
-        if length == 0 {
-            return &mut [];
-        }
-        let address = self.checked::<X>(index);
-        // SAFETY: the constructor's promise; the address is neither null nor misaligned; the loan is exclusive.
-        unsafe { std::slice::from_raw_parts_mut(address as *mut X, length) }
-    }
-
-    fn checked<X>(&self, index: usize) -> usize {
-        let address = self.addresses[index];
-        assert!(address != 0 && address.is_multiple_of(align_of::<X>()), "tensor {index} has the address {address:#x}");
-        address
-    }
-}
-
-/// What the elements of a tensor may be read as.
-pub trait Element: Copy + 'static {}
-impl Element for f32 {}
-impl Element for f64 {}
-impl Element for i64 {}
-/// bool: any byte but 0 is true.
-impl Element for u8 {}
-
-/// Members of a team that share work, at most.
-const MOST_MEMBERS: usize = 64;
-
-/// Where a slice begins, for the threads that share it.
-struct Shared<T>(*mut T);
-
-// SAFETY: `share_chunks` gives each element to one thread only, which `T: Send` allows.
-unsafe impl<T: Send> Sync for Shared<T> {}
-
-impl<T> Shared<T> {
-    fn start(&self) -> *mut T {
-        self.0
-    }
-}
-
-/// Calls `run` with each chunk of `size` elements of `memory` and its number. Each of `members` begins with neighbouring chunks,
-/// the same ones in each call, then helps the others. A panic comes back when all members have stopped.
-pub fn share_chunks<T: Send>(
-    team: &dyn Team,
-    members: usize,
-    memory: &mut [T],
-    size: usize,
-    run: impl Fn(usize, &mut [T]) + Sync,
-) {
-    let (count, members, length) = (memory.len().div_ceil(size), members.clamp(1, MOST_MEMBERS), memory.len());
-    let first = |member: usize| count * member / members;
-    let next: [AtomicUsize; MOST_MEMBERS] = std::array::from_fn(|member| AtomicUsize::new(first(member)));
-    let shared = Shared(memory.as_mut_ptr());
-    let work = |member: usize| {
-        for share in (member..members).chain(0..member) {
-            loop {
-                let chunk = next[share].fetch_add(1, Ordering::Relaxed);
-                if chunk >= first(share + 1) {
-                    break;
-                }
-                let (start, end) = (chunk * size, (chunk * size + size).min(length));
-                // SAFETY: inside of `memory`, since chunk < count; the counters of the shares, whose ranges are apart, give
-                // each chunk to one member, and chunks are apart; `memory` is borrowed until all members have stopped.
-                let part = unsafe { std::slice::from_raw_parts_mut(shared.start().add(start), end - start) };
-                run(chunk, part);
-            }
-        }
-    };
-    let panic: Mutex<Option<Box<dyn Any + Send>>> = Mutex::new(None);
-    team.run(members, &|member| {
-        if let Err(reason) = catch_unwind(AssertUnwindSafe(|| work(member))) {
-            *panic.lock().unwrap_or_else(PoisonError::into_inner) = Some(reason);
-        }
-    });
-    if let Some(reason) = panic.into_inner().unwrap_or_else(PoisonError::into_inner) {
-        resume_unwind(reason);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -273,45 +151,6 @@ mod tests {
             let error = buffer.grow(usize::MAX / 4).unwrap_err().to_string();
             assert!(error.contains("cannot allocate memory"), "{error}");
             assert!(buffer.as_slice() == rising((1 << 22) + 1));
-        }
-    }
-
-    /// Threads of the standard library, or the caller's alone.
-    struct Scoped {
-        alone: bool,
-    }
-
-    impl Team for Scoped {
-        fn run(&self, members: usize, share: &(dyn Fn(usize) + Sync)) {
-            match self.alone {
-                true => (0..members).for_each(share),
-                false => std::thread::scope(|scope| (0..members).for_each(|one| _ = scope.spawn(move || share(one)))),
-            }
-        }
-    }
-
-    #[test]
-    fn a_team_works_once_on_each_chunk() {
-        let cases = [(1000, 7, 3), (1000, 1000, 2), (5, 2, 64), (6, 1, 1000), (0, 3, 2), (64, 4, 1)];
-        for ((length, size, members), alone) in cases.into_iter().flat_map(|case| [(case, true), (case, false)]) {
-            let mut memory: Vec<usize> = vec![0; length];
-            share_chunks(&Scoped { alone }, members, &mut memory, size, |chunk, part| {
-                part.iter_mut().for_each(|element| *element += chunk + 1);
-            });
-            assert!(memory.iter().enumerate().all(|(index, &found)| found == index / size + 1), "{memory:?}");
-        }
-    }
-
-    #[test]
-    fn a_panic_of_one_member_comes_back() {
-        for alone in [true, false] {
-            let mut memory = vec![0; 100];
-            let outcome = catch_unwind(AssertUnwindSafe(|| {
-                let team = Scoped { alone };
-                share_chunks(&team, 4, &mut memory, 1, |chunk, _| assert_ne!(chunk, 40, "planned"));
-            }));
-            let reason = outcome.unwrap_err();
-            assert!(reason.downcast_ref::<String>().is_some_and(|text| text.contains("planned")));
         }
     }
 }

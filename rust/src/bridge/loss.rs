@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::observed::ObservedGraph;
-use crate::device::Addresses;
+use crate::device::{ReadPointer, ReadTensors};
 use crate::error::{Result, guard};
 use crate::gradient::ObservedLoss;
 use crate::graph::{self, AnyBatch};
@@ -59,11 +59,12 @@ unsafe fn fit_loss_observed(
     takes_classes: bool,
 ) -> Result<Box<FitLoss>> {
     guard(|| {
+        let pointers: Vec<ReadPointer> = constants.iter().copied().map(ReadPointer::exposed).collect();
         // SAFETY: the caller's promise.
-        let addresses = unsafe { Addresses::new(constants) };
+        let tensors = unsafe { ReadTensors::new(&pointers) };
         let one = one.first().map(graph::ObservedGraph::try_from).transpose()?.ok_or_else(|| why_not_one.to_owned());
         let loss = ObservedLoss::new(*batch, one, [outputs, labels], takes_classes, |index, bytes| {
-            super::network::words(&addresses, index, bytes)
+            super::network::words(&tensors, index, bytes)
         })?;
         Ok(Box::new(FitLoss(Some(Arc::new(loss)))))
     })

@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicBool;
 use cxx::SharedPtr;
 
 use super::libtorch::{Called, LibTorchCalls};
-use crate::device::Addresses;
+use crate::device::{ReadPointer, ReadTensors};
 use crate::error::{Error, Result, guard};
 use crate::gradient::libtorch::LibTorchModule;
 use crate::graph::{self, AnyBatch, Captured, DType, Module, Observed};
@@ -155,8 +155,8 @@ fn place(captured: &Captured) -> Option<Place> {
 }
 
 /// So many bytes of a captured tensor.
-pub(super) fn words(addresses: &Addresses, index: usize, bytes: usize) -> Vec<u64> {
-    let words = addresses.read::<u8>(index, bytes).chunks(size_of::<u64>());
+pub(super) fn words(tensors: &ReadTensors, index: usize, bytes: usize) -> Vec<u64> {
+    let words = tensors.read::<u8>(index, bytes).chunks(size_of::<u64>());
     words.map(|word| word.iter().rev().fold(0, |number, &byte| number << 8 | u64::from(byte))).collect()
 }
 
@@ -180,9 +180,10 @@ unsafe fn model_of_module(
         let mut modes = [in_mode(*training, &observed.training)?, in_mode(*evaluation, &observed.evaluation)?];
         let parts: Vec<&str> = observed.captured.iter().map(|captured| &*captured.part).collect();
         modes.iter_mut().for_each(|mode| mode.name_parts(&parts));
+        let pointers: Vec<ReadPointer> = captured.iter().copied().map(ReadPointer::exposed).collect();
         // SAFETY: the caller's promise.
-        let addresses = unsafe { Addresses::new(captured) };
-        let fixed = |index: usize, bytes: usize| words(&addresses, index, bytes);
+        let memory = unsafe { ReadTensors::new(&pointers) };
+        let fixed = |index: usize, bytes: usize| words(&memory, index, bytes);
         let is_parameter: Vec<bool> = observed.captured.iter().map(|captured| captured.is_parameter).collect();
         let module = match Module::new(&network.name, &network.shape, modes, &is_parameter, fixed) {
             Ok(module) if module.dtype() == DType::Float32 => module,
@@ -197,9 +198,9 @@ unsafe fn model_of_module(
         for (index, captured) in module.captured().iter().enumerate() {
             match captured {
                 Captured::Parameter(range) => {
-                    parameters[range.clone()].copy_from_slice(addresses.read(index, range.len()))
+                    parameters[range.clone()].copy_from_slice(memory.read(index, range.len()))
                 }
-                Captured::State(range) => state[range.clone()].copy_from_slice(addresses.read(index, range.len())),
+                Captured::State(range) => state[range.clone()].copy_from_slice(memory.read(index, range.len())),
                 Captured::Fixed(_) => (),
             }
         }

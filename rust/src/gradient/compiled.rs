@@ -8,7 +8,8 @@ use super::executor::OutOfRange;
 use super::form::Form;
 use super::jit;
 use super::layout::Layout;
-use crate::device::{Addresses, Element, HostBuffer};
+use super::tensor_lists::with_lists;
+use crate::device::{Element, HostBuffer, ReadPointer, ReadTensors, WritePointer, WriteTensors};
 use crate::error::{Error, Result};
 use crate::graph::program::Tensor;
 use crate::graph::{BackEnd, DType, ObservedGraph, Program, lower};
@@ -226,13 +227,17 @@ impl CompiledGraph {
     /// # Safety
     /// See the bridge.
     pub unsafe fn infer(&self, inputs: &[usize], outputs: &[usize]) -> Result<()> {
-        // SAFETY: the caller's promise.
-        let (inputs, outputs) = unsafe { (Addresses::new(inputs), Addresses::new(outputs)) };
-        match &self.runner {
-            Runner::Float32(typed) => typed.infer(inputs, outputs),
-            Runner::Float64(typed) => typed.infer(inputs, outputs),
-        }
-        .map_err(|failure| self.explain(failure))
+        with_lists(|lists| {
+            lists.inputs.extend(inputs.iter().copied().map(ReadPointer::exposed));
+            lists.written.extend(outputs.iter().copied().map(WritePointer::exposed));
+            // SAFETY: the caller's promise.
+            let (inputs, outputs) = unsafe { (ReadTensors::new(&lists.inputs), WriteTensors::new(&lists.written)) };
+            let ran = match &self.runner {
+                Runner::Float32(typed) => typed.infer(inputs, outputs),
+                Runner::Float64(typed) => typed.infer(inputs, outputs),
+            };
+            ran.map_err(|failure| self.explain(failure))
+        })
     }
 
     /// Runs and keeps the values.
@@ -240,8 +245,17 @@ impl CompiledGraph {
     /// # Safety
     /// See the bridge.
     pub unsafe fn forward(&self, inputs: &[usize], outputs: &[usize]) -> Result<SavedForward> {
-        // SAFETY: the caller's promise.
-        let (inputs, outputs) = unsafe { (Addresses::new(inputs), Addresses::new(outputs)) };
+        with_lists(|lists| {
+            lists.inputs.extend(inputs.iter().copied().map(ReadPointer::exposed));
+            lists.written.extend(outputs.iter().copied().map(WritePointer::exposed));
+            // SAFETY: the caller's promise.
+            let (inputs, outputs) = unsafe { (ReadTensors::new(&lists.inputs), WriteTensors::new(&lists.written)) };
+            self.run_forward(inputs, outputs)
+        })
+    }
+
+    /// [`forward`](Self::forward) of tensors.
+    pub(super) fn run_forward(&self, inputs: ReadTensors, outputs: WriteTensors) -> Result<SavedForward> {
         let saved = match &self.runner {
             Runner::Float32(typed) => typed.forward(inputs, outputs).map(Saved::Float32),
             Runner::Float64(typed) => typed.forward(inputs, outputs).map(Saved::Float64),
@@ -260,19 +274,37 @@ impl CompiledGraph {
         adjoints: &[usize],
         gradients: &[usize],
     ) -> Result<()> {
+        with_lists(|lists| {
+            lists.inputs.extend(inputs.iter().copied().map(ReadPointer::exposed));
+            lists.seeds.extend(adjoints.iter().copied().map(ReadPointer::exposed));
+            lists.written.extend(gradients.iter().copied().map(WritePointer::exposed));
+            // SAFETY: the caller's promise.
+            let (inputs, seeds, gradients) = unsafe {
+                (ReadTensors::new(&lists.inputs), ReadTensors::new(&lists.seeds), WriteTensors::new(&lists.written))
+            };
+            self.run_backward(saved, inputs, seeds, gradients)
+        })
+    }
+
+    /// [`backward`](Self::backward) of tensors.
+    pub(super) fn run_backward(
+        &self,
+        saved: &SavedForward,
+        inputs: ReadTensors,
+        seeds: ReadTensors,
+        gradients: WriteTensors,
+    ) -> Result<()> {
         let wanted = self.program.arguments.iter().enumerate().filter(|(_, argument)| argument.gradient);
         for (index, argument) in wanted {
-            let is_missing = gradients.get(index).is_none_or(|&address| address == 0) && !argument.view.is_empty();
+            let is_missing =
+                gradients.as_slice().get(index).is_none_or(|pointer| pointer.is_null()) && !argument.view.is_empty();
             if is_missing {
                 return Err(Error::Internal(format!("no memory for the gradient of argument {index}")));
             }
         }
-        // SAFETY: the caller's promise.
-        let [inputs, adjoints, gradients] =
-            unsafe { [Addresses::new(inputs), Addresses::new(adjoints), Addresses::new(gradients)] };
         match (&self.runner, &saved.0) {
-            (Runner::Float32(typed), Saved::Float32(values)) => typed.backward(values, inputs, adjoints, gradients),
-            (Runner::Float64(typed), Saved::Float64(values)) => typed.backward(values, inputs, adjoints, gradients),
+            (Runner::Float32(typed), Saved::Float32(values)) => typed.backward(values, inputs, seeds, gradients),
+            (Runner::Float64(typed), Saved::Float64(values)) => typed.backward(values, inputs, seeds, gradients),
             _ => Err(Error::Internal("the saved forward call is another graph's".into())),
         }
     }
@@ -316,18 +348,24 @@ impl<T: Scalar + Element> Typed<T> {
         Pool::lease(&self.values, |fresh| self.form.run().prepare(fresh)).map_err(Failure::Other)
     }
 
-    fn infer(&self, inputs: Addresses, outputs: Addresses) -> Result<(), Failure> {
+    fn infer(&self, inputs: ReadTensors, outputs: WriteTensors) -> Result<(), Failure> {
         self.form.run().infer(self.lease()?.as_mut_slice(), inputs, outputs, 1).map_err(Failure::OutOfRange)
     }
 
-    fn forward(&self, inputs: Addresses, outputs: Addresses) -> Result<Lease<T>, Failure> {
+    fn forward(&self, inputs: ReadTensors, outputs: WriteTensors) -> Result<Lease<T>, Failure> {
         let mut values = self.lease()?;
         let memory = values.as_mut_slice();
         self.form.run().forward(memory, inputs, outputs, 1).map_err(Failure::OutOfRange)?;
         Ok(values)
     }
 
-    fn backward(&self, values: &Lease<T>, inputs: Addresses, seeds: Addresses, gradients: Addresses) -> Result<()> {
+    fn backward(
+        &self,
+        values: &Lease<T>,
+        inputs: ReadTensors,
+        seeds: ReadTensors,
+        gradients: WriteTensors,
+    ) -> Result<()> {
         if !Arc::ptr_eq(&values.pool, &self.values) {
             return Err(Error::Internal("the saved forward call is another graph's".into()));
         }

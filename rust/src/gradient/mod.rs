@@ -12,7 +12,7 @@ mod affinity;
 pub mod aot;
 pub mod autograd;
 pub mod batches;
-#[allow(unsafe_code)] // Addresses of rows in the same tensors.
+#[allow(unsafe_code)] // Pointers to rows in the same tensors.
 mod blocks;
 #[allow(unsafe_code)] // Addresses of tensors, from C++.
 mod compiled;
@@ -25,15 +25,16 @@ pub mod libtorch;
 mod module;
 mod noise;
 mod objective;
-#[allow(unsafe_code)] // Addresses of rows and of captured tensors.
+#[allow(unsafe_code)] // Pointers to rows and to captured tensors.
 mod observed_loss;
 mod packing;
-#[allow(unsafe_code)] // Addresses of a module's tensors.
+#[allow(unsafe_code)] // Pointers to a module's tensors.
 mod pass;
 mod rendezvous;
 mod reverse;
 mod shares;
 mod spread;
+mod tensor_lists;
 
 pub use blocks::BlockRows;
 pub use compiled::{CompileOptions, CompiledGraph, Draw, SavedForward, Signature, Wanted, time_limit};

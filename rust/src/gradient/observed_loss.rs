@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::batches::differ;
 use super::{CompileOptions, CompiledGraph, Wanted};
+use crate::device::{ReadPointer, ReadTensors, WritePointer, WriteTensors};
 use crate::error::{Error, Result, unwind};
 use crate::graph::program::extent;
 use crate::graph::{AnyBatch, DType, ObservedGraph, Program, dependence, lower};
@@ -244,17 +245,20 @@ impl ObservedLoss {
         if !fits(x.len()) || values.len() != count || !backward_fits {
             return Err(Error::Internal("rows of another number for a loss".to_owned()));
         }
-        let mut inputs = vec![x.as_ptr() as usize];
-        inputs.extend(self.constants.iter().map(|words| words.as_ptr() as usize));
-        let outputs = [values.as_mut_ptr() as usize];
+        let mut inputs = vec![ReadPointer::of(x)];
+        inputs.extend(self.constants.iter().map(|words| ReadPointer::of(words)));
+        let outputs = [WritePointer::of(values)];
         // SAFETY: `compiled` was checked to take rows of this width, dense, and to return so many values; the constants have as
         // many bytes as it reads, as `new` asked for.
-        let saved = unsafe { compiled.forward(&inputs, &outputs) }?;
+        let (read, written) = unsafe { (ReadTensors::new(&inputs), WriteTensors::new(&outputs)) };
+        let saved = compiled.run_forward(read, written)?;
         let Some((seeds, gradient)) = seeds else { return Ok(()) };
-        let mut gradients = vec![0; inputs.len()];
-        gradients[0] = gradient.as_mut_ptr() as usize;
+        let mut gradients = vec![WritePointer::NULL; inputs.len()];
+        gradients[0] = WritePointer::of(gradient);
+        let seeds = [ReadPointer::of(seeds)];
         // SAFETY: the same; the gradient of the rows is as long as they are, and no other is asked for.
-        unsafe { compiled.backward(&saved, &inputs, &[seeds.as_ptr() as usize], &gradients) }
+        let (seeds, gradients) = unsafe { (ReadTensors::new(&seeds), WriteTensors::new(&gradients)) };
+        compiled.run_backward(&saved, read, seeds, gradients)
     }
 
     /// The sum of weight times loss over the rows of `outputs` [rows, outputs] and `labels` [rows, labels]; `adjoint` gets the

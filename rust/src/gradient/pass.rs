@@ -7,7 +7,8 @@ use super::executor::OutOfRange;
 use super::form::Form;
 use super::noise::Noise;
 use super::packing::{Packed, Packing, Place};
-use crate::device::{Addresses, Element, HostBuffer};
+use super::tensor_lists::TensorLists;
+use crate::device::{Element, HostBuffer, ReadPointer, ReadTensors, WritePointer, WriteTensors};
 use crate::error::{Error, Result};
 use crate::graph::program::Tensor;
 use crate::graph::{Captured, Mode, Module, Program, with_scaled_weights};
@@ -19,7 +20,6 @@ const KEPT: usize = 4;
 
 /// See the module's documentation. Numbers are of type T.
 pub struct Pass<T> {
-    mode: Mode,
     rows: usize,
     /// Numbers of the results.
     results: usize,
@@ -28,15 +28,27 @@ pub struct Pass<T> {
     adjoints: HostBuffer<T>,
     noise: Vec<Drawn<T>>,
     updates: Vec<Update<T>>,
-    /// Of the tensors of one call; their memory stays.
-    lists: [Vec<usize>; 3],
-    /// What the first of them was made for.
-    listed: [usize; 4],
-    /// What is passed for each constant.
-    places: Vec<Place>,
+    /// Their memory stays.
+    lists: TensorLists,
+    /// What is passed for each constant, and where its gradient goes.
+    constants: Vec<Constant>,
+    gradients: Vec<Option<usize>>,
     /// Of what [`Memory`] has.
     lengths: [usize; 4],
     events_in_panels: bool,
+}
+
+/// Where a constant begins.
+#[derive(Clone, Copy)]
+enum Constant {
+    /// In the packed parameters.
+    Parameters(usize),
+    /// In what is derived of them.
+    Derived(usize),
+    /// In the state.
+    State(usize),
+    /// It is the module's captured tensor of this number.
+    Captured(usize),
 }
 
 /// Random factors.
@@ -107,16 +119,18 @@ impl<T: Scalar + Element> Pass<T> {
                 }
                 _ => Err(Error::Internal(format!("argument {argument} of a module changes"))),
             };
+        let places = module.constant_indices(mode).iter().map(|&index| (index, packing.place(index, mode)));
         Ok(Pass {
-            mode,
             rows,
             values,
             adjoints: HostBuffer::zeros(if has_gradients { adjoints } else { 0 })?,
             noise: program.noise.iter().map(drawn).collect::<Result<_>>()?,
             updates: program.updates.iter().zip(updated).map(update).collect::<Result<_>>()?,
-            lists: Default::default(),
-            listed: [0; 4],
-            places: module.constant_indices(mode).iter().map(|&index| packing.place(index, mode)).collect(),
+            lists: TensorLists::default(),
+            constants: places.clone().map(|(index, place)| Constant::new(module, index, place)).collect(),
+            gradients: places
+                .map(|(_, place)| if let Place::Own(range) = place { Some(range.start) } else { None })
+                .collect(),
             lengths: [program.arguments[0].view.len(), packing.parameters(), packing.derived(mode), module.state()],
             events_in_panels: false,
             results: program.results().iter().map(|result| result.view.len()).sum(),
@@ -145,13 +159,13 @@ impl<T: Scalar + Element> Pass<T> {
     pub fn forward(&mut self, module: &Module, memory: &Memory<T>, threads: usize, results: &mut [T]) -> Result<()> {
         assert_eq!(results.len(), self.results, "results of another number of rows");
         self.list(module, memory);
-        let [inputs, outputs, _] = &mut self.lists;
-        outputs.clear();
-        outputs.push(results.as_mut_ptr() as usize);
-        outputs.extend(self.updates.iter_mut().map(|update| update.values.as_mut_slice().as_mut_ptr() as usize));
+        let TensorLists { inputs, written, .. } = &mut self.lists;
+        written.clear();
+        written.push(WritePointer::of(results));
+        written.extend(self.updates.iter_mut().map(|update| WritePointer::of(update.values.as_mut_slice())));
         // SAFETY: the inputs are slices of `memory`, which nobody changes meanwhile, bytes of the module's own, and this
         // pass's factors, as long as `list` has checked; the outputs `results` and this pass's own.
-        let (inputs, outputs) = unsafe { (Addresses::new(inputs), Addresses::new(outputs)) };
+        let (inputs, outputs) = unsafe { (ReadTensors::new(inputs), WriteTensors::new(written)) };
         let ran = self.form.run().forward(self.values.as_mut_slice(), inputs, outputs, threads);
         ran.map_err(|OutOfRange { .. }| index_out_of_range(module))
     }
@@ -180,66 +194,71 @@ impl<T: Scalar + Element> Pass<T> {
         gradient: &mut [T],
     ) {
         assert_eq!(gradient.len(), self.lengths[1], "the gradient has another length than the parameters");
-        let start = gradient.as_mut_ptr();
-        let gradients = &mut self.lists[2];
-        gradients.clear();
-        gradients.push(0);
-        gradients.extend(self.places.iter().map(|place| match place {
-            Place::Own(range) => start.wrapping_add(range.start) as usize,
-            Place::Derived(_) | Place::Itself => 0,
-        }));
-        gradients.extend(self.noise.iter().map(|_| 0));
+        let all = WritePointer::of(gradient);
+        let written = &mut self.lists.written;
+        written.clear();
+        written.push(WritePointer::NULL);
+        written.extend(self.gradients.iter().map(|start| start.map_or(WritePointer::NULL, |start| all.at::<T>(start))));
+        written.extend(self.noise.iter().map(|_| WritePointer::NULL));
         self.pull_back(module, memory, threads, adjoint, sum);
     }
 
     /// The same for the gradient [rows, inputs] of the rows, of a pass [by them](Self::by_events).
     pub fn backward_events(&mut self, module: &Module, memory: &Memory<T>, adjoint: &[T], gradient: &mut [T]) {
         assert_eq!(gradient.len(), self.lengths[0], "the gradient has another length than the rows");
-        let gradients = &mut self.lists[2];
-        gradients.clear();
-        gradients.push(gradient.as_mut_ptr() as usize);
-        gradients.extend(self.places.iter().map(|_| 0));
+        let written = &mut self.lists.written;
+        written.clear();
+        written.push(WritePointer::of(gradient));
+        written.extend(self.gradients.iter().map(|_| WritePointer::NULL));
         self.pull_back(module, memory, 1, adjoint, false);
     }
 
-    /// To the gradients whose addresses are listed.
+    /// To the gradients that are listed.
     fn pull_back(&mut self, module: &Module, memory: &Memory<T>, threads: usize, adjoint: &[T], sum: bool) {
         assert_eq!(adjoint.len(), self.rows * module.outputs(), "the adjoint of another number of outputs");
         self.list(module, memory);
-        let [inputs, seeds, gradients] = &mut self.lists;
+        let TensorLists { inputs, seeds, written } = &mut self.lists;
         seeds.clear();
-        seeds.push(adjoint.as_ptr() as usize);
+        seeds.push(ReadPointer::of(adjoint));
         // SAFETY: as in `forward`; the listed gradients are slices of the callers', each as long as its argument and apart.
-        let [inputs, seeds, gradients] =
-            unsafe { [Addresses::new(inputs), Addresses::new(seeds), Addresses::new(gradients)] };
+        let (inputs, seeds, gradients) =
+            unsafe { (ReadTensors::new(inputs), ReadTensors::new(seeds), WriteTensors::new(written)) };
         let (values, adjoints) = (self.values.as_slice(), self.adjoints.as_mut_slice());
         self.form.run().backward(values, adjoints, inputs, seeds, sum, gradients, threads);
     }
 
-    /// Lists the addresses of the arguments, unless they are those of the last call: for one event that takes as long as a
-    /// layer.
+    /// Lists the arguments, anew for each call: a pointer of an earlier one would not be good for what was lent since.
     fn list(&mut self, module: &Module, memory: &Memory<T>) {
         let &Memory { x, parameters, derived, state } = memory;
-        let all = [x, parameters, derived, state];
         // One by one: a comparison of whole arrays waits until what was just written can be read.
         let has = |(slice, length): (&&[T], &usize)| slice.len() == *length;
-        assert!(all.iter().zip(&self.lengths).all(has), "lengths of what a pass reads");
-        let is_at = |(slice, address): (&&[T], &usize)| slice.as_ptr() as usize == *address;
-        if all.iter().zip(&self.listed).all(is_at) {
-            return;
-        }
-        self.listed = all.map(|slice| slice.as_ptr() as usize);
-        let list = &mut self.lists[0];
-        list.clear();
-        list.push(x.as_ptr() as usize);
-        list.extend(module.constants(self.mode).zip(&self.places).map(|pair| match pair {
-            (_, Place::Own(range)) => parameters[range.clone()].as_ptr() as usize,
-            (_, Place::Derived(range)) => derived[range.clone()].as_ptr() as usize,
-            (Captured::State(range), Place::Itself) => state[range.clone()].as_ptr() as usize,
-            (Captured::Fixed(words), Place::Itself) => words.as_ptr() as usize,
-            (Captured::Parameter(_), Place::Itself) => unreachable!("a parameter has a place"),
+        assert!([x, parameters, derived, state].iter().zip(&self.lengths).all(has), "lengths of what a pass reads");
+        let inputs = &mut self.lists.inputs;
+        inputs.clear();
+        inputs.push(ReadPointer::of(x));
+        inputs.extend(self.constants.iter().map(|constant| match *constant {
+            Constant::Parameters(start) => ReadPointer::of(parameters).at::<T>(start),
+            Constant::Derived(start) => ReadPointer::of(derived).at::<T>(start),
+            Constant::State(start) => ReadPointer::of(state).at::<T>(start),
+            Constant::Captured(index) => match &module.captured()[index] {
+                Captured::Fixed(words) => ReadPointer::of(words),
+                Captured::Parameter(_) | Captured::State(_) => unreachable!("they have places of their own"),
+            },
         }));
-        list.extend(self.noise.iter().map(|noise| noise.factors.as_slice().as_ptr() as usize));
+        inputs.extend(self.noise.iter().map(|noise| ReadPointer::of(noise.factors.as_slice())));
+    }
+}
+
+impl Constant {
+    /// Captured tensor `index` of `module`, which the packing put at `place`.
+    fn new(module: &Module, index: usize, place: Place) -> Self {
+        match (place, &module.captured()[index]) {
+            (Place::Own(range), _) => Constant::Parameters(range.start),
+            (Place::Derived(range), _) => Constant::Derived(range.start),
+            (Place::Itself, Captured::State(range)) => Constant::State(range.start),
+            (Place::Itself, Captured::Fixed(_)) => Constant::Captured(index),
+            (Place::Itself, Captured::Parameter(_)) => unreachable!("a parameter has a place"),
+        }
     }
 }
 

@@ -1,6 +1,4 @@
-//! Arenas in parts, addresses in them, and who works on them.
-
-use std::cell::RefCell;
+//! Arenas in parts, and who works on them.
 
 use rayon::prelude::*;
 
@@ -15,21 +13,6 @@ pub fn split<T, const N: usize>(mut arena: &mut [T], lengths: [usize; N]) -> ([&
         part
     });
     (parts, arena)
-}
-
-/// Of the first number.
-pub fn address<T>(memory: &mut [T]) -> usize {
-    memory.as_mut_ptr() as usize
-}
-
-/// Address of number `index`.
-pub fn place<T>(address: usize, index: usize) -> usize {
-    address + index * size_of::<T>()
-}
-
-/// So many bytes behind an address; 0 stays 0, which is no memory.
-pub fn behind(address: usize, bytes: usize) -> usize {
-    if address == 0 { 0 } else { address + bytes }
 }
 
 /// Calls `run` with each of `count` chunks and its number, if there are several on the threads of the present pool. On a thread
@@ -59,17 +42,4 @@ pub fn each_chunk<T: Send>(count: usize, memory: &mut [T], size: usize, run: imp
         Some(pool) => pool.install(&mut run_all),
         None => run_all(),
     }
-}
-
-thread_local! {
-    /// Lists of addresses for what runs on this thread: memory that is there from the second call on.
-    static LISTS: RefCell<[Vec<usize>; 3]> = const { RefCell::new([const { Vec::new() }; 3]) };
-}
-
-/// Calls `run` with three empty lists.
-pub fn with_lists<R>(run: impl FnOnce(&mut [Vec<usize>; 3]) -> R) -> R {
-    LISTS.with_borrow_mut(|lists| {
-        lists.iter_mut().for_each(Vec::clear);
-        run(lists)
-    })
 }

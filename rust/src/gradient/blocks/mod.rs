@@ -19,14 +19,15 @@ use std::sync::{Mutex, PoisonError};
 
 use super::executor::{Executor, OutOfRange, Run};
 use super::layout::ALIGNMENT;
-use crate::device::{Addresses, Element};
+use super::tensor_lists::with_lists;
+use crate::device::{Element, ReadPointer, ReadTensors, WritePointer, WriteTensors};
 use crate::error::Result;
 use crate::graph::Program;
 use crate::graph::outputs::{Outputs, selected};
 use crate::graph::program::{Node, Primitive};
 use crate::graph::rows::{Input, RowCut};
 use crate::kernels::Scalar;
-use memory::{address, behind, each_chunk, place, split, with_lists};
+use memory::{each_chunk, split};
 use piece::{Argument, Piece, Places};
 
 /// Bytes of the values of a block: with its adjoints they stay in a core's own cache of 1 to 2 MB. On a Xeon with 2 MB
@@ -72,11 +73,11 @@ pub struct Blocks<T> {
     totals: Places,
 }
 
-/// Addresses of what parts read.
+/// What parts read.
 struct Sources<'a> {
-    caller: &'a [usize],
-    shared: usize,
-    totals: usize,
+    caller: &'a [ReadPointer],
+    shared: ReadPointer,
+    totals: ReadPointer,
 }
 
 impl<T: Scalar + Element> Blocks<T> {
@@ -152,11 +153,12 @@ impl<T: Scalar + Element> Run<T> for Blocks<T> {
         }
     }
 
+    /// Blocks are what the threads share.
     fn forward(
         &self,
         values: &mut [T],
-        inputs: Addresses,
-        outputs: Addresses,
+        inputs: ReadTensors,
+        outputs: WriteTensors,
         _threads: usize,
     ) -> Result<(), OutOfRange> {
         self.run(values, inputs, outputs, self.count)
@@ -166,8 +168,8 @@ impl<T: Scalar + Element> Run<T> for Blocks<T> {
     fn infer(
         &self,
         values: &mut [T],
-        inputs: Addresses,
-        outputs: Addresses,
+        inputs: ReadTensors,
+        outputs: WriteTensors,
         _threads: usize,
     ) -> Result<(), OutOfRange> {
         self.run(values, inputs, outputs, self.count.min(MOST_LANES))
@@ -177,10 +179,10 @@ impl<T: Scalar + Element> Run<T> for Blocks<T> {
         &self,
         values: &[T],
         adjoints: &mut [T],
-        inputs: Addresses,
-        seeds: Addresses,
+        inputs: ReadTensors,
+        seeds: ReadTensors,
         sum: bool,
-        mut gradients: Addresses,
+        mut gradients: WriteTensors,
         _threads: usize,
     ) {
         let mut start = 0;
@@ -190,14 +192,15 @@ impl<T: Scalar + Element> Run<T> for Blocks<T> {
         });
         let blocks = &values[start..];
         let sources =
-            Sources { caller: inputs.as_slice(), shared: shared.as_ptr() as usize, totals: totals.as_ptr() as usize };
+            Sources { caller: inputs.as_slice(), shared: ReadPointer::of(shared), totals: ReadPointer::of(totals) };
         let seeds = seeds.as_slice();
         let ([after_adjoints, of_after, of_shared, before_adjoints, of_before], lanes) =
             split(adjoints, self.adjoint_regions());
 
         let results = self.other_outputs.iter().map(|&output| seeds[output]);
-        let (found, given_after) = (address(of_after), selected(results.clone().map(|seed| seed != 0)));
-        self.run_backward(&self.after, after, after_adjoints, &sources, 0, results, |_, at| place::<T>(found, at));
+        let (found, given_after) = (WritePointer::of(of_after), selected(results.clone().map(|seed| !seed.is_null())));
+        self.run_backward(&self.after, after, after_adjoints, &sources, 0, results, |_, at| found.at::<T>(at));
+        let found = found.to_read();
 
         let caller = gradients.as_slice();
         let (length, common) = (self.lane_length(), self.block.gradients.length);
@@ -207,14 +210,14 @@ impl<T: Scalar + Element> Run<T> for Blocks<T> {
             let blocks_of_lane = self.share(lane, self.lanes);
             for index in blocks_of_lane.clone() {
                 let is_first = index == blocks_of_lane.start;
-                let target = if is_first { address(total) } else { address(term) };
+                let target = WritePointer::of(if is_first { &mut *total } else { &mut *term });
                 let rows =
-                    self.row_outputs.iter().map(|&(output, step)| behind(seeds[output], index * self.rows * step));
+                    self.row_outputs.iter().map(|&(output, step)| seeds[output].behind(index * self.rows * step));
                 let results = rows.chain(self.total_seeds(found, given_after));
                 let values = &blocks[index * self.block.values()..][..self.block.values()];
                 let gradient = |argument: Option<usize>, at: usize| match argument {
-                    Some(row) => behind(caller[row], index * self.rows * self.arguments[row].gradient_step),
-                    None => place::<T>(target, at),
+                    Some(row) => caller[row].behind(index * self.rows * self.arguments[row].gradient_step),
+                    None => target.at::<T>(at),
                 };
                 self.run_backward(self.piece(index), values, adjoints, &sources, index, results, gradient);
                 if !is_first {
@@ -236,7 +239,7 @@ impl<T: Scalar + Element> Run<T> for Blocks<T> {
         self.give(&self.after, of_after, of_shared, &mut gradients);
         let row_seeds = self.row_outputs.iter().map(|&(output, _)| seeds[output]);
         let block_seeds = row_seeds.chain(self.total_seeds(found, given_after));
-        let given_block = selected(block_seeds.map(|seed| seed != 0));
+        let given_block = selected(block_seeds.map(|seed| !seed.is_null()));
         let is_reached = |shared: usize| {
             let reaches = |piece: &Piece<T>, given: Outputs| {
                 let inputs = piece.part.inputs.iter().enumerate();
@@ -245,10 +248,13 @@ impl<T: Scalar + Element> Run<T> for Blocks<T> {
             };
             reaches(&self.after, given_after) || reaches(&self.block, given_block)
         };
-        let (seeds, found) = (address(of_shared), address(of_before));
+        let (seeds, found) = (ReadPointer::of(of_shared), WritePointer::of(of_before));
         let ranges = self.shared.ranges.iter().enumerate();
-        let results = ranges.map(|(shared, range)| if is_reached(shared) { place::<T>(seeds, range.start) } else { 0 });
-        self.run_backward(&self.before, before, before_adjoints, &sources, 0, results, |_, at| place::<T>(found, at));
+        let results = ranges.map(|(shared, range)| match is_reached(shared) {
+            true => seeds.at::<T>(range.start),
+            false => ReadPointer::NULL,
+        });
+        self.run_backward(&self.before, before, before_adjoints, &sources, 0, results, |_, at| found.at::<T>(at));
         self.give(&self.before, of_before, of_shared, &mut gradients);
     }
 }
@@ -269,18 +275,30 @@ impl<T: Scalar + Element> Blocks<T> {
 
     /// Runs all blocks, in `lanes` lanes that the threads share, each in the memory of one block; a last block with fewer rows
     /// has its own.
-    fn run(&self, values: &mut [T], inputs: Addresses, outputs: Addresses, lanes: usize) -> Result<(), OutOfRange> {
+    fn run(
+        &self,
+        values: &mut [T],
+        inputs: ReadTensors,
+        outputs: WriteTensors,
+        lanes: usize,
+    ) -> Result<(), OutOfRange> {
         let ([before, shared, after, totals, sums], blocks) = split(values, self.value_regions());
-        let sources = Sources { caller: inputs.as_slice(), shared: address(shared), totals: address(totals) };
+        let shared = WritePointer::of(shared);
+        let read_totals = |totals: &[T]| Sources {
+            caller: inputs.as_slice(),
+            shared: shared.to_read(),
+            totals: ReadPointer::of(totals),
+        };
+        let sources = read_totals(totals);
         let outputs = outputs.as_slice();
-        let handed_on = self.shared.ranges.iter().map(|range| place::<T>(sources.shared, range.start));
+        let handed_on = self.shared.ranges.iter().map(|range| shared.at::<T>(range.start));
         self.run_forward(&self.before, before, &sources, 0, handed_on)?;
 
-        let (failed, sums_at) = (AtomicUsize::new(usize::MAX), address(sums));
+        let (failed, sums_at) = (AtomicUsize::new(usize::MAX), WritePointer::of(sums));
         let run = |index: usize, values: &mut [T]| {
-            let rows = self.row_outputs.iter().map(|&(output, step)| outputs[output] + index * self.rows * step);
-            let own = place::<T>(sums_at, index * self.totals.length);
-            let results = rows.chain(self.totals.ranges.iter().map(|range| place::<T>(own, range.start)));
+            let rows = self.row_outputs.iter().map(|&(output, step)| outputs[output].behind(index * self.rows * step));
+            let own = sums_at.at::<T>(index * self.totals.length);
+            let results = rows.chain(self.totals.ranges.iter().map(|range| own.at::<T>(range.start)));
             if let Err(OutOfRange { observed }) = self.run_forward(self.piece(index), values, &sources, index, results)
             {
                 failed.fetch_min(observed, Ordering::Relaxed);
@@ -310,7 +328,7 @@ impl<T: Scalar + Element> Blocks<T> {
             sums.chunks(totals.len()).for_each(|sum| T::add(sum, totals));
         }
         let results = self.other_outputs.iter().map(|&output| outputs[output]);
-        self.run_forward(&self.after, after, &sources, 0, results)
+        self.run_forward(&self.after, after, &read_totals(totals), 0, results)
     }
 
     fn run_forward(
@@ -319,15 +337,15 @@ impl<T: Scalar + Element> Blocks<T> {
         values: &mut [T],
         sources: &Sources,
         index: usize,
-        results: impl Iterator<Item = usize>,
+        results: impl Iterator<Item = WritePointer>,
     ) -> Result<(), OutOfRange> {
-        with_lists(|[given, written, _]| {
-            given.extend(self.inputs(piece, sources, index));
-            written.extend(results);
-            // SAFETY: the caller's tensors, by the promise of `Addresses`, from the block's own rows on, and regions of
-            // the arena that nobody else has: as long as the part says, for it was cut out of the whole program.
-            let (given, written) = unsafe { (Addresses::new(given), Addresses::new(written)) };
-            piece.executor.forward(values, given, written, 1)
+        with_lists(|lists| {
+            lists.inputs.extend(self.inputs(piece, sources, index));
+            lists.written.extend(results);
+            // SAFETY: the caller's tensors, by the promises of `ReadTensors` and `WriteTensors`, from the block's own rows on,
+            // and regions of the arena that nobody else has: as long as the part says, for it was cut out of the whole program.
+            let (inputs, outputs) = unsafe { (ReadTensors::new(&lists.inputs), WriteTensors::new(&lists.written)) };
+            piece.executor.forward(values, inputs, outputs, 1)
         })
     }
 
@@ -340,28 +358,29 @@ impl<T: Scalar + Element> Blocks<T> {
         adjoints: &mut [T],
         sources: &Sources,
         index: usize,
-        seeds: impl Iterator<Item = usize>,
-        gradient: impl Fn(Option<usize>, usize) -> usize,
+        seeds: impl Iterator<Item = ReadPointer>,
+        gradient: impl Fn(Option<usize>, usize) -> WritePointer,
     ) {
-        with_lists(|[given, results, gradients]| {
-            given.extend(self.inputs(piece, sources, index));
-            results.extend(seeds);
+        with_lists(|lists| {
+            lists.inputs.extend(self.inputs(piece, sources, index));
+            lists.seeds.extend(seeds);
             let places = piece.part.inputs.iter().zip(&piece.gradients.ranges);
-            gradients.extend(places.map(|(input, range)| match *input {
+            lists.written.extend(places.map(|(input, range)| match *input {
                 Input::Argument(argument) if self.arguments[argument].has_rows() => {
                     gradient(Some(argument), range.start)
                 }
                 _ => gradient(None, range.start),
             }));
             // SAFETY: as in `run_forward`.
-            let [given, results, gradients] =
-                unsafe { [Addresses::new(given), Addresses::new(results), Addresses::new(gradients)] };
-            piece.executor.backward(values, adjoints, given, results, false, gradients, 1);
+            let (inputs, seeds, gradients) = unsafe {
+                (ReadTensors::new(&lists.inputs), ReadTensors::new(&lists.seeds), WriteTensors::new(&lists.written))
+            };
+            piece.executor.backward(values, adjoints, inputs, seeds, false, gradients, 1);
         });
     }
 
     /// Adds the gradients that a part found to those of the caller's arguments, and of what the first part handed on.
-    fn give(&self, piece: &Piece<T>, found: &[T], of_shared: &mut [T], gradients: &mut Addresses) {
+    fn give(&self, piece: &Piece<T>, found: &[T], of_shared: &mut [T], gradients: &mut WriteTensors) {
         for (input, range) in
             piece.part.inputs.iter().zip(&piece.gradients.ranges).filter(|(_, range)| !range.is_empty())
         {
@@ -375,13 +394,13 @@ impl<T: Scalar + Element> Blocks<T> {
         }
     }
 
-    /// Where the adjoint of each sum over rows lies, if the part after the blocks left its gradients at `found`; 0 for
+    /// Where the adjoint of each sum over rows lies, if the part after the blocks left its gradients at `found`; null for
     /// those that it does not read, or of which it has found nothing.
-    fn total_seeds(&self, found: usize, given: Outputs) -> impl Iterator<Item = usize> {
+    fn total_seeds(&self, found: ReadPointer, given: Outputs) -> impl Iterator<Item = ReadPointer> {
         (0..self.totals.ranges.len()).map(move |total| {
             let position = self.after.part.inputs.iter().position(|input| *input == Input::Total(total));
             let position = position.filter(|&input| self.after.executor.reaches(input, given));
-            position.map_or(0, |input| place::<T>(found, self.after.gradients.ranges[input].start))
+            position.map_or(ReadPointer::NULL, |input| found.at::<T>(self.after.gradients.ranges[input].start))
         })
     }
 
@@ -390,11 +409,13 @@ impl<T: Scalar + Element> Blocks<T> {
         piece: &'a Piece<T>,
         sources: &'a Sources,
         index: usize,
-    ) -> impl Iterator<Item = usize> + 'a {
+    ) -> impl Iterator<Item = ReadPointer> + 'a {
         piece.part.inputs.iter().map(move |input| match *input {
-            Input::Argument(argument) => sources.caller[argument] + index * self.rows * self.arguments[argument].step,
-            Input::Shared(output) => place::<T>(sources.shared, self.shared.ranges[output].start),
-            Input::Total(total) => place::<T>(sources.totals, self.totals.ranges[total].start),
+            Input::Argument(argument) => {
+                sources.caller[argument].behind(index * self.rows * self.arguments[argument].step)
+            }
+            Input::Shared(output) => sources.shared.at::<T>(self.shared.ranges[output].start),
+            Input::Total(total) => sources.totals.at::<T>(self.totals.ranges[total].start),
         })
     }
 

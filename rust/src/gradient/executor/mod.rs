@@ -20,7 +20,7 @@ use std::ops::Range;
 use super::jit::CompiledFunction;
 use super::layout::{Layout, Place};
 use super::reverse::{Pullback, Reverse};
-use crate::device::{Addresses, Element};
+use crate::device::{Element, ReadTensors, WriteTensors};
 use crate::error::Result;
 use crate::graph::outputs::{Outputs, dependents, selected};
 use crate::graph::program::{Buffer, Origin, Primitive, Tensor};
@@ -41,13 +41,19 @@ pub trait Run<T> {
     fn forward(
         &self,
         values: &mut [T],
-        inputs: Addresses,
-        outputs: Addresses,
+        inputs: ReadTensors,
+        outputs: WriteTensors,
         threads: usize,
     ) -> Result<(), OutOfRange>;
 
     /// The same where no backward call will follow, so that the values need not stay.
-    fn infer(&self, values: &mut [T], inputs: Addresses, outputs: Addresses, threads: usize) -> Result<(), OutOfRange> {
+    fn infer(
+        &self,
+        values: &mut [T],
+        inputs: ReadTensors,
+        outputs: WriteTensors,
+        threads: usize,
+    ) -> Result<(), OutOfRange> {
         self.forward(values, inputs, outputs, threads)
     }
 
@@ -58,10 +64,10 @@ pub trait Run<T> {
         &self,
         values: &[T],
         adjoints: &mut [T],
-        inputs: Addresses,
-        seeds: Addresses,
+        inputs: ReadTensors,
+        seeds: ReadTensors,
         sum: bool,
-        gradients: Addresses,
+        gradients: WriteTensors,
         threads: usize,
     );
 }
@@ -231,8 +237,8 @@ impl<T: Scalar + Element> Run<T> for Executor<T> {
     fn forward(
         &self,
         values: &mut [T],
-        inputs: Addresses,
-        mut outputs: Addresses,
+        inputs: ReadTensors,
+        mut outputs: WriteTensors,
         threads: usize,
     ) -> Result<(), OutOfRange> {
         assert!(inputs.len() == self.arguments.len() && outputs.len() == self.outputs.len(), "wrong number of tensors");
@@ -256,10 +262,10 @@ impl<T: Scalar + Element> Run<T> for Executor<T> {
         &self,
         values: &[T],
         adjoints: &mut [T],
-        inputs: Addresses,
-        seeds: Addresses,
+        inputs: ReadTensors,
+        seeds: ReadTensors,
         sum: bool,
-        mut gradients: Addresses,
+        mut gradients: WriteTensors,
         threads: usize,
     ) {
         let Adjoints { results, zero, left, .. } = &self.adjoints;
@@ -278,7 +284,7 @@ impl<T: Scalar + Element> Run<T> for Executor<T> {
             }
         }
         if let Some(function) = &self.function {
-            function.backward(inputs, values, adjoints, gradients);
+            function.backward(inputs, values, adjoints, &mut gradients);
             for (argument, range) in left {
                 let (found, to) = (&adjoints[range.clone()], gradients.write(*argument, range.len()));
                 if sum { T::add(found, to) } else { to.copy_from_slice(found) }

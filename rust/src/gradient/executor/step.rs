@@ -7,7 +7,7 @@ use super::super::reverse::Begin;
 use super::super::shares::{Input, Pulled, Shares};
 use super::products::Products;
 use super::{own, panels, rounded, standardise};
-use crate::device::{Addresses, Element};
+use crate::device::{Element, ReadTensors, WriteTensors};
 use crate::error::{Error, Result};
 use crate::graph::outputs::Outputs;
 use crate::graph::program::{Digits, Gather, Kind, Linear, Node, Origin, Primitive, Scatter, Tensor, Ties};
@@ -77,14 +77,14 @@ impl Value {
 /// A reverse pass, as its steps see it.
 pub(super) struct Backward<'a, 'b, T> {
     pub values: &'a [T],
-    pub inputs: Addresses<'a>,
-    pub seeds: Addresses<'a>,
+    pub inputs: ReadTensors<'a>,
+    pub seeds: ReadTensors<'a>,
     /// The outputs that have seeds.
     pub given: Outputs,
     pub adjoints: &'a mut [T],
     /// Whether the caller's gradients are added to.
     pub sum: bool,
-    pub gradients: &'a mut Addresses<'b>,
+    pub gradients: &'a mut WriteTensors<'b>,
     /// For one operator.
     pub threads: usize,
 }
@@ -155,7 +155,7 @@ impl Place {
     pub(super) fn write<'a, T: Element>(
         self,
         arena: &'a mut [T],
-        caller: &'a mut Addresses,
+        caller: &'a mut WriteTensors,
         length: usize,
     ) -> &'a mut [T] {
         match self {
@@ -174,7 +174,7 @@ impl Layout {
 
 impl Source {
     #[inline]
-    pub fn read<'a, T: Element>(&self, values: &'a [T], inputs: Addresses<'a>) -> &'a [T] {
+    pub fn read<'a, T: Element>(&self, values: &'a [T], inputs: ReadTensors<'a>) -> &'a [T] {
         match self.place {
             Place::Caller(index) => inputs.read(index, self.length),
             Place::Arena(start) => &values[start..start + self.length],
@@ -220,8 +220,8 @@ impl Step {
     pub fn forward<T: Scalar + Element>(
         &self,
         values: &mut [T],
-        inputs: Addresses,
-        outputs: &mut Addresses,
+        inputs: ReadTensors,
+        outputs: &mut WriteTensors,
         threads: usize,
     ) -> Option<()> {
         let (before, value): (&[T], &mut [T]) = match &self.value {
@@ -319,7 +319,7 @@ impl Step {
     }
 
     /// What chooses elements: the second operand, an argument of integers or numbers that a kernel made.
-    fn index<'a, T: Element>(&self, values: &'a [T], inputs: Addresses<'a>) -> Index<'a, T> {
+    fn index<'a, T: Element>(&self, values: &'a [T], inputs: ReadTensors<'a>) -> Index<'a, T> {
         let source = self.sources[1];
         match source.place {
             Place::Caller(index) if source.is_index => Index::Integers(inputs.read(index, source.length)),
@@ -328,12 +328,12 @@ impl Step {
     }
 
     /// The memory of up to three operands.
-    fn operands<'a, T: Element>(&self, values: &'a [T], inputs: Addresses<'a>) -> [&'a [T]; 3] {
+    fn operands<'a, T: Element>(&self, values: &'a [T], inputs: ReadTensors<'a>) -> [&'a [T]; 3] {
         std::array::from_fn(|i| self.sources.get(i).map_or(&[][..], |source| source.read(values, inputs)))
     }
 
     /// An argument of another type as numbers.
-    fn load<T: Scalar + Element>(&self, dtype: DType, digits: Digits, inputs: Addresses, value: &mut [T]) {
+    fn load<T: Scalar + Element>(&self, dtype: DType, digits: Digits, inputs: ReadTensors, value: &mut [T]) {
         let Place::Caller(index) = self.sources[0].place else { unreachable!("only arguments are loaded") };
         let (length, view) = (self.sources[0].length, &self.views[0]);
         match dtype {
@@ -383,7 +383,7 @@ impl Step {
         channels: &Channels,
         eps: f64,
         values: &'a [T],
-        inputs: Addresses<'a>,
+        inputs: ReadTensors<'a>,
     ) -> standardise::Operands<'a, T> {
         let read = |operand: usize| self.sources[operand].read(values, inputs);
         standardise::Operands::new(channels, eps, read(0), read(1), read(2), read(3))

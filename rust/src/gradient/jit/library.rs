@@ -5,14 +5,14 @@ use std::path::Path;
 
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW, Symbol};
 
-use crate::device::Addresses;
+use crate::device::{ReadPointer, ReadTensors, WritePointer, WriteTensors};
 use crate::kernels::{self, Scalar};
 
 type Loss = unsafe extern "C" fn(usize, usize, *const f64, *const f64, *mut f64, *mut f64, *mut c_char, usize) -> c_int;
 type Values = unsafe extern "C" fn(usize, *const f64, *mut f64, *mut c_char, usize) -> c_int;
 type Bind = unsafe extern "C" fn(*const c_void);
-type Forward<T> = unsafe extern "C" fn(*const usize, *mut T) -> c_int;
-type Backward<T> = unsafe extern "C" fn(*const usize, *const T, *mut T, *const usize);
+type Forward<T> = unsafe extern "C" fn(*const ReadPointer, *mut T) -> c_int;
+type Backward<T> = unsafe extern "C" fn(*const ReadPointer, *const T, *mut T, *const WritePointer);
 
 /// Forward and backward of one graph.
 pub struct CompiledFunction<T> {
@@ -38,16 +38,16 @@ impl<T: Scalar> CompiledFunction<T> {
     }
 
     /// Runs every step; the step whose index was out of range, if there is one. The arena is as long as the layout says.
-    pub fn forward(&self, inputs: Addresses, arena: &mut [T]) -> Option<usize> {
-        // SAFETY: the inputs are those of the program (the promise of `Addresses`), and the executor, which alone has the
+    pub fn forward(&self, inputs: ReadTensors, arena: &mut [T]) -> Option<usize> {
+        // SAFETY: the inputs are those of the program (the promise of `ReadTensors`), and the executor, which alone has the
         // function, hands over an arena of its layout.
         let failed = unsafe { (self.forward)(inputs.as_slice().as_ptr(), arena.as_mut_ptr()) };
         usize::try_from(failed - 1).ok()
     }
 
     /// Adds up the adjoints; those of the results are there already.
-    pub fn backward(&self, inputs: Addresses, arena: &[T], adjoints: &mut [T], gradients: Addresses) {
-        let [inputs, gradients] = [inputs, gradients].map(|addresses| addresses.as_slice().as_ptr());
+    pub fn backward(&self, inputs: ReadTensors, arena: &[T], adjoints: &mut [T], gradients: &mut WriteTensors) {
+        let (inputs, gradients) = (inputs.as_slice().as_ptr(), gradients.as_slice().as_ptr());
         // SAFETY: as for `forward`; the function only reads the arena.
         unsafe { (self.backward)(inputs, arena.as_ptr(), adjoints.as_mut_ptr(), gradients) }
     }
