@@ -7,15 +7,16 @@
 //! gets the same bits whatever the number of events is. In a program the weight's argument becomes the packed layer and
 //! the bias's what is derived from it. With products in bfloat16 that is the weight as pairs, and a node of its own rounds the input.
 
+mod layers;
 mod packer;
 
 use std::marker::PhantomData;
 use std::ops::Range;
 
 use crate::error::{Error, Result};
-use crate::graph::program::{Node, Origin, Primitive, Product, Tensor};
-use crate::graph::{Captured, Function, Mode, Module, Precision, Program};
+use crate::graph::{Captured, Mode, Module, Precision, Program};
 use crate::kernels::{Scalar, bf16};
+use layers::{Found, is_in_panels, is_whole, layers_of, uses};
 use packer::Packer;
 
 /// Where the parameters of a module lie.
@@ -226,126 +227,6 @@ fn derived_lengths<T: Scalar>([inputs, outputs]: [usize; 2], takes_events: bool,
         true => [bf16::across::<T>(inputs, outputs), if takes_events { 0 } else { bf16::across::<T>(outputs, inputs) }],
         false => [0, T::transposed_length(inputs, outputs)],
     }
-}
-
-/// A layer that can be packed.
-#[derive(Clone, Debug, PartialEq)]
-struct Found {
-    weight: usize,
-    bias: usize,
-    /// Inputs and outputs.
-    shape: [usize; 2],
-    /// Its input are the events as they are.
-    takes_events: bool,
-}
-
-fn layers_of(module: &Module, mode: Mode, rows: usize, takes_single: bool) -> Result<Vec<Found>> {
-    let (program, constants) = (module.program(mode, rows)?, module.constant_indices(mode));
-    let uses = uses(&program);
-    let layers: Vec<Option<Found>> =
-        program.nodes.iter().map(|node| found(module, &program, constants, &uses, node, rows)).collect();
-    let mut chosen = vec![false; layers.len()];
-    for (index, layer) in layers.iter().enumerate() {
-        let Some(layer) = layer else { continue };
-        chosen[index] |= layer.takes_events || takes_single;
-        for before in layers_before(&program, &layers, program.nodes[index].operands[0].buffer) {
-            chosen[index] = true;
-            chosen[before] = true;
-        }
-    }
-    Ok(layers.into_iter().zip(chosen).filter_map(|(layer, chosen)| layer.filter(|_| chosen)).collect())
-}
-
-/// How often each buffer is used.
-fn uses(program: &Program) -> Vec<usize> {
-    let mut uses = vec![0; program.buffers.len()];
-    let operands = program.nodes.iter().flat_map(|node| &node.operands);
-    operands.chain(&program.outputs).for_each(|tensor| uses[tensor.buffer] += 1);
-    uses
-}
-
-/// Whether the node is a layer that can be packed.
-fn found(
-    module: &Module,
-    program: &Program,
-    constants: &[usize],
-    uses: &[usize],
-    node: &Node,
-    rows: usize,
-) -> Option<Found> {
-    let Primitive::Product(Product { m, n, k, batches }) = &node.primitive else { return None };
-    let [x, w, b] = &node.operands[..] else { return None };
-    let parameter = |tensor: &Tensor, shape: &[usize]| {
-        let Origin::Argument(argument) = program.buffers[tensor.buffer].origin else { return None };
-        let captured = *constants.get(argument.checked_sub(1)?)?;
-        let view = &program.arguments[argument].view;
-        let is_parameter =
-            matches!(&module.captured()[captured], Captured::Parameter(range) if range.len() == view.len());
-        (is_parameter && uses[tensor.buffer] == 1 && view.sizes == shape).then_some(captured)
-    };
-    let is_layer = batches.len() == 1
-        && node.bias() == Some(0)
-        && w.view.transpose(0, 1).is_contiguous()
-        && is_whole(program, x)
-        && x.view.sizes == [*m, *k]
-        && [*m, *n, *k].iter().all(|&size| size > 0);
-    let bias = |b: &Tensor| parameter(b, &[*n]).or_else(|| (*n == 1).then(|| parameter(b, &[1])).flatten());
-    let takes_events = program.buffers[x.buffer].origin == Origin::Argument(0) && *m == rows;
-    is_layer
-        .then(|| Some(Found { weight: parameter(w, &[*n, *k])?, bias: bias(b)?, shape: [*k, *n], takes_events }))
-        .flatten()
-}
-
-/// All of its buffer, in its order.
-fn is_whole(program: &Program, tensor: &Tensor) -> bool {
-    tensor.view.is_contiguous() && tensor.view.len() == program.buffers[tensor.buffer].length
-}
-
-/// Layers whose values reach a buffer through element-wise functions.
-fn layers_before(program: &Program, layers: &[Option<Found>], buffer: usize) -> Vec<usize> {
-    let Origin::Node(index) = program.buffers[buffer].origin else { return Vec::new() };
-    if layers[index].is_some() {
-        return vec![index];
-    }
-    let node = &program.nodes[index];
-    if !is_in_panels(node) && !matches!(node.primitive, Primitive::Standardise { .. }) {
-        return Vec::new();
-    }
-    let operands = node.operands.iter().filter(|operand| is_whole(program, operand));
-    operands.flat_map(|operand| layers_before(program, layers, operand.buffer)).collect()
-}
-
-/// Whether the node can compute panels: element by element, and finite where there is no column and all numbers are zero.
-fn is_in_panels(node: &Node) -> bool {
-    use Function::*;
-    matches!(
-        node.primitive,
-        Primitive::Map(
-            Identity
-                | Neg
-                | Squared
-                | Sin
-                | Cos
-                | Tanh
-                | Erf
-                | Abs
-                | Relu
-                | Sigmoid
-                | Silu
-                | Gelu
-                | GeluTanh
-                | LogSigmoid
-                | Add
-                | Sub
-                | Mul
-                | Maximum
-                | Minimum
-                | ClampMin
-                | ClampMax
-                | Leaky
-                | Elu
-        )
-    )
 }
 
 /// The next `length` numbers.

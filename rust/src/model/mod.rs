@@ -11,12 +11,14 @@ mod module;
 mod names;
 mod network_filter;
 mod online;
+mod predictions;
 mod predictor;
 mod probe;
 mod regularised;
 mod rescale;
 pub(crate) mod sealed;
 mod state_dict;
+mod training;
 mod unlike;
 
 pub use file::{load_all, save_all};
@@ -25,98 +27,22 @@ pub use module::ModuleNetwork;
 pub use names::{Names, PROBABILITIES, Place};
 pub use network_filter::NetworkFilter;
 pub use online::OnlineSearch;
-use predictor::{Numbers, Predictor};
+use predictor::Predictor;
 pub use regularised::Hidden;
 pub use state_dict::{Content, StateTensor};
+pub use training::Training;
 
 use std::ops::Range;
 use std::sync::Arc;
 
 use crate::columns::{self, Column};
-use crate::dataset::{Dataset, Scaler, Targets};
-use crate::device::{HostBuffer, shared_pool};
+use crate::dataset::Targets;
+use crate::device::HostBuffer;
 use crate::error::{Error, Result};
 use crate::gradient::libtorch::LibTorchModule;
-use crate::graph::{DType, Gives, Init, Mode, Module, Op};
-use crate::interrupt;
-use crate::options::{Options, record};
+use crate::graph::{DType, Init, Module, Op};
+use crate::options::record;
 use crate::text;
-
-/// What a fit leaves in a model beside its parameters, or a user sets.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Training {
-    /// Applied to features before the first layer; none: they are taken as they are.
-    pub scaler: Option<Scaler>,
-    /// Undone on the outputs [outputs] of a regression, see [`Gives`]; none: they are values as they are.
-    pub target: Option<Scaler>,
-    /// The feature columns, in order; empty: unknown.
-    pub columns: Vec<Column>,
-    /// Names of the label columns.
-    pub targets: Targets,
-    /// Of the last fit, with the loss decided and the epochs that were run; none: there was none.
-    pub options: Option<Options>,
-}
-
-impl Training {
-    /// What the outputs become: values after a regression, or with a loss of the user's own.
-    fn gives(&self) -> Gives {
-        match (&self.options, &self.target) {
-            (Some(options), _) => options.gives(),
-            (None, Some(_)) => Gives::Values,
-            (None, None) => Gives::Probabilities,
-        }
-    }
-
-    /// What standardises the labels of a regression: the part of the scaler `target` that belongs to values.
-    pub fn label_scaler(&self) -> Option<Scaler> {
-        self.target.as_ref().map(|target| self.gives().label_scaler(target))
-    }
-
-    /// With a scaler of the labels instead of the one that there is.
-    pub fn with_label_scaler(mut self, labels: Option<Scaler>) -> Self {
-        let gives = self.gives();
-        self.target = labels.map(|labels| gives.output_scaler(&labels));
-        self
-    }
-
-    /// Checks the widths against those of a network, and that only values are scaled.
-    fn check(&self, inputs: usize, outputs: usize) -> Result<()> {
-        let width = |scaler: &Option<Scaler>| scaler.as_ref().map(|scaler| scaler.mean.len());
-        let columns = (!self.columns.is_empty()).then(|| columns::checked_width(&self.columns)).transpose()?;
-        for (what, found, expected) in [
-            ("a scaler", width(&self.scaler), inputs),
-            ("a scaler of the target", width(&self.target), outputs),
-            ("columns", columns, inputs),
-        ] {
-            if let Some(found) = found.filter(|found| *found != expected) {
-                return Err(Error::invalid(
-                    format!("{what} of {found} numbers for a model of {inputs} inputs and {outputs} outputs"),
-                    format!("give {expected}"),
-                ));
-            }
-        }
-        let (gives, targets) = (self.gives(), self.targets.count());
-        if gives == Gives::Gaussians && !outputs.is_multiple_of(2) {
-            return Err(Error::invalid(
-                format!("fLoss = kGaussian for a model of {outputs} output(s)"),
-                "it takes two outputs for each target: a mean and the logarithm of a variance",
-            ));
-        }
-        if targets > 1 && (gives.outputs(targets) != outputs || gives == Gives::Probabilities) {
-            return Err(Error::invalid(
-                format!("{} for a model of {outputs} outputs", self.targets),
-                "several targets need a regression, and one output each, with kGaussian two",
-            ));
-        }
-        match self.target.is_some() && gives == Gives::Probabilities {
-            false => Ok(()),
-            true => Err(Error::invalid(
-                "a scaler of the target for a classifier",
-                "only the outputs of a regression have a scale: its fLoss is kMeanSquaredError or kHuber",
-            )),
-        }
-    }
-}
 
 /// Where a model's module comes from.
 #[derive(Clone)]
@@ -414,89 +340,6 @@ impl Model {
         &self.training.targets
     }
 
-    /// Outputs of `data` into `out` [rows, outputs]: of a classifier probabilities, or logits if `raw`; of a regression
-    /// values in the units of its labels, or means and then standard deviations, if `raw` logarithms of variances.
-    pub fn predict(&self, data: &Dataset, raw: bool, threads: usize, out: &mut [f32]) -> Result<()> {
-        self.check_columns(data.columns(), data.width())?;
-        self.predict_rows(data.features(), raw, threads, out)
-    }
-
-    /// As [`predict`](Self::predict), for features [rows, inputs].
-    pub fn predict_rows(&self, features: &[f32], raw: bool, threads: usize, out: &mut [f32]) -> Result<()> {
-        let rows = features.len() / self.inputs();
-        if out.len() != rows * self.outputs() {
-            return Err(Error::Internal(format!("{} numbers for {rows} rows of {}", out.len(), self.outputs())));
-        }
-        let finish = |out: &mut [f32]| self.finish(raw, out);
-        let pool = shared_pool(threads)?;
-        let is_here = |predictor: &Predictor| pool.current_num_threads() == 1 || predictor.is_short(rows);
-        match (&self.predictor, &self.network) {
-            (Some(predictor), _) if is_here(predictor) => {
-                predictor.predict_here(self.numbers(), features, out, finish)?;
-            }
-            (Some(predictor), _) => {
-                pool.install(|| predictor.predict(self.numbers(), features, out, finish))?;
-            }
-            (None, Network::Module(module)) => {
-                pool.install(|| module.predict(self.numbers(), threads, features, out, finish))?;
-            }
-            (None, Network::Mlp(_)) => return Err(Error::Internal("a perceptron without operators".into())),
-        }
-        interrupt::check("the prediction")
-    }
-
-    /// Whether an event's prediction has the same bits in any batch: that of kernels has, LibTorch chooses its algorithms by the size of
-    /// the batch.
-    pub fn predicts_alike(&self) -> bool {
-        self.predictor.as_ref().is_some_and(|predictor| predictor.module().takes_one(Mode::Evaluation))
-    }
-
-    /// What it predicts: see [`Training`].
-    pub fn gives(&self) -> Gives {
-        self.training.gives()
-    }
-
-    /// Outputs of one event's `features` into `out` [outputs]. Safe from several threads at once.
-    pub fn score(&self, features: &[f32], raw: bool, out: &mut [f32]) -> Result<()> {
-        if features.len() != self.inputs() || out.len() != self.outputs() {
-            return Err(Error::invalid(
-                format!("{} features for a model that takes {}", features.len(), self.inputs()),
-                "give the model's columns",
-            ));
-        }
-        match (&self.predictor, &self.network) {
-            (Some(predictor), _) => predictor.score(self.numbers(), features, out)?,
-            (None, Network::Module(module)) => module.score(self.numbers(), features, out)?,
-            (None, Network::Mlp(_)) => return Err(Error::Internal("a perceptron without operators".into())),
-        }
-        self.finish(raw, out);
-        Ok(())
-    }
-
-    fn numbers(&self) -> Numbers<'_> {
-        Numbers { parameters: self.parameters(), state: self.state(), scaler: self.training.scaler.as_ref() }
-    }
-
-    /// What the network gave for some rows becomes what the model predicts.
-    fn finish(&self, raw: bool, out: &mut [f32]) {
-        if let Some(target) = &self.training.target {
-            target.undo(out);
-        }
-        if !raw {
-            self.to_predictions(out);
-        }
-    }
-
-    /// Turns raw predictions [rows, outputs] into those that are not: logits of a classifier into probabilities, logarithms of
-    /// variances into standard deviations.
-    pub fn to_predictions(&self, out: &mut [f32]) {
-        match self.gives() {
-            Gives::Probabilities => out.chunks_mut(self.outputs()).for_each(to_probabilities),
-            Gives::Values => {}
-            Gives::Gaussians => gaussian::to_deviations(self.outputs(), self.training.target.as_ref(), out),
-        }
-    }
-
     /// Architecture, columns and options, for people.
     pub fn describe(&self) -> String {
         let mut text = match &self.network {
@@ -518,16 +361,4 @@ impl Model {
         }
         text
     }
-}
-
-/// The logits of one row become probabilities: of label 1 for one logit, else of each class.
-fn to_probabilities(row: &mut [f32]) {
-    if let [logit] = row {
-        *logit = 1.0 / (1.0 + (-*logit).exp());
-        return;
-    }
-    let highest = row.iter().copied().fold(f32::NEG_INFINITY, f32::max);
-    row.iter_mut().for_each(|z| *z = (*z - highest).exp());
-    let sum: f32 = row.iter().sum();
-    row.iter_mut().for_each(|z| *z /= sum);
 }

@@ -1,11 +1,14 @@
 //! A program written anew with its layers in panels.
 
+mod forms;
+
 use super::{Layer, Packed, Packing, is_in_panels, is_whole, uses};
 use crate::error::{Error, Result};
 use crate::graph::program::{Linear, Node, Origin, Primitive, Tensor};
 use crate::graph::{Activation, Function, Mode, Program, View};
 use crate::kernels::strided::Channels;
 use crate::kernels::{Scalar, bf16};
+use forms::Forms;
 
 /// A program while its layers are packed.
 pub(super) struct Packer<'a, T> {
@@ -20,14 +23,6 @@ pub(super) struct Packer<'a, T> {
     /// The new buffers of each old one.
     buffers: Vec<Forms>,
     events_in_panels: bool,
-}
-
-/// The buffers in which a tensor's numbers are.
-#[derive(Clone, Copy, Default)]
-struct Forms {
-    dense: Option<usize>,
-    /// Rows and columns that it has in panels, and the buffer.
-    panels: Option<([usize; 2], usize)>,
 }
 
 impl<'a, T: Scalar> Packer<'a, T> {
@@ -291,79 +286,11 @@ impl<'a, T: Scalar> Packer<'a, T> {
         is_one && tensor.view.strides.iter().zip(&tensor.view.sizes).all(|(&stride, &size)| stride == 0 || size == 1)
     }
 
-    fn in_panels(&mut self, operand: &Tensor, [rows, columns]: [usize; 2]) -> Result<Tensor> {
-        if self.is_number(operand) {
-            let buffer = self.dense_buffer(operand.buffer)?;
-            let view = View { offset: 0, sizes: vec![rows * T::padded(columns)], strides: vec![0] };
-            return Ok(Tensor { buffer, view, kind: operand.kind });
-        }
-        let buffer = self.panels(operand.buffer, [rows, columns])?;
-        Ok(self.whole(buffer))
-    }
-
     /// The new argument in the place of a captured tensor.
     fn captured(&self, captured: usize) -> Result<usize> {
         let position = self.constants.iter().position(|&one| one == captured);
         let argument = position.and_then(|position| self.new.arguments.get(1 + position));
         argument.map(|argument| argument.buffer).ok_or_else(|| Error::Internal("a layer without argument".into()))
-    }
-
-    /// All of a new buffer.
-    fn whole(&self, buffer: usize) -> Tensor {
-        let view = View::contiguous(&[self.new.buffers[buffer].length]);
-        Tensor { buffer, view, kind: crate::graph::program::Kind::Number }
-    }
-
-    /// The new buffer with an old one's numbers in panels.
-    fn panels(&mut self, buffer: usize, shape: [usize; 2]) -> Result<usize> {
-        if let Some((_, panels)) = self.buffers[buffer].panels.filter(|(own, _)| *own == shape) {
-            return Ok(panels);
-        }
-        // Of rows of another length, too: what belongs to particles becomes the numbers of an event.
-        let dense = self.dense_buffer(buffer)?;
-        let [rows, columns] = shape;
-        let (operand, length) = (self.whole(dense), rows * T::padded(columns));
-        let made = self.new.node(Primitive::ToPanels(shape), vec![operand], vec![length], 0)?;
-        self.buffers[buffer].panels = Some((shape, made.buffer));
-        Ok(made.buffer)
-    }
-
-    /// The new buffer with an old one's numbers as they were.
-    fn dense_buffer(&mut self, buffer: usize) -> Result<usize> {
-        if let Some(dense) = self.buffers[buffer].dense {
-            return Ok(dense);
-        }
-        let made = match (self.buffers[buffer].panels, &self.old.buffers[buffer].origin) {
-            (Some((shape, panels)), _) => {
-                let operand = self.whole(panels);
-                self.new.node(Primitive::FromPanels(shape), vec![operand], vec![shape[0] * shape[1]], 0)?
-            }
-            (None, Origin::Literal(values)) => self.new.table(values.to_vec(), &[values.len()])?,
-            (None, _) => return Err(Error::Internal(format!("buffer {buffer} was never computed"))),
-        };
-        self.buffers[buffer].dense = Some(made.buffer);
-        Ok(made.buffer)
-    }
-
-    /// An output: where all its columns are in one panel, its rows are read from there.
-    fn output(&mut self, tensor: &Tensor) -> Result<Tensor> {
-        let Forms { dense: None, panels: Some(([rows, columns], buffer)) } = self.buffers[tensor.buffer] else {
-            return self.dense(tensor);
-        };
-        let (sizes, width) = (tensor.view.sizes.clone(), T::padded(columns));
-        let strides = match sizes[..] {
-            [first] if first == rows && columns == 1 => vec![width],
-            [first, second] if [first, second] == [rows, columns] => vec![width, 1],
-            _ => return self.dense(tensor),
-        };
-        match is_whole(self.old, tensor) && width == T::padded(1) {
-            true => Ok(Tensor { buffer, view: View { offset: 0, sizes, strides }, kind: tensor.kind }),
-            false => self.dense(tensor),
-        }
-    }
-
-    fn dense(&mut self, tensor: &Tensor) -> Result<Tensor> {
-        Ok(Tensor { buffer: self.dense_buffer(tensor.buffer)?, ..tensor.clone() })
     }
 }
 

@@ -1,0 +1,136 @@
+//! A node forward.
+
+use super::{Convolved, Kernel, Step, Value};
+use crate::device::{Element, ReadTensors, WriteTensors};
+use crate::gradient::executor::{own, rounded, standardise};
+use crate::gradient::layout::Place;
+use crate::gradient::shares::Shares;
+use crate::graph::DType;
+use crate::graph::program::{Digits, Linear};
+use crate::kernels::Scalar;
+use crate::kernels::strided::{self, Stream};
+
+impl Step {
+    /// `None` where an index is out of range.
+    pub fn forward<T: Scalar + Element>(
+        &self,
+        values: &mut [T],
+        inputs: ReadTensors,
+        outputs: &mut WriteTensors,
+        threads: usize,
+    ) -> Option<()> {
+        let (before, value): (&[T], &mut [T]) = match &self.value {
+            Value::Arena(range) => {
+                let (before, after) = values.split_at_mut(range.start);
+                (before, &mut after[..range.len()])
+            }
+            &Value::Output(index, length) => (values, outputs.write(index, length)),
+        };
+        let read = |operand: usize| self.sources[operand].read(before, inputs);
+        match &self.kernel {
+            Kernel::Load(_, _, Some(dense)) => {
+                let Place::Caller(index) = self.sources[0].place else { unreachable!("only arguments are loaded") };
+                strided::copy(inputs.read::<T>(index, self.sources[0].length), &self.views[0], value, dense);
+            }
+            Kernel::Load(dtype, digits, None) => self.load(*dtype, *digits, inputs, value),
+            Kernel::Map(function) => {
+                strided::map(*function, 0, &self.operands(before, inputs)[..self.sources.len()], &self.views, value)
+            }
+            Kernel::Own(function) => own::values(function, read(0), value),
+            Kernel::Sum(target) => {
+                value.fill(T::default());
+                strided::accumulate(read(0), &self.views[0], value, target);
+            }
+            Kernel::Greatest { columns, .. } => strided::greatest(*columns, read(0), &self.views[0], value),
+            Kernel::Length(columns) => strided::length(*columns, read(0), &self.views[0], value),
+            &Kernel::Softmax { columns, side, logarithm } if side > 1 => {
+                let x = &read(0)[..value.len()];
+                strided::softmax_down(logarithm, [columns, side], x, value);
+            }
+            Kernel::Softmax { columns, logarithm, .. } => {
+                strided::softmax(*logarithm, *columns, read(0), &self.views[0], value);
+            }
+            Kernel::Normalise { columns, eps, .. } => {
+                let (x, [w, b]) = (&read(0)[..value.len()], [1, 2].map(|operand| &read(operand)[..*columns]));
+                strided::normalise(*columns, *eps, x, w, b, value);
+            }
+            &Kernel::Moments(channels) => standardise::moments(channels, threads, read(0), value),
+            &Kernel::Standardise { channels, eps } => {
+                standardise::standardise(channels, threads, self.standardised(&channels, eps, before, inputs), value);
+            }
+            Kernel::Product(products) => {
+                if let Some(start) = products.bias {
+                    products.biased(read(0), read(1), &read(2)[start..], value);
+                } else {
+                    if self.sources.len() == 3 {
+                        strided::copy(read(2), &self.views[2], value, &products.dense);
+                    }
+                    products.forward(read(0), read(1), self.sources.len() == 3, value);
+                }
+            }
+            &Kernel::Linear(Linear { shape, behind, is_rounded, .. }) => {
+                let (shares, behind) = (Shares { shape, threads }, behind as u8);
+                if is_rounded {
+                    let [x, weight] = [rounded::input(shape, read(3))[0], rounded::weight(shape, read(2))[0]];
+                    shares.rounded_linear(behind, x, weight, read(1), value);
+                } else {
+                    shares.linear(behind, read(0), read(1), value);
+                }
+            }
+            &Kernel::Round([rows, columns]) => {
+                rounded::round(rows, columns, read(0), value);
+            }
+            &Kernel::ToPanels([rows, columns]) => T::to_panels(rows, columns, read(0), value),
+            &Kernel::FromPanels([rows, columns]) => T::from_panels(rows, columns, read(0), value),
+            Kernel::Convolve(Convolved { convolution: c, signals, weights, .. }) => {
+                let bias = (self.sources.len() == 3).then(|| &read(2)[..c.groups * c.outputs]);
+                strided::convolve(c, &read(0)[..*signals], &read(1)[..*weights], bias, value);
+            }
+            Kernel::Argsort(ranking) => strided::argsort(*ranking, read(0), &self.views[0], value),
+            Kernel::Gather(pick) => {
+                let indices = self.index(before, inputs);
+                if !strided::gather(pick, read(0), &self.views[0], indices, &self.views[1], value) {
+                    return None;
+                }
+            }
+            Kernel::Scatter(pick, [places, dense]) => {
+                let indices = self.index(before, inputs);
+                strided::copy(read(2), &self.views[2], value, dense);
+                let source = &read(0)[..self.views[0].count()];
+                if !strided::gather_pullback(pick, source, indices, &self.views[1], value, places) {
+                    return None;
+                }
+            }
+            Kernel::Assemble { fill, places } => {
+                if let Some(fill) = fill {
+                    value.fill(T::from_f64(*fill));
+                }
+                for (operand, place) in places.iter().enumerate() {
+                    strided::copy(read(operand), &self.views[operand], value, place);
+                }
+            }
+        }
+        Some(())
+    }
+
+    /// An argument of another type as numbers.
+    fn load<T: Scalar + Element>(&self, dtype: DType, digits: Digits, inputs: ReadTensors, value: &mut [T]) {
+        let Place::Caller(index) = self.sources[0].place else { unreachable!("only arguments are loaded") };
+        let (length, view) = (self.sources[0].length, &self.views[0]);
+        match dtype {
+            DType::Float32 => loaded(inputs.read::<f32>(index, length), view, value, f64::from),
+            DType::Float64 => loaded(inputs.read::<f64>(index, length), view, value, |x| x),
+            DType::Int64 => loaded(inputs.read::<i64>(index, length), view, value, |x| digits.of(x)),
+            DType::Bool => loaded(inputs.read::<u8>(index, length), view, value, |x| f64::from(u8::from(x != 0))),
+        }
+    }
+}
+
+pub(super) fn loaded<X: Element, T: Scalar>(from: &[X], view: &Stream, to: &mut [T], convert: impl Fn(X) -> f64) {
+    let mut to = to.iter_mut();
+    view.for_each(|offset| {
+        if let Some(to) = to.next() {
+            *to = T::from_f64(convert(from[offset]));
+        }
+    });
+}

@@ -1,0 +1,114 @@
+//! What computes a node: its kernel with all that can be known before the numbers.
+
+use crate::error::{Error, Result};
+use crate::gradient::executor::products::Products;
+use crate::graph::program::{Digits, Gather, Linear, Node, Origin, Primitive, Scatter, Ties};
+use crate::graph::{DType, Own, Program, View};
+use crate::kernels::strided::{Channels, Convolution, Pick, Ranking, Stream};
+
+/// What computes a node.
+pub(in crate::gradient::executor) enum Kernel {
+    /// With the whole value where the argument is of the program's type.
+    Load(DType, Digits, Option<Stream>),
+    Map(u8),
+    Own(Own),
+    Sum(Stream),
+    Greatest {
+        columns: usize,
+        ties: Ties,
+    },
+    Length(usize),
+    Softmax {
+        columns: usize,
+        side: usize,
+        logarithm: bool,
+    },
+    Normalise {
+        columns: usize,
+        eps: f64,
+        dense: Stream,
+    },
+    Moments(Channels),
+    Standardise {
+        channels: Channels,
+        eps: f64,
+    },
+    Product(Products),
+    Linear(Linear),
+    Round([usize; 2]),
+    ToPanels([usize; 2]),
+    FromPanels([usize; 2]),
+    Convolve(Convolved),
+    Argsort(Ranking),
+    Gather(Pick),
+    /// With the places in the value, and the whole of it.
+    Scatter(Pick, [Stream; 2]),
+    /// Filled first unless its parts are all of it.
+    Assemble {
+        fill: Option<f64>,
+        places: Vec<Stream>,
+    },
+}
+
+/// A convolution with the elements of its signals and weights, and its whole value.
+pub(in crate::gradient::executor) struct Convolved {
+    pub(super) convolution: Convolution,
+    pub(super) signals: usize,
+    pub(super) weights: usize,
+    pub(super) dense: Stream,
+}
+
+impl Convolved {
+    pub(super) fn new(convolution: Convolution, node: &Node) -> Result<Self> {
+        let lengths = convolution.lengths();
+        let [signals, weights, _] = lengths.ok_or_else(|| Error::Internal(format!("{convolution:?}")))?;
+        Ok(Convolved { convolution, signals, weights, dense: View::contiguous(&node.shape).stream()? })
+    }
+}
+
+pub(super) fn kernel(program: &Program, node: &Node) -> Result<Kernel> {
+    Ok(match &node.primitive {
+        &Primitive::Load(digits) => {
+            let Origin::Argument(argument) = program.buffers[node.operands[0].buffer].origin else {
+                return Err(Error::Internal("only arguments are loaded".into()));
+            };
+            let dtype = program.arguments[argument].dtype;
+            let dense = (dtype == program.dtype).then(|| View::contiguous(&node.shape).stream()).transpose()?;
+            Kernel::Load(dtype, digits, dense)
+        }
+        Primitive::Map(function) => Kernel::Map(*function as u8),
+        Primitive::Own(function) => Kernel::Own(function.clone()),
+        Primitive::Sum(target) => Kernel::Sum(target.stream()?),
+        &Primitive::Greatest { columns, ties } => Kernel::Greatest { columns, ties },
+        &Primitive::Length(columns) => Kernel::Length(columns),
+        &Primitive::Softmax { columns, side, logarithm } => Kernel::Softmax { columns, side, logarithm },
+        &Primitive::Normalise { columns, eps } => {
+            Kernel::Normalise { columns, eps, dense: View::contiguous(&node.shape).stream()? }
+        }
+        &Primitive::Moments(channels) => Kernel::Moments(channels),
+        &Primitive::Standardise { channels, eps } => Kernel::Standardise { channels, eps },
+        Primitive::Product(product) => Kernel::Product(Products::new(product, node)?),
+        &Primitive::Linear(layer) => Kernel::Linear(layer),
+        &Primitive::Round(shape) => Kernel::Round(shape),
+        &Primitive::ToPanels(shape) => Kernel::ToPanels(shape),
+        &Primitive::FromPanels(shape) => Kernel::FromPanels(shape),
+        &Primitive::Convolve(convolution) => Kernel::Convolve(Convolved::new(convolution, node)?),
+        &Primitive::Argsort(ranking) => Kernel::Argsort(ranking),
+        Primitive::Gather(gather) => Kernel::Gather(pick(gather)),
+        Primitive::Scatter(Scatter { gather, places }) => {
+            Kernel::Scatter(pick(gather), [places.stream()?, View::contiguous(&node.shape).stream()?])
+        }
+        Primitive::Assemble { fill, places } => {
+            let places_of_all: usize = places.iter().map(View::len).sum();
+            let is_whole = places_of_all == node.shape.iter().product::<usize>();
+            Kernel::Assemble {
+                fill: (!is_whole).then_some(*fill),
+                places: places.iter().map(View::stream).collect::<Result<_>>()?,
+            }
+        }
+    })
+}
+
+pub(super) fn pick(gather: &Gather) -> Pick {
+    Pick::new(gather.size, gather.stride, gather.from_end, gather.skip)
+}
