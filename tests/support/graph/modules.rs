@@ -96,6 +96,14 @@ pub const CASES: &[Case] = &[
         build: dropout,
     },
     Case {
+        name: "dropout of channels",
+        event: &[6, 3],
+        parameters: &[&[8, 3], &[8], &[2, 8], &[2]],
+        state: &[],
+        draws: true,
+        build: channel_dropout,
+    },
+    Case {
         name: "deep sets",
         event: &[6, 3],
         parameters: &[&[8, 3], &[8], &[2, 8], &[2]],
@@ -242,6 +250,18 @@ fn dropout(r: &mut Recorder, training: bool) -> usize {
     let h = silu(r, h);
     let value = t(r, h).dropout(0.4, training);
     let h = add(r, "dropout", "", &[V(h), F(0.4), B(training)], value);
+    linear(r, h, 3)
+}
+
+/// Each of six particles is kept or dropped with all that it has.
+fn channel_dropout(r: &mut Recorder, training: bool) -> usize {
+    let h = linear(r, 0, 1);
+    let h = silu(r, h);
+    let value = t(r, h).feature_dropout(0.4, training);
+    let h = add(r, "feature_dropout", "", &[V(h), F(0.4), B(training)], value);
+    let kind = t(r, h).kind();
+    let value = t(r, h).sum_dim_intlist(&[1i64][..], false, kind);
+    let h = add(r, "sum", "dim_IntList", &[V(h), L(vec![1]), B(false), A::None], value);
     linear(r, h, 3)
 }
 
