@@ -19,7 +19,7 @@ pub fn fetch(deps: &Path, groups: &[Group], python: &Python) -> Result<()> {
     let wheels = gather(&select(groups, python.minor)?, &wheels_dir, &work, python)?;
     let unpacked = work.join("site-packages");
     unpack(&wheels, &unpacked, &work, python)?;
-    Stamp { lock: lock_hash(), python: python.clone(), groups: groups.to_vec() }.write(&unpacked)?;
+    Stamp { lock: lock_hash(groups), python: python.clone(), groups: groups.to_vec() }.write(&unpacked)?;
     exchange(&unpacked, deps, &work)?;
     remove(&wheels_dir)?;
     remove(&work)

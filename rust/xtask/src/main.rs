@@ -29,7 +29,11 @@ struct Cli {
 #[derive(Subcommand)]
 enum Command {
     /// Fetch what the machine lacks into .deps
-    Setup,
+    Setup {
+        /// Also NVIDIA's run-time compiler (90 MB), which makes machine code of the kernels for GPUs
+        #[arg(long)]
+        cuda: bool,
+    },
     /// Set up and build the plugin into build/lib
     Build,
     /// Set up, build and run every check and test
@@ -78,7 +82,7 @@ enum Command {
 
 fn run(cli: &Cli) -> anyhow::Result<()> {
     match &cli.command {
-        Command::Setup => setup::run(&cli.given).map(drop),
+        Command::Setup { cuda } => setup::with_extras(&cli.given, *cuda),
         Command::Build => plugin::build(&setup::run(&cli.given)?),
         Command::Test(options) => test::run(&cli.given, options),
         Command::Demo => demo::run(&cli.given),

@@ -19,11 +19,13 @@ pub enum Group {
     Root,
     /// LibTorch, as PyTorch's wheel has it.
     Libtorch,
+    /// What compiles kernels for GPUs; only where it is asked for.
+    Cuda,
 }
 
 impl Group {
     /// In the order of the lock file.
-    pub const ALL: [Self; 3] = [Self::Tools, Self::Root, Self::Libtorch];
+    pub const ALL: [Self; 4] = [Self::Tools, Self::Root, Self::Libtorch, Self::Cuda];
 
     /// Its name in the lock file.
     pub fn name(self) -> &'static str {
@@ -31,6 +33,7 @@ impl Group {
             Self::Tools => "tools",
             Self::Root => "root",
             Self::Libtorch => "libtorch",
+            Self::Cuda => "cuda",
         }
     }
 }
@@ -72,9 +75,11 @@ impl Requirement {
     }
 }
 
-/// Names this lock file; another one makes an existing set-up stale.
-pub fn lock_hash() -> String {
-    hexadecimal(&Sha256::digest(LOCK))
+/// Names what this lock file has for `groups`; another one makes an existing set-up stale. The last section counts for those alone
+/// that have asked for it.
+pub fn lock_hash(groups: &[Group]) -> String {
+    let without = LOCK.split_once("\n# [cuda]").map_or(LOCK, |(others, _)| others);
+    hexadecimal(&Sha256::digest(if groups.contains(&Group::Cuda) { LOCK } else { without }))
 }
 
 /// What `groups` need on CPython 3.`minor`.
@@ -157,10 +162,24 @@ mod tests {
     #[test]
     fn every_python_gets_each_package_once() {
         for minor in 10..=14 {
-            let mut names: Vec<_> = select(&Group::ALL, minor).unwrap().into_iter().map(|found| found.name).collect();
-            names.sort();
-            assert_eq!(names, ["ROOT", "cmake", "ninja", "numpy", "nvidia-cuda-cupti", "nvidia-cuda-runtime", "torch"]);
+            let of = |groups: &[Group]| {
+                let mut names: Vec<_> = select(groups, minor).unwrap().into_iter().map(|found| found.name).collect();
+                names.sort();
+                names
+            };
+            let usual = ["ROOT", "cmake", "ninja", "numpy", "nvidia-cuda-cupti", "nvidia-cuda-runtime", "torch"];
+            assert_eq!(of(&[Group::Tools, Group::Root, Group::Libtorch]), usual);
+            assert_eq!(of(&[Group::Cuda]), ["nvidia-cuda-nvrtc"]);
         }
+    }
+
+    #[test]
+    fn a_new_compiler_for_gpus_makes_stale_what_has_one() {
+        let usual = [Group::Tools, Group::Root, Group::Libtorch];
+        let without = LOCK.split_once("\n# [cuda]").unwrap().0;
+        assert_eq!(lock_hash(&usual), hexadecimal(&Sha256::digest(without)));
+        assert_eq!(lock_hash(&Group::ALL), hexadecimal(&Sha256::digest(LOCK)));
+        assert!(!without.contains("nvrtc"));
     }
 
     #[test]

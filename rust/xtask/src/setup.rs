@@ -32,6 +32,15 @@ pub fn run(given: &Given) -> Result<Environment> {
     Ok(Environment::new(&site_packages, root, libtorch, fetched_root.then_some(&stamp.python)))
 }
 
+/// The same with what only some need.
+pub fn with_extras(given: &Given, cuda: bool) -> Result<()> {
+    run(given)?;
+    if cuda {
+        ensure(&project::deps(), &[Group::Cuda])?;
+    }
+    Ok(())
+}
+
 /// The user's ROOT. One that they named has to fit; one that only happens to be on PATH need not.
 fn own_root(given: &Given, deps: &Path) -> Result<Option<Root>> {
     let outside = |dir: &PathBuf| !inside(dir, deps);

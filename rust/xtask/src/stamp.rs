@@ -38,7 +38,9 @@ impl Stamp {
 
     /// Whether nothing needs to be fetched for `groups`.
     pub fn covers(&self, groups: &[Group]) -> bool {
-        self.lock == lock_hash() && self.python.path.exists() && groups.iter().all(|group| self.groups.contains(group))
+        self.lock == lock_hash(&self.groups)
+            && self.python.path.exists()
+            && groups.iter().all(|group| self.groups.contains(group))
     }
 }
 
@@ -55,7 +57,8 @@ mod tests {
         let folder = std::env::temp_dir().join(format!("cladtorch-stamp-{}", std::process::id()));
         fs::create_dir_all(&folder).unwrap();
         let python = Python { path: std::env::current_exe().unwrap(), minor: 12 };
-        let stamp = Stamp { lock: lock_hash(), python, groups: vec![Group::Tools, Group::Root] };
+        let groups = vec![Group::Tools, Group::Root];
+        let stamp = Stamp { lock: lock_hash(&groups), python, groups };
         stamp.write(&folder).unwrap();
         let read = Stamp::read(&folder).unwrap();
         fs::remove_dir_all(&folder).unwrap();
