@@ -2,9 +2,11 @@
 //! printed: operators that the failure does not need are taken out.
 
 use cladtorch::gradient::Wanted;
+use cladtorch::gradient::cuda::CudaProgram;
 use cladtorch::graph::{ObservedArgument, ObservedNode};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
+use support::cuda_host::{Host, lowered};
 use support::graph::recorder::{A, Recorder, check, compare};
 use support::say;
 use tch::{Device, Kind, Tensor};
@@ -232,6 +234,27 @@ fn the_same_graphs_under_jit() {
             let texts = plans.iter().map(|(plan, seed)| format!("graph {seed}:\n{}", printed(plan, *seed, kind)));
             panic!("graphs {first} and on, {kind:?}: {error}\n{}", texts.collect::<String>())
         });
+    }
+}
+
+/// Some of them by the text of the back end `cuda`, compiled for the host.
+#[test]
+fn the_same_graphs_with_the_kernels_of_cuda() {
+    const SOME: u64 = 100;
+    for (seeds, kind, rtol, atol) in [(0..SOME, Kind::Double, 1e-9, 1e-11), (SOME..2 * SOME, Kind::Float, 1e-3, 2e-4)] {
+        let recorded = |seed: u64| (seed, build(&plan(seed), seed, kind));
+        let graphs: Vec<(u64, Recorder)> =
+            seeds.map(recorded).filter(|(_, recorder)| !recorder.graph.outputs.is_empty()).collect();
+        let programs: Vec<_> = graphs.iter().map(|(_, recorder)| lowered(recorder).unwrap()).collect();
+        let kernels = |(program, (seed, _)): (_, &(u64, Recorder))| CudaProgram::new(program, &format!("graph{seed}"));
+        let kernels: Vec<_> = programs.iter().zip(&graphs).map(|pair| kernels(pair).unwrap()).collect();
+        let host = Host::compile(&kernels.iter().collect::<Vec<_>>());
+        for (((seed, recorder), program), kernels) in graphs.iter().zip(&programs).zip(&kernels) {
+            let got = host.results(recorder, program, kernels).expect("no graph has an index");
+            compare(recorder, got, rtol, atol).unwrap_or_else(|error| {
+                panic!("graph {seed} in {kind:?}: {error}\n{}", printed(&plan(*seed), *seed, kind))
+            });
+        }
     }
 }
 

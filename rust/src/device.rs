@@ -131,7 +131,7 @@ fn missing_cuda_library(message: &str) -> String {
 }
 
 /// The folder that this process loaded libtorch_cpu.so from.
-fn libtorch_folder() -> Option<PathBuf> {
+pub(crate) fn libtorch_folder() -> Option<PathBuf> {
     let maps = std::fs::read_to_string("/proc/self/maps").ok()?;
     let line = maps.lines().find(|line| line.ends_with("/libtorch_cpu.so"))?;
     Path::new(&line[line.find('/')?..]).parent().map(Path::to_path_buf)

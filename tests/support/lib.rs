@@ -1,6 +1,7 @@
 //! What several tests need.
 
 pub mod checkout;
+pub mod cuda_host;
 pub mod damage;
 pub mod data;
 pub mod events;

@@ -16,6 +16,7 @@ pub mod batches;
 mod blocks;
 #[allow(unsafe_code)] // Addresses of tensors, from C++.
 mod compiled;
+pub mod cuda;
 mod executor;
 mod form;
 mod jit;

@@ -88,7 +88,7 @@ impl Recorder {
         self.graph.outputs = outputs.iter().map(|&output| output as u32).collect();
     }
 
-    fn inputs(&self) -> &[Tensor] {
+    pub fn inputs(&self) -> &[Tensor] {
         &self.tensors[..self.graph.inputs.len()]
     }
 
@@ -120,7 +120,7 @@ impl Recorder {
     }
 
     /// Seeds of the outputs: numbers between 0.5 and 1.5, so that nothing cancels.
-    fn seeds(&self) -> Vec<Tensor> {
+    pub fn seeds(&self) -> Vec<Tensor> {
         let seed = |&output: &u32| {
             let tensor = &self.tensors[output as usize];
             let count = tensor.numel() as i64;

@@ -1,0 +1,35 @@
+//! The back end `cuda`: a [`Program`](crate::graph::Program) as CUDA C++ text, one kernel for each step forward and for each
+//! adjoint backward, with the scalar functions of `cpp/kernels` and Clad's derivatives of them as they are. The text needs no
+//! header of CUDA: NVRTC compiles it without a GPU, and any C++ compiler after a stand-in for CUDA's few words, so that all of
+//! it is tested on the host.
+//!
+//! - Neighbouring element-wise operators are one kernel, forward and backward, as in `jit`.
+//! - No two threads write one element. What several elements of an operand's view give one element of its adjoint is summed by
+//!   the thread, or the block, that owns that element; there are no atomics, and the bits are the same from run to run.
+//! - Memory is laid out as for `aot`: one arena for values, one for adjoints, which pullbacks hand on as they finish.
+//!
+//! What has no text yet is refused by name; LibTorch runs it then.
+
+mod choose;
+#[allow(unsafe_code)] // Opens the driver and calls it.
+mod driver;
+#[allow(unsafe_code)] // Handles of the driver in several threads.
+mod gpu;
+mod graph;
+mod maps;
+#[allow(unsafe_code)] // Opens NVRTC and calls it.
+mod nvrtc;
+mod places;
+mod products;
+mod program;
+mod put;
+mod rows;
+mod run;
+mod steps;
+mod writer;
+
+pub use gpu::{Gpu, GpuKernels, GpuMemory, OnStream};
+pub use graph::{CudaGraph, CudaSaved, Failure};
+pub use nvrtc::{Cubin, Nvrtc};
+pub use program::{CudaProgram, Kernel, Launch, Slot, Step, headers};
+pub use run::{Device, Memory};

@@ -1,0 +1,75 @@
+//! The order in which the kernels of a program run, wherever that is.
+
+use super::program::{CudaProgram, Launch, Slot};
+use crate::error::Result;
+use crate::graph::outputs::selected;
+
+/// What runs kernels, each after the one before it.
+pub trait Device {
+    /// Runs one with these addresses as parameters.
+    fn launch(&self, launch: &Launch, parameters: &[usize]) -> Result<()>;
+}
+
+/// Addresses in the device's memory.
+#[derive(Clone, Copy, Debug)]
+pub struct Memory<'a> {
+    /// Bytes of the program's numbers: 4 or 8.
+    pub size: usize,
+    /// The arena of values.
+    pub values: usize,
+    /// The arena of adjoints; unused in a forward pass.
+    pub adjoints: usize,
+    /// The flags.
+    pub flags: usize,
+    /// Of the arguments.
+    pub inputs: &'a [usize],
+    /// Of the outputs; unused in a reverse pass.
+    pub outputs: &'a [usize],
+    /// Of the adjoints of the user's outputs, 0 for one that is zero; unused in a forward pass.
+    pub seeds: &'a [usize],
+    /// Of the gradients by the arguments; unused in a forward pass.
+    pub gradients: &'a [usize],
+}
+
+impl Memory<'_> {
+    fn address(&self, slot: Slot) -> usize {
+        match slot {
+            Slot::Values(start) => self.values + start * self.size,
+            Slot::Adjoints(start) => self.adjoints + start * self.size,
+            Slot::Flag(index) => self.flags + index * size_of::<i32>(),
+            Slot::Input(index) => self.inputs[index],
+            Slot::Output(index) => self.outputs[index],
+            Slot::Seed(index) => self.seeds[index],
+            Slot::Gradient(index) => self.gradients[index],
+        }
+    }
+}
+
+impl CudaProgram {
+    /// Computes values and outputs. The arena of values holds the literals already.
+    pub fn run_forward(&self, device: &impl Device, memory: &Memory) -> Result<()> {
+        run(device, memory, &self.forward)
+    }
+
+    /// Computes the gradients from the values of a forward pass.
+    pub fn run_backward(&self, device: &impl Device, memory: &Memory) -> Result<()> {
+        run(device, memory, &self.zero)?;
+        let is_given = |&output: &usize| memory.seeds.get(output).is_some_and(|&address| address != 0);
+        for output in (0..self.seeds.len()).filter(is_given) {
+            run(device, memory, &self.seeds[output])?;
+        }
+        let given = selected((0..self.seeds.len()).map(|output| is_given(&output)));
+        for step in &self.backward {
+            // 0 times an infinite slope is no number: what no given adjoint reaches has none at all.
+            run(device, memory, if step.dependents & given != 0 { &step.launches } else { &step.unreached })?;
+        }
+        Ok(())
+    }
+}
+
+fn run(device: &impl Device, memory: &Memory, launches: &[Launch]) -> Result<()> {
+    launches.iter().try_for_each(|launch| {
+        let parameters: Vec<usize> = launch.slots.iter().map(|&slot| memory.address(slot)).collect();
+        device.launch(launch, &parameters)
+    })
+}

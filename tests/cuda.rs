@@ -1,0 +1,398 @@
+//! The back end `cuda` without a GPU: its text compiled for the host gives what `aot` does, for every operator and for random
+//! graphs, in whatever order blocks and threads run.
+
+#[path = "cuda/gpu.rs"]
+mod gpu;
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use cladtorch::gradient::cuda::{CudaProgram, Failure, Gpu, Nvrtc};
+use cladtorch::graph::Program;
+use support::cuda_host::{Host, lowered};
+use support::graph::cases::{In, cases};
+use support::graph::recorder::{A, Recorder, agree, compare, numbers};
+use support::say;
+use tch::{Device, Kind, Tensor};
+
+/// Operators of which some cases have no kernels, and why.
+const REFUSED: &[&str] =
+    &["topk: Argsort has no kernel on back end cuda: the order in which LibTorch leaves elements unsorted; \
+run it on LibTorch"];
+
+/// A recorded program with its kernels.
+struct Made {
+    what: String,
+    recorder: Recorder,
+    program: Program,
+    cuda: CudaProgram,
+}
+
+/// Programs in one library: more take a compiler too much memory.
+const TOGETHER: usize = 100;
+
+fn check(made: &[Made], rtol: f64, atol: f64) -> Vec<String> {
+    let mut failures = Vec::new();
+    for made in made.chunks(TOGETHER) {
+        let mut host = Host::compile(&made.iter().map(|each| &each.cuda).collect::<Vec<_>>());
+        for Made { what, recorder, program, cuda } in made {
+            let mut results = [false, true].map(|reverse| {
+                host.reverse = reverse;
+                host.results(recorder, program, cuda).unwrap_or_else(|_| panic!("{what}: an index is out of range"))
+            });
+            let [forwards, backwards] = &mut results;
+            let expected = recorder.actual(&recorder.compile().unwrap()).unwrap();
+            for (index, (got, want)) in forwards.iter().zip(&expected).enumerate() {
+                if let Err(error) = agree(&numbers(got), &numbers(want), rtol, atol) {
+                    failures.push(format!("{what}: result {index}: {error}"));
+                }
+                if bits(got) != bits(&backwards[index]) {
+                    failures.push(format!("{what}: result {index} depends on the order of threads"));
+                }
+            }
+        }
+    }
+    failures
+}
+
+/// Those of all operators that have kernels; the others are added to `refused`, with the reason.
+fn made(kind: Kind, refused: &mut BTreeSet<String>) -> Vec<Made> {
+    let mut made = Vec::new();
+    for (number, case) in cases().iter().enumerate() {
+        let inputs: Vec<Tensor> = case.inputs.iter().enumerate().map(|(i, input)| input.tensor(i, kind)).collect();
+        let recorder = case.recorded(&inputs);
+        let program = lowered(&recorder).unwrap();
+        match CudaProgram::new(&program, &format!("case{number}")) {
+            Ok(cuda) => made.push(Made { what: format!("{case}, {kind:?}"), recorder, program, cuda }),
+            Err(error) => _ = refused.insert(format!("{}: {error}", case.op)),
+        }
+    }
+    made
+}
+
+fn bits(tensor: &Tensor) -> Vec<u64> {
+    numbers(tensor).iter().map(|x| x.to_bits()).collect()
+}
+
+#[test]
+fn operators_give_on_the_host_what_aot_does() {
+    let mut refused = BTreeSet::new();
+    for (kind, rtol, atol) in [(Kind::Double, 1e-11, 1e-12), (Kind::Float, 2e-5, 4e-6)] {
+        let made = made(kind, &mut refused);
+        let failures = check(&made, rtol, atol);
+        assert!(failures.is_empty(), "{} failures:\n{}", failures.len(), failures.join("\n"));
+    }
+    let refused: Vec<&str> = refused.iter().map(String::as_str).collect();
+    assert_eq!(refused, REFUSED);
+    let operators: BTreeSet<&str> = cases().iter().map(|case| case.op).collect();
+    println!("{} operators have kernels in every case, {} in some", operators.len() - REFUSED.len(), REFUSED.len());
+}
+
+/// All kernels of all operators as machine code of one architecture, without a register that goes to memory.
+#[test]
+fn operators_compile_for_a_gpu_without_spills() {
+    let nvrtc = match Nvrtc::find() {
+        Ok(nvrtc) => nvrtc,
+        Err(why) => return say::not_tested(&format!("the kernels of cuda as machine code: {why}")),
+    };
+    let mut failures = Vec::new();
+    let mut kernels = 0;
+    for kind in [Kind::Double, Kind::Float] {
+        let made = made(kind, &mut BTreeSet::new());
+        for made in made.chunks(TOGETHER) {
+            let text: String = made.iter().map(|each| each.cuda.text.as_str()).collect();
+            let cubin = nvrtc.compile(&text, "sm_90").unwrap();
+            assert!(cubin.code.starts_with(b"\x7fELF"), "no cubin");
+            let (spilt, compiled) = spilt(&cubin.log);
+            failures.extend(spilt);
+            assert_eq!(compiled, made.iter().map(|each| each.cuda.kernels.len()).sum::<usize>());
+            kernels += compiled;
+        }
+    }
+    println!("{kernels} kernels by NVRTC {}", nvrtc.version());
+    assert!(failures.is_empty(), "{} kernels spill:\n{}", failures.len(), failures.join("\n"));
+}
+
+/// The kernels in NVRTC's log that spill, and how many there are.
+fn spilt(log: &str) -> (Vec<String>, usize) {
+    let mut name = "";
+    let mut compiled = 0;
+    let mut failures = Vec::new();
+    for line in log.lines() {
+        if let Some((_, rest)) = line.split_once("Compiling entry function '") {
+            name = rest.split_once('\'').map_or("", |(name, _)| name);
+            compiled += 1;
+        } else if line.contains("spill") && !line.contains("0 bytes spill stores, 0 bytes spill loads") {
+            failures.push(format!("{name}: {}", line.trim()));
+        }
+    }
+    (failures, compiled)
+}
+
+/// A wrong kernel is noticed: an operator in the place of another one, a derivative in that of another, an element missed, and
+/// threads that do not wait for one another.
+#[test]
+fn planted_errors_are_caught() {
+    let plants = [
+        ("sigmoid", "Sigmoid(x0)", "Tanh(x0)"),
+        ("sigmoid", "Sigmoid_pushforward(", "Silu_pushforward("),
+        ("mul", "Mul_pullback(x0, x1, d_t0, &d_x0, &d_x1)", "Mul_pullback(x0, x1, d_t0, &d_x1, &d_x0)"),
+        ("sum", "Index d) -> T { return term(", "Index d) -> T { return 1.001 * term("),
+        ("softmax", "Softmax<Alone, false", "Softmax<Alone, true"),
+        ("layer_norm", "NormalisePullback<Alone, false>(Index(", "NormalisePullback<Alone, false>(Index(-1) + Index("),
+        ("mm", "return p1[0 + i * ", "return p1[1 + i * "),
+    ];
+    for (op, text, wrong) in plants {
+        let is_planted = |each: &Made| each.what.starts_with(&format!("{op}.")) && each.cuda.text.contains(text);
+        let mut made: Vec<Made> = made(Kind::Double, &mut BTreeSet::new()).into_iter().filter(is_planted).collect();
+        assert!(!made.is_empty(), "no case of {op} has {text}");
+        made.truncate(1);
+        assert!(check(&made, 1e-11, 1e-12).is_empty());
+        made[0].cuda.text = made[0].cuda.text.replace(text, wrong);
+        assert!(!check(&made, 1e-11, 1e-12).is_empty(), "{op} with {wrong} passed");
+    }
+}
+
+/// Tensors without elements, of operators of every kind.
+#[test]
+fn tensors_without_elements_give_on_the_host_what_aot_does() {
+    let mut made = Vec::new();
+    for case in cases().iter().filter(|case| case.is_elementwise) {
+        for shape in [&[0, 3][..], &[], &[1, 1]] {
+            let input = |(i, input): (usize, &In)| input.with_shape(shape).tensor(i, Kind::Double);
+            let inputs: Vec<Tensor> = case.inputs.iter().enumerate().map(input).collect();
+            made.extend(of(format!("{case} of {shape:?}"), case.recorded(&inputs), made.len()));
+        }
+    }
+    for (what, recorder) in large(0, &|shape, step| wave(shape, step, Kind::Double)) {
+        made.extend(of(format!("{what} of no rows"), recorder, made.len()));
+    }
+    let failures = check(&made, 1e-11, 1e-12);
+    assert!(failures.is_empty(), "{} failures:\n{}", failures.len(), failures.join("\n"));
+}
+
+/// With its kernels, where it has any.
+fn of(what: String, recorder: Recorder, number: usize) -> Option<Made> {
+    let program = lowered(&recorder).unwrap();
+    let cuda = CudaProgram::new(&program, &format!("made{number}")).ok()?;
+    Some(Made { what, recorder, program, cuda })
+}
+
+fn wave(shape: &[i64], step: f64, kind: Kind) -> Tensor {
+    let count = shape.iter().product::<i64>();
+    (Tensor::arange(count, (Kind::Double, Device::Cpu)) * step).sin().reshape(shape).to_kind(kind)
+}
+
+/// Rows and sums of so many elements that a block shares them, tiles that do not fit, and products whose terms are shared out.
+#[test]
+fn large_tensors_give_on_the_host_what_aot_does() {
+    for (kind, rtol, atol) in [(Kind::Double, 1e-10, 1e-11), (Kind::Float, 2e-4, 4e-5)] {
+        let recorders = large(7, &|shape, step| wave(shape, step, kind));
+        let named = |(number, (what, recorder))| of(format!("{what}, {kind:?}"), recorder, number);
+        let made: Vec<Made> = recorders.into_iter().enumerate().filter_map(named).collect();
+        assert_eq!(made.len(), 9);
+        let has = |text: &str| made.iter().any(|each| each.cuda.text.contains(text));
+        for text in [
+            "Sums<Block",
+            "Softmax<Block",
+            "Normalise<Block",
+            "GreatestPullback<Block",
+            "Products<2",
+            "Index(4), Index(256)",
+        ] {
+            assert!(has(text), "no {text}");
+        }
+        let failures = check(&made, rtol, atol);
+        assert!(failures.is_empty(), "{} failures:\n{}", failures.len(), failures.join("\n"));
+    }
+}
+
+/// Functions of tensors of so many long rows, made by `wave(shape, step)`.
+fn large(rows: i64, wave: &dyn Fn(&[i64], f64) -> Tensor) -> Vec<(&'static str, Recorder)> {
+    let one = |what: &'static str,
+               inputs: &[Tensor],
+               op: &str,
+               overload: &str,
+               arguments: &[A],
+               value: &dyn Fn(&[Tensor]) -> Tensor| {
+        let mut recorder = Recorder::new(inputs);
+        let value = value(&recorder.tensors);
+        let value = recorder.record(op, overload, arguments, vec![value]);
+        recorder.returns(&[value]);
+        (what, recorder)
+    };
+    let x = || wave(&[rows, 300], 0.37);
+    let mut all = vec![
+        one("sum", &[x()], "sum", "", &[A::V(0), A::None], &|t| t[0].sum(None)),
+        one("softmax", &[x()], "softmax", "int", &[A::V(0), A::I(1), A::None], &|t| t[0].softmax(1, None)),
+        one("log_softmax", &[x()], "log_softmax", "int", &[A::V(0), A::I(0), A::None], &|t| t[0].log_softmax(0, None)),
+        one("amax", &[x().round()], "amax", "", &[A::V(0), A::L(vec![1]), A::B(false)], &|t| t[0].amax(1, false)),
+        one(
+            "layer_norm",
+            &[x(), wave(&[300], 0.11), wave(&[300], 0.7)],
+            "layer_norm",
+            "",
+            &[A::V(0), A::L(vec![300]), A::V(1), A::V(2), A::F(1e-5), A::B(true)],
+            &|t| t[0].layer_norm([300], Some(&t[1]), Some(&t[2]), 1e-5, true),
+        ),
+        one(
+            "linear",
+            &[wave(&[rows * 143, 33], 0.13), wave(&[40, 33], 0.29), wave(&[40], 0.5)],
+            "linear",
+            "",
+            &[A::V(0), A::V(1), A::V(2)],
+            &|t| t[0].linear(&t[1], Some(&t[2])),
+        ),
+        one(
+            "bmm",
+            &[wave(&[rows, 130, 70], 0.13), wave(&[rows, 70, 150], 0.29)],
+            "bmm",
+            "",
+            &[A::V(0), A::V(1)],
+            &|t| t[0].bmm(&t[1]),
+        ),
+        one("mul", &[wave(&[rows * 90, 5], 0.13), wave(&[5], 0.29)], "mul", "Tensor", &[A::V(0), A::V(1)], &|t| {
+            &t[0] * &t[1]
+        }),
+    ];
+    if rows > 0 {
+        // There is no greatest of no elements.
+        all.push(one("max", &[x().round()], "max", "", &[A::V(0)], &|t| t[0].max()));
+    }
+    all
+}
+
+/// A driver whose GPU is the host, with what is wrong with it.
+fn driver(folder: &Path, wrong: &str) -> PathBuf {
+    let path = folder.join(format!("driver{wrong}.so"));
+    let compiler = std::env::var_os("CXX").unwrap_or_else(|| "c++".into());
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/cuda/driver.cpp");
+    let mut command = Command::new(compiler);
+    command.args(["-std=c++17", "-Wall", "-Wextra", "-fPIC", "-shared", source, "-ldl", "-o"]).arg(&path);
+    let made = command.args((!wrong.is_empty()).then(|| format!("-D{wrong}"))).status().expect("a C++ compiler");
+    assert!(made.success());
+    path
+}
+
+/// A function with arguments of several types and strides, a literal, a result that is a view, and a sum.
+fn function(name: &str) -> Made {
+    let numbers = |shape: &[i64]| wave(shape, 0.7, Kind::Float);
+    let mut recorder = Recorder::new(&[numbers(&[5, 3]).tr(), numbers(&[5]), Tensor::from_slice(&[2_i64, 0, 2])]);
+    let t = |recorder: &Recorder, index: usize| recorder.tensors[index].shallow_clone();
+    let value = t(&recorder, 0).sigmoid();
+    let sigmoid = recorder.record("sigmoid", "", &[A::V(0)], vec![value]);
+    let value = t(&recorder, sigmoid) * t(&recorder, 1);
+    let product = recorder.record("mul", "Tensor", &[A::V(sigmoid), A::V(1)], vec![value]);
+    let value = t(&recorder, product) + 2.5;
+    let shifted = recorder.record("add", "Scalar", &[A::V(product), A::F(2.5), A::I(1)], vec![value]);
+    let value = t(&recorder, shifted).index_select(0, &t(&recorder, 2));
+    let chosen = recorder.record("index_select", "", &[A::V(shifted), A::I(0), A::V(2)], vec![value]);
+    let value = t(&recorder, chosen).transpose(0, 1);
+    let turned = recorder.record("transpose", "int", &[A::V(chosen), A::I(0), A::I(1)], vec![value]);
+    let value = t(&recorder, chosen).sum(None);
+    let sum = recorder.record("sum", "", &[A::V(chosen), A::None], vec![value]);
+    recorder.returns(&[turned, sum]);
+    let program = lowered(&recorder).unwrap();
+    let cuda = CudaProgram::new(&program, name).unwrap();
+    Made { what: name.to_owned(), recorder, program, cuda }
+}
+
+/// Memory, modules and launches by the driver's functions, as those of a driver that has no GPU.
+#[test]
+fn the_driver_runs_what_the_host_does() {
+    let folder = tempfile::tempdir().unwrap();
+    let gpu = Gpu::open_by(&driver(folder.path(), ""), 0).unwrap();
+    assert_eq!(gpu.architecture(), "sm_90");
+    let Made { recorder, program, cuda, .. } = function("driven");
+    let host = Host::compile(&[&cuda]);
+    let image = [host.path.to_str().unwrap().as_bytes(), b"\0"].concat();
+    let got = gpu::results(&gpu, &image, &recorder, &program, &cuda).unwrap();
+    compare(&recorder, got, 2e-5, 4e-6).unwrap();
+    let mut index = recorder.inputs()[2].shallow_clone();
+    let _ = index.fill_(3);
+    match gpu::results(&gpu, &image, &recorder, &program, &cuda) {
+        Err(Failure::OutOfRange(failed)) => assert_eq!(recorder.graph.nodes[failed].op, "aten::index_select"),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// An index out of range is told with its operator, and nothing is read or written there.
+#[test]
+fn an_index_out_of_range_is_told() {
+    let made = function("ranged");
+    let host = Host::compile(&[&made.cuda]);
+    assert!(host.results(&made.recorder, &made.program, &made.cuda).is_ok());
+    let mut index = made.recorder.inputs()[2].shallow_clone();
+    for wrong in [3, -4, i64::MAX, i64::MIN] {
+        let _ = index.fill_(wrong);
+        let failed = host.results(&made.recorder, &made.program, &made.cuda).unwrap_err();
+        assert_eq!(made.recorder.graph.nodes[failed].op, "aten::index_select", "{wrong}");
+    }
+}
+
+fn told(got: Result<Vec<Tensor>, Failure>) -> String {
+    match got {
+        Err(Failure::Other(error)) => error.to_string(),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn what_a_gpu_lacks_is_told_in_words() {
+    let folder = tempfile::tempdir().unwrap();
+    let error =
+        |wrong: &str, index: u32| Gpu::open_by(&driver(folder.path(), wrong), index).err().expect(wrong).to_string();
+    let expect = |error: String, parts: &[&str]| {
+        for part in parts {
+            assert!(error.contains(part), "{part} is not in: {error}");
+        }
+    };
+    let missing = Gpu::open_by(&folder.path().join("libcuda.so.1"), 0).err().expect("no driver").to_string();
+    expect(missing, &["the NVIDIA driver is not installed", "use the CPU"]);
+    expect(error("DEVICES=0", 0), &["the driver sees no GPU"]);
+    expect(error("VERSION=11080", 0), &["too old", "CUDA 11.8", "525"]);
+    expect(error("DEVICES=2", 2), &["GPU 2", "CUDA_ERROR_INVALID_DEVICE", "nvidia-smi"]);
+    let gpu = Gpu::open_by(&driver(folder.path(), ""), 0).unwrap();
+    let full = gpu.memory(1 << 30).err().expect("so much memory").to_string();
+    expect(full, &["1073741824 bytes on the GPU", "CUDA_ERROR_OUT_OF_MEMORY", "smaller batches"]);
+    let Made { recorder, program, cuda, .. } = function("lost");
+    expect(told(gpu::results(&gpu, b"/no/module\0", &recorder, &program, &cuda)), &["the kernels"]);
+    let lost = Gpu::open_by(&driver(folder.path(), "LOST=1"), 0).unwrap();
+    let image = Host::compile(&[&cuda]);
+    let image = [image.path.to_str().unwrap().as_bytes(), b"\0"].concat();
+    let lost = told(gpu::results(&lost, &image, &recorder, &program, &cuda));
+    expect(lost, &["kernel lost_", "CUDA_ERROR_ILLEGAL_ADDRESS", "lost to this process"]);
+}
+
+/// The same on a GPU, where there is one.
+#[test]
+fn operators_give_on_a_gpu_what_aot_does() {
+    let gpu = match Gpu::open(0) {
+        Ok(gpu) => gpu,
+        Err(why) => return say::say(&format!("no GPU ran the kernels of cuda: {why}")),
+    };
+    let nvrtc = Nvrtc::find().unwrap();
+    let mut failures = Vec::new();
+    // Functions of CUDA's mathematical library are a few units in the last place from those of the host.
+    for (kind, rtol, atol) in [(Kind::Double, 1e-11, 1e-12), (Kind::Float, 2e-5, 4e-6)] {
+        for made in made(kind, &mut BTreeSet::new()).chunks(TOGETHER) {
+            let text: String = made.iter().map(|each| each.cuda.text.as_str()).collect();
+            let code = nvrtc.compile(&text, gpu.architecture()).unwrap().code;
+            for Made { what, recorder, program, cuda } in made {
+                let run = || gpu::results(&gpu, &code, recorder, program, cuda).unwrap();
+                let (first, second) = (run(), run());
+                let expected = recorder.actual(&recorder.compile().unwrap()).unwrap();
+                for (index, (got, want)) in first.iter().zip(&expected).enumerate() {
+                    if let Err(error) = agree(&numbers(got), &numbers(want), rtol, atol) {
+                        failures.push(format!("{what}: result {index}: {error}"));
+                    }
+                    if bits(got) != bits(&second[index]) {
+                        failures.push(format!("{what}: result {index} differs from run to run"));
+                    }
+                }
+            }
+        }
+    }
+    assert!(failures.is_empty(), "{} failures:\n{}", failures.len(), failures.join("\n"));
+}

@@ -1,0 +1,155 @@
+//! The text of the back end `cuda`, compiled for the host and run there.
+
+use std::collections::HashMap;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+
+use cladtorch::gradient::cuda::{CudaProgram, Device, Launch, Memory, headers};
+use cladtorch::graph::{DType, Program, lower};
+use libloading::{Library, Symbol};
+use tch::{Kind, Tensor};
+use tempfile::TempDir;
+
+use crate::graph::recorder::Recorder;
+
+/// number of the kernel, blocks, threads, whether they run in the reverse order, parameters; whether all barriers were met
+type Run = unsafe extern "C" fn(u32, u32, u32, bool, *const usize) -> bool;
+
+/// Programs in one library.
+pub struct Host {
+    library: Library,
+    numbers: HashMap<String, u32>,
+    /// Whether blocks and threads run from the last to the first.
+    pub reverse: bool,
+    /// Of the library.
+    pub path: PathBuf,
+    _folder: TempDir,
+}
+
+/// Lowers what was recorded.
+pub fn lowered(recorder: &Recorder) -> Result<Program, String> {
+    let gradients: Vec<bool> = recorder.inputs().iter().map(Tensor::requires_grad).collect();
+    lower::lower(&recorder.graph, &gradients).map_err(|error| error.to_string())
+}
+
+impl Host {
+    /// Compiles them with the compiler that also compiles the kernels of the library.
+    pub fn compile(programs: &[&CudaProgram]) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir(folder.path().join("generated")).unwrap();
+        for (name, text) in headers() {
+            fs::write(folder.path().join(name), text).unwrap();
+        }
+        let mut source = include_str!("../cuda/host.hpp").to_owned();
+        let mut numbers = HashMap::new();
+        let (mut calls, mut list) = (String::new(), String::new());
+        for program in programs {
+            source += &program.text;
+            let space = program.text.split_once("namespace ").unwrap().1.split_once(' ').unwrap().0;
+            for kernel in &program.kernels {
+                let number = numbers.len();
+                numbers.insert(kernel.name.clone(), number as u32);
+                let scalar = if program.text.contains("using T = float") { "float" } else { "double" };
+                let parameter =
+                    |(at, of): (usize, &String)| format!("({})p[{at}]", of.replace("T *", &format!("{scalar} *")));
+                let parameters: Vec<String> = kernel.parameters.iter().enumerate().map(parameter).collect();
+                writeln!(list, "   {{\"{}\", {}}},", kernel.name, parameters.len()).unwrap();
+                writeln!(
+                    calls,
+                    "   case {number}: return Launch(grid, block, {}, reverse, [=] {{ {space}::{}({}); }});",
+                    kernel.has_barriers,
+                    kernel.name,
+                    parameters.join(", ")
+                )
+                .unwrap();
+            }
+        }
+        writeln!(
+            source,
+            "extern \"C\" bool run(unsigned kernel, unsigned grid, unsigned block, bool reverse, const size_t *p)\n{{\n   \
+             switch (kernel) {{\n{calls}   }}\n   return false;\n}}\n\
+             struct Kernel {{ const char *fName; unsigned fParameters; }};\nextern \"C\" const Kernel kernels[] = {{\n{list}   {{}}}};"
+        )
+        .unwrap();
+        fs::write(folder.path().join("kernels.cpp"), &source).unwrap();
+        let compiler = std::env::var_os("CXX").unwrap_or_else(|| "c++".into());
+        let made = Command::new(compiler)
+            .args([
+                "-std=c++17",
+                "-O0",
+                "-D__FMA__=1",
+                "-ffp-contract=off",
+                "-w",
+                "-fPIC",
+                "-shared",
+                "-o",
+                "kernels.so",
+                "kernels.cpp",
+            ])
+            .current_dir(folder.path())
+            .output()
+            .expect("a C++ compiler");
+        let errors = String::from_utf8_lossy(&made.stderr);
+        let first: Vec<&str> = errors.lines().take(40).collect();
+        if !made.status.success() {
+            let kept = folder.keep();
+            panic!("in {}:\n{}", kept.display(), first.join("\n"));
+        }
+        let path = folder.path().join("kernels.so");
+        // SAFETY: the library was made from the text above, and runs nothing when it is opened.
+        let library = unsafe { Library::new(&path) }.unwrap();
+        Host { library, numbers, reverse: false, path, _folder: folder }
+    }
+
+    /// Outputs and gradients of a program that was recorded, in the order of [`Recorder::actual`]; `Err`: an index of that
+    /// observed operator was out of range.
+    pub fn results(&self, recorder: &Recorder, program: &Program, cuda: &CudaProgram) -> Result<Vec<Tensor>, usize> {
+        let kind = if program.dtype == DType::Float32 { Kind::Float } else { Kind::Double };
+        let fresh = |like: &Tensor| Tensor::full(like.size(), f64::NAN, (like.kind(), tch::Device::Cpu));
+        let arena = |length: usize| Tensor::full([length as i64 + 1], f64::NAN, (kind, tch::Device::Cpu));
+        let (values, adjoints, seeds) = (arena(cuda.values), arena(cuda.adjoints), recorder.seeds());
+        for (start, numbers) in &cuda.literals {
+            let numbers_there = Tensor::from_slice(numbers).to_kind(kind);
+            values.narrow(0, *start as i64, numbers.len() as i64).copy_(&numbers_there);
+        }
+        let flags = vec![0_i32; cuda.flags.len()];
+        let mut results: Vec<Tensor> = seeds.iter().map(fresh).collect();
+        let gradients: Vec<Option<Tensor>> =
+            recorder.inputs().iter().map(|input| input.requires_grad().then(|| fresh(input))).collect();
+        let addresses = |tensors: &[Tensor]| tensors.iter().map(|x| x.data_ptr() as usize).collect::<Vec<_>>();
+        let memory = Memory {
+            size: kind.elt_size_in_bytes(),
+            values: values.data_ptr() as usize,
+            adjoints: adjoints.data_ptr() as usize,
+            flags: flags.as_ptr() as usize,
+            inputs: &addresses(recorder.inputs()),
+            outputs: &addresses(&results),
+            seeds: &addresses(&seeds),
+            gradients: &gradients.iter().map(|x| x.as_ref().map_or(0, |x| x.data_ptr() as usize)).collect::<Vec<_>>(),
+        };
+        cuda.run_forward(self, &memory).unwrap();
+        if let Some(failed) = flags.iter().position(|&flag| flag != 0) {
+            return Err(cuda.flags[failed]);
+        }
+        for _ in 0..2 {
+            // Twice: a reverse pass leaves the values as they were.
+            cuda.run_backward(self, &memory).unwrap();
+        }
+        results.extend(gradients.into_iter().flatten());
+        Ok(results)
+    }
+}
+
+impl Device for Host {
+    fn launch(&self, launch: &Launch, parameters: &[usize]) -> cladtorch::Result<()> {
+        // SAFETY: the function has this type, and the parameters are addresses of what the program says.
+        let met = unsafe {
+            let run: Symbol<Run> = self.library.get(b"run\0").unwrap();
+            run(self.numbers[&launch.kernel], launch.grid, launch.block, self.reverse, parameters.as_ptr())
+        };
+        assert!(met, "some threads of {} do not meet at a barrier", launch.kernel);
+        Ok(())
+    }
+}
