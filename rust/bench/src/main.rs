@@ -12,6 +12,7 @@ mod conclude;
 mod coordinator;
 mod end_to_end;
 mod exchange;
+mod gpu;
 mod graph;
 mod inference;
 mod machine;
@@ -91,7 +92,8 @@ struct Options {
     /// step (one training step), train (the same of modules), quality (how well default fits learn), end-to-end (time from a file to a quality),
     /// predict (a network's outputs), inference (those of networks from PyTorch), start (loading to first step), read (file to
     /// tensor), graph (value and gradients of compiled functions), operators (each operator by itself), scale (processes that train
-    /// together), all (one after the other, with one page, DIR/report.html), or report (that page again, of the groups' folders DIR/GROUP)
+    /// together), all (one after the other, with one page, DIR/report.html), report (that page again, of the groups' folders DIR/GROUP), or
+    /// gpu (functions on a GPU; not part of all)
     #[arg(value_name = "GROUP")]
     group: String,
     /// Folder that gets GROUP.json, meta.json, report.md and the plots; with all, folders of this kind and report.html
@@ -161,11 +163,14 @@ fn run(given: &Given, options: &Options) -> Result<()> {
         return page::write(&out, &GROUPS);
     }
     let one = GROUPS.iter().find(|group| group.name == options.group);
-    if one.is_none() && options.group != ALL {
+    if one.is_none() && ![ALL, gpu::GPU].contains(&options.group.as_str()) {
         let names = GROUPS.iter().map(|group| group.name).collect::<Vec<_>>().join(", ");
-        bail!("no group '{}'; there are {names}, and {ALL} and {REPORT}", options.group);
+        bail!("no group '{}'; there are {names}, and {ALL}, {REPORT} and {}", options.group, gpu::GPU);
     }
     let environment = setup::run(given)?;
+    if options.group == gpu::GPU {
+        return gpu::run(&environment, &out);
+    }
     let peers = Peers::ensure().map_err(|error| format!("{error:#}"));
     let _neighbour = options.busy.then(Neighbour::start);
     let context = |group: &Group| {
