@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use cladtorch::gradient::cuda::{CudaProgram, Failure, Gpu, Nvrtc};
+use cladtorch::gradient::cuda::{self, CudaProgram, Failure, Gpu, Nvrtc};
 use cladtorch::graph::Program;
 use support::cuda_host::{Host, lowered};
 use support::graph::cases::{In, cases};
@@ -59,11 +59,11 @@ fn check(made: &[Made], rtol: f64, atol: f64) -> Vec<String> {
 /// Those of all operators that have kernels; the others are added to `refused`, with the reason.
 fn made(kind: Kind, refused: &mut BTreeSet<String>) -> Vec<Made> {
     let mut made = Vec::new();
-    for (number, case) in cases().iter().enumerate() {
+    for case in &cases() {
         let inputs: Vec<Tensor> = case.inputs.iter().enumerate().map(|(i, input)| input.tensor(i, kind)).collect();
         let recorder = case.recorded(&inputs);
         let program = lowered(&recorder).unwrap();
-        match CudaProgram::new(&program, &format!("case{number}")) {
+        match CudaProgram::new(&program) {
             Ok(cuda) => made.push(Made { what: format!("{case}, {kind:?}"), recorder, program, cuda }),
             Err(error) => _ = refused.insert(format!("{}: {error}", case.op)),
         }
@@ -101,12 +101,12 @@ fn operators_compile_for_a_gpu_without_spills() {
     for kind in [Kind::Double, Kind::Float] {
         let made = made(kind, &mut BTreeSet::new());
         for made in made.chunks(TOGETHER) {
-            let text: String = made.iter().map(|each| each.cuda.text.as_str()).collect();
+            let text = cuda::text(made.iter().map(|each| &each.cuda));
             let cubin = nvrtc.compile(&text, "sm_90").unwrap();
             assert!(cubin.code.starts_with(b"\x7fELF"), "no cubin");
             let (spilt, compiled) = spilt(&cubin.log);
             failures.extend(spilt);
-            assert_eq!(compiled, made.iter().map(|each| each.cuda.kernels.len()).sum::<usize>());
+            assert_eq!(compiled, text.matches("__global__").count());
             kernels += compiled;
         }
     }
@@ -130,8 +130,11 @@ fn spilt(log: &str) -> (Vec<String>, usize) {
     (failures, compiled)
 }
 
-/// A wrong kernel is noticed: an operator in the place of another one, a derivative in that of another, an element missed, and
-/// threads that do not wait for one another.
+fn has(made: &Made, text: &str) -> bool {
+    made.cuda.kernels.iter().any(|kernel| kernel.text.contains(text))
+}
+
+/// A wrong kernel is noticed: an operator or a derivative in the place of another one, a wrong factor, a wrong place.
 #[test]
 fn planted_errors_are_caught() {
     let plants = [
@@ -144,14 +147,49 @@ fn planted_errors_are_caught() {
         ("mm", "return p1[0 + i * ", "return p1[1 + i * "),
     ];
     for (op, text, wrong) in plants {
-        let is_planted = |each: &Made| each.what.starts_with(&format!("{op}.")) && each.cuda.text.contains(text);
+        let is_planted = |each: &Made| each.what.starts_with(&format!("{op}.")) && has(each, text);
         let mut made: Vec<Made> = made(Kind::Double, &mut BTreeSet::new()).into_iter().filter(is_planted).collect();
         assert!(!made.is_empty(), "no case of {op} has {text}");
         made.truncate(1);
         assert!(check(&made, 1e-11, 1e-12).is_empty());
-        made[0].cuda.text = made[0].cuda.text.replace(text, wrong);
+        made[0].cuda.kernels.iter_mut().for_each(|kernel| kernel.text = kernel.text.replace(text, wrong));
         assert!(!check(&made, 1e-11, 1e-12).is_empty(), "{op} with {wrong} passed");
     }
+}
+
+/// A fold as Block makes it, but for its barriers.
+const HASTY: &str = r"
+#ifndef HASTY
+#define HASTY
+struct Hasty : Block {
+   template <typename V, typename Join>
+   static V Joined(V own, Join join)
+   {
+      __shared__ V values[512];
+      values[threadIdx.x] = own;
+      for (unsigned half = blockDim.x / 2; half > 0; half /= 2)
+         if (threadIdx.x < half)
+            values[threadIdx.x] = join(values[threadIdx.x], values[threadIdx.x + half]);
+      return values[0];
+   }
+};
+#endif
+";
+
+/// Threads that do not wait for one another give other sums in one of the two orders.
+#[test]
+fn a_missing_barrier_is_caught() {
+    let made: Vec<Made> = large(7, &|shape, step| wave(shape, step, Kind::Double))
+        .into_iter()
+        .filter_map(|(what, x)| of(what.into(), x))
+        .collect();
+    let mut sum: Vec<Made> = made.into_iter().filter(|each| each.what == "sum").collect();
+    assert!(has(&sum[0], "Sums<Block") && check(&sum, 1e-10, 1e-11).is_empty());
+    for kernel in &mut sum[0].cuda.kernels {
+        kernel.text = kernel.text.replace("Sums<Block", "Sums<Hasty");
+        kernel.text.insert_str(0, HASTY);
+    }
+    assert!(!check(&sum, 1e-10, 1e-11).is_empty());
 }
 
 /// Tensors without elements, of operators of every kind.
@@ -162,20 +200,20 @@ fn tensors_without_elements_give_on_the_host_what_aot_does() {
         for shape in [&[0, 3][..], &[], &[1, 1]] {
             let input = |(i, input): (usize, &In)| input.with_shape(shape).tensor(i, Kind::Double);
             let inputs: Vec<Tensor> = case.inputs.iter().enumerate().map(input).collect();
-            made.extend(of(format!("{case} of {shape:?}"), case.recorded(&inputs), made.len()));
+            made.extend(of(format!("{case} of {shape:?}"), case.recorded(&inputs)));
         }
     }
     for (what, recorder) in large(0, &|shape, step| wave(shape, step, Kind::Double)) {
-        made.extend(of(format!("{what} of no rows"), recorder, made.len()));
+        made.extend(of(format!("{what} of no rows"), recorder));
     }
     let failures = check(&made, 1e-11, 1e-12);
     assert!(failures.is_empty(), "{} failures:\n{}", failures.len(), failures.join("\n"));
 }
 
 /// With its kernels, where it has any.
-fn of(what: String, recorder: Recorder, number: usize) -> Option<Made> {
+fn of(what: String, recorder: Recorder) -> Option<Made> {
     let program = lowered(&recorder).unwrap();
-    let cuda = CudaProgram::new(&program, &format!("made{number}")).ok()?;
+    let cuda = CudaProgram::new(&program).ok()?;
     Some(Made { what, recorder, program, cuda })
 }
 
@@ -189,10 +227,9 @@ fn wave(shape: &[i64], step: f64, kind: Kind) -> Tensor {
 fn large_tensors_give_on_the_host_what_aot_does() {
     for (kind, rtol, atol) in [(Kind::Double, 1e-10, 1e-11), (Kind::Float, 2e-4, 4e-5)] {
         let recorders = large(7, &|shape, step| wave(shape, step, kind));
-        let named = |(number, (what, recorder))| of(format!("{what}, {kind:?}"), recorder, number);
-        let made: Vec<Made> = recorders.into_iter().enumerate().filter_map(named).collect();
+        let named = |(what, recorder)| of(format!("{what}, {kind:?}"), recorder);
+        let made: Vec<Made> = recorders.into_iter().filter_map(named).collect();
         assert_eq!(made.len(), 9);
-        let has = |text: &str| made.iter().any(|each| each.cuda.text.contains(text));
         for text in [
             "Sums<Block",
             "Softmax<Block",
@@ -201,7 +238,7 @@ fn large_tensors_give_on_the_host_what_aot_does() {
             "Products<2",
             "Index(4), Index(256)",
         ] {
-            assert!(has(text), "no {text}");
+            assert!(made.iter().any(|each| has(each, text)), "no {text}");
         }
         let failures = check(&made, rtol, atol);
         assert!(failures.is_empty(), "{} failures:\n{}", failures.len(), failures.join("\n"));
@@ -276,7 +313,7 @@ fn driver(folder: &Path, wrong: &str) -> PathBuf {
 }
 
 /// A function with arguments of several types and strides, a literal, a result that is a view, and a sum.
-fn function(name: &str) -> Made {
+fn function() -> Made {
     let numbers = |shape: &[i64]| wave(shape, 0.7, Kind::Float);
     let mut recorder = Recorder::new(&[numbers(&[5, 3]).tr(), numbers(&[5]), Tensor::from_slice(&[2_i64, 0, 2])]);
     let t = |recorder: &Recorder, index: usize| recorder.tensors[index].shallow_clone();
@@ -294,8 +331,8 @@ fn function(name: &str) -> Made {
     let sum = recorder.record("sum", "", &[A::V(chosen), A::None], vec![value]);
     recorder.returns(&[turned, sum]);
     let program = lowered(&recorder).unwrap();
-    let cuda = CudaProgram::new(&program, name).unwrap();
-    Made { what: name.to_owned(), recorder, program, cuda }
+    let cuda = CudaProgram::new(&program).unwrap();
+    Made { what: "a function".to_owned(), recorder, program, cuda }
 }
 
 /// Memory, modules and launches by the driver's functions, as those of a driver that has no GPU.
@@ -304,7 +341,7 @@ fn the_driver_runs_what_the_host_does() {
     let folder = tempfile::tempdir().unwrap();
     let gpu = Gpu::open_by(&driver(folder.path(), ""), 0).unwrap();
     assert_eq!(gpu.architecture(), "sm_90");
-    let Made { recorder, program, cuda, .. } = function("driven");
+    let Made { recorder, program, cuda, .. } = function();
     let host = Host::compile(&[&cuda]);
     let image = [host.path.to_str().unwrap().as_bytes(), b"\0"].concat();
     let got = gpu::results(&gpu, &image, &recorder, &program, &cuda).unwrap();
@@ -320,7 +357,7 @@ fn the_driver_runs_what_the_host_does() {
 /// An index out of range is told with its operator, and nothing is read or written there.
 #[test]
 fn an_index_out_of_range_is_told() {
-    let made = function("ranged");
+    let made = function();
     let host = Host::compile(&[&made.cuda]);
     assert!(host.results(&made.recorder, &made.program, &made.cuda).is_ok());
     let mut index = made.recorder.inputs()[2].shallow_clone();
@@ -356,13 +393,13 @@ fn what_a_gpu_lacks_is_told_in_words() {
     let gpu = Gpu::open_by(&driver(folder.path(), ""), 0).unwrap();
     let full = gpu.memory(1 << 30).err().expect("so much memory").to_string();
     expect(full, &["1073741824 bytes on the GPU", "CUDA_ERROR_OUT_OF_MEMORY", "smaller batches"]);
-    let Made { recorder, program, cuda, .. } = function("lost");
+    let Made { recorder, program, cuda, .. } = function();
     expect(told(gpu::results(&gpu, b"/no/module\0", &recorder, &program, &cuda)), &["the kernels"]);
     let lost = Gpu::open_by(&driver(folder.path(), "LOST=1"), 0).unwrap();
     let image = Host::compile(&[&cuda]);
     let image = [image.path.to_str().unwrap().as_bytes(), b"\0"].concat();
     let lost = told(gpu::results(&lost, &image, &recorder, &program, &cuda));
-    expect(lost, &["kernel lost_", "CUDA_ERROR_ILLEGAL_ADDRESS", "lost to this process"]);
+    expect(lost, &["kernel ct_", "CUDA_ERROR_ILLEGAL_ADDRESS", "lost to this process"]);
 }
 
 /// The same on a GPU, where there is one.
@@ -377,7 +414,7 @@ fn operators_give_on_a_gpu_what_aot_does() {
     // Functions of CUDA's mathematical library are a few units in the last place from those of the host.
     for (kind, rtol, atol) in [(Kind::Double, 1e-11, 1e-12), (Kind::Float, 2e-5, 4e-6)] {
         for made in made(kind, &mut BTreeSet::new()).chunks(TOGETHER) {
-            let text: String = made.iter().map(|each| each.cuda.text.as_str()).collect();
+            let text = cuda::text(made.iter().map(|each| &each.cuda));
             let code = nvrtc.compile(&text, gpu.architecture()).unwrap().code;
             for Made { what, recorder, program, cuda } in made {
                 let run = || gpu::results(&gpu, &code, recorder, program, cuda).unwrap();

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
-use cladtorch::gradient::cuda::{CudaProgram, Device, Launch, Memory, headers};
+use cladtorch::gradient::cuda::{CudaProgram, Device, Kernel, Memory, headers, text};
 use cladtorch::graph::{DType, Program, lower};
 use libloading::{Library, Symbol};
 use tch::{Kind, Tensor};
@@ -45,26 +45,26 @@ impl Host {
         let mut source = include_str!("../cuda/host.hpp").to_owned();
         let mut numbers = HashMap::new();
         let (mut calls, mut list) = (String::new(), String::new());
-        for program in programs {
-            source += &program.text;
-            let space = program.text.split_once("namespace ").unwrap().1.split_once(' ').unwrap().0;
-            for kernel in &program.kernels {
-                let number = numbers.len();
-                numbers.insert(kernel.name.clone(), number as u32);
-                let scalar = if program.text.contains("using T = float") { "float" } else { "double" };
-                let parameter =
-                    |(at, of): (usize, &String)| format!("({})p[{at}]", of.replace("T *", &format!("{scalar} *")));
-                let parameters: Vec<String> = kernel.parameters.iter().enumerate().map(parameter).collect();
-                writeln!(list, "   {{\"{}\", {}}},", kernel.name, parameters.len()).unwrap();
-                writeln!(
-                    calls,
-                    "   case {number}: return Launch(grid, block, {}, reverse, [=] {{ {space}::{}({}); }});",
-                    kernel.has_barriers,
-                    kernel.name,
-                    parameters.join(", ")
-                )
-                .unwrap();
+        source += &text(programs.iter().copied());
+        for kernel in programs.iter().flat_map(|program| &program.kernels) {
+            let number = numbers.len();
+            if numbers.contains_key(&kernel.name) {
+                continue;
             }
+            numbers.insert(kernel.name.clone(), number as u32);
+            let pointer = |of: &str| of.replace("T *", &format!("{} *", kernel.types[0]));
+            let parameters: Vec<String> =
+                kernel.parameters.iter().enumerate().map(|(at, of)| format!("({})p[{at}]", pointer(of))).collect();
+            writeln!(list, "   {{\"{}\", {}}},", kernel.name, parameters.len()).unwrap();
+            writeln!(
+                calls,
+                "   case {number}: return Launch(grid, block, {}, reverse, [=] {{ {}::{}({}); }});",
+                kernel.has_barriers,
+                kernel.space(),
+                kernel.name,
+                parameters.join(", ")
+            )
+            .unwrap();
         }
         writeln!(
             source,
@@ -143,13 +143,13 @@ impl Host {
 }
 
 impl Device for Host {
-    fn launch(&self, launch: &Launch, parameters: &[usize]) -> cladtorch::Result<()> {
+    fn launch(&self, kernel: &Kernel, [grid, block]: [u32; 2], parameters: &[usize]) -> cladtorch::Result<()> {
         // SAFETY: the function has this type, and the parameters are addresses of what the program says.
         let met = unsafe {
             let run: Symbol<Run> = self.library.get(b"run\0").unwrap();
-            run(self.numbers[&launch.kernel], launch.grid, launch.block, self.reverse, parameters.as_ptr())
+            run(self.numbers[&kernel.name], grid, block, self.reverse, parameters.as_ptr())
         };
-        assert!(met, "some threads of {} do not meet at a barrier", launch.kernel);
+        assert!(met, "some threads of {} do not meet at a barrier", kernel.name);
         Ok(())
     }
 }

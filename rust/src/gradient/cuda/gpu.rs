@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::driver::{Context, DRIVER, Handle, Module};
 use super::nvrtc::Nvrtc;
-use super::program::{CudaProgram, Launch, headers};
+use super::program::{CudaProgram, Kernel, headers, text};
 use super::run::Device;
 use crate::cache::{Cache, LIBRARY};
 use crate::error::{Error, Result};
@@ -72,7 +72,7 @@ impl Gpu {
 
     /// Machine code for this GPU: what this user's cache has, or NVRTC makes.
     pub fn compile(&self, program: &CudaProgram) -> Result<Vec<u8>> {
-        let made = compile(&program.text, self.architecture());
+        let made = compile(&text([program]), self.architecture());
         made.map_err(|why| Error::invalid(format!("back end cuda: {why}"), "run it on LibTorch"))
     }
 
@@ -156,12 +156,11 @@ impl GpuKernels {
 }
 
 impl Device for OnStream<'_> {
-    fn launch(&self, launch: &Launch, parameters: &[usize]) -> Result<()> {
-        let Some(&Function(function)) = self.kernels.functions.get(&launch.kernel) else {
-            return Err(Error::Internal(format!("no kernel {}", launch.kernel)));
+    fn launch(&self, kernel: &Kernel, grid: [u32; 2], parameters: &[usize]) -> Result<()> {
+        let Some(&Function(function)) = self.kernels.functions.get(&kernel.name) else {
+            return Err(Error::Internal(format!("no kernel {}", kernel.name)));
         };
-        let sizes = [launch.grid, launch.block];
-        self.kernels.context.launch(function, &launch.kernel, sizes, self.stream, parameters.to_vec())
+        self.kernels.context.launch(function, &kernel.name, grid, self.stream, parameters.to_vec())
     }
 }
 

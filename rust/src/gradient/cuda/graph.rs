@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::gpu::{Gpu, GpuKernels, GpuMemory};
-use super::program::CudaProgram;
+use super::program::{CudaProgram, text};
 use super::run::Memory;
 use crate::error::{Error, Result};
 use crate::graph::{DType, Program};
@@ -45,7 +45,7 @@ impl From<Error> for Failure {
 impl CudaGraph {
     /// With the machine code that the cache has, or NVRTC makes.
     pub fn new(program: &Program, gpu: &Gpu) -> Result<Self> {
-        let kernels = CudaProgram::new(program, "cladtorch")?;
+        let kernels = CudaProgram::new(program)?;
         let code = gpu.compile(&kernels)?;
         Self::of_code(program, kernels, gpu, &code)
     }
@@ -78,8 +78,8 @@ impl CudaGraph {
     }
 
     /// The kernels, as CUDA C++.
-    pub fn text(&self) -> &str {
-        &self.program.text
+    pub fn text(&self) -> String {
+        text([&self.program])
     }
 
     /// Bytes of the arenas of values and adjoints.

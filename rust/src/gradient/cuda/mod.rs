@@ -31,5 +31,5 @@ mod writer;
 pub use gpu::{Gpu, GpuKernels, GpuMemory, OnStream};
 pub use graph::{CudaGraph, CudaSaved, Failure};
 pub use nvrtc::{Cubin, Nvrtc};
-pub use program::{CudaProgram, Kernel, Launch, Slot, Step, headers};
+pub use program::{CudaProgram, Kernel, Launch, Slot, Step, headers, text};
 pub use run::{Device, Memory};

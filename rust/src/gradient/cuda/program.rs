@@ -1,5 +1,8 @@
 //! A program as kernels and the order in which they run.
 
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::super::jit::emit;
 use crate::error::Result;
 use crate::graph::Program;
 use crate::graph::outputs::Outputs;
@@ -26,8 +29,8 @@ pub enum Slot {
 /// One kernel on a grid.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Launch {
-    /// Its name: that of one of [`CudaProgram::kernels`].
-    pub kernel: String,
+    /// Index into [`CudaProgram::kernels`].
+    pub kernel: usize,
     /// Blocks.
     pub grid: u32,
     /// Threads of a block.
@@ -36,11 +39,15 @@ pub struct Launch {
     pub slots: Vec<Slot>,
 }
 
-/// A kernel of the text.
+/// A kernel as text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Kernel {
-    /// With C linkage.
+    /// With C linkage, made from all that the kernel is: two of the same name are the same.
     pub name: String,
+    /// C++'s types of the program's numbers and of indices: `T` and `Index` in the text.
+    pub types: [&'static str; 2],
+    /// CUDA C++, for the namespace [`Kernel::space`].
+    pub text: String,
     /// Types of its parameters.
     pub parameters: Vec<String>,
     /// Whether threads of a block wait for one another.
@@ -61,9 +68,7 @@ pub struct Step {
 /// A program for a GPU. Everything runs in the order of its lists, each launch after the one before it.
 #[derive(Clone, Debug)]
 pub struct CudaProgram {
-    /// CUDA C++: one namespace, which includes `device.hpp` and `generated/derivatives.hpp` of [`headers`].
-    pub text: String,
-    /// The kernels in it.
+    /// Each once.
     pub kernels: Vec<Kernel>,
     /// Computes the values of all nodes and writes the outputs.
     pub forward: Vec<Launch>,
@@ -84,10 +89,39 @@ pub struct CudaProgram {
 }
 
 impl CudaProgram {
-    /// With all names of the text beginning with `name`, an identifier. What has no text is refused by name.
-    pub fn new(program: &Program, name: &str) -> Result<Self> {
-        super::steps::write(program, name)
+    /// What has no kernel is refused by name.
+    pub fn new(program: &Program) -> Result<Self> {
+        super::steps::write(program)
     }
+}
+
+impl Kernel {
+    /// The namespace of kernels with the same types.
+    pub fn space(&self) -> String {
+        self.types.join("_")
+    }
+}
+
+/// CUDA C++ of the kernels of some programs, those that they share once. It includes `device.hpp` and
+/// `generated/derivatives.hpp` of [`headers`].
+pub fn text<'a>(programs: impl IntoIterator<Item = &'a CudaProgram>) -> String {
+    let kernels: BTreeMap<&str, &Kernel> =
+        programs.into_iter().flat_map(|program| &program.kernels).map(|kernel| (&*kernel.name, kernel)).collect();
+    let mut text = "#include \"device.hpp\"\n#include \"generated/derivatives.hpp\"\n\n".to_owned();
+    for types in kernels.values().map(|kernel| kernel.types).collect::<BTreeSet<_>>() {
+        let [scalar, index] = types;
+        emit!(
+            text,
+            "namespace {} {{\nusing namespace ::CladTorch::Kernels;\nusing namespace ::CladTorch::Device;\nusing T = {scalar};\n\
+             using Index = {index};\n",
+            types.join("_")
+        );
+        for kernel in kernels.values().filter(|kernel| kernel.types == types) {
+            emit!(text, "{}", kernel.text);
+        }
+        emit!(text, "}} // namespace {}", types.join("_"));
+    }
+    text
 }
 
 /// Names and texts of the headers that the text includes.

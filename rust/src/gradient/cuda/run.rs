@@ -1,13 +1,13 @@
 //! The order in which the kernels of a program run, wherever that is.
 
-use super::program::{CudaProgram, Launch, Slot};
+use super::program::{CudaProgram, Kernel, Launch, Slot};
 use crate::error::Result;
 use crate::graph::outputs::selected;
 
 /// What runs kernels, each after the one before it.
 pub trait Device {
-    /// Runs one with these addresses as parameters.
-    fn launch(&self, launch: &Launch, parameters: &[usize]) -> Result<()>;
+    /// Runs one in so many blocks of so many threads, with these addresses as parameters.
+    fn launch(&self, kernel: &Kernel, grid: [u32; 2], parameters: &[usize]) -> Result<()>;
 }
 
 /// Addresses in the device's memory.
@@ -48,28 +48,29 @@ impl Memory<'_> {
 impl CudaProgram {
     /// Computes values and outputs. The arena of values holds the literals already.
     pub fn run_forward(&self, device: &impl Device, memory: &Memory) -> Result<()> {
-        run(device, memory, &self.forward)
+        self.run(device, memory, &self.forward)
     }
 
     /// Computes the gradients from the values of a forward pass.
     pub fn run_backward(&self, device: &impl Device, memory: &Memory) -> Result<()> {
-        run(device, memory, &self.zero)?;
+        self.run(device, memory, &self.zero)?;
         let is_given = |&output: &usize| memory.seeds.get(output).is_some_and(|&address| address != 0);
         for output in (0..self.seeds.len()).filter(is_given) {
-            run(device, memory, &self.seeds[output])?;
+            self.run(device, memory, &self.seeds[output])?;
         }
         let given = selected((0..self.seeds.len()).map(|output| is_given(&output)));
         for step in &self.backward {
             // 0 times an infinite slope is no number: what no given adjoint reaches has none at all.
-            run(device, memory, if step.dependents & given != 0 { &step.launches } else { &step.unreached })?;
+            let launches = if step.dependents & given != 0 { &step.launches } else { &step.unreached };
+            self.run(device, memory, launches)?;
         }
         Ok(())
     }
-}
 
-fn run(device: &impl Device, memory: &Memory, launches: &[Launch]) -> Result<()> {
-    launches.iter().try_for_each(|launch| {
-        let parameters: Vec<usize> = launch.slots.iter().map(|&slot| memory.address(slot)).collect();
-        device.launch(launch, &parameters)
-    })
+    fn run(&self, device: &impl Device, memory: &Memory, launches: &[Launch]) -> Result<()> {
+        launches.iter().try_for_each(|launch| {
+            let parameters: Vec<usize> = launch.slots.iter().map(|&slot| memory.address(slot)).collect();
+            device.launch(&self.kernels[launch.kernel], [launch.grid, launch.block], &parameters)
+        })
+    }
 }

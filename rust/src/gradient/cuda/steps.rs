@@ -10,10 +10,10 @@ use super::writer::{Draft, Work, Writer};
 use crate::error::{Error, Result};
 use crate::graph::outputs::dependents;
 use crate::graph::program::{Digits, Node, Origin, Primitive};
-use crate::graph::{DType, Program, View};
+use crate::graph::{Program, View};
 
 /// See [`CudaProgram::new`].
-pub(super) fn write(program: &Program, name: &str) -> Result<CudaProgram> {
+pub(super) fn write(program: &Program) -> Result<CudaProgram> {
     let layout = Layout::new(program);
     let groups = groups(program);
     let steps: Vec<usize> = (0..program.nodes.len()).filter(|&index| groups[index] == Group::Root).collect();
@@ -35,7 +35,7 @@ pub(super) fn write(program: &Program, name: &str) -> Result<CudaProgram> {
         })
         .collect();
     let reverse = Reverse::new(program, &pullbacks);
-    let mut writer = Writer::new(program, &layout, name);
+    let mut writer = Writer::new(program, &layout);
     (writer.adjoints, writer.scratch) = reverse.places(program, &pullbacks);
     let mut forward = Vec::new();
     for (&index, body) in steps.iter().zip(&bodies) {
@@ -74,15 +74,8 @@ pub(super) fn write(program: &Program, name: &str) -> Result<CudaProgram> {
     };
     let literals = layout.values.iter().enumerate().filter_map(literal).collect();
     let adjoints = writer.scratch + writer.most_scratch;
-    let scalar = if program.dtype == DType::Float32 { "float" } else { "double" };
-    let text = format!(
-        "#include \"device.hpp\"\n#include \"generated/derivatives.hpp\"\n\nnamespace {name} {{\nusing namespace ::CladTorch::Kernels;\n\
-         using namespace ::CladTorch::Device;\nusing T = {scalar};\nusing Index = {};\n\n{}}} // namespace {name}\n",
-        writer.index(),
-        writer.text
-    );
-    let Writer { kernels, flags, .. } = writer;
-    Ok(CudaProgram { text, kernels, forward, zero, seeds, backward, literals, values: layout.length, adjoints, flags })
+    let (flags, kernels) = (std::mem::take(&mut writer.flags), writer.kernels());
+    Ok(CudaProgram { kernels, forward, zero, seeds, backward, literals, values: layout.length, adjoints, flags })
 }
 
 /// Begins these adjoints with zeros.

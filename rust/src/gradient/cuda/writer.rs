@@ -2,9 +2,9 @@
 
 use std::collections::HashMap;
 
-use super::super::jit::emit;
 use super::super::layout::{Layout, Place};
 use super::program::{Kernel, Launch, Slot};
+use crate::cache::Cache;
 use crate::graph::program::{Origin, Tensor};
 use crate::graph::{DType, Program};
 
@@ -96,16 +96,14 @@ pub(super) struct Writer<'a> {
     pub scratch: usize,
     pub most_scratch: usize,
     pub flags: Vec<usize>,
-    pub text: String,
-    pub kernels: Vec<Kernel>,
-    name: &'a str,
-    known: HashMap<(Vec<String>, String), String>,
+    /// Types and body of each kernel, with its number and whether it has barriers.
+    known: HashMap<(Vec<String>, String), (usize, bool)>,
     /// The greatest number that an index may be.
     largest: usize,
 }
 
 impl<'a> Writer<'a> {
-    pub fn new(program: &'a Program, layout: &'a Layout, name: &'a str) -> Self {
+    pub fn new(program: &'a Program, layout: &'a Layout) -> Self {
         let largest = program.buffers.iter().map(|buffer| buffer.length).max().unwrap_or(0);
         Writer {
             program,
@@ -114,9 +112,6 @@ impl<'a> Writer<'a> {
             scratch: 0,
             most_scratch: 0,
             flags: Vec::new(),
-            text: String::new(),
-            kernels: Vec::new(),
-            name,
             known: HashMap::new(),
             largest,
         }
@@ -127,29 +122,30 @@ impl<'a> Writer<'a> {
         self.largest = self.largest.max(number);
     }
 
-    /// The type of indices: 32 bits where they do, with room for a last stride of a whole grid.
-    pub fn index(&self) -> &'static str {
-        if self.largest < 1 << 31 { "uint32_t" } else { "uint64_t" }
+    /// All kernels, in the order of their numbers.
+    pub fn kernels(self) -> Vec<Kernel> {
+        // 32 bits where they do, with room for a last stride of a whole grid.
+        let index = if self.largest < 1 << 31 { "uint32_t" } else { "uint64_t" };
+        let types = [if self.program.dtype == DType::Float32 { "float" } else { "double" }, index];
+        let mut known: Vec<_> = self.known.into_iter().collect();
+        known.sort_unstable_by_key(|(_, (number, _))| *number);
+        let kernel = |((parameters, body), (_, has_barriers)): ((Vec<String>, String), (usize, bool))| {
+            let list: Vec<String> =
+                parameters.iter().enumerate().map(|(at, of)| format!("{of}__restrict__ p{at}")).collect();
+            let list = list.join(", ");
+            let name = format!("ct_{}", &Cache::key(&[types[0], types[1], &list, &body])[..32]);
+            let text = format!("extern \"C\" __global__ void {name}({list})\n{{\n{body}}}\n");
+            Kernel { name, types, text, parameters, has_barriers }
+        };
+        known.into_iter().map(kernel).collect()
     }
 
     /// Finishes a kernel.
     pub fn launch(&mut self, draft: Draft, work: Work) -> Launch {
         let Draft { parameters, body } = draft;
         let (types, slots): (Vec<String>, Vec<Slot>) = parameters.into_iter().unzip();
-        let (number, key) = (self.kernels.len(), (types, body));
-        let kernel = match self.known.get(&key) {
-            Some(kernel) => kernel.clone(),
-            None => {
-                let name = format!("{}_{number}", self.name);
-                let list: Vec<String> =
-                    key.0.iter().enumerate().map(|(at, of)| format!("{of}__restrict__ p{at}")).collect();
-                emit!(self.text, "extern \"C\" __global__ void {name}({})\n{{\n{}}}\n", list.join(", "), key.1);
-                let has_barriers = !matches!(work, Work::Alone(_));
-                self.kernels.push(Kernel { name: name.clone(), parameters: key.0.clone(), has_barriers });
-                self.known.insert(key, name.clone());
-                name
-            }
-        };
+        let (number, has_barriers) = (self.known.len(), !matches!(work, Work::Alone(_)));
+        let &mut (kernel, _) = self.known.entry((types, body)).or_insert((number, has_barriers));
         let [grid, block] = work.grid().map(|size| size as u32);
         Launch { kernel, grid, block, slots }
     }
