@@ -185,7 +185,7 @@ fn what_a_header_cannot_hold_is_refused_by_name() {
     let path = folder.path().join("m.hxx");
     let own = Model::new(&[2, 3, 1], cube(), Init::Xavier, 1).unwrap();
     let error = own.export_cpp(&path, false).unwrap_err().to_string();
-    assert!(error.contains("Own is C++ of the user's own"), "{error}");
+    assert!(error.contains("Custom is C++ of the user's own"), "{error}");
     let large = Model::new(&[2048, 2048, 1], Activation::ReLU, Init::Xavier, 1).unwrap();
     let error = large.export_cpp(&path, false).unwrap_err().to_string();
     assert!(error.contains("a C++ header of 4198401 numbers"), "{error}");

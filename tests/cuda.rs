@@ -234,7 +234,7 @@ fn large_tensors_give_on_the_host_what_aot_does() {
             "Sums<Block",
             "Softmax<Block",
             "Normalise<Block",
-            "GreatestPullback<Block",
+            "MaxPullback<Block",
             "Products<2",
             "Index(4), Index(256)",
         ] {

@@ -5,7 +5,7 @@ use cladtorch::dataset::Scaler;
 use cladtorch::gradient::aot::AotEngine;
 use cladtorch::gradient::{Engine, Settings, autograd};
 use cladtorch::graph::{Activation, Graph, Loss, Optimiser};
-use cladtorch::kernels::{Scalar, Sweep, blas_single_thread};
+use cladtorch::kernels::{Scalar, UpdateSettings, blas_single_thread};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use support::events::Events;
@@ -252,7 +252,7 @@ fn the_variants_of_the_kernels_pass_too() {
     ]);
 }
 
-/// Parameters of a sweep, and how often it runs.
+/// Parameters of a update, and how often it runs.
 const SWEPT: usize = 37;
 const STEPS: i64 = 6;
 
@@ -260,8 +260,8 @@ fn wave(seed: i64) -> Vec<f64> {
     (1..=SWEPT).map(|i| (i as f64 * (seed as f64 + 0.7)).sin()).collect()
 }
 
-fn sweep(step: i64, momentum: f64, weight_decay: f64) -> Sweep {
-    Sweep { learning_rate: 0.02, weight_decay, momentum, beta1: 0.9, beta2: 0.99, epsilon: 1e-8, step }
+fn update(step: i64, momentum: f64, weight_decay: f64) -> UpdateSettings {
+    UpdateSettings { learning_rate: 0.02, weight_decay, momentum, beta1: 0.9, beta2: 0.99, epsilon: 1e-8, step }
 }
 
 /// Parameters after `STEPS` steps of LibTorch's optimiser, whose gradient at step s is `wave(s)`.
@@ -278,10 +278,10 @@ fn of_libtorch(config: impl OptimizerConfig) -> Vec<f64> {
 }
 
 /// The same with one of the sweeps, which gets the step, parameters, gradient and two zeroed arrays of state.
-fn of_ours(sweep: impl Fn(i64, &mut [f64], &[f64], &mut [f64], &mut [f64])) -> Vec<f64> {
+fn of_ours(update: impl Fn(i64, &mut [f64], &[f64], &mut [f64], &mut [f64])) -> Vec<f64> {
     let (mut p, mut m, mut v) = (wave(0), vec![0.0; SWEPT], vec![0.0; SWEPT]);
     for step in 1..=STEPS {
-        sweep(step, &mut p, &wave(step), &mut m, &mut v);
+        update(step, &mut p, &wave(step), &mut m, &mut v);
     }
     p
 }
@@ -297,7 +297,7 @@ fn sgd_is_that_of_libtorch() {
     for (momentum, wd) in [(0.0, 0.0), (0.0, 0.1), (0.9, 0.0), (0.9, 0.1)] {
         let got = of_ours(|step, p, g, m, _| {
             let velocity = (momentum != 0.0).then_some(m);
-            f64::sgd(&sweep(step, momentum, wd), p, g, velocity);
+            f64::sgd(&update(step, momentum, wd), p, g, velocity);
         });
         assert_close(&got, &of_libtorch(nn::Sgd { momentum, wd, ..Default::default() }));
     }
@@ -306,7 +306,7 @@ fn sgd_is_that_of_libtorch() {
 #[test]
 fn adam_is_that_of_libtorch() {
     for wd in [0.0, 0.1] {
-        let got = of_ours(|step, p, g, m, v| f64::adam(&sweep(step, 0.0, wd), p, g, m, v));
+        let got = of_ours(|step, p, g, m, v| f64::adam(&update(step, 0.0, wd), p, g, m, v));
         assert_close(&got, &of_libtorch(nn::Adam { beta2: 0.99, wd, ..Default::default() }));
     }
 }
@@ -314,7 +314,7 @@ fn adam_is_that_of_libtorch() {
 #[test]
 fn adamw_is_that_of_libtorch() {
     for wd in [0.0, 0.1] {
-        let got = of_ours(|step, p, g, m, v| f64::adamw(&sweep(step, 0.0, wd), p, g, m, v));
+        let got = of_ours(|step, p, g, m, v| f64::adamw(&update(step, 0.0, wd), p, g, m, v));
         assert_close(&got, &of_libtorch(nn::AdamW { beta2: 0.99, wd, ..Default::default() }));
     }
 }

@@ -48,7 +48,7 @@ fn settings(loss: Loss) -> Settings {
 fn engine(graph: &Graph, parameters: &[f64], loss: Loss, own: Option<RowLoss>) -> AotEngine<f64> {
     let engine = AotEngine::new(graph.clone(), parameters, settings(loss), 2).unwrap();
     match own {
-        Some(own) => engine.with_own_loss(own),
+        Some(own) => engine.with_custom_loss(own),
         None => engine,
     }
 }

@@ -203,7 +203,7 @@ fn a_perceptron_is_written_as_one_reads_it() {
 fn what_onnx_cannot_say_is_refused_by_name() {
     let own = Model::new(&[2, 3, 1], cube(), Init::Xavier, 1).unwrap();
     let error = exported(&own).unwrap_err();
-    assert!(error.contains("Own is C++ of the user's own"), "{error}");
+    assert!(error.contains("Custom is C++ of the user's own"), "{error}");
     assert!(Graph::mlp(&[2, 3, 1], cube()).is_ok());
     let (_, model) = models().into_iter().next().unwrap();
     let error = model.export_onnx(std::path::Path::new("/dev/null")).unwrap_err().to_string();

@@ -404,7 +404,7 @@ fn a_loss_of_ones_own() {
 
 #[test]
 fn an_activation_of_ones_own() {
-    macro_of("own_activation.C").passed();
+    macro_of("custom_activation.C").passed();
 }
 
 #[test]

@@ -47,7 +47,7 @@ inline T Sigmoid(T z)
    T s = z;
    if (z >= 0)
       s = -z;
-   T e = Exp(s), numerator = 1;
+   T e = ExpOfAny(s), numerator = 1;
    if (z < 0)
       numerator = e;
    return numerator / (1 + e);
@@ -77,7 +77,7 @@ inline T Softplus(T z)
       s = -z;
       linear = z;
    }
-   return linear + Log1pOfUnit(Exp(s));
+   return linear + Log1pOfUnit(ExpOfAny(s));
 }
 
 } // namespace CladTorch::Kernels

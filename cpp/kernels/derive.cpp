@@ -11,7 +11,7 @@
 /// Functions whose derivatives Clad must not make itself: it would differentiate the arithmetic inside.
 namespace clad::custom_derivatives::CladTorch::Kernels {
 template <typename T>
-ValueAndPushforward<T, T> Exp_pushforward(T x, T d_x);
+ValueAndPushforward<T, T> ExpOfAny_pushforward(T x, T d_x);
 template <typename T>
 ValueAndPushforward<T, T> Expm1OfNegative_pushforward(T x, T d_x);
 template <typename T>

@@ -162,7 +162,7 @@ inline T ExpInRange(T x)
 
 /// exp(x). What is beyond the range replaces the result, not x: a compiler makes more instructions of that.
 template <typename T>
-inline T Exp(T x)
+inline T ExpOfAny(T x)
 {
    using F = Exponential::Format<T>;
    T e = ExpInRange(x);

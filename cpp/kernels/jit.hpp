@@ -25,7 +25,7 @@ namespace clad::custom_derivatives::CladTorch::Kernels {
       const auto both = ::CladTorch::Kernels::clad::custom_derivatives::CladTorch::Kernels::F##_pushforward(x, d_x);   \
       return {both.value, both.pushforward};                                                                           \
    }
-CT_RULE(Exp)
+CT_RULE(ExpOfAny)
 CT_RULE(Expm1OfNegative)
 CT_RULE(Log1pOfUnit)
 CT_RULE(HyperbolicTangent)

@@ -27,8 +27,8 @@ enum ct_loss {
    CT_GAUSSIAN = 6,
 };
 
-/// Numbers of one optimiser sweep. `step` counts from 1 (Adam's bias correction).
-struct ct_sweep {
+/// Numbers of one optimiser update. `step` counts from 1 (Adam's bias correction).
+struct ct_update {
    double learning_rate;
    double weight_decay;
    double momentum;
@@ -135,12 +135,12 @@ struct ct_channels {
                      T *dz);                                                                                           \
       /* sum[n] += term[n] */                                                                                          \
       void (*add)(size_t n, const T *term, T *sum);                                                                    \
-      /* One sweep over n parameters p with gradient g. velocity is null where momentum is 0. */                       \
-      void (*sgd)(const struct ct_sweep *s, size_t n, T *p, const T *g, T *velocity);                                  \
+      /* One update over n parameters p with gradient g. velocity is null where momentum is 0. */                      \
+      void (*sgd)(const struct ct_update *s, size_t n, T *p, const T *g, T *velocity);                                 \
       /* Adam (Kingma and Ba 2015, algorithm 1); weight decay is added to the gradient, as in torch::optim::Adam. */   \
-      void (*adam)(const struct ct_sweep *s, size_t n, T *p, const T *g, T *m, T *v);                                  \
+      void (*adam)(const struct ct_update *s, size_t n, T *p, const T *g, T *m, T *v);                                 \
       /* AdamW (Loshchilov and Hutter 2019, algorithm 2): weight decay on the parameter, as in torch::optim::AdamW. */ \
-      void (*adamw)(const struct ct_sweep *s, size_t n, T *p, const T *g, T *m, T *v);                                 \
+      void (*adamw)(const struct ct_update *s, size_t n, T *p, const T *g, T *m, T *v);                                \
       /* The operator graph. Views are strided; y and dy are contiguous. Functions are numbered in operators.hpp.      \
          Without `add` a pullback writes its view of dx, no two elements of which may then be the same memory. */      \
       /* y[n] = function of the views of x, from their element `begin` on */                                           \
@@ -154,9 +154,9 @@ struct ct_channels {
       /* y's view = x's view */                                                                                        \
       void (*copy)(size_t n, const T *x, const struct ct_stream *view, T *y, const struct ct_stream *target);          \
       /* y[R] = greatest of each row of x's view [R,C], NaN above all */                                               \
-      void (*greatest)(size_t R, size_t C, const T *x, const struct ct_stream *view, T *y);                            \
+      void (*max)(size_t R, size_t C, const T *x, const struct ct_stream *view, T *y);                                 \
       /* dx's view (add: +)= dy given to the greatest of each row, as `ties` (ct_ties) says */                         \
-      void (*greatest_pullback)(int ties, size_t R, size_t C, const T *x, const struct ct_stream *view, const T *y,    \
+      void (*max_pullback)(int ties, size_t R, size_t C, const T *x, const struct ct_stream *view, const T *y,         \
                                 const T *dy, int add, T *dx, const struct ct_stream *target);                          \
       /* y[R] = sqrt(sum of x^2) of each row of x's view [R,C]; the derivative is 0 where that is 0 */                 \
       void (*length)(size_t R, size_t C, const T *x, const struct ct_stream *view, T *y);                              \

@@ -42,11 +42,11 @@ double Loss(int kind, double parameter, size_t R, size_t C, const T *z, const T 
 template <typename T>
 void Add(size_t n, const T *term, T *sum);
 template <typename T>
-void Sgd(const ct_sweep *s, size_t n, T *p, const T *g, T *velocity);
+void Sgd(const ct_update *s, size_t n, T *p, const T *g, T *velocity);
 template <typename T>
-void Adam(const ct_sweep *s, size_t n, T *p, const T *g, T *m, T *v);
+void Adam(const ct_update *s, size_t n, T *p, const T *g, T *m, T *v);
 template <typename T>
-void AdamW(const ct_sweep *s, size_t n, T *p, const T *g, T *m, T *v);
+void AdamW(const ct_update *s, size_t n, T *p, const T *g, T *m, T *v);
 
 template <typename T>
 void Map(int function, size_t begin, size_t n, const T *const *x, const ct_stream *views, T *y);
@@ -59,9 +59,9 @@ template <typename T>
 void Copy(size_t n, const T *x, const ct_stream *view, T *y, const ct_stream *target);
 
 template <typename T>
-void Greatest(size_t R, size_t C, const T *x, const ct_stream *view, T *y);
+void Max(size_t R, size_t C, const T *x, const ct_stream *view, T *y);
 template <typename T>
-void GreatestPullback(int ties, size_t R, size_t C, const T *x, const ct_stream *view, const T *y, const T *dy, int add,
+void MaxPullback(int ties, size_t R, size_t C, const T *x, const ct_stream *view, const T *y, const T *dy, int add,
                       T *dx, const ct_stream *target);
 template <typename T>
 void Length(size_t R, size_t C, const T *x, const ct_stream *view, T *y);

@@ -62,7 +62,7 @@ T SumExp(size_t C, const T *z, T top, size_t left_out, T *each)
       T block[kBlock];
       CT_ELEMENTWISE
       for (size_t i = 0; i < count; ++i)
-         block[i] = Exp(z[first + i] - top);
+         block[i] = ExpOfAny(z[first + i] - top);
       for (size_t i = 0; i < count; ++i)
          sum += first + i == left_out ? T(0) : block[i];
       if (each)
@@ -72,7 +72,7 @@ T SumExp(size_t C, const T *z, T top, size_t left_out, T *each)
 }
 
 template <typename T>
-T Greatest(size_t C, const T *z)
+T Max(size_t C, const T *z)
 {
    T top = z[0];
    for (size_t c = 1; c < C; ++c)
@@ -99,7 +99,7 @@ double SoftmaxLoss(size_t R, size_t C, const T *z, const T *y, const T *w, doubl
    double sum = 0;
    for (size_t r = 0; r < R; ++r, z += C) {
       const size_t target = static_cast<size_t>(y[r]);
-      const T top = Greatest(C, z);
+      const T top = Max(C, z);
       // Summed without the class itself: the difference of two sums would lose a confident row's small loss.
       const T others = SumExp(C, z, top, target, dz);
       T loss = SoftmaxCrossEntropy(z[target] - top, others, T(1));

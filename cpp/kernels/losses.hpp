@@ -18,7 +18,7 @@ inline T BinaryCrossEntropy(T z, T y)
       s = -z;
       linear = (1 - y) * z;
    }
-   return linear + Log1pOfUnit(Exp(s));
+   return linear + Log1pOfUnit(ExpOfAny(s));
 }
 
 /// One logit's view of softmax cross-entropy. z is the logit and `rest` the sum of the others' exponentials, both
@@ -62,11 +62,11 @@ inline T Focal(T z, T y, T focus)
       positive = 0;
       negative = z;
    }
-   T tail = Log1pOfUnit(Exp(s));
+   T tail = Log1pOfUnit(ExpOfAny(s));
    positive = positive + tail; // -log(sigmoid(z))
    negative = negative + tail; // -log(1 - sigmoid(z))
-   T first = y * Exp(-focus * negative) * positive;
-   T second = (1 - y) * Exp(-focus * positive) * negative;
+   T first = y * ExpOfAny(-focus * negative) * positive;
+   T second = (1 - y) * ExpOfAny(-focus * positive) * negative;
    return first + second;
 }
 
@@ -92,7 +92,7 @@ inline T Gaussian(T z, T s, T y, T least)
       level = least;
       excess = 1 + least - s;
    }
-   return T(0.5) * (level + excess * d * d * Exp(-level));
+   return T(0.5) * (level + excess * d * d * ExpOfAny(-level));
 }
 
 } // namespace CladTorch::Kernels

@@ -15,7 +15,7 @@
 /// Functions of one number: of our own mathematics, and of the mathematical library's.
 #define CT_UNARY(X) CT_UNARY_OWN(X) CT_UNARY_LIBRARY(X)
 #define CT_UNARY_OWN(X)                                                                                                \
-   X(Identity) X(Neg) X(Reciprocal) X(Squared) X(Sqrt) X(Rsqrt) X(PowerOfE) X(Tanh) X(Abs) X(Relu) X(Sigmoid) X(Silu)  \
+   X(Identity) X(Neg) X(Reciprocal) X(Squared) X(Sqrt) X(Rsqrt) X(Exp) X(Tanh) X(Abs) X(Relu) X(Sigmoid) X(Silu)       \
    X(Gelu) X(GeluTanh) X(LogSigmoid)
 #define CT_UNARY_LIBRARY(X)                                                                                            \
    X(Expm1) X(Exp2) X(Log) X(Log1p) X(Log2) X(Log10) X(Sin) X(Cos) X(Tan) X(Asin) X(Acos) X(Atan) X(Sinh) X(Cosh)      \
@@ -69,11 +69,11 @@ inline T Rsqrt(T z)
    return 1 / std::sqrt(z);
 }
 
-/// exp(z), one call away from Exp: Clad's reverse mode leaves out a call of a function whose rule is only a pushforward.
+/// exp(z), one call away from ExpOfAny: Clad's reverse mode leaves out calls whose rule is only a pushforward.
 template <typename T>
-inline T PowerOfE(T z)
+inline T Exp(T z)
 {
-   return Exp(z);
+   return ExpOfAny(z);
 }
 
 template <typename T>
@@ -446,7 +446,7 @@ inline T Leaky(T z, T slope)
    return factor * z;
 }
 
-/// exp(z) - 1 for z <= 0, one call away as PowerOfE is.
+/// exp(z) - 1 for z <= 0, one call away as Exp is.
 template <typename T>
 inline T EluBelowZero(T z)
 {
@@ -473,11 +473,11 @@ inline T SoftplusBelow(T z, T threshold)
    return m;
 }
 
-/// log(1 + exp(s)) for s <= 0, one call away as PowerOfE is.
+/// log(1 + exp(s)) for s <= 0, one call away as Exp is.
 template <typename T>
 inline T SoftplusBelowZero(T s)
 {
-   return Log1pOfUnit(Exp(s));
+   return Log1pOfUnit(ExpOfAny(s));
 }
 
 /// Binary cross-entropy of the logit z against the label y: -y log(s) - (1 - y) log(1 - s), s = sigmoid(z). Neither it nor

@@ -8,7 +8,7 @@
 /// tile reads is contiguous whatever C is. Columns that the matrix does not have are there all the same: the
 /// parameters' are zero and stay so; those of values are neither read nor written where a whole register has no column,
 /// and may hold anything. A layer's parameters are the panels of [I + 1, O]: the weight transposed, the bias as the last
-/// row; its gradient has the same order, so the optimiser's sweep does not care. A layer of one output has [I] filled up
+/// row; its gradient has the same order, so the optimiser's update does not care. A layer of one output has [I] filled up
 /// to whole panels and the bias behind it.
 ///
 /// All products are those of tile.hpp, with kPanel columns.

@@ -30,7 +30,7 @@ inline ValueAndPushforward<T> exp_pushforward(T x, T d_x)
 template <typename T>
 inline ValueAndPushforward<T> expm1_pushforward(T x, T d_x)
 {
-   return {::std::expm1(x), Exp(x) * d_x};
+   return {::std::expm1(x), ExpOfAny(x) * d_x};
 }
 
 template <typename T>
@@ -145,14 +145,14 @@ template <typename T>
 inline ValueAndPushforward<T> erfc_pushforward(T x, T d_x)
 {
    constexpr T minusTwoOverSqrtPi = T(-1.12837916709551257390);
-   return {::std::erfc(x), minusTwoOverSqrtPi * Exp(-x * x) * d_x};
+   return {::std::erfc(x), minusTwoOverSqrtPi * ExpOfAny(-x * x) * d_x};
 }
 
 template <typename T>
 inline ValueAndPushforward<T> erf_pushforward(T x, T d_x)
 {
    constexpr T twoOverSqrtPi = T(1.12837916709551257390);
-   return {::std::erf(x), twoOverSqrtPi * Exp(-x * x) * d_x};
+   return {::std::erf(x), twoOverSqrtPi * ExpOfAny(-x * x) * d_x};
 }
 
 } // namespace custom_derivatives::std
@@ -160,16 +160,16 @@ inline ValueAndPushforward<T> erf_pushforward(T x, T d_x)
 namespace custom_derivatives::CladTorch::Kernels {
 
 template <typename T>
-inline ValueAndPushforward<T> Exp_pushforward(T x, T d_x)
+inline ValueAndPushforward<T> ExpOfAny_pushforward(T x, T d_x)
 {
-   T e = Exp(x);
+   T e = ExpOfAny(x);
    return {e, e * d_x};
 }
 
 template <typename T>
 inline ValueAndPushforward<T> Expm1OfNegative_pushforward(T x, T d_x)
 {
-   return {Expm1OfNegative(x), Exp(x) * d_x};
+   return {Expm1OfNegative(x), ExpOfAny(x) * d_x};
 }
 
 template <typename T>
@@ -182,7 +182,7 @@ template <typename T>
 inline ValueAndPushforward<T> HyperbolicTangent_pushforward(T x, T d_x)
 {
    // 1 - tanh(x)^2 without the difference, which loses the digits of a small slope.
-   T e = Exp(x < 0 ? 2 * x : -2 * x), root = 2 / (1 + e);
+   T e = ExpOfAny(x < 0 ? 2 * x : -2 * x), root = 2 / (1 + e);
    return {HyperbolicTangent(x), e * root * root * d_x};
 }
 
@@ -224,8 +224,8 @@ inline void Hypot_pullback(T a, T b, T d_z, T *d_a, T *d_b)
 template <typename T>
 inline void LogAddExp_pullback(T a, T b, T d_z, T *d_a, T *d_b)
 {
-   *d_a += d_z / (1 + Exp(b - a));
-   *d_b += d_z / (1 + Exp(a - b));
+   *d_a += d_z / (1 + ExpOfAny(b - a));
+   *d_b += d_z / (1 + ExpOfAny(a - b));
 }
 
 /// By b: less the whole times that it fits into a.

@@ -15,7 +15,8 @@ template <typename T>
 inline bool HasRest(T b, T times)
 {
    constexpr T most = T(1) / (4 * std::numeric_limits<T>::epsilon());
-   return (std::abs(times) < most) & (std::abs(b) < std::numeric_limits<T>::infinity());
+   const bool isExact = std::abs(times) < most, isFinite = std::abs(b) < std::numeric_limits<T>::infinity();
+   return isExact & isFinite;
 }
 
 /// Fmod(a, b) or, of Floor, Remainder(a, b), with times = trunc(a / b), by a fused multiply-add whose only rounding has nothing
@@ -25,9 +26,11 @@ template <bool Floor, typename T>
 inline T RestOf(T a, T b, T times)
 {
    T rest = Exponential::MulAdd(-times, b, a);
-   rest = (rest != 0) & ((rest < 0) != (a < 0)) ? rest + std::copysign(b, a) : rest;
+   const bool wasTooLarge = (rest != 0) & ((rest < 0) != (a < 0));
+   rest = wasTooLarge ? rest + std::copysign(b, a) : rest;
    rest = std::copysign(rest, a); // of zero too
-   return Floor & (rest != 0) & ((rest < 0) != (b < 0)) ? rest + b : rest;
+   const bool isBelow = Floor & (rest != 0) & ((rest < 0) != (b < 0));
+   return isBelow ? rest + b : rest;
 }
 
 #ifdef __FMA__

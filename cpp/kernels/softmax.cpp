@@ -28,7 +28,7 @@ __attribute__((noinline, flatten)) void Exponentials(size_t n, const T *x, Top t
 {
    CT_ELEMENTWISE
    for (size_t i = 0; i < n; ++i)
-      y[i] = Exp(x[i] - ElementOf<T>(top, i));
+      y[i] = ExpOfAny(x[i] - ElementOf<T>(top, i));
 }
 
 /// dx[n] = dy - exp(y) sum, the pullback of the logarithm; `sum` is a number or n of them.
@@ -37,7 +37,7 @@ __attribute__((noinline, flatten)) void LogarithmAdjoints(size_t n, const T *y, 
 {
    CT_ELEMENTWISE
    for (size_t i = 0; i < n; ++i)
-      dx[i] = dy[i] - Exp(y[i]) * ElementOf<T>(sum, i);
+      dx[i] = dy[i] - ExpOfAny(y[i]) * ElementOf<T>(sum, i);
 }
 
 /// dx[n] = y (dy - sum), that of softmax.

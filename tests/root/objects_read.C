@@ -108,7 +108,7 @@ struct Tally {
    int fWrong = 0;
 };
 
-Tally Sweep(const std::string &tree, const std::string &file, const Truth_t &truth)
+Tally UpdateSettings(const std::string &tree, const std::string &file, const Truth_t &truth)
 {
    const CladTorch::Source source(tree, file);
    const auto columns = ROOT::RDataFrame(tree, file).GetColumnNames();
@@ -171,7 +171,7 @@ Numbers_t TruthOfObjects(const std::string &column)
 
 void CheckObjects()
 {
-   const auto tally = Sweep("t", "objects.root", TruthOfObjects);
+   const auto tally = UpdateSettings("t", "objects.root", TruthOfObjects);
    CHECK(tally.fWrong == 0);
    for (const char *column : {"vNumber.id", "vNumber.m", "vFlag.m", "vFixed.m[3]", "vMatrix.m[2][2]", "vInts.id",
                               "vObject.m.a", "cNumber.m", "cFixed.m[3]", "cInts.id", "counts.n", "derived.id",
@@ -236,7 +236,7 @@ void CheckTutorials()
             trees.insert(key->GetName());
       for (const auto &tree : trees) {
          const auto truth = [&](const std::string &column) { return ByGetEntry(tree, name, column); };
-         const auto tally = Sweep(tree, name, truth);
+         const auto tally = UpdateSettings(tree, name, truth);
          equal += tally.fEqual.size();
          wrong += tally.fWrong;
       }

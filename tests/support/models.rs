@@ -3,7 +3,9 @@
 
 use cladtorch::columns::Column;
 use cladtorch::dataset::Scaler;
-use cladtorch::graph::{Activation, Captured, Gives, Init, Loss, Module, Normalisation, Op, Own, ScalarFunction};
+use cladtorch::graph::{
+    Activation, Captured, CustomActivation, Gives, Init, Loss, Module, Normalisation, Op, ScalarFunction,
+};
 use cladtorch::model::{Hidden, Model, Names, Place, Training};
 use cladtorch::train::Options;
 use rand::{RngExt, SeedableRng};
@@ -114,5 +116,5 @@ impl ScalarFunction for Cube {
 
 /// An activation of the user's own.
 pub fn cube() -> Op {
-    Op::Own(Own::new(Cube))
+    Op::Custom(CustomActivation::new(Cube))
 }

@@ -2,8 +2,8 @@
 /// Clad's derivatives of activations, losses and operators, for float and double. Not to be edited.
 // Made by Clad 2.5.0~dev (git 4b2c0eef17e298af448c22b08631923507cbb105)
 // from activations.hpp, losses.hpp, operators.hpp, exponential.hpp, pushforwards.hpp, derive.cpp
-// sha256 of the inputs: f074de899d0d29886d5f69f91bb50214278ade3f2db9369d0b56c88f5f88db2c
-// sha256 of the text below: 57692e225af164669adefdd8c1d0ef0fc3b9734a5c491fb5c7f81cc6895b47fe
+// sha256 of the inputs: c202e6a11088e96d76bf17953c6b61c884df1ce134cd5da065221f50a52015fe
+// sha256 of the text below: 1cf6a1f8bd266bff69a7c5039e4fd57b9c951e7bce632750a3f24b30fb570184
 // To make it again: cargo xtask gradients
 
 #pragma once
@@ -13,6 +13,7 @@
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 #pragma GCC diagnostic ignored "-Wunused-but-set-variable"
+#pragma GCC diagnostic ignored "-Wunused-variable"
 namespace CladTorch::Kernels {
 
 inline float Identity_darg0(float z) {
@@ -59,7 +60,7 @@ inline float BinaryCrossEntropy_darg0(float z, float y) {
         _d_linear = (0 - _d_y) * z + _t0 * _d_z;
         linear = _t0 * z;
     }
-    ValueAndPushforward<float, float> _t1 = clad::custom_derivatives::CladTorch::Kernels::Exp_pushforward(s, _d_s);
+    ValueAndPushforward<float, float> _t1 = clad::custom_derivatives::CladTorch::Kernels::ExpOfAny_pushforward(s, _d_s);
     ValueAndPushforward<float, float> _t2 = clad::custom_derivatives::CladTorch::Kernels::Log1pOfUnit_pushforward(_t1.value, _t1.pushforward);
     return _d_linear + _t2.pushforward;
 }
@@ -77,7 +78,7 @@ inline double BinaryCrossEntropy_darg0(double z, double y) {
         _d_linear = (0 - _d_y) * z + _t0 * _d_z;
         linear = _t0 * z;
     }
-    ValueAndPushforward<double, double> _t1 = clad::custom_derivatives::CladTorch::Kernels::Exp_pushforward(s, _d_s);
+    ValueAndPushforward<double, double> _t1 = clad::custom_derivatives::CladTorch::Kernels::ExpOfAny_pushforward(s, _d_s);
     ValueAndPushforward<double, double> _t2 = clad::custom_derivatives::CladTorch::Kernels::Log1pOfUnit_pushforward(_t1.value, _t1.pushforward);
     return _d_linear + _t2.pushforward;
 }
@@ -159,7 +160,7 @@ inline float Focal_darg0(float z, float y, float focus) {
         _d_negative = _d_z;
         negative = z;
     }
-    ValueAndPushforward<float, float> _t0 = clad::custom_derivatives::CladTorch::Kernels::Exp_pushforward(s, _d_s);
+    ValueAndPushforward<float, float> _t0 = clad::custom_derivatives::CladTorch::Kernels::ExpOfAny_pushforward(s, _d_s);
     ValueAndPushforward<float, float> _t1 = clad::custom_derivatives::CladTorch::Kernels::Log1pOfUnit_pushforward(_t0.value, _t0.pushforward);
     float _d_tail = _t1.pushforward;
     float tail = _t1.value;
@@ -167,12 +168,12 @@ inline float Focal_darg0(float z, float y, float focus) {
     positive = positive + tail;
     _d_negative = _d_negative + _d_tail;
     negative = negative + tail;
-    ValueAndPushforward<float, float> _t2 = clad::custom_derivatives::CladTorch::Kernels::Exp_pushforward(-focus * negative, -_d_focus * negative + -focus * _d_negative);
+    ValueAndPushforward<float, float> _t2 = clad::custom_derivatives::CladTorch::Kernels::ExpOfAny_pushforward(-focus * negative, -_d_focus * negative + -focus * _d_negative);
     float &_t3 = _t2.value;
     float _t4 = y * _t3;
     float _d_first = (_d_y * _t3 + y * _t2.pushforward) * positive + _t4 * _d_positive;
     float first = _t4 * positive;
-    ValueAndPushforward<float, float> _t5 = clad::custom_derivatives::CladTorch::Kernels::Exp_pushforward(-focus * positive, -_d_focus * positive + -focus * _d_positive);
+    ValueAndPushforward<float, float> _t5 = clad::custom_derivatives::CladTorch::Kernels::ExpOfAny_pushforward(-focus * positive, -_d_focus * positive + -focus * _d_positive);
     float _t6 = (1 - y);
     float &_t7 = _t5.value;
     float _t8 = _t6 * _t7;
@@ -194,7 +195,7 @@ inline double Focal_darg0(double z, double y, double focus) {
         _d_negative = _d_z;
         negative = z;
     }
-    ValueAndPushforward<double, double> _t0 = clad::custom_derivatives::CladTorch::Kernels::Exp_pushforward(s, _d_s);
+    ValueAndPushforward<double, double> _t0 = clad::custom_derivatives::CladTorch::Kernels::ExpOfAny_pushforward(s, _d_s);
     ValueAndPushforward<double, double> _t1 = clad::custom_derivatives::CladTorch::Kernels::Log1pOfUnit_pushforward(_t0.value, _t0.pushforward);
     double _d_tail = _t1.pushforward;
     double tail = _t1.value;
@@ -202,12 +203,12 @@ inline double Focal_darg0(double z, double y, double focus) {
     positive = positive + tail;
     _d_negative = _d_negative + _d_tail;
     negative = negative + tail;
-    ValueAndPushforward<double, double> _t2 = clad::custom_derivatives::CladTorch::Kernels::Exp_pushforward(-focus * negative, -_d_focus * negative + -focus * _d_negative);
+    ValueAndPushforward<double, double> _t2 = clad::custom_derivatives::CladTorch::Kernels::ExpOfAny_pushforward(-focus * negative, -_d_focus * negative + -focus * _d_negative);
     double &_t3 = _t2.value;
     double _t4 = y * _t3;
     double _d_first = (_d_y * _t3 + y * _t2.pushforward) * positive + _t4 * _d_positive;
     double first = _t4 * positive;
-    ValueAndPushforward<double, double> _t5 = clad::custom_derivatives::CladTorch::Kernels::Exp_pushforward(-focus * positive, -_d_focus * positive + -focus * _d_positive);
+    ValueAndPushforward<double, double> _t5 = clad::custom_derivatives::CladTorch::Kernels::ExpOfAny_pushforward(-focus * positive, -_d_focus * positive + -focus * _d_positive);
     double _t6 = (1 - y);
     double &_t7 = _t5.value;
     double _t8 = _t6 * _t7;
@@ -255,7 +256,7 @@ inline float Gaussian_darg0(float z, float s, float y, float least) {
         excess = 1 + least - s;
     }
     float _t0 = excess * d;
-    float _t1 = Exp(-level);
+    float _t1 = ExpOfAny(-level);
     float _t2 = float(0.5);
     return _t2 * (_d_level + ((_d_excess * d + excess * _d_d) * d + _t0 * _d_d) * _t1);
 }
@@ -273,7 +274,7 @@ inline double Gaussian_darg0(double z, double s, double y, double least) {
         excess = 1 + least - s;
     }
     double _t0 = excess * d;
-    double _t1 = Exp(-level);
+    double _t1 = ExpOfAny(-level);
     double _t2 = double(0.5);
     return _t2 * (_d_level + ((_d_excess * d + excess * _d_d) * d + _t0 * _d_d) * _t1);
 }
@@ -291,7 +292,7 @@ inline float Gaussian_darg1(float z, float s, float y, float least) {
         excess = 1 + least - s;
     }
     float _t0 = excess * d;
-    ValueAndPushforward<float, float> _t1 = clad::custom_derivatives::CladTorch::Kernels::Exp_pushforward(-level, -_d_level);
+    ValueAndPushforward<float, float> _t1 = clad::custom_derivatives::CladTorch::Kernels::ExpOfAny_pushforward(-level, -_d_level);
     float _t2 = _t0 * d;
     float &_t3 = _t1.value;
     float _t4 = float(0.5);
@@ -311,7 +312,7 @@ inline double Gaussian_darg1(double z, double s, double y, double least) {
         excess = 1 + least - s;
     }
     double _t0 = excess * d;
-    ValueAndPushforward<double, double> _t1 = clad::custom_derivatives::CladTorch::Kernels::Exp_pushforward(-level, -_d_level);
+    ValueAndPushforward<double, double> _t1 = clad::custom_derivatives::CladTorch::Kernels::ExpOfAny_pushforward(-level, -_d_level);
     double _t2 = _t0 * d;
     double &_t3 = _t1.value;
     double _t4 = double(0.5);
@@ -338,8 +339,8 @@ inline clad::ValueAndPushforward<float, float> Rsqrt_pushforward(float z, float 
     float &_t1 = _t0.value;
     return {1 / _t1, (0 - _t0.pushforward) / (_t1 * _t1)};
 }
-inline clad::ValueAndPushforward<float, float> PowerOfE_pushforward(float z, float _d_z) {
-    ValueAndPushforward<float, float> _t0 = clad::custom_derivatives::CladTorch::Kernels::Exp_pushforward(z, _d_z);
+inline clad::ValueAndPushforward<float, float> Exp_pushforward(float z, float _d_z) {
+    ValueAndPushforward<float, float> _t0 = clad::custom_derivatives::CladTorch::Kernels::ExpOfAny_pushforward(z, _d_z);
     return {_t0.value, _t0.pushforward};
 }
 inline clad::ValueAndPushforward<float, float> Tanh_pushforward(float z, float _d_z) {
@@ -364,7 +365,7 @@ inline clad::ValueAndPushforward<float, float> Sigmoid_pushforward(float z, floa
         _d_s = -_d_z;
         s = -z;
     }
-    ValueAndPushforward<float, float> _t0 = clad::custom_derivatives::CladTorch::Kernels::Exp_pushforward(s, _d_s);
+    ValueAndPushforward<float, float> _t0 = clad::custom_derivatives::CladTorch::Kernels::ExpOfAny_pushforward(s, _d_s);
     float _d_e = _t0.pushforward, _d_numerator = 0;
     float e = _t0.value, numerator = 1;
     if (z < 0) {
@@ -409,7 +410,7 @@ inline clad::ValueAndPushforward<float, float> Softplus_pushforward(float z, flo
         _d_linear = _d_z;
         linear = z;
     }
-    ValueAndPushforward<float, float> _t0 = clad::custom_derivatives::CladTorch::Kernels::Exp_pushforward(s, _d_s);
+    ValueAndPushforward<float, float> _t0 = clad::custom_derivatives::CladTorch::Kernels::ExpOfAny_pushforward(s, _d_s);
     ValueAndPushforward<float, float> _t1 = clad::custom_derivatives::CladTorch::Kernels::Log1pOfUnit_pushforward(_t0.value, _t0.pushforward);
     return {linear + _t1.value, _d_linear + _t1.pushforward};
 }
@@ -715,7 +716,7 @@ inline void SoftplusBelow_pullback(float z, float threshold, float _d_y, float *
     *_d_z += _d_m;
 }
 inline clad::ValueAndPushforward<float, float> SoftplusBelowZero_pushforward(float s, float _d_s) {
-    ValueAndPushforward<float, float> _t0 = clad::custom_derivatives::CladTorch::Kernels::Exp_pushforward(s, _d_s);
+    ValueAndPushforward<float, float> _t0 = clad::custom_derivatives::CladTorch::Kernels::ExpOfAny_pushforward(s, _d_s);
     ValueAndPushforward<float, float> _t1 = clad::custom_derivatives::CladTorch::Kernels::Log1pOfUnit_pushforward(_t0.value, _t0.pushforward);
     return {_t1.value, _t1.pushforward};
 }
@@ -925,7 +926,7 @@ inline void EveryOperator_grad(float a, float b, float c, float *_d_a, float *_d
     sum += Squared(a);
     sum += Sqrt(a);
     sum += Rsqrt(a);
-    sum += PowerOfE(a);
+    sum += Exp(a);
     sum += Tanh(a);
     sum += Abs(a);
     sum += Relu(a);
@@ -1231,7 +1232,7 @@ inline void EveryOperator_grad(float a, float b, float c, float *_d_a, float *_d
     }
     {
         float _r6 = 0.F;
-        _r6 += _d_sum * CladTorch::Kernels::PowerOfE_pushforward(a, 1.F).pushforward;
+        _r6 += _d_sum * CladTorch::Kernels::Exp_pushforward(a, 1.F).pushforward;
         *_d_a += _r6;
     }
     {
@@ -1286,8 +1287,8 @@ inline clad::ValueAndPushforward<double, double> Rsqrt_pushforward(double z, dou
     double &_t1 = _t0.value;
     return {1 / _t1, (0 - _t0.pushforward) / (_t1 * _t1)};
 }
-inline clad::ValueAndPushforward<double, double> PowerOfE_pushforward(double z, double _d_z) {
-    ValueAndPushforward<double, double> _t0 = clad::custom_derivatives::CladTorch::Kernels::Exp_pushforward(z, _d_z);
+inline clad::ValueAndPushforward<double, double> Exp_pushforward(double z, double _d_z) {
+    ValueAndPushforward<double, double> _t0 = clad::custom_derivatives::CladTorch::Kernels::ExpOfAny_pushforward(z, _d_z);
     return {_t0.value, _t0.pushforward};
 }
 inline clad::ValueAndPushforward<double, double> Tanh_pushforward(double z, double _d_z) {
@@ -1312,7 +1313,7 @@ inline clad::ValueAndPushforward<double, double> Sigmoid_pushforward(double z, d
         _d_s = -_d_z;
         s = -z;
     }
-    ValueAndPushforward<double, double> _t0 = clad::custom_derivatives::CladTorch::Kernels::Exp_pushforward(s, _d_s);
+    ValueAndPushforward<double, double> _t0 = clad::custom_derivatives::CladTorch::Kernels::ExpOfAny_pushforward(s, _d_s);
     double _d_e = _t0.pushforward, _d_numerator = 0;
     double e = _t0.value, numerator = 1;
     if (z < 0) {
@@ -1357,7 +1358,7 @@ inline clad::ValueAndPushforward<double, double> Softplus_pushforward(double z, 
         _d_linear = _d_z;
         linear = z;
     }
-    ValueAndPushforward<double, double> _t0 = clad::custom_derivatives::CladTorch::Kernels::Exp_pushforward(s, _d_s);
+    ValueAndPushforward<double, double> _t0 = clad::custom_derivatives::CladTorch::Kernels::ExpOfAny_pushforward(s, _d_s);
     ValueAndPushforward<double, double> _t1 = clad::custom_derivatives::CladTorch::Kernels::Log1pOfUnit_pushforward(_t0.value, _t0.pushforward);
     return {linear + _t1.value, _d_linear + _t1.pushforward};
 }
@@ -1663,7 +1664,7 @@ inline void SoftplusBelow_pullback(double z, double threshold, double _d_y, doub
     *_d_z += _d_m;
 }
 inline clad::ValueAndPushforward<double, double> SoftplusBelowZero_pushforward(double s, double _d_s) {
-    ValueAndPushforward<double, double> _t0 = clad::custom_derivatives::CladTorch::Kernels::Exp_pushforward(s, _d_s);
+    ValueAndPushforward<double, double> _t0 = clad::custom_derivatives::CladTorch::Kernels::ExpOfAny_pushforward(s, _d_s);
     ValueAndPushforward<double, double> _t1 = clad::custom_derivatives::CladTorch::Kernels::Log1pOfUnit_pushforward(_t0.value, _t0.pushforward);
     return {_t1.value, _t1.pushforward};
 }
@@ -1873,7 +1874,7 @@ inline void EveryOperator_grad(double a, double b, double c, double *_d_a, doubl
     sum += Squared(a);
     sum += Sqrt(a);
     sum += Rsqrt(a);
-    sum += PowerOfE(a);
+    sum += Exp(a);
     sum += Tanh(a);
     sum += Abs(a);
     sum += Relu(a);
@@ -2179,7 +2180,7 @@ inline void EveryOperator_grad(double a, double b, double c, double *_d_a, doubl
     }
     {
         double _r6 = 0.;
-        _r6 += _d_sum * CladTorch::Kernels::PowerOfE_pushforward(a, 1.).pushforward;
+        _r6 += _d_sum * CladTorch::Kernels::Exp_pushforward(a, 1.).pushforward;
         *_d_a += _r6;
     }
     {

@@ -39,7 +39,7 @@ Mlp::Mlp(const std::vector<std::size_t> &sizes, const MlpOptions &options)
 
 Mlp::Mlp(const std::vector<std::size_t> &sizes, const std::string &activation, EInit init, std::uint64_t seed)
    : Mlp(LongCall("CladTorch::Mlp", [&] {
-        return Drawn(Core::model_new_own({sizes.data(), sizes.size()}, activation, static_cast<Core::Init>(init),
+        return Drawn(Core::model_new_custom({sizes.data(), sizes.size()}, activation, static_cast<Core::Init>(init),
                                          seed));
      }, "the compilation of the activation"), FromCore())
 {

@@ -13,10 +13,10 @@ use std::ffi::{CStr, c_char, c_int};
 use std::fmt::Debug;
 use std::sync::OnceLock;
 
-/// Numbers of one optimiser sweep; the layout is that of `ct_sweep` in `cpp/kernels/kernels.h`.
+/// Numbers of one optimiser update; the layout is that of `ct_update` in `cpp/kernels/kernels.h`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
-pub struct Sweep {
+pub struct UpdateSettings {
     /// Step size.
     pub learning_rate: f64,
     /// L2 term added to the gradient (SGD, Adam) or taken from the parameter (AdamW).
@@ -78,11 +78,11 @@ pub trait Scalar: sealed::Sealed + Copy + Default + Debug + PartialEq + PartialO
     fn to_f64(self) -> f64;
 
     #[doc(hidden)]
-    fn table() -> &'static Table<Self>;
+    fn table() -> &'static KernelTable<Self>;
 
     /// The products of pairs of bfloat16 that stand for numbers of this type.
     #[doc(hidden)]
-    fn pairs() -> Option<&'static bf16::Table<Self>>;
+    fn pairs() -> Option<&'static bf16::KernelTable<Self>>;
 
     /// `z[R,O] = x[R,I] w[O,I]ᵀ + b[O]`, by BLAS.
     fn linear(rows: usize, inputs: usize, outputs: usize, x: &[Self], w: &[Self], b: &[Self], z: &mut [Self]) {
@@ -334,39 +334,39 @@ pub trait Scalar: sealed::Sealed + Copy + Default + Debug + PartialEq + PartialO
         unsafe { add(term.len(), term.as_ptr(), sum.as_mut_ptr()) }
     }
 
-    /// One sweep of stochastic gradient descent; `velocity` is needed where the momentum is not 0.
-    fn sgd(sweep: &Sweep, p: &mut [Self], g: &[Self], velocity: Option<&mut [Self]>) {
+    /// One update of stochastic gradient descent; `velocity` is needed where the momentum is not 0.
+    fn sgd(update: &UpdateSettings, p: &mut [Self], g: &[Self], velocity: Option<&mut [Self]>) {
         check_length("g", g.len(), p.len());
-        assert!(velocity.is_some() || sweep.momentum == 0.0, "momentum needs a velocity");
+        assert!(velocity.is_some() || update.momentum == 0.0, "momentum needs a velocity");
         if let Some(velocity) = &velocity {
             check_length("velocity", velocity.len(), p.len());
         }
         let (sgd, n) = (Self::table().sgd, p.len());
         // SAFETY: all have `n` elements; `velocity` may be null where the momentum is 0.
-        unsafe { sgd(sweep, n, p.as_mut_ptr(), g.as_ptr(), pointer(velocity)) }
+        unsafe { sgd(update, n, p.as_mut_ptr(), g.as_ptr(), pointer(velocity)) }
     }
 
-    /// One sweep of Adam with moments `m` and `v`.
-    fn adam(sweep: &Sweep, p: &mut [Self], g: &[Self], m: &mut [Self], v: &mut [Self]) {
+    /// One update of Adam with moments `m` and `v`.
+    fn adam(update: &UpdateSettings, p: &mut [Self], g: &[Self], m: &mut [Self], v: &mut [Self]) {
         check_moments(p, g, m, v);
         let adam = Self::table().adam;
         // SAFETY: all four have `p.len()` elements and are borrowed apart.
-        unsafe { adam(sweep, p.len(), p.as_mut_ptr(), g.as_ptr(), m.as_mut_ptr(), v.as_mut_ptr()) }
+        unsafe { adam(update, p.len(), p.as_mut_ptr(), g.as_ptr(), m.as_mut_ptr(), v.as_mut_ptr()) }
     }
 
-    /// One sweep of AdamW with moments `m` and `v`.
-    fn adamw(sweep: &Sweep, p: &mut [Self], g: &[Self], m: &mut [Self], v: &mut [Self]) {
+    /// One update of AdamW with moments `m` and `v`.
+    fn adamw(update: &UpdateSettings, p: &mut [Self], g: &[Self], m: &mut [Self], v: &mut [Self]) {
         check_moments(p, g, m, v);
         let adamw = Self::table().adamw;
         // SAFETY: all four have `p.len()` elements and are borrowed apart.
-        unsafe { adamw(sweep, p.len(), p.as_mut_ptr(), g.as_ptr(), m.as_mut_ptr(), v.as_mut_ptr()) }
+        unsafe { adamw(update, p.len(), p.as_mut_ptr(), g.as_ptr(), m.as_mut_ptr(), v.as_mut_ptr()) }
     }
 }
 
 /// `ct_kernels_f32` or `ct_kernels_f64` of `cpp/kernels/kernels.h`, which says what each function computes.
 #[repr(C)]
 #[doc(hidden)]
-pub struct Table<T> {
+pub struct KernelTable<T> {
     linear: Product<T>,
     linear_pullback: Pullback<T>,
     panel_width: usize,
@@ -383,10 +383,10 @@ pub struct Table<T> {
     activation_pullback: unsafe extern "C" fn(c_int, usize, *const T, *mut T),
     loss: unsafe extern "C" fn(c_int, f64, usize, usize, *const T, *const T, *const T, f64, *mut T) -> f64,
     add: unsafe extern "C" fn(usize, *const T, *mut T),
-    sgd: unsafe extern "C" fn(*const Sweep, usize, *mut T, *const T, *mut T),
-    adam: unsafe extern "C" fn(*const Sweep, usize, *mut T, *const T, *mut T, *mut T),
-    adamw: unsafe extern "C" fn(*const Sweep, usize, *mut T, *const T, *mut T, *mut T),
-    strided: strided::Table<T>,
+    sgd: unsafe extern "C" fn(*const UpdateSettings, usize, *mut T, *const T, *mut T),
+    adam: unsafe extern "C" fn(*const UpdateSettings, usize, *mut T, *const T, *mut T, *mut T),
+    adamw: unsafe extern "C" fn(*const UpdateSettings, usize, *mut T, *const T, *mut T, *mut T),
+    strided: strided::KernelTable<T>,
 }
 
 type Product<T> = unsafe extern "C" fn(usize, usize, usize, *const T, *const T, *const T, *mut T);
@@ -400,9 +400,9 @@ type Pullback<T> = unsafe extern "C" fn(usize, usize, usize, *const T, *const T,
 #[repr(C)]
 struct Variant {
     name: *const c_char,
-    f32: Table<f32>,
-    f64: Table<f64>,
-    columns: columns::Table,
+    f32: KernelTable<f32>,
+    f64: KernelTable<f64>,
+    columns: columns::KernelTable,
 }
 
 // SAFETY: the library's tables are constants; `name` points to a string literal.
@@ -411,7 +411,7 @@ unsafe impl Sync for Variant {}
 unsafe extern "C" {
     fn ct_blas_threads(count: c_int) -> c_int;
     fn ct_kernels_for_this_machine(widest: c_int) -> *const Variant;
-    fn ct_bf16_for_this_machine(widest: c_int) -> *const bf16::Table<f32>;
+    fn ct_bf16_for_this_machine(widest: c_int) -> *const bf16::KernelTable<f32>;
 }
 
 /// Names of the variants that `CLADTORCH_KERNELS` in the environment may ask for, in the order of `ct_variant`.
@@ -420,7 +420,7 @@ const VARIANTS: [&str; 3] = ["portable", "avx2", "avx512"];
 /// The kernels that run here: the table, and products in bfloat16 where there are some.
 struct Chosen {
     table: &'static Variant,
-    bf16: Option<&'static bf16::Table<f32>>,
+    bf16: Option<&'static bf16::KernelTable<f32>>,
 }
 
 /// The kernels for this processor. `CLADTORCH_KERNELS=portable` (or `avx2`) asks for none with wider registers, for
@@ -463,11 +463,11 @@ impl Scalar for f32 {
         self.into()
     }
 
-    fn table() -> &'static Table<Self> {
+    fn table() -> &'static KernelTable<Self> {
         &variant().table.f32
     }
 
-    fn pairs() -> Option<&'static bf16::Table<Self>> {
+    fn pairs() -> Option<&'static bf16::KernelTable<Self>> {
         variant().bf16
     }
 }
@@ -481,11 +481,11 @@ impl Scalar for f64 {
         self
     }
 
-    fn table() -> &'static Table<Self> {
+    fn table() -> &'static KernelTable<Self> {
         &variant().table.f64
     }
 
-    fn pairs() -> Option<&'static bf16::Table<Self>> {
+    fn pairs() -> Option<&'static bf16::KernelTable<Self>> {
         None
     }
 }
@@ -604,9 +604,16 @@ mod tests {
     #[should_panic(expected = "momentum needs a velocity")]
     fn momentum_without_velocity_panics() {
         let (learning_rate, momentum) = (0.02, 0.9);
-        let sweep =
-            Sweep { learning_rate, weight_decay: 0.0, momentum, beta1: 0.9, beta2: 0.99, epsilon: 1e-8, step: 1 };
-        f32::sgd(&sweep, &mut [0.0], &[0.0], None);
+        let update = UpdateSettings {
+            learning_rate,
+            weight_decay: 0.0,
+            momentum,
+            beta1: 0.9,
+            beta2: 0.99,
+            epsilon: 1e-8,
+            step: 1,
+        };
+        f32::sgd(&update, &mut [0.0], &[0.0], None);
     }
 
     #[test]

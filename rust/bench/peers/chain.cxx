@@ -6,7 +6,7 @@
 // The kernels themselves, compiled for this processor.
 #include "loss.cpp"
 #include "panels.cpp"
-#include "sweep.cpp"
+#include "update.cpp"
 
 #include <clad/Differentiator/Differentiator.h>
 
@@ -174,9 +174,9 @@ public:
          else
             run(ByHand);
       }
-      ct_sweep sweep{};
-      sweep.learning_rate = 1e-3, sweep.beta1 = 0.9, sweep.beta2 = 0.999, sweep.epsilon = 1e-8, sweep.step = ++fSteps;
-      Kernels::Adam<float>(&sweep, fLength, fParameters, fGradient, fFirst, fSecond);
+      ct_update update{};
+      update.learning_rate = 1e-3, update.beta1 = 0.9, update.beta2 = 0.999, update.epsilon = 1e-8, update.step = ++fSteps;
+      Kernels::Adam<float>(&update, fLength, fParameters, fGradient, fFirst, fSecond);
       Transpose();
    }
 

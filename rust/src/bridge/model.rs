@@ -8,7 +8,7 @@ use super::columns::{ColumnSpec, column_specs, columns};
 use crate::dataset::{Dataset, Scaler};
 use crate::error::{Error, Result, guard};
 use crate::gradient::compile_activation;
-use crate::graph::{self, Op, Own};
+use crate::graph::{self, CustomActivation, Op};
 use crate::model::{Hidden, Model, NetworkFilter, Training, load_all, save_all};
 pub use ffi::Gives;
 use ffi::{Activation, Init, Normalisation, ScalerSpec};
@@ -80,7 +80,7 @@ mod ffi {
             dropout: f64,
         ) -> Result<Box<Model>>;
         /// The same with C++ text of an activation, which is compiled.
-        fn model_new_own(sizes: &[usize], activation: &str, init: Init, seed: u64) -> Result<Box<Model>>;
+        fn model_new_custom(sizes: &[usize], activation: &str, init: Init, seed: u64) -> Result<Box<Model>>;
         /// `activation` is the text of the model's own; empty: it has none.
         fn model_load(path: &str, activation: &str) -> Result<Box<Model>>;
         /// The same, and refuses a model of a module.
@@ -185,23 +185,23 @@ fn model_new_regularised(
     })
 }
 
-fn model_new_own(sizes: &[usize], activation: &str, init: Init, seed: u64) -> Result<Box<Model>> {
+fn model_new_custom(sizes: &[usize], activation: &str, init: Init, seed: u64) -> Result<Box<Model>> {
     guard(|| {
-        let own = Op::Own(compile_activation(activation, COMPILE_LIMIT)?);
+        let own = Op::Custom(compile_activation(activation, COMPILE_LIMIT)?);
         Model::new(sizes, own, init.try_into()?, seed).map(Box::new)
     })
 }
 
-fn own_activation(text: &str) -> Result<Option<Own>> {
+fn custom_activation(text: &str) -> Result<Option<CustomActivation>> {
     (!text.is_empty()).then(|| compile_activation(text, COMPILE_LIMIT)).transpose()
 }
 
 fn model_load(path: &str, activation: &str) -> Result<Box<Model>> {
-    guard(|| Model::load(Path::new(path), own_activation(activation)?).map(Box::new))
+    guard(|| Model::load(Path::new(path), custom_activation(activation)?).map(Box::new))
 }
 
 fn mlp_load(path: &str, activation: &str) -> Result<Box<Model>> {
-    guard(|| Model::load_mlp(Path::new(path), own_activation(activation)?).map(Box::new))
+    guard(|| Model::load_mlp(Path::new(path), custom_activation(activation)?).map(Box::new))
 }
 
 fn model_load_onnx(path: &str, output: &str) -> Result<Box<Model>> {
@@ -243,7 +243,7 @@ fn model_save_all(models: &ModelList, path: &str) -> Result<()> {
 
 fn model_load_all(path: &str, activation: &str) -> Result<Box<ModelList>> {
     guard(|| {
-        let own = own_activation(activation)?;
+        let own = custom_activation(activation)?;
         load_all(Path::new(path), own.as_ref()).map(|models| Box::new(ModelList(models.into())))
     })
 }

@@ -63,7 +63,7 @@ mod ffi {
         checkpoint_epochs: u32,
         /// Minutes between two of them within an epoch; 0: none there.
         checkpoint_minutes: f64,
-        /// See `Sweep::weight_decay`.
+        /// See `UpdateSettings::weight_decay`.
         weight_decay: f64,
         /// Of SGD.
         momentum: f64,

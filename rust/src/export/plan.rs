@@ -246,7 +246,7 @@ impl<'a> Plan<'a> {
         if due.is_empty() {
             return Ok(());
         }
-        let assembled = program.node(Primitive::Assemble { fill: 0.0, places }, operands, vec![total], 0)?;
+        let assembled = program.node(Primitive::Concat { fill: 0.0, places }, operands, vec![total], 0)?;
         program.outputs = vec![assembled];
         let packing = Packing::plain(self.module);
         let mut pass = Pass::of_program(self.module, &packing, Mode::Evaluation, 1, &program)?;

@@ -133,7 +133,7 @@ impl Writer {
                     self.call("linear", "", &[&x, &weight, &bias])
                 }
                 Op::Activation(activation) => self.activation(*activation, &x),
-                Op::Own(_) => {
+                Op::Custom(_) => {
                     return Err(Error::invalid(
                         "an activation of your own, which PyTorch does not know",
                         "give the model one of CladTorch's activations",

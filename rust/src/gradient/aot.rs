@@ -1,10 +1,10 @@
-//! The engine: forward and reverse pass over tiles of rows with Clad's derivatives, tiles over lanes, lanes over threads.
+//! The engine: forward and reverse pass over tiles of rows with Clad's derivatives, tiles over shards, shards over threads.
 //!
-//! A batch is cut into tiles of rows, or is a single one where its rows must stay together ([`ModuleTiles::tile_rows`]). A lane is a
-//! run of neighbouring tiles with a gradient of its own. How many lanes a batch has depends on the batch and the network
+//! A batch is cut into tiles of rows, or is a single one where its rows must stay together ([`ModuleTiles::tile_rows`]). A shard is a
+//! run of neighbouring tiles with a gradient of its own. How many shards a batch has depends on the batch and the network
 //! alone, and their gradients are summed in order: the same bits for any number of threads. The threads stay together for an
-//! epoch: each takes the next lane that is left, and whoever finishes last makes the step while the others wait for it. Where
-//! there are more threads than lanes, they share large operators. Nothing is allocated after the first steps of each number
+//! epoch: each takes the next shard that is left, and whoever finishes last makes the step while the others wait for it. Where
+//! there are more threads than shards, they share large operators. Nothing is allocated after the first steps of each number
 //! of rows but what hands an epoch to the threads.
 
 use std::ops::Range;
@@ -15,10 +15,10 @@ use std::thread;
 use rayon::ThreadPool;
 use rayon::prelude::*;
 
+use super::barrier::{Barrier, MOST_MEMBERS};
 use super::batches::{self, batches};
-use super::lane::{Lane, Share, Workspace};
-use super::rendezvous::{MOST_MEMBERS, Rendezvous};
-use super::{Engine, ModuleTiles, OwnLoss, Rows, Settings, Snapshot, Spread, Steps};
+use super::shard::{Shard, Share, Workspace};
+use super::{CustomLoss, Engine, ModuleTiles, Rows, Settings, Snapshot, Spread, Steps};
 use crate::device::{Element, HostBuffer, thread_pool};
 use crate::error::{Error, Result};
 use crate::graph::{DType, Graph, Mode, Module};
@@ -26,10 +26,10 @@ use crate::kernels::Scalar;
 use crate::optimizer::{self, Optimizer};
 use crate::ranks::Ranks;
 
-/// Most lanes a batch is cut into, and most numbers that the lanes' gradients hold together: summing them must stay
+/// Most shards a batch is cut into, and most numbers that the shards' gradients hold together: summing them must stay
 /// cheap beside making them.
-const MOST_LANES: usize = MOST_MEMBERS;
-const MOST_GRADIENT_NUMBERS: usize = 1 << 22;
+const MOST_SHARDS: usize = MOST_MEMBERS;
+const MOST_GRADIENT_ELEMENTS: usize = 1 << 22;
 
 /// Fewest rows of a tile where processes share a batch: as many as kernels take together.
 const SHARED_ROWS: usize = 16;
@@ -41,9 +41,9 @@ const EVALUATED_ROWS: usize = 2048;
 pub struct AotEngine<T> {
     network: ModuleTiles<T>,
     settings: Settings,
-    own_loss: Option<OwnLoss>,
+    custom_loss: Option<CustomLoss>,
     state: RwLock<State<T>>,
-    lanes: Vec<Mutex<Lane<T>>>,
+    shards: Vec<Mutex<Shard<T>>>,
     /// One for each thread that takes part.
     workspaces: Vec<Mutex<Workspace<T>>>,
     /// Rows of a tile in training and in evaluation.
@@ -79,8 +79,8 @@ struct Epoch<'a> {
     data: Rows<'a>,
     order: &'a [u32],
     steps: &'a dyn Steps,
-    meeting: Rendezvous,
-    /// The next lane of the batch that nobody has taken.
+    barrier: Barrier,
+    /// The next shard of the batch that nobody has taken.
     next: AtomicUsize,
     loss: Mutex<f64>,
     /// Why it ends early.
@@ -110,21 +110,21 @@ impl<T: Scalar + Element> AotEngine<T> {
         let whole = settings.batch_size + 1;
         let tile_rows = [Mode::Training, Mode::Evaluation].map(|mode| network.tile_rows(mode).unwrap_or(whole));
         let rows = tile_rows[0].max(tile_rows[1]) + 1;
-        let members = threads.current_num_threads().min(MOST_LANES);
+        let members = threads.current_num_threads().min(MOST_SHARDS);
         let mut engine = AotEngine {
             workspaces: (0..members).map(|_| Workspace::new(&network, rows).map(Mutex::new)).collect::<Result<_>>()?,
-            lanes: Vec::new(),
+            shards: Vec::new(),
             state: RwLock::new(state),
             network,
             settings,
-            own_loss: None,
+            custom_loss: None,
             tile_rows,
             threads,
             processors: thread::available_parallelism().map_or(1, usize::from),
             ranks: None,
         };
-        let lanes = engine.most_lanes(engine.tiles(engine.largest_batch()));
-        engine.lanes = (0..lanes).map(|_| Lane::new(length).map(Mutex::new)).collect::<Result<_>>()?;
+        let shards = engine.most_shards(engine.tiles(engine.largest_batch()));
+        engine.shards = (0..shards).map(|_| Shard::new(length).map(Mutex::new)).collect::<Result<_>>()?;
         Ok(engine)
     }
 
@@ -136,13 +136,13 @@ impl<T: Scalar + Element> AotEngine<T> {
         self.tile_rows[0] = self.tile_rows[0].min(share);
         let part = ranks.share(self.tiles(self.largest_batch())).len();
         self.ranks = Some((ranks, Mutex::new(room)));
-        self.lanes.truncate(self.used(part));
+        self.shards.truncate(self.used(part));
         Ok(self)
     }
 
     /// With a user's loss instead of that of the settings.
-    pub fn with_own_loss(self, loss: impl Into<OwnLoss>) -> Self {
-        AotEngine { own_loss: Some(loss.into()), ..self }
+    pub fn with_custom_loss(self, loss: impl Into<CustomLoss>) -> Self {
+        AotEngine { custom_loss: Some(loss.into()), ..self }
     }
 
     /// Leaves these parts of the flat parameter vector, apart and in order, as they are.
@@ -166,15 +166,15 @@ impl<T: Scalar + Element> AotEngine<T> {
         self.settings.batch_size + usize::from(!self.network.takes_one(Mode::Training))
     }
 
-    /// Lanes for so many tiles: a power of two at most, so that batches and threads of the usual numbers share out evenly.
-    fn most_lanes(&self, tiles: usize) -> usize {
-        let affordable = (MOST_GRADIENT_NUMBERS / self.network.parameters().max(1)).clamp(2, MOST_LANES);
+    /// Shards for so many tiles: a power of two at most, so that batches and threads of the usual numbers share out evenly.
+    fn most_shards(&self, tiles: usize) -> usize {
+        let affordable = (MOST_GRADIENT_ELEMENTS / self.network.parameters().max(1)).clamp(2, MOST_SHARDS);
         tiles.clamp(1, 1 << affordable.ilog2())
     }
 
     /// The same of those that there are.
     fn used(&self, tiles: usize) -> usize {
-        self.most_lanes(tiles).min(self.lanes.len())
+        self.most_shards(tiles).min(self.shards.len())
     }
 
     /// What this process computes of a batch that all processes have.
@@ -207,7 +207,7 @@ impl<T: Scalar + Element> AotEngine<T> {
     fn share<'a>(&'a self, state: &'a State<T>, data: Rows<'a>, threads: usize) -> Share<'a, T> {
         Share {
             network: &self.network,
-            objective: self.settings.objective(self.own_loss.as_ref()),
+            objective: self.settings.objective(self.custom_loss.as_ref()),
             data,
             parameters: state.parameters.as_slice(),
             derived: state.derived.as_slice(),
@@ -216,7 +216,7 @@ impl<T: Scalar + Element> AotEngine<T> {
         }
     }
 
-    /// Takes lanes of a batch until none is left, as thread `member`.
+    /// Takes shards of a batch until none is left, as thread `member`.
     fn run_lanes(&self, member: usize, data: Rows, portion: &Portion, scale: f64, next: &AtomicUsize) -> Result<()> {
         let Portion { rows, tiles: part, before, .. } = portion;
         let tile = self.tile_rows[0];
@@ -233,7 +233,7 @@ impl<T: Scalar + Element> AotEngine<T> {
             }
             let [first, end] = [index, index + 1].map(|index| part.start + part.len() * index / used);
             let rows = &rows[row(first)..row(end)];
-            lock(&self.lanes[index]).run(&mut space, &share, rows, tile, before + first, scale)?;
+            lock(&self.shards[index]).run(&mut space, &share, rows, tile, before + first, scale)?;
         }
     }
 
@@ -242,12 +242,12 @@ impl<T: Scalar + Element> AotEngine<T> {
     pub fn loss_and_gradient(&mut self, data: Rows, rows: &[u32], scale: f64) -> Result<(f64, Vec<T>)> {
         let portion = self.portion(rows);
         self.threads.install(|| self.run_lanes(0, data, &portion, scale, &AtomicUsize::new(0)))?;
-        let mut lanes = self.lanes[..self.used(portion.tiles.len())].iter().map(lock);
-        let mut first = lanes.next().ok_or_else(|| Error::Internal("no lane".into()))?;
+        let mut shards = self.shards[..self.used(portion.tiles.len())].iter().map(lock);
+        let mut first = shards.next().ok_or_else(|| Error::Internal("no shard".into()))?;
         let mut loss = first.loss();
-        for lane in lanes {
-            T::add(lane.gradient(), first.gradient_mut());
-            loss += lane.loss();
+        for shard in shards {
+            T::add(shard.gradient(), first.gradient_mut());
+            loss += shard.loss();
         }
         Ok((loss, self.flat(first.gradient())))
     }
@@ -259,21 +259,21 @@ impl<T: Scalar + Element> AotEngine<T> {
         flat
     }
 
-    /// Sums the gradients of the `used` first lanes and moves the parameters as `rate` says of the sum of the lanes' losses, which
+    /// Sums the gradients of the `used` first shards and moves the parameters as `rate` says of the sum of the shards' losses, which
     /// it returns.
     fn step(&self, used: usize, rate: impl FnOnce(f64) -> Result<f64>) -> Result<f64> {
-        let mut lanes: [Option<MutexGuard<Lane<T>>>; MOST_LANES] =
-            std::array::from_fn(|index| (index < used).then(|| lock(&self.lanes[index])));
-        let loss = lanes.iter().flatten().map(|lane| lane.loss()).sum();
+        let mut shards: [Option<MutexGuard<Shard<T>>>; MOST_SHARDS] =
+            std::array::from_fn(|index| (index < used).then(|| lock(&self.shards[index])));
+        let loss = shards.iter().flatten().map(|shard| shard.loss()).sum();
         let rate = rate(loss)?;
-        let (first, others) = lanes.split_at_mut(1);
+        let (first, others) = shards.split_at_mut(1);
         let gradient = first[0].as_mut().expect("there is always one").gradient_mut();
         let others: &[_] = others;
         let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
         let State { parameters, derived, optimizer } = &mut *state;
         let add = |start: usize, part: &mut [T]| {
-            for lane in others.iter().flatten() {
-                T::add(&lane.gradient()[start..][..part.len()], part);
+            for shard in others.iter().flatten() {
+                T::add(&shard.gradient()[start..][..part.len()], part);
             }
         };
         match &self.ranks {
@@ -291,7 +291,7 @@ impl<T: Scalar + Element> AotEngine<T> {
     /// What thread `member` does in an epoch.
     fn take_part(&self, epoch: &Epoch, member: usize) {
         // Whoever comes late would take a share of a layer before its own part, and wait in there for the others.
-        if !epoch.meeting.meet(member, || ()) {
+        if !epoch.barrier.meet(member, || ()) {
             return;
         }
         for (batch, portion) in self.portions(epoch.order, epoch.steps.spread()).enumerate() {
@@ -299,7 +299,7 @@ impl<T: Scalar + Element> AotEngine<T> {
             if let Err(error) = self.run_lanes(member, epoch.data, &portion, scale, &epoch.next) {
                 lock(&epoch.failure).get_or_insert(error);
             }
-            let all_came = epoch.meeting.meet(member, || {
+            let all_came = epoch.barrier.meet(member, || {
                 let mut failure = lock(&epoch.failure);
                 if failure.is_none() {
                     match self.step(self.used(portion.tiles.len()), |loss| epoch.steps.rate(batch, loss)) {
@@ -316,7 +316,7 @@ impl<T: Scalar + Element> AotEngine<T> {
         }
     }
 
-    /// Of at most [`MOST_LANES`] shares.
+    /// Of at most [`MOST_SHARDS`] shares.
     fn evaluate_block(&self, data: Rows, rows: &[u32]) -> Result<f64> {
         let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
         let share = self.share(&state, data, 1);
@@ -325,7 +325,7 @@ impl<T: Scalar + Element> AotEngine<T> {
             lock(&self.workspaces[member]).evaluate(&share, rows, self.tile_rows[1])
         };
         let mut shares = batches(rows, EVALUATED_ROWS, self.network.takes_one(Mode::Evaluation));
-        let mut losses: [(&[u32], Result<f64>); MOST_LANES] =
+        let mut losses: [(&[u32], Result<f64>); MOST_SHARDS] =
             std::array::from_fn(|_| (shares.next().unwrap_or_default(), Ok(0.0)));
         losses.par_iter_mut().for_each(|(rows, loss)| *loss = run(rows));
         losses.into_iter().map(|(_, loss)| loss).sum()
@@ -340,7 +340,7 @@ impl<T: Scalar + Element> Engine for AotEngine<T> {
             data,
             order,
             steps,
-            meeting: Rendezvous::new(members, self.processors),
+            barrier: Barrier::new(members, self.processors),
             next: AtomicUsize::new(0),
             loss: Mutex::new(0.0),
             failure: Mutex::new(None),
@@ -351,7 +351,7 @@ impl<T: Scalar + Element> Engine for AotEngine<T> {
         } else {
             self.threads.broadcast(|thread| {
                 if thread.index() < members {
-                    epoch.meeting.take_part(|| self.take_part(&epoch, thread.index()));
+                    epoch.barrier.take_part(|| self.take_part(&epoch, thread.index()));
                 }
             });
         }
@@ -362,7 +362,7 @@ impl<T: Scalar + Element> Engine for AotEngine<T> {
     }
 
     fn evaluate(&mut self, data: Rows, order: &[u32]) -> Result<f64> {
-        let blocks = batches(order, MOST_LANES * EVALUATED_ROWS, self.network.takes_one(Mode::Evaluation));
+        let blocks = batches(order, MOST_SHARDS * EVALUATED_ROWS, self.network.takes_one(Mode::Evaluation));
         self.threads.install(|| blocks.map(|rows| self.evaluate_block(data, rows)).sum())
     }
 

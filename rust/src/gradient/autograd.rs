@@ -231,7 +231,7 @@ fn apply(node: &Node, parameters: &Tensor, value: &Tensor) -> Result<Tensor> {
             Ok(value.f_linear(&part(weight)?.f_view(shape)?, Some(&part(bias)?))?)
         }
         Op::Activation(activation) => activate(*activation, value),
-        Op::Own(_) => {
+        Op::Custom(_) => {
             let what = "an activation of the user's own beside LibTorch's autograd";
             let remedy = "leave fGradient and fDevice as they are: Clad differentiates it, for the CPU";
             Err(Error::invalid(what, remedy).into())

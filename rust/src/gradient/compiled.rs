@@ -4,10 +4,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use super::blocks::BlockRows;
+use super::buffer_assignment::BufferAssignment;
 use super::executor::OutOfRange;
 use super::form::Form;
 use super::jit;
-use super::layout::Layout;
 use super::tensor_lists::with_lists;
 use crate::device::{Element, HostBuffer, ReadPointer, ReadTensors, WritePointer, WriteTensors};
 use crate::error::{Error, Result};
@@ -337,9 +337,10 @@ impl<T: Scalar + Element> Typed<T> {
             Form::Whole(executor) => (program, executor),
             Form::Blocks(blocks) => blocks.block(),
         };
-        let layout = Layout::new(program);
-        let jit::Made { function, zero, source, derivatives } = jit::make(program, &layout, name, operators, limit)?;
-        executor.replace_by(function, program, &layout, &zero);
+        let assignment = BufferAssignment::new(program);
+        let jit::Made { function, zero, source, derivatives } =
+            jit::make(program, &assignment, name, operators, limit)?;
+        executor.replace_by(function, program, &assignment, &zero);
         self.adjoints = Arc::new(Pool::new(self.form.run().arenas()[1]));
         Ok(format!("{source}\n// What Clad made of it:\n{derivatives}"))
     }

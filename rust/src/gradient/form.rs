@@ -1,8 +1,8 @@
 //! A program laid out: all of it at once, or block by block of its rows.
 
 use super::blocks::{BlockRows, Blocks};
+use super::buffer_assignment::BufferAssignment;
 use super::executor::{Executor, Run};
-use super::layout::Layout;
 use crate::device::Element;
 use crate::error::Result;
 use crate::graph::Program;
@@ -27,7 +27,7 @@ impl<T: Scalar + Element> Form<T> {
 
     /// All of it at once.
     pub fn whole(program: &Program) -> Result<Self> {
-        Ok(Form::Whole(Executor::new(program, &Layout::new(program))?))
+        Ok(Form::Whole(Executor::new(program, &BufferAssignment::new(program))?))
     }
 
     /// To run it.

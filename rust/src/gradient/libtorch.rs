@@ -8,7 +8,7 @@ use rayon::ThreadPool;
 
 use super::batches::batches;
 use super::objective::Objective;
-use super::{Engine, OwnLoss, Rows, Settings, Snapshot, Steps};
+use super::{CustomLoss, Engine, Rows, Settings, Snapshot, Steps};
 use crate::device::{HostBuffer, thread_pool};
 use crate::error::Result;
 use crate::graph::{Mode, events_mix};
@@ -177,7 +177,7 @@ impl Drop for Running<'_> {
 pub struct LibTorchEngine {
     module: Arc<LibTorchModule>,
     settings: Settings,
-    own_loss: Option<OwnLoss>,
+    custom_loss: Option<CustomLoss>,
     /// Of LibTorch's threads; 0: as many as it is set to.
     threads: usize,
     seed: u64,
@@ -249,7 +249,7 @@ impl LibTorchEngine {
             batch: Batch::new(rows, module.inputs(), module.outputs)?,
             module: Arc::clone(module),
             settings,
-            own_loss: None,
+            custom_loss: None,
             threads,
             seed,
             parameters: HostBuffer::from_slice(parameters)?,
@@ -261,8 +261,8 @@ impl LibTorchEngine {
     }
 
     /// With a user's loss instead of that of the settings.
-    pub fn with_own_loss(self, loss: impl Into<OwnLoss>) -> Self {
-        LibTorchEngine { own_loss: Some(loss.into()), ..self }
+    pub fn with_custom_loss(self, loss: impl Into<CustomLoss>) -> Self {
+        LibTorchEngine { custom_loss: Some(loss.into()), ..self }
     }
 
     /// Leaves these parts of the flat parameter vector, apart and in order, as they are.
@@ -273,8 +273,8 @@ impl LibTorchEngine {
 
     /// One optimiser step as `rate` says of the sum of weight times loss, which it returns.
     fn step(&mut self, data: Rows, rows: &[u32], rate: impl FnOnce(f64) -> Result<f64>) -> Result<f64> {
-        let LibTorchEngine { module, settings, own_loss, parameters, state, gradient, optimizer, batch, .. } = self;
-        let objective = settings.objective(own_loss.as_ref());
+        let LibTorchEngine { module, settings, custom_loss, parameters, state, gradient, optimizer, batch, .. } = self;
+        let objective = settings.objective(custom_loss.as_ref());
         let Gathered { x, labels, weights, outputs, adjoint } = batch.gather(data, rows, objective, module.outputs);
         let step = optimizer.state().steps as u64;
         // Another seed in each step: the golden ratio's multiples are far from each other.
@@ -291,8 +291,8 @@ impl LibTorchEngine {
     }
 
     fn evaluate_batch(&mut self, data: Rows, rows: &[u32]) -> Result<f64> {
-        let LibTorchEngine { module, settings, own_loss, parameters, state, batch, .. } = self;
-        let objective = settings.objective(own_loss.as_ref());
+        let LibTorchEngine { module, settings, custom_loss, parameters, state, batch, .. } = self;
+        let objective = settings.objective(custom_loss.as_ref());
         let Gathered { x, labels, weights, outputs, .. } = batch.gather(data, rows, objective, module.outputs);
         module.evaluate(self.threads, x, parameters.as_slice(), state.as_slice(), outputs)?;
         Ok(objective.run(module.outputs, outputs, labels, weights, 0.0, None))

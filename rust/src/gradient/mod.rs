@@ -11,17 +11,17 @@
 mod affinity;
 pub mod aot;
 pub mod autograd;
+mod barrier;
 pub mod batches;
 #[allow(unsafe_code)] // Pointers to rows in the same tensors.
 mod blocks;
+mod buffer_assignment;
 #[allow(unsafe_code)] // Addresses of tensors, from C++.
 mod compiled;
 pub mod cuda;
 mod executor;
 mod form;
 mod jit;
-mod lane;
-mod layout;
 pub mod libtorch;
 mod module;
 mod noise;
@@ -31,8 +31,8 @@ mod observed_loss;
 mod packing;
 #[allow(unsafe_code)] // Pointers to a module's tensors.
 mod pass;
-mod rendezvous;
 mod reverse;
+mod shard;
 mod shares;
 mod spread;
 mod tensor_lists;
@@ -42,7 +42,7 @@ pub use compiled::{CompileOptions, CompiledGraph, Draw, SavedForward, Signature,
 pub(crate) use jit::{Body, Group, Nest, by_name, emit, groups, line, literal};
 pub use jit::{RowLoss, compile_activation};
 pub use module::{ModuleTiles, tile_rows};
-pub use objective::OwnLoss;
+pub use objective::CustomLoss;
 pub use observed_loss::ObservedLoss;
 pub use packing::Packing;
 pub use pass::{Memory, Pass, Passes};
@@ -66,9 +66,9 @@ pub struct Settings {
     pub loss_parameter: f64,
     /// How the parameters move.
     pub optimiser: Optimiser,
-    /// See [`crate::kernels::Sweep::weight_decay`].
+    /// See [`crate::kernels::UpdateSettings::weight_decay`].
     pub weight_decay: f64,
-    /// See [`crate::kernels::Sweep::momentum`].
+    /// See [`crate::kernels::UpdateSettings::momentum`].
     pub momentum: f64,
     /// See [`Rule::l1`].
     pub l1: f64,
@@ -103,7 +103,7 @@ impl Settings {
         Rule { optimiser, weight_decay, momentum, l1, clip }
     }
 
-    fn objective<'a>(&self, own: Option<&'a OwnLoss>) -> Objective<'a> {
+    fn objective<'a>(&self, own: Option<&'a CustomLoss>) -> Objective<'a> {
         Objective { loss: self.loss, parameter: self.loss_parameter, own }
     }
 }

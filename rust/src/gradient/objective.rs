@@ -7,25 +7,25 @@ use crate::graph::Loss;
 use crate::kernels::Scalar;
 
 /// A loss of the user's own.
-pub enum OwnLoss {
+pub enum CustomLoss {
     /// C++ text.
     Text(RowLoss),
     /// LibTorch's operators.
     Observed(Arc<ObservedLoss>),
 }
 
-impl From<RowLoss> for OwnLoss {
+impl From<RowLoss> for CustomLoss {
     fn from(loss: RowLoss) -> Self {
-        OwnLoss::Text(loss)
+        CustomLoss::Text(loss)
     }
 }
 
-impl OwnLoss {
+impl CustomLoss {
     /// Numbers in a label.
     fn targets(&self) -> usize {
         match self {
-            OwnLoss::Text(_) => 1,
-            OwnLoss::Observed(loss) => loss.labels(),
+            CustomLoss::Text(_) => 1,
+            CustomLoss::Observed(loss) => loss.labels(),
         }
     }
 }
@@ -38,13 +38,13 @@ pub struct Objective<'a> {
     /// See [`Scalar::loss`].
     pub parameter: f64,
     /// Instead of `loss`.
-    pub own: Option<&'a OwnLoss>,
+    pub own: Option<&'a CustomLoss>,
 }
 
 impl Objective<'_> {
     /// Numbers in a label for a network of `outputs` outputs.
     pub fn targets(&self, outputs: usize) -> usize {
-        self.own.map_or(self.loss.targets(outputs), OwnLoss::targets)
+        self.own.map_or(self.loss.targets(outputs), CustomLoss::targets)
     }
 
     /// The sum of weight times loss over the rows of `outputs` [rows, columns], with `labels` [rows, targets] and `weights`
@@ -59,8 +59,8 @@ impl Objective<'_> {
         adjoint: Option<&mut [T]>,
     ) -> f64 {
         match self.own {
-            Some(OwnLoss::Text(own)) => own.run(outputs, labels, weights, scale, adjoint),
-            Some(OwnLoss::Observed(own)) => own.run(outputs, labels, weights, scale, adjoint),
+            Some(CustomLoss::Text(own)) => own.run(outputs, labels, weights, scale, adjoint),
+            Some(CustomLoss::Observed(own)) => own.run(outputs, labels, weights, scale, adjoint),
             None => {
                 let (kind, rows) = (self.loss as u8, weights.len());
                 T::loss(kind, self.parameter, rows, columns, outputs, labels, weights, scale, adjoint)

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::layout::{ALIGNMENT, Place};
+use super::buffer_assignment::{ALIGNMENT, Location};
 use crate::graph::Program;
 use crate::graph::program::{Node, Primitive, Tensor};
 
@@ -89,15 +89,15 @@ impl Reverse {
     /// A place for the adjoint of each buffer that has one, and the numbers in an arena for them. An adjoint that is no
     /// gradient has its memory from the pullback that begins it to that of its own step: what is used again soon is
     /// still in the cache.
-    pub fn places(&self, program: &Program, pullbacks: &[Pullback]) -> (Vec<Option<Place>>, usize) {
-        let mut places: Vec<Option<Place>> = vec![None; program.buffers.len()];
+    pub fn places(&self, program: &Program, pullbacks: &[Pullback]) -> (Vec<Option<Location>>, usize) {
+        let mut places: Vec<Option<Location>> = vec![None; program.buffers.len()];
         for (index, argument) in program.arguments.iter().enumerate().filter(|(_, argument)| argument.gradient) {
-            places[argument.buffer] = Some(Place::Caller(index));
+            places[argument.buffer] = Some(Location::Caller(index));
         }
         let mut room = Room::default();
-        let begin = |buffer: usize, places: &mut [Option<Place>], room: &mut Room| {
+        let begin = |buffer: usize, places: &mut [Option<Location>], room: &mut Room| {
             if places[buffer].is_none() {
-                places[buffer] = Some(Place::Arena(room.take(program.buffers[buffer].length)));
+                places[buffer] = Some(Location::Arena(room.take(program.buffers[buffer].length)));
             }
         };
         self.zero.iter().for_each(|&buffer| begin(buffer, &mut places, &mut room));
@@ -107,7 +107,7 @@ impl Reverse {
                     begin(operand.buffer, &mut places, &mut room);
                 }
             }
-            if let Some(Place::Arena(start)) = places[pullback.value]
+            if let Some(Location::Arena(start)) = places[pullback.value]
                 && !step.is_empty()
             {
                 room.give(start, program.buffers[pullback.value].length);

@@ -49,10 +49,10 @@ impl Elements {
         let cuts = node.primitive == Primitive::Map(Function::Trunc);
         let through = |element: Use| Use { whole: element.result && (element.whole || cuts), ..element };
         match &node.primitive {
-            Primitive::Load(_) | Primitive::Map(_) | Primitive::Own(_) => {
+            Primitive::Load(_) | Primitive::Map(_) | Primitive::Custom(_) => {
                 node.operands.iter().for_each(|operand| self.mark(operand, |index| through(value[index])));
             }
-            Primitive::Assemble { places, .. } => {
+            Primitive::Concat { places, .. } => {
                 for (operand, place) in node.operands.iter().zip(places) {
                     let offsets: Vec<usize> = place.offsets().collect();
                     self.mark(operand, |index| value[offsets[index]]);

@@ -19,7 +19,7 @@ pub(super) fn program(graph: &Graph, dtype: DType, rows: usize, by_rows: bool, t
         let shape = vec![rows, node.outputs];
         value = match &node.op {
             Op::Activation(activation) => activate(&mut program, *activation, value, shape, index)?,
-            Op::Own(own) => program.node(Primitive::Own(own.clone()), vec![value], shape, index)?,
+            Op::Custom(own) => program.node(Primitive::Custom(own.clone()), vec![value], shape, index)?,
             Op::Linear { .. } => {
                 let Some([weight, bias]) = parameters.next() else { break };
                 let weight = Tensor { view: weight.view.transpose(0, 1), ..weight };

@@ -106,12 +106,12 @@ impl Bits {
         }
         let mut value = vec![0; program.buffers[node.buffer].length];
         match &node.primitive {
-            Primitive::Load(_) | Primitive::Map(_) | Primitive::Own(_) => self.add(&node.operands, &mut value),
+            Primitive::Load(_) | Primitive::Map(_) | Primitive::Custom(_) => self.add(&node.operands, &mut value),
             Primitive::Sum(target) => self.place(&node.operands[0], target, &mut value),
-            Primitive::Assemble { places, .. } => {
+            Primitive::Concat { places, .. } => {
                 node.operands.iter().zip(places).for_each(|(operand, place)| self.place(operand, place, &mut value));
             }
-            Primitive::Greatest { columns, .. } | Primitive::Length(columns) => {
+            Primitive::Max { columns, .. } | Primitive::Length(columns) => {
                 self.of(&node.operands[0]).enumerate().for_each(|(index, found)| value[index / columns] |= found);
             }
             Primitive::Argsort(Ranking { columns, count, .. }) => {
@@ -226,7 +226,7 @@ fn numbers(program: &Program, node: &Node) -> Vec<u64> {
         Origin::Argument(_) | Origin::Node(_) => None,
     });
     let fill = match &node.primitive {
-        Primitive::Assemble { fill, .. } => Some(fill),
+        Primitive::Concat { fill, .. } => Some(fill),
         _ => None,
     };
     literals.flatten().chain(fill).map(|number| number.to_bits()).collect()

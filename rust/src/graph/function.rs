@@ -37,7 +37,7 @@ macro_rules! functions {
 }
 
 functions! {
-    1 smooth: Identity Neg Reciprocal Squared Sqrt Rsqrt PowerOfE Tanh Abs Relu Sigmoid Silu Gelu GeluTanh LogSigmoid
+    1 smooth: Identity Neg Reciprocal Squared Sqrt Rsqrt Exp Tanh Abs Relu Sigmoid Silu Gelu GeluTanh LogSigmoid
         Expm1 Exp2 Log Log1p Log2 Log10 Sin Cos Tan Asin Acos Atan Sinh Cosh Asinh Acosh Atanh Erf ErfComplement;
     1 flat: Floor Ceil Round Trunc Sign;
     2 smooth: Add Sub Mul Div Maximum Minimum ClampMin ClampMax Leaky Elu SoftplusBelow LogitLoss HuberLoss SmoothLoss

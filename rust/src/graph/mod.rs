@@ -11,6 +11,7 @@
 mod batch;
 mod categories;
 mod chain;
+mod custom;
 mod dependence;
 mod function;
 mod fused;
@@ -19,7 +20,6 @@ mod module;
 mod observed;
 mod op;
 pub(crate) mod outputs;
-mod own;
 pub mod program;
 mod recording;
 mod rewriter;
@@ -41,12 +41,12 @@ pub use saved::{SavedModule, SavedTensor, check_name};
 pub(crate) use scaled::with_scaled_weights;
 pub use view::View;
 
+pub(crate) use custom::CUSTOM;
+pub use custom::{CustomActivation, ScalarFunction};
 pub use op::{
     Activation, BackEnd, DType, Gives, Gradient, Init, LEAST_LOG_VARIANCE, Loss, NegativeWeights, Normalisation,
     Optimiser, Precision, Schedule,
 };
-pub(crate) use own::OWN;
-pub use own::{Own, ScalarFunction};
 
 use std::ops::Range;
 
@@ -71,7 +71,7 @@ pub enum Op {
     /// An activation, number by number.
     Activation(Activation),
     /// The same by a function of the user's own.
-    Own(Own),
+    Custom(CustomActivation),
 }
 
 impl From<Activation> for Op {
@@ -184,7 +184,7 @@ impl Graph {
     pub fn layers(&self) -> impl Iterator<Item = (Range<usize>, Range<usize>, usize, usize)> + '_ {
         self.nodes.iter().filter_map(|node| match &node.op {
             Op::Linear { weight, bias } => Some((weight.clone(), bias.clone(), node.inputs, node.outputs)),
-            Op::Activation(_) | Op::Own(_) => None,
+            Op::Activation(_) | Op::Custom(_) => None,
         })
     }
 }

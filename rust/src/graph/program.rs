@@ -9,7 +9,7 @@
 
 use std::sync::Arc;
 
-use super::{Activation, DType, Function, Own, View, view};
+use super::{Activation, CustomActivation, DType, Function, View, view};
 use crate::error::{Error, Result};
 use crate::kernels::strided::{Channels, Convolution, Ranking};
 
@@ -123,11 +123,11 @@ pub enum Primitive {
     /// A function, element by element; the operands have the shape of the value.
     Map(Function),
     /// A function that the user wrote, element by element.
-    Own(Own),
+    Custom(CustomActivation),
     /// Adds the operand to the view of the value, which has stride 0 in the dimensions summed over.
     Sum(View),
     /// The greatest element over the last dimensions, which have `columns` elements together.
-    Greatest {
+    Max {
         /// Elements of a row.
         columns: usize,
         /// Which of several has the derivative.
@@ -185,7 +185,7 @@ pub enum Primitive {
     /// The third operand, to which the first one, dense, is added where the second one, an index or counts, says.
     Scatter(Scatter),
     /// The value filled with a number, then each operand copied to its place in it.
-    Assemble {
+    Concat {
         /// What the rest is filled with.
         fill: f64,
         /// A view of the value for each operand.
@@ -199,9 +199,9 @@ impl Primitive {
         match self {
             Primitive::Load(_) => "Load",
             Primitive::Map(function) => function.name(),
-            Primitive::Own(_) => "Own",
+            Primitive::Custom(_) => "Custom",
             Primitive::Sum(_) => "Sum",
-            Primitive::Greatest { .. } => "Greatest",
+            Primitive::Max { .. } => "Max",
             Primitive::Length(_) => "Length",
             Primitive::Softmax { logarithm: false, .. } => "Softmax",
             Primitive::Softmax { logarithm: true, .. } => "LogSoftmax",
@@ -218,7 +218,7 @@ impl Primitive {
             Primitive::Argsort(_) => "Argsort",
             Primitive::Gather(_) => "Gather",
             Primitive::Scatter(_) => "Scatter",
-            Primitive::Assemble { .. } => "Assemble",
+            Primitive::Concat { .. } => "Concat",
         }
     }
 }

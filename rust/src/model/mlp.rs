@@ -3,7 +3,7 @@
 use super::initial;
 use crate::device::HostBuffer;
 use crate::error::Result;
-use crate::graph::{Graph, Init, OWN, Op};
+use crate::graph::{CUSTOM, Graph, Init, Op};
 use crate::text;
 
 /// Linear layers with an activation after each but the last.
@@ -37,13 +37,13 @@ impl Mlp {
     pub(super) fn activation_name(&self) -> &'static str {
         match &self.activation {
             Op::Activation(activation) => activation.name(),
-            Op::Own(_) | Op::Linear { .. } => OWN,
+            Op::Custom(_) | Op::Linear { .. } => CUSTOM,
         }
     }
 
     /// What it computes, whatever its parameters are.
     pub(super) fn architecture(&self) -> String {
-        let own = if let Op::Own(own) = &self.activation { own.text() } else { "" };
+        let own = if let Op::Custom(own) = &self.activation { own.text() } else { "" };
         format!("{:?} {} {own}", self.sizes, self.activation_name())
     }
 

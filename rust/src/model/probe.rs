@@ -14,7 +14,7 @@ impl Model {
     /// activation of the user's own need not be defined there, so such a network is not asked.
     pub(super) fn check_predictions(&self) -> Result<()> {
         let (Network::Mlp(mlp), Some(module)) = (self.network(), self.module()) else { return Ok(()) };
-        if matches!(mlp.activation, Op::Own(_)) {
+        if matches!(mlp.activation, Op::Custom(_)) {
             return Ok(());
         }
         // The parameters as they are: they need not be packed for three events.

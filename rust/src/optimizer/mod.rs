@@ -14,7 +14,7 @@ use rayon::prelude::*;
 use crate::device::HostBuffer;
 use crate::error::{Error, Result};
 use crate::graph::Optimiser;
-use crate::kernels::{Scalar, Sweep};
+use crate::kernels::{Scalar, UpdateSettings};
 
 /// Decay rates and epsilon of Adam and AdamW (Kingma and Ba 2015, section 2; LibTorch has the same).
 const BETA1: f64 = 0.9;
@@ -29,9 +29,9 @@ const SWEPT: usize = 1 << 15;
 pub struct Rule {
     /// Which optimiser.
     pub optimiser: Optimiser,
-    /// See [`Sweep::weight_decay`].
+    /// See [`UpdateSettings::weight_decay`].
     pub weight_decay: f64,
-    /// See [`Sweep::momentum`].
+    /// See [`UpdateSettings::momentum`].
     pub momentum: f64,
     /// Times the sum of the parameters' absolute values is a term of the loss.
     pub l1: f64,
@@ -67,7 +67,7 @@ pub struct Optimizer<T> {
     steps: i64,
     /// The parameters that move: parts of them, apart and in order.
     moving: Vec<Range<usize>>,
-    /// Of the gradient, for each part of a sweep: the sum of squares.
+    /// Of the gradient, for each part of a update: the sum of squares.
     squares: Vec<f64>,
 }
 
@@ -100,7 +100,7 @@ impl<T: Scalar> Optimizer<T> {
         self.steps += 1;
         let scale = self.rule.changes_gradient().then(|| self.bound(parameters, gradient, &complete));
         let Optimizer { rule, moments: [first, second], steps, moving, .. } = self;
-        let sweep = rule.sweep(rate, *steps);
+        let update = rule.update(rate, *steps);
         let parts = parameters.par_chunks_mut(SWEPT).zip(gradient.par_chunks_mut(SWEPT));
         let moments = first.as_mut_slice().par_chunks_mut(SWEPT).zip(second.as_mut_slice().par_chunks_mut(SWEPT));
         parts.zip(moments).enumerate().for_each(|(index, ((p, g), (m, v)))| {
@@ -111,9 +111,9 @@ impl<T: Scalar> Optimizer<T> {
             for moving in within(moving, index, p.len()) {
                 let [p, m, v] = [&mut *p, &mut *m, &mut *v].map(|all| &mut all[moving.clone()]);
                 match rule.optimiser {
-                    Optimiser::Adam => T::adam(&sweep, p, &g[moving], m, v),
-                    Optimiser::AdamW => T::adamw(&sweep, p, &g[moving], m, v),
-                    Optimiser::SGD => T::sgd(&sweep, p, &g[moving], Some(m)),
+                    Optimiser::Adam => T::adam(&update, p, &g[moving], m, v),
+                    Optimiser::AdamW => T::adamw(&update, p, &g[moving], m, v),
+                    Optimiser::SGD => T::sgd(&update, p, &g[moving], Some(m)),
                 }
             }
         });
@@ -167,7 +167,7 @@ impl<T: Scalar> Optimizer<T> {
     }
 }
 
-/// What of `moving` lies in part `index` of a sweep, counted from its beginning; the part has so many parameters.
+/// What of `moving` lies in part `index` of a update, counted from its beginning; the part has so many parameters.
 fn within(moving: &[Range<usize>], index: usize, length: usize) -> impl Iterator<Item = Range<usize>> + '_ {
     let start = index * SWEPT;
     let first = moving.partition_point(|range| range.end <= start);
@@ -186,9 +186,9 @@ impl Rule {
         self.l1 > 0.0 || self.clip.is_some()
     }
 
-    fn sweep(&self, learning_rate: f64, step: i64) -> Sweep {
+    fn update(&self, learning_rate: f64, step: i64) -> UpdateSettings {
         let &Rule { weight_decay, momentum, .. } = self;
-        Sweep { learning_rate, weight_decay, momentum, beta1: BETA1, beta2: BETA2, epsilon: EPSILON, step }
+        UpdateSettings { learning_rate, weight_decay, momentum, beta1: BETA1, beta2: BETA2, epsilon: EPSILON, step }
     }
 }
 
@@ -197,7 +197,7 @@ mod tests {
     use super::*;
     use tch::{Device, Kind, Tensor};
 
-    /// More than one part of a sweep.
+    /// More than one part of a update.
     const LENGTH: usize = SWEPT + 37;
     const STEPS: i64 = 5;
 
@@ -251,7 +251,7 @@ mod tests {
         }
     }
 
-    /// Some within a part of a sweep, one over its end, one at the end of all.
+    /// Some within a part of a update, one over its end, one at the end of all.
     fn frozen() -> [Range<usize>; 4] {
         [0..3, 700..701, SWEPT - 5..SWEPT + 6, LENGTH - 2..LENGTH]
     }

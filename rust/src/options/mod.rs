@@ -2,7 +2,9 @@
 
 pub(crate) mod record;
 
-use crate::graph::{Gives, Gradient, LEAST_LOG_VARIANCE, Loss, NegativeWeights, OWN, Optimiser, Precision, Schedule};
+use crate::graph::{
+    CUSTOM, Gives, Gradient, LEAST_LOG_VARIANCE, Loss, NegativeWeights, Optimiser, Precision, Schedule,
+};
 
 /// The options of a fit, not yet checked. The defaults are those of `FitOptions` in C++.
 #[derive(Clone, Debug, PartialEq)]
@@ -21,7 +23,7 @@ pub struct Options {
     pub decay_epochs: u32,
     /// Epochs, or parts of one, over which the step size first rises from 0, in proportion to the steps.
     pub warm_up: f64,
-    /// See [`crate::kernels::Sweep::weight_decay`].
+    /// See [`crate::kernels::UpdateSettings::weight_decay`].
     pub weight_decay: f64,
     /// See [`crate::optimizer::Rule::l1`].
     pub l1: f64,
@@ -181,6 +183,6 @@ impl Options {
 
     /// The loss to minimise, for people, of options whose loss is decided.
     pub(crate) fn loss_name(&self) -> &'static str {
-        self.loss.map_or(OWN, Loss::name)
+        self.loss.map_or(CUSTOM, Loss::name)
     }
 }

@@ -2,7 +2,7 @@
 
 use super::Options;
 use crate::error::{Error, Result};
-use crate::graph::{Gradient, Loss, NegativeWeights, OWN, Optimiser, Precision, Schedule};
+use crate::graph::{CUSTOM, Gradient, Loss, NegativeWeights, Optimiser, Precision, Schedule};
 use crate::text;
 
 /// One option: its name, its value as text, back again, and as users write it.
@@ -71,7 +71,7 @@ static FIELDS: [Field; 36] = [
         name: "loss",
         write: |options| options.loss_name().to_owned(),
         read: |options, text| {
-            options.loss = if text == OWN { None } else { Some(Loss::from_name(text)?) };
+            options.loss = if text == CUSTOM { None } else { Some(Loss::from_name(text)?) };
             Some(())
         },
         show: |options| options.loss.map_or("", Loss::enumerator).to_owned(),
@@ -202,7 +202,7 @@ pub(crate) fn set(options: &mut Options, option: &str, value: f64) -> Result<()>
     let names = names.chain(NegativeWeights::ALL.iter().map(|each| (*each as u8, each.name())));
     let names = names.chain(Precision::ALL.iter().map(|each| (*each as u8, each.name())));
     let names = names.chain(Loss::ALL.iter().map(|each| (1 + *each as u8, each.name())));
-    let names = names.chain([(0, "false"), (1, "true"), (0, OWN)]); // kAuto, if no function is given
+    let names = names.chain([(0, "false"), (1, "true"), (0, CUSTOM)]); // kAuto, if no function is given
     let named = names.filter(|(number, _)| f64::from(*number) == value).map(|(_, name)| name.to_owned());
     let texts = std::iter::once(value.to_string()).chain(named);
     for text in texts {

@@ -25,8 +25,8 @@ pub enum Part {
 
 /// A source on its way through the epoch.
 #[derive(Default)]
-struct Lane {
-    /// Blocks that are not used up, with the lane's entries before each.
+struct SourceProgress {
+    /// Blocks that are not used up, with the source's entries before each.
     blocks: VecDeque<(u64, BlockRows)>,
     /// Entries up to the end of the last block.
     end: u64,
@@ -43,7 +43,7 @@ pub struct Epoch {
     number: u64,
     /// Entries done after each window to come.
     windows: Peekable<Box<dyn Iterator<Item = u64> + Send>>,
-    lanes: Vec<Lane>,
+    sources: Vec<SourceProgress>,
     window: Window,
     /// Whether other processes have events of the same batches.
     is_part: bool,
@@ -75,7 +75,7 @@ impl Epoch {
     ) -> Self {
         Epoch {
             windows: (Box::new(walk.windows()) as Box<dyn Iterator<Item = u64> + Send>).peekable(),
-            lanes: walk.entries.iter().map(|_| Lane::default()).collect(),
+            sources: walk.entries.iter().map(|_| SourceProgress::default()).collect(),
             walk,
             feed,
             part,
@@ -134,8 +134,8 @@ impl Epoch {
             self.feed.give_back(events);
         }
         let first = self.window.order.len();
-        for lane in 0..self.lanes.len() {
-            self.collect(lane, self.walk.due(lane, done))?;
+        for source in 0..self.sources.len() {
+            self.collect(source, self.walk.due(source, done))?;
         }
         self.count += 1;
         if self.settings.shuffle {
@@ -161,8 +161,8 @@ impl Epoch {
 
     /// Adds the events of source `number` up to its first `due` entries.
     fn collect(&mut self, number: usize, due: u64) -> Result<()> {
-        let lane = &mut self.lanes[number];
-        while lane.end < due {
+        let progress = &mut self.sources[number];
+        while progress.end < due {
             let rows = self.feed.take()?;
             let data = rows.events.data();
             let fits = data.width() == self.window.width
@@ -170,15 +170,16 @@ impl Epoch {
             if rows.block.source != number || !fits {
                 return Err(Error::Internal(format!("{:?} instead of one of source {number}", rows.block)));
             }
-            let before = lane.end;
-            lane.end += rows.block.entries;
-            lane.blocks.push_back((before, rows));
+            let before = progress.end;
+            progress.end += rows.block.entries;
+            progress.blocks.push_back((before, rows));
         }
         let source = mixed(&[self.settings.split_seed, number as u64]);
-        while let Some((before, BlockRows { block, events })) = lane.blocks.front().filter(|_| lane.taken < due) {
+        while let Some((before, BlockRows { block, events })) = progress.blocks.front().filter(|_| progress.taken < due)
+        {
             let end = due.min(before + block.entries);
             let entry = |place: u64| block.first + (place - before);
-            let rows = events.rows(entry(lane.taken), entry(end));
+            let rows = events.rows(entry(progress.taken), entry(end));
             let of_window = self.window.number_of(events);
             for row in rows {
                 let entry = events.entry(row);
@@ -191,9 +192,9 @@ impl Epoch {
                     self.window.hashes.push(hash);
                 }
             }
-            lane.taken = end;
+            progress.taken = end;
             if end == before + block.entries {
-                lane.blocks.pop_front();
+                progress.blocks.pop_front();
             }
         }
         Ok(())

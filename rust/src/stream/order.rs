@@ -34,7 +34,7 @@ impl Block {
 /// An epoch's way through all sources.
 pub(super) struct Walk {
     /// For each source its blocks in the order in which they come.
-    lanes: Vec<Vec<Block>>,
+    by_source: Vec<Vec<Block>>,
     /// For each source the entries that the epoch takes of it.
     pub(super) entries: Vec<u64>,
     /// Of all processes: the entries of an epoch and of a window.
@@ -53,12 +53,12 @@ impl Walk {
         let window = settings.window.max(1);
         let parts = size as u64;
         let settings = &Settings { window: window.div_ceil(parts), kept: settings.kept / parts, ..*settings };
-        let lane = |number| {
+        let blocks_of = |number| {
             let kept = kept(settings, sources.len(), entries[number], total);
-            lane(number, &clusters[number], entries[number], settings, kept, epoch)
+            blocks_of(number, &clusters[number], entries[number], settings, kept, epoch)
         };
-        let lanes = (0..sources.len()).map(lane);
-        Walk { lanes: lanes.collect(), entries, whole, window }
+        let by_source = (0..sources.len()).map(blocks_of);
+        Walk { by_source: by_source.collect(), entries, whole, window }
     }
 
     /// A way on which what comes first is spread over all of every source: for looking at a part of the events.
@@ -70,13 +70,13 @@ impl Walk {
             Mixing::Proportional => sizes.clone(),
             Mixing::Balanced => vec![smallest; sizes.len()],
         };
-        let lanes = (0..sources.len()).map(|number| {
+        let by_source = (0..sources.len()).map(|number| {
             let window = share(settings.window, sizes[number], total);
             let kept = kept(settings, sources.len(), sizes[number], total);
             spread_lane(number, &sources[number], entries[number], settings.block, window, kept)
         });
         let whole = entries.iter().sum();
-        Walk { lanes: lanes.collect(), entries, whole, window: settings.window.max(1) }
+        Walk { by_source: by_source.collect(), entries, whole, window: settings.window.max(1) }
     }
 
     pub(super) fn total(&self) -> u64 {
@@ -95,17 +95,17 @@ impl Walk {
         })
     }
 
-    /// The entries of source `lane` that are due when `done` of all are.
-    pub(super) fn due(&self, lane: usize, done: u64) -> u64 {
-        share(self.entries[lane], done, self.total())
+    /// The entries of source `number` that are due when `done` of all are.
+    pub(super) fn due(&self, number: usize, done: u64) -> u64 {
+        share(self.entries[number], done, self.total())
     }
 
     /// All blocks in the order in which the windows need them.
     pub(super) fn blocks(&self) -> Vec<Block> {
         let mut blocks = Vec::new();
-        let mut lanes: Vec<_> = self.lanes.iter().map(|lane| (lane.iter(), 0u64)).collect();
+        let mut by_source: Vec<_> = self.by_source.iter().map(|blocks| (blocks.iter(), 0u64)).collect();
         for done in self.windows() {
-            for (number, (rest, read)) in lanes.iter_mut().enumerate() {
+            for (number, (rest, read)) in by_source.iter_mut().enumerate() {
                 while *read < self.due(number, done) {
                     let Some(block) = rest.next() else { break };
                     *read += block.entries;
@@ -141,7 +141,7 @@ fn mixed_entries(sizes: Vec<u64>, mixing: Mixing) -> Vec<u64> {
 /// Blocks of one source, `entries` in all: its clusters in a new order for each pass. A cluster longer than a window comes
 /// in pieces of a window, in an order of their own, but one after the other: so it is read once if there is room for
 /// `kept` entries of each source, else by pieces, or as much of a piece as there is room for.
-fn lane(
+fn blocks_of(
     number: usize,
     clusters: &[Range<u64>],
     entries: u64,

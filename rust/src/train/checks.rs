@@ -49,7 +49,7 @@ fn clip(options: &Options) -> Option<Clip> {
 }
 
 /// Options that say that the loss is `own`, if there is one, which takes as many labels as the events have.
-pub(super) fn with_own_loss(
+pub(super) fn with_custom_loss(
     options: &Options,
     own: Option<&Arc<ObservedLoss>>,
     model: &Model,
@@ -314,7 +314,7 @@ fn loss(options: &Options, model: &Model, targets: &Targets) -> Result<Loss> {
 fn chosen_loss(options: &Options, model: &Model, targets: &Targets) -> Result<Loss> {
     let outputs = model.outputs();
     if !options.loss_function.is_empty() {
-        return own_loss(options, outputs);
+        return custom_loss(options, outputs);
     }
     let loss = match (options.loss, outputs, targets.count()) {
         (None, _, 2..) => Loss::MeanSquaredError,
@@ -351,7 +351,7 @@ fn check_targets(model: &Model, targets: &Targets) -> Result<()> {
 }
 
 /// The loss of `fLoss` whose outputs and labels mean what those of a loss of the user's own do.
-fn own_loss(options: &Options, outputs: usize) -> Result<Loss> {
+fn custom_loss(options: &Options, outputs: usize) -> Result<Loss> {
     if options.loss.is_some() || options.gradient != Gradient::Clad || options.device != "cpu" {
         let own = if options.loss_function == OBSERVED { OBSERVED_NAME } else { "fLossFunction" };
         return Err(Error::invalid(

@@ -150,7 +150,7 @@ impl Trainer {
         options: &Options,
         own: Option<&Arc<ObservedLoss>>,
     ) -> Result<Self> {
-        Self::on(model, data, None, None, &checks::with_own_loss(options, own, model, data)?, own)
+        Self::on(model, data, None, None, &checks::with_custom_loss(options, own, model, data)?, own)
     }
 
     /// The same with `validation` instead of a part of `data`; all of the latter is for training.

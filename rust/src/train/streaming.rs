@@ -105,7 +105,7 @@ impl StreamTrainer {
         }
         data.commit()?;
         let all: Vec<u32> = (0..data.rows() as u32).collect();
-        let options = &checks::with_own_loss(options, own, model, &data)?;
+        let options = &checks::with_custom_loss(options, own, model, &data)?;
         let job = Job::open(options, &data)?;
         let learned = Learned { data: &data, rows: &all, all: &all, job: &job };
         let mut fit = Fit::new(model, learned, options, own)?;

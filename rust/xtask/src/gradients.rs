@@ -148,6 +148,7 @@ fn wrap(text: &str) -> String {
         "#pragma once\n#include \"../operators.hpp\"\n#include \"../pushforwards.hpp\"\n\n\
          #pragma GCC diagnostic push\n#pragma GCC diagnostic ignored \"-Wunused-parameter\"\n\
          #pragma GCC diagnostic ignored \"-Wunused-but-set-variable\"\n\
+         #pragma GCC diagnostic ignored \"-Wunused-variable\"\n\
          namespace CladTorch::Kernels {{\n\n{text}\n\n}} // namespace CladTorch::Kernels\n\
          #pragma GCC diagnostic pop\n"
     )

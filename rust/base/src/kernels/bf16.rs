@@ -9,7 +9,7 @@ use super::{Scalar, check_length, check_sign_activation, panels, pointer};
 /// `ct_bf16` of `cpp/kernels/kernels.h`; pairs are passed as the numbers whose places they take.
 #[repr(C)]
 #[doc(hidden)]
-pub struct Table<T> {
+pub struct KernelTable<T> {
     round: unsafe extern "C" fn(usize, usize, *const T, *mut T, *mut T),
     round_layer: unsafe extern "C" fn(usize, usize, *const T, *mut T, *mut T),
     linear: unsafe extern "C" fn(c_int, usize, usize, usize, *const T, *const T, *const T, *mut T),
@@ -22,7 +22,7 @@ pub fn is_available<T: Scalar>() -> bool {
     T::pairs().is_some()
 }
 
-fn table<T: Scalar>() -> &'static Table<T> {
+fn table<T: Scalar>() -> &'static KernelTable<T> {
     T::pairs().expect("asked for where they run alone")
 }
 

@@ -9,7 +9,7 @@ const ELEMENT_SIZES: [usize; 11] = [1, 1, 1, 2, 2, 4, 4, 8, 8, 4, 8];
 
 /// `ct_columns` of `cpp/kernels/kernels.h`.
 #[repr(C)]
-pub(super) struct Table {
+pub(super) struct KernelTable {
     convert: unsafe extern "C" fn(c_int, usize, *const u8, *mut f32) -> c_int,
     scatter: unsafe extern "C" fn(c_int, usize, *const ListsTable, usize, f32, *mut f32) -> c_int,
     interleave: unsafe extern "C" fn(usize, *const ColumnTable, usize, usize, *mut f32) -> c_int,

@@ -211,7 +211,7 @@ type Map<T> = unsafe extern "C" fn(c_int, usize, usize, *const *const T, *const 
 type MapPullback<T> =
     unsafe extern "C" fn(c_int, usize, usize, *const *const T, *const Stream, *const T, c_int, *mut T, *const Stream);
 type Move<T> = unsafe extern "C" fn(usize, *const T, *const Stream, *mut T, *const Stream);
-type GreatestPullback<T> = unsafe extern "C" fn(
+type MaxPullback<T> = unsafe extern "C" fn(
     c_int,
     usize,
     usize,
@@ -251,13 +251,13 @@ type BiasedProduct<T> = unsafe extern "C" fn(usize, usize, usize, *const T, Matr
 
 /// The part of `ct_kernels_f32` and `ct_kernels_f64` for the operator graph.
 #[repr(C)]
-pub struct Table<T> {
+pub struct KernelTable<T> {
     map: Map<T>,
     map_pullback: MapPullback<T>,
     accumulate: Move<T>,
     copy: Move<T>,
-    greatest: unsafe extern "C" fn(usize, usize, *const T, *const Stream, *mut T),
-    greatest_pullback: GreatestPullback<T>,
+    max: unsafe extern "C" fn(usize, usize, *const T, *const Stream, *mut T),
+    max_pullback: MaxPullback<T>,
     length: unsafe extern "C" fn(usize, usize, *const T, *const Stream, *mut T),
     length_pullback: LengthPullback<T>,
     softmax: unsafe extern "C" fn(c_int, usize, usize, *const T, *const Stream, *mut T),
@@ -385,14 +385,14 @@ pub fn copy<T: Scalar>(x: &[T], view: &Stream, y: &mut [T], target: &Stream) {
 }
 
 /// `y[rows]` = the greatest of each row of the view [rows, columns]; a NaN counts as greater than all.
-pub fn greatest<T: Scalar>(columns: usize, x: &[T], view: &Stream, y: &mut [T]) {
+pub fn max<T: Scalar>(columns: usize, x: &[T], view: &Stream, y: &mut [T]) {
     view.check("x", x, y.len() * columns);
     if y.is_empty() {
         return;
     }
-    let greatest = T::table().strided.greatest;
+    let max = T::table().strided.max;
     // SAFETY: the view stays inside `x` and has `columns` elements for each of `y`.
-    unsafe { greatest(y.len(), columns, x.as_ptr(), view, y.as_mut_ptr()) }
+    unsafe { max(y.len(), columns, x.as_ptr(), view, y.as_mut_ptr()) }
 }
 
 /// Leaves the view of `d`, which has as many elements.
@@ -402,19 +402,11 @@ pub fn pass_on<T: Scalar>(d: &[T], view: &Stream, dx: Adjoint<T>) {
 }
 
 /// The pullback of [`greatest`]: `ties`, one of `ct_ties`, says which of equals have the derivative.
-pub fn greatest_pullback<T: Scalar>(
-    ties: u8,
-    columns: usize,
-    x: &[T],
-    view: &Stream,
-    y: &[T],
-    dy: &[T],
-    dx: Adjoint<T>,
-) {
+pub fn max_pullback<T: Scalar>(ties: u8, columns: usize, x: &[T], view: &Stream, y: &[T], dy: &[T], dx: Adjoint<T>) {
     view.check("x", x, y.len() * columns);
     check_length("dy", dy.len(), y.len());
     dx.check(y.len() * columns);
-    let pullback = T::table().strided.greatest_pullback;
+    let pullback = T::table().strided.max_pullback;
     let (x, rows, add) = (x.as_ptr(), y.len(), dx.add.into());
     let (dx, target) = (dx.data.as_mut_ptr(), std::ptr::from_ref(dx.view));
     // SAFETY: both views stay inside their slices and have `columns` elements for each of the rows of `y` and `dy`.

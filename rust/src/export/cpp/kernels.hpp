@@ -161,7 +161,7 @@ inline void SoftmaxPullback(std::size_t matrices, const float *y, float *dy)
 /// dx[rows][Columns]: dy[rows], given to the greatest elements y[rows] of the rows of x: to all of them evenly, else to the first, of NaN
 /// to the last where `Last`; an even share of NaN is NaN where `Lost`.
 template <std::size_t Columns, bool Even, bool Last, bool Lost>
-inline void GreatestPullback(std::size_t rows, const float *x, const float *y, const float *dy, float *dx)
+inline void MaxPullback(std::size_t rows, const float *x, const float *y, const float *dy, float *dx)
 {
    for (std::size_t row = 0; row < rows; ++row, x += Columns, dx += Columns) {
       const bool isNaN = y[row] != y[row];

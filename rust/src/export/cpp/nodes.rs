@@ -96,7 +96,7 @@ impl<'a> Writer<'a> {
                 self.fill(&value, node, "0");
                 self.reduce(&value, node, target.clone(), |to, x| format!("{to} += {x};"));
             }
-            Primitive::Greatest { .. } => {
+            Primitive::Max { .. } => {
                 self.fill(&value, node, "-std::numeric_limits<float>::infinity()");
                 let target = rows_of(node);
                 // A NaN is greater than all.
@@ -149,13 +149,13 @@ impl<'a> Writer<'a> {
                     "   for (size_t i = 0; i < {length}; ++i)\n      {value}[i] = {table}[i] < 0 ? 0 : {from}[{table}[i]];"
                 );
             }
-            Primitive::Assemble { fill, places } => {
+            Primitive::Concat { fill, places } => {
                 self.fill(&value, node, &format!("T({})", super::text::number(*fill as f32)));
                 for (operand, place) in node.operands.iter().zip(places) {
                     self.copy(&value, operand, place.clone());
                 }
             }
-            Primitive::Own(_) => {
+            Primitive::Custom(_) => {
                 return Err(self.plan.refuse(node, "is C++ of the user's own, which may need more than a header"));
             }
             Primitive::Scatter(_) => {

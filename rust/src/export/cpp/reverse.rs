@@ -52,16 +52,16 @@ impl Writer<'_> {
             Primitive::Convolve(convolution) => self.pull_back_convolution(index, node, convolution, active)?,
             Primitive::Gather(gather) => self.pull_back_gather(index, node, gather, active)?,
             Primitive::Sum(target) => self.add_to(&node.operands[0], active, target, &format!("d{index}")),
-            Primitive::Assemble { places, .. } => {
+            Primitive::Concat { places, .. } => {
                 for (operand, place) in node.operands.iter().zip(places) {
                     self.add_to(operand, active, place, &format!("d{index}"));
                 }
             }
-            Primitive::Greatest { columns, ties } => {
+            Primitive::Max { columns, ties } => {
                 let even = matches!(ties, Ties::Even | Ties::EvenNan);
                 let last = *ties == Ties::First;
                 let lost = *ties == Ties::Even;
-                let call = format!("GreatestPullback<{columns}, {even}, {last}, {lost}>");
+                let call = format!("MaxPullback<{columns}, {even}, {last}, {lost}>");
                 self.pull_back_rows(index, node, active, &call);
             }
             Primitive::Length(columns) => {

@@ -42,7 +42,7 @@ fn plain(function: Function) -> Option<&'static str> {
         Function::Neg => "Neg",
         Function::Reciprocal => "Reciprocal",
         Function::Sqrt => "Sqrt",
-        Function::PowerOfE => "Exp",
+        Function::Exp => "Exp",
         Function::Tanh => "Tanh",
         Function::Abs => "Abs",
         Function::Relu => "Relu",

@@ -85,7 +85,7 @@ impl<'a> Writer<'a> {
         match &node.primitive {
             Primitive::Map(function) => self.map(node, *function),
             Primitive::Sum(target) => self.sum(node, target),
-            Primitive::Greatest { columns, .. } => {
+            Primitive::Max { columns, .. } => {
                 let rows = self.rows(node, *columns);
                 let axes = Attribute::Integers(vec![2]);
                 let b = &mut self.builder;
@@ -115,8 +115,8 @@ impl<'a> Writer<'a> {
                 let source = self.values[&node.operands[0].buffer].clone();
                 self.with_numbers(&source, &places, &vec![0.0; places.len()], &squeezed(&node.shape))
             }
-            Primitive::Assemble { fill, places } => self.assemble(node, *fill, places),
-            Primitive::Own(_) => {
+            Primitive::Concat { fill, places } => self.concat(node, *fill, places),
+            Primitive::Custom(_) => {
                 Err(self.plan.refuse(node, "is C++ of the user's own, which no ONNX operator computes"))
             }
             Primitive::Scatter(_) => Err(self.plan.refuse(node, "adds elements at the places of an index")),
@@ -385,7 +385,7 @@ impl<'a> Writer<'a> {
         self.builder.with("Cast", &[name], &[("to", Attribute::Integer(dtype))])
     }
 
-    fn assemble(&mut self, node: &Node, fill: f64, places: &[View]) -> Result<Value> {
+    fn concat(&mut self, node: &Node, fill: f64, places: &[View]) -> Result<Value> {
         let length = node.shape.iter().product();
         let mut from: Vec<Option<usize>> = vec![None; length];
         let mut numbers = vec![fill as f32; length];

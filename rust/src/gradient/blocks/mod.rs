@@ -2,13 +2,13 @@
 //!
 //! What all rows share is computed before the blocks, what comes of sums over rows after them; backward the other way
 //! round. A block's values, written forward and read backward, fit in a core's own cache together with its adjoints. A
-//! lane is a run of neighbouring blocks whose gradients of what all rows share are added up in one place. How many blocks
-//! and lanes there are depends on the program alone, and sums over blocks and lanes are made in their order: the same bits
+//! shard is a run of neighbouring blocks whose gradients of what all rows share are added up in one place. How many blocks
+//! and shards there are depends on the program alone, and sums over blocks and shards are made in their order: the same bits
 //! for any number of threads.
 //!
 //! Memory, one arena for a forward call: the values of the parts before and after, what they hand on, and the sums of
 //! each block; then the values of each block. Another one for a backward call, likewise, with adjoints of a block for each
-//! lane.
+//! shard.
 
 mod memory;
 mod piece;
@@ -17,8 +17,8 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
+use super::buffer_assignment::ALIGNMENT;
 use super::executor::{Executor, OutOfRange, Run};
-use super::layout::ALIGNMENT;
 use super::tensor_lists::with_lists;
 use crate::device::{Element, ReadPointer, ReadTensors, WritePointer, WriteTensors};
 use crate::error::Result;
@@ -38,9 +38,9 @@ const BLOCK_BYTES: usize = 512 << 10;
 /// squares of a million numbers takes half to two thirds of the time. With half as many bytes the calls begin to cost.
 const SMALL_BLOCK_BYTES: usize = 128 << 10;
 
-/// Most lanes, and most numbers that their gradients hold together.
-const MOST_LANES: usize = 16;
-const MOST_GRADIENT_NUMBERS: usize = 1 << 22;
+/// Most shards, and most numbers that their gradients hold together.
+const MOST_SHARDS: usize = 16;
+const MOST_GRADIENT_ELEMENTS: usize = 1 << 22;
 
 /// Rows of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,7 +61,7 @@ pub struct Blocks<T> {
     /// Of a block, and blocks.
     rows: usize,
     count: usize,
-    lanes: usize,
+    shards: usize,
     /// Of the whole program.
     arguments: Vec<Argument>,
     /// Outputs of the program that blocks write, with the bytes of a row.
@@ -93,7 +93,7 @@ impl<T: Scalar + Element> Blocks<T> {
             return Ok(None);
         }
         let block = Piece::new(cut.block(rows)?, &cut)?;
-        let lanes = MOST_GRADIENT_NUMBERS / block.gradients.length.max(1);
+        let shards = MOST_GRADIENT_ELEMENTS / block.gradients.length.max(1);
         let before = Piece::new(cut.before()?, &cut)?;
         let shared = Places::new(before.part.program.outputs.iter().map(|output| output.view.len()));
         Ok(Some(Blocks {
@@ -102,7 +102,7 @@ impl<T: Scalar + Element> Blocks<T> {
             after: Piece::new(cut.after()?, &cut)?,
             rows,
             count,
-            lanes: lanes.clamp(1, MOST_LANES).min(count),
+            shards: shards.clamp(1, MOST_SHARDS).min(count),
             arguments: (0..program.arguments.len()).map(|index| Argument::new::<T>(program, &cut, index)).collect(),
             row_outputs: cut
                 .row_outputs()
@@ -116,7 +116,7 @@ impl<T: Scalar + Element> Blocks<T> {
         }))
     }
 
-    /// The program of one block and its layout, from which a function can be made that takes the place of its steps.
+    /// The program of one block and its buffer assignment, from which a function can be made that takes the place of its steps.
     pub fn block(&mut self) -> (&Program, &mut Executor<T>) {
         (&self.block.part.program, &mut self.block.executor)
     }
@@ -141,7 +141,7 @@ impl<T: Scalar + Element> Run<T> for Blocks<T> {
     fn arenas(&self) -> [usize; 2] {
         let values: usize = self.value_regions().iter().sum();
         let adjoints: usize = self.adjoint_regions().iter().sum();
-        [values + self.count * self.block.values(), adjoints + self.lanes * self.lane_length()]
+        [values + self.count * self.block.values(), adjoints + self.shards * self.shard_length()]
     }
 
     fn prepare(&self, values: &mut [T]) {
@@ -172,7 +172,7 @@ impl<T: Scalar + Element> Run<T> for Blocks<T> {
         outputs: WriteTensors,
         _threads: usize,
     ) -> Result<(), OutOfRange> {
-        self.run(values, inputs, outputs, self.count.min(MOST_LANES))
+        self.run(values, inputs, outputs, self.count.min(MOST_SHARDS))
     }
 
     fn backward(
@@ -194,7 +194,7 @@ impl<T: Scalar + Element> Run<T> for Blocks<T> {
         let sources =
             Sources { caller: inputs.as_slice(), shared: ReadPointer::of(shared), totals: ReadPointer::of(totals) };
         let seeds = seeds.as_slice();
-        let ([after_adjoints, of_after, of_shared, before_adjoints, of_before], lanes) =
+        let ([after_adjoints, of_after, of_shared, before_adjoints, of_before], shards) =
             split(adjoints, self.adjoint_regions());
 
         let results = self.other_outputs.iter().map(|&output| seeds[output]);
@@ -203,13 +203,13 @@ impl<T: Scalar + Element> Run<T> for Blocks<T> {
         let found = found.to_read();
 
         let caller = gradients.as_slice();
-        let (length, common) = (self.lane_length(), self.block.gradients.length);
-        self.each_chunk(self.lanes, lanes, length, |lane, memory| {
+        let (length, common) = (self.shard_length(), self.block.gradients.length);
+        self.each_chunk(self.shards, shards, length, |shard, memory| {
             let (adjoints, own) = memory.split_at_mut(length - 2 * common);
             let (total, term) = own.split_at_mut(common);
-            let blocks_of_lane = self.share(lane, self.lanes);
-            for index in blocks_of_lane.clone() {
-                let is_first = index == blocks_of_lane.start;
+            let blocks_of_shard = self.share(shard, self.shards);
+            for index in blocks_of_shard.clone() {
+                let is_first = index == blocks_of_shard.start;
                 let target = WritePointer::of(if is_first { &mut *total } else { &mut *term });
                 let rows =
                     self.row_outputs.iter().map(|&(output, step)| seeds[output].behind(index * self.rows * step));
@@ -226,8 +226,8 @@ impl<T: Scalar + Element> Run<T> for Blocks<T> {
             }
         });
         let own = length - 2 * common..length - common;
-        let (first, others) = lanes.split_at_mut(length);
-        others.chunks(length).for_each(|lane| T::add(&lane[own.clone()], &mut first[own.clone()]));
+        let (first, others) = shards.split_at_mut(length);
+        others.chunks(length).for_each(|shard| T::add(&shard[own.clone()], &mut first[own.clone()]));
 
         of_shared.fill(T::default());
         for (index, argument) in self.arguments.iter().enumerate().filter(|_| !sum) {
@@ -268,19 +268,19 @@ impl<T: Scalar + Element> Blocks<T> {
         }
     }
 
-    /// The blocks of one of `lanes` lanes.
-    fn share(&self, lane: usize, lanes: usize) -> Range<usize> {
-        self.count * lane / lanes..self.count * (lane + 1) / lanes
+    /// The blocks of one of `shards` shards.
+    fn share(&self, shard: usize, shards: usize) -> Range<usize> {
+        self.count * shard / shards..self.count * (shard + 1) / shards
     }
 
-    /// Runs all blocks, in `lanes` lanes that the threads share, each in the memory of one block; a last block with fewer rows
+    /// Runs all blocks, in `shards` shards that the threads share, each in the memory of one block; a last block with fewer rows
     /// has its own.
     fn run(
         &self,
         values: &mut [T],
         inputs: ReadTensors,
         outputs: WriteTensors,
-        lanes: usize,
+        shards: usize,
     ) -> Result<(), OutOfRange> {
         let ([before, shared, after, totals, sums], blocks) = split(values, self.value_regions());
         let shared = WritePointer::of(shared);
@@ -305,13 +305,13 @@ impl<T: Scalar + Element> Blocks<T> {
             }
         };
         let size = self.block.values();
-        if lanes == self.count {
-            self.each_chunk(lanes, blocks, size, run);
+        if shards == self.count {
+            self.each_chunk(shards, blocks, size, run);
         } else {
             let (blocks, last) = blocks.split_at_mut((self.count - 1) * size);
             let last = Mutex::new(last);
-            self.each_chunk(lanes, &mut blocks[..lanes * size], size, |lane, values| {
-                for index in self.share(lane, lanes) {
+            self.each_chunk(shards, &mut blocks[..shards * size], size, |shard, values| {
+                for index in self.share(shard, shards) {
                     match index + 1 == self.count {
                         true => run(index, &mut last.lock().unwrap_or_else(PoisonError::into_inner)),
                         false => run(index, values),
@@ -438,9 +438,9 @@ impl<T: Scalar + Element> Blocks<T> {
         [after.adjoints(), after.gradients.length, shared.length, before.adjoints(), before.gradients.length]
     }
 
-    /// Adjoints of a block, of some length in any case, then the gradients that rows have in common twice: of the lane,
+    /// Adjoints of a block, of some length in any case, then the gradients that rows have in common twice: of the shard,
     /// and of one block.
-    fn lane_length(&self) -> usize {
+    fn shard_length(&self) -> usize {
         let tail = self.tail.as_ref().map_or(0, Piece::adjoints);
         self.block.adjoints().max(tail).max(ALIGNMENT) + 2 * self.block.gradients.length
     }
@@ -451,7 +451,7 @@ impl<T: Scalar + Element> Blocks<T> {
 fn suitable<T>(cut: &RowCut, bytes: usize) -> usize {
     let numbers = cut.numbers().max(1);
     let fitting = (bytes / size_of::<T>() / numbers).max(1);
-    (1 << fitting.ilog2()).max((cut.common_numbers() / numbers).next_power_of_two())
+    (1 << fitting.ilog2()).max((cut.common_elements() / numbers).next_power_of_two())
 }
 
 fn block_bytes(program: &Program) -> usize {

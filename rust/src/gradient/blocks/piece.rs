@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
+use super::super::buffer_assignment::{ALIGNMENT, BufferAssignment};
 use super::super::executor::{Executor, Run};
-use super::super::layout::{ALIGNMENT, Layout};
 use crate::device::Element;
 use crate::error::Result;
 use crate::graph::Program;
@@ -52,7 +52,7 @@ pub struct Piece<T> {
 impl<T: Scalar + Element> Piece<T> {
     /// Lays out the part.
     pub fn new(part: Part, cut: &RowCut) -> Result<Self> {
-        let executor = Executor::new(&part.program, &Layout::new(&part.program))?;
+        let executor = Executor::new(&part.program, &BufferAssignment::new(&part.program))?;
         let lengths = part.program.arguments.iter().zip(&part.inputs).map(|(argument, input)| match *input {
             Input::Argument(index) if cut.has_rows(index) => 0,
             _ if argument.gradient => argument.view.len(),

@@ -107,7 +107,7 @@ inline void Sums(Index n, Index terms, Term term, Writer put)
 
 /// y[R] = the greatest element of each row; a NaN counts as greater than all.
 template <typename Team, typename T, typename Index, typename X>
-inline void Greatest(Index R, Index C, X x, T *y)
+inline void Max(Index R, Index C, X x, T *y)
 {
    EachRow<Team>(R, [&](Index r) {
       const T top = Fold<Team>(
@@ -121,7 +121,7 @@ inline void Greatest(Index R, Index C, X x, T *y)
 /// Gives dy[R] to the greatest elements of each row, y[R]: to all of them in equal shares, or to the first one (with Last, of NaN
 /// to the last one). With Lost nothing but NaN comes of a NaN.
 template <typename Team, bool Even, bool Last, bool Lost, typename T, typename Index, typename X, typename Writer>
-inline void GreatestPullback(Index R, Index C, X x, const T *y, const T *dy, Writer put)
+inline void MaxPullback(Index R, Index C, X x, const T *y, const T *dy, Writer put)
 {
    EachRow<Team>(R, [&](Index r) {
       const T top = y[r], given = dy[r];

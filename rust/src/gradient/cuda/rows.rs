@@ -67,7 +67,7 @@ impl Writer<'_> {
         let x = self.operand(&mut draft, operand);
         let y = draft.write(self.slot(node.buffer));
         let work = match &node.primitive {
-            &Primitive::Greatest { columns, .. } | &Primitive::Length(columns) => {
+            &Primitive::Max { columns, .. } | &Primitive::Length(columns) => {
                 let rows = Rows::new(length, columns);
                 let (work, function) = (rows.work(), node.primitive.name());
                 draft.body += &rows.number;
@@ -140,7 +140,7 @@ impl Writer<'_> {
         }
         match &node.primitive {
             &Primitive::Length(columns) => Ok(self.length_pullback(node, columns, seed, target)),
-            &Primitive::Greatest { columns, ties } => {
+            &Primitive::Max { columns, ties } => {
                 let even = matches!(ties, Ties::Even | Ties::EvenNan);
                 let (last, lost) = (ties == Ties::First, ties == Ties::Even);
                 let rows = Rows::new(length, columns);
@@ -149,7 +149,7 @@ impl Writer<'_> {
                 let x = self.operand(&mut draft, &node.operands[0]);
                 rows.reader(&mut draft, "x", &x, &node.operands[0].view);
                 let [y, d] = [self.slot(node.buffer), seed].map(|slot| draft.read(slot));
-                let head = format!("GreatestPullback<{{team}}, {even}, {last}, {lost}, T>");
+                let head = format!("MaxPullback<{{team}}, {even}, {last}, {lost}, T>");
                 Ok(self.row_adjoints(draft, &rows, &head, &format!("x, {y}, {d}"), target))
             }
             &Primitive::Softmax { columns, side, logarithm } => {

@@ -1,7 +1,7 @@
 //! The whole of a program: every step forward, and every pullback.
 
+use super::super::buffer_assignment::{BufferAssignment, Location};
 use super::super::jit::{Body, Group, by_name, emit, groups};
-use super::super::layout::{Layout, Place};
 use super::super::reverse::{Begin, Pullback, Reverse};
 use super::places::at;
 use super::program::{CudaProgram, Launch, Slot, Step};
@@ -14,7 +14,7 @@ use crate::graph::{Program, View};
 
 /// See [`CudaProgram::new`].
 pub(super) fn write(program: &Program) -> Result<CudaProgram> {
-    let layout = Layout::new(program);
+    let layout = BufferAssignment::new(program);
     let groups = groups(program);
     let steps: Vec<usize> = (0..program.nodes.len()).filter(|&index| groups[index] == Group::Root).collect();
     let body = |&index: &usize| match program.nodes[index].primitive {
@@ -68,8 +68,8 @@ pub(super) fn write(program: &Program) -> Result<CudaProgram> {
         let begun: Vec<usize> = begun.map(|(operand, _)| operand.buffer).collect();
         backward.push(Step { dependents: dependents[node.buffer], launches, unreached: zeros(&mut writer, &begun) });
     }
-    let literal = |(buffer, place): (usize, &Place)| match (&program.buffers[buffer].origin, place) {
-        (Origin::Literal(values), &Place::Arena(start)) => Some((start, values.to_vec())),
+    let literal = |(buffer, place): (usize, &Location)| match (&program.buffers[buffer].origin, place) {
+        (Origin::Literal(values), &Location::Arena(start)) => Some((start, values.to_vec())),
         _ => None,
     };
     let literals = layout.values.iter().enumerate().filter_map(literal).collect();
@@ -133,7 +133,7 @@ impl Writer<'_> {
                 let target = Target { view, ..value(Begin::Zero) };
                 self.copy(self.slot(node.operands[0].buffer), &node.operands[0].view, target)
             }
-            Primitive::Assemble { fill, places } => {
+            Primitive::Concat { fill, places } => {
                 let placed: usize = places.iter().map(View::len).sum();
                 let target = value(Begin::Store);
                 let mut launches = Vec::new();
@@ -148,7 +148,7 @@ impl Writer<'_> {
                 }
                 launches
             }
-            Primitive::Greatest { .. }
+            Primitive::Max { .. }
             | Primitive::Length(_)
             | Primitive::Softmax { .. }
             | Primitive::Normalise { .. }
@@ -159,7 +159,7 @@ impl Writer<'_> {
             Primitive::Argsort(ranking) => self.argsort(node, ranking)?,
             Primitive::Gather(gather) => self.gather(node, gather),
             Primitive::Scatter(scatter) => self.scatter(node, scatter),
-            Primitive::Own(_) => return Err(self.refuse(node, "a function of the user's own runs on the host")),
+            Primitive::Custom(_) => return Err(self.refuse(node, "a function of the user's own runs on the host")),
             Primitive::Linear(_) | Primitive::Round(_) | Primitive::ToPanels(_) | Primitive::FromPanels(_) => {
                 return Err(self.refuse(node, "panels are the host's"));
             }
@@ -187,7 +187,7 @@ impl Writer<'_> {
             let whole = View::contiguous(&node.shape);
             launches.extend(match (&node.primitive, operand) {
                 (Primitive::Sum(view), _) => self.copy(seed, view, target),
-                (Primitive::Assemble { places, .. }, _) => self.copy(seed, &places[operand], target),
+                (Primitive::Concat { places, .. }, _) => self.copy(seed, &places[operand], target),
                 (Primitive::Normalise { .. } | Primitive::Product(_) | Primitive::Convolve(_), 2) => {
                     self.copy(seed, &whole, target)
                 }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::super::layout::{Layout, Place};
+use super::super::buffer_assignment::{BufferAssignment, Location};
 use super::program::{Kernel, Launch, Slot};
 use crate::cache::Cache;
 use crate::graph::program::{Origin, Tensor};
@@ -89,9 +89,9 @@ impl Draft {
 /// The kernels of a program.
 pub(super) struct Writer<'a> {
     pub program: &'a Program,
-    pub layout: &'a Layout,
+    pub layout: &'a BufferAssignment,
     /// Where adjoints lie.
-    pub adjoints: Vec<Option<Place>>,
+    pub adjoints: Vec<Option<Location>>,
     /// Where memory for pullbacks begins behind all adjoints, and the most that one of them takes.
     pub scratch: usize,
     pub most_scratch: usize,
@@ -103,7 +103,7 @@ pub(super) struct Writer<'a> {
 }
 
 impl<'a> Writer<'a> {
-    pub fn new(program: &'a Program, layout: &'a Layout) -> Self {
+    pub fn new(program: &'a Program, layout: &'a BufferAssignment) -> Self {
         let largest = program.buffers.iter().map(|buffer| buffer.length).max().unwrap_or(0);
         Writer {
             program,
@@ -153,8 +153,8 @@ impl<'a> Writer<'a> {
     /// Where a buffer's values lie.
     pub fn slot(&self, buffer: usize) -> Slot {
         match self.layout.values[buffer] {
-            Place::Caller(index) => Slot::Input(index),
-            Place::Arena(start) => Slot::Values(start),
+            Location::Caller(index) => Slot::Input(index),
+            Location::Arena(start) => Slot::Values(start),
         }
     }
 
@@ -176,8 +176,8 @@ impl<'a> Writer<'a> {
     /// The adjoint of a buffer that has one.
     pub fn adjoint(&self, buffer: usize) -> Option<Slot> {
         Some(match self.adjoints[buffer]? {
-            Place::Caller(index) => Slot::Gradient(index),
-            Place::Arena(start) => Slot::Adjoints(start),
+            Location::Caller(index) => Slot::Gradient(index),
+            Location::Arena(start) => Slot::Adjoints(start),
         })
     }
 

@@ -8,7 +8,7 @@
 //! The first pullback that has something for every element of an adjoint writes it, the others add through the operand's
 //! view, so that it does not matter how often a buffer is used, nor that views overlap.
 
-mod own;
+mod custom;
 mod panels;
 mod products;
 mod rounded;
@@ -17,8 +17,8 @@ mod step;
 
 use std::ops::Range;
 
+use super::buffer_assignment::{BufferAssignment, Location};
 use super::jit::CompiledFunction;
-use super::layout::{Layout, Place};
 use super::reverse::{Pullback, Reverse};
 use crate::device::{Element, ReadTensors, WriteTensors};
 use crate::error::Result;
@@ -89,9 +89,9 @@ pub struct Executor<T> {
 /// Adjoints at the ends of the reverse pass.
 struct Adjoints {
     /// Of results.
-    results: Vec<Option<Place>>,
+    results: Vec<Option<Location>>,
     /// Those that are zero before any pullback, with their lengths.
-    zero: Vec<(Place, usize)>,
+    zero: Vec<(Location, usize)>,
     /// Gradients that a function leaves in the arena: argument, place.
     left: Vec<(usize, Range<usize>)>,
     /// Numbers in their arena, with what pullbacks need meanwhile.
@@ -149,10 +149,10 @@ fn needs_value(primitive: &Primitive) -> bool {
         | Primitive::Argsort(_)
         | Primitive::Gather(_)
         | Primitive::Scatter(_)
-        | Primitive::Assemble { .. } => false,
+        | Primitive::Concat { .. } => false,
         Primitive::Load(_)
-        | Primitive::Own(_)
-        | Primitive::Greatest { .. }
+        | Primitive::Custom(_)
+        | Primitive::Max { .. }
         | Primitive::Length(_)
         | Primitive::Moments(_)
         | Primitive::Softmax { .. }
@@ -171,13 +171,13 @@ pub struct OutOfRange {
 }
 
 impl<T: Scalar + Element> Executor<T> {
-    /// For a program and its layout.
-    pub fn new(program: &Program, layout: &Layout) -> Result<Self> {
+    /// For a program and its buffer assignment.
+    pub fn new(program: &Program, assignment: &BufferAssignment) -> Result<Self> {
         let pullbacks: Vec<Pullback> = program.nodes.iter().map(Pullback::of).collect();
         let reverse = Reverse::new(program, &pullbacks);
         let (places, length) = reverse.places(program, &pullbacks);
-        let literal = |(buffer, place): (&Buffer, &Place)| match (&buffer.origin, place) {
-            (Origin::Literal(values), &Place::Arena(start)) => {
+        let literal = |(buffer, place): (&Buffer, &Location)| match (&buffer.origin, place) {
+            (Origin::Literal(values), &Location::Arena(start)) => {
                 Some((start..start + values.len(), values.iter().map(|&value| T::from_f64(value)).collect()))
             }
             _ => None,
@@ -189,7 +189,7 @@ impl<T: Scalar + Element> Executor<T> {
         let output = |tensor: &Tensor| -> Result<Output> {
             let (view, dense) = (tensor.view.stream()?, View::contiguous(&tensor.view.sizes).stream()?);
             let is_direct = direct[tensor.buffer].is_some();
-            Ok(Output { source: layout.source(program, tensor), view, dense, is_direct })
+            Ok(Output { source: assignment.source(program, tensor), view, dense, is_direct })
         };
         Ok(Executor {
             function: None,
@@ -198,14 +198,14 @@ impl<T: Scalar + Element> Executor<T> {
                     let [value, seed] = [&direct, &seeded].map(|outputs| outputs[node.buffer]);
                     let dependents = dependents[node.buffer];
                     let direct = Direct { value, seed, dependents };
-                    Step::new(program, layout, node, begins, &places, direct, length)
+                    Step::new(program, assignment, node, begins, &places, direct, length)
                 })
                 .collect::<Result<_>>()?,
             adjoints: Adjoints::new(program, &reverse.zero, &places, &seeded, length + scratch),
-            literals: program.buffers.iter().zip(&layout.values).filter_map(literal).collect(),
+            literals: program.buffers.iter().zip(&assignment.values).filter_map(literal).collect(),
             outputs: program.outputs.iter().map(output).collect::<Result<_>>()?,
             arguments: program.arguments.iter().map(|argument| dependents[argument.buffer]).collect(),
-            length: layout.length,
+            length: assignment.length,
         })
     }
 
@@ -215,9 +215,15 @@ impl<T: Scalar + Element> Executor<T> {
     }
 
     /// Runs the steps by `function` from now on, whose adjoints lie where the values do; those of `zero` are zero before it.
-    pub fn replace_by(&mut self, function: CompiledFunction<T>, program: &Program, layout: &Layout, zero: &[usize]) {
-        let places: Vec<Option<Place>> = layout.values.iter().copied().map(Some).collect();
-        self.adjoints = Adjoints::new(program, zero, &places, &vec![None; places.len()], layout.length);
+    pub fn replace_by(
+        &mut self,
+        function: CompiledFunction<T>,
+        program: &Program,
+        assignment: &BufferAssignment,
+        zero: &[usize],
+    ) {
+        let places: Vec<Option<Location>> = assignment.values.iter().copied().map(Some).collect();
+        self.adjoints = Adjoints::new(program, zero, &places, &vec![None; places.len()], assignment.length);
         self.outputs.iter_mut().for_each(|output| output.is_direct = false);
         self.function = Some(function);
     }
@@ -270,7 +276,7 @@ impl<T: Scalar + Element> Run<T> for Executor<T> {
     ) {
         let Adjoints { results, zero, left, .. } = &self.adjoints;
         assert!(inputs.len() == self.arguments.len() && seeds.len() == results.len(), "wrong number of tensors");
-        let stays = |place: Place| sum && matches!(place, Place::Caller(_));
+        let stays = |place: Location| sum && matches!(place, Location::Caller(_));
         for &(place, length) in zero.iter().filter(|(place, _)| !stays(*place)) {
             place.write(adjoints, &mut gradients, length).fill(T::default());
         }
@@ -306,7 +312,7 @@ impl Adjoints {
     fn new(
         program: &Program,
         zero: &[usize],
-        places: &[Option<Place>],
+        places: &[Option<Location>],
         seeded: &[Option<usize>],
         length: usize,
     ) -> Self {
@@ -314,7 +320,7 @@ impl Adjoints {
             |buffer: usize| places[buffer].filter(|_| program.buffers[buffer].active && seeded[buffer].is_none());
         let wanted = program.arguments.iter().enumerate().filter(|(_, argument)| argument.gradient);
         let left = wanted.filter_map(|(index, argument)| match active(argument.buffer) {
-            Some(Place::Arena(start)) => Some((index, start..start + argument.view.len())),
+            Some(Location::Arena(start)) => Some((index, start..start + argument.view.len())),
             _ => None,
         });
         Adjoints {

@@ -6,7 +6,7 @@ mod kernel;
 
 use std::ops::Range;
 
-use super::super::layout::{Layout, Place};
+use super::super::buffer_assignment::{BufferAssignment, Location};
 use super::super::reverse::Begin;
 use super::standardise;
 use crate::device::{Element, ReadTensors, WriteTensors};
@@ -22,7 +22,7 @@ pub(super) use kernel::Kernel;
 /// What is read, and where it lies.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Source {
-    place: Place,
+    place: Location,
     length: usize,
     /// Whether it holds int64.
     is_index: bool,
@@ -37,7 +37,7 @@ pub(super) struct Step {
     /// Where the value's adjoint lies, unless nothing comes back to it.
     pub adjoint: Option<Given>,
     /// Of the active operands.
-    targets: Vec<Option<(Place, Begin)>>,
+    targets: Vec<Option<(Location, Begin)>>,
     dependents: Outputs,
     /// Where memory begins, behind all adjoints, that its pullback may use meanwhile.
     scratch: usize,
@@ -93,7 +93,7 @@ pub(super) struct Backward<'a, 'b, T> {
     pub threads: usize,
 }
 
-impl Place {
+impl Location {
     /// The adjoint at this place.
     #[inline]
     pub(super) fn write<'a, T: Element>(
@@ -103,13 +103,13 @@ impl Place {
         length: usize,
     ) -> &'a mut [T] {
         match self {
-            Place::Caller(index) => caller.write(index, length),
-            Place::Arena(start) => &mut arena[start..start + length],
+            Location::Caller(index) => caller.write(index, length),
+            Location::Arena(start) => &mut arena[start..start + length],
         }
     }
 }
 
-impl Layout {
+impl BufferAssignment {
     pub(super) fn source(&self, program: &Program, tensor: &Tensor) -> Source {
         let (place, length) = (self.values[tensor.buffer], program.buffers[tensor.buffer].length);
         Source { place, length, is_index: tensor.kind == Kind::Index }
@@ -120,8 +120,8 @@ impl Source {
     #[inline]
     pub fn read<'a, T: Element>(&self, values: &'a [T], inputs: ReadTensors<'a>) -> &'a [T] {
         match self.place {
-            Place::Caller(index) => inputs.read(index, self.length),
-            Place::Arena(start) => &values[start..start + self.length],
+            Location::Caller(index) => inputs.read(index, self.length),
+            Location::Arena(start) => &values[start..start + self.length],
         }
     }
 }
@@ -130,27 +130,27 @@ impl Step {
     /// Of a node, whose operands' pullbacks begin as `begins` says, with adjoints in `places`, behind which `scratch` begins.
     pub fn new(
         program: &Program,
-        layout: &Layout,
+        assignment: &BufferAssignment,
         node: &Node,
         begins: &[Option<Begin>],
-        places: &[Option<Place>],
+        places: &[Option<Location>],
         direct: Direct,
         scratch: usize,
     ) -> Result<Self> {
-        let Place::Arena(start) = layout.values[node.buffer] else {
+        let Location::Arena(start) = assignment.values[node.buffer] else {
             return Err(Error::Internal("a node's value outside the arena".into()));
         };
         let targets = node.operands.iter().zip(begins);
         let length = program.buffers[node.buffer].length;
         Ok(Step {
             kernel: kernel(program, node)?,
-            sources: node.operands.iter().map(|operand| layout.source(program, operand)).collect(),
+            sources: node.operands.iter().map(|operand| assignment.source(program, operand)).collect(),
             views: node.operands.iter().map(|operand| operand.view.stream()).collect::<Result<_>>()?,
             value: direct.value.map_or(Value::Arena(start..start + length), |output| Value::Output(output, length)),
             adjoint: match (places[node.buffer], direct.seed) {
                 _ if begins.is_empty() => None,
                 (_, Some(output)) => Some(Given::Seed(output)),
-                (Some(Place::Arena(start)), None) => Some(Given::Arena(start)),
+                (Some(Location::Arena(start)), None) => Some(Given::Arena(start)),
                 _ => None,
             },
             targets: targets.map(|(operand, begin)| Some((places[operand.buffer]?, (*begin)?))).collect(),
@@ -164,7 +164,7 @@ impl Step {
     fn index<'a, T: Element>(&self, values: &'a [T], inputs: ReadTensors<'a>) -> Index<'a, T> {
         let source = self.sources[1];
         match source.place {
-            Place::Caller(index) if source.is_index => Index::Integers(inputs.read(index, source.length)),
+            Location::Caller(index) if source.is_index => Index::Integers(inputs.read(index, source.length)),
             _ => Index::Numbers(source.read(values, inputs)),
         }
     }

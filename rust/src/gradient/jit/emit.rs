@@ -6,7 +6,7 @@
 //! - In the function that Clad differentiates the steps are empty: their values are those that the forward call left in
 //!   the arena. Clad's answer calls them all again, then the pullbacks in reverse order.
 
-use super::super::layout::{Layout, Place};
+use super::super::buffer_assignment::{BufferAssignment, Location};
 use super::super::reverse::{Pullback, Reverse};
 use super::lines::{emit, line};
 use crate::error::{Error, Result};
@@ -23,9 +23,14 @@ pub(crate) use loops::Nest;
 
 /// The text of the function for `program`, `name` in its comments, and the buffers whose adjoints it finds zero; `operators`
 /// names the observed operators.
-pub fn emit(program: &Program, layout: &Layout, name: &str, operators: &[String]) -> Result<(String, Vec<usize>)> {
+pub fn emit(
+    program: &Program,
+    assignment: &BufferAssignment,
+    name: &str,
+    operators: &[String],
+) -> Result<(String, Vec<usize>)> {
     let mut emitter =
-        Emitter { program, layout, operators, steps: String::new(), calls: String::new(), requests: String::new() };
+        Emitter { program, assignment, operators, steps: String::new(), calls: String::new(), requests: String::new() };
     let groups = groups(program);
     // What is loaded is read by the library, before the function runs.
     let is_step =
@@ -68,7 +73,7 @@ fn pullback<'a>(node: &'a Node, body: Option<&Body<'a>>) -> Pullback<'a> {
 
 struct Emitter<'a> {
     program: &'a Program,
-    layout: &'a Layout,
+    assignment: &'a BufferAssignment,
     operators: &'a [String],
     /// The steps' functions and pullbacks.
     steps: String,
@@ -90,9 +95,9 @@ impl Emitter<'_> {
 
     /// Whether Clad hands the adjoint of this buffer to pullbacks: of all that lies in the arena, and of active arguments.
     fn has_adjoint(&self, buffer: usize) -> bool {
-        match self.layout.values[buffer] {
-            Place::Arena(_) => true,
-            Place::Caller(_) => self.program.buffers[buffer].active,
+        match self.assignment.values[buffer] {
+            Location::Arena(_) => true,
+            Location::Caller(_) => self.program.buffers[buffer].active,
         }
     }
 
@@ -226,13 +231,13 @@ impl Emitter<'_> {
     /// A pointer for every value in the arena.
     fn values(&self) -> String {
         let mut text = String::new();
-        for (buffer, place) in self.layout.values.iter().enumerate() {
+        for (buffer, place) in self.assignment.values.iter().enumerate() {
             let is_used = self
                 .program
                 .nodes
                 .iter()
                 .any(|node| node.buffer == buffer || node.operands.iter().any(|operand| operand.buffer == buffer));
-            if let (Place::Arena(start), true) = (place, is_used) {
+            if let (Location::Arena(start), true) = (place, is_used) {
                 emit!(text, "   [[maybe_unused]] T *{} = arena + {start};", self.variable(buffer));
             }
         }

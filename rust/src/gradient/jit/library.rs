@@ -37,10 +37,10 @@ impl<T: Scalar> CompiledFunction<T> {
         }
     }
 
-    /// Runs every step; the step whose index was out of range, if there is one. The arena is as long as the layout says.
+    /// Runs every step; the step whose index was out of range, if there is one. The arena is as long as the buffer assignment says.
     pub fn forward(&self, inputs: ReadTensors, arena: &mut [T]) -> Option<usize> {
         // SAFETY: the inputs are those of the program (the promise of `ReadTensors`), and the executor, which alone has the
-        // function, hands over an arena of its layout.
+        // function, hands over an arena of its buffer assignment.
         let failed = unsafe { (self.forward)(inputs.as_slice().as_ptr(), arena.as_mut_ptr()) };
         usize::try_from(failed - 1).ok()
     }
@@ -92,7 +92,7 @@ pub struct ActivationFunction {
 }
 
 impl ActivationFunction {
-    /// Opens what [`own_activation`](super::own_activation) wrote and the compiler made of it.
+    /// Opens what [`custom_activation`](super::custom_activation) wrote and the compiler made of it.
     pub fn open(path: &Path) -> Result<Self, String> {
         let library = open(path)?;
         // SAFETY: the functions that were written have this type.

@@ -4,25 +4,25 @@
 
 mod clad;
 mod clang;
+mod custom_activation;
 mod emit;
 #[allow(unsafe_code)] // Opens libraries and calls them.
 mod library;
 mod lines;
-mod own_activation;
 mod row_loss;
 mod user;
 
+pub use custom_activation::compile as compile_activation;
 pub(crate) use emit::{Body, Group, Nest, by_name, groups, literal};
 pub use library::CompiledFunction;
 pub(crate) use lines::{emit, line};
-pub use own_activation::compile as compile_activation;
 pub use row_loss::RowLoss;
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::layout::Layout;
+use super::buffer_assignment::BufferAssignment;
 use crate::cache::{Cache, LIBRARY};
 use crate::graph::Program;
 use crate::kernels::Scalar;
@@ -58,12 +58,12 @@ pub struct Made<T> {
 /// Emits, compiles and opens the function, or opens it from the cache; the error says what is missing or failed.
 pub fn make<T: Scalar>(
     program: &Program,
-    layout: &Layout,
+    assignment: &BufferAssignment,
     name: &str,
     operators: &[String],
     limit: Duration,
 ) -> Result<Made<T>, String> {
-    let (source, zero) = emit::emit(program, layout, name, operators).map_err(|error| error.to_string())?;
+    let (source, zero) = emit::emit(program, assignment, name, operators).map_err(|error| error.to_string())?;
     let open = |folder: &Path| CompiledFunction::open(&folder.join(LIBRARY));
     let (function, folder) = build(&source, name, limit, open)?;
     let derivatives = fs::read_to_string(folder.join(DERIVATIVES)).unwrap_or_default();

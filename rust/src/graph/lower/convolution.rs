@@ -271,7 +271,7 @@ fn pool(call: &mut Call, steps: &[Steps], greatest: bool) -> Result<Tensor> {
         let view = windows(call, &padded.view, first + dim, &[*steps])?;
         let (last, windows) = (view.rank() - 1, Tensor { view, ..padded });
         value = match greatest {
-            true => call.greatest(&windows, &[last], false, Ties::First)?,
+            true => call.max(&windows, &[last], false, Ties::First)?,
             false => call.mean(&windows, &[last], false)?,
         };
     }

@@ -38,7 +38,7 @@ pub(super) const TABLE: &[Operator] = &[
     Operator { name: "pow", does: "`a^b`", lower: pow },
     Operator { name: "square", does: "`x^2`", lower: unary!(Squared) },
     Operator { name: "reciprocal", does: "`1 / x`", lower: unary!(Reciprocal) },
-    Operator { name: "exp", does: "`exp(x)`", lower: unary!(PowerOfE) },
+    Operator { name: "exp", does: "`exp(x)`", lower: unary!(Exp) },
     Operator { name: "expm1", does: "`exp(x) - 1`", lower: unary!(Expm1) },
     Operator { name: "log", does: "`log(x)`", lower: unary!(Log) },
     Operator { name: "log1p", does: "`log(1 + x)`", lower: unary!(Log1p) },

@@ -111,7 +111,7 @@ fn poisson(call: &mut Call) -> Lowered {
         return Err(call.refuse("adds Stirling's approximation"));
     }
     let losses = if call.flag(2)? {
-        let (rate, seen) = (call.map(Function::PowerOfE, &[&x])?, call.map(Function::Mul, &[&y, &x])?);
+        let (rate, seen) = (call.map(Function::Exp, &[&x])?, call.map(Function::Mul, &[&y, &x])?);
         call.map(Function::Sub, &[&rate, &seen])?
     } else {
         let eps = call.number(4)?;
@@ -151,7 +151,7 @@ fn cosine(call: &mut Call) -> Lowered {
 fn kl_div(call: &mut Call) -> Lowered {
     let (x, y) = (call.tensor(0)?, call.tensor(1)?);
     let losses = if call.flag(3)? {
-        let (density, d) = (call.map(Function::PowerOfE, &[&y])?, call.map(Function::Sub, &[&y, &x])?);
+        let (density, d) = (call.map(Function::Exp, &[&y])?, call.map(Function::Sub, &[&y, &x])?);
         call.map(Function::Mul, &[&density, &d])?
     } else {
         let (entropy, product) = (call.map(Function::Xlogy, &[&y, &y])?, call.map(Function::Mul, &[&y, &x])?);

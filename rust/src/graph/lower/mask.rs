@@ -116,7 +116,7 @@ fn any_of(call: &mut Call, truths: &Tensor) -> Result<Tensor> {
     let rank = truths.view.rank();
     let dims = if call.overload().is_empty() { (0..rank).collect() } else { call.dims(1, rank)? };
     let keep = !call.overload().is_empty() && call.flag(2)?;
-    let greatest = call.greatest(truths, &dims, keep, Ties::Even)?;
+    let greatest = call.max(truths, &dims, keep, Ties::Even)?;
     call.map_number(Function::NotEqual, &greatest, 0.0)
 }
 

@@ -173,7 +173,7 @@ fn masked(call: &mut Call, scores: &Tensor, mask: &Tensor) -> Result<Tensor> {
 fn safe_softmax(call: &mut Call, scores: &Tensor) -> Result<Tensor> {
     let last = scores.view.rank() - 1;
     let fixed = call.detached(scores)?;
-    let greatest = call.greatest(&fixed, &[last], true, Ties::Even)?;
+    let greatest = call.max(&fixed, &[last], true, Ties::Even)?;
     let empty = call.map_number(Function::Equal, &greatest, f64::NEG_INFINITY)?;
     let zero = call.literal(0.0)?;
     let scores = call.map(Function::Where, &[&empty, &zero, scores])?; // without NaN, also on the way back

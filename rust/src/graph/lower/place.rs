@@ -40,7 +40,7 @@ fn diag_embed(call: &mut Call) -> Lowered {
     let length = x.view.sizes.last().copied().unwrap_or(0);
     let offset = call.integer_or(1, 0)?;
     let place = diagonal_of(call, &whole, offset, sides, length)?.view;
-    Ok(vec![call.assemble(&shape, 0.0, vec![(x, place)])?])
+    Ok(vec![call.concat(&shape, 0.0, vec![(x, place)])?])
 }
 
 fn trace(call: &mut Call) -> Lowered {

@@ -32,12 +32,12 @@ pub(super) const TABLE: &[Operator] = &[
     Operator {
         name: "max",
         does: "greatest, or of two the greater one; along a dimension its place, too",
-        lower: |call| greatest(call, 1.0),
+        lower: |call| max(call, 1.0),
     },
     Operator {
         name: "min",
         does: "smallest, or of two the smaller one; along a dimension its place, too",
-        lower: |call| greatest(call, -1.0),
+        lower: |call| max(call, -1.0),
     },
     Operator { name: "norm", does: "`sum(abs(x)^p)^(1/p)` for p = 1, 2 or infinity, derivative 0 at 0", lower: norm },
     Operator { name: "linalg_vector_norm", does: "as norm", lower: norm },
@@ -129,12 +129,12 @@ fn extreme(call: &mut Call, sign: f64) -> Lowered {
     let x = call.tensor(0)?;
     let (dims, keep) = (call.dims(1, x.view.rank())?, call.flag(2)?);
     let x = call.scaled(&x, sign)?;
-    let value = call.greatest(&x, &dims, keep, Ties::Even)?;
+    let value = call.max(&x, &dims, keep, Ties::Even)?;
     Ok(vec![call.scaled(&value, sign)?])
 }
 
 /// `max(x)`, `max(x, dim, keepdim)` or `max(a, b)`; `min` with sign -1.
-fn greatest(call: &mut Call, sign: f64) -> Lowered {
+fn max(call: &mut Call, sign: f64) -> Lowered {
     let x = call.tensor(0)?;
     if call.overload() == "other" {
         let function = if sign > 0.0 { Function::Maximum } else { Function::Minimum };
@@ -151,7 +151,7 @@ fn greatest(call: &mut Call, sign: f64) -> Lowered {
     };
     let dims = if x.view.rank() == 0 { Vec::new() } else { dims };
     let x = call.scaled(&x, sign)?;
-    let value = call.greatest(&x, &dims, keep, if whole { Ties::EvenNan } else { Ties::FirstNan })?;
+    let value = call.max(&x, &dims, keep, if whole { Ties::EvenNan } else { Ties::FirstNan })?;
     let mut results = vec![call.scaled(&value, sign)?];
     if let ([dim], false, true) = (&dims[..], whole, call.is_used(1)) {
         results.push(greatest_place(call, &x, *dim, keep)?);
@@ -173,7 +173,7 @@ fn norm(call: &mut Call) -> Lowered {
         call.sum(&size, &dims, keep)?
     } else if p == f64::INFINITY && !x.view.is_empty() {
         let size = call.map(Function::Abs, &[&x])?;
-        call.greatest(&size, &dims, keep, Ties::EvenNan)?
+        call.max(&size, &dims, keep, Ties::EvenNan)?
     } else {
         return Err(call.refuse(format!("takes p = {p}")));
     }])
@@ -190,13 +190,13 @@ fn logsumexp(call: &mut Call) -> Lowered {
     let x = call.tensor(0)?;
     let (dims, keep) = (call.dims(1, x.view.rank())?, call.flag(2)?);
     let fixed = call.detached(&x)?;
-    let greatest = call.greatest(&fixed, &dims, true, Ties::Even)?;
+    let greatest = call.max(&fixed, &dims, true, Ties::Even)?;
     let size = call.map(Function::Abs, &[&greatest])?;
     let finite = call.map_number(Function::NotEqual, &size, f64::INFINITY)?;
     let zero = call.literal(0.0)?;
     let shift = call.map(Function::Where, &[&finite, &greatest, &zero])?;
     let shifted = call.map(Function::Sub, &[&x, &shift])?;
-    let exponential = call.map(Function::PowerOfE, &[&shifted])?;
+    let exponential = call.map(Function::Exp, &[&shifted])?;
     let total = call.sum(&exponential, &dims, true)?;
     let logarithm = call.map(Function::Log, &[&total])?;
     let value = call.map(Function::Add, &[&logarithm, &shift])?;

@@ -390,7 +390,7 @@ pub(super) fn joined(call: &mut Call, tensors: Vec<Tensor>, shape: &[usize], dim
         start += x.view.sizes[dim];
         parts.push((x, place));
     }
-    let value = call.assemble(shape, 0.0, parts)?;
+    let value = call.concat(shape, 0.0, parts)?;
     Ok(vec![if are_masks { Tensor { kind: Kind::Mask, ..value } } else { value }])
 }
 

@@ -112,7 +112,7 @@ impl<'a> Cutting<'a> {
         }
         match &mut cut.primitive {
             Primitive::Sum(target) => *target = self.cut(target, dim),
-            Primitive::Assemble { places, .. } => *places = places.iter().map(|place| self.cut(place, dim)).collect(),
+            Primitive::Concat { places, .. } => *places = places.iter().map(|place| self.cut(place, dim)).collect(),
             Primitive::Product(product) => {
                 let [.., m, _] = cut.shape[..] else { return cut };
                 product.m = m;

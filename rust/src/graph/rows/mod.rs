@@ -129,7 +129,7 @@ impl<'a> RowCut<'a> {
     }
 
     /// Numbers that all rows share and that nodes with rows read.
-    pub fn common_numbers(&self) -> usize {
+    pub fn common_elements(&self) -> usize {
         let nodes = self.program.nodes.iter().filter(|node| self.is_row_node(node));
         let read = nodes.flat_map(|node| &node.operands).map(|operand| operand.buffer);
         let buffers: BTreeSet<usize> = read.filter(|&buffer| self.roles[buffer] == Role::Shared).collect();
@@ -279,9 +279,9 @@ impl<'a> RowCut<'a> {
         let rank = node.shape.len();
         let all_fit = || node.operands.iter().all(|operand| self.fits(operand, dim));
         match &node.primitive {
-            Primitive::Load(_) | Primitive::Map(_) | Primitive::Own(_) => all_fit(),
+            Primitive::Load(_) | Primitive::Map(_) | Primitive::Custom(_) => all_fit(),
             Primitive::Sum(target) => all_fit() && self.is_cut_by_rows(target, dim, numbers),
-            Primitive::Greatest { .. } | Primitive::Length(_) => dim < rank && all_fit(),
+            Primitive::Max { .. } | Primitive::Length(_) => dim < rank && all_fit(),
             Primitive::Argsort(_) => dim + 1 < rank && all_fit(),
             Primitive::Softmax { columns, side, .. } => {
                 let behind: usize = node.shape[(dim + 1).min(rank)..].iter().product();
@@ -314,7 +314,7 @@ impl<'a> RowCut<'a> {
                 all_fit() && !matches!(self.roles[chosen.buffer], Role::Rows(numbers) if !stays(numbers))
             }
             Primitive::Scatter(_) => false, // an index may name any row
-            Primitive::Assemble { places, .. } => {
+            Primitive::Concat { places, .. } => {
                 all_fit() && places.iter().all(|place| self.is_cut_by_rows(place, dim, numbers))
             }
         }
@@ -353,7 +353,7 @@ fn outermost(sizes: &[usize]) -> usize {
 /// The dimension of a node's operands that can count rows.
 fn frame_dim(node: &Node) -> usize {
     match node.primitive {
-        Primitive::Sum(_) | Primitive::Greatest { .. } | Primitive::Length(_) | Primitive::Argsort(_) => {
+        Primitive::Sum(_) | Primitive::Max { .. } | Primitive::Length(_) | Primitive::Argsort(_) => {
             outermost(&node.operands[0].view.sizes)
         }
         _ => outermost(&node.shape),

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use crate::atomic_file;
 use crate::error::{Error, Result};
-use crate::graph::Own;
+use crate::graph::CustomActivation;
 use crate::model::Model;
 use crate::tensor_file::{self, Dtype, Elements, Packed, Tensor, TensorFile};
 use crate::text;
@@ -47,7 +47,7 @@ pub fn save_all(models: &[&Model], path: &Path) -> Result<()> {
 
 /// Reads the models of an ensemble. Every size in the file and every checksum is checked; `own` is the activation of all of them,
 /// if they have one of the user's own.
-pub fn load_all(path: &Path, own: Option<&Own>) -> Result<Vec<Model>> {
+pub fn load_all(path: &Path, own: Option<&CustomActivation>) -> Result<Vec<Model>> {
     let bad = |what: &str| Error::ModelFile { path: path.to_path_buf(), what: what.to_owned() };
     let mut file = TensorFile::open(path)?;
     match file.metadata(KEY) {

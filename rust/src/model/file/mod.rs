@@ -29,7 +29,7 @@ use super::{Model, Network, Training};
 use crate::columns::{self, Column};
 use crate::dataset::{Scaler, Targets};
 use crate::error::{Error, Result};
-use crate::graph::{Own, SavedModule};
+use crate::graph::{CustomActivation, SavedModule};
 use crate::options::record;
 use crate::tensor_file::{Elements, Tensor, TensorFile};
 use crate::text;
@@ -84,7 +84,7 @@ impl Model {
 
     /// Reads a model. Every size, number and name in the file is checked before it is used. A model with an activation of the
     /// user's own takes it from `own`, not from the file, whose code nobody has vouched for; the texts must be the same.
-    pub fn load(path: &Path, own: Option<Own>) -> Result<Self> {
+    pub fn load(path: &Path, own: Option<CustomActivation>) -> Result<Self> {
         let file = TensorFile::open(path).map_err(|error| match error {
             Error::ModelFile { .. } if path.extension().is_some_and(|end| end == "onnx") => Error::ModelFile {
                 path: path.to_path_buf(),
@@ -96,7 +96,7 @@ impl Model {
     }
 
     /// The same of the file at `path`, or of a part of it.
-    fn of_file(file: TensorFile, path: &Path, own: Option<Own>) -> Result<Self> {
+    fn of_file(file: TensorFile, path: &Path, own: Option<CustomActivation>) -> Result<Self> {
         let bad = |what: String| Error::ModelFile { path: path.to_path_buf(), what };
         if file.metadata(ensemble::KEY).is_some() {
             return Err(bad("an ensemble of models: CladTorch::Ensemble::Load reads it".into()));
@@ -141,7 +141,7 @@ impl Model {
     }
 
     /// The same of a perceptron only.
-    pub fn load_mlp(path: &Path, own: Option<Own>) -> Result<Self> {
+    pub fn load_mlp(path: &Path, own: Option<CustomActivation>) -> Result<Self> {
         let model = Self::load(path, own)?;
         match &model.network {
             Network::Mlp(_) => Ok(model),

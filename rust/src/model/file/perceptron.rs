@@ -13,7 +13,7 @@ use super::TrainingHeader;
 use crate::dataset::Scaler;
 use crate::device::HostBuffer;
 use crate::error::{Error, Result};
-use crate::graph::{Activation, Graph, Init, OWN, Op, Own};
+use crate::graph::{Activation, CUSTOM, CustomActivation, Graph, Init, Op};
 use crate::model::sealed::{self, Checksum, NO_CHECKSUM};
 use crate::tensor_file::{Tensor, TensorFile};
 use crate::text;
@@ -43,7 +43,7 @@ pub(super) fn save(model: &Model, mlp: &Mlp, path: &Path) -> Result<()> {
         sizes: mlp.sizes.clone(),
         activation: mlp.activation_name().to_owned(),
         activation_function: match &mlp.activation {
-            Op::Own(own) => own.text().to_owned(),
+            Op::Custom(own) => own.text().to_owned(),
             Op::Activation(_) | Op::Linear { .. } => String::new(),
         },
         init: mlp.init.name().to_owned(),
@@ -60,7 +60,7 @@ pub(super) fn save(model: &Model, mlp: &Mlp, path: &Path) -> Result<()> {
     sealed::write(path, &header, &tensors)
 }
 
-pub(super) fn load(header: Header, mut file: TensorFile, own: Option<Own>) -> Result<Model> {
+pub(super) fn load(header: Header, mut file: TensorFile, own: Option<CustomActivation>) -> Result<Model> {
     // Before anything is allocated: twice over the file, because what is read must be what was checked.
     let checksum = Checksum::new(&header.sha256, file.header())?;
     checksum.scan(&mut file)?;
@@ -120,7 +120,7 @@ impl Header {
     }
 
     /// What stands between the layers; `own` is the user's.
-    fn activation(&self, own: Option<Own>) -> Result<Op> {
+    fn activation(&self, own: Option<CustomActivation>) -> Result<Op> {
         let known = Activation::from_name(&self.activation).map(Op::from);
         let needs = |what: &str| {
             let text = &self.activation_function;
@@ -134,9 +134,11 @@ impl Header {
             (Some(_), Some(_)) => {
                 Err(Error::invalid(format!("its activation is {}, not a text", text::name(&self.activation)), ""))
             }
-            (None, Some(own)) if self.activation == OWN && own.text() == self.activation_function => Ok(Op::Own(own)),
-            (None, Some(_)) if self.activation == OWN => Err(needs("it was made with another activation")),
-            (None, _) if self.activation == OWN => Err(needs("its activation is the user's own")),
+            (None, Some(own)) if self.activation == CUSTOM && own.text() == self.activation_function => {
+                Ok(Op::Custom(own))
+            }
+            (None, Some(_)) if self.activation == CUSTOM => Err(needs("it was made with another activation")),
+            (None, _) if self.activation == CUSTOM => Err(needs("its activation is the user's own")),
             (None, _) => Err(Error::invalid(format!("unknown activation \"{}\"", text::name(&self.activation)), "")),
         }
     }

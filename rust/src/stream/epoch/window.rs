@@ -27,7 +27,7 @@ pub struct Place {
 }
 
 /// Rows of events, wherever they lie.
-struct Table<'a> {
+struct EventRows<'a> {
     /// [rows, width]
     features: &'a [f32],
     labels: PerRow<'a>,
@@ -67,10 +67,10 @@ impl Window {
         const AT_ONCE: usize = 1 << 12; // rows whose addresses are noted
         let Batch { features, labels, weights } = &self.waiting;
         let (labels, weights) = (PerRow::Each(labels, self.targets), PerRow::Each(weights, 1));
-        let mut tables = vec![Table { features, labels, weights }];
+        let mut tables = vec![EventRows { features, labels, weights }];
         for events in &self.events {
             let [labels, weights] = events.data().labels_and_weights()?;
-            tables.push(Table { features: events.data().features(), labels, weights });
+            tables.push(EventRows { features: events.data().features(), labels, weights });
         }
         let table = |place: &Place| &tables[place.events as usize];
         let row_of = |place: &Place| &table(place).features[place.row as usize * self.width..][..self.width];

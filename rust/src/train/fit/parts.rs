@@ -14,7 +14,7 @@ use crate::error::{Error, Result};
 use crate::gradient::aot::AotEngine;
 use crate::gradient::autograd::AutogradEngine;
 use crate::gradient::libtorch::LibTorchEngine;
-use crate::gradient::{Engine, ModuleTiles, ObservedLoss, OwnLoss, RowLoss, Settings};
+use crate::gradient::{CustomLoss, Engine, ModuleTiles, ObservedLoss, RowLoss, Settings};
 use crate::graph::{Loss, Mode, Precision};
 use crate::model::{Model, Network};
 use crate::ranks::Ranks;
@@ -135,9 +135,9 @@ pub(super) fn engine(
     check_precision(options, choice)?;
     let (seed, threads) = (options.seed, options.threads);
     let device = device::open(&options.device)?;
-    let own_loss = match (options.loss_function.as_str(), own) {
+    let custom_loss = match (options.loss_function.as_str(), own) {
         ("", _) => None,
-        (OBSERVED, Some(own)) => Some(OwnLoss::Observed(Arc::clone(own))),
+        (OBSERVED, Some(own)) => Some(CustomLoss::Observed(Arc::clone(own))),
         (OBSERVED, None) => {
             return Err(Error::invalid(
                 "the options of a fit with a loss of LibTorch's operators do not hold that loss",
@@ -154,9 +154,9 @@ pub(super) fn engine(
             if let Some(ranks) = ranks {
                 engine = engine.with_ranks(Arc::clone(ranks))?;
             }
-            Box::new(match own_loss {
+            Box::new(match custom_loss {
                 None => engine,
-                Some(loss) => engine.with_own_loss(loss),
+                Some(loss) => engine.with_custom_loss(loss),
             })
         }
         (Network::Mlp(mlp), BackEnd::Autograd) => {
@@ -172,9 +172,9 @@ pub(super) fn engine(
             }
             let engine = LibTorchEngine::new(module.libtorch()?, parameters, model.state(), settings, seed, threads)?
                 .with_frozen(model.frozen());
-            Box::new(match own_loss {
+            Box::new(match custom_loss {
                 None => engine,
-                Some(loss) => engine.with_own_loss(loss),
+                Some(loss) => engine.with_custom_loss(loss),
             })
         }
     })

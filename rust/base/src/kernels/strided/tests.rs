@@ -161,6 +161,6 @@ fn nothing_is_computed_of_views_without_elements() {
             map_pullback(first_of_two_operands, 0, &[none; 2], &views, none, dx);
             pass_on(none, view, Adjoint { data: &mut [], view, add });
         }
-        greatest(3, none, view, &mut []);
+        max(3, none, view, &mut []);
     }
 }

@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use super::{Backward, Convolved, Given, Kernel, Step};
 use crate::device::Element;
-use crate::gradient::executor::{own, panels, rounded, standardise};
-use crate::gradient::layout::Place;
+use crate::gradient::buffer_assignment::Location;
+use crate::gradient::executor::{custom, panels, rounded, standardise};
 use crate::gradient::reverse::Begin;
 use crate::gradient::shares::{Input, Pulled, Shares};
 use crate::graph::Activation;
@@ -27,15 +27,15 @@ impl Step {
         let read = |operand: usize| self.sources[operand].read(values, inputs);
         for (operand, target) in self.targets.iter().enumerate() {
             let Some((place, begin)) = *target else { continue };
-            let begin = if sum && matches!(place, Place::Caller(_)) { Begin::Add } else { begin };
+            let begin = if sum && matches!(place, Location::Caller(_)) { Begin::Add } else { begin };
             let (view, length) = (&self.views[operand], self.sources[operand].length);
             let (d, dx): (&[T], &mut [T]) = match (adjoint, place) {
                 // 0 times an infinite slope is no number: what no given seed reaches has no adjoint at all.
                 _ if !is_reached => (&[], place.write(adjoints, gradients, length)),
-                (Given::Arena(start), Place::Caller(index)) => {
+                (Given::Arena(start), Location::Caller(index)) => {
                     (&adjoints[start..][..count], gradients.write(index, length))
                 }
-                (Given::Arena(start), Place::Arena(to)) => apart(adjoints, start..start + count, to..to + length),
+                (Given::Arena(start), Location::Arena(to)) => apart(adjoints, start..start + count, to..to + length),
                 (Given::Seed(index), _) if seeds.is_given(index) => {
                     (seeds.read(index, count), place.write(adjoints, gradients, length))
                 }
@@ -54,11 +54,11 @@ impl Step {
                     let x = &self.operands(values, inputs)[..self.sources.len()];
                     strided::map_pullback(*function, operand, x, &self.views, d, Adjoint { data: dx, view, add });
                 }
-                Kernel::Own(function) => own::pullback(function, read(0), d, add, dx),
+                Kernel::Custom(function) => custom::pullback(function, read(0), d, add, dx),
                 Kernel::Sum(target) => strided::pass_on(d, target, Adjoint { data: dx, view, add }),
-                Kernel::Greatest { columns, ties } => {
+                Kernel::Max { columns, ties } => {
                     let dx = Adjoint { data: dx, view, add };
-                    strided::greatest_pullback(*ties as u8, *columns, read(0), view, value, d, dx);
+                    strided::max_pullback(*ties as u8, *columns, read(0), view, value, d, dx);
                 }
                 Kernel::Length(columns) => {
                     strided::length_pullback(*columns, read(0), view, value, d, Adjoint { data: dx, view, add });
@@ -129,7 +129,7 @@ impl Step {
                         _ => strided::pass_on(d, dense, Adjoint { data: dx, view, add }),
                     }
                 }
-                Kernel::Assemble { places, .. } => {
+                Kernel::Concat { places, .. } => {
                     strided::pass_on(d, &places[operand], Adjoint { data: dx, view, add });
                 }
             }
@@ -147,7 +147,7 @@ impl Step {
         }
         let read = |operand: usize| self.sources[operand].read(values, inputs);
         let (d, dx) = match self.targets[0] {
-            Some((Place::Arena(to), begin)) => {
+            Some((Location::Arena(to), begin)) => {
                 let (d, dx) = apart(adjoints, start..start + value.len(), to..to + self.sources[0].length);
                 if begin == Begin::Zero {
                     dx.fill(T::default());
@@ -156,7 +156,7 @@ impl Step {
             }
             _ => (&adjoints[start..][..value.len()], None),
         };
-        let Some((Place::Caller(index), begin)) = self.targets[1] else { return };
+        let Some((Location::Caller(index), begin)) = self.targets[1] else { return };
         let input = dx.map(|(dx, add)| Input { dx, add });
         let dlayer = gradients.write(index, self.sources[1].length);
         let sum = sum || begin != Begin::Store;

@@ -2,8 +2,8 @@
 
 use super::{Convolved, Kernel, Step, Value};
 use crate::device::{Element, ReadTensors, WriteTensors};
-use crate::gradient::executor::{own, rounded, standardise};
-use crate::gradient::layout::Place;
+use crate::gradient::buffer_assignment::Location;
+use crate::gradient::executor::{custom, rounded, standardise};
 use crate::gradient::shares::Shares;
 use crate::graph::DType;
 use crate::graph::program::{Digits, Linear};
@@ -29,19 +29,19 @@ impl Step {
         let read = |operand: usize| self.sources[operand].read(before, inputs);
         match &self.kernel {
             Kernel::Load(_, _, Some(dense)) => {
-                let Place::Caller(index) = self.sources[0].place else { unreachable!("only arguments are loaded") };
+                let Location::Caller(index) = self.sources[0].place else { unreachable!("only arguments are loaded") };
                 strided::copy(inputs.read::<T>(index, self.sources[0].length), &self.views[0], value, dense);
             }
             Kernel::Load(dtype, digits, None) => self.load(*dtype, *digits, inputs, value),
             Kernel::Map(function) => {
                 strided::map(*function, 0, &self.operands(before, inputs)[..self.sources.len()], &self.views, value)
             }
-            Kernel::Own(function) => own::values(function, read(0), value),
+            Kernel::Custom(function) => custom::values(function, read(0), value),
             Kernel::Sum(target) => {
                 value.fill(T::default());
                 strided::accumulate(read(0), &self.views[0], value, target);
             }
-            Kernel::Greatest { columns, .. } => strided::greatest(*columns, read(0), &self.views[0], value),
+            Kernel::Max { columns, .. } => strided::max(*columns, read(0), &self.views[0], value),
             Kernel::Length(columns) => strided::length(*columns, read(0), &self.views[0], value),
             &Kernel::Softmax { columns, side, logarithm } if side > 1 => {
                 let x = &read(0)[..value.len()];
@@ -101,7 +101,7 @@ impl Step {
                     return None;
                 }
             }
-            Kernel::Assemble { fill, places } => {
+            Kernel::Concat { fill, places } => {
                 if let Some(fill) = fill {
                     value.fill(T::from_f64(*fill));
                 }
@@ -115,7 +115,7 @@ impl Step {
 
     /// An argument of another type as numbers.
     fn load<T: Scalar + Element>(&self, dtype: DType, digits: Digits, inputs: ReadTensors, value: &mut [T]) {
-        let Place::Caller(index) = self.sources[0].place else { unreachable!("only arguments are loaded") };
+        let Location::Caller(index) = self.sources[0].place else { unreachable!("only arguments are loaded") };
         let (length, view) = (self.sources[0].length, &self.views[0]);
         match dtype {
             DType::Float32 => loaded(inputs.read::<f32>(index, length), view, value, f64::from),

@@ -3,7 +3,7 @@
 use crate::error::{Error, Result};
 use crate::gradient::executor::products::Products;
 use crate::graph::program::{Digits, Gather, Linear, Node, Origin, Primitive, Scatter, Ties};
-use crate::graph::{DType, Own, Program, View};
+use crate::graph::{CustomActivation, DType, Program, View};
 use crate::kernels::strided::{Channels, Convolution, Pick, Ranking, Stream};
 
 /// What computes a node.
@@ -11,9 +11,9 @@ pub(in crate::gradient::executor) enum Kernel {
     /// With the whole value where the argument is of the program's type.
     Load(DType, Digits, Option<Stream>),
     Map(u8),
-    Own(Own),
+    Custom(CustomActivation),
     Sum(Stream),
-    Greatest {
+    Max {
         columns: usize,
         ties: Ties,
     },
@@ -44,7 +44,7 @@ pub(in crate::gradient::executor) enum Kernel {
     /// With the places in the value, and the whole of it.
     Scatter(Pick, [Stream; 2]),
     /// Filled first unless its parts are all of it.
-    Assemble {
+    Concat {
         fill: Option<f64>,
         places: Vec<Stream>,
     },
@@ -77,9 +77,9 @@ pub(super) fn kernel(program: &Program, node: &Node) -> Result<Kernel> {
             Kernel::Load(dtype, digits, dense)
         }
         Primitive::Map(function) => Kernel::Map(*function as u8),
-        Primitive::Own(function) => Kernel::Own(function.clone()),
+        Primitive::Custom(function) => Kernel::Custom(function.clone()),
         Primitive::Sum(target) => Kernel::Sum(target.stream()?),
-        &Primitive::Greatest { columns, ties } => Kernel::Greatest { columns, ties },
+        &Primitive::Max { columns, ties } => Kernel::Max { columns, ties },
         &Primitive::Length(columns) => Kernel::Length(columns),
         &Primitive::Softmax { columns, side, logarithm } => Kernel::Softmax { columns, side, logarithm },
         &Primitive::Normalise { columns, eps } => {
@@ -98,10 +98,10 @@ pub(super) fn kernel(program: &Program, node: &Node) -> Result<Kernel> {
         Primitive::Scatter(Scatter { gather, places }) => {
             Kernel::Scatter(pick(gather), [places.stream()?, View::contiguous(&node.shape).stream()?])
         }
-        Primitive::Assemble { fill, places } => {
+        Primitive::Concat { fill, places } => {
             let places_of_all: usize = places.iter().map(View::len).sum();
             let is_whole = places_of_all == node.shape.iter().product::<usize>();
-            Kernel::Assemble {
+            Kernel::Concat {
                 fill: (!is_whole).then_some(*fill),
                 places: places.iter().map(View::stream).collect::<Result<_>>()?,
             }

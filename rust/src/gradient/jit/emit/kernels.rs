@@ -38,13 +38,13 @@ impl Emitter<'_> {
                     emit!(backward, "   {k}->{pass}({count}, _d_{value}, &target_{index}, _d_{x}, {});", view(0));
                 }
             }
-            &Primitive::Greatest { columns, ties } => {
+            &Primitive::Max { columns, ties } => {
                 let (x, ties) = (&names[0], ties as u8);
-                emit!(forward, "   {k}->greatest({length}, {columns}, {x}, {}, {value});", view(0));
+                emit!(forward, "   {k}->max({length}, {columns}, {x}, {}, {value});", view(0));
                 if is_active(0) {
                     emit!(
                         backward,
-                        "   {k}->greatest_pullback({ties}, {length}, {columns}, {x}, {v}, {value}, _d_{value}, {}, _d_{x}, {v});",
+                        "   {k}->max_pullback({ties}, {length}, {columns}, {x}, {v}, {value}, _d_{value}, {}, _d_{x}, {v});",
                         add(0),
                         v = view(0)
                     );
@@ -122,7 +122,7 @@ impl Emitter<'_> {
                 standardise(index, channels, eps, &names, begins, &value, &mut forward, &mut backward);
             }
             Primitive::Product(_) => self.product(index, &names, begins, &mut forward, &mut backward)?,
-            Primitive::Own(_)
+            Primitive::Custom(_)
             | Primitive::Linear(_)
             | Primitive::Round(_)
             | Primitive::ToPanels(_)
@@ -205,7 +205,7 @@ impl Emitter<'_> {
                     emit!(backward, "   {k}->{pass}({length}, _d_{value}, &dense_{index}, _d_{start}, {});", view(2));
                 }
             }
-            Primitive::Assemble { fill, places } => {
+            Primitive::Concat { fill, places } => {
                 emit!(forward, "   fill({value}, {length}, {});", number(*fill));
                 for (operand, place) in places.iter().enumerate() {
                     self.stream(&format!("place_{index}_{operand}"), place)?;
@@ -225,7 +225,7 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// The layout of a step's channels.
+    /// The assignment of a step's channels.
     fn channels(&mut self, step: usize, Channels { rows, channels, side, width }: Channels) {
         emit!(self.steps, "const ct_channels channels_{step} = {{{rows}, {channels}, {side}, {width}}};");
     }

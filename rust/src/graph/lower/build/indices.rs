@@ -83,12 +83,12 @@ impl Call<'_, '_> {
     }
 
     /// A tensor of that shape filled with a number, and the parts at their places. Of empty ones, as `roll` by 0 has, nothing is written.
-    pub fn assemble(&mut self, shape: &[usize], fill: f64, mut parts: Vec<(Tensor, View)>) -> Result<Tensor> {
+    pub fn concat(&mut self, shape: &[usize], fill: f64, mut parts: Vec<(Tensor, View)>) -> Result<Tensor> {
         if parts.iter().any(|(part, _)| !part.view.is_empty()) {
             parts.retain(|(part, _)| !part.view.is_empty());
         }
         let (operands, places) = parts.into_iter().unzip();
-        self.node(Primitive::Assemble { fill, places }, operands, shape.to_vec())
+        self.node(Primitive::Concat { fill, places }, operands, shape.to_vec())
     }
 
     /// `x` with `before` and `after` elements of `fill` along `dim`.
@@ -101,6 +101,6 @@ impl Call<'_, '_> {
         shape[dim] = shape[dim].saturating_add(before).saturating_add(after);
         checked_length(&shape, self.lowering.most)?;
         let place = View::contiguous(&shape).narrow(dim, before, x.view.sizes[dim], 1);
-        self.assemble(&shape, fill, vec![(x, place)])
+        self.concat(&shape, fill, vec![(x, place)])
     }
 }

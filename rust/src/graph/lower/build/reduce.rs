@@ -30,13 +30,13 @@ impl Call<'_, '_> {
         self.map_number(Function::Div, &sum, count as f64)
     }
 
-    /// The greatest element over `dims`; see [`Primitive::Greatest`].
-    pub fn greatest(&mut self, x: &Tensor, dims: &[usize], keep: bool, ties: Ties) -> Result<Tensor> {
+    /// The greatest element over `dims`; see [`Primitive::Max`].
+    pub fn max(&mut self, x: &Tensor, dims: &[usize], keep: bool, ties: Ties) -> Result<Tensor> {
         let columns: usize = dims.iter().map(|&dim| x.view.sizes[dim]).product();
         if columns == 0 {
             return Err(self.refuse("takes the greatest of no elements"));
         }
-        self.of_rows(x, dims, keep, Primitive::Greatest { columns, ties })
+        self.of_rows(x, dims, keep, Primitive::Max { columns, ties })
     }
 
     /// The root of the sum of squares over `dims`; see [`Primitive::Length`].

@@ -8,7 +8,7 @@ pub const ALIGNMENT: usize = 16;
 
 /// Where a buffer lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum Location {
     /// In the caller's memory: values as argument, adjoints as gradient of that number.
     Caller(usize),
     /// In an arena, from there on.
@@ -16,14 +16,14 @@ pub enum Place {
 }
 
 /// The arena of values: literals, which are written once, then the value of each node, in the order of the nodes.
-pub struct Layout {
+pub struct BufferAssignment {
     /// Of each buffer's numbers.
-    pub values: Vec<Place>,
+    pub values: Vec<Location>,
     /// Numbers in the arena.
     pub length: usize,
 }
 
-impl Layout {
+impl BufferAssignment {
     /// Lays out the program.
     pub fn new(program: &Program) -> Self {
         let lengths = |are_literal: bool| {
@@ -36,14 +36,14 @@ impl Layout {
             buffers.filter(move |(_, buffer)| is_one(&buffer.origin)).map(|(index, buffer)| (index, buffer.length))
         };
         let caller = program.buffers.iter().map(|buffer| match buffer.origin {
-            Origin::Argument(index) => Place::Caller(index),
-            Origin::Literal(_) | Origin::Node(_) => Place::Arena(0),
+            Origin::Argument(index) => Location::Caller(index),
+            Origin::Literal(_) | Origin::Node(_) => Location::Arena(0),
         });
-        let mut layout = Layout { values: caller.collect(), length: 0 };
+        let mut assignment = BufferAssignment { values: caller.collect(), length: 0 };
         for (index, length) in lengths(true).chain(lengths(false)) {
-            layout.values[index] = Place::Arena(layout.length);
-            layout.length += length.next_multiple_of(ALIGNMENT);
+            assignment.values[index] = Location::Arena(assignment.length);
+            assignment.length += length.next_multiple_of(ALIGNMENT);
         }
-        layout
+        assignment
     }
 }

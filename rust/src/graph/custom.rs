@@ -5,7 +5,7 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 /// In the place of the name of an activation or a loss: C++ text of the user's own.
-pub(crate) const OWN: &str = "of the user's own";
+pub(crate) const CUSTOM: &str = "of the user's own";
 
 /// A function of one number, with its derivative.
 pub trait ScalarFunction: Send + Sync {
@@ -21,16 +21,16 @@ pub trait ScalarFunction: Send + Sync {
 
 /// A [`ScalarFunction`] in a graph. Two of the same text are the same.
 #[derive(Clone)]
-pub struct Own(Arc<dyn ScalarFunction>);
+pub struct CustomActivation(Arc<dyn ScalarFunction>);
 
-impl Own {
+impl CustomActivation {
     /// Of a function that is ready.
     pub fn new(function: impl ScalarFunction + 'static) -> Self {
-        Own(Arc::new(function))
+        CustomActivation(Arc::new(function))
     }
 }
 
-impl Deref for Own {
+impl Deref for CustomActivation {
     type Target = dyn ScalarFunction;
 
     fn deref(&self) -> &Self::Target {
@@ -38,14 +38,14 @@ impl Deref for Own {
     }
 }
 
-impl PartialEq for Own {
-    fn eq(&self, other: &Own) -> bool {
+impl PartialEq for CustomActivation {
+    fn eq(&self, other: &CustomActivation) -> bool {
         self.text() == other.text()
     }
 }
 
-impl fmt::Debug for Own {
+impl fmt::Debug for CustomActivation {
     fn fmt(&self, to: &mut fmt::Formatter) -> fmt::Result {
-        write!(to, "Own({:?})", self.text())
+        write!(to, "CustomActivation({:?})", self.text())
     }
 }

@@ -6,29 +6,29 @@ use std::time::Duration;
 use super::library::ActivationFunction;
 use super::{LIBRARY, user};
 use crate::error::{Error, Result, unwind};
-use crate::graph::{Activation, Own, ScalarFunction};
+use crate::graph::{Activation, CustomActivation, ScalarFunction};
 
 /// Where the derivative is compared with difference quotients: at so many points on either side of 0.
 const POINTS: i32 = 40;
 const SPACING: f64 = 0.25;
 
-struct OwnActivation {
+struct CompiledActivation {
     function: ActivationFunction,
     text: String,
 }
 
 /// Compiles `source`, which defines `double activation(double x)`; anything may stand before it. The derivative is
 /// compared with difference quotients; nobody's is trusted.
-pub fn compile(source: &str, limit: Duration) -> Result<Own> {
+pub fn compile(source: &str, limit: Duration) -> Result<CustomActivation> {
     if user::first_parameter(source, "activation").is_none() {
         let what = "the text does not define 'double activation(double x)'";
         return Err(Error::invalid(what, remedy(source)));
     }
     let open = |folder: &Path| ActivationFunction::open(&folder.join(LIBRARY));
     let function = super::build(&text(source), "the activation", limit, open).map_err(refused)?.0;
-    let activation = OwnActivation { function, text: source.to_owned() };
+    let activation = CompiledActivation { function, text: source.to_owned() };
     activation.check().map_err(refused)?;
-    Ok(Own::new(activation))
+    Ok(CustomActivation::new(activation))
 }
 
 /// "relu" and "LeakyReLU" are names that other libraries take; "kReLU" and "ct.kReLU" are ours in quotation marks.
@@ -47,7 +47,7 @@ fn remedy(source: &str) -> String {
     }
 }
 
-impl OwnActivation {
+impl CompiledActivation {
     fn at(&self, x: f64) -> Result<(f64, f64), String> {
         let (mut value, mut slope) = ([0.0], [0.0]);
         self.function.values(&[x], &mut value)?;
@@ -76,7 +76,7 @@ impl OwnActivation {
     }
 }
 
-impl ScalarFunction for OwnActivation {
+impl ScalarFunction for CompiledActivation {
     fn text(&self) -> &str {
         &self.text
     }

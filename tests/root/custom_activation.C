@@ -1,4 +1,4 @@
-/// \file own_activation.C
+/// \file custom_activation.C
 /// \brief An activation of one's own in Mlp::Fit, in model files and in data frames.
 
 R__LOAD_LIBRARY(libcladtorch)
@@ -33,7 +33,7 @@ void CheckUse(const Dataset &data, ROOT::RDF::RNode frame)
    Refuses("LibTorch's autograd", [&] { model.Fit(data, options); }, {"activation of the user's own"});
 }
 
-void own_activation()
+void custom_activation()
 {
    auto frame = ROOT::RDataFrame(2000).Define("x", "float(rdfentry_) / 1000 - 1").Define("y", "double(sin(3 * x))");
    Dataset data({"x"});

@@ -20,7 +20,7 @@ const NAP: Duration = Duration::from_micros(50);
 /// short time without giving up its processor, helps with the pool's work if there is any, then sleeps.
 ///
 /// Who waits in vain, and shares its processor, moves: see [`Affinity`].
-pub struct Rendezvous {
+pub struct Barrier {
     members: usize,
     /// More members than processors: a member that waits only keeps another from coming.
     crowded: bool,
@@ -31,10 +31,10 @@ pub struct Rendezvous {
     broken: AtomicBool,
 }
 
-impl Rendezvous {
+impl Barrier {
     /// For `members` threads, at most [`MOST_MEMBERS`], on so many processors.
     pub fn new(members: usize, processors: usize) -> Self {
-        Rendezvous {
+        Barrier {
             members,
             crowded: members > processors,
             affinity: Affinity::new(),
@@ -91,7 +91,7 @@ impl Rendezvous {
     }
 }
 
-struct LeaveOnPanic<'a>(&'a Rendezvous);
+struct LeaveOnPanic<'a>(&'a Barrier);
 
 impl Drop for LeaveOnPanic<'_> {
     fn drop(&mut self) {
@@ -111,11 +111,11 @@ mod tests {
 
     #[test]
     fn one_member_at_a_time_runs_alone_and_sees_what_all_did() {
-        let (meeting, sum, seen) = (Rendezvous::new(3, 8), AtomicUsize::new(0), Mutex::new(Vec::new()));
+        let (barrier, sum, seen) = (Barrier::new(3, 8), AtomicUsize::new(0), Mutex::new(Vec::new()));
         pool(3).broadcast(|member| {
             for _ in 0..1000 {
                 sum.fetch_add(1, Ordering::Relaxed);
-                assert!(meeting.meet(member.index(), || seen.lock().unwrap().push(sum.load(Ordering::Relaxed))));
+                assert!(barrier.meet(member.index(), || seen.lock().unwrap().push(sum.load(Ordering::Relaxed))));
             }
         });
         assert_eq!(seen.into_inner().unwrap(), (1..=1000).map(|round| 3 * round).collect::<Vec<_>>());
@@ -123,13 +123,13 @@ mod tests {
 
     #[test]
     fn nobody_waits_for_a_member_that_panicked() {
-        let meeting = Rendezvous::new(2, 1);
+        let barrier = Barrier::new(2, 1);
         let threads = pool(2);
         let outcome = catch_unwind(AssertUnwindSafe(|| {
             threads.broadcast(|member| {
-                meeting.take_part(|| {
+                barrier.take_part(|| {
                     assert_ne!(member.index(), 1, "planned");
-                    assert!(!meeting.meet(0, || unreachable!("one member is missing")));
+                    assert!(!barrier.meet(0, || unreachable!("one member is missing")));
                 });
             });
         }));

@@ -9,7 +9,7 @@ use crate::error::Result;
 use crate::graph::Mode;
 use crate::kernels::Scalar;
 
-/// What all lanes of a batch have in common.
+/// What all shards of a batch have in common.
 pub struct Share<'a, T> {
     pub network: &'a ModuleTiles<T>,
     pub objective: Objective<'a>,
@@ -18,13 +18,13 @@ pub struct Share<'a, T> {
     pub parameters: &'a [T],
     /// What [`ModuleTiles::derive`] made of them.
     pub derived: &'a [T],
-    /// Threads of the present pool for a tile: those that have no lane of their own.
+    /// Threads of the present pool for a tile: those that have no shard of their own.
     pub threads: usize,
     /// Steps of the optimiser so far.
     pub step: u64,
 }
 
-/// A thread's buffers for tiles. They are a thread's and not a lane's, so that the next lane finds them in its caches.
+/// A thread's buffers for tiles. They are a thread's and not a shard's, so that the next shard finds them in its caches.
 pub struct Workspace<T> {
     memory: ModuleMemory<T>,
     labels: HostBuffer<T>,
@@ -75,15 +75,15 @@ impl<T> Share<'_, T> {
 }
 
 /// What came out of the last run.
-pub struct Lane<T> {
+pub struct Shard<T> {
     gradient: HostBuffer<T>,
     loss: f64,
 }
 
-impl<T: Scalar + Element> Lane<T> {
+impl<T: Scalar + Element> Shard<T> {
     /// For so many parameters.
     pub fn new(parameters: usize) -> Result<Self> {
-        Ok(Lane { gradient: HostBuffer::zeros(parameters)?, loss: 0.0 })
+        Ok(Shard { gradient: HostBuffer::zeros(parameters)?, loss: 0.0 })
     }
 
     /// The gradient of `scale * weight * loss` over `rows`, in tiles of `tile` rows, of which `place` are before them.

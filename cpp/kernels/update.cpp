@@ -1,4 +1,4 @@
-/// \file sweep.cpp
+/// \file update.cpp
 /// One optimiser step over all parameters, which lie in one flat array. The formulas are those of torch::optim.
 #include "elementwise.hpp"
 #include "kernels.hpp"
@@ -9,7 +9,7 @@ namespace CladTorch::Kernels {
 namespace {
 
 template <typename T>
-void PlainSgd(const ct_sweep &s, size_t n, T *p, const T *g)
+void PlainSgd(const ct_update &s, size_t n, T *p, const T *g)
 {
    const T rate = static_cast<T>(s.learning_rate), decay = static_cast<T>(s.weight_decay);
    CT_ELEMENTWISE
@@ -19,7 +19,7 @@ void PlainSgd(const ct_sweep &s, size_t n, T *p, const T *g)
 
 /// Heavy ball (Polyak 1964) without dampening.
 template <typename T>
-void SgdMomentum(const ct_sweep &s, size_t n, T *p, const T *g, T *velocity)
+void SgdMomentum(const ct_update &s, size_t n, T *p, const T *g, T *velocity)
 {
    const T rate = static_cast<T>(s.learning_rate), decay = static_cast<T>(s.weight_decay);
    const T momentum = static_cast<T>(s.momentum);
@@ -32,7 +32,7 @@ void SgdMomentum(const ct_sweep &s, size_t n, T *p, const T *g, T *velocity)
 
 /// Adam with two weight decays: `l2` is added to the gradient, `shrink` multiplies the parameter.
 template <typename T>
-void AdamSweep(const ct_sweep &s, T l2, T shrink, size_t n, T *p, const T *g, T *m, T *v)
+void AdamUpdate(const ct_update &s, T l2, T shrink, size_t n, T *p, const T *g, T *m, T *v)
 {
    const double step = static_cast<double>(s.step);
    const T beta1 = static_cast<T>(s.beta1), beta2 = static_cast<T>(s.beta2), epsilon = static_cast<T>(s.epsilon);
@@ -59,7 +59,7 @@ void Add(size_t n, const T *term, T *sum)
 }
 
 template <typename T>
-void Sgd(const ct_sweep *s, size_t n, T *p, const T *g, T *velocity)
+void Sgd(const ct_update *s, size_t n, T *p, const T *g, T *velocity)
 {
    if (velocity)
       SgdMomentum(*s, n, p, g, velocity);
@@ -68,24 +68,24 @@ void Sgd(const ct_sweep *s, size_t n, T *p, const T *g, T *velocity)
 }
 
 template <typename T>
-void Adam(const ct_sweep *s, size_t n, T *p, const T *g, T *m, T *v)
+void Adam(const ct_update *s, size_t n, T *p, const T *g, T *m, T *v)
 {
-   AdamSweep<T>(*s, static_cast<T>(s->weight_decay), 1, n, p, g, m, v);
+   AdamUpdate<T>(*s, static_cast<T>(s->weight_decay), 1, n, p, g, m, v);
 }
 
 template <typename T>
-void AdamW(const ct_sweep *s, size_t n, T *p, const T *g, T *m, T *v)
+void AdamW(const ct_update *s, size_t n, T *p, const T *g, T *m, T *v)
 {
-   AdamSweep<T>(*s, 0, static_cast<T>(1 - s->learning_rate * s->weight_decay), n, p, g, m, v);
+   AdamUpdate<T>(*s, 0, static_cast<T>(1 - s->learning_rate * s->weight_decay), n, p, g, m, v);
 }
 
 template void Add(size_t, const float *, float *);
 template void Add(size_t, const double *, double *);
-template void Sgd(const ct_sweep *, size_t, float *, const float *, float *);
-template void Sgd(const ct_sweep *, size_t, double *, const double *, double *);
-template void Adam(const ct_sweep *, size_t, float *, const float *, float *, float *);
-template void Adam(const ct_sweep *, size_t, double *, const double *, double *, double *);
-template void AdamW(const ct_sweep *, size_t, float *, const float *, float *, float *);
-template void AdamW(const ct_sweep *, size_t, double *, const double *, double *, double *);
+template void Sgd(const ct_update *, size_t, float *, const float *, float *);
+template void Sgd(const ct_update *, size_t, double *, const double *, double *);
+template void Adam(const ct_update *, size_t, float *, const float *, float *, float *);
+template void Adam(const ct_update *, size_t, double *, const double *, double *, double *);
+template void AdamW(const ct_update *, size_t, float *, const float *, float *, float *);
+template void AdamW(const ct_update *, size_t, double *, const double *, double *, double *);
 
 } // namespace CladTorch::Kernels

@@ -1,4 +1,4 @@
-/// \file greatest.cpp
+/// \file max.cpp
 /// The greatest element of each row of a strided view.
 #include "kernels.hpp"
 #include "rows.hpp"
@@ -37,7 +37,7 @@ public:
    }
 
    /// The greatest of all.
-   T Greatest() const
+   T Max() const
    {
       V top = fTop[0], nan = fNaN[0];
       for (size_t k = 1; k < K; ++k) {
@@ -60,7 +60,7 @@ public:
 
 /// The greater of `top` and a row's elements.
 template <typename T, typename Length>
-inline T GreatestOf(T top, Length n, const T *row)
+inline T MaxOf(T top, Length n, const T *row)
 {
    using Many = Tops<T, Vector<T>, 128 / kVectorBytes>;
    size_t i = 0;
@@ -68,7 +68,7 @@ inline T GreatestOf(T top, Length n, const T *row)
       Many tops;
       for (; i + Many::kSide <= n; i += Many::kSide)
          tops.See(row + i);
-      const T greatest = tops.Greatest();
+      const T greatest = tops.Max();
       top = greatest > top || greatest != greatest ? greatest : top;
    }
    for (; i < n; ++i)
@@ -78,7 +78,7 @@ inline T GreatestOf(T top, Length n, const T *row)
 
 /// y = the greatest of as many as possible of n rows of C elements, as many at a time as Tops has; returns how many.
 template <typename Tops, typename T>
-inline size_t GreatestOfSides(size_t n, size_t C, const T *x, size_t down, T *y)
+inline size_t MaxOfSides(size_t n, size_t C, const T *x, size_t down, T *y)
 {
    size_t r = 0;
    for (; r + Tops::kSide <= n; r += Tops::kSide) {
@@ -92,14 +92,14 @@ inline size_t GreatestOfSides(size_t n, size_t C, const T *x, size_t down, T *y)
 
 /// y[R] = the greatest of each of R rows side by side, registers full of them at a time.
 template <typename T>
-void GreatestSideBySide(size_t R, size_t C, const T *x, const ct_stream &view, T *y)
+void MaxSideBySide(size_t R, size_t C, const T *x, const ct_stream &view, T *y)
 {
    const size_t neighbours = view.sizes[view.rank - 2], down = view.strides[view.rank - 1];
    for (size_t first = 0; first < R; first += neighbours) {
       const T *from = x + Walk(view, first * C).Offset();
-      size_t r = GreatestOfSides<Tops<T, Vector<T>, 4>>(neighbours, C, from, down, y + first);
-      r += GreatestOfSides<Tops<T, Vector<T>, 1>>(neighbours - r, C, from + r, down, y + first + r);
-      GreatestOfSides<Tops<T, T, 1>>(neighbours - r, C, from + r, down, y + first + r);
+      size_t r = MaxOfSides<Tops<T, Vector<T>, 4>>(neighbours, C, from, down, y + first);
+      r += MaxOfSides<Tops<T, Vector<T>, 1>>(neighbours - r, C, from + r, down, y + first + r);
+      MaxOfSides<Tops<T, T, 1>>(neighbours - r, C, from + r, down, y + first + r);
    }
 }
 
@@ -191,7 +191,7 @@ inline void GiveToFirstSideBySide(size_t C, const T *x, size_t down, const T *y,
    }
 }
 
-/// See GreatestPullback(); N of the rows side by side, the first of which is number `first`.
+/// See MaxPullback(); N of the rows side by side, the first of which is number `first`.
 template <bool Add, size_t N, typename T>
 void GivenSideBySide(int ties, size_t first, size_t C, const T *x, const ct_stream &view, const T *y, const T *dy, T *dx,
                      const ct_stream &target)
@@ -235,31 +235,31 @@ void GivenToAll(int ties, size_t R, size_t C, const T *x, const ct_stream &view,
 
 /// y[R] = the greatest of each row; a NaN counts as greater than all.
 template <typename T>
-void Greatest(size_t R, size_t C, const T *x, const ct_stream *view, T *y)
+void Max(size_t R, size_t C, const T *x, const ct_stream *view, T *y)
 {
    constexpr T least = -std::numeric_limits<T>::infinity();
    if (AreSideBySide(*view, C))
-      return GreatestSideBySide(R, C, x, *view, y);
+      return MaxSideBySide(R, C, x, *view, y);
    if (C > 0 && C <= kBlock)
       return EachShortRows(R, C, x, *view, [&](auto length, size_t first, size_t rows, const T *block) {
          for (size_t r = 0; r < rows; ++r)
-            y[first + r] = GreatestOf(least, length, block + r * length);
+            y[first + r] = MaxOf(least, length, block + r * length);
       });
    if (IsContiguous(*view)) {
       for (size_t r = 0; r < R; ++r)
-         y[r] = GreatestOf(least, C, x + view->offset + r * C);
+         y[r] = MaxOf(least, C, x + view->offset + r * C);
       return;
    }
    Reader<T> reader(x, *view, 0);
    for (size_t r = 0; r < R; ++r) {
       y[r] = least;
-      EachBlock(reader, C, [&](size_t n, const T *row) { y[r] = GreatestOf(y[r], n, row); });
+      EachBlock(reader, C, [&](size_t n, const T *row) { y[r] = MaxOf(y[r], n, row); });
    }
 }
 
 /// dx (add: +)= dy given to the greatest elements of a row, as `ties` says.
 template <typename T>
-void GreatestPullback(int ties, size_t R, size_t C, const T *x, const ct_stream *view, const T *y, const T *dy, int add,
+void MaxPullback(int ties, size_t R, size_t C, const T *x, const ct_stream *view, const T *y, const T *dy, int add,
                       T *dx, const ct_stream *target)
 {
    if (AreSideBySide(*view, C) && AreSideBySide(*target, C) &&
@@ -299,8 +299,8 @@ void GreatestPullback(int ties, size_t R, size_t C, const T *x, const ct_stream 
 }
 
 #define CT_INSTANTIATE(T)                                                                                              \
-   template void Greatest(size_t, size_t, const T *, const ct_stream *, T *);                                          \
-   template void GreatestPullback(int, size_t, size_t, const T *, const ct_stream *, const T *, const T *, int, T *,   \
+   template void Max(size_t, size_t, const T *, const ct_stream *, T *);                                               \
+   template void MaxPullback(int, size_t, size_t, const T *, const ct_stream *, const T *, const T *, int, T *,        \
                                   const ct_stream *);
 CT_INSTANTIATE(float)
 CT_INSTANTIATE(double)

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use cladtorch::gradient::aot::AotEngine;
 use cladtorch::gradient::{Settings, compile_activation};
-use cladtorch::graph::{Activation, Gradient, Graph, Init, Loss, Op, Optimiser, Own};
+use cladtorch::graph::{Activation, CustomActivation, Gradient, Graph, Init, Loss, Op, Optimiser};
 use cladtorch::kernels::Scalar;
 use cladtorch::model::Model;
 use cladtorch::train::Trainer;
@@ -19,12 +19,12 @@ const TANH: &str = "
 double twice(double x) { return 2 * x; }
 double activation(double x) { return 1 - 2 / (1 + std::exp(twice(x))); }";
 
-fn compile(source: &str) -> Result<Own, String> {
+fn compile(source: &str) -> Result<CustomActivation, String> {
     compile_activation(source, Duration::from_secs(300)).map_err(|error| error.to_string())
 }
 
 /// `None`, and a word about it, where there is no Clad.
-fn compiled(what: &str, source: &str) -> Option<Own> {
+fn compiled(what: &str, source: &str) -> Option<CustomActivation> {
     match compile(source) {
         Err(error) if error.contains("no clang++") => not_tested(&format!("{what}: {error}")),
         made => return Some(made.unwrap_or_else(|error| panic!("{what}: {error}"))),
@@ -51,10 +51,10 @@ fn parameters() -> Vec<f64> {
 fn the_gradient_is_that_of_central_differences() {
     let Some(own) = compiled("an activation", SOFTSIGN) else { return };
     let at = parameters();
-    let (_, got) = gradient::<f64>(Op::Own(own.clone()), &at);
-    let want = central_difference(|at| gradient::<f64>(Op::Own(own.clone()), at).0, &at);
+    let (_, got) = gradient::<f64>(Op::Custom(own.clone()), &at);
+    let want = central_difference(|at| gradient::<f64>(Op::Custom(own.clone()), at).0, &at);
     compare(&got, &want, 1e-6, 1e-8).unwrap();
-    let (_, single) = gradient::<f32>(Op::Own(own), &at);
+    let (_, single) = gradient::<f32>(Op::Custom(own), &at);
     compare(&single, &want, 1e-4, 1e-6).unwrap();
     // The test can fail.
     let mut planted = got;
@@ -65,7 +65,7 @@ fn the_gradient_is_that_of_central_differences() {
 #[test]
 fn one_that_is_built_in_comes_out_the_same() {
     let Some(own) = compiled("tanh", TANH) else { return };
-    let (value, got) = gradient::<f64>(Op::Own(own), &parameters());
+    let (value, got) = gradient::<f64>(Op::Custom(own), &parameters());
     let (expected, want) = gradient::<f64>(Activation::Tanh, &parameters());
     assert!((value - expected).abs() < 1e-12 * expected, "{value} {expected}");
     compare(&got, &want, 1e-10, 1e-12).unwrap();
@@ -75,7 +75,7 @@ fn one_that_is_built_in_comes_out_the_same() {
 fn a_fit_learns_and_the_file_needs_the_text() {
     let Some(own) = compiled("a fit", SOFTSIGN) else { return };
     let data = circle(2000, 1);
-    let mut model = Model::new(&[2, 16, 1], Op::Own(own.clone()), Init::Xavier, 1).unwrap();
+    let mut model = Model::new(&[2, 16, 1], Op::Custom(own.clone()), Init::Xavier, 1).unwrap();
     let mut trainer = Trainer::new(&model, &data, &spec()).unwrap();
     let losses: Vec<f64> = (0..30).map(|_| trainer.epoch(&data).unwrap().validation_loss).collect();
     assert!(losses[29] < 0.6 * losses[0], "{losses:?}");
@@ -93,7 +93,8 @@ fn a_fit_learns_and_the_file_needs_the_text() {
     model.save(&path).unwrap();
     assert_eq!(predict(&Model::load(&path, Some(own.clone())).unwrap()), predict(&model));
     assert_eq!(predict(&model.copy().unwrap()), predict(&model));
-    let refused = |own: Option<Own>| Model::load(&path, own).err().expect("it lacks its activation").to_string();
+    let refused =
+        |own: Option<CustomActivation>| Model::load(&path, own).err().expect("it lacks its activation").to_string();
     let other = compile(TANH).unwrap();
     for (error, said) in [(refused(None), "is the user's own"), (refused(Some(other)), "another activation")] {
         assert!(error.contains(said) && error.contains(SOFTSIGN) && error.contains("model.ct"), "{error}");
@@ -102,7 +103,7 @@ fn a_fit_learns_and_the_file_needs_the_text() {
     assert!(refused(Some(own.clone())).contains("relu, not a text"));
     assert!(fs::metadata(&path).unwrap().len() > 0);
 
-    let model = Model::new(&[2, 4, 1], Op::Own(own), Init::Xavier, 1).unwrap();
+    let model = Model::new(&[2, 4, 1], Op::Custom(own), Init::Xavier, 1).unwrap();
     let options = cladtorch::train::Options { gradient: Gradient::Autograd, ..spec() };
     let error = Trainer::new(&model, &data, &options).and_then(|mut trainer| trainer.epoch(&data)).err();
     let error = error.map(|error| error.to_string()).unwrap_or_default();

@@ -1,15 +1,15 @@
 //! Functions that the user wrote, element by element in float64.
 
-use crate::graph::Own;
+use crate::graph::CustomActivation;
 use crate::kernels::Scalar;
 
 /// `to = f(x)`
-pub(super) fn values<T: Scalar>(function: &Own, x: &[T], to: &mut [T]) {
+pub(super) fn values<T: Scalar>(function: &CustomActivation, x: &[T], to: &mut [T]) {
     in_blocks(x, to, |x, to| function.values(x, to), |_, value| value);
 }
 
 /// `dx` (`add`: +)= f'(x) d
-pub(super) fn pullback<T: Scalar>(function: &Own, x: &[T], d: &[T], add: bool, dx: &mut [T]) {
+pub(super) fn pullback<T: Scalar>(function: &CustomActivation, x: &[T], d: &[T], add: bool, dx: &mut [T]) {
     if !add {
         dx.copy_from_slice(d);
         return in_blocks(x, dx, |x, to| function.slopes(x, to), |d, slope| d * slope);
