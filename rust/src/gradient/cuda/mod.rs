@@ -10,6 +10,7 @@
 //!
 //! What has no text yet is refused by name; LibTorch runs it then.
 
+mod channels;
 mod choose;
 #[allow(unsafe_code)] // Opens the driver and calls it.
 mod driver;

@@ -1,7 +1,6 @@
-//! Operators that look at whole rows, or at whole channels.
+//! Operators that look at whole rows.
 
 use super::super::jit::emit;
-use super::super::reverse::Begin;
 use super::places::{Apart, at};
 use super::program::{Launch, Slot};
 use super::put::Target;
@@ -9,7 +8,6 @@ use super::writer::{Draft, Work, Writer};
 use crate::error::{Error, Result};
 use crate::graph::View;
 use crate::graph::program::{Node, Primitive, Ties};
-use crate::kernels::strided::Channels;
 
 /// Rows of a dense tensor, whose elements may have others between them.
 struct Rows {
@@ -45,14 +43,6 @@ impl Rows {
             draft.body,
             "   const auto {name} = [=](Index r, Index c) -> T {{ const Index i = number(r, c); return {from}[{place}]; }};"
         );
-    }
-}
-
-/// The class of a batch's channels, which lie densely, or why not.
-fn dense(writer: &Writer, node: &Node, channels: &Channels) -> Result<[usize; 3]> {
-    match channels.width == channels.channels {
-        true => Ok([channels.channels, channels.side, channels.rows * channels.side]),
-        false => Err(writer.refuse(node, "panels are the host's")),
     }
 }
 
@@ -100,27 +90,6 @@ impl Writer<'_> {
                 );
                 work
             }
-            Primitive::Moments(channels) => {
-                let [channels, side, count] = dense(self, node, channels)?;
-                let work = Work::of_rows(channels, count);
-                emit!(
-                    draft.body,
-                    "   ChannelMoments<{}>(Index({channels}), Index({side}), Index({count}), {x}, {y});",
-                    work.team()
-                );
-                work
-            }
-            Primitive::Standardise { channels, eps } => {
-                let [channels, side, _] = dense(self, node, channels)?;
-                let [moments, w, b] = [1, 2, 3].map(|at| self.operand(&mut draft, &node.operands[at]));
-                emit!(
-                    draft.body,
-                    "   Each(Index({length}), [=](Index i) {{\n      const Index k = i / {side} % {channels};\n      \
-                     const T factor = T(FactorOf({moments}[{channels} + k], T({eps:?})) * double({w}[k]));\n      \
-                     {y}[i] = ({x}[i] - {moments}[k]) * factor + {b}[k];\n   }});"
-                );
-                Work::Alone(length)
-            }
             other => return Err(Error::Internal(format!("{} has no rows", other.name()))),
         };
         Ok(vec![self.launch(draft, work)])
@@ -167,10 +136,6 @@ impl Writer<'_> {
             &Primitive::Normalise { columns, eps } => {
                 let sizes = [length / columns, columns];
                 Ok(self.normalise_pullback(node, operand, sizes, eps, seed, target))
-            }
-            Primitive::Standardise { channels, eps } => {
-                let sizes = dense(self, node, channels)?;
-                Ok(self.standardise_pullback(node, operand, sizes, *eps, seed, target))
             }
             other => Err(Error::Internal(format!("{} has no pullback", other.name()))),
         }
@@ -262,50 +227,6 @@ impl Writer<'_> {
         );
         let view = View { offset: 0, sizes: vec![rows, columns], strides: vec![0, 1] };
         launches.extend(self.put(draft, Target { view: &view, ..target }));
-        launches
-    }
-
-    fn standardise_pullback(
-        &mut self,
-        node: &Node,
-        operand: usize,
-        [channels, side, count]: [usize; 3],
-        eps: f64,
-        seed: Slot,
-        target: Target,
-    ) -> Vec<Launch> {
-        // In double: two numbers of the program for each.
-        let (scratch, work) = (self.scratch(4 * channels), Work::of_rows(channels, count));
-        let mut draft = Draft::default();
-        let [x, moments] = [0, 1].map(|at| self.operand(&mut draft, &node.operands[at]));
-        let (d, sums) = (draft.read(seed), draft.other("double *", scratch));
-        emit!(
-            draft.body,
-            "   StandardiseSums<{}>(Index({channels}), Index({side}), Index({count}), T({eps:?}), {x}, {moments}, {d}, {sums});",
-            work.team()
-        );
-        let mut launches = vec![self.launch(draft, work)];
-        launches.extend(self.begin(&target));
-        let mut draft = Draft::default();
-        let sums = draft.other("const double *", scratch);
-        let (to, adds) = (draft.write(target.slot), target.begin == Begin::Add);
-        if operand != 0 {
-            let start = if operand == 2 { channels } else { 0 };
-            emit!(
-                draft.body,
-                "   Each(Index({channels}), [=](Index k) {{ Put<{adds}>({to}[k], {sums}[{start} + k]); }});"
-            );
-            launches.push(self.launch(draft, Work::Alone(channels)));
-            return launches;
-        }
-        let [x, moments, w] = [0, 1, 2].map(|at| self.operand(&mut draft, &node.operands[at]));
-        let (d, length) = (draft.read(seed), channels * count);
-        emit!(
-            draft.body,
-            "   Each(Index({length}), [=](Index i) {{\n      const Index k = i / {side} % {channels};\n      \
-             Put<{adds}>({to}[i], StandardiseSlope(Index({channels}), Index({count}), T({eps:?}), k, {x}[i], {moments}, {w}, {d}[i], {sums}));\n   }});"
-        );
-        launches.push(self.launch(draft, Work::Alone(length)));
         launches
     }
 }

@@ -148,12 +148,11 @@ impl Writer<'_> {
                 }
                 launches
             }
-            Primitive::Max { .. }
-            | Primitive::Length(_)
-            | Primitive::Softmax { .. }
-            | Primitive::Normalise { .. }
-            | Primitive::Moments(_)
-            | Primitive::Standardise { .. } => self.rows(node)?,
+            Primitive::Max { .. } | Primitive::Length(_) | Primitive::Softmax { .. } | Primitive::Normalise { .. } => {
+                self.rows(node)?
+            }
+            Primitive::Moments(channels) => self.moments(node, channels)?,
+            Primitive::Standardise { channels, eps } => self.standardise(node, channels, *eps)?,
             Primitive::Product(product) => self.product(node, product)?,
             Primitive::Convolve(convolution) => self.convolve(node, convolution),
             Primitive::Argsort(ranking) => self.argsort(node, ranking)?,
@@ -198,6 +197,9 @@ impl Writer<'_> {
                 }
                 (Primitive::Gather(gather), _) => self.gather_pullback(node, gather, seed, target),
                 (Primitive::Scatter(scatter), _) => self.scatter_pullback(node, scatter, seed, target),
+                (Primitive::Standardise { channels, eps }, _) => {
+                    self.standardise_pullback(node, channels, *eps, operand, seed, target)?
+                }
                 _ => self.rows_pullback(node, operand, seed, target)?,
             });
         }
