@@ -40,6 +40,12 @@ fn outputs() {
     Session::root(&["-q", &script("compile_outputs.C")]).run().passed();
 }
 
+/// Random factors and exact sums of so many rows that they run in blocks.
+#[test]
+fn many_rows() {
+    Session::root(&["-q", &script("compile_many_rows.C")]).run().passed();
+}
+
 /// Custom derivatives, values that are read, own tensors: what is not pure runs on LibTorch.
 #[test]
 fn what_is_not_pure() {

@@ -187,6 +187,28 @@ void Blocks(size_t operands, size_t begin, size_t n, size_t most, const T *const
    }
 }
 
+/// Adds R rows of C numbers to one row, whose numbers are `stride` apart: a strip of columns at a time, and a few dozen rows before
+/// the totals in double, so that errors do not grow with R.
+template <typename T>
+void AddDown(size_t R, size_t C, const T *x, T *y, size_t stride)
+{
+   constexpr size_t most = 64;
+   for (size_t first = 0; first < C; first += kBlock) {
+      const size_t width = C - first < kBlock ? C - first : kBlock;
+      double totals[kBlock] = {};
+      for (size_t start = 0; start < R; start += most) {
+         T sums[kBlock] = {};
+         for (size_t r = start; r < R && r < start + most; ++r)
+            for (size_t i = 0; i < width; ++i)
+               sums[i] += x[r * C + first + i];
+         for (size_t i = 0; i < width; ++i)
+            totals[i] += sums[i];
+      }
+      for (size_t i = 0; i < width; ++i)
+         y[(first + i) * stride] += static_cast<T>(totals[i]);
+   }
+}
+
 /// Puts the n elements of a view of x block by block into a view of y.
 template <typename T, void (Writer<T>::*Put)(size_t, const T *)>
 void Transfer(size_t n, const T *x, const ct_stream &view, T *y, const ct_stream &target)
@@ -200,6 +222,8 @@ void Transfer(size_t n, const T *x, const ct_stream &view, T *y, const ct_stream
       return EachPlane(target, [&](size_t to, size_t from, const Plane &plane) {
          ToAcross<adds>(plane, x + view.offset + from, y + to);
       });
+   if (adds && IsContiguous(view) && target.rank == 2 && target.strides[0] == 0 && target.sizes[1] > kBlock)
+      return AddDown(target.sizes[0], target.sizes[1], x + view.offset, y + target.offset, target.strides[1]);
    Writer<T> writer(y, target, 0);
    if (IsContiguous(view))
       return (writer.*Put)(n, x + view.offset);

@@ -9,14 +9,16 @@
 namespace CladTorch::Kernels {
 namespace {
 
-/// Mean and reciprocal deviation of a row x[C]; the variance is that of the C numbers themselves.
+/// Mean and reciprocal deviation of a row x[C]; the variance is that of the C numbers themselves. The mean is that of the distances from
+/// the first number: numbers on a pedestal keep their digits, and those that are all the same have no distance from it.
 template <typename T>
 struct Moments {
    T fMean, fFactor;
 
-   Moments(size_t C, T eps, const T *x) : fMean(Total(C, x) / static_cast<T>(C))
+   Moments(size_t C, T eps, const T *x)
    {
-      const T mean = fMean;
+      const T first = C ? x[0] : T(0), mean = first + SumOf<T>(C, [=](auto at) { return at(x) - first; }) / static_cast<T>(C);
+      fMean = mean;
       const T squares = SumOf<T>(C, [=](auto at) { return (at(x) - mean) * (at(x) - mean); });
       fFactor = 1 / std::sqrt(squares / static_cast<T>(C) + eps);
    }

@@ -291,41 +291,47 @@ class Writer {
    T *fData;
    const ct_stream &fView;
    Walk fWalk;
-   bool fSumsRows, fSumsColumns; ///< short rows, each added up to a number, or rows that are added up to one
+   bool fSumsRows; ///< short rows, each added up to a number
+   size_t fColumns; ///< all rows are added up to one of so many numbers; 0: they are not
+   bool fHasTotals = false;
+   double fTotals[kBlock]; ///< that row, where rows are many, so that errors do not grow with their number
 
-   /// Adds up n numbers, whole rows that begin where the walk stands.
+   /// Adds up n numbers, whole short rows that begin where the walk stands.
    void AddRows(size_t n, const T *values)
    {
       const size_t columns = fView.sizes[1], rows = n / columns;
       T *to = fData + fWalk.Offset();
-      if (fSumsRows) {
-         const auto sums = [&](auto length) {
-            for (size_t r = 0; r < rows; ++r)
-               to[r * fView.strides[0]] += ShortTotal(length, values + r * length);
-         };
-         if (!WithShortLength(columns, sums))
-            sums(columns);
-      } else if (columns >= kShort) {
-         for (size_t first = 0; first < columns; first += kShort) {
-            T sums[kShort] = {};
-            for (size_t r = 0; r < rows; ++r)
-               for (size_t s = 0; s < kShort; ++s)
-                  sums[s] += values[r * columns + first + s];
-            for (size_t s = 0; s < kShort; ++s)
-               to[first + s] += sums[s];
-         }
-      } else {
-         T sums[kShort] = {};
-         size_t i = 0;
-         for (; i + kShort <= n; i += kShort)
-            for (size_t s = 0; s < kShort; ++s)
-               sums[s] += values[i + s];
-         for (size_t s = 0; i + s < n; ++s)
-            sums[s] += values[i + s];
-         for (size_t s = 0; s < kShort; ++s)
-            to[s % columns] += sums[s];
-      }
+      const auto sums = [&](auto length) {
+         for (size_t r = 0; r < rows; ++r)
+            to[r * fView.strides[0]] += ShortTotal(length, values + r * length);
+      };
+      if (!WithShortLength(columns, sums))
+         sums(columns);
       fWalk.SkipRows(rows);
+   }
+
+   /// Adds n numbers, whole rows, to the totals: several short rows side by side, which is vector code, and a few dozen of those
+   /// before the totals.
+   void AddToTotals(size_t n, const T *values)
+   {
+      if (fColumns == 1) {
+         fTotals[0] += Total(n, values);
+         return;
+      }
+      constexpr size_t most = 64;
+      const size_t together = fColumns < most ? most / fColumns : 1;
+      for (size_t width = together * fColumns; n;) {
+         width = n < width ? n : width;
+         const size_t count = n / width < most ? n / width : most;
+         T sums[kBlock] = {};
+         for (size_t r = 0; r < count; ++r, values += width)
+            for (size_t i = 0; i < width; ++i)
+               sums[i] += values[i];
+         for (size_t first = 0; first < width; first += fColumns)
+            for (size_t c = 0; c < fColumns; ++c)
+               fTotals[c] += sums[first + c];
+         n -= count * width;
+      }
    }
 
 public:
@@ -334,9 +340,19 @@ public:
         fView(view),
         fWalk(view, begin),
         fSumsRows(HasShortConstantRows(view)),
-        fSumsColumns(IsPeriodic(view) && view.strides[1] == 1 &&
-                     (kShort % view.sizes[1] == 0 || view.sizes[1] % kShort == 0))
+        fColumns(IsPeriodic(view) ? view.sizes[1] : view.rank == 0 || (view.rank == 1 && view.strides[0] == 0) ? 1 : 0)
    {
+      for (size_t c = 0; c < fColumns; ++c)
+         fTotals[c] = 0;
+   }
+
+   Writer(const Writer &) = delete;
+   Writer &operator=(const Writer &) = delete;
+
+   ~Writer()
+   {
+      for (size_t c = 0; fHasTotals && c < fColumns; ++c)
+         fData[fView.offset + (fView.rank == 2 ? c * fView.strides[1] : 0)] += static_cast<T>(fTotals[c]);
    }
 
    void Store(size_t n, const T *values)
@@ -368,7 +384,11 @@ public:
 
    void Add(size_t n, const T *values)
    {
-      if ((fSumsRows || fSumsColumns) && n % fView.sizes[1] == 0 && fWalk.AtRowStart())
+      if (fColumns && n % fColumns == 0 && (fView.rank < 2 || fWalk.AtRowStart())) {
+         fHasTotals = true;
+         return AddToTotals(n, values);
+      }
+      if (fSumsRows && n % fView.sizes[1] == 0 && fWalk.AtRowStart())
          return AddRows(n, values);
       const auto rows = [&](auto columns, size_t offset, size_t stride, size_t count) {
          for (size_t r = 0; r < count; ++r)

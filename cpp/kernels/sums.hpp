@@ -72,13 +72,29 @@ inline T SumByLines(std::size_t n, Term term)
    return SumOfLanes<T, lanes>(sums[0], i, n - i, term);
 }
 
-/// The sum over i < n of term(At), which uses At like p[i] of pointers p. It is over several partial sums: of many numbers over
+/// The sum over i < n of term(At), n a few thousand, which uses At like p[i] of pointers p. It is over several partial sums: of many numbers over
 /// more than wait for one another.
 template <typename T, typename Term>
-inline T SumOf(std::size_t n, Term term)
+inline T SumOfSome(std::size_t n, Term term)
 {
    constexpr std::size_t few = 64, many = 4 * few;
    return n < many / sizeof(T) ? SumByLines<few, T>(n, term) : SumByLines<many, T>(n, term);
+}
+
+/// The same of any number of them: sums of a few thousand are added up in double, so that errors do not grow with n.
+template <typename T, typename Term>
+inline T SumOf(std::size_t n, Term term)
+{
+   constexpr std::size_t most = 4096;
+   if (n <= most)
+      return SumOfSome<T>(n, term);
+   double sum = 0;
+   for (std::size_t first = 0; first < n; first += most)
+      sum += SumOfSome<T>(n - first < most ? n - first : most, [=](auto at) {
+         at.fFirst += first;
+         return term(at);
+      });
+   return static_cast<T>(sum);
 }
 
 /// The sum of n numbers.

@@ -216,7 +216,10 @@ impl<T: Scalar + Element> Run<T> for Blocks<T> {
                 let results = rows.chain(self.total_seeds(found, given_after));
                 let values = &blocks[index * self.block.values()..][..self.block.values()];
                 let gradient = |argument: Option<usize>, at: usize| match argument {
-                    Some(row) => caller[row].behind(index * self.rows * self.arguments[row].gradient_step),
+                    // Behind the arguments that have gradients come those that are drawn.
+                    Some(row) => caller.get(row).map_or(WritePointer::NULL, |first| {
+                        first.behind(index * self.rows * self.arguments[row].gradient_step)
+                    }),
                     None => target.at::<T>(at),
                 };
                 self.run_backward(self.piece(index), values, adjoints, &sources, index, results, gradient);
@@ -324,8 +327,8 @@ impl<T: Scalar + Element> Blocks<T> {
             return Err(OutOfRange { observed });
         }
         if !totals.is_empty() {
-            totals.fill(T::default());
-            sums.chunks(totals.len()).for_each(|sum| T::add(sum, totals));
+            add_in_pairs(sums, totals.len());
+            totals.copy_from_slice(&sums[..totals.len()]);
         }
         let results = self.other_outputs.iter().map(|&output| outputs[output]);
         self.run_forward(&self.after, after, &read_totals(totals), 0, results)
@@ -452,6 +455,19 @@ fn suitable<T>(cut: &RowCut, bytes: usize) -> usize {
     let numbers = cut.numbers().max(1);
     let fitting = (bytes / size_of::<T>() / numbers).max(1);
     (1 << fitting.ilog2()).max((cut.common_elements() / numbers).next_power_of_two())
+}
+
+/// The sum of all `terms`, each of `length` numbers, in place of the first one: neighbours first, so that errors do not grow with
+/// their number.
+fn add_in_pairs<T: Scalar>(terms: &mut [T], length: usize) {
+    let mut apart = length;
+    while apart < terms.len() {
+        for pair in terms.chunks_mut(2 * apart).filter(|pair| pair.len() > apart) {
+            let (sum, term) = pair.split_at_mut(apart);
+            T::add(&term[..length], &mut sum[..length]);
+        }
+        apart *= 2;
+    }
 }
 
 fn block_bytes(program: &Program) -> usize {
