@@ -43,15 +43,18 @@ bool EachPick(const ct_pick *pick, const Index *index, const ct_stream *indices,
               Body body)
 {
    if (PicksRows(indices, bases)) {
-      const size_t length = indices->sizes[1];
-      for (size_t r = 0; r < indices->sizes[0]; ++r) {
-         const int64_t at = PlaceOf(pick, Integer(index[indices->offset + r * indices->strides[0]]));
-         if (at == -2)
-            return false;
-         if (at >= 0)
-            body(r * length, bases->offset + static_cast<size_t>(at) * pick->stride, length);
-      }
-      return true;
+      bool areInRange = true;
+      const auto rows = [&](auto length) {
+         for (size_t r = 0; areInRange && r < indices->sizes[0]; ++r) {
+            const int64_t at = PlaceOf(pick, Integer(index[indices->offset + r * indices->strides[0]]));
+            areInRange = at != -2;
+            if (at >= 0)
+               body(r * length, bases->offset + static_cast<size_t>(at) * pick->stride, length);
+         }
+      };
+      if (!WithShortLength(indices->sizes[1], rows))
+         rows(indices->sizes[1]);
+      return areInRange;
    }
    size_t offsets[kBlock];
    Reader<Index> reader(index, *indices, 0);
@@ -93,7 +96,7 @@ int Choose(const ct_pick *pick, size_t n, const T *x, const ct_stream *bases, co
    for (size_t i = 0; pick->has_skip && i < n; ++i)
       y[i] = 0;
    return EachPickOf<T>(pick, index, indices, bases, n,
-                        [&](size_t i, size_t offset, size_t length) { CopyRow(length, x + offset, y + i); });
+                        [&](size_t i, size_t offset, auto length) { CopyRow(length, x + offset, y + i); });
 }
 
 /// dx[...] += dy, the pullback of Choose.
@@ -101,7 +104,7 @@ template <typename T>
 int ChoosePullback(const ct_pick *pick, size_t n, const T *dy, const void *index, const ct_stream *indices, T *dx,
                    const ct_stream *bases)
 {
-   return EachPickOf<T>(pick, index, indices, bases, n, [&](size_t i, size_t offset, size_t length) {
+   return EachPickOf<T>(pick, index, indices, bases, n, [&](size_t i, size_t offset, auto length) {
       for (size_t j = 0; j < length; ++j)
          dx[offset + j] += dy[i + j];
    });

@@ -187,23 +187,14 @@ void Blocks(size_t operands, size_t begin, size_t n, size_t most, const T *const
    }
 }
 
-/// Adds R rows of C numbers to one row, whose numbers are `stride` apart: a strip of columns at a time, and a few dozen rows before
-/// the totals in double, so that errors do not grow with R.
+/// Adds R rows of C numbers to one row, whose numbers are `stride` apart: a strip of columns at a time.
 template <typename T>
 void AddDown(size_t R, size_t C, const T *x, T *y, size_t stride)
 {
-   constexpr size_t most = 64;
    for (size_t first = 0; first < C; first += kBlock) {
       const size_t width = C - first < kBlock ? C - first : kBlock;
       double totals[kBlock] = {};
-      for (size_t start = 0; start < R; start += most) {
-         T sums[kBlock] = {};
-         for (size_t r = start; r < R && r < start + most; ++r)
-            for (size_t i = 0; i < width; ++i)
-               sums[i] += x[r * C + first + i];
-         for (size_t i = 0; i < width; ++i)
-            totals[i] += sums[i];
-      }
+      AddRowsTo(totals, R, width, x + first, C);
       for (size_t i = 0; i < width; ++i)
          y[(first + i) * stride] += static_cast<T>(totals[i]);
    }

@@ -4,10 +4,15 @@
 #include "rows.hpp"
 #include "vector.hpp"
 
+#include <cstdint>
 #include <limits>
 
 namespace CladTorch::Kernels {
 namespace {
+
+/// A count up to here is exact as T.
+template <typename T>
+constexpr size_t kExactCount = size_t(1) << std::numeric_limits<T>::digits;
 
 /// The greatest elements, side by side in K registers (or numbers) V of them, of what passes by: a NaN counts as greater than all.
 template <typename T, typename V, size_t K>
@@ -103,12 +108,25 @@ void MaxSideBySide(size_t R, size_t C, const T *x, const ct_stream &view, T *y)
    }
 }
 
+/// Whether equal ones share; a NaN apart.
+inline bool AreEven(int ties)
+{
+   return ties == CT_TIES_EVEN || ties == CT_TIES_EVEN_NAN;
+}
+
+/// What an element gets that is not the greatest: of an infinite share no number, as LibTorch's amax() has it.
+template <typename T>
+inline T RestOf(int ties, T share)
+{
+   return ties == CT_TIES_EVEN ? share * 0 : T(0);
+}
+
 /// Which elements of N rows side by side are the greatest of theirs, y, whose adjoint is dy; they are seen twice.
 template <typename T, size_t N>
 class Sharing {
    int fTies;
    bool fIsNaN[N];
-   T fY[N], fDy[N], fShare[N];
+   T fY[N], fDy[N], fShare[N], fRest[N];
    size_t fEqual[N], fChosen[N], fSeen = 0, fGiven = 0;
 
 public:
@@ -137,16 +155,17 @@ public:
    void Share()
    {
       // LibTorch's amax() compares with ==, so that even shares of a NaN are 0 / 0.
-      for (size_t s = 0; s < N; ++s)
+      for (size_t s = 0; s < N; ++s) {
          fShare[s] = fIsNaN[s] && fTies == CT_TIES_EVEN ? std::numeric_limits<T>::quiet_NaN() : fDy[s] / static_cast<T>(fEqual[s]);
+         fRest[s] = RestOf(fTies, fShare[s]);
+      }
    }
 
    void Give(const T *x, T *adjoint)
    {
-      // Times 0 where nothing is given: LibTorch's share of an infinite adjoint is no number there.
-      if (fTies == CT_TIES_EVEN || fTies == CT_TIES_EVEN_NAN)
+      if (AreEven(fTies))
          for (size_t s = 0; s < N; ++s)
-            adjoint[s] = fShare[s] * T((fIsNaN[s] ? x[s] != x[s] : x[s] == fY[s]) ? 1 : 0);
+            adjoint[s] = (fIsNaN[s] ? x[s] != x[s] : x[s] == fY[s]) ? fShare[s] : fRest[s];
       else
          for (size_t s = 0; s < N; ++s)
             adjoint[s] = fGiven == fChosen[s] ? fDy[s] : T(0);
@@ -163,6 +182,24 @@ inline bool AnyNaN(size_t n, const T *y)
    return any;
 }
 
+/// How many of n numbers are `top`.
+template <typename T>
+inline size_t CountOf(size_t n, const T *x, T top)
+{
+   std::uint32_t count = 0; // of a block
+   for (size_t i = 0; i < n; ++i)
+      count += x[i] == top;
+   return count;
+}
+
+/// adjoint[n] = `share` where x is `top`, else `rest`.
+template <typename T>
+inline void GiveShare(size_t n, const T *x, T top, T share, T rest, T *adjoint)
+{
+   for (size_t i = 0; i < n; ++i)
+      adjoint[i] = x[i] == top ? share : rest;
+}
+
 /// dy[r] goes to the first element of row r, n elements of x, that equals y[r], which is no NaN.
 template <typename T, typename Length>
 inline void GiveToFirst(Length n, size_t rows, const T *x, const T *y, const T *dy, T *adjoint)
@@ -177,21 +214,66 @@ inline void GiveToFirst(Length n, size_t rows, const T *x, const T *y, const T *
    }
 }
 
-/// The same of a register of rows side by side, whose elements are `down` apart and their adjoints `targetDown`.
+/// C elements of each of n <= kBlock rows side by side, `down` apart, with the greatest of each row, which is no NaN, and its
+/// adjoint; where their own adjoints go, `targetDown` apart.
+template <typename T>
+struct Beside {
+   int fTies;
+   size_t fN, fC;
+   const T *fX;
+   size_t fDown;
+   const T *fY, *fDy;
+   T *fDx;
+   size_t fTargetDown;
+};
+
+/// GiveToFirst() of rows side by side.
 template <bool Add, typename T>
-inline void GiveToFirstSideBySide(size_t C, const T *x, size_t down, const T *y, const T *dy, T *dx, size_t targetDown)
+__attribute__((noinline)) void GiveToFirstBeside(const Beside<T> &rows)
 {
-   const Vector<T> top = Load(y), none = {};
-   Vector<T> left = Load(dy);
-   for (size_t c = 0; c < C; ++c) {
-      const auto here = Load(x + c * down) == top;
-      const Vector<T> given = here ? left : none;
-      Store(Add ? Load(dx + c * targetDown) + given : given, dx + c * targetDown);
-      left = here ? none : left;
+   T left[kBlock];
+   std::memcpy(left, rows.fDy, rows.fN * sizeof(T));
+   for (size_t c = 0; c < rows.fC; ++c) {
+      const T *x = rows.fX + c * rows.fDown, *top = rows.fY;
+      T *dx = rows.fDx + c * rows.fTargetDown;
+      CT_ELEMENTWISE
+      for (size_t i = 0; i < rows.fN; ++i) {
+         const bool here = x[i] == top[i];
+         const T given = here ? left[i] : T(0);
+         dx[i] = Add ? dx[i] + given : given;
+         left[i] = here ? T(0) : left[i];
+      }
    }
 }
 
-/// See MaxPullback(); N of the rows side by side, the first of which is number `first`.
+/// Even shares for rows side by side: see Sharing. Their counts are exact as T.
+template <bool Add, typename T>
+__attribute__((noinline)) void GiveEvenlyBeside(const Beside<T> &rows)
+{
+   T shares[kBlock] = {}, rests[kBlock];
+   const T *top = rows.fY;
+   for (size_t c = 0; c < rows.fC; ++c) {
+      const T *x = rows.fX + c * rows.fDown;
+      CT_ELEMENTWISE
+      for (size_t i = 0; i < rows.fN; ++i)
+         shares[i] += x[i] == top[i] ? T(1) : T(0);
+   }
+   for (size_t i = 0; i < rows.fN; ++i) {
+      shares[i] = rows.fDy[i] / shares[i];
+      rests[i] = RestOf(rows.fTies, shares[i]);
+   }
+   for (size_t c = 0; c < rows.fC; ++c) {
+      const T *x = rows.fX + c * rows.fDown;
+      T *dx = rows.fDx + c * rows.fTargetDown;
+      CT_ELEMENTWISE
+      for (size_t i = 0; i < rows.fN; ++i) {
+         const T given = x[i] == top[i] ? shares[i] : rests[i];
+         dx[i] = (Add ? dx[i] : T(0)) + given;
+      }
+   }
+}
+
+/// See MaxPullback(); N of the rows side by side, the first of which is number `first`, among them some whose greatest is a NaN.
 template <bool Add, size_t N, typename T>
 void GivenSideBySide(int ties, size_t first, size_t C, const T *x, const ct_stream &view, const T *y, const T *dy, T *dx,
                      const ct_stream &target)
@@ -199,12 +281,6 @@ void GivenSideBySide(int ties, size_t first, size_t C, const T *x, const ct_stre
    const size_t down = view.strides[view.rank - 1], targetDown = target.strides[target.rank - 1];
    const T *from = x + Walk(view, first * C).Offset();
    T *to = dx + Walk(target, first * C).Offset(), adjoint[N];
-   constexpr size_t L = kLanes<T>;
-   if (N % L == 0 && ties == CT_TIES_FIRST && !AnyNaN(N, y + first)) {
-      for (size_t s = 0; s < N; s += L)
-         GiveToFirstSideBySide<Add>(C, from + s, down, y + first + s, dy + first + s, to + s, targetDown);
-      return;
-   }
    Sharing<T, N> sharing(ties, y + first, dy + first);
    for (size_t c = 0; c < C; ++c)
       sharing.See(from + c * down);
@@ -222,13 +298,20 @@ void GivenToAll(int ties, size_t R, size_t C, const T *x, const ct_stream &view,
 {
    constexpr size_t side = 16;
    const size_t neighbours = view.sizes[view.rank - 2];
-   for (size_t start = 0; start < R; start += neighbours) {
-      size_t r = 0;
-      for (; r + side <= neighbours; r += side)
-         GivenSideBySide<Add, side>(ties, start + r, C, x, view, y, dy, dx, target);
-      for (; r < neighbours; ++r)
-         GivenSideBySide<Add, 1>(ties, start + r, C, x, view, y, dy, dx, target);
-   }
+   for (size_t start = 0; start < R; start += neighbours)
+      for (size_t r = 0, n; r < neighbours; r += n) {
+         const size_t first = start + r;
+         n = neighbours - r < kBlock ? neighbours - r : kBlock;
+         if (!AnyNaN(n, y + first) && C <= kExactCount<T>) {
+            const T *from = x + Walk(view, first * C).Offset();
+            T *to = dx + Walk(target, first * C).Offset();
+            const Beside<T> rows = {ties, n, C, from, view.strides[view.rank - 1], y + first, dy + first, to, target.strides[target.rank - 1]};
+            (AreEven(ties) ? GiveEvenlyBeside<Add, T> : GiveToFirstBeside<Add, T>)(rows);
+            continue;
+         }
+         n = n < side ? 1 : side;
+         (n == 1 ? GivenSideBySide<Add, 1, T> : GivenSideBySide<Add, side, T>)(ties, first, C, x, view, y, dy, dx, target);
+      }
 }
 
 } // namespace
@@ -269,9 +352,15 @@ void MaxPullback(int ties, size_t R, size_t C, const T *x, const ct_stream *view
    T adjoint[kBlock];
    if (C > 0 && C <= kBlock)
       return EachShortRows(R, C, x, *view, [&](auto length, size_t first, size_t rows, const T *block) {
-         const bool isPlain = ties == CT_TIES_FIRST && !AnyNaN(rows, y + first);
-         if (isPlain)
+         const bool isPlain = !AnyNaN(rows, y + first);
+         if (isPlain && !AreEven(ties))
             GiveToFirst(length, rows, block, y + first, dy + first, adjoint);
+         else if (isPlain)
+            for (size_t r = 0; r < rows; ++r) {
+               const T *row = block + r * length, top = y[first + r];
+               const T share = dy[first + r] / static_cast<T>(CountOf<T>(length, row, top));
+               GiveShare<T>(length, row, top, share, RestOf(ties, share), adjoint + r * length);
+            }
          for (size_t r = 0; !isPlain && r < rows; ++r) {
             Sharing<T, 1> sharing(ties, y + first + r, dy + first + r);
             for (size_t i = 0; i < length; ++i)
@@ -284,6 +373,16 @@ void MaxPullback(int ties, size_t R, size_t C, const T *x, const ct_stream *view
       });
    Reader<T> seen(x, *view, 0), given(x, *view, 0);
    for (size_t r = 0; r < R; ++r) {
+      if (AreEven(ties) && y[r] == y[r]) {
+         size_t count = 0;
+         EachBlock(seen, C, [&](size_t n, const T *row) { count += CountOf(n, row, y[r]); });
+         const T share = dy[r] / static_cast<T>(count);
+         EachBlock(given, C, [&](size_t n, const T *row) {
+            GiveShare(n, row, y[r], share, RestOf(ties, share), adjoint);
+            writer.Put(add, n, adjoint);
+         });
+         continue;
+      }
       Sharing<T, 1> sharing(ties, y + r, dy + r);
       EachBlock(seen, C, [&](size_t n, const T *row) {
          for (size_t i = 0; i < n; ++i)

@@ -169,11 +169,19 @@ void Softmax(int logarithm, size_t R, size_t C, const T *x, const ct_stream *vie
 template <typename T>
 void SoftmaxPullback(int logarithm, size_t R, size_t C, const T *y, const T *dy, int add, T *dx, const ct_stream *target)
 {
+   const auto sumOf = [=](const T *row, const T *adjoints) {
+      return logarithm ? Total(C, adjoints) : SumOf<T>(C, [=](auto at) { return at(adjoints) * at(row); });
+   };
+   if (!add && IsContiguous(*target)) {
+      for (size_t r = 0, first = 0; r < R; ++r, first += C)
+         AdjointsOfSoftmax(logarithm, C, sumOf(y + first, dy + first), y + first, dy + first, dx + target->offset + first);
+      return;
+   }
    Writer<T> writer(dx, *target, 0);
    T adjoint[kBlock];
    size_t filled = 0;
    for (size_t r = 0; r < R; ++r, y += C, dy += C) {
-      const T sum = logarithm ? Total(C, dy) : SumOf<T>(C, [=](auto at) { return at(dy) * at(y); });
+      const T sum = sumOf(y, dy);
       for (size_t first = 0, n; first < C; first += n) {
          n = C - first < kBlock ? C - first : kBlock;
          if (filled + n > kBlock) {

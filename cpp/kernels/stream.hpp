@@ -7,6 +7,7 @@
 #include "sums.hpp"
 #include "vector.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <type_traits>
 
@@ -108,17 +109,19 @@ public:
       fOffset += rows * fView.strides[0];
    }
 
-   /// Steps over n elements where these are whole short rows of neighbouring elements: calls rows(length, offset, stride,
-   /// count) with a constant length. Else returns false.
+   /// Steps over n elements where these are whole rows of neighbouring elements: calls rows(length, offset, stride, count), with
+   /// a constant length if it is a usual short one. Else returns false.
    template <typename Rows>
-   bool ForwardShortRows(size_t n, Rows rows)
+   bool ForwardRows(size_t n, Rows rows)
    {
-      if (n == 0 || fView.rank != 2 || fView.strides[1] != 1 || fView.sizes[1] > kShort || n % fView.sizes[1] || !AtRowStart())
+      if (n == 0 || fView.rank != 2 || fView.strides[1] != 1 || n % fView.sizes[1] || !AtRowStart())
          return false;
-      return WithShortLength(fView.sizes[1], [&](auto length) {
-         rows(length, fOffset, fView.strides[0], n / length);
-         SkipRows(n / length);
-      });
+      const size_t columns = fView.sizes[1], count = n / columns;
+      const auto all = [&](auto length) { rows(length, fOffset, fView.strides[0], count); };
+      if (!WithShortLength(columns, all))
+         all(columns);
+      SkipRows(count);
+      return true;
    }
 
    /// Steps over n elements, calling run(offset, stride, length) for each stretch along the last dimension.
@@ -207,9 +210,9 @@ public:
    {
       const auto rows = [&](auto columns, size_t offset, size_t stride, size_t count) {
          for (size_t r = 0; r < count; ++r)
-            std::memcpy(to + r * columns, fData + offset + r * stride, columns * sizeof(T));
+            CopyRow(columns, fData + offset + r * stride, to + r * columns);
       };
-      if (fWalk.ForwardShortRows(n, rows))
+      if (fWalk.ForwardRows(n, rows))
          return;
       fWalk.Forward(n, [&](size_t offset, size_t stride, size_t length) {
          const T *from = fData + offset;
@@ -284,6 +287,22 @@ inline T ShortTotal(Length length, const T *x)
    return sum;
 }
 
+/// totals[width] += rows of so many numbers, `stride` apart: a few dozen of them before the totals, so that errors do not grow with
+/// their number.
+template <typename T>
+inline void AddRowsTo(double *totals, size_t rows, size_t width, const T *x, size_t stride)
+{
+   constexpr size_t most = 64;
+   for (size_t start = 0; start < rows; start += most) {
+      T sums[kBlock] = {};
+      for (size_t r = start; r < start + most && r < rows; ++r)
+         for (size_t i = 0; i < width; ++i)
+            sums[i] += x[r * stride + i];
+      for (size_t i = 0; i < width; ++i)
+         totals[i] += sums[i];
+   }
+}
+
 /// Writes to a view or adds to it. Elements of the view may be the same memory (a broadcast dimension has stride 0):
 /// adding sums over it, and writing to it is the caller's mistake.
 template <typename T>
@@ -310,27 +329,24 @@ class Writer {
       fWalk.SkipRows(rows);
    }
 
-   /// Adds n numbers, whole rows, to the totals: several short rows side by side, which is vector code, and a few dozen of those
-   /// before the totals.
+   /// Adds n numbers, whole rows, to the totals: several short rows side by side, which is vector code.
    void AddToTotals(size_t n, const T *values)
    {
       if (fColumns == 1) {
          fTotals[0] += Total(n, values);
          return;
       }
-      constexpr size_t most = 64;
-      const size_t together = fColumns < most ? most / fColumns : 1;
-      for (size_t width = together * fColumns; n;) {
+      constexpr size_t wide = 64;
+      for (size_t width = fColumns < wide ? wide - wide % fColumns : fColumns; n;) {
          width = n < width ? n : width;
-         const size_t count = n / width < most ? n / width : most;
-         T sums[kBlock] = {};
-         for (size_t r = 0; r < count; ++r, values += width)
-            for (size_t i = 0; i < width; ++i)
-               sums[i] += values[i];
+         double sums[kBlock];
+         std::fill(sums, sums + width, 0.0);
+         AddRowsTo(sums, n / width, width, values, width);
          for (size_t first = 0; first < width; first += fColumns)
             for (size_t c = 0; c < fColumns; ++c)
                fTotals[c] += sums[first + c];
-         n -= count * width;
+         values += n - n % width;
+         n %= width;
       }
    }
 
@@ -359,9 +375,9 @@ public:
    {
       const auto rows = [&](auto columns, size_t offset, size_t stride, size_t count) {
          for (size_t r = 0; r < count; ++r)
-            std::memcpy(fData + offset + r * stride, values + r * columns, columns * sizeof(T));
+            CopyRow(columns, values + r * columns, fData + offset + r * stride);
       };
-      if (fWalk.ForwardShortRows(n, rows))
+      if (fWalk.ForwardRows(n, rows))
          return;
       fWalk.Forward(n, [&](size_t offset, size_t stride, size_t length) {
          T *to = fData + offset;
@@ -391,11 +407,15 @@ public:
       if (fSumsRows && n % fView.sizes[1] == 0 && fWalk.AtRowStart())
          return AddRows(n, values);
       const auto rows = [&](auto columns, size_t offset, size_t stride, size_t count) {
-         for (size_t r = 0; r < count; ++r)
+         for (size_t r = 0; r < count; ++r) {
+            const T *from = values + r * columns;
+            T *to = fData + offset + r * stride;
+            CT_ELEMENTWISE
             for (size_t c = 0; c < columns; ++c)
-               fData[offset + r * stride + c] += values[r * columns + c];
+               to[c] += from[c];
+         }
       };
-      if (fWalk.ForwardShortRows(n, rows))
+      if (fWalk.ForwardRows(n, rows))
          return;
       fWalk.Forward(n, [&](size_t offset, size_t stride, size_t length) {
          T *to = fData + offset;

@@ -279,9 +279,10 @@ pub struct Scatter {
 pub enum Ties {
     /// The first one, or the last NaN.
     First,
-    /// All share it; where the greatest is no number, theirs is none either.
+    /// All share it; where the greatest is no number, theirs is none either. The others get 0 times the share, as LibTorch's `amax`
+    /// gives it: no number where that is infinite.
     Even,
-    /// All share it, those that are no numbers, too.
+    /// All share it, those that are no numbers, too; the others get 0.
     EvenNan,
     /// The first one, or the first NaN.
     FirstNan,

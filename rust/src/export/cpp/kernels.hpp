@@ -159,7 +159,7 @@ inline void SoftmaxPullback(std::size_t matrices, const float *y, float *dy)
 }
 
 /// dx[rows][Columns]: dy[rows], given to the greatest elements y[rows] of the rows of x: to all of them evenly, else to the first, of NaN
-/// to the last where `Last`; an even share of NaN is NaN where `Lost`.
+/// to the last where `Last`. Where `Lost`, an even share of NaN is NaN, and the others get 0 times the share.
 template <std::size_t Columns, bool Even, bool Last, bool Lost>
 inline void MaxPullback(std::size_t rows, const float *x, const float *y, const float *dy, float *dx)
 {
@@ -174,7 +174,7 @@ inline void MaxPullback(std::size_t rows, const float *x, const float *y, const 
       const float share = isNaN && Lost ? std::numeric_limits<float>::quiet_NaN() : dy[row] / static_cast<float>(count);
       for (std::size_t i = 0; i < Columns; ++i) {
          const bool isOne = isNaN ? x[i] != x[i] : x[i] == y[row];
-         dx[i] = Even ? (isOne ? share : share * 0) : (count > 0 && i == chosen ? dy[row] : 0);
+         dx[i] = Even ? (isOne ? share : Lost ? share * 0 : 0) : (count > 0 && i == chosen ? dy[row] : 0);
       }
    }
 }

@@ -119,7 +119,7 @@ inline void Max(Index R, Index C, X x, T *y)
 }
 
 /// Gives dy[R] to the greatest elements of each row, y[R]: to all of them in equal shares, or to the first one (with Last, of NaN
-/// to the last one). With Lost nothing but NaN comes of a NaN.
+/// to the last one). With Lost nothing but NaN comes of a NaN, and the others get 0 times the share.
 template <typename Team, bool Even, bool Last, bool Lost, typename T, typename Index, typename X, typename Writer>
 inline void MaxPullback(Index R, Index C, X x, const T *y, const T *dy, Writer put)
 {
@@ -133,7 +133,8 @@ inline void MaxPullback(Index R, Index C, X x, const T *y, const T *dy, Writer p
       if (Even) {
          const Index equal = Sum<Team, Index>(C, [&](Index c) { return here(c) ? 1 : 0; });
          const T share = isNaN && Lost ? std::numeric_limits<T>::quiet_NaN() : given / static_cast<T>(equal);
-         EachColumn<Team>(C, [&](Index c) { put(r, c, share * T(here(c) ? 1 : 0)); });
+         const T rest = Lost ? share * 0 : T(0);
+         EachColumn<Team>(C, [&](Index c) { put(r, c, here(c) ? share : rest); });
          return;
       }
       const bool last = isNaN && Last;
