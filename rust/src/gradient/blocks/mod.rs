@@ -27,7 +27,8 @@ use crate::graph::outputs::{Outputs, selected};
 use crate::graph::program::{Node, Primitive};
 use crate::graph::rows::{Input, RowCut};
 use crate::kernels::Scalar;
-use memory::{each_chunk, split};
+use memory::split;
+pub(super) use memory::{each_chunk, threads};
 use piece::{Argument, Piece, Places};
 
 /// Bytes of the values of a block: with its adjoints they stay in a core's own cache of 1 to 2 MB. On a Xeon with 2 MB
@@ -61,6 +62,8 @@ pub struct Blocks<T> {
     /// Of a block, and blocks.
     rows: usize,
     count: usize,
+    /// Of the rows' numbers.
+    bytes: usize,
     shards: usize,
     /// Of the whole program.
     arguments: Vec<Argument>,
@@ -102,6 +105,7 @@ impl<T: Scalar + Element> Blocks<T> {
             after: Piece::new(cut.after()?, &cut)?,
             rows,
             count,
+            bytes: cut.count() * cut.numbers() * size_of::<T>(),
             shards: shards.clamp(1, MOST_SHARDS).min(count),
             arguments: (0..program.arguments.len()).map(|index| Argument::new::<T>(program, &cut, index)).collect(),
             row_outputs: cut
@@ -265,7 +269,7 @@ impl<T: Scalar + Element> Run<T> for Blocks<T> {
 impl<T: Scalar + Element> Blocks<T> {
     /// On several threads, unless there are so few numbers that waking them would cost more.
     fn each_chunk(&self, count: usize, memory: &mut [T], size: usize, run: impl Fn(usize, &mut [T]) + Send + Sync) {
-        match self.count * self.block.values() * size_of::<T>() > BLOCK_BYTES {
+        match self.bytes > BLOCK_BYTES {
             true => each_chunk(count, memory, size, run),
             false => memory.chunks_mut(size).enumerate().for_each(|(index, part)| run(index, part)),
         }

@@ -3,13 +3,15 @@
 
 use std::cell::RefCell;
 
-use rayon::prelude::*;
-
+use crate::gradient::blocks::each_chunk;
 use crate::kernels::Scalar;
 use crate::kernels::strided::{Channels, Given, Moments};
 
 /// Elements below which one thread is done before a second one has come.
 const WORTH_SHARING: usize = 1 << 17;
+
+/// Shares, at most.
+const MOST_SHARES: usize = 64;
 
 /// Channels of a share are a multiple of this many: neighbours are computed together.
 const NEIGHBOURS: usize = 16;
@@ -29,7 +31,7 @@ fn channels_of(all: Channels, first: usize, channels: usize) -> (usize, Channels
 fn share_of_channels(all: Channels, threads: usize) -> usize {
     let unit = if all.width == all.channels { NEIGHBOURS } else { all.width };
     match threads > 1 && all.len() >= WORTH_SHARING {
-        true => all.channels.div_ceil(threads).next_multiple_of(unit),
+        true => all.channels.div_ceil(threads.min(MOST_SHARES)).next_multiple_of(unit),
         false => all.channels.max(1),
     }
 }
@@ -56,18 +58,29 @@ fn part<'a, T>(moments: Moments<'a, T>, range: &std::ops::Range<usize>) -> Momen
     Moments { mean: &moments.mean[range.clone()], deviation: &moments.deviation[range.clone()], ..moments }
 }
 
+/// Calls `run` with each share of two numbers for each channel, and its number.
+fn each_share<N: Send>(
+    share: usize,
+    first: &mut [N],
+    second: &mut [N],
+    run: impl Fn(usize, &mut [N], &mut [N]) + Send + Sync,
+) {
+    let mut chunks = first.chunks_mut(share).zip(second.chunks_mut(share));
+    let count = chunks.len();
+    let mut shares: [_; MOST_SHARES] = std::array::from_fn(|_| chunks.next().unwrap_or_default());
+    each_chunk(count, &mut shares[..count], 1, |index, one| {
+        one.iter_mut().for_each(|(first, second)| run(index, first, second))
+    });
+}
+
 /// `value` [2, channels] = the moments of `x`.
 pub(super) fn moments<T: Scalar>(all: Channels, threads: usize, x: &[T], value: &mut [T]) {
     let (mean, deviation) = value.split_at_mut(all.channels);
     let share = share_of_channels(all, threads);
-    let run = |(index, (mean, deviation)): (usize, (&mut [T], &mut [T]))| {
+    each_share(share, mean, deviation, |index, mean, deviation| {
         let (start, own) = channels_of(all, index * share, mean.len());
         own.moments(&x[start..], mean, deviation);
-    };
-    match share >= all.channels {
-        true => run((0, (mean, deviation))),
-        false => mean.par_chunks_mut(share).zip(deviation.par_chunks_mut(share)).enumerate().for_each(run),
-    }
+    });
 }
 
 /// What [`standardise`] and its pullback read.
@@ -93,16 +106,12 @@ impl<'a, T> Operands<'a, T> {
 pub(super) fn standardise<T: Scalar>(all: Channels, threads: usize, operands: Operands<T>, y: &mut [T]) {
     let Operands { x, moments, w, b } = operands;
     let share = share_of_elements(all, threads);
-    let run = |(index, y): (usize, &mut [T])| {
+    each_chunk(y.len().div_ceil(share), y, share, |index, y| {
         let start = index * share;
         let (range, own) = layout_of(all, start, y.len());
         let x = &x[start..start + y.len()];
         own.standardise(x, part(moments, &range), &w[range.clone()], &b[range.clone()], y);
-    };
-    match share >= y.len() {
-        true => run((0, y)),
-        false => y.par_chunks_mut(share).enumerate().for_each(run),
-    }
+    });
 }
 
 /// What `dy` gives the shift and the scale, [2, channels]; [`Sums`] are to be kept for the next time.
@@ -111,16 +120,12 @@ pub(super) fn sums<T: Scalar>(all: Channels, threads: usize, operands: Operands<
     sums.0.resize(2 * all.channels, 0.0);
     let (shift, slope) = sums.0.split_at_mut(all.channels);
     let share = share_of_channels(all, threads);
-    let run = |(index, (shift, slope)): (usize, (&mut [f64], &mut [f64]))| {
+    each_share(share, shift, slope, |index, shift, slope| {
         let first = index * share;
         let (start, own) = channels_of(all, first, shift.len());
         let moments = part(operands.moments, &(first..first + shift.len()));
         own.sums(&operands.x[start..], moments, &dy[start..], shift, slope);
-    };
-    match share >= all.channels {
-        true => run((0, (shift, slope))),
-        false => shift.par_chunks_mut(share).zip(slope.par_chunks_mut(share)).enumerate().for_each(run),
-    }
+    });
     sums
 }
 
@@ -152,18 +157,14 @@ pub(super) fn pullback<T: Scalar>(
     dx: &mut [T],
 ) {
     let (share, count) = (share_of_elements(all, threads), all.rows * all.side);
-    let run = |(index, dx): (usize, &mut [T])| {
+    each_chunk(dx.len().div_ceil(share), dx, share, |index, dx| {
         let start = index * share;
         let (range, own) = layout_of(all, start, dx.len());
         let [x, dy] = [operands.x, dy].map(|elements| &elements[start..start + dx.len()]);
         let w = &operands.w[range.clone()];
         let given = Given { w, shift: &shift[range.clone()], slope: &slope[range.clone()], count };
         own.pullback(x, part(operands.moments, &range), given, dy, add, dx);
-    };
-    match share >= dx.len() {
-        true => run((0, dx)),
-        false => dx.par_chunks_mut(share).enumerate().for_each(run),
-    }
+    });
 }
 
 /// `to` (add: +)= the sums.

@@ -2,7 +2,7 @@
 
 use super::super::program::{Node, Origin, Primitive, Tensor};
 use super::super::{Program, View};
-use super::{Input, Part, Role, RowCut, frame_dim};
+use super::{CONTRACTED, Input, Part, Role, RowCut, frame_dim};
 use crate::error::{Error, Result};
 
 /// A part in the making.
@@ -94,8 +94,23 @@ impl<'a> Cutting<'a> {
         Ok(())
     }
 
+    /// The product of as many rows of both factors as the part has.
+    fn cut_sum_of_products(&self, node: &Node) -> Node {
+        let mut cut = node.clone();
+        for (operand, dim) in cut.operands.iter_mut().zip(CONTRACTED) {
+            operand.view = self.cut(&operand.view, dim);
+        }
+        if let Primitive::Product(product) = &mut cut.primitive {
+            product.k = cut.operands[1].view.sizes[0];
+        }
+        cut
+    }
+
     /// A node of the whole program with as many rows as the part has.
     fn cut_node(&self, node: &Node) -> Node {
+        if self.whole.sums_products(node) {
+            return self.cut_sum_of_products(node);
+        }
         let dim = frame_dim(node);
         let mut cut = node.clone();
         // Of one product of many rows the second factor stays as it is, and the weights of a convolution.

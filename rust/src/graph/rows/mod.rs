@@ -97,7 +97,7 @@ impl<'a> RowCut<'a> {
             }
         }
         for node in &program.nodes {
-            rows.roles[node.buffer] = rows.role(node).ok_or_else(|| rows.suspects(&node.operands))?;
+            rows.roles[node.buffer] = rows.role(node).ok_or_else(|| rows.suspects(node))?;
             if rows.is_row_node(node) && rows.roles[node.buffer] == Role::Summed {
                 rows.totals.push(node.buffer);
             }
@@ -109,8 +109,12 @@ impl<'a> RowCut<'a> {
         }
     }
 
-    /// Arguments with rows among these tensors, in their order.
-    fn suspects(&self, tensors: &[Tensor]) -> Vec<usize> {
+    /// Arguments with rows among the node's operands, in their order. Where an index chooses, it is among what it chooses from.
+    fn suspects(&self, node: &Node) -> Vec<usize> {
+        let tensors = match node.primitive {
+            Primitive::Gather(_) if self.is_of_rows(&node.operands[0]) => &node.operands[..1],
+            _ => &node.operands,
+        };
         let arguments = self.program.arguments.iter().enumerate().filter(|(index, argument)| {
             self.has_rows[*index] && tensors.iter().any(|tensor| tensor.buffer == argument.buffer)
         });
@@ -122,10 +126,12 @@ impl<'a> RowCut<'a> {
         self.count
     }
 
-    /// Numbers of a row that nodes compute.
+    /// Numbers of a row that nodes compute, or that one of them reads of an argument, if these are more.
     pub fn numbers(&self) -> usize {
-        let nodes = self.program.nodes.iter();
-        nodes.map(|node| if let Role::Rows(numbers) = self.roles[node.buffer] { numbers } else { 0 }).sum()
+        let numbers = |buffer: usize| if let Role::Rows(numbers) = self.roles[buffer] { numbers } else { 0 };
+        let computed = self.program.nodes.iter().map(|node| numbers(node.buffer)).sum();
+        let read = self.program.arguments.iter().map(|argument| numbers(argument.buffer)).max();
+        read.unwrap_or(0).max(computed)
     }
 
     /// Numbers that all rows share and that nodes with rows read.
@@ -212,11 +218,14 @@ impl<'a> RowCut<'a> {
         outputs.filter(|(_, output)| self.is_of_rows(output) == of_rows).map(|(index, _)| index).collect()
     }
 
-    /// Whether most of what nodes compute belongs to rows: else the rows that were found are not those of the batch.
+    /// Whether most of the work belongs to rows: else the rows that were found are not those of the batch.
     fn are_most(&self) -> bool {
-        let nodes = self.program.nodes.iter();
-        let all: usize = nodes.map(|node| self.program.buffers[node.buffer].length).sum();
-        2 * self.numbers() * self.count > all
+        let lengths = |node: &Node| node.operands.iter().map(|operand| operand.view.len()).max();
+        let work = |node: &Node| lengths(node).unwrap_or(0).max(self.program.buffers[node.buffer].length);
+        let [all, own] = self.program.nodes.iter().fold([0, 0], |[all, own], node| {
+            [all + work(node), own + if self.is_row_node(node) { work(node) } else { 0 }]
+        });
+        2 * own > all
     }
 
     fn is_of_rows(&self, tensor: &Tensor) -> bool {
@@ -270,8 +279,26 @@ impl<'a> RowCut<'a> {
         {
             return Some(Role::Summed);
         }
+        if self.sums_products(node) {
+            return Some(Role::Summed);
+        }
         let keeps_rows = length.is_multiple_of(self.count) && self.keeps_rows(node, dim, length / self.count);
         keeps_rows.then_some(own)
+    }
+
+    /// Whether a node is one product that goes down the rows of both its factors, as that of two vectors does, and no longer than
+    /// these: blocks of rows give a term of it each.
+    fn sums_products(&self, node: &Node) -> bool {
+        let (Primitive::Product(product), [first, second]) = (&node.primitive, &node.operands[..]) else {
+            return false;
+        };
+        let [first_dim, second_dim] = CONTRACTED;
+        node.shape.len() == 2
+            && product.m * product.n <= product.k
+            && self.is_of_rows(first)
+            && self.is_of_rows(second)
+            && self.fits(first, first_dim)
+            && self.fits(second, second_dim)
     }
 
     /// Whether a node takes each row of the operands, `dim` of which counts them, to a row of `numbers` numbers.
@@ -344,6 +371,9 @@ impl<'a> RowCut<'a> {
             && self.program.arguments.iter().any(|argument| argument.buffer == node.buffer)
     }
 }
+
+/// The dimensions of its first two operands that a product of matrices sums over.
+const CONTRACTED: [usize; 2] = [1, 0];
 
 /// The first dimension of more than one element.
 fn outermost(sizes: &[usize]) -> usize {
