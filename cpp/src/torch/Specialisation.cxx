@@ -56,6 +56,12 @@ torch::Tensor Plain(const torch::Tensor &tensor)
    return tensor.is_neg() ? tensor.resolve_neg().contiguous() : tensor.contiguous();
 }
 
+/// The adjoint of an output, or as many zeros as `like` has elements, where the output has none.
+torch::Tensor Given(const torch::Tensor &adjoint, Core::DType dtype, const torch::Tensor &like)
+{
+   return adjoint.defined() ? adjoint : Empty(dtype, like.sizes()).zero_();
+}
+
 /// How often a tensor was changed in place; LibTorch does not count it for those of its inference mode.
 std::uint32_t Version(const torch::Tensor &tensor)
 {
@@ -280,9 +286,12 @@ TensorList Specialisation::Backward(const SavedCall &saved, const TensorList &ad
    }
    TensorList results(fGradients.size());
    for (std::size_t i = 0; i < fGradients.size(); ++i) {
-      if (fGradients[i])
+      const bool isPassedOn = fSignature->passed_on[i] >= 0;
+      if (fGradients[i] && !isPassedOn)
          results[i] = Empty(fSignature->dtype, saved.fArguments[i].sizes());
       gradients.Add(results[i]);
+      if (fGradients[i] && isPassedOn) // not written: LibTorch's operators give the adjoint itself, too
+         results[i] = Given(plain[fSignature->passed_on[i]], fSignature->dtype, saved.fArguments[i]);
    }
    Core::compiled_backward(**fCore, **saved.fCore, inputs.Slice(), outputs.Slice(), gradients.Slice());
    for (std::size_t i = 0; i < fGradients.size(); ++i)

@@ -45,6 +45,8 @@ mod ffi {
         outputs: Vec<DenseSpec>,
         noise: Vec<NoiseSpec>,
         updates: Vec<u32>,
+        /// For each argument the output, or -1.
+        passed_on: Vec<i32>,
     }
 
     unsafe extern "C++" {
@@ -125,7 +127,7 @@ fn compiled_new(graph: &ObservedGraph, spec: &CompileSpec) -> Result<Box<Compile
 }
 
 fn compiled_signature(graph: &CompiledGraph) -> CompiledSignature {
-    let gradient::Signature { dtype, outputs, noise, updates } = graph.signature();
+    let gradient::Signature { dtype, outputs, noise, updates, passed_on } = graph.signature();
     let shape = |sizes: &[usize]| sizes.iter().map(|&size| size as i64).collect();
     let dtype = DType::from(dtype);
     CompiledSignature {
@@ -133,6 +135,7 @@ fn compiled_signature(graph: &CompiledGraph) -> CompiledSignature {
         outputs: outputs.iter().map(|sizes| DenseSpec { dtype, shape: shape(sizes) }).collect(),
         noise: noise.iter().map(|noise| NoiseSpec { dtype, shape: shape(&noise.shape), keep: noise.keep }).collect(),
         updates: updates.into_iter().map(|argument| argument as u32).collect(),
+        passed_on: passed_on.into_iter().map(|output| output.map_or(-1, |output| output as i32)).collect(),
     }
 }
 

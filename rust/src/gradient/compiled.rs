@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use super::blocks::BlockRows;
+use super::blocks::{BlockRows, threads};
 use super::buffer_assignment::BufferAssignment;
 use super::executor::OutOfRange;
 use super::form::Form;
@@ -11,7 +11,8 @@ use super::jit;
 use super::tensor_lists::with_lists;
 use crate::device::{Element, HostBuffer, ReadPointer, ReadTensors, WritePointer, WriteTensors};
 use crate::error::{Error, Result};
-use crate::graph::program::Tensor;
+use crate::graph::outputs::pass_on;
+use crate::graph::program::{Node, Primitive, Tensor};
 use crate::graph::{BackEnd, DType, ObservedGraph, Program, lower};
 use crate::kernels::Scalar;
 
@@ -55,6 +56,8 @@ pub struct Signature {
     /// Arguments (of inputs, then constants) that LibTorch changes in place (running statistics): the caller copies the
     /// last outputs into them after each forward call.
     pub updates: Vec<usize>,
+    /// For each argument the output whose adjoint is its gradient as it is: the caller can take that instead.
+    pub passed_on: Vec<Option<usize>>,
 }
 
 /// Random factors that the caller draws for each forward call.
@@ -70,6 +73,8 @@ pub struct Draw {
 pub struct CompiledGraph {
     name: String,
     program: Program,
+    /// See [`pass_on`].
+    passed_on: Vec<Option<usize>>,
     /// Operator and place of each observed node, for messages.
     operators: Vec<String>,
     runner: Runner,
@@ -90,6 +95,8 @@ enum Runner {
 
 struct Typed<T> {
     form: Form<T>,
+    /// Whether it is run at once and has operators that threads share.
+    shares: bool,
     values: Arc<Pool<T>>,
     adjoints: Arc<Pool<T>>,
 }
@@ -110,7 +117,8 @@ impl CompiledGraph {
 
     /// The same in blocks of so many rows.
     pub fn in_blocks(graph: &ObservedGraph, options: &CompileOptions, rows: BlockRows) -> Result<Self> {
-        let program = lower::lower(graph, &options.gradients)?;
+        let mut program = lower::lower(graph, &options.gradients)?;
+        let passed_on = pass_on(&mut program);
         let place = |place: &str| if place.is_empty() { String::new() } else { format!(" at {place}") };
         let operators = graph.nodes.iter().map(|node| format!("{}{}", node.op, place(&node.place))).collect();
         let mut compiled = CompiledGraph {
@@ -120,6 +128,7 @@ impl CompiledGraph {
                 _ => Runner::Float64(Typed::new(&program, rows)?),
             },
             program,
+            passed_on,
             operators,
             back_end: BackEnd::Aot,
             reason: if options.reason.is_empty() { "as asked for".to_owned() } else { options.reason.clone() },
@@ -182,6 +191,7 @@ impl CompiledGraph {
                 .map(|noise| Draw { shape: arguments[noise.argument].view.sizes.clone(), keep: noise.keep })
                 .collect(),
             updates: updates.clone(),
+            passed_on: self.passed_on.clone(),
         }
     }
 
@@ -263,7 +273,7 @@ impl CompiledGraph {
         saved.map(SavedForward).map_err(|failure| self.explain(failure))
     }
 
-    /// Writes the gradients.
+    /// Writes the gradients; those that are adjoints passed on only where there is memory for them.
     ///
     /// # Safety
     /// See the bridge.
@@ -292,7 +302,7 @@ impl CompiledGraph {
         saved: &SavedForward,
         inputs: ReadTensors,
         seeds: ReadTensors,
-        gradients: WriteTensors,
+        mut gradients: WriteTensors,
     ) -> Result<()> {
         let wanted = self.program.arguments.iter().enumerate().filter(|(_, argument)| argument.gradient);
         for (index, argument) in wanted {
@@ -302,10 +312,29 @@ impl CompiledGraph {
                 return Err(Error::Internal(format!("no memory for the gradient of argument {index}")));
             }
         }
+        match &self.runner {
+            Runner::Float32(_) => self.copy_passed_on::<f32>(seeds, &mut gradients),
+            Runner::Float64(_) => self.copy_passed_on::<f64>(seeds, &mut gradients),
+        }
         match (&self.runner, &saved.0) {
             (Runner::Float32(typed), Saved::Float32(values)) => typed.backward(values, inputs, seeds, gradients),
             (Runner::Float64(typed), Saved::Float64(values)) => typed.backward(values, inputs, seeds, gradients),
             _ => Err(Error::Internal("the saved forward call is another graph's".into())),
+        }
+    }
+
+    fn copy_passed_on<T: Scalar + Element>(&self, seeds: ReadTensors, gradients: &mut WriteTensors) {
+        for (argument, output) in self.passed_on.iter().enumerate() {
+            let Some(output) = *output else { continue };
+            if gradients.as_slice().get(argument).is_none_or(|pointer| pointer.is_null()) {
+                continue;
+            }
+            let length = self.program.arguments[argument].view.len();
+            let gradient = gradients.write::<T>(argument, length);
+            match seeds.is_given(output) {
+                true => gradient.copy_from_slice(seeds.read::<T>(output, length)),
+                false => gradient.fill(T::default()),
+            }
         }
     }
 
@@ -329,7 +358,9 @@ impl<T: Scalar + Element> Typed<T> {
     fn new(program: &Program, rows: BlockRows) -> Result<Self> {
         let form = Form::new(program, rows)?;
         let [values, adjoints] = form.run().arenas().map(|length| Arc::new(Pool::new(length)));
-        Ok(Typed { values, adjoints, form })
+        let is_shared = |node: &Node| matches!(node.primitive, Primitive::Moments(_) | Primitive::Standardise { .. });
+        let shares = matches!(form, Form::Whole(_)) && program.nodes.iter().any(is_shared);
+        Ok(Typed { values, adjoints, form, shares })
     }
 
     fn make(&mut self, program: &Program, name: &str, operators: &[String], limit: Duration) -> Result<String, String> {
@@ -345,18 +376,26 @@ impl<T: Scalar + Element> Typed<T> {
         Ok(format!("{source}\n// What Clad made of it:\n{derivatives}"))
     }
 
+    /// For its operators.
+    fn threads(&self) -> usize {
+        if self.shares { threads() } else { 1 }
+    }
+
     fn lease(&self) -> Result<Lease<T>, Failure> {
         Pool::lease(&self.values, |fresh| self.form.run().prepare(fresh)).map_err(Failure::Other)
     }
 
     fn infer(&self, inputs: ReadTensors, outputs: WriteTensors) -> Result<(), Failure> {
-        self.form.run().infer(self.lease()?.as_mut_slice(), inputs, outputs, 1).map_err(Failure::OutOfRange)
+        self.form
+            .run()
+            .infer(self.lease()?.as_mut_slice(), inputs, outputs, self.threads())
+            .map_err(Failure::OutOfRange)
     }
 
     fn forward(&self, inputs: ReadTensors, outputs: WriteTensors) -> Result<Lease<T>, Failure> {
         let mut values = self.lease()?;
         let memory = values.as_mut_slice();
-        self.form.run().forward(memory, inputs, outputs, 1).map_err(Failure::OutOfRange)?;
+        self.form.run().forward(memory, inputs, outputs, self.threads()).map_err(Failure::OutOfRange)?;
         Ok(values)
     }
 
@@ -372,7 +411,7 @@ impl<T: Scalar + Element> Typed<T> {
         }
         let mut adjoints = Pool::lease(&self.adjoints, |_| ())?;
         let (values, adjoints) = (values.as_slice(), adjoints.as_mut_slice());
-        self.form.run().backward(values, adjoints, inputs, seeds, false, gradients, 1);
+        self.form.run().backward(values, adjoints, inputs, seeds, false, gradients, self.threads());
         Ok(())
     }
 }

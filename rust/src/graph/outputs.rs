@@ -1,7 +1,7 @@
 //! Which outputs of a program depend on what.
 
-use super::Program;
-use super::program::Tensor;
+use super::program::{Origin, Primitive, Tensor};
+use super::{Function, Program};
 
 /// A bit for each output; those from the last bit on share it.
 pub type Outputs = u64;
@@ -32,4 +32,44 @@ pub fn dependents(program: &Program, outputs: &[Tensor]) -> Vec<Outputs> {
 /// For each buffer whether a result is computed from it.
 pub fn reached(program: &Program) -> Vec<bool> {
     dependents(program, &program.outputs).into_iter().map(|outputs| outputs != 0).collect()
+}
+
+/// For each argument the output whose adjoint is its gradient as it is: a sum of the argument and something else, neither of which
+/// anything else reads. No gradient of these arguments is computed any more.
+pub fn pass_on(program: &mut Program) -> Vec<Option<usize>> {
+    let mut reads = vec![0_usize; program.buffers.len()];
+    for tensor in program.nodes.iter().flat_map(|node| &node.operands).chain(&program.outputs) {
+        reads[tensor.buffer] += 1;
+    }
+    let is_whole = |tensor: &Tensor| {
+        let Tensor { buffer, view, .. } = tensor;
+        reads[*buffer] == 1 && view.is_contiguous() && view.len() == program.buffers[*buffer].length
+    };
+    let mut passed = vec![None; program.arguments.len()];
+    let own = program.outputs.len() - program.updates.len();
+    for (index, output) in program.outputs[..own].iter().enumerate().filter(|(_, output)| is_whole(output)) {
+        let Origin::Node(node) = program.buffers[output.buffer].origin else { continue };
+        if program.nodes[node].primitive != Primitive::Map(Function::Add) {
+            continue;
+        }
+        for operand in program.nodes[node].operands.iter().filter(|operand| is_whole(operand)) {
+            if let Origin::Argument(argument) = program.buffers[operand.buffer].origin
+                && program.arguments[argument].gradient
+                && program.arguments[argument].view.sizes == output.view.sizes
+            {
+                passed[argument] = Some(index);
+            }
+        }
+    }
+    for (argument, output) in passed.iter().enumerate().filter_map(|(argument, output)| Some((argument, (*output)?))) {
+        let value = program.outputs[output].buffer;
+        program.arguments[argument].gradient = false;
+        program.buffers[program.arguments[argument].buffer].active = false;
+        if let Origin::Node(node) = program.buffers[value].origin {
+            let operands = program.nodes[node].operands.iter();
+            program.buffers[value].active =
+                operands.map(|operand| operand.buffer).any(|buffer| program.buffers[buffer].active);
+        }
+    }
+    passed
 }
