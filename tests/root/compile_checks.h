@@ -337,12 +337,12 @@ inline void CheckRefusals()
    CHECK(Agrees(fallen, [](const Tensors &given) { return torch::special_i1(given[0]); }, {x}));
 
    const auto compiled = CladTorch::Compile(MyGraph, {x, w});
-   Refuses("backward before forward", [&] { compiled.Backward({torch::ones({})}); }, {"before Forward"});
+   Refuses("backward before forward", [&] { compiled.Backward({torch::ones({})}); }, {"follows a Forward()", "the last one failed"});
    compiled.Forward({x, w});
    Refuses("an adjoint of another shape", [&] { compiled.Backward({x}); }, {"adjoint 0", "Float", "[]"});
    Refuses("too many adjoints", [&] { compiled.Backward({x, x}); }, {"2 adjoints were given for 1"});
    Refuses("too few inputs later", [&] { compiled.Forward({x}); }, {"takes 2 tensors"});
-   Refuses("nothing to go back through", [&] { compiled.Backward({torch::ones({})}); }, {"before Forward"});
+   Refuses("nothing to go back through", [&] { compiled.Backward({torch::ones({})}); }, {"follows a Forward()", "the last one failed"});
    const auto two = CladTorch::Compile(TwoOutputs, {x});
    Refuses("one of two outputs", [&] { two.Forward({x}); }, {"returns 2 tensors"});
    auto changed = x.clone();

@@ -116,6 +116,61 @@ void CheckZeros()
          }
 }
 
+/// Sums whose adjoint is a gradient, beside those for which that is not so.
+void CheckSums()
+{
+   const std::vector<std::pair<const char *, Outputs>> functions{
+      {"sum", [](const Tensors &t) -> Tensors { return {t[0] + t[1], t[2].exp(), t[2] * 2}; }},
+      {"sum with a value", [](const Tensors &t) -> Tensors { return {t[0] + t[1].tanh(), t[1] * t[2], t[2] + t[2]}; }},
+      {"sum that is read again", [](const Tensors &t) -> Tensors {
+          const auto sum = t[0] + t[1];
+          return {sum, sum * 2, t[2] + 1};
+       }},
+      {"input that is read again", [](const Tensors &t) -> Tensors { return {t[0] + t[1], t[0].sin(), t[2] + t[2].t()}; }},
+      {"broadcast", [](const Tensors &t) -> Tensors { return {t[0] + t[1][0], t[1] + 2, t[2] + t[2].sum()}; }},
+      {"multiple", [](const Tensors &t) -> Tensors { return {torch::add(t[0], t[1], 3), t[2] + 0, t[1] - 1}; }}};
+   const Tensors inputs{torch::randn({4, 4}), torch::randn({4, 4}), torch::randn({4, 4})};
+   for (const auto &[name, function] : functions)
+      for (const auto backEnd : {CladTorch::kAotBackEnd, CladTorch::kFastestBackEnd})
+         CheckSubsets(name, function, inputs, backEnd);
+
+   // The adjoint stays the caller's, and what becomes of a gradient does not change another one.
+   const auto compiled = CladTorch::Compile([](torch::Tensor x, torch::Tensor y) { return x + y; }, {inputs[0], inputs[1]});
+   auto leaves = Leaves({inputs[0], inputs[1]});
+   const auto adjoint = torch::full({4, 4}, 2.f);
+   for (int call = 0; call < 2; ++call)
+      compiled(leaves[0], leaves[1]).backward(adjoint);
+   leaves[0].mutable_grad().zero_();
+   CHECK((leaves[1].grad() == 4).all().item<bool>() && (adjoint == 2).all().item<bool>());
+}
+
+/// Options for which the kernels' formulas do not hold, and numbers at the corners of functions.
+void CheckOptions()
+{
+   constexpr float inf = std::numeric_limits<float>::infinity(), nan = std::numeric_limits<float>::quiet_NaN();
+   const auto x = torch::tensor({-inf, -3.f, -2.9999998f, -1.f, -0.f, 0.f, 1.f, 2.9999998f, 3.f, 3.0000002f, inf, nan});
+   const auto y = torch::zeros_like(x);
+   using Function = std::function<torch::Tensor(const torch::Tensor &)>;
+   const std::vector<std::tuple<const char *, const char *, Function>> functions{
+      {"hardsigmoid", "aot", [](const torch::Tensor &t) { return torch::hardsigmoid(t); }},
+      {"hardtanh of NaN", "autograd", [](const torch::Tensor &t) { return torch::hardtanh(t, std::nan(""), 1); }},
+      {"smooth_l1 of 0", "autograd", [=](const torch::Tensor &t) { return torch::smooth_l1_loss(t, y, at::Reduction::None, 0); }},
+      {"huber of infinity", "autograd", [=](const torch::Tensor &t) { return torch::huber_loss(t, y, at::Reduction::None, INFINITY); }},
+      {"softplus of 0", "autograd", [](const torch::Tensor &t) { return torch::softplus(t, 0); }},
+      {"elu of infinity", "autograd", [](const torch::Tensor &t) { return torch::elu(t, INFINITY); }},
+      {"celu of infinity", "autograd", [](const torch::Tensor &t) { return torch::celu(t, INFINITY); }}};
+   for (const auto &[name, backEnd, function] : functions) {
+      const auto compiled = CladTorch::Compile([f = function](torch::Tensor t) { return f(t); }, {x});
+      std::cout << name << ": " << compiled.BackEnd() << " " << compiled.Reason() << std::endl;
+      CHECK(compiled.BackEnd() == backEnd);
+      const auto found = Leaves({x}), wanted = Leaves({x});
+      const auto value = compiled(found[0]), eager = function(wanted[0]);
+      value.backward(torch::ones_like(x));
+      eager.backward(torch::ones_like(x));
+      CHECK(torch::allclose(value, eager, 1e-6, 0, true) && torch::allclose(found[0].grad(), wanted[0].grad(), 1e-6, 0, true));
+   }
+}
+
 void CheckConversions()
 {
    using Function = torch::Tensor (*)(torch::Tensor);
@@ -141,6 +196,8 @@ void compile_outputs()
    torch::manual_seed(1);
    CheckZeros();
    CheckConversions();
+   CheckSums();
+   CheckOptions();
    CheckUnused(CladTorch::kAnyBackEnd);
    CheckUnused(CladTorch::kFastestBackEnd); // jit where there is a compiler
    std::cout << "ALL CHECKS PASSED" << std::endl;

@@ -377,7 +377,7 @@ TensorList Backward(const LastCall &last, const TensorList &adjoints)
 {
    const UsualMode usual;
    if (!last.fSpecialisation)
-      throw std::runtime_error("Backward() before Forward() on this thread");
+      throw std::runtime_error("Backward() follows a Forward() of this thread: there was none, or the last one failed");
    CheckAdjoints(last.fOutputs, adjoints);
    last.fSaved.CheckUnchanged(last.fSpecialisation->Inputs());
    if (!last.fSpecialisation->Compiled()) {

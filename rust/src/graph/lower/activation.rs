@@ -43,7 +43,7 @@ fn selu(call: &mut Call) -> Lowered {
 }
 
 fn celu(call: &mut Call) -> Lowered {
-    let (x, alpha) = (call.tensor(0)?, call.number_or(1, 1.0)?);
+    let (x, alpha) = (call.tensor(0)?, call.finite_or(1, 1.0)?);
     if alpha <= 0.0 {
         return Err(call.refuse(format!("has alpha {alpha}")));
     }
@@ -76,6 +76,9 @@ fn between(call: &mut Call, x: &Tensor, low: f64, high: f64) -> Result<Tensor> {
 
 fn hardtanh(call: &mut Call) -> Lowered {
     let (x, low, high) = (call.tensor(0)?, call.number_or(1, -1.0)?, call.number_or(2, 1.0)?);
+    if low.is_nan() || high.is_nan() {
+        return Err(call.refuse("has a bound that is not a number"));
+    }
     Ok(vec![between(call, &x, low, high)?])
 }
 
@@ -86,15 +89,15 @@ fn relu6(call: &mut Call) -> Lowered {
 
 fn hardsigmoid(call: &mut Call) -> Lowered {
     let x = call.tensor(0)?;
-    let shifted = call.map_number(Function::Add, &x, 3.0)?;
-    let value = between(call, &shifted, 0.0, 6.0)?;
+    let value = between(call, &x, -3.0, 3.0)?; // before 3 is added, which rounds: the derivative depends on x
+    let value = call.map_number(Function::Add, &value, 3.0)?;
     let (unknown, nan) = (call.map(Function::NotEqual, &[&x, &x])?, call.literal(f64::NAN)?);
     let value = call.map(Function::Where, &[&unknown, &nan, &value])?; // whose derivative is 0
     Ok(vec![call.map_number(Function::Div, &value, 6.0)?])
 }
 
 fn softshrink(call: &mut Call) -> Lowered {
-    let (x, lambda) = (call.tensor(0)?, call.number_or(1, 0.5)?);
+    let (x, lambda) = (call.tensor(0)?, call.finite_or(1, 0.5)?);
     let (above, below) = (call.map_number(Function::Sub, &x, lambda)?, call.map_number(Function::Add, &x, lambda)?);
     let (high, low, zero) = (call.literal(lambda)?, call.literal(-lambda)?, call.literal(0.0)?);
     let is_above = call.map(Function::Less, &[&high, &x])?;

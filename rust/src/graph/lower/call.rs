@@ -109,6 +109,12 @@ impl Call<'_, '_> {
         if self.is_none(position) { Ok(default) } else { self.number(position) }
     }
 
+    /// An option of a formula that holds for finite numbers only.
+    pub fn finite_or(&self, position: usize, default: f64) -> Result<f64> {
+        let number = self.number_or(position, default)?;
+        if number.is_finite() { Ok(number) } else { Err(self.refuse(format!("has {number} as an option"))) }
+    }
+
     pub fn integer(&self, position: usize) -> Result<i64> {
         match *self.argument(position)? {
             ObservedArgument::Integer(number) => Ok(number),

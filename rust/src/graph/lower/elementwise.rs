@@ -221,7 +221,7 @@ fn pow(call: &mut Call) -> Lowered {
 
 fn elu(call: &mut Call) -> Lowered {
     let x = call.tensor(0)?;
-    let [alpha, scale, input_scale] = [call.number_or(1, 1.0)?, call.number_or(2, 1.0)?, call.number_or(3, 1.0)?];
+    let [alpha, scale, input_scale] = [call.finite_or(1, 1.0)?, call.finite_or(2, 1.0)?, call.finite_or(3, 1.0)?];
     if input_scale != 1.0 {
         return Err(call.refuse("scales its input"));
     }
@@ -240,7 +240,10 @@ fn gelu(call: &mut Call) -> Lowered {
 }
 
 fn softplus(call: &mut Call) -> Lowered {
-    let (x, beta, threshold) = (call.tensor(0)?, call.number_or(1, 1.0)?, call.number_or(2, 20.0)?);
+    let (x, beta, threshold) = (call.tensor(0)?, call.finite_or(1, 1.0)?, call.finite_or(2, 20.0)?);
+    if beta == 0.0 {
+        return Err(call.refuse("has beta 0"));
+    }
     let x = call.scaled(&x, beta)?;
     let value = call.map_number(Function::SoftplusBelow, &x, threshold)?;
     Ok(vec![if beta == 1.0 { value } else { call.map_number(Function::Div, &value, beta)? }])

@@ -66,14 +66,16 @@ fn l1(call: &mut Call) -> Lowered {
 }
 
 fn smooth_l1(call: &mut Call) -> Lowered {
-    let (d, beta) = (difference(call)?, call.number_or(3, 1.0)?);
-    let losses =
-        if beta == 0.0 { call.map(Function::Abs, &[&d])? } else { call.map_number(Function::SmoothLoss, &d, beta)? };
+    let (d, beta) = (difference(call)?, call.finite_or(3, 1.0)?);
+    if beta == 0.0 {
+        return Err(call.refuse("has beta 0")); // whose derivative at 0 is LibTorch's own
+    }
+    let losses = call.map_number(Function::SmoothLoss, &d, beta)?;
     reduced(call, 2, &losses)
 }
 
 fn huber(call: &mut Call) -> Lowered {
-    let (d, delta) = (difference(call)?, call.number_or(3, 1.0)?);
+    let (d, delta) = (difference(call)?, call.finite_or(3, 1.0)?);
     let losses = call.map_number(Function::HuberLoss, &d, delta)?;
     reduced(call, 2, &losses)
 }
