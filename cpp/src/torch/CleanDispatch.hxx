@@ -18,9 +18,7 @@ namespace Internal {
 /// recording the caller does not see what is done here.
 class CleanDispatch {
 public:
-   CleanDispatch() : fKeys({c10::default_included_set, c10::default_excluded_set}), fResume(torch::jit::tracer::pauseTracing())
-   {
-   }
+   CleanDispatch() : fKeys(c10::default_included_set, c10::default_excluded_set), fResume(torch::jit::tracer::pauseTracing()) {}
    CleanDispatch(const CleanDispatch &) = delete;
    CleanDispatch &operator=(const CleanDispatch &) = delete;
 
