@@ -11,6 +11,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <initializer_list>
 #include <iterator>
 #include <memory>
 #include <vector>
@@ -36,12 +37,13 @@ bool Exists(const std::string &path)
 struct Module {
    const char *fName;
    const char *fHeader;
-   std::vector<std::string> fUses; ///< modules that it takes headers from
+   std::initializer_list<const char *> fUses; ///< modules that it takes headers from
 };
 
-const Module kOurs{"CladTorch", "CladTorch/Headers.hxx", {}};
-const Module kLibTorch{"LibTorch", "CladTorch/Torch/LibTorch.hxx", {}};
-const Module kOursOfTorch{"CladTorchTorch", "CladTorch/Torch/Headers.hxx", {"CladTorch", "LibTorch"}};
+// Constants, because AddModules runs before variables of the plugin are initialised.
+constexpr Module kOurs{"CladTorch", "CladTorch/Headers.hxx", {}};
+constexpr Module kLibTorch{"LibTorch", "CladTorch/Torch/LibTorch.hxx", {}};
+constexpr Module kOursOfTorch{"CladTorchTorch", "CladTorch/Torch/Headers.hxx", {"CladTorch", "LibTorch"}};
 
 /// The modules for one plugin, this ROOT and this LibTorch.
 class ModuleFolder {
