@@ -3,7 +3,7 @@
 ///
 /// ROOT's interpreter never compiles an inline function that it met for the first time in a declaration that failed: after
 /// a typing error the corrected macro would not link. It finds them here. This file is compiled with
-/// -fkeep-inline-functions.
+/// -fkeep-inline-functions, or what clang has instead.
 
 #include <CladTorch/CladTorch.hxx>
 
