@@ -8,7 +8,9 @@ fn main() {
     println!("cargo::rerun-if-changed={source}");
     println!("cargo::rerun-if-changed=../../cmake/Warnings.cmake");
     println!("cargo::rerun-if-changed=../../cmake/VectorMath.cmake");
-    println!("cargo::rerun-if-env-changed=CMAKE");
+    for variable in ["CMAKE", "CXX", "CXXFLAGS"] {
+        println!("cargo::rerun-if-env-changed={variable}");
+    }
     // A build folder belongs to one generator.
     let generator = env::var("CMAKE_GENERATOR").unwrap_or_default();
     let folder = Path::new(&env::var_os("OUT_DIR").unwrap_or_default()).join(format!("kernels {generator}").trim());
