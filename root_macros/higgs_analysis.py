@@ -12,7 +12,7 @@ import ROOT
 
 ROOT.gROOT.SetBatch(True)
 if ROOT.gSystem.Load("libcladtorch") < 0:
-    sys.exit("libcladtorch cannot be loaded: run this with `cargo xtask python`, or set LD_LIBRARY_PATH (see cpp/doc/install.md)")
+    sys.exit("libcladtorch cannot be loaded: run this with `cargo xtask python`, or set LD_LIBRARY_PATH (see the page install.md)")
 ct = ROOT.CladTorch
 
 FEATURES = [

@@ -70,6 +70,11 @@ fn in_threads() {
 }
 
 #[test]
+fn in_a_forked_process() {
+    Session::root(&["-q", &script("compile_forked.C")]).run().passed();
+}
+
+#[test]
 fn without_clad() {
     let empty = tempfile::tempdir().unwrap();
     Session::root(&["-q", &script("compile_without_clad.C")]).with("CLAD_ROOT", empty.path()).run().passed();

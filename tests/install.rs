@@ -165,6 +165,24 @@ fn the_command_runs_from_a_moved_installation() {
     assert!(!libraries.contains(source().to_str().unwrap()), "{libraries}");
 }
 
+/// Pages refer to one another, to pictures and to sources.
+#[test]
+fn links_of_installed_pages_lead_somewhere() {
+    let moved = Moved::new();
+    let doc = moved.prefix().join("share/doc/cladtorch");
+    let markdown = |folder: &Path| {
+        let paths = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+        paths.filter(|path| path.extension().is_some_and(|kind| kind == "md")).collect::<Vec<_>>()
+    };
+    let pages = [markdown(&doc), markdown(&doc.join("cpp/doc"))].concat();
+    assert!(pages.len() > 15, "{pages:?}");
+    for path in pages {
+        for target in Page::read(&path).links().iter().filter(|target| !target.starts_with("https://")) {
+            assert!(path.parent().unwrap().join(target).exists(), "{}: {target} leads nowhere", path.display());
+        }
+    }
+}
+
 #[test]
 fn a_cmake_project_builds_against_a_moved_installation() {
     let moved = Moved::new();

@@ -199,6 +199,21 @@ fn links_lead_somewhere() {
     }
 }
 
+/// Names of sources in the pages on derivatives and on the design: a path, or the name of a file in `cpp/kernels`.
+#[test]
+fn sources_that_are_named_exist() {
+    for (path, least) in [("cpp/doc/derivatives.md", 10), ("cpp/doc/design.md", 2)] {
+        let page = page(path);
+        let is_source = |code: &&str| [".cpp", ".hpp", ".rs"].iter().any(|kind| code.ends_with(kind)) && !code.contains(' ');
+        let named: Vec<_> = page.codes().into_iter().filter(is_source).collect();
+        assert!(named.len() >= least, "{path} names {named:?}");
+        for name in named {
+            let places = ["", "cpp/kernels", "rust/src"].map(|folder| source().join(folder).join(name));
+            assert!(places.iter().any(|place| place.exists()), "{path}: there is no {name}");
+        }
+    }
+}
+
 /// A message that was reworded is looked for in vain: reword it in the page too.
 #[test]
 fn quoted_messages_are_those_of_the_sources() {

@@ -145,7 +145,8 @@ struct FitOptions {
    /// predictions. Features that a network takes as whole numbers (`x.to(torch::kLong)`, as for an embedding of categories, floor and
    /// the like) stay as they are. `false`: uses the scalers that the model has; a new model has none.
    bool fStandardise = true;
-   /// 0: as many as ROOT::EnableImplicitMT has set, at most one per core; autograd in a forked process uses 1.
+   /// 0: as many as ROOT::EnableImplicitMT has set, at most one per core; autograd in a forked process uses 1 (set 1 where
+   /// LibTorch runs a network there).
    int fThreads = 0;
    std::string fDevice = "cpu"; ///< or "cuda:0", where LibTorch's autograd runs, whatever fGradient says
    EOptimiser fOptimiser = kAdam;

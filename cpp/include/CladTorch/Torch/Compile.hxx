@@ -59,8 +59,10 @@ using ListFunction = std::function<TensorList(const TensorList &)>;
 /// shapes. Captured tensors (parameters of a torch::nn module, running statistics), and
 /// whether they require gradients, are read at each call. Copies share everything. All methods are thread-safe and
 /// throw CladTorch::Error; while one thread compiles for new shapes, others run existing specialisations. Batches whose
-/// rows are independent are processed in blocks, on torch::get_num_threads() threads; sums over blocks are taken in a
-/// fixed order, for the same bits with any number of threads.
+/// rows are independent are processed in blocks, on torch::get_num_threads() threads; kernels sum over blocks in a
+/// fixed order, for the same bits with any number of threads. Sums of operators that are left to LibTorch (back ends
+/// "split" and "autograd") may depend on that number, as in LibTorch. In a forked process these operators, and compiling
+/// for new shapes, wait forever for LibTorch's threads unless torch::set_num_threads(1) was called there.
 class Compiled {
 public:
    /// \param module Owned by `function`: each call checks whether it and its submodules are in training mode.
