@@ -34,11 +34,11 @@ inline T Dot(std::size_t n, const T *x, const T *y)
    Vector<T> sums[2] = {};
    std::size_t i = 0;
    for (; i + 2 * L <= n; i += 2 * L) {
-      sums[0] += Load(x + i) * Load(y + i);
-      sums[1] += Load(x + i + L) * Load(y + i + L);
+      AddProducts(Load(x + i), Load(y + i), sums[0]);
+      AddProducts(Load(x + i + L), Load(y + i + L), sums[1]);
    }
    for (; i + L <= n; i += L)
-      sums[0] += Load(x + i) * Load(y + i);
+      AddProducts(Load(x + i), Load(y + i), sums[0]);
    sums[0] += sums[1];
    T sum = 0;
    for (std::size_t l = 0; l < L; ++l)
@@ -62,12 +62,12 @@ void RowsTimesVector(std::size_t M, std::size_t K, const T *a, std::size_t row, 
       for (std::size_t k = 0; k + L <= K; k += L) {
          const Vector<T> right = Load(v + k);
          for (std::size_t r = 0; r < L; ++r)
-            sums.fRows[r] += Load(a + r * row + k) * right;
+            AddProducts(Load(a + r * row + k), right, sums.fRows[r]);
       }
       if (K % L) {
          const Vector<T> right = last.Of(Load(v + K - L));
          for (std::size_t r = 0; r < L; ++r)
-            sums.fRows[r] += last.Of(Load(a + r * row + K - L)) * right;
+            AddProducts(last.Of(Load(a + r * row + K - L)), right, sums.fRows[r]);
       }
       sums.Transpose();
       for (std::size_t half = L / 2; half; half /= 2)
@@ -91,10 +91,10 @@ void VectorTimesColumns(std::size_t K, const T *v, std::size_t step, const T *b,
    for (; k + U <= K; k += U)
       for (std::size_t u = 0; u < U; ++u)
          for (std::size_t w = 0; w < W; ++w)
-            sums[u][w] += v[(k + u) * step] * Load(b + (k + u) * row + w * L);
+            AddProduct(v[(k + u) * step], Load(b + (k + u) * row + w * L), sums[u][w]);
    for (; k < K; ++k)
       for (std::size_t w = 0; w < W; ++w)
-         sums[0][w] += v[k * step] * Load(b + k * row + w * L);
+         AddProduct(v[k * step], Load(b + k * row + w * L), sums[0][w]);
    for (std::size_t half = U / 2; half; half /= 2)
       for (std::size_t u = 0; u < half; ++u)
          for (std::size_t w = 0; w < W; ++w)

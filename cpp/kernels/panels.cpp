@@ -55,9 +55,9 @@ void OneOutput(size_t R, size_t I, const T *x, const T *layer, T *z)
             const Vector<T> left = Load(layer + p * P), right = Load(layer + p * P + L);
             for (size_t r = 0; r < L; ++r) {
                const T *row = from + r * P;
-               sums.fRows[r] += Load(row) * left;
+               AddProducts(Load(row), left, sums.fRows[r]);
                if constexpr (width() > 1)
-                  sums.fRows[r] += Load(row + L) * right;
+                  AddProducts(Load(row + L), right, sums.fRows[r]);
             }
          });
       const Vector<T> values = RowSums(sums) + bias;
@@ -78,7 +78,7 @@ void OneOutputPanel(size_t R, const T *x, const T *w, Slopes<T> slopes, const T 
    const auto take = [&](size_t r, size_t chain) {
       for (size_t h = 0; h < 2; ++h) {
          const Vector<T> value = Load(x + r * P + h * L);
-         sums[chain][h] += dz[r * P] * value;
+         AddProduct(dz[r * P], value, sums[chain][h]);
          if (dx) {
             T *to = dx + r * P + h * L;
             const Vector<T> adjoint = dz[r * P] * weight[h] * slopes.At(value);

@@ -32,7 +32,7 @@ inline void Rows(size_t K, const T *a, ct_matrix as, const T *b, size_t bRow, bo
       Pack<T, C> right;
       std::memcpy(&right, b + k * bRow, sizeof right);
       for (size_t r = 0; r < R; ++r)
-         sums[r] += a[r * as.row + k * as.column] * right;
+         AddProduct(a[r * as.row + k * as.column], right, sums[r]);
    }
    for (size_t r = 0; r < R; ++r)
       std::memcpy(c + r * cRow, &sums[r], columns == C ? C * sizeof(T) : bytes);

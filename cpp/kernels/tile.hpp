@@ -36,16 +36,9 @@ using SumOf = std::conditional_t<std::is_same_v<F, Pair>, float, F>;
 template <typename F>
 constexpr std::size_t kNumbers = std::is_same_v<F, Pair> ? 2 : 1;
 
-/// sum += factor * row
-template <typename T>
-inline void AddProduct(T factor, Vector<T> row, Vector<T> &sum)
-{
-   sum += factor * row;
-}
-
 #ifdef __AVX512BF16__
-/// The same with the products of both numbers of each pair.
-inline void AddProduct(Pair factor, Vector<Pair> row, Vector<float> &sum)
+/// sum += factor * row, with the products of both numbers of each pair.
+inline void AddProduct(Pair factor, const Vector<Pair> &row, Vector<float> &sum)
 {
    sum = _mm512_dpbf16_ps(sum, (__m512bh)_mm512_set1_epi32(static_cast<int>(factor)), (__m512bh)row);
 }

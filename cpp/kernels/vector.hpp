@@ -46,6 +46,29 @@ inline void Store(Vector<T> v, T *to)
    std::memcpy(to, &v, sizeof v);
 }
 
+/// sum += a * b in every lane, rounded once where the variant has an instruction for that and the file is compiled for it. clang is
+/// told so by name: left alone it rounds some products twice, others in each version of a loop.
+template <typename V>
+inline void AddProducts(const V &a, const V &b, V &sum)
+{
+#if defined(__clang__) && defined(__FMA__)
+   sum = __builtin_elementwise_fma(a, b, sum);
+#else
+   sum += a * b;
+#endif
+}
+
+/// The same with one factor for all lanes.
+template <typename T, typename V>
+inline void AddProduct(T factor, const V &row, V &sum)
+{
+#if defined(__clang__) && defined(__FMA__)
+   AddProducts(factor - V{}, row, sum);
+#else
+   sum += factor * row;
+#endif
+}
+
 /// The lower and the upper half of the lanes.
 template <typename T, std::size_t N>
 struct Halves {
