@@ -39,7 +39,7 @@ constexpr size_t Factors(size_t K)
 template <typename T, T F(T)>
 inline Vector<T> Map(Vector<T> v)
 {
-   Vector<T> result;
+   Vector<T> result = v;
    for (size_t l = 0; l < kLanes<T>; ++l)
       result[l] = F(v[l]);
    return result;
