@@ -204,7 +204,8 @@ fn links_lead_somewhere() {
 fn sources_that_are_named_exist() {
     for (path, least) in [("cpp/doc/derivatives.md", 10), ("cpp/doc/design.md", 2)] {
         let page = page(path);
-        let is_source = |code: &&str| [".cpp", ".hpp", ".rs"].iter().any(|kind| code.ends_with(kind)) && !code.contains(' ');
+        let is_source =
+            |code: &&str| [".cpp", ".hpp", ".rs"].iter().any(|kind| code.ends_with(kind)) && !code.contains(' ');
         let named: Vec<_> = page.codes().into_iter().filter(is_source).collect();
         assert!(named.len() >= least, "{path} names {named:?}");
         for name in named {
