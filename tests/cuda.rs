@@ -8,7 +8,8 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use cladtorch::gradient::cuda::{self, CudaProgram, Failure, Gpu, Nvrtc};
+use cladtorch::gradient::Failure;
+use cladtorch::gradient::cuda::{self, CudaProgram, Gpu, Nvrtc};
 use cladtorch::graph::Program;
 use support::cuda_host::{Host, lowered};
 use support::graph::cases::{In, cases};

@@ -4,7 +4,9 @@
 use std::path::PathBuf;
 use std::time::Instant;
 
-use cladtorch::gradient::cuda::{CudaGraph, Failure, Gpu};
+use cladtorch::device::{ReadPointer, WritePointer};
+use cladtorch::gradient::cuda::{CudaGraph, Gpu};
+use cladtorch::gradient::{Executable, Failure};
 use cladtorch::{device, graph::Program};
 use serde_json::{Value, json};
 use support::cuda_host::lowered;
@@ -116,7 +118,7 @@ fn in_turns(case: &Case, device: Device, gpu: &Gpu) -> Result<[Vec<f64>; 2], Str
 /// The kernels with the tensors that they read and write, all on the GPU.
 struct Ours {
     graph: CudaGraph,
-    inputs: Vec<usize>,
+    inputs: Vec<ReadPointer>,
     output: Tensor,
     seed: Tensor,
     gradients: Vec<Tensor>,
@@ -129,7 +131,7 @@ impl Ours {
         let options = (Kind::Float, inputs[0].device());
         Ok(Ours {
             graph,
-            inputs: inputs.iter().map(|input| input.data_ptr() as usize).collect(),
+            inputs: inputs.iter().map(read).collect(),
             output: Tensor::zeros(&shape, options),
             seed: Tensor::ones(&shape, options),
             gradients: inputs.iter().map(|input| input.detach().zeros_like()).collect(),
@@ -138,15 +140,26 @@ impl Ours {
 
     /// On the default stream, which is LibTorch's here.
     fn run(&mut self) -> Result<(), String> {
-        let address = |tensor: &Tensor| tensor.data_ptr() as usize;
-        let gradients: Vec<usize> = self.gradients.iter().map(address).collect();
-        let saved = self.graph.forward(0, &self.inputs, &[address(&self.output)]).map_err(|failure| match failure {
-            Failure::Other(error) => error.to_string(),
-            Failure::OutOfRange(operator) => format!("an index of operator {operator} is out of range"),
-        })?;
-        let seeds = [address(&self.seed)];
-        self.graph.backward(&saved, 0, &self.inputs, &seeds, &gradients).map_err(|error| error.to_string())
+        let gradients: Vec<WritePointer> = self.gradients.iter().map(written).collect();
+        let (outputs, seeds) = ([written(&self.output)], [read(&self.seed)]);
+        // SAFETY: the tensors are those of the program, on the GPU, and nobody else uses them.
+        unsafe {
+            let saved = self.graph.forward(0, &self.inputs, &outputs).map_err(|failure| match failure {
+                Failure::Other(error) => error.to_string(),
+                Failure::OutOfRange(operator) => format!("an index of operator {operator} is out of range"),
+            })?;
+            let ran = self.graph.backward(0, &saved, &self.inputs, &seeds, &gradients);
+            ran.map_err(|error| error.to_string())
+        }
     }
+}
+
+fn read(tensor: &Tensor) -> ReadPointer {
+    ReadPointer::exposed(tensor.data_ptr() as usize)
+}
+
+fn written(tensor: &Tensor) -> WritePointer {
+    WritePointer::exposed(tensor.data_ptr() as usize)
 }
 
 fn wave(shape: &[i64], step: f64) -> Tensor {

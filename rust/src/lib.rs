@@ -22,7 +22,7 @@
 //! | `onnx` | ONNX's messages, to write and to read | `error` |
 //! | [`train`] | what options may be, schedules, epochs, early stopping, checkpoints, folds, metrics | `options`, `dataset`, `stream`, `gradient`, `model` |
 //! | [`options`] | what a user asks of a fit, and its record in model files | `graph` |
-//! | [`gradient`] | back ends: [`gradient::aot`] (Clad's derivatives, tiles of rows of a module), [`gradient::autograd`] (perceptrons on LibTorch), [`gradient::libtorch`] (a module as LibTorch runs it), [`gradient::CompiledGraph`] (an observed function, in blocks of its rows), [`gradient::cuda`] (the same as kernels for GPUs, which no fit and no compiled function uses yet) | `graph`, `optimizer`, `kernels`, `device`, `dataset` |
+//! | [`gradient`] | passes over programs, and the back ends that compile them: aot and jit (Clad's derivatives), [`gradient::autograd`] (LibTorch), [`gradient::cuda`] (kernels for GPUs, which no fit and no compiled function uses yet); [`gradient::BackEnd`] is chosen in one place; what comes of it is a [`gradient::Executable`] for a function, a [`gradient::Engine`] for a network in training | `graph`, `optimizer`, `kernels`, `device`, `dataset` |
 //! | [`ranks`] | processes of an MPI job that train together: sums over them, in order | `error`, `kernels` |
 //! | [`optimizer`] | SGD, Adam and AdamW over one flat vector, their state; the rate is given at each update | `graph`, `kernels`, `device` |
 //! | [`graph`] | networks: [`graph::Graph`], a chain of layers; [`graph::Program`], operators with their operands, of a chain or of an observed function; [`graph::Module`], one of them with parameters, which trains; [`graph::lower`], which makes it, [`graph::rows`], which takes its rows apart, and [`graph::sliding`], which cuts it in two for long series | `error`, `kernels::strided` |
@@ -53,7 +53,7 @@
 //!
 //! `unsafe` lives in [`kernels`] (calls of the C functions), `memory` (numbers as slices; tensors by pointers, which are read or
 //! written), [`device`] (the dynamic linker), `ranks::mpi` (MPI's functions), in [`gradient::CompiledGraph`] (addresses from C++,
-//! which become such pointers there) and its blocks, [`gradient::Pass`] and [`gradient::ObservedLoss`] (whose tensors are lent to
+//! which become such pointers there), its [`gradient::Executable`] and its blocks, [`gradient::Pass`] and [`gradient::ObservedLoss`] (whose tensors are lent to
 //! a program), the loader of its compiled functions, `gradient::cuda` (NVRTC and the driver), and in what cxx writes for [`bridge`].
 //!
 //! How data flow: the C++ shim asks ROOT where the baskets of a tree's branches lie, and the fast reader ([`columns`])

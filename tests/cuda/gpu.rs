@@ -1,6 +1,8 @@
 //! Recorded programs on a GPU.
 
-use cladtorch::gradient::cuda::{CudaGraph, CudaProgram, Failure, Gpu, GpuMemory};
+use cladtorch::device::{ReadPointer, WritePointer};
+use cladtorch::gradient::cuda::{CudaGraph, CudaProgram, Gpu, GpuMemory};
+use cladtorch::gradient::{Executable, Failure};
 use cladtorch::graph::Program;
 use support::graph::recorder::Recorder;
 use tch::Tensor;
@@ -29,13 +31,18 @@ pub fn results(
     let outputs: Vec<GpuMemory> = seeds.iter().map(fresh).collect::<Result<_, _>>()?;
     let wanted = |input: &Tensor| input.requires_grad().then(|| fresh(input)).transpose();
     let gradients: Vec<Option<GpuMemory>> = recorder.inputs().iter().map(wanted).collect::<Result<_, _>>()?;
-    let addresses = |list: &[GpuMemory]| list.iter().map(GpuMemory::address).collect::<Vec<_>>();
-    let of_gradients: Vec<usize> = gradients.iter().map(|x| x.as_ref().map_or(0, GpuMemory::address)).collect();
-    let inputs = addresses(&inputs);
+    let read = |memory: &GpuMemory| ReadPointer::exposed(memory.address());
+    let written = |memory: &GpuMemory| WritePointer::exposed(memory.address());
+    let [of_inputs, of_seeds] = [&inputs, &given].map(|list| list.iter().map(read).collect::<Vec<_>>());
+    let of_outputs: Vec<_> = outputs.iter().map(written).collect();
+    let of_gradients: Vec<_> = gradients.iter().map(|x| x.as_ref().map_or(WritePointer::NULL, written)).collect();
     for _ in 0..2 {
         // Twice, the second time in the same arenas.
-        let saved = graph.forward(0, &inputs, &addresses(&outputs))?;
-        graph.backward(&saved, 0, &inputs, &addresses(&given), &of_gradients)?;
+        // SAFETY: all of it is memory of this GPU, as large as the program's tensors, and used by nobody else.
+        unsafe {
+            let saved = graph.forward(0, &of_inputs, &of_outputs)?;
+            graph.backward(0, &saved, &of_inputs, &of_seeds, &of_gradients)?;
+        }
     }
     let down = |memory: &GpuMemory, like: &Tensor| -> cladtorch::Result<Tensor> {
         let mut bytes = vec![0; like.numel() * like.kind().elt_size_in_bytes()];

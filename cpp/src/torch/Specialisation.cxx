@@ -107,8 +107,9 @@ Specialisation::Specialisation(std::shared_ptr<const ListFunction> function, con
                                const CompileOptions &options, const Observer &observe, const std::string &why)
    : fFunction(std::move(function)), fInputs(inputs.begin(), inputs.end()), fWanted(wanted)
 {
-   if (options.fBackEnd == kAutogradBackEnd) {
-      fReason = "the options ask for it";
+   const auto backEnd = static_cast<Core::BackEnd>(options.fBackEnd);
+   if (!Core::back_end_tries_kernels(backEnd)) {
+      fReason = std::string(Core::back_end_why_libtorch(backEnd, ""));
       return;
    }
    std::optional<Observation> observation;
@@ -123,8 +124,7 @@ Specialisation::Specialisation(std::shared_ptr<const ListFunction> function, con
    }
    if (Compiled())
       return;
-   if (options.fBackEnd != kAnyBackEnd && options.fBackEnd != kFastestBackEnd)
-      throw std::runtime_error(fReason + "; kAnyBackEnd, the default, runs such functions too");
+   fReason = std::string(Core::back_end_why_libtorch(backEnd, fReason)); // throws where the options ask for kernels
    if (observation && observation->fRecorded)
       MakeParts(*observation, options);
 }

@@ -7,11 +7,12 @@ use ffi::{BackEnd, CompileSpec, CompiledSignature, DenseSpec, NoiseSpec};
 
 #[cxx::bridge(namespace = "CladTorch::Core")]
 mod ffi {
-    /// `EBackEnd`, without LibTorch itself.
+    /// `EBackEnd`.
     enum BackEnd {
         Any = 0,
         Aot = 1,
         Jit = 2,
+        Autograd = 3,
         Fastest = 4,
     }
 
@@ -63,6 +64,10 @@ mod ffi {
         type SavedForward;
         /// Refuses a limit of compiling that is none.
         fn compiled_check_time_limit(seconds: f64) -> Result<()>;
+        /// Whether the function has to be observed, for kernels to run it.
+        fn back_end_tries_kernels(back_end: BackEnd) -> Result<bool>;
+        /// Why LibTorch runs a function that kernels do not, for `obstacle`; fails where they were asked for.
+        fn back_end_why_libtorch(back_end: BackEnd, obstacle: &str) -> Result<String>;
         /// Fails as `graph_work` does.
         fn compiled_new(graph: &ObservedGraph, spec: &CompileSpec) -> Result<Box<CompiledGraph>>;
         fn compiled_signature(graph: &CompiledGraph) -> CompiledSignature;
@@ -72,7 +77,7 @@ mod ffi {
         fn text(self: &CompiledGraph) -> &str;
         /// `aot` or `jit`.
         fn compiled_back_end(graph: &CompiledGraph) -> String;
-        /// What kept the fastest back end from running, where it was asked for; else empty.
+        /// What kept the first back end that was asked for from running; else empty.
         fn obstacle(self: &CompiledGraph) -> &str;
         /// Runs the graph and keeps nothing. `inputs` are the addresses of inputs, constants and noise, each of the
         /// dtype, shape and strides of its observation; `outputs` those of the signature's outputs. Safe from several
@@ -107,10 +112,18 @@ mod ffi {
     }
 }
 
-shared_enum!(BackEnd is gradient::Wanted, "back end": Any Aot Jit Fastest);
+shared_enum!(BackEnd is gradient::Wanted, "back end": Any Aot Jit Autograd Fastest);
 
 fn compiled_check_time_limit(seconds: f64) -> Result<()> {
     guard(|| gradient::time_limit(seconds).map(|_| ()))
+}
+
+fn back_end_tries_kernels(back_end: BackEnd) -> Result<bool> {
+    guard(|| gradient::Wanted::try_from(back_end).map(gradient::Wanted::tries_kernels))
+}
+
+fn back_end_why_libtorch(back_end: BackEnd, obstacle: &str) -> Result<String> {
+    guard(|| gradient::Wanted::try_from(back_end)?.why_libtorch(obstacle))
 }
 
 fn compiled_new(graph: &ObservedGraph, spec: &CompileSpec) -> Result<Box<CompiledGraph>> {

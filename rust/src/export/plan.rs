@@ -272,11 +272,8 @@ fn known_operators<'a>(model: &'a Model, what: &str) -> Result<&'a Module> {
             "write the network with the operators that CladTorch::Model::Print names as supported",
         )
     };
-    match (model.module(), model.network()) {
-        (Some(module), _) => Ok(module),
-        (None, Network::Module(network)) => Err(refused(network.why_libtorch().unwrap_or_default())),
-        (None, Network::Mlp(_)) => Err(Error::Internal("a perceptron without operators".into())),
-    }
+    let module = model.module().map(|module| &**module);
+    module.ok_or_else(|| refused(model.why_libtorch().unwrap_or_default()))
 }
 
 fn computed_from_events(program: &Program) -> Vec<bool> {

@@ -18,7 +18,7 @@ use rayon::prelude::*;
 use super::barrier::{Barrier, MOST_MEMBERS};
 use super::batches::{self, batches};
 use super::shard::{Shard, Share, Workspace};
-use super::{CustomLoss, Engine, ModuleTiles, Rows, Settings, Snapshot, Spread, Steps};
+use super::{BackEnd, CustomLoss, Engine, ModuleTiles, Rows, Settings, Snapshot, Spread, Steps};
 use crate::device::{Element, HostBuffer, thread_pool};
 use crate::error::{Error, Result};
 use crate::graph::{DType, Graph, Mode, Module};
@@ -421,7 +421,7 @@ impl<T: Scalar + Element> Engine for AotEngine<T> {
             0 => String::new(),
             layers => format!(", products of {layers} layer(s) in bfloat16"),
         };
-        format!("aot (derivatives by Clad) on cpu, {threads} thread(s){rounded}")
+        format!("{} on cpu, {threads} thread(s){rounded}", BackEnd::Aot.title())
     }
 }
 

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use tch::{Device, Kind, Reduction, TchError, Tensor, no_grad};
 
-use super::{Engine, Rows, Settings, Snapshot, Steps};
+use super::{BackEnd, Engine, Rows, Settings, Snapshot, Steps};
 use crate::dataset::Scaler;
 use crate::error::Error;
 use crate::graph::{Activation, Graph, Loss, Node, Op};
@@ -202,9 +202,10 @@ impl Engine for AutogradEngine {
     }
 
     fn describe(&self) -> String {
+        let title = BackEnd::Autograd.title();
         match self.device {
-            Device::Cuda(index) => format!("autograd (LibTorch) on cuda:{index}"),
-            _ => format!("autograd (LibTorch) on cpu, {} thread(s)", tch::get_num_threads()),
+            Device::Cuda(index) => format!("{title} on cuda:{index}"),
+            _ => format!("{title} on cpu, {} thread(s)", tch::get_num_threads()),
         }
     }
 }

@@ -1,33 +1,21 @@
 //! A function observed by LibTorch, compiled: what C++ calls. See `bridge/compiled.rs`.
 
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use super::blocks::{BlockRows, threads};
-use super::buffer_assignment::BufferAssignment;
-use super::executor::OutOfRange;
-use super::form::Form;
-use super::jit;
+use super::back_end::{BackEnd, Choice, Wanted};
+use super::blocks::BlockRows;
+use super::executable::{Executable, Failure, SavedForward};
+use super::host::HostProgram;
 use super::tensor_lists::with_lists;
-use crate::device::{Element, HostBuffer, ReadPointer, ReadTensors, WritePointer, WriteTensors};
+use crate::device::{Element, ReadPointer, ReadTensors, WritePointer, WriteTensors};
 use crate::error::{Error, Result};
 use crate::graph::outputs::pass_on;
-use crate::graph::program::{Node, Primitive, Tensor};
-use crate::graph::{BackEnd, DType, ObservedGraph, Program, lower};
+use crate::graph::program::Tensor;
+use crate::graph::{DType, ObservedGraph, Program, lower};
 use crate::kernels::Scalar;
 
-/// Which back end a compiled function shall have.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wanted {
-    /// Aot, which needs no compiler.
-    Any,
-    /// Aot.
-    Aot,
-    /// Jit; an error where it cannot be made.
-    Jit,
-    /// Jit where it can be made, else aot.
-    Fastest,
-}
+/// The stream of the CPU.
+const HOST: usize = 0;
 
 /// How to compile a function.
 #[derive(Clone, Debug)]
@@ -77,36 +65,12 @@ pub struct CompiledGraph {
     passed_on: Vec<Option<usize>>,
     /// Operator and place of each observed node, for messages.
     operators: Vec<String>,
-    runner: Runner,
-    /// Which one runs, and why.
-    back_end: BackEnd,
+    executable: Box<dyn Executable>,
+    /// Which back end runs, and why.
+    choice: Choice,
     reason: String,
-    /// What kept the fastest from running, where it was asked for; else empty.
-    obstacle: String,
     /// The emitted function, and what Clad made of it.
     text: String,
-}
-
-/// The graph in the type of its numbers.
-enum Runner {
-    Float32(Typed<f32>),
-    Float64(Typed<f64>),
-}
-
-struct Typed<T> {
-    form: Form<T>,
-    /// Whether it is run at once and has operators that threads share.
-    shares: bool,
-    values: Arc<Pool<T>>,
-    adjoints: Arc<Pool<T>>,
-}
-
-/// What one forward call keeps for its backward calls.
-pub struct SavedForward(Saved);
-
-enum Saved {
-    Float32(Lease<f32>),
-    Float64(Lease<f64>),
 }
 
 impl CompiledGraph {
@@ -117,62 +81,36 @@ impl CompiledGraph {
 
     /// The same in blocks of so many rows.
     pub fn in_blocks(graph: &ObservedGraph, options: &CompileOptions, rows: BlockRows) -> Result<Self> {
-        let mut program = lower::lower(graph, &options.gradients)?;
+        let CompileOptions { name, back_end: wanted, reason, gradients, time_limit: limit } = options;
+        let mut program = lower::lower(graph, gradients)?;
         let passed_on = pass_on(&mut program);
         let place = |place: &str| if place.is_empty() { String::new() } else { format!(" at {place}") };
-        let operators = graph.nodes.iter().map(|node| format!("{}{}", node.op, place(&node.place))).collect();
-        let mut compiled = CompiledGraph {
-            name: options.name.clone(),
-            runner: match program.dtype {
-                DType::Float32 => Runner::Float32(Typed::new(&program, rows)?),
-                _ => Runner::Float64(Typed::new(&program, rows)?),
-            },
+        let operators: Vec<String> =
+            graph.nodes.iter().map(|node| format!("{}{}", node.op, place(&node.place))).collect();
+        let limit = time_limit(*limit)?;
+        let ((executable, text), choice) = wanted.choose(|back_end| {
+            let making = Making { back_end, name, operators: &operators, rows, limit };
+            match program.dtype {
+                DType::Float32 => making.compile::<f32>(&program),
+                _ => making.compile::<f64>(&program),
+            }
+        })?;
+        let reason = if reason.is_empty() { why(*wanted, &choice) } else { reason };
+        Ok(CompiledGraph {
+            name: name.clone(),
+            reason: reason.to_owned(),
             program,
             passed_on,
             operators,
-            back_end: BackEnd::Aot,
-            reason: if options.reason.is_empty() { "as asked for".to_owned() } else { options.reason.clone() },
-            obstacle: String::new(),
-            text: String::new(),
-        };
-        let limit = time_limit(options.time_limit)?;
-        match options.back_end {
-            Wanted::Any if options.reason.is_empty() => {
-                compiled.reason = "jit is used where it is asked for".to_owned();
-            }
-            Wanted::Any | Wanted::Aot => (),
-            Wanted::Jit => compiled.make(limit)?,
-            Wanted::Fastest => compiled.make_if_possible(limit),
-        }
-        Ok(compiled)
+            executable,
+            choice,
+            text,
+        })
     }
 
-    /// Stays with aot, and says why, where jit cannot be made.
-    fn make_if_possible(&mut self, limit: Duration) {
-        match self.make(limit) {
-            Ok(()) => self.reason = "the fastest".to_owned(),
-            Err(error) => {
-                self.obstacle = error.to_string();
-                self.reason.clone_from(&self.obstacle);
-            }
-        }
-    }
-
-    /// Puts one compiled function in place of the steps.
-    fn make(&mut self, limit: Duration) -> Result<()> {
-        let CompiledGraph { name, program, operators, runner, .. } = self;
-        let made = match runner {
-            Runner::Float32(typed) => typed.make(program, name, operators, limit),
-            Runner::Float64(typed) => typed.make(program, name, operators, limit),
-        };
-        self.text = made.map_err(|reason| Error::invalid(format!("{name}: back end jit: {reason}"), "use aot"))?;
-        self.back_end = BackEnd::Jit;
-        Ok(())
-    }
-
-    /// What kept the fastest back end from running, where it was asked for; else empty.
+    /// What kept the first back end that was asked for from running; else empty.
     pub fn obstacle(&self) -> &str {
-        &self.obstacle
+        self.choice.instead.as_deref().unwrap_or_default()
     }
 
     /// The emitted function and Clad's derivative of it; empty with other back ends than `jit`.
@@ -197,21 +135,15 @@ impl CompiledGraph {
 
     /// Operators, shapes, arena, back end, for people.
     pub fn describe(&self) -> String {
-        let [values, adjoints] = match &self.runner {
-            Runner::Float32(typed) => typed.form.run().arenas().map(|length| length * size_of::<f32>()),
-            Runner::Float64(typed) => typed.form.run().arenas().map(|length| length * size_of::<f64>()),
-        };
-        let parts = match &self.runner {
-            Runner::Float32(typed) => typed.form.parts(&self.program),
-            Runner::Float64(typed) => typed.form.parts(&self.program),
-        };
+        let [values, adjoints] = self.executable.arenas();
+        let parts = self.executable.parts(&self.program);
         let steps: usize = parts.iter().map(|(_, part)| part.nodes.len()).sum();
         let mut text = format!(
             "{}: {} on back end {} ({}), {} operators in {steps} steps, arenas of {values} bytes for values and \
              {adjoints} for adjoints\n",
             self.name,
             self.program.dtype.name(),
-            self.back_end.name(),
+            self.back_end().name(),
             self.reason,
             self.operators.len(),
         );
@@ -229,7 +161,7 @@ impl CompiledGraph {
 
     /// Which one runs.
     pub fn back_end(&self) -> BackEnd {
-        self.back_end
+        self.choice.back_end
     }
 
     /// Runs and keeps nothing.
@@ -237,17 +169,9 @@ impl CompiledGraph {
     /// # Safety
     /// See the bridge.
     pub unsafe fn infer(&self, inputs: &[usize], outputs: &[usize]) -> Result<()> {
-        with_lists(|lists| {
-            lists.inputs.extend(inputs.iter().copied().map(ReadPointer::exposed));
-            lists.written.extend(outputs.iter().copied().map(WritePointer::exposed));
-            // SAFETY: the caller's promise.
-            let (inputs, outputs) = unsafe { (ReadTensors::new(&lists.inputs), WriteTensors::new(&lists.written)) };
-            let ran = match &self.runner {
-                Runner::Float32(typed) => typed.infer(inputs, outputs),
-                Runner::Float64(typed) => typed.infer(inputs, outputs),
-            };
-            ran.map_err(|failure| self.explain(failure))
-        })
+        // SAFETY: the caller's promise.
+        with_forward_lists(inputs, outputs, |inputs, outputs| unsafe { self.executable.infer(HOST, inputs, outputs) })
+            .map_err(|failure| self.explain(failure))
     }
 
     /// Runs and keeps the values.
@@ -255,22 +179,18 @@ impl CompiledGraph {
     /// # Safety
     /// See the bridge.
     pub unsafe fn forward(&self, inputs: &[usize], outputs: &[usize]) -> Result<SavedForward> {
-        with_lists(|lists| {
-            lists.inputs.extend(inputs.iter().copied().map(ReadPointer::exposed));
-            lists.written.extend(outputs.iter().copied().map(WritePointer::exposed));
-            // SAFETY: the caller's promise.
-            let (inputs, outputs) = unsafe { (ReadTensors::new(&lists.inputs), WriteTensors::new(&lists.written)) };
-            self.run_forward(inputs, outputs)
-        })
+        // SAFETY: the caller's promise.
+        with_forward_lists(inputs, outputs, |inputs, outputs| unsafe { self.run_forward(inputs, outputs) })
     }
 
     /// [`forward`](Self::forward) of tensors.
-    pub(super) fn run_forward(&self, inputs: ReadTensors, outputs: WriteTensors) -> Result<SavedForward> {
-        let saved = match &self.runner {
-            Runner::Float32(typed) => typed.forward(inputs, outputs).map(Saved::Float32),
-            Runner::Float64(typed) => typed.forward(inputs, outputs).map(Saved::Float64),
-        };
-        saved.map(SavedForward).map_err(|failure| self.explain(failure))
+    ///
+    /// # Safety
+    /// See the bridge.
+    pub(super) unsafe fn run_forward(&self, inputs: &[ReadPointer], outputs: &[WritePointer]) -> Result<SavedForward> {
+        // SAFETY: the caller's promise.
+        let saved = unsafe { self.executable.forward(HOST, inputs, outputs) };
+        saved.map_err(|failure| self.explain(failure))
     }
 
     /// Writes the gradients; those that are adjoints passed on only where there is memory for them.
@@ -289,51 +209,46 @@ impl CompiledGraph {
             lists.seeds.extend(adjoints.iter().copied().map(ReadPointer::exposed));
             lists.written.extend(gradients.iter().copied().map(WritePointer::exposed));
             // SAFETY: the caller's promise.
-            let (inputs, seeds, gradients) = unsafe {
-                (ReadTensors::new(&lists.inputs), ReadTensors::new(&lists.seeds), WriteTensors::new(&lists.written))
-            };
-            self.run_backward(saved, inputs, seeds, gradients)
+            unsafe { self.run_backward(saved, &lists.inputs, &lists.seeds, &lists.written) }
         })
     }
 
     /// [`backward`](Self::backward) of tensors.
-    pub(super) fn run_backward(
+    ///
+    /// # Safety
+    /// See the bridge.
+    pub(super) unsafe fn run_backward(
         &self,
         saved: &SavedForward,
-        inputs: ReadTensors,
-        seeds: ReadTensors,
-        mut gradients: WriteTensors,
+        inputs: &[ReadPointer],
+        seeds: &[ReadPointer],
+        gradients: &[WritePointer],
     ) -> Result<()> {
         let wanted = self.program.arguments.iter().enumerate().filter(|(_, argument)| argument.gradient);
         for (index, argument) in wanted {
-            let is_missing =
-                gradients.as_slice().get(index).is_none_or(|pointer| pointer.is_null()) && !argument.view.is_empty();
+            let is_missing = gradients.get(index).is_none_or(|pointer| pointer.is_null()) && !argument.view.is_empty();
             if is_missing {
                 return Err(Error::Internal(format!("no memory for the gradient of argument {index}")));
             }
         }
-        match &self.runner {
-            Runner::Float32(_) => self.copy_passed_on::<f32>(seeds, &mut gradients),
-            Runner::Float64(_) => self.copy_passed_on::<f64>(seeds, &mut gradients),
-        }
-        match (&self.runner, &saved.0) {
-            (Runner::Float32(typed), Saved::Float32(values)) => typed.backward(values, inputs, seeds, gradients),
-            (Runner::Float64(typed), Saved::Float64(values)) => typed.backward(values, inputs, seeds, gradients),
-            _ => Err(Error::Internal("the saved forward call is another graph's".into())),
-        }
+        // SAFETY: the caller's promise.
+        let (read, mut written) = unsafe { (ReadTensors::new(seeds), WriteTensors::new(gradients)) };
+        self.copy_passed_on(read, &mut written);
+        // SAFETY: the caller's promise.
+        unsafe { self.executable.backward(HOST, saved, inputs, seeds, gradients) }
     }
 
-    fn copy_passed_on<T: Scalar + Element>(&self, seeds: ReadTensors, gradients: &mut WriteTensors) {
+    fn copy_passed_on(&self, seeds: ReadTensors, gradients: &mut WriteTensors) {
         for (argument, output) in self.passed_on.iter().enumerate() {
             let Some(output) = *output else { continue };
             if gradients.as_slice().get(argument).is_none_or(|pointer| pointer.is_null()) {
                 continue;
             }
-            let length = self.program.arguments[argument].view.len();
-            let gradient = gradients.write::<T>(argument, length);
+            let bytes = self.program.arguments[argument].view.len() * self.program.dtype.bytes();
+            let gradient = gradients.write::<u8>(argument, bytes);
             match seeds.is_given(output) {
-                true => gradient.copy_from_slice(seeds.read::<T>(output, length)),
-                false => gradient.fill(T::default()),
+                true => gradient.copy_from_slice(seeds.read(output, bytes)),
+                false => gradient.fill(0),
             }
         }
     }
@@ -341,7 +256,7 @@ impl CompiledGraph {
     fn explain(&self, failure: Failure) -> Error {
         match failure {
             Failure::Other(error) => error,
-            Failure::OutOfRange(OutOfRange { observed }) => Error::invalid(
+            Failure::OutOfRange(observed) => Error::invalid(
                 format!("{}: an index of {} is out of range", self.name, self.operators[observed]),
                 "indices count from 0 to one below the size of their dimension",
             ),
@@ -349,96 +264,55 @@ impl CompiledGraph {
     }
 }
 
-enum Failure {
-    OutOfRange(OutOfRange),
-    Other(Error),
+/// What a back end is to make, and how.
+struct Making<'a> {
+    back_end: BackEnd,
+    name: &'a str,
+    operators: &'a [String],
+    rows: BlockRows,
+    limit: Duration,
 }
 
-impl<T: Scalar + Element> Typed<T> {
-    fn new(program: &Program, rows: BlockRows) -> Result<Self> {
-        let form = Form::new(program, rows)?;
-        let [values, adjoints] = form.run().arenas().map(|length| Arc::new(Pool::new(length)));
-        let is_shared = |node: &Node| matches!(node.primitive, Primitive::Moments(_) | Primitive::Standardise { .. });
-        let shares = matches!(form, Form::Whole(_)) && program.nodes.iter().any(is_shared);
-        Ok(Typed { values, adjoints, form, shares })
-    }
-
-    fn make(&mut self, program: &Program, name: &str, operators: &[String], limit: Duration) -> Result<String, String> {
-        let (program, executor) = match &mut self.form {
-            Form::Whole(executor) => (program, executor),
-            Form::Blocks(blocks) => blocks.block(),
-        };
-        let assignment = BufferAssignment::new(program);
-        let jit::Made { function, zero, source, derivatives } =
-            jit::make(program, &assignment, name, operators, limit)?;
-        executor.replace_by(function, program, &assignment, &zero);
-        self.adjoints = Arc::new(Pool::new(self.form.run().arenas()[1]));
-        Ok(format!("{source}\n// What Clad made of it:\n{derivatives}"))
-    }
-
-    /// For its operators.
-    fn threads(&self) -> usize {
-        if self.shares { threads() } else { 1 }
-    }
-
-    fn lease(&self) -> Result<Lease<T>, Failure> {
-        Pool::lease(&self.values, |fresh| self.form.run().prepare(fresh)).map_err(Failure::Other)
-    }
-
-    fn infer(&self, inputs: ReadTensors, outputs: WriteTensors) -> Result<(), Failure> {
-        self.form
-            .run()
-            .infer(self.lease()?.as_mut_slice(), inputs, outputs, self.threads())
-            .map_err(Failure::OutOfRange)
-    }
-
-    fn forward(&self, inputs: ReadTensors, outputs: WriteTensors) -> Result<Lease<T>, Failure> {
-        let mut values = self.lease()?;
-        let memory = values.as_mut_slice();
-        self.form.run().forward(memory, inputs, outputs, self.threads()).map_err(Failure::OutOfRange)?;
-        Ok(values)
-    }
-
-    fn backward(
-        &self,
-        values: &Lease<T>,
-        inputs: ReadTensors,
-        seeds: ReadTensors,
-        gradients: WriteTensors,
-    ) -> Result<()> {
-        if !Arc::ptr_eq(&values.pool, &self.values) {
-            return Err(Error::Internal("the saved forward call is another graph's".into()));
-        }
-        let mut adjoints = Pool::lease(&self.adjoints, |_| ())?;
-        let (values, adjoints) = (values.as_slice(), adjoints.as_mut_slice());
-        self.form.run().backward(values, adjoints, inputs, seeds, false, gradients, self.threads());
-        Ok(())
-    }
-}
-
-/// Arenas of one length, used again and again.
-struct Pool<T> {
-    length: usize,
-    free: Mutex<Vec<HostBuffer<T>>>,
-}
-
-impl<T: Scalar> Pool<T> {
-    fn new(length: usize) -> Self {
-        Pool { length, free: Mutex::new(Vec::new()) }
-    }
-
-    fn lease(pool: &Arc<Self>, prepare: impl FnOnce(&mut [T])) -> Result<Lease<T>> {
-        let free = pool.free.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        let buffer = match free {
-            Some(buffer) => buffer,
-            None => {
-                let mut buffer = HostBuffer::zeros(pool.length)?;
-                prepare(buffer.as_mut_slice());
-                buffer
+impl Making<'_> {
+    /// The program, and the text that was compiled for it.
+    fn compile<T: Scalar + Element>(&self, program: &Program) -> Result<(Box<dyn Executable>, String)>
+    where
+        HostProgram<T>: Executable,
+    {
+        let &Making { back_end, name, operators, rows, limit } = self;
+        match back_end {
+            BackEnd::Aot => Ok((Box::new(HostProgram::<T>::aot(program, rows)?), String::new())),
+            BackEnd::Jit => {
+                let made = HostProgram::<T>::jit(program, rows, name, operators, limit);
+                let failed = |reason| Error::invalid(format!("{name}: back end jit: {reason}"), "use aot");
+                made.map(|(made, text)| (Box::new(made) as Box<dyn Executable>, text)).map_err(failed)
             }
-        };
-        Ok(Lease { buffer: Some(buffer), pool: Arc::clone(pool) })
+            BackEnd::Autograd => Err(Error::Internal(format!("{name} is LibTorch's to run"))),
+        }
     }
+}
+
+/// Why that back end runs.
+fn why(wanted: Wanted, choice: &Choice) -> &str {
+    match (&choice.instead, wanted) {
+        (Some(obstacle), _) => obstacle,
+        (None, Wanted::Any) => "jit is used where it is asked for",
+        (None, Wanted::Fastest) => "the fastest",
+        (None, _) => "as asked for",
+    }
+}
+
+/// Calls `run` with the tensors at these addresses.
+fn with_forward_lists<R>(
+    inputs: &[usize],
+    outputs: &[usize],
+    run: impl FnOnce(&[ReadPointer], &[WritePointer]) -> R,
+) -> R {
+    with_lists(|lists| {
+        lists.inputs.extend(inputs.iter().copied().map(ReadPointer::exposed));
+        lists.written.extend(outputs.iter().copied().map(WritePointer::exposed));
+        run(&lists.inputs, &lists.written)
+    })
 }
 
 /// What fTimeLimit says: infinity is no limit.
@@ -447,28 +321,4 @@ pub fn time_limit(seconds: f64) -> Result<Duration> {
         return Err(Error::invalid(format!("fTimeLimit = {seconds}"), "give seconds, more than 0"));
     }
     Ok(Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX))
-}
-
-/// An arena on loan; dropping it gives it back.
-struct Lease<T: Scalar> {
-    /// There until it is dropped.
-    buffer: Option<HostBuffer<T>>,
-    pool: Arc<Pool<T>>,
-}
-
-impl<T: Scalar> Lease<T> {
-    fn as_slice(&self) -> &[T] {
-        self.buffer.as_ref().map_or(&[], HostBuffer::as_slice)
-    }
-
-    fn as_mut_slice(&mut self) -> &mut [T] {
-        self.buffer.as_mut().map_or(&mut [], HostBuffer::as_mut_slice)
-    }
-}
-
-impl<T: Scalar> Drop for Lease<T> {
-    fn drop(&mut self) {
-        let mut free = self.pool.free.lock().unwrap_or_else(PoisonError::into_inner);
-        free.extend(self.buffer.take());
-    }
 }

@@ -8,7 +8,7 @@ use rayon::ThreadPool;
 
 use super::batches::batches;
 use super::objective::Objective;
-use super::{CustomLoss, Engine, Rows, Settings, Snapshot, Steps};
+use super::{BackEnd, CustomLoss, Engine, Rows, Settings, Snapshot, Steps};
 use crate::device::{HostBuffer, thread_pool};
 use crate::error::Result;
 use crate::graph::{Mode, events_mix};
@@ -350,6 +350,6 @@ impl Engine for LibTorchEngine {
 
     fn describe(&self) -> String {
         let threads = if self.threads == 0 { tch::get_num_threads() as usize } else { self.threads };
-        format!("autograd (LibTorch) on cpu, {threads} thread(s)")
+        format!("{} on cpu, {threads} thread(s)", BackEnd::Autograd.title())
     }
 }

@@ -1,16 +1,28 @@
 //! Back ends: value and gradient of a graph.
 //!
-//! A [`CompiledGraph`] is any function that LibTorch was seen to run, `executor` what runs it, and `blocks` what cuts its
-//! rows. Networks are trained by:
+//! The way from a graph to what runs:
 //!
-//! - [`aot`]: tiles of rows on the CPU, over the pullbacks that Clad derived from `cpp/kernels`, compiled into the crate.
-//!   What it trains is a [`Module`](crate::graph::Module), laid out as [`ModuleTiles`].
-//! - [`libtorch`]: such a module where LibTorch itself runs it, with its autograd.
-//! - [`autograd`]: LibTorch's own operators and automatic differentiation, on any device.
+//! 1. A graph is a [`Program`](crate::graph::Program): operators with their operands, of a network in one mode or of an observed
+//!    function.
+//! 2. Passes over it: [`Packing`] fuses linear layers with their activations, `blocks` cuts rows into blocks that fit a core's
+//!    cache, `buffer_assignment` and `reverse` give values and adjoints their places in arenas.
+//! 3. A [`BackEnd`] compiles it. Which one, and why, is decided in `back_end` alone, for networks ([`Choice`]) and functions
+//!    ([`Wanted`]).
+//! 4. A function becomes an [`Executable`] over memory of its device, which [`CompiledGraph`] holds; a network in training becomes an
+//!    [`Engine`], whose threads run a [`Pass`] each, in memory of their own. Predictions run passes, too.
+//!
+//! | back end | derivatives | functions | networks |
+//! |---|---|---|---|
+//! | [`aot`] | Clad's, of `cpp/kernels`, compiled into the library | `host`, by `executor` | [`aot::AotEngine`] over [`ModuleTiles`] |
+//! | `jit` | Clad's, of one function that is emitted for the graph | `host`, by that function | none |
+//! | [`autograd`] | LibTorch's | C++ calls LibTorch | [`libtorch`], [`autograd::AutogradEngine`] |
+//! | [`cuda`] | Clad's, in kernels for GPUs | [`cuda::CudaGraph`], which nothing chooses yet | none |
 
 mod affinity;
 pub mod aot;
+mod arenas;
 pub mod autograd;
+mod back_end;
 mod barrier;
 pub mod batches;
 #[allow(unsafe_code)] // Pointers to rows in the same tensors.
@@ -19,8 +31,12 @@ mod buffer_assignment;
 #[allow(unsafe_code)] // Addresses of tensors, from C++.
 mod compiled;
 pub mod cuda;
+#[allow(unsafe_code)] // Calls with tensors, as their owners promise.
+mod executable;
 mod executor;
 mod form;
+#[allow(unsafe_code)] // Pointers to the tensors of a call.
+mod host;
 mod jit;
 pub mod libtorch;
 mod module;
@@ -37,8 +53,10 @@ mod shares;
 mod spread;
 mod tensor_lists;
 
+pub use back_end::{BackEnd, Choice, Wanted};
 pub use blocks::BlockRows;
-pub use compiled::{CompileOptions, CompiledGraph, Draw, SavedForward, Signature, Wanted, time_limit};
+pub use compiled::{CompileOptions, CompiledGraph, Draw, Signature, time_limit};
+pub use executable::{Executable, Failure, SavedForward};
 pub(crate) use jit::{Body, Group, Nest, by_name, emit, groups, line, literal};
 pub use jit::{RowLoss, compile_activation};
 pub use module::{ModuleTiles, tile_rows};

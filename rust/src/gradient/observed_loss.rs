@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::batches::differ;
 use super::{CompileOptions, CompiledGraph, Wanted};
-use crate::device::{ReadPointer, ReadTensors, WritePointer, WriteTensors};
+use crate::device::{ReadPointer, WritePointer};
 use crate::error::{Error, Result, unwind};
 use crate::graph::program::extent;
 use crate::graph::{AnyBatch, DType, ObservedGraph, Program, dependence, lower};
@@ -250,15 +250,13 @@ impl ObservedLoss {
         let outputs = [WritePointer::of(values)];
         // SAFETY: `compiled` was checked to take rows of this width, dense, and to return so many values; the constants have as
         // many bytes as it reads, as `new` asked for.
-        let (read, written) = unsafe { (ReadTensors::new(&inputs), WriteTensors::new(&outputs)) };
-        let saved = compiled.run_forward(read, written)?;
+        let saved = unsafe { compiled.run_forward(&inputs, &outputs) }?;
         let Some((seeds, gradient)) = seeds else { return Ok(()) };
         let mut gradients = vec![WritePointer::NULL; inputs.len()];
         gradients[0] = WritePointer::of(gradient);
         let seeds = [ReadPointer::of(seeds)];
         // SAFETY: the same; the gradient of the rows is as long as they are, and no other is asked for.
-        let (seeds, gradients) = unsafe { (ReadTensors::new(&seeds), WriteTensors::new(&gradients)) };
-        compiled.run_backward(&saved, read, seeds, gradients)
+        unsafe { compiled.run_backward(&saved, &inputs, &seeds, &gradients) }
     }
 
     /// The sum of weight times loss over the rows of `outputs` [rows, outputs] and `labels` [rows, labels]; `adjoint` gets the

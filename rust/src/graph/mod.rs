@@ -44,8 +44,8 @@ pub use view::View;
 pub(crate) use custom::CUSTOM;
 pub use custom::{CustomActivation, ScalarFunction};
 pub use op::{
-    Activation, BackEnd, DType, Gives, Gradient, Init, LEAST_LOG_VARIANCE, Loss, NegativeWeights, Normalisation,
-    Optimiser, Precision, Schedule,
+    Activation, DType, Gives, Gradient, Init, LEAST_LOG_VARIANCE, Loss, NegativeWeights, Normalisation, Optimiser,
+    Precision, Schedule,
 };
 
 use std::ops::Range;

@@ -270,13 +270,3 @@ impl DType {
         }
     }
 }
-
-listed! {
-    /// What runs a compiled graph; LibTorch's own autograd is the caller's.
-    BackEnd {
-        /// Kernels with Clad's derivatives, compiled into the library.
-        Aot = "aot",
-        /// One function, emitted, differentiated by Clad and compiled for this graph.
-        Jit = "jit",
-    }
-}

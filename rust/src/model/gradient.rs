@@ -5,8 +5,9 @@ use std::sync::{Mutex, PoisonError};
 
 use rayon::prelude::*;
 
+use super::Model;
+use super::computation::{Computation, OnLibTorch};
 use super::predictor::{Numbers, fill};
-use super::{Model, Network};
 use crate::dataset::{Dataset, Scaler};
 use crate::device::shared_pool;
 use crate::error::{Error, Result};
@@ -44,7 +45,7 @@ impl Model {
         let each_row = self.outputs() * self.inputs();
         let size = (BLOCK / each_row).clamp(2, BLOCK_ROWS);
         let mut block = Vec::new();
-        for rows in batches::ranges(data.rows(), size, self.takes_one()?) {
+        for rows in batches::ranges(data.rows(), size, self.takes_one()) {
             block.resize(rows.len() * each_row, 0.0);
             self.gradient_rows(
                 &data.features()[rows.start * self.inputs()..rows.end * self.inputs()],
@@ -57,30 +58,28 @@ impl Model {
     }
 
     /// Whether the network takes a single event.
-    fn takes_one(&self) -> Result<bool> {
-        match (self.module(), &self.network) {
-            (None, Network::Module(module)) => Ok(module.libtorch()?.takes_one[Mode::Evaluation as usize]),
-            (module, _) => Ok(module.is_none_or(|module| module.takes_one(Mode::Evaluation))),
+    fn takes_one(&self) -> bool {
+        match &self.computation {
+            Computation::Kernels(predictor) => predictor.module().takes_one(Mode::Evaluation),
+            Computation::LibTorch(on_libtorch) => on_libtorch.module.takes_one[Mode::Evaluation as usize],
         }
     }
 
     /// `features` [rows, inputs]
     fn gradient_rows(&self, features: &[f32], threads: usize, out: &mut [f32]) -> Result<()> {
-        let takes_one = self.takes_one()?;
-        shared_pool(threads)?.install(|| match (self.module(), &self.network) {
-            (Some(module), _) => self.by_kernels(module, features, takes_one, out),
-            (None, Network::Module(module)) => {
-                let libtorch = module.libtorch()?;
+        let takes_one = self.takes_one();
+        shared_pool(threads)?.install(|| match &self.computation {
+            Computation::Kernels(predictor) => self.by_kernels(predictor.module(), features, takes_one, out),
+            Computation::LibTorch(OnLibTorch { module, .. }) => {
                 let pieces = self.pieces(features, out, ROWS, takes_one);
                 pieces.into_iter().try_for_each(|(features, out)| {
                     let mut x = vec![0.0; features.len()];
                     fill(self.numbers().scaler, features, &mut x);
-                    libtorch.gradient(threads, &x, self.parameters(), self.state(), out)?;
+                    module.gradient(threads, &x, self.parameters(), self.state(), out)?;
                     self.scale(out);
                     interrupt::check("the gradient")
                 })
             }
-            (None, Network::Mlp(_)) => Err(Error::Internal("a perceptron without operators".into())),
         })
     }
 

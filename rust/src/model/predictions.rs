@@ -1,7 +1,8 @@
 //! What a model says of events.
 
-use super::predictor::{Numbers, Predictor};
-use super::{Model, Network, gaussian};
+use super::computation::Computation;
+use super::predictor::Numbers;
+use super::{Model, gaussian};
 use crate::dataset::Dataset;
 use crate::device::shared_pool;
 use crate::error::{Error, Result};
@@ -24,18 +25,16 @@ impl Model {
         }
         let finish = |out: &mut [f32]| self.finish(raw, out);
         let pool = shared_pool(threads)?;
-        let is_here = |predictor: &Predictor| pool.current_num_threads() == 1 || predictor.is_short(rows);
-        match (&self.predictor, &self.network) {
-            (Some(predictor), _) if is_here(predictor) => {
+        match &self.computation {
+            Computation::Kernels(predictor) if pool.current_num_threads() == 1 || predictor.is_short(rows) => {
                 predictor.predict_here(self.numbers(), features, out, finish)?;
             }
-            (Some(predictor), _) => {
+            Computation::Kernels(predictor) => {
                 pool.install(|| predictor.predict(self.numbers(), features, out, finish))?;
             }
-            (None, Network::Module(module)) => {
-                pool.install(|| module.predict(self.numbers(), threads, features, out, finish))?;
+            Computation::LibTorch(on_libtorch) => {
+                pool.install(|| on_libtorch.predict(self.numbers(), threads, features, out, finish))?;
             }
-            (None, Network::Mlp(_)) => return Err(Error::Internal("a perceptron without operators".into())),
         }
         interrupt::check("the prediction")
     }
@@ -43,7 +42,7 @@ impl Model {
     /// Whether an event's prediction has the same bits in any batch: that of kernels has, LibTorch chooses its algorithms by the size of
     /// the batch.
     pub fn predicts_alike(&self) -> bool {
-        self.predictor.as_ref().is_some_and(|predictor| predictor.module().takes_one(Mode::Evaluation))
+        self.module().is_some_and(|module| module.takes_one(Mode::Evaluation))
     }
 
     /// What it predicts: see [`Training`].
@@ -59,10 +58,9 @@ impl Model {
                 "give the model's columns",
             ));
         }
-        match (&self.predictor, &self.network) {
-            (Some(predictor), _) => predictor.score(self.numbers(), features, out)?,
-            (None, Network::Module(module)) => module.score(self.numbers(), features, out)?,
-            (None, Network::Mlp(_)) => return Err(Error::Internal("a perceptron without operators".into())),
+        match &self.computation {
+            Computation::Kernels(predictor) => predictor.score(self.numbers(), features, out)?,
+            Computation::LibTorch(on_libtorch) => on_libtorch.score(self.numbers(), features, out)?,
         }
         self.finish(raw, out);
         Ok(())

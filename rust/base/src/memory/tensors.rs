@@ -38,6 +38,11 @@ impl ReadPointer {
         ReadPointer(ptr::with_exposed_provenance(address))
     }
 
+    /// Where it is, in the memory of whatever device; 0 is no tensor.
+    pub fn address(self) -> usize {
+        self.0.addr()
+    }
+
     /// Whether there is no tensor.
     pub fn is_null(self) -> bool {
         self.0.is_null()

@@ -1,11 +1,14 @@
 //! A program on a GPU, call by call.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use super::super::arenas::{Arenas, Lease};
+use super::super::executable::{Executable, Failure, SavedForward};
 use super::gpu::{Gpu, GpuKernels, GpuMemory};
 use super::program::{CudaProgram, text};
 use super::run::Memory;
-use crate::error::{Error, Result};
+use crate::device::{ReadPointer, WritePointer};
+use crate::error::Result;
 use crate::graph::{DType, Program};
 
 /// A program whose kernels are on a GPU. All memory that it is given is there, too; calls return before the kernels have run,
@@ -18,28 +21,8 @@ pub struct CudaGraph {
     size: usize,
     /// A new arena of values.
     fresh: Vec<u8>,
-    values: Arc<Pool>,
-    adjoints: Arc<Pool>,
-}
-
-/// What one forward call keeps for its backward calls.
-pub struct CudaSaved {
-    values: Lease,
-}
-
-/// What a call of a graph gives no result for.
-#[derive(Debug)]
-pub enum Failure {
-    /// An index of this observed operator is out of range.
-    OutOfRange(usize),
-    /// Something else.
-    Other(Error),
-}
-
-impl From<Error> for Failure {
-    fn from(error: Error) -> Self {
-        Failure::Other(error)
-    }
+    values: Arc<Arenas<GpuMemory>>,
+    adjoints: Arc<Arenas<GpuMemory>>,
 }
 
 impl CudaGraph {
@@ -62,18 +45,16 @@ impl CudaGraph {
                 }
             }
         }
-        let pool = |bytes: usize| Arc::new(Pool { bytes, free: Mutex::new(Vec::new()) });
         // Behind the values the flags.
-        let (values, adjoints) = (pool(fresh.len() + 4 * kernels.flags.len()), pool(kernels.adjoints * size));
-        fresh.resize(values.bytes, 0);
+        fresh.resize(fresh.len() + 4 * kernels.flags.len(), 0);
         Ok(CudaGraph {
             kernels: gpu.load(&kernels, code)?,
             gpu: gpu.clone(),
             program: kernels,
             size,
             fresh,
-            values,
-            adjoints,
+            values: Arc::default(),
+            adjoints: Arc::default(),
         })
     }
 
@@ -82,110 +63,94 @@ impl CudaGraph {
         text([&self.program])
     }
 
-    /// Bytes of the arenas of values and adjoints.
-    pub fn arenas(&self) -> [usize; 2] {
-        [self.values.bytes, self.adjoints.bytes]
+    fn lease_values(&self, stream: usize) -> Result<Lease<GpuMemory>> {
+        Arenas::lease(&self.values, stream, || {
+            let memory = self.gpu.memory(self.fresh.len())?;
+            memory.upload(&self.fresh)?;
+            Ok(memory)
+        })
     }
 
-    /// Computes the outputs on a stream; `inputs` and `outputs` are addresses on the GPU.
-    pub fn forward(&self, stream: usize, inputs: &[usize], outputs: &[usize]) -> Result<CudaSaved, Failure> {
-        let values = Pool::lease(&self.values, &self.gpu, stream, Some(&self.fresh))?;
-        let flags = values.address() + self.program.values * self.size;
+    fn adjoint_bytes(&self) -> usize {
+        self.program.adjoints * self.size
+    }
+
+    /// Refuses an index out of range: of the values of a forward call.
+    fn check_flags(&self, stream: usize, values: &GpuMemory) -> Result<(), Failure> {
+        if self.program.flags.is_empty() {
+            return Ok(());
+        }
+        self.kernels.synchronise(stream)?;
+        let mut found = vec![0; 4 * self.program.flags.len()];
+        values.download_from(self.program.values * self.size, &mut found)?;
+        match found.chunks_exact(4).position(|flag| flag != [0; 4]) {
+            Some(first) => Err(Failure::OutOfRange(self.program.flags[first])),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Executable for CudaGraph {
+    fn arenas(&self) -> [usize; 2] {
+        [self.fresh.len(), self.adjoint_bytes()]
+    }
+
+    unsafe fn infer(&self, stream: usize, inputs: &[ReadPointer], outputs: &[WritePointer]) -> Result<(), Failure> {
+        // SAFETY: the caller's promise.
+        unsafe { self.forward(stream, inputs, outputs) }.map(|_| ())
+    }
+
+    unsafe fn forward(
+        &self,
+        stream: usize,
+        inputs: &[ReadPointer],
+        outputs: &[WritePointer],
+    ) -> Result<SavedForward, Failure> {
+        let mut lease = self.lease_values(stream)?;
+        let values = lease.get();
         let memory = Memory {
             size: self.size,
             values: values.address(),
             adjoints: 0,
-            flags,
-            inputs,
-            outputs,
+            flags: values.address() + self.program.values * self.size,
+            inputs: &read_addresses(inputs),
+            outputs: &written_addresses(outputs),
             seeds: &[],
             gradients: &[],
         };
         self.program.run_forward(&self.kernels.on_stream(stream), &memory)?;
-        if !self.program.flags.is_empty() {
-            self.kernels.synchronise(stream)?;
-            let mut found = vec![0; 4 * self.program.flags.len()];
-            values.memory().download_from(self.program.values * self.size, &mut found)?;
-            if let Some(first) = found.chunks_exact(4).position(|flag| flag != [0; 4]) {
-                return Err(Failure::OutOfRange(self.program.flags[first]));
-            }
-        }
-        Ok(CudaSaved { values })
+        self.check_flags(stream, values)?;
+        Ok(SavedForward::new(lease))
     }
 
-    /// Computes the gradients on a stream; `adjoints` has 0 for an output whose adjoint is zero.
-    pub fn backward(
+    unsafe fn backward(
         &self,
-        saved: &CudaSaved,
         stream: usize,
-        inputs: &[usize],
-        adjoints: &[usize],
-        gradients: &[usize],
+        saved: &SavedForward,
+        inputs: &[ReadPointer],
+        seeds: &[ReadPointer],
+        gradients: &[WritePointer],
     ) -> Result<()> {
-        if !Arc::ptr_eq(&saved.values.pool, &self.values) {
-            return Err(Error::Internal("the saved forward call is another graph's".into()));
-        }
-        let arena = Pool::lease(&self.adjoints, &self.gpu, stream, None)?;
+        let values = saved.of(&self.values)?.address();
+        let mut adjoints = Arenas::lease(&self.adjoints, stream, || self.gpu.memory(self.adjoint_bytes()))?;
         let memory = Memory {
             size: self.size,
-            values: saved.values.address(),
-            adjoints: arena.address(),
+            values,
+            adjoints: adjoints.get().address(),
             flags: 0,
-            inputs,
+            inputs: &read_addresses(inputs),
             outputs: &[],
-            seeds: adjoints,
-            gradients,
+            seeds: &read_addresses(seeds),
+            gradients: &written_addresses(gradients),
         };
         self.program.run_backward(&self.kernels.on_stream(stream), &memory)
     }
 }
 
-/// Arenas of one length, used again and again, each on the stream whose kernels used it before: they run in order.
-struct Pool {
-    bytes: usize,
-    free: Mutex<Vec<(usize, GpuMemory)>>,
+fn read_addresses(tensors: &[ReadPointer]) -> Vec<usize> {
+    tensors.iter().map(|tensor| tensor.address()).collect()
 }
 
-impl Pool {
-    fn lease(pool: &Arc<Self>, gpu: &Gpu, stream: usize, fresh: Option<&[u8]>) -> Result<Lease> {
-        let mut free = pool.free.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = free.iter().position(|(of, _)| *of == stream).map(|index| free.swap_remove(index).1);
-        drop(free);
-        let memory = match known {
-            Some(memory) => memory,
-            None => {
-                let memory = gpu.memory(pool.bytes)?;
-                if let Some(bytes) = fresh {
-                    memory.upload(bytes)?;
-                }
-                memory
-            }
-        };
-        Ok(Lease { memory: Some(memory), stream, pool: Arc::clone(pool) })
-    }
-}
-
-/// An arena on loan; dropping it gives it back.
-struct Lease {
-    /// There until it is dropped.
-    memory: Option<GpuMemory>,
-    stream: usize,
-    pool: Arc<Pool>,
-}
-
-impl Lease {
-    fn memory(&self) -> &GpuMemory {
-        self.memory.as_ref().expect("there until it is dropped")
-    }
-
-    fn address(&self) -> usize {
-        self.memory().address()
-    }
-}
-
-impl Drop for Lease {
-    fn drop(&mut self) {
-        let mut free = self.pool.free.lock().unwrap_or_else(PoisonError::into_inner);
-        free.extend(self.memory.take().map(|memory| (self.stream, memory)));
-    }
+fn written_addresses(tensors: &[WritePointer]) -> Vec<usize> {
+    tensors.iter().map(|tensor| tensor.to_read().address()).collect()
 }

@@ -16,6 +16,7 @@ mod choose;
 mod driver;
 #[allow(unsafe_code)] // Handles of the driver in several threads.
 mod gpu;
+#[allow(unsafe_code)] // Tensors in a GPU's memory, as their owners promise.
 mod graph;
 mod maps;
 #[allow(unsafe_code)] // Opens NVRTC and calls it.
@@ -30,7 +31,7 @@ mod steps;
 mod writer;
 
 pub use gpu::{Gpu, GpuKernels, GpuMemory, OnStream};
-pub use graph::{CudaGraph, CudaSaved, Failure};
+pub use graph::CudaGraph;
 pub use nvrtc::{Cubin, Nvrtc};
 pub use program::{CudaProgram, Kernel, Launch, Slot, Step, headers, text};
 pub use run::{Device, Memory};

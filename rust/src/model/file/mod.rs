@@ -160,7 +160,7 @@ impl Model {
             (Network::Module(_), Some(module)) => {
                 serde_json::to_string(&SavedModule::of(module)?).map_err(|error| Error::Internal(error.to_string()))?
             }
-            (Network::Module(module), None) => module.describe(None),
+            (Network::Module(module), None) => module.describe(Err(self.why_libtorch().unwrap_or_default())),
         };
         Ok(digits(Sha256::new_with_prefix(text)))
     }

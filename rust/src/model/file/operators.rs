@@ -68,7 +68,7 @@ struct StateHeader {
 
 pub(super) fn save(model: &Model, network: &ModuleNetwork, path: &Path) -> Result<()> {
     let Some(module) = model.module() else {
-        let why = network.why_libtorch().unwrap_or_default();
+        let why = model.why_libtorch().unwrap_or_default();
         return Err(Error::invalid(
             format!(
                 "LibTorch runs {} itself ({why}), and a model file holds operators with kernels only",

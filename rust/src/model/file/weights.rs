@@ -266,7 +266,7 @@ fn slots(model: &Model) -> Result<Vec<StateTensor>> {
         (Network::Module(network), None) => {
             let known: HashSet<Place> = slots.iter().filter_map(StateTensor::place).collect();
             if model.names().tensors().iter().any(|(place, _)| !known.contains(place)) {
-                let why = network.why_libtorch().unwrap_or_default();
+                let why = model.why_libtorch().unwrap_or_default();
                 return Err(Error::invalid(
                     format!("LibTorch runs {} itself ({why}), and its tensors are not known by name", network.name()),
                     "torch::save and torch::load of the module write and read its parameters, which are the model's",

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
-use super::back_end::{self, Choice};
+use super::back_end;
 use super::divergence::Suspects;
 use super::job::Job;
 use super::schedule::{Place, Rates};
@@ -18,7 +18,7 @@ use super::{EpochRecord, Judged, Losses, Options, checkpoint, checks, resolution
 use crate::columns::{self, Column};
 use crate::dataset::{Dataset, Scaler, Targets};
 use crate::error::{Error, Result};
-use crate::gradient::{Engine, ObservedLoss, Rows, Spread, Steps, batches};
+use crate::gradient::{Choice, Engine, ObservedLoss, Rows, Spread, Steps, batches};
 use crate::graph::{Loss, NegativeWeights};
 use crate::model::{Model, Training};
 use crate::stream::Batch;

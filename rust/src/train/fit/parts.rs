@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use tch::Device;
 
-use super::super::back_end::{BackEnd, Choice};
 use super::super::{OBSERVED, Options};
 use super::Learned;
 use crate::dataset::Scaler;
@@ -14,7 +13,7 @@ use crate::error::{Error, Result};
 use crate::gradient::aot::AotEngine;
 use crate::gradient::autograd::AutogradEngine;
 use crate::gradient::libtorch::LibTorchEngine;
-use crate::gradient::{CustomLoss, Engine, ModuleTiles, ObservedLoss, RowLoss, Settings};
+use crate::gradient::{BackEnd, Choice, CustomLoss, Engine, ModuleTiles, ObservedLoss, RowLoss, Settings};
 use crate::graph::{Loss, Mode, Precision};
 use crate::model::{Model, Network};
 use crate::ranks::Ranks;
@@ -100,11 +99,11 @@ fn check_parallel(options: &Options, model: &Model, choice: &Choice) -> Result<(
             ),
             "it needs kernels, on the CPU",
         ),
-        BackEnd::Aot if !model.state().is_empty() || !takes_one => refused(
+        _ if !model.state().is_empty() || !takes_one => refused(
             "batch normalisation, whose statistics are those of a whole batch,",
             "use layer normalisation, or train it in one process",
         ),
-        BackEnd::Aot => Ok(()),
+        _ => Ok(()),
     }
 }
 
@@ -159,6 +158,7 @@ pub(super) fn engine(
                 Some(loss) => engine.with_custom_loss(loss),
             })
         }
+        (_, BackEnd::Jit) => return Err(Error::Internal("jit runs functions, and trains no network".into())),
         (Network::Mlp(mlp), BackEnd::Autograd) => {
             let engine = AutogradEngine::new(mlp.graph().clone(), parameters, settings, device, threads)?;
             Box::new(engine.with_frozen(model.frozen())?)

@@ -1,0 +1,198 @@
+//! Which back end runs a network or a function, and why: it is decided here, for fits, predictions and compiled functions.
+
+use tch::Device;
+
+use crate::error::{Error, Result};
+use crate::graph::Gradient;
+
+/// What runs a graph, with its derivatives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BackEnd {
+    /// Kernels with Clad's derivatives, compiled into the library.
+    Aot,
+    /// One function, emitted, differentiated by Clad and compiled for this graph.
+    Jit,
+    /// LibTorch's operators and autograd.
+    Autograd,
+}
+
+impl BackEnd {
+    /// As users know it.
+    pub fn name(self) -> &'static str {
+        match self {
+            BackEnd::Aot => "aot",
+            BackEnd::Jit => "jit",
+            BackEnd::Autograd => "autograd",
+        }
+    }
+
+    /// With what makes the derivatives, for people.
+    pub fn title(self) -> &'static str {
+        match self {
+            BackEnd::Aot => "aot (derivatives by Clad)",
+            BackEnd::Jit => "jit (derivatives by Clad)",
+            BackEnd::Autograd => "autograd (LibTorch)",
+        }
+    }
+}
+
+/// The back end that runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Choice {
+    /// Which one.
+    pub back_end: BackEnd,
+    /// Why it is not the first one that was asked for; none: it is.
+    pub instead: Option<String>,
+}
+
+impl Choice {
+    /// For a network: kernels where it has some and they run on the device, unless LibTorch's autograd is asked for. `obstacle`:
+    /// why it has no kernels.
+    pub fn for_network(gradient: Gradient, device: Device, obstacle: Option<&str>) -> Self {
+        let (back_end, instead) = match (gradient, device, obstacle) {
+            (Gradient::Clad, Device::Cpu, None) => (BackEnd::Aot, None),
+            (Gradient::Clad, Device::Cpu, Some(obstacle)) => (BackEnd::Autograd, Some(obstacle)),
+            (Gradient::Clad, _, _) => (BackEnd::Autograd, Some("Clad's kernels run on the CPU only")),
+            (Gradient::Autograd, _, _) => (BackEnd::Autograd, None),
+        };
+        Choice { back_end, instead: instead.map(str::to_owned) }
+    }
+
+    /// What a fit says of `engine`, which runs.
+    pub fn describe(&self, engine: &str) -> String {
+        match &self.instead {
+            Some(reason) => format!("{engine}; {reason}"),
+            None => engine.to_owned(),
+        }
+    }
+}
+
+/// Which back end a compiled function shall have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wanted {
+    /// Aot, which needs no compiler, or LibTorch.
+    Any,
+    /// Aot; an error where it lacks an operator.
+    Aot,
+    /// Jit; an error where it cannot be made.
+    Jit,
+    /// LibTorch.
+    Autograd,
+    /// Jit where it can be made, else as `Any`.
+    Fastest,
+}
+
+impl Wanted {
+    /// The back ends that may run the function: the first one that can does.
+    fn ladder(self) -> &'static [BackEnd] {
+        match self {
+            Wanted::Any => &[BackEnd::Aot, BackEnd::Autograd],
+            Wanted::Aot => &[BackEnd::Aot],
+            Wanted::Jit => &[BackEnd::Jit],
+            Wanted::Autograd => &[BackEnd::Autograd],
+            Wanted::Fastest => &[BackEnd::Jit, BackEnd::Aot, BackEnd::Autograd],
+        }
+    }
+
+    /// Whether the function has to be observed, for kernels to run it.
+    pub fn tries_kernels(self) -> bool {
+        self.ladder()[0] != BackEnd::Autograd
+    }
+
+    /// What `make` makes with the first back end that can. LibTorch is the caller's: before it the search ends, with the last
+    /// error.
+    pub fn choose<R>(self, mut make: impl FnMut(BackEnd) -> Result<R>) -> Result<(R, Choice)> {
+        let mut obstacle = None;
+        for &back_end in self.ladder().iter().filter(|&&back_end| back_end != BackEnd::Autograd) {
+            match make(back_end) {
+                Ok(made) => {
+                    let instead = obstacle.map(|error: Error| error.to_string());
+                    return Ok((made, Choice { back_end, instead }));
+                }
+                Err(error) => obstacle = Some(error),
+            }
+        }
+        Err(obstacle.unwrap_or_else(|| Error::Internal("kernels for a function that LibTorch is to run".to_owned())))
+    }
+
+    /// Why LibTorch runs a function that kernels do not, for `obstacle`; an error where they were asked for.
+    pub fn why_libtorch(self, obstacle: &str) -> Result<String> {
+        match self.ladder() {
+            [BackEnd::Autograd] => Ok("the options ask for it".to_owned()),
+            [.., BackEnd::Autograd] => Ok(obstacle.to_owned()),
+            _ => Err(Error::invalid(obstacle, "kAnyBackEnd, the default, runs such functions too")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const REPLACED: &str = "Clad's kernels run on the CPU only";
+
+    #[test]
+    fn every_device_and_demand_has_its_back_end() {
+        let (clad, autograd) = (Gradient::Clad, Gradient::Autograd);
+        let (gpu, missing) = (Device::Cuda(0), Some("an operator has no kernel"));
+        for (device, gradient, obstacle, back_end, instead) in [
+            (Device::Cpu, clad, None, BackEnd::Aot, None),
+            (Device::Cpu, clad, missing, BackEnd::Autograd, missing),
+            (Device::Cpu, autograd, None, BackEnd::Autograd, None),
+            (Device::Cpu, autograd, missing, BackEnd::Autograd, None),
+            (gpu, clad, None, BackEnd::Autograd, Some(REPLACED)),
+            (Device::Cuda(3), autograd, None, BackEnd::Autograd, None),
+        ] {
+            let choice = Choice::for_network(gradient, device, obstacle);
+            assert_eq!(choice, Choice { back_end, instead: instead.map(str::to_owned) }, "{gradient:?} on {device:?}");
+        }
+    }
+
+    #[test]
+    fn the_reason_is_said_with_the_back_end() {
+        let said = |gradient| Choice::for_network(gradient, Device::Cuda(0), None).describe("autograd");
+        assert_eq!(said(Gradient::Clad), format!("autograd; {REPLACED}"));
+        assert_eq!(said(Gradient::Autograd), "autograd");
+    }
+
+    /// Where only `those` can be made: what was tried, and what came of it.
+    fn chosen(wanted: Wanted, those: &[BackEnd]) -> (Vec<BackEnd>, Result<Choice, String>) {
+        let mut tried = Vec::new();
+        let made = wanted.choose(|back_end| {
+            tried.push(back_end);
+            let failed = Error::invalid(back_end.name(), "no");
+            if those.contains(&back_end) { Ok(()) } else { Err(failed) }
+        });
+        (tried, made.map(|((), choice)| choice).map_err(|error| error.to_string()))
+    }
+
+    #[test]
+    fn the_first_back_end_of_the_ladder_that_can_runs_a_function() {
+        let (aot, jit) = (BackEnd::Aot, BackEnd::Jit);
+        let choice = |back_end, instead: Option<&str>| Ok(Choice { back_end, instead: instead.map(str::to_owned) });
+        let failed = |what: &str| Err(what.to_owned());
+        assert_eq!(chosen(Wanted::Any, &[aot, jit]), (vec![aot], choice(aot, None)));
+        assert_eq!(chosen(Wanted::Any, &[jit]), (vec![aot], failed("aot; no")));
+        assert_eq!(chosen(Wanted::Aot, &[jit]), (vec![aot], failed("aot; no")));
+        assert_eq!(chosen(Wanted::Jit, &[aot]), (vec![jit], failed("jit; no")));
+        assert_eq!(chosen(Wanted::Fastest, &[aot, jit]), (vec![jit], choice(jit, None)));
+        assert_eq!(chosen(Wanted::Fastest, &[aot]), (vec![jit, aot], choice(aot, Some("jit; no"))));
+        assert_eq!(chosen(Wanted::Fastest, &[]), (vec![jit, aot], failed("aot; no")));
+        assert_eq!(chosen(Wanted::Autograd, &[aot, jit]).0, []);
+    }
+
+    #[test]
+    fn libtorch_runs_what_kernels_cannot_unless_they_were_asked_for() {
+        for wanted in [Wanted::Any, Wanted::Fastest] {
+            assert_eq!(wanted.why_libtorch("no kernel").unwrap(), "no kernel");
+        }
+        assert_eq!(Wanted::Autograd.why_libtorch("").unwrap(), "the options ask for it");
+        for wanted in [Wanted::Aot, Wanted::Jit] {
+            let error = wanted.why_libtorch("no kernel").unwrap_err().to_string();
+            assert_eq!(error, "no kernel; kAnyBackEnd, the default, runs such functions too");
+        }
+        let tried =
+            [Wanted::Any, Wanted::Aot, Wanted::Jit, Wanted::Autograd, Wanted::Fastest].map(Wanted::tries_kernels);
+        assert_eq!(tried, [true, true, true, false, true]);
+    }
+}
