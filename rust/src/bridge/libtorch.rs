@@ -5,7 +5,7 @@ use cxx::SharedPtr;
 pub use ffi::LibTorchCalls;
 
 use crate::error::{Error, Result};
-use crate::gradient::libtorch::{self, Call};
+use crate::gradient::autograd::{self, Call};
 use crate::graph::Mode;
 
 #[cxx::bridge(namespace = "CladTorch::Core")]
@@ -57,7 +57,7 @@ unsafe impl Sync for LibTorchCalls {}
 /// C++ that runs a module.
 pub(super) struct Called(pub SharedPtr<LibTorchCalls>);
 
-impl libtorch::LibTorchCalls for Called {
+impl autograd::LibTorchCalls for Called {
     fn begin(&self, threads: usize) {
         self.0.begin(threads);
     }

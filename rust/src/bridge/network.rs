@@ -7,7 +7,7 @@ use cxx::SharedPtr;
 use super::libtorch::{Called, LibTorchCalls};
 use crate::device::{ReadPointer, ReadTensors};
 use crate::error::{Error, Result, guard};
-use crate::gradient::libtorch::LibTorchModule;
+use crate::gradient::autograd::LibTorchModule;
 use crate::graph::{self, AnyBatch, Captured, DType, Module, Observed};
 use crate::model::{Model, Names, Network, Place};
 use ffi::{ModeSpec, ModuleSpec, NetworkSpec, PlaceSpec, TensorsSpec};

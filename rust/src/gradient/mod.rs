@@ -15,7 +15,7 @@
 //! |---|---|---|---|
 //! | [`aot`] | Clad's, of `cpp/kernels`, compiled into the library | `host`, by `executor` | [`aot::AotEngine`] over [`ModuleTiles`] |
 //! | `jit` | Clad's, of one function that is emitted for the graph | `host`, by that function | none |
-//! | [`autograd`] | LibTorch's | C++ calls LibTorch | [`libtorch`], [`autograd::AutogradEngine`] |
+//! | [`autograd`] | LibTorch's | C++ calls LibTorch | [`autograd::LibTorchEngine`], [`autograd::AutogradEngine`] |
 //! | [`cuda`] | Clad's, in kernels for GPUs | [`cuda::CudaGraph`], which nothing chooses yet | none |
 
 mod affinity;
@@ -38,7 +38,6 @@ mod form;
 #[allow(unsafe_code)] // Pointers to the tensors of a call.
 mod host;
 mod jit;
-pub mod libtorch;
 mod module;
 mod noise;
 mod objective;

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use super::predictor::{Numbers, Predictor, fill};
 use crate::error::Result;
+use crate::gradient::autograd::{EVALUATED_ROWS, LibTorchModule};
 use crate::gradient::batches;
-use crate::gradient::libtorch::{EVALUATED_ROWS, LibTorchModule};
 use crate::graph::Mode;
 use crate::interrupt;
 

@@ -7,7 +7,7 @@ use super::predictor::Predictor;
 use super::{Mlp, Model, ModuleNetwork, Names, Network, Training};
 use crate::device::HostBuffer;
 use crate::error::{Error, Result};
-use crate::gradient::libtorch::LibTorchModule;
+use crate::gradient::autograd::LibTorchModule;
 use crate::graph::{DType, Init, Module, Op};
 
 impl Model {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::error::{Error, Result};
 use crate::gradient::BackEnd;
-use crate::gradient::libtorch::LibTorchModule;
+use crate::gradient::autograd::LibTorchModule;
 use crate::graph::Module;
 use crate::text;
 

@@ -1,10 +1,10 @@
-//! The same graph on LibTorch's operators and autograd: the fallback, the reference, and the way to a GPU.
+//! Perceptrons on LibTorch's operators and autograd, on any device.
 
 use std::ops::Range;
 
 use tch::{Device, Kind, Reduction, TchError, Tensor, no_grad};
 
-use super::{BackEnd, Engine, Rows, Settings, Snapshot, Steps};
+use super::super::{BackEnd, Engine, Rows, Settings, Snapshot, Steps};
 use crate::dataset::Scaler;
 use crate::error::Error;
 use crate::graph::{Activation, Graph, Loss, Node, Op};
