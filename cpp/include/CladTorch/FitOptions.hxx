@@ -96,10 +96,10 @@ enum ENegativeWeights {
    kAbsoluteWeights = 2, ///< with the absolute values of their weights
 };
 
-/// What computes the gradient.
+/// The back end of a fit; EBackEnd lists those of compiled functions.
 enum EGradient {
-   kClad = 0,     ///< derivatives made by Clad, compiled into the plugin
-   kAutograd = 1, ///< LibTorch's autograd
+   kClad = 0,     ///< aot: kernels with Clad's derivatives, part of the plugin
+   kAutograd = 1, ///< autograd: LibTorch itself
 };
 
 /// The numbers that products of matrices multiply during a fit.
@@ -185,7 +185,7 @@ struct FitOptions {
    /// with an error.
    std::function<bool(const Epoch &)> fCallback;
    bool fLive = false;          ///< draws the loss curves on a canvas while the fit runs, once or twice a second
-   EGradient fGradient = kClad; ///< kClad runs on the CPU only; with another fDevice Fit says that autograd runs
+   EGradient fGradient = kClad; ///< where kClad cannot run (another fDevice, no kernels) autograd does, and Fit says so
    /// kBF16 rounds what the linear layers of more than one output multiply, so that large ones train in less time: see the page
    /// training.md. An error where the processor has no AVX512-BF16, where LibTorch's autograd runs, and for a network without such
    /// a layer that takes the events or is connected with another one by element-wise functions.
