@@ -23,6 +23,14 @@ torch::ScalarType TypeOf(Core::DType dtype)
    }
 }
 
+Core::BackEnd ToCore(EBackEnd backEnd)
+{
+   static_assert(static_cast<int>(Core::BackEnd::Any) == kAnyBackEnd && static_cast<int>(Core::BackEnd::Aot) == kAotBackEnd &&
+                 static_cast<int>(Core::BackEnd::Jit) == kJitBackEnd && static_cast<int>(Core::BackEnd::Autograd) == kAutogradBackEnd &&
+                 static_cast<int>(Core::BackEnd::Fastest) == kFastestBackEnd);
+   return static_cast<Core::BackEnd>(backEnd);
+}
+
 /// Addresses on their way to the core, without an allocation for the usual few.
 class Addresses {
 public:
@@ -107,7 +115,7 @@ Specialisation::Specialisation(std::shared_ptr<const ListFunction> function, con
                                const CompileOptions &options, const Observer &observe, const std::string &why)
    : fFunction(std::move(function)), fInputs(inputs.begin(), inputs.end()), fWanted(wanted)
 {
-   const auto backEnd = static_cast<Core::BackEnd>(options.fBackEnd);
+   const auto backEnd = ToCore(options.fBackEnd);
    if (!Core::back_end_tries_kernels(backEnd)) {
       fReason = std::string(Core::back_end_why_libtorch(backEnd, ""));
       return;
@@ -131,7 +139,7 @@ Specialisation::Specialisation(std::shared_ptr<const ListFunction> function, con
 
 void Specialisation::MakeWhole(const Observation &observation, const CompileOptions &options, const std::string &why)
 {
-   Core::CompileSpec spec{options.fName, static_cast<Core::BackEnd>(options.fBackEnd), why, {}, options.fTimeLimit};
+   Core::CompileSpec spec{options.fName, ToCore(options.fBackEnd), why, {}, options.fTimeLimit};
    for (const bool gradient : fGradients)
       spec.gradients.push_back(gradient);
    auto core = Interruptible("the compilation", [&](const InterruptScope &) {
