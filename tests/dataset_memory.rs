@@ -50,7 +50,7 @@ fn a_model_is_loaded_in_the_memory_of_its_weights_and_a_refused_one_in_none() {
     let _alone = PEAK.lock();
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("model.ct");
-    // The last has a layer whose panels are many times as large as its weights.
+    // The last has a layer whose packed parameters are many times as large as its weights.
     for sizes in [vec![2, 3, 1], vec![1000, 4700, 4000, 1], vec![5_500_000, 4]] {
         Model::new(&sizes, Activation::ReLU, Init::Kaiming, 1).unwrap().save(&path).unwrap();
         let (taken, model) = peak(|| Model::load(&path, None).unwrap());

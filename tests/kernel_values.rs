@@ -2,7 +2,7 @@
 
 use cladtorch::graph::Function;
 use cladtorch::kernels::Scalar;
-use cladtorch::kernels::strided::{self, Adjoint, Channels, Given, Moments, Order, Ranking, Stream};
+use cladtorch::kernels::strided::{self, Adjoint, Channels, Given, Moments, Order, Ranking, StridedView};
 use support::variants;
 use tch::{Kind, Tensor};
 
@@ -27,8 +27,8 @@ impl Bits {
     }
 }
 
-fn dense(count: usize) -> Stream {
-    Stream::new(0, &[count], &[1]).unwrap()
+fn dense(count: usize) -> StridedView {
+    StridedView::new(0, &[count], &[1]).unwrap()
 }
 
 fn map<T: Scalar>(function: Function, x: &[&[T]]) -> Vec<T> {
@@ -159,7 +159,7 @@ fn check_sums<T: Scalar + std::ops::AddAssign>() {
     let mut bits = Bits(2);
     for columns in (17..300).chain([511, 512, 513, 1000, 1024, 4095, 4096, 4097, 5000, 8192, 20_000]) {
         let x: Vec<T> = bits.numbers(3 * columns);
-        let (mut y, target) = (vec![T::default(); 3], Stream::new(0, &[3, columns], &[1, 0]).unwrap());
+        let (mut y, target) = (vec![T::default(); 3], StridedView::new(0, &[3, columns], &[1, 0]).unwrap());
         strided::accumulate(&x, &dense(x.len()), &mut y, &target);
         let wanted: Vec<T> = x.chunks(columns).map(sum_in_order).collect();
         assert!(y == wanted, "rows of {columns}: {y:?} instead of {wanted:?}");
@@ -330,16 +330,16 @@ fn channels_are_standardised_as_defined_in_every_layout() {
 }
 
 /// Views of [rows, columns] and the memory that they need.
-fn views(rows: usize, columns: usize) -> [(Stream, usize); 6] {
+fn views(rows: usize, columns: usize) -> [(StridedView, usize); 6] {
     let strides = [[columns, 1], [1, rows], [0, 1], [1, 0], [2 * columns + 3, 2], [0, 0]];
     strides.map(|strides| {
-        let view = Stream::new(0, &[rows, columns], &strides).unwrap();
+        let view = StridedView::new(0, &[rows, columns], &strides).unwrap();
         let extent = view.extent();
         (view, extent)
     })
 }
 
-fn read(view: &Stream, memory: &[f64]) -> Vec<f64> {
+fn read(view: &StridedView, memory: &[f64]) -> Vec<f64> {
     let mut elements = Vec::new();
     view.for_each(|offset| elements.push(memory[offset]));
     elements
@@ -393,7 +393,7 @@ fn rows_are_in_the_order_of_libtorch() {
             let rows = 5;
             let numbers = with_equals(&mut bits, rows * columns, different);
             let x = Tensor::from_slice(&numbers).reshape([rows as i64, columns as i64]);
-            let turned = Stream::new(0, &[rows, columns], &[1, rows]).unwrap();
+            let turned = StridedView::new(0, &[rows, columns], &[1, rows]).unwrap();
             let memory: Vec<f32> = x.transpose(0, 1).contiguous().reshape([-1]).try_into().unwrap();
             let counts = [1, 2, 3, columns / 65, columns / 64, columns / 2, columns - 1, columns, 0];
             for count in counts.into_iter().filter(|count| *count <= columns) {

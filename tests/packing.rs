@@ -1,4 +1,4 @@
-//! Random networks of linear layers and element-wise functions, whose values go in panels from layer to layer, trained by the
+//! Random networks of linear layers and element-wise functions, whose values stay packed from layer to layer, trained by the
 //! engine: loss and gradient against LibTorch autograd, whatever is used twice, left out or combined. In some of them an event is
 //! several particles, each with a row of its own until they are summed.
 
@@ -305,7 +305,7 @@ fn sets(width: i64, outputs: i64) -> Vec<Step> {
     each.into_iter().chain([linear(5, width), relu(6), linear(7, outputs)]).collect()
 }
 
-/// What makes the parameters of a layer unfit for panels leaves them as they are.
+/// What makes the parameters of a layer unfit to be packed leaves them as they are.
 #[test]
 fn layers_are_packed_where_their_parameters_are_theirs_alone() {
     let relu = |of| Step::Unary { of, name: "relu" };
@@ -340,6 +340,6 @@ fn sums_of_whole_panels_need_no_copy() {
         let packed = packing.apply(&module, Mode::Training, 5).unwrap().program;
         let count = |is: fn(&Primitive) -> bool| packed.nodes.iter().filter(|node| is(&node.primitive)).count();
         assert_eq!(count(|primitive| matches!(primitive, Primitive::Linear(_))), 4);
-        assert_eq!(count(|primitive| matches!(primitive, Primitive::FromPanels(_))), copies, "{width} columns");
+        assert_eq!(count(|primitive| matches!(primitive, Primitive::Unpack(_))), copies, "{width} columns");
     }
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use cladtorch::columns::branch::{Branch, Element, Part, Place, Scratch, Shape};
+use cladtorch::columns::branch::{BasketPiece, Branch, Element, Part, Scratch, Shape};
 use cladtorch::columns::file::TreeFile;
 use cladtorch::columns::{Column, Request};
 use cladtorch::dataset::Dataset;
@@ -96,7 +96,7 @@ fn every_column_of_objects_and_of_the_tutorials_is_read_right_or_refused_by_name
 /// A basket of a file, alone.
 struct Basket {
     branch: Branch,
-    place: Place,
+    place: BasketPiece,
     record: Vec<u8>,
 }
 
@@ -115,7 +115,7 @@ fn baskets(folder: &Path) -> Vec<Basket> {
             let (name, part) = (words[1].into(), Part::Features);
             let request = Request { name, part, place: 0, wanted, pad: -1.0, scalar: false };
             let (seek, bytes) = (number(7), number(8));
-            let place = Place::whole(seek as u64, bytes, number(9) as u64, number(10) as u64);
+            let place = BasketPiece::whole(seek as u64, bytes, number(9) as u64, number(10) as u64);
             let record = fs::read(folder.join(words[0])).unwrap()[seek..][..bytes].to_vec();
             Basket { branch: request.branch(Element::ALL[number(2)], shape).unwrap(), place, record }
         })
@@ -123,7 +123,7 @@ fn baskets(folder: &Path) -> Vec<Basket> {
 }
 
 /// Whether the numbers at `place` can be had: as they lie in the record, copied or decoded, they are the same.
-fn bytes_agree(branch: &Branch, place: &Place, record: &[u8], scratch: &mut Scratch) -> bool {
+fn bytes_agree(branch: &Branch, place: &BasketPiece, record: &[u8], scratch: &mut Scratch) -> bool {
     let length = (place.end - place.first) as usize;
     let (mut values, mut bytes) = (vec![0f32; length], vec![0; 4 * length]);
     let decoded = branch.decode(place, record, scratch, &mut values, |_| true);
@@ -154,7 +154,7 @@ fn damaged_baskets_are_refused_or_read_but_never_crash() {
         assert!(damaged || decoded == Ok(None), "{}: {decoded:?}", branch.name);
         if branch.is_plain() {
             plain += usize::from(bytes_agree(branch, place, record, &mut scratch));
-            let piece = Place { first: place.first + 1, end: place.first + 1 + length as u64 / 2, ..*place };
+            let piece = BasketPiece { first: place.first + 1, end: place.first + 1 + length as u64 / 2, ..*place };
             plain += usize::from(bytes_agree(branch, &piece, record, &mut scratch));
         }
         decoded.is_ok()

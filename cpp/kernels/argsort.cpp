@@ -2,7 +2,7 @@
 /// The places of the first elements of each row of a strided view, in an order.
 #include "kernels.hpp"
 #include "order.hpp"
-#include "stream.hpp"
+#include "view.hpp"
 
 #include <cstdlib>
 
@@ -104,7 +104,7 @@ static_assert(CT_ORDER_STABLE == 0 && CT_ORDER_TOP == 1, "FirstInOrder, which ex
 
 /// places[R,count] = where in its row of x's view [R,C] each of the first `count` elements is.
 template <typename T>
-void Argsort(int order, int descending, size_t R, size_t C, size_t count, const T *x, const ct_stream *view, T *places)
+void Argsort(int order, int descending, size_t R, size_t C, size_t count, const T *x, const ct_view *view, T *places)
 {
    Ranker<T> ranker(order, C, count);
    Reader<T> reader(x, *view, 0);
@@ -116,7 +116,7 @@ void Argsort(int order, int descending, size_t R, size_t C, size_t count, const 
    }
 }
 
-template void Argsort(int, int, size_t, size_t, size_t, const float *, const ct_stream *, float *);
-template void Argsort(int, int, size_t, size_t, size_t, const double *, const ct_stream *, double *);
+template void Argsort(int, int, size_t, size_t, size_t, const float *, const ct_view *, float *);
+template void Argsort(int, int, size_t, size_t, size_t, const double *, const ct_view *, double *);
 
 } // namespace CladTorch::Kernels

@@ -1,6 +1,6 @@
 /// \file bf16.cpp
 /// The products of linear layers in bfloat16: factors are rounded to the nearest one (to the even one between two), products are
-/// summed in float32, two at a time (VDPBF16PS). Everything else is float32, in the panels of panels.cpp, whose register tiles
+/// summed in float32, two at a time (VDPBF16PS). Everything else is float32, packed as packed.cpp has it, whose register tiles
 /// these are, too.
 ///
 /// A sum of products runs over pairs: along a row where x and dz are the left factor, so that a panel [R, kPanel] is
@@ -10,7 +10,7 @@
 ///
 /// The processor takes denormal factors and sums for zero, and rounds sums in an order of its own.
 #include "kernels.h"
-#include "panels.hpp"
+#include "packed.hpp"
 
 #include <immintrin.h>
 #include <utility>
@@ -63,10 +63,10 @@ void RoundPanel(size_t R, size_t columns, const float *panel, Pair *along, Pair 
 }
 
 /// x or dz [R, C]
-void Round(size_t R, size_t C, const float *panels, Pair *along, Pair *across)
+void Round(size_t R, size_t C, const float *packed, Pair *along, Pair *across)
 {
    for (size_t p = 0; p < Panels<float>(C); ++p)
-      RoundPanel(R, ColumnsOf<float>(p, C), panels + p * R * P, along ? along + p * R * L : nullptr,
+      RoundPanel(R, ColumnsOf<float>(p, C), packed + p * R * P, along ? along + p * R * L : nullptr,
                  across + p * Factors<Pair>(R) * P);
 }
 

@@ -1,7 +1,7 @@
 /// \file choose.cpp
 /// Elements of a strided view picked by index.
 #include "kernels.hpp"
-#include "stream.hpp"
+#include "view.hpp"
 
 namespace CladTorch::Kernels {
 namespace {
@@ -30,7 +30,7 @@ inline int64_t PlaceOf(const ct_pick *pick, int64_t at)
 }
 
 /// Whether each index picks a whole row of neighbouring elements, as that of an embedding does.
-inline bool PicksRows(const ct_stream *indices, const ct_stream *bases)
+inline bool PicksRows(const ct_view *indices, const ct_view *bases)
 {
    return indices->rank == 2 && bases->rank == 2 && indices->strides[1] == 0 && bases->strides[0] == 0 &&
           bases->strides[1] == 1 && bases->sizes[1] == indices->sizes[1];
@@ -39,7 +39,7 @@ inline bool PicksRows(const ct_stream *indices, const ct_stream *bases)
 /// Calls body(i, offset, length) for each of the n picks, or rows of picks, that is not skipped; false where an index is out
 /// of range.
 template <typename Index, typename Body>
-bool EachPick(const ct_pick *pick, const Index *index, const ct_stream *indices, const ct_stream *bases, size_t n,
+bool EachPick(const ct_pick *pick, const Index *index, const ct_view *indices, const ct_view *bases, size_t n,
               Body body)
 {
    if (PicksRows(indices, bases)) {
@@ -80,7 +80,7 @@ bool EachPick(const ct_pick *pick, const Index *index, const ct_stream *indices,
 
 /// The same for an index of either type.
 template <typename T, typename Body>
-bool EachPickOf(const ct_pick *pick, const void *index, const ct_stream *indices, const ct_stream *bases, size_t n, Body body)
+bool EachPickOf(const ct_pick *pick, const void *index, const ct_view *indices, const ct_view *bases, size_t n, Body body)
 {
    return pick->is_number ? EachPick(pick, static_cast<const T *>(index), indices, bases, n, body)
                           : EachPick(pick, static_cast<const int64_t *>(index), indices, bases, n, body);
@@ -90,8 +90,8 @@ bool EachPickOf(const ct_pick *pick, const void *index, const ct_stream *indices
 
 /// y[i] = x[base view at i + index at i * stride]; 0 where the index is to be skipped. 0 where an index is out of range.
 template <typename T>
-int Choose(const ct_pick *pick, size_t n, const T *x, const ct_stream *bases, const void *index,
-           const ct_stream *indices, T *y)
+int Choose(const ct_pick *pick, size_t n, const T *x, const ct_view *bases, const void *index,
+           const ct_view *indices, T *y)
 {
    for (size_t i = 0; pick->has_skip && i < n; ++i)
       y[i] = 0;
@@ -101,8 +101,8 @@ int Choose(const ct_pick *pick, size_t n, const T *x, const ct_stream *bases, co
 
 /// dx[...] += dy, the pullback of Choose.
 template <typename T>
-int ChoosePullback(const ct_pick *pick, size_t n, const T *dy, const void *index, const ct_stream *indices, T *dx,
-                   const ct_stream *bases)
+int ChoosePullback(const ct_pick *pick, size_t n, const T *dy, const void *index, const ct_view *indices, T *dx,
+                   const ct_view *bases)
 {
    return EachPickOf<T>(pick, index, indices, bases, n, [&](size_t i, size_t offset, auto length) {
       for (size_t j = 0; j < length; ++j)
@@ -111,9 +111,9 @@ int ChoosePullback(const ct_pick *pick, size_t n, const T *dy, const void *index
 }
 
 #define CT_INSTANTIATE(T)                                                                                              \
-   template int Choose(const ct_pick *, size_t, const T *, const ct_stream *, const void *, const ct_stream *, T *);   \
-   template int ChoosePullback(const ct_pick *, size_t, const T *, const void *, const ct_stream *, T *,               \
-                               const ct_stream *);
+   template int Choose(const ct_pick *, size_t, const T *, const ct_view *, const void *, const ct_view *, T *);       \
+   template int ChoosePullback(const ct_pick *, size_t, const T *, const void *, const ct_view *, T *,                 \
+                               const ct_view *);
 CT_INSTANTIATE(float)
 CT_INSTANTIATE(double)
 

@@ -50,7 +50,7 @@ enum ct_ties { CT_TIES_FIRST, CT_TIES_EVEN, CT_TIES_EVEN_NAN, CT_TIES_FIRST_NAN 
 enum ct_order { CT_ORDER_STABLE, CT_ORDER_TOP, CT_ORDER_TOP_UNSORTED };
 
 /// The elements of a strided view in row-major order; strides and offset count elements. A view of rank 0 has one element.
-struct ct_stream {
+struct ct_view {
    /// Elements of the view, and of memory up to its last one.
    size_t count;
    size_t extent;
@@ -103,7 +103,7 @@ struct ct_channels {
       void (*linear)(size_t R, size_t I, size_t O, const T *x, const T *w, const T *b, T *z);                          \
       /* dw[O,I] += dz[R,O]^T x[R,I]; db[O] += column sums of dz; dx[R,I] = dz w unless dx is null; by BLAS */         \
       void (*linear_pullback)(size_t R, size_t I, size_t O, const T *x, const T *w, const T *dz, T *dx, T *dw, T *db); \
-      /* Columns of a panel; see panels.cpp for the order of numbers in panels */                                      \
+      /* Columns of a panel; see packed.cpp for the order of numbers in packed matrices */                             \
       size_t panel_width;                                                                                              \
       /* Numbers of the parameters of a layer, and its weight w[O,I] and bias b[O] into that order and back */         \
       size_t (*layer_length)(size_t I, size_t O);                                                                      \
@@ -112,18 +112,18 @@ struct ct_channels {
       /* The weight once more as the pullback's dx reads it */                                                         \
       size_t (*transposed_length)(size_t I, size_t O);                                                                 \
       void (*transpose_layer)(size_t I, size_t O, const T *layer, T *transposed);                                      \
-      /* z = act(x w^T + b) in panels; act is CT_IDENTITY, CT_RELU or CT_LEAKY_RELU */                                 \
-      void (*panel_linear)(int act, size_t R, size_t I, size_t O, const T *x, const T *layer, T *z);                   \
+      /* z = act(x w^T + b), all packed; act is CT_IDENTITY, CT_RELU or CT_LEAKY_RELU */                               \
+      void (*packed_linear)(int act, size_t R, size_t I, size_t O, const T *x, const T *layer, T *z);                  \
       /* dlayer = (sum: +=) the gradient of the layer; dx = (add: +=) act'(x) (dz w) unless dx is null, where x is the \
          value of act, one of the three */                                                                             \
-      void (*panel_pullback)(int act, size_t R, size_t I, size_t O, const T *x, const T *transposed, const T *dz,      \
+      void (*packed_pullback)(int act, size_t R, size_t I, size_t O, const T *x, const T *transposed, const T *dz,     \
                              int sum, T *dx, int add, T *dlayer);                                                      \
-      /* dense[R,C] into panels, with zeros where there is no column, and back */                                      \
-      void (*to_panels)(size_t R, size_t C, const T *dense, T *panels);                                                \
-      void (*from_panels)(size_t R, size_t C, const T *panels, T *dense);                                              \
-      /* Rows `rows` (null: 0 to R - 1) of features[_,C] as (x - mean[C]) inverse[C], in panels */                     \
+      /* dense[R,C] packed, with zeros where there is no column, and back */                                           \
+      void (*pack_matrix)(size_t R, size_t C, const T *dense, T *packed);                                              \
+      void (*unpack_matrix)(size_t R, size_t C, const T *packed, T *dense);                                            \
+      /* Rows `rows` (null: 0 to R - 1) of features[_,C] as (x - mean[C]) inverse[C], packed */                        \
       void (*gather)(size_t R, size_t C, const uint32_t *rows, const float *features, const float *mean,               \
-                     const float *inverse, T *panels);                                                                 \
+                     const float *inverse, T *packed);                                                                 \
       /* d[n] *= act'(z[n]), where a[n] = act(z[n]) */                                                                 \
       void (*activation_pullback)(int kind, size_t n, const T *a, T *d);                                               \
       /* Returns sum_r w[r] loss(z[r,:], y[r,:]) and, unless dz is null, dz = scale * its gradient. The losses over    \
@@ -144,28 +144,28 @@ struct ct_channels {
       /* The operator graph. Views are strided; y and dy are contiguous. Functions are numbered in operators.hpp.      \
          Without `add` a pullback writes its view of dx, no two elements of which may then be the same memory. */      \
       /* y[n] = function of the views of x, from their element `begin` on */                                           \
-      void (*map)(int function, size_t begin, size_t n, const T *const *x, const struct ct_stream *views, T *y);       \
+      void (*map)(int function, size_t begin, size_t n, const T *const *x, const struct ct_view *views, T *y);         \
       /* dx's view (add: +)= dy times the derivative of function by operand `which` */                                 \
       void (*map_pullback)(int function, size_t which, size_t n, const T *const *x,                                    \
-                           const struct ct_stream *views, const T *dy, int add, T *dx,                                 \
-                           const struct ct_stream *target);                                                            \
+                           const struct ct_view *views, const T *dy, int add, T *dx,                                   \
+                           const struct ct_view *target);                                                              \
       /* y's view += x's view: a sum where y has stride 0, the pullback of a broadcast where x has */                  \
-      void (*accumulate)(size_t n, const T *x, const struct ct_stream *view, T *y, const struct ct_stream *target);    \
+      void (*accumulate)(size_t n, const T *x, const struct ct_view *view, T *y, const struct ct_view *target);        \
       /* y's view = x's view */                                                                                        \
-      void (*copy)(size_t n, const T *x, const struct ct_stream *view, T *y, const struct ct_stream *target);          \
+      void (*copy)(size_t n, const T *x, const struct ct_view *view, T *y, const struct ct_view *target);              \
       /* y[R] = greatest of each row of x's view [R,C], NaN above all */                                               \
-      void (*max)(size_t R, size_t C, const T *x, const struct ct_stream *view, T *y);                                 \
+      void (*max)(size_t R, size_t C, const T *x, const struct ct_view *view, T *y);                                   \
       /* dx's view (add: +)= dy given to the greatest of each row, as `ties` (ct_ties) says */                         \
-      void (*max_pullback)(int ties, size_t R, size_t C, const T *x, const struct ct_stream *view, const T *y,         \
-                                const T *dy, int add, T *dx, const struct ct_stream *target);                          \
+      void (*max_pullback)(int ties, size_t R, size_t C, const T *x, const struct ct_view *view, const T *y,           \
+                                const T *dy, int add, T *dx, const struct ct_view *target);                            \
       /* y[R] = sqrt(sum of x^2) of each row of x's view [R,C]; the derivative is 0 where that is 0 */                 \
-      void (*length)(size_t R, size_t C, const T *x, const struct ct_stream *view, T *y);                              \
-      void (*length_pullback)(size_t R, size_t C, const T *x, const struct ct_stream *view, const T *y, const T *dy,   \
-                              int add, T *dx, const struct ct_stream *target);                                         \
+      void (*length)(size_t R, size_t C, const T *x, const struct ct_view *view, T *y);                                \
+      void (*length_pullback)(size_t R, size_t C, const T *x, const struct ct_view *view, const T *y, const T *dy,     \
+                              int add, T *dx, const struct ct_view *target);                                           \
       /* y[R,C] = softmax of each row of x's view, or its logarithm */                                                 \
-      void (*softmax)(int logarithm, size_t R, size_t C, const T *x, const struct ct_stream *view, T *y);              \
+      void (*softmax)(int logarithm, size_t R, size_t C, const T *x, const struct ct_view *view, T *y);                \
       void (*softmax_pullback)(int logarithm, size_t R, size_t C, const T *y, const T *dy, int add, T *dx,             \
-                               const struct ct_stream *target);                                                        \
+                               const struct ct_view *target);                                                          \
       /* The same down the columns of R matrices [C,N], all dense */                                                   \
       void (*softmax_down)(int logarithm, size_t R, size_t C, size_t N, const T *x, T *y);                             \
       void (*softmax_down_pullback)(int logarithm, size_t R, size_t C, size_t N, const T *y, const T *dy, int add,     \
@@ -191,12 +191,12 @@ struct ct_channels {
       /* places[R,count] = where in its row of x's view [R,C] each of the first `count` elements is, in that order     \
          (ct_order), from the greatest or from the least on; a NaN is greater than all */                              \
       void (*argsort)(int order, int descending, size_t R, size_t C, size_t count, const T *x,                         \
-                      const struct ct_stream *view, T *places);                                                        \
+                      const struct ct_view *view, T *places);                                                          \
       /* y[n] = x's view shifted along a dimension by the indices' view; 0 returned: an index is out of range */       \
-      int (*choose)(const struct ct_pick *pick, size_t n, const T *x, const struct ct_stream *bases,                   \
-                    const void *index, const struct ct_stream *indices, T *y);                                         \
+      int (*choose)(const struct ct_pick *pick, size_t n, const T *x, const struct ct_view *bases,                     \
+                    const void *index, const struct ct_view *indices, T *y);                                           \
       int (*choose_pullback)(const struct ct_pick *pick, size_t n, const T *dy, const void *index,                     \
-                             const struct ct_stream *indices, T *dx, const struct ct_stream *bases);                   \
+                             const struct ct_view *indices, T *dx, const struct ct_view *bases);                       \
       /* `count` times c[M,N] (add: +)= a[M,K] b[K,N]; c has rows or columns of neighbouring elements */               \
       void (*products)(size_t count, size_t M, size_t N, size_t K, const T *a, struct ct_starts aStarts,               \
                        struct ct_matrix as, const T *b, struct ct_starts bStarts, struct ct_matrix bs, int add, T *c,  \
@@ -258,15 +258,15 @@ struct ct_columns {
    void (*gather_rows)(size_t R, const float *const *from, size_t width, float *rows);
 };
 
-/// The products of a layer of more than one output whose factors are pairs of bfloat16, for the panels of `ct_kernels_f32`; see
-/// bf16.cpp for the order of pairs.
+/// The products of a layer of more than one output whose factors are pairs of bfloat16, for matrices that are packed as those
+/// of `ct_kernels_f32`; see bf16.cpp for the order of pairs.
 struct ct_bf16 {
-   /* Panels of [R,C] as pairs of the nearest bfloat16, along rows unless that is null and across them; zeros where there is no
+   /* Packed [R,C] as pairs of the nearest bfloat16, along rows unless that is null and across them; zeros where there is no
       column */
-   void (*round)(size_t R, size_t C, const float *panels, uint32_t *along, uint32_t *across);
+   void (*round)(size_t R, size_t C, const float *packed, uint32_t *along, uint32_t *across);
    /* The weight of a layer as pairs along its inputs and, unless that is null, along its outputs, as the pullback reads it */
    void (*round_layer)(size_t I, size_t O, const float *layer, uint32_t *weight, uint32_t *transposed);
-   /* z = act(x w^T + b) in panels; the layer is read for the bias */
+   /* z = act(x w^T + b), all packed; the layer is read for the bias */
    void (*linear)(int act, size_t R, size_t I, size_t O, const uint32_t *along, const uint32_t *weight, const float *layer,
                   float *z);
    /* dx = (add: +=) act'(x) (dz w) */

@@ -22,17 +22,17 @@ size_t TransposedLength(size_t I, size_t O);
 template <typename T>
 void TransposeLayer(size_t I, size_t O, const T *layer, T *transposed);
 template <typename T>
-void PanelLinear(int act, size_t R, size_t I, size_t O, const T *x, const T *layer, T *z);
+void PackedLinear(int act, size_t R, size_t I, size_t O, const T *x, const T *layer, T *z);
 template <typename T>
-void PanelPullback(int act, size_t R, size_t I, size_t O, const T *x, const T *transposed, const T *dz, int sum, T *dx,
+void PackedPullback(int act, size_t R, size_t I, size_t O, const T *x, const T *transposed, const T *dz, int sum, T *dx,
                    int add, T *dlayer);
 template <typename T>
-void ToPanels(size_t R, size_t C, const T *dense, T *panels);
+void PackMatrix(size_t R, size_t C, const T *dense, T *packed);
 template <typename T>
-void FromPanels(size_t R, size_t C, const T *panels, T *dense);
+void UnpackMatrix(size_t R, size_t C, const T *packed, T *dense);
 template <typename T>
 void Gather(size_t R, size_t C, const uint32_t *rows, const float *features, const float *mean, const float *inverse,
-            T *panels);
+            T *packed);
 
 template <typename T>
 void ActivationPullback(int kind, size_t n, const T *a, T *d);
@@ -49,29 +49,29 @@ template <typename T>
 void AdamW(const ct_update *s, size_t n, T *p, const T *g, T *m, T *v);
 
 template <typename T>
-void Map(int function, size_t begin, size_t n, const T *const *x, const ct_stream *views, T *y);
+void Map(int function, size_t begin, size_t n, const T *const *x, const ct_view *views, T *y);
 template <typename T>
-void MapPullback(int function, size_t which, size_t n, const T *const *x, const ct_stream *views,
-                 const T *dy, int add, T *dx, const ct_stream *target);
+void MapPullback(int function, size_t which, size_t n, const T *const *x, const ct_view *views,
+                 const T *dy, int add, T *dx, const ct_view *target);
 template <typename T>
-void Accumulate(size_t n, const T *x, const ct_stream *view, T *y, const ct_stream *target);
+void Accumulate(size_t n, const T *x, const ct_view *view, T *y, const ct_view *target);
 template <typename T>
-void Copy(size_t n, const T *x, const ct_stream *view, T *y, const ct_stream *target);
+void Copy(size_t n, const T *x, const ct_view *view, T *y, const ct_view *target);
 
 template <typename T>
-void Max(size_t R, size_t C, const T *x, const ct_stream *view, T *y);
+void Max(size_t R, size_t C, const T *x, const ct_view *view, T *y);
 template <typename T>
-void MaxPullback(int ties, size_t R, size_t C, const T *x, const ct_stream *view, const T *y, const T *dy, int add,
-                      T *dx, const ct_stream *target);
+void MaxPullback(int ties, size_t R, size_t C, const T *x, const ct_view *view, const T *y, const T *dy, int add,
+                      T *dx, const ct_view *target);
 template <typename T>
-void Length(size_t R, size_t C, const T *x, const ct_stream *view, T *y);
+void Length(size_t R, size_t C, const T *x, const ct_view *view, T *y);
 template <typename T>
-void LengthPullback(size_t R, size_t C, const T *x, const ct_stream *view, const T *y, const T *dy, int add, T *dx,
-                    const ct_stream *target);
+void LengthPullback(size_t R, size_t C, const T *x, const ct_view *view, const T *y, const T *dy, int add, T *dx,
+                    const ct_view *target);
 template <typename T>
-void Softmax(int logarithm, size_t R, size_t C, const T *x, const ct_stream *view, T *y);
+void Softmax(int logarithm, size_t R, size_t C, const T *x, const ct_view *view, T *y);
 template <typename T>
-void SoftmaxPullback(int logarithm, size_t R, size_t C, const T *y, const T *dy, int add, T *dx, const ct_stream *target);
+void SoftmaxPullback(int logarithm, size_t R, size_t C, const T *y, const T *dy, int add, T *dx, const ct_view *target);
 template <typename T>
 void SoftmaxDown(int logarithm, size_t R, size_t C, size_t N, const T *x, T *y);
 template <typename T>
@@ -93,13 +93,13 @@ template <typename T>
 void StandardisePullback(const ct_channels *c, size_t count, T eps, const T *x, const T *mean, const T *deviation,
                          const T *w, const double *shift, const double *slope, const T *dy, int add, T *dx);
 template <typename T>
-void Argsort(int order, int descending, size_t R, size_t C, size_t count, const T *x, const ct_stream *view, T *places);
+void Argsort(int order, int descending, size_t R, size_t C, size_t count, const T *x, const ct_view *view, T *places);
 template <typename T>
-int Choose(const ct_pick *pick, size_t n, const T *x, const ct_stream *bases, const void *index,
-           const ct_stream *indices, T *y);
+int Choose(const ct_pick *pick, size_t n, const T *x, const ct_view *bases, const void *index,
+           const ct_view *indices, T *y);
 template <typename T>
-int ChoosePullback(const ct_pick *pick, size_t n, const T *dy, const void *index, const ct_stream *indices, T *dx,
-                   const ct_stream *bases);
+int ChoosePullback(const ct_pick *pick, size_t n, const T *dy, const void *index, const ct_view *indices, T *dx,
+                   const ct_view *bases);
 
 template <typename T>
 void Product(size_t M, size_t N, size_t K, const T *a, ct_matrix as, const T *b, ct_matrix bs, int add, T *c,

@@ -43,8 +43,8 @@ inline void EachSide(size_t R, size_t neighbours, Body body)
 
 /// See LengthPullback(); both views are of rows side by side.
 template <bool Add, typename T>
-void PullbackSideBySide(size_t R, size_t C, const T *x, const ct_stream &view, const T *y, const T *dy, T *dx,
-                        const ct_stream &target)
+void PullbackSideBySide(size_t R, size_t C, const T *x, const ct_view &view, const T *y, const T *dy, T *dx,
+                        const ct_view &target)
 {
    const size_t down = view.strides[view.rank - 1], targetDown = target.strides[target.rank - 1];
    EachSide(R, view.sizes[view.rank - 2], [&](size_t first, size_t n) {
@@ -60,7 +60,7 @@ void PullbackSideBySide(size_t R, size_t C, const T *x, const ct_stream &view, c
 
 /// y[R] = the root of the sum of the squares of each row.
 template <typename T>
-void Length(size_t R, size_t C, const T *x, const ct_stream *view, T *y)
+void Length(size_t R, size_t C, const T *x, const ct_view *view, T *y)
 {
    if (AreSideBySide(*view, C))
       return EachSide(R, view->sizes[view->rank - 2], [&](size_t first, size_t n) {
@@ -92,8 +92,8 @@ void Length(size_t R, size_t C, const T *x, const ct_stream *view, T *y)
 
 /// dx (add: +)= the pullback of Length, from its value y[R].
 template <typename T>
-void LengthPullback(size_t R, size_t C, const T *x, const ct_stream *view, const T *y, const T *dy, int add, T *dx,
-                    const ct_stream *target)
+void LengthPullback(size_t R, size_t C, const T *x, const ct_view *view, const T *y, const T *dy, int add, T *dx,
+                    const ct_view *target)
 {
    if (AreSideBySide(*view, C) && AreSideBySide(*target, C) &&
        view->sizes[view->rank - 2] == target->sizes[target->rank - 2]) {
@@ -123,9 +123,9 @@ void LengthPullback(size_t R, size_t C, const T *x, const ct_stream *view, const
 }
 
 #define CT_INSTANTIATE(T)                                                                                              \
-   template void Length(size_t, size_t, const T *, const ct_stream *, T *);                                            \
-   template void LengthPullback(size_t, size_t, const T *, const ct_stream *, const T *, const T *, int, T *,          \
-                                const ct_stream *);
+   template void Length(size_t, size_t, const T *, const ct_view *, T *);                                              \
+   template void LengthPullback(size_t, size_t, const T *, const ct_view *, const T *, const T *, int, T *,            \
+                                const ct_view *);
 CT_INSTANTIATE(float)
 CT_INSTANTIATE(double)
 

@@ -1,5 +1,5 @@
 /// \file linear.cpp
-/// The linear layer and its pullback, the one derivative written by hand, by BLAS: the reference that panels.cpp is
+/// The linear layer and its pullback, the one derivative written by hand, by BLAS: the reference that packed.cpp is
 /// tested against.
 #include "blas.hpp"
 #include "elementwise.hpp"

@@ -5,7 +5,7 @@
 #include "library.hpp"
 #include "operators.hpp"
 #include "rest.hpp"
-#include "stream.hpp"
+#include "view.hpp"
 #include "transpose.hpp"
 
 namespace CladTorch::Kernels {
@@ -141,7 +141,7 @@ constexpr Function<T> kFunctions[] = {
 
 /// Calls body(length, operands) for operands that all lie as they are read, which needs no reader: with up to `most` elements.
 template <size_t A, typename T, typename Body>
-void EachBlockInPlace(size_t begin, size_t n, size_t most, const T *const *x, const ct_stream *views, Body body)
+void EachBlockInPlace(size_t begin, size_t n, size_t most, const T *const *x, const ct_view *views, Body body)
 {
    const T *operands[3];
    for (size_t i = 0; i < A; ++i)
@@ -157,7 +157,7 @@ void EachBlockInPlace(size_t begin, size_t n, size_t most, const T *const *x, co
 /// Calls body(length, operands) for each block of the A operands x, from element `begin` on; of `most` elements where all of
 /// them lie as they are read.
 template <size_t A, typename T, typename Body>
-void EachBlock(size_t begin, size_t n, size_t most, const T *const *x, const ct_stream *views, Body body)
+void EachBlock(size_t begin, size_t n, size_t most, const T *const *x, const ct_view *views, Body body)
 {
    constexpr size_t second = A > 1 ? 1 : 0, third = A > 2 ? 2 : 0;
    if (IsContiguous(views[0]) && IsContiguous(views[second]) && IsContiguous(views[third]))
@@ -178,7 +178,7 @@ void EachBlock(size_t begin, size_t n, size_t most, const T *const *x, const ct_
 
 /// The same for a number of operands that is known only now.
 template <typename T, typename Body>
-void Blocks(size_t operands, size_t begin, size_t n, size_t most, const T *const *x, const ct_stream *views, Body body)
+void Blocks(size_t operands, size_t begin, size_t n, size_t most, const T *const *x, const ct_view *views, Body body)
 {
    switch (operands) {
    case 1: return EachBlock<1>(begin, n, most, x, views, body);
@@ -202,7 +202,7 @@ void AddDown(size_t R, size_t C, const T *x, T *y, size_t stride)
 
 /// Puts the n elements of a view of x block by block into a view of y.
 template <typename T, void (Writer<T>::*Put)(size_t, const T *)>
-void Transfer(size_t n, const T *x, const ct_stream &view, T *y, const ct_stream &target)
+void Transfer(size_t n, const T *x, const ct_view &view, T *y, const ct_view &target)
 {
    constexpr bool adds = Put == &Writer<T>::Add;
    if (IsContiguous(target) && IsAcross(view))
@@ -232,9 +232,9 @@ void Transfer(size_t n, const T *x, const ct_stream &view, T *y, const ct_stream
 constexpr int kIdentity = 0;
 
 /// n elements one behind the other.
-inline ct_stream DenseOf(size_t n)
+inline ct_view DenseOf(size_t n)
 {
-   ct_stream dense = {};
+   ct_view dense = {};
    dense.count = dense.extent = n;
    dense.rank = 1;
    dense.sizes[0] = n;
@@ -245,7 +245,7 @@ inline ct_stream DenseOf(size_t n)
 } // namespace
 
 template <typename T>
-void Map(int function, size_t begin, size_t n, const T *const *x, const ct_stream *views, T *y)
+void Map(int function, size_t begin, size_t n, const T *const *x, const ct_view *views, T *y)
 {
    if (const auto dense = DenseOf(n); function == kIdentity && begin == 0 && n == views[0].count)
       return Copy(n, x[0], views, y, &dense);
@@ -257,8 +257,8 @@ void Map(int function, size_t begin, size_t n, const T *const *x, const ct_strea
 }
 
 template <typename T>
-void MapPullback(int function, size_t which, size_t n, const T *const *x, const ct_stream *views,
-                 const T *dy, int add, T *dx, const ct_stream *target)
+void MapPullback(int function, size_t which, size_t n, const T *const *x, const ct_view *views,
+                 const T *dy, int add, T *dx, const ct_view *target)
 {
    if (const auto dense = DenseOf(n); function == kIdentity)
       return (add ? Accumulate<T> : Copy<T>)(n, dy, &dense, dx, target);
@@ -285,23 +285,23 @@ void MapPullback(int function, size_t which, size_t n, const T *const *x, const 
 }
 
 template <typename T>
-void Accumulate(size_t n, const T *x, const ct_stream *view, T *y, const ct_stream *target)
+void Accumulate(size_t n, const T *x, const ct_view *view, T *y, const ct_view *target)
 {
    Transfer<T, &Writer<T>::Add>(n, x, *view, y, *target);
 }
 
 template <typename T>
-void Copy(size_t n, const T *x, const ct_stream *view, T *y, const ct_stream *target)
+void Copy(size_t n, const T *x, const ct_view *view, T *y, const ct_view *target)
 {
    Transfer<T, &Writer<T>::Store>(n, x, *view, y, *target);
 }
 
 #define CT_INSTANTIATE(T)                                                                                              \
-   template void Map(int, size_t, size_t, const T *const *, const ct_stream *, T *);                                   \
-   template void MapPullback(int, size_t, size_t, const T *const *, const ct_stream *, const T *, int, T *,            \
-                             const ct_stream *);                                                                       \
-   template void Accumulate(size_t, const T *, const ct_stream *, T *, const ct_stream *);                             \
-   template void Copy(size_t, const T *, const ct_stream *, T *, const ct_stream *);
+   template void Map(int, size_t, size_t, const T *const *, const ct_view *, T *);                                     \
+   template void MapPullback(int, size_t, size_t, const T *const *, const ct_view *, const T *, int, T *,              \
+                             const ct_view *);                                                                         \
+   template void Accumulate(size_t, const T *, const ct_view *, T *, const ct_view *);                                 \
+   template void Copy(size_t, const T *, const ct_view *, T *, const ct_view *);
 CT_INSTANTIATE(float)
 CT_INSTANTIATE(double)
 

@@ -97,7 +97,7 @@ inline size_t MaxOfSides(size_t n, size_t C, const T *x, size_t down, T *y)
 
 /// y[R] = the greatest of each of R rows side by side, registers full of them at a time.
 template <typename T>
-void MaxSideBySide(size_t R, size_t C, const T *x, const ct_stream &view, T *y)
+void MaxSideBySide(size_t R, size_t C, const T *x, const ct_view &view, T *y)
 {
    const size_t neighbours = view.sizes[view.rank - 2], down = view.strides[view.rank - 1];
    for (size_t first = 0; first < R; first += neighbours) {
@@ -275,8 +275,8 @@ __attribute__((noinline)) void GiveEvenlyBeside(const Beside<T> &rows)
 
 /// See MaxPullback(); N of the rows side by side, the first of which is number `first`, among them some whose greatest is a NaN.
 template <bool Add, size_t N, typename T>
-void GivenSideBySide(int ties, size_t first, size_t C, const T *x, const ct_stream &view, const T *y, const T *dy, T *dx,
-                     const ct_stream &target)
+void GivenSideBySide(int ties, size_t first, size_t C, const T *x, const ct_view &view, const T *y, const T *dy, T *dx,
+                     const ct_view &target)
 {
    const size_t down = view.strides[view.rank - 1], targetDown = target.strides[target.rank - 1];
    const T *from = x + Walk(view, first * C).Offset();
@@ -293,8 +293,8 @@ void GivenSideBySide(int ties, size_t first, size_t C, const T *x, const ct_stre
 }
 
 template <bool Add, typename T>
-void GivenToAll(int ties, size_t R, size_t C, const T *x, const ct_stream &view, const T *y, const T *dy, T *dx,
-                const ct_stream &target)
+void GivenToAll(int ties, size_t R, size_t C, const T *x, const ct_view &view, const T *y, const T *dy, T *dx,
+                const ct_view &target)
 {
    constexpr size_t side = 16;
    const size_t neighbours = view.sizes[view.rank - 2];
@@ -318,7 +318,7 @@ void GivenToAll(int ties, size_t R, size_t C, const T *x, const ct_stream &view,
 
 /// y[R] = the greatest of each row; a NaN counts as greater than all.
 template <typename T>
-void Max(size_t R, size_t C, const T *x, const ct_stream *view, T *y)
+void Max(size_t R, size_t C, const T *x, const ct_view *view, T *y)
 {
    constexpr T least = -std::numeric_limits<T>::infinity();
    if (AreSideBySide(*view, C))
@@ -342,8 +342,8 @@ void Max(size_t R, size_t C, const T *x, const ct_stream *view, T *y)
 
 /// dx (add: +)= dy given to the greatest elements of a row, as `ties` says.
 template <typename T>
-void MaxPullback(int ties, size_t R, size_t C, const T *x, const ct_stream *view, const T *y, const T *dy, int add,
-                      T *dx, const ct_stream *target)
+void MaxPullback(int ties, size_t R, size_t C, const T *x, const ct_view *view, const T *y, const T *dy, int add,
+                      T *dx, const ct_view *target)
 {
    if (AreSideBySide(*view, C) && AreSideBySide(*target, C) &&
        view->sizes[view->rank - 2] == target->sizes[target->rank - 2])
@@ -398,9 +398,9 @@ void MaxPullback(int ties, size_t R, size_t C, const T *x, const ct_stream *view
 }
 
 #define CT_INSTANTIATE(T)                                                                                              \
-   template void Max(size_t, size_t, const T *, const ct_stream *, T *);                                               \
-   template void MaxPullback(int, size_t, size_t, const T *, const ct_stream *, const T *, const T *, int, T *,        \
-                                  const ct_stream *);
+   template void Max(size_t, size_t, const T *, const ct_view *, T *);                                                 \
+   template void MaxPullback(int, size_t, size_t, const T *, const ct_view *, const T *, const T *, int, T *,          \
+                                  const ct_view *);
 CT_INSTANTIATE(float)
 CT_INSTANTIATE(double)
 

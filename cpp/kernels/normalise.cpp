@@ -2,7 +2,7 @@
 /// Rows brought to mean 0 and variance 1, scaled and shifted (Ba, Kiros and Hinton 2016, eq. 3), and the pullbacks. The
 /// pullbacks compute mean and deviation anew: a row is in the cache when they need them.
 #include "kernels.hpp"
-#include "stream.hpp"
+#include "view.hpp"
 
 #include <cmath>
 

@@ -3,7 +3,7 @@
 #pragma once
 #include "elementwise.hpp"
 #include "operators.hpp"
-#include "stream.hpp"
+#include "view.hpp"
 
 #include <cmath>
 #include <limits>

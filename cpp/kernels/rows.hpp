@@ -1,7 +1,7 @@
 /// \file rows.hpp
 /// The rows of a strided view, as kernels that look at whole rows read them.
 #pragma once
-#include "stream.hpp"
+#include "view.hpp"
 
 namespace CladTorch::Kernels {
 
@@ -24,7 +24,7 @@ inline size_t RowsOf(size_t C)
 /// Calls body(length, first, rows, block) for the rows of a view, of C <= kBlock elements each, as many at a time as a block
 /// holds; see WithShortLength() for `length`, which is C.
 template <typename T, typename Body>
-inline void EachShortRows(size_t R, size_t C, const T *x, const ct_stream &view, Body body)
+inline void EachShortRows(size_t R, size_t C, const T *x, const ct_view &view, Body body)
 {
    Reader<T> reader(x, view, 0, C);
    for (size_t r = 0, rows; r < R; r += rows) {
@@ -37,7 +37,7 @@ inline void EachShortRows(size_t R, size_t C, const T *x, const ct_stream &view,
 }
 
 /// Whether the rows that are looked at lie side by side, as where one goes down the columns of a matrix.
-inline bool AreSideBySide(const ct_stream &view, size_t C)
+inline bool AreSideBySide(const ct_view &view, size_t C)
 {
    return view.rank > 1 && view.sizes[view.rank - 1] == C && view.strides[view.rank - 2] == 1 && view.strides[view.rank - 1] != 1;
 }

@@ -139,7 +139,7 @@ inline void AdjointsOfSoftmax(int logarithm, size_t n, Sum sum, const T *y, cons
 
 /// y[R,C] = exp(x) / its row's sum, or the logarithm of that.
 template <typename T>
-void Softmax(int logarithm, size_t R, size_t C, const T *x, const ct_stream *view, T *y)
+void Softmax(int logarithm, size_t R, size_t C, const T *x, const ct_view *view, T *y)
 {
    if (IsContiguous(*view) && C > kBlock) {
       x += view->offset;
@@ -167,7 +167,7 @@ void Softmax(int logarithm, size_t R, size_t C, const T *x, const ct_stream *vie
 
 /// dx (add: +)= the pullback of Softmax, from its value y[R,C].
 template <typename T>
-void SoftmaxPullback(int logarithm, size_t R, size_t C, const T *y, const T *dy, int add, T *dx, const ct_stream *target)
+void SoftmaxPullback(int logarithm, size_t R, size_t C, const T *y, const T *dy, int add, T *dx, const ct_view *target)
 {
    const auto sumOf = [=](const T *row, const T *adjoints) {
       return logarithm ? Total(C, adjoints) : SumOf<T>(C, [=](auto at) { return at(adjoints) * at(row); });
@@ -277,8 +277,8 @@ void SoftmaxDownPullback(int logarithm, size_t R, size_t C, size_t N, const T *y
 }
 
 #define CT_INSTANTIATE(T)                                                                                              \
-   template void Softmax(int, size_t, size_t, const T *, const ct_stream *, T *);                                      \
-   template void SoftmaxPullback(int, size_t, size_t, const T *, const T *, int, T *, const ct_stream *);              \
+   template void Softmax(int, size_t, size_t, const T *, const ct_view *, T *);                                        \
+   template void SoftmaxPullback(int, size_t, size_t, const T *, const T *, int, T *, const ct_view *);                \
    template void SoftmaxDown(int, size_t, size_t, size_t, const T *, T *);                                             \
    template void SoftmaxDownPullback(int, size_t, size_t, size_t, const T *, const T *, int, T *);
 CT_INSTANTIATE(float)

@@ -3,7 +3,7 @@
 /// and shifted, and the pullback through mean and variance. Sums are made in double, row by row: the same bits whichever
 /// channels are computed together. kernels.h describes `ct_channels`.
 #include "kernels.hpp"
-#include "stream.hpp"
+#include "view.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -2,7 +2,7 @@
 /// Between dense memory and a view whose neighbours lie across its rows, as those of a transposed matrix do: by tiles, so that
 /// every cache line is met once.
 #pragma once
-#include "stream.hpp"
+#include "view.hpp"
 #include "vector.hpp"
 
 namespace CladTorch::Kernels {
@@ -14,7 +14,7 @@ struct Plane {
 };
 
 /// The dimension of neighbouring elements of a view, if it is not the last one; else its rank.
-inline size_t NeighboursOf(const ct_stream &view)
+inline size_t NeighboursOf(const ct_view &view)
 {
    if (view.rank < 2 || view.strides[view.rank - 1] <= 1)
       return view.rank;
@@ -25,7 +25,7 @@ inline size_t NeighboursOf(const ct_stream &view)
 }
 
 /// Whether going along the last dimension leaps through memory and going along another does not; in a view worth the tiles.
-inline bool IsAcross(const ct_stream &view)
+inline bool IsAcross(const ct_view &view)
 {
    const size_t neighbours = NeighboursOf(view);
    return neighbours < view.rank && view.sizes[neighbours] >= 4 && view.sizes[view.rank - 1] >= 4;
@@ -34,7 +34,7 @@ inline bool IsAcross(const ct_stream &view)
 /// Calls body(offset, dense, plane) for each matrix of a view that IsAcross(): where it begins in the view's memory and in a
 /// dense copy of the view.
 template <typename Body>
-inline void EachPlane(const ct_stream &view, Body body)
+inline void EachPlane(const ct_view &view, Body body)
 {
    const size_t last = view.rank - 1, neighbours = NeighboursOf(view);
    size_t index[CT_RANK] = {}, dense[CT_RANK] = {};

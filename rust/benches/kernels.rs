@@ -20,8 +20,8 @@ fn linear(criterion: &mut Criterion) {
         let name = format!("{rows}x{inputs}x{outputs}");
         let (x, w, b) = (wave(rows * inputs), wave(outputs * inputs), wave(outputs));
         let mut z = vec![0.0; rows * outputs];
-        let (x_panels, layer) = (panels(rows, inputs, &x), layer(inputs, outputs, &w, &b));
-        let mut z_panels = panels(rows, outputs, &z);
+        let (x_packed, layer) = (packed(rows, inputs, &x), layer(inputs, outputs, &w, &b));
+        let mut z_packed = packed(rows, outputs, &z);
         group.throughput(Throughput::Elements(2 * (rows * inputs * outputs) as u64));
         group.bench_function(BenchmarkId::new("blas", &name), |bencher| {
             bencher.iter(|| f32::linear(rows, inputs, outputs, black_box(&x), &w, &b, &mut z));
@@ -29,7 +29,7 @@ fn linear(criterion: &mut Criterion) {
         group.bench_function(BenchmarkId::new("tiles", &name), |bencher| {
             let relu = Activation::ReLU as u8;
             bencher.iter(|| {
-                f32::panel_linear(relu, rows, inputs, outputs, black_box(&x_panels), &layer, &mut z_panels);
+                f32::packed_linear(relu, rows, inputs, outputs, black_box(&x_packed), &layer, &mut z_packed);
             });
         });
         let mut transposed = vec![0.0; f32::transposed_length(inputs, outputs)];
@@ -54,13 +54,13 @@ fn linear_pullback(criterion: &mut Criterion) {
             });
         });
         let (x, dz, mut dlayer) =
-            (panels(rows, inputs, &x), panels(rows, outputs, &dz), layer(inputs, outputs, &w, &db));
+            (packed(rows, inputs, &x), packed(rows, outputs, &dz), layer(inputs, outputs, &w, &db));
         let mut transposed = vec![0.0; f32::transposed_length(inputs, outputs)];
         f32::transpose_layer(inputs, outputs, &dlayer, &mut transposed);
         let (mut dx, shape, relu) = (x.clone(), [rows, inputs, outputs], Activation::ReLU as u8);
         group.bench_function(BenchmarkId::new("tiles", &name), |bencher| {
             bencher.iter(|| {
-                f32::panel_pullback(
+                f32::packed_pullback(
                     relu,
                     shape,
                     black_box(&x),
@@ -76,10 +76,10 @@ fn linear_pullback(criterion: &mut Criterion) {
     }
 }
 
-fn panels(rows: usize, columns: usize, dense: &[f32]) -> Vec<f32> {
-    let mut panels = vec![0.0; rows * f32::padded(columns)];
-    f32::to_panels(rows, columns, dense, &mut panels);
-    panels
+fn packed(rows: usize, columns: usize, dense: &[f32]) -> Vec<f32> {
+    let mut packed = vec![0.0; rows * f32::padded(columns)];
+    f32::pack_matrix(rows, columns, dense, &mut packed);
+    packed
 }
 
 fn layer(inputs: usize, outputs: usize, w: &[f32], b: &[f32]) -> Vec<f32> {

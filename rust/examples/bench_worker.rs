@@ -126,7 +126,7 @@ fn sgemm_rate(size: usize, threads: usize) -> Answer<f64> {
     let x = vec![0.5; TILE * f32::padded(size)];
     let (layer, mut z) = (vec![0.5; f32::layer_length(size, size)], x.clone());
     let own = best_seconds(|| {
-        f32::panel_linear(Activation::Identity as u8, TILE, size, size, &x, &layer, &mut z);
+        f32::packed_linear(Activation::Identity as u8, TILE, size, size, &x, &layer, &mut z);
         Ok(())
     })?;
     let flops = |rows: usize| 2.0 * (rows * size * size) as f64;

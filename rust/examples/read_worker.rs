@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use cladtorch::columns::basket::Key;
-use cladtorch::columns::branch::{Branch, Part, Place, Scratch};
+use cladtorch::columns::branch::{BasketPiece, Branch, Part, Scratch};
 use cladtorch::columns::codec::Codecs;
 use cladtorch::device;
 use cladtorch::rootfile::{Column, RootFile, Table, Wanted};
@@ -113,7 +113,7 @@ impl Reader for Alone {
 /// A basket with its column.
 struct Basket {
     column: usize,
-    place: Place,
+    place: BasketPiece,
     record: Vec<u8>,
 }
 
@@ -147,7 +147,7 @@ impl CodecAlone {
         for ((&seek, &bytes), (&first, end)) in places {
             let mut record = vec![0; bytes as usize];
             file.read_exact_at(&mut record, seek as u64)?;
-            let place = Place::whole(seek as u64, bytes as usize, first as u64, end as u64);
+            let place = BasketPiece::whole(seek as u64, bytes as usize, first as u64, end as u64);
             self.baskets.push(Basket { column: self.branches.len() - 1, place, record });
         }
         Ok(())

@@ -25,21 +25,21 @@ fn numbers(count: usize, seed: usize) -> Vec<f32> {
     (0..count).map(|i| ((i * 37 + seed * 101) as f32 * 0.37).sin() * 1.3).collect()
 }
 
-/// In panels, with what is no number where there is no column.
-fn panels(rows: usize, columns: usize, dense: &[f32]) -> Vec<f32> {
-    let mut panels = vec![0.0; rows * f32::padded(columns)];
-    f32::to_panels(rows, columns, dense, &mut panels);
+/// Packed, with what is no number where there is no column.
+fn packed(rows: usize, columns: usize, dense: &[f32]) -> Vec<f32> {
+    let mut packed = vec![0.0; rows * f32::padded(columns)];
+    f32::pack_matrix(rows, columns, dense, &mut packed);
     let width = f32::padded(1);
-    for (index, row) in panels.chunks_exact_mut(width).enumerate() {
+    for (index, row) in packed.chunks_exact_mut(width).enumerate() {
         let first = index / rows * width;
         row[width.min(columns - first)..].fill(f32::NAN);
     }
-    panels
+    packed
 }
 
-fn dense(rows: usize, columns: usize, panels: &[f32]) -> Vec<f32> {
+fn dense(rows: usize, columns: usize, packed: &[f32]) -> Vec<f32> {
     let mut dense = vec![0.0; rows * columns];
-    f32::from_panels(rows, columns, panels, &mut dense);
+    f32::unpack_matrix(rows, columns, packed, &mut dense);
     dense
 }
 
@@ -53,7 +53,7 @@ fn halves(pair: f32) -> [f32; 2] {
 fn pairs(rows: usize, columns: usize, dense: &[f32]) -> [Vec<f32>; 2] {
     let mut along = vec![f32::NAN; bf16::along::<f32>(rows, columns)];
     let mut across = vec![f32::NAN; bf16::across::<f32>(rows, columns)];
-    bf16::round(rows, columns, &panels(rows, columns, dense), Some(&mut along), &mut across);
+    bf16::round(rows, columns, &packed(rows, columns, dense), Some(&mut along), &mut across);
     [along, across]
 }
 
@@ -129,7 +129,7 @@ impl Layer {
     fn check_input_pullback(&self) -> Result<(), String> {
         let [rows, inputs, outputs] = self.shape;
         let ([dz, _], [_, transposed]) = (pairs(rows, outputs, &self.dz), self.rounded());
-        let x = panels(rows, inputs, &self.x);
+        let x = packed(rows, inputs, &self.x);
         let mut dx = vec![f32::NAN; x.len()];
         bf16::input_pullback(RELU, self.shape, &x, &transposed, &dz, &mut dx, false);
         let once = dense(rows, inputs, &dx);
@@ -150,7 +150,7 @@ impl Layer {
     fn check_weight_pullback(&self) -> Result<(), String> {
         let [rows, inputs, outputs] = self.shape;
         let [[_, x], [_, pairs]] = [pairs(rows, inputs, &self.x), pairs(rows, outputs, &self.dz)];
-        let dz = panels(rows, outputs, &self.dz);
+        let dz = packed(rows, outputs, &self.dz);
         let mut gradient = vec![f32::NAN; f32::layer_length(inputs, outputs)];
         bf16::weight_pullback(self.shape, &x, &pairs, &dz, false, &mut gradient);
         // Half a panel without a column is not written; it is zero in the engine's memory.

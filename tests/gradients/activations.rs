@@ -3,13 +3,13 @@
 use super::*;
 use cladtorch::graph::Activation;
 use cladtorch::kernels::is_sign_activation;
-use cladtorch::kernels::strided::{self, Adjoint, Stream};
+use cladtorch::kernels::strided::{self, Adjoint, StridedView};
 
 /// The operands of the function that an activation is, at the points z, and how they are read.
-fn operands<T: Scalar>(kind: Activation, z: &[f64]) -> (u8, Vec<Vec<T>>, Vec<Stream>) {
+fn operands<T: Scalar>(kind: Activation, z: &[f64]) -> (u8, Vec<Vec<T>>, Vec<StridedView>) {
     let (function, number) = kind.function();
     let operands = std::iter::once(cast(z)).chain(number.map(|number| cast(&[number]))).collect();
-    let views = [1, 0].map(|stride| Stream::new(0, &[z.len()], &[stride]).unwrap());
+    let views = [1, 0].map(|stride| StridedView::new(0, &[z.len()], &[stride]).unwrap());
     (function as u8, operands, views[..1 + usize::from(number.is_some())].to_vec())
 }
 

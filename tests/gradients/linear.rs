@@ -1,4 +1,4 @@
-//! The linear layer and its pullback, the one derivative written by hand: by BLAS and by register tiles on panels.
+//! The linear layer and its pullback, the one derivative written by hand: by BLAS and by register tiles on packed matrices.
 
 use super::*;
 use cladtorch::graph::Activation;
@@ -38,10 +38,10 @@ fn undefined<T: Scalar>(length: usize) -> Vec<T> {
     vec![T::from_f64(f64::NAN); length]
 }
 
-fn panels<T: Scalar>(rows: usize, columns: usize, dense: &[T]) -> Vec<T> {
-    let mut panels = undefined(rows * T::padded(columns));
-    T::to_panels(rows, columns, dense, &mut panels);
-    panels
+fn packed<T: Scalar>(rows: usize, columns: usize, dense: &[T]) -> Vec<T> {
+    let mut packed = undefined(rows * T::padded(columns));
+    T::pack_matrix(rows, columns, dense, &mut packed);
+    packed
 }
 
 fn layer<T: Scalar>(inputs: usize, outputs: usize, w: &[T], b: &[T]) -> Vec<T> {
@@ -73,10 +73,10 @@ impl Linear {
         match self.way {
             Way::Blas => T::linear(rows, inputs, outputs, &x, &w, &b, &mut z),
             Way::Tiles => {
-                let (x, layer) = (panels(rows, inputs, &x), layer(inputs, outputs, &w, &b));
-                let mut z_panels = undefined(rows * T::padded(outputs));
-                T::panel_linear(IDENTITY, rows, inputs, outputs, &x, &layer, &mut z_panels);
-                T::from_panels(rows, outputs, &z_panels, &mut z);
+                let (x, layer) = (packed(rows, inputs, &x), layer(inputs, outputs, &w, &b));
+                let mut z_packed = undefined(rows * T::padded(outputs));
+                T::packed_linear(IDENTITY, rows, inputs, outputs, &x, &layer, &mut z_packed);
+                T::unpack_matrix(rows, outputs, &z_packed, &mut z);
             }
         }
         widen(&z)
@@ -96,22 +96,22 @@ impl Linear {
                 assert!(dw == dw_alone && db == db_alone, "without dx the others must be the same");
             }
             Way::Tiles => {
-                let (x, dz) = (panels(rows, inputs, &x), panels(rows, outputs, &dz));
+                let (x, dz) = (packed(rows, inputs, &x), packed(rows, outputs, &dz));
                 let mut transposed = undefined(T::transposed_length(inputs, outputs));
                 T::transpose_layer(inputs, outputs, &layer(inputs, outputs, &w, &cast(&self.b)), &mut transposed);
-                let mut dx_panels = undefined(x.len());
+                let mut dx_packed = undefined(x.len());
                 let mut summed = layer(inputs, outputs, &dw, &db);
                 let (mut alone, mut fresh) = (summed.clone(), undefined(summed.len()));
                 let pullback = |sum, dx, dlayer: &mut _| {
-                    T::panel_pullback(IDENTITY, self.shape, &x, &transposed, &dz, sum, dx, false, dlayer);
+                    T::packed_pullback(IDENTITY, self.shape, &x, &transposed, &dz, sum, dx, false, dlayer);
                 };
-                pullback(true, Some(&mut dx_panels), &mut summed);
+                pullback(true, Some(&mut dx_packed), &mut summed);
                 pullback(true, None, &mut alone);
                 assert!(summed == alone, "without dx the others must be the same");
                 pullback(false, None, &mut fresh);
-                T::from_panels(rows, inputs, &dx_panels, &mut dx);
-                let (before, mut twice) = (dx.clone(), dx_panels.clone());
-                T::panel_pullback(
+                T::unpack_matrix(rows, inputs, &dx_packed, &mut dx);
+                let (before, mut twice) = (dx.clone(), dx_packed.clone());
+                T::packed_pullback(
                     IDENTITY,
                     self.shape,
                     &x,
@@ -122,10 +122,10 @@ impl Linear {
                     true,
                     &mut fresh,
                 );
-                T::from_panels(rows, inputs, &twice, &mut dx);
+                T::unpack_matrix(rows, inputs, &twice, &mut dx);
                 let doubled: Vec<f64> = widen(&before).iter().map(|d| 2.0 * d).collect();
                 compare(&widen(&dx), &doubled, 1e-6, 1e-6).expect("dx added to itself");
-                T::from_panels(rows, inputs, &dx_panels, &mut dx);
+                T::unpack_matrix(rows, inputs, &dx_packed, &mut dx);
                 T::unpack_layer(inputs, outputs, &fresh, &mut dw, &mut db);
                 let [fresh_w, fresh_b] = [widen(&dw), widen(&db)];
                 T::unpack_layer(inputs, outputs, &summed, &mut dw, &mut db);

@@ -122,14 +122,14 @@ pub trait Scalar: sealed::Sealed + Copy + Default + Debug + PartialEq + PartialO
         unsafe { kernel(rows, inputs, outputs, x, w, dz, dx, dw.as_mut_ptr(), db.as_mut_ptr()) }
     }
 
-    /// Columns that a matrix of `width` columns has in panels (`cpp/kernels/panels.cpp`): whole panels.
+    /// Columns that a matrix of `width` columns has when it is packed (`cpp/kernels/packed.cpp`): those of whole panels.
     fn padded(width: usize) -> usize {
         // Registers have a power of two of numbers. A division would take as long as the rest of a check.
         let last = Self::table().panel_width - 1;
         (width + last) & !last
     }
 
-    /// Numbers of a layer's parameters in panels.
+    /// Numbers of a layer's packed parameters.
     fn layer_length(inputs: usize, outputs: usize) -> usize {
         area(inputs, outputs);
         let layer_length = Self::table().layer_length;
@@ -137,7 +137,7 @@ pub trait Scalar: sealed::Sealed + Copy + Default + Debug + PartialEq + PartialO
         unsafe { layer_length(inputs, outputs) }
     }
 
-    /// `w[O,I]` and `b[O]` into panels; zeros where the layer has no output.
+    /// `w[O,I]` and `b[O]` packed; zeros where the layer has no output.
     fn pack_layer(inputs: usize, outputs: usize, w: &[Self], b: &[Self], layer: &mut [Self]) {
         check_layer(inputs, outputs, layer, w, b);
         let pack_layer = Self::table().pack_layer;
@@ -161,7 +161,7 @@ pub trait Scalar: sealed::Sealed + Copy + Default + Debug + PartialEq + PartialO
         unsafe { transposed_length(inputs, outputs) }
     }
 
-    /// The weight of `layer` once more, in the order in which [`panel_pullback`](Self::panel_pullback) reads it.
+    /// The weight of `layer` once more, in the order in which [`packed_pullback`](Self::packed_pullback) reads it.
     fn transpose_layer(inputs: usize, outputs: usize, layer: &[Self], transposed: &mut [Self]) {
         check_length("layer", layer.len(), Self::layer_length(inputs, outputs));
         check_length("transposed", transposed.len(), Self::transposed_length(inputs, outputs));
@@ -170,22 +170,22 @@ pub trait Scalar: sealed::Sealed + Copy + Default + Debug + PartialEq + PartialO
         unsafe { transpose_layer(inputs, outputs, layer.as_ptr(), transposed.as_mut_ptr()) }
     }
 
-    /// `z = act(x wᵀ + b)`, all in panels; `act` is one that [`panel_pullback`](Self::panel_pullback) takes.
-    fn panel_linear(act: u8, rows: usize, inputs: usize, outputs: usize, x: &[Self], layer: &[Self], z: &mut [Self]) {
+    /// `z = act(x wᵀ + b)`, all packed; `act` is one that [`packed_pullback`](Self::packed_pullback) takes.
+    fn packed_linear(act: u8, rows: usize, inputs: usize, outputs: usize, x: &[Self], layer: &[Self], z: &mut [Self]) {
         check_sign_activation(act);
-        check_length("x", x.len(), panels::<Self>(rows, inputs));
+        check_length("x", x.len(), packed_length::<Self>(rows, inputs));
         check_length("layer", layer.len(), Self::layer_length(inputs, outputs));
-        check_length("z", z.len(), panels::<Self>(rows, outputs));
-        let (kernel, act) = (Self::table().panel_linear, act.into());
+        check_length("z", z.len(), packed_length::<Self>(rows, outputs));
+        let (kernel, act) = (Self::table().packed_linear, act.into());
         // SAFETY: the lengths are those of the shapes, and `z` is borrowed apart from the others.
         unsafe { kernel(act, rows, inputs, outputs, x.as_ptr(), layer.as_ptr(), z.as_mut_ptr()) }
     }
 
     /// From `dz`, the adjoint of a layer's value before its activation: `dlayer` gets (with `sum`: is increased by)
     /// the adjoint of its parameters, and `dx`, if wanted, is (with `add`: is increased by) `act'(x)` times that of `x`, where
-    /// `x` is the value of `act`: identity, ReLU or leaky ReLU. All in panels; shape is rows, inputs, outputs.
+    /// `x` is the value of `act`: identity, ReLU or leaky ReLU. All packed; shape is rows, inputs, outputs.
     #[allow(clippy::too_many_arguments)] // The mathematics has that many.
-    fn panel_pullback(
+    fn packed_pullback(
         act: u8,
         shape: [usize; 3],
         x: &[Self],
@@ -198,38 +198,38 @@ pub trait Scalar: sealed::Sealed + Copy + Default + Debug + PartialEq + PartialO
     ) {
         let [rows, inputs, outputs] = shape;
         check_sign_activation(act);
-        check_length("x", x.len(), panels::<Self>(rows, inputs));
+        check_length("x", x.len(), packed_length::<Self>(rows, inputs));
         check_length("transposed", transposed.len(), Self::transposed_length(inputs, outputs));
-        check_length("dz", dz.len(), panels::<Self>(rows, outputs));
+        check_length("dz", dz.len(), packed_length::<Self>(rows, outputs));
         if let Some(dx) = &dx {
             check_length("dx", dx.len(), x.len());
         }
         check_length("dlayer", dlayer.len(), Self::layer_length(inputs, outputs));
-        let (kernel, act) = (Self::table().panel_pullback, act.into());
+        let (kernel, act) = (Self::table().packed_pullback, act.into());
         let (x, w, dz, dx) = (x.as_ptr(), transposed.as_ptr(), dz.as_ptr(), pointer(dx));
         // SAFETY: the lengths are those of the shapes, the outputs are borrowed apart; `dx` may be null.
         unsafe { kernel(act, rows, inputs, outputs, x, w, dz, sum.into(), dx, add.into(), dlayer.as_mut_ptr()) }
     }
 
-    /// The part of [`panel_pullback`](Self::panel_pullback) that `dlayer` gets, for a layer of more than one output.
+    /// The part of [`packed_pullback`](Self::packed_pullback) that `dlayer` gets, for a layer of more than one output.
     /// Neighbouring whole panels of a layer's outputs are a layer too.
-    fn panel_weight_pullback(shape: [usize; 3], x: &[Self], dz: &[Self], sum: bool, dlayer: &mut [Self]) {
+    fn packed_weight_pullback(shape: [usize; 3], x: &[Self], dz: &[Self], sum: bool, dlayer: &mut [Self]) {
         let [rows, inputs, outputs] = shape;
         assert!(outputs > 1, "a layer of one output has its pullback in one piece");
-        check_length("x", x.len(), panels::<Self>(rows, inputs));
-        check_length("dz", dz.len(), panels::<Self>(rows, outputs));
+        check_length("x", x.len(), packed_length::<Self>(rows, inputs));
+        check_length("dz", dz.len(), packed_length::<Self>(rows, outputs));
         check_length("dlayer", dlayer.len(), Self::layer_length(inputs, outputs));
         let (x, dz, none) = (x.as_ptr(), dz.as_ptr(), std::ptr::null_mut());
         // SAFETY: the lengths are those of the shapes, `dlayer` is borrowed apart; the weight is read for `dx` alone.
         unsafe {
-            let kernel = Self::table().panel_pullback;
+            let kernel = Self::table().packed_pullback;
             kernel(0, rows, inputs, outputs, x, none, dz, sum.into(), none, 0, dlayer.as_mut_ptr())
         }
     }
 
-    /// The part of [`panel_pullback`](Self::panel_pullback) that `dx` gets, for a layer of more than one output.
+    /// The part of [`packed_pullback`](Self::packed_pullback) that `dx` gets, for a layer of more than one output.
     /// Neighbouring whole panels of a layer's inputs, with theirs of `transposed`, are the inputs of a layer too.
-    fn panel_input_pullback(
+    fn packed_input_pullback(
         act: u8,
         shape: [usize; 3],
         x: &[Self],
@@ -241,35 +241,35 @@ pub trait Scalar: sealed::Sealed + Copy + Default + Debug + PartialEq + PartialO
         let [rows, inputs, outputs] = shape;
         assert!(outputs > 1, "a layer of one output has its pullback in one piece");
         check_sign_activation(act);
-        check_length("x", x.len(), panels::<Self>(rows, inputs));
+        check_length("x", x.len(), packed_length::<Self>(rows, inputs));
         check_length("transposed", transposed.len(), Self::transposed_length(inputs, outputs));
-        check_length("dz", dz.len(), panels::<Self>(rows, outputs));
+        check_length("dz", dz.len(), packed_length::<Self>(rows, outputs));
         check_length("dx", dx.len(), x.len());
-        let (kernel, act) = (Self::table().panel_pullback, act.into());
+        let (kernel, act) = (Self::table().packed_pullback, act.into());
         let (x, w, dz, none) = (x.as_ptr(), transposed.as_ptr(), dz.as_ptr(), std::ptr::null_mut());
         // SAFETY: the lengths are those of the shapes, `dx` is borrowed apart; `dlayer` may be null.
         unsafe { kernel(act, rows, inputs, outputs, x, w, dz, 0, dx.as_mut_ptr(), add.into(), none) }
     }
 
-    /// `dense` [rows, columns] into panels, with zeros where there is no column.
-    fn to_panels(rows: usize, columns: usize, dense: &[Self], into: &mut [Self]) {
+    /// Packs `dense` [rows, columns], with zeros where there is no column.
+    fn pack_matrix(rows: usize, columns: usize, dense: &[Self], into: &mut [Self]) {
         check_length("dense", dense.len(), area(rows, columns));
-        check_length("panels", into.len(), panels::<Self>(rows, columns));
-        let to_panels = Self::table().to_panels;
+        check_length("packed", into.len(), packed_length::<Self>(rows, columns));
+        let pack_matrix = Self::table().pack_matrix;
         // SAFETY: the lengths are those of the shapes.
-        unsafe { to_panels(rows, columns, dense.as_ptr(), into.as_mut_ptr()) }
+        unsafe { pack_matrix(rows, columns, dense.as_ptr(), into.as_mut_ptr()) }
     }
 
-    /// [`to_panels`](Self::to_panels) backwards.
-    fn from_panels(rows: usize, columns: usize, from: &[Self], dense: &mut [Self]) {
-        check_length("panels", from.len(), panels::<Self>(rows, columns));
+    /// [`pack_matrix`](Self::pack_matrix) backwards.
+    fn unpack_matrix(rows: usize, columns: usize, from: &[Self], dense: &mut [Self]) {
+        check_length("packed", from.len(), packed_length::<Self>(rows, columns));
         check_length("dense", dense.len(), area(rows, columns));
-        let from_panels = Self::table().from_panels;
+        let unpack_matrix = Self::table().unpack_matrix;
         // SAFETY: the lengths are those of the shapes.
-        unsafe { from_panels(rows, columns, from.as_ptr(), dense.as_mut_ptr()) }
+        unsafe { unpack_matrix(rows, columns, from.as_ptr(), dense.as_mut_ptr()) }
     }
 
-    /// The given rows of `features` [_, columns] as `(x - mean) * inverse`, in panels.
+    /// The given rows of `features` [_, columns] as `(x - mean) * inverse`, packed.
     fn gather(rows: &[u32], features: &[f32], mean: &[f32], inverse: &[f32], into: &mut [Self]) {
         let columns = mean.len();
         let there = features.len() / columns.max(1);
@@ -280,7 +280,7 @@ pub trait Scalar: sealed::Sealed + Copy + Default + Debug + PartialEq + PartialO
         unsafe { gather(count, columns, rows, features.as_ptr(), mean.as_ptr(), inverse.as_ptr(), into.as_mut_ptr()) }
     }
 
-    /// All rows of `features` [rows, columns] as `(x - mean) * inverse`, in panels.
+    /// All rows of `features` [rows, columns] as `(x - mean) * inverse`, packed.
     fn standardise(features: &[f32], mean: &[f32], inverse: &[f32], into: &mut [Self]) {
         let columns = mean.len();
         let count = features.len() / columns.max(1);
@@ -292,7 +292,7 @@ pub trait Scalar: sealed::Sealed + Copy + Default + Debug + PartialEq + PartialO
     }
 
     /// `d = d act'(z)`, with the derivative that Clad made, where `a = act(z)`: on entry the adjoint of `a`, on return that
-    /// of `z`. The activation is one that [`panel_linear`](Self::panel_linear) takes.
+    /// of `z`. The activation is one that [`packed_linear`](Self::packed_linear) takes.
     fn activation_pullback(act: u8, a: &[Self], d: &mut [Self]) {
         check_sign_activation(act);
         check_length("d", d.len(), a.len());
@@ -375,10 +375,10 @@ pub struct KernelTable<T> {
     unpack_layer: unsafe extern "C" fn(usize, usize, *const T, *mut T, *mut T),
     transposed_length: unsafe extern "C" fn(usize, usize) -> usize,
     transpose_layer: unsafe extern "C" fn(usize, usize, *const T, *mut T),
-    panel_linear: unsafe extern "C" fn(c_int, usize, usize, usize, *const T, *const T, *mut T),
-    panel_pullback: PanelPullback<T>,
-    to_panels: unsafe extern "C" fn(usize, usize, *const T, *mut T),
-    from_panels: unsafe extern "C" fn(usize, usize, *const T, *mut T),
+    packed_linear: unsafe extern "C" fn(c_int, usize, usize, usize, *const T, *const T, *mut T),
+    packed_pullback: PackedPullback<T>,
+    pack_matrix: unsafe extern "C" fn(usize, usize, *const T, *mut T),
+    unpack_matrix: unsafe extern "C" fn(usize, usize, *const T, *mut T),
     gather: unsafe extern "C" fn(usize, usize, *const u32, *const f32, *const f32, *const f32, *mut T),
     activation_pullback: unsafe extern "C" fn(c_int, usize, *const T, *mut T),
     loss: unsafe extern "C" fn(c_int, f64, usize, usize, *const T, *const T, *const T, f64, *mut T) -> f64,
@@ -391,7 +391,7 @@ pub struct KernelTable<T> {
 
 type Product<T> = unsafe extern "C" fn(usize, usize, usize, *const T, *const T, *const T, *mut T);
 
-type PanelPullback<T> =
+type PackedPullback<T> =
     unsafe extern "C" fn(c_int, usize, usize, usize, *const T, *const T, *const T, c_int, *mut T, c_int, *mut T);
 
 type Pullback<T> = unsafe extern "C" fn(usize, usize, usize, *const T, *const T, *const T, *mut T, *mut T, *mut T);
@@ -497,8 +497,8 @@ fn area(rows: usize, cols: usize) -> usize {
     rows.checked_mul(cols).expect("a matrix has more elements than memory has addresses")
 }
 
-/// Numbers of [rows, width] in panels.
-fn panels<T: Scalar>(rows: usize, width: usize) -> usize {
+/// Numbers of [rows, width], packed.
+fn packed_length<T: Scalar>(rows: usize, width: usize) -> usize {
     area(rows, T::padded(width))
 }
 
@@ -510,7 +510,7 @@ fn check_layer<T: Scalar>(inputs: usize, outputs: usize, layer: &[T], w: &[T], b
 
 fn check_gather<T: Scalar>(rows: usize, columns: usize, inverse: &[f32], into: &[T]) {
     check_length("inverse", inverse.len(), columns);
-    check_length("panels", into.len(), panels::<T>(rows, columns));
+    check_length("packed", into.len(), packed_length::<T>(rows, columns));
 }
 
 fn check_length(name: &str, length: usize, expected: usize) {

@@ -5,7 +5,7 @@
 
 // The kernels themselves, compiled for this processor.
 #include "loss.cpp"
-#include "panels.cpp"
+#include "packed.cpp"
 #include "update.cpp"
 
 #include <clad/Differentiator/Differentiator.h>
@@ -30,17 +30,17 @@ struct Tile {
 
 void First(const float *x, const float *layer, float *z)
 {
-   Kernels::PanelLinear(CT_RELU, gTile.fRows, kInputs, kHidden, x, layer, z);
+   Kernels::PackedLinear(CT_RELU, gTile.fRows, kInputs, kHidden, x, layer, z);
 }
 
 void Second(const float *x, const float *layer, float *z)
 {
-   Kernels::PanelLinear(CT_RELU, gTile.fRows, kHidden, kHidden, x, layer, z);
+   Kernels::PackedLinear(CT_RELU, gTile.fRows, kHidden, kHidden, x, layer, z);
 }
 
 void Third(const float *x, const float *layer, float *z)
 {
-   Kernels::PanelLinear(CT_IDENTITY, gTile.fRows, kHidden, 1, x, layer, z);
+   Kernels::PackedLinear(CT_IDENTITY, gTile.fRows, kHidden, 1, x, layer, z);
 }
 
 // Never called: its pullback computes value and derivative in one pass.
@@ -54,26 +54,26 @@ namespace clad::custom_derivatives {
 
 void First_pullback(const float *x, const float *, float *, float *d_layer, float *d_z)
 {
-   Kernels::PanelPullback<float>(CT_IDENTITY, gTile.fRows, kInputs, kHidden, x, nullptr, d_z, gTile.fSum, nullptr, 0, d_layer);
+   Kernels::PackedPullback<float>(CT_IDENTITY, gTile.fRows, kInputs, kHidden, x, nullptr, d_z, gTile.fSum, nullptr, 0, d_layer);
 }
 
 void Second_pullback(const float *x, const float *, float *, float *d_x, float *d_layer, float *d_z)
 {
-   Kernels::PanelPullback(CT_RELU, gTile.fRows, kHidden, kHidden, x, gTile.fSecondTransposed, d_z, gTile.fSum, d_x, 0,
+   Kernels::PackedPullback(CT_RELU, gTile.fRows, kHidden, kHidden, x, gTile.fSecondTransposed, d_z, gTile.fSum, d_x, 0,
                           d_layer);
 }
 
 void Third_pullback(const float *x, const float *, float *, float *d_x, float *d_layer, float *d_z)
 {
-   Kernels::PanelPullback(CT_RELU, gTile.fRows, kHidden, 1, x, gTile.fThirdTransposed, d_z, gTile.fSum, d_x, 0, d_layer);
+   Kernels::PackedPullback(CT_RELU, gTile.fRows, kHidden, 1, x, gTile.fThirdTransposed, d_z, gTile.fSum, d_x, 0, d_layer);
 }
 
 void Loss_pullback(const float *z, const float *y, const float *w, float, float *d_z)
 {
    float dense[kTile], slope[kTile];
-   Kernels::FromPanels(gTile.fRows, 1, z, dense);
+   Kernels::UnpackMatrix(gTile.fRows, 1, z, dense);
    gTile.fLoss += Kernels::Loss(CT_BINARY_CROSS_ENTROPY, 0, gTile.fRows, 1, dense, y, w, gTile.fScale, slope);
-   Kernels::ToPanels(gTile.fRows, 1, slope, d_z);
+   Kernels::PackMatrix(gTile.fRows, 1, slope, d_z);
 }
 
 } // namespace clad::custom_derivatives

@@ -7,7 +7,7 @@
 mod basket;
 
 use cladtorch::columns::basket::Key;
-use cladtorch::columns::branch::{Place, Scratch};
+use cladtorch::columns::branch::{BasketPiece, Scratch};
 use libfuzzer_sys::fuzz_target;
 
 /// Entries that are decoded at most: a reader makes room for them before, and knows from elsewhere how many there are.
@@ -15,7 +15,7 @@ const MOST_ENTRIES: usize = 1 << 16;
 
 /// The record as a reader would have it, so that inputs get past the checks of position and size: the key says how
 /// long it is and where it lies.
-fn place_of(record: &mut [u8]) -> Option<Place> {
+fn place_of(record: &mut [u8]) -> Option<BasketPiece> {
     let length = i32::try_from(record.len()).ok()?;
     record.get_mut(..4)?.copy_from_slice(&length.to_be_bytes());
     let wide = u16::from_be_bytes(*record.get(4..)?.first_chunk()?) > 1000;
@@ -24,7 +24,7 @@ fn place_of(record: &mut [u8]) -> Option<Place> {
         false => u32::from_be_bytes(*record.get(18..)?.first_chunk()?).into(),
     };
     let key = Key::parse(record, seek).ok().filter(|key| key.entries <= MOST_ENTRIES)?;
-    Some(Place::whole(seek, record.len(), 0, key.entries as u64))
+    Some(BasketPiece::whole(seek, record.len(), 0, key.entries as u64))
 }
 
 fuzz_target!(|input: &[u8]| {

@@ -143,7 +143,7 @@ pub struct Rows<'a> {
 }
 
 impl Rows<'_> {
-    /// The features of the given rows, standardised, in panels.
+    /// The features of the given rows, standardised and packed.
     fn gather<T: Scalar>(&self, rows: &[u32], x: &mut [T]) {
         T::gather(rows, self.features, &self.scaler.mean, &self.scaler.inverse, x);
     }

@@ -144,7 +144,7 @@ impl<T: Scalar + Element> ModuleTiles<T> {
             *x = HostBuffer::zeros(length)?;
         }
         let x = &mut x.as_mut_slice()[..length];
-        match pass.events_in_panels() {
+        match pass.packs_events() {
             true => data.gather(rows, x),
             false => data.gather_dense(rows, x),
         }

@@ -1,10 +1,10 @@
-//! Linear layers of a module in panels, as `cpp/kernels/panels.cpp` has them: their parameters lie packed for as long as a
-//! fit lasts, activations run inside the products, and values stay in panels from layer to layer.
+//! Linear layers of a module with packed matrices (`cpp/kernels/packed.cpp`): their parameters lie packed for as long as a
+//! fit lasts, activations run inside the products, and values stay packed from layer to layer.
 //!
 //! A layer is packed if a weight [outputs, inputs] and a bias [outputs] are used for it alone, in both modes, and if it takes
-//! the events as they are or is connected with another such layer by element-wise functions: bringing the rows of a single
-//! layer into panels and back would cost as much as it gains. For predictions single layers are packed, too: in panels an event
-//! gets the same bits whatever the number of events is. In a program the weight's argument becomes the packed layer and
+//! the events as they are or is connected with another such layer by element-wise functions: packing the rows of a single
+//! layer, and unpacking them, would cost as much as it gains. For predictions single layers are packed, too, so that an
+//! event gets the same bits whatever the number of events is. In a program the weight's argument becomes the packed layer and
 //! the bias's what is derived from it. With products in bfloat16 that is the weight as pairs, and a node of its own rounds the input.
 
 mod layers;
@@ -16,14 +16,14 @@ use std::ops::Range;
 use crate::error::{Error, Result};
 use crate::graph::{Captured, Mode, Module, Precision, Program};
 use crate::kernels::{Scalar, bf16};
-use layers::{Found, is_in_panels, is_whole, layers_of, uses};
+use layers::{Found, computes_packed, is_whole, layers_of, uses};
 use packer::Packer;
 
 /// Where the parameters of a module lie.
 pub struct Packing<T> {
     layers: Vec<Layer>,
     /// What takes the place of each captured tensor.
-    places: Vec<Place>,
+    bindings: Vec<Binding>,
     parameters: usize,
     derived: usize,
     /// Whether single layers are packed.
@@ -33,7 +33,7 @@ pub struct Packing<T> {
 
 /// What is passed in the place of a captured tensor.
 #[derive(Clone, Debug)]
-pub enum Place {
+pub enum Binding {
     /// A part of the parameters in their own order, with its gradient.
     Own(Range<usize>),
     /// A part of what is derived from them.
@@ -60,22 +60,22 @@ struct Layer {
 
 /// A program whose layers are packed.
 pub struct Packed {
-    /// Its arguments are those of the module's program, some of them replaced: see [`Place`].
+    /// Its arguments are those of the module's program, some of them replaced: see [`Binding`].
     pub program: Program,
-    /// The events, its first argument, lie in panels too.
-    pub events_in_panels: bool,
+    /// The events, its first argument, are packed too.
+    pub packs_events: bool,
 }
 
 impl<T: Scalar> Packing<T> {
     /// Every parameter lies as in the flat vector.
     pub fn plain(module: &Module) -> Self {
         let place = |captured: &Captured| match captured {
-            Captured::Parameter(range) => Place::Own(range.clone()),
-            Captured::State(_) | Captured::Fixed(_) => Place::Itself,
+            Captured::Parameter(range) => Binding::Own(range.clone()),
+            Captured::State(_) | Captured::Fixed(_) => Binding::Itself,
         };
         Packing {
             layers: Vec::new(),
-            places: module.captured().iter().map(place).collect(),
+            bindings: module.captured().iter().map(place).collect(),
             parameters: module.parameters(),
             derived: 0,
             takes_single: false,
@@ -111,8 +111,8 @@ impl<T: Scalar> Packing<T> {
             let is_rounded = precision == Precision::BF16 && outputs > 1 && bf16::is_available::<T>();
             let lengths = derived_lengths::<T>([inputs, outputs], takes_events, is_rounded);
             let derived = extend(&mut packing.derived, lengths.iter().sum());
-            packing.places[weight] = Place::Own(own.clone());
-            packing.places[bias] = Place::Derived(derived.clone());
+            packing.bindings[weight] = Binding::Own(own.clone());
+            packing.bindings[bias] = Binding::Derived(derived.clone());
             let flat = [w.clone(), b.clone()];
             packing.layers.push(Layer { weight, bias, flat, inputs, outputs, own, derived, takes_events, is_rounded });
         }
@@ -120,7 +120,7 @@ impl<T: Scalar> Packing<T> {
             if let Captured::Parameter(range) = captured
                 && !packing.layers.iter().any(|layer| layer.weight == index || layer.bias == index)
             {
-                packing.places[index] = Place::Own(extend(&mut packing.parameters, range.len()));
+                packing.bindings[index] = Binding::Own(extend(&mut packing.parameters, range.len()));
             }
         }
         Ok(packing)
@@ -147,9 +147,9 @@ impl<T: Scalar> Packing<T> {
     }
 
     /// What takes the place of a captured tensor.
-    pub fn place(&self, captured: usize, mode: Mode) -> Place {
-        match &self.places[captured] {
-            Place::Derived(_) if mode == Mode::Evaluation => Place::Derived(0..0),
+    pub fn binding(&self, captured: usize, mode: Mode) -> Binding {
+        match &self.bindings[captured] {
+            Binding::Derived(_) if mode == Mode::Evaluation => Binding::Derived(0..0),
             place => place.clone(),
         }
     }
@@ -193,9 +193,11 @@ impl<T: Scalar> Packing<T> {
 
     /// Parameters that are not in a layer: where they lie in the flat vector, and in the own order.
     fn unpacked<'a>(&'a self, module: &'a Module) -> impl Iterator<Item = (Range<usize>, Range<usize>)> + 'a {
-        let captured = module.captured().iter().zip(&self.places).enumerate();
+        let captured = module.captured().iter().zip(&self.bindings).enumerate();
         captured.filter_map(|(index, pair)| match pair {
-            (Captured::Parameter(flat), Place::Own(own)) if !self.layers.iter().any(|layer| layer.weight == index) => {
+            (Captured::Parameter(flat), Binding::Own(own))
+                if !self.layers.iter().any(|layer| layer.weight == index) =>
+            {
                 Some((flat.clone(), own.clone()))
             }
             _ => None,
@@ -206,7 +208,7 @@ impl<T: Scalar> Packing<T> {
     pub fn apply(&self, module: &Module, mode: Mode, rows: usize) -> Result<Packed> {
         let program = module.program(mode, rows)?;
         if self.layers.is_empty() {
-            return Ok(Packed { program, events_in_panels: false });
+            return Ok(Packed { program, packs_events: false });
         }
         let found = layers_of(module, mode, rows, self.takes_single)?;
         let is_there =

@@ -6,7 +6,7 @@ use super::blocks::BlockRows;
 use super::executor::OutOfRange;
 use super::form::Form;
 use super::noise::Noise;
-use super::packing::{Packed, Packing, Place};
+use super::packing::{Binding, Packed, Packing};
 use super::tensor_lists::TensorLists;
 use crate::device::{Element, HostBuffer, ReadPointer, ReadTensors, WritePointer, WriteTensors};
 use crate::error::{Error, Result};
@@ -35,7 +35,7 @@ pub struct Pass<T> {
     gradients: Vec<Option<usize>>,
     /// Of what [`Memory`] has.
     lengths: [usize; 4],
-    events_in_panels: bool,
+    packs_events: bool,
 }
 
 /// Where a constant begins.
@@ -66,10 +66,10 @@ struct Update<T> {
 impl<T: Scalar + Element> Pass<T> {
     /// Lays out what computes `rows` rows of `module` in one mode, by one thread or in blocks of its rows.
     pub fn new(module: &Module, packing: &Packing<T>, mode: Mode, rows: usize, in_blocks: bool) -> Result<Self> {
-        let Packed { program, events_in_panels } = packing.apply(module, mode, rows)?;
+        let Packed { program, packs_events } = packing.apply(module, mode, rows)?;
         let program = if mode == Mode::Evaluation { with_scaled_weights(program)? } else { program };
         let form = if in_blocks { Form::new(&program, BlockRows::Suitable)? } else { Form::whole(&program)? };
-        Ok(Pass { events_in_panels, ..Self::laid_out(module, packing, mode, rows, &program, form)? })
+        Ok(Pass { packs_events, ..Self::laid_out(module, packing, mode, rows, &program, form)? })
     }
 
     /// The same for a program of the module's arguments, by one thread, whose first output may be another.
@@ -119,7 +119,7 @@ impl<T: Scalar + Element> Pass<T> {
                 }
                 _ => Err(Error::Internal(format!("argument {argument} of a module changes"))),
             };
-        let places = module.constant_indices(mode).iter().map(|&index| (index, packing.place(index, mode)));
+        let places = module.constant_indices(mode).iter().map(|&index| (index, packing.binding(index, mode)));
         Ok(Pass {
             rows,
             values,
@@ -129,18 +129,18 @@ impl<T: Scalar + Element> Pass<T> {
             lists: TensorLists::default(),
             constants: places.clone().map(|(index, place)| Constant::new(module, index, place)).collect(),
             gradients: places
-                .map(|(_, place)| if let Place::Own(range) = place { Some(range.start) } else { None })
+                .map(|(_, place)| if let Binding::Own(range) = place { Some(range.start) } else { None })
                 .collect(),
             lengths: [program.arguments[0].view.len(), packing.parameters(), packing.derived(mode), module.state()],
-            events_in_panels: false,
+            packs_events: false,
             results: program.results().iter().map(|result| result.view.len()).sum(),
             form,
         })
     }
 
-    /// Whether the rows are to lie in panels.
-    pub fn events_in_panels(&self) -> bool {
-        self.events_in_panels
+    /// Whether the rows are to be packed.
+    pub fn packs_events(&self) -> bool {
+        self.packs_events
     }
 
     /// Numbers of the rows.
@@ -251,20 +251,20 @@ impl<T: Scalar + Element> Pass<T> {
 
 impl Constant {
     /// Captured tensor `index` of `module`, which the packing put at `place`.
-    fn new(module: &Module, index: usize, place: Place) -> Self {
+    fn new(module: &Module, index: usize, place: Binding) -> Self {
         match (place, &module.captured()[index]) {
-            (Place::Own(range), _) => Constant::Parameters(range.start),
-            (Place::Derived(range), _) => Constant::Derived(range.start),
-            (Place::Itself, Captured::State(range)) => Constant::State(range.start),
-            (Place::Itself, Captured::Fixed(_)) => Constant::Captured(index),
-            (Place::Itself, Captured::Parameter(_)) => unreachable!("a parameter has a place"),
+            (Binding::Own(range), _) => Constant::Parameters(range.start),
+            (Binding::Derived(range), _) => Constant::Derived(range.start),
+            (Binding::Itself, Captured::State(range)) => Constant::State(range.start),
+            (Binding::Itself, Captured::Fixed(_)) => Constant::Captured(index),
+            (Binding::Itself, Captured::Parameter(_)) => unreachable!("a parameter has a place"),
         }
     }
 }
 
 /// What a pass reads besides its own memory.
 pub struct Memory<'a, T> {
-    /// [rows, inputs], or in panels.
+    /// [rows, inputs], or packed.
     pub x: &'a [T],
     /// In the order of the packing.
     pub parameters: &'a [T],

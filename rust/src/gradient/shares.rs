@@ -73,14 +73,14 @@ impl Shares {
         }
     }
 
-    /// As [`Scalar::panel_linear`].
+    /// As [`Scalar::packed_linear`].
     pub fn linear<T: Scalar>(&self, act: u8, x: &[T], layer: &[T], z: &mut [T]) {
         let [rows, inputs, outputs] = self.shape;
         if outputs == 1 {
-            return T::panel_linear(act, rows, inputs, outputs, x, layer, z);
+            return T::packed_linear(act, rows, inputs, outputs, x, layer, z);
         }
         self.each(outputs, rows, z, |columns, z| {
-            T::panel_linear(act, rows, inputs, columns.len(), x, part(layer, inputs + 1, &columns), z);
+            T::packed_linear(act, rows, inputs, columns.len(), x, part(layer, inputs + 1, &columns), z);
         });
     }
 
@@ -93,7 +93,7 @@ impl Shares {
         });
     }
 
-    /// As [`Scalar::panel_pullback`].
+    /// As [`Scalar::packed_pullback`].
     pub fn pullback<T: Scalar>(
         &self,
         Pulled { act, x, dz }: Pulled<T>,
@@ -105,19 +105,19 @@ impl Shares {
         let [rows, inputs, outputs] = self.shape;
         if !self.are_several::<T>() {
             let (dx, add) = input.map_or((None, false), |Input { dx, add }| (Some(dx), add));
-            return T::panel_pullback(act, self.shape, x, transposed, dz, sum, dx, add, dlayer);
+            return T::packed_pullback(act, self.shape, x, transposed, dz, sum, dx, add, dlayer);
         }
         let mut weights = || {
             self.each(outputs, inputs + 1, dlayer, |columns, dlayer| {
                 let dz = part(dz, rows, &columns);
-                T::panel_weight_pullback([rows, inputs, columns.len()], x, dz, sum, dlayer);
+                T::packed_weight_pullback([rows, inputs, columns.len()], x, dz, sum, dlayer);
             });
         };
         let Some(Input { dx, add }) = input else { return weights() };
         self.both::<T>(weights, || {
             self.each(inputs, rows, dx, |columns, dx| {
                 let (x, transposed) = (part(x, rows, &columns), part(transposed, outputs, &columns));
-                T::panel_input_pullback(act, [rows, columns.len(), outputs], x, transposed, dz, dx, add);
+                T::packed_input_pullback(act, [rows, columns.len(), outputs], x, transposed, dz, dx, add);
             });
         });
     }

@@ -140,7 +140,7 @@ impl Bits {
                 value.iter_mut().for_each(|found| *found |= shared);
             }
             // What is packed has been found to be sound before.
-            Primitive::Linear(_) | Primitive::Round(_) | Primitive::ToPanels(_) | Primitive::FromPanels(_) => {
+            Primitive::Linear(_) | Primitive::Round(_) | Primitive::Pack(_) | Primitive::Unpack(_) => {
                 value.fill(Events::MAX)
             }
             Primitive::Product(product) => {

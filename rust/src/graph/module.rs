@@ -80,7 +80,7 @@ pub struct Module {
     name: String,
     shape: Vec<usize>,
     outputs: usize,
-    source: Source,
+    definition: Definition,
     captured: Vec<Captured>,
     parameters: usize,
     state: usize,
@@ -93,7 +93,7 @@ pub struct Module {
 }
 
 /// What a module computes.
-enum Source {
+enum Definition {
     /// A function that LibTorch was seen to run, in training and in evaluation.
     Observed(Box<[Observed; 2]>),
     /// A chain of layers, in both modes; its constants are all that it captures.
@@ -163,9 +163,9 @@ impl Module {
 
     /// Which of the captured tensors the arguments after the first are, in one mode.
     pub fn constant_indices(&self, mode: Mode) -> &[usize] {
-        match &self.source {
-            Source::Observed(modes) => &modes[mode as usize].constants,
-            Source::Chain(_, constants) => constants,
+        match &self.definition {
+            Definition::Observed(modes) => &modes[mode as usize].constants,
+            Definition::Chain(_, constants) => constants,
         }
     }
 
@@ -199,9 +199,9 @@ impl Module {
     }
 
     pub(super) fn observed(&self, mode: Mode) -> Result<&Observed> {
-        match &self.source {
-            Source::Observed(modes) => Ok(&modes[mode as usize]),
-            Source::Chain(..) => Err(Error::Internal("a chain was not observed".into())),
+        match &self.definition {
+            Definition::Observed(modes) => Ok(&modes[mode as usize]),
+            Definition::Chain(..) => Err(Error::Internal("a chain was not observed".into())),
         }
     }
 

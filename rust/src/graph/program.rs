@@ -152,9 +152,9 @@ pub enum Primitive {
         /// Added to the variance.
         eps: f64,
     },
-    /// Mean and root mean squared deviation [2, channels] of the channels of the operand, dense or in panels.
+    /// Mean and root mean squared deviation [2, channels] of the channels of the operand, dense or packed.
     Moments(Channels),
-    /// The first operand, dense or in panels, with its channels brought to mean 0 and variance 1 by the second one, which are its
+    /// The first operand, dense or packed, with its channels brought to mean 0 and variance 1 by the second one, which are its
     /// moments, times the third operand plus the fourth, dense [channels]. The pullback goes through the moments, too.
     Standardise {
         /// Of the first operand.
@@ -164,17 +164,17 @@ pub enum Primitive {
     },
     /// A product of matrices for each of `batches`: [`m`, `k`] x [`k`, `n`], added to the third operand if there is one.
     Product(Product),
-    /// A layer whose rows and parameters lie in panels (`cpp/kernels/panels.cpp`): the operands are its input, its packed
+    /// A layer whose rows and parameters are packed (`cpp/kernels/packed.cpp`): the operands are its input, its packed
     /// parameters, and their weight as the pullback reads it; of a rounded layer, the weight as pairs of bfloat16, and its input
     /// as such.
     Linear(Linear),
-    /// The operand, [rows, columns] in panels, as pairs of bfloat16 along rows and across them (`cpp/kernels/bf16.cpp`); it has no
+    /// The operand, [rows, columns] packed, as pairs of bfloat16 along rows and across them (`cpp/kernels/bf16.cpp`); it has no
     /// derivative: that of the layer that reads it is given to the operand.
     Round([usize; 2]),
-    /// The operand, dense [rows, columns], in panels, with zeros where there is no column.
-    ToPanels([usize; 2]),
+    /// The operand, dense [rows, columns], packed, with zeros where there is no column.
+    Pack([usize; 2]),
     /// The other way round.
-    FromPanels([usize; 2]),
+    Unpack([usize; 2]),
     /// The first operand, dense signals, convolved with the second one, dense weights; plus the third one, if there is one,
     /// a number for each channel of the value that is broadcast.
     Convolve(Convolution),
@@ -212,8 +212,8 @@ impl Primitive {
             Primitive::Linear(Linear { is_rounded: false, .. }) => "Linear",
             Primitive::Linear(Linear { is_rounded: true, .. }) => "RoundedLinear",
             Primitive::Round(_) => "Round",
-            Primitive::ToPanels(_) => "ToPanels",
-            Primitive::FromPanels(_) => "FromPanels",
+            Primitive::Pack(_) => "Pack",
+            Primitive::Unpack(_) => "Unpack",
             Primitive::Convolve(_) => "Convolve",
             Primitive::Argsort(_) => "Argsort",
             Primitive::Gather(_) => "Gather",

@@ -2,7 +2,7 @@
 //! costs nothing when the graph runs, forward or backward.
 
 use crate::error::{Error, Result};
-use crate::kernels::strided::Stream;
+use crate::kernels::strided::StridedView;
 
 /// A strided view. Strides are not negative; a broadcast dimension has stride 0.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -73,8 +73,8 @@ impl View {
     }
 
     /// For the kernels.
-    pub fn stream(&self) -> Result<Stream> {
-        Stream::new(self.offset, &self.sizes, &self.strides).ok_or_else(|| {
+    pub fn strided(&self) -> Result<StridedView> {
+        StridedView::new(self.offset, &self.sizes, &self.strides).ok_or_else(|| {
             Error::invalid(format!("a view of shape {:?} with too many dimensions", self.sizes), "make it contiguous")
         })
     }

@@ -226,9 +226,9 @@ fn forward(
     x.resize(pass.input_length().max(x.len()), 0.0);
     let x = &mut x[..pass.input_length()];
     let rows = features.len() / module.inputs();
-    match (scaler, pass.events_in_panels()) {
+    match (scaler, pass.packs_events()) {
         (Some(scaler), true) => f32::standardise(features, &scaler.mean, &scaler.inverse, x),
-        (None, true) => f32::to_panels(rows, module.inputs(), features, x),
+        (None, true) => f32::pack_matrix(rows, module.inputs(), features, x),
         (_, false) => fill(scaler, features, x),
     }
     pass.forward(module, &Memory { x, parameters, derived: &[], state }, 1, out)

@@ -12,7 +12,7 @@ use super::{Settings, mixed, mixed_into};
 use crate::dataset::shuffle;
 use crate::error::{Error, Result};
 
-pub use window::{Batch, Place, Window};
+pub use window::{Batch, EventLocation, Window};
 
 /// Which events are given out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,7 +50,7 @@ pub struct Epoch {
     /// Windows so far.
     count: u64,
     /// Events of the part that wait for their batch to fill up.
-    rest: Vec<Place>,
+    rest: Vec<EventLocation>,
     /// Place in the window's order, for single batches.
     at: usize,
     /// Why there is no next window.
@@ -183,7 +183,7 @@ impl Epoch {
             let of_window = self.window.number_of(events);
             for row in rows {
                 let entry = events.entry(row);
-                let place = Place { events: of_window, row: row as u32 };
+                let place = EventLocation { events: of_window, row: row as u32 };
                 let hash = mixed_into(source, entry);
                 if in_validation(hash, self.settings.validation) == (self.part == Part::Validation) {
                     self.window.order.push(place);

@@ -17,7 +17,7 @@ mod epoch;
 mod feed;
 mod order;
 
-pub use epoch::{Batch, Epoch, Part, Place, Window};
+pub use epoch::{Batch, Epoch, EventLocation, Part, Window};
 pub use feed::{Events, Feed};
 pub use order::Block;
 

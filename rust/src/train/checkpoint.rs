@@ -36,12 +36,12 @@ pub(super) struct Checkpoint {
     pub scaler: Scaler,
     pub target: Option<Scaler>,
     pub kept: Option<Kept>,
-    pub place: Place,
+    pub progress: Progress,
 }
 
 /// How far a fit has come, and what its schedule and its early stopping have seen.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Place {
+pub(super) struct Progress {
     pub history: Vec<EpochRecord>,
     /// Of the epoch that runs: rows that are done, and the sum of weight times loss over them.
     pub rows: usize,
@@ -104,7 +104,7 @@ pub(super) fn check_place(path: &Path) -> Result<()> {
 impl Checkpoint {
     /// Writes it to `path`: whole or not at all.
     pub fn save(&self, path: &Path) -> Result<()> {
-        let Place { history, rows, loss_sum, expected, plateau, best, reference } = &self.place;
+        let Progress { history, rows, loss_sum, expected, plateau, best, reference } = &self.progress;
         let texts = |r: &EpochRecord| {
             [r.train_loss, r.validation_loss, r.seconds, r.learning_rate].map(|value| value.to_string())
         };
@@ -201,7 +201,7 @@ impl Checkpoint {
             scaler: scaler(record.inputs),
             target: record.has_target.then(|| scaler(record.targets)),
             kept: record.has_best.then_some(Kept { parameters, state }),
-            place: record.place()?,
+            progress: record.progress()?,
         };
         seal.read(file, checkpoint.tensors())?;
         Ok(checkpoint)
@@ -209,7 +209,7 @@ impl Checkpoint {
 }
 
 impl Record {
-    fn place(&self) -> Result<Place> {
+    fn progress(&self) -> Result<Progress> {
         let number = |text: &String| {
             let bad = || Error::invalid(format!("damaged: \"{}\" is no number", text::name(text)), "");
             text.parse::<f64>().map_err(|_| bad())
@@ -227,7 +227,7 @@ impl Record {
                 last: false,
             })
         };
-        Ok(Place {
+        Ok(Progress {
             history: self.history.iter().zip(&self.metrics).map(epoch).collect::<Result<_>>()?,
             rows: self.rows,
             loss_sum: number(&self.loss_sum)?,

@@ -16,7 +16,7 @@ const PLATEAU_THRESHOLD: f64 = 1e-4;
 
 /// Where a step is in a fit.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Place {
+pub(super) struct StepPosition {
     /// Epochs that have ended.
     pub epoch: u32,
     /// Steps of this epoch before it.
@@ -55,7 +55,7 @@ impl Rates {
     }
 
     /// The step size at `place`.
-    pub fn at(&self, place: Place) -> f64 {
+    pub fn at(&self, place: StepPosition) -> f64 {
         let rate = self.learning_rate * self.factor(place);
         let warm_steps = self.warm_up * place.steps as f64;
         let step = f64::from(place.epoch) * place.steps as f64 + place.step as f64;
@@ -75,7 +75,7 @@ impl Rates {
         }
     }
 
-    fn factor(&self, Place { epoch, step, steps }: Place) -> f64 {
+    fn factor(&self, StepPosition { epoch, step, steps }: StepPosition) -> f64 {
         match self.schedule {
             Schedule::Constant => 1.0,
             Schedule::Cosine => {
@@ -114,7 +114,7 @@ mod tests {
 
     /// Of each step of each epoch of five steps.
     fn all(rates: &Rates) -> Vec<f64> {
-        let places = (0..4).flat_map(|epoch| (0..5).map(move |step| Place { epoch, step, steps: 5 }));
+        let places = (0..4).flat_map(|epoch| (0..5).map(move |step| StepPosition { epoch, step, steps: 5 }));
         places.map(|place| rates.at(place)).collect()
     }
 
@@ -184,7 +184,7 @@ mod tests {
                 (rate, bad) = (rate * 0.5, 0);
             }
             ours.epoch(loss);
-            assert_close(&[ours.at(Place { epoch: epoch as u32, step: 0, steps: 1 })], &[rate]);
+            assert_close(&[ours.at(StepPosition { epoch: epoch as u32, step: 0, steps: 1 })], &[rate]);
         }
         assert_eq!(rate, 2.0 * 0.0625);
     }

@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 use crate::gradient::{ObservedLoss, Spread};
 use crate::graph::Gives;
 use crate::model::Model;
-use crate::stream::{Batch, Epoch, Mixing, Place, Settings, Stream, Window};
+use crate::stream::{Batch, Epoch, EventLocation, Mixing, Settings, Stream, Window};
 
 /// Bytes of features of a window and of a block, where the user says nothing, and entries that are enough whatever
 /// their width.
@@ -124,7 +124,7 @@ impl StreamTrainer {
     /// See [`Trainer::resume`](super::Trainer::resume).
     pub fn resume(&mut self, path: &Path) -> Result<()> {
         let checkpoint = Checkpoint::load(path)?;
-        self.expected = checkpoint.place.expected;
+        self.expected = checkpoint.progress.expected;
         self.fit.restore(checkpoint, path)?;
         match self.fit.rows() {
             0 => Ok(()),
@@ -181,7 +181,7 @@ impl StreamTrainer {
     }
 
     /// Makes the table the events at `places`.
-    fn gather(&mut self, window: &Window, places: &[Place], outputs: usize) -> Result<()> {
+    fn gather(&mut self, window: &Window, places: &[EventLocation], outputs: usize) -> Result<()> {
         window.gather(places, &mut self.table)?;
         checks::check_labels(&self.fit.options, self.fit.loss, outputs, &self.table.labels)?;
         checks::check_classes(&self.fit.options, &self.table.labels)

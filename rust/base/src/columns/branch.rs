@@ -95,7 +95,7 @@ const MOST_DECODED: u64 = 1 << 44;
 
 /// One basket of a branch, or a piece of one.
 #[derive(Clone, Copy, Debug)]
-pub struct Place {
+pub struct BasketPiece {
     /// Where its record begins in the file.
     pub seek: u64,
     /// Bytes of the record.
@@ -119,10 +119,10 @@ pub enum Part {
     Weight,
 }
 
-impl Place {
+impl BasketPiece {
     /// A whole basket.
-    pub fn whole(seek: u64, bytes: usize, first: u64, end: u64) -> Place {
-        Place { seek, bytes, first, end, basket: (first, end) }
+    pub fn whole(seek: u64, bytes: usize, first: u64, end: u64) -> BasketPiece {
+        BasketPiece { seek, bytes, first, end, basket: (first, end) }
     }
 
     /// How many entries of the basket lie before this piece, and how many in it; an error unless the basket's key has as
@@ -159,7 +159,7 @@ pub struct Branch {
     /// Stands in where an entry has fewer.
     pub pad: f32,
     /// Its baskets, one after the other from entry 0 on.
-    pub baskets: Vec<Place>,
+    pub baskets: Vec<BasketPiece>,
 }
 
 /// The first number of a basket that is not finite as float32.
@@ -241,7 +241,7 @@ impl Branch {
             let mut first = before;
             while first < next {
                 let end = next.min(first.saturating_add(most));
-                self.baskets.push(Place { seek, bytes, first, end, basket: (before, next) });
+                self.baskets.push(BasketPiece { seek, bytes, first, end, basket: (before, next) });
                 first = end;
             }
             before = next;
@@ -259,7 +259,7 @@ impl Branch {
     /// that is not finite in an entry (counted from the first of `place`) that `is_row`.
     pub fn decode(
         &self,
-        place: &Place,
+        place: &BasketPiece,
         record: &[u8],
         scratch: &mut Scratch,
         values: &mut [f32],
@@ -302,13 +302,19 @@ impl Branch {
     }
 
     /// Where in `record` what lies at `place` begins, if it is not compressed; [`Self::is_plain`] has to be so.
-    pub fn stored_at(&self, place: &Place, record: &[u8]) -> Result<Option<usize>, String> {
+    pub fn stored_at(&self, place: &BasketPiece, record: &[u8]) -> Result<Option<usize>, String> {
         let (key, skipped, _) = self.checked_key(place, record)?;
         Ok(key.is_stored(record).then(|| key.key_length + skipped * key.entry_length))
     }
 
     /// Writes what lies at `place` to `bytes` as it is, big-endian; [`Self::is_plain`] has to be so.
-    pub fn copy(&self, place: &Place, record: &[u8], scratch: &mut Scratch, bytes: &mut [u8]) -> Result<(), String> {
+    pub fn copy(
+        &self,
+        place: &BasketPiece,
+        record: &[u8],
+        scratch: &mut Scratch,
+        bytes: &mut [u8],
+    ) -> Result<(), String> {
         let (key, skipped, count) = self.checked_key(place, record)?;
         if count.checked_mul(key.entry_length) != Some(bytes.len()) {
             return Err(format!("{count} entries of {} bytes do not fill {}", key.entry_length, bytes.len()));
@@ -328,7 +334,7 @@ impl Branch {
 
     /// The key of `record`; how many entries of the basket lie before `place`, and how many in it. They lie within the
     /// basket where all have the same length.
-    fn checked_key(&self, place: &Place, record: &[u8]) -> Result<(Key, usize, usize), String> {
+    fn checked_key(&self, place: &BasketPiece, record: &[u8]) -> Result<(Key, usize, usize), String> {
         let key = Key::parse(record, place.seek)?;
         let (skipped, count) = place.entries_in(key.entries)?;
         if let Shape::Fixed { entry_length, .. } = self.shape

@@ -4,7 +4,7 @@
 
 use std::ffi::c_int;
 
-use super::{Scalar, check_length, check_sign_activation, panels, pointer};
+use super::{Scalar, check_length, check_sign_activation, packed_length, pointer};
 
 /// `ct_bf16` of `cpp/kernels/kernels.h`; pairs are passed as the numbers whose places they take.
 #[repr(C)]
@@ -26,14 +26,14 @@ fn table<T: Scalar>() -> &'static KernelTable<T> {
     T::pairs().expect("asked for where they run alone")
 }
 
-/// Pairs along the rows of [rows, columns], in panels.
+/// Pairs along the rows of [rows, columns], packed.
 pub fn along<T: Scalar>(rows: usize, columns: usize) -> usize {
-    panels::<T>(rows, columns) / 2
+    packed_length::<T>(rows, columns) / 2
 }
 
 /// Pairs across its rows.
 pub fn across<T: Scalar>(rows: usize, columns: usize) -> usize {
-    panels::<T>(rows.div_ceil(2), columns)
+    packed_length::<T>(rows.div_ceil(2), columns)
 }
 
 /// Both of a matrix, one behind the other.
@@ -41,9 +41,9 @@ pub fn both<T: Scalar>(rows: usize, columns: usize) -> usize {
     along::<T>(rows, columns) + across::<T>(rows, columns)
 }
 
-/// Rounds `from` [rows, columns], in panels, to pairs along its rows, if wanted, and across them.
+/// Rounds `from` [rows, columns], packed, to pairs along its rows, if wanted, and across them.
 pub fn round<T: Scalar>(rows: usize, columns: usize, from: &[T], along_rows: Option<&mut [T]>, across_rows: &mut [T]) {
-    check_length("panels", from.len(), panels::<T>(rows, columns));
+    check_length("packed", from.len(), packed_length::<T>(rows, columns));
     if let Some(along_rows) = &along_rows {
         check_length("pairs along rows", along_rows.len(), along::<T>(rows, columns));
     }
@@ -72,7 +72,7 @@ pub fn round_layer<T: Scalar>(
     unsafe { round_layer(inputs, outputs, layer.as_ptr(), weight.as_mut_ptr(), pointer(transposed)) }
 }
 
-/// `z = act(x wᵀ + b)` in panels, of `x` along its rows; the bias is that of `layer`.
+/// `z = act(x wᵀ + b)`, all packed, of `x` along its rows; the bias is that of `layer`.
 pub fn linear<T: Scalar>(act: u8, shape: [usize; 3], x: &[T], weight: &[T], layer: &[T], z: &mut [T]) {
     let [rows, inputs, outputs] = shape;
     check_sign_activation(act);
@@ -80,13 +80,13 @@ pub fn linear<T: Scalar>(act: u8, shape: [usize; 3], x: &[T], weight: &[T], laye
     check_length("x", x.len(), along::<T>(rows, inputs));
     check_length("weight", weight.len(), across::<T>(inputs, outputs));
     check_length("layer", layer.len(), T::layer_length(inputs, outputs));
-    check_length("z", z.len(), panels::<T>(rows, outputs));
+    check_length("z", z.len(), packed_length::<T>(rows, outputs));
     let (kernel, layer) = (table::<T>().linear, layer.as_ptr());
     // SAFETY: the lengths are those of the shapes, and `z` is borrowed apart from the others.
     unsafe { kernel(act.into(), rows, inputs, outputs, x.as_ptr(), weight.as_ptr(), layer, z.as_mut_ptr()) }
 }
 
-/// As [`Scalar::panel_input_pullback`], of `dz` along its rows.
+/// As [`Scalar::packed_input_pullback`], of `dz` along its rows.
 pub fn input_pullback<T: Scalar>(
     act: u8,
     shape: [usize; 3],
@@ -99,7 +99,7 @@ pub fn input_pullback<T: Scalar>(
     let [rows, inputs, outputs] = shape;
     check_sign_activation(act);
     check_outputs(outputs);
-    check_length("x", x.len(), panels::<T>(rows, inputs));
+    check_length("x", x.len(), packed_length::<T>(rows, inputs));
     check_length("transposed", transposed.len(), across::<T>(outputs, inputs));
     check_length("dz", dz.len(), along::<T>(rows, outputs));
     check_length("dx", dx.len(), x.len());
@@ -108,13 +108,13 @@ pub fn input_pullback<T: Scalar>(
     unsafe { kernel(act.into(), rows, inputs, outputs, x, w, dz.as_ptr(), dx.as_mut_ptr(), add.into()) }
 }
 
-/// As [`Scalar::panel_weight_pullback`], of `x` and `dz_pairs` across their rows; the bias's gradient is that of `dz`.
+/// As [`Scalar::packed_weight_pullback`], of `x` and `dz_pairs` across their rows; the bias's gradient is that of `dz`.
 pub fn weight_pullback<T: Scalar>(shape: [usize; 3], x: &[T], dz_pairs: &[T], dz: &[T], sum: bool, dlayer: &mut [T]) {
     let [rows, inputs, outputs] = shape;
     check_outputs(outputs);
     check_length("x", x.len(), across::<T>(rows, inputs));
     check_length("dz_pairs", dz_pairs.len(), across::<T>(rows, outputs));
-    check_length("dz", dz.len(), panels::<T>(rows, outputs));
+    check_length("dz", dz.len(), packed_length::<T>(rows, outputs));
     check_length("dlayer", dlayer.len(), T::layer_length(inputs, outputs));
     let (kernel, x, pairs) = (table::<T>().weight_pullback, x.as_ptr(), dz_pairs.as_ptr());
     // SAFETY: the lengths are those of the shapes, and `dlayer` is borrowed apart from the others.

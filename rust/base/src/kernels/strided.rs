@@ -1,6 +1,6 @@
 //! Kernels of the operator graph over strided views.
 //!
-//! A [`Stream`] is checked when it is made; a call only compares its extent with the slice.
+//! A [`StridedView`] is checked when it is made; a call only compares its extent with the slice.
 
 mod channels;
 
@@ -13,10 +13,10 @@ use super::{Scalar, check_length};
 /// Most dimensions of a view after neighbours are joined: `CT_RANK` of `cpp/kernels/kernels.h`.
 const RANK: usize = 8;
 
-/// The elements of a strided view in row-major order; the layout is that of `ct_stream`.
+/// The elements of a strided view in row-major order; the layout is that of `ct_view`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
-pub struct Stream {
+pub struct StridedView {
     count: usize,
     extent: usize,
     rank: usize,
@@ -25,22 +25,22 @@ pub struct Stream {
     strides: [usize; RANK],
 }
 
-impl Stream {
+impl StridedView {
     /// Joins neighbouring dimensions; `None` where more than eight are left or a number overflows.
     pub fn new(offset: usize, sizes: &[usize], strides: &[usize]) -> Option<Self> {
-        let mut stream = Stream { count: 1, extent: 0, rank: 0, offset, sizes: [0; RANK], strides: [0; RANK] };
+        let mut view = StridedView { count: 1, extent: 0, rank: 0, offset, sizes: [0; RANK], strides: [0; RANK] };
         let mut last = offset;
         for (&size, &stride) in sizes.iter().zip(strides) {
-            stream.count = stream.count.checked_mul(size)?;
+            view.count = view.count.checked_mul(size)?;
             last = last.checked_add(size.saturating_sub(1).checked_mul(stride)?)?;
             if size != 1 {
-                stream.push(size, stride)?;
+                view.push(size, stride)?;
             }
         }
-        if stream.count > 0 {
-            stream.extent = last.checked_add(1)?;
+        if view.count > 0 {
+            view.extent = last.checked_add(1)?;
         }
-        Some(stream)
+        Some(view)
     }
 
     fn push(&mut self, size: usize, stride: usize) -> Option<()> {
@@ -55,10 +55,10 @@ impl Stream {
         Some(())
     }
 
-    /// As an initialiser of `ct_stream` in C++.
+    /// As an initialiser of `ct_view` in C++.
     pub fn text(&self) -> String {
         let list = |numbers: [usize; RANK]| numbers.map(|number| number.to_string()).join(", ");
-        let Stream { count, extent, rank, offset, sizes, strides } = *self;
+        let StridedView { count, extent, rank, offset, sizes, strides } = *self;
         format!("{{{count}, {extent}, {rank}, {offset}, {{{}}}, {{{}}}}}", list(sizes), list(strides))
     }
 
@@ -124,7 +124,7 @@ impl Pick {
     }
 
     /// Every index from `bases` must stay inside `memory`.
-    fn check<T>(&self, bases: &Stream, memory: &[T], count: usize) {
+    fn check<T>(&self, bases: &StridedView, memory: &[T], count: usize) {
         bases.check("the source", memory, count);
         let reach = bases.extent + self.size.saturating_sub(1) * self.stride;
         assert!(reach <= memory.len() || count == 0, "an index could reach beyond {} elements", memory.len());
@@ -141,7 +141,7 @@ pub enum Index<'a, T> {
 }
 
 impl<T> Index<'_, T> {
-    fn check(&self, indices: &Stream, count: usize) {
+    fn check(&self, indices: &StridedView, count: usize) {
         match self {
             Index::Integers(index) => indices.check("the index", index, count),
             Index::Numbers(index) => indices.check("the index", index, count),
@@ -207,29 +207,62 @@ impl Matrix {
     }
 }
 
-type Map<T> = unsafe extern "C" fn(c_int, usize, usize, *const *const T, *const Stream, *mut T);
-type MapPullback<T> =
-    unsafe extern "C" fn(c_int, usize, usize, *const *const T, *const Stream, *const T, c_int, *mut T, *const Stream);
-type Move<T> = unsafe extern "C" fn(usize, *const T, *const Stream, *mut T, *const Stream);
+type Map<T> = unsafe extern "C" fn(c_int, usize, usize, *const *const T, *const StridedView, *mut T);
+type MapPullback<T> = unsafe extern "C" fn(
+    c_int,
+    usize,
+    usize,
+    *const *const T,
+    *const StridedView,
+    *const T,
+    c_int,
+    *mut T,
+    *const StridedView,
+);
+type Move<T> = unsafe extern "C" fn(usize, *const T, *const StridedView, *mut T, *const StridedView);
 type MaxPullback<T> = unsafe extern "C" fn(
     c_int,
     usize,
     usize,
     *const T,
-    *const Stream,
+    *const StridedView,
     *const T,
     *const T,
     c_int,
     *mut T,
-    *const Stream,
+    *const StridedView,
 );
-type LengthPullback<T> =
-    unsafe extern "C" fn(usize, usize, *const T, *const Stream, *const T, *const T, c_int, *mut T, *const Stream);
-type SoftmaxPullback<T> = unsafe extern "C" fn(c_int, usize, usize, *const T, *const T, c_int, *mut T, *const Stream);
-type Gather<T> =
-    unsafe extern "C" fn(*const Pick, usize, *const T, *const Stream, *const c_void, *const Stream, *mut T) -> c_int;
-type GatherPullback<T> =
-    unsafe extern "C" fn(*const Pick, usize, *const T, *const c_void, *const Stream, *mut T, *const Stream) -> c_int;
+type LengthPullback<T> = unsafe extern "C" fn(
+    usize,
+    usize,
+    *const T,
+    *const StridedView,
+    *const T,
+    *const T,
+    c_int,
+    *mut T,
+    *const StridedView,
+);
+type SoftmaxPullback<T> =
+    unsafe extern "C" fn(c_int, usize, usize, *const T, *const T, c_int, *mut T, *const StridedView);
+type Gather<T> = unsafe extern "C" fn(
+    *const Pick,
+    usize,
+    *const T,
+    *const StridedView,
+    *const c_void,
+    *const StridedView,
+    *mut T,
+) -> c_int;
+type GatherPullback<T> = unsafe extern "C" fn(
+    *const Pick,
+    usize,
+    *const T,
+    *const c_void,
+    *const StridedView,
+    *mut T,
+    *const StridedView,
+) -> c_int;
 type Products<T> = unsafe extern "C" fn(
     usize,
     usize,
@@ -256,11 +289,11 @@ pub struct KernelTable<T> {
     map_pullback: MapPullback<T>,
     accumulate: Move<T>,
     copy: Move<T>,
-    max: unsafe extern "C" fn(usize, usize, *const T, *const Stream, *mut T),
+    max: unsafe extern "C" fn(usize, usize, *const T, *const StridedView, *mut T),
     max_pullback: MaxPullback<T>,
-    length: unsafe extern "C" fn(usize, usize, *const T, *const Stream, *mut T),
+    length: unsafe extern "C" fn(usize, usize, *const T, *const StridedView, *mut T),
     length_pullback: LengthPullback<T>,
-    softmax: unsafe extern "C" fn(c_int, usize, usize, *const T, *const Stream, *mut T),
+    softmax: unsafe extern "C" fn(c_int, usize, usize, *const T, *const StridedView, *mut T),
     softmax_pullback: SoftmaxPullback<T>,
     softmax_down: unsafe extern "C" fn(c_int, usize, usize, usize, *const T, *mut T),
     softmax_down_pullback: unsafe extern "C" fn(c_int, usize, usize, usize, *const T, *const T, c_int, *mut T),
@@ -268,7 +301,7 @@ pub struct KernelTable<T> {
     normalise_pullback: unsafe extern "C" fn(usize, usize, T, *const T, *const T, *const T, c_int, *mut T),
     normalise_scale_pullback: unsafe extern "C" fn(usize, usize, T, *const T, *const T, *mut T),
     standardise: channels::Functions<T>,
-    argsort: unsafe extern "C" fn(Order, c_int, usize, usize, usize, *const T, *const Stream, *mut T),
+    argsort: unsafe extern "C" fn(Order, c_int, usize, usize, usize, *const T, *const StridedView, *mut T),
     gather: Gather<T>,
     gather_pullback: GatherPullback<T>,
     products: Products<T>,
@@ -301,7 +334,7 @@ fn arity(function: u8) -> usize {
     }
 }
 
-fn check_operands<T>(function: u8, x: &[&[T]], views: &[Stream], count: usize) {
+fn check_operands<T>(function: u8, x: &[&[T]], views: &[StridedView], count: usize) {
     let arity = arity(function);
     assert!(x.len() == arity && views.len() == arity, "function {function} takes {arity} operands");
     for (x, view) in x.iter().zip(views) {
@@ -315,8 +348,8 @@ fn pointers<T>(x: &[&[T]]) -> [*const T; 3] {
 }
 
 /// `y = function(x...)` over the elements of the views from `begin` on; `y` has as many as are wanted.
-pub fn map<T: Scalar>(function: u8, begin: usize, x: &[&[T]], views: &[Stream], y: &mut [T]) {
-    let count = views.first().map_or(0, Stream::count);
+pub fn map<T: Scalar>(function: u8, begin: usize, x: &[&[T]], views: &[StridedView], y: &mut [T]) {
+    let count = views.first().map_or(0, StridedView::count);
     check_operands(function, x, views, count);
     assert!(begin <= count && y.len() <= count - begin, "the output is longer than its operands");
     if y.is_empty() {
@@ -332,7 +365,7 @@ pub struct Adjoint<'a, T> {
     /// Its memory.
     pub data: &'a mut [T],
     /// The elements that the pullback has something for.
-    pub view: &'a Stream,
+    pub view: &'a StridedView,
     /// It is added to what they are; otherwise they are overwritten, and no two of them may be the same memory.
     pub add: bool,
 }
@@ -344,8 +377,15 @@ impl<T> Adjoint<'_, T> {
 }
 
 /// Leaves `dy` times the derivative of the function by operand `which`, at the elements of the views.
-pub fn map_pullback<T: Scalar>(function: u8, which: usize, x: &[&[T]], views: &[Stream], dy: &[T], dx: Adjoint<T>) {
-    let count = views.first().map_or(0, Stream::count);
+pub fn map_pullback<T: Scalar>(
+    function: u8,
+    which: usize,
+    x: &[&[T]],
+    views: &[StridedView],
+    dy: &[T],
+    dx: Adjoint<T>,
+) {
+    let count = views.first().map_or(0, StridedView::count);
     check_operands(function, x, views, count);
     assert!(which < x.len() && !is_flat(function), "function {function} has no such derivative");
     assert!(dy.len() <= count, "the adjoint is longer than the operands");
@@ -361,7 +401,7 @@ pub fn map_pullback<T: Scalar>(function: u8, which: usize, x: &[&[T]], views: &[
 }
 
 /// Adds the view of `x` to the view `target` of `y`, in order: where `target` has stride 0 that is a sum.
-pub fn accumulate<T: Scalar>(x: &[T], view: &Stream, y: &mut [T], target: &Stream) {
+pub fn accumulate<T: Scalar>(x: &[T], view: &StridedView, y: &mut [T], target: &StridedView) {
     view.check("x", x, view.count);
     target.check("y", y, view.count);
     if view.count == 0 {
@@ -373,7 +413,7 @@ pub fn accumulate<T: Scalar>(x: &[T], view: &Stream, y: &mut [T], target: &Strea
 }
 
 /// Copies the view of `x` to the view `target` of `y`.
-pub fn copy<T: Scalar>(x: &[T], view: &Stream, y: &mut [T], target: &Stream) {
+pub fn copy<T: Scalar>(x: &[T], view: &StridedView, y: &mut [T], target: &StridedView) {
     view.check("x", x, view.count);
     target.check("y", y, view.count);
     if view.count == 0 {
@@ -385,7 +425,7 @@ pub fn copy<T: Scalar>(x: &[T], view: &Stream, y: &mut [T], target: &Stream) {
 }
 
 /// `y[rows]` = the greatest of each row of the view [rows, columns]; a NaN counts as greater than all.
-pub fn max<T: Scalar>(columns: usize, x: &[T], view: &Stream, y: &mut [T]) {
+pub fn max<T: Scalar>(columns: usize, x: &[T], view: &StridedView, y: &mut [T]) {
     view.check("x", x, y.len() * columns);
     if y.is_empty() {
         return;
@@ -396,13 +436,21 @@ pub fn max<T: Scalar>(columns: usize, x: &[T], view: &Stream, y: &mut [T]) {
 }
 
 /// Leaves the view of `d`, which has as many elements.
-pub fn pass_on<T: Scalar>(d: &[T], view: &Stream, dx: Adjoint<T>) {
+pub fn pass_on<T: Scalar>(d: &[T], view: &StridedView, dx: Adjoint<T>) {
     let transfer = if dx.add { accumulate } else { copy };
     transfer(d, view, dx.data, dx.view);
 }
 
 /// The pullback of [`greatest`]: `ties`, one of `ct_ties`, says which of equals have the derivative.
-pub fn max_pullback<T: Scalar>(ties: u8, columns: usize, x: &[T], view: &Stream, y: &[T], dy: &[T], dx: Adjoint<T>) {
+pub fn max_pullback<T: Scalar>(
+    ties: u8,
+    columns: usize,
+    x: &[T],
+    view: &StridedView,
+    y: &[T],
+    dy: &[T],
+    dx: Adjoint<T>,
+) {
     view.check("x", x, y.len() * columns);
     check_length("dy", dy.len(), y.len());
     dx.check(y.len() * columns);
@@ -414,7 +462,7 @@ pub fn max_pullback<T: Scalar>(ties: u8, columns: usize, x: &[T], view: &Stream,
 }
 
 /// `y[rows]` = the root of the sum of the squares of each row of the view [rows, columns].
-pub fn length<T: Scalar>(columns: usize, x: &[T], view: &Stream, y: &mut [T]) {
+pub fn length<T: Scalar>(columns: usize, x: &[T], view: &StridedView, y: &mut [T]) {
     view.check("x", x, y.len() * columns);
     let length = T::table().strided.length;
     // SAFETY: the view stays inside `x` and has `columns` elements for each of `y`.
@@ -422,7 +470,7 @@ pub fn length<T: Scalar>(columns: usize, x: &[T], view: &Stream, y: &mut [T]) {
 }
 
 /// The pullback of [`length`]; nothing where that is 0.
-pub fn length_pullback<T: Scalar>(columns: usize, x: &[T], view: &Stream, y: &[T], dy: &[T], dx: Adjoint<T>) {
+pub fn length_pullback<T: Scalar>(columns: usize, x: &[T], view: &StridedView, y: &[T], dy: &[T], dx: Adjoint<T>) {
     view.check("x", x, y.len() * columns);
     check_length("dy", dy.len(), y.len());
     dx.check(y.len() * columns);
@@ -434,7 +482,7 @@ pub fn length_pullback<T: Scalar>(columns: usize, x: &[T], view: &Stream, y: &[T
 }
 
 /// `y[rows, columns]` = softmax of each row of the view, or its logarithm.
-pub fn softmax<T: Scalar>(logarithm: bool, columns: usize, x: &[T], view: &Stream, y: &mut [T]) {
+pub fn softmax<T: Scalar>(logarithm: bool, columns: usize, x: &[T], view: &StridedView, y: &mut [T]) {
     view.check("x", x, y.len());
     let rows = y.len().checked_div(columns).unwrap_or(0);
     check_length("y", y.len(), rows * columns);
@@ -485,7 +533,7 @@ pub fn softmax_down_pullback<T: Scalar>(
 }
 
 /// `places` = where in its row of the view each of the row's first elements is.
-pub fn argsort<T: Scalar>(ranking: Ranking, x: &[T], view: &Stream, places: &mut [T]) {
+pub fn argsort<T: Scalar>(ranking: Ranking, x: &[T], view: &StridedView, places: &mut [T]) {
     let Ranking { order, descending, columns, count } = ranking;
     let rows = places.len().checked_div(count).unwrap_or(0);
     check_length("places", places.len(), rows * count);
@@ -497,7 +545,14 @@ pub fn argsort<T: Scalar>(ranking: Ranking, x: &[T], view: &Stream, places: &mut
 }
 
 /// `y` = the elements that the indices choose, each from its place in `bases`; false where an index is out of range.
-pub fn gather<T: Scalar>(pick: &Pick, x: &[T], bases: &Stream, index: Index<T>, indices: &Stream, y: &mut [T]) -> bool {
+pub fn gather<T: Scalar>(
+    pick: &Pick,
+    x: &[T],
+    bases: &StridedView,
+    index: Index<T>,
+    indices: &StridedView,
+    y: &mut [T],
+) -> bool {
     pick.check(bases, x, y.len());
     index.check(indices, y.len());
     let (pick, index) = index.raw(pick);
@@ -511,9 +566,9 @@ pub fn gather_pullback<T: Scalar>(
     pick: &Pick,
     dy: &[T],
     index: Index<T>,
-    indices: &Stream,
+    indices: &StridedView,
     dx: &mut [T],
-    bases: &Stream,
+    bases: &StridedView,
 ) -> bool {
     pick.check(bases, dx, dy.len());
     index.check(indices, dy.len());

@@ -167,8 +167,8 @@ impl<'a> Writer<'a> {
             Primitive::Load(_)
             | Primitive::Linear(_)
             | Primitive::Round(_)
-            | Primitive::ToPanels(_)
-            | Primitive::FromPanels(_) => {
+            | Primitive::Pack(_)
+            | Primitive::Unpack(_) => {
                 return Err(self.plan.refuse(node, "is no operator of a plan"));
             }
         }

@@ -126,8 +126,8 @@ impl<'a> Writer<'a> {
             Primitive::Load(_)
             | Primitive::Linear(_)
             | Primitive::Round(_)
-            | Primitive::ToPanels(_)
-            | Primitive::FromPanels(_) => Err(self.plan.refuse(node, "is no operator of a plan")),
+            | Primitive::Pack(_)
+            | Primitive::Unpack(_) => Err(self.plan.refuse(node, "is no operator of a plan")),
         }
     }
 

@@ -14,7 +14,7 @@ impl Writer<'_> {
     fn dense(&self, node: &Node, channels: &Channels) -> Result<[usize; 3]> {
         match channels.width == channels.channels {
             true => Ok([channels.channels, channels.side, channels.rows * channels.side]),
-            false => Err(self.refuse(node, "panels are the host's")),
+            false => Err(self.refuse(node, "packed matrices are the host's")),
         }
     }
 

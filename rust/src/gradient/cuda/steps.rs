@@ -159,8 +159,8 @@ impl Writer<'_> {
             Primitive::Gather(gather) => self.gather(node, gather),
             Primitive::Scatter(scatter) => self.scatter(node, scatter),
             Primitive::Custom(_) => return Err(self.refuse(node, "a function of the user's own runs on the host")),
-            Primitive::Linear(_) | Primitive::Round(_) | Primitive::ToPanels(_) | Primitive::FromPanels(_) => {
-                return Err(self.refuse(node, "panels are the host's"));
+            Primitive::Linear(_) | Primitive::Round(_) | Primitive::Pack(_) | Primitive::Unpack(_) => {
+                return Err(self.refuse(node, "packed matrices are the host's"));
             }
         })
     }

@@ -9,7 +9,7 @@
 //! view, so that it does not matter how often a buffer is used, nor that views overlap.
 
 mod custom;
-mod panels;
+mod packed;
 mod products;
 mod rounded;
 mod standardise;
@@ -26,8 +26,8 @@ use crate::graph::outputs::{Outputs, dependents, selected};
 use crate::graph::program::{Buffer, Origin, Primitive, Tensor};
 use crate::graph::{Program, View};
 use crate::kernels::Scalar;
-use crate::kernels::strided::{self, Stream};
-use step::{Backward, Direct, Kernel, Source, Step};
+use crate::kernels::strided::{self, StridedView};
+use step::{Backward, Direct, Kernel, Operand, Step};
 
 /// What runs a program in two arenas: all of it at once, or block by block.
 pub trait Run<T> {
@@ -99,9 +99,9 @@ struct Adjoints {
 }
 
 struct Output {
-    source: Source,
-    view: Stream,
-    dense: Stream,
+    source: Operand,
+    view: StridedView,
+    dense: StridedView,
     /// Whether the step that computes it writes it: it is nowhere else.
     is_direct: bool,
 }
@@ -158,8 +158,8 @@ fn needs_value(primitive: &Primitive) -> bool {
         | Primitive::Softmax { .. }
         | Primitive::Linear(_)
         | Primitive::Round(_)
-        | Primitive::ToPanels(_)
-        | Primitive::FromPanels(_) => true,
+        | Primitive::Pack(_)
+        | Primitive::Unpack(_) => true,
     }
 }
 
@@ -187,7 +187,7 @@ impl<T: Scalar + Element> Executor<T> {
         let (seeded, dependents) = (seeded_outputs(program), dependents(program, program.results()));
         let direct = direct_outputs(program, &seeded);
         let output = |tensor: &Tensor| -> Result<Output> {
-            let (view, dense) = (tensor.view.stream()?, View::contiguous(&tensor.view.sizes).stream()?);
+            let (view, dense) = (tensor.view.strided()?, View::contiguous(&tensor.view.sizes).strided()?);
             let is_direct = direct[tensor.buffer].is_some();
             Ok(Output { source: assignment.source(program, tensor), view, dense, is_direct })
         };

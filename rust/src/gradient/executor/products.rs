@@ -4,7 +4,7 @@ use crate::error::Result;
 use crate::graph::View;
 use crate::graph::program::{Node, Product};
 use crate::kernels::Scalar;
-use crate::kernels::strided::{self, Factors, Matrix, Starts, Stream};
+use crate::kernels::strided::{self, Factors, Matrix, Starts, StridedView};
 
 /// Products of the same sides.
 pub(super) struct Products {
@@ -12,7 +12,7 @@ pub(super) struct Products {
     orders: [Matrix; 2],
     batches: Vec<[usize; 2]>,
     /// The whole value.
-    pub dense: Stream,
+    pub dense: StridedView,
     /// See [`Node::bias`].
     pub bias: Option<usize>,
 }
@@ -24,7 +24,7 @@ impl Products {
             sides: [product.m, product.n, product.k],
             orders: [order(&node.operands[0].view), order(&node.operands[1].view)],
             batches: product.batches.clone(),
-            dense: View::contiguous(&node.shape).stream()?,
+            dense: View::contiguous(&node.shape).strided()?,
             bias: node.bias(),
         })
     }

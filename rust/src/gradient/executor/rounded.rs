@@ -3,7 +3,7 @@
 use crate::graph::program::{Linear, Primitive};
 use crate::kernels::{Scalar, bf16};
 
-/// Rows in panels as pairs, along rows and then across them.
+/// Packed rows as pairs, along rows and then across them.
 pub(super) fn round<T: Scalar>(rows: usize, columns: usize, x: &[T], pairs: &mut [T]) {
     let (along, across) = pairs.split_at_mut(bf16::along::<T>(rows, columns));
     bf16::round(rows, columns, x, Some(along), across);

@@ -14,14 +14,14 @@ use crate::error::{Error, Result};
 use crate::graph::Program;
 use crate::graph::outputs::Outputs;
 use crate::graph::program::{Kind, Node, Tensor};
-use crate::kernels::strided::{Channels, Index, Stream};
+use crate::kernels::strided::{Channels, Index, StridedView};
 use kernel::{Convolved, kernel};
 
 pub(super) use kernel::Kernel;
 
 /// What is read, and where it lies.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Source {
+pub(super) struct Operand {
     place: Location,
     length: usize,
     /// Whether it holds int64.
@@ -31,8 +31,8 @@ pub(super) struct Source {
 /// One node, with everything that can be known before the numbers.
 pub(super) struct Step {
     pub kernel: Kernel,
-    sources: Vec<Source>,
-    views: Vec<Stream>,
+    sources: Vec<Operand>,
+    views: Vec<StridedView>,
     value: Value,
     /// Where the value's adjoint lies, unless nothing comes back to it.
     pub adjoint: Option<Given>,
@@ -110,13 +110,13 @@ impl Location {
 }
 
 impl BufferAssignment {
-    pub(super) fn source(&self, program: &Program, tensor: &Tensor) -> Source {
+    pub(super) fn source(&self, program: &Program, tensor: &Tensor) -> Operand {
         let (place, length) = (self.values[tensor.buffer], program.buffers[tensor.buffer].length);
-        Source { place, length, is_index: tensor.kind == Kind::Index }
+        Operand { place, length, is_index: tensor.kind == Kind::Index }
     }
 }
 
-impl Source {
+impl Operand {
     #[inline]
     pub fn read<'a, T: Element>(&self, values: &'a [T], inputs: ReadTensors<'a>) -> &'a [T] {
         match self.place {
@@ -145,7 +145,7 @@ impl Step {
         Ok(Step {
             kernel: kernel(program, node)?,
             sources: node.operands.iter().map(|operand| assignment.source(program, operand)).collect(),
-            views: node.operands.iter().map(|operand| operand.view.stream()).collect::<Result<_>>()?,
+            views: node.operands.iter().map(|operand| operand.view.strided()).collect::<Result<_>>()?,
             value: direct.value.map_or(Value::Arena(start..start + length), |output| Value::Output(output, length)),
             adjoint: match (places[node.buffer], direct.seed) {
                 _ if begins.is_empty() => None,

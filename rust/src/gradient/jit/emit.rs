@@ -12,7 +12,7 @@ use super::lines::{emit, line};
 use crate::error::{Error, Result};
 use crate::graph::program::{Node, Origin, Primitive};
 use crate::graph::{DType, Function, Program, View};
-use crate::kernels::strided::Stream;
+use crate::kernels::strided::StridedView;
 
 mod fusion;
 mod kernels;
@@ -151,9 +151,9 @@ impl Emitter<'_> {
         line(text, format_args!("   fill(_d_{}, {length}, 0);", self.variable(buffer)));
     }
 
-    fn stream(&mut self, name: &str, view: &View) -> Result<()> {
-        let stream: Stream = view.stream()?;
-        emit!(self.steps, "const ct_stream {name} = {};", stream.text());
+    fn view(&mut self, name: &str, view: &View) -> Result<()> {
+        let view: StridedView = view.strided()?;
+        emit!(self.steps, "const ct_view {name} = {};", view.text());
         Ok(())
     }
 

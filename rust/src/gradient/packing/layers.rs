@@ -84,15 +84,16 @@ fn layers_before(program: &Program, layers: &[Option<Found>], buffer: usize) -> 
         return vec![index];
     }
     let node = &program.nodes[index];
-    if !is_in_panels(node) && !matches!(node.primitive, Primitive::Standardise { .. }) {
+    if !computes_packed(node) && !matches!(node.primitive, Primitive::Standardise { .. }) {
         return Vec::new();
     }
     let operands = node.operands.iter().filter(|operand| is_whole(program, operand));
     operands.flat_map(|operand| layers_before(program, layers, operand.buffer)).collect()
 }
 
-/// Whether the node can compute panels: element by element, and finite where there is no column and all numbers are zero.
-pub(super) fn is_in_panels(node: &Node) -> bool {
+/// Whether the node can compute packed matrices: element by element, and finite where there is no column and all numbers
+/// are zero.
+pub(super) fn computes_packed(node: &Node) -> bool {
     use Function::*;
     matches!(
         node.primitive,

@@ -1,8 +1,8 @@
-//! A program written anew with its layers in panels.
+//! A program written anew with the matrices of its layers packed.
 
 mod forms;
 
-use super::{Layer, Packed, Packing, is_in_panels, is_whole, uses};
+use super::{Layer, Packed, Packing, computes_packed, is_whole, uses};
 use crate::error::{Error, Result};
 use crate::graph::program::{Linear, Node, Origin, Primitive, Tensor};
 use crate::graph::{Activation, Function, Mode, Program, View};
@@ -22,7 +22,7 @@ pub(super) struct Packer<'a, T> {
     new: Program,
     /// The new buffers of each old one.
     buffers: Vec<Forms>,
-    events_in_panels: bool,
+    packs_events: bool,
 }
 
 impl<'a, T: Scalar> Packer<'a, T> {
@@ -42,7 +42,7 @@ impl<'a, T: Scalar> Packer<'a, T> {
             uses: uses(old),
             new: Program::new(old.dtype),
             buffers: vec![Forms::default(); old.buffers.len()],
-            events_in_panels: false,
+            packs_events: false,
         };
         packer.arguments()?;
         Ok(packer)
@@ -50,7 +50,7 @@ impl<'a, T: Scalar> Packer<'a, T> {
 
     pub fn run(mut self) -> Result<Packed> {
         for (index, node) in self.old.nodes.iter().enumerate() {
-            if self.is_loaded(node) || self.buffers[node.buffer].panels.is_some() {
+            if self.is_loaded(node) || self.buffers[node.buffer].packed.is_some() {
                 continue; // An activation that runs inside the layer before it.
             }
             match self.layer(node) {
@@ -65,7 +65,7 @@ impl<'a, T: Scalar> Packer<'a, T> {
         self.new.updates.clone_from(&self.old.updates);
         self.new.noise.clone_from(&self.old.noise);
         pull_back_in_the_next_layer(&mut self.new);
-        Ok(Packed { program: self.new, events_in_panels: self.events_in_panels })
+        Ok(Packed { program: self.new, packs_events: self.packs_events })
     }
 
     fn arguments(&mut self) -> Result<()> {
@@ -77,8 +77,8 @@ impl<'a, T: Scalar> Packer<'a, T> {
                 (Some(layer), _) => (View::contiguous(&[layer.own.len()]), argument.gradient),
                 (_, Some(layer)) if self.mode == Mode::Training => (View::contiguous(&[layer.derived.len()]), false),
                 (_, Some(_)) => (View::contiguous(&[0]), false),
-                _ if index == 0 && self.events_come_in_panels() => {
-                    self.events_in_panels = true;
+                _ if index == 0 && self.events_come_packed() => {
+                    self.packs_events = true;
                     let width = argument.view.len() / self.rows;
                     (View::contiguous(&[self.rows * T::padded(width)]), false)
                 }
@@ -86,9 +86,9 @@ impl<'a, T: Scalar> Packer<'a, T> {
             };
             let tensor = self.new.argument(&argument.name, argument.dtype, view, gradient)?;
             let forms = &mut self.buffers[argument.buffer];
-            match index == 0 && self.events_in_panels {
+            match index == 0 && self.packs_events {
                 true => {
-                    forms.panels = Some(([self.rows, argument.view.len() / self.rows], tensor.buffer));
+                    forms.packed = Some(([self.rows, argument.view.len() / self.rows], tensor.buffer));
                 }
                 false => forms.dense = Some(tensor.buffer),
             }
@@ -97,7 +97,7 @@ impl<'a, T: Scalar> Packer<'a, T> {
     }
 
     /// Whether layers that take the events are all that uses them.
-    fn events_come_in_panels(&self) -> bool {
+    fn events_come_packed(&self) -> bool {
         let events = self.old.arguments[0].buffer;
         let readers = self.old.nodes.iter().filter(|node| node.operands.iter().any(|operand| operand.buffer == events));
         let mut readers = readers.peekable();
@@ -146,7 +146,7 @@ impl<'a, T: Scalar> Packer<'a, T> {
     fn linear(&mut self, index: usize, node: &Node, layer: &'a Layer) -> Result<()> {
         let (x, rows) = (&node.operands[0], node.operands[0].view.sizes[0]);
         let shape = [rows, layer.inputs, layer.outputs];
-        let input = self.panels(x.buffer, [rows, layer.inputs])?;
+        let input = self.packed_buffer(x.buffer, [rows, layer.inputs])?;
         let activation = self.activation(index, node);
         let is_rounded = layer.is_rounded && self.mode == Mode::Training;
         let mut operands =
@@ -164,11 +164,11 @@ impl<'a, T: Scalar> Packer<'a, T> {
         let length = rows * T::padded(layer.outputs);
         let value = self.new.node(Primitive::Linear(linear), operands, vec![length], node.observed)?;
         let buffer = activation.map_or(node.buffer, |(buffer, _)| buffer);
-        self.buffers[buffer].panels = Some(([rows, layer.outputs], value.buffer));
+        self.buffers[buffer].packed = Some(([rows, layer.outputs], value.buffer));
         Ok(())
     }
 
-    /// The pairs of bfloat16 of a new buffer in panels.
+    /// The pairs of bfloat16 of a new buffer that is packed.
     fn rounded(&mut self, buffer: usize, shape: [usize; 2]) -> Result<Tensor> {
         let is_made = |node: &&Node| node.primitive == Primitive::Round(shape) && node.operands[0].buffer == buffer;
         if let Some(made) = self.new.nodes.iter().find(is_made) {
@@ -178,13 +178,13 @@ impl<'a, T: Scalar> Packer<'a, T> {
         self.new.node(Primitive::Round(shape), vec![operand], vec![bf16::both::<T>(shape[0], shape[1])], 0)
     }
 
-    /// Batch normalisation of what lies in panels, or its moments; false where they do not.
+    /// Batch normalisation of what is packed, or its moments; false where they do not.
     fn channels(&mut self, node: &Node) -> Result<bool> {
         let (&Primitive::Moments(own) | &Primitive::Standardise { channels: own, .. }) = &node.primitive else {
             return Ok(false);
         };
-        let panels = self.buffers[node.operands[0].buffer].panels.filter(|_| is_whole(self.old, &node.operands[0]));
-        let Some((shape, x)) = panels.filter(|(shape, _)| own.side == 1 && *shape == [own.rows, own.channels]) else {
+        let packed = self.buffers[node.operands[0].buffer].packed.filter(|_| is_whole(self.old, &node.operands[0]));
+        let Some((shape, x)) = packed.filter(|(shape, _)| own.side == 1 && *shape == [own.rows, own.channels]) else {
             return Ok(false);
         };
         let channels = Channels { width: T::padded(1), ..own };
@@ -200,7 +200,7 @@ impl<'a, T: Scalar> Packer<'a, T> {
         self.new.buffers[value.buffer].active &= self.old.buffers[node.buffer].active;
         let forms = &mut self.buffers[node.buffer];
         match node.primitive {
-            Primitive::Standardise { .. } => forms.panels = Some((shape, value.buffer)),
+            Primitive::Standardise { .. } => forms.packed = Some((shape, value.buffer)),
             _ => forms.dense = Some(value.buffer),
         }
         Ok(true)
@@ -209,7 +209,7 @@ impl<'a, T: Scalar> Packer<'a, T> {
     /// A sum over rows of what fills whole panels: read there, and its adjoint is written there; false for another node.
     fn sum(&mut self, node: &Node) -> Result<bool> {
         let (Primitive::Sum(target), [x]) = (&node.primitive, &node.operands[..]) else { return Ok(false) };
-        let Forms { dense: None, panels: Some(([rows, columns], buffer)) } = self.buffers[x.buffer] else {
+        let Forms { dense: None, packed: Some(([rows, columns], buffer)) } = self.buffers[x.buffer] else {
             return Ok(false);
         };
         let width = T::padded(1);
@@ -238,14 +238,14 @@ impl<'a, T: Scalar> Packer<'a, T> {
         Ok(true)
     }
 
-    /// A node that is no layer: in panels where all that it reads is there, else dense.
+    /// A node that is no layer: packed where all that it reads is, else dense.
     fn other(&mut self, node: &Node) -> Result<()> {
         if self.channels(node)? || self.sum(node)? {
             return Ok(());
         }
-        let shape = self.shape_in_panels(node);
+        let shape = self.packed_shape(node);
         let operands = node.operands.iter().map(|operand| match shape {
-            Some(shape) => self.in_panels(operand, shape),
+            Some(shape) => self.packed_operand(operand, shape),
             None => self.dense(operand),
         });
         let operands = operands.collect::<Result<_>>()?;
@@ -258,20 +258,20 @@ impl<'a, T: Scalar> Packer<'a, T> {
         self.new.buffers[value.buffer].active &= self.old.buffers[node.buffer].active;
         let forms = &mut self.buffers[node.buffer];
         match shape {
-            Some(shape) => forms.panels = Some((shape, value.buffer)),
+            Some(shape) => forms.packed = Some((shape, value.buffer)),
             None => forms.dense = Some(value.buffer),
         }
         Ok(())
     }
 
-    /// Rows and columns of the panels that a node can compute.
-    fn shape_in_panels(&self, node: &Node) -> Option<[usize; 2]> {
-        if !is_in_panels(node) {
+    /// Rows and columns of the packed matrix that a node can compute.
+    fn packed_shape(&self, node: &Node) -> Option<[usize; 2]> {
+        if !computes_packed(node) {
             return None;
         }
         let mut shape = None;
         for operand in node.operands.iter().filter(|operand| !self.is_number(operand)) {
-            let (own, _) = self.buffers[operand.buffer].panels.filter(|_| is_whole(self.old, operand))?;
+            let (own, _) = self.buffers[operand.buffer].packed.filter(|_| is_whole(self.old, operand))?;
             if shape.is_some_and(|shape| shape != own) {
                 return None;
             }

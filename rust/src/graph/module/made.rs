@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::{By, Captured, Cost, Mode, Module, Observed, Source};
+use super::{By, Captured, Cost, Definition, Mode, Module, Observed};
 use crate::error::{Error, Result};
 use crate::graph::saved::{Bound, SavedTensor};
 use crate::graph::{DType, Graph, ObservedGraph, Op, Program, lower};
@@ -53,7 +53,7 @@ impl Module {
             name: name.to_owned(),
             shape: shape.to_vec(),
             outputs: 0,
-            source: Source::Observed(Box::new(modes)),
+            definition: Definition::Observed(Box::new(modes)),
             captured: is_parameter.iter().map(|_| Captured::Fixed(Vec::new())).collect(),
             parameters: 0,
             state: 0,
@@ -103,7 +103,7 @@ impl Module {
             name: format!("{what} of {}", self.name),
             shape: shape.to_vec(),
             // It is never trained.
-            source: Source::Observed(Box::new([evaluation.clone(), evaluation])),
+            definition: Definition::Observed(Box::new([evaluation.clone(), evaluation])),
             captured: self.captured.clone(),
             ..*self
         };
@@ -135,7 +135,7 @@ impl Module {
             // Its operators compute each row by itself.
             events_are_apart: true,
             bound: None,
-            source: Source::Chain(graph.clone(), (0..captured.len()).collect()),
+            definition: Definition::Chain(graph.clone(), (0..captured.len()).collect()),
             captured,
         }
     }

@@ -1,6 +1,6 @@
 //! The programs of a module, for any number of rows.
 
-use super::{By, Captured, Mode, Module, Source, operator_name};
+use super::{By, Captured, Definition, Mode, Module, operator_name};
 use crate::error::{Error, Result};
 use crate::graph::categories::whole_features;
 use crate::graph::dependence::{Dependence, dependence, events_mix};
@@ -27,12 +27,12 @@ impl Module {
 
     /// For each number of an event whether the network takes it as a whole number, as categories are.
     pub fn whole_features(&self) -> Result<Vec<bool>> {
-        match &self.source {
-            Source::Observed(_) => {
+        match &self.definition {
+            Definition::Observed(_) => {
                 let [events, _] = APART;
                 Ok(whole_features(&self.lowered(Mode::Evaluation, events, By::Nothing)?, events))
             }
-            Source::Chain(..) => Ok(vec![false; self.inputs()]),
+            Definition::Chain(..) => Ok(vec![false; self.inputs()]),
         }
     }
 
@@ -50,7 +50,7 @@ impl Module {
     }
 
     pub(super) fn lowered(&self, mode: Mode, rows: usize, by: By) -> Result<Program> {
-        if let Source::Chain(graph, _) = &self.source {
+        if let Definition::Chain(graph, _) = &self.definition {
             return chain::program(graph, self.dtype, rows, by == By::Events, by == By::Parameters);
         }
         let graph = self.observation(mode, rows)?;

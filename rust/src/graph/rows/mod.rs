@@ -326,7 +326,7 @@ impl<'a> RowCut<'a> {
             }
             Primitive::Product(_) => dim + 2 < rank && all_fit(),
             // Only what is run at once is packed.
-            Primitive::Linear(_) | Primitive::Round(_) | Primitive::ToPanels(_) | Primitive::FromPanels(_) => false,
+            Primitive::Linear(_) | Primitive::Round(_) | Primitive::Pack(_) | Primitive::Unpack(_) => false,
             // Moments are those of all rows.
             Primitive::Moments(_) | Primitive::Standardise { .. } => false,
             Primitive::Convolve(_) => {

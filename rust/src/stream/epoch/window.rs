@@ -20,7 +20,7 @@ pub struct Batch {
 
 /// Where an event lies.
 #[derive(Clone, Copy, Debug)]
-pub struct Place {
+pub struct EventLocation {
     /// 0: among those that wait; else the number of the window's events, from 1 on.
     pub(super) events: u32,
     pub(super) row: u32,
@@ -44,26 +44,26 @@ pub struct Window {
     pub(super) waiting: Batch,
     pub(super) events: Vec<Arc<Events>>,
     /// Of the epoch's part.
-    pub(super) order: Vec<Place>,
+    pub(super) order: Vec<EventLocation>,
     /// New ones of the other part.
-    pub(super) others: Vec<Place>,
+    pub(super) others: Vec<EventLocation>,
     /// One for each of `others`.
     pub(super) hashes: Vec<u64>,
 }
 
 impl Window {
     /// Events of the epoch's part in their order: whole batches, but for the last window.
-    pub fn order(&self) -> &[Place] {
+    pub fn order(&self) -> &[EventLocation] {
         &self.order
     }
 
     /// New events of the other part, and for each a hash, the same in every epoch.
-    pub fn others(&self) -> (&[Place], &[u64]) {
+    pub fn others(&self) -> (&[EventLocation], &[u64]) {
         (&self.others, &self.hashes)
     }
 
     /// Makes `batch` the events at `places`.
-    pub fn gather(&self, places: &[Place], batch: &mut Batch) -> Result<()> {
+    pub fn gather(&self, places: &[EventLocation], batch: &mut Batch) -> Result<()> {
         const AT_ONCE: usize = 1 << 12; // rows whose addresses are noted
         let Batch { features, labels, weights } = &self.waiting;
         let (labels, weights) = (PerRow::Each(labels, self.targets), PerRow::Each(weights, 1));
@@ -72,8 +72,8 @@ impl Window {
             let [labels, weights] = events.data().labels_and_weights()?;
             tables.push(EventRows { features: events.data().features(), labels, weights });
         }
-        let table = |place: &Place| &tables[place.events as usize];
-        let row_of = |place: &Place| &table(place).features[place.row as usize * self.width..][..self.width];
+        let table = |place: &EventLocation| &tables[place.events as usize];
+        let row_of = |place: &EventLocation| &table(place).features[place.row as usize * self.width..][..self.width];
         batch.features.resize(places.len() * self.width, 0.0);
         for (places, into) in places.chunks(AT_ONCE).zip(batch.features.chunks_mut(AT_ONCE * self.width)) {
             let rows: Vec<&[f32]> = places.iter().map(row_of).collect();
@@ -90,12 +90,12 @@ impl Window {
     }
 
     /// Begins anew with the events at `rest`. Returns what it held.
-    pub(super) fn begin(&mut self, rest: &[Place]) -> Result<Vec<Arc<Events>>> {
+    pub(super) fn begin(&mut self, rest: &[EventLocation]) -> Result<Vec<Arc<Events>>> {
         let mut waiting = Batch::default();
         self.gather(rest, &mut waiting)?;
         self.waiting = waiting;
         self.order.clear();
-        self.order.extend((0..rest.len() as u32).map(|row| Place { events: 0, row }));
+        self.order.extend((0..rest.len() as u32).map(|row| EventLocation { events: 0, row }));
         self.others.clear();
         self.hashes.clear();
         Ok(std::mem::take(&mut self.events))

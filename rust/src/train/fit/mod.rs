@@ -10,7 +10,7 @@ use std::time::Instant;
 use super::back_end;
 use super::divergence::Suspects;
 use super::job::Job;
-use super::schedule::{Place, Rates};
+use super::schedule::{Rates, StepPosition};
 use super::stopping::{Kept, Stopping};
 use super::unit::Unit;
 use super::warnings::{self, Watch};
@@ -335,7 +335,7 @@ impl Fit {
         if let Some(ranks) = &self.job.ranks {
             ranks.take_first(&mut metrics);
         }
-        let place = Place { epoch: self.epochs, step: self.steps - 1, steps: self.steps };
+        let place = StepPosition { epoch: self.epochs, step: self.steps - 1, steps: self.steps };
         let learning_rate = self.rates.at(place);
         self.epochs += 1;
         self.rows = 0;
@@ -443,7 +443,7 @@ impl Steps for PartSteps<'_> {
     fn rate(&self, batch: usize, loss: f64) -> Result<f64> {
         let step = self.done + batch;
         match loss.is_finite() {
-            true => Ok(self.rates.at(Place { epoch: self.epoch, step, steps: self.steps })),
+            true => Ok(self.rates.at(StepPosition { epoch: self.epoch, step, steps: self.steps })),
             false => {
                 self.diverged.get_or_init(|| (batch, loss));
                 Err(Error::invalid(format!("the training loss is {loss}"), ""))

@@ -30,7 +30,7 @@ impl Fit {
             scaler: self.scaler.clone(),
             target: self.target.clone(),
             kept: kept.clone(),
-            place: checkpoint::Place {
+            progress: checkpoint::Progress {
                 history: self.history.clone(),
                 rows: self.rows,
                 loss_sum: self.loss_sum,
@@ -56,7 +56,7 @@ impl Fit {
 
     /// Goes on from `checkpoint`, which was read from `path`.
     pub fn restore(&mut self, checkpoint: Checkpoint, path: &Path) -> Result<()> {
-        let Checkpoint { network, fingerprint, snapshot, scaler, target, kept, place, .. } = checkpoint;
+        let Checkpoint { network, fingerprint, snapshot, scaler, target, kept, progress, .. } = checkpoint;
         let lengths = |snapshot: &Snapshot| [&snapshot.parameters, &snapshot.state].map(Vec::len);
         let (found, own) = (lengths(&snapshot), lengths(&self.engine.snapshot()?));
         if found != own || scaler.mean.len() != self.scaler.mean.len() {
@@ -77,11 +77,11 @@ impl Fit {
         self.engine.restore(&snapshot)?;
         self.unit = Unit::of(self.loss, target.as_ref());
         (self.scaler, self.target) = (scaler, target);
-        self.epochs = u32::try_from(place.history.len()).unwrap_or(u32::MAX);
-        (self.rows, self.loss_sum, self.history) = (place.rows, place.loss_sum, place.history);
-        self.rates.plateau = place.plateau;
-        (self.stopping.best, self.stopping.best_epoch) = place.best;
-        (self.stopping.reference, self.stopping.waited) = place.reference;
+        self.epochs = u32::try_from(progress.history.len()).unwrap_or(u32::MAX);
+        (self.rows, self.loss_sum, self.history) = (progress.rows, progress.loss_sum, progress.history);
+        self.rates.plateau = progress.plateau;
+        (self.stopping.best, self.stopping.best_epoch) = progress.best;
+        (self.stopping.reference, self.stopping.waited) = progress.reference;
         self.stopping.kept = kept;
         Ok(())
     }

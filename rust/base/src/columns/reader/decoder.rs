@@ -6,7 +6,7 @@ use rayon::prelude::*;
 use zerocopy::IntoBytes;
 
 use super::{BadValue, Check, Rows, earlier, too_large};
-use crate::columns::branch::{Branch, DAMAGED, Place, Scratch};
+use crate::columns::branch::{BasketPiece, Branch, DAMAGED, Scratch};
 use crate::columns::file::{OpenFile, TreeFile};
 use crate::columns::room;
 use crate::error::{Error, Result};
@@ -32,11 +32,11 @@ const KEY_BYTES: u64 = 4 << 10;
 #[derive(Clone, Copy)]
 pub(super) struct Job {
     /// Number of its branch, among those that are read together and in the file.
-    pub stream: usize,
+    pub cursor: usize,
     pub branch: usize,
     /// Its own in the branch.
     pub basket: usize,
-    pub place: Place,
+    pub place: BasketPiece,
     /// Whether its numbers are left as they lie in the file.
     pub big_endian: bool,
     /// Where they begin in its room, in bytes.
@@ -45,8 +45,8 @@ pub(super) struct Job {
 
 impl Job {
     /// A basket that has not been decoded.
-    pub fn new(stream: usize, branch: usize, basket: usize, place: Place, big_endian: bool) -> Job {
-        Job { stream, branch, basket, place, big_endian, begin: 0 }
+    pub fn new(cursor: usize, branch: usize, basket: usize, place: BasketPiece, big_endian: bool) -> Job {
+        Job { cursor, branch, basket, place, big_endian, begin: 0 }
     }
 
     fn entries(&self) -> u64 {
@@ -205,7 +205,7 @@ impl<'a> Decoder<'a> {
 
     fn refused(&self, job: &Job, what: String) -> Error {
         let (path, name) = (self.file.path().display(), &self.branch(job).name);
-        let Place { first, end, .. } = job.place;
+        let BasketPiece { first, end, .. } = job.place;
         Error::invalid(
             format!("{path}: basket {} of branch '{name}', entries {first} to {}: {what}", job.basket, end - 1),
             DAMAGED,

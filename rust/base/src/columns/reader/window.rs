@@ -7,7 +7,7 @@ use zerocopy::IntoBytes;
 
 use super::decoder::{Decoder, Job, LINE_BYTES};
 use super::{BadValue, Check, Plane, Rows, earlier, too_large};
-use crate::columns::branch::{Branch, PIECE_BYTES, Place};
+use crate::columns::branch::{BasketPiece, Branch, PIECE_BYTES};
 use crate::columns::file::TreeFile;
 use crate::error::Result;
 use crate::kernels::{self, Column};
@@ -35,7 +35,7 @@ struct Chunk {
 }
 
 /// A branch on its way: the baskets read so far that are still needed.
-struct Stream<'a> {
+struct BranchCursor<'a> {
     number: usize,
     branch: &'a Branch,
     /// Whether its numbers are in the arena as they lie in the file.
@@ -44,9 +44,9 @@ struct Stream<'a> {
     chunks: VecDeque<Chunk>,
 }
 
-impl<'a> Stream<'a> {
-    fn new(number: usize, branch: &'a Branch) -> Stream<'a> {
-        Stream { number, branch, big_endian: false, next: 0, chunks: VecDeque::new() }
+impl<'a> BranchCursor<'a> {
+    fn new(number: usize, branch: &'a Branch) -> BranchCursor<'a> {
+        BranchCursor { number, branch, big_endian: false, next: 0, chunks: VecDeque::new() }
     }
 
     /// Bytes of an entry's numbers.
@@ -76,23 +76,23 @@ impl<'a> Stream<'a> {
     }
 }
 
-/// Columns, which are streams and their places in a row, that are laid out at once: neighbours of one number each, or one
+/// Columns, which are cursors and their places in a row, that are laid out at once: neighbours of one number each, or one
 /// of several.
-fn runs<'c>(columns: &'c [(usize, usize)], streams: &[Stream]) -> impl Iterator<Item = &'c [(usize, usize)]> {
-    let is_single = |&(stream, _): &(usize, usize)| streams[stream].branch.wanted == 1;
+fn runs<'c>(columns: &'c [(usize, usize)], cursors: &[BranchCursor]) -> impl Iterator<Item = &'c [(usize, usize)]> {
+    let is_single = |&(cursor, _): &(usize, usize)| cursors[cursor].branch.wanted == 1;
     columns.chunk_by(move |a, b| b.1 == a.1 + 1 && is_single(a) && is_single(b))
 }
 
-/// The streams of columns that are laid out with so many others that the kernel takes them together.
-fn together(columns: &[Vec<(usize, usize)>], streams: &[Stream]) -> Vec<usize> {
-    let runs = columns.iter().flat_map(|columns| runs(columns, streams));
-    runs.filter(|run| run.len() >= TOGETHER).flatten().map(|&(stream, _)| stream).collect()
+/// The cursors of columns that are laid out with so many others that the kernel takes them together.
+fn together(columns: &[Vec<(usize, usize)>], cursors: &[BranchCursor]) -> Vec<usize> {
+    let runs = columns.iter().flat_map(|columns| runs(columns, cursors));
+    runs.filter(|run| run.len() >= TOGETHER).flatten().map(|&(cursor, _)| cursor).collect()
 }
 
 /// The entries being worked on: in an arena, column by column, then laid out as rows.
 pub(super) struct Window<'a> {
     decoder: Decoder<'a>,
-    streams: Vec<Stream<'a>>,
+    cursors: Vec<BranchCursor<'a>>,
     /// Pages that stay from window to window, so that they are in the cache and the system clears them once.
     arena: HostBuffer<f32>,
     bad: Option<BadValue>,
@@ -103,7 +103,7 @@ impl<'a> Window<'a> {
     pub fn new(file: &'a TreeFile, rows: Rows<'a>, check: Check) -> Result<Window<'a>> {
         // Only addresses: it seldom has to grow, which would cost large pages their places.
         let arena = HostBuffer::pages(PIECE_BYTES as usize / NUMBER)?;
-        Ok(Window { decoder: Decoder::new(file, rows, check)?, streams: Vec::new(), arena, bad: None })
+        Ok(Window { decoder: Decoder::new(file, rows, check)?, cursors: Vec::new(), arena, bad: None })
     }
 
     /// The first number of a row that was not finite.
@@ -115,7 +115,7 @@ impl<'a> Window<'a> {
     /// Reads all entries of the branch that is alone in `plane`.
     pub fn fill(&mut self, branch: usize, plane: &mut Plane) -> Result<()> {
         let Branch { baskets, wanted, .. } = &self.decoder.file.branches()[branch];
-        let job = |(basket, &place): (usize, &Place)| Job::new(0, branch, basket, place, false);
+        let job = |(basket, &place): (usize, &BasketPiece)| Job::new(0, branch, basket, place, false);
         let mut jobs: Vec<Job> = baskets.iter().enumerate().map(job).collect();
         let rooms: Vec<usize> = jobs.iter().map(|job| job.length(*wanted)).collect::<Result<_>>()?;
         let bad = self.decoder.decode_all(&mut jobs, &rooms, plane.rows)?;
@@ -126,21 +126,21 @@ impl<'a> Window<'a> {
     /// Reads the branches of `group`, from the first entry to the last.
     pub fn slide(&mut self, group: &[usize], planes: &mut [Plane]) -> Result<()> {
         let branches = self.decoder.file.branches();
-        self.streams = group.iter().map(|&number| Stream::new(number, &branches[number])).collect();
-        let stream = |&(branch, place): &(usize, usize)| Some((group.binary_search(&branch).ok()?, place));
-        let columns = |plane: &Plane| plane.columns.iter().filter_map(stream).collect::<Vec<_>>();
+        self.cursors = group.iter().map(|&number| BranchCursor::new(number, &branches[number])).collect();
+        let cursor = |&(branch, place): &(usize, usize)| Some((group.binary_search(&branch).ok()?, place));
+        let columns = |plane: &Plane| plane.columns.iter().filter_map(cursor).collect::<Vec<_>>();
         let columns: Vec<_> = planes.iter().map(columns).collect();
-        for number in together(&columns, &self.streams) {
-            self.streams[number].big_endian = self.streams[number].branch.is_plain();
+        for number in together(&columns, &self.cursors) {
+            self.cursors[number].big_endian = self.cursors[number].branch.is_plain();
         }
-        let per_entry: usize = self.streams.iter().map(Stream::entry_bytes).sum();
+        let per_entry: usize = self.cursors.iter().map(BranchCursor::entry_bytes).sum();
         let rows = (rayon::current_num_threads() * WINDOW_BYTES / per_entry.max(1)).max(1) as u64;
         let entries = self.decoder.file.entries();
         let mut from = 0;
         while let Some(first) = self.decoder.rows.next(from) {
             // To the end of a basket, so that no more than one basket of each branch is kept for the next window.
             let last = first.saturating_add(rows).min(entries) - 1;
-            let end = self.streams.iter().map(|stream| stream.end_of(last)).min().unwrap_or(entries).min(entries);
+            let end = self.cursors.iter().map(|cursor| cursor.end_of(last)).min().unwrap_or(entries).min(entries);
             self.decode(first, end)?;
             for (plane, columns) in planes.iter_mut().zip(&columns) {
                 let bad = self.lay_out(columns, plane, first, end);
@@ -155,7 +155,7 @@ impl<'a> Window<'a> {
     fn decode(&mut self, first: u64, end: u64) -> Result<()> {
         let kept = self.compact(first).next_multiple_of(LINE_BYTES) / NUMBER;
         let mut jobs = self.jobs(first, end);
-        let room = |job: &Job| job.room(self.streams[job.stream].branch.wanted);
+        let room = |job: &Job| job.room(self.cursors[job.cursor].branch.wanted);
         let rooms: Vec<usize> = jobs.iter().map(room).collect::<Result<_>>()?;
         let total = rooms.iter().try_fold(kept, |sum, &room| sum.checked_add(room)).ok_or_else(too_large)?;
         self.arena.grow(total)?;
@@ -164,12 +164,12 @@ impl<'a> Window<'a> {
         self.bad = earlier(self.bad.take(), bad);
         let mut at = kept * NUMBER;
         for (job, room) in jobs.iter().zip(rooms) {
-            let Place { first, end, .. } = job.place;
-            self.streams[job.stream].chunks.push_back(Chunk { first, end, at: at + job.begin });
+            let BasketPiece { first, end, .. } = job.place;
+            self.cursors[job.cursor].chunks.push_back(Chunk { first, end, at: at + job.begin });
             at += room * NUMBER;
         }
-        for stream in &mut self.streams {
-            stream.chunks.make_contiguous().sort_unstable_by_key(|chunk| chunk.first);
+        for cursor in &mut self.cursors {
+            cursor.chunks.make_contiguous().sort_unstable_by_key(|chunk| chunk.first);
         }
         Ok(())
     }
@@ -178,10 +178,10 @@ impl<'a> Window<'a> {
     /// bytes.
     fn compact(&mut self, first: u64) -> usize {
         let mut kept: Vec<(&mut Chunk, usize)> = Vec::new();
-        for stream in &mut self.streams {
-            stream.chunks.retain(|chunk| chunk.end > first);
-            let bytes = stream.entry_bytes();
-            kept.extend(stream.chunks.iter_mut().map(|chunk| (chunk, bytes)));
+        for cursor in &mut self.cursors {
+            cursor.chunks.retain(|chunk| chunk.end > first);
+            let bytes = cursor.entry_bytes();
+            kept.extend(cursor.chunks.iter_mut().map(|chunk| (chunk, bytes)));
         }
         kept.sort_unstable_by_key(|(chunk, _)| chunk.at);
         let arena = self.arena.as_mut_slice().as_mut_bytes();
@@ -201,19 +201,19 @@ impl<'a> Window<'a> {
     fn jobs(&mut self, first: u64, end: u64) -> Vec<Job> {
         let rows = self.decoder.rows;
         let mut jobs = Vec::new();
-        for (index, stream) in self.streams.iter_mut().enumerate() {
-            while let Some(&place) = stream.branch.baskets.get(stream.next).filter(|place| place.first < end) {
+        for (index, cursor) in self.cursors.iter_mut().enumerate() {
+            while let Some(&place) = cursor.branch.baskets.get(cursor.next).filter(|place| place.first < end) {
                 if place.end > first && !rows.within(place.first.max(first)..place.end).is_empty() {
-                    jobs.push(Job::new(index, stream.number, stream.next, place, stream.big_endian));
+                    jobs.push(Job::new(index, cursor.number, cursor.next, place, cursor.big_endian));
                 }
-                stream.next += 1;
+                cursor.next += 1;
             }
         }
         jobs.sort_unstable_by_key(|job| job.place.seek);
         jobs
     }
 
-    /// Writes the entries from `first` to `end` to their rows. `columns` are streams and the places of their numbers in a
+    /// Writes the entries from `first` to `end` to their rows. `columns` are cursors and the places of their numbers in a
     /// row. Returns the first number that is not finite, of those that were big-endian.
     fn lay_out(&self, columns: &[(usize, usize)], plane: &mut Plane, first: u64, end: u64) -> Option<BadValue> {
         if columns.is_empty() {
@@ -233,8 +233,8 @@ impl<'a> Window<'a> {
                     [begin, .., last] if last - begin == entries.len() as u64 - 1 => {
                         self.lay_out_all(columns, begin, width, rows)
                     }
-                    _ => columns.iter().fold(None, |bad, &(stream, place)| {
-                        earlier(bad, self.gather(&self.streams[stream], place, entries, width, rows))
+                    _ => columns.iter().fold(None, |bad, &(cursor, place)| {
+                        earlier(bad, self.gather(&self.cursors[cursor], place, entries, width, rows))
                     }),
                 }
             }
@@ -245,24 +245,24 @@ impl<'a> Window<'a> {
     /// Writes the numbers of one branch for `entries`, a row each.
     fn gather(
         &self,
-        stream: &Stream,
+        cursor: &BranchCursor,
         place: usize,
         entries: &[u64],
         width: usize,
         rows: &mut [f32],
     ) -> Option<BadValue> {
-        let length = stream.entry_bytes();
+        let length = cursor.entry_bytes();
         let (mut from, mut numbers): (u64, &[u8]) = (0, &[]);
         let mut bad = None;
         for (row, &entry) in rows.chunks_exact_mut(width).zip(entries) {
             if (entry - from) as usize * length >= numbers.len() {
-                (from, numbers) = (entry, stream.from(entry, self.arena.as_slice().as_bytes()));
+                (from, numbers) = (entry, cursor.from(entry, self.arena.as_slice().as_bytes()));
             }
-            let row = &mut row[place..][..stream.branch.wanted];
+            let row = &mut row[place..][..cursor.branch.wanted];
             row.as_mut_bytes().copy_from_slice(&numbers[(entry - from) as usize * length..][..length]);
-            if stream.big_endian {
+            if cursor.big_endian {
                 row[0] = f32::from_bits(u32::from_be(row[0].to_bits()));
-                bad = bad.or_else(|| stream.bad(entry, row[0]));
+                bad = bad.or_else(|| cursor.bad(entry, row[0]));
             }
         }
         bad
@@ -294,26 +294,26 @@ impl<'a> Window<'a> {
         rows: &mut [f32],
         bad: &mut Option<BadValue>,
     ) -> usize {
-        let stream = |column: usize| &self.streams[columns[column].0];
+        let cursor = |column: usize| &self.cursors[columns[column].0];
         let arena = self.arena.as_slice().as_bytes();
-        let numbers: Vec<&[u8]> = (0..columns.len()).map(|column| stream(column).from(entry, arena)).collect();
-        let lengths = numbers.iter().enumerate().map(|(column, bytes)| bytes.len() / stream(column).entry_bytes());
+        let numbers: Vec<&[u8]> = (0..columns.len()).map(|column| cursor(column).from(entry, arena)).collect();
+        let lengths = numbers.iter().enumerate().map(|(column, bytes)| bytes.len() / cursor(column).entry_bytes());
         let count = lengths.min().unwrap_or(usize::MAX).min(rows.len() / width);
         assert!(count > 0, "entry {entry} was not decoded");
         let rows = &mut rows[..count * width];
         let mut numbers = numbers.as_slice();
-        for run in runs(columns, &self.streams) {
+        for run in runs(columns, &self.cursors) {
             let (own, others) = numbers.split_at(run.len());
             numbers = others;
             let (first, place) = run[0];
-            let length = self.streams[first].branch.wanted;
+            let length = self.cursors[first].branch.wanted;
             if length > 1 {
                 for (row, numbers) in rows.chunks_exact_mut(width).zip(own[0].chunks_exact(length * NUMBER)) {
                     row[place..][..length].as_mut_bytes().copy_from_slice(numbers);
                 }
                 continue;
             }
-            let order = run.iter().map(|&(stream, _)| self.streams[stream].big_endian);
+            let order = run.iter().map(|&(cursor, _)| self.cursors[cursor].big_endian);
             let scalars =
                 own.iter().zip(order).map(|(bytes, big_endian)| Column { bytes: &bytes[..count * NUMBER], big_endian });
             let scalars: Vec<Column> = scalars.collect();
@@ -328,9 +328,9 @@ impl<'a> Window<'a> {
     #[cold]
     fn first_bad(&self, columns: &[(usize, usize)], entry: u64, width: usize, rows: &[f32]) -> Option<BadValue> {
         rows.chunks_exact(width).zip(entry..).find_map(|(row, entry)| {
-            let streams = columns.iter().map(|&(stream, place)| (&self.streams[stream], row[place]));
+            let cursors = columns.iter().map(|&(cursor, place)| (&self.cursors[cursor], row[place]));
             let bad =
-                streams.filter(|(stream, _)| stream.big_endian).filter_map(|(stream, value)| stream.bad(entry, value));
+                cursors.filter(|(cursor, _)| cursor.big_endian).filter_map(|(cursor, value)| cursor.bad(entry, value));
             bad.min_by_key(|bad| bad.branch)
         })
     }

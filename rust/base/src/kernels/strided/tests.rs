@@ -153,7 +153,7 @@ fn nothing_is_computed_of_views_without_elements() {
     let first_of_two_operands = UNARY;
     let none: &[f32] = &[];
     for (sizes, strides) in [([0, 0], [[1, 0], [0, 1]]), ([3, 0], [[0, 1], [1, 0]]), ([0, 3], [[1, 0], [0, 1]])] {
-        let views = strides.map(|strides| Stream::new(0, &sizes, &strides).unwrap());
+        let views = strides.map(|strides| StridedView::new(0, &sizes, &strides).unwrap());
         let view = &views[0];
         map(first_of_two_operands, 0, &[none; 2], &views, &mut []);
         for add in [false, true] {

@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::{Backward, Convolved, Given, Kernel, Step};
 use crate::device::Element;
 use crate::gradient::buffer_assignment::Location;
-use crate::gradient::executor::{custom, panels, rounded, standardise};
+use crate::gradient::executor::{custom, packed, rounded, standardise};
 use crate::gradient::reverse::Begin;
 use crate::gradient::shares::{Input, Pulled, Shares};
 use crate::graph::Activation;
@@ -108,8 +108,8 @@ impl Step {
                 },
                 Kernel::Linear(_) => unreachable!("pulled back above"),
                 Kernel::Round(_) => unreachable!("pairs are constants of the reverse pass"),
-                &Kernel::ToPanels([rows, columns]) => panels::to_panels_pullback(rows, columns, d, add, dx),
-                &Kernel::FromPanels([rows, columns]) => panels::from_panels_pullback(rows, columns, d, add, dx),
+                &Kernel::Pack([rows, columns]) => packed::pack_pullback(rows, columns, d, add, dx),
+                &Kernel::Unpack([rows, columns]) => packed::unpack_pullback(rows, columns, d, add, dx),
                 Kernel::Convolve(Convolved { convolution: c, signals, weights, dense }) => match operand {
                     0 => strided::convolve_pullback(c, &read(1)[..*weights], d, add, &mut dx[..*signals]),
                     1 => strided::convolve_weight_pullback(c, &read(0)[..*signals], d, add, &mut dx[..*weights]),
@@ -136,7 +136,7 @@ impl Step {
         }
     }
 
-    /// [`backward`](Self::backward) of a layer in panels.
+    /// [`backward`](Self::backward) of a layer of packed matrices.
     fn pull_back_layer<T: Scalar + Element>(&self, layer: &Linear, pass: Backward<T>, start: usize) {
         let Backward { values, inputs, adjoints, sum, gradients, threads, .. } = pass;
         let (adjoints, scratch) = adjoints.split_at_mut(self.scratch);

@@ -8,7 +8,7 @@ use crate::gradient::shares::Shares;
 use crate::graph::DType;
 use crate::graph::program::{Digits, Linear};
 use crate::kernels::Scalar;
-use crate::kernels::strided::{self, Stream};
+use crate::kernels::strided::{self, StridedView};
 
 impl Step {
     /// `None` where an index is out of range.
@@ -80,8 +80,8 @@ impl Step {
             &Kernel::Round([rows, columns]) => {
                 rounded::round(rows, columns, read(0), value);
             }
-            &Kernel::ToPanels([rows, columns]) => T::to_panels(rows, columns, read(0), value),
-            &Kernel::FromPanels([rows, columns]) => T::from_panels(rows, columns, read(0), value),
+            &Kernel::Pack([rows, columns]) => T::pack_matrix(rows, columns, read(0), value),
+            &Kernel::Unpack([rows, columns]) => T::unpack_matrix(rows, columns, read(0), value),
             Kernel::Convolve(Convolved { convolution: c, signals, weights, .. }) => {
                 let bias = (self.sources.len() == 3).then(|| &read(2)[..c.groups * c.outputs]);
                 strided::convolve(c, &read(0)[..*signals], &read(1)[..*weights], bias, value);
@@ -126,7 +126,7 @@ impl Step {
     }
 }
 
-pub(super) fn loaded<X: Element, T: Scalar>(from: &[X], view: &Stream, to: &mut [T], convert: impl Fn(X) -> f64) {
+pub(super) fn loaded<X: Element, T: Scalar>(from: &[X], view: &StridedView, to: &mut [T], convert: impl Fn(X) -> f64) {
     let mut to = to.iter_mut();
     view.for_each(|offset| {
         if let Some(to) = to.next() {

@@ -16,7 +16,7 @@ impl Emitter<'_> {
         let names: Vec<String> = node.operands.iter().map(|operand| self.variable(operand.buffer)).collect();
         emit!(self.steps, "namespace {{");
         for (operand, tensor) in node.operands.iter().enumerate() {
-            self.stream(&format!("view_{index}_{operand}"), &tensor.view)?;
+            self.view(&format!("view_{index}_{operand}"), &tensor.view)?;
         }
         let is_active = |operand: usize| begins.get(operand).is_some_and(Option::is_some);
         let add = |operand: usize| u8::from(begins[operand] != Some(Begin::Store));
@@ -29,7 +29,7 @@ impl Emitter<'_> {
         let k = "gKernels";
         match &node.primitive {
             Primitive::Sum(target) => {
-                self.stream(&format!("target_{index}"), target)?;
+                self.view(&format!("target_{index}"), target)?;
                 let (x, count) = (&names[0], target.len());
                 emit!(forward, "   fill({value}, {length}, 0);");
                 emit!(forward, "   {k}->accumulate({count}, {x}, {}, {value}, &target_{index});", view(0));
@@ -103,7 +103,7 @@ impl Emitter<'_> {
                     );
                 }
                 if is_active(2) {
-                    self.stream(&format!("dense_{index}"), &View::contiguous(&node.shape))?;
+                    self.view(&format!("dense_{index}"), &View::contiguous(&node.shape))?;
                     let pass = pass_on(begins[2]);
                     emit!(backward, "   {k}->{pass}({length}, _d_{value}, &dense_{index}, _d_{b}, {});", view(2));
                 }
@@ -125,8 +125,8 @@ impl Emitter<'_> {
             Primitive::Custom(_)
             | Primitive::Linear(_)
             | Primitive::Round(_)
-            | Primitive::ToPanels(_)
-            | Primitive::FromPanels(_) => {
+            | Primitive::Pack(_)
+            | Primitive::Unpack(_) => {
                 return Err(Error::Internal(format!("{} is not compiled", node.primitive.name())));
             }
             Primitive::Convolve(c) => {
@@ -150,7 +150,7 @@ impl Emitter<'_> {
                     );
                 }
                 if is_active(2) {
-                    self.stream(&format!("dense_{index}"), &View::contiguous(&node.shape))?;
+                    self.view(&format!("dense_{index}"), &View::contiguous(&node.shape))?;
                     let pass = pass_on(begins[2]);
                     emit!(backward, "   {k}->{pass}({length}, _d_{value}, &dense_{index}, _d_{bias}, {});", view(2));
                 }
@@ -184,8 +184,8 @@ impl Emitter<'_> {
             }
             Primitive::Scatter(Scatter { gather, places }) => {
                 self.pick(index, gather, &node.operands[1]);
-                self.stream(&format!("places_{index}"), places)?;
-                self.stream(&format!("dense_{index}"), &View::contiguous(&node.shape))?;
+                self.view(&format!("places_{index}"), places)?;
+                self.view(&format!("dense_{index}"), &View::contiguous(&node.shape))?;
                 let (source, chosen, start, count) = (&names[0], &names[1], &names[2], places.len());
                 emit!(forward, "   {k}->copy({length}, {start}, {}, {value}, &dense_{index});", view(2));
                 emit!(
@@ -208,7 +208,7 @@ impl Emitter<'_> {
             Primitive::Concat { fill, places } => {
                 emit!(forward, "   fill({value}, {length}, {});", number(*fill));
                 for (operand, place) in places.iter().enumerate() {
-                    self.stream(&format!("place_{index}_{operand}"), place)?;
+                    self.view(&format!("place_{index}_{operand}"), place)?;
                     let (x, count, v) = (&names[operand], place.len(), view(operand));
                     emit!(forward, "   {k}->copy({count}, {x}, {v}, {value}, &place_{index}_{operand});");
                     if is_active(operand) {
@@ -269,7 +269,7 @@ impl Emitter<'_> {
         let head = format!("   gKernels->products({count}, ");
         let add = u8::from(names.len() == 3);
         if names.len() == 3 {
-            self.stream(&format!("dense_{index}"), &View::contiguous(&node.shape))?;
+            self.view(&format!("dense_{index}"), &View::contiguous(&node.shape))?;
         }
         if let Some(bias) = node.bias() {
             let ([a_start, b_start], start) = (product.batches[0], &names[2]);

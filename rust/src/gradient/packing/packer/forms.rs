@@ -1,4 +1,4 @@
-//! The forms in which a tensor's numbers are: dense, or in panels.
+//! The forms in which a tensor's numbers are: dense, or packed.
 
 use super::Packer;
 use crate::error::{Error, Result};
@@ -11,18 +11,18 @@ use crate::kernels::Scalar;
 #[derive(Clone, Copy, Default)]
 pub(super) struct Forms {
     pub(super) dense: Option<usize>,
-    /// Rows and columns that it has in panels, and the buffer.
-    pub(super) panels: Option<([usize; 2], usize)>,
+    /// Rows and columns that it has packed, and the buffer.
+    pub(super) packed: Option<([usize; 2], usize)>,
 }
 
 impl<T: Scalar> Packer<'_, T> {
-    pub(super) fn in_panels(&mut self, operand: &Tensor, [rows, columns]: [usize; 2]) -> Result<Tensor> {
+    pub(super) fn packed_operand(&mut self, operand: &Tensor, [rows, columns]: [usize; 2]) -> Result<Tensor> {
         if self.is_number(operand) {
             let buffer = self.dense_buffer(operand.buffer)?;
             let view = View { offset: 0, sizes: vec![rows * T::padded(columns)], strides: vec![0] };
             return Ok(Tensor { buffer, view, kind: operand.kind });
         }
-        let buffer = self.panels(operand.buffer, [rows, columns])?;
+        let buffer = self.packed_buffer(operand.buffer, [rows, columns])?;
         Ok(self.whole(buffer))
     }
 
@@ -32,17 +32,17 @@ impl<T: Scalar> Packer<'_, T> {
         Tensor { buffer, view, kind: crate::graph::program::Kind::Number }
     }
 
-    /// The new buffer with an old one's numbers in panels.
-    pub(super) fn panels(&mut self, buffer: usize, shape: [usize; 2]) -> Result<usize> {
-        if let Some((_, panels)) = self.buffers[buffer].panels.filter(|(own, _)| *own == shape) {
-            return Ok(panels);
+    /// The new buffer with an old one's numbers, packed.
+    pub(super) fn packed_buffer(&mut self, buffer: usize, shape: [usize; 2]) -> Result<usize> {
+        if let Some((_, packed)) = self.buffers[buffer].packed.filter(|(own, _)| *own == shape) {
+            return Ok(packed);
         }
         // Of rows of another length, too: what belongs to particles becomes the numbers of an event.
         let dense = self.dense_buffer(buffer)?;
         let [rows, columns] = shape;
         let (operand, length) = (self.whole(dense), rows * T::padded(columns));
-        let made = self.new.node(Primitive::ToPanels(shape), vec![operand], vec![length], 0)?;
-        self.buffers[buffer].panels = Some((shape, made.buffer));
+        let made = self.new.node(Primitive::Pack(shape), vec![operand], vec![length], 0)?;
+        self.buffers[buffer].packed = Some((shape, made.buffer));
         Ok(made.buffer)
     }
 
@@ -51,10 +51,10 @@ impl<T: Scalar> Packer<'_, T> {
         if let Some(dense) = self.buffers[buffer].dense {
             return Ok(dense);
         }
-        let made = match (self.buffers[buffer].panels, &self.old.buffers[buffer].origin) {
-            (Some((shape, panels)), _) => {
-                let operand = self.whole(panels);
-                self.new.node(Primitive::FromPanels(shape), vec![operand], vec![shape[0] * shape[1]], 0)?
+        let made = match (self.buffers[buffer].packed, &self.old.buffers[buffer].origin) {
+            (Some((shape, packed)), _) => {
+                let operand = self.whole(packed);
+                self.new.node(Primitive::Unpack(shape), vec![operand], vec![shape[0] * shape[1]], 0)?
             }
             (None, Origin::Literal(values)) => self.new.table(values.to_vec(), &[values.len()])?,
             (None, _) => return Err(Error::Internal(format!("buffer {buffer} was never computed"))),
@@ -65,7 +65,7 @@ impl<T: Scalar> Packer<'_, T> {
 
     /// An output: where all its columns are in one panel, its rows are read from there.
     pub(super) fn output(&mut self, tensor: &Tensor) -> Result<Tensor> {
-        let Forms { dense: None, panels: Some(([rows, columns], buffer)) } = self.buffers[tensor.buffer] else {
+        let Forms { dense: None, packed: Some(([rows, columns], buffer)) } = self.buffers[tensor.buffer] else {
             return self.dense(tensor);
         };
         let (sizes, width) = (tensor.view.sizes.clone(), T::padded(columns));

@@ -1,4 +1,4 @@
-/// \file stream.hpp
+/// \file view.hpp
 /// The elements of a strided view in row-major order, a block at a time: kernels work on contiguous blocks and never
 /// see strides. A contiguous view is handed out where it lies.
 #pragma once
@@ -53,7 +53,7 @@ inline bool WithShortLength(size_t length, Body body)
 
 /// Where in a view a walk through it stands.
 class Walk {
-   const ct_stream &fView;
+   const ct_view &fView;
    size_t fIndex[CT_RANK] = {};
    size_t fOffset;
 
@@ -73,7 +73,7 @@ class Walk {
 
 public:
    /// Stands at element `begin` of the view.
-   Walk(const ct_stream &view, size_t begin) : fView(view), fOffset(view.offset)
+   Walk(const ct_view &view, size_t begin) : fView(view), fOffset(view.offset)
    {
       for (size_t d = view.rank; begin && d-- > 0; begin /= view.sizes[d]) {
          fIndex[d] = begin % view.sizes[d];
@@ -147,26 +147,26 @@ public:
 };
 
 /// Whether the view's elements lie one after the other.
-inline bool IsContiguous(const ct_stream &view)
+inline bool IsContiguous(const ct_view &view)
 {
    return view.rank == 0 || (view.rank == 1 && view.strides[0] == 1);
 }
 
 /// Whether each row of the view is the same memory and short: its blocks can all be the same, too.
-inline bool IsPeriodic(const ct_stream &view)
+inline bool IsPeriodic(const ct_view &view)
 {
    return view.rank == 2 && view.strides[0] == 0 && view.sizes[1] <= kBlock;
 }
 
 /// Whether each row of the view is one number, repeated a few times.
-inline bool HasShortConstantRows(const ct_stream &view)
+inline bool HasShortConstantRows(const ct_view &view)
 {
    return view.rank == 2 && view.strides[1] == 0 && view.sizes[1] <= kShort;
 }
 
 /// How many elements of these views to take at once: whole rows of one that repeats its rows, or its numbers, which are one number
 /// in each block if rows are long enough.
-inline size_t BlockOf(const ct_stream *views, size_t count, size_t begin)
+inline size_t BlockOf(const ct_view *views, size_t count, size_t begin)
 {
    for (size_t i = 0; i < count; ++i) {
       const size_t columns = views[i].rank == 2 ? views[i].sizes[1] : 0;
@@ -232,7 +232,7 @@ public:
    }
 
    /// From element `begin` on; every call of Next() but the last one is for a multiple of `block` elements.
-   Reader(const T *data, const ct_stream &view, size_t begin, size_t block = 1)
+   Reader(const T *data, const ct_view &view, size_t begin, size_t block = 1)
       : fData(data),
         fWalk(view, begin),
         fContiguous(IsContiguous(view)),
@@ -308,7 +308,7 @@ inline void AddRowsTo(double *totals, size_t rows, size_t width, const T *x, siz
 template <typename T>
 class Writer {
    T *fData;
-   const ct_stream &fView;
+   const ct_view &fView;
    Walk fWalk;
    bool fSumsRows; ///< short rows, each added up to a number
    size_t fColumns; ///< all rows are added up to one of so many numbers; 0: they are not
@@ -351,7 +351,7 @@ class Writer {
    }
 
 public:
-   Writer(T *data, const ct_stream &view, size_t begin)
+   Writer(T *data, const ct_view &view, size_t begin)
       : fData(data),
         fView(view),
         fWalk(view, begin),

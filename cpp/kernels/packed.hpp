@@ -1,6 +1,6 @@
-/// \file panels.hpp
-/// The linear layer in panels (panels.cpp says what those are) as products of register tiles: for factors of float and double, and
-/// for pairs of bfloat16 (bf16.cpp).
+/// \file packed.hpp
+/// The linear layer of packed matrices (packed.cpp says how) as products of register tiles: for factors of float and
+/// double, and for pairs of bfloat16 (bf16.cpp).
 ///
 /// A factor is what stands at one place of a matrix in a product: F is the number itself, or a pair of neighbours along the sum.
 /// Sums, biases, values and gradients are numbers of SumOf<F>.

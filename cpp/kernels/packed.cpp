@@ -1,10 +1,10 @@
-/// \file panels.cpp
+/// \file packed.cpp
 /// The linear layer, with the activation behind it, and its pullback by register tiles. linear.cpp is the reference.
 /// Measured on one core of an AMD Zen 3 against MKL (LibTorch 2.11), GFLOP/s, 128 rows: forward 28-64 82 and 75,
 /// 64-64 93 and 87, 512-512 99 and 90. On an Intel Sapphire Rapids with AVX-512 it is 113, 120 and 135 (with AVX2 70, 74
 /// and 77); MKL's best square product reaches 126 there.
 ///
-/// Everything is kept in panels of kPanel columns: a matrix [R, C] as ceil(C / kPanel) blocks [R, kPanel], so that what a
+/// Matrices are packed: [R, C] lies as ceil(C / kPanel) panels [R, kPanel], one behind the other, so that what a
 /// tile reads is contiguous whatever C is. Columns that the matrix does not have are there all the same: the
 /// parameters' are zero and stay so; those of values are neither read nor written where a whole register has no column,
 /// and may hold anything. A layer's parameters are the panels of [I + 1, O]: the weight transposed, the bias as the last
@@ -13,7 +13,7 @@
 ///
 /// All products are those of tile.hpp, with kPanel columns.
 #include "kernels.hpp"
-#include "panels.hpp"
+#include "packed.hpp"
 
 #include <cstring>
 #include <type_traits>
@@ -193,7 +193,7 @@ void TransposeLayer(size_t I, size_t O, const T *layer, T *transposed)
 }
 
 template <typename T>
-void PanelLinear(int activation, size_t R, size_t I, size_t O, const T *x, const T *layer, T *z)
+void PackedLinear(int activation, size_t R, size_t I, size_t O, const T *x, const T *layer, T *z)
 {
    constexpr size_t P = kPanel<T>;
    if (O == 1)
@@ -203,7 +203,7 @@ void PanelLinear(int activation, size_t R, size_t I, size_t O, const T *x, const
 }
 
 template <typename T>
-void PanelPullback(int before, size_t R, size_t I, size_t O, const T *x, const T *transposed, const T *dz, int sum,
+void PackedPullback(int before, size_t R, size_t I, size_t O, const T *x, const T *transposed, const T *dz, int sum,
                    T *dx, int add, T *dlayer)
 {
    if (O == 1)
@@ -234,38 +234,38 @@ void WithColumns(size_t columns, F f)
 } // namespace
 
 template <typename T>
-void ToPanels(size_t R, size_t C, const T *dense, T *panels)
+void PackMatrix(size_t R, size_t C, const T *dense, T *packed)
 {
    constexpr size_t P = kPanel<T>;
    if (C == 1) { // A copy of one number is a call of memcpy to the compiler.
       for (size_t r = 0; r < R; ++r) {
-         std::memset(panels + r * P, 0, P * sizeof(T));
-         panels[r * P] = dense[r];
+         std::memset(packed + r * P, 0, P * sizeof(T));
+         packed[r * P] = dense[r];
       }
       return;
    }
-   for (size_t p = 0; p < Panels<T>(C); ++p, panels += R * P)
+   for (size_t p = 0; p < Panels<T>(C); ++p, packed += R * P)
       WithColumns<T>(ColumnsOf<T>(p, C), [&](auto columns) {
          for (size_t r = 0; r < R; ++r) {
-            std::memcpy(panels + r * P, dense + r * C + p * P, columns * sizeof(T));
-            std::memset(panels + r * P + columns, 0, (P - columns) * sizeof(T));
+            std::memcpy(packed + r * P, dense + r * C + p * P, columns * sizeof(T));
+            std::memset(packed + r * P + columns, 0, (P - columns) * sizeof(T));
          }
       });
 }
 
 template <typename T>
-void FromPanels(size_t R, size_t C, const T *panels, T *dense)
+void UnpackMatrix(size_t R, size_t C, const T *packed, T *dense)
 {
    constexpr size_t P = kPanel<T>;
    if (C == 1) {
       for (size_t r = 0; r < R; ++r)
-         dense[r] = panels[r * P];
+         dense[r] = packed[r * P];
       return;
    }
-   for (size_t p = 0; p < Panels<T>(C); ++p, panels += R * P)
+   for (size_t p = 0; p < Panels<T>(C); ++p, packed += R * P)
       WithColumns<T>(ColumnsOf<T>(p, C), [&](auto columns) {
          for (size_t r = 0; r < R; ++r)
-            std::memcpy(dense + r * C + p * P, panels + r * P, columns * sizeof(T));
+            std::memcpy(dense + r * C + p * P, packed + r * P, columns * sizeof(T));
       });
 }
 
@@ -298,7 +298,7 @@ inline void Standardise(size_t n, const float *from, const float *mean, const fl
 
 template <typename T>
 void Gather(size_t R, size_t C, const uint32_t *rows, const float *features, const float *mean, const float *inverse,
-            T *panels)
+            T *packed)
 {
    constexpr size_t P = kPanel<T>;
    constexpr size_t kAhead = 8; // rows that are on their way from memory
@@ -308,7 +308,7 @@ void Gather(size_t R, size_t C, const uint32_t *rows, const float *features, con
          for (size_t byte = 0; byte < C * sizeof(float); byte += 64)
             __builtin_prefetch(reinterpret_cast<const char *>(features + rows[r + kAhead] * C) + byte);
       for (size_t p = 0; p < Panels<T>(C); ++p) {
-         T *to = panels + (p * R + r) * P;
+         T *to = packed + (p * R + r) * P;
          const size_t columns = ColumnsOf<T>(p, C), first = p * P;
          if (columns < P)
             std::memset(to, 0, P * sizeof(T));
@@ -323,10 +323,10 @@ void Gather(size_t R, size_t C, const uint32_t *rows, const float *features, con
    template void UnpackLayer(size_t, size_t, const T *, T *, T *);                                                     \
    template size_t TransposedLength<T>(size_t, size_t);                                                                \
    template void TransposeLayer(size_t, size_t, const T *, T *);                                                       \
-   template void PanelLinear(int, size_t, size_t, size_t, const T *, const T *, T *);                                  \
-   template void PanelPullback(int, size_t, size_t, size_t, const T *, const T *, const T *, int, T *, int, T *);      \
-   template void ToPanels(size_t, size_t, const T *, T *);                                                             \
-   template void FromPanels(size_t, size_t, const T *, T *);                                                           \
+   template void PackedLinear(int, size_t, size_t, size_t, const T *, const T *, T *);                                 \
+   template void PackedPullback(int, size_t, size_t, size_t, const T *, const T *, const T *, int, T *, int, T *);     \
+   template void PackMatrix(size_t, size_t, const T *, T *);                                                           \
+   template void UnpackMatrix(size_t, size_t, const T *, T *);                                                         \
    template void Gather(size_t, size_t, const uint32_t *, const float *, const float *, const float *, T *);
 
 CT_INSTANTIATE(float)

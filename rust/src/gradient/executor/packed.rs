@@ -1,11 +1,11 @@
-//! Pullbacks of bringing rows into panels and back.
+//! Pullbacks of packing rows and unpacking them.
 
 use crate::kernels::Scalar;
 
-/// `dx` [rows, columns] (`add`: +)= the adjoint `d` of its panels.
-pub(super) fn to_panels_pullback<T: Scalar>(rows: usize, columns: usize, d: &[T], add: bool, dx: &mut [T]) {
+/// `dx` [rows, columns] (`add`: +)= the adjoint `d` of it, packed.
+pub(super) fn pack_pullback<T: Scalar>(rows: usize, columns: usize, d: &[T], add: bool, dx: &mut [T]) {
     if !add {
-        return T::from_panels(rows, columns, d, dx);
+        return T::unpack_matrix(rows, columns, d, dx);
     }
     let width = T::padded(1);
     for (panel, d) in d.chunks_exact(rows * width).enumerate() {
@@ -16,10 +16,10 @@ pub(super) fn to_panels_pullback<T: Scalar>(rows: usize, columns: usize, d: &[T]
     }
 }
 
-/// `dx`, in panels, (`add`: +)= the adjoint `d` [rows, columns] of the rows.
-pub(super) fn from_panels_pullback<T: Scalar>(rows: usize, columns: usize, d: &[T], add: bool, dx: &mut [T]) {
+/// `dx`, packed, (`add`: +)= the adjoint `d` [rows, columns] of the rows.
+pub(super) fn unpack_pullback<T: Scalar>(rows: usize, columns: usize, d: &[T], add: bool, dx: &mut [T]) {
     if !add {
-        return T::to_panels(rows, columns, d, dx);
+        return T::pack_matrix(rows, columns, d, dx);
     }
     let width = T::padded(1);
     for (panel, dx) in dx.chunks_exact_mut(rows * width).enumerate() {
