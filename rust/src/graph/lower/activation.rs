@@ -49,7 +49,9 @@ fn celu(call: &mut Call) -> Lowered {
     }
     let inner = call.scaled(&x, 1.0 / alpha)?;
     let below = call.map_number(Function::Elu, &inner, 1.0)?;
-    Ok(vec![call.scaled(&below, alpha)?])
+    let (below, zero) = (call.scaled(&below, alpha)?, call.literal(0.0)?);
+    let is_above = call.map(Function::Less, &[&zero, &x])?;
+    Ok(vec![call.map(Function::Where, &[&is_above, &x, &below])?]) // where the quotient may be infinite
 }
 
 fn prelu(call: &mut Call) -> Lowered {

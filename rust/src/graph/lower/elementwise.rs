@@ -244,9 +244,14 @@ fn softplus(call: &mut Call) -> Lowered {
     if beta == 0.0 {
         return Err(call.refuse("has beta 0"));
     }
-    let x = call.scaled(&x, beta)?;
-    let value = call.map_number(Function::SoftplusBelow, &x, threshold)?;
-    Ok(vec![if beta == 1.0 { value } else { call.map_number(Function::Div, &value, beta)? }])
+    let scaled = call.scaled(&x, beta)?;
+    let value = call.map_number(Function::SoftplusBelow, &scaled, threshold)?;
+    if beta == 1.0 {
+        return Ok(vec![value]);
+    }
+    let (below, threshold) = (call.map_number(Function::Div, &value, beta)?, call.literal(threshold)?);
+    let is_above = call.map(Function::Less, &[&threshold, &scaled])?;
+    Ok(vec![call.map(Function::Where, &[&is_above, &x, &below])?]) // where the product may be infinite
 }
 
 fn clamp(call: &mut Call) -> Lowered {

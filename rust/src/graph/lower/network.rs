@@ -95,6 +95,7 @@ fn batch_norm(call: &mut Call) -> Lowered {
     if x.view.is_empty() {
         return Err(call.refuse("has nothing to take statistics of"));
     }
+    positive(call, eps)?;
     let [value, moments] = call.standardised(&x, affine.clone(), eps)?;
     let row = |row| Tensor { view: moments.view.select(0, row), ..moments.clone() };
     let variance = call.map(Function::Squared, &[&row(1)])?;
@@ -212,6 +213,11 @@ fn group_norm(call: &mut Call) -> Lowered {
     by_groups(call, &x, groups, [weight, bias], eps)
 }
 
+/// Without eps, LibTorch gives a channel of equal numbers a slope of its own.
+fn positive(call: &Call, eps: f64) -> Result<()> {
+    if eps > 0.0 { Ok(()) } else { Err(call.refuse(format!("has eps {eps}"))) }
+}
+
 /// `instance_norm(x, weight, bias, running_mean, running_var, use_input_stats, momentum, eps, ...)`
 fn instance_norm(call: &mut Call) -> Lowered {
     let x = call.tensor(0)?;
@@ -219,6 +225,7 @@ fn instance_norm(call: &mut Call) -> Lowered {
         return Err(call.refuse("has running statistics"));
     }
     let (weight, bias, eps) = (call.optional(1)?, call.optional(2)?, call.number_or(7, 1e-5)?);
+    positive(call, eps)?;
     let channels = x.view.sizes.get(1).copied().unwrap_or(0);
     by_groups(call, &x, channels, [weight, bias], eps)
 }
