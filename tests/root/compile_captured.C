@@ -284,6 +284,83 @@ void ShapeOfANumber()
            {"no dimension"});
 }
 
+/// A function that replaces its state, or counts, runs once for each call once that is known.
+void State()
+{
+   struct Network {
+      torch::Tensor fState = torch::zeros({4});
+      int fRuns = 0;
+   };
+   using Function = std::function<torch::Tensor(Network &, torch::Tensor)>;
+   const Function functions[] = {[](Network &n, torch::Tensor x) {
+                                    ++n.fRuns;
+                                    n.fState = (x.mean(0) + n.fState.detach()).tanh();
+                                    return x * n.fState;
+                                 },
+                                 [](Network &n, torch::Tensor x) { return x.sin() * double(++n.fRuns); }};
+   for (const auto &function : functions) {
+      const auto observed = std::make_shared<Network>();
+      const auto compiled = CladTorch::Compile([=](torch::Tensor x) { return function(*observed, x); }, {torch::randn({3, 4})});
+      std::cout << compiled.BackEnd() << " " << compiled.Reason() << std::endl;
+      CHECK(compiled.BackEnd() == "autograd");
+      Network eager = *observed;
+      for (int call = 0; call < 6; ++call) {
+         const auto x = torch::randn({3 + call % 2, 4}).requires_grad_(call > 2);
+         const auto wanted = function(eager, x), found = call % 3 == 0 ? compiled.Forward({x}) : compiled(x);
+         CHECK(observed->fRuns == eager.fRuns);
+         CHECK(torch::allclose(found, wanted) && torch::allclose(observed->fState, eager.fState));
+      }
+   }
+}
+
+/// A tensor that a function keeps is that of the last call.
+void KeptTensors()
+{
+   torch::Tensor weights;
+   std::vector<torch::Tensor> all;
+   const auto attention = [&](torch::Tensor x) {
+      weights = x.mm(x.t()).softmax(-1);
+      return weights.mm(x);
+   };
+   const auto list = [&](torch::Tensor x) {
+      all.push_back(x.exp().sum());
+      return x.exp() * 2;
+   };
+   torch::Tensor mask;
+   const auto cache = [&](torch::Tensor x) {
+      if (!mask.defined())
+         mask = torch::ones({3, 4}).tril();
+      return (x * mask).sin();
+   };
+   const auto x = torch::randn({3, 4}), y = torch::randn({3, 4});
+   const auto withWeights = CladTorch::Compile(attention, {x}), withList = CladTorch::Compile(list, {x});
+   CHECK(withWeights.BackEnd() == "autograd" && withWeights.Reason().find("keeps a tensor") != std::string::npos);
+   CHECK(withList.BackEnd() == "autograd" && withList.Reason().find("keeps a tensor") != std::string::npos);
+   withWeights(y);
+   CHECK(torch::allclose(weights, y.mm(y.t()).softmax(-1)));
+   const auto before = all.size();
+   withList(y);
+   CHECK(all.size() == before + 1 && torch::allclose(all.back(), y.exp().sum()));
+   CHECK(CladTorch::Compile(cache, {x}).BackEnd() == "aot");
+}
+
+/// What the caller does with a gradient of Backward() changes neither another one nor the adjoint.
+void GradientsApart()
+{
+   const auto x = torch::randn({3, 4}), b = torch::randn({3, 4});
+   for (const auto backEnd : {CladTorch::kAotBackEnd, CladTorch::kAutogradBackEnd}) {
+      CladTorch::CompileOptions options;
+      options.fBackEnd = backEnd;
+      const auto compiled = CladTorch::Compile([](torch::Tensor s, torch::Tensor t) { return s + t; }, {x, b}, options);
+      const auto value = compiled.Forward({x, b});
+      const auto adjoint = torch::ones({3, 4}).requires_grad_();
+      const auto gradients = compiled.Backward({adjoint});
+      CHECK(!gradients[0].requires_grad() && !gradients[1].requires_grad());
+      gradients[0].mul_(5);
+      CHECK((gradients[1] == 1).all().item<bool>() && (adjoint == 1).all().item<bool>());
+   }
+}
+
 void compile_captured()
 {
    FrozenParameters();
@@ -298,5 +375,8 @@ void compile_captured()
    Unrecorded();
    Code();
    ShapeOfANumber();
+   State();
+   KeptTensors();
+   GradientsApart();
    Passed();
 }

@@ -6,6 +6,7 @@
 #include "OnLibTorch.hxx"
 #include "Specialisation.hxx"
 #include "Watch.hxx"
+#include "Written.hxx"
 
 #include <c10/core/impl/LocalDispatchKeySet.h>
 #include <torch/csrc/autograd/functions/utils.h>
@@ -134,6 +135,7 @@ struct CompiledData {
       const std::unique_lock<std::shared_mutex> writing(fMutex);
       fSpecialisations.clear();
       fBatches.clear();
+      fInconstant.clear();
    }
 
    /// What the calling thread's last Forward() left; the reference is its own.
@@ -174,16 +176,27 @@ private:
    bool TakesTurns() const
    {
       const std::shared_lock<std::shared_mutex> reading(fMutex);
-      return fSpecialisations.size() == kMost && (fOptions.fBackEnd == kAnyBackEnd || fOptions.fBackEnd == kFastestBackEnd);
+      return fSpecialisations.size() == kMost && MayRunOnLibTorch();
    }
 
    std::shared_ptr<const Specialisation> Make(const std::vector<bool> &mode, const TensorList &inputs, const Wanted &wanted)
    {
+      if (!fInconstant.empty() && MayRunOnLibTorch())
+         return std::make_shared<const Specialisation>(fFunction, inputs, wanted, fInconstant);
       if (auto made = FromBatch(mode, inputs, wanted))
          return made;
-      return std::make_shared<const Specialisation>(fFunction, inputs, wanted, fOptions,
-                                                    [&] { return Observe(*fFunction, inputs, wanted, fOptions.fName); });
+      const auto observe = [&] {
+         try {
+            return Observe(*fFunction, inputs, wanted, fOptions.fName);
+         } catch (const Inconstant &e) {
+            fInconstant = e.what();
+            throw;
+         }
+      };
+      return std::make_shared<const Specialisation>(fFunction, inputs, wanted, fOptions, observe);
    }
+
+   bool MayRunOnLibTorch() const { return fOptions.fBackEnd == kAnyBackEnd || fOptions.fBackEnd == kFastestBackEnd; }
 
    /// From an observation for every number of rows; null where there is none, or none that holds for these inputs.
    std::shared_ptr<const Specialisation>
@@ -263,6 +276,7 @@ private:
    std::vector<std::pair<std::vector<bool>, std::shared_ptr<const Specialisation>>> fSpecialisations; ///< by Mode()
    std::mutex fMaking; ///< of new ones
    std::size_t fMisses = 0; ///< when all places were taken; guarded by fMaking
+   std::string fInconstant; ///< why the function is not observed again; guarded by fMaking
    std::list<std::pair<std::vector<bool>, DynamicBatch>> fBatches; ///< by Mode()
    std::mutex fLastMutex;
    std::map<std::weak_ptr<const char>, LastCall, std::owner_less<>> fLast; ///< by thread, those that have ended too
@@ -373,6 +387,22 @@ TensorList Forward(CompiledData &data, const TensorList &inputs, LastCall &last)
    return outputs;
 }
 
+/// Copies of those that share memory with one another or with adjoints, and none that goes back further: what the caller does with
+/// one of them changes no other one.
+void SetApart(TensorList &gradients, const TensorList &adjoints)
+{
+   for (auto gradient = gradients.begin(); gradient != gradients.end(); ++gradient) {
+      const auto shares = [&](const torch::Tensor &other) { return other.defined() && ShareMemory(other, *gradient); };
+      if (!gradient->defined())
+         continue;
+      const bool isShared = std::any_of(gradients.begin(), gradient, shares) || std::any_of(adjoints.begin(), adjoints.end(), shares);
+      if (isShared)
+         *gradient = gradient->detach().clone(at::MemoryFormat::Contiguous);
+      else if (gradient->requires_grad())
+         *gradient = gradient->detach();
+   }
+}
+
 TensorList Backward(const LastCall &last, const TensorList &adjoints)
 {
    const UsualMode usual;
@@ -382,10 +412,13 @@ TensorList Backward(const LastCall &last, const TensorList &adjoints)
    last.fSaved.CheckUnchanged(last.fSpecialisation->Inputs());
    if (!last.fSpecialisation->Compiled()) {
       const c10::InferenceMode recording(false);
-      return GradientsOnLibTorch(last.fInputs, last.fOutputs, adjoints);
+      auto gradients = GradientsOnLibTorch(last.fInputs, last.fOutputs, adjoints);
+      SetApart(gradients, adjoints);
+      return gradients;
    }
    auto gradients = last.fSpecialisation->Backward(last.fSaved, adjoints);
    gradients.resize(gradients.size() - last.fSpecialisation->Constants().size());
+   SetApart(gradients, adjoints);
    return gradients;
 }
 

@@ -70,6 +70,12 @@ public:
    using std::runtime_error::runtime_error;
 };
 
+/// The same of a function that does something else at each call, whatever its inputs: nothing is gained by another observation.
+class Inconstant : public Unobservable {
+public:
+   using Unobservable::Unobservable;
+};
+
 /// What the function throws on the inputs that it was to be observed with.
 struct Thrown {
    std::exception_ptr fWhat;

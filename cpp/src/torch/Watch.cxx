@@ -171,6 +171,14 @@ void Watch::End(const TensorList &results)
    fSteps.push_back(std::move(step));
 }
 
+void Watch::CheckKept() const
+{
+   for (const auto &[address, memory] : fMemory)
+      if (!memory.fInput && (memory.fSources & kInput) && !memory.fStorage.expired())
+         throw Inconstant("it keeps a tensor that it computes of its inputs, in a member, a list or a captured variable, which a call of "
+                          "kernels would not renew: return that tensor, too");
+}
+
 void Watch::NoteHere(std::string_view obstacle)
 {
    if (gInnermost)

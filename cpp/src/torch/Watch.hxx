@@ -43,6 +43,8 @@ public:
    Watch &operator=(const Watch &) = delete;
    /// Watches no longer; what was seen stays. Throws Unobservable with the first obstacle. `results` are the function's.
    void End(const TensorList &results);
+   /// Throws Inconstant where a tensor that the run computed of its inputs is still there: call it after End(), without results.
+   void CheckKept() const;
    /// Notes what a function of this thread does that its operators do not show, where one is watched.
    static void NoteHere(std::string_view obstacle);
 

@@ -54,8 +54,8 @@ using ListFunction = std::function<TensorList(const TensorList &)>;
 
 /// A compiled function of tensors, made by CladTorch::Compile.
 ///
-/// It is specialised for the dtype, shape and strides of its inputs and captured tensors: a call with other ones
-/// compiles another specialisation. 256 of them are kept; once there are as many, LibTorch runs most calls with other
+/// It is specialised for the dtype, shape and strides of its inputs and captured tensors, and for which of them require gradients: a call
+/// with other ones compiles another specialisation. 256 of them are kept; once there are as many, LibTorch runs most calls with other
 /// shapes. Captured tensors (parameters of a torch::nn module, running statistics), and
 /// whether they require gradients, are read at each call. Copies share everything. All methods are thread-safe and
 /// throw CladTorch::Error; while one thread compiles for new shapes, others run existing specialisations. Batches whose
@@ -238,11 +238,14 @@ ListFunction AsListFunction(F function)
 ///        tensors runs on LibTorch, and Reason() names the obstacle: values read out of tensors (item(), data_ptr())
 ///        and branches on them, results whose shape depends on values, custom autograd functions, hooks, gradients
 ///        switched off or on, changes of inputs and captured tensors, random numbers other than dropout's, results that
-///        are inputs. Plain numbers that a function captures, and captured tensors that it reads by their address,
+///        are inputs, tensors that it computes of its inputs and keeps (in a member, a list), operators that differ from call to
+///        call (a counter). A call of kernels computes the results and nothing else: what the function does besides (it prints,
+///        counts, fills a histogram) happens while it is observed, and not at a call. Plain numbers that a function captures, and captured tensors that it reads by their address,
 ///        cannot be tracked: see Reset(). Nor can branches on where an input lies: is_same(), storage_offset().
 /// \param examples Inputs to observe it with, on the CPU. The function runs a few times, with gradients and without,
 ///        and on other values of the same shapes. Changes of tensors and of LibTorch's random state are undone: other
-///        threads may draw the same random numbers again. Tensors that the function creates and keeps stay.
+///        threads may draw the same random numbers again. Tensors that the function creates and keeps stay, and so does state that it
+///        replaces (`h = ...`): with fBackEnd = kAutogradBackEnd it is not run here.
 /// \param options Back end and its limits. A function that no back end supports runs on LibTorch's autograd; Print()
 ///        gives the reason.
 template <class F>
