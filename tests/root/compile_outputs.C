@@ -148,7 +148,7 @@ void CheckSums()
 void CheckOptions()
 {
    constexpr float inf = std::numeric_limits<float>::infinity(), nan = std::numeric_limits<float>::quiet_NaN();
-   const auto x = torch::tensor({-inf, -3.f, -2.9999998f, -1.f, -0.f, 0.f, 1.f, 2.9999998f, 3.f, 3.0000002f, inf, nan});
+   const auto x = torch::tensor({-inf, -3.f, -2.9999998f, -1.f, -0.f, 0.f, 1.f, 2.9999998f, 3.f, 3.0000002f, 1e10f, 3e38f, inf, nan});
    const auto y = torch::zeros_like(x);
    using Function = std::function<torch::Tensor(const torch::Tensor &)>;
    const std::vector<std::tuple<const char *, const char *, Function>> functions{
@@ -157,6 +157,13 @@ void CheckOptions()
       {"smooth_l1 of 0", "autograd", [=](const torch::Tensor &t) { return torch::smooth_l1_loss(t, y, at::Reduction::None, 0); }},
       {"huber of infinity", "autograd", [=](const torch::Tensor &t) { return torch::huber_loss(t, y, at::Reduction::None, INFINITY); }},
       {"softplus of 0", "autograd", [](const torch::Tensor &t) { return torch::softplus(t, 0); }},
+      {"softplus of a large product", "aot", [](const torch::Tensor &t) { return torch::softplus(t, 2, 10); }},
+      {"celu of a large quotient", "aot", [](const torch::Tensor &t) { return torch::celu(t.slice(0, 0, -1), 1e-30); }}, // not at NaN
+      {"batch_norm without eps", "split",
+       [](const torch::Tensor &t) {
+          const auto features = torch::stack({torch::zeros_like(t), torch::arange(t.numel(), t.options())}, 1) + 0 * t[3];
+          return torch::batch_norm(features, {}, {}, {}, {}, true, 0.1, 0, false);
+       }},
       {"elu of infinity", "autograd", [](const torch::Tensor &t) { return torch::elu(t, INFINITY); }},
       {"celu of infinity", "autograd", [](const torch::Tensor &t) { return torch::celu(t, INFINITY); }}};
    for (const auto &[name, backEnd, function] : functions) {
@@ -165,8 +172,8 @@ void CheckOptions()
       CHECK(compiled.BackEnd() == backEnd);
       const auto found = Leaves({x}), wanted = Leaves({x});
       const auto value = compiled(found[0]), eager = function(wanted[0]);
-      value.backward(torch::ones_like(x));
-      eager.backward(torch::ones_like(x));
+      value.backward(torch::ones_like(value));
+      eager.backward(torch::ones_like(eager));
       CHECK(torch::allclose(value, eager, 1e-6, 0, true) && torch::allclose(found[0].grad(), wanted[0].grad(), 1e-6, 0, true));
    }
 }

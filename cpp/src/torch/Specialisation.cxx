@@ -209,7 +209,15 @@ std::string Specialisation::Describe() const
    std::string calls;
    for (const auto &input : fInputs)
       calls += (calls.empty() ? "for " : ", ") + input.Describe();
-   calls += std::string(calls.empty() ? "for no inputs" : "") + (fWanted.fRecorded ? ", with gradients\n" : ", without gradients\n");
+   if (calls.empty())
+      calls = "for no inputs";
+   std::string gradients;
+   for (std::size_t i = 0; i < fInputs.size(); ++i)
+      if (fWanted.fRecorded && fWanted.fInputs[i])
+         gradients += (gradients.empty() ? ", with gradients of input " : ", ") + std::to_string(i);
+   if (fWanted.fRecorded && fWanted.fCaptured)
+      gradients += gradients.empty() ? ", with gradients of captured tensors" : " and of captured tensors";
+   calls += (gradients.empty() ? ", without gradients" : gradients) + "\n";
    if (fCore)
       return calls + std::string((*fCore)->describe());
    if (fParts)

@@ -82,7 +82,7 @@ pub const ON_LIBTORCH: &[(&str, &str)] = &[
     ),
     (
         "scatter scatter_reduce index_copy index_fill index_reduce masked_scatter put",
-        "of several elements for one place it takes the last one",
+        "of several elements for one place it takes one, or another combination than their sum",
     ),
     ("index_put", "of several elements for one place it takes any; at constant places that differ, kernels run it"),
     ("aminmax", "it has no derivative"),
