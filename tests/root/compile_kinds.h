@@ -52,6 +52,7 @@ struct State {
    Tensor fRows = torch::tensor({2, 0, 1}, torch::kLong);
    Tensor fColumns = torch::tensor({3, 0, 1, 1}, torch::kLong);
    Tensor fKept;
+   Tensor fSeen; ///< of the last run
    torch::nn::BatchNorm1d fNorm{4};
    torch::nn::Dropout fDropout{0.4};
    std::function<Tensor(Tensor)> fInner; ///< another compiled function; for the eager run the plain one
@@ -59,7 +60,7 @@ struct State {
    /// What the program may change.
    Tensors All() const
    {
-      return {fWeight, fScale, fSquare, fCount, fTotal, fNorm->running_mean, fNorm->running_var, fNorm->num_batches_tracked};
+      return {fWeight, fScale, fSquare, fCount, fTotal, fNorm->running_mean, fNorm->running_var, fNorm->num_batches_tracked, fSeen};
    }
    /// What may have a gradient.
    Tensors Leaves() const { return {fWeight, fSquare, fNorm->weight, fNorm->bias}; }
@@ -289,6 +290,8 @@ inline std::vector<Kind> OtherKinds()
       STEP(return a + s.fTotal;),
       STEP(s.fFresh = s.fFresh.clone(); return a * s.fFresh;),
       STEP(if (!s.fKept.defined()) s.fKept = torch::tensor({3.f, 1.f, 4.f, 1.f}); return a * s.fKept;),
+      STEP(s.fSeen = a.detach() * 0.5; return a + b;),
+      STEP(s.fSeen = a.sin(); return s.fSeen * b;),
       STEP(return s.fSquare;),
       STEP(return s.fScale.expand(a.sizes());),
    };

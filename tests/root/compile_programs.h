@@ -366,6 +366,7 @@ inline std::string Differs(const Program &program, std::string &backEnd)
       return Thrown([&] { direct(copies()); }).empty() ? "Compile throws '" + thrown + "'" : "";
    }
    backEnd = function->BackEnd();
+   compiled.fSeen = Tensor(); // of the runs that observed it
    for (unsigned i = 0; i < program.fCalls.size(); ++i) {
       const auto &spec = program.fCalls[i];
       Change(spec.fChange, eager, [] {});
