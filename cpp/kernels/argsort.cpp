@@ -2,7 +2,7 @@
 /// The places of the first elements of each row of a strided view, in an order.
 #include "kernels.hpp"
 #include "order.hpp"
-#include "view.hpp"
+#include "rows.hpp"
 
 #include <cstdlib>
 
@@ -98,6 +98,75 @@ public:
    }
 };
 
+/// Whether a comes before b, of which neither is before the other; a NaN is greater than all numbers.
+template <bool Descending, typename T>
+inline bool Precedes(T a, T b)
+{
+   const bool before = Descending ? a > b : a < b, aIsNaN = a != a, bIsNaN = b != b;
+   return before | (Descending ? aIsNaN & !bIsNaN : !aIsNaN & bIsNaN);
+}
+
+/// The first of C elements, `down` apart, of each of n <= kBlock rows side by side, and where it is.
+template <bool Descending, typename T>
+__attribute__((noinline)) void FirstBeside(size_t n, size_t C, const T *x, size_t down, T *first, uint32_t *place)
+{
+   std::memcpy(first, x, n * sizeof(T));
+   std::fill(place, place + n, uint32_t(0));
+   for (size_t c = 1; c < C; ++c) {
+      const T *row = x + c * down;
+      CT_ELEMENTWISE
+      for (size_t i = 0; i < n; ++i) {
+         const bool precedes = Precedes<Descending>(row[i], first[i]);
+         first[i] = precedes ? row[i] : first[i];
+         place[i] = precedes ? static_cast<uint32_t>(c) : place[i];
+      }
+   }
+}
+
+/// Where the first of n elements is, several of which are seen side by side.
+template <bool Descending, typename T>
+size_t FirstOf(size_t n, const T *x)
+{
+   constexpr size_t sides = 32;
+   T first[sides];
+   uint32_t place[sides];
+   FirstBeside<Descending>(sides, n / sides, x, sides, first, place);
+   size_t found = place[0] * sides;
+   for (size_t i = 1; i < sides; ++i) {
+      const size_t at = place[i] * sides + i;
+      if (Precedes<Descending>(x[at], x[found]) || (at < found && !Precedes<Descending>(x[found], x[at])))
+         found = at;
+   }
+   for (size_t i = n / sides * sides; i < n; ++i)
+      found = Precedes<Descending>(x[i], x[found]) ? i : found;
+   return found;
+}
+
+/// places[R] = where in its row of x's view [R,C] the first element is; false for a view that is better read otherwise.
+template <bool Descending, typename T>
+bool FirstPlaces(size_t R, size_t C, const T *x, const ct_view &view, T *places)
+{
+   if (AreSideBySide(view, C)) {
+      const size_t neighbours = view.sizes[view.rank - 2];
+      T first[kBlock];
+      uint32_t place[kBlock];
+      for (size_t start = 0; start < R; start += neighbours)
+         for (size_t r = 0, n; r < neighbours; r += n) {
+            n = neighbours - r < kBlock ? neighbours - r : kBlock;
+            const T *from = x + Walk(view, (start + r) * C).Offset();
+            FirstBeside<Descending>(n, C, from, view.strides[view.rank - 1], first, place);
+            for (size_t i = 0; i < n; ++i)
+               places[start + r + i] = static_cast<T>(place[i]);
+         }
+      return true;
+   }
+   if (!IsContiguous(view) || C <= kCounted)
+      return false;
+   for (size_t r = 0; r < R; ++r)
+      places[r] = static_cast<T>(FirstOf<Descending>(C, x + view.offset + r * C));
+   return true;
+}
+
 } // namespace
 
 static_assert(CT_ORDER_STABLE == 0 && CT_ORDER_TOP == 1, "FirstInOrder, which exported headers have too, takes these numbers");
@@ -106,6 +175,9 @@ static_assert(CT_ORDER_STABLE == 0 && CT_ORDER_TOP == 1, "FirstInOrder, which ex
 template <typename T>
 void Argsort(int order, int descending, size_t R, size_t C, size_t count, const T *x, const ct_view *view, T *places)
 {
+   if (order == CT_ORDER_STABLE && count == 1 && C > 0 &&
+       (descending ? FirstPlaces<true, T> : FirstPlaces<false, T>)(R, C, x, *view, places))
+      return;
    Ranker<T> ranker(order, C, count);
    Reader<T> reader(x, *view, 0);
    for (size_t r = 0; r < R; ++r, places += count) {

@@ -93,6 +93,10 @@ void Ties()
       {"max of rows", [](const Tensor &x) { return std::get<0>(x.max(0)).square(); }},
       {"max of columns", [](const Tensor &x) { return std::get<0>(x.max(1)).square(); }},
       {"max", [](const Tensor &x) { return x.max().square(); }},
+      {"argmax of rows", [](const Tensor &x) { return x.gather(0, x.argmax(0, true)).square(); }},
+      {"argmax of columns", [](const Tensor &x) { return x.gather(1, x.argmax(1, true)).square(); }},
+      {"argmin of rows", [](const Tensor &x) { return x.gather(0, x.argmin(0, true)).square(); }},
+      {"argmin of columns", [](const Tensor &x) { return x.gather(1, x.argmin(1, true)).square(); }},
       {"amax of pieces", [](const Tensor &x) { return x.view({x.size(0), 2, -1}).amax(1) * 3; }}};
    for (const auto &[rows, columns] : std::vector<std::pair<int, int>>{{3, 16}, {40, 258}, {700, 18}, {20011, 30}, {5, 3000}}) {
       for (const bool withNaN : {false, true}) {
