@@ -416,9 +416,8 @@ TensorList Backward(const LastCall &last, const TensorList &adjoints)
       SetApart(gradients, adjoints);
       return gradients;
    }
-   auto gradients = last.fSpecialisation->Backward(last.fSaved, adjoints);
+   auto gradients = last.fSpecialisation->Backward(last.fSaved, adjoints, false);
    gradients.resize(gradients.size() - last.fSpecialisation->Constants().size());
-   SetApart(gradients, adjoints);
    return gradients;
 }
 

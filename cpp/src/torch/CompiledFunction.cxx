@@ -96,8 +96,8 @@ torch::autograd::variable_list CompiledFunction::apply(torch::autograd::variable
    if (torch::GradMode::is_enabled())
       return Differentiable(adjoints);
    if (std::all_of(adjoints.begin(), adjoints.end(), [](const auto &adjoint) { return adjoint.defined(); }))
-      return fSpecialisation->Backward(fSaved, adjoints);
-   auto gradients = fSpecialisation->BackEnd() == "jit" ? OfSome(adjoints) : fSpecialisation->Backward(fSaved, adjoints);
+      return fSpecialisation->Backward(fSaved, adjoints, true);
+   auto gradients = fSpecialisation->BackEnd() == "jit" ? OfSome(adjoints) : fSpecialisation->Backward(fSaved, adjoints, true);
    ForgetUnreached(adjoints, gradients);
    return gradients;
 }

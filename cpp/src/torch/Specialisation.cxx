@@ -146,6 +146,9 @@ void Specialisation::MakeWhole(const Observation &observation, const CompileOpti
       return Core::compiled_new(observation.Graph(), spec);
    });
    fSignature = Core::compiled_signature(*core);
+   const auto &passed = fSignature->passed_on;
+   if (std::any_of(passed.begin(), passed.end(), [](std::int32_t output) { return output >= 0; }))
+      fPassedOn.assign(passed.begin(), passed.end());
    CheckChanged(observation, fInputs.size(), fSignature->updates);
    if (fSignature->noise.size() != observation.fDraws.size())
       throw Unobservable("it draws random numbers that none of its results uses, or with another operator than dropout");
@@ -290,7 +293,7 @@ TensorList Specialisation::Forward(TensorList arguments, SavedCall *saved) const
    return results;
 }
 
-TensorList Specialisation::Backward(const SavedCall &saved, const TensorList &adjoints) const
+TensorList Specialisation::Backward(const SavedCall &saved, const TensorList &adjoints, bool passOn) const
 {
    Addresses inputs, outputs, gradients;
    for (const auto &argument : saved.fArguments)
@@ -302,12 +305,12 @@ TensorList Specialisation::Backward(const SavedCall &saved, const TensorList &ad
    }
    TensorList results(fGradients.size());
    for (std::size_t i = 0; i < fGradients.size(); ++i) {
-      const bool isPassedOn = fSignature->passed_on[i] >= 0;
+      const bool isPassedOn = passOn && !fPassedOn.empty() && fPassedOn[i] >= 0;
       if (fGradients[i] && !isPassedOn)
          results[i] = Empty(fSignature->dtype, saved.fArguments[i].sizes());
       gradients.Add(results[i]);
       if (fGradients[i] && isPassedOn) // not written: LibTorch's operators give the adjoint itself, too
-         results[i] = Given(plain[fSignature->passed_on[i]], fSignature->dtype, saved.fArguments[i]);
+         results[i] = Given(plain[static_cast<std::size_t>(fPassedOn[i])], fSignature->dtype, saved.fArguments[i]);
    }
    Core::compiled_backward(**fCore, **saved.fCore, inputs.Slice(), outputs.Slice(), gradients.Slice());
    for (std::size_t i = 0; i < fGradients.size(); ++i)

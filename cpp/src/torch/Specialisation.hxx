@@ -79,8 +79,8 @@ public:
    /// Outputs for `arguments` (inputs and captured tensors); what Backward() needs is kept in `saved` if given.
    TensorList Forward(TensorList arguments, SavedCall *saved) const;
    /// Gradients of inputs and captured tensors, which are as they were in the forward call; undefined where none was
-   /// wanted.
-   TensorList Backward(const SavedCall &saved, const TensorList &adjoints) const;
+   /// wanted. With `passOn` they may be the adjoints that are given, else their memory is their own.
+   TensorList Backward(const SavedCall &saved, const TensorList &adjoints, bool passOn) const;
 
 private:
    void Take(const Observation &observation);
@@ -100,6 +100,7 @@ private:
    std::optional<Core::CompiledSignature> fSignature;
    std::shared_ptr<const Parts> fParts; ///< where kernels run some of it; else null
    Marks fGradients; ///< of inputs and captured tensors
+   c10::SmallVector<std::int32_t, 8> fPassedOn; ///< for each of them the output whose adjoint is its gradient, or -1; empty if there is none
 };
 
 } // namespace Internal
