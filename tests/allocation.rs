@@ -226,9 +226,9 @@ fn calls_of(recorder: &Recorder, name: &str, threads: i32) -> bool {
     let call = || {
         // SAFETY: the tensors have the shapes and types of the observation and outlive the calls.
         unsafe {
-            compiled.infer(&input, &output).unwrap();
-            let saved = compiled.forward(&input, &output).unwrap();
-            compiled.backward(&saved, &input, &output, &gradient).unwrap();
+            compiled.infer(0, &input, &output).unwrap();
+            let saved = compiled.forward(0, &input, &output).unwrap();
+            compiled.backward(0, &saved, &input, &output, &gradient).unwrap();
         }
     };
     // Work is handed to several threads through a queue whose memory comes in pieces for 63 hand-overs, three a call.

@@ -64,6 +64,14 @@ fn random_programs() {
     Session::root(&["-q", &script("compile_programs.C")]).run().passed().show("programs on");
 }
 
+/// On a GPU, where there is one; else the same functions on the CPU.
+#[test]
+fn on_a_gpu() {
+    let outcome = Session::root(&["-q", &script("compile_cuda.C")]).run().passed();
+    outcome.show("compiled functions");
+    outcome.show("functions on");
+}
+
 #[test]
 fn in_threads() {
     Session::root(&["-q", &script("compile_threads.C")]).run().passed();

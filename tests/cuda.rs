@@ -5,13 +5,11 @@
 mod gpu;
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
-use std::process::Command;
 
-use cladtorch::gradient::Failure;
 use cladtorch::gradient::cuda::{self, CudaProgram, Gpu, Nvrtc};
+use cladtorch::gradient::{BackEnd, CompileOptions, CompiledGraph, Failure, Wanted};
 use cladtorch::graph::Program;
-use support::cuda_host::{Host, lowered};
+use support::cuda_host::{Host, driver, gpu_on_host, lowered};
 use support::graph::cases::{In, cases};
 use support::graph::recorder::{A, Recorder, agree, compare, numbers};
 use support::say;
@@ -301,18 +299,6 @@ fn large(rows: i64, wave: &dyn Fn(&[i64], f64) -> Tensor) -> Vec<(&'static str, 
     all
 }
 
-/// A driver whose GPU is the host, with what is wrong with it.
-fn driver(folder: &Path, wrong: &str) -> PathBuf {
-    let path = folder.join(format!("driver{wrong}.so"));
-    let compiler = std::env::var_os("CXX").unwrap_or_else(|| "c++".into());
-    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/cuda/driver.cpp");
-    let mut command = Command::new(compiler);
-    command.args(["-std=c++17", "-Wall", "-Wextra", "-fPIC", "-shared", source, "-ldl", "-o"]).arg(&path);
-    let made = command.args((!wrong.is_empty()).then(|| format!("-D{wrong}"))).status().expect("a C++ compiler");
-    assert!(made.success());
-    path
-}
-
 /// A function with arguments of several types and strides, a literal, a result that is a view, and a sum.
 fn function() -> Made {
     let numbers = |shape: &[i64]| wave(shape, 0.7, Kind::Float);
@@ -355,6 +341,83 @@ fn the_driver_runs_what_the_host_does() {
     }
 }
 
+/// All operators by the driver's functions: with the memory that the back end itself sets aside.
+#[test]
+fn operators_have_the_memory_that_they_need() {
+    let folder = tempfile::tempdir().unwrap();
+    let gpu = Gpu::open_by(&driver(folder.path(), ""), 0).unwrap();
+    let mut all = made(Kind::Double, &mut BTreeSet::new());
+    all.extend(
+        large(7, &|shape, step| wave(shape, step, Kind::Double))
+            .into_iter()
+            .filter_map(|(what, recorder)| of(what.into(), recorder)),
+    );
+    let mut with_scratch = 0;
+    for made in all.chunks(TOGETHER) {
+        let host = Host::compile(&made.iter().map(|each| &each.cuda).collect::<Vec<_>>());
+        let image = [host.path.to_str().unwrap().as_bytes(), b"\0"].concat();
+        for Made { what, recorder, program, cuda } in made {
+            with_scratch += usize::from(cuda.forward_has_scratch());
+            let got = gpu::results(&gpu, &image, recorder, program, cuda).unwrap_or_else(|_| panic!("{what} failed"));
+            let want = host.results(recorder, program, cuda).unwrap_or_else(|_| panic!("{what}: an index"));
+            assert!(got.iter().zip(&want).all(|(got, want)| bits(got) == bits(want)), "{what}");
+        }
+    }
+    assert!(with_scratch > 0, "no operator sums parts forward");
+}
+
+/// Compiled functions on that GPU: what C++ calls, from the choice of the back end to gradients.
+#[test]
+fn compiled_functions_run_on_a_gpu() {
+    let folder = tempfile::tempdir().unwrap();
+    let gpu = gpu_on_host(folder.path(), str::to_owned);
+    let on_gpu = |recorder: &Recorder, wanted: Wanted| {
+        let options = CompileOptions { gpu: Some(gpu.clone()), ..recorder.options(wanted, 60.0) };
+        CompiledGraph::new(&recorder.graph, &options).map_err(|error| error.to_string())
+    };
+    for wanted in [Wanted::Any, Wanted::Fastest] {
+        let Made { recorder, .. } = function();
+        let compiled = on_gpu(&recorder, wanted).unwrap();
+        assert_eq!((compiled.back_end(), compiled.obstacle()), (BackEnd::Cuda, ""));
+        assert!(compiled.text().contains("__global__") && compiled.describe().contains("back end cuda ("));
+        assert!(compiled.signature().passed_on.iter().all(Option::is_none));
+        compare(&recorder, recorder.actual(&compiled).unwrap(), 2e-5, 4e-6).unwrap();
+    }
+    let Made { recorder, .. } = function();
+    let compiled = on_gpu(&recorder, Wanted::Any).unwrap();
+    let mut index = recorder.inputs()[2].shallow_clone();
+    let _ = index.fill_(3);
+    let error = recorder.actual(&compiled).unwrap_err();
+    assert!(error.contains("index_select") && error.contains("out of range"), "{error}");
+    let _ = index.fill_(1);
+    let [after, expected] = [&compiled, &recorder.compile().unwrap()].map(|of| recorder.actual(of).unwrap());
+    for (got, want) in after.iter().zip(&expected) {
+        agree(&numbers(got), &numbers(want), 2e-5, 4e-6).unwrap();
+    }
+    for wanted in [Wanted::Aot, Wanted::Jit] {
+        let error = on_gpu(&recorder, wanted).err().expect("a back end of the CPU");
+        assert!(error.contains("runs on the CPU, and the tensors are on a GPU"), "{error}");
+    }
+}
+
+/// What NVRTC cannot do, and what has no kernel, is an obstacle for the caller.
+#[test]
+fn what_kernels_cannot_run_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let gpu = Gpu::open_by(&driver(folder.path(), ""), 0).unwrap().with_compiler(|_, _| Err("no NVRTC".into()));
+    let told = |recorder: &Recorder| {
+        let options = CompileOptions { gpu: Some(gpu.clone()), ..recorder.options(Wanted::Any, 60.0) };
+        CompiledGraph::new(&recorder.graph, &options).err().expect("no kernels").to_string()
+    };
+    assert!(told(&function().recorder).starts_with("back end cuda: no NVRTC; "));
+    let refused = cases().iter().find(|case| case.op == "topk").map(|case| {
+        let inputs: Vec<Tensor> =
+            case.inputs.iter().enumerate().map(|(i, input)| input.tensor(i, Kind::Float)).collect();
+        told(&case.recorded(&inputs))
+    });
+    assert!(refused.is_some_and(|error| error.contains("back end cuda")));
+}
+
 /// An index out of range is told with its operator, and nothing is read or written there.
 #[test]
 fn an_index_out_of_range_is_told() {
@@ -380,13 +443,13 @@ fn told(got: Result<Vec<Tensor>, Failure>) -> String {
 fn what_a_gpu_lacks_is_told_in_words() {
     let folder = tempfile::tempdir().unwrap();
     let error =
-        |wrong: &str, index: u32| Gpu::open_by(&driver(folder.path(), wrong), index).err().expect(wrong).to_string();
+        |wrong: &str, index: u32| Gpu::open_by(&driver(folder.path(), wrong), index).expect_err(wrong).to_string();
     let expect = |error: String, parts: &[&str]| {
         for part in parts {
             assert!(error.contains(part), "{part} is not in: {error}");
         }
     };
-    let missing = Gpu::open_by(&folder.path().join("libcuda.so.1"), 0).err().expect("no driver").to_string();
+    let missing = Gpu::open_by(&folder.path().join("libcuda.so.1"), 0).expect_err("no driver").to_string();
     expect(missing, &["the NVIDIA driver is not installed", "use the CPU"]);
     expect(error("DEVICES=0", 0), &["the driver sees no GPU"]);
     expect(error("VERSION=11080", 0), &["too old", "CUDA 11.8", "525"]);

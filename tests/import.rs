@@ -442,6 +442,7 @@ fn gradients_are_those_of_central_differences() {
             reason: String::new(),
             gradients: trains.clone(),
             time_limit: 60.0,
+            gpu: None,
         };
         let compiled = CompiledGraph::new(&recorded.graph, &options).unwrap();
         check_gradients(name, &compiled, &tensors, &trains);
@@ -459,7 +460,7 @@ fn check_gradients(name: &str, compiled: &CompiledGraph, tensors: &[Tensor], tra
     let seed = ((Tensor::arange(count, (Kind::Double, tch::Device::Cpu)) * 0.7).sin() + 1.5).reshape(&shape[..]);
     let total = |tensors: &[Tensor]| {
         // SAFETY: the tensors have the shapes of the recording, are dense and outlive the call.
-        unsafe { compiled.infer(&addresses(tensors), &addresses(std::slice::from_ref(&output))) }.unwrap();
+        unsafe { compiled.infer(0, &addresses(tensors), &addresses(std::slice::from_ref(&output))) }.unwrap();
         (&output * &seed).sum(Kind::Double).double_value(&[])
     };
     let gradients: Vec<Tensor> = tensors.iter().map(|tensor| tensor.zeros_like()).collect();
@@ -469,9 +470,9 @@ fn check_gradients(name: &str, compiled: &CompiledGraph, tensors: &[Tensor], tra
         .map(|(gradient, trains)| if *trains { gradient.data_ptr() as usize } else { 0 })
         .collect();
     // SAFETY: as above; gradients are dense and of their inputs' shapes.
-    let saved = unsafe { compiled.forward(&addresses(tensors), &addresses(std::slice::from_ref(&output))) }.unwrap();
+    let saved = unsafe { compiled.forward(0, &addresses(tensors), &addresses(std::slice::from_ref(&output))) }.unwrap();
     // SAFETY: as above.
-    unsafe { compiled.backward(&saved, &addresses(tensors), &addresses(std::slice::from_ref(&seed)), &wanted) }
+    unsafe { compiled.backward(0, &saved, &addresses(tensors), &addresses(std::slice::from_ref(&seed)), &wanted) }
         .unwrap();
     for (index, gradient) in gradients.iter().enumerate().filter(|(index, _)| trains[*index]) {
         // Features of trees and of pools have kinks.

@@ -150,7 +150,7 @@ fn an_index_out_of_range_in_a_block_is_named() {
     let (table, wrong, value) = (&recorder.tensors[0], indices(3), Tensor::zeros([5, 2], (Kind::Double, Device::Cpu)));
     let address = |tensor: &Tensor| tensor.data_ptr() as usize;
     // SAFETY: the tensors have the shapes and types of the observation and outlive the call.
-    let failed = unsafe { compiled.infer(&[address(table), address(&wrong)], &[address(&value)]) };
+    let failed = unsafe { compiled.infer(0, &[address(table), address(&wrong)], &[address(&value)]) };
     let error = failed.expect_err("3 is no row of the table").to_string();
     assert!(error.contains("aten::embedding") && error.contains("out of range"), "{error}");
 }
@@ -173,8 +173,8 @@ fn adjoints_that_are_not_given_are_zero_in_blocks() {
         let gradient = Tensor::full([5, 2], f64::NAN, kind);
         // SAFETY: the tensors have the shapes and types of the observation and outlive the calls.
         unsafe {
-            let saved = compiled.forward(&[address(x)], &[address(&results[0]), address(&results[1])]).unwrap();
-            compiled.backward(&saved, &[address(x)], &seeds, &[address(&gradient)]).unwrap();
+            let saved = compiled.forward(0, &[address(x)], &[address(&results[0]), address(&results[1])]).unwrap();
+            compiled.backward(0, &saved, &[address(x)], &seeds, &[address(&gradient)]).unwrap();
         }
         assert_eq!(numbers(&gradient), [want; 10]);
     }

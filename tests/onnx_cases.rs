@@ -93,6 +93,7 @@ fn run(recorded: &Recorded, passed: &[Tensor], dtype: DType) -> Result<Vec<Known
             reason: String::new(),
             gradients: vec![false; tensors.len()],
             time_limit: 60.0,
+            gpu: None,
         };
         let compiled = CompiledGraph::new(&recorded.graph, &options).map_err(|error| error.to_string())?;
         let kind = if dtype == DType::Float32 { Kind::Float } else { Kind::Double };
@@ -107,7 +108,7 @@ fn run(recorded: &Recorded, passed: &[Tensor], dtype: DType) -> Result<Vec<Known
         let addresses =
             |tensors: &[Tensor]| tensors.iter().map(|tensor| tensor.data_ptr() as usize).collect::<Vec<_>>();
         // SAFETY: the tensors have the shapes and types of the recording, are dense and outlive the call.
-        unsafe { compiled.infer(&addresses(&tensors), &addresses(&results)) }.map_err(|error| error.to_string())?;
+        unsafe { compiled.infer(0, &addresses(&tensors), &addresses(&results)) }.map_err(|error| error.to_string())?;
         computed = results;
     }
     let mut computed = computed.into_iter();

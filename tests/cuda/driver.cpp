@@ -1,8 +1,11 @@
 // A driver whose GPU is the host: modules are names of libraries that tests/cuda/host.rs made. VERSION, DEVICES and LOST say what
-// is wrong with it; it has a MiB of memory for each allocation, and refuses calls without a current context.
+// is wrong with it; it has 64 MiB of memory for each allocation, and refuses calls without a current context.
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+
+#include <functional>
+#include <vector>
 
 #include <dlfcn.h>
 
@@ -24,9 +27,22 @@ struct Kernel {
 };
 
 struct Function {
-   bool (*fRun)(unsigned, unsigned, unsigned, bool, const size_t *);
-   unsigned fNumber, fParameters;
+   bool (*fRun)(unsigned, unsigned, unsigned, unsigned, bool, const size_t *);
+   unsigned fNumber, fParameters, fShared;
 };
+
+/// What a stream launches while it is captured.
+using Graph = std::vector<std::function<int()>>;
+Graph *gCaptured;
+
+/// Runs it now, or with the graph.
+int Queue(std::function<int()> work)
+{
+   if (!gCaptured)
+      return work();
+   gCaptured->push_back(std::move(work));
+   return 0;
+}
 
 thread_local int gCurrent = 0;
 int gContext;
@@ -61,8 +77,9 @@ int cuDeviceGet(int *device, int index)
 }
 int cuDeviceGetAttribute(int *value, int attribute, int)
 {
-   *value = attribute == 75 ? 9 : 0;
-   return attribute == 75 || attribute == 76 ? 0 : 1;
+   // Compute capability 9.0, few multiprocessors, shared memory of a block.
+   *value = attribute == 75 ? 9 : attribute == 16 ? 6 : attribute == 97 ? 232448 : 0;
+   return attribute == 75 || attribute == 76 || attribute == 16 || attribute == 97 ? 0 : 1;
 }
 int cuDevicePrimaryCtxRetain(void **context, int)
 {
@@ -87,9 +104,13 @@ int cuStreamSynchronize(void *)
 {
    return Within(0);
 }
+int cuCtxSynchronize()
+{
+   return Within(0);
+}
 int cuMemAlloc_v2(uintptr_t *address, size_t bytes)
 {
-   if (bytes == 0 || bytes > 1 << 20)
+   if (bytes == 0 || bytes > 64 << 20)
       return Within(bytes ? 2 : 1);
    *address = reinterpret_cast<uintptr_t>(std::malloc(bytes));
    std::memset(reinterpret_cast<void *>(*address), 0xff, bytes); // not a number
@@ -125,23 +146,118 @@ int cuModuleGetFunction(void **function, void *module, const char *name)
    for (unsigned i = 0; kernels[i].fName; ++i)
       if (!std::strcmp(kernels[i].fName, name)) {
          const auto run = reinterpret_cast<decltype(Function::fRun)>(dlsym(module, "run"));
-         *function = new Function{run, i, kernels[i].fParameters}; // there for good, as in the driver
+         *function = new Function{run, i, kernels[i].fParameters, 0}; // there for good, as in the driver
          return Within(0);
       }
    return Within(500);
 }
-int cuLaunchKernel(void *function, unsigned gridX, unsigned gridY, unsigned gridZ, unsigned blockX, unsigned blockY, unsigned blockZ,
-                   unsigned shared, void *stream, void **parameters, void **extra)
+int cuFuncSetAttribute(void *function, int attribute, int value)
 {
-   const auto &f = *static_cast<Function *>(function);
-   size_t addresses[64];
-   if (gridY * gridZ * blockY * blockZ != 1 || blockX > 1024 || shared || stream || extra || f.fParameters > 64)
+   static_cast<Function *>(function)->fShared = attribute == 8 ? unsigned(value) : 0;
+   return Within(value <= 232448 ? 0 : 1);
+}
+int cuMemsetD8Async(uintptr_t to, unsigned char value, size_t bytes, void *)
+{
+   return Within(Queue([=] {
+      std::memset(reinterpret_cast<void *>(to), value, bytes);
+      return 0;
+   }));
+}
+int cuMemcpyDtoDAsync_v2(uintptr_t to, uintptr_t from, size_t bytes, void *)
+{
+   return Within(Queue([=] {
+      std::memcpy(reinterpret_cast<void *>(to), reinterpret_cast<const void *>(from), bytes);
+      return 0;
+   }));
+}
+int cuStreamBeginCapture_v2(void *, int)
+{
+   gCaptured = new Graph;
+   return Within(0);
+}
+int cuStreamEndCapture(void *, void **graph)
+{
+   *graph = gCaptured;
+   gCaptured = nullptr;
+   return Within(*graph ? 0 : 1);
+}
+int cuGraphInstantiateWithFlags(void **executable, void *graph, unsigned long long)
+{
+   *executable = new Graph(*static_cast<Graph *>(graph));
+   return Within(0);
+}
+int cuGraphLaunch(void *executable, void *)
+{
+   for (const auto &work : *static_cast<Graph *>(executable))
+      if (const int code = work())
+         return Within(code);
+   return Within(0);
+}
+int cuGraphDestroy(void *graph)
+{
+   delete static_cast<Graph *>(graph);
+   return Within(0);
+}
+int cuGraphExecDestroy(void *executable)
+{
+   delete static_cast<Graph *>(executable);
+   return Within(0);
+}
+int cuOccupancyMaxActiveClusters(int *clusters, void *, const void *)
+{
+   *clusters = 3;
+   return Within(0);
+}
+int cuStreamCreate(void **stream, unsigned flags)
+{
+   *stream = &gContext;
+   return Within(flags == 1 ? 0 : 1);
+}
+int cuStreamDestroy_v2(void *)
+{
+   return Within(0);
+}
+/// As the headers of CUDA have it.
+struct LaunchAttribute {
+   int fId, fPad;
+   union {
+      int fCooperative;
+      unsigned fCluster[3];
+      char fRoom[64];
+   };
+};
+struct LaunchConfig {
+   unsigned fGrid[3], fBlock[3], fShared;
+   void *fStream;
+   const LaunchAttribute *fAttributes;
+   unsigned fCount;
+};
+
+int cuLaunchKernelEx(const LaunchConfig *config, void *function, void **parameters, void **extra)
+{
+   const auto f = *static_cast<Function *>(function);
+   const unsigned grid = config->fGrid[0], block = config->fBlock[0];
+   unsigned cluster = 1, most = ~0u;
+   for (unsigned i = 0; i < config->fCount; ++i) {
+      const auto &attribute = config->fAttributes[i];
+      if (attribute.fId == 4)
+         cluster = attribute.fCluster[0];
+      else if (attribute.fId == 2 && attribute.fCooperative)
+         most = 6; // as many multiprocessors
+      else
+         return Within(1);
+   }
+   if (config->fGrid[1] * config->fGrid[2] * config->fBlock[1] * config->fBlock[2] != 1 || block > 1024 ||
+       config->fShared != f.fShared || extra || f.fParameters > 64 || grid % cluster)
       return Within(1);
+   if (grid > most)
+      return Within(720); // CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE
+   std::vector<size_t> addresses(64);
    for (unsigned i = 0; i < f.fParameters; ++i)
       addresses[i] = *static_cast<size_t *>(parameters[i]);
    if (LOST)
       return Within(700);
-   return Within(f.fRun(f.fNumber, gridX, blockX, false, addresses) ? 0 : 719);
+   return Within(Queue([=] { return f.fRun(f.fNumber, grid, block, cluster, false, addresses.data()) ? 0 : 719; }));
 }
 
 } // extern "C"

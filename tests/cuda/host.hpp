@@ -12,6 +12,7 @@
 
 #define __global__
 #define __shared__ static
+#define __launch_bounds__(...)
 
 namespace {
 
@@ -20,45 +21,93 @@ struct Place {
 };
 Place blockIdx, threadIdx, blockDim, gridDim;
 
-/// The threads of a block, up to their next barrier.
+/// What a thread does until it goes on.
+enum class Waits {
+   kNot,
+   kBlock, ///< for the other threads of its block
+   kSpins, ///< asks again and again for what another block writes
+   kDone,
+};
+
+/// Threads of some blocks, each up to where it waits. A block goes on as long as it can before the next one begins.
 class Threads {
    struct Thread {
       ucontext_t fContext;
       std::unique_ptr<char[]> fStack;
-      bool fIsDone;
+      Waits fWaits;
    };
    static constexpr size_t kStack = 1 << 16;
    std::vector<Thread> fThreads;
    ucontext_t fCaller;
    void (*fCall)(void *);
    void *fBody;
+   unsigned fFirst;
+
+   Thread &Now() { return fThreads[(blockIdx.x - fFirst) * blockDim.x + threadIdx.x]; }
 
    void Go()
    {
       fCall(fBody);
-      fThreads[threadIdx.x].fIsDone = true;
-      swapcontext(&fThreads[threadIdx.x].fContext, &fCaller);
+      Wait(Waits::kDone);
    }
    static void Enter() { fNow->Go(); }
+
+   unsigned Count(Waits waits)
+   {
+      unsigned count = 0;
+      for (threadIdx.x = 0; threadIdx.x < blockDim.x; ++threadIdx.x)
+         count += Now().fWaits == waits;
+      return count;
+   }
+
+   /// Runs this block until all its threads wait, spin or are done; whether one did anything but spin.
+   bool Progress(bool reverse)
+   {
+      bool any = false;
+      for (bool goesOn = true; goesOn;) {
+         goesOn = false;
+         for (unsigned i = 0; i < blockDim.x; ++i) {
+            threadIdx.x = reverse ? blockDim.x - 1 - i : i;
+            const Waits before = Now().fWaits;
+            if (before != Waits::kNot && before != Waits::kSpins)
+               continue;
+            swapcontext(&fCaller, &Now().fContext);
+            goesOn |= Now().fWaits != Waits::kSpins;
+         }
+         if (Count(Waits::kBlock) == blockDim.x) {
+            for (threadIdx.x = 0; threadIdx.x < blockDim.x; ++threadIdx.x)
+               Now().fWaits = Waits::kNot;
+            goesOn = true;
+         }
+         any |= goesOn;
+      }
+      return any;
+   }
 
 public:
    static Threads *fNow;
 
-   void Wait() { swapcontext(&fThreads[threadIdx.x].fContext, &fCaller); }
-
-   /// False where some threads are done while others wait.
-   template <typename Body>
-   bool Run(bool reverse, Body body)
+   void Wait(Waits waits)
    {
-      const unsigned n = blockDim.x;
+      auto &now = Now();
+      now.fWaits = waits;
+      swapcontext(&now.fContext, &fCaller);
+   }
+
+   /// Runs so many blocks from `first` on; false where some threads wait for others that never come.
+   template <typename Body>
+   bool Run(unsigned first, unsigned blocks, bool reverse, Body body)
+   {
+      const unsigned n = blockDim.x * blocks;
       fNow = this;
+      fFirst = first;
       fCall = [](void *of) { (*static_cast<Body *>(of))(); };
       fBody = &body;
       if (fThreads.size() < n)
          fThreads.resize(n);
       for (unsigned t = 0; t < n; ++t) {
          auto &thread = fThreads[t];
-         thread.fIsDone = false;
+         thread.fWaits = Waits::kNot;
          if (!thread.fStack)
             thread.fStack.reset(new char[kStack]);
          getcontext(&thread.fContext);
@@ -67,37 +116,54 @@ public:
          thread.fContext.uc_link = nullptr;
          makecontext(&thread.fContext, Enter, 0);
       }
-      for (unsigned done = 0; done < n;) {
-         for (unsigned i = 0; i < n; ++i) {
-            threadIdx.x = reverse ? n - 1 - i : i;
-            swapcontext(&fCaller, &fThreads[threadIdx.x].fContext);
+      for (;;) {
+         bool any = false;
+         unsigned done = 0;
+         for (unsigned b = 0; b < blocks; ++b) {
+            blockIdx.x = first + (reverse ? blocks - 1 - b : b);
+            any |= Progress(reverse);
+            done += Count(Waits::kDone) == blockDim.x;
          }
-         done = 0;
-         for (unsigned t = 0; t < n; ++t)
-            done += fThreads[t].fIsDone;
-         if (done != 0 && done != n)
+         if (done == blocks)
+            return true;
+         if (!any)
             return false;
       }
-      return true;
    }
 };
 Threads *Threads::fNow;
 Threads gThreads;
 
+/// Of each block, beside what is static.
+std::vector<std::vector<float>> gShared;
+
+/// For whom the threads of a kernel wait.
+enum class For { kNobody, kBlock, kGrid };
+
+/// Blocks of a cluster; how many of each cluster's have come to a meeting, and how many meetings a block has passed.
+unsigned gCluster = 1;
+std::vector<unsigned> gArrived, gPassed;
+
 inline void __syncthreads()
 {
-   Threads::fNow->Wait();
+   Threads::fNow->Wait(Waits::kBlock);
 }
 
 template <typename Body>
-bool Launch(unsigned grid, unsigned block, bool barriers, bool reverse, Body body)
+bool Launch(unsigned grid, unsigned block, unsigned cluster, For waits, size_t shared, bool reverse, Body body)
 {
    gridDim.x = grid;
    blockDim.x = block;
+   gCluster = cluster;
+   gArrived.assign(grid, 0);
+   gPassed.assign(grid, 0);
+   gShared.assign(grid, std::vector<float>(shared / sizeof(float), std::numeric_limits<float>::quiet_NaN()));
+   if (waits == For::kGrid)
+      return gThreads.Run(0, grid, reverse, body);
    for (unsigned b = 0; b < grid; ++b) {
       blockIdx.x = reverse ? grid - 1 - b : b;
-      if (barriers) {
-         if (!gThreads.Run(reverse, body))
+      if (waits == For::kBlock) {
+         if (!gThreads.Run(blockIdx.x, 1, reverse, body))
             return false;
          continue;
       }

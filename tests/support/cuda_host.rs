@@ -3,10 +3,11 @@
 use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::Mutex;
 
-use cladtorch::gradient::cuda::{CudaProgram, Device, Kernel, Memory, headers, text};
+use cladtorch::gradient::cuda::{CudaProgram, Device, Gpu, Kernel, Memory, Waits, headers, text};
 use cladtorch::graph::{DType, Program, lower};
 use libloading::{Library, Symbol};
 use tch::{Kind, Tensor};
@@ -14,8 +15,9 @@ use tempfile::TempDir;
 
 use crate::graph::recorder::Recorder;
 
-/// number of the kernel, blocks, threads, whether they run in the reverse order, parameters; whether all barriers were met
-type Run = unsafe extern "C" fn(u32, u32, u32, bool, *const usize) -> bool;
+/// number of the kernel, blocks, threads, blocks of a cluster, whether they run in the reverse order, parameters; whether all
+/// barriers were met
+type Run = unsafe extern "C" fn(u32, u32, u32, u32, bool, *const usize) -> bool;
 
 /// Programs in one library.
 pub struct Host {
@@ -34,19 +36,49 @@ pub fn lowered(recorder: &Recorder) -> Result<Program, String> {
     lower::lower(&recorder.graph, &gradients).map_err(|error| error.to_string())
 }
 
+/// A driver whose GPU is the host, with what is wrong with it.
+pub fn driver(folder: &Path, wrong: &str) -> PathBuf {
+    let path = folder.join(format!("driver{wrong}.so"));
+    let compiler = std::env::var_os("CXX").unwrap_or_else(|| "c++".into());
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/cuda/driver.cpp");
+    let mut command = Command::new(compiler);
+    command.args(["-std=c++17", "-Wall", "-Wextra", "-fPIC", "-shared", source, "-ldl", "-o"]).arg(&path);
+    let made = command.args((!wrong.is_empty()).then(|| format!("-D{wrong}"))).status().expect("a C++ compiler");
+    assert!(made.success());
+    path
+}
+
+/// A GPU that is the host, by such a driver, whose compiler changes the text first.
+pub fn gpu_on_host(folder: &Path, text: impl Fn(&str) -> String + Send + Sync + 'static) -> Gpu {
+    let libraries = Mutex::new(Vec::new());
+    Gpu::open_by(&driver(folder, ""), 0).unwrap().with_compiler(move |of, kernels| {
+        let host = Host::compile_kernels(&text(of), kernels);
+        let image = [host.path.to_str().unwrap().as_bytes(), b"\0"].concat();
+        libraries.lock().unwrap().push(host);
+        Ok(image)
+    })
+}
+
 impl Host {
     /// Compiles them with the compiler that also compiles the kernels of the library.
     pub fn compile(programs: &[&CudaProgram]) -> Self {
+        let kernels: Vec<&Kernel> = programs.iter().flat_map(|program| &program.kernels).collect();
+        Self::compile_kernels(&text(programs.iter().copied()), &kernels)
+    }
+
+    /// Compiles the text of some kernels.
+    pub fn compile_kernels(text: &str, kernels: &[&Kernel]) -> Self {
         let folder = tempfile::tempdir().unwrap();
         fs::create_dir(folder.path().join("generated")).unwrap();
         for (name, text) in headers() {
             fs::write(folder.path().join(name), text).unwrap();
         }
+        fs::write(folder.path().join("machine.hpp"), include_str!("../cuda/machine.hpp")).unwrap();
         let mut source = include_str!("../cuda/host.hpp").to_owned();
         let mut numbers = HashMap::new();
         let (mut calls, mut list) = (String::new(), String::new());
-        source += &text(programs.iter().copied());
-        for kernel in programs.iter().flat_map(|program| &program.kernels) {
+        source += text;
+        for kernel in kernels {
             let number = numbers.len();
             if numbers.contains_key(&kernel.name) {
                 continue;
@@ -58,8 +90,13 @@ impl Host {
             writeln!(list, "   {{\"{}\", {}}},", kernel.name, parameters.len()).unwrap();
             writeln!(
                 calls,
-                "   case {number}: return Launch(grid, block, {}, reverse, [=] {{ {}::{}({}); }});",
-                kernel.has_barriers,
+                "   case {number}: return Launch(grid, block, cluster, For::{}, {}, reverse, [=] {{ {}::{}({}); }});",
+                match kernel.waits {
+                    Waits::Never => "kNobody",
+                    Waits::ForBlock => "kBlock",
+                    Waits::ForGrid => "kGrid",
+                },
+                kernel.shared,
                 kernel.space(),
                 kernel.name,
                 parameters.join(", ")
@@ -68,7 +105,8 @@ impl Host {
         }
         writeln!(
             source,
-            "extern \"C\" bool run(unsigned kernel, unsigned grid, unsigned block, bool reverse, const size_t *p)\n{{\n   \
+            "namespace CladTorch::Device {{}}\nusing namespace CladTorch::Device;\n\
+             extern \"C\" bool run(unsigned kernel, unsigned grid, unsigned block, unsigned cluster, bool reverse, const size_t *p)\n{{\n   \
              switch (kernel) {{\n{calls}   }}\n   return false;\n}}\n\
              struct Kernel {{ const char *fName; unsigned fParameters; }};\nextern \"C\" const Kernel kernels[] = {{\n{list}   {{}}}};"
         )
@@ -82,6 +120,8 @@ impl Host {
                 "-D__FMA__=1",
                 "-ffp-contract=off",
                 "-w",
+                // Libraries that run at the same time share nothing.
+                "-fno-gnu-unique",
                 "-fPIC",
                 "-shared",
                 "-o",
@@ -147,7 +187,7 @@ impl Device for Host {
         // SAFETY: the function has this type, and the parameters are addresses of what the program says.
         let met = unsafe {
             let run: Symbol<Run> = self.library.get(b"run\0").unwrap();
-            run(self.numbers[&kernel.name], grid, block, self.reverse, parameters.as_ptr())
+            run(self.numbers[&kernel.name], grid, block, 1, self.reverse, parameters.as_ptr())
         };
         assert!(met, "some threads of {} do not meet at a barrier", kernel.name);
         Ok(())

@@ -148,7 +148,7 @@ struct FitOptions {
    /// 0: as many as ROOT::EnableImplicitMT has set, at most one per core; autograd in a forked process uses 1 (set 1 where
    /// LibTorch runs a network there).
    int fThreads = 0;
-   std::string fDevice = "cpu"; ///< or "cuda:0", where LibTorch's autograd runs, whatever fGradient says
+   std::string fDevice = "cpu"; ///< or "cuda:0": the GPU of that number
    EOptimiser fOptimiser = kAdam;
    ELoss fLoss = kAuto;
    /// A loss of your own, instead of fLoss: C++ text that defines `double loss(double output, double label)`, or for several
@@ -185,16 +185,16 @@ struct FitOptions {
    /// with an error.
    std::function<bool(const Epoch &)> fCallback;
    bool fLive = false;          ///< draws the loss curves on a canvas while the fit runs, once or twice a second
-   EGradient fGradient = kClad; ///< where kClad cannot run (another fDevice, no kernels) autograd does, and Fit says so
+   EGradient fGradient = kClad; ///< where kClad has no kernels autograd runs, and Fit says so
    /// kBF16 rounds what the linear layers of more than one output multiply, so that large ones train in less time: see the page
-   /// training.md. An error where the processor has no AVX512-BF16, where LibTorch's autograd runs, and for a network without such
-   /// a layer that takes the events or is connected with another one by element-wise functions.
+   /// training.md. An error where the processor has no AVX512-BF16, on a GPU, where LibTorch's autograd runs, and for a network
+   /// without such a layer that takes the events or is connected with another one by element-wise functions.
    EPrecision fPrecision = kFloat32;
    /// kMpi: with the other processes of an MPI job, all of which run the same macro; see Rank(). All hold the events of a
    /// Dataset, unless Dataset::SetSharding() says that each holds a part; each reads its part of those of a Stream, whose batches
    /// then vary in size by the number of ranks. fBatchSize counts the events of all processes together. Only rank 0 prints,
    /// draws, calls fCallback and writes checkpoints. An error on one rank ends the job with a message that names it; a rank from which nothing comes for 10 minutes (or CLADTORCH_MPI_SECONDS)
-   /// does, too. Outside of a job it changes nothing. Not with batch normalisation or LibTorch's autograd.
+   /// does, too. Outside of a job it changes nothing. Not on a GPU, with batch normalisation or LibTorch's autograd.
    EParallel fParallel = kOneProcess;
    /// 0: only warnings. 1: progress, and the back end if it is not that of fGradient. 2: also the back end, its device
    /// and the reason. Progress is one line that is overwritten on a terminal and in a notebook, otherwise a line every few

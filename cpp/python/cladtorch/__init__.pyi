@@ -720,7 +720,7 @@ class FitOptions:
     fShuffle = true: a new order of the events each epoch
     fStandardise = true: Standardises the features, and the labels of a regression (but for fLossFunction), to mean 0 and standard deviation 1 over the training part (event weights do not count). The model keeps the scalers and undoes them in its predictions. Features that a network takes as whole numbers (`x.to(torch::kLong)`, as for an embedding of categories, floor and the like) stay as they are. `false`: uses the scalers that the model has; a new model has none.
     fThreads = 0: 0: as many as ROOT::EnableImplicitMT has set, at most one per core; autograd in a forked process uses 1 (set 1 where LibTorch runs a network there).
-    fDevice = "cpu": or "cuda:0", where LibTorch's autograd runs, whatever fGradient says
+    fDevice = "cpu": or "cuda:0": the GPU of that number
     fOptimiser = kAdam
     fLoss = kAuto
     fLossFunction: A loss of your own, instead of fLoss: C++ text that defines `double loss(double output, double label)`, or for several outputs `double loss(const double *outputs, double label)`, of one event. Clad differentiates it when Fit begins, which needs clang and Clad's plugin; the derivative is compared with difference quotients. Outputs and labels are passed without standardisation, and predictions are the outputs, which Evaluate() judges as values of a regression: see fLogits.
@@ -739,9 +739,9 @@ class FitOptions:
     fMetrics: Figures of the validation events after each epoch, for History::Metric() and the progress line. Their functions see the predictions of the parameters as they are then.
     fCallback
     fLive = false: draws the loss curves on a canvas while the fit runs, once or twice a second
-    fGradient = kClad: where kClad cannot run (another fDevice, no kernels) autograd does, and Fit says so
-    fPrecision = kFloat32: kBF16 rounds what the linear layers of more than one output multiply, so that large ones train in less time: see the page training.md. An error where the processor has no AVX512-BF16, where LibTorch's autograd runs, and for a network without such a layer that takes the events or is connected with another one by element-wise functions.
-    fParallel = kOneProcess: kMpi: with the other processes of an MPI job, all of which run the same macro; see Rank(). All hold the events of a Dataset, unless Dataset::SetSharding() says that each holds a part; each reads its part of those of a Stream, whose batches then vary in size by the number of ranks. fBatchSize counts the events of all processes together. Only rank 0 prints, draws, calls fCallback and writes checkpoints. An error on one rank ends the job with a message that names it; a rank from which nothing comes for 10 minutes (or CLADTORCH_MPI_SECONDS) does, too. Outside of a job it changes nothing. Not with batch normalisation or LibTorch's autograd.
+    fGradient = kClad: where kClad has no kernels autograd runs, and Fit says so
+    fPrecision = kFloat32: kBF16 rounds what the linear layers of more than one output multiply, so that large ones train in less time: see the page training.md. An error where the processor has no AVX512-BF16, on a GPU, where LibTorch's autograd runs, and for a network without such a layer that takes the events or is connected with another one by element-wise functions.
+    fParallel = kOneProcess: kMpi: with the other processes of an MPI job, all of which run the same macro; see Rank(). All hold the events of a Dataset, unless Dataset::SetSharding() says that each holds a part; each reads its part of those of a Stream, whose batches then vary in size by the number of ranks. fBatchSize counts the events of all processes together. Only rank 0 prints, draws, calls fCallback and writes checkpoints. An error on one rank ends the job with a message that names it; a rank from which nothing comes for 10 minutes (or CLADTORCH_MPI_SECONDS) does, too. Outside of a job it changes nothing. Not on a GPU, with batch normalisation or LibTorch's autograd.
     fVerbose = 1: 0: only warnings. 1: progress, and the back end if it is not that of fGradient. 2: also the back end, its device and the reason. Progress is one line that is overwritten on a terminal and in a notebook, otherwise a line every few seconds.
     """
     fEpochs: int

@@ -6,14 +6,20 @@ namespace CladTorch {
 namespace Internal {
 
 Layout::Layout(const torch::Tensor &tensor)
-   : fType(tensor.scalar_type()), fShape(tensor.sizes().vec()), fStrides(tensor.strides().vec())
+   : fType(tensor.scalar_type()), fDevice(tensor.device()), fShape(tensor.sizes().vec()), fStrides(tensor.strides().vec())
 {
 }
 
 bool Layout::Fits(const torch::Tensor &tensor) const
 {
    return tensor.scalar_type() == fType && tensor.sizes() == fShape && tensor.strides() == fStrides &&
-          tensor.is_cpu() && tensor.layout() == torch::kStrided && !tensor.is_neg();
+          tensor.device() == fDevice && tensor.layout() == torch::kStrided && !tensor.is_neg();
+}
+
+std::string Layout::Describe() const
+{
+   const auto where = fDevice.is_cpu() ? "" : " on " + fDevice.str();
+   return std::string(c10::toString(fType)) + ' ' + c10::str(at::IntArrayRef(fShape)) + where;
 }
 
 Captured::Captured(TensorList tensors) : fTensors(std::move(tensors)), fLayouts(fTensors.begin(), fTensors.end())

@@ -13,20 +13,21 @@
 namespace CladTorch {
 namespace Internal {
 
-/// Dtype, shape and strides of a dense tensor on the CPU.
+/// Dtype, shape, strides and device of a dense tensor.
 class Layout {
 public:
    explicit Layout(const torch::Tensor &tensor);
    bool Fits(const torch::Tensor &tensor) const;
    /// Whether type and shape are these.
    bool HasShape(const torch::Tensor &tensor) const { return tensor.scalar_type() == fType && tensor.sizes() == fShape; }
-   /// Type and shape, for people.
-   std::string Describe() const { return std::string(c10::toString(fType)) + ' ' + c10::str(at::IntArrayRef(fShape)); }
+   /// Type, shape and a GPU, for people.
+   std::string Describe() const;
    /// A tensor like that, with any numbers.
-   torch::Tensor Empty() const { return torch::empty_strided(fShape, fStrides, fType); }
+   torch::Tensor Empty() const { return torch::empty_strided(fShape, fStrides, torch::dtype(fType).device(fDevice)); }
 
 private:
    torch::ScalarType fType;
+   torch::Device fDevice;
    std::vector<std::int64_t> fShape;
    std::vector<std::int64_t> fStrides;
 };

@@ -2,6 +2,7 @@
 #include <CladTorch/Torch/Guard.hxx>
 
 #include "CompiledFunction.hxx"
+#include "Devices.hxx"
 #include "DynamicBatch.hxx"
 #include "OnLibTorch.hxx"
 #include "Specialisation.hxx"
@@ -218,7 +219,7 @@ private:
       auto options = fOptions;
       options.fBackEnd = kAnyBackEnd;
       const auto first = std::to_string(batch->Rows()) + " rows";
-      const bool byCompiler = fOptions.fBackEnd == kJitBackEnd || fOptions.fBackEnd == kFastestBackEnd;
+      const bool byCompiler = DeviceOf(inputs).is_cpu() && (fOptions.fBackEnd == kJitBackEnd || fOptions.fBackEnd == kFastestBackEnd);
       const auto why = byCompiler ? "what jit compiled is for " + first : "derived from the observation with " + first;
       auto made = std::make_shared<const Specialisation>(fFunction, inputs, wanted, options, observe, why);
       return made->Compiled() ? made : nullptr;
@@ -265,9 +266,9 @@ private:
             throw std::invalid_argument(name + " is on the device meta, which holds no numbers: give a tensor on the CPU");
          if (input.layout() != torch::kStrided)
             throw std::invalid_argument(name + " is sparse; a compiled function takes dense tensors: give its to_dense()");
-         if (!input.is_cpu())
+         if (!input.is_cpu() && !input.is_cuda())
             throw std::invalid_argument(name + " is on " + input.device().str() + "; a compiled function takes tensors on the "
-                                        "CPU: give its cpu()");
+                                        "CPU or on a GPU of NVIDIA (cuda): give its cpu()");
       }
    }
 
@@ -297,9 +298,8 @@ void CheckAdjoints(const TensorList &outputs, const TensorList &adjoints)
       if (!adjoint.defined())
          throw std::invalid_argument("adjoint " + std::to_string(i) + " is an undefined tensor: pass torch::zeros_like(output) for an "
                                      "output whose adjoint is 0");
-      if (adjoint.sizes() != output.sizes() || adjoint.scalar_type() != output.scalar_type() ||
-          !adjoint.is_cpu())
-         throw std::invalid_argument("adjoint " + std::to_string(i) + " has to be a CPU tensor of type " +
+      if (adjoint.sizes() != output.sizes() || adjoint.scalar_type() != output.scalar_type() || adjoint.device() != output.device())
+         throw std::invalid_argument("adjoint " + std::to_string(i) + " has to be a tensor on " + output.device().str() + " of type " +
                                      c10::toString(output.scalar_type()) + " and shape " + c10::str(output.sizes()) +
                                      " as the output has");
    }

@@ -1,5 +1,6 @@
 #include "Composite.hxx"
 
+#include "Devices.hxx"
 #include "InPlace.hxx"
 #include "Recorded.hxx"
 #include "Subgraph.hxx"
@@ -37,16 +38,16 @@ std::optional<c10::OperatorHandle> CompositeOf(const Node &node)
    return handle && handle->hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd) ? handle : std::nullopt;
 }
 
-/// A tensor of the type, shape and strides that were recorded.
+/// A tensor of the type, shape, strides and device that were recorded.
 std::optional<torch::Tensor> Example(const Value &value)
 {
    const auto type = value.type()->cast<c10::TensorType>();
-   if (!type || !type->scalarType())
+   if (!type || !type->scalarType() || !type->device())
       return std::nullopt;
    const auto sizes = type->sizes().concrete_sizes(), strides = type->strides().concrete_sizes();
    if (!sizes || !strides)
       return std::nullopt;
-   return torch::empty_strided(*sizes, *strides, *type->scalarType()).zero_();
+   return torch::empty_strided(*sizes, *strides, torch::dtype(*type->scalarType()).device(*type->device())).zero_();
 }
 
 /// An argument of an operator: a constant, or `tensors` from number `next` on.
@@ -88,7 +89,8 @@ TensorList Call(const Node &node, const c10::OperatorHandle &handle, const Tenso
          throw Unobservable("an argument that is neither a tensor nor a constant");
       stack.push_back(std::move(*argument));
    }
-   handle.redispatchBoxed(c10::DispatchKeySet(c10::DispatchKey::CPU), &stack);
+   const auto key = DeviceOf(tensors).is_cpu() ? c10::DispatchKey::CPU : c10::DispatchKey::CUDA;
+   handle.redispatchBoxed(c10::DispatchKeySet(key), &stack);
    return TensorsOf(stack);
 }
 

@@ -52,7 +52,7 @@ DynamicBatch::DynamicBatch(const ListFunction &function, const TensorList &examp
    : fRows(examples[0].size(0)), fWanted(wanted)
 {
    for (const auto &example : examples)
-      fInputs.push_back({example.scalar_type(), example.sizes().vec(), example.dim() > 0 && example.size(0) == fRows});
+      fInputs.push_back({example.scalar_type(), example.device(), example.sizes().vec(), example.dim() > 0 && example.size(0) == fRows});
    auto first = Observe(function, examples, wanted, name);
    const auto other = fRows + 3; // odd where the examples' number is even
    Observation observed[2];
@@ -84,7 +84,7 @@ TensorList DynamicBatch::WithRows(const TensorList &examples, std::int64_t rows)
    const auto picked = torch::arange(rows).remainder(fRows);
    TensorList list;
    for (std::size_t i = 0; i < examples.size(); ++i)
-      list.push_back(fInputs[i].fFollows ? examples[i].detach().index_select(0, picked) : examples[i]);
+      list.push_back(fInputs[i].fFollows ? examples[i].detach().index_select(0, picked.to(examples[i].device())) : examples[i]);
    return list;
 }
 
@@ -94,9 +94,9 @@ bool DynamicBatch::Fits(const TensorList &inputs) const
       return false;
    const auto rows = inputs[0].size(0);
    for (std::size_t i = 0; i < inputs.size(); ++i) {
-      const auto &[type, shape, follows] = fInputs[i];
+      const auto &[type, device, shape, follows] = fInputs[i];
       const auto sizes = inputs[i].sizes();
-      if (inputs[i].scalar_type() != type || sizes.size() != shape.size())
+      if (inputs[i].scalar_type() != type || inputs[i].device() != device || sizes.size() != shape.size())
          return false;
       for (std::size_t d = 0; d < shape.size(); ++d)
          if (sizes[d] != (follows && d == 0 ? rows : shape[d]))

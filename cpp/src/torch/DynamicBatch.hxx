@@ -47,6 +47,7 @@ public:
 private:
    struct Input {
       torch::ScalarType fType;
+      torch::Device fDevice;
       std::vector<std::int64_t> fShape;
       bool fFollows; ///< the rows
    };

@@ -56,7 +56,7 @@ std::optional<std::size_t> NeighboursOf(const Value &list, std::vector<at::Tenso
       if (constant->toTensor().scalar_type() != at::kLong || (first && *first + indices.size() != i))
          return std::nullopt;
       first = first.value_or(i);
-      indices.push_back(constant->toTensor());
+      indices.push_back(constant->toTensor().cpu()); // where its numbers are looked at
    }
    return first;
 }
@@ -113,17 +113,18 @@ Value *Replaced(Graph &graph, Value &x, Value &values, const Places &places)
 {
    using namespace torch::jit::aten;
    const auto sizes = *KnownSizes(x);
+   const auto device = *x.type()->expectRef<c10::TensorType>().device();
    const auto constant = [&](const c10::IValue &value) { return graph.insertConstant(value); };
    const auto given = With(sizes, places, places.fIndices), row = With(sizes, places, {Product(places.fIndices)}),
               taken = With(sizes, places, {places.fFrom.numel()});
    auto *wide = Insert(graph, expand, {&values, constant(given), constant(false)}, given, x);
    auto *joined = Insert(graph, reshape, {wide, constant(row)}, row, x);
    const auto dim = static_cast<std::int64_t>(places.fFirst);
-   auto *found = Insert(graph, index_select, {joined, constant(dim), constant(places.fFrom)}, taken, x);
+   auto *found = Insert(graph, index_select, {joined, constant(dim), constant(places.fFrom.to(device))}, taken, x);
    auto *apart = Insert(graph, reshape, {found, constant(sizes)}, sizes, x);
    Sizes mask(places.fReplaced.sizes().vec());
    mask.resize(sizes.size() - places.fFirst, 1);
-   return Insert(graph, where, {constant(places.fReplaced.reshape(mask)), apart, &x}, sizes, x);
+   return Insert(graph, where, {constant(places.fReplaced.reshape(mask).to(device)), apart, &x}, sizes, x);
 }
 
 bool AreOfOneType(const Value &a, const Value &b)

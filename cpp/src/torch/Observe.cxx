@@ -1,6 +1,7 @@
 #include "Observe.hxx"
 
 #include "CleanDispatch.hxx"
+#include "Devices.hxx"
 #include "Fills.hxx"
 #include "Preserve.hxx"
 #include "Recorded.hxx"
@@ -31,10 +32,9 @@ torch::Tensor Copy(const torch::Tensor &input, bool other, torch::Generator &gen
       span += (input.size(d) - 1) * input.stride(d);
    auto memory = input.detach().as_strided({span}, {1}, input.storage_offset()).clone();
    if (input.is_floating_point() && other) {
-      if (((memory >= 0) & (memory < 1)).all().item<bool>())
-         memory.uniform_(0, 1, generator);
-      else
-         memory.normal_(0, 3, generator);
+      const bool areFractions = ((memory >= 0) & (memory < 1)).all().item<bool>();
+      const auto numbers = torch::empty_like(memory, torch::kCPU); // where the generator is
+      memory.copy_(areFractions ? numbers.uniform_(0, 1, generator) : numbers.normal_(0, 3, generator));
    }
    return memory.as_strided(input.sizes(), input.strides());
 }
@@ -165,6 +165,16 @@ std::shared_ptr<torch::jit::Graph> Trace(const ListFunction &function, const Ten
    return torch::jit::tracer::trace(std::move(stack), call, nameless).first->graph;
 }
 
+/// LibTorch takes a number of the CPU beside tensors of a GPU, kernels do not: one that the function makes (torch::tensor(2.)) is put
+/// where the inputs are. `value` is the graph's.
+void Join(torch::Tensor &constant, torch::jit::Value &value, torch::Device device)
+{
+   if (constant.dim() > 0 || constant.device() == device)
+      return;
+   constant = constant.to(device);
+   value.inferTypeFrom(constant);
+}
+
 /// What LibTorch records of a run without gradients.
 Observation RunTraced(const ListFunction &function, const TensorList &inputs, const TensorList &parameters,
                       const std::string &name)
@@ -182,6 +192,9 @@ Observation RunTraced(const ListFunction &function, const TensorList &inputs, co
    observation.fMade.resize(parameters.size());
    for (std::size_t i = 0; i < lifted.size(); ++i)
       observation.fMade.push_back(i + computed >= lifted.size() || watch->Made(lifted[i]));
+   for (std::size_t i = 0; i < observation.fConstants.size(); ++i)
+      if (observation.fMade[i])
+         Join(observation.fConstants[i], *graph->inputs()[inputs.size() + i], DeviceOf(inputs));
    for (const auto &constant : observation.fConstants)
       if (constant.is_neg())
          throw Unobservable("a captured tensor is stored with the opposite sign: capture its resolve_neg()");
@@ -340,6 +353,7 @@ void CheckSameConstants(const Observation &first, const Observation &second, con
 
 Observation Observe(const ListFunction &function, const TensorList &inputs, const Wanted &wanted, const std::string &name)
 {
+   CheckOneDevice(inputs);
    const CleanDispatch outside;
    const c10::InferenceMode normal(false); // the observation needs autograd
    auto generator = at::detail::createCPUGenerator(1);

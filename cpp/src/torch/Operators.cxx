@@ -4,7 +4,7 @@
 //   cladtorch::linear_act(x [N, in], weight [out, in], bias [out], activation) -> [N, out]
 //   cladtorch::mlp(x [N, in], [weight, bias, weight, bias, ...], activation) -> [N, out], no activation after the last
 //
-// Both are made of cladtorch::layers, which has kernels for the CPU, for autograd and for shapes alone.
+// Both are made of cladtorch::layers, which has kernels for the CPU and GPUs, for autograd and for shapes alone.
 
 #include <CladTorch/Torch/Compile.hxx>
 
@@ -86,7 +86,7 @@ Tensors Joined(const torch::Tensor &x, at::TensorList parameters)
 
 // ---- kernels ----
 
-torch::Tensor LayersOnCpu(const torch::Tensor &x, at::TensorList parameters, c10::string_view activation, bool last)
+torch::Tensor ComputeLayers(const torch::Tensor &x, at::TensorList parameters, c10::string_view activation, bool last)
 {
    const CleanDispatch outside;
    const torch::NoGradGuard withoutGradients;
@@ -94,7 +94,7 @@ torch::Tensor LayersOnCpu(const torch::Tensor &x, at::TensorList parameters, c10
    return Layers(tensors, std::string(activation), last).Call(tensors);
 }
 
-Tensors BackwardOnCpu(const torch::Tensor &adjoint, const torch::Tensor &x, at::TensorList parameters,
+Tensors ComputeGradients(const torch::Tensor &adjoint, const torch::Tensor &x, at::TensorList parameters,
                       c10::string_view activation, bool last)
 {
    const CleanDispatch outside;
@@ -128,7 +128,7 @@ struct LayersGradient : torch::autograd::Function<LayersGradient> {
    {
       static const auto layers = c10::Dispatcher::singleton()
                                     .findSchemaOrThrow("cladtorch::layers", "")
-                                    .typed<decltype(LayersOnCpu)>();
+                                    .typed<decltype(ComputeLayers)>();
       const at::AutoDispatchBelowADInplaceOrView below;
       auto saved = parameters.vec();
       saved.insert(saved.begin(), x);
@@ -142,7 +142,7 @@ struct LayersGradient : torch::autograd::Function<LayersGradient> {
    {
       static const auto backward = c10::Dispatcher::singleton()
                                       .findSchemaOrThrow("cladtorch::layers_backward", "")
-                                      .typed<decltype(BackwardOnCpu)>();
+                                      .typed<decltype(ComputeGradients)>();
       const auto saved = context->get_saved_variables();
       auto gradients = backward.call(adjoints.front(), saved.front(), at::TensorList(saved).slice(1),
                                      context->saved_data["activation"].toStringView(),
@@ -162,7 +162,7 @@ torch::Tensor LayersWithGradient(const torch::Tensor &x, at::TensorList paramete
 torch::Tensor CallLayers(const torch::Tensor &x, at::TensorList parameters, c10::string_view activation, bool last)
 {
    static const auto layers =
-      c10::Dispatcher::singleton().findSchemaOrThrow("cladtorch::layers", "").typed<decltype(LayersOnCpu)>();
+      c10::Dispatcher::singleton().findSchemaOrThrow("cladtorch::layers", "").typed<decltype(ComputeLayers)>();
    return layers.call(x, parameters, activation, last);
 }
 
@@ -190,8 +190,14 @@ TORCH_LIBRARY(cladtorch, library)
 
 TORCH_LIBRARY_IMPL(cladtorch, CPU, library)
 {
-   library.impl("layers", &LayersOnCpu);
-   library.impl("layers_backward", &BackwardOnCpu);
+   library.impl("layers", &ComputeLayers);
+   library.impl("layers_backward", &ComputeGradients);
+}
+
+TORCH_LIBRARY_IMPL(cladtorch, CUDA, library)
+{
+   library.impl("layers", &ComputeLayers);
+   library.impl("layers_backward", &ComputeGradients);
 }
 
 TORCH_LIBRARY_IMPL(cladtorch, Meta, library)

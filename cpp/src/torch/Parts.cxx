@@ -33,13 +33,14 @@ bool PassesGradients(const torch::jit::Node &node)
    return !isLike && name != "detach" && name.compare(0, 4, "new_") != 0;
 }
 
-/// A tensor with the type, shape and strides that were observed, and any numbers. Elements that an operator returned in one place
+/// A tensor with the type, shape, strides and device that were observed, and any numbers. Elements that an operator returned in one place
 /// have a place each: others may come next time.
 torch::Tensor Example(const Value &value, bool isArgument)
 {
    const auto &type = value.type()->expectRef<c10::TensorType>();
    const auto sizes = *type.sizes().concrete_sizes(), strides = *type.strides().concrete_sizes();
-   auto example = torch::empty_strided(sizes, strides, *type.scalarType());
+   const auto options = torch::dtype(*type.scalarType()).device(type.device().value_or(torch::kCPU));
+   auto example = torch::empty_strided(sizes, strides, options);
    return isArgument || example.is_non_overlapping_and_dense() ? example : torch::empty(sizes, example.options());
 }
 

@@ -36,7 +36,7 @@ public:
    const std::string &Reason() const { return fReason; }
    /// The parts and what runs them, for people.
    std::string Describe() const;
-   /// What jit compiled; empty with another back end.
+   /// What jit or cuda compiled; empty with another back end.
    std::string Code() const;
 
 private:

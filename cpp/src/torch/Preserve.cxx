@@ -1,9 +1,10 @@
 #include "Preserve.hxx"
 
 #include "CleanDispatch.hxx"
+#include "Devices.hxx"
 #include "Written.hxx"
 
-#include <ATen/CPUGeneratorImpl.h>
+#include <ATen/Context.h>
 
 #include <TError.h>
 
@@ -79,9 +80,9 @@ Preserve::Preserve(const TensorList &own) : fOuter(gInnermostPreserve)
    for (const auto &tensor : own)
       if (tensor.has_storage())
          fMade.emplace(tensor.storage().unsafeGetStorageImpl(), tensor.storage().getWeakStorageImpl());
-   auto generator = at::detail::getDefaultCPUGenerator();
-   const std::lock_guard<std::mutex> lock(generator.mutex());
-   fRandomState = generator.get_state();
+   KeepRandom(torch::kCPU);
+   if (const auto device = DeviceOf(own); !device.is_cpu())
+      KeepRandom(device);
    gInnermostPreserve = this;
    if (!fOuter) // one callback serves them all
       fHandle = at::addThreadLocalCallback(at::RecordFunctionCallback(&BeforeOperator, &AfterOperator)
@@ -100,9 +101,17 @@ Preserve::~Preserve()
    } catch (const std::exception &e) { // thrown out of here, it would end the session
       ::Warning("CladTorch::Compile", "a captured tensor is not as it was before the function was observed: %s", e.what());
    }
-   auto generator = at::detail::getDefaultCPUGenerator();
+   for (auto &[generator, state] : fRandom) {
+      const std::lock_guard<std::mutex> lock(generator.mutex());
+      generator.set_state(state);
+   }
+}
+
+void Preserve::KeepRandom(torch::Device device)
+{
+   auto generator = at::globalContext().defaultGenerator(device);
    const std::lock_guard<std::mutex> lock(generator.mutex());
-   generator.set_state(fRandomState);
+   fRandom.emplace_back(generator, generator.get_state());
 }
 
 std::vector<c10::Storage> Preserve::Changed() const

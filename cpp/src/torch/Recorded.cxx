@@ -1,6 +1,7 @@
 #include "Recorded.hxx"
 
 #include "Composite.hxx"
+#include "Devices.hxx"
 #include "FixedPlaces.hxx"
 #include "InPlace.hxx"
 
@@ -129,6 +130,7 @@ private:
       if (known != fNumbers.end())
          return known->second;
       const auto type = value->type()->cast<c10::TensorType>();
+      NoteDevice(*value);
       const auto shape = type ? type->sizes().concrete_sizes() : std::nullopt;
       const auto strides = type ? type->strides().concrete_sizes() : std::nullopt;
       const auto number = static_cast<std::uint32_t>(fGraph.values.size());
@@ -145,6 +147,17 @@ private:
       fGraph.values.push_back(std::move(observed));
       fNumbers[value] = number;
       return number;
+   }
+
+   /// Kernels run on one device.
+   void NoteDevice(const Value &value)
+   {
+      const auto device = DeviceOf(value);
+      if (!device)
+         return;
+      fDevice = fDevice ? fDevice : device;
+      if (*device != *fDevice)
+         Note("tensors lie on several devices, " + fDevice->str() + " and " + device->str());
    }
 
    void Add(const Node &node)
@@ -258,6 +271,7 @@ private:
    std::string fName;
    std::vector<std::size_t> fNumbersInFunction;
    std::string fObstacle;
+   std::optional<torch::Device> fDevice; ///< of the values so far
    Core::ObservedGraph fGraph;
    std::unordered_map<const Value *, std::uint32_t> fNumbers;
    std::string fPlace; ///< of the operator that is lowered

@@ -1,5 +1,6 @@
 #include "Seams.hxx"
 
+#include "Devices.hxx"
 #include "Recorded.hxx"
 
 #include <ATen/core/dispatch/Dispatcher.h>
@@ -58,6 +59,14 @@ Core::ObservedGraph WithFloating(Core::ObservedGraph graph)
    return graph;
 }
 
+bool IsOnGpu(const torch::jit::Graph &graph)
+{
+   return std::any_of(graph.inputs().begin(), graph.inputs().end(), [](const torch::jit::Value *input) {
+      const auto device = DeviceOf(*input);
+      return device && !device->is_cpu();
+   });
+}
+
 /// Why, without the operator's place in the function of that name and without a remedy.
 std::string Shortened(std::string reason, const std::string &name)
 {
@@ -108,7 +117,7 @@ void Seams::Ask(Operator &one, const std::string &name)
       return !result.uses().empty() || std::find(outputs.begin(), outputs.end(), &result) != outputs.end();
    });
    try {
-      const auto work = Core::graph_work(WithFloating(LowerPart(*alone.Graph(), name, {one.fNumber})));
+      const auto work = Core::graph_work(WithFloating(LowerPart(*alone.Graph(), name, {one.fNumber})), IsOnGpu(*alone.Graph()));
       one.fSteps = work.steps;
       one.fDraws = work.draws;
    } catch (const std::exception &e) {

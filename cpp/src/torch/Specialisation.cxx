@@ -1,5 +1,6 @@
 #include "Specialisation.hxx"
 
+#include "Devices.hxx"
 #include "Interrupt.hxx"
 #include "Parts.hxx"
 #include "Preserve.hxx"
@@ -50,9 +51,11 @@ c10::IntArrayRef Shape(const rust::Vec<std::int64_t> &shape)
    return {shape.data(), shape.size()};
 }
 
-/// Without the dispatcher, which takes several times as long as the memory.
-torch::Tensor Empty(Core::DType dtype, c10::IntArrayRef shape)
+/// On the CPU without the dispatcher, which takes several times as long as the memory.
+torch::Tensor Empty(Core::DType dtype, c10::IntArrayRef shape, torch::Device device)
 {
+   if (!device.is_cpu())
+      return torch::empty(shape, torch::dtype(TypeOf(dtype)).device(device));
    return at::detail::empty_cpu(shape, TypeOf(dtype), std::nullopt, std::nullopt, std::nullopt, std::nullopt);
 }
 
@@ -67,7 +70,7 @@ torch::Tensor Plain(const torch::Tensor &tensor)
 /// The adjoint of an output, or as many zeros as `like` has elements, where the output has none.
 torch::Tensor Given(const torch::Tensor &adjoint, Core::DType dtype, const torch::Tensor &like)
 {
-   return adjoint.defined() ? adjoint : Empty(dtype, like.sizes()).zero_();
+   return adjoint.defined() ? adjoint : Empty(dtype, like.sizes(), like.device()).zero_();
 }
 
 /// How often a tensor was changed in place; LibTorch does not count it for those of its inference mode.
@@ -113,7 +116,7 @@ void SavedCall::CheckUnchanged(std::size_t inputs) const
 
 Specialisation::Specialisation(std::shared_ptr<const ListFunction> function, const TensorList &inputs, const Wanted &wanted,
                                const CompileOptions &options, const Observer &observe, const std::string &why)
-   : fFunction(std::move(function)), fInputs(inputs.begin(), inputs.end()), fWanted(wanted)
+   : fFunction(std::move(function)), fInputs(inputs.begin(), inputs.end()), fDevice(DeviceOf(inputs)), fWanted(wanted)
 {
    const auto backEnd = ToCore(options.fBackEnd);
    if (!Core::back_end_tries_kernels(backEnd)) {
@@ -139,7 +142,7 @@ Specialisation::Specialisation(std::shared_ptr<const ListFunction> function, con
 
 void Specialisation::MakeWhole(const Observation &observation, const CompileOptions &options, const std::string &why)
 {
-   Core::CompileSpec spec{options.fName, ToCore(options.fBackEnd), why, {}, options.fTimeLimit};
+   Core::CompileSpec spec{options.fName, ToCore(options.fBackEnd), why, {}, options.fTimeLimit, GpuNumber(fDevice)};
    for (const bool gradient : fGradients)
       spec.gradients.push_back(gradient);
    auto core = Interruptible("the compilation", [&](const InterruptScope &) {
@@ -165,8 +168,8 @@ void Specialisation::MakeParts(const Observation &observation, const CompileOpti
       if (const auto reason = fParts->Reason(); !reason.empty()) // else it is what the whole function returns
          fReason = reason;
    } catch (const Unobservable &e) {
-      fReason += "; not in parts: ";
-      fReason += e.what();
+      if (fReason != e.what())
+         fReason += std::string("; not in parts: ") + e.what();
    }
 }
 
@@ -181,6 +184,8 @@ void Specialisation::Take(const Observation &observation)
    fConstants = Captured(observation.fConstants);
    fCounters = observation.fCounters;
    fReached = observation.fReached;
+   if (fInputs.empty())
+      fDevice = DeviceOf(observation.fConstants);
    const auto inputs = fInputs.size(), arguments = inputs + fConstants.Size();
    for (auto &reached : fReached)
       reached.resize(arguments);
@@ -268,20 +273,21 @@ TensorList Specialisation::Original(const TensorList &arguments) const
 TensorList Specialisation::Forward(TensorList arguments, SavedCall *saved) const
 {
    for (const auto &noise : fSignature->noise)
-      arguments.push_back(Empty(noise.dtype, Shape(noise.shape)).bernoulli_(noise.keep).div_(noise.keep));
+      arguments.push_back(Empty(noise.dtype, Shape(noise.shape), fDevice).bernoulli_(noise.keep).div_(noise.keep));
    Addresses inputs, outputs;
    for (const auto &argument : arguments)
       inputs.Add(argument);
    TensorList results;
    results.reserve(fSignature->outputs.size());
    for (const auto &output : fSignature->outputs) {
-      results.push_back(Empty(output.dtype, Shape(output.shape)));
+      results.push_back(Empty(output.dtype, Shape(output.shape), fDevice));
       outputs.Add(results.back());
    }
+   const auto stream = CurrentStream(fDevice);
    if (saved)
-      saved->fCore = Core::compiled_forward(**fCore, inputs.Slice(), outputs.Slice());
+      saved->fCore = Core::compiled_forward(**fCore, stream, inputs.Slice(), outputs.Slice());
    else
-      Core::compiled_infer(**fCore, inputs.Slice(), outputs.Slice());
+      Core::compiled_infer(**fCore, stream, inputs.Slice(), outputs.Slice());
    const auto own = results.size() - fSignature->updates.size();
    for (std::size_t i = 0; i < fSignature->updates.size(); ++i)
       // As LibTorch's operators do it: not counted, so that the graph of an earlier call can still go backward.
@@ -307,12 +313,12 @@ TensorList Specialisation::Backward(const SavedCall &saved, const TensorList &ad
    for (std::size_t i = 0; i < fGradients.size(); ++i) {
       const bool isPassedOn = passOn && !fPassedOn.empty() && fPassedOn[i] >= 0;
       if (fGradients[i] && !isPassedOn)
-         results[i] = Empty(fSignature->dtype, saved.fArguments[i].sizes());
+         results[i] = Empty(fSignature->dtype, saved.fArguments[i].sizes(), fDevice);
       gradients.Add(results[i]);
       if (fGradients[i] && isPassedOn) // not written: LibTorch's operators give the adjoint itself, too
          results[i] = Given(plain[static_cast<std::size_t>(fPassedOn[i])], fSignature->dtype, saved.fArguments[i]);
    }
-   Core::compiled_backward(**fCore, **saved.fCore, inputs.Slice(), outputs.Slice(), gradients.Slice());
+   Core::compiled_backward(**fCore, CurrentStream(fDevice), **saved.fCore, inputs.Slice(), outputs.Slice(), gradients.Slice());
    for (std::size_t i = 0; i < fGradients.size(); ++i)
       if (fGradients[i] && results[i].scalar_type() != saved.fArguments[i].scalar_type())
          results[i] = results[i].to(saved.fArguments[i].scalar_type()); // a number without dimensions may have another

@@ -1,5 +1,5 @@
 /// \file Specialisation.hxx
-/// \brief A function compiled for one set of dtypes, shapes and strides.
+/// \brief A function compiled for one set of dtypes, shapes, strides and one device.
 
 #ifndef CLADTORCH_SPECIALISATION
 #define CLADTORCH_SPECIALISATION
@@ -49,7 +49,7 @@ public:
    /// What LibTorch runs, for `reason`.
    Specialisation(std::shared_ptr<const ListFunction> function, const TensorList &inputs, const Wanted &wanted, std::string reason);
 
-   /// Whether these inputs have the dtypes, shapes and strides, and want the gradients, that this one was made for.
+   /// Whether these inputs have the dtypes, shapes, strides and devices, and want the gradients, that this one was made for.
    bool Fits(const TensorList &inputs, const Wanted &wanted) const;
 
    /// Whether kernels run all of it.
@@ -57,7 +57,7 @@ public:
    const std::string &Reason() const { return fReason; }
    std::string BackEnd() const;
    std::string Describe() const;
-   /// What jit compiled; empty with another back end.
+   /// What jit or cuda compiled; empty with another back end.
    std::string Code() const;
    const TensorList &Constants() const { return fConstants.Tensors(); }
    /// Whether LibTorch's autograd would record a call: an output depends on something that requires a gradient.
@@ -90,6 +90,7 @@ private:
 
    std::shared_ptr<const ListFunction> fFunction;
    std::vector<Layout> fInputs;
+   torch::Device fDevice = torch::kCPU; ///< of all tensors, where kernels run them
    Wanted fWanted;
    bool fRecorded = false;
    Reached fReached;

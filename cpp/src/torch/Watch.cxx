@@ -1,8 +1,8 @@
 #include "Watch.hxx"
 
+#include "Devices.hxx"
 #include "Written.hxx"
 
-#include <ATen/CPUGeneratorImpl.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 
@@ -36,19 +36,6 @@ const void *Address(const torch::Tensor &tensor)
 void Mix(std::size_t &hash, std::size_t value)
 {
    hash ^= value + 0x9e3779b97f4a7c15 + (hash << 6) + (hash >> 2);
-}
-
-/// What LibTorch's random numbers come from now.
-at::mt19937_data_pod RandomState()
-{
-   auto generator = at::detail::getDefaultCPUGenerator();
-   const std::lock_guard<std::mutex> lock(generator.mutex());
-   return at::check_generator<at::CPUGeneratorImpl>(generator)->engine().data();
-}
-
-bool Differ(const at::mt19937_data_pod &a, const at::mt19937_data_pod &b)
-{
-   return a.left_ != b.left_ || a.next_ != b.next_ || a.state_ != b.state_;
 }
 
 bool IsFloating(const torch::Tensor &tensor)
@@ -118,12 +105,13 @@ struct Watch::Call : at::ObserverContext {
    bool fGradient = false; ///< one of its arguments requires a gradient
    bool fRecorded = true;  ///< autograd sees it
    bool fCounts = false;   ///< it adds a whole number in place
-   std::optional<at::mt19937_data_pod> fRandom; ///< before an operator that may draw
+   std::optional<RandomState> fRandom; ///< before an operator that may draw
    c10::SmallVector<c10::Storage, 6> fGiven, fWritten;
    torch::Tensor fContiguous; ///< what contiguous() is given; its inputs are gone when it ends
 };
 
-Watch::Watch(const TensorList &inputs, EGradients gradients) : fGradients(gradients), fOuter(gInnermost)
+Watch::Watch(const TensorList &inputs, EGradients gradients)
+   : fGradients(gradients), fDevice(DeviceOf(inputs)), fOuter(gInnermost)
 {
    for (const auto &input : inputs) {
       if (!input.has_storage())
@@ -294,7 +282,7 @@ void Watch::Before(const at::RecordFunction &record, Call &call)
    NoteValues(record, *handle, call);
    if (handle->hasTag(at::Tag::nondeterministic_seeded)) {
       call.fSources |= kRandom;
-      call.fRandom = RandomState();
+      call.fRandom = RandomStateNow(fDevice);
    }
    const auto arguments = InputsOf(record);
    if (name->name == "aten::contiguous")
@@ -409,7 +397,7 @@ void Watch::NoteWrite(const std::string &name, const torch::Tensor &tensor, Call
 
 void Watch::After(const at::RecordFunction &record, const Call &call)
 {
-   if (call.fRandom && Differ(*call.fRandom, RandomState()))
+   if (call.fRandom && *call.fRandom != RandomStateNow(fDevice))
       fDraws.emplace_back(record.name());
    bool floating = false;
    const auto outputs = OutputsOf(record);

@@ -100,6 +100,7 @@ private:
    void Forbid(const c10::Storage &storage, bool forbidden) const;
 
    EGradients fGradients;
+   torch::Device fDevice;
    Watch *fOuter;
    at::CallbackHandle fHandle = 0;
    bool fEnded = false;

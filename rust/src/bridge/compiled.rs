@@ -1,7 +1,9 @@
 //! Compiled functions.
 
 use super::observed::{DType, ObservedGraph};
-use crate::error::{Result, guard};
+use crate::device;
+use crate::error::{Error, Result, guard};
+use crate::gradient::cuda::Gpu;
 use crate::gradient::{self, CompileOptions, CompiledGraph, SavedForward};
 use ffi::{BackEnd, CompileSpec, CompiledSignature, DenseSpec, NoiseSpec};
 
@@ -23,6 +25,8 @@ mod ffi {
         reason: String,
         gradients: Vec<bool>,
         time_limit: f64,
+        /// Number of the GPU on which all tensors lie, or -1.
+        gpu: i32,
     }
 
     /// A contiguous tensor.
@@ -60,6 +64,9 @@ mod ffi {
     extern "Rust" {
         type CompiledGraph;
 
+        /// Makes a device ready: `cpu`, `cuda` or `cuda:N`.
+        fn device_open(name: &str) -> Result<()>;
+
         /// What one forward call keeps for backward calls. Dropping it gives its memory back to the graph's pool.
         type SavedForward;
         /// Refuses a limit of compiling that is none.
@@ -73,25 +80,31 @@ mod ffi {
         fn compiled_signature(graph: &CompiledGraph) -> CompiledSignature;
         /// Operators, shapes, arena, back end, and why, for people.
         fn describe(self: &CompiledGraph) -> String;
-        /// The function that `jit` emitted, and Clad's derivative of it; empty with another back end.
+        /// The function that `jit` emitted, and Clad's derivative of it; the kernels of `cuda`; empty with another back end.
         fn text(self: &CompiledGraph) -> &str;
-        /// `aot` or `jit`.
+        /// `aot`, `jit` or `cuda`.
         fn compiled_back_end(graph: &CompiledGraph) -> String;
         /// What kept the first back end that was asked for from running; else empty.
         fn obstacle(self: &CompiledGraph) -> &str;
         /// Runs the graph and keeps nothing. `inputs` are the addresses of inputs, constants and noise, each of the
         /// dtype, shape and strides of its observation; `outputs` those of the signature's outputs. Safe from several
-        /// threads at once.
+        /// threads at once. On a GPU it runs on `stream`, a `CUstream`, and returns before it is done.
         ///
         /// # Safety
-        /// The addresses are those of tensors as described, in host memory; outputs overlap nothing else.
-        unsafe fn compiled_infer(graph: &CompiledGraph, inputs: &[usize], outputs: &[usize]) -> Result<()>;
+        /// The addresses are those of tensors as described, in memory of the graph's device; outputs overlap nothing else.
+        unsafe fn compiled_infer(
+            graph: &CompiledGraph,
+            stream: usize,
+            inputs: &[usize],
+            outputs: &[usize],
+        ) -> Result<()>;
         /// As `compiled_infer`, and keeps what `compiled_backward` needs.
         ///
         /// # Safety
         /// As for `compiled_infer`.
         unsafe fn compiled_forward(
             graph: &CompiledGraph,
+            stream: usize,
             inputs: &[usize],
             outputs: &[usize],
         ) -> Result<Box<SavedForward>>;
@@ -104,6 +117,7 @@ mod ffi {
         /// As for `compiled_infer`; gradients overlap nothing else.
         unsafe fn compiled_backward(
             graph: &CompiledGraph,
+            stream: usize,
             saved: &SavedForward,
             inputs: &[usize],
             adjoints: &[usize],
@@ -113,6 +127,10 @@ mod ffi {
 }
 
 shared_enum!(BackEnd is gradient::Wanted, "back end": Any Aot Jit Autograd Fastest);
+
+fn device_open(name: &str) -> Result<()> {
+    guard(|| device::open(name).map(|_| ()))
+}
 
 fn compiled_check_time_limit(seconds: f64) -> Result<()> {
     guard(|| gradient::time_limit(seconds).map(|_| ()))
@@ -134,9 +152,19 @@ fn compiled_new(graph: &ObservedGraph, spec: &CompileSpec) -> Result<Box<Compile
             reason: spec.reason.clone(),
             gradients: spec.gradients.clone(),
             time_limit: spec.time_limit,
+            gpu: opened(spec.gpu)?,
         };
         CompiledGraph::new(&graph.try_into()?, &options).map(Box::new)
     })
+}
+
+/// The GPU of that number, or none for -1.
+fn opened(gpu: i32) -> Result<Option<Gpu>> {
+    if gpu == -1 {
+        return Ok(None);
+    }
+    let index = u32::try_from(gpu).map_err(|_| Error::Internal(format!("GPU {gpu}")))?;
+    Gpu::shared(index).map(Some)
 }
 
 fn compiled_signature(graph: &CompiledGraph) -> CompiledSignature {
@@ -156,23 +184,29 @@ fn compiled_back_end(graph: &CompiledGraph) -> String {
     graph.back_end().name().to_owned()
 }
 
-unsafe fn compiled_infer(graph: &CompiledGraph, inputs: &[usize], outputs: &[usize]) -> Result<()> {
+unsafe fn compiled_infer(graph: &CompiledGraph, stream: usize, inputs: &[usize], outputs: &[usize]) -> Result<()> {
     // SAFETY: the caller's promise is passed on.
-    guard(|| unsafe { graph.infer(inputs, outputs) })
+    guard(|| unsafe { graph.infer(stream, inputs, outputs) })
 }
 
-unsafe fn compiled_forward(graph: &CompiledGraph, inputs: &[usize], outputs: &[usize]) -> Result<Box<SavedForward>> {
+unsafe fn compiled_forward(
+    graph: &CompiledGraph,
+    stream: usize,
+    inputs: &[usize],
+    outputs: &[usize],
+) -> Result<Box<SavedForward>> {
     // SAFETY: the caller's promise is passed on.
-    guard(|| unsafe { graph.forward(inputs, outputs) }.map(Box::new))
+    guard(|| unsafe { graph.forward(stream, inputs, outputs) }.map(Box::new))
 }
 
 unsafe fn compiled_backward(
     graph: &CompiledGraph,
+    stream: usize,
     saved: &SavedForward,
     inputs: &[usize],
     adjoints: &[usize],
     gradients: &[usize],
 ) -> Result<()> {
     // SAFETY: the caller's promise is passed on.
-    guard(|| unsafe { graph.backward(saved, inputs, adjoints, gradients) })
+    guard(|| unsafe { graph.backward(stream, saved, inputs, adjoints, gradients) })
 }

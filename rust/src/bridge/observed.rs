@@ -1,6 +1,7 @@
 //! What LibTorch was seen doing, operator by operator, and functions for any number of rows.
 
 use crate::error::{Error, Result, guard};
+use crate::gradient::cuda::CudaProgram;
 use crate::graph::{self, AnyBatch};
 use ffi::{ArgumentKind, ObservedArgument, ObservedNode};
 
@@ -99,7 +100,8 @@ mod ffi {
         /// which LibTorch runs on purpose.
         fn operator_is_unknown(op: &str) -> bool;
         /// What kernels make of a graph. Fails, naming operator and place, where no back end but LibTorch itself supports it.
-        fn graph_work(graph: &ObservedGraph) -> Result<GraphWork>;
+        /// With `on_gpu` that is the back end for GPUs.
+        fn graph_work(graph: &ObservedGraph, on_gpu: bool) -> Result<GraphWork>;
     }
 
     impl Vec<ObservedGraph> {}
@@ -238,9 +240,14 @@ fn operator_is_unknown(op: &str) -> bool {
     graph::lower::is_unknown(op)
 }
 
-fn graph_work(graph: &ObservedGraph) -> Result<GraphWork> {
+fn graph_work(graph: &ObservedGraph, on_gpu: bool) -> Result<GraphWork> {
     guard(|| {
-        let graph::lower::Work { steps, draws } = graph::lower::weigh(&graph.try_into()?)?;
+        let graph = graph.try_into()?;
+        let graph::lower::Work { steps, draws } = graph::lower::weigh(&graph)?;
+        if on_gpu {
+            let gradients = vec![true; graph.inputs.len() + graph.constants.len()];
+            CudaProgram::new(&graph::lower::lower(&graph, &gradients)?)?;
+        }
         Ok(GraphWork { steps, draws })
     })
 }

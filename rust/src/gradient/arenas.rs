@@ -43,6 +43,11 @@ impl<M> Lease<M> {
         self.memory.as_ref().filter(|_| Arc::ptr_eq(&self.arenas, arenas))
     }
 
+    /// The stream whose kernels use it next.
+    pub fn stream(&self) -> usize {
+        self.stream
+    }
+
     /// The arena.
     pub fn get(&mut self) -> &mut M {
         self.memory.as_mut().expect("there until it is dropped")

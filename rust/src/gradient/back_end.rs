@@ -12,6 +12,8 @@ pub enum BackEnd {
     Aot,
     /// One function, emitted, differentiated by Clad and compiled for this graph.
     Jit,
+    /// Kernels for a GPU with Clad's derivatives, compiled for this graph by NVRTC.
+    Cuda,
     /// LibTorch's operators and autograd.
     Autograd,
 }
@@ -22,6 +24,7 @@ impl BackEnd {
         match self {
             BackEnd::Aot => "aot",
             BackEnd::Jit => "jit",
+            BackEnd::Cuda => "cuda",
             BackEnd::Autograd => "autograd",
         }
     }
@@ -31,6 +34,7 @@ impl BackEnd {
         match self {
             BackEnd::Aot => "aot (derivatives by Clad)",
             BackEnd::Jit => "jit (derivatives by Clad)",
+            BackEnd::Cuda => "cuda (derivatives by Clad)",
             BackEnd::Autograd => "autograd (LibTorch)",
         }
     }
@@ -46,16 +50,23 @@ pub struct Choice {
 }
 
 impl Choice {
-    /// For a network: kernels where it has some and they run on the device, unless LibTorch's autograd is asked for. `obstacle`:
-    /// why it has no kernels.
+    /// For a network: kernels where it has some, unless LibTorch's autograd is asked for. `obstacle`: why it has none.
     pub fn for_network(gradient: Gradient, device: Device, obstacle: Option<&str>) -> Self {
         let (back_end, instead) = match (gradient, device, obstacle) {
             (Gradient::Clad, Device::Cpu, None) => (BackEnd::Aot, None),
-            (Gradient::Clad, Device::Cpu, Some(obstacle)) => (BackEnd::Autograd, Some(obstacle)),
-            (Gradient::Clad, _, _) => (BackEnd::Autograd, Some("Clad's kernels run on the CPU only")),
+            (Gradient::Clad, Device::Cuda(_), None) => (BackEnd::Cuda, None),
+            (Gradient::Clad, Device::Cpu | Device::Cuda(_), Some(obstacle)) => (BackEnd::Autograd, Some(obstacle)),
+            (Gradient::Clad, _, _) => (BackEnd::Autograd, Some("Clad's kernels run on CPUs and NVIDIA GPUs")),
             (Gradient::Autograd, _, _) => (BackEnd::Autograd, None),
         };
         Choice { back_end, instead: instead.map(str::to_owned) }
+    }
+
+    /// LibTorch, as this one turned out to be impossible.
+    pub fn replaced(why: &Error) -> Self {
+        // Its remedy is what happens.
+        let why = if let Error::Invalid { what, .. } = why { what.clone() } else { why.to_string() };
+        Choice { back_end: BackEnd::Autograd, instead: Some(why) }
     }
 
     /// What a fit says of `engine`, which runs.
@@ -70,40 +81,45 @@ impl Choice {
 /// Which back end a compiled function shall have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wanted {
-    /// Aot, which needs no compiler, or LibTorch.
+    /// Aot, which needs no compiler, or LibTorch; on a GPU cuda or LibTorch.
     Any,
-    /// Aot; an error where it lacks an operator.
+    /// Aot; an error where it lacks an operator, and on a GPU.
     Aot,
-    /// Jit; an error where it cannot be made.
+    /// Jit; an error where it cannot be made, and on a GPU.
     Jit,
     /// LibTorch.
     Autograd,
-    /// Jit where it can be made, else as `Any`.
+    /// Jit where it can be made, else as `Any`; on a GPU as `Any`.
     Fastest,
 }
 
 impl Wanted {
-    /// The back ends that may run the function: the first one that can does.
-    fn ladder(self) -> &'static [BackEnd] {
-        match self {
-            Wanted::Any => &[BackEnd::Aot, BackEnd::Autograd],
-            Wanted::Aot => &[BackEnd::Aot],
-            Wanted::Jit => &[BackEnd::Jit],
-            Wanted::Autograd => &[BackEnd::Autograd],
-            Wanted::Fastest => &[BackEnd::Jit, BackEnd::Aot, BackEnd::Autograd],
+    /// The back ends that may run the function on this device: the first one that can does.
+    fn ladder(self, device: Device) -> &'static [BackEnd] {
+        match (self, device) {
+            (Wanted::Aot, _) => &[BackEnd::Aot],
+            (Wanted::Jit, _) => &[BackEnd::Jit],
+            (Wanted::Autograd, _) => &[BackEnd::Autograd],
+            (Wanted::Any, Device::Cpu) => &[BackEnd::Aot, BackEnd::Autograd],
+            (Wanted::Fastest, Device::Cpu) => &[BackEnd::Jit, BackEnd::Aot, BackEnd::Autograd],
+            (Wanted::Any | Wanted::Fastest, _) => &[BackEnd::Cuda, BackEnd::Autograd],
         }
     }
 
     /// Whether the function has to be observed, for kernels to run it.
     pub fn tries_kernels(self) -> bool {
-        self.ladder()[0] != BackEnd::Autograd
+        self != Wanted::Autograd
     }
 
-    /// What `make` makes with the first back end that can. LibTorch is the caller's: before it the search ends, with the last
-    /// error.
-    pub fn choose<R>(self, mut make: impl FnMut(BackEnd) -> Result<R>) -> Result<(R, Choice)> {
+    /// What `make` makes with the first back end that can on this device. LibTorch is the caller's: before it the search ends,
+    /// with the last error.
+    pub fn choose<R>(self, device: Device, mut make: impl FnMut(BackEnd) -> Result<R>) -> Result<(R, Choice)> {
         let mut obstacle = None;
-        for &back_end in self.ladder().iter().filter(|&&back_end| back_end != BackEnd::Autograd) {
+        for &back_end in self.ladder(device).iter().filter(|&&back_end| back_end != BackEnd::Autograd) {
+            if device != Device::Cpu && back_end != BackEnd::Cuda {
+                let what = format!("back end {} runs on the CPU, and the tensors are on a GPU", back_end.name());
+                return Err(Error::invalid(what, "move them with to(torch::kCPU)"));
+            }
             match make(back_end) {
                 Ok(made) => {
                     let instead = obstacle.map(|error: Error| error.to_string());
@@ -117,10 +133,12 @@ impl Wanted {
 
     /// Why LibTorch runs a function that kernels do not, for `obstacle`; an error where they were asked for.
     pub fn why_libtorch(self, obstacle: &str) -> Result<String> {
-        match self.ladder() {
-            [BackEnd::Autograd] => Ok("the options ask for it".to_owned()),
-            [.., BackEnd::Autograd] => Ok(obstacle.to_owned()),
-            _ => Err(Error::invalid(obstacle, "kAnyBackEnd, the default, runs such functions too")),
+        match self {
+            Wanted::Autograd => Ok("the options ask for it".to_owned()),
+            Wanted::Any | Wanted::Fastest => Ok(obstacle.to_owned()),
+            Wanted::Aot | Wanted::Jit => {
+                Err(Error::invalid(obstacle, "kAnyBackEnd, the default, runs such functions too"))
+            }
         }
     }
 }
@@ -128,8 +146,6 @@ impl Wanted {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    const REPLACED: &str = "Clad's kernels run on the CPU only";
 
     #[test]
     fn every_device_and_demand_has_its_back_end() {
@@ -140,7 +156,8 @@ mod tests {
             (Device::Cpu, clad, missing, BackEnd::Autograd, missing),
             (Device::Cpu, autograd, None, BackEnd::Autograd, None),
             (Device::Cpu, autograd, missing, BackEnd::Autograd, None),
-            (gpu, clad, None, BackEnd::Autograd, Some(REPLACED)),
+            (gpu, clad, None, BackEnd::Cuda, None),
+            (gpu, clad, missing, BackEnd::Autograd, missing),
             (Device::Cuda(3), autograd, None, BackEnd::Autograd, None),
         ] {
             let choice = Choice::for_network(gradient, device, obstacle);
@@ -150,20 +167,26 @@ mod tests {
 
     #[test]
     fn the_reason_is_said_with_the_back_end() {
-        let said = |gradient| Choice::for_network(gradient, Device::Cuda(0), None).describe("autograd");
-        assert_eq!(said(Gradient::Clad), format!("autograd; {REPLACED}"));
+        let said = |gradient| Choice::for_network(gradient, Device::Cpu, Some("no kernel")).describe("autograd");
+        assert_eq!(said(Gradient::Clad), "autograd; no kernel");
         assert_eq!(said(Gradient::Autograd), "autograd");
+        let replaced = Choice::replaced(&Error::invalid("no NVRTC", "install it"));
+        assert_eq!(replaced.describe("autograd"), "autograd; no NVRTC");
     }
 
-    /// Where only `those` can be made: what was tried, and what came of it.
-    fn chosen(wanted: Wanted, those: &[BackEnd]) -> (Vec<BackEnd>, Result<Choice, String>) {
+    /// Where only `those` can be made: what was tried on the device, and what came of it.
+    fn chosen_on(device: Device, wanted: Wanted, those: &[BackEnd]) -> (Vec<BackEnd>, Result<Choice, String>) {
         let mut tried = Vec::new();
-        let made = wanted.choose(|back_end| {
+        let made = wanted.choose(device, |back_end| {
             tried.push(back_end);
             let failed = Error::invalid(back_end.name(), "no");
             if those.contains(&back_end) { Ok(()) } else { Err(failed) }
         });
         (tried, made.map(|((), choice)| choice).map_err(|error| error.to_string()))
+    }
+
+    fn chosen(wanted: Wanted, those: &[BackEnd]) -> (Vec<BackEnd>, Result<Choice, String>) {
+        chosen_on(Device::Cpu, wanted, those)
     }
 
     #[test]
@@ -179,6 +202,23 @@ mod tests {
         assert_eq!(chosen(Wanted::Fastest, &[aot]), (vec![jit, aot], choice(aot, Some("jit; no"))));
         assert_eq!(chosen(Wanted::Fastest, &[]), (vec![jit, aot], failed("aot; no")));
         assert_eq!(chosen(Wanted::Autograd, &[aot, jit]).0, []);
+    }
+
+    #[test]
+    fn on_a_gpu_only_cuda_and_libtorch_run_a_function() {
+        let (cuda, gpu) = (BackEnd::Cuda, Device::Cuda(1));
+        let all = [BackEnd::Aot, BackEnd::Jit, cuda];
+        for wanted in [Wanted::Any, Wanted::Fastest] {
+            assert_eq!(chosen_on(gpu, wanted, &all), (vec![cuda], Ok(Choice { back_end: cuda, instead: None })));
+            assert_eq!(chosen_on(gpu, wanted, &all[..2]), (vec![cuda], Err("cuda; no".to_owned())));
+        }
+        for (wanted, name) in [(Wanted::Aot, "aot"), (Wanted::Jit, "jit")] {
+            let (tried, made) = chosen_on(gpu, wanted, &all);
+            assert!(tried.is_empty());
+            let start = format!("back end {name} runs on the CPU, and the tensors are on a GPU; ");
+            assert!(made.unwrap_err().starts_with(&start));
+        }
+        assert_eq!(chosen_on(gpu, Wanted::Autograd, &all).0, []);
     }
 
     #[test]

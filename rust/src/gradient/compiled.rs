@@ -2,8 +2,11 @@
 
 use std::time::Duration;
 
+use tch::Device;
+
 use super::back_end::{BackEnd, Choice, Wanted};
 use super::blocks::BlockRows;
+use super::cuda::{CudaGraph, Gpu};
 use super::executable::{Executable, Failure, SavedForward};
 use super::host::HostProgram;
 use super::tensor_lists::with_lists;
@@ -14,8 +17,8 @@ use crate::graph::program::Tensor;
 use crate::graph::{DType, ObservedGraph, Program, lower};
 use crate::kernels::Scalar;
 
-/// The stream of the CPU.
-const HOST: usize = 0;
+/// The stream of the CPU, and the default one of a GPU.
+pub(super) const HOST: usize = 0;
 
 /// How to compile a function.
 #[derive(Clone, Debug)]
@@ -28,8 +31,10 @@ pub struct CompileOptions {
     pub reason: String,
     /// Whether a gradient is wanted, for each of inputs and constants.
     pub gradients: Vec<bool>,
-    /// Seconds that compiling may take.
+    /// Seconds that compiling may take; NVRTC takes what it needs.
     pub time_limit: f64,
+    /// Where all tensors lie; none: in memory of the host.
+    pub gpu: Option<Gpu>,
 }
 
 /// What a compiled graph takes and returns beyond the arguments that it was observed with.
@@ -69,7 +74,7 @@ pub struct CompiledGraph {
     /// Which back end runs, and why.
     choice: Choice,
     reason: String,
-    /// The emitted function, and what Clad made of it.
+    /// What was compiled, and what Clad made of it.
     text: String,
 }
 
@@ -81,21 +86,25 @@ impl CompiledGraph {
 
     /// The same in blocks of so many rows.
     pub fn in_blocks(graph: &ObservedGraph, options: &CompileOptions, rows: BlockRows) -> Result<Self> {
-        let CompileOptions { name, back_end: wanted, reason, gradients, time_limit: limit } = options;
+        let CompileOptions { name, back_end: wanted, reason, gradients, time_limit: limit, gpu } = options;
         let mut program = lower::lower(graph, gradients)?;
-        let passed_on = pass_on(&mut program);
+        let (device, passed_on) = match gpu {
+            None => (Device::Cpu, pass_on(&mut program)),
+            // What is passed on is copied by the host where the caller wants it in memory of its own.
+            Some(gpu) => (Device::Cuda(gpu.index()), vec![None; gradients.len()]),
+        };
         let place = |place: &str| if place.is_empty() { String::new() } else { format!(" at {place}") };
         let operators: Vec<String> =
             graph.nodes.iter().map(|node| format!("{}{}", node.op, place(&node.place))).collect();
         let limit = time_limit(*limit)?;
-        let ((executable, text), choice) = wanted.choose(|back_end| {
-            let making = Making { back_end, name, operators: &operators, rows, limit };
+        let ((executable, text), choice) = wanted.choose(device, |back_end| {
+            let making = Making { back_end, name, operators: &operators, rows, limit, gpu: gpu.as_ref() };
             match program.dtype {
                 DType::Float32 => making.compile::<f32>(&program),
                 _ => making.compile::<f64>(&program),
             }
         })?;
-        let reason = if reason.is_empty() { why(*wanted, &choice) } else { reason };
+        let reason = if reason.is_empty() { why(*wanted, device, &choice) } else { reason };
         Ok(CompiledGraph {
             name: name.clone(),
             reason: reason.to_owned(),
@@ -113,7 +122,7 @@ impl CompiledGraph {
         self.choice.instead.as_deref().unwrap_or_default()
     }
 
-    /// The emitted function and Clad's derivative of it; empty with other back ends than `jit`.
+    /// The emitted function and Clad's derivative of it with the back end `jit`, the kernels with `cuda`; else empty.
     pub fn text(&self) -> &str {
         &self.text
     }
@@ -168,28 +177,35 @@ impl CompiledGraph {
     ///
     /// # Safety
     /// See the bridge.
-    pub unsafe fn infer(&self, inputs: &[usize], outputs: &[usize]) -> Result<()> {
+    pub unsafe fn infer(&self, stream: usize, inputs: &[usize], outputs: &[usize]) -> Result<()> {
         // SAFETY: the caller's promise.
-        with_forward_lists(inputs, outputs, |inputs, outputs| unsafe { self.executable.infer(HOST, inputs, outputs) })
-            .map_err(|failure| self.explain(failure))
+        let run = |inputs: &[ReadPointer], outputs: &[WritePointer]| unsafe {
+            self.executable.infer(stream, inputs, outputs)
+        };
+        with_forward_lists(inputs, outputs, run).map_err(|failure| self.explain(failure))
     }
 
     /// Runs and keeps the values.
     ///
     /// # Safety
     /// See the bridge.
-    pub unsafe fn forward(&self, inputs: &[usize], outputs: &[usize]) -> Result<SavedForward> {
+    pub unsafe fn forward(&self, stream: usize, inputs: &[usize], outputs: &[usize]) -> Result<SavedForward> {
         // SAFETY: the caller's promise.
-        with_forward_lists(inputs, outputs, |inputs, outputs| unsafe { self.run_forward(inputs, outputs) })
+        with_forward_lists(inputs, outputs, |inputs, outputs| unsafe { self.run_forward(stream, inputs, outputs) })
     }
 
     /// [`forward`](Self::forward) of tensors.
     ///
     /// # Safety
     /// See the bridge.
-    pub(super) unsafe fn run_forward(&self, inputs: &[ReadPointer], outputs: &[WritePointer]) -> Result<SavedForward> {
+    pub(super) unsafe fn run_forward(
+        &self,
+        stream: usize,
+        inputs: &[ReadPointer],
+        outputs: &[WritePointer],
+    ) -> Result<SavedForward> {
         // SAFETY: the caller's promise.
-        let saved = unsafe { self.executable.forward(HOST, inputs, outputs) };
+        let saved = unsafe { self.executable.forward(stream, inputs, outputs) };
         saved.map_err(|failure| self.explain(failure))
     }
 
@@ -199,6 +215,7 @@ impl CompiledGraph {
     /// See the bridge.
     pub unsafe fn backward(
         &self,
+        stream: usize,
         saved: &SavedForward,
         inputs: &[usize],
         adjoints: &[usize],
@@ -209,7 +226,7 @@ impl CompiledGraph {
             lists.seeds.extend(adjoints.iter().copied().map(ReadPointer::exposed));
             lists.written.extend(gradients.iter().copied().map(WritePointer::exposed));
             // SAFETY: the caller's promise.
-            unsafe { self.run_backward(saved, &lists.inputs, &lists.seeds, &lists.written) }
+            unsafe { self.run_backward(stream, saved, &lists.inputs, &lists.seeds, &lists.written) }
         })
     }
 
@@ -219,6 +236,7 @@ impl CompiledGraph {
     /// See the bridge.
     pub(super) unsafe fn run_backward(
         &self,
+        stream: usize,
         saved: &SavedForward,
         inputs: &[ReadPointer],
         seeds: &[ReadPointer],
@@ -231,11 +249,13 @@ impl CompiledGraph {
                 return Err(Error::Internal(format!("no memory for the gradient of argument {index}")));
             }
         }
+        if self.passed_on.iter().any(Option::is_some) {
+            // SAFETY: the caller's promise; only a program on the host passes any on.
+            let (read, mut written) = unsafe { (ReadTensors::new(seeds), WriteTensors::new(gradients)) };
+            self.copy_passed_on(read, &mut written);
+        }
         // SAFETY: the caller's promise.
-        let (read, mut written) = unsafe { (ReadTensors::new(seeds), WriteTensors::new(gradients)) };
-        self.copy_passed_on(read, &mut written);
-        // SAFETY: the caller's promise.
-        unsafe { self.executable.backward(HOST, saved, inputs, seeds, gradients) }
+        unsafe { self.executable.backward(stream, saved, inputs, seeds, gradients) }
     }
 
     fn copy_passed_on(&self, seeds: ReadTensors, gradients: &mut WriteTensors) {
@@ -271,6 +291,7 @@ struct Making<'a> {
     operators: &'a [String],
     rows: BlockRows,
     limit: Duration,
+    gpu: Option<&'a Gpu>,
 }
 
 impl Making<'_> {
@@ -279,23 +300,29 @@ impl Making<'_> {
     where
         HostProgram<T>: Executable,
     {
-        let &Making { back_end, name, operators, rows, limit } = self;
-        match back_end {
-            BackEnd::Aot => Ok((Box::new(HostProgram::<T>::aot(program, rows)?), String::new())),
-            BackEnd::Jit => {
+        let &Making { back_end, name, operators, rows, limit, gpu } = self;
+        match (back_end, gpu) {
+            (BackEnd::Cuda, Some(gpu)) => {
+                let made = CudaGraph::new(program, gpu)?;
+                let text = made.text();
+                Ok((Box::new(made), text))
+            }
+            (BackEnd::Aot, None) => Ok((Box::new(HostProgram::<T>::aot(program, rows)?), String::new())),
+            (BackEnd::Jit, None) => {
                 let made = HostProgram::<T>::jit(program, rows, name, operators, limit);
                 let failed = |reason| Error::invalid(format!("{name}: back end jit: {reason}"), "use aot");
                 made.map(|(made, text)| (Box::new(made) as Box<dyn Executable>, text)).map_err(failed)
             }
-            BackEnd::Autograd => Err(Error::Internal(format!("{name} is LibTorch's to run"))),
+            _ => Err(Error::Internal(format!("{name} is not for back end {} to run", back_end.name()))),
         }
     }
 }
 
 /// Why that back end runs.
-fn why(wanted: Wanted, choice: &Choice) -> &str {
+fn why(wanted: Wanted, device: Device, choice: &Choice) -> &str {
     match (&choice.instead, wanted) {
         (Some(obstacle), _) => obstacle,
+        (None, Wanted::Any) if device != Device::Cpu => "the tensors are on a GPU",
         (None, Wanted::Any) => "jit is used where it is asked for",
         (None, Wanted::Fastest) => "the fastest",
         (None, _) => "as asked for",

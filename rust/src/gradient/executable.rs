@@ -83,6 +83,15 @@ impl SavedForward {
         SavedForward(M::into_saved(lease))
     }
 
+    /// The stream of the forward call.
+    pub fn stream(&self) -> usize {
+        match &self.0 {
+            Saved::Float32(lease) => lease.stream(),
+            Saved::Float64(lease) => lease.stream(),
+            Saved::Gpu(lease) => lease.stream(),
+        }
+    }
+
     /// The arena, if it is one of `arenas`.
     pub fn of<M: Arena>(&self, arenas: &Arc<Arenas<M>>) -> Result<&M> {
         let memory = M::saved(&self.0).and_then(|lease| lease.of(arenas));

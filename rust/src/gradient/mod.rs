@@ -16,7 +16,7 @@
 //! | [`aot`] | Clad's, of `cpp/kernels`, compiled into the library | `host`, by `executor` | [`aot::AotEngine`] over [`ModuleTiles`] |
 //! | `jit` | Clad's, of one function that is emitted for the graph | `host`, by that function | none |
 //! | [`autograd`] | LibTorch's | C++ calls LibTorch | [`autograd::LibTorchEngine`], [`autograd::AutogradEngine`] |
-//! | [`cuda`] | Clad's, in kernels for GPUs | [`cuda::CudaGraph`], which nothing chooses yet | none |
+//! | [`cuda`] | Clad's, in kernels for GPUs | [`cuda::CudaGraph`], for tensors on a GPU | [`cuda::CudaEngine`] |
 
 mod affinity;
 pub mod aot;

@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::batches::differ;
+use super::compiled::HOST;
 use super::{CompileOptions, CompiledGraph, Wanted};
 use crate::device::{ReadPointer, WritePointer};
 use crate::error::{Error, Result, unwind};
@@ -227,6 +228,7 @@ impl ObservedLoss {
             reason: String::new(),
             gradients: gradients(&graph),
             time_limit: f64::INFINITY,
+            gpu: None,
         };
         let compiled = Arc::new(CompiledGraph::new(&graph, &options)?);
         if kept.len() == KEPT {
@@ -250,13 +252,13 @@ impl ObservedLoss {
         let outputs = [WritePointer::of(values)];
         // SAFETY: `compiled` was checked to take rows of this width, dense, and to return so many values; the constants have as
         // many bytes as it reads, as `new` asked for.
-        let saved = unsafe { compiled.run_forward(&inputs, &outputs) }?;
+        let saved = unsafe { compiled.run_forward(HOST, &inputs, &outputs) }?;
         let Some((seeds, gradient)) = seeds else { return Ok(()) };
         let mut gradients = vec![WritePointer::NULL; inputs.len()];
         gradients[0] = WritePointer::of(gradient);
         let seeds = [ReadPointer::of(seeds)];
         // SAFETY: the same; the gradient of the rows is as long as they are, and no other is asked for.
-        unsafe { compiled.run_backward(&saved, &inputs, &seeds, &gradients) }
+        unsafe { compiled.run_backward(HOST, &saved, &inputs, &seeds, &gradients) }
     }
 
     /// The sum of weight times loss over the rows of `outputs` [rows, outputs] and `labels` [rows, labels]; `adjoint` gets the

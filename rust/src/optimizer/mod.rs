@@ -17,9 +17,9 @@ use crate::graph::Optimiser;
 use crate::kernels::{Scalar, UpdateSettings};
 
 /// Decay rates and epsilon of Adam and AdamW (Kingma and Ba 2015, section 2; LibTorch has the same).
-const BETA1: f64 = 0.9;
-const BETA2: f64 = 0.999;
-const EPSILON: f64 = 1e-8;
+pub(crate) const BETA1: f64 = 0.9;
+pub(crate) const BETA2: f64 = 0.999;
+pub(crate) const EPSILON: f64 = 1e-8;
 
 /// Parameters that are swept in one go: those of small networks by one thread, without a hand-over.
 const SWEPT: usize = 1 << 15;
@@ -180,10 +180,32 @@ fn sign(p: f64) -> f64 {
     f64::from(i8::from(p > 0.0) - i8::from(p < 0.0))
 }
 
+/// Of one update.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Factors {
+    /// Of the gradient, or of the first moment, whose bias it takes away.
+    pub rate: f32,
+    /// Of the root of the second moment, whose bias it takes away.
+    pub rescale: f32,
+    /// Of the parameters.
+    pub shrink: f32,
+}
+
 impl Rule {
     /// Whether the gradient that moves the parameters is another than the loss's.
-    fn changes_gradient(&self) -> bool {
+    pub(crate) fn changes_gradient(&self) -> bool {
         self.l1 > 0.0 || self.clip.is_some()
+    }
+
+    /// What update number `step`, from 1 on, multiplies with, as `cpp/kernels/update.cpp` has it.
+    pub fn factors(&self, learning_rate: f64, step: u64) -> Factors {
+        let shrink = if self.optimiser == Optimiser::AdamW { 1.0 - learning_rate * self.weight_decay } else { 1.0 };
+        if self.optimiser == Optimiser::SGD {
+            return Factors { rate: learning_rate as f32, rescale: 1.0, shrink: 1.0 };
+        }
+        let left = |beta: f64| 1.0 - beta.powf(step as f64);
+        let (rate, rescale) = (learning_rate / left(BETA1), left(BETA2).sqrt().recip());
+        Factors { rate: rate as f32, rescale: rescale as f32, shrink: shrink as f32 }
     }
 
     fn update(&self, learning_rate: f64, step: i64) -> UpdateSettings {

@@ -48,6 +48,8 @@ use validation::Validation;
 /// not.
 const PART_BATCHES: usize = 1024;
 const PART_WORK: usize = 1 << 30;
+/// The same on a GPU.
+const PART_WORK_ON_GPU: usize = 1 << 38;
 
 /// Weighted mean losses of an epoch.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -254,7 +256,8 @@ impl Trainer {
         if done == 0 && fit.options.shuffle {
             shuffle(train, fit.options.seed, u64::from(fit.epochs()) + 1);
         }
-        let batches = (PART_WORK / self.work / size).clamp(1, PART_BATCHES);
+        let work = if fit.runs_on_gpu() { PART_WORK_ON_GPU } else { PART_WORK };
+        let batches = (work / self.work / size).clamp(1, PART_BATCHES);
         let mut end = (done + batches * size).min(train.len());
         if end + 1 == train.len() {
             end += 1; // batch normalisation takes no batch of one event, and joins it to the one before

@@ -6,8 +6,8 @@ use super::job::Job;
 use super::unit::Unit;
 use crate::dataset::Scaler;
 use crate::error::Result;
-use crate::gradient::{Engine, Rows};
-use crate::graph::{Gives, Loss};
+use crate::gradient::{BackEnd, Choice, Engine, Rows};
+use crate::graph::{Gives, Loss, Optimiser};
 use crate::model::{Model, PROBABILITIES};
 use crate::text;
 
@@ -18,6 +18,8 @@ const DIVERGED: f64 = 10.0;
 const FIRST_EVENTS: usize = 1024;
 /// From this weight decay on its term outweighs any loss of standardised data.
 const HEAVY: f64 = 1.0;
+/// With AdamW, whose decay is no term of the loss: the share of the weights that a step takes away.
+const HEAVY_SHARE: f64 = 0.1;
 /// Classes or columns that a warning names.
 const NAMED: usize = 5;
 
@@ -225,6 +227,12 @@ pub(super) fn lost_activation(options: &Options, model: &Model, loss: Loss) -> O
     })
 }
 
+/// A back end that turned out to be impossible.
+pub(super) fn replaced(wanted: BackEnd, choice: &Choice) -> Option<String> {
+    let why = choice.instead.as_ref().filter(|_| choice.back_end != wanted)?;
+    Some(format!("the fit runs on LibTorch's autograd: {why}"))
+}
+
 /// A fit that has nothing to train.
 pub(super) fn all_frozen(model: &Model) -> Option<String> {
     let frozen: usize = model.frozen().iter().map(|range| range.len()).sum();
@@ -235,11 +243,14 @@ pub(super) fn all_frozen(model: &Model) -> Option<String> {
 
 /// A weight decay that leaves nothing of the weights.
 fn heavy_decay(options: &Options) -> Option<String> {
-    (options.weight_decay >= HEAVY).then(|| {
-        format!(
-            "fWeightDecay = {} draws the weights to 0 whatever the data: take one far below {HEAVY}, 1e-4 for example",
-            text::number(options.weight_decay)
-        )
+    let Options { weight_decay, learning_rate, optimiser, .. } = *options;
+    let bound = match optimiser {
+        Optimiser::AdamW => HEAVY_SHARE / learning_rate,
+        Optimiser::Adam | Optimiser::SGD => HEAVY,
+    };
+    (weight_decay >= bound).then(|| {
+        let [decay, bound] = [weight_decay, bound].map(text::number);
+        format!("fWeightDecay = {decay} draws the weights to 0 whatever the data: take one far below {bound}")
     })
 }
 

@@ -114,9 +114,10 @@ impl Recorder {
         Ok(compiled.describe().contains(" blocks of ").then_some(compiled))
     }
 
-    fn options(&self, back_end: Wanted, time_limit: f64) -> CompileOptions {
+    /// How it is compiled for the CPU.
+    pub fn options(&self, back_end: Wanted, time_limit: f64) -> CompileOptions {
         let gradients = self.inputs().iter().map(Tensor::requires_grad).collect();
-        CompileOptions { name: "f".into(), back_end, reason: String::new(), gradients, time_limit }
+        CompileOptions { name: "f".into(), back_end, reason: String::new(), gradients, time_limit, gpu: None }
     }
 
     /// Seeds of the outputs: numbers between 0.5 and 1.5, so that nothing cancels.
@@ -178,11 +179,11 @@ fn run(compiled: &CompiledGraph, inputs: &[Tensor], seeds: &[Tensor], backward: 
     let text = |error: cladtorch::Error| error.to_string();
     if !backward {
         // SAFETY: the tensors have the shapes, strides and types of the observation and outlive the call.
-        unsafe { compiled.infer(&input_addresses, &output_addresses) }.map_err(text)?;
+        unsafe { compiled.infer(0, &input_addresses, &output_addresses) }.map_err(text)?;
         return Ok(results);
     }
     // SAFETY: as above.
-    let saved = unsafe { compiled.forward(&input_addresses, &output_addresses) }.map_err(text)?;
+    let saved = unsafe { compiled.forward(0, &input_addresses, &output_addresses) }.map_err(text)?;
     let gradients: Vec<Option<Tensor>> =
         inputs.iter().map(|input| input.requires_grad().then(|| fresh(input))).collect();
     let gradient_addresses: Vec<usize> =
@@ -190,7 +191,8 @@ fn run(compiled: &CompiledGraph, inputs: &[Tensor], seeds: &[Tensor], backward: 
     for _ in 0..2 {
         // Twice: a backward call leaves everything as it was.
         // SAFETY: as above; gradients are dense and of their inputs' shapes.
-        unsafe { compiled.backward(&saved, &input_addresses, &addresses(seeds), &gradient_addresses) }.map_err(text)?;
+        unsafe { compiled.backward(0, &saved, &input_addresses, &addresses(seeds), &gradient_addresses) }
+            .map_err(text)?;
     }
     results.extend(gradients.into_iter().flatten());
     Ok(results)

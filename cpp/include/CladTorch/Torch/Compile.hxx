@@ -19,11 +19,12 @@ struct _object; // Python's PyObject
 
 namespace CladTorch {
 
-/// The back end that runs a compiled function.
+/// The back end that runs a compiled function. For tensors on a GPU it is cuda, kernels with Clad's derivatives that NVRTC compiles for
+/// this graph, or LibTorch.
 enum EBackEnd {
-   kAnyBackEnd = 0,      ///< aot, which needs no compiler; operators that it does not support, or all, run on LibTorch
-   kAotBackEnd = 1,      ///< kernels with Clad's derivatives, part of the plugin
-   kJitBackEnd = 2,      ///< one C++ function written and differentiated by Clad for this graph; needs clang and Clad
+   kAnyBackEnd = 0,      ///< aot, which needs no compiler, or cuda; operators that it does not support, or all, run on LibTorch
+   kAotBackEnd = 1,      ///< kernels with Clad's derivatives, part of the plugin; for tensors on the CPU
+   kJitBackEnd = 2,      ///< one C++ function written and differentiated by Clad for this graph; needs clang and Clad; on the CPU
    kAutogradBackEnd = 3, ///< LibTorch itself
    kFastestBackEnd = 4,  ///< jit, which takes seconds to compile once; otherwise as kAnyBackEnd
 };
@@ -32,14 +33,14 @@ enum EBackEnd {
 struct CompileOptions {
    std::string fName = "function";  ///< in messages, in Print() and in generated code
    EBackEnd fBackEnd = kAnyBackEnd; ///< throws if the chosen one does not support the function
-   double fTimeLimit = 60;          ///< seconds that compiling for one set of shapes may take; Ctrl-C ends it too
+   double fTimeLimit = 60;          ///< seconds that compiling for one set of shapes may take, but for NVRTC; Ctrl-C ends it too
    /// Compiles for any number of rows: the first dimension of the first input, and of every input of the same length.
    /// The function is observed once, with three numbers of rows of at least 2. The graph for any other number is
    /// derived and compared with one run of the function, so that a last, smaller batch needs neither a full observation
    /// nor a compiler: jit's function serves the number of rows of the examples, aot all others. Compile throws, and
    /// names the operator, if the three graphs differ in more than the number of rows. Inputs of 0 or 1 rows, inputs that
    /// are not contiguous, and numbers of rows for which the function behaves differently are observed separately, as is
-   /// every number of rows of a function that is split.
+   /// every number of rows of a function that is split. On a GPU NVRTC compiles for each number of rows.
    bool fDynamicBatch = false;
 
    /// Called by PyROOT when it meets this class: checks the names and types of fields, copies.
@@ -54,7 +55,7 @@ using ListFunction = std::function<TensorList(const TensorList &)>;
 
 /// A compiled function of tensors, made by CladTorch::Compile.
 ///
-/// It is specialised for the dtype, shape and strides of its inputs and captured tensors, and for which of them require gradients: a call
+/// It is specialised for the dtype, shape, strides and device of its inputs and captured tensors, and for which of them require gradients: a call
 /// with other ones compiles another specialisation. 256 of them are kept; once there are as many, LibTorch runs most calls with other
 /// shapes. Captured tensors (parameters of a torch::nn module, running statistics), and
 /// whether they require gradients, are read at each call. Copies share everything. All methods are thread-safe and
@@ -62,7 +63,8 @@ using ListFunction = std::function<TensorList(const TensorList &)>;
 /// rows are independent are processed in blocks, on torch::get_num_threads() threads; kernels sum over blocks in a
 /// fixed order, for the same bits with any number of threads. Sums of operators that are left to LibTorch (back ends
 /// "split" and "autograd") may depend on that number, as in LibTorch. In a forked process these operators, and compiling
-/// for new shapes, wait forever for LibTorch's threads unless torch::set_num_threads(1) was called there.
+/// for new shapes, wait forever for LibTorch's threads unless torch::set_num_threads(1) was called there. On a GPU kernels run on
+/// LibTorch's current stream, and a call returns before they have run, unless it checks indices.
 class Compiled {
 public:
    /// \param module Owned by `function`: each call checks whether it and its submodules are in training mode.
@@ -113,13 +115,13 @@ public:
    /// detect: of a number or flag that the function captures, of the tensor that a captured variable refers to (w = v;
    /// in-place changes are detected), of the mode (train() or eval()) of a module that a lambda captures.
    void Reset() const;
-   /// The back end for inputs like the examples: "aot", "jit", "split" (kernels, and LibTorch for the operators that
+   /// The back end for inputs like the examples: "aot", "jit", "cuda", "split" (kernels, and LibTorch for the operators that
    /// they do not support) or "autograd" (LibTorch for everything).
    std::string BackEnd() const;
    /// Why no faster back end was used; empty if there is no such reason.
    std::string Reason() const;
-   /// The C++ function that the jit back end compiled for inputs like the examples, and Clad's derivative of it, for
-   /// reading; empty with another back end, which compiles nothing.
+   /// The C++ function that the jit back end compiled for inputs like the examples, and Clad's derivative of it, or the kernels
+   /// of the back end cuda, for reading; empty with another back end, which compiles nothing.
    std::string Code() const;
    /// The number of specialisations; beyond 256 the oldest is discarded.
    std::size_t Specialisations() const;
@@ -222,6 +224,11 @@ ListFunction AsListFunction(F function)
 
 } // namespace Internal
 
+/// The device "cpu", "cuda" or "cuda:N", ready for tensors: `x.to(CladTorch::OpenDevice("cuda:0"))`. It loads LibTorch's library for
+/// GPUs, as Python's `import torch` does. Call it first of all: LibTorch looks for that library once. Throws, and says what is
+/// missing, where there is no such device.
+torch::Device OpenDevice(const std::string &name);
+
 /// Observes `function` and compiles it, with gradients.
 ///
 /// ~~~{.cpp}
@@ -242,7 +249,7 @@ ListFunction AsListFunction(F function)
 ///        call (a counter). A call of kernels computes the results and nothing else: what the function does besides (it prints,
 ///        counts, fills a histogram) happens while it is observed, and not at a call. Plain numbers that a function captures, and captured tensors that it reads by their address,
 ///        cannot be tracked: see Reset(). Nor can branches on where an input lies: is_same(), storage_offset().
-/// \param examples Inputs to observe it with, on the CPU. The function runs a few times, with gradients and without,
+/// \param examples Inputs to observe it with, all on the CPU or all on one GPU. The function runs a few times, with gradients and without,
 ///        and on other values of the same shapes. Changes of tensors and of LibTorch's random state are undone: other
 ///        threads may draw the same random numbers again. Tensors that the function creates and keeps stay, and so does state that it
 ///        replaces (`h = ...`): with fBackEnd = kAutogradBackEnd it is not run here.

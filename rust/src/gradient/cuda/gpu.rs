@@ -1,12 +1,14 @@
 //! A GPU that runs the kernels of programs.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
+use std::fmt;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
-use super::driver::{Context, DRIVER, Handle, Module};
+pub use super::driver::Limits;
+use super::driver::{Captured, Context, DRIVER, Handle, Module, Shape};
 use super::nvrtc::Nvrtc;
-use super::program::{CudaProgram, Kernel, headers, text};
+use super::program::{Kernel, Waits, headers, kernels_text};
 use super::run::Device;
 use crate::cache::{Cache, LIBRARY};
 use crate::error::{Error, Result};
@@ -14,10 +16,21 @@ use crate::error::{Error, Result};
 /// What the folder of machine code in the user's cache may hold.
 const CACHE_LIMIT: u64 = 128 << 20;
 
+/// Makes machine code of a text with these kernels.
+type Compiler = dyn Fn(&str, &[&Kernel]) -> Result<Vec<u8>, String> + Send + Sync;
+
 /// One GPU.
 #[derive(Clone)]
 pub struct Gpu {
     context: Arc<Context>,
+    /// Instead of NVRTC.
+    compiler: Option<Arc<Compiler>>,
+}
+
+impl fmt::Debug for Gpu {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        write!(f, "GPU {} ({})", self.index(), self.architecture())
+    }
 }
 
 /// Memory on a GPU, given back when it is dropped.
@@ -57,7 +70,32 @@ impl Gpu {
 
     /// By the driver at `path`.
     pub fn open_by(path: &Path, index: u32) -> Result<Self> {
-        Ok(Gpu { context: Arc::new(Context::open(path, index)?) })
+        Ok(Gpu { context: Arc::new(Context::open(path, index)?), compiler: None })
+    }
+
+    /// The same for all that ask for it; why it could not be opened is asked anew each time.
+    pub fn shared(index: u32) -> Result<Self> {
+        static OPEN: Mutex<BTreeMap<u32, Gpu>> = Mutex::new(BTreeMap::new());
+        let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(gpu) = open.get(&index) {
+            return Ok(gpu.clone());
+        }
+        let gpu = Self::open(index)?;
+        open.insert(index, gpu.clone());
+        Ok(gpu)
+    }
+
+    /// With another compiler than NVRTC.
+    pub fn with_compiler(
+        self,
+        make: impl Fn(&str, &[&Kernel]) -> Result<Vec<u8>, String> + Send + Sync + 'static,
+    ) -> Self {
+        Gpu { compiler: Some(Arc::new(make)), ..self }
+    }
+
+    /// Its number, from 0 on.
+    pub fn index(&self) -> usize {
+        self.context.index
     }
 
     /// As NVRTC calls it: `sm_90`.
@@ -65,23 +103,42 @@ impl Gpu {
         &self.context.architecture
     }
 
+    /// What it has.
+    pub fn limits(&self) -> Limits {
+        self.context.limits
+    }
+
+    /// A stream that waits for no other one.
+    pub fn stream(&self) -> Result<Stream> {
+        Ok(Stream { number: self.context.new_stream()?, context: self.context.clone() })
+    }
+
     /// So many bytes, whatever is in them.
     pub fn memory(&self, bytes: usize) -> Result<GpuMemory> {
         Ok(GpuMemory { address: self.context.allocate(bytes)?, context: self.context.clone(), bytes })
     }
 
-    /// Machine code for this GPU: what this user's cache has, or NVRTC makes.
-    pub fn compile(&self, program: &CudaProgram) -> Result<Vec<u8>> {
-        let made = compile(&text([program]), self.architecture());
+    /// Machine code of these kernels, whose text includes these headers: what this user's cache has, or NVRTC makes.
+    pub fn compile(&self, includes: &[&str], kernels: &[&Kernel]) -> Result<Vec<u8>> {
+        let text = kernels_text(includes, kernels.iter().copied());
+        let made = match &self.compiler {
+            Some(make) => make(&text, kernels),
+            None => compile(&text, self.architecture()),
+        };
         made.map_err(|why| Error::invalid(format!("back end cuda: {why}"), "run it on LibTorch"))
     }
 
-    /// Puts machine code of a program on the GPU.
-    pub fn load(&self, program: &CudaProgram, code: &[u8]) -> Result<GpuKernels> {
+    /// Puts machine code of some kernels on the GPU.
+    pub fn load(&self, kernels: &[&Kernel], code: &[u8]) -> Result<GpuKernels> {
         let module = Module::load(self.context.clone(), code)?;
-        let functions =
-            program.kernels.iter().map(|kernel| Ok((kernel.name.clone(), Function(module.function(&kernel.name)?))));
-        let functions = functions.collect::<Result<_>>()?;
+        let function = |kernel: &Kernel| -> Result<(String, Function)> {
+            let function = module.function(&kernel.name)?;
+            if kernel.shared > 0 {
+                self.context.allow_shared(function, &kernel.name, kernel.shared)?;
+            }
+            Ok((kernel.name.clone(), Function(function)))
+        };
+        let functions = kernels.iter().copied().map(function).collect::<Result<_>>()?;
         Ok(GpuKernels { functions, context: self.context.clone(), _module: module })
     }
 }
@@ -114,15 +171,32 @@ impl GpuMemory {
         self.address
     }
 
+    /// How many there are.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
     /// Fills it from the host, before any kernel that is launched later.
-    pub fn upload(&self, bytes: &[u8]) -> Result<()> {
-        assert_eq!(bytes.len(), self.bytes);
+    pub fn upload<T: Plain>(&self, numbers: &[T]) -> Result<()> {
+        assert_eq!(size_of_val(numbers), self.bytes);
+        self.upload_at(0, numbers)
+    }
+
+    /// The same from so many bytes behind its start on.
+    pub fn upload_at<T: Plain>(&self, start: usize, numbers: &[T]) -> Result<()> {
+        let bytes = bytes_of(numbers);
+        assert!(start + bytes.len() <= self.bytes);
         if bytes.is_empty() {
             return Ok(());
         }
-        self.context.upload(bytes, self.address)?;
+        self.context.upload(bytes, self.address + start)?;
         // What is copied is on its way only: other streams do not wait for the default one.
         self.context.synchronise(0)
+    }
+
+    /// Fills it with zeros on a stream.
+    pub fn clear(&self, stream: usize) -> Result<()> {
+        self.context.clear(self.address, self.bytes, stream)
     }
 
     /// Copies it to the host, once the kernels on the default stream are done.
@@ -134,6 +208,60 @@ impl GpuMemory {
     pub fn download_from(&self, start: usize, bytes: &mut [u8]) -> Result<()> {
         assert!(start + bytes.len() <= self.bytes);
         if bytes.is_empty() { Ok(()) } else { self.context.download(self.address + start, bytes) }
+    }
+}
+
+/// What may be copied to a GPU as it lies in memory: every bit of it is a number's.
+pub trait Plain: Copy {}
+
+impl Plain for u8 {}
+impl Plain for u32 {}
+impl Plain for f32 {}
+
+fn bytes_of<T: Plain>(numbers: &[T]) -> &[u8] {
+    // SAFETY: the slice is as long in bytes, and numbers have no padding.
+    unsafe { std::slice::from_raw_parts(numbers.as_ptr().cast(), size_of_val(numbers)) }
+}
+
+/// A stream of one's own.
+pub struct Stream {
+    context: Arc<Context>,
+    number: usize,
+}
+
+impl Stream {
+    /// As kernels are launched on it.
+    pub fn number(&self) -> usize {
+        self.number
+    }
+
+    /// Waits until it is done; an error of its kernels is told now.
+    pub fn synchronise(&self) -> Result<()> {
+        self.context.synchronise(self.number)
+    }
+
+    /// What `work` launches on it, as one launch.
+    pub fn captured(&self, work: impl FnOnce() -> Result<()>) -> Result<Recording> {
+        Ok(Recording(Captured::new(self.context.clone(), self.number, work)?))
+    }
+
+    /// Runs what was captured.
+    pub fn replay(&self, recording: &Recording) -> Result<()> {
+        recording.0.launch(self.number)
+    }
+
+    /// Copies so many bytes within the GPU's memory.
+    pub fn copy(&self, from: usize, to: usize, bytes: usize) -> Result<()> {
+        self.context.copy(from, to, bytes, self.number)
+    }
+}
+
+/// Launches of a stream as one: a CUDA graph.
+pub struct Recording(Captured);
+
+impl Drop for Stream {
+    fn drop(&mut self) {
+        self.context.end_stream(self.number);
     }
 }
 
@@ -153,6 +281,16 @@ impl GpuKernels {
     pub fn synchronise(&self, stream: usize) -> Result<()> {
         self.context.synchronise(stream)
     }
+
+    /// Clusters of this kernel, of so many threads a block, that run at once.
+    pub fn clusters(&self, kernel: &Kernel, threads: u32) -> Result<usize> {
+        let Some(&Function(function)) = self.functions.get(&kernel.name) else {
+            return Err(Error::Internal(format!("no kernel {}", kernel.name)));
+        };
+        let (cluster, shared) = (kernel.cluster, kernel.shared);
+        let shape = Shape { blocks: cluster, threads, cluster, shared, is_whole: false, stream: 0 };
+        self.context.clusters(function, &kernel.name, shape)
+    }
 }
 
 impl Device for OnStream<'_> {
@@ -160,7 +298,15 @@ impl Device for OnStream<'_> {
         let Some(&Function(function)) = self.kernels.functions.get(&kernel.name) else {
             return Err(Error::Internal(format!("no kernel {}", kernel.name)));
         };
-        self.kernels.context.launch(function, &kernel.name, grid, self.stream, parameters.to_vec())
+        let shape = Shape {
+            blocks: grid[0],
+            threads: grid[1],
+            cluster: kernel.cluster,
+            shared: kernel.shared,
+            is_whole: kernel.waits == Waits::ForGrid,
+            stream: self.stream,
+        };
+        self.kernels.context.launch(function, &kernel.name, shape, parameters.to_vec())
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::super::arenas::{Arenas, Lease};
 use super::super::executable::{Executable, Failure, SavedForward};
 use super::gpu::{Gpu, GpuKernels, GpuMemory};
-use super::program::{CudaProgram, text};
+use super::program::{CudaProgram, INCLUDES, text};
 use super::run::Memory;
 use crate::device::{ReadPointer, WritePointer};
 use crate::error::Result;
@@ -29,7 +29,7 @@ impl CudaGraph {
     /// With the machine code that the cache has, or NVRTC makes.
     pub fn new(program: &Program, gpu: &Gpu) -> Result<Self> {
         let kernels = CudaProgram::new(program)?;
-        let code = gpu.compile(&kernels)?;
+        let code = gpu.compile(&INCLUDES, &kernels.kernels.iter().collect::<Vec<_>>())?;
         Self::of_code(program, kernels, gpu, &code)
     }
 
@@ -48,7 +48,7 @@ impl CudaGraph {
         // Behind the values the flags.
         fresh.resize(fresh.len() + 4 * kernels.flags.len(), 0);
         Ok(CudaGraph {
-            kernels: gpu.load(&kernels, code)?,
+            kernels: gpu.load(&kernels.kernels.iter().collect::<Vec<_>>(), code)?,
             gpu: gpu.clone(),
             program: kernels,
             size,
@@ -69,6 +69,10 @@ impl CudaGraph {
             memory.upload(&self.fresh)?;
             Ok(memory)
         })
+    }
+
+    fn lease_adjoints(&self, stream: usize) -> Result<Lease<GpuMemory>> {
+        Arenas::lease(&self.adjoints, stream, || self.gpu.memory(self.adjoint_bytes()))
     }
 
     fn adjoint_bytes(&self) -> usize {
@@ -108,10 +112,12 @@ impl Executable for CudaGraph {
     ) -> Result<SavedForward, Failure> {
         let mut lease = self.lease_values(stream)?;
         let values = lease.get();
+        // Its memory for sums lies behind the adjoints.
+        let mut adjoints = self.program.forward_has_scratch().then(|| self.lease_adjoints(stream)).transpose()?;
         let memory = Memory {
             size: self.size,
             values: values.address(),
-            adjoints: 0,
+            adjoints: adjoints.as_mut().map_or(0, |lease| lease.get().address()),
             flags: values.address() + self.program.values * self.size,
             inputs: &read_addresses(inputs),
             outputs: &written_addresses(outputs),
@@ -132,7 +138,7 @@ impl Executable for CudaGraph {
         gradients: &[WritePointer],
     ) -> Result<()> {
         let values = saved.of(&self.values)?.address();
-        let mut adjoints = Arenas::lease(&self.adjoints, stream, || self.gpu.memory(self.adjoint_bytes()))?;
+        let mut adjoints = self.lease_adjoints(stream)?;
         let memory = Memory {
             size: self.size,
             values,
@@ -143,7 +149,9 @@ impl Executable for CudaGraph {
             seeds: &read_addresses(seeds),
             gradients: &written_addresses(gradients),
         };
-        self.program.run_backward(&self.kernels.on_stream(stream), &memory)
+        self.program.run_backward(&self.kernels.on_stream(stream), &memory)?;
+        // The next forward call on the stream of this one may get the same arena, and does not wait for other streams.
+        if saved.stream() == stream { Ok(()) } else { self.kernels.synchronise(stream) }
     }
 }
 

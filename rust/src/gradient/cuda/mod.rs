@@ -8,6 +8,8 @@
 //!   the thread, or the block, that owns that element; there are no atomics, and the bits are the same from run to run.
 //! - Memory is laid out as for `aot`: one arena for values, one for adjoints, which pullbacks hand on as they finish.
 //!
+//! - Networks in training are in `training`: a small perceptron's epoch is one kernel, the steps of any other network are CUDA graphs.
+//!
 //! What has no text yet is refused by name; LibTorch runs it then.
 
 mod channels;
@@ -28,10 +30,12 @@ mod put;
 mod rows;
 mod run;
 mod steps;
+mod training;
 mod writer;
 
-pub use gpu::{Gpu, GpuKernels, GpuMemory, OnStream};
+pub use gpu::{Gpu, GpuKernels, GpuMemory, Limits, OnStream, Recording, Stream};
 pub use graph::CudaGraph;
 pub use nvrtc::{Cubin, Nvrtc};
-pub use program::{CudaProgram, Kernel, Launch, Slot, Step, headers, text};
+pub use program::{CudaProgram, Kernel, Launch, Slot, Step, Waits, headers, kernels_text, text};
 pub use run::{Device, Memory};
+pub use training::{CudaEngine, Epoch, Form, Perceptron, Place, Stepwise, Tiling};

@@ -39,8 +39,20 @@ pub struct Launch {
     pub slots: Vec<Slot>,
 }
 
+/// For whom threads of a kernel wait.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Waits {
+    /// For nobody.
+    #[default]
+    Never,
+    /// For the others of their block.
+    ForBlock,
+    /// For all threads of the grid, which has to be on the device as a whole.
+    ForGrid,
+}
+
 /// A kernel as text.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Kernel {
     /// With C linkage, made from all that the kernel is: two of the same name are the same.
     pub name: String,
@@ -50,8 +62,12 @@ pub struct Kernel {
     pub text: String,
     /// Types of its parameters.
     pub parameters: Vec<String>,
-    /// Whether threads of a block wait for one another.
-    pub has_barriers: bool,
+    /// For whom its threads wait.
+    pub waits: Waits,
+    /// Bytes of shared memory of a block, beside those that the text declares.
+    pub shared: usize,
+    /// Blocks of a cluster, which share their memory; up to 1: each is alone.
+    pub cluster: u32,
 }
 
 /// The pullback of a step.
@@ -93,6 +109,11 @@ impl CudaProgram {
     pub fn new(program: &Program) -> Result<Self> {
         super::steps::write(program)
     }
+
+    /// Whether computing values takes memory from the arena of adjoints.
+    pub fn forward_has_scratch(&self) -> bool {
+        self.forward.iter().flat_map(|launch| &launch.slots).any(|slot| matches!(slot, Slot::Adjoints(_)))
+    }
 }
 
 impl Kernel {
@@ -102,12 +123,23 @@ impl Kernel {
     }
 }
 
+/// Headers that kernels of programs include.
+pub const INCLUDES: [&str; 2] = ["device.hpp", "generated/derivatives.hpp"];
+
 /// CUDA C++ of the kernels of some programs, those that they share once. It includes `device.hpp` and
 /// `generated/derivatives.hpp` of [`headers`].
 pub fn text<'a>(programs: impl IntoIterator<Item = &'a CudaProgram>) -> String {
-    let kernels: BTreeMap<&str, &Kernel> =
-        programs.into_iter().flat_map(|program| &program.kernels).map(|kernel| (&*kernel.name, kernel)).collect();
-    let mut text = "#include \"device.hpp\"\n#include \"generated/derivatives.hpp\"\n\n".to_owned();
+    kernels_text(
+        &["device.hpp", "generated/derivatives.hpp"],
+        programs.into_iter().flat_map(|program| &program.kernels),
+    )
+}
+
+/// The same of any kernels, which include these headers.
+pub fn kernels_text<'a>(includes: &[&str], kernels: impl IntoIterator<Item = &'a Kernel>) -> String {
+    let kernels: BTreeMap<&str, &Kernel> = kernels.into_iter().map(|kernel| (&*kernel.name, kernel)).collect();
+    let mut text: String = includes.iter().map(|header| format!("#include \"{header}\"\n")).collect();
+    text.push('\n');
     for types in kernels.values().map(|kernel| kernel.types).collect::<BTreeSet<_>>() {
         let [scalar, index] = types;
         emit!(
@@ -125,7 +157,7 @@ pub fn text<'a>(programs: impl IntoIterator<Item = &'a CudaProgram>) -> String {
 }
 
 /// Names and texts of the headers that the text includes.
-pub fn headers() -> [(&'static str, &'static str); 6] {
+pub fn headers() -> [(&'static str, &'static str); 10] {
     macro_rules! kernels {
         ($name:literal) => {
             include_str!(concat!("../../../../cpp/kernels/", $name))
@@ -137,6 +169,10 @@ pub fn headers() -> [(&'static str, &'static str); 6] {
         ("operators.hpp", kernels!("operators.hpp")),
         ("pushforwards.hpp", kernels!("pushforwards.hpp")),
         ("generated/derivatives.hpp", kernels!("generated/derivatives.hpp")),
+        ("losses.hpp", kernels!("losses.hpp")),
         ("device.hpp", include_str!("device.hpp")),
+        ("machine.hpp", include_str!("training/machine.hpp")),
+        ("step.hpp", include_str!("training/step.hpp")),
+        ("epoch.hpp", include_str!("training/epoch.hpp")),
     ]
 }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::super::buffer_assignment::{BufferAssignment, Location};
-use super::program::{Kernel, Launch, Slot};
+use super::program::{Kernel, Launch, Slot, Waits};
 use crate::cache::Cache;
 use crate::graph::program::{Origin, Tensor};
 use crate::graph::{DType, Program};
@@ -135,7 +135,8 @@ impl<'a> Writer<'a> {
             let list = list.join(", ");
             let name = format!("ct_{}", &Cache::key(&[types[0], types[1], &list, &body])[..32]);
             let text = format!("extern \"C\" __global__ void {name}({list})\n{{\n{body}}}\n");
-            Kernel { name, types, text, parameters, has_barriers }
+            let waits = if has_barriers { Waits::ForBlock } else { Waits::Never };
+            Kernel { name, types, text, parameters, waits, shared: 0, cluster: 1 }
         };
         known.into_iter().map(kernel).collect()
     }

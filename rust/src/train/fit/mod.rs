@@ -18,7 +18,7 @@ use super::{EpochRecord, Judged, Losses, Options, checkpoint, checks, resolution
 use crate::columns::{self, Column};
 use crate::dataset::{Dataset, Scaler, Targets};
 use crate::error::{Error, Result};
-use crate::gradient::{Choice, Engine, ObservedLoss, Rows, Spread, Steps, batches};
+use crate::gradient::{BackEnd, Choice, Engine, ObservedLoss, Rows, Spread, Steps, batches};
 use crate::graph::{Loss, NegativeWeights};
 use crate::model::{Model, Training};
 use crate::stream::Batch;
@@ -161,8 +161,11 @@ impl Fit {
         if options.standardise {
             watch.tell(resolution::coarse(data, rows, &scaler, target.as_ref())?);
         }
+        let wanted = choice.back_end;
+        let (engine, choice) = engine(model, &parameters, options, own, settings, choice, job.ranks.as_ref())?;
+        watch.tell(warnings::replaced(wanted, &choice).into_iter());
         Ok(Fit {
-            engine: engine(model, &parameters, options, own, settings, &choice, job.ranks.as_ref())?,
+            engine,
             job: job.clone(),
             choice,
             loss: settings.loss,
@@ -418,6 +421,11 @@ impl Fit {
     /// The options as they were followed. An epoch that was interrupted does not count.
     pub fn decided(&self) -> Options {
         Options { epochs: self.epochs, ..checks::decided(&self.options, self.loss) }
+    }
+
+    /// Whether kernels of a GPU run it.
+    pub fn runs_on_gpu(&self) -> bool {
+        self.choice.back_end == BackEnd::Cuda
     }
 
     /// Which back end runs where, and why.

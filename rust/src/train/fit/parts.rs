@@ -12,6 +12,7 @@ use crate::device;
 use crate::error::{Error, Result};
 use crate::gradient::aot::AotEngine;
 use crate::gradient::autograd::{AutogradEngine, LibTorchEngine};
+use crate::gradient::cuda::{CudaEngine, Place};
 use crate::gradient::{BackEnd, Choice, CustomLoss, Engine, ModuleTiles, ObservedLoss, RowLoss, Settings};
 use crate::graph::{Loss, Mode, Precision};
 use crate::model::{Model, Network};
@@ -90,10 +91,10 @@ fn check_parallel(options: &Options, model: &Model, choice: &Choice) -> Result<(
     // Of a batch a process may have a single event.
     let takes_one = model.module().is_none_or(|module| module.takes_one(Mode::Training));
     match choice.back_end {
-        BackEnd::Autograd => refused(
+        BackEnd::Autograd | BackEnd::Cuda => refused(
             &format!(
                 "a fit that runs on {} (fDevice = \"{}\")",
-                choice.describe("LibTorch's autograd"),
+                choice.describe(choice.back_end.title()),
                 options.device
             ),
             "it needs kernels, on the CPU",
@@ -106,33 +107,43 @@ fn check_parallel(options: &Options, model: &Model, choice: &Choice) -> Result<(
     }
 }
 
-/// Refuses products in bfloat16 where LibTorch makes them.
+/// Refuses products in bfloat16 but by kernels of the CPU.
 fn check_precision(options: &Options, choice: &Choice) -> Result<()> {
     if options.precision == Precision::Float32 || choice.back_end == BackEnd::Aot {
         return Ok(());
     }
     Err(Error::invalid(
-        format!("fPrecision = kBF16 for a fit that runs on {}", choice.describe("LibTorch's autograd")),
+        format!("fPrecision = kBF16 for a fit that runs on {}", choice.describe(choice.back_end.title())),
         "leave fPrecision as it is: only kernels, on the CPU, have products in bfloat16",
     ))
 }
 
-/// What trains `model` from `parameters`.
+/// What trains `model` from `parameters`, and which back end that is: LibTorch, where `choice` turns out to be impossible.
 pub(super) fn engine(
     model: &Model,
     parameters: &[f32],
     options: &Options,
     own: Option<&Arc<ObservedLoss>>,
     settings: Settings,
-    choice: &Choice,
+    choice: Choice,
     ranks: Option<&Arc<Ranks>>,
-) -> Result<Box<dyn Engine>> {
+) -> Result<(Box<dyn Engine>, Choice)> {
     if ranks.is_some() {
-        check_parallel(options, model, choice)?;
+        check_parallel(options, model, &choice)?;
     }
-    check_precision(options, choice)?;
-    let (seed, threads) = (options.seed, options.threads);
+    check_precision(options, &choice)?;
     let device = device::open(&options.device)?;
+    if let (BackEnd::Cuda, Device::Cuda(index)) = (choice.back_end, device) {
+        return match gpu_engine(model, parameters, settings, index) {
+            Ok(engine) => Ok((Box::new(engine), choice)),
+            Err(Error::Invalid { what, .. }) if matches!(model.network(), Network::Module(_)) => {
+                Err(Error::invalid(what, "train it with fDevice = \"cpu\""))
+            }
+            Err(why) => {
+                Ok((libtorch_engine(model, parameters, options, None, settings, device)?, Choice::replaced(&why)))
+            }
+        };
+    }
     let custom_loss = match (options.loss_function.as_str(), own) {
         ("", _) => None,
         (OBSERVED, Some(own)) => Some(CustomLoss::Observed(Arc::clone(own))),
@@ -144,37 +155,78 @@ pub(super) fn engine(
         }
         (text, _) => Some(RowLoss::compile(text, model.outputs(), COMPILE_LIMIT)?.into()),
     };
-    Ok(match (model.network(), choice.back_end) {
-        (_, BackEnd::Aot) => {
-            let module = model.module().ok_or_else(|| Error::Internal("a network without operators".into()))?;
-            let tiles = ModuleTiles::new(Arc::clone(module), model.state(), seed, settings.precision)?;
-            let mut engine = AotEngine::of(tiles, parameters, settings, threads)?.with_frozen(model.frozen())?;
-            if let Some(ranks) = ranks {
-                engine = engine.with_ranks(Arc::clone(ranks))?;
-            }
-            Box::new(match custom_loss {
-                None => engine,
-                Some(loss) => engine.with_custom_loss(loss),
-            })
+    let engine = match choice.back_end {
+        BackEnd::Aot => aot_engine(model, parameters, options, custom_loss, settings, ranks)?,
+        BackEnd::Autograd => libtorch_engine(model, parameters, options, custom_loss, settings, device)?,
+        BackEnd::Jit | BackEnd::Cuda => {
+            return Err(Error::Internal(format!("{} trains no network here", choice.back_end.name())));
         }
-        (_, BackEnd::Jit) => return Err(Error::Internal("jit runs functions, and trains no network".into())),
-        (Network::Mlp(mlp), BackEnd::Autograd) => {
+    };
+    Ok((engine, choice))
+}
+
+fn aot_engine(
+    model: &Model,
+    parameters: &[f32],
+    options: &Options,
+    custom_loss: Option<CustomLoss>,
+    settings: Settings,
+    ranks: Option<&Arc<Ranks>>,
+) -> Result<Box<dyn Engine>> {
+    let module = model.module().ok_or_else(|| Error::Internal("a network without operators".into()))?;
+    let tiles = ModuleTiles::new(Arc::clone(module), model.state(), options.seed, settings.precision)?;
+    let mut engine = AotEngine::of(tiles, parameters, settings, options.threads)?.with_frozen(model.frozen())?;
+    if let Some(ranks) = ranks {
+        engine = engine.with_ranks(Arc::clone(ranks))?;
+    }
+    Ok(Box::new(match custom_loss {
+        None => engine,
+        Some(loss) => engine.with_custom_loss(loss),
+    }))
+}
+
+/// The kernels of GPU number `index`, or why they cannot train the model.
+fn gpu_engine(model: &Model, parameters: &[f32], settings: Settings, index: usize) -> Result<CudaEngine> {
+    let refused = |what: &str| Error::invalid(format!("back end cuda does not train {what}"), "run it on LibTorch");
+    if !model.frozen().is_empty() {
+        return Err(refused("a model with frozen layers"));
+    }
+    let module = model.module().ok_or_else(|| refused("a network without operators"))?;
+    let graph = match model.network() {
+        Network::Mlp(mlp) => Some(mlp.graph()),
+        Network::Module(_) => None,
+    };
+    let place = Place::of(u32::try_from(index).unwrap_or(u32::MAX))?;
+    CudaEngine::new(module, graph, parameters, model.state(), settings, place)
+}
+
+fn libtorch_engine(
+    model: &Model,
+    parameters: &[f32],
+    options: &Options,
+    custom_loss: Option<CustomLoss>,
+    settings: Settings,
+    device: Device,
+) -> Result<Box<dyn Engine>> {
+    let (seed, threads) = (options.seed, options.threads);
+    match model.network() {
+        Network::Mlp(mlp) => {
             let engine = AutogradEngine::new(mlp.graph().clone(), parameters, settings, device, threads)?;
-            Box::new(engine.with_frozen(model.frozen())?)
+            Ok(Box::new(engine.with_frozen(model.frozen())?))
         }
-        (Network::Module(module), BackEnd::Autograd) => {
+        Network::Module(module) => {
             if device != Device::Cpu {
                 return Err(Error::invalid(
                     format!("{} with fDevice = \"{}\"", module.name(), options.device),
-                    "leave it as it is: a model of a module trains on the CPU",
+                    "leave fDevice as it is: LibTorch trains a model of a module on the CPU only",
                 ));
             }
             let engine = LibTorchEngine::new(module.libtorch()?, parameters, model.state(), settings, seed, threads)?
                 .with_frozen(model.frozen());
-            Box::new(match custom_loss {
+            Ok(Box::new(match custom_loss {
                 None => engine,
                 Some(loss) => engine.with_custom_loss(loss),
-            })
+            }))
         }
-    })
+    }
 }

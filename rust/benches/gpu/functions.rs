@@ -1,19 +1,18 @@
-//! Value and gradients of functions on a GPU: the kernels of the back end `cuda` and eager LibTorch with its autograd, in turns. Writes
-//! the records that `cargo xtask bench` describes to the file that is named; without a GPU it says what is missing.
+//! Value and gradients of functions on a GPU: the kernels of the back end `cuda` and eager LibTorch with its autograd, in turns.
 
-use std::path::PathBuf;
 use std::time::Instant;
 
 use cladtorch::device::{ReadPointer, WritePointer};
 use cladtorch::gradient::cuda::{CudaGraph, Gpu};
 use cladtorch::gradient::{Executable, Failure};
-use cladtorch::{device, graph::Program};
-use serde_json::{Value, json};
+use cladtorch::graph::Program;
+use serde_json::Value;
 use support::cuda_host::lowered;
 use support::graph::recorder::{A, Recorder, numbers};
 use tch::{Cuda, Device, Kind, Tensor};
 
-const ROUNDS: usize = 9;
+use super::{ROUNDS, microseconds, record};
+
 /// Of a round; as many before the first are not timed.
 const REPETITIONS: usize = 20;
 /// How far values and gradients of the two may be apart, relative to the greatest of each.
@@ -28,41 +27,18 @@ struct Case {
     record: fn(&mut Recorder) -> usize,
 }
 
-fn main() {
-    // Cargo's own arguments begin with two dashes.
-    let out = std::env::args().skip(1).find(|argument| !argument.starts_with("--")).map(PathBuf::from);
-    if let Err(why) = measure(out) {
-        println!("nothing was measured on a GPU: {why}");
-    }
-}
-
-fn measure(out: Option<PathBuf>) -> Result<(), String> {
-    let device = device::open("cuda:0").map_err(|error| error.to_string())?;
-    let gpu = Gpu::open(0).map_err(|error| error.to_string())?;
+/// The records of all cases.
+pub fn measure(device: Device, gpu: &Gpu) -> Result<Vec<Value>, String> {
     let mut records = Vec::new();
     for case in cases() {
-        let [ours, theirs] = in_turns(&case, device, &gpu).map_err(|why| format!("{}: {why}", case.name))?;
-        println!(
-            "{:<24} cladtorch-cuda {:9.1} us, libtorch {:9.1} us",
-            case.name,
-            ours[ROUNDS / 2] * 1e6,
-            theirs[ROUNDS / 2] * 1e6
-        );
+        let [ours, theirs] = in_turns(&case, device, gpu).map_err(|why| format!("{}: {why}", case.name))?;
+        println!("{:<28} cladtorch-cuda {}, libtorch {}", case.name, microseconds(&ours), microseconds(&theirs));
+        let check = "values and gradients agree";
         records.extend(
-            [("cladtorch-cuda", ours), ("libtorch", theirs)].map(|(who, times)| record(&case.name, who, &times)),
+            [("cladtorch-cuda", ours), ("libtorch", theirs)].map(|(who, times)| record(&case.name, who, &times, check)),
         );
     }
-    if let Some(path) = out {
-        let text = serde_json::to_string_pretty(&records).map_err(|error| error.to_string())?;
-        std::fs::write(&path, text).map_err(|error| format!("{}: {error}", path.display()))?;
-    }
-    Ok(())
-}
-
-fn record(case: &str, who: &str, times: &[f64]) -> Value {
-    let [median, low, high] = [ROUNDS / 2, 0, ROUNDS - 1].map(|at| times[at]);
-    json!({"case": case, "who": who, "threads": 1, "median_s": median, "low_s": low, "high_s": high, "rounds": ROUNDS,
-           "check": "values and gradients agree"})
+    Ok(records)
 }
 
 /// Seconds of one repetition in each round, in order: ours, then LibTorch's.
@@ -169,7 +145,7 @@ fn wave(shape: &[i64], step: f64) -> Tensor {
 
 fn cases() -> Vec<Case> {
     let mlp = |rows: i64, inputs: i64, width: i64| Case {
-        name: format!("{inputs}-{width}-{width}-1/{rows}"),
+        name: format!("gradients of {inputs}-{width}-{width}-1/{rows}"),
         inputs: vec![
             wave(&[rows, inputs], 0.37),
             wave(&[width, inputs], 0.11) / 8.0,

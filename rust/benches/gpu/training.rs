@@ -1,0 +1,212 @@
+//! Steps of perceptrons in training on a GPU: the kernels of the back end `cuda`, LibTorch's C++ with its autograd, and PyTorch, in
+//! turns.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use cladtorch::dataset::Scaler;
+use cladtorch::gradient::autograd::AutogradEngine;
+use cladtorch::gradient::cuda::{CudaEngine, Gpu, Place};
+use cladtorch::gradient::{Engine, Rows, Settings};
+use cladtorch::graph::{Activation, DType, Graph, Loss, Module};
+use serde_json::Value;
+use tch::Device;
+
+use super::pytorch::PyTorch;
+use super::{ROUNDS, microseconds, record};
+
+/// Ways of PyTorch to train, with their names in records.
+const WAYS: [(&str, &str); 3] =
+    [("eager", "pytorch-fused"), ("graph", "pytorch-cuda-graph"), ("compile", "pytorch-compile")];
+const RATE: f64 = 1e-3;
+
+/// A perceptron with the size of its batches.
+struct Case {
+    sizes: &'static [usize],
+    batch: usize,
+}
+
+/// The batch for which torch.compile takes part, which tunes itself for a minute.
+const TUNED: usize = 1024;
+/// A step of those whose host launches each kernel takes so many times as long: they make as many fewer in a round.
+const SLOWER: usize = 16;
+
+const CASES: &[Case] = &[
+    Case { sizes: &[28, 64, 64, 1], batch: 32 },
+    Case { sizes: &[28, 64, 64, 1], batch: 256 },
+    Case { sizes: &[28, 64, 64, 1], batch: 1024 },
+    Case { sizes: &[28, 64, 64, 1], batch: 4096 },
+    Case { sizes: &[28, 64, 64, 1], batch: 16384 },
+    Case { sizes: &[28, 128, 128, 128, 1], batch: 256 },
+    Case { sizes: &[28, 128, 128, 128, 1], batch: 1024 },
+    Case { sizes: &[28, 128, 128, 128, 1], batch: 4096 },
+    Case { sizes: &[784, 512, 512, 10], batch: 1024 },
+];
+
+impl Case {
+    fn sizes(&self) -> String {
+        self.sizes.iter().map(usize::to_string).collect::<Vec<_>>().join("-")
+    }
+
+    /// Events of the dataset: more than a batch, and more than fit a cache.
+    fn rows(&self) -> usize {
+        (8 * self.batch).max((1 << 23) / self.sizes[0])
+    }
+
+    /// Steps of a round.
+    fn steps(&self) -> usize {
+        if self.sizes.len() == 4 && self.sizes[0] < 100 { 1024 } else { 256 }
+    }
+
+    fn outputs(&self) -> usize {
+        self.sizes[self.sizes.len() - 1]
+    }
+
+    /// Whether torch.compile takes part.
+    fn is_tuned(&self) -> bool {
+        self.sizes == CASES[0].sizes && self.batch == TUNED
+    }
+}
+
+/// The records of all cases.
+pub fn measure(device: Device, gpu: &Gpu, python: Option<&str>) -> Result<Vec<Value>, String> {
+    let mut peers = Vec::new();
+    for (way, who) in WAYS {
+        if let Some(python) = python {
+            peers.push((who, PyTorch::start(python, way)?));
+        }
+    }
+    let mut records = Vec::new();
+    for case in CASES {
+        let measured = in_turns(case, device, gpu, &mut peers);
+        let (name, measured) = (format!("{}/{}", case.sizes(), case.batch), measured?);
+        for (who, mut times, check) in measured {
+            times.sort_by(f64::total_cmp);
+            println!("{name:<28} {who:<18} {}, {check}", microseconds(&times));
+            records.push(record(&name, who, &times, &check));
+        }
+    }
+    Ok(records)
+}
+
+type Times<'a> = (&'a str, Vec<f64>, String);
+
+/// Seconds of a step in each round.
+fn in_turns<'a>(
+    case: &Case,
+    device: Device,
+    gpu: &Gpu,
+    peers: &mut [(&'a str, PyTorch)],
+) -> Result<Vec<Times<'a>>, String> {
+    let words = |error: cladtorch::Error| error.to_string();
+    let graph = Graph::mlp(case.sizes, Activation::ReLU).map_err(words)?;
+    let loss = if case.outputs() == 1 { Loss::BinaryCrossEntropy } else { Loss::SoftmaxCrossEntropy };
+    let settings = Settings { loss, batch_size: case.batch, ..Settings::default() };
+    let events = Events::new(case);
+    let start = start(&graph);
+    let module = Arc::new(Module::of_graph(&graph, DType::Float32));
+    let place = Place { gpu: gpu.clone(), device: "cuda:0".into() };
+    let mut ours = CudaEngine::new(&module, Some(&graph), &start, &[], settings, place).map_err(words)?;
+    let mut libtorch = AutogradEngine::new(graph, &start, settings, device, 0).map_err(words)?;
+    let mut peers: Vec<_> = peers.iter_mut().filter(|(who, _)| *who != "pytorch-compile" || case.is_tuned()).collect();
+    for (_, peer) in &mut peers {
+        peer.ask(&format!("case {} {} {}", case.sizes(), case.batch, case.rows()))?;
+    }
+    let steps = case.steps();
+    let few = steps / SLOWER;
+    let loss_of = |engine: &mut dyn Engine| -> Result<f64, String> {
+        Ok(engine.evaluate(events.rows(), &events.order).map_err(words)? / events.order.len() as f64)
+    };
+    let before = loss_of(&mut ours)?;
+    // The same steps lead to the same loss.
+    let order = events.order_of(0, few * case.batch);
+    for engine in [&mut ours as &mut dyn Engine, &mut libtorch] {
+        timed(engine, &events, &order, few)?;
+    }
+    let [own, theirs] = [loss_of(&mut ours)?, loss_of(&mut libtorch)?];
+    if own.is_nan() || own >= before || (own - theirs).abs() > 0.02 * theirs {
+        return Err(format!("{}: a loss of {before} became {own} here and {theirs} with LibTorch", case.sizes()));
+    }
+    let mut times = vec![Vec::new(); 2 + peers.len()];
+    for round in 1..=ROUNDS + 1 {
+        // PyTorch's rows are shuffled on the GPU, ours on the host.
+        let order = events.order_of(round, steps * case.batch);
+        let mut timed = vec![
+            timed(&mut ours, &events, &order, steps)?,
+            timed(&mut libtorch, &events, &order[..few * case.batch], few)?,
+        ];
+        for (who, peer) in &mut peers {
+            let steps = if who.contains("graph") { steps } else { few };
+            timed.push(peer.ask(&format!("round {steps}"))?);
+        }
+        if round > 1 {
+            times.iter_mut().zip(timed).for_each(|(times, seconds)| times.push(seconds));
+        }
+    }
+    let mut checks = vec![format!("loss {:.4}", loss_of(&mut ours)?), format!("loss {:.4}", loss_of(&mut libtorch)?)];
+    for (_, peer) in &mut peers {
+        checks.push(format!("loss {:.4}", peer.ask("loss")?));
+    }
+    let names = ["cladtorch-cuda", "libtorch"].into_iter().chain(peers.iter().map(|(who, _)| *who));
+    Ok(names.zip(times).zip(checks).map(|((who, times), check)| (who, times, check)).collect())
+}
+
+fn timed(engine: &mut dyn Engine, events: &Events, order: &[u32], steps: usize) -> Result<f64, String> {
+    let start = Instant::now();
+    engine.train(events.rows(), order, &RATE).map_err(|error| error.to_string())?;
+    Ok(start.elapsed().as_secs_f64() / steps as f64)
+}
+
+fn start(graph: &Graph) -> Vec<f32> {
+    let mut values = vec![0.0; graph.parameters()];
+    for (weight, _, inputs, _) in graph.layers() {
+        let size = (inputs as f64).sqrt().recip();
+        for (i, value) in values[weight].iter_mut().enumerate() {
+            *value = (size * (i as f64 * 2.399_963).sin() * 1.4) as f32;
+        }
+    }
+    values
+}
+
+/// Numbers that look random, and a label that a network can learn.
+struct Events {
+    features: Vec<f32>,
+    labels: Vec<f32>,
+    weights: Vec<f32>,
+    scaler: Scaler,
+    order: Vec<u32>,
+}
+
+impl Events {
+    fn new(case: &Case) -> Self {
+        let (rows, width) = (case.rows(), case.sizes[0]);
+        let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+        let mut uniform = || {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            (state >> 40) as f32 / (1 << 23) as f32 - 1.0
+        };
+        let features: Vec<f32> = (0..rows * width).map(|_| uniform() * 1.7).collect();
+        let classes = case.outputs() as f32;
+        let label = |x: &[f32]| match (x[0] * x[1] + 0.5 * x[2], classes) {
+            (score, 1.0) => f32::from(score > 0.0),
+            (score, _) => (2.0 * score).round().rem_euclid(classes),
+        };
+        let labels = features.chunks(width).map(label).collect();
+        let scaler = Scaler { mean: vec![0.0; width], inverse: vec![1.0; width] };
+        Events { features, labels, weights: vec![1.0; rows], scaler, order: (0..rows as u32).collect() }
+    }
+
+    fn rows(&self) -> Rows<'_> {
+        let Events { features, labels, weights, scaler, .. } = self;
+        Rows { features, labels, weights, scaler, target: None, weight_scale: 1.0 }
+    }
+
+    /// So many rows, other ones in each round.
+    fn order_of(&self, round: usize, count: usize) -> Vec<u32> {
+        let rows = self.order.len() as u64;
+        let (step, shift) = (0x9e37_79b1 | 1, round as u64 * 7919);
+        (0..count as u64).map(|i| (((i + shift) * step) % rows) as u32).collect()
+    }
+}

@@ -1,0 +1,54 @@
+//! What the engine needs to know of a network's kernels.
+
+use super::super::gpu::{GpuMemory, Stream};
+use super::table::Table;
+use crate::error::Result;
+
+/// Batches of some rows.
+pub struct Call<'a> {
+    pub table: &'a Table,
+    /// Where row numbers are on the GPU.
+    pub order: usize,
+    /// Where a `Batch` of `step.hpp` is for each.
+    pub batches: usize,
+    /// Rows of each.
+    pub counts: &'a [usize],
+    /// Where the parameters and both moments are.
+    pub state: [usize; 3],
+    pub stream: &'a Stream,
+}
+
+/// How a network trains on a GPU.
+pub trait Form: Send {
+    /// Numbers of its parameters as its kernels have them.
+    fn length(&self) -> usize;
+    /// The flat vector in that form.
+    fn spread(&self, flat: &[f32]) -> Vec<f32>;
+    /// The other way round.
+    fn gather(&self, own: &[f32]) -> Vec<f32>;
+    /// Most rows of a batch that is evaluated.
+    fn evaluated_rows(&self) -> usize;
+    /// Whether it trains on a single event.
+    fn takes_one(&self) -> bool {
+        true
+    }
+    /// The flat vector of running statistics.
+    fn state(&self) -> Result<Vec<f32>> {
+        Ok(Vec::new())
+    }
+    /// Replaces it.
+    fn set_state(&mut self, _: &[f32]) -> Result<()> {
+        Ok(())
+    }
+    /// Makes the steps of some batches, or sums their loss only; returns the sum of weight times loss, when all is done.
+    fn run(&mut self, trains: bool, call: &Call) -> Result<f64>;
+    /// For people.
+    fn describe(&self) -> String;
+}
+
+/// The sum of so many doubles on the GPU, in their order.
+pub fn sum_of(memory: &GpuMemory, count: usize) -> Result<f64> {
+    let mut bytes = vec![0; count * size_of::<f64>()];
+    memory.download(&mut bytes)?;
+    Ok(bytes.chunks_exact(8).map(|b| f64::from_le_bytes([b[0], b[1], b[2], b[3], b[4], b[5], b[6], b[7]])).sum())
+}

@@ -1,0 +1,105 @@
+/// \file machine.hpp
+/// What only the GPU has: shared memory whose size the launch says, that of the other blocks of a cluster, copies on their way,
+/// memory that other blocks write, and meetings of blocks. The tests have the same for the host.
+#pragma once
+#include <cstdint>
+
+#define CT_TEXT(x) #x
+#define CT_UNROLL(n) _Pragma(CT_TEXT(unroll n))
+
+namespace CladTorch::Device {
+
+/// Four neighbours, read and written at once.
+struct alignas(16) Quad {
+   float f[4];
+};
+
+inline float *Shared()
+{
+   extern __shared__ __align__(16) float ct_shared[];
+   return ct_shared;
+}
+
+/// Begins to copy a number to shared memory.
+inline void CopyAsync(float *to, const float *from)
+{
+   asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(unsigned(__cvta_generic_to_shared(to))), "l"(from) : "memory");
+}
+
+/// Waits for those that this thread began.
+inline void WaitForCopies()
+{
+   asm volatile("cp.async.wait_all;" ::: "memory");
+}
+
+/// What lies there now, bypassing this multiprocessor's cache.
+inline Quad Fresh(const float *from)
+{
+   Quad q;
+   asm volatile("ld.global.cg.v4.f32 {%0, %1, %2, %3}, [%4];"
+                : "=f"(q.f[0]), "=f"(q.f[1]), "=f"(q.f[2]), "=f"(q.f[3])
+                : "l"(from));
+   return q;
+}
+
+/// Writes for other blocks.
+inline void Publish(float *to, const Quad &q)
+{
+   asm volatile("st.global.cg.v4.f32 [%0], {%1, %2, %3, %4};" ::"l"(to), "f"(q.f[0]), "f"(q.f[1]), "f"(q.f[2]), "f"(q.f[3])
+                : "memory");
+}
+
+/// Where block number `rank` of this cluster has what lies at `own` in the shared memory of this one.
+inline uint32_t PlaceOfPeer(const float *own, unsigned rank)
+{
+   uint32_t there;
+   asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(unsigned(__cvta_generic_to_shared(own))), "r"(rank));
+   return there;
+}
+
+/// What lies there.
+inline Quad FromPeer(const float *own, unsigned rank)
+{
+   Quad q;
+   asm volatile("ld.shared::cluster.v4.f32 {%0, %1, %2, %3}, [%4];"
+                : "=f"(q.f[0]), "=f"(q.f[1]), "=f"(q.f[2]), "=f"(q.f[3])
+                : "r"(PlaceOfPeer(own, rank)));
+   return q;
+}
+
+/// Writes there.
+inline void ToPeer(float *own, unsigned rank, const Quad &q)
+{
+   asm volatile("st.shared::cluster.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(PlaceOfPeer(own, rank)), "f"(q.f[0]), "f"(q.f[1]),
+                "f"(q.f[2]), "f"(q.f[3])
+                : "memory");
+}
+
+/// All threads of the cluster wait for one another: what each wrote before, the others read behind it.
+inline void MeetCluster()
+{
+   asm volatile("barrier.cluster.arrive.release;\nbarrier.cluster.wait.acquire;" ::: "memory");
+}
+
+/// So many blocks wait for one another, as those of a cluster do; all of the grid has to be on the GPU. The counter begins with 0 and
+/// stays below 2^31.
+struct Meeting {
+   unsigned *fArrived;
+   unsigned fBlocks, fExpected;
+
+   void Wait()
+   {
+      __syncthreads();
+      if (threadIdx.x == 0) {
+         fExpected += fBlocks;
+         asm volatile("red.release.gpu.global.add.u32 [%0], 1;" ::"l"(fArrived) : "memory");
+         unsigned seen;
+         do
+            asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(seen) : "l"(fArrived) : "memory");
+         while (seen < fExpected);
+      }
+      __syncthreads();
+   }
+};
+
+} // namespace CladTorch::Device

@@ -1,0 +1,17 @@
+//! Networks in training on a GPU: the dataset is copied there once, and the host says which rows are a batch and what the rates
+//! are. A small perceptron's epoch is one kernel, [`Epoch`]; the steps of any other network are CUDA graphs, [`Stepwise`].
+
+mod engine;
+mod epoch;
+mod form;
+mod laws;
+mod perceptron;
+mod step_kernels;
+mod stepwise;
+mod table;
+
+pub use engine::{CudaEngine, Place};
+pub use epoch::Epoch;
+pub use form::Form;
+pub use perceptron::{Perceptron, Tiling};
+pub use stepwise::Stepwise;

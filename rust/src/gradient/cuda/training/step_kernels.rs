@@ -1,0 +1,130 @@
+//! The kernels of a training step beside those of its network: rows, loss, update. They find their batch at a place that lies on the
+//! GPU, so that the host may launch step after step without sending anything.
+
+use super::super::super::Settings;
+use super::super::super::jit::emit;
+use super::super::program::{Kernel, Waits};
+use super::laws::{loss_name, rule_text, update_name};
+use crate::cache::Cache;
+
+/// Threads of a block.
+pub const THREADS: usize = 256;
+/// Most blocks of the sum of the loss.
+pub const MOST_LOSSES: usize = 64;
+
+/// Numbers of a step.
+#[derive(Clone, Copy)]
+pub struct Sizes {
+    pub rows: usize,
+    /// Of a row.
+    pub features: usize,
+    pub outputs: usize,
+    pub targets: usize,
+    pub parameters: usize,
+}
+
+impl Sizes {
+    /// Whether the 32 bits of the kernels' indices count all, with room for a last stride of a whole grid.
+    pub fn are_counted(&self) -> bool {
+        let widest = self.features.max(self.outputs).max(self.targets);
+        self.rows.saturating_mul(widest).max(self.parameters) < 1 << 31
+    }
+}
+
+/// See the module's documentation.
+pub struct StepKernels {
+    pub gather: Kernel,
+    pub loss: Kernel,
+    pub update: Kernel,
+    pub next: Kernel,
+}
+
+impl StepKernels {
+    pub fn new(sizes: Sizes, settings: &Settings) -> Self {
+        let Sizes { rows, features, outputs, targets, parameters } = sizes;
+        let mut gather = String::new();
+        emit!(
+            gather,
+            "   const Batch batch = batches[*place];\n   const auto row = [=](unsigned r) {{ return \
+             size_t(order[batch.fFirst + (r < batch.fCount ? r : 0)]); }};\n   \
+             Each({rows}u * {features}u, [=](unsigned i) {{ x[i] = features[row(i / {features}) * {features} + i % {features}]; }});\n   \
+             Each({rows}u * {targets}u, [=](unsigned i) {{ y[i] = labels[row(i / {targets}) * {targets} + i % {targets}]; }});\n   \
+             Each({rows}u, [=](unsigned r) {{ w[r] = r < batch.fCount ? weights[row(r)] : 0; }});"
+        );
+        let mut loss = String::new();
+        emit!(
+            loss,
+            "   const Batch batch = batches[*place];\n   double own = 0;\n   Each({rows}u, [&](unsigned r) {{\n      \
+             const double weight = w[r];\n      own += weight * {}::Row({outputs}u, {:?}f, z + r * {outputs}, y + r * {targets}, \
+             batch.fScale * weight, dz + r * {outputs});\n   }});\n   AddLosses(own, losses);",
+            loss_name(settings.loss),
+            settings.loss_parameter
+        );
+        let mut update = String::new();
+        emit!(
+            update,
+            "   const Batch batch = batches[*place];\n   const Rule rule{{{}}};\n   Each({parameters}u, [=](unsigned i) {{ \
+             {}::Step(rule, batch, parameters[i], gradient[i], first[i], second[i]); }});",
+            rule_text(settings),
+            update_name(settings.optimiser)
+        );
+        let tables = ["const float *features", "const float *labels", "const float *weights", "const uint32_t *order"];
+        let place = ["const Batch *batches", "const uint64_t *place"];
+        StepKernels {
+            gather: kernel(
+                "gather",
+                &[&tables[..], &place, &["float *x", "float *y", "float *w"]].concat(),
+                gather,
+                Waits::Never,
+            ),
+            loss: kernel(
+                "loss",
+                &[
+                    &["const float *z", "const float *y", "const float *w"],
+                    &place[..],
+                    &["float *dz", "double *losses"],
+                ]
+                .concat(),
+                loss,
+                Waits::ForBlock,
+            ),
+            update: kernel(
+                "update",
+                &[&["float *parameters", "const float *gradient", "float *first", "float *second"], &place[..]]
+                    .concat(),
+                update,
+                Waits::Never,
+            ),
+            next: kernel(
+                "next",
+                &["uint64_t *place"],
+                "   Each(1u, [=](unsigned) { ++*place; });\n".into(),
+                Waits::Never,
+            ),
+        }
+    }
+
+    pub fn all(&self) -> [&Kernel; 4] {
+        [&self.gather, &self.loss, &self.update, &self.next]
+    }
+}
+
+fn kernel(what: &str, parameters: &[&str], body: String, waits: Waits) -> Kernel {
+    let list = parameters.join(", ");
+    let name = format!("ct_{what}_{}", &Cache::key(&[&list, &body])[..32]);
+    let text = format!("extern \"C\" __global__ void {name}({list})\n{{\n{body}}}\n");
+    Kernel {
+        name,
+        types: ["float", "uint32_t"],
+        text,
+        parameters: parameters.iter().map(|of| type_of(of)).collect(),
+        waits,
+        shared: 0,
+        cluster: 1,
+    }
+}
+
+/// The type of a parameter that is declared like this.
+pub fn type_of(declared: &str) -> String {
+    declared[..declared.rfind([' ', '*']).map_or(0, |end| end + 1)].to_owned()
+}

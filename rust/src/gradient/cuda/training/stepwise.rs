@@ -1,0 +1,266 @@
+//! Any network in training on a GPU: the kernels of its program between those of a step, which are captured as one launch.
+
+use std::sync::Arc;
+
+use super::super::super::Settings;
+use super::super::gpu::{Gpu, GpuKernels, GpuMemory};
+use super::super::program::{CudaProgram, Kernel};
+use super::super::run::{Device, Memory};
+use super::form::{Call, Form, sum_of};
+use super::step_kernels::{MOST_LOSSES, Sizes, StepKernels, THREADS};
+use super::table::{numbers_of, uploaded};
+use crate::error::{Error, Result};
+use crate::graph::{Captured, Mode, Module};
+
+/// Rows of an evaluation, of which few programs shall do for all numbers.
+const EVALUATED_ROWS: usize = 4096;
+const FEWEST_EVALUATED: usize = 64;
+
+/// See the module's documentation.
+pub struct Stepwise {
+    gpu: Gpu,
+    module: Arc<Module>,
+    settings: Settings,
+    /// Running statistics.
+    state: GpuMemory,
+    /// Captured tensors that stay as they are.
+    fixed: Vec<Option<GpuMemory>>,
+    gradient: GpuMemory,
+    losses: GpuMemory,
+    /// Number of the batch that runs.
+    place: GpuMemory,
+    /// For the numbers of rows that came.
+    passes: Vec<Pass>,
+}
+
+/// A program for a number of rows with its memory.
+struct Pass {
+    mode: Mode,
+    sizes: Sizes,
+    program: CudaProgram,
+    steps: StepKernels,
+    kernels: GpuKernels,
+    arenas: [GpuMemory; 2],
+    /// Rows, labels and weights of the batch.
+    batch: [GpuMemory; 3],
+    /// Outputs of the network, and new values of its state.
+    outputs: Vec<GpuMemory>,
+    /// Adjoint of the outputs.
+    adjoint: GpuMemory,
+    /// For each new value the state that it replaces: where it begins, and how many numbers it has.
+    updates: Vec<[usize; 2]>,
+}
+
+impl Stepwise {
+    /// Lays out what trains `module`, which starts from this state; else says what of it has no kernel.
+    pub fn new(module: &Arc<Module>, state: &[f32], settings: Settings, gpu: &Gpu) -> Result<Self> {
+        let fixed = module.captured().iter().map(|captured| match captured {
+            Captured::Fixed(words) => {
+                let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+                uploaded(gpu, &bytes).map(Some)
+            }
+            Captured::Parameter(_) | Captured::State(_) => Ok(None),
+        });
+        let mut made = Stepwise {
+            state: uploaded(gpu, state)?,
+            fixed: fixed.collect::<Result<_>>()?,
+            gradient: uploaded(gpu, &vec![0.0_f32; module.parameters()])?,
+            losses: gpu.memory(MOST_LOSSES * size_of::<f64>())?,
+            place: gpu.memory(size_of::<u64>())?,
+            gpu: gpu.clone(),
+            module: Arc::clone(module),
+            settings,
+            passes: Vec::new(),
+        };
+        // What has no kernel is refused now.
+        made.pass(Mode::Training, settings.batch_size)?;
+        Ok(made)
+    }
+
+    /// The pass for batches of `rows` rows, made now where it was not.
+    fn pass(&mut self, mode: Mode, rows: usize) -> Result<usize> {
+        if let Some(index) = self.passes.iter().position(|pass| pass.mode == mode && pass.sizes.rows == rows) {
+            return Ok(index);
+        }
+        let pass = Pass::new(&self.module, mode, rows, &self.settings, &self.gpu)?;
+        self.passes.push(pass);
+        Ok(self.passes.len() - 1)
+    }
+
+    /// Rows of the pass that runs a batch of so many: where events do not know each other, those behind the end have no weight.
+    fn rows_of(&self, mode: Mode, count: usize) -> usize {
+        match mode {
+            Mode::Evaluation => count.next_power_of_two().clamp(FEWEST_EVALUATED, EVALUATED_ROWS),
+            Mode::Training if self.module.events_are_apart() => self.settings.batch_size.max(count),
+            Mode::Training => count,
+        }
+    }
+
+    /// Makes the step of the batch at `place`, or sums its loss only.
+    fn launch(&self, pass: &Pass, call: &Call) -> Result<()> {
+        let device = pass.kernels.on_stream(call.stream.number());
+        let (batches, place) = (call.batches, self.place.address());
+        let [x, y, w] = pass.batch.each_ref().map(GpuMemory::address);
+        let [z, dz, losses] = [pass.outputs[0].address(), pass.adjoint.address(), self.losses.address()];
+        let Sizes { rows, features, parameters, .. } = pass.sizes;
+        let grid = |count: usize| [count.div_ceil(THREADS).clamp(1, 1 << 12) as u32, THREADS as u32];
+        let table = call.table;
+        let tables = [table.features.address(), table.labels.address(), table.weights.address(), call.order];
+        let gathered = [&tables[..], &[batches, place, x, y, w]].concat();
+        device.launch(&pass.steps.gather, grid(rows * features), &gathered)?;
+        let inputs = self.inputs(pass, x, call.state[0])?;
+        let outputs: Vec<usize> = pass.outputs.iter().map(GpuMemory::address).collect();
+        let gradients = self.gradients(pass);
+        let [values, adjoints] = pass.arenas.each_ref().map(GpuMemory::address);
+        let memory = Memory {
+            size: size_of::<f32>(),
+            values,
+            adjoints,
+            flags: values + pass.program.values * size_of::<f32>(),
+            inputs: &inputs,
+            outputs: &outputs,
+            seeds: &[dz],
+            gradients: &gradients,
+        };
+        pass.program.run_forward(&device, &memory)?;
+        let blocks = rows.div_ceil(THREADS).clamp(1, MOST_LOSSES) as u32;
+        device.launch(&pass.steps.loss, [blocks, THREADS as u32], &[z, y, w, batches, place, dz, losses])?;
+        if pass.mode == Mode::Training {
+            pass.program.run_backward(&device, &memory)?;
+            let [p, first, second] = call.state;
+            let updated = [p, self.gradient.address(), first, second, batches, place];
+            device.launch(&pass.steps.update, grid(parameters), &updated)?;
+            for (value, [start, count]) in pass.outputs[1..].iter().zip(&pass.updates) {
+                let to = self.state.address() + start * size_of::<f32>();
+                call.stream.copy(value.address(), to, count * size_of::<f32>())?;
+            }
+        }
+        device.launch(&pass.steps.next, [1, 32], &[place])
+    }
+
+    /// Addresses of the arguments: the rows, then what the module captures.
+    fn inputs(&self, pass: &Pass, x: usize, parameters: usize) -> Result<Vec<usize>> {
+        let constants = self.module.constant_indices(pass.mode).iter().map(|&index| {
+            let at = |base: usize, start: usize| base + start * size_of::<f32>();
+            match (&self.module.captured()[index], &self.fixed[index]) {
+                (Captured::Parameter(range), _) => Ok(at(parameters, range.start)),
+                (Captured::State(range), _) => Ok(at(self.state.address(), range.start)),
+                (Captured::Fixed(_), Some(memory)) => Ok(memory.address()),
+                (Captured::Fixed(_), None) => Err(Error::Internal("a captured tensor without memory".into())),
+            }
+        });
+        std::iter::once(Ok(x)).chain(constants).collect()
+    }
+
+    /// Addresses of the gradients by the arguments, 0 where there is none.
+    fn gradients(&self, pass: &Pass) -> Vec<usize> {
+        let constants = self.module.constants(pass.mode).map(|captured| match captured {
+            Captured::Parameter(range) => self.gradient.address() + range.start * size_of::<f32>(),
+            Captured::State(_) | Captured::Fixed(_) => 0,
+        });
+        std::iter::once(0).chain(constants).collect()
+    }
+}
+
+impl Form for Stepwise {
+    fn length(&self) -> usize {
+        self.module.parameters()
+    }
+
+    fn spread(&self, flat: &[f32]) -> Vec<f32> {
+        flat.to_vec()
+    }
+
+    fn gather(&self, own: &[f32]) -> Vec<f32> {
+        own.to_vec()
+    }
+
+    fn evaluated_rows(&self) -> usize {
+        EVALUATED_ROWS
+    }
+
+    fn takes_one(&self) -> bool {
+        self.module.takes_one(Mode::Training)
+    }
+
+    fn state(&self) -> Result<Vec<f32>> {
+        let mut bytes = vec![0; self.module.state() * size_of::<f32>()];
+        self.state.download(&mut bytes)?;
+        Ok(numbers_of(&bytes))
+    }
+
+    fn set_state(&mut self, state: &[f32]) -> Result<()> {
+        self.state.upload(state)
+    }
+
+    fn run(&mut self, trains: bool, call: &Call) -> Result<f64> {
+        let mode = if trains { Mode::Training } else { Mode::Evaluation };
+        self.losses.clear(call.stream.number())?;
+        self.place.clear(call.stream.number())?;
+        let mut done = 0;
+        while done < call.counts.len() {
+            let rows = self.rows_of(mode, call.counts[done]);
+            let same = call.counts[done..].iter().take_while(|&&count| self.rows_of(mode, count) == rows).count();
+            let index = self.pass(mode, rows)?;
+            let pass = &self.passes[index];
+            let step = call.stream.captured(|| self.launch(pass, call))?;
+            for _ in 0..same {
+                call.stream.replay(&step)?;
+            }
+            // The recording must outlive its runs.
+            call.stream.synchronise()?;
+            done += same;
+        }
+        sum_of(&self.losses, MOST_LOSSES)
+    }
+
+    fn describe(&self) -> String {
+        "a step as one launch".to_owned()
+    }
+}
+
+impl Pass {
+    fn new(module: &Module, mode: Mode, rows: usize, settings: &Settings, gpu: &Gpu) -> Result<Self> {
+        let graph = module.program(mode, rows)?;
+        if !graph.noise.is_empty() {
+            return Err(Error::invalid("back end cuda does not draw dropout's factors", "run it on LibTorch"));
+        }
+        let program = CudaProgram::new(&graph)?;
+        if !program.flags.is_empty() {
+            return Err(Error::invalid("back end cuda does not check the categories of events", "run it on LibTorch"));
+        }
+        let (outputs, parameters) = (module.outputs(), module.parameters());
+        let targets = settings.loss.targets(outputs);
+        let sizes = Sizes { rows, features: module.inputs(), outputs, targets, parameters };
+        if !sizes.are_counted() {
+            let what = format!("batches of {rows} events are too large for back end cuda");
+            return Err(Error::invalid(what, "lower fBatchSize"));
+        }
+        let steps = StepKernels::new(sizes, settings);
+        let kernels: Vec<&Kernel> = program.kernels.iter().chain(steps.all()).collect();
+        let code = gpu.compile(&["device.hpp", "step.hpp"], &kernels)?;
+        let numbers = |count: usize| gpu.memory(count * size_of::<f32>());
+        let values = gpu.memory(program.values * size_of::<f32>())?;
+        for (start, literals) in &program.literals {
+            let literals: Vec<f32> = literals.iter().map(|&number| number as f32).collect();
+            values.upload_at(start * size_of::<f32>(), &literals)?;
+        }
+        let constants: Vec<&Captured> = module.constants(mode).collect();
+        let place = |&argument: &usize| match argument.checked_sub(1).and_then(|at| constants.get(at)) {
+            Some(Captured::State(range)) => Ok([range.start, range.len()]),
+            _ => Err(Error::Internal("an update of no state".into())),
+        };
+        Ok(Pass {
+            mode,
+            sizes,
+            kernels: gpu.load(&kernels, &code)?,
+            arenas: [values, numbers(program.adjoints)?],
+            batch: [numbers(rows * sizes.features)?, numbers(rows * targets)?, numbers(rows)?],
+            outputs: graph.outputs.iter().map(|output| numbers(output.view.len())).collect::<Result<_>>()?,
+            adjoint: numbers(rows * outputs)?,
+            updates: graph.updates.iter().map(place).collect::<Result<_>>()?,
+            program,
+            steps,
+        })
+    }
+}

@@ -1,0 +1,340 @@
+//! Networks in training on the back end `cuda`: the kernels, compiled for the host, make the steps that `aot` makes, and so do they
+//! on a GPU where there is one.
+
+use std::sync::Arc;
+
+use cladtorch::dataset::Scaler;
+use cladtorch::gradient::aot::AotEngine;
+use cladtorch::gradient::cuda::{CudaEngine, Epoch, Form, Gpu, Nvrtc, Perceptron, Place, Stepwise, Tiling};
+use cladtorch::gradient::{Engine, ModuleTiles, Rows, Settings, Snapshot};
+use cladtorch::graph::{Activation, DType, Graph, Loss, Module, Optimiser, Precision};
+use support::cuda_host::gpu_on_host;
+use support::events::Events;
+use support::graph::modules::CASES;
+use support::say;
+use tch::Kind;
+
+/// A network in training.
+struct Case {
+    sizes: &'static [usize],
+    activation: Activation,
+    settings: Settings,
+    tiling: Tiling,
+    events: usize,
+}
+
+impl Case {
+    fn graph(&self) -> Graph {
+        Graph::mlp(self.sizes, self.activation).unwrap()
+    }
+}
+
+/// Rows of the whole dataset, of which an epoch takes some in another order.
+struct Data {
+    features: Vec<f32>,
+    labels: Vec<f32>,
+    weights: Vec<f32>,
+    scaler: Scaler,
+}
+
+fn wave(count: usize, step: f64) -> Vec<f32> {
+    (0..count).map(|i| (i as f64 * step + 0.3).sin() as f32).collect()
+}
+
+impl Data {
+    fn new(case: &Case) -> Self {
+        let (inputs, outputs) = (case.sizes[0], case.sizes[case.sizes.len() - 1]);
+        let loss = case.settings.loss;
+        let label = |number: f32| match loss {
+            Loss::BinaryCrossEntropy | Loss::Focal => f32::from(number > 0.2),
+            Loss::SoftmaxCrossEntropy => ((number + 1.0) * 0.499 * outputs as f32).floor(),
+            _ => number,
+        };
+        let labels = wave(case.events * loss.targets(outputs), 1.37).into_iter().map(label).collect();
+        let scaler = Scaler { mean: wave(inputs, 0.9), inverse: wave(inputs, 0.4).iter().map(|x| x + 1.5).collect() };
+        let weights = wave(case.events, 0.77).iter().map(|x| x + 1.2).collect();
+        Data { features: wave(case.events * inputs, 0.713), labels, weights, scaler }
+    }
+
+    fn rows(&self) -> Rows<'_> {
+        let Data { features, labels, weights, scaler } = self;
+        Rows { features, labels, weights, scaler, target: None, weight_scale: 0.8 }
+    }
+
+    /// All but a few, and not as they lie.
+    fn order(&self) -> Vec<u32> {
+        let count = self.weights.len() as u32;
+        (0..count).map(|i| i * 7 % count).filter(|row| row % 11 != 3).collect()
+    }
+}
+
+fn settings(loss: Loss, optimiser: Optimiser, batch_size: usize) -> Settings {
+    Settings { loss, optimiser, batch_size, ..Settings::default() }
+}
+
+fn cases() -> Vec<Case> {
+    use Activation as A;
+    let case = |sizes, activation, settings, [rows, cluster]: [usize; 2], events| {
+        let tiling = Tiling { rows, cluster };
+        Case { sizes, activation, settings, tiling, events }
+    };
+    let adam = |loss, batch_size| settings(loss, Optimiser::Adam, batch_size);
+    vec![
+        case(&[28, 64, 64, 1], A::ReLU, adam(Loss::BinaryCrossEntropy, 100), [16, 0], 260),
+        case(&[28, 64, 64, 1], A::ReLU, adam(Loss::BinaryCrossEntropy, 100), [16, 2], 260),
+        case(&[3, 5, 1], A::Tanh, adam(Loss::MeanSquaredError, 32), [8, 2], 150),
+        case(
+            &[7, 33, 40, 12],
+            A::SiLU,
+            Settings { loss_parameter: 0.1, ..adam(Loss::SoftmaxCrossEntropy, 50) },
+            [16, 2],
+            170,
+        ),
+        case(&[5, 17, 3], A::GELU, adam(Loss::SoftmaxCrossEntropy, 300), [32, 1], 170),
+        case(&[4, 9, 20, 4], A::LeakyReLU, Settings { loss_parameter: -18.5, ..adam(Loss::Gaussian, 40) }, [8, 4], 100),
+        case(&[4, 70, 1], A::Softplus, adam(Loss::Huber, 33), [16, 0], 100),
+        case(
+            &[6, 8, 2],
+            A::Sigmoid,
+            Settings { loss_parameter: 2.0, weight_decay: 0.05, ..adam(Loss::Focal, 20) },
+            [8, 2],
+            90,
+        ),
+        case(
+            &[6, 20, 9],
+            A::ReLU,
+            Settings { loss_parameter: 0.3, momentum: 0.9, ..settings(Loss::Quantile, Optimiser::SGD, 25) },
+            [8, 2],
+            90,
+        ),
+        case(
+            &[9, 130, 1],
+            A::Tanh,
+            Settings { weight_decay: 0.1, ..settings(Loss::BinaryCrossEntropy, Optimiser::AdamW, 70) },
+            [32, 0],
+            210,
+        ),
+        case(&[5, 1], A::ReLU, adam(Loss::BinaryCrossEntropy, 10), [8, 2], 40),
+    ]
+}
+
+/// What two calls of training and one of evaluation gave.
+struct Outcome {
+    losses: [f64; 3],
+    end: Snapshot,
+}
+
+fn outcome(engine: &mut dyn Engine, data: &Data) -> Outcome {
+    let order = data.order();
+    let first = engine.train(data.rows(), &order, &0.01).unwrap();
+    // What is remembered goes on elsewhere.
+    let snapshot = engine.snapshot().unwrap();
+    engine.restore(&snapshot).unwrap();
+    let second = engine.train(data.rows(), &order[..order.len() / 2], &0.003).unwrap();
+    let judged = engine.evaluate(data.rows(), &order[5..]).unwrap();
+    Outcome { losses: [first, second, judged], end: engine.snapshot().unwrap() }
+}
+
+fn start(graph: &Graph) -> Vec<f32> {
+    wave(graph.parameters(), 2.7).iter().map(|x| x * 0.3).collect()
+}
+
+/// How far two outcomes are apart: of losses, and of parameters and moments, relative to the largest.
+fn distance(a: &Outcome, b: &Outcome) -> f64 {
+    let apart = |a: &[f32], b: &[f32]| {
+        assert_eq!(a.len(), b.len());
+        let largest = b.iter().fold(1e-3_f64, |most, x| most.max(f64::from(x.abs())));
+        a.iter().zip(b).map(|(a, b)| (f64::from(*a) - f64::from(*b)).abs() / largest).fold(0.0, nan_or_max)
+    };
+    let losses = a.losses.iter().zip(b.losses).map(|(a, b)| (a - b).abs() / b.abs()).fold(0.0, nan_or_max);
+    let states = [
+        apart(&a.end.parameters, &b.end.parameters),
+        apart(&a.end.moments[0], &b.end.moments[0]),
+        apart(&a.end.moments[1], &b.end.moments[1]),
+    ];
+    assert_eq!(a.end.steps, b.end.steps);
+    states.into_iter().fold(losses, nan_or_max)
+}
+
+fn nan_or_max(a: f64, b: f64) -> f64 {
+    if a.is_nan() || b.is_nan() { f64::NAN } else { a.max(b) }
+}
+
+fn by_aot(case: &Case, data: &Data) -> Outcome {
+    let graph = case.graph();
+    let start = start(&graph);
+    outcome(&mut AotEngine::new(graph, &start, case.settings, 1).unwrap(), data)
+}
+
+fn name(case: &Case, is_whole: bool) -> String {
+    let Settings { loss, optimiser, batch_size, .. } = case.settings;
+    let how = if is_whole { format!("{:?}", case.tiling) } else { "step by step".into() };
+    format!("{:?} {:?} {loss:?} {optimiser:?}, batches of {batch_size}, {how}", case.sizes, case.activation)
+}
+
+/// An engine whose epochs are one kernel, or whose steps are one launch each.
+fn engine(gpu: &Gpu, case: &Case, is_whole: bool) -> CudaEngine {
+    let graph = case.graph();
+    let form: Box<dyn Form> = match is_whole {
+        true => Box::new(Epoch::new(Perceptron::new(&graph, &case.settings, case.tiling).unwrap(), gpu).unwrap()),
+        false => {
+            let module = Arc::new(Module::of_graph(&graph, DType::Float32));
+            Box::new(Stepwise::new(&module, &[], case.settings, gpu).unwrap())
+        }
+    };
+    let place = Place { gpu: gpu.clone(), device: "a GPU".into() };
+    let targets = case.settings.loss.targets(graph.outputs());
+    CudaEngine::of(form, targets, &start(&graph), case.settings, place).unwrap()
+}
+
+const TOLERANCE: f64 = 2e-4;
+
+#[test]
+fn the_host_makes_the_steps_of_aot() {
+    let folder = tempfile::tempdir().unwrap();
+    let gpu = gpu_on_host(folder.path(), str::to_owned);
+    let mut failures = Vec::new();
+    for (case, is_whole) in cases().iter().flat_map(|case| [(case, true), (case, false)]) {
+        let data = Data::new(case);
+        let apart = distance(&outcome(&mut engine(&gpu, case, is_whole), &data), &by_aot(case, &data));
+        println!("{}: {apart:.1e}", name(case, is_whole));
+        if apart.is_nan() || apart > TOLERANCE {
+            failures.push(format!("{}: {apart:e}", name(case, is_whole)));
+        }
+    }
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+/// Modules of all kinds, step by step: those that cuda lacks are refused by name.
+fn modules(gpu: &Gpu) -> (Vec<String>, Vec<String>) {
+    let floats = |values: Vec<f64>| values.into_iter().map(|value| value as f32).collect::<Vec<_>>();
+    let (mut failures, mut refused) = (Vec::new(), Vec::new());
+    for case in CASES {
+        let (module, start, state) = (Arc::new(case.module(Kind::Float)), floats(case.start()), floats(case.state()));
+        // The last batch has 17 rows.
+        let events = Events::new(57, case.inputs(), case.outputs());
+        // Adam would turn the rounding of a gradient that is 0 into steps.
+        let settings = settings(Loss::SoftmaxCrossEntropy, Optimiser::SGD, 40);
+        let form = match Stepwise::new(&module, &state, settings, gpu) {
+            Ok(form) => Box::new(form),
+            Err(error) => {
+                refused.push(format!("{}: {error}", case.name));
+                continue;
+            }
+        };
+        let place = Place { gpu: gpu.clone(), device: "a GPU".into() };
+        let mut ours = CudaEngine::of(form, 1, &start, settings, place).unwrap();
+        let tiles = ModuleTiles::new(module, &state, 5, Precision::Float32).unwrap();
+        let mut aot = AotEngine::of(tiles, &start, settings, 1).unwrap();
+        let run = |engine: &mut dyn Engine| {
+            let order = events.order();
+            let losses = [0.1, 0.02].map(|rate| engine.train(events.rows(), &order, &rate).unwrap());
+            let judged = engine.evaluate(events.rows(), &order).unwrap();
+            Outcome { losses: [losses[0], losses[1], judged], end: engine.snapshot().unwrap() }
+        };
+        let (ours, aot) = (run(&mut ours), run(&mut aot));
+        let state: f64 = ours.end.state.iter().zip(&aot.end.state).map(|(a, b)| f64::from((a - b).abs())).sum();
+        let apart = distance(&ours, &aot).max(state);
+        println!("{}: {apart:.1e}", case.name);
+        if apart.is_nan() || apart > TOLERANCE {
+            failures.push(format!("{}: {apart:e}", case.name));
+        }
+    }
+    (failures, refused)
+}
+
+/// What cuda lacks.
+const REFUSED: &[&str] = &[
+    "dropout: back end cuda does not draw dropout's factors; run it on LibTorch",
+    "dropout of channels: back end cuda does not draw dropout's factors; run it on LibTorch",
+];
+
+#[test]
+fn the_host_trains_modules_as_aot_does() {
+    let folder = tempfile::tempdir().unwrap();
+    let (failures, refused) = modules(&gpu_on_host(folder.path(), str::to_owned));
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+    assert_eq!(refused, REFUSED);
+}
+
+#[test]
+fn a_gpu_trains_modules_as_aot_does() {
+    match Gpu::open(0) {
+        Ok(gpu) => assert_eq!(modules(&gpu), (Vec::new(), REFUSED.iter().map(|&why| why.to_owned()).collect())),
+        Err(why) => say::say(&format!("no GPU trained a module: {why}")),
+    }
+}
+
+/// A wrong kernel is noticed: another slope, a lost barrier, a row that counts twice, a gap in the sums.
+#[test]
+fn planted_errors_are_caught() {
+    let folder = tempfile::tempdir().unwrap();
+    let cases = cases();
+    let (plain, clustered) = (&cases[0], &cases[1]);
+    let data = Data::new(plain);
+    let expected = by_aot(plain, &data);
+    for (case, is_whole, right, wrong) in [
+        (plain, true, "ReluActivation", "TanhActivation"),
+        (plain, true, "adds = true", "adds = false"),
+        (plain, true, "tiles < gridDim.x ? tiles : gridDim.x", "1"),
+        (plain, true, "MoveShare<AdamUpdate>", "MoveShare<SgdUpdate>"),
+        (plain, true, "WaitForCopies();", ""),
+        (clustered, true, "gradient[i] = 0", "gradient[i] = 1"),
+        (clustered, true, "mover.End(", "if (0) mover.End("),
+        (clustered, true, "mover.Begin(", "if (0) mover.Begin("),
+        (plain, false, "weights[row(r)] : 0", "weights[row(r)] : weights[row(0)]"),
+        (
+            plain,
+            false,
+            "AdamUpdate::Step(rule, batch, parameters[i]",
+            "AdamUpdate::Step(rule, batches[0], parameters[i]",
+        ),
+        (plain, false, "++*place", "*place = 1"),
+    ] {
+        let gpu = gpu_on_host(folder.path(), move |text| text.replace(right, wrong));
+        let apart = distance(&outcome(&mut engine(&gpu, case, is_whole), &data), &expected);
+        assert!(apart.is_nan() || apart > TOLERANCE, "{wrong:?} for {right:?} passed: {apart:e}");
+    }
+}
+
+#[test]
+fn kernels_compile_for_a_gpu_without_spills() {
+    let nvrtc = match Nvrtc::find() {
+        Ok(nvrtc) => nvrtc,
+        Err(why) => return say::not_tested(&format!("the kernels of networks in training as machine code: {why}")),
+    };
+    for case in &cases() {
+        let text = Perceptron::new(&case.graph(), &case.settings, case.tiling).unwrap().text();
+        // GPUs without clusters take the kernels that have none.
+        let architecture = if case.tiling.cluster == 0 { "sm_80" } else { "sm_90" };
+        let log = nvrtc.compile(&text, architecture).unwrap().log;
+        let spills = log.lines().filter(|line| line.contains("spill"));
+        let (spilt, whole): (Vec<&str>, Vec<&str>) =
+            spills.partition(|line| !line.contains("0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads"));
+        assert!(spilt.is_empty() && whole.len() == 2, "{}: {}", name(case, true), spilt.join("\n"));
+    }
+}
+
+/// The same on a GPU, where there is one.
+#[test]
+fn a_gpu_makes_the_steps_of_aot() {
+    let gpu = match Gpu::open(0) {
+        Ok(gpu) => gpu,
+        Err(why) => return say::say(&format!("no GPU trained a network: {why}")),
+    };
+    let mut failures = Vec::new();
+    for (case, is_whole) in cases().iter().flat_map(|case| [(case, true), (case, false)]) {
+        let (data, name) = (Data::new(case), name(case, is_whole));
+        let run = || outcome(&mut engine(&gpu, case, is_whole), &data);
+        let (first, second) = (run(), run());
+        let apart = distance(&first, &by_aot(case, &data));
+        println!("{name}: {apart:.1e}");
+        if apart.is_nan() || apart > TOLERANCE {
+            failures.push(format!("{name}: {apart:e}"));
+        }
+        if first.end != second.end || first.losses != second.losses {
+            failures.push(format!("{name}: other bits in another run"));
+        }
+    }
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
