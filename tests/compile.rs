@@ -64,6 +64,25 @@ fn random_programs() {
     Session::root(&["-q", &script("compile_programs.C")]).run().passed().show("programs on");
 }
 
+/// Prices of options, tensor contractions and a shock tube, each checked by the macro itself; on a GPU, where there is one.
+#[test]
+fn cases_of_the_macros() {
+    let cases = [
+        ("black_scholes", r#""", 10000"#, "prices and Greeks"),
+        ("contraction", r#""", 16"#, "value and gradient"),
+        ("shock", r#""", 200, 40, "out""#, "density against Sod's exact solution"),
+    ];
+    for (name, arguments, says) in cases {
+        let file = source().join(format!("root_macros/{name}.C")).display().to_string();
+        let outcome = Session::root(&["-q", &format!("{file}({arguments})")]).run();
+        assert_eq!(outcome.code, Some(0), "{}", outcome.text);
+        outcome.show(says);
+        if name == "shock" {
+            outcome.wrote("out/shock.png");
+        }
+    }
+}
+
 /// On a GPU, where there is one; else the same functions on the CPU.
 #[test]
 fn on_a_gpu() {
