@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use cladtorch::dataset::Scaler;
 use cladtorch::gradient::aot::AotEngine;
-use cladtorch::gradient::cuda::{CudaEngine, Epoch, Form, Gpu, Nvrtc, Perceptron, Place, Stepwise, Tiling};
+use cladtorch::gradient::cuda::{CudaEngine, Epoch, Form, Gpu, Nvrtc, Perceptron, Stepwise, Tiling};
 use cladtorch::gradient::{Engine, ModuleTiles, Rows, Settings, Snapshot};
 use cladtorch::graph::{Activation, DType, Graph, Loss, Module, Optimiser, Precision};
 use support::cuda_host::gpu_on_host;
@@ -182,9 +182,8 @@ fn engine(gpu: &Gpu, case: &Case, is_whole: bool) -> CudaEngine {
             Box::new(Stepwise::new(&module, &[], case.settings, gpu).unwrap())
         }
     };
-    let place = Place { gpu: gpu.clone(), device: "a GPU".into() };
     let targets = case.settings.loss.targets(graph.outputs());
-    CudaEngine::of(form, targets, &start(&graph), case.settings, place).unwrap()
+    CudaEngine::of(form, targets, &start(&graph), case.settings, gpu.clone()).unwrap()
 }
 
 const TOLERANCE: f64 = 2e-4;
@@ -222,8 +221,7 @@ fn modules(gpu: &Gpu) -> (Vec<String>, Vec<String>) {
                 continue;
             }
         };
-        let place = Place { gpu: gpu.clone(), device: "a GPU".into() };
-        let mut ours = CudaEngine::of(form, 1, &start, settings, place).unwrap();
+        let mut ours = CudaEngine::of(form, 1, &start, settings, gpu.clone()).unwrap();
         let tiles = ModuleTiles::new(module, &state, 5, Precision::Float32).unwrap();
         let mut aot = AotEngine::of(tiles, &start, settings, 1).unwrap();
         let run = |engine: &mut dyn Engine| {

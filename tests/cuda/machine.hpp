@@ -1,13 +1,10 @@
 // What the GPU's machine.hpp has, for the host: a copy comes when its thread waits for it.
 #pragma once
+#include "device.hpp"
 
 #define CT_UNROLL(n)
 
 namespace CladTorch::Device {
-
-struct alignas(16) Quad {
-   float f[4];
-};
 
 inline float *Shared()
 {
@@ -63,40 +60,19 @@ inline void ToPeer(float *own, unsigned rank, const Quad &q)
    *reinterpret_cast<Quad *>(Peer(own, rank)) = q;
 }
 
-/// One thread of a block asks until so many have arrived.
-template <typename Arrived>
-inline void WaitFor(const Arrived &arrived, unsigned expected)
+inline void ArriveAndWait(unsigned *arrived, unsigned expected)
 {
-   while (arrived() < expected)
+   ++*arrived;
+   while (*arrived < expected)
       Threads::fNow->Wait(Waits::kSpins);
 }
 
 inline void MeetCluster()
 {
    __syncthreads();
-   if (threadIdx.x == 0) {
-      auto &arrived = gArrived[blockIdx.x / gCluster];
-      ++arrived;
-      const unsigned expected = ++gPassed[blockIdx.x] * gCluster;
-      WaitFor([&] { return arrived; }, expected);
-   }
+   if (threadIdx.x == 0)
+      ArriveAndWait(&gArrived[blockIdx.x / gCluster], ++gPassed[blockIdx.x] * gCluster);
    __syncthreads();
 }
-
-struct Meeting {
-   unsigned *fArrived;
-   unsigned fBlocks, fExpected;
-
-   void Wait()
-   {
-      __syncthreads();
-      if (threadIdx.x == 0) {
-         ++*fArrived;
-         fExpected += fBlocks;
-         WaitFor([this] { return *fArrived; }, fExpected);
-      }
-      __syncthreads();
-   }
-};
 
 } // namespace CladTorch::Device

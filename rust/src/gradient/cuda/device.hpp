@@ -11,6 +11,11 @@
 
 namespace CladTorch::Device {
 
+/// Four neighbours, read and written at once.
+struct alignas(16) Quad {
+   float f[4];
+};
+
 /// body(i) for each of n elements.
 template <typename Index, typename Body>
 inline void Each(Index n, Body body)

@@ -200,27 +200,34 @@ impl GpuMemory {
     }
 
     /// Copies it to the host, once the kernels on the default stream are done.
-    pub fn download(&self, bytes: &mut [u8]) -> Result<()> {
-        self.download_from(0, bytes)
+    pub fn download<T: Plain>(&self, numbers: &mut [T]) -> Result<()> {
+        self.download_from(0, numbers)
     }
 
     /// Copies what begins so many bytes behind its start.
-    pub fn download_from(&self, start: usize, bytes: &mut [u8]) -> Result<()> {
+    pub fn download_from<T: Plain>(&self, start: usize, numbers: &mut [T]) -> Result<()> {
+        let bytes = bytes_of_mut(numbers);
         assert!(start + bytes.len() <= self.bytes);
         if bytes.is_empty() { Ok(()) } else { self.context.download(self.address + start, bytes) }
     }
 }
 
-/// What may be copied to a GPU as it lies in memory: every bit of it is a number's.
+/// What may be copied to and from a GPU as it lies in memory: every bit of it is a number's, and any bits are a number.
 pub trait Plain: Copy {}
 
 impl Plain for u8 {}
 impl Plain for u32 {}
 impl Plain for f32 {}
+impl Plain for f64 {}
 
 fn bytes_of<T: Plain>(numbers: &[T]) -> &[u8] {
     // SAFETY: the slice is as long in bytes, and numbers have no padding.
     unsafe { std::slice::from_raw_parts(numbers.as_ptr().cast(), size_of_val(numbers)) }
+}
+
+fn bytes_of_mut<T: Plain>(numbers: &mut [T]) -> &mut [u8] {
+    // SAFETY: as above, and any bytes are numbers.
+    unsafe { std::slice::from_raw_parts_mut(numbers.as_mut_ptr().cast(), size_of_val(numbers)) }
 }
 
 /// A stream of one's own.
@@ -284,20 +291,19 @@ impl GpuKernels {
 
     /// Clusters of this kernel, of so many threads a block, that run at once.
     pub fn clusters(&self, kernel: &Kernel, threads: u32) -> Result<usize> {
-        let Some(&Function(function)) = self.functions.get(&kernel.name) else {
-            return Err(Error::Internal(format!("no kernel {}", kernel.name)));
-        };
         let (cluster, shared) = (kernel.cluster, kernel.shared);
         let shape = Shape { blocks: cluster, threads, cluster, shared, is_whole: false, stream: 0 };
-        self.context.clusters(function, &kernel.name, shape)
+        self.context.clusters(self.function(kernel)?, &kernel.name, shape)
+    }
+
+    fn function(&self, kernel: &Kernel) -> Result<Handle> {
+        let found = self.functions.get(&kernel.name).map(|&Function(function)| function);
+        found.ok_or_else(|| Error::Internal(format!("no kernel {}", kernel.name)))
     }
 }
 
 impl Device for OnStream<'_> {
     fn launch(&self, kernel: &Kernel, grid: [u32; 2], parameters: &[usize]) -> Result<()> {
-        let Some(&Function(function)) = self.kernels.functions.get(&kernel.name) else {
-            return Err(Error::Internal(format!("no kernel {}", kernel.name)));
-        };
         let shape = Shape {
             blocks: grid[0],
             threads: grid[1],
@@ -306,7 +312,7 @@ impl Device for OnStream<'_> {
             is_whole: kernel.waits == Waits::ForGrid,
             stream: self.stream,
         };
-        self.kernels.context.launch(function, &kernel.name, shape, parameters.to_vec())
+        self.kernels.context.launch(self.kernels.function(kernel)?, &kernel.name, shape, parameters.to_vec())
     }
 }
 

@@ -85,9 +85,9 @@ impl CudaGraph {
             return Ok(());
         }
         self.kernels.synchronise(stream)?;
-        let mut found = vec![0; 4 * self.program.flags.len()];
+        let mut found = vec![0_u32; self.program.flags.len()];
         values.download_from(self.program.values * self.size, &mut found)?;
-        match found.chunks_exact(4).position(|flag| flag != [0; 4]) {
+        match found.iter().position(|&flag| flag != 0) {
             Some(first) => Err(Failure::OutOfRange(self.program.flags[first])),
             None => Ok(()),
         }

@@ -38,4 +38,4 @@ pub use graph::CudaGraph;
 pub use nvrtc::{Cubin, Nvrtc};
 pub use program::{CudaProgram, Kernel, Launch, Slot, Step, Waits, headers, kernels_text, text};
 pub use run::{Device, Memory};
-pub use training::{CudaEngine, Epoch, Form, Perceptron, Place, Stepwise, Tiling};
+pub use training::{CudaEngine, Epoch, Form, Perceptron, Stepwise, Tiling};

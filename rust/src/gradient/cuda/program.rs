@@ -129,10 +129,7 @@ pub const INCLUDES: [&str; 2] = ["device.hpp", "generated/derivatives.hpp"];
 /// CUDA C++ of the kernels of some programs, those that they share once. It includes `device.hpp` and
 /// `generated/derivatives.hpp` of [`headers`].
 pub fn text<'a>(programs: impl IntoIterator<Item = &'a CudaProgram>) -> String {
-    kernels_text(
-        &["device.hpp", "generated/derivatives.hpp"],
-        programs.into_iter().flat_map(|program| &program.kernels),
-    )
+    kernels_text(&INCLUDES, programs.into_iter().flat_map(|program| &program.kernels))
 }
 
 /// The same of any kernels, which include these headers.

@@ -40,7 +40,7 @@ impl Work {
     }
 
     /// Blocks, and threads of each.
-    fn grid(self) -> [usize; 2] {
+    pub fn grid(self) -> [usize; 2] {
         let [blocks, threads] = match self {
             Work::Alone(count) => [count.div_ceil(THREADS), THREADS],
             Work::Block(rows, columns) => {

@@ -12,7 +12,7 @@ use crate::device;
 use crate::error::{Error, Result};
 use crate::gradient::aot::AotEngine;
 use crate::gradient::autograd::{AutogradEngine, LibTorchEngine};
-use crate::gradient::cuda::{CudaEngine, Place};
+use crate::gradient::cuda::{CudaEngine, Gpu};
 use crate::gradient::{BackEnd, Choice, CustomLoss, Engine, ModuleTiles, ObservedLoss, RowLoss, Settings};
 use crate::graph::{Loss, Mode, Precision};
 use crate::model::{Model, Network};
@@ -196,8 +196,8 @@ fn gpu_engine(model: &Model, parameters: &[f32], settings: Settings, index: usiz
         Network::Mlp(mlp) => Some(mlp.graph()),
         Network::Module(_) => None,
     };
-    let place = Place::of(u32::try_from(index).unwrap_or(u32::MAX))?;
-    CudaEngine::new(module, graph, parameters, model.state(), settings, place)
+    let gpu = Gpu::shared(u32::try_from(index).unwrap_or(u32::MAX))?;
+    CudaEngine::new(module, graph, parameters, model.state(), settings, gpu)
 }
 
 fn libtorch_engine(

@@ -8,7 +8,7 @@ use super::super::gpu::{Gpu, GpuMemory, Plain, Stream};
 use super::epoch::Epoch;
 use super::form::{Call, Form};
 use super::stepwise::Stepwise;
-use super::table::{Table, numbers_of, uploaded};
+use super::table::{Table, downloaded, uploaded};
 use crate::error::{Error, Result};
 use crate::graph::{Graph, Module};
 
@@ -29,24 +29,6 @@ pub struct CudaEngine {
     /// Row numbers and batches of a call, whose memory stays.
     order: Option<GpuMemory>,
     batches: Option<GpuMemory>,
-    /// For people.
-    device: String,
-}
-
-/// Where a network is to train.
-#[derive(Clone)]
-pub struct Place {
-    /// To run kernels.
-    pub gpu: Gpu,
-    /// For people.
-    pub device: String,
-}
-
-impl Place {
-    /// GPU number `index`.
-    pub fn of(index: u32) -> Result<Self> {
-        Ok(Place { gpu: Gpu::shared(index)?, device: format!("cuda:{index}") })
-    }
 }
 
 impl CudaEngine {
@@ -58,29 +40,22 @@ impl CudaEngine {
         parameters: &[f32],
         state: &[f32],
         settings: Settings,
-        place: Place,
+        gpu: Gpu,
     ) -> Result<Self> {
         if settings.rule().changes_gradient() {
             let what = "back end cuda does not train with a bound of the gradient, or an L1 term";
             return Err(Error::invalid(what, "run it on LibTorch"));
         }
-        let whole = graph.map(|graph| Epoch::fitting(graph, &settings, &place.gpu));
+        let whole = graph.map(|graph| Epoch::fitting(graph, &settings, &gpu));
         let form: Box<dyn Form> = match whole {
             Some(Ok(epoch)) => Box::new(epoch),
-            _ => Box::new(Stepwise::new(module, state, settings, &place.gpu)?),
+            _ => Box::new(Stepwise::new(module, state, settings, &gpu)?),
         };
-        Self::of(form, settings.loss.targets(module.outputs()), parameters, settings, place)
+        Self::of(form, settings.loss.targets(module.outputs()), parameters, settings, gpu)
     }
 
     /// Trains by these kernels.
-    pub fn of(
-        form: Box<dyn Form>,
-        targets: usize,
-        parameters: &[f32],
-        settings: Settings,
-        place: Place,
-    ) -> Result<Self> {
-        let Place { gpu, device } = place;
+    pub fn of(form: Box<dyn Form>, targets: usize, parameters: &[f32], settings: Settings, gpu: Gpu) -> Result<Self> {
         let zeros = vec![0.0; form.length()];
         let wide = |numbers: &[f32]| uploaded(&gpu, numbers);
         Ok(CudaEngine {
@@ -93,7 +68,6 @@ impl CudaEngine {
             form,
             settings,
             targets,
-            device,
             gpu,
         })
     }
@@ -134,9 +108,7 @@ impl CudaEngine {
     }
 
     fn on_host(&self, memory: &GpuMemory) -> Result<Vec<f32>> {
-        let mut bytes = vec![0; self.form.length() * size_of::<f32>()];
-        memory.download(&mut bytes)?;
-        Ok(self.form.gather(&numbers_of(&bytes)))
+        Ok(self.form.gather(&downloaded(memory, self.form.length())?))
     }
 }
 
@@ -227,6 +199,6 @@ impl Engine for CudaEngine {
     }
 
     fn describe(&self) -> String {
-        format!("{} on {}, {}", BackEnd::Cuda.title(), self.device, self.form.describe())
+        format!("{} on cuda:{}, {}", BackEnd::Cuda.title(), self.gpu.index(), self.form.describe())
     }
 }

@@ -9,6 +9,23 @@
 
 namespace CladTorch::Device {
 
+/// So many blocks wait for one another, as those of a cluster do; all of the grid has to be on the GPU. The counter begins with 0 and
+/// stays below 2^31.
+struct Meeting {
+   unsigned *fArrived;
+   unsigned fBlocks, fExpected;
+
+   void Wait()
+   {
+      __syncthreads();
+      if (threadIdx.x == 0) {
+         fExpected += fBlocks;
+         ArriveAndWait(fArrived, fExpected);
+      }
+      __syncthreads();
+   }
+};
+
 constexpr unsigned kThreads = 256, kWarp = 32, kWarps = kThreads / kWarp, kGap = 4;
 
 inline Quad &QuadAt(float *p)
@@ -372,13 +389,5 @@ public:
       MeetCluster();
    }
 };
-
-/// losses[block] = the sum of the threads' own ones.
-inline void SumLosses(double own, double *losses)
-{
-   const double sum = Block::Joined(own, [](double a, double b) { return a + b; });
-   if (threadIdx.x == 0)
-      losses[blockIdx.x] = sum;
-}
 
 } // namespace CladTorch::Device

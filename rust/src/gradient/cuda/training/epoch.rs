@@ -115,6 +115,7 @@ impl Form for Epoch {
         let (table, stream) = (call.table, call.stream.number());
         let [parameters, first, second] = call.state;
         self.arrived.clear(stream)?;
+        self.losses.clear(stream)?;
         let addresses = [
             table.features.address(),
             table.labels.address(),

@@ -1,7 +1,7 @@
 //! What the engine needs to know of a network's kernels.
 
 use super::super::gpu::{GpuMemory, Stream};
-use super::table::Table;
+use super::table::{Table, downloaded};
 use crate::error::Result;
 
 /// Batches of some rows.
@@ -48,7 +48,5 @@ pub trait Form: Send {
 
 /// The sum of so many doubles on the GPU, in their order.
 pub fn sum_of(memory: &GpuMemory, count: usize) -> Result<f64> {
-    let mut bytes = vec![0; count * size_of::<f64>()];
-    memory.download(&mut bytes)?;
-    Ok(bytes.chunks_exact(8).map(|b| f64::from_le_bytes([b[0], b[1], b[2], b[3], b[4], b[5], b[6], b[7]])).sum())
+    Ok(downloaded::<f64>(memory, count)?.iter().sum())
 }

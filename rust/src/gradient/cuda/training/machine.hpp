@@ -1,18 +1,15 @@
 /// \file machine.hpp
 /// What only the GPU has: shared memory whose size the launch says, that of the other blocks of a cluster, copies on their way,
-/// memory that other blocks write, and meetings of blocks. The tests have the same for the host.
+/// memory that other blocks write, and how blocks wait for one another. The tests have the same for the host.
 #pragma once
+#include "device.hpp"
+
 #include <cstdint>
 
 #define CT_TEXT(x) #x
 #define CT_UNROLL(n) _Pragma(CT_TEXT(unroll n))
 
 namespace CladTorch::Device {
-
-/// Four neighbours, read and written at once.
-struct alignas(16) Quad {
-   float f[4];
-};
 
 inline float *Shared()
 {
@@ -81,25 +78,15 @@ inline void MeetCluster()
    asm volatile("barrier.cluster.arrive.release;\nbarrier.cluster.wait.acquire;" ::: "memory");
 }
 
-/// So many blocks wait for one another, as those of a cluster do; all of the grid has to be on the GPU. The counter begins with 0 and
-/// stays below 2^31.
-struct Meeting {
-   unsigned *fArrived;
-   unsigned fBlocks, fExpected;
-
-   void Wait()
-   {
-      __syncthreads();
-      if (threadIdx.x == 0) {
-         fExpected += fBlocks;
-         asm volatile("red.release.gpu.global.add.u32 [%0], 1;" ::"l"(fArrived) : "memory");
-         unsigned seen;
-         do
-            asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(seen) : "l"(fArrived) : "memory");
-         while (seen < fExpected);
-      }
-      __syncthreads();
-   }
-};
+/// Counts this block, and waits until so many have been: what each wrote before, the others read behind it. One thread of a block calls
+/// it.
+inline void ArriveAndWait(unsigned *arrived, unsigned expected)
+{
+   asm volatile("red.release.gpu.global.add.u32 [%0], 1;" ::"l"(arrived) : "memory");
+   unsigned seen;
+   do
+      asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(seen) : "l"(arrived) : "memory");
+   while (seen < expected);
+}
 
 } // namespace CladTorch::Device

@@ -10,7 +10,7 @@ mod step_kernels;
 mod stepwise;
 mod table;
 
-pub use engine::{CudaEngine, Place};
+pub use engine::CudaEngine;
 pub use epoch::Epoch;
 pub use form::Form;
 pub use perceptron::{Perceptron, Tiling};

@@ -4,8 +4,7 @@ use super::super::super::Settings;
 use super::super::super::jit::emit;
 use super::super::program::{Kernel, Waits, kernels_text};
 use super::laws::{loss_name, rule_text, update_name};
-use super::step_kernels::type_of;
-use crate::cache::Cache;
+use super::step_kernels::kernel;
 use crate::error::{Error, Result};
 use crate::graph::{Activation, Graph, Node, Op};
 
@@ -24,7 +23,7 @@ pub const THREADS: usize = 256;
 const GAP: usize = 4;
 const COLUMNS: usize = 32;
 /// Parameters of the kernels, in order.
-const PARACOUNTER_STRIDE: [&str; 12] = [
+const PARAMETERS: [&str; 12] = [
     "const float *features",
     "const float *labels",
     "const float *weights",
@@ -144,19 +143,12 @@ impl Perceptron {
     fn kernel(&self, settings: &Settings, trains: bool) -> Kernel {
         let places = Places::new(self);
         let body = self.body(&places, settings, trains);
-        let list = PARACOUNTER_STRIDE.join(", ");
-        let what = if trains { "train" } else { "evaluate" };
-        let name = format!("ct_{what}_{}", &Cache::key(&[&list, &body])[..32]);
-        let text =
-            format!("extern \"C\" __global__ void __launch_bounds__({THREADS}, 1) {name}({list})\n{{\n{body}}}\n");
+        let bounds = format!("__launch_bounds__({THREADS}, 1) ");
+        let (what, waits) = if trains { ("train", Waits::ForGrid) } else { ("evaluate", Waits::ForBlock) };
         Kernel {
-            name,
-            types: ["float", "uint32_t"],
-            text,
-            parameters: PARACOUNTER_STRIDE.iter().map(|of| type_of(of)).collect(),
-            waits: if trains { Waits::ForGrid } else { Waits::ForBlock },
             shared: places.end * size_of::<f32>(),
             cluster: if trains { self.tiling.cluster.max(1) as u32 } else { 1 },
+            ..kernel(what, &bounds, &PARAMETERS, body, waits)
         }
     }
 
@@ -207,7 +199,7 @@ impl Perceptron {
         if trains && self.tiling.cluster > 0 {
             emit!(text, "   mover.End({}, s, parameters, first, second);", self.length());
         }
-        emit!(text, "   SumLosses(loss, losses);");
+        emit!(text, "   AddLosses(loss, losses);");
         text
     }
 

@@ -7,8 +7,6 @@ use super::super::program::{Kernel, Waits};
 use super::laws::{loss_name, rule_text, update_name};
 use crate::cache::Cache;
 
-/// Threads of a block.
-pub const THREADS: usize = 256;
 /// Most blocks of the sum of the loss.
 pub const MOST_LOSSES: usize = 64;
 
@@ -73,12 +71,14 @@ impl StepKernels {
         StepKernels {
             gather: kernel(
                 "gather",
+                "",
                 &[&tables[..], &place, &["float *x", "float *y", "float *w"]].concat(),
                 gather,
                 Waits::Never,
             ),
             loss: kernel(
                 "loss",
+                "",
                 &[
                     &["const float *z", "const float *y", "const float *w"],
                     &place[..],
@@ -90,6 +90,7 @@ impl StepKernels {
             ),
             update: kernel(
                 "update",
+                "",
                 &[&["float *parameters", "const float *gradient", "float *first", "float *second"], &place[..]]
                     .concat(),
                 update,
@@ -97,6 +98,7 @@ impl StepKernels {
             ),
             next: kernel(
                 "next",
+                "",
                 &["uint64_t *place"],
                 "   Each(1u, [=](unsigned) { ++*place; });\n".into(),
                 Waits::Never,
@@ -109,10 +111,11 @@ impl StepKernels {
     }
 }
 
-fn kernel(what: &str, parameters: &[&str], body: String, waits: Waits) -> Kernel {
+/// The kernel of this body in float32, with parameters that are declared so. `bounds` stands before its name.
+pub fn kernel(what: &str, bounds: &str, parameters: &[&str], body: String, waits: Waits) -> Kernel {
     let list = parameters.join(", ");
     let name = format!("ct_{what}_{}", &Cache::key(&[&list, &body])[..32]);
-    let text = format!("extern \"C\" __global__ void {name}({list})\n{{\n{body}}}\n");
+    let text = format!("extern \"C\" __global__ void {bounds}{name}({list})\n{{\n{body}}}\n");
     Kernel {
         name,
         types: ["float", "uint32_t"],
@@ -125,6 +128,6 @@ fn kernel(what: &str, parameters: &[&str], body: String, waits: Waits) -> Kernel
 }
 
 /// The type of a parameter that is declared like this.
-pub fn type_of(declared: &str) -> String {
+fn type_of(declared: &str) -> String {
     declared[..declared.rfind([' ', '*']).map_or(0, |end| end + 1)].to_owned()
 }

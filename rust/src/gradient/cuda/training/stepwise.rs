@@ -6,9 +6,10 @@ use super::super::super::Settings;
 use super::super::gpu::{Gpu, GpuKernels, GpuMemory};
 use super::super::program::{CudaProgram, Kernel};
 use super::super::run::{Device, Memory};
+use super::super::writer::Work;
 use super::form::{Call, Form, sum_of};
-use super::step_kernels::{MOST_LOSSES, Sizes, StepKernels, THREADS};
-use super::table::{numbers_of, uploaded};
+use super::step_kernels::{MOST_LOSSES, Sizes, StepKernels};
+use super::table::{downloaded, uploaded};
 use crate::error::{Error, Result};
 use crate::graph::{Captured, Mode, Module};
 
@@ -103,7 +104,7 @@ impl Stepwise {
         let [x, y, w] = pass.batch.each_ref().map(GpuMemory::address);
         let [z, dz, losses] = [pass.outputs[0].address(), pass.adjoint.address(), self.losses.address()];
         let Sizes { rows, features, parameters, .. } = pass.sizes;
-        let grid = |count: usize| [count.div_ceil(THREADS).clamp(1, 1 << 12) as u32, THREADS as u32];
+        let grid = |count: usize| Work::Alone(count).grid().map(|size| size as u32);
         let table = call.table;
         let tables = [table.features.address(), table.labels.address(), table.weights.address(), call.order];
         let gathered = [&tables[..], &[batches, place, x, y, w]].concat();
@@ -123,8 +124,12 @@ impl Stepwise {
             gradients: &gradients,
         };
         pass.program.run_forward(&device, &memory)?;
-        let blocks = rows.div_ceil(THREADS).clamp(1, MOST_LOSSES) as u32;
-        device.launch(&pass.steps.loss, [blocks, THREADS as u32], &[z, y, w, batches, place, dz, losses])?;
+        let [blocks, threads] = grid(rows);
+        device.launch(
+            &pass.steps.loss,
+            [blocks.min(MOST_LOSSES as u32), threads],
+            &[z, y, w, batches, place, dz, losses],
+        )?;
         if pass.mode == Mode::Training {
             pass.program.run_backward(&device, &memory)?;
             let [p, first, second] = call.state;
@@ -184,9 +189,7 @@ impl Form for Stepwise {
     }
 
     fn state(&self) -> Result<Vec<f32>> {
-        let mut bytes = vec![0; self.module.state() * size_of::<f32>()];
-        self.state.download(&mut bytes)?;
-        Ok(numbers_of(&bytes))
+        downloaded(&self.state, self.module.state())
     }
 
     fn set_state(&mut self, state: &[f32]) -> Result<()> {

@@ -35,7 +35,9 @@ pub fn uploaded<T: Plain>(gpu: &Gpu, numbers: &[T]) -> Result<GpuMemory> {
     Ok(memory)
 }
 
-/// What lay there.
-pub fn numbers_of(bytes: &[u8]) -> Vec<f32> {
-    bytes.chunks_exact(4).map(|bytes| f32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]])).collect()
+/// As many numbers from the start of the memory on, once the kernels on the default stream are done.
+pub fn downloaded<T: Plain + Default>(memory: &GpuMemory, count: usize) -> Result<Vec<T>> {
+    let mut numbers = vec![T::default(); count];
+    memory.download(&mut numbers)?;
+    Ok(numbers)
 }
