@@ -8,11 +8,11 @@ use super::arenas::{Arenas, Lease};
 use super::blocks::{BlockRows, threads};
 use super::buffer_assignment::BufferAssignment;
 use super::executable::{Arena, Executable, Failure, SavedForward};
-use super::executor::OutOfRange;
+use super::executor::{Executor, OutOfRange};
 use super::form::Form;
 use super::jit;
 use crate::device::{Element, HostBuffer, ReadPointer, ReadTensors, WritePointer, WriteTensors};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::graph::Program;
 use crate::graph::program::{Node, Primitive};
 use crate::kernels::Scalar;
@@ -40,14 +40,16 @@ impl<T: Scalar + Element> HostProgram<T> {
         operators: &[String],
         limit: Duration,
     ) -> Result<(Self, String), String> {
-        let mut form = Form::new(program, rows).map_err(|error| error.to_string())?;
+        let said = |error: Error| error.to_string();
+        let mut form = Form::new(program, rows).map_err(said)?;
         let (part, executor) = match &mut form {
             Form::Whole(executor) => (program, executor),
             Form::Blocks(blocks) => blocks.block(),
         };
-        let assignment = BufferAssignment::new(part);
+        // A fused body reads what the bodies in it read, later than they would.
+        let assignment = BufferAssignment::apart(part);
         let jit::Made { function, zero, source, derivatives } = jit::make(part, &assignment, name, operators, limit)?;
-        executor.replace_by(function, part, &assignment, &zero);
+        *executor = Executor::compiled(function, part, &assignment, &zero).map_err(said)?;
         Ok((Self::of(program, form), format!("{source}\n// What Clad made of it:\n{derivatives}")))
     }
 

@@ -1,8 +1,6 @@
 //! The reverse pass before the numbers: which pullback begins an adjoint, and where adjoints lie.
 
-use std::ops::Range;
-
-use super::buffer_assignment::{ALIGNMENT, Location};
+use super::buffer_assignment::{Location, Room};
 use crate::graph::Program;
 use crate::graph::program::{Node, Primitive, Tensor};
 
@@ -114,64 +112,5 @@ impl Reverse {
             }
         }
         (places, room.end)
-    }
-}
-
-/// An arena's memory while it is handed out.
-#[derive(Default)]
-struct Room {
-    /// In order, never next to one another.
-    free: Vec<Range<usize>>,
-    end: usize,
-}
-
-impl Room {
-    /// The first free place that is long enough.
-    fn take(&mut self, length: usize) -> usize {
-        let length = length.next_multiple_of(ALIGNMENT);
-        let Some(index) = self.free.iter().position(|free| free.len() >= length) else {
-            // What is free at the end becomes longer.
-            let start = self.free.pop_if(|last| last.end == self.end).map_or(self.end, |last| last.start);
-            self.end = start + length;
-            return start;
-        };
-        let start = self.free[index].start;
-        self.free[index].start += length;
-        if self.free[index].is_empty() {
-            self.free.remove(index);
-        }
-        start
-    }
-
-    fn give(&mut self, start: usize, length: usize) {
-        let mut range = start..start + length.next_multiple_of(ALIGNMENT);
-        let index = self.free.partition_point(|free| free.start < start);
-        if self.free.get(index).is_some_and(|next| next.start == range.end) {
-            range.end = self.free.remove(index).end;
-        }
-        match index.checked_sub(1).map(|before| &mut self.free[before]) {
-            Some(before) if before.end == range.start => before.end = range.end,
-            _ => self.free.insert(index, range),
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn room_is_used_again_and_never_twice() {
-        let mut room = Room::default();
-        let [a, b, c] = [16, 20, 40].map(|length| room.take(length));
-        assert_eq!([a, b, c, room.end], [0, 16, 48, 96]);
-        room.give(b, 20);
-        room.give(a, 16);
-        assert!(matches!(&room.free[..], [only] if *only == (0..48)));
-        assert_eq!(room.take(33), 0);
-        room.give(c, 40);
-        // What was free at the end is a part of it.
-        assert_eq!([room.take(100), room.end], [48, 160]);
-        assert!(room.free.is_empty());
     }
 }

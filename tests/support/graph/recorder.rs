@@ -120,6 +120,12 @@ impl Recorder {
         CompileOptions { name: "f".into(), back_end, reason: String::new(), gradients, time_limit, gpu: None }
     }
 
+    /// With the back end `aot`, without gradients: values share memory then.
+    fn compile_without_gradients(&self) -> Result<CompiledGraph, String> {
+        let options = CompileOptions { gradients: vec![false; self.inputs().len()], ..self.options(Wanted::Aot, 60.0) };
+        CompiledGraph::new(&self.graph, &options).map_err(|error| error.to_string())
+    }
+
     /// Seeds of the outputs: numbers between 0.5 and 1.5, so that nothing cancels.
     pub fn seeds(&self) -> Vec<Tensor> {
         let seed = |&output: &u32| {
@@ -219,7 +225,8 @@ pub fn agree(got: &[f64], want: &[f64], rtol: f64, atol: f64) -> Result<(), Stri
     Ok(())
 }
 
-/// Compares outputs and gradients with LibTorch's, of the graph as a whole and in blocks of one and of two rows.
+/// Compares outputs and gradients with LibTorch's, of the graph as a whole and in blocks of one and of two rows; outputs without
+/// gradients with those beside gradients.
 pub fn check(recorder: &Recorder, rtol: f64, atol: f64) -> Result<CompiledGraph, String> {
     let compiled = recorder.compile()?;
     let expected = recorder.expected();
@@ -229,6 +236,12 @@ pub fn check(recorder: &Recorder, rtol: f64, atol: f64) -> Result<CompiledGraph,
         if let Some(compiled) = recorder.compile_in_blocks(rows, Wanted::Aot, 60.0)? {
             compare(&compiled).map_err(|e| format!("in blocks of {rows}: {e}\n{}", compiled.describe()))?;
         }
+    }
+    let without = recorder.compile_without_gradients()?;
+    for call in ["first", "second"] {
+        let outputs = run(&without, recorder.inputs(), &recorder.seeds(), false)?;
+        same(recorder, &outputs, &expected[..outputs.len()], rtol, atol)
+            .map_err(|e| format!("without gradients, {call} call: {e}\n{}", without.describe()))?;
     }
     Ok(compiled)
 }

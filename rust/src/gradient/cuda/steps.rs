@@ -14,7 +14,7 @@ use crate::graph::{Program, View};
 
 /// See [`CudaProgram::new`].
 pub(super) fn write(program: &Program) -> Result<CudaProgram> {
-    let layout = BufferAssignment::new(program);
+    let layout = BufferAssignment::apart(program);
     let groups = groups(program);
     let steps: Vec<usize> = (0..program.nodes.len()).filter(|&index| groups[index] == Group::Root).collect();
     let body = |&index: &usize| match program.nodes[index].primitive {

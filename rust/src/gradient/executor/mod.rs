@@ -1,8 +1,8 @@
 //! Runs an observed function: a [`Program`] laid out once. With the `aot` back end each node is a call of a kernel that is
 //! compiled into the library, and of its pullback in reverse; with `jit` one compiled function makes all of them.
 //!
-//! Memory: the values of all nodes lie in one arena, in the order of the nodes, behind the literals. What a node reads lies
-//! before what it writes. A forward call keeps its values for backward calls; adjoints lie in another arena, for one call:
+//! Memory: the values of all nodes lie in one arena, behind the literals. What a node writes lies apart from what it reads;
+//! without gradients it may lie where values were that nobody reads any more. A forward call keeps its values for backward calls; adjoints lie in another arena, for one call:
 //! see [`Reverse`]. Nothing is allocated in a call but the arenas of the first ones.
 //!
 //! The first pullback that has something for every element of an adjoint writes it, the others add through the operand's
@@ -27,7 +27,7 @@ use crate::graph::program::{Buffer, Origin, Primitive, Tensor};
 use crate::graph::{Program, View};
 use crate::kernels::Scalar;
 use crate::kernels::strided::{self, StridedView};
-use step::{Backward, Direct, Kernel, Operand, Step};
+use step::{Backward, Direct, Kernel, Operand, Step, Values};
 
 /// What runs a program in two arenas: all of it at once, or block by block.
 pub trait Run<T> {
@@ -214,18 +214,20 @@ impl<T: Scalar + Element> Executor<T> {
         self.arguments[argument] & given != 0
     }
 
-    /// Runs the steps by `function` from now on, whose adjoints lie where the values do; those of `zero` are zero before it.
-    pub fn replace_by(
-        &mut self,
+    /// The same where `function` runs all steps but the loads, whose adjoints lie where the values do; those of `zero` are zero
+    /// before it.
+    pub fn compiled(
         function: CompiledFunction<T>,
         program: &Program,
         assignment: &BufferAssignment,
         zero: &[usize],
-    ) {
+    ) -> Result<Self> {
+        let mut executor = Executor::new(program, assignment)?;
         let places: Vec<Option<Location>> = assignment.values.iter().copied().map(Some).collect();
-        self.adjoints = Adjoints::new(program, zero, &places, &vec![None; places.len()], assignment.length);
-        self.outputs.iter_mut().for_each(|output| output.is_direct = false);
-        self.function = Some(function);
+        executor.adjoints = Adjoints::new(program, zero, &places, &vec![None; places.len()], assignment.length);
+        executor.outputs.iter_mut().for_each(|output| output.is_direct = false);
+        executor.function = Some(function);
+        Ok(executor)
     }
 }
 
@@ -259,7 +261,7 @@ impl<T: Scalar + Element> Run<T> for Executor<T> {
         }
         for (index, output) in self.outputs.iter().enumerate().filter(|(_, output)| !output.is_direct) {
             let to = outputs.write(index, output.dense.count());
-            strided::copy(output.source.read(values, inputs), &output.view, to, &output.dense);
+            strided::copy(output.source.read(Values::all(values), inputs), &output.view, to, &output.dense);
         }
         Ok(())
     }
@@ -298,6 +300,7 @@ impl<T: Scalar + Element> Run<T> for Executor<T> {
             return;
         }
         let given = selected((0..seeds.len()).map(|index| seeds.is_given(index)));
+        let values = Values::all(values);
         for step in self.steps.iter().rev() {
             if let Some(adjoint) = step.adjoint {
                 let gradients = &mut gradients;

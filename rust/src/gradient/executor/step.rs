@@ -80,7 +80,7 @@ impl Value {
 
 /// A reverse pass, as its steps see it.
 pub(super) struct Backward<'a, 'b, T> {
-    pub values: &'a [T],
+    pub values: Values<'a, T>,
     pub inputs: ReadTensors<'a>,
     pub seeds: ReadTensors<'a>,
     /// The outputs that have seeds.
@@ -116,12 +116,43 @@ impl BufferAssignment {
     }
 }
 
+/// An arena of values as a step reads it: whole, or what lies before and behind the value that it writes.
+#[derive(Clone, Copy)]
+pub(super) struct Values<'a, T> {
+    before: &'a [T],
+    behind: &'a [T],
+    /// Where the second part begins.
+    start: usize,
+}
+
+impl<'a, T> Values<'a, T> {
+    /// All of them.
+    pub fn all(values: &'a [T]) -> Self {
+        Values { before: values, behind: &[], start: values.len() }
+    }
+
+    /// The value in `range`, to be written, and the others.
+    fn beside(values: &'a mut [T], range: &Range<usize>) -> (&'a mut [T], Self) {
+        let (before, rest) = values.split_at_mut(range.start);
+        let (value, behind) = rest.split_at_mut(range.len());
+        (value, Values { before, behind, start: range.end })
+    }
+
+    #[inline]
+    fn get(self, start: usize, length: usize) -> &'a [T] {
+        match start.checked_sub(self.start) {
+            Some(start) => &self.behind[start..start + length],
+            None => &self.before[start..start + length],
+        }
+    }
+}
+
 impl Operand {
     #[inline]
-    pub fn read<'a, T: Element>(&self, values: &'a [T], inputs: ReadTensors<'a>) -> &'a [T] {
+    pub fn read<'a, T: Element>(&self, values: Values<'a, T>, inputs: ReadTensors<'a>) -> &'a [T] {
         match self.place {
             Location::Caller(index) => inputs.read(index, self.length),
-            Location::Arena(start) => &values[start..start + self.length],
+            Location::Arena(start) => values.get(start, self.length),
         }
     }
 }
@@ -161,7 +192,7 @@ impl Step {
     }
 
     /// What chooses elements: the second operand, an argument of integers or numbers that a kernel made.
-    fn index<'a, T: Element>(&self, values: &'a [T], inputs: ReadTensors<'a>) -> Index<'a, T> {
+    fn index<'a, T: Element>(&self, values: Values<'a, T>, inputs: ReadTensors<'a>) -> Index<'a, T> {
         let source = self.sources[1];
         match source.place {
             Location::Caller(index) if source.is_index => Index::Integers(inputs.read(index, source.length)),
@@ -170,7 +201,7 @@ impl Step {
     }
 
     /// The memory of up to three operands.
-    fn operands<'a, T: Element>(&self, values: &'a [T], inputs: ReadTensors<'a>) -> [&'a [T]; 3] {
+    fn operands<'a, T: Element>(&self, values: Values<'a, T>, inputs: ReadTensors<'a>) -> [&'a [T]; 3] {
         std::array::from_fn(|i| self.sources.get(i).map_or(&[][..], |source| source.read(values, inputs)))
     }
 
@@ -179,7 +210,7 @@ impl Step {
         &self,
         channels: &Channels,
         eps: f64,
-        values: &'a [T],
+        values: Values<'a, T>,
         inputs: ReadTensors<'a>,
     ) -> standardise::Operands<'a, T> {
         let read = |operand: usize| self.sources[operand].read(values, inputs);
@@ -187,9 +218,9 @@ impl Step {
     }
 
     /// What a forward pass left in the arena: nothing where that is the caller's.
-    fn value<'a, T>(&self, values: &'a [T]) -> &'a [T] {
+    fn value<'a, T>(&self, values: Values<'a, T>) -> &'a [T] {
         match &self.value {
-            Value::Arena(range) => &values[range.clone()],
+            Value::Arena(range) => values.get(range.start, range.len()),
             Value::Output(..) => &[],
         }
     }

@@ -1,6 +1,6 @@
 //! A node forward.
 
-use super::{Convolved, Kernel, Step, Value};
+use super::{Convolved, Kernel, Step, Value, Values};
 use crate::device::{Element, ReadTensors, WriteTensors};
 use crate::gradient::buffer_assignment::Location;
 use crate::gradient::executor::{custom, rounded, standardise};
@@ -19,14 +19,11 @@ impl Step {
         outputs: &mut WriteTensors,
         threads: usize,
     ) -> Option<()> {
-        let (before, value): (&[T], &mut [T]) = match &self.value {
-            Value::Arena(range) => {
-                let (before, after) = values.split_at_mut(range.start);
-                (before, &mut after[..range.len()])
-            }
-            &Value::Output(index, length) => (values, outputs.write(index, length)),
+        let (value, others) = match &self.value {
+            Value::Arena(range) => Values::beside(values, range),
+            &Value::Output(index, length) => (outputs.write(index, length), Values::all(values)),
         };
-        let read = |operand: usize| self.sources[operand].read(before, inputs);
+        let read = |operand: usize| self.sources[operand].read(others, inputs);
         match &self.kernel {
             Kernel::Load(_, _, Some(dense)) => {
                 let Location::Caller(index) = self.sources[0].place else { unreachable!("only arguments are loaded") };
@@ -34,7 +31,7 @@ impl Step {
             }
             Kernel::Load(dtype, digits, None) => self.load(*dtype, *digits, inputs, value),
             Kernel::Map(function) => {
-                strided::map(*function, 0, &self.operands(before, inputs)[..self.sources.len()], &self.views, value)
+                strided::map(*function, 0, &self.operands(others, inputs)[..self.sources.len()], &self.views, value)
             }
             Kernel::Custom(function) => custom::values(function, read(0), value),
             Kernel::Sum(target) => {
@@ -56,7 +53,7 @@ impl Step {
             }
             &Kernel::Moments(channels) => standardise::moments(channels, threads, read(0), value),
             &Kernel::Standardise { channels, eps } => {
-                standardise::standardise(channels, threads, self.standardised(&channels, eps, before, inputs), value);
+                standardise::standardise(channels, threads, self.standardised(&channels, eps, others, inputs), value);
             }
             Kernel::Product(products) => {
                 if let Some(start) = products.bias {
@@ -88,13 +85,13 @@ impl Step {
             }
             Kernel::Argsort(ranking) => strided::argsort(*ranking, read(0), &self.views[0], value),
             Kernel::Gather(pick) => {
-                let indices = self.index(before, inputs);
+                let indices = self.index(others, inputs);
                 if !strided::gather(pick, read(0), &self.views[0], indices, &self.views[1], value) {
                     return None;
                 }
             }
             Kernel::Scatter(pick, [places, dense]) => {
-                let indices = self.index(before, inputs);
+                let indices = self.index(others, inputs);
                 strided::copy(read(2), &self.views[2], value, dense);
                 let source = &read(0)[..self.views[0].count()];
                 if !strided::gather_pullback(pick, source, indices, &self.views[1], value, places) {
