@@ -41,5 +41,5 @@ fn notebooks_show_what_cells_print_and_draw() {
 /// The stub is right for what the macros and the documentation do, and finds planted mistakes.
 #[test]
 fn types_fit_the_macros_and_the_documentation() {
-    run("types.py", "types were checked");
+    run("python_types.py", "types were checked");
 }

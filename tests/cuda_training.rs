@@ -1,18 +1,21 @@
 //! Networks in training on the back end `cuda`: the kernels, compiled for the host, make the steps that `aot` makes, and so do they
 //! on a GPU where there is one.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use cladtorch::dataset::Scaler;
 use cladtorch::gradient::aot::AotEngine;
-use cladtorch::gradient::cuda::{CudaEngine, Epoch, Form, Gpu, Nvrtc, Perceptron, Stepwise, Tiling};
+use cladtorch::gradient::cuda::{CudaEngine, Epoch, Form, Gpu, Nvrtc, Perceptron, Start, Stepwise, Tiling};
 use cladtorch::gradient::{Engine, ModuleTiles, Rows, Settings, Snapshot};
 use cladtorch::graph::{Activation, DType, Graph, Loss, Module, Optimiser, Precision};
+use cladtorch::optimizer::Clip;
 use support::cuda_host::gpu_on_host;
 use support::events::Events;
-use support::graph::modules::CASES;
+use support::graph::modules::{self, CASES};
+use support::graph::recorder::A;
 use support::say;
-use tch::Kind;
+use tch::{Kind, Tensor};
 
 /// A network in training.
 struct Case {
@@ -179,14 +182,46 @@ fn engine(gpu: &Gpu, case: &Case, is_whole: bool) -> CudaEngine {
         true => Box::new(Epoch::new(Perceptron::new(&graph, &case.settings, case.tiling).unwrap(), gpu).unwrap()),
         false => {
             let module = Arc::new(Module::of_graph(&graph, DType::Float32));
-            Box::new(Stepwise::new(&module, &[], case.settings, gpu).unwrap())
+            Box::new(Stepwise::new(&module, Start::default(), case.settings, gpu).unwrap())
         }
     };
     let targets = case.settings.loss.targets(graph.outputs());
     CudaEngine::of(form, targets, &start(&graph), case.settings, gpu.clone()).unwrap()
 }
 
+/// Gradients that are bounded, or have an L1 term, and layers that stay: step by step, as `aot` has it.
+fn other_moves(gpu: &Gpu) -> Vec<String> {
+    let case = &cases()[2];
+    let (data, graph) = (Data::new(case), case.graph());
+    let (module, parameters) = (Arc::new(Module::of_graph(&graph, DType::Float32)), start(&graph));
+    let plain = case.settings;
+    let rules = [
+        ("L1", Settings { l1: 0.03, ..plain }),
+        ("components", Settings { clip: Some(Clip::Value(0.02)), ..plain }),
+        ("norm", Settings { clip: Some(Clip::Norm(0.05)), l1: 0.01, ..plain }),
+        ("SGD's norm", Settings { clip: Some(Clip::Norm(0.05)), optimiser: Optimiser::SGD, ..plain }),
+        ("frozen", plain),
+    ];
+    let some = [3..7, parameters.len() - 2..parameters.len()];
+    let mut failures = Vec::new();
+    for ((what, settings), frozen) in rules.into_iter().flat_map(|rule| [(rule, &some[..0]), (rule, &some[..])]) {
+        let start = Start { parameters: &parameters, frozen, ..Start::default() };
+        let mut ours = CudaEngine::new(&module, Some(&graph), start, settings, gpu.clone()).unwrap();
+        let aot = AotEngine::new(graph.clone(), &parameters, settings, 1).unwrap();
+        let (ours, aot) = (outcome(&mut ours, &data), outcome(&mut aot.with_frozen(frozen).unwrap(), &data));
+        let moved = frozen.iter().flat_map(Range::clone).any(|i| ours.end.parameters[i] != parameters[i]);
+        let apart = distance(&ours, &aot);
+        println!("{what}, {} frozen: {apart:.1e}", frozen.len());
+        if apart.is_nan() || apart > TOLERANCE || moved {
+            failures.push(format!("{what}, {} frozen: {apart:e}, or what is frozen moved", frozen.len()));
+        }
+    }
+    failures
+}
+
 const TOLERANCE: f64 = 2e-4;
+/// Of dropout's factors, which are those of `aot` where a batch is one tile.
+const SEED: u64 = 5;
 
 #[test]
 fn the_host_makes_the_steps_of_aot() {
@@ -204,25 +239,19 @@ fn the_host_makes_the_steps_of_aot() {
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 
-/// Modules of all kinds, step by step: those that cuda lacks are refused by name.
-fn modules(gpu: &Gpu) -> (Vec<String>, Vec<String>) {
+/// Modules of all kinds, step by step.
+fn every_module(gpu: &Gpu) -> Vec<String> {
     let floats = |values: Vec<f64>| values.into_iter().map(|value| value as f32).collect::<Vec<_>>();
-    let (mut failures, mut refused) = (Vec::new(), Vec::new());
+    let mut failures = Vec::new();
     for case in CASES {
         let (module, start, state) = (Arc::new(case.module(Kind::Float)), floats(case.start()), floats(case.state()));
         // The last batch has 17 rows.
         let events = Events::new(57, case.inputs(), case.outputs());
         // Adam would turn the rounding of a gradient that is 0 into steps.
         let settings = settings(Loss::SoftmaxCrossEntropy, Optimiser::SGD, 40);
-        let form = match Stepwise::new(&module, &state, settings, gpu) {
-            Ok(form) => Box::new(form),
-            Err(error) => {
-                refused.push(format!("{}: {error}", case.name));
-                continue;
-            }
-        };
-        let mut ours = CudaEngine::of(form, 1, &start, settings, gpu.clone()).unwrap();
-        let tiles = ModuleTiles::new(module, &state, 5, Precision::Float32).unwrap();
+        let from = Start { parameters: &start, state: &state, seed: SEED, frozen: &[] };
+        let mut ours = CudaEngine::new(&module, None, from, settings, gpu.clone()).unwrap();
+        let tiles = ModuleTiles::new(module, &state, SEED, Precision::Float32).unwrap();
         let mut aot = AotEngine::of(tiles, &start, settings, 1).unwrap();
         let run = |engine: &mut dyn Engine| {
             let order = events.order();
@@ -238,27 +267,75 @@ fn modules(gpu: &Gpu) -> (Vec<String>, Vec<String>) {
             failures.push(format!("{}: {apart:e}", case.name));
         }
     }
-    (failures, refused)
+    failures
 }
 
-/// What cuda lacks.
-const REFUSED: &[&str] = &[
-    "dropout: back end cuda does not draw dropout's factors; run it on LibTorch",
-    "dropout of channels: back end cuda does not draw dropout's factors; run it on LibTorch",
-];
+/// Two features, each of which chooses a row of a table of three.
+const CATEGORIES: modules::Case = modules::Case {
+    name: "categories",
+    event: &[2],
+    parameters: &[&[3, 4], &[2, 8], &[2]],
+    state: &[],
+    draws: false,
+    build: |r, _| {
+        let value = r.tensors[0].abs();
+        let x = r.record("abs", "", &[A::V(0)], vec![value]);
+        let value = r.tensors[x].to_kind(Kind::Int64);
+        let x = r.record("to", "dtype", &[A::V(x), A::I(4), A::B(false), A::B(false), A::None], vec![value]);
+        let value = Tensor::embedding(&r.tensors[1], &r.tensors[x], -1, false, false);
+        let arguments = [A::V(1), A::V(x), A::I(-1), A::B(false), A::B(false)];
+        let x = r.record("embedding", "", &arguments, vec![value]);
+        let value = r.tensors[x].flatten(1, -1);
+        let x = r.record("flatten", "using_ints", &[A::V(x), A::I(1), A::I(-1)], vec![value]);
+        let value = r.tensors[x].linear(&r.tensors[2], Some(&r.tensors[3]));
+        r.record("linear", "", &[A::V(x), A::V(2), A::V(3)], vec![value])
+    },
+};
+
+/// Events whose category the network does not know are refused, wherever they are in an epoch; others train as `aot` has it.
+fn categories(gpu: &Gpu) -> Vec<String> {
+    let module = Arc::new(CATEGORIES.module(Kind::Float));
+    let parameters: Vec<f32> = CATEGORIES.start().into_iter().map(|value| value as f32).collect();
+    let settings = settings(Loss::SoftmaxCrossEntropy, Optimiser::SGD, 16);
+    let start = Start { parameters: &parameters, ..Start::default() };
+    let tiles = ModuleTiles::new(Arc::clone(&module), &[], SEED, Precision::Float32).unwrap();
+    let mut aot = AotEngine::of(tiles, &parameters, settings, 1).unwrap();
+    let mut ours = CudaEngine::new(&module, None, start, settings, gpu.clone()).unwrap();
+    let mut events = Events::new(50, 2, 2);
+    events.features = (0..100).map(|i| (i * 5 % 7 % 3) as f32).collect();
+    let order = events.order();
+    let run = |engine: &mut dyn Engine| {
+        let losses = [0.1, 0.02].map(|rate| engine.train(events.rows(), &order, &rate).unwrap());
+        let judged = engine.evaluate(events.rows(), &order).unwrap();
+        Outcome { losses: [losses[0], losses[1], judged], end: engine.snapshot().unwrap() }
+    };
+    let apart = distance(&run(&mut ours), &run(&mut aot));
+    let mut failures = Vec::new();
+    if apart.is_nan() || apart > TOLERANCE {
+        failures.push(format!("categories: {apart:e}"));
+    }
+    events.features[37] = 3.0;
+    ours.forget();
+    let asked = [ours.train(events.rows(), &order, &0.1), ours.evaluate(events.rows(), &order)];
+    failures.extend(asked.into_iter().filter_map(|answer| match answer {
+        Err(error) if error.to_string().contains("an index is out of range") => None,
+        other => Some(format!("an unknown category: {other:?}")),
+    }));
+    failures
+}
 
 #[test]
 fn the_host_trains_modules_as_aot_does() {
     let folder = tempfile::tempdir().unwrap();
-    let (failures, refused) = modules(&gpu_on_host(folder.path(), str::to_owned));
+    let gpu = gpu_on_host(folder.path(), str::to_owned);
+    let failures = [every_module(&gpu), other_moves(&gpu), categories(&gpu)].concat();
     assert!(failures.is_empty(), "{}", failures.join("\n"));
-    assert_eq!(refused, REFUSED);
 }
 
 #[test]
 fn a_gpu_trains_modules_as_aot_does() {
     match Gpu::open(0) {
-        Ok(gpu) => assert_eq!(modules(&gpu), (Vec::new(), REFUSED.iter().map(|&why| why.to_owned()).collect())),
+        Ok(gpu) => assert_eq!([every_module(&gpu), other_moves(&gpu), categories(&gpu)].concat(), Vec::<String>::new()),
         Err(why) => say::say(&format!("no GPU trained a module: {why}")),
     }
 }
@@ -293,6 +370,17 @@ fn planted_errors_are_caught() {
         let apart = distance(&outcome(&mut engine(&gpu, case, is_whole), &data), &expected);
         assert!(apart.is_nan() || apart > TOLERANCE, "{wrong:?} for {right:?} passed: {apart:e}");
     }
+    // Each of these where nothing else is wrong.
+    let wrong = |text: &str| {
+        let text = text.replace("((p > 0) - (p < 0))", "(p > 0)").replace("factor < 1 ? factor : 1", "1.0");
+        text.replace("(i < 3u || i >= 7u)", "true")
+    };
+    let failures = other_moves(&gpu_on_host(folder.path(), wrong));
+    for what in ["L1, 0 frozen", "SGD's norm, 0 frozen", "frozen, 2 frozen"] {
+        assert!(failures.iter().any(|failure| failure.starts_with(what)), "{what} passed: {failures:?}");
+    }
+    let gpu = gpu_on_host(folder.path(), |text| text.replace("*refused |= flags[f]", ""));
+    assert!(!categories(&gpu).is_empty(), "flags that nobody reads passed");
 }
 
 #[test]

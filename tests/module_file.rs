@@ -7,7 +7,7 @@ use std::path::Path;
 use cladtorch::columns::Column;
 use cladtorch::dataset::Dataset;
 use cladtorch::graph::{AnyBatch, Captured, Gradient, Mode, Module, Observed};
-use cladtorch::model::{Model, Names, Place};
+use cladtorch::model::{FlatOffset, Model, Names};
 use cladtorch::train::{Options, Trainer};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -27,8 +27,8 @@ fn model_of(module: Module, parameters: &[f32], state: &[f32]) -> Model {
     let count = module.captured().len();
     let name = |index: usize| if index + 1 < count { format!("part.{index}.weight") } else { String::new() };
     let place = |(index, captured): (usize, &Captured)| match captured {
-        Captured::Parameter(range) => Some((Place::Parameter(range.start), name(index))),
-        Captured::State(range) => Some((Place::State(range.start), name(index))),
+        Captured::Parameter(range) => Some((FlatOffset::Parameter(range.start), name(index))),
+        Captured::State(range) => Some((FlatOffset::State(range.start), name(index))),
         Captured::Fixed(_) => None,
     };
     let names = Names::new("", module.captured().iter().enumerate().filter_map(place).collect());

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use cladtorch::columns::branch::{BasketPiece, Branch, Element, Part, Scratch, Shape};
+use cladtorch::columns::branch::{BasketPiece, Branch, ColumnPart, Element, Scratch, Shape};
 use cladtorch::columns::file::TreeFile;
 use cladtorch::columns::{Column, Request};
 use cladtorch::dataset::Dataset;
@@ -112,7 +112,7 @@ fn baskets(folder: &Path) -> Vec<Basket> {
                 1 => (Shape::Array, 3),
                 _ => (Shape::Vector, 3),
             };
-            let (name, part) = (words[1].into(), Part::Features);
+            let (name, part) = (words[1].into(), ColumnPart::Features);
             let request = Request { name, part, place: 0, wanted, pad: -1.0, scalar: false };
             let (seek, bytes) = (number(7), number(8));
             let place = BasketPiece::whole(seek as u64, bytes, number(9) as u64, number(10) as u64);

@@ -49,6 +49,40 @@ fn a_special_number_among_others_comes_out_as_with_libtorch() {
     assert!(compared > 5000, "only {compared} comparisons");
 }
 
+/// A weight or a factor of 1, 0 or -1 beside operands of other scales: nothing of a large one may be left behind where LibTorch has
+/// the small one alone.
+#[test]
+fn operands_of_other_scales_leave_nothing_behind() {
+    let mut failures = Vec::new();
+    let mut compared = 0;
+    for case in cases().into_iter().filter(|case| case.is_elementwise && case.inputs.len() > 1) {
+        let plain: Vec<Tensor> =
+            case.inputs.iter().enumerate().map(|(i, input)| input.tensor(i, Kind::Float)).collect();
+        if plain.iter().any(|input| !input.is_floating_point() || input.numel() == 0 || input.numel() > MOST) {
+            continue;
+        }
+        for (special, large) in [1.0, 0.0, -1.0].into_iter().flat_map(|x| (0..plain.len()).map(move |input| (x, input)))
+        {
+            for input in (0..plain.len()).filter(|&input| input != large) {
+                let mut inputs: Vec<Tensor> = plain.iter().map(Tensor::copy).collect();
+                inputs[large] = &inputs[large] * 1e8;
+                let _ = inputs[input].fill_(special);
+                let recorder = case.recorded(&inputs);
+                let outputs = recorder.graph.outputs.len();
+                let got = recorder.compile().and_then(|compiled| recorder.actual(&compiled)).unwrap();
+                compared += 1;
+                for (got, want) in got.iter().zip(recorder.expected()).take(outputs) {
+                    if let Err(error) = agree(&numbers(got), &numbers(&want), 1e-4, 0.0) {
+                        failures.push(format!("{case}, {special} in input {input}, 1e8 in {large}: {error}"));
+                    }
+                }
+            }
+        }
+    }
+    assert!(failures.is_empty(), "{} failures:\n{}", failures.len(), failures.join("\n"));
+    assert!(compared > 100, "only {compared} comparisons");
+}
+
 /// The numbers that are special for every operator, and those that are given to this one: bounds, thresholds.
 fn special_for(case: &Case) -> Vec<f64> {
     let given = case.arguments.iter().filter_map(|argument| match *argument {

@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use cladtorch::columns::basket::Key;
-use cladtorch::columns::branch::{BasketPiece, Branch, Part, Scratch};
+use cladtorch::columns::branch::{BasketPiece, Branch, ColumnPart, Scratch};
 use cladtorch::columns::codec::Codecs;
 use cladtorch::device;
 use cladtorch::rootfile::{Column, RootFile, Table, Wanted};
@@ -136,7 +136,7 @@ impl CodecAlone {
             name: column.name.clone(),
             element: layout.element,
             shape: layout.shape,
-            part: Part::Features,
+            part: ColumnPart::Features,
             place,
             wanted: length.max(1),
             pad: 0.0,

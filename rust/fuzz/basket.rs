@@ -1,7 +1,7 @@
 //! An input of the target `basket`: four bytes that choose the layout of a branch, then the record of a basket.
 
 use cladtorch::columns::Request;
-use cladtorch::columns::branch::{Branch, Element, Part, Shape};
+use cladtorch::columns::branch::{Branch, ColumnPart, Element, Shape};
 
 /// Bytes before the record.
 pub const HEADER: usize = 4;
@@ -34,6 +34,6 @@ pub fn branch([element, shape, wanted, around]: [u8; HEADER]) -> Option<Branch> 
         1 => Shape::Array,
         _ => Shape::Vector,
     };
-    let (name, part) = ("fuzzed".to_owned(), Part::Features);
+    let (name, part) = ("fuzzed".to_owned(), ColumnPart::Features);
     Request { name, part, place: 0, wanted, pad: -1.0, scalar: false }.branch(element, shape).ok()
 }

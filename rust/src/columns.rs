@@ -6,7 +6,7 @@ use std::path::Path;
 pub use cladtorch_base::columns::*;
 use cladtorch_base::rootfile::{Baskets, Layout, RootFile};
 
-use crate::columns::branch::{Branch, Element, Part, Shape};
+use crate::columns::branch::{Branch, ColumnPart, Element, Shape};
 use crate::columns::file::TreeFile;
 use crate::error::{Error, Result};
 use crate::text;
@@ -37,7 +37,7 @@ pub struct Request {
     /// Of the column.
     pub name: String,
     /// What it fills.
-    pub part: Part,
+    pub part: ColumnPart,
     /// Of its first element in a row of features.
     pub place: usize,
     /// Elements per entry.

@@ -34,7 +34,7 @@ pub fn is_making() -> bool {
 }
 
 /// Where the parts are that a module is made from.
-pub struct Places<'a> {
+pub struct HeaderFolders<'a> {
     /// Folder of the module maps and of `LinkDef.h`.
     pub maps: &'a Path,
     /// ROOT's headers, with CladTorch's among them.
@@ -46,7 +46,7 @@ pub struct Places<'a> {
 }
 
 /// The folder for the modules of these headers: `lib/cladtorch` in an entry of the cache, with links and maps in place.
-pub fn folder(places: &Places) -> Result<PathBuf> {
+pub fn folder(places: &HeaderFolders) -> Result<PathBuf> {
     let cache = Cache::open().and_then(|cache| cache.within("modules", LIMIT)).map_err(unusable)?;
     let key = key(places)?;
     let entry = cache.folder().join(&key);
@@ -190,7 +190,7 @@ fn link(target: &Path, path: &Path) -> io::Result<()> {
 }
 
 /// Another one for other headers of CladTorch's, and for another ROOT or LibTorch, be it at the same place.
-fn key(places: &Places) -> Result<String> {
+fn key(places: &HeaderFolders) -> Result<String> {
     let mut parts = vec![env!("CARGO_PKG_VERSION").to_owned()];
     parts.extend([places.headers, places.libtorch].map(|path| path.display().to_string()));
     parts.extend(places.marks.iter().map(|path| mark(path)));
@@ -277,7 +277,8 @@ mod tests {
         header(&a, "one");
         header(&b, "one");
         let mark = folder.path().join("libCling.so");
-        let key_of = |root: &Path| key(&Places { maps: &b, headers: root, libtorch: &b, marks: vec![&mark] }).unwrap();
+        let key_of =
+            |root: &Path| key(&HeaderFolders { maps: &b, headers: root, libtorch: &b, marks: vec![&mark] }).unwrap();
         let mut keys = vec![key_of(&a), key_of(&b)];
         header(&a, "two");
         keys.push(key_of(&a));

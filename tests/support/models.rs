@@ -6,7 +6,7 @@ use cladtorch::dataset::Scaler;
 use cladtorch::graph::{
     Activation, Captured, CustomActivation, Gives, Init, Loss, Module, Normalisation, Op, ScalarFunction,
 };
-use cladtorch::model::{Hidden, Model, Names, Place, Training};
+use cladtorch::model::{FlatOffset, Hidden, Model, Names, Training};
 use cladtorch::train::Options;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -18,8 +18,8 @@ use crate::graph::single_operators::OPERATORS;
 /// A model whose tensors have names.
 fn model_of(module: Module, parameters: &[f64], state: &[f64]) -> Model {
     let place = |(index, captured): (usize, &Captured)| match captured {
-        Captured::Parameter(range) => Some((Place::Parameter(range.start), format!("part.{index}.weight"))),
-        Captured::State(range) => Some((Place::State(range.start), format!("part.{index}.running_mean"))),
+        Captured::Parameter(range) => Some((FlatOffset::Parameter(range.start), format!("part.{index}.weight"))),
+        Captured::State(range) => Some((FlatOffset::State(range.start), format!("part.{index}.running_mean"))),
         Captured::Fixed(_) => None,
     };
     let names = Names::new("", module.captured().iter().enumerate().filter_map(place).collect());

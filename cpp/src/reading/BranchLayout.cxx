@@ -181,12 +181,12 @@ std::string CheckBaskets(TBranch &branch)
    return "";
 }
 
-Core::Part PartOf(const ColumnTarget &target)
+Core::ColumnPart PartOf(const ColumnTarget &target)
 {
    switch (target.fPart) {
-   case ColumnTarget::kLabel: return Core::Part::Label;
-   case ColumnTarget::kWeight: return Core::Part::Weight;
-   default: return Core::Part::Features;
+   case ColumnTarget::kLabel: return Core::ColumnPart::Label;
+   case ColumnTarget::kWeight: return Core::ColumnPart::Weight;
+   default: return Core::ColumnPart::Features;
    }
 }
 

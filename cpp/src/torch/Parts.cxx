@@ -169,6 +169,8 @@ private:
       for (const auto update : kernels->Updates())
          AddUpdate(*graph.Inputs()[update], operators.front().fPart);
       part.fLayouts = {examples.begin(), examples.end()};
+      for (const auto *output : graph.Outputs())
+         part.fResults.emplace_back(Example(*output, false));
       part.fKernels = std::move(kernels);
       part.fReplay = nullptr;
    }
@@ -245,6 +247,9 @@ torch::jit::Stack Parts::Run(const Part &part, torch::jit::Stack stack)
                          std::any_of(arguments.begin(), arguments.end(), [](const auto &argument) { return argument.requires_grad(); });
    auto results = recorded ? CompiledFunction::Run(std::move(arguments), part.fKernels)
                            : part.fKernels->Forward(std::move(arguments), nullptr);
+   // LibTorch's operators fill memory in its order: random numbers, for one, would come to other elements.
+   for (std::size_t i = 0; i < results.size(); ++i)
+      results[i] = Conformed(results[i], part.fResults[i]);
    return torch::jit::Stack(std::make_move_iterator(results.begin()), std::make_move_iterator(results.end()));
 }
 

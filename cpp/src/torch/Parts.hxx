@@ -44,6 +44,7 @@ private:
       std::shared_ptr<const Specialisation> fKernels; ///< or, where it is null:
       std::shared_ptr<const Replay> fReplay;
       std::vector<Layout> fLayouts;  ///< of what kernels take
+      std::vector<Layout> fResults;  ///< of what they give, as LibTorch lays it out
       std::vector<std::size_t> fTakes, fGives, fForgets;
       std::string fOperators;        ///< of LibTorch's, for people
    };

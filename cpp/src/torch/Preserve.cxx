@@ -80,9 +80,9 @@ Preserve::Preserve(const TensorList &own) : fOuter(gInnermostPreserve)
    for (const auto &tensor : own)
       if (tensor.has_storage())
          fMade.emplace(tensor.storage().unsafeGetStorageImpl(), tensor.storage().getWeakStorageImpl());
-   KeepRandom(torch::kCPU);
+   KeepRandom(at::globalContext().defaultGenerator(torch::kCPU));
    if (const auto device = DeviceOf(own); !device.is_cpu())
-      KeepRandom(device);
+      KeepRandom(at::globalContext().defaultGenerator(device));
    gInnermostPreserve = this;
    if (!fOuter) // one callback serves them all
       fHandle = at::addThreadLocalCallback(at::RecordFunctionCallback(&BeforeOperator, &AfterOperator)
@@ -107,9 +107,12 @@ Preserve::~Preserve()
    }
 }
 
-void Preserve::KeepRandom(torch::Device device)
+void Preserve::KeepRandom(torch::Generator generator)
 {
-   auto generator = at::globalContext().defaultGenerator(device);
+   const auto is = [&](const auto &kept) { return kept.first == generator; };
+   if (!generator.defined() || std::any_of(fRandom.begin(), fRandom.end(), is))
+      return;
+   const at::RecordFunctionGuard unobserved(false);
    const std::lock_guard<std::mutex> lock(generator.mutex());
    fRandom.emplace_back(generator, generator.get_state());
 }
@@ -142,6 +145,9 @@ std::unique_ptr<at::ObserverContext> Preserve::BeforeOperator(const at::RecordFu
       for (const auto &input : InputsOf(call))
          ForEachTensor(input, keep);
    ForEachWritten(InputsOf(call), *schema, keep);
+   for (const auto &input : InputsOf(call))
+      if (input.isGenerator()) // one that the function captures
+         gInnermostPreserve->KeepRandom(input.toGenerator());
    auto given = std::make_unique<Given>();
    for (const auto &input : InputsOf(call))
       ForEachTensor(input, [&](const torch::Tensor &tensor) {

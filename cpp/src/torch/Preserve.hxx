@@ -59,14 +59,14 @@ private:
    static std::unique_ptr<at::ObserverContext> BeforeOperator(const at::RecordFunction &call);
    static void AfterOperator(const at::RecordFunction &call, at::ObserverContext *context);
    void Keep(const torch::Tensor &tensor);
-   void KeepRandom(torch::Device device);
+   void KeepRandom(torch::Generator generator);
    /// What an operator made that filled it by another one (sum() by sum.out) is not to be put back.
    void Forget(const void *storage);
    void PutBack() const;
 
    Preserve *fOuter;
    at::CallbackHandle fHandle = 0;
-   std::vector<std::pair<torch::Generator, torch::Tensor>> fRandom; ///< of the CPU and of a GPU: what they draw next
+   std::vector<std::pair<torch::Generator, torch::Tensor>> fRandom; ///< LibTorch's own and those that operators were given: what they draw next
    std::unordered_set<const void *> fKnown; ///< tensors and storages
    Storages fMade;         ///< by operators
    Storages fGiven;        ///< what the function gave to an operator, though none made it

@@ -176,14 +176,14 @@ pub fn pieces<'a>(elements: impl Into<Elements<'a>>, mut take: impl FnMut(&[u8])
 }
 
 /// Where the bytes of a file come from.
-trait Source: Read + Seek + Send {}
+trait ReadSeek: Read + Seek + Send {}
 
-impl<T: Read + Seek + Send> Source for T {}
+impl<T: Read + Seek + Send> ReadSeek for T {}
 
 /// A file whose header has been read and agrees with its size.
 pub struct TensorFile {
     path: PathBuf,
-    file: Box<dyn Source>,
+    file: Box<dyn ReadSeek>,
     header: Vec<u8>,
     about: Metadata,
 }
@@ -207,7 +207,7 @@ impl TensorFile {
         Self::of(path, Box::new(Cursor::new(content)), size)
     }
 
-    fn of(path: &Path, mut file: Box<dyn Source>, size: u64) -> Result<Self> {
+    fn of(path: &Path, mut file: Box<dyn ReadSeek>, size: u64) -> Result<Self> {
         let failed = |error| Error::io(path, error);
         let bad = |what: &str| Error::ModelFile { path: path.to_path_buf(), what: what.to_owned() };
         let foreign = |why: &str| bad(&format!("not a model file, or damaged ({why})"));

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use cladtorch::dataset::Scaler;
 use cladtorch::gradient::autograd::AutogradEngine;
-use cladtorch::gradient::cuda::{CudaEngine, Gpu};
+use cladtorch::gradient::cuda::{CudaEngine, Gpu, Start};
 use cladtorch::gradient::{Engine, Rows, Settings};
 use cladtorch::graph::{Activation, DType, Graph, Loss, Module};
 use serde_json::Value;
@@ -105,7 +105,9 @@ fn in_turns<'a>(
     let events = Events::new(case);
     let start = start(&graph);
     let module = Arc::new(Module::of_graph(&graph, DType::Float32));
-    let mut ours = CudaEngine::new(&module, Some(&graph), &start, &[], settings, gpu.clone()).map_err(words)?;
+    let mut ours =
+        CudaEngine::new(&module, Some(&graph), Start { parameters: &start, ..Start::default() }, settings, gpu.clone())
+            .map_err(words)?;
     let mut libtorch = AutogradEngine::new(graph, &start, settings, device, 0).map_err(words)?;
     let mut peers: Vec<_> = peers.iter_mut().filter(|(who, _)| *who != "pytorch-compile" || case.is_tuned()).collect();
     for (_, peer) in &mut peers {

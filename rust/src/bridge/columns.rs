@@ -7,7 +7,7 @@ pub use ffi::ColumnSpec;
 use crate::columns::branch::{self, Branch};
 use crate::columns::{Column, Request, described, file};
 use crate::error::{Result, guard};
-use ffi::{Element, LeafSpec, Part, Shape, TargetSpec};
+use ffi::{ColumnPart, Element, LeafSpec, Shape, TargetSpec};
 
 #[cxx::bridge(namespace = "CladTorch::Core")]
 mod ffi {
@@ -22,7 +22,7 @@ mod ffi {
     }
 
     /// What a column fills.
-    enum Part {
+    enum ColumnPart {
         Features,
         Label,
         Weight,
@@ -56,7 +56,7 @@ mod ffi {
     /// See `Request` in `columns`.
     struct TargetSpec {
         name: String,
-        part: Part,
+        part: ColumnPart,
         place: usize,
         wanted: usize,
         pad: f32,
@@ -101,7 +101,7 @@ mod ffi {
     impl Vec<ColumnSpec> {}
 }
 
-shared_enum!(Part is branch::Part, "the part of a column": Features Label Weight);
+shared_enum!(ColumnPart is branch::ColumnPart, "the part of a column": Features Label Weight);
 shared_enum!(Element is branch::Element, "the type of a leaf": Bool I8 U8 I16 U16 I32 U32 I64 U64 F32 F64);
 
 impl From<&ColumnSpec> for Column {

@@ -1,7 +1,7 @@
 //! Datasets: filled source by source, split, read.
 
 use super::columns::{ColumnSpec, TreeFile, column_specs, columns};
-use crate::columns::Rows;
+use crate::columns::EntrySelection;
 use crate::dataset::{Dataset, Targets};
 use crate::error::{Result, guard};
 
@@ -190,7 +190,7 @@ fn dataset_read(data: &mut Dataset, file: &TreeFile, label: f32, threads: usize)
 }
 
 fn dataset_fill(data: &mut Dataset, file: &TreeFile, entries: &[u64], first: usize, threads: usize) -> Result<()> {
-    guard(|| data.fill(&file.0, Rows::Some(entries), first, threads))
+    guard(|| data.fill(&file.0, EntrySelection::Some(entries), first, threads))
 }
 
 fn dataset_fill_between(
@@ -201,7 +201,7 @@ fn dataset_fill_between(
     first: usize,
     threads: usize,
 ) -> Result<()> {
-    guard(|| data.fill(&file.0, Rows::Between(begin, end), first, threads))
+    guard(|| data.fill(&file.0, EntrySelection::Between(begin, end), first, threads))
 }
 
 fn dataset_note(data: &mut Dataset, lines: &str) -> Result<()> {

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::error::{Result, guard};
-use crate::interpreter::{self, Places};
+use crate::interpreter::{self, HeaderFolders};
 
 #[cxx::bridge(namespace = "CladTorch::Core")]
 mod ffi {
@@ -32,7 +32,7 @@ fn modules_are_being_made() -> bool {
 fn modules_folder(maps: &str, headers: &str, libtorch: &str, marks: &[String]) -> Result<String> {
     let [maps, headers, libtorch] = [maps, headers, libtorch].map(Path::new);
     let marks = marks.iter().map(Path::new).collect();
-    guard(|| Ok(interpreter::folder(&Places { maps, headers, libtorch, marks })?.display().to_string()))
+    guard(|| Ok(interpreter::folder(&HeaderFolders { maps, headers, libtorch, marks })?.display().to_string()))
 }
 
 fn modules_make(

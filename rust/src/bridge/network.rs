@@ -9,7 +9,7 @@ use crate::device::{ReadPointer, ReadTensors};
 use crate::error::{Error, Result, guard};
 use crate::gradient::autograd::LibTorchModule;
 use crate::graph::{self, AnyBatch, Captured, DType, Module, Observed};
-use crate::model::{Model, Names, Network, Place};
+use crate::model::{FlatOffset, Model, Names, Network};
 use ffi::{ModeSpec, ModuleSpec, NetworkSpec, PlaceSpec, TensorsSpec};
 
 #[cxx::bridge(namespace = "CladTorch::Core")]
@@ -146,10 +146,10 @@ fn libtorch_module(
     }
 }
 
-fn place(captured: &Captured) -> Option<Place> {
+fn place(captured: &Captured) -> Option<FlatOffset> {
     match captured {
-        Captured::Parameter(range) => Some(Place::Parameter(range.start)),
-        Captured::State(range) => Some(Place::State(range.start)),
+        Captured::Parameter(range) => Some(FlatOffset::Parameter(range.start)),
+        Captured::State(range) => Some(FlatOffset::State(range.start)),
         Captured::Fixed(_) => None,
     }
 }
@@ -230,8 +230,9 @@ fn on_libtorch(
     why: &str,
 ) -> Result<Box<Model>> {
     let TensorsSpec { paths, places, parameters, state } = tensors;
-    let place =
-        |place: &PlaceSpec| if place.kind == 0 { Place::Parameter(place.start) } else { Place::State(place.start) };
+    let place = |place: &PlaceSpec| {
+        if place.kind == 0 { FlatOffset::Parameter(place.start) } else { FlatOffset::State(place.start) }
+    };
     let names = Names::new(&network.last_activation, places.iter().map(place).zip(paths.iter().cloned()).collect());
     let libtorch = libtorch_module(network, calls, [parameters.len(), state.len()]);
     Model::of_module(Err(why), libtorch, names, parameters, state).map(Box::new)
@@ -255,8 +256,8 @@ fn model_check_apart(model: &Model, x: &[f32]) -> Result<()> {
 
 fn model_places(model: &Model) -> Vec<PlaceSpec> {
     let spec = |captured: &Captured| match place(captured) {
-        Some(Place::Parameter(start)) => PlaceSpec { kind: 0, start },
-        Some(Place::State(start)) => PlaceSpec { kind: 1, start },
+        Some(FlatOffset::Parameter(start)) => PlaceSpec { kind: 0, start },
+        Some(FlatOffset::State(start)) => PlaceSpec { kind: 1, start },
         None => PlaceSpec { kind: 2, start: 0 },
     };
     model.module().map_or(Vec::new(), |module| module.captured().iter().map(spec).collect())

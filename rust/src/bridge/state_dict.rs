@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::error::{Error, Result, guard};
-use crate::model::{Content, Model, Place, StateTensor};
+use crate::model::{Content, FlatOffset, Model, StateTensor};
 use crate::tensor_file::{Dtype, Packed};
 use crate::torch_file::{self, Script};
 use ffi::{EElement, EHeld, ScriptSpec, ScriptTensor, StateSpec};
@@ -131,8 +131,8 @@ fn element(dtype: Dtype) -> Result<EElement> {
 fn model_set_state_dict(model: &mut Model, tensors: &Vec<StateSpec>) -> Result<()> {
     let tensor = |spec: &StateSpec| {
         let content = match spec.held {
-            EHeld::Parameters => Content::Held(Place::Parameter(spec.start)),
-            EHeld::State => Content::Held(Place::State(spec.start)),
+            EHeld::Parameters => Content::Held(FlatOffset::Parameter(spec.start)),
+            EHeld::State => Content::Held(FlatOffset::State(spec.start)),
             _ => {
                 Content::Kept { values: Packed::of_elements(dtype(spec.element)?, &spec.bytes), is_used: spec.is_used }
             }

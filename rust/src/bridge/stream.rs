@@ -11,7 +11,7 @@ use crate::dataset::{Dataset, Targets};
 use crate::error::{Result, guard};
 use crate::model::Model;
 use crate::ranks;
-use crate::stream::{self, Epoch, Events, Feed, Mixing, Part, Stream};
+use crate::stream::{self, Epoch, Events, Feed, Mixing, Split, Stream};
 use crate::train::{self, StreamTrainer, stream_settings};
 use ffi::{Batch, BlockSpec, StreamSpec};
 
@@ -210,14 +210,14 @@ fn stream_check_window(entries: u64) -> Result<()> {
 }
 
 fn stream_epoch(stream: &Stream, number: u64, validation: bool, how: &StreamSpec, fit: &FitSpec) -> Result<Box<Epoch>> {
-    let part = if validation { Part::Validation } else { Part::Training };
+    let part = if validation { Split::Validation } else { Split::Training };
     guard(|| epoch_of([0, 1], stream, number, part, how, fit))
 }
 
 fn stream_epoch_of_rank(stream: &Stream, number: u64, how: &StreamSpec, fit: &FitSpec) -> Result<Box<Epoch>> {
     guard(|| {
         let place = if fit.mpi { ranks::place()? } else { [0, 1] };
-        epoch_of(place, stream, number, Part::Training, how, fit)
+        epoch_of(place, stream, number, Split::Training, how, fit)
     })
 }
 
@@ -225,7 +225,7 @@ fn epoch_of(
     place: [usize; 2],
     stream: &Stream,
     number: u64,
-    part: Part,
+    part: Split,
     how: &StreamSpec,
     fit: &FitSpec,
 ) -> Result<Box<Epoch>> {

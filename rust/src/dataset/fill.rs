@@ -3,10 +3,10 @@
 use std::ops::Range;
 
 use super::row_numbers::RowNumbers;
-use super::{Dataset, Source, Targets};
-use crate::columns::branch::{Branch, Part};
+use super::{Dataset, RowOrigin, Targets};
+use crate::columns::branch::{Branch, ColumnPart};
 use crate::columns::file::TreeFile;
-use crate::columns::{self, BadValue, Check, Plane, Rows};
+use crate::columns::{self, BadValue, Check, EntrySelection, Plane};
 use crate::device;
 use crate::error::{Error, Result};
 use crate::interrupt;
@@ -127,20 +127,22 @@ impl Dataset {
         let numbers = rows.checked_mul(self.width).ok_or_else(|| too_many(rows, self.width))?;
         let first = self.labels.len();
         self.features.grow(numbers)?;
-        for (numbers, part, value) in [(&mut self.labels, Part::Label, label), (&mut self.weights, Part::Weight, 1.0)] {
+        for (numbers, part, value) in
+            [(&mut self.labels, ColumnPart::Label, label), (&mut self.weights, ColumnPart::Weight, 1.0)]
+        {
             if file.gives(part) {
                 numbers.grow(rows)?;
             } else {
                 numbers.append(value, rows)?;
             }
         }
-        self.read_into(file, Rows::Between(0, file.entries()), first..first + rows, threads, || {
+        self.read_into(file, EntrySelection::Between(0, file.entries()), first..first + rows, threads, || {
             interrupt::check("the reading")
         })
     }
 
     /// Fills the columns of `file` in the rows of the open source from `first` on with those `entries` of the file.
-    pub fn fill(&mut self, file: &TreeFile, entries: Rows, first: usize, threads: usize) -> Result<()> {
+    pub fn fill(&mut self, file: &TreeFile, entries: EntrySelection, first: usize, threads: usize) -> Result<()> {
         let first = self.rows() + first;
         // Streams read ahead by this: Ctrl-C ends what is called, not what waits to be.
         self.read_into(file, entries, first..first + entries.count(), threads, || Ok(()))
@@ -149,7 +151,7 @@ impl Dataset {
     fn read_into(
         &mut self,
         file: &TreeFile,
-        entries: Rows,
+        entries: EntrySelection,
         rows: Range<usize>,
         threads: usize,
         check: Check,
@@ -163,9 +165,9 @@ impl Dataset {
             &mut self.features.as_mut_slice()[rows.start * self.width..rows.end * self.width],
             self.width,
             file.branches(),
-            Part::Features,
+            ColumnPart::Features,
         )?];
-        for (numbers, part) in [(&mut self.labels, Part::Label), (&mut self.weights, Part::Weight)] {
+        for (numbers, part) in [(&mut self.labels, ColumnPart::Label), (&mut self.weights, ColumnPart::Weight)] {
             if file.gives(part) {
                 let width = numbers.width();
                 let table = &mut numbers.written()?.as_mut_slice()[rows.start * width..rows.end * width];
@@ -206,7 +208,7 @@ impl Dataset {
             return Err(error);
         }
         self.targets = open.targets;
-        self.sources.push(Source { name: open.name, rows, notes: open.notes, key: 0 });
+        self.sources.push(RowOrigin { name: open.name, rows, notes: open.notes, key: 0 });
         Ok(())
     }
 
@@ -249,9 +251,9 @@ fn all_finite(values: &[f32]) -> bool {
 fn describe_bad(file: &TreeFile, bad: &BadValue) -> String {
     let Branch { name, part, .. } = &file.branches()[bad.branch];
     let what = match part {
-        Part::Features => "column",
-        Part::Label => "label column",
-        Part::Weight => "weight column",
+        ColumnPart::Features => "column",
+        ColumnPart::Label => "label column",
+        ColumnPart::Weight => "weight column",
     };
     // As C++ prints it.
     let value = if bad.value.is_nan() { "nan".to_owned() } else { format!("{:e}", bad.value).replace('e', "e+") };

@@ -24,7 +24,7 @@ use row_numbers::RowNumbers;
 
 /// One tree, chain or data frame that rows came from.
 #[derive(Clone, Debug)]
-struct Source {
+struct RowOrigin {
     name: String,
     rows: usize,
     /// Which reader read which columns, and why.
@@ -41,7 +41,7 @@ pub struct Dataset {
     features: GrowingBuffer,
     labels: RowNumbers,
     weights: RowNumbers,
-    sources: Vec<Source>,
+    sources: Vec<RowOrigin>,
     /// Not yet committed.
     open: Option<Open>,
     /// Whether other processes hold the rest of the sources.

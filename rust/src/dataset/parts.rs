@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::row_numbers::RowNumbers;
 use super::split::split;
-use super::{Dataset, Source};
+use super::{Dataset, RowOrigin};
 use crate::columns;
 use crate::error::{Error, Result};
 
@@ -63,7 +63,7 @@ impl Dataset {
         part.weights = RowNumbers::of_rows(weights, rows.clone())?;
         let names: Vec<_> = self.sources.iter().map(|source| source.name.as_str()).collect();
         let name = format!("part of {}", names.join(" + "));
-        part.sources.push(Source { name, rows: rows.len(), notes: Vec::new(), key: 0 });
+        part.sources.push(RowOrigin { name, rows: rows.len(), notes: Vec::new(), key: 0 });
         Ok(part)
     }
 

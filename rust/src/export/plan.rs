@@ -7,7 +7,7 @@ use crate::gradient::{Memory, Packing, Pass};
 use crate::graph::outputs::reached;
 use crate::graph::program::{Node, Origin, Primitive, Tensor};
 use crate::graph::{Captured, DType, Gives, Mode, Module, Program, View};
-use crate::model::{Model, Network, Place, gaussian};
+use crate::model::{FlatOffset, Model, Network, gaussian};
 use crate::text;
 
 /// What becomes of the network's outputs, after the target's scaler: see [`Model::predict`].
@@ -191,8 +191,8 @@ impl<'a> Plan<'a> {
             return Some(format!("layers.{}.{}", at / 2, ["weight", "bias"][at % 2]));
         }
         let place = match &self.module.captured()[*self.module.constant_indices(Mode::Evaluation).get(at)?] {
-            Captured::Parameter(range) => Place::Parameter(range.start),
-            Captured::State(range) => Place::State(range.start),
+            Captured::Parameter(range) => FlatOffset::Parameter(range.start),
+            Captured::State(range) => FlatOffset::State(range.start),
             Captured::Fixed(_) => return None,
         };
         Some(self.model.names().path(place)).filter(|path| !path.is_empty()).map(text::name)

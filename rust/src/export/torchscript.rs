@@ -9,7 +9,7 @@ use super::plan::Plan;
 use crate::dataset::Scaler;
 use crate::error::{Error, Result};
 use crate::graph::{Activation, Captured, DType, Mode, Module, ObservedArgument, ObservedGraph, ObservedNode, Op};
-use crate::model::{Content, Model, Network, Place};
+use crate::model::{Content, FlatOffset, Model, Network};
 use crate::tensor_file::{Dtype, Packed};
 use crate::torch_file::{Notation, Script, ScriptTensor};
 
@@ -199,7 +199,7 @@ impl Writer {
                 }
             };
             let is_parameter = !slot.is_buffer;
-            let trains = matches!(slot.content, Content::Held(Place::Parameter(_)));
+            let trains = matches!(slot.content, Content::Held(FlatOffset::Parameter(_)));
             let (name, shape) = (slot.name.clone(), slot.shape.clone());
             self.tensors.push(ScriptTensor {
                 name,
@@ -336,10 +336,10 @@ fn floats(values: &[f32]) -> Packed {
     Packed::of_elements(Dtype::F32, &bytes)
 }
 
-fn held(model: &Model, place: Place, length: usize) -> &[f32] {
+fn held(model: &Model, place: FlatOffset, length: usize) -> &[f32] {
     match place {
-        Place::Parameter(start) => &model.parameters()[start..start + length],
-        Place::State(start) => &model.state()[start..start + length],
+        FlatOffset::Parameter(start) => &model.parameters()[start..start + length],
+        FlatOffset::State(start) => &model.state()[start..start + length],
     }
 }
 
@@ -348,8 +348,8 @@ fn held(model: &Model, place: Place, length: usize) -> &[f32] {
 fn captured(model: &Model, module: &Module, index: usize, before: &[ScriptTensor]) -> Result<ScriptTensor> {
     let shape: Vec<usize> = module.value(index)?.shape.iter().map(|&size| size as usize).collect();
     let (place, length) = match &module.captured()[index] {
-        Captured::Parameter(range) => (Place::Parameter(range.start), range.len()),
-        Captured::State(range) => (Place::State(range.start), range.len()),
+        Captured::Parameter(range) => (FlatOffset::Parameter(range.start), range.len()),
+        Captured::State(range) => (FlatOffset::State(range.start), range.len()),
         Captured::Fixed(_) => {
             let (dtype, bytes) = module.fixed_elements(index)?;
             let dtype = match dtype {
@@ -379,7 +379,7 @@ fn captured(model: &Model, module: &Module, index: usize, before: &[ScriptTensor
     };
     let path = model.names().path(place);
     let name = if path.is_empty() { format!("captured_{index}") } else { path.to_owned() };
-    let is_parameter = matches!(place, Place::Parameter(_));
+    let is_parameter = matches!(place, FlatOffset::Parameter(_));
     let values = floats(held(model, place, length));
     Ok(ScriptTensor {
         name,

@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use crate::graph::Program;
+use crate::graph::lifetimes::{ended_buffers, keeps_values};
 use crate::graph::program::Origin;
 
 /// Buffers start at multiples of this many numbers: a cache line of float32.
@@ -29,8 +30,7 @@ impl BufferAssignment {
     /// For steps that run one after the other. Without gradients nothing reads a value behind its last step: what comes then
     /// lies in the same memory, and long programs stay in the cache.
     pub fn new(program: &Program) -> Self {
-        let keeps = program.arguments.iter().any(|argument| argument.gradient);
-        if keeps { Self::apart(program) } else { Self::reusing(program) }
+        if keeps_values(program) { Self::apart(program) } else { Self::reusing(program) }
     }
 
     /// Each value in memory of its own, in the order of the nodes.
@@ -45,13 +45,7 @@ impl BufferAssignment {
     /// Each value in memory that is free from its own step to the last one that reads it.
     fn reusing(program: &Program) -> Self {
         let (mut values, mut room) = Self::literals(program);
-        let last_steps = last_steps(program);
-        let mut ended = vec![Vec::new(); program.nodes.len()];
-        for (buffer, step) in last_steps.iter().enumerate() {
-            if let (Some(step), Origin::Node(_)) = (step, &program.buffers[buffer].origin) {
-                ended[*step].push(buffer);
-            }
-        }
+        let ended = ended_buffers(program);
         for (node, ended) in program.nodes.iter().zip(&ended) {
             values[node.buffer] = Location::Arena(room.take(program.buffers[node.buffer].length));
             for &buffer in ended {
@@ -73,20 +67,6 @@ impl BufferAssignment {
         });
         (values.collect(), room)
     }
-}
-
-/// For each buffer the last step that reads it, its own one if none does; `None` for what outlives all steps.
-fn last_steps(program: &Program) -> Vec<Option<usize>> {
-    let mut last = vec![None; program.buffers.len()];
-    for (step, node) in program.nodes.iter().enumerate() {
-        node.operands
-            .iter()
-            .map(|operand| operand.buffer)
-            .chain([node.buffer])
-            .for_each(|buffer| last[buffer] = Some(step));
-    }
-    program.outputs.iter().for_each(|output| last[output.buffer] = None);
-    last
 }
 
 /// An arena's memory while it is handed out.

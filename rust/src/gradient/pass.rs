@@ -310,7 +310,7 @@ impl<T: Scalar + Element> Passes<T> {
 }
 
 /// Says which features may be to blame, by their numbers: what is read here has no names.
-fn index_out_of_range(module: &Module) -> Error {
+pub(super) fn index_out_of_range(module: &Module) -> Error {
     let whole = module.whole_features().unwrap_or_default();
     let features: Vec<String> =
         whole.iter().enumerate().filter(|(_, is_whole)| **is_whole).map(|(index, _)| index.to_string()).collect();

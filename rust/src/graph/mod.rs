@@ -15,6 +15,7 @@ mod custom;
 mod dependence;
 mod function;
 mod fused;
+pub mod lifetimes;
 pub mod lower;
 mod module;
 mod observed;

@@ -34,7 +34,7 @@ use crate::graph::{
     AnyBatch, Captured, DType, Module, Observed, ObservedArgument, ObservedGraph, SavedTensor, check_name,
     module_of_file,
 };
-use crate::model::{Model, Names, PROBABILITIES, Place, Training};
+use crate::model::{FlatOffset, Model, Names, PROBABILITIES, Training};
 use crate::onnx::read::{Dim, Info};
 use crate::text;
 
@@ -432,8 +432,8 @@ fn with_numbers(module: Module, captured: &[Capture], last_activation: &str) -> 
     let mut names = Vec::new();
     for (place, capture) in module.captured().iter().zip(captured) {
         let (to, place) = match place {
-            Captured::Parameter(range) => (&mut parameters[range.clone()], Place::Parameter(range.start)),
-            Captured::State(range) => (&mut state[range.clone()], Place::State(range.start)),
+            Captured::Parameter(range) => (&mut parameters[range.clone()], FlatOffset::Parameter(range.start)),
+            Captured::State(range) => (&mut state[range.clone()], FlatOffset::State(range.start)),
             Captured::Fixed(_) => continue,
         };
         to.iter_mut().enumerate().for_each(|(at, to)| *to = capture.numbers.float(at) as f32);

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::{Model, Network, Place};
+use super::{FlatOffset, Model, Network};
 use crate::error::{Error, Result};
 use crate::text;
 
@@ -68,9 +68,9 @@ impl Model {
             return tensors.collect();
         }
         let places = self.names.tensors().iter();
-        let start = |(place, path): &(Place, String)| match place {
-            Place::Parameter(start) => Some((*start, path.clone())),
-            Place::State(_) => None,
+        let start = |(place, path): &(FlatOffset, String)| match place {
+            FlatOffset::Parameter(start) => Some((*start, path.clone())),
+            FlatOffset::State(_) => None,
         };
         let mut starts: Vec<_> = places.filter_map(start).collect();
         starts.sort_unstable();

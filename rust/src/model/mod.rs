@@ -28,7 +28,7 @@ mod unlike;
 pub use file::{load_all, save_all};
 pub use mlp::Mlp;
 pub use module::ModuleNetwork;
-pub use names::{Names, PROBABILITIES, Place};
+pub use names::{FlatOffset, Names, PROBABILITIES};
 pub use network_filter::NetworkFilter;
 pub use online::OnlineSearch;
 pub use regularised::Hidden;

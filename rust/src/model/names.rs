@@ -5,7 +5,7 @@ pub const PROBABILITIES: &str = "Probabilities";
 
 /// Where a tensor lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Place {
+pub enum FlatOffset {
     /// In the flat vector of parameters, from there on.
     Parameter(usize),
     /// In that of state.
@@ -15,34 +15,34 @@ pub enum Place {
 /// Tensors by where they lie.
 #[derive(Debug, Default)]
 pub struct Names {
-    tensors: Vec<(Place, String)>,
+    tensors: Vec<(FlatOffset, String)>,
     last_activation: String,
 }
 
 impl Names {
     /// Of tensors with their paths, "0.weight", or "".
-    pub fn new(last_activation: &str, tensors: Vec<(Place, String)>) -> Self {
+    pub fn new(last_activation: &str, tensors: Vec<(FlatOffset, String)>) -> Self {
         Names { tensors, last_activation: last_activation.to_owned() }
     }
 
     /// Of a number in the vector of parameters.
     pub fn parameter(&self, at: usize) -> String {
-        let start = |place| if let Place::Parameter(start) = place { Some(start) } else { None };
+        let start = |place| if let FlatOffset::Parameter(start) = place { Some(start) } else { None };
         self.named("parameter", start, at)
     }
 
     /// Of a number in the vector of state.
     pub fn state(&self, at: usize) -> String {
-        let start = |place| if let Place::State(start) = place { Some(start) } else { None };
+        let start = |place| if let FlatOffset::State(start) = place { Some(start) } else { None };
         self.named("running statistic", start, at)
     }
 
     /// The path of the tensor that lies there; empty: it has none.
-    pub fn path(&self, at: Place) -> &str {
+    pub fn path(&self, at: FlatOffset) -> &str {
         self.tensors.iter().find(|(place, _)| *place == at).map_or("", |(_, path)| path)
     }
 
-    fn named(&self, what: &str, start: impl Fn(Place) -> Option<usize>, at: usize) -> String {
+    fn named(&self, what: &str, start: impl Fn(FlatOffset) -> Option<usize>, at: usize) -> String {
         let begun = self.tensors.iter().filter_map(|(place, path)| Some((start(*place)?, path)));
         match begun.filter(|(start, _)| *start <= at).max_by_key(|(start, _)| *start) {
             Some((start, path)) if !path.is_empty() => format!("element {} of {what} '{path}'", at - start),
@@ -51,7 +51,7 @@ impl Names {
     }
 
     /// Where each of them lies, and its path.
-    pub fn tensors(&self) -> &[(Place, String)] {
+    pub fn tensors(&self) -> &[(FlatOffset, String)] {
         &self.tensors
     }
 

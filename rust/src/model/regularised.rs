@@ -1,7 +1,7 @@
 //! Perceptrons with normalisation and dropout: modules of the operators that LibTorch would be seen to run.
 
 use super::mlp::Mlp;
-use super::{Model, Names, Place};
+use super::{FlatOffset, Model, Names};
 use crate::error::{Error, Result};
 use crate::graph::{
     Activation, AnyBatch, Captured, DType, Init, Mode, Module, Normalisation, Observed, ObservedArgument as Argument,
@@ -173,8 +173,8 @@ impl Model {
         let mut places = Vec::new();
         for ((captured, kind), name) in module.captured().iter().zip(&kinds).zip(names) {
             let (place, values) = match captured {
-                Captured::Parameter(range) => (Place::Parameter(range.start), &mut parameters[range.clone()]),
-                Captured::State(range) => (Place::State(range.start), &mut state[range.clone()]),
+                Captured::Parameter(range) => (FlatOffset::Parameter(range.start), &mut parameters[range.clone()]),
+                Captured::State(range) => (FlatOffset::State(range.start), &mut state[range.clone()]),
                 Captured::Fixed(_) => return Err(Error::Internal(format!("{name} stays as it is"))),
             };
             places.push((place, name));

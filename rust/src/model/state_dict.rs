@@ -2,7 +2,7 @@
 //! lie in a model's vectors, the frozen ones, the buffers, and what the network does not use.
 
 use crate::error::{Error, Result};
-use crate::model::Place;
+use crate::model::FlatOffset;
 use crate::tensor_file::{Dtype, Packed};
 
 /// How the name of a count of batches ends, which PyTorch keeps beside running statistics.
@@ -25,7 +25,7 @@ pub struct StateTensor {
 #[derive(Clone, Debug)]
 pub enum Content {
     /// A model's vectors hold them. Tied tensors have one place.
-    Held(Place),
+    Held(FlatOffset),
     /// No fit changes them.
     Kept {
         /// All of them, row-major.
@@ -60,7 +60,7 @@ impl StateTensor {
     }
 
     /// Where a model's vectors hold it.
-    pub(super) fn place(&self) -> Option<Place> {
+    pub(super) fn place(&self) -> Option<FlatOffset> {
         match self.content {
             Content::Held(place) => Some(place),
             Content::Kept { .. } => None,

@@ -49,7 +49,7 @@ pub enum Clip {
 }
 
 /// As in LibTorch's `clip_grad_norm_`.
-const NORM_EPSILON: f64 = 1e-6;
+pub(crate) const NORM_EPSILON: f64 = 1e-6;
 
 /// What an optimiser remembers from update to update.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -16,7 +16,7 @@ pub use window::{Batch, EventLocation, Window};
 
 /// Which events are given out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part {
+pub enum Split {
     /// Those to train on.
     Training,
     /// Those kept for validation.
@@ -38,7 +38,7 @@ struct SourceProgress {
 pub struct Epoch {
     walk: Walk,
     feed: Arc<Feed>,
-    part: Part,
+    part: Split,
     settings: Settings,
     number: u64,
     /// Entries done after each window to come.
@@ -68,7 +68,7 @@ impl Epoch {
     pub(super) fn new(
         walk: Walk,
         feed: Arc<Feed>,
-        part: Part,
+        part: Split,
         settings: Settings,
         number: u64,
         [width, targets]: [usize; 2],
@@ -185,7 +185,7 @@ impl Epoch {
                 let entry = events.entry(row);
                 let place = EventLocation { events: of_window, row: row as u32 };
                 let hash = mixed_into(source, entry);
-                if in_validation(hash, self.settings.validation) == (self.part == Part::Validation) {
+                if in_validation(hash, self.settings.validation) == (self.part == Split::Validation) {
                     self.window.order.push(place);
                 } else {
                     self.window.others.push(place);

@@ -17,7 +17,7 @@ mod epoch;
 mod feed;
 mod order;
 
-pub use epoch::{Batch, Epoch, EventLocation, Part, Window};
+pub use epoch::{Batch, Epoch, EventLocation, Split, Window};
 pub use feed::{Events, Feed};
 pub use order::Block;
 
@@ -135,7 +135,7 @@ impl Stream {
 
     /// Epoch `number` of the events of `part`, with up to `buffer` entries read ahead. Epoch 0 is a sample: what comes
     /// first is spread over all sources. A thread has to serve its feed.
-    pub fn epoch(&self, number: u64, part: Part, settings: &Settings, buffer: u64) -> Result<Epoch> {
+    pub fn epoch(&self, number: u64, part: Split, settings: &Settings, buffer: u64) -> Result<Epoch> {
         self.epoch_of([0, 1], number, part, settings, buffer)
     }
 
@@ -145,7 +145,7 @@ impl Stream {
         &self,
         [rank, size]: [usize; 2],
         number: u64,
-        part: Part,
+        part: Split,
         settings: &Settings,
         buffer: u64,
     ) -> Result<Epoch> {

@@ -55,6 +55,9 @@ using ListFunction = std::function<TensorList(const TensorList &)>;
 
 /// A compiled function of tensors, made by CladTorch::Compile.
 ///
+/// Results have the shapes and types of the function's own, in dense memory in the order of their dimensions: `y.t()` of a result is not
+/// contiguous where that of LibTorch may be.
+///
 /// It is specialised for the dtype, shape, strides and device of its inputs and captured tensors, and for which of them require gradients: a call
 /// with other ones compiles another specialisation. 256 of them are kept; once there are as many, LibTorch runs most calls with other
 /// shapes. Captured tensors (parameters of a torch::nn module, running statistics), and

@@ -110,7 +110,7 @@ pub struct BasketPiece {
 
 /// The table that a column's numbers go to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part {
+pub enum ColumnPart {
     /// [rows, width]
     Features,
     /// [rows]
@@ -151,7 +151,7 @@ pub struct Branch {
     /// Of its entries.
     pub shape: Shape,
     /// Where they go.
-    pub part: Part,
+    pub part: ColumnPart,
     /// Of the first in a row of `part`.
     pub place: usize,
     /// Numbers wanted of an entry.

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-use super::branch::{Branch, DAMAGED, Part};
+use super::branch::{Branch, ColumnPart, DAMAGED};
 use crate::error::{Error, Result};
 
 /// What tells a file from another, and from itself after a change.
@@ -84,7 +84,7 @@ impl TreeFile {
     }
 
     /// Whether one of them is a column of `part`.
-    pub fn gives(&self, part: Part) -> bool {
+    pub fn gives(&self, part: ColumnPart) -> bool {
         self.branches.iter().any(|branch| branch.part == part)
     }
 

@@ -13,7 +13,7 @@ pub mod file;
 mod reader;
 pub(crate) mod record;
 
-pub use reader::{BadValue, Check, Plane, Rows, read};
+pub use reader::{BadValue, Check, EntrySelection, Plane, read};
 
 /// The first `length` elements of a buffer that only grows.
 fn room<T: Default + Clone>(buffer: &mut Vec<T>, length: usize) -> Result<&mut [T], String> {

@@ -10,26 +10,26 @@ use std::ops::Range;
 
 use rayon::ThreadPool;
 
-use super::branch::{Branch, DAMAGED, PIECE_BYTES, Part};
+use super::branch::{Branch, ColumnPart, DAMAGED, PIECE_BYTES};
 use super::file::TreeFile;
 use crate::error::{Error, Result};
 use window::Window;
 
 /// Which entries of a file are rows.
 #[derive(Clone, Copy, Debug)]
-pub enum Rows<'a> {
+pub enum EntrySelection<'a> {
     /// Those from the first on, before the second.
     Between(u64, u64),
     /// These, in rising order.
     Some(&'a [u64]),
 }
 
-impl Rows<'_> {
+impl EntrySelection<'_> {
     /// Entries beyond the file, or not in rising order, would be looked for in vain.
     fn check(self, file: &TreeFile) -> Result<()> {
         let sound = match self {
-            Rows::Between(first, end) => first <= end && end <= file.entries(),
-            Rows::Some(list) => {
+            EntrySelection::Between(first, end) => first <= end && end <= file.entries(),
+            EntrySelection::Some(list) => {
                 list.is_sorted_by(|a, b| a < b) && list.last().is_none_or(|&last| last < file.entries())
             }
         };
@@ -43,19 +43,19 @@ impl Rows<'_> {
     /// How many there are.
     pub fn count(self) -> usize {
         match self {
-            Rows::Between(first, end) => end.saturating_sub(first) as usize,
-            Rows::Some(entries) => entries.len(),
+            EntrySelection::Between(first, end) => end.saturating_sub(first) as usize,
+            EntrySelection::Some(entries) => entries.len(),
         }
     }
 
     /// The numbers of the rows whose entries lie in `range`.
     fn within(self, range: Range<u64>) -> Range<usize> {
         match self {
-            Rows::Between(first, end) => {
+            EntrySelection::Between(first, end) => {
                 let row = |entry: u64| (entry.clamp(first, end) - first) as usize;
                 row(range.start)..row(range.end)
             }
-            Rows::Some(entries) => {
+            EntrySelection::Some(entries) => {
                 let before = |limit| entries.partition_point(|&entry| entry < limit);
                 before(range.start)..before(range.end)
             }
@@ -65,8 +65,8 @@ impl Rows<'_> {
     /// The first entry from `from` on that is a row; `None` after the last.
     fn next(self, from: u64) -> Option<u64> {
         match self {
-            Rows::Between(first, end) => Some(from.max(first)).filter(|&entry| entry < end),
-            Rows::Some(list) => list.get(list.partition_point(|&entry| entry < from)).copied(),
+            EntrySelection::Between(first, end) => Some(from.max(first)).filter(|&entry| entry < end),
+            EntrySelection::Some(list) => list.get(list.partition_point(|&entry| entry < from)).copied(),
         }
     }
 }
@@ -83,7 +83,7 @@ pub struct Plane<'a> {
 
 impl<'a> Plane<'a> {
     /// The columns of one part of `branches`, in `rows` of `width` numbers.
-    pub fn new(rows: &'a mut [f32], width: usize, branches: &[Branch], part: Part) -> Result<Plane<'a>> {
+    pub fn new(rows: &'a mut [f32], width: usize, branches: &[Branch], part: ColumnPart) -> Result<Plane<'a>> {
         let numbered = branches.iter().enumerate().filter(|(_, branch)| branch.part == part);
         let mut columns: Vec<_> = numbered.map(|(number, branch)| (number, branch.place)).collect();
         columns.sort_unstable_by_key(|&(_, place)| place);
@@ -117,7 +117,7 @@ pub type Check = fn() -> Result<()>;
 /// is returned.
 pub fn read(
     file: &TreeFile,
-    rows: Rows,
+    rows: EntrySelection,
     planes: &mut [Plane],
     pool: &ThreadPool,
     check: Check,
@@ -138,9 +138,9 @@ pub fn read(
 }
 
 /// The branch whose decoded numbers are the rows of `plane`, one behind the other: they need no laying out.
-fn alone_in(plane: &Plane, rows: Rows, file: &TreeFile) -> Option<usize> {
+fn alone_in(plane: &Plane, rows: EntrySelection, file: &TreeFile) -> Option<usize> {
     match (rows, plane.columns.as_slice()) {
-        (Rows::Between(0, end), &[(branch, 0)])
+        (EntrySelection::Between(0, end), &[(branch, 0)])
             if end == file.entries() && file.branches()[branch].wanted == plane.width =>
         {
             Some(branch)

@@ -22,10 +22,10 @@ pub use export::Format;
 pub(crate) use export::{LARGEST_ROOT_FILE, write_tree};
 pub use tree::Baskets;
 
-use crate::columns::branch::{Branch, Part, Shape};
+use crate::columns::branch::{Branch, ColumnPart, Shape};
 use crate::columns::bytes::Cursor;
 use crate::columns::file::{Identity, TreeFile};
-use crate::columns::{BadValue, Plane, Rows, read};
+use crate::columns::{BadValue, EntrySelection, Plane, read};
 use crate::error::{Error, Result, guard};
 use crate::memory::HostBuffer;
 use crate::text;
@@ -179,8 +179,8 @@ impl Tree {
         }
         let mut rows = self.rows(width)?;
         let pool = shared_pool(0)?;
-        let plane = Plane::new(rows.as_mut_slice(), width, file.branches(), Part::Features)?;
-        let bad = guard(|| read(&file, Rows::Between(0, self.entries), &mut [plane], &pool, || Ok(())))?;
+        let plane = Plane::new(rows.as_mut_slice(), width, file.branches(), ColumnPart::Features)?;
+        let bad = guard(|| read(&file, EntrySelection::Between(0, self.entries), &mut [plane], &pool, || Ok(())))?;
         Ok(Table { rows, names, bad: bad.map(|bad| (wanted[bad.branch].name.clone(), bad)) })
     }
 
@@ -229,7 +229,7 @@ impl Tree {
             (_, given) => given,
         };
         let (element, shape) = (layout.element, layout.shape);
-        let (name, part, baskets) = (wanted.name.clone(), Part::Features, Vec::new());
+        let (name, part, baskets) = (wanted.name.clone(), ColumnPart::Features, Vec::new());
         Ok((Branch { name, element, shape, part, place: 0, wanted: length, pad: 0.0, baskets }, layout))
     }
 }

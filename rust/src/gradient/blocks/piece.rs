@@ -7,7 +7,7 @@ use super::super::executor::{Executor, Run};
 use crate::device::Element;
 use crate::error::Result;
 use crate::graph::Program;
-use crate::graph::rows::{Input, Part, RowCut};
+use crate::graph::rows::{Input, RowCut, Subprogram};
 use crate::kernels::Scalar;
 
 /// An argument of the whole program. Where all rows share it, the bytes are 0.
@@ -42,23 +42,23 @@ impl Argument {
 /// A part of the program, laid out.
 pub struct Piece<T> {
     /// What is computed.
-    pub part: Part,
+    pub part: Subprogram,
     /// What computes it.
     pub executor: Executor<T>,
     /// One for each argument: its gradient, where there is one and the rows have it in common; else empty.
-    pub gradients: Places,
+    pub gradients: ArrayRanges,
 }
 
 impl<T: Scalar + Element> Piece<T> {
     /// Lays out the part.
-    pub fn new(part: Part, cut: &RowCut) -> Result<Self> {
+    pub fn new(part: Subprogram, cut: &RowCut) -> Result<Self> {
         let executor = Executor::new(&part.program, &BufferAssignment::new(&part.program))?;
         let lengths = part.program.arguments.iter().zip(&part.inputs).map(|(argument, input)| match *input {
             Input::Argument(index) if cut.has_rows(index) => 0,
             _ if argument.gradient => argument.view.len(),
             _ => 0,
         });
-        Ok(Piece { gradients: Places::new(lengths), part, executor })
+        Ok(Piece { gradients: ArrayRanges::new(lengths), part, executor })
     }
 
     /// Numbers of its arena of values, some in any case.
@@ -74,17 +74,17 @@ impl<T: Scalar + Element> Piece<T> {
 
 /// Arrays of numbers, one behind the other.
 #[derive(Default)]
-pub struct Places {
+pub struct ArrayRanges {
     /// Where each of them lies.
     pub ranges: Vec<Range<usize>>,
     /// Numbers of all of them.
     pub length: usize,
 }
 
-impl Places {
+impl ArrayRanges {
     /// For arrays of these lengths.
     pub fn new(lengths: impl Iterator<Item = usize>) -> Self {
-        let mut places = Places::default();
+        let mut places = ArrayRanges::default();
         for length in lengths {
             places.ranges.push(places.length..places.length + length);
             places.length += length.next_multiple_of(ALIGNMENT);

@@ -109,8 +109,8 @@ impl Gpu {
     }
 
     /// A stream that waits for no other one.
-    pub fn stream(&self) -> Result<Stream> {
-        Ok(Stream { number: self.context.new_stream()?, context: self.context.clone() })
+    pub fn stream(&self) -> Result<GpuStream> {
+        Ok(GpuStream { number: self.context.new_stream()?, context: self.context.clone() })
     }
 
     /// So many bytes, whatever is in them.
@@ -231,12 +231,12 @@ fn bytes_of_mut<T: Plain>(numbers: &mut [T]) -> &mut [u8] {
 }
 
 /// A stream of one's own.
-pub struct Stream {
+pub struct GpuStream {
     context: Arc<Context>,
     number: usize,
 }
 
-impl Stream {
+impl GpuStream {
     /// As kernels are launched on it.
     pub fn number(&self) -> usize {
         self.number
@@ -266,7 +266,7 @@ impl Stream {
 /// Launches of a stream as one: a CUDA graph.
 pub struct Recording(Captured);
 
-impl Drop for Stream {
+impl Drop for GpuStream {
     fn drop(&mut self) {
         self.context.end_stream(self.number);
     }

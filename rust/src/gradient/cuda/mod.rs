@@ -33,9 +33,9 @@ mod steps;
 mod training;
 mod writer;
 
-pub use gpu::{Gpu, GpuKernels, GpuMemory, Limits, OnStream, Recording, Stream};
+pub use gpu::{Gpu, GpuKernels, GpuMemory, GpuStream, Limits, OnStream, Recording};
 pub use graph::CudaGraph;
 pub use nvrtc::{Cubin, Nvrtc};
 pub use program::{CudaProgram, Kernel, Launch, Slot, Step, Waits, headers, kernels_text, text};
 pub use run::{Device, Memory};
-pub use training::{CudaEngine, Epoch, Form, Perceptron, Stepwise, Tiling};
+pub use training::{CudaEngine, Epoch, Form, Perceptron, Start, Stepwise, Tiling};

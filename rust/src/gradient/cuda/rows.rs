@@ -10,17 +10,17 @@ use crate::graph::View;
 use crate::graph::program::{Node, Primitive, Ties};
 
 /// Rows of a dense tensor, whose elements may have others between them.
-struct Rows {
+struct RowLayout {
     rows: usize,
     columns: usize,
     /// Declares `number(r, c)`, that of an element in row-major order.
     number: String,
 }
 
-impl Rows {
+impl RowLayout {
     fn new(rows: usize, columns: usize) -> Self {
         let number = format!("   const auto number = [](Index r, Index c) -> Index {{ return r * {columns} + c; }};\n");
-        Rows { rows, columns, number }
+        RowLayout { rows, columns, number }
     }
 
     /// Along a dimension with `side` elements behind it.
@@ -29,7 +29,7 @@ impl Rows {
         let number = format!(
             "   const auto number = [](Index r, Index c) -> Index {{ return r / {side} * {before} + c * {side} + r % {side}; }};\n"
         );
-        Rows { rows, columns, number }
+        RowLayout { rows, columns, number }
     }
 
     fn work(&self) -> Work {
@@ -58,7 +58,7 @@ impl Writer<'_> {
         let y = draft.write(self.slot(node.buffer));
         let work = match &node.primitive {
             &Primitive::Max { columns, .. } | &Primitive::Length(columns) => {
-                let rows = Rows::new(length, columns);
+                let rows = RowLayout::new(length, columns);
                 let (work, function) = (rows.work(), node.primitive.name());
                 draft.body += &rows.number;
                 rows.reader(&mut draft, "x", &x, &operand.view);
@@ -66,7 +66,7 @@ impl Writer<'_> {
                 work
             }
             &Primitive::Softmax { columns, side, logarithm } => {
-                let rows = Rows::beside(length / columns, columns, side);
+                let rows = RowLayout::beside(length / columns, columns, side);
                 let work = rows.work();
                 draft.body += &rows.number;
                 rows.reader(&mut draft, "x", &x, &operand.view);
@@ -112,7 +112,7 @@ impl Writer<'_> {
             &Primitive::Max { columns, ties } => {
                 let even = matches!(ties, Ties::Even | Ties::EvenNan);
                 let (last, lost) = (ties == Ties::First, ties == Ties::Even);
-                let rows = Rows::new(length, columns);
+                let rows = RowLayout::new(length, columns);
                 let mut draft = Draft::default();
                 draft.body += &rows.number;
                 let x = self.operand(&mut draft, &node.operands[0]);
@@ -122,7 +122,7 @@ impl Writer<'_> {
                 Ok(self.row_adjoints(draft, &rows, &head, &format!("x, {y}, {d}"), target))
             }
             &Primitive::Softmax { columns, side, logarithm } => {
-                let rows = Rows::beside(length / columns, columns, side);
+                let rows = RowLayout::beside(length / columns, columns, side);
                 let mut draft = Draft::default();
                 draft.body += &rows.number;
                 let dense = View::contiguous(&node.shape);
@@ -145,7 +145,7 @@ impl Writer<'_> {
     fn row_adjoints(
         &mut self,
         mut draft: Draft,
-        rows: &Rows,
+        rows: &RowLayout,
         head: &str,
         arguments: &str,
         target: Target,

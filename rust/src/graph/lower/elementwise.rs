@@ -84,7 +84,7 @@ pub(super) const TABLE: &[Operator] = &[
     Operator { name: "xlogy", does: "`a log(b)`, 0 where `a` is 0", lower: binary!(Xlogy) },
     Operator { name: "addcmul", does: "`x + value a b`", lower: |call| combined(call, Function::Mul) },
     Operator { name: "addcdiv", does: "`x + value a / b`", lower: |call| combined(call, Function::Div) },
-    Operator { name: "lerp", does: "`a + weight (b - a)`", lower: lerp },
+    Operator { name: "lerp", does: "`a + weight (b - a)`, from the nearer end", lower: lerp },
     Operator { name: "deg2rad", does: "`pi / 180 x`", lower: |call| turned(call, PI / 180.0) },
     Operator { name: "rad2deg", does: "`180 / pi x`", lower: |call| turned(call, 180.0 / PI) },
     Operator { name: "sin", does: "`sin(x)`", lower: unary!(Sin) },
@@ -324,9 +324,17 @@ fn combined(call: &mut Call, function: Function) -> Lowered {
     Ok(vec![call.map(Function::Add, &[&x, &both])?])
 }
 
+/// From the nearer end, as LibTorch has it: a weight of 1 gives `b` whatever `a` is.
 fn lerp(call: &mut Call) -> Lowered {
     let (a, b, weight) = (call.tensor(0)?, call.tensor(1)?, call.tensor(2)?);
     let way = call.map(Function::Sub, &[&b, &a])?;
     let part = call.map(Function::Mul, &[&weight, &way])?;
-    Ok(vec![call.map(Function::Add, &[&a, &part])?])
+    let from_a = call.map(Function::Add, &[&a, &part])?;
+    let one = call.literal(1.0)?;
+    let rest = call.map(Function::Sub, &[&one, &weight])?;
+    let part = call.map(Function::Mul, &[&way, &rest])?;
+    let from_b = call.map(Function::Sub, &[&b, &part])?;
+    let size = call.map(Function::Abs, &[&weight])?;
+    let is_small = call.map_number(Function::Less, &size, 0.5)?;
+    Ok(vec![call.map(Function::Where, &[&is_small, &from_a, &from_b])?])
 }

@@ -421,6 +421,8 @@ fn whole(call: &mut Call, x: &Tensor) -> Result<Tensor> {
     let fits = call.map_number(Function::Less, &size, BOUND)?;
     let (whole, least) = (call.map(Function::Trunc, &[&x])?, call.literal(-BOUND)?);
     let whole = call.map(Function::Where, &[&fits, &whole, &least])?;
+    // An integer has one zero.
+    let whole = call.map_number(Function::Add, &whole, 0.0)?;
     Ok(Tensor { kind: Kind::Count, ..whole })
 }
 

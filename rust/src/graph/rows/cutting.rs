@@ -2,21 +2,21 @@
 
 use super::super::program::{Node, Origin, Primitive, Tensor};
 use super::super::{Program, View};
-use super::{CONTRACTED, Input, Part, Role, RowCut, frame_dim};
+use super::{CONTRACTED, Input, Role, RowCut, Subprogram, frame_dim};
 use crate::error::{Error, Result};
 
 /// A part in the making.
 pub struct Cutting<'a> {
     whole: &'a RowCut<'a>,
     rows: usize,
-    pub part: Part,
+    pub part: Subprogram,
     /// The part's buffer for each of the whole program's.
     buffers: Vec<Option<usize>>,
 }
 
 impl<'a> Cutting<'a> {
     pub fn new(whole: &'a RowCut<'a>, rows: usize) -> Self {
-        let part = Part { program: Program::new(whole.program.dtype), inputs: Vec::new() };
+        let part = Subprogram { program: Program::new(whole.program.dtype), inputs: Vec::new() };
         Cutting { whole, rows, part, buffers: vec![None; whole.program.buffers.len()] }
     }
 

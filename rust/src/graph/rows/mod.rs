@@ -11,6 +11,7 @@ mod cutting;
 
 use std::collections::BTreeSet;
 
+use super::lifetimes::{ended_buffers, keeps_values};
 use super::program::{Kind, Node, Origin, Primitive, Tensor};
 use super::{Program, View};
 use crate::error::Result;
@@ -27,7 +28,7 @@ enum Role {
     Summed,
 }
 
-/// Where an argument of a [`Part`] comes from.
+/// Where an argument of a [`Subprogram`] comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Input {
     /// The argument of the whole program.
@@ -39,7 +40,7 @@ pub enum Input {
 }
 
 /// A program of its own, cut out of a whole one.
-pub struct Part {
+pub struct Subprogram {
     /// Its nodes say which observed ones they belong to.
     pub program: Program,
     /// Where each of its arguments comes from.
@@ -126,12 +127,32 @@ impl<'a> RowCut<'a> {
         self.count
     }
 
-    /// Numbers of a row that nodes compute, or that one of them reads of an argument, if these are more.
+    /// Numbers of a row that are needed at once of those that nodes compute, or that one of them reads of an argument, if these
+    /// are more.
     pub fn numbers(&self) -> usize {
         let numbers = |buffer: usize| if let Role::Rows(numbers) = self.roles[buffer] { numbers } else { 0 };
-        let computed = self.program.nodes.iter().map(|node| numbers(node.buffer)).sum();
+        let keeps = keeps_values(self.program);
+        let (mut now, mut computed) = (0, 0);
+        for (node, ended) in self.program.nodes.iter().zip(ended_buffers(self.program)) {
+            now += numbers(node.buffer);
+            computed = computed.max(now);
+            now -= if keeps { 0 } else { ended.into_iter().map(numbers).sum() };
+        }
         let read = self.program.arguments.iter().map(|argument| numbers(argument.buffer)).max();
         read.unwrap_or(0).max(computed)
+    }
+
+    /// Rows at which the mean operator has so many elements.
+    pub fn rows_with(&self, elements: usize) -> usize {
+        let numbers = |node: &Node| if let Role::Rows(numbers) = self.roles[node.buffer] { numbers } else { 0 };
+        let (count, total) = self
+            .program
+            .nodes
+            .iter()
+            .map(numbers)
+            .filter(|&numbers| numbers > 0)
+            .fold((0, 0), |(n, sum), numbers| (n + 1, sum + numbers));
+        (elements * count).div_ceil(total.max(1))
     }
 
     /// Numbers that all rows share and that nodes with rows read.
@@ -169,7 +190,7 @@ impl<'a> RowCut<'a> {
     }
 
     /// What is computed once before all blocks; its outputs are what they read of it.
-    pub fn before(&self) -> Result<Part> {
+    pub fn before(&self) -> Result<Subprogram> {
         let mut cutting = Cutting::new(self, self.count);
         for node in self.program.nodes.iter().filter(|node| self.roles[node.buffer] == Role::Shared) {
             cutting.add(node)?;
@@ -181,7 +202,7 @@ impl<'a> RowCut<'a> {
     }
 
     /// A block of so many rows; it returns its rows of the program's outputs, then its sums.
-    pub fn block(&self, rows: usize) -> Result<Part> {
+    pub fn block(&self, rows: usize) -> Result<Subprogram> {
         let mut cutting = Cutting::new(self, rows);
         for argument in (0..self.program.arguments.len()).filter(|&argument| self.has_rows(argument)) {
             cutting.argument(argument)?;
@@ -201,7 +222,7 @@ impl<'a> RowCut<'a> {
     }
 
     /// What is computed once after all blocks.
-    pub fn after(&self) -> Result<Part> {
+    pub fn after(&self) -> Result<Subprogram> {
         let mut cutting = Cutting::new(self, self.count);
         let is_mine = |node: &&Node| self.roles[node.buffer] == Role::Summed && !self.is_row_node(node);
         for node in self.program.nodes.iter().filter(is_mine) {

@@ -9,7 +9,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::super::{Content, Model, ModuleNetwork, Names, PROBABILITIES, Place, StateTensor};
+use super::super::{Content, FlatOffset, Model, ModuleNetwork, Names, PROBABILITIES, StateTensor};
 use super::TrainingHeader;
 use crate::dataset::Scaler;
 use crate::error::{Error, Result};
@@ -135,8 +135,8 @@ fn named(model: &Model, module: &Module) -> Result<Vec<CapturedHeader>> {
     let mut taken = HashSet::new();
     let mut header = |(index, captured): (usize, &Captured)| {
         let name = match captured {
-            Captured::Parameter(range) => model.names().path(Place::Parameter(range.start)),
-            Captured::State(range) => model.names().path(Place::State(range.start)),
+            Captured::Parameter(range) => model.names().path(FlatOffset::Parameter(range.start)),
+            Captured::State(range) => model.names().path(FlatOffset::State(range.start)),
             Captured::Fixed(_) => "",
         };
         check_name("a tensor of the network", name)?;
@@ -152,10 +152,10 @@ fn kept_name(index: usize) -> String {
 }
 
 /// Where a captured tensor lies that a fit changes.
-fn place(captured: &Captured) -> Option<(Place, usize)> {
+fn place(captured: &Captured) -> Option<(FlatOffset, usize)> {
     match captured {
-        Captured::Parameter(range) => Some((Place::Parameter(range.start), range.len())),
-        Captured::State(range) => Some((Place::State(range.start), range.len())),
+        Captured::Parameter(range) => Some((FlatOffset::Parameter(range.start), range.len())),
+        Captured::State(range) => Some((FlatOffset::State(range.start), range.len())),
         Captured::Fixed(_) => None,
     }
 }
@@ -311,11 +311,11 @@ pub(super) fn load(header: Header, mut file: TensorFile) -> Result<Model> {
         match captured {
             Captured::Parameter(range) => {
                 parameters[range.clone()].copy_from_slice(&floats(tensor)?);
-                names.push((Place::Parameter(range.start), header.name.clone()));
+                names.push((FlatOffset::Parameter(range.start), header.name.clone()));
             }
             Captured::State(range) => {
                 state[range.clone()].copy_from_slice(&floats(tensor)?);
-                names.push((Place::State(range.start), header.name.clone()));
+                names.push((FlatOffset::State(range.start), header.name.clone()));
             }
             Captured::Fixed(_) => (),
         }

@@ -20,7 +20,7 @@ use crate::dataset::Scaler;
 use crate::error::{Error, Result};
 use crate::graph::Captured;
 use crate::model::state_dict::BATCHES;
-use crate::model::{Content, Model, Network, Place, StateTensor, Training, sealed};
+use crate::model::{Content, FlatOffset, Model, Network, StateTensor, Training, sealed};
 use crate::tensor_file::{self, Dtype, Elements, Packed, Tensor};
 use crate::text;
 
@@ -101,10 +101,10 @@ impl Model {
     }
 
     /// The flat vector that a place lies in.
-    fn held(&self, place: Place) -> &[f32] {
+    fn held(&self, place: FlatOffset) -> &[f32] {
         match place {
-            Place::Parameter(_) => self.parameters(),
-            Place::State(_) => self.state(),
+            FlatOffset::Parameter(_) => self.parameters(),
+            FlatOffset::State(_) => self.state(),
         }
     }
 
@@ -143,8 +143,8 @@ impl Model {
             let (range, values) = (range(&slot, place)?, file.floats(&name)?);
             check_variances(&name, &values)?;
             let to = match place {
-                Place::Parameter(_) => &mut parameters[range],
-                Place::State(_) => &mut state[range],
+                FlatOffset::Parameter(_) => &mut parameters[range],
+                FlatOffset::State(_) => &mut state[range],
             };
             if let Some(other) = filled.insert(place, name.clone()).filter(|_| *to != values[..]) {
                 let [name, other] = [&name, &other].map(|name| text::name(name));
@@ -244,8 +244,8 @@ fn check_variances(name: &str, values: &[f32]) -> Result<()> {
 }
 
 /// Where a tensor that begins at `place` lies.
-fn range(slot: &StateTensor, place: Place) -> Result<Range<usize>> {
-    let (Place::Parameter(start) | Place::State(start)) = place;
+fn range(slot: &StateTensor, place: FlatOffset) -> Result<Range<usize>> {
+    let (FlatOffset::Parameter(start) | FlatOffset::State(start)) = place;
     let length = slot.elements().ok_or_else(|| Error::Internal("a tensor without a size".into()))?;
     Ok(start..start + length)
 }
@@ -259,12 +259,12 @@ fn slots(model: &Model) -> Result<Vec<StateTensor>> {
         (Network::Mlp(mlp), _) => {
             for (layer, (weight, bias, inputs, outputs)) in mlp.graph().layers().enumerate() {
                 for (part, shape, range) in [("weight", vec![outputs, inputs], weight), ("bias", vec![outputs], bias)] {
-                    slots.push(held(format!("layers.{layer}.{part}"), shape, Place::Parameter(range.start)));
+                    slots.push(held(format!("layers.{layer}.{part}"), shape, FlatOffset::Parameter(range.start)));
                 }
             }
         }
         (Network::Module(network), None) => {
-            let known: HashSet<Place> = slots.iter().filter_map(StateTensor::place).collect();
+            let known: HashSet<FlatOffset> = slots.iter().filter_map(StateTensor::place).collect();
             if model.names().tensors().iter().any(|(place, _)| !known.contains(place)) {
                 let why = model.why_libtorch().unwrap_or_default();
                 return Err(Error::invalid(
@@ -274,12 +274,12 @@ fn slots(model: &Model) -> Result<Vec<StateTensor>> {
             }
         }
         (Network::Module(_), Some(module)) => {
-            let known: HashSet<Place> = slots.iter().filter_map(StateTensor::place).collect();
+            let known: HashSet<FlatOffset> = slots.iter().filter_map(StateTensor::place).collect();
             let mut taken: HashSet<String> = slots.iter().map(|slot| slot.name.clone()).collect();
             for (index, captured) in module.captured().iter().enumerate() {
                 let place = match captured {
-                    Captured::Parameter(range) => Place::Parameter(range.start),
-                    Captured::State(range) => Place::State(range.start),
+                    Captured::Parameter(range) => FlatOffset::Parameter(range.start),
+                    Captured::State(range) => FlatOffset::State(range.start),
                     Captured::Fixed(_) => continue,
                 };
                 if known.contains(&place) {

@@ -58,7 +58,7 @@ fn serve(feed: &Feed) {
 }
 
 /// (source, entry) of every event of every batch.
-fn batches(number: u64, part: Part, settings: &Settings, buffer: u64) -> Vec<Vec<(u32, u32)>> {
+fn batches(number: u64, part: Split, settings: &Settings, buffer: u64) -> Vec<Vec<(u32, u32)>> {
     let mut epoch = stream().epoch(number, part, settings, buffer).unwrap();
     let feed = epoch.feed();
     let reader = thread::spawn(move || serve(&feed));
@@ -92,12 +92,12 @@ fn sorted(batches: Vec<Vec<(u32, u32)>>) -> Vec<(u32, u32)> {
 
 #[test]
 fn batches_do_not_depend_on_the_buffer() {
-    let reference = batches(1, Part::Training, &settings(), 1);
+    let reference = batches(1, Split::Training, &settings(), 1);
     assert!(reference.iter().rev().skip(1).all(|batch| batch.len() == 64));
     for (buffer, block, kept) in [(2, 8192, 0), (8192, 8192, 5000), (20_000, 17, 100_000), (u64::MAX, 50_000, 0)] {
-        assert_eq!(batches(1, Part::Training, &Settings { block, kept, ..settings() }, buffer), reference);
+        assert_eq!(batches(1, Split::Training, &Settings { block, kept, ..settings() }, buffer), reference);
     }
-    assert_ne!(batches(2, Part::Training, &settings(), 1), reference);
+    assert_ne!(batches(2, Split::Training, &settings(), 1), reference);
 }
 
 #[test]
@@ -106,7 +106,7 @@ fn processes_read_all_events_between_them_in_as_many_windows() {
         let settings = Settings { mixing, ..settings() };
         let (mut all, mut windows) = (Vec::new(), Vec::new());
         for rank in 0..size {
-            let mut epoch = stream().epoch_of([rank, size], 1, Part::Training, &settings, 5000).unwrap();
+            let mut epoch = stream().epoch_of([rank, size], 1, Split::Training, &settings, 5000).unwrap();
             let feed = epoch.feed();
             let reader = thread::spawn(move || serve(&feed));
             let (mut batch, mut count, mut held) = (Batch::default(), 0, 0);
@@ -130,14 +130,14 @@ fn processes_read_all_events_between_them_in_as_many_windows() {
         assert!(windows.iter().all(|&count| count == windows[0] && count > 3), "{windows:?}");
         all.sort_unstable();
         all.dedup(); // a smaller source comes again
-        assert_eq!(all, sorted(batches(1, Part::Training, &Settings { mixing: Mixing::Proportional, ..settings }, 1)));
+        assert_eq!(all, sorted(batches(1, Split::Training, &Settings { mixing: Mixing::Proportional, ..settings }, 1)));
     }
 }
 
 #[test]
 fn the_parts_share_no_event_and_stay_the_same_in_every_order() {
-    let training = sorted(batches(1, Part::Training, &settings(), 1));
-    let validation = sorted(batches(1, Part::Validation, &settings(), 1));
+    let training = sorted(batches(1, Split::Training, &settings(), 1));
+    let validation = sorted(batches(1, Split::Validation, &settings(), 1));
     let expected: Vec<_> = [(0, 45_000), (1, 3000)]
         .iter()
         .flat_map(|&(source, entries)| (0..entries).filter(|entry| entry % 7 != 0).map(move |e| (source, e)))
@@ -148,13 +148,13 @@ fn the_parts_share_no_event_and_stay_the_same_in_every_order() {
     let share = validation.len() as f64 / all.len() as f64;
     assert!((share - 0.25).abs() < 0.01, "{share}");
     let other = Settings { window: 100, block: 999, shuffle: false, batch: 1, ..settings() };
-    assert_eq!(sorted(batches(5, Part::Validation, &other, 9000)), validation);
+    assert_eq!(sorted(batches(5, Split::Validation, &other, 9000)), validation);
 }
 
 #[test]
 fn sources_are_mixed_in_every_batch_where_balanced() {
     let balanced = Settings { mixing: Mixing::Balanced, validation: 0.0, ..settings() };
-    let all = batches(1, Part::Training, &balanced, 1);
+    let all = batches(1, Split::Training, &balanced, 1);
     let second = all.concat().iter().filter(|event| event.0 == 1).count() as f64 / all.concat().len() as f64;
     assert!((second - 0.5).abs() < 0.01, "{second}");
     let extreme =
@@ -165,19 +165,19 @@ fn sources_are_mixed_in_every_batch_where_balanced() {
 #[test]
 fn without_shuffling_the_entries_come_in_order() {
     let straight = Settings { shuffle: false, validation: 0.0, ..settings() };
-    let events = batches(1, Part::Training, &straight, 1).concat();
+    let events = batches(1, Split::Training, &straight, 1).concat();
     let first: Vec<_> = events.iter().filter(|event| event.0 == 0).collect();
     assert!(first.is_sorted());
 }
 
 #[test]
 fn the_end_of_reading_reaches_the_reader_and_an_error_the_epoch() {
-    let epoch = stream().epoch(1, Part::Training, &settings(), 1).unwrap();
+    let epoch = stream().epoch(1, Split::Training, &settings(), 1).unwrap();
     let feed = epoch.feed();
     let reader = thread::spawn(move || serve(&feed));
     drop(epoch);
     reader.join().unwrap(); // or the test hangs
-    let mut epoch = stream().epoch(1, Part::Training, &settings(), 1).unwrap();
+    let mut epoch = stream().epoch(1, Split::Training, &settings(), 1).unwrap();
     epoch.feed().fail("file gone");
     assert!(epoch.batch(&mut Batch::default()).unwrap_err().to_string().contains("file gone"));
     assert!(epoch.feed().want().is_none());
@@ -185,7 +185,7 @@ fn the_end_of_reading_reaches_the_reader_and_an_error_the_epoch() {
 
 #[test]
 fn after_an_error_there_are_no_more_events() {
-    let mut epoch = stream().epoch(1, Part::Training, &settings(), 1).unwrap();
+    let mut epoch = stream().epoch(1, Split::Training, &settings(), 1).unwrap();
     let feed = epoch.feed();
     let reader = thread::spawn(move || {
         for delivered in 0..4 {

@@ -12,7 +12,7 @@ use crate::device;
 use crate::error::{Error, Result};
 use crate::gradient::aot::AotEngine;
 use crate::gradient::autograd::{AutogradEngine, LibTorchEngine};
-use crate::gradient::cuda::{CudaEngine, Gpu};
+use crate::gradient::cuda::{CudaEngine, Gpu, Start};
 use crate::gradient::{BackEnd, Choice, CustomLoss, Engine, ModuleTiles, ObservedLoss, RowLoss, Settings};
 use crate::graph::{Loss, Mode, Precision};
 use crate::model::{Model, Network};
@@ -134,7 +134,7 @@ pub(super) fn engine(
     check_precision(options, &choice)?;
     let device = device::open(&options.device)?;
     if let (BackEnd::Cuda, Device::Cuda(index)) = (choice.back_end, device) {
-        return match gpu_engine(model, parameters, settings, index) {
+        return match gpu_engine(model, parameters, options.seed, settings, index) {
             Ok(engine) => Ok((Box::new(engine), choice)),
             Err(Error::Invalid { what, .. }) if matches!(model.network(), Network::Module(_)) => {
                 Err(Error::invalid(what, "train it with fDevice = \"cpu\""))
@@ -186,18 +186,16 @@ fn aot_engine(
 }
 
 /// The kernels of GPU number `index`, or why they cannot train the model.
-fn gpu_engine(model: &Model, parameters: &[f32], settings: Settings, index: usize) -> Result<CudaEngine> {
+fn gpu_engine(model: &Model, parameters: &[f32], seed: u64, settings: Settings, index: usize) -> Result<CudaEngine> {
     let refused = |what: &str| Error::invalid(format!("back end cuda does not train {what}"), "run it on LibTorch");
-    if !model.frozen().is_empty() {
-        return Err(refused("a model with frozen layers"));
-    }
     let module = model.module().ok_or_else(|| refused("a network without operators"))?;
     let graph = match model.network() {
         Network::Mlp(mlp) => Some(mlp.graph()),
         Network::Module(_) => None,
     };
     let gpu = Gpu::shared(u32::try_from(index).unwrap_or(u32::MAX))?;
-    CudaEngine::new(module, graph, parameters, model.state(), settings, gpu)
+    let start = Start { parameters, state: model.state(), seed, frozen: model.frozen() };
+    CudaEngine::new(module, graph, start, settings, gpu)
 }
 
 fn libtorch_engine(

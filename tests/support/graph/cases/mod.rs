@@ -303,6 +303,7 @@ fn elementwise(c: &mut Cases) {
     c.add("addcmul", three(), vec![V(0), V(1), V(2), F(0.5)], |x| &x[0] + &x[1] * &x[2] * 0.5);
     c.add("addcdiv", three(), vec![V(0), V(1), V(2), I(1)], |x| x[0].addcdiv(&x[1], &x[2]));
     c.add("lerp.Scalar", vec![n(&[4, 3]), n(&[3])], vec![V(0), V(1), F(0.3)], |x| x[0].lerp(&x[1], 0.3));
+    c.add("lerp.Scalar", vec![n(&[4, 3]), n(&[3])], vec![V(0), V(1), F(0.8)], |x| x[0].lerp(&x[1], 0.8));
     c.add("lerp.Tensor", three(), vec![V(0), V(1), V(2)], |x| x[0].lerp_tensor(&x[1], &x[2]));
     for approximation in ["none", "tanh"] {
         let case = c.add("gelu", vec![n(&[3, 5])], vec![V(0), S(approximation)], move |x| x[0].gelu(approximation));

@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use rayon::prelude::*;
 use zerocopy::IntoBytes;
 
-use super::{BadValue, Check, Rows, earlier, too_large};
+use super::{BadValue, Check, EntrySelection, earlier, too_large};
 use crate::columns::branch::{BasketPiece, Branch, DAMAGED, Scratch};
 use crate::columns::file::{OpenFile, TreeFile};
 use crate::columns::room;
@@ -103,14 +103,14 @@ impl Worker {
 /// Turns records into numbers.
 pub(super) struct Decoder<'a> {
     pub file: &'a TreeFile,
-    pub rows: Rows<'a>,
+    pub rows: EntrySelection<'a>,
     check: Check,
     open: OpenFile<'a>,
     workers: Mutex<Vec<Worker>>,
 }
 
 impl<'a> Decoder<'a> {
-    pub fn new(file: &'a TreeFile, rows: Rows<'a>, check: Check) -> Result<Decoder<'a>> {
+    pub fn new(file: &'a TreeFile, rows: EntrySelection<'a>, check: Check) -> Result<Decoder<'a>> {
         Ok(Decoder { file, rows, check, open: file.open()?, workers: Mutex::default() })
     }
 

@@ -6,7 +6,7 @@ use rayon::prelude::*;
 use zerocopy::IntoBytes;
 
 use super::decoder::{Decoder, Job, LINE_BYTES};
-use super::{BadValue, Check, Plane, Rows, earlier, too_large};
+use super::{BadValue, Check, EntrySelection, Plane, earlier, too_large};
 use crate::columns::branch::{BasketPiece, Branch, PIECE_BYTES};
 use crate::columns::file::TreeFile;
 use crate::error::Result;
@@ -100,7 +100,7 @@ pub(super) struct Window<'a> {
 
 impl<'a> Window<'a> {
     /// On the entries `rows` of `file`.
-    pub fn new(file: &'a TreeFile, rows: Rows<'a>, check: Check) -> Result<Window<'a>> {
+    pub fn new(file: &'a TreeFile, rows: EntrySelection<'a>, check: Check) -> Result<Window<'a>> {
         // Only addresses: it seldom has to grow, which would cost large pages their places.
         let arena = HostBuffer::pages(PIECE_BYTES as usize / NUMBER)?;
         Ok(Window { decoder: Decoder::new(file, rows, check)?, cursors: Vec::new(), arena, bad: None })
@@ -224,10 +224,10 @@ impl<'a> Window<'a> {
         let rows = &mut plane.rows[within.start * width..within.end * width];
         let block = (BLOCK_BYTES / NUMBER / width).max(1).next_multiple_of(TOGETHER);
         let block_of = |(i, rows): (usize, &mut [f32])| match self.decoder.rows {
-            Rows::Between(begin, _) => {
+            EntrySelection::Between(begin, _) => {
                 self.lay_out_all(columns, begin + (within.start + i * block) as u64, width, rows)
             }
-            Rows::Some(entries) => {
+            EntrySelection::Some(entries) => {
                 let entries = &entries[within.start + i * block..][..rows.len() / width];
                 match *entries {
                     [begin, .., last] if last - begin == entries.len() as u64 - 1 => {

@@ -1,14 +1,15 @@
 //! Networks in training on a GPU.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use super::super::super::batches::ranges;
 use super::super::super::{BackEnd, Engine, Rows, Settings, Snapshot, Steps};
-use super::super::gpu::{Gpu, GpuMemory, Plain, Stream};
+use super::super::gpu::{Gpu, GpuMemory, GpuStream, Plain};
+use super::dataset::{DeviceDataset, downloaded, uploaded};
 use super::epoch::Epoch;
 use super::form::{Call, Form};
 use super::stepwise::Stepwise;
-use super::table::{Table, downloaded, uploaded};
 use crate::error::{Error, Result};
 use crate::graph::{Graph, Module};
 
@@ -18,40 +19,48 @@ const BATCH: usize = 32;
 /// A network in training on a GPU.
 pub struct CudaEngine {
     gpu: Gpu,
-    stream: Stream,
+    stream: GpuStream,
     form: Box<dyn Form>,
     settings: Settings,
     targets: usize,
     /// Parameters and both moments, as the kernels have them.
     state: [GpuMemory; 3],
     steps: u64,
-    data: Option<Table>,
+    data: Option<DeviceDataset>,
     /// Row numbers and batches of a call, whose memory stays.
     order: Option<GpuMemory>,
     batches: Option<GpuMemory>,
 }
 
+/// What a network in training starts from.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Start<'a> {
+    /// The flat parameter vector.
+    pub parameters: &'a [f32],
+    /// The flat vector of running statistics.
+    pub state: &'a [f32],
+    /// Of dropout's factors.
+    pub seed: u64,
+    /// Parameters that stay as they are, apart and in order.
+    pub frozen: &'a [Range<usize>],
+}
+
 impl CudaEngine {
-    /// Trains `module`, which starts from these parameters and this state; else says why it cannot. If it is the chain `graph` and
-    /// that is small, an epoch is one kernel.
+    /// Trains `module` from there; else says why it cannot. If it is the chain `graph`, that is small, and all of its parameters
+    /// simply follow the gradient, an epoch is one kernel.
     pub fn new(
         module: &Arc<Module>,
         graph: Option<&Graph>,
-        parameters: &[f32],
-        state: &[f32],
+        start: Start,
         settings: Settings,
         gpu: Gpu,
     ) -> Result<Self> {
-        if settings.rule().changes_gradient() {
-            let what = "back end cuda does not train with a bound of the gradient, or an L1 term";
-            return Err(Error::invalid(what, "run it on LibTorch"));
-        }
-        let whole = graph.map(|graph| Epoch::fitting(graph, &settings, &gpu));
+        let whole = graph.filter(|_| start.frozen.is_empty()).map(|graph| Epoch::fitting(graph, &settings, &gpu));
         let form: Box<dyn Form> = match whole {
             Some(Ok(epoch)) => Box::new(epoch),
-            _ => Box::new(Stepwise::new(module, state, settings, &gpu)?),
+            _ => Box::new(Stepwise::new(module, start, settings, &gpu)?),
         };
-        Self::of(form, settings.loss.targets(module.outputs()), parameters, settings, gpu)
+        Self::of(form, settings.loss.targets(module.outputs()), start.parameters, settings, gpu)
     }
 
     /// Trains by these kernels.
@@ -83,7 +92,7 @@ impl CudaEngine {
     ) -> Result<f64> {
         let table = match self.data.take() {
             Some(table) => table,
-            None => Table::new(&self.gpu, data, self.targets)?,
+            None => DeviceDataset::new(&self.gpu, data, self.targets)?,
         };
         let order = put(&self.gpu, &mut self.order, order)?;
         let batches = put(&self.gpu, &mut self.batches, &batches.concat())?;
@@ -100,7 +109,7 @@ impl CudaEngine {
         let mut bytes = [0; BATCH];
         bytes[..8].copy_from_slice(&scale.to_le_bytes());
         let numbers = [factors.rate, factors.rescale, factors.shrink].map(f32::to_le_bytes);
-        let rows = [first as u32, count as u32].map(u32::to_le_bytes);
+        let rows = [first as u32, count as u32, (step - 1) as u32].map(u32::to_le_bytes);
         for (to, from) in bytes[8..].chunks_exact_mut(4).zip(numbers.iter().chain(&rows)) {
             to.copy_from_slice(from);
         }

@@ -4,9 +4,9 @@ use super::super::super::Settings;
 use super::super::gpu::{Gpu, GpuKernels, GpuMemory};
 use super::super::program::Kernel;
 use super::super::run::Device;
+use super::dataset::uploaded;
 use super::form::{Call, Form, sum_of};
 use super::perceptron::{COUNTER_STRIDE, INCLUDES, MOST_IN_CLUSTER, Perceptron, THREADS, TILE_ROWS, Tiling};
-use super::table::uploaded;
 use crate::error::{Error, Result};
 use crate::graph::Graph;
 

@@ -1,12 +1,12 @@
 //! What the engine needs to know of a network's kernels.
 
-use super::super::gpu::{GpuMemory, Stream};
-use super::table::{Table, downloaded};
+use super::super::gpu::{GpuMemory, GpuStream};
+use super::dataset::{DeviceDataset, downloaded};
 use crate::error::Result;
 
 /// Batches of some rows.
 pub struct Call<'a> {
-    pub table: &'a Table,
+    pub table: &'a DeviceDataset,
     /// Where row numbers are on the GPU.
     pub order: usize,
     /// Where a `Batch` of `step.hpp` is for each.
@@ -15,7 +15,7 @@ pub struct Call<'a> {
     pub counts: &'a [usize],
     /// Where the parameters and both moments are.
     pub state: [usize; 3],
-    pub stream: &'a Stream,
+    pub stream: &'a GpuStream,
 }
 
 /// How a network trains on a GPU.

@@ -1,16 +1,18 @@
 //! Networks in training on a GPU: the dataset is copied there once, and the host says which rows are a batch and what the rates
 //! are. A small perceptron's epoch is one kernel, [`Epoch`]; the steps of any other network are CUDA graphs, [`Stepwise`].
 
+mod dataset;
+mod draws;
 mod engine;
 mod epoch;
 mod form;
 mod laws;
+mod moves;
 mod perceptron;
 mod step_kernels;
 mod stepwise;
-mod table;
 
-pub use engine::CudaEngine;
+pub use engine::{CudaEngine, Start};
 pub use epoch::Epoch;
 pub use form::Form;
 pub use perceptron::{Perceptron, Tiling};

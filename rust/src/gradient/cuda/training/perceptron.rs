@@ -91,6 +91,9 @@ pub struct Perceptron {
 impl Perceptron {
     /// The kernels, or why there are none.
     pub fn new(graph: &Graph, settings: &Settings, tiling: Tiling) -> Result<Self> {
+        if settings.rule().changes_gradient() {
+            return Err(refuse("a bound of the gradient, or an L1 term"));
+        }
         let layers = layers(graph)?;
         let targets = settings.loss.targets(graph.outputs());
         let mut made = Perceptron { layers, targets, tiling, kernels: [Kernel::default(), Kernel::default()] };
@@ -141,7 +144,7 @@ impl Perceptron {
     }
 
     fn kernel(&self, settings: &Settings, trains: bool) -> Kernel {
-        let places = Places::new(self);
+        let places = SharedLayout::new(self);
         let body = self.body(&places, settings, trains);
         let bounds = format!("__launch_bounds__({THREADS}, 1) ");
         let (what, waits) = if trains { ("train", Waits::ForGrid) } else { ("evaluate", Waits::ForBlock) };
@@ -152,10 +155,10 @@ impl Perceptron {
         }
     }
 
-    fn body(&self, places: &Places, settings: &Settings, trains: bool) -> String {
+    fn body(&self, places: &SharedLayout, settings: &Settings, trains: bool) -> String {
         let Perceptron { layers, targets, tiling: Tiling { rows, .. }, .. } = self;
         let (inputs, depth) = (layers[0].inputs, layers[0].depth());
-        let &Places { x, y, w, end, .. } = places;
+        let &SharedLayout { x, y, w, end, .. } = places;
         let mut text = String::new();
         emit!(
             text,
@@ -204,7 +207,7 @@ impl Perceptron {
     }
 
     /// Declares how gradients come together, and where this block's own one lies.
-    fn exchange(&self, text: &mut String, places: &Places, settings: &Settings) {
+    fn exchange(&self, text: &mut String, places: &SharedLayout, settings: &Settings) {
         let (length, update, size) = (self.length(), update_name(settings.optimiser), self.tiling.cluster);
         let rule = rule_text(settings);
         emit!(*text, "   const Rule rule{{{rule}}};");
@@ -226,7 +229,7 @@ impl Perceptron {
     }
 
     /// Moves the parameters.
-    fn step(&self, text: &mut String, places: &Places, settings: &Settings) {
+    fn step(&self, text: &mut String, places: &SharedLayout, settings: &Settings) {
         let (length, rows, sums) = (self.length(), self.tiling.rows, places.sums);
         if self.tiling.cluster == 0 {
             emit!(
@@ -246,7 +249,7 @@ impl Perceptron {
     }
 
     /// Activations and slopes of all layers but a narrow last one.
-    fn forward(&self, text: &mut String, places: &Places, trains: bool) {
+    fn forward(&self, text: &mut String, places: &SharedLayout, trains: bool) {
         for (index, layer) in self.layers.iter().enumerate() {
             let (from, weights, bias) = (places.input(index), layer.start, layer.bias());
             let (rows, depth) = (self.tiling.rows, layer.depth());
@@ -274,7 +277,7 @@ impl Perceptron {
     }
 
     /// The loss of each row by a thread, which leaves its derivative in the place of the outputs.
-    fn loss(&self, text: &mut String, places: &Places, settings: &Settings) {
+    fn loss(&self, text: &mut String, places: &SharedLayout, settings: &Settings) {
         let Perceptron { layers, targets, tiling: Tiling { rows, .. }, .. } = self;
         let Some(last) = layers.last() else { return };
         let outputs = last.outputs;
@@ -299,7 +302,7 @@ impl Perceptron {
         emit!(*text, "         }}\n         __syncthreads();");
     }
 
-    fn backward(&self, text: &mut String, places: &Places) {
+    fn backward(&self, text: &mut String, places: &SharedLayout) {
         let rows = self.tiling.rows;
         for (index, layer) in self.layers.iter().enumerate().rev() {
             let (is_last, depth) = (index + 1 == self.layers.len(), layer.depth());
@@ -323,7 +326,7 @@ impl Perceptron {
 }
 
 /// Where a block's numbers lie in its shared memory, behind the parameters.
-struct Places {
+struct SharedLayout {
     x: usize,
     y: usize,
     w: usize,
@@ -339,7 +342,7 @@ struct Places {
     end: usize,
 }
 
-impl Places {
+impl SharedLayout {
     fn new(of: &Perceptron) -> Self {
         let mut end = of.length();
         let mut take = |numbers: usize| {
@@ -357,7 +360,7 @@ impl Places {
         let gradient = take(if cluster > 0 { of.length() } else { 0 });
         let share = if cluster > 0 { (of.length() / 4).div_ceil(cluster) * 4 } else { 0 };
         let moments = [0, 1].map(|_| take(share));
-        Places { x, y, w, hidden, narrow, sums, gradient, moments, end }
+        SharedLayout { x, y, w, hidden, narrow, sums, gradient, moments, end }
     }
 
     /// What layer number `index` takes.

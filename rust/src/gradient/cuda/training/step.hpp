@@ -17,7 +17,7 @@ struct Batch {
    double fScale; ///< of the loss: the scale of the weights over the number of rows
    float fRate, fRescale, fShrink;
    uint32_t fFirst, fCount; ///< rows, as places in the order
-   uint32_t fUnused;
+   uint32_t fStep;          ///< updates before this one
 
    /// From its row number `row` on.
    Tile From(uint32_t row) const { return {fFirst + row, fFirst + fCount}; }
@@ -129,6 +129,60 @@ inline void AddLosses(double own, double *losses)
    const double sum = Block::Joined(own, [](double a, double b) { return a + b; });
    if (threadIdx.x == 0)
       losses[blockIdx.x] += sum;
+}
+
+/// What dropout draws from: ChaCha with 8 rounds (Bernstein, "ChaCha, a variant of Salsa20", 2008, section 3) with a key of 256
+/// bits, a counter of blocks and a number of a stream of 64 bits each.
+struct ChaCha8 {
+   uint32_t fWords[16];
+
+   ChaCha8(const uint32_t (&key)[8], uint64_t block, uint64_t stream)
+   {
+      const uint32_t start[16] = {0x61707865, 0x3320646e, 0x79622d32, 0x6b206574, // "expand 32-byte k"
+                                  key[0], key[1], key[2], key[3], key[4], key[5], key[6], key[7],
+                                  uint32_t(block), uint32_t(block >> 32), uint32_t(stream), uint32_t(stream >> 32)};
+      for (unsigned i = 0; i < 16; ++i)
+         fWords[i] = start[i];
+      for (unsigned round = 0; round < 4; ++round) {
+         for (unsigned i = 0; i < 4; ++i)
+            Quarter(i, 4 + i, 8 + i, 12 + i);
+         for (unsigned i = 0; i < 4; ++i)
+            Quarter(i, 4 + (i + 1) % 4, 8 + (i + 2) % 4, 12 + (i + 3) % 4);
+      }
+      for (unsigned i = 0; i < 16; ++i)
+         fWords[i] += start[i];
+   }
+
+private:
+   void Quarter(unsigned a, unsigned b, unsigned c, unsigned d)
+   {
+      Half(a, b, d, 16);
+      Half(c, d, b, 12);
+      Half(a, b, d, 8);
+      Half(c, d, b, 7);
+   }
+   void Half(unsigned sum, unsigned term, unsigned mixed, unsigned bits)
+   {
+      fWords[sum] += fWords[term];
+      const uint32_t word = fWords[mixed] ^ fWords[sum];
+      fWords[mixed] = word << bits | word >> (32 - bits);
+   }
+};
+
+/// factors[i] for each of `count` is `kept` where word number `first` + i of the step's stream is below `threshold`, else 0.
+inline void DrawFactors(const uint32_t (&key)[8], const Batch &batch, uint64_t first, unsigned count, uint64_t threshold,
+                        float kept, float *factors)
+{
+   const uint64_t from = first / 16, end = (first + count + 15) / 16;
+   Each(unsigned(end - from), [=, &key](unsigned i) {
+      const uint64_t block = from + i;
+      const ChaCha8 drawn(key, block, (uint64_t(1) << 63) + batch.fStep);
+      for (unsigned word = 0; word < 16; ++word) {
+         const uint64_t at = block * 16 + word - first; // wraps around before the first
+         if (at < count)
+            factors[at] = drawn.fWords[word] < threshold ? kept : 0;
+      }
+   });
 }
 
 /// What does not change from step to step.

@@ -1,10 +1,13 @@
-//! The kernels of a training step beside those of its network: rows, loss, update. They find their batch at a place that lies on the
+//! The kernels of a training step beside those of its network: rows, loss, and what moves the parameters. They find their batch at a place that lies on the
 //! GPU, so that the host may launch step after step without sending anything.
+
+use std::ops::Range;
 
 use super::super::super::Settings;
 use super::super::super::jit::emit;
 use super::super::program::{Kernel, Waits};
-use super::laws::{loss_name, rule_text, update_name};
+use super::laws::loss_name;
+use super::moves::Moves;
 use crate::cache::Cache;
 
 /// Most blocks of the sum of the loss.
@@ -33,12 +36,13 @@ impl Sizes {
 pub struct StepKernels {
     pub gather: Kernel,
     pub loss: Kernel,
-    pub update: Kernel,
+    pub moves: Moves,
     pub next: Kernel,
 }
 
 impl StepKernels {
-    pub fn new(sizes: Sizes, settings: &Settings) -> Self {
+    /// All parameters but those that are frozen move. The network sets so many flags where an index is out of range.
+    pub fn new(sizes: Sizes, flags: usize, settings: &Settings, frozen: &[Range<usize>]) -> Self {
         let Sizes { rows, features, outputs, targets, parameters } = sizes;
         let mut gather = String::new();
         emit!(
@@ -57,14 +61,6 @@ impl StepKernels {
              batch.fScale * weight, dz + r * {outputs});\n   }});\n   AddLosses(own, losses);",
             loss_name(settings.loss),
             settings.loss_parameter
-        );
-        let mut update = String::new();
-        emit!(
-            update,
-            "   const Batch batch = batches[*place];\n   const Rule rule{{{}}};\n   Each({parameters}u, [=](unsigned i) {{ \
-             {}::Step(rule, batch, parameters[i], gradient[i], first[i], second[i]); }});",
-            rule_text(settings),
-            update_name(settings.optimiser)
         );
         let tables = ["const float *features", "const float *labels", "const float *weights", "const uint32_t *order"];
         let place = ["const Batch *batches", "const uint64_t *place"];
@@ -88,26 +84,23 @@ impl StepKernels {
                 loss,
                 Waits::ForBlock,
             ),
-            update: kernel(
-                "update",
-                "",
-                &[&["float *parameters", "const float *gradient", "float *first", "float *second"], &place[..]]
-                    .concat(),
-                update,
-                Waits::Never,
-            ),
+            moves: Moves::new(parameters, settings, frozen),
             next: kernel(
                 "next",
                 "",
-                &["uint64_t *place"],
-                "   Each(1u, [=](unsigned) { ++*place; });\n".into(),
+                &["uint64_t *place", "const int32_t *flags", "uint32_t *refused"],
+                format!(
+                    "   Each(1u, [=](unsigned) {{\n      ++*place;\n      for (unsigned f = 0; f < {flags}u; ++f)\n         \
+                     *refused |= flags[f];\n   }});\n"
+                ),
                 Waits::Never,
             ),
         }
     }
 
-    pub fn all(&self) -> [&Kernel; 4] {
-        [&self.gather, &self.loss, &self.update, &self.next]
+    pub fn all(&self) -> impl Iterator<Item = &Kernel> {
+        let Moves { bound, update, .. } = &self.moves;
+        [&self.gather, &self.loss, update, &self.next].into_iter().chain(bound)
     }
 }
 

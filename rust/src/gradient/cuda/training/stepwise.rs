@@ -1,15 +1,20 @@
 //! Any network in training on a GPU: the kernels of its program between those of a step, which are captured as one launch.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use super::super::super::Settings;
+use super::super::super::pass::index_out_of_range;
 use super::super::gpu::{Gpu, GpuKernels, GpuMemory};
 use super::super::program::{CudaProgram, Kernel};
 use super::super::run::{Device, Memory};
 use super::super::writer::Work;
+use super::dataset::{downloaded, uploaded};
+use super::draws::{Draw, draws};
+use super::engine::Start;
 use super::form::{Call, Form, sum_of};
+use super::moves::Moves;
 use super::step_kernels::{MOST_LOSSES, Sizes, StepKernels};
-use super::table::{downloaded, uploaded};
 use crate::error::{Error, Result};
 use crate::graph::{Captured, Mode, Module};
 
@@ -22,14 +27,21 @@ pub struct Stepwise {
     gpu: Gpu,
     module: Arc<Module>,
     settings: Settings,
+    seed: u64,
+    /// Parameters that do not move.
+    frozen: Vec<Range<usize>>,
     /// Running statistics.
     state: GpuMemory,
     /// Captured tensors that stay as they are.
     fixed: Vec<Option<GpuMemory>>,
     gradient: GpuMemory,
+    /// Of the gradient, where its norm is bounded: sums of squares.
+    squares: GpuMemory,
     losses: GpuMemory,
     /// Number of the batch that runs.
     place: GpuMemory,
+    /// Whether an index was out of range in any batch of a call.
+    refused: GpuMemory,
     /// For the numbers of rows that came.
     passes: Vec<Pass>,
 }
@@ -40,6 +52,7 @@ struct Pass {
     sizes: Sizes,
     program: CudaProgram,
     steps: StepKernels,
+    draws: Vec<Draw>,
     kernels: GpuKernels,
     arenas: [GpuMemory; 2],
     /// Rows, labels and weights of the batch.
@@ -53,8 +66,8 @@ struct Pass {
 }
 
 impl Stepwise {
-    /// Lays out what trains `module`, which starts from this state; else says what of it has no kernel.
-    pub fn new(module: &Arc<Module>, state: &[f32], settings: Settings, gpu: &Gpu) -> Result<Self> {
+    /// Lays out what trains `module` from there; else says what of it has no kernel.
+    pub fn new(module: &Arc<Module>, start: Start, settings: Settings, gpu: &Gpu) -> Result<Self> {
         let fixed = module.captured().iter().map(|captured| match captured {
             Captured::Fixed(words) => {
                 let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
@@ -63,11 +76,15 @@ impl Stepwise {
             Captured::Parameter(_) | Captured::State(_) => Ok(None),
         });
         let mut made = Stepwise {
-            state: uploaded(gpu, state)?,
+            seed: start.seed,
+            frozen: start.frozen.to_vec(),
+            state: uploaded(gpu, start.state)?,
             fixed: fixed.collect::<Result<_>>()?,
             gradient: uploaded(gpu, &vec![0.0_f32; module.parameters()])?,
+            squares: gpu.memory(MOST_LOSSES * size_of::<f64>())?,
             losses: gpu.memory(MOST_LOSSES * size_of::<f64>())?,
             place: gpu.memory(size_of::<u64>())?,
+            refused: gpu.memory(size_of::<u32>())?,
             gpu: gpu.clone(),
             module: Arc::clone(module),
             settings,
@@ -83,7 +100,7 @@ impl Stepwise {
         if let Some(index) = self.passes.iter().position(|pass| pass.mode == mode && pass.sizes.rows == rows) {
             return Ok(index);
         }
-        let pass = Pass::new(&self.module, mode, rows, &self.settings, &self.gpu)?;
+        let pass = self.new_pass(mode, rows)?;
         self.passes.push(pass);
         Ok(self.passes.len() - 1)
     }
@@ -103,21 +120,25 @@ impl Stepwise {
         let (batches, place) = (call.batches, self.place.address());
         let [x, y, w] = pass.batch.each_ref().map(GpuMemory::address);
         let [z, dz, losses] = [pass.outputs[0].address(), pass.adjoint.address(), self.losses.address()];
-        let Sizes { rows, features, parameters, .. } = pass.sizes;
+        let Sizes { rows, features, .. } = pass.sizes;
         let grid = |count: usize| Work::Alone(count).grid().map(|size| size as u32);
         let table = call.table;
         let tables = [table.features.address(), table.labels.address(), table.weights.address(), call.order];
         let gathered = [&tables[..], &[batches, place, x, y, w]].concat();
         device.launch(&pass.steps.gather, grid(rows * features), &gathered)?;
+        for Draw { kernel, grid, factors } in &pass.draws {
+            device.launch(kernel, *grid, &[batches, place, factors.address()])?;
+        }
         let inputs = self.inputs(pass, x, call.state[0])?;
         let outputs: Vec<usize> = pass.outputs.iter().map(GpuMemory::address).collect();
         let gradients = self.gradients(pass);
         let [values, adjoints] = pass.arenas.each_ref().map(GpuMemory::address);
+        let flags = values + pass.program.values * size_of::<f32>();
         let memory = Memory {
             size: size_of::<f32>(),
             values,
             adjoints,
-            flags: values + pass.program.values * size_of::<f32>(),
+            flags,
             inputs: &inputs,
             outputs: &outputs,
             seeds: &[dz],
@@ -132,18 +153,21 @@ impl Stepwise {
         )?;
         if pass.mode == Mode::Training {
             pass.program.run_backward(&device, &memory)?;
-            let [p, first, second] = call.state;
-            let updated = [p, self.gradient.address(), first, second, batches, place];
-            device.launch(&pass.steps.update, grid(parameters), &updated)?;
+            let ([p, first, second], gradient) = (call.state, self.gradient.address());
+            let (squares, Moves { bound, update, grids }) = (self.squares.address(), &pass.steps.moves);
+            if let Some(bound) = bound {
+                device.launch(bound, grids[0], &[p, gradient, squares])?;
+            }
+            device.launch(update, grids[1], &[p, gradient, first, second, batches, place, squares])?;
             for (value, [start, count]) in pass.outputs[1..].iter().zip(&pass.updates) {
                 let to = self.state.address() + start * size_of::<f32>();
                 call.stream.copy(value.address(), to, count * size_of::<f32>())?;
             }
         }
-        device.launch(&pass.steps.next, [1, 32], &[place])
+        device.launch(&pass.steps.next, [1, 32], &[place, flags, self.refused.address()])
     }
 
-    /// Addresses of the arguments: the rows, then what the module captures.
+    /// Addresses of the arguments: the rows, then what the module captures, then random factors.
     fn inputs(&self, pass: &Pass, x: usize, parameters: usize) -> Result<Vec<usize>> {
         let constants = self.module.constant_indices(pass.mode).iter().map(|&index| {
             let at = |base: usize, start: usize| base + start * size_of::<f32>();
@@ -154,7 +178,8 @@ impl Stepwise {
                 (Captured::Fixed(_), None) => Err(Error::Internal("a captured tensor without memory".into())),
             }
         });
-        std::iter::once(Ok(x)).chain(constants).collect()
+        let factors = pass.draws.iter().map(|draw| Ok(draw.factors.address()));
+        std::iter::once(Ok(x)).chain(constants).chain(factors).collect()
     }
 
     /// Addresses of the gradients by the arguments, 0 where there is none.
@@ -163,7 +188,50 @@ impl Stepwise {
             Captured::Parameter(range) => self.gradient.address() + range.start * size_of::<f32>(),
             Captured::State(_) | Captured::Fixed(_) => 0,
         });
-        std::iter::once(0).chain(constants).collect()
+        std::iter::once(0).chain(constants).chain(pass.draws.iter().map(|_| 0)).collect()
+    }
+
+    /// See [`Pass`].
+    fn new_pass(&self, mode: Mode, rows: usize) -> Result<Pass> {
+        let Stepwise { gpu, module, settings, .. } = self;
+        let graph = module.program(mode, rows)?;
+        let program = CudaProgram::new(&graph)?;
+        let (outputs, parameters) = (module.outputs(), module.parameters());
+        let targets = settings.loss.targets(outputs);
+        let sizes = Sizes { rows, features: module.inputs(), outputs, targets, parameters };
+        if !sizes.are_counted() {
+            let what = format!("batches of {rows} events are too large for back end cuda");
+            return Err(Error::invalid(what, "lower fBatchSize"));
+        }
+        let steps = StepKernels::new(sizes, program.flags.len(), settings, &self.frozen);
+        let draws = draws(&graph, self.seed, gpu)?;
+        let drawing = draws.iter().map(|draw| &draw.kernel);
+        let kernels: Vec<&Kernel> = program.kernels.iter().chain(steps.all()).chain(drawing).collect();
+        let code = gpu.compile(&["device.hpp", "step.hpp"], &kernels)?;
+        let numbers = |count: usize| gpu.memory(count * size_of::<f32>());
+        let values = gpu.memory((program.values + program.flags.len()) * size_of::<f32>())?;
+        for (start, literals) in &program.literals {
+            let literals: Vec<f32> = literals.iter().map(|&number| number as f32).collect();
+            values.upload_at(start * size_of::<f32>(), &literals)?;
+        }
+        let constants: Vec<&Captured> = module.constants(mode).collect();
+        let place = |&argument: &usize| match argument.checked_sub(1).and_then(|at| constants.get(at)) {
+            Some(Captured::State(range)) => Ok([range.start, range.len()]),
+            _ => Err(Error::Internal("an update of no state".into())),
+        };
+        Ok(Pass {
+            mode,
+            sizes,
+            kernels: gpu.load(&kernels, &code)?,
+            arenas: [values, numbers(program.adjoints)?],
+            batch: [numbers(rows * sizes.features)?, numbers(rows * targets)?, numbers(rows)?],
+            outputs: graph.outputs.iter().map(|output| numbers(output.view.len())).collect::<Result<_>>()?,
+            adjoint: numbers(rows * outputs)?,
+            updates: graph.updates.iter().map(place).collect::<Result<_>>()?,
+            program,
+            steps,
+            draws,
+        })
     }
 }
 
@@ -198,6 +266,7 @@ impl Form for Stepwise {
 
     fn run(&mut self, trains: bool, call: &Call) -> Result<f64> {
         let mode = if trains { Mode::Training } else { Mode::Evaluation };
+        self.refused.clear(call.stream.number())?;
         self.losses.clear(call.stream.number())?;
         self.place.clear(call.stream.number())?;
         let mut done = 0;
@@ -214,56 +283,13 @@ impl Form for Stepwise {
             call.stream.synchronise()?;
             done += same;
         }
+        if downloaded::<u32>(&self.refused, 1)? != [0] {
+            return Err(index_out_of_range(&self.module));
+        }
         sum_of(&self.losses, MOST_LOSSES)
     }
 
     fn describe(&self) -> String {
         "a step as one launch".to_owned()
-    }
-}
-
-impl Pass {
-    fn new(module: &Module, mode: Mode, rows: usize, settings: &Settings, gpu: &Gpu) -> Result<Self> {
-        let graph = module.program(mode, rows)?;
-        if !graph.noise.is_empty() {
-            return Err(Error::invalid("back end cuda does not draw dropout's factors", "run it on LibTorch"));
-        }
-        let program = CudaProgram::new(&graph)?;
-        if !program.flags.is_empty() {
-            return Err(Error::invalid("back end cuda does not check the categories of events", "run it on LibTorch"));
-        }
-        let (outputs, parameters) = (module.outputs(), module.parameters());
-        let targets = settings.loss.targets(outputs);
-        let sizes = Sizes { rows, features: module.inputs(), outputs, targets, parameters };
-        if !sizes.are_counted() {
-            let what = format!("batches of {rows} events are too large for back end cuda");
-            return Err(Error::invalid(what, "lower fBatchSize"));
-        }
-        let steps = StepKernels::new(sizes, settings);
-        let kernels: Vec<&Kernel> = program.kernels.iter().chain(steps.all()).collect();
-        let code = gpu.compile(&["device.hpp", "step.hpp"], &kernels)?;
-        let numbers = |count: usize| gpu.memory(count * size_of::<f32>());
-        let values = gpu.memory(program.values * size_of::<f32>())?;
-        for (start, literals) in &program.literals {
-            let literals: Vec<f32> = literals.iter().map(|&number| number as f32).collect();
-            values.upload_at(start * size_of::<f32>(), &literals)?;
-        }
-        let constants: Vec<&Captured> = module.constants(mode).collect();
-        let place = |&argument: &usize| match argument.checked_sub(1).and_then(|at| constants.get(at)) {
-            Some(Captured::State(range)) => Ok([range.start, range.len()]),
-            _ => Err(Error::Internal("an update of no state".into())),
-        };
-        Ok(Pass {
-            mode,
-            sizes,
-            kernels: gpu.load(&kernels, &code)?,
-            arenas: [values, numbers(program.adjoints)?],
-            batch: [numbers(rows * sizes.features)?, numbers(rows * targets)?, numbers(rows)?],
-            outputs: graph.outputs.iter().map(|output| numbers(output.view.len())).collect::<Result<_>>()?,
-            adjoint: numbers(rows * outputs)?,
-            updates: graph.updates.iter().map(place).collect::<Result<_>>()?,
-            program,
-            steps,
-        })
     }
 }

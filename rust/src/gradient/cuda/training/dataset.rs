@@ -6,13 +6,13 @@ use crate::device::HostBuffer;
 use crate::error::Result;
 
 /// Standardised, in the order of the dataset.
-pub struct Table {
+pub struct DeviceDataset {
     pub features: GpuMemory,
     pub labels: GpuMemory,
     pub weights: GpuMemory,
 }
 
-impl Table {
+impl DeviceDataset {
     /// Copies all rows there.
     pub fn new(gpu: &Gpu, data: Rows, targets: usize) -> Result<Self> {
         let count = data.weights.len();
@@ -24,7 +24,7 @@ impl Table {
         data.gather_targets(&rows, labels.as_mut_slice(), weights.as_mut_slice());
         let [features, labels, weights] =
             [&features, &labels, &weights].map(|numbers| uploaded(gpu, numbers.as_slice()));
-        Ok(Table { features: features?, labels: labels?, weights: weights? })
+        Ok(DeviceDataset { features: features?, labels: labels?, weights: weights? })
     }
 }
 

@@ -1,6 +1,6 @@
 """Type checkers over the stub of cladtorch, and over what uses it: the scripts of root_macros and the snippets of the documentation.
 
-`types.py FOLDER`: FOLDER may hold the packages of tests/checks.txt.
+`python_types.py FOLDER`: FOLDER may hold the packages of tests/checks.txt.
 """
 
 import importlib.metadata
