@@ -16,6 +16,15 @@ y = compiled.Forward([x, w])
 gradients = compiled.Backward([torch.ones_like(y)])
 assert ROOT.largest(y) == 96
 assert ROOT.largest(gradients[0]) == 3 and ROOT.largest(gradients[1]) == 8
+by_name = ROOT.CladTorch.Compile(ROOT.my_graph, [x, w], fName="graph", fDynamicBatch=True)
+assert ROOT.largest(by_name.Forward([torch.ones([3, 4]), w])) == 36 and by_name.BackEnd() == "aot"
+for function in (lambda x: x, "my_graph", ROOT.largest):
+    try:
+        ROOT.CladTorch.Compile(function, [x])
+    except TypeError as error:
+        assert "Declare" in str(error) or "largest" in str(error), error
+    else:
+        raise AssertionError(f"{function} was compiled")
 try:
     compiled.Forward([x])
 except Exception as error:  # CladTorch::Error

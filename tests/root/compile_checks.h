@@ -317,6 +317,12 @@ inline void CheckRefusals()
    CHECK(nothing.BackEnd() == "autograd" && nothing.Reason().find("undefined") != std::string::npos);
    Refuses("no result", [&] { CladTorch::Compile([](const std::vector<torch::Tensor> &) { return std::vector<torch::Tensor>(); }, {x})(x); }, {"returns no tensor"});
    Refuses("too few inputs", [&] { CladTorch::Compile(MyGraph, {x}); }, {"takes 2 tensors, but 1"});
+   Refuses("too many inputs", [&] { CladTorch::Compile(MyGraph, {x, w, w}); }, {"takes 2 tensors, but 3 were given"});
+   const auto withDefault = [](torch::Tensor t, torch::Tensor factor = torch::ones({})) { return t * factor; };
+   CHECK(Close(CladTorch::Compile(withDefault, {x}).Forward({x}), x) && Close(CladTorch::Compile(withDefault, {x, x}).Forward({x, x}), x * x));
+   Refuses("more than the defaults", [&] { CladTorch::Compile(withDefault, {x, x, x}); }, {"takes 1 to 2 tensors, but 3 were given"});
+   const auto generic = [](const auto &t, auto &&...others) { return (t + ... + others); };
+   CHECK(Close(CladTorch::Compile([=](auto a, auto b) { return generic(a, b); }, {x, x}).Forward({x, x}), x + x));
    Refuses("an undefined input", [&] { CladTorch::Compile(MyGraph, {x, torch::Tensor()}); }, {"input 1", "undefined"});
    Refuses("shapes that do not fit", [&] { CladTorch::Compile(MyGraph, {x, x}); }, {"8x4 and 8x4"});
    Refuses(
@@ -422,7 +428,18 @@ inline void CheckDynamicBatchRefusals()
    refuses("half of the rows", [](torch::Tensor given) { return given.slice(0, 0, given.size(0) / 2).exp(); }, {x},
            {"operator 1", "without fDynamicBatch"});
    refuses("more operators for more rows",
-           [](torch::Tensor given) { return given.size(0) > 8 ? given.exp().sin() : given.exp(); }, {x}, {"fDynamicBatch"});
+           [](torch::Tensor given) { return given.size(0) > 8 ? given.exp().sin() : given.exp(); }, {x},
+           {"operator 2 of function", "the end of the function with 8 rows and aten::sin with 9 rows", "branches", "fDynamicBatch"});
+   refuses("a loop over the rows",
+           [](torch::Tensor given) {
+              auto state = torch::zeros({4});
+              for (std::int64_t row = 0; row < given.size(0); ++row)
+                 state = torch::tanh(state + given[row]);
+              return state;
+           },
+           {x}, {"loops over the rows", "fDynamicBatch"});
+   refuses("a root of the number of rows", [](torch::Tensor given) { return given.sum(0) / std::sqrt(given.size(0)); }, {x},
+           {"aten::div at operator 2", "fDynamicBatch"});
    refuses("a captured tensor with a number for each row",
            [y = torch::randn({8, 4})](torch::Tensor given) { return given * y; }, {x}, {"8 rows but not with more", "fDynamicBatch"});
    refuses("a weight that is as long as the batch", MyGraph, {torch::randn({4, 4}), torch::randn({4, 3})},

@@ -147,6 +147,33 @@ std::vector<Everyday> Mathematics()
          y.index_put_({torch::indexing::Slice(), 2}, x.select(1, 0));
          return y;
       }},
+      {"numbers that are written", [](const Tensor &x) {
+         auto y = x.sin(), z = torch::zeros_like(x);
+         y.index_put_({torch::indexing::Slice(), 1}, 1.);
+         y.index_put_({0, 2}, -1);
+         z.index_put_({torch::tensor({2, 0})}, 3.);
+         z.index_put_({1}, torch::tensor(0.5f));
+         return y * x + z;
+      }},
+      {"numbers where masks are true", [](const Tensor &x) {
+         auto y = x.sin();
+         y.index_put_({x > 0.5}, 2.);
+         y.index_put_({x.select(1, 0) < 0}, x.mean());
+         return y * x;
+      }},
+      {"diagonals of a number", [](const Tensor &x) {
+         auto y = x.t().matmul(x), tall = torch::cat({x.t(), x.t().exp()});
+         y.fill_diagonal_(0.);
+         return y.sum() + tall.fill_diagonal_(2, true) * tall.sin();
+      }},
+      {"rows by numbers of its own", [](const Tensor &x) {
+         auto y = x.sin();
+         y.index_put_({torch::tensor({2, 0})}, x.slice(0, 0, 2));
+         return y * x;
+      }},
+      {"the least of its own great integers", [](const Tensor &x) {
+         return x * torch::tensor({16777217l, 16777216l, 16777218l, 16777219l}).argmin(0);
+      }},
       {"a weighted mean of what passes", [](const Tensor &x) {
          const auto passes = x > 0;
          return (x * passes).sum(1) / passes.sum(1).clamp_min(1);
@@ -217,8 +244,12 @@ std::vector<Everyday> InParts()
 
 std::vector<Everyday> ForLibTorch()
 {
-   const auto columns = torch::tensor({{0, 1}, {2, 3}});
+   const auto columns = torch::tensor({{0, 1}, {2, 3}}), great = torch::tensor({16777217l, 16777216l, 16777218l, 16777219l});
+   const auto inner = CladTorch::Compile([](Tensor x) { return x.sin() * 2; }, {torch::ones({3, 4})});
    return {
+      {"a compiled function", [=](const Tensor &x) { return inner(x).square(); }, "calls a compiled function"},
+      {"a compiled function's value", [=](const Tensor &x) { return x * inner.Forward({x.detach()}); }, "calls a compiled function"},
+      {"a mask and numbers for it", [](const Tensor &x) { auto y = x.sin(); y.index_put_({x > 0}, x.index({x > 0})); return y; }, "depends on the values"},
       {"noise", [](const Tensor &x) { return x + torch::randn_like(x); }, "randn_like"},
       {"a value", [](const Tensor &x) { return x / x.detach().max().item<float>(); }, "item"},
       {"selected values", [](const Tensor &x) { return x.index({x > 0}).sum(); }, "depends on the values"},
@@ -226,7 +257,7 @@ std::vector<Everyday> ForLibTorch()
       {"the input itself", [](const Tensor &x) { return x; }, "return a clone()"},
       {"a shared part in place", [](const Tensor &x) { auto y = x * 1; const auto rows = y.reshape({-1}); y.select(1, 0).mul_(2); return y + rows.sum(); }, "aten::mul_"},
       {"chosen by integers in another order", [=](const Tensor &x) { return x.index_select(1, columns.t().reshape({-1})) * columns.t().reshape({-1}).to(torch::kFloat); }, "aten::reshape"},
-      {"the place of the least of great integers", [](const Tensor &x) { return x * torch::tensor({16777217l, 16777216l, 16777218l, 16777219l}).argmin(0); }, "aten::argmin"},
+      {"the place of the least of great integers", [=](const Tensor &x) { return x * great.argmin(0); }, "aten::argmin"},
       {"a place that is taken twice", [](const Tensor &x) { return x.sin().index_put({torch::arange(1, -3, -3)}, x.select(0, 0)); }, "aten::index_put"},
       {"sums at some places", [](const Tensor &x) { return x.sin().index_put({torch::arange(1, 3)}, x.slice(0, 1), true); }, "aten::index_put"},
       {"an operator without a kernel", [](const Tensor &x) { return torch::special_i1(x); }, "special_i1"},

@@ -51,6 +51,7 @@ struct State {
    Tensor fCodes = torch::tensor({16777216, 16777217, 3, 1000822081}, torch::kLong);
    Tensor fRows = torch::tensor({2, 0, 1}, torch::kLong);
    Tensor fColumns = torch::tensor({3, 0, 1, 1}, torch::kLong);
+   Tensor fNumber = torch::full({}, 0.25f);
    Tensor fKept;
    Tensor fSeen; ///< of the last run
    torch::nn::BatchNorm1d fNorm{4};
@@ -200,6 +201,13 @@ inline std::vector<Kind> OtherKinds()
       STEP(return a.clone().mul_(n).add_(b);),
       STEP(Tensor own = a.clone(); own[1].mul_(n); return own;),
       STEP(Tensor own = a.clone(); const auto row = b[0]; own.index_put_({1}, row); return own;),
+      STEP(Tensor own = a * 2; own.index_put_({torch::indexing::Slice(), 1}, n); return own * b;),
+      STEP(Tensor own = a * 2; own.index_put_({0, 3}, n).index_put_({torch::tensor({2, 0})}, -n); return own + b;),
+      STEP(Tensor own = a + b; own.index_put_({b > 1e-3}, n); return own;),
+      STEP(Tensor own = a + b; own.index_put_({torch::indexing::Slice(), s.fColumns > 0}, n); return own * a;),
+      STEP(Tensor own = a.sin(); own.index_put_({b.select(1, 1) > 1e-3}, s.fNumber); return own;),
+      STEP(Tensor own = a * b; own.fill_diagonal_(n); return own;),
+      STEP(Tensor own = a.t() * 2; own.fill_diagonal_(n, true); return own.t();),
       STEP(return (a * 1).index_put({torch::arange(1, -1, -1), torch::arange(-1, 3, 3)}, b[1].slice(0, 0, 2));),
       STEP(Tensor own = a * 1; const auto view = own.select(1, 2); own.mul_(b); return own + view.unsqueeze(1);),
       STEP(Tensor own = torch::zeros_like(a); own.slice(1, 0, 2).copy_(b.slice(1, 2, 4)); return own;),

@@ -187,11 +187,11 @@ inline void Change(int change, State &state, const std::function<void()> &reset)
 {
    const torch::NoGradGuard off;
    switch (change) {
-   case CallSpec::kInPlace: state.fScale.mul_(-1.3), state.fWeight.add_(0.1); break;
+   case CallSpec::kInPlace: state.fScale.mul_(-1.3), state.fWeight.add_(0.1), state.fNumber.add_(1); break;
    case CallSpec::kFrozen: state.fWeight.requires_grad_(!state.fWeight.requires_grad()); break;
    case CallSpec::kNewData: state.fWeight.set_data(torch::linspace(2, -1, 4)); break;
    case CallSpec::kEval: state.fNorm->train(!state.fNorm->is_training()), state.fDropout->train(!state.fDropout->is_training()), reset(); break;
-   case CallSpec::kRebound: state.fScale = torch::linspace(1, 3, 4), reset(); break;
+   case CallSpec::kRebound: state.fScale = torch::linspace(1, 3, 4), state.fNumber = torch::full({}, -0.5f), reset(); break;
    case CallSpec::kIndices: state.fColumns.copy_(torch::tensor({1, 2, 3, 3}, torch::kLong)); break;
    default: break;
    }

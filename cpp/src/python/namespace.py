@@ -45,6 +45,7 @@ def complete_namespace():
 
     space = ROOT.CladTorch
     space.__version__ = VERSION
+    space.Compile = compile_function
 
     def names(self):
         if self is not space:

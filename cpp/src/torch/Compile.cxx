@@ -361,11 +361,13 @@ bool DispatchesPlainly()
    return keys.included_ == c10::default_included_set && keys.excluded_ == c10::default_excluded_set;
 }
 
-constexpr const char *kInside = "it calls a compiled function, which chooses its back end at each call";
+constexpr const char *kInside = "it calls a compiled function, which chooses its back end at each call: call what that was "
+                                "compiled from";
 
 TensorList Forward(CompiledData &data, const TensorList &inputs, LastCall &last)
 {
-   Watch::NoteHere(kInside);
+   if (Watch::NoteHere(kInside))
+      return Detached((*data.fFunction)(inputs)); // kernels could not read the memory
    if (AnyNegative(inputs))
       return Forward(data, WithoutNegative(inputs), last);
    last.fSpecialisation = nullptr; // nothing to go back through where this call fails
@@ -447,8 +449,7 @@ TensorList Jacobian(CompiledData &data, const TensorList &inputs)
 
 TensorList Call(CompiledData &data, const TensorList &inputs)
 {
-   Watch::NoteHere(kInside);
-   if (!DispatchesPlainly())
+   if (Watch::NoteHere(kInside) || !DispatchesPlainly())
       return (*data.fFunction)(inputs);
    if (AnyNegative(inputs))
       return Call(data, WithoutNegative(inputs));
@@ -490,16 +491,19 @@ TensorList Compiled::ForwardAll(const TensorList &inputs) const
 
 TensorList Compiled::Backward(const TensorList &adjoints) const
 {
+   Watch::RefuseHere(kInside);
    return TorchGuard("CladTorch::Compiled::Backward", [&] { return Internal::Backward(fData->Last(), adjoints); });
 }
 
 TensorList Compiled::Jacobian(const TensorList &inputs) const
 {
+   Watch::RefuseHere(kInside);
    return TorchGuard("CladTorch::Compiled::Jacobian", [&] { return Internal::Jacobian(*fData, inputs); });
 }
 
 TensorList Compiled::HessianVector(const TensorList &inputs, const TensorList &directions) const
 {
+   Watch::RefuseHere(kInside);
    return TorchGuard("CladTorch::Compiled::HessianVector",
                      [&] { return Internal::HessianVector(*fData->fFunction, inputs, directions); });
 }

@@ -5,6 +5,7 @@
 #include "Recorded.hxx"
 #include "Subgraph.hxx"
 #include "Watch.hxx"
+#include "Writes.hxx"
 
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <torch/csrc/jit/frontend/tracer.h>
@@ -105,6 +106,7 @@ std::shared_ptr<Graph> Inside(const Node &node, const c10::OperatorHandle &handl
       examples.emplace_back(std::move(*example));
    }
    const torch::NoGradGuard withoutGradients;
+   const Writes ofThis; // not of the function whose operator it is
    const auto call = [&](const torch::jit::Stack &given) {
       TensorList tensors;
       for (const auto &one : given)

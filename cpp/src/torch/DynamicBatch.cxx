@@ -24,6 +24,30 @@ std::string Taker(const Observation &observation, std::size_t index)
    return "";
 }
 
+/// A function as it was observed with so many rows.
+struct OfRows {
+   const Observation &fObservation;
+   std::int64_t fRows;
+
+   std::string Operator(std::size_t node) const
+   {
+      const auto &nodes = fObservation.fGraph.nodes;
+      const auto name = node < nodes.size() ? std::string(nodes[node].op) : "the end of the function";
+      return name + " with " + std::to_string(fRows) + " rows";
+   }
+};
+
+/// Throws where the function calls other operators for other numbers of rows, and names the first one.
+void CheckOperators(const OfRows &first, const OfRows &other, const std::string &remedy)
+{
+   const auto &a = first.fObservation.fGraph.nodes, &b = other.fObservation.fGraph.nodes;
+   for (std::size_t i = 0; i < std::max(a.size(), b.size()); ++i)
+      if (i >= a.size() || i >= b.size() || a[i].op != b[i].op)
+         throw std::runtime_error(std::string(i < a.size() ? a[i].place : b[i].place) + " is " + first.Operator(i) + " and " +
+                                  other.Operator(i) + ": the function branches on the number of rows (size(0)), or loops over "
+                                  "the rows; " + remedy);
+}
+
 /// Throws where a tensor that the function makes of numbers follows the rows.
 void CheckConstants(const Observation &first, const Observation &other, const std::string &name, const std::string &remedy)
 {
@@ -64,6 +88,8 @@ DynamicBatch::DynamicBatch(const ListFunction &function, const TensorList &examp
                                thrown.Message() + "; each input whose first dimension is as long as that of the first "
                                "input follows it: give examples where no other one is, or " + remedy);
    }
+   CheckOperators({first, fRows}, {observed[0], fRows + 1}, remedy);
+   CheckOperators({first, fRows}, {observed[1], other}, remedy);
    const auto fills = FillsOfOtherShapes(first, observed);
    for (auto *observation : {&first, &observed[0], &observed[1]})
       SpellOutFills(*observation, fills);

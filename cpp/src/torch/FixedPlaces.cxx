@@ -127,6 +127,39 @@ Value *Replaced(Graph &graph, Value &x, Value &values, const Places &places)
    return Insert(graph, where, {constant(places.fReplaced.reshape(mask).to(device)), apart, &x}, sizes, x);
 }
 
+/// Whether the index at dimension `first` is a mask of the dimensions of a tensor of shape `sizes` that follow.
+bool IsMask(const Value &index, const Sizes &sizes, std::size_t first)
+{
+   const auto type = index.type()->cast<c10::TensorType>();
+   const auto shape = KnownSizes(index);
+   return shape && *type->scalarType() == at::kBool && !shape->empty() && first + shape->size() <= sizes.size() &&
+          std::equal(shape->begin(), shape->end(), sizes.begin() + static_cast<std::ptrdiff_t>(first));
+}
+
+/// The only index, a mask, with dimensions of one element behind its own, so that it broadcasts to shape `sizes`; else null.
+Value *MaskOf(Graph &graph, Value &list, const Sizes &sizes)
+{
+   if (list.node()->kind() != torch::jit::prim::ListConstruct)
+      return nullptr;
+   Value *mask = nullptr;
+   std::size_t first = 0;
+   const auto given = list.node()->inputs();
+   for (std::size_t i = 0; i < given.size(); ++i) {
+      const auto constant = torch::jit::toIValue(given[i]);
+      if (constant && constant->isNone())
+         continue;
+      if (mask || !IsMask(*given[i], sizes, i))
+         return nullptr;
+      mask = given[i];
+      first = i;
+   }
+   if (!mask)
+      return nullptr;
+   auto shape = *KnownSizes(*mask);
+   shape.resize(sizes.size() - first, 1);
+   return Insert(graph, torch::jit::aten::reshape, {mask, graph.insertConstant(shape)}, shape, *mask);
+}
+
 bool AreOfOneType(const Value &a, const Value &b)
 {
    return a.type()->expectRef<c10::TensorType>().scalarType() == b.type()->expectRef<c10::TensorType>().scalarType();
@@ -144,11 +177,16 @@ void TakeFixedPlaces(Graph &graph)
       const auto adds = torch::jit::toIValue(node->input(3));
       if (!sizes || !values || !adds || adds->toBool() || !AreOfOneType(*node->input(0), *node->input(2)))
          continue;
-      const auto places = PlacesOf(*node->input(1), *sizes);
-      if (!places)
-         continue;
       const torch::jit::WithInsertPoint here(node);
-      node->output()->replaceAllUsesWith(Replaced(graph, *node->input(0), *node->input(2), *places));
+      auto &x = *node->input(0), &given = *node->input(2);
+      Value *made = nullptr;
+      if (const auto places = PlacesOf(*node->input(1), *sizes))
+         made = Replaced(graph, x, given, *places);
+      else if (auto *mask = Product(*values) == 1 ? MaskOf(graph, *node->input(1), *sizes) : nullptr)
+         made = Insert(graph, torch::jit::aten::where, {mask, &given, &x}, *sizes, x);
+      if (!made)
+         continue;
+      node->output()->replaceAllUsesWith(made);
       node->destroy();
    }
 }

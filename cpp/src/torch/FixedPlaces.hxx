@@ -1,5 +1,5 @@
 /// \file torch/FixedPlaces.hxx
-/// \brief Elements that are put where constant indices say.
+/// \brief Elements that are put where constant indices or a mask say.
 
 #ifndef CLADTORCH_TORCH_FIXEDPLACES
 #define CLADTORCH_TORCH_FIXEDPLACES
@@ -10,7 +10,8 @@ namespace CladTorch {
 namespace Internal {
 
 /// `x.index_put(indices, values)`, with constant indices for neighbouring dimensions that choose no place twice, becomes `x` with those
-/// places taken from `values`: operators that read elements. Others stay: of several elements for one place LibTorch takes any.
+/// places taken from `values`: operators that read elements. With a mask and one number it becomes `where`. Others stay: of
+/// several elements for one place LibTorch takes any.
 void TakeFixedPlaces(torch::jit::Graph &graph);
 
 } // namespace Internal

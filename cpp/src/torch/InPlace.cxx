@@ -2,6 +2,7 @@
 
 #include "Recorded.hxx"
 
+#include <ATen/ATen.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <torch/csrc/jit/ir/constants.h>
 
@@ -266,6 +267,18 @@ private:
       return Insert("permute", {part, Numbers(back)}, sizes, *whole);
    }
 
+   /// What no operator makes anew, with a mask of the diagonal.
+   Value *FilledDiagonal(const Node &node, const Sizes &sizes)
+   {
+      auto *changed = node.input(0);
+      const auto wraps = torch::jit::toIValue(node.input(2));
+      if (!wraps)
+         return nullptr;
+      const auto device = *changed->type()->expectRef<c10::TensorType>().device();
+      const auto diagonal = at::zeros(sizes, at::kBool).fill_diagonal_(1, wraps->toBool()).to(device);
+      return Insert("masked_fill", {changed, fGraph.insertConstant(diagonal), node.input(1)}, sizes, *changed);
+   }
+
    /// The node that makes a new tensor of what `node` would change its first argument to; null where none is known.
    Value *Remade(Node &node)
    {
@@ -278,6 +291,8 @@ private:
       auto *none = plain == "fill" || plain == "zero" ? fGraph.insertConstant(c10::IValue()) : nullptr;
       if (plain == "zero")
          return Insert("zeros_like", {changed, none, none, none, none, none}, *sizes, *changed);
+      if (plain == "fill_diagonal")
+         return FilledDiagonal(node, *sizes);
       if (plain == "fill" && !node.input(1)->type()->isSubtypeOf(*c10::TensorType::get()))
          return Insert("full_like", {changed, node.input(1), none, none, none, none, none}, *sizes, *changed);
       if (plain == "copy" || plain == "fill")

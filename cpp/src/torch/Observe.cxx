@@ -97,7 +97,7 @@ Seen RunClosed(const ListFunction &function, const TensorList &inputs)
       } catch (const Unobservable &) {
          throw;
       } catch (const std::exception &e) {
-         failure = Message(e);
+         failure = watch.Obstacle().empty() ? Message(e) : watch.Obstacle();
       }
    }
    if (RunPlainly(function, inputs, false))
@@ -187,11 +187,11 @@ Observation RunTraced(const ListFunction &function, const TensorList &inputs, co
    observation.fConstants = parameters;
    observation.fParameters = parameters.size();
    std::size_t computed = 0;
-   const auto lifted = Simplify(graph, computed);
+   const auto lifted = Simplify(graph, [&](const torch::Tensor &constant) { return watch->Made(constant, 2); }, computed);
    observation.fConstants.insert(observation.fConstants.end(), lifted.begin(), lifted.end());
    observation.fMade.resize(parameters.size());
    for (std::size_t i = 0; i < lifted.size(); ++i)
-      observation.fMade.push_back(i + computed >= lifted.size() || watch->Made(lifted[i]));
+      observation.fMade.push_back(i + computed >= lifted.size());
    for (std::size_t i = 0; i < observation.fConstants.size(); ++i)
       if (observation.fMade[i])
          Join(observation.fConstants[i], *graph->inputs()[inputs.size() + i], DeviceOf(inputs));

@@ -29,8 +29,8 @@ using torch::jit::Graph;
 using torch::jit::Node;
 using torch::jit::Value;
 
-/// Makes captured tensors, which LibTorch records as constants, arguments of the graph.
-TensorList LiftConstants(Graph &graph)
+/// Makes constant tensors arguments of the graph, but for those that `stays` says.
+TensorList LiftConstants(Graph &graph, const std::function<bool(const torch::Tensor &)> &stays)
 {
    TensorList tensors;
    std::vector<Node *> constants;
@@ -39,6 +39,8 @@ TensorList LiftConstants(Graph &graph)
          constants.push_back(node);
    for (auto *node : constants) {
       auto value = torch::jit::toIValue(node->output());
+      if (stays(value->toTensor()))
+         continue;
       auto *argument = graph.addInput();
       argument->inferTypeFrom(value->toTensor());
       node->output()->replaceAllUsesWith(argument);
@@ -335,9 +337,10 @@ void CheckFilled(const Graph &graph)
 
 } // namespace
 
-TensorList Simplify(std::shared_ptr<Graph> graph, std::size_t &computed)
+TensorList Simplify(std::shared_ptr<Graph> graph, const std::function<bool(const torch::Tensor &)> &isMade,
+                    std::size_t &computed)
 {
-   auto captured = LiftConstants(*graph); // before anything is computed from them: they may change
+   auto captured = LiftConstants(*graph, isMade); // before anything is computed from them: they may change
    TakeCompositesApart(*graph);
    ReplaceChangesOfOwn(*graph);
    torch::jit::RemoveTensorMutation(graph);
@@ -348,7 +351,7 @@ TensorList Simplify(std::shared_ptr<Graph> graph, std::size_t &computed)
    torch::jit::ConstantPropagation(graph);
    SpellOutLists(*graph);
    TakeFixedPlaces(*graph);
-   const auto numbers = LiftConstants(*graph); // computed of nothing but numbers
+   const auto numbers = LiftConstants(*graph, [](const torch::Tensor &) { return false; }); // computed of nothing but numbers
    computed = numbers.size();
    captured.insert(captured.end(), numbers.begin(), numbers.end());
    torch::jit::LowerSimpleTuples(graph);

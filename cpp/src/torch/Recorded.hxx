@@ -9,6 +9,7 @@
 #include <torch/csrc/jit/ir/ir.h>
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -17,9 +18,12 @@ namespace CladTorch {
 namespace Internal {
 
 /// Leaves pure operators of inputs and constants. Returns the tensors that have become inputs of the graph, in that order:
-/// those that LibTorch met without having seen them computed, then those that were computed of numbers alone.
+/// those that are captured, then those that were computed of numbers alone.
+/// \param isMade Of a tensor that LibTorch met without having seen it computed, with two handles on it: whether the function
+///        makes it of numbers.
 /// \param[out] computed How many of them are of the second kind.
-TensorList Simplify(std::shared_ptr<torch::jit::Graph> graph, std::size_t &computed);
+TensorList Simplify(std::shared_ptr<torch::jit::Graph> graph, const std::function<bool(const torch::Tensor &)> &isMade,
+                    std::size_t &computed);
 
 /// Whether the node is no operator of its own: constants and lists are spelt out in the arguments of the operators that use them.
 bool IsSpeltOut(const torch::jit::Node &node);

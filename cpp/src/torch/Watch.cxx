@@ -59,11 +59,27 @@ bool ShapeFollowsValues(const c10::OperatorHandle &handle, c10::ArrayRef<const c
       return false;
    if (name != "aten::index" && name != "aten::index_put" && name != "aten::index_put_")
       return true;
+   if (name != "aten::index" && inputs[2].toTensor().numel() == 1) // one number wherever a mask is true
+      return false;
    bool masks = false;
    ForEachTensor(inputs[1], [&](const torch::Tensor &index) {
       masks = masks || (index.defined() && (index.scalar_type() == torch::kBool || index.scalar_type() == torch::kByte));
    });
    return masks;
+}
+
+/// Which argument of the operator is what it writes, where LibTorch makes that of a C++ number without an operator
+/// (`y.index_put_({0}, 1.)`); 0: none.
+std::size_t WrittenNumber(std::string_view name)
+{
+   return name == "aten::fill_" || name == "aten::copy_" ? 1 : name == "aten::index_put_" ? 2 : 0;
+}
+
+/// Whether it is one number in memory of its own, from LibTorch's allocator.
+bool IsOwnNumber(const torch::Tensor &tensor)
+{
+   return tensor.defined() && tensor.dim() == 0 && !tensor.requires_grad() && tensor.has_storage() && tensor.is_cpu() &&
+          tensor.storage().use_count() == 1 && tensor.storage().allocator();
 }
 
 bool IsEmpty(std::string_view name)
@@ -167,10 +183,17 @@ void Watch::CheckKept() const
                           "kernels would not renew: return that tensor, too");
 }
 
-void Watch::NoteHere(std::string_view obstacle)
+bool Watch::NoteHere(std::string_view obstacle)
 {
    if (gInnermost)
       gInnermost->Note(std::string(obstacle));
+   return gInnermost;
+}
+
+void Watch::RefuseHere(std::string_view obstacle)
+{
+   if (NoteHere(obstacle))
+      throw Unobservable(std::string(obstacle));
 }
 
 void Watch::CheckAliases(const TensorList &results) const
@@ -228,8 +251,11 @@ std::size_t Watch::Hash(const torch::Tensor &tensor) const
    return hash;
 }
 
-bool Watch::Made(const torch::Tensor &tensor) const
+bool Watch::Made(const torch::Tensor &tensor, std::size_t holders) const
 {
+   const auto is = [&](const WeakTensor &written) { return torch::Tensor(written.lock()).is_same(tensor); };
+   if (std::any_of(fWritten.begin(), fWritten.end(), is))
+      return tensor.use_count() == holders;
    const auto *memory = Find(tensor);
    if (!memory || memory->fInput)
       return false;
@@ -272,7 +298,7 @@ void Watch::Before(const at::RecordFunction &record, Call &call)
       torch::GradMode::is_enabled() && !c10::impl::tls_is_dispatch_key_excluded(c10::DispatchKey::AutogradFunctionality);
    if (fGradients == kNoGradients && torch::GradMode::is_enabled())
       Note("it switches gradients on (AutoGradMode) before " + Place());
-   Step step{name->name + '.' + name->overload_name, 0};
+   Step step{name->name + '.' + name->overload_name, NoteNumber(name->name, InputsOf(record))};
    for (const auto &input : InputsOf(record)) {
       ForEachTensor(input, [&](const torch::Tensor &tensor) { BeforeArgument(tensor, call); });
       Mix(step.fArguments, Hash(input));
@@ -317,6 +343,22 @@ void Watch::BeforeArgument(const torch::Tensor &tensor, Call &call)
                                                      [&](const torch::Tensor &known) { return known.is_same(tensor); })) {
       fCaptured.push_back(tensor);
    }
+}
+
+/// A tensor of one number that the operator writes is known by the number, whose hash this returns: it is not captured if nobody
+/// has it after the run.
+std::size_t Watch::NoteNumber(const std::string &name, c10::ArrayRef<const c10::IValue> inputs)
+{
+   const auto place = WrittenNumber(name);
+   if (place == 0 || place >= inputs.size() || !inputs[place].isTensor())
+      return 0;
+   const auto &tensor = inputs[place].toTensor();
+   if (!IsOwnNumber(tensor) || Find(tensor) || Knows(tensor))
+      return 0;
+   Know(tensor);
+   fWritten.emplace_back(tensor.getIntrusivePtr());
+   const auto *bytes = static_cast<const char *>(tensor.unsafeGetTensorImpl()->data());
+   return std::hash<std::string_view>()({bytes, tensor.itemsize()});
 }
 
 /// Whether the tensor took over the memory of one that the function made of numbers and that is gone: torch::tensor() returns one.

@@ -45,8 +45,10 @@ public:
    void End(const TensorList &results);
    /// Throws Inconstant where a tensor that the run computed of its inputs is still there: call it after End(), without results.
    void CheckKept() const;
-   /// Notes what a function of this thread does that its operators do not show, where one is watched.
-   static void NoteHere(std::string_view obstacle);
+   /// Notes what a function of this thread does that its operators do not show; false where none is watched.
+   static bool NoteHere(std::string_view obstacle);
+   /// The same, and throws Unobservable.
+   static void RefuseHere(std::string_view obstacle);
 
    const std::vector<Step> &Steps() const { return fSteps; }
    /// Captured tensors that require a gradient, in the order of their first use.
@@ -55,8 +57,12 @@ public:
    const std::vector<WeakTensor> &Addresses() const { return fAddresses; }
    /// The operators that drew random numbers, in order.
    const std::vector<std::string> &Draws() const { return fDraws; }
-   /// Whether an operator of this run made the tensor's memory. Throws Unobservable if of anything but numbers.
-   bool Made(const torch::Tensor &tensor) const;
+   /// Whether this run made the tensor: by operators, or of a number that it writes. Throws Unobservable if of anything but
+   /// numbers.
+   /// \param holders How many handles on the tensor the caller knows of.
+   bool Made(const torch::Tensor &tensor, std::size_t holders) const;
+   /// What it noted first; empty if nothing.
+   const std::string &Obstacle() const { return fObstacle; }
 
 private:
    struct Call;
@@ -83,6 +89,7 @@ private:
    std::size_t Hash(const torch::Tensor &tensor) const;
    void Before(const at::RecordFunction &record, Call &call);
    void BeforeArgument(const torch::Tensor &tensor, Call &call);
+   std::size_t NoteNumber(const std::string &name, c10::ArrayRef<const c10::IValue> inputs);
    bool IsShownByOther(const torch::Tensor &tensor);
    bool IsSuccessor(const torch::Tensor &tensor, const Memory *memory);
    void After(const at::RecordFunction &record, const Call &call);
@@ -112,6 +119,7 @@ private:
    std::vector<Step> fSteps;
    std::unordered_map<const void *, Memory> fMemory;
    std::unordered_map<const void *, Known> fTensors;
+   std::vector<WeakTensor> fWritten; ///< numbers, and perhaps captured tensors of one number; see NoteNumber()
    std::vector<WeakTensor> fAlive; ///< those of fTensors that were there when they were last looked through
    mutable std::vector<WeakTensor> fAddresses;
    std::vector<std::string> fDraws;

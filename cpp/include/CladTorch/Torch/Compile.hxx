@@ -138,21 +138,46 @@ private:
 
 namespace Internal {
 
-/// The smallest number of tensors in [N, 8] with which F can be called; 0 if there is none.
-template <class F, class Arguments = std::tuple<const torch::Tensor &>, std::size_t N = 1>
-struct Arity;
-template <class F, class... Tensors, std::size_t N>
-struct Arity<F, std::tuple<Tensors...>, N> {
-   static constexpr std::size_t Value()
-   {
-      if constexpr (std::is_invocable_v<F &, Tensors...>)
-         return N;
-      else if constexpr (N < 8)
-         return Arity<F, std::tuple<Tensors..., const torch::Tensor &>, N + 1>::Value();
-      else
-         return 0;
-   }
-};
+/// The most tensors that a function may take one by one.
+constexpr std::size_t kMostTensors = 8;
+
+template <std::size_t>
+using OneTensor = const torch::Tensor &;
+
+template <class F, class Numbers>
+struct TakesTensors;
+template <class F, std::size_t... I>
+struct TakesTensors<F, std::index_sequence<I...>> : std::is_invocable<F &, OneTensor<I>...> {};
+
+/// The smallest number of tensors, from N on, with which F can be called; 0 if there is none.
+template <class F, std::size_t N = 1>
+constexpr std::size_t Fewest()
+{
+   if constexpr (TakesTensors<F, std::make_index_sequence<N>>::value)
+      return N;
+   else if constexpr (N < kMostTensors)
+      return Fewest<F, N + 1>();
+   else
+      return 0;
+}
+
+/// Whether its body is compiled for each number of tensors that is asked about, as that of a generic lambda is.
+template <class F, class = void>
+struct IsGeneric : std::is_class<F> {};
+template <class F>
+struct IsGeneric<F, std::void_t<decltype(&F::operator())>> : std::false_type {};
+
+/// The greatest number of tensors, from N on, with which F can be called: more than N where it has default arguments.
+template <class F, std::size_t N>
+constexpr std::size_t Most()
+{
+   if constexpr (IsGeneric<F>::value || N == kMostTensors)
+      return N;
+   else if constexpr (TakesTensors<F, std::make_index_sequence<N + 1>>::value)
+      return Most<F, N + 1>();
+   else
+      return N;
+}
 
 inline TensorList AsList(torch::Tensor value)
 {
@@ -178,21 +203,35 @@ template <class F, class... Inputs>
 TensorList ResultsOf(F &function, const Inputs &...inputs)
 {
    using R = decltype(function(inputs...));
-   static_assert(IsResult<R>::value, "the function has to return a torch::Tensor, or a std::vector or std::tuple of them");
+   static_assert(IsResult<R>::value, "a function for CladTorch::Compile has to return a torch::Tensor, or a std::vector or std::tuple "
+                                     "of them; one number is a tensor, too: return x.sum(), not x.sum().item<double>()");
    if constexpr (IsResult<R>::value)
       return AsList(function(inputs...));
 }
 
 template <class F, std::size_t... I>
-ListFunction Unpacking(F function, std::index_sequence<I...>)
+TensorList ResultsOfEach(F &function, const TensorList &inputs, std::index_sequence<I...>)
 {
-   return [function = std::move(function)](const TensorList &inputs) mutable {
-      if (inputs.size() != sizeof...(I))
-         throw std::invalid_argument("the function takes " + std::to_string(sizeof...(I)) +
-                                     (sizeof...(I) == 1 ? " tensor, but " : " tensors, but ") +
-                                     std::to_string(inputs.size()) + (inputs.size() == 1 ? " was given" : " were given"));
-      return ResultsOf(function, inputs[I]...);
-   };
+   return ResultsOf(function, inputs[I]...);
+}
+
+[[noreturn]] inline void RefuseNumber(std::size_t fewest, std::size_t most, std::size_t given)
+{
+   const auto takes = (fewest < most ? std::to_string(fewest) + " to " : "") + std::to_string(most);
+   throw std::invalid_argument("the function takes " + takes + (most == 1 ? " tensor, but " : " tensors, but ") +
+                               std::to_string(given) + (given == 1 ? " was given" : " were given"));
+}
+
+/// The results of a function that takes kFewest to kMost tensors, tried from N on.
+template <class F, std::size_t kFewest, std::size_t kMost, std::size_t N = kFewest>
+TensorList Unpacked(F &function, const TensorList &inputs)
+{
+   if (inputs.size() == N)
+      return ResultsOfEach(function, inputs, std::make_index_sequence<N>());
+   if constexpr (N < kMost)
+      return Unpacked<F, kFewest, kMost, N + 1>(function, inputs);
+   else
+      RefuseNumber(kFewest, kMost, inputs.size());
 }
 
 template <class F, class = void>
@@ -215,14 +254,16 @@ std::shared_ptr<M> ModulePointer(const torch::nn::ModuleHolder<M> &module)
 template <class F>
 ListFunction AsListFunction(F function)
 {
-   constexpr auto arity = Arity<F>::Value(); // first, because a generic lambda accepts any number of arguments
-   if constexpr (arity > 0) {
-      return Unpacking(std::move(function), std::make_index_sequence<arity>());
-   } else {
-      static_assert(std::is_invocable_v<F &, const TensorList &>,
-                    "the function has to take one to eight torch::Tensor, by value or const reference, or a std::vector of them");
+   constexpr auto fewest = Fewest<F>(); // first, because a generic lambda accepts any number of arguments
+   if constexpr (fewest > 0)
+      return [function = std::move(function)](const TensorList &inputs) mutable {
+         return Unpacked<F, fewest, Most<F, fewest>()>(function, inputs);
+      };
+   else if constexpr (std::is_invocable_v<F &, const TensorList &>)
       return [function = std::move(function)](const TensorList &inputs) mutable { return ResultsOf(function, inputs); };
-   }
+   else
+      static_assert(fewest > 0, "CladTorch::Compile takes a function of one to eight torch::Tensor, by value or const reference, or of a "
+                                "std::vector of them; a lambda captures numbers: [k](torch::Tensor x) { return k * x; }");
 }
 
 } // namespace Internal
@@ -241,8 +282,8 @@ torch::Device OpenDevice(const std::string &name);
 /// auto gradients = compiled.Backward({torch::ones_like(y)}); // for x and w
 /// ~~~
 ///
-/// \param function Takes one to eight `torch::Tensor`, or a `std::vector` of them, and returns a tensor, a vector or a
-///        tuple of tensors; or a module of torch::nn (`torch::nn::Sequential net`, not a reference to it), whose
+/// \param function Takes one to eight `torch::Tensor`, some of which may have defaults, or a `std::vector` of them, and returns
+///        a tensor, a vector or a tuple of tensors; or a module of torch::nn (`torch::nn::Sequential net`, not a reference to it), whose
 ///        train() and eval() are then followed, but not other submodules, options (`Dropout`'s `p`) or tensors that are
 ///        assigned to its members: call Reset() after such a change. A function that is more than operators on its inputs and captured
 ///        tensors runs on LibTorch, and Reason() names the obstacle: values read out of tensors (item(), data_ptr())

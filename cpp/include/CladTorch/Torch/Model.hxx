@@ -33,7 +33,8 @@ std::shared_ptr<LossData> ObserveLoss(ListFunction loss, std::size_t outputs, st
 template <class F, class = std::enable_if_t<std::is_invocable_v<F &, const torch::Tensor &, const torch::Tensor &>>>
 std::shared_ptr<LossData> MakeLoss(F loss, std::size_t outputs, std::size_t labels, FromTorch)
 {
-   return ObserveLoss(Unpacking(std::move(loss), std::make_index_sequence<2>()), outputs, labels);
+   auto ofList = [loss = std::move(loss)](const TensorList &tensors) mutable { return Unpacked<F, 2, 2>(loss, tensors); };
+   return ObserveLoss(std::move(ofList), outputs, labels);
 }
 
 /// What a Model of `function` points to.
