@@ -125,6 +125,20 @@ fn written(path: &Path) -> (Dataset, Options) {
 }
 
 #[test]
+fn a_fit_that_goes_on_prints_as_it_did_unless_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("run.ckpt");
+    let data = circle(300, 3);
+    let given = |verbose| Options { verbose, ..Options::default() };
+    for (of_fit, asked, expected) in [(0, 1, 0), (2, 1, 2), (1, 1, 1), (0, 2, 2), (1, 0, 0)] {
+        let checkpoint = path.to_str().unwrap().to_owned();
+        let options = Options { verbose: of_fit, checkpoint, ..spec() };
+        Trainer::new(&network(1), &data, &options).unwrap().epoch(&data).unwrap();
+        assert_eq!(train::resumed_options(&path, &given(asked)).unwrap().verbose, expected, "{of_fit}, {asked}");
+    }
+}
+
+#[test]
 fn what_is_not_this_fits_checkpoint_is_refused_by_name() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("run.ckpt");

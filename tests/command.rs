@@ -131,7 +131,7 @@ fn complaints_name_the_thing_and_the_remedy() {
         (vec!["convert", &trees, "run1/events", "-c", "v"], ["column 'v'", "jets:4"]),
         (vec!["convert", &trees, "run1/events", "-c", "h"], ["column 'h'", "read it with ROOT"]),
         (vec!["convert", &trees, "run1/events", "-o", "out.npy"], ["out.npy", ".safetensors"]),
-        (vec!["convert", &trees, "run1/events", "-o", "/none/out.csv"], ["/none/out.csv", "No such file"]),
+        (vec!["convert", &trees, "run1/events", "-o", "/none/out.csv"], ["/none/out.csv", "there is no folder /none"]),
         (vec!["strain", &trees, "--out", "out.root"], ["trees.root: it cannot be read as HDF5", "copy the file again"]),
         (vec!["strain", "none.hdf5", "--out", "out.root"], ["none.hdf5", "No such file"]),
         (vec!["strain", &trees, "--out", &trees], ["is the file that is read", "--output"]),

@@ -19,10 +19,13 @@ for space in (ct, ROOT.CladTorch):
         assert name in names, (space, name)
     for name in names:
         assert hasattr(space, name), name
-try:
-    ct.Nothing
-except AttributeError as error:
-    assert "Nothing" in str(error)
+for name, remedy in [("Nothing", "dir(cladtorch) lists"), ("MLP", "write Mlp"), ("kRelu", "write kReLU"), ("DataSet", "write Dataset")]:
+    try:
+        getattr(ct, name)
+    except AttributeError as error:
+        assert f"no attribute '{name}': {remedy}" in str(error) and "\n" not in str(error), error
+    else:
+        raise AssertionError(name)
 
 random = np.random.default_rng(1)
 table = {"x": random.normal(size=300), "y": random.normal(size=300)}

@@ -106,7 +106,12 @@ void CheckColumns()
            {"'array'", "labels and weights"});
    Refuses("no event passes", [&] { add({"x"}, "x > 1000"); }, {"no event", "x > 1000", "events.root"});
    Refuses("cut that is no expression", [&] { add({"x"}, "x >"); }, {"'x >'", "events.root", "just-in-time"});
-   Refuses("cut on a missing column", [&] { add({"x"}, "nosuch > 1"); }, {"nosuch > 1"});
+   Refuses("cut on a missing column", [&] { add({"x"}, "nosuch > 1"); }, {"'nosuch > 1' (it has no column 'nosuch'; the nearest of its 6"});
+   Refuses("cut with a misspelt column", [&] { add({"x"}, "std::sqrt(x) < 3 && Label==1"); }, {"no column 'Label'", "6: 'label', "});
+   Refuses("cut that assigns", [&] { add({"x"}, "x <= 3 && label=1"); }, {"write == to compare"});
+   Refuses("expression with a misspelt column", [&] { add({"x", "x*array_[1]"}); }, {"'array_'", "6: 'array', "});
+   Refuses("source with a misspelt cut", [] { Dataset({"x"}).Add(CladTorch::Source("events", "events.root").Filter("lable > 0"), 1); },
+           {"'label'"});
    Refuses("duplicate column", [&] { add({"x", "x"}); }, {"\"x\" is listed twice"});
    Refuses("no columns", [&] { add({}); }, {"without columns"});
    Refuses("empty name", [&] { add({""}); }, {"without a name"});
@@ -220,6 +225,10 @@ void CheckFit()
    Refuses("wrong number of inputs", [&] { Mlp({2, 1}).Fit(data); },
            {"dataset has 1 numbers an event", "model takes 2"});
    Refuses("empty dataset", [&] { model.Fit(Dataset({"x"})); }, {"no events"});
+   Refuses("a label between classes", [&] { model.Fit(Dataset(data).Add("folder/inner", "events.root", 1.5)); },
+           {"selected event 0 of tree 'folder/inner' of events.root has label 1.5"});
+   Refuses("a label that is no class", [&] { model.Fit(Dataset({"x"}).Add("events", "events.root", "x", "x > 0")); },
+           {"selected event 1 of tree 'events' of events.root, label column 'x', has label 2", "kBinaryCrossEntropy"});
    Refuses("dataset without columns", [&] { model.Fit(Dataset()); }, {"0 numbers"});
    CheckDevice(data);
 }

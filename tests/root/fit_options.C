@@ -9,6 +9,8 @@ R__LOAD_LIBRARY(libcladtorch)
 
 #include <chrono>
 #include <csignal>
+#include <iostream>
+#include <sstream>
 #include <thread>
 #include <unistd.h>
 
@@ -76,6 +78,28 @@ void CheckLosses(const Dataset &train)
    }
 }
 
+/// A fit that goes on prints as much as it did, unless it is told otherwise.
+void CheckVerbosity(const Dataset &train, const Dataset &judges, FitOptions options)
+{
+   FitOptions loud;
+   loud.fVerbose = 2;
+   const auto printed = [&](const FitOptions &resumed) {
+      Mlp model({2, 16, 1});
+      std::ostringstream text;
+      auto *screen = std::cout.rdbuf(text.rdbuf());
+      model.Resume(train, judges, "run.ckpt", resumed);
+      std::cout.rdbuf(screen);
+      return text.str();
+   };
+   for (const int verbose : {0, 1}) {
+      options.fVerbose = verbose;
+      Mlp model({2, 16, 1});
+      model.Fit(train, judges, options);
+      CHECK(printed(FitOptions()).empty() == (verbose == 0));
+      CHECK(!printed(loud).empty() && model.Options().fVerbose == 1);
+   }
+}
+
 void CheckResume(const Dataset &train, const Dataset &judges)
 {
    FitOptions options;
@@ -98,6 +122,7 @@ void CheckResume(const Dataset &train, const Dataset &judges)
       CHECK(after.RestoredEpoch() == before.RestoredEpoch() && (early ? after.RestoredEpoch() > 0 : after.Epochs() == 6));
       CHECK(again.Options().fEpochs == ended.Options().fEpochs && again.LastFit().Epochs() == before.Epochs());
    }
+   CheckVerbosity(train, judges, options);
    whole.Fit(train, judges, options);
    CHECK(whole.Options().fCheckpoint.empty());
    Mlp stopped({2, 16, 1});

@@ -222,6 +222,7 @@ void CheckRareClass()
    if (!HasClad("a loss of several outputs"))
       return;
    // Labels that cannot judge: said before the fits, too.
+   options.fMetrics = {CladTorch::kRmse};
    options.fEpochs = 1000000000;
    options.fLossFunction = "double loss(const double *outputs, double label) { return (outputs[0] - label) * (outputs[0] - label); }";
    const auto judged = [&](const auto &fit) { Refuses("two outputs for one label", fit, {"1 label", "2 outputs"}); };

@@ -277,7 +277,7 @@ void CheckErrors()
            {"'z'", "entry 8500"});
    Refuses("wrong width", [] { Mlp({3, 1}).Fit(Make(), Options()); }, {"4 numbers", "takes 3"});
    Refuses("labels that are no classes", [] { Mlp({1, 1}).Fit(Stream({"y"}).Add("t", "bad.root", "x"), Options()); },
-           {"label", "kBinaryCrossEntropy"});
+           {"entry ", "tree 't' of bad.root, label column 'x', has label", "kBinaryCrossEntropy"});
 
    // a file that vanishes while the stream reads the one before it
    WriteFile("gone0.root", 0, 9000, 0);

@@ -126,7 +126,7 @@ BAD = [
     ([1, 2**24 + 1], "16777217"), ([2**53], "9007199254740992"), ([-(2**25)], "-33554432"), (np.array([2**63], "u8"), "9223372036854775808"),
     ([1e39], "1e+39"), ([1j], "complex128"), (["a", "b"], "<U1"), ([b"a"], "|S1"), ([None, 1], "objects", "NoneType"), ([[1], [1, 2]], "inhomogeneous"),
     (np.array(["2020-01-01"], "M8[ns]"), "times"), (np.array([5], "m8[s]"), "times"), (np.ma.array([1.0, 2.0], mask=[0, 1]), "masked"),
-    (np.array([{}, 1], object), "objects"), (np.zeros((3, 2)), "1 number an event", "(3, 2)"), (np.zeros(()), "a number for each event", "shape ()"), (3, "a number for each event"),
+    (np.array([{}, 1], object), "objects"), (np.zeros((3, 2)), "1 number an event", "(3, 2)"), (np.zeros(()), "a number for each event", "shape ()"), (3, "a number for each event, [3] for one"),
 ]  # fmt: skip
 for values, *parts in BAD:
     refuses(lambda: ct.Dataset(["bad"]).Add({"bad": values}, 1), "column 'bad'", *parts)

@@ -202,7 +202,7 @@ void CheckResume()
    CHECK(history.ValidationLoss() == expected.ValidationLoss());
    CHECK(history.Metric("AUC") == expected.Metric("AUC") && history.Metric("efficiency") == expected.Metric("efficiency"));
    auto said = resumed;
-   said.fVerbose = 1;
+   said.fVerbose = 2; // 1, the default, would count as not given
    Mlp ended({2, 12, 1});
    old = std::cout.rdbuf(printed.rdbuf());
    CHECK(ended.Resume(events, path, said).Metric("efficiency") == expected.Metric("efficiency"));
@@ -265,8 +265,12 @@ void CheckMistakes()
       model.Fit(events, options);
    };
    Refuses("no validation events", [&] { fit({CladTorch::kAuc}, CladTorch::kAuto, 0); }, {"fMetrics", "validation"});
-   Refuses("an AUC of values", [&] { fit({CladTorch::kAuc}, CladTorch::kMeanSquaredError); }, {"regression"});
-   Refuses("an RMSE of scores", [&] { fit({CladTorch::kRmse}); }, {"classifier"});
+   Refuses("an AUC of values", [&] { fit({CladTorch::kAuc}, CladTorch::kMeanSquaredError); },
+           {"kAuc does not judge a regression", "take one of kRmse, a function"});
+   Refuses("an RMSE of scores", [&] { fit({CladTorch::kAuc, CladTorch::kRmse}); },
+           {"kRmse does not judge a classifier", "kAuc, kAccuracy, kSignificance"});
+   Refuses("a likelihood of values", [&] { fit({CladTorch::kLogLikelihood}, CladTorch::kHuber); }, {"kLogLikelihood", "kRmse"});
+   CHECK(model.LastFit().Epochs() == 0); // all before the first epoch
    Refuses("one metric twice", [&] { fit({CladTorch::kAuc, CladTorch::kAuc}); }, {"AUC", "twice"});
    Refuses("a metric without a name", [] { Metric("", [](const Evaluation &) { return 0.; }); }, {"name"});
    Refuses("a metric without a function", [] { Metric("mine", nullptr); }, {"mine", "function"});

@@ -128,6 +128,8 @@ refuses(lambda: model.Fit(data, fMetrics=["AUC"]), "fMetrics", "list of metrics"
 refuses(lambda: model.Fit(data, fMetrics=ct.kAuc), "fMetrics", "list of metrics")
 refuses(lambda: model.Fit(data, fCallback=3), "fCallback", "a function")
 refuses(lambda: ct.Metric("mine", 3), "a function")
+refuses(lambda: ct.Metric("AUC"), "(name, function) takes", "takes one (kAuc, kAccuracy", kind=TypeError)
+assert str(ct.Metric(ct.kRmse).Name()) == "RMSE" and str(ct.Metric(ct.Metric(ct.kAuc)).Name()) == "AUC"
 refuses(lambda: model.Fit(data, fMetrics=[ct.kAdam]), "list of metrics")
 
 options = ct.FitOptions(fEpochs=6, fVerbose=0, fMetrics=[ct.kAccuracy, ct.kAuc])

@@ -130,7 +130,9 @@ struct FitOptions {
    int fDecayEpochs = 10;       ///< see kStep and kPlateau, at least 1
    /// Epochs, or a fraction of one, during which the learning rate first rises from 0, in equal parts at each step.
    double fWarmUp = 0;
-   double fWeightDecay = 0;     ///< 0 or more; the L2 term of the loss with kAdam and kSGD
+   /// 0 or more. With kAdam and kSGD the L2 term of the loss; with kAdamW each step multiplies the weights by 1 - learning rate *
+   /// fWeightDecay, so that useful figures are larger, such as 0.1 to 2.
+   double fWeightDecay = 0;
    double fL1 = 0;              ///< factor of the sum of the absolute values of all parameters, a term of the loss
    double fClipNorm = 0;        ///< scales gradients down whose Euclidean norm over all parameters is larger; 0: none
    double fClipValue = 0;       ///< limits each component of the gradient to plus and minus this; 0: none

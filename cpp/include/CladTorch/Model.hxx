@@ -171,7 +171,8 @@ public:
    /// had ended, the model gets what it gave, and no epoch runs. Throws for a damaged file, another network and other data. No
    /// code from the file is run.
    /// \param options Only what does not change the result: fThreads, fVerbose, fLive, fCallback, and fMetrics if they have
-   ///        functions. Throws for others than those of the checkpoint; one with its default value counts as not given.
+   ///        functions. Throws for others than those of the checkpoint; one with its default value counts as not given: a fit with
+   ///        fVerbose = 0 stays quiet unless 2 is given. fThreads, fLive and fCallback are not in the checkpoint: give them again.
    History Resume(const Dataset &data, const std::string &path, const FitOptions &options = FitOptions());
    /// With a dataset for the validation loss.
    History Resume(const Dataset &data, const Dataset &validation, const std::string &path,

@@ -9,6 +9,7 @@
 Importing loads the plugin. The names of this module are those of ROOT.CladTorch, which stay what they are.
 """
 
+import difflib
 import os
 import threading
 
@@ -47,7 +48,18 @@ def __getattr__(name):
     if name[:1] == "_":
         raise AttributeError(f"module 'cladtorch' has no attribute '{name}'")
     with _meeting:
-        return getattr(_space, name)
+        try:
+            return getattr(_space, name)
+        except AttributeError:
+            raise AttributeError(_unknown(name)) from None
+
+
+def _unknown(name):
+    """What is said of a name that the namespace does not have, with the one that may be meant."""
+    lower = {each.lower(): each for each in dir(_space)}
+    near = difflib.get_close_matches(name.lower(), lower, 1, 0.75)
+    remedy = f"write {lower[near[0]]}" if near else "dir(cladtorch) lists those that it has"
+    return f"module 'cladtorch' has no attribute '{name}': {remedy}"
 
 
 def __dir__():

@@ -709,7 +709,7 @@ class FitOptions:
     fDecay = 0.1: factor of the learning rate in kStep and kPlateau, in (0, 1]
     fDecayEpochs = 10: see kStep and kPlateau, at least 1
     fWarmUp = 0: Epochs, or a fraction of one, during which the learning rate first rises from 0, in equal parts at each step.
-    fWeightDecay = 0: 0 or more; the L2 term of the loss with kAdam and kSGD
+    fWeightDecay = 0: 0 or more. With kAdam and kSGD the L2 term of the loss; with kAdamW each step multiplies the weights by 1 - learning rate * fWeightDecay, so that useful figures are larger, such as 0.1 to 2.
     fL1 = 0: factor of the sum of the absolute values of all parameters, a term of the loss
     fClipNorm = 0: scales gradients down whose Euclidean norm over all parameters is larger; 0: none
     fClipValue = 0: limits each component of the gradient to plus and minus this; 0: none
@@ -1339,7 +1339,8 @@ class Model:
         had ended, the model gets what it gave, and no epoch runs. Throws for a damaged file, another network and other data. No
         code from the file is run.
         options: Only what does not change the result: fThreads, fVerbose, fLive, fCallback, and fMetrics if they have
-               functions. Throws for others than those of the checkpoint; one with its default value counts as not given.
+               functions. Throws for others than those of the checkpoint; one with its default value counts as not given: a fit with
+               fVerbose = 0 stays quiet unless 2 is given. fThreads, fLive and fCallback are not in the checkpoint: give them again.
 
         With a dataset for the validation loss.
 

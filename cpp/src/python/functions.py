@@ -63,10 +63,13 @@ def takes_functions(cls, name):
         import ROOT
 
         given = dict(zip(("name", "function"), args)) | kwargs
-        if len(args) < 2 and "function" not in given:
-            return make(self, *args, **kwargs)
-        if not is_text(given.get("name")) or not callable(given["function"]) or len(given) != 2:
-            raise TypeError(f"{name}(name, function) takes a string and a function of an Evaluation that returns a number")
+        if len(args) == 1 and not kwargs and (is_integer(args[0]) or is_a(args[0], name)):
+            return make(self, args[0])
+        if not is_text(given.get("name")) or not callable(given.get("function")) or len(given) != 2:
+            raise TypeError(
+                f"{name}(name, function) takes a string and a function of an Evaluation that returns a number; "
+                f"{name}(constant) takes one{enumerators('CladTorch::EMetric')}"
+            )
         make(self, ROOT.CladTorch.kAuc)
         function = as_function(given["function"], ROOT.CladTorch.Evaluation, float)
         set_metric = of_cpp("CladTorchSetMetric", ctypes.c_bool, ctypes.c_void_p, ctypes.c_char_p, FUNCTION)

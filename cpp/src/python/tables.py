@@ -63,7 +63,8 @@ class Table:
         try:
             array = plain_array(values)
             if not array.ndim:
-                raise Unfit(f"a number for each event, not {named(values)}")
+                one = f", [{values}] for one" if is_real(values) else ""
+                raise Unfit(f"a number for each event{one}, not {named(values)}")
             if self.chosen is not None:
                 if len(array) != len(self.chosen):
                     raise Unfit(f"{len(self.chosen)} values, as the mask has, not {named(array)}")

@@ -70,22 +70,35 @@ void CheckFilesOf(TTree *tree)
          CheckNotCut(other->GetCurrentFile());
 }
 
-/// \param reads Gets the columns that the cut reads.
-ROOT::RDF::RNode Filtered(ROOT::RDF::RNode frame, const std::string &cut, std::set<std::string> &reads)
-{
-   return cut.empty() ? frame : ROOT::RDF::RNode(frame.Filter(ToCpp(frame, cut, reads)));
-}
-
-/// Adds the source, and the cut that may be to blame, to what ROOT says.
-[[noreturn]] void Explain(const std::exception &e, const Reading &reading)
+/// Adds the source, and the cut that may be to blame, to what ROOT says; `faults` says what is wrong in the cut.
+[[noreturn]] void Explain(const std::exception &e, const Reading &reading, const std::string &faults = "")
 {
    std::string text = "reading " + reading.fSource;
    if (!reading.fCut.empty())
-      text += " with the cut '" + reading.fCut + "'";
+      text += " with the cut '" + reading.fCut + "'" + faults;
    std::string what = e.what(); // may begin and end with empty lines
    what.erase(0, what.find_first_not_of('\n'));
    what.erase(what.find_last_not_of('\n') + 1);
    throw std::runtime_error(text + ": " + what);
+}
+
+/// The events that pass the cut of `reading`.
+/// \param reads Gets the columns that it reads.
+ROOT::RDF::RNode Filtered(ROOT::RDF::RNode frame, const Reading &reading, std::set<std::string> &reads)
+{
+   if (reading.fCut.empty())
+      return frame;
+   std::string code;
+   try {
+      code = ToCpp(frame, reading.fCut, reads);
+   } catch (const std::exception &e) {
+      Explain(e, reading);
+   }
+   try {
+      return frame.Filter(code);
+   } catch (const std::exception &e) {
+      Explain(e, reading, LikelyFaults(frame, reading.fCut));
+   }
 }
 
 /// The code of the user's that may have thrown.
@@ -118,14 +131,14 @@ Origin OriginOf(const ROOT::RDF::RNode &frame, const std::string &source)
 ROOT::RDF::RNode Selected(ROOT::RDF::RNode frame, const std::string &cut)
 {
    const Reading reading{Describe(frame), cut, {}};
+   std::set<std::string> reads;
+   auto selected = Filtered(frame, reading, reads);
    try {
-      std::set<std::string> reads;
-      auto selected = Filtered(frame, cut, reads);
       CheckColumns(frame, reads, reading.fSource);
-      return selected;
    } catch (const std::exception &e) {
       Explain(e, reading);
    }
+   return selected;
 }
 
 PreparedLoop::PreparedLoop(ROOT::RDF::RNode frame, const Reading &reading) : fReading(reading), fSelected(frame)
@@ -135,11 +148,7 @@ PreparedLoop::PreparedLoop(ROOT::RDF::RNode frame, const Reading &reading) : fRe
       fTypes.push_back(&Resolve(frame, target, reading.fSource));
       reads.insert(target.fReads.begin(), target.fReads.end());
    }
-   try {
-      fSelected = Filtered(frame, reading.fCut, reads);
-   } catch (const std::exception &e) {
-      Explain(e, reading);
-   }
+   fSelected = Filtered(frame, reading, reads);
    CheckColumns(frame, reads, reading.fSource);
 }
 

@@ -1,12 +1,15 @@
 #include "Expression.hxx"
 
 #include "ColumnType.hxx"
+#include "Frame.hxx"
 
 #include <TInterpreter.h>
+#include <TROOT.h>
 
 #include <algorithm>
 #include <atomic>
 #include <cctype>
+#include <cstring>
 #include <iomanip>
 #include <sstream>
 #include <stdexcept>
@@ -32,6 +35,9 @@ public:
    }
 
    std::string All() { return Until('\0'); }
+
+   /// The names of All() that are no columns and stand where one may stand.
+   const std::set<std::string> &Others() const { return fOthers; }
 
 private:
    /// Up to, not including, a closing bracket that was not opened here; '\0' stands for the end.
@@ -90,7 +96,11 @@ private:
          return ListFunction(name);
       if (!fFrame.HasColumn(name)) { // perhaps a method of a column: jet.size()
          fAt = start;
-         return Word();
+         const auto word = Word();
+         const bool isCall = fText.compare(fAt, 1, "(") == 0 || fText.compare(fAt, 2, "::") == 0;
+         if (!isCall && !fFrame.HasColumn(word) && !IsOfAnother(start))
+            fOthers.insert(name);
+         return word;
       }
       fReads.insert(name);
       const auto lists = ShapeOf(fFrame.GetColumnType(name)).fContainers.size();
@@ -101,6 +111,13 @@ private:
          ++fAt;
       }
       return code;
+   }
+
+   /// Whether the name at `start` is a member, or of a namespace: jet.pt, TMath::Pi.
+   bool IsOfAnother(std::size_t start) const
+   {
+      const auto ends = [before = fText.substr(0, start)](const char *text) { return EndsWith(before, text); };
+      return ends(".") || ends("->") || ends("::");
    }
 
    std::string ListFunction(const std::string &name)
@@ -117,8 +134,27 @@ private:
    ROOT::RDF::RNode fFrame;
    const std::string &fText;
    std::set<std::string> &fReads;
+   std::set<std::string> fOthers;
    std::size_t fAt = 0;
 };
+
+/// Whether `text` has a '=' of its own: not that of ==, <=, += or [=].
+bool Assigns(const std::string &text)
+{
+   const auto isOneOf = [&](std::size_t at, const char *letters) { return at < text.size() && std::strchr(letters, text[at]); };
+   for (auto at = text.find('='); at != std::string::npos; at = text.find('=', at + 1))
+      if (!isOneOf(at - 1, "=!<>+-*/%&|[") && !isOneOf(at + 1, "="))
+         return true;
+   return false;
+}
+
+/// Types, variables, enumerators and words of the language.
+bool IsKnown(const std::string &name)
+{
+   static const std::set<std::string> kWords{"and", "auto", "bool", "const", "false", "if", "not", "or", "return", "true", "xor"};
+   return kWords.count(name) || gROOT->GetGlobal(name.c_str(), kTRUE) || gROOT->GetType(name.c_str(), kTRUE) ||
+          gROOT->GetGlobalFunction(name.c_str(), nullptr, kTRUE) || gInterpreter->CheckClassInfo(name.c_str(), kTRUE);
+}
 
 } // namespace
 
@@ -127,6 +163,18 @@ bool IsPlainName(const std::string &text)
    return std::all_of(text.begin(), text.end(), [](char letter) {
       return IsNameCharacter(letter) || letter == '.' || letter == ':' || letter == '#';
    });
+}
+
+std::string LikelyFaults(ROOT::RDF::RNode frame, const std::string &text)
+{
+   std::set<std::string> reads;
+   Translator translator(frame, text, reads);
+   translator.All();
+   std::string faults = Assigns(text) ? " ('=' assigns: write == to compare)" : "";
+   for (const auto &name : translator.Others())
+      if (!IsKnown(name))
+         faults += " (it" + NoColumn(frame, name) + ")";
+   return faults;
 }
 
 std::string StringLiteral(const std::string &text)

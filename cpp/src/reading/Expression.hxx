@@ -21,6 +21,10 @@ bool IsPlainName(const std::string &text);
 /// \param reads Gets the columns that it reads.
 std::string ToCpp(ROOT::RDF::RNode frame, const std::string &text, std::set<std::string> &reads);
 
+/// What may be wrong in `text`, which does not compile: " (it has no column 'm_bbb'; the nearest of its 28: 'm_bb', ...)" for each
+/// name that is neither a column nor known to the interpreter, and '=' instead of '=='.
+std::string LikelyFaults(ROOT::RDF::RNode frame, const std::string &text);
+
 /// `text` as a string literal without letters: data frames replace the names of columns in literals, too.
 std::string StringLiteral(const std::string &text);
 

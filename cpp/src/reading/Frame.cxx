@@ -260,13 +260,16 @@ std::string TypeOfColumn(ROOT::RDF::RNode &frame, const std::string &column, con
 {
    if (frame.HasColumn(column))
       return frame.GetColumnType(column);
+   throw std::runtime_error(source + NoColumn(frame, column));
+}
+
+std::string NoColumn(ROOT::RDF::RNode &frame, const std::string &column)
+{
    const auto names = frame.GetColumnNames();
-   std::string text = source + " has no column '" + column + "'; ";
+   const std::string text = " has no column '" + column + "'; ";
    if (names.empty())
-      text += "it has no columns at all";
-   else
-      text += "the nearest of its " + std::to_string(names.size()) + ": " + Join(Nearest(column, names));
-   throw std::runtime_error(text);
+      return text + "it has no columns at all";
+   return text + "the nearest of its " + std::to_string(names.size()) + ": " + Join(Nearest(column, names));
 }
 
 ROOT::RDF::RNode OpenFiles(const std::string &name, const std::vector<std::string> &files)

@@ -35,6 +35,9 @@ std::string Describe(const ROOT::RDF::RNode &frame);
 /// The type of a column; throws for one that is not there, naming those that are spelt alike.
 std::string TypeOfColumn(ROOT::RDF::RNode &frame, const std::string &column, const std::string &source);
 
+/// " has no column 'm_bbb'; the nearest of its 28: 'm_bb', ...", behind the name of the source.
+std::string NoColumn(ROOT::RDF::RNode &frame, const std::string &column);
+
 /// Opens the tree or RNTuple `name` of `files` (a name, glob or URL). Throws where a file cannot be opened or has no
 /// such tree, and lists the trees that it has.
 ROOT::RDF::RNode OpenFiles(const std::string &name, const std::vector<std::string> &files);

@@ -17,17 +17,22 @@ namespace {
 
 std::string DefineExpression(ROOT::RDF::RNode &frame, ColumnTarget &target, const std::string &source)
 {
-   const auto attempt = [&, text = target.fColumn](const auto &step) {
-      try {
-         return step();
-      } catch (const std::exception &e) {
-         throw std::runtime_error(source + " has no column '" + text + "', and as an expression it does not work: " +
-                                  e.what());
-      }
+   const auto refused = [&](const std::exception &e, const std::string &faults) {
+      return std::runtime_error(source + " has no column '" + target.fColumn + "', and as an expression it does not work:" + faults +
+                                " " + e.what());
    };
-   const auto code = attempt([&] { return ToCpp(frame, target.fColumn, target.fReads); });
+   std::string code;
+   try {
+      code = ToCpp(frame, target.fColumn, target.fReads);
+   } catch (const std::exception &e) {
+      throw refused(e, "");
+   }
    CheckColumns(frame, target.fReads, source); // first, lest the compiler complain of a type that is not read anyway
-   return attempt([&] { return DefineHidden(frame, code); });
+   try {
+      return DefineHidden(frame, code);
+   } catch (const std::exception &e) {
+      throw refused(e, LikelyFaults(frame, target.fColumn));
+   }
 }
 
 /// A float that C++ reads back as it is.

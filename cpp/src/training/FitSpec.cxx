@@ -71,6 +71,7 @@ Core::FitSpec ToSpec(const FitOptions &options)
    spec.gradient = static_cast<std::uint8_t>(options.fGradient);
    spec.precision = static_cast<std::uint8_t>(options.fPrecision);
    spec.mpi = options.fParallel == kMpi;
+   spec.verbose = options.fVerbose;
    return spec;
 }
 
@@ -114,6 +115,7 @@ FitOptions FromSpec(const Core::FitSpec &spec)
    options.fGradient = static_cast<EGradient>(spec.gradient);
    options.fPrecision = static_cast<EPrecision>(spec.precision);
    options.fParallel = spec.mpi ? kMpi : kOneProcess;
+   options.fVerbose = spec.verbose;
    return options;
 }
 

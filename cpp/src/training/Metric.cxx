@@ -2,9 +2,12 @@
 #include <CladTorch/Evaluation.hxx>
 #include <CladTorch/Guard.hxx>
 
+#include "MetricChecks.hxx"
+
 #include <algorithm>
 #include <cctype>
 #include <cmath>
+#include <iterator>
 #include <stdexcept>
 
 namespace CladTorch {
@@ -33,25 +36,54 @@ double MeanRmse(const Evaluation &evaluation)
 }
 
 struct BuiltIn {
+   const char *fConstant;
    const char *fName;
    double (*fFunction)(const Evaluation &);
+   bool (*fJudges)(Core::Gives gives);
+};
+
+bool IsClassifier(Core::Gives gives)
+{
+   return gives == Core::Gives::Probabilities;
+}
+
+/// In the order of EMetric.
+const BuiltIn kBuiltIn[] = {
+   {"kAuc", "AUC", MeanAuc, IsClassifier},
+   {"kAccuracy", "accuracy", [](const Evaluation &e) { return e.Accuracy(); }, IsClassifier},
+   {"kRmse", "RMSE", MeanRmse, [](Core::Gives gives) { return gives != Core::Gives::Probabilities; }},
+   {"kSignificance", "significance", [](const Evaluation &e) { return e.BestCut().second; }, IsClassifier},
+   {"kLogLikelihood", "log-likelihood", [](const Evaluation &e) { return e.LogLikelihood(); },
+    [](Core::Gives gives) { return gives == Core::Gives::Gaussians; }},
 };
 
 const BuiltIn &Find(EMetric metric)
 {
-   static const BuiltIn kBuiltIn[] = {
-      {"AUC", MeanAuc},
-      {"accuracy", [](const Evaluation &e) { return e.Accuracy(); }},
-      {"RMSE", MeanRmse},
-      {"significance", [](const Evaluation &e) { return e.BestCut().second; }},
-      {"log-likelihood", [](const Evaluation &e) { return e.LogLikelihood(); }},
-   };
    if (metric < 0 || metric > kLogLikelihood)
       throw std::runtime_error("there is no metric " + std::to_string(metric) + ": use one of the named constants of EMetric");
    return kBuiltIn[metric];
 }
 
 } // namespace
+
+void Internal::CheckMetrics(const std::vector<Metric> &metrics, Core::Gives gives)
+{
+   for (const auto &metric : metrics) {
+      const auto isIt = [&](const BuiltIn &each) { return metric.IsBuiltIn() && metric.Name() == each.fName; };
+      const auto *found = std::find_if(std::begin(kBuiltIn), std::end(kBuiltIn), isIt);
+      if (found == std::end(kBuiltIn) || found->fJudges(gives))
+         continue;
+      std::string others;
+      for (const auto &each : kBuiltIn)
+         if (each.fJudges(gives))
+            others += std::string(others.empty() ? "" : ", ") + each.fConstant;
+      const char *kind = gives == Core::Gives::Probabilities ? "a classifier"
+                         : gives == Core::Gives::Gaussians   ? "a regression with kGaussian"
+                                                             : "a regression";
+      throw std::runtime_error(std::string("the metric ") + found->fConstant + " does not judge " + kind + ", which this fit " +
+                               "trains: take one of " + others + ", a function of your own, or another fLoss");
+   }
+}
 
 Metric::Metric(EMetric metric) : fIsBuiltIn(true)
 {

@@ -2,6 +2,7 @@
 
 #include "EvaluationData.hxx"
 #include "FitSpec.hxx"
+#include "MetricChecks.hxx"
 #include "Unprinted.hxx"
 
 #include "cladtorch/src/bridge/training.rs.h"
@@ -33,7 +34,6 @@ FitOptions With(const Core::Space &space, const std::vector<double> &drawn, cons
 {
    auto applied = FromSpec(Core::space_apply(space, Slice(drawn), ToSpec(options)));
    applied.fThreads = options.fThreads;
-   applied.fVerbose = options.fVerbose;
    applied.fMetrics = options.fMetrics;
    return applied;
 }
@@ -173,6 +173,7 @@ void SearchRound::ChooseMetric()
    for (const auto &plan : fPlans) {
       const auto &core = *fStarts[plan.fTrial.fModel]->fCore;
       const auto gives = Core::fit_gives(core, *fData.fData->fCore, ToSpec(plan.fTrial.fOptions));
+      CheckMetrics(fOptions.fMetrics, gives);
       CheckLabelsFit(fData.Labels().Columns(), gives, Core::model_outputs(core));
       if (!fOptions.fMetrics.empty())
          continue;

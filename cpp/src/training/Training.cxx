@@ -5,6 +5,7 @@
 
 #include "EvaluationData.hxx"
 #include "FitSpec.hxx"
+#include "MetricChecks.hxx"
 #include "Unprinted.hxx"
 
 #include <algorithm>
@@ -78,6 +79,7 @@ void Training::Record(History &history, const Core::EpochRecord &epoch)
 
 History Training::Begin(const Core::Model &model) const
 {
+   CheckMetrics(fOptions.fMetrics, fGives);
    if (!fOptions.fMetrics.empty())
       CheckLabelsFit(fLabels, fGives, Core::model_outputs(model));
    History history;
@@ -158,7 +160,6 @@ FitOptions ResumedOptions(const FitOptions &options, const std::string &file)
 {
    const auto spec = Core::resumed_options(file, ToSpec(options));
    auto resumed = FromSpec(spec);
-   resumed.fVerbose = options.fVerbose;
    resumed.fLive = options.fLive;
    resumed.fCallback = options.fCallback;
    resumed.fMetrics = options.fMetrics;

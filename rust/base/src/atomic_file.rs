@@ -66,7 +66,12 @@ impl AtomicFile {
                 return Err(Error::invalid(what, "give a file's path"));
             }
         }
-        let hidden = HiddenFolder::new(folder(&place)).map_err(failed)?;
+        let beside = folder(&place);
+        if !beside.exists() {
+            let what = format!("{} cannot be written: there is no folder {}", path.display(), beside.display());
+            return Err(Error::invalid(what, "make the folder first, or choose another path"));
+        }
+        let hidden = HiddenFolder::new(beside).map_err(failed)?;
         let path = hidden.path.join(place.file_name().unwrap_or(path.as_os_str()));
         Ok(AtomicFile { place, old, path, _hidden: hidden })
     }

@@ -95,6 +95,8 @@ mod ffi {
         precision: u8,
         /// With the other processes of an MPI job.
         mpi: bool,
+        /// How much the fit prints.
+        verbose: i32,
     }
 
     /// Weighted mean losses of an epoch; `validation` is NaN without a validation part.

@@ -142,6 +142,18 @@ impl Dataset {
         Ok([self.labels.per_row(rows)?, self.weights.per_row(rows)?])
     }
 
+    /// Where a row is from, for messages.
+    pub fn describe_row(&self, row: usize) -> String {
+        let mut event = row;
+        for source in &self.sources {
+            if event < source.rows {
+                return format!("selected event {event} of {}{}", text::name(&source.name), self.targets.column());
+            }
+            event -= source.rows;
+        }
+        format!("event {row}")
+    }
+
     /// Shape, columns and sources, for people.
     pub fn describe(&self) -> String {
         let mut shown = format!("{} events x {} numbers: {}\n", self.rows(), self.width, columns::list(&self.columns));

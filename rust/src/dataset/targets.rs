@@ -47,6 +47,14 @@ impl Targets {
         }
     }
 
+    /// ", label column 'y'," of single labels that have a name, for messages; else empty.
+    pub(crate) fn column(&self) -> String {
+        match &self.0[..] {
+            [name] => format!(", label column '{}',", text::name(name)),
+            _ => String::new(),
+        }
+    }
+
     /// The targets of earlier sources (`self`) and of `source` (`more`) together. Several targets must be the same in every
     /// source; single labels with different names become one without a name.
     pub fn joined(&self, more: &Targets, source: &str) -> Result<Targets> {

@@ -85,6 +85,8 @@ pub struct Options {
     pub precision: Precision,
     /// Which processes train together.
     pub parallel: Parallel,
+    /// How much the fit prints.
+    pub verbose: i32,
 }
 
 /// Which processes train one model together.
@@ -140,15 +142,16 @@ impl Default for Options {
             gradient: Gradient::Clad,
             precision: Precision::Float32,
             parallel: Parallel::OneProcess,
+            verbose: 1,
         }
     }
 }
 
 impl Options {
-    /// What a fit cannot change when it goes on from a checkpoint: all but the machine's threads and processes, and the names of
-    /// figures.
+    /// What a fit cannot change when it goes on from a checkpoint: all but the machine's threads and processes, the names of
+    /// figures and what it prints.
     pub(crate) fn of_fit(&self) -> Options {
-        Options { threads: 0, parallel: Parallel::OneProcess, metrics: Vec::new(), ..self.clone() }
+        Options { threads: 0, parallel: Parallel::OneProcess, metrics: Vec::new(), verbose: 1, ..self.clone() }
     }
 
     /// See [`crate::kernels::Scalar::loss`].

@@ -47,7 +47,7 @@ macro_rules! listed {
 }
 
 /// Everything but the number of threads, which belongs to the machine.
-static FIELDS: [Field; 36] = [
+static FIELDS: [Field; 37] = [
     plain!(epochs),
     plain!(batch_size),
     plain!(learning_rate, |value: &f64| text::number(*value)),
@@ -110,6 +110,7 @@ static FIELDS: [Field; 36] = [
     },
     listed!(gradient, Gradient),
     listed!(precision, Precision),
+    plain!(verbose),
 ];
 
 /// Between names, none of which has it.
@@ -168,7 +169,7 @@ pub(crate) fn conflict(options: &Options, other: &Options) -> Option<(String, [S
 }
 
 /// Options that a search does not vary: texts, files, the machine's, and what decides on the events that judge.
-const FIXED: [&str; 10] = [
+const FIXED: [&str; 11] = [
     "validation",
     "split_seed",
     "device",
@@ -179,6 +180,7 @@ const FIXED: [&str; 10] = [
     "checkpoint_epochs",
     "checkpoint_minutes",
     "metrics",
+    "verbose",
 ];
 
 /// The field of a number, an enumerator or a truth value that users write as `option`.

@@ -8,6 +8,7 @@ use super::Block;
 use crate::columns::Column;
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
+use crate::text;
 
 /// Events of neighbouring entries in memory, read once and shared by all blocks that are parts of them.
 pub struct Events {
@@ -60,6 +61,12 @@ impl Events {
     /// The entry of row `row`.
     pub(super) fn entry(&self, row: usize) -> u64 {
         self.entries.as_ref().map_or(self.covered.start + row as u64, |entries| entries[row])
+    }
+
+    /// Where row `row` is from, for messages.
+    pub(super) fn describe(&self, row: usize) -> String {
+        let source = self.data.source_keys().next().map_or("the stream", |(name, _)| name);
+        format!("entry {} of {}{}", self.entry(row), text::name(source), self.data.targets().column())
     }
 
     /// The rows of the entries from `first` on, before `end`.

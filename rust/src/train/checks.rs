@@ -24,9 +24,9 @@ pub(super) fn checked(options: &Options, model: &Model, data: &Dataset) -> Resul
     model.check_columns(data.columns(), data.width())?;
     check_values(options)?;
     let loss = loss(options, model, data.targets())?;
-    check_labels(options, loss, model.outputs(), data.labels()?)?;
+    check_labels(options, loss, model.outputs(), data.labels()?, &|row| data.describe_row(row))?;
     check_terms(options, loss, model.outputs())?;
-    check_classes(options, data.labels()?)?;
+    check_classes(options, data.labels()?, &|row| data.describe_row(row))?;
     Ok(Settings {
         loss,
         loss_parameter: options.loss_parameter(loss),
@@ -227,13 +227,13 @@ fn check_terms(options: &Options, loss: Loss, outputs: usize) -> Result<()> {
     }
 }
 
-/// Refuses labels between classes where classes have weights.
-pub(super) fn check_classes(options: &Options, labels: &[f32]) -> Result<()> {
+/// Refuses labels between classes where classes have weights; `place` says where an event is from.
+pub(super) fn check_classes(options: &Options, labels: &[f32], place: &dyn Fn(usize) -> String) -> Result<()> {
     let between = labels.iter().position(|label| label.fract() != 0.0);
     match between.filter(|_| !options.class_weights.is_empty()) {
         None => Ok(()),
         Some(row) => Err(Error::invalid(
-            format!("event {row} has label {}, which is no class", labels[row]),
+            format!("{} has label {}, which is no class", place(row), labels[row]),
             "fClassWeights needs labels 0, 1, ...: put the factors into the event weights instead",
         )),
     }
@@ -256,6 +256,7 @@ pub(super) fn decided(options: &Options, loss: Loss) -> Options {
         checkpoint_epochs: usual.checkpoint_epochs,
         checkpoint_minutes: usual.checkpoint_minutes,
         metrics: Vec::new(),
+        verbose: usual.verbose,
         ..options.clone()
     }
 }
@@ -282,7 +283,7 @@ pub fn check_count(name: &str, value: i64) -> Result<()> {
 }
 
 /// The loss of a fit to events with these targets.
-fn loss(options: &Options, model: &Model, targets: &Targets) -> Result<Loss> {
+pub(super) fn loss(options: &Options, model: &Model, targets: &Targets) -> Result<Loss> {
     check_targets(model, targets)?;
     let loss = chosen_loss(options, model, targets)?;
     if options.logits {
@@ -366,7 +367,14 @@ fn custom_loss(options: &Options, outputs: usize) -> Result<Loss> {
     })
 }
 
-pub(super) fn check_labels(options: &Options, loss: Loss, outputs: usize, labels: &[f32]) -> Result<()> {
+/// Refuses labels that the loss does not take; `place` says where an event is from.
+pub(super) fn check_labels(
+    options: &Options,
+    loss: Loss,
+    outputs: usize,
+    labels: &[f32],
+    place: &dyn Fn(usize) -> String,
+) -> Result<()> {
     let (fits, expected): (Box<dyn Fn(f32) -> bool>, String) = match loss {
         Loss::BinaryCrossEntropy | Loss::Focal => (Box::new(|y| (0.0..=1.0).contains(&y)), "labels from 0 to 1".into()),
         Loss::SoftmaxCrossEntropy => {
@@ -383,7 +391,7 @@ pub(super) fn check_labels(options: &Options, loss: Loss, outputs: usize, labels
     match labels.iter().position(|&label| !fits(label)) {
         None => Ok(()),
         Some(row) => Err(Error::invalid(
-            format!("event {row} has label {}, {name} takes {expected}", labels[row]),
+            format!("{} has label {}, {name} takes {expected}", place(row), labels[row]),
             format!("mend the labels, or {other}"),
         )),
     }

@@ -119,7 +119,8 @@ pub fn resumed_options(path: &Path, given: &Options) -> Result<Options> {
         }
     };
     let Options { threads, parallel, .. } = *given;
-    Ok(Options { checkpoint: path.to_string_lossy().into_owned(), threads, parallel, metrics, ..options })
+    let verbose = if given.verbose == Options::default().verbose { options.verbose } else { given.verbose };
+    Ok(Options { checkpoint: path.to_string_lossy().into_owned(), threads, parallel, metrics, verbose, ..options })
 }
 
 /// A model in training on one dataset.

@@ -96,10 +96,15 @@ impl StreamTrainer {
         let mut data = Dataset::new(stream.columns())?;
         data.begin_with("a sample of the stream", stream.targets())?;
         let (mut table, mut taken) = (Batch::default(), 0);
+        let loss = own.is_none().then(|| checks::loss(options, model, stream.targets())).transpose()?;
         while taken < most && sample.advance()? {
             let order = sample.window().order();
             let order = &order[..order.len().min(most - taken)];
             sample.window().gather(order, &mut table)?;
+            if let Some(loss) = loss {
+                let place = |row: usize| sample.window().describe(&order[row]);
+                checks::check_labels(options, loss, model.outputs(), &table.labels, &place)?;
+            }
             data.append(&table.features, &table.labels, &table.weights)?;
             taken += order.len();
         }
@@ -183,8 +188,9 @@ impl StreamTrainer {
     /// Makes the table the events at `places`.
     fn gather(&mut self, window: &Window, places: &[EventLocation], outputs: usize) -> Result<()> {
         window.gather(places, &mut self.table)?;
-        checks::check_labels(&self.fit.options, self.fit.loss, outputs, &self.table.labels)?;
-        checks::check_classes(&self.fit.options, &self.table.labels)
+        let place = |row: usize| window.describe(&places[row]);
+        checks::check_labels(&self.fit.options, self.fit.loss, outputs, &self.table.labels, &place)?;
+        checks::check_classes(&self.fit.options, &self.table.labels, &place)
     }
 
     /// After the last window: the losses of the epoch. `validation` is the dataset that [`new`](Self::new) got for it.

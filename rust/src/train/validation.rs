@@ -40,8 +40,9 @@ impl Validation {
         let job = fit.judge_by(own)?;
         let count = job.rows(own, "validation dataset")?;
         let events = Events::of(own)?;
-        checks::check_labels(&fit.options, fit.loss, outputs, events.labels)?;
-        checks::check_classes(&fit.options, events.labels)?;
+        let place = |row| own.describe_row(row);
+        checks::check_labels(&fit.options, fit.loss, outputs, events.labels, &place)?;
+        checks::check_classes(&fit.options, events.labels, &place)?;
         let rows: Vec<u32> = (0..own.rows() as u32).collect();
         let weights = fit.loss_weights(events);
         let weight = job.total_of(events.weighted(weights.as_deref()).weight_of(&rows));

@@ -56,6 +56,7 @@ impl FitSpec {
             gradient: Gradient::from_number(gradient).ok_or_else(|| unknown("fGradient", gradient))?,
             precision: Precision::from_number(precision).ok_or_else(|| unknown("fPrecision", precision))?,
             parallel: if self.mpi { Parallel::Mpi } else { Parallel::OneProcess },
+            verbose: self.verbose,
         })
     }
 }
@@ -101,6 +102,7 @@ impl From<&Options> for FitSpec {
             gradient: options.gradient as u8,
             precision: options.precision as u8,
             mpi: options.parallel == Parallel::Mpi,
+            verbose: options.verbose,
         }
     }
 }

@@ -89,6 +89,14 @@ impl Window {
         Ok(())
     }
 
+    /// Where the event at `place` is from, for messages.
+    pub fn describe(&self, place: &EventLocation) -> String {
+        match place.events.checked_sub(1).and_then(|number| self.events.get(number as usize)) {
+            Some(events) => events.describe(place.row as usize),
+            None => "an event of the stream".to_owned(),
+        }
+    }
+
     /// Begins anew with the events at `rest`. Returns what it held.
     pub(super) fn begin(&mut self, rest: &[EventLocation]) -> Result<Vec<Arc<Events>>> {
         let mut waiting = Batch::default();
