@@ -28,7 +28,12 @@ install(FILES modules/CladTorch.modulemap modules/LibTorch.modulemap modules/Cla
   DESTINATION ROOT/lib/cladtorch ${_cladtorch_wheel})
 install(DIRECTORY include/CladTorch DESTINATION ROOT/include ${_cladtorch_wheel})
 install(DIRECTORY python/cladtorch DESTINATION . ${_cladtorch_wheel} FILES_MATCHING PATTERN "*.py" PATTERN "*.pyi" PATTERN "py.typed")
-install(DIRECTORY ../root_macros/ DESTINATION cladtorch/macros ${_cladtorch_wheel} FILES_MATCHING PATTERN "*.C" PATTERN "*.h")
+install(DIRECTORY ../root_macros/ DESTINATION cladtorch/macros ${_cladtorch_wheel} FILES_MATCHING
+  PATTERN "*.C" PATTERN "*.h" PATTERN "*.py" PATTERN "*.ipynb" PATTERN "__pycache__" EXCLUDE PATTERN ".ipynb_checkpoints" EXCLUDE)
+# rust/xtask/src/wheel/documents.rs knows what lies beside the pages.
+install(DIRECTORY doc/ DESTINATION cladtorch/doc ${_cladtorch_wheel} FILES_MATCHING PATTERN "*.md")
+install(FILES ../CHANGELOG.md ../data/gw_search.png DESTINATION cladtorch/doc ${_cladtorch_wheel})
+install(FILES ../rust/src/graph/lower/operators.md DESTINATION cladtorch/doc RENAME operator_table.md ${_cladtorch_wheel})
 install(PROGRAMS "${CLADTORCH_COMMAND}" DESTINATION scripts ${_cladtorch_wheel})
 install(CODE "
     set(_stage \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}\")

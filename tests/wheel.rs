@@ -197,6 +197,7 @@ fn a_wheel_serves_an_empty_environment_and_leaves_it_without_a_trace() {
     venv.pip(&["install", "--no-index", "--no-deps", &wheel]);
     two_at_once_make_the_module_once(&venv);
     the_commands_run(&venv);
+    the_documents_are_there(&venv);
     nothing_names_this_machine(&venv);
     debuggers_find_the_symbols(&venv, &symbols);
     LINES.iter().for_each(|lines| says(&mut venv.prompt(lines), &[TRAINED], &[MAKES, "rror"]));
@@ -270,6 +271,41 @@ fn the_commands_run(venv: &Venv) {
     let mut show = venv.command(&venv.venv.join("bin/cladtorch"));
     says(show.arg("show").arg(trees), &["run1/events: 120 entries"], &[]);
     says(venv.command(&venv.venv.join("bin/cladtorch-demo")).arg("--help"), &["gravitational-wave"], &[]);
+}
+
+/// What users read and copy: each link leads to a file of the wheel, or to the web.
+fn the_documents_are_there(venv: &Venv) {
+    let (packages, files) = (venv.packages(), installed(venv));
+    let has = |path: &Path| assert!(path.exists(), "{} is missing", path.display());
+    for name in ["gw_classify.C", "gw_classify.py", "gw_injections.h", "gw_tutorial.ipynb"] {
+        has(&packages.join("cladtorch/macros").join(name));
+    }
+    let page = |path: &&PathBuf| path.extension().is_some_and(|end| end == "md");
+    let pages: Vec<_> = files.iter().filter(page).map(|path| path.as_path()).collect();
+    assert!(pages.len() > 15, "{pages:?}");
+    let description = files.iter().find(|path| path.ends_with("METADATA")).expect("METADATA").as_path();
+    for path in pages.into_iter().chain([description]) {
+        for target in local_links(&fs::read_to_string(path).unwrap()) {
+            assert!(path != description, "the description links to {target}");
+            has(&path.with_file_name(target));
+        }
+    }
+    let text = fs::read_to_string(description).unwrap();
+    let named: Vec<_> = text.split('`').filter(|part| part.starts_with("cladtorch/")).collect();
+    assert!(named.len() > 10, "{named:?}");
+    named.iter().for_each(|name| has(&packages.join(name)));
+}
+
+/// Targets of the links outside of code that are files.
+fn local_links(page: &str) -> Vec<String> {
+    let mut in_code = false;
+    let text = page.lines().filter(|line| {
+        in_code ^= line.starts_with("```");
+        !in_code && !line.starts_with("    ")
+    });
+    let targets = text.flat_map(|line| line.split("](").skip(1)).filter_map(|rest| rest.split([')', '#']).next());
+    let is_file = |target: &&str| !target.is_empty() && !target.contains("://") && !target.contains(' '); // a lambda has spaces
+    targets.filter(is_file).map(str::to_owned).collect()
 }
 
 /// Files of the wheel by their places in the environment, as its own list names them.

@@ -2,6 +2,7 @@
 //! the packaging standards ask for (PyPA's "binary distribution format" and "core metadata") and checks what they cannot.
 
 mod binary;
+mod documents;
 mod symbols;
 
 use std::fs;
@@ -66,6 +67,7 @@ fn complete(stage: &Path) -> Result<String> {
     fs::create_dir_all(&scripts)?;
     fs::rename(stage.join("scripts/cladtorch"), scripts.join("cladtorch"))?;
     fs::remove_dir(stage.join("scripts"))?;
+    documents::arrange(&stage.join("cladtorch/doc"))?;
     let tag = format!("py3-none-{}", binary::finish(stage)?);
     let info = stage.join(format!("cladtorch-{VERSION}.dist-info"));
     fs::create_dir_all(info.join("licenses"))?;
@@ -91,7 +93,7 @@ fn metadata() -> Result<String> {
         text += &format!("Requires-Dist: {}=={}\n", package.name, package.version);
     }
     let readme = fs::read_to_string(project::root().join("README.md"))?;
-    Ok(text + "Description-Content-Type: text/markdown\n\n" + &readme)
+    Ok(text + "Description-Content-Type: text/markdown\n\n" + &documents::description(&readme)?)
 }
 
 /// RECORD: each file with its hash and size; its own line has neither.
