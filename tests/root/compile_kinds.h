@@ -6,6 +6,8 @@
 
 #include <CladTorch/Torch.hxx>
 
+#include <ATen/CPUGeneratorImpl.h>
+
 #include <functional>
 #include <string>
 #include <vector>
@@ -56,6 +58,7 @@ struct State {
    Tensor fSeen; ///< of the last run
    torch::nn::BatchNorm1d fNorm{4};
    torch::nn::Dropout fDropout{0.4};
+   torch::Generator fGenerator = at::detail::createCPUGenerator(7);
    std::function<Tensor(Tensor)> fInner; ///< another compiled function; for the eager run the plain one
 
    /// What the program may change.
@@ -91,6 +94,9 @@ inline std::vector<Kind> Operators()
       STEP(return torch::relu(a);),
       STEP(return a.clamp(-40, 40).sigmoid() * b;),
       STEP(return torch::softmax(a, 1);),
+      STEP(return a.lerp(b, n);),
+      STEP(return a.lerp(b, torch::where(b > 0, 1.f, b));),
+      STEP(return torch::atan2(a.to(torch::kLong).to(torch::kFloat), b - 3);),
       STEP(return a - b.mean(1, true);),
       STEP(return a / (1 + b.square());),
       STEP(return torch::where(a > b, a, torch::full({}, static_cast<float>(n)));),
@@ -288,6 +294,8 @@ inline std::vector<Kind> OtherKinds()
       STEP(return torch::feature_dropout(a.unsqueeze(2) * b.unsqueeze(1), 0.4, true).sum(2);),
       STEP(return a * torch::rand_like(a);),
       STEP(return a * torch::rand({4});),
+      STEP(return a * torch::rand({4}, s.fGenerator);),
+      STEP(const auto y = (a.t().tanh() * 2).sigmoid(); return (y + torch::randn_like(y)).t();),
       STEP(return a + torch::zeros_like(b).bernoulli_(0.5);),
       STEP(return s.fNorm->forward(a);),
       STEP(return s.fInner(a) * b;),

@@ -247,6 +247,7 @@ Shown See(const CallSpec &spec, State &state, unsigned seed, Function function, 
    for (std::size_t i = 0; i < all.size(); ++i)
       seen.Add("captured tensor " + std::to_string(i), all[i]);
    seen.Add("the next random numbers", torch::rand({2}));
+   seen.Add("the next random numbers of its own generator", torch::rand({2}, state.fGenerator));
    return seen;
 }
 

@@ -426,7 +426,7 @@ TensorList Backward(const LastCall &last, const TensorList &adjoints)
 TensorList Jacobian(CompiledData &data, const TensorList &inputs)
 {
    LastCall call; // of its own: the thread's last Forward() waits for its Backward()
-   const auto output = Single(Forward(data, inputs, call), "compile one that returns a single tensor");
+   const auto output = Single(Forward(data, inputs, call), "Jacobian() is that of one: compile one that returns a single tensor");
    const auto outputs = output.numel();
    TensorList jacobian;
    for (const auto &input : inputs) {
@@ -469,6 +469,23 @@ TensorList Call(CompiledData &data, const TensorList &inputs)
 
 using namespace Internal;
 
+namespace {
+
+/// Errors name the method and the function.
+template <typename F>
+auto Named(const CompiledData &data, const char *method, F &&f) -> decltype(f())
+{
+   try {
+      return f();
+   } catch (...) {
+      // Made only now: a call may take less time than a text.
+      const auto where = "CladTorch::Compiled::" + std::string(method) + " of " + data.fOptions.fName;
+      return TorchGuard(where.c_str(), []() -> decltype(f()) { throw; });
+   }
+}
+
+} // namespace
+
 Compiled::Compiled(ListFunction function, const TensorList &examples, const CompileOptions &options,
                    const torch::nn::Module *module)
    : fData(TorchGuard("CladTorch::Compile", [&] {
@@ -481,46 +498,45 @@ Compiled::Compiled(ListFunction function, const TensorList &examples, const Comp
 
 torch::Tensor Compiled::Forward(const TensorList &inputs) const
 {
-   return TorchGuard("CladTorch::Compiled::Forward", [&] { return Single(Internal::Forward(*fData, inputs, fData->Last()), "use ForwardAll()"); });
+   return Named(*fData, "Forward", [&] { return Single(Internal::Forward(*fData, inputs, fData->Last()), "use ForwardAll()"); });
 }
 
 TensorList Compiled::ForwardAll(const TensorList &inputs) const
 {
-   return TorchGuard("CladTorch::Compiled::ForwardAll", [&] { return Internal::Forward(*fData, inputs, fData->Last()); });
+   return Named(*fData, "ForwardAll", [&] { return Internal::Forward(*fData, inputs, fData->Last()); });
 }
 
 TensorList Compiled::Backward(const TensorList &adjoints) const
 {
    Watch::RefuseHere(kInside);
-   return TorchGuard("CladTorch::Compiled::Backward", [&] { return Internal::Backward(fData->Last(), adjoints); });
+   return Named(*fData, "Backward", [&] { return Internal::Backward(fData->Last(), adjoints); });
 }
 
 TensorList Compiled::Jacobian(const TensorList &inputs) const
 {
    Watch::RefuseHere(kInside);
-   return TorchGuard("CladTorch::Compiled::Jacobian", [&] { return Internal::Jacobian(*fData, inputs); });
+   return Named(*fData, "Jacobian", [&] { return Internal::Jacobian(*fData, inputs); });
 }
 
 TensorList Compiled::HessianVector(const TensorList &inputs, const TensorList &directions) const
 {
    Watch::RefuseHere(kInside);
-   return TorchGuard("CladTorch::Compiled::HessianVector",
-                     [&] { return Internal::HessianVector(*fData->fFunction, inputs, directions); });
+   return Named(*fData, "HessianVector", [&] { return Internal::HessianVector(*fData->fFunction, inputs, directions); });
 }
 
 torch::Tensor Compiled::Call(const TensorList &inputs) const
 {
-   return TorchGuard("CladTorch::Compiled::Call", [&] { return Single(Internal::Call(*fData, inputs), "use CallAll()"); });
+   return Named(*fData, "Call", [&] { return Single(Internal::Call(*fData, inputs), "use CallAll()"); });
 }
 
 TensorList Compiled::CallAll(const TensorList &inputs) const
 {
-   return TorchGuard("CladTorch::Compiled::CallAll", [&] { return Internal::Call(*fData, inputs); });
+   return Named(*fData, "CallAll", [&] { return Internal::Call(*fData, inputs); });
 }
 
 void Compiled::Print() const
 {
-   TorchGuard("CladTorch::Compiled::Print", [&] {
+   Named(*fData, "Print", [&] {
       std::cout << fData->fOptions.fName << '\n';
       for (const auto &one : fData->Specialisations())
          std::cout << one->Describe();

@@ -16,7 +16,9 @@
 #include <numeric>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 namespace CladTorch {
@@ -325,9 +327,21 @@ bool IsShapeOnly(const Value &value)
    });
 }
 
+/// Whether an operator fills its first operand with random numbers.
+bool DrawsInto(const Node &node)
+{
+   static const std::unordered_set<std::string_view> drawing = {"normal_",    "uniform_",   "exponential_", "random_",
+                                                                "bernoulli_", "geometric_", "log_normal_",  "cauchy_"};
+   return drawing.count(node.kind().toUnqualString()) > 0;
+}
+
 /// Where memory is filled by other means than operators the graph knows only that it was empty.
 void CheckFilled(const Graph &graph)
 {
+   for (const auto *node : graph.nodes())
+      if (DrawsInto(*node) && IsEmpty(*node->input(0)->node()))
+         throw Unobservable(std::string(node->kind().toQualString()) + " draws random numbers into memory of the function's own; "
+                            "torch::rand_like() and torch::randn_like() leave the rest of the function to kernels");
    for (const auto *node : graph.nodes())
       if (IsEmpty(*node) && !IsShapeOnly(*node->output()))
          throw Unobservable("the function uses memory (" + std::string(node->kind().toUnqualString()) +
