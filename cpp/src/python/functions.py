@@ -63,8 +63,9 @@ def takes_functions(cls, name):
         import ROOT
 
         given = dict(zip(("name", "function"), args)) | kwargs
-        if len(args) == 1 and not kwargs and (is_integer(args[0]) or is_a(args[0], name)):
-            return make(self, args[0])
+        is_one = len(args) == 1 and (is_enumerator(args[0]) or is_integer(args[0]) or is_a(args[0], name))
+        if is_one and "function" not in given:
+            return make(self, *args, **kwargs)  # PyROOT has a keyword of its own where it converts a value
         if not is_text(given.get("name")) or not callable(given.get("function")) or len(given) != 2:
             raise TypeError(
                 f"{name}(name, function) takes a string and a function of an Evaluation that returns a number; "
