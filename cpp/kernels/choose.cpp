@@ -56,26 +56,24 @@ bool EachPick(const ct_pick *pick, const Index *index, const ct_view *indices, c
          rows(indices->sizes[1]);
       return areInRange;
    }
-   size_t offsets[kBlock];
+   const ct_pick by = *pick; // in registers, whatever body writes
+   bool areInRange = true;
    Reader<Index> reader(index, *indices, 0);
    Walk walk(*bases, 0);
-   for (size_t first = 0, length; first < n; first += length) {
+   for (size_t first = 0, length; areInRange && first < n; first += length) {
       length = n - first < kBlock ? n - first : kBlock;
       const Index *block = reader.Next(length);
-      size_t *to = offsets;
+      size_t i = 0;
       walk.Forward(length, [&](size_t offset, size_t stride, size_t run) {
-         for (size_t i = 0; i < run; ++i)
-            *to++ = offset + i * stride;
+         for (const size_t end = i + run; areInRange && i < end; ++i, offset += stride) {
+            const int64_t at = PlaceOf(&by, Integer(block[i]));
+            areInRange = at != -2;
+            if (at >= 0)
+               body(first + i, offset + static_cast<size_t>(at) * by.stride, size_t(1));
+         }
       });
-      for (size_t i = 0; i < length; ++i) {
-         const int64_t at = PlaceOf(pick, Integer(block[i]));
-         if (at == -2)
-            return false;
-         if (at >= 0)
-            body(first + i, offsets[i] + static_cast<size_t>(at) * pick->stride, size_t(1));
-      }
    }
-   return true;
+   return areInRange;
 }
 
 /// The same for an index of either type.

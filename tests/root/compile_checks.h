@@ -351,6 +351,12 @@ inline void CheckRefusals()
    Refuses("nothing to go back through", [&] { compiled.Backward({torch::ones({})}); }, {"follows a Forward()", "the last one failed"});
    const auto two = CladTorch::Compile(TwoOutputs, {x});
    Refuses("one of two outputs", [&] { two.Forward({x}); }, {"returns 2 tensors"});
+   const auto chosen = [](torch::Tensor t, torch::Tensor index) { return t.index({index}) * 2; };
+   const auto choose = CladTorch::Compile(chosen, {x, torch::tensor({1, -8})});
+   CHECK(choose.BackEnd() == "aot");
+   Refuses("an index out of range", [&] { choose.Forward({x, torch::tensor({0, -9})}); }, {"index -9 of aten::index at operator 1", "size 8"});
+   Refuses("a label out of range", [&] { CladTorch::Compile([](torch::Tensor t, torch::Tensor label) { return torch::nll_loss(t, label); }, {x, torch::arange(8).remainder(4)}).Forward({x, torch::full({8}, 4)}); },
+           {"index 4 of aten::nll_loss", "size 4"});
    auto changed = x.clone();
    compiled.Forward({changed, w});
    changed.add_(1);
@@ -439,7 +445,7 @@ inline void CheckDynamicBatchRefusals()
            },
            {x}, {"loops over the rows", "fDynamicBatch"});
    refuses("a root of the number of rows", [](torch::Tensor given) { return given.sum(0) / std::sqrt(given.size(0)); }, {x},
-           {"aten::div at operator 2", "fDynamicBatch"});
+           {"aten::div at operator 2", "linear", "fDynamicBatch"});
    refuses("a captured tensor with a number for each row",
            [y = torch::randn({8, 4})](torch::Tensor given) { return given * y; }, {x}, {"8 rows but not with more", "fDynamicBatch"});
    refuses("a weight that is as long as the batch", MyGraph, {torch::randn({4, 4}), torch::randn({4, 3})},

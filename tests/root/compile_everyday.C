@@ -159,6 +159,7 @@ std::vector<Everyday> Mathematics()
          auto y = x.sin();
          y.index_put_({x > 0.5}, 2.);
          y.index_put_({x.select(1, 0) < 0}, x.mean());
+         y.index_put_({torch::indexing::Slice(), torch::tensor({true, false, false, true})}, 0.);
          return y * x;
       }},
       {"diagonals of a number", [](const Tensor &x) {
@@ -173,6 +174,10 @@ std::vector<Everyday> Mathematics()
       }},
       {"the least of its own great integers", [](const Tensor &x) {
          return x * torch::tensor({16777217l, 16777216l, 16777218l, 16777219l}).argmin(0);
+      }},
+      {"windows of nothing but -inf", [](const Tensor &x) {
+         const auto y = (x + torch::full({3, 1}, -INFINITY)).view({1, 1, 3, 4});
+         return torch::cat({torch::max_pool2d(y, 2, 2, 1).flatten(), torch::max_pool2d(y, 3, 2, 1, 1, true).flatten()});
       }},
       {"a weighted mean of what passes", [](const Tensor &x) {
          const auto passes = x > 0;

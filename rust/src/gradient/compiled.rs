@@ -9,6 +9,7 @@ use super::blocks::BlockRows;
 use super::cuda::{CudaGraph, Gpu};
 use super::executable::{Executable, Failure, SavedForward};
 use super::host::HostProgram;
+use super::out_of_range;
 use super::tensor_lists::with_lists;
 use crate::device::{Element, ReadPointer, ReadTensors, WritePointer, WriteTensors};
 use crate::error::{Error, Result};
@@ -180,9 +181,9 @@ impl CompiledGraph {
     pub unsafe fn infer(&self, stream: usize, inputs: &[usize], outputs: &[usize]) -> Result<()> {
         // SAFETY: the caller's promise.
         let run = |inputs: &[ReadPointer], outputs: &[WritePointer]| unsafe {
-            self.executable.infer(stream, inputs, outputs)
+            self.executable.infer(stream, inputs, outputs).map_err(|failure| self.explain(failure, inputs))
         };
-        with_forward_lists(inputs, outputs, run).map_err(|failure| self.explain(failure))
+        with_forward_lists(inputs, outputs, run)
     }
 
     /// Runs and keeps the values.
@@ -205,8 +206,7 @@ impl CompiledGraph {
         outputs: &[WritePointer],
     ) -> Result<SavedForward> {
         // SAFETY: the caller's promise.
-        let saved = unsafe { self.executable.forward(stream, inputs, outputs) };
-        saved.map_err(|failure| self.explain(failure))
+        unsafe { self.executable.forward(stream, inputs, outputs).map_err(|failure| self.explain(failure, inputs)) }
     }
 
     /// Writes the gradients; those that are adjoints passed on only where there is memory for them.
@@ -273,14 +273,24 @@ impl CompiledGraph {
         }
     }
 
-    fn explain(&self, failure: Failure) -> Error {
-        match failure {
-            Failure::Other(error) => error,
-            Failure::OutOfRange(observed) => Error::invalid(
-                format!("{}: an index of {} is out of range", self.name, self.operators[observed]),
-                "indices count from 0 to one below the size of their dimension",
-            ),
-        }
+    /// # Safety
+    /// As for [`infer`](Self::infer), of inputs.
+    unsafe fn explain(&self, failure: Failure, inputs: &[ReadPointer]) -> Error {
+        let observed = match failure {
+            Failure::Other(error) => return error,
+            Failure::OutOfRange(observed) => observed,
+        };
+        // SAFETY: the caller's promise, for a program on the host.
+        let find = || out_of_range::find(&self.program, observed, unsafe { ReadTensors::new(inputs) });
+        let found = if self.back_end() == BackEnd::Cuda { None } else { find() };
+        let (name, operator) = (&self.name, &self.operators[observed]);
+        let what = match found {
+            Some((index, size)) => {
+                format!("{name}: index {index} of {operator} is out of range for a dimension of size {size}")
+            }
+            None => format!("{name}: an index of {operator} is out of range"),
+        };
+        Error::invalid(what, "indices count from 0 to one below the size of their dimension")
     }
 }
 

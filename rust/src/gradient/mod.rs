@@ -43,6 +43,7 @@ mod noise;
 mod objective;
 #[allow(unsafe_code)] // Pointers to rows and to captured tensors.
 mod observed_loss;
+mod out_of_range;
 mod packing;
 #[allow(unsafe_code)] // Pointers to a module's tensors.
 mod pass;

@@ -78,7 +78,9 @@ impl AnyBatch {
 
     fn refused(&self, node: usize) -> Error {
         let what = match self.graphs[0].nodes.get(node) {
-            Some(ObservedNode { op, place, .. }) => format!("{op} at {place} does not follow the number of rows"),
+            Some(ObservedNode { op, place, .. }) => {
+                format!("{op} at {place} has numbers, or a shape, that are not linear in the number of rows (size(0))")
+            }
             None => "the shapes do not follow the number of rows".to_owned(),
         };
         Error::invalid(what, &*self.remedy)

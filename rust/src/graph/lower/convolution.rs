@@ -267,7 +267,13 @@ fn pool(call: &mut Call, steps: &[Steps], greatest: bool) -> Result<Tensor> {
     let first = first.ok_or_else(|| call.refuse("has nothing to go along"))?;
     let fill = if greatest { f64::NEG_INFINITY } else { 0.0 };
     for (dim, steps) in steps.iter().enumerate().rev() {
-        let padded = call.padded(&value, first + dim, steps.padding, fill)?;
+        // The gradient of a window of nothing but -inf goes to its first element, not to what lies around it.
+        let is_edge_seen =
+            greatest && steps.dilation == 1 && steps.padding != [0, 0] && value.view.sizes[first + dim] > 0;
+        let padded = match is_edge_seen {
+            true => call.extended(&value, first + dim, steps.padding)?,
+            false => call.padded(&value, first + dim, steps.padding, fill)?,
+        };
         let view = windows(call, &padded.view, first + dim, &[*steps])?;
         let (last, windows) = (view.rank() - 1, Tensor { view, ..padded });
         value = match greatest {

@@ -84,7 +84,11 @@ pub const ON_LIBTORCH: &[(&str, &str)] = &[
         "scatter scatter_reduce index_copy index_fill index_reduce masked_scatter put",
         "of several elements for one place it takes one, or another combination than their sum",
     ),
-    ("index_put", "of several elements for one place it takes any; at constant places that differ, kernels run it"),
+    (
+        "index_put",
+        "of several elements for one place it takes any; kernels run it at constant places that differ, and of one number \
+         where a mask is true",
+    ),
     ("aminmax", "it has no derivative"),
     ("one_hot bincount histc nonzero", "it returns integers"),
     ("lgamma digamma polygamma mvlgamma erfinv i0 special_* sinc", "a special function without a vector form"),

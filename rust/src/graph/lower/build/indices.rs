@@ -103,4 +103,17 @@ impl Call<'_, '_> {
         let place = View::contiguous(&shape).narrow(dim, before, x.view.sizes[dim], 1);
         self.concat(&shape, fill, vec![(x, place)])
     }
+
+    /// `x`, which has elements, with the first one along `dim` `before` times before it, and the last one `after` times behind.
+    pub fn extended(&mut self, x: &Tensor, dim: usize, [before, after]: [usize; 2]) -> Result<Tensor> {
+        let x = self.as_number(x)?;
+        let (size, mut shape) = (x.view.sizes[dim], x.view.sizes.clone());
+        shape[dim] = size.saturating_add(before).saturating_add(after);
+        checked_length(&shape, self.lowering.most)?;
+        let place = |start, count| View::contiguous(&shape).narrow(dim, start, count, 1);
+        let repeated = |at, count| Tensor { view: x.view.narrow(dim, at, count, 0), ..x.clone() };
+        let [first, last] = [repeated(0, before), repeated(size - 1, after)];
+        let places = [place(0, before), place(before, size), place(before + size, after)];
+        self.concat(&shape, 0.0, [first, x, last].into_iter().zip(places).collect())
+    }
 }

@@ -1,0 +1,32 @@
+//! Which index was out of range, for messages.
+
+use crate::device::ReadTensors;
+use crate::graph::Program;
+use crate::graph::program::{Gather, Kind, Node, Origin, Primitive};
+
+/// The first such index of observed operator `observed`, and the size of its dimension; `None` where the index was computed: its memory
+/// may hold something else by now.
+pub fn find(program: &Program, observed: usize, inputs: ReadTensors) -> Option<(i64, usize)> {
+    let mut nodes = program.nodes.iter().filter(|node| node.observed == observed);
+    nodes.find_map(|node| find_in(program, node, inputs))
+}
+
+fn find_in(program: &Program, node: &Node, inputs: ReadTensors) -> Option<(i64, usize)> {
+    let gather = match &node.primitive {
+        Primitive::Gather(gather) => gather,
+        Primitive::Scatter(scatter) => &scatter.gather,
+        _ => return None,
+    };
+    let index = &node.operands[1];
+    let buffer = &program.buffers[index.buffer];
+    let (Kind::Index, &Origin::Argument(argument)) = (index.kind, &buffer.origin) else { return None };
+    let indices = inputs.read::<i64>(argument, buffer.length);
+    let wrong = index.view.offsets().map(|offset| indices[offset]).find(|&index| !is_in_range(gather, index));
+    wrong.map(|index| (index, gather.size))
+}
+
+fn is_in_range(gather: &Gather, index: i64) -> bool {
+    let size = i64::try_from(gather.size).unwrap_or(i64::MAX);
+    let least = if gather.from_end { -size } else { 0 };
+    gather.skip == Some(index) || (least..size).contains(&index)
+}
