@@ -182,7 +182,7 @@ void TakeFixedPlaces(Graph &graph)
       Value *made = nullptr;
       if (const auto places = PlacesOf(*node->input(1), *sizes))
          made = Replaced(graph, x, given, *places);
-      else if (auto *mask = Product(*values) == 1 ? MaskOf(graph, *node->input(1), *sizes) : nullptr)
+      else if (auto *mask = Product(*values) == 1 && values->size() <= sizes->size() ? MaskOf(graph, *node->input(1), *sizes) : nullptr)
          made = Insert(graph, torch::jit::aten::where, {mask, &given, &x}, *sizes, x);
       if (!made)
          continue;

@@ -66,7 +66,8 @@ private:
 
    Preserve *fOuter;
    at::CallbackHandle fHandle = 0;
-   std::vector<std::pair<torch::Generator, torch::Tensor>> fRandom; ///< LibTorch's own and those that operators were given: what they draw next
+   /// Of LibTorch's own generators and those that operators were given: what they draw next.
+   std::vector<std::pair<torch::Generator, torch::Tensor>> fRandom;
    std::unordered_set<const void *> fKnown; ///< tensors and storages
    Storages fMade;         ///< by operators
    Storages fGiven;        ///< what the function gave to an operator, though none made it

@@ -26,7 +26,8 @@ struct Switch {
 };
 template struct Switch<&c10::StorageImpl::throw_on_immutable_data_ptr_>;
 
-constexpr const char *kReading = "the function reads or writes the numbers of a tensor by its address (data_ptr(), an accessor, torch::autograd::grad() within it)";
+constexpr const char *kReading = "the function reads or writes the numbers of a tensor by its address (data_ptr(), an accessor, "
+                                 "torch::autograd::grad() within it)";
 
 const void *Address(const torch::Tensor &tensor)
 {

@@ -81,6 +81,9 @@ pub struct Room {
 impl Room {
     /// The first free place that is long enough.
     pub fn take(&mut self, length: usize) -> usize {
+        if length == 0 {
+            return 0; // nobody reads or writes there
+        }
         let length = length.next_multiple_of(ALIGNMENT);
         let Some(index) = self.free.iter().position(|free| free.len() >= length) else {
             // What is free at the end becomes longer.
@@ -98,6 +101,9 @@ impl Room {
 
     /// Takes it back.
     pub fn give(&mut self, start: usize, length: usize) {
+        if length == 0 {
+            return;
+        }
         let mut range = start..start + length.next_multiple_of(ALIGNMENT);
         let index = self.free.partition_point(|free| free.start < start);
         if self.free.get(index).is_some_and(|next| next.start == range.end) {
@@ -128,6 +134,8 @@ mod tests {
         room.give(c, 40);
         // What was free at the end is a part of it.
         assert_eq!([room.take(100), room.end], [48, 160]);
+        let empty = room.take(0);
+        room.give(empty, 0);
         assert!(room.free.is_empty());
     }
 

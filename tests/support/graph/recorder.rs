@@ -120,10 +120,12 @@ impl Recorder {
         CompileOptions { name: "f".into(), back_end, reason: String::new(), gradients, time_limit, gpu: None }
     }
 
-    /// With the back end `aot`, without gradients: values share memory then.
-    fn compile_without_gradients(&self) -> Result<CompiledGraph, String> {
+    /// With the back end `aot`, without gradients, where values share memory, as a whole and in blocks of these numbers of rows.
+    fn compiled_without_gradients(&self, rows: &[usize]) -> Result<Vec<CompiledGraph>, String> {
         let options = CompileOptions { gradients: vec![false; self.inputs().len()], ..self.options(Wanted::Aot, 60.0) };
-        CompiledGraph::new(&self.graph, &options).map_err(|error| error.to_string())
+        let whole = std::iter::once(CompiledGraph::new(&self.graph, &options));
+        let blocks = rows.iter().map(|&rows| CompiledGraph::in_blocks(&self.graph, &options, BlockRows::Given(rows)));
+        whole.chain(blocks).collect::<Result<_, _>>().map_err(|error| error.to_string())
     }
 
     /// Seeds of the outputs: numbers between 0.5 and 1.5, so that nothing cancels.
@@ -237,11 +239,12 @@ pub fn check(recorder: &Recorder, rtol: f64, atol: f64) -> Result<CompiledGraph,
             compare(&compiled).map_err(|e| format!("in blocks of {rows}: {e}\n{}", compiled.describe()))?;
         }
     }
-    let without = recorder.compile_without_gradients()?;
-    for call in ["first", "second"] {
-        let outputs = run(&without, recorder.inputs(), &recorder.seeds(), false)?;
-        same(recorder, &outputs, &expected[..outputs.len()], rtol, atol)
-            .map_err(|e| format!("without gradients, {call} call: {e}\n{}", without.describe()))?;
+    for without in recorder.compiled_without_gradients(&[1, 2])? {
+        for call in ["first", "second"] {
+            let outputs = run(&without, recorder.inputs(), &recorder.seeds(), false)?;
+            same(recorder, &outputs, &expected[..outputs.len()], rtol, atol)
+                .map_err(|e| format!("without gradients, {call} call: {e}\n{}", without.describe()))?;
+        }
     }
     Ok(compiled)
 }

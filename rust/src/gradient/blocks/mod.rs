@@ -149,14 +149,14 @@ impl<T: Scalar + Element> Run<T> for Blocks<T> {
     fn arenas(&self) -> [usize; 2] {
         let values: usize = self.value_regions().iter().sum();
         let adjoints: usize = self.adjoint_regions().iter().sum();
-        [values + self.count * self.block.values(), adjoints + self.shards * self.shard_length()]
+        [values + self.count * self.block_values(), adjoints + self.shards * self.shard_length()]
     }
 
     fn prepare(&self, values: &mut [T]) {
         let ([before, _, after, ..], blocks) = split(values, self.value_regions());
         self.before.executor.prepare(before);
         self.after.executor.prepare(after);
-        for (index, values) in blocks.chunks_mut(self.block.values()).enumerate() {
+        for (index, values) in blocks.chunks_mut(self.block_values()).enumerate() {
             self.piece(index).executor.prepare(values);
         }
     }
@@ -222,7 +222,7 @@ impl<T: Scalar + Element> Run<T> for Blocks<T> {
                 let rows =
                     self.row_outputs.iter().map(|&(output, step)| seeds[output].behind(index * self.rows * step));
                 let results = rows.chain(self.total_seeds(found, given_after));
-                let values = &blocks[index * self.block.values()..][..self.block.values()];
+                let values = &blocks[index * self.block_values()..][..self.block_values()];
                 let gradient = |argument: Option<usize>, at: usize| match argument {
                     // Behind the arguments that have gradients come those that are drawn.
                     Some(row) => caller.get(row).map_or(WritePointer::NULL, |first| {
@@ -315,7 +315,7 @@ impl<T: Scalar + Element> Blocks<T> {
                 failed.fetch_min(observed, Ordering::Relaxed);
             }
         };
-        let size = self.block.values();
+        let size = self.block_values();
         if shards == self.count {
             self.each_chunk(shards, blocks, size, run);
         } else {
@@ -449,6 +449,11 @@ impl<T: Scalar + Element> Blocks<T> {
         [after.adjoints(), after.gradients.length, shared.length, before.adjoints(), before.gradients.length]
     }
 
+    /// Values of a block. Where they share memory, fewer rows may leave more of it unused.
+    fn block_values(&self) -> usize {
+        self.tail.as_ref().map_or(0, Piece::values).max(self.block.values())
+    }
+
     /// Adjoints of a block, of some length in any case, then the gradients that rows have in common twice: of the shard,
     /// and of one block.
     fn shard_length(&self) -> usize {
@@ -457,13 +462,15 @@ impl<T: Scalar + Element> Blocks<T> {
     }
 }
 
-/// Rows of a block whose values suit the cache, unless the program is long. What all rows share, which every block reads, and whose gradients it
-/// writes, is not to be more than that.
+/// Rows of a block whose values suit the cache. What all rows share, which every block reads, and whose gradients it
+/// writes, is not to be more than that. Values that share memory leave room for more rows, but every thread is to have a block;
+/// and calls are not to take longer than their work.
 fn suitable<T>(cut: &RowCut, bytes: usize) -> usize {
-    let numbers = cut.numbers().max(1);
-    let fitting = (bytes / size_of::<T>() / numbers).max(1);
-    let common = (cut.common_elements() / numbers).next_power_of_two();
-    (1 << fitting.ilog2()).max(common).max(cut.rows_with(FEWEST_ELEMENTS).next_power_of_two())
+    let fitting = |numbers: usize| 1 << (bytes / size_of::<T>() / numbers.max(1)).max(1).ilog2();
+    let shared = cut.count().div_ceil(MOST_SHARDS).next_power_of_two();
+    let common = (cut.common_elements() / cut.numbers().max(1)).next_power_of_two();
+    let worthwhile = cut.rows_with(FEWEST_ELEMENTS).next_power_of_two();
+    fitting(cut.numbers_at_once()).min(shared.max(fitting(cut.numbers()))).max(common).max(worthwhile)
 }
 
 /// The sum of all `terms`, each of `length` numbers, in place of the first one: neighbours first, so that errors do not grow with

@@ -140,6 +140,9 @@ impl<'a, T> Values<'a, T> {
 
     #[inline]
     fn get(self, start: usize, length: usize) -> &'a [T] {
+        if length == 0 {
+            return &[]; // it has no place of its own
+        }
         match start.checked_sub(self.start) {
             Some(start) => &self.behind[start..start + length],
             None => &self.before[start..start + length],

@@ -127,31 +127,40 @@ impl<'a> RowCut<'a> {
         self.count
     }
 
-    /// Numbers of a row that are needed at once of those that nodes compute, or that one of them reads of an argument, if these
-    /// are more.
+    /// Numbers of a row that nodes compute, or that one of them reads of an argument, if these are more.
     pub fn numbers(&self) -> usize {
-        let numbers = |buffer: usize| if let Role::Rows(numbers) = self.roles[buffer] { numbers } else { 0 };
-        let keeps = keeps_values(self.program);
-        let (mut now, mut computed) = (0, 0);
-        for (node, ended) in self.program.nodes.iter().zip(ended_buffers(self.program)) {
-            now += numbers(node.buffer);
-            computed = computed.max(now);
-            now -= if keeps { 0 } else { ended.into_iter().map(numbers).sum() };
-        }
-        let read = self.program.arguments.iter().map(|argument| numbers(argument.buffer)).max();
-        read.unwrap_or(0).max(computed)
+        self.program.nodes.iter().map(|node| self.own_numbers(node.buffer)).sum::<usize>().max(self.read_numbers())
     }
 
-    /// Rows at which the mean operator has so many elements.
+    /// The same of what is needed at once.
+    pub fn numbers_at_once(&self) -> usize {
+        if keeps_values(self.program) {
+            return self.numbers();
+        }
+        let (mut now, mut most) = (0, self.read_numbers());
+        for (node, ended) in self.program.nodes.iter().zip(ended_buffers(self.program)) {
+            now += self.own_numbers(node.buffer);
+            most = most.max(now);
+            now -= ended.into_iter().map(|buffer| self.own_numbers(buffer)).sum::<usize>();
+        }
+        most
+    }
+
+    /// Numbers of a row in a buffer.
+    fn own_numbers(&self, buffer: usize) -> usize {
+        if let Role::Rows(numbers) = self.roles[buffer] { numbers } else { 0 }
+    }
+
+    /// The most that a row has in an argument.
+    fn read_numbers(&self) -> usize {
+        self.program.arguments.iter().map(|argument| self.own_numbers(argument.buffer)).max().unwrap_or(0)
+    }
+
+    /// Rows with which nodes have so many elements, on the average.
     pub fn rows_with(&self, elements: usize) -> usize {
-        let numbers = |node: &Node| if let Role::Rows(numbers) = self.roles[node.buffer] { numbers } else { 0 };
-        let (count, total) = self
-            .program
-            .nodes
-            .iter()
-            .map(numbers)
-            .filter(|&numbers| numbers > 0)
-            .fold((0, 0), |(n, sum), numbers| (n + 1, sum + numbers));
+        let numbers =
+            self.program.nodes.iter().map(|node| self.own_numbers(node.buffer)).filter(|&numbers| numbers > 0);
+        let (count, total) = numbers.fold((0, 0), |(count, total), numbers| (count + 1, total + numbers));
         (elements * count).div_ceil(total.max(1))
     }
 

@@ -1,4 +1,4 @@
-//! Dropout's random factors on a GPU: those of `noise`, of the batch as one tile.
+//! Dropout's random factors on a GPU: those of `noise` for one tile of all rows that the program has.
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
@@ -8,7 +8,7 @@ use super::super::gpu::{Gpu, GpuMemory};
 use super::super::program::{Kernel, Waits};
 use super::super::writer::Work;
 use super::step_kernels::kernel;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::graph::Program;
 
 /// Factors of one argument of a program, and what draws them for a step.
@@ -26,6 +26,10 @@ pub fn draws(program: &Program, seed: u64, gpu: &Gpu) -> Result<Vec<Draw>> {
     let mut first = 0;
     let draw = |noise: &crate::graph::program::Noise| {
         let count = program.arguments[noise.argument].view.len();
+        if count >= 1 << 31 {
+            let what = format!("{count} random factors of a batch are too many for back end cuda");
+            return Err(Error::invalid(what, "lower fBatchSize"));
+        }
         let (threshold, kept) = ((noise.keep * 4_294_967_296.0) as u64, noise.keep.recip() as f32);
         let mut body = String::new();
         emit!(

@@ -39,7 +39,7 @@ pub struct Start<'a> {
     pub parameters: &'a [f32],
     /// The flat vector of running statistics.
     pub state: &'a [f32],
-    /// Of dropout's factors.
+    /// Seeds dropout.
     pub seed: u64,
     /// Parameters that stay as they are, apart and in order.
     pub frozen: &'a [Range<usize>],
@@ -90,16 +90,16 @@ impl CudaEngine {
         batches: &[[u8; BATCH]],
         counts: &[usize],
     ) -> Result<f64> {
-        let table = match self.data.take() {
-            Some(table) => table,
+        let dataset = match self.data.take() {
+            Some(dataset) => dataset,
             None => DeviceDataset::new(&self.gpu, data, self.targets)?,
         };
         let order = put(&self.gpu, &mut self.order, order)?;
         let batches = put(&self.gpu, &mut self.batches, &batches.concat())?;
         let state = self.state.each_ref().map(GpuMemory::address);
-        let call = Call { table: &table, order, batches, counts, state, stream: &self.stream };
+        let call = Call { dataset: &dataset, order, batches, counts, state, stream: &self.stream };
         let loss = self.form.run(trains, &call);
-        self.data = Some(table);
+        self.data = Some(dataset);
         loss
     }
 

@@ -112,14 +112,14 @@ impl Form for Epoch {
             return Ok(0.0);
         }
         let blocks = self.blocks(trains, call.counts.iter().copied().max().unwrap_or(0));
-        let (table, stream) = (call.table, call.stream.number());
+        let (dataset, stream) = (call.dataset, call.stream.number());
         let [parameters, first, second] = call.state;
         self.arrived.clear(stream)?;
         self.losses.clear(stream)?;
         let addresses = [
-            table.features.address(),
-            table.labels.address(),
-            table.weights.address(),
+            dataset.features.address(),
+            dataset.labels.address(),
+            dataset.weights.address(),
             call.order,
             call.batches,
             call.counts.len(),

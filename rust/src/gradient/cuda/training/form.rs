@@ -6,7 +6,7 @@ use crate::error::Result;
 
 /// Batches of some rows.
 pub struct Call<'a> {
-    pub table: &'a DeviceDataset,
+    pub dataset: &'a DeviceDataset,
     /// Where row numbers are on the GPU.
     pub order: usize,
     /// Where a `Batch` of `step.hpp` is for each.

@@ -1,4 +1,4 @@
-//! The kernels that move the parameters along their gradient.
+//! The kernels that move the parameters along their gradient, by the formulas of `optimizer`.
 
 use std::ops::Range;
 
@@ -10,10 +10,9 @@ use super::laws::{rule_text, update_name};
 use super::step_kernels::{MOST_LOSSES, kernel};
 use crate::optimizer::{Clip, NORM_EPSILON};
 
-/// See the module's documentation. Gradients are those of `optimizer`, which has the formulas.
+/// See the module's documentation.
 pub struct Moves {
-    /// Completes the gradient by the L1 term, bounds its components, and gives the sum of squares of each block, where the rule asks
-    /// for any of that.
+    /// Completes the gradient by the L1 term, bounds its components, or gives the sum of squares of each block: what the rule asks for.
     pub bound: Option<Kernel>,
     pub update: Kernel,
     /// Blocks and threads of both.
@@ -49,12 +48,18 @@ fn bound(parameters: usize, settings: &Settings, moves: &str) -> Kernel {
     if let Some(Clip::Value(most)) = settings.clip {
         emit!(body, "      g = float(g < -{most:?} ? -{most:?} : g > {most:?} ? {most:?} : g);");
     }
-    emit!(
-        body,
-        "      gradient[i] = float(g);\n      own += {moves} ? g * g : 0;\n   }});\n   \
-         const double sum = Block::Joined(own, [](double a, double b) {{ return a + b; }});\n   \
-         if (threadIdx.x == 0)\n      squares[blockIdx.x] = sum;"
-    );
+    emit!(body, "      gradient[i] = float(g);");
+    if let Some(Clip::Norm(_)) = settings.clip {
+        emit!(body, "      own += {moves} ? g * g : 0;");
+    }
+    emit!(body, "   }});");
+    if let Some(Clip::Norm(_)) = settings.clip {
+        emit!(
+            body,
+            "   const double sum = Block::Joined(own, [](double a, double b) {{ return a + b; }});\n   \
+             if (threadIdx.x == 0)\n      squares[blockIdx.x] = sum;"
+        );
+    }
     kernel("bound", "", &["const float *parameters", "float *gradient", "double *squares"], body, Waits::ForBlock)
 }
 

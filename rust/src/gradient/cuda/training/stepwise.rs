@@ -35,7 +35,7 @@ pub struct Stepwise {
     /// Captured tensors that stay as they are.
     fixed: Vec<Option<GpuMemory>>,
     gradient: GpuMemory,
-    /// Of the gradient, where its norm is bounded: sums of squares.
+    /// Of blocks of the gradient, whose norm may be bounded: sums of squares.
     squares: GpuMemory,
     losses: GpuMemory,
     /// Number of the batch that runs.
@@ -122,9 +122,9 @@ impl Stepwise {
         let [z, dz, losses] = [pass.outputs[0].address(), pass.adjoint.address(), self.losses.address()];
         let Sizes { rows, features, .. } = pass.sizes;
         let grid = |count: usize| Work::Alone(count).grid().map(|size| size as u32);
-        let table = call.table;
-        let tables = [table.features.address(), table.labels.address(), table.weights.address(), call.order];
-        let gathered = [&tables[..], &[batches, place, x, y, w]].concat();
+        let dataset = call.dataset;
+        let columns = [dataset.features.address(), dataset.labels.address(), dataset.weights.address(), call.order];
+        let gathered = [&columns[..], &[batches, place, x, y, w]].concat();
         device.launch(&pass.steps.gather, grid(rows * features), &gathered)?;
         for Draw { kernel, grid, factors } in &pass.draws {
             device.launch(kernel, *grid, &[batches, place, factors.address()])?;
@@ -283,6 +283,7 @@ impl Form for Stepwise {
             call.stream.synchronise()?;
             done += same;
         }
+        call.stream.synchronise()?;
         if downloaded::<u32>(&self.refused, 1)? != [0] {
             return Err(index_out_of_range(&self.module));
         }

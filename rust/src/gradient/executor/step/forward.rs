@@ -53,6 +53,9 @@ impl Step {
             }
             &Kernel::Moments(channels) => standardise::moments(channels, threads, read(0), value),
             &Kernel::Standardise { channels, eps } => {
+                if channels.width != channels.channels {
+                    value.fill(T::default()); // what lies between packed columns is multiplied by zeros
+                }
                 standardise::standardise(channels, threads, self.standardised(&channels, eps, others, inputs), value);
             }
             Kernel::Product(products) => {
