@@ -2,7 +2,7 @@
 //! on a GPU where there is one.
 
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use cladtorch::dataset::Scaler;
 use cladtorch::gradient::aot::AotEngine;
@@ -407,6 +407,15 @@ fn planted_errors_are_caught() {
     assert!(!categories(&gpu).is_empty(), "flags that nobody reads passed");
 }
 
+/// Lines of NVRTC's log of kernels that spill registers; as many others as there are kernels.
+fn spills(nvrtc: &Nvrtc, text: &str, architecture: &str) -> (Vec<String>, usize) {
+    let log = nvrtc.compile(text, architecture).unwrap().log;
+    let lines = log.lines().filter(|line| line.contains("spill")).map(str::to_owned);
+    let (spilt, whole): (Vec<String>, Vec<String>) =
+        lines.partition(|line| !line.contains("0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads"));
+    (spilt, whole.len())
+}
+
 #[test]
 fn kernels_compile_for_a_gpu_without_spills() {
     let nvrtc = match Nvrtc::find() {
@@ -417,12 +426,34 @@ fn kernels_compile_for_a_gpu_without_spills() {
         let text = Perceptron::new(&case.graph(), &case.settings, case.tiling).unwrap().text();
         // GPUs without clusters take the kernels that have none.
         let architecture = if case.tiling.cluster == 0 { "sm_80" } else { "sm_90" };
-        let log = nvrtc.compile(&text, architecture).unwrap().log;
-        let spills = log.lines().filter(|line| line.contains("spill"));
-        let (spilt, whole): (Vec<&str>, Vec<&str>) =
-            spills.partition(|line| !line.contains("0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads"));
-        assert!(spilt.is_empty() && whole.len() == 2, "{}: {}", name(case, true), spilt.join("\n"));
+        let (spilt, whole) = spills(&nvrtc, &text, architecture);
+        assert!(spilt.is_empty() && whole == 2, "{}: {}", name(case, true), spilt.join("\n"));
     }
+    // Those of steps, on their way to the host's compiler.
+    let (folder, seen) = (tempfile::tempdir().unwrap(), Arc::new(Mutex::new((Vec::new(), 0))));
+    let gpu = gpu_on_host(folder.path(), {
+        let seen = Arc::clone(&seen);
+        move |text| {
+            let (spilt, whole) = spills(&Nvrtc::find().unwrap(), text, "sm_80");
+            let mut seen = seen.lock().unwrap();
+            seen.0.extend(spilt);
+            seen.1 += whole;
+            text.to_owned()
+        }
+    });
+    let plain = settings(Loss::SoftmaxCrossEntropy, Optimiser::Adam, 40);
+    let some = 1..3;
+    for (case, settings, frozen) in [
+        (&DROPOUTS, Settings { l1: 0.1, clip: Some(Clip::Norm(1.0)), ..plain }, &[][..]),
+        (&CATEGORIES, Settings { clip: Some(Clip::Value(1.0)), ..plain }, std::slice::from_ref(&some)),
+    ] {
+        let parameters: Vec<f32> = case.start().into_iter().map(|value| value as f32).collect();
+        let start = Start { parameters: &parameters, frozen, ..Start::default() };
+        CudaEngine::new(&Arc::new(case.module(Kind::Float)), None, start, settings, gpu.clone()).unwrap();
+    }
+    let (spilt, whole) = &*seen.lock().unwrap();
+    // Rows, loss, bound, update, the next place: beside those of the networks.
+    assert!(spilt.is_empty() && *whole > 2 * 5, "{whole} kernels: {}", spilt.join("\n"));
 }
 
 /// The same on a GPU, where there is one.
