@@ -9,7 +9,7 @@ use std::{env, fs, thread};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use support::launchers::{ALLOWANCES, launchers};
-use support::say::{not_tested, say};
+use support::say::{is_complete, not_tested, say};
 use support::session::{Outcome, Session, script};
 
 /// Runs `test` with every launcher; says what was missed where there is none.
@@ -21,14 +21,19 @@ fn with_each(test: impl Fn(&Job)) {
     launchers.iter().for_each(|launcher| test(&Job { launcher }));
 }
 
-/// Runs `test` with one of them, in turn, for time: what it looks at does not depend on who sends the messages. With
-/// `CLADTORCH_COMPLETE` in the environment with every launcher.
+/// Runs `test` with one of them, in turn, to save time: what it looks at does not depend on who sends the messages. With every
+/// launcher where everything is tested.
 fn with_one(turn: usize, test: impl Fn(&Job)) {
     let launchers = launchers();
-    if launchers.is_empty() || env::var_os("CLADTORCH_COMPLETE").is_some() {
+    if launchers.is_empty() || is_complete() {
         return with_each(test);
     }
     test(&Job { launcher: &launchers[turn % launchers.len()] });
+}
+
+/// Numbers of processes: one to save time, or all where everything is tested.
+fn numbers_of_processes() -> &'static [usize] {
+    if is_complete() { &[2, 3, 4] } else { &[3] }
 }
 
 struct Job<'a> {
@@ -72,7 +77,7 @@ fn a_fit_by_several_processes_is_that_of_one() {
     let [losses, scores] = ["losses:", "scores:"].map(|label| said(&alone, label));
     assert_eq!([losses.len(), scores.len()], [1, 1], "{}", alone.text);
     with_each(|job| {
-        for processes in [2, 3, 4] {
+        for &processes in numbers_of_processes() {
             let outcome = job.run(processes, "ranks.C", folder.path());
             assert_eq!(outcome.code, Some(0), "{} -n {processes}: {}", job.name(), outcome.text);
             let bits = said(&outcome, "bits:");
@@ -136,7 +141,7 @@ fn a_stream_is_shared_by_the_ranks() {
     let begun = Session::root(&["-q", &script("ranks.C(\"stream\")")]).within(folder.path()).run();
     assert_eq!([alone.code, begun.code], [Some(0), Some(0)], "{}{}", alone.text, begun.text);
     with_one(0, |job| {
-        for processes in [2, 3, 4] {
+        for &processes in numbers_of_processes() {
             let outcome = job.run(processes, "ranks.C(\"stream_whole\")", folder.path());
             assert_eq!(outcome.code, Some(0), "{} -n {processes}: {}", job.name(), outcome.text);
             for label in ["losses:", "scores:", "auc:"] {
@@ -211,7 +216,7 @@ fn a_dataset_is_sharded() {
             ("shards_entries", "the entries, clusters, cuts"),
             ("shards_balanced", "Balance of events of which each process holds a part; give FitOptions::fClassWeights"),
         ] {
-            let outcome = Job { launcher }.run(3, &format!("ranks.C(\"{case}\")"), folder.path());
+            let outcome = Job { launcher }.run(2, &format!("ranks.C(\"{case}\")"), folder.path());
             assert!(outcome.text.contains(message) && outcome.code != Some(0), "{case}: {}", outcome.text);
         }
     }
@@ -259,10 +264,10 @@ fn kill_later(folder: &Path, rank: usize, after: Duration, has_ended: &AtomicBoo
 
 /// Ranks that are killed at random: the job ends, its launcher says so (Open MPI's names the rank, MPICH's a process, which may be one
 /// that it ended itself thereupon), and another number of ranks goes on from the checkpoint to the same end. `CLADTORCH_RANK_KILLS` in the environment asks for
-/// another number than 5.
+/// another number than 3.
 #[test]
 fn a_job_goes_on_after_any_rank_was_killed() {
-    let kills: usize = env::var("CLADTORCH_RANK_KILLS").map_or(5, |text| text.parse().expect("a number"));
+    let kills: usize = env::var("CLADTORCH_RANK_KILLS").map_or(3, |text| text.parse().expect("a number"));
     let mut generator = ChaCha8Rng::seed_from_u64(kills as u64);
     let launchers = launchers();
     if launchers.is_empty() {

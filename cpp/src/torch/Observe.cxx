@@ -159,6 +159,7 @@ std::shared_ptr<torch::jit::Graph> Trace(const ListFunction &function, const Ten
       watch.emplace(arguments, Watch::kNoGradients);
       auto outputs = function(arguments);
       watch->End(outputs);
+      MakeBoolsNumbers(*torch::jit::tracer::getTracingState()->graph);
       return torch::jit::Stack(outputs.begin(), outputs.end());
    };
    const auto nameless = [](const torch::Tensor &) { return std::string(); };

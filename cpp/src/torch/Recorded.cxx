@@ -51,19 +51,6 @@ TensorList LiftConstants(Graph &graph, const std::function<bool(const torch::Ten
    return tensors;
 }
 
-/// Makes bools numbers where no operator takes them, as in the `fill_` of which torch::tensor({true, false}) is made.
-void MakeBoolsNumbers(Graph &graph)
-{
-   for (auto *node : graph.nodes()) {
-      if (!node->kind().is_aten() || node->maybeSchema())
-         continue;
-      const torch::jit::WithInsertPoint here(node);
-      for (std::size_t i = 0; i < node->inputs().size(); ++i)
-         if (const auto constant = torch::jit::toIValue(node->input(i)); constant && constant->isBool())
-            node->replaceInput(i, graph.insertConstant(std::int64_t(constant->toBool())));
-   }
-}
-
 /// Makes lists of tensors that are constants lists of constants, which LiftConstants() takes.
 void SpellOutLists(Graph &graph)
 {
@@ -364,11 +351,22 @@ void CheckFilled(const Graph &graph)
 
 } // namespace
 
+void MakeBoolsNumbers(Graph &graph)
+{
+   for (auto *node : graph.nodes()) {
+      if (!node->kind().is_aten() || node->maybeSchema())
+         continue;
+      const torch::jit::WithInsertPoint here(node);
+      for (std::size_t i = 0; i < node->inputs().size(); ++i)
+         if (const auto constant = torch::jit::toIValue(node->input(i)); constant && constant->isBool())
+            node->replaceInput(i, graph.insertConstant(std::int64_t(constant->toBool())));
+   }
+}
+
 TensorList Simplify(std::shared_ptr<Graph> graph, const std::function<bool(const torch::Tensor &)> &isMade,
                     std::size_t &computed)
 {
    auto captured = LiftConstants(*graph, isMade); // before anything is computed from them: they may change
-   MakeBoolsNumbers(*graph);
    TakeCompositesApart(*graph);
    ReplaceChangesOfOwn(*graph);
    torch::jit::RemoveTensorMutation(graph);

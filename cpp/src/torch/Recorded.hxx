@@ -17,6 +17,10 @@
 namespace CladTorch {
 namespace Internal {
 
+/// Makes bools numbers where no operator takes them, as in the `fill_` of which torch::tensor({true, false}) is made. LibTorch's passes
+/// over a recorded graph end with an internal error otherwise, the first ones within tracer::trace().
+void MakeBoolsNumbers(torch::jit::Graph &graph);
+
 /// Leaves pure operators of inputs and constants. Returns the tensors that have become inputs of the graph, in that order:
 /// those that are captured, then those that were computed of numbers alone.
 /// \param isMade Of a tensor that LibTorch met without having seen it computed, with two handles on it: whether the function
