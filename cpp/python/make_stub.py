@@ -239,6 +239,8 @@ def stub():
     text += ["FloatView = View", *(f"_{name} = {name}" for name in SHADOWED), ""]
     for name in ours["FUNCTIONS"]["CladTorch"]:
         text += [*function_lines("CladTorch", name), ""]
+    text += ["def Compile(function: Any, examples: Sequence[Any], options: Any = ..., **fields: Any) -> Any:"]
+    text += [*documented(space.Compile.__doc__, "    "), "    ...", ""]
     text += ["class Signal:", '    """The namespace of functions for strain data."""', "", *enumeration_lines(True, "    ")]
     for name in ours["FUNCTIONS"]["CladTorch::Signal"]:
         text += ["    @staticmethod", *function_lines("CladTorch::Signal", name, "    "), ""]

@@ -45,8 +45,15 @@ bool SameBits(const torch::Tensor &a, const torch::Tensor &b)
    return a.nbytes() == b.nbytes() && std::memcmp(a.data_ptr(), b.data_ptr(), a.nbytes()) == 0;
 }
 
+/// Another number of threads sums in another order; what cancels in a sum is known by the size of its terms.
+bool SameButForRounding(const torch::Tensor &a, const torch::Tensor &b)
+{
+   return ((a - b).abs() <= 1e-4 * b.abs().max()).all().item<bool>();
+}
+
 void compile_forked()
 {
+   torch::manual_seed(1);
    torch::set_num_threads(2);
    const auto x = torch::randn({4096, 64}), w = torch::randn({64, 64}); // enough for both threads
    const auto rows = [](torch::Tensor x, torch::Tensor w) { return x.matmul(w).tanh().softmax(1).square().sum(); };
@@ -72,7 +79,7 @@ void compile_forked()
    const auto as_before = [&](std::size_t i, bool bits) {
       const auto after = run(functions[i]);
       for (std::size_t k = 0; k < after.size(); ++k)
-         if (bits ? !SameBits(after[k], before[i][k]) : !after[k].allclose(before[i][k], 1e-4, 1e-5))
+         if (bits ? !SameBits(after[k], before[i][k]) : !SameButForRounding(after[k], before[i][k]))
             return false;
       return true;
    };

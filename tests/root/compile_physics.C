@@ -44,6 +44,7 @@ void CheckFills()
 
 void compile_physics()
 {
+   torch::manual_seed(1);
    CheckFills();
    const std::pair<const char *, std::vector<Formula>> lists[] = {
       {"likelihoods", Likelihoods()}, {"kinematics", Kinematics()}, {"jets", Jets()},

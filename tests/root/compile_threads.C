@@ -88,6 +88,7 @@ void HandlerComesBack()
 
 void compile_threads()
 {
+   torch::manual_seed(1);
    ROOT::EnableThreadSafety();
    OwnCalls();
    KnownShapesGoOn();

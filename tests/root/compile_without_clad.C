@@ -6,6 +6,7 @@ R__LOAD_LIBRARY(libcladtorch)
 
 void compile_without_clad()
 {
+   torch::manual_seed(1);
    CheckFastest();
    CladTorch::CompileOptions options;
    options.fBackEnd = CladTorch::kJitBackEnd;

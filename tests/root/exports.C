@@ -274,6 +274,7 @@ void refusals()
 
 void exports()
 {
+   torch::manual_seed(1);
    mlps();
    networks();
    modules();

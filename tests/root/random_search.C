@@ -244,6 +244,7 @@ void CheckRefusals()
 
 void random_search()
 {
+   torch::manual_seed(1);
    CheckTrials();
    CheckFolds();
    CheckMetrics();

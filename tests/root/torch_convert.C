@@ -145,6 +145,7 @@ void NegativeViews()
 
 void torch_convert(bool threads = false)
 {
+   torch::manual_seed(1);
    if (threads)
       ROOT::EnableImplicitMT(2);
    FromDataset();

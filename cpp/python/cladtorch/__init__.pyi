@@ -1782,6 +1782,10 @@ def WriteFriend(tree: _Tree, path: _Path, columns: Mapping[str, ArrayLike], name
     """
     ...
 
+def Compile(function: Any, examples: Sequence[Any], options: Any = ..., **fields: Any) -> Any:
+    """Observes a C++ function of tensors and compiles it, with gradients: Compile(ROOT.f, [x, w], fDynamicBatch=True)."""
+    ...
+
 class Signal:
     """The namespace of functions for strain data."""
 

@@ -51,6 +51,6 @@ def complete_namespace():
         if self is not space:
             return type.__dir__(self)
         enumerators = enumerations()
-        return sorted({*public_classes(), *FUNCTIONS["CladTorch"], "FloatView", "Signal", "__version__", *enumerators, *sum(enumerators.values(), [])})
+        return sorted({*public_classes(), *FUNCTIONS["CladTorch"], "Compile", "FloatView", "Signal", "__version__", *enumerators, *sum(enumerators.values(), [])})
 
     type(space).__dir__ = names

@@ -30,7 +30,7 @@ impl Noise {
     /// Each of `factors` is 1 / keep with the probability `keep`, else 0.
     pub fn draw<T: Scalar>(&mut self, keep: f64, factors: &mut [T]) {
         let (Noise { generator, place }, count) = (&*self, factors.len());
-        let (threshold, kept) = ((keep * 4_294_967_296.0) as u64, T::from_f64(keep.recip()));
+        let (threshold, kept) = (threshold(keep), T::from_f64(keep.recip()));
         factors.par_chunks_mut(DRAWN).enumerate().for_each(|(index, part)| {
             let mut generator = generator.clone();
             generator.set_word_pos(*place + (index * DRAWN) as u128);
@@ -40,6 +40,11 @@ impl Noise {
         });
         self.place += count as u128;
     }
+}
+
+/// A factor is kept where its 32 random bits are below this number.
+pub fn threshold(keep: f64) -> u64 {
+    (keep * 4_294_967_296.0) as u64
 }
 
 #[cfg(test)]

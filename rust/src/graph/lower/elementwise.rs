@@ -328,13 +328,26 @@ fn combined(call: &mut Call, function: Function) -> Lowered {
 fn lerp(call: &mut Call) -> Lowered {
     let (a, b, weight) = (call.tensor(0)?, call.tensor(1)?, call.tensor(2)?);
     let way = call.map(Function::Sub, &[&b, &a])?;
-    let part = call.map(Function::Mul, &[&weight, &way])?;
-    let from_a = call.map(Function::Add, &[&a, &part])?;
-    let one = call.literal(1.0)?;
-    let rest = call.map(Function::Sub, &[&one, &weight])?;
-    let part = call.map(Function::Mul, &[&way, &rest])?;
-    let from_b = call.map(Function::Sub, &[&b, &part])?;
+    if call.is_number(2) {
+        let is_small = call.number(2)?.abs() < 0.5;
+        return Ok(vec![if is_small { from_a(call, &a, &way, &weight)? } else { from_b(call, &b, &way, &weight)? }]);
+    }
+    let (from_a, from_b) = (from_a(call, &a, &way, &weight)?, from_b(call, &b, &way, &weight)?);
     let size = call.map(Function::Abs, &[&weight])?;
     let is_small = call.map_number(Function::Less, &size, 0.5)?;
     Ok(vec![call.map(Function::Where, &[&is_small, &from_a, &from_b])?])
+}
+
+/// `a + weight way`
+fn from_a(call: &mut Call, a: &Tensor, way: &Tensor, weight: &Tensor) -> Result<Tensor> {
+    let part = call.map(Function::Mul, &[weight, way])?;
+    call.map(Function::Add, &[a, &part])
+}
+
+/// `b - (1 - weight) way`
+fn from_b(call: &mut Call, b: &Tensor, way: &Tensor, weight: &Tensor) -> Result<Tensor> {
+    let one = call.literal(1.0)?;
+    let rest = call.map(Function::Sub, &[&one, weight])?;
+    let part = call.map(Function::Mul, &[way, &rest])?;
+    call.map(Function::Sub, &[b, &part])
 }

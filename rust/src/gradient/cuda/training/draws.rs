@@ -4,6 +4,7 @@ use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
 use super::super::super::jit::emit;
+use super::super::super::noise::threshold;
 use super::super::gpu::{Gpu, GpuMemory};
 use super::super::program::{Kernel, Waits};
 use super::super::writer::Work;
@@ -30,7 +31,7 @@ pub fn draws(program: &Program, seed: u64, gpu: &Gpu) -> Result<Vec<Draw>> {
             let what = format!("{count} random factors of a batch are too many for back end cuda");
             return Err(Error::invalid(what, "lower fBatchSize"));
         }
-        let (threshold, kept) = ((noise.keep * 4_294_967_296.0) as u64, noise.keep.recip() as f32);
+        let (threshold, kept) = (threshold(noise.keep), noise.keep.recip() as f32);
         let mut body = String::new();
         emit!(
             body,
