@@ -1,5 +1,8 @@
 //! The lists of operators stand in three languages: they have to agree on names and numbers.
 
+#[path = "lists/architecture.rs"]
+mod architecture;
+
 use cladtorch::graph::{
     Activation, Function, Gradient, Init, Loss, NegativeWeights, Normalisation, Optimiser, Precision, Schedule,
 };

@@ -8,9 +8,10 @@ mod options;
 mod targets;
 
 use cladtorch::dataset::Dataset;
+use cladtorch::evaluate;
 use cladtorch::graph::{Activation, Gradient, Init, Loss, NegativeWeights, Optimiser, Schedule};
 use cladtorch::model::Model;
-use cladtorch::train::{Options, Trainer, metrics};
+use cladtorch::train::{Options, Trainer};
 use support::data::{circle, column, spec};
 
 fn fit(model: &mut Model, data: &Dataset, spec: &Options) -> Vec<(f64, f64)> {
@@ -28,7 +29,7 @@ fn network(seed: u64) -> Model {
 fn auc(model: &Model, data: &Dataset) -> f64 {
     let mut scores = vec![0.0; data.rows()];
     model.predict(data, true, 2, &mut scores).unwrap();
-    metrics::roc(&scores, data.labels().unwrap(), data.weights().unwrap()).unwrap().auc
+    evaluate::roc(&scores, data.labels().unwrap(), data.weights().unwrap()).unwrap().auc
 }
 
 #[test]

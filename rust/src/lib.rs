@@ -1,54 +1,60 @@
 //! # CladTorch: columns of ROOT trees into LibTorch tensors, networks trained with gradients made by Clad
 //!
-//! This is the architecture map. Arrows point down only.
+//! This is the architecture map. A room uses rooms below it only; [`error`], [`text`] and [`interrupt`] are for all of a crate, and
+//! not listed. A test compares the map with the modules.
 //!
-//! | room | does | may know |
+//! | room | does | uses |
 //! |---|---|---|
 //! | `root_macros/` | what a user runs and copies | `cpp/include` |
 //! | `cpp/include/CladTorch/` | the public API in C++: no Rust, and LibTorch's headers only in `Torch.hxx` and `Torch/` | nothing below |
-//! | `cpp/src/` | one `.cxx` a header: talks to ROOT and calls the core; what all of its rooms use: errors, Ctrl-C, headers at the prompt | ROOT, [`bridge`] |
+//! | `cpp/src/` | one header a job, with its `.cxx`: talks to ROOT and calls the core; what all of its rooms use: errors, Ctrl-C, headers at the prompt | ROOT, [`bridge`] |
 //! | `cpp/src/reading/` | datasets and streams: columns, sources, ROOT's reader, jagged and exact tensors | the same |
 //! | `cpp/src/model/` | models, what predicts and what writes scores, ensembles, export | the same |
 //! | `cpp/src/training/` | fits, their options, histories, progress, cross-validation, random search, ranks | the same |
 //! | `cpp/src/evaluation/` | figures, plots and reports | the same |
 //! | `cpp/src/signal/` | spectra, waveforms, searches, strain | the same |
 //! | `cpp/src/python/` | what PyROOT adds to the classes: arguments, options, arrays, copies; part of the library as text | the public API |
-//! | `cpp/src/torch/` | what sees LibTorch's headers: functions observed and compiled, as a whole or in parts, modules that become models and those that LibTorch runs for them, autograd nodes, operators for the dispatcher | LibTorch, [`bridge`] |
+//! | `cpp/src/torch/` | what sees LibTorch's headers: functions observed and compiled, as a whole or in parts, modules that become models and those that LibTorch runs for them, autograd nodes, operators for the dispatcher | LibTorch, ROOT, [`bridge`] |
+//! | `cpp/src/wheel/` | libraries that load the plugin under its plain name, and make its modules at first use, where it came as a wheel | ROOT |
+//! | `cpp/modules/` | what goes into the plugin's dictionary and into the C++ modules of its headers and LibTorch's | the public API |
+//! | `cpp/python/` | the module `cladtorch`, its types, and what writes them | the plugin |
 //! | [`bridge`] | the border to C++, one `#[cxx::bridge]` a topic; what can fail goes through [`error::guard`] | every module |
-//! | [`model`] | a network with scalers, columns and options; prediction, also slid over series and as blocks arrive; the model file | `options`, `gradient`, `dataset`, `signal` |
-//! | [`evaluate`] | what predictions say about a model: operating points, calibration, confusion, residuals, importance | `model`, `train`'s metrics |
-//! | `export` | models for other programs: ONNX graphs, C++ headers without dependencies | `model`, `gradient`, `graph`, the text of `cpp/kernels` |
-//! | [`import`] | networks of other programs: ONNX files as operators of LibTorch | `model`, `graph` |
-//! | `onnx` | ONNX's messages, to write and to read | `error` |
-//! | [`train`] | what options may be, schedules, epochs, early stopping, checkpoints, folds, metrics | `options`, `dataset`, `stream`, `gradient`, `model` |
-//! | [`options`] | what a user asks of a fit, and its record in model files | `graph` |
-//! | [`gradient`] | passes over programs, and the back ends that compile them: aot and jit (Clad's derivatives), [`gradient::autograd`] (LibTorch), [`gradient::cuda`] (kernels for GPUs); [`gradient::BackEnd`] is chosen in one place; what comes of it is a [`gradient::Executable`] for a function, a [`gradient::Engine`] for a network in training | `graph`, `optimizer`, `kernels`, `device`, `dataset` |
-//! | [`ranks`] | processes of an MPI job that train together: sums over them, in order | `error`, `kernels` |
-//! | [`optimizer`] | SGD, Adam and AdamW over one flat vector, their state; the rate is given at each update | `graph`, `kernels`, `device` |
-//! | [`graph`] | networks: [`graph::Graph`], a chain of layers; [`graph::Program`], operators with their operands, of a chain or of an observed function; [`graph::Module`], one of them with parameters, which trains; [`graph::lower`], which makes it, [`graph::rows`], which takes its rows apart, and [`graph::sliding`], which cuts it in two for long series | `error`, `kernels::strided` |
-//! | [`dataset`] | features, labels, weights; split, shuffle, scaling | `columns`, `device` |
+//! | [`evaluate`] | what predictions say about a model: ROC curve, operating points, calibration, confusion, residuals, importance | `columns`, `dataset`, `graph`, `model` |
+//! | `export` | models for other programs: ONNX graphs, C++ headers without dependencies (with the text of `cpp/kernels`) | `atomic_file`, `columns`, `dataset`, `gradient`, `graph`, `kernels`, `model`, `onnx`, `tensor_file`, `torch_file` |
+//! | [`import`] | networks of other programs: ONNX files as operators of LibTorch | `dataset`, `graph`, `model`, `onnx` |
+//! | [`train`] | what options may be, schedules, epochs, early stopping, checkpoints, folds, random search | `columns`, `dataset`, `device`, `gradient`, `graph`, `model`, `optimizer`, `options`, `ranks`, `stream`, `tensor_file` |
+//! | [`model`] | a network with scalers, columns and options; prediction, also slid over series and as blocks arrive; the model file | `atomic_file`, `columns`, `dataset`, `device`, `gradient`, `graph`, `kernels`, `options`, `signal`, `tensor_file`, `torch_file` |
+//! | [`signal`] | spectra, whitening, waveforms, exact bounds and candidates for strain data, float64 | `device` |
+//! | [`gradient`] | passes over programs, and the back ends that compile them: aot and jit (Clad's derivatives), [`gradient::autograd`] (LibTorch), [`gradient::cuda`] (kernels for GPUs); [`gradient::BackEnd`] is chosen in one place; what comes of it is a [`gradient::Executable`] for a function, a [`gradient::Engine`] for a network in training | `cache`, `dataset`, `device`, `graph`, `kernels`, `optimizer`, `ranks` |
 //! | [`stream`] | events of data bigger than memory: order, windows, the hand-over from the reading thread | `columns`, `dataset`, `kernels` |
+//! | [`dataset`] | features, labels, weights; split, shuffle, scaling | `columns`, `device`, `kernels` |
+//! | [`optimizer`] | SGD, Adam and AdamW over one flat vector, their state; the rate is given at each update | `device`, `graph`, `kernels` |
+//! | [`options`] | what a user asks of a fit, and its record in model files | `graph` |
+//! | [`graph`] | networks: [`graph::Graph`], a chain of layers; [`graph::Program`], operators with their operands, of a chain or of an observed function; [`graph::Module`], one of them with parameters, which trains; [`graph::lower`], which makes it, [`graph::rows`], which takes its rows apart, and [`graph::sliding`], which cuts it in two for long series | `kernels` |
+//! | [`ranks`] | processes of an MPI job that train together: sums over them, in order | `kernels` |
 //! | [`interpreter`] | C++ modules of headers for ROOT's prompt, made at first use where the plugin came as a wheel | `cache` |
 //! | `cache` | what is kept for this user between sessions: compiled functions, C++ modules | nothing |
-//! | [`interrupt`] | Ctrl-C, as a flag that long loops ask for | `error` |
-//! | [`signal`] | spectra, whitening, waveforms, exact bounds and candidates for strain data, float64 | `error`, `interrupt`, `device` |
-//! | [`columns`] | what a column is, and what the fast reader is asked for | `error` |
-//! | [`device`] | devices, and CUDA loaded on purpose | `error` |
+//! | `onnx` | ONNX's messages, to write and to read | nothing |
+//! | [`columns`] | what a column is, and what the fast reader is asked for | nothing |
+//! | [`device`] | devices, and CUDA loaded on purpose | nothing |
+//! | [`interrupt`] | Ctrl-C, as a flag that long loops ask for | nothing |
 //! | `rust/src/bin/` | the `cladtorch` command | the crate `cladtorch_base` |
 //! | `rust/xtask/` | `cargo xtask`: set-up, build, tests, wheel, documentation; as a library what the benchmark shares | nothing but `gradient::jit`'s finder of Clad |
 //! | `rust/bench/` | `cargo xtask bench`: the benchmark's groups, records and reports; `peers/` has the other parties | `xtask` |
-//! | `rust/fuzz/` | targets of libFuzzer for what reads hostile bytes | [`columns`], [`rootfile`] |
+//! | `rust/fuzz/` | targets of libFuzzer for what reads hostile bytes | [`model`], [`import`], [`graph`], [`rootfile`], [`torch_file`], the fast reader |
+//! | `tests/`, `tests/support/` | tests in Rust, macros that they run in root.exe and Python; what they share | the crate, the plugin |
 //! | **`rust/base/`** | **the crate `cladtorch_base`: all below, without LibTorch** | |
-//! | [`rootfile`] | files of trees without ROOT: what is in them, their numbers, other formats | `columns`, `memory`, `atomic_file`, `tensor_file` |
 //! | [`strain`] | HDF5 files of detector strain, and trees of what is good in them; files of candidates | `rootfile`, `atomic_file` |
-//! | `columns` | the fast reader: baskets of local files, decoded on rayon's threads | `error`, `memory`, `threads`, `kernels` |
+//! | [`rootfile`] | files of trees without ROOT: what is in them, their numbers, other formats | `columns`, `memory`, `threads`, `atomic_file`, `tensor_file` |
+//! | `columns` | the fast reader: baskets of local files, decoded on rayon's threads (in `rust/base`) | `memory`, `kernels` |
 //! | `rust/xz2/` | liblzma by the name under which oxyroot asks for it | nothing |
-//! | [`tensor_file`] | safetensors files of float32, piece by piece | `error` |
-//! | [`torch_file`] | PyTorch's archives of weights and of networks, checked, without running anything | `error` |
-//! | [`atomic_file`] | files written whole or not at all | `error` |
-//! | [`error`], [`text`] | the one error; names and messages that are safe to show, long ones cut | nothing |
-//! | `memory`, `threads` | host memory as slices; pools of threads | `kernels` |
+//! | [`torch_file`] | PyTorch's archives of weights and of networks, checked, without running anything | `tensor_file` |
+//! | [`tensor_file`] | safetensors files of float32, piece by piece | `atomic_file` |
+//! | [`atomic_file`] | files written whole or not at all | nothing |
+//! | `memory` | host memory as slices | `threads`, `kernels` |
+//! | `threads` | pools of threads | `kernels` |
 //! | [`kernels`] | checked slices over the C functions of `cpp/kernels` | nothing |
+//! | [`error`], [`text`] | the one error; names and messages that are safe to show, long ones cut | nothing |
 //! | `cpp/kernels/` | stateless mathematics on raw pointers; `generated/` is Clad's output for it | nothing |
 //!
 //! `unsafe` lives in [`kernels`] (calls of the C functions), `memory` (numbers as slices; tensors by pointers, which are read or

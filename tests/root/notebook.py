@@ -1,6 +1,6 @@
 """Notebooks in kernels of Jupyter: what a cell prints and draws is below it, and a fit renews its line and its curves in place.
 
-`notebook.py FOLDER`: FOLDER may hold the packages of tests/checks.txt.
+`notebook.py FOLDER`: FOLDER may hold the packages of tests/python_tools.txt.
 """
 
 import base64
@@ -19,7 +19,7 @@ try:
     import nbclient
     import nbformat
 except ImportError as error:
-    print(f"left out: notebooks were not run ({error}): see tests/checks.txt")
+    print(f"left out: notebooks were not run ({error}): see tests/python_tools.txt")
     print("ALL CHECKS PASSED")
     sys.exit()
 

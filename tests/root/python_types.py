@@ -1,6 +1,6 @@
 """Type checkers over the stub of cladtorch, and over what uses it: the scripts of root_macros and the snippets of the documentation.
 
-`python_types.py FOLDER`: FOLDER may hold the packages of tests/checks.txt.
+`python_types.py FOLDER`: FOLDER may hold the packages of tests/python_tools.txt.
 """
 
 import importlib.metadata
@@ -104,7 +104,7 @@ faults = []
 for checker in (mypy, basedpyright):
     name = checker.__name__
     if importlib.util.find_spec(name) is None:
-        print(f"left out: types were not checked by {name}, which is not installed: see tests/checks.txt")
+        print(f"left out: types were not checked by {name}, which is not installed: see tests/python_tools.txt")
         continue
     errors = checker(files)
     planted = {int(match[1]) for line in errors if (match := re.match(r"wrong\.py:(\d+):", line))}

@@ -9,10 +9,10 @@
 #include "Frame.hxx"
 #include "Interrupt.hxx"
 #include "Resolve.hxx"
-#include "RootReader.hxx"
+#include "RootChecks.hxx"
 #include "Score.hxx"
 #include "ScoreBlocks.hxx"
-#include "Source.hxx"
+#include "ReadSource.hxx"
 
 #include <ROOT/RDF/InterfaceUtils.hxx>
 #include <TError.h>

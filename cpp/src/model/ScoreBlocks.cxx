@@ -4,7 +4,7 @@
 #include "Frame.hxx"
 #include "Interrupt.hxx"
 #include "Resolve.hxx"
-#include "Source.hxx"
+#include "ReadSource.hxx"
 #include "TreeColumn.hxx"
 
 #include <TFile.h>

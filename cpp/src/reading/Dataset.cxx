@@ -5,7 +5,7 @@
 #include "Interrupt.hxx"
 #include "OpenSource.hxx"
 #include "RangeReader.hxx"
-#include "Source.hxx"
+#include "ReadSource.hxx"
 
 #include "cladtorch/src/bridge/ranks.rs.h"
 

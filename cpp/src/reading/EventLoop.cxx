@@ -5,7 +5,7 @@
 #include "Expression.hxx"
 #include "Frame.hxx"
 #include "Resolve.hxx"
-#include "RootReader.hxx"
+#include "RootChecks.hxx"
 
 #include <ROOT/InternalTreeUtils.hxx>
 #include <ROOT/RDF/RActionImpl.hxx>

@@ -11,7 +11,7 @@
 #include "Interrupt.hxx"
 #include "OpenSource.hxx"
 #include "ReaderPlan.hxx"
-#include "Source.hxx"
+#include "ReadSource.hxx"
 
 #include "cladtorch/src/bridge/stream.rs.h"
 

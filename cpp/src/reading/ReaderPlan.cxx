@@ -3,7 +3,7 @@
 #include "BranchLayout.hxx"
 #include "Frame.hxx"
 #include "Resolve.hxx"
-#include "RootReader.hxx"
+#include "RootChecks.hxx"
 #include "TreeColumn.hxx"
 
 #include <TChain.h>

@@ -2,7 +2,7 @@
 
 #include "Expression.hxx"
 #include "Frame.hxx"
-#include "RootReader.hxx"
+#include "RootChecks.hxx"
 #include "TreeColumn.hxx"
 
 #include <TInterpreter.h>

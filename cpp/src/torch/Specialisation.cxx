@@ -153,7 +153,7 @@ void Specialisation::MakeWhole(const Observation &observation, const CompileOpti
    if (std::any_of(passed.begin(), passed.end(), [](std::int32_t output) { return output >= 0; }))
       fPassedOn.assign(passed.begin(), passed.end());
    CheckChanged(observation, fInputs.size(), fSignature->updates);
-   if (fSignature->noise.size() != observation.fDraws.size())
+   if (fSignature->dropout.size() != observation.fDraws.size())
       throw Unobservable("it draws random numbers that none of its results uses, or with another operator than dropout");
    fCore = std::move(core);
    fReason = std::string((*fCore)->obstacle());
@@ -272,8 +272,8 @@ TensorList Specialisation::Original(const TensorList &arguments) const
 
 TensorList Specialisation::Forward(TensorList arguments, SavedCall *saved) const
 {
-   for (const auto &noise : fSignature->noise)
-      arguments.push_back(Empty(noise.dtype, Shape(noise.shape), fDevice).bernoulli_(noise.keep).div_(noise.keep));
+   for (const auto &factors : fSignature->dropout)
+      arguments.push_back(Empty(factors.dtype, Shape(factors.shape), fDevice).bernoulli_(factors.keep).div_(factors.keep));
    Addresses inputs, outputs;
    for (const auto &argument : arguments)
       inputs.Add(argument);

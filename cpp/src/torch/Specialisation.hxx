@@ -66,7 +66,7 @@ public:
    const Reached &Reaches() const { return fReached; }
    std::size_t Inputs() const { return fInputs.size(); }
    /// Whether a call draws random factors, so that no second one repeats it.
-   bool Random() const { return fSignature && !fSignature->noise.empty(); }
+   bool Random() const { return fSignature && !fSignature->dropout.empty(); }
 
    /// Which arguments (inputs, then captured tensors) a call changes in place.
    const rust::Vec<std::uint32_t> &Updates() const { return fSignature->updates; }

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use cladtorch::device::{ReadPointer, WritePointer};
-use cladtorch::gradient::cuda::{CudaGraph, Gpu};
+use cladtorch::gradient::cuda::{CudaFunction, Gpu};
 use cladtorch::gradient::{Executable, Failure};
 use cladtorch::graph::Program;
 use serde_json::Value;
@@ -93,7 +93,7 @@ fn in_turns(case: &Case, device: Device, gpu: &Gpu) -> Result<[Vec<f64>; 2], Str
 
 /// The kernels with the tensors that they read and write, all on the GPU.
 struct Ours {
-    graph: CudaGraph,
+    graph: CudaFunction,
     inputs: Vec<ReadPointer>,
     output: Tensor,
     seed: Tensor,
@@ -102,7 +102,7 @@ struct Ours {
 
 impl Ours {
     fn new(program: &Program, gpu: &Gpu, inputs: &[Tensor]) -> Result<Self, String> {
-        let graph = CudaGraph::new(program, gpu).map_err(|error| error.to_string())?;
+        let graph = CudaFunction::new(program, gpu).map_err(|error| error.to_string())?;
         let shape: Vec<i64> = program.outputs[0].view.sizes.iter().map(|&size| size as i64).collect();
         let options = (Kind::Float, inputs[0].device());
         Ok(Ours {

@@ -5,7 +5,7 @@ use crate::device;
 use crate::error::{Error, Result, guard};
 use crate::gradient::cuda::Gpu;
 use crate::gradient::{self, CompileOptions, CompiledGraph, SavedForward};
-use ffi::{BackEnd, CompileSpec, CompiledSignature, DenseSpec, NoiseSpec};
+use ffi::{BackEnd, CompileSpec, CompiledSignature, DenseSpec, DropoutSpec};
 
 #[cxx::bridge(namespace = "CladTorch::Core")]
 mod ffi {
@@ -37,7 +37,7 @@ mod ffi {
 
     /// Random factors that the caller draws for each forward call, with
     /// `empty(shape).bernoulli_(keep).div_(keep)`, in this order, so that a seed means what it means in LibTorch.
-    struct NoiseSpec {
+    struct DropoutSpec {
         dtype: DType,
         shape: Vec<i64>,
         /// Probability that an element is not 0.
@@ -48,7 +48,7 @@ mod ffi {
     struct CompiledSignature {
         dtype: DType,
         outputs: Vec<DenseSpec>,
-        noise: Vec<NoiseSpec>,
+        dropout: Vec<DropoutSpec>,
         updates: Vec<u32>,
         /// For each argument the output, or -1.
         passed_on: Vec<i32>,
@@ -86,7 +86,7 @@ mod ffi {
         fn compiled_back_end(graph: &CompiledGraph) -> String;
         /// What kept the first back end that was asked for from running; else empty.
         fn obstacle(self: &CompiledGraph) -> &str;
-        /// Runs the graph and keeps nothing. `inputs` are the addresses of inputs, constants and noise, each of the
+        /// Runs the graph and keeps nothing. `inputs` are the addresses of inputs, constants and random factors, each of the
         /// dtype, shape and strides of its observation; `outputs` those of the signature's outputs. Safe from several
         /// threads at once. On a GPU it runs on `stream`, a `CUstream`, and returns before it is done.
         ///
@@ -168,13 +168,16 @@ fn opened(gpu: i32) -> Result<Option<Gpu>> {
 }
 
 fn compiled_signature(graph: &CompiledGraph) -> CompiledSignature {
-    let gradient::Signature { dtype, outputs, noise, updates, passed_on } = graph.signature();
+    let gradient::Signature { dtype, outputs, dropout, updates, passed_on } = graph.signature();
     let shape = |sizes: &[usize]| sizes.iter().map(|&size| size as i64).collect();
     let dtype = DType::from(dtype);
     CompiledSignature {
         dtype,
         outputs: outputs.iter().map(|sizes| DenseSpec { dtype, shape: shape(sizes) }).collect(),
-        noise: noise.iter().map(|noise| NoiseSpec { dtype, shape: shape(&noise.shape), keep: noise.keep }).collect(),
+        dropout: dropout
+            .iter()
+            .map(|factors| DropoutSpec { dtype, shape: shape(&factors.shape), keep: factors.keep })
+            .collect(),
         updates: updates.into_iter().map(|argument| argument as u32).collect(),
         passed_on: passed_on.into_iter().map(|output| output.map_or(-1, |output| output as i32)).collect(),
     }

@@ -18,6 +18,14 @@ mod ffi {
         band: Vec<f64>,
     }
 
+    /// See `evaluate::RocCurve`.
+    struct RocCurve {
+        false_positive: Vec<f64>,
+        true_positive: Vec<f64>,
+        auc: f64,
+        auc_error: f64,
+    }
+
     /// Significances over falling cuts, and the best of all; see `evaluate::Working`.
     struct SignificanceCurve {
         cut: Vec<f64>,
@@ -81,6 +89,8 @@ mod ffi {
     }
 
     extern "Rust" {
+        /// `labels` over 0.5 are signal; the curve is thinned for drawing.
+        fn roc(scores: &[f32], labels: &[f32], weights: &[f32]) -> Result<RocCurve>;
         fn evaluate_points(scores: &[f32], labels: &[f32], weights: &[f32]) -> Result<OperatingCurve>;
         fn evaluate_significance(
             scores: &[f32],
@@ -137,6 +147,14 @@ mod ffi {
         /// A name for each element of a row.
         fn dataset_element_names(data: &Dataset) -> Vec<String>;
     }
+}
+
+fn roc(scores: &[f32], labels: &[f32], weights: &[f32]) -> Result<ffi::RocCurve> {
+    guard(|| {
+        let curve = evaluate::thin(&evaluate::roc(scores, labels, weights)?);
+        let evaluate::RocCurve { false_positive, true_positive, auc, auc_error } = curve;
+        Ok(ffi::RocCurve { false_positive, true_positive, auc, auc_error })
+    })
 }
 
 fn evaluate_points(scores: &[f32], labels: &[f32], weights: &[f32]) -> Result<ffi::OperatingCurve> {

@@ -1,4 +1,4 @@
-//! Fits of datasets, their options, and ROC curves.
+//! Fits of datasets, and their options.
 
 mod options;
 
@@ -11,8 +11,7 @@ use super::model::Gives;
 use crate::dataset::{Dataset, Scaler};
 use crate::error::{Error, Result, guard};
 use crate::model::{Model, Training};
-use crate::train::{self, Trainer, decided_options, metrics};
-use ffi::RocCurve;
+use crate::train::{self, Trainer, decided_options};
 
 #[cxx::bridge(namespace = "CladTorch::Core")]
 mod ffi {
@@ -143,14 +142,6 @@ mod ffi {
         ended: bool,
     }
 
-    /// See `RocCurve` in `metrics`.
-    struct RocCurve {
-        false_positive: Vec<f64>,
-        true_positive: Vec<f64>,
-        auc: f64,
-        auc_error: f64,
-    }
-
     unsafe extern "C++" {
         include!("cladtorch/src/bridge/dataset.rs.h");
         include!("cladtorch/src/bridge/loss.rs.h");
@@ -220,8 +211,6 @@ mod ffi {
         fn verbosity_of_back_end(spec: &FitSpec, model: &Model) -> Result<i32>;
         /// What is allowed and rarely meant, each said once.
         fn trainer_warnings(trainer: &mut Trainer) -> Vec<String>;
-        /// `labels` over 0.5 are signal; the curve is thinned for drawing.
-        fn roc(scores: &[f32], labels: &[f32], weights: &[f32]) -> Result<RocCurve>;
     }
 }
 
@@ -341,12 +330,4 @@ fn verbosity_of_back_end(spec: &FitSpec, model: &Model) -> Result<i32> {
 
 fn trainer_warnings(trainer: &mut Trainer) -> Vec<String> {
     trainer.warnings()
-}
-
-fn roc(scores: &[f32], labels: &[f32], weights: &[f32]) -> Result<RocCurve> {
-    guard(|| {
-        let curve = metrics::thin(&metrics::roc(scores, labels, weights)?);
-        let metrics::RocCurve { false_positive, true_positive, auc, auc_error } = curve;
-        Ok(RocCurve { false_positive, true_positive, auc, auc_error })
-    })
 }

@@ -1,12 +1,12 @@
 //! Permutation importance: what a model loses when a column no longer belongs to its event.
 
+use super::roc;
 use crate::columns::{self, Column};
 use crate::dataset::{Dataset, shuffle};
 use crate::error::{Error, Result};
 use crate::graph::Gives;
 use crate::interrupt;
 use crate::model::Model;
-use crate::train::metrics::roc;
 
 use super::classes::confusion;
 use super::residuals::residuals;

@@ -12,9 +12,11 @@ mod importance;
 mod kolmogorov;
 mod points;
 mod residuals;
+mod roc;
 mod significance;
 #[cfg(test)]
 mod testing;
+mod thin;
 
 pub use calibration::{Calibration, calibration, temperature};
 pub use classes::{Counts, confusion, counts};
@@ -25,7 +27,9 @@ pub use importance::{Importance, Quality, importance};
 pub use kolmogorov::{Distance, distance};
 pub use points::{Curve, OperatingPoints};
 pub use residuals::{Residuals, residuals};
+pub use roc::{RocCurve, roc};
 pub use significance::{Expected, Significance, Working, significance};
+pub use thin::thin;
 
 use crate::error::{Error, Result};
 

@@ -1,8 +1,8 @@
 //! The operating points of a classifier: for each cut `score >= cut` the efficiencies of signal and background.
 
+use super::thin::kept_points;
 use super::{Sample, positive_total};
 use crate::error::Result;
-use crate::train::metrics::kept_points;
 
 /// Sums over the events that pass a cut.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

@@ -1,8 +1,8 @@
 //! The significance that a cut on the score gives a search.
 
 use super::points::{OperatingPoints, Passed};
+use super::thin::kept_points;
 use crate::error::{Error, Result};
-use crate::train::metrics::kept_points;
 
 /// Background events, of equal weight, with which a cut's background counts as known (to about 30 %).
 const KNOWN: f64 = 10.0;

@@ -6,7 +6,7 @@ use tch::Device;
 
 use super::back_end::{BackEnd, Choice, Wanted};
 use super::blocks::BlockRows;
-use super::cuda::{CudaGraph, Gpu};
+use super::cuda::{CudaFunction, Gpu};
 use super::executable::{Executable, Failure, SavedForward};
 use super::host::HostProgram;
 use super::out_of_range;
@@ -46,7 +46,7 @@ pub struct Signature {
     /// Shapes of the user's results, then of one for each of `updates`; contiguous, made by the caller.
     pub outputs: Vec<Vec<usize>>,
     /// Arguments after inputs and constants.
-    pub noise: Vec<Draw>,
+    pub dropout: Vec<Draw>,
     /// Arguments (of inputs, then constants) that LibTorch changes in place (running statistics): the caller copies the
     /// last outputs into them after each forward call.
     pub updates: Vec<usize>,
@@ -130,13 +130,13 @@ impl CompiledGraph {
 
     /// What the caller passes and gets.
     pub fn signature(&self) -> Signature {
-        let Program { dtype, outputs, noise, arguments, updates, .. } = &self.program;
+        let Program { dtype, outputs, dropout, arguments, updates, .. } = &self.program;
         Signature {
             dtype: *dtype,
             outputs: outputs.iter().map(|output: &Tensor| output.view.sizes.clone()).collect(),
-            noise: noise
+            dropout: dropout
                 .iter()
-                .map(|noise| Draw { shape: arguments[noise.argument].view.sizes.clone(), keep: noise.keep })
+                .map(|factors| Draw { shape: arguments[factors.argument].view.sizes.clone(), keep: factors.keep })
                 .collect(),
             updates: updates.clone(),
             passed_on: self.passed_on.clone(),
@@ -313,7 +313,7 @@ impl Making<'_> {
         let &Making { back_end, name, operators, rows, limit, gpu } = self;
         match (back_end, gpu) {
             (BackEnd::Cuda, Some(gpu)) => {
-                let made = CudaGraph::new(program, gpu)?;
+                let made = CudaFunction::new(program, gpu)?;
                 let text = made.text();
                 Ok((Box::new(made), text))
             }

@@ -16,7 +16,7 @@
 //! | [`aot`] | Clad's, of `cpp/kernels`, compiled into the library | `host`, by `executor` | [`aot::AotEngine`] over [`ModuleTiles`] |
 //! | `jit` | Clad's, of one function that is emitted for the graph | `host`, by that function | none |
 //! | [`autograd`] | LibTorch's | C++ calls LibTorch | [`autograd::LibTorchEngine`], [`autograd::AutogradEngine`] |
-//! | [`cuda`] | Clad's, in kernels for GPUs | [`cuda::CudaGraph`], for tensors on a GPU | [`cuda::CudaEngine`] |
+//! | [`cuda`] | Clad's, in kernels for GPUs | [`cuda::CudaFunction`], for tensors on a GPU | [`cuda::CudaEngine`] |
 
 mod affinity;
 pub mod aot;
@@ -31,6 +31,7 @@ mod buffer_assignment;
 #[allow(unsafe_code)] // Addresses of tensors, from C++.
 mod compiled;
 pub mod cuda;
+mod dropout;
 #[allow(unsafe_code)] // Calls with tensors, as their owners promise.
 mod executable;
 mod executor;
@@ -39,7 +40,6 @@ mod form;
 mod host;
 mod jit;
 mod module;
-mod noise;
 mod objective;
 #[allow(unsafe_code)] // Pointers to rows and to captured tensors.
 mod observed_loss;

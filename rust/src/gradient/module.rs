@@ -3,7 +3,7 @@
 use std::sync::{Arc, PoisonError, RwLock};
 
 use super::Rows;
-use super::noise::Noise;
+use super::dropout::DropoutFactors;
 use super::packing::Packing;
 use super::pass::{Memory, Passes};
 use crate::device::{Element, HostBuffer};
@@ -149,7 +149,7 @@ impl<T: Scalar + Element> ModuleTiles<T> {
             false => data.gather_dense(rows, x),
         }
         if mode == Mode::Training {
-            pass.draw(Noise::new(self.seed, step, place));
+            pass.draw(DropoutFactors::new(self.seed, step, place));
         }
         let derived = if mode == Mode::Training { derived } else { &[] };
         let state = self.state.read().unwrap_or_else(PoisonError::into_inner);

@@ -133,7 +133,7 @@ impl ObservedLoss {
         if program.dtype != DType::Float32 || !fits {
             return Err(refused(&format!("computes in {}", program.dtype.name())));
         }
-        if !program.updates.is_empty() || !program.noise.is_empty() {
+        if !program.updates.is_empty() || !program.dropout.is_empty() {
             return Err(refused("changes tensors or draws random numbers"));
         }
         let [result] = program.results() else {

@@ -3,14 +3,14 @@
 use std::ops::Range;
 
 use super::blocks::BlockRows;
+use super::dropout::DropoutFactors;
 use super::executor::OutOfRange;
 use super::form::Form;
-use super::noise::Noise;
 use super::packing::{Binding, Packed, Packing};
 use super::tensor_lists::TensorLists;
 use crate::device::{Element, HostBuffer, ReadPointer, ReadTensors, WritePointer, WriteTensors};
 use crate::error::{Error, Result};
-use crate::graph::program::Tensor;
+use crate::graph::program::{Dropout, Tensor};
 use crate::graph::{Captured, Mode, Module, Program, with_scaled_weights};
 use crate::kernels::Scalar;
 use crate::text;
@@ -26,7 +26,7 @@ pub struct Pass<T> {
     form: Form<T>,
     values: HostBuffer<T>,
     adjoints: HostBuffer<T>,
-    noise: Vec<Drawn<T>>,
+    dropout: Vec<Drawn<T>>,
     updates: Vec<Update<T>>,
     /// Their memory stays.
     lists: TensorLists,
@@ -100,7 +100,7 @@ impl<T: Scalar + Element> Pass<T> {
             return Err(Error::Internal(format!("{} computes in {}", module.name(), module.dtype().name())));
         }
         let constants: Vec<&Captured> = module.constants(mode).collect();
-        if program.arguments.len() != 1 + constants.len() + program.noise.len() {
+        if program.arguments.len() != 1 + constants.len() + program.dropout.len() {
             return Err(Error::Internal(format!("{} arguments of a module", program.arguments.len())));
         }
         let updated = &program.outputs[program.results().len()..];
@@ -108,9 +108,9 @@ impl<T: Scalar + Element> Pass<T> {
         let [values, adjoints] = form.run().arenas();
         let mut values = HostBuffer::zeros(values)?;
         form.run().prepare(values.as_mut_slice());
-        let drawn = |noise: &crate::graph::program::Noise| {
-            let factors = HostBuffer::zeros(program.arguments[noise.argument].view.len())?;
-            Ok(Drawn { keep: noise.keep, factors })
+        let drawn = |dropout: &Dropout| {
+            let factors = HostBuffer::zeros(program.arguments[dropout.argument].view.len())?;
+            Ok(Drawn { keep: dropout.keep, factors })
         };
         let update =
             |(&argument, value): (&usize, &Tensor)| match argument.checked_sub(1).and_then(|at| constants.get(at)) {
@@ -124,7 +124,7 @@ impl<T: Scalar + Element> Pass<T> {
             rows,
             values,
             adjoints: HostBuffer::zeros(if has_gradients { adjoints } else { 0 })?,
-            noise: program.noise.iter().map(drawn).collect::<Result<_>>()?,
+            dropout: program.dropout.iter().map(drawn).collect::<Result<_>>()?,
             updates: program.updates.iter().zip(updated).map(update).collect::<Result<_>>()?,
             lists: TensorLists::default(),
             constants: places.clone().map(|(index, place)| Constant::new(module, index, place)).collect(),
@@ -149,9 +149,9 @@ impl<T: Scalar + Element> Pass<T> {
     }
 
     /// Draws the random factors of the next forward call.
-    pub fn draw(&mut self, mut noise: Noise) {
-        for Drawn { keep, factors } in &mut self.noise {
-            noise.draw(*keep, factors.as_mut_slice());
+    pub fn draw(&mut self, mut of_step: DropoutFactors) {
+        for Drawn { keep, factors } in &mut self.dropout {
+            of_step.draw(*keep, factors.as_mut_slice());
         }
     }
 
@@ -199,7 +199,7 @@ impl<T: Scalar + Element> Pass<T> {
         written.clear();
         written.push(WritePointer::NULL);
         written.extend(self.gradients.iter().map(|start| start.map_or(WritePointer::NULL, |start| all.at::<T>(start))));
-        written.extend(self.noise.iter().map(|_| WritePointer::NULL));
+        written.extend(self.dropout.iter().map(|_| WritePointer::NULL));
         self.pull_back(module, memory, threads, adjoint, sum);
     }
 
@@ -245,7 +245,7 @@ impl<T: Scalar + Element> Pass<T> {
                 Captured::Parameter(_) | Captured::State(_) => unreachable!("they have places of their own"),
             },
         }));
-        inputs.extend(self.noise.iter().map(|noise| ReadPointer::of(noise.factors.as_slice())));
+        inputs.extend(self.dropout.iter().map(|drawn| ReadPointer::of(drawn.factors.as_slice())));
     }
 }
 

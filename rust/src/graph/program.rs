@@ -317,9 +317,9 @@ impl Node {
     }
 }
 
-/// Random factors that the caller draws for each call.
+/// Random factors of a dropout, which the caller draws for each call.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Noise {
+pub struct Dropout {
     /// Index into [`Program::arguments`].
     pub argument: usize,
     /// Probability that an element is not 0.
@@ -331,10 +331,10 @@ pub struct Noise {
 pub struct Program {
     /// Of every number.
     pub dtype: DType,
-    /// Inputs, constants, noise.
+    /// Inputs, constants, random factors.
     pub arguments: Vec<Argument>,
     /// Those of `arguments` that are drawn, the last ones.
-    pub noise: Vec<Noise>,
+    pub dropout: Vec<Dropout>,
     /// Everything that nodes read and write.
     pub buffers: Vec<Buffer>,
     /// In the order of execution.
@@ -351,7 +351,7 @@ impl Program {
         Program {
             dtype,
             arguments: Vec::new(),
-            noise: Vec::new(),
+            dropout: Vec::new(),
             buffers: Vec::new(),
             nodes: Vec::new(),
             outputs: Vec::new(),

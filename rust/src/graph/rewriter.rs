@@ -67,7 +67,7 @@ impl<'a> Rewriter<'a> {
             self.new.arguments[index].buffer = self.buffer(argument.buffer)?;
         }
         self.new.outputs = self.old.outputs.iter().map(|output| self.tensor(output)).collect::<Result<_>>()?;
-        self.new.noise.clone_from(&self.old.noise);
+        self.new.dropout.clone_from(&self.old.dropout);
         self.new.updates.clone_from(&self.old.updates);
         Ok(self.new)
     }

@@ -16,10 +16,10 @@ mod channels;
 mod choose;
 #[allow(unsafe_code)] // Opens the driver and calls it.
 mod driver;
+#[allow(unsafe_code)] // Tensors in a GPU's memory, as their owners promise.
+mod function;
 #[allow(unsafe_code)] // Handles of the driver in several threads.
 mod gpu;
-#[allow(unsafe_code)] // Tensors in a GPU's memory, as their owners promise.
-mod graph;
 mod maps;
 #[allow(unsafe_code)] // Opens NVRTC and calls it.
 mod nvrtc;
@@ -33,8 +33,8 @@ mod steps;
 mod training;
 mod writer;
 
+pub use function::CudaFunction;
 pub use gpu::{Gpu, GpuKernels, GpuMemory, GpuStream, Limits, OnStream, Recording};
-pub use graph::CudaGraph;
 pub use nvrtc::{Cubin, Nvrtc};
 pub use program::{CudaProgram, Kernel, Launch, Slot, Step, Waits, headers, kernels_text, text};
 pub use run::{Device, Memory};

@@ -63,7 +63,7 @@ impl<'a, T: Scalar> Packer<'a, T> {
             self.new.outputs.push(output);
         }
         self.new.updates.clone_from(&self.old.updates);
-        self.new.noise.clone_from(&self.old.noise);
+        self.new.dropout.clone_from(&self.old.dropout);
         pull_back_in_the_next_layer(&mut self.new);
         Ok(Packed { program: self.new, packs_events: self.packs_events })
     }

@@ -6,7 +6,7 @@ mod reduce;
 
 use super::{Call, Update};
 use crate::error::Result;
-use crate::graph::program::{Digits, Kind, Noise, Primitive, Product, Tensor};
+use crate::graph::program::{Digits, Dropout, Kind, Primitive, Product, Tensor};
 use crate::graph::view::{broadcast, checked_length};
 use crate::graph::{DType, Function, View};
 use crate::kernels::strided::Convolution;
@@ -217,7 +217,7 @@ impl Call<'_, '_> {
         view = view.permute(&inverse(&order));
         let program = self.program();
         let factors = program.argument("noise", program.dtype, view, false)?;
-        program.noise.push(Noise { argument: program.arguments.len() - 1, keep: 1.0 - p });
+        program.dropout.push(Dropout { argument: program.arguments.len() - 1, keep: 1.0 - p });
         self.map(Function::Mul, &[x, &factors])
     }
 

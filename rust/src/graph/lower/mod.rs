@@ -14,9 +14,9 @@ mod convolution;
 mod einsum;
 mod elementwise;
 mod indices;
+mod layers;
 mod loss;
 mod mask;
-mod network;
 mod place;
 mod product;
 mod reduce;
@@ -57,7 +57,7 @@ pub fn operators() -> impl Iterator<Item = &'static Operator> {
         shape::TABLE,
         place::TABLE,
         indices::TABLE,
-        network::TABLE,
+        layers::TABLE,
         convolution::TABLE,
         loss::TABLE,
     ];
@@ -164,7 +164,7 @@ pub fn weigh(graph: &ObservedGraph) -> Result<Work> {
     let gradients = vec![true; graph.inputs.len() + graph.constants.len()];
     let program = with_fused_terms(Lowering::of(graph, &gradients, usize::MAX)?.program)?;
     let is_work = |node: &&Node| !matches!(node.primitive, Primitive::Load(_));
-    Ok(Work { steps: program.nodes.iter().filter(is_work).count(), draws: program.noise.len() })
+    Ok(Work { steps: program.nodes.iter().filter(is_work).count(), draws: program.dropout.len() })
 }
 
 /// What an argument, changed by so many operators, is after the call.

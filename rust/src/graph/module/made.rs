@@ -167,7 +167,7 @@ impl Module {
     }
 
     fn check_evaluation(&self, evaluation: &Program) -> Result<()> {
-        if evaluation.noise.is_empty() && evaluation.updates.is_empty() {
+        if evaluation.dropout.is_empty() && evaluation.updates.is_empty() {
             return Ok(());
         }
         Err(Error::invalid(

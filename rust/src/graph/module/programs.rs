@@ -78,7 +78,7 @@ impl Module {
         if events.dtype != program.dtype || events.view.sizes != sizes || !events.view.is_contiguous() {
             return Err(self.refuse(&format!("takes events of shape {:?} instead of {sizes:?}", events.view.sizes)));
         }
-        let captured = captured.iter().take(captured.len() - program.noise.len().min(captured.len()));
+        let captured = captured.iter().take(captured.len() - program.dropout.len().min(captured.len()));
         for (argument, &index) in captured.zip(constants) {
             let value = self.value(index)?;
             if argument.dtype != value.dtype || argument.view != lower::observed_view(value)? {

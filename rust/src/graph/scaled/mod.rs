@@ -56,8 +56,8 @@ pub fn with_scaled_weights(program: Program) -> Result<Program> {
 
 /// For each buffer whether it depends on the events.
 fn varying(program: &Program) -> Vec<bool> {
-    let noise = |argument: usize| program.noise.iter().any(|noise| noise.argument == argument);
-    let is_event = |origin: &Origin| matches!(origin, Origin::Argument(index) if *index == 0 || noise(*index));
+    let drawn = |argument: usize| program.dropout.iter().any(|factors| factors.argument == argument);
+    let is_event = |origin: &Origin| matches!(origin, Origin::Argument(index) if *index == 0 || drawn(*index));
     let mut varies: Vec<bool> = program.buffers.iter().map(|buffer| is_event(&buffer.origin)).collect();
     for node in &program.nodes {
         varies[node.buffer] = node.operands.iter().any(|operand| varies[operand.buffer]);

@@ -10,9 +10,9 @@
 //! [`sealed`](super::sealed) describes the checksum in the JSON text.
 
 mod ensemble;
+mod foreign_weights;
 mod operators;
 mod perceptron;
-mod weight_file;
 mod weights;
 
 use std::path::Path;

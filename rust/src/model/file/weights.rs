@@ -14,7 +14,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::weight_file::WeightFile;
+use super::foreign_weights::WeightFile;
 use super::{TrainingHeader, check_factors};
 use crate::dataset::Scaler;
 use crate::error::{Error, Result};

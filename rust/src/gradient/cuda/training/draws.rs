@@ -1,16 +1,17 @@
-//! Dropout's random factors on a GPU: those of `noise` for one tile of all rows that the program has.
+//! Dropout's random factors on a GPU: those of `dropout` for one tile of all rows that the program has.
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
+use super::super::super::dropout::threshold;
 use super::super::super::jit::emit;
-use super::super::super::noise::threshold;
 use super::super::gpu::{Gpu, GpuMemory};
 use super::super::program::{Kernel, Waits};
 use super::super::writer::Work;
 use super::step_kernels::kernel;
 use crate::error::{Error, Result};
 use crate::graph::Program;
+use crate::graph::program::Dropout;
 
 /// Factors of one argument of a program, and what draws them for a step.
 pub struct Draw {
@@ -25,13 +26,13 @@ pub fn draws(program: &Program, seed: u64, gpu: &Gpu) -> Result<Vec<Draw>> {
     let words: Vec<String> =
         key.as_chunks::<4>().0.iter().map(|word| format!("{}u", u32::from_le_bytes(*word))).collect();
     let mut first = 0;
-    let draw = |noise: &crate::graph::program::Noise| {
-        let count = program.arguments[noise.argument].view.len();
+    let draw = |dropout: &Dropout| {
+        let count = program.arguments[dropout.argument].view.len();
         if count >= 1 << 31 {
             let what = format!("{count} random factors of a batch are too many for back end cuda");
             return Err(Error::invalid(what, "lower fBatchSize"));
         }
-        let (threshold, kept) = (threshold(noise.keep), noise.keep.recip() as f32);
+        let (threshold, kept) = (threshold(dropout.keep), dropout.keep.recip() as f32);
         let mut body = String::new();
         emit!(
             body,
@@ -48,5 +49,5 @@ pub fn draws(program: &Program, seed: u64, gpu: &Gpu) -> Result<Vec<Draw>> {
             factors: gpu.memory(count * size_of::<f32>())?,
         })
     };
-    program.noise.iter().map(draw).collect()
+    program.dropout.iter().map(draw).collect()
 }

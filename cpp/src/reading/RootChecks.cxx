@@ -1,6 +1,6 @@
-#include "RootReader.hxx"
+#include "RootChecks.hxx"
 
-#include "ChainColumn.hxx"
+#include "CheckChainColumn.hxx"
 #include "ColumnType.hxx"
 #include "Frame.hxx"
 #include "TreeColumn.hxx"

@@ -1,4 +1,4 @@
-#include "ChainColumn.hxx"
+#include "CheckChainColumn.hxx"
 
 #include "ColumnType.hxx"
 #include "TreeColumn.hxx"

@@ -13,23 +13,23 @@ const TILE_BITS: u32 = 40;
 const DRAWN: usize = 1 << 14;
 
 /// Where the next factors are.
-pub struct Noise {
+pub struct DropoutFactors {
     generator: ChaCha8Rng,
     place: u128,
 }
 
-impl Noise {
+impl DropoutFactors {
     /// Of tile number `tile` of step number `step` of a fit.
     pub fn new(seed: u64, step: u64, tile: u64) -> Self {
         let mut generator = ChaCha8Rng::seed_from_u64(seed);
         // The stream behind those of the shuffles, one for each epoch.
         generator.set_stream((1 << 63) + step);
-        Noise { generator, place: u128::from(tile) << TILE_BITS }
+        DropoutFactors { generator, place: u128::from(tile) << TILE_BITS }
     }
 
     /// Each of `factors` is 1 / keep with the probability `keep`, else 0.
     pub fn draw<T: Scalar>(&mut self, keep: f64, factors: &mut [T]) {
-        let (Noise { generator, place }, count) = (&*self, factors.len());
+        let (DropoutFactors { generator, place }, count) = (&*self, factors.len());
         let (threshold, kept) = (threshold(keep), T::from_f64(keep.recip()));
         factors.par_chunks_mut(DRAWN).enumerate().for_each(|(index, part)| {
             let mut generator = generator.clone();
@@ -53,7 +53,7 @@ mod tests {
 
     fn drawn(seed: u64, step: u64, keep: f64, count: usize) -> Vec<f32> {
         let mut factors = vec![f32::NAN; count];
-        Noise::new(seed, step, 0).draw(keep, &mut factors);
+        DropoutFactors::new(seed, step, 0).draw(keep, &mut factors);
         factors
     }
 
@@ -77,12 +77,12 @@ mod tests {
         assert_ne!(drawn(2, 1, 0.5, DRAWN), first[..DRAWN]);
         assert_ne!(drawn(1, 2, 0.5, DRAWN), first[..DRAWN]);
         assert_ne!(first[..DRAWN], first[DRAWN..2 * DRAWN]);
-        let (mut noise, mut parts) = (Noise::new(1, 1, 0), vec![0.0f32; DRAWN + 9]);
+        let (mut all, mut parts) = (DropoutFactors::new(1, 1, 0), vec![0.0f32; DRAWN + 9]);
         let (head, tail) = parts.split_at_mut(77);
-        noise.draw(0.5, head);
-        noise.draw(0.5, tail);
+        all.draw(0.5, head);
+        all.draw(0.5, tail);
         assert_eq!(parts, first[..DRAWN + 9]);
-        Noise::new(1, 1, 1).draw(0.5, &mut parts);
+        DropoutFactors::new(1, 1, 1).draw(0.5, &mut parts);
         assert_ne!(parts, first[..DRAWN + 9]);
     }
 }

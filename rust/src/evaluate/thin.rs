@@ -1,6 +1,6 @@
 //! Fewer points of a ROC curve, for drawing it.
 
-use super::metrics::RocCurve;
+use super::RocCurve;
 
 /// How far a point that is left out may lie from the point before it that is kept, along each axis, as a share of the
 /// distance from there to the nearer of 0 and 1. Both ends of both axes so keep their single events.
@@ -61,8 +61,8 @@ mod tests {
     use rand::{RngExt, SeedableRng};
     use rand_chacha::ChaCha8Rng;
 
+    use super::super::roc;
     use super::*;
-    use crate::train::metrics::roc;
 
     /// A curve of `events` events whose scores overlap, rounded so that some are equal, with weights from `lowest` to 1.
     fn curve(events: usize, lowest: f32, seed: u64) -> RocCurve {

@@ -1,8 +1,8 @@
-/// \file RootReader.hxx
+/// \file RootChecks.hxx
 /// \brief What ROOT's data frame reads wrongly from trees, or ends the process over.
 
-#ifndef CLADTORCH_ROOTREADER
-#define CLADTORCH_ROOTREADER
+#ifndef CLADTORCH_ROOTCHECKS
+#define CLADTORCH_ROOTCHECKS
 
 #include <ROOT/RDataFrame.hxx>
 

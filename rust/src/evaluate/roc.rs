@@ -1,10 +1,9 @@
 //! Receiver operating characteristic: efficiencies, area, and the area's statistical error.
 
-pub use super::thin::{kept_points, thin};
 use crate::error::{Error, Result};
 
 /// Efficiencies over falling thresholds, from (0, 0) to (1, 1), with the area under the whole curve. Points may have been
-/// left out; see [`thin()`].
+/// left out; see [`thin()`](super::thin()).
 #[derive(Clone, Debug)]
 pub struct RocCurve {
     /// Background efficiency.

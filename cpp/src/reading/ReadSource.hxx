@@ -1,8 +1,8 @@
-/// \file Source.hxx
+/// \file ReadSource.hxx
 /// \brief One source of a dataset, read in one event loop.
 
-#ifndef CLADTORCH_SRC_SOURCE
-#define CLADTORCH_SRC_SOURCE
+#ifndef CLADTORCH_READSOURCE
+#define CLADTORCH_READSOURCE
 
 #include "Collector.hxx"
 #include "CoreBox.hxx"

@@ -1,8 +1,8 @@
-/// \file ChainColumn.hxx
+/// \file CheckChainColumn.hxx
 /// \brief What a column has to be in every file of a chain.
 
-#ifndef CLADTORCH_CHAINCOLUMN
-#define CLADTORCH_CHAINCOLUMN
+#ifndef CLADTORCH_CHECKCHAINCOLUMN
+#define CLADTORCH_CHECKCHAINCOLUMN
 
 #include <string>
 

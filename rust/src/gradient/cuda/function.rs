@@ -13,7 +13,7 @@ use crate::graph::{DType, Program};
 
 /// A program whose kernels are on a GPU. All memory that it is given is there, too; calls return before the kernels have run,
 /// unless an index has to be checked.
-pub struct CudaGraph {
+pub struct CudaFunction {
     gpu: Gpu,
     program: CudaProgram,
     kernels: GpuKernels,
@@ -25,7 +25,7 @@ pub struct CudaGraph {
     adjoints: Arc<Arenas<GpuMemory>>,
 }
 
-impl CudaGraph {
+impl CudaFunction {
     /// With the machine code that the cache has, or NVRTC makes.
     pub fn new(program: &Program, gpu: &Gpu) -> Result<Self> {
         let kernels = CudaProgram::new(program)?;
@@ -47,7 +47,7 @@ impl CudaGraph {
         }
         // Behind the values the flags.
         fresh.resize(fresh.len() + 4 * kernels.flags.len(), 0);
-        Ok(CudaGraph {
+        Ok(CudaFunction {
             kernels: gpu.load(&kernels.kernels.iter().collect::<Vec<_>>(), code)?,
             gpu: gpu.clone(),
             program: kernels,
@@ -94,7 +94,7 @@ impl CudaGraph {
     }
 }
 
-impl Executable for CudaGraph {
+impl Executable for CudaFunction {
     fn arenas(&self) -> [usize; 2] {
         [self.fresh.len(), self.adjoint_bytes()]
     }

@@ -1,4 +1,4 @@
-//! What needs Python packages beyond ROOT's, those of `checks.txt`: notebooks in kernels of Jupyter, and type checkers.
+//! What needs Python packages beyond ROOT's, those of `python_tools.txt`: notebooks in kernels of Jupyter, and type checkers.
 
 use std::env;
 use std::path::PathBuf;
