@@ -5,6 +5,7 @@ mod demo;
 mod docs;
 mod fuzz;
 mod gradients;
+mod programs;
 mod sanitize;
 mod session;
 mod test;

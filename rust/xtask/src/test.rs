@@ -1,6 +1,4 @@
-//! `test`: set-up, build, formatting, lints, and at the end the tests with the runner's own summary.
-
-use std::os::unix::process::CommandExt;
+//! `test`: set-up, build, formatting, lints, and the tests.
 
 use anyhow::{Context, Result};
 use clap::Args;
@@ -8,6 +6,8 @@ use clap::Args;
 use xtask::environment::Environment;
 use xtask::process::step;
 use xtask::{Given, plugin, setup};
+
+use crate::programs;
 
 /// How the tests judge themselves.
 #[derive(Args)]
@@ -35,13 +35,17 @@ pub fn run(given: &Given, options: &Options) -> Result<()> {
         step(&format!("tests of {package}"), tests.args(["test", "--quiet", "--package", package]).envs(complete))?;
     }
 
-    println!("==> tests of cladtorch");
-    let mut tests = environment.cargo();
-    tests.args(["test", "--release", "--no-fail-fast", "--package", "cladtorch-base", "--package", "cladtorch"]);
-    environment.describe(&mut tests);
-    tests.envs(complete);
-    // In place of this process, so that nothing follows the runner's summary and the exit code is its own.
-    Err(tests.exec()).context("cannot start cargo")
+    let tests = || {
+        let mut tests = environment.cargo();
+        tests.args(["test", "--release", "--no-fail-fast", "--package", "cladtorch-base", "--package", "cladtorch"]);
+        environment.describe(&mut tests);
+        tests.envs(complete);
+        tests
+    };
+    step("building tests", tests().arg("--no-run"))?;
+    let built = tests().arg("--no-run").output().context("cannot start cargo")?;
+    programs::run(programs::programs(&String::from_utf8_lossy(&built.stderr)), tests)?;
+    step("tests of the documentation", tests().arg("--doc"))
 }
 
 fn lint(environment: &Environment, packages: &[&str]) -> Result<()> {
