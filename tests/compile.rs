@@ -1,7 +1,8 @@
 //! `CladTorch::Compile`: what is checked stands in `tests/root/compile_checks.h`, which here runs in a plain macro, through
-//! ACLiC and in PyROOT, and in `compile_captured.C` and `compile_threads.C`.
+//! ACLiC and in PyROOT, and in the other macros `compile_*`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 use std::{env, fs};
 
 use support::checkout::source;
@@ -13,14 +14,50 @@ fn in_a_plain_macro() {
     Session::root(&["-q", &script("compile.C")]).run().passed();
 }
 
-/// Through ACLiC: LibTorch's inference mode cannot be entered in interpreted code.
+/// The folder in which ACLiC has compiled `compile_aclic.C`, once for all tests, which takes a minute.
+fn compiled_by_aclic() -> &'static Path {
+    static FOLDER: OnceLock<PathBuf> = OnceLock::new();
+    FOLDER.get_or_init(|| {
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("compile_aclic");
+        if folder.exists() {
+            fs::remove_dir_all(&folder).unwrap();
+        }
+        fs::create_dir_all(&folder).unwrap();
+        for entry in fs::read_dir(source().join("tests/root")).unwrap() {
+            let path = entry.unwrap().path();
+            let name = path.file_name().unwrap().to_str().unwrap();
+            if name.starts_with("compile_") || name == "check.h" {
+                fs::copy(&path, folder.join(name)).unwrap();
+            }
+        }
+        let compile = "exit(gSystem->CompileMacro(\"compile_aclic.C\", \"kfg\") ? 0 : 1)";
+        let session = Session::root(&["-q", "-e", "gSystem->Load(\"libcladtorch\")", "-e", compile]);
+        let outcome = session.within(&folder).run();
+        assert_eq!(outcome.code, Some(0), "{}", outcome.text);
+        folder
+    })
+}
+
+/// `call` of what ACLiC has compiled.
+fn through_aclic(call: &str) {
+    let load = ["libcladtorch", "compile_aclic_C.so"].map(|library| format!("gSystem->Load(\"{library}\")"));
+    Session::root(&["-q", "-e", &load[0], "-e", &load[1], "-e", call]).within(compiled_by_aclic()).run().passed();
+}
+
+#[test]
+fn in_compiled_code() {
+    through_aclic("compile_aclic()");
+}
+
 #[test]
 fn with_captured_tensors() {
-    let session = Session::root(&["-q", "-e", "gSystem->Load(\"libcladtorch\")", "compile_captured.C+"]);
-    for file in ["compile_captured.C", "check.h"] {
-        fs::copy(script(file), session.folder().join(file)).unwrap();
-    }
-    session.run().passed();
+    through_aclic("compile_captured()");
+}
+
+/// Custom derivatives, values that are read, own tensors: what is not pure runs on LibTorch.
+#[test]
+fn what_is_not_pure() {
+    through_aclic("compile_pure()");
 }
 
 #[test]
@@ -44,18 +81,6 @@ fn outputs() {
 #[test]
 fn many_rows() {
     Session::root(&["-q", &script("compile_many_rows.C")]).run().passed();
-}
-
-/// Custom derivatives, values that are read, own tensors: what is not pure runs on LibTorch.
-#[test]
-fn what_is_not_pure() {
-    let session = Session::root(&["-q", "-e", "gSystem->Load(\"libcladtorch\")", "compile_pure.C+"]);
-    for file in
-        ["compile_pure.C", "compile_pure.h", "compile_eager.h", "compile_kinds.h", "compile_programs.h", "check.h"]
-    {
-        fs::copy(script(file), session.folder().join(file)).unwrap();
-    }
-    session.run().passed();
 }
 
 /// Compiled programs of random steps against eager ones: 500, or as many as `CLADTORCH_PROGRAMS` says.
@@ -105,15 +130,6 @@ fn in_a_forked_process() {
 fn without_clad() {
     let empty = tempfile::tempdir().unwrap();
     Session::root(&["-q", &script("compile_without_clad.C")]).with("CLAD_ROOT", empty.path()).run().passed();
-}
-
-#[test]
-fn in_compiled_code() {
-    let session = Session::root(&["-q", "-e", "gSystem->Load(\"libcladtorch\")", "compile_aclic.C+"]);
-    for file in ["compile_aclic.C", "compile_checks.h", "check.h"] {
-        fs::copy(script(file), session.folder().join(file)).unwrap();
-    }
-    session.run().passed();
 }
 
 #[test]

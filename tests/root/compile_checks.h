@@ -1,6 +1,9 @@
 /// \file compile_checks.h
 /// \brief Compiled functions against LibTorch: values, gradients, specialisations, autograd, errors.
 
+#ifndef CLADTORCH_TEST_COMPILE_CHECKS
+#define CLADTORCH_TEST_COMPILE_CHECKS
+
 #include <CladTorch/Torch.hxx>
 
 #include "check.h"
@@ -485,3 +488,5 @@ inline void CheckCompile()
    CheckDynamicBatchRefusals();
    CheckFastest();
 }
+
+#endif

@@ -1,6 +1,9 @@
 /// \file compile_pure.h
 /// \brief Functions that are more than a pure function of their inputs, against LibTorch without Compile.
 
+#ifndef CLADTORCH_TEST_COMPILE_PURE
+#define CLADTORCH_TEST_COMPILE_PURE
+
 #include <TSystem.h>
 
 #include <CladTorch/Torch.hxx>
@@ -397,3 +400,5 @@ inline void CheckPure()
    OwnGradients();
    Aliases();
 }
+
+#endif

@@ -1,27 +1,22 @@
-/// \file compile_captured.C
+/// \file compile_captured.h
 /// \brief Compiled functions and what lies outside their inputs: captured tensors that change, calls that overlap, tensors
 /// that are not what their memory holds.
 
-R__LOAD_LIBRARY(libcladtorch)
-#include <CladTorch/Torch.hxx>
+#ifndef CLADTORCH_TEST_COMPILE_CAPTURED
+#define CLADTORCH_TEST_COMPILE_CAPTURED
 
-#include "check.h"
+#include "compile_checks.h"
 
-using Tensors = std::vector<torch::Tensor>;
-
-bool Close(const torch::Tensor &a, const torch::Tensor &b)
-{
-   return a.scalar_type() == b.scalar_type() && a.sizes() == b.sizes() && torch::allclose(a, b, 1e-4, 1e-5);
-}
+namespace Captured {
 
 /// LibTorch throws its own exceptions out of backward().
-void GoBack(const torch::Tensor &value)
+inline void GoBack(const torch::Tensor &value)
 {
    CladTorch::Internal::TorchGuard("test", [&] { value.backward(); });
 }
 
 /// A parameter that was frozen when the function was observed, and is trained later, and frozen again.
-void FrozenParameters()
+inline void FrozenParameters()
 {
    auto w = torch::randn({4});
    const auto x = torch::randn({3, 4});
@@ -39,7 +34,7 @@ void FrozenParameters()
 }
 
 /// Jacobian() is a question of its own, between a Forward() and its Backward().
-void JacobianBetweenForwardAndBackward()
+inline void JacobianBetweenForwardAndBackward()
 {
    const auto x = torch::randn({5}, torch::kFloat64), other = torch::randn({5}, torch::kFloat64);
    const auto compiled = CladTorch::Compile([](torch::Tensor given) { return given.exp().sum(); }, {x});
@@ -49,7 +44,7 @@ void JacobianBetweenForwardAndBackward()
 }
 
 /// LibTorch puts off the change of sign in `imag(conj(z))`: the memory holds the opposite.
-void NegativeViews()
+inline void NegativeViews()
 {
    const auto z = torch::randn({6}, torch::kComplexFloat);
    const auto x = torch::imag(z.conj());
@@ -69,7 +64,7 @@ void NegativeViews()
 
 /// Batch normalisation in training changes its running statistics at each call; a graph with two calls goes back all the
 /// same.
-void TwoBatches()
+inline void TwoBatches()
 {
    const auto run = [](bool compile) {
       torch::manual_seed(4);
@@ -93,7 +88,7 @@ void TwoBatches()
 
 /// Running statistics that a function changes twice, and those, and counters, that it changes and uses for something else:
 /// LibTorch runs these.
-void ChangedAndUsedAgain()
+inline void ChangedAndUsedAgain()
 {
    torch::nn::BatchNorm1d norm(4);
    const auto x = torch::randn({16, 4});
@@ -117,7 +112,7 @@ void ChangedAndUsedAgain()
 }
 
 /// A second derivative runs the function itself again: what it counts was counted by the first pass.
-void SecondDerivatives()
+inline void SecondDerivatives()
 {
    torch::nn::BatchNorm1d norm(4);
    const auto compiled = CladTorch::Compile([&](torch::Tensor given) { return norm->forward(given).pow(3).sum(); }, {torch::randn({16, 4})});
@@ -134,7 +129,7 @@ void SecondDerivatives()
 }
 
 /// Observing a function leaves nothing behind, whatever it does to captured tensors.
-void NothingIsLeftBehind()
+inline void NothingIsLeftBehind()
 {
    const auto x = torch::randn({4});
    auto expanded = torch::zeros({1}).expand({4});
@@ -171,7 +166,7 @@ void NothingIsLeftBehind()
 }
 
 /// A number that is read out of a captured tensor, or out of whole numbers, is another one tomorrow.
-void NumbersOfCapturedTensors()
+inline void NumbersOfCapturedTensors()
 {
    const auto x = torch::randn({4});
    const auto runs = [&](const char *what, CladTorch::Compiled compiled) {
@@ -208,7 +203,7 @@ void NumbersOfCapturedTensors()
 }
 
 /// Tensors without a version, as in code that only predicts.
-void InferenceMode()
+inline void InferenceMode()
 {
    torch::nn::Linear layer(4, 3);
    const auto compiled = CladTorch::Compile([&](torch::Tensor given) { return layer->forward(given).tanh(); }, {torch::randn({8, 4})});
@@ -233,7 +228,7 @@ void InferenceMode()
 }
 
 /// As an operator's own kernel may call it: LibTorch is told not to record, whoever runs the function has its gradient.
-void Unrecorded()
+inline void Unrecorded()
 {
    const auto x = torch::randn({4});
    const auto special = CladTorch::Compile([](torch::Tensor given) { return torch::special_i1(given); }, {x});
@@ -254,7 +249,7 @@ void Unrecorded()
 }
 
 /// What jit wrote, to be read; the other back ends write nothing.
-void Code()
+inline void Code()
 {
    const auto x = torch::randn({8, 4});
    const auto function = [](torch::Tensor given) { return given.exp().sum(); };
@@ -270,7 +265,7 @@ void Code()
 }
 
 /// The shapes alone, of an input that has no dimension.
-void ShapeOfANumber()
+inline void ShapeOfANumber()
 {
    const auto layers = c10::Dispatcher::singleton().findSchemaOrThrow("cladtorch::layers", "");
    const auto on = torch::TensorOptions().device(torch::kMeta);
@@ -285,7 +280,7 @@ void ShapeOfANumber()
 }
 
 /// A function that replaces its state, or counts, runs once for each call once that is known.
-void State()
+inline void State()
 {
    struct Network {
       torch::Tensor fState = torch::zeros({4});
@@ -314,7 +309,7 @@ void State()
 }
 
 /// A tensor that a function keeps is that of the last call.
-void KeptTensors()
+inline void KeptTensors()
 {
    torch::Tensor weights;
    std::vector<torch::Tensor> all;
@@ -345,7 +340,7 @@ void KeptTensors()
 }
 
 /// What the caller does with a gradient of Backward() changes neither another one nor the adjoint.
-void GradientsApart()
+inline void GradientsApart()
 {
    const auto x = torch::randn({3, 4}), b = torch::randn({3, 4});
    for (const auto backEnd : {CladTorch::kAotBackEnd, CladTorch::kAutogradBackEnd}) {
@@ -361,7 +356,7 @@ void GradientsApart()
    }
 }
 
-void compile_captured()
+inline void CheckAll()
 {
    FrozenParameters();
    JacobianBetweenForwardAndBackward();
@@ -378,5 +373,8 @@ void compile_captured()
    State();
    KeptTensors();
    GradientsApart();
-   Passed();
 }
+
+} // namespace Captured
+
+#endif
