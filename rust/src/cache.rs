@@ -1,6 +1,6 @@
-//! What this user keeps to save time, by the hash of everything that it was made from, in a folder that nobody else may look
-//! into: compiled functions, and C++ modules for ROOT's interpreter. A function appears in it whole or not at all, so that
-//! processes can share it and crash.
+//! The user's cache of compiled functions and of C++ modules for ROOT's interpreter, in a folder that nobody else can
+//! read. The key of an entry is the hash of everything that it was made from. A function appears whole or not at all,
+//! so that processes can share the cache, and crash.
 
 use std::fs::{self, DirBuilder};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};

@@ -1,5 +1,5 @@
-//! C++ modules of headers for ROOT's interpreter, made at first use in the user's cache. A plugin that was built here has them
-//! beside it; a wheel cannot, because a module belongs to one LibTorch and to the ROOT of one Python.
+//! C++ modules of headers for ROOT's interpreter, made at first use in the user's cache. A plugin built from source has
+//! them beside it; a wheel cannot, because a module belongs to one LibTorch and to the ROOT of one Python.
 //!
 //! An entry of the cache is laid out as the build's own folder, so that rootcling gets the same relative names:
 //! `include` and `lib/cladtorch/include` are links to the headers of ROOT and of LibTorch, and the modules are made in

@@ -1,4 +1,4 @@
-//! Ctrl-C: a flag of the whole process, which the signal handler of the C++ side sets and long loops ask for.
+//! Ctrl-C: a flag of the whole process, which the signal handler of the C++ side sets and long loops poll.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 

@@ -1,4 +1,4 @@
-//! Predictions judged: operating points, calibration, confusion, residuals, importance.
+//! Evaluation of predictions: operating points, calibration, confusion, residuals, importance.
 
 use crate::columns;
 use crate::dataset::Dataset;

@@ -1,4 +1,4 @@
-//! Losses of users that were observed.
+//! Observed losses of users.
 
 use std::sync::Arc;
 

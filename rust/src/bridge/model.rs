@@ -1,4 +1,4 @@
-//! Models: made, saved, loaded, asked for predictions.
+//! Models: construction, files, predictions.
 
 use std::collections::VecDeque;
 use std::path::Path;

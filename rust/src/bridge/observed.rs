@@ -1,4 +1,4 @@
-//! What LibTorch was seen doing, operator by operator, and functions for any number of rows.
+//! Observations of LibTorch, operator by operator, and functions for any number of rows.
 
 use crate::error::{Error, Result, guard};
 use crate::gradient::cuda::CudaProgram;

@@ -1,4 +1,4 @@
-//! Features, labels and event weights in LibTorch's memory, with what training needs to know of them: which rows are
+//! Features, labels and event weights in LibTorch's memory, with what training needs to know about them: which rows are
 //! for validation, and how features are standardised.
 
 mod balance;

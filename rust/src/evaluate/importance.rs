@@ -1,4 +1,4 @@
-//! Permutation importance: what a model loses when a column no longer belongs to its event.
+//! Permutation importance: how much a model loses when a column is shuffled among the events.
 
 use crate::columns::{self, Column};
 use crate::dataset::{Dataset, shuffle};

@@ -1,4 +1,4 @@
-//! How far the predictions of a regression are from the truth.
+//! Residuals of a regression: predictions minus truth.
 
 use super::{check_lengths, check_numbers, positive_total};
 use crate::error::{Error, Result};

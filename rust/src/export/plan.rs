@@ -1,4 +1,4 @@
-//! A model's prediction of one event, ready to be written: everything that does not depend on the event is a number.
+//! A model's prediction of one event, ready to be written: everything that does not depend on the event is a constant.
 
 use crate::columns;
 use crate::dataset::Scaler;

@@ -1,8 +1,9 @@
 //! Models as networks of PyTorch: the text of a graph in TorchScript's own notation, and the tensors that it takes.
 //!
-//! The graph takes features [events, inputs], flat as everywhere in CladTorch, and then the tensors, and gives predictions
-//! [events, outputs]: what `predict` gives, with the scalers inside. Its operators are those that LibTorch was observed to call,
-//! or that a file was found to be made of, in evaluation; sizes that follow the number of events are computed of it.
+//! The graph takes features [events, inputs], flat as everywhere in CladTorch, and then the tensors, and returns
+//! predictions [events, outputs]: those of `predict`, with the scalers inside. Its operators are those that LibTorch
+//! was observed to call in evaluation, or those of the file that the network comes from. Sizes that follow the number
+//! of events are computed from it.
 
 use super::Finish;
 use super::plan::Plan;

@@ -1,11 +1,11 @@
 //! The engine: forward and reverse pass over tiles of rows with Clad's derivatives, tiles over shards, shards over threads.
 //!
-//! A batch is cut into tiles of rows, or is a single one where its rows must stay together ([`ModuleTiles::tile_rows`]). A shard is a
-//! run of neighbouring tiles with a gradient of its own. How many shards a batch has depends on the batch and the network
-//! alone, and their gradients are summed in order: the same bits for any number of threads. The threads stay together for an
-//! epoch: each takes the next shard that is left, and whoever finishes last makes the step while the others wait for it. Where
-//! there are more threads than shards, they share large operators. Nothing is allocated after the first steps of each number
-//! of rows but what hands an epoch to the threads.
+//! A batch is cut into tiles of rows, or is a single tile if its rows must stay together ([`ModuleTiles::tile_rows`]).
+//! A shard is a run of neighbouring tiles with its own gradient. The number of shards of a batch depends only on the
+//! batch and the network, and their gradients are summed in order, which gives the same bits for any number of threads.
+//! The threads stay together for an epoch: each takes the next free shard, and the last to finish makes the step while
+//! the others wait. If there are more threads than shards, they share large operators. After the first steps of each
+//! number of rows nothing is allocated except what hands an epoch to the threads.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,4 +1,4 @@
-//! Arenas of one length in the memory of a device, used again and again.
+//! Reusable arenas of one length in the memory of a device.
 
 use std::sync::{Arc, Mutex, PoisonError};
 

@@ -1,4 +1,5 @@
-//! Which back end runs a network or a function, and why: it is decided here, for fits, predictions and compiled functions.
+//! The choice of the back end that runs a network or a function, and its reason, for fits, predictions and compiled
+//! functions.
 
 use tch::Device;
 

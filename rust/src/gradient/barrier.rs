@@ -1,4 +1,4 @@
-//! Where the threads of a training meet after each batch.
+//! The barrier at which the threads of a fit meet after each batch.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;

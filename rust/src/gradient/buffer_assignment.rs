@@ -1,4 +1,4 @@
-//! Where the values of a program lie.
+//! Buffer assignment: the places of a program's values in memory.
 
 use std::ops::Range;
 

@@ -1,4 +1,4 @@
-//! A function observed by LibTorch, compiled: what C++ calls. See `bridge/compiled.rs`.
+//! A compiled function, observed by LibTorch, as C++ calls it. See `bridge/compiled.rs`.
 
 use std::time::Duration;
 

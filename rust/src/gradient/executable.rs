@@ -1,4 +1,4 @@
-//! What a back end makes of a program.
+//! The program that a back end has compiled.
 
 use std::sync::Arc;
 

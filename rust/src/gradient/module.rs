@@ -1,4 +1,4 @@
-//! Any module as the engine runs it: its program for the rows of a tile, and Clad's derivatives back through it.
+//! A module as the engine runs it: its program for the rows of a tile, forward, and backward with Clad's derivatives.
 
 use std::sync::{Arc, PoisonError, RwLock};
 

@@ -1,4 +1,5 @@
-//! Random factors of dropout: a function of seed, step, tile and place alone, so that any number of threads draws the same.
+//! Random factors of dropout: a function of seed, step, tile and place alone, so that they are the same for any number
+//! of threads.
 
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;

@@ -4,8 +4,9 @@
 //! A layer is packed if a weight [outputs, inputs] and a bias [outputs] are used for it alone, in both modes, and if it takes
 //! the events as they are or is connected with another such layer by element-wise functions: packing the rows of a single
 //! layer, and unpacking them, would cost as much as it gains. For predictions single layers are packed, too, so that an
-//! event gets the same bits whatever the number of events is. In a program the weight's argument becomes the packed layer and
-//! the bias's what is derived from it. With products in bfloat16 that is the weight as pairs, and a node of its own rounds the input.
+//! event gets the same bits whatever the number of events is. In a program the weight's argument becomes the packed
+//! layer, and the bias's argument what is derived from it. With products in bfloat16 that is the weight as pairs, and a
+//! separate node rounds the input.
 
 mod layers;
 mod packer;

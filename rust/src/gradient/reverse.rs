@@ -1,4 +1,4 @@
-//! The reverse pass before the numbers: which pullback begins an adjoint, and where adjoints lie.
+//! The plan of the reverse pass: which pullback begins an adjoint, and where adjoints lie.
 
 use super::buffer_assignment::{Location, Room};
 use crate::graph::Program;

@@ -1,4 +1,4 @@
-//! One share of a batch: tiles of rows, one after the other, in the memory of whoever runs it.
+//! One share of a batch: tiles of rows, one after the other, in the memory of the thread that runs it.
 
 use super::batches::batches;
 use super::module::{ModuleMemory, Tile};

@@ -1,5 +1,6 @@
-//! One layer's products, shared out over the threads of the present pool: by panels of its outputs, and for the adjoint
-//! of its inputs by theirs. A panel is computed whole by one thread, so the bits are the same for any number of threads.
+//! One layer's products, divided among the threads of the current pool: by panels of its outputs, and for the adjoint
+//! of its inputs by panels of the inputs. A panel is computed whole by one thread, so the bits are the same for any
+//! number of threads.
 
 use std::ops::Range;
 

@@ -1,4 +1,4 @@
-//! Batches of events that lie with several processes, each of which has some of every batch.
+//! Batches whose events are spread over several processes, each of which holds some of every batch.
 
 use std::ops::Range;
 

@@ -1,4 +1,4 @@
-//! An activation that the user wrote: the graph knows that it is there, a back end has compiled it.
+//! An activation that the user wrote: the graph only refers to it, a back end has compiled it.
 
 use std::fmt;
 use std::ops::Deref;

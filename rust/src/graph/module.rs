@@ -1,4 +1,4 @@
-//! A function of events with parameters, as what trains: its operators in both modes, for any number of rows.
+//! A trainable function of events with parameters: its operators in both modes, for any number of rows.
 
 mod cost;
 mod made;

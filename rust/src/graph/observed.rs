@@ -1,4 +1,4 @@
-//! A function as the operators that LibTorch was seen to run.
+//! A function as the operators that LibTorch was observed to run.
 
 use super::DType;
 

@@ -1,4 +1,4 @@
-//! An observation that is written down operator by operator, without LibTorch.
+//! An observation that is recorded operator by operator, without LibTorch.
 
 use super::view::row_major;
 use super::{DType, ObservedArgument, ObservedGraph, ObservedNode, ObservedValue};

@@ -1,4 +1,4 @@
-//! A program written anew, with other nodes in some places.
+//! Rewrites a program with other nodes in some places.
 
 use super::program::{Node, Origin, Tensor};
 use super::{Program, View};

@@ -1,8 +1,8 @@
-//! A module as text: what is observed of it, for files.
+//! A module as text, for files: what was observed of it.
 //!
-//! A file may hold anything. [`SavedModule::restore`] refuses what LibTorch could not have been seen to do: numbers that point
-//! nowhere, operators without kernels, tensors larger than a [`Bound`]. Lowering then works out every shape anew, within the
-//! same bound.
+//! A file may hold anything. [`SavedModule::restore`] refuses whatever cannot be an observation of LibTorch: numbers
+//! that point nowhere, operators without kernels, tensors larger than a [`Bound`]. Lowering then derives every shape
+//! again, within the same bound.
 
 use std::fmt::{self, Formatter};
 

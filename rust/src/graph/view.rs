@@ -1,5 +1,5 @@
-//! A tensor as a view of a buffer: offset, sizes and strides in elements. What only looks differently at the same memory
-//! costs nothing when the graph runs, forward or backward.
+//! A tensor as a view of a buffer: offset, sizes and strides in elements. Another view of the same memory costs nothing
+//! when the graph runs, forward or backward.
 
 use crate::error::{Error, Result};
 use crate::kernels::strided::StridedView;

@@ -1,4 +1,4 @@
-//! The operators of LibTorch that a graph becomes, while they are written down.
+//! Builder of the LibTorch operators that a graph becomes.
 
 use std::collections::HashMap;
 use std::rc::Rc;

@@ -1,4 +1,4 @@
-//! One operator of a file: its inputs and attributes, as what it expects, and what it is made of.
+//! One operator of a file: its inputs and attributes, of the expected kinds, and the operators that it becomes.
 
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};

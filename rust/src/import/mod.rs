@@ -1,10 +1,10 @@
-//! Networks of other programs: ONNX files become [`Module`]s of LibTorch's operators, as everything else that trains.
+//! Networks of other programs: ONNX files become [`Module`]s of LibTorch's operators, like everything else that trains.
 //!
-//! A file is read for several numbers of events, as if LibTorch had been watched: [`File::record`] follows the operators one by one
-//! and writes down what each comes down to in LibTorch's operators ([`operators`]), with the shape of every tensor. What does not
-//! depend on the events (shapes, constants) is computed at once. [`AnyBatch`] then sees that the recordings follow the number of
-//! events. Floating-point initialisers become parameters, integers and what scales the features before the first layer stay
-//! as they are.
+//! A file is read for several numbers of events, as if LibTorch were observed: [`File::record`] goes through the
+//! operators one by one and records what each becomes in LibTorch's operators ([`operators`]), with the shape of every
+//! tensor. Whatever does not depend on the events (shapes, constants) is computed at once. [`AnyBatch`] then checks
+//! that the recordings follow the number of events. Floating-point initialisers become parameters; integers, and
+//! constants that scale the features before the first layer, do not train.
 //!
 //! A file may hold anything: sizes are checked before memory is taken, no path leads out of the file's folder, and lowering has the
 //! bounds of a model file.

@@ -1,4 +1,4 @@
-//! What the tensors of a graph are while it is read.
+//! The tensors of a graph while it is read.
 
 use super::known::{Element, Known};
 

@@ -1,4 +1,4 @@
-//! What computes a model's predictions: kernels, where its operators have some, or LibTorch.
+//! The computation of a model's predictions: by kernels, if all operators have one, or by LibTorch.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! How models are made.
+//! Construction of models.
 
 use std::sync::Arc;
 

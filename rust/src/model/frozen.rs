@@ -1,4 +1,4 @@
-//! Parameters that fits leave as they are.
+//! Parameters that fits do not change.
 
 use std::ops::Range;
 

@@ -1,4 +1,4 @@
-//! What the predictions of a model stand for.
+//! The meaning of a model's predictions.
 
 use super::Model;
 use crate::graph::Loss;

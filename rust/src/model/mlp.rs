@@ -1,4 +1,4 @@
-//! A multilayer perceptron as what a model computes.
+//! A multilayer perceptron as the computation of a model.
 
 use super::initial;
 use crate::device::HostBuffer;

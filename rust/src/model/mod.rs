@@ -1,4 +1,4 @@
-//! A network with all that its use needs: weights, scaler, columns, and how it was trained.
+//! A network with everything that its use needs: weights, scaler, columns, and how it was trained.
 
 mod computation;
 mod create;

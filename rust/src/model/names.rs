@@ -1,4 +1,4 @@
-//! What users call the tensors of a module whose elements lie in a model's flat vectors.
+//! The users' names of the tensors of a module whose elements lie in a model's flat vectors.
 
 /// In the place of the last activation of a network: its outputs are probabilities however it makes them.
 pub const PROBABILITIES: &str = "Probabilities";

@@ -1,4 +1,4 @@
-//! The numbers that a fit changes: parameters and running statistics.
+//! The values that a fit changes: parameters and running statistics.
 
 use super::Model;
 use crate::error::{Error, Result};

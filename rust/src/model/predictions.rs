@@ -1,4 +1,4 @@
-//! What a model says of events.
+//! Predictions of events.
 
 use super::computation::Computation;
 use super::predictor::Numbers;

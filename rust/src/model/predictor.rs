@@ -1,4 +1,4 @@
-//! What computes predictions: a module in evaluation, whose parameters are packed once there is something to predict.
+//! The predictor: a module in evaluation, whose parameters are packed at the first prediction.
 
 use std::borrow::Cow;
 use std::cell::Cell;

@@ -1,4 +1,4 @@
-//! The same function on features and targets of another scale: a fit goes on from where the model is.
+//! The same function on features and targets of another scale, so that a fit continues from the current model.
 
 use super::{Model, Network};
 use crate::dataset::Scaler;

@@ -1,4 +1,4 @@
-//! What a fit leaves in a model beside its parameters.
+//! What a fit leaves in a model besides its parameters.
 
 use crate::columns::{self, Column};
 use crate::dataset::{Scaler, Targets};

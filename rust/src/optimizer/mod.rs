@@ -1,7 +1,7 @@
 //! Optimisers: each update moves one flat parameter vector along its gradient.
 //!
 //! [`Optimizer`] runs the sweeps of `cpp/kernels` on host memory; [`TensorOptimizer`] is the same in LibTorch's operators,
-//! for any device. The rate is given at each update. What an optimiser remembers, its [`State`], can be read and set.
+//! for any device. The rate is given at each update. An optimiser's memory, its [`State`], can be read and set.
 
 mod tensor;
 

@@ -1,4 +1,4 @@
-//! What a user asks of a fit, and its record in model files.
+//! The options of a fit, and their record in model files.
 
 pub(crate) mod record;
 

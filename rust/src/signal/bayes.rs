@@ -1,4 +1,4 @@
-//! The best test of a signal whose arrival, phase or template is unknown, and how far it gets, by Monte Carlo.
+//! The best test of a signal whose arrival, phase or template is unknown, and its performance, by Monte Carlo.
 //!
 //! By Neyman and Pearson the best test is the likelihood ratio averaged over what is unknown. At phase uniform on the circle
 //! and known SNR ρ it is the mean of I₀(ρ|z|) exp(-ρ²/2) over arrival times and templates, z being the matched filter's output

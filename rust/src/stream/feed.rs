@@ -1,4 +1,4 @@
-//! Blocks of rows from the thread that reads to the one that uses them.
+//! Hands blocks of rows from the reading thread to the one that uses them.
 
 use std::collections::VecDeque;
 use std::ops::Range;

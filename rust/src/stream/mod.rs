@@ -1,17 +1,17 @@
-//! Events of data bigger than memory, in a seeded order.
+//! Events of data larger than memory, in a seeded order.
 //!
 //! The order belongs to the definition of a stream, not to how it is read. Each source is a list of clusters of
-//! entries; an epoch shuffles the clusters (those longer than a window in pieces) of every source, and walks through all sources at once, each at the pace of its
-//! share. The walk is cut into windows of so many entries; the events of a window are shuffled and given out in batches,
-//! what is less than a batch goes into the next window. Windows begin small, so that the first batch is soon there, and
-//! double up to their full size.
+//! entries; an epoch shuffles the clusters (those longer than a window in pieces) of every source, and walks through
+//! all sources at once, each at the pace of its share. The walk is cut into windows of a fixed number of entries; the
+//! events of a window are shuffled and handed out in batches, and a rest smaller than a batch goes into the next
+//! window. Windows begin small, so that the first batch comes soon, and double up to their full size.
 //!
-//! Where processes train together, each walks through a part of every source, as long as those of the others, in as many
-//! windows; how the events of a window come to batches is then agreed on by all.
+//! If processes train together, each walks through its own part of every source, of the same length and in the same
+//! number of windows as the others; the processes then agree on how the events of a window are divided into batches.
 //!
-//! [`Feed`] lies between the thread that reads blocks of entries ahead and the [`Epoch`] that makes windows of them. How
-//! far ahead it reads changes nothing else. [`Events`] stay where they were decoded: blocks and windows share them, and
-//! who wants a batch, or a window as a table, copies each event once.
+//! [`Feed`] lies between the thread that reads blocks of entries ahead and the [`Epoch`] that makes windows of them.
+//! The read-ahead affects nothing else. [`Events`] stay where they were decoded: blocks and windows share them, and
+//! making a batch, or a table of a window, copies each event once.
 
 mod epoch;
 mod feed;

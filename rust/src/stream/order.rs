@@ -1,4 +1,4 @@
-//! Which entries come when.
+//! The order of entries in an epoch.
 
 use std::ops::Range;
 

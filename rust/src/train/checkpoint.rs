@@ -1,10 +1,10 @@
-//! Checkpoints: a fit on its way in a file, from which it goes on with the same bits as if it had never stopped.
+//! Checkpoints: files from which a fit continues with the same bits as if it had never stopped.
 //!
 //! The file is sealed as a model file is (see `model::file`): a safetensors file with a JSON text and its SHA-256. Tensors, all
 //! float32: `parameters`, `state`, `moments.0` and `moments.1` (the optimiser's), `scaler.mean` and `scaler.inverse`, of a
 //! regression `target.mean` and `target.inverse`, and of the best epoch `best.parameters` and `best.state`. The order of the
-//! events and what dropout draws are functions of the seed and of the numbers of epochs and steps, which the record has. Nothing
-//! in a checkpoint is code that is run.
+//! events and what dropout draws are functions of the seed and of the numbers of epochs and steps, which the record
+//! has. No code in a checkpoint is run.
 
 use std::fs;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! What a user's fit options may be.
+//! Checks of a user's fit options.
 
 use std::sync::Arc;
 

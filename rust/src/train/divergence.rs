@@ -1,4 +1,4 @@
-//! Where the numbers of a fit first were not finite.
+//! Finds where the values of a fit first were not finite.
 
 use std::sync::Arc;
 

@@ -1,8 +1,8 @@
 //! The processes that train one model together, and which events each of them holds.
 //!
-//! A dataset is replicated, so that every process has all events, or sharded, so that each has some. Of a sharded one all events are
-//! numbered as one process alone would have them: source by source, and within a source rank by rank. Splits and orders are made of
-//! those numbers, the same on all processes, so that a fit does the same whatever the number of processes is.
+//! A dataset is replicated, so that every process has all events, or sharded, so that each has some. The events of a
+//! sharded dataset are numbered as in a single process: source by source, and within a source rank by rank. Splits and
+//! orders use those numbers, the same on all processes, so that a fit does the same for any number of processes.
 
 use std::borrow::Cow;
 use std::sync::Arc;

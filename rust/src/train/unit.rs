@@ -1,4 +1,4 @@
-//! The unit of a loss: engines see standardised labels, people theirs.
+//! The unit of a loss: engines compute with standardised labels, users see the loss in the units of theirs.
 
 use crate::dataset::Scaler;
 use crate::graph::Loss;

@@ -1,4 +1,4 @@
-//! The events that a fit is judged by.
+//! The validation events of a fit.
 
 use super::Judged;
 use super::checks;

@@ -1,4 +1,4 @@
-//! What a fit warns about: data and options that are allowed and rarely meant. Each is said once.
+//! Warnings of a fit: data and options that are allowed but rarely intended. Each warning appears once.
 
 use super::Options;
 use super::fit::Learned;

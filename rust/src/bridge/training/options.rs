@@ -1,4 +1,4 @@
-//! Options of fits, and what epochs give, as the core knows them and as they cross the border.
+//! Options of fits and results of epochs, as the core has them and as they cross the border.
 
 use super::{EpochPart, EpochRecord, FitSpec, Judged, Losses};
 use crate::error::{Error, Result};

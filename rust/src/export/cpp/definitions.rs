@@ -1,4 +1,4 @@
-//! The text of the kernels and of their derivatives, definition by definition: a header has those that it uses.
+//! The text of the kernels and of their derivatives, definition by definition: a header contains those that it uses.
 
 use std::borrow::Cow;
 

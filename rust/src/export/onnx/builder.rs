@@ -1,4 +1,4 @@
-//! A graph of ONNX that grows: operators, constants, and values of events that are seen through views.
+//! An ONNX graph under construction: operators, constants, and values of events seen through views.
 
 use std::collections::{HashMap, HashSet};
 

@@ -1,5 +1,5 @@
-//! The primitives of a program in operators of ONNX, for all events at once: what is [shape...] of one event in the program is
-//! [events, shape...] here.
+//! The primitives of a program in operators of ONNX, for all events at once: a value [shape...] of one event in the
+//! program is [events, shape...] here.
 
 use std::collections::HashMap;
 

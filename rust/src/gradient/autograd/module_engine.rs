@@ -1,4 +1,4 @@
-//! Such a module in training.
+//! A module in training, run by LibTorch.
 
 use std::ops::Range;
 use std::sync::Arc;

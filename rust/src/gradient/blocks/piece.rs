@@ -1,4 +1,4 @@
-//! What blocks are made of: parts of the program, laid out, and the arguments of the whole.
+//! The pieces of blocks: parts of the program, laid out, and the arguments of the whole.
 
 use std::ops::Range;
 

@@ -1,4 +1,4 @@
-//! NVIDIA's compiler of CUDA C++ at run time, opened where it lies; it needs neither a GPU nor the driver.
+//! NVRTC, NVIDIA's run-time compiler of CUDA C++, found and opened; it needs neither a GPU nor the driver.
 
 use std::env;
 use std::ffi::{CString, c_char, c_int};

@@ -1,4 +1,4 @@
-//! Numbers written, or added, to a view of a buffer, whether its elements have places of their own or share them.
+//! Values written, or added, to a view of a buffer, whose elements may share places.
 
 use super::super::jit::emit;
 use super::super::reverse::Begin;

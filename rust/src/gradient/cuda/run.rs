@@ -1,4 +1,4 @@
-//! The order in which the kernels of a program run, wherever that is.
+//! The order in which the kernels of a program run, on any device.
 
 use super::program::{CudaProgram, Kernel, Launch, Slot};
 use crate::error::Result;

@@ -1,13 +1,13 @@
 //! Runs an observed function: a [`Program`] laid out once. With the `aot` back end each node is a call of a kernel that is
 //! compiled into the library, and of its pullback in reverse; with `jit` one compiled function makes all of them.
 //!
-//! Memory: the values of all nodes lie in one arena, behind the literals. What a node writes lies apart from what it reads. With
-//! gradients a forward call keeps all values for backward calls; without them a value may lie where others were that nobody reads
-//! any more. Adjoints lie in another arena, for one call: see [`Reverse`]. Nothing is allocated in a call but the arenas of the
-//! first ones.
+//! Memory: the values of all nodes lie in one arena, behind the literals. A node writes to other memory than it reads.
+//! With gradients a forward call keeps all values for backward calls; without them a value may reuse the memory of
+//! values that nothing reads any more. Adjoints lie in another arena, for one call: see [`Reverse`]. Only the first
+//! calls allocate: their arenas.
 //!
-//! The first pullback that has something for every element of an adjoint writes it, the others add through the operand's
-//! view, so that it does not matter how often a buffer is used, nor that views overlap.
+//! The first pullback that contributes to every element of an adjoint writes it, the others add through the operand's
+//! view, so that buffers may be used any number of times, and views may overlap.
 
 mod custom;
 mod packed;

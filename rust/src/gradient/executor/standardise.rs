@@ -1,5 +1,5 @@
-//! Batch normalisation over the threads there are: sums over rows by channels, the rest by rows, or both by panels. Each channel is
-//! summed by one thread: the same bits for any number of them.
+//! Batch normalisation on several threads: sums over rows by channels, the rest by rows, or both by panels. One thread
+//! sums each channel, which gives the same bits for any number of threads.
 
 use std::cell::RefCell;
 

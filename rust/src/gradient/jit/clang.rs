@@ -1,4 +1,4 @@
-//! Running clang with Clad's plugin: without a shell, with a time limit, its messages kept.
+//! Runs clang with Clad's plugin, without a shell and with a time limit, and keeps its messages.
 
 use std::env;
 use std::ffi::OsString;

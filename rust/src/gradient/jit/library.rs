@@ -1,4 +1,4 @@
-//! Compiled functions, opened; the only place here that calls foreign code.
+//! Compiled functions as opened libraries; the only place here that calls foreign code.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! What the functions that users write have in common: where they stand in their text, and the test of Clad's derivatives.
+//! Code shared by the functions that users write: their place in the text, and the test of Clad's derivatives.
 
 /// Of difference quotients, and how far from them a derivative may be.
 const STEP: f64 = 1e-6;

@@ -1,4 +1,4 @@
-//! A program written anew with the matrices of its layers packed.
+//! Rewrites a program with the matrices of its layers packed.
 
 mod forms;
 

@@ -1,4 +1,4 @@
-//! Activations that are made of other functions.
+//! Activations composed of other functions.
 
 use super::{Call, Lowered, Operator};
 use crate::error::Result;

@@ -1,4 +1,4 @@
-//! What operators are made of: each method adds the nodes of one step and returns its value.
+//! Building blocks of operators: each method adds the nodes of one step and returns its value.
 
 mod indices;
 mod order;

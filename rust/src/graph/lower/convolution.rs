@@ -1,7 +1,7 @@
 //! Convolutions and pooling along one to three dimensions.
 //!
-//! The kernel convolves along one dimension. Of more dimensions, the rows of a window count as channels of their own: in the
-//! signal of all rows one after the other, the taps of a row are neighbours.
+//! The kernel convolves along one dimension. In more dimensions, the rows of a window count as channels of their own:
+//! in the signal of all rows one after the other, the taps of a row are neighbours.
 
 use super::{Call, Lowered, Operator};
 use crate::error::Result;

@@ -1,8 +1,8 @@
 //! From LibTorch's operators, as they were observed, to the few primitives of a [`Program`].
 //!
-//! [`operators`] is the list of what can be lowered: the tests and the documentation run over it. Each operator is written
-//! as what it does to tensors; its shape is checked against the one that LibTorch was seen to return. What is not on the
-//! list, or is asked for in a way that is not supported, is refused with its name, its place and the reason.
+//! [`operators`] is the list of what can be lowered: the tests and the documentation run over it. Each operator is
+//! written as what it does to tensors; its shape is checked against the one that LibTorch returned. An operator that is
+//! not on the list, or whose arguments are not supported, is refused with its name, its place and the reason.
 //!
 #![doc = include_str!("operators.md")]
 

@@ -1,4 +1,5 @@
-//! Tensors put together of parts of others: padding, parts that replace others, elements in another order, cross products.
+//! Tensors assembled from parts of others: padding, parts that replace others, elements in another order, cross
+//! products.
 
 use std::iter;
 

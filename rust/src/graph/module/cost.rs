@@ -1,4 +1,4 @@
-//! What a module costs.
+//! The cost of a module.
 
 use crate::graph::Program;
 use crate::graph::program::{Primitive, Product};

@@ -1,4 +1,4 @@
-//! How a module is made: of observations, of a chain of layers, of a file.
+//! Construction of modules: from observations, from a chain of layers, from a file.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

@@ -1,11 +1,11 @@
-//! Programs whose rows do not know each other, taken apart: what is the same for all rows, a block of rows, and what
-//! becomes of sums over rows. A batch can then be run block by block, each of which fits in a core's own cache, on as
-//! many threads as there are.
+//! Splits programs with independent rows into what is the same for all rows, a block of rows, and what follows from
+//! sums over rows. A batch can then run block by block, each of which fits in a core's own cache, on any number of
+//! threads.
 //!
-//! The rows of a tensor are what its first dimension of more than one element counts, or equal runs of that: a tensor
-//! [N, P, F] seen as [N P, F] has the same N rows. In a dense buffer each row is one run of elements. Whether an operator
-//! keeps rows apart is read off its views alone: each operand's elements that meet a row of the value lie in one row of
-//! the operand, or are the same for all rows.
+//! The rows of a tensor run along its first dimension of more than one element, or are equal runs of it: a tensor
+//! [N, P, F] seen as [N P, F] has the same N rows. In a dense buffer each row is one run of elements. Whether an
+//! operator keeps rows apart follows from its views alone: each operand's elements that meet a row of the value lie in
+//! one row of the operand, or are the same for all rows.
 
 mod cutting;
 

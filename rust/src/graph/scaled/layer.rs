@@ -1,4 +1,4 @@
-//! Convolutions in the forms that they are lowered to.
+//! The forms to which convolutions are lowered.
 
 use crate::graph::View;
 use crate::graph::program::{Node, Primitive};

@@ -1,5 +1,6 @@
-//! Convolutions of a program for predictions whose channels are then scaled and shifted by numbers that are the same for all events,
-//! as batch normalisation does in evaluation: the weights are scaled instead, so that no sweep over the result is left of it.
+//! Folds scales and shifts of a convolution's channels that are the same for all events, as those of batch
+//! normalisation in evaluation, into the weights of programs for predictions, so that no extra sweep over the result
+//! remains.
 
 mod layer;
 

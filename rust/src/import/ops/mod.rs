@@ -1,4 +1,4 @@
-//! The operators of ONNX that can be read, each as what LibTorch's operators make of it.
+//! The operators of ONNX that can be read, each in terms of LibTorch's operators.
 
 mod classic;
 mod elementwise;

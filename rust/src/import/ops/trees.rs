@@ -1,6 +1,6 @@
 //! Ensembles of decision trees, as products of matrices (Nakandala et al. 2020, "A Tensor Compiler for Unified Machine Learning
-//! Prediction Serving", section 4.1): every condition of a tree is asked, and a leaf is reached where the answers on its way are
-//! those that lead to it. The values of the leaves are parameters.
+//! Prediction Serving", section 4.1): every condition of a tree is evaluated, and a leaf is reached if the conditions
+//! on its path are those that lead to it. The values of the leaves are parameters.
 
 use std::collections::HashMap;
 

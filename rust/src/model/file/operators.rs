@@ -1,8 +1,9 @@
 //! Version 2 of the model file: the operators of a module or function of LibTorch, which run without it.
 //!
 //! Tensors: those that the network captured under the module's own names ("0.weight", as PyTorch names them), or
-//! `cladtorch.captured.K` where they have none: parameters and running statistics in float32, what stays as it is in its own
-//! type; `cladtorch.kept.K`, those of the module's `state_dict` that no fit changes; `cladtorch.scaler.mean` and so on as in version 1. A tensor with gaps in its memory is one list of all elements there.
+//! `cladtorch.captured.K` where they have none: parameters and running statistics in float32, other tensors in their
+//! own type; `cladtorch.kept.K`, those of the module's `state_dict` that no fit changes; `cladtorch.scaler.mean` and so
+//! on as in version 1. A tensor with gaps in its memory is one list of all elements there.
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! Files of weights by other programs and by this one, of either format, which their first bytes tell.
+//! Files of weights by other programs and by this one; the first bytes tell the format.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;

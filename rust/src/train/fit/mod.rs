@@ -1,4 +1,4 @@
-//! A fit, whatever its events come from: an engine, and what happens around each batch and each epoch.
+//! A fit to events from any source: an engine, and what happens around each batch and each epoch.
 
 mod parts;
 mod resume;

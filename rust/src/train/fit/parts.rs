@@ -1,4 +1,4 @@
-//! What a fit is made of: scalers and an engine.
+//! The parts of a fit: scalers and an engine.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! What the engine needs to know of a network's kernels.
+//! What the engine needs to know about a network's kernels.
 
 use super::super::gpu::{GpuMemory, GpuStream};
 use super::dataset::{DeviceDataset, downloaded};

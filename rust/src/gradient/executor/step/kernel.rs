@@ -1,4 +1,4 @@
-//! What computes a node: its kernel with all that can be known before the numbers.
+//! The kernel of a node, with everything that is known before the values.
 
 use crate::error::{Error, Result};
 use crate::gradient::executor::products::Products;
